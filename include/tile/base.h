@@ -1,0 +1,105 @@
+/* Status codes, diagnostics and the context: what every other header of Tile builds on.
+ *
+ * Ownership: the caller owns what a function named create, parse, clone or take returns and gives it
+ * back to the matching destroy (destroy(NULL) is fine); everything else is borrowed.
+ * Threads: a context and all that hangs on it belong to one thread at a time; different contexts are
+ * independent of each other.
+ * The library never prints, exits, or reads an environment variable. It stops the process in one case
+ * only: the host has no memory left. */
+#ifndef TILE_BASE_H
+#define TILE_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TILE_API_VERSION 1
+
+#if defined(__GNUC__)
+#define TILE_API __attribute__((visibility("default")))
+#define TILE_PRINTF(text, rest) __attribute__((__format__(__printf__, text, rest)))
+#else
+#define TILE_API
+#define TILE_PRINTF(text, rest)
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What became of a call. Anything but TILE_OK has been reported to the context's sink, with the place
+ * in the user's text where there is one, or with the original words of the system that refused. */
+typedef enum tile_status {
+    TILE_OK = 0,
+    TILE_INVALID = 1,     /* the user's program or arguments are wrong */
+    TILE_UNSUPPORTED = 2, /* right, but not for this target or device */
+    TILE_UNAVAILABLE = 3, /* no such device, driver, file or tool on this machine */
+    TILE_FAILED = 4,      /* LLVM, the driver or the system refused */
+    TILE_FAULT = 5,       /* the kernel did something forbidden while it ran */
+} tile_status;
+
+typedef enum tile_severity {
+    TILE_ERROR,
+    TILE_WARNING,
+    TILE_REMARK,
+    TILE_NOTE, /* belongs to the diagnostic reported just before */
+} tile_severity;
+
+/* A place in a source text; line and column count from 1, line 0 means "no place". file is an index
+ * given by tile_context_add_source. */
+typedef struct tile_loc {
+    uint32_t file;
+    uint32_t line;
+    uint32_t column;
+} tile_loc;
+
+/* One diagnostic; valid only while the sink runs. text is the line of source that line and column
+ * point into, or NULL. */
+typedef struct tile_diagnostic {
+    tile_severity severity;
+    const char *file; /* "" where there is no place */
+    uint32_t line;
+    uint32_t column;
+    const char *message;
+    const char *text;
+    size_t text_length;
+} tile_diagnostic;
+
+typedef void (*tile_sink)(const tile_diagnostic *diagnostic, void *user);
+
+/* Receives pieces of text in order. */
+typedef void (*tile_writer)(const char *text, size_t length, void *user);
+
+typedef struct tile_context tile_context;
+
+TILE_API unsigned tile_api_version(void);
+
+/* A short word for a status: "ok", "invalid", ... */
+TILE_API const char *tile_status_name(tile_status status);
+
+TILE_API tile_context *tile_context_create(void);
+TILE_API void tile_context_destroy(tile_context *context);
+
+/* Sends diagnostics to sink from now on. Without a sink they are only counted. */
+TILE_API void tile_context_set_sink(tile_context *context, tile_sink sink, void *user);
+
+/* How many errors have been reported so far. */
+TILE_API unsigned tile_context_error_count(const tile_context *context);
+
+/* Keeps a copy of a source text under a name, so that diagnostics can quote it; returns its index. */
+TILE_API uint32_t tile_context_add_source(tile_context *context, const char *name, const char *text,
+                                          size_t length);
+TILE_API const char *tile_context_source_name(const tile_context *context, uint32_t file);
+
+/* Reports a diagnostic: printf's format, one sentence without a full stop. */
+TILE_API void tile_report(tile_context *context, tile_severity severity, tile_loc loc,
+                          const char *format, ...) TILE_PRINTF(4, 5);
+
+/* Writes a diagnostic the way compilers do: file:line:col: error: message, the source line, a caret. */
+TILE_API void tile_diagnostic_print(const tile_diagnostic *diagnostic, tile_writer writer, void *user);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

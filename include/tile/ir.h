@@ -1,0 +1,347 @@
+/* Tile IR: modules, functions, operations, values, types and host expressions.
+ *
+ * A module holds functions: computes (level 1) and kernels (levels 2 and 3). A function holds regions,
+ * a region holds one list of operations, an operation holds operands, results, attributes and up to
+ * two regions. Operations, values and regions are 32-bit ids in their function; id 0 is "none".
+ *
+ * Ownership: a module owns its functions and all memory in them; types, expressions and names belong to
+ * the context and live as long as it does. All pointers handed out here are borrowed.
+ * Threads: as for the context. */
+#ifndef TILE_IR_H
+#define TILE_IR_H
+
+#include "tile/base.h"
+#include "tile/layout.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Scalars ----------------------------------------------------------------------------------------- */
+
+typedef enum tile_scalar {
+    TILE_SCALAR_NONE = 0,
+#define SCALAR(number, name, bits, class, meaning) TILE_##name = number,
+#include "tile/scalars.def"
+#undef SCALAR
+    TILE_SCALAR_COUNT
+} tile_scalar;
+
+TILE_API const char *tile_scalar_name(tile_scalar scalar);
+TILE_API unsigned tile_scalar_bits(tile_scalar scalar);
+/* Bytes in memory: i1 takes one. */
+TILE_API unsigned tile_scalar_bytes(tile_scalar scalar);
+TILE_API bool tile_scalar_is_floating(tile_scalar scalar);
+TILE_API tile_scalar tile_scalar_from_name(const char *name, size_t length);
+
+/* Operations' and attributes' numbers ------------------------------------------------------------- */
+
+typedef enum tile_opcode {
+    TILE_OP_NONE = 0,
+#define OP(number, name, levels, operands, attrs, rule, effects, meaning) TILE_OP_##name = number,
+#include "tile/ops.def"
+#undef OP
+    TILE_OPCODE_LIMIT = 128
+} tile_opcode;
+
+typedef enum tile_attr_id {
+    TILE_ATTR_NONE = 0,
+#define ATTR(number, name, kind, meaning) TILE_ATTR_##name = number,
+#include "tile/attrs.def"
+#undef ATTR
+    TILE_ATTR_LIMIT = 32
+} tile_attr_id;
+
+typedef enum tile_attr_kind { TILE_KIND_flag, TILE_KIND_expr, TILE_KIND_list, TILE_KIND_text } tile_attr_kind;
+
+/* How an operand is written; ops.def explains each. */
+typedef enum tile_operand_form {
+    TILE_FORM_value,
+    TILE_FORM_optional,
+    TILE_FORM_element,
+    TILE_FORM_list,
+    TILE_FORM_optlist,
+    TILE_FORM_variadic,
+} tile_operand_form;
+
+typedef enum tile_operand_class {
+    TILE_CLASS_any,
+    TILE_CLASS_number,   /* integers or floats: scalar, tensor, tile or vector */
+    TILE_CLASS_integer,  /* of these, integers (i1 too) */
+    TILE_CLASS_floating, /* of these, floats */
+    TILE_CLASS_boolean,  /* i1: scalar, tensor, tile or vector */
+    TILE_CLASS_scalar,
+    TILE_CLASS_index,      /* scalar i32 */
+    TILE_CLASS_long_index, /* scalar i32 or i64 */
+    TILE_CLASS_constant,   /* scalar i32 known at compile time */
+    TILE_CLASS_pointer,
+    TILE_CLASS_tensor,
+    TILE_CLASS_view,
+    TILE_CLASS_shared,
+    TILE_CLASS_memory, /* view or shared */
+    TILE_CLASS_tile,
+    TILE_CLASS_tile_or_shared,
+    TILE_CLASS_vector,
+} tile_operand_class;
+
+/* What an operation does besides computing results; a set. */
+typedef enum tile_effect {
+    TILE_EFFECT_READ_GLOBAL = 1 << 0,
+    TILE_EFFECT_WRITE_GLOBAL = 1 << 1,
+    TILE_EFFECT_READ_SHARED = 1 << 2,
+    TILE_EFFECT_WRITE_SHARED = 1 << 3,
+    TILE_EFFECT_ASYNC = 1 << 4,      /* memory effects end at a later wait */
+    TILE_EFFECT_WAIT = 1 << 5,       /* ends asynchronous effects */
+    TILE_EFFECT_BARRIER = 1 << 6,    /* all threads of the block meet */
+    TILE_EFFECT_ACQUIRE = 1 << 7,    /* later accesses stay behind it */
+    TILE_EFFECT_RELEASE = 1 << 8,    /* earlier accesses stay before it */
+    TILE_EFFECT_COLLECTIVE = 1 << 9, /* all threads of a warp must reach it together */
+    TILE_EFFECT_REGION = 1 << 10,    /* its effects are those of its regions */
+    TILE_EFFECT_TERMINATOR = 1 << 11,
+    TILE_EFFECT_ALLOC = 1 << 12,
+} tile_effect;
+
+enum {
+    TILE_LEVEL_1 = 1 << 1,
+    TILE_LEVEL_2 = 1 << 2,
+    TILE_LEVEL_3 = 1 << 3,
+};
+
+enum { TILE_MAX_OPERANDS = 4, TILE_MAX_ATTRS = 4 };
+
+/* A row of ops.def. */
+typedef struct tile_op_info {
+    const char *name; /* NULL where a number is not in use */
+    unsigned levels;  /* a set of TILE_LEVEL_* */
+    unsigned operand_count;
+    struct {
+        tile_operand_form form;
+        const char *name;
+        tile_operand_class class_;
+    } operands[TILE_MAX_OPERANDS];
+    unsigned attr_count;
+    struct {
+        bool required;
+        tile_attr_id id;
+    } attrs[TILE_MAX_ATTRS];
+    const char *rule;
+    unsigned effects; /* a set of tile_effect */
+    const char *meaning;
+} tile_op_info;
+
+/* Never NULL for a number of tile_opcode; the name is NULL for one that is not in use. */
+TILE_API const tile_op_info *tile_op_get_info(tile_opcode opcode);
+TILE_API tile_opcode tile_opcode_from_name(const char *name, size_t length);
+
+typedef struct tile_attr_info {
+    const char *name;
+    tile_attr_kind kind;
+    const char *meaning;
+} tile_attr_info;
+
+TILE_API const tile_attr_info *tile_attr_get_info(tile_attr_id id);
+TILE_API tile_attr_id tile_attr_from_name(const char *name, size_t length);
+
+/* Host expressions -------------------------------------------------------------------------------- */
+
+/* An expression over constants, compile-time parameters and a function's arguments, evaluated in i64
+ * (truth values are 0 and 1). Each exists once in its context: equal expressions are the same pointer.
+ * Constants are folded when an expression is made. */
+typedef enum tile_expr_kind {
+    TILE_EXPR_INT,
+    TILE_EXPR_FLOAT, /* only as a constant value's whole expression */
+    TILE_EXPR_PARAM, /* a compile-time parameter, by name */
+    TILE_EXPR_ARG,   /* an argument of the function, by index */
+    TILE_EXPR_OP,    /* an arithmetic operation of ops.def on one to three expressions */
+} tile_expr_kind;
+
+typedef struct tile_expr {
+    tile_expr_kind kind;
+    int64_t integer; /* INT: the value. ARG: the index */
+    double number;   /* FLOAT */
+    const char *name; /* PARAM */
+    tile_opcode opcode; /* OP */
+    const struct tile_expr *args[3];
+} tile_expr;
+
+TILE_API const tile_expr *tile_expr_int(tile_context *context, int64_t value);
+TILE_API const tile_expr *tile_expr_float(tile_context *context, double value);
+TILE_API const tile_expr *tile_expr_param(tile_context *context, const char *name);
+TILE_API const tile_expr *tile_expr_arg(tile_context *context, unsigned index);
+/* NULL if opcode is not integer arithmetic of that many operands, or an operand is NULL. */
+TILE_API const tile_expr *tile_expr_op(tile_context *context, tile_opcode opcode, const tile_expr *a,
+                                       const tile_expr *b, const tile_expr *c);
+
+/* True and *value if the expression is an integer constant. */
+TILE_API bool tile_expr_is_int(const tile_expr *expr, int64_t *value);
+
+/* Where the parameters' and arguments' values come from; a function that returns false makes the
+ * evaluation fail. Either may be NULL. */
+typedef struct tile_bindings {
+    bool (*param)(const char *name, int64_t *value, void *user);
+    bool (*arg)(unsigned index, int64_t *value, void *user);
+    void *user;
+} tile_bindings;
+
+/* False if something is not bound, or on division by zero. */
+TILE_API bool tile_expr_eval(const tile_expr *expr, const tile_bindings *bindings, int64_t *value);
+/* The expression with what is bound replaced by its value. */
+TILE_API const tile_expr *tile_expr_substitute(tile_context *context, const tile_expr *expr,
+                                               const tile_bindings *bindings);
+
+/* One arithmetic operation on i64, as tile_expr_eval does it; false on division by zero. Shared by
+ * folding and by the CPU device. */
+TILE_API bool tile_fold_int(tile_opcode opcode, int64_t a, int64_t b, int64_t c, int64_t *result);
+
+/* Types ------------------------------------------------------------------------------------------- */
+
+typedef enum tile_type_kind {
+    TILE_TYPE_SCALAR,
+    TILE_TYPE_PTR,
+    TILE_TYPE_TENSOR, /* level 1: a whole array, a value */
+    TILE_TYPE_VIEW,   /* global memory as an array, a reference */
+    TILE_TYPE_SHARED, /* shared memory: slots, then one tile, a reference */
+    TILE_TYPE_TILE,   /* a tile in the block's registers, a value */
+    TILE_TYPE_VECTOR, /* level 3: one thread's fragment, a value */
+} tile_type_kind;
+
+/* Each type exists once in its context: equal types are the same pointer. Read only. */
+typedef struct tile_type {
+    tile_type_kind kind;
+    tile_scalar scalar; /* the element's; NONE while it is a type parameter */
+    const char *param;  /* name of that type parameter, else NULL */
+    unsigned rank;      /* 0 for scalars and pointers, 1 for vectors */
+    const tile_expr *dims[TILE_MAX_RANK];    /* NULL: known when the kernel runs (`?`) */
+    bool has_strides;                        /* views: strides are part of the type */
+    const tile_expr *strides[TILE_MAX_RANK]; /* in elements; NULL: `?` */
+    const tile_expr *slots;                  /* shared: NULL if there are none */
+    const tile_layout *layout;               /* tiles and shared buffers; NULL: not assigned yet */
+} tile_type;
+
+/* The type that equals *draft: fills it from the context, or adds it. */
+TILE_API const tile_type *tile_type_get(tile_context *context, const tile_type *draft);
+
+TILE_API const tile_type *tile_type_scalar(tile_context *context, tile_scalar scalar);
+TILE_API const tile_type *tile_type_ptr(tile_context *context, tile_scalar scalar);
+TILE_API const tile_type *tile_type_vector(tile_context *context, tile_scalar scalar, unsigned count);
+/* dims: rank extents; tensors, tiles, and views without strides in the type. -1 is `?`. */
+TILE_API const tile_type *tile_type_tensor(tile_context *context, tile_scalar scalar, unsigned rank,
+                                           const int64_t *dims);
+TILE_API const tile_type *tile_type_view(tile_context *context, tile_scalar scalar, unsigned rank,
+                                         const int64_t *dims);
+TILE_API const tile_type *tile_type_tile(tile_context *context, tile_scalar scalar, unsigned rank,
+                                         const int64_t *dims);
+/* slots 0: a buffer without slots. */
+TILE_API const tile_type *tile_type_shared(tile_context *context, tile_scalar scalar, unsigned slots,
+                                           unsigned rank, const int64_t *dims);
+TILE_API const tile_type *tile_type_with_layout(tile_context *context, const tile_type *type,
+                                                const tile_layout *layout);
+TILE_API const tile_type *tile_type_with_scalar(tile_context *context, const tile_type *type,
+                                                tile_scalar scalar);
+
+/* The extent of dim d, or -1 if it is not a constant. */
+TILE_API int64_t tile_type_dim(const tile_type *type, unsigned d);
+/* How many elements a tile, vector, tensor or one slot has; 1 for scalars; -1 if not constant. */
+TILE_API int64_t tile_type_elements(const tile_type *type);
+/* How many slots a shared buffer has (1 without slots); -1 if not constant. */
+TILE_API int64_t tile_type_slot_count(const tile_type *type);
+/* How many elements of one thread a tile's layout needs. */
+TILE_API unsigned tile_type_registers(const tile_type *type);
+
+/* Functions --------------------------------------------------------------------------------------- */
+
+typedef struct tile_value { uint32_t id; } tile_value;
+typedef struct tile_op { uint32_t id; } tile_op;
+typedef struct tile_region { uint32_t id; } tile_region;
+
+typedef struct tile_module tile_module;
+typedef struct tile_function tile_function;
+
+typedef enum tile_function_kind { TILE_COMPUTE, TILE_KERNEL } tile_function_kind;
+
+typedef enum tile_param_kind { TILE_PARAM_int, TILE_PARAM_bool, TILE_PARAM_type, TILE_PARAM_dim } tile_param_kind;
+
+TILE_API tile_module *tile_module_create(tile_context *context);
+TILE_API void tile_module_destroy(tile_module *module);
+TILE_API tile_context *tile_module_context(const tile_module *module);
+/* Functions in the order they were added. NULL past the end, or if there is no such name. */
+TILE_API tile_function *tile_module_function(const tile_module *module, unsigned index);
+TILE_API tile_function *tile_module_find(const tile_module *module, const char *name);
+TILE_API void tile_module_remove(tile_module *module, tile_function *function);
+/* A deep copy in the same context. */
+TILE_API tile_module *tile_module_clone(const tile_module *module);
+
+/* A new, empty function. NULL (and a diagnostic) if the name is taken. */
+TILE_API tile_function *tile_function_create(tile_module *module, tile_function_kind kind,
+                                             const char *name, tile_loc loc);
+TILE_API const char *tile_function_name(const tile_function *function);
+TILE_API tile_function_kind tile_function_get_kind(const tile_function *function);
+
+/* Declares a compile-time parameter; default_expr and default_type may be NULL. */
+TILE_API void tile_function_add_param(tile_function *function, const char *name, tile_param_kind kind,
+                                      const tile_expr *default_expr, const tile_type *default_type);
+/* Adds an argument and returns the value it has in the body. */
+TILE_API tile_value tile_function_add_arg(tile_function *function, const char *name,
+                                          const tile_type *type);
+/* {divisible = n} (0: nothing is known), {noalias}, {const} of an argument. */
+TILE_API void tile_function_set_arg_divisible(tile_function *function, unsigned arg, unsigned divisor);
+TILE_API void tile_function_set_arg_noalias(tile_function *function, unsigned arg, bool noalias);
+TILE_API void tile_function_set_arg_const(tile_function *function, unsigned arg, bool is_const);
+/* Computes: declares a result; its value is set when the body is built. */
+TILE_API void tile_function_add_result(tile_function *function, const char *name,
+                                       const tile_type *type);
+TILE_API void tile_function_set_result(tile_function *function, unsigned index, tile_value value);
+
+/* Kernels: blocks in the grid (1 to 3 expressions over parameters and arguments) and warps a block. */
+TILE_API void tile_function_set_grid(tile_function *function, unsigned rank,
+                                     const tile_expr *const *extents);
+TILE_API void tile_function_set_cluster(tile_function *function, unsigned rank,
+                                        const tile_expr *const *extents);
+TILE_API void tile_function_set_warps(tile_function *function, const tile_expr *warps);
+TILE_API void tile_function_set_sync_explicit(tile_function *function, bool is_explicit);
+TILE_API void tile_function_add_where(tile_function *function, const tile_expr *condition);
+/* tune (names...) in [points...]: point i's values are values[i * name_count ...]. */
+TILE_API void tile_function_add_tune(tile_function *function, unsigned name_count,
+                                     const char *const *names, unsigned point_count,
+                                     const tile_expr *const *values);
+
+TILE_API unsigned tile_function_arg_count(const tile_function *function);
+TILE_API tile_value tile_function_arg(const tile_function *function, unsigned index);
+TILE_API const char *tile_function_arg_name(const tile_function *function, unsigned index);
+TILE_API const tile_type *tile_function_arg_type(const tile_function *function, unsigned index);
+TILE_API unsigned tile_function_arg_divisible(const tile_function *function, unsigned index);
+TILE_API tile_region tile_function_body(const tile_function *function);
+
+/* Reading what is there --------------------------------------------------------------------------- */
+
+TILE_API tile_op tile_region_first(const tile_function *function, tile_region region);
+TILE_API tile_op tile_op_next(const tile_function *function, tile_op op);
+TILE_API tile_opcode tile_op_opcode(const tile_function *function, tile_op op);
+TILE_API tile_loc tile_op_loc(const tile_function *function, tile_op op);
+TILE_API unsigned tile_op_operand_count(const tile_function *function, tile_op op);
+TILE_API tile_value tile_op_operand(const tile_function *function, tile_op op, unsigned index);
+TILE_API unsigned tile_op_result_count(const tile_function *function, tile_op op);
+TILE_API tile_value tile_op_result(const tile_function *function, tile_op op, unsigned index);
+TILE_API tile_region tile_op_region(const tile_function *function, tile_op op, unsigned index);
+TILE_API const tile_type *tile_value_type(const tile_function *function, tile_value value);
+
+/* Text -------------------------------------------------------------------------------------------- */
+
+/* Reads a module; name stands in diagnostics. NULL after at least one error has been reported. The
+ * result has been verified. */
+TILE_API tile_module *tile_module_parse(tile_context *context, const char *name, const char *text,
+                                        size_t length);
+/* Writes text that parses to the same module. */
+TILE_API void tile_module_print(const tile_module *module, tile_writer writer, void *user);
+TILE_API void tile_function_print(const tile_function *function, tile_writer writer, void *user);
+/* Checks every rule of the IR; what is broken is reported at its place. */
+TILE_API tile_status tile_module_verify(const tile_module *module);
+TILE_API tile_status tile_function_verify(const tile_function *function);
+/* Writes the manual: grammar, types, operations, attributes, as Markdown. */
+TILE_API void tile_manual_print(tile_writer writer, void *user);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,209 @@
+/* The inside of modules and functions, for the printer, the passes and whoever walks the IR a lot.
+ *
+ * Ids index the function's arrays; entry 0 of each is unused. Erased operations stay in the array
+ * (opcode NONE, in no region). Facts about values belong to whoever computes them: dense arrays of
+ * function->value_count entries. */
+#ifndef TILE_LIB_IR_FUNCTION_H
+#define TILE_LIB_IR_FUNCTION_H
+
+#include "lib/support/arena.h"
+#include "lib/support/context.h"
+#include "tile/build.h"
+#include "tile/ir.h"
+
+#define TILE_NO_VALUE ((tile_value){0})
+#define TILE_NO_OP ((tile_op){0})
+#define TILE_NO_REGION ((tile_region){0})
+
+typedef enum tile_value_kind {
+    TILE_VALUE_RESULT,   /* of op `owner` */
+    TILE_VALUE_ARG,      /* argument `index` of the function */
+    TILE_VALUE_REGION,   /* value `index` of region `owner`: a loop's induction variable, carried values */
+    TILE_VALUE_CONSTANT, /* expr; each (type, expr) once per function */
+} tile_value_kind;
+
+typedef struct tile_value_data {
+    uint8_t kind; /* tile_value_kind */
+    uint32_t owner;
+    uint32_t index;
+    const tile_type *type;
+    const tile_expr *expr; /* constants */
+    const char *name;      /* as written, without '%'; NULL if unnamed. Need not be unique */
+} tile_value_data;
+
+typedef struct tile_attr {
+    tile_attr_id id;
+    const tile_expr *expr; /* kind expr */
+    const int64_t *list;   /* kind list */
+    unsigned count;
+} tile_attr;
+
+typedef struct tile_op_data {
+    uint16_t opcode;
+    uint8_t region_count;
+    uint8_t attr_count;
+    uint16_t segment[TILE_MAX_OPERANDS]; /* how many values each operand of the row takes */
+    uint32_t operand_count;
+    uint32_t result_count;
+    tile_value *operands;
+    tile_value first_result; /* results have consecutive ids */
+    tile_region regions[2];
+    tile_attr *attrs;
+    tile_loc loc;
+    tile_region parent;
+    tile_op prev, next;
+} tile_op_data;
+
+typedef struct tile_region_data {
+    tile_op first, last;
+    tile_op parent; /* 0: a function's body */
+    uint32_t arg_count;
+    tile_value first_arg; /* consecutive ids */
+} tile_region_data;
+
+typedef struct tile_param_decl {
+    const char *name;
+    tile_param_kind kind;
+    const tile_expr *default_expr; /* NULL: none */
+    const tile_type *default_type;
+} tile_param_decl;
+
+typedef struct tile_arg_decl {
+    const char *name;
+    const tile_type *type;
+    tile_value value;
+    unsigned divisible; /* 0: nothing known. Pointers: bytes */
+    bool noalias;
+    bool is_const;
+} tile_arg_decl;
+
+typedef struct tile_result_decl {
+    const char *name;
+    const tile_type *type;
+    tile_value value;
+} tile_result_decl;
+
+typedef struct tile_tune_clause {
+    unsigned name_count;
+    unsigned point_count;
+    const char **names;
+    const tile_expr **values; /* point_count x name_count */
+} tile_tune_clause;
+
+struct tile_function {
+    tile_module *module;
+    tile_function *next;
+    tile_function_kind kind;
+    const char *name;
+    tile_loc loc;
+
+    tile_param_decl *params;
+    size_t param_count, param_capacity;
+    tile_arg_decl *args;
+    size_t arg_count, arg_capacity;
+    tile_result_decl *results;
+    size_t result_count, result_capacity;
+    tile_tune_clause *tunes;
+    size_t tune_count, tune_capacity;
+    const tile_expr **wheres;
+    size_t where_count, where_capacity;
+    const tile_expr *grid[3];
+    unsigned grid_rank;
+    const tile_expr *cluster[3];
+    unsigned cluster_rank;
+    const tile_expr *warps;
+    bool sync_explicit;
+
+    tile_region body;
+    tile_op_data *ops;
+    size_t op_count, op_capacity; /* count includes entry 0 */
+    tile_value_data *values;
+    size_t value_count, value_capacity;
+    tile_region_data *regions;
+    size_t region_count, region_capacity;
+    uint32_t *constant_table; /* hash of constants: value ids, 0 is free */
+    size_t constant_capacity, constant_count;
+};
+
+struct tile_module {
+    tile_context *context;
+    tile_arena arena;
+    tile_function *first, *last;
+};
+
+/* Pointers into the arrays move when something is added: do not keep them across a build. */
+static inline tile_op_data *tile_op_at(const tile_function *f, tile_op op) {
+    return &f->ops[op.id];
+}
+static inline tile_value_data *tile_value_at(const tile_function *f, tile_value value) {
+    return &f->values[value.id];
+}
+static inline tile_region_data *tile_region_at(const tile_function *f, tile_region region) {
+    return &f->regions[region.id];
+}
+static inline tile_context *tile_function_context(const tile_function *f) {
+    return f->module->context;
+}
+/* The operation that computes a value, 0 for arguments, region values and constants. */
+static inline tile_op tile_value_def(const tile_function *f, tile_value value) {
+    const tile_value_data *data = tile_value_at(f, value);
+    return (tile_op){data->kind == TILE_VALUE_RESULT ? data->owner : 0};
+}
+
+/* for (tile_op op = first; op.id; op = next): the next one is read after the body ran. */
+#define TILE_FOR_EACH_OP(f, op, region)                                    \
+    for (tile_op op = tile_region_at((f), (region))->first; (op).id;       \
+         (op) = tile_op_at((f), (op))->next)
+
+/* Values of operand `operand` of the row: *count of them (an element's base first). */
+const tile_value *tile_op_segment(const tile_function *f, tile_op op, unsigned operand,
+                                  unsigned *count);
+const tile_attr *tile_op_attr(const tile_function *f, tile_op op, tile_attr_id id);
+bool tile_op_has_attr(const tile_function *f, tile_op op, tile_attr_id id);
+/* The attribute's constant, or otherwise if it is absent or not constant. */
+int64_t tile_op_attr_int(const tile_function *f, tile_op op, tile_attr_id id, int64_t otherwise);
+void tile_op_remove_attr(tile_function *f, tile_op op, tile_attr_id id);
+
+/* True and *integer if the value is an integer constant. */
+bool tile_value_is_int(const tile_function *f, tile_value value, int64_t *integer);
+/* The function's constant of this type. */
+tile_value tile_function_constant(tile_function *f, const tile_type *type, const tile_expr *expr);
+
+tile_value tile_add_value(tile_function *f, tile_value_kind kind, uint32_t owner, uint32_t index,
+                          const tile_type *type);
+tile_region tile_add_region(tile_function *f, tile_op parent, const tile_type *const *arg_types,
+                            unsigned arg_count);
+/* An operation without checks: operands are copied, results get the types; it is put at the builder's
+ * place. Regions are added with tile_add_region by the caller. */
+tile_op tile_add_op(tile_builder *builder, tile_opcode opcode, const tile_value *operands,
+                    unsigned operand_count, const uint16_t *segments,
+                    const tile_type *const *result_types, unsigned result_count);
+/* A copy of op at the builder's place, regions and all; operands (and inner ones) go through map
+ * (value id -> value, 0 keeps it), which receives the new results. map has at least map_count =
+ * value_count entries at the time of the call; values made meanwhile are not looked up. */
+tile_op tile_clone_op(tile_builder *builder, tile_op op, tile_value *map, size_t map_count);
+
+/* Takes the operation out of its region and forgets it, with its regions. Its results must be unused. */
+void tile_erase_op(tile_function *f, tile_op op);
+/* Moves op before another one (0: to the end of region). */
+void tile_move_op(tile_function *f, tile_op op, tile_region region, tile_op before);
+/* Replaces operands throughout a region (and inside): map[id] where it is not 0. */
+void tile_replace_values(tile_function *f, tile_region region, const tile_value *map);
+/* Replaces one value everywhere in the function; a sweep over all of it: for many, use a map. */
+void tile_replace_value(tile_function *f, tile_value from, tile_value to);
+/* Empties the function's body and starts its op, value and region arrays anew, arguments excepted
+ * (they keep their order and get the ids 1, 2, ...). For passes that build a new body: copy what you
+ * need from *old first (a shallow copy of the function is taken there). */
+void tile_function_restart(tile_function *f, tile_function *old);
+
+/* Calls visit for each op, outer ones before inner ones. */
+typedef void (*tile_op_visitor)(tile_function *f, tile_op op, void *user);
+void tile_walk(tile_function *f, tile_region region, tile_op_visitor visit, void *user);
+
+/* How often each value is an operand: an array of value_count entries in the arena. */
+uint32_t *tile_count_uses(const tile_function *f, tile_arena *arena);
+
+/* An integer value as a host expression over arguments and parameters, NULL if it is not one. */
+const tile_expr *tile_value_as_expr(const tile_function *f, tile_value value);
+
+#endif

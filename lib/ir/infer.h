@@ -1,0 +1,23 @@
+/* Result types and operand checks of the operations: one function per rule of ops.def. */
+#ifndef TILE_LIB_IR_INFER_H
+#define TILE_LIB_IR_INFER_H
+
+#include "lib/ir/function.h"
+
+/* What a rule looks at: an operation that need not exist yet. */
+typedef struct tile_infer {
+    tile_function *function;
+    tile_opcode opcode;
+    tile_loc loc;
+    const tile_value *operands;
+    const uint16_t *segment;  /* as in tile_op_data */
+    const tile_type *given;   /* the result's type as written, or NULL */
+    const tile_type *results[3];
+    unsigned result_count;
+} tile_infer;
+
+/* Checks classes and the row's rule, fills results. False after a diagnostic. Attributes and regions
+ * are the verifier's. */
+bool tile_infer_results(tile_infer *infer);
+
+#endif

@@ -1,0 +1,40 @@
+/* Memory that is given back all at once. Blocks come from malloc; nothing is freed singly. */
+#ifndef TILE_LIB_SUPPORT_ARENA_H
+#define TILE_LIB_SUPPORT_ARENA_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "tile/base.h"
+
+typedef struct tile_arena_block tile_arena_block;
+
+typedef struct tile_arena {
+    tile_arena_block *head;
+    size_t used; /* bytes of the head block that are taken */
+} tile_arena;
+
+/* Gives back everything; the arena can be used again. */
+void tile_arena_reset(tile_arena *arena);
+
+/* Zeroed memory, aligned for any type. Never NULL. */
+void *tile_arena_alloc(tile_arena *arena, size_t size);
+void *tile_arena_copy(tile_arena *arena, const void *data, size_t size);
+char *tile_arena_string(tile_arena *arena, const char *text, size_t length);
+char *tile_arena_format(tile_arena *arena, const char *format, ...) TILE_PRINTF(2, 3);
+char *tile_arena_vformat(tile_arena *arena, const char *format, va_list args);
+
+/* Makes room for one more element in an array that lives in the arena; *capacity doubles, the old
+ * memory stays until the arena is reset. Returns the array, moved or not. */
+void *tile_arena_grow(tile_arena *arena, void *data, size_t count, size_t *capacity,
+                      size_t element_size);
+
+#define TILE_NEW(arena, type) ((type *)tile_arena_alloc((arena), sizeof(type)))
+#define TILE_NEW_ARRAY(arena, type, count) \
+    ((type *)tile_arena_alloc((arena), sizeof(type) * (size_t)(count)))
+
+/* malloc and realloc that stop the process when the host has no memory left. */
+void *tile_malloc(size_t size);
+void *tile_realloc(void *data, size_t size);
+
+#endif

@@ -1,0 +1,113 @@
+/* Context and diagnostics. */
+#include "lib/support/context.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+unsigned tile_api_version(void) {
+    return TILE_API_VERSION;
+}
+
+const char *tile_status_name(tile_status status) {
+    static const char *const names[] = {"ok",          "invalid", "unsupported",
+                                        "unavailable", "failed",  "fault"};
+    return (unsigned)status < sizeof names / sizeof *names ? names[status] : "unknown";
+}
+
+tile_context *tile_context_create(void) {
+    tile_context *context = tile_malloc(sizeof *context);
+    *context = (tile_context){0};
+    return context;
+}
+
+void tile_context_destroy(tile_context *context) {
+    if (!context)
+        return;
+    tile_arena_reset(&context->arena);
+    free(context);
+}
+
+void tile_context_set_sink(tile_context *context, tile_sink sink, void *user) {
+    context->sink = sink;
+    context->sink_user = user;
+}
+
+unsigned tile_context_error_count(const tile_context *context) {
+    return context->errors;
+}
+
+uint32_t tile_context_add_source(tile_context *context, const char *name, const char *text,
+                                 size_t length) {
+    context->sources = tile_arena_grow(&context->arena, context->sources, context->source_count,
+                                       &context->source_capacity, sizeof(tile_source));
+    context->sources[context->source_count] = (tile_source){
+        .name = tile_arena_string(&context->arena, name, strlen(name)),
+        .text = tile_arena_string(&context->arena, text, length),
+        .length = length,
+    };
+    return (uint32_t)context->source_count++;
+}
+
+const char *tile_context_source_name(const tile_context *context, uint32_t file) {
+    return file < context->source_count ? context->sources[file].name : "";
+}
+
+/* Points diagnostic->text at line `line` of a source; leaves it NULL when there is no such line. */
+static void quote_line(const tile_source *source, tile_diagnostic *diagnostic) {
+    const char *at = source->text, *end = source->text + source->length;
+    for (uint32_t line = 1; line < diagnostic->line; line++) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        if (!newline)
+            return;
+        at = newline + 1;
+    }
+    const char *newline = memchr(at, '\n', (size_t)(end - at));
+    diagnostic->text = at;
+    diagnostic->text_length = (size_t)((newline ? newline : end) - at);
+}
+
+void tile_report(tile_context *context, tile_severity severity, tile_loc loc, const char *format,
+                 ...) {
+    if (severity == TILE_ERROR)
+        context->errors++;
+    if (!context->sink)
+        return;
+    tile_arena scratch = {0};
+    va_list args;
+    va_start(args, format);
+    tile_diagnostic diagnostic = {.severity = severity, .file = ""};
+    diagnostic.message = tile_arena_vformat(&scratch, format, args);
+    va_end(args);
+    if (loc.line && loc.file < context->source_count) {
+        diagnostic.file = context->sources[loc.file].name;
+        diagnostic.line = loc.line;
+        diagnostic.column = loc.column;
+        quote_line(&context->sources[loc.file], &diagnostic);
+    }
+    context->sink(&diagnostic, context->sink_user);
+    tile_arena_reset(&scratch);
+}
+
+void tile_diagnostic_print(const tile_diagnostic *diagnostic, tile_writer writer, void *user) {
+    static const char *const words[] = {"error", "warning", "remark", "note"};
+    tile_arena scratch = {0};
+    char *head = diagnostic->line
+                     ? tile_arena_format(&scratch, "%s:%u:%u: %s: %s\n", diagnostic->file,
+                                         diagnostic->line, diagnostic->column,
+                                         words[diagnostic->severity], diagnostic->message)
+                     : tile_arena_format(&scratch, "%s: %s\n", words[diagnostic->severity],
+                                         diagnostic->message);
+    writer(head, strlen(head), user);
+    if (diagnostic->text && diagnostic->text_length < 4096) {
+        size_t column = diagnostic->column ? diagnostic->column - 1 : 0;
+        if (column > diagnostic->text_length)
+            column = diagnostic->text_length;
+        writer(diagnostic->text, diagnostic->text_length, user);
+        writer("\n", 1, user);
+        for (size_t i = 0; i < column; i++)
+            writer(diagnostic->text[i] == '\t' ? "\t" : " ", 1, user);
+        writer("^\n", 2, user);
+    }
+    tile_arena_reset(&scratch);
+}

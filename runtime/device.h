@@ -1,0 +1,67 @@
+/* The device interface that runtime/cpu and runtime/cuda implement; runtime/device.c does what both
+ * have in common: argument checks, variants, grid and scratch sizes. */
+#ifndef TILE_RUNTIME_DEVICE_H
+#define TILE_RUNTIME_DEVICE_H
+
+#include "lib/support/arena.h"
+#include "tile/device.h"
+
+/* A kernel compiled under one set of assumptions about its arguments' divisibility. */
+typedef struct tile_variant {
+    struct tile_variant *next;
+    tile_module *module; /* instantiated, at the level that runs; holds `function` */
+    tile_function *function;
+    tile_abi *abi;
+    tile_blob ptx;
+    uint64_t *divisors; /* one per argument: what this variant relies on (1: nothing) */
+    void *code;         /* the device's own: prepared IR, or a loaded CUDA function */
+} tile_variant;
+
+/* A launch with everything resolved. */
+typedef struct tile_launch {
+    tile_variant *variant;
+    const tile_argument *arguments;
+    unsigned argument_count;
+    int64_t grid[3];
+    int64_t clean_bytes, plain_bytes; /* scratch */
+    void *stream;
+} tile_launch;
+
+typedef struct tile_device_ops {
+    void (*destroy)(tile_device *device);
+    tile_status (*allocate)(tile_device *device, size_t bytes, uint64_t *address);
+    void (*release)(tile_device *device, uint64_t address, size_t bytes);
+    tile_status (*write)(tile_device *device, uint64_t address, const void *data, size_t bytes);
+    tile_status (*read)(tile_device *device, uint64_t address, void *data, size_t bytes);
+    /* Makes variant->code from variant->function (at level 3, or level 2 for the CPU at level 2). */
+    tile_status (*prepare)(tile_device *device, tile_variant *variant);
+    void (*discard)(tile_device *device, tile_variant *variant);
+    tile_status (*launch)(tile_device *device, const tile_launch *launch);
+    tile_status (*synchronize)(tile_device *device);
+    tile_status (*time)(tile_device *device, const tile_launch *launch, unsigned warmup,
+                        unsigned repeats, bool flush_l2, double *milliseconds);
+    tile_status (*attributes)(tile_device *device, tile_variant *variant,
+                              tile_kernel_attributes *attributes);
+} tile_device_ops;
+
+/* The first member of the devices' own structs. */
+struct tile_device {
+    const tile_device_ops *ops;
+    tile_context *context;
+    const tile_target *target;
+    const char *name;
+    bool is_cuda;
+    unsigned level; /* of the IR that prepare wants */
+    tile_cpu_counts counts;
+    tile_buffer *buffers; /* all that are alive, for the CPU device's bounds checks */
+};
+
+struct tile_buffer {
+    tile_device *device;
+    tile_buffer *next;
+    uint64_t address;
+    size_t bytes;
+    bool owned;
+};
+
+#endif
