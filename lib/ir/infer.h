@@ -12,7 +12,7 @@ typedef struct tile_infer {
     const tile_value *operands;
     const uint16_t *segment;  /* as in tile_op_data */
     const tile_type *given;   /* the result's type as written, or NULL */
-    const tile_type *results[3];
+    const tile_type **results; /* room for three, or as many as there are operands */
     unsigned result_count;
 } tile_infer;
 

@@ -1,0 +1,154 @@
+/* Building operations with their checks. */
+#include <string.h>
+
+#include "lib/ir/function.h"
+#include "lib/ir/infer.h"
+
+tile_builder tile_builder_at_end(tile_function *function, tile_region region) {
+    return (tile_builder){.function = function, .region = region, .loc = function->loc};
+}
+
+tile_builder tile_builder_before(tile_function *function, tile_op op) {
+    return (tile_builder){.function = function,
+                          .region = tile_op_at(function, op)->parent,
+                          .before = op,
+                          .loc = tile_op_at(function, op)->loc};
+}
+
+static bool form_has_head(tile_operand_form form) {
+    return form == TILE_FORM_value || form == TILE_FORM_optional || form == TILE_FORM_element;
+}
+
+/* Lays the segments in a row. False if a needed value is missing: that has been reported before. */
+static bool flatten(const tile_op_info *info, const tile_segment *segments, unsigned count,
+                    tile_value *operands, uint16_t *segment_sizes) {
+    unsigned at = 0;
+    for (unsigned i = 0; i < count; i++) {
+        tile_operand_form form = info->operands[i].form;
+        unsigned start = at;
+        if (form_has_head(form) && segments[i].head.id)
+            operands[at++] = segments[i].head;
+        else if (form_has_head(form) && form != TILE_FORM_optional)
+            return false;
+        for (unsigned t = 0; t < segments[i].tail_count; t++) {
+            if (!segments[i].tail[t].id)
+                return false;
+            operands[at++] = segments[i].tail[t];
+        }
+        segment_sizes[i] = (uint16_t)(at - start);
+    }
+    return true;
+}
+
+tile_op tile_build_op(tile_builder *builder, tile_opcode opcode, const tile_segment *segments,
+                      unsigned segment_count, const tile_type *type) {
+    const tile_op_info *info = tile_op_get_info(opcode);
+    tile_context *context = tile_function_context(builder->function);
+    if (!info->name || segment_count != info->operand_count) {
+        tile_report(context, TILE_ERROR, builder->loc, "%s takes %u operands, not %u",
+                    info->name ? info->name : "an unknown operation", info->operand_count,
+                    segment_count);
+        return TILE_NO_OP;
+    }
+    size_t total = 0;
+    for (unsigned i = 0; i < segment_count; i++)
+        total += 1 + (size_t)segments[i].tail_count;
+    if (total > UINT16_MAX) {
+        tile_report(context, TILE_ERROR, builder->loc, "%s has more operands than the 65535 allowed",
+                    info->name);
+        return TILE_NO_OP;
+    }
+    tile_arena scratch = {0};
+    tile_value *operands = TILE_NEW_ARRAY(&scratch, tile_value, total + 1);
+    uint16_t sizes[TILE_MAX_OPERANDS] = {0};
+    tile_op op = TILE_NO_OP;
+    if (flatten(info, segments, segment_count, operands, sizes)) {
+        tile_infer infer = {.function = builder->function,
+                            .opcode = opcode,
+                            .loc = builder->loc,
+                            .operands = operands,
+                            .segment = sizes,
+                            .given = type,
+                            .results = TILE_NEW_ARRAY(&scratch, const tile_type *, total + 3)};
+        if (tile_infer_results(&infer)) {
+            unsigned count = 0;
+            for (unsigned i = 0; i < segment_count; i++)
+                count += sizes[i];
+            op = tile_add_op(builder, opcode, operands, count, sizes, infer.results,
+                             infer.result_count);
+        }
+    }
+    tile_arena_reset(&scratch);
+    return op;
+}
+
+tile_value tile_build_op_value(tile_builder *builder, tile_opcode opcode, const tile_segment *segments,
+                               unsigned segment_count, const tile_type *type) {
+    tile_op op = tile_build_op(builder, opcode, segments, segment_count, type);
+    return op.id ? tile_op_result(builder->function, op, 0) : TILE_NO_VALUE;
+}
+
+tile_value tile_build_constant(tile_builder *builder, const tile_type *type, const tile_expr *expr) {
+    tile_context *context = tile_function_context(builder->function);
+    if (!expr || type->kind != TILE_TYPE_SCALAR) {
+        tile_report(context, TILE_ERROR, builder->loc, "a constant needs a scalar type and a value");
+        return TILE_NO_VALUE;
+    }
+    bool floating = tile_scalar_is_floating(type->scalar);
+    if (floating && expr->kind == TILE_EXPR_INT)
+        expr = tile_expr_float(context, (double)expr->integer);
+    if (floating != (expr->kind == TILE_EXPR_FLOAT)) {
+        tile_report(context, TILE_ERROR, builder->loc, "this constant cannot have the type %s",
+                    tile_scalar_name(type->scalar));
+        return TILE_NO_VALUE;
+    }
+    return tile_function_constant(builder->function, type, expr);
+}
+
+tile_value tile_build_int(tile_builder *builder, int64_t value) {
+    tile_context *context = tile_function_context(builder->function);
+    return tile_function_constant(builder->function, tile_type_scalar(context, TILE_i32),
+                                  tile_expr_int(context, value));
+}
+
+tile_value tile_build_float(tile_builder *builder, double value) {
+    tile_context *context = tile_function_context(builder->function);
+    return tile_function_constant(builder->function, tile_type_scalar(context, TILE_f32),
+                                  tile_expr_float(context, value));
+}
+
+tile_op tile_build_for_loop(tile_builder *builder, tile_value begin, tile_value end, tile_value step,
+                            const tile_value *inits, unsigned init_count) {
+    tile_function *f = builder->function;
+    const tile_segment segments[] = {
+        {begin, NULL, 0}, {end, NULL, 0}, {step, NULL, 0}, {TILE_NO_VALUE, inits, init_count}};
+    tile_op op = tile_build_op(builder, TILE_OP_for, segments, 4, NULL);
+    if (!op.id)
+        return op;
+    tile_arena scratch = {0};
+    const tile_type **types = TILE_NEW_ARRAY(&scratch, const tile_type *, init_count + 1u);
+    types[0] = tile_value_type(f, begin);
+    for (unsigned i = 0; i < init_count; i++)
+        types[i + 1] = tile_value_type(f, inits[i]);
+    tile_add_region(f, op, types, init_count + 1);
+    tile_arena_reset(&scratch);
+    return op;
+}
+
+tile_op tile_build_if_else(tile_builder *builder, tile_value condition,
+                           const tile_type *const *result_types, unsigned result_count) {
+    tile_function *f = builder->function;
+    if (!condition.id)
+        return TILE_NO_OP;
+    const tile_type *type = tile_value_type(f, condition);
+    if (type->kind != TILE_TYPE_SCALAR || type->scalar != TILE_i1) {
+        tile_report(tile_function_context(f), TILE_ERROR, builder->loc,
+                    "the condition of `if` must be a scalar i1");
+        return TILE_NO_OP;
+    }
+    const uint16_t sizes[TILE_MAX_OPERANDS] = {1};
+    tile_op op = tile_add_op(builder, TILE_OP_if, &condition, 1, sizes, result_types, result_count);
+    tile_add_region(f, op, NULL, 0);
+    tile_add_region(f, op, NULL, 0);
+    return op;
+}

@@ -1,0 +1,166 @@
+/* Host expressions: made once, folded while they are made, evaluated in i64. */
+#include <string.h>
+
+#include "lib/ir/intern.h"
+
+static int64_t floor_mod(int64_t a, int64_t b) {
+    int64_t left = a % b;
+    return left && (left < 0) != (b < 0) ? left + b : left;
+}
+
+static int64_t ceil_div(int64_t a, int64_t b) {
+    int64_t quotient = a / b;
+    return a % b && (a < 0) == (b < 0) ? quotient + 1 : quotient;
+}
+
+/* Wrapping arithmetic goes through uint64_t, where overflow is defined. */
+static bool fold_divide(tile_opcode opcode, int64_t a, int64_t b, int64_t *result) {
+    if (b == 0)
+        return false;
+    if (b == -1) { /* INT64_MIN / -1 overflows */
+        bool quotient = opcode == TILE_OP_div || opcode == TILE_OP_ceildiv;
+        *result = quotient ? (int64_t)(0 - (uint64_t)a) : 0;
+        return true;
+    }
+    switch (opcode) {
+    case TILE_OP_div: *result = a / b; return true;
+    case TILE_OP_rem: *result = a % b; return true;
+    case TILE_OP_mod: *result = floor_mod(a, b); return true;
+    default: *result = ceil_div(a, b); return true;
+    }
+}
+
+bool tile_fold_int(tile_opcode opcode, int64_t a, int64_t b, int64_t c, int64_t *result) {
+    uint64_t ua = (uint64_t)a, ub = (uint64_t)b;
+    switch (opcode) {
+    case TILE_OP_add: *result = (int64_t)(ua + ub); return true;
+    case TILE_OP_sub: *result = (int64_t)(ua - ub); return true;
+    case TILE_OP_mul: *result = (int64_t)(ua * ub); return true;
+    case TILE_OP_div:
+    case TILE_OP_rem:
+    case TILE_OP_mod:
+    case TILE_OP_ceildiv: return fold_divide(opcode, a, b, result);
+    case TILE_OP_min: *result = a < b ? a : b; return true;
+    case TILE_OP_max: *result = a > b ? a : b; return true;
+    case TILE_OP_and: *result = a & b; return true;
+    case TILE_OP_or: *result = a | b; return true;
+    case TILE_OP_xor: *result = a ^ b; return true;
+    case TILE_OP_shl: *result = b < 0 || b > 63 ? 0 : (int64_t)(ua << b); return true;
+    case TILE_OP_shr: *result = a >> (b < 0 || b > 63 ? 63 : b); return true;
+    case TILE_OP_eq: *result = a == b; return true;
+    case TILE_OP_ne: *result = a != b; return true;
+    case TILE_OP_lt: *result = a < b; return true;
+    case TILE_OP_le: *result = a <= b; return true;
+    case TILE_OP_gt: *result = a > b; return true;
+    case TILE_OP_ge: *result = a >= b; return true;
+    case TILE_OP_neg: *result = (int64_t)(0 - ua); return true;
+    case TILE_OP_not: *result = ~a; return true;
+    case TILE_OP_abs: *result = a < 0 ? (int64_t)(0 - ua) : a; return true;
+    case TILE_OP_select: *result = a ? b : c; return true;
+    default: return false;
+    }
+}
+
+static const tile_expr *intern_expr(tile_context *context, const tile_expr *draft) {
+    return tile_intern(context, TILE_INTERN_EXPR, draft, sizeof *draft);
+}
+
+/* memset first: interned bytes include the padding. */
+static tile_expr blank(tile_expr_kind kind) {
+    tile_expr draft;
+    memset(&draft, 0, sizeof draft);
+    draft.kind = kind;
+    return draft;
+}
+
+const tile_expr *tile_expr_int(tile_context *context, int64_t value) {
+    tile_expr draft = blank(TILE_EXPR_INT);
+    draft.integer = value;
+    return intern_expr(context, &draft);
+}
+
+const tile_expr *tile_expr_float(tile_context *context, double value) {
+    tile_expr draft = blank(TILE_EXPR_FLOAT);
+    draft.number = value;
+    return intern_expr(context, &draft);
+}
+
+const tile_expr *tile_expr_param(tile_context *context, const char *name) {
+    tile_expr draft = blank(TILE_EXPR_PARAM);
+    draft.name = tile_intern_name(context, name, strlen(name));
+    return intern_expr(context, &draft);
+}
+
+const tile_expr *tile_expr_arg(tile_context *context, unsigned index) {
+    tile_expr draft = blank(TILE_EXPR_ARG);
+    draft.integer = index;
+    return intern_expr(context, &draft);
+}
+
+static unsigned expr_arity(tile_opcode opcode) {
+    int64_t ignored;
+    if (!tile_fold_int(opcode, 1, 1, 1, &ignored))
+        return 0;
+    return tile_op_get_info(opcode)->operand_count;
+}
+
+const tile_expr *tile_expr_op(tile_context *context, tile_opcode opcode, const tile_expr *a,
+                              const tile_expr *b, const tile_expr *c) {
+    const tile_expr *args[3] = {a, b, c};
+    unsigned arity = expr_arity(opcode);
+    if (!arity)
+        return NULL;
+    tile_expr draft = blank(TILE_EXPR_OP);
+    draft.opcode = opcode;
+    int64_t values[3] = {0}, folded;
+    bool constant = true;
+    for (unsigned i = 0; i < 3; i++) {
+        if ((args[i] != NULL) != (i < arity) || (args[i] && args[i]->kind == TILE_EXPR_FLOAT))
+            return NULL;
+        draft.args[i] = args[i];
+        constant &= i >= arity || tile_expr_is_int(args[i], &values[i]);
+    }
+    if (constant && tile_fold_int(opcode, values[0], values[1], values[2], &folded))
+        return tile_expr_int(context, folded);
+    return intern_expr(context, &draft);
+}
+
+bool tile_expr_is_int(const tile_expr *expr, int64_t *value) {
+    if (!expr || expr->kind != TILE_EXPR_INT)
+        return false;
+    *value = expr->integer;
+    return true;
+}
+
+bool tile_expr_eval(const tile_expr *expr, const tile_bindings *bindings, int64_t *value) {
+    int64_t args[3] = {0};
+    switch (expr->kind) {
+    case TILE_EXPR_INT: *value = expr->integer; return true;
+    case TILE_EXPR_FLOAT: return false;
+    case TILE_EXPR_PARAM:
+        return bindings->param && bindings->param(expr->name, value, bindings->user);
+    case TILE_EXPR_ARG:
+        return bindings->arg && bindings->arg((unsigned)expr->integer, value, bindings->user);
+    case TILE_EXPR_OP:
+        for (unsigned i = 0; i < 3 && expr->args[i]; i++)
+            if (!tile_expr_eval(expr->args[i], bindings, &args[i]))
+                return false;
+        return tile_fold_int(expr->opcode, args[0], args[1], args[2], value);
+    }
+    return false;
+}
+
+const tile_expr *tile_expr_substitute(tile_context *context, const tile_expr *expr,
+                                      const tile_bindings *bindings) {
+    int64_t value;
+    if (!expr)
+        return NULL;
+    if (expr->kind == TILE_EXPR_PARAM || expr->kind == TILE_EXPR_ARG)
+        return tile_expr_eval(expr, bindings, &value) ? tile_expr_int(context, value) : expr;
+    if (expr->kind != TILE_EXPR_OP)
+        return expr;
+    return tile_expr_op(context, expr->opcode,
+                        tile_expr_substitute(context, expr->args[0], bindings),
+                        tile_expr_substitute(context, expr->args[1], bindings),
+                        tile_expr_substitute(context, expr->args[2], bindings));
+}

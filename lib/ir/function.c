@@ -1,0 +1,312 @@
+/* Modules and functions: creation, declarations, reading. */
+#include "lib/ir/function.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/ir/intern.h"
+
+tile_module *tile_module_create(tile_context *context) {
+    tile_module *module = tile_malloc(sizeof *module);
+    *module = (tile_module){.context = context};
+    return module;
+}
+
+void tile_module_destroy(tile_module *module) {
+    if (!module)
+        return;
+    tile_arena_reset(&module->arena);
+    free(module);
+}
+
+tile_context *tile_module_context(const tile_module *module) {
+    return module->context;
+}
+
+tile_function *tile_module_function(const tile_module *module, unsigned index) {
+    tile_function *function = module->first;
+    while (function && index--)
+        function = function->next;
+    return function;
+}
+
+tile_function *tile_module_find(const tile_module *module, const char *name) {
+    for (tile_function *function = module->first; function; function = function->next)
+        if (strcmp(function->name, name) == 0)
+            return function;
+    return NULL;
+}
+
+static void link_function(tile_module *module, tile_function *function) {
+    function->module = module;
+    function->next = NULL;
+    if (module->last)
+        module->last->next = function;
+    else
+        module->first = function;
+    module->last = function;
+}
+
+void tile_module_remove(tile_module *module, tile_function *function) {
+    tile_function *before = NULL;
+    for (tile_function *at = module->first; at; before = at, at = at->next) {
+        if (at != function)
+            continue;
+        if (before)
+            before->next = at->next;
+        else
+            module->first = at->next;
+        if (module->last == at)
+            module->last = before;
+        return;
+    }
+}
+
+/* Entry 0 of each array stands for "none". */
+static void reserve_zero(tile_function *f) {
+    tile_arena *arena = &f->module->arena;
+    f->ops = tile_arena_grow(arena, NULL, 0, &f->op_capacity, sizeof *f->ops);
+    f->values = tile_arena_grow(arena, NULL, 0, &f->value_capacity, sizeof *f->values);
+    f->regions = tile_arena_grow(arena, NULL, 0, &f->region_capacity, sizeof *f->regions);
+    f->op_count = f->value_count = f->region_count = 1;
+    f->body = tile_add_region(f, TILE_NO_OP, NULL, 0);
+}
+
+tile_function *tile_function_create(tile_module *module, tile_function_kind kind, const char *name,
+                                    tile_loc loc) {
+    const tile_function *other = tile_module_find(module, name);
+    if (other) {
+        tile_report(module->context, TILE_ERROR, loc, "there is a function @%s already", name);
+        tile_report(module->context, TILE_NOTE, other->loc, "it is here");
+        return NULL;
+    }
+    tile_function *f = TILE_NEW(&module->arena, tile_function);
+    f->kind = kind;
+    f->name = tile_intern_name(module->context, name, strlen(name));
+    f->loc = loc;
+    link_function(module, f);
+    reserve_zero(f);
+    return f;
+}
+
+const char *tile_function_name(const tile_function *function) {
+    return function->name;
+}
+
+tile_function_kind tile_function_get_kind(const tile_function *function) {
+    return function->kind;
+}
+
+/* Appends a zeroed element to one of the function's declaration arrays. */
+#define APPEND(f, array, count, capacity)                                                  \
+    ((f)->array = tile_arena_grow(&(f)->module->arena, (f)->array, (f)->count,              \
+                                  &(f)->capacity, sizeof *(f)->array),                      \
+     &(f)->array[(f)->count++])
+
+static const char *intern(const tile_function *f, const char *name) {
+    return name ? tile_intern_name(f->module->context, name, strlen(name)) : NULL;
+}
+
+void tile_function_add_param(tile_function *f, const char *name, tile_param_kind kind,
+                             const tile_expr *default_expr, const tile_type *default_type) {
+    *APPEND(f, params, param_count, param_capacity) =
+        (tile_param_decl){intern(f, name), kind, default_expr, default_type};
+}
+
+tile_value tile_function_add_arg(tile_function *f, const char *name, const tile_type *type) {
+    unsigned index = (unsigned)f->arg_count;
+    tile_value value = tile_add_value(f, TILE_VALUE_ARG, 0, index, type);
+    tile_value_at(f, value)->name = intern(f, name);
+    *APPEND(f, args, arg_count, arg_capacity) =
+        (tile_arg_decl){.name = intern(f, name), .type = type, .value = value};
+    return value;
+}
+
+void tile_function_set_arg_divisible(tile_function *f, unsigned arg, unsigned divisor) {
+    f->args[arg].divisible = divisor;
+}
+
+void tile_function_set_arg_noalias(tile_function *f, unsigned arg, bool noalias) {
+    f->args[arg].noalias = noalias;
+}
+
+void tile_function_set_arg_const(tile_function *f, unsigned arg, bool is_const) {
+    f->args[arg].is_const = is_const;
+}
+
+void tile_function_add_result(tile_function *f, const char *name, const tile_type *type) {
+    *APPEND(f, results, result_count, result_capacity) =
+        (tile_result_decl){.name = intern(f, name), .type = type};
+}
+
+void tile_function_set_result(tile_function *f, unsigned index, tile_value value) {
+    f->results[index].value = value;
+}
+
+static unsigned set_extents(const tile_expr **to, unsigned rank, const tile_expr *const *from) {
+    unsigned kept = rank > 3 ? 3 : rank;
+    for (unsigned d = 0; d < kept; d++)
+        to[d] = from[d];
+    return kept;
+}
+
+void tile_function_set_grid(tile_function *f, unsigned rank, const tile_expr *const *extents) {
+    f->grid_rank = set_extents(f->grid, rank, extents);
+}
+
+void tile_function_set_cluster(tile_function *f, unsigned rank, const tile_expr *const *extents) {
+    f->cluster_rank = set_extents(f->cluster, rank, extents);
+}
+
+void tile_function_set_warps(tile_function *f, const tile_expr *warps) {
+    f->warps = warps;
+}
+
+void tile_function_set_sync_explicit(tile_function *f, bool is_explicit) {
+    f->sync_explicit = is_explicit;
+}
+
+void tile_function_add_where(tile_function *f, const tile_expr *condition) {
+    *APPEND(f, wheres, where_count, where_capacity) = condition;
+}
+
+void tile_function_add_tune(tile_function *f, unsigned name_count, const char *const *names,
+                            unsigned point_count, const tile_expr *const *values) {
+    tile_arena *arena = &f->module->arena;
+    tile_tune_clause clause = {.name_count = name_count, .point_count = point_count};
+    clause.names = TILE_NEW_ARRAY(arena, const char *, name_count);
+    for (unsigned i = 0; i < name_count; i++)
+        clause.names[i] = intern(f, names[i]);
+    clause.values = tile_arena_copy(arena, values, sizeof *values * name_count * point_count);
+    *APPEND(f, tunes, tune_count, tune_capacity) = clause;
+}
+
+unsigned tile_function_arg_count(const tile_function *f) {
+    return (unsigned)f->arg_count;
+}
+
+tile_value tile_function_arg(const tile_function *f, unsigned index) {
+    return index < f->arg_count ? f->args[index].value : TILE_NO_VALUE;
+}
+
+const char *tile_function_arg_name(const tile_function *f, unsigned index) {
+    return f->args[index].name;
+}
+
+const tile_type *tile_function_arg_type(const tile_function *f, unsigned index) {
+    return f->args[index].type;
+}
+
+unsigned tile_function_arg_divisible(const tile_function *f, unsigned index) {
+    return f->args[index].divisible;
+}
+
+tile_region tile_function_body(const tile_function *f) {
+    return f->body;
+}
+
+tile_op tile_region_first(const tile_function *f, tile_region region) {
+    return tile_region_at(f, region)->first;
+}
+
+tile_op tile_op_next(const tile_function *f, tile_op op) {
+    return tile_op_at(f, op)->next;
+}
+
+tile_opcode tile_op_opcode(const tile_function *f, tile_op op) {
+    return (tile_opcode)tile_op_at(f, op)->opcode;
+}
+
+tile_loc tile_op_loc(const tile_function *f, tile_op op) {
+    return tile_op_at(f, op)->loc;
+}
+
+unsigned tile_op_operand_count(const tile_function *f, tile_op op) {
+    return tile_op_at(f, op)->operand_count;
+}
+
+tile_value tile_op_operand(const tile_function *f, tile_op op, unsigned index) {
+    const tile_op_data *data = tile_op_at(f, op);
+    return index < data->operand_count ? data->operands[index] : TILE_NO_VALUE;
+}
+
+unsigned tile_op_result_count(const tile_function *f, tile_op op) {
+    return tile_op_at(f, op)->result_count;
+}
+
+tile_value tile_op_result(const tile_function *f, tile_op op, unsigned index) {
+    const tile_op_data *data = tile_op_at(f, op);
+    return (tile_value){index < data->result_count ? data->first_result.id + index : 0};
+}
+
+tile_region tile_op_region(const tile_function *f, tile_op op, unsigned index) {
+    const tile_op_data *data = tile_op_at(f, op);
+    return index < data->region_count ? data->regions[index] : TILE_NO_REGION;
+}
+
+tile_value tile_region_arg(const tile_function *f, tile_region region, unsigned index) {
+    const tile_region_data *data = tile_region_at(f, region);
+    return (tile_value){index < data->arg_count ? data->first_arg.id + index : 0};
+}
+
+const tile_type *tile_value_type(const tile_function *f, tile_value value) {
+    return tile_value_at(f, value)->type;
+}
+
+void tile_value_set_name(tile_function *f, tile_value value, const char *name) {
+    tile_value_at(f, value)->name = intern(f, name);
+}
+
+/* Cloning ------------------------------------------------------------------------------------------ */
+
+static void *copy_array(tile_arena *arena, const void *data, size_t count, size_t *capacity,
+                        size_t size) {
+    *capacity = count;
+    return data ? tile_arena_copy(arena, data, count * size) : NULL;
+}
+
+static void clone_ops(tile_function *f) {
+    tile_arena *arena = &f->module->arena;
+    for (size_t i = 1; i < f->op_count; i++) {
+        tile_op_data *op = &f->ops[i];
+        op->operands = tile_arena_copy(arena, op->operands, sizeof *op->operands * op->operand_count);
+        op->attrs = tile_arena_copy(arena, op->attrs, sizeof *op->attrs * op->attr_count);
+        for (unsigned a = 0; a < op->attr_count; a++)
+            op->attrs[a].list = tile_arena_copy(arena, op->attrs[a].list,
+                                                sizeof(int64_t) * op->attrs[a].count);
+    }
+}
+
+#define CLONE(f, array, count, capacity) \
+    ((f)->array = copy_array(&(f)->module->arena, (f)->array, (f)->count, &(f)->capacity, \
+                             sizeof *(f)->array))
+
+static void clone_function(tile_module *module, const tile_function *from) {
+    tile_arena *arena = &module->arena;
+    tile_function *f = tile_arena_copy(arena, from, sizeof *from);
+    link_function(module, f);
+    CLONE(f, params, param_count, param_capacity);
+    CLONE(f, args, arg_count, arg_capacity);
+    CLONE(f, results, result_count, result_capacity);
+    CLONE(f, tunes, tune_count, tune_capacity);
+    CLONE(f, wheres, where_count, where_capacity);
+    CLONE(f, ops, op_count, op_capacity);
+    CLONE(f, values, value_count, value_capacity);
+    CLONE(f, regions, region_count, region_capacity);
+    f->constant_table = tile_arena_copy(arena, from->constant_table,
+                                        sizeof(uint32_t) * from->constant_capacity);
+    for (size_t i = 0; i < f->tune_count; i++) {
+        tile_tune_clause *tune = &f->tunes[i];
+        tune->names = tile_arena_copy(arena, tune->names, sizeof *tune->names * tune->name_count);
+        tune->values = tile_arena_copy(arena, tune->values, sizeof *tune->values *
+                                                                tune->name_count * tune->point_count);
+    }
+    clone_ops(f);
+}
+
+tile_module *tile_module_clone(const tile_module *module) {
+    tile_module *copy = tile_module_create(module->context);
+    for (const tile_function *f = module->first; f; f = f->next)
+        clone_function(copy, f);
+    return copy;
+}

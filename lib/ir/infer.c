@@ -1,0 +1,533 @@
+/* The rules of ops.def: what operands an operation takes and what types its results have. */
+#include "lib/ir/infer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/ir/describe.h"
+
+/* Diagnostics -------------------------------------------------------------------------------------- */
+
+static const char *op_name(const tile_infer *infer) {
+    return tile_op_get_info(infer->opcode)->name;
+}
+
+static const char *type_text(const tile_infer *infer, const tile_type *type, tile_arena *arena) {
+    return type ? tile_type_text(infer->function, type, NULL, arena) : "nothing";
+}
+
+/* Reports "<op>: <message>", where %s stand for the two types. */
+static bool fail(const tile_infer *infer, const char *what, const tile_type *a, const char *between,
+                 const tile_type *b) {
+    tile_arena scratch = {0};
+    tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc, "%s: %s%s%s%s%s%s",
+                op_name(infer), what, a ? " " : "", a ? type_text(infer, a, &scratch) : "", between,
+                b ? " " : "", b ? type_text(infer, b, &scratch) : "");
+    tile_arena_reset(&scratch);
+    return false;
+}
+
+/* Operands ----------------------------------------------------------------------------------------- */
+
+static const tile_value *segment(const tile_infer *infer, unsigned operand, unsigned *count) {
+    unsigned start = 0;
+    for (unsigned i = 0; i < operand; i++)
+        start += infer->segment[i];
+    *count = infer->segment[operand];
+    return infer->operands + start;
+}
+
+/* The type of an operand's first value, NULL if it is absent. */
+static const tile_type *type_of(const tile_infer *infer, unsigned operand) {
+    unsigned count;
+    const tile_value *values = segment(infer, operand, &count);
+    return count ? tile_value_type(infer->function, values[0]) : NULL;
+}
+
+static bool is_array(const tile_type *type) {
+    return type->kind == TILE_TYPE_TENSOR || type->kind == TILE_TYPE_TILE ||
+           type->kind == TILE_TYPE_VECTOR;
+}
+
+static bool is_value(const tile_type *type) {
+    return type->kind == TILE_TYPE_SCALAR || is_array(type);
+}
+
+static bool is_scalar(const tile_type *type, tile_scalar scalar) {
+    return type->kind == TILE_TYPE_SCALAR && type->scalar == scalar;
+}
+
+static bool class_fits(const tile_infer *infer, tile_operand_class class, tile_value value) {
+    const tile_type *type = tile_value_type(infer->function, value);
+    bool generic = type->param != NULL;
+    switch (class) {
+    case TILE_CLASS_any: return true;
+    case TILE_CLASS_number: return is_value(type);
+    case TILE_CLASS_integer:
+        return is_value(type) && (generic || !tile_scalar_is_floating(type->scalar));
+    case TILE_CLASS_floating:
+        return is_value(type) && (generic || tile_scalar_is_floating(type->scalar));
+    case TILE_CLASS_boolean: return is_value(type) && type->scalar == TILE_i1;
+    case TILE_CLASS_scalar: return type->kind == TILE_TYPE_SCALAR;
+    case TILE_CLASS_index: return is_scalar(type, TILE_i32);
+    case TILE_CLASS_long_index: return is_scalar(type, TILE_i32) || is_scalar(type, TILE_i64);
+    case TILE_CLASS_constant:
+        return is_scalar(type, TILE_i32) &&
+               tile_value_at(infer->function, value)->kind == TILE_VALUE_CONSTANT;
+    case TILE_CLASS_pointer: return type->kind == TILE_TYPE_PTR;
+    case TILE_CLASS_tensor: return type->kind == TILE_TYPE_TENSOR;
+    case TILE_CLASS_view: return type->kind == TILE_TYPE_VIEW;
+    case TILE_CLASS_shared: return type->kind == TILE_TYPE_SHARED;
+    case TILE_CLASS_memory: return type->kind == TILE_TYPE_VIEW || type->kind == TILE_TYPE_SHARED;
+    case TILE_CLASS_tile: return type->kind == TILE_TYPE_TILE;
+    case TILE_CLASS_tile_or_shared:
+        return type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_SHARED;
+    case TILE_CLASS_vector: return type->kind == TILE_TYPE_VECTOR;
+    }
+    return false;
+}
+
+static const char *class_words(tile_operand_class class) {
+    static const char *const words[] = {
+        [TILE_CLASS_any] = "a value",
+        [TILE_CLASS_number] = "a number: a scalar, tensor, tile or vector",
+        [TILE_CLASS_integer] = "integers: a scalar, tensor, tile or vector of them",
+        [TILE_CLASS_floating] = "floats: a scalar, tensor, tile or vector of them",
+        [TILE_CLASS_boolean] = "i1: a scalar, tensor, tile or vector of it",
+        [TILE_CLASS_scalar] = "a scalar",
+        [TILE_CLASS_index] = "an i32",
+        [TILE_CLASS_long_index] = "an i32 or i64",
+        [TILE_CLASS_constant] = "an i32 that is known at compile time",
+        [TILE_CLASS_pointer] = "a pointer",
+        [TILE_CLASS_tensor] = "a tensor",
+        [TILE_CLASS_view] = "a view",
+        [TILE_CLASS_shared] = "a shared buffer",
+        [TILE_CLASS_memory] = "a view or a shared buffer",
+        [TILE_CLASS_tile] = "a tile",
+        [TILE_CLASS_tile_or_shared] = "a tile or a shared buffer",
+        [TILE_CLASS_vector] = "a vector",
+    };
+    return words[class];
+}
+
+static bool fail_class(const tile_infer *infer, unsigned operand, tile_value value) {
+    const tile_op_info *info = tile_op_get_info(infer->opcode);
+    tile_arena scratch = {0};
+    tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
+                "%s: operand '%s' must be %s, not %s", info->name, info->operands[operand].name,
+                class_words(info->operands[operand].class_),
+                type_text(infer, tile_value_type(infer->function, value), &scratch));
+    tile_arena_reset(&scratch);
+    return false;
+}
+
+/* An element's indices: how many its base wants, and of which type. */
+static bool check_indices(const tile_infer *infer, const tile_value *values, unsigned count) {
+    const tile_type *base = tile_value_type(infer->function, values[0]);
+    bool thread_level = tile_op_get_info(infer->opcode)->levels == TILE_LEVEL_3;
+    unsigned wanted = base->kind == TILE_TYPE_PTR                    ? 1
+                      : base->kind == TILE_TYPE_VIEW                 ? base->rank
+                      : base->kind == TILE_TYPE_TILE                 ? 0
+                      : base->kind == TILE_TYPE_SHARED && thread_level ? 1
+                                                                     : base->slots != NULL;
+    if (count - 1 != wanted) {
+        tile_arena scratch = {0};
+        tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
+                    "%s: %s takes %u %s in brackets, not %u", op_name(infer),
+                    type_text(infer, base, &scratch), wanted, wanted == 1 ? "index" : "indices",
+                    count - 1);
+        tile_arena_reset(&scratch);
+        return false;
+    }
+    for (unsigned i = 1; i < count; i++) {
+        const tile_type *type = tile_value_type(infer->function, values[i]);
+        bool is_long = base->kind == TILE_TYPE_PTR && is_scalar(type, TILE_i64);
+        if (!is_scalar(type, TILE_i32) && !is_long)
+            return fail(infer, "an index must be an i32, not", type, "", NULL);
+    }
+    return true;
+}
+
+static bool check_classes(const tile_infer *infer) {
+    const tile_op_info *info = tile_op_get_info(infer->opcode);
+    for (unsigned i = 0; i < info->operand_count; i++) {
+        unsigned count;
+        const tile_value *values = segment(infer, i, &count);
+        bool element = info->operands[i].form == TILE_FORM_element;
+        for (unsigned v = 0; v < (element ? 1 : count); v++)
+            if (!class_fits(infer, info->operands[i].class_, values[v]))
+                return fail_class(infer, i, values[v]);
+        if (element && !check_indices(infer, values, count))
+            return false;
+    }
+    return true;
+}
+
+/* Results ------------------------------------------------------------------------------------------ */
+
+static bool result(tile_infer *infer, const tile_type *type) {
+    if (infer->given && infer->given != type)
+        return fail(infer, "the result is", type, ", not", infer->given);
+    infer->results[0] = type;
+    infer->result_count = 1;
+    return true;
+}
+
+/* Takes the type as given if it is of that kind. */
+static bool given(tile_infer *infer, tile_type_kind kind, const char *words) {
+    if (!infer->given || infer->given->kind != kind)
+        return fail(infer, words, NULL, infer->given ? ", not" : "", infer->given);
+    return result(infer, infer->given);
+}
+
+static bool no_result(tile_infer *infer) {
+    infer->result_count = 0;
+    return !infer->given || fail(infer, "it has no result, so no type", NULL, "", NULL);
+}
+
+static bool same_element(const tile_type *a, const tile_type *b) {
+    return a->scalar == b->scalar && a->param == b->param;
+}
+
+/* The last dims of `whole` are those of `part`; unknown extents fit. */
+static bool covers_last_dims(const tile_type *whole, const tile_type *part) {
+    if (part->rank > whole->rank)
+        return false;
+    for (unsigned d = 0; d < part->rank; d++)
+        if (whole->dims[whole->rank - part->rank + d] != part->dims[d])
+            return false;
+    return true;
+}
+
+static bool same_dims(const tile_type *a, const tile_type *b) {
+    return a->rank == b->rank && covers_last_dims(a, b);
+}
+
+static const tile_type *scalar_type(const tile_infer *infer, tile_scalar scalar) {
+    return tile_type_scalar(tile_function_context(infer->function), scalar);
+}
+
+/* Level 1 broadcasts the operand of lower rank along leading dims. */
+static const tile_type *broadcast(const tile_type *a, const tile_type *b) {
+    if (a == b)
+        return a;
+    bool tensors = (a->kind == TILE_TYPE_TENSOR || b->kind == TILE_TYPE_TENSOR) &&
+                   (a->kind == TILE_TYPE_TENSOR || a->kind == TILE_TYPE_SCALAR) &&
+                   (b->kind == TILE_TYPE_TENSOR || b->kind == TILE_TYPE_SCALAR);
+    if (!tensors || !same_element(a, b))
+        return NULL;
+    if (a->rank >= b->rank)
+        return covers_last_dims(a, b) ? a : NULL;
+    return covers_last_dims(b, a) ? b : NULL;
+}
+
+static bool tile_infer_arith(tile_infer *infer) {
+    const tile_type *a = type_of(infer, 0), *b = type_of(infer, 1);
+    const tile_type *type = broadcast(a, b);
+    return type ? result(infer, type) : fail(infer, "both operands must have one type, these are", a, " and", b);
+}
+
+static bool tile_infer_compare(tile_infer *infer) {
+    const tile_type *a = type_of(infer, 0), *b = type_of(infer, 1);
+    const tile_type *type = broadcast(a, b);
+    if (!type)
+        return fail(infer, "both operands must have one type, these are", a, " and", b);
+    return result(infer, tile_type_with_scalar(tile_function_context(infer->function), type, TILE_i1));
+}
+
+static bool tile_infer_unary(tile_infer *infer) {
+    return result(infer, type_of(infer, 0));
+}
+
+static bool tile_infer_fma(tile_infer *infer) {
+    const tile_type *a = type_of(infer, 0), *b = type_of(infer, 1), *c = type_of(infer, 2);
+    if (a != b || a != c)
+        return fail(infer, "all operands must have one type, these are", a, " and", a != b ? b : c);
+    return result(infer, a);
+}
+
+static bool tile_infer_select(tile_infer *infer) {
+    const tile_type *condition = type_of(infer, 0), *yes = type_of(infer, 1), *no = type_of(infer, 2);
+    if (yes != no)
+        return fail(infer, "both values must have one type, these are", yes, " and", no);
+    bool whole = condition->kind == TILE_TYPE_SCALAR;
+    if (!whole && (condition->kind != yes->kind || !same_dims(condition, yes) ||
+                   condition->layout != yes->layout))
+        return fail(infer, "the condition's shape must be the values':", condition, " and", yes);
+    return result(infer, yes);
+}
+
+static bool tile_infer_cast(tile_infer *infer) {
+    const tile_type *from = type_of(infer, 0), *to = infer->given;
+    if (!to || to->kind != from->kind || !same_dims(from, to) || from->layout != to->layout)
+        return fail(infer, "the result needs the operand's shape, from", from, " to", to);
+    return result(infer, to);
+}
+
+static bool tile_infer_splat(tile_infer *infer) {
+    const tile_type *from = type_of(infer, 0), *to = infer->given;
+    if (!to || !is_array(to) || !same_element(from, to))
+        return fail(infer, "the result must be a tile, tensor or vector of the operand's type, from", from,
+                    " to", to);
+    return result(infer, to);
+}
+
+static bool tile_infer_none(tile_infer *infer) {
+    return no_result(infer);
+}
+
+static bool tile_infer_for(tile_infer *infer) {
+    unsigned count;
+    const tile_value *inits = segment(infer, 3, &count);
+    for (unsigned i = 0; i < count; i++)
+        infer->results[i] = tile_value_type(infer->function, inits[i]);
+    infer->result_count = count;
+    return true;
+}
+
+/* `if` is built by tile_build_if_else: its results come from its regions. */
+static bool tile_infer_if(tile_infer *infer) {
+    infer->result_count = 0;
+    return true;
+}
+
+static bool tile_infer_matmul(tile_infer *infer) {
+    const tile_type *a = type_of(infer, 0), *b = type_of(infer, 1), *c = infer->given;
+    if (a->rank != 2 || b->rank != 2 || a->dims[1] != b->dims[0])
+        return fail(infer, "needs [m, k] and [k, n], these are", a, " and", b);
+    if (!same_element(a, b))
+        return fail(infer, "both operands must have one element type, these are", a, " and", b);
+    if (!c || c->kind != TILE_TYPE_TENSOR || c->rank != 2 || c->dims[0] != a->dims[0] ||
+        c->dims[1] != b->dims[1])
+        return fail(infer, "the result must be a tensor [m, n]", NULL, c ? ", not" : "", c);
+    return result(infer, c);
+}
+
+static bool tile_infer_index(tile_infer *infer) {
+    return result(infer, scalar_type(infer, TILE_i32));
+}
+
+static bool tile_infer_index3(tile_infer *infer) {
+    if (!tile_infer_index(infer))
+        return false;
+    infer->results[1] = infer->results[2] = infer->results[0];
+    infer->result_count = 3;
+    return true;
+}
+
+/* Extents and strides that the type knows must be what the operands are. */
+static bool check_known(const tile_infer *infer, const tile_expr *const *known, unsigned operand,
+                        const char *what) {
+    unsigned count;
+    const tile_value *values = segment(infer, operand, &count);
+    for (unsigned d = 0; d < count; d++) {
+        const tile_value_data *data = tile_value_at(infer->function, values[d]);
+        if (known[d] && (data->kind != TILE_VALUE_CONSTANT || data->expr != known[d]))
+            return fail(infer, what, infer->given, "", NULL);
+    }
+    return true;
+}
+
+static bool tile_infer_view(tile_infer *infer) {
+    unsigned extents, strides;
+    segment(infer, 1, &extents);
+    segment(infer, 2, &strides);
+    const tile_type *type = infer->given, *base = type_of(infer, 0);
+    if (!given(infer, TILE_TYPE_VIEW, "the result must be a view"))
+        return false;
+    if (type->rank != extents || (strides && strides != extents) ||
+        type->has_strides != (strides != 0))
+        return fail(infer, "extents and strides must be as many as the dims of", type, "", NULL);
+    if (!same_element(base, type))
+        return fail(infer, "the pointer is", base, ", the view is", type);
+    return check_known(infer, type->dims, 1, "an extent differs from the one in") &&
+           check_known(infer, type->strides, 2, "a stride differs from the one in");
+}
+
+static bool tile_infer_scratch(tile_infer *infer) {
+    unsigned extents;
+    segment(infer, 0, &extents);
+    const tile_type *type = infer->given;
+    if (type && type->kind == TILE_TYPE_PTR)
+        return result(infer, type);
+    if (!given(infer, TILE_TYPE_VIEW, "the result must be a view"))
+        return false;
+    if (type->rank != extents || type->has_strides)
+        return fail(infer, "there must be one extent for each dim of", type, "", NULL);
+    return check_known(infer, type->dims, 0, "an extent differs from the one in");
+}
+
+static bool tile_infer_given_shared(tile_infer *infer) {
+    return given(infer, TILE_TYPE_SHARED, "the result must be a shared buffer");
+}
+
+/* A tile that moves to or from a view or shared buffer: one element type, the last dims. */
+static bool check_transfer(const tile_infer *infer, const tile_type *tile, const tile_type *memory) {
+    if (!same_element(tile, memory))
+        return fail(infer, "the element types differ:", tile, " and", memory);
+    bool fits = memory->kind == TILE_TYPE_SHARED ? same_dims(memory, tile) : tile->rank <= memory->rank;
+    return fits || fail(infer, "the shapes do not fit:", tile, " and", memory);
+}
+
+static bool tile_infer_load(tile_infer *infer) {
+    return given(infer, TILE_TYPE_TILE, "the result must be a tile") &&
+           check_transfer(infer, infer->given, type_of(infer, 0));
+}
+
+static bool tile_infer_store(tile_infer *infer) {
+    return no_result(infer) && check_transfer(infer, type_of(infer, 0), type_of(infer, 1));
+}
+
+static bool tile_infer_load_shared(tile_infer *infer) {
+    return tile_infer_load(infer);
+}
+
+static bool tile_infer_store_shared(tile_infer *infer) {
+    return tile_infer_store(infer);
+}
+
+static bool tile_infer_copy(tile_infer *infer) {
+    const tile_type *from = type_of(infer, 0), *to = type_of(infer, 1);
+    if (from->kind == to->kind)
+        return fail(infer, "one side must be a view, the other a shared buffer; these are", from, " and", to);
+    const tile_type *shared = from->kind == TILE_TYPE_SHARED ? from : to;
+    return no_result(infer) && check_transfer(infer, shared, shared == from ? to : from);
+}
+
+static bool tile_infer_dot(tile_infer *infer) {
+    const tile_type *a = type_of(infer, 0), *b = type_of(infer, 1), *c = type_of(infer, 2);
+    if (a->rank != 2 || b->rank != 2 || c->rank != 2 || a->dims[1] != b->dims[0])
+        return fail(infer, "needs [m, k] and [k, n], these are", a, " and", b);
+    if (!same_element(a, b))
+        return fail(infer, "both operands must have one element type, these are", a, " and", b);
+    if (c->dims[0] != a->dims[0] || c->dims[1] != b->dims[1])
+        return fail(infer, "the sum must be [m, n], it is", c, "", NULL);
+    return result(infer, c);
+}
+
+static bool tile_infer_convert_layout(tile_infer *infer) {
+    const tile_type *from = type_of(infer, 0), *to = infer->given;
+    if (!given(infer, TILE_TYPE_TILE, "the result must be a tile"))
+        return false;
+    if (!same_dims(from, to) || !same_element(from, to))
+        return fail(infer, "only the layout may change, from", from, " to", to);
+    return true;
+}
+
+static bool tile_infer_semaphore(tile_infer *infer) {
+    const tile_type *view = type_of(infer, 0);
+    if (view->scalar != TILE_i32)
+        return fail(infer, "a semaphore is an i32 of a view, not of", view, "", NULL);
+    return no_result(infer);
+}
+
+/* Level 3 ------------------------------------------------------------------------------------------ */
+
+/* Elements of a scalar or vector, -1 for other types. */
+static int64_t fragment_count(const tile_type *type) {
+    bool fits = type && (type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_VECTOR);
+    return fits ? tile_type_elements(type) : -1;
+}
+
+static bool tile_infer_extract(tile_infer *infer) {
+    unsigned count;
+    int64_t first, part = fragment_count(infer->given);
+    const tile_type *from = type_of(infer, 0);
+    if (part < 1 || !same_element(from, infer->given))
+        return fail(infer, "the result must be a part of", from, "", NULL);
+    if (!tile_value_is_int(infer->function, segment(infer, 1, &count)[0], &first) || first < 0 ||
+        first + part > tile_type_elements(from))
+        return fail(infer, "the elements must lie inside", from, "", NULL);
+    return result(infer, infer->given);
+}
+
+static bool tile_infer_concat(tile_infer *infer) {
+    unsigned count;
+    const tile_value *values = segment(infer, 0, &count);
+    int64_t total = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const tile_type *type = tile_value_type(infer->function, values[i]);
+        int64_t part = fragment_count(type);
+        if (part < 1 || !same_element(type, tile_value_type(infer->function, values[0])))
+            return fail(infer, "takes scalars and vectors of one type, not", type, "", NULL);
+        total += part;
+    }
+    if (!count)
+        return fail(infer, "needs an operand", NULL, "", NULL);
+    tile_scalar scalar = tile_value_type(infer->function, values[0])->scalar;
+    return result(infer, tile_type_vector(tile_function_context(infer->function), scalar, (unsigned)total));
+}
+
+static bool tile_infer_shuffle(tile_infer *infer) {
+    const tile_type *from = type_of(infer, 0);
+    return given(infer, TILE_TYPE_VECTOR, "the result must be a vector") &&
+           (same_element(from, infer->given) || fail(infer, "the result's elements must be those of", from, "", NULL));
+}
+
+/* Consecutive elements in memory: 1, 2, 4, ... up to 16 bytes. */
+static bool check_access(const tile_infer *infer, const tile_type *fragment, const tile_type *memory) {
+    int64_t count = fragment_count(fragment);
+    if (count < 1 || !same_element(fragment, memory))
+        return fail(infer, "a scalar or vector of the memory's elements is needed, not", fragment, "", NULL);
+    int64_t bytes = count * tile_scalar_bytes(fragment->scalar);
+    if ((count & (count - 1)) || bytes > 16)
+        return fail(infer, "an access has a power of two of elements and at most 16 bytes, not", fragment, "", NULL);
+    return true;
+}
+
+static bool tile_infer_ld_global(tile_infer *infer) {
+    return check_access(infer, infer->given, type_of(infer, 0)) && result(infer, infer->given);
+}
+
+static bool tile_infer_st_global(tile_infer *infer) {
+    return no_result(infer) && check_access(infer, type_of(infer, 0), type_of(infer, 1));
+}
+
+static bool tile_infer_ld_shared(tile_infer *infer) {
+    return tile_infer_ld_global(infer);
+}
+
+static bool tile_infer_st_shared(tile_infer *infer) {
+    return tile_infer_st_global(infer);
+}
+
+static bool tile_infer_ldmatrix(tile_infer *infer) {
+    int64_t count = infer->given && infer->given->kind == TILE_TYPE_VECTOR ? fragment_count(infer->given) : -1;
+    if ((count != 2 && count != 4 && count != 8) || tile_scalar_bits(infer->given->scalar) != 16 ||
+        !same_element(infer->given, type_of(infer, 0)))
+        return fail(infer, "the result must be 2, 4 or 8 of the buffer's 16-bit elements", NULL, "", NULL);
+    return result(infer, infer->given);
+}
+
+static bool tile_infer_mma(tile_infer *infer) {
+    const tile_type *a = type_of(infer, 0), *b = type_of(infer, 1), *c = type_of(infer, 2);
+    bool halves = a->scalar == TILE_f16 || a->scalar == TILE_bf16;
+    if (!halves || !same_element(a, b) || fragment_count(a) != 8 || fragment_count(b) != 4)
+        return fail(infer, "m16n8k16 takes 8 and 4 elements of f16 or bf16, not", a, " and", b);
+    if (c->scalar != TILE_f32 || fragment_count(c) != 4)
+        return fail(infer, "m16n8k16 adds to vector<f32[4]>, not", c, "", NULL);
+    return result(infer, c);
+}
+
+static bool tile_infer_cp_async(tile_infer *infer) {
+    const tile_type *from = type_of(infer, 0), *to = type_of(infer, 1);
+    if (!same_element(from, to))
+        return fail(infer, "the element types differ:", from, " and", to);
+    return no_result(infer);
+}
+
+static bool tile_infer_word(tile_infer *infer) {
+    if (type_of(infer, 0)->scalar != TILE_i32)
+        return fail(infer, "the word must be an i32, not in", type_of(infer, 0), "", NULL);
+    return no_result(infer);
+}
+
+bool tile_infer_results(tile_infer *infer) {
+    static bool (*const rules[TILE_OPCODE_LIMIT])(tile_infer *) = {
+#define OP(number, name, levels, operands, attrs, rule, effects, meaning) [number] = tile_infer_##rule,
+#include "tile/ops.def"
+#undef OP
+    };
+    infer->result_count = 0;
+    return check_classes(infer) && rules[infer->opcode](infer);
+}

@@ -1,0 +1,109 @@
+/* Types: made once each, compared by pointer. */
+#include <string.h>
+
+#include "lib/ir/intern.h"
+
+const tile_type *tile_type_get(tile_context *context, const tile_type *draft) {
+    tile_type clean;
+    memset(&clean, 0, sizeof clean); /* interned bytes include the padding */
+    clean.kind = draft->kind;
+    clean.scalar = draft->scalar;
+    clean.param = draft->param ? tile_intern_name(context, draft->param, strlen(draft->param)) : NULL;
+    clean.rank = draft->rank;
+    clean.has_strides = draft->has_strides;
+    clean.slots = draft->slots;
+    for (unsigned d = 0; d < draft->rank; d++) {
+        clean.dims[d] = draft->dims[d];
+        clean.strides[d] = draft->has_strides ? draft->strides[d] : NULL;
+    }
+    if (draft->layout) {
+        tile_layout layout;
+        memcpy(&layout, draft->layout, sizeof layout);
+        clean.layout = tile_intern(context, TILE_INTERN_LAYOUT, &layout, sizeof layout);
+    }
+    return tile_intern(context, TILE_INTERN_TYPE, &clean, sizeof clean);
+}
+
+static const tile_type *make(tile_context *context, tile_type_kind kind, tile_scalar scalar,
+                             unsigned slots, unsigned rank, const int64_t *dims) {
+    tile_type draft = {.kind = kind, .scalar = scalar, .rank = rank};
+    for (unsigned d = 0; d < rank; d++)
+        draft.dims[d] = dims[d] < 0 ? NULL : tile_expr_int(context, dims[d]);
+    draft.slots = slots ? tile_expr_int(context, slots) : NULL;
+    return tile_type_get(context, &draft);
+}
+
+const tile_type *tile_type_scalar(tile_context *context, tile_scalar scalar) {
+    return make(context, TILE_TYPE_SCALAR, scalar, 0, 0, NULL);
+}
+
+const tile_type *tile_type_ptr(tile_context *context, tile_scalar scalar) {
+    return make(context, TILE_TYPE_PTR, scalar, 0, 0, NULL);
+}
+
+const tile_type *tile_type_vector(tile_context *context, tile_scalar scalar, unsigned count) {
+    int64_t dim = count;
+    return make(context, TILE_TYPE_VECTOR, scalar, 0, 1, &dim);
+}
+
+const tile_type *tile_type_tensor(tile_context *context, tile_scalar scalar, unsigned rank,
+                                  const int64_t *dims) {
+    return make(context, TILE_TYPE_TENSOR, scalar, 0, rank, dims);
+}
+
+const tile_type *tile_type_view(tile_context *context, tile_scalar scalar, unsigned rank,
+                                const int64_t *dims) {
+    return make(context, TILE_TYPE_VIEW, scalar, 0, rank, dims);
+}
+
+const tile_type *tile_type_tile(tile_context *context, tile_scalar scalar, unsigned rank,
+                                const int64_t *dims) {
+    return make(context, TILE_TYPE_TILE, scalar, 0, rank, dims);
+}
+
+const tile_type *tile_type_shared(tile_context *context, tile_scalar scalar, unsigned slots,
+                                  unsigned rank, const int64_t *dims) {
+    return make(context, TILE_TYPE_SHARED, scalar, slots, rank, dims);
+}
+
+const tile_type *tile_type_with_layout(tile_context *context, const tile_type *type,
+                                       const tile_layout *layout) {
+    tile_type draft = *type;
+    draft.layout = layout;
+    return tile_type_get(context, &draft);
+}
+
+const tile_type *tile_type_with_scalar(tile_context *context, const tile_type *type,
+                                       tile_scalar scalar) {
+    tile_type draft = *type;
+    draft.scalar = scalar;
+    draft.param = NULL;
+    return tile_type_get(context, &draft);
+}
+
+int64_t tile_type_dim(const tile_type *type, unsigned d) {
+    int64_t extent;
+    return d < type->rank && tile_expr_is_int(type->dims[d], &extent) ? extent : -1;
+}
+
+int64_t tile_type_elements(const tile_type *type) {
+    int64_t elements = 1;
+    for (unsigned d = 0; d < type->rank; d++) {
+        int64_t extent = tile_type_dim(type, d);
+        if (extent < 0)
+            return -1;
+        elements *= extent;
+    }
+    return elements;
+}
+
+int64_t tile_type_slot_count(const tile_type *type) {
+    int64_t slots;
+    if (!type->slots)
+        return 1;
+    return tile_expr_is_int(type->slots, &slots) ? slots : -1;
+}
+
+unsigned tile_type_registers(const tile_type *type) {
+    return type->layout ? 1u << type->layout->reg_bits : 0;
+}

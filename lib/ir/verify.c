@@ -1,0 +1,322 @@
+/* The rules of the IR that hold beyond one operation's types: scopes, levels, regions, attributes.
+ * Nothing that a user can write gets past here and breaks a pass. */
+#include <string.h>
+
+#include "lib/ir/describe.h"
+#include "lib/ir/infer.h"
+
+typedef struct verifier {
+    tile_function *f;
+    tile_context *context;
+    tile_arena scratch;
+    bool *visible; /* by value id: defined here or in an enclosing region */
+    unsigned errors;
+} verifier;
+
+enum { MAX_WARPS = 32, MAX_TILE_ELEMENTS = 1 << 20 };
+
+#define FAIL(v, loc, ...) ((v)->errors++, tile_report((v)->context, TILE_ERROR, (loc), __VA_ARGS__))
+
+/* Types -------------------------------------------------------------------------------------------- */
+
+static const char *text(verifier *v, const tile_type *type) {
+    return tile_type_text(v->f, type, NULL, &v->scratch);
+}
+
+static bool is_power_of_two(int64_t n) {
+    return n > 0 && (n & (n - 1)) == 0;
+}
+
+static bool layout_matches(const tile_type *type) {
+    const tile_layout *layout = type->layout;
+    if (layout->rank != type->rank ||
+        layout->kind != (type->kind == TILE_TYPE_SHARED ? TILE_LAYOUT_SHARED : TILE_LAYOUT_REGISTER))
+        return false;
+    for (unsigned d = 0; d < type->rank; d++)
+        if (tile_type_dim(type, d) >= 0 && tile_type_dim(type, d) != (int64_t)1 << layout->dim_bits[d])
+            return false;
+    return true;
+}
+
+/* Extents that are known must be sound; those of tiles and shared buffers powers of two. */
+static void check_type(verifier *v, tile_loc loc, const tile_type *type) {
+    bool tile = type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_SHARED;
+    int64_t elements = 1;
+    for (unsigned d = 0; d < type->rank; d++) {
+        int64_t extent = tile_type_dim(type, d);
+        if (!type->dims[d] && type->kind != TILE_TYPE_VIEW)
+            FAIL(v, loc, "only a view may have an extent '?', not %s", text(v, type));
+        if (extent < 0 && !(type->dims[d] && type->dims[d]->kind == TILE_EXPR_INT))
+            continue;
+        if (tile && !is_power_of_two(extent)) {
+            FAIL(v, loc, "the extents of %s must be powers of two", text(v, type));
+            return;
+        }
+        if (extent < 1 && type->kind != TILE_TYPE_VIEW && type->kind != TILE_TYPE_TENSOR) {
+            FAIL(v, loc, "the extents of %s must be positive", text(v, type));
+            return;
+        }
+        elements = tile && elements <= MAX_TILE_ELEMENTS ? elements * extent : elements;
+    }
+    if (elements > MAX_TILE_ELEMENTS)
+        FAIL(v, loc, "%s has more than the %d elements a tile may have", text(v, type),
+             MAX_TILE_ELEMENTS);
+    if (type->slots && type->slots->kind == TILE_EXPR_INT &&
+        (type->slots->integer < 1 || type->slots->integer > 1024))
+        FAIL(v, loc, "%s must have 1 to 1024 slots", text(v, type));
+    if (tile && type->rank == 0)
+        FAIL(v, loc, "%s must have at least one dim", text(v, type));
+    if (type->layout && !layout_matches(type))
+        FAIL(v, loc, "the layout of %s is made for another shape", text(v, type));
+}
+
+/* Operations --------------------------------------------------------------------------------------- */
+
+static void check_operands(verifier *v, tile_op op) {
+    const tile_op_data *data = tile_op_at(v->f, op);
+    for (uint32_t i = 0; i < data->operand_count; i++) {
+        tile_value value = data->operands[i];
+        if (!value.id || value.id >= v->f->value_count || !v->visible[value.id])
+            FAIL(v, data->loc, "%s: operand %u is not defined at this place",
+                 tile_op_get_info((tile_opcode)data->opcode)->name, i + 1);
+    }
+}
+
+static void check_attrs(verifier *v, tile_op op) {
+    const tile_op_data *data = tile_op_at(v->f, op);
+    const tile_op_info *info = tile_op_get_info((tile_opcode)data->opcode);
+    for (unsigned i = 0; i < data->attr_count; i++) {
+        bool known = false;
+        for (unsigned a = 0; a < info->attr_count; a++)
+            known |= info->attrs[a].id == data->attrs[i].id;
+        if (!known)
+            FAIL(v, data->loc, "%s has no attribute '%s'", info->name,
+                 tile_attr_get_info(data->attrs[i].id)->name);
+    }
+    for (unsigned a = 0; a < info->attr_count; a++)
+        if (info->attrs[a].required && !tile_op_has_attr(v->f, op, info->attrs[a].id))
+            FAIL(v, data->loc, "%s needs the attribute '%s'", info->name,
+                 tile_attr_get_info(info->attrs[a].id)->name);
+}
+
+static void check_values_of_attrs(verifier *v, tile_op op) {
+    const tile_op_data *data = tile_op_at(v->f, op);
+    if (data->opcode == TILE_OP_for) {
+        int64_t step, depth = tile_op_attr_int(v->f, op, TILE_ATTR_pipelined, 1);
+        if (tile_value_is_int(v->f, data->operands[2], &step) && step <= 0)
+            FAIL(v, data->loc, "the step of `for` must be positive, it is %lld", (long long)step);
+        if (depth < 1 || depth > 64)
+            FAIL(v, data->loc, "pipelined takes 1 to 64 slots, not %lld", (long long)depth);
+        if (tile_op_attr_int(v->f, op, TILE_ATTR_unroll, 1) < 1)
+            FAIL(v, data->loc, "unroll takes at least 1");
+    }
+    if (data->opcode == TILE_OP_wait_group) {
+        int64_t pending;
+        if (tile_value_is_int(v->f, data->operands[0], &pending) && pending < 0)
+            FAIL(v, data->loc, "wait_group cannot leave %lld groups pending", (long long)pending);
+    }
+    if (data->opcode == TILE_OP_shuffle) {
+        const tile_attr *order = tile_op_attr(v->f, op, TILE_ATTR_order);
+        int64_t count = tile_type_elements(tile_value_type(v->f, data->operands[0]));
+        if (order && order->count != tile_type_elements(tile_value_type(v->f, data->first_result)))
+            FAIL(v, data->loc, "shuffle: 'order' needs one entry for each element of the result");
+        for (unsigned i = 0; order && i < order->count; i++)
+            if (order->list[i] < 0 || order->list[i] >= count)
+                FAIL(v, data->loc, "shuffle: there is no element %lld", (long long)order->list[i]);
+    }
+    if (data->opcode == TILE_OP_cp_async) {
+        int64_t bytes = tile_op_attr_int(v->f, op, TILE_ATTR_bytes, 0);
+        if (bytes != 4 && bytes != 8 && bytes != 16)
+            FAIL(v, data->loc, "cp_async copies 4, 8 or 16 bytes, not %lld", (long long)bytes);
+    }
+}
+
+/* The row's rule must give the results that the operation has. */
+static void check_rule(verifier *v, tile_op op) {
+    const tile_op_data data = *tile_op_at(v->f, op);
+    if (data.opcode == TILE_OP_if)
+        return;
+    const tile_type *given = data.result_count ? tile_value_type(v->f, data.first_result) : NULL;
+    tile_infer infer = {.function = v->f,
+                        .opcode = (tile_opcode)data.opcode,
+                        .loc = data.loc,
+                        .operands = data.operands,
+                        .segment = data.segment,
+                        .given = given,
+                        .results = TILE_NEW_ARRAY(&v->scratch, const tile_type *,
+                                                  data.operand_count + 3u)};
+    if (!tile_infer_results(&infer)) {
+        v->errors++;
+        return;
+    }
+    bool same = infer.result_count == data.result_count;
+    for (uint32_t i = 0; same && i < data.result_count; i++)
+        same = infer.results[i] == tile_value_type(v->f, tile_op_result(v->f, op, i));
+    if (!same)
+        FAIL(v, data.loc, "%s: the results are not what its operands give",
+             tile_op_get_info((tile_opcode)data.opcode)->name);
+}
+
+/* The region's last op must be a yield of these types. */
+static void check_yield(verifier *v, tile_op op, tile_region region) {
+    const tile_op_data *data = tile_op_at(v->f, op);
+    tile_op last = tile_region_at(v->f, region)->last;
+    const char *name = tile_op_get_info((tile_opcode)data->opcode)->name;
+    if (!last.id || tile_op_at(v->f, last)->opcode != TILE_OP_yield) {
+        FAIL(v, data->loc, "the region of `%s` must end with `yield`", name);
+        return;
+    }
+    const tile_op_data *yield = tile_op_at(v->f, last);
+    if (yield->operand_count != data->result_count) {
+        FAIL(v, yield->loc, "`%s` has %u results, `yield` hands over %u", name, data->result_count,
+             yield->operand_count);
+        return;
+    }
+    for (uint32_t i = 0; i < yield->operand_count; i++) {
+        const tile_type *have = tile_value_type(v->f, yield->operands[i]);
+        const tile_type *want = tile_value_type(v->f, tile_op_result(v->f, op, i));
+        if (have != want)
+            FAIL(v, yield->loc, "value %u of `yield` is %s, `%s` carries %s", i + 1, text(v, have),
+                 name, text(v, want));
+    }
+}
+
+static void check_loop_types(verifier *v, tile_op op) {
+    const tile_op_data *data = tile_op_at(v->f, op);
+    for (uint32_t i = 0; i < data->result_count; i++) {
+        const tile_type *init = tile_value_type(v->f, data->operands[3 + i]);
+        const tile_type *carried =
+            tile_value_type(v->f, tile_region_arg(v->f, data->regions[0], i + 1));
+        if (init != carried || init->kind == TILE_TYPE_SHARED || init->kind == TILE_TYPE_VIEW)
+            FAIL(v, data->loc, "a loop cannot carry %s as %s", text(v, init), text(v, carried));
+    }
+}
+
+static void check_region(verifier *v, tile_region region);
+
+static void set_visible(verifier *v, tile_value first, uint32_t count, bool visible) {
+    for (uint32_t i = 0; i < count; i++)
+        v->visible[first.id + i] = visible;
+}
+
+static void check_regions(verifier *v, tile_op op) {
+    const tile_op_data data = *tile_op_at(v->f, op);
+    if (data.opcode == TILE_OP_for && data.region_count == 1)
+        check_loop_types(v, op);
+    unsigned wanted = data.opcode == TILE_OP_for ? 1 : data.opcode == TILE_OP_if ? 2 : 0;
+    if (data.region_count != wanted)
+        FAIL(v, data.loc, "%s has %u regions, not %u",
+             tile_op_get_info((tile_opcode)data.opcode)->name, wanted, data.region_count);
+    for (unsigned r = 0; r < data.region_count; r++) {
+        const tile_region_data *region = tile_region_at(v->f, data.regions[r]);
+        set_visible(v, region->first_arg, region->arg_count, true);
+        check_region(v, data.regions[r]);
+        set_visible(v, region->first_arg, region->arg_count, false);
+        check_yield(v, op, data.regions[r]);
+    }
+}
+
+static void check_op(verifier *v, tile_op op) {
+    const tile_op_data data = *tile_op_at(v->f, op);
+    const tile_op_info *info = tile_op_get_info((tile_opcode)data.opcode);
+    unsigned level = v->f->kind == TILE_COMPUTE ? TILE_LEVEL_1 : TILE_LEVEL_2 | TILE_LEVEL_3;
+    unsigned before = v->errors;
+    if (!(info->levels & level))
+        FAIL(v, data.loc, "%s is not allowed in a %s", info->name,
+             v->f->kind == TILE_COMPUTE ? "compute" : "kernel");
+    check_operands(v, op);
+    if (v->errors > before)
+        return;
+    check_attrs(v, op);
+    check_values_of_attrs(v, op);
+    check_rule(v, op);
+    for (uint32_t i = 0; i < data.result_count; i++)
+        check_type(v, data.loc, tile_value_type(v->f, tile_op_result(v->f, op, i)));
+    check_regions(v, op);
+    bool last = !data.next.id;
+    if (data.opcode == TILE_OP_yield && (!last || data.parent.id == v->f->body.id))
+        FAIL(v, data.loc, "`yield` stands at the end of a region of `for` or `if`");
+}
+
+static void check_region(verifier *v, tile_region region) {
+    TILE_FOR_EACH_OP(v->f, op, region) {
+        check_op(v, op);
+        const tile_op_data *data = tile_op_at(v->f, op);
+        set_visible(v, data->first_result, data->result_count, true);
+    }
+    TILE_FOR_EACH_OP(v->f, op, region) {
+        const tile_op_data *data = tile_op_at(v->f, op);
+        if (region.id != v->f->body.id)
+            set_visible(v, data->first_result, data->result_count, false);
+    }
+}
+
+/* Functions ---------------------------------------------------------------------------------------- */
+
+static void check_kernel(verifier *v) {
+    tile_function *f = v->f;
+    int64_t warps;
+    if (!f->warps)
+        FAIL(v, f->loc, "kernel @%s needs `warps`", f->name);
+    else if (tile_expr_is_int(f->warps, &warps) && (!is_power_of_two(warps) || warps > MAX_WARPS))
+        FAIL(v, f->loc, "warps must be a power of two up to %d, it is %lld", MAX_WARPS,
+             (long long)warps);
+    if (!f->grid_rank)
+        FAIL(v, f->loc, "kernel @%s needs `grid`", f->name);
+    if (f->result_count)
+        FAIL(v, f->loc, "a kernel has no results");
+    for (size_t i = 0; i < f->arg_count; i++) {
+        const tile_arg_decl *arg = &f->args[i];
+        if (arg->type->kind != TILE_TYPE_PTR && arg->type->kind != TILE_TYPE_SCALAR)
+            FAIL(v, f->loc, "argument %%%s of a kernel must be a pointer or a scalar, not %s",
+                 arg->name, text(v, arg->type));
+        if (arg->divisible && arg->type->kind == TILE_TYPE_SCALAR &&
+            tile_scalar_is_floating(arg->type->scalar))
+            FAIL(v, f->loc, "argument %%%s is a float and cannot be divisible", arg->name);
+    }
+}
+
+static void check_compute(verifier *v) {
+    tile_function *f = v->f;
+    for (size_t i = 0; i < f->arg_count; i++)
+        if (f->args[i].type->kind != TILE_TYPE_TENSOR && f->args[i].type->kind != TILE_TYPE_SCALAR)
+            FAIL(v, f->loc, "argument %%%s of a compute must be a tensor or a scalar, not %s",
+                 f->args[i].name, text(v, f->args[i].type));
+    for (size_t i = 0; i < f->result_count; i++) {
+        tile_value value = f->results[i].value;
+        if (!value.id || value.id >= f->value_count || !v->visible[value.id])
+            FAIL(v, f->loc, "the result %%%s is never computed", f->results[i].name);
+        else if (tile_value_type(f, value) != f->results[i].type)
+            FAIL(v, f->loc, "the result %%%s is declared %s and computed as %s", f->results[i].name,
+                 text(v, f->results[i].type), text(v, tile_value_type(f, value)));
+    }
+    if (!f->result_count)
+        FAIL(v, f->loc, "compute @%s needs a result", f->name);
+}
+
+tile_status tile_function_verify(const tile_function *function) {
+    tile_function *f = function->module->first; /* the caller's function, not const: infer builds types */
+    while (f != function)
+        f = f->next;
+    verifier v = {.f = f, .context = tile_function_context(f)};
+    v.visible = TILE_NEW_ARRAY(&v.scratch, bool, f->value_count);
+    for (uint32_t id = 1; id < f->value_count; id++)
+        v.visible[id] = f->values[id].kind == TILE_VALUE_ARG || f->values[id].kind == TILE_VALUE_CONSTANT;
+    for (size_t i = 0; i < f->arg_count; i++)
+        check_type(&v, f->loc, f->args[i].type);
+    check_region(&v, f->body);
+    if (f->kind == TILE_KERNEL)
+        check_kernel(&v);
+    else
+        check_compute(&v);
+    tile_arena_reset(&v.scratch);
+    return v.errors ? TILE_INVALID : TILE_OK;
+}
+
+tile_status tile_module_verify(const tile_module *module) {
+    tile_status status = TILE_OK;
+    for (const tile_function *f = module->first; f; f = f->next)
+        if (tile_function_verify(f) != TILE_OK)
+            status = TILE_INVALID;
+    return status;
+}
