@@ -1,0 +1,25 @@
+/* What is proven about accesses to a view: along which dim neighbours lie side by side in memory, and
+ * how many elements one access may move. */
+#ifndef TILE_LIB_ANALYSIS_ACCESS_H
+#define TILE_LIB_ANALYSIS_ACCESS_H
+
+#include "lib/analysis/range.h"
+#include "lib/ir/function.h"
+
+typedef struct tile_access_facts {
+    unsigned unit_dim; /* the view's dim of stride 1; its rank if no stride is known to be 1 */
+    unsigned width;    /* elements: a power of two, at most 16 bytes. Any access of so many elements
+                          along unit_dim that begins at a multiple of it, counted from the element's
+                          indices, is aligned and lies wholly inside or outside the view */
+} tile_access_facts;
+
+/* element: a view of a level-2 function, then one index for each dim. */
+tile_access_facts tile_view_access(const tile_function *f, const tile_range *ranges,
+                                   const tile_value *element);
+
+/* The layout in which a block's threads read or write a tile through such a view: neighbouring threads
+ * take neighbouring accesses along dim `fastest` of the tile. */
+tile_layout tile_access_layout(const tile_type *tile, const tile_access_facts *facts,
+                               unsigned fastest, unsigned num_warps);
+
+#endif

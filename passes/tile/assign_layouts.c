@@ -1,0 +1,340 @@
+/* assign-layouts: gives every tile and shared buffer a layout, and makes conversions explicit.
+ *
+ * Where an element lives decides everything: tensor cores want fixed fragments, global memory wants
+ * neighbouring threads on neighbouring 16 bytes, shared memory wants rows spread over its banks.
+ *
+ * level:    2
+ * requires: instantiate
+ * keeps:    instantiate
+ * breaks:   nothing
+ *
+ * before:
+ *   kernel @fill(%c: ptr<f32> {divisible = 16}) grid [1] warps 1 {
+ *     %gc = view %c, [128] : view<f32[128]>
+ *     %t = splat 1.0 : tile<f32[128]>
+ *     store %t, %gc[0]
+ *   }
+ * after:
+ *   #blocked = layout {reg = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = []}
+ *   kernel @fill(%c: ptr<f32> {divisible = 16}) grid [1] warps 1 {
+ *     %gc = view %c, [128] : view<f32[128]>
+ *     %t = splat 1.0 : tile<f32[128], #blocked>
+ *     store %t, %gc[0]
+ *   }
+ *
+ * The usual way attaches a layout to each operation and then searches for conversions to remove. Here
+ * values that must agree anyway (operands and results of element-wise operations, what loops and
+ * branches carry) form one class with one layout, chosen by the strongest wish in it: a sum of `dot`,
+ * an operand of `dot`, a load, a store. Every memory access works with every layout, so a conversion is
+ * needed in two places only: before a `dot` whose operand is not held as a fragment, and before a store
+ * that would be narrow. An operand computed from nothing (`splat`) is computed again in the other
+ * layout instead. That is enough because tiles between those two points are used element by element. */
+#include <string.h>
+
+#include "lib/analysis/access.h"
+#include "lib/layout/layout.h"
+#include "passes/pass.h"
+
+/* How much a class wants its layout; the strongest wins, the first among equals. */
+typedef enum strength { WISH_NONE, WISH_STORE, WISH_LOAD, WISH_OPERAND, WISH_SUM } strength;
+
+typedef struct assignment {
+    tile_pass *pass;
+    tile_function *f;
+    const tile_range *ranges;
+    unsigned warps;
+    size_t value_count;  /* when the classes were made */
+    uint32_t *parent;    /* union-find over values */
+    strength *wish;      /* by class */
+    tile_layout *wanted; /* by class */
+    tile_layout *shared; /* by value of alloc_shared: its buffer's layout */
+    tile_status status;
+} assignment;
+
+static bool is_tile(const assignment *a, tile_value value) {
+    return tile_value_type(a->f, value)->kind == TILE_TYPE_TILE;
+}
+
+static void dims_of(const tile_type *type, uint32_t *dims) {
+    for (unsigned d = 0; d < type->rank; d++)
+        dims[d] = (uint32_t)tile_type_dim(type, d);
+}
+
+/* 1. Classes: values that have one layout. --------------------------------------------------------- */
+
+static uint32_t class_of(assignment *a, tile_value value) {
+    uint32_t id = value.id;
+    while (a->parent[id] != id)
+        id = a->parent[id] = a->parent[a->parent[id]];
+    return id;
+}
+
+static void unite(assignment *a, tile_value x, tile_value y) {
+    if (is_tile(a, x) && is_tile(a, y))
+        a->parent[class_of(a, y)] = class_of(a, x);
+}
+
+static void unite_yield(assignment *a, tile_op op, tile_region region) {
+    tile_op yield = tile_region_at(a->f, region)->last;
+    for (unsigned i = 0; i < tile_op_operand_count(a->f, yield); i++)
+        unite(a, tile_op_result(a->f, op, i), tile_op_operand(a->f, yield, i));
+}
+
+static void unite_op(tile_function *f, tile_op op, void *user) {
+    assignment *a = user;
+    const tile_op_data *data = tile_op_at(f, op);
+    const char *rule = tile_op_get_info((tile_opcode)data->opcode)->rule;
+    bool same = !strcmp(rule, "arith") || !strcmp(rule, "compare") || !strcmp(rule, "unary") ||
+                !strcmp(rule, "fma") || !strcmp(rule, "select") || !strcmp(rule, "cast");
+    for (uint32_t i = 0; same && i < data->operand_count; i++)
+        unite(a, data->first_result, data->operands[i]);
+    if (data->opcode == TILE_OP_dot)
+        unite(a, data->first_result, data->operands[data->operand_count - 1]);
+    for (unsigned r = 0; r < data->region_count; r++)
+        unite_yield(a, op, data->regions[r]);
+    for (uint32_t i = 0; data->opcode == TILE_OP_for && i < data->result_count; i++) {
+        unite(a, tile_op_result(f, op, i), data->operands[3 + i]);
+        unite(a, tile_op_result(f, op, i), tile_region_arg(f, data->regions[0], i + 1));
+    }
+}
+
+/* 2. Wishes. --------------------------------------------------------------------------------------- */
+
+static void wish(assignment *a, tile_value value, strength how_much, const tile_layout *layout) {
+    uint32_t id = class_of(a, value);
+    if (how_much <= a->wish[id])
+        return;
+    a->wish[id] = how_much;
+    a->wanted[id] = *layout;
+}
+
+/* The layout in which the block's threads move this tile to or from a view. */
+static tile_layout view_layout(const assignment *a, const tile_value *element, const tile_type *tile) {
+    tile_access_facts facts = tile_view_access(a->f, a->ranges, element);
+    unsigned first = tile_value_type(a->f, element[0])->rank - tile->rank;
+    bool covered = facts.unit_dim >= first && facts.unit_dim - first < tile->rank;
+    return tile_access_layout(tile, &facts, covered ? facts.unit_dim - first : tile->rank - 1, a->warps);
+}
+
+static void refuse_dot(assignment *a, tile_op op, const char *why) {
+    a->status = TILE_UNSUPPORTED;
+    tile_report(a->pass->context, TILE_ERROR, tile_op_loc(a->f, op), "dot: %s", why);
+    tile_report(a->pass->context, TILE_NOTE, tile_op_loc(a->f, op),
+                "mma.sync m16n8k16 takes f16 or bf16 tiles of at least 16 x 16 and 16 x 8 and adds in f32");
+}
+
+static bool check_dot(assignment *a, tile_op op, const tile_type *left, const tile_type *sum) {
+    if (left->scalar != TILE_f16 && left->scalar != TILE_bf16)
+        refuse_dot(a, op, "the operands' element type has no tensor core instruction here");
+    else if (sum->scalar != TILE_f32)
+        refuse_dot(a, op, "the sum must be f32");
+    else if (tile_type_dim(sum, 0) < 16 || tile_type_dim(sum, 1) < 8 || tile_type_dim(left, 1) < 16)
+        refuse_dot(a, op, "the tiles are smaller than one instruction's");
+    else
+        return true;
+    return false;
+}
+
+static tile_layout operand_layout(const tile_layout *sum, unsigned operand, const tile_type *type) {
+    return tile_layout_dot_operand(sum, operand, (uint32_t)tile_type_dim(type, 0),
+                                   (uint32_t)tile_type_dim(type, 1));
+}
+
+static void wish_dot(assignment *a, tile_op op) {
+    unsigned count;
+    const tile_type *sum = tile_value_type(a->f, tile_op_result(a->f, op, 0));
+    if (!check_dot(a, op, tile_value_type(a->f, tile_op_segment(a->f, op, 0, &count)[0]), sum))
+        return;
+    uint32_t m = (uint32_t)tile_type_dim(sum, 0), n = (uint32_t)tile_type_dim(sum, 1);
+    uint32_t warps_m, warps_n;
+    tile_layout_choose_warps(m, n, a->warps, &warps_m, &warps_n);
+    tile_layout layout = tile_layout_accumulator(m, n, warps_m, warps_n);
+    wish(a, tile_op_result(a->f, op, 0), WISH_SUM, &layout);
+    for (unsigned operand = 0; operand < 2; operand++) {
+        tile_value value = tile_op_segment(a->f, op, operand, &count)[0];
+        tile_opcode def = tile_op_opcode(a->f, tile_value_def(a->f, value));
+        tile_layout fragment = operand_layout(&layout, operand, tile_value_type(a->f, value));
+        if (is_tile(a, value) && def == TILE_OP_load_shared)
+            wish(a, value, WISH_OPERAND, &fragment);
+    }
+}
+
+static void wish_op(tile_function *f, tile_op op, void *user) {
+    assignment *a = user;
+    unsigned count;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    if (opcode == TILE_OP_dot)
+        wish_dot(a, op);
+    if (opcode == TILE_OP_load) {
+        tile_value tile = tile_op_result(f, op, 0);
+        tile_layout layout = view_layout(a, tile_op_segment(f, op, 0, &count), tile_value_type(f, tile));
+        wish(a, tile, WISH_LOAD, &layout);
+    }
+    if (opcode == TILE_OP_store) {
+        tile_value tile = tile_op_operand(f, op, 0);
+        tile_layout layout = view_layout(a, tile_op_segment(f, op, 1, &count), tile_value_type(f, tile));
+        wish(a, tile, WISH_STORE, &layout);
+    }
+}
+
+/* 3. Shared buffers: contiguous along the dim that their views are contiguous in, and swizzled. ----- */
+
+static void lay_buffer(assignment *a, tile_value buffer, unsigned fastest) {
+    const tile_type *type = tile_value_type(a->f, buffer);
+    uint32_t dims[TILE_MAX_RANK];
+    dims_of(type, dims);
+    a->shared[buffer.id] = tile_layout_shared_swizzled(dims, type->rank, fastest,
+                                                       tile_scalar_bytes(type->scalar));
+}
+
+static void lay_alloc(tile_function *f, tile_op op, void *user) {
+    assignment *a = user;
+    if (tile_op_opcode(f, op) == TILE_OP_alloc_shared) {
+        tile_value buffer = tile_op_result(f, op, 0);
+        lay_buffer(a, buffer, tile_value_type(f, buffer)->rank - 1);
+    }
+}
+
+static void lay_copied(tile_function *f, tile_op op, void *user) {
+    assignment *a = user;
+    unsigned count;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    if (opcode != TILE_OP_copy && opcode != TILE_OP_copy_async)
+        return;
+    const tile_value *from = tile_op_segment(f, op, 0, &count), *to = tile_op_segment(f, op, 1, &count);
+    bool in = tile_value_type(f, from[0])->kind == TILE_TYPE_VIEW;
+    const tile_value *view = in ? from : to, *buffer = in ? to : from;
+    unsigned rank = tile_value_type(f, buffer[0])->rank;
+    unsigned first = tile_value_type(f, view[0])->rank - rank;
+    unsigned unit = tile_view_access(f, a->ranges, view).unit_dim;
+    if (unit >= first && unit - first < rank)
+        lay_buffer(a, buffer[0], unit - first);
+}
+
+/* 4. Types get their layouts. ---------------------------------------------------------------------- */
+
+static void set_layouts(assignment *a) {
+    tile_context *context = a->pass->context;
+    for (uint32_t id = 1; id < a->value_count; id++) {
+        tile_value value = {id};
+        const tile_type *type = tile_value_type(a->f, value);
+        if (type->kind == TILE_TYPE_SHARED && !type->layout)
+            tile_value_at(a->f, value)->type = tile_type_with_layout(context, type, &a->shared[id]);
+        if (type->kind != TILE_TYPE_TILE || type->layout)
+            continue;
+        uint32_t class = class_of(a, value);
+        uint32_t dims[TILE_MAX_RANK];
+        dims_of(type, dims);
+        tile_layout layout = a->wish[class]
+                                 ? a->wanted[class]
+                                 : tile_layout_blocked(dims, type->rank, 16 / tile_scalar_bytes(type->scalar),
+                                                       type->rank - 1, a->warps);
+        tile_value_at(a->f, value)->type = tile_type_with_layout(context, type, &layout);
+    }
+}
+
+/* 5. Conversions. ---------------------------------------------------------------------------------- */
+
+/* A tile in another layout, before op: computed again if it is a splat, else through a buffer. */
+static tile_value convert(assignment *a, tile_op op, tile_value tile, const tile_layout *layout) {
+    tile_builder b = tile_builder_before(a->f, op);
+    const tile_type *from = tile_value_type(a->f, tile);
+    const tile_type *to = tile_type_with_layout(a->pass->context, from, layout);
+    tile_op def = tile_value_def(a->f, tile);
+    if (tile_op_opcode(a->f, def) == TILE_OP_splat)
+        return tile_build_splat(&b, tile_op_operand(a->f, def, 0), to);
+    uint32_t dims[TILE_MAX_RANK];
+    dims_of(from, dims);
+    tile_layout spread = tile_layout_shared_swizzled(dims, from->rank, from->rank - 1,
+                                                     tile_scalar_bytes(from->scalar));
+    tile_type draft = *from;
+    draft.kind = TILE_TYPE_SHARED;
+    draft.layout = &spread;
+    tile_value buffer = tile_build_alloc_shared(&b, tile_type_get(a->pass->context, &draft));
+    tile_value converted = tile_build_convert_layout(&b, tile, buffer, to);
+    tile_build_free_shared(&b, buffer);
+    tile_pass_count(a->pass, "conversions", 1);
+    return converted;
+}
+
+static void set_operand(assignment *a, tile_op op, unsigned operand, tile_value value) {
+    tile_op_data *data = tile_op_at(a->f, op);
+    unsigned start = 0;
+    for (unsigned i = 0; i < operand; i++)
+        start += data->segment[i];
+    data->operands[start] = value;
+}
+
+static void convert_dot_operands(assignment *a, tile_op op) {
+    unsigned count;
+    const tile_layout *sum = tile_value_type(a->f, tile_op_result(a->f, op, 0))->layout;
+    for (unsigned operand = 0; operand < 2; operand++) {
+        tile_value value = tile_op_segment(a->f, op, operand, &count)[0];
+        const tile_type *type = tile_value_type(a->f, value);
+        if (type->kind != TILE_TYPE_TILE)
+            continue;
+        tile_layout layout = operand_layout(sum, operand, type);
+        if (memcmp(&layout, type->layout, sizeof layout) != 0)
+            set_operand(a, op, operand, convert(a, op, value, &layout));
+    }
+}
+
+/* Consecutive elements that one thread has along dim d. */
+static unsigned run_along(const tile_layout *layout, unsigned d) {
+    unsigned shift = 0, bits = 0;
+    for (unsigned later = d + 1; later < layout->rank; later++)
+        shift += layout->dim_bits[later];
+    while (bits < layout->reg_bits && layout->reg[bits] == 1u << (shift + bits))
+        bits++;
+    return 1u << bits;
+}
+
+static void widen_store(assignment *a, tile_op op) {
+    unsigned count;
+    tile_value tile = tile_op_operand(a->f, op, 0);
+    const tile_type *type = tile_value_type(a->f, tile);
+    const tile_value *element = tile_op_segment(a->f, op, 1, &count);
+    tile_access_facts facts = tile_view_access(a->f, a->ranges, element);
+    unsigned first = tile_value_type(a->f, element[0])->rank - type->rank;
+    if (facts.unit_dim < first || facts.unit_dim - first >= type->rank)
+        return;
+    unsigned d = facts.unit_dim - first, now = run_along(type->layout, d);
+    tile_layout wide = view_layout(a, element, type);
+    unsigned then = run_along(&wide, d);
+    if (now < facts.width && now < then)
+        set_operand(a, op, 0, convert(a, op, tile, &wide));
+}
+
+static void convert_region(assignment *a, tile_region region) {
+    TILE_FOR_EACH_OP(a->f, op, region) {
+        tile_opcode opcode = tile_op_opcode(a->f, op);
+        if (opcode == TILE_OP_dot)
+            convert_dot_operands(a, op);
+        if (opcode == TILE_OP_store)
+            widen_store(a, op);
+        for (unsigned r = 0; r < tile_op_at(a->f, op)->region_count; r++)
+            convert_region(a, tile_op_region(a->f, op, r));
+    }
+}
+
+tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
+    int64_t warps = 1;
+    tile_expr_is_int(f->warps, &warps);
+    assignment a = {.pass = pass, .f = f, .warps = (unsigned)warps, .value_count = f->value_count};
+    a.ranges = tile_range_analyse(f, pass->scratch);
+    a.parent = TILE_NEW_ARRAY(pass->scratch, uint32_t, a.value_count);
+    a.wish = TILE_NEW_ARRAY(pass->scratch, strength, a.value_count);
+    a.wanted = TILE_NEW_ARRAY(pass->scratch, tile_layout, a.value_count);
+    a.shared = TILE_NEW_ARRAY(pass->scratch, tile_layout, a.value_count);
+    for (uint32_t id = 0; id < a.value_count; id++)
+        a.parent[id] = id;
+    tile_walk(f, f->body, unite_op, &a);
+    tile_walk(f, f->body, wish_op, &a);
+    if (a.status != TILE_OK)
+        return a.status;
+    tile_walk(f, f->body, lay_alloc, &a);
+    tile_walk(f, f->body, lay_copied, &a);
+    set_layouts(&a);
+    convert_region(&a, f->body);
+    return TILE_OK;
+}

@@ -1,0 +1,349 @@
+/* What all devices have in common: buffers, variants of a kernel, argument checks, launches. */
+#include "runtime/device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+
+struct tile_kernel {
+    tile_device *device;
+    tile_module *module; /* not instantiated: variants are cloned from it */
+    const char *name;
+    tile_arena arena;
+    tile_binding *bindings;
+    unsigned binding_count;
+    tile_variant *variants; /* the first one assumes what the kernel declares */
+};
+
+static const tile_loc no_place = {0, 0, 0};
+
+/* Devices and buffers ------------------------------------------------------------------------------ */
+
+void tile_device_destroy(tile_device *device) {
+    if (device)
+        device->ops->destroy(device);
+}
+
+const char *tile_device_name(const tile_device *device) {
+    return device->name;
+}
+
+bool tile_device_is_cuda(const tile_device *device) {
+    return device->is_cuda;
+}
+
+const tile_target *tile_device_target(const tile_device *device) {
+    return device->target;
+}
+
+tile_cpu_counts tile_device_counts(const tile_device *device) {
+    return device->counts;
+}
+
+tile_status tile_device_synchronize(tile_device *device) {
+    return device->ops->synchronize(device);
+}
+
+static tile_buffer *add_buffer(tile_device *device, uint64_t address, size_t bytes, bool owned) {
+    tile_buffer *buffer = tile_malloc(sizeof *buffer);
+    *buffer = (tile_buffer){device, device->buffers, address, bytes, owned};
+    device->buffers = buffer;
+    return buffer;
+}
+
+tile_status tile_buffer_create(tile_device *device, size_t bytes, tile_buffer **buffer) {
+    uint64_t address = 0;
+    *buffer = NULL;
+    tile_status status = device->ops->allocate(device, bytes ? bytes : 1, &address);
+    if (status == TILE_OK)
+        *buffer = add_buffer(device, address, bytes, true);
+    return status;
+}
+
+tile_status tile_buffer_wrap(tile_device *device, uint64_t address, size_t bytes,
+                             tile_buffer **buffer) {
+    *buffer = add_buffer(device, address, bytes, false);
+    return TILE_OK;
+}
+
+void tile_buffer_destroy(tile_buffer *buffer) {
+    if (!buffer)
+        return;
+    tile_device *device = buffer->device;
+    for (tile_buffer **at = &device->buffers; *at; at = &(*at)->next)
+        if (*at == buffer) {
+            *at = buffer->next;
+            break;
+        }
+    if (buffer->owned)
+        device->ops->release(device, buffer->address, buffer->bytes ? buffer->bytes : 1);
+    free(buffer);
+}
+
+static tile_status check_range(const tile_buffer *buffer, size_t offset, size_t bytes) {
+    if (offset <= buffer->bytes && bytes <= buffer->bytes - offset)
+        return TILE_OK;
+    tile_report(buffer->device->context, TILE_ERROR, no_place,
+                "%zu bytes at offset %zu are not inside a buffer of %zu bytes", bytes, offset,
+                buffer->bytes);
+    return TILE_INVALID;
+}
+
+tile_status tile_buffer_write(tile_buffer *buffer, size_t offset, const void *data, size_t bytes) {
+    tile_status status = check_range(buffer, offset, bytes);
+    if (status != TILE_OK || !bytes)
+        return status;
+    return buffer->device->ops->write(buffer->device, buffer->address + offset, data, bytes);
+}
+
+tile_status tile_buffer_read(const tile_buffer *buffer, size_t offset, void *data, size_t bytes) {
+    tile_status status = check_range(buffer, offset, bytes);
+    if (status != TILE_OK || !bytes)
+        return status;
+    return buffer->device->ops->read(buffer->device, buffer->address + offset, data, bytes);
+}
+
+size_t tile_buffer_size(const tile_buffer *buffer) {
+    return buffer->bytes;
+}
+
+/* Variants ----------------------------------------------------------------------------------------- */
+
+static void destroy_variant(tile_device *device, tile_variant *variant) {
+    if (variant->code)
+        device->ops->discard(device, variant);
+    tile_abi_destroy(variant->abi);
+    tile_blob_destroy(&variant->ptx);
+    tile_module_destroy(variant->module);
+    free(variant->divisors);
+    free(variant);
+}
+
+/* Brings variant->module to the level that the device wants. */
+static tile_status lower_variant(tile_kernel *kernel, tile_variant *variant, const uint64_t *divisors) {
+    tile_device *device = kernel->device;
+    tile_status status = tile_instantiate(variant->module, kernel->name, kernel->bindings,
+                                          kernel->binding_count, divisors);
+    tile_pass_options passes = {.size = sizeof passes, .target = device->target, .kernel = kernel->name};
+    if (status == TILE_OK)
+        status = tile_run_passes(variant->module, tile_default_pipeline(device->level), &passes);
+    if (status != TILE_OK)
+        return status;
+    variant->function = tile_module_find(variant->module, kernel->name);
+    variant->abi = tile_abi_create(variant->function);
+    tile_emit_options emit = {.size = sizeof emit, .target = device->target};
+    if (device->is_cuda)
+        status = tile_emit(variant->function, TILE_EMIT_PTX, &emit, &variant->ptx);
+    return status;
+}
+
+/* What the arguments are divisible by as far as the kernel cares: the declared divisor's share. */
+static uint64_t common_divisor(uint64_t a, uint64_t b) {
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static tile_status add_variant(tile_kernel *kernel, const uint64_t *divisors, tile_variant **out) {
+    tile_variant *variant = tile_malloc(sizeof *variant);
+    *variant = (tile_variant){.module = tile_module_clone(kernel->module)};
+    tile_status status = lower_variant(kernel, variant, divisors);
+    if (status == TILE_OK)
+        status = kernel->device->ops->prepare(kernel->device, variant);
+    if (status != TILE_OK) {
+        destroy_variant(kernel->device, variant);
+        return status;
+    }
+    unsigned count = tile_abi_arg_count(variant->abi);
+    variant->divisors = tile_malloc(sizeof(uint64_t) * (count + 1u));
+    for (unsigned i = 0; i < count; i++)
+        variant->divisors[i] = tile_abi_arg_at(variant->abi, i)->divisible;
+    tile_variant **end = &kernel->variants;
+    while (*end)
+        end = &(*end)->next;
+    *end = variant;
+    *out = variant;
+    return TILE_OK;
+}
+
+static bool variant_equals(const tile_variant *variant, const uint64_t *divisors, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        if ((variant->divisors[i] ? variant->divisors[i] : 1) != divisors[i])
+            return false;
+    return true;
+}
+
+/* The variant for these arguments: it assumes as much as they allow of what the kernel declares. */
+static tile_status find_variant(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                                tile_variant **out) {
+    const tile_abi *abi = kernel->variants->abi;
+    uint64_t *divisors = tile_malloc(sizeof *divisors * (count + 1u));
+    for (unsigned i = 0; i < count; i++) {
+        const tile_abi_arg *arg = tile_abi_arg_at(abi, i);
+        uint64_t declared = arg->divisible ? arg->divisible : 1;
+        uint64_t value = arg->type->kind == TILE_TYPE_PTR
+                             ? (arguments[i].buffer ? arguments[i].buffer->address : 0) + arguments[i].offset
+                             : (uint64_t)(arguments[i].integer < 0 ? -arguments[i].integer : arguments[i].integer);
+        divisors[i] = common_divisor(declared, value);
+    }
+    tile_status status = TILE_OK;
+    tile_variant *variant = kernel->variants;
+    while (variant && !variant_equals(variant, divisors, count))
+        variant = variant->next;
+    if (!variant)
+        status = add_variant(kernel, divisors, &variant);
+    free(divisors);
+    *out = variant;
+    return status;
+}
+
+/* Kernels ------------------------------------------------------------------------------------------ */
+
+tile_status tile_kernel_create(tile_device *device, const tile_module *module, const char *name,
+                               const tile_binding *bindings, unsigned binding_count,
+                               tile_kernel **out) {
+    *out = NULL;
+    const tile_function *function = tile_module_find(module, name);
+    if (!function || tile_function_get_kind(function) != TILE_KERNEL) {
+        tile_report(device->context, TILE_ERROR, no_place, "there is no kernel @%s", name);
+        return TILE_INVALID;
+    }
+    tile_kernel *kernel = tile_malloc(sizeof *kernel);
+    *kernel = (tile_kernel){.device = device, .module = tile_module_clone(module)};
+    kernel->name = tile_arena_string(&kernel->arena, name, strlen(name));
+    kernel->bindings = TILE_NEW_ARRAY(&kernel->arena, tile_binding, binding_count + 1u);
+    kernel->binding_count = binding_count;
+    for (unsigned i = 0; i < binding_count; i++) {
+        const char *key = bindings[i].name, *value = bindings[i].value;
+        kernel->bindings[i].name = tile_arena_string(&kernel->arena, key, strlen(key));
+        kernel->bindings[i].value = tile_arena_string(&kernel->arena, value, strlen(value));
+    }
+    tile_variant *variant;
+    tile_status status = add_variant(kernel, NULL, &variant);
+    if (status != TILE_OK) {
+        tile_kernel_destroy(kernel);
+        return status;
+    }
+    *out = kernel;
+    return TILE_OK;
+}
+
+void tile_kernel_destroy(tile_kernel *kernel) {
+    if (!kernel)
+        return;
+    for (tile_variant *variant = kernel->variants, *next; variant; variant = next) {
+        next = variant->next;
+        destroy_variant(kernel->device, variant);
+    }
+    tile_module_destroy(kernel->module);
+    tile_arena_reset(&kernel->arena);
+    free(kernel);
+}
+
+const tile_abi *tile_kernel_abi(const tile_kernel *kernel) {
+    return kernel->variants->abi;
+}
+
+const tile_blob *tile_kernel_ptx(const tile_kernel *kernel) {
+    return &kernel->variants->ptx;
+}
+
+tile_status tile_kernel_get_attributes(tile_kernel *kernel, tile_kernel_attributes *attributes) {
+    if (kernel->device->ops->attributes)
+        return kernel->device->ops->attributes(kernel->device, kernel->variants, attributes);
+    tile_report(kernel->device->context, TILE_ERROR, no_place, "device %s has no kernel attributes",
+                kernel->device->name);
+    return TILE_UNSUPPORTED;
+}
+
+/* Launches ----------------------------------------------------------------------------------------- */
+
+static tile_status refuse_argument(const tile_kernel *kernel, const char *name, const char *why) {
+    tile_report(kernel->device->context, TILE_ERROR, no_place, "@%s: argument %%%s %s", kernel->name,
+                name, why);
+    return TILE_INVALID;
+}
+
+static bool fits(int64_t value, tile_scalar scalar) {
+    unsigned bits = tile_scalar_bits(scalar);
+    if (bits >= 64 || tile_scalar_is_floating(scalar))
+        return true;
+    int64_t limit = (int64_t)1 << (bits - 1);
+    return bits == 1 ? value == 0 || value == 1 : value >= -limit && value < limit;
+}
+
+static tile_status check_argument(const tile_kernel *kernel, const tile_abi_arg *arg,
+                                  const tile_argument *argument) {
+    if (arg->type->kind != TILE_TYPE_PTR) {
+        if (argument->buffer)
+            return refuse_argument(kernel, arg->name, "is a scalar, not a buffer");
+        return fits(argument->integer, arg->type->scalar)
+                   ? TILE_OK
+                   : refuse_argument(kernel, arg->name, "does not fit its type");
+    }
+    if (!argument->buffer)
+        return refuse_argument(kernel, arg->name, "is a pointer and needs a buffer");
+    if (argument->buffer->device != kernel->device)
+        return refuse_argument(kernel, arg->name, "is a buffer of another device");
+    if (argument->offset > argument->buffer->bytes)
+        return refuse_argument(kernel, arg->name, "begins behind the end of its buffer");
+    if ((argument->buffer->address + argument->offset) % tile_scalar_bytes(arg->type->scalar))
+        return refuse_argument(kernel, arg->name, "is not aligned to its element type");
+    return TILE_OK;
+}
+
+static tile_status resolve(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                           tile_launch *launch) {
+    const tile_abi *abi = kernel->variants->abi;
+    if (count != tile_abi_arg_count(abi)) {
+        tile_report(kernel->device->context, TILE_ERROR, no_place,
+                    "@%s takes %u arguments, not %u", kernel->name, tile_abi_arg_count(abi), count);
+        return TILE_INVALID;
+    }
+    int64_t integers[64] = {0};
+    int64_t *values = count <= 64 ? integers : tile_malloc(sizeof *values * count);
+    tile_status status = TILE_OK;
+    for (unsigned i = 0; i < count && status == TILE_OK; i++) {
+        status = check_argument(kernel, tile_abi_arg_at(abi, i), &arguments[i]);
+        values[i] = arguments[i].integer;
+    }
+    *launch = (tile_launch){.arguments = arguments, .argument_count = count};
+    if (status == TILE_OK)
+        status = find_variant(kernel, arguments, count, &launch->variant);
+    if (status == TILE_OK)
+        status = tile_abi_grid(launch->variant->abi, values, launch->grid);
+    if (status == TILE_OK)
+        status = tile_abi_scratch(launch->variant->abi, values, &launch->clean_bytes, &launch->plain_bytes);
+    if (values != integers)
+        free(values);
+    return status;
+}
+
+/* A grid with an empty dim has no blocks: nothing is to be done. */
+static bool is_empty(const tile_launch *launch) {
+    return !launch->grid[0] || !launch->grid[1] || !launch->grid[2];
+}
+
+tile_status tile_kernel_launch(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                               void *stream) {
+    tile_launch launch;
+    tile_status status = resolve(kernel, arguments, count, &launch);
+    if (status != TILE_OK || is_empty(&launch))
+        return status;
+    launch.stream = stream;
+    return kernel->device->ops->launch(kernel->device, &launch);
+}
+
+tile_status tile_kernel_time(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                             unsigned warmup, unsigned repeats, bool flush_l2, double *milliseconds) {
+    tile_launch launch;
+    *milliseconds = 0;
+    tile_status status = resolve(kernel, arguments, count, &launch);
+    if (status != TILE_OK || is_empty(&launch))
+        return status;
+    return kernel->device->ops->time(kernel->device, &launch, warmup, repeats ? repeats : 1, flush_l2,
+                                     milliseconds);
+}
