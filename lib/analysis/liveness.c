@@ -1,0 +1,120 @@
+/* Structured control flow makes liveness a matter of positions in the text: a stretch that crosses
+ * the border of a loop is widened to the whole loop, because the next iteration comes back. */
+#include "lib/analysis/liveness.h"
+
+#include "lib/analysis/memory.h"
+
+typedef struct liveness {
+    tile_function *f;
+    uint32_t *position; /* by op: where it begins */
+    uint32_t *end;      /* by op: where its last region ends */
+    uint32_t next;
+    tile_lifetime *lifetimes;
+    unsigned lifetime_count;
+    uint32_t *lifetime_of; /* by value: index + 1 */
+    tile_op *waits;        /* each wait_group 0 */
+    unsigned wait_count;
+} liveness;
+
+static void number_region(liveness *l, tile_region region) {
+    TILE_FOR_EACH_OP(l->f, op, region) {
+        l->position[op.id] = l->next++;
+        for (unsigned r = 0; r < tile_op_at(l->f, op)->region_count; r++)
+            number_region(l, tile_op_region(l->f, op, r));
+        l->end[op.id] = l->next++;
+        int64_t pending;
+        if (tile_op_opcode(l->f, op) == TILE_OP_wait_group &&
+            tile_value_is_int(l->f, tile_op_operand(l->f, op, 0), &pending) && pending == 0)
+            l->waits[l->wait_count++] = op;
+    }
+}
+
+static tile_op parent_op(const tile_function *f, tile_op op) {
+    return tile_region_at(f, tile_op_at(f, op)->parent)->parent;
+}
+
+static bool is_inside(const liveness *l, tile_op inner, tile_op outer) {
+    return l->position[inner.id] >= l->position[outer.id] && l->end[inner.id] <= l->end[outer.id];
+}
+
+static void extend(tile_lifetime *lifetime, uint32_t first, uint32_t last) {
+    lifetime->first = lifetime->first < first ? lifetime->first : first;
+    lifetime->last = lifetime->last > last ? lifetime->last : last;
+}
+
+/* The next iteration comes back to an op in a loop, with the same buffer if the loop does not make
+ * its own. */
+static void extend_to_use(liveness *l, tile_lifetime *lifetime, tile_op use) {
+    extend(lifetime, l->position[use.id], l->end[use.id]);
+    for (tile_op at = parent_op(l->f, use); at.id; at = parent_op(l->f, at))
+        if (tile_op_opcode(l->f, at) == TILE_OP_for && !is_inside(l, lifetime->alloc, at))
+            extend(lifetime, l->position[at.id], l->end[at.id]);
+}
+
+/* The first wait_group 0 after the copy whose region holds the copy too ends it. Loops inside of that
+ * region can be in their next iteration by then, whoever makes the buffer. */
+static void extend_to_wait(liveness *l, tile_lifetime *lifetime, tile_op copy) {
+    tile_op wait = TILE_NO_OP;
+    for (unsigned i = 0; i < l->wait_count && !wait.id; i++)
+        if (l->position[l->waits[i].id] > l->position[copy.id] &&
+            tile_ancestor_in(l->f, copy, tile_op_at(l->f, l->waits[i])->parent).id)
+            wait = l->waits[i];
+    if (wait.id)
+        extend_to_use(l, lifetime, wait);
+    else
+        extend(lifetime, l->position[copy.id], l->next);
+    for (tile_op at = parent_op(l->f, copy); at.id; at = parent_op(l->f, at))
+        if (tile_op_opcode(l->f, at) == TILE_OP_for && (!wait.id || !is_inside(l, wait, at)))
+            extend(lifetime, l->position[at.id], l->end[at.id]);
+}
+
+static void visit_alloc(tile_function *f, tile_op op, void *user) {
+    liveness *l = user;
+    if (tile_op_opcode(f, op) != TILE_OP_alloc_shared)
+        return;
+    tile_value buffer = tile_op_result(f, op, 0);
+    l->lifetimes[l->lifetime_count++] =
+        (tile_lifetime){.alloc = op, .buffer = buffer, .first = UINT32_MAX};
+    l->lifetime_of[buffer.id] = l->lifetime_count;
+}
+
+static void visit_use(tile_function *f, tile_op op, void *user) {
+    liveness *l = user;
+    const tile_op_data *data = tile_op_at(f, op);
+    bool async = tile_op_get_info((tile_opcode)data->opcode)->effects & TILE_EFFECT_ASYNC;
+    for (uint32_t i = 0; i < data->operand_count; i++) {
+        uint32_t index = l->lifetime_of[data->operands[i].id];
+        if (!index)
+            continue;
+        tile_lifetime *lifetime = &l->lifetimes[index - 1];
+        lifetime->freed |= data->opcode == TILE_OP_free_shared;
+        extend_to_use(l, lifetime, op);
+        if (async)
+            extend_to_wait(l, lifetime, op);
+        if (data->opcode == TILE_OP_yield || data->opcode == TILE_OP_select)
+            extend(lifetime, 0, l->next); /* it goes on under another name */
+    }
+}
+
+tile_lifetime *tile_shared_lifetimes(tile_function *f, tile_arena *arena, unsigned *count) {
+    liveness l = {.f = f};
+    l.position = TILE_NEW_ARRAY(arena, uint32_t, f->op_count);
+    l.end = TILE_NEW_ARRAY(arena, uint32_t, f->op_count);
+    l.waits = TILE_NEW_ARRAY(arena, tile_op, f->op_count);
+    l.lifetimes = TILE_NEW_ARRAY(arena, tile_lifetime, f->op_count);
+    l.lifetime_of = TILE_NEW_ARRAY(arena, uint32_t, f->value_count);
+    number_region(&l, f->body);
+    tile_walk(f, f->body, visit_alloc, &l);
+    tile_walk(f, f->body, visit_use, &l);
+    for (unsigned i = 0; i < l.lifetime_count; i++) {
+        tile_lifetime *lifetime = &l.lifetimes[i];
+        if (f->sync_explicit)
+            extend_to_use(&l, lifetime, lifetime->alloc);
+        if (f->sync_explicit && !lifetime->freed)
+            extend(lifetime, 0, l.next);
+        if (lifetime->first > lifetime->last) /* never used */
+            extend_to_use(&l, lifetime, lifetime->alloc);
+    }
+    *count = l.lifetime_count;
+    return l.lifetimes;
+}

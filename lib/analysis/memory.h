@@ -1,0 +1,38 @@
+/* Which memory an operation touches, and whether two accesses can meet. */
+#ifndef TILE_LIB_ANALYSIS_MEMORY_H
+#define TILE_LIB_ANALYSIS_MEMORY_H
+
+#include "lib/ir/function.h"
+
+/* One memory operand of an operation. An operand that is read and written is two accesses. */
+typedef struct tile_access {
+    tile_op op;
+    tile_value memory; /* the view, pointer or shared buffer that the operation names */
+    bool shared;
+    bool write;
+    const tile_value *index; /* as the operation gives them */
+    unsigned index_count;
+    tile_value slot; /* shared, level 2: which slot; 0: none, or not known to be one */
+} tile_access;
+
+enum { TILE_MAX_ACCESSES = 4 };
+
+/* The accesses of one operation, without those of its regions; returns how many. free_shared and
+ * alloc_shared access nothing. */
+unsigned tile_op_accesses(const tile_function *f, tile_op op, tile_access out[TILE_MAX_ACCESSES]);
+
+/* What a view or pointer is made of: an argument or a scratch buffer; 0 where that is not known. */
+tile_value tile_memory_root(const tile_function *f, tile_value memory);
+
+/* False only if no element of the one global memory is an element of the other. */
+bool tile_may_alias(const tile_function *f, tile_value a, tile_value b);
+
+/* False only if two slot indices, both values of the same moment, are never equal: different
+ * constants, or `x` and `mod(x + c, slots)` where c is no multiple of slots. The sum is taken not to
+ * leave i32: a counter that does has run 2^31 times. */
+bool tile_slots_may_meet(const tile_function *f, tile_value a, tile_value b);
+
+/* The operation directly in region that op is or is inside of; 0 if op is elsewhere. */
+tile_op tile_ancestor_in(const tile_function *f, tile_op op, tile_region region);
+
+#endif

@@ -1,0 +1,414 @@
+/* A copy of iteration i + d is issued in iteration i. That is right if nothing in the iterations
+ * between decides what it reads or where from, and if nobody but the copy writes its buffer: read
+ * after write, write after read and write after write, each also across iterations. */
+#include "lib/analysis/pipeline_plan.h"
+
+#include "lib/analysis/memory.h"
+
+typedef struct planner {
+    tile_function *f;
+    tile_context *context;
+    tile_arena *arena;
+    tile_op loop;
+    tile_region body;
+    bool *feeds_dot;     /* by value: reaches a dot's lhs or rhs through pure operations */
+    uint32_t *position;  /* by op, directly in the body: 1, 2, ...; else 0 */
+    tile_op *statements;
+    unsigned statement_count;
+} planner;
+
+/* Why a copy cannot run ahead; culprit may be 0. */
+typedef struct obstacle {
+    const char *reason; /* NULL: there is none */
+    tile_op culprit;
+} obstacle;
+
+static const char *op_name(const tile_function *f, tile_op op) {
+    return tile_op_get_info(tile_op_opcode(f, op))->name;
+}
+
+static unsigned op_effects(const tile_function *f, tile_op op) {
+    return tile_op_get_info(tile_op_opcode(f, op))->effects;
+}
+
+/* The body ------------------------------------------------------------------------------------------ */
+
+/* Backwards, so that a value's uses have been seen before its operation. */
+static void mark_dot_operands(planner *p, tile_region region) {
+    const tile_function *f = p->f;
+    for (tile_op op = tile_region_at(f, region)->last; op.id; op = tile_op_at(f, op)->prev) {
+        const tile_op_data *data = tile_op_at(f, op);
+        for (unsigned r = 0; r < data->region_count; r++)
+            mark_dot_operands(p, data->regions[r]);
+        unsigned size;
+        for (unsigned i = 0; data->opcode == TILE_OP_dot && i < 2; i++)
+            p->feeds_dot[tile_op_segment(f, op, i, &size)->id] = true;
+        bool wanted = false;
+        for (uint32_t i = 0; i < data->result_count; i++)
+            wanted |= p->feeds_dot[tile_op_result(f, op, i).id];
+        for (uint32_t i = 0; wanted && !op_effects(f, op) && i < data->operand_count; i++)
+            p->feeds_dot[data->operands[i].id] = true;
+    }
+}
+
+static void look_at_body(planner *p) {
+    enum { NO_STATEMENT = TILE_EFFECT_ALLOC | TILE_EFFECT_TERMINATOR };
+    uint32_t next = 1;
+    p->feeds_dot = TILE_NEW_ARRAY(p->arena, bool, p->f->value_count);
+    p->position = TILE_NEW_ARRAY(p->arena, uint32_t, p->f->op_count);
+    p->statements = TILE_NEW_ARRAY(p->arena, tile_op, p->f->op_count);
+    mark_dot_operands(p, p->body);
+    TILE_FOR_EACH_OP(p->f, op, p->body) {
+        p->position[op.id] = next++;
+        unsigned effects = op_effects(p->f, op);
+        if (effects && !(effects & NO_STATEMENT))
+            p->statements[p->statement_count++] = op;
+    }
+}
+
+static bool is_load_for_dot(const planner *p, tile_op op) {
+    return tile_op_opcode(p->f, op) == TILE_OP_load && p->feeds_dot[tile_op_result(p->f, op, 0).id];
+}
+
+static bool is_copy_to_shared(const tile_function *f, tile_op op) {
+    unsigned size;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    return (opcode == TILE_OP_copy || opcode == TILE_OP_copy_async) &&
+           tile_value_type(f, *tile_op_segment(f, op, 1, &size))->kind == TILE_TYPE_SHARED;
+}
+
+/* Obstacles ----------------------------------------------------------------------------------------- */
+
+/* Whether a value can be computed for a later iteration: from what is outside of the loop, the
+ * induction variable, and pure operations. */
+static obstacle check_address(const planner *p, tile_value value) {
+    const tile_function *f = p->f;
+    const tile_value_data *data = tile_value_at(f, value);
+    if (data->kind == TILE_VALUE_REGION && data->owner == p->body.id && data->index > 0)
+        return (obstacle){"its address depends on a value that the loop carries", p->loop};
+    if (data->kind != TILE_VALUE_RESULT || !tile_ancestor_in(f, (tile_op){data->owner}, p->body).id)
+        return (obstacle){0};
+    tile_op def = {data->owner};
+    if (op_effects(f, def))
+        return (obstacle){"its address depends on what the iteration does", def};
+    obstacle found = {0};
+    for (unsigned i = 0; i < tile_op_operand_count(f, def) && !found.reason; i++)
+        found = check_address(p, tile_op_operand(f, def, i));
+    return found;
+}
+
+typedef struct use_check {
+    const planner *p;
+    tile_op copy;
+    tile_value memory;
+    bool acquires; /* the loop waits for other blocks */
+    obstacle found;
+} use_check;
+
+static bool takes_slot(tile_opcode opcode) {
+    return opcode == TILE_OP_dot || opcode == TILE_OP_load_shared || opcode == TILE_OP_copy;
+}
+
+/* One operation that uses the buffer. */
+static const char *judge_use(const use_check *c, tile_op op) {
+    const planner *p = c->p;
+    tile_opcode opcode = tile_op_opcode(p->f, op);
+    tile_op holder = tile_ancestor_in(p->f, op, p->body);
+    if (op.id == c->copy.id || opcode == TILE_OP_free_shared)
+        return NULL;
+    if (!holder.id)
+        return "its buffer is used outside of the loop";
+    tile_access accesses[TILE_MAX_ACCESSES];
+    unsigned count = tile_op_accesses(p->f, op, accesses);
+    for (unsigned i = 0; i < count; i++)
+        if (accesses[i].memory.id == c->memory.id && accesses[i].write)
+            return "its buffer is written by another operation";
+    if (p->position[holder.id] < p->position[c->copy.id])
+        return "its buffer is read before the copy, so it holds the iteration before";
+    return takes_slot(opcode) ? NULL : "its buffer is used by an operation that cannot take a slot";
+}
+
+static void visit_buffer_use(tile_function *f, tile_op op, void *user) {
+    use_check *c = user;
+    const tile_op_data *data = tile_op_at(f, op);
+    for (uint32_t i = 0; i < data->operand_count && !c->found.reason; i++)
+        if (data->operands[i].id == c->memory.id)
+            c->found = (obstacle){judge_use(c, op), op};
+}
+
+static obstacle check_buffer(const planner *p, tile_op copy, tile_value buffer) {
+    tile_op alloc = tile_value_def(p->f, buffer);
+    if (!alloc.id || tile_op_opcode(p->f, alloc) != TILE_OP_alloc_shared)
+        return (obstacle){"it is not known which buffer it writes", alloc};
+    if (tile_value_type(p->f, buffer)->slots)
+        return (obstacle){"its buffer has slots of its own", alloc};
+    use_check c = {.p = p, .copy = copy, .memory = buffer};
+    tile_walk(p->f, p->f->body, visit_buffer_use, &c);
+    return c.found;
+}
+
+static void visit_acquire(tile_function *f, tile_op op, void *user) {
+    use_check *c = user;
+    c->acquires |= (op_effects(f, op) & TILE_EFFECT_ACQUIRE) != 0;
+}
+
+static void visit_source_write(tile_function *f, tile_op op, void *user) {
+    use_check *c = user;
+    tile_access accesses[TILE_MAX_ACCESSES];
+    unsigned count = tile_op_accesses(f, op, accesses);
+    for (unsigned i = 0; i < count && !c->found.reason; i++)
+        if (accesses[i].write && !accesses[i].shared &&
+            tile_may_alias(f, accesses[i].memory, c->memory))
+            c->found = (obstacle){c->acquires ? "the loop waits for a semaphore, and its source is "
+                                                "written in the kernel"
+                                              : "its source may be written in the loop",
+                                  op};
+}
+
+/* Where the loop waits for other blocks of this kernel, whatever the kernel writes counts. */
+static obstacle check_source(const planner *p, tile_op copy, tile_value source) {
+    use_check c = {.p = p, .copy = copy, .memory = source};
+    tile_walk(p->f, p->body, visit_acquire, &c);
+    tile_walk(p->f, c.acquires ? p->f->body : p->body, visit_source_write, &c);
+    return c.found;
+}
+
+static obstacle find_obstacle(const planner *p, tile_op copy, tile_value *buffer) {
+    unsigned size, source_size;
+    const tile_value *source = tile_op_segment(p->f, copy, 0, &source_size);
+    obstacle found = {0};
+    *buffer = TILE_NO_VALUE;
+    if (tile_op_opcode(p->f, copy) != TILE_OP_load) {
+        *buffer = *tile_op_segment(p->f, copy, 1, &size);
+        found = check_buffer(p, copy, *buffer);
+    }
+    for (unsigned i = 0; i < source_size && !found.reason; i++)
+        found = check_address(p, source[i]);
+    return found.reason ? found : check_source(p, copy, source[0]);
+}
+
+static void report_obstacle(const planner *p, tile_severity severity, tile_op op, obstacle found) {
+    tile_report(p->context, severity, tile_op_loc(p->f, op), "%s cannot run ahead of the loop: %s",
+                op_name(p->f, op), found.reason);
+    if (found.culprit.id)
+        tile_report(p->context, TILE_NOTE, tile_op_loc(p->f, found.culprit), "this is the %s",
+                    op_name(p->f, found.culprit));
+}
+
+/* The user's lists ---------------------------------------------------------------------------------- */
+
+typedef struct schedule {
+    int64_t *stage; /* by statement */
+    int64_t *order;
+    bool given; /* either of them by the user */
+} schedule;
+
+static bool read_list(const planner *p, tile_attr_id id, int64_t *list, bool *given) {
+    const tile_attr *attr = tile_op_attr(p->f, p->loop, id);
+    if (!attr)
+        return true;
+    *given = true;
+    if (attr->count != p->statement_count) {
+        tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->loop),
+                    "'%s' needs one entry for each of the body's %u statements, it has %u",
+                    tile_attr_get_info(id)->name, p->statement_count, attr->count);
+        return false;
+    }
+    for (unsigned i = 0; i < attr->count; i++)
+        list[i] = attr->list[i];
+    return true;
+}
+
+static bool check_permutation(const planner *p, const int64_t *order) {
+    bool *taken = TILE_NEW_ARRAY(p->arena, bool, p->statement_count + 1u);
+    for (unsigned i = 0; i < p->statement_count; i++) {
+        if (order[i] < 0 || order[i] >= p->statement_count || taken[order[i]]) {
+            tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->statements[i]),
+                        "'order' must hold each of 0 to %u once", p->statement_count - 1);
+            return false;
+        }
+        taken[order[i]] = true;
+    }
+    return true;
+}
+
+/* Whether value is computed from op's results, through pure operations; seen is by value. */
+static bool comes_from(const planner *p, tile_value value, tile_op op, bool *seen) {
+    tile_op def = tile_value_def(p->f, value);
+    if (!def.id || seen[value.id] || !tile_ancestor_in(p->f, def, p->body).id)
+        return false;
+    seen[value.id] = true;
+    if (def.id == op.id)
+        return true;
+    for (unsigned i = 0; !op_effects(p->f, def) && i < tile_op_operand_count(p->f, def); i++)
+        if (comes_from(p, tile_op_operand(p->f, def, i), op, seen))
+            return true;
+    return false;
+}
+
+typedef struct dependence {
+    const planner *p;
+    tile_op earlier, other; /* other: the operation inside of the later statement */
+    bool *seen;
+    bool found;
+} dependence;
+
+static bool orders_memory(const tile_function *f, tile_op op) {
+    return op_effects(f, op) & (TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE | TILE_EFFECT_BARRIER);
+}
+
+static bool accesses_meet(const tile_function *f, const tile_access *a, const tile_access *b) {
+    if (a->shared != b->shared || !(a->write || b->write))
+        return false;
+    return a->shared ? a->memory.id == b->memory.id : tile_may_alias(f, a->memory, b->memory);
+}
+
+static void visit_earlier(tile_function *f, tile_op op, void *user) {
+    dependence *d = user;
+    tile_access here[TILE_MAX_ACCESSES], there[TILE_MAX_ACCESSES];
+    unsigned here_count = tile_op_accesses(f, op, here);
+    unsigned there_count = tile_op_accesses(f, d->other, there);
+    d->found |= orders_memory(f, op) && !(op_effects(f, op) & TILE_EFFECT_REGION);
+    for (unsigned i = 0; i < here_count; i++)
+        for (unsigned k = 0; k < there_count; k++)
+            d->found |= accesses_meet(f, &here[i], &there[k]);
+}
+
+static void walk_statement(tile_function *f, tile_op op, tile_op_visitor visit, void *user) {
+    visit(f, op, user);
+    for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
+        tile_walk(f, tile_op_region(f, op, r), visit, user);
+}
+
+static void visit_later(tile_function *f, tile_op op, void *user) {
+    dependence *d = user;
+    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
+        d->found |= comes_from(d->p, tile_op_operand(f, op, i), d->earlier, d->seen);
+    d->found |= orders_memory(f, op);
+    d->other = op;
+    walk_statement(f, d->earlier, visit_earlier, d);
+}
+
+static bool depends(const planner *p, tile_op earlier, tile_op later) {
+    dependence d = {.p = p, .earlier = earlier};
+    d.seen = TILE_NEW_ARRAY(p->arena, bool, p->f->value_count);
+    walk_statement(p->f, later, visit_later, &d);
+    return d.found;
+}
+
+static bool check_dependences(const planner *p, const schedule *s) {
+    for (unsigned later = 0; later < p->statement_count; later++)
+        for (unsigned earlier = 0; earlier < later; earlier++) {
+            bool kept = s->stage[earlier] < s->stage[later] ||
+                        (s->stage[earlier] == s->stage[later] && s->order[earlier] < s->order[later]);
+            if (kept || !depends(p, p->statements[earlier], p->statements[later]))
+                continue;
+            tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->statements[later]),
+                        "'%s' puts this %s before the %s that it depends on",
+                        s->stage[earlier] > s->stage[later] ? "stage" : "order",
+                        op_name(p->f, p->statements[later]), op_name(p->f, p->statements[earlier]));
+            tile_report(p->context, TILE_NOTE, tile_op_loc(p->f, p->statements[earlier]),
+                        "this is the %s", op_name(p->f, p->statements[earlier]));
+            return false;
+        }
+    return true;
+}
+
+/* Two stages can be built: copies ahead, everything else behind. */
+static bool check_stages(const planner *p, const schedule *s, unsigned slots, unsigned *distance) {
+    int64_t last = 0;
+    for (unsigned i = 0; i < p->statement_count; i++)
+        last = s->stage[i] > last ? s->stage[i] : last;
+    if (last >= slots) {
+        tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->loop),
+                    "stage %lld needs %lld slots, pipelined gives %u", (long long)last,
+                    (long long)last + 1, slots);
+        return false;
+    }
+    for (unsigned i = 0; i < p->statement_count; i++)
+        if (s->stage[i] != 0 && s->stage[i] != last) {
+            tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->statements[i]),
+                        "this %s is in stage %lld: copies go into stage 0, everything else into the "
+                        "last one, %lld",
+                        op_name(p->f, p->statements[i]), (long long)s->stage[i], (long long)last);
+            return false;
+        }
+    *distance = (unsigned)last;
+    return true;
+}
+
+/* The plan ------------------------------------------------------------------------------------------ */
+
+/* Statement i, if it is in stage 0 of several, has to be a copy that can run ahead. */
+static bool plan_statement(const planner *p, const schedule *s, unsigned i, tile_pipeline_plan *plan) {
+    tile_op op = p->statements[i];
+    bool candidate = is_load_for_dot(p, op) || is_copy_to_shared(p->f, op);
+    bool wanted = s->given ? s->stage[i] == 0 : candidate;
+    if (!wanted || (s->given && plan->distance == 0 && !candidate))
+        return true;
+    tile_staged_copy copy = {.op = op};
+    obstacle found = {"only a copy to shared memory or the load of a dot's operand can", TILE_NO_OP};
+    if (candidate)
+        found = find_obstacle(p, op, &copy.buffer);
+    if (!found.reason) {
+        plan->copies[plan->copy_count++] = copy;
+        return true;
+    }
+    bool is_error = s->given && plan->distance > 0;
+    report_obstacle(p, is_error ? TILE_ERROR : TILE_REMARK, op, found);
+    return !is_error;
+}
+
+static bool is_staged(const tile_pipeline_plan *plan, tile_op op) {
+    for (unsigned i = 0; i < plan->copy_count; i++)
+        if (plan->copies[i].op.id == op.id)
+            return true;
+    return false;
+}
+
+/* The order's statements; the staged copies have to lie on one side of all others. */
+static bool plan_order(const planner *p, const schedule *s, tile_pipeline_plan *plan) {
+    plan->order = TILE_NEW_ARRAY(p->arena, tile_op, p->statement_count + 1u);
+    plan->order_count = p->statement_count;
+    for (unsigned i = 0; i < p->statement_count; i++)
+        plan->order[s->order[i]] = p->statements[i];
+    if (plan->distance == 0 || plan->copy_count == 0 || plan->copy_count == p->statement_count)
+        return true;
+    unsigned turns = 0;
+    for (unsigned i = 1; i < plan->order_count; i++)
+        turns += is_staged(plan, plan->order[i - 1]) != is_staged(plan, plan->order[i]);
+    plan->copies_last = is_staged(plan, plan->order[plan->order_count - 1]);
+    if (turns > 1)
+        tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->loop),
+                    "'order' must put all copies of stage 0 before or after all other statements");
+    return turns <= 1;
+}
+
+bool tile_plan_pipeline(tile_function *f, tile_op loop, tile_arena *arena, tile_pipeline_plan *plan) {
+    planner p = {.f = f, .context = tile_function_context(f), .arena = arena, .loop = loop};
+    p.body = tile_op_region(f, loop, 0);
+    look_at_body(&p);
+    *plan = (tile_pipeline_plan){.loop = loop};
+    plan->slots = (unsigned)tile_op_attr_int(f, loop, TILE_ATTR_pipelined, 1);
+    plan->distance = plan->slots - 1;
+    plan->copies = TILE_NEW_ARRAY(arena, tile_staged_copy, p.statement_count + 1u);
+    schedule s = {TILE_NEW_ARRAY(arena, int64_t, p.statement_count + 1u),
+                  TILE_NEW_ARRAY(arena, int64_t, p.statement_count + 1u), false};
+    for (unsigned i = 0; i < p.statement_count; i++) {
+        bool copy = is_load_for_dot(&p, p.statements[i]) || is_copy_to_shared(f, p.statements[i]);
+        s.stage[i] = copy ? 0 : plan->distance;
+        s.order[i] = i;
+    }
+    bool has_order = false;
+    if (!read_list(&p, TILE_ATTR_stage, s.stage, &s.given) ||
+        !read_list(&p, TILE_ATTR_order, s.order, &has_order))
+        return false;
+    s.given |= has_order;
+    if (s.given && (!check_permutation(&p, s.order) ||
+                    !check_stages(&p, &s, plan->slots, &plan->distance) || !check_dependences(&p, &s)))
+        return false;
+    for (unsigned i = 0; i < p.statement_count; i++)
+        if (!plan_statement(&p, &s, i, plan))
+            return false;
+    return !has_order || plan_order(&p, &s, plan);
+}

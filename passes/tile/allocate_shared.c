@@ -1,0 +1,173 @@
+/* allocate-shared: gives every shared buffer its place in the block's shared memory.
+ *
+ * Shared memory decides how many blocks fit on an SM and how many stages a pipeline can have; buffers
+ * that are never needed at the same time (the stages of a matmul and its epilogue) take the same bytes.
+ *
+ * level: 2 to 2
+ * requires: assign-layouts
+ * keeps: instantiate, assign-layouts, allocate-shared
+ * breaks: nothing
+ *
+ * pipeline: allocate-shared
+ * before:
+ *   kernel @exchange(%p: ptr<f16>)
+ *       grid [1]  warps 4
+ *   {
+ *     %g = view %p, [256, 64] : view<f16[256, 64]>
+ *     %a = alloc_shared : shared<f16[64, 64]>
+ *     %b = alloc_shared : shared<f16[128, 64]>
+ *     copy %g[0, 0], %a
+ *     copy %a, %g[64, 0]
+ *     copy %g[128, 0], %b
+ *     copy %b, %g[0, 0]
+ *   }
+ *
+ * after:
+ *   kernel @exchange(%p: ptr<f16>)
+ *       grid [1]  warps 4
+ *   {
+ *     %g = view %p, [256, 64] : view<f16[256, 64]>
+ *     %a = alloc_shared {offset = 0} : shared<f16[64, 64]>
+ *     %b = alloc_shared {offset = 0} : shared<f16[128, 64]>
+ *     copy %g[0, 0], %a
+ *     copy %a, %g[64, 0]
+ *     copy %g[128, 0], %b
+ *     copy %b, %g[0, 0]
+ *   }
+ *
+ * Phases: 1. lifetimes (lib/analysis/liveness.h says when a buffer is needed); 2. the largest buffer
+ * first, each at the lowest offset where nothing that lives at the same time lies; 3. the limit.
+ * insert-barriers comes after it: which buffers share bytes decides where threads race. */
+#include <stdlib.h>
+
+#include "lib/analysis/liveness.h"
+#include "lib/ir/describe.h"
+#include "passes/pass.h"
+
+enum {
+    SLOT_ALIGNMENT = 16,    /* the widest access of one thread */
+    BUFFER_ALIGNMENT = 128, /* all 32 banks: a swizzle's bank arithmetic starts at bank 0 */
+};
+
+typedef struct place {
+    tile_lifetime life;
+    int64_t size;
+    int64_t offset; /* -1: not placed yet */
+} place;
+
+static int64_t round_up(int64_t value, int64_t unit) {
+    return (value + unit - 1) / unit * unit;
+}
+
+/* -1 if the extents are not known. */
+static int64_t buffer_bytes(const tile_type *type) {
+    int64_t elements = tile_type_elements(type), slots = tile_type_slot_count(type);
+    if (elements <= 0 || slots <= 0 || elements > INT32_MAX || slots > INT32_MAX)
+        return -1;
+    int64_t slot = round_up(elements * (int64_t)tile_scalar_bytes(type->scalar), SLOT_ALIGNMENT);
+    return slots > INT32_MAX / slot ? INT32_MAX : slots * slot;
+}
+
+static bool live_together(const place *a, const place *b) {
+    return a->life.first <= b->life.last && b->life.first <= a->life.last;
+}
+
+static int by_size(const void *left, const void *right) {
+    const place *const *a = left, *const *b = right;
+    if ((*a)->size != (*b)->size)
+        return (*a)->size < (*b)->size ? 1 : -1;
+    return (*a)->life.alloc.id < (*b)->life.alloc.id ? -1 : 1;
+}
+
+/* The lowest offset where the buffer meets nobody. */
+static int64_t find_offset(const place *places, unsigned count, const place *buffer) {
+    int64_t offset = 0;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (unsigned i = 0; i < count; i++) {
+            const place *other = &places[i];
+            if (other->offset < 0 || !live_together(other, buffer) ||
+                other->offset >= offset + buffer->size || offset >= other->offset + other->size)
+                continue;
+            offset = round_up(other->offset + other->size, BUFFER_ALIGNMENT);
+            moved = true;
+        }
+    }
+    return offset;
+}
+
+/* Names the buffers that live where most bytes are needed. */
+static void report_too_large(tile_pass *pass, tile_function *f, const place *places, unsigned count,
+                             int64_t total) {
+    uint32_t peak = 0;
+    int64_t peak_bytes = -1;
+    for (unsigned i = 0; i < count; i++) {
+        int64_t bytes = 0;
+        for (unsigned j = 0; j < count; j++)
+            if (places[j].life.first <= places[i].life.first &&
+                places[i].life.first <= places[j].life.last)
+                bytes += places[j].size;
+        if (bytes > peak_bytes) {
+            peak_bytes = bytes;
+            peak = places[i].life.first;
+        }
+    }
+    tile_report(pass->context, TILE_ERROR, f->loc,
+                "@%s needs %lld bytes of shared memory, %s has %u for a block", f->name,
+                (long long)total, pass->target->name, pass->target->max_shared_bytes);
+    for (unsigned i = 0; i < count; i++) {
+        if (places[i].life.first > peak || places[i].life.last < peak)
+            continue;
+        const tile_value_data *value = tile_value_at(f, places[i].life.buffer);
+        tile_report(pass->context, TILE_NOTE, tile_op_loc(f, places[i].life.alloc),
+                    "%s%s takes %lld bytes: %s", value->name ? "%" : "a buffer",
+                    value->name ? value->name : "", (long long)places[i].size,
+                    tile_type_text(f, value->type, NULL, pass->scratch));
+    }
+}
+
+/* Phase 1. NULL after a diagnostic. */
+static place *collect(tile_pass *pass, tile_function *f, unsigned *count) {
+    tile_lifetime *lives = tile_shared_lifetimes(f, pass->scratch, count);
+    place *places = TILE_NEW_ARRAY(pass->scratch, place, *count + 1u);
+    for (unsigned i = 0; i < *count; i++) {
+        const tile_type *type = tile_value_type(f, lives[i].buffer);
+        places[i] = (place){.life = lives[i], .size = buffer_bytes(type), .offset = -1};
+        if (places[i].size < 0) {
+            tile_report(pass->context, TILE_ERROR, tile_op_loc(f, lives[i].alloc),
+                        "the size of a shared buffer must be a positive constant");
+            return NULL;
+        }
+    }
+    return places;
+}
+
+tile_status tile_pass_allocate_shared(tile_pass *pass, tile_function *f) {
+    if (f->kind != TILE_KERNEL)
+        return TILE_OK;
+    unsigned count;
+    place *places = collect(pass, f, &count);
+    if (!places)
+        return TILE_INVALID;
+    place **order = TILE_NEW_ARRAY(pass->scratch, place *, count + 1u);
+    for (unsigned i = 0; i < count; i++)
+        order[i] = &places[i];
+    if (count)
+        qsort(order, count, sizeof(place *), by_size);
+    int64_t total = 0, sum = 0;
+    for (unsigned i = 0; i < count; i++) {
+        order[i]->offset = find_offset(places, count, order[i]);
+        int64_t end = order[i]->offset + order[i]->size;
+        total = total > end ? total : end;
+        sum += order[i]->size;
+    }
+    if (total > (int64_t)pass->target->max_shared_bytes) {
+        report_too_large(pass, f, places, count, total);
+        return TILE_UNSUPPORTED;
+    }
+    for (unsigned i = 0; i < count; i++)
+        tile_op_set_int(f, places[i].life.alloc, TILE_ATTR_offset, places[i].offset);
+    tile_pass_count(pass, "bytes of shared memory", (long)total);
+    tile_pass_count(pass, "bytes shared by several buffers", (long)(sum > total ? sum - total : 0));
+    return TILE_OK;
+}

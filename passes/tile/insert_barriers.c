@@ -1,0 +1,307 @@
+/* insert-barriers: puts a `sync` where threads would race, and nowhere else.
+ *
+ * A barrier costs some 20 to 40 cycles in which no warp issues, and it ends the overlap of loads and
+ * mma; a ring of stages needs one a k-tile, not the two that a barrier around every access gives.
+ *
+ * level: 2 to 2
+ * requires: allocate-shared
+ * keeps: instantiate, assign-layouts, allocate-shared
+ * breaks: nothing
+ *
+ * pipeline: insert-barriers
+ * before:
+ *   kernel @turn(%p: ptr<f16>)
+ *       grid [1]  warps 4
+ *   {
+ *     %g = view %p, [128, 64] : view<f16[128, 64]>
+ *     %a = alloc_shared {offset = 0} : shared<f16[64, 64]>
+ *     copy %g[0, 0], %a
+ *     %t = load_shared %a : tile<f16[64, 64]>
+ *     %u = add %t, %t : tile<f16[64, 64]>
+ *     store_shared %u, %a
+ *   }
+ *
+ * after:
+ *   kernel @turn(%p: ptr<f16>)
+ *       grid [1]  warps 4
+ *   {
+ *     %g = view %p, [128, 64] : view<f16[128, 64]>
+ *     %a = alloc_shared {offset = 0} : shared<f16[64, 64]>
+ *     copy %g[0, 0], %a
+ *     sync
+ *     %t = load_shared %a : tile<f16[64, 64]>
+ *     %u = add %t, %t : tile<f16[64, 64]>
+ *     sync
+ *     store_shared %u, %a
+ *   }
+ *
+ * How. The walk follows the block's program order and keeps the accesses since the last barrier: the
+ * pending ones. An access that meets a pending one, where one of the two writes, needs a barrier
+ * before it. Any two accesses count as made by different threads.
+ *
+ * A background copy writes when it is issued, as far as earlier accesses go. What it wrote can be read
+ * after a wait and a barrier, in this order: each thread waits for its own copies only. So a wait_group
+ * makes the writes of all copies under way pending; `wait_group 0` leaves none under way.
+ *
+ * Loops. What is pending at the end of the body is pending at its head, its slot indices being those of
+ * another iteration: not comparable, unless constant. The barriers that the loop needs because of
+ * itself are found first, then what is pending before it is looked at: if only that asks for a
+ * barrier, the barrier goes before the loop. It goes before an `if` too, when what is pending before
+ * it meets what is inside: a barrier on one branch would leave the other one to need its own.
+ *
+ * Global memory is treated likewise by what its views are made of. A tile that is loaded and stored at
+ * the same indices under the same layout stays in its threads, if none is held twice. Semaphores bring
+ * barriers of their own, before and after.
+ *
+ * Under `sync explicit` nothing is inserted. A `sync` that is there stays. */
+#include "lib/analysis/memory.h"
+#include "passes/pass.h"
+
+typedef struct pending_access {
+    tile_access access;
+    bool stale; /* of an earlier iteration: slot and index tell nothing */
+    bool outer; /* was pending before the region that is being looked at */
+} pending_access;
+
+typedef struct access_set {
+    pending_access *items;
+    size_t count, capacity;
+} access_set;
+
+typedef struct state {
+    access_set pending;
+    access_set under_way; /* the writes of background copies without a wait_group 0 */
+} state;
+
+typedef struct barriers {
+    tile_pass *pass;
+    tile_function *f;
+    bool dry;   /* look only */
+    bool hoist; /* dry: an access from before the region is met in it */
+    long inserted;
+} barriers;
+
+/* Sets of accesses ---------------------------------------------------------------------------------- */
+
+static bool same_access(const pending_access *a, const pending_access *b) {
+    return a->access.op.id == b->access.op.id && a->access.memory.id == b->access.memory.id &&
+           a->access.slot.id == b->access.slot.id && a->access.write == b->access.write &&
+           a->stale == b->stale && a->outer == b->outer;
+}
+
+static bool set_add(barriers *b, access_set *set, pending_access access) {
+    for (size_t i = 0; i < set->count; i++)
+        if (same_access(&set->items[i], &access))
+            return false;
+    set->items = tile_arena_grow(b->pass->scratch, set->items, set->count, &set->capacity,
+                                 sizeof *set->items);
+    set->items[set->count++] = access;
+    return true;
+}
+
+static bool set_add_all(barriers *b, access_set *set, const access_set *from) {
+    bool grown = false;
+    for (size_t i = 0; i < from->count; i++)
+        grown |= set_add(b, set, from->items[i]);
+    return grown;
+}
+
+static bool state_join(barriers *b, state *into, const state *from) {
+    bool grown = set_add_all(b, &into->pending, &from->pending);
+    return set_add_all(b, &into->under_way, &from->under_way) || grown;
+}
+
+static state state_copy(barriers *b, const state *from) {
+    state copy = {0};
+    state_join(b, &copy, from);
+    return copy;
+}
+
+/* Another iteration's accesses. */
+static void state_age(const tile_function *f, state *s) {
+    access_set *sets[2] = {&s->pending, &s->under_way};
+    for (unsigned k = 0; k < 2; k++)
+        for (size_t i = 0; i < sets[k]->count; i++) {
+            tile_access *access = &sets[k]->items[i].access;
+            sets[k]->items[i].stale = true;
+            if (access->slot.id && tile_value_at(f, access->slot)->kind != TILE_VALUE_CONSTANT)
+                access->slot = TILE_NO_VALUE;
+        }
+}
+
+/* Conflicts ----------------------------------------------------------------------------------------- */
+
+/* The bytes of a buffer; all bytes where its offset is not known. */
+static void shared_bytes(const tile_function *f, tile_value buffer, int64_t *from, int64_t *to) {
+    tile_op alloc = tile_value_def(f, buffer);
+    const tile_type *type = tile_value_type(f, buffer);
+    *from = alloc.id && tile_op_opcode(f, alloc) == TILE_OP_alloc_shared
+                ? tile_op_attr_int(f, alloc, TILE_ATTR_offset, -1)
+                : -1;
+    int64_t slot = tile_type_elements(type) * (int64_t)tile_scalar_bytes(type->scalar);
+    *to = *from < 0 ? INT64_MAX : *from + (slot + 15) / 16 * 16 * tile_type_slot_count(type);
+}
+
+static bool shared_meets(const tile_function *f, const tile_access *a, const tile_access *b) {
+    if (a->memory.id == b->memory.id)
+        return tile_slots_may_meet(f, a->slot, b->slot);
+    int64_t a_from, a_to, b_from, b_to;
+    shared_bytes(f, a->memory, &a_from, &a_to);
+    shared_bytes(f, b->memory, &b_from, &b_to);
+    return a_from < b_to && b_from < a_to;
+}
+
+/* The tile that a load gives or a store takes, NULL for other operations. */
+static const tile_type *register_tile(const tile_function *f, tile_op op) {
+    if (tile_op_opcode(f, op) == TILE_OP_load)
+        return tile_value_type(f, tile_op_result(f, op, 0));
+    if (tile_op_opcode(f, op) == TILE_OP_store)
+        return tile_value_type(f, tile_op_operand(f, op, 0));
+    return NULL;
+}
+
+/* Every element is one thread's own, and the same one's in both accesses. */
+static bool same_threads(const tile_function *f, const tile_access *a, const tile_access *b) {
+    const tile_type *type = register_tile(f, a->op), *other = register_tile(f, b->op);
+    if (!type || type != other || !type->layout || a->memory.id != b->memory.id ||
+        a->index_count != b->index_count)
+        return false;
+    for (unsigned i = 0; i < a->index_count; i++)
+        if (a->index[i].id != b->index[i].id)
+            return false;
+    int64_t holders = (int64_t)tile_type_registers(type) << TILE_LANE_BITS << type->layout->warp_bits;
+    return holders == tile_type_elements(type);
+}
+
+static bool meets(const tile_function *f, const pending_access *earlier, const tile_access *later) {
+    const tile_access *access = &earlier->access;
+    if (access->shared != later->shared || !(access->write || later->write))
+        return false;
+    if (access->shared)
+        return shared_meets(f, access, later);
+    if (!tile_may_alias(f, access->memory, later->memory))
+        return false;
+    return earlier->stale || !same_threads(f, access, later);
+}
+
+/* The walk ------------------------------------------------------------------------------------------ */
+
+static void put_barrier(barriers *b, tile_op before, state *s) {
+    s->pending.count = 0;
+    if (b->dry)
+        return;
+    tile_builder builder = tile_builder_before(b->f, before);
+    tile_build_sync(&builder);
+    b->inserted++;
+}
+
+static void land_copies(barriers *b, tile_op wait, state *s) {
+    set_add_all(b, &s->pending, &s->under_way);
+    int64_t left;
+    if (tile_value_is_int(b->f, tile_op_operand(b->f, wait, 0), &left) && left == 0)
+        s->under_way.count = 0;
+}
+
+static void walk_accesses(barriers *b, tile_op op, state *s) {
+    tile_access accesses[TILE_MAX_ACCESSES];
+    unsigned count = tile_op_accesses(b->f, op, accesses);
+    bool conflict = false;
+    for (size_t i = 0; i < s->pending.count; i++)
+        for (unsigned a = 0; a < count; a++)
+            if (meets(b->f, &s->pending.items[i], &accesses[a])) {
+                conflict = true;
+                b->hoist |= s->pending.items[i].outer;
+            }
+    if (conflict)
+        put_barrier(b, op, s);
+    bool async = tile_op_get_info(tile_op_opcode(b->f, op))->effects & TILE_EFFECT_ASYNC;
+    for (unsigned a = 0; a < count; a++)
+        set_add(b, async && accesses[a].write ? &s->under_way : &s->pending,
+                (pending_access){.access = accesses[a]});
+}
+
+static void walk_region(barriers *b, tile_region region, state *s);
+
+/* Whether something that is pending now is met inside of op, before a barrier there: anything, or only
+ * what was marked outer already. */
+static bool meets_inside(barriers *b, tile_op op, const state *now, bool anything) {
+    barriers look = *b;
+    look.dry = true;
+    look.hoist = false;
+    for (unsigned r = 0; r < tile_op_at(b->f, op)->region_count; r++) {
+        state s = state_copy(&look, now);
+        for (size_t i = 0; anything && i < s.pending.count; i++)
+            s.pending.items[i].outer = true;
+        walk_region(&look, tile_op_region(b->f, op, r), &s);
+    }
+    return look.hoist;
+}
+
+/* A barrier before op if one has to be there because of what is pending now. */
+static void settle_before(barriers *b, tile_op op, state *s) {
+    if (!meets_inside(b, op, s, true))
+        return;
+    if (b->dry && meets_inside(b, op, s, false))
+        b->hoist = true;
+    put_barrier(b, op, s);
+}
+
+static void walk_if(barriers *b, tile_op op, state *s) {
+    settle_before(b, op, s);
+    state branches[2] = {state_copy(b, s), state_copy(b, s)};
+    *s = (state){0};
+    for (unsigned r = 0; r < 2; r++) {
+        walk_region(b, tile_op_region(b->f, op, r), &branches[r]);
+        state_join(b, s, &branches[r]);
+    }
+}
+
+/* Walks the body until what its end leaves for its head grows no more; s is the state at the head of
+ * the first iteration, and becomes the one after the last. */
+static void walk_iterations(barriers *b, tile_region body, state *s) {
+    for (bool grown = true; grown;) {
+        state end = state_copy(b, s);
+        walk_region(b, body, &end);
+        state_age(b->f, &end);
+        grown = state_join(b, s, &end);
+    }
+}
+
+static void walk_for(barriers *b, tile_op op, state *s) {
+    tile_region body = tile_op_region(b->f, op, 0);
+    state carried = {0};
+    walk_iterations(b, body, &carried);
+    settle_before(b, op, s);
+    walk_iterations(b, body, s);
+}
+
+static void walk_op(barriers *b, tile_op op, state *s) {
+    tile_opcode opcode = tile_op_opcode(b->f, op);
+    unsigned effects = tile_op_get_info(opcode)->effects;
+    if (opcode == TILE_OP_for)
+        walk_for(b, op, s);
+    else if (opcode == TILE_OP_if)
+        walk_if(b, op, s);
+    else if (opcode == TILE_OP_wait_group)
+        land_copies(b, op, s);
+    else if (opcode == TILE_OP_sync || opcode == TILE_OP_lock_semaphore ||
+             opcode == TILE_OP_release_semaphore)
+        s->pending.count = 0;
+    else if (effects)
+        walk_accesses(b, op, s);
+}
+
+static void walk_region(barriers *b, tile_region region, state *s) {
+    TILE_FOR_EACH_OP(b->f, op, region)
+        walk_op(b, op, s);
+}
+
+tile_status tile_pass_insert_barriers(tile_pass *pass, tile_function *f) {
+    if (f->kind != TILE_KERNEL || f->sync_explicit)
+        return TILE_OK;
+    barriers b = {.pass = pass, .f = f};
+    state s = {0};
+    walk_region(&b, f->body, &s);
+    tile_pass_count(pass, "barriers", b.inserted);
+    return TILE_OK;
+}

@@ -1,0 +1,569 @@
+/* pipeline: turns `pipelined` loops into multi-buffered asynchronous copies.
+ *
+ * A load from global memory takes some 500 to 1000 cycles; copies issued several iterations ahead hide
+ * them behind the mma of the iterations between, without a register held meanwhile (cp.async).
+ *
+ * level: 2 to 2
+ * requires: instantiate
+ * keeps: instantiate
+ * breaks: assign-layouts
+ *
+ * pipeline: pipeline,canonicalize,dce
+ * before:
+ *   kernel @sum(%k: i32, %p: ptr<f16>, %q: ptr<f16>, %c: ptr<f32>)
+ *       grid [1]  warps 4
+ *   {
+ *     %a = view %p, [64, %k] : view<f16[64, ?]>
+ *     %b = view %q, [%k, 64] : view<f16[?, 64]>
+ *     %o = view %c, [64, 64] : view<f32[64, 64]>
+ *     %zero = splat 0.0 : tile<f32[64, 64]>
+ *     %acc = for %i = 0 to %k step 32 iter (%sum = %zero) pipelined (3) {
+ *       %x = load %a[0, %i] : tile<f16[64, 32]>
+ *       %y = load %b[%i, 0] : tile<f16[32, 64]>
+ *       %new = dot %x, %y, %sum : tile<f32[64, 64]>
+ *       yield %new
+ *     }
+ *     store %acc, %o[0, 0]
+ *   }
+ *
+ * after:
+ *   kernel @sum(%k: i32, %p: ptr<f16>, %q: ptr<f16>, %c: ptr<f32>)
+ *       grid [1]  warps 4
+ *   {
+ *     %a = view %p, [64, %k] : view<f16[64, ?]>
+ *     %b = view %q, [%k, 64] : view<f16[?, 64]>
+ *     %o = view %c, [64, 64] : view<f32[64, 64]>
+ *     %zero = splat 0.0 : tile<f32[64, 64]>
+ *     %x = alloc_shared : shared<f16[3][64, 32]>
+ *     %y = alloc_shared : shared<f16[3][32, 64]>
+ *     %5 = lt 0, %k : i1
+ *     if %5 {
+ *       copy_async %a[0, 0], %x[0]
+ *       copy_async %b[0, 0], %y[0]
+ *     }
+ *     commit_group
+ *     %6 = lt 32, %k : i1
+ *     if %6 {
+ *       copy_async %a[0, 32], %x[1]
+ *       copy_async %b[32, 0], %y[1]
+ *     }
+ *     commit_group
+ *     %acc, %slot_out = for %i = 0 to %k step 32 iter (%sum = %zero, %slot = 0) {
+ *       wait_group 1
+ *       %ahead = add %i, 64 : i32
+ *       %7 = lt %ahead, %k : i1
+ *       if %7 {
+ *         %8 = add %slot, 2 : i32
+ *         %9 = mod %8, 3 : i32
+ *         copy_async %a[0, %ahead], %x[%9]
+ *         copy_async %b[%ahead, 0], %y[%9]
+ *       }
+ *       commit_group
+ *       %new = dot %x[%slot], %y[%slot], %sum : tile<f32[64, 64]>
+ *       %10 = add %slot, 1 : i32
+ *       %next = mod %10, 3 : i32
+ *       yield %new, %next
+ *     }
+ *     wait_group 0
+ *     free_shared %x
+ *     free_shared %y
+ *     store %acc, %o[0, 0]
+ *   }
+ *
+ * What runs ahead, and why something does not, is lib/analysis/pipeline_plan.h's business: loads that
+ * feed a dot, and copies from a view to a buffer of which this loop is the only user. Everything else
+ * in the loop stays as it is, but copy_async becomes copy: groups in the loop are the pass's.
+ *
+ * The ring. With s slots the copies run d = s - 1 iterations ahead. Iteration i computes on slot i mod
+ * s and fills slot (i + d) mod s, the one that iteration i - 1 has read. The copies are issued between
+ * the wait and the compute part, so that one barrier after the wait does for both: it publishes what
+ * has landed, and keeps the copies behind the reads of iteration i - 1. The slot is one counter that
+ * the loop carries; (counter + d) mod s is spelled so that insert-barriers sees the slots differ.
+ * Every iteration commits a group, also an empty one, so that `wait_group d - 1` always means the same:
+ * d + i groups are committed when iteration i waits, it needs all but the last d - 1.
+ * Copies for iterations that do not exist are not issued; so any number of iterations works, 0 too.
+ *
+ * Under `sync explicit` the barrier after the wait is put here: nobody else knows where the wait is. */
+#include "lib/analysis/memory.h"
+#include "lib/analysis/pipeline_plan.h"
+#include "passes/pass.h"
+
+typedef struct ring {
+    tile_pass *pass;
+    tile_function *f;
+    tile_pipeline_plan plan;
+    tile_value *buffers; /* by staged copy */
+    tile_value slot;     /* in the loop: the slot of this iteration */
+} ring;
+
+/* Phase 1: what the user may not write ------------------------------------------------------------- */
+
+typedef struct loop_list {
+    tile_op *loops; /* pipelined ones, inner ones first */
+    unsigned count;
+} loop_list;
+
+static void collect_loops(tile_function *f, tile_region region, loop_list *list) {
+    TILE_FOR_EACH_OP(f, op, region) {
+        for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
+            collect_loops(f, tile_op_region(f, op, r), list);
+        if (tile_op_opcode(f, op) == TILE_OP_for && tile_op_has_attr(f, op, TILE_ATTR_pipelined))
+            list->loops[list->count++] = op;
+    }
+}
+
+static void visit_group(tile_function *f, tile_op op, void *user) {
+    tile_opcode opcode = tile_op_opcode(f, op);
+    if (opcode == TILE_OP_commit_group || opcode == TILE_OP_wait_group)
+        *(tile_op *)user = op;
+}
+
+static bool check_loop(tile_function *f, tile_op loop) {
+    tile_context *context = tile_function_context(f);
+    tile_op group = TILE_NO_OP;
+    if (tile_op_attr_int(f, loop, TILE_ATTR_pipelined, 0) < 1) {
+        tile_report(context, TILE_ERROR, tile_op_loc(f, loop),
+                    "pipelined needs a constant number of slots, at least 1");
+        return false;
+    }
+    tile_walk(f, tile_op_region(f, loop, 0), visit_group, &group);
+    if (!group.id)
+        return true;
+    tile_report(context, TILE_ERROR, tile_op_loc(f, group),
+                "%s in a pipelined loop: the loop's groups belong to the pipeline",
+                tile_op_get_info(tile_op_opcode(f, group))->name);
+    tile_report(context, TILE_NOTE, tile_op_loc(f, loop), "this is the loop");
+    return false;
+}
+
+/* Phase 2: copies that nobody will wait for --------------------------------------------------------- */
+
+static tile_op parent_op(const tile_function *f, tile_op op) {
+    return tile_region_at(f, tile_op_at(f, op)->parent)->parent;
+}
+
+/* A copy_async inside of a pipelined loop, but not directly in one's body, becomes a copy. To be done
+ * before the pass makes such copies itself. */
+static void visit_nested_async(tile_function *f, tile_op op, void *user) {
+    (void)user;
+    tile_op holder = parent_op(f, op);
+    if (tile_op_opcode(f, op) != TILE_OP_copy_async || !holder.id ||
+        tile_op_has_attr(f, holder, TILE_ATTR_pipelined))
+        return;
+    while (holder.id && !tile_op_has_attr(f, holder, TILE_ATTR_pipelined))
+        holder = parent_op(f, holder);
+    if (!holder.id)
+        return;
+    tile_report(tile_function_context(f), TILE_REMARK, tile_op_loc(f, op),
+                "copy_async cannot run ahead of the loop: it does not stand directly in its body");
+    tile_op_at(f, op)->opcode = TILE_OP_copy;
+}
+
+static bool is_staged(const tile_pipeline_plan *plan, tile_op op) {
+    for (unsigned i = 0; i < plan->copy_count; i++)
+        if (plan->copies[i].op.id == op.id)
+            return true;
+    return false;
+}
+
+static void demote_direct(ring *r) {
+    TILE_FOR_EACH_OP(r->f, op, tile_op_region(r->f, r->plan.loop, 0))
+        if (tile_op_opcode(r->f, op) == TILE_OP_copy_async && !is_staged(&r->plan, op))
+            tile_op_at(r->f, op)->opcode = TILE_OP_copy;
+}
+
+/* Phase 3: buffers ---------------------------------------------------------------------------------- */
+
+static const tile_type *buffer_type(ring *r, const tile_type *from) {
+    tile_context *context = tile_function_context(r->f);
+    tile_type draft = *from;
+    draft.kind = TILE_TYPE_SHARED;
+    draft.layout = NULL;
+    draft.slots = r->plan.distance ? tile_expr_int(context, r->plan.slots) : NULL;
+    return tile_type_get(context, &draft);
+}
+
+static void make_buffers(ring *r) {
+    tile_function *f = r->f;
+    r->buffers = TILE_NEW_ARRAY(r->pass->scratch, tile_value, r->plan.copy_count + 1u);
+    tile_builder b = tile_builder_before(f, r->plan.loop);
+    for (unsigned i = 0; i < r->plan.copy_count; i++) {
+        tile_staged_copy copy = r->plan.copies[i];
+        if (!copy.buffer.id) {
+            tile_value tile = tile_op_result(f, copy.op, 0);
+            b.loc = tile_op_loc(f, copy.op);
+            r->buffers[i] = tile_build_alloc_shared(&b, buffer_type(r, tile_value_type(f, tile)));
+            tile_value_at(f, r->buffers[i])->name = tile_value_at(f, tile)->name;
+            continue;
+        }
+        tile_op alloc = tile_value_def(f, copy.buffer);
+        r->buffers[i] = copy.buffer;
+        tile_value_at(f, copy.buffer)->type = buffer_type(r, tile_value_type(f, copy.buffer));
+        if (tile_ancestor_in(f, alloc, tile_op_region(f, r->plan.loop, 0)).id)
+            tile_move_op(f, alloc, b.region, r->plan.loop);
+    }
+}
+
+/* Phase 4: copies ----------------------------------------------------------------------------------- */
+
+static tile_value add_constant(tile_builder *b, tile_value value, int64_t number) {
+    int64_t known;
+    if (tile_value_is_int(b->function, value, &known))
+        return tile_build_int(b, (int32_t)(uint32_t)(known + number)); /* i32 wraps */
+    return number ? tile_build_add(b, value, tile_build_int(b, number)) : value;
+}
+
+/* value + count * step */
+static tile_value advance(tile_builder *b, tile_value value, tile_value step, unsigned count) {
+    int64_t known;
+    if (tile_value_is_int(b->function, step, &known))
+        return add_constant(b, value, known * count);
+    if (count == 0)
+        return value;
+    tile_value distance = count == 1 ? step : tile_build_mul(b, step, tile_build_int(b, count));
+    return tile_build_add(b, value, distance);
+}
+
+/* value for the iteration that map describes: clones the operations of the body that it needs. */
+static tile_value clone_address(ring *r, tile_builder *b, tile_value value, tile_value *map,
+                                size_t map_count) {
+    tile_function *f = r->f;
+    if (value.id < map_count && map[value.id].id)
+        return map[value.id];
+    tile_op def = tile_value_def(f, value);
+    if (!def.id || !tile_ancestor_in(f, def, tile_op_region(f, r->plan.loop, 0)).id)
+        return value;
+    for (unsigned i = 0; i < tile_op_operand_count(f, def); i++)
+        clone_address(r, b, tile_op_operand(f, def, i), map, map_count);
+    tile_clone_op(b, def, map, map_count);
+    return map[value.id];
+}
+
+static void build_copy(ring *r, tile_builder *b, unsigned index, tile_value slot, tile_value *map,
+                       size_t map_count) {
+    unsigned size;
+    tile_op op = r->plan.copies[index].op;
+    const tile_value *source = tile_op_segment(r->f, op, 0, &size);
+    tile_value from[1 + TILE_MAX_RANK];
+    for (unsigned i = 0; i < size; i++)
+        from[i] = clone_address(r, b, source[i], map, map_count);
+    tile_builder place = *b;
+    place.loc = tile_op_loc(r->f, op);
+    tile_build_copy_async(&place, from[0], from + 1, size - 1, r->buffers[index], &slot, 1);
+}
+
+/* if iv < end { all copies of the iteration iv into slot }, commit. slot 0: the ring's slot, advanced;
+ * it is computed inside, where it is needed. */
+static void issue_copies(ring *r, tile_builder *b, tile_value iv, tile_value slot) {
+    tile_function *f = r->f;
+    tile_value end = tile_op_operand(f, r->plan.loop, 1);
+    tile_op branch = tile_build_if_else(b, tile_build_lt(b, iv, end), NULL, 0);
+    tile_builder inner = tile_builder_at_end(f, tile_op_region(f, branch, 0));
+    inner.loc = b->loc;
+    if (!slot.id)
+        slot = tile_build_mod(&inner, add_constant(&inner, r->slot, r->plan.distance),
+                              tile_build_int(&inner, r->plan.slots));
+    size_t map_count = f->value_count;
+    tile_value *map = TILE_NEW_ARRAY(r->pass->scratch, tile_value, map_count);
+    map[tile_region_arg(f, tile_op_region(f, r->plan.loop, 0), 0).id] = iv;
+    for (unsigned i = 0; i < r->plan.copy_count; i++)
+        build_copy(r, &inner, i, slot, map, map_count);
+    tile_build_yield(&inner, NULL, 0);
+    tile_builder otherwise = tile_builder_at_end(f, tile_op_region(f, branch, 1));
+    otherwise.loc = b->loc;
+    tile_build_yield(&otherwise, NULL, 0);
+    tile_build_commit_group(b);
+}
+
+static void wait_for_copies(ring *r, tile_builder *b, unsigned pending) {
+    tile_build_wait_group(b, tile_build_int(b, pending));
+    if (r->f->sync_explicit)
+        tile_build_sync(b);
+}
+
+/* Phase 5: the loop carries the slot ---------------------------------------------------------------- */
+
+static tile_value *append_value(tile_function *f, const tile_value *values, unsigned count,
+                                tile_value more) {
+    tile_value *longer = TILE_NEW_ARRAY(&f->module->arena, tile_value, count + 1u);
+    for (unsigned i = 0; i < count; i++)
+        longer[i] = values[i];
+    longer[count] = more;
+    return longer;
+}
+
+/* count new values, as copies of the ones from old on, and one more of type i32 after them; map leads
+ * from the old ones to the new ones. Returns the first. */
+static tile_value renew_values(ring *r, tile_value old, unsigned count, tile_value_kind kind,
+                               uint32_t owner, tile_value *map) {
+    tile_function *f = r->f;
+    tile_value first = TILE_NO_VALUE;
+    for (unsigned i = 0; i <= count; i++) {
+        const tile_type *type = tile_type_scalar(tile_function_context(f), TILE_i32);
+        const char *name = NULL;
+        if (i < count) {
+            type = tile_value_type(f, (tile_value){old.id + i});
+            name = tile_value_at(f, (tile_value){old.id + i})->name;
+        }
+        tile_value value = tile_add_value(f, kind, owner, i, type);
+        tile_value_at(f, value)->name = name;
+        if (i < count)
+            map[old.id + i] = value;
+        first = i ? first : value;
+    }
+    return first;
+}
+
+static void carry_slot(ring *r) {
+    tile_function *f = r->f;
+    tile_op loop = r->plan.loop;
+    tile_region body = tile_op_region(f, loop, 0);
+    unsigned args = tile_region_at(f, body)->arg_count, results = tile_op_result_count(f, loop);
+    tile_value *map = TILE_NEW_ARRAY(r->pass->scratch, tile_value, f->value_count + args + results + 4);
+    tile_builder b = tile_builder_before(f, loop);
+    tile_value zero = tile_build_int(&b, 0);
+
+    tile_value first_arg = renew_values(r, tile_region_at(f, body)->first_arg, args,
+                                        TILE_VALUE_REGION, body.id, map);
+    tile_region_at(f, body)->first_arg = first_arg;
+    tile_region_at(f, body)->arg_count = args + 1;
+    tile_value first_result = renew_values(r, tile_op_at(f, loop)->first_result, results,
+                                           TILE_VALUE_RESULT, loop.id, map);
+    tile_op_data *data = tile_op_at(f, loop);
+    data->first_result = first_result;
+    data->result_count = results + 1;
+    data->operands = append_value(f, data->operands, data->operand_count++, zero);
+    data->segment[3]++;
+    tile_replace_values(f, f->body, map);
+    r->slot = tile_region_arg(f, body, args);
+    tile_value_set_name(f, r->slot, "slot");
+
+    tile_op yield = tile_region_at(f, body)->last;
+    b = tile_builder_before(f, yield);
+    tile_value next = tile_build_mod(&b, add_constant(&b, r->slot, 1),
+                                     tile_build_int(&b, r->plan.slots));
+    data = tile_op_at(f, yield);
+    data->operands = append_value(f, data->operands, data->operand_count++, next);
+    data->segment[0]++;
+}
+
+/* Phase 6: the body reads slots --------------------------------------------------------------------- */
+
+/* Makes operand `operand` of op the buffer's slot. */
+static void set_slot_operand(ring *r, tile_op op, unsigned operand, tile_value buffer) {
+    tile_function *f = r->f;
+    unsigned size;
+    const tile_value *segment = tile_op_segment(f, op, operand, &size);
+    tile_op_data *data = tile_op_at(f, op);
+    unsigned start = (unsigned)(segment - data->operands), taken = r->slot.id ? 2 : 1;
+    tile_value *operands = TILE_NEW_ARRAY(&f->module->arena, tile_value,
+                                          data->operand_count + 2u);
+    unsigned at = 0;
+    for (unsigned i = 0; i < start; i++)
+        operands[at++] = data->operands[i];
+    operands[at++] = buffer;
+    if (r->slot.id)
+        operands[at++] = r->slot;
+    for (unsigned i = start + size; i < data->operand_count; i++)
+        operands[at++] = data->operands[i];
+    data->operands = operands;
+    data->operand_count = at;
+    data->segment[operand] = (uint16_t)taken;
+}
+
+/* The buffer that an operand means: a staged buffer, or a staged load's if a dot takes it. */
+static tile_value staged_buffer(const ring *r, tile_op op, unsigned operand, tile_value value) {
+    bool is_dot_operand = tile_op_opcode(r->f, op) == TILE_OP_dot && operand < 2;
+    for (unsigned i = 0; i < r->plan.copy_count; i++) {
+        tile_staged_copy copy = r->plan.copies[i];
+        if (copy.buffer.id ? copy.buffer.id == value.id
+                           : is_dot_operand && tile_op_result(r->f, copy.op, 0).id == value.id)
+            return r->buffers[i];
+    }
+    return TILE_NO_VALUE;
+}
+
+static void visit_reader(tile_function *f, tile_op op, void *user) {
+    ring *r = user;
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
+    for (unsigned i = 0; i < info->operand_count; i++) {
+        unsigned size;
+        const tile_value *values = tile_op_segment(f, op, i, &size);
+        if (info->operands[i].form != TILE_FORM_element || size != 1)
+            continue;
+        tile_value buffer = staged_buffer(r, op, i, *values);
+        if (buffer.id)
+            set_slot_operand(r, op, i, buffer);
+    }
+}
+
+/* The staged copies themselves go; a loaded tile that somebody else wants is read from its slot. */
+static void remove_copies(ring *r) {
+    tile_function *f = r->f;
+    uint32_t *uses = tile_count_uses(f, r->pass->scratch);
+    tile_value *map = TILE_NEW_ARRAY(r->pass->scratch, tile_value, f->value_count + r->plan.copy_count);
+    for (unsigned i = 0; i < r->plan.copy_count; i++) {
+        tile_op op = r->plan.copies[i].op;
+        tile_builder b = tile_builder_before(f, op);
+        if (!r->plan.copies[i].buffer.id && uses[tile_op_result(f, op, 0).id]) {
+            tile_value tile = tile_op_result(f, op, 0);
+            tile_value again = tile_build_load_shared(&b, r->buffers[i], &r->slot, r->slot.id ? 1 : 0,
+                                                      tile_value_type(f, tile));
+            tile_value_at(f, again)->name = tile_value_at(f, tile)->name;
+            map[tile.id] = again;
+        }
+        tile_erase_op(f, op);
+    }
+    tile_replace_values(f, f->body, map);
+}
+
+/* Moves the buffer's free_shared out of the loop; buffers made here get one. */
+static void free_buffers(ring *r, tile_builder *b) {
+    tile_function *f = r->f;
+    tile_region body = tile_op_region(f, r->plan.loop, 0);
+    for (unsigned i = 0; i < r->plan.copy_count; i++) {
+        bool freed = !r->plan.copies[i].buffer.id;
+        for (uint32_t id = 1; id < f->op_count; id++) {
+            tile_op op = {id};
+            if (f->ops[id].opcode != TILE_OP_free_shared ||
+                f->ops[id].operands[0].id != r->buffers[i].id || !tile_ancestor_in(f, op, body).id)
+                continue;
+            tile_erase_op(f, op);
+            freed = true;
+        }
+        if (freed)
+            tile_build_free_shared(b, r->buffers[i]);
+    }
+}
+
+/* The user's order ---------------------------------------------------------------------------------- */
+
+/* Moves what op needs, then op, to the end of the part of the body that is in order already. */
+static void place_in_order(ring *r, tile_op op, tile_op end, bool *placed) {
+    tile_function *f = r->f;
+    tile_region body = tile_op_region(f, r->plan.loop, 0);
+    if (!op.id || placed[op.id])
+        return;
+    placed[op.id] = true;
+    for (uint32_t id = 1; id < f->op_count; id++) {
+        tile_op user = {id};
+        if (!f->ops[id].opcode || tile_ancestor_in(f, user, body).id != op.id)
+            continue;
+        for (unsigned i = 0; i < tile_op_operand_count(f, user); i++) {
+            tile_op def = tile_value_def(f, tile_op_operand(f, user, i));
+            if (def.id && tile_op_at(f, def)->parent.id == body.id)
+                place_in_order(r, def, end, placed);
+        }
+    }
+    tile_move_op(f, op, body, end);
+}
+
+static void reorder(ring *r) {
+    tile_function *f = r->f;
+    tile_region body = tile_op_region(f, r->plan.loop, 0);
+    tile_op yield = tile_region_at(f, body)->last;
+    bool *placed = TILE_NEW_ARRAY(r->pass->scratch, bool, f->op_count);
+    TILE_FOR_EACH_OP(f, op, body) /* they keep their place, before all statements */
+        if (tile_op_opcode(f, op) == TILE_OP_alloc_shared)
+            placed[op.id] = true;
+    for (unsigned i = 0; i < r->plan.order_count; i++)
+        place_in_order(r, r->plan.order[i], yield, placed);
+    for (tile_op op = tile_region_at(f, body)->first, next; op.id != yield.id; op = next) {
+        next = tile_op_at(f, op)->next;
+        if (!placed[op.id])
+            tile_move_op(f, op, body, yield);
+        placed[op.id] = true;
+    }
+}
+
+/* The loop ------------------------------------------------------------------------------------------ */
+
+static void build_ring(ring *r) {
+    tile_function *f = r->f;
+    tile_op loop = r->plan.loop;
+    tile_region body = tile_op_region(f, loop, 0);
+    tile_value begin = tile_op_operand(f, loop, 0), step = tile_op_operand(f, loop, 2);
+    tile_builder b = tile_builder_before(f, loop);
+    for (unsigned k = 0; k < r->plan.distance; k++)
+        issue_copies(r, &b, advance(&b, begin, step, k), tile_build_int(&b, k));
+    carry_slot(r);
+    b = tile_builder_before(f, tile_region_at(f, body)->first);
+    b.loc = tile_op_loc(f, loop);
+    wait_for_copies(r, &b, r->plan.distance - 1);
+    if (r->plan.copies_last)
+        b.before = tile_region_at(f, body)->last;
+    tile_value iv = tile_region_arg(f, body, 0);
+    issue_copies(r, &b, advance(&b, iv, step, r->plan.distance), TILE_NO_VALUE);
+}
+
+/* One slot, no ring: a load for a dot goes through a buffer at its own place. */
+static void build_plain_copies(ring *r) {
+    for (unsigned i = 0; i < r->plan.copy_count; i++) {
+        unsigned size;
+        tile_op op = r->plan.copies[i].op;
+        tile_builder b = tile_builder_before(r->f, op);
+        const tile_value *source = tile_op_segment(r->f, op, 0, &size);
+        tile_build_copy(&b, source[0], source + 1, size - 1, r->buffers[i], NULL, 0);
+    }
+}
+
+static void keep_loads_only(tile_pipeline_plan *plan) {
+    unsigned kept = 0;
+    for (unsigned i = 0; i < plan->copy_count; i++)
+        if (!plan->copies[i].buffer.id)
+            plan->copies[kept++] = plan->copies[i];
+    plan->copy_count = kept;
+}
+
+static void rewrite_loop(ring *r) {
+    tile_function *f = r->f;
+    tile_op loop = r->plan.loop;
+    if (r->plan.distance == 0)
+        keep_loads_only(&r->plan);
+    demote_direct(r);
+    tile_op_remove_attr(f, loop, TILE_ATTR_pipelined);
+    tile_op_remove_attr(f, loop, TILE_ATTR_order);
+    tile_op_remove_attr(f, loop, TILE_ATTR_stage);
+    if (r->plan.copy_count == 0)
+        return;
+    make_buffers(r);
+    if (r->plan.distance)
+        build_ring(r);
+    else
+        build_plain_copies(r);
+    tile_walk(f, tile_op_region(f, loop, 0), visit_reader, r);
+    remove_copies(r);
+    tile_builder after = tile_builder_before(f, loop);
+    after.before = tile_op_at(f, loop)->next;
+    if (r->plan.distance)
+        wait_for_copies(r, &after, 0);
+    free_buffers(r, &after);
+}
+
+tile_status tile_pass_pipeline(tile_pass *pass, tile_function *f) {
+    if (f->kind != TILE_KERNEL)
+        return TILE_OK;
+    loop_list list = {.loops = TILE_NEW_ARRAY(pass->scratch, tile_op, f->op_count)};
+    collect_loops(f, f->body, &list);
+    ring *rings = TILE_NEW_ARRAY(pass->scratch, ring, list.count + 1u);
+    bool ok = true;
+    for (unsigned i = 0; i < list.count; i++) {
+        rings[i] = (ring){.pass = pass, .f = f};
+        ok &= check_loop(f, list.loops[i]) &&
+              tile_plan_pipeline(f, list.loops[i], pass->scratch, &rings[i].plan);
+    }
+    if (!ok)
+        return TILE_INVALID;
+    tile_walk(f, f->body, visit_nested_async, NULL);
+    long staged = 0;
+    for (unsigned i = 0; i < list.count; i++)
+        if (rings[i].plan.order)
+            reorder(&rings[i]);
+    for (unsigned i = 0; i < list.count; i++) {
+        rewrite_loop(&rings[i]);
+        staged += rings[i].plan.copy_count;
+    }
+    tile_pass_count(pass, "pipelined loops", list.count);
+    tile_pass_count(pass, "copies that run ahead", staged);
+    return TILE_OK;
+}
