@@ -1,0 +1,71 @@
+/* Making and using linear layouts (tile/layout.h says what they are). Pure functions on values. */
+#ifndef TILE_LIB_LAYOUT_LAYOUT_H
+#define TILE_LIB_LAYOUT_LAYOUT_H
+
+#include "tile/layout.h"
+
+/* Using ------------------------------------------------------------------------------------------- */
+
+/* The flat index that this register of this lane of this warp holds. */
+uint32_t tile_layout_apply(const tile_layout *layout, uint32_t reg, uint32_t lane, uint32_t warp);
+/* The flat index at an element offset of a shared layout. */
+uint32_t tile_layout_at_offset(const tile_layout *layout, uint32_t offset);
+/* The element offset at which a shared layout keeps a flat index; every offset keeps one element. */
+uint32_t tile_layout_offset_of(const tile_layout *layout, uint32_t flat);
+/* What each register, lane and warp bit of a tile adds (by exclusive-or) to the offset in a shared
+ * buffer: the inverse of the shared layout after the tile's. Arrays as long as the layout's. */
+void tile_layout_to_offsets(const tile_layout *layout, const tile_layout *shared, uint32_t *reg,
+                            uint32_t *lane, uint32_t *warp);
+bool tile_layout_equal(const tile_layout *a, const tile_layout *b);
+/* Every element is held by someone; for a shared layout: each offset keeps another one. */
+bool tile_layout_is_surjective(const tile_layout *layout);
+
+/* Making ------------------------------------------------------------------------------------------- */
+
+/* vec consecutive elements along dim `fastest` per thread, then lanes, then warps, along `fastest` first
+ * and then along the others from the last dim to the first; what is left becomes registers. A tile with
+ * fewer elements than threads is replicated. dims are powers of two. */
+tile_layout tile_layout_blocked(const uint32_t *dims, unsigned rank, unsigned vec, unsigned fastest,
+                                unsigned num_warps);
+
+/* Row-major with dim `fastest` innermost, its 16-byte chunks exchanged by exclusive-or with bits of
+ * the row, so that eight rows next to each other have one chunk in every bank group:
+ *
+ *     row of 64 bytes      chunk 0  1  2  3          128 bytes of banks hold two rows;
+ *     row 0, 1                   a  b  c  d          the chunk number is crossed with
+ *     row 2, 3                   b  a  d  c          the row number / 2
+ *     row 4, 5                   c  d  a  b */
+tile_layout tile_layout_shared_swizzled(const uint32_t *dims, unsigned rank, unsigned fastest,
+                                        unsigned element_bytes);
+
+/* How many warps along m and n share a sum of [m, n]: square parts, none smaller than one instruction
+ * while that can be avoided. */
+void tile_layout_choose_warps(uint32_t m, uint32_t n, unsigned num_warps, uint32_t *warps_m,
+                              uint32_t *warps_n);
+
+/* The sum of mma.sync m16n8k16, [m, n], m >= 16, n >= 8 (PTX ISA, "Matrix Fragments for mma.m16n8k16"):
+ *
+ *     register bits   0: column 1    1: row 8     then columns 8, 16, ..., then rows 16, 32, ...
+ *     lane bits       0, 1: columns 2, 4          2, 3, 4: rows 1, 2, 4
+ *     warp bits       first over m, then over n; each warp has one contiguous part
+ *
+ * Warps that have no part of their own replicate another's. */
+tile_layout tile_layout_accumulator(uint32_t m, uint32_t n, uint32_t warps_m, uint32_t warps_n);
+
+/* What a warp needs of operand 0, [m, k], or operand 1, [k, n], to make its part of such a sum:
+ *
+ *     operand 0   register bits 0: k 1, 1: row 8, 2: k 8; lanes as in the sum with k for columns
+ *     operand 1   register bits 0: k 1, 1: k 8; lane bits 0, 1: k 2, 4; 2, 3, 4: columns 1, 2, 4
+ *
+ * then k 16, 32, ... for operand 0 and columns 8, 16, ... for operand 1, then the other dim. */
+tile_layout tile_layout_dot_operand(const tile_layout *sum, unsigned operand, uint32_t rows,
+                                    uint32_t columns);
+
+/* Counting ----------------------------------------------------------------------------------------- */
+
+/* How many wavefronts beyond the fewest possible it takes a warp to access `count` byte addresses of
+ * `bytes` each (4, 8 or 16) in shared memory: 32 banks of 4 bytes, requests of 8 bytes are served for
+ * half a warp at a time, of 16 bytes for a quarter. */
+unsigned tile_bank_conflicts(const uint32_t *addresses, unsigned count, unsigned bytes);
+
+#endif
