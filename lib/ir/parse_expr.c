@@ -1,0 +1,357 @@
+/* Expressions: C's precedence over values, parameters, numbers and calls. What consists of numbers and
+ * parameters only is folded to a host expression on the way. */
+#include <math.h>
+#include <string.h>
+
+#include "lib/ir/intern.h"
+#include "lib/ir/parser.h"
+
+static tile_node *new_node(tile_parser *p, tile_node_kind kind, tile_loc loc) {
+    tile_node *node = TILE_NEW(&p->arena, tile_node);
+    node->kind = kind;
+    node->loc = loc;
+    node->depth = 1;
+    return node;
+}
+
+static const tile_node *host_node(tile_parser *p, tile_loc loc, const tile_expr *expr) {
+    tile_node *node = new_node(p, TILE_NODE_HOST, loc);
+    node->expr = expr;
+    node->is_truth = p->function && tile_expr_is_truth(p->function, expr);
+    return node;
+}
+
+/* What stands for something that was reported: a value 0. */
+static const tile_node *poison_node(tile_parser *p, tile_loc loc) {
+    return new_node(p, TILE_NODE_VALUE, loc);
+}
+
+/* The operation on host expressions, NULL if it is not one. Literals that name different types are
+ * left to the operation's own check. */
+static const tile_node *fold(tile_parser *p, tile_loc loc, tile_opcode opcode,
+                             const tile_node *const *args, unsigned count) {
+    const tile_expr *exprs[3] = {0};
+    const tile_type *type = NULL;
+    bool truth = count > 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (args[i]->kind != TILE_NODE_HOST || (type && args[i]->type && type != args[i]->type))
+            return NULL;
+        exprs[i] = args[i]->expr;
+        type = type ? type : args[i]->type;
+        truth &= args[i]->is_truth;
+    }
+    if (opcode == TILE_OP_not && truth) { /* a host expression's truth values are 0 and 1 */
+        opcode = TILE_OP_eq;
+        exprs[1] = tile_expr_int(p->context, 0);
+    }
+    const tile_expr *expr = tile_expr_op(p->context, opcode, exprs[0], exprs[1], exprs[2]);
+    if (!expr)
+        return NULL;
+    tile_node *node = new_node(p, TILE_NODE_HOST, loc);
+    bool compares = strcmp(tile_op_get_info(opcode)->rule, "compare") == 0;
+    bool bitwise = opcode == TILE_OP_and || opcode == TILE_OP_or || opcode == TILE_OP_xor;
+    node->expr = expr;
+    node->is_truth = compares || (bitwise && truth) || tile_expr_is_truth(p->function, expr);
+    node->type = compares ? NULL : type;
+    return node;
+}
+
+static const tile_node *make_op(tile_parser *p, tile_loc loc, tile_opcode opcode,
+                                const tile_node *const *args, unsigned count) {
+    unsigned depth = 0;
+    for (unsigned i = 0; i < count; i++)
+        depth = args[i]->depth > depth ? args[i]->depth : depth;
+    if (depth >= TILE_PARSE_MAX_DEPTH) {
+        tile_parse_too_deep(p, loc);
+        return NULL;
+    }
+    const tile_node *folded = p->function ? fold(p, loc, opcode, args, count) : NULL;
+    tile_node *node = new_node(p, TILE_NODE_OP, loc);
+    if (folded)
+        *node = *folded;
+    node->opcode = opcode;
+    node->depth = depth + 1;
+    for (unsigned i = 0; i < count; i++)
+        node->args[i] = args[i];
+    return node;
+}
+
+/* An integer constant that has a name counts as the number it is. */
+static const tile_node *parse_value(tile_parser *p) {
+    tile_token token = p->token;
+    const char *name = tile_intern_name(p->context, token.text, token.length);
+    const tile_symbol *symbol = tile_parse_find(p, name);
+    tile_parse_advance(p);
+    tile_node *node = new_node(p, TILE_NODE_VALUE, token.loc);
+    if (!symbol) {
+        tile_guess guess = tile_guess_start(token.text, token.length);
+        for (size_t i = 0; i < p->symbols.depth; i++)
+            tile_guess_try(&guess, p->symbols.stack[i]->name);
+        tile_parse_error(p, token.loc, "%%%s is not defined%s", name,
+                         tile_guess_text(p, &guess, "%"));
+        return node;
+    }
+    node->value = symbol->value;
+    const tile_value_data *data = tile_value_at(p->function, symbol->value);
+    if (symbol->value.id && data->kind == TILE_VALUE_CONSTANT &&
+        data->expr->kind == TILE_EXPR_INT && !tile_scalar_is_floating(data->type->scalar)) {
+        node->kind = TILE_NODE_HOST;
+        node->expr = data->expr;
+        node->type = data->type;
+        node->is_truth = data->type->scalar == TILE_i1;
+    }
+    return node;
+}
+
+static const tile_node *parse_literal_word(tile_parser *p) {
+    tile_token token = p->token;
+    tile_parse_advance(p);
+    if (*token.text == 't' || *token.text == 'f') {
+        tile_node *node = new_node(p, TILE_NODE_HOST, token.loc);
+        node->expr = tile_expr_int(p->context, *token.text == 't');
+        node->is_truth = true;
+        return node;
+    }
+    tile_node *node = new_node(p, TILE_NODE_FLOAT, token.loc);
+    node->number = *token.text == 'i' ? (double)INFINITY : (double)NAN;
+    return node;
+}
+
+/* i64(5) */
+static const tile_node *parse_typed(tile_parser *p, const tile_type *type) {
+    tile_loc loc = p->token.loc;
+    tile_parse_advance(p);
+    tile_parse_advance(p);
+    const tile_node *inner = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
+    if (!inner || !tile_parse_expect(p, ")"))
+        return NULL;
+    bool integer = type->scalar && !tile_scalar_is_floating(type->scalar);
+    bool fits = inner->kind == TILE_NODE_HOST || (inner->kind == TILE_NODE_FLOAT && !integer);
+    if (!fits) {
+        if (inner->kind == TILE_NODE_VALUE && !inner->value.id)
+            return inner;
+        tile_parse_error(p, loc, "'%s(...)' takes a constant; use 'cast' for values",
+                         type->param ? type->param : tile_scalar_name(type->scalar));
+        return NULL;
+    }
+    tile_node *node = new_node(p, inner->kind, loc);
+    *node = *inner;
+    node->loc = loc;
+    node->type = type;
+    node->is_truth = type->scalar == TILE_i1;
+    return node;
+}
+
+static const tile_node *parse_call(tile_parser *p) {
+    tile_token name = p->token;
+    tile_opcode opcode = tile_opcode_from_name(name.text, name.length);
+    unsigned wanted = tile_op_get_info(opcode)->operand_count, count = 0;
+    const tile_node *args[3];
+    tile_parse_advance(p);
+    tile_parse_advance(p);
+    do {
+        const tile_node *arg = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
+        if (!arg)
+            return NULL;
+        if (count < 3)
+            args[count] = arg;
+        count++;
+    } while (tile_parse_take(p, ","));
+    if (!tile_parse_expect(p, ")"))
+        return NULL;
+    if (count != wanted) {
+        tile_parse_error(p, name.loc, "'%.*s' takes %u operand%s, not %u", (int)name.length,
+                         name.text, wanted, wanted == 1 ? "" : "s", count);
+        return NULL;
+    }
+    return make_op(p, name.loc, opcode, args, count);
+}
+
+static const tile_node *parse_param(tile_parser *p) {
+    tile_token token = p->token;
+    const tile_param_decl *param =
+        p->function ? tile_function_find_param(p->function, token.text, token.length) : NULL;
+    tile_parse_advance(p);
+    if (param && param->kind != TILE_PARAM_type)
+        return host_node(p, token.loc, tile_expr_param(p->context, param->name));
+    tile_guess guess = tile_guess_start(token.text, token.length);
+    for (size_t i = 0; p->function && i < p->function->param_count; i++)
+        tile_guess_try(&guess, p->function->params[i].name);
+    const char *name = tile_arena_string(&p->arena, token.text, token.length);
+    if (param || tile_scalar_from_name(token.text, token.length))
+        tile_parse_error(p, token.loc, "'%s' is a type; a number is needed here", name);
+    else if (tile_opcode_from_name(token.text, token.length))
+        tile_parse_error(p, token.loc, "'%s' is an operation and cannot stand in an expression",
+                         name);
+    else
+        tile_parse_error(p, token.loc, "there is no parameter '%s'%s", name,
+                         tile_guess_text(p, &guess, ""));
+    return poison_node(p, token.loc);
+}
+
+static const tile_node *parse_word(tile_parser *p) {
+    tile_token token = p->token;
+    bool called = p->next.kind == TILE_TOKEN_PUNCT && *p->next.text == '(';
+    if (tile_is_literal_word(token.text, token.length))
+        return parse_literal_word(p);
+    const tile_type *scalar = tile_parse_find_scalar(p, token.text, token.length);
+    if (called && scalar)
+        return parse_typed(p, scalar);
+    if (called && tile_opcode_is_callable(tile_opcode_from_name(token.text, token.length)))
+        return parse_call(p);
+    return parse_param(p);
+}
+
+static const tile_node *parse_number(tile_parser *p, bool negative) {
+    tile_token token = p->token;
+    tile_parse_advance(p);
+    if (token.kind == TILE_TOKEN_FLOAT) {
+        tile_node *node = new_node(p, TILE_NODE_FLOAT, token.loc);
+        node->number = negative ? -token.number : token.number;
+        return node;
+    }
+    if (token.integer > (uint64_t)INT64_MAX + negative) {
+        tile_parse_error(p, token.loc, "this number does not fit 64 bits");
+        return NULL;
+    }
+    uint64_t bits = negative ? 0 - token.integer : token.integer;
+    return host_node(p, token.loc, tile_expr_int(p->context, (int64_t)bits));
+}
+
+static const tile_node *parse_primary(tile_parser *p);
+
+static const tile_node *parse_unary(tile_parser *p) {
+    tile_loc loc = p->token.loc;
+    bool minus = tile_parse_at(p, "-");
+    tile_parse_advance(p);
+    if (minus && (p->token.kind == TILE_TOKEN_INT || p->token.kind == TILE_TOKEN_FLOAT))
+        return parse_number(p, true);
+    const tile_node *arg = parse_primary(p);
+    if (!arg)
+        return NULL;
+    if (minus && arg->kind == TILE_NODE_FLOAT && !arg->type) {
+        tile_node *node = new_node(p, TILE_NODE_FLOAT, loc);
+        node->number = -arg->number;
+        return node;
+    }
+    return make_op(p, loc, minus ? TILE_OP_neg : TILE_OP_not, &arg, 1);
+}
+
+static const tile_node *parse_primary_inner(tile_parser *p) {
+    switch (p->token.kind) {
+    case TILE_TOKEN_VALUE: return parse_value(p);
+    case TILE_TOKEN_INT:
+    case TILE_TOKEN_FLOAT: return parse_number(p, false);
+    case TILE_TOKEN_WORD: return parse_word(p);
+    default: break;
+    }
+    if (tile_parse_at(p, "-") || tile_parse_at(p, "~"))
+        return parse_unary(p);
+    if (tile_parse_take(p, "(")) {
+        const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
+        return node && tile_parse_expect(p, ")") ? node : NULL;
+    }
+    tile_parse_expected(p, "a value or a number");
+    return NULL;
+}
+
+static const tile_node *parse_primary(tile_parser *p) {
+    if (p->depth >= TILE_PARSE_MAX_DEPTH) {
+        tile_parse_too_deep(p, p->token.loc);
+        return NULL;
+    }
+    p->depth++;
+    const tile_node *node = parse_primary_inner(p);
+    p->depth--;
+    return node;
+}
+
+static const tile_infix *infix_at(const tile_parser *p) {
+    return p->token.kind == TILE_TOKEN_PUNCT
+               ? tile_infix_from_symbol(p->token.text, p->token.length)
+               : NULL;
+}
+
+const tile_node *tile_parse_node(tile_parser *p, int precedence) {
+    const tile_node *left = parse_primary(p);
+    const tile_infix *infix;
+    while (left && (infix = infix_at(p)) && infix->precedence >= precedence) {
+        tile_loc loc = p->token.loc;
+        tile_parse_advance(p);
+        bool doubled = (infix->opcode == TILE_OP_and || infix->opcode == TILE_OP_or) &&
+                       tile_parse_at(p, infix->symbol);
+        if (doubled) {
+            tile_parse_error(p, loc, "there is no '%s%s'; '%s' binds weaker than comparisons here "
+                             "as well", infix->symbol, infix->symbol, infix->symbol);
+            return NULL;
+        }
+        const tile_node *right = tile_parse_node(p, infix->precedence + 1);
+        const tile_node *const args[2] = {left, right};
+        left = right ? make_op(p, loc, infix->opcode, args, 2) : NULL;
+    }
+    return left;
+}
+
+bool tile_node_is_literal(const tile_node *node) {
+    if (node->kind == TILE_NODE_HOST || node->kind == TILE_NODE_FLOAT)
+        return true;
+    bool literal = node->kind == TILE_NODE_OP;
+    for (unsigned i = 0; i < 3 && literal && node->args[i]; i++)
+        literal = tile_node_is_literal(node->args[i]);
+    return literal;
+}
+
+static const tile_expr *node_to_expr(tile_parser *p, const tile_node *node, bool allow_args) {
+    const tile_expr *args[3] = {0};
+    if (node->kind == TILE_NODE_HOST)
+        return node->expr;
+    if (node->kind == TILE_NODE_FLOAT) {
+        tile_parse_error(p, node->loc, "an integer is needed here");
+        return NULL;
+    }
+    if (node->kind == TILE_NODE_VALUE) {
+        const tile_value_data *data = tile_value_at(p->function, node->value);
+        if (node->value.id && allow_args && data->kind == TILE_VALUE_ARG &&
+            data->type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(data->type->scalar))
+            return tile_expr_arg(p->context, data->index);
+        if (node->value.id)
+            tile_parse_error(p, node->loc,
+                             allow_args ? "only integer arguments can stand here"
+                                        : "this must be known at compile time");
+        return NULL;
+    }
+    for (unsigned i = 0; i < 3 && node->args[i]; i++)
+        if (!(args[i] = node_to_expr(p, node->args[i], allow_args)))
+            return NULL;
+    const tile_expr *expr = tile_expr_op(p->context, node->opcode, args[0], args[1], args[2]);
+    if (!expr)
+        tile_parse_error(p, node->loc, "'%s' cannot stand in an integer expression",
+                         tile_op_get_info(node->opcode)->name);
+    return expr;
+}
+
+const tile_expr *tile_parse_host_expr(tile_parser *p, int precedence, bool allow_args) {
+    const tile_node *node = tile_parse_node(p, precedence);
+    return node ? node_to_expr(p, node, allow_args) : NULL;
+}
+
+bool tile_parse_int_list(tile_parser *p, const int64_t **values, unsigned *count) {
+    int64_t *list = NULL;
+    size_t used = 0, capacity = 0;
+    if (!tile_parse_expect(p, "["))
+        return false;
+    while (!tile_parse_at(p, "]")) {
+        tile_loc loc = p->token.loc;
+        const tile_expr *expr = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
+        list = tile_arena_grow(&p->arena, list, used, &capacity, sizeof *list);
+        if (!expr)
+            return false;
+        if (!tile_expr_is_int(expr, &list[used++]))
+            return tile_parse_error(p, loc, "this list takes plain integers");
+        if (!tile_parse_take(p, ","))
+            break;
+    }
+    *values = list;
+    *count = (unsigned)used;
+    return tile_parse_expect(p, "]");
+}

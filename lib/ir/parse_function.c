@@ -1,0 +1,351 @@
+/* Kernels and computes: parameters, arguments, results and clauses. */
+#include "lib/ir/parse_function.h"
+
+#include <string.h>
+
+/* Parameters --------------------------------------------------------------------------------------- */
+
+static bool parse_param_kind(tile_parser *p, tile_param_kind *kind) {
+    tile_guess guess = tile_guess_start(p->token.text, p->token.length);
+    const char *name;
+    for (unsigned k = 0; (name = tile_param_kind_name((tile_param_kind)k)); k++) {
+        if (tile_parse_take_word(p, name)) {
+            *kind = (tile_param_kind)k;
+            return true;
+        }
+        tile_guess_try(&guess, name);
+    }
+    if (p->token.kind != TILE_TOKEN_WORD)
+        return tile_parse_expected(p, "a parameter's kind: int, bool, type or dim");
+    return tile_parse_error(p, p->token.loc, "a parameter is an int, bool, type or dim, not '%.*s'%s",
+                            (int)p->token.length, p->token.text, tile_guess_text(p, &guess, ""));
+}
+
+static bool check_param_name(tile_parser *p, const tile_token *token) {
+    const char *text = token->text;
+    size_t length = token->length;
+    if (tile_function_find_param(p->function, text, length))
+        return tile_parse_error(p, token->loc, "the parameter '%.*s' is declared twice", (int)length,
+                                text);
+    if (tile_opcode_from_name(text, length) || tile_scalar_from_name(text, length) ||
+        tile_is_literal_word(text, length))
+        return tile_parse_error(p, token->loc, "'%.*s' means something else and cannot name a "
+                                "parameter", (int)length, text);
+    return true;
+}
+
+static bool parse_param(tile_parser *p) {
+    tile_token token = p->token;
+    const char *name = tile_parse_name(p, TILE_TOKEN_WORD, "a parameter's name");
+    tile_param_kind kind;
+    if (!name || !check_param_name(p, &token) || !tile_parse_expect(p, ":") ||
+        !parse_param_kind(p, &kind))
+        return false;
+    const tile_expr *expr = NULL;
+    const tile_type *type = NULL;
+    if (tile_parse_take(p, "=")) {
+        tile_loc loc = p->token.loc;
+        if (kind == TILE_PARAM_type) {
+            if (!(type = tile_parse_type(p)))
+                return false;
+            if (type->kind != TILE_TYPE_SCALAR || !type->scalar)
+                return tile_parse_error(p, loc, "a type parameter is an element type such as f16");
+        } else if (!(expr = tile_parse_host_expr(p, TILE_PRECEDENCE_ABOVE_COMPARE, false))) {
+            return false;
+        }
+    }
+    tile_function_add_param(p->function, name, kind, expr, type);
+    return true;
+}
+
+static bool parse_params(tile_parser *p) {
+    if (!tile_parse_take(p, "<"))
+        return true;
+    do
+        if (!parse_param(p))
+            return false;
+    while (tile_parse_take(p, ","));
+    return tile_parse_expect(p, ">");
+}
+
+/* Arguments and results ---------------------------------------------------------------------------- */
+
+enum { MAX_DIVISOR = 1 << 30 };
+
+static bool parse_arg_attrs(tile_parser *p, unsigned arg) {
+    const uint32_t allowed = (uint32_t)1 << TILE_ATTR_divisible |
+                             (uint32_t)1 << TILE_ATTR_noalias | (uint32_t)1 << TILE_ATTR_constant;
+    tile_parsed_attr attrs[3];
+    unsigned count = 0;
+    tile_loc loc = p->token.loc;
+    if (!tile_parse_attrs(p, allowed, "an argument", attrs, &count))
+        return false;
+    for (unsigned i = 0; i < count; i++) {
+        int64_t divisor;
+        if (attrs[i].id == TILE_ATTR_noalias)
+            tile_function_set_arg_noalias(p->function, arg, true);
+        else if (attrs[i].id == TILE_ATTR_constant)
+            tile_function_set_arg_const(p->function, arg, true);
+        else if (!tile_expr_is_int(attrs[i].expr, &divisor) || divisor < 1 || divisor > MAX_DIVISOR)
+            return tile_parse_error(p, loc, "'divisible' takes a number from 1 to 2^30");
+        else
+            tile_function_set_arg_divisible(p->function, arg, (unsigned)divisor);
+    }
+    return true;
+}
+
+static bool parse_arg(tile_parser *p) {
+    tile_loc loc = p->token.loc;
+    const char *name = tile_parse_name(p, TILE_TOKEN_VALUE, "an argument such as %n");
+    if (!name || !tile_parse_expect(p, ":"))
+        return false;
+    const tile_type *type = tile_parse_type(p);
+    if (!type)
+        return false;
+    unsigned index = tile_function_arg_count(p->function);
+    tile_value value = tile_function_add_arg(p->function, name, type);
+    return tile_parse_define(p, name, loc, value) && parse_arg_attrs(p, index);
+}
+
+static bool parse_args(tile_parser *p) {
+    if (!tile_parse_expect(p, "("))
+        return false;
+    while (!tile_parse_at(p, ")")) {
+        if (!parse_arg(p))
+            return false;
+        if (!tile_parse_take(p, ","))
+            break;
+    }
+    return tile_parse_expect(p, ")");
+}
+
+static bool has_result(const tile_function *f, const char *name) {
+    for (size_t i = 0; i < f->result_count; i++)
+        if (strcmp(f->results[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* "->" "(" ("%"ID ":" type),+ ")" */
+static bool parse_results(tile_parser *p) {
+    if (!tile_parse_expect(p, "->") || !tile_parse_expect(p, "("))
+        return false;
+    do {
+        tile_loc loc = p->token.loc;
+        const char *name = tile_parse_name(p, TILE_TOKEN_VALUE, "a result such as %c");
+        if (!name || !tile_parse_expect(p, ":"))
+            return false;
+        const tile_type *type = tile_parse_type(p);
+        if (!type)
+            return false;
+        if (tile_parse_find(p, name) || has_result(p->function, name))
+            return tile_parse_error(p, loc, "%%%s is declared twice", name);
+        tile_function_add_result(p->function, name, type);
+    } while (tile_parse_take(p, ","));
+    return tile_parse_expect(p, ")");
+}
+
+/* The body's statement that bears a result's name defines it. */
+static void set_results(tile_parser *p) {
+    for (unsigned i = 0; i < p->function->result_count; i++) {
+        const tile_symbol *symbol = tile_parse_find(p, p->function->results[i].name);
+        if (symbol)
+            tile_function_set_result(p->function, i, symbol->value);
+    }
+}
+
+/* Clauses ------------------------------------------------------------------------------------------ */
+
+static bool parse_extents(tile_parser *p, const tile_expr *extents[3], unsigned *rank) {
+    tile_loc loc = p->token.loc;
+    *rank = 0;
+    if (!tile_parse_expect(p, "["))
+        return false;
+    do {
+        if (*rank == 3)
+            return tile_parse_error(p, loc, "a grid has at most 3 dims");
+        extents[*rank] = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, true);
+        if (!extents[(*rank)++])
+            return false;
+    } while (tile_parse_take(p, ","));
+    return tile_parse_expect(p, "]");
+}
+
+static bool parse_grid(tile_parser *p) {
+    const tile_expr *extents[3];
+    unsigned rank;
+    if (!parse_extents(p, extents, &rank))
+        return false;
+    tile_function_set_grid(p->function, rank, extents);
+    return true;
+}
+
+static bool parse_cluster(tile_parser *p) {
+    const tile_expr *extents[3];
+    unsigned rank;
+    if (!parse_extents(p, extents, &rank))
+        return false;
+    tile_function_set_cluster(p->function, rank, extents);
+    return true;
+}
+
+static bool parse_warps(tile_parser *p) {
+    const tile_expr *warps = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
+    if (warps)
+        tile_function_set_warps(p->function, warps);
+    return warps != NULL;
+}
+
+static bool parse_where(tile_parser *p) {
+    const tile_expr *condition = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
+    if (condition)
+        tile_function_add_where(p->function, condition);
+    return condition != NULL;
+}
+
+static bool parse_sync(tile_parser *p) {
+    tile_function_set_sync_explicit(p->function, true);
+    return tile_parse_expect_word(p, "explicit");
+}
+
+enum { MAX_TUNE_NAMES = 16 };
+
+static bool parse_tune_name(tile_parser *p, const char **names, unsigned *count) {
+    tile_token token = p->token;
+    if (*count == MAX_TUNE_NAMES)
+        return tile_parse_error(p, token.loc, "'tune' takes at most %d parameters at once",
+                                MAX_TUNE_NAMES);
+    const char *name = tile_parse_name(p, TILE_TOKEN_WORD, "a parameter's name");
+    if (!name)
+        return false;
+    const tile_param_decl *param = tile_function_find_param(p->function, name, strlen(name));
+    if (!param) {
+        tile_guess guess = tile_guess_start(token.text, token.length);
+        for (size_t i = 0; i < p->function->param_count; i++)
+            tile_guess_try(&guess, p->function->params[i].name);
+        return tile_parse_error(p, token.loc, "there is no parameter '%s'%s", name,
+                                tile_guess_text(p, &guess, ""));
+    }
+    if (param->kind == TILE_PARAM_type)
+        return tile_parse_error(p, token.loc, "'%s' is a type; 'tune' lists numbers", name);
+    names[(*count)++] = name;
+    return true;
+}
+
+static bool parse_tune_names(tile_parser *p, const char **names, unsigned *count) {
+    if (!tile_parse_take(p, "("))
+        return parse_tune_name(p, names, count);
+    do
+        if (!parse_tune_name(p, names, count))
+            return false;
+    while (tile_parse_take(p, ","));
+    return tile_parse_expect(p, ")");
+}
+
+/* One point: a number, or as many in parentheses as there are names. */
+static bool parse_point(tile_parser *p, unsigned names, const tile_expr **values) {
+    tile_loc loc = p->token.loc;
+    if (names == 1) {
+        values[0] = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
+        return values[0] != NULL;
+    }
+    if (!tile_parse_expect(p, "("))
+        return false;
+    unsigned count = 0;
+    do {
+        const tile_expr *value = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
+        if (!value)
+            return false;
+        if (count < names)
+            values[count] = value;
+        count++;
+    } while (tile_parse_take(p, ","));
+    if (count != names)
+        return tile_parse_error(p, loc, "this point has %u values, there are %u names", count, names);
+    return tile_parse_expect(p, ")");
+}
+
+/* "tune" (ID | "(" ID,+ ")") "in" "[" ...,+ "]" */
+static bool parse_tune(tile_parser *p) {
+    const char *names[MAX_TUNE_NAMES];
+    unsigned name_count = 0;
+    const tile_expr **values = NULL;
+    size_t count = 0, capacity = 0;
+    if (!parse_tune_names(p, names, &name_count) || !tile_parse_expect_word(p, "in") ||
+        !tile_parse_expect(p, "["))
+        return false;
+    do {
+        for (unsigned i = 0; i < name_count; i++) {
+            values = tile_arena_grow(&p->arena, values, count + i, &capacity, sizeof *values);
+            values[count + i] = NULL;
+        }
+        if (!parse_point(p, name_count, values + count))
+            return false;
+        count += name_count;
+    } while (tile_parse_take(p, ","));
+    if (!tile_parse_expect(p, "]"))
+        return false;
+    tile_function_add_tune(p->function, name_count, names, (unsigned)(count / name_count), values);
+    return true;
+}
+
+static const struct {
+    const char *word;
+    bool repeats;
+    bool (*parse)(tile_parser *p);
+} clauses[] = {
+    {"tune", true, parse_tune},        {"where", true, parse_where},  {"grid", false, parse_grid},
+    {"cluster", false, parse_cluster}, {"warps", false, parse_warps}, {"sync", false, parse_sync},
+};
+
+enum { CLAUSE_COUNT = sizeof clauses / sizeof *clauses };
+
+static bool unknown_clause(tile_parser *p) {
+    tile_guess guess = tile_guess_start(p->token.text, p->token.length);
+    for (unsigned i = 0; i < CLAUSE_COUNT; i++)
+        tile_guess_try(&guess, clauses[i].word);
+    return tile_parse_error(p, p->token.loc, "unknown clause '%.*s'%s", (int)p->token.length,
+                            p->token.text, tile_guess_text(p, &guess, ""));
+}
+
+static bool parse_clauses(tile_parser *p) {
+    bool seen[CLAUSE_COUNT] = {false};
+    while (p->token.kind == TILE_TOKEN_WORD) {
+        unsigned i = 0;
+        while (i < CLAUSE_COUNT && !tile_parse_at_word(p, clauses[i].word))
+            i++;
+        if (i == CLAUSE_COUNT)
+            return unknown_clause(p);
+        if (seen[i] && !clauses[i].repeats)
+            return tile_parse_error(p, p->token.loc, "'%s' stands here twice", clauses[i].word);
+        seen[i] = true;
+        tile_parse_advance(p);
+        if (!clauses[i].parse(p))
+            return false;
+    }
+    return true;
+}
+
+/* Functions ---------------------------------------------------------------------------------------- */
+
+bool tile_parse_function(tile_parser *p) {
+    bool kernel = tile_parse_at_word(p, "kernel");
+    tile_parse_advance(p);
+    tile_loc loc = p->token.loc;
+    const char *name = tile_parse_name(p, TILE_TOKEN_SYMBOL, "a name such as @matmul");
+    if (!name)
+        return false;
+    const tile_function *old = tile_module_find(p->module, name);
+    p->function = tile_function_create(p->module, kernel ? TILE_KERNEL : TILE_COMPUTE, name, loc);
+    if (!p->function) {
+        if (old)
+            tile_report(p->context, TILE_NOTE, old->loc, "previous definition is here");
+        return false;
+    }
+    if (!parse_params(p) || !parse_args(p) || !(kernel ? parse_clauses(p) : parse_results(p)))
+        return false;
+    p->builder = tile_builder_at_end(p->function, tile_function_body(p->function));
+    bool ok = tile_parse_region(p, tile_function_body(p->function), false);
+    set_results(p);
+    return ok;
+}

@@ -1,0 +1,240 @@
+/* Operand expressions become values. Values say what types literals get, so that in one operation all
+ * that is not a literal is lowered first. */
+#include <math.h>
+#include <string.h>
+
+#include "lib/ir/parser.h"
+
+const tile_type *tile_parse_element_type(tile_parser *p, const tile_type *type) {
+    tile_type draft = {.kind = TILE_TYPE_SCALAR, .scalar = type->scalar, .param = type->param};
+    return tile_type_get(p->context, &draft);
+}
+
+static bool is_array(const tile_type *type) {
+    return type->kind == TILE_TYPE_TENSOR || type->kind == TILE_TYPE_TILE ||
+           type->kind == TILE_TYPE_VECTOR;
+}
+
+static const tile_type *i32_type(tile_parser *p) {
+    return tile_type_scalar(p->context, TILE_i32);
+}
+
+/* Constants ---------------------------------------------------------------------------------------- */
+
+static bool check_range(tile_parser *p, const tile_node *node, const tile_type *type,
+                        int64_t value) {
+    unsigned bits = tile_scalar_bits(type->scalar);
+    if (!type->scalar || bits >= 64 || tile_scalar_is_floating(type->scalar))
+        return true;
+    int64_t limit = (int64_t)1 << (bits - 1);
+    bool fits = bits == 1 ? value == 0 || value == 1 : value >= -limit && value < limit;
+    return fits || tile_parse_error(p, node->loc, "%lld does not fit %s", (long long)value,
+                                    tile_scalar_name(type->scalar));
+}
+
+/* The type of an integer constant: the one it names, else the wanted one if it can have that. */
+static const tile_type *host_type(tile_parser *p, const tile_node *node, const tile_type *wanted) {
+    if (node->type)
+        return node->type;
+    const tile_type *own = node->is_truth ? tile_type_scalar(p->context, TILE_i1) : i32_type(p);
+    if (!wanted || (wanted->scalar == TILE_i1) != node->is_truth)
+        return own;
+    bool number = node->expr->kind == TILE_EXPR_INT;
+    return tile_scalar_is_floating(wanted->scalar) && !number ? own : wanted;
+}
+
+static tile_value lower_host(tile_parser *p, const tile_node *node, const tile_type *wanted) {
+    const tile_type *type = host_type(p, node, wanted);
+    int64_t value;
+    if (tile_expr_is_int(node->expr, &value) && !check_range(p, node, type, value))
+        return TILE_NO_VALUE;
+    p->builder.loc = node->loc;
+    return tile_build_constant(&p->builder, type, node->expr);
+}
+
+/* Where the type is a parameter, a whole number fits whatever it will be. */
+static tile_value lower_float(tile_parser *p, const tile_node *node, const tile_type *wanted) {
+    const tile_type *type = node->type ? node->type : wanted;
+    bool whole = fabs(node->number) < 1e9 && floor(node->number) == node->number;
+    if (!type || (type->scalar && !tile_scalar_is_floating(type->scalar)))
+        type = tile_type_scalar(p->context, TILE_f32);
+    if (!type->scalar && !whole) {
+        tile_parse_error(p, node->loc, "'%s' may be an integer type: only whole numbers fit",
+                         type->param);
+        return TILE_NO_VALUE;
+    }
+    p->builder.loc = node->loc;
+    return tile_build_constant(&p->builder, type,
+                               type->scalar ? tile_expr_float(p->context, node->number)
+                                            : tile_expr_int(p->context, (int64_t)node->number));
+}
+
+/* Nodes -------------------------------------------------------------------------------------------- */
+
+static tile_value lower_op_node(tile_parser *p, const tile_node *node, const tile_type *hint) {
+    tile_operand operands[3] = {{.loc = node->loc}};
+    unsigned count = 0;
+    for (; count < 3 && node->args[count]; count++)
+        operands[count] = (tile_operand){.loc = node->args[count]->loc, .head = node->args[count]};
+    const tile_type *given = hint && tile_node_is_literal(node) ? hint : NULL;
+    if (given && strcmp(tile_op_get_info(node->opcode)->rule, "compare") == 0)
+        given = NULL;
+    tile_op op = tile_lower_op(p, node->loc, node->opcode, operands, count, given);
+    return op.id ? tile_op_result(p->function, op, 0) : TILE_NO_VALUE;
+}
+
+tile_value tile_lower_node(tile_parser *p, const tile_node *node, const tile_type *hint) {
+    const tile_type *wanted = NULL;
+    if (hint && (hint->kind == TILE_TYPE_SCALAR || is_array(hint)))
+        wanted = tile_parse_element_type(p, hint);
+    tile_value value = node->value;
+    if (node->kind == TILE_NODE_HOST)
+        value = lower_host(p, node, wanted);
+    else if (node->kind == TILE_NODE_FLOAT)
+        value = lower_float(p, node, wanted);
+    else if (node->kind == TILE_NODE_OP)
+        value = lower_op_node(p, node, wanted);
+    bool widen = value.id && wanted && is_array(hint) && tile_node_is_literal(node) &&
+                 tile_value_type(p->function, value) == wanted;
+    p->builder.loc = node->loc;
+    return widen ? tile_build_splat(&p->builder, value, hint) : value;
+}
+
+/* Operations --------------------------------------------------------------------------------------- */
+
+typedef struct lowering {
+    tile_parser *p;
+    const tile_op_info *info;
+    const tile_operand *operands;
+    const tile_type *given;
+    bool is_yield;
+    struct {
+        unsigned first, count; /* of operands */
+    } groups[TILE_MAX_OPERANDS];
+    tile_value *heads;  /* by operand */
+    tile_value **tails; /* by operand */
+} lowering;
+
+static bool form_fits(tile_operand_form form, const tile_operand *operand) {
+    if (form == TILE_FORM_list || form == TILE_FORM_optlist)
+        return !operand->head;
+    return operand->head && (form == TILE_FORM_element || !operand->brackets);
+}
+
+/* Deals the operands out to the row's places. */
+static bool deal(lowering *l, tile_loc loc, unsigned count) {
+    unsigned at = 0;
+    for (unsigned i = 0; i < l->info->operand_count; i++) {
+        tile_operand_form form = l->info->operands[i].form;
+        bool may_miss = form == TILE_FORM_optional || form == TILE_FORM_optlist;
+        l->groups[i].first = at;
+        if (form == TILE_FORM_variadic) {
+            for (; at < count && form_fits(form, &l->operands[at]); at++)
+                l->groups[i].count++;
+        } else if (at < count && form_fits(form, &l->operands[at])) {
+            l->groups[i].count = 1;
+            at++;
+        } else if (!may_miss) {
+            return at < count
+                       ? tile_parse_error(l->p, l->operands[at].loc, "%s: operand '%s' is written %s",
+                                          l->info->name, l->info->operands[i].name,
+                                          form == TILE_FORM_list ? "as a list in brackets"
+                                                                 : "without brackets")
+                       : tile_parse_error(l->p, loc, "%s: operand '%s' is missing", l->info->name,
+                                          l->info->operands[i].name);
+        }
+    }
+    return at == count || tile_parse_error(l->p, l->operands[at].loc,
+                                           "%s has one operand too many", l->info->name);
+}
+
+/* The type of another operand of the same class, that literals share. *known: there is one. */
+static const tile_type *type_of_peer(const lowering *l, unsigned place, bool *known) {
+    for (unsigned i = 0; i < l->info->operand_count; i++) {
+        unsigned at = l->groups[i].first;
+        if (i == place || l->info->operands[i].class_ != l->info->operands[place].class_ ||
+            !l->groups[i].count || tile_node_is_literal(l->operands[at].head))
+            continue;
+        *known = true;
+        return l->heads[at].id ? tile_value_type(l->p->function, l->heads[at]) : NULL;
+    }
+    return NULL;
+}
+
+static const tile_type *type_of_memory(const lowering *l) {
+    for (unsigned i = 0; i < l->info->operand_count; i++) {
+        unsigned at = l->groups[i].first;
+        if (l->info->operands[i].form == TILE_FORM_element && l->groups[i].count &&
+            l->heads[at].id)
+            return tile_parse_element_type(l->p, tile_value_type(l->p->function, l->heads[at]));
+    }
+    return NULL;
+}
+
+/* What a bare literal in this place becomes. */
+static const tile_type *hint_for(const lowering *l, unsigned place, unsigned index) {
+    bool known = false, is_variadic = l->info->operands[place].form == TILE_FORM_variadic;
+    switch (l->info->operands[place].class_) {
+    case TILE_CLASS_index:
+    case TILE_CLASS_long_index:
+    case TILE_CLASS_constant: return i32_type(l->p);
+    case TILE_CLASS_boolean: return tile_type_scalar(l->p->context, TILE_i1);
+    case TILE_CLASS_scalar: return l->given ? tile_parse_element_type(l->p, l->given) : NULL;
+    default: break;
+    }
+    if (is_variadic)
+        return l->is_yield && index < l->p->yield_count ? l->p->yield_types[index] : NULL;
+    const tile_type *peer = type_of_peer(l, place, &known);
+    if (known)
+        return peer;
+    bool differs = strcmp(l->info->rule, "compare") == 0 || strcmp(l->info->rule, "cast") == 0;
+    return l->given && !differs ? l->given : type_of_memory(l);
+}
+
+/* Lowers the heads that are literals, or those that are not, with all indices. */
+static bool lower_heads(lowering *l, bool literals) {
+    bool complete = true;
+    for (unsigned i = 0; i < l->info->operand_count; i++)
+        for (unsigned k = 0; k < l->groups[i].count; k++) {
+            unsigned at = l->groups[i].first + k;
+            const tile_operand *operand = &l->operands[at];
+            if (operand->head && tile_node_is_literal(operand->head) == literals) {
+                const tile_type *hint = literals ? hint_for(l, i, k) : NULL;
+                l->heads[at] = tile_lower_node(l->p, operand->head, hint);
+                complete &= l->heads[at].id != 0;
+            }
+            for (unsigned t = 0; t < operand->tail_count && !literals; t++) {
+                l->tails[at][t] = tile_lower_node(l->p, operand->tail[t], i32_type(l->p));
+                complete &= l->tails[at][t].id != 0;
+            }
+        }
+    return complete;
+}
+
+static tile_op build(lowering *l, tile_loc loc, tile_opcode opcode) {
+    tile_segment segments[TILE_MAX_OPERANDS] = {{{0}, NULL, 0}};
+    for (unsigned i = 0; i < l->info->operand_count; i++) {
+        unsigned at = l->groups[i].first;
+        if (l->info->operands[i].form == TILE_FORM_variadic)
+            segments[i] = (tile_segment){{0}, l->heads + at, l->groups[i].count};
+        else if (l->groups[i].count)
+            segments[i] = (tile_segment){l->heads[at], l->tails[at], l->operands[at].tail_count};
+    }
+    l->p->builder.loc = loc;
+    return tile_build_op(&l->p->builder, opcode, segments, l->info->operand_count, l->given);
+}
+
+tile_op tile_lower_op(tile_parser *p, tile_loc loc, tile_opcode opcode, const tile_operand *operands,
+                      unsigned count, const tile_type *given) {
+    lowering l = {.p = p, .info = tile_op_get_info(opcode), .operands = operands, .given = given};
+    l.is_yield = opcode == TILE_OP_yield;
+    if (!deal(&l, loc, count))
+        return TILE_NO_OP;
+    l.heads = TILE_NEW_ARRAY(&p->arena, tile_value, count + 1u);
+    l.tails = TILE_NEW_ARRAY(&p->arena, tile_value *, count + 1u);
+    for (unsigned i = 0; i < count; i++)
+        l.tails[i] = TILE_NEW_ARRAY(&p->arena, tile_value, operands[i].tail_count + 1u);
+    bool complete = lower_heads(&l, false);
+    complete &= lower_heads(&l, true);
+    return complete ? build(&l, loc, opcode) : TILE_NO_OP;
+}

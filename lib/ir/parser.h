@@ -1,0 +1,161 @@
+/* The parser's state, shared by the parse_*.c files.
+ *
+ * Functions that can fail report first, then return false or NULL; the caller gives up its statement
+ * and tile_parse_recover finds the next one. A name whose definition failed is bound to value 0, which
+ * builders take without a further report. */
+#ifndef TILE_LIB_IR_PARSER_H
+#define TILE_LIB_IR_PARSER_H
+
+#include "lib/ir/lexer.h"
+#include "lib/ir/syntax.h"
+
+enum {
+    TILE_PARSE_MAX_ERRORS = 20,
+    TILE_PARSE_MAX_DEPTH = 200, /* of nested regions, and of an expression's tree */
+};
+
+/* An operand expression before it is known which type its literals get. */
+typedef enum tile_node_kind {
+    TILE_NODE_HOST,  /* made of numbers and parameters only: expr */
+    TILE_NODE_FLOAT, /* number */
+    TILE_NODE_VALUE, /* value */
+    TILE_NODE_OP,    /* opcode, args */
+} tile_node_kind;
+
+typedef struct tile_node {
+    tile_node_kind kind;
+    tile_loc loc;
+    unsigned depth;
+    const tile_expr *expr;
+    const tile_type *type; /* of a literal that names its type, such as i64(5) */
+    bool is_truth;         /* HOST: i1, where nothing else is asked for */
+    double number;
+    tile_value value;
+    tile_opcode opcode;
+    const struct tile_node *args[3];
+} tile_node;
+
+typedef struct tile_symbol {
+    const char *name;
+    tile_value value;
+    tile_loc loc;
+    bool live;
+} tile_symbol;
+
+/* Names of values; no two that are visible at one place are equal, so that each has one entry. */
+typedef struct tile_symbol_table {
+    tile_symbol **slots; /* hash table */
+    size_t capacity, used;
+    tile_symbol **stack; /* live ones, inner scopes last */
+    size_t depth, stack_capacity;
+} tile_symbol_table;
+
+enum { TILE_ALIAS_REG, TILE_ALIAS_LANE, TILE_ALIAS_WARP, TILE_ALIAS_OFFSET, TILE_ALIAS_LISTS };
+
+/* A layout as written: it becomes a tile_layout where a type says how large the dims are. */
+typedef struct tile_alias {
+    struct tile_alias *next;
+    const char *name;
+    tile_loc loc;
+    unsigned rank; /* 0: no list has an entry */
+    bool present[TILE_ALIAS_LISTS];
+    unsigned count[TILE_ALIAS_LISTS];
+    int64_t coordinates[TILE_ALIAS_LISTS][TILE_LAYOUT_MAX_BITS][TILE_MAX_RANK];
+} tile_alias;
+
+typedef struct tile_parser {
+    tile_context *context;
+    tile_module *module;
+    tile_arena arena; /* what only the parser needs */
+    tile_lexer lexer;
+    tile_token token, next;
+    unsigned first_error; /* the context's count when parsing began */
+    bool stopped;         /* too many errors: the rest of the text is not read */
+    unsigned depth;
+    tile_alias *aliases;
+
+    tile_function *function;
+    tile_builder builder;
+    tile_symbol_table symbols;
+    const tile_type *const *yield_types; /* what this region's yield should give, if known */
+    unsigned yield_count;
+} tile_parser;
+
+/* parse.c: tokens and errors */
+void tile_parse_advance(tile_parser *p);
+bool tile_parse_at(const tile_parser *p, const char *punctuation);
+bool tile_parse_at_word(const tile_parser *p, const char *word);
+/* Steps over the token if it is there. */
+bool tile_parse_take(tile_parser *p, const char *punctuation);
+bool tile_parse_take_word(tile_parser *p, const char *word);
+/* The same, and an error if it is not there. */
+bool tile_parse_expect(tile_parser *p, const char *punctuation);
+bool tile_parse_expect_word(tile_parser *p, const char *word);
+/* A name of this kind, interned; NULL after an error. what: "a value such as %x". */
+const char *tile_parse_name(tile_parser *p, tile_token_kind kind, const char *what);
+/* Always false. */
+bool tile_parse_error(tile_parser *p, tile_loc loc, const char *format, ...) TILE_PRINTF(3, 4);
+bool tile_parse_expected(tile_parser *p, const char *what);
+bool tile_parse_too_deep(tile_parser *p, tile_loc loc);
+/* Skips what is left of the statement that began at start. */
+void tile_parse_recover(tile_parser *p, const char *start);
+bool tile_parse_failed(const tile_parser *p);
+
+/* parse_scope.c: names of values, and guesses at what was meant */
+tile_symbol *tile_parse_find(const tile_parser *p, const char *name);
+bool tile_parse_define(tile_parser *p, const char *name, tile_loc loc, tile_value value);
+void tile_parse_leave_scope(tile_parser *p, size_t depth);
+/* Keeps the candidate that is nearest to a misspelt word. */
+typedef struct tile_guess {
+    const char *text;
+    size_t length;
+    const char *best;
+    unsigned distance;
+} tile_guess;
+tile_guess tile_guess_start(const char *text, size_t length);
+void tile_guess_try(tile_guess *guess, const char *candidate);
+/* "; did you mean 'load'?" or "". mark stands before the name: "%" or "". */
+const char *tile_guess_text(tile_parser *p, const tile_guess *guess, const char *mark);
+
+/* parse_expr.c */
+const tile_node *tile_parse_node(tile_parser *p, int precedence);
+/* Over numbers and parameters, and arguments where they are allowed. */
+const tile_expr *tile_parse_host_expr(tile_parser *p, int precedence, bool allow_args);
+bool tile_node_is_literal(const tile_node *node);
+bool tile_parse_int_list(tile_parser *p, const int64_t **values, unsigned *count);
+
+/* parse_lower.c: operand expressions become values */
+typedef struct tile_operand {
+    tile_loc loc;
+    const tile_node *head;        /* NULL: a list */
+    const tile_node *const *tail; /* of an element or a list */
+    unsigned tail_count;
+    bool brackets;
+} tile_operand;
+/* hint: the type that a bare literal gets; a scalar literal becomes a splat if it is a tile's, a
+ * tensor's or a vector's. NULL: its own type. */
+tile_value tile_lower_node(tile_parser *p, const tile_node *node, const tile_type *hint);
+/* Builds an operation from operands as they were written; given may be NULL. Op 0 after an error. */
+tile_op tile_lower_op(tile_parser *p, tile_loc loc, tile_opcode opcode, const tile_operand *operands,
+                      unsigned count, const tile_type *given);
+const tile_type *tile_parse_element_type(tile_parser *p, const tile_type *type);
+
+/* parse_type.c */
+const tile_type *tile_parse_type(tile_parser *p);
+/* A scalar's name or a type parameter's; NULL, and no error, if it is neither. */
+const tile_type *tile_parse_find_scalar(tile_parser *p, const char *text, size_t length);
+bool tile_parse_layout_alias(tile_parser *p);
+
+/* parse_op.c */
+bool tile_parse_region(tile_parser *p, tile_region region, bool needs_yield);
+typedef struct tile_parsed_attr {
+    tile_attr_id id;
+    const tile_expr *expr;
+    const int64_t *list;
+    unsigned count;
+} tile_parsed_attr;
+/* `{...}` if it is there; allowed is a set of 1 << attribute. what: whose attributes these are. */
+bool tile_parse_attrs(tile_parser *p, uint32_t allowed, const char *what, tile_parsed_attr *attrs,
+                      unsigned *count);
+
+#endif

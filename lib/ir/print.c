@@ -1,0 +1,478 @@
+/* The printer of the text form: what it writes parses to the same module. Operations are written in
+ * their own form, never as operators; constants stand where they are used. */
+#include <string.h>
+
+#include "lib/ir/describe.h"
+#include "lib/ir/out.h"
+#include "lib/ir/print_names.h"
+#include "lib/ir/syntax.h"
+
+typedef struct printer {
+    tile_out out;
+    tile_arena arena; /* names and layouts */
+    tile_arena text;  /* one operation's */
+    const tile_function *f;
+    const char **names;
+    const tile_layout **layouts; /* interned: one alias each, in order of appearance */
+    size_t layout_count, layout_capacity;
+    unsigned depth;
+} printer;
+
+#define PRINT(p, ...) tile_out_print(&(p)->out, __VA_ARGS__)
+
+/* Layouts ------------------------------------------------------------------------------------------ */
+
+static size_t layout_index(const printer *p, const tile_layout *layout) {
+    size_t i = 0;
+    while (i < p->layout_count && p->layouts[i] != layout)
+        i++;
+    return i;
+}
+
+static void collect_layout(printer *p, const tile_type *type) {
+    if (!type->layout || layout_index(p, type->layout) < p->layout_count)
+        return;
+    p->layouts = tile_arena_grow(&p->arena, p->layouts, p->layout_count, &p->layout_capacity,
+                                 sizeof *p->layouts);
+    p->layouts[p->layout_count++] = type->layout;
+}
+
+static void collect_op(tile_function *f, tile_op op, void *user) {
+    const tile_op_data *data = tile_op_at(f, op);
+    for (uint32_t i = 0; i < data->result_count; i++)
+        collect_layout(user, tile_value_type(f, (tile_value){data->first_result.id + i}));
+}
+
+static void collect_layouts(printer *p, const tile_function *f) {
+    for (size_t i = 0; i < f->arg_count; i++)
+        collect_layout(p, f->args[i].type);
+    for (size_t i = 0; i < f->result_count; i++)
+        collect_layout(p, f->results[i].type);
+    /* collect_op only reads. */
+    tile_walk((tile_function *)f, f->body, collect_op, p);
+}
+
+static void print_basis(printer *p, const tile_layout *layout, uint32_t flat) {
+    unsigned shift = 0;
+    for (unsigned d = 0; d < layout->rank; d++)
+        shift += layout->dim_bits[d];
+    PRINT(p, "[");
+    for (unsigned d = 0; d < layout->rank; d++) {
+        shift -= layout->dim_bits[d];
+        uint32_t mask = ((uint32_t)1 << layout->dim_bits[d]) - 1;
+        PRINT(p, "%s%u", d ? ", " : "", flat >> shift & mask);
+    }
+    PRINT(p, "]");
+}
+
+static void print_bases(printer *p, const tile_layout *layout, const char *name,
+                        const uint32_t *bases, unsigned count) {
+    PRINT(p, "%s = [", name);
+    for (unsigned i = 0; i < count; i++) {
+        PRINT(p, "%s", i ? ", " : "");
+        print_basis(p, layout, bases[i]);
+    }
+    PRINT(p, "]");
+}
+
+static void print_layouts(printer *p) {
+    for (size_t i = 0; i < p->layout_count; i++) {
+        const tile_layout *layout = p->layouts[i];
+        bool shared = layout->kind == TILE_LAYOUT_SHARED;
+        PRINT(p, "#layout%zu = layout {", i);
+        print_bases(p, layout, shared ? "offset" : "reg", layout->reg, layout->reg_bits);
+        if (!shared) {
+            PRINT(p, ", ");
+            print_bases(p, layout, "lane", layout->lane, TILE_LANE_BITS);
+            PRINT(p, ", ");
+            print_bases(p, layout, "warp", layout->warp, layout->warp_bits);
+        }
+        PRINT(p, "}\n");
+    }
+}
+
+/* Types and values --------------------------------------------------------------------------------- */
+
+static void print_type(printer *p, const tile_type *type) {
+    const char *alias = type->layout
+                            ? tile_arena_format(&p->text, "layout%zu", layout_index(p, type->layout))
+                            : NULL;
+    PRINT(p, "%s", tile_type_text(p->f, type, alias, &p->text));
+}
+
+static void print_expr(printer *p, const tile_expr *expr) {
+    PRINT(p, "%s", tile_expr_text(p->f, expr, &p->text));
+}
+
+/* Bare where the parser gives it the same type by itself, else with its type: i64(5). An operand does
+ * not begin with a parenthesis, which would make a call of it. */
+static void print_constant(printer *p, const tile_value_data *data) {
+    const tile_expr *expr = data->expr;
+    const char *text = tile_expr_text(p->f, expr, &p->text);
+    char number[TILE_DOUBLE_TEXT];
+    if (expr->kind == TILE_EXPR_FLOAT ||
+        (expr->kind == TILE_EXPR_INT && tile_scalar_is_floating(data->type->scalar))) {
+        bool whole = expr->kind == TILE_EXPR_INT;
+        tile_double_to_text(whole ? (double)expr->integer : expr->number, number);
+        text = number;
+    }
+    bool bare = data->type->scalar == TILE_f32 ||
+                (data->type->scalar == TILE_i32 && *text != '(' && !tile_expr_is_truth(p->f, expr));
+    if (data->type->scalar == TILE_i1 && expr->kind == TILE_EXPR_INT)
+        PRINT(p, "%s", expr->integer ? "true" : "false");
+    else if (bare)
+        PRINT(p, "%s", text);
+    else
+        PRINT(p, "%s(%s)", tile_type_text(p->f, data->type, NULL, &p->text), text);
+}
+
+static void print_value(printer *p, tile_value value) {
+    const tile_value_data *data = tile_value_at(p->f, value);
+    if (value.id && data->kind == TILE_VALUE_CONSTANT)
+        print_constant(p, data);
+    else if (value.id && p->names[value.id])
+        PRINT(p, "%%%s", p->names[value.id]);
+    else
+        PRINT(p, "%%undefined%u", value.id);
+}
+
+static void print_values(printer *p, const tile_value *values, unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
+        PRINT(p, "%s", i ? ", " : "");
+        print_value(p, values[i]);
+    }
+}
+
+static void print_result_names(printer *p, const tile_op_data *data) {
+    for (uint32_t i = 0; i < data->result_count; i++) {
+        PRINT(p, "%s", i ? ", " : "");
+        print_value(p, (tile_value){data->first_result.id + i});
+    }
+    if (data->result_count)
+        PRINT(p, " = ");
+}
+
+/* Several results of one type show it once. */
+static void print_result_types(printer *p, const tile_op_data *data) {
+    bool same = true;
+    const tile_type *first = tile_value_type(p->f, data->first_result);
+    for (uint32_t i = 1; i < data->result_count; i++)
+        same &= tile_value_type(p->f, (tile_value){data->first_result.id + i}) == first;
+    for (uint32_t i = 0; i < (same && data->result_count ? 1 : data->result_count); i++) {
+        PRINT(p, "%s", i ? ", " : " : ");
+        print_type(p, tile_value_type(p->f, (tile_value){data->first_result.id + i}));
+    }
+}
+
+/* Operations --------------------------------------------------------------------------------------- */
+
+static void print_attr(printer *p, const tile_attr *attr) {
+    PRINT(p, "%s", tile_attr_keyword(attr->id));
+    if (tile_attr_get_info(attr->id)->kind == TILE_KIND_expr) {
+        PRINT(p, " = ");
+        print_expr(p, attr->expr);
+    } else if (tile_attr_get_info(attr->id)->kind == TILE_KIND_list) {
+        PRINT(p, " = [");
+        for (unsigned i = 0; i < attr->count; i++)
+            PRINT(p, "%s%lld", i ? ", " : "", (long long)attr->list[i]);
+        PRINT(p, "]");
+    }
+}
+
+static void print_attrs(printer *p, tile_op op, const tile_op_info *info) {
+    const char *before = " {";
+    for (unsigned i = 0; i < info->attr_count; i++) {
+        const tile_attr *attr = tile_op_attr(p->f, op, info->attrs[i].id);
+        if (!attr)
+            continue;
+        PRINT(p, "%s", before);
+        print_attr(p, attr);
+        before = ", ";
+    }
+    PRINT(p, "%s", *before == ',' ? "}" : "");
+}
+
+static void print_operand(printer *p, tile_operand_form form, const tile_value *values,
+                          unsigned count) {
+    bool list = form == TILE_FORM_list || form == TILE_FORM_optlist;
+    bool element = form == TILE_FORM_element;
+    if (element) {
+        print_value(p, values[0]);
+        values++;
+        count--;
+    }
+    if (list || (element && count))
+        PRINT(p, "[");
+    print_values(p, values, count);
+    if (list || (element && count))
+        PRINT(p, "]");
+}
+
+static void print_operands(printer *p, tile_op op, const tile_op_info *info) {
+    const char *before = " ";
+    for (unsigned i = 0; i < info->operand_count; i++) {
+        unsigned count;
+        const tile_value *values = tile_op_segment(p->f, op, i, &count);
+        if (!count && info->operands[i].form != TILE_FORM_list)
+            continue;
+        PRINT(p, "%s", before);
+        print_operand(p, info->operands[i].form, values, count);
+        before = ", ";
+    }
+}
+
+static void print_region(printer *p, tile_region region);
+
+/* pipelined (3, order = [0, 1]) unroll (2): an expression opens a clause, lists go with it. */
+static void print_loop_clauses(printer *p, tile_op op) {
+    const tile_op_info *info = tile_op_get_info(TILE_OP_for);
+    const tile_attr *pipelined = tile_op_attr(p->f, op, TILE_ATTR_pipelined);
+    for (unsigned i = 0; i < info->attr_count; i++) {
+        const tile_attr *attr = tile_op_attr(p->f, op, info->attrs[i].id);
+        if (!attr || tile_attr_get_info(attr->id)->kind != TILE_KIND_expr)
+            continue;
+        PRINT(p, " %s (", tile_attr_keyword(attr->id));
+        print_expr(p, attr->expr);
+        for (unsigned k = 0; k < info->attr_count && attr == pipelined; k++) {
+            const tile_attr *list = tile_op_attr(p->f, op, info->attrs[k].id);
+            if (!list || tile_attr_get_info(list->id)->kind != TILE_KIND_list)
+                continue;
+            PRINT(p, ", ");
+            print_attr(p, list);
+        }
+        PRINT(p, ")");
+    }
+}
+
+static void print_for(printer *p, tile_op op) {
+    const tile_op_data *data = tile_op_at(p->f, op);
+    uint32_t variable = tile_region_at(p->f, data->regions[0])->first_arg.id;
+    PRINT(p, "for ");
+    print_value(p, (tile_value){variable});
+    PRINT(p, " = ");
+    print_value(p, data->operands[0]);
+    PRINT(p, " to ");
+    print_value(p, data->operands[1]);
+    PRINT(p, " step ");
+    print_value(p, data->operands[2]);
+    for (uint32_t i = 0; i + 3 < data->operand_count; i++) {
+        PRINT(p, "%s", i ? ", " : " iter (");
+        print_value(p, (tile_value){variable + 1 + i});
+        PRINT(p, " = ");
+        print_value(p, data->operands[3 + i]);
+    }
+    PRINT(p, "%s", data->operand_count > 3 ? ")" : "");
+    print_loop_clauses(p, op);
+    PRINT(p, " ");
+    print_region(p, data->regions[0]);
+}
+
+/* True for a yield without operands, which the text leaves out. */
+static bool is_bare_yield(const printer *p, tile_op op) {
+    const tile_op_data *data = tile_op_at(p->f, op);
+    return data->opcode == TILE_OP_yield && data->operand_count == 0 && !data->next.id;
+}
+
+static void print_if(printer *p, tile_op op) {
+    const tile_op_data *data = tile_op_at(p->f, op);
+    tile_op first = tile_region_at(p->f, data->regions[1])->first;
+    PRINT(p, "if ");
+    print_values(p, data->operands, 1);
+    PRINT(p, " ");
+    print_region(p, data->regions[0]);
+    if (!first.id || is_bare_yield(p, first))
+        return;
+    PRINT(p, " else ");
+    print_region(p, data->regions[1]);
+}
+
+static void print_op(printer *p, tile_op op) {
+    const tile_op_data *data = tile_op_at(p->f, op);
+    const tile_op_info *info = tile_op_get_info((tile_opcode)data->opcode);
+    PRINT(p, "%*s", (int)(2 * p->depth), "");
+    print_result_names(p, data);
+    if (data->opcode == TILE_OP_for && data->region_count == 1) {
+        print_for(p, op);
+    } else if (data->opcode == TILE_OP_if && data->region_count == 2) {
+        print_if(p, op);
+    } else {
+        PRINT(p, "%s", info->name);
+        print_operands(p, op, info);
+        print_attrs(p, op, info);
+        print_result_types(p, data);
+    }
+    PRINT(p, "\n");
+}
+
+static void print_region(printer *p, tile_region region) {
+    PRINT(p, "{\n");
+    p->depth++;
+    TILE_FOR_EACH_OP(p->f, op, region)
+        if (!is_bare_yield(p, op))
+            print_op(p, op);
+    p->depth--;
+    PRINT(p, "%*s}", (int)(2 * p->depth), "");
+}
+
+/* Functions ---------------------------------------------------------------------------------------- */
+
+static void print_param(printer *p, const tile_param_decl *param) {
+    PRINT(p, "%s: %s", param->name, tile_param_kind_name(param->kind));
+    if (param->default_type) {
+        PRINT(p, " = ");
+        print_type(p, param->default_type);
+    } else if (param->default_expr && param->kind == TILE_PARAM_bool &&
+               param->default_expr->kind == TILE_EXPR_INT) {
+        PRINT(p, " = %s", param->default_expr->integer ? "true" : "false");
+    } else if (param->default_expr) {
+        const tile_infix *infix = param->default_expr->kind == TILE_EXPR_OP
+                                      ? tile_infix_from_opcode(param->default_expr->opcode)
+                                      : NULL;
+        bool parens = infix && infix->precedence < TILE_PRECEDENCE_ABOVE_COMPARE;
+        PRINT(p, parens ? " = (%s)" : " = %s",
+              tile_expr_text(p->f, param->default_expr, &p->text));
+    }
+}
+
+static void print_params(printer *p) {
+    for (size_t i = 0; i < p->f->param_count; i++) {
+        PRINT(p, "%s", i ? ", " : "<");
+        print_param(p, &p->f->params[i]);
+    }
+    PRINT(p, "%s", p->f->param_count ? ">" : "");
+}
+
+static void print_args(printer *p) {
+    PRINT(p, "(");
+    for (size_t i = 0; i < p->f->arg_count; i++) {
+        const tile_arg_decl *arg = &p->f->args[i];
+        const char *before = " {";
+        PRINT(p, "%s%%%s: ", i ? ", " : "", arg->name);
+        print_type(p, arg->type);
+        if (arg->divisible) {
+            PRINT(p, "%s%s = %u", before, tile_attr_keyword(TILE_ATTR_divisible), arg->divisible);
+            before = ", ";
+        }
+        if (arg->noalias) {
+            PRINT(p, "%s%s", before, tile_attr_keyword(TILE_ATTR_noalias));
+            before = ", ";
+        }
+        if (arg->is_const) {
+            PRINT(p, "%s%s", before, tile_attr_keyword(TILE_ATTR_constant));
+            before = ", ";
+        }
+        PRINT(p, "%s", *before == ',' ? "}" : "");
+    }
+    PRINT(p, ")");
+}
+
+static void print_results(printer *p) {
+    for (size_t i = 0; i < p->f->result_count; i++) {
+        PRINT(p, "%s%%%s: ", i ? ", " : " -> (", p->f->results[i].name);
+        print_type(p, p->f->results[i].type);
+    }
+    PRINT(p, "%s", p->f->result_count ? ")" : "");
+}
+
+static void print_extents(printer *p, const char *word, const tile_expr *const *extents,
+                          unsigned rank) {
+    if (!rank)
+        return;
+    PRINT(p, "\n    %s [", word);
+    for (unsigned d = 0; d < rank; d++) {
+        PRINT(p, "%s", d ? ", " : "");
+        print_expr(p, extents[d]);
+    }
+    PRINT(p, "]");
+}
+
+static void print_tune(printer *p, const tile_tune_clause *tune) {
+    bool several = tune->name_count > 1;
+    PRINT(p, "\n    tune %s", several ? "(" : "");
+    for (unsigned i = 0; i < tune->name_count; i++)
+        PRINT(p, "%s%s", i ? ", " : "", tune->names[i]);
+    PRINT(p, "%s in [", several ? ")" : "");
+    for (unsigned i = 0; i < tune->point_count; i++) {
+        PRINT(p, "%s%s", i ? ", " : "", several ? "(" : "");
+        for (unsigned k = 0; k < tune->name_count; k++) {
+            PRINT(p, "%s", k ? ", " : "");
+            print_expr(p, tune->values[i * tune->name_count + k]);
+        }
+        PRINT(p, "%s", several ? ")" : "");
+    }
+    PRINT(p, "]");
+}
+
+static void print_clauses(printer *p) {
+    const tile_function *f = p->f;
+    for (size_t i = 0; i < f->tune_count; i++)
+        print_tune(p, &f->tunes[i]);
+    for (size_t i = 0; i < f->where_count; i++) {
+        PRINT(p, "\n    where ");
+        print_expr(p, f->wheres[i]);
+    }
+    print_extents(p, "grid", f->grid, f->grid_rank);
+    print_extents(p, "cluster", f->cluster, f->cluster_rank);
+    if (f->warps) {
+        PRINT(p, "\n    warps ");
+        print_expr(p, f->warps);
+    }
+    PRINT(p, "%s", f->sync_explicit ? "\n    sync explicit" : "");
+}
+
+/* Results that are not what an operation of that name gives: %c = %a : type. */
+static void print_result_aliases(printer *p) {
+    for (size_t i = 0; i < p->f->result_count; i++) {
+        const tile_result_decl *result = &p->f->results[i];
+        if (!result->value.id || p->names[result->value.id] == result->name)
+            continue;
+        PRINT(p, "  %%%s = ", result->name);
+        print_value(p, result->value);
+        PRINT(p, " : ");
+        print_type(p, result->type);
+        PRINT(p, "\n");
+    }
+}
+
+static void print_function(printer *p, const tile_function *f) {
+    p->f = f;
+    p->names = tile_print_names(f, &p->arena);
+    PRINT(p, "%s @%s", f->kind == TILE_KERNEL ? "kernel" : "compute", f->name);
+    print_params(p);
+    print_args(p);
+    print_results(p);
+    print_clauses(p);
+    PRINT(p, "\n{\n");
+    p->depth = 1;
+    TILE_FOR_EACH_OP(f, op, f->body)
+        print_op(p, op);
+    print_result_aliases(p);
+    PRINT(p, "}\n");
+    tile_arena_reset(&p->text);
+}
+
+static void finish(printer *p) {
+    tile_arena_reset(&p->text);
+    tile_arena_reset(&p->arena);
+}
+
+void tile_module_print(const tile_module *module, tile_writer writer, void *user) {
+    printer p = {.out = {writer, user}};
+    for (const tile_function *f = module->first; f; f = f->next)
+        collect_layouts(&p, f);
+    print_layouts(&p);
+    for (const tile_function *f = module->first; f; f = f->next) {
+        PRINT(&p, "%s", f != module->first || p.layout_count ? "\n" : "");
+        print_function(&p, f);
+    }
+    finish(&p);
+}
+
+void tile_function_print(const tile_function *function, tile_writer writer, void *user) {
+    printer p = {.out = {writer, user}};
+    collect_layouts(&p, function);
+    print_layouts(&p);
+    PRINT(&p, "%s", p.layout_count ? "\n" : "");
+    print_function(&p, function);
+    finish(&p);
+}

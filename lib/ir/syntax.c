@@ -1,0 +1,132 @@
+/* Operators, words and numbers of the text form. */
+#include "lib/ir/syntax.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const tile_infix infix_table[] = {
+#define INFIX(operation, symbol, precedence) {TILE_OP_##operation, symbol, precedence},
+#include "lib/ir/infix.def"
+#undef INFIX
+};
+
+enum { INFIX_COUNT = sizeof infix_table / sizeof *infix_table };
+
+static bool equal(const char *word, const char *text, size_t length) {
+    return strlen(word) == length && memcmp(word, text, length) == 0;
+}
+
+const tile_infix *tile_infix_from_opcode(tile_opcode opcode) {
+    for (unsigned i = 0; i < INFIX_COUNT; i++)
+        if (infix_table[i].opcode == opcode)
+            return &infix_table[i];
+    return NULL;
+}
+
+const tile_infix *tile_infix_from_symbol(const char *text, size_t length) {
+    for (unsigned i = 0; i < INFIX_COUNT; i++)
+        if (equal(infix_table[i].symbol, text, length))
+            return &infix_table[i];
+    return NULL;
+}
+
+/* Those that mean the same at every level and whose operands tell the result's type. */
+bool tile_opcode_is_callable(tile_opcode opcode) {
+    const tile_op_info *info = tile_op_get_info(opcode);
+    return info->name && info->levels == (TILE_LEVEL_1 | TILE_LEVEL_2 | TILE_LEVEL_3) &&
+           strcmp(info->rule, "cast") != 0 && strcmp(info->rule, "splat") != 0;
+}
+
+bool tile_expr_is_truth(const tile_function *f, const tile_expr *expr) {
+    if (expr->kind == TILE_EXPR_PARAM) {
+        const tile_param_decl *param = tile_function_find_param(f, expr->name, strlen(expr->name));
+        return param && param->kind == TILE_PARAM_bool;
+    }
+    if (expr->kind != TILE_EXPR_OP)
+        return false;
+    switch (expr->opcode) {
+    case TILE_OP_and:
+    case TILE_OP_or:
+    case TILE_OP_xor:
+        return tile_expr_is_truth(f, expr->args[0]) && tile_expr_is_truth(f, expr->args[1]);
+    case TILE_OP_select:
+        return tile_expr_is_truth(f, expr->args[1]) && tile_expr_is_truth(f, expr->args[2]);
+    default: return strcmp(tile_op_get_info(expr->opcode)->rule, "compare") == 0;
+    }
+}
+
+const tile_param_decl *tile_function_find_param(const tile_function *f, const char *name,
+                                                size_t length) {
+    for (size_t i = 0; i < f->param_count; i++)
+        if (equal(f->params[i].name, name, length))
+            return &f->params[i];
+    return NULL;
+}
+
+const char *tile_attr_keyword(tile_attr_id id) {
+    return id == TILE_ATTR_constant ? "const" : tile_attr_get_info(id)->name;
+}
+
+tile_attr_id tile_attr_from_keyword(const char *text, size_t length) {
+    for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++) {
+        const char *word = tile_attr_keyword((tile_attr_id)i);
+        if (word && equal(word, text, length))
+            return (tile_attr_id)i;
+    }
+    return TILE_ATTR_NONE;
+}
+
+bool tile_is_literal_word(const char *text, size_t length) {
+    return equal("true", text, length) || equal("false", text, length) ||
+           equal("inf", text, length) || equal("nan", text, length);
+}
+
+const char *tile_param_kind_name(tile_param_kind kind) {
+    static const char *const names[] = {
+        [TILE_PARAM_int] = "int",
+        [TILE_PARAM_bool] = "bool",
+        [TILE_PARAM_type] = "type",
+        [TILE_PARAM_dim] = "dim",
+    };
+    return (unsigned)kind < sizeof names / sizeof *names ? names[kind] : NULL;
+}
+
+/* Puts `to` in the place of `from`, which stands in text at most once. */
+static void replace_point(char *text, size_t size, const char *from, const char *to) {
+    char *at = strstr(text, from);
+    size_t tail = at ? strlen(at + strlen(from)) + 1 : 0;
+    if (!at || (size_t)(at - text) + strlen(to) + tail > size)
+        return;
+    memmove(at + strlen(to), at + strlen(from), tail);
+    memcpy(at, to, strlen(to));
+}
+
+void tile_double_to_text(double value, char text[TILE_DOUBLE_TEXT]) {
+    if (isnan(value) || isinf(value)) {
+        strcpy(text, isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
+        return;
+    }
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, TILE_DOUBLE_TEXT, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    replace_point(text, TILE_DOUBLE_TEXT, localeconv()->decimal_point, ".");
+    if (!strpbrk(text, ".e"))
+        strcat(text, ".0");
+}
+
+bool tile_double_from_text(const char *text, size_t length, double *value) {
+    char copy[128];
+    if (length + 8 > sizeof copy)
+        return false;
+    memcpy(copy, text, length);
+    copy[length] = 0;
+    replace_point(copy, sizeof copy, ".", localeconv()->decimal_point);
+    char *end;
+    *value = strtod(copy, &end);
+    return !*end;
+}

@@ -1,0 +1,46 @@
+/* What the parser and the printer of the text form must agree on. */
+#ifndef TILE_LIB_IR_SYNTAX_H
+#define TILE_LIB_IR_SYNTAX_H
+
+#include "lib/ir/function.h"
+
+enum {
+    TILE_PRECEDENCE_LOWEST = 1,
+    TILE_PRECEDENCE_ABOVE_COMPARE = 6, /* where a bare `>` would close a parameter list */
+    TILE_PRECEDENCE_UNARY = 9,
+};
+
+typedef struct tile_infix {
+    tile_opcode opcode;
+    const char *symbol;
+    int precedence;
+} tile_infix;
+
+/* The operator that stands for an operation, or that is written this way; NULL if there is none. */
+const tile_infix *tile_infix_from_opcode(tile_opcode opcode);
+const tile_infix *tile_infix_from_symbol(const char *text, size_t length);
+
+/* True for operations that may be written as a call inside an expression: max(%a, 0). */
+bool tile_opcode_is_callable(tile_opcode opcode);
+
+/* True if a host expression is a truth value by its form, so that its own type is i1 and not i32. */
+bool tile_expr_is_truth(const tile_function *f, const tile_expr *expr);
+
+const tile_param_decl *tile_function_find_param(const tile_function *f, const char *name, size_t length);
+
+/* An attribute's word in the text, and back. */
+const char *tile_attr_keyword(tile_attr_id id);
+tile_attr_id tile_attr_from_keyword(const char *text, size_t length);
+
+/* true, false, inf, nan. */
+bool tile_is_literal_word(const char *text, size_t length);
+
+const char *tile_param_kind_name(tile_param_kind kind);
+
+/* A number in the shortest decimal form that reads back as the same double, and back. The process'
+ * locale has no influence. */
+enum { TILE_DOUBLE_TEXT = 40 };
+void tile_double_to_text(double value, char text[TILE_DOUBLE_TEXT]);
+bool tile_double_from_text(const char *text, size_t length, double *value);
+
+#endif
