@@ -68,6 +68,13 @@ static void extend_to_wait(liveness *l, tile_lifetime *lifetime, tile_op copy) {
             extend(lifetime, l->position[at.id], l->end[at.id]);
 }
 
+/* Nobody says when the buffer is done with: in a loop, not in the next iteration either. */
+static void extend_to_end(liveness *l, tile_lifetime *lifetime) {
+    extend(lifetime, l->position[lifetime->alloc.id], l->next);
+    for (tile_op at = parent_op(l->f, lifetime->alloc); at.id; at = parent_op(l->f, at))
+        extend(lifetime, l->position[at.id], l->next);
+}
+
 static void visit_alloc(tile_function *f, tile_op op, void *user) {
     liveness *l = user;
     if (tile_op_opcode(f, op) != TILE_OP_alloc_shared)
@@ -111,7 +118,7 @@ tile_lifetime *tile_shared_lifetimes(tile_function *f, tile_arena *arena, unsign
         if (f->sync_explicit)
             extend_to_use(&l, lifetime, lifetime->alloc);
         if (f->sync_explicit && !lifetime->freed)
-            extend(lifetime, 0, l.next);
+            extend_to_end(&l, lifetime);
         if (lifetime->first > lifetime->last) /* never used */
             extend_to_use(&l, lifetime, lifetime->alloc);
     }
