@@ -2,44 +2,17 @@
 #include "lib/ir/describe.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-/* C's infix operators with their binding strength; what is not here is written as a function. */
-static const struct {
-    tile_opcode opcode;
-    const char *text;
-    int strength;
-} operators[] = {
-    {TILE_OP_or, "|", 1},  {TILE_OP_xor, "^", 2}, {TILE_OP_and, "&", 3},  {TILE_OP_eq, "==", 4},
-    {TILE_OP_ne, "!=", 4}, {TILE_OP_lt, "<", 5},  {TILE_OP_le, "<=", 5},  {TILE_OP_gt, ">", 5},
-    {TILE_OP_ge, ">=", 5}, {TILE_OP_shl, "<<", 6}, {TILE_OP_shr, ">>", 6}, {TILE_OP_add, "+", 7},
-    {TILE_OP_sub, "-", 7}, {TILE_OP_mul, "*", 8}, {TILE_OP_div, "/", 8},
-};
-
-/* A float that reads back to the same double and looks like one. */
-static const char *float_text(double number, tile_arena *arena) {
-    if (isnan(number))
-        return "nan";
-    if (isinf(number))
-        return number < 0 ? "-inf" : "inf";
-    char digits[40];
-    for (int precision = 6; precision <= 17; precision++) {
-        double back;
-        snprintf(digits, sizeof digits, "%.*g", precision, number);
-        if (sscanf(digits, "%lf", &back) == 1 && back == number)
-            break;
-    }
-    bool plain = !strpbrk(digits, ".e");
-    return tile_arena_format(arena, "%s%s", digits, plain ? ".0" : "");
-}
+#include "lib/ir/syntax.h"
 
 static const char *expr_text(const tile_function *f, const tile_expr *expr, int outer,
                              tile_arena *arena) {
+    char number[TILE_DOUBLE_TEXT];
     switch (expr->kind) {
     case TILE_EXPR_INT: return tile_arena_format(arena, "%" PRId64, expr->integer);
-    case TILE_EXPR_FLOAT: return float_text(expr->number, arena);
+    case TILE_EXPR_FLOAT:
+        tile_double_to_text(expr->number, number);
+        return tile_arena_format(arena, "%s", number);
     case TILE_EXPR_PARAM: return expr->name;
     case TILE_EXPR_ARG:
         return f && (size_t)expr->integer < f->arg_count
@@ -47,15 +20,13 @@ static const char *expr_text(const tile_function *f, const tile_expr *expr, int 
                    : tile_arena_format(arena, "%%arg%" PRId64, expr->integer);
     case TILE_EXPR_OP: break;
     }
-    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
-        int strength = operators[i].strength;
-        if (operators[i].opcode != expr->opcode)
-            continue;
-        return tile_arena_format(arena, "%s%s %s %s%s", strength < outer ? "(" : "",
-                                 expr_text(f, expr->args[0], strength, arena), operators[i].text,
-                                 expr_text(f, expr->args[1], strength + 1, arena),
-                                 strength < outer ? ")" : "");
-    }
+    const tile_infix *infix = tile_infix_from_opcode(expr->opcode);
+    if (infix)
+        return tile_arena_format(arena, "%s%s %s %s%s", infix->precedence < outer ? "(" : "",
+                                 expr_text(f, expr->args[0], infix->precedence, arena),
+                                 infix->symbol,
+                                 expr_text(f, expr->args[1], infix->precedence + 1, arena),
+                                 infix->precedence < outer ? ")" : "");
     const char *list = expr_text(f, expr->args[0], 0, arena);
     for (unsigned i = 1; i < 3 && expr->args[i]; i++)
         list = tile_arena_format(arena, "%s, %s", list, expr_text(f, expr->args[i], 0, arena));
@@ -82,12 +53,10 @@ const char *tile_type_text(const tile_function *f, const tile_type *type, const 
         [TILE_TYPE_TILE] = "tile",     [TILE_TYPE_VECTOR] = "vector",
     };
     const char *element = type->param ? type->param : tile_scalar_name(type->scalar);
-    if (type->kind == TILE_TYPE_SCALAR)
-        return element;
-    if (type->kind == TILE_TYPE_PTR)
-        return tile_arena_format(arena, "ptr<%s>", element);
-    const char *slots = type->slots ? tile_arena_format(arena, "[%s]", expr_text(f, type->slots, 0, arena))
-                                    : "";
+    if (type->kind == TILE_TYPE_SCALAR) return element;
+    if (type->kind == TILE_TYPE_PTR) return tile_arena_format(arena, "ptr<%s>", element);
+    const char *slots =
+        type->slots ? tile_arena_format(arena, "[%s]", expr_text(f, type->slots, 0, arena)) : "";
     const char *strides = type->has_strides
                               ? tile_arena_format(arena, ", strides [%s]",
                                                   extents_text(f, type->strides, type->rank, arena))

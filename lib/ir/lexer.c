@@ -49,22 +49,18 @@ static void skip_space(tile_lexer *lexer) {
 }
 
 static void skip_digits(tile_lexer *lexer) {
-    while (is_digit(peek(lexer, 0)))
-        lexer->at++;
+    while (is_digit(peek(lexer, 0))) lexer->at++;
 }
 
 static int digit_value(char c) {
-    if (is_digit(c))
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
+    if (is_digit(c)) return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : 16;
 }
 
 static void read_integer(tile_token *token, const char *text, size_t length, unsigned base) {
     token->kind = TILE_TOKEN_INT;
-    if (length == 0)
-        *token = (tile_token){.kind = TILE_TOKEN_BAD, .problem = "'0x' needs digits"};
+    if (length == 0) *token = (tile_token){.kind = TILE_TOKEN_BAD, .problem = "'0x' needs digits"};
     for (size_t i = 0; i < length; i++) {
         uint64_t digit = (uint64_t)digit_value(text[i]);
         if (token->integer > (UINT64_MAX - digit) / base) {
@@ -80,8 +76,7 @@ static void lex_number(tile_lexer *lexer, tile_token *token) {
     const char *start = lexer->at;
     bool floating = false;
     if (*start == '0' && (peek(lexer, 1) == 'x' || peek(lexer, 1) == 'X')) {
-        for (lexer->at += 2; digit_value(peek(lexer, 0)) < 16;)
-            lexer->at++;
+        for (lexer->at += 2; digit_value(peek(lexer, 0)) < 16;) lexer->at++;
         read_integer(token, start + 2, (size_t)(lexer->at - start - 2), 16);
         return;
     }
@@ -111,8 +106,7 @@ static void lex_number(tile_lexer *lexer, tile_token *token) {
 
 static void lex_name(tile_lexer *lexer, tile_token *token, tile_token_kind kind) {
     const char *start = lexer->at;
-    while (is_name(peek(lexer, 0)))
-        lexer->at++;
+    while (is_name(peek(lexer, 0))) lexer->at++;
     token->kind = kind;
     token->text = start;
     token->length = (size_t)(lexer->at - start);
@@ -130,8 +124,7 @@ static void lex_punctuation(tile_lexer *lexer, tile_token *token) {
         token->problem = "this character means nothing here";
     }
     /* A character of several bytes is one mistake. */
-    for (lexer->at++; lexer->at < lexer->end && (*lexer->at & 0xc0) == 0x80;)
-        lexer->at++;
+    for (lexer->at++; lexer->at < lexer->end && (*lexer->at & 0xc0) == 0x80;) lexer->at++;
 }
 
 tile_token tile_lexer_next(tile_lexer *lexer) {

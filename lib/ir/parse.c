@@ -1,8 +1,8 @@
-/* The parser of the text form: tokens and errors here, headers of functions in parse_function.c, types,
- * expressions and statements in the other parse_*.c. The grammar is in manual.c.
+/* The parser of the text form: tokens and errors here, headers of functions in parse_function.c,
+ * types, expressions and statements in the other parse_*.c. The grammar is in manual.c.
  *
- * A statement has no end mark. After a mistake the parser goes on at the next token that is the first
- * on its line, and skips the regions that belong to what it gives up. */
+ * A statement has no end mark. After a mistake the parser goes on at the next token that is the
+ * first on its line, and skips the regions that belong to what it gives up. */
 #include <string.h>
 
 #include "lib/ir/intern.h"
@@ -30,15 +30,13 @@ bool tile_parse_at_word(const tile_parser *p, const char *word) {
 
 bool tile_parse_take(tile_parser *p, const char *punctuation) {
     bool found = tile_parse_at(p, punctuation);
-    if (found)
-        tile_parse_advance(p);
+    if (found) tile_parse_advance(p);
     return found;
 }
 
 bool tile_parse_take_word(tile_parser *p, const char *word) {
     bool found = tile_parse_at_word(p, word);
-    if (found)
-        tile_parse_advance(p);
+    if (found) tile_parse_advance(p);
     return found;
 }
 
@@ -48,8 +46,7 @@ bool tile_parse_failed(const tile_parser *p) {
 
 /* Once the limit is reached, the text ends here for the parser. */
 static void stop_if_too_many(tile_parser *p, tile_loc loc) {
-    if (tile_context_error_count(p->context) - p->first_error < TILE_PARSE_MAX_ERRORS)
-        return;
+    if (tile_context_error_count(p->context) - p->first_error < TILE_PARSE_MAX_ERRORS) return;
     tile_report(p->context, TILE_NOTE, loc, "the rest of the text is not read after %d errors",
                 TILE_PARSE_MAX_ERRORS);
     p->stopped = true;
@@ -57,8 +54,7 @@ static void stop_if_too_many(tile_parser *p, tile_loc loc) {
 }
 
 bool tile_parse_error(tile_parser *p, tile_loc loc, const char *format, ...) {
-    if (p->stopped)
-        return false;
+    if (p->stopped) return false;
     va_list args;
     va_start(args, format);
     tile_report(p->context, TILE_ERROR, loc, "%s", tile_arena_vformat(&p->arena, format, args));
@@ -71,8 +67,7 @@ bool tile_parse_expected(tile_parser *p, const char *what) {
     const tile_token *token = &p->token;
     static const char *const marks[] = {
         [TILE_TOKEN_VALUE] = "%", [TILE_TOKEN_SYMBOL] = "@", [TILE_TOKEN_ALIAS] = "#"};
-    if (token->kind == TILE_TOKEN_BAD)
-        return tile_parse_error(p, token->loc, "%s", token->problem);
+    if (token->kind == TILE_TOKEN_BAD) return tile_parse_error(p, token->loc, "%s", token->problem);
     if (token->kind == TILE_TOKEN_END)
         return tile_parse_error(p, token->loc, "expected %s, found the end of the text", what);
     bool marked = token->kind == TILE_TOKEN_VALUE || token->kind == TILE_TOKEN_SYMBOL ||
@@ -121,8 +116,7 @@ static void skip_braces(tile_parser *p) {
 void tile_parse_recover(tile_parser *p, const char *start) {
     stop_if_too_many(p, p->token.loc);
     while (p->token.kind != TILE_TOKEN_END && !tile_parse_at(p, "}")) {
-        if (p->token.first_on_line && p->token.text != start)
-            return;
+        if (p->token.first_on_line && p->token.text != start) return;
         if (tile_parse_at(p, "{"))
             skip_braces(p);
         else
@@ -136,25 +130,21 @@ static void recover_top_level(tile_parser *p, const char *start) {
     while (p->token.kind != TILE_TOKEN_END) {
         bool begins = tile_parse_at_word(p, "kernel") || tile_parse_at_word(p, "compute") ||
                       p->token.kind == TILE_TOKEN_ALIAS;
-        if (begins && p->token.first_on_line && p->token.text != start)
-            return;
+        if (begins && p->token.first_on_line && p->token.text != start) return;
         tile_parse_advance(p);
     }
 }
 
 static bool parse_top_level(tile_parser *p) {
-    if (p->token.kind == TILE_TOKEN_ALIAS)
-        return tile_parse_layout_alias(p);
+    if (p->token.kind == TILE_TOKEN_ALIAS) return tile_parse_layout_alias(p);
     if (tile_parse_at_word(p, "kernel") || tile_parse_at_word(p, "compute"))
         return tile_parse_function(p);
     return tile_parse_expected(p, "'kernel', 'compute' or '#name = layout'");
 }
 
 static bool parse_version(tile_parser *p) {
-    if (!tile_parse_take_word(p, "tile_ir"))
-        return true;
-    if (p->token.kind != TILE_TOKEN_INT)
-        return tile_parse_expected(p, "the format's version");
+    if (!tile_parse_take_word(p, "tile_ir")) return true;
+    if (p->token.kind != TILE_TOKEN_INT) return tile_parse_expected(p, "the format's version");
     if (p->token.integer != 1)
         return tile_parse_error(p, p->token.loc, "this text has version %llu, only 1 is known",
                                 (unsigned long long)p->token.integer);
@@ -163,14 +153,12 @@ static bool parse_version(tile_parser *p) {
 }
 
 static void parse_file(tile_parser *p) {
-    if (!parse_version(p))
-        return;
+    if (!parse_version(p)) return;
     while (p->token.kind != TILE_TOKEN_END) {
         const char *start = p->token.text;
         p->function = NULL;
         p->symbols = (tile_symbol_table){.slots = NULL};
-        if (!parse_top_level(p))
-            recover_top_level(p, start);
+        if (!parse_top_level(p)) recover_top_level(p, start);
     }
 }
 
@@ -185,8 +173,7 @@ tile_module *tile_module_parse(tile_context *context, const char *name, const ch
     parse_file(&parser);
     bool ok = !tile_parse_failed(&parser) && tile_module_verify(parser.module) == TILE_OK;
     tile_arena_reset(&parser.arena);
-    if (ok)
-        return parser.module;
+    if (ok) return parser.module;
     tile_module_destroy(parser.module);
     return NULL;
 }

@@ -1,5 +1,5 @@
-/* Expressions: C's precedence over values, parameters, numbers and calls. What consists of numbers and
- * parameters only is folded to a host expression on the way. */
+/* Expressions: C's precedence over values, parameters, numbers and calls. What consists of numbers
+ * and parameters only is folded to a host expression on the way. */
 #include <math.h>
 #include <string.h>
 
@@ -45,8 +45,7 @@ static const tile_node *fold(tile_parser *p, tile_loc loc, tile_opcode opcode,
         exprs[1] = tile_expr_int(p->context, 0);
     }
     const tile_expr *expr = tile_expr_op(p->context, opcode, exprs[0], exprs[1], exprs[2]);
-    if (!expr)
-        return NULL;
+    if (!expr) return NULL;
     tile_node *node = new_node(p, TILE_NODE_HOST, loc);
     bool compares = strcmp(tile_op_get_info(opcode)->rule, "compare") == 0;
     bool bitwise = opcode == TILE_OP_and || opcode == TILE_OP_or || opcode == TILE_OP_xor;
@@ -59,20 +58,17 @@ static const tile_node *fold(tile_parser *p, tile_loc loc, tile_opcode opcode,
 static const tile_node *make_op(tile_parser *p, tile_loc loc, tile_opcode opcode,
                                 const tile_node *const *args, unsigned count) {
     unsigned depth = 0;
-    for (unsigned i = 0; i < count; i++)
-        depth = args[i]->depth > depth ? args[i]->depth : depth;
+    for (unsigned i = 0; i < count; i++) depth = args[i]->depth > depth ? args[i]->depth : depth;
     if (depth >= TILE_PARSE_MAX_DEPTH) {
         tile_parse_too_deep(p, loc);
         return NULL;
     }
     const tile_node *folded = p->function ? fold(p, loc, opcode, args, count) : NULL;
     tile_node *node = new_node(p, TILE_NODE_OP, loc);
-    if (folded)
-        *node = *folded;
+    if (folded) *node = *folded;
     node->opcode = opcode;
     node->depth = depth + 1;
-    for (unsigned i = 0; i < count; i++)
-        node->args[i] = args[i];
+    for (unsigned i = 0; i < count; i++) node->args[i] = args[i];
     return node;
 }
 
@@ -123,13 +119,11 @@ static const tile_node *parse_typed(tile_parser *p, const tile_type *type) {
     tile_parse_advance(p);
     tile_parse_advance(p);
     const tile_node *inner = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
-    if (!inner || !tile_parse_expect(p, ")"))
-        return NULL;
+    if (!inner || !tile_parse_expect(p, ")")) return NULL;
     bool integer = type->scalar && !tile_scalar_is_floating(type->scalar);
     bool fits = inner->kind == TILE_NODE_HOST || (inner->kind == TILE_NODE_FLOAT && !integer);
     if (!fits) {
-        if (inner->kind == TILE_NODE_VALUE && !inner->value.id)
-            return inner;
+        if (inner->kind == TILE_NODE_VALUE && !inner->value.id) return inner;
         tile_parse_error(p, loc, "'%s(...)' takes a constant; use 'cast' for values",
                          type->param ? type->param : tile_scalar_name(type->scalar));
         return NULL;
@@ -151,14 +145,11 @@ static const tile_node *parse_call(tile_parser *p) {
     tile_parse_advance(p);
     do {
         const tile_node *arg = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
-        if (!arg)
-            return NULL;
-        if (count < 3)
-            args[count] = arg;
+        if (!arg) return NULL;
+        if (count < 3) args[count] = arg;
         count++;
     } while (tile_parse_take(p, ","));
-    if (!tile_parse_expect(p, ")"))
-        return NULL;
+    if (!tile_parse_expect(p, ")")) return NULL;
     if (count != wanted) {
         tile_parse_error(p, name.loc, "'%.*s' takes %u operand%s, not %u", (int)name.length,
                          name.text, wanted, wanted == 1 ? "" : "s", count);
@@ -192,11 +183,9 @@ static const tile_node *parse_param(tile_parser *p) {
 static const tile_node *parse_word(tile_parser *p) {
     tile_token token = p->token;
     bool called = p->next.kind == TILE_TOKEN_PUNCT && *p->next.text == '(';
-    if (tile_is_literal_word(token.text, token.length))
-        return parse_literal_word(p);
+    if (tile_is_literal_word(token.text, token.length)) return parse_literal_word(p);
     const tile_type *scalar = tile_parse_find_scalar(p, token.text, token.length);
-    if (called && scalar)
-        return parse_typed(p, scalar);
+    if (called && scalar) return parse_typed(p, scalar);
     if (called && tile_opcode_is_callable(tile_opcode_from_name(token.text, token.length)))
         return parse_call(p);
     return parse_param(p);
@@ -227,8 +216,7 @@ static const tile_node *parse_unary(tile_parser *p) {
     if (minus && (p->token.kind == TILE_TOKEN_INT || p->token.kind == TILE_TOKEN_FLOAT))
         return parse_number(p, true);
     const tile_node *arg = parse_primary(p);
-    if (!arg)
-        return NULL;
+    if (!arg) return NULL;
     if (minus && arg->kind == TILE_NODE_FLOAT && !arg->type) {
         tile_node *node = new_node(p, TILE_NODE_FLOAT, loc);
         node->number = -arg->number;
@@ -245,8 +233,7 @@ static const tile_node *parse_primary_inner(tile_parser *p) {
     case TILE_TOKEN_WORD: return parse_word(p);
     default: break;
     }
-    if (tile_parse_at(p, "-") || tile_parse_at(p, "~"))
-        return parse_unary(p);
+    if (tile_parse_at(p, "-") || tile_parse_at(p, "~")) return parse_unary(p);
     if (tile_parse_take(p, "(")) {
         const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
         return node && tile_parse_expect(p, ")") ? node : NULL;
@@ -281,8 +268,10 @@ const tile_node *tile_parse_node(tile_parser *p, int precedence) {
         bool doubled = (infix->opcode == TILE_OP_and || infix->opcode == TILE_OP_or) &&
                        tile_parse_at(p, infix->symbol);
         if (doubled) {
-            tile_parse_error(p, loc, "there is no '%s%s'; '%s' binds weaker than comparisons here "
-                             "as well", infix->symbol, infix->symbol, infix->symbol);
+            tile_parse_error(p, loc,
+                             "there is no '%s%s'; '%s' binds weaker than comparisons here "
+                             "as well",
+                             infix->symbol, infix->symbol, infix->symbol);
             return NULL;
         }
         const tile_node *right = tile_parse_node(p, infix->precedence + 1);
@@ -293,8 +282,7 @@ const tile_node *tile_parse_node(tile_parser *p, int precedence) {
 }
 
 bool tile_node_is_literal(const tile_node *node) {
-    if (node->kind == TILE_NODE_HOST || node->kind == TILE_NODE_FLOAT)
-        return true;
+    if (node->kind == TILE_NODE_HOST || node->kind == TILE_NODE_FLOAT) return true;
     bool literal = node->kind == TILE_NODE_OP;
     for (unsigned i = 0; i < 3 && literal && node->args[i]; i++)
         literal = tile_node_is_literal(node->args[i]);
@@ -303,8 +291,7 @@ bool tile_node_is_literal(const tile_node *node) {
 
 static const tile_expr *node_to_expr(tile_parser *p, const tile_node *node, bool allow_args) {
     const tile_expr *args[3] = {0};
-    if (node->kind == TILE_NODE_HOST)
-        return node->expr;
+    if (node->kind == TILE_NODE_HOST) return node->expr;
     if (node->kind == TILE_NODE_FLOAT) {
         tile_parse_error(p, node->loc, "an integer is needed here");
         return NULL;
@@ -321,8 +308,7 @@ static const tile_expr *node_to_expr(tile_parser *p, const tile_node *node, bool
         return NULL;
     }
     for (unsigned i = 0; i < 3 && node->args[i]; i++)
-        if (!(args[i] = node_to_expr(p, node->args[i], allow_args)))
-            return NULL;
+        if (!(args[i] = node_to_expr(p, node->args[i], allow_args))) return NULL;
     const tile_expr *expr = tile_expr_op(p->context, node->opcode, args[0], args[1], args[2]);
     if (!expr)
         tile_parse_error(p, node->loc, "'%s' cannot stand in an integer expression",
@@ -338,18 +324,15 @@ const tile_expr *tile_parse_host_expr(tile_parser *p, int precedence, bool allow
 bool tile_parse_int_list(tile_parser *p, const int64_t **values, unsigned *count) {
     int64_t *list = NULL;
     size_t used = 0, capacity = 0;
-    if (!tile_parse_expect(p, "["))
-        return false;
+    if (!tile_parse_expect(p, "[")) return false;
     while (!tile_parse_at(p, "]")) {
         tile_loc loc = p->token.loc;
         const tile_expr *expr = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
         list = tile_arena_grow(&p->arena, list, used, &capacity, sizeof *list);
-        if (!expr)
-            return false;
+        if (!expr) return false;
         if (!tile_expr_is_int(expr, &list[used++]))
             return tile_parse_error(p, loc, "this list takes plain integers");
-        if (!tile_parse_take(p, ","))
-            break;
+        if (!tile_parse_take(p, ",")) break;
     }
     *values = list;
     *count = (unsigned)used;

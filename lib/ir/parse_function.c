@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* Parameters --------------------------------------------------------------------------------------- */
+/* Parameters ------------------------------------------------------------------------------------
+ */
 
 static bool parse_param_kind(tile_parser *p, tile_param_kind *kind) {
     tile_guess guess = tile_guess_start(p->token.text, p->token.length);
@@ -17,7 +18,8 @@ static bool parse_param_kind(tile_parser *p, tile_param_kind *kind) {
     }
     if (p->token.kind != TILE_TOKEN_WORD)
         return tile_parse_expected(p, "a parameter's kind: int, bool, type or dim");
-    return tile_parse_error(p, p->token.loc, "a parameter is an int, bool, type or dim, not '%.*s'%s",
+    return tile_parse_error(p, p->token.loc,
+                            "a parameter is an int, bool, type or dim, not '%.*s'%s",
                             (int)p->token.length, p->token.text, tile_guess_text(p, &guess, ""));
 }
 
@@ -25,12 +27,14 @@ static bool check_param_name(tile_parser *p, const tile_token *token) {
     const char *text = token->text;
     size_t length = token->length;
     if (tile_function_find_param(p->function, text, length))
-        return tile_parse_error(p, token->loc, "the parameter '%.*s' is declared twice", (int)length,
-                                text);
+        return tile_parse_error(p, token->loc, "the parameter '%.*s' is declared twice",
+                                (int)length, text);
     if (tile_opcode_from_name(text, length) || tile_scalar_from_name(text, length) ||
         tile_is_literal_word(text, length))
-        return tile_parse_error(p, token->loc, "'%.*s' means something else and cannot name a "
-                                "parameter", (int)length, text);
+        return tile_parse_error(p, token->loc,
+                                "'%.*s' means something else and cannot name a "
+                                "parameter",
+                                (int)length, text);
     return true;
 }
 
@@ -46,8 +50,7 @@ static bool parse_param(tile_parser *p) {
     if (tile_parse_take(p, "=")) {
         tile_loc loc = p->token.loc;
         if (kind == TILE_PARAM_type) {
-            if (!(type = tile_parse_type(p)))
-                return false;
+            if (!(type = tile_parse_type(p))) return false;
             if (type->kind != TILE_TYPE_SCALAR || !type->scalar)
                 return tile_parse_error(p, loc, "a type parameter is an element type such as f16");
         } else if (!(expr = tile_parse_host_expr(p, TILE_PRECEDENCE_ABOVE_COMPARE, false))) {
@@ -59,27 +62,25 @@ static bool parse_param(tile_parser *p) {
 }
 
 static bool parse_params(tile_parser *p) {
-    if (!tile_parse_take(p, "<"))
-        return true;
+    if (!tile_parse_take(p, "<")) return true;
     do
-        if (!parse_param(p))
-            return false;
+        if (!parse_param(p)) return false;
     while (tile_parse_take(p, ","));
     return tile_parse_expect(p, ">");
 }
 
-/* Arguments and results ---------------------------------------------------------------------------- */
+/* Arguments and results -------------------------------------------------------------------------
+ */
 
 enum { MAX_DIVISOR = 1 << 30 };
 
 static bool parse_arg_attrs(tile_parser *p, unsigned arg) {
-    const uint32_t allowed = (uint32_t)1 << TILE_ATTR_divisible |
-                             (uint32_t)1 << TILE_ATTR_noalias | (uint32_t)1 << TILE_ATTR_constant;
+    const uint32_t allowed = (uint32_t)1 << TILE_ATTR_divisible | (uint32_t)1 << TILE_ATTR_noalias |
+                             (uint32_t)1 << TILE_ATTR_constant;
     tile_parsed_attr attrs[3];
     unsigned count = 0;
     tile_loc loc = p->token.loc;
-    if (!tile_parse_attrs(p, allowed, "an argument", attrs, &count))
-        return false;
+    if (!tile_parse_attrs(p, allowed, "an argument", attrs, &count)) return false;
     for (unsigned i = 0; i < count; i++) {
         int64_t divisor;
         if (attrs[i].id == TILE_ATTR_noalias)
@@ -97,47 +98,38 @@ static bool parse_arg_attrs(tile_parser *p, unsigned arg) {
 static bool parse_arg(tile_parser *p) {
     tile_loc loc = p->token.loc;
     const char *name = tile_parse_name(p, TILE_TOKEN_VALUE, "an argument such as %n");
-    if (!name || !tile_parse_expect(p, ":"))
-        return false;
+    if (!name || !tile_parse_expect(p, ":")) return false;
     const tile_type *type = tile_parse_type(p);
-    if (!type)
-        return false;
+    if (!type) return false;
     unsigned index = tile_function_arg_count(p->function);
     tile_value value = tile_function_add_arg(p->function, name, type);
     return tile_parse_define(p, name, loc, value) && parse_arg_attrs(p, index);
 }
 
 static bool parse_args(tile_parser *p) {
-    if (!tile_parse_expect(p, "("))
-        return false;
+    if (!tile_parse_expect(p, "(")) return false;
     while (!tile_parse_at(p, ")")) {
-        if (!parse_arg(p))
-            return false;
-        if (!tile_parse_take(p, ","))
-            break;
+        if (!parse_arg(p)) return false;
+        if (!tile_parse_take(p, ",")) break;
     }
     return tile_parse_expect(p, ")");
 }
 
 static bool has_result(const tile_function *f, const char *name) {
     for (size_t i = 0; i < f->result_count; i++)
-        if (strcmp(f->results[i].name, name) == 0)
-            return true;
+        if (strcmp(f->results[i].name, name) == 0) return true;
     return false;
 }
 
 /* "->" "(" ("%"ID ":" type),+ ")" */
 static bool parse_results(tile_parser *p) {
-    if (!tile_parse_expect(p, "->") || !tile_parse_expect(p, "("))
-        return false;
+    if (!tile_parse_expect(p, "->") || !tile_parse_expect(p, "(")) return false;
     do {
         tile_loc loc = p->token.loc;
         const char *name = tile_parse_name(p, TILE_TOKEN_VALUE, "a result such as %c");
-        if (!name || !tile_parse_expect(p, ":"))
-            return false;
+        if (!name || !tile_parse_expect(p, ":")) return false;
         const tile_type *type = tile_parse_type(p);
-        if (!type)
-            return false;
+        if (!type) return false;
         if (tile_parse_find(p, name) || has_result(p->function, name))
             return tile_parse_error(p, loc, "%%%s is declared twice", name);
         tile_function_add_result(p->function, name, type);
@@ -149,24 +141,21 @@ static bool parse_results(tile_parser *p) {
 static void set_results(tile_parser *p) {
     for (unsigned i = 0; i < p->function->result_count; i++) {
         const tile_symbol *symbol = tile_parse_find(p, p->function->results[i].name);
-        if (symbol)
-            tile_function_set_result(p->function, i, symbol->value);
+        if (symbol) tile_function_set_result(p->function, i, symbol->value);
     }
 }
 
-/* Clauses ------------------------------------------------------------------------------------------ */
+/* Clauses ---------------------------------------------------------------------------------------
+ */
 
 static bool parse_extents(tile_parser *p, const tile_expr *extents[3], unsigned *rank) {
     tile_loc loc = p->token.loc;
     *rank = 0;
-    if (!tile_parse_expect(p, "["))
-        return false;
+    if (!tile_parse_expect(p, "[")) return false;
     do {
-        if (*rank == 3)
-            return tile_parse_error(p, loc, "a grid has at most 3 dims");
+        if (*rank == 3) return tile_parse_error(p, loc, "a grid has at most 3 dims");
         extents[*rank] = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, true);
-        if (!extents[(*rank)++])
-            return false;
+        if (!extents[(*rank)++]) return false;
     } while (tile_parse_take(p, ","));
     return tile_parse_expect(p, "]");
 }
@@ -174,8 +163,7 @@ static bool parse_extents(tile_parser *p, const tile_expr *extents[3], unsigned 
 static bool parse_grid(tile_parser *p) {
     const tile_expr *extents[3];
     unsigned rank;
-    if (!parse_extents(p, extents, &rank))
-        return false;
+    if (!parse_extents(p, extents, &rank)) return false;
     tile_function_set_grid(p->function, rank, extents);
     return true;
 }
@@ -183,23 +171,20 @@ static bool parse_grid(tile_parser *p) {
 static bool parse_cluster(tile_parser *p) {
     const tile_expr *extents[3];
     unsigned rank;
-    if (!parse_extents(p, extents, &rank))
-        return false;
+    if (!parse_extents(p, extents, &rank)) return false;
     tile_function_set_cluster(p->function, rank, extents);
     return true;
 }
 
 static bool parse_warps(tile_parser *p) {
     const tile_expr *warps = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
-    if (warps)
-        tile_function_set_warps(p->function, warps);
+    if (warps) tile_function_set_warps(p->function, warps);
     return warps != NULL;
 }
 
 static bool parse_where(tile_parser *p) {
     const tile_expr *condition = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
-    if (condition)
-        tile_function_add_where(p->function, condition);
+    if (condition) tile_function_add_where(p->function, condition);
     return condition != NULL;
 }
 
@@ -216,8 +201,7 @@ static bool parse_tune_name(tile_parser *p, const char **names, unsigned *count)
         return tile_parse_error(p, token.loc, "'tune' takes at most %d parameters at once",
                                 MAX_TUNE_NAMES);
     const char *name = tile_parse_name(p, TILE_TOKEN_WORD, "a parameter's name");
-    if (!name)
-        return false;
+    if (!name) return false;
     const tile_param_decl *param = tile_function_find_param(p->function, name, strlen(name));
     if (!param) {
         tile_guess guess = tile_guess_start(token.text, token.length);
@@ -233,11 +217,9 @@ static bool parse_tune_name(tile_parser *p, const char **names, unsigned *count)
 }
 
 static bool parse_tune_names(tile_parser *p, const char **names, unsigned *count) {
-    if (!tile_parse_take(p, "("))
-        return parse_tune_name(p, names, count);
+    if (!tile_parse_take(p, "(")) return parse_tune_name(p, names, count);
     do
-        if (!parse_tune_name(p, names, count))
-            return false;
+        if (!parse_tune_name(p, names, count)) return false;
     while (tile_parse_take(p, ","));
     return tile_parse_expect(p, ")");
 }
@@ -249,19 +231,17 @@ static bool parse_point(tile_parser *p, unsigned names, const tile_expr **values
         values[0] = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
         return values[0] != NULL;
     }
-    if (!tile_parse_expect(p, "("))
-        return false;
+    if (!tile_parse_expect(p, "(")) return false;
     unsigned count = 0;
     do {
         const tile_expr *value = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
-        if (!value)
-            return false;
-        if (count < names)
-            values[count] = value;
+        if (!value) return false;
+        if (count < names) values[count] = value;
         count++;
     } while (tile_parse_take(p, ","));
     if (count != names)
-        return tile_parse_error(p, loc, "this point has %u values, there are %u names", count, names);
+        return tile_parse_error(p, loc, "this point has %u values, there are %u names", count,
+                                names);
     return tile_parse_expect(p, ")");
 }
 
@@ -279,12 +259,10 @@ static bool parse_tune(tile_parser *p) {
             values = tile_arena_grow(&p->arena, values, count + i, &capacity, sizeof *values);
             values[count + i] = NULL;
         }
-        if (!parse_point(p, name_count, values + count))
-            return false;
+        if (!parse_point(p, name_count, values + count)) return false;
         count += name_count;
     } while (tile_parse_take(p, ","));
-    if (!tile_parse_expect(p, "]"))
-        return false;
+    if (!tile_parse_expect(p, "]")) return false;
     tile_function_add_tune(p->function, name_count, names, (unsigned)(count / name_count), values);
     return true;
 }
@@ -302,8 +280,7 @@ enum { CLAUSE_COUNT = sizeof clauses / sizeof *clauses };
 
 static bool unknown_clause(tile_parser *p) {
     tile_guess guess = tile_guess_start(p->token.text, p->token.length);
-    for (unsigned i = 0; i < CLAUSE_COUNT; i++)
-        tile_guess_try(&guess, clauses[i].word);
+    for (unsigned i = 0; i < CLAUSE_COUNT; i++) tile_guess_try(&guess, clauses[i].word);
     return tile_parse_error(p, p->token.loc, "unknown clause '%.*s'%s", (int)p->token.length,
                             p->token.text, tile_guess_text(p, &guess, ""));
 }
@@ -312,34 +289,30 @@ static bool parse_clauses(tile_parser *p) {
     bool seen[CLAUSE_COUNT] = {false};
     while (p->token.kind == TILE_TOKEN_WORD) {
         unsigned i = 0;
-        while (i < CLAUSE_COUNT && !tile_parse_at_word(p, clauses[i].word))
-            i++;
-        if (i == CLAUSE_COUNT)
-            return unknown_clause(p);
+        while (i < CLAUSE_COUNT && !tile_parse_at_word(p, clauses[i].word)) i++;
+        if (i == CLAUSE_COUNT) return unknown_clause(p);
         if (seen[i] && !clauses[i].repeats)
             return tile_parse_error(p, p->token.loc, "'%s' stands here twice", clauses[i].word);
         seen[i] = true;
         tile_parse_advance(p);
-        if (!clauses[i].parse(p))
-            return false;
+        if (!clauses[i].parse(p)) return false;
     }
     return true;
 }
 
-/* Functions ---------------------------------------------------------------------------------------- */
+/* Functions -------------------------------------------------------------------------------------
+ */
 
 bool tile_parse_function(tile_parser *p) {
     bool kernel = tile_parse_at_word(p, "kernel");
     tile_parse_advance(p);
     tile_loc loc = p->token.loc;
     const char *name = tile_parse_name(p, TILE_TOKEN_SYMBOL, "a name such as @matmul");
-    if (!name)
-        return false;
+    if (!name) return false;
     const tile_function *old = tile_module_find(p->module, name);
     p->function = tile_function_create(p->module, kernel ? TILE_KERNEL : TILE_COMPUTE, name, loc);
     if (!p->function) {
-        if (old)
-            tile_report(p->context, TILE_NOTE, old->loc, "previous definition is here");
+        if (old) tile_report(p->context, TILE_NOTE, old->loc, "previous definition is here");
         return false;
     }
     if (!parse_params(p) || !parse_args(p) || !(kernel ? parse_clauses(p) : parse_results(p)))

@@ -1,5 +1,5 @@
-/* Operand expressions become values. Values say what types literals get, so that in one operation all
- * that is not a literal is lowered first. */
+/* Operand expressions become values. Values say what types literals get, so that in one operation
+ * all that is not a literal is lowered first. */
 #include <math.h>
 #include <string.h>
 
@@ -19,13 +19,13 @@ static const tile_type *i32_type(tile_parser *p) {
     return tile_type_scalar(p->context, TILE_i32);
 }
 
-/* Constants ---------------------------------------------------------------------------------------- */
+/* Constants -------------------------------------------------------------------------------------
+ */
 
 static bool check_range(tile_parser *p, const tile_node *node, const tile_type *type,
                         int64_t value) {
     unsigned bits = tile_scalar_bits(type->scalar);
-    if (!type->scalar || bits >= 64 || tile_scalar_is_floating(type->scalar))
-        return true;
+    if (!type->scalar || bits >= 64 || tile_scalar_is_floating(type->scalar)) return true;
     int64_t limit = (int64_t)1 << (bits - 1);
     bool fits = bits == 1 ? value == 0 || value == 1 : value >= -limit && value < limit;
     return fits || tile_parse_error(p, node->loc, "%lld does not fit %s", (long long)value,
@@ -34,11 +34,9 @@ static bool check_range(tile_parser *p, const tile_node *node, const tile_type *
 
 /* The type of an integer constant: the one it names, else the wanted one if it can have that. */
 static const tile_type *host_type(tile_parser *p, const tile_node *node, const tile_type *wanted) {
-    if (node->type)
-        return node->type;
+    if (node->type) return node->type;
     const tile_type *own = node->is_truth ? tile_type_scalar(p->context, TILE_i1) : i32_type(p);
-    if (!wanted || (wanted->scalar == TILE_i1) != node->is_truth)
-        return own;
+    if (!wanted || (wanted->scalar == TILE_i1) != node->is_truth) return own;
     bool number = node->expr->kind == TILE_EXPR_INT;
     return tile_scalar_is_floating(wanted->scalar) && !number ? own : wanted;
 }
@@ -69,7 +67,8 @@ static tile_value lower_float(tile_parser *p, const tile_node *node, const tile_
                                             : tile_expr_int(p->context, (int64_t)node->number));
 }
 
-/* Nodes -------------------------------------------------------------------------------------------- */
+/* Nodes -----------------------------------------------------------------------------------------
+ */
 
 static tile_value lower_op_node(tile_parser *p, const tile_node *node, const tile_type *hint) {
     tile_operand operands[3] = {{.loc = node->loc}};
@@ -77,8 +76,7 @@ static tile_value lower_op_node(tile_parser *p, const tile_node *node, const til
     for (; count < 3 && node->args[count]; count++)
         operands[count] = (tile_operand){.loc = node->args[count]->loc, .head = node->args[count]};
     const tile_type *given = hint && tile_node_is_literal(node) ? hint : NULL;
-    if (given && strcmp(tile_op_get_info(node->opcode)->rule, "compare") == 0)
-        given = NULL;
+    if (given && strcmp(tile_op_get_info(node->opcode)->rule, "compare") == 0) given = NULL;
     tile_op op = tile_lower_op(p, node->loc, node->opcode, operands, count, given);
     return op.id ? tile_op_result(p->function, op, 0) : TILE_NO_VALUE;
 }
@@ -100,7 +98,8 @@ tile_value tile_lower_node(tile_parser *p, const tile_node *node, const tile_typ
     return widen ? tile_build_splat(&p->builder, value, hint) : value;
 }
 
-/* Operations --------------------------------------------------------------------------------------- */
+/* Operations ------------------------------------------------------------------------------------
+ */
 
 typedef struct lowering {
     tile_parser *p;
@@ -116,8 +115,7 @@ typedef struct lowering {
 } lowering;
 
 static bool form_fits(tile_operand_form form, const tile_operand *operand) {
-    if (form == TILE_FORM_list || form == TILE_FORM_optlist)
-        return !operand->head;
+    if (form == TILE_FORM_list || form == TILE_FORM_optlist) return !operand->head;
     return operand->head && (form == TILE_FORM_element || !operand->brackets);
 }
 
@@ -129,23 +127,22 @@ static bool deal(lowering *l, tile_loc loc, unsigned count) {
         bool may_miss = form == TILE_FORM_optional || form == TILE_FORM_optlist;
         l->groups[i].first = at;
         if (form == TILE_FORM_variadic) {
-            for (; at < count && form_fits(form, &l->operands[at]); at++)
-                l->groups[i].count++;
+            for (; at < count && form_fits(form, &l->operands[at]); at++) l->groups[i].count++;
         } else if (at < count && form_fits(form, &l->operands[at])) {
             l->groups[i].count = 1;
             at++;
         } else if (!may_miss) {
             return at < count
-                       ? tile_parse_error(l->p, l->operands[at].loc, "%s: operand '%s' is written %s",
-                                          l->info->name, l->info->operands[i].name,
-                                          form == TILE_FORM_list ? "as a list in brackets"
-                                                                 : "without brackets")
+                       ? tile_parse_error(
+                             l->p, l->operands[at].loc, "%s: operand '%s' is written %s",
+                             l->info->name, l->info->operands[i].name,
+                             form == TILE_FORM_list ? "as a list in brackets" : "without brackets")
                        : tile_parse_error(l->p, loc, "%s: operand '%s' is missing", l->info->name,
                                           l->info->operands[i].name);
         }
     }
-    return at == count || tile_parse_error(l->p, l->operands[at].loc,
-                                           "%s has one operand too many", l->info->name);
+    return at == count || tile_parse_error(l->p, l->operands[at].loc, "%s has one operand too many",
+                                           l->info->name);
 }
 
 /* The type of another operand of the same class, that literals share. *known: there is one. */
@@ -164,8 +161,7 @@ static const tile_type *type_of_peer(const lowering *l, unsigned place, bool *kn
 static const tile_type *type_of_memory(const lowering *l) {
     for (unsigned i = 0; i < l->info->operand_count; i++) {
         unsigned at = l->groups[i].first;
-        if (l->info->operands[i].form == TILE_FORM_element && l->groups[i].count &&
-            l->heads[at].id)
+        if (l->info->operands[i].form == TILE_FORM_element && l->groups[i].count && l->heads[at].id)
             return tile_parse_element_type(l->p, tile_value_type(l->p->function, l->heads[at]));
     }
     return NULL;
@@ -185,8 +181,7 @@ static const tile_type *hint_for(const lowering *l, unsigned place, unsigned ind
     if (is_variadic)
         return l->is_yield && index < l->p->yield_count ? l->p->yield_types[index] : NULL;
     const tile_type *peer = type_of_peer(l, place, &known);
-    if (known)
-        return peer;
+    if (known) return peer;
     bool differs = strcmp(l->info->rule, "compare") == 0 || strcmp(l->info->rule, "cast") == 0;
     return l->given && !differs ? l->given : type_of_memory(l);
 }
@@ -224,12 +219,11 @@ static tile_op build(lowering *l, tile_loc loc, tile_opcode opcode) {
     return tile_build_op(&l->p->builder, opcode, segments, l->info->operand_count, l->given);
 }
 
-tile_op tile_lower_op(tile_parser *p, tile_loc loc, tile_opcode opcode, const tile_operand *operands,
-                      unsigned count, const tile_type *given) {
+tile_op tile_lower_op(tile_parser *p, tile_loc loc, tile_opcode opcode,
+                      const tile_operand *operands, unsigned count, const tile_type *given) {
     lowering l = {.p = p, .info = tile_op_get_info(opcode), .operands = operands, .given = given};
     l.is_yield = opcode == TILE_OP_yield;
-    if (!deal(&l, loc, count))
-        return TILE_NO_OP;
+    if (!deal(&l, loc, count)) return TILE_NO_OP;
     l.heads = TILE_NEW_ARRAY(&p->arena, tile_value, count + 1u);
     l.tails = TILE_NEW_ARRAY(&p->arena, tile_value *, count + 1u);
     for (unsigned i = 0; i < count; i++)

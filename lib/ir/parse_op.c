@@ -4,13 +4,13 @@
 #include "lib/ir/describe.h"
 #include "lib/ir/parser.h"
 
-/* Attributes --------------------------------------------------------------------------------------- */
+/* Attributes ------------------------------------------------------------------------------------
+ */
 
 static bool unknown_attr(tile_parser *p, uint32_t allowed, const char *what) {
     tile_guess guess = tile_guess_start(p->token.text, p->token.length);
     for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++)
-        if (allowed >> i & 1)
-            tile_guess_try(&guess, tile_attr_keyword((tile_attr_id)i));
+        if (allowed >> i & 1) tile_guess_try(&guess, tile_attr_keyword((tile_attr_id)i));
     return tile_parse_error(p, p->token.loc, "%s has no attribute '%.*s'%s", what,
                             (int)p->token.length, p->token.text, tile_guess_text(p, &guess, ""));
 }
@@ -18,8 +18,7 @@ static bool unknown_attr(tile_parser *p, uint32_t allowed, const char *what) {
 static bool parse_attr_value(tile_parser *p, tile_parsed_attr *attr) {
     switch (tile_attr_get_info(attr->id)->kind) {
     case TILE_KIND_expr:
-        if (!tile_parse_expect(p, "="))
-            return false;
+        if (!tile_parse_expect(p, "=")) return false;
         attr->expr = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
         return attr->expr != NULL;
     case TILE_KIND_list:
@@ -31,11 +30,9 @@ static bool parse_attr_value(tile_parser *p, tile_parsed_attr *attr) {
 static bool parse_attr(tile_parser *p, uint32_t allowed, const char *what, tile_parsed_attr *attrs,
                        unsigned *count) {
     tile_token token = p->token;
-    if (token.kind != TILE_TOKEN_WORD)
-        return tile_parse_expected(p, "an attribute's name");
+    if (token.kind != TILE_TOKEN_WORD) return tile_parse_expected(p, "an attribute's name");
     tile_attr_id id = tile_attr_from_keyword(token.text, token.length);
-    if (!(allowed >> id & 1))
-        return unknown_attr(p, allowed, what);
+    if (!(allowed >> id & 1)) return unknown_attr(p, allowed, what);
     for (unsigned i = 0; i < *count; i++)
         if (attrs[i].id == id)
             return tile_parse_error(p, token.loc, "'%s' stands here twice", tile_attr_keyword(id));
@@ -47,33 +44,27 @@ static bool parse_attr(tile_parser *p, uint32_t allowed, const char *what, tile_
 /* After a mistake inside the braces, their end is looked for on the same line. */
 bool tile_parse_attrs(tile_parser *p, uint32_t allowed, const char *what, tile_parsed_attr *attrs,
                       unsigned *count) {
-    if (!tile_parse_take(p, "{"))
-        return true;
+    if (!tile_parse_take(p, "{")) return true;
     bool ok = true;
     while (ok && !tile_parse_at(p, "}")) {
         ok = parse_attr(p, allowed, what, attrs, count);
-        if (!tile_parse_take(p, ","))
-            break;
+        if (!tile_parse_take(p, ",")) break;
     }
-    if (ok && tile_parse_expect(p, "}"))
-        return true;
+    if (ok && tile_parse_expect(p, "}")) return true;
     while (p->token.kind != TILE_TOKEN_END && !p->token.first_on_line && !tile_parse_at(p, "}"))
         tile_parse_advance(p);
-    if (!p->token.first_on_line)
-        tile_parse_take(p, "}");
+    if (!p->token.first_on_line) tile_parse_take(p, "}");
     return false;
 }
 
 static uint32_t allowed_attrs(const tile_op_info *info) {
     uint32_t allowed = 0;
-    for (unsigned i = 0; i < info->attr_count; i++)
-        allowed |= (uint32_t)1 << info->attrs[i].id;
+    for (unsigned i = 0; i < info->attr_count; i++) allowed |= (uint32_t)1 << info->attrs[i].id;
     return allowed;
 }
 
 static void set_attrs(tile_parser *p, tile_op op, const tile_parsed_attr *attrs, unsigned count) {
-    for (unsigned i = 0; i < count && op.id; i++)
-        switch (tile_attr_get_info(attrs[i].id)->kind) {
+    for (unsigned i = 0; i < count && op.id; i++) switch (tile_attr_get_info(attrs[i].id)->kind) {
         case TILE_KIND_expr: tile_op_set_expr(p->function, op, attrs[i].id, attrs[i].expr); break;
         case TILE_KIND_list:
             tile_op_set_list(p->function, op, attrs[i].id, attrs[i].list, attrs[i].count);
@@ -82,7 +73,8 @@ static void set_attrs(tile_parser *p, tile_op op, const tile_parsed_attr *attrs,
         }
 }
 
-/* Results ------------------------------------------------------------------------------------------ */
+/* Results ---------------------------------------------------------------------------------------
+ */
 
 typedef struct binding {
     const char *name;
@@ -116,13 +108,15 @@ static bool bind_results(tile_parser *p, const statement *s, tile_op op, const c
                          results == 1 ? "" : "s", s->count == 1 ? "is" : "are", s->count,
                          s->count == 1 ? "" : "s");
     for (unsigned i = 0; i < s->count; i++) {
-        tile_value value = op.id && i < results ? tile_op_result(p->function, op, i) : TILE_NO_VALUE;
+        tile_value value =
+            op.id && i < results ? tile_op_result(p->function, op, i) : TILE_NO_VALUE;
         ok &= bind(p, &s->names[i], value);
     }
     return ok && op.id;
 }
 
-/* Operations --------------------------------------------------------------------------------------- */
+/* Operations ------------------------------------------------------------------------------------
+ */
 
 static bool parse_node_list(tile_parser *p, tile_operand *operand) {
     const tile_node **nodes = NULL;
@@ -131,10 +125,8 @@ static bool parse_node_list(tile_parser *p, tile_operand *operand) {
     tile_parse_advance(p);
     while (!tile_parse_at(p, "]")) {
         nodes = tile_arena_grow(&p->arena, nodes, count, &capacity, sizeof *nodes);
-        if (!(nodes[count++] = tile_parse_node(p, TILE_PRECEDENCE_LOWEST)))
-            return false;
-        if (!tile_parse_take(p, ","))
-            break;
+        if (!(nodes[count++] = tile_parse_node(p, TILE_PRECEDENCE_LOWEST))) return false;
+        if (!tile_parse_take(p, ",")) break;
     }
     operand->tail = nodes;
     operand->tail_count = (unsigned)count;
@@ -143,11 +135,9 @@ static bool parse_node_list(tile_parser *p, tile_operand *operand) {
 
 static bool parse_operand(tile_parser *p, tile_operand *operand) {
     *operand = (tile_operand){.loc = p->token.loc};
-    if (tile_parse_at(p, "["))
-        return parse_node_list(p, operand);
+    if (tile_parse_at(p, "[")) return parse_node_list(p, operand);
     operand->head = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
-    if (!operand->head)
-        return false;
+    if (!operand->head) return false;
     return operand->head->kind != TILE_NODE_VALUE || !tile_parse_at(p, "[") ||
            parse_node_list(p, operand);
 }
@@ -167,12 +157,9 @@ static bool parse_operands(tile_parser *p, const tile_op_info *info, tile_operan
                            unsigned *count) {
     size_t used = 0, capacity = 0;
     *operands = NULL;
-    if (info->operand_count && at_operand(p))
-        do {
-            *operands =
-                tile_arena_grow(&p->arena, *operands, used, &capacity, sizeof **operands);
-            if (!parse_operand(p, &(*operands)[used++]))
-                return false;
+    if (info->operand_count && at_operand(p)) do {
+            *operands = tile_arena_grow(&p->arena, *operands, used, &capacity, sizeof **operands);
+            if (!parse_operand(p, &(*operands)[used++])) return false;
         } while (tile_parse_take(p, ","));
     *count = (unsigned)used;
     return true;
@@ -181,13 +168,11 @@ static bool parse_operands(tile_parser *p, const tile_op_info *info, tile_operan
 /* ":" type,+; several results of one type need it only once. */
 static bool parse_result_types(tile_parser *p, const tile_type **given) {
     *given = NULL;
-    if (!tile_parse_take(p, ":"))
-        return true;
+    if (!tile_parse_take(p, ":")) return true;
     do {
         tile_loc loc = p->token.loc;
         const tile_type *type = tile_parse_type(p);
-        if (!type)
-            return false;
+        if (!type) return false;
         if (*given && type != *given)
             return tile_parse_error(p, loc, "all results of an operation have one type");
         *given = type;
@@ -217,10 +202,8 @@ static bool parse_expression(tile_parser *p, const statement *s) {
     tile_loc loc = p->token.loc;
     const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
     const tile_type *given;
-    if (!node || !parse_result_types(p, &given))
-        return false;
-    if (s->count == 0)
-        return tile_parse_error(p, s->loc, "an expression needs a name: %%x = ...");
+    if (!node || !parse_result_types(p, &given)) return false;
+    if (s->count == 0) return tile_parse_error(p, s->loc, "an expression needs a name: %%x = ...");
     if (s->count != 1)
         return tile_parse_error(p, s->loc, "an expression gives 1 result, here are %u names",
                                 s->count);
@@ -237,14 +220,13 @@ static bool parse_expression(tile_parser *p, const statement *s) {
     return bind(p, &s->names[0], value) && value.id;
 }
 
-/* Control ------------------------------------------------------------------------------------------ */
+/* Control ---------------------------------------------------------------------------------------
+ */
 
 static const tile_value *parse_bound(tile_parser *p, const char *word, tile_value *value) {
-    if (!(*word == '=' ? tile_parse_expect(p, word) : tile_parse_expect_word(p, word)))
-        return NULL;
+    if (!(*word == '=' ? tile_parse_expect(p, word) : tile_parse_expect_word(p, word))) return NULL;
     const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
-    if (!node)
-        return NULL;
+    if (!node) return NULL;
     *value = tile_lower_node(p, node, tile_type_scalar(p->context, TILE_i32));
     return value;
 }
@@ -261,10 +243,8 @@ typedef struct loop {
 
 /* "iter" "(" ("%"ID "=" expr),+ ")" */
 static bool parse_iter(tile_parser *p, loop *l) {
-    if (!tile_parse_take_word(p, "iter"))
-        return true;
-    if (!tile_parse_expect(p, "("))
-        return false;
+    if (!tile_parse_take_word(p, "iter")) return true;
+    if (!tile_parse_expect(p, "(")) return false;
     do {
         l->carried =
             tile_arena_grow(&p->arena, l->carried, l->count, &l->capacity, sizeof *l->carried);
@@ -273,11 +253,9 @@ static bool parse_iter(tile_parser *p, loop *l) {
         binding *name = &l->carried[l->count];
         name->loc = p->token.loc;
         name->name = tile_parse_name(p, TILE_TOKEN_VALUE, "a carried value such as %sum");
-        if (!name->name || !tile_parse_expect(p, "="))
-            return false;
+        if (!name->name || !tile_parse_expect(p, "=")) return false;
         const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
-        if (!node)
-            return false;
+        if (!node) return false;
         l->inits[l->count++] = tile_lower_node(p, node, NULL);
     } while (tile_parse_take(p, ","));
     return tile_parse_expect(p, ")");
@@ -287,23 +265,19 @@ static bool parse_iter(tile_parser *p, loop *l) {
 static bool parse_loop_clause(tile_parser *p, uint32_t allowed, loop *l) {
     tile_attr_id id = tile_attr_from_keyword(p->token.text, p->token.length);
     bool known = (allowed >> id & 1) && tile_attr_get_info(id)->kind == TILE_KIND_expr;
-    if (!known)
-        return unknown_attr(p, allowed, "for");
+    if (!known) return unknown_attr(p, allowed, "for");
     for (unsigned i = 0; i < l->attr_count; i++)
         if (l->attrs[i].id == id)
             return tile_parse_error(p, p->token.loc, "'%s' stands here twice",
                                     tile_attr_keyword(id));
     tile_parse_advance(p);
-    if (!tile_parse_expect(p, "("))
-        return false;
+    if (!tile_parse_expect(p, "(")) return false;
     tile_parsed_attr *attr = &l->attrs[l->attr_count++];
     *attr = (tile_parsed_attr){.id = id};
     attr->expr = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
-    if (!attr->expr)
-        return false;
+    if (!attr->expr) return false;
     while (tile_parse_take(p, ","))
-        if (!parse_attr(p, allowed, "for", l->attrs, &l->attr_count))
-            return false;
+        if (!parse_attr(p, allowed, "for", l->attrs, &l->attr_count)) return false;
     return tile_parse_expect(p, ")");
 }
 
@@ -315,8 +289,7 @@ static bool parse_loop_header(tile_parser *p, loop *l) {
         return false;
     uint32_t allowed = allowed_attrs(tile_op_get_info(TILE_OP_for));
     while (p->token.kind == TILE_TOKEN_WORD)
-        if (!parse_loop_clause(p, allowed, l))
-            return false;
+        if (!parse_loop_clause(p, allowed, l)) return false;
     return tile_parse_at(p, "{") || tile_parse_expected(p, "'{'");
 }
 
@@ -362,13 +335,11 @@ static bool parse_for(tile_parser *p, const statement *s) {
     tile_loc loc = p->token.loc;
     loop l = {.attr_count = 0};
     tile_parse_advance(p);
-    if (!parse_loop_header(p, &l))
-        return false;
+    if (!parse_loop_header(p, &l)) return false;
     p->builder.loc = loc;
     tile_op op = TILE_NO_OP;
     bool complete = l.begin.id && l.end.id && l.step.id;
-    for (size_t i = 0; i < l.count; i++)
-        complete &= l.inits[i].id != 0;
+    for (size_t i = 0; i < l.count; i++) complete &= l.inits[i].id != 0;
     if (complete)
         op = tile_build_for_loop(&p->builder, l.begin, l.end, l.step, l.inits, (unsigned)l.count);
     set_attrs(p, op, l.attrs, l.attr_count);
@@ -396,17 +367,15 @@ static void move_ops(tile_function *f, tile_region from, tile_region to) {
     }
 }
 
-/* What an `if` gives is known once its first region is read, so both regions are read on their own and
- * moved into it. */
+/* What an `if` gives is known once its first region is read, so both regions are read on their own
+ * and moved into it. */
 static bool parse_if(tile_parser *p, const statement *s) {
     tile_loc loc = p->token.loc;
     tile_function *f = p->function;
     tile_parse_advance(p);
     const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
-    if (!node)
-        return false;
-    tile_value condition =
-        tile_lower_node(p, node, tile_type_scalar(p->context, TILE_i1));
+    if (!node) return false;
+    tile_value condition = tile_lower_node(p, node, tile_type_scalar(p->context, TILE_i1));
     tile_region yes = tile_add_region(f, TILE_NO_OP, NULL, 0);
     tile_region no = tile_add_region(f, TILE_NO_OP, NULL, 0);
     saved outer = enter_region(p, NULL, 0);
@@ -419,8 +388,7 @@ static bool parse_if(tile_parser *p, const statement *s) {
         ok &= tile_parse_region(p, no, true);
         leave_region(p, &outer);
     } else if (ok) {
-        if (count)
-            return tile_parse_error(p, loc, "an `if` with results needs `else`");
+        if (count) return tile_parse_error(p, loc, "an `if` with results needs `else`");
         tile_builder builder = tile_builder_at_end(f, no);
         builder.loc = loc;
         tile_build_yield(&builder, NULL, 0);
@@ -434,7 +402,8 @@ static bool parse_if(tile_parser *p, const statement *s) {
     return bind_results(p, s, op, "if") && ok;
 }
 
-/* Statements and regions --------------------------------------------------------------------------- */
+/* Statements and regions ------------------------------------------------------------------------
+ */
 
 /* "%"ID,+ "=" */
 static bool parse_names(tile_parser *p, statement *s) {
@@ -443,8 +412,7 @@ static bool parse_names(tile_parser *p, statement *s) {
         s->names = tile_arena_grow(&p->arena, s->names, count, &capacity, sizeof *s->names);
         s->names[count].loc = p->token.loc;
         s->names[count].name = tile_parse_name(p, TILE_TOKEN_VALUE, "a value's name");
-        if (!s->names[count].name)
-            return false;
+        if (!s->names[count].name) return false;
         s->count = (unsigned)++count;
     } while (tile_parse_take(p, ","));
     return tile_parse_expect(p, "=");
@@ -473,14 +441,10 @@ static bool parse_statement_rest(tile_parser *p, const statement *s) {
     tile_opcode opcode = p->token.kind == TILE_TOKEN_WORD
                              ? tile_opcode_from_name(p->token.text, p->token.length)
                              : TILE_OP_NONE;
-    if (opcode == TILE_OP_for)
-        return parse_for(p, s);
-    if (opcode == TILE_OP_if)
-        return parse_if(p, s);
-    if (opcode && !(called && tile_opcode_is_callable(opcode)))
-        return parse_op(p, s, opcode);
-    if (!opcode && is_unknown_op(p))
-        return unknown_op(p);
+    if (opcode == TILE_OP_for) return parse_for(p, s);
+    if (opcode == TILE_OP_if) return parse_if(p, s);
+    if (opcode && !(called && tile_opcode_is_callable(opcode))) return parse_op(p, s, opcode);
+    if (!opcode && is_unknown_op(p)) return unknown_op(p);
     if (p->token.kind == TILE_TOKEN_PUNCT && !s->count && !called)
         return tile_parse_expected(p, "a statement");
     return parse_expression(p, s);
@@ -488,8 +452,8 @@ static bool parse_statement_rest(tile_parser *p, const statement *s) {
 
 static bool parse_statement(tile_parser *p) {
     statement s = {.loc = p->token.loc};
-    bool ok = (p->token.kind != TILE_TOKEN_VALUE || parse_names(p, &s)) &&
-              parse_statement_rest(p, &s);
+    bool ok =
+        (p->token.kind != TILE_TOKEN_VALUE || parse_names(p, &s)) && parse_statement_rest(p, &s);
     for (unsigned i = 0; i < s.count && !ok; i++)
         if (!tile_parse_find(p, s.names[i].name))
             tile_parse_define(p, s.names[i].name, s.names[i].loc, TILE_NO_VALUE);
@@ -502,8 +466,7 @@ static bool parse_statements(tile_parser *p, tile_region region, bool needs_yiel
         const char *start = p->token.text;
         unsigned errors = tile_context_error_count(p->context);
         p->builder.loc = p->token.loc;
-        if (parse_statement(p))
-            continue;
+        if (parse_statement(p)) continue;
         ok = false;
         if (p->token.text == start || tile_context_error_count(p->context) > errors)
             tile_parse_recover(p, start);
@@ -516,10 +479,8 @@ static bool parse_statements(tile_parser *p, tile_region region, bool needs_yiel
 }
 
 bool tile_parse_region(tile_parser *p, tile_region region, bool needs_yield) {
-    if (!tile_parse_at(p, "{"))
-        return tile_parse_expected(p, "'{'");
-    if (p->depth >= TILE_PARSE_MAX_DEPTH)
-        return tile_parse_too_deep(p, p->token.loc);
+    if (!tile_parse_at(p, "{")) return tile_parse_expected(p, "'{'");
+    if (p->depth >= TILE_PARSE_MAX_DEPTH) return tile_parse_too_deep(p, p->token.loc);
     tile_parse_advance(p);
     p->depth++;
     p->builder.region = region;

@@ -9,10 +9,8 @@ static size_t hash_name(const char *name) {
 }
 
 static tile_symbol **find_slot(const tile_symbol_table *table, const char *name) {
-    for (size_t i = hash_name(name) & (table->capacity - 1);;
-         i = (i + 1) & (table->capacity - 1))
-        if (!table->slots[i] || table->slots[i]->name == name)
-            return &table->slots[i];
+    for (size_t i = hash_name(name) & (table->capacity - 1);; i = (i + 1) & (table->capacity - 1))
+        if (!table->slots[i] || table->slots[i]->name == name) return &table->slots[i];
 }
 
 static void grow(tile_parser *p) {
@@ -22,13 +20,11 @@ static void grow(tile_parser *p) {
     table->capacity = old_capacity ? old_capacity * 2 : 64;
     table->slots = TILE_NEW_ARRAY(&p->arena, tile_symbol *, table->capacity);
     for (size_t i = 0; i < old_capacity; i++)
-        if (old[i])
-            *find_slot(table, old[i]->name) = old[i];
+        if (old[i]) *find_slot(table, old[i]->name) = old[i];
 }
 
 tile_symbol *tile_parse_find(const tile_parser *p, const char *name) {
-    if (!p->symbols.capacity)
-        return NULL;
+    if (!p->symbols.capacity) return NULL;
     tile_symbol *symbol = *find_slot(&p->symbols, name);
     return symbol && symbol->live ? symbol : NULL;
 }
@@ -41,8 +37,7 @@ bool tile_parse_define(tile_parser *p, const char *name, tile_loc loc, tile_valu
         tile_report(p->context, TILE_NOTE, old->loc, "previous definition is here");
         return false;
     }
-    if (table->used * 2 >= table->capacity)
-        grow(p);
+    if (table->used * 2 >= table->capacity) grow(p);
     tile_symbol **slot = find_slot(table, name);
     if (!*slot) {
         *slot = TILE_NEW(&p->arena, tile_symbol);
@@ -56,8 +51,7 @@ bool tile_parse_define(tile_parser *p, const char *name, tile_loc loc, tile_valu
 }
 
 void tile_parse_leave_scope(tile_parser *p, size_t depth) {
-    while (p->symbols.depth > depth)
-        p->symbols.stack[--p->symbols.depth]->live = false;
+    while (p->symbols.depth > depth) p->symbols.stack[--p->symbols.depth]->live = false;
 }
 
 enum { LONGEST_GUESS = 32 };
@@ -75,8 +69,7 @@ static unsigned smallest(unsigned a, unsigned b, unsigned c) {
 /* Levenshtein's distance, one row at a time. */
 static unsigned edit_distance(const char *a, size_t a_length, const char *b, size_t b_length) {
     unsigned row[LONGEST_GUESS + 1];
-    for (unsigned j = 0; j <= b_length; j++)
-        row[j] = j;
+    for (unsigned j = 0; j <= b_length; j++) row[j] = j;
     for (unsigned i = 1; i <= a_length; i++) {
         unsigned diagonal = row[0];
         row[0] = i;
@@ -91,8 +84,7 @@ static unsigned edit_distance(const char *a, size_t a_length, const char *b, siz
 
 void tile_guess_try(tile_guess *guess, const char *candidate) {
     size_t length = strlen(candidate);
-    if (length > LONGEST_GUESS || guess->length > LONGEST_GUESS)
-        return;
+    if (length > LONGEST_GUESS || guess->length > LONGEST_GUESS) return;
     unsigned distance = edit_distance(guess->text, guess->length, candidate, length);
     if (distance < guess->distance && distance < length) {
         guess->distance = distance;
@@ -101,7 +93,6 @@ void tile_guess_try(tile_guess *guess, const char *candidate) {
 }
 
 const char *tile_guess_text(tile_parser *p, const tile_guess *guess, const char *mark) {
-    if (!guess->best)
-        return "";
+    if (!guess->best) return "";
     return tile_arena_format(&p->arena, "; did you mean '%s%s'?", mark, guess->best);
 }

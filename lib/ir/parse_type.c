@@ -4,22 +4,20 @@
 #include "lib/ir/intern.h"
 #include "lib/ir/parser.h"
 
-/* Layout aliases ----------------------------------------------------------------------------------- */
+/* Layout aliases --------------------------------------------------------------------------------
+ */
 
 static const char *const list_names[TILE_ALIAS_LISTS] = {"reg", "lane", "warp", "offset"};
-static const unsigned list_limits[TILE_ALIAS_LISTS] = {TILE_LAYOUT_MAX_BITS, TILE_LANE_BITS,
-                                                       TILE_LAYOUT_MAX_WARP_BITS,
-                                                       TILE_LAYOUT_MAX_BITS};
+static const unsigned list_limits[TILE_ALIAS_LISTS] = {
+    TILE_LAYOUT_MAX_BITS, TILE_LANE_BITS, TILE_LAYOUT_MAX_WARP_BITS, TILE_LAYOUT_MAX_BITS};
 
 /* [8, 0]: one coordinate for each dim. */
 static bool parse_basis(tile_parser *p, tile_alias *alias, int64_t *coordinates) {
     tile_loc loc = p->token.loc;
     unsigned rank = 0;
-    if (!tile_parse_expect(p, "["))
-        return false;
+    if (!tile_parse_expect(p, "[")) return false;
     do {
-        if (p->token.kind != TILE_TOKEN_INT)
-            return tile_parse_expected(p, "a coordinate");
+        if (p->token.kind != TILE_TOKEN_INT) return tile_parse_expected(p, "a coordinate");
         if (rank == TILE_MAX_RANK)
             return tile_parse_error(p, loc, "a layout has at most %d dims", TILE_MAX_RANK);
         coordinates[rank++] = (int64_t)(p->token.integer & INT64_MAX);
@@ -35,25 +33,21 @@ static bool parse_basis(tile_parser *p, tile_alias *alias, int64_t *coordinates)
 static bool parse_alias_list(tile_parser *p, tile_alias *alias) {
     tile_token name = p->token;
     unsigned list = 0;
-    while (list < TILE_ALIAS_LISTS && !tile_parse_at_word(p, list_names[list]))
-        list++;
+    while (list < TILE_ALIAS_LISTS && !tile_parse_at_word(p, list_names[list])) list++;
     if (list == TILE_ALIAS_LISTS)
         return tile_parse_expected(p, "'reg', 'lane', 'warp' or 'offset'");
     if (alias->present[list])
         return tile_parse_error(p, name.loc, "'%s' stands here twice", list_names[list]);
     alias->present[list] = true;
     tile_parse_advance(p);
-    if (!tile_parse_expect(p, "=") || !tile_parse_expect(p, "["))
-        return false;
+    if (!tile_parse_expect(p, "=") || !tile_parse_expect(p, "[")) return false;
     while (!tile_parse_at(p, "]")) {
         if (alias->count[list] == list_limits[list])
             return tile_parse_error(p, p->token.loc, "'%s' has at most %u entries",
                                     list_names[list], list_limits[list]);
-        if (!parse_basis(p, alias, alias->coordinates[list][alias->count[list]]))
-            return false;
+        if (!parse_basis(p, alias, alias->coordinates[list][alias->count[list]])) return false;
         alias->count[list]++;
-        if (!tile_parse_take(p, ","))
-            break;
+        if (!tile_parse_take(p, ",")) break;
     }
     return tile_parse_expect(p, "]");
 }
@@ -92,13 +86,10 @@ bool tile_parse_layout_alias(tile_parser *p) {
         !tile_parse_expect(p, "{"))
         return false;
     while (!tile_parse_at(p, "}")) {
-        if (!parse_alias_list(p, alias))
-            return false;
-        if (!tile_parse_take(p, ","))
-            break;
+        if (!parse_alias_list(p, alias)) return false;
+        if (!tile_parse_take(p, ",")) break;
     }
-    if (!tile_parse_expect(p, "}") || !check_alias_lists(p, alias))
-        return false;
+    if (!tile_parse_expect(p, "}") || !check_alias_lists(p, alias)) return false;
     alias->next = p->aliases;
     p->aliases = alias;
     return true;
@@ -106,8 +97,7 @@ bool tile_parse_layout_alias(tile_parser *p) {
 
 static unsigned log2_floor(uint64_t n) {
     unsigned bits = 0;
-    while (n >>= 1)
-        bits++;
+    while (n >>= 1) bits++;
     return bits;
 }
 
@@ -118,8 +108,7 @@ static bool flatten_list(const tile_alias *alias, unsigned list, const tile_layo
         flat[i] = 0;
         for (unsigned d = 0; d < alias->rank; d++) {
             int64_t coordinate = alias->coordinates[list][i][d];
-            if (coordinate >> layout->dim_bits[d])
-                return false;
+            if (coordinate >> layout->dim_bits[d]) return false;
             flat[i] = flat[i] << layout->dim_bits[d] | (uint32_t)coordinate;
         }
     }
@@ -133,8 +122,9 @@ static bool resolve_layout(tile_parser *p, const tile_token *at, tile_type *draf
     if (!alias)
         return tile_parse_error(p, at->loc, "there is no layout #%.*s", (int)at->length, at->text);
     if (alias->present[TILE_ALIAS_OFFSET] != shared)
-        return tile_parse_error(p, at->loc, shared ? "a shared buffer needs a layout with 'offset'"
-                                                   : "a tile needs a layout with 'lane'");
+        return tile_parse_error(p, at->loc,
+                                shared ? "a shared buffer needs a layout with 'offset'"
+                                       : "a tile needs a layout with 'lane'");
     if (alias->rank && alias->rank != draft->rank)
         return tile_parse_error(p, at->loc, "#%s has %u dims, the type has %u", alias->name,
                                 alias->rank, draft->rank);
@@ -142,8 +132,9 @@ static bool resolve_layout(tile_parser *p, const tile_token *at, tile_type *draf
     for (unsigned d = 0; d < draft->rank; d++) {
         int64_t extent = tile_type_dim(draft, d);
         if (extent < 1 || (extent & (extent - 1)))
-            return tile_parse_error(p, at->loc, "a type with a layout needs extents that are powers "
-                                                "of two and known");
+            return tile_parse_error(p, at->loc,
+                                    "a type with a layout needs extents that are powers "
+                                    "of two and known");
         unsigned dim_bits = log2_floor((uint64_t)extent);
         bits += dim_bits;
         if (bits > TILE_LAYOUT_MAX_BITS)
@@ -163,7 +154,8 @@ static bool resolve_layout(tile_parser *p, const tile_token *at, tile_type *draf
                             alias->name);
 }
 
-/* Types -------------------------------------------------------------------------------------------- */
+/* Types -----------------------------------------------------------------------------------------
+ */
 
 static const struct {
     const char *name;
@@ -177,23 +169,19 @@ enum { COMPOSITE_COUNT = sizeof composite_types / sizeof *composite_types };
 
 const tile_type *tile_parse_find_scalar(tile_parser *p, const char *text, size_t length) {
     tile_scalar scalar = tile_scalar_from_name(text, length);
-    if (scalar)
-        return tile_type_scalar(p->context, scalar);
+    if (scalar) return tile_type_scalar(p->context, scalar);
     const tile_param_decl *param =
         p->function ? tile_function_find_param(p->function, text, length) : NULL;
-    if (!param || param->kind != TILE_PARAM_type)
-        return NULL;
+    if (!param || param->kind != TILE_PARAM_type) return NULL;
     tile_type draft = {.kind = TILE_TYPE_SCALAR, .param = param->name};
     return tile_type_get(p->context, &draft);
 }
 
 static bool parse_element_type(tile_parser *p, tile_type *draft) {
-    const tile_type *scalar =
-        p->token.kind == TILE_TOKEN_WORD
-            ? tile_parse_find_scalar(p, p->token.text, p->token.length)
-            : NULL;
-    if (!scalar)
-        return tile_parse_expected(p, "an element type such as f16");
+    const tile_type *scalar = p->token.kind == TILE_TOKEN_WORD
+                                  ? tile_parse_find_scalar(p, p->token.text, p->token.length)
+                                  : NULL;
+    if (!scalar) return tile_parse_expected(p, "an element type such as f16");
     draft->scalar = scalar->scalar;
     draft->param = scalar->param;
     tile_parse_advance(p);
@@ -203,16 +191,14 @@ static bool parse_element_type(tile_parser *p, tile_type *draft) {
 /* "[" (expr | "?"),+ "]" */
 static bool parse_extents(tile_parser *p, const tile_expr **extents, unsigned *rank) {
     *rank = 0;
-    if (!tile_parse_expect(p, "["))
-        return false;
+    if (!tile_parse_expect(p, "[")) return false;
     do {
         if (*rank == TILE_MAX_RANK)
             return tile_parse_error(p, p->token.loc, "a type has at most %d dims", TILE_MAX_RANK);
         extents[*rank] = NULL;
         if (!tile_parse_take(p, "?")) {
             extents[*rank] = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
-            if (!extents[*rank])
-                return false;
+            if (!extents[*rank]) return false;
         }
         ++*rank;
     } while (tile_parse_take(p, ","));
@@ -227,13 +213,11 @@ static bool parse_type_suffixes(tile_parser *p, tile_type *draft, tile_layout *l
         if (token.kind == TILE_TOKEN_ALIAS && !draft->layout &&
             (draft->kind == TILE_TYPE_TILE || draft->kind == TILE_TYPE_SHARED)) {
             tile_parse_advance(p);
-            if (!resolve_layout(p, &token, draft, layout))
-                return false;
+            if (!resolve_layout(p, &token, draft, layout)) return false;
             draft->layout = layout;
         } else if (draft->kind == TILE_TYPE_VIEW && !draft->has_strides &&
                    tile_parse_take_word(p, "strides")) {
-            if (!parse_extents(p, draft->strides, &rank))
-                return false;
+            if (!parse_extents(p, draft->strides, &rank)) return false;
             if (rank != draft->rank)
                 return tile_parse_error(p, token.loc, "the type has %u dims and %u strides",
                                         draft->rank, rank);
@@ -248,14 +232,12 @@ static bool parse_type_suffixes(tile_parser *p, tile_type *draft, tile_layout *l
 
 static bool parse_shape(tile_parser *p, tile_type *draft, tile_layout *layout) {
     tile_loc loc = p->token.loc;
-    if (!parse_extents(p, draft->dims, &draft->rank))
-        return false;
+    if (!parse_extents(p, draft->dims, &draft->rank)) return false;
     if (draft->kind == TILE_TYPE_SHARED && tile_parse_at(p, "[")) {
         if (draft->rank != 1 || !draft->dims[0])
             return tile_parse_error(p, loc, "the first brackets hold the number of slots");
         draft->slots = draft->dims[0];
-        if (!parse_extents(p, draft->dims, &draft->rank))
-            return false;
+        if (!parse_extents(p, draft->dims, &draft->rank)) return false;
     }
     if (draft->kind == TILE_TYPE_VECTOR && draft->rank != 1)
         return tile_parse_error(p, loc, "a vector has one dim");
@@ -267,12 +249,10 @@ static bool parse_shape(tile_parser *p, tile_type *draft, tile_layout *layout) {
 
 static bool unknown_type(tile_parser *p) {
     tile_guess guess = tile_guess_start(p->token.text, p->token.length);
-    if (p->token.kind != TILE_TOKEN_WORD)
-        return tile_parse_expected(p, "a type");
+    if (p->token.kind != TILE_TOKEN_WORD) return tile_parse_expected(p, "a type");
     for (unsigned i = 1; i < TILE_SCALAR_COUNT; i++)
         tile_guess_try(&guess, tile_scalar_name((tile_scalar)i));
-    for (unsigned i = 0; i < COMPOSITE_COUNT; i++)
-        tile_guess_try(&guess, composite_types[i].name);
+    for (unsigned i = 0; i < COMPOSITE_COUNT; i++) tile_guess_try(&guess, composite_types[i].name);
     return tile_parse_error(p, p->token.loc, "unknown type '%.*s'%s", (int)p->token.length,
                             p->token.text, tile_guess_text(p, &guess, ""));
 }
@@ -290,17 +270,14 @@ const tile_type *tile_parse_type(tile_parser *p) {
             return scalar;
         }
     }
-    while (i < COMPOSITE_COUNT && !tile_parse_at_word(p, composite_types[i].name))
-        i++;
+    while (i < COMPOSITE_COUNT && !tile_parse_at_word(p, composite_types[i].name)) i++;
     if (i == COMPOSITE_COUNT) {
         unknown_type(p);
         return NULL;
     }
     draft.kind = composite_types[i].kind;
     tile_parse_advance(p);
-    if (!tile_parse_expect(p, "<") || !parse_element_type(p, &draft))
-        return NULL;
-    if (draft.kind != TILE_TYPE_PTR && !parse_shape(p, &draft, &layout))
-        return NULL;
+    if (!tile_parse_expect(p, "<") || !parse_element_type(p, &draft)) return NULL;
+    if (draft.kind != TILE_TYPE_PTR && !parse_shape(p, &draft, &layout)) return NULL;
     return tile_parse_expect(p, ">") ? tile_type_get(p->context, &draft) : NULL;
 }

@@ -1,8 +1,8 @@
 /* The parser's state, shared by the parse_*.c files.
  *
- * Functions that can fail report first, then return false or NULL; the caller gives up its statement
- * and tile_parse_recover finds the next one. A name whose definition failed is bound to value 0, which
- * builders take without a further report. */
+ * Functions that can fail report first, then return false or NULL; the caller gives up its
+ * statement and tile_parse_recover finds the next one. A name whose definition failed is bound to
+ * value 0, which builders take without a further report. */
 #ifndef TILE_LIB_IR_PARSER_H
 #define TILE_LIB_IR_PARSER_H
 
@@ -135,9 +135,10 @@ typedef struct tile_operand {
 /* hint: the type that a bare literal gets; a scalar literal becomes a splat if it is a tile's, a
  * tensor's or a vector's. NULL: its own type. */
 tile_value tile_lower_node(tile_parser *p, const tile_node *node, const tile_type *hint);
-/* Builds an operation from operands as they were written; given may be NULL. Op 0 after an error. */
-tile_op tile_lower_op(tile_parser *p, tile_loc loc, tile_opcode opcode, const tile_operand *operands,
-                      unsigned count, const tile_type *given);
+/* Builds an operation from operands as they were written; given may be NULL. Op 0 after an error.
+ */
+tile_op tile_lower_op(tile_parser *p, tile_loc loc, tile_opcode opcode,
+                      const tile_operand *operands, unsigned count, const tile_type *given);
 const tile_type *tile_parse_element_type(tile_parser *p, const tile_type *type);
 
 /* parse_type.c */

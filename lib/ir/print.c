@@ -20,18 +20,17 @@ typedef struct printer {
 
 #define PRINT(p, ...) tile_out_print(&(p)->out, __VA_ARGS__)
 
-/* Layouts ------------------------------------------------------------------------------------------ */
+/* Layouts ---------------------------------------------------------------------------------------
+ */
 
 static size_t layout_index(const printer *p, const tile_layout *layout) {
     size_t i = 0;
-    while (i < p->layout_count && p->layouts[i] != layout)
-        i++;
+    while (i < p->layout_count && p->layouts[i] != layout) i++;
     return i;
 }
 
 static void collect_layout(printer *p, const tile_type *type) {
-    if (!type->layout || layout_index(p, type->layout) < p->layout_count)
-        return;
+    if (!type->layout || layout_index(p, type->layout) < p->layout_count) return;
     p->layouts = tile_arena_grow(&p->arena, p->layouts, p->layout_count, &p->layout_capacity,
                                  sizeof *p->layouts);
     p->layouts[p->layout_count++] = type->layout;
@@ -44,18 +43,15 @@ static void collect_op(tile_function *f, tile_op op, void *user) {
 }
 
 static void collect_layouts(printer *p, const tile_function *f) {
-    for (size_t i = 0; i < f->arg_count; i++)
-        collect_layout(p, f->args[i].type);
-    for (size_t i = 0; i < f->result_count; i++)
-        collect_layout(p, f->results[i].type);
+    for (size_t i = 0; i < f->arg_count; i++) collect_layout(p, f->args[i].type);
+    for (size_t i = 0; i < f->result_count; i++) collect_layout(p, f->results[i].type);
     /* collect_op only reads. */
     tile_walk((tile_function *)f, f->body, collect_op, p);
 }
 
 static void print_basis(printer *p, const tile_layout *layout, uint32_t flat) {
     unsigned shift = 0;
-    for (unsigned d = 0; d < layout->rank; d++)
-        shift += layout->dim_bits[d];
+    for (unsigned d = 0; d < layout->rank; d++) shift += layout->dim_bits[d];
     PRINT(p, "[");
     for (unsigned d = 0; d < layout->rank; d++) {
         shift -= layout->dim_bits[d];
@@ -91,12 +87,13 @@ static void print_layouts(printer *p) {
     }
 }
 
-/* Types and values --------------------------------------------------------------------------------- */
+/* Types and values ------------------------------------------------------------------------------
+ */
 
 static void print_type(printer *p, const tile_type *type) {
-    const char *alias = type->layout
-                            ? tile_arena_format(&p->text, "layout%zu", layout_index(p, type->layout))
-                            : NULL;
+    const char *alias =
+        type->layout ? tile_arena_format(&p->text, "layout%zu", layout_index(p, type->layout))
+                     : NULL;
     PRINT(p, "%s", tile_type_text(p->f, type, alias, &p->text));
 }
 
@@ -104,8 +101,8 @@ static void print_expr(printer *p, const tile_expr *expr) {
     PRINT(p, "%s", tile_expr_text(p->f, expr, &p->text));
 }
 
-/* Bare where the parser gives it the same type by itself, else with its type: i64(5). An operand does
- * not begin with a parenthesis, which would make a call of it. */
+/* Bare where the parser gives it the same type by itself, else with its type: i64(5). An operand
+ * does not begin with a parenthesis, which would make a call of it. */
 static void print_constant(printer *p, const tile_value_data *data) {
     const tile_expr *expr = data->expr;
     const char *text = tile_expr_text(p->f, expr, &p->text);
@@ -148,8 +145,7 @@ static void print_result_names(printer *p, const tile_op_data *data) {
         PRINT(p, "%s", i ? ", " : "");
         print_value(p, (tile_value){data->first_result.id + i});
     }
-    if (data->result_count)
-        PRINT(p, " = ");
+    if (data->result_count) PRINT(p, " = ");
 }
 
 /* Several results of one type show it once. */
@@ -164,7 +160,8 @@ static void print_result_types(printer *p, const tile_op_data *data) {
     }
 }
 
-/* Operations --------------------------------------------------------------------------------------- */
+/* Operations ------------------------------------------------------------------------------------
+ */
 
 static void print_attr(printer *p, const tile_attr *attr) {
     PRINT(p, "%s", tile_attr_keyword(attr->id));
@@ -183,8 +180,7 @@ static void print_attrs(printer *p, tile_op op, const tile_op_info *info) {
     const char *before = " {";
     for (unsigned i = 0; i < info->attr_count; i++) {
         const tile_attr *attr = tile_op_attr(p->f, op, info->attrs[i].id);
-        if (!attr)
-            continue;
+        if (!attr) continue;
         PRINT(p, "%s", before);
         print_attr(p, attr);
         before = ", ";
@@ -201,11 +197,9 @@ static void print_operand(printer *p, tile_operand_form form, const tile_value *
         values++;
         count--;
     }
-    if (list || (element && count))
-        PRINT(p, "[");
+    if (list || (element && count)) PRINT(p, "[");
     print_values(p, values, count);
-    if (list || (element && count))
-        PRINT(p, "]");
+    if (list || (element && count)) PRINT(p, "]");
 }
 
 static void print_operands(printer *p, tile_op op, const tile_op_info *info) {
@@ -213,8 +207,7 @@ static void print_operands(printer *p, tile_op op, const tile_op_info *info) {
     for (unsigned i = 0; i < info->operand_count; i++) {
         unsigned count;
         const tile_value *values = tile_op_segment(p->f, op, i, &count);
-        if (!count && info->operands[i].form != TILE_FORM_list)
-            continue;
+        if (!count && info->operands[i].form != TILE_FORM_list) continue;
         PRINT(p, "%s", before);
         print_operand(p, info->operands[i].form, values, count);
         before = ", ";
@@ -229,14 +222,12 @@ static void print_loop_clauses(printer *p, tile_op op) {
     const tile_attr *pipelined = tile_op_attr(p->f, op, TILE_ATTR_pipelined);
     for (unsigned i = 0; i < info->attr_count; i++) {
         const tile_attr *attr = tile_op_attr(p->f, op, info->attrs[i].id);
-        if (!attr || tile_attr_get_info(attr->id)->kind != TILE_KIND_expr)
-            continue;
+        if (!attr || tile_attr_get_info(attr->id)->kind != TILE_KIND_expr) continue;
         PRINT(p, " %s (", tile_attr_keyword(attr->id));
         print_expr(p, attr->expr);
         for (unsigned k = 0; k < info->attr_count && attr == pipelined; k++) {
             const tile_attr *list = tile_op_attr(p->f, op, info->attrs[k].id);
-            if (!list || tile_attr_get_info(list->id)->kind != TILE_KIND_list)
-                continue;
+            if (!list || tile_attr_get_info(list->id)->kind != TILE_KIND_list) continue;
             PRINT(p, ", ");
             print_attr(p, list);
         }
@@ -280,8 +271,7 @@ static void print_if(printer *p, tile_op op) {
     print_values(p, data->operands, 1);
     PRINT(p, " ");
     print_region(p, data->regions[0]);
-    if (!first.id || is_bare_yield(p, first))
-        return;
+    if (!first.id || is_bare_yield(p, first)) return;
     PRINT(p, " else ");
     print_region(p, data->regions[1]);
 }
@@ -308,13 +298,13 @@ static void print_region(printer *p, tile_region region) {
     PRINT(p, "{\n");
     p->depth++;
     TILE_FOR_EACH_OP(p->f, op, region)
-        if (!is_bare_yield(p, op))
-            print_op(p, op);
+    if (!is_bare_yield(p, op)) print_op(p, op);
     p->depth--;
     PRINT(p, "%*s}", (int)(2 * p->depth), "");
 }
 
-/* Functions ---------------------------------------------------------------------------------------- */
+/* Functions -------------------------------------------------------------------------------------
+ */
 
 static void print_param(printer *p, const tile_param_decl *param) {
     PRINT(p, "%s: %s", param->name, tile_param_kind_name(param->kind));
@@ -329,8 +319,7 @@ static void print_param(printer *p, const tile_param_decl *param) {
                                       ? tile_infix_from_opcode(param->default_expr->opcode)
                                       : NULL;
         bool parens = infix && infix->precedence < TILE_PRECEDENCE_ABOVE_COMPARE;
-        PRINT(p, parens ? " = (%s)" : " = %s",
-              tile_expr_text(p->f, param->default_expr, &p->text));
+        PRINT(p, parens ? " = (%s)" : " = %s", tile_expr_text(p->f, param->default_expr, &p->text));
     }
 }
 
@@ -376,8 +365,7 @@ static void print_results(printer *p) {
 
 static void print_extents(printer *p, const char *word, const tile_expr *const *extents,
                           unsigned rank) {
-    if (!rank)
-        return;
+    if (!rank) return;
     PRINT(p, "\n    %s [", word);
     for (unsigned d = 0; d < rank; d++) {
         PRINT(p, "%s", d ? ", " : "");
@@ -389,8 +377,7 @@ static void print_extents(printer *p, const char *word, const tile_expr *const *
 static void print_tune(printer *p, const tile_tune_clause *tune) {
     bool several = tune->name_count > 1;
     PRINT(p, "\n    tune %s", several ? "(" : "");
-    for (unsigned i = 0; i < tune->name_count; i++)
-        PRINT(p, "%s%s", i ? ", " : "", tune->names[i]);
+    for (unsigned i = 0; i < tune->name_count; i++) PRINT(p, "%s%s", i ? ", " : "", tune->names[i]);
     PRINT(p, "%s in [", several ? ")" : "");
     for (unsigned i = 0; i < tune->point_count; i++) {
         PRINT(p, "%s%s", i ? ", " : "", several ? "(" : "");
@@ -405,8 +392,7 @@ static void print_tune(printer *p, const tile_tune_clause *tune) {
 
 static void print_clauses(printer *p) {
     const tile_function *f = p->f;
-    for (size_t i = 0; i < f->tune_count; i++)
-        print_tune(p, &f->tunes[i]);
+    for (size_t i = 0; i < f->tune_count; i++) print_tune(p, &f->tunes[i]);
     for (size_t i = 0; i < f->where_count; i++) {
         PRINT(p, "\n    where ");
         print_expr(p, f->wheres[i]);
@@ -424,8 +410,7 @@ static void print_clauses(printer *p) {
 static void print_result_aliases(printer *p) {
     for (size_t i = 0; i < p->f->result_count; i++) {
         const tile_result_decl *result = &p->f->results[i];
-        if (!result->value.id || p->names[result->value.id] == result->name)
-            continue;
+        if (!result->value.id || p->names[result->value.id] == result->name) continue;
         PRINT(p, "  %%%s = ", result->name);
         print_value(p, result->value);
         PRINT(p, " : ");
@@ -445,7 +430,7 @@ static void print_function(printer *p, const tile_function *f) {
     PRINT(p, "\n{\n");
     p->depth = 1;
     TILE_FOR_EACH_OP(f, op, f->body)
-        print_op(p, op);
+    print_op(p, op);
     print_result_aliases(p);
     PRINT(p, "}\n");
     tile_arena_reset(&p->text);
@@ -458,8 +443,7 @@ static void finish(printer *p) {
 
 void tile_module_print(const tile_module *module, tile_writer writer, void *user) {
     printer p = {.out = {writer, user}};
-    for (const tile_function *f = module->first; f; f = f->next)
-        collect_layouts(&p, f);
+    for (const tile_function *f = module->first; f; f = f->next) collect_layouts(&p, f);
     print_layouts(&p);
     for (const tile_function *f = module->first; f; f = f->next) {
         PRINT(&p, "%s", f != module->first || p.layout_count ? "\n" : "");

@@ -1,6 +1,6 @@
 /* Names for printing. Arguments and a compute's results keep theirs; other values get theirs in the
- * order in which they are printed, with a number behind it if it is taken; values without a name are
- * numbered. */
+ * order in which they are printed, with a number behind it if it is taken; values without a name
+ * are numbered. */
 #include "lib/ir/print_names.h"
 
 #include <string.h>
@@ -20,15 +20,13 @@ typedef struct naming {
 
 static size_t hash(const char *name) {
     size_t value = 5381;
-    for (; *name; name++)
-        value = value * 33 ^ (unsigned char)*name;
+    for (; *name; name++) value = value * 33 ^ (unsigned char)*name;
     return value;
 }
 
 static taken *find(const naming *n, const char *name) {
     for (size_t i = hash(name) & (n->capacity - 1);; i = (i + 1) & (n->capacity - 1))
-        if (!n->table[i].name || strcmp(n->table[i].name, name) == 0)
-            return &n->table[i];
+        if (!n->table[i].name || strcmp(n->table[i].name, name) == 0) return &n->table[i];
 }
 
 static void take(naming *n, const char *name) {
@@ -37,8 +35,7 @@ static void take(naming *n, const char *name) {
         n->capacity = old.capacity ? old.capacity * 2 : 64;
         n->table = TILE_NEW_ARRAY(n->arena, taken, n->capacity);
         for (size_t i = 0; i < old.capacity; i++)
-            if (old.table[i].name)
-                *find(n, old.table[i].name) = old.table[i];
+            if (old.table[i].name) *find(n, old.table[i].name) = old.table[i];
     }
     taken *entry = find(n, name);
     n->count += !entry->name;
@@ -64,28 +61,23 @@ static const char *readable(naming *n, const char *name) {
 
 static const char *numbered(naming *n) {
     const char *name;
-    do
-        name = tile_arena_format(n->arena, "%u", n->number++);
+    do name = tile_arena_format(n->arena, "%u", n->number++);
     while (is_taken(n, name));
     return name;
 }
 
 static const char *unique(naming *n, const char *wanted) {
     const char *name = wanted ? readable(n, wanted) : NULL;
-    if (!name)
-        return numbered(n);
-    if (!is_taken(n, name))
-        return name;
+    if (!name) return numbered(n);
+    if (!is_taken(n, name)) return name;
     const char *base = name;
-    do
-        name = tile_arena_format(n->arena, "%s_%u", base, ++find(n, base)->next);
+    do name = tile_arena_format(n->arena, "%s_%u", base, ++find(n, base)->next);
     while (is_taken(n, name));
     return name;
 }
 
 static void name_value(naming *n, const tile_function *f, tile_value value) {
-    if (n->names[value.id])
-        return;
+    if (n->names[value.id]) return;
     n->names[value.id] = unique(n, tile_value_at(f, value)->name);
     take(n, n->names[value.id]);
 }
@@ -107,7 +99,7 @@ static void name_op(naming *n, const tile_function *f, tile_op op) {
 
 static void name_region(naming *n, const tile_function *f, tile_region region) {
     TILE_FOR_EACH_OP(f, op, region)
-        name_op(n, f, op);
+    name_op(n, f, op);
 }
 
 const char **tile_print_names(const tile_function *f, tile_arena *arena) {

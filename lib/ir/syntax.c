@@ -21,15 +21,13 @@ static bool equal(const char *word, const char *text, size_t length) {
 
 const tile_infix *tile_infix_from_opcode(tile_opcode opcode) {
     for (unsigned i = 0; i < INFIX_COUNT; i++)
-        if (infix_table[i].opcode == opcode)
-            return &infix_table[i];
+        if (infix_table[i].opcode == opcode) return &infix_table[i];
     return NULL;
 }
 
 const tile_infix *tile_infix_from_symbol(const char *text, size_t length) {
     for (unsigned i = 0; i < INFIX_COUNT; i++)
-        if (equal(infix_table[i].symbol, text, length))
-            return &infix_table[i];
+        if (equal(infix_table[i].symbol, text, length)) return &infix_table[i];
     return NULL;
 }
 
@@ -45,8 +43,7 @@ bool tile_expr_is_truth(const tile_function *f, const tile_expr *expr) {
         const tile_param_decl *param = tile_function_find_param(f, expr->name, strlen(expr->name));
         return param && param->kind == TILE_PARAM_bool;
     }
-    if (expr->kind != TILE_EXPR_OP)
-        return false;
+    if (expr->kind != TILE_EXPR_OP) return false;
     switch (expr->opcode) {
     case TILE_OP_and:
     case TILE_OP_or:
@@ -61,8 +58,7 @@ bool tile_expr_is_truth(const tile_function *f, const tile_expr *expr) {
 const tile_param_decl *tile_function_find_param(const tile_function *f, const char *name,
                                                 size_t length) {
     for (size_t i = 0; i < f->param_count; i++)
-        if (equal(f->params[i].name, name, length))
-            return &f->params[i];
+        if (equal(f->params[i].name, name, length)) return &f->params[i];
     return NULL;
 }
 
@@ -73,8 +69,7 @@ const char *tile_attr_keyword(tile_attr_id id) {
 tile_attr_id tile_attr_from_keyword(const char *text, size_t length) {
     for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++) {
         const char *word = tile_attr_keyword((tile_attr_id)i);
-        if (word && equal(word, text, length))
-            return (tile_attr_id)i;
+        if (word && equal(word, text, length)) return (tile_attr_id)i;
     }
     return TILE_ATTR_NONE;
 }
@@ -98,8 +93,7 @@ const char *tile_param_kind_name(tile_param_kind kind) {
 static void replace_point(char *text, size_t size, const char *from, const char *to) {
     char *at = strstr(text, from);
     size_t tail = at ? strlen(at + strlen(from)) + 1 : 0;
-    if (!at || (size_t)(at - text) + strlen(to) + tail > size)
-        return;
+    if (!at || (size_t)(at - text) + strlen(to) + tail > size) return;
     memmove(at + strlen(to), at + strlen(from), tail);
     memcpy(at, to, strlen(to));
 }
@@ -111,18 +105,15 @@ void tile_double_to_text(double value, char text[TILE_DOUBLE_TEXT]) {
     }
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(text, TILE_DOUBLE_TEXT, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            break;
+        if (strtod(text, NULL) == value) break;
     }
     replace_point(text, TILE_DOUBLE_TEXT, localeconv()->decimal_point, ".");
-    if (!strpbrk(text, ".e"))
-        strcat(text, ".0");
+    if (!strpbrk(text, ".e")) strcat(text, ".0");
 }
 
 bool tile_double_from_text(const char *text, size_t length, double *value) {
     char copy[128];
-    if (length + 8 > sizeof copy)
-        return false;
+    if (length + 8 > sizeof copy) return false;
     memcpy(copy, text, length);
     copy[length] = 0;
     replace_point(copy, sizeof copy, ".", localeconv()->decimal_point);

@@ -23,10 +23,12 @@ const tile_infix *tile_infix_from_symbol(const char *text, size_t length);
 /* True for operations that may be written as a call inside an expression: max(%a, 0). */
 bool tile_opcode_is_callable(tile_opcode opcode);
 
-/* True if a host expression is a truth value by its form, so that its own type is i1 and not i32. */
+/* True if a host expression is a truth value by its form, so that its own type is i1 and not i32.
+ */
 bool tile_expr_is_truth(const tile_function *f, const tile_expr *expr);
 
-const tile_param_decl *tile_function_find_param(const tile_function *f, const char *name, size_t length);
+const tile_param_decl *tile_function_find_param(const tile_function *f, const char *name,
+                                                size_t length);
 
 /* An attribute's word in the text, and back. */
 const char *tile_attr_keyword(tile_attr_id id);

@@ -1,0 +1,194 @@
+/* The manual that the tools print: the grammar, then what the tables know, as Markdown. The grammar
+ * is written down here and nowhere else. */
+#include <string.h>
+
+#include "lib/ir/out.h"
+#include "lib/ir/syntax.h"
+
+static const char grammar[] =
+    "file    = [\"tile_ir\" \"1\"] { alias | compute | kernel }\n"
+    "alias   = \"#\"ID \"=\" \"layout\" \"{\" list {\",\" list} \"}\"\n"
+    "list    = (\"reg\" | \"lane\" | \"warp\" | \"offset\") \"=\" \"[\" [\"[\" INT,+ \"]\"],* "
+    "\"]\"\n"
+    "kernel  = \"kernel\" \"@\"ID [params] \"(\" [arg],* \")\" {clause} region\n"
+    "compute = \"compute\" \"@\"ID [params] \"(\" [arg],* \")\" \"->\" \"(\" (\"%\"ID \":\" "
+    "type),+ \")\" region\n"
+    "params  = \"<\" (ID \":\" (\"int\" | \"bool\" | \"type\" | \"dim\") [\"=\" (expr | type)]),+ "
+    "\">\"\n"
+    "arg     = \"%\"ID \":\" type [attrs]\n"
+    "clause  = \"tune\" (ID | \"(\" ID,+ \")\") \"in\" \"[\" (expr | \"(\" expr,+ \")\"),+ \"]\"\n"
+    "        | \"where\" expr | \"grid\" \"[\" expr,+ \"]\" | \"cluster\" \"[\" expr,+ \"]\"\n"
+    "        | \"warps\" expr | \"sync\" \"explicit\"\n"
+    "region  = \"{\" {stmt} \"}\"\n"
+    "stmt    = [\"%\"ID,+ \"=\"] (op | for | if) | \"%\"ID \"=\" expr [\":\" type]\n"
+    "op      = OP [operand],* [attrs] [\":\" type,+]\n"
+    "operand = expr | \"%\"ID \"[\" [expr],* \"]\" | \"[\" [expr],* \"]\"\n"
+    "for     = \"for\" \"%\"ID \"=\" expr \"to\" expr \"step\" expr\n"
+    "          [\"iter\" \"(\" (\"%\"ID \"=\" expr),+ \")\"] {ID \"(\" expr {\",\" ID \"=\" value} "
+    "\")\"} region\n"
+    "if      = \"if\" expr region [\"else\" region]\n"
+    "attrs   = \"{\" [ID [\"=\" value]],* \"}\"\n"
+    "value   = expr | \"[\" [expr],* \"]\"\n"
+    "type    = scalar | \"ptr\" \"<\" scalar \">\"\n"
+    "        | (\"tensor\" | \"view\" | \"tile\" | \"vector\") \"<\" scalar extents\n"
+    "          [\",\" \"strides\" extents] [\",\" \"#\"ID] \">\"\n"
+    "        | \"shared\" \"<\" scalar [\"[\" expr \"]\"] extents [\",\" \"#\"ID] \">\"\n"
+    "scalar  = a scalar's name | ID of a type parameter\n"
+    "extents = \"[\" (expr | \"?\"),+ \"]\"\n"
+    "expr    = unary {INFIX unary}\n"
+    "unary   = {\"-\" | \"~\"} primary\n"
+    "primary = \"%\"ID | ID | INT | FLOAT | \"true\" | \"false\" | \"inf\" | \"nan\"\n"
+    "        | scalar \"(\" expr \")\" | CALL \"(\" expr,+ \")\" | \"(\" expr \")\"\n";
+
+static const char notes[] =
+    "`x,+` is one or more x with commas between them, `[x],*` any number. White space, newlines "
+    "and\n"
+    "`//` comments separate tokens and mean nothing else. ID is letters, digits and underscores; a "
+    "name\n"
+    "without a mark begins with no digit. INT is decimal or 0x hexadecimal; FLOAT has a point or "
+    "an\n"
+    "exponent. Names of operations are reserved.\n\n"
+    "* A value's name is visible from its statement to the end of its region, and cannot be "
+    "defined\n"
+    "  again where it is visible. A statement that bears the name of a compute's result defines "
+    "it.\n"
+    "* An expression of numbers and parameters is a constant. Operators and calls on values are\n"
+    "  operations. Grid extents may use integer arguments, all other expressions outside of "
+    "statements\n"
+    "  parameters only.\n"
+    "* A bare number takes its type from its place: that of the operation's other operand, or of "
+    "its\n"
+    "  result; an index is an i32. Beside a tile, tensor or vector it becomes a `splat`. Where the "
+    "place\n"
+    "  does not tell, an integer is an i32 and a float an f32. `i64(5)` names its type.\n"
+    "* The type behind an operation may be left out where the operands tell it. Several results of "
+    "one\n"
+    "  type show it once.\n"
+    "* `yield` without operands may be left out, and so may an `else` that holds nothing else.\n"
+    "* A layout's lists hold one coordinate list for each bit of the register's, lane's and "
+    "warp's\n"
+    "  number, or of the element's offset in a shared buffer.\n";
+
+static void print_infix(const tile_out *out) {
+    tile_out_print(out, "\nINFIX, from weak to strong, all left associative:");
+    for (int precedence = TILE_PRECEDENCE_LOWEST; precedence < TILE_PRECEDENCE_UNARY; precedence++)
+        for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++) {
+            const tile_infix *infix = tile_infix_from_opcode((tile_opcode)i);
+            if (infix && infix->precedence == precedence)
+                tile_out_print(out, " `%s` %s;", infix->symbol,
+                               tile_op_get_info(infix->opcode)->name);
+        }
+    tile_out_print(out, "\n`-` is neg, `~` is not.\n\nCALL:");
+    for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++)
+        if (tile_opcode_is_callable((tile_opcode)i))
+            tile_out_print(out, " `%s`", tile_op_get_info((tile_opcode)i)->name);
+    tile_out_print(out, "\n");
+}
+
+static void print_scalars(const tile_out *out) {
+    static const struct {
+        const char *name, *meaning;
+        unsigned bits;
+    } rows[] = {
+#define SCALAR(number, name, bits, class, meaning) {#name, meaning, bits},
+#include "tile/scalars.def"
+#undef SCALAR
+    };
+    tile_out_print(out, "\n## Scalars\n\n| name | bits | meaning |\n|---|---|---|\n");
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
+        tile_out_print(out, "| `%s` | %u | %s |\n", rows[i].name, rows[i].bits, rows[i].meaning);
+}
+
+static const char *class_word(tile_operand_class class) {
+    static const char *const words[] = {
+        [TILE_CLASS_any] = "any",
+        [TILE_CLASS_number] = "number",
+        [TILE_CLASS_integer] = "integer",
+        [TILE_CLASS_floating] = "float",
+        [TILE_CLASS_boolean] = "i1",
+        [TILE_CLASS_scalar] = "scalar",
+        [TILE_CLASS_index] = "i32",
+        [TILE_CLASS_long_index] = "i32 or i64",
+        [TILE_CLASS_constant] = "constant i32",
+        [TILE_CLASS_pointer] = "pointer",
+        [TILE_CLASS_tensor] = "tensor",
+        [TILE_CLASS_view] = "view",
+        [TILE_CLASS_shared] = "shared",
+        [TILE_CLASS_memory] = "view or shared",
+        [TILE_CLASS_tile] = "tile",
+        [TILE_CLASS_tile_or_shared] = "tile or shared",
+        [TILE_CLASS_vector] = "vector",
+    };
+    return words[class];
+}
+
+static void print_operand(const tile_out *out, const tile_op_info *info, unsigned i) {
+    static const struct {
+        const char *before, *after;
+    } shapes[] = {
+        [TILE_FORM_value] = {"", ""},           [TILE_FORM_optional] = {"", "?"},
+        [TILE_FORM_element] = {"", "[...]"},    [TILE_FORM_list] = {"[", ", ...]"},
+        [TILE_FORM_optlist] = {"[", ", ...]?"}, [TILE_FORM_variadic] = {"", ", ..."},
+    };
+    tile_operand_form form = info->operands[i].form;
+    tile_out_print(out, "%s%s%%%s%s", i ? ", " : " ", shapes[form].before, info->operands[i].name,
+                   shapes[form].after);
+}
+
+/* What the operands must be: lhs number, rhs number. */
+static void print_classes(const tile_out *out, const tile_op_info *info) {
+    for (unsigned i = 0; i < info->operand_count; i++)
+        tile_out_print(out, "%s%s %s", i ? ", " : "", info->operands[i].name,
+                       class_word(info->operands[i].class_));
+}
+
+static void print_op_row(const tile_out *out, const tile_op_info *info) {
+    tile_out_print(out, "| `%s", info->name);
+    for (unsigned i = 0; i < info->operand_count; i++) print_operand(out, info, i);
+    tile_out_print(out, "` | ");
+    print_classes(out, info);
+    tile_out_print(out, " | ");
+    for (unsigned level = 1; level <= 3; level++)
+        if (info->levels >> level & 1) tile_out_print(out, "%u ", level);
+    tile_out_print(out, "|");
+    for (unsigned i = 0; i < info->attr_count; i++)
+        tile_out_print(out, " `%s`%s", tile_attr_keyword(info->attrs[i].id),
+                       info->attrs[i].required ? " (needed)" : "");
+    tile_out_print(out, " | ");
+    tile_out_print(out, "%s |\n", info->meaning);
+}
+
+static void print_ops(const tile_out *out) {
+    tile_out_print(
+        out, "\n## Operations\n\n`?` marks an operand that may be left out.\n\n"
+             "| operation | operands | levels | attributes | meaning |\n|---|---|---|---|---|\n");
+    for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++)
+        if (tile_op_get_info((tile_opcode)i)->name)
+            print_op_row(out, tile_op_get_info((tile_opcode)i));
+}
+
+static void print_attrs(const tile_out *out) {
+    static const char *const kinds[] = {[TILE_KIND_flag] = "",
+                                        [TILE_KIND_expr] = " = expr",
+                                        [TILE_KIND_list] = " = [expr, ...]",
+                                        [TILE_KIND_text] = " = text"};
+    tile_out_print(out, "\n## Attributes\n\n| attribute | meaning |\n|---|---|\n");
+    for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++) {
+        const tile_attr_info *info = tile_attr_get_info((tile_attr_id)i);
+        if (info->name)
+            tile_out_print(out, "| `%s%s` | %s |\n", tile_attr_keyword((tile_attr_id)i),
+                           kinds[info->kind], info->meaning);
+    }
+}
+
+void tile_manual_print(tile_writer writer, void *user) {
+    tile_out out = {writer, user};
+    tile_out_print(&out, "# Tile IR\n\n## Grammar\n\n```\n");
+    writer(grammar, strlen(grammar), user);
+    tile_out_print(&out, "```\n\n");
+    writer(notes, strlen(notes), user);
+    print_infix(&out);
+    print_scalars(&out);
+    print_ops(&out);
+    print_attrs(&out);
+}
