@@ -8,7 +8,7 @@
  * keeps: instantiate
  * breaks: assign-layouts
  *
- * pipeline: pipeline,canonicalize,dce
+ * pipeline: pipeline
  * before:
  *   kernel @sum(%k: i32, %p: ptr<f16>, %q: ptr<f16>, %c: ptr<f32>)
  *       grid [1]  warps 4
@@ -36,33 +36,33 @@
  *     %zero = splat 0.0 : tile<f32[64, 64]>
  *     %x = alloc_shared : shared<f16[3][64, 32]>
  *     %y = alloc_shared : shared<f16[3][32, 64]>
- *     %5 = lt 0, %k : i1
- *     if %5 {
+ *     %0 = lt 0, %k : i1
+ *     if %0 {
  *       copy_async %a[0, 0], %x[0]
  *       copy_async %b[0, 0], %y[0]
  *     }
  *     commit_group
- *     %6 = lt 32, %k : i1
- *     if %6 {
+ *     %1 = lt 32, %k : i1
+ *     if %1 {
  *       copy_async %a[0, 32], %x[1]
  *       copy_async %b[32, 0], %y[1]
  *     }
  *     commit_group
- *     %acc, %slot_out = for %i = 0 to %k step 32 iter (%sum = %zero, %slot = 0) {
+ *     %acc, %2 = for %i = 0 to %k step 32 iter (%sum = %zero, %slot = 0) {
  *       wait_group 1
- *       %ahead = add %i, 64 : i32
- *       %7 = lt %ahead, %k : i1
- *       if %7 {
- *         %8 = add %slot, 2 : i32
- *         %9 = mod %8, 3 : i32
- *         copy_async %a[0, %ahead], %x[%9]
- *         copy_async %b[%ahead, 0], %y[%9]
+ *       %3 = add %i, 64 : i32
+ *       %4 = lt %3, %k : i1
+ *       if %4 {
+ *         %5 = add %slot, 2 : i32
+ *         %6 = mod %5, 3 : i32
+ *         copy_async %a[0, %3], %x[%6]
+ *         copy_async %b[%3, 0], %y[%6]
  *       }
  *       commit_group
  *       %new = dot %x[%slot], %y[%slot], %sum : tile<f32[64, 64]>
- *       %10 = add %slot, 1 : i32
- *       %next = mod %10, 3 : i32
- *       yield %new, %next
+ *       %7 = add %slot, 1 : i32
+ *       %8 = mod %7, 3 : i32
+ *       yield %new, %8
  *     }
  *     wait_group 0
  *     free_shared %x
