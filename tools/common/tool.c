@@ -1,0 +1,141 @@
+/* Options, files and diagnostics of the tools. */
+#include "tools/common/tool.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Options ------------------------------------------------------------------------------------------ */
+
+const char *tool_current(const tool_arguments *arguments) {
+    return arguments->next < arguments->argc ? arguments->argv[arguments->next] : "";
+}
+
+bool tool_flag(tool_arguments *arguments, const char *name) {
+    if (strcmp(tool_current(arguments), name) != 0)
+        return false;
+    arguments->next++;
+    return true;
+}
+
+bool tool_option(tool_arguments *arguments, const char *name, const char **value) {
+    const char *word = tool_current(arguments);
+    size_t length = strlen(name);
+    if (strncmp(word, name, length) != 0)
+        return false;
+    if (word[length] == '=') {
+        *value = word + length + 1;
+        arguments->next++;
+        return true;
+    }
+    if (word[length] || arguments->next + 1 >= arguments->argc)
+        return false;
+    *value = arguments->argv[arguments->next + 1];
+    arguments->next += 2;
+    return true;
+}
+
+bool tool_positional(tool_arguments *arguments, const char **value) {
+    const char *word = tool_current(arguments);
+    if (arguments->next >= arguments->argc || (word[0] == '-' && word[1]))
+        return false;
+    *value = word;
+    arguments->next++;
+    return true;
+}
+
+/* Memory and files --------------------------------------------------------------------------------- */
+
+static void *need(void *memory) {
+    if (!memory) {
+        fputs("error: out of memory\n", stderr);
+        exit(1);
+    }
+    return memory;
+}
+
+char *tool_copy(const char *text, size_t length) {
+    char *copy = need(calloc(length + 1, 1));
+    memcpy(copy, text, length);
+    return copy;
+}
+
+void tool_append(const char *text, size_t length, void *tool_text_) {
+    tool_text *to = tool_text_;
+    if (to->size + length + 1 > to->capacity) {
+        to->capacity = (to->size + length + 1) * 2;
+        to->data = need(realloc(to->data, to->capacity));
+    }
+    memcpy(to->data + to->size, text, length);
+    to->size += length;
+    to->data[to->size] = 0;
+}
+
+void tool_write(const char *text, size_t length, void *file) {
+    fwrite(text, 1, length, file);
+}
+
+static void complain(const char *path) {
+    fprintf(stderr, "error: %s: %s\n", path, strerror(errno));
+}
+
+char *tool_read_file(const char *path, size_t *size) {
+    bool standard = strcmp(path, "-") == 0;
+    FILE *file = standard ? stdin : fopen(path, "rb");
+    tool_text text = {NULL, 0, 0};
+    char piece[65536];
+    size_t got;
+    if (!file) {
+        complain(path);
+        return NULL;
+    }
+    tool_append("", 0, &text);
+    while ((got = fread(piece, 1, sizeof piece, file)) > 0)
+        tool_append(piece, got, &text);
+    bool failed = ferror(file) != 0;
+    if (failed)
+        complain(path);
+    if (!standard)
+        fclose(file);
+    if (failed) {
+        free(text.data);
+        return NULL;
+    }
+    *size = text.size;
+    return text.data;
+}
+
+bool tool_write_file(const char *path, const char *data, size_t size) {
+    bool standard = strcmp(path, "-") == 0;
+    FILE *file = standard ? stdout : fopen(path, "wb");
+    if (!file) {
+        complain(path);
+        return false;
+    }
+    bool ok = fwrite(data, 1, size, file) == size;
+    ok &= (standard ? fflush(file) : fclose(file)) == 0;
+    if (!ok)
+        complain(path);
+    return ok;
+}
+
+/* Diagnostics -------------------------------------------------------------------------------------- */
+
+static void print_diagnostic(const tile_diagnostic *diagnostic, void *file) {
+    tile_diagnostic_print(diagnostic, tool_write, file);
+}
+
+void tool_print_diagnostics(tile_context *context) {
+    tile_context_set_sink(context, print_diagnostic, stderr);
+}
+
+tile_module *tool_parse_file(tile_context *context, const char *path) {
+    size_t size;
+    char *text = tool_read_file(path, &size);
+    if (!text)
+        return NULL;
+    tile_module *module = tile_module_parse(context, strcmp(path, "-") ? path : "<stdin>", text, size);
+    free(text);
+    return module;
+}

@@ -1,0 +1,47 @@
+/* What every tool does: options, files, diagnostics on stderr. */
+#ifndef TILE_TOOLS_COMMON_TOOL_H
+#define TILE_TOOLS_COMMON_TOOL_H
+
+#include "tile/ir.h"
+
+/* The command line while it is read. */
+typedef struct tool_arguments {
+    int argc;
+    char **argv;
+    int next;
+} tool_arguments;
+
+/* If the next word is --name=VALUE, or --name and VALUE follow: takes them, sets *value. */
+bool tool_option(tool_arguments *arguments, const char *name, const char **value);
+/* If the next word is exactly --name: takes it. */
+bool tool_flag(tool_arguments *arguments, const char *name);
+/* If the next word is no option (a lone "-" is none): takes it. */
+bool tool_positional(tool_arguments *arguments, const char **value);
+const char *tool_current(const tool_arguments *arguments);
+
+/* A copy that the caller frees; stops the program when there is no memory. */
+char *tool_copy(const char *text, size_t length);
+
+/* A whole file ("-": standard input), ended by a zero byte that *size does not count. NULL after a
+ * message. The caller frees it. */
+char *tool_read_file(const char *path, size_t *size);
+/* Writes a file ("-": standard output). False after a message. */
+bool tool_write_file(const char *path, const char *data, size_t size);
+
+/* Sends the context's diagnostics to stderr. */
+void tool_print_diagnostics(tile_context *context);
+/* Reads and parses a file; NULL after diagnostics. */
+tile_module *tool_parse_file(tile_context *context, const char *path);
+
+/* Text that grows: a tile_writer for tile_module_print and the like. Start with zeros; free data. */
+typedef struct tool_text {
+    char *data;
+    size_t size, capacity;
+} tool_text;
+
+void tool_append(const char *text, size_t length, void *tool_text_);
+
+/* Writes to a FILE: a tile_writer. */
+void tool_write(const char *text, size_t length, void *file);
+
+#endif
