@@ -1,0 +1,242 @@
+/* A kernel as its launcher sees it. */
+#include "lib/codegen/abi.h"
+
+#include <stdlib.h>
+
+#include "lib/codegen/abi_data.h"
+#include "lib/ir/describe.h"
+
+enum { SLOT_ALIGNMENT = 16 }; /* a slot of a shared buffer begins at a multiple of it */
+
+static int64_t round_up(int64_t value, int64_t unit) {
+    return (value + unit - 1) / unit * unit;
+}
+
+/* False if the expression holds something that is known only inside the kernel. */
+static bool is_launch_expr(const tile_expr *expr) {
+    if (!expr || expr->kind == TILE_EXPR_PARAM || expr->kind == TILE_EXPR_FLOAT)
+        return false;
+    for (unsigned i = 0; i < 3 && expr->args[i]; i++)
+        if (!is_launch_expr(expr->args[i]))
+            return false;
+    return true;
+}
+
+static const tile_expr *scratch_bytes(const tile_function *f, tile_op op) {
+    tile_context *context = tile_function_context(f);
+    unsigned count;
+    const tile_value *extents = tile_op_segment(f, op, 0, &count);
+    const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
+    const tile_expr *bytes = tile_expr_int(context, tile_scalar_bytes(type->scalar));
+    for (unsigned i = 0; i < count; i++) {
+        const tile_expr *extent = tile_value_as_expr(f, extents[i]);
+        if (!is_launch_expr(extent))
+            return NULL;
+        bytes = tile_expr_op(context, TILE_OP_mul, extent, bytes, NULL);
+    }
+    return bytes;
+}
+
+typedef struct scratch_search {
+    const tile_function *f;
+    tile_arena *arena;
+    tile_scratch *found;
+    size_t count, capacity;
+} scratch_search;
+
+static void find_scratch(scratch_search *search, tile_region region) {
+    const tile_function *f = search->f;
+    TILE_FOR_EACH_OP(f, op, region) {
+        if (tile_op_opcode(f, op) == TILE_OP_scratch) {
+            search->found = tile_arena_grow(search->arena, search->found, search->count,
+                                            &search->capacity, sizeof *search->found);
+            search->found[search->count++] =
+                (tile_scratch){op, tile_op_has_attr(f, op, TILE_ATTR_clean), scratch_bytes(f, op)};
+        }
+        for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
+            find_scratch(search, tile_op_region(f, op, r));
+    }
+}
+
+tile_scratch *tile_scratch_list(const tile_function *kernel, tile_arena *arena, unsigned *count) {
+    scratch_search search = {.f = kernel, .arena = arena};
+    find_scratch(&search, kernel->body);
+    *count = (unsigned)search.count;
+    return search.found;
+}
+
+int64_t tile_shared_bytes(const tile_function *kernel) {
+    int64_t total = 0;
+    for (uint32_t i = 1; i < kernel->op_count; i++) {
+        tile_op op = {i};
+        if (tile_op_at(kernel, op)->opcode != TILE_OP_alloc_shared)
+            continue;
+        const tile_type *type = tile_value_type(kernel, tile_op_result(kernel, op, 0));
+        int64_t slot = tile_type_elements(type) * (int64_t)tile_scalar_bytes(type->scalar);
+        int64_t end = tile_op_attr_int(kernel, op, TILE_ATTR_offset, 0) +
+                      tile_type_slot_count(type) * round_up(slot, SLOT_ALIGNMENT);
+        total = end > total ? end : total;
+    }
+    return total;
+}
+
+/* Creation ----------------------------------------------------------------------------------------- */
+
+static bool check_kernel(const tile_function *f) {
+    tile_context *context = tile_function_context(f);
+    int64_t warps;
+    if (f->kind != TILE_KERNEL)
+        tile_report(context, TILE_ERROR, f->loc, "@%s is not a kernel", f->name);
+    else if (!tile_expr_is_int(f->warps, &warps))
+        tile_report(context, TILE_ERROR, f->loc, "@%s: the number of warps is not known yet", f->name);
+    else
+        return true;
+    return false;
+}
+
+/* False after a diagnostic if something must wait for the kernel itself. */
+static bool fill_grid(tile_abi *abi, const tile_function *f) {
+    abi->grid_rank = f->grid_rank;
+    for (unsigned d = 0; d < f->grid_rank; d++) {
+        abi->grid[d] = f->grid[d];
+        if (!is_launch_expr(f->grid[d])) {
+            tile_report(abi->context, TILE_ERROR, f->loc,
+                        "@%s: the grid does not follow from the arguments", f->name);
+            return false;
+        }
+        abi->grid_text[d] = tile_expr_text(f, f->grid[d], &abi->arena);
+    }
+    return true;
+}
+
+static bool fill_scratch(tile_abi *abi, const tile_function *f) {
+    abi->scratch = tile_scratch_list(f, &abi->arena, &abi->scratch_count);
+    abi->scratch_text = TILE_NEW_ARRAY(&abi->arena, const char *, abi->scratch_count + 1u);
+    for (unsigned i = 0; i < abi->scratch_count; i++) {
+        if (!abi->scratch[i].bytes) {
+            tile_report(abi->context, TILE_ERROR, tile_op_loc(f, abi->scratch[i].op),
+                        "scratch: the extents must follow from the kernel's arguments");
+            return false;
+        }
+        abi->scratch_text[i] = tile_expr_text(f, abi->scratch[i].bytes, &abi->arena);
+        abi->has_scratch[abi->scratch[i].clean] = true;
+    }
+    return true;
+}
+
+static void fill_args(tile_abi *abi, const tile_function *f) {
+    abi->arg_count = (unsigned)f->arg_count;
+    abi->args = TILE_NEW_ARRAY(&abi->arena, tile_abi_arg, f->arg_count + 1);
+    for (unsigned i = 0; i < abi->arg_count; i++) {
+        const tile_arg_decl *arg = &f->args[i];
+        abi->args[i] = (tile_abi_arg){arg->name ? arg->name : "", arg->type,
+                                      arg->divisible ? arg->divisible : 1};
+    }
+}
+
+tile_abi *tile_abi_create(const tile_function *f) {
+    if (!check_kernel(f))
+        return NULL;
+    int64_t warps = 1;
+    tile_abi *abi = tile_malloc(sizeof *abi);
+    *abi = (tile_abi){.context = tile_function_context(f), .entry = f->name, .loc = f->loc};
+    tile_expr_is_int(f->warps, &warps);
+    abi->warps = (unsigned)warps;
+    abi->shared_bytes = (unsigned)tile_shared_bytes(f);
+    fill_args(abi, f);
+    if (fill_grid(abi, f) && fill_scratch(abi, f))
+        return abi;
+    tile_abi_destroy(abi);
+    return NULL;
+}
+
+void tile_abi_destroy(tile_abi *abi) {
+    if (!abi)
+        return;
+    tile_arena_reset(&abi->arena);
+    free(abi);
+}
+
+/* Reading ------------------------------------------------------------------------------------------ */
+
+const char *tile_abi_entry(const tile_abi *abi) {
+    return abi->entry;
+}
+
+unsigned tile_abi_arg_count(const tile_abi *abi) {
+    return abi->arg_count;
+}
+
+const tile_abi_arg *tile_abi_arg_at(const tile_abi *abi, unsigned index) {
+    return index < abi->arg_count ? &abi->args[index] : NULL;
+}
+
+unsigned tile_abi_warps(const tile_abi *abi) {
+    return abi->warps;
+}
+
+unsigned tile_abi_shared_bytes(const tile_abi *abi) {
+    return abi->shared_bytes;
+}
+
+bool tile_abi_has_clean_scratch(const tile_abi *abi) {
+    return abi->has_scratch[true];
+}
+
+bool tile_abi_has_plain_scratch(const tile_abi *abi) {
+    return abi->has_scratch[false];
+}
+
+typedef struct arg_values {
+    const tile_abi *abi;
+    const int64_t *args;
+} arg_values;
+
+static bool arg_value(unsigned index, int64_t *value, void *user) {
+    const arg_values *values = user;
+    if (index >= values->abi->arg_count)
+        return false;
+    const tile_type *type = values->abi->args[index].type;
+    *value = values->args[index];
+    return type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(type->scalar);
+}
+
+static bool evaluate(const tile_abi *abi, const tile_expr *expr, const int64_t *args, int64_t *value) {
+    arg_values values = {abi, args};
+    tile_bindings bindings = {.arg = arg_value, .user = &values};
+    return tile_expr_eval(expr, &bindings, value);
+}
+
+tile_status tile_abi_grid(const tile_abi *abi, const int64_t *args, int64_t grid[3]) {
+    for (unsigned d = 0; d < 3; d++) {
+        grid[d] = 1;
+        if (d >= abi->grid_rank)
+            continue;
+        if (!evaluate(abi, abi->grid[d], args, &grid[d]) || grid[d] < 0) {
+            tile_report(abi->context, TILE_ERROR, abi->loc,
+                        "@%s: these arguments give no grid: extent %u is %s", abi->entry, d + 1,
+                        abi->grid_text[d]);
+            return TILE_INVALID;
+        }
+    }
+    return TILE_OK;
+}
+
+tile_status tile_abi_scratch(const tile_abi *abi, const int64_t *args, int64_t *clean_bytes,
+                             int64_t *plain_bytes) {
+    int64_t sums[2] = {0, 0};
+    for (unsigned i = 0; i < abi->scratch_count; i++) {
+        int64_t bytes, *sum = &sums[abi->scratch[i].clean];
+        if (!evaluate(abi, abi->scratch[i].bytes, args, &bytes) || bytes < 0 ||
+            bytes > (INT64_MAX >> 2) - *sum) {
+            tile_report(abi->context, TILE_ERROR, abi->loc,
+                        "@%s: these arguments give no size of scratch memory: %s bytes", abi->entry,
+                        abi->scratch_text[i]);
+            return TILE_INVALID;
+        }
+        *sum += round_up(bytes, TILE_SCRATCH_ALIGNMENT);
+    }
+    *clean_bytes = sums[true];
+    *plain_bytes = sums[false];
+    return TILE_OK;
+}

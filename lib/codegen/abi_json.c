@@ -1,0 +1,102 @@
+/* The launch interface as JSON, for whoever loads the PTX without this library:
+ *
+ *   {
+ *     "entry": name of the .entry,
+ *     "parameters": [           in the order of the PTX parameters
+ *       {"name", "kind", "type", "ptx", "divisible"}
+ *           kind: "argument", "clean_scratch" or "scratch"; ptx: the .param type; divisible: what the
+ *           value (a pointer: its address in bytes) must be divisible by
+ *     ],
+ *     "grid": [x, y, z],        blocks, as expressions over the arguments (%name): + - * / with C's
+ *                               precedence, and min max ceildiv rem mod select as calls; / truncates
+ *     "block": threads of a block (along x),
+ *     "shared_bytes": dynamic shared memory of a block,
+ *     "scratch": [{"clean", "bytes"}]   the buffers behind the two scratch parameters, in order; each is
+ *                               rounded up to 256 bytes. Clean memory is zero before a launch and after it
+ *   } */
+#include <string.h>
+
+#include "lib/codegen/abi_data.h"
+#include "lib/ir/describe.h"
+
+typedef struct out {
+    tile_writer writer;
+    void *user;
+    tile_arena arena;
+} out;
+
+static void put(out *o, const char *format, ...) TILE_PRINTF(2, 3);
+
+static void put(out *o, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    const char *text = tile_arena_vformat(&o->arena, format, args);
+    va_end(args);
+    o->writer(text, strlen(text), o->user);
+}
+
+/* Names and expressions hold nothing that JSON would have to escape but quotes and backslashes. */
+static const char *quoted(out *o, const char *text) {
+    char *copy = tile_arena_alloc(&o->arena, 2 * strlen(text) + 3), *at = copy;
+    *at++ = '"';
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            *at++ = '\\';
+        *at++ = *text;
+    }
+    *at = '"';
+    return copy;
+}
+
+static const char *ptx_type(const tile_type *type) {
+    if (type->kind == TILE_TYPE_PTR)
+        return ".u64";
+    switch (type->scalar) {
+    case TILE_i16: return ".u16";
+    case TILE_i32: return ".u32";
+    case TILE_i64: return ".u64";
+    case TILE_f16:
+    case TILE_bf16: return ".b16";
+    case TILE_f32:
+    case TILE_tf32: return ".f32";
+    case TILE_f64: return ".f64";
+    default: return ".u8";
+    }
+}
+
+static void put_parameters(out *o, const tile_abi *abi) {
+    const char *comma = "";
+    for (unsigned i = 0; i < abi->arg_count; i++) {
+        const tile_abi_arg *arg = &abi->args[i];
+        put(o, "%s\n    {\"name\": %s, \"kind\": \"argument\", \"type\": %s, \"ptx\": \"%s\", "
+               "\"divisible\": %u}",
+            comma, quoted(o, arg->name), quoted(o, tile_type_text(NULL, arg->type, NULL, &o->arena)),
+            ptx_type(arg->type), arg->divisible);
+        comma = ",";
+    }
+    for (int clean = 1; clean >= 0; clean--) {
+        const char *name = clean ? "clean_scratch" : "scratch";
+        if (!abi->has_scratch[clean])
+            continue;
+        put(o, "%s\n    {\"name\": \"%s\", \"kind\": \"%s\", \"type\": \"ptr<i8>\", \"ptx\": \".u64\", "
+               "\"divisible\": %d}",
+            comma, name, name, TILE_SCRATCH_ALIGNMENT);
+        comma = ",";
+    }
+}
+
+void tile_abi_print(const tile_abi *abi, tile_writer writer, void *user) {
+    out o = {writer, user, {0}};
+    put(&o, "{\n  \"entry\": %s,\n  \"parameters\": [", quoted(&o, abi->entry));
+    put_parameters(&o, abi);
+    put(&o, "\n  ],\n  \"grid\": [");
+    for (unsigned d = 0; d < 3; d++)
+        put(&o, "%s%s", d ? ", " : "", quoted(&o, d < abi->grid_rank ? abi->grid_text[d] : "1"));
+    put(&o, "],\n  \"block\": %u,\n  \"shared_bytes\": %u,\n  \"scratch\": [", 32 * abi->warps,
+        abi->shared_bytes);
+    for (unsigned i = 0; i < abi->scratch_count; i++)
+        put(&o, "%s\n    {\"clean\": %s, \"bytes\": %s}", i ? "," : "",
+            abi->scratch[i].clean ? "true" : "false", quoted(&o, abi->scratch_text[i]));
+    put(&o, "%s]\n}\n", abi->scratch_count ? "\n  " : "");
+    tile_arena_reset(&o.arena);
+}

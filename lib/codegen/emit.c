@@ -1,0 +1,116 @@
+/* tile_emit: one kernel at level 3 becomes LLVM IR or PTX. */
+#include <stdlib.h>
+#include <time.h>
+
+#include "lib/codegen/backend.h"
+#include "lib/codegen/emitter.h"
+
+typedef struct emission {
+    tile_emitter emitter;
+    tile_backend backend;
+    tile_emit_kind kind;
+    tile_blob *out;
+} emission;
+
+static double now(void) {
+    struct timespec time;
+    timespec_get(&time, TIME_UTC);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Reports what has passed since *since, and starts anew. */
+static void report_time(const tile_emit_options *options, const char *stage, double *since) {
+    double at = now();
+    if (options->timing)
+        options->timing(stage, at - *since, options->report_user);
+    *since = at;
+}
+
+static bool wants_unroll(const tile_function *f) {
+    for (uint32_t i = 1; i < f->op_count; i++)
+        if (f->ops[i].opcode == TILE_OP_for && tile_op_attr_int(f, (tile_op){i}, TILE_ATTR_unroll, 1) > 1)
+            return true;
+    return false;
+}
+
+static void begin_emitter(emission *em) {
+    tile_emitter *e = &em->emitter;
+    e->llvm = em->backend.llvm;
+    e->module = em->backend.module;
+    e->builder = LLVMCreateBuilderInContext(e->llvm);
+    e->i1 = LLVMInt1TypeInContext(e->llvm);
+    e->i8 = LLVMInt8TypeInContext(e->llvm);
+    e->i16 = LLVMInt16TypeInContext(e->llvm);
+    e->i32 = LLVMInt32TypeInContext(e->llvm);
+    e->i64 = LLVMInt64TypeInContext(e->llvm);
+}
+
+static tile_status run(void *user) {
+    emission *em = user;
+    const tile_emit_options *options = em->emitter.options;
+    double since = now();
+    begin_emitter(em);
+    tile_emit_kernel(&em->emitter);
+    LLVMDisposeBuilder(em->emitter.builder);
+    report_time(options, "llvm-build", &since);
+    tile_status status = tile_backend_optimize(&em->backend, wants_unroll(em->emitter.f));
+    report_time(options, "llvm-passes", &since);
+    if (status == TILE_OK)
+        status = tile_backend_print(&em->backend, em->kind, em->out);
+    report_time(options, em->kind == TILE_EMIT_PTX ? "llvm-ptx" : "llvm-print", &since);
+    return status;
+}
+
+/* The version asked for, if the code can be written in it. */
+static tile_status choose_ptx(const tile_function *kernel, const tile_emit_options *options,
+                              unsigned *version) {
+    tile_context *context = tile_function_context(kernel);
+    unsigned asked = options->ptx_version;
+    tile_status status = tile_emit_check(kernel, options->target, version);
+    if (status != TILE_OK || !asked)
+        return status;
+    if (!tile_backend_has_ptx(asked)) {
+        tile_report(context, TILE_ERROR, (tile_loc){0}, "PTX %u.%u is not a version that can be written",
+                    asked / 10, asked % 10);
+        return TILE_INVALID;
+    }
+    if (asked < *version) {
+        tile_report(context, TILE_ERROR, kernel->loc, "@%s for %s needs PTX %u.%u, not %u.%u",
+                    kernel->name, options->target->name, *version / 10, *version % 10, asked / 10,
+                    asked % 10);
+        return TILE_INVALID;
+    }
+    *version = asked;
+    return TILE_OK;
+}
+
+tile_status tile_emit(const tile_function *kernel, tile_emit_kind kind,
+                      const tile_emit_options *options, tile_blob *out) {
+    tile_context *context = tile_function_context(kernel);
+    unsigned ptx_version;
+    *out = (tile_blob){0};
+    if (!options || !options->target) {
+        tile_report(context, TILE_ERROR, kernel->loc, "no target to make code for");
+        return TILE_INVALID;
+    }
+    tile_status status = choose_ptx(kernel, options, &ptx_version);
+    if (status != TILE_OK)
+        return status;
+    double since = now();
+    emission em = {.emitter = {.f = kernel, .options = options}, .kind = kind, .out = out};
+    status = tile_backend_open(&em.backend, context, kernel->loc, kernel->name, options->target,
+                               ptx_version);
+    report_time(options, "llvm-start", &since);
+    if (status == TILE_OK)
+        status = tile_backend_guard(&em.backend, run, &em);
+    tile_backend_close(&em.backend);
+    tile_arena_reset(&em.emitter.arena);
+    return status;
+}
+
+void tile_blob_destroy(tile_blob *blob) {
+    if (!blob)
+        return;
+    free(blob->data);
+    *blob = (tile_blob){0};
+}

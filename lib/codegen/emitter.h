@@ -1,0 +1,124 @@
+/* The state of one emission: a level-3 kernel on its way to an LLVM module.
+ *
+ * Values. A scalar, pointer or shared buffer is one LLVM value. A vector<T[n]> is not an LLVM vector but
+ * an array of parts: n scalars, or n/2 pairs <2 x T> where T has 16 bits and n is even (a pair is one
+ * 32-bit register, as mma, ldmatrix and the packed arithmetic want it). So extract, concat and shuffle
+ * are bookkeeping, and a loop-carried vector is one phi for each register.
+ *
+ * Only files in lib/codegen see LLVM. */
+#ifndef TILE_LIB_CODEGEN_EMITTER_H
+#define TILE_LIB_CODEGEN_EMITTER_H
+
+#include <llvm-c/Core.h>
+#include <llvm-c/DebugInfo.h>
+
+#include "lib/ir/function.h"
+#include "tile/compile.h"
+
+typedef enum tile_machine {
+#define MACHINE(name, intrinsic, overload, convergent, capability, ptx) TILE_MACHINE_##name,
+#include "lib/codegen/machine.def"
+#undef MACHINE
+    TILE_MACHINE_COUNT
+} tile_machine;
+
+enum { SPACE_GLOBAL = 1, SPACE_SHARED = 3 };
+
+/* What loads through an argument may assume. */
+typedef struct tile_arg_facts {
+    bool is_read_only; /* nothing in the grid writes what it points to */
+} tile_arg_facts;
+
+typedef struct tile_emitter {
+    const tile_function *f;
+    const tile_emit_options *options;
+    tile_arena arena;
+
+    LLVMContextRef llvm;
+    LLVMModuleRef module;
+    LLVMBuilderRef builder;
+    LLVMValueRef function;
+    LLVMTypeRef i1, i8, i16, i32, i64;
+
+    LLVMValueRef **parts; /* by value id; NULL: not computed yet */
+    LLVMValueRef shared;  /* the block's shared memory, from its start; NULL: none */
+    LLVMValueRef clean_base, plain_base;
+    tile_arg_facts *args;
+
+    LLVMDIBuilderRef lines; /* NULL: no line table */
+    LLVMMetadataRef line_scope;
+    LLVMMetadataRef *line_files;  /* by source index */
+    LLVMMetadataRef *line_scopes; /* by source index: the kernel, as seen from that file */
+    uint32_t line_file_count;
+} tile_emitter;
+
+/* machine.c: calls of intrinsics */
+LLVMValueRef tile_machine_call(tile_emitter *e, tile_machine machine, LLVMValueRef *args,
+                               unsigned count);
+LLVMValueRef tile_machine_call_typed(tile_emitter *e, tile_machine machine, LLVMTypeRef result,
+                                     LLVMValueRef *args, unsigned count);
+/* Bounds what a call returns: low <= result < high. */
+void tile_machine_set_range(tile_emitter *e, LLVMValueRef call, uint32_t low, uint32_t high);
+/* The least compute capability and PTX version of a row. */
+unsigned tile_machine_capability(tile_machine machine);
+unsigned tile_machine_ptx(tile_machine machine);
+/* True if LLVM knows the row's intrinsic by exactly this name. */
+bool tile_machine_exists(tile_machine machine);
+/* The row an operation is emitted as, TILE_MACHINE_COUNT if it is not one instruction. */
+tile_machine tile_machine_of_op(const tile_function *f, tile_op op);
+
+/* value.c: how values are held */
+LLVMTypeRef tile_llvm_scalar(const tile_emitter *e, tile_scalar scalar);
+bool tile_is_paired(const tile_type *type);
+unsigned tile_part_count(const tile_type *type);
+LLVMTypeRef tile_part_type(const tile_emitter *e, const tile_type *type);
+LLVMValueRef *tile_new_parts(tile_emitter *e, const tile_type *type);
+LLVMValueRef *tile_get_parts(tile_emitter *e, tile_value value);
+LLVMValueRef tile_get_scalar(tile_emitter *e, tile_value value);
+LLVMValueRef tile_get_element(tile_emitter *e, tile_value value, unsigned index);
+void tile_set_parts(tile_emitter *e, tile_value value, LLVMValueRef *parts);
+void tile_set_scalar(tile_emitter *e, tile_value value, LLVMValueRef scalar);
+/* elements: one LLVM scalar for each element of the value's type */
+void tile_set_elements(tile_emitter *e, tile_value value, const LLVMValueRef *elements);
+LLVMValueRef tile_llvm_int(LLVMTypeRef type, int64_t value);
+
+/* One function for each kind of operation. */
+void tile_emit_arith(tile_emitter *e, tile_op op);
+void tile_emit_compare(tile_emitter *e, tile_op op);
+void tile_emit_unary(tile_emitter *e, tile_op op);
+void tile_emit_fma(tile_emitter *e, tile_op op);
+void tile_emit_select(tile_emitter *e, tile_op op);
+void tile_emit_cast(tile_emitter *e, tile_op op);
+void tile_emit_splat(tile_emitter *e, tile_op op);
+void tile_emit_extract(tile_emitter *e, tile_op op);
+void tile_emit_concat(tile_emitter *e, tile_op op);
+void tile_emit_shuffle(tile_emitter *e, tile_op op);
+void tile_emit_load(tile_emitter *e, tile_op op);
+void tile_emit_store(tile_emitter *e, tile_op op);
+void tile_emit_ldmatrix(tile_emitter *e, tile_op op);
+void tile_emit_mma(tile_emitter *e, tile_op op);
+void tile_emit_cp_async(tile_emitter *e, tile_op op);
+void tile_emit_wait_acquire(tile_emitter *e, tile_op op);
+void tile_emit_st_release(tile_emitter *e, tile_op op);
+void tile_emit_scratch(tile_emitter *e, tile_op op);
+void tile_emit_alloc_shared(tile_emitter *e, tile_op op);
+/* Integer arithmetic on one LLVM type; also for host expressions. */
+LLVMValueRef tile_emit_int_op(tile_emitter *e, tile_opcode opcode, LLVMValueRef a, LLVMValueRef b);
+
+/* operation.c: the whole body */
+void tile_emit_region(tile_emitter *e, tile_region region);
+bool tile_emit_can(tile_opcode opcode);
+
+/* kernel.c */
+void tile_emit_kernel(tile_emitter *e);
+
+/* lines.c: source places */
+void tile_lines_begin(tile_emitter *e);
+void tile_lines_set(tile_emitter *e, tile_loc loc);
+void tile_lines_end(tile_emitter *e);
+
+/* legal.c: everything that emission takes for granted; diagnostics for what does not hold */
+tile_status tile_emit_check(const tile_function *kernel, const tile_target *target,
+                            unsigned *ptx_version);
+
+#endif

@@ -1,0 +1,207 @@
+/* The kernel's frame: its PTX interface, shared memory and scratch buffers. */
+#include <string.h>
+
+#include "lib/codegen/abi.h"
+#include "lib/codegen/emitter.h"
+
+enum {
+    KERNEL_CONVENTION = 71, /* LLVM's CallingConv::PTX_Kernel */
+    SHARED_ALIGNMENT = 1024,
+    MAX_SYNTHETIC_ARGS = 2,
+};
+
+/* What arguments point to ------------------------------------------------------------------------- */
+
+/* Writing through anything but a plain argument could be writing through any of them. */
+static void note_write(tile_emitter *e, tile_value base) {
+    const tile_value_data *data = tile_value_at(e->f, base);
+    if (data->kind == TILE_VALUE_ARG)
+        e->args[data->index].is_read_only = false;
+    else if (tile_op_opcode(e->f, tile_value_def(e->f, base)) != TILE_OP_scratch)
+        for (size_t i = 0; i < e->f->arg_count; i++)
+            e->args[i].is_read_only = false;
+}
+
+/* Only what is declared `noalias` and never written here is constant while the kernel runs: it may go
+ * through the non-coherent cache. */
+static void find_read_only(tile_emitter *e) {
+    e->args = TILE_NEW_ARRAY(&e->arena, tile_arg_facts, e->f->arg_count + 1);
+    for (size_t i = 0; i < e->f->arg_count; i++)
+        e->args[i].is_read_only =
+            e->f->args[i].noalias && e->f->args[i].type->kind == TILE_TYPE_PTR;
+    for (uint32_t i = 1; i < e->f->op_count; i++) {
+        tile_op op = {i};
+        unsigned count, opcode = tile_op_at(e->f, op)->opcode;
+        if (opcode == TILE_OP_st_global)
+            note_write(e, tile_op_segment(e->f, op, 1, &count)[0]);
+        else if (opcode == TILE_OP_st_release || opcode == TILE_OP_wait_acquire)
+            note_write(e, tile_op_segment(e->f, op, 0, &count)[0]);
+    }
+}
+
+/* Scratch ------------------------------------------------------------------------------------------ */
+
+/* A host expression as i64 code. */
+static LLVMValueRef emit_expr(tile_emitter *e, const tile_expr *expr) {
+    LLVMValueRef args[3] = {NULL, NULL, NULL}, zero = tile_llvm_int(e->i64, 0);
+    if (expr->kind == TILE_EXPR_INT)
+        return tile_llvm_int(e->i64, expr->integer);
+    if (expr->kind == TILE_EXPR_ARG) {
+        const tile_arg_decl *arg = &e->f->args[expr->integer];
+        return LLVMBuildIntCast2(e->builder, tile_get_scalar(e, arg->value), e->i64,
+                                 arg->type->scalar != TILE_i1, "");
+    }
+    for (unsigned i = 0; i < 3 && expr->args[i]; i++)
+        args[i] = emit_expr(e, expr->args[i]);
+    static const LLVMIntPredicate predicates[] = {LLVMIntEQ,  LLVMIntNE,  LLVMIntSLT,
+                                                  LLVMIntSLE, LLVMIntSGT, LLVMIntSGE};
+    LLVMValueRef test;
+    switch (expr->opcode) {
+    case TILE_OP_neg: return LLVMBuildNeg(e->builder, args[0], "");
+    case TILE_OP_not: return LLVMBuildNot(e->builder, args[0], "");
+    case TILE_OP_abs: args[1] = tile_llvm_int(e->i1, 0);
+        return tile_machine_call(e, TILE_MACHINE_int_abs, args, 2);
+    case TILE_OP_select:
+        test = LLVMBuildICmp(e->builder, LLVMIntNE, args[0], zero, "");
+        return LLVMBuildSelect(e->builder, test, args[1], args[2], "");
+    case TILE_OP_eq:
+    case TILE_OP_ne:
+    case TILE_OP_lt:
+    case TILE_OP_le:
+    case TILE_OP_gt:
+    case TILE_OP_ge:
+        test = LLVMBuildICmp(e->builder, predicates[expr->opcode - TILE_OP_eq], args[0], args[1], "");
+        return LLVMBuildZExt(e->builder, test, e->i64, "");
+    default: return tile_emit_int_op(e, expr->opcode, args[0], args[1]);
+    }
+}
+
+/* Buffers of one sort lie in op order, each rounded up: the launch carves them the same way. */
+void tile_emit_scratch(tile_emitter *e, tile_op op) {
+    bool clean = tile_op_has_attr(e->f, op, TILE_ATTR_clean);
+    tile_value result = tile_op_result(e->f, op, 0);
+    tile_arena list = {0};
+    unsigned count;
+    tile_scratch *buffers = tile_scratch_list(e->f, &list, &count);
+    LLVMValueRef offset = NULL;
+    LLVMValueRef unit = tile_llvm_int(e->i64, TILE_SCRATCH_ALIGNMENT - 1);
+    for (unsigned i = 0; i < count && buffers[i].op.id != op.id; i++) {
+        if (buffers[i].clean != clean)
+            continue;
+        LLVMValueRef bytes = emit_expr(e, buffers[i].bytes);
+        bytes = LLVMBuildAdd(e->builder, bytes, unit, "");
+        bytes = LLVMBuildAnd(e->builder, bytes, LLVMConstNot(unit), "");
+        offset = offset ? LLVMBuildAdd(e->builder, offset, bytes, "") : bytes;
+    }
+    LLVMValueRef base = clean ? e->clean_base : e->plain_base;
+    tile_set_scalar(e, result,
+                    offset ? LLVMBuildGEP2(e->builder, e->i8, base, &offset, 1, "") : base);
+    tile_arena_reset(&list);
+}
+
+/* Shared memory ------------------------------------------------------------------------------------ */
+
+void tile_emit_alloc_shared(tile_emitter *e, tile_op op) {
+    LLVMValueRef offset = tile_llvm_int(e->i32, tile_op_attr_int(e->f, op, TILE_ATTR_offset, 0));
+    tile_set_scalar(e, tile_op_result(e->f, op, 0),
+                    LLVMConstGEP2(e->i8, e->shared, &offset, 1));
+}
+
+static void declare_shared(tile_emitter *e) {
+    if (!tile_shared_bytes(e->f))
+        return;
+    e->shared = LLVMAddGlobalInAddressSpace(e->module, LLVMArrayType2(e->i8, 0), "shared_memory",
+                                            SPACE_SHARED);
+    LLVMSetAlignment(e->shared, SHARED_ALIGNMENT);
+    LLVMSetLinkage(e->shared, LLVMExternalLinkage);
+}
+
+/* Frame -------------------------------------------------------------------------------------------- */
+
+/* A truth value arrives as a byte. */
+static LLVMTypeRef arg_type(const tile_emitter *e, const tile_type *type) {
+    bool truth = type->kind == TILE_TYPE_SCALAR && type->scalar == TILE_i1;
+    return truth ? e->i8 : tile_part_type(e, type);
+}
+
+static void add_arg_flag(tile_emitter *e, unsigned index, const char *name) {
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAddAttributeAtIndex(e->function, index + 1, LLVMCreateEnumAttribute(e->llvm, kind, 0));
+}
+
+static void set_attribute(tile_emitter *e, const char *name, const char *value) {
+    LLVMAddAttributeAtIndex(e->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                            LLVMCreateStringAttribute(e->llvm, name, (unsigned)strlen(name), value,
+                                                      (unsigned)strlen(value)));
+}
+
+static void set_launch_attributes(tile_emitter *e) {
+    int64_t warps = 1, extent[3] = {1, 1, 1};
+    tile_expr_is_int(e->f->warps, &warps);
+    set_attribute(e, "nvvm.reqntid", tile_arena_format(&e->arena, "%d", (int)(32 * warps)));
+    if (!e->f->cluster_rank)
+        return;
+    for (unsigned d = 0; d < e->f->cluster_rank; d++)
+        tile_expr_is_int(e->f->cluster[d], &extent[d]);
+    set_attribute(e, "nvvm.cluster_dim",
+                  tile_arena_format(&e->arena, "%d,%d,%d", (int)extent[0], (int)extent[1],
+                                    (int)extent[2]));
+}
+
+static void declare_function(tile_emitter *e, bool has_clean, bool has_plain) {
+    const tile_function *f = e->f;
+    unsigned count = 0;
+    LLVMTypeRef *types =
+        TILE_NEW_ARRAY(&e->arena, LLVMTypeRef, f->arg_count + MAX_SYNTHETIC_ARGS);
+    for (size_t i = 0; i < f->arg_count; i++)
+        types[count++] = arg_type(e, f->args[i].type);
+    for (int i = 0; i < has_clean + has_plain; i++)
+        types[count++] = LLVMPointerTypeInContext(e->llvm, SPACE_GLOBAL);
+    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->llvm), types, count, false);
+    e->function = LLVMAddFunction(e->module, f->name, type);
+    LLVMSetFunctionCallConv(e->function, KERNEL_CONVENTION);
+    set_launch_attributes(e);
+    for (unsigned i = 0; i < f->arg_count; i++) {
+        if (!f->args[i].noalias || f->args[i].type->kind != TILE_TYPE_PTR)
+            continue;
+        add_arg_flag(e, i, "noalias");
+        if (e->args[i].is_read_only)
+            add_arg_flag(e, i, "readonly");
+    }
+}
+
+static void bind_args(tile_emitter *e, bool has_clean, bool has_plain) {
+    unsigned next = (unsigned)e->f->arg_count;
+    for (unsigned i = 0; i < e->f->arg_count; i++) {
+        const tile_arg_decl *arg = &e->f->args[i];
+        LLVMValueRef value = LLVMGetParam(e->function, i);
+        LLVMSetValueName2(value, arg->name, arg->name ? strlen(arg->name) : 0);
+        if (arg->type->kind == TILE_TYPE_SCALAR && arg->type->scalar == TILE_i1)
+            value = LLVMBuildICmp(e->builder, LLVMIntNE, value, tile_llvm_int(e->i8, 0), "");
+        tile_set_scalar(e, arg->value, value);
+    }
+    e->clean_base = has_clean ? LLVMGetParam(e->function, next++) : NULL;
+    e->plain_base = has_plain ? LLVMGetParam(e->function, next) : NULL;
+}
+
+void tile_emit_kernel(tile_emitter *e) {
+    tile_arena list = {0};
+    unsigned count;
+    bool has[2] = {false, false};
+    tile_scratch *buffers = tile_scratch_list(e->f, &list, &count);
+    for (unsigned i = 0; i < count; i++)
+        has[buffers[i].clean] = true;
+    tile_arena_reset(&list);
+    e->parts = TILE_NEW_ARRAY(&e->arena, LLVMValueRef *, e->f->value_count);
+    find_read_only(e);
+    declare_shared(e);
+    declare_function(e, has[true], has[false]);
+    tile_lines_begin(e);
+    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(e->llvm, e->function, "entry");
+    LLVMPositionBuilderAtEnd(e->builder, entry);
+    tile_lines_set(e, e->f->loc);
+    bind_args(e, has[true], has[false]);
+    tile_emit_region(e, e->f->body);
+    LLVMBuildRetVoid(e->builder);
+    tile_lines_end(e);
+}

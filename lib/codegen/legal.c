@@ -1,0 +1,169 @@
+/* What emission takes for granted, checked beforehand: level, types, target. An instruction that LLVM
+ * cannot select would end in its fatal error handler; here it is a diagnostic at the operation. */
+#include "lib/codegen/abi.h"
+#include "lib/codegen/emitter.h"
+
+typedef struct checker {
+    const tile_function *f;
+    tile_context *context;
+    const tile_target *target;
+    unsigned ptx_version; /* the least that is needed so far */
+    unsigned errors;
+} checker;
+
+#define FAIL(c, loc, ...) ((c)->errors++, tile_report((c)->context, TILE_ERROR, (loc), __VA_ARGS__))
+
+static const char *op_name(const checker *c, tile_op op) {
+    return tile_op_get_info(tile_op_opcode(c->f, op))->name;
+}
+
+/* Element types that are only moved around. */
+static bool is_opaque(tile_scalar scalar) {
+    return scalar == TILE_tf32 || scalar == TILE_e4m3 || scalar == TILE_e5m2;
+}
+
+static void check_value(checker *c, tile_op op, tile_value value) {
+    const tile_value_data *data = tile_value_at(c->f, value);
+    const tile_type *type = data->type;
+    bool thread_level = type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_PTR ||
+                        type->kind == TILE_TYPE_SHARED || type->kind == TILE_TYPE_VECTOR;
+    if (!thread_level)
+        FAIL(c, tile_op_loc(c->f, op), "%s: a tile or view is left; code is made of level 3 only",
+             op_name(c, op));
+    else if (type->param || (type->kind == TILE_TYPE_VECTOR && tile_type_elements(type) < 1) ||
+             (data->kind == TILE_VALUE_CONSTANT && data->expr->kind != TILE_EXPR_INT &&
+              data->expr->kind != TILE_EXPR_FLOAT))
+        FAIL(c, tile_op_loc(c->f, op), "%s: a compile-time parameter has no value yet",
+             op_name(c, op));
+}
+
+/* Arithmetic that has no instruction and no exact replacement. */
+static void check_arithmetic(checker *c, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(c->f, op);
+    if (opcode > TILE_OP_cast || opcode == TILE_OP_select)
+        return;
+    const tile_type *src = tile_value_type(c->f, tile_op_operand(c->f, op, 0));
+    const tile_type *result = tile_value_type(c->f, tile_op_result(c->f, op, 0));
+    tile_scalar opaque = is_opaque(src->scalar) ? src->scalar : result->scalar;
+    if (is_opaque(opaque) && src->scalar != result->scalar)
+        FAIL(c, tile_op_loc(c->f, op), "%s: %s cannot be converted yet", op_name(c, op),
+             tile_scalar_name(opaque));
+    else if (is_opaque(opaque) && opcode != TILE_OP_cast)
+        FAIL(c, tile_op_loc(c->f, op), "%s: there is no arithmetic on %s", op_name(c, op),
+             tile_scalar_name(opaque));
+    if (opcode == TILE_OP_exp2 && src->scalar == TILE_f64)
+        FAIL(c, tile_op_loc(c->f, op), "exp2: there is no instruction for f64");
+}
+
+static void check_machine(checker *c, tile_op op) {
+    tile_machine machine = tile_machine_of_op(c->f, op);
+    if (machine == TILE_MACHINE_COUNT)
+        return;
+    if (c->target->compute_capability < tile_machine_capability(machine))
+        FAIL(c, tile_op_loc(c->f, op), "%s needs compute capability %u.%u, %s has %u.%u",
+             op_name(c, op), tile_machine_capability(machine) / 10,
+             tile_machine_capability(machine) % 10, c->target->name,
+             c->target->compute_capability / 10, c->target->compute_capability % 10);
+    if (c->ptx_version < tile_machine_ptx(machine))
+        c->ptx_version = tile_machine_ptx(machine);
+}
+
+static void check_alloc(checker *c, tile_op op) {
+    const tile_type *type = tile_value_type(c->f, tile_op_result(c->f, op, 0));
+    int64_t offset = tile_op_attr_int(c->f, op, TILE_ATTR_offset, -1);
+    if (offset < 0)
+        FAIL(c, tile_op_loc(c->f, op), "alloc_shared: the buffer has no offset; run allocate-shared");
+    else if (offset % 16)
+        FAIL(c, tile_op_loc(c->f, op), "alloc_shared: offset %lld is not a multiple of 16",
+             (long long)offset);
+    if (tile_type_elements(type) < 1 || tile_type_slot_count(type) < 1)
+        FAIL(c, tile_op_loc(c->f, op), "alloc_shared: the buffer's extents are not known");
+}
+
+/* A pending count is part of the instruction. */
+static void check_wait(checker *c, tile_op op) {
+    int64_t pending;
+    if (!tile_value_is_int(c->f, tile_op_operand(c->f, op, 0), &pending))
+        FAIL(c, tile_op_loc(c->f, op), "wait_group: the count must be a constant");
+}
+
+static void check_op(checker *c, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(c->f, op);
+    const tile_op_data *data = tile_op_at(c->f, op);
+    if (!(tile_op_get_info(opcode)->levels & TILE_LEVEL_3) || !tile_emit_can(opcode)) {
+        FAIL(c, data->loc, "%s is not an operation of level 3; run lower-tiles", op_name(c, op));
+        return;
+    }
+    for (uint32_t i = 0; i < data->operand_count; i++)
+        check_value(c, op, data->operands[i]);
+    for (uint32_t i = 0; i < data->result_count; i++)
+        check_value(c, op, tile_op_result(c->f, op, i));
+    check_arithmetic(c, op);
+    check_machine(c, op);
+    if (opcode == TILE_OP_alloc_shared)
+        check_alloc(c, op);
+    if (opcode == TILE_OP_wait_group)
+        check_wait(c, op);
+}
+
+static void check_region(checker *c, tile_region region) {
+    TILE_FOR_EACH_OP(c->f, op, region) {
+        check_op(c, op);
+        for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
+            check_region(c, tile_op_region(c->f, op, r));
+    }
+}
+
+static void check_frame(checker *c) {
+    const tile_function *f = c->f;
+    int64_t warps, extent, blocks = 1;
+    if (!tile_expr_is_int(f->warps, &warps) || warps < 1 || warps > 32)
+        FAIL(c, f->loc, "@%s: the number of warps must be a constant from 1 to 32", f->name);
+    for (size_t i = 0; i < f->arg_count; i++)
+        if (f->args[i].type->param || (f->args[i].type->kind != TILE_TYPE_SCALAR &&
+                                       f->args[i].type->kind != TILE_TYPE_PTR))
+            FAIL(c, f->loc, "@%s: argument %%%s must be a pointer or a scalar", f->name,
+                 f->args[i].name ? f->args[i].name : "");
+    if (f->cluster_rank && c->target->compute_capability < 90)
+        FAIL(c, f->loc, "@%s: clusters need compute capability 9.0, %s has %u.%u", f->name,
+             c->target->name, c->target->compute_capability / 10,
+             c->target->compute_capability % 10);
+    for (unsigned d = 0; d < f->cluster_rank; d++)
+        blocks *= tile_expr_is_int(f->cluster[d], &extent) && extent >= 1 && extent <= 16 ? extent : 17;
+    if (blocks > 16)
+        FAIL(c, f->loc, "@%s: a cluster has constant extents and at most 16 blocks", f->name);
+}
+
+static void check_memory(checker *c) {
+    tile_arena list = {0};
+    unsigned count;
+    tile_scratch *buffers = tile_scratch_list(c->f, &list, &count);
+    for (unsigned i = 0; i < count; i++)
+        if (!buffers[i].bytes)
+            FAIL(c, tile_op_loc(c->f, buffers[i].op),
+                 "scratch: the extents must follow from the kernel's arguments");
+    tile_arena_reset(&list);
+    int64_t shared = tile_shared_bytes(c->f);
+    if (shared > c->target->max_shared_bytes)
+        FAIL(c, c->f->loc, "@%s needs %lld bytes of shared memory, %s has %u for a block", c->f->name,
+             (long long)shared, c->target->name, c->target->max_shared_bytes);
+}
+
+tile_status tile_emit_check(const tile_function *kernel, const tile_target *target,
+                            unsigned *ptx_version) {
+    checker c = {.f = kernel,
+                 .context = tile_function_context(kernel),
+                 .target = target,
+                 .ptx_version = target->ptx_version};
+    if (kernel->kind != TILE_KERNEL)
+        FAIL(&c, kernel->loc, "@%s is not a kernel: there is no code for it", kernel->name);
+    else
+        check_frame(&c);
+    check_region(&c, kernel->body);
+    if (!c.errors)
+        check_memory(&c);
+    if (kernel->cluster_rank && c.ptx_version < 78)
+        c.ptx_version = 78;
+    *ptx_version = c.ptx_version;
+    return c.errors ? TILE_INVALID : TILE_OK;
+}

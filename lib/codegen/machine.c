@@ -1,0 +1,114 @@
+/* Calls of machine.def's intrinsics, with the marks that LLVM needs to keep them right. */
+#include <string.h>
+
+#include "lib/codegen/emitter.h"
+
+enum overload { OVERLOAD_none, OVERLOAD_operand, OVERLOAD_result };
+
+static const struct {
+    const char *intrinsic;
+    enum overload overload;
+    bool convergent;
+    unsigned capability;
+    unsigned ptx;
+} machines[] = {
+#define MACHINE(name, intrinsic, overload, convergent, capability, ptx) \
+    {intrinsic, OVERLOAD_##overload, convergent, capability, ptx},
+#include "lib/codegen/machine.def"
+#undef MACHINE
+};
+
+_Static_assert(sizeof machines / sizeof *machines == TILE_MACHINE_COUNT, "one row each");
+
+unsigned tile_machine_capability(tile_machine machine) {
+    return machines[machine].capability;
+}
+
+unsigned tile_machine_ptx(tile_machine machine) {
+    return machines[machine].ptx;
+}
+
+static unsigned intrinsic_id(tile_machine machine) {
+    const char *name = machines[machine].intrinsic;
+    return LLVMLookupIntrinsicID(name, strlen(name));
+}
+
+/* LLVM matches overloaded names by prefix, so that a wrong one could be found. */
+bool tile_machine_exists(tile_machine machine) {
+    const char *name = machines[machine].intrinsic;
+    unsigned id = intrinsic_id(machine);
+    if (!id || LLVMIntrinsicIsOverloaded(id) != (machines[machine].overload != OVERLOAD_none))
+        return false;
+    size_t length;
+    const char *found = LLVMIntrinsicGetName(id, &length);
+    return length == strlen(name) && memcmp(found, name, length) == 0;
+}
+
+static LLVMAttributeRef flag_attribute(const tile_emitter *e, const char *name) {
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    return LLVMCreateEnumAttribute(e->llvm, kind, 0);
+}
+
+LLVMValueRef tile_machine_call_typed(tile_emitter *e, tile_machine machine, LLVMTypeRef result,
+                                     LLVMValueRef *args, unsigned count) {
+    unsigned id = intrinsic_id(machine);
+    LLVMTypeRef types[2];
+    unsigned type_count = 0;
+    if (machines[machine].overload == OVERLOAD_result)
+        types[type_count++] = result;
+    if (machines[machine].overload != OVERLOAD_none)
+        types[type_count++] = LLVMTypeOf(args[0]);
+    LLVMValueRef callee = LLVMGetIntrinsicDeclaration(e->module, id, types, type_count);
+    LLVMTypeRef type = LLVMGlobalGetValueType(callee);
+    LLVMValueRef call = LLVMBuildCall2(e->builder, type, callee, args, count, "");
+    if (machines[machine].convergent)
+        LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                 flag_attribute(e, "convergent"));
+    return call;
+}
+
+LLVMValueRef tile_machine_call(tile_emitter *e, tile_machine machine, LLVMValueRef *args,
+                               unsigned count) {
+    return tile_machine_call_typed(e, machine, NULL, args, count);
+}
+
+void tile_machine_set_range(tile_emitter *e, LLVMValueRef call, uint32_t low, uint32_t high) {
+    uint64_t lower = low, upper = high;
+    unsigned kind = LLVMGetEnumAttributeKindForName("range", 5);
+    LLVMAddCallSiteAttribute(call, LLVMAttributeReturnIndex,
+                             LLVMCreateConstantRangeAttribute(e->llvm, kind, 32, &lower, &upper));
+}
+
+static tile_machine ldmatrix_machine(const tile_function *f, tile_op op) {
+    bool trans = tile_op_has_attr(f, op, TILE_ATTR_trans);
+    switch (tile_type_elements(tile_value_type(f, tile_op_result(f, op, 0)))) {
+    case 2: return trans ? TILE_MACHINE_ldmatrix_1t : TILE_MACHINE_ldmatrix_1;
+    case 4: return trans ? TILE_MACHINE_ldmatrix_2t : TILE_MACHINE_ldmatrix_2;
+    default: return trans ? TILE_MACHINE_ldmatrix_4t : TILE_MACHINE_ldmatrix_4;
+    }
+}
+
+static tile_machine cp_async_machine(const tile_function *f, tile_op op) {
+    unsigned predicates;
+    tile_op_segment(f, op, 2, &predicates);
+    switch (tile_op_attr_int(f, op, TILE_ATTR_bytes, 0)) {
+    case 4: return predicates ? TILE_MACHINE_cp_async_4z : TILE_MACHINE_cp_async_4;
+    case 8: return predicates ? TILE_MACHINE_cp_async_8z : TILE_MACHINE_cp_async_8;
+    default: return predicates ? TILE_MACHINE_cp_async_16z : TILE_MACHINE_cp_async_16;
+    }
+}
+
+tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
+    switch (tile_op_opcode(f, op)) {
+    case TILE_OP_mma: {
+        const tile_type *lhs = tile_value_type(f, tile_op_operand(f, op, 0));
+        return lhs->scalar == TILE_bf16 ? TILE_MACHINE_mma_bf16 : TILE_MACHINE_mma_f16;
+    }
+    case TILE_OP_ldmatrix: return ldmatrix_machine(f, op);
+    case TILE_OP_cp_async: return cp_async_machine(f, op);
+    case TILE_OP_commit_group: return TILE_MACHINE_commit_group;
+    case TILE_OP_wait_group: return TILE_MACHINE_wait_group;
+    case TILE_OP_sync: return TILE_MACHINE_sync;
+    default: return TILE_MACHINE_COUNT;
+    }
+}

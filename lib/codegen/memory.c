@@ -1,0 +1,363 @@
+/* Accesses to global and shared memory, copies between them, and the words that order blocks.
+ *
+ * An access moves consecutive elements of at most 16 bytes. It is made in words: 32-bit ones, or one of
+ * 16 or 8 bits if it is smaller. Without a predicate it is a plain LLVM load or store. With one it is a
+ * line of inline PTX, since LLVM would make a branch of it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/codegen/emitter.h"
+
+/* Words -------------------------------------------------------------------------------------------- */
+
+typedef struct access {
+    const tile_type *type; /* of the value that is moved */
+    unsigned words;
+    unsigned bits; /* of a word */
+    LLVMTypeRef word;
+} access;
+
+enum { MAX_WORDS = 4 };
+
+static access access_of(const tile_emitter *e, const tile_type *type) {
+    unsigned bytes = (unsigned)tile_type_elements(type) * tile_scalar_bytes(type->scalar);
+    if (bytes >= 4)
+        return (access){type, bytes / 4, 32, e->i32};
+    return bytes == 2 ? (access){type, 1, 16, e->i16} : (access){type, 1, 8, e->i8};
+}
+
+static LLVMTypeRef memory_type(const access *a) {
+    return a->words > 1 ? LLVMVectorType(a->word, a->words) : a->word;
+}
+
+static unsigned part_bits(const tile_type *type) {
+    return 8 * tile_scalar_bytes(type->scalar) * (tile_is_paired(type) ? 2 : 1);
+}
+
+/* A part as memory holds it: a truth value takes a byte. */
+static LLVMValueRef to_memory(tile_emitter *e, const tile_type *type, LLVMValueRef part) {
+    return type->scalar == TILE_i1 ? LLVMBuildZExt(e->builder, part, e->i8, "") : part;
+}
+
+static LLVMValueRef from_memory(tile_emitter *e, const tile_type *type, LLVMValueRef part) {
+    if (type->scalar != TILE_i1)
+        return LLVMBuildBitCast(e->builder, part, tile_part_type(e, type), "");
+    return LLVMBuildICmp(e->builder, LLVMIntNE, part, tile_llvm_int(e->i8, 0), "");
+}
+
+static LLVMValueRef lane(tile_emitter *e, LLVMValueRef vector, unsigned index) {
+    return LLVMBuildExtractElement(e->builder, vector, tile_llvm_int(e->i32, index), "");
+}
+
+static LLVMValueRef put_lane(tile_emitter *e, LLVMValueRef vector, LLVMValueRef value, unsigned index) {
+    return LLVMBuildInsertElement(e->builder, vector, value, tile_llvm_int(e->i32, index), "");
+}
+
+static void split_words(tile_emitter *e, const access *a, LLVMValueRef *parts, LLVMValueRef *words) {
+    unsigned bits = part_bits(a->type), ratio = bits / a->bits;
+    for (unsigned p = 0; bits > a->bits && p < tile_part_count(a->type); p++) {
+        LLVMValueRef all =
+            LLVMBuildBitCast(e->builder, parts[p], LLVMVectorType(a->word, ratio), "");
+        for (unsigned w = 0; w < ratio; w++)
+            words[p * ratio + w] = lane(e, all, w);
+    }
+    ratio = bits <= a->bits ? a->bits / bits : 0;
+    for (unsigned w = 0; ratio && w < a->words; w++) {
+        LLVMValueRef word = to_memory(e, a->type, parts[w * ratio]);
+        if (ratio > 1) {
+            LLVMTypeRef small = LLVMTypeOf(word);
+            word = put_lane(e, LLVMGetPoison(LLVMVectorType(small, ratio)), word, 0);
+            for (unsigned i = 1; i < ratio; i++)
+                word = put_lane(e, word, to_memory(e, a->type, parts[w * ratio + i]), i);
+        }
+        words[w] = LLVMBuildBitCast(e->builder, word, a->word, "");
+    }
+}
+
+static void join_words(tile_emitter *e, const access *a, LLVMValueRef *words, LLVMValueRef *parts) {
+    unsigned bits = part_bits(a->type), ratio = bits / a->bits;
+    for (unsigned p = 0; bits > a->bits && p < tile_part_count(a->type); p++) {
+        LLVMValueRef all = LLVMGetPoison(LLVMVectorType(a->word, ratio));
+        for (unsigned w = 0; w < ratio; w++)
+            all = put_lane(e, all, words[p * ratio + w], w);
+        parts[p] = from_memory(e, a->type, all);
+    }
+    ratio = bits <= a->bits ? a->bits / bits : 0;
+    for (unsigned w = 0; ratio && w < a->words; w++) {
+        if (ratio == 1) {
+            parts[w] = from_memory(e, a->type, words[w]);
+            continue;
+        }
+        LLVMTypeRef small = LLVMVectorType(bits == 8 ? e->i8 : e->i16, ratio);
+        LLVMValueRef all = LLVMBuildBitCast(e->builder, words[w], small, "");
+        for (unsigned i = 0; i < ratio; i++)
+            parts[w * ratio + i] = from_memory(e, a->type, lane(e, all, i));
+    }
+}
+
+/* Addresses ---------------------------------------------------------------------------------------- */
+
+/* The address of element operand `operand`: a base and its offset in elements. No `inbounds`: under a
+ * predicate the address may lie anywhere. */
+static LLVMValueRef address_of(tile_emitter *e, tile_op op, unsigned operand) {
+    unsigned count;
+    const tile_value *values = tile_op_segment(e->f, op, operand, &count);
+    LLVMValueRef base = tile_get_scalar(e, values[0]);
+    const tile_type *type = tile_value_type(e->f, values[0]);
+    LLVMValueRef offset = tile_get_scalar(e, values[1]);
+    if (type->kind == TILE_TYPE_PTR)
+        offset = LLVMBuildSExt(e->builder, offset, e->i64, "");
+    /* i1 takes a byte in memory */
+    LLVMTypeRef element = type->scalar == TILE_i1 ? e->i8 : tile_llvm_scalar(e, type->scalar);
+    return LLVMBuildGEP2(e->builder, element, base, &offset, 1, "");
+}
+
+/* NULL without a predicate, or with one that is true anyway. */
+static LLVMValueRef predicate_of(tile_emitter *e, tile_op op, unsigned operand) {
+    unsigned count;
+    const tile_value *values = tile_op_segment(e->f, op, operand, &count);
+    LLVMValueRef predicate = count ? tile_get_scalar(e, values[0]) : NULL;
+    return predicate && LLVMIsAConstantInt(predicate) && LLVMConstIntGetZExtValue(predicate)
+               ? NULL
+               : predicate;
+}
+
+static bool reads_read_only(const tile_emitter *e, tile_op op) {
+    const tile_value_data *base = tile_value_at(e->f, tile_op_operand(e->f, op, 0));
+    return base->kind == TILE_VALUE_ARG && e->args[base->index].is_read_only;
+}
+
+/* Inline PTX --------------------------------------------------------------------------------------- */
+
+typedef struct asm_text {
+    char text[256];
+    size_t length;
+} asm_text;
+
+static void append(asm_text *to, const char *text) {
+    size_t length = strlen(text);
+    memcpy(to->text + to->length, text, length + 1);
+    to->length += length;
+}
+
+static void append_number(asm_text *to, const char *before, unsigned number) {
+    char text[16];
+    snprintf(text, sizeof text, "%s%u", before, number);
+    append(to, text);
+}
+
+/* ".v4.b32 " */
+static void append_shape(asm_text *to, const access *a) {
+    if (a->words > 1)
+        append_number(to, ".v", a->words);
+    append_number(to, ".b", a->bits);
+    append(to, " ");
+}
+
+/* "{$4, $5}", or "$4" for a single word */
+static void append_words(asm_text *to, const access *a, unsigned first) {
+    for (unsigned w = 0; w < a->words; w++)
+        append_number(to, w ? ", $" : a->words > 1 ? "{$" : "$", first + w);
+    if (a->words > 1)
+        append(to, "}");
+}
+
+static const char *word_letter(const access *a) {
+    return a->bits == 32 ? "r" : "h";
+}
+
+/* Registers have at least 16 bits: an 8-bit word travels in one. */
+static LLVMTypeRef word_register(const tile_emitter *e, const access *a) {
+    return a->bits == 32 ? e->i32 : e->i16;
+}
+
+static LLVMValueRef call_asm(tile_emitter *e, const asm_text *code, const asm_text *constraints,
+                             LLVMTypeRef result, LLVMValueRef *args, unsigned count, bool pure) {
+    LLVMTypeRef types[2 + 2 * MAX_WORDS];
+    for (unsigned i = 0; i < count; i++)
+        types[i] = LLVMTypeOf(args[i]);
+    LLVMTypeRef type = LLVMFunctionType(result, types, count, false);
+    LLVMValueRef callee =
+        LLVMGetInlineAsm(type, code->text, code->length, constraints->text, constraints->length,
+                         !pure, false, LLVMInlineAsmDialectATT, false);
+    return LLVMBuildCall2(e->builder, type, callee, args, count, "");
+}
+
+/* The destinations begin as zeros (tied inputs), which is what a false predicate leaves there. */
+static void load_predicated(tile_emitter *e, const access *a, const char *space, LLVMValueRef address,
+                            LLVMValueRef predicate, bool read_only, LLVMValueRef *words) {
+    asm_text code = {.length = 0}, constraints = {.length = 0};
+    LLVMTypeRef reg = word_register(e, a), types[MAX_WORDS];
+    LLVMValueRef args[2 + MAX_WORDS] = {address, predicate};
+    append_number(&code, "@$", a->words + 1);
+    append(&code, " ld.");
+    append(&code, space);
+    append(&code, read_only ? ".nc" : "");
+    append_shape(&code, a);
+    append_words(&code, a, 0);
+    append_number(&code, ", [$", a->words);
+    append(&code, "];");
+    for (unsigned w = 0; w < a->words; w++) {
+        append(&constraints, "=");
+        append(&constraints, word_letter(a));
+        append(&constraints, ",");
+        args[2 + w] = LLVMConstNull(reg);
+        types[w] = reg;
+    }
+    append(&constraints, "l,b");
+    for (unsigned w = 0; w < a->words; w++)
+        append_number(&constraints, ",", w);
+    if (!read_only)
+        append(&constraints, ",~{memory}");
+    LLVMTypeRef result =
+        a->words > 1 ? LLVMStructTypeInContext(e->llvm, types, a->words, false) : reg;
+    LLVMValueRef loaded = call_asm(e, &code, &constraints, result, args, 2 + a->words, read_only);
+    for (unsigned w = 0; w < a->words; w++) {
+        words[w] = a->words > 1 ? LLVMBuildExtractValue(e->builder, loaded, w, "") : loaded;
+        words[w] = LLVMBuildIntCast2(e->builder, words[w], a->word, false, "");
+    }
+}
+
+static void store_predicated(tile_emitter *e, const access *a, bool shared, LLVMValueRef address,
+                             LLVMValueRef predicate, LLVMValueRef *words) {
+    asm_text code = {.length = 0}, constraints = {.length = 0};
+    LLVMValueRef args[2 + MAX_WORDS] = {address, predicate};
+    append(&code, shared ? "@$1 st.shared" : "@$1 st.global");
+    append_shape(&code, a);
+    append(&code, "[$0], ");
+    append_words(&code, a, 2);
+    append(&code, ";");
+    append(&constraints, shared ? "r,b" : "l,b");
+    for (unsigned w = 0; w < a->words; w++) {
+        append(&constraints, ",");
+        append(&constraints, word_letter(a));
+        args[2 + w] = LLVMBuildIntCast2(e->builder, words[w], word_register(e, a), false, "");
+    }
+    append(&constraints, ",~{memory}");
+    call_asm(e, &code, &constraints, LLVMVoidTypeInContext(e->llvm), args, 2 + a->words, false);
+}
+
+/* Loads and stores --------------------------------------------------------------------------------- */
+
+static void load_plain(tile_emitter *e, const access *a, LLVMValueRef address, LLVMValueRef *words) {
+    LLVMValueRef loaded = LLVMBuildLoad2(e->builder, memory_type(a), address, "");
+    LLVMSetAlignment(loaded, a->words * a->bits / 8);
+    for (unsigned w = 0; w < a->words; w++)
+        words[w] = a->words > 1 ? lane(e, loaded, w) : loaded;
+}
+
+void tile_emit_load(tile_emitter *e, tile_op op) {
+    tile_value result = tile_op_result(e->f, op, 0);
+    access a = access_of(e, tile_value_type(e->f, result));
+    bool global = tile_op_opcode(e->f, op) == TILE_OP_ld_global;
+    LLVMValueRef words[MAX_WORDS], *parts = tile_new_parts(e, a.type);
+    LLVMValueRef address = address_of(e, op, 0);
+    LLVMValueRef predicate = global ? predicate_of(e, op, 1) : NULL;
+    if (predicate)
+        load_predicated(e, &a, "global", address, predicate, reads_read_only(e, op), words);
+    else
+        load_plain(e, &a, address, words);
+    join_words(e, &a, words, parts);
+    tile_set_parts(e, result, parts);
+}
+
+void tile_emit_store(tile_emitter *e, tile_op op) {
+    tile_value src = tile_op_operand(e->f, op, 0);
+    access a = access_of(e, tile_value_type(e->f, src));
+    LLVMValueRef words[MAX_WORDS];
+    LLVMValueRef address = address_of(e, op, 1), predicate = predicate_of(e, op, 2);
+    split_words(e, &a, tile_get_parts(e, src), words);
+    if (predicate) {
+        bool shared = tile_op_opcode(e->f, op) == TILE_OP_st_shared;
+        store_predicated(e, &a, shared, address, predicate, words);
+        return;
+    }
+    LLVMValueRef all = words[0];
+    if (a.words > 1) {
+        all = LLVMGetPoison(memory_type(&a));
+        for (unsigned w = 0; w < a.words; w++)
+            all = put_lane(e, all, words[w], w);
+    }
+    LLVMSetAlignment(LLVMBuildStore(e->builder, all, address), a.words * a.bits / 8);
+}
+
+/* Tensor cores ------------------------------------------------------------------------------------- */
+
+void tile_emit_ldmatrix(tile_emitter *e, tile_op op) {
+    tile_value result = tile_op_result(e->f, op, 0);
+    const tile_type *type = tile_value_type(e->f, result);
+    LLVMValueRef address = address_of(e, op, 0);
+    LLVMValueRef loaded = tile_machine_call(e, tile_machine_of_op(e->f, op), &address, 1);
+    LLVMValueRef *parts = tile_new_parts(e, type);
+    for (unsigned i = 0; i < tile_part_count(type); i++) {
+        LLVMValueRef word =
+            tile_part_count(type) > 1 ? LLVMBuildExtractValue(e->builder, loaded, i, "") : loaded;
+        parts[i] = LLVMBuildBitCast(e->builder, word, tile_part_type(e, type), "");
+    }
+    tile_set_parts(e, result, parts);
+}
+
+void tile_emit_mma(tile_emitter *e, tile_op op) {
+    tile_value result = tile_op_result(e->f, op, 0);
+    const tile_type *type = tile_value_type(e->f, result);
+    LLVMValueRef args[4 + 2 + 4];
+    unsigned at = 0;
+    for (unsigned operand = 0; operand < 3; operand++) {
+        tile_value value = tile_op_operand(e->f, op, operand);
+        const tile_type *from = tile_value_type(e->f, value);
+        for (unsigned i = 0; i < tile_part_count(from); i++) {
+            LLVMValueRef part = tile_get_parts(e, value)[i];
+            /* LLVM takes a pair of bfloat as an i32 */
+            args[at++] = from->scalar == TILE_bf16 ? LLVMBuildBitCast(e->builder, part, e->i32, "")
+                                                   : part;
+        }
+    }
+    LLVMValueRef sum = tile_machine_call(e, tile_machine_of_op(e->f, op), args, at);
+    LLVMValueRef *parts = tile_new_parts(e, type);
+    for (unsigned i = 0; i < tile_part_count(type); i++)
+        parts[i] = LLVMBuildExtractValue(e->builder, sum, i, "");
+    tile_set_parts(e, result, parts);
+}
+
+void tile_emit_cp_async(tile_emitter *e, tile_op op) {
+    LLVMValueRef from = address_of(e, op, 0), to = address_of(e, op, 1);
+    int64_t bytes = tile_op_attr_int(e->f, op, TILE_ATTR_bytes, 0);
+    unsigned predicates;
+    const tile_value *predicate = tile_op_segment(e->f, op, 2, &predicates);
+    LLVMValueRef args[3] = {to, from};
+    /* fewer bytes than the copy has: the rest becomes zero, and with none the source is not touched */
+    if (predicates)
+        args[2] = LLVMBuildSelect(e->builder, tile_get_scalar(e, predicate[0]),
+                                  tile_llvm_int(e->i32, bytes), tile_llvm_int(e->i32, 0), "");
+    tile_machine_call(e, tile_machine_of_op(e->f, op), args, predicates ? 3 : 2);
+}
+
+/* Words between blocks ----------------------------------------------------------------------------- */
+
+static void make_atomic(const tile_emitter *e, LLVMValueRef word, LLVMAtomicOrdering ordering) {
+    LLVMSetOrdering(word, ordering);
+    LLVMSetAtomicSyncScopeID(word, LLVMGetSyncScopeID(e->llvm, "device", 6));
+    LLVMSetAlignment(word, 4);
+}
+
+void tile_emit_wait_acquire(tile_emitter *e, tile_op op) {
+    LLVMValueRef address = address_of(e, op, 0);
+    unsigned count;
+    LLVMValueRef wanted = tile_get_scalar(e, tile_op_segment(e->f, op, 1, &count)[0]);
+    LLVMBasicBlockRef again = LLVMAppendBasicBlockInContext(e->llvm, e->function, "wait");
+    LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(e->llvm, e->function, "acquired");
+    LLVMBuildBr(e->builder, again);
+    LLVMPositionBuilderAtEnd(e->builder, again);
+    LLVMValueRef word = LLVMBuildLoad2(e->builder, e->i32, address, "");
+    make_atomic(e, word, LLVMAtomicOrderingAcquire);
+    LLVMValueRef equal = LLVMBuildICmp(e->builder, LLVMIntEQ, word, wanted, "");
+    LLVMBuildCondBr(e->builder, equal, done, again);
+    LLVMPositionBuilderAtEnd(e->builder, done);
+}
+
+void tile_emit_st_release(tile_emitter *e, tile_op op) {
+    LLVMValueRef address = address_of(e, op, 0);
+    unsigned count;
+    LLVMValueRef value = tile_get_scalar(e, tile_op_segment(e->f, op, 1, &count)[0]);
+    make_atomic(e, LLVMBuildStore(e->builder, value, address), LLVMAtomicOrderingRelease);
+}

@@ -1,0 +1,193 @@
+/* How IR values are held as LLVM values: see emitter.h. */
+#include "lib/codegen/emitter.h"
+
+LLVMTypeRef tile_llvm_scalar(const tile_emitter *e, tile_scalar scalar) {
+    switch (scalar) {
+    case TILE_i1: return e->i1;
+    case TILE_i16: return e->i16;
+    case TILE_i32: return e->i32;
+    case TILE_i64: return e->i64;
+    case TILE_f16: return LLVMHalfTypeInContext(e->llvm);
+    case TILE_bf16: return LLVMBFloatTypeInContext(e->llvm);
+    case TILE_f32:
+    case TILE_tf32: return LLVMFloatTypeInContext(e->llvm);
+    case TILE_f64: return LLVMDoubleTypeInContext(e->llvm);
+    default: return e->i8; /* i8 and the 8-bit floats, which are only moved */
+    }
+}
+
+static unsigned element_count(const tile_type *type) {
+    return type->kind == TILE_TYPE_VECTOR ? (unsigned)tile_type_elements(type) : 1;
+}
+
+bool tile_is_paired(const tile_type *type) {
+    return type->kind == TILE_TYPE_VECTOR && tile_scalar_bits(type->scalar) == 16 &&
+           element_count(type) % 2 == 0;
+}
+
+unsigned tile_part_count(const tile_type *type) {
+    return element_count(type) / (tile_is_paired(type) ? 2 : 1);
+}
+
+LLVMTypeRef tile_part_type(const tile_emitter *e, const tile_type *type) {
+    if (type->kind == TILE_TYPE_PTR)
+        return LLVMPointerTypeInContext(e->llvm, SPACE_GLOBAL);
+    if (type->kind == TILE_TYPE_SHARED)
+        return LLVMPointerTypeInContext(e->llvm, SPACE_SHARED);
+    LLVMTypeRef scalar = tile_llvm_scalar(e, type->scalar);
+    return tile_is_paired(type) ? LLVMVectorType(scalar, 2) : scalar;
+}
+
+LLVMValueRef *tile_new_parts(tile_emitter *e, const tile_type *type) {
+    return TILE_NEW_ARRAY(&e->arena, LLVMValueRef, tile_part_count(type));
+}
+
+LLVMValueRef tile_llvm_int(LLVMTypeRef type, int64_t value) {
+    return LLVMConstInt(type, (unsigned long long)value, true);
+}
+
+static LLVMValueRef constant(const tile_emitter *e, const tile_value_data *data) {
+    LLVMTypeRef type = tile_llvm_scalar(e, data->type->scalar);
+    if (data->expr->kind == TILE_EXPR_FLOAT)
+        return LLVMConstReal(type, data->expr->number);
+    /* LLVM wants the upper bits to be a sign extension */
+    unsigned unused = 64 - LLVMGetIntTypeWidth(type);
+    return tile_llvm_int(type, (int64_t)((uint64_t)data->expr->integer << unused) >> unused);
+}
+
+LLVMValueRef *tile_get_parts(tile_emitter *e, tile_value value) {
+    if (!e->parts[value.id])
+        tile_set_scalar(e, value, constant(e, tile_value_at(e->f, value)));
+    return e->parts[value.id];
+}
+
+LLVMValueRef tile_get_scalar(tile_emitter *e, tile_value value) {
+    return tile_get_parts(e, value)[0];
+}
+
+LLVMValueRef tile_get_element(tile_emitter *e, tile_value value, unsigned index) {
+    LLVMValueRef *parts = tile_get_parts(e, value);
+    if (!tile_is_paired(tile_value_type(e->f, value)))
+        return parts[index];
+    return LLVMBuildExtractElement(e->builder, parts[index / 2], tile_llvm_int(e->i32, index % 2),
+                                   "");
+}
+
+void tile_set_parts(tile_emitter *e, tile_value value, LLVMValueRef *parts) {
+    e->parts[value.id] = parts;
+}
+
+void tile_set_scalar(tile_emitter *e, tile_value value, LLVMValueRef scalar) {
+    LLVMValueRef *parts = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, 1);
+    parts[0] = scalar;
+    tile_set_parts(e, value, parts);
+}
+
+void tile_set_elements(tile_emitter *e, tile_value value, const LLVMValueRef *elements) {
+    const tile_type *type = tile_value_type(e->f, value);
+    LLVMValueRef *parts = tile_new_parts(e, type);
+    bool paired = tile_is_paired(type);
+    LLVMTypeRef part_type = tile_part_type(e, type);
+    for (unsigned i = 0; i < tile_part_count(type); i++) {
+        if (!paired) {
+            parts[i] = elements[i];
+            continue;
+        }
+        LLVMValueRef pair = LLVMGetPoison(part_type);
+        for (unsigned half = 0; half < 2; half++)
+            pair = LLVMBuildInsertElement(e->builder, pair, elements[2 * i + half],
+                                          tile_llvm_int(e->i32, half), "");
+        parts[i] = pair;
+    }
+    tile_set_parts(e, value, parts);
+}
+
+void tile_emit_splat(tile_emitter *e, tile_op op) {
+    tile_value result = tile_op_result(e->f, op, 0);
+    const tile_type *type = tile_value_type(e->f, result);
+    LLVMValueRef scalar = tile_get_scalar(e, tile_op_operand(e->f, op, 0));
+    LLVMValueRef *elements = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, element_count(type));
+    for (unsigned i = 0; i < element_count(type); i++)
+        elements[i] = scalar;
+    tile_set_elements(e, result, elements);
+}
+
+/* Takes whole parts over where they line up, so that no pair is taken apart and put together again. */
+static bool take_parts(tile_emitter *e, tile_value from, unsigned first, const tile_type *type,
+                       LLVMValueRef *to) {
+    bool paired = tile_is_paired(tile_value_type(e->f, from));
+    if (paired != tile_is_paired(type) || (paired && first % 2))
+        return false;
+    LLVMValueRef *parts = tile_get_parts(e, from);
+    for (unsigned i = 0; i < tile_part_count(type); i++)
+        to[i] = parts[(paired ? first / 2 : first) + i];
+    return true;
+}
+
+void tile_emit_extract(tile_emitter *e, tile_op op) {
+    tile_value from = tile_op_operand(e->f, op, 0), result = tile_op_result(e->f, op, 0);
+    const tile_type *type = tile_value_type(e->f, result);
+    int64_t first = 0;
+    tile_value_is_int(e->f, tile_op_operand(e->f, op, 1), &first);
+    LLVMValueRef *parts = tile_new_parts(e, type);
+    if (take_parts(e, from, (unsigned)first, type, parts)) {
+        tile_set_parts(e, result, parts);
+        return;
+    }
+    LLVMValueRef *elements = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, element_count(type));
+    for (unsigned i = 0; i < element_count(type); i++)
+        elements[i] = tile_get_element(e, from, (unsigned)first + i);
+    tile_set_elements(e, result, elements);
+}
+
+/* All operands are held like the result: their parts laid in a row are its parts. */
+static bool concat_parts(tile_emitter *e, tile_op op, const tile_type *type, LLVMValueRef *parts) {
+    unsigned at = 0, count = tile_op_operand_count(e->f, op);
+    for (unsigned i = 0; i < count; i++) {
+        tile_value from = tile_op_operand(e->f, op, i);
+        const tile_type *from_type = tile_value_type(e->f, from);
+        if (tile_is_paired(from_type) != tile_is_paired(type))
+            return false;
+        take_parts(e, from, 0, from_type, parts + at);
+        at += tile_part_count(from_type);
+    }
+    return true;
+}
+
+void tile_emit_concat(tile_emitter *e, tile_op op) {
+    tile_value result = tile_op_result(e->f, op, 0);
+    const tile_type *type = tile_value_type(e->f, result);
+    LLVMValueRef *parts = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, element_count(type));
+    if (concat_parts(e, op, type, parts)) {
+        tile_set_parts(e, result, parts);
+        return;
+    }
+    LLVMValueRef *elements = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, element_count(type));
+    unsigned at = 0;
+    for (unsigned i = 0; i < tile_op_operand_count(e->f, op); i++) {
+        tile_value from = tile_op_operand(e->f, op, i);
+        for (unsigned k = 0; k < element_count(tile_value_type(e->f, from)); k++)
+            elements[at++] = tile_get_element(e, from, k);
+    }
+    tile_set_elements(e, result, elements);
+}
+
+void tile_emit_shuffle(tile_emitter *e, tile_op op) {
+    tile_value from = tile_op_operand(e->f, op, 0), result = tile_op_result(e->f, op, 0);
+    const int64_t *order = tile_op_attr(e->f, op, TILE_ATTR_order)->list;
+    const tile_type *type = tile_value_type(e->f, result);
+    bool whole = tile_is_paired(type) && tile_is_paired(tile_value_type(e->f, from));
+    for (unsigned i = 0; whole && i < element_count(type); i += 2)
+        whole = order[i] % 2 == 0 && order[i + 1] == order[i] + 1;
+    if (whole) {
+        LLVMValueRef *parts = tile_new_parts(e, type);
+        for (unsigned i = 0; i < tile_part_count(type); i++)
+            parts[i] = tile_get_parts(e, from)[order[2 * i] / 2];
+        tile_set_parts(e, result, parts);
+        return;
+    }
+    LLVMValueRef *elements = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, element_count(type));
+    for (unsigned i = 0; i < element_count(type); i++)
+        elements[i] = tile_get_element(e, from, (unsigned)order[i]);
+    tile_set_elements(e, result, elements);
+}
