@@ -309,12 +309,8 @@ bool tile_parse_function(tile_parser *p) {
     tile_loc loc = p->token.loc;
     const char *name = tile_parse_name(p, TILE_TOKEN_SYMBOL, "a name such as @matmul");
     if (!name) return false;
-    const tile_function *old = tile_module_find(p->module, name);
     p->function = tile_function_create(p->module, kernel ? TILE_KERNEL : TILE_COMPUTE, name, loc);
-    if (!p->function) {
-        if (old) tile_report(p->context, TILE_NOTE, old->loc, "previous definition is here");
-        return false;
-    }
+    if (!p->function) return false;
     if (!parse_params(p) || !parse_args(p) || !(kernel ? parse_clauses(p) : parse_results(p)))
         return false;
     p->builder = tile_builder_at_end(p->function, tile_function_body(p->function));

@@ -175,6 +175,9 @@ static const tile_type *hint_for(const lowering *l, unsigned place, unsigned ind
     case TILE_CLASS_long_index:
     case TILE_CLASS_constant: return i32_type(l->p);
     case TILE_CLASS_boolean: return tile_type_scalar(l->p->context, TILE_i1);
+    case TILE_CLASS_tensor:
+    case TILE_CLASS_tile:
+    case TILE_CLASS_vector: return l->given;
     case TILE_CLASS_scalar: return l->given ? tile_parse_element_type(l->p, l->given) : NULL;
     default: break;
     }

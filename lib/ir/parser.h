@@ -110,7 +110,7 @@ typedef struct tile_guess {
     const char *text;
     size_t length;
     const char *best;
-    unsigned distance;
+    unsigned cost; /* of the best one, and of those that are too far away */
 } tile_guess;
 tile_guess tile_guess_start(const char *text, size_t length);
 void tile_guess_try(tile_guess *guess, const char *candidate);

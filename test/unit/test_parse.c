@@ -1,0 +1,264 @@
+/* The parser: its diagnostics, where it goes on after them, and that no bytes break it. */
+#include "text_fixture.h"
+
+#include <stdlib.h>
+
+#include "lib/ir/function.h"
+
+/* The text must be refused with exactly these diagnostics. */
+static void check_refused(const char *text, const char *wanted) {
+    text_fixture x;
+    text_open(&x);
+    tile_module *module = text_parse(&x, text);
+    cr_expect_null(module, "accepted: %s", text);
+    cr_expect_str_eq(x.messages, wanted, "for\n%s\ngot\n%s", text, x.messages);
+    tile_module_destroy(module);
+    text_close(&x);
+}
+
+static void check_accepted(const char *text) {
+    text_fixture x;
+    text_open(&x);
+    tile_module *module = text_parse(&x, text);
+    cr_expect(module, "for\n%s\ngot\n%s", text, x.messages);
+    tile_module_destroy(module);
+    text_close(&x);
+}
+
+Test(parse, words_that_nothing_has) {
+    check_refused(TEXT_KERNEL("%a = lod %p[%n]"),
+                  "2:6: error: unknown operation 'lod'; did you mean 'load'?\n");
+    check_refused(TEXT_KERNEL("syncc"),
+                  "2:1: error: unknown operation 'syncc'; did you mean 'sync'?\n");
+    check_refused(TEXT_KERNEL("frobnicate %n"), "2:1: error: unknown operation 'frobnicate'\n");
+    check_refused(TEXT_KERNEL("%a = %n + pp"), "2:11: error: there is no parameter 'pp'\n");
+    check_refused(TEXT_KERNEL("%count = %n\n%a = %cuont + 1"),
+                  "3:6: error: %cuont is not defined; did you mean '%count'?\n");
+    check_refused(TEXT_KERNEL("%a = splat 1 : tiel<f32[4]>"),
+                  "2:16: error: unknown type 'tiel'; did you mean 'tile'?\n");
+    check_refused(TEXT_KERNEL("%a = scratch [4] {claen} : view<i32[?]>"),
+                  "2:19: error: scratch has no attribute 'claen'; did you mean 'clean'?\n");
+    check_refused("kernel @k() grid [1] wraps 4 {}",
+                  "1:22: error: unknown clause 'wraps'; did you mean 'warps'?\n");
+    check_refused(
+        "kernel @k<p: itn>() grid [1] warps 4 {}",
+        "1:14: error: a parameter is an int, bool, type or dim, not 'itn'; did you mean 'int'?\n");
+    check_refused("kernal @k() {}",
+                  "1:1: error: expected 'kernel', 'compute' or '#name = layout', found 'kernal'\n");
+}
+
+Test(parse, names) {
+    check_refused(TEXT_KERNEL("%a = neg %n\n%a = neg %n"),
+                  "3:1: error: %a is defined twice\n2:1: note: previous definition is here\n");
+    check_refused(TEXT_KERNEL("%n = neg %l"),
+                  "2:1: error: %n is defined twice\n1:54: note: previous definition is here\n");
+    check_refused(TEXT_KERNEL("for %i = 0 to 4 step 1 { %a = neg %i }\n%b = neg %a"),
+                  "3:10: error: %a is not defined\n");
+    check_refused(TEXT_KERNEL("%i = neg %n\nfor %i = 0 to 4 step 1 { }"),
+                  "3:5: error: %i is defined twice\n2:1: note: previous definition is here\n");
+    check_accepted(TEXT_KERNEL("for %i = 0 to 4 step 1 { }\nfor %i = 0 to 4 step 1 { }"));
+    check_refused(TEXT_KERNEL("%a, %b = neg %n"),
+                  "2:1: error: 'neg' gives 1 result, here are 2 names\n");
+    check_refused(TEXT_KERNEL("%a = sync"), "2:1: error: 'sync' gives 0 results, here is 1 name\n");
+    check_refused("kernel @k() grid [1] warps 4 {}\nkernel @k() grid [1] warps 4 {}",
+                  "2:8: error: there is a function @k already\n1:8: note: it is here\n");
+    check_refused("compute @c(%a: tensor<f32[4]>) -> (%b: tensor<f32[4]>) { %c = neg %a }",
+                  "1:9: error: the result %b is never computed\n");
+}
+
+Test(parse, operands) {
+    check_refused(TEXT_KERNEL("%a = add %n"), "2:6: error: add: operand 'rhs' is missing\n");
+    check_refused(TEXT_KERNEL("%a = neg %n, %n"), "2:14: error: neg has one operand too many\n");
+    check_refused(TEXT_KERNEL("%a = view %p, %n : view<f32[?]>"),
+                  "2:15: error: view: operand 'extents' is written as a list in brackets\n");
+    check_refused(TEXT_KERNEL("%a = neg %n[0]"),
+                  "2:10: error: neg: operand 'src' is written without brackets\n");
+    check_refused(TEXT_KERNEL("%a = min(%n)"), "2:6: error: 'min' takes 2 operands, not 1\n");
+    check_refused(TEXT_KERNEL("%a = %n + %x"),
+                  "2:9: error: add: both operands must have one type, these are i32 and f32\n");
+    check_refused(TEXT_KERNEL("%a = %n + 1 : i64"), "2:6: error: the expression is i32, not i64\n");
+    check_refused(TEXT_KERNEL("%a = i8(200)"), "2:6: error: 200 does not fit i8\n");
+    check_refused(TEXT_KERNEL("%a = i8(%n)"),
+                  "2:6: error: 'i8(...)' takes a constant; use 'cast' for values\n");
+    check_refused(TEXT_KERNEL("%a = 99999999999999999999"),
+                  "2:6: error: this number is too large\n");
+    check_refused(TEXT_KERNEL("%a = %n && %n"),
+                  "2:9: error: there is no '&&'; '&' binds weaker than comparisons here as well\n");
+    check_refused(TEXT_KERNEL("wait_group %n"), "2:1: error: wait_group: operand 'pending' must be "
+                                                "an i32 that is known at compile time, not i32\n");
+    check_refused(TEXT_KERNEL("%a = splat 0.5 : tile<T[4]>"),
+                  "2:12: error: 'T' may be an integer type: only whole numbers fit\n");
+}
+
+Test(parse, constants_of_headers) {
+    check_refused("kernel @k(%n: i32) grid [%m] warps 4 {}", "1:26: error: %m is not defined\n");
+    check_refused("kernel @k(%n: i32) grid [1] warps %n {}",
+                  "1:35: error: this must be known at compile time\n");
+    check_refused("kernel @k(%x: f32) grid [%x] warps 4 {}",
+                  "1:26: error: only integer arguments can stand here\n");
+    check_refused("kernel @k() grid [1.5] warps 4 {}", "1:19: error: an integer is needed here\n");
+    check_refused("kernel @k() grid [1] grid [2] warps 4 {}",
+                  "1:22: error: 'grid' stands here twice\n");
+    check_refused("kernel @k<a: int>() tune (a, b) in [(1, 2)] grid [1] warps 4 {}",
+                  "1:30: error: there is no parameter 'b'\n");
+    check_refused("kernel @k<a: int, b: int>() tune (a, b) in [(1, 2, 3)] grid [1] warps 4 {}",
+                  "1:45: error: this point has 3 values, there are 2 names\n");
+    check_refused("kernel @k<min: int>() grid [1] warps 4 {}",
+                  "1:11: error: 'min' means something else and cannot name a parameter\n");
+    check_refused("kernel @k(%n: i32 {divisible = 0}) grid [1] warps 4 {}",
+                  "1:19: error: 'divisible' takes a number from 1 to 2^30\n");
+    check_refused("tile_ir 2 kernel @k() grid [1] warps 4 {}",
+                  "1:9: error: this text has version 2, only 1 is known\n");
+}
+
+Test(parse, layouts) {
+    const char *lane = "lane = [[0], [0], [0], [0], [0]], warp = []}\n";
+    char text[512];
+    snprintf(text, sizeof text, "#a = layout {reg = [[4]], %s%s", lane,
+             TEXT_KERNEL("%t = splat 0 : tile<i32[4], #a>"));
+    check_refused(text, "3:29: error: #a has a coordinate outside the type's extents\n");
+    snprintf(text, sizeof text, "#a = layout {reg = [[1]], %s%s", lane,
+             TEXT_KERNEL("%t = splat 0 : tile<i32[2, 4], #a>"));
+    check_refused(text, "3:32: error: #a has 1 dims, the type has 2\n");
+    snprintf(text, sizeof text, "#a = layout {reg = [[1]], %s%s", lane,
+             TEXT_KERNEL("%t = splat 0 : tile<i32[p], #a>"));
+    check_refused(
+        text, "3:29: error: a type with a layout needs extents that are powers of two and known\n");
+    snprintf(text, sizeof text, "#a = layout {reg = [[1]], %s%s", lane,
+             TEXT_KERNEL("%t = alloc_shared : shared<f16[4], #a>"));
+    check_refused(text, "3:36: error: a shared buffer needs a layout with 'offset'\n");
+    check_refused("#a = layout {reg = [[1]]}\n", "1:1: error: 'lane' has 5 entries, not 0\n");
+    check_refused("#a = layout {reg = [], offset = []}\n",
+                  "1:1: error: a layout has either 'reg', 'lane' and 'warp', or 'offset'\n");
+    check_refused("#a = layout {offset = [[1, 2], [3]]}\n",
+                  "1:32: error: this entry has 1 coordinates, those before it have 2\n");
+    check_refused(TEXT_KERNEL("%t = splat 0 : tile<i32[4], #b>"),
+                  "2:29: error: there is no layout #b\n");
+}
+
+Test(parse, goes_on_after_a_mistake) {
+    check_refused(
+        TEXT_KERNEL(
+            "%a = lod %n\n%b = add %a, 1\n%c = neg %d\n%e = add %c,\n%f = neg %f\nsync sync ?"),
+        "2:6: error: unknown operation 'lod'; did you mean 'load'?\n"
+        "4:10: error: %d is not defined\n"
+        "6:1: error: %f is not defined\n"
+        "7:11: error: expected a statement, found '?'\n");
+}
+
+Test(parse, stops_after_twenty_errors) {
+    char text[4096] = "kernel @k() grid [1] warps 4 {\n";
+    text_fixture x;
+    text_open(&x);
+    for (unsigned i = 0; i < 40; i++) strcat(text, "frobnicate\n");
+    cr_expect_null(text_parse(&x, text));
+    cr_expect_eq(x.errors, 20);
+    cr_expect(strstr(x.messages, "21:1: note: the rest of the text is not read after 20 errors\n"),
+              "%s", x.messages);
+    text_close(&x);
+}
+
+/* A piece of text, repeated, between a beginning and an end. */
+static char *repeat(const char *begin, const char *piece, unsigned count, const char *end) {
+    char *text = malloc(strlen(begin) + strlen(piece) * count + strlen(end) + 1), *at = text;
+    at += sprintf(at, "%s", begin);
+    for (unsigned i = 0; i < count; i++) at += sprintf(at, "%s", piece);
+    sprintf(at, "%s", end);
+    return text;
+}
+
+static void check_too_deep(const char *begin, const char *piece, const char *end) {
+    text_fixture x;
+    text_open(&x);
+    char *text = repeat(begin, piece, 100000, end);
+    cr_expect_null(text_parse(&x, text));
+    cr_expect(strstr(x.messages, "error: this is nested more than 200 levels deep"), "%s: %s",
+              piece, x.messages);
+    free(text);
+    text_close(&x);
+}
+
+Test(parse, depth_is_bounded) {
+    const char *begin = "kernel @k<p: int>(%n: i32) grid [1] warps 4 { %a = ";
+    check_too_deep(begin, "(", "1");
+    check_too_deep(begin, "-", "%n }");
+    check_too_deep(begin, "%n + ", "1 }");
+    check_too_deep(begin, "p + ", "p }");
+    check_too_deep(begin, "neg(", "1");
+    check_too_deep("kernel @k(%n: i32) grid [1] warps 4 {", "if true { ", "}");
+    check_too_deep("kernel @k(%n: i32) grid [1] warps 4 {", "if true { } else { ", "}");
+}
+
+static uint64_t next_random(uint64_t *state) { /* xorshift64 */
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    return *state ^= *state << 17;
+}
+
+/* Deletes, doubles, swaps in or changes a few bytes. */
+static size_t mutate(char *text, size_t length, size_t room, uint64_t *state) {
+    static const char bytes[] = "{}()[]<>,:=+-*/&|^~?%@#.\"\n 09azfi\0\x80\xff";
+    for (uint64_t edits = next_random(state) % 6 + 1; edits && length; edits--) {
+        size_t at = next_random(state) % length, run = next_random(state) % 12 + 1;
+        if (run > length - at) run = length - at;
+        size_t other = next_random(state) % (length - run + 1);
+        switch (next_random(state) % 4) {
+        case 0:
+            memmove(text + at, text + at + run, length - at - run);
+            length -= run;
+            break;
+        case 1:
+            if (length + run > room) break;
+            memmove(text + at + run, text + at, length - at);
+            length += run;
+            break;
+        case 2: memmove(text + at, text + other, run); break;
+        default: text[at] = bytes[next_random(state) % (sizeof bytes - 1)];
+        }
+    }
+    return length;
+}
+
+/* What is accepted must print to text that is accepted, too, and prints the same. */
+static void check_any(text_fixture *x, const char *text, size_t length) {
+    x->length = 0;
+    tile_module *module = tile_module_parse(x->context, "fuzz", text, length);
+    if (!module) {
+        cr_assert_neq(x->length, 0, "refused without a diagnostic: %.*s", (int)length, text);
+        return;
+    }
+    const char *once = text_print(x, module);
+    tile_module *again = text_parse(x, once);
+    cr_assert(again, "%s\nof\n%s\nfrom\n%.*s", x->messages, once, (int)length, text);
+    cr_assert_str_eq(text_print(x, again), once);
+    tile_module_destroy(module);
+    tile_module_destroy(again);
+}
+
+Test(parse, no_bytes_break_it, .timeout = 300) {
+    char text[8192];
+    uint64_t state = 0x9e3779b97f4a7c15u;
+    for (unsigned round = 0; round < 600; round++) {
+        text_fixture x;
+        text_open(&x);
+        for (unsigned i = 0; i < TEXT_CORPUS_COUNT; i++) {
+            size_t length = strlen(text_corpus[i]);
+            memcpy(text, text_corpus[i], length);
+            length = mutate(text, length, sizeof text, &state);
+            check_any(&x, text, length);
+        }
+        text_close(&x);
+    }
+}
+
+/* Every prefix of a text: what ends in the middle of anything. */
+Test(parse, no_end_breaks_it, .timeout = 300) {
+    for (unsigned i = 0; i < TEXT_CORPUS_COUNT; i++) {
+        text_fixture x;
+        text_open(&x);
+        for (size_t length = 1; length < strlen(text_corpus[i]); length++) {
+            check_any(&x, text_corpus[i], length);
+        }
+        text_close(&x);
+    }
+}

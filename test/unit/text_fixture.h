@@ -1,0 +1,191 @@
+/* For tests of the text form: a context that keeps its diagnostics as text, printing to a string,
+ * and functions that between them use all of the syntax. */
+#ifndef TILE_TEST_UNIT_TEXT_FIXTURE_H
+#define TILE_TEST_UNIT_TEXT_FIXTURE_H
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/support/arena.h"
+#include "tile/ir.h"
+
+typedef struct text_fixture {
+    tile_context *context;
+    tile_arena arena;
+    char messages[32768]; /* one line each: line:column: error|note: message */
+    size_t length;
+    unsigned errors;
+} text_fixture;
+
+static inline void text_sink(const tile_diagnostic *diagnostic, void *user) {
+    static const char *const words[] = {"error", "warning", "remark", "note"};
+    text_fixture *x = user;
+    size_t room = sizeof x->messages - x->length;
+    int written = snprintf(x->messages + x->length, room, "%u:%u: %s: %s\n", diagnostic->line,
+                           diagnostic->column, words[diagnostic->severity], diagnostic->message);
+    if (written > 0 && (size_t)written < room) x->length += (size_t)written;
+    x->errors += diagnostic->severity == TILE_ERROR;
+}
+
+static inline void text_open(text_fixture *x) {
+    *x = (text_fixture){.context = tile_context_create()};
+    tile_context_set_sink(x->context, text_sink, x);
+}
+
+static inline void text_close(text_fixture *x) {
+    tile_arena_reset(&x->arena);
+    tile_context_destroy(x->context);
+}
+
+typedef struct text_buffer {
+    tile_arena *arena;
+    char *data;
+    size_t length, capacity;
+} text_buffer;
+
+static inline void text_append(const char *text, size_t length, void *user) {
+    text_buffer *b = user;
+    while (b->length + length + 1 > b->capacity) {
+        char *larger = tile_arena_alloc(b->arena, b->capacity * 2 + 1024);
+        if (b->length) memcpy(larger, b->data, b->length);
+        b->data = larger;
+        b->capacity = b->capacity * 2 + 1024;
+    }
+    memcpy(b->data + b->length, text, length);
+    b->length += length;
+    b->data[b->length] = 0;
+}
+
+/* The module as text, which lives as long as the fixture. */
+static inline const char *text_print(text_fixture *x, const tile_module *module) {
+    text_buffer b = {.arena = &x->arena};
+    text_append("", 0, &b);
+    tile_module_print(module, text_append, &b);
+    return b.data;
+}
+
+static inline tile_module *text_parse(text_fixture *x, const char *text) {
+    return tile_module_parse(x->context, "test", text, strlen(text));
+}
+
+/* A kernel around a body that begins on line 2. */
+#define TEXT_KERNEL(body) \
+    "kernel @k<p: int = 4, q: bool = true, T: type = f16>(%n: i32, %x: f32, %l: i64, %p: " \
+    "ptr<f32>, " \
+    "%h: ptr<f16>, %w: ptr<i32>) grid [1] warps 4 {\n" body "\n}\n"
+
+static const char *const text_corpus[] = {
+    "tile_ir 1 // levels and forms of a compute\n"
+    "compute @linear<m: dim, n: dim, k: dim>(%a: tensor<f16[m, k]>, %b: tensor<f16[k, n]>,\n"
+    "    %bias: tensor<f16[n]>) -> (%c: tensor<f16[m, n]>, %same: tensor<f16[m, n]>, %in: "
+    "tensor<f16[n]>)\n"
+    "{\n"
+    "  %p = matmul %a, %b : tensor<f32[m, n]>\n"
+    "  %w = cast %bias : tensor<f32[n]>\n"
+    "  %r = max(%p + %w, 0.0) : tensor<f32[m, n]>\n"
+    "  %c = cast %r : tensor<f16[m, n]>\n"
+    "  %same = %c : tensor<f16[m, n]>\n"
+    "  %in = %bias : tensor<f16[n]>\n"
+    "}\n",
+
+    "kernel @clauses<block_m: int, block_n: int = 2 * 64, wide: bool = false, odd: bool = (block_m "
+    "< 3),\n"
+    "    T: type = bf16>(%m: i32 {divisible = 8, const}, %a: ptr<f16> {noalias}, %b: ptr<T>)\n"
+    "    tune block_m in [64, 128] tune (block_n, wide) in [(64, true), (2 * 16, false)]\n"
+    "    where block_m * block_n <= 128 * 256 where rem(block_m, 2) == 0 & (block_n > 3 | wide)\n"
+    "    grid [ceildiv(%m, block_m), min(block_n, %m - -4), 2] cluster [2] warps block_m / 16\n"
+    "    sync explicit {\n"
+    "  %ga = view %b, [%m, block_m] : view<T[?, block_m]>\n"
+    "  %t = load %ga[0, block_m * (2 - block_n)] : tile<T[block_m, 8]>\n"
+    "  %u = add %t, 2 : tile<T[block_m, 8]>\n"
+    "  %z = splat 3.0 : tile<T[4]>\n"
+    "}\n",
+
+    "#held = layout {reg = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp "
+    "= []}\n"
+    "#swizzled = layout {offset = [[0, 1], [0, 2], [0, 4], [1, 1], [2, 2], [4, 4], [8, 0]]}\n"
+    "#flat = layout {reg = [], lane = [[1], [2], [4], [0], [0]], warp = [[0]]}\n"
+    "kernel @tiles(%m: i32, %k: i32, %a: ptr<f16>, %c: ptr<f32>, %lda: i64) grid [1] warps 1 {\n"
+    "  %x, %y, %z = block_id : i32\n"
+    "  %gx, %gy, %gz = grid_dim\n"
+    "  %ga = view %a, [%m, %k], [%lda, 1] : view<f16[?, ?], strides [?, 1]>\n"
+    "  %gc = view %c, [16, 8] : view<f32[16, 8]>\n"
+    "  %s = alloc_shared {offset = 1024} : shared<f16[3][16, 8]>\n"
+    "  %one = alloc_shared : shared<f16[16, 8], #swizzled>\n"
+    "  %wide = alloc_shared : shared<f16[8, 8]>\n"
+    "  copy_async %ga[%x * 16, 0], %s[%y]\n"
+    "  copy %ga[%x, -1], %one\n"
+    "  copy %one, %ga[%x, 0]\n"
+    "  commit_group\n"
+    "  wait_group 0\n"
+    "  sync\n"
+    "  %t = load_shared %s[%y] : tile<f16[16, 8], #held>\n"
+    "  %u = load %ga[%x, %y] : tile<f16[16, 8], #held>\n"
+    "  %f = load %ga[%x, %y] : tile<f16[8], #flat>\n"
+    "  %v = convert_layout %u : tile<f16[16, 8]>\n"
+    "  %v2 = convert_layout %u, %one : tile<f16[16, 8]>\n"
+    "  store_shared %t, %s[2]\n"
+    "  %zero = splat 0.0 : tile<f32[16, 8]>\n"
+    "  %d = dot %v, %wide, 0.0 : tile<f32[16, 8]>\n"
+    "  %d2 = dot %s[1], %wide, %d\n"
+    "  store %d2, %gc[0, 0]\n"
+    "  free_shared %s\n"
+    "  %sem = scratch [%m, ceildiv(%k, 8)] {clean} : view<i32[?, ?]>\n"
+    "  lock_semaphore %sem[%x, %y], %z\n"
+    "  release_semaphore %sem[%x, %y], rem(%z + 1, 4)\n"
+    "}\n",
+
+    TEXT_KERNEL("  %a = -%n * (2 + 3) - %n / 7 ^ ~%n << 2\n"
+                "  %b = (%n + 1) * (%n - (2 - %a)) >= %n == (%x != 2.0)\n"),
+
+    TEXT_KERNEL("  %sum, %count = for %i = 0 to %n step p iter (%s = 0.5, %c = i64(7)) pipelined "
+                "(3, order = [1, 0],\n"
+                "      stage = [0, 1]) unroll (2 + p) {\n"
+                "    %t = %s + 1\n"
+                "    %r = if %i > 3 & q { yield 1.0 } else { if %x < 1.5 { sync } yield %s }\n"
+                "    yield %t, %c\n"
+                "  }\n"
+                "  for %i = 0 to 4 step 1 { for %j = %i to p step 1 { } sync }\n"
+                "  for %i = %n to (p + 1) * 2 step 1 { }\n"
+                "  if true { sync } else { sync sync }\n"),
+
+    TEXT_KERNEL(
+        "  %a = add %n, 1 : i32 %b = sub 5, 7 %c = mul %n, (p + 1) * 2 : i32 %d = div %x, 3\n"
+        "  %e = rem %l, 4 %f = mod %n, 0x10 %g = ceildiv %n, 2 %h1 = min %x, 1e-30 %i = max %x, "
+        "inf\n"
+        "  %j = and %n, 3 %k = or %n, %a %m = xor %n, -2147483648 %o = shl %n, 2 %q1 = shr %l, "
+        "i64(3)\n"
+        "  %r = eq %n, 4 %s = ne %x, 0 %t = lt %n, 4 %u = le %n, 4 %v = gt %n, 4 %w1 = ge %n, 4\n"
+        "  %y = neg %x %z = not %t %aa = abs %x %ab = sqrt %x {fast} : f32 %ac = exp2 %x\n"
+        "  %ad = fma %x, 2, %y %ae = select %t, %x, -nan %af = cast %x : f64 %ag = add %af, 0.1\n"
+        "  %ah = select q, 1, %n %ai = select %t & (p < 3) | false, %x, 1.0 %aj = cast i8(-128) : "
+        "i16\n"
+        "  %ak = add %x, -inf {fast} : f32 %al = cast f16(65504.0) : bf16 %am = cast i32(q) : i64\n"
+        "  %five = 5 : i32 %an = add %n, %five %ao = select(%t, %n, abs(%n - %five)) + neg(p)\n"),
+
+    TEXT_KERNEL("  %tid = thread_id : i32\n"
+                "  %s = alloc_shared : shared<f16[2][64]>\n"
+                "  %v = ld_global %h[%tid * 8], %tid < 4 : vector<f16[8]>\n"
+                "  %one = ld_global %p[%l] : f32\n"
+                "  st_global %one, %p[0], true\n"
+                "  st_global 0.0, %p[%l]\n"
+                "  st_shared %v, %s[%tid]\n"
+                "  st_shared %v, %s[8 * %tid], %tid == 0\n"
+                "  %back = ld_shared %s[0] : vector<f16[4]>\n"
+                "  %m = ldmatrix %s[%tid] {trans} : vector<f16[8]>\n"
+                "  %m4 = ldmatrix %s[%tid] : vector<f16[4]>\n"
+                "  %acc = mma %m, %m4, 0.0 : vector<f32[4]>\n"
+                "  %e = extract %acc, 2 : vector<f32[2]>\n"
+                "  %c = concat %e, %one, 1.0\n"
+                "  %sh = shuffle %c {order = [3, 2, 1, 0]} : vector<f32[4]>\n"
+                "  cp_async %h[%l], %s[%tid], %n > 0 {bytes = 16}\n"
+                "  cp_async %h[%tid], %s[0] {bytes = 2 * 2}\n"
+                "  wait_acquire %w[0], 3\n"
+                "  st_release %w[%tid], %n\n"
+                "  %room = scratch [4, %n] : ptr<f32>\n"),
+};
+
+enum { TEXT_CORPUS_COUNT = sizeof text_corpus / sizeof *text_corpus };
+
+#endif
