@@ -53,8 +53,12 @@
  * the same indices under the same layout stays in its threads, if none is held twice. Semaphores bring
  * barriers of their own, before and after.
  *
+ * Threads that run on their own (level 3) can need a barrier in a branch that not all of them take;
+ * that is an error, for the user to write otherwise.
+ *
  * Under `sync explicit` nothing is inserted. A `sync` that is there stays. */
 #include "lib/analysis/memory.h"
+#include "lib/analysis/uniform.h"
 #include "passes/pass.h"
 
 typedef struct pending_access {
@@ -78,7 +82,9 @@ typedef struct barriers {
     tile_function *f;
     bool dry;   /* look only */
     bool hoist; /* dry: an access from before the region is met in it */
+    const bool *divergent; /* by value */
     long inserted;
+    bool failed;
 } barriers;
 
 /* Sets of accesses ---------------------------------------------------------------------------------- */
@@ -186,9 +192,24 @@ static bool meets(const tile_function *f, const pending_access *earlier, const t
 
 /* The walk ------------------------------------------------------------------------------------------ */
 
+/* A barrier that only some threads reach would never end. */
+static bool may_stand_at(barriers *b, tile_op before) {
+    tile_op control = tile_divergent_control(b->f, b->divergent, before);
+    if (!control.id || b->failed)
+        return !b->failed;
+    tile_report(b->pass->context, TILE_ERROR, tile_op_loc(b->f, before),
+                "%s needs a barrier before it, where not all threads of the block come",
+                tile_op_get_info(tile_op_opcode(b->f, before))->name);
+    tile_report(b->pass->context, TILE_NOTE, tile_op_loc(b->f, control),
+                "this %s differs between threads",
+                tile_op_get_info(tile_op_opcode(b->f, control))->name);
+    b->failed = true;
+    return false;
+}
+
 static void put_barrier(barriers *b, tile_op before, state *s) {
     s->pending.count = 0;
-    if (b->dry)
+    if (b->dry || !may_stand_at(b, before))
         return;
     tile_builder builder = tile_builder_before(b->f, before);
     tile_build_sync(&builder);
@@ -299,9 +320,11 @@ static void walk_region(barriers *b, tile_region region, state *s) {
 tile_status tile_pass_insert_barriers(tile_pass *pass, tile_function *f) {
     if (f->kind != TILE_KERNEL || f->sync_explicit)
         return TILE_OK;
-    barriers b = {.pass = pass, .f = f};
+    barriers b = {.pass = pass, .f = f, .divergent = tile_divergent_values(f, pass->scratch)};
     state s = {0};
     walk_region(&b, f->body, &s);
+    if (b.failed)
+        return TILE_INVALID;
     tile_pass_count(pass, "barriers", b.inserted);
     return TILE_OK;
 }
