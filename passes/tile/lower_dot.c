@@ -49,16 +49,17 @@ tile_value lower_ldmatrix(lowering *l, const lower_shared_map *map, const tile_t
     matrix_match match = match_matrices(map, layout);
     if (!match.matches)
         return TILE_NO_VALUE;
-    unsigned matrix_bits = layout->reg_bits - 1 < 2 ? layout->reg_bits - 1u : 2;
+    unsigned matrix_bits = layout->reg_bits < 3 ? layout->reg_bits - 1u : 2;
     uint32_t bases[TILE_LANE_BITS + TILE_LAYOUT_MAX_WARP_BITS] = {match.rows[0], match.rows[1],
                                                                   match.rows[2]};
     for (unsigned bit = 0; bit < matrix_bits; bit++)
         bases[3 + bit] = map->reg[1 + bit];
     memcpy(bases + TILE_LANE_BITS, map->warp, sizeof(uint32_t) * layout->warp_bits);
     uint32_t thread_bits = 0;
-    for (unsigned i = 0; i < TILE_LANE_BITS + layout->warp_bits; i++)
+    unsigned inputs = TILE_LANE_BITS + (unsigned)layout->warp_bits;
+    for (unsigned i = 0; i < inputs; i++)
         thread_bits |= bases[i];
-    tile_value thread_part = lower_thread_map(l, bases, TILE_LANE_BITS + layout->warp_bits);
+    tile_value thread_part = lower_thread_map(l, bases, inputs);
     unsigned each = 2u << matrix_bits, count = (1u << layout->reg_bits) / each;
     const tile_type *type = tile_type_vector(tile_function_context(l->f), tile->scalar, each);
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, count);

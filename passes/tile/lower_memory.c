@@ -177,11 +177,12 @@ static shared_access start_shared(lowering *l, const tile_value *element, unsign
                                   const tile_layout *layout, unsigned widest) {
     shared_access a = {.map = lower_map_shared(l, element, count, layout)};
     uint32_t bases[TILE_LANE_BITS + TILE_LAYOUT_MAX_WARP_BITS];
+    unsigned inputs = TILE_LANE_BITS + (unsigned)layout->warp_bits;
     memcpy(bases, a.map.lane, sizeof a.map.lane);
     memcpy(bases + TILE_LANE_BITS, a.map.warp, sizeof(uint32_t) * layout->warp_bits);
-    for (unsigned i = 0; i < TILE_LANE_BITS + layout->warp_bits; i++)
+    for (unsigned i = 0; i < inputs; i++)
         a.thread_bits |= bases[i];
-    a.thread_part = lower_thread_map(l, bases, TILE_LANE_BITS + layout->warp_bits);
+    a.thread_part = lower_thread_map(l, bases, inputs);
     a.cut = lower_cut_fragment(a.map.reg, layout->reg_bits, a.thread_bits, widest);
     return a;
 }
