@@ -1,0 +1,487 @@
+/* Ranges and divisors of operations (interval arithmetic; gcd rules for the divisors), and their
+ * propagation through a function.
+ *
+ * Loops: carried values start with their first value and grow round by round until nothing changes;
+ * after a few rounds a bound that still moves goes to the end of its type, so that this ends. Widening
+ * forgets what a `mod` in the loop would have kept; the two rounds that follow apply the operations to
+ * the sound result again, which can only make it tighter and stays sound. */
+#include "lib/analysis/range.h"
+
+enum {
+    FREE_ROUNDS = 4,   /* before bounds are widened */
+    NARROW_ROUNDS = 2, /* after nothing changes any more */
+    EXPR_BUDGET = 256, /* nodes of a grid expression that are looked at */
+};
+
+/* Values ------------------------------------------------------------------------------------------- */
+
+static int64_t magnitude(int64_t a) {
+    return a == INT64_MIN ? INT64_MAX / 2 + 1 : a < 0 ? -a : a;
+}
+
+static int64_t gcd(int64_t a, int64_t b) {
+    a = magnitude(a);
+    b = magnitude(b);
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static int64_t power_of_two_part(int64_t a) {
+    return a ? (int64_t)((uint64_t)a & (0 - (uint64_t)a)) : (int64_t)1 << 62;
+}
+
+static int64_t smaller(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static int64_t larger(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+int64_t tile_wrap_int(tile_scalar scalar, int64_t value) {
+    unsigned bits = tile_scalar_bits(scalar);
+    if (bits == 1)
+        return value & 1;
+    if (bits >= 64)
+        return value;
+    uint64_t sign = (uint64_t)1 << (bits - 1), low = (uint64_t)value & (2 * sign - 1);
+    return (int64_t)((low ^ sign) - sign);
+}
+
+tile_range tile_range_of_scalar(tile_scalar scalar) {
+    unsigned bits = tile_scalar_bits(scalar);
+    if (scalar == TILE_SCALAR_NONE || tile_scalar_is_floating(scalar) || bits >= 64)
+        return (tile_range){INT64_MIN, INT64_MAX, 1};
+    if (bits == 1)
+        return (tile_range){0, 1, 1};
+    int64_t limit = (int64_t)1 << (bits - 1);
+    return (tile_range){-limit, limit - 1, 1};
+}
+
+tile_range tile_range_of_int(int64_t value) {
+    return (tile_range){value, value, magnitude(value)};
+}
+
+/* Both bounds moved inwards to multiples of the divisor, where the type has room for that. */
+static tile_range tighten(tile_range r) {
+    if (r.divisor == 0)
+        return (tile_range){0, 0, 0};
+    if (r.divisor > 1 && r.min > INT64_MIN + r.divisor && r.max < INT64_MAX - r.divisor) {
+        int64_t low = r.min % r.divisor, high = r.max % r.divisor;
+        int64_t min = low > 0 ? r.min + r.divisor - low : r.min - low;
+        int64_t max = high < 0 ? r.max - r.divisor - high : r.max - high;
+        if (min <= max)
+            r = (tile_range){min, max, r.divisor};
+    }
+    return r.min == r.max ? tile_range_of_int(r.min) : r;
+}
+
+/* What is left of a range after the result was cut to the type's bits. */
+static tile_range wrap(tile_scalar scalar, tile_range r) {
+    tile_range whole = tile_range_of_scalar(scalar);
+    if (r.min >= whole.min && r.max <= whole.max)
+        return tighten(r);
+    unsigned bits = tile_scalar_bits(scalar);
+    int64_t limit = (int64_t)1 << (bits >= 63 ? 62 : bits - 1);
+    whole.divisor = bits == 1 ? 1 : smaller(power_of_two_part(r.divisor), limit);
+    return tighten(whole);
+}
+
+/* The type's range; the divisor holds although the bounds are not known. */
+static tile_range unbounded(tile_scalar scalar, int64_t divisor) {
+    tile_range whole = tile_range_of_scalar(scalar);
+    whole.divisor = scalar == TILE_i1 ? 1 : power_of_two_part(divisor);
+    unsigned bits = tile_scalar_bits(scalar);
+    if (bits < 64 && bits > 1)
+        whole.divisor = smaller(whole.divisor, (int64_t)1 << (bits - 1));
+    return tighten(whole);
+}
+
+/* Operations --------------------------------------------------------------------------------------- */
+
+static tile_range add_ranges(tile_scalar s, tile_range a, tile_range b) {
+    tile_range r = {.divisor = gcd(a.divisor, b.divisor)};
+    if (__builtin_add_overflow(a.min, b.min, &r.min) || __builtin_add_overflow(a.max, b.max, &r.max))
+        return unbounded(s, r.divisor);
+    return wrap(s, r);
+}
+
+static tile_range subtract_ranges(tile_scalar s, tile_range a, tile_range b) {
+    tile_range r = {.divisor = gcd(a.divisor, b.divisor)};
+    if (__builtin_sub_overflow(a.min, b.max, &r.min) || __builtin_sub_overflow(a.max, b.min, &r.max))
+        return unbounded(s, r.divisor);
+    return wrap(s, r);
+}
+
+static tile_range multiply_ranges(tile_scalar s, tile_range a, tile_range b) {
+    tile_range r = {INT64_MAX, INT64_MIN, 1};
+    if (__builtin_mul_overflow(a.divisor, b.divisor, &r.divisor))
+        r.divisor = larger(power_of_two_part(a.divisor), power_of_two_part(b.divisor));
+    const int64_t as[] = {a.min, a.max}, bs[] = {b.min, b.max};
+    for (unsigned i = 0; i < 4; i++) {
+        int64_t corner;
+        if (__builtin_mul_overflow(as[i / 2], bs[i % 2], &corner))
+            return unbounded(s, r.divisor);
+        r.min = smaller(r.min, corner);
+        r.max = larger(r.max, corner);
+    }
+    return wrap(s, r);
+}
+
+/* div and ceildiv: monotone in each operand as long as the divisor is positive. */
+static tile_range divide_ranges(tile_opcode opcode, tile_scalar s, tile_range a, tile_range b) {
+    if (b.min < 1)
+        return tile_range_of_scalar(s);
+    tile_range r = {INT64_MAX, INT64_MIN, 1};
+    const int64_t as[] = {a.min, a.max}, bs[] = {b.min, b.max};
+    for (unsigned i = 0; i < 4; i++) {
+        int64_t corner = 0;
+        tile_fold_int(opcode, as[i / 2], bs[i % 2], 0, &corner);
+        r.min = smaller(r.min, corner);
+        r.max = larger(r.max, corner);
+    }
+    if (b.min == b.max && a.divisor % b.min == 0)
+        r.divisor = a.divisor / b.min;
+    return wrap(s, r);
+}
+
+static tile_range remainder_ranges(tile_opcode opcode, tile_scalar s, tile_range a, tile_range b) {
+    if (b.min < 1)
+        return tile_range_of_scalar(s); /* a division by zero gives anything */
+    if (a.min >= 0 && a.max < b.min)
+        return a;
+    tile_range r = {0, b.max - 1, gcd(a.divisor, b.divisor)};
+    if (a.min >= 0)
+        r.max = smaller(r.max, a.max);
+    else if (opcode == TILE_OP_rem)
+        r = (tile_range){larger(a.min, 1 - b.max), a.max < 0 ? 0 : smaller(a.max, b.max - 1), r.divisor};
+    return wrap(s, r);
+}
+
+/* The smallest 2^n - 1 that is not below a, for a >= 0. */
+static int64_t all_ones(int64_t a) {
+    uint64_t ones = (uint64_t)a;
+    for (unsigned shift = 1; shift < 64; shift *= 2)
+        ones |= ones >> shift;
+    return (int64_t)ones;
+}
+
+static tile_range bit_ranges(tile_opcode opcode, tile_scalar s, tile_range a, tile_range b) {
+    tile_range r = tile_range_of_scalar(s);
+    int64_t pa = power_of_two_part(a.divisor), pb = power_of_two_part(b.divisor);
+    r.divisor = s == TILE_i1 ? 1 : opcode == TILE_OP_and ? larger(pa, pb) : smaller(pa, pb);
+    if (opcode == TILE_OP_and && (a.min >= 0 || b.min >= 0)) {
+        r.min = 0;
+        r.max = a.min < 0 ? b.max : b.min < 0 ? a.max : smaller(a.max, b.max);
+    } else if (a.min >= 0 && b.min >= 0) {
+        r.min = 0;
+        r.max = all_ones(larger(a.max, b.max));
+    }
+    return tighten(r);
+}
+
+/* Only by a constant: other amounts can be out of bounds, where the result is anything. */
+static tile_range shift_ranges(tile_opcode opcode, tile_scalar s, tile_range a, tile_range b) {
+    if (b.min != b.max || b.min < 0 || b.min >= tile_scalar_bits(s) || b.min > 61)
+        return tile_range_of_scalar(s);
+    int64_t factor = (int64_t)1 << b.min;
+    if (opcode == TILE_OP_shl)
+        return multiply_ranges(s, a, tile_range_of_int(factor));
+    tile_range r = {a.min >> b.min, a.max >> b.min, 1};
+    if (a.divisor % factor == 0)
+        r.divisor = a.divisor / factor;
+    return wrap(s, r);
+}
+
+static tile_range absolute_range(tile_scalar s, tile_range a) {
+    if (a.min == INT64_MIN)
+        return unbounded(s, a.divisor);
+    int64_t low = a.min > 0 ? a.min : a.max < 0 ? -a.max : 0;
+    return wrap(s, (tile_range){low, larger(-a.min, a.max), a.divisor});
+}
+
+static tile_range join(tile_range a, tile_range b) {
+    return tighten((tile_range){smaller(a.min, b.min), larger(a.max, b.max), gcd(a.divisor, b.divisor)});
+}
+
+/* min and max take their bounds from both, and the value from one of them. */
+static tile_range extreme_range(tile_opcode opcode, tile_range a, tile_range b) {
+    bool least = opcode == TILE_OP_min;
+    if (least ? a.max <= b.min : a.min >= b.max)
+        return a;
+    if (least ? b.max <= a.min : b.min >= a.max)
+        return b;
+    return tighten((tile_range){least ? smaller(a.min, b.min) : larger(a.min, b.min),
+                                least ? smaller(a.max, b.max) : larger(a.max, b.max),
+                                gcd(a.divisor, b.divisor)});
+}
+
+static tile_range compare_ranges(tile_opcode opcode, tile_range a, tile_range b) {
+    bool below = a.max < b.min, above = a.min > b.max;
+    bool at_most = a.max <= b.min, at_least = a.min >= b.max;
+    bool apart = below || above, same = a.min == a.max && b.min == b.max && a.min == b.min;
+    switch (opcode) {
+    case TILE_OP_eq: return same ? tile_range_of_int(1) : (tile_range){0, !apart, !apart};
+    case TILE_OP_ne: return apart ? tile_range_of_int(1) : (tile_range){0, !same, !same};
+    case TILE_OP_lt: return below ? tile_range_of_int(1) : (tile_range){0, !at_least, !at_least};
+    case TILE_OP_le: return at_most ? tile_range_of_int(1) : (tile_range){0, !above, !above};
+    case TILE_OP_gt: return above ? tile_range_of_int(1) : (tile_range){0, !at_most, !at_most};
+    default: return at_least ? tile_range_of_int(1) : (tile_range){0, !below, !below};
+    }
+}
+
+tile_range tile_range_apply(tile_opcode opcode, tile_scalar s, const tile_range *operands) {
+    tile_range a = operands[0];
+    switch (opcode) {
+    case TILE_OP_add: return add_ranges(s, a, operands[1]);
+    case TILE_OP_sub: return subtract_ranges(s, a, operands[1]);
+    case TILE_OP_mul: return multiply_ranges(s, a, operands[1]);
+    case TILE_OP_div:
+    case TILE_OP_ceildiv: return divide_ranges(opcode, s, a, operands[1]);
+    case TILE_OP_rem:
+    case TILE_OP_mod: return remainder_ranges(opcode, s, a, operands[1]);
+    case TILE_OP_min:
+    case TILE_OP_max: return extreme_range(opcode, a, operands[1]);
+    case TILE_OP_and:
+    case TILE_OP_or:
+    case TILE_OP_xor: return bit_ranges(opcode, s, a, operands[1]);
+    case TILE_OP_shl:
+    case TILE_OP_shr: return shift_ranges(opcode, s, a, operands[1]);
+    case TILE_OP_eq:
+    case TILE_OP_ne:
+    case TILE_OP_lt:
+    case TILE_OP_le:
+    case TILE_OP_gt:
+    case TILE_OP_ge: return compare_ranges(opcode, a, operands[1]);
+    case TILE_OP_neg: return subtract_ranges(s, tile_range_of_int(0), a);
+    case TILE_OP_not: return subtract_ranges(s, tile_range_of_int(-1), (tile_range){a.min, a.max, 1});
+    case TILE_OP_abs: return absolute_range(s, a);
+    case TILE_OP_select:
+        return a.min == a.max ? operands[a.min ? 1 : 2] : join(operands[1], operands[2]);
+    case TILE_OP_cast: return wrap(s, a);
+    case TILE_OP_splat: return a;
+    default: return tile_range_of_scalar(s);
+    }
+}
+
+/* Functions ---------------------------------------------------------------------------------------- */
+
+typedef struct analysis {
+    const tile_function *f;
+    tile_range *ranges;
+    bool *known;        /* carried values that have a range from an earlier round */
+    bool *not_negative; /* extents */
+    unsigned round;
+    bool changed;
+    bool narrowing;
+} analysis;
+
+static bool is_integer(const tile_type *type) {
+    return type->kind != TILE_TYPE_PTR && type->kind != TILE_TYPE_VIEW &&
+           type->kind != TILE_TYPE_SHARED && type->scalar != TILE_SCALAR_NONE &&
+           !tile_scalar_is_floating(type->scalar);
+}
+
+static tile_range range_of_type(const tile_type *type) {
+    return tile_range_of_scalar(is_integer(type) ? type->scalar : TILE_SCALAR_NONE);
+}
+
+static void set_range(analysis *a, tile_value value, tile_range range) {
+    if (a->not_negative[value.id] && range.min < 0) {
+        range.min = 0;
+        range.max = larger(range.max, 0);
+        range = tighten(range);
+    }
+    a->ranges[value.id] = range;
+}
+
+/* A host expression over arguments, evaluated in i64. */
+static tile_range range_of_expr(analysis *a, const tile_expr *expr, unsigned *budget) {
+    tile_range args[3];
+    if (*budget == 0)
+        return tile_range_of_scalar(TILE_i64);
+    --*budget;
+    switch (expr->kind) {
+    case TILE_EXPR_INT: return tile_range_of_int(expr->integer);
+    case TILE_EXPR_ARG: return a->ranges[a->f->args[expr->integer].value.id];
+    case TILE_EXPR_OP:
+        for (unsigned i = 0; i < 3 && expr->args[i]; i++)
+            args[i] = range_of_expr(a, expr->args[i], budget);
+        return tile_range_apply(expr->opcode, TILE_i64, args);
+    default: return tile_range_of_scalar(TILE_i64);
+    }
+}
+
+/* block_id and grid_dim. There is one block along a dim that the grid does not name. */
+static tile_range range_of_grid(analysis *a, unsigned dim, bool is_id) {
+    unsigned budget = EXPR_BUDGET;
+    tile_range extent = {1, 1, 1};
+    if (dim < a->f->grid_rank)
+        extent = range_of_expr(a, a->f->grid[dim], &budget);
+    int64_t most = smaller(larger(extent.max, 1), INT32_MAX);
+    if (is_id)
+        return tighten((tile_range){0, most - 1, 1});
+    return tighten((tile_range){larger(extent.min, 1), larger(most, larger(extent.min, 1)), 1});
+}
+
+static tile_range range_of_thread(const tile_function *f) {
+    int64_t warps;
+    bool known = f->warps && tile_expr_is_int(f->warps, &warps) && warps > 0 && warps <= 32;
+    return (tile_range){0, (known ? warps * 32 : 1024) - 1, 1};
+}
+
+static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned index,
+                                  const tile_type *type) {
+    tile_range operands[3];
+    switch (op->opcode) {
+    case TILE_OP_block_id: return range_of_grid(a, index, true);
+    case TILE_OP_grid_dim: return range_of_grid(a, index, false);
+    case TILE_OP_thread_id: return range_of_thread(a->f);
+    case TILE_OP_scratch: return (tile_range){INT64_MIN, INT64_MAX, 256};
+    case TILE_OP_extract:
+    case TILE_OP_shuffle:
+    case TILE_OP_convert_layout: return a->ranges[op->operands[0].id];
+    default: break;
+    }
+    bool arithmetic = op->opcode >= TILE_OP_add && op->opcode <= TILE_OP_splat;
+    if (!arithmetic || !is_integer(type) || op->operand_count > 3)
+        return range_of_type(type);
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        const tile_type *from = tile_value_at(a->f, op->operands[i])->type;
+        if (!is_integer(from))
+            return range_of_type(type);
+        operands[i] = a->ranges[op->operands[i].id];
+    }
+    return tile_range_apply((tile_opcode)op->opcode, type->scalar, operands);
+}
+
+_Static_assert(TILE_OP_add == 1 && TILE_OP_splat == 29, "arithmetic operations have numbers 1 to 29");
+
+/* What a carried value may be, from what it was, what it starts with and what the body yields. */
+static void set_carried(analysis *a, tile_value value, tile_range found) {
+    tile_range *range = &a->ranges[value.id], old = *range;
+    if (a->narrowing) {
+        *range = found;
+        return;
+    }
+    tile_range grown = a->known[value.id] ? join(old, found) : found;
+    if (a->known[value.id] && a->round > FREE_ROUNDS) {
+        tile_range whole = range_of_type(tile_value_at(a->f, value)->type);
+        grown.min = grown.min < old.min ? whole.min : grown.min;
+        grown.max = grown.max > old.max ? whole.max : grown.max;
+        grown.divisor = grown.divisor != old.divisor ? 1 : grown.divisor;
+    }
+    a->changed |= !a->known[value.id] || grown.min != old.min || grown.max != old.max ||
+                  grown.divisor != old.divisor;
+    a->known[value.id] = true;
+    *range = grown;
+}
+
+static tile_range range_of_induction(const tile_range *begin, const tile_range *end,
+                                     const tile_range *step) {
+    if (step->min < 1)
+        return tile_range_of_scalar(TILE_i32);
+    tile_range r = {begin->min, end->max - 1, gcd(begin->divisor, step->divisor)};
+    if (begin->min == begin->max && step->min == step->max && r.max > r.min)
+        r.max = r.min + (r.max - r.min) / step->min * step->min;
+    if (r.max < r.min) /* the body never runs */
+        return *begin;
+    return tighten(r);
+}
+
+static void analyse_region(analysis *a, tile_region region);
+
+static tile_op region_yield(const tile_function *f, tile_region region) {
+    return tile_region_at(f, region)->last;
+}
+
+static void analyse_loop(analysis *a, const tile_op_data *op) {
+    const tile_range *bounds[3];
+    for (unsigned i = 0; i < 3; i++)
+        bounds[i] = &a->ranges[op->operands[i].id];
+    set_range(a, tile_region_arg(a->f, op->regions[0], 0),
+              range_of_induction(bounds[0], bounds[1], bounds[2]));
+    tile_op yield = region_yield(a->f, op->regions[0]);
+    for (uint32_t i = 0; i < op->result_count; i++) {
+        tile_value carried = tile_region_arg(a->f, op->regions[0], i + 1);
+        tile_range found = a->ranges[op->operands[3 + i].id];
+        if (a->round > 1)
+            found = join(found, a->ranges[tile_op_operand(a->f, yield, i).id]);
+        set_carried(a, carried, found);
+    }
+    analyse_region(a, op->regions[0]);
+    for (uint32_t i = 0; i < op->result_count; i++)
+        set_range(a, (tile_value){op->first_result.id + i},
+                  join(a->ranges[op->operands[3 + i].id],
+                       a->ranges[tile_op_operand(a->f, yield, i).id]));
+}
+
+static void analyse_branch(analysis *a, const tile_op_data *op) {
+    analyse_region(a, op->regions[0]);
+    analyse_region(a, op->regions[1]);
+    for (uint32_t i = 0; i < op->result_count; i++) {
+        tile_value yes = tile_op_operand(a->f, region_yield(a->f, op->regions[0]), i);
+        tile_value no = tile_op_operand(a->f, region_yield(a->f, op->regions[1]), i);
+        set_range(a, (tile_value){op->first_result.id + i},
+                  join(a->ranges[yes.id], a->ranges[no.id]));
+    }
+}
+
+static void analyse_region(analysis *a, tile_region region) {
+    TILE_FOR_EACH_OP(a->f, id, region) {
+        const tile_op_data *op = tile_op_at(a->f, id);
+        if (op->opcode == TILE_OP_for) {
+            analyse_loop(a, op);
+        } else if (op->opcode == TILE_OP_if) {
+            analyse_branch(a, op);
+        } else {
+            for (uint32_t i = 0; i < op->result_count; i++) {
+                tile_value value = {op->first_result.id + i};
+                set_range(a, value, range_of_result(a, op, i, tile_value_at(a->f, value)->type));
+            }
+        }
+    }
+}
+
+static void start_values(analysis *a) {
+    const tile_function *f = a->f;
+    TILE_FOR_EACH_OP(f, op, f->body) {
+        unsigned count = 0;
+        const tile_value *extents = NULL;
+        if (tile_op_opcode(f, op) == TILE_OP_view)
+            extents = tile_op_segment(f, op, 1, &count);
+        for (unsigned i = 0; i < count; i++)
+            a->not_negative[extents[i].id] = true;
+    }
+    for (uint32_t id = 1; id < f->value_count; id++) {
+        const tile_value_data *data = &f->values[id];
+        tile_range range = range_of_type(data->type);
+        int64_t integer;
+        if (data->kind == TILE_VALUE_CONSTANT && tile_expr_is_int(data->expr, &integer))
+            range = tile_range_of_int(tile_wrap_int(data->type->scalar, integer));
+        if (data->kind == TILE_VALUE_ARG && f->args[data->index].divisible)
+            range.divisor = f->args[data->index].divisible;
+        set_range(a, (tile_value){id}, data->kind == TILE_VALUE_ARG ? tighten(range) : range);
+    }
+}
+
+const tile_range *tile_range_analyse(const tile_function *f, tile_arena *arena) {
+    analysis a = {.f = f};
+    a.ranges = TILE_NEW_ARRAY(arena, tile_range, f->value_count);
+    a.known = TILE_NEW_ARRAY(arena, bool, f->value_count);
+    a.not_negative = TILE_NEW_ARRAY(arena, bool, f->value_count);
+    start_values(&a);
+    do {
+        a.round++;
+        a.changed = false;
+        analyse_region(&a, f->body);
+    } while (a.changed || a.round == 1);
+    a.narrowing = true;
+    for (unsigned i = 0; i < NARROW_ROUNDS; i++)
+        analyse_region(&a, f->body);
+    return a.ranges;
+}

@@ -1,0 +1,31 @@
+/* Integer ranges and divisors: between which bounds a value lies, and what it is a multiple of.
+ *
+ * Everything here is sound for the wrapping arithmetic of ops.def: a range that would leave its type
+ * becomes the whole type, and of its divisor only the power of two survives. What is assumed: extents
+ * of views that the body always makes are not negative, a loop's steps do not wrap around. */
+#ifndef TILE_LIB_ANALYSIS_RANGE_H
+#define TILE_LIB_ANALYSIS_RANGE_H
+
+#include "lib/ir/function.h"
+
+/* For arrays: what holds for each element. */
+typedef struct tile_range {
+    int64_t min, max;
+    int64_t divisor; /* the value is a multiple of it. 1: nothing is known, 0: the value is 0.
+                        Pointers: bytes of the address */
+} tile_range;
+
+/* One entry for each value id of the function; what is not an integer has divisor 1. */
+const tile_range *tile_range_analyse(const tile_function *f, tile_arena *arena);
+
+/* All values of an integer type. */
+tile_range tile_range_of_scalar(tile_scalar scalar);
+tile_range tile_range_of_int(int64_t value);
+/* The range of one arithmetic operation on operands of type `scalar`; that of the result's type where
+ * nothing is known. Casts: scalar is the result's. */
+tile_range tile_range_apply(tile_opcode opcode, tile_scalar scalar, const tile_range *operands);
+
+/* An integer as it is stored in a type: cut to its bits, with its sign; i1 is 0 or 1. */
+int64_t tile_wrap_int(tile_scalar scalar, int64_t value);
+
+#endif
