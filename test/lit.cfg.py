@@ -1,0 +1,87 @@
+# How lit finds the tests and what their RUN lines may use.
+#   lit test --param build=build
+# Tools of the build and of LLVM (FileCheck, not, split-file) are on PATH. Substitutions: %kernels,
+# %root, %include, %libtile, %python, %cc, %cxx, %ptxas, %cuda_include.
+# Features: cuda (a device answers), ptxas, cuda-toolkit (cuda.h), cxx, asan.
+import ctypes
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import lit.formats
+
+root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+build = os.path.abspath(lit_config.params.get("build", os.path.join(root, "build")))
+with open(os.path.join(build, "test", "build.json")) as file:
+    facts = json.load(file)
+llvm_bin = subprocess.check_output([facts["llvm_config"], "--bindir"], text=True).strip()
+
+config.name = "tile"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.test_source_root = os.path.join(root, "test")
+config.test_exec_root = os.path.join(build, "test", "output")
+config.suffixes = [".tile", ".test"]
+config.excludes = ["Inputs", "unit", "CMakeLists.txt"]
+config.environment["PATH"] = os.pathsep.join(
+    [os.path.join(build, "bin"), llvm_bin, os.environ.get("PATH", "/usr/bin:/bin")])
+for name in ("CUDA_HOME", "LD_LIBRARY_PATH", "XDG_CACHE_HOME"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+
+def find_cuda_file(*parts):
+    """A file of the CUDA toolkit, where one is installed."""
+    for home in (os.environ.get("CUDA_HOME"), "/usr/local/cuda"):
+        if home and os.path.exists(os.path.join(home, *parts)):
+            return os.path.join(home, *parts)
+    return None
+
+
+def has_cuda_device():
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    count = ctypes.c_int(0)
+    return (driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0
+            and count.value > 0)
+
+
+def substitute(name, value):
+    # \b: %cc must not be found in %cc_flags; the backslashes of a path must stay as they are.
+    config.substitutions.append((re.escape("%" + name) + r"\b", value.replace("\\", "\\\\")))
+
+
+substitute("kernels", os.path.join(root, "tools", "kernels"))
+substitute("root", root)
+substitute("include", os.path.join(root, "include"))
+substitute("libtile", os.path.join(build, "lib", "libtile.so"))
+substitute("python", sys.executable)
+substitute("cc", facts["cc"])
+
+# The program that fits the compiler in use, so that a clang build needs no g++ and the reverse.
+cxx = re.sub(r"gcc", "g++", re.sub(r"clang", "clang++", facts["cc"]))
+cxx = shutil.which(cxx) if cxx != facts["cc"] else None
+cxx = cxx or shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
+if cxx:
+    config.available_features.add("cxx")
+    substitute("cxx", cxx)
+
+ptxas = find_cuda_file("bin", "ptxas") or shutil.which("ptxas")
+if ptxas:
+    config.available_features.add("ptxas")
+    substitute("ptxas", ptxas)
+cuda_header = find_cuda_file("include", "cuda.h")
+if cuda_header:
+    config.available_features.add("cuda-toolkit")
+    substitute("cuda_include", os.path.dirname(cuda_header))
+if has_cuda_device():
+    config.available_features.add("cuda")
+if facts["sanitize"] == "ON":
+    config.available_features.add("asan")
+    # The driver maps memory where ASan would otherwise put a guard.
+    config.environment["ASAN_OPTIONS"] = "protect_shadow_gap=0"
+    config.environment["UBSAN_OPTIONS"] = "print_stacktrace=1"

@@ -1,0 +1,109 @@
+"""Runs the examples in the head comments of the passes.
+
+    run_head_comments.py TILE_OPT PASSES_DEF FOLDER
+
+Each pass of PASSES_DEF must have one file under FOLDER whose head comment shows its work:
+
+     * pipeline: instantiate{n=4},<this pass>       (optional; the pass alone otherwise)
+     * before:
+     *     kernel @k() ... { ... }
+     * after:
+     *     kernel @k() ... { ... }
+
+A block starts on the line after its keyword and ends with the first line that is not indented deeper
+than the keyword, or with the comment. `before` goes through the pipeline; the result and `after`, both
+printed once more by tile-opt, must be the same text.
+"""
+import difflib
+import os
+import re
+import subprocess
+import sys
+
+
+def head_comment(path):
+    """The file's first comment, without the comment marks; lines keep their indentation."""
+    with open(path) as file:
+        text = file.read()
+    match = re.match(r"/\*(.*?)\*/", text, re.S)
+    if not match:
+        return []
+    return [re.sub(r"^ \*( |$)", "", line) for line in match.group(1).rstrip().split("\n")]
+
+
+def indentation(line):
+    return len(line) - len(line.lstrip())
+
+
+def blocks_of(lines):
+    """Yields (pipeline or None, before, after) for every example in a comment."""
+    pipeline, before = None, None
+    index = 0
+    while index < len(lines):
+        line = lines[index]
+        index += 1
+        match = re.match(r"\s*(pipeline|before|after):\s*(.*)$", line)
+        if not match:
+            continue
+        keyword, rest = match.groups()
+        if keyword == "pipeline":
+            pipeline = rest.strip()
+            continue
+        block = [rest] if rest else []
+        while index < len(lines) and (
+                not lines[index].strip() or indentation(lines[index]) > indentation(line)):
+            block.append(lines[index])
+            index += 1
+        if keyword == "before":
+            before = "\n".join(block) + "\n"
+        elif before is not None:
+            yield pipeline, before, "\n".join(block) + "\n"
+            pipeline, before = None, None
+
+
+def run(tool, arguments, text):
+    result = subprocess.run([tool, *arguments, "-"], input=text, text=True, capture_output=True)
+    if result.returncode != 0:
+        raise ValueError(f"tile-opt {' '.join(arguments)} failed:\n{result.stderr}\n{text}")
+    return result.stdout
+
+
+def check(tool, name, example):
+    """Returns what is wrong with one example, or None."""
+    pipeline, before, after = example
+    pipeline = (pipeline or name).replace("<this pass>", name)
+    try:
+        found = run(tool, [], run(tool, ["--pass-pipeline=" + pipeline], before))
+        wanted = run(tool, [], after)
+    except ValueError as error:
+        return str(error)
+    if found == wanted:
+        return None
+    return "\n".join(difflib.unified_diff(wanted.splitlines(), found.splitlines(),
+                                          "after: in the comment", "what the pass does", "", "", 9, ""))
+
+
+def main(tool, table, folder):
+    with open(table) as file:
+        names = re.findall(r'^PASS\("([^"]+)"', file.read(), re.M)
+    files = [os.path.join(path, name) for path, _, found in os.walk(folder) for name in found
+             if name.endswith(".c")]
+    failures = 0 if names else 1
+    for name in names:
+        wanted = name.replace("-", "_") + ".c"
+        sources = [path for path in files if os.path.basename(path) == wanted]
+        examples = [example for path in sources for example in blocks_of(head_comment(path))]
+        problems = [problem for problem in (check(tool, name, e) for e in examples) if problem]
+        if not sources:
+            problems = [f"there is no file {wanted}"]
+        elif not examples:
+            problems = [f"the head comment of {wanted} has no before: and after:"]
+        print(f"{'FAIL' if problems else 'ok'}: {name} ({len(examples)} examples)")
+        for problem in problems:
+            print(problem)
+        failures += len(problems)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
