@@ -51,8 +51,8 @@ static void extend_to_use(liveness *l, tile_lifetime *lifetime, tile_op use) {
             extend(lifetime, l->position[at.id], l->end[at.id]);
 }
 
-/* The first wait_group 0 after the copy whose region holds the copy too ends it. Loops inside of that
- * region can be in their next iteration by then, whoever makes the buffer. */
+/* The first wait_group 0 after the copy whose region holds the copy too ends it. Loops inside of
+ * that region can be in their next iteration by then, whoever makes the buffer. */
 static void extend_to_wait(liveness *l, tile_lifetime *lifetime, tile_op copy) {
     tile_op wait = TILE_NO_OP;
     for (unsigned i = 0; i < l->wait_count && !wait.id; i++)
@@ -77,8 +77,7 @@ static void extend_to_end(liveness *l, tile_lifetime *lifetime) {
 
 static void visit_alloc(tile_function *f, tile_op op, void *user) {
     liveness *l = user;
-    if (tile_op_opcode(f, op) != TILE_OP_alloc_shared)
-        return;
+    if (tile_op_opcode(f, op) != TILE_OP_alloc_shared) return;
     tile_value buffer = tile_op_result(f, op, 0);
     l->lifetimes[l->lifetime_count++] =
         (tile_lifetime){.alloc = op, .buffer = buffer, .first = UINT32_MAX};
@@ -91,13 +90,11 @@ static void visit_use(tile_function *f, tile_op op, void *user) {
     bool async = tile_op_get_info((tile_opcode)data->opcode)->effects & TILE_EFFECT_ASYNC;
     for (uint32_t i = 0; i < data->operand_count; i++) {
         uint32_t index = l->lifetime_of[data->operands[i].id];
-        if (!index)
-            continue;
+        if (!index) continue;
         tile_lifetime *lifetime = &l->lifetimes[index - 1];
         lifetime->freed |= data->opcode == TILE_OP_free_shared;
         extend_to_use(l, lifetime, op);
-        if (async)
-            extend_to_wait(l, lifetime, op);
+        if (async) extend_to_wait(l, lifetime, op);
         if (data->opcode == TILE_OP_yield || data->opcode == TILE_OP_select)
             extend(lifetime, 0, l->next); /* it goes on under another name */
     }
@@ -115,10 +112,8 @@ tile_lifetime *tile_shared_lifetimes(tile_function *f, tile_arena *arena, unsign
     tile_walk(f, f->body, visit_use, &l);
     for (unsigned i = 0; i < l.lifetime_count; i++) {
         tile_lifetime *lifetime = &l.lifetimes[i];
-        if (f->sync_explicit)
-            extend_to_use(&l, lifetime, lifetime->alloc);
-        if (f->sync_explicit && !lifetime->freed)
-            extend_to_end(&l, lifetime);
+        if (f->sync_explicit) extend_to_use(&l, lifetime, lifetime->alloc);
+        if (f->sync_explicit && !lifetime->freed) extend_to_end(&l, lifetime);
         if (lifetime->first > lifetime->last) /* never used */
             extend_to_use(&l, lifetime, lifetime->alloc);
     }

@@ -4,9 +4,9 @@
 
 #include "lib/ir/function.h"
 
-/* A stretch of the function's text, in positions: operations are numbered in the order in which they
- * are written, a region's end has a number too. Two buffers whose stretches have no position in
- * common can lie at the same place. */
+/* A stretch of the function's text, in positions: operations are numbered in the order in which
+ * they are written, a region's end has a number too. Two buffers whose stretches have no position
+ * in common can lie at the same place. */
 typedef struct tile_lifetime {
     tile_op alloc;
     tile_value buffer;
@@ -17,10 +17,10 @@ typedef struct tile_lifetime {
 /* One entry for each alloc_shared, in order; *count of them, in the arena.
  *
  * A buffer lives from its first use to its last one. A loop that uses it and does not hold its
- * alloc_shared counts as one use as a whole. A copy in the background uses its buffer up to the next
- * `wait_group 0` that every path from the copy takes, else to the function's end.
- * Under `sync explicit` a buffer lives from its alloc_shared to its free_shared, or to the end if it
- * has none: where the user puts the barriers, only the user knows when the threads are done. */
+ * alloc_shared counts as one use as a whole. A copy in the background uses its buffer up to the
+ * next `wait_group 0` that every path from the copy takes, else to the function's end. Under `sync
+ * explicit` a buffer lives from its alloc_shared to its free_shared, or to the end if it has none:
+ * where the user puts the barriers, only the user knows when the threads are done. */
 tile_lifetime *tile_shared_lifetimes(tile_function *f, tile_arena *arena, unsigned *count);
 
 #endif

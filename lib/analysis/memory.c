@@ -1,18 +1,16 @@
-/* Memory operands are found through the op table: a row's effects say which space is read or written,
- * and `copy`, which can do everything, reads its first operand and writes its second. */
+/* Memory operands are found through the op table: a row's effects say which space is read or
+ * written, and `copy`, which can do everything, reads its first operand and writes its second. */
 #include "lib/analysis/memory.h"
 
 static bool reads(tile_opcode opcode, bool shared, unsigned operand) {
     unsigned effects = tile_op_get_info(opcode)->effects;
-    if (opcode == TILE_OP_copy)
-        return operand == 0;
+    if (opcode == TILE_OP_copy) return operand == 0;
     return effects & (shared ? TILE_EFFECT_READ_SHARED : TILE_EFFECT_READ_GLOBAL);
 }
 
 static bool writes(tile_opcode opcode, bool shared, unsigned operand) {
     unsigned effects = tile_op_get_info(opcode)->effects;
-    if (opcode == TILE_OP_copy)
-        return operand == 1;
+    if (opcode == TILE_OP_copy) return operand == 1;
     return effects & (shared ? TILE_EFFECT_WRITE_SHARED : TILE_EFFECT_WRITE_GLOBAL);
 }
 
@@ -20,17 +18,14 @@ unsigned tile_op_accesses(const tile_function *f, tile_op op, tile_access out[TI
     tile_opcode opcode = tile_op_opcode(f, op);
     const tile_op_info *info = tile_op_get_info(opcode);
     unsigned count = 0;
-    if (info->effects & TILE_EFFECT_REGION)
-        return 0;
+    if (info->effects & TILE_EFFECT_REGION) return 0;
     for (unsigned i = 0; i < info->operand_count; i++) {
         unsigned size;
         const tile_value *values = tile_op_segment(f, op, i, &size);
-        if (!size)
-            continue;
+        if (!size) continue;
         const tile_type *type = tile_value_type(f, values[0]);
         bool shared = type->kind == TILE_TYPE_SHARED;
-        if (!shared && type->kind != TILE_TYPE_VIEW && type->kind != TILE_TYPE_PTR)
-            continue;
+        if (!shared && type->kind != TILE_TYPE_VIEW && type->kind != TILE_TYPE_PTR) continue;
         tile_access access = {.op = op,
                               .memory = values[0],
                               .shared = shared,
@@ -38,32 +33,26 @@ unsigned tile_op_accesses(const tile_function *f, tile_op op, tile_access out[TI
                               .index_count = size - 1};
         if (shared && type->slots && size == 2 && info->levels == TILE_LEVEL_2)
             access.slot = values[1];
-        if (reads(opcode, shared, i) && count < TILE_MAX_ACCESSES)
-            out[count++] = access;
+        if (reads(opcode, shared, i) && count < TILE_MAX_ACCESSES) out[count++] = access;
         access.write = true;
-        if (writes(opcode, shared, i) && count < TILE_MAX_ACCESSES)
-            out[count++] = access;
+        if (writes(opcode, shared, i) && count < TILE_MAX_ACCESSES) out[count++] = access;
     }
     return count;
 }
 
 tile_value tile_memory_root(const tile_function *f, tile_value memory) {
     for (;;) {
-        if (tile_value_at(f, memory)->kind == TILE_VALUE_ARG)
-            return memory;
+        if (tile_value_at(f, memory)->kind == TILE_VALUE_ARG) return memory;
         tile_op def = tile_value_def(f, memory);
-        if (def.id && tile_op_opcode(f, def) == TILE_OP_scratch)
-            return memory;
-        if (!def.id || tile_op_opcode(f, def) != TILE_OP_view)
-            return TILE_NO_VALUE;
+        if (def.id && tile_op_opcode(f, def) == TILE_OP_scratch) return memory;
+        if (!def.id || tile_op_opcode(f, def) != TILE_OP_view) return TILE_NO_VALUE;
         memory = tile_op_operand(f, def, 0);
     }
 }
 
 bool tile_may_alias(const tile_function *f, tile_value a, tile_value b) {
     tile_value roots[2] = {tile_memory_root(f, a), tile_memory_root(f, b)};
-    if (!roots[0].id || !roots[1].id || roots[0].id == roots[1].id)
-        return true;
+    if (!roots[0].id || !roots[1].id || roots[0].id == roots[1].id) return true;
     for (unsigned i = 0; i < 2; i++) {
         const tile_value_data *root = tile_value_at(f, roots[i]);
         if (root->kind != TILE_VALUE_ARG || f->args[root->index].noalias)
@@ -82,8 +71,7 @@ typedef struct slot_form {
 static slot_form describe_slot(const tile_function *f, tile_value value) {
     slot_form form = {.base = value};
     int64_t number;
-    if (tile_value_is_int(f, value, &number))
-        return (slot_form){.offset = number};
+    if (tile_value_is_int(f, value, &number)) return (slot_form){.offset = number};
     tile_op def = tile_value_def(f, value);
     if (def.id && tile_op_opcode(f, def) == TILE_OP_mod &&
         tile_value_is_int(f, tile_op_operand(f, def, 1), &number) && number > 0) {
@@ -102,17 +90,14 @@ static slot_form describe_slot(const tile_function *f, tile_value value) {
 }
 
 bool tile_slots_may_meet(const tile_function *f, tile_value a, tile_value b) {
-    if (!a.id || !b.id || a.id == b.id)
-        return true;
+    if (!a.id || !b.id || a.id == b.id) return true;
     slot_form x = describe_slot(f, a), y = describe_slot(f, b);
-    if (x.base.id != y.base.id)
-        return true;
+    if (x.base.id != y.base.id) return true;
     if (x.modulus == y.modulus)
         return x.modulus ? (x.offset - y.offset) % x.modulus == 0 : x.offset == y.offset;
-    /* One of them is below the modulus and congruent to base + offset; the other equals it only if it
-     * is congruent as well. */
-    if (x.modulus && y.modulus)
-        return true;
+    /* One of them is below the modulus and congruent to base + offset; the other equals it only if
+     * it is congruent as well. */
+    if (x.modulus && y.modulus) return true;
     return (x.offset - y.offset) % (x.modulus + y.modulus) == 0;
 }
 

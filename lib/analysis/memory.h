@@ -28,8 +28,8 @@ tile_value tile_memory_root(const tile_function *f, tile_value memory);
 bool tile_may_alias(const tile_function *f, tile_value a, tile_value b);
 
 /* False only if two slot indices, both values of the same moment, are never equal: different
- * constants, or `x` and `mod(x + c, slots)` where c is no multiple of slots. The sum is taken not to
- * leave i32: a counter that does has run 2^31 times. */
+ * constants, or `x` and `mod(x + c, slots)` where c is no multiple of slots. The sum is taken not
+ * to leave i32: a counter that does has run 2^31 times. */
 bool tile_slots_may_meet(const tile_function *f, tile_value a, tile_value b);
 
 /* The operation directly in region that op is or is inside of; 0 if op is elsewhere. */

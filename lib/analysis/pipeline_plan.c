@@ -11,8 +11,8 @@ typedef struct planner {
     tile_arena *arena;
     tile_op loop;
     tile_region body;
-    bool *feeds_dot;     /* by value: reaches a dot's lhs or rhs through pure operations */
-    uint32_t *position;  /* by op, directly in the body: 1, 2, ...; else 0 */
+    bool *feeds_dot;    /* by value: reaches a dot's lhs or rhs through pure operations */
+    uint32_t *position; /* by op, directly in the body: 1, 2, ...; else 0 */
     tile_op *statements;
     unsigned statement_count;
 } planner;
@@ -31,15 +31,14 @@ static unsigned op_effects(const tile_function *f, tile_op op) {
     return tile_op_get_info(tile_op_opcode(f, op))->effects;
 }
 
-/* The body ------------------------------------------------------------------------------------------ */
+/* The body ------------------------------------------------------------------------------------- */
 
 /* Backwards, so that a value's uses have been seen before its operation. */
 static void mark_dot_operands(planner *p, tile_region region) {
     const tile_function *f = p->f;
     for (tile_op op = tile_region_at(f, region)->last; op.id; op = tile_op_at(f, op)->prev) {
         const tile_op_data *data = tile_op_at(f, op);
-        for (unsigned r = 0; r < data->region_count; r++)
-            mark_dot_operands(p, data->regions[r]);
+        for (unsigned r = 0; r < data->region_count; r++) mark_dot_operands(p, data->regions[r]);
         unsigned size;
         for (unsigned i = 0; data->opcode == TILE_OP_dot && i < 2; i++)
             p->feeds_dot[tile_op_segment(f, op, i, &size)->id] = true;
@@ -61,8 +60,7 @@ static void look_at_body(planner *p) {
     TILE_FOR_EACH_OP(p->f, op, p->body) {
         p->position[op.id] = next++;
         unsigned effects = op_effects(p->f, op);
-        if (effects && !(effects & NO_STATEMENT))
-            p->statements[p->statement_count++] = op;
+        if (effects && !(effects & NO_STATEMENT)) p->statements[p->statement_count++] = op;
     }
 }
 
@@ -77,7 +75,7 @@ static bool is_copy_to_shared(const tile_function *f, tile_op op) {
            tile_value_type(f, *tile_op_segment(f, op, 1, &size))->kind == TILE_TYPE_SHARED;
 }
 
-/* Obstacles ----------------------------------------------------------------------------------------- */
+/* Obstacles ------------------------------------------------------------------------------------ */
 
 /* Whether a value can be computed for a later iteration: from what is outside of the loop, the
  * induction variable, and pure operations. */
@@ -114,10 +112,8 @@ static const char *judge_use(const use_check *c, tile_op op) {
     const planner *p = c->p;
     tile_opcode opcode = tile_op_opcode(p->f, op);
     tile_op holder = tile_ancestor_in(p->f, op, p->body);
-    if (op.id == c->copy.id || opcode == TILE_OP_free_shared)
-        return NULL;
-    if (!holder.id)
-        return "its buffer is used outside of the loop";
+    if (op.id == c->copy.id || opcode == TILE_OP_free_shared) return NULL;
+    if (!holder.id) return "its buffer is used outside of the loop";
     tile_access accesses[TILE_MAX_ACCESSES];
     unsigned count = tile_op_accesses(p->f, op, accesses);
     for (unsigned i = 0; i < count; i++)
@@ -132,8 +128,7 @@ static void visit_buffer_use(tile_function *f, tile_op op, void *user) {
     use_check *c = user;
     const tile_op_data *data = tile_op_at(f, op);
     for (uint32_t i = 0; i < data->operand_count && !c->found.reason; i++)
-        if (data->operands[i].id == c->memory.id)
-            c->found = (obstacle){judge_use(c, op), op};
+        if (data->operands[i].id == c->memory.id) c->found = (obstacle){judge_use(c, op), op};
 }
 
 static obstacle check_buffer(const planner *p, tile_op copy, tile_value buffer) {
@@ -182,8 +177,7 @@ static obstacle find_obstacle(const planner *p, tile_op copy, tile_value *buffer
         *buffer = *tile_op_segment(p->f, copy, 1, &size);
         found = check_buffer(p, copy, *buffer);
     }
-    for (unsigned i = 0; i < source_size && !found.reason; i++)
-        found = check_address(p, source[i]);
+    for (unsigned i = 0; i < source_size && !found.reason; i++) found = check_address(p, source[i]);
     return found.reason ? found : check_source(p, copy, source[0]);
 }
 
@@ -195,7 +189,7 @@ static void report_obstacle(const planner *p, tile_severity severity, tile_op op
                     op_name(p->f, found.culprit));
 }
 
-/* The user's lists ---------------------------------------------------------------------------------- */
+/* The user's lists ----------------------------------------------------------------------------- */
 
 typedef struct schedule {
     int64_t *stage; /* by statement */
@@ -205,8 +199,7 @@ typedef struct schedule {
 
 static bool read_list(const planner *p, tile_attr_id id, int64_t *list, bool *given) {
     const tile_attr *attr = tile_op_attr(p->f, p->loop, id);
-    if (!attr)
-        return true;
+    if (!attr) return true;
     *given = true;
     if (attr->count != p->statement_count) {
         tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->loop),
@@ -214,8 +207,7 @@ static bool read_list(const planner *p, tile_attr_id id, int64_t *list, bool *gi
                     tile_attr_get_info(id)->name, p->statement_count, attr->count);
         return false;
     }
-    for (unsigned i = 0; i < attr->count; i++)
-        list[i] = attr->list[i];
+    for (unsigned i = 0; i < attr->count; i++) list[i] = attr->list[i];
     return true;
 }
 
@@ -235,14 +227,11 @@ static bool check_permutation(const planner *p, const int64_t *order) {
 /* Whether value is computed from op's results, through pure operations; seen is by value. */
 static bool comes_from(const planner *p, tile_value value, tile_op op, bool *seen) {
     tile_op def = tile_value_def(p->f, value);
-    if (!def.id || seen[value.id] || !tile_ancestor_in(p->f, def, p->body).id)
-        return false;
+    if (!def.id || seen[value.id] || !tile_ancestor_in(p->f, def, p->body).id) return false;
     seen[value.id] = true;
-    if (def.id == op.id)
-        return true;
+    if (def.id == op.id) return true;
     for (unsigned i = 0; !op_effects(p->f, def) && i < tile_op_operand_count(p->f, def); i++)
-        if (comes_from(p, tile_op_operand(p->f, def, i), op, seen))
-            return true;
+        if (comes_from(p, tile_op_operand(p->f, def, i), op, seen)) return true;
     return false;
 }
 
@@ -258,8 +247,7 @@ static bool orders_memory(const tile_function *f, tile_op op) {
 }
 
 static bool accesses_meet(const tile_function *f, const tile_access *a, const tile_access *b) {
-    if (a->shared != b->shared || !(a->write || b->write))
-        return false;
+    if (a->shared != b->shared || !(a->write || b->write)) return false;
     return a->shared ? a->memory.id == b->memory.id : tile_may_alias(f, a->memory, b->memory);
 }
 
@@ -299,10 +287,10 @@ static bool depends(const planner *p, tile_op earlier, tile_op later) {
 static bool check_dependences(const planner *p, const schedule *s) {
     for (unsigned later = 0; later < p->statement_count; later++)
         for (unsigned earlier = 0; earlier < later; earlier++) {
-            bool kept = s->stage[earlier] < s->stage[later] ||
-                        (s->stage[earlier] == s->stage[later] && s->order[earlier] < s->order[later]);
-            if (kept || !depends(p, p->statements[earlier], p->statements[later]))
-                continue;
+            bool kept =
+                s->stage[earlier] < s->stage[later] ||
+                (s->stage[earlier] == s->stage[later] && s->order[earlier] < s->order[later]);
+            if (kept || !depends(p, p->statements[earlier], p->statements[later])) continue;
             tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->statements[later]),
                         "'%s' puts this %s before the %s that it depends on",
                         s->stage[earlier] > s->stage[later] ? "stage" : "order",
@@ -327,29 +315,30 @@ static bool check_stages(const planner *p, const schedule *s, unsigned slots, un
     }
     for (unsigned i = 0; i < p->statement_count; i++)
         if (s->stage[i] != 0 && s->stage[i] != last) {
-            tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->statements[i]),
-                        "this %s is in stage %lld: copies go into stage 0, everything else into the "
-                        "last one, %lld",
-                        op_name(p->f, p->statements[i]), (long long)s->stage[i], (long long)last);
+            tile_report(
+                p->context, TILE_ERROR, tile_op_loc(p->f, p->statements[i]),
+                "this %s is in stage %lld: copies go into stage 0, everything else into the "
+                "last one, %lld",
+                op_name(p->f, p->statements[i]), (long long)s->stage[i], (long long)last);
             return false;
         }
     *distance = (unsigned)last;
     return true;
 }
 
-/* The plan ------------------------------------------------------------------------------------------ */
+/* The plan ------------------------------------------------------------------------------------- */
 
 /* Statement i, if it is in stage 0 of several, has to be a copy that can run ahead. */
-static bool plan_statement(const planner *p, const schedule *s, unsigned i, tile_pipeline_plan *plan) {
+static bool plan_statement(const planner *p, const schedule *s, unsigned i,
+                           tile_pipeline_plan *plan) {
     tile_op op = p->statements[i];
     bool candidate = is_load_for_dot(p, op) || is_copy_to_shared(p->f, op);
     bool wanted = s->given ? s->stage[i] == 0 : candidate;
-    if (!wanted || (s->given && plan->distance == 0 && !candidate))
-        return true;
+    if (!wanted || (s->given && plan->distance == 0 && !candidate)) return true;
     tile_staged_copy copy = {.op = op};
-    obstacle found = {"only a copy to shared memory or the load of a dot's operand can", TILE_NO_OP};
-    if (candidate)
-        found = find_obstacle(p, op, &copy.buffer);
+    obstacle found = {"only a copy to shared memory or the load of a dot's operand can",
+                      TILE_NO_OP};
+    if (candidate) found = find_obstacle(p, op, &copy.buffer);
     if (!found.reason) {
         plan->copies[plan->copy_count++] = copy;
         return true;
@@ -361,8 +350,7 @@ static bool plan_statement(const planner *p, const schedule *s, unsigned i, tile
 
 static bool is_staged(const tile_pipeline_plan *plan, tile_op op) {
     for (unsigned i = 0; i < plan->copy_count; i++)
-        if (plan->copies[i].op.id == op.id)
-            return true;
+        if (plan->copies[i].op.id == op.id) return true;
     return false;
 }
 
@@ -370,8 +358,7 @@ static bool is_staged(const tile_pipeline_plan *plan, tile_op op) {
 static bool plan_order(const planner *p, const schedule *s, tile_pipeline_plan *plan) {
     plan->order = TILE_NEW_ARRAY(p->arena, tile_op, p->statement_count + 1u);
     plan->order_count = p->statement_count;
-    for (unsigned i = 0; i < p->statement_count; i++)
-        plan->order[s->order[i]] = p->statements[i];
+    for (unsigned i = 0; i < p->statement_count; i++) plan->order[s->order[i]] = p->statements[i];
     if (plan->distance == 0 || plan->copy_count == 0 || plan->copy_count == p->statement_count)
         return true;
     unsigned turns = 0;
@@ -384,7 +371,8 @@ static bool plan_order(const planner *p, const schedule *s, tile_pipeline_plan *
     return turns <= 1;
 }
 
-bool tile_plan_pipeline(tile_function *f, tile_op loop, tile_arena *arena, tile_pipeline_plan *plan) {
+bool tile_plan_pipeline(tile_function *f, tile_op loop, tile_arena *arena,
+                        tile_pipeline_plan *plan) {
     planner p = {.f = f, .context = tile_function_context(f), .arena = arena, .loop = loop};
     p.body = tile_op_region(f, loop, 0);
     look_at_body(&p);
@@ -404,11 +392,11 @@ bool tile_plan_pipeline(tile_function *f, tile_op loop, tile_arena *arena, tile_
         !read_list(&p, TILE_ATTR_order, s.order, &has_order))
         return false;
     s.given |= has_order;
-    if (s.given && (!check_permutation(&p, s.order) ||
-                    !check_stages(&p, &s, plan->slots, &plan->distance) || !check_dependences(&p, &s)))
+    if (s.given &&
+        (!check_permutation(&p, s.order) || !check_stages(&p, &s, plan->slots, &plan->distance) ||
+         !check_dependences(&p, &s)))
         return false;
     for (unsigned i = 0; i < p.statement_count; i++)
-        if (!plan_statement(&p, &s, i, plan))
-            return false;
+        if (!plan_statement(&p, &s, i, plan)) return false;
     return !has_order || plan_order(&p, &s, plan);
 }

@@ -1,8 +1,8 @@
 /* What a `pipelined` loop's copies may do: which of them can run ahead of the loop, and how far.
  *
- * Statements are the operations directly in the loop's body that do more than compute a value: loads,
- * stores, copies, dots, loops, branches; pure operations, alloc_shared, free_shared and yield are
- * none. The lists `order` and `stage` have one entry for each statement. */
+ * Statements are the operations directly in the loop's body that do more than compute a value:
+ * loads, stores, copies, dots, loops, branches; pure operations, alloc_shared, free_shared and
+ * yield are none. The lists `order` and `stage` have one entry for each statement. */
 #ifndef TILE_LIB_ANALYSIS_PIPELINE_PLAN_H
 #define TILE_LIB_ANALYSIS_PIPELINE_PLAN_H
 
@@ -25,8 +25,9 @@ typedef struct tile_pipeline_plan {
     unsigned order_count;
 } tile_pipeline_plan;
 
-/* Plans one loop whose attribute `pipelined` is a constant. Copies that cannot run ahead are left out,
- * with a remark that says why. False after a diagnostic about the user's lists. */
-bool tile_plan_pipeline(tile_function *f, tile_op loop, tile_arena *arena, tile_pipeline_plan *plan);
+/* Plans one loop whose attribute `pipelined` is a constant. Copies that cannot run ahead are left
+ * out, with a remark that says why. False after a diagnostic about the user's lists. */
+bool tile_plan_pipeline(tile_function *f, tile_op loop, tile_arena *arena,
+                        tile_pipeline_plan *plan);
 
 #endif

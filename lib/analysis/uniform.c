@@ -27,8 +27,8 @@ static bool is_source(tile_opcode opcode) {
     const tile_op_info *info = tile_op_get_info(opcode);
     return opcode == TILE_OP_thread_id ||
            (info->levels == TILE_LEVEL_3 &&
-            info->effects & (TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_READ_SHARED |
-                             TILE_EFFECT_COLLECTIVE));
+            info->effects &
+                (TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_READ_SHARED | TILE_EFFECT_COLLECTIVE));
 }
 
 /* A carried value is divergent if it is so at first, after an iteration, or if the number of
@@ -80,11 +80,9 @@ bool *tile_divergent_values(tile_function *f, tile_arena *arena) {
 tile_op tile_divergent_control(const tile_function *f, const bool *divergent, tile_op op) {
     for (;;) {
         op = tile_region_at(f, tile_op_at(f, op)->parent)->parent;
-        if (!op.id)
-            return op;
+        if (!op.id) return op;
         unsigned count = tile_op_opcode(f, op) == TILE_OP_for ? 3 : 1;
         for (unsigned i = 0; i < count; i++)
-            if (divergent[tile_op_operand(f, op, i).id])
-                return op;
+            if (divergent[tile_op_operand(f, op, i).id]) return op;
     }
 }

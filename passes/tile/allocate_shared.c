@@ -1,7 +1,8 @@
 /* allocate-shared: gives every shared buffer its place in the block's shared memory.
  *
- * Shared memory decides how many blocks fit on an SM and how many stages a pipeline can have; buffers
- * that are never needed at the same time (the stages of a matmul and its epilogue) take the same bytes.
+ * Shared memory decides how many blocks fit on an SM and how many stages a pipeline can have;
+ * buffers that are never needed at the same time (the stages of a matmul and its epilogue) take the
+ * same bytes.
  *
  * level: 2 to 2
  * requires: assign-layouts
@@ -35,9 +36,9 @@
  *     copy %b, %g[0, 0]
  *   }
  *
- * Phases: 1. lifetimes (lib/analysis/liveness.h says when a buffer is needed); 2. the largest buffer
- * first, each at the lowest offset where nothing that lives at the same time lies; 3. the limit.
- * insert-barriers comes after it: which buffers share bytes decides where threads race. */
+ * Phases: 1. lifetimes (lib/analysis/liveness.h says when a buffer is needed); 2. the largest
+ * buffer first, each at the lowest offset where nothing that lives at the same time lies; 3. the
+ * limit. insert-barriers comes after it: which buffers share bytes decides where threads race. */
 #include <stdlib.h>
 
 #include "lib/analysis/liveness.h"
@@ -62,8 +63,7 @@ static int64_t round_up(int64_t value, int64_t unit) {
 /* -1 if the extents are not known. */
 static int64_t buffer_bytes(const tile_type *type) {
     int64_t elements = tile_type_elements(type), slots = tile_type_slot_count(type);
-    if (elements <= 0 || slots <= 0 || elements > INT32_MAX || slots > INT32_MAX)
-        return -1;
+    if (elements <= 0 || slots <= 0 || elements > INT32_MAX || slots > INT32_MAX) return -1;
     int64_t slot = round_up(elements * (int64_t)tile_scalar_bytes(type->scalar), SLOT_ALIGNMENT);
     return slots > INT32_MAX / slot ? INT32_MAX : slots * slot;
 }
@@ -74,8 +74,7 @@ static bool live_together(const place *a, const place *b) {
 
 static int by_size(const void *left, const void *right) {
     const place *const *a = left, *const *b = right;
-    if ((*a)->size != (*b)->size)
-        return (*a)->size < (*b)->size ? 1 : -1;
+    if ((*a)->size != (*b)->size) return (*a)->size < (*b)->size ? 1 : -1;
     return (*a)->life.alloc.id < (*b)->life.alloc.id ? -1 : 1;
 }
 
@@ -116,8 +115,7 @@ static void report_too_large(tile_pass *pass, tile_function *f, const place *pla
                 "@%s needs %lld bytes of shared memory, %s has %u for a block", f->name,
                 (long long)total, pass->target->name, pass->target->max_shared_bytes);
     for (unsigned i = 0; i < count; i++) {
-        if (places[i].life.first > peak || places[i].life.last < peak)
-            continue;
+        if (places[i].life.first > peak || places[i].life.last < peak) continue;
         const tile_value_data *value = tile_value_at(f, places[i].life.buffer);
         tile_report(pass->context, TILE_NOTE, tile_op_loc(f, places[i].life.alloc),
                     "%s%s takes %lld bytes: %s", value->name ? "%" : "a buffer",
@@ -143,17 +141,13 @@ static place *collect(tile_pass *pass, tile_function *f, unsigned *count) {
 }
 
 tile_status tile_pass_allocate_shared(tile_pass *pass, tile_function *f) {
-    if (f->kind != TILE_KERNEL)
-        return TILE_OK;
+    if (f->kind != TILE_KERNEL) return TILE_OK;
     unsigned count;
     place *places = collect(pass, f, &count);
-    if (!places)
-        return TILE_INVALID;
+    if (!places) return TILE_INVALID;
     place **order = TILE_NEW_ARRAY(pass->scratch, place *, count + 1u);
-    for (unsigned i = 0; i < count; i++)
-        order[i] = &places[i];
-    if (count)
-        qsort(order, count, sizeof(place *), by_size);
+    for (unsigned i = 0; i < count; i++) order[i] = &places[i];
+    if (count) qsort(order, count, sizeof(place *), by_size);
     int64_t total = 0, sum = 0;
     for (unsigned i = 0; i < count; i++) {
         order[i]->offset = find_offset(places, count, order[i]);

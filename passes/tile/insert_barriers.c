@@ -1,7 +1,8 @@
 /* insert-barriers: puts a `sync` where threads would race, and nowhere else.
  *
- * A barrier costs some 20 to 40 cycles in which no warp issues, and it ends the overlap of loads and
- * mma; a ring of stages needs one a k-tile, not the two that a barrier around every access gives.
+ * A barrier costs some 20 to 40 cycles in which no warp issues, and it ends the overlap of loads
+ * and mma; a ring of stages needs one a k-tile, not the two that a barrier around every access
+ * gives.
  *
  * level: 2 to 2
  * requires: allocate-shared
@@ -35,23 +36,25 @@
  *     store_shared %u, %a
  *   }
  *
- * How. The walk follows the block's program order and keeps the accesses since the last barrier: the
- * pending ones. An access that meets a pending one, where one of the two writes, needs a barrier
- * before it. Any two accesses count as made by different threads.
+ * How. The walk follows the block's program order and keeps the accesses since the last barrier:
+ * the pending ones. An access that meets a pending one, where one of the two writes, needs a
+ * barrier before it. Any two accesses count as made by different threads.
  *
- * A background copy writes when it is issued, as far as earlier accesses go. What it wrote can be read
- * after a wait and a barrier, in this order: each thread waits for its own copies only. So a wait_group
- * makes the writes of all copies under way pending; `wait_group 0` leaves none under way.
+ * A background copy writes when it is issued, as far as earlier accesses go. What it wrote can be
+ * read after a wait and a barrier, in this order: each thread waits for its own copies only. So a
+ * wait_group makes the writes of all copies under way pending; `wait_group 0` leaves none under
+ * way.
  *
- * Loops. What is pending at the end of the body is pending at its head, its slot indices being those of
- * another iteration: not comparable, unless constant. The barriers that the loop needs because of
- * itself are found first, then what is pending before it is looked at: if only that asks for a
- * barrier, the barrier goes before the loop. It goes before an `if` too, when what is pending before
- * it meets what is inside: a barrier on one branch would leave the other one to need its own.
+ * Loops. What is pending at the end of the body is pending at its head, its slot indices being
+ * those of another iteration: not comparable, unless constant. The barriers that the loop needs
+ * because of itself are found first, then what is pending before it is looked at: if only that asks
+ * for a barrier, the barrier goes before the loop. It goes before an `if` too, when what is pending
+ * before it meets what is inside: a barrier on one branch would leave the other one to need its
+ * own.
  *
- * Global memory is treated likewise by what its views are made of. A tile that is loaded and stored at
- * the same indices under the same layout stays in its threads, if none is held twice. Semaphores bring
- * barriers of their own, before and after.
+ * Global memory is treated likewise by what its views are made of. A tile that is loaded and stored
+ * at the same indices under the same layout stays in its threads, if none is held twice. Semaphores
+ * bring barriers of their own, before and after.
  *
  * Threads that run on their own (level 3) can need a barrier in a branch that not all of them take;
  * that is an error, for the user to write otherwise.
@@ -80,14 +83,14 @@ typedef struct state {
 typedef struct barriers {
     tile_pass *pass;
     tile_function *f;
-    bool dry;   /* look only */
-    bool hoist; /* dry: an access from before the region is met in it */
+    bool dry;              /* look only */
+    bool hoist;            /* dry: an access from before the region is met in it */
     const bool *divergent; /* by value */
     long inserted;
     bool failed;
 } barriers;
 
-/* Sets of accesses ---------------------------------------------------------------------------------- */
+/* Sets of accesses ----------------------------------------------------------------------------- */
 
 static bool same_access(const pending_access *a, const pending_access *b) {
     return a->access.op.id == b->access.op.id && a->access.memory.id == b->access.memory.id &&
@@ -97,8 +100,7 @@ static bool same_access(const pending_access *a, const pending_access *b) {
 
 static bool set_add(barriers *b, access_set *set, pending_access access) {
     for (size_t i = 0; i < set->count; i++)
-        if (same_access(&set->items[i], &access))
-            return false;
+        if (same_access(&set->items[i], &access)) return false;
     set->items = tile_arena_grow(b->pass->scratch, set->items, set->count, &set->capacity,
                                  sizeof *set->items);
     set->items[set->count++] = access;
@@ -107,8 +109,7 @@ static bool set_add(barriers *b, access_set *set, pending_access access) {
 
 static bool set_add_all(barriers *b, access_set *set, const access_set *from) {
     bool grown = false;
-    for (size_t i = 0; i < from->count; i++)
-        grown |= set_add(b, set, from->items[i]);
+    for (size_t i = 0; i < from->count; i++) grown |= set_add(b, set, from->items[i]);
     return grown;
 }
 
@@ -135,7 +136,7 @@ static void state_age(const tile_function *f, state *s) {
         }
 }
 
-/* Conflicts ----------------------------------------------------------------------------------------- */
+/* Conflicts ------------------------------------------------------------------------------------ */
 
 /* The bytes of a buffer; all bytes where its offset is not known. */
 static void shared_bytes(const tile_function *f, tile_value buffer, int64_t *from, int64_t *to) {
@@ -149,8 +150,7 @@ static void shared_bytes(const tile_function *f, tile_value buffer, int64_t *fro
 }
 
 static bool shared_meets(const tile_function *f, const tile_access *a, const tile_access *b) {
-    if (a->memory.id == b->memory.id)
-        return tile_slots_may_meet(f, a->slot, b->slot);
+    if (a->memory.id == b->memory.id) return tile_slots_may_meet(f, a->slot, b->slot);
     int64_t a_from, a_to, b_from, b_to;
     shared_bytes(f, a->memory, &a_from, &a_to);
     shared_bytes(f, b->memory, &b_from, &b_to);
@@ -159,8 +159,7 @@ static bool shared_meets(const tile_function *f, const tile_access *a, const til
 
 /* The tile that a load gives or a store takes, NULL for other operations. */
 static const tile_type *register_tile(const tile_function *f, tile_op op) {
-    if (tile_op_opcode(f, op) == TILE_OP_load)
-        return tile_value_type(f, tile_op_result(f, op, 0));
+    if (tile_op_opcode(f, op) == TILE_OP_load) return tile_value_type(f, tile_op_result(f, op, 0));
     if (tile_op_opcode(f, op) == TILE_OP_store)
         return tile_value_type(f, tile_op_operand(f, op, 0));
     return NULL;
@@ -173,30 +172,26 @@ static bool same_threads(const tile_function *f, const tile_access *a, const til
         a->index_count != b->index_count)
         return false;
     for (unsigned i = 0; i < a->index_count; i++)
-        if (a->index[i].id != b->index[i].id)
-            return false;
-    int64_t holders = (int64_t)tile_type_registers(type) << TILE_LANE_BITS << type->layout->warp_bits;
+        if (a->index[i].id != b->index[i].id) return false;
+    int64_t holders = (int64_t)tile_type_registers(type)
+                      << TILE_LANE_BITS << type->layout->warp_bits;
     return holders == tile_type_elements(type);
 }
 
 static bool meets(const tile_function *f, const pending_access *earlier, const tile_access *later) {
     const tile_access *access = &earlier->access;
-    if (access->shared != later->shared || !(access->write || later->write))
-        return false;
-    if (access->shared)
-        return shared_meets(f, access, later);
-    if (!tile_may_alias(f, access->memory, later->memory))
-        return false;
+    if (access->shared != later->shared || !(access->write || later->write)) return false;
+    if (access->shared) return shared_meets(f, access, later);
+    if (!tile_may_alias(f, access->memory, later->memory)) return false;
     return earlier->stale || !same_threads(f, access, later);
 }
 
-/* The walk ------------------------------------------------------------------------------------------ */
+/* The walk ------------------------------------------------------------------------------------- */
 
 /* A barrier that only some threads reach would never end. */
 static bool may_stand_at(barriers *b, tile_op before) {
     tile_op control = tile_divergent_control(b->f, b->divergent, before);
-    if (!control.id || b->failed)
-        return !b->failed;
+    if (!control.id || b->failed) return !b->failed;
     tile_report(b->pass->context, TILE_ERROR, tile_op_loc(b->f, before),
                 "%s needs a barrier before it, where not all threads of the block come",
                 tile_op_get_info(tile_op_opcode(b->f, before))->name);
@@ -209,8 +204,7 @@ static bool may_stand_at(barriers *b, tile_op before) {
 
 static void put_barrier(barriers *b, tile_op before, state *s) {
     s->pending.count = 0;
-    if (b->dry || !may_stand_at(b, before))
-        return;
+    if (b->dry || !may_stand_at(b, before)) return;
     tile_builder builder = tile_builder_before(b->f, before);
     tile_build_sync(&builder);
     b->inserted++;
@@ -233,8 +227,7 @@ static void walk_accesses(barriers *b, tile_op op, state *s) {
                 conflict = true;
                 b->hoist |= s->pending.items[i].outer;
             }
-    if (conflict)
-        put_barrier(b, op, s);
+    if (conflict) put_barrier(b, op, s);
     bool async = tile_op_get_info(tile_op_opcode(b->f, op))->effects & TILE_EFFECT_ASYNC;
     for (unsigned a = 0; a < count; a++)
         set_add(b, async && accesses[a].write ? &s->under_way : &s->pending,
@@ -243,16 +236,15 @@ static void walk_accesses(barriers *b, tile_op op, state *s) {
 
 static void walk_region(barriers *b, tile_region region, state *s);
 
-/* Whether something that is pending now is met inside of op, before a barrier there: anything, or only
- * what was marked outer already. */
+/* Whether something that is pending now is met inside of op, before a barrier there: anything, or
+ * only what was marked outer already. */
 static bool meets_inside(barriers *b, tile_op op, const state *now, bool anything) {
     barriers look = *b;
     look.dry = true;
     look.hoist = false;
     for (unsigned r = 0; r < tile_op_at(b->f, op)->region_count; r++) {
         state s = state_copy(&look, now);
-        for (size_t i = 0; anything && i < s.pending.count; i++)
-            s.pending.items[i].outer = true;
+        for (size_t i = 0; anything && i < s.pending.count; i++) s.pending.items[i].outer = true;
         walk_region(&look, tile_op_region(b->f, op, r), &s);
     }
     return look.hoist;
@@ -260,10 +252,8 @@ static bool meets_inside(barriers *b, tile_op op, const state *now, bool anythin
 
 /* A barrier before op if one has to be there because of what is pending now. */
 static void settle_before(barriers *b, tile_op op, state *s) {
-    if (!meets_inside(b, op, s, true))
-        return;
-    if (b->dry && meets_inside(b, op, s, false))
-        b->hoist = true;
+    if (!meets_inside(b, op, s, true)) return;
+    if (b->dry && meets_inside(b, op, s, false)) b->hoist = true;
     put_barrier(b, op, s);
 }
 
@@ -277,8 +267,8 @@ static void walk_if(barriers *b, tile_op op, state *s) {
     }
 }
 
-/* Walks the body until what its end leaves for its head grows no more; s is the state at the head of
- * the first iteration, and becomes the one after the last. */
+/* Walks the body until what its end leaves for its head grows no more; s is the state at the head
+ * of the first iteration, and becomes the one after the last. */
 static void walk_iterations(barriers *b, tile_region body, state *s) {
     for (bool grown = true; grown;) {
         state end = state_copy(b, s);
@@ -314,17 +304,15 @@ static void walk_op(barriers *b, tile_op op, state *s) {
 
 static void walk_region(barriers *b, tile_region region, state *s) {
     TILE_FOR_EACH_OP(b->f, op, region)
-        walk_op(b, op, s);
+    walk_op(b, op, s);
 }
 
 tile_status tile_pass_insert_barriers(tile_pass *pass, tile_function *f) {
-    if (f->kind != TILE_KERNEL || f->sync_explicit)
-        return TILE_OK;
+    if (f->kind != TILE_KERNEL || f->sync_explicit) return TILE_OK;
     barriers b = {.pass = pass, .f = f, .divergent = tile_divergent_values(f, pass->scratch)};
     state s = {0};
     walk_region(&b, f->body, &s);
-    if (b.failed)
-        return TILE_INVALID;
+    if (b.failed) return TILE_INVALID;
     tile_pass_count(pass, "barriers", b.inserted);
     return TILE_OK;
 }

@@ -1,7 +1,7 @@
 /* pipeline: turns `pipelined` loops into multi-buffered asynchronous copies.
  *
- * A load from global memory takes some 500 to 1000 cycles; copies issued several iterations ahead hide
- * them behind the mma of the iterations between, without a register held meanwhile (cp.async).
+ * A load from global memory takes some 500 to 1000 cycles; copies issued several iterations ahead
+ * hide them behind the mma of the iterations between, without a register held meanwhile (cp.async).
  *
  * level: 2 to 2
  * requires: instantiate
@@ -70,20 +70,23 @@
  *     store %acc, %o[0, 0]
  *   }
  *
- * What runs ahead, and why something does not, is lib/analysis/pipeline_plan.h's business: loads that
- * feed a dot, and copies from a view to a buffer of which this loop is the only user. Everything else
- * in the loop stays as it is, but copy_async becomes copy: groups in the loop are the pass's.
+ * What runs ahead, and why something does not, is lib/analysis/pipeline_plan.h's business: loads
+ * that feed a dot, and copies from a view to a buffer of which this loop is the only user.
+ * Everything else in the loop stays as it is, but copy_async becomes copy: groups in the loop are
+ * the pass's.
  *
- * The ring. With s slots the copies run d = s - 1 iterations ahead. Iteration i computes on slot i mod
- * s and fills slot (i + d) mod s, the one that iteration i - 1 has read. The copies are issued between
- * the wait and the compute part, so that one barrier after the wait does for both: it publishes what
- * has landed, and keeps the copies behind the reads of iteration i - 1. The slot is one counter that
- * the loop carries; (counter + d) mod s is spelled so that insert-barriers sees the slots differ.
- * Every iteration commits a group, also an empty one, so that `wait_group d - 1` always means the same:
- * d + i groups are committed when iteration i waits, it needs all but the last d - 1.
- * Copies for iterations that do not exist are not issued; so any number of iterations works, 0 too.
+ * The ring. With s slots the copies run d = s - 1 iterations ahead. Iteration i computes on slot i
+ * mod s and fills slot (i + d) mod s, the one that iteration i - 1 has read. The copies are issued
+ * between the wait and the compute part, so that one barrier after the wait does for both: it
+ * publishes what has landed, and keeps the copies behind the reads of iteration i - 1. The slot is
+ * one counter that the loop carries; (counter + d) mod s is spelled so that insert-barriers sees
+ * the slots differ. Every iteration commits a group, also an empty one, so that `wait_group d - 1`
+ * always means the same: d + i groups are committed when iteration i waits, it needs all but the
+ * last d - 1. Copies for iterations that do not exist are not issued; so any number of iterations
+ * works, 0 too.
  *
- * Under `sync explicit` the barrier after the wait is put here: nobody else knows where the wait is. */
+ * Under `sync explicit` the barrier after the wait is put here: nobody else knows where the wait
+ * is. */
 #include "lib/analysis/memory.h"
 #include "lib/analysis/pipeline_plan.h"
 #include "passes/pass.h"
@@ -96,7 +99,7 @@ typedef struct ring {
     tile_value slot;     /* in the loop: the slot of this iteration */
 } ring;
 
-/* Phase 1: what the user may not write ------------------------------------------------------------- */
+/* Phase 1: what the user may not write --------------------------------------------------------- */
 
 typedef struct loop_list {
     tile_op *loops; /* pipelined ones, inner ones first */
@@ -114,8 +117,7 @@ static void collect_loops(tile_function *f, tile_region region, loop_list *list)
 
 static void visit_group(tile_function *f, tile_op op, void *user) {
     tile_opcode opcode = tile_op_opcode(f, op);
-    if (opcode == TILE_OP_commit_group || opcode == TILE_OP_wait_group)
-        *(tile_op *)user = op;
+    if (opcode == TILE_OP_commit_group || opcode == TILE_OP_wait_group) *(tile_op *)user = op;
 }
 
 static bool check_loop(tile_function *f, tile_op loop) {
@@ -127,8 +129,7 @@ static bool check_loop(tile_function *f, tile_op loop) {
         return false;
     }
     tile_walk(f, tile_op_region(f, loop, 0), visit_group, &group);
-    if (!group.id)
-        return true;
+    if (!group.id) return true;
     tile_report(context, TILE_ERROR, tile_op_loc(f, group),
                 "%s in a pipelined loop: the loop's groups belong to the pipeline",
                 tile_op_get_info(tile_op_opcode(f, group))->name);
@@ -136,14 +137,14 @@ static bool check_loop(tile_function *f, tile_op loop) {
     return false;
 }
 
-/* Phase 2: copies that nobody will wait for --------------------------------------------------------- */
+/* Phase 2: copies that nobody will wait for ---------------------------------------------------- */
 
 static tile_op parent_op(const tile_function *f, tile_op op) {
     return tile_region_at(f, tile_op_at(f, op)->parent)->parent;
 }
 
-/* A copy_async inside of a pipelined loop, but not directly in one's body, becomes a copy. To be done
- * before the pass makes such copies itself. */
+/* A copy_async inside of a pipelined loop, but not directly in one's body, becomes a copy. To be
+ * done before the pass makes such copies itself. */
 static void visit_nested_async(tile_function *f, tile_op op, void *user) {
     (void)user;
     tile_op holder = parent_op(f, op);
@@ -152,8 +153,7 @@ static void visit_nested_async(tile_function *f, tile_op op, void *user) {
         return;
     while (holder.id && !tile_op_has_attr(f, holder, TILE_ATTR_pipelined))
         holder = parent_op(f, holder);
-    if (!holder.id)
-        return;
+    if (!holder.id) return;
     tile_report(tile_function_context(f), TILE_REMARK, tile_op_loc(f, op),
                 "copy_async cannot run ahead of the loop: it does not stand directly in its body");
     tile_op_at(f, op)->opcode = TILE_OP_copy;
@@ -161,18 +161,17 @@ static void visit_nested_async(tile_function *f, tile_op op, void *user) {
 
 static bool is_staged(const tile_pipeline_plan *plan, tile_op op) {
     for (unsigned i = 0; i < plan->copy_count; i++)
-        if (plan->copies[i].op.id == op.id)
-            return true;
+        if (plan->copies[i].op.id == op.id) return true;
     return false;
 }
 
 static void demote_direct(ring *r) {
     TILE_FOR_EACH_OP(r->f, op, tile_op_region(r->f, r->plan.loop, 0))
-        if (tile_op_opcode(r->f, op) == TILE_OP_copy_async && !is_staged(&r->plan, op))
-            tile_op_at(r->f, op)->opcode = TILE_OP_copy;
+    if (tile_op_opcode(r->f, op) == TILE_OP_copy_async && !is_staged(&r->plan, op))
+        tile_op_at(r->f, op)->opcode = TILE_OP_copy;
 }
 
-/* Phase 3: buffers ---------------------------------------------------------------------------------- */
+/* Phase 3: buffers ----------------------------------------------------------------------------- */
 
 static const tile_type *buffer_type(ring *r, const tile_type *from) {
     tile_context *context = tile_function_context(r->f);
@@ -204,7 +203,7 @@ static void make_buffers(ring *r) {
     }
 }
 
-/* Phase 4: copies ----------------------------------------------------------------------------------- */
+/* Phase 4: copies ------------------------------------------------------------------------------ */
 
 static tile_value add_constant(tile_builder *b, tile_value value, int64_t number) {
     int64_t known;
@@ -216,10 +215,8 @@ static tile_value add_constant(tile_builder *b, tile_value value, int64_t number
 /* value + count * step */
 static tile_value advance(tile_builder *b, tile_value value, tile_value step, unsigned count) {
     int64_t known;
-    if (tile_value_is_int(b->function, step, &known))
-        return add_constant(b, value, known * count);
-    if (count == 0)
-        return value;
+    if (tile_value_is_int(b->function, step, &known)) return add_constant(b, value, known * count);
+    if (count == 0) return value;
     tile_value distance = count == 1 ? step : tile_build_mul(b, step, tile_build_int(b, count));
     return tile_build_add(b, value, distance);
 }
@@ -228,11 +225,9 @@ static tile_value advance(tile_builder *b, tile_value value, tile_value step, un
 static tile_value clone_address(ring *r, tile_builder *b, tile_value value, tile_value *map,
                                 size_t map_count) {
     tile_function *f = r->f;
-    if (value.id < map_count && map[value.id].id)
-        return map[value.id];
+    if (value.id < map_count && map[value.id].id) return map[value.id];
     tile_op def = tile_value_def(f, value);
-    if (!def.id || !tile_ancestor_in(f, def, tile_op_region(f, r->plan.loop, 0)).id)
-        return value;
+    if (!def.id || !tile_ancestor_in(f, def, tile_op_region(f, r->plan.loop, 0)).id) return value;
     for (unsigned i = 0; i < tile_op_operand_count(f, def); i++)
         clone_address(r, b, tile_op_operand(f, def, i), map, map_count);
     tile_clone_op(b, def, map, map_count);
@@ -245,15 +240,14 @@ static void build_copy(ring *r, tile_builder *b, unsigned index, tile_value slot
     tile_op op = r->plan.copies[index].op;
     const tile_value *source = tile_op_segment(r->f, op, 0, &size);
     tile_value from[1 + TILE_MAX_RANK];
-    for (unsigned i = 0; i < size; i++)
-        from[i] = clone_address(r, b, source[i], map, map_count);
+    for (unsigned i = 0; i < size; i++) from[i] = clone_address(r, b, source[i], map, map_count);
     tile_builder place = *b;
     place.loc = tile_op_loc(r->f, op);
     tile_build_copy_async(&place, from[0], from + 1, size - 1, r->buffers[index], &slot, 1);
 }
 
-/* if iv < end { all copies of the iteration iv into slot }, commit. slot 0: the ring's slot, advanced;
- * it is computed inside, where it is needed. */
+/* if iv < end { all copies of the iteration iv into slot }, commit. slot 0: the ring's slot,
+ * advanced; it is computed inside, where it is needed. */
 static void issue_copies(ring *r, tile_builder *b, tile_value iv, tile_value slot) {
     tile_function *f = r->f;
     tile_value end = tile_op_operand(f, r->plan.loop, 1);
@@ -277,23 +271,21 @@ static void issue_copies(ring *r, tile_builder *b, tile_value iv, tile_value slo
 
 static void wait_for_copies(ring *r, tile_builder *b, unsigned pending) {
     tile_build_wait_group(b, tile_build_int(b, pending));
-    if (r->f->sync_explicit)
-        tile_build_sync(b);
+    if (r->f->sync_explicit) tile_build_sync(b);
 }
 
-/* Phase 5: the loop carries the slot ---------------------------------------------------------------- */
+/* Phase 5: the loop carries the slot ----------------------------------------------------------- */
 
 static tile_value *append_value(tile_function *f, const tile_value *values, unsigned count,
                                 tile_value more) {
     tile_value *longer = TILE_NEW_ARRAY(&f->module->arena, tile_value, count + 1u);
-    for (unsigned i = 0; i < count; i++)
-        longer[i] = values[i];
+    for (unsigned i = 0; i < count; i++) longer[i] = values[i];
     longer[count] = more;
     return longer;
 }
 
-/* count new values, as copies of the ones from old on, and one more of type i32 after them; map leads
- * from the old ones to the new ones. Returns the first. */
+/* count new values, as copies of the ones from old on, and one more of type i32 after them; map
+ * leads from the old ones to the new ones. Returns the first. */
 static tile_value renew_values(ring *r, tile_value old, unsigned count, tile_value_kind kind,
                                uint32_t owner, tile_value *map) {
     tile_function *f = r->f;
@@ -307,8 +299,7 @@ static tile_value renew_values(ring *r, tile_value old, unsigned count, tile_val
         }
         tile_value value = tile_add_value(f, kind, owner, i, type);
         tile_value_at(f, value)->name = name;
-        if (i < count)
-            map[old.id + i] = value;
+        if (i < count) map[old.id + i] = value;
         first = i ? first : value;
     }
     return first;
@@ -319,12 +310,13 @@ static void carry_slot(ring *r) {
     tile_op loop = r->plan.loop;
     tile_region body = tile_op_region(f, loop, 0);
     unsigned args = tile_region_at(f, body)->arg_count, results = tile_op_result_count(f, loop);
-    tile_value *map = TILE_NEW_ARRAY(r->pass->scratch, tile_value, f->value_count + args + results + 4);
+    tile_value *map =
+        TILE_NEW_ARRAY(r->pass->scratch, tile_value, f->value_count + args + results + 4);
     tile_builder b = tile_builder_before(f, loop);
     tile_value zero = tile_build_int(&b, 0);
 
-    tile_value first_arg = renew_values(r, tile_region_at(f, body)->first_arg, args,
-                                        TILE_VALUE_REGION, body.id, map);
+    tile_value first_arg =
+        renew_values(r, tile_region_at(f, body)->first_arg, args, TILE_VALUE_REGION, body.id, map);
     tile_region_at(f, body)->first_arg = first_arg;
     tile_region_at(f, body)->arg_count = args + 1;
     tile_value first_result = renew_values(r, tile_op_at(f, loop)->first_result, results,
@@ -340,14 +332,14 @@ static void carry_slot(ring *r) {
 
     tile_op yield = tile_region_at(f, body)->last;
     b = tile_builder_before(f, yield);
-    tile_value next = tile_build_mod(&b, add_constant(&b, r->slot, 1),
-                                     tile_build_int(&b, r->plan.slots));
+    tile_value next =
+        tile_build_mod(&b, add_constant(&b, r->slot, 1), tile_build_int(&b, r->plan.slots));
     data = tile_op_at(f, yield);
     data->operands = append_value(f, data->operands, data->operand_count++, next);
     data->segment[0]++;
 }
 
-/* Phase 6: the body reads slots --------------------------------------------------------------------- */
+/* Phase 6: the body reads slots ---------------------------------------------------------------- */
 
 /* Makes operand `operand` of op the buffer's slot. */
 static void set_slot_operand(ring *r, tile_op op, unsigned operand, tile_value buffer) {
@@ -356,14 +348,11 @@ static void set_slot_operand(ring *r, tile_op op, unsigned operand, tile_value b
     const tile_value *segment = tile_op_segment(f, op, operand, &size);
     tile_op_data *data = tile_op_at(f, op);
     unsigned start = (unsigned)(segment - data->operands), taken = r->slot.id ? 2 : 1;
-    tile_value *operands = TILE_NEW_ARRAY(&f->module->arena, tile_value,
-                                          data->operand_count + 2u);
+    tile_value *operands = TILE_NEW_ARRAY(&f->module->arena, tile_value, data->operand_count + 2u);
     unsigned at = 0;
-    for (unsigned i = 0; i < start; i++)
-        operands[at++] = data->operands[i];
+    for (unsigned i = 0; i < start; i++) operands[at++] = data->operands[i];
     operands[at++] = buffer;
-    if (r->slot.id)
-        operands[at++] = r->slot;
+    if (r->slot.id) operands[at++] = r->slot;
     for (unsigned i = start + size; i < data->operand_count; i++)
         operands[at++] = data->operands[i];
     data->operands = operands;
@@ -389,11 +378,9 @@ static void visit_reader(tile_function *f, tile_op op, void *user) {
     for (unsigned i = 0; i < info->operand_count; i++) {
         unsigned size;
         const tile_value *values = tile_op_segment(f, op, i, &size);
-        if (info->operands[i].form != TILE_FORM_element || size != 1)
-            continue;
+        if (info->operands[i].form != TILE_FORM_element || size != 1) continue;
         tile_value buffer = staged_buffer(r, op, i, *values);
-        if (buffer.id)
-            set_slot_operand(r, op, i, buffer);
+        if (buffer.id) set_slot_operand(r, op, i, buffer);
     }
 }
 
@@ -401,14 +388,15 @@ static void visit_reader(tile_function *f, tile_op op, void *user) {
 static void remove_copies(ring *r) {
     tile_function *f = r->f;
     uint32_t *uses = tile_count_uses(f, r->pass->scratch);
-    tile_value *map = TILE_NEW_ARRAY(r->pass->scratch, tile_value, f->value_count + r->plan.copy_count);
+    tile_value *map =
+        TILE_NEW_ARRAY(r->pass->scratch, tile_value, f->value_count + r->plan.copy_count);
     for (unsigned i = 0; i < r->plan.copy_count; i++) {
         tile_op op = r->plan.copies[i].op;
         tile_builder b = tile_builder_before(f, op);
         if (!r->plan.copies[i].buffer.id && uses[tile_op_result(f, op, 0).id]) {
             tile_value tile = tile_op_result(f, op, 0);
-            tile_value again = tile_build_load_shared(&b, r->buffers[i], &r->slot, r->slot.id ? 1 : 0,
-                                                      tile_value_type(f, tile));
+            tile_value again = tile_build_load_shared(&b, r->buffers[i], &r->slot,
+                                                      r->slot.id ? 1 : 0, tile_value_type(f, tile));
             tile_value_at(f, again)->name = tile_value_at(f, tile)->name;
             map[tile.id] = again;
         }
@@ -431,24 +419,21 @@ static void free_buffers(ring *r, tile_builder *b) {
             tile_erase_op(f, op);
             freed = true;
         }
-        if (freed)
-            tile_build_free_shared(b, r->buffers[i]);
+        if (freed) tile_build_free_shared(b, r->buffers[i]);
     }
 }
 
-/* The user's order ---------------------------------------------------------------------------------- */
+/* The user's order ----------------------------------------------------------------------------- */
 
 /* Moves what op needs, then op, to the end of the part of the body that is in order already. */
 static void place_in_order(ring *r, tile_op op, tile_op end, bool *placed) {
     tile_function *f = r->f;
     tile_region body = tile_op_region(f, r->plan.loop, 0);
-    if (!op.id || placed[op.id])
-        return;
+    if (!op.id || placed[op.id]) return;
     placed[op.id] = true;
     for (uint32_t id = 1; id < f->op_count; id++) {
         tile_op user = {id};
-        if (!f->ops[id].opcode || tile_ancestor_in(f, user, body).id != op.id)
-            continue;
+        if (!f->ops[id].opcode || tile_ancestor_in(f, user, body).id != op.id) continue;
         for (unsigned i = 0; i < tile_op_operand_count(f, user); i++) {
             tile_op def = tile_value_def(f, tile_op_operand(f, user, i));
             if (def.id && tile_op_at(f, def)->parent.id == body.id)
@@ -464,19 +449,17 @@ static void reorder(ring *r) {
     tile_op yield = tile_region_at(f, body)->last;
     bool *placed = TILE_NEW_ARRAY(r->pass->scratch, bool, f->op_count);
     TILE_FOR_EACH_OP(f, op, body) /* they keep their place, before all statements */
-        if (tile_op_opcode(f, op) == TILE_OP_alloc_shared)
-            placed[op.id] = true;
+    if (tile_op_opcode(f, op) == TILE_OP_alloc_shared) placed[op.id] = true;
     for (unsigned i = 0; i < r->plan.order_count; i++)
         place_in_order(r, r->plan.order[i], yield, placed);
     for (tile_op op = tile_region_at(f, body)->first, next; op.id != yield.id; op = next) {
         next = tile_op_at(f, op)->next;
-        if (!placed[op.id])
-            tile_move_op(f, op, body, yield);
+        if (!placed[op.id]) tile_move_op(f, op, body, yield);
         placed[op.id] = true;
     }
 }
 
-/* The loop ------------------------------------------------------------------------------------------ */
+/* The loop ------------------------------------------------------------------------------------- */
 
 static void build_ring(ring *r) {
     tile_function *f = r->f;
@@ -490,8 +473,7 @@ static void build_ring(ring *r) {
     b = tile_builder_before(f, tile_region_at(f, body)->first);
     b.loc = tile_op_loc(f, loop);
     wait_for_copies(r, &b, r->plan.distance - 1);
-    if (r->plan.copies_last)
-        b.before = tile_region_at(f, body)->last;
+    if (r->plan.copies_last) b.before = tile_region_at(f, body)->last;
     tile_value iv = tile_region_arg(f, body, 0);
     issue_copies(r, &b, advance(&b, iv, step, r->plan.distance), TILE_NO_VALUE);
 }
@@ -510,22 +492,19 @@ static void build_plain_copies(ring *r) {
 static void keep_loads_only(tile_pipeline_plan *plan) {
     unsigned kept = 0;
     for (unsigned i = 0; i < plan->copy_count; i++)
-        if (!plan->copies[i].buffer.id)
-            plan->copies[kept++] = plan->copies[i];
+        if (!plan->copies[i].buffer.id) plan->copies[kept++] = plan->copies[i];
     plan->copy_count = kept;
 }
 
 static void rewrite_loop(ring *r) {
     tile_function *f = r->f;
     tile_op loop = r->plan.loop;
-    if (r->plan.distance == 0)
-        keep_loads_only(&r->plan);
+    if (r->plan.distance == 0) keep_loads_only(&r->plan);
     demote_direct(r);
     tile_op_remove_attr(f, loop, TILE_ATTR_pipelined);
     tile_op_remove_attr(f, loop, TILE_ATTR_order);
     tile_op_remove_attr(f, loop, TILE_ATTR_stage);
-    if (r->plan.copy_count == 0)
-        return;
+    if (r->plan.copy_count == 0) return;
     make_buffers(r);
     if (r->plan.distance)
         build_ring(r);
@@ -535,14 +514,12 @@ static void rewrite_loop(ring *r) {
     remove_copies(r);
     tile_builder after = tile_builder_before(f, loop);
     after.before = tile_op_at(f, loop)->next;
-    if (r->plan.distance)
-        wait_for_copies(r, &after, 0);
+    if (r->plan.distance) wait_for_copies(r, &after, 0);
     free_buffers(r, &after);
 }
 
 tile_status tile_pass_pipeline(tile_pass *pass, tile_function *f) {
-    if (f->kind != TILE_KERNEL)
-        return TILE_OK;
+    if (f->kind != TILE_KERNEL) return TILE_OK;
     loop_list list = {.loops = TILE_NEW_ARRAY(pass->scratch, tile_op, f->op_count)};
     collect_loops(f, f->body, &list);
     ring *rings = TILE_NEW_ARRAY(pass->scratch, ring, list.count + 1u);
@@ -552,13 +529,11 @@ tile_status tile_pass_pipeline(tile_pass *pass, tile_function *f) {
         ok &= check_loop(f, list.loops[i]) &&
               tile_plan_pipeline(f, list.loops[i], pass->scratch, &rings[i].plan);
     }
-    if (!ok)
-        return TILE_INVALID;
+    if (!ok) return TILE_INVALID;
     tile_walk(f, f->body, visit_nested_async, NULL);
     long staged = 0;
     for (unsigned i = 0; i < list.count; i++)
-        if (rings[i].plan.order)
-            reorder(&rings[i]);
+        if (rings[i].plan.order) reorder(&rings[i]);
     for (unsigned i = 0; i < list.count; i++) {
         rewrite_loop(&rings[i]);
         staged += rings[i].plan.copy_count;

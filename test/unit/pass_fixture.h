@@ -1,5 +1,5 @@
-/* For tests of passes that work on kernels built in C: a context that keeps its diagnostics, a kernel,
- * a call of one pass, and the kernel's shape as one line. */
+/* For tests of passes that work on kernels built in C: a context that keeps its diagnostics, a
+ * kernel, a call of one pass, and the kernel's shape as one line. */
 #ifndef TILE_TEST_UNIT_PASS_FIXTURE_H
 #define TILE_TEST_UNIT_PASS_FIXTURE_H
 
@@ -30,8 +30,7 @@ static inline void fixture_sink(const tile_diagnostic *diagnostic, void *user) {
 static inline void fixture_statistic(const char *pass, const char *name, long value, void *user) {
     pass_fixture *x = user;
     (void)pass;
-    if (x->watched && strcmp(name, x->watched) == 0)
-        x->statistic = value;
+    if (x->watched && strcmp(name, x->watched) == 0) x->statistic = value;
 }
 
 /* An empty kernel @k of four warps without arguments. */
@@ -67,7 +66,8 @@ static inline tile_status fixture_run(pass_fixture *x, tile_pass_function functi
     return status;
 }
 
-static inline tile_value fixture_arg(pass_fixture *x, const char *name, tile_scalar scalar, bool ptr) {
+static inline tile_value fixture_arg(pass_fixture *x, const char *name, tile_scalar scalar,
+                                     bool ptr) {
     const tile_type *type =
         ptr ? tile_type_ptr(x->context, scalar) : tile_type_scalar(x->context, scalar);
     return tile_function_add_arg(x->kernel, name, type);
@@ -90,11 +90,11 @@ static inline const tile_type *fixture_tile(pass_fixture *x, tile_scalar scalar,
     return tile_type_tile(x->context, scalar, 2, dims);
 }
 
-static inline tile_value fixture_buffer(pass_fixture *x, const char *name, unsigned slots, int64_t rows,
-                                        int64_t columns) {
+static inline tile_value fixture_buffer(pass_fixture *x, const char *name, unsigned slots,
+                                        int64_t rows, int64_t columns) {
     const int64_t dims[] = {rows, columns};
-    tile_value buffer = tile_build_alloc_shared(
-        &x->b, tile_type_shared(x->context, TILE_f16, slots, 2, dims));
+    tile_value buffer =
+        tile_build_alloc_shared(&x->b, tile_type_shared(x->context, TILE_f16, slots, 2, dims));
     tile_value_set_name(x->kernel, buffer, name);
     return buffer;
 }
@@ -133,8 +133,8 @@ static inline void outline_region(const tile_function *f, tile_region region, ou
     }
 }
 
-/* What the kernel does, in order: names of operations, without pure ones and allocations, regions in
- * braces. The text lives until the next call. */
+/* What the kernel does, in order: names of operations, without pure ones and allocations, regions
+ * in braces. The text lives until the next call. */
 static inline const char *fixture_outline(const pass_fixture *x) {
     static outline o;
     o = (outline){.length = 0};

@@ -24,7 +24,8 @@ static void wait_all(tile_builder *b) {
     tile_build_wait_group(b, tile_build_int(b, 0));
 }
 
-static bool overlap(const pass_fixture *x, tile_value a, int64_t a_size, tile_value b, int64_t b_size) {
+static bool overlap(const pass_fixture *x, tile_value a, int64_t a_size, tile_value b,
+                    int64_t b_size) {
     int64_t at = offset_of(x, a), bt = offset_of(x, b);
     cr_expect(at >= 0 && bt >= 0 && at % 128 == 0 && bt % 128 == 0);
     return at < bt + b_size && bt < at + a_size;
@@ -72,7 +73,8 @@ Test(allocate_shared, used_at_the_same_time_do_not) {
     run_and_close(&x, &t, true);
 }
 
-/* In the body the buffers are used one after the other, but small carries data to the next iteration. */
+/* In the body the buffers are used one after the other, but small carries data to the next
+ * iteration. */
 Test(allocate_shared, a_loop_around_the_uses_keeps_a_buffer) {
     pass_fixture x;
     two_buffers t = open_two(&x);
@@ -94,12 +96,10 @@ Test(allocate_shared, a_copy_under_way_keeps_its_buffer) {
         fill_async(&x.b, t.view, t.small);
         tile_build_commit_group(&x.b);
         tile_build_free_shared(&x.b, t.small);
-        if (waits)
-            wait_all(&x.b);
+        if (waits) wait_all(&x.b);
         fill(&x.b, t.view, t.large);
         drain(&x.b, t.view, t.large);
-        if (!waits)
-            wait_all(&x.b);
+        if (!waits) wait_all(&x.b);
         run_and_close(&x, &t, !waits);
     }
 }
@@ -111,11 +111,11 @@ Test(allocate_shared, a_wait_that_may_not_run_does_not_count) {
     tile_value n = fixture_arg(&x, "n", TILE_i32, false);
     fill_async(&x.b, t.view, t.small);
     tile_build_commit_group(&x.b);
-    tile_op branch = tile_build_if_else(&x.b, tile_build_lt(&x.b, n, tile_build_int(&x.b, 3)), NULL, 0);
+    tile_op branch =
+        tile_build_if_else(&x.b, tile_build_lt(&x.b, n, tile_build_int(&x.b, 3)), NULL, 0);
     for (unsigned r = 0; r < 2; r++) {
         tile_builder b = tile_builder_at_end(x.kernel, tile_op_region(x.kernel, branch, r));
-        if (r == 0)
-            wait_all(&b);
+        if (r == 0) wait_all(&b);
         tile_build_yield(&b, NULL, 0);
     }
     fill(&x.b, t.view, t.large);
@@ -153,8 +153,7 @@ Test(allocate_shared, explicit_kernels_reuse_only_what_is_freed) {
         tile_build_sync(&x.b);
         drain(&x.b, t.view, t.small);
         tile_build_sync(&x.b);
-        if (freed)
-            tile_build_free_shared(&x.b, t.small);
+        if (freed) tile_build_free_shared(&x.b, t.small);
         t.large = fixture_buffer(&x, "late", 0, 128, 64);
         fill(&x.b, t.view, t.large);
         cr_assert_eq(fixture_run(&x, tile_pass_allocate_shared), TILE_OK, "%s", x.messages);

@@ -179,7 +179,8 @@ Test(insert_barriers, a_slot_of_the_iteration_before_is_unknown) {
     tile_value iv = tile_region_arg(x.kernel, tile_op_region(x.kernel, loop, 0), 0);
     tile_value three = tile_build_int(&body, 3);
     tile_value slot = tile_build_mod(&body, iv, three);
-    tile_value next = tile_build_mod(&body, tile_build_add(&body, iv, tile_build_int(&body, 1)), three);
+    tile_value next =
+        tile_build_mod(&body, tile_build_add(&body, iv, tile_build_int(&body, 1)), three);
     put_slot(&body, &p, next);
     get_slot(&body, &p, slot);
     tile_build_yield(&body, NULL, 0);
@@ -191,11 +192,11 @@ Test(insert_barriers, a_branch_is_settled_before_it) {
     parts p = open_kernel(&x, 0);
     tile_value n = fixture_arg(&x, "n", TILE_i32, false);
     put(&x.b, &p, p.s);
-    tile_op branch = tile_build_if_else(&x.b, tile_build_lt(&x.b, n, tile_build_int(&x.b, 3)), NULL, 0);
+    tile_op branch =
+        tile_build_if_else(&x.b, tile_build_lt(&x.b, n, tile_build_int(&x.b, 3)), NULL, 0);
     for (unsigned r = 0; r < 2; r++) {
         tile_builder b = tile_builder_at_end(x.kernel, tile_op_region(x.kernel, branch, r));
-        if (r == 0)
-            get(&b, &p, p.s);
+        if (r == 0) get(&b, &p, p.s);
         tile_build_yield(&b, NULL, 0);
     }
     get(&x.b, &p, p.s);
@@ -206,7 +207,8 @@ Test(insert_barriers, either_branch_leaves_its_accesses) {
     pass_fixture x;
     parts p = open_kernel(&x, 0);
     tile_value n = fixture_arg(&x, "n", TILE_i32, false);
-    tile_op branch = tile_build_if_else(&x.b, tile_build_lt(&x.b, n, tile_build_int(&x.b, 3)), NULL, 0);
+    tile_op branch =
+        tile_build_if_else(&x.b, tile_build_lt(&x.b, n, tile_build_int(&x.b, 3)), NULL, 0);
     for (unsigned r = 0; r < 2; r++) {
         tile_builder b = tile_builder_at_end(x.kernel, tile_op_region(x.kernel, branch, r));
         put(&b, &p, r ? p.t : p.s);
@@ -227,7 +229,8 @@ Test(insert_barriers, copies_land_after_wait_and_barrier) {
     tile_build_wait_group(&x.b, zeros[0]);
     get(&x.b, &p, p.s);
     finish(&x,
-           "load_shared sync copy_async commit_group load_shared wait_group(0) sync load_shared", 2);
+           "load_shared sync copy_async commit_group load_shared wait_group(0) sync load_shared",
+           2);
 }
 
 /* A barrier before the wait publishes nothing. */
@@ -243,7 +246,8 @@ Test(insert_barriers, a_barrier_before_the_wait_is_no_help) {
     finish(&x, "copy_async commit_group sync wait_group(0) sync load_shared", 1);
 }
 
-static void store_load(pass_fixture *x, tile_value first, tile_value second, const tile_type *tile) {
+static void store_load(pass_fixture *x, tile_value first, tile_value second,
+                       const tile_type *tile) {
     const tile_value zeros[] = {tile_build_int(&x->b, 0), tile_build_int(&x->b, 0)};
     tile_value data = tile_build_load(&x->b, first, zeros, 2, tile);
     tile_build_store(&x->b, data, second, zeros, 2);
@@ -282,7 +286,8 @@ Test(insert_barriers, a_tile_updated_in_place_stays_in_its_threads) {
         layout.warp[1] = replicated ? 0 : 1u << 11;
         layout.reg[5] = replicated ? 1u << 11 : 0;
         store_load(&x, p.view, p.view, tile_type_with_layout(x.context, p.tile, &layout));
-        finish(&x, replicated ? "load sync store sync load" : "load store load", replicated ? 2 : 0);
+        finish(&x, replicated ? "load sync store sync load" : "load store load",
+               replicated ? 2 : 0);
     }
 }
 
@@ -315,8 +320,8 @@ static void build_ring(pass_fixture *x, int64_t slots, bool copies_last) {
     tile_value a = fixture_view(x, "a", TILE_f16, 64, 1024, true);
     tile_value b = fixture_view(x, "b", TILE_f16, 1024, 64, true);
     tile_value c = fixture_view(x, "c", TILE_f32, 64, 64, true);
-    tile_value zero = tile_build_splat(&x->b, tile_build_float(&x->b, 0.0),
-                                       fixture_tile(x, TILE_f32, 64, 64));
+    tile_value zero =
+        tile_build_splat(&x->b, tile_build_float(&x->b, 0.0), fixture_tile(x, TILE_f32, 64, 64));
     tile_op loop = tile_build_for_loop(&x->b, tile_build_int(&x->b, 0), tile_build_int(&x->b, 1024),
                                        tile_build_int(&x->b, 32), &zero, 1);
     tile_op_set_int(x->kernel, loop, TILE_ATTR_pipelined, slots);
@@ -328,7 +333,8 @@ static void build_ring(pass_fixture *x, int64_t slots, bool copies_last) {
     const tile_value at_a[] = {null, iv}, at_b[] = {iv, null}, at_c[] = {null, null};
     tile_value ta = tile_build_load(&body, a, at_a, 2, fixture_tile(x, TILE_f16, 64, 32));
     tile_value tb = tile_build_load(&body, b, at_b, 2, fixture_tile(x, TILE_f16, 32, 64));
-    tile_value sum = tile_build_dot(&body, ta, NULL, 0, tb, NULL, 0, tile_region_arg(x->kernel, region, 1));
+    tile_value sum =
+        tile_build_dot(&body, ta, NULL, 0, tb, NULL, 0, tile_region_arg(x->kernel, region, 1));
     tile_build_yield(&body, &sum, 1);
     tile_build_store(&x->b, tile_op_result(x->kernel, loop, 0), c, at_c, 2);
     cr_assert_eq(fixture_run(x, tile_pass_pipeline), TILE_OK, "%s", x->messages);
@@ -343,8 +349,9 @@ Test(insert_barriers, a_ring_needs_one_a_k_tile) {
             cr_assert_eq(fixture_run(&x, tile_pass_insert_barriers), TILE_OK, "%s", x.messages);
             cr_expect_eq(x.statistic, 1);
             char wait[128];
-            snprintf(wait, sizeof wait, "for {wait_group(%d) sync %sif {copy_async copy_async} "
-                                        "commit_group%s} wait_group(0) store",
+            snprintf(wait, sizeof wait,
+                     "for {wait_group(%d) sync %sif {copy_async copy_async} "
+                     "commit_group%s} wait_group(0) store",
                      (int)slots - 2, last ? "dot " : "", last ? "" : " dot");
             cr_expect(strstr(fixture_outline(&x), wait), "%s", fixture_outline(&x));
             fixture_close(&x);

@@ -27,8 +27,7 @@ Test(memory, slots_that_are_told_apart_never_meet) {
             for (int64_t a = -3; a <= 5; a++)
                 for (int64_t b = -3; b <= 5; b++) {
                     tile_value left = build_slot(&x, n, a, s), right = build_slot(&x, n, b, t);
-                    if (tile_slots_may_meet(x.kernel, left, right))
-                        continue;
+                    if (tile_slots_may_meet(x.kernel, left, right)) continue;
                     apart++;
                     for (int64_t base = -20; base <= 20; base++)
                         cr_expect_neq(slot_value(base, a, s), slot_value(base, b, t));

@@ -66,9 +66,10 @@ Test(pipeline, loads_for_a_dot_become_a_ring) {
     fixture_open(&x);
     build_matmul(&x, 3);
     cr_assert_eq(fixture_run(&x, tile_pass_pipeline), TILE_OK);
-    EXPECT_OUTLINE(&x, "if {copy_async copy_async} commit_group if {copy_async copy_async} "
-                       "commit_group for {wait_group(1) if {copy_async copy_async} commit_group dot} "
-                       "wait_group(0) store");
+    EXPECT_OUTLINE(&x,
+                   "if {copy_async copy_async} commit_group if {copy_async copy_async} "
+                   "commit_group for {wait_group(1) if {copy_async copy_async} commit_group dot} "
+                   "wait_group(0) store");
     cr_expect_str_empty(x.messages);
     fixture_close(&x);
 }
@@ -135,9 +136,10 @@ Test(pipeline, a_copied_buffer_gets_slots_wherever_it_is_made) {
         close_loop(&x, &p, sum);
         cr_assert_eq(fixture_run(&x, tile_pass_pipeline), TILE_OK);
         cr_expect_eq(tile_type_slot_count(tile_value_type(x.kernel, buffer)), 4);
-        EXPECT_OUTLINE(&x, "if {copy_async copy_async} commit_group if {copy_async copy_async} "
-                           "commit_group if {copy_async copy_async} commit_group for {wait_group(2) "
-                           "if {copy_async copy_async} commit_group dot} wait_group(0) store");
+        EXPECT_OUTLINE(&x,
+                       "if {copy_async copy_async} commit_group if {copy_async copy_async} "
+                       "commit_group if {copy_async copy_async} commit_group for {wait_group(2) "
+                       "if {copy_async copy_async} commit_group dot} wait_group(0) store");
         fixture_close(&x);
     }
 }
@@ -153,8 +155,9 @@ Test(pipeline, a_buffer_used_after_the_loop_stays) {
     tile_build_load_shared(&x.b, buffer, NULL, 0, fixture_tile(&x, TILE_f16, BLOCK, DEPTH));
     cr_assert_eq(fixture_run(&x, tile_pass_pipeline), TILE_OK);
     EXPECT_MESSAGE(&x, "its buffer is used outside of the loop");
-    EXPECT_OUTLINE(&x, "if {copy_async} commit_group if {copy_async} commit_group for {wait_group(1) "
-                       "if {copy_async} commit_group copy dot} wait_group(0) store load_shared");
+    EXPECT_OUTLINE(&x,
+                   "if {copy_async} commit_group if {copy_async} commit_group for {wait_group(1) "
+                   "if {copy_async} commit_group copy dot} wait_group(0) store load_shared");
     fixture_close(&x);
 }
 
@@ -170,8 +173,9 @@ Test(pipeline, a_buffer_read_before_its_copy_stays) {
     close_loop(&x, &p, sum);
     cr_assert_eq(fixture_run(&x, tile_pass_pipeline), TILE_OK);
     EXPECT_MESSAGE(&x, "its buffer is read before the copy");
-    EXPECT_OUTLINE(&x, "if {copy_async} commit_group if {copy_async} commit_group for {wait_group(1) "
-                       "if {copy_async} commit_group dot copy} wait_group(0) store");
+    EXPECT_OUTLINE(&x,
+                   "if {copy_async} commit_group if {copy_async} commit_group for {wait_group(1) "
+                   "if {copy_async} commit_group dot copy} wait_group(0) store");
     fixture_close(&x);
 }
 
@@ -181,15 +185,16 @@ Test(pipeline, a_second_writer_of_the_buffer_keeps_it) {
     tile_value buffer = fixture_buffer(&x, "s", 0, BLOCK, DEPTH);
     loop_parts p = open_loop(&x, 2);
     copy_a(&p, buffer);
-    tile_value tile = tile_build_load_shared(&p.body, buffer, NULL, 0,
-                                             fixture_tile(&x, TILE_f16, BLOCK, DEPTH));
+    tile_value tile =
+        tile_build_load_shared(&p.body, buffer, NULL, 0, fixture_tile(&x, TILE_f16, BLOCK, DEPTH));
     tile_build_store_shared(&p.body, tile_build_add(&p.body, tile, tile), buffer, NULL, 0);
     tile_value b = load_b(&x, &p, p.iv);
     close_loop(&x, &p, tile_build_dot(&p.body, buffer, NULL, 0, b, NULL, 0, p.sum));
     cr_assert_eq(fixture_run(&x, tile_pass_pipeline), TILE_OK);
     EXPECT_MESSAGE(&x, "its buffer is written by another operation");
-    EXPECT_OUTLINE(&x, "if {copy_async} commit_group for {wait_group(0) if {copy_async} commit_group "
-                       "copy load_shared store_shared dot} wait_group(0) store");
+    EXPECT_OUTLINE(&x,
+                   "if {copy_async} commit_group for {wait_group(0) if {copy_async} commit_group "
+                   "copy load_shared store_shared dot} wait_group(0) store");
     fixture_close(&x);
 }
 
@@ -209,8 +214,9 @@ Test(pipeline, a_source_written_in_the_loop_is_not_read_ahead) {
     build_loop_with_store(&x, false); /* a may be c, b may not */
     cr_assert_eq(fixture_run(&x, tile_pass_pipeline), TILE_OK);
     EXPECT_MESSAGE(&x, "its source may be written in the loop");
-    EXPECT_OUTLINE(&x, "if {copy_async} commit_group for {wait_group(0) if {copy_async} commit_group "
-                       "load store dot} wait_group(0) store");
+    EXPECT_OUTLINE(&x,
+                   "if {copy_async} commit_group for {wait_group(0) if {copy_async} commit_group "
+                   "load store dot} wait_group(0) store");
     fixture_close(&x);
 }
 
@@ -239,15 +245,16 @@ Test(pipeline, an_address_that_the_loop_carries_is_not_known_ahead) {
     loop_parts p = {.a = a, .b = b, .loop = loop, .body = tile_builder_at_end(x.kernel, body)};
     tile_value k = tile_region_arg(x.kernel, body, 2);
     p.sum = tile_region_arg(x.kernel, body, 1);
-    tile_value iv = tile_build_mul(&p.body, tile_region_arg(x.kernel, body, 0),
-                                   tile_build_int(&p.body, DEPTH));
+    tile_value iv =
+        tile_build_mul(&p.body, tile_region_arg(x.kernel, body, 0), tile_build_int(&p.body, DEPTH));
     tile_value results[] = {dot(&p, load_a(&x, &p, k), load_b(&x, &p, iv)),
                             tile_build_add(&p.body, k, tile_build_int(&p.body, DEPTH))};
     tile_build_yield(&p.body, results, 2);
     cr_assert_eq(fixture_run(&x, tile_pass_pipeline), TILE_OK);
     EXPECT_MESSAGE(&x, "its address depends on a value that the loop carries");
-    EXPECT_OUTLINE(&x, "if {copy_async} commit_group for {wait_group(0) if {copy_async} commit_group "
-                       "load dot} wait_group(0)");
+    EXPECT_OUTLINE(&x,
+                   "if {copy_async} commit_group for {wait_group(0) if {copy_async} commit_group "
+                   "load dot} wait_group(0)");
     fixture_close(&x);
 }
 
@@ -269,12 +276,9 @@ static tile_status run_with_lists(pass_fixture *x, int64_t slots, const int64_t 
     fixture_open(x);
     build_matmul(x, slots);
     tile_op loop = tile_region_first(x->kernel, x->kernel->body);
-    while (tile_op_opcode(x->kernel, loop) != TILE_OP_for)
-        loop = tile_op_next(x->kernel, loop);
-    if (order)
-        tile_op_set_list(x->kernel, loop, TILE_ATTR_order, order, count);
-    if (stage)
-        tile_op_set_list(x->kernel, loop, TILE_ATTR_stage, stage, count);
+    while (tile_op_opcode(x->kernel, loop) != TILE_OP_for) loop = tile_op_next(x->kernel, loop);
+    if (order) tile_op_set_list(x->kernel, loop, TILE_ATTR_order, order, count);
+    if (stage) tile_op_set_list(x->kernel, loop, TILE_ATTR_stage, stage, count);
     return fixture_run(x, tile_pass_pipeline);
 }
 
@@ -291,8 +295,9 @@ Test(pipeline, copies_may_come_last) {
     pass_fixture x;
     const int64_t order[] = {1, 2, 0}, stage[] = {0, 0, 1};
     cr_assert_eq(run_with_lists(&x, 2, order, stage, 3), TILE_OK, "%s", x.messages);
-    EXPECT_OUTLINE(&x, "if {copy_async copy_async} commit_group for {wait_group(0) dot if {copy_async "
-                       "copy_async} commit_group} wait_group(0) store");
+    EXPECT_OUTLINE(&x,
+                   "if {copy_async copy_async} commit_group for {wait_group(0) dot if {copy_async "
+                   "copy_async} commit_group} wait_group(0) store");
     fixture_close(&x);
 }
 
@@ -300,8 +305,9 @@ Test(pipeline, one_operand_may_stay_behind) {
     pass_fixture x;
     const int64_t stage[] = {0, 2, 2};
     cr_assert_eq(run_with_lists(&x, 3, NULL, stage, 3), TILE_OK, "%s", x.messages);
-    EXPECT_OUTLINE(&x, "if {copy_async} commit_group if {copy_async} commit_group for {wait_group(1) "
-                       "if {copy_async} commit_group load dot} wait_group(0) store");
+    EXPECT_OUTLINE(&x,
+                   "if {copy_async} commit_group if {copy_async} commit_group for {wait_group(1) "
+                   "if {copy_async} commit_group load dot} wait_group(0) store");
     fixture_close(&x);
 }
 
@@ -345,8 +351,9 @@ Test(pipeline, nested_loops_each_get_a_ring) {
     tile_build_yield(&q.body, &sum, 1);
     close_loop(&x, &p, tile_op_result(x.kernel, inner, 0));
     cr_assert_eq(fixture_run(&x, tile_pass_pipeline), TILE_OK, "%s", x.messages);
-    EXPECT_OUTLINE(&x, "if {copy_async} commit_group for {wait_group(0) if {copy_async} commit_group "
-                       "if {copy_async} commit_group for {wait_group(0) if {copy_async} commit_group "
-                       "dot} wait_group(0)} wait_group(0) store");
+    EXPECT_OUTLINE(&x,
+                   "if {copy_async} commit_group for {wait_group(0) if {copy_async} commit_group "
+                   "if {copy_async} commit_group for {wait_group(0) if {copy_async} commit_group "
+                   "dot} wait_group(0)} wait_group(0) store");
     fixture_close(&x);
 }

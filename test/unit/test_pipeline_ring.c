@@ -1,5 +1,6 @@
-/* Runs what the pipeline pass made of a matmul loop, as far as rings go: which iteration's data lies in
- * which slot, whether it has landed when a dot reads it, for every depth and trip count that is small. */
+/* Runs what the pipeline pass made of a matmul loop, as far as rings go: which iteration's data
+ * lies in which slot, whether it has landed when a dot reads it, for every depth and trip count
+ * that is small. */
 #include "pass_fixture.h"
 
 enum { MAX_SLOTS = 8, MAX_VALUES = 512, STEP = 32 };
@@ -49,16 +50,14 @@ static void run_dot(machine *m, tile_op op) {
 static void run_region(machine *m, tile_region region);
 
 static void set_values(machine *m, tile_value first, const int64_t *values, unsigned count) {
-    for (unsigned i = 0; i < count; i++)
-        m->values[first.id + i] = values[i];
+    for (unsigned i = 0; i < count; i++) m->values[first.id + i] = values[i];
 }
 
 static void run_for(machine *m, tile_op op) {
     tile_region body = tile_op_region(m->f, op, 0);
     unsigned carried = tile_op_result_count(m->f, op);
     int64_t values[8];
-    for (unsigned i = 0; i < carried; i++)
-        values[i] = operand(m, op, 3 + i);
+    for (unsigned i = 0; i < carried; i++) values[i] = operand(m, op, 3 + i);
     for (int64_t iv = operand(m, op, 0); iv < operand(m, op, 1); iv += operand(m, op, 2)) {
         m->values[tile_region_arg(m->f, body, 0).id] = iv;
         set_values(m, tile_region_arg(m->f, body, 1), values, carried);
@@ -91,17 +90,18 @@ static void run_op(machine *m, tile_op op) {
 
 static void run_region(machine *m, tile_region region) {
     TILE_FOR_EACH_OP(m->f, op, region)
-        run_op(m, op);
+    run_op(m, op);
 }
 
-/* for %i = 0 to %n step 32 with the loads of a and b, at k = %i, pipelined and turned into a ring. */
+/* for %i = 0 to %n step 32 with the loads of a and b, at k = %i, pipelined and turned into a ring.
+ */
 static tile_value build_matmul(pass_fixture *x, int64_t slots, bool copies_last) {
     fixture_open(x);
     tile_value a = fixture_view(x, "a", TILE_f16, 16, 1024, false);
     tile_value b = fixture_view(x, "b", TILE_f16, 1024, 16, false);
     tile_value n = fixture_arg(x, "n", TILE_i32, false), null = tile_build_int(&x->b, 0);
-    tile_value zero = tile_build_splat(&x->b, tile_build_float(&x->b, 0.0),
-                                       fixture_tile(x, TILE_f32, 16, 16));
+    tile_value zero =
+        tile_build_splat(&x->b, tile_build_float(&x->b, 0.0), fixture_tile(x, TILE_f32, 16, 16));
     tile_op loop = tile_build_for_loop(&x->b, null, n, tile_build_int(&x->b, STEP), &zero, 1);
     tile_op_set_int(x->kernel, loop, TILE_ATTR_pipelined, slots);
     if (copies_last)
@@ -112,8 +112,8 @@ static tile_value build_matmul(pass_fixture *x, int64_t slots, bool copies_last)
     const tile_value at_a[] = {null, iv}, at_b[] = {iv, null};
     tile_value ta = tile_build_load(&body, a, at_a, 2, fixture_tile(x, TILE_f16, 16, STEP));
     tile_value tb = tile_build_load(&body, b, at_b, 2, fixture_tile(x, TILE_f16, STEP, 16));
-    tile_value sum = tile_build_dot(&body, ta, NULL, 0, tb, NULL, 0,
-                                    tile_region_arg(x->kernel, region, 1));
+    tile_value sum =
+        tile_build_dot(&body, ta, NULL, 0, tb, NULL, 0, tile_region_arg(x->kernel, region, 1));
     tile_build_yield(&body, &sum, 1);
     cr_assert_eq(fixture_run(x, tile_pass_pipeline), TILE_OK, "%s", x->messages);
     cr_assert_lt(x->kernel->value_count, (size_t)MAX_VALUES);
