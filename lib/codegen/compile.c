@@ -1,5 +1,6 @@
-/* tile_compile: from a parsed module to PTX in one call. */
+/* From a parsed module to a lowered kernel and to PTX, in one call each. */
 #include <string.h>
+#include <time.h>
 
 #include "lib/ir/function.h"
 #include "tile/compile.h"
@@ -18,27 +19,56 @@ static tile_function *choose_kernel(tile_module *module, const char *name) {
         return only;
     if (name)
         tile_report(module->context, TILE_ERROR, (tile_loc){0}, "there is no kernel @%s", name);
+    else if (kernels)
+        tile_report(module->context, TILE_ERROR, (tile_loc){0}, "there are %u kernels: name one", kernels);
     else
-        tile_report(module->context, TILE_ERROR, (tile_loc){0},
-                    kernels ? "there are %u kernels: name one" : "there is no kernel", kernels);
+        tile_report(module->context, TILE_ERROR, (tile_loc){0}, "there is no kernel");
     return NULL;
 }
 
-static bool has_level_2(const tile_function *f) {
+/* Views tell a level-2 `scratch` from a level-3 one; the other rows know their level. */
+static bool is_level_2(const tile_function *f) {
     for (uint32_t i = 1; i < f->op_count; i++) {
-        unsigned levels = tile_op_get_info((tile_opcode)f->ops[i].opcode)->levels;
-        if (f->ops[i].opcode && !(levels & TILE_LEVEL_3))
+        const tile_op_data *op = &f->ops[i];
+        if (!op->opcode)
+            continue;
+        if (!(tile_op_get_info((tile_opcode)op->opcode)->levels & TILE_LEVEL_3))
+            return true;
+        if (op->opcode == TILE_OP_scratch &&
+            tile_value_type(f, op->first_result)->kind == TILE_TYPE_VIEW)
             return true;
     }
     return false;
 }
 
-/* At level 3 these have other types than at level 2: a view's value tells which it is. */
-static bool has_view(const tile_function *f) {
-    for (uint32_t i = 1; i < f->value_count; i++)
-        if (f->values[i].type && f->values[i].type->kind == TILE_TYPE_VIEW)
-            return true;
-    return false;
+static double now(void) {
+    struct timespec time;
+    timespec_get(&time, TIME_UTC);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+tile_status tile_lower(tile_module *module, const char *kernel, const tile_binding *bindings,
+                       unsigned binding_count, const char *pipeline, const tile_pass_options *options,
+                       tile_function **out) {
+    tile_function *f = choose_kernel(module, kernel);
+    if (!f)
+        return TILE_INVALID;
+    const char *name = f->name;
+    double begin = now();
+    tile_status status = tile_instantiate(module, name, bindings, binding_count, NULL);
+    if (status != TILE_OK)
+        return status;
+    if (options->timing)
+        options->timing("instantiate", now() - begin, options->report_user);
+    f = tile_module_find(module, name);
+    tile_pass_options only_this = *options;
+    only_this.kernel = name;
+    if (!pipeline)
+        pipeline = tile_default_pipeline(is_level_2(f) ? 2 : 3);
+    status = tile_run_passes(module, pipeline, &only_this);
+    if (out)
+        *out = status == TILE_OK ? tile_module_find(module, name) : NULL;
+    return status;
 }
 
 tile_status tile_compile(tile_module *module, const char *kernel, const tile_binding *bindings,
@@ -47,25 +77,14 @@ tile_status tile_compile(tile_module *module, const char *kernel, const tile_bin
     *ptx = (tile_blob){0};
     if (abi)
         *abi = NULL;
-    tile_function *f = choose_kernel(module, kernel);
-    if (!f)
-        return TILE_INVALID;
-    const char *name = f->name;
-    tile_status status = tile_instantiate(module, name, bindings, binding_count, NULL);
-    if (status != TILE_OK)
-        return status;
-    f = tile_module_find(module, name);
+    tile_function *f;
     const tile_pass_options pass_options = {.size = sizeof pass_options,
                                             .target = options->target,
-                                            .kernel = name,
                                             .timing = options->timing,
                                             .report_user = options->report_user};
-    const char *pipeline = tile_default_pipeline(has_level_2(f) || has_view(f) ? 2 : 3);
-    status = tile_run_passes(module, pipeline, &pass_options);
-    if (status != TILE_OK)
-        return status;
-    f = tile_module_find(module, name);
-    status = tile_emit(f, TILE_EMIT_PTX, options, ptx);
+    tile_status status = tile_lower(module, kernel, bindings, binding_count, NULL, &pass_options, &f);
+    if (status == TILE_OK)
+        status = tile_emit(f, TILE_EMIT_PTX, options, ptx);
     if (status != TILE_OK || !abi)
         return status;
     *abi = tile_abi_create(f);

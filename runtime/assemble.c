@@ -1,0 +1,128 @@
+/* PTX to cubin: ptxas as a process of its own (several of them run side by side, which neither the
+ * driver nor nvJitLink do), or the driver.
+ *
+ * The process reads PTX from its standard input and writes to its standard output; both, and its
+ * messages, are unnamed temporary files, so that nothing is left behind whatever happens. */
+#define _POSIX_C_SOURCE 200809L
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/support/arena.h"
+#include "tile/compile.h"
+
+extern char **environ;
+
+typedef struct ptxas_files {
+    FILE *in, *out, *messages;
+} ptxas_files;
+
+static tile_status fail_system(tile_context *context, const char *what, int error) {
+    tile_report(context, TILE_ERROR, (tile_loc){0}, "%s: %s", what, strerror(error));
+    return error == ENOENT || error == EACCES ? TILE_UNAVAILABLE : TILE_FAILED;
+}
+
+static void close_files(ptxas_files *files) {
+    FILE *all[] = {files->in, files->out, files->messages};
+    for (unsigned i = 0; i < 3; i++)
+        if (all[i])
+            fclose(all[i]);
+}
+
+static tile_status open_files(tile_context *context, ptxas_files *files, const tile_blob *ptx) {
+    *files = (ptxas_files){tmpfile(), tmpfile(), tmpfile()};
+    if (files->in && files->out && files->messages &&
+        fwrite(ptx->data, 1, ptx->size, files->in) == ptx->size && fflush(files->in) == 0 &&
+        lseek(fileno(files->in), 0, SEEK_SET) == 0)
+        return TILE_OK;
+    return fail_system(context, "temporary file", errno);
+}
+
+/* The file's contents, ended by a zero byte; the caller frees them. */
+static char *read_all(FILE *file, size_t *size) {
+    long end = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : 0;
+    char *data = tile_malloc((size_t)(end > 0 ? end : 0) + 1);
+    rewind(file);
+    *size = end > 0 ? fread(data, 1, (size_t)end, file) : 0;
+    data[*size] = 0;
+    return data;
+}
+
+/* Waits for the child; *code is its exit code, -1 if a signal ended it. */
+static tile_status wait_for(tile_context *context, pid_t child, int *code) {
+    int state;
+    while (waitpid(child, &state, 0) < 0)
+        if (errno != EINTR)
+            return fail_system(context, "ptxas", errno);
+    *code = WIFEXITED(state) ? WEXITSTATUS(state) : -1;
+    return TILE_OK;
+}
+
+static tile_status run_ptxas(tile_context *context, const char *path, const char *target,
+                             ptxas_files *files, int *code) {
+    char arch[32];
+    snprintf(arch, sizeof arch, "-arch=%s", target);
+    char *words[] = {(char *)path, arch, (char *)"-", (char *)"-o", (char *)"/dev/stdout", NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, fileno(files->in), 0);
+    posix_spawn_file_actions_adddup2(&actions, fileno(files->out), 1);
+    posix_spawn_file_actions_adddup2(&actions, fileno(files->messages), 2);
+    pid_t child;
+    int error = posix_spawnp(&child, path, &actions, NULL, words, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (error)
+        return fail_system(context, path, error);
+    return wait_for(context, child, code);
+}
+
+/* The assembler's own words; trailing line breaks are cut off. */
+static void report_messages(tile_context *context, ptxas_files *files, int code) {
+    size_t size;
+    char *text = read_all(files->messages, &size);
+    while (size && (text[size - 1] == '\n' || text[size - 1] == '\r'))
+        text[--size] = 0;
+    if (code < 0)
+        tile_report(context, TILE_ERROR, (tile_loc){0}, "ptxas was ended by a signal");
+    else
+        tile_report(context, TILE_ERROR, (tile_loc){0}, "ptxas failed:\n%s", size ? text : "no message");
+    free(text);
+}
+
+static tile_status assemble_with(tile_context *context, const tile_blob *ptx, const char *target,
+                                 const char *path, tile_blob *cubin) {
+    ptxas_files files = {NULL, NULL, NULL};
+    int code = 0;
+    tile_status status = open_files(context, &files, ptx);
+    if (status == TILE_OK)
+        status = run_ptxas(context, path, target, &files, &code);
+    if (status == TILE_OK && code != 0) {
+        report_messages(context, &files, code);
+        status = TILE_FAILED;
+    }
+    if (status == TILE_OK) {
+        cubin->data = read_all(files.out, &cubin->size);
+        if (!cubin->size) {
+            tile_blob_destroy(cubin);
+            tile_report(context, TILE_ERROR, (tile_loc){0}, "ptxas wrote no code");
+            status = TILE_FAILED;
+        }
+    }
+    close_files(&files);
+    return status;
+}
+
+tile_status tile_assemble(tile_context *context, const tile_blob *ptx, const tile_target *target,
+                          const char *ptxas, tile_blob *cubin) {
+    *cubin = (tile_blob){0};
+    if (ptxas)
+        return assemble_with(context, ptx, target->name, ptxas, cubin);
+    tile_report(context, TILE_ERROR, (tile_loc){0},
+                "there is no assembler: neither ptxas nor a CUDA driver");
+    return TILE_UNAVAILABLE;
+}

@@ -1,0 +1,222 @@
+/* tilec: a kernel from Tile IR to any later stage. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tile/compile.h"
+#include "tools/common/assembler.h"
+#include "tools/common/tool.h"
+
+static const char help[] =
+    "usage: tilec FILE [options]\n"
+    "Compiles a kernel of a .tile file (-: standard input) for an NVIDIA GPU.\n"
+    "\n"
+    "  --target=NAME         sm_80 (default), sm_86, sm_89, sm_90, sm_90a\n"
+    "  --param NAME=VALUE    a compile-time parameter; may be repeated. One that is missing takes its\n"
+    "                        default, else its value in the first tune point that agrees\n"
+    "  --kernel=NAME         which kernel, if the file has several\n"
+    "  --emit=KIND           tile   the IR after the passes\n"
+    "                        llvm   LLVM IR after LLVM's passes\n"
+    "                        ptx    (default)\n"
+    "                        cubin  by ptxas if there is one, else by the driver\n"
+    "                        abi    the launch interface as JSON\n"
+    "  -o FILE               where to (default -, standard output)\n"
+    "  --passes=PIPELINE     instead of the default passes after instantiate\n"
+    "  --ptx-version=N.N     a higher version of PTX than the kernel needs\n"
+    "  --ptxas=PATH          which assembler; `driver` for the driver's\n"
+    "  --no-line-info        no .loc directives\n"
+    "  --timing              what each stage took, on standard error\n"
+    "  --help\n";
+
+enum { MAX_PARAMS = 64 };
+
+typedef struct options {
+    const char *input, *output, *emit, *kernel, *passes, *ptxas;
+    const tile_target *target;
+    tile_binding params[MAX_PARAMS];
+    unsigned param_count;
+    unsigned ptx_version;
+    bool no_line_info, timing, help;
+} options;
+
+static bool complain(const char *what, const char *word) {
+    fprintf(stderr, "error: %s '%s'; see tilec --help\n", what, word);
+    return false;
+}
+
+/* NAME=VALUE; the name is cut out of a copy that lives as long as the program. */
+static bool add_param(options *o, const char *text) {
+    const char *equal = strchr(text, '=');
+    if (!equal || equal == text)
+        return complain("--param takes NAME=VALUE, not", text);
+    if (o->param_count == MAX_PARAMS)
+        return complain("too many parameters at", text);
+    o->params[o->param_count++] = (tile_binding){tool_copy(text, (size_t)(equal - text)), equal + 1};
+    return true;
+}
+
+static bool set_target(options *o, const char *name) {
+    o->target = tile_target_find(name);
+    if (o->target)
+        return true;
+    fprintf(stderr, "error: there is no target '%s'; there are", name);
+    for (unsigned i = 0; tile_target_at(i); i++)
+        fprintf(stderr, " %s", tile_target_at(i)->name);
+    fputc('\n', stderr);
+    return false;
+}
+
+static bool set_emit(options *o, const char *kind) {
+    static const char *const kinds[] = {"tile", "llvm", "ptx", "cubin", "abi"};
+    for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kind, kinds[i]) == 0)
+            o->emit = kinds[i];
+    return o->emit || complain("--emit knows tile, llvm, ptx, cubin and abi, not", kind);
+}
+
+/* "8.0" or "80" */
+static bool set_ptx_version(options *o, const char *text) {
+    unsigned major, minor;
+    char rest;
+    if (sscanf(text, "%1u.%1u%c", &major, &minor, &rest) != 2 &&
+        sscanf(text, "%1u%1u%c", &major, &minor, &rest) != 2)
+        return complain("--ptx-version takes a version such as 8.0, not", text);
+    o->ptx_version = 10 * major + minor;
+    return true;
+}
+
+static bool take_option(tool_arguments *words, options *o) {
+    const char *value;
+    if (tool_option(words, "--target", &value))
+        return set_target(o, value);
+    if (tool_option(words, "--param", &value))
+        return add_param(o, value);
+    if (tool_option(words, "--emit", &value)) {
+        o->emit = NULL;
+        return set_emit(o, value);
+    }
+    if (tool_option(words, "--ptx-version", &value))
+        return set_ptx_version(o, value);
+    if (tool_option(words, "--kernel", &o->kernel) || tool_option(words, "-o", &o->output) ||
+        tool_option(words, "--passes", &o->passes) || tool_option(words, "--ptxas", &o->ptxas))
+        return true;
+    if (tool_flag(words, "--no-line-info"))
+        return o->no_line_info = true;
+    if (tool_flag(words, "--timing"))
+        return o->timing = true;
+    if (tool_flag(words, "--help") || tool_flag(words, "-h"))
+        return o->help = true;
+    if (!o->input && tool_positional(words, &o->input))
+        return true;
+    return complain("unknown or incomplete option", tool_current(words));
+}
+
+/* Timing ------------------------------------------------------------------------------------------- */
+
+static double now(void) {
+    struct timespec time;
+    timespec_get(&time, TIME_UTC);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void print_time(const char *stage, double seconds, void *user) {
+    const options *o = user;
+    if (o->timing)
+        fprintf(stderr, "%9.3f ms  %s\n", seconds * 1e3, stage);
+}
+
+/* Stages ------------------------------------------------------------------------------------------- */
+
+static bool emit_code(const options *o, const tile_function *f, tile_emit_kind kind, tile_blob *out) {
+    const tile_emit_options emit = {.size = sizeof emit,
+                                    .target = o->target,
+                                    .ptx_version = o->ptx_version,
+                                    .no_line_info = o->no_line_info,
+                                    .timing = print_time,
+                                    .report_user = (void *)o};
+    return tile_emit(f, kind, &emit, out) == TILE_OK;
+}
+
+static bool emit_cubin(const options *o, tile_context *context, const tile_function *f, tile_blob *out) {
+    tile_blob ptx;
+    if (!emit_code(o, f, TILE_EMIT_PTX, &ptx))
+        return false;
+    char *found = o->ptxas ? NULL : tool_find_ptxas();
+    const char *ptxas = o->ptxas ? (strcmp(o->ptxas, "driver") ? o->ptxas : NULL) : found;
+    double begin = now();
+    bool ok = tile_assemble(context, &ptx, o->target, ptxas, out) == TILE_OK;
+    print_time("assemble", now() - begin, (void *)o);
+    tile_blob_destroy(&ptx);
+    free(found);
+    return ok;
+}
+
+static bool emit_abi(const tile_function *f, tool_text *out) {
+    tile_abi *abi = tile_abi_create(f);
+    if (!abi)
+        return false;
+    tile_abi_print(abi, tool_append, out);
+    tile_abi_destroy(abi);
+    return true;
+}
+
+static bool emit(const options *o, tile_context *context, const tile_module *module,
+                 const tile_function *f) {
+    tile_blob code = {NULL, 0};
+    tool_text text = {NULL, 0, 0};
+    bool ok = true;
+    if (strcmp(o->emit, "tile") == 0)
+        tile_module_print(module, tool_append, &text);
+    else if (strcmp(o->emit, "abi") == 0)
+        ok = emit_abi(f, &text);
+    else if (strcmp(o->emit, "cubin") == 0)
+        ok = emit_cubin(o, context, f, &code);
+    else
+        ok = emit_code(o, f, strcmp(o->emit, "llvm") ? TILE_EMIT_PTX : TILE_EMIT_LLVM, &code);
+    if (ok)
+        ok = text.data ? tool_write_file(o->output, text.data, text.size)
+                       : tool_write_file(o->output, code.data, code.size);
+    free(text.data);
+    tile_blob_destroy(&code);
+    return ok;
+}
+
+static bool compile(const options *o, tile_context *context, tile_module *module) {
+    tile_function *f;
+    const tile_pass_options passes = {.size = sizeof passes,
+                                      .target = o->target,
+                                      .timing = print_time,
+                                      .report_user = (void *)o};
+    if (tile_lower(module, o->kernel, o->params, o->param_count, o->passes, &passes, &f) != TILE_OK)
+        return false;
+    return emit(o, context, module, f);
+}
+
+int main(int argc, char **argv) {
+    double begin = now();
+    options o = {.output = "-", .emit = "ptx", .target = tile_target_find("sm_80")};
+    tool_arguments words = {argc, argv, 1};
+    while (words.next < argc)
+        if (!take_option(&words, &o))
+            return 1;
+    if (o.help) {
+        fputs(help, stdout);
+        return 0;
+    }
+    if (!o.input) {
+        fputs("error: no input file; see tilec --help\n", stderr);
+        return 1;
+    }
+    tile_context *context = tile_context_create();
+    tool_print_diagnostics(context);
+    tile_module *module = tool_parse_file(context, o.input);
+    print_time("parse", now() - begin, &o);
+    bool ok = module && compile(&o, context, module);
+    print_time("total", now() - begin, &o);
+    tile_module_destroy(module);
+    tile_context_destroy(context);
+    for (unsigned i = 0; i < o.param_count; i++)
+        free((char *)o.params[i].name);
+    return ok ? 0 : 1;
+}
