@@ -64,6 +64,7 @@ static const char notes[] =
     "* The type behind an operation may be left out where the operands tell it. Several results of "
     "one\n"
     "  type show it once.\n"
+    "* A parameter's default that compares stands in parentheses.\n"
     "* `yield` without operands may be left out, and so may an `else` that holds nothing else.\n"
     "* A layout's lists hold one coordinate list for each bit of the register's, lane's and "
     "warp's\n"

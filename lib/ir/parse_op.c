@@ -418,6 +418,12 @@ static bool parse_names(tile_parser *p, statement *s) {
     return tile_parse_expect(p, "=");
 }
 
+/* `sync %x`: an operation that is complete leaves its surplus to the next statement. */
+static bool begins_no_statement(const tile_parser *p) {
+    bool named = p->next.kind == TILE_TOKEN_PUNCT && (*p->next.text == ',' || *p->next.text == '=');
+    return p->token.kind == TILE_TOKEN_VALUE && !named;
+}
+
 /* A word that can only have been meant as an operation. */
 static bool is_unknown_op(const tile_parser *p) {
     const tile_token *token = &p->token;
@@ -452,6 +458,11 @@ static bool parse_statement_rest(tile_parser *p, const statement *s) {
 
 static bool parse_statement(tile_parser *p) {
     statement s = {.loc = p->token.loc};
+    if (begins_no_statement(p))
+        return tile_parse_error(p, s.loc,
+                                "%%%.*s begins no statement: it lacks '=', or the operation "
+                                "before it takes no more operands",
+                                (int)p->token.length, p->token.text);
     bool ok =
         (p->token.kind != TILE_TOKEN_VALUE || parse_names(p, &s)) && parse_statement_rest(p, &s);
     for (unsigned i = 0; i < s.count && !ok; i++)

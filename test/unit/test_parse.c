@@ -90,6 +90,28 @@ Test(parse, operands) {
                   "2:12: error: 'T' may be an integer type: only whole numbers fit\n");
 }
 
+Test(parse, statements) {
+    check_refused(TEXT_KERNEL("sync %n"), "2:6: error: %n begins no statement: it lacks '=', or "
+                                          "the operation before it takes no more "
+                                          "operands\n");
+    check_refused(TEXT_KERNEL("%n + 1"), "2:1: error: %n begins no statement: it lacks '=', or the "
+                                         "operation before it takes no more "
+                                         "operands\n");
+    check_refused(TEXT_KERNEL("min(%n, 1)"), "2:1: error: an expression needs a name: %x = ...\n");
+    check_refused(TEXT_KERNEL("%a = if q { yield 1 }"),
+                  "2:6: error: an `if` with results needs `else`\n");
+    check_refused(TEXT_KERNEL("%a = if q { yield 1 } else { yield 1.0 }"),
+                  "2:30: error: value 1 of `yield` is f32, `if` carries i32\n");
+    check_refused(TEXT_KERNEL("for %i = 0 to 4 step 1 pipelnied (2) { }"),
+                  "2:24: error: for has no attribute 'pipelnied'; did you mean 'pipelined'?\n");
+    check_refused(TEXT_KERNEL("for %i = 0 to 4 step 1 unroll (2) unroll (3) { }"),
+                  "2:35: error: 'unroll' stands here twice\n");
+    check_refused(TEXT_KERNEL("for %i = 0 to 4 { sync %n }"),
+                  "2:17: error: expected 'step', found '{'\n");
+    check_refused(TEXT_KERNEL("yield"),
+                  "2:1: error: `yield` stands at the end of a region of `for` or `if`\n");
+}
+
 Test(parse, constants_of_headers) {
     check_refused("kernel @k(%n: i32) grid [%m] warps 4 {}", "1:26: error: %m is not defined\n");
     check_refused("kernel @k(%n: i32) grid [1] warps %n {}",
