@@ -1,0 +1,57 @@
+/* The CUDA driver, opened when it is first needed. The declarations are ours: no toolkit is needed to
+ * build. Types have the driver's layout and, but for the namespace of their tags, cuda.h's names. */
+#ifndef TILE_RUNTIME_CUDA_DRIVER_H
+#define TILE_RUNTIME_CUDA_DRIVER_H
+
+#include "tile/base.h"
+
+typedef int CUresult; /* 0: success */
+typedef int CUdevice;
+typedef unsigned long long CUdeviceptr;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
+typedef struct CUstream_st *CUstream;
+typedef struct CUevent_st *CUevent;
+typedef struct CUlinkState_st *CUlinkState;
+typedef int CUdevice_attribute;
+typedef int CUfunction_attribute;
+typedef int CUjit_option;
+typedef int CUjitInputType;
+
+/* Numbers of cuda.h. */
+#define TILE_DRIVER_NUMBERS(NUMBER)                               \
+    NUMBER(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16)          \
+    NUMBER(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 38)                 \
+    NUMBER(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)      \
+    NUMBER(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)      \
+    NUMBER(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 0)            \
+    NUMBER(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, 1)                \
+    NUMBER(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, 3)                 \
+    NUMBER(CU_FUNC_ATTRIBUTE_NUM_REGS, 4)                         \
+    NUMBER(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)    \
+    NUMBER(CU_JIT_ERROR_LOG_BUFFER, 5)                            \
+    NUMBER(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, 6)                 \
+    NUMBER(CU_JIT_INPUT_PTX, 1)
+
+enum {
+#define NUMBER(name, value) TILE_##name = value,
+    TILE_DRIVER_NUMBERS(NUMBER)
+#undef NUMBER
+};
+
+typedef struct tile_driver {
+#define DRIVER(name, symbol, parameters) CUresult(*name) parameters;
+#include "runtime/cuda/driver.def"
+#undef DRIVER
+} tile_driver;
+
+/* The driver's functions, the same for the whole process; NULL (and TILE_UNAVAILABLE's diagnostic) if
+ * there is no driver or it does not start. Any thread may call it. */
+const tile_driver *tile_driver_open(tile_context *context);
+
+/* A result as a status; a failure is reported as "<what>: <name> (<number>): <the driver's text>". */
+tile_status tile_driver_check(tile_context *context, const tile_driver *driver, CUresult result,
+                              const char *what);
+
+#endif

@@ -1,0 +1,148 @@
+/* Arguments on the command line: scalars, generated arrays, files. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/tile-run/run.h"
+
+/* xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled"). */
+static uint64_t next_random(uint64_t *state) {
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return *state * UINT64_C(2685821657736338717);
+}
+
+static double next_unit(uint64_t *state) {
+    return (double)(next_random(state) >> 11) * 0x1p-53;
+}
+
+static bool fail(const char *text, const char *why) {
+    fprintf(stderr, "error: --arg %s: %s\n", text, why);
+    return false;
+}
+
+static const struct {
+    const char *name;
+    fill fill;
+} fills[] = {{"int", FILL_INT}, {"rand", FILL_RAND}, {"zeros", FILL_ZEROS}, {"poison", FILL_POISON}};
+
+/* TYPE[DIMS] */
+static bool parse_shape(const char *text, const char *at, host_array *array) {
+    size_t length = strcspn(at, "[");
+    array->scalar = tile_scalar_from_name(at, length);
+    if (array->scalar == TILE_SCALAR_NONE || at[length] != '[')
+        return fail(text, "after the generator comes TYPE[DIMS], as in int:f16[128,64]");
+    at += length + 1;
+    for (array->rank = 0; *at && *at != ']';) {
+        char *end;
+        long long extent = strtoll(at, &end, 10);
+        if (end == at || extent < 0 || array->rank == TILE_MAX_RANK)
+            return fail(text, "the dims are up to four numbers that are not negative");
+        array->dims[array->rank++] = extent;
+        at = end + (*end == ',');
+    }
+    if (*at != ']' || at[1])
+        return fail(text, "the dims end with ']'");
+    return true;
+}
+
+static bool parse_scalar(const char *text, const char *value, run_argument *argument) {
+    char *end;
+    argument->integer = strtoll(value, &end, 0);
+    argument->number = (double)argument->integer;
+    if (*end) {
+        argument->number = strtod(value, &end);
+        argument->integer = (int64_t)argument->number;
+    }
+    if (end == value || *end)
+        return fail(text, "the value is a number, FILL:TYPE[DIMS] with FILL one of int rand zeros poison, "
+                          "or @FILE.npy");
+    return true;
+}
+
+bool argument_parse(const char *text, run_argument *argument) {
+    const char *equals = strchr(text, '=');
+    *argument = (run_argument){0};
+    if (!equals || equals == text)
+        return fail(text, "it must read NAME=VALUE");
+    size_t length = (size_t)(equals - text);
+    char *name = calloc(length + 1, 1);
+    if (!name)
+        return fail(text, "out of memory");
+    memcpy(name, text, length);
+    argument->name = name;
+    const char *value = equals + 1;
+    if (*value == '@') {
+        argument->is_array = true;
+        argument->fill = FILL_FILE;
+        argument->path = value + 1;
+        return true;
+    }
+    for (size_t i = 0; i < sizeof fills / sizeof *fills; i++) {
+        size_t word = strlen(fills[i].name);
+        if (strncmp(value, fills[i].name, word) == 0 && value[word] == ':') {
+            argument->is_array = true;
+            argument->fill = fills[i].fill;
+            return parse_shape(text, value + word + 1, &argument->array);
+        }
+    }
+    return parse_scalar(text, value, argument);
+}
+
+run_argument *arguments_find(run_argument *arguments, unsigned count, const char *name, size_t length) {
+    for (unsigned i = 0; i < count; i++)
+        if (strlen(arguments[i].name) == length && memcmp(arguments[i].name, name, length) == 0)
+            return &arguments[i];
+    return NULL;
+}
+
+static double poison_of(tile_scalar scalar) {
+    return tile_scalar_is_floating(scalar) ? NAN : -77;
+}
+
+static void fill_array(run_argument *argument, uint64_t *state, double density) {
+    host_array *array = &argument->array;
+    for (size_t i = 0; i < array->count; i++) {
+        double value = 0;
+        if (argument->fill == FILL_RAND)
+            value = next_unit(state) - 0.5;
+        else if (argument->fill == FILL_POISON)
+            value = poison_of(array->scalar);
+        else if (argument->fill == FILL_INT && next_unit(state) < density)
+            value = next_random(state) >> 63 ? 1 : -1;
+        array_set(array, i, value);
+    }
+}
+
+/* A sum of n products of -1, 0, 1 with density q each has the standard deviation q sqrt(n); eight of
+ * them stay below the limit. */
+static double choose_density(const run_argument *arguments, unsigned count, double limit) {
+    int64_t depth = 1;
+    for (unsigned i = 0; i < count; i++)
+        for (unsigned d = 0; d < arguments[i].array.rank; d++)
+            if (arguments[i].fill == FILL_INT && arguments[i].array.dims[d] > depth)
+                depth = arguments[i].array.dims[d];
+    double density = limit / (8 * sqrt((double)depth));
+    return density < 2.0 / 3 ? density : 2.0 / 3;
+}
+
+bool arguments_fill(run_argument *arguments, unsigned count, uint64_t seed, double limit) {
+    uint64_t state = seed * UINT64_C(0x9E3779B97F4A7C15) + 1;
+    double density = choose_density(arguments, count, limit);
+    for (unsigned i = 0; i < count; i++) {
+        if (!arguments[i].is_array)
+            continue;
+        if (arguments[i].fill == FILL_FILE) {
+            if (!npy_read(arguments[i].path, &arguments[i].array))
+                return false;
+            continue;
+        }
+        if (!array_allocate(&arguments[i].array))
+            return fail(arguments[i].name, "there is not enough memory for it");
+        fill_array(&arguments[i], &state, density);
+    }
+    return true;
+}

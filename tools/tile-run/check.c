@@ -1,0 +1,182 @@
+/* The check: every element against level 1 in f64, or Freivalds' test where that would take minutes. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tile/compute.h"
+#include "tools/tile-run/expression.h"
+
+/* Products beyond this many go to Freivalds' test: about ten seconds of f64 on one core. */
+static const double most_products = 1e10;
+
+double exact_limit(tile_scalar scalar) {
+    switch (scalar) {
+    case TILE_f16: return 2048;
+    case TILE_bf16: return 256;
+    case TILE_e4m3: return 16;
+    case TILE_e5m2: return 8;
+    case TILE_f32:
+    case TILE_tf32: return 16777216;
+    default: return tile_scalar_is_floating(scalar) ? 0x1p53 : ldexp(1, (int)tile_scalar_bits(scalar) - 1);
+    }
+}
+
+run_argument *check_output(const char *text, run_argument *arguments, unsigned count) {
+    const char *equals = strchr(text, '=');
+    if (!equals)
+        return NULL;
+    run_argument *output = arguments_find(arguments, count, text, (size_t)(equals - text));
+    return output && output->is_array ? output : NULL;
+}
+
+static bool inputs_are_whole(const run_argument *arguments, unsigned count, const run_argument *output) {
+    for (unsigned i = 0; i < count; i++) {
+        const run_argument *a = &arguments[i];
+        if (a->is_array && a != output && a->fill != FILL_INT && a->fill != FILL_ZEROS)
+            return false;
+    }
+    return true;
+}
+
+static void complain(size_t index, const host_array *array, double expected, double got) {
+    int64_t at[TILE_MAX_RANK] = {0};
+    for (unsigned d = array->rank; d-- > 0;) {
+        at[d] = (int64_t)(index % (size_t)array->dims[d]);
+        index /= (size_t)array->dims[d];
+    }
+    fprintf(stderr, "error: the first wrong element is [");
+    for (unsigned d = 0; d < array->rank; d++)
+        fprintf(stderr, "%s%lld", d ? ", " : "", (long long)at[d]);
+    fprintf(stderr, "]: expected %.9g, got %.9g\n", expected, got);
+}
+
+/* Everything against the reference ----------------------------------------------------------------- */
+
+static double root_mean_square(const host_array *array) {
+    double sum = 0;
+    for (size_t i = 0; i < array->count; i++)
+        sum += array_get(array, i) * array_get(array, i);
+    return array->count ? sqrt(sum / (double)array->count) : 0;
+}
+
+static void compare(const host_array *expected, const host_array *got, check_result *result) {
+    double rms = root_mean_square(expected), limit = exact_limit(got->scalar);
+    for (size_t i = 0; i < got->count; i++) {
+        double want = array_get(expected, i), have = array_get(got, i);
+        double error = fabs(have - want) / (fabs(want) + rms);
+        bool same = have == want || (isnan(have) && isnan(want));
+        bool wrong = result->exact ? !same : !same && !(error <= result->bound);
+        if (!same && (error > result->largest || isnan(error)))
+            result->largest = error;
+        if (wrong && result->mismatches++ == 0)
+            complain(i, got, want, have);
+        result->inexact_sums |= result->exact && fabs(want) > limit;
+    }
+}
+
+/* The compute's results for these arguments. */
+static bool evaluate(tile_context *context, const tile_function *f, const run_argument *arguments,
+                     unsigned count, host_array *results) {
+    tile_compute_array inputs[64], outputs[16];
+    double scalars[64];
+    unsigned result_count = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const run_argument *a = &arguments[i];
+        scalars[i] = a->number;
+        inputs[i] = (tile_compute_array){.scalar = TILE_f64, .data = &scalars[i]};
+        if (!a->is_array)
+            continue;
+        inputs[i] = (tile_compute_array){.scalar = a->array.scalar, .rank = a->array.rank, .data = a->array.data};
+        memcpy(inputs[i].dims, a->array.dims, sizeof inputs[i].dims);
+    }
+    (void)results;
+    (void)outputs;
+    (void)result_count;
+    return tile_compute_run(f, inputs, count, outputs, result_count) == TILE_OK && context;
+}
+
+/* Freivalds' test ---------------------------------------------------------------------------------- */
+
+/* y = A x for whole numbers; exact while |y| < 2^53. */
+static void multiply(const host_array *a, const double *x, double *y) {
+    for (int64_t i = 0; i < a->dims[0]; i++) {
+        double sum = 0;
+        for (int64_t j = 0; j < a->dims[1]; j++)
+            sum += array_get(a, (size_t)(i * a->dims[1] + j)) * x[j];
+        y[i] = sum;
+    }
+}
+
+/* c x = a (b x) for a random whole x in [-512, 512): an error in a row of c escapes a round with a
+ * probability of at most 1 / 1024 (R. Freivalds, "Probabilistic machines can use less running time",
+ * 1977). All sums are whole numbers below 2^53, so equality decides. */
+static bool freivalds_round(const host_array *a, const host_array *b, const host_array *c, uint64_t seed,
+                            check_result *result) {
+    double *x = calloc((size_t)(b->dims[1] + b->dims[0] + 2 * a->dims[0]) + 1, sizeof *x);
+    if (!x) {
+        fputs("error: out of memory in the check\n", stderr);
+        return false;
+    }
+    double *bx = x + b->dims[1], *abx = bx + b->dims[0], *cx = abx + a->dims[0];
+    for (int64_t j = 0; j < b->dims[1]; j++) {
+        seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        x[j] = (double)(int64_t)(seed >> 54) - 512;
+    }
+    multiply(b, x, bx);
+    multiply(a, bx, abx);
+    multiply(c, x, cx);
+    for (int64_t i = 0; i < a->dims[0]; i++)
+        if (!(cx[i] == abx[i]) && result->mismatches++ == 0)
+            fprintf(stderr, "error: row %lld is the first wrong one\n", (long long)i);
+    free(x);
+    return true;
+}
+
+static bool freivalds(const run_argument *a, const run_argument *b, const run_argument *c,
+                      check_result *result) {
+    const host_array *out = &c->array;
+    if (out->rank != 2 || out->dims[0] != a->array.dims[0] || out->dims[1] != b->array.dims[1]) {
+        fprintf(stderr, "error: --check: %s does not have the product's shape\n", c->name);
+        return false;
+    }
+    result->freivalds = true;
+    for (size_t i = 0; i < out->count; i++)
+        result->inexact_sums |= fabs(array_get(out, i)) >= exact_limit(out->scalar);
+    for (uint64_t round = 1; round <= 3 && !result->mismatches; round++)
+        if (!freivalds_round(&a->array, &b->array, out, round, result))
+            return false;
+    return true;
+}
+
+/* The check ---------------------------------------------------------------------------------------- */
+
+static bool compare_with_reference(tile_context *context, const char *text, const char *expression,
+                                   run_argument *arguments, unsigned count, const run_argument *output,
+                                   check_result *result) {
+    tile_module *module = expression_build(context, text, expression, arguments, count, output);
+    if (!module)
+        return false;
+    host_array expected = output->array;
+    bool ok = array_allocate(&expected) &&
+              evaluate(context, tile_module_function(module, 0), arguments, count, &expected);
+    if (ok)
+        compare(&expected, &output->array, result);
+    free(expected.data);
+    tile_module_destroy(module);
+    return ok;
+}
+
+bool check_run(tile_context *context, const char *text, run_argument *arguments, unsigned count,
+               double tolerance, check_result *result) {
+    run_argument *output = check_output(text, arguments, count);
+    const char *expression = strchr(text, '=') + 1;
+    const run_argument *a, *b;
+    *result = (check_result){.elements = output->array.count};
+    result->exact = inputs_are_whole(arguments, count, output);
+    result->bound = tolerance > 0 ? tolerance : 16 / exact_limit(output->array.scalar);
+    if (result->exact && expression_is_matmul(expression, arguments, count, &a, &b) &&
+        (double)output->array.count * (double)a->array.dims[1] > most_products)
+        return freivalds(a, b, output, result);
+    return compare_with_reference(context, text, expression, arguments, count, output, result);
+}

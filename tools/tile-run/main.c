@@ -1,0 +1,406 @@
+/* tile-run: runs one kernel on the CPU device or on a GPU, on arguments from the command line, and
+ * checks every element of its result. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tools/common/tool.h"
+#include "tools/tile-run/run.h"
+
+static const char help[] =
+    "usage: tile-run FILE.tile [options]\n"
+    "Runs a kernel of FILE and checks its result.\n"
+    "\n"
+    "  --kernel=NAME        which kernel; needed if FILE has several\n"
+    "  --device=auto|cpu|cuda   auto takes a GPU if there is one (default: auto)\n"
+    "  --param NAME=VALUE   binds a compile-time parameter; a missing one takes its value from the\n"
+    "                       first point of the tune clauses that agrees with those given\n"
+    "  --arg NAME=VALUE     a number, FILL:TYPE[DIMS] or @FILE.npy, where FILL is\n"
+    "                         int     -1, 0 and 1, so sparse that sums of products stay exact\n"
+    "                         rand    uniform between -0.5 and 0.5\n"
+    "                         zeros   zeros\n"
+    "                         poison  NaN (-77 for integers)\n"
+    "  --check OUT=EXPR     compares OUT with an expression over the arguments: names, numbers,\n"
+    "                       + - * / and level-1 operations in call form, such as matmul(a, b).\n"
+    "                       Computed in f64 and rounded once; equality if the inputs are `int`\n"
+    "  --tolerance=X        error allowed otherwise, relative to |expected| + its root mean square\n"
+    "                       (default: 16 times the output type's rounding unit)\n"
+    "  --save NAME=FILE     writes an argument as .npy after the run\n"
+    "  --seed=N             of generated arguments and of the CPU device's order (default: 1; the\n"
+    "                       device keeps the natural order unless it is given)\n"
+    "  --level=1|2|3        CPU: which level of the IR runs (default: 3); 1 runs a compute\n"
+    "  --time[=N]           measures N launches (default: 20), with the L2 flushed before each\n"
+    "  --no-flush           leaves the L2 as it is\n"
+    "  --timing             how long each step of the tool took\n"
+    "  --ptx=FILE           writes the PTX that runs\n"
+    "  --ptxas=FILE         assembler for the GPU; without it the driver assembles\n"
+    "  --help\n"
+    "\n"
+    "Exit status: 0 if everything fits, 1 otherwise.\n";
+
+typedef struct options {
+    const char *file, *kernel, *device, *check, *ptx, *ptxas;
+    tile_binding bindings[64];
+    unsigned binding_count;
+    run_argument arguments[64];
+    unsigned argument_count;
+    const char *saves[16];
+    unsigned save_count;
+    uint64_t seed;
+    bool seed_given;
+    unsigned level;
+    unsigned repeats; /* 0: no measurement */
+    bool no_flush;
+    bool timing;
+    double tolerance; /* 0: by type */
+} options;
+
+typedef struct run {
+    options *options;
+    tile_context *context;
+    tile_module *module;
+    tile_device *device;
+    tile_kernel *kernel;
+    const tile_function *function;
+    tile_argument launch[64];
+} run;
+
+static int fail(const char *what, const char *why) {
+    fprintf(stderr, "error: %s: %s\n", what, why);
+    return 1;
+}
+
+static double seconds(void) {
+    struct timespec now;
+    timespec_get(&now, TIME_UTC);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void tell_time(const options *o, const char *step, double since) {
+    if (o->timing)
+        fprintf(stderr, "%10.3f ms  %s\n", 1e3 * (seconds() - since), step);
+}
+
+/* 1. The command line. ----------------------------------------------------------------------------- */
+
+static bool add_binding(options *o, const char *text) {
+    const char *equals = strchr(text, '=');
+    if (!equals || o->binding_count == 64)
+        return !fail(text, "--param takes NAME=VALUE, at most 64 times");
+    char *name = tool_copy(text, (size_t)(equals - text));
+    o->bindings[o->binding_count++] = (tile_binding){name, equals + 1};
+    return true;
+}
+
+static bool add_argument(options *o, const char *text) {
+    if (o->argument_count == 64)
+        return !fail(text, "there are more than 64 arguments");
+    return argument_parse(text, &o->arguments[o->argument_count++]);
+}
+
+static bool add_save(options *o, const char *text) {
+    if (!strchr(text, '=') || o->save_count == 16)
+        return !fail(text, "--save takes NAME=FILE, at most 16 times");
+    o->saves[o->save_count++] = text;
+    return true;
+}
+
+static bool read_number(const char *name, const char *text, double *number) {
+    char *end;
+    *number = strtod(text, &end);
+    return (end != text && !*end) || !fail(name, "takes a number");
+}
+
+static bool parse_option(options *o, tool_arguments *args) {
+    const char *value;
+    double number = 20;
+    if (tool_option(args, "--kernel", &o->kernel) || tool_option(args, "--device", &o->device) ||
+        tool_option(args, "--check", &o->check) || tool_option(args, "--ptx", &o->ptx) ||
+        tool_option(args, "--ptxas", &o->ptxas))
+        return true;
+    if (tool_option(args, "--param", &value))
+        return add_binding(o, value);
+    if (tool_option(args, "--arg", &value))
+        return add_argument(o, value);
+    if (tool_option(args, "--save", &value))
+        return add_save(o, value);
+    if (tool_option(args, "--seed", &value)) {
+        o->seed_given = read_number("--seed", value, &number);
+        o->seed = (uint64_t)number;
+        return o->seed_given;
+    }
+    if (tool_option(args, "--level", &value)) {
+        o->level = (unsigned)atoi(value);
+        return (o->level >= 1 && o->level <= 3) || !fail("--level", "takes 1, 2 or 3");
+    }
+    if (tool_option(args, "--tolerance", &value))
+        return read_number("--tolerance", value, &o->tolerance);
+    if (tool_flag(args, "--no-flush"))
+        return o->no_flush = true;
+    if (tool_flag(args, "--timing"))
+        return o->timing = true;
+    if (tool_flag(args, "--time")) {
+        o->repeats = 20;
+        return true;
+    }
+    if (tool_option(args, "--time", &value)) {
+        bool ok = read_number("--time", value, &number);
+        o->repeats = (unsigned)number;
+        return ok;
+    }
+    if (!o->file && tool_positional(args, &o->file))
+        return true;
+    return !fail(tool_current(args), "unknown option; see tile-run --help");
+}
+
+/* 2. Device, kernel, arguments. -------------------------------------------------------------------- */
+
+static tile_status open_device(run *r) {
+    const options *o = r->options;
+    tile_device_options device = {.size = sizeof device, .level = o->level,
+                                  .seed = o->seed_given ? o->seed : 0, .ptxas = o->ptxas};
+    bool automatic = !o->device || strcmp(o->device, "auto") == 0;
+    if (o->device && !automatic && strcmp(o->device, "cpu") != 0 && strcmp(o->device, "cuda") != 0) {
+        fail("--device", "takes auto, cpu or cuda");
+        return TILE_INVALID;
+    }
+    if (automatic) {
+        tile_context_set_sink(r->context, NULL, NULL); /* no GPU is no error then */
+        tile_status status = tile_device_create_cuda(r->context, &device, &r->device);
+        tool_print_diagnostics(r->context);
+        if (status == TILE_OK)
+            return TILE_OK;
+    }
+    if (automatic || strcmp(o->device, "cpu") == 0)
+        return tile_device_create_cpu(r->context, &device, &r->device);
+    return tile_device_create_cuda(r->context, &device, &r->device);
+}
+
+static const tile_function *find_function(run *r) {
+    const options *o = r->options;
+    tile_function_kind kind = o->level == 1 ? TILE_COMPUTE : TILE_KERNEL;
+    const tile_function *found = NULL;
+    for (unsigned i = 0; tile_module_function(r->module, i); i++) {
+        const tile_function *f = tile_module_function(r->module, i);
+        bool named = o->kernel && strcmp(tile_function_name(f), o->kernel) == 0;
+        if (named || (!o->kernel && tile_function_get_kind(f) == kind)) {
+            if (found && !named) {
+                fail(o->file, "holds several kernels; name one with --kernel");
+                return NULL;
+            }
+            found = f;
+        }
+    }
+    if (!found)
+        fail(o->kernel ? o->kernel : o->file, o->level == 1 ? "no such compute" : "no such kernel");
+    else if (tile_function_get_kind(found) != kind)
+        fail(tile_function_name(found), o->level == 1 ? "is a kernel: level 1 runs computes"
+                                                      : "is a compute: run it with --level=1");
+    return found && tile_function_get_kind(found) == kind ? found : NULL;
+}
+
+/* Puts the arguments into the order of the kernel's. */
+static bool order_arguments(run *r) {
+    options *o = r->options;
+    unsigned wanted = tile_function_arg_count(r->function);
+    for (unsigned i = 0; i < wanted; i++) {
+        const char *name = tile_function_arg_name(r->function, i);
+        run_argument *given = arguments_find(o->arguments, o->argument_count, name, strlen(name));
+        if (!given)
+            return !fail(name, "the kernel has this argument: give it with --arg");
+        const tile_type *type = tile_function_arg_type(r->function, i);
+        bool pointer = type->kind == TILE_TYPE_PTR;
+        if (pointer != given->is_array)
+            return !fail(name, pointer ? "is a pointer and takes an array" : "is a scalar and takes a number");
+        if (pointer && given->fill != FILL_FILE && type->scalar != TILE_SCALAR_NONE &&
+            given->array.scalar != type->scalar)
+            return !fail(name, "the array's element type is not the pointer's");
+        run_argument swap = *given;
+        *given = o->arguments[i];
+        o->arguments[i] = swap;
+    }
+    if (o->argument_count != wanted)
+        return !fail(o->arguments[wanted].name, "the kernel has no such argument");
+    return true;
+}
+
+static bool upload(run *r) {
+    options *o = r->options;
+    for (unsigned i = 0; i < o->argument_count; i++) {
+        run_argument *a = &o->arguments[i];
+        r->launch[i] = (tile_argument){.integer = a->integer, .number = a->number};
+        if (!a->is_array)
+            continue;
+        size_t bytes = a->array.count * tile_scalar_bytes(a->array.scalar);
+        if (tile_buffer_create(r->device, bytes, &a->buffer) != TILE_OK ||
+            tile_buffer_write(a->buffer, 0, a->array.data, bytes) != TILE_OK)
+            return false;
+        r->launch[i].buffer = a->buffer;
+    }
+    return true;
+}
+
+static bool download(run *r) {
+    options *o = r->options;
+    for (unsigned i = 0; i < o->argument_count; i++) {
+        run_argument *a = &o->arguments[i];
+        if (a->buffer && tile_buffer_read(a->buffer, 0, a->array.data, tile_buffer_size(a->buffer)) != TILE_OK)
+            return false;
+    }
+    return true;
+}
+
+static bool save_ptx(const run *r) {
+    const tile_blob *ptx = tile_kernel_ptx(r->kernel);
+    if (!r->options->ptx)
+        return true;
+    if (!ptx->size)
+        return !fail("--ptx", "only the CUDA device makes PTX; use tilec");
+    return tool_write_file(r->options->ptx, ptx->data, ptx->size);
+}
+
+/* 3. The run. -------------------------------------------------------------------------------------- */
+
+static void print_head(const run *r) {
+    const options *o = r->options;
+    printf("device   %s\nkernel   @%s", tile_device_name(r->device), tile_function_name(r->function));
+    for (unsigned i = 0; i < o->binding_count; i++)
+        printf(" %s=%s", o->bindings[i].name, o->bindings[i].value);
+    printf("\nsizes   ");
+    for (unsigned i = 0; i < o->argument_count; i++)
+        if (!o->arguments[i].is_array)
+            printf(" %s=%g", o->arguments[i].name, o->arguments[i].number);
+    printf("\n");
+}
+
+static bool measure(run *r) {
+    const options *o = r->options;
+    double milliseconds;
+    if (!o->repeats)
+        return true;
+    if (tile_kernel_time(r->kernel, r->launch, o->argument_count, 5, o->repeats, !o->no_flush,
+                         &milliseconds) != TILE_OK)
+        return false;
+    printf("time     %.3f us, median of %u, L2 %s\n", 1e3 * milliseconds, o->repeats,
+           o->no_flush ? "as it is" : "flushed");
+    return true;
+}
+
+static bool print_check(const check_result *c) {
+    if (c->freivalds)
+        printf("check    %zu elements by Freivalds' test on whole numbers: %zu wrong rows\n", c->elements,
+               c->mismatches);
+    else if (c->exact)
+        printf("check    %zu elements, all compared for equality: %zu wrong\n", c->elements, c->mismatches);
+    else
+        printf("check    %zu elements, largest error %.3g of |expected| + rms, bound %.3g: %zu wrong\n",
+               c->elements, c->largest, c->bound, c->mismatches);
+    if (c->inexact_sums)
+        printf("warning: some results are too large to be exact in their type; use smaller inputs\n");
+    return c->mismatches == 0 && !c->inexact_sums;
+}
+
+static bool check(run *r) {
+    options *o = r->options;
+    check_result result;
+    if (!o->check)
+        return true;
+    return check_run(r->context, o->check, o->arguments, o->argument_count, o->tolerance, &result) &&
+           print_check(&result);
+}
+
+static bool save_arrays(run *r) {
+    options *o = r->options;
+    for (unsigned i = 0; i < o->save_count; i++) {
+        const char *equals = strchr(o->saves[i], '=');
+        run_argument *a = arguments_find(o->arguments, o->argument_count, o->saves[i],
+                                         (size_t)(equals - o->saves[i]));
+        if (!a || !a->is_array)
+            return !fail(o->saves[i], "there is no array of this name");
+        if (!npy_write(equals + 1, &a->array))
+            return false;
+    }
+    return true;
+}
+
+static bool launch(run *r) {
+    options *o = r->options;
+    double since = seconds();
+    if (tile_kernel_create(r->device, r->module, tile_function_name(r->function), o->bindings,
+                           o->binding_count, &r->kernel) != TILE_OK)
+        return false;
+    tell_time(o, "compile", since);
+    if (!save_ptx(r) || !upload(r))
+        return false;
+    since = seconds();
+    if (tile_kernel_launch(r->kernel, r->launch, o->argument_count, NULL) != TILE_OK ||
+        tile_device_synchronize(r->device) != TILE_OK)
+        return false;
+    double took = seconds() - since;
+    if (!download(r)) /* before the measurement runs the kernel again */
+        return false;
+    print_head(r);
+    if (!tile_device_is_cuda(r->device))
+        printf("time     %.3f ms, one run on the CPU device\n", 1e3 * took);
+    return true;
+}
+
+static bool run_kernel(run *r) {
+    options *o = r->options;
+    run_argument *output = o->check ? check_output(o->check, o->arguments, o->argument_count) : NULL;
+    double since = seconds();
+    if (o->check && !output)
+        return !fail(o->check, "--check takes OUT=EXPR, where OUT is an array argument");
+    if (!arguments_fill(o->arguments, o->argument_count, o->seed ? o->seed : 1,
+                        output ? exact_limit(output->array.scalar) : 2048))
+        return false;
+    tell_time(o, "make arguments", since);
+    if (o->level == 1)
+        return run_compute(r->context, r->function, o->arguments, o->argument_count) && save_arrays(r);
+    if (open_device(r) != TILE_OK || !launch(r))
+        return false;
+    since = seconds();
+    bool right = check(r);
+    tell_time(o, "check", since);
+    return measure(r) && save_arrays(r) && right;
+}
+
+static void close_run(run *r) {
+    options *o = r->options;
+    for (unsigned i = 0; i < o->argument_count; i++) {
+        tile_buffer_destroy(o->arguments[i].buffer);
+        free(o->arguments[i].array.data);
+        free((char *)o->arguments[i].name);
+    }
+    for (unsigned i = 0; i < o->binding_count; i++)
+        free((char *)o->bindings[i].name);
+    tile_kernel_destroy(r->kernel);
+    tile_device_destroy(r->device);
+    tile_module_destroy(r->module);
+    tile_context_destroy(r->context);
+}
+
+int main(int argc, char **argv) {
+    static options o;
+    run r = {.options = &o};
+    tool_arguments args = {.argc = argc, .argv = argv, .next = 1};
+    while (args.next < argc) {
+        if (tool_flag(&args, "--help")) {
+            fputs(help, stdout);
+            return 0;
+        }
+        if (!parse_option(&o, &args))
+            return 1;
+    }
+    if (!o.file)
+        return fail("tile-run", "which file? See tile-run --help");
+    r.context = tile_context_create();
+    tool_print_diagnostics(r.context);
+    r.module = tool_parse_file(r.context, o.file);
+    bool right = r.module && (r.function = find_function(&r)) && order_arguments(&r) && run_kernel(&r);
+    close_run(&r);
+    return right ? 0 : 1;
+}
