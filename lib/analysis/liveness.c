@@ -80,7 +80,7 @@ static void visit_alloc(tile_function *f, tile_op op, void *user) {
     if (tile_op_opcode(f, op) != TILE_OP_alloc_shared) return;
     tile_value buffer = tile_op_result(f, op, 0);
     l->lifetimes[l->lifetime_count++] =
-        (tile_lifetime){.alloc = op, .buffer = buffer, .first = UINT32_MAX};
+        (tile_lifetime){.alloc = op, .buffer = buffer, .first = UINT32_MAX, .exchange = true};
     l->lifetime_of[buffer.id] = l->lifetime_count;
 }
 
@@ -93,6 +93,8 @@ static void visit_use(tile_function *f, tile_op op, void *user) {
         if (!index) continue;
         tile_lifetime *lifetime = &l->lifetimes[index - 1];
         lifetime->freed |= data->opcode == TILE_OP_free_shared;
+        lifetime->exchange &=
+            data->opcode == TILE_OP_free_shared || data->opcode == TILE_OP_convert_layout;
         extend_to_use(l, lifetime, op);
         if (async) extend_to_wait(l, lifetime, op);
         if (data->opcode == TILE_OP_yield || data->opcode == TILE_OP_select)
@@ -116,6 +118,10 @@ tile_lifetime *tile_shared_lifetimes(tile_function *f, tile_arena *arena, unsign
         if (f->sync_explicit && !lifetime->freed) extend_to_end(&l, lifetime);
         if (lifetime->first > lifetime->last) /* never used */
             extend_to_use(&l, lifetime, lifetime->alloc);
+        tile_lifetime held = *lifetime;
+        if (f->sync_explicit && lifetime->exchange) extend_to_end(&l, &held);
+        lifetime->held_first = held.first;
+        lifetime->held_last = held.last;
     }
     *count = l.lifetime_count;
     return l.lifetimes;

@@ -11,7 +11,9 @@ typedef struct tile_lifetime {
     tile_op alloc;
     tile_value buffer;
     uint32_t first, last;
-    bool freed; /* there is a free_shared */
+    bool freed;                     /* there is a free_shared */
+    bool exchange;                  /* only convert_layout uses it */
+    uint32_t held_first, held_last; /* as below; else the same as first, last */
 } tile_lifetime;
 
 /* One entry for each alloc_shared, in order; *count of them, in the arena.
@@ -20,7 +22,10 @@ typedef struct tile_lifetime {
  * alloc_shared counts as one use as a whole. A copy in the background uses its buffer up to the
  * next `wait_group 0` that every path from the copy takes, else to the function's end. Under `sync
  * explicit` a buffer lives from its alloc_shared to its free_shared, or to the end if it has none:
- * where the user puts the barriers, only the user knows when the threads are done. */
+ * where the user puts the barriers, only the user knows when the threads are done. The user knows
+ * nothing of the compiler's convert_layout: a buffer of these is held to the function's end against
+ * all others, and in a loop from the loop's beginning. Among themselves, and after a buffer that is
+ * done with, the barrier that convert_layout begins with is enough. */
 tile_lifetime *tile_shared_lifetimes(tile_function *f, tile_arena *arena, unsigned *count);
 
 #endif

@@ -69,7 +69,9 @@ static int64_t buffer_bytes(const tile_type *type) {
 }
 
 static bool live_together(const place *a, const place *b) {
-    return a->life.first <= b->life.last && b->life.first <= a->life.last;
+    const tile_lifetime *x = &a->life, *y = &b->life;
+    if (x->exchange && y->exchange) return x->first <= y->last && y->first <= x->last;
+    return x->held_first <= y->held_last && y->held_first <= x->held_last;
 }
 
 static int by_size(const void *left, const void *right) {

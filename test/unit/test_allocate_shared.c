@@ -162,6 +162,34 @@ Test(allocate_shared, explicit_kernels_reuse_only_what_is_freed) {
     }
 }
 
+static tile_value convert(pass_fixture *x) {
+    const int64_t dims[] = {64, 64};
+    const tile_type *f16 = tile_type_scalar(x->context, TILE_f16);
+    tile_value one = tile_build_constant(&x->b, f16, tile_expr_float(x->context, 1.0));
+    tile_value tile = tile_build_splat(&x->b, one, fixture_tile(x, TILE_f16, 64, 64));
+    tile_value buffer =
+        tile_build_alloc_shared(&x->b, tile_type_shared(x->context, TILE_f16, 0, 2, dims));
+    tile_build_convert_layout(&x->b, tile, buffer, tile_value_type(x->kernel, tile));
+    tile_build_free_shared(&x->b, buffer);
+    return buffer;
+}
+
+/* The user's barriers know nothing of the compiler's exchange between threads. */
+Test(allocate_shared, explicit_kernels_do_not_reuse_a_conversions_buffer) {
+    pass_fixture x;
+    two_buffers t = open_two(&x);
+    tile_function_set_sync_explicit(x.kernel, true);
+    tile_build_free_shared(&x.b, t.large);
+    tile_value first = convert(&x), second = convert(&x);
+    t.small = fixture_buffer(&x, "late", 0, 64, 64);
+    fill(&x.b, t.view, t.small);
+    cr_assert_eq(fixture_run(&x, tile_pass_allocate_shared), TILE_OK, "%s", x.messages);
+    cr_expect(overlap(&x, first, SMALL, second, SMALL));
+    cr_expect(overlap(&x, first, SMALL, t.large, LARGE));
+    cr_expect_not(overlap(&x, first, SMALL, t.small, SMALL));
+    fixture_close(&x);
+}
+
 Test(allocate_shared, slots_are_rounded_up) {
     pass_fixture x;
     fixture_open(&x);
