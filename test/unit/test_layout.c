@@ -1,0 +1,123 @@
+/* Layouts against the tables of the PTX ISA and against brute force. */
+#include "lib/layout/layout.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+static uint32_t flat(uint32_t row, uint32_t column, uint32_t columns) {
+    return row * columns + column;
+}
+
+/* PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type". */
+Test(layout, fragments_are_those_of_the_ptx_isa) {
+    tile_layout sum = tile_layout_accumulator(16, 8, 1, 1);
+    tile_layout a = tile_layout_dot_operand(&sum, 0, 16, 16), b = tile_layout_dot_operand(&sum, 1, 16, 8);
+    for (uint32_t lane = 0; lane < 32; lane++) {
+        uint32_t group = lane / 4, in_group = lane % 4;
+        for (uint32_t i = 0; i < 4; i++)
+            cr_assert_eq(tile_layout_apply(&sum, i, lane, 0),
+                         flat(group + (i >= 2 ? 8 : 0), in_group * 2 + (i & 1), 8));
+        for (uint32_t i = 0; i < 8; i++)
+            cr_assert_eq(tile_layout_apply(&a, i, lane, 0),
+                         flat(group + (i & 2 ? 8 : 0), in_group * 2 + (i & 1) + (i >= 4 ? 8 : 0), 16));
+        for (uint32_t i = 0; i < 4; i++)
+            cr_assert_eq(tile_layout_apply(&b, i, lane, 0),
+                         flat(in_group * 2 + (i & 1) + (i >= 2 ? 8 : 0), group, 8));
+    }
+}
+
+Test(layout, every_sum_and_its_operands_hold_all_elements) {
+    for (uint32_t m = 16; m <= 256; m *= 2)
+        for (uint32_t n = 8; n <= 256; n *= 2)
+            for (unsigned warps = 1; warps <= 32; warps *= 2) {
+                uint32_t warps_m, warps_n;
+                tile_layout_choose_warps(m, n, warps, &warps_m, &warps_n);
+                cr_assert_eq(warps_m * warps_n, warps);
+                tile_layout sum = tile_layout_accumulator(m, n, warps_m, warps_n);
+                cr_assert(tile_layout_is_surjective(&sum), "%u x %u by %u", m, n, warps);
+                for (uint32_t k = 16; k <= 64; k *= 2) {
+                    tile_layout a = tile_layout_dot_operand(&sum, 0, m, k);
+                    tile_layout b = tile_layout_dot_operand(&sum, 1, k, n);
+                    cr_assert(tile_layout_is_surjective(&a), "%u x %u by %u, k %u", m, n, warps, k);
+                    cr_assert(tile_layout_is_surjective(&b), "%u x %u by %u, k %u", m, n, warps, k);
+                }
+            }
+}
+
+/* A warp's rows of operand 0 and columns of operand 1 are those of its part of the sum. */
+Test(layout, operands_belong_to_the_warp_s_part) {
+    tile_layout sum = tile_layout_accumulator(64, 64, 2, 2);
+    tile_layout a = tile_layout_dot_operand(&sum, 0, 64, 32), b = tile_layout_dot_operand(&sum, 1, 32, 64);
+    for (uint32_t warp = 0; warp < 4; warp++) {
+        uint32_t corner = tile_layout_apply(&sum, 0, 0, warp);
+        cr_assert_eq(tile_layout_apply(&a, 0, 0, warp) / 32, corner / 64);
+        cr_assert_eq(tile_layout_apply(&b, 0, 0, warp) % 64, corner % 64);
+    }
+}
+
+Test(layout, blocked_tiles_hold_each_element_once_or_replicate) {
+    for (uint32_t rows = 1; rows <= 128; rows *= 2)
+        for (uint32_t columns = 1; columns <= 128; columns *= 2)
+            for (unsigned vec = 1; vec <= 8; vec *= 2)
+                for (unsigned fastest = 0; fastest < 2; fastest++) {
+                    const uint32_t dims[2] = {rows, columns};
+                    tile_layout layout = tile_layout_blocked(dims, 2, vec, fastest, 4);
+                    cr_assert(tile_layout_is_surjective(&layout));
+                    cr_assert((1u << layout.reg_bits) <= (rows * columns + 127) / 128);
+                }
+}
+
+Test(layout, shared_layouts_invert_and_have_no_conflicts) {
+    for (uint32_t rows = 8; rows <= 256; rows *= 2)
+        for (uint32_t columns = 8; columns <= 256; columns *= 2)
+            for (unsigned fastest = 0; fastest < 2; fastest++) {
+                const uint32_t dims[2] = {rows, columns};
+                tile_layout shared = tile_layout_shared_swizzled(dims, 2, fastest, 2);
+                for (uint32_t offset = 0; offset < rows * columns; offset++)
+                    cr_assert_eq(tile_layout_offset_of(&shared, tile_layout_at_offset(&shared, offset)),
+                                 offset);
+                uint32_t fast = dims[fastest], slow = dims[1 - fastest], addresses[8];
+                for (uint32_t row = 0; row + 8 <= slow; row += 8)
+                    for (uint32_t chunk = 0; chunk + 8 <= fast; chunk += 8) {
+                        for (uint32_t i = 0; i < 8; i++) {
+                            uint32_t at = fastest ? flat(row + i, chunk, columns)
+                                                  : flat(chunk, row + i, columns);
+                            addresses[i] = 2 * tile_layout_offset_of(&shared, at);
+                            cr_assert_eq(addresses[i] % 16, 0, "a chunk stays in one piece");
+                        }
+                        cr_assert_eq(tile_bank_conflicts(addresses, 8, 16), 0);
+                    }
+            }
+}
+
+/* The count must see a conflict that is there: rows of 64 bytes without a swizzle. */
+Test(layout, planted_conflicts_are_counted) {
+    uint32_t addresses[32];
+    for (uint32_t i = 0; i < 8; i++)
+        addresses[i] = i * 64;
+    cr_assert_eq(tile_bank_conflicts(addresses, 8, 16), 3);
+    for (uint32_t i = 0; i < 32; i++)
+        addresses[i] = i * 128;
+    cr_assert_eq(tile_bank_conflicts(addresses, 32, 4), 31);
+    for (uint32_t i = 0; i < 32; i++)
+        addresses[i] = 4;
+    cr_assert_eq(tile_bank_conflicts(addresses, 32, 4), 0, "a broadcast is one wavefront");
+}
+
+Test(layout, offsets_compose_the_maps) {
+    const uint32_t dims[2] = {64, 32};
+    tile_layout sum = tile_layout_accumulator(64, 64, 2, 2);
+    tile_layout a = tile_layout_dot_operand(&sum, 0, 64, 32);
+    tile_layout shared = tile_layout_shared_swizzled(dims, 2, 1, 2);
+    uint32_t reg[TILE_LAYOUT_MAX_BITS], lane[TILE_LANE_BITS], warp[TILE_LAYOUT_MAX_WARP_BITS];
+    tile_layout_to_offsets(&a, &shared, reg, lane, warp);
+    for (uint32_t r = 0; r < 1u << a.reg_bits; r++)
+        for (uint32_t l = 0; l < 32; l++) {
+            uint32_t offset = 0;
+            for (unsigned i = 0; i < a.reg_bits; i++)
+                offset ^= r >> i & 1 ? reg[i] : 0;
+            for (unsigned i = 0; i < TILE_LANE_BITS; i++)
+                offset ^= l >> i & 1 ? lane[i] : 0;
+            cr_assert_eq(tile_layout_at_offset(&shared, offset), tile_layout_apply(&a, r, l, 0));
+        }
+}
