@@ -41,7 +41,7 @@ static bool check_param_name(tile_parser *p, const tile_token *token) {
 static bool parse_param(tile_parser *p) {
     tile_token token = p->token;
     const char *name = tile_parse_name(p, TILE_TOKEN_WORD, "a parameter's name");
-    tile_param_kind kind;
+    tile_param_kind kind = TILE_PARAM_int;
     if (!name || !check_param_name(p, &token) || !tile_parse_expect(p, ":") ||
         !parse_param_kind(p, &kind))
         return false;
