@@ -1,0 +1,233 @@
+/* The text of a pipeline, and whether its passes may stand in this order. */
+#include "passes/pipeline_text.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "lib/ir/parser.h"
+
+enum {
+    L1 = TILE_LEVEL_1,
+    L2 = TILE_LEVEL_2,
+    L3 = TILE_LEVEL_3,
+    L23 = TILE_LEVEL_2 | TILE_LEVEL_3,
+    LX = TILE_LEVEL_1 | TILE_LEVEL_2 | TILE_LEVEL_3,
+};
+
+static const tile_pass_row rows[] = {
+#define PASS(name, function, level_in, level_out, needs, keeps, breaks, meaning) \
+    {{name, level_in, level_out, needs, meaning}, keeps, breaks, function},
+#include "passes/passes.def"
+#undef PASS
+};
+
+enum { ROW_COUNT = sizeof rows / sizeof *rows };
+
+const tile_pass_row *tile_pass_row_at(unsigned index) {
+    return index < ROW_COUNT ? &rows[index] : NULL;
+}
+
+const tile_pass_info *tile_pass_at(unsigned index) {
+    return index < ROW_COUNT ? &rows[index].info : NULL;
+}
+
+bool tile_pipeline_error(tile_pipeline *pipeline, tile_loc loc, const char *format, ...) {
+    tile_arena scratch = {0};
+    va_list args;
+    va_start(args, format);
+    char *message = tile_arena_vformat(&scratch, format, args);
+    va_end(args);
+    /* Only now does the context need to know the text: pipelines without errors leave nothing there. */
+    loc.file = tile_context_add_source(pipeline->context, "pipeline", pipeline->text,
+                                       strlen(pipeline->text));
+    tile_report(pipeline->context, TILE_ERROR, loc, "%s", message);
+    tile_arena_reset(&scratch);
+    return false;
+}
+
+/* Reading ------------------------------------------------------------------------------------------ */
+
+typedef struct reader {
+    tile_pipeline *pipeline;
+    tile_arena *arena;
+    const char *at;
+} reader;
+
+static tile_loc place_of(const reader *r, const char *at) {
+    uint32_t line = 1, column = 1;
+    for (const char *c = r->pipeline->text; c < at; c++) {
+        column = *c == '\n' ? 1 : column + 1;
+        line += *c == '\n';
+    }
+    return (tile_loc){.line = line, .column = column};
+}
+
+static void skip_blanks(reader *r) {
+    while (isspace((unsigned char)*r->at))
+        r->at++;
+}
+
+/* Everything up to a blank or one of the separators. */
+static const char *read_word(reader *r, const char *separators) {
+    const char *start = r->at;
+    while (*r->at && !isspace((unsigned char)*r->at) && !strchr(separators, *r->at))
+        r->at++;
+    return tile_arena_string(r->arena, start, (size_t)(r->at - start));
+}
+
+static const tile_pass_row *find_row(const char *name) {
+    for (unsigned i = 0; i < ROW_COUNT; i++)
+        if (strcmp(rows[i].info.name, name) == 0)
+            return &rows[i];
+    return NULL;
+}
+
+static bool fail_unknown(reader *r, tile_loc loc, const char *name) {
+    tile_guess guess = tile_guess_start(name, strlen(name));
+    for (unsigned i = 0; i < ROW_COUNT; i++)
+        tile_guess_try(&guess, rows[i].info.name);
+    if (guess.best)
+        return tile_pipeline_error(r->pipeline, loc, "there is no pass '%s'; did you mean '%s'?",
+                                   name, guess.best);
+    return tile_pipeline_error(r->pipeline, loc, "there is no pass '%s'", name);
+}
+
+static bool read_options(reader *r, tile_pipeline_step *step) {
+    size_t count = 0, capacity = 0;
+    const char *open = r->at++;
+    for (;;) {
+        while (*r->at == ',' || isspace((unsigned char)*r->at))
+            r->at++;
+        if (*r->at == '}')
+            break;
+        const char *start = r->at;
+        const char *key = read_word(r, ",=}"), *value = "";
+        if (*r->at == '=') {
+            r->at++;
+            value = read_word(r, ",}");
+        }
+        if (!*key && *r->at)
+            return tile_pipeline_error(r->pipeline, place_of(r, start), "an option needs a name");
+        if (!*r->at)
+            return tile_pipeline_error(r->pipeline, place_of(r, open), "this '{' is never closed");
+        step->options = tile_arena_grow(r->arena, step->options, count, &capacity,
+                                        sizeof *step->options);
+        step->options[count++] = (tile_pass_option){key, value};
+    }
+    r->at++;
+    step->option_count = (unsigned)count;
+    return true;
+}
+
+/* Only instantiate has options: the kernel's parameters, which it checks itself. */
+static bool check_options(reader *r, const tile_pipeline_step *step) {
+    if (!step->option_count || step->row->run == tile_pass_instantiate)
+        return true;
+    return tile_pipeline_error(r->pipeline, step->loc, "pass '%s' has no option '%s'",
+                               step->row->info.name, step->options[0].key);
+}
+
+static bool read_step(reader *r) {
+    tile_pipeline *p = r->pipeline;
+    tile_pipeline_step step = {.loc = place_of(r, r->at)};
+    const char *name = read_word(r, ",{}=");
+    if (!*name)
+        return tile_pipeline_error(p, step.loc, "a pass is expected here");
+    step.row = find_row(name);
+    if (!step.row)
+        return fail_unknown(r, step.loc, name);
+    if (*r->at == '{' && !read_options(r, &step))
+        return false;
+    if (!check_options(r, &step))
+        return false;
+    p->steps = tile_arena_grow(r->arena, p->steps, p->count, &p->capacity, sizeof *p->steps);
+    p->steps[p->count++] = step;
+    skip_blanks(r);
+    if (*r->at && *r->at != ',')
+        return tile_pipeline_error(p, place_of(r, r->at), "passes are separated by ','");
+    return true;
+}
+
+/* Order -------------------------------------------------------------------------------------------- */
+
+static bool names(const char *list, const char *name) {
+    size_t length = strlen(name);
+    for (const char *at = list; *at;) {
+        size_t word = strcspn(at, " ");
+        if (word == length && memcmp(at, name, length) == 0)
+            return true;
+        at += word + strspn(at + word, " ");
+    }
+    return false;
+}
+
+/* What is known of each pass' work at one place of the pipeline. The text that comes in may be the
+ * output of any passes, so that nothing is missing before something undoes it. */
+typedef struct progress {
+    bool done;
+    const tile_pass_row *undone_by;
+} progress;
+
+static bool check_needs(tile_pipeline *p, size_t at, const progress *state) {
+    const tile_pipeline_step *step = &p->steps[at];
+    for (unsigned i = 0; i < ROW_COUNT; i++) {
+        const char *need = rows[i].info.name;
+        if (!names(step->row->info.requires_, need))
+            continue;
+        if (state[i].undone_by)
+            return tile_pipeline_error(p, step->loc, "pass '%s' needs '%s', which '%s' has undone",
+                                       step->row->info.name, need,
+                                       state[i].undone_by->info.name);
+        for (size_t later = at + 1; !state[i].done && later < p->count; later++)
+            if (p->steps[later].row == &rows[i])
+                return tile_pipeline_error(p, step->loc, "pass '%s' needs '%s' before it, not after it",
+                                           step->row->info.name, need);
+    }
+    return true;
+}
+
+static void record(progress *state, const tile_pass_row *row) {
+    for (unsigned i = 0; i < ROW_COUNT; i++) {
+        bool lost = names(row->breaks, rows[i].info.name) ||
+                    (state[i].done && !names(row->keeps, rows[i].info.name));
+        if (&rows[i] == row)
+            state[i] = (progress){.done = true};
+        else if (lost)
+            state[i] = (progress){.undone_by = row};
+    }
+}
+
+static bool check_order(tile_pipeline *p) {
+    progress state[ROW_COUNT] = {{false, NULL}};
+    const tile_pass_row *raised = NULL; /* the pass that left level 2 */
+    for (size_t i = 0; i < p->count; i++) {
+        const tile_pass_row *row = p->steps[i].row;
+        if (raised && !(row->info.level_in & TILE_LEVEL_3))
+            return tile_pipeline_error(p, p->steps[i].loc,
+                                       "pass '%s' works at level 2, and '%s' leaves level 3",
+                                       row->info.name, raised->info.name);
+        if (!check_needs(p, i, state))
+            return false;
+        record(state, row);
+        if (row->info.level_out == TILE_LEVEL_3)
+            raised = row;
+    }
+    return true;
+}
+
+bool tile_pipeline_parse(tile_context *context, const char *text, tile_arena *arena,
+                         tile_pipeline *pipeline) {
+    *pipeline = (tile_pipeline){.context = context, .text = text};
+    reader r = {.pipeline = pipeline, .arena = arena, .at = text};
+    skip_blanks(&r);
+    if (!*r.at)
+        return true;
+    for (;;) {
+        if (!read_step(&r))
+            return false;
+        if (!*r.at)
+            return check_order(pipeline);
+        r.at++;
+        skip_blanks(&r);
+    }
+}
