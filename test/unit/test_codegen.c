@@ -1,0 +1,226 @@
+/* Code generation: what stands in the PTX, what is refused. */
+#include <criterion/criterion.h>
+#include <llvm-c/Core.h>
+#include <llvm-c/IRReader.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+
+#include "lib/codegen/backend.h"
+#include "lib/codegen/emitter.h"
+#include "test/unit/codegen_fixture.h"
+
+#define KERNEL(args, body)                                     \
+    "kernel @k(" args ") grid [1] warps 4 {\n"                 \
+    "  %bx, %by, %bz = block_id : i32\n"                       \
+    "  %t = thread_id : i32\n" body "}\n"
+
+static const char vector_add[] =
+    KERNEL("%n: i32, %x: ptr<f32> {divisible = 16}, %y: ptr<f32>, %z: ptr<f32>",
+           "  %o = add %bx * 512, %t * 4 : i32\n"
+           "  %in = le %o + 4, %n : i1\n"
+           "  %a = ld_global %x[%o], %in : vector<f32[4]>\n"
+           "  %b = ld_global %y[%o] : vector<f32[4]>\n"
+           "  %c = add %a, %b : vector<f32[4]>\n"
+           "  st_global %c, %z[%o], %in\n");
+
+static void expect(const char *text, const char *piece, unsigned times) {
+    cr_assert_eq(count_of(text, piece), times, "'%s' should be there %u times, it is %u times in\n%s",
+                 piece, times, count_of(text, piece), text);
+}
+
+Test(codegen, every_intrinsic_exists) {
+    for (int i = 0; i < TILE_MACHINE_COUNT; i++)
+        cr_expect(tile_machine_exists((tile_machine)i), "row %d of machine.def", i);
+}
+
+Test(codegen, vector_add_for_every_target) {
+    for (unsigned i = 0; tile_target_at(i); i++) {
+        char target[32];
+        tile_blob ptx = codegen_of(vector_add, TILE_EMIT_PTX, tile_target_at(i)->name);
+        snprintf(target, sizeof target, ".target %s\n", tile_target_at(i)->name);
+        expect(ptx.data, target, 1); /* with nothing behind: `, debug` would turn ptxas' optimiser off */
+        expect(ptx.data, ".reqntid 128", 1);
+        expect(ptx.data, "ld.global.v4.b32", 2);
+        expect(ptx.data, "st.global.v4.b32", 1);
+        expect(ptx.data, "add.rn.f32", 4);
+        expect(ptx.data, "\"test.tile\"", 1);
+        cr_assert_eq(ptx.size, strlen(ptx.data));
+        tile_blob_destroy(&ptx);
+    }
+}
+
+Test(codegen, output_is_deterministic) {
+    tile_blob one = codegen_of(vector_add, TILE_EMIT_PTX, "sm_80");
+    tile_blob two = codegen_of(vector_add, TILE_EMIT_PTX, "sm_80");
+    cr_assert_str_eq(one.data, two.data);
+    tile_blob_destroy(&one);
+    tile_blob_destroy(&two);
+}
+
+/* Only what is noalias and never written may be read through the non-coherent cache. */
+Test(codegen, read_only_loads) {
+#define COPY(attr, more)                                                          \
+    KERNEL("%x: ptr<f32>" attr ", %y: ptr<f32>, %p: i1",                          \
+           "  %a = ld_global %x[%t] : f32\n  %b = ld_global %x[%t + 128], %p : f32\n" \
+           "  %c = add %a, %b : f32\n  st_global %c, %y[%t]\n" more)
+    static const struct {
+        const char *text;
+        unsigned count;
+    } cases[] = {{COPY(" {noalias}", ""), 2},
+                 {COPY("", ""), 0},
+                 {COPY(" {noalias}", "  st_global %a, %x[%t]\n"), 0}};
+    for (unsigned i = 0; i < 3; i++) {
+        tile_blob ptx = codegen_of(cases[i].text, TILE_EMIT_PTX, "sm_90");
+        expect(ptx.data, "ld.global.nc", cases[i].count);
+        tile_blob_destroy(&ptx);
+    }
+}
+
+/* The second branch is decided by the first: jump threading wants to join them, each with an mma. */
+static const char two_branches[] =
+    KERNEL("%x: ptr<f32>, %y: ptr<f32>, %n: i32",
+           "  %s = alloc_shared {offset = 0} : shared<f16[64, 64]>\n"
+           "  %a = ldmatrix %s[%t * 8] : vector<f16[8]>\n"
+           "  %b = ldmatrix %s[%t * 8] : vector<f16[4]>\n"
+           "  %zero = splat 0.0 : vector<f32[4]>\n"
+           "  if %t < %n { st_global 1.0, %y[%t] }\n"
+           "  %d = mma %a, %b, %zero : vector<f32[4]>\n"
+           "  if %t < %n { st_global %d, %x[%t * 4] }\n");
+
+/* Runs LLVM's whole O3 over what we emit, with or without our marks, and counts the mma calls. */
+static unsigned mma_after_o3(bool keep_marks) {
+    tile_blob ir = codegen_of(two_branches, TILE_EMIT_LLVM, "sm_80");
+    if (!keep_marks)
+        for (char *at = ir.data; (at = strstr(at, "convergent")); at += 10)
+            memcpy(at, "nounwind  ", 10);
+    LLVMContextRef llvm = LLVMContextCreate();
+    LLVMMemoryBufferRef buffer =
+        LLVMCreateMemoryBufferWithMemoryRangeCopy(ir.data, ir.size, "two_branches");
+    LLVMModuleRef module;
+    char *message;
+    cr_assert_eq(LLVMParseIRInContext2(llvm, buffer, &module, &message), 0, "%s", message);
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    cr_assert_null(LLVMRunPasses(module, "default<O3>", NULL, options));
+    char *text = LLVMPrintModuleToString(module);
+    unsigned count = count_of(text, "@llvm.nvvm.mma.m16n8k16.row.col.f32.f32(") -
+                     count_of(text, "declare { float, float, float, float } @llvm.nvvm.mma");
+    LLVMDisposeMessage(text);
+    LLVMDisposePassBuilderOptions(options);
+    LLVMDisposeModule(module);
+    LLVMDisposeMemoryBuffer(buffer);
+    LLVMContextDispose(llvm);
+    tile_blob_destroy(&ir);
+    return count;
+}
+
+Test(codegen, collective_calls_stay_one) {
+    cr_assert_eq(mma_after_o3(true), 1);
+    cr_assert_gt(mma_after_o3(false), 1, "without the mark the test would not notice anything");
+}
+
+/* What is wrong with a kernel is told before LLVM sees it. */
+Test(codegen, refusals) {
+    static const tile_target old = {"sm_70", 70, false, 70, 98304};
+    static const struct {
+        const char *text;
+        const tile_target *target;
+        unsigned ptx_version;
+        const char *message;
+    } cases[] = {
+        {KERNEL("%x: ptr<f16>", "  %v = view %x, [8] : view<f16[8]>\n  %a = load %v[0] : tile<f16[8]>\n"),
+         NULL, 0, "is not an operation of level 3"},
+        {KERNEL("%x: ptr<f16>", "  %s = alloc_shared : shared<f16[64]>\n"), NULL, 0, "has no offset"},
+        {KERNEL("%x: ptr<f16>", "  %s = alloc_shared {offset = 8} : shared<f16[64]>\n"), NULL, 0,
+         "not a multiple of 16"},
+        {KERNEL("%x: ptr<f16>", "  %s = alloc_shared {offset = 0} : shared<f16[1024, 1024]>\n"), NULL, 0,
+         "needs 2097152 bytes of shared memory, sm_80 has 166912"},
+        {KERNEL("%x: ptr<f64>", "  %a = ld_global %x[%t] : f64\n  %b = exp2 %a : f64\n"), NULL, 0,
+         "no instruction for f64"},
+        {KERNEL("%x: ptr<e4m3>", "  %a = ld_global %x[%t] : e4m3\n  %b = cast %a : f16\n"), NULL, 0,
+         "e4m3 cannot be converted"},
+        {KERNEL("%x: ptr<tf32>", "  %a = ld_global %x[%t] : tf32\n  %b = add %a, %a : tf32\n"), NULL, 0,
+         "no arithmetic on tf32"},
+        {KERNEL("%x: ptr<f16>", "  commit_group\n"), &old, 0,
+         "commit_group needs compute capability 8.0, sm_70 has 7.0"},
+        {KERNEL("", ""), NULL, 79, "PTX 7.9 is not a version"},
+        {"kernel @k() grid [1] cluster [2] warps 4 {\n}\n", NULL, 0, "clusters need compute capability"},
+        {"compute @k(%x: tensor<f16[8]>) -> (%y: tensor<f16[8]>) { %y = add %x, %x : tensor<f16[8]> }\n",
+         NULL, 0, "is not a kernel"},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        codegen_fixture x;
+        codegen_open(&x, cases[i].text);
+        const tile_target *target = cases[i].target ? cases[i].target : tile_target_find("sm_80");
+        const tile_emit_options options = {
+            .size = sizeof options, .target = target, .ptx_version = cases[i].ptx_version};
+        tile_blob out;
+        cr_expect_eq(tile_emit(x.kernel, TILE_EMIT_PTX, &options, &out), TILE_INVALID, "case %u", i);
+        cr_expect_null(out.data);
+        cr_expect(strstr(x.messages, cases[i].message), "case %u: %s", i, x.messages);
+        codegen_close(&x);
+    }
+}
+
+Test(codegen, ptx_version) {
+    codegen_fixture x;
+    codegen_open(&x, vector_add);
+    tile_emit_options options = {
+        .size = sizeof options, .target = tile_target_find("sm_90a"), .ptx_version = 90};
+    tile_blob out;
+    cr_assert_eq(tile_emit(x.kernel, TILE_EMIT_PTX, &options, &out), TILE_OK);
+    expect(out.data, ".version 9.0", 1);
+    tile_blob_destroy(&out);
+    options.ptx_version = 78;
+    cr_assert_eq(tile_emit(x.kernel, TILE_EMIT_PTX, &options, &out), TILE_INVALID);
+    cr_assert(strstr(x.messages, "needs PTX 8.0, not 7.8"), "%s", x.messages);
+    options.ptx_version = 0;
+    options.no_line_info = true;
+    cr_assert_eq(tile_emit(x.kernel, TILE_EMIT_PTX, &options, &out), TILE_OK);
+    expect(out.data, ".version 8.0", 1);
+    expect(out.data, ".loc", 0);
+    tile_blob_destroy(&out);
+    codegen_close(&x);
+}
+
+/* The end of a loop must not be missed where index + step passes the largest i32. */
+Test(codegen, loop_to_the_largest_index) {
+    tile_blob ir = codegen_of(KERNEL("%x: ptr<i32>, %n: i32, %step: i32",
+                                     "  for %i = 0 to %n step %step { st_global %i, %x[%i] }\n"
+                                     "  for %i = 0 to 2147483647 step 1024 { st_global %i, %x[%i] }\n"),
+                              TILE_EMIT_LLVM, "sm_80");
+    expect(ir.data, "call i32 @llvm.ssub.sat.i32", 1);
+    expect(ir.data, ", 2147482623", 1);
+    tile_blob_destroy(&ir);
+}
+
+/* f64 base-2 logarithm has no instruction: LLVM gives up for good, this process must not. */
+static tile_status give_up(void *user) {
+    static const char ir[] = "declare double @llvm.log2.f64(double)\n"
+                             "define double @f(double %x) {\n"
+                             "  %y = call double @llvm.log2.f64(double %x)\n  ret double %y\n}\n";
+    tile_backend *backend = user;
+    LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(ir, sizeof ir - 1, "ir");
+    char *message;
+    cr_assert_eq(LLVMParseIRInContext2(backend->llvm, buffer, &backend->module, &message), 0);
+    LLVMDisposeMemoryBuffer(buffer);
+    tile_blob out;
+    tile_status status = tile_backend_print(backend, TILE_EMIT_PTX, &out);
+    tile_blob_destroy(&out);
+    return status;
+}
+
+Test(codegen, fatal_error_of_llvm) {
+    codegen_fixture x;
+    codegen_open(&x, vector_add);
+    for (unsigned i = 0; i < 2; i++) {
+        tile_backend backend;
+        cr_assert_eq(tile_backend_open(&backend, x.context, (tile_loc){0}, "m",
+                                       tile_target_find("sm_80"), 70), TILE_OK);
+        cr_assert_eq(tile_backend_guard(&backend, give_up, &backend), TILE_FAILED);
+        cr_assert(strstr(x.messages, "LLVM: "), "%s", x.messages);
+        tile_backend_close(&backend);
+    }
+    tile_blob out;
+    cr_assert_eq(codegen_emit(&x, TILE_EMIT_PTX, "sm_80", &out), TILE_OK, "later work goes on");
+    tile_blob_destroy(&out);
+    codegen_close(&x);
+}
