@@ -28,7 +28,8 @@ def head_comment(path):
     match = re.match(r"/\*(.*?)\*/", text, re.S)
     if not match:
         return []
-    return [re.sub(r"^ \*( |$)", "", line) for line in match.group(1).rstrip().split("\n")]
+    # The first line, "name: purpose", is prose; it would read as a key in the pass named pipeline.
+    return [re.sub(r"^ \*( |$)", "", line) for line in match.group(1).rstrip().split("\n")[1:]]
 
 
 def indentation(line):
