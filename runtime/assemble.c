@@ -5,7 +5,6 @@
  * messages, are unnamed temporary files, so that nothing is left behind whatever happens. */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
-#include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/support/arena.h"
+#include "runtime/cuda/driver.h"
 #include "tile/compile.h"
 
 extern char **environ;
@@ -30,8 +30,7 @@ static tile_status fail_system(tile_context *context, const char *what, int erro
 static void close_files(ptxas_files *files) {
     FILE *all[] = {files->in, files->out, files->messages};
     for (unsigned i = 0; i < 3; i++)
-        if (all[i])
-            fclose(all[i]);
+        if (all[i]) fclose(all[i]);
 }
 
 static tile_status open_files(tile_context *context, ptxas_files *files, const tile_blob *ptx) {
@@ -57,8 +56,7 @@ static char *read_all(FILE *file, size_t *size) {
 static tile_status wait_for(tile_context *context, pid_t child, int *code) {
     int state;
     while (waitpid(child, &state, 0) < 0)
-        if (errno != EINTR)
-            return fail_system(context, "ptxas", errno);
+        if (errno != EINTR) return fail_system(context, "ptxas", errno);
     *code = WIFEXITED(state) ? WEXITSTATUS(state) : -1;
     return TILE_OK;
 }
@@ -76,8 +74,7 @@ static tile_status run_ptxas(tile_context *context, const char *path, const char
     pid_t child;
     int error = posix_spawnp(&child, path, &actions, NULL, words, environ);
     posix_spawn_file_actions_destroy(&actions);
-    if (error)
-        return fail_system(context, path, error);
+    if (error) return fail_system(context, path, error);
     return wait_for(context, child, code);
 }
 
@@ -85,12 +82,12 @@ static tile_status run_ptxas(tile_context *context, const char *path, const char
 static void report_messages(tile_context *context, ptxas_files *files, int code) {
     size_t size;
     char *text = read_all(files->messages, &size);
-    while (size && (text[size - 1] == '\n' || text[size - 1] == '\r'))
-        text[--size] = 0;
+    while (size && (text[size - 1] == '\n' || text[size - 1] == '\r')) text[--size] = 0;
     if (code < 0)
         tile_report(context, TILE_ERROR, (tile_loc){0}, "ptxas was ended by a signal");
     else
-        tile_report(context, TILE_ERROR, (tile_loc){0}, "ptxas failed:\n%s", size ? text : "no message");
+        tile_report(context, TILE_ERROR, (tile_loc){0}, "ptxas failed:\n%s",
+                    size ? text : "no message");
     free(text);
 }
 
@@ -99,8 +96,7 @@ static tile_status assemble_with(tile_context *context, const tile_blob *ptx, co
     ptxas_files files = {NULL, NULL, NULL};
     int code = 0;
     tile_status status = open_files(context, &files, ptx);
-    if (status == TILE_OK)
-        status = run_ptxas(context, path, target, &files, &code);
+    if (status == TILE_OK) status = run_ptxas(context, path, target, &files, &code);
     if (status == TILE_OK && code != 0) {
         report_messages(context, &files, code);
         status = TILE_FAILED;
@@ -117,12 +113,75 @@ static tile_status assemble_with(tile_context *context, const tile_blob *ptx, co
     return status;
 }
 
+/* The driver ----------------------------------------------------------------------------------- */
+
+enum { LOG_BYTES = 8192 };
+
+/* Adds the PTX and takes the cubin out of the state, which owns it until it is destroyed. */
+static tile_status link_ptx(tile_context *context, const tile_driver *driver, CUlinkState state,
+                            const tile_blob *ptx, const char *log, tile_blob *cubin) {
+    void *data = NULL;
+    size_t size = 0;
+    CUresult result = driver->cuLinkAddData(state, TILE_CU_JIT_INPUT_PTX, ptx->data, ptx->size + 1,
+                                            "kernel.ptx", 0, NULL, NULL);
+    if (!result) result = driver->cuLinkComplete(state, &data, &size);
+    tile_status status = tile_driver_check(context, driver, result, "assembling by the driver");
+    if (status != TILE_OK && log[0]) tile_report(context, TILE_NOTE, (tile_loc){0}, "%s", log);
+    if (status != TILE_OK) return status;
+    cubin->data = tile_malloc(size + 1);
+    memcpy(cubin->data, data, size);
+    cubin->data[size] = 0;
+    cubin->size = size;
+    return TILE_OK;
+}
+
+static tile_status link_in_context(tile_context *context, const tile_driver *driver,
+                                   const tile_blob *ptx, const tile_target *target,
+                                   tile_blob *cubin) {
+    char *log = tile_malloc(LOG_BYTES);
+    log[0] = 0;
+    unsigned base = target->arch_specific ? TILE_CU_COMPUTE_ACCELERATED_TARGET_BASE : 0;
+    CUjit_option names[] = {TILE_CU_JIT_TARGET, TILE_CU_JIT_ERROR_LOG_BUFFER,
+                            TILE_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {(void *)(uintptr_t)(base + target->compute_capability), log,
+                      (void *)(uintptr_t)LOG_BYTES};
+    CUlinkState state = NULL;
+    CUresult result = driver->cuLinkCreate(3, names, values, &state);
+    tile_status status = tile_driver_check(context, driver, result, "the driver's assembler");
+    if (status == TILE_OK) {
+        status = link_ptx(context, driver, state, ptx, log, cubin);
+        driver->cuLinkDestroy(state);
+    }
+    free(log);
+    return status;
+}
+
+/* Works in the caller's context; without one in the first device's, which it lets go again. */
+static tile_status assemble_by_driver(tile_context *context, const tile_blob *ptx,
+                                      const tile_target *target, tile_blob *cubin) {
+    const tile_driver *driver = tile_driver_open(context);
+    if (!driver) return TILE_UNAVAILABLE;
+    CUcontext current = NULL, primary = NULL;
+    CUdevice device = 0;
+    driver->cuCtxGetCurrent(&current);
+    if (!current) {
+        CUresult result = driver->cuDeviceGet(&device, 0);
+        if (!result) result = driver->cuDevicePrimaryCtxRetain(&primary, device);
+        if (!result) result = driver->cuCtxSetCurrent(primary);
+        tile_status status = tile_driver_check(context, driver, result, "the driver's assembler");
+        if (status != TILE_OK) return status;
+    }
+    tile_status status = link_in_context(context, driver, ptx, target, cubin);
+    if (primary) {
+        driver->cuCtxSetCurrent(NULL);
+        driver->cuDevicePrimaryCtxRelease(device);
+    }
+    return status;
+}
+
 tile_status tile_assemble(tile_context *context, const tile_blob *ptx, const tile_target *target,
                           const char *ptxas, tile_blob *cubin) {
     *cubin = (tile_blob){0};
-    if (ptxas)
-        return assemble_with(context, ptx, target->name, ptxas, cubin);
-    tile_report(context, TILE_ERROR, (tile_loc){0},
-                "there is no assembler: neither ptxas nor a CUDA driver");
-    return TILE_UNAVAILABLE;
+    return ptxas ? assemble_with(context, ptx, target->name, ptxas, cubin)
+                 : assemble_by_driver(context, ptx, target, cubin);
 }

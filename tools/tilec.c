@@ -13,7 +13,7 @@ static const char help[] =
     "Compiles a kernel of a .tile file (-: standard input) for an NVIDIA GPU.\n"
     "\n"
     "  --target=NAME         sm_80 (default), sm_86, sm_89, sm_90, sm_90a\n"
-    "  --param NAME=VALUE    a compile-time parameter; may be repeated. One that is missing takes its\n"
+    "  --param NAME=VALUE    a compile-time parameter; may be repeated. A missing one takes its\n"
     "                        default, else its value in the first tune point that agrees\n"
     "  --kernel=NAME         which kernel, if the file has several\n"
     "  --emit=KIND           tile   the IR after the passes\n"
@@ -48,21 +48,18 @@ static bool complain(const char *what, const char *word) {
 /* NAME=VALUE; the name is cut out of a copy that lives as long as the program. */
 static bool add_param(options *o, const char *text) {
     const char *equal = strchr(text, '=');
-    if (!equal || equal == text)
-        return complain("--param takes NAME=VALUE, not", text);
-    if (o->param_count == MAX_PARAMS)
-        return complain("too many parameters at", text);
-    o->params[o->param_count++] = (tile_binding){tool_copy(text, (size_t)(equal - text)), equal + 1};
+    if (!equal || equal == text) return complain("--param takes NAME=VALUE, not", text);
+    if (o->param_count == MAX_PARAMS) return complain("too many parameters at", text);
+    o->params[o->param_count++] =
+        (tile_binding){tool_copy(text, (size_t)(equal - text)), equal + 1};
     return true;
 }
 
 static bool set_target(options *o, const char *name) {
     o->target = tile_target_find(name);
-    if (o->target)
-        return true;
+    if (o->target) return true;
     fprintf(stderr, "error: there is no target '%s'; there are", name);
-    for (unsigned i = 0; tile_target_at(i); i++)
-        fprintf(stderr, " %s", tile_target_at(i)->name);
+    for (unsigned i = 0; tile_target_at(i); i++) fprintf(stderr, " %s", tile_target_at(i)->name);
     fputc('\n', stderr);
     return false;
 }
@@ -70,8 +67,7 @@ static bool set_target(options *o, const char *name) {
 static bool set_emit(options *o, const char *kind) {
     static const char *const kinds[] = {"tile", "llvm", "ptx", "cubin", "abi"};
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(kind, kinds[i]) == 0)
-            o->emit = kinds[i];
+        if (strcmp(kind, kinds[i]) == 0) o->emit = kinds[i];
     return o->emit || complain("--emit knows tile, llvm, ptx, cubin and abi, not", kind);
 }
 
@@ -88,31 +84,25 @@ static bool set_ptx_version(options *o, const char *text) {
 
 static bool take_option(tool_arguments *words, options *o) {
     const char *value;
-    if (tool_option(words, "--target", &value))
-        return set_target(o, value);
-    if (tool_option(words, "--param", &value))
-        return add_param(o, value);
+    if (tool_option(words, "--target", &value)) return set_target(o, value);
+    if (tool_option(words, "--param", &value)) return add_param(o, value);
     if (tool_option(words, "--emit", &value)) {
         o->emit = NULL;
         return set_emit(o, value);
     }
-    if (tool_option(words, "--ptx-version", &value))
-        return set_ptx_version(o, value);
+    if (tool_option(words, "--ptx-version", &value)) return set_ptx_version(o, value);
     if (tool_option(words, "--kernel", &o->kernel) || tool_option(words, "-o", &o->output) ||
         tool_option(words, "--passes", &o->passes) || tool_option(words, "--ptxas", &o->ptxas))
         return true;
-    if (tool_flag(words, "--no-line-info"))
-        return o->no_line_info = true;
-    if (tool_flag(words, "--timing"))
-        return o->timing = true;
-    if (tool_flag(words, "--help") || tool_flag(words, "-h"))
-        return o->help = true;
-    if (!o->input && tool_positional(words, &o->input))
-        return true;
+    if (tool_flag(words, "--no-line-info")) return o->no_line_info = true;
+    if (tool_flag(words, "--timing")) return o->timing = true;
+    if (tool_flag(words, "--help") || tool_flag(words, "-h")) return o->help = true;
+    if (!o->input && tool_positional(words, &o->input)) return true;
     return complain("unknown or incomplete option", tool_current(words));
 }
 
-/* Timing ------------------------------------------------------------------------------------------- */
+/* Timing
+ * ------------------------------------------------------------------------------------------- */
 
 static double now(void) {
     struct timespec time;
@@ -122,13 +112,14 @@ static double now(void) {
 
 static void print_time(const char *stage, double seconds, void *user) {
     const options *o = user;
-    if (o->timing)
-        fprintf(stderr, "%9.3f ms  %s\n", seconds * 1e3, stage);
+    if (o->timing) fprintf(stderr, "%9.3f ms  %s\n", seconds * 1e3, stage);
 }
 
-/* Stages ------------------------------------------------------------------------------------------- */
+/* Stages
+ * ------------------------------------------------------------------------------------------- */
 
-static bool emit_code(const options *o, const tile_function *f, tile_emit_kind kind, tile_blob *out) {
+static bool emit_code(const options *o, const tile_function *f, tile_emit_kind kind,
+                      tile_blob *out) {
     const tile_emit_options emit = {.size = sizeof emit,
                                     .target = o->target,
                                     .ptx_version = o->ptx_version,
@@ -138,10 +129,10 @@ static bool emit_code(const options *o, const tile_function *f, tile_emit_kind k
     return tile_emit(f, kind, &emit, out) == TILE_OK;
 }
 
-static bool emit_cubin(const options *o, tile_context *context, const tile_function *f, tile_blob *out) {
+static bool emit_cubin(const options *o, tile_context *context, const tile_function *f,
+                       tile_blob *out) {
     tile_blob ptx;
-    if (!emit_code(o, f, TILE_EMIT_PTX, &ptx))
-        return false;
+    if (!emit_code(o, f, TILE_EMIT_PTX, &ptx)) return false;
     char *found = o->ptxas ? NULL : tool_find_ptxas();
     const char *ptxas = o->ptxas ? (strcmp(o->ptxas, "driver") ? o->ptxas : NULL) : found;
     double begin = now();
@@ -154,8 +145,7 @@ static bool emit_cubin(const options *o, tile_context *context, const tile_funct
 
 static bool emit_abi(const tile_function *f, tool_text *out) {
     tile_abi *abi = tile_abi_create(f);
-    if (!abi)
-        return false;
+    if (!abi) return false;
     tile_abi_print(abi, tool_append, out);
     tile_abi_destroy(abi);
     return true;
@@ -184,10 +174,8 @@ static bool emit(const options *o, tile_context *context, const tile_module *mod
 
 static bool compile(const options *o, tile_context *context, tile_module *module) {
     tile_function *f;
-    const tile_pass_options passes = {.size = sizeof passes,
-                                      .target = o->target,
-                                      .timing = print_time,
-                                      .report_user = (void *)o};
+    const tile_pass_options passes = {
+        .size = sizeof passes, .target = o->target, .timing = print_time, .report_user = (void *)o};
     if (tile_lower(module, o->kernel, o->params, o->param_count, o->passes, &passes, &f) != TILE_OK)
         return false;
     return emit(o, context, module, f);
@@ -198,8 +186,7 @@ int main(int argc, char **argv) {
     options o = {.output = "-", .emit = "ptx", .target = tile_target_find("sm_80")};
     tool_arguments words = {argc, argv, 1};
     while (words.next < argc)
-        if (!take_option(&words, &o))
-            return 1;
+        if (!take_option(&words, &o)) return 1;
     if (o.help) {
         fputs(help, stdout);
         return 0;
@@ -216,7 +203,6 @@ int main(int argc, char **argv) {
     print_time("total", now() - begin, &o);
     tile_module_destroy(module);
     tile_context_destroy(context);
-    for (unsigned i = 0; i < o.param_count; i++)
-        free((char *)o.params[i].name);
+    for (unsigned i = 0; i < o.param_count; i++) free((char *)o.params[i].name);
     return ok ? 0 : 1;
 }

@@ -14,11 +14,9 @@ static int64_t round_up(int64_t value, int64_t unit) {
 
 /* False if the expression holds something that is known only inside the kernel. */
 static bool is_launch_expr(const tile_expr *expr) {
-    if (!expr || expr->kind == TILE_EXPR_PARAM || expr->kind == TILE_EXPR_FLOAT)
-        return false;
+    if (!expr || expr->kind == TILE_EXPR_PARAM || expr->kind == TILE_EXPR_FLOAT) return false;
     for (unsigned i = 0; i < 3 && expr->args[i]; i++)
-        if (!is_launch_expr(expr->args[i]))
-            return false;
+        if (!is_launch_expr(expr->args[i])) return false;
     return true;
 }
 
@@ -30,8 +28,7 @@ static const tile_expr *scratch_bytes(const tile_function *f, tile_op op) {
     const tile_expr *bytes = tile_expr_int(context, tile_scalar_bytes(type->scalar));
     for (unsigned i = 0; i < count; i++) {
         const tile_expr *extent = tile_value_as_expr(f, extents[i]);
-        if (!is_launch_expr(extent))
-            return NULL;
+        if (!is_launch_expr(extent)) return NULL;
         bytes = tile_expr_op(context, TILE_OP_mul, extent, bytes, NULL);
     }
     return bytes;
@@ -69,8 +66,7 @@ int64_t tile_shared_bytes(const tile_function *kernel) {
     int64_t total = 0;
     for (uint32_t i = 1; i < kernel->op_count; i++) {
         tile_op op = {i};
-        if (tile_op_at(kernel, op)->opcode != TILE_OP_alloc_shared)
-            continue;
+        if (tile_op_at(kernel, op)->opcode != TILE_OP_alloc_shared) continue;
         const tile_type *type = tile_value_type(kernel, tile_op_result(kernel, op, 0));
         int64_t slot = tile_type_elements(type) * (int64_t)tile_scalar_bytes(type->scalar);
         int64_t end = tile_op_attr_int(kernel, op, TILE_ATTR_offset, 0) +
@@ -80,7 +76,7 @@ int64_t tile_shared_bytes(const tile_function *kernel) {
     return total;
 }
 
-/* Creation ----------------------------------------------------------------------------------------- */
+/* Creation ------------------------------------------------------------------------------------- */
 
 static bool check_kernel(const tile_function *f) {
     tile_context *context = tile_function_context(f);
@@ -88,7 +84,8 @@ static bool check_kernel(const tile_function *f) {
     if (f->kind != TILE_KERNEL)
         tile_report(context, TILE_ERROR, f->loc, "@%s is not a kernel", f->name);
     else if (!tile_expr_is_int(f->warps, &warps))
-        tile_report(context, TILE_ERROR, f->loc, "@%s: the number of warps is not known yet", f->name);
+        tile_report(context, TILE_ERROR, f->loc, "@%s: the number of warps is not known yet",
+                    f->name);
     else
         return true;
     return false;
@@ -135,8 +132,7 @@ static void fill_args(tile_abi *abi, const tile_function *f) {
 }
 
 tile_abi *tile_abi_create(const tile_function *f) {
-    if (!check_kernel(f))
-        return NULL;
+    if (!check_kernel(f)) return NULL;
     int64_t warps = 1;
     tile_abi *abi = tile_malloc(sizeof *abi);
     *abi = (tile_abi){.context = tile_function_context(f), .entry = f->name, .loc = f->loc};
@@ -144,20 +140,18 @@ tile_abi *tile_abi_create(const tile_function *f) {
     abi->warps = (unsigned)warps;
     abi->shared_bytes = (unsigned)tile_shared_bytes(f);
     fill_args(abi, f);
-    if (fill_grid(abi, f) && fill_scratch(abi, f))
-        return abi;
+    if (fill_grid(abi, f) && fill_scratch(abi, f)) return abi;
     tile_abi_destroy(abi);
     return NULL;
 }
 
 void tile_abi_destroy(tile_abi *abi) {
-    if (!abi)
-        return;
+    if (!abi) return;
     tile_arena_reset(&abi->arena);
     free(abi);
 }
 
-/* Reading ------------------------------------------------------------------------------------------ */
+/* Reading -------------------------------------------------------------------------------------- */
 
 const char *tile_abi_entry(const tile_abi *abi) {
     return abi->entry;
@@ -194,14 +188,14 @@ typedef struct arg_values {
 
 static bool arg_value(unsigned index, int64_t *value, void *user) {
     const arg_values *values = user;
-    if (index >= values->abi->arg_count)
-        return false;
+    if (index >= values->abi->arg_count) return false;
     const tile_type *type = values->abi->args[index].type;
     *value = values->args[index];
     return type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(type->scalar);
 }
 
-static bool evaluate(const tile_abi *abi, const tile_expr *expr, const int64_t *args, int64_t *value) {
+static bool evaluate(const tile_abi *abi, const tile_expr *expr, const int64_t *args,
+                     int64_t *value) {
     arg_values values = {abi, args};
     tile_bindings bindings = {.arg = arg_value, .user = &values};
     return tile_expr_eval(expr, &bindings, value);
@@ -210,8 +204,7 @@ static bool evaluate(const tile_abi *abi, const tile_expr *expr, const int64_t *
 tile_status tile_abi_grid(const tile_abi *abi, const int64_t *args, int64_t grid[3]) {
     for (unsigned d = 0; d < 3; d++) {
         grid[d] = 1;
-        if (d >= abi->grid_rank)
-            continue;
+        if (d >= abi->grid_rank) continue;
         if (!evaluate(abi, abi->grid[d], args, &grid[d]) || grid[d] < 0) {
             tile_report(abi->context, TILE_ERROR, abi->loc,
                         "@%s: these arguments give no grid: extent %u is %s", abi->entry, d + 1,

@@ -6,8 +6,8 @@
 
 enum { TILE_SCRATCH_ALIGNMENT = 256 };
 
-/* One scratch buffer; bytes is over the kernel's arguments and not rounded yet, NULL if an extent cannot
- * be known before the launch. */
+/* One scratch buffer; bytes is over the kernel's arguments and not rounded yet, NULL if an extent
+ * cannot be known before the launch. */
 typedef struct tile_scratch {
     tile_op op;
     bool clean;

@@ -1,18 +1,20 @@
 /* The launch interface as JSON, for whoever loads the PTX without this library:
  *
  *   {
- *     "entry": name of the .entry,
- *     "parameters": [           in the order of the PTX parameters
- *       {"name", "kind", "type", "ptx", "divisible"}
- *           kind: "argument", "clean_scratch" or "scratch"; ptx: the .param type; divisible: what the
- *           value (a pointer: its address in bytes) must be divisible by
- *     ],
- *     "grid": [x, y, z],        blocks, as expressions over the arguments (%name): + - * / with C's
- *                               precedence, and min max ceildiv rem mod select as calls; / truncates
- *     "block": threads of a block (along x),
- *     "shared_bytes": dynamic shared memory of a block,
- *     "scratch": [{"clean", "bytes"}]   the buffers behind the two scratch parameters, in order; each is
- *                               rounded up to 256 bytes. Clean memory is zero before a launch and after it
+ *     "entry"         name of the .entry
+ *     "parameters"    the PTX parameters in order, each with
+ *       "name"
+ *       "kind"          "argument", "clean_scratch" or "scratch"
+ *       "type"          in the IR
+ *       "ptx"           of the .param
+ *       "divisible"     what the value must be divisible by; a pointer: its address in bytes
+ *     "grid"          blocks along x, y, z: expressions over the arguments (%name) with C's
+ *                     operators and precedence; min max ceildiv mod select are written as calls
+ *     "block"         threads of a block, all along x
+ *     "shared_bytes"  dynamic shared memory of a block
+ *     "scratch"       the buffers behind the two scratch parameters in order, each with
+ *       "clean"         true: zero before a launch, and left so by it
+ *       "bytes"         an expression; the buffer takes that, rounded up to 256
  *   } */
 #include <string.h>
 
@@ -40,8 +42,7 @@ static const char *quoted(out *o, const char *text) {
     char *copy = tile_arena_alloc(&o->arena, 2 * strlen(text) + 3), *at = copy;
     *at++ = '"';
     for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            *at++ = '\\';
+        if (*text == '"' || *text == '\\') *at++ = '\\';
         *at++ = *text;
     }
     *at = '"';
@@ -49,8 +50,7 @@ static const char *quoted(out *o, const char *text) {
 }
 
 static const char *ptx_type(const tile_type *type) {
-    if (type->kind == TILE_TYPE_PTR)
-        return ".u64";
+    if (type->kind == TILE_TYPE_PTR) return ".u64";
     switch (type->scalar) {
     case TILE_i16: return ".u16";
     case TILE_i32: return ".u32";
@@ -68,18 +68,21 @@ static void put_parameters(out *o, const tile_abi *abi) {
     const char *comma = "";
     for (unsigned i = 0; i < abi->arg_count; i++) {
         const tile_abi_arg *arg = &abi->args[i];
-        put(o, "%s\n    {\"name\": %s, \"kind\": \"argument\", \"type\": %s, \"ptx\": \"%s\", "
-               "\"divisible\": %u}",
-            comma, quoted(o, arg->name), quoted(o, tile_type_text(NULL, arg->type, NULL, &o->arena)),
-            ptx_type(arg->type), arg->divisible);
+        put(o,
+            "%s\n    {\"name\": %s, \"kind\": \"argument\", \"type\": %s, \"ptx\": \"%s\", "
+            "\"divisible\": %u}",
+            comma, quoted(o, arg->name),
+            quoted(o, tile_type_text(NULL, arg->type, NULL, &o->arena)), ptx_type(arg->type),
+            arg->divisible);
         comma = ",";
     }
     for (int clean = 1; clean >= 0; clean--) {
         const char *name = clean ? "clean_scratch" : "scratch";
-        if (!abi->has_scratch[clean])
-            continue;
-        put(o, "%s\n    {\"name\": \"%s\", \"kind\": \"%s\", \"type\": \"ptr<i8>\", \"ptx\": \".u64\", "
-               "\"divisible\": %d}",
+        if (!abi->has_scratch[clean]) continue;
+        put(o,
+            "%s\n    {\"name\": \"%s\", \"kind\": \"%s\", \"type\": \"ptr<i8>\", \"ptx\": "
+            "\".u64\", "
+            "\"divisible\": %d}",
             comma, name, name, TILE_SCRATCH_ALIGNMENT);
         comma = ",";
     }

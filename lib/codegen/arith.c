@@ -4,8 +4,7 @@
 
 static bool is_float(LLVMValueRef value) {
     LLVMTypeRef type = LLVMTypeOf(value);
-    if (LLVMGetTypeKind(type) == LLVMVectorTypeKind)
-        type = LLVMGetElementType(type);
+    if (LLVMGetTypeKind(type) == LLVMVectorTypeKind) type = LLVMGetElementType(type);
     return LLVMGetTypeKind(type) != LLVMIntegerTypeKind;
 }
 
@@ -15,8 +14,7 @@ static bool is_truth(LLVMValueRef value) {
 }
 
 static LLVMValueRef splat_int(LLVMTypeRef type, int64_t value) {
-    if (LLVMGetTypeKind(type) != LLVMVectorTypeKind)
-        return tile_llvm_int(type, value);
+    if (LLVMGetTypeKind(type) != LLVMVectorTypeKind) return tile_llvm_int(type, value);
     LLVMValueRef one = tile_llvm_int(LLVMGetElementType(type), value), pair[2] = {one, one};
     return LLVMConstVector(pair, 2);
 }
@@ -30,12 +28,11 @@ static LLVMValueRef mark_fast(const tile_emitter *e, tile_op op, LLVMValueRef va
     return value;
 }
 
-/* Integers ----------------------------------------------------------------------------------------- */
+/* Integers ------------------------------------------------------------------------------------- */
 
 /* 0: not a constant power of two that is at least 1. */
 static uint64_t power_of_two(LLVMValueRef value) {
-    if (!LLVMIsAConstantInt(value))
-        return 0;
+    if (!LLVMIsAConstantInt(value)) return 0;
     int64_t n = LLVMConstIntGetSExtValue(value);
     return n > 0 && (n & (n - 1)) == 0 ? (uint64_t)n : 0;
 }
@@ -62,8 +59,7 @@ static LLVMValueRef remainder_of(tile_emitter *e, LLVMValueRef a, LLVMValueRef b
 static LLVMValueRef floor_modulo(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) {
     LLVMTypeRef type = LLVMTypeOf(a);
     uint64_t power = power_of_two(b);
-    if (power)
-        return LLVMBuildAnd(e->builder, a, splat_int(type, (int64_t)(power - 1)), "");
+    if (power) return LLVMBuildAnd(e->builder, a, splat_int(type, (int64_t)(power - 1)), "");
     LLVMValueRef zero = splat_int(type, 0);
     LLVMValueRef left = remainder_of(e, a, b);
     LLVMValueRef some = LLVMBuildICmp(e->builder, LLVMIntNE, left, zero, "");
@@ -79,8 +75,7 @@ static LLVMValueRef ceil_divide(tile_emitter *e, LLVMValueRef a, LLVMValueRef b)
     uint64_t power = power_of_two(b);
     if (power) {
         unsigned shift = 0;
-        while (power >> shift > 1)
-            shift++;
+        while (power >> shift > 1) shift++;
         floor = LLVMBuildAShr(e->builder, a, splat_int(type, shift), "");
         left = LLVMBuildAnd(e->builder, a, splat_int(type, (int64_t)(power - 1)), "");
     } else {
@@ -94,7 +89,8 @@ static LLVMValueRef ceil_divide(tile_emitter *e, LLVMValueRef a, LLVMValueRef b)
 
 static LLVMValueRef shift_amount(tile_emitter *e, LLVMValueRef amount) {
     LLVMTypeRef type = LLVMTypeOf(amount);
-    LLVMTypeRef scalar = LLVMGetTypeKind(type) == LLVMVectorTypeKind ? LLVMGetElementType(type) : type;
+    LLVMTypeRef scalar =
+        LLVMGetTypeKind(type) == LLVMVectorTypeKind ? LLVMGetElementType(type) : type;
     return LLVMBuildAnd(e->builder, amount, splat_int(type, LLVMGetIntTypeWidth(scalar) - 1), "");
 }
 
@@ -117,8 +113,7 @@ static LLVMValueRef truth_op(tile_emitter *e, tile_opcode opcode, LLVMValueRef a
 
 LLVMValueRef tile_emit_int_op(tile_emitter *e, tile_opcode opcode, LLVMValueRef a, LLVMValueRef b) {
     LLVMValueRef both[] = {a, b};
-    if (is_truth(a))
-        return truth_op(e, opcode, a, b);
+    if (is_truth(a)) return truth_op(e, opcode, a, b);
     switch (opcode) {
     case TILE_OP_add: return LLVMBuildAdd(e->builder, a, b, "");
     case TILE_OP_sub: return LLVMBuildSub(e->builder, a, b, "");
@@ -137,7 +132,7 @@ LLVMValueRef tile_emit_int_op(tile_emitter *e, tile_opcode opcode, LLVMValueRef 
     }
 }
 
-/* Floats ------------------------------------------------------------------------------------------- */
+/* Floats --------------------------------------------------------------------------------------- */
 
 static LLVMValueRef float_op(tile_emitter *e, tile_opcode opcode, LLVMValueRef a, LLVMValueRef b) {
     LLVMValueRef both[] = {a, b};
@@ -175,8 +170,7 @@ static LLVMValueRef compare(tile_emitter *e, tile_opcode opcode, LLVMValueRef a,
     };
     _Static_assert(TILE_OP_ge - TILE_OP_eq == 5, "eq ne lt le gt ge stand in a row");
     unsigned row = (unsigned)(opcode - TILE_OP_eq);
-    if (is_float(a))
-        return LLVMBuildFCmp(e->builder, predicates[row].real, a, b, "");
+    if (is_float(a)) return LLVMBuildFCmp(e->builder, predicates[row].real, a, b, "");
     LLVMIntPredicate predicate = is_truth(a) ? predicates[row].truth : predicates[row].integer;
     return LLVMBuildICmp(e->builder, predicate, a, b, "");
 }
@@ -194,14 +188,14 @@ void tile_emit_compare(tile_emitter *e, tile_op op) {
 }
 
 /* 16-bit floats take the way through f32: their own instructions are missing or less exact. */
-static LLVMValueRef through_f32(tile_emitter *e, tile_op op, tile_machine machine, LLVMValueRef src) {
+static LLVMValueRef through_f32(tile_emitter *e, tile_op op, tile_machine machine,
+                                LLVMValueRef src) {
     LLVMTypeRef type = LLVMTypeOf(src);
     bool pair = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
     LLVMTypeKind kind = LLVMGetTypeKind(pair ? LLVMGetElementType(type) : type);
     bool narrow = kind == LLVMHalfTypeKind || kind == LLVMBFloatTypeKind;
     LLVMTypeRef f32 = LLVMFloatTypeInContext(e->llvm);
-    if (narrow)
-        src = LLVMBuildFPExt(e->builder, src, pair ? LLVMVectorType(f32, 2) : f32, "");
+    if (narrow) src = LLVMBuildFPExt(e->builder, src, pair ? LLVMVectorType(f32, 2) : f32, "");
     LLVMValueRef value = mark_fast(e, op, tile_machine_call(e, machine, &src, 1));
     return narrow ? LLVMBuildFPTrunc(e->builder, value, type, "") : value;
 }
@@ -210,13 +204,11 @@ static LLVMValueRef unary(tile_emitter *e, tile_op op, LLVMValueRef src) {
     LLVMValueRef with_flag[] = {src, tile_llvm_int(e->i1, 0)};
     switch (tile_op_opcode(e->f, op)) {
     case TILE_OP_neg:
-        if (is_float(src))
-            return LLVMBuildFNeg(e->builder, src, "");
+        if (is_float(src)) return LLVMBuildFNeg(e->builder, src, "");
         return is_truth(src) ? src : LLVMBuildNeg(e->builder, src, "");
     case TILE_OP_not: return LLVMBuildNot(e->builder, src, "");
     case TILE_OP_abs:
-        if (is_float(src))
-            return tile_machine_call(e, TILE_MACHINE_float_abs, with_flag, 1);
+        if (is_float(src)) return tile_machine_call(e, TILE_MACHINE_float_abs, with_flag, 1);
         return is_truth(src) ? src : tile_machine_call(e, TILE_MACHINE_int_abs, with_flag, 2);
     case TILE_OP_sqrt: return through_f32(e, op, TILE_MACHINE_sqrt, src);
     default: return through_f32(e, op, TILE_MACHINE_exp2, src);
@@ -228,8 +220,7 @@ void tile_emit_unary(tile_emitter *e, tile_op op) {
     const tile_type *type = tile_value_type(e->f, result);
     LLVMValueRef *src = tile_get_parts(e, tile_op_operand(e->f, op, 0));
     LLVMValueRef *parts = tile_new_parts(e, type);
-    for (unsigned i = 0; i < tile_part_count(type); i++)
-        parts[i] = unary(e, op, src[i]);
+    for (unsigned i = 0; i < tile_part_count(type); i++) parts[i] = unary(e, op, src[i]);
     tile_set_parts(e, result, parts);
 }
 
@@ -267,10 +258,10 @@ void tile_emit_select(tile_emitter *e, tile_op op) {
     tile_set_elements(e, result, elements);
 }
 
-/* Casts -------------------------------------------------------------------------------------------- */
+/* Casts ---------------------------------------------------------------------------------------- */
 
-static LLVMValueRef cast_from_int(tile_emitter *e, LLVMValueRef src, LLVMTypeRef to, tile_scalar from,
-                                  tile_scalar scalar) {
+static LLVMValueRef cast_from_int(tile_emitter *e, LLVMValueRef src, LLVMTypeRef to,
+                                  tile_scalar from, tile_scalar scalar) {
     if (tile_scalar_is_floating(scalar))
         return from == TILE_i1 ? LLVMBuildUIToFP(e->builder, src, to, "")
                                : LLVMBuildSIToFP(e->builder, src, to, "");
@@ -279,8 +270,8 @@ static LLVMValueRef cast_from_int(tile_emitter *e, LLVMValueRef src, LLVMTypeRef
     return LLVMBuildIntCast2(e->builder, src, to, from != TILE_i1, "");
 }
 
-static LLVMValueRef cast_from_float(tile_emitter *e, LLVMValueRef src, LLVMTypeRef to, tile_scalar from,
-                                    tile_scalar scalar) {
+static LLVMValueRef cast_from_float(tile_emitter *e, LLVMValueRef src, LLVMTypeRef to,
+                                    tile_scalar from, tile_scalar scalar) {
     if (scalar == TILE_i1)
         return LLVMBuildFCmp(e->builder, LLVMRealUNE, src, LLVMConstNull(LLVMTypeOf(src)), "");
     if (!tile_scalar_is_floating(scalar))

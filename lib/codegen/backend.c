@@ -13,8 +13,8 @@
 
 #include "lib/support/arena.h"
 
-/* One tile kernel needs little: its loops are as they should be, and nothing is to be inlined. LICM and
- * the splitting of constant offsets off addresses are what saves registers (measured against
+/* One tile kernel needs little: its loops are as they should be, and nothing is to be inlined. LICM
+ * and the splitting of constant offsets off addresses are what saves registers (measured against
  * default<O3>: the same count from ptxas in a fifth of the time). */
 static const char passes[] =
     "function(early-cse<memssa>,instcombine<no-verify-fixpoint>,loop-mssa(licm),"
@@ -24,7 +24,7 @@ static const char passes_with_unroll[] =
     "instcombine<no-verify-fixpoint>,loop-mssa(licm),"
     "separate-const-offset-from-gep<lower-gep>,early-cse,dce)";
 
-/* Fatal errors ------------------------------------------------------------------------------------- */
+/* Fatal errors --------------------------------------------------------------------------------- */
 
 /* Where this thread's emission goes on when LLVM would end the process. */
 typedef struct rescue {
@@ -35,8 +35,7 @@ typedef struct rescue {
 static _Thread_local rescue *current_rescue;
 
 static void on_fatal_error(const char *reason) {
-    if (!current_rescue)
-        return; /* not ours: LLVM ends the process */
+    if (!current_rescue) return; /* not ours: LLVM ends the process */
     snprintf(current_rescue->message, sizeof current_rescue->message, "%s", reason);
     longjmp(current_rescue->place, 1);
 }
@@ -60,18 +59,17 @@ tile_status tile_backend_guard(tile_backend *backend, tile_status (*step)(void *
 /* Remarks come this way as well. An error here is no error status of the call that meets it. */
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *user) {
     tile_backend *backend = user;
-    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError)
-        return;
+    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError) return;
     char *text = LLVMGetDiagInfoDescription(info);
     tile_report(backend->context, TILE_ERROR, backend->loc, "LLVM: %s", text);
     LLVMDisposeMessage(text);
     backend->errors++;
 }
 
-/* Set-up ------------------------------------------------------------------------------------------- */
+/* Set-up --------------------------------------------------------------------------------------- */
 
-/* Shared memory is addressed with 32 bits: half the registers and no wide arithmetic for its addresses.
- * The option belongs to the process, that is, to the LLVM inside this library. */
+/* Shared memory is addressed with 32 bits: half the registers and no wide arithmetic for its
+ * addresses. The option belongs to the process, that is, to the LLVM inside this library. */
 static void start_llvm(void) {
     static const char *const options[] = {"tile", "--nvptx-short-ptr"};
     LLVMInitializeNVPTXTargetInfo();
@@ -83,8 +81,8 @@ static void start_llvm(void) {
 }
 
 bool tile_backend_has_ptx(unsigned version) {
-    static const uint8_t versions[] = {70, 71, 72, 73, 74, 75, 76, 77, 78, 80, 81, 82, 83, 84, 85, 86,
-                                       87, 88, 90};
+    static const uint8_t versions[] = {70, 71, 72, 73, 74, 75, 76, 77, 78, 80,
+                                       81, 82, 83, 84, 85, 86, 87, 88, 90};
     return memchr(versions, (int)(version & 0xff), sizeof versions) && version <= 0xff;
 }
 
@@ -122,16 +120,13 @@ tile_status tile_backend_open(tile_backend *backend, tile_context *context, tile
 }
 
 void tile_backend_close(tile_backend *backend) {
-    if (backend->module)
-        LLVMDisposeModule(backend->module);
-    if (backend->machine)
-        LLVMDisposeTargetMachine(backend->machine);
-    if (backend->llvm)
-        LLVMContextDispose(backend->llvm);
+    if (backend->module) LLVMDisposeModule(backend->module);
+    if (backend->machine) LLVMDisposeTargetMachine(backend->machine);
+    if (backend->llvm) LLVMContextDispose(backend->llvm);
     *backend = (tile_backend){0};
 }
 
-/* Work --------------------------------------------------------------------------------------------- */
+/* Work ----------------------------------------------------------------------------------------- */
 
 static tile_status fail(tile_backend *backend, char *message) {
     tile_report(backend->context, TILE_ERROR, backend->loc, "LLVM: %s", message);
@@ -176,8 +171,7 @@ tile_status tile_backend_print(tile_backend *backend, tile_emit_kind kind, tile_
     if (LLVMTargetMachineEmitToMemoryBuffer(backend->machine, backend->module, LLVMAssemblyFile,
                                             &message, &buffer))
         return fail(backend, message);
-    if (!backend->errors)
-        set_blob(out, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
+    if (!backend->errors) set_blob(out, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
     LLVMDisposeMemoryBuffer(buffer);
     return backend->errors ? TILE_FAILED : TILE_OK;
 }

@@ -26,8 +26,8 @@ void tile_backend_close(tile_backend *backend);
 tile_status tile_backend_optimize(tile_backend *backend, bool unroll);
 tile_status tile_backend_print(tile_backend *backend, tile_emit_kind kind, tile_blob *out);
 
-/* Runs step(user). Where LLVM gives up for good, its words become a diagnostic and TILE_FAILED comes
- * back; its objects are then in no state to be disposed of and stay allocated. */
+/* Runs step(user). Where LLVM gives up for good, its words become a diagnostic and TILE_FAILED
+ * comes back; its objects are then in no state to be disposed of and stay allocated. */
 tile_status tile_backend_guard(tile_backend *backend, tile_status (*step)(void *user), void *user);
 
 /* True if LLVM can write this version of PTX. */

@@ -10,17 +10,16 @@ static tile_function *choose_kernel(tile_module *module, const char *name) {
     tile_function *only = NULL;
     unsigned kernels = 0;
     for (tile_function *f = module->first; f; f = f->next) {
-        if (f->kind != TILE_KERNEL || (name && strcmp(f->name, name) != 0))
-            continue;
+        if (f->kind != TILE_KERNEL || (name && strcmp(f->name, name) != 0)) continue;
         only = f;
         kernels++;
     }
-    if (kernels == 1)
-        return only;
+    if (kernels == 1) return only;
     if (name)
         tile_report(module->context, TILE_ERROR, (tile_loc){0}, "there is no kernel @%s", name);
     else if (kernels)
-        tile_report(module->context, TILE_ERROR, (tile_loc){0}, "there are %u kernels: name one", kernels);
+        tile_report(module->context, TILE_ERROR, (tile_loc){0}, "there are %u kernels: name one",
+                    kernels);
     else
         tile_report(module->context, TILE_ERROR, (tile_loc){0}, "there is no kernel");
     return NULL;
@@ -30,10 +29,8 @@ static tile_function *choose_kernel(tile_module *module, const char *name) {
 static bool is_level_2(const tile_function *f) {
     for (uint32_t i = 1; i < f->op_count; i++) {
         const tile_op_data *op = &f->ops[i];
-        if (!op->opcode)
-            continue;
-        if (!(tile_op_get_info((tile_opcode)op->opcode)->levels & TILE_LEVEL_3))
-            return true;
+        if (!op->opcode) continue;
+        if (!(tile_op_get_info((tile_opcode)op->opcode)->levels & TILE_LEVEL_3)) return true;
         if (op->opcode == TILE_OP_scratch &&
             tile_value_type(f, op->first_result)->kind == TILE_TYPE_VIEW)
             return true;
@@ -48,26 +45,21 @@ static double now(void) {
 }
 
 tile_status tile_lower(tile_module *module, const char *kernel, const tile_binding *bindings,
-                       unsigned binding_count, const char *pipeline, const tile_pass_options *options,
-                       tile_function **out) {
+                       unsigned binding_count, const char *pipeline,
+                       const tile_pass_options *options, tile_function **out) {
     tile_function *f = choose_kernel(module, kernel);
-    if (!f)
-        return TILE_INVALID;
+    if (!f) return TILE_INVALID;
     const char *name = f->name;
     double begin = now();
     tile_status status = tile_instantiate(module, name, bindings, binding_count, NULL);
-    if (status != TILE_OK)
-        return status;
-    if (options->timing)
-        options->timing("instantiate", now() - begin, options->report_user);
+    if (status != TILE_OK) return status;
+    if (options->timing) options->timing("instantiate", now() - begin, options->report_user);
     f = tile_module_find(module, name);
     tile_pass_options only_this = *options;
     only_this.kernel = name;
-    if (!pipeline)
-        pipeline = tile_default_pipeline(is_level_2(f) ? 2 : 3);
+    if (!pipeline) pipeline = tile_default_pipeline(is_level_2(f) ? 2 : 3);
     status = tile_run_passes(module, pipeline, &only_this);
-    if (out)
-        *out = status == TILE_OK ? tile_module_find(module, name) : NULL;
+    if (out) *out = status == TILE_OK ? tile_module_find(module, name) : NULL;
     return status;
 }
 
@@ -75,21 +67,18 @@ tile_status tile_compile(tile_module *module, const char *kernel, const tile_bin
                          unsigned binding_count, const tile_emit_options *options, tile_blob *ptx,
                          tile_abi **abi) {
     *ptx = (tile_blob){0};
-    if (abi)
-        *abi = NULL;
+    if (abi) *abi = NULL;
     tile_function *f;
     const tile_pass_options pass_options = {.size = sizeof pass_options,
                                             .target = options->target,
                                             .timing = options->timing,
                                             .report_user = options->report_user};
-    tile_status status = tile_lower(module, kernel, bindings, binding_count, NULL, &pass_options, &f);
-    if (status == TILE_OK)
-        status = tile_emit(f, TILE_EMIT_PTX, options, ptx);
-    if (status != TILE_OK || !abi)
-        return status;
+    tile_status status =
+        tile_lower(module, kernel, bindings, binding_count, NULL, &pass_options, &f);
+    if (status == TILE_OK) status = tile_emit(f, TILE_EMIT_PTX, options, ptx);
+    if (status != TILE_OK || !abi) return status;
     *abi = tile_abi_create(f);
-    if (*abi)
-        return TILE_OK;
+    if (*abi) return TILE_OK;
     tile_blob_destroy(ptx);
     return TILE_INVALID;
 }

@@ -21,14 +21,14 @@ static double now(void) {
 /* Reports what has passed since *since, and starts anew. */
 static void report_time(const tile_emit_options *options, const char *stage, double *since) {
     double at = now();
-    if (options->timing)
-        options->timing(stage, at - *since, options->report_user);
+    if (options->timing) options->timing(stage, at - *since, options->report_user);
     *since = at;
 }
 
 static bool wants_unroll(const tile_function *f) {
     for (uint32_t i = 1; i < f->op_count; i++)
-        if (f->ops[i].opcode == TILE_OP_for && tile_op_attr_int(f, (tile_op){i}, TILE_ATTR_unroll, 1) > 1)
+        if (f->ops[i].opcode == TILE_OP_for &&
+            tile_op_attr_int(f, (tile_op){i}, TILE_ATTR_unroll, 1) > 1)
             return true;
     return false;
 }
@@ -55,8 +55,7 @@ static tile_status run(void *user) {
     report_time(options, "llvm-build", &since);
     tile_status status = tile_backend_optimize(&em->backend, wants_unroll(em->emitter.f));
     report_time(options, "llvm-passes", &since);
-    if (status == TILE_OK)
-        status = tile_backend_print(&em->backend, em->kind, em->out);
+    if (status == TILE_OK) status = tile_backend_print(&em->backend, em->kind, em->out);
     report_time(options, em->kind == TILE_EMIT_PTX ? "llvm-ptx" : "llvm-print", &since);
     return status;
 }
@@ -67,11 +66,10 @@ static tile_status choose_ptx(const tile_function *kernel, const tile_emit_optio
     tile_context *context = tile_function_context(kernel);
     unsigned asked = options->ptx_version;
     tile_status status = tile_emit_check(kernel, options->target, version);
-    if (status != TILE_OK || !asked)
-        return status;
+    if (status != TILE_OK || !asked) return status;
     if (!tile_backend_has_ptx(asked)) {
-        tile_report(context, TILE_ERROR, (tile_loc){0}, "PTX %u.%u is not a version that can be written",
-                    asked / 10, asked % 10);
+        tile_report(context, TILE_ERROR, (tile_loc){0},
+                    "PTX %u.%u is not a version that can be written", asked / 10, asked % 10);
         return TILE_INVALID;
     }
     if (asked < *version) {
@@ -94,23 +92,20 @@ tile_status tile_emit(const tile_function *kernel, tile_emit_kind kind,
         return TILE_INVALID;
     }
     tile_status status = choose_ptx(kernel, options, &ptx_version);
-    if (status != TILE_OK)
-        return status;
+    if (status != TILE_OK) return status;
     double since = now();
     emission em = {.emitter = {.f = kernel, .options = options}, .kind = kind, .out = out};
     status = tile_backend_open(&em.backend, context, kernel->loc, kernel->name, options->target,
                                ptx_version);
     report_time(options, "llvm-start", &since);
-    if (status == TILE_OK)
-        status = tile_backend_guard(&em.backend, run, &em);
+    if (status == TILE_OK) status = tile_backend_guard(&em.backend, run, &em);
     tile_backend_close(&em.backend);
     tile_arena_reset(&em.emitter.arena);
     return status;
 }
 
 void tile_blob_destroy(tile_blob *blob) {
-    if (!blob)
-        return;
+    if (!blob) return;
     free(blob->data);
     *blob = (tile_blob){0};
 }

@@ -10,7 +10,7 @@ enum {
     MAX_SYNTHETIC_ARGS = 2,
 };
 
-/* What arguments point to ------------------------------------------------------------------------- */
+/* What arguments point to ---------------------------------------------------------------------- */
 
 /* Writing through anything but a plain argument could be writing through any of them. */
 static void note_write(tile_emitter *e, tile_value base) {
@@ -18,12 +18,11 @@ static void note_write(tile_emitter *e, tile_value base) {
     if (data->kind == TILE_VALUE_ARG)
         e->args[data->index].is_read_only = false;
     else if (tile_op_opcode(e->f, tile_value_def(e->f, base)) != TILE_OP_scratch)
-        for (size_t i = 0; i < e->f->arg_count; i++)
-            e->args[i].is_read_only = false;
+        for (size_t i = 0; i < e->f->arg_count; i++) e->args[i].is_read_only = false;
 }
 
-/* Only what is declared `noalias` and never written here is constant while the kernel runs: it may go
- * through the non-coherent cache. */
+/* Only what is declared `noalias` and never written here is constant while the kernel runs: it may
+ * go through the non-coherent cache. */
 static void find_read_only(tile_emitter *e) {
     e->args = TILE_NEW_ARRAY(&e->arena, tile_arg_facts, e->f->arg_count + 1);
     for (size_t i = 0; i < e->f->arg_count; i++)
@@ -39,27 +38,26 @@ static void find_read_only(tile_emitter *e) {
     }
 }
 
-/* Scratch ------------------------------------------------------------------------------------------ */
+/* Scratch -------------------------------------------------------------------------------------- */
 
 /* A host expression as i64 code. */
 static LLVMValueRef emit_expr(tile_emitter *e, const tile_expr *expr) {
     LLVMValueRef args[3] = {NULL, NULL, NULL}, zero = tile_llvm_int(e->i64, 0);
-    if (expr->kind == TILE_EXPR_INT)
-        return tile_llvm_int(e->i64, expr->integer);
+    if (expr->kind == TILE_EXPR_INT) return tile_llvm_int(e->i64, expr->integer);
     if (expr->kind == TILE_EXPR_ARG) {
         const tile_arg_decl *arg = &e->f->args[expr->integer];
         return LLVMBuildIntCast2(e->builder, tile_get_scalar(e, arg->value), e->i64,
                                  arg->type->scalar != TILE_i1, "");
     }
-    for (unsigned i = 0; i < 3 && expr->args[i]; i++)
-        args[i] = emit_expr(e, expr->args[i]);
+    for (unsigned i = 0; i < 3 && expr->args[i]; i++) args[i] = emit_expr(e, expr->args[i]);
     static const LLVMIntPredicate predicates[] = {LLVMIntEQ,  LLVMIntNE,  LLVMIntSLT,
                                                   LLVMIntSLE, LLVMIntSGT, LLVMIntSGE};
     LLVMValueRef test;
     switch (expr->opcode) {
     case TILE_OP_neg: return LLVMBuildNeg(e->builder, args[0], "");
     case TILE_OP_not: return LLVMBuildNot(e->builder, args[0], "");
-    case TILE_OP_abs: args[1] = tile_llvm_int(e->i1, 0);
+    case TILE_OP_abs:
+        args[1] = tile_llvm_int(e->i1, 0);
         return tile_machine_call(e, TILE_MACHINE_int_abs, args, 2);
     case TILE_OP_select:
         test = LLVMBuildICmp(e->builder, LLVMIntNE, args[0], zero, "");
@@ -70,7 +68,8 @@ static LLVMValueRef emit_expr(tile_emitter *e, const tile_expr *expr) {
     case TILE_OP_le:
     case TILE_OP_gt:
     case TILE_OP_ge:
-        test = LLVMBuildICmp(e->builder, predicates[expr->opcode - TILE_OP_eq], args[0], args[1], "");
+        test =
+            LLVMBuildICmp(e->builder, predicates[expr->opcode - TILE_OP_eq], args[0], args[1], "");
         return LLVMBuildZExt(e->builder, test, e->i64, "");
     default: return tile_emit_int_op(e, expr->opcode, args[0], args[1]);
     }
@@ -86,8 +85,7 @@ void tile_emit_scratch(tile_emitter *e, tile_op op) {
     LLVMValueRef offset = NULL;
     LLVMValueRef unit = tile_llvm_int(e->i64, TILE_SCRATCH_ALIGNMENT - 1);
     for (unsigned i = 0; i < count && buffers[i].op.id != op.id; i++) {
-        if (buffers[i].clean != clean)
-            continue;
+        if (buffers[i].clean != clean) continue;
         LLVMValueRef bytes = emit_expr(e, buffers[i].bytes);
         bytes = LLVMBuildAdd(e->builder, bytes, unit, "");
         bytes = LLVMBuildAnd(e->builder, bytes, LLVMConstNot(unit), "");
@@ -99,24 +97,22 @@ void tile_emit_scratch(tile_emitter *e, tile_op op) {
     tile_arena_reset(&list);
 }
 
-/* Shared memory ------------------------------------------------------------------------------------ */
+/* Shared memory -------------------------------------------------------------------------------- */
 
 void tile_emit_alloc_shared(tile_emitter *e, tile_op op) {
     LLVMValueRef offset = tile_llvm_int(e->i32, tile_op_attr_int(e->f, op, TILE_ATTR_offset, 0));
-    tile_set_scalar(e, tile_op_result(e->f, op, 0),
-                    LLVMConstGEP2(e->i8, e->shared, &offset, 1));
+    tile_set_scalar(e, tile_op_result(e->f, op, 0), LLVMConstGEP2(e->i8, e->shared, &offset, 1));
 }
 
 static void declare_shared(tile_emitter *e) {
-    if (!tile_shared_bytes(e->f))
-        return;
+    if (!tile_shared_bytes(e->f)) return;
     e->shared = LLVMAddGlobalInAddressSpace(e->module, LLVMArrayType2(e->i8, 0), "shared_memory",
                                             SPACE_SHARED);
     LLVMSetAlignment(e->shared, SHARED_ALIGNMENT);
     LLVMSetLinkage(e->shared, LLVMExternalLinkage);
 }
 
-/* Frame -------------------------------------------------------------------------------------------- */
+/* Frame ---------------------------------------------------------------------------------------- */
 
 /* A truth value arrives as a byte. */
 static LLVMTypeRef arg_type(const tile_emitter *e, const tile_type *type) {
@@ -139,22 +135,19 @@ static void set_launch_attributes(tile_emitter *e) {
     int64_t warps = 1, extent[3] = {1, 1, 1};
     tile_expr_is_int(e->f->warps, &warps);
     set_attribute(e, "nvvm.reqntid", tile_arena_format(&e->arena, "%d", (int)(32 * warps)));
-    if (!e->f->cluster_rank)
-        return;
+    if (!e->f->cluster_rank) return;
     for (unsigned d = 0; d < e->f->cluster_rank; d++)
         tile_expr_is_int(e->f->cluster[d], &extent[d]);
-    set_attribute(e, "nvvm.cluster_dim",
-                  tile_arena_format(&e->arena, "%d,%d,%d", (int)extent[0], (int)extent[1],
-                                    (int)extent[2]));
+    set_attribute(
+        e, "nvvm.cluster_dim",
+        tile_arena_format(&e->arena, "%d,%d,%d", (int)extent[0], (int)extent[1], (int)extent[2]));
 }
 
 static void declare_function(tile_emitter *e, bool has_clean, bool has_plain) {
     const tile_function *f = e->f;
     unsigned count = 0;
-    LLVMTypeRef *types =
-        TILE_NEW_ARRAY(&e->arena, LLVMTypeRef, f->arg_count + MAX_SYNTHETIC_ARGS);
-    for (size_t i = 0; i < f->arg_count; i++)
-        types[count++] = arg_type(e, f->args[i].type);
+    LLVMTypeRef *types = TILE_NEW_ARRAY(&e->arena, LLVMTypeRef, f->arg_count + MAX_SYNTHETIC_ARGS);
+    for (size_t i = 0; i < f->arg_count; i++) types[count++] = arg_type(e, f->args[i].type);
     for (int i = 0; i < has_clean + has_plain; i++)
         types[count++] = LLVMPointerTypeInContext(e->llvm, SPACE_GLOBAL);
     LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->llvm), types, count, false);
@@ -162,11 +155,9 @@ static void declare_function(tile_emitter *e, bool has_clean, bool has_plain) {
     LLVMSetFunctionCallConv(e->function, KERNEL_CONVENTION);
     set_launch_attributes(e);
     for (unsigned i = 0; i < f->arg_count; i++) {
-        if (!f->args[i].noalias || f->args[i].type->kind != TILE_TYPE_PTR)
-            continue;
+        if (!f->args[i].noalias || f->args[i].type->kind != TILE_TYPE_PTR) continue;
         add_arg_flag(e, i, "noalias");
-        if (e->args[i].is_read_only)
-            add_arg_flag(e, i, "readonly");
+        if (e->args[i].is_read_only) add_arg_flag(e, i, "readonly");
     }
 }
 
@@ -189,8 +180,7 @@ void tile_emit_kernel(tile_emitter *e) {
     unsigned count;
     bool has[2] = {false, false};
     tile_scratch *buffers = tile_scratch_list(e->f, &list, &count);
-    for (unsigned i = 0; i < count; i++)
-        has[buffers[i].clean] = true;
+    for (unsigned i = 0; i < count; i++) has[buffers[i].clean] = true;
     tile_arena_reset(&list);
     e->parts = TILE_NEW_ARRAY(&e->arena, LLVMValueRef *, e->f->value_count);
     find_read_only(e);

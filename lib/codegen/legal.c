@@ -1,5 +1,6 @@
-/* What emission takes for granted, checked beforehand: level, types, target. An instruction that LLVM
- * cannot select would end in its fatal error handler; here it is a diagnostic at the operation. */
+/* What emission takes for granted, checked beforehand: level, types, target. An instruction that
+ * LLVM cannot select would end in its fatal error handler; here it is a diagnostic at the
+ * operation. */
 #include "lib/codegen/abi.h"
 #include "lib/codegen/emitter.h"
 
@@ -40,8 +41,7 @@ static void check_value(checker *c, tile_op op, tile_value value) {
 /* Arithmetic that has no instruction and no exact replacement. */
 static void check_arithmetic(checker *c, tile_op op) {
     tile_opcode opcode = tile_op_opcode(c->f, op);
-    if (opcode > TILE_OP_cast || opcode == TILE_OP_select)
-        return;
+    if (opcode > TILE_OP_cast || opcode == TILE_OP_select) return;
     const tile_type *src = tile_value_type(c->f, tile_op_operand(c->f, op, 0));
     const tile_type *result = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     tile_scalar opaque = is_opaque(src->scalar) ? src->scalar : result->scalar;
@@ -57,22 +57,21 @@ static void check_arithmetic(checker *c, tile_op op) {
 
 static void check_machine(checker *c, tile_op op) {
     tile_machine machine = tile_machine_of_op(c->f, op);
-    if (machine == TILE_MACHINE_COUNT)
-        return;
+    if (machine == TILE_MACHINE_COUNT) return;
     if (c->target->compute_capability < tile_machine_capability(machine))
         FAIL(c, tile_op_loc(c->f, op), "%s needs compute capability %u.%u, %s has %u.%u",
              op_name(c, op), tile_machine_capability(machine) / 10,
              tile_machine_capability(machine) % 10, c->target->name,
              c->target->compute_capability / 10, c->target->compute_capability % 10);
-    if (c->ptx_version < tile_machine_ptx(machine))
-        c->ptx_version = tile_machine_ptx(machine);
+    if (c->ptx_version < tile_machine_ptx(machine)) c->ptx_version = tile_machine_ptx(machine);
 }
 
 static void check_alloc(checker *c, tile_op op) {
     const tile_type *type = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     int64_t offset = tile_op_attr_int(c->f, op, TILE_ATTR_offset, -1);
     if (offset < 0)
-        FAIL(c, tile_op_loc(c->f, op), "alloc_shared: the buffer has no offset; run allocate-shared");
+        FAIL(c, tile_op_loc(c->f, op),
+             "alloc_shared: the buffer has no offset; run allocate-shared");
     else if (offset % 16)
         FAIL(c, tile_op_loc(c->f, op), "alloc_shared: offset %lld is not a multiple of 16",
              (long long)offset);
@@ -94,16 +93,13 @@ static void check_op(checker *c, tile_op op) {
         FAIL(c, data->loc, "%s is not an operation of level 3; run lower-tiles", op_name(c, op));
         return;
     }
-    for (uint32_t i = 0; i < data->operand_count; i++)
-        check_value(c, op, data->operands[i]);
+    for (uint32_t i = 0; i < data->operand_count; i++) check_value(c, op, data->operands[i]);
     for (uint32_t i = 0; i < data->result_count; i++)
         check_value(c, op, tile_op_result(c->f, op, i));
     check_arithmetic(c, op);
     check_machine(c, op);
-    if (opcode == TILE_OP_alloc_shared)
-        check_alloc(c, op);
-    if (opcode == TILE_OP_wait_group)
-        check_wait(c, op);
+    if (opcode == TILE_OP_alloc_shared) check_alloc(c, op);
+    if (opcode == TILE_OP_wait_group) check_wait(c, op);
 }
 
 static void check_region(checker *c, tile_region region) {
@@ -120,8 +116,8 @@ static void check_frame(checker *c) {
     if (!tile_expr_is_int(f->warps, &warps) || warps < 1 || warps > 32)
         FAIL(c, f->loc, "@%s: the number of warps must be a constant from 1 to 32", f->name);
     for (size_t i = 0; i < f->arg_count; i++)
-        if (f->args[i].type->param || (f->args[i].type->kind != TILE_TYPE_SCALAR &&
-                                       f->args[i].type->kind != TILE_TYPE_PTR))
+        if (f->args[i].type->param ||
+            (f->args[i].type->kind != TILE_TYPE_SCALAR && f->args[i].type->kind != TILE_TYPE_PTR))
             FAIL(c, f->loc, "@%s: argument %%%s must be a pointer or a scalar", f->name,
                  f->args[i].name ? f->args[i].name : "");
     if (f->cluster_rank && c->target->compute_capability < 90)
@@ -129,7 +125,8 @@ static void check_frame(checker *c) {
              c->target->name, c->target->compute_capability / 10,
              c->target->compute_capability % 10);
     for (unsigned d = 0; d < f->cluster_rank; d++)
-        blocks *= tile_expr_is_int(f->cluster[d], &extent) && extent >= 1 && extent <= 16 ? extent : 17;
+        blocks *=
+            tile_expr_is_int(f->cluster[d], &extent) && extent >= 1 && extent <= 16 ? extent : 17;
     if (blocks > 16)
         FAIL(c, f->loc, "@%s: a cluster has constant extents and at most 16 blocks", f->name);
 }
@@ -145,8 +142,8 @@ static void check_memory(checker *c) {
     tile_arena_reset(&list);
     int64_t shared = tile_shared_bytes(c->f);
     if (shared > c->target->max_shared_bytes)
-        FAIL(c, c->f->loc, "@%s needs %lld bytes of shared memory, %s has %u for a block", c->f->name,
-             (long long)shared, c->target->name, c->target->max_shared_bytes);
+        FAIL(c, c->f->loc, "@%s needs %lld bytes of shared memory, %s has %u for a block",
+             c->f->name, (long long)shared, c->target->name, c->target->max_shared_bytes);
 }
 
 tile_status tile_emit_check(const tile_function *kernel, const tile_target *target,
@@ -160,10 +157,8 @@ tile_status tile_emit_check(const tile_function *kernel, const tile_target *targ
     else
         check_frame(&c);
     check_region(&c, kernel->body);
-    if (!c.errors)
-        check_memory(&c);
-    if (kernel->cluster_rank && c.ptx_version < 78)
-        c.ptx_version = 78;
+    if (!c.errors) check_memory(&c);
+    if (kernel->cluster_rank && c.ptx_version < 78) c.ptx_version = 78;
     *ptx_version = c.ptx_version;
     return c.errors ? TILE_INVALID : TILE_OK;
 }

@@ -1,12 +1,14 @@
 /* Line tables: .loc directives that lead from PTX back to the source text.
  *
- * The compile unit asks for directives only. A full line table would put `debug` into .target, which
- * turns ptxas' optimisation off. */
+ * The compile unit asks for directives only. A full line table would put `debug` into .target,
+ * which turns ptxas' optimisation off. */
 #include <string.h>
 
 #include "lib/codegen/emitter.h"
 
-enum { DIRECTIVES_ONLY = 3 }; /* DICompileUnit::DebugDirectivesOnly, which the C API has no name for */
+enum {
+    DIRECTIVES_ONLY = 3
+}; /* DICompileUnit::DebugDirectivesOnly, which the C API has no name for */
 
 static LLVMMetadataRef file_of(tile_emitter *e, uint32_t index) {
     if (!e->line_files[index]) {
@@ -19,21 +21,20 @@ static LLVMMetadataRef file_of(tile_emitter *e, uint32_t index) {
 void tile_lines_begin(tile_emitter *e) {
     const tile_context *context = tile_function_context(e->f);
     tile_loc loc = e->f->loc;
-    if (e->options->no_line_info || !loc.line || loc.file >= context->source_count)
-        return;
+    if (e->options->no_line_info || !loc.line || loc.file >= context->source_count) return;
     e->lines = LLVMCreateDIBuilder(e->module);
     e->line_file_count = (uint32_t)context->source_count;
     e->line_files = TILE_NEW_ARRAY(&e->arena, LLVMMetadataRef, e->line_file_count);
     e->line_scopes = TILE_NEW_ARRAY(&e->arena, LLVMMetadataRef, e->line_file_count);
     LLVMMetadataRef file = file_of(e, loc.file);
-    LLVMDIBuilderCreateCompileUnit(e->lines, LLVMDWARFSourceLanguageC11, file, "tile", 4, true, "", 0,
-                                   0, "", 0, (LLVMDWARFEmissionKind)DIRECTIVES_ONLY, 0, false, false,
-                                   "", 0, "", 0);
+    LLVMDIBuilderCreateCompileUnit(e->lines, LLVMDWARFSourceLanguageC11, file, "tile", 4, true, "",
+                                   0, 0, "", 0, (LLVMDWARFEmissionKind)DIRECTIVES_ONLY, 0, false,
+                                   false, "", 0, "", 0);
     LLVMMetadataRef type =
         LLVMDIBuilderCreateSubroutineType(e->lines, file, NULL, 0, LLVMDIFlagZero);
-    e->line_scope = LLVMDIBuilderCreateFunction(e->lines, file, e->f->name, strlen(e->f->name), "", 0,
-                                                file, loc.line, type, false, true, loc.line,
-                                                LLVMDIFlagZero, true);
+    e->line_scope =
+        LLVMDIBuilderCreateFunction(e->lines, file, e->f->name, strlen(e->f->name), "", 0, file,
+                                    loc.line, type, false, true, loc.line, LLVMDIFlagZero, true);
     LLVMSetSubprogram(e->function, e->line_scope);
     e->line_scopes[loc.file] = e->line_scope;
     LLVMValueRef version = tile_llvm_int(e->i32, LLVMDebugMetadataVersion());
@@ -43,19 +44,17 @@ void tile_lines_begin(tile_emitter *e) {
 
 /* Keeps the last place where an operation has none of its own. */
 void tile_lines_set(tile_emitter *e, tile_loc loc) {
-    if (!e->lines || !loc.line || loc.file >= e->line_file_count)
-        return;
+    if (!e->lines || !loc.line || loc.file >= e->line_file_count) return;
     if (!e->line_scopes[loc.file])
-        e->line_scopes[loc.file] = LLVMDIBuilderCreateLexicalBlockFile(
-            e->lines, e->line_scope, file_of(e, loc.file), 0);
-    LLVMSetCurrentDebugLocation2(
-        e->builder, LLVMDIBuilderCreateDebugLocation(e->llvm, loc.line, loc.column,
-                                                     e->line_scopes[loc.file], NULL));
+        e->line_scopes[loc.file] =
+            LLVMDIBuilderCreateLexicalBlockFile(e->lines, e->line_scope, file_of(e, loc.file), 0);
+    LLVMSetCurrentDebugLocation2(e->builder,
+                                 LLVMDIBuilderCreateDebugLocation(e->llvm, loc.line, loc.column,
+                                                                  e->line_scopes[loc.file], NULL));
 }
 
 void tile_lines_end(tile_emitter *e) {
-    if (!e->lines)
-        return;
+    if (!e->lines) return;
     LLVMDIBuilderFinalize(e->lines);
     LLVMDisposeDIBuilder(e->lines);
     e->lines = NULL;

@@ -54,10 +54,8 @@ LLVMValueRef tile_machine_call_typed(tile_emitter *e, tile_machine machine, LLVM
     unsigned id = intrinsic_id(machine);
     LLVMTypeRef types[2];
     unsigned type_count = 0;
-    if (machines[machine].overload == OVERLOAD_result)
-        types[type_count++] = result;
-    if (machines[machine].overload != OVERLOAD_none)
-        types[type_count++] = LLVMTypeOf(args[0]);
+    if (machines[machine].overload == OVERLOAD_result) types[type_count++] = result;
+    if (machines[machine].overload != OVERLOAD_none) types[type_count++] = LLVMTypeOf(args[0]);
     LLVMValueRef callee = LLVMGetIntrinsicDeclaration(e->module, id, types, type_count);
     LLVMTypeRef type = LLVMGlobalGetValueType(callee);
     LLVMValueRef call = LLVMBuildCall2(e->builder, type, callee, args, count, "");

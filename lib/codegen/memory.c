@@ -1,14 +1,14 @@
 /* Accesses to global and shared memory, copies between them, and the words that order blocks.
  *
- * An access moves consecutive elements of at most 16 bytes. It is made in words: 32-bit ones, or one of
- * 16 or 8 bits if it is smaller. Without a predicate it is a plain LLVM load or store. With one it is a
- * line of inline PTX, since LLVM would make a branch of it. */
+ * An access moves consecutive elements of at most 16 bytes. It is made in words: 32-bit ones, or
+ * one of 16 or 8 bits if it is smaller. Without a predicate it is a plain LLVM load or store. With
+ * one it is a line of inline PTX, since LLVM would make a branch of it. */
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/codegen/emitter.h"
 
-/* Words -------------------------------------------------------------------------------------------- */
+/* Words ---------------------------------------------------------------------------------------- */
 
 typedef struct access {
     const tile_type *type; /* of the value that is moved */
@@ -21,8 +21,7 @@ enum { MAX_WORDS = 4 };
 
 static access access_of(const tile_emitter *e, const tile_type *type) {
     unsigned bytes = (unsigned)tile_type_elements(type) * tile_scalar_bytes(type->scalar);
-    if (bytes >= 4)
-        return (access){type, bytes / 4, 32, e->i32};
+    if (bytes >= 4) return (access){type, bytes / 4, 32, e->i32};
     return bytes == 2 ? (access){type, 1, 16, e->i16} : (access){type, 1, 8, e->i8};
 }
 
@@ -49,17 +48,18 @@ static LLVMValueRef lane(tile_emitter *e, LLVMValueRef vector, unsigned index) {
     return LLVMBuildExtractElement(e->builder, vector, tile_llvm_int(e->i32, index), "");
 }
 
-static LLVMValueRef put_lane(tile_emitter *e, LLVMValueRef vector, LLVMValueRef value, unsigned index) {
+static LLVMValueRef put_lane(tile_emitter *e, LLVMValueRef vector, LLVMValueRef value,
+                             unsigned index) {
     return LLVMBuildInsertElement(e->builder, vector, value, tile_llvm_int(e->i32, index), "");
 }
 
-static void split_words(tile_emitter *e, const access *a, LLVMValueRef *parts, LLVMValueRef *words) {
+static void split_words(tile_emitter *e, const access *a, LLVMValueRef *parts,
+                        LLVMValueRef *words) {
     unsigned bits = part_bits(a->type), ratio = bits / a->bits;
     for (unsigned p = 0; bits > a->bits && p < tile_part_count(a->type); p++) {
         LLVMValueRef all =
             LLVMBuildBitCast(e->builder, parts[p], LLVMVectorType(a->word, ratio), "");
-        for (unsigned w = 0; w < ratio; w++)
-            words[p * ratio + w] = lane(e, all, w);
+        for (unsigned w = 0; w < ratio; w++) words[p * ratio + w] = lane(e, all, w);
     }
     ratio = bits <= a->bits ? a->bits / bits : 0;
     for (unsigned w = 0; ratio && w < a->words; w++) {
@@ -78,8 +78,7 @@ static void join_words(tile_emitter *e, const access *a, LLVMValueRef *words, LL
     unsigned bits = part_bits(a->type), ratio = bits / a->bits;
     for (unsigned p = 0; bits > a->bits && p < tile_part_count(a->type); p++) {
         LLVMValueRef all = LLVMGetPoison(LLVMVectorType(a->word, ratio));
-        for (unsigned w = 0; w < ratio; w++)
-            all = put_lane(e, all, words[p * ratio + w], w);
+        for (unsigned w = 0; w < ratio; w++) all = put_lane(e, all, words[p * ratio + w], w);
         parts[p] = from_memory(e, a->type, all);
     }
     ratio = bits <= a->bits ? a->bits / bits : 0;
@@ -95,18 +94,17 @@ static void join_words(tile_emitter *e, const access *a, LLVMValueRef *words, LL
     }
 }
 
-/* Addresses ---------------------------------------------------------------------------------------- */
+/* Addresses ------------------------------------------------------------------------------------ */
 
-/* The address of element operand `operand`: a base and its offset in elements. No `inbounds`: under a
- * predicate the address may lie anywhere. */
+/* The address of element operand `operand`: a base and its offset in elements. No `inbounds`: under
+ * a predicate the address may lie anywhere. */
 static LLVMValueRef address_of(tile_emitter *e, tile_op op, unsigned operand) {
     unsigned count;
     const tile_value *values = tile_op_segment(e->f, op, operand, &count);
     LLVMValueRef base = tile_get_scalar(e, values[0]);
     const tile_type *type = tile_value_type(e->f, values[0]);
     LLVMValueRef offset = tile_get_scalar(e, values[1]);
-    if (type->kind == TILE_TYPE_PTR)
-        offset = LLVMBuildSExt(e->builder, offset, e->i64, "");
+    if (type->kind == TILE_TYPE_PTR) offset = LLVMBuildSExt(e->builder, offset, e->i64, "");
     /* i1 takes a byte in memory */
     LLVMTypeRef element = type->scalar == TILE_i1 ? e->i8 : tile_llvm_scalar(e, type->scalar);
     return LLVMBuildGEP2(e->builder, element, base, &offset, 1, "");
@@ -127,7 +125,7 @@ static bool reads_read_only(const tile_emitter *e, tile_op op) {
     return base->kind == TILE_VALUE_ARG && e->args[base->index].is_read_only;
 }
 
-/* Inline PTX --------------------------------------------------------------------------------------- */
+/* Inline PTX ----------------------------------------------------------------------------------- */
 
 typedef struct asm_text {
     char text[256];
@@ -148,8 +146,7 @@ static void append_number(asm_text *to, const char *before, unsigned number) {
 
 /* ".v4.b32 " */
 static void append_shape(asm_text *to, const access *a) {
-    if (a->words > 1)
-        append_number(to, ".v", a->words);
+    if (a->words > 1) append_number(to, ".v", a->words);
     append_number(to, ".b", a->bits);
     append(to, " ");
 }
@@ -158,8 +155,7 @@ static void append_shape(asm_text *to, const access *a) {
 static void append_words(asm_text *to, const access *a, unsigned first) {
     for (unsigned w = 0; w < a->words; w++)
         append_number(to, w ? ", $" : a->words > 1 ? "{$" : "$", first + w);
-    if (a->words > 1)
-        append(to, "}");
+    if (a->words > 1) append(to, "}");
 }
 
 static const char *word_letter(const access *a) {
@@ -174,8 +170,7 @@ static LLVMTypeRef word_register(const tile_emitter *e, const access *a) {
 static LLVMValueRef call_asm(tile_emitter *e, const asm_text *code, const asm_text *constraints,
                              LLVMTypeRef result, LLVMValueRef *args, unsigned count, bool pure) {
     LLVMTypeRef types[2 + 2 * MAX_WORDS];
-    for (unsigned i = 0; i < count; i++)
-        types[i] = LLVMTypeOf(args[i]);
+    for (unsigned i = 0; i < count; i++) types[i] = LLVMTypeOf(args[i]);
     LLVMTypeRef type = LLVMFunctionType(result, types, count, false);
     LLVMValueRef callee =
         LLVMGetInlineAsm(type, code->text, code->length, constraints->text, constraints->length,
@@ -184,8 +179,9 @@ static LLVMValueRef call_asm(tile_emitter *e, const asm_text *code, const asm_te
 }
 
 /* The destinations begin as zeros (tied inputs), which is what a false predicate leaves there. */
-static void load_predicated(tile_emitter *e, const access *a, const char *space, LLVMValueRef address,
-                            LLVMValueRef predicate, bool read_only, LLVMValueRef *words) {
+static void load_predicated(tile_emitter *e, const access *a, const char *space,
+                            LLVMValueRef address, LLVMValueRef predicate, bool read_only,
+                            LLVMValueRef *words) {
     asm_text code = {.length = 0}, constraints = {.length = 0};
     LLVMTypeRef reg = word_register(e, a), types[MAX_WORDS];
     LLVMValueRef args[2 + MAX_WORDS] = {address, predicate};
@@ -205,10 +201,8 @@ static void load_predicated(tile_emitter *e, const access *a, const char *space,
         types[w] = reg;
     }
     append(&constraints, "l,b");
-    for (unsigned w = 0; w < a->words; w++)
-        append_number(&constraints, ",", w);
-    if (!read_only)
-        append(&constraints, ",~{memory}");
+    for (unsigned w = 0; w < a->words; w++) append_number(&constraints, ",", w);
+    if (!read_only) append(&constraints, ",~{memory}");
     LLVMTypeRef result =
         a->words > 1 ? LLVMStructTypeInContext(e->llvm, types, a->words, false) : reg;
     LLVMValueRef loaded = call_asm(e, &code, &constraints, result, args, 2 + a->words, read_only);
@@ -237,13 +231,13 @@ static void store_predicated(tile_emitter *e, const access *a, bool shared, LLVM
     call_asm(e, &code, &constraints, LLVMVoidTypeInContext(e->llvm), args, 2 + a->words, false);
 }
 
-/* Loads and stores --------------------------------------------------------------------------------- */
+/* Loads and stores ----------------------------------------------------------------------------- */
 
-static void load_plain(tile_emitter *e, const access *a, LLVMValueRef address, LLVMValueRef *words) {
+static void load_plain(tile_emitter *e, const access *a, LLVMValueRef address,
+                       LLVMValueRef *words) {
     LLVMValueRef loaded = LLVMBuildLoad2(e->builder, memory_type(a), address, "");
     LLVMSetAlignment(loaded, a->words * a->bits / 8);
-    for (unsigned w = 0; w < a->words; w++)
-        words[w] = a->words > 1 ? lane(e, loaded, w) : loaded;
+    for (unsigned w = 0; w < a->words; w++) words[w] = a->words > 1 ? lane(e, loaded, w) : loaded;
 }
 
 void tile_emit_load(tile_emitter *e, tile_op op) {
@@ -275,13 +269,12 @@ void tile_emit_store(tile_emitter *e, tile_op op) {
     LLVMValueRef all = words[0];
     if (a.words > 1) {
         all = LLVMGetPoison(memory_type(&a));
-        for (unsigned w = 0; w < a.words; w++)
-            all = put_lane(e, all, words[w], w);
+        for (unsigned w = 0; w < a.words; w++) all = put_lane(e, all, words[w], w);
     }
     LLVMSetAlignment(LLVMBuildStore(e->builder, all, address), a.words * a.bits / 8);
 }
 
-/* Tensor cores ------------------------------------------------------------------------------------- */
+/* Tensor cores --------------------------------------------------------------------------------- */
 
 void tile_emit_ldmatrix(tile_emitter *e, tile_op op) {
     tile_value result = tile_op_result(e->f, op, 0);
@@ -308,8 +301,8 @@ void tile_emit_mma(tile_emitter *e, tile_op op) {
         for (unsigned i = 0; i < tile_part_count(from); i++) {
             LLVMValueRef part = tile_get_parts(e, value)[i];
             /* LLVM takes a pair of bfloat as an i32 */
-            args[at++] = from->scalar == TILE_bf16 ? LLVMBuildBitCast(e->builder, part, e->i32, "")
-                                                   : part;
+            args[at++] =
+                from->scalar == TILE_bf16 ? LLVMBuildBitCast(e->builder, part, e->i32, "") : part;
         }
     }
     LLVMValueRef sum = tile_machine_call(e, tile_machine_of_op(e->f, op), args, at);
@@ -325,14 +318,15 @@ void tile_emit_cp_async(tile_emitter *e, tile_op op) {
     unsigned predicates;
     const tile_value *predicate = tile_op_segment(e->f, op, 2, &predicates);
     LLVMValueRef args[3] = {to, from};
-    /* fewer bytes than the copy has: the rest becomes zero, and with none the source is not touched */
+    /* fewer bytes than the copy has: the rest becomes zero, and with none the source is not touched
+     */
     if (predicates)
         args[2] = LLVMBuildSelect(e->builder, tile_get_scalar(e, predicate[0]),
                                   tile_llvm_int(e->i32, bytes), tile_llvm_int(e->i32, 0), "");
     tile_machine_call(e, tile_machine_of_op(e->f, op), args, predicates ? 3 : 2);
 }
 
-/* Words between blocks ----------------------------------------------------------------------------- */
+/* Words between blocks ------------------------------------------------------------------------- */
 
 static void make_atomic(const tile_emitter *e, LLVMValueRef word, LLVMAtomicOrdering ordering) {
     LLVMSetOrdering(word, ordering);

@@ -48,7 +48,7 @@ static void emit_free_shared(tile_emitter *e, tile_op op) {
     (void)op;
 }
 
-/* Control flow ------------------------------------------------------------------------------------- */
+/* Control flow --------------------------------------------------------------------------------- */
 
 static LLVMBasicBlockRef new_block(const tile_emitter *e, const char *name) {
     return LLVMAppendBasicBlockInContext(e->llvm, e->function, name);
@@ -80,7 +80,8 @@ static void emit_if(tile_emitter *e, tile_op op) {
     LLVMBasicBlockRef ends[2], sides[2] = {new_block(e, "then"), new_block(e, "else")};
     LLVMBasicBlockRef join = new_block(e, "join");
     unsigned results = tile_op_result_count(e->f, op);
-    LLVMBuildCondBr(e->builder, tile_get_scalar(e, tile_op_operand(e->f, op, 0)), sides[0], sides[1]);
+    LLVMBuildCondBr(e->builder, tile_get_scalar(e, tile_op_operand(e->f, op, 0)), sides[0],
+                    sides[1]);
     for (unsigned r = 0; r < 2; r++) {
         tile_region region = tile_op_region(e->f, op, r);
         LLVMPositionBuilderAtEnd(e->builder, sides[r]);
@@ -107,11 +108,10 @@ static void emit_if(tile_emitter *e, tile_op op) {
 /* Tells LLVM's unroller, and ptxas through .pragma, how many copies of the body are wanted. */
 static void set_unroll(tile_emitter *e, LLVMValueRef branch, int64_t copies) {
     const char *name = copies > 1 ? "llvm.loop.unroll.count" : "llvm.loop.unroll.disable";
-    size_t length = copies > 1 ? sizeof "llvm.loop.unroll.count" - 1
-                               : sizeof "llvm.loop.unroll.disable" - 1;
+    size_t length =
+        copies > 1 ? sizeof "llvm.loop.unroll.count" - 1 : sizeof "llvm.loop.unroll.disable" - 1;
     LLVMMetadataRef words[2] = {LLVMMDStringInContext2(e->llvm, name, length)};
-    if (copies > 1)
-        words[1] = LLVMValueAsMetadata(tile_llvm_int(e->i32, copies));
+    if (copies > 1) words[1] = LLVMValueAsMetadata(tile_llvm_int(e->i32, copies));
     LLVMMetadataRef hint = LLVMMDNodeInContext2(e->llvm, words, copies > 1 ? 2 : 1);
     LLVMMetadataRef self = LLVMTemporaryMDNode(e->llvm, NULL, 0);
     LLVMMetadataRef loop[2] = {self, hint};
@@ -161,8 +161,8 @@ static loop begin_loop(tile_emitter *e, tile_op op) {
     return l;
 }
 
-/* The loop goes on while index < end - step (clamped), which unlike index + step < end cannot overflow.
- * So the addition is only used where it does not overflow either. */
+/* The loop goes on while index < end - step (clamped), which unlike index + step < end cannot
+ * overflow. So the addition is only used where it does not overflow either. */
 static LLVMBasicBlockRef close_loop(tile_emitter *e, loop *l) {
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(e->builder);
     tile_op yield = yield_of(e, l->region);
@@ -201,7 +201,7 @@ static void emit_yield(tile_emitter *e, tile_op op) {
     (void)op;
 }
 
-/* Dispatch ----------------------------------------------------------------------------------------- */
+/* Dispatch ------------------------------------------------------------------------------------- */
 
 typedef void (*emit_function)(tile_emitter *e, tile_op op);
 

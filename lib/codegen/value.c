@@ -30,10 +30,8 @@ unsigned tile_part_count(const tile_type *type) {
 }
 
 LLVMTypeRef tile_part_type(const tile_emitter *e, const tile_type *type) {
-    if (type->kind == TILE_TYPE_PTR)
-        return LLVMPointerTypeInContext(e->llvm, SPACE_GLOBAL);
-    if (type->kind == TILE_TYPE_SHARED)
-        return LLVMPointerTypeInContext(e->llvm, SPACE_SHARED);
+    if (type->kind == TILE_TYPE_PTR) return LLVMPointerTypeInContext(e->llvm, SPACE_GLOBAL);
+    if (type->kind == TILE_TYPE_SHARED) return LLVMPointerTypeInContext(e->llvm, SPACE_SHARED);
     LLVMTypeRef scalar = tile_llvm_scalar(e, type->scalar);
     return tile_is_paired(type) ? LLVMVectorType(scalar, 2) : scalar;
 }
@@ -48,16 +46,14 @@ LLVMValueRef tile_llvm_int(LLVMTypeRef type, int64_t value) {
 
 static LLVMValueRef constant(const tile_emitter *e, const tile_value_data *data) {
     LLVMTypeRef type = tile_llvm_scalar(e, data->type->scalar);
-    if (data->expr->kind == TILE_EXPR_FLOAT)
-        return LLVMConstReal(type, data->expr->number);
+    if (data->expr->kind == TILE_EXPR_FLOAT) return LLVMConstReal(type, data->expr->number);
     /* LLVM wants the upper bits to be a sign extension */
     unsigned unused = 64 - LLVMGetIntTypeWidth(type);
     return tile_llvm_int(type, (int64_t)((uint64_t)data->expr->integer << unused) >> unused);
 }
 
 LLVMValueRef *tile_get_parts(tile_emitter *e, tile_value value) {
-    if (!e->parts[value.id])
-        tile_set_scalar(e, value, constant(e, tile_value_at(e->f, value)));
+    if (!e->parts[value.id]) tile_set_scalar(e, value, constant(e, tile_value_at(e->f, value)));
     return e->parts[value.id];
 }
 
@@ -67,8 +63,7 @@ LLVMValueRef tile_get_scalar(tile_emitter *e, tile_value value) {
 
 LLVMValueRef tile_get_element(tile_emitter *e, tile_value value, unsigned index) {
     LLVMValueRef *parts = tile_get_parts(e, value);
-    if (!tile_is_paired(tile_value_type(e->f, value)))
-        return parts[index];
+    if (!tile_is_paired(tile_value_type(e->f, value))) return parts[index];
     return LLVMBuildExtractElement(e->builder, parts[index / 2], tile_llvm_int(e->i32, index % 2),
                                    "");
 }
@@ -107,17 +102,15 @@ void tile_emit_splat(tile_emitter *e, tile_op op) {
     const tile_type *type = tile_value_type(e->f, result);
     LLVMValueRef scalar = tile_get_scalar(e, tile_op_operand(e->f, op, 0));
     LLVMValueRef *elements = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, element_count(type));
-    for (unsigned i = 0; i < element_count(type); i++)
-        elements[i] = scalar;
+    for (unsigned i = 0; i < element_count(type); i++) elements[i] = scalar;
     tile_set_elements(e, result, elements);
 }
 
-/* Takes whole parts over where they line up, so that no pair is taken apart and put together again. */
+/* Takes whole parts over where they line up, so that no pair is taken apart and rebuilt. */
 static bool take_parts(tile_emitter *e, tile_value from, unsigned first, const tile_type *type,
                        LLVMValueRef *to) {
     bool paired = tile_is_paired(tile_value_type(e->f, from));
-    if (paired != tile_is_paired(type) || (paired && first % 2))
-        return false;
+    if (paired != tile_is_paired(type) || (paired && first % 2)) return false;
     LLVMValueRef *parts = tile_get_parts(e, from);
     for (unsigned i = 0; i < tile_part_count(type); i++)
         to[i] = parts[(paired ? first / 2 : first) + i];
@@ -146,8 +139,7 @@ static bool concat_parts(tile_emitter *e, tile_op op, const tile_type *type, LLV
     for (unsigned i = 0; i < count; i++) {
         tile_value from = tile_op_operand(e->f, op, i);
         const tile_type *from_type = tile_value_type(e->f, from);
-        if (tile_is_paired(from_type) != tile_is_paired(type))
-            return false;
+        if (tile_is_paired(from_type) != tile_is_paired(type)) return false;
         take_parts(e, from, 0, from_type, parts + at);
         at += tile_part_count(from_type);
     }

@@ -15,7 +15,6 @@ const tile_target *tile_target_at(unsigned index) {
 
 const tile_target *tile_target_find(const char *name) {
     for (unsigned i = 0; i < sizeof targets / sizeof *targets; i++)
-        if (name && strcmp(targets[i].name, name) == 0)
-            return &targets[i];
+        if (name && strcmp(targets[i].name, name) == 0) return &targets[i];
     return NULL;
 }

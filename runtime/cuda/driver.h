@@ -32,7 +32,9 @@ typedef int CUjitInputType;
     NUMBER(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)    \
     NUMBER(CU_JIT_ERROR_LOG_BUFFER, 5)                            \
     NUMBER(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, 6)                 \
-    NUMBER(CU_JIT_INPUT_PTX, 1)
+    NUMBER(CU_JIT_TARGET, 9)                                      \
+    NUMBER(CU_JIT_INPUT_PTX, 1)                                   \
+    NUMBER(CU_COMPUTE_ACCELERATED_TARGET_BASE, 0x10000)
 
 enum {
 #define NUMBER(name, value) TILE_##name = value,

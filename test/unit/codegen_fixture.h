@@ -44,8 +44,7 @@ static inline tile_status codegen_emit(codegen_fixture *x, tile_emit_kind kind, 
 /* How often a piece of text occurs. */
 static inline unsigned count_of(const char *text, const char *piece) {
     unsigned count = 0;
-    for (const char *at = text; (at = strstr(at, piece)); at += strlen(piece))
-        count++;
+    for (const char *at = text; (at = strstr(at, piece)); at += strlen(piece)) count++;
     return count;
 }
 

@@ -52,7 +52,8 @@ Test(abi, json) {
     tile_abi_print(abi, append, text);
     static const char *const pieces[] = {
         "\"entry\": \"k\"",
-        "{\"name\": \"n\", \"kind\": \"argument\", \"type\": \"i32\", \"ptx\": \".u32\", \"divisible\": 1}",
+        "{\"name\": \"n\", \"kind\": \"argument\", \"type\": \"i32\", \"ptx\": \".u32\", "
+        "\"divisible\": 1}",
         "\"type\": \"ptr<f32>\", \"ptx\": \".u64\", \"divisible\": 16}",
         "\"name\": \"clean_scratch\"",
         "\"name\": \"scratch\"",
@@ -78,7 +79,8 @@ Test(abi, refusals) {
     static const struct {
         const char *text, *message;
     } cases[] = {
-        {"kernel @k<w: int>(%n: i32) grid [1] warps w {\n}\n", "the number of warps is not known yet"},
+        {"kernel @k<w: int>(%n: i32) grid [1] warps w {\n}\n",
+         "the number of warps is not known yet"},
         {"kernel @k<w: int>(%n: i32) grid [w] warps 1 {\n}\n", "the grid does not follow"},
         {"kernel @k(%n: i32) grid [1] warps 1 {\n  %t = thread_id : i32\n"
          "  %s = scratch [%t] : ptr<i32>\n}\n",

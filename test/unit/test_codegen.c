@@ -8,9 +8,9 @@
 #include "lib/codegen/emitter.h"
 #include "test/unit/codegen_fixture.h"
 
-#define KERNEL(args, body)                                     \
-    "kernel @k(" args ") grid [1] warps 4 {\n"                 \
-    "  %bx, %by, %bz = block_id : i32\n"                       \
+#define KERNEL(args, body) \
+    "kernel @k(" args ") grid [1] warps 4 {\n" \
+    "  %bx, %by, %bz = block_id : i32\n" \
     "  %t = thread_id : i32\n" body "}\n"
 
 static const char vector_add[] =
@@ -23,8 +23,9 @@ static const char vector_add[] =
            "  st_global %c, %z[%o], %in\n");
 
 static void expect(const char *text, const char *piece, unsigned times) {
-    cr_assert_eq(count_of(text, piece), times, "'%s' should be there %u times, it is %u times in\n%s",
-                 piece, times, count_of(text, piece), text);
+    cr_assert_eq(count_of(text, piece), times,
+                 "'%s' should be there %u times, it is %u times in\n%s", piece, times,
+                 count_of(text, piece), text);
 }
 
 Test(codegen, every_intrinsic_exists) {
@@ -37,7 +38,8 @@ Test(codegen, vector_add_for_every_target) {
         char target[32];
         tile_blob ptx = codegen_of(vector_add, TILE_EMIT_PTX, tile_target_at(i)->name);
         snprintf(target, sizeof target, ".target %s\n", tile_target_at(i)->name);
-        expect(ptx.data, target, 1); /* with nothing behind: `, debug` would turn ptxas' optimiser off */
+        expect(ptx.data, target,
+               1); /* with nothing behind: `, debug` would turn ptxas' optimiser off */
         expect(ptx.data, ".reqntid 128", 1);
         expect(ptx.data, "ld.global.v4.b32", 2);
         expect(ptx.data, "st.global.v4.b32", 1);
@@ -58,8 +60,8 @@ Test(codegen, output_is_deterministic) {
 
 /* Only what is noalias and never written may be read through the non-coherent cache. */
 Test(codegen, read_only_loads) {
-#define COPY(attr, more)                                                          \
-    KERNEL("%x: ptr<f32>" attr ", %y: ptr<f32>, %p: i1",                          \
+#define COPY(attr, more) \
+    KERNEL("%x: ptr<f32>" attr ", %y: ptr<f32>, %p: i1", \
            "  %a = ld_global %x[%t] : f32\n  %b = ld_global %x[%t + 128], %p : f32\n" \
            "  %c = add %a, %b : f32\n  st_global %c, %y[%t]\n" more)
     static const struct {
@@ -75,16 +77,16 @@ Test(codegen, read_only_loads) {
     }
 }
 
-/* The second branch is decided by the first: jump threading wants to join them, each with an mma. */
-static const char two_branches[] =
-    KERNEL("%x: ptr<f32>, %y: ptr<f32>, %n: i32",
-           "  %s = alloc_shared {offset = 0} : shared<f16[64, 64]>\n"
-           "  %a = ldmatrix %s[%t * 8] : vector<f16[8]>\n"
-           "  %b = ldmatrix %s[%t * 8] : vector<f16[4]>\n"
-           "  %zero = splat 0.0 : vector<f32[4]>\n"
-           "  if %t < %n { st_global 1.0, %y[%t] }\n"
-           "  %d = mma %a, %b, %zero : vector<f32[4]>\n"
-           "  if %t < %n { st_global %d, %x[%t * 4] }\n");
+/* The second branch is decided by the first: jump threading wants to join them, each with an mma.
+ */
+static const char two_branches[] = KERNEL("%x: ptr<f32>, %y: ptr<f32>, %n: i32",
+                                          "  %s = alloc_shared {offset = 0} : shared<f16[64, 64]>\n"
+                                          "  %a = ldmatrix %s[%t * 8] : vector<f16[8]>\n"
+                                          "  %b = ldmatrix %s[%t * 8] : vector<f16[4]>\n"
+                                          "  %zero = splat 0.0 : vector<f32[4]>\n"
+                                          "  if %t < %n { st_global 1.0, %y[%t] }\n"
+                                          "  %d = mma %a, %b, %zero : vector<f32[4]>\n"
+                                          "  if %t < %n { st_global %d, %x[%t * 4] }\n");
 
 /* Runs LLVM's whole O3 over what we emit, with or without our marks, and counts the mma calls. */
 static unsigned mma_after_o3(bool keep_marks) {
@@ -126,24 +128,28 @@ Test(codegen, refusals) {
         unsigned ptx_version;
         const char *message;
     } cases[] = {
-        {KERNEL("%x: ptr<f16>", "  %v = view %x, [8] : view<f16[8]>\n  %a = load %v[0] : tile<f16[8]>\n"),
+        {KERNEL("%x: ptr<f16>",
+                "  %v = view %x, [8] : view<f16[8]>\n  %a = load %v[0] : tile<f16[8]>\n"),
          NULL, 0, "is not an operation of level 3"},
-        {KERNEL("%x: ptr<f16>", "  %s = alloc_shared : shared<f16[64]>\n"), NULL, 0, "has no offset"},
+        {KERNEL("%x: ptr<f16>", "  %s = alloc_shared : shared<f16[64]>\n"), NULL, 0,
+         "has no offset"},
         {KERNEL("%x: ptr<f16>", "  %s = alloc_shared {offset = 8} : shared<f16[64]>\n"), NULL, 0,
          "not a multiple of 16"},
-        {KERNEL("%x: ptr<f16>", "  %s = alloc_shared {offset = 0} : shared<f16[1024, 1024]>\n"), NULL, 0,
-         "needs 2097152 bytes of shared memory, sm_80 has 166912"},
+        {KERNEL("%x: ptr<f16>", "  %s = alloc_shared {offset = 0} : shared<f16[1024, 1024]>\n"),
+         NULL, 0, "needs 2097152 bytes of shared memory, sm_80 has 166912"},
         {KERNEL("%x: ptr<f64>", "  %a = ld_global %x[%t] : f64\n  %b = exp2 %a : f64\n"), NULL, 0,
          "no instruction for f64"},
         {KERNEL("%x: ptr<e4m3>", "  %a = ld_global %x[%t] : e4m3\n  %b = cast %a : f16\n"), NULL, 0,
          "e4m3 cannot be converted"},
-        {KERNEL("%x: ptr<tf32>", "  %a = ld_global %x[%t] : tf32\n  %b = add %a, %a : tf32\n"), NULL, 0,
-         "no arithmetic on tf32"},
+        {KERNEL("%x: ptr<tf32>", "  %a = ld_global %x[%t] : tf32\n  %b = add %a, %a : tf32\n"),
+         NULL, 0, "no arithmetic on tf32"},
         {KERNEL("%x: ptr<f16>", "  commit_group\n"), &old, 0,
          "commit_group needs compute capability 8.0, sm_70 has 7.0"},
         {KERNEL("", ""), NULL, 79, "PTX 7.9 is not a version"},
-        {"kernel @k() grid [1] cluster [2] warps 4 {\n}\n", NULL, 0, "clusters need compute capability"},
-        {"compute @k(%x: tensor<f16[8]>) -> (%y: tensor<f16[8]>) { %y = add %x, %x : tensor<f16[8]> }\n",
+        {"kernel @k() grid [1] cluster [2] warps 4 {\n}\n", NULL, 0,
+         "clusters need compute capability"},
+        {"compute @k(%x: tensor<f16[8]>) -> (%y: tensor<f16[8]>) { %y = add %x, %x : "
+         "tensor<f16[8]> }\n",
          NULL, 0, "is not a kernel"},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -153,7 +159,8 @@ Test(codegen, refusals) {
         const tile_emit_options options = {
             .size = sizeof options, .target = target, .ptx_version = cases[i].ptx_version};
         tile_blob out;
-        cr_expect_eq(tile_emit(x.kernel, TILE_EMIT_PTX, &options, &out), TILE_INVALID, "case %u", i);
+        cr_expect_eq(tile_emit(x.kernel, TILE_EMIT_PTX, &options, &out), TILE_INVALID, "case %u",
+                     i);
         cr_expect_null(out.data);
         cr_expect(strstr(x.messages, cases[i].message), "case %u: %s", i, x.messages);
         codegen_close(&x);
@@ -183,10 +190,11 @@ Test(codegen, ptx_version) {
 
 /* The end of a loop must not be missed where index + step passes the largest i32. */
 Test(codegen, loop_to_the_largest_index) {
-    tile_blob ir = codegen_of(KERNEL("%x: ptr<i32>, %n: i32, %step: i32",
-                                     "  for %i = 0 to %n step %step { st_global %i, %x[%i] }\n"
-                                     "  for %i = 0 to 2147483647 step 1024 { st_global %i, %x[%i] }\n"),
-                              TILE_EMIT_LLVM, "sm_80");
+    tile_blob ir =
+        codegen_of(KERNEL("%x: ptr<i32>, %n: i32, %step: i32",
+                          "  for %i = 0 to %n step %step { st_global %i, %x[%i] }\n"
+                          "  for %i = 0 to 2147483647 step 1024 { st_global %i, %x[%i] }\n"),
+                   TILE_EMIT_LLVM, "sm_80");
     expect(ir.data, "call i32 @llvm.ssub.sat.i32", 1);
     expect(ir.data, ", 2147482623", 1);
     tile_blob_destroy(&ir);
@@ -214,7 +222,8 @@ Test(codegen, fatal_error_of_llvm) {
     for (unsigned i = 0; i < 2; i++) {
         tile_backend backend;
         cr_assert_eq(tile_backend_open(&backend, x.context, (tile_loc){0}, "m",
-                                       tile_target_find("sm_80"), 70), TILE_OK);
+                                       tile_target_find("sm_80"), 70),
+                     TILE_OK);
         cr_assert_eq(tile_backend_guard(&backend, give_up, &backend), TILE_FAILED);
         cr_assert(strstr(x.messages, "LLVM: "), "%s", x.messages);
         tile_backend_close(&backend);

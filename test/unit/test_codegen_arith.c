@@ -1,22 +1,33 @@
-/* Integer arithmetic as emitted, against tile_fold_int. The operands are constants, so that LLVM folds
- * what we emit while it is built, and the results stand in the LLVM IR as stored numbers. */
+/* Integer arithmetic as emitted, against tile_fold_int. The operands are constants, so that LLVM
+ * folds what we emit while it is built, and the results stand in the LLVM IR as stored numbers. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
 #include "lib/ir/function.h"
 #include "test/unit/codegen_fixture.h"
 
-static const int32_t lefts[] = {INT32_MIN, INT32_MIN + 1, -130, -128, -65, -64, -63, -7, -4, -3, -2, -1,
-                                0, 1, 2, 3, 4, 7, 31, 63, 64, 65, 127, 128, 1000, INT32_MAX - 1, INT32_MAX};
-static const int32_t rights[] = {INT32_MIN, -64, -7, -4, -3, -2, -1, 1, 2, 3, 4, 7, 31, 64, 1024, INT32_MAX};
+static const int32_t lefts[] = {INT32_MIN, INT32_MIN + 1,
+                                -130,      -128,
+                                -65,       -64,
+                                -63,       -7,
+                                -4,        -3,
+                                -2,        -1,
+                                0,         1,
+                                2,         3,
+                                4,         7,
+                                31,        63,
+                                64,        65,
+                                127,       128,
+                                1000,      INT32_MAX - 1,
+                                INT32_MAX};
+static const int32_t rights[] = {INT32_MIN, -64, -7, -4, -3, -2, -1,   1,
+                                 2,         3,   4,  7,  31, 64, 1024, INT32_MAX};
 enum { LEFTS = sizeof lefts / sizeof *lefts, RIGHTS = sizeof rights / sizeof *rights };
 
 /* What ops.def leaves open is left out. */
 static bool is_defined(tile_opcode opcode, int32_t right) {
-    if (opcode == TILE_OP_ceildiv)
-        return right > 0;
-    if (opcode == TILE_OP_shl || opcode == TILE_OP_shr)
-        return right >= 0 && right < 32;
+    if (opcode == TILE_OP_ceildiv) return right > 0;
+    if (opcode == TILE_OP_shl || opcode == TILE_OP_shr) return right >= 0 && right < 32;
     return true;
 }
 
@@ -25,8 +36,7 @@ static void build(tile_function *f, tile_opcode opcode, tile_value x) {
     int32_t at = 0;
     for (int i = 0; i < LEFTS; i++)
         for (int j = 0; j < RIGHTS; j++) {
-            if (!is_defined(opcode, rights[j]))
-                continue;
+            if (!is_defined(opcode, rights[j])) continue;
             const tile_segment operands[] = {{tile_build_int(&b, lefts[i]), NULL, 0},
                                              {tile_build_int(&b, rights[j]), NULL, 0}};
             tile_value value = tile_build_op_value(&b, opcode, operands, 2, NULL);
@@ -40,21 +50,22 @@ static void check(const char *text, tile_opcode opcode) {
     for (int i = 0; i < LEFTS; i++)
         for (int j = 0; j < RIGHTS; j++) {
             int64_t expected;
-            if (!is_defined(opcode, rights[j]))
-                continue;
+            if (!is_defined(opcode, rights[j])) continue;
             cr_assert(tile_fold_int(opcode, lefts[i], rights[j], 0, &expected));
             text = strstr(text, store);
             cr_assert(text, "a result is missing");
             text += strlen(store);
-            cr_assert_eq((int32_t)strtol(text, NULL, 10), (int32_t)expected, "%s %d, %d: %.12s, not %d",
-                         tile_op_get_info(opcode)->name, lefts[i], rights[j], text, (int32_t)expected);
+            cr_assert_eq((int32_t)strtol(text, NULL, 10), (int32_t)expected,
+                         "%s %d, %d: %.12s, not %d", tile_op_get_info(opcode)->name, lefts[i],
+                         rights[j], text, (int32_t)expected);
         }
 }
 
 Test(codegen_arith, integers_as_folded) {
-    static const tile_opcode opcodes[] = {TILE_OP_add, TILE_OP_sub, TILE_OP_mul, TILE_OP_div, TILE_OP_rem,
-                                          TILE_OP_mod, TILE_OP_ceildiv, TILE_OP_min, TILE_OP_max,
-                                          TILE_OP_and, TILE_OP_or, TILE_OP_xor, TILE_OP_shl, TILE_OP_shr};
+    static const tile_opcode opcodes[] = {TILE_OP_add, TILE_OP_sub, TILE_OP_mul,     TILE_OP_div,
+                                          TILE_OP_rem, TILE_OP_mod, TILE_OP_ceildiv, TILE_OP_min,
+                                          TILE_OP_max, TILE_OP_and, TILE_OP_or,      TILE_OP_xor,
+                                          TILE_OP_shl, TILE_OP_shr};
     for (unsigned i = 0; i < sizeof opcodes / sizeof *opcodes; i++) {
         codegen_fixture x;
         tile_blob ir;

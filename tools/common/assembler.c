@@ -13,8 +13,7 @@ static char *try_folder(const char *folder, size_t length, const char *rest) {
     tool_text path = {NULL, 0, 0};
     tool_append(folder, length, &path);
     tool_append(rest, strlen(rest), &path);
-    if (length && access(path.data, X_OK) == 0)
-        return path.data;
+    if (length && access(path.data, X_OK) == 0) return path.data;
     free(path.data);
     return NULL;
 }
@@ -27,7 +26,6 @@ char *tool_find_ptxas(void) {
         found = try_folder(at, length, "/ptxas");
         at += length + (at[length] == ':');
     }
-    if (!found && home)
-        found = try_folder(home, strlen(home), "/bin/ptxas");
+    if (!found && home) found = try_folder(home, strlen(home), "/bin/ptxas");
     return found ? found : try_folder("/usr/local/cuda", strlen("/usr/local/cuda"), "/bin/ptxas");
 }
