@@ -76,8 +76,8 @@ TILE_API void tile_abi_print(const tile_abi *abi, tile_writer writer, void *user
 TILE_API tile_status tile_instantiate(tile_module *module, const char *kernel,
                                       const tile_binding *bindings, unsigned binding_count,
                                       const uint64_t *arg_divisors);
-/* The first half of tile_compile: instantiate, then the pipeline (NULL: the default one for the kernel's
- * level). kernel may be NULL if the module has only one. *out, if not NULL, is the lowered function. */
+/* The first half of tile_compile: instantiate, then the pipeline (NULL: tile_default_pipeline(3)). kernel
+ * may be NULL if the module has only one. *out, if not NULL, is the lowered function. */
 TILE_API tile_status tile_lower(tile_module *module, const char *kernel, const tile_binding *bindings,
                                 unsigned binding_count, const char *pipeline,
                                 const tile_pass_options *options, tile_function **out);

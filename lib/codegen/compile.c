@@ -25,19 +25,6 @@ static tile_function *choose_kernel(tile_module *module, const char *name) {
     return NULL;
 }
 
-/* Views tell a level-2 `scratch` from a level-3 one; the other rows know their level. */
-static bool is_level_2(const tile_function *f) {
-    for (uint32_t i = 1; i < f->op_count; i++) {
-        const tile_op_data *op = &f->ops[i];
-        if (!op->opcode) continue;
-        if (!(tile_op_get_info((tile_opcode)op->opcode)->levels & TILE_LEVEL_3)) return true;
-        if (op->opcode == TILE_OP_scratch &&
-            tile_value_type(f, op->first_result)->kind == TILE_TYPE_VIEW)
-            return true;
-    }
-    return false;
-}
-
 static double now(void) {
     struct timespec time;
     timespec_get(&time, TIME_UTC);
@@ -54,11 +41,9 @@ tile_status tile_lower(tile_module *module, const char *kernel, const tile_bindi
     tile_status status = tile_instantiate(module, name, bindings, binding_count, NULL);
     if (status != TILE_OK) return status;
     if (options->timing) options->timing("instantiate", now() - begin, options->report_user);
-    f = tile_module_find(module, name);
     tile_pass_options only_this = *options;
     only_this.kernel = name;
-    if (!pipeline) pipeline = tile_default_pipeline(is_level_2(f) ? 2 : 3);
-    status = tile_run_passes(module, pipeline, &only_this);
+    status = tile_run_passes(module, pipeline ? pipeline : tile_default_pipeline(3), &only_this);
     if (out) *out = status == TILE_OK ? tile_module_find(module, name) : NULL;
     return status;
 }
