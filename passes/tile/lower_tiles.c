@@ -144,6 +144,12 @@ static void lower_if(lowering *l, tile_op op) {
 
 /* 3. One thread speaks for the block at a semaphore. ----------------------------------------------- */
 
+/* The user's own barrier just before serves as well. */
+static bool ends_in_sync(const lowering *l) {
+    tile_op last = tile_region_at(l->f, l->builder.region)->last;
+    return last.id && tile_op_opcode(l->f, last) == TILE_OP_sync;
+}
+
 /* The barrier after the wait lets all threads see what the released data holds; the one before the
  * release has all threads' stores done. bar.sync orders them, the fence of the release is cumulative
  * (PTX ISA, "Memory Consistency Model", causality order). */
@@ -154,7 +160,7 @@ static void lower_semaphore(lowering *l, tile_op op) {
     tile_value base = l->views[element[0].id]->base;
     tile_value offset = lower_view_offset(l, element, count);
     bool lock = tile_op_opcode(&l->old, op) == TILE_OP_lock_semaphore;
-    if (!lock)
+    if (!lock && !ends_in_sync(l))
         tile_build_sync(&l->builder);
     tile_value first = tile_build_eq(&l->builder, l->thread, lower_int(l, 0));
     tile_op branch = tile_build_if_else(&l->builder, first, NULL, 0);
