@@ -44,6 +44,7 @@ typedef struct tile_emitter {
     LLVMValueRef shared;  /* the block's shared memory, from its start; NULL: none */
     LLVMValueRef clean_base, plain_base;
     tile_arg_facts *args;
+    uint16_t *depths; /* by value id: address.c's notes */
 
     LLVMDIBuilderRef lines; /* NULL: no line table */
     LLVMMetadataRef line_scope;
@@ -102,6 +103,8 @@ void tile_emit_wait_acquire(tile_emitter *e, tile_op op);
 void tile_emit_st_release(tile_emitter *e, tile_op op);
 void tile_emit_scratch(tile_emitter *e, tile_op op);
 void tile_emit_alloc_shared(tile_emitter *e, tile_op op);
+/* address.c: where element operand `operand` (a base and its offset in elements) lies. */
+LLVMValueRef tile_emit_address(tile_emitter *e, tile_op op, unsigned operand);
 /* Integer arithmetic on one LLVM type; also for host expressions. */
 LLVMValueRef tile_emit_int_op(tile_emitter *e, tile_opcode opcode, LLVMValueRef a, LLVMValueRef b);
 

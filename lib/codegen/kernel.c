@@ -183,6 +183,7 @@ void tile_emit_kernel(tile_emitter *e) {
     for (unsigned i = 0; i < count; i++) has[buffers[i].clean] = true;
     tile_arena_reset(&list);
     e->parts = TILE_NEW_ARRAY(&e->arena, LLVMValueRef *, e->f->value_count);
+    e->depths = TILE_NEW_ARRAY(&e->arena, uint16_t, e->f->value_count);
     find_read_only(e);
     declare_shared(e);
     declare_function(e, has[true], has[false]);

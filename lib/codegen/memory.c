@@ -94,21 +94,7 @@ static void join_words(tile_emitter *e, const access *a, LLVMValueRef *words, LL
     }
 }
 
-/* Addresses ------------------------------------------------------------------------------------ */
-
-/* The address of element operand `operand`: a base and its offset in elements. No `inbounds`: under
- * a predicate the address may lie anywhere. */
-static LLVMValueRef address_of(tile_emitter *e, tile_op op, unsigned operand) {
-    unsigned count;
-    const tile_value *values = tile_op_segment(e->f, op, operand, &count);
-    LLVMValueRef base = tile_get_scalar(e, values[0]);
-    const tile_type *type = tile_value_type(e->f, values[0]);
-    LLVMValueRef offset = tile_get_scalar(e, values[1]);
-    if (type->kind == TILE_TYPE_PTR) offset = LLVMBuildSExt(e->builder, offset, e->i64, "");
-    /* i1 takes a byte in memory */
-    LLVMTypeRef element = type->scalar == TILE_i1 ? e->i8 : tile_llvm_scalar(e, type->scalar);
-    return LLVMBuildGEP2(e->builder, element, base, &offset, 1, "");
-}
+/* Predicates ----------------------------------------------------------------------------------- */
 
 /* NULL without a predicate, or with one that is true anyway. */
 static LLVMValueRef predicate_of(tile_emitter *e, tile_op op, unsigned operand) {
@@ -245,7 +231,7 @@ void tile_emit_load(tile_emitter *e, tile_op op) {
     access a = access_of(e, tile_value_type(e->f, result));
     bool global = tile_op_opcode(e->f, op) == TILE_OP_ld_global;
     LLVMValueRef words[MAX_WORDS], *parts = tile_new_parts(e, a.type);
-    LLVMValueRef address = address_of(e, op, 0);
+    LLVMValueRef address = tile_emit_address(e, op, 0);
     LLVMValueRef predicate = global ? predicate_of(e, op, 1) : NULL;
     if (predicate)
         load_predicated(e, &a, "global", address, predicate, reads_read_only(e, op), words);
@@ -259,7 +245,7 @@ void tile_emit_store(tile_emitter *e, tile_op op) {
     tile_value src = tile_op_operand(e->f, op, 0);
     access a = access_of(e, tile_value_type(e->f, src));
     LLVMValueRef words[MAX_WORDS];
-    LLVMValueRef address = address_of(e, op, 1), predicate = predicate_of(e, op, 2);
+    LLVMValueRef address = tile_emit_address(e, op, 1), predicate = predicate_of(e, op, 2);
     split_words(e, &a, tile_get_parts(e, src), words);
     if (predicate) {
         bool shared = tile_op_opcode(e->f, op) == TILE_OP_st_shared;
@@ -279,7 +265,7 @@ void tile_emit_store(tile_emitter *e, tile_op op) {
 void tile_emit_ldmatrix(tile_emitter *e, tile_op op) {
     tile_value result = tile_op_result(e->f, op, 0);
     const tile_type *type = tile_value_type(e->f, result);
-    LLVMValueRef address = address_of(e, op, 0);
+    LLVMValueRef address = tile_emit_address(e, op, 0);
     LLVMValueRef loaded = tile_machine_call(e, tile_machine_of_op(e->f, op), &address, 1);
     LLVMValueRef *parts = tile_new_parts(e, type);
     for (unsigned i = 0; i < tile_part_count(type); i++) {
@@ -313,7 +299,7 @@ void tile_emit_mma(tile_emitter *e, tile_op op) {
 }
 
 void tile_emit_cp_async(tile_emitter *e, tile_op op) {
-    LLVMValueRef from = address_of(e, op, 0), to = address_of(e, op, 1);
+    LLVMValueRef from = tile_emit_address(e, op, 0), to = tile_emit_address(e, op, 1);
     int64_t bytes = tile_op_attr_int(e->f, op, TILE_ATTR_bytes, 0);
     unsigned predicates;
     const tile_value *predicate = tile_op_segment(e->f, op, 2, &predicates);
@@ -335,7 +321,7 @@ static void make_atomic(const tile_emitter *e, LLVMValueRef word, LLVMAtomicOrde
 }
 
 void tile_emit_wait_acquire(tile_emitter *e, tile_op op) {
-    LLVMValueRef address = address_of(e, op, 0);
+    LLVMValueRef address = tile_emit_address(e, op, 0);
     unsigned count;
     LLVMValueRef wanted = tile_get_scalar(e, tile_op_segment(e->f, op, 1, &count)[0]);
     LLVMBasicBlockRef again = LLVMAppendBasicBlockInContext(e->llvm, e->function, "wait");
@@ -350,7 +336,7 @@ void tile_emit_wait_acquire(tile_emitter *e, tile_op op) {
 }
 
 void tile_emit_st_release(tile_emitter *e, tile_op op) {
-    LLVMValueRef address = address_of(e, op, 0);
+    LLVMValueRef address = tile_emit_address(e, op, 0);
     unsigned count;
     LLVMValueRef value = tile_get_scalar(e, tile_op_segment(e->f, op, 1, &count)[0]);
     make_atomic(e, LLVMBuildStore(e->builder, value, address), LLVMAtomicOrderingRelease);

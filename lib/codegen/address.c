@@ -1,0 +1,108 @@
+/* Addresses: a base and a sum of offsets.
+ *
+ * The usual way is one address computation over the whole sum. But a typical offset is
+ *
+ *     (where the lane reads, swizzled: xor) + slot * bytes of a slot
+ *
+ * with only the slot changing in the loop, and LLVM, which sees that the two parts share no bits,
+ * turns the sum inside out: (lane's part or slot's part) xor swizzle. Then nothing of it is left to
+ * move out of the loop. So the parts are added to the address one after the other, what changes
+ * least first (parts of outer loops, parts of inner loops, constants), and the first ones stay
+ * before the loop. Offsets wrap as addresses do, hence the order does not matter for the result. */
+#include "lib/codegen/emitter.h"
+
+enum { MAX_TERMS = 8, CONSTANT_DEPTH = 0xffff };
+
+typedef struct term {
+    LLVMValueRef value;
+    unsigned depth; /* loops it changes in; CONSTANT_DEPTH: it comes last */
+} term;
+
+typedef struct sum {
+    term terms[MAX_TERMS];
+    unsigned count;
+} sum;
+
+static unsigned loops_around(const tile_function *f, tile_region region) {
+    unsigned depth = 0;
+    while (region.id) {
+        tile_op around = tile_region_at(f, region)->parent;
+        if (!around.id) break;
+        depth += tile_op_opcode(f, around) == TILE_OP_for;
+        region = tile_op_at(f, around)->parent;
+    }
+    return depth;
+}
+
+static unsigned loop_depth(tile_emitter *e, tile_value value);
+
+/* A pure operation can move out to where its operands are. */
+static unsigned depth_of_result(tile_emitter *e, tile_op op) {
+    const tile_op_data *data = tile_op_at(e->f, op);
+    unsigned depth = 0;
+    if (tile_op_get_info((tile_opcode)data->opcode)->effects)
+        return loops_around(e->f, data->parent);
+    for (uint32_t i = 0; i < data->operand_count; i++) {
+        unsigned operand = loop_depth(e, data->operands[i]);
+        if (operand != CONSTANT_DEPTH && operand > depth) depth = operand;
+    }
+    return depth;
+}
+
+/* In how many loops a value changes. */
+static unsigned loop_depth(tile_emitter *e, tile_value value) {
+    const tile_value_data *data = tile_value_at(e->f, value);
+    if (data->kind == TILE_VALUE_CONSTANT) return CONSTANT_DEPTH;
+    if (!e->depths[value.id]) {
+        unsigned depth = 0;
+        if (data->kind == TILE_VALUE_RESULT)
+            depth = depth_of_result(e, (tile_op){data->owner});
+        else if (data->kind == TILE_VALUE_REGION)
+            depth = loops_around(e->f, (tile_region){data->owner});
+        e->depths[value.id] = (uint16_t)(depth + 1);
+    }
+    return e->depths[value.id] - 1u;
+}
+
+/* Takes sums apart as far as there is room; terms of one depth are added up as they come. */
+static void add_terms(tile_emitter *e, sum *to, tile_value value) {
+    tile_op def = tile_value_def(e->f, value);
+    if (def.id && tile_op_opcode(e->f, def) == TILE_OP_add &&
+        loop_depth(e, tile_op_operand(e->f, def, 0)) !=
+            loop_depth(e, tile_op_operand(e->f, def, 1)) &&
+        to->count + 2 <= MAX_TERMS) {
+        add_terms(e, to, tile_op_operand(e->f, def, 0));
+        add_terms(e, to, tile_op_operand(e->f, def, 1));
+        return;
+    }
+    LLVMValueRef scalar = tile_get_scalar(e, value);
+    unsigned depth = loop_depth(e, value);
+    for (unsigned i = 0; i < to->count; i++) {
+        if (to->terms[i].depth != depth) continue;
+        to->terms[i].value = LLVMBuildAdd(e->builder, to->terms[i].value, scalar, "");
+        return;
+    }
+    unsigned at = to->count++;
+    for (; at > 0 && to->terms[at - 1].depth > depth; at--) to->terms[at] = to->terms[at - 1];
+    to->terms[at] = (term){scalar, depth};
+}
+
+/* No `inbounds`: under a predicate the address may lie anywhere. */
+LLVMValueRef tile_emit_address(tile_emitter *e, tile_op op, unsigned operand) {
+    unsigned count;
+    const tile_value *values = tile_op_segment(e->f, op, operand, &count);
+    const tile_type *type = tile_value_type(e->f, values[0]);
+    LLVMValueRef address = tile_get_scalar(e, values[0]);
+    /* i1 takes a byte in memory */
+    LLVMTypeRef element = type->scalar == TILE_i1 ? e->i8 : tile_llvm_scalar(e, type->scalar);
+    sum offset = {.count = 0};
+    if (type->kind == TILE_TYPE_PTR && tile_value_type(e->f, values[1])->scalar == TILE_i32)
+        /* a 32-bit sum wraps earlier than the address: it stays whole */
+        offset.terms[offset.count++].value =
+            LLVMBuildSExt(e->builder, tile_get_scalar(e, values[1]), e->i64, "");
+    else
+        add_terms(e, &offset, values[1]);
+    for (unsigned i = 0; i < offset.count; i++)
+        address = LLVMBuildGEP2(e->builder, element, address, &offset.terms[i].value, 1, "");
+    return address;
+}
