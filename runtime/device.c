@@ -169,6 +169,9 @@ static tile_status add_variant(tile_kernel *kernel, const uint64_t *divisors, ti
     return TILE_OK;
 }
 
+/* More arguments than a launch takes (the driver's limit is 4 KB of parameters). */
+enum { MAX_ARGUMENTS = 64 };
+
 static bool variant_equals(const tile_variant *variant, const uint64_t *divisors, unsigned count) {
     for (unsigned i = 0; i < count; i++)
         if ((variant->divisors[i] ? variant->divisors[i] : 1) != divisors[i])
@@ -176,28 +179,28 @@ static bool variant_equals(const tile_variant *variant, const uint64_t *divisors
     return true;
 }
 
+/* What an argument's divisor is taken of: an address, or an integer without its sign. */
+static uint64_t magnitude(const tile_abi_arg *arg, const tile_argument *argument) {
+    if (arg->type->kind == TILE_TYPE_PTR)
+        return argument->buffer->address + argument->offset;
+    return argument->integer < 0 ? 0 - (uint64_t)argument->integer : (uint64_t)argument->integer;
+}
+
 /* The variant for these arguments: it assumes as much as they allow of what the kernel declares. */
 static tile_status find_variant(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                                 tile_variant **out) {
     const tile_abi *abi = kernel->variants->abi;
-    uint64_t *divisors = tile_malloc(sizeof *divisors * (count + 1u));
+    uint64_t divisors[MAX_ARGUMENTS];
     for (unsigned i = 0; i < count; i++) {
         const tile_abi_arg *arg = tile_abi_arg_at(abi, i);
         uint64_t declared = arg->divisible ? arg->divisible : 1;
-        uint64_t value = arg->type->kind == TILE_TYPE_PTR
-                             ? (arguments[i].buffer ? arguments[i].buffer->address : 0) + arguments[i].offset
-                             : (uint64_t)(arguments[i].integer < 0 ? -arguments[i].integer : arguments[i].integer);
-        divisors[i] = common_divisor(declared, value);
+        divisors[i] = common_divisor(declared, magnitude(arg, &arguments[i]));
     }
-    tile_status status = TILE_OK;
     tile_variant *variant = kernel->variants;
     while (variant && !variant_equals(variant, divisors, count))
         variant = variant->next;
-    if (!variant)
-        status = add_variant(kernel, divisors, &variant);
-    free(divisors);
     *out = variant;
-    return status;
+    return variant ? TILE_OK : add_variant(kernel, divisors, out);
 }
 
 /* Kernels ------------------------------------------------------------------------------------------ */
@@ -298,27 +301,26 @@ static tile_status check_argument(const tile_kernel *kernel, const tile_abi_arg 
 static tile_status resolve(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                            tile_launch *launch) {
     const tile_abi *abi = kernel->variants->abi;
-    if (count != tile_abi_arg_count(abi)) {
+    if (count != tile_abi_arg_count(abi) || count > MAX_ARGUMENTS) {
         tile_report(kernel->device->context, TILE_ERROR, no_place,
-                    "@%s takes %u arguments, not %u", kernel->name, tile_abi_arg_count(abi), count);
+                    "@%s takes %u arguments (at most %d), not %u", kernel->name, tile_abi_arg_count(abi),
+                    MAX_ARGUMENTS, count);
         return TILE_INVALID;
     }
-    int64_t integers[64] = {0};
-    int64_t *values = count <= 64 ? integers : tile_malloc(sizeof *values * count);
+    int64_t integers[MAX_ARGUMENTS];
     tile_status status = TILE_OK;
     for (unsigned i = 0; i < count && status == TILE_OK; i++) {
         status = check_argument(kernel, tile_abi_arg_at(abi, i), &arguments[i]);
-        values[i] = arguments[i].integer;
+        integers[i] = arguments[i].integer;
     }
     *launch = (tile_launch){.arguments = arguments, .argument_count = count};
     if (status == TILE_OK)
         status = find_variant(kernel, arguments, count, &launch->variant);
     if (status == TILE_OK)
-        status = tile_abi_grid(launch->variant->abi, values, launch->grid);
+        status = tile_abi_grid(launch->variant->abi, integers, launch->grid);
     if (status == TILE_OK)
-        status = tile_abi_scratch(launch->variant->abi, values, &launch->clean_bytes, &launch->plain_bytes);
-    if (values != integers)
-        free(values);
+        status = tile_abi_scratch(launch->variant->abi, integers, &launch->clean_bytes,
+                                  &launch->plain_bytes);
     return status;
 }
 
