@@ -1,0 +1,45 @@
+/* Compiles only if runtime/cuda's declarations of the driver agree with those of the toolkit's
+ * cuda.h. Rows are compared in cuda.h's types, then the types of driver.h with cuda.h's. */
+
+/* Makes cuda.h declare all versions of its functions, each under the symbol of libcuda.so.1, in
+ * place of macros that turn a name into its newest version. */
+#define __CUDA_API_VERSION_INTERNAL
+#include <cuda.h>
+
+/* C11 takes a typedef a second time only for the same type, so most types of driver.h are compared
+ * by being declared again. cuda.h's enums are ints there: those get names of their own. */
+#define ENUMS(ENUM) \
+    ENUM(CUresult) \
+    ENUM(CUdevice_attribute) \
+    ENUM(CUfunction_attribute) \
+    ENUM(CUjit_option) \
+    ENUM(CUjitInputType)
+#define CUresult our_CUresult
+#define CUdevice_attribute our_CUdevice_attribute
+#define CUfunction_attribute our_CUfunction_attribute
+#define CUjit_option our_CUjit_option
+#define CUjitInputType our_CUjitInputType
+#include "runtime/cuda/driver.h"
+#undef CUresult
+#undef CUdevice_attribute
+#undef CUfunction_attribute
+#undef CUjit_option
+#undef CUjitInputType
+
+#define SAME(type, other) __builtin_types_compatible_p(type, other)
+
+/* An enum is an int or an unsigned, as its compiler likes: calls pass both alike. */
+#define ENUM(type) \
+    _Static_assert(sizeof(our_##type) == sizeof(type) && \
+                       (SAME(our_##type, int) || SAME(our_##type, unsigned)), \
+                   #type " has another size or kind in cuda.h");
+ENUMS(ENUM)
+
+#define NUMBER(name, value) \
+    _Static_assert((long)name == (value), #name " is another number in cuda.h");
+TILE_DRIVER_NUMBERS(NUMBER)
+
+#define DRIVER(name, symbol, parameters) \
+    _Static_assert(SAME(__typeof__(&symbol), CUresult(CUDAAPI *) parameters), \
+                   #symbol " has other parameters in cuda.h");
+#include "runtime/cuda/driver.def"
