@@ -262,9 +262,15 @@ void tile_emit_select(tile_emitter *e, tile_op op) {
 
 static LLVMValueRef cast_from_int(tile_emitter *e, LLVMValueRef src, LLVMTypeRef to,
                                   tile_scalar from, tile_scalar scalar) {
-    if (tile_scalar_is_floating(scalar))
+    if (tile_scalar_is_floating(scalar)) {
+        /* before sm_90 LLVM goes through f32 and rounds twice; f64 holds every i32 */
+        if (scalar == TILE_bf16 && tile_scalar_bits(from) >= 32) {
+            src = LLVMBuildSIToFP(e->builder, src, LLVMDoubleTypeInContext(e->llvm), "");
+            return LLVMBuildFPTrunc(e->builder, src, to, "");
+        }
         return from == TILE_i1 ? LLVMBuildUIToFP(e->builder, src, to, "")
                                : LLVMBuildSIToFP(e->builder, src, to, "");
+    }
     if (scalar == TILE_i1)
         return LLVMBuildICmp(e->builder, LLVMIntNE, src, tile_llvm_int(LLVMTypeOf(src), 0), "");
     return LLVMBuildIntCast2(e->builder, src, to, from != TILE_i1, "");
