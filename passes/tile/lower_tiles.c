@@ -80,6 +80,7 @@ static void lower_view_op(lowering *l, tile_op op) {
         const tile_type *type = tile_type_ptr(tile_function_context(l->f),
                                               tile_value_type(&l->old, result)->scalar);
         view->base = tile_build_scratch(&l->builder, mapped_extents, extents, type);
+        l->map[result.id] = view->base; /* what level 3 means by scratch */
         if (tile_op_has_attr(&l->old, op, TILE_ATTR_clean))
             tile_op_set_flag(l->f, tile_value_def(l->f, view->base), TILE_ATTR_clean);
     } else {
