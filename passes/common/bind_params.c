@@ -1,0 +1,249 @@
+/* Binding parameters: reading values, defaults, search in the tuning space, `where`. */
+#include "passes/common/bind_params.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/ir/describe.h"
+
+static bool fail(const tile_function *f, const char *format, const char *a, const char *b,
+                 const char *c) {
+    tile_arena scratch = {0};
+    tile_report(tile_function_context(f), TILE_ERROR, f->loc, "%s",
+                tile_arena_format(&scratch, format, a, b, c));
+    tile_arena_reset(&scratch);
+    return false;
+}
+
+static tile_bound_param *find(const tile_bound_params *bound, const char *name) {
+    for (size_t i = 0; i < bound->f->param_count; i++)
+        if (strcmp(bound->f->params[i].name, name) == 0)
+            return &bound->params[i];
+    return NULL;
+}
+
+const tile_bound_param *tile_find_bound(const tile_bound_params *bound, const char *name) {
+    return find(bound, name);
+}
+
+static bool param_value(const char *name, int64_t *value, void *user) {
+    const tile_bound_param *param = find(user, name);
+    if (!param || !param->bound || param->scalar)
+        return false;
+    *value = param->value;
+    return true;
+}
+
+tile_bindings tile_param_bindings(tile_bound_params *bound) {
+    return (tile_bindings){.param = param_value, .user = bound};
+}
+
+/* Given values ------------------------------------------------------------------------------------- */
+
+static bool read_integer(const char *text, int64_t *value) {
+    char *end;
+    errno = 0;
+    *value = strtoll(text, &end, 0);
+    return end != text && !*end && !errno;
+}
+
+/* The kind decides how the text is read; false if it cannot be. */
+static bool read_value(tile_param_kind kind, const char *text, tile_bound_param *param) {
+    switch (kind) {
+    case TILE_PARAM_type:
+        param->scalar = tile_scalar_from_name(text, strlen(text));
+        return param->scalar != TILE_SCALAR_NONE;
+    case TILE_PARAM_bool:
+        param->value = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
+        return param->value || strcmp(text, "false") == 0 || strcmp(text, "0") == 0;
+    case TILE_PARAM_dim: return read_integer(text, &param->value) && param->value >= 0;
+    default: return read_integer(text, &param->value);
+    }
+}
+
+static const char *expected_words(tile_param_kind kind) {
+    switch (kind) {
+    case TILE_PARAM_type: return "an element type such as f16";
+    case TILE_PARAM_bool: return "true or false";
+    case TILE_PARAM_dim: return "an integer that is not negative";
+    default: return "an integer";
+    }
+}
+
+static bool bind_given(tile_bound_params *bound, const tile_pass_option *option) {
+    const tile_function *f = bound->f;
+    tile_bound_param *param = find(bound, option->key);
+    if (!param)
+        return true;
+    tile_param_kind kind = f->params[param - bound->params].kind;
+    if (param->bound)
+        return fail(f, "the parameter '%s' is given twice", option->key, NULL, NULL);
+    if (!read_value(kind, option->value, param))
+        return fail(f, "the parameter '%s' takes %s, not '%s'", option->key, expected_words(kind),
+                    option->value);
+    return param->bound = true;
+}
+
+/* Defaults and tuning points ----------------------------------------------------------------------- */
+
+/* Defaults may use other parameters: goes on until no further one can be evaluated. */
+static void bind_defaults(tile_bound_params *bound) {
+    tile_bindings bindings = tile_param_bindings(bound);
+    for (bool progress = true; progress;) {
+        progress = false;
+        for (size_t i = 0; i < bound->f->param_count; i++) {
+            const tile_param_decl *decl = &bound->f->params[i];
+            tile_bound_param *param = &bound->params[i];
+            if (param->bound)
+                continue;
+            if (decl->default_type) {
+                param->scalar = decl->default_type->scalar;
+                param->bound = true;
+            } else if (decl->default_expr) {
+                param->bound = tile_expr_eval(decl->default_expr, &bindings, &param->value);
+            }
+            progress |= param->bound;
+        }
+    }
+}
+
+static bool has_default(const tile_function *f, size_t i) {
+    return f->params[i].default_expr || f->params[i].default_type;
+}
+
+/* True if the clause has a parameter that only the tuning space can bind. */
+static bool clause_matters(const tile_bound_params *bound, const tile_tune_clause *clause) {
+    for (unsigned n = 0; n < clause->name_count; n++) {
+        const tile_bound_param *param = find(bound, clause->names[n]);
+        if (param && !param->bound && !has_default(bound->f, (size_t)(param - bound->params)))
+            return true;
+    }
+    return false;
+}
+
+/* Binds what the point binds; false, and nothing bound, if it contradicts what is bound. added is a
+ * set of the clause's names. */
+static bool take_point(tile_bound_params *bound, const tile_tune_clause *clause, unsigned point,
+                       uint32_t *added) {
+    tile_bindings bindings = tile_param_bindings(bound);
+    *added = 0;
+    for (unsigned n = 0; n < clause->name_count; n++) {
+        tile_bound_param *param = find(bound, clause->names[n]);
+        int64_t value;
+        bool fits = param && n < 32 &&
+                    tile_expr_eval(clause->values[point * clause->name_count + n], &bindings, &value);
+        if (fits && param->bound)
+            fits = param->value == value;
+        else if (fits) {
+            *param = (tile_bound_param){.bound = true, .value = value};
+            *added |= (uint32_t)1 << n;
+        }
+        if (fits)
+            continue;
+        for (unsigned undo = 0; undo < n; undo++)
+            if (*added >> undo & 1)
+                find(bound, clause->names[undo])->bound = false;
+        return false;
+    }
+    return true;
+}
+
+/* The first point that agrees, the last clause varying fastest. Clauses that share no name decide
+ * each for itself; those that do are tried in turn. *reached is the last clause that was looked at. */
+static bool search_points(tile_bound_params *bound, size_t clause_index, size_t *reached) {
+    if (clause_index == bound->f->tune_count)
+        return true;
+    *reached = clause_index > *reached ? clause_index : *reached;
+    const tile_tune_clause *clause = &bound->f->tunes[clause_index];
+    if (!clause_matters(bound, clause))
+        return search_points(bound, clause_index + 1, reached);
+    for (unsigned point = 0; point < clause->point_count; point++) {
+        uint32_t added;
+        if (!take_point(bound, clause, point, &added))
+            continue;
+        if (search_points(bound, clause_index + 1, reached))
+            return true;
+        for (unsigned n = 0; n < clause->name_count; n++)
+            if (added >> n & 1)
+                find(bound, clause->names[n])->bound = false;
+    }
+    return false;
+}
+
+static bool fail_missing(const tile_bound_params *bound, const char *name, const char *why,
+                         const char *values) {
+    return fail(bound->f, "the parameter '%s' has no value%s%s", name, why, values);
+}
+
+bool tile_bind_params(const tile_function *f, const tile_pass_option *options, unsigned option_count,
+                      tile_arena *arena, tile_bound_params *bound) {
+    bound->f = f;
+    bound->params = TILE_NEW_ARRAY(arena, tile_bound_param, f->param_count + 1);
+    for (unsigned i = 0; i < option_count; i++)
+        if (!bind_given(bound, &options[i]))
+            return false;
+    bind_defaults(bound);
+    size_t reached = 0;
+    if (!search_points(bound, 0, &reached)) {
+        const tile_tune_clause *clause = &f->tunes[reached];
+        for (unsigned n = 0; n < clause->name_count; n++)
+            if (!find(bound, clause->names[n])->bound)
+                return fail_missing(bound, clause->names[n], ": no point of `tune` agrees with ",
+                                    tile_bound_text(bound, NULL, arena));
+    }
+    bind_defaults(bound);
+    for (size_t i = 0; i < f->param_count; i++)
+        if (!bound->params[i].bound)
+            return fail_missing(bound, f->params[i].name, "; it needs one", "");
+    return true;
+}
+
+/* Words and checks --------------------------------------------------------------------------------- */
+
+static bool mentions(const tile_expr *expr, const char *name) {
+    if (!expr)
+        return false;
+    if (expr->kind == TILE_EXPR_PARAM)
+        return strcmp(expr->name, name) == 0;
+    for (unsigned i = 0; i < 3; i++)
+        if (mentions(expr->args[i], name))
+            return true;
+    return false;
+}
+
+const char *tile_bound_text(const tile_bound_params *bound, const tile_expr *expr, tile_arena *arena) {
+    const char *text = "";
+    for (size_t i = 0; i < bound->f->param_count; i++) {
+        const tile_param_decl *decl = &bound->f->params[i];
+        const tile_bound_param *param = &bound->params[i];
+        if (!param->bound || (expr && !mentions(expr, decl->name)))
+            continue;
+        const char *comma = *text ? ", " : "";
+        if (decl->kind == TILE_PARAM_type)
+            text = tile_arena_format(arena, "%s%s%s = %s", text, comma, decl->name,
+                                     tile_scalar_name(param->scalar));
+        else
+            text = tile_arena_format(arena, "%s%s%s = %" PRId64, text, comma, decl->name,
+                                     param->value);
+    }
+    return text;
+}
+
+bool tile_check_wheres(tile_bound_params *bound, tile_arena *arena) {
+    const tile_function *f = bound->f;
+    tile_bindings bindings = tile_param_bindings(bound);
+    bool holds = true;
+    for (size_t i = 0; i < f->where_count; i++) {
+        int64_t value;
+        const char *clause = tile_expr_text(f, f->wheres[i], arena);
+        if (!tile_expr_eval(f->wheres[i], &bindings, &value))
+            holds = fail(f, "`where %s` has no value: it divides by zero, with %s", clause,
+                         tile_bound_text(bound, f->wheres[i], arena), NULL);
+        else if (!value)
+            holds = fail(f, "`where %s` does not hold: %s", clause,
+                         tile_bound_text(bound, f->wheres[i], arena), NULL);
+    }
+    return holds;
+}

@@ -1,0 +1,224 @@
+/* canonicalize: folds constants, simplifies arithmetic, takes away branches and loops that are decided.
+ *
+ * Instantiated kernels are full of products with 1, of `z > 0` in a grid that has one block along z, of
+ * loops that run once: each costs instructions, a branch around a tile costs barriers as well.
+ *
+ * level: any
+ * requires: nothing
+ * keeps: instantiate, assign-layouts, allocate-shared
+ * breaks: nothing
+ *
+ * before:
+ *   kernel @simple(%n: i32, %p: ptr<f32>)
+ *       grid [ceildiv(%n, 128)]  warps 4
+ *   {
+ *     %x, %y, %z = block_id : i32
+ *     %g = view %p, [%n] : view<f32[?]>
+ *     %from = mul 128, %x : i32
+ *     %same = add %from, 0 : i32
+ *     %t = load %g[%same] : tile<f32[128]>
+ *     %split = gt %z, 0 : i1
+ *     %r = if %split {
+ *       %d = add %t, %t : tile<f32[128]>
+ *       yield %d
+ *     } else {
+ *       yield %t
+ *     }
+ *     for %i = 0 to 1 step 1 {
+ *       %at = add %same, %i : i32
+ *       store %r, %g[%at]
+ *     }
+ *   }
+ *
+ * after:
+ *   kernel @simple(%n: i32, %p: ptr<f32>)
+ *       grid [ceildiv(%n, 128)]  warps 4
+ *   {
+ *     %x, %y, %z = block_id : i32
+ *     %g = view %p, [%n] : view<f32[?]>
+ *     %from = mul %x, 128 : i32
+ *     %t = load %g[%from] : tile<f32[128]>
+ *     store %t, %g[%from]
+ *   }
+ *
+ * One walk in program order: operands are replaced first, then the operation is folded (fold.c), so that
+ * what follows sees the simpler form. Only what loops carry can need another walk. Constants go to the
+ * right of commutative operations and comparisons. */
+#include "passes/common/fold.h"
+#include "passes/pass.h"
+
+enum { MAX_WALKS = 8 };
+
+typedef struct walk {
+    tile_function *f;
+    tile_folder folder;
+    tile_value *map; /* of the values that existed when it began */
+    uint32_t map_count;
+    bool changed;
+    long simplified;
+} walk;
+
+static tile_value look_up(const walk *w, tile_value value) {
+    while (value.id < w->map_count && w->map[value.id].id)
+        value = w->map[value.id];
+    return value;
+}
+
+static void replace(walk *w, tile_value from, tile_value to) {
+    w->map[from.id] = to;
+    if (!tile_value_at(w->f, to)->name && tile_value_at(w->f, to)->kind != TILE_VALUE_CONSTANT)
+        tile_value_at(w->f, to)->name = tile_value_at(w->f, from)->name;
+}
+
+static void count(walk *w) {
+    w->changed = true;
+    w->simplified++;
+}
+
+static tile_range range_of(const walk *w, tile_value value) {
+    return tile_fold_range(&w->folder, value);
+}
+
+/* Regions that always run, or never -------------------------------------------------------------------- */
+
+/* Puts the region's operations before op, whose results become what the region yields; then op goes.
+ * Returns the operation to go on with. */
+static tile_op inline_region(walk *w, tile_op op, tile_region region) {
+    tile_function *f = w->f;
+    tile_region outer = tile_op_at(f, op)->parent;
+    tile_op yield = tile_region_at(f, region)->last, first = tile_region_at(f, region)->first;
+    const tile_op_data data = *tile_op_at(f, op);
+    tile_op next = first.id == yield.id ? data.next : first;
+    for (tile_op inner = first, after; inner.id != yield.id; inner = after) {
+        after = tile_op_at(f, inner)->next;
+        tile_move_op(f, inner, outer, op);
+    }
+    for (uint32_t i = 0; i < data.result_count; i++)
+        replace(w, (tile_value){data.first_result.id + i}, tile_op_operand(f, yield, i));
+    tile_erase_op(f, op);
+    count(w);
+    return next;
+}
+
+/* The first op after `op`, or the first of what took its place. */
+static tile_op simplify_branch(walk *w, tile_op op) {
+    tile_function *f = w->f;
+    const tile_op_data data = *tile_op_at(f, op);
+    tile_range condition = range_of(w, data.operands[0]);
+    if (condition.min == condition.max)
+        return inline_region(w, op, data.regions[condition.min ? 0 : 1]);
+    for (uint32_t i = 0; i < data.result_count; i++) {
+        tile_value result = {data.first_result.id + i};
+        tile_value yes = look_up(w, tile_op_operand(f, tile_region_at(f, data.regions[0])->last, i));
+        tile_value no = look_up(w, tile_op_operand(f, tile_region_at(f, data.regions[1])->last, i));
+        if (yes.id == no.id && !w->map[result.id].id) {
+            replace(w, result, yes); /* visible in both regions, so defined before the branch */
+            count(w);
+        }
+    }
+    return data.next;
+}
+
+/* A value that every iteration hands on as it got it is the value that the loop began with. */
+static void drop_invariants(walk *w, tile_op op) {
+    tile_function *f = w->f;
+    const tile_op_data data = *tile_op_at(f, op);
+    tile_op yield = tile_region_at(f, data.regions[0])->last;
+    for (uint32_t i = 0; i < data.result_count; i++) {
+        tile_value init = data.operands[3 + i], arg = tile_region_arg(f, data.regions[0], i + 1);
+        tile_value yielded = look_up(w, tile_op_operand(f, yield, i));
+        if ((yielded.id != arg.id && yielded.id != init.id) || w->map[arg.id].id)
+            continue;
+        replace(w, arg, init);
+        replace(w, (tile_value){data.first_result.id + i}, init);
+        w->simplified++;
+    }
+}
+
+static tile_op drop_loop(walk *w, tile_op op) {
+    const tile_op_data data = *tile_op_at(w->f, op);
+    for (uint32_t i = 0; i < data.result_count; i++)
+        replace(w, (tile_value){data.first_result.id + i}, data.operands[3 + i]);
+    tile_erase_op(w->f, op);
+    count(w);
+    return data.next;
+}
+
+static tile_op inline_loop(walk *w, tile_op op) {
+    const tile_op_data data = *tile_op_at(w->f, op);
+    replace(w, tile_region_arg(w->f, data.regions[0], 0), data.operands[0]);
+    for (uint32_t i = 0; i < data.result_count; i++)
+        replace(w, tile_region_arg(w->f, data.regions[0], i + 1), data.operands[3 + i]);
+    return inline_region(w, op, data.regions[0]);
+}
+
+/* The pipeline pass is not done with a loop that is marked for it. */
+static tile_op simplify_loop(walk *w, tile_op op) {
+    const tile_op_data data = *tile_op_at(w->f, op);
+    tile_range begin = range_of(w, data.operands[0]), end = range_of(w, data.operands[1]);
+    tile_range step = range_of(w, data.operands[2]);
+    if (end.max <= begin.min)
+        return drop_loop(w, op);
+    bool runs_once = begin.max < end.min && step.min >= 1 && begin.min >= end.max - step.min;
+    if (runs_once && !tile_op_has_attr(w->f, op, TILE_ATTR_pipelined))
+        return inline_loop(w, op);
+    drop_invariants(w, op);
+    return data.next;
+}
+
+/* The walk ----------------------------------------------------------------------------------------- */
+
+/* The operation to go on with: not always the next one. */
+static tile_op simplify_op(walk *w, tile_op op) {
+    tile_function *f = w->f;
+    bool counted = tile_is_numbered_loop(f, tile_region_at(f, tile_op_at(f, op)->parent)->parent);
+    tile_op_data *data = tile_op_at(f, op);
+    for (uint32_t i = 0; i < data->operand_count; i++)
+        data->operands[i] = look_up(w, data->operands[i]);
+    if (data->region_count && counted)
+        return data->next;
+    if (data->opcode == TILE_OP_for)
+        return simplify_loop(w, op);
+    if (data->opcode == TILE_OP_if)
+        return simplify_branch(w, op);
+    tile_op next = data->next;
+    bool rewritten = false;
+    tile_value value = tile_fold_op(&w->folder, op, &rewritten);
+    if (rewritten)
+        count(w);
+    if (!value.id)
+        return next;
+    replace(w, data->first_result, look_up(w, value));
+    tile_erase_op(f, op);
+    count(w);
+    return next;
+}
+
+static void simplify_region(walk *w, tile_region region) {
+    tile_function *f = w->f;
+    for (tile_op op = tile_region_at(f, region)->first; op.id;) {
+        tile_op next = simplify_op(w, op);
+        for (unsigned r = 0; tile_op_at(f, op)->opcode && r < tile_op_at(f, op)->region_count; r++)
+            simplify_region(w, tile_op_at(f, op)->regions[r]);
+        op = next;
+    }
+}
+
+static bool walk_once(tile_pass *pass, tile_function *f, long *simplified) {
+    walk w = {.f = f, .map_count = (uint32_t)f->value_count};
+    w.map = TILE_NEW_ARRAY(pass->scratch, tile_value, f->value_count);
+    w.folder = (tile_folder){f, tile_range_analyse(f, pass->scratch), w.map_count};
+    simplify_region(&w, f->body);
+    for (size_t i = 0; i < f->result_count; i++)
+        f->results[i].value = look_up(&w, f->results[i].value);
+    *simplified += w.simplified;
+    return w.changed;
+}
+
+tile_status tile_pass_canonicalize(tile_pass *pass, tile_function *f) {
+    long simplified = 0;
+    for (unsigned i = 0; i < MAX_WALKS && walk_once(pass, f, &simplified); i++) {
+    }
+    tile_pass_count(pass, "simplified", simplified);
+    return TILE_OK;
+}

@@ -1,0 +1,317 @@
+/* instantiate: makes one kernel out of a family: binds the parameters and checks the conditions.
+ *
+ * With numbers in the place of names, loops have constant trip counts, offsets fold, and what an
+ * argument is divisible by decides how wide the accesses to memory can be.
+ *
+ * level: any
+ * requires: nothing
+ * keeps: nothing
+ * breaks: nothing
+ *
+ * pipeline: instantiate{block=256 n.divisible=4}
+ * before:
+ *   kernel @scale<block: int, T: type = f32, factor: int>(%n: i32, %x: ptr<T> {divisible = 16})
+ *       tune (block, factor) in [(512, 1), (256, 2), (256, 3)]
+ *       where block <= 1024
+ *       grid [ceildiv(%n, block)]  warps block / 64
+ *   {
+ *     %b, %by, %bz = block_id : i32
+ *     %g = view %x, [%n] : view<T[?]>
+ *     %t = load %g[%b * block * factor] : tile<T[block]>
+ *     store %t, %g[%b * block]
+ *   }
+ *
+ * after:
+ *   kernel @scale(%n: i32 {divisible = 4}, %x: ptr<f32> {divisible = 16})
+ *       grid [ceildiv(%n, 256)]  warps 4
+ *   {
+ *     %b, %by, %bz = block_id : i32
+ *     %g = view %x, [%n] : view<f32[?]>
+ *     %0 = mul %b, 256 : i32
+ *     %1 = mul %0, 2 : i32
+ *     %t = load %g[%1] : tile<f32[256]>
+ *     %2 = mul %b, 256 : i32
+ *     store %t, %g[%2]
+ *   }
+ *
+ * Options: a parameter's name and value; an argument's name with `.divisible` and a number. Types of
+ * values change in place: every type is mapped by itself, so that what was equal stays equal. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/ir/describe.h"
+#include "lib/ir/parser.h"
+#include "passes/common/bind_params.h"
+#include "tile/compile.h"
+
+typedef struct instance {
+    tile_function *f;
+    tile_context *context;
+    tile_bound_params bound;
+    tile_bindings bindings;
+    tile_arena *arena;
+    unsigned errors;
+} instance;
+
+#define FAIL(i, loc, ...) ((i)->errors++, tile_report((i)->context, TILE_ERROR, (loc), __VA_ARGS__))
+
+/* Options ------------------------------------------------------------------------------------------ */
+
+static const char divisible_suffix[] = ".divisible";
+
+/* The argument of "n.divisible", or arg_count if the key is of another sort. */
+static size_t option_argument(const tile_function *f, const char *key) {
+    size_t i = 0, length = strlen(key), suffix = sizeof divisible_suffix - 1;
+    if (length <= suffix || strcmp(key + length - suffix, divisible_suffix) != 0)
+        return f->arg_count;
+    while (i < f->arg_count && (strncmp(f->args[i].name, key, length - suffix) != 0 ||
+                                strlen(f->args[i].name) != length - suffix))
+        i++;
+    return i;
+}
+
+/* Another function of the module may be the one that is meant, also one that was instantiated before
+ * and has no parameters any more. */
+static bool is_meant_for_another(const tile_function *f, const char *key) {
+    bool before = true;
+    for (const tile_function *other = f->module->first; other; other = other->next) {
+        if (other == f)
+            before = false;
+        else if (before || tile_function_find_param(other, key, strlen(key)) ||
+                 option_argument(other, key) < other->arg_count)
+            return true;
+    }
+    return false;
+}
+
+static void fail_unknown(instance *i, const char *key) {
+    tile_guess guess = tile_guess_start(key, strlen(key));
+    for (size_t p = 0; p < i->f->param_count; p++)
+        tile_guess_try(&guess, i->f->params[p].name);
+    FAIL(i, i->f->loc, "@%s has no parameter '%s'%s%s%s", i->f->name, key,
+         guess.best ? "; did you mean '" : "", guess.best ? guess.best : "", guess.best ? "'?" : "");
+}
+
+static void set_divisible(instance *i, size_t arg, const char *text) {
+    char *end;
+    errno = 0;
+    long divisor = strtol(text, &end, 10);
+    if (end == text || *end || errno || divisor < 1 || divisor > 1 << 30)
+        FAIL(i, i->f->loc, "'%s%s' takes a number from 1 to 2^30, not '%s'", i->f->args[arg].name,
+             divisible_suffix, text);
+    else
+        i->f->args[arg].divisible = divisor == 1 ? 0 : (unsigned)divisor;
+}
+
+static void read_options(instance *i, const tile_pass_option *options, unsigned count) {
+    for (unsigned o = 0; o < count; o++) {
+        const char *key = options[o].key;
+        size_t arg = option_argument(i->f, key);
+        if (arg < i->f->arg_count)
+            set_divisible(i, arg, options[o].value);
+        else if (!tile_function_find_param(i->f, key, strlen(key)) && !is_meant_for_another(i->f, key))
+            fail_unknown(i, key);
+    }
+}
+
+/* Substitution ------------------------------------------------------------------------------------- */
+
+static bool divides_by_zero(const tile_expr *expr) {
+    bool division = expr->kind == TILE_EXPR_OP &&
+                    (expr->opcode == TILE_OP_div || expr->opcode == TILE_OP_ceildiv ||
+                     expr->opcode == TILE_OP_rem || expr->opcode == TILE_OP_mod);
+    int64_t divisor;
+    if (division && tile_expr_is_int(expr->args[1], &divisor) && divisor == 0)
+        return true;
+    for (unsigned a = 0; a < 3 && expr->args[a]; a++)
+        if (divides_by_zero(expr->args[a]))
+            return true;
+    return false;
+}
+
+/* The expression with the parameters' values. Reports a division by zero and what is left of type
+ * parameters in it. */
+static const tile_expr *bind_expr(instance *i, tile_loc loc, const tile_expr *expr) {
+    if (!expr)
+        return NULL;
+    const tile_expr *bound = tile_expr_substitute(i->context, expr, &i->bindings);
+    if (divides_by_zero(bound))
+        FAIL(i, loc, "'%s' divides by zero: %s", tile_expr_text(i->f, expr, i->arena),
+             tile_bound_text(&i->bound, expr, i->arena));
+    return bound;
+}
+
+/* A number is needed here: what is left must not depend on arguments. */
+static const tile_expr *bind_constant(instance *i, tile_loc loc, const tile_expr *expr) {
+    unsigned before = i->errors;
+    const tile_expr *bound = bind_expr(i, loc, expr);
+    int64_t value;
+    if (bound && bound->kind != TILE_EXPR_FLOAT && !tile_expr_is_int(bound, &value) &&
+        i->errors == before)
+        FAIL(i, loc, "'%s' must be known at compile time", tile_expr_text(i->f, expr, i->arena));
+    return bound;
+}
+
+static const tile_type *bind_type(instance *i, tile_loc loc, const tile_type *type) {
+    tile_type draft = *type;
+    if (type->param) {
+        const tile_bound_param *param = tile_find_bound(&i->bound, type->param);
+        if (param && param->scalar) {
+            draft.scalar = param->scalar;
+            draft.param = NULL;
+        } else {
+            FAIL(i, loc, "'%s' is not a type", type->param);
+        }
+    }
+    for (unsigned d = 0; d < type->rank; d++) {
+        draft.dims[d] = bind_constant(i, loc, type->dims[d]);
+        draft.strides[d] = bind_constant(i, loc, type->strides[d]);
+    }
+    draft.slots = bind_constant(i, loc, type->slots);
+    return tile_type_get(i->context, &draft);
+}
+
+static bool fits(tile_scalar scalar, int64_t value) {
+    unsigned bits = tile_scalar_bits(scalar);
+    if (bits == 1)
+        return value == 0 || value == 1;
+    int64_t limit = bits >= 64 ? 0 : (int64_t)1 << (bits - 1);
+    return !limit || (value >= -limit && value < limit);
+}
+
+static void bind_constant_value(instance *i, tile_value value, tile_value *map) {
+    tile_value_data old = *tile_value_at(i->f, value);
+    const tile_type *type = bind_type(i, i->f->loc, old.type);
+    const tile_expr *expr = bind_constant(i, i->f->loc, old.expr);
+    bool floating = tile_scalar_is_floating(type->scalar);
+    int64_t integer;
+    if (type->scalar && tile_expr_is_int(expr, &integer)) {
+        if (floating)
+            expr = tile_expr_float(i->context, (double)integer);
+        else if (!fits(type->scalar, integer) && expr != old.expr)
+            FAIL(i, i->f->loc, "'%s' is %" PRId64 ", which does not fit into %s: %s",
+                 tile_expr_text(i->f, old.expr, i->arena), integer, tile_scalar_name(type->scalar),
+                 tile_bound_text(&i->bound, old.expr, i->arena));
+    } else if (type->scalar && expr->kind == TILE_EXPR_FLOAT && !floating) {
+        FAIL(i, i->f->loc, "the constant %s cannot have the type %s",
+             tile_expr_text(i->f, expr, i->arena), tile_scalar_name(type->scalar));
+    }
+    tile_value bound = tile_function_constant(i->f, type, expr);
+    if (bound.id == value.id)
+        return;
+    map[value.id] = bound;
+    tile_value_at(i->f, value)->type = type;
+    tile_value_at(i->f, value)->expr = expr;
+}
+
+/* Constants that had different names for one number become one value. */
+static void bind_values(instance *i) {
+    uint32_t count = (uint32_t)i->f->value_count;
+    tile_value *map = TILE_NEW_ARRAY(i->arena, tile_value, 2 * (size_t)count);
+    for (uint32_t id = 1; id < count; id++) {
+        tile_value value = {id};
+        const tile_value_data data = *tile_value_at(i->f, value);
+        tile_loc loc = i->f->loc;
+        if (data.kind == TILE_VALUE_CONSTANT) {
+            bind_constant_value(i, value, map);
+            continue;
+        }
+        if (data.kind == TILE_VALUE_RESULT)
+            loc = i->f->ops[data.owner].loc;
+        const tile_type *type = bind_type(i, loc, data.type);
+        tile_value_at(i->f, value)->type = type;
+    }
+    tile_replace_values(i->f, i->f->body, map);
+}
+
+static void bind_attrs(instance *i) {
+    for (uint32_t id = 1; id < i->f->op_count; id++) {
+        tile_op_data *op = &i->f->ops[id];
+        for (unsigned a = 0; op->opcode && a < op->attr_count; a++)
+            op->attrs[a].expr = bind_constant(i, op->loc, op->attrs[a].expr);
+    }
+}
+
+static void bind_declarations(instance *i) {
+    tile_function *f = i->f;
+    for (size_t a = 0; a < f->arg_count; a++)
+        f->args[a].type = bind_type(i, f->loc, f->args[a].type);
+    for (size_t r = 0; r < f->result_count; r++)
+        f->results[r].type = bind_type(i, f->loc, f->results[r].type);
+    for (unsigned d = 0; d < f->grid_rank; d++)
+        f->grid[d] = bind_expr(i, f->loc, f->grid[d]);
+    for (unsigned d = 0; d < f->cluster_rank; d++)
+        f->cluster[d] = bind_expr(i, f->loc, f->cluster[d]);
+    f->warps = bind_constant(i, f->loc, f->warps);
+}
+
+/* The verifier speaks of the values; which parameters made them is said once below. */
+static tile_status check_result(instance *i) {
+    const char *values = tile_bound_text(&i->bound, NULL, i->arena);
+    bool ok = i->errors == 0 && tile_function_verify(i->f) == TILE_OK;
+    if (!ok && *values)
+        tile_report(i->context, TILE_NOTE, i->f->loc, "instantiated with %s", values);
+    return ok ? TILE_OK : TILE_INVALID;
+}
+
+static tile_status instantiate(tile_function *f, const tile_pass_option *options, unsigned count,
+                               tile_arena *arena) {
+    instance i = {.f = f, .context = tile_function_context(f), .arena = arena};
+    /* 1. What the parameters are. */
+    read_options(&i, options, count);
+    if (i.errors || !tile_bind_params(f, options, count, arena, &i.bound) ||
+        !tile_check_wheres(&i.bound, arena))
+        return TILE_INVALID;
+    if (!f->param_count)
+        return TILE_OK;
+    i.bindings = tile_param_bindings(&i.bound);
+    /* 2. Their values in all places. */
+    bind_declarations(&i);
+    bind_attrs(&i);
+    bind_values(&i);
+    tile_status status = check_result(&i);
+    /* 3. They are gone. */
+    f->param_count = f->tune_count = f->where_count = 0;
+    return status;
+}
+
+tile_status tile_pass_instantiate(tile_pass *pass, tile_function *f) {
+    return instantiate(f, pass->options, pass->option_count, pass->scratch);
+}
+
+/* As a call ---------------------------------------------------------------------------------------- */
+
+static unsigned greatest_common(uint64_t a, uint64_t b) {
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return (unsigned)a;
+}
+
+tile_status tile_instantiate(tile_module *module, const char *kernel, const tile_binding *bindings,
+                             unsigned binding_count, const uint64_t *arg_divisors) {
+    tile_function *f = tile_module_find(module, kernel);
+    if (!f) {
+        tile_report(module->context, TILE_ERROR, (tile_loc){0}, "there is no function @%s", kernel);
+        return TILE_INVALID;
+    }
+    tile_arena arena = {0};
+    tile_pass_option *options = TILE_NEW_ARRAY(&arena, tile_pass_option, binding_count + 1u);
+    instance i = {.f = f, .context = module->context, .arena = &arena};
+    for (unsigned o = 0; o < binding_count; o++) {
+        options[o] = (tile_pass_option){bindings[o].name, bindings[o].value};
+        if (!tile_function_find_param(f, bindings[o].name, strlen(bindings[o].name)))
+            fail_unknown(&i, bindings[o].name);
+    }
+    for (size_t a = 0; arg_divisors && a < f->arg_count; a++)
+        if (arg_divisors[a] && f->args[a].divisible)
+            f->args[a].divisible = greatest_common(arg_divisors[a], f->args[a].divisible);
+    tile_status status =
+        i.errors ? TILE_INVALID : instantiate(f, options, binding_count, &arena);
+    tile_arena_reset(&arena);
+    return status;
+}

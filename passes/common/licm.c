@@ -1,0 +1,111 @@
+/* licm: moves pure operations whose operands do not change in a loop before the loop.
+ *
+ * A tile's row offsets do not depend on k: computed once before the loop, the loop keeps only what the
+ * tensor cores wait for.
+ *
+ * level: 2 and 3
+ * requires: nothing
+ * keeps: instantiate, assign-layouts, allocate-shared
+ * breaks: nothing
+ *
+ * before:
+ *   kernel @rows(%n: i32, %k: i32, %p: ptr<f32>)
+ *       grid [%n]  warps 4
+ *   {
+ *     %x, %y, %z = block_id : i32
+ *     %g = view %p, [%n, %k] : view<f32[?, ?]>
+ *     for %i = 0 to %k step 128 {
+ *       %row = add %x, 1 : i32
+ *       %part = div %k, %n : i32
+ *       %t = load %g[%row, %i] : tile<f32[128]>
+ *       store %t, %g[%x, %part]
+ *     }
+ *   }
+ *
+ * after:
+ *   kernel @rows(%n: i32, %k: i32, %p: ptr<f32>)
+ *       grid [%n]  warps 4
+ *   {
+ *     %x, %y, %z = block_id : i32
+ *     %g = view %p, [%n, %k] : view<f32[?, ?]>
+ *     %row = add %x, 1 : i32
+ *     for %i = 0 to %k step 128 {
+ *       %part = div %k, %n : i32
+ *       %t = load %g[%row, %i] : tile<f32[128]>
+ *       store %t, %g[%x, %part]
+ *     }
+ *   }
+ *
+ * Inner loops come first, so that an operation climbs as far as it can. What stays: divisions by what
+ * may be zero, because a loop that never runs never divides; and `splat`, because a tile in registers
+ * across the loop costs more than filling it again. */
+#include "passes/pass.h"
+
+typedef struct hoist {
+    tile_function *f;
+    uint32_t *depth; /* by value: how many regions enclose its definition */
+    long moved;
+} hoist;
+
+static void set_depth(hoist *h, tile_value first, uint32_t count, uint32_t depth) {
+    for (uint32_t i = 0; i < count; i++)
+        h->depth[first.id + i] = depth;
+}
+
+static bool may_divide_by_zero(const tile_function *f, const tile_op_data *op) {
+    int64_t divisor;
+    switch (op->opcode) {
+    case TILE_OP_div:
+    case TILE_OP_rem:
+    case TILE_OP_mod:
+    case TILE_OP_ceildiv:
+        return !tile_value_is_int(f, op->operands[1], &divisor) || divisor == 0;
+    default: return false;
+    }
+}
+
+static bool can_move(const hoist *h, const tile_op_data *op, uint32_t loop_depth) {
+    if (tile_op_get_info((tile_opcode)op->opcode)->effects || op->region_count ||
+        op->opcode == TILE_OP_scratch || op->opcode == TILE_OP_splat || may_divide_by_zero(h->f, op))
+        return false;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (h->depth[op->operands[i].id] >= loop_depth)
+            return false;
+    return true;
+}
+
+/* depth: of the region of `loop`. */
+static void hoist_from_loop(hoist *h, tile_op loop, uint32_t depth) {
+    tile_function *f = h->f;
+    tile_region body = tile_op_region(f, loop, 0);
+    for (tile_op op = tile_region_at(f, body)->first, next; op.id; op = next) {
+        const tile_op_data *data = tile_op_at(f, op);
+        next = data->next;
+        if (!can_move(h, data, depth + 1))
+            continue;
+        tile_move_op(f, op, tile_op_at(f, loop)->parent, loop);
+        set_depth(h, data->first_result, data->result_count, depth);
+        h->moved++;
+    }
+}
+
+static void visit_region(hoist *h, tile_region region, uint32_t depth) {
+    tile_function *f = h->f;
+    set_depth(h, tile_region_at(f, region)->first_arg, tile_region_at(f, region)->arg_count, depth);
+    TILE_FOR_EACH_OP(f, op, region) {
+        const tile_op_data *data = tile_op_at(f, op);
+        set_depth(h, data->first_result, data->result_count, depth);
+        for (unsigned r = 0; r < data->region_count; r++)
+            visit_region(h, data->regions[r], depth + 1);
+        if (data->opcode == TILE_OP_for)
+            hoist_from_loop(h, op, depth);
+    }
+}
+
+tile_status tile_pass_licm(tile_pass *pass, tile_function *f) {
+    /* Constants and arguments have depth 0, as what the body defines. */
+    hoist h = {.f = f, .depth = TILE_NEW_ARRAY(pass->scratch, uint32_t, f->value_count)};
+    visit_region(&h, f->body, 0);
+    tile_pass_count(pass, "moved", h.moved);
+    return TILE_OK;
+}
