@@ -52,8 +52,8 @@ Test(abi, json) {
     tile_abi_print(abi, append, text);
     static const char *const pieces[] = {
         "\"entry\": \"k\"",
-        "{\"name\": \"n\", \"kind\": \"argument\", \"type\": \"i32\", \"ptx\": \".u32\", "
-        "\"divisible\": 1}",
+        "{\"name\": \"n\", \"kind\": \"argument\", \"type\": \"i32\"",
+        "\"ptx\": \".u32\", \"divisible\": 1}",
         "\"type\": \"ptr<f32>\", \"ptx\": \".u64\", \"divisible\": 16}",
         "\"name\": \"clean_scratch\"",
         "\"name\": \"scratch\"",
