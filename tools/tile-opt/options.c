@@ -1,0 +1,188 @@
+/* Reading the command line; the texts about it. */
+#include "tools/tile-opt/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: tile-opt [FILE] [options]\n"
+    "Reads Tile IR (default -, standard input), runs passes over it, writes what comes out. Diagnostics\n"
+    "and dumps go to standard error; output is written only if everything succeeded.\n"
+    "\n"
+    "  -o FILE                       where to write (default -, standard output)\n"
+    "  --pass-pipeline=PASS,...      the passes, each with options: instantiate{block_m=128},cse\n"
+    "  --PASS[=OPTIONS]              one pass: --cse, --instantiate='block_m=128 block_n=64'\n"
+    "  --kernel=NAME                 only this function\n"
+    "  --target=NAME                 sm_80 (default), sm_86, sm_89, sm_90, sm_90a\n"
+    "  --print-ir-before=PASS        show the IR before each run of this pass\n"
+    "  --print-ir-after=PASS         and after it\n"
+    "  --print-ir-before-all, --print-ir-after-all\n"
+    "  --print-ir-after-change       only after passes that changed something\n"
+    "  --verify-each=0               do not check the IR after each pass\n"
+    "  --split-input-file            treat the parts between lines `// -----` as files of their own\n"
+    "  --verify-diagnostics          compare diagnostics with comments in the input:\n"
+    "                                // expected-error@+1 {{part of the message}}\n"
+    "                                error, warning, remark, note; @+N, @-N, @above, @below, @unknown\n"
+    "  --timing                      what each pass took\n"
+    "  --statistics                  what passes counted\n"
+    "  --reproducer=FILE             if a pass fails: write the IR before it and the rest of the\n"
+    "                                pipeline, for --run-reproducer\n"
+    "  --run-reproducer              take the pipeline from the input's line `// RUN-PIPELINE:`\n"
+    "  --list-passes                 all passes, with their levels\n"
+    "  --ops                         the manual: grammar, types, operations, attributes\n"
+    "  --help\n";
+
+void opt_print_help(void) {
+    fputs(help, stdout);
+    fputs("\npasses:\n", stdout);
+    tool_text list = {NULL, 0, 0};
+    opt_print_passes(&list);
+    fputs(list.data, stdout);
+}
+
+static const char *levels_text(unsigned levels, char text[8]) {
+    size_t length = 0;
+    for (unsigned level = 1; level <= 3; level++)
+        if (levels >> level & 1)
+            text[length++] = (char)('0' + level);
+    text[length] = 0;
+    return text;
+}
+
+void opt_print_passes(tool_text *out) {
+    const tile_pass_info *info;
+    for (unsigned i = 0; (info = tile_pass_at(i)); i++) {
+        char line[512], from[8], to[8];
+        int length = snprintf(line, sizeof line, "  %-16s %3s to %-3s  %s%s%s%s\n", info->name,
+                              levels_text(info->level_in, from), levels_text(info->level_out, to),
+                              info->meaning, *info->requires_ ? " (needs " : "", info->requires_,
+                              *info->requires_ ? ")" : "");
+        tool_append(line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1, out);
+    }
+}
+
+/* Reading ------------------------------------------------------------------------------------------ */
+
+static bool complain(const char *what, const char *word) {
+    fprintf(stderr, "error: %s '%s'; see tile-opt --help\n", what, word);
+    return false;
+}
+
+static bool is_pass(const char *name, size_t length) {
+    const tile_pass_info *info;
+    for (unsigned i = 0; (info = tile_pass_at(i)); i++)
+        if (strlen(info->name) == length && memcmp(info->name, name, length) == 0)
+            return true;
+    return false;
+}
+
+static void add_to_pipeline(opt_options *o, const char *text, size_t length) {
+    if (o->pipeline.size)
+        tool_append(",", 1, &o->pipeline);
+    tool_append(text, length, &o->pipeline);
+}
+
+/* --cse or --instantiate=OPTIONS */
+static bool take_pass(tool_arguments *words, opt_options *o) {
+    const char *word = tool_current(words);
+    size_t length = strcspn(word, "=");
+    if (strncmp(word, "--", 2) != 0 || !is_pass(word + 2, length - 2))
+        return false;
+    add_to_pipeline(o, word + 2, length - 2);
+    if (word[length]) {
+        tool_append("{", 1, &o->pipeline);
+        tool_append(word + length + 1, strlen(word + length + 1), &o->pipeline);
+        tool_append("}", 1, &o->pipeline);
+    }
+    words->next++;
+    return true;
+}
+
+static bool add_name(opt_names *names, const char *pass) {
+    if (!is_pass(pass, strlen(pass)))
+        return complain("there is no pass", pass);
+    if (names->count == OPT_MAX_NAMES)
+        return complain("too many passes to show at", pass);
+    names->names[names->count++] = pass;
+    return true;
+}
+
+bool opt_shows(const opt_names *names, const char *pass) {
+    bool found = names->all;
+    for (unsigned i = 0; i < names->count; i++)
+        found |= strcmp(names->names[i], pass) == 0;
+    return found;
+}
+
+static bool set_target(opt_options *o, const char *name) {
+    o->target = tile_target_find(name);
+    return o->target || complain("there is no target", name);
+}
+
+static bool set_verify(opt_options *o, const char *value) {
+    o->skip_verify = strcmp(value, "0") == 0 || strcmp(value, "false") == 0;
+    return o->skip_verify || strcmp(value, "1") == 0 || strcmp(value, "true") == 0 ||
+           complain("--verify-each takes 0 or 1, not", value);
+}
+
+static bool take_flag(tool_arguments *words, opt_options *o) {
+    const struct {
+        const char *name;
+        bool *flag;
+    } flags[] = {
+        {"--print-ir-before-all", &o->before.all},
+        {"--print-ir-after-all", &o->after.all},
+        {"--print-ir-after-change", &o->after_change},
+        {"--split-input-file", &o->split_input},
+        {"--verify-diagnostics", &o->verify_diagnostics},
+        {"--timing", &o->timing},
+        {"--statistics", &o->statistics},
+        {"--run-reproducer", &o->run_reproducer},
+        {"--list-passes", &o->list_passes},
+        {"--ops", &o->manual},
+        {"--help", &o->help},
+        {"-h", &o->help},
+    };
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (tool_flag(words, flags[i].name))
+            return *flags[i].flag = true;
+    /* --verify-each alone is the default, and no value follows it */
+    return tool_flag(words, "--verify-each");
+}
+
+static bool take_word(tool_arguments *words, opt_options *o) {
+    const char *value;
+    if (take_flag(words, o))
+        return true;
+    if (tool_option(words, "--pass-pipeline", &value)) {
+        if (*value)
+            add_to_pipeline(o, value, strlen(value));
+        return true;
+    }
+    if (tool_option(words, "--print-ir-before", &value))
+        return add_name(&o->before, value);
+    if (tool_option(words, "--print-ir-after", &value))
+        return add_name(&o->after, value);
+    if (tool_option(words, "--target", &value))
+        return set_target(o, value);
+    if (tool_option(words, "--verify-each", &value))
+        return set_verify(o, value);
+    if (tool_option(words, "-o", &o->output) || tool_option(words, "--kernel", &o->kernel) ||
+        tool_option(words, "--reproducer", &o->reproducer) || take_pass(words, o))
+        return true;
+    if (!o->input && tool_positional(words, &o->input))
+        return true;
+    return complain("unknown or incomplete option", tool_current(words));
+}
+
+bool opt_read_options(int argc, char **argv, opt_options *o) {
+    tool_arguments words = {argc, argv, 1};
+    *o = (opt_options){.output = "-"};
+    tool_append("", 0, &o->pipeline);
+    while (words.next < argc)
+        if (!take_word(&words, o))
+            return false;
+    if (!o->input)
+        o->input = "-";
+    return true;
+}
