@@ -1,0 +1,127 @@
+/* Asynchronous copies: they land when a wait covers them and not before, the latest moment that the
+ * program allows, so that a missing wait shows. What they read is read then, too.
+ *
+ * Each lane counts its groups; a copy belongs to the group that its lane commits next. */
+#include <string.h>
+
+#include "runtime/cpu/exec.h"
+
+static cpu_copy *add_copy(cpu_warp *warp, const cpu_insn *insn) {
+    if (warp->copy_count == warp->copy_capacity) {
+        warp->copy_capacity = warp->copy_capacity ? warp->copy_capacity * 2 : 16;
+        warp->copies = tile_realloc(warp->copies, sizeof *warp->copies * warp->copy_capacity);
+    }
+    cpu_copy *copy = &warp->copies[warp->copy_count++];
+    *copy = (cpu_copy){.insn = insn, .lanes = warp->mask};
+    memcpy(copy->group, warp->commits, sizeof copy->group);
+    return copy;
+}
+
+CPU_HANDLER(cpu_run_cp_async) {
+    uint32_t bytes = (uint32_t)insn->integer, active = cpu_active_lanes(run, warp, insn, 2);
+    cpu_copy *copy = add_copy(warp, insn);
+    copy->zeros = warp->mask & ~active;
+    cpu_global_addresses(run, warp, insn, 0, active, copy->source);
+    if (!cpu_shared_offsets(run, warp, insn, 1, insn->second, warp->mask, bytes, copy->target))
+        return CPU_STOP;
+    for (unsigned lane = 0; lane < CPU_LANES; lane++) {
+        if (active >> lane & 1 &&
+            !cpu_check_global(run, warp, insn, (int)lane, copy->source[lane], bytes, bytes))
+            return CPU_STOP;
+        if (warp->mask >> lane & 1 &&
+            !cpu_shared_start_copy(run, warp, insn, (int)lane, cpu_thread(warp, lane),
+                                   copy->target[lane], bytes))
+            return CPU_STOP;
+    }
+    cpu_count_sectors(run, active, copy->source, bytes);
+    cpu_count_conflicts(run, warp->mask, copy->target, bytes);
+    return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_copy_async) {
+    uint32_t target;
+    if (!cpu_slot_offset(run, warp, insn, 1, insn->second, insn->second_count, insn->memory, &target))
+        return CPU_STOP;
+    cpu_copy *copy = add_copy(warp, insn);
+    copy->target[0] = target;
+    copy->view = *(const cpu_view *)cpu_at(run, warp, insn->operand[0]);
+    cpu_view_position(run, warp, insn, insn->index, copy->at);
+    return cpu_shared_start_copy(run, warp, insn, -1, cpu_agent(insn), target,
+                                 cpu_slot_bytes(insn->memory))
+               ? CPU_NEXT
+               : CPU_STOP;
+}
+
+static void land_lanes(cpu_warp *warp, cpu_copy *copy, uint32_t lanes, cpu_run *run) {
+    uint32_t bytes = (uint32_t)copy->insn->integer;
+    for (unsigned lane = 0; lane < CPU_LANES; lane++) {
+        if (!(lanes >> lane & 1))
+            continue;
+        uint8_t *to = warp->block->shared + copy->target[lane];
+        if (copy->zeros >> lane & 1)
+            memset(to, 0, bytes);
+        else
+            memcpy(to, (const void *)(uintptr_t)copy->source[lane], bytes);
+        cpu_shared_end_copy(run, warp, cpu_thread(warp, lane), copy->target[lane], bytes);
+    }
+}
+
+/* Lands these lanes' part of a copy; false after a report. */
+static bool land(cpu_run *run, cpu_warp *warp, cpu_copy *copy, uint32_t lanes) {
+    copy->lanes &= ~lanes;
+    if (run->program->lanes > 1) {
+        land_lanes(warp, copy, lanes, run);
+        return true;
+    }
+    char *to = (char *)warp->block->shared + copy->target[0];
+    if (!cpu_load_tile(run, warp, copy->insn, &copy->view, copy->at, to))
+        return false;
+    cpu_shared_end_copy(run, warp, cpu_agent(copy->insn), copy->target[0],
+                        cpu_slot_bytes(copy->insn->memory));
+    return true;
+}
+
+CPU_HANDLER(cpu_run_commit_group) {
+    (void)insn;
+    for (unsigned lane = 0; lane < run->program->lanes; lane++)
+        warp->commits[lane] += warp->mask >> lane & 1;
+    return CPU_NEXT;
+}
+
+/* A lane that waits with `pending` groups left lands all but the latest ones. */
+static uint32_t covered_lanes(const cpu_warp *warp, const cpu_copy *copy, int64_t pending) {
+    uint32_t covered = 0;
+    for (unsigned lane = 0; lane < CPU_LANES; lane++)
+        if (copy->lanes & warp->mask & UINT32_C(1) << lane)
+            covered |= (uint32_t)(copy->group[lane] + pending < warp->commits[lane]) << lane;
+    return covered;
+}
+
+static void drop_landed(cpu_warp *warp) {
+    size_t kept = 0;
+    for (size_t i = 0; i < warp->copy_count; i++)
+        if (warp->copies[i].lanes) {
+            if (kept != i)
+                warp->copies[kept] = warp->copies[i];
+            kept++;
+        }
+    warp->copy_count = kept;
+}
+
+CPU_HANDLER(cpu_run_wait_group) {
+    for (size_t i = 0; i < warp->copy_count; i++) {
+        uint32_t covered = covered_lanes(warp, &warp->copies[i], insn->integer);
+        if (covered && !land(run, warp, &warp->copies[i], covered))
+            return CPU_STOP;
+    }
+    drop_landed(warp);
+    return CPU_NEXT;
+}
+
+bool cpu_land_all(cpu_run *run, cpu_warp *warp) {
+    for (size_t i = 0; i < warp->copy_count; i++)
+        if (!land(run, warp, &warp->copies[i], warp->copies[i].lanes))
+            return false;
+    warp->copy_count = 0;
+    return true;
+}

@@ -1,0 +1,39 @@
+/* The sanitizer: what a kernel must not do, found at the access, reported with its source line. */
+#ifndef TILE_RUNTIME_CPU_CHECK_H
+#define TILE_RUNTIME_CPU_CHECK_H
+
+#include "runtime/cpu/program.h"
+
+/* Reports an error at the instruction, followed by the block, warp and lane (-1: none in particular).
+ * Always CPU_STOP. */
+cpu_outcome cpu_fault(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
+                      const char *format, ...) TILE_PRINTF(5, 6);
+
+/* Global memory: inside of a live buffer, and aligned. False after a report. */
+bool cpu_check_global(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
+                      uint64_t address, uint64_t bytes, uint32_t alignment);
+
+/* Shared memory: inside of the buffer that starts at base, and aligned. */
+bool cpu_check_shared(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
+                      uint32_t base, int64_t offset, uint32_t bytes);
+/* Whether the thread (a lane of the warp, or CPU_MANY) may access these bytes now, and that it did.
+ * start_copy marks them as the target of an asynchronous copy; a write by the same instruction's
+ * landing ends that. */
+bool cpu_shared_read(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
+                     uint16_t thread, uint32_t offset, uint32_t bytes);
+bool cpu_shared_write(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
+                      uint16_t thread, uint32_t offset, uint32_t bytes);
+bool cpu_shared_start_copy(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
+                           uint16_t thread, uint32_t offset, uint32_t bytes);
+void cpu_shared_end_copy(cpu_run *run, const cpu_warp *warp, uint16_t thread, uint32_t offset,
+                         uint32_t bytes);
+
+/* Clean scratch must be zero again. */
+tile_status cpu_check_clean(cpu_run *run);
+
+/* A lane's thread number from 1. */
+static inline uint16_t cpu_thread(const cpu_warp *warp, unsigned lane) {
+    return (uint16_t)(warp->index * CPU_LANES + lane + 1);
+}
+
+#endif

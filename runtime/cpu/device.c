@@ -1,0 +1,266 @@
+/* The CPU device: memory is the host's, a launch runs the IR at once and to its end. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/support/float16.h"
+#include "runtime/cpu/program.h"
+
+typedef struct cpu_device {
+    tile_device base;
+    uint64_t seed;
+} cpu_device;
+
+enum { ALIGNMENT = 256, POISON = 0xff /* NaN in every float type */ };
+
+/* Memory ------------------------------------------------------------------------------------------- */
+
+static void *allocate_bytes(size_t bytes) {
+    if (bytes > SIZE_MAX / 2)
+        return NULL;
+    return aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT);
+}
+
+static tile_status cpu_allocate(tile_device *device, size_t bytes, uint64_t *address) {
+    void *data = allocate_bytes(bytes);
+    if (!data) {
+        tile_report(device->context, TILE_ERROR, (tile_loc){0}, "the host has no %zu bytes left", bytes);
+        return TILE_FAILED;
+    }
+    memset(data, POISON, bytes);
+    *address = (uint64_t)(uintptr_t)data;
+    return TILE_OK;
+}
+
+static void cpu_release(tile_device *device, uint64_t address, size_t bytes) {
+    (void)device;
+    (void)bytes;
+    free((void *)(uintptr_t)address);
+}
+
+static tile_status cpu_write(tile_device *device, uint64_t address, const void *data, size_t bytes) {
+    (void)device;
+    memcpy((void *)(uintptr_t)address, data, bytes);
+    return TILE_OK;
+}
+
+static tile_status cpu_read(tile_device *device, uint64_t address, void *data, size_t bytes) {
+    (void)device;
+    memcpy(data, (const void *)(uintptr_t)address, bytes);
+    return TILE_OK;
+}
+
+/* Kernels ------------------------------------------------------------------------------------------ */
+
+static tile_status cpu_prepare(tile_device *device, tile_variant *variant) {
+    variant->code = cpu_program_create(variant->function, device->level);
+    return variant->code ? TILE_OK : TILE_INVALID;
+}
+
+static void cpu_discard(tile_device *device, tile_variant *variant) {
+    (void)device;
+    cpu_program_destroy(variant->code);
+    variant->code = NULL;
+}
+
+static void fill_argument(uint8_t *to, const tile_type *type, unsigned lanes,
+                          const tile_argument *argument) {
+    uint32_t size = cpu_value_size(type);
+    for (unsigned lane = 0; lane < lanes; lane++, to += size) {
+        if (type->kind == TILE_TYPE_PTR) {
+            uint64_t address = (argument->buffer ? argument->buffer->address : 0) + argument->offset;
+            memcpy(to, &address, sizeof address);
+        } else if (tile_scalar_is_floating(type->scalar)) {
+            tile_number_write(type->scalar, to, argument->number);
+        } else {
+            tile_integer_write(type->scalar, to, argument->integer);
+        }
+    }
+}
+
+static void fill_constants(cpu_run *run) {
+    const cpu_program *program = run->program;
+    run->constants = tile_malloc(program->constant_bytes);
+    if (program->constant_bytes)
+        memcpy(run->constants, program->constants, program->constant_bytes);
+    for (size_t i = 0; i < program->function->arg_count; i++)
+        fill_argument(run->constants + (program->arg_slots[i] & ~CPU_CONSTANT_SLOT),
+                      program->function->args[i].type, program->lanes, &run->launch->arguments[i]);
+}
+
+/* Scratch ------------------------------------------------------------------------------------------ */
+
+static bool argument_value(unsigned index, int64_t *value, void *user) {
+    const tile_launch *launch = user;
+    if (index >= launch->argument_count)
+        return false;
+    *value = launch->arguments[index].integer;
+    return true;
+}
+
+static tile_status scratch_size(const cpu_run *run, const cpu_scratch *scratch, int64_t *bytes) {
+    tile_launch launch = *run->launch;
+    tile_bindings bindings = {.arg = argument_value, .user = &launch};
+    *bytes = scratch->element_bytes;
+    for (unsigned d = 0; d < scratch->rank; d++) {
+        int64_t extent;
+        bool known = tile_expr_eval(scratch->extents[d], &bindings, &extent);
+        if (!known || extent < 0 || (extent && *bytes > INT64_C(1) << 40) || extent > INT32_MAX) {
+            tile_report(run->context, TILE_ERROR, scratch->loc,
+                        "scratch: extent %u cannot be computed or is out of range", d + 1);
+            return TILE_INVALID;
+        }
+        *bytes *= extent;
+    }
+    return TILE_OK;
+}
+
+static tile_status provide_scratch(cpu_run *run) {
+    unsigned count = run->program->scratch_count;
+    run->scratch = tile_malloc(sizeof *run->scratch * (count + 1u));
+    run->scratch_bytes = tile_malloc(sizeof *run->scratch_bytes * (count + 1u));
+    memset(run->scratch, 0, sizeof *run->scratch * (count + 1u));
+    for (unsigned i = 0; i < count; i++) {
+        const cpu_scratch *scratch = &run->program->scratch[i];
+        tile_status status = scratch_size(run, scratch, &run->scratch_bytes[i]);
+        if (status != TILE_OK)
+            return status;
+        run->scratch[i] = allocate_bytes((size_t)run->scratch_bytes[i]);
+        if (!run->scratch[i]) {
+            tile_report(run->context, TILE_ERROR, scratch->loc,
+                        "scratch: the host has no %" PRId64 " bytes left", run->scratch_bytes[i]);
+            return TILE_FAILED;
+        }
+        memset(run->scratch[i], scratch->clean ? 0 : POISON, (size_t)run->scratch_bytes[i]);
+    }
+    return TILE_OK;
+}
+
+/* What may be touched ------------------------------------------------------------------------------ */
+
+static int by_address(const void *a, const void *b) {
+    const cpu_range *x = a, *y = b;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+static const char *argument_of(const cpu_run *run, const tile_buffer *buffer) {
+    for (unsigned i = 0; i < run->launch->argument_count; i++)
+        if (run->launch->arguments[i].buffer == buffer)
+            return run->program->function->args[i].name;
+    return "";
+}
+
+static void collect_ranges(cpu_run *run, const tile_device *device) {
+    size_t count = run->program->scratch_count;
+    for (const tile_buffer *buffer = device->buffers; buffer; buffer = buffer->next)
+        count++;
+    run->ranges = tile_malloc(sizeof *run->ranges * (count + 1));
+    for (const tile_buffer *buffer = device->buffers; buffer; buffer = buffer->next)
+        run->ranges[run->range_count++] =
+            (cpu_range){buffer->address, buffer->address + buffer->bytes, argument_of(run, buffer)};
+    for (unsigned i = 0; i < run->program->scratch_count; i++) {
+        uint64_t begin = (uint64_t)(uintptr_t)run->scratch[i];
+        run->ranges[run->range_count++] =
+            (cpu_range){begin, begin + (uint64_t)run->scratch_bytes[i], ""};
+    }
+    qsort(run->ranges, run->range_count, sizeof *run->ranges, by_address);
+}
+
+/* Launching ---------------------------------------------------------------------------------------- */
+
+static tile_status cpu_launch(tile_device *device, const tile_launch *launch) {
+    const cpu_program *program = launch->variant->code;
+    cpu_run run = {.program = program,
+                   .launch = launch,
+                   .context = device->context,
+                   .counts = &device->counts,
+                   .random = ((const cpu_device *)(const void *)device)->seed};
+    memcpy(run.grid, launch->grid, sizeof run.grid);
+    if (launch->argument_count != program->function->arg_count) {
+        tile_report(device->context, TILE_ERROR, program->function->loc, "@%s takes %zu arguments, not %u",
+                    program->function->name, program->function->arg_count, launch->argument_count);
+        return TILE_INVALID;
+    }
+    fill_constants(&run);
+    tile_status status = provide_scratch(&run);
+    if (status == TILE_OK) {
+        collect_ranges(&run, device);
+        status = cpu_execute(&run);
+    }
+    for (unsigned i = 0; i < program->scratch_count; i++)
+        free(run.scratch[i]);
+    free(run.scratch);
+    free(run.scratch_bytes);
+    free(run.ranges);
+    free(run.constants);
+    return status;
+}
+
+static tile_status cpu_synchronize(tile_device *device) {
+    (void)device;
+    return TILE_OK;
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double milliseconds_now(void) {
+    struct timespec now;
+    timespec_get(&now, TIME_UTC);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+static tile_status cpu_time(tile_device *device, const tile_launch *launch, unsigned warmup,
+                            unsigned repeats, bool flush_l2, double *milliseconds) {
+    double *times = tile_malloc(sizeof *times * (repeats + 1u));
+    tile_status status = TILE_OK;
+    (void)flush_l2;
+    for (unsigned i = 0; i < warmup + repeats && status == TILE_OK; i++) {
+        double start = milliseconds_now();
+        status = cpu_launch(device, launch);
+        if (i >= warmup)
+            times[i - warmup] = milliseconds_now() - start;
+    }
+    if (status == TILE_OK && repeats) {
+        qsort(times, repeats, sizeof *times, by_value);
+        *milliseconds = times[repeats / 2];
+    }
+    free(times);
+    return status;
+}
+
+static void cpu_destroy(tile_device *device) {
+    free(device);
+}
+
+tile_status tile_device_create_cpu(tile_context *context, const tile_device_options *options,
+                                   tile_device **out) {
+    static const tile_device_ops ops = {.destroy = cpu_destroy,
+                                        .allocate = cpu_allocate,
+                                        .release = cpu_release,
+                                        .write = cpu_write,
+                                        .read = cpu_read,
+                                        .prepare = cpu_prepare,
+                                        .discard = cpu_discard,
+                                        .launch = cpu_launch,
+                                        .synchronize = cpu_synchronize,
+                                        .time = cpu_time};
+    unsigned level = options && options->level ? options->level : 3;
+    *out = NULL;
+    if (level != 2 && level != 3) {
+        tile_report(context, TILE_ERROR, (tile_loc){0}, "the CPU device runs level 2 or 3, not %u", level);
+        return TILE_INVALID;
+    }
+    cpu_device *device = tile_malloc(sizeof *device);
+    *device = (cpu_device){.base = {.ops = &ops,
+                                    .context = context,
+                                    .target = tile_target_find("sm_90"),
+                                    .name = "cpu",
+                                    .level = level},
+                           .seed = options ? options->seed : 0};
+    *out = &device->base;
+    return TILE_OK;
+}

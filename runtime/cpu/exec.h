@@ -1,0 +1,87 @@
+/* The handlers of all operations that are not arithmetic, and what they share. */
+#ifndef TILE_RUNTIME_CPU_EXEC_H
+#define TILE_RUNTIME_CPU_EXEC_H
+
+#include "runtime/cpu/check.h"
+
+#define CPU_HANDLER(name) cpu_outcome name(cpu_run *run, cpu_warp *warp, const cpu_insn *insn)
+
+/* control.c */
+CPU_HANDLER(cpu_run_loop_enter); /* operands: begin, end, step; result: the induction variable */
+CPU_HANDLER(cpu_run_loop_test);
+CPU_HANDLER(cpu_run_loop_next);
+CPU_HANDLER(cpu_run_if);
+CPU_HANDLER(cpu_run_else);
+CPU_HANDLER(cpu_run_region_end);
+CPU_HANDLER(cpu_run_move);
+CPU_HANDLER(cpu_run_end);
+CPU_HANDLER(cpu_run_sync);
+CPU_HANDLER(cpu_run_block_id);
+CPU_HANDLER(cpu_run_grid_dim);
+CPU_HANDLER(cpu_run_thread_id);
+CPU_HANDLER(cpu_run_view);
+CPU_HANDLER(cpu_run_scratch);
+CPU_HANDLER(cpu_run_alloc_shared);
+CPU_HANDLER(cpu_run_extract);
+CPU_HANDLER(cpu_run_concat);
+CPU_HANDLER(cpu_run_shuffle);
+
+/* async.c */
+CPU_HANDLER(cpu_run_cp_async);
+CPU_HANDLER(cpu_run_copy_async);
+CPU_HANDLER(cpu_run_commit_group);
+CPU_HANDLER(cpu_run_wait_group);
+/* Lets everything land that the warp still has in flight, at its end. */
+bool cpu_land_all(cpu_run *run, cpu_warp *warp);
+
+/* thread.c: level 3 */
+CPU_HANDLER(cpu_run_ld_global);
+CPU_HANDLER(cpu_run_st_global);
+CPU_HANDLER(cpu_run_ld_shared);
+CPU_HANDLER(cpu_run_st_shared);
+CPU_HANDLER(cpu_run_ldmatrix);
+CPU_HANDLER(cpu_run_mma);
+CPU_HANDLER(cpu_run_wait_acquire);
+CPU_HANDLER(cpu_run_st_release);
+/* The lanes of the mask whose predicate (if there is one, as this operand) holds. */
+uint32_t cpu_active_lanes(const cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
+                          unsigned predicate);
+/* Byte addresses or offsets of an element operand, for the lanes of the mask. */
+void cpu_global_addresses(const cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
+                          unsigned operand, uint32_t mask, uint64_t addresses[CPU_LANES]);
+/* False after a report. offsets are from the start of the block's shared memory. */
+bool cpu_shared_offsets(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, unsigned operand,
+                        const uint32_t *index, uint32_t mask, uint32_t bytes,
+                        uint32_t offsets[CPU_LANES]);
+/* The lanes' accesses of so many bytes each. */
+void cpu_count_sectors(cpu_run *run, uint32_t mask, const uint64_t addresses[CPU_LANES], uint32_t bytes);
+void cpu_count_conflicts(cpu_run *run, uint32_t mask, const uint32_t offsets[CPU_LANES], uint32_t bytes);
+
+/* tile.c: level 2 */
+CPU_HANDLER(cpu_run_load);
+CPU_HANDLER(cpu_run_store);
+CPU_HANDLER(cpu_run_load_shared);
+CPU_HANDLER(cpu_run_store_shared);
+CPU_HANDLER(cpu_run_copy);
+CPU_HANDLER(cpu_run_dot);
+CPU_HANDLER(cpu_run_lock_semaphore);
+CPU_HANDLER(cpu_run_release_semaphore);
+/* The coordinates of an element operand of a view. */
+void cpu_view_position(const cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
+                       const uint32_t *index, int64_t at[TILE_MAX_RANK]);
+/* A tile of the dims of insn->type from a view to memory of our own, or back; false after a report. */
+bool cpu_load_tile(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, const cpu_view *view,
+                   const int64_t at[TILE_MAX_RANK], char *to);
+/* Where a slot is in the block's shared memory; false after a report. */
+bool cpu_slot_offset(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, unsigned operand,
+                     const uint32_t *index, uint32_t index_count, const tile_type *buffer,
+                     uint32_t *offset);
+uint32_t cpu_slot_bytes(const tile_type *buffer);
+
+/* The thread number for the sanitizer at level 2: under `sync explicit` no access is ordered after
+ * another one without a barrier, whoever does it. */
+static inline uint16_t cpu_agent(const cpu_insn *insn) {
+    return insn->own_order ? 1 : CPU_MANY;
+}
+
+#endif

@@ -1,0 +1,193 @@
+/* A kernel decoded for execution, and the state of a launch.
+ *
+ * Decoding turns a function into a flat array of instructions whose operands are places ("slots") in a
+ * register file; `for` and `if` become jumps over a stack of lane masks. One program runs at one of
+ * two widths:
+ *
+ *     level 3   a warp is 32 lanes; element e of lane l stands at index e * 32 + l of its slot
+ *     level 2   the block is one agent: one warp with one lane, and a tile's elements in a row
+ *
+ * so that arithmetic is one loop over count elements at both. Lanes that are masked off compute too:
+ * what they compute is never read, since values leave a region only through masked moves. */
+#ifndef TILE_RUNTIME_CPU_PROGRAM_H
+#define TILE_RUNTIME_CPU_PROGRAM_H
+
+#include "lib/ir/function.h"
+#include "runtime/device.h"
+
+enum {
+    CPU_LANES = 32,
+    CPU_SLOT_ALIGN = 64,
+    CPU_SCRATCH_ALIGN = 256, /* as the kernel's interface says */
+};
+
+/* A slot with this bit is in the launch's constants, else in the warp's frame. */
+#define CPU_CONSTANT_SLOT 0x80000000u
+#define CPU_NO_SLOT 0x7fffffffu
+
+/* What a handler wants done next. */
+typedef enum cpu_outcome {
+    CPU_NEXT,  /* the instruction behind this one */
+    CPU_JUMP,  /* the handler has set warp->pc */
+    CPU_PAUSE, /* the warp cannot go on now; it will start again at warp->pc */
+    CPU_STOP,  /* a fault has been reported: the launch is over */
+} cpu_outcome;
+
+typedef struct cpu_run cpu_run;
+typedef struct cpu_warp cpu_warp;
+typedef struct cpu_insn cpu_insn;
+typedef cpu_outcome (*cpu_handler)(cpu_run *run, cpu_warp *warp, const cpu_insn *insn);
+
+struct cpu_insn {
+    cpu_handler handler;
+    tile_opcode opcode;
+    tile_scalar scalar;   /* of the elements that the operation works on */
+    tile_scalar from;     /* casts: the operand's; accesses: the index's */
+    bool flag;            /* ldmatrix: trans; scratch: clean; select: one condition for all elements */
+    bool own_order;       /* level 2: the block's accesses are ordered without barriers */
+    uint32_t count;       /* elements of all lanes together */
+    uint32_t size;        /* bytes of one element */
+    uint32_t result;      /* slot */
+    uint32_t operand[3];  /* slots, in the order of the row; CPU_NO_SLOT where absent */
+    uint32_t *index;      /* an element's indices, a view's extents, concat's parts: slots */
+    uint32_t *second;     /* the second element's indices, a view's strides, concat's counts */
+    uint32_t index_count, second_count;
+    uint32_t target;      /* jumps: an instruction */
+    int64_t integer;      /* wait_group: pending; cp_async: bytes; ids: the dim; scratch: which one */
+    const int64_t *order; /* shuffle */
+    const tile_type *type;   /* the tile, or the first operand's type */
+    const tile_type *memory; /* the view or shared buffer */
+    const char *name;        /* of that memory, for messages */
+    tile_loc loc;
+};
+
+/* A view in a register. */
+typedef struct cpu_view {
+    uint64_t base;
+    int64_t extent[TILE_MAX_RANK];
+    int64_t stride[TILE_MAX_RANK];
+} cpu_view;
+
+typedef struct cpu_scratch {
+    const tile_expr *extents[TILE_MAX_RANK];
+    unsigned rank;
+    unsigned element_bytes;
+    bool clean;
+    tile_loc loc;
+} cpu_scratch;
+
+typedef struct cpu_program {
+    tile_arena arena;
+    tile_function *function;
+    unsigned level;
+    unsigned lanes, warps;
+    cpu_insn *insns;
+    uint32_t insn_count;
+    uint32_t frame_bytes;
+    uint8_t *constants; /* arguments' places are filled at each launch */
+    uint32_t constant_bytes;
+    uint32_t *arg_slots;
+    unsigned mask_depth;
+    uint32_t shared_bytes;
+    unsigned granule_bits; /* log2 of the bytes that one cpu_shadow stands for */
+    cpu_scratch *scratch;
+    unsigned scratch_count;
+} cpu_program;
+
+/* What is known about a few bytes of shared memory. Threads count from 1. */
+typedef struct cpu_shadow {
+    uint32_t write_epoch, read_epoch; /* which barrier interval saw the last one */
+    uint16_t writer;                  /* 0: never written */
+    uint16_t reader;
+} cpu_shadow;
+
+enum {
+    CPU_MANY = 0xffff,      /* several threads: whoever comes next is another one */
+    CPU_IN_FLIGHT = 0xfffe, /* as a writer: an asynchronous copy that has not been waited for */
+};
+
+/* An asynchronous copy that has not landed: a whole tile at level 2, one piece a lane at level 3. */
+typedef struct cpu_copy {
+    const cpu_insn *insn;
+    uint32_t lanes;             /* that have not landed */
+    uint32_t zeros;             /* of these, the ones that write zeros */
+    uint32_t group[CPU_LANES];  /* which of the lane's groups it belongs to */
+    uint64_t source[CPU_LANES];
+    uint32_t target[CPU_LANES]; /* offset in shared memory */
+    cpu_view view;              /* level 2 */
+    int64_t at[TILE_MAX_RANK];
+} cpu_copy;
+
+typedef enum cpu_state { CPU_READY, CPU_AT_BARRIER, CPU_WAITING, CPU_DONE } cpu_state;
+
+typedef struct cpu_block cpu_block;
+
+struct cpu_warp {
+    cpu_block *block;
+    unsigned index;
+    cpu_state state;
+    uint32_t pc;
+    uint32_t mask;
+    uint32_t depth; /* of the mask stack */
+    uint32_t *masks;
+    uint8_t *frame;
+    uint32_t commits[CPU_LANES];
+    cpu_copy *copies;
+    size_t copy_count, copy_capacity;
+};
+
+struct cpu_block {
+    cpu_block *next;
+    int64_t id[3];
+    cpu_warp *warps;
+    uint8_t *shared;
+    cpu_shadow *shadow;
+    uint32_t epoch; /* counts barriers from 1 */
+    bool progressed;
+};
+
+/* Memory that a kernel may touch; sorted by address. */
+typedef struct cpu_range {
+    uint64_t begin, end;
+    const char *name; /* of the argument that points here; "" if there is none */
+} cpu_range;
+
+struct cpu_run {
+    const cpu_program *program;
+    const tile_launch *launch;
+    tile_context *context;
+    tile_cpu_counts *counts;
+    uint8_t *constants;
+    int64_t grid[3];
+    uint64_t random; /* 0: natural order */
+    cpu_range *ranges;
+    size_t range_count, last_range;
+    uint8_t **scratch; /* one for each scratch operation */
+    int64_t *scratch_bytes;
+    cpu_block *live, *idle;
+};
+
+static inline void *cpu_at(const cpu_run *run, const cpu_warp *warp, uint32_t slot) {
+    return slot & CPU_CONSTANT_SLOT ? run->constants + (slot & ~CPU_CONSTANT_SLOT)
+                                    : warp->frame + slot;
+}
+
+/* decode.c: NULL after a diagnostic. */
+cpu_program *cpu_program_create(tile_function *function, unsigned level);
+void cpu_program_destroy(cpu_program *program);
+
+/* slots.c: where each value lives in the frame, by value id, for values that need a place there (others
+ * keep what is in the array); values that do not live at the same time share one. Returns the bytes of
+ * the frame: the slots are good if that is less than 2^30. */
+uint64_t cpu_assign_slots(const tile_function *f, unsigned lanes, uint32_t *slots, tile_arena *arena);
+/* Elements of one lane's value and bytes of one element. */
+uint32_t cpu_value_elements(const tile_type *type);
+uint32_t cpu_value_size(const tile_type *type);
+
+/* arith.c: the handler of an arithmetic operation on elements of this type. */
+cpu_handler cpu_arith_handler(tile_opcode opcode, tile_scalar scalar, tile_scalar from);
+
+/* schedule.c: runs all blocks. */
+tile_status cpu_execute(cpu_run *run);
+
+#endif

@@ -1,0 +1,263 @@
+/* The order of things: warps of a block between barriers, blocks of a grid around semaphores.
+ *
+ * A block runs until it ends or all of its warps wait for a semaphore. Another block starts only when
+ * no live one can go on, so that few are alive at a time. If then none is left to start, nobody will
+ * ever release what the live ones wait for: a deadlock. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/cpu/exec.h"
+
+/* Splitmix64: any state but 0 stands for "shuffle". */
+static uint64_t next_random(cpu_run *run) {
+    uint64_t z = run->random += UINT64_C(0x9e3779b97f4a7c15);
+    run->random += run->random == 0;
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+/* Blocks ------------------------------------------------------------------------------------------- */
+
+static cpu_block *create_block(const cpu_program *program) {
+    cpu_block *block = tile_malloc(sizeof *block);
+    *block = (cpu_block){.warps = tile_malloc(sizeof(cpu_warp) * program->warps)};
+    block->shared = tile_malloc(program->shared_bytes);
+    block->shadow = tile_malloc(sizeof(cpu_shadow) * ((program->shared_bytes >> program->granule_bits) + 1));
+    for (unsigned w = 0; w < program->warps; w++) {
+        cpu_warp *warp = &block->warps[w];
+        *warp = (cpu_warp){.block = block, .index = w};
+        warp->masks = tile_malloc(sizeof(uint32_t) * (program->mask_depth + 1u));
+        warp->frame = tile_malloc(program->frame_bytes);
+        memset(warp->frame, 0, program->frame_bytes);
+    }
+    return block;
+}
+
+static void destroy_blocks(const cpu_program *program, cpu_block *list) {
+    for (cpu_block *next; list; list = next) {
+        next = list->next;
+        for (unsigned w = 0; w < program->warps; w++) {
+            free(list->warps[w].masks);
+            free(list->warps[w].frame);
+            free(list->warps[w].copies);
+        }
+        free(list->warps);
+        free(list->shared);
+        free(list->shadow);
+        free(list);
+    }
+}
+
+static cpu_block *start_block(cpu_run *run, int64_t number) {
+    const cpu_program *program = run->program;
+    cpu_block *block = run->idle;
+    if (block)
+        run->idle = block->next;
+    else
+        block = create_block(program);
+    block->next = NULL;
+    block->epoch = 1;
+    block->id[0] = number % run->grid[0];
+    block->id[1] = number / run->grid[0] % run->grid[1];
+    block->id[2] = number / run->grid[0] / run->grid[1];
+    memset(block->shadow, 0, sizeof(cpu_shadow) * ((program->shared_bytes >> program->granule_bits) + 1));
+    for (unsigned w = 0; w < program->warps; w++) {
+        cpu_warp *warp = &block->warps[w];
+        warp->state = CPU_READY;
+        warp->pc = warp->depth = 0;
+        warp->mask = program->lanes == CPU_LANES ? UINT32_MAX : 1;
+        warp->copy_count = 0;
+        memset(warp->commits, 0, sizeof warp->commits);
+    }
+    return block;
+}
+
+/* Warps -------------------------------------------------------------------------------------------- */
+
+/* Runs a warp until it cannot go on. False after a fault. */
+static bool run_warp(cpu_run *run, cpu_warp *warp) {
+    const cpu_insn *insns = run->program->insns;
+    uint32_t start = warp->pc;
+    uint64_t executed = 0;
+    cpu_outcome outcome = CPU_NEXT;
+    bool waited = warp->state == CPU_WAITING;
+    warp->state = CPU_READY;
+    while (outcome == CPU_NEXT || outcome == CPU_JUMP) {
+        const cpu_insn *insn = &insns[warp->pc];
+        outcome = insn->handler(run, warp, insn);
+        warp->pc += outcome == CPU_NEXT;
+        executed++;
+    }
+    run->counts->operations += executed;
+    bool still = waited && warp->state == CPU_WAITING && executed == 1 && warp->pc == start;
+    warp->block->progressed |= !still;
+    return outcome != CPU_STOP;
+}
+
+/* Every warp that can go on does, in order or shuffled. */
+static bool run_warps(cpu_run *run, cpu_block *block) {
+    unsigned order[32], count = run->program->warps;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned j = run->random ? (unsigned)(next_random(run) % (i + 1)) : i;
+        order[i] = order[j];
+        order[j] = i;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        cpu_warp *warp = &block->warps[order[i]];
+        if ((warp->state == CPU_READY || warp->state == CPU_WAITING) && !run_warp(run, warp))
+            return false;
+    }
+    return true;
+}
+
+static unsigned count_state(const cpu_run *run, const cpu_block *block, cpu_state state) {
+    unsigned count = 0;
+    for (unsigned w = 0; w < run->program->warps; w++)
+        count += block->warps[w].state == state;
+    return count;
+}
+
+static bool release_barrier(cpu_run *run, cpu_block *block) {
+    unsigned done = count_state(run, block, CPU_DONE);
+    for (unsigned w = 0; w < run->program->warps; w++) {
+        cpu_warp *warp = &block->warps[w];
+        if (warp->state != CPU_AT_BARRIER)
+            continue;
+        if (done) {
+            cpu_fault(run, warp, &run->program->insns[warp->pc], -1,
+                      "barrier reached by part of the block: %u of %u warps have ended", done,
+                      run->program->warps);
+            return false;
+        }
+        warp->state = CPU_READY;
+        warp->pc++;
+    }
+    block->epoch++;
+    run->counts->barriers++;
+    return true;
+}
+
+typedef enum block_state { BLOCK_DONE, BLOCK_WAITS, BLOCK_FAULT } block_state;
+
+static block_state run_block(cpu_run *run, cpu_block *block) {
+    bool any = false;
+    for (;;) {
+        block->progressed = false;
+        if (!run_warps(run, block))
+            return BLOCK_FAULT;
+        any |= block->progressed;
+        if (count_state(run, block, CPU_DONE) == run->program->warps)
+            return BLOCK_DONE;
+        if (count_state(run, block, CPU_WAITING) == 0) {
+            if (!release_barrier(run, block))
+                return BLOCK_FAULT;
+        } else if (!block->progressed) {
+            block->progressed = any;
+            return BLOCK_WAITS;
+        }
+    }
+}
+
+/* The grid ----------------------------------------------------------------------------------------- */
+
+static int64_t common_divisor(int64_t a, int64_t b) {
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Block numbers 0 to total - 1, each once: in order, or in strides that share no divisor with total. */
+typedef struct block_order {
+    int64_t total, started, at, stride;
+} block_order;
+
+static block_order order_blocks(cpu_run *run) {
+    block_order order = {.total = run->grid[0] * run->grid[1] * run->grid[2], .stride = 1};
+    if (!run->random || order.total < 2)
+        return order;
+    order.at = (int64_t)(next_random(run) % (uint64_t)order.total);
+    do
+        order.stride = 1 + (int64_t)(next_random(run) % (uint64_t)(order.total - 1));
+    while (common_divisor(order.stride, order.total) != 1);
+    return order;
+}
+
+static int64_t next_block(block_order *order) {
+    int64_t number = order->at;
+    order->at = (order->at + order->stride) % order->total;
+    order->started++;
+    return number;
+}
+
+/* Gives each live block a chance. False after a fault; *progress: some block did something. */
+static bool run_live(cpu_run *run, bool *progress) {
+    *progress = false;
+    for (cpu_block **at = &run->live; *at;) {
+        cpu_block *block = *at;
+        block_state state = run_block(run, block);
+        if (state == BLOCK_FAULT)
+            return false;
+        *progress |= state == BLOCK_DONE || block->progressed;
+        if (state == BLOCK_WAITS) {
+            at = &block->next;
+            continue;
+        }
+        *at = block->next;
+        block->next = run->idle;
+        run->idle = block;
+    }
+    return true;
+}
+
+static void report_deadlock(cpu_run *run) {
+    unsigned blocks = 0;
+    for (const cpu_block *block = run->live; block; block = block->next)
+        blocks++;
+    for (unsigned w = 0; w < run->program->warps; w++) {
+        const cpu_warp *warp = &run->live->warps[w];
+        const cpu_insn *insn = &run->program->insns[warp->pc];
+        unsigned lane = 0;
+        if (warp->state != CPU_WAITING)
+            continue;
+        while (!(warp->mask >> lane & 1))
+            lane++;
+        const int32_t *value = cpu_at(run, warp, insn->operand[1]);
+        cpu_fault(run, warp, insn, (int)lane,
+                  "deadlock: waits for the value %" PRId32 ", which no block will store; %u block%s wait%s",
+                  value[lane], blocks, blocks == 1 ? "" : "s", blocks == 1 ? "s" : "");
+        return;
+    }
+}
+
+static tile_status run_grid(cpu_run *run) {
+    block_order order = order_blocks(run);
+    bool progress;
+    for (;;) {
+        if (!run_live(run, &progress))
+            return TILE_FAULT;
+        if (progress)
+            continue;
+        if (order.started == order.total)
+            break;
+        cpu_block *block = start_block(run, next_block(&order));
+        block->next = run->live;
+        run->live = block;
+    }
+    if (!run->live)
+        return TILE_OK;
+    report_deadlock(run);
+    return TILE_FAULT;
+}
+
+tile_status cpu_execute(cpu_run *run) {
+    tile_status status = run_grid(run);
+    destroy_blocks(run->program, run->live);
+    destroy_blocks(run->program, run->idle);
+    run->live = run->idle = NULL;
+    return status == TILE_OK ? cpu_check_clean(run) : status;
+}

@@ -1,0 +1,188 @@
+/* Places in the register file: values that do not live at the same time share one, which keeps the
+ * frames of waiting blocks small.
+ *
+ * Operations are numbered in text order, with one more number at the end of each `for` and `if`. A
+ * value lives from the operation that defines it to its last use; if that use is inside of a loop that
+ * the definition is outside of, to the end of the loop. What a loop carries and its results are one
+ * value; it lives as long as the loop at least. The results of an `if` live from its start, since both
+ * regions write them. */
+#include <string.h>
+
+#include "runtime/cpu/program.h"
+
+typedef struct open_loop {
+    uint32_t start, end;
+} open_loop;
+
+typedef struct liveness {
+    const tile_function *f;
+    tile_arena *arena;
+    uint32_t *rep;   /* carried values of a loop: its result's id */
+    uint32_t *start; /* by value id; 0: needs no place */
+    uint32_t *last;
+    uint32_t *order; /* values by start */
+    uint32_t order_count;
+    uint32_t *end; /* of operations with regions, by op id, known after the first walk */
+    uint32_t position;
+    open_loop *loops;
+    size_t loop_count, loop_capacity;
+} liveness;
+
+/* Both walks number the operations alike; the first finds definitions and ends of loops, the second
+ * uses. */
+typedef void (*visit_op)(liveness *l, tile_op op, uint32_t position);
+
+static void walk(liveness *l, tile_region region, visit_op visit) {
+    TILE_FOR_EACH_OP(l->f, op, region) {
+        const tile_op_data *data = tile_op_at(l->f, op);
+        uint32_t position = ++l->position;
+        visit(l, op, position);
+        bool loop = data->opcode == TILE_OP_for;
+        if (loop) {
+            l->loops = tile_arena_grow(l->arena, l->loops, l->loop_count, &l->loop_capacity,
+                                       sizeof *l->loops);
+            l->loops[l->loop_count++] = (open_loop){position, l->end[op.id]};
+        }
+        for (unsigned r = 0; r < data->region_count; r++)
+            walk(l, data->regions[r], visit);
+        if (data->region_count)
+            l->end[op.id] = ++l->position;
+        l->loop_count -= loop;
+    }
+}
+
+static void define(liveness *l, tile_value value, uint32_t position) {
+    l->start[value.id] = l->last[value.id] = position;
+    l->order[l->order_count++] = value.id;
+}
+
+static void visit_definitions(liveness *l, tile_op op, uint32_t position) {
+    const tile_op_data *data = tile_op_at(l->f, op);
+    for (uint32_t i = 0; i < data->result_count; i++)
+        define(l, tile_op_result(l->f, op, i), position);
+    if (data->opcode != TILE_OP_for)
+        return;
+    define(l, tile_region_arg(l->f, data->regions[0], 0), position);
+    for (uint32_t i = 0; i < data->result_count; i++)
+        l->rep[tile_region_arg(l->f, data->regions[0], i + 1).id] = data->first_result.id + i;
+}
+
+static void use(liveness *l, uint32_t value, uint32_t position) {
+    value = l->rep[value] ? l->rep[value] : value;
+    if (!l->start[value])
+        return;
+    for (size_t i = 0; i < l->loop_count; i++)
+        if (l->start[value] < l->loops[i].start) {
+            position = l->loops[i].end;
+            break;
+        }
+    if (l->last[value] < position)
+        l->last[value] = position;
+}
+
+static void visit_uses(liveness *l, tile_op op, uint32_t position) {
+    const tile_op_data *data = tile_op_at(l->f, op);
+    bool loop = data->opcode == TILE_OP_for;
+    for (uint32_t i = 0; i < data->operand_count; i++)
+        use(l, data->operands[i].id, loop && i < 3 ? l->end[op.id] : position);
+    if (loop)
+        use(l, tile_region_arg(l->f, data->regions[0], 0).id, l->end[op.id]);
+    for (uint32_t i = 0; data->region_count && i < data->result_count; i++)
+        use(l, data->first_result.id + i, l->end[op.id]);
+}
+
+uint32_t cpu_value_elements(const tile_type *type) {
+    bool array = type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_VECTOR;
+    return array ? (uint32_t)tile_type_elements(type) : 1;
+}
+
+uint32_t cpu_value_size(const tile_type *type) {
+    switch (type->kind) {
+    case TILE_TYPE_PTR: return sizeof(uint64_t);
+    case TILE_TYPE_VIEW: return sizeof(cpu_view);
+    case TILE_TYPE_SHARED: return sizeof(uint32_t);
+    default: return tile_scalar_bytes(type->scalar);
+    }
+}
+
+/* Free places by size: few sizes occur. */
+typedef struct free_list {
+    uint32_t size;
+    uint32_t *slots;
+    size_t count, capacity;
+} free_list;
+
+typedef struct allocator {
+    tile_arena *arena;
+    free_list *lists;
+    size_t list_count, list_capacity;
+    uint64_t used;
+} allocator;
+
+static free_list *list_of(allocator *a, uint32_t size) {
+    for (size_t i = 0; i < a->list_count; i++)
+        if (a->lists[i].size == size)
+            return &a->lists[i];
+    a->lists = tile_arena_grow(a->arena, a->lists, a->list_count, &a->list_capacity, sizeof *a->lists);
+    a->lists[a->list_count] = (free_list){.size = size};
+    return &a->lists[a->list_count++];
+}
+
+static uint32_t take(allocator *a, uint32_t size) {
+    free_list *list = list_of(a, size);
+    if (list->count)
+        return list->slots[--list->count];
+    uint64_t slot = a->used;
+    a->used += size;
+    return (uint32_t)slot;
+}
+
+static void give(allocator *a, uint32_t size, uint32_t slot) {
+    free_list *list = list_of(a, size);
+    list->slots = tile_arena_grow(a->arena, list->slots, list->count, &list->capacity,
+                                  sizeof *list->slots);
+    list->slots[list->count++] = slot;
+}
+
+static uint32_t slot_bytes(const tile_function *f, uint32_t value, unsigned lanes) {
+    const tile_type *type = tile_value_type(f, (tile_value){value});
+    uint32_t bytes = cpu_value_elements(type) * cpu_value_size(type) * lanes;
+    return (bytes + CPU_SLOT_ALIGN - 1) / CPU_SLOT_ALIGN * CPU_SLOT_ALIGN;
+}
+
+/* Values that end at a position free their place after those that start there have theirs, so that no
+ * operation writes over its operands. */
+static uint64_t scan(liveness *l, unsigned lanes, uint32_t *slots) {
+    allocator a = {.arena = l->arena};
+    uint32_t *expiring = TILE_NEW_ARRAY(l->arena, uint32_t, l->position + 2); /* lists by last use */
+    uint32_t *next = TILE_NEW_ARRAY(l->arena, uint32_t, l->f->value_count);
+    uint32_t at = 0;
+    for (uint32_t position = 1; position <= l->position; position++) {
+        for (; at < l->order_count && l->start[l->order[at]] == position; at++) {
+            uint32_t value = l->order[at];
+            slots[value] = take(&a, slot_bytes(l->f, value, lanes));
+            next[value] = expiring[l->last[value]];
+            expiring[l->last[value]] = value;
+        }
+        for (uint32_t value = expiring[position]; value; value = next[value])
+            give(&a, slot_bytes(l->f, value, lanes), slots[value]);
+    }
+    for (uint32_t value = 1; value < l->f->value_count; value++)
+        if (l->rep[value])
+            slots[value] = slots[l->rep[value]];
+    return a.used;
+}
+
+uint64_t cpu_assign_slots(const tile_function *f, unsigned lanes, uint32_t *slots,
+                          tile_arena *arena) {
+    liveness l = {.f = f, .arena = arena};
+    l.rep = TILE_NEW_ARRAY(arena, uint32_t, f->value_count);
+    l.start = TILE_NEW_ARRAY(arena, uint32_t, f->value_count);
+    l.last = TILE_NEW_ARRAY(arena, uint32_t, f->value_count);
+    l.order = TILE_NEW_ARRAY(arena, uint32_t, f->value_count);
+    l.end = TILE_NEW_ARRAY(arena, uint32_t, f->op_count);
+    walk(&l, f->body, visit_definitions);
+    l.position = 0;
+    walk(&l, f->body, visit_uses);
+    return scan(&l, lanes, slots);
+}
