@@ -15,8 +15,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* ISO C has no conversion from void * to a function pointer; POSIX promises that the bytes do. */
 static void resolve(void *library, const char *symbol, void *function) {
     void *address = dlsym(library, symbol);
-    if (!address && !missing)
-        missing = symbol;
+    if (!address && !missing) missing = symbol;
     memcpy(function, &address, sizeof address);
 }
 
@@ -30,8 +29,7 @@ static void open_library(void) {
 #define DRIVER(name, symbol, parameters) resolve(library, #symbol, &functions.name);
 #include "runtime/cuda/driver.def"
 #undef DRIVER
-    if (!missing)
-        init_result = functions.cuInit(0);
+    if (!missing) init_result = functions.cuInit(0);
 }
 
 const tile_driver *tile_driver_open(tile_context *context) {
@@ -40,21 +38,32 @@ const tile_driver *tile_driver_open(tile_context *context) {
     if (open_error[0])
         tile_report(context, TILE_ERROR, no_place, "there is no CUDA driver: %s", open_error);
     else if (missing)
-        tile_report(context, TILE_ERROR, no_place, "the CUDA driver is too old: it has no %s", missing);
+        tile_report(context, TILE_ERROR, no_place, "the CUDA driver is too old: it has no %s",
+                    missing);
     else if (tile_driver_check(context, &functions, init_result, "cuInit") == TILE_OK)
         return &functions;
     return NULL;
+}
+
+static bool is_fault(CUresult result) {
+    switch (result) {
+#define NUMBER(name, value) case TILE_##name:
+        TILE_DRIVER_FAULTS(NUMBER)
+#undef NUMBER
+        return true;
+    default: return false;
+    }
 }
 
 tile_status tile_driver_check(tile_context *context, const tile_driver *driver, CUresult result,
                               const char *what) {
     const tile_loc no_place = {0, 0, 0};
     const char *name = NULL, *text = NULL;
-    if (!result)
-        return TILE_OK;
+    if (!result) return TILE_OK;
     driver->cuGetErrorName(result, &name);
     driver->cuGetErrorString(result, &text);
-    tile_report(context, TILE_ERROR, no_place, "%s: %s (%d): %s", what, name ? name : "unknown error",
-                result, text ? text : "the driver has no text for it");
-    return TILE_FAILED;
+    tile_report(context, TILE_ERROR, no_place, "%s: %s (%d): %s", what,
+                name ? name : "unknown error", result,
+                text ? text : "the driver has no text for it");
+    return is_fault(result) ? TILE_FAULT : TILE_FAILED;
 }

@@ -13,18 +13,21 @@
     ENUM(CUdevice_attribute) \
     ENUM(CUfunction_attribute) \
     ENUM(CUjit_option) \
-    ENUM(CUjitInputType)
+    ENUM(CUjitInputType) \
+    ENUM(CUstreamCaptureStatus)
 #define CUresult our_CUresult
 #define CUdevice_attribute our_CUdevice_attribute
 #define CUfunction_attribute our_CUfunction_attribute
 #define CUjit_option our_CUjit_option
 #define CUjitInputType our_CUjitInputType
+#define CUstreamCaptureStatus our_CUstreamCaptureStatus
 #include "runtime/cuda/driver.h"
 #undef CUresult
 #undef CUdevice_attribute
 #undef CUfunction_attribute
 #undef CUjit_option
 #undef CUjitInputType
+#undef CUstreamCaptureStatus
 
 #define SAME(type, other) __builtin_types_compatible_p(type, other)
 

@@ -1,0 +1,49 @@
+/* The inside of the CUDA device, for the files of runtime/cuda. */
+#ifndef TILE_RUNTIME_CUDA_DEVICE_H
+#define TILE_RUNTIME_CUDA_DEVICE_H
+
+#include "runtime/cuda/driver.h"
+#include "runtime/device.h"
+
+typedef struct cuda_module cuda_module;   /* module.c */
+typedef struct cuda_scratch cuda_scratch; /* launch.c */
+
+typedef struct cuda_device {
+    tile_device base;
+    const tile_driver *driver;
+    CUdevice device;
+    CUcontext context; /* all of the device's work happens in it */
+    bool retained;     /* it is the primary one, and we keep it alive */
+    char name[128];
+    char *ptxas;
+    int l2_bytes;
+    cuda_scratch *scratches;
+    cuda_module *modules;
+    CUdeviceptr flush;
+} cuda_device;
+
+/* tile_device_create_cuda over a given driver. */
+tile_status tile_cuda_device_create(tile_context *context, const tile_driver *driver,
+                                    const tile_device_options *options, tile_device **device);
+
+static inline tile_status tile_cuda_check(cuda_device *d, CUresult result, const char *what) {
+    return tile_driver_check(d->base.context, d->driver, result, what);
+}
+
+/* What follows wants the device's context to be current. */
+
+/* Gives variant->code; whatever it is when this fails, discard takes it back. */
+tile_status tile_cuda_prepare(cuda_device *d, tile_variant *variant);
+void tile_cuda_discard(cuda_device *d, tile_variant *variant);
+tile_status tile_cuda_attributes(cuda_device *d, tile_variant *variant,
+                                 tile_kernel_attributes *attributes);
+CUfunction tile_cuda_function(const tile_variant *variant);
+
+tile_status tile_cuda_launch(cuda_device *d, const tile_launch *launch);
+tile_status tile_cuda_time(cuda_device *d, const tile_launch *launch, unsigned warmup,
+                           unsigned repeats, bool flush, double *milliseconds);
+/* From now on no clean scratch counts as clean: a launch has failed. */
+void tile_cuda_soil_scratch(cuda_device *d);
+void tile_cuda_free_scratch(cuda_device *d);
+
+#endif

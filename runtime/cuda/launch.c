@@ -1,0 +1,230 @@
+/* Launches on the caller's stream, the scratch memory that they need, and their times.
+ *
+ * Scratch belongs to a stream, whose launches run one after the other. It grows by doubling and
+ * what is outgrown is kept until the end: launches in flight and captured graphs may still use it.
+ * So a launch allocates and clears only when it needs more than any before it on that stream, and
+ * never waits. A kernel leaves clean scratch as it found it; after a failed launch nobody knows,
+ * and it is cleared before the next use. A captured graph shares the scratch of the stream on which
+ * it was captured: the two must not run side by side. */
+#include "runtime/cuda/device.h"
+
+#include <stdlib.h>
+
+static const tile_loc no_place = {0, 0, 0};
+
+/* Scratch ----------------------------------------------------------------------------------------
+ */
+
+typedef struct block {
+    struct block *next; /* outgrown */
+    CUdeviceptr address;
+    size_t bytes;
+} block;
+
+struct cuda_scratch {
+    struct cuda_scratch *next;
+    CUstream stream;
+    block *clean, *plain;
+    bool soiled;
+};
+
+static cuda_scratch *find_scratch(cuda_device *d, CUstream stream) {
+    for (cuda_scratch *s = d->scratches; s; s = s->next)
+        if (s->stream == stream) return s;
+    cuda_scratch *s = tile_malloc(sizeof *s);
+    *s = (cuda_scratch){.next = d->scratches, .stream = stream};
+    d->scratches = s;
+    return s;
+}
+
+/* A graph would repeat the clearing, and allocating ends its capture. */
+static tile_status refuse_capture(cuda_device *d, CUstream stream) {
+    CUstreamCaptureStatus capturing = TILE_CU_STREAM_CAPTURE_STATUS_NONE;
+    tile_status status = tile_cuda_check(d, d->driver->cuStreamIsCapturing(stream, &capturing),
+                                         "cuStreamIsCapturing");
+    if (status != TILE_OK || capturing == TILE_CU_STREAM_CAPTURE_STATUS_NONE) return status;
+    tile_report(d->base.context, TILE_ERROR, no_place,
+                "scratch memory cannot be made while the stream is being captured: launch the "
+                "kernel on it once before the capture begins");
+    return TILE_UNSUPPORTED;
+}
+
+static tile_status clear(cuda_device *d, const block *memory, CUstream stream) {
+    return tile_cuda_check(d, d->driver->cuMemsetD8Async(memory->address, 0, memory->bytes, stream),
+                           "cuMemsetD8Async");
+}
+
+static bool is_short(const block *memory, size_t want) {
+    return want > (memory ? memory->bytes : 0);
+}
+
+static tile_status grow(cuda_device *d, block **memory, size_t want) {
+    size_t doubled = *memory ? 2 * (*memory)->bytes : 0;
+    block *bigger = tile_malloc(sizeof *bigger);
+    *bigger = (block){.next = *memory, .bytes = want > doubled ? want : doubled};
+    tile_status status =
+        tile_cuda_check(d, d->driver->cuMemAlloc(&bigger->address, bigger->bytes), "cuMemAlloc");
+    if (status == TILE_OK)
+        *memory = bigger;
+    else
+        free(bigger);
+    return status;
+}
+
+static tile_status prepare_scratch(cuda_device *d, const tile_launch *launch, cuda_scratch **out) {
+    cuda_scratch *s = *out = find_scratch(d, launch->stream);
+    size_t clean = (size_t)launch->clean_bytes, plain = (size_t)launch->plain_bytes;
+    bool dirty = is_short(s->clean, clean) || (clean && s->soiled);
+    if (!dirty && !is_short(s->plain, plain)) return TILE_OK;
+    tile_status status = refuse_capture(d, s->stream);
+    if (status == TILE_OK && is_short(s->plain, plain)) status = grow(d, &s->plain, plain);
+    if (status == TILE_OK && is_short(s->clean, clean)) {
+        s->soiled = true;
+        status = grow(d, &s->clean, clean);
+    }
+    if (status == TILE_OK && dirty) {
+        status = clear(d, s->clean, s->stream);
+        s->soiled = status != TILE_OK;
+    }
+    return status;
+}
+
+void tile_cuda_soil_scratch(cuda_device *d) {
+    for (cuda_scratch *s = d->scratches; s; s = s->next) s->soiled = true;
+}
+
+static void free_blocks(cuda_device *d, block *memory) {
+    for (block *next; memory; memory = next) {
+        next = memory->next;
+        d->driver->cuMemFree(memory->address);
+        free(memory);
+    }
+}
+
+void tile_cuda_free_scratch(cuda_device *d) {
+    for (cuda_scratch *s = d->scratches, *next; s; s = next) {
+        next = s->next;
+        free_blocks(d, s->clean);
+        free_blocks(d, s->plain);
+        free(s);
+    }
+    d->scratches = NULL;
+}
+
+/* Launches ---------------------------------------------------------------------------------------
+ */
+
+enum { MAX_PARAMETERS = 66, MAX_GRID_YZ = 65535 };
+
+/* One parameter's bytes; the driver reads as many as the kernel declares. */
+typedef union parameter {
+    CUdeviceptr address;
+    int64_t integer;
+    unsigned char bytes[8];
+} parameter;
+
+static void fill_parameter(parameter *p, const tile_type *type, const tile_argument *argument) {
+    if (type->kind == TILE_TYPE_PTR)
+        p->address = argument->buffer->address + argument->offset;
+    else if (tile_scalar_is_floating(type->scalar))
+        tile_scalar_write(type->scalar, p->bytes, argument->number);
+    else
+        p->integer = argument->integer; /* little-endian: narrower integers are its first bytes */
+}
+
+static tile_status check_limits(cuda_device *d, const tile_launch *launch) {
+    const int64_t *grid = launch->grid;
+    if (launch->argument_count + 2 <= MAX_PARAMETERS && grid[0] <= INT32_MAX &&
+        grid[1] <= MAX_GRID_YZ && grid[2] <= MAX_GRID_YZ)
+        return TILE_OK;
+    tile_report(d->base.context, TILE_ERROR, no_place,
+                "@%s: %u arguments and a grid of %lld x %lld x %lld blocks are more than a launch "
+                "takes",
+                tile_abi_entry(launch->variant->abi), launch->argument_count, (long long)grid[0],
+                (long long)grid[1], (long long)grid[2]);
+    return TILE_UNSUPPORTED;
+}
+
+tile_status tile_cuda_launch(cuda_device *d, const tile_launch *launch) {
+    const tile_abi *abi = launch->variant->abi;
+    parameter values[MAX_PARAMETERS];
+    void *pointers[MAX_PARAMETERS];
+    unsigned count = launch->argument_count;
+    cuda_scratch *s;
+    tile_status status = check_limits(d, launch);
+    if (status == TILE_OK) status = prepare_scratch(d, launch, &s);
+    if (status != TILE_OK) return status;
+    for (unsigned i = 0; i < count; i++)
+        fill_parameter(&values[i], tile_abi_arg_at(abi, i)->type, &launch->arguments[i]);
+    if (tile_abi_has_clean_scratch(abi)) values[count++].address = s->clean ? s->clean->address : 0;
+    if (tile_abi_has_plain_scratch(abi)) values[count++].address = s->plain ? s->plain->address : 0;
+    for (unsigned i = 0; i < count; i++) pointers[i] = &values[i];
+    status = tile_cuda_check(
+        d,
+        d->driver->cuLaunchKernel(tile_cuda_function(launch->variant), (unsigned)launch->grid[0],
+                                  (unsigned)launch->grid[1], (unsigned)launch->grid[2],
+                                  32 * tile_abi_warps(abi), 1, 1, tile_abi_shared_bytes(abi),
+                                  launch->stream, pointers, NULL),
+        "cuLaunchKernel");
+    if (status != TILE_OK) tile_cuda_soil_scratch(d);
+    return status;
+}
+
+/* Times ------------------------------------------------------------------------------------------
+ */
+
+static int by_size(const void *a, const void *b) {
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Writes more than the L2 holds, so that nothing of the last launch is in it. */
+static tile_status flush_cache(cuda_device *d, CUstream stream) {
+    size_t bytes = (size_t)d->l2_bytes * 4;
+    tile_status status = TILE_OK;
+    if (!d->flush)
+        status = tile_cuda_check(d, d->driver->cuMemAlloc(&d->flush, bytes), "cuMemAlloc");
+    if (status != TILE_OK) return status;
+    return tile_cuda_check(d, d->driver->cuMemsetD8Async(d->flush, 0, bytes, stream),
+                           "cuMemsetD8Async");
+}
+
+static tile_status time_once(cuda_device *d, const tile_launch *launch, bool flush, CUevent start,
+                             CUevent end, float *milliseconds) {
+    const tile_driver *driver = d->driver;
+    tile_status status = flush ? flush_cache(d, launch->stream) : TILE_OK;
+    if (status == TILE_OK)
+        status = tile_cuda_check(d, driver->cuEventRecord(start, launch->stream), "cuEventRecord");
+    if (status == TILE_OK) status = tile_cuda_launch(d, launch);
+    if (status == TILE_OK)
+        status = tile_cuda_check(d, driver->cuEventRecord(end, launch->stream), "cuEventRecord");
+    if (status != TILE_OK) return status;
+    status = tile_cuda_check(d, driver->cuEventSynchronize(end), "cuEventSynchronize");
+    if (status != TILE_OK) {
+        tile_cuda_soil_scratch(d);
+        return status;
+    }
+    return tile_cuda_check(d, driver->cuEventElapsedTime(milliseconds, start, end),
+                           "cuEventElapsedTime");
+}
+
+tile_status tile_cuda_time(cuda_device *d, const tile_launch *launch, unsigned warmup,
+                           unsigned repeats, bool flush, double *milliseconds) {
+    CUevent start = NULL, end = NULL;
+    float *times = tile_malloc(sizeof *times * repeats), ignored;
+    tile_status status = tile_cuda_check(d, d->driver->cuEventCreate(&start, 0), "cuEventCreate");
+    if (status == TILE_OK)
+        status = tile_cuda_check(d, d->driver->cuEventCreate(&end, 0), "cuEventCreate");
+    for (unsigned i = 0; i < warmup && status == TILE_OK; i++)
+        status = time_once(d, launch, flush, start, end, &ignored);
+    for (unsigned i = 0; i < repeats && status == TILE_OK; i++)
+        status = time_once(d, launch, flush, start, end, &times[i]);
+    if (status == TILE_OK) {
+        qsort(times, repeats, sizeof *times, by_size);
+        *milliseconds = times[repeats / 2];
+    }
+    free(times);
+    if (start) d->driver->cuEventDestroy(start);
+    if (end) d->driver->cuEventDestroy(end);
+    return status;
+}
