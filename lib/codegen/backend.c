@@ -19,11 +19,6 @@
 static const char passes[] =
     "function(early-cse<memssa>,instcombine<no-verify-fixpoint>,loop-mssa(licm),"
     "separate-const-offset-from-gep<lower-gep>,early-cse,dce)";
-static const char passes_with_unroll[] =
-    "function(early-cse<memssa>,instcombine<no-verify-fixpoint>,loop-unroll<O3>,"
-    "instcombine<no-verify-fixpoint>,loop-mssa(licm),"
-    "separate-const-offset-from-gep<lower-gep>,early-cse,dce)";
-
 /* Fatal errors --------------------------------------------------------------------------------- */
 
 /* Where this thread's emission goes on when LLVM would end the process. */
@@ -134,14 +129,13 @@ static tile_status fail(tile_backend *backend, char *message) {
     return TILE_FAILED;
 }
 
-tile_status tile_backend_optimize(tile_backend *backend, bool unroll) {
+tile_status tile_backend_optimize(tile_backend *backend) {
     char *message = NULL;
     if (LLVMVerifyModule(backend->module, LLVMReturnStatusAction, &message))
         return fail(backend, message);
     LLVMDisposeMessage(message);
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    LLVMErrorRef error = LLVMRunPasses(backend->module, unroll ? passes_with_unroll : passes,
-                                       backend->machine, options);
+    LLVMErrorRef error = LLVMRunPasses(backend->module, passes, backend->machine, options);
     LLVMDisposePassBuilderOptions(options);
     if (error) {
         char *text = LLVMGetErrorMessage(error);

@@ -23,7 +23,7 @@ tile_status tile_backend_open(tile_backend *backend, tile_context *context, tile
                               unsigned ptx_version);
 void tile_backend_close(tile_backend *backend);
 
-tile_status tile_backend_optimize(tile_backend *backend, bool unroll);
+tile_status tile_backend_optimize(tile_backend *backend);
 tile_status tile_backend_print(tile_backend *backend, tile_emit_kind kind, tile_blob *out);
 
 /* Runs step(user). Where LLVM gives up for good, its words become a diagnostic and TILE_FAILED

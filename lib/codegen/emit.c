@@ -25,14 +25,6 @@ static void report_time(const tile_emit_options *options, const char *stage, dou
     *since = at;
 }
 
-static bool wants_unroll(const tile_function *f) {
-    for (uint32_t i = 1; i < f->op_count; i++)
-        if (f->ops[i].opcode == TILE_OP_for &&
-            tile_op_attr_int(f, (tile_op){i}, TILE_ATTR_unroll, 1) > 1)
-            return true;
-    return false;
-}
-
 static void begin_emitter(emission *em) {
     tile_emitter *e = &em->emitter;
     e->llvm = em->backend.llvm;
@@ -53,7 +45,7 @@ static tile_status run(void *user) {
     tile_emit_kernel(&em->emitter);
     LLVMDisposeBuilder(em->emitter.builder);
     report_time(options, "llvm-build", &since);
-    tile_status status = tile_backend_optimize(&em->backend, wants_unroll(em->emitter.f));
+    tile_status status = tile_backend_optimize(&em->backend);
     report_time(options, "llvm-passes", &since);
     if (status == TILE_OK) status = tile_backend_print(&em->backend, em->kind, em->out);
     report_time(options, em->kind == TILE_EMIT_PTX ? "llvm-ptx" : "llvm-print", &since);

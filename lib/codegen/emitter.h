@@ -103,6 +103,13 @@ void tile_emit_wait_acquire(tile_emitter *e, tile_op op);
 void tile_emit_st_release(tile_emitter *e, tile_op op);
 void tile_emit_scratch(tile_emitter *e, tile_op op);
 void tile_emit_alloc_shared(tile_emitter *e, tile_op op);
+/* control.c: regions as blocks, carried values as phis */
+void tile_emit_for(tile_emitter *e, tile_op op);
+void tile_emit_if(tile_emitter *e, tile_op op);
+/* What a loop-carried i32 is at the head of every round of `copies` iterations: true if that is
+ * always the same constant. */
+bool tile_loop_is_periodic(const tile_function *f, tile_op loop, unsigned carried, int64_t copies,
+                           int64_t *value);
 /* address.c: where element operand `operand` (a base and its offset in elements) lies. */
 LLVMValueRef tile_emit_address(tile_emitter *e, tile_op op, unsigned operand);
 /* Integer arithmetic on one LLVM type; also for host expressions. */

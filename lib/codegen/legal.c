@@ -4,6 +4,8 @@
 #include "lib/codegen/abi.h"
 #include "lib/codegen/emitter.h"
 
+enum { MAX_COPIES = 256 };
+
 typedef struct checker {
     const tile_function *f;
     tile_context *context;
@@ -102,11 +104,19 @@ static void check_op(checker *c, tile_op op) {
     if (opcode == TILE_OP_wait_group) check_wait(c, op);
 }
 
-static void check_region(checker *c, tile_region region) {
+/* copies: how often the unrolled loops around it lay down this region. */
+static void check_region(checker *c, tile_region region, int64_t copies) {
     TILE_FOR_EACH_OP(c->f, op, region) {
         check_op(c, op);
+        int64_t unroll = tile_op_attr_int(c->f, op, TILE_ATTR_unroll, 1);
+        if (unroll < 1 || unroll > MAX_COPIES / copies) {
+            FAIL(c, tile_op_loc(c->f, op),
+                 "the loop must be laid down 1 to %d times, all unrolled loops taken together",
+                 MAX_COPIES);
+            continue;
+        }
         for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
-            check_region(c, tile_op_region(c->f, op, r));
+            check_region(c, tile_op_region(c->f, op, r), copies * unroll);
     }
 }
 
@@ -156,7 +166,7 @@ tile_status tile_emit_check(const tile_function *kernel, const tile_target *targ
         FAIL(&c, kernel->loc, "@%s is not a kernel: there is no code for it", kernel->name);
     else
         check_frame(&c);
-    check_region(&c, kernel->body);
+    check_region(&c, kernel->body, 1);
     if (!c.errors) check_memory(&c);
     if (kernel->cluster_rank && c.ptx_version < 78) c.ptx_version = 78;
     *ptx_version = c.ptx_version;

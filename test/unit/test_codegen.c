@@ -145,6 +145,10 @@ Test(codegen, refusals) {
          NULL, 0, "no arithmetic on tf32"},
         {KERNEL("%x: ptr<f16>", "  commit_group\n"), &old, 0,
          "commit_group needs compute capability 8.0, sm_70 has 7.0"},
+        {KERNEL("%x: ptr<i32>",
+                "  for %i = 0 to 9 step 1 unroll (20) {\n"
+                "    for %j = 0 to 9 step 1 unroll (20) { st_global %j, %x[%i] }\n  }\n"),
+         NULL, 0, "must be laid down 1 to 256 times"},
         {KERNEL("", ""), NULL, 79, "PTX 7.9 is not a version"},
         {"kernel @k() grid [1] cluster [2] warps 4 {\n}\n", NULL, 0,
          "clusters need compute capability"},
@@ -198,6 +202,49 @@ Test(codegen, loop_to_the_largest_index) {
     expect(ir.data, "call i32 @llvm.ssub.sat.i32", 1);
     expect(ir.data, ", 2147482623", 1);
     tile_blob_destroy(&ir);
+}
+
+/* A ring's slot is the same constant again after as many copies as it has slots. */
+#define RING(copies, step) \
+    KERNEL("%x: ptr<i32>, %n: i32", \
+           "  %s = alloc_shared {offset = 0} : shared<f32[3][32, 32]>\n" \
+           "  %last, %sum = for %i = 0 to %n step 1 iter (%slot = 2, %acc = 0.0) unroll (" copies \
+           ") {\n" \
+           "    %o = mul %slot, 1024 : i32\n" \
+           "    %v = ld_shared %s[%o + %t] : f32\n" \
+           "    %more = add %acc, %v : f32\n" \
+           "    %next = mod %slot + " step ", 3 : i32\n" \
+           "    yield %next, %more\n" \
+           "  }\n" \
+           "  st_global %last, %x[%t]\n" \
+           "  %w = cast %sum : i32\n  st_global %w, %x[%t + 128]\n")
+
+Test(codegen, unrolled_ring) {
+    static const struct {
+        const char *text;
+        int64_t copies;
+        bool periodic;
+    } cases[] = {{RING("3", "1"), 3, true},  {RING("6", "1"), 6, true}, {RING("2", "1"), 2, false},
+                 {RING("1", "1"), 1, false}, {RING("3", "2"), 3, true}, {RING("4", "1"), 4, false},
+                 {RING("2", "3"), 2, true}};
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        codegen_fixture x;
+        tile_blob ir;
+        int64_t value = -1;
+        codegen_open(&x, cases[i].text);
+        tile_op loop = tile_region_first(x.kernel, tile_function_body(x.kernel));
+        while (tile_op_opcode(x.kernel, loop) != TILE_OP_for) loop = tile_op_next(x.kernel, loop);
+        bool periodic = tile_loop_is_periodic(x.kernel, loop, 0, cases[i].copies, &value);
+        cr_expect_eq(periodic, cases[i].periodic, "case %u", i);
+        cr_expect(!periodic || value == 2, "case %u: %d", i, (int)value);
+        cr_expect_not(tile_loop_is_periodic(x.kernel, loop, 1, cases[i].copies, &value));
+        cr_assert_eq(codegen_emit(&x, TILE_EMIT_LLVM, "sm_80", &ir), TILE_OK, "%s", x.messages);
+        expect(ir.data, "fadd float", (unsigned)cases[i].copies);
+        expect(ir.data, "srem", periodic ? 0 : (unsigned)cases[i].copies);
+        expect(ir.data, "llvm.loop.unroll.disable", cases[i].copies == 1);
+        tile_blob_destroy(&ir);
+        codegen_close(&x);
+    }
 }
 
 /* f64 base-2 logarithm has no instruction: LLVM gives up for good, this process must not. */

@@ -1,0 +1,243 @@
+/* Control flow: blocks and branches for regions, one phi for each part of a value that they carry.
+ *
+ * A loop with `unroll (n)` has n copies of its body in a row, and leaves after any of them:
+ *
+ *     before:  begin < end ?  enter : exit
+ *     enter:   goto body
+ *     body:    phis; copy 1;  index < last ?  copy 2 : exit
+ *     copy 2:  index + step;  ...             body : exit
+ *     exit:    phis
+ *
+ * where last = end - step, clamped: unlike index + step < end, index < last cannot overflow, and
+ * the addition is only used where it does not overflow either. LLVM would not unroll such loops:
+ * what runs after them (barriers, mma) must not be split over two paths, which it cannot rule out.
+ */
+#include <string.h>
+
+#include "lib/codegen/emitter.h"
+
+static LLVMBasicBlockRef new_block(const tile_emitter *e, const char *name) {
+    return LLVMAppendBasicBlockInContext(e->llvm, e->function, name);
+}
+
+static LLVMValueRef *begin_phis(tile_emitter *e, const tile_type *type) {
+    LLVMValueRef *phis = tile_new_parts(e, type);
+    LLVMTypeRef part = tile_part_type(e, type);
+    for (unsigned i = 0; i < tile_part_count(type); i++)
+        phis[i] = LLVMBuildPhi(e->builder, part, "");
+    return phis;
+}
+
+static void add_incoming(const tile_type *type, LLVMValueRef *phis, LLVMValueRef *parts,
+                         LLVMBasicBlockRef from) {
+    for (unsigned i = 0; i < tile_part_count(type); i++)
+        LLVMAddIncoming(phis[i], &parts[i], &from, 1);
+}
+
+static tile_value yielded(const tile_emitter *e, tile_region region, unsigned index) {
+    return tile_op_operand(e->f, tile_region_at(e->f, region)->last, index);
+}
+
+/* if ------------------------------------------------------------------------------------------- */
+
+void tile_emit_if(tile_emitter *e, tile_op op) {
+    LLVMBasicBlockRef ends[2], sides[2] = {new_block(e, "then"), new_block(e, "else")};
+    LLVMBasicBlockRef join = new_block(e, "join");
+    LLVMBuildCondBr(e->builder, tile_get_scalar(e, tile_op_operand(e->f, op, 0)), sides[0],
+                    sides[1]);
+    for (unsigned r = 0; r < 2; r++) {
+        LLVMPositionBuilderAtEnd(e->builder, sides[r]);
+        tile_emit_region(e, tile_op_region(e->f, op, r));
+        ends[r] = LLVMGetInsertBlock(e->builder);
+        LLVMBuildBr(e->builder, join);
+    }
+    LLVMPositionBuilderAtEnd(e->builder, join);
+    for (unsigned i = 0; i < tile_op_result_count(e->f, op); i++) {
+        tile_value result = tile_op_result(e->f, op, i);
+        const tile_type *type = tile_value_type(e->f, result);
+        LLVMValueRef *phis = begin_phis(e, type);
+        for (unsigned r = 0; r < 2; r++)
+            add_incoming(type, phis, tile_get_parts(e, yielded(e, tile_op_region(e->f, op, r), i)),
+                         ends[r]);
+        tile_set_parts(e, result, phis);
+    }
+}
+
+/* Rings ---------------------------------------------------------------------------------------- */
+
+enum { MAX_STEPS = 8 }; /* operations from one iteration's value to the next one's */
+
+/* The value as the emitted code holds it. */
+static bool wrap(const tile_type *type, int64_t *value) {
+    if (type->kind != TILE_TYPE_SCALAR || (type->scalar != TILE_i32 && type->scalar != TILE_i1))
+        return false;
+    *value = type->scalar == TILE_i1 ? *value & 1 : (int32_t)*value;
+    return true;
+}
+
+/* Evaluates `value` where `arg` is `at`. */
+static bool evaluate(const tile_function *f, tile_value value, tile_value arg, int64_t at,
+                     unsigned steps, int64_t *result) {
+    int64_t operands[3] = {0};
+    const tile_type *type = tile_value_type(f, value);
+    tile_op def = tile_value_def(f, value);
+    if (value.id == arg.id) {
+        *result = at;
+        return true;
+    }
+    if (tile_value_is_int(f, value, result)) return true;
+    if (!def.id || !steps || tile_op_operand_count(f, def) > 3 ||
+        tile_op_get_info(tile_op_opcode(f, def))->effects)
+        return false;
+    for (unsigned i = 0; i < tile_op_operand_count(f, def); i++)
+        if (!evaluate(f, tile_op_operand(f, def, i), arg, at, steps - 1, &operands[i]))
+            return false;
+    return tile_fold_int(tile_op_opcode(f, def), operands[0], operands[1], operands[2], result) &&
+           wrap(type, result);
+}
+
+bool tile_loop_is_periodic(const tile_function *f, tile_op loop, unsigned carried, int64_t copies,
+                           int64_t *value) {
+    tile_region region = tile_op_region(f, loop, 0);
+    tile_value arg = tile_region_arg(f, region, carried + 1);
+    tile_value next = tile_op_operand(f, tile_region_at(f, region)->last, carried);
+    const tile_type *type = tile_value_type(f, arg);
+    if (type->kind != TILE_TYPE_SCALAR || type->scalar != TILE_i32 ||
+        !tile_value_is_int(f, tile_op_operand(f, loop, 3 + carried), value))
+        return false;
+    int64_t at = *value;
+    for (int64_t i = 0; i < copies; i++)
+        if (!evaluate(f, next, arg, at, MAX_STEPS, &at)) return false;
+    return at == *value;
+}
+
+/* for ------------------------------------------------------------------------------------------ */
+
+typedef struct loop {
+    tile_op op;
+    tile_region region;
+    unsigned carried;
+    int64_t copies;
+    LLVMValueRef begin, end, step, last;
+    LLVMBasicBlockRef before, enter, body, exit;
+    LLVMValueRef index, index_phi;
+    LLVMValueRef **phis; /* by carried value; NULL: a constant at the head of the body */
+} loop;
+
+static const tile_type *carried_type(const tile_emitter *e, const loop *l, unsigned i) {
+    return tile_value_type(e->f, tile_op_result(e->f, l->op, i));
+}
+
+static LLVMValueRef *initial_parts(tile_emitter *e, const loop *l, unsigned i) {
+    return tile_get_parts(e, tile_op_operand(e->f, l->op, 3 + i));
+}
+
+static void enter_body(tile_emitter *e, loop *l) {
+    LLVMValueRef runs = LLVMBuildICmp(e->builder, LLVMIntSLT, l->begin, l->end, "");
+    l->before = LLVMGetInsertBlock(e->builder);
+    LLVMBuildCondBr(e->builder, runs, l->enter, l->exit);
+    LLVMPositionBuilderAtEnd(e->builder, l->enter);
+    LLVMBuildBr(e->builder, l->body);
+    LLVMPositionBuilderAtEnd(e->builder, l->body);
+    l->index = l->index_phi = LLVMBuildPhi(e->builder, e->i32, "");
+    LLVMAddIncoming(l->index, &l->begin, &l->enter, 1);
+    for (unsigned i = 0; i < l->carried; i++) {
+        int64_t constant;
+        LLVMValueRef *parts = initial_parts(e, l, i);
+        if (l->copies < 2 || !tile_loop_is_periodic(e->f, l->op, i, l->copies, &constant)) {
+            l->phis[i] = begin_phis(e, carried_type(e, l, i));
+            add_incoming(carried_type(e, l, i), l->phis[i], parts, l->enter);
+            parts = l->phis[i];
+        }
+        tile_set_parts(e, tile_region_arg(e->f, l->region, i + 1), parts);
+    }
+}
+
+static loop begin_loop(tile_emitter *e, tile_op op) {
+    loop l = {.op = op,
+              .region = tile_op_region(e->f, op, 0),
+              .carried = tile_op_result_count(e->f, op),
+              .copies = tile_op_attr_int(e->f, op, TILE_ATTR_unroll, 1),
+              .begin = tile_get_scalar(e, tile_op_operand(e->f, op, 0)),
+              .end = tile_get_scalar(e, tile_op_operand(e->f, op, 1)),
+              .step = tile_get_scalar(e, tile_op_operand(e->f, op, 2)),
+              .enter = new_block(e, "enter"),
+              .body = new_block(e, "loop"),
+              .exit = new_block(e, "exit")};
+    LLVMValueRef both[] = {l.end, l.step};
+    l.phis = TILE_NEW_ARRAY(&e->arena, LLVMValueRef *, l.carried + 1);
+    l.last = tile_machine_call(e, TILE_MACHINE_subtract_clamp, both, 2);
+    enter_body(e, &l);
+    return l;
+}
+
+/* The results come from before the loop, and from each copy of the body. */
+static LLVMValueRef **begin_results(tile_emitter *e, const loop *l) {
+    LLVMValueRef **phis = TILE_NEW_ARRAY(&e->arena, LLVMValueRef *, l->carried + 1);
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(e->builder);
+    LLVMPositionBuilderAtEnd(e->builder, l->exit);
+    for (unsigned i = 0; i < l->carried; i++) {
+        phis[i] = begin_phis(e, carried_type(e, l, i));
+        add_incoming(carried_type(e, l, i), phis[i], initial_parts(e, l, i), l->before);
+    }
+    LLVMPositionBuilderAtEnd(e->builder, here);
+    return phis;
+}
+
+/* What this copy yields, taken before the next one gives the same IR values new parts. */
+static LLVMValueRef **take_yields(tile_emitter *e, const loop *l) {
+    LLVMValueRef **parts = TILE_NEW_ARRAY(&e->arena, LLVMValueRef *, l->carried + 1);
+    for (unsigned i = 0; i < l->carried; i++)
+        parts[i] = tile_get_parts(e, yielded(e, l->region, i));
+    return parts;
+}
+
+/* ptxas must not unroll what the user wants once. */
+static void forbid_unrolling(tile_emitter *e, LLVMValueRef branch) {
+    static const char words[] = "llvm.loop.unroll.disable";
+    LLVMMetadataRef word = LLVMMDStringInContext2(e->llvm, words, strlen(words));
+    LLVMMetadataRef self = LLVMTemporaryMDNode(e->llvm, NULL, 0);
+    LLVMMetadataRef parts[2] = {self, LLVMMDNodeInContext2(e->llvm, &word, 1)};
+    LLVMMetadataRef node = LLVMMDNodeInContext2(e->llvm, parts, 2);
+    LLVMMetadataReplaceAllUsesWith(self, node); /* a loop's id names itself first */
+    LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(e->llvm, "llvm.loop", strlen("llvm.loop")),
+                    LLVMMetadataAsValue(e->llvm, node));
+}
+
+/* Ends one copy: on to the next, or round to the first. */
+static void end_copy(tile_emitter *e, loop *l, bool is_last, LLVMValueRef **results) {
+    LLVMValueRef **parts = take_yields(e, l);
+    LLVMBasicBlockRef end = LLVMGetInsertBlock(e->builder);
+    LLVMBasicBlockRef next = is_last ? l->body : new_block(e, "copy");
+    LLVMValueRef more = LLVMBuildICmp(e->builder, LLVMIntSLT, l->index, l->last, "");
+    l->index = LLVMBuildNSWAdd(e->builder, l->index, l->step, "");
+    LLVMValueRef branch = LLVMBuildCondBr(e->builder, more, next, l->exit);
+    for (unsigned i = 0; i < l->carried; i++) {
+        const tile_type *type = carried_type(e, l, i);
+        add_incoming(type, results[i], parts[i], end);
+        if (!is_last)
+            tile_set_parts(e, tile_region_arg(e->f, l->region, i + 1), parts[i]);
+        else if (l->phis[i])
+            add_incoming(type, l->phis[i], parts[i], end);
+    }
+    if (is_last) {
+        LLVMAddIncoming(l->index_phi, &l->index, &end, 1);
+        if (l->copies == 1 && tile_op_has_attr(e->f, l->op, TILE_ATTR_unroll))
+            forbid_unrolling(e, branch);
+    }
+    LLVMPositionBuilderAtEnd(e->builder, next);
+}
+
+void tile_emit_for(tile_emitter *e, tile_op op) {
+    loop l = begin_loop(e, op);
+    LLVMValueRef **results = begin_results(e, &l);
+    for (int64_t copy = 1; copy <= l.copies; copy++) {
+        tile_set_scalar(e, tile_region_arg(e->f, l.region, 0), l.index);
+        tile_emit_region(e, l.region);
+        tile_lines_set(e, tile_op_loc(e->f, op));
+        end_copy(e, &l, copy == l.copies, results);
+    }
+    LLVMPositionBuilderAtEnd(e->builder, l.exit);
+    for (unsigned i = 0; i < l.carried; i++)
+        tile_set_parts(e, tile_op_result(e->f, op, i), results[i]);
+}
