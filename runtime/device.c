@@ -131,6 +131,8 @@ static tile_status lower_variant(tile_kernel *kernel, tile_variant *variant, con
         return status;
     variant->function = tile_module_find(variant->module, kernel->name);
     variant->abi = tile_abi_create(variant->function);
+    if (!variant->abi)
+        return TILE_INVALID;
     tile_emit_options emit = {.size = sizeof emit, .target = device->target};
     if (device->is_cuda)
         status = tile_emit(variant->function, TILE_EMIT_PTX, &emit, &variant->ptx);
