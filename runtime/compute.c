@@ -1,0 +1,373 @@
+/* Level 1: each value is an array of doubles; operations run in text order, and a value's memory is
+ * given back after its last use. */
+#include "tile/compute.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/ir/function.h"
+#include "lib/support/float16.h"
+
+static const int64_t max_elements = INT64_C(1) << 40;
+
+typedef struct bound_param {
+    const char *name;
+    int64_t value;
+    tile_scalar scalar; /* type parameters */
+} bound_param;
+
+typedef struct evaluation {
+    const tile_function *f;
+    tile_arena scratch;
+    bound_param *params;
+    size_t param_count, param_capacity;
+    double **data;  /* by value id */
+    size_t *counts; /* elements, by value id */
+    uint32_t *uses; /* still to come, by value id */
+    bool failed;
+} evaluation;
+
+#define FAIL(e, ...) \
+    ((e)->failed = true, tile_report(tile_function_context((e)->f), TILE_ERROR, (e)->f->loc, __VA_ARGS__))
+
+/* Parameters --------------------------------------------------------------------------------------- */
+
+static bound_param *find_param(const evaluation *e, const char *name) {
+    for (size_t i = 0; i < e->param_count; i++)
+        if (strcmp(e->params[i].name, name) == 0)
+            return &e->params[i];
+    return NULL;
+}
+
+static bound_param *add_param(evaluation *e, const char *name) {
+    e->params = tile_arena_grow(&e->scratch, e->params, e->param_count, &e->param_capacity,
+                                sizeof *e->params);
+    e->params[e->param_count] = (bound_param){.name = name};
+    return &e->params[e->param_count++];
+}
+
+static bool param_value(const char *name, int64_t *value, void *user) {
+    const bound_param *param = find_param(user, name);
+    if (param)
+        *value = param->value;
+    return param != NULL;
+}
+
+static bool evaluate(evaluation *e, const tile_expr *expr, int64_t *value) {
+    tile_bindings bindings = {.param = param_value, .user = e};
+    return expr && tile_expr_eval(expr, &bindings, value);
+}
+
+/* An input's dims give values to the parameters that stand alone in its type. */
+static void bind_input(evaluation *e, const tile_arg_decl *arg, const tile_compute_array *input) {
+    const tile_type *type = arg->type;
+    if (type->rank != input->rank) {
+        FAIL(e, "@%s: %%%s has rank %u, the array has rank %u", e->f->name, arg->name, type->rank,
+             input->rank);
+        return;
+    }
+    for (unsigned d = 0; d < type->rank; d++) {
+        const tile_expr *dim = type->dims[d];
+        if (dim && dim->kind == TILE_EXPR_PARAM && !find_param(e, dim->name))
+            add_param(e, dim->name)->value = input->dims[d];
+    }
+    if (type->param && !find_param(e, type->param))
+        add_param(e, type->param)->scalar = input->scalar;
+}
+
+static void bind_defaults(evaluation *e) {
+    for (size_t i = 0; i < e->f->param_count; i++) {
+        const tile_param_decl *param = &e->f->params[i];
+        int64_t value;
+        if (find_param(e, param->name))
+            continue;
+        if (param->kind == TILE_PARAM_type && param->default_type)
+            add_param(e, param->name)->scalar = param->default_type->scalar;
+        else if (evaluate(e, param->default_expr, &value))
+            add_param(e, param->name)->value = value;
+        else
+            FAIL(e, "@%s: the inputs do not determine the parameter %s", e->f->name, param->name);
+    }
+}
+
+static tile_scalar scalar_of(const evaluation *e, const tile_type *type) {
+    const bound_param *param = type->param ? find_param(e, type->param) : NULL;
+    return param ? param->scalar : type->scalar;
+}
+
+/* The shape of a type under the bound parameters; false after a report. */
+static bool resolve(evaluation *e, const tile_type *type, tile_compute_array *shape) {
+    int64_t elements = 1;
+    *shape = (tile_compute_array){.scalar = scalar_of(e, type), .rank = type->rank};
+    for (unsigned d = 0; d < type->rank && !e->failed; d++) {
+        int64_t *dim = &shape->dims[d];
+        if (!evaluate(e, type->dims[d], dim) || *dim < 0 || (*dim && elements > max_elements / *dim))
+            FAIL(e, "@%s: an extent of a tensor cannot be computed or is out of range", e->f->name);
+        elements *= *dim;
+    }
+    return !e->failed;
+}
+
+static size_t count_elements(const tile_compute_array *shape) {
+    size_t count = 1;
+    for (unsigned d = 0; d < shape->rank; d++)
+        count *= (size_t)shape->dims[d];
+    return count;
+}
+
+static bool same_dims(const tile_compute_array *a, const tile_compute_array *b) {
+    bool same = a->rank == b->rank;
+    for (unsigned d = 0; same && d < a->rank; d++)
+        same = a->dims[d] == b->dims[d];
+    return same;
+}
+
+/* Tensors keep their type, a scalar is converted. */
+static void check_input(evaluation *e, const tile_arg_decl *arg, const tile_compute_array *input) {
+    tile_compute_array shape;
+    if (!resolve(e, arg->type, &shape))
+        return;
+    if (!same_dims(&shape, input))
+        FAIL(e, "@%s: the dims of %%%s do not agree with the other inputs or its type", e->f->name,
+             arg->name);
+    else if (shape.rank && shape.scalar != input->scalar)
+        FAIL(e, "@%s: %%%s has elements of %s, not %s", e->f->name, arg->name,
+             tile_scalar_name(shape.scalar), tile_scalar_name(input->scalar));
+}
+
+static bool bind(evaluation *e, const tile_compute_array *inputs, unsigned input_count,
+                 unsigned output_count) {
+    const tile_function *f = e->f;
+    if (f->kind != TILE_COMPUTE)
+        FAIL(e, "@%s is a kernel, not a compute", f->name);
+    else if (input_count != f->arg_count || output_count != f->result_count)
+        FAIL(e, "@%s takes %zu inputs and gives %zu results, not %u and %u", f->name, f->arg_count,
+             f->result_count, input_count, output_count);
+    for (unsigned i = 0; i < input_count && !e->failed; i++)
+        bind_input(e, &f->args[i], &inputs[i]);
+    if (!e->failed)
+        bind_defaults(e);
+    for (unsigned i = 0; i < input_count && !e->failed; i++)
+        check_input(e, &f->args[i], &inputs[i]);
+    return !e->failed;
+}
+
+/* Values ------------------------------------------------------------------------------------------- */
+
+static double *create_value(evaluation *e, tile_value value) {
+    tile_compute_array shape;
+    if (!resolve(e, tile_value_type(e->f, value), &shape))
+        return NULL;
+    size_t count = count_elements(&shape);
+    double *data = malloc(sizeof *data * (count + 1));
+    if (!data)
+        FAIL(e, "@%s: the host has no room for a tensor of %zu elements", e->f->name, count);
+    e->data[value.id] = data;
+    e->counts[value.id] = count;
+    return data;
+}
+
+static void read_input(evaluation *e, const tile_arg_decl *arg, const tile_compute_array *input) {
+    double *to = create_value(e, arg->value);
+    const char *from = input->data;
+    unsigned size = tile_scalar_bytes(input->scalar);
+    for (size_t i = 0; to && i < e->counts[arg->value.id]; i++)
+        to[i] = tile_number_read(input->scalar, from + i * size);
+}
+
+static void make_constant(evaluation *e, tile_value value) {
+    int64_t integer = 0;
+    const tile_expr *expr = tile_value_at(e->f, value)->expr;
+    bool floating = expr->kind == TILE_EXPR_FLOAT;
+    if (!floating && !evaluate(e, expr, &integer))
+        FAIL(e, "@%s: a constant cannot be computed", e->f->name);
+    double *to = create_value(e, value);
+    if (to)
+        *to = floating ? expr->number : (double)integer;
+}
+
+static void drop_use(evaluation *e, uint32_t value) {
+    if (e->uses[value] && --e->uses[value] == 0) {
+        free(e->data[value]);
+        e->data[value] = NULL;
+    }
+}
+
+/* Operations --------------------------------------------------------------------------------------- */
+
+static double float_value(tile_opcode opcode, const double *x) {
+    switch (opcode) {
+    case TILE_OP_add: return x[0] + x[1];
+    case TILE_OP_sub: return x[0] - x[1];
+    case TILE_OP_mul: return x[0] * x[1];
+    case TILE_OP_div: return x[0] / x[1];
+    case TILE_OP_min: return fmin(x[0], x[1]);
+    case TILE_OP_max: return fmax(x[0], x[1]);
+    case TILE_OP_eq: return x[0] == x[1];
+    case TILE_OP_ne: return x[0] != x[1];
+    case TILE_OP_lt: return x[0] < x[1];
+    case TILE_OP_le: return x[0] <= x[1];
+    case TILE_OP_gt: return x[0] > x[1];
+    case TILE_OP_ge: return x[0] >= x[1];
+    case TILE_OP_neg: return -x[0];
+    case TILE_OP_abs: return fabs(x[0]);
+    case TILE_OP_sqrt: return sqrt(x[0]);
+    case TILE_OP_exp2: return exp2(x[0]);
+    case TILE_OP_fma: return fma(x[0], x[1], x[2]);
+    default: return x[0];
+    }
+}
+
+/* Wrapped to the width of the type. */
+static bool integer_value(tile_opcode opcode, tile_scalar scalar, const double *x, double *result) {
+    int64_t value, in[3];
+    unsigned char bytes[sizeof(int64_t)];
+    for (unsigned i = 0; i < 3; i++)
+        in[i] = tile_integer_from_double(x[i], INT64_MIN, INT64_MAX);
+    if (!tile_fold_int(opcode, in[0], in[1], in[2], &value))
+        return false;
+    tile_integer_write(scalar, bytes, value);
+    *result = (double)tile_integer_read(scalar, bytes);
+    return true;
+}
+
+static double cast_value(tile_scalar from, tile_scalar to, double x) {
+    unsigned char bytes[sizeof(double)];
+    if (tile_scalar_is_floating(from) || tile_scalar_is_floating(to) || to == TILE_i1)
+        tile_number_write(to, bytes, x);
+    else
+        tile_integer_write(to, bytes, (int64_t)x);
+    return tile_number_read(to, bytes);
+}
+
+/* Element by element; an operand with fewer elements is repeated along the leading dims. */
+static void run_elementwise(evaluation *e, const tile_op_data *op, double *to) {
+    tile_opcode opcode = (tile_opcode)op->opcode;
+    tile_scalar from = scalar_of(e, tile_value_type(e->f, op->operands[0]));
+    tile_scalar scalar = scalar_of(e, tile_value_type(e->f, op->first_result));
+    bool floating = tile_scalar_is_floating(from);
+    size_t count = e->counts[op->first_result.id], at[3] = {0};
+    for (size_t i = 0; i < count && !e->failed; i++) {
+        double x[3] = {0};
+        for (uint32_t o = 0; o < op->operand_count && o < 3; o++) {
+            x[o] = e->data[op->operands[o].id][at[o]];
+            at[o] = at[o] + 1 == e->counts[op->operands[o].id] ? 0 : at[o] + 1;
+        }
+        if (opcode == TILE_OP_cast)
+            to[i] = cast_value(from, scalar, x[0]);
+        else if (opcode == TILE_OP_splat)
+            to[i] = x[0];
+        else if (opcode == TILE_OP_select)
+            to[i] = x[0] != 0 ? x[1] : x[2];
+        else if (floating)
+            to[i] = float_value(opcode, x);
+        else if (!integer_value(opcode, scalar, x, &to[i])) {
+            e->failed = true;
+            tile_report(tile_function_context(e->f), TILE_ERROR, op->loc, "%s: division by zero",
+                        tile_op_get_info(opcode)->name);
+        }
+    }
+}
+
+/* Blocks of rows of rhs that stay in the cache; for each element the products are added in k order. */
+static void run_matmul(const double *a, const double *b, double *c, size_t m, size_t n, size_t k) {
+    enum { K_BLOCK = 64, N_BLOCK = 512 };
+    memset(c, 0, sizeof *c * m * n);
+    for (size_t n0 = 0; n0 < n; n0 += N_BLOCK)
+        for (size_t k0 = 0; k0 < k; k0 += K_BLOCK) {
+            size_t n1 = n - n0 < N_BLOCK ? n : n0 + N_BLOCK, k1 = k - k0 < K_BLOCK ? k : k0 + K_BLOCK;
+            for (size_t i = 0; i < m; i++)
+                for (size_t l = k0; l < k1; l++) {
+                    double factor = a[i * k + l];
+                    const double *row = b + l * n;
+                    double *sum = c + i * n;
+                    for (size_t j = n0; j < n1; j++)
+                        sum[j] += factor * row[j];
+                }
+        }
+}
+
+static void run_op(evaluation *e, tile_op op) {
+    const tile_op_data *data = tile_op_at(e->f, op);
+    double *to = create_value(e, data->first_result);
+    tile_compute_array a, b;
+    if (!to)
+        return;
+    if (data->opcode != TILE_OP_matmul) {
+        run_elementwise(e, data, to);
+    } else if (resolve(e, tile_value_type(e->f, data->operands[0]), &a) &&
+               resolve(e, tile_value_type(e->f, data->operands[1]), &b)) {
+        run_matmul(e->data[data->operands[0].id], e->data[data->operands[1].id], to, (size_t)a.dims[0],
+                   (size_t)b.dims[1], (size_t)a.dims[1]);
+    }
+    for (uint32_t i = 0; i < data->operand_count; i++)
+        drop_use(e, data->operands[i].id);
+}
+
+static void store_output(evaluation *e, const tile_result_decl *result,
+                         const tile_compute_array *output) {
+    tile_compute_array shape;
+    if (!resolve(e, result->type, &shape))
+        return;
+    if (!same_dims(&shape, output)) {
+        FAIL(e, "@%s: the array for %%%s does not have its dims", e->f->name, result->name);
+        return;
+    }
+    char *to = output->data;
+    const double *from = e->data[result->value.id];
+    unsigned size = tile_scalar_bytes(output->scalar);
+    for (size_t i = 0; i < e->counts[result->value.id]; i++)
+        tile_number_write(output->scalar, to + i * size, from[i]);
+}
+
+static void run_body(evaluation *e, const tile_compute_array *inputs) {
+    const tile_function *f = e->f;
+    e->data = TILE_NEW_ARRAY(&e->scratch, double *, f->value_count);
+    e->counts = TILE_NEW_ARRAY(&e->scratch, size_t, f->value_count);
+    e->uses = tile_count_uses(f, &e->scratch);
+    for (size_t i = 0; i < f->result_count; i++)
+        e->uses[f->results[i].value.id]++; /* stays until it is stored */
+    for (size_t i = 0; i < f->arg_count && !e->failed; i++)
+        read_input(e, &f->args[i], &inputs[i]);
+    for (uint32_t id = 1; id < f->value_count && !e->failed; id++)
+        if (f->values[id].kind == TILE_VALUE_CONSTANT && e->uses[id])
+            make_constant(e, (tile_value){id});
+    TILE_FOR_EACH_OP(f, op, f->body) {
+        if (!e->failed)
+            run_op(e, op);
+    }
+}
+
+static void free_values(evaluation *e) {
+    for (size_t id = 1; e->data && id < e->f->value_count; id++)
+        free(e->data[id]);
+    tile_arena_reset(&e->scratch);
+}
+
+tile_status tile_compute_shapes(const tile_function *compute, const tile_compute_array *inputs,
+                                unsigned input_count, tile_compute_array *outputs,
+                                unsigned output_count) {
+    evaluation e = {.f = compute};
+    if (bind(&e, inputs, input_count, output_count))
+        for (unsigned i = 0; i < output_count && !e.failed; i++) {
+            void *data = outputs[i].data;
+            resolve(&e, compute->results[i].type, &outputs[i]);
+            outputs[i].data = data;
+        }
+    free_values(&e);
+    return e.failed ? TILE_INVALID : TILE_OK;
+}
+
+tile_status tile_compute_run(const tile_function *compute, const tile_compute_array *inputs,
+                             unsigned input_count, const tile_compute_array *outputs,
+                             unsigned output_count) {
+    evaluation e = {.f = compute};
+    if (bind(&e, inputs, input_count, output_count))
+        run_body(&e, inputs);
+    for (unsigned i = 0; i < output_count && !e.failed; i++)
+        store_output(&e, &compute->results[i], &outputs[i]);
+    free_values(&e);
+    return e.failed ? TILE_INVALID : TILE_OK;
+}
