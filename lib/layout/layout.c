@@ -79,18 +79,53 @@ bool tile_layout_equal(const tile_layout *a, const tile_layout *b) {
     return memcmp(a, b, sizeof *a) == 0;
 }
 
+static void add_all(vector_space *span, const uint32_t *bases, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        add_to_span(span, bases[i], 0);
+}
+
+static unsigned flat_bits(const tile_layout *layout) {
+    unsigned bits = 0;
+    for (unsigned d = 0; d < layout->rank; d++)
+        bits += layout->dim_bits[d];
+    return bits;
+}
+
 bool tile_layout_is_surjective(const tile_layout *layout) {
     vector_space image = {.count = 0};
-    unsigned wanted = 0;
+    add_all(&image, layout->reg, layout->reg_bits);
+    add_all(&image, layout->lane, TILE_LANE_BITS);
+    add_all(&image, layout->warp, layout->warp_bits);
+    return image.count == flat_bits(layout);
+}
+
+/* Counts fit their arrays and every basis is a flat index. */
+static bool is_in_range(const tile_layout *layout) {
+    unsigned bits = flat_bits(layout);
+    if (layout->reg_bits > TILE_LAYOUT_MAX_BITS || layout->warp_bits > TILE_LAYOUT_MAX_WARP_BITS ||
+        bits > TILE_LAYOUT_MAX_BITS)
+        return false;
+    uint32_t all = 0;
     for (unsigned i = 0; i < layout->reg_bits; i++)
-        add_to_span(&image, layout->reg[i], 0);
+        all |= layout->reg[i];
     for (unsigned i = 0; i < TILE_LANE_BITS; i++)
-        add_to_span(&image, layout->lane[i], 0);
+        all |= layout->lane[i];
     for (unsigned i = 0; i < layout->warp_bits; i++)
-        add_to_span(&image, layout->warp[i], 0);
-    for (unsigned d = 0; d < layout->rank; d++)
-        wanted += layout->dim_bits[d];
-    return image.count == wanted;
+        all |= layout->warp[i];
+    return all >> bits == 0;
+}
+
+const char *tile_layout_find_fault(const tile_layout *layout) {
+    bool shared = layout->kind == TILE_LAYOUT_SHARED;
+    vector_space image = {.count = 0};
+    if (!is_in_range(layout))
+        return "it has entries outside the tile";
+    add_all(&image, layout->reg, layout->reg_bits);
+    if (image.count < layout->reg_bits)
+        return shared ? "two offsets keep the same element" : "a thread holds an element twice";
+    if (shared)
+        return image.count == flat_bits(layout) ? NULL : "some elements have no offset";
+    return tile_layout_is_surjective(layout) ? NULL : "some elements are held by no thread";
 }
 
 /* Making ------------------------------------------------------------------------------------------- */
@@ -208,6 +243,19 @@ tile_layout tile_layout_accumulator(uint32_t m, uint32_t n, uint32_t warps_m, ui
     for (uint32_t w = 1; w < warps_n; w *= 2, bit++)
         layout.warp[bit] = part_n * w < n ? part_n * w : 0;
     return layout;
+}
+
+bool tile_layout_is_accumulator(const tile_layout *layout) {
+    if (layout->kind != TILE_LAYOUT_REGISTER || layout->rank != 2 || layout->dim_bits[0] < 4 ||
+        layout->dim_bits[1] < 3)
+        return false;
+    for (unsigned m_bits = 0; m_bits <= layout->warp_bits; m_bits++) {
+        tile_layout sum = tile_layout_accumulator(1u << layout->dim_bits[0], 1u << layout->dim_bits[1],
+                                                  1u << m_bits, 1u << (layout->warp_bits - m_bits));
+        if (tile_layout_equal(&sum, layout))
+            return true;
+    }
+    return false;
 }
 
 tile_layout tile_layout_dot_operand(const tile_layout *sum, unsigned operand, uint32_t rows,

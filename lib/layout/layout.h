@@ -20,6 +20,10 @@ bool tile_layout_equal(const tile_layout *a, const tile_layout *b);
 /* Every element is held by someone; for a shared layout: each offset keeps another one. */
 bool tile_layout_is_surjective(const tile_layout *layout);
 
+/* Why no code can be made for a layout, in the user's words; NULL if there is no reason. Each element
+ * must have a holder, no thread may hold one twice, a shared layout has one offset for each. */
+const char *tile_layout_find_fault(const tile_layout *layout);
+
 /* Making ------------------------------------------------------------------------------------------- */
 
 /* vec consecutive elements along dim `fastest` per thread, then lanes, then warps, along `fastest` first
@@ -51,6 +55,9 @@ void tile_layout_choose_warps(uint32_t m, uint32_t n, unsigned num_warps, uint32
  *
  * Warps that have no part of their own replicate another's. */
 tile_layout tile_layout_accumulator(uint32_t m, uint32_t n, uint32_t warps_m, uint32_t warps_n);
+
+/* Whether a layout is the above for its extents and some warps_m and warps_n. */
+bool tile_layout_is_accumulator(const tile_layout *layout);
 
 /* What a warp needs of operand 0, [m, k], or operand 1, [k, n], to make its part of such a sum:
  *
