@@ -1,0 +1,473 @@
+/* The CUDA device over a driver that only counts and remembers: contexts, modules, scratch,
+ * launches and what becomes of failures. */
+#define _XOPEN_SOURCE 700
+#include "runtime/cuda/device.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "test/unit/codegen_fixture.h"
+
+static const char kernel_text[] =
+    "kernel @k(%n: i32, %s: f32, %x: ptr<f32>) grid [%n, 2] warps 4 {\n"
+    "  %a = scratch [%n] {clean} : ptr<i32>\n"
+    "  %b = scratch [%n] : ptr<i32>\n"
+    "}\n";
+
+/* The fake driver --------------------------------------------------------------------------------
+ */
+
+static struct {
+    int devices, major, minor, retained, capturing;
+    CUcontext current;
+    CUresult launch_result, wait_result, load_result;
+    unsigned allocations, frees, loads, unloads, clears, launches;
+    CUdeviceptr next, cleared;
+    size_t cleared_bytes;
+    CUstream cleared_on;
+    CUcontext launched_in;
+    unsigned grid[3], block, shared;
+    int32_t n;
+    float s;
+    CUdeviceptr x, clean, plain;
+    char image[64];
+} gpu;
+
+static char contexts[2];
+#define CALLERS ((CUcontext)(void *)&contexts[0])
+#define PRIMARY ((CUcontext)(void *)&contexts[1])
+static char streams[2];
+#define STREAM(i) ((CUstream)(void *)&streams[i])
+
+static CUresult error_text(CUresult error, const char **text) {
+    *text = error == TILE_CUDA_ERROR_ILLEGAL_ADDRESS ? "illegal" : "refused";
+    return 0;
+}
+
+static CUresult count_devices(int *count) {
+    *count = gpu.devices;
+    return 0;
+}
+
+static CUresult device_get(CUdevice *device, int ordinal) {
+    *device = ordinal;
+    return 0;
+}
+
+static CUresult device_name(char *name, int length, CUdevice device) {
+    snprintf(name, (size_t)length, "GPU %d", device);
+    return 0;
+}
+
+static CUresult device_attribute(int *value, CUdevice_attribute attribute, CUdevice device) {
+    (void)device;
+    *value = attribute == TILE_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? gpu.major
+             : attribute == TILE_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? gpu.minor
+                                                                              : 1 << 20;
+    return 0;
+}
+
+static CUresult retain(CUcontext *context, CUdevice device) {
+    (void)device;
+    gpu.retained++;
+    *context = PRIMARY;
+    return 0;
+}
+
+static CUresult let_go(CUdevice device) {
+    (void)device;
+    gpu.retained--;
+    return 0;
+}
+
+static CUresult get_current(CUcontext *context) {
+    *context = gpu.current;
+    return 0;
+}
+
+static CUresult set_current(CUcontext context) {
+    gpu.current = context;
+    return 0;
+}
+
+static CUresult context_device(CUdevice *device) {
+    *device = 7;
+    return 0;
+}
+
+static CUresult synchronize(void) {
+    return gpu.wait_result;
+}
+
+static CUresult load(CUmodule *module, const void *image, unsigned count, CUjit_option *options,
+                     void **values) {
+    cr_assert_eq(count, 2);
+    cr_assert_eq(options[0], TILE_CU_JIT_ERROR_LOG_BUFFER);
+    snprintf(gpu.image, sizeof gpu.image, "%s", (const char *)image);
+    if (gpu.load_result) strcpy(values[0], "line 1: what is this");
+    gpu.loads++;
+    *module = (CUmodule)(void *)image;
+    return gpu.load_result;
+}
+
+static CUresult unload(CUmodule module) {
+    (void)module;
+    gpu.unloads++;
+    return 0;
+}
+
+static CUresult get_function(CUfunction *function, CUmodule module, const char *name) {
+    (void)module;
+    *function = (CUfunction)(void *)&gpu;
+    return strcmp(name, "k") == 0 ? 0 : 500;
+}
+
+static CUresult set_attribute(CUfunction function, CUfunction_attribute attribute, int value) {
+    (void)function;
+    (void)value;
+    return attribute == TILE_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ? 0 : 1;
+}
+
+static CUresult allocate(CUdeviceptr *address, size_t bytes) {
+    *address = gpu.next;
+    gpu.next += (bytes + 255) / 256 * 256;
+    gpu.allocations++;
+    return 0;
+}
+
+static CUresult release(CUdeviceptr address) {
+    cr_assert_neq(address, 0);
+    gpu.frees++;
+    return 0;
+}
+
+static CUresult clear(CUdeviceptr address, unsigned char value, size_t bytes, CUstream stream) {
+    cr_assert_eq(value, 0);
+    gpu.clears++;
+    gpu.cleared = address;
+    gpu.cleared_bytes = bytes;
+    gpu.cleared_on = stream;
+    return 0;
+}
+
+static CUresult is_capturing(CUstream stream, CUstreamCaptureStatus *status) {
+    (void)stream;
+    *status = gpu.capturing;
+    return 0;
+}
+
+static CUresult launch(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                       CUstream stream, void **parameters, void **extra) {
+    (void)stream;
+    cr_assert_eq((void *)function, (void *)&gpu);
+    cr_assert(block_y == 1 && block_z == 1 && !extra);
+    gpu.launches++;
+    gpu.launched_in = gpu.current;
+    memcpy(gpu.grid, (unsigned[]){grid_x, grid_y, grid_z}, sizeof gpu.grid);
+    gpu.block = block_x;
+    gpu.shared = shared_bytes;
+    memcpy(&gpu.n, parameters[0], sizeof gpu.n);
+    memcpy(&gpu.s, parameters[1], sizeof gpu.s);
+    memcpy(&gpu.x, parameters[2], sizeof gpu.x);
+    memcpy(&gpu.clean, parameters[3], sizeof gpu.clean);
+    memcpy(&gpu.plain, parameters[4], sizeof gpu.plain);
+    return gpu.launch_result;
+}
+
+/* What is not here must not be called. */
+static const tile_driver fake = {
+    .cuGetErrorName = error_text,
+    .cuGetErrorString = error_text,
+    .cuDeviceGet = device_get,
+    .cuDeviceGetCount = count_devices,
+    .cuDeviceGetName = device_name,
+    .cuDeviceGetAttribute = device_attribute,
+    .cuDevicePrimaryCtxRetain = retain,
+    .cuDevicePrimaryCtxRelease = let_go,
+    .cuCtxGetCurrent = get_current,
+    .cuCtxSetCurrent = set_current,
+    .cuCtxGetDevice = context_device,
+    .cuCtxSynchronize = synchronize,
+    .cuModuleLoadDataEx = load,
+    .cuModuleUnload = unload,
+    .cuModuleGetFunction = get_function,
+    .cuFuncSetAttribute = set_attribute,
+    .cuMemAlloc = allocate,
+    .cuMemFree = release,
+    .cuMemsetD8Async = clear,
+    .cuStreamIsCapturing = is_capturing,
+    .cuLaunchKernel = launch,
+};
+
+/* The fixture ------------------------------------------------------------------------------------
+ */
+
+typedef struct cuda_fixture {
+    codegen_fixture text;
+    tile_device *device;
+    tile_variant variant;
+    tile_buffer buffer;
+} cuda_fixture;
+
+static void open_gpu(cuda_fixture *x) {
+    memset(&gpu, 0, sizeof gpu);
+    gpu.devices = 1;
+    gpu.major = 9;
+    gpu.next = 1 << 20;
+    *x = (cuda_fixture){0};
+    codegen_open(&x->text, kernel_text);
+}
+
+static tile_status create(cuda_fixture *x, const tile_device_options *options) {
+    return tile_cuda_device_create(x->text.context, &fake, options, &x->device);
+}
+
+static void open_device(cuda_fixture *x) {
+    open_gpu(x);
+    cr_assert_eq(create(x, NULL), TILE_OK, "%s", x->text.messages);
+    x->variant = (tile_variant){.abi = tile_abi_create(x->text.kernel), .ptx = {(char *)"ptx", 3}};
+    x->buffer = (tile_buffer){.device = x->device, .address = 4096, .bytes = 1024};
+    cr_assert_eq(x->device->ops->prepare(x->device, &x->variant), TILE_OK);
+}
+
+static void close_device(cuda_fixture *x) {
+    x->device->ops->discard(x->device, &x->variant);
+    cr_assert_eq(gpu.loads, gpu.unloads);
+    tile_abi_destroy(x->variant.abi);
+    tile_device_destroy(x->device);
+    cr_assert_eq(gpu.allocations, gpu.frees);
+    cr_assert_eq(gpu.retained, 0);
+    codegen_close(&x->text);
+}
+
+static tile_status launch_with(cuda_fixture *x, int64_t clean, int64_t plain, CUstream stream) {
+    const tile_argument arguments[] = {{.integer = -3}, {.number = 1.5}, {&x->buffer, 64, 0, 0}};
+    const tile_launch what = {.variant = &x->variant,
+                              .arguments = arguments,
+                              .argument_count = 3,
+                              .grid = {5, 2, 1},
+                              .clean_bytes = clean,
+                              .plain_bytes = plain,
+                              .stream = stream};
+    return x->device->ops->launch(x->device, &what);
+}
+
+/* Devices and contexts ---------------------------------------------------------------------------
+ */
+
+Test(cuda_device, target_and_context_follow_the_gpu) {
+    cuda_fixture x;
+    open_device(&x);
+    cr_assert_str_eq(tile_device_name(x.device), "GPU 0");
+    cr_assert_str_eq(tile_device_target(x.device)->name, "sm_90a");
+    cr_assert(tile_device_is_cuda(x.device));
+    cr_assert_eq(gpu.retained, 1);
+    cr_assert_null(gpu.current, "the thread had no context and has none again");
+    cr_assert_eq(launch_with(&x, 0, 0, NULL), TILE_OK);
+    cr_assert_eq(gpu.launched_in, PRIMARY);
+    cr_assert_null(gpu.current);
+    close_device(&x);
+}
+
+Test(cuda_device, the_callers_context_is_used) {
+    cuda_fixture x;
+    open_gpu(&x);
+    gpu.current = CALLERS;
+    cr_assert_eq(create(&x, NULL), TILE_OK);
+    cr_assert_str_eq(tile_device_name(x.device), "GPU 7");
+    cr_assert_eq(gpu.retained, 0);
+    tile_device_destroy(x.device);
+    cr_assert_eq(gpu.current, CALLERS);
+    codegen_close(&x.text);
+}
+
+Test(cuda_device, another_context_is_current_again_after_a_launch) {
+    cuda_fixture x;
+    open_device(&x);
+    gpu.current = CALLERS;
+    cr_assert_eq(launch_with(&x, 0, 0, NULL), TILE_OK);
+    cr_assert_eq(gpu.launched_in, PRIMARY);
+    cr_assert_eq(gpu.current, CALLERS);
+    close_device(&x);
+    cr_assert_eq(gpu.current, CALLERS);
+}
+
+Test(cuda_device, what_is_not_there_is_told) {
+    cuda_fixture x;
+    open_gpu(&x);
+    gpu.devices = 0;
+    cr_assert_eq(create(&x, NULL), TILE_UNAVAILABLE);
+    gpu.devices = 2;
+    cr_assert_eq(create(&x, &(tile_device_options){.ordinal = 2}), TILE_UNAVAILABLE);
+    gpu.major = 7;
+    gpu.minor = 5;
+    cr_assert_eq(create(&x, NULL), TILE_UNSUPPORTED);
+    cr_assert_null(x.device);
+    cr_assert_eq(gpu.retained, 0, "a device that was not made keeps nothing");
+    cr_assert_str_eq(x.text.messages,
+                     "the CUDA driver finds no GPU\n"
+                     "there is no GPU number 2: they count from 0, and the driver finds 2\n"
+                     "GPU 0 has compute capability 7.5; 8.0 is needed\n");
+    codegen_close(&x.text);
+}
+
+/* Modules ----------------------------------------------------------------------------------------
+ */
+
+Test(cuda_device, variants_of_equal_text_share_a_module) {
+    cuda_fixture x;
+    open_device(&x);
+    tile_variant same = {.abi = x.variant.abi, .ptx = {(char *)"ptx", 3}};
+    tile_variant other = {.abi = x.variant.abi, .ptx = {(char *)"ptx2", 4}};
+    cr_assert_eq(x.device->ops->prepare(x.device, &same), TILE_OK);
+    cr_assert_eq(gpu.loads, 1);
+    cr_assert_eq(x.device->ops->prepare(x.device, &other), TILE_OK);
+    cr_assert_eq(gpu.loads, 2);
+    x.device->ops->discard(x.device, &same);
+    cr_assert_eq(gpu.unloads, 0);
+    x.device->ops->discard(x.device, &other);
+    cr_assert_eq(gpu.unloads, 1);
+    close_device(&x);
+}
+
+Test(cuda_device, the_assemblers_words_are_passed_on) {
+    cuda_fixture x;
+    open_device(&x);
+    tile_variant bad = {.abi = x.variant.abi, .ptx = {(char *)"bad", 3}};
+    gpu.load_result = 218;
+    cr_assert_eq(x.device->ops->prepare(x.device, &bad), TILE_FAILED);
+    cr_assert_str_eq(x.text.messages,
+                     "cuModuleLoadDataEx: refused (218): refused\nline 1: what is this\n");
+    x.device->ops->discard(x.device, &bad);
+    gpu.loads--; /* the one that failed */
+    close_device(&x);
+}
+
+/* Its assembler is a program that says what it was given, and only once. */
+Test(cuda_device, cubins_are_kept_for_later_devices) {
+    static const char script[] = "#!/bin/sh\nrm \"$0\"\necho \"$1\" `cat`\n";
+    char path[] = "/tmp/tile-assembler-XXXXXX";
+    int file = mkstemp(path);
+    cr_assert(file >= 0 && write(file, script, sizeof script - 1) == sizeof script - 1);
+    fchmod(file, 0700);
+    close(file);
+    for (unsigned i = 0; i < 2; i++) {
+        cuda_fixture x;
+        open_gpu(&x);
+        cr_assert_eq(create(&x, &(tile_device_options){.ptxas = path}), TILE_OK);
+        x.variant =
+            (tile_variant){.abi = tile_abi_create(x.text.kernel), .ptx = {(char *)"ptx", 3}};
+        cr_assert_eq(x.device->ops->prepare(x.device, &x.variant), TILE_OK, "%s", x.text.messages);
+        cr_assert_str_eq(gpu.image, "-arch=sm_90a ptx\n");
+        tile_variant other = {.abi = x.variant.abi, .ptx = {(char *)"other", 5}};
+        cr_assert_neq(x.device->ops->prepare(x.device, &other), TILE_OK, "that is another text");
+        x.device->ops->discard(x.device, &other);
+        close_device(&x);
+    }
+}
+
+/* Launches and scratch ---------------------------------------------------------------------------
+ */
+
+Test(cuda_device, parameters_arrive) {
+    cuda_fixture x;
+    open_device(&x);
+    cr_assert_eq(launch_with(&x, 256, 512, NULL), TILE_OK);
+    cr_assert(gpu.grid[0] == 5 && gpu.grid[1] == 2 && gpu.grid[2] == 1);
+    cr_assert_eq(gpu.block, 128);
+    cr_assert_eq(gpu.shared, 0);
+    cr_assert_eq(gpu.n, -3);
+    cr_assert_eq(gpu.s, 1.5f);
+    cr_assert_eq(gpu.x, 4096 + 64);
+    cr_assert(gpu.clean && gpu.plain && gpu.clean != gpu.plain);
+    cr_assert(gpu.cleared == gpu.clean && gpu.cleared_bytes == 256);
+    close_device(&x);
+}
+
+Test(cuda_device, a_repeated_launch_neither_allocates_nor_clears) {
+    cuda_fixture x;
+    open_device(&x);
+    cr_assert_eq(launch_with(&x, 256, 512, STREAM(0)), TILE_OK);
+    cr_assert_eq(launch_with(&x, 100, 512, STREAM(0)), TILE_OK);
+    cr_assert(gpu.allocations == 2 && gpu.clears == 1);
+    cr_assert_eq(launch_with(&x, 256, 512, STREAM(1)), TILE_OK);
+    cr_assert(gpu.allocations == 4 && gpu.clears == 2, "another stream has scratch of its own");
+    cr_assert_eq(gpu.cleared_on, STREAM(1));
+    close_device(&x);
+}
+
+Test(cuda_device, outgrown_scratch_is_kept_for_launches_in_flight) {
+    cuda_fixture x;
+    open_device(&x);
+    cr_assert_eq(launch_with(&x, 1024, 0, NULL), TILE_OK);
+    CUdeviceptr first = gpu.clean;
+    cr_assert_eq(launch_with(&x, 1280, 0, NULL), TILE_OK);
+    cr_assert_neq(gpu.clean, first);
+    cr_assert(gpu.cleared == gpu.clean && gpu.cleared_bytes == 2048);
+    cr_assert_eq(gpu.frees, 0);
+    cr_assert_eq(launch_with(&x, 2048, 0, NULL), TILE_OK);
+    cr_assert_eq(gpu.allocations, 2, "it had doubled");
+    close_device(&x);
+}
+
+Test(cuda_device, after_a_fault_every_stream_clears_its_scratch) {
+    cuda_fixture x;
+    open_device(&x);
+    for (unsigned i = 0; i < 2; i++) cr_assert_eq(launch_with(&x, 256, 0, STREAM(i)), TILE_OK);
+    gpu.wait_result = TILE_CUDA_ERROR_ILLEGAL_ADDRESS;
+    cr_assert_eq(tile_device_synchronize(x.device), TILE_FAULT);
+    cr_assert_str_eq(x.text.messages, "cuCtxSynchronize: illegal (700): illegal\n");
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned before = gpu.clears;
+        cr_assert_eq(launch_with(&x, 256, 0, STREAM(i)), TILE_OK);
+        cr_assert(gpu.clears == before + 1 && gpu.cleared == gpu.clean);
+        cr_assert_eq(launch_with(&x, 256, 0, STREAM(i)), TILE_OK);
+        cr_assert_eq(gpu.clears, before + 1);
+    }
+    close_device(&x);
+}
+
+Test(cuda_device, a_refused_launch_is_told_and_soils) {
+    cuda_fixture x;
+    open_device(&x);
+    gpu.launch_result = 701;
+    cr_assert_eq(launch_with(&x, 256, 0, NULL), TILE_FAILED);
+    gpu.launch_result = 0;
+    cr_assert_eq(launch_with(&x, 256, 0, NULL), TILE_OK);
+    cr_assert_eq(gpu.clears, 2);
+    cr_assert_str_eq(x.text.messages, "cuLaunchKernel: refused (701): refused\n");
+    close_device(&x);
+}
+
+Test(cuda_device, captured_streams_launch_but_get_no_new_scratch) {
+    cuda_fixture x;
+    open_device(&x);
+    gpu.capturing = 1;
+    cr_assert_eq(launch_with(&x, 256, 0, NULL), TILE_UNSUPPORTED);
+    cr_assert_eq(launch_with(&x, 0, 256, NULL), TILE_UNSUPPORTED);
+    cr_assert(gpu.allocations == 0 && gpu.clears == 0 && gpu.launches == 0);
+    cr_assert_not_null(strstr(x.text.messages, "before the capture begins"));
+    cr_assert_eq(launch_with(&x, 0, 0, NULL), TILE_OK, "without scratch nothing is in the way");
+    gpu.capturing = 0;
+    cr_assert_eq(launch_with(&x, 256, 256, NULL), TILE_OK);
+    gpu.capturing = 1;
+    cr_assert_eq(launch_with(&x, 256, 256, NULL), TILE_OK);
+    close_device(&x);
+}
+
+Test(cuda_device, too_large_a_grid_is_refused) {
+    cuda_fixture x;
+    open_device(&x);
+    const tile_argument arguments[] = {{0}, {0}, {&x.buffer, 0, 0, 0}};
+    const tile_launch what = {
+        .variant = &x.variant, .arguments = arguments, .argument_count = 3, .grid = {1, 65536, 1}};
+    cr_assert_eq(x.device->ops->launch(x.device, &what), TILE_UNSUPPORTED);
+    cr_assert_not_null(strstr(x.text.messages, "1 x 65536 x 1"));
+    cr_assert_eq(gpu.launches, 0);
+    close_device(&x);
+}
