@@ -166,6 +166,23 @@ static tile_op simplify_loop(walk *w, tile_op op) {
     return data.next;
 }
 
+/* Predicates --------------------------------------------------------------------------------------- */
+
+/* A predicate that always holds is left out: the access becomes a plain one. */
+static void drop_true_predicate(walk *w, tile_op op) {
+    tile_op_data *data = tile_op_at(w->f, op);
+    const tile_op_info *info = tile_op_get_info((tile_opcode)data->opcode);
+    unsigned last = info->operand_count - 1;
+    if (!info->operand_count || info->operands[last].form != TILE_FORM_optional ||
+        info->operands[last].class_ != TILE_CLASS_boolean || !data->segment[last])
+        return;
+    if (range_of(w, data->operands[data->operand_count - 1]).min != 1)
+        return;
+    data->operand_count--;
+    data->segment[last] = 0;
+    count(w);
+}
+
 /* The walk ----------------------------------------------------------------------------------------- */
 
 /* The operation to go on with: not always the next one. */
@@ -181,6 +198,7 @@ static tile_op simplify_op(walk *w, tile_op op) {
         return simplify_loop(w, op);
     if (data->opcode == TILE_OP_if)
         return simplify_branch(w, op);
+    drop_true_predicate(w, op);
     tile_op next = data->next;
     bool rewritten = false;
     tile_value value = tile_fold_op(&w->folder, op, &rewritten);

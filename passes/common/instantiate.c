@@ -73,13 +73,14 @@ static size_t option_argument(const tile_function *f, const char *key) {
 }
 
 /* Another function of the module may be the one that is meant, also one that was instantiated before
- * and has no parameters any more. */
+ * this one and has no parameters any more. */
 static bool is_meant_for_another(const tile_function *f, const char *key) {
     bool before = true;
     for (const tile_function *other = f->module->first; other; other = other->next) {
         if (other == f)
             before = false;
-        else if (before || tile_function_find_param(other, key, strlen(key)) ||
+        else if ((before && !other->param_count) ||
+                 tile_function_find_param(other, key, strlen(key)) ||
                  option_argument(other, key) < other->arg_count)
             return true;
     }
