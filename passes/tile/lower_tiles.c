@@ -12,20 +12,19 @@
  * pipeline: lower-tiles,canonicalize,cse,dce
  *
  * before:
+ *   #blocked = layout {reg = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = []}
  *   kernel @fill(%c: ptr<f32> {divisible = 16}) grid [1] warps 1 {
  *     %gc = view %c, [128] : view<f32[128]>
  *     %t = splat 1.0 : tile<f32[128], #blocked>
  *     store %t, %gc[0]
  *   }
- *   #blocked = layout {reg = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = []}
  * after:
  *   kernel @fill(%c: ptr<f32> {divisible = 16}) grid [1] warps 1 {
  *     %thread = thread_id : i32
- *     %0 = splat 1.0 : vector<f32[4]>
- *     %1 = shl %thread, 2 : i32
- *     %2 = cast %1 : i64
- *     %3 = lt %1, 128 : i1
- *     st_global %0, %c[%2], %3
+ *     %t = splat 1.0 : vector<f32[4]>
+ *     %0 = shl %thread, 2 : i32
+ *     %1 = cast %0 : i64
+ *     st_global %t, %c[%1]
  *   }
  *
  * source: PTX ISA, "Matrix Fragments for mma.m16n8k16", "ldmatrix", "cp.async". */
