@@ -4,6 +4,7 @@
 
 #include "lib/ir/describe.h"
 #include "lib/ir/infer.h"
+#include "lib/layout/layout.h"
 
 typedef struct verifier {
     tile_function *f;
@@ -68,6 +69,9 @@ static void check_type(verifier *v, tile_loc loc, const tile_type *type) {
         FAIL(v, loc, "%s must have at least one dim", text(v, type));
     if (type->layout && !layout_matches(type))
         FAIL(v, loc, "the layout of %s is made for another shape", text(v, type));
+    else if (type->layout && tile_layout_find_fault(type->layout))
+        FAIL(v, loc, "the layout of %s cannot be: %s", text(v, type),
+             tile_layout_find_fault(type->layout));
 }
 
 /* Operations --------------------------------------------------------------------------------------- */

@@ -159,6 +159,18 @@ static void wish_dot(assignment *a, tile_op op) {
     }
 }
 
+/* A layout that stands in the kernel is kept, so it must be made for the kernel's warps. */
+static void check_given(assignment *a, tile_value value) {
+    const tile_layout *given = tile_value_type(a->f, value)->layout;
+    if (!is_tile(a, value) || !given || 1u << given->warp_bits == a->warps)
+        return;
+    tile_op def = tile_value_def(a->f, value);
+    a->status = TILE_INVALID;
+    tile_report(a->pass->context, TILE_ERROR, def.id ? tile_op_loc(a->f, def) : a->f->loc,
+                "this tile's layout is made for another number of warps: %u, not %u",
+                1u << given->warp_bits, a->warps);
+}
+
 static void wish_op(tile_function *f, tile_op op, void *user) {
     assignment *a = user;
     unsigned count;
@@ -268,6 +280,10 @@ static void set_operand(assignment *a, tile_op op, unsigned operand, tile_value 
 static void convert_dot_operands(assignment *a, tile_op op) {
     unsigned count;
     const tile_layout *sum = tile_value_type(a->f, tile_op_result(a->f, op, 0))->layout;
+    if (!tile_layout_is_accumulator(sum)) {
+        refuse_dot(a, op, "the sum's layout is not the one that mma.sync has");
+        return;
+    }
     for (unsigned operand = 0; operand < 2; operand++) {
         tile_value value = tile_op_segment(a->f, op, operand, &count)[0];
         const tile_type *type = tile_value_type(a->f, value);
@@ -330,11 +346,13 @@ tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
         a.parent[id] = id;
     tile_walk(f, f->body, unite_op, &a);
     tile_walk(f, f->body, wish_op, &a);
+    for (uint32_t id = 1; id < a.value_count; id++)
+        check_given(&a, (tile_value){id});
     if (a.status != TILE_OK)
         return a.status;
     tile_walk(f, f->body, lay_alloc, &a);
     tile_walk(f, f->body, lay_copied, &a);
     set_layouts(&a);
     convert_region(&a, f->body);
-    return TILE_OK;
+    return a.status;
 }
