@@ -46,6 +46,8 @@ typedef struct text {
 
 static void append(const char *piece, size_t length, void *user) {
     text *t = user;
+    if (!length)
+        return;
     if (t->length + length > t->capacity) {
         size_t capacity = 2 * (t->length + length) + 1024;
         char *data = tile_arena_alloc(t->arena, capacity);

@@ -215,28 +215,23 @@ static bool process_file(const opt_options *o, tool_text *out) {
 }
 
 static bool run(const opt_options *o, tool_text *out) {
-    if (o->manual) {
+    if (o->help)
+        opt_print_help(out);
+    else if (o->manual)
         tile_manual_print(tool_append, out);
-        return true;
-    }
-    if (o->list_passes) {
+    else if (o->list_passes)
         opt_print_passes(out);
-        return true;
-    }
-    return process_file(o, out);
+    else
+        return process_file(o, out);
+    return true;
 }
 
 int main(int argc, char **argv) {
     opt_options o;
     tool_text out = {NULL, 0, 0};
     tool_append("", 0, &out);
-    if (!opt_read_options(argc, argv, &o))
-        return 1;
-    if (o.help) {
-        opt_print_help();
-        return 0;
-    }
-    bool ok = run(&o, &out) && tool_write_file(o.output, out.data, out.size);
+    bool ok = opt_read_options(argc, argv, &o) && run(&o, &out) &&
+              tool_write_file(o.output, out.data, out.size);
     free(out.data);
     free(o.pipeline.data);
     return ok ? 0 : 1;

@@ -32,12 +32,10 @@ static const char help[] =
     "  --ops                         the manual: grammar, types, operations, attributes\n"
     "  --help\n";
 
-void opt_print_help(void) {
-    fputs(help, stdout);
-    fputs("\npasses:\n", stdout);
-    tool_text list = {NULL, 0, 0};
-    opt_print_passes(&list);
-    fputs(list.data, stdout);
+void opt_print_help(tool_text *out) {
+    tool_append(help, sizeof help - 1, out);
+    tool_append("\npasses:\n", 9, out);
+    opt_print_passes(out);
 }
 
 static const char *levels_text(unsigned levels, char text[8]) {

@@ -27,7 +27,7 @@ typedef struct opt_options {
 /* False after a message. */
 bool opt_read_options(int argc, char **argv, opt_options *o);
 bool opt_shows(const opt_names *names, const char *pass);
-void opt_print_help(void);
+void opt_print_help(tool_text *out);
 void opt_print_passes(tool_text *out);
 
 #endif
