@@ -30,14 +30,14 @@ typedef struct evaluation {
 } evaluation;
 
 #define FAIL(e, ...) \
-    ((e)->failed = true, tile_report(tile_function_context((e)->f), TILE_ERROR, (e)->f->loc, __VA_ARGS__))
+    ((e)->failed = true, \
+     tile_report(tile_function_context((e)->f), TILE_ERROR, (e)->f->loc, __VA_ARGS__))
 
-/* Parameters --------------------------------------------------------------------------------------- */
+/* Parameters ----------------------------------------------------------------------------------- */
 
 static bound_param *find_param(const evaluation *e, const char *name) {
     for (size_t i = 0; i < e->param_count; i++)
-        if (strcmp(e->params[i].name, name) == 0)
-            return &e->params[i];
+        if (strcmp(e->params[i].name, name) == 0) return &e->params[i];
     return NULL;
 }
 
@@ -50,8 +50,7 @@ static bound_param *add_param(evaluation *e, const char *name) {
 
 static bool param_value(const char *name, int64_t *value, void *user) {
     const bound_param *param = find_param(user, name);
-    if (param)
-        *value = param->value;
+    if (param) *value = param->value;
     return param != NULL;
 }
 
@@ -81,8 +80,7 @@ static void bind_defaults(evaluation *e) {
     for (size_t i = 0; i < e->f->param_count; i++) {
         const tile_param_decl *param = &e->f->params[i];
         int64_t value;
-        if (find_param(e, param->name))
-            continue;
+        if (find_param(e, param->name)) continue;
         if (param->kind == TILE_PARAM_type && param->default_type)
             add_param(e, param->name)->scalar = param->default_type->scalar;
         else if (evaluate(e, param->default_expr, &value))
@@ -103,7 +101,8 @@ static bool resolve(evaluation *e, const tile_type *type, tile_compute_array *sh
     *shape = (tile_compute_array){.scalar = scalar_of(e, type), .rank = type->rank};
     for (unsigned d = 0; d < type->rank && !e->failed; d++) {
         int64_t *dim = &shape->dims[d];
-        if (!evaluate(e, type->dims[d], dim) || *dim < 0 || (*dim && elements > max_elements / *dim))
+        if (!evaluate(e, type->dims[d], dim) || *dim < 0 ||
+            (*dim && elements > max_elements / *dim))
             FAIL(e, "@%s: an extent of a tensor cannot be computed or is out of range", e->f->name);
         elements *= *dim;
     }
@@ -112,23 +111,20 @@ static bool resolve(evaluation *e, const tile_type *type, tile_compute_array *sh
 
 static size_t count_elements(const tile_compute_array *shape) {
     size_t count = 1;
-    for (unsigned d = 0; d < shape->rank; d++)
-        count *= (size_t)shape->dims[d];
+    for (unsigned d = 0; d < shape->rank; d++) count *= (size_t)shape->dims[d];
     return count;
 }
 
 static bool same_dims(const tile_compute_array *a, const tile_compute_array *b) {
     bool same = a->rank == b->rank;
-    for (unsigned d = 0; same && d < a->rank; d++)
-        same = a->dims[d] == b->dims[d];
+    for (unsigned d = 0; same && d < a->rank; d++) same = a->dims[d] == b->dims[d];
     return same;
 }
 
 /* Tensors keep their type, a scalar is converted. */
 static void check_input(evaluation *e, const tile_arg_decl *arg, const tile_compute_array *input) {
     tile_compute_array shape;
-    if (!resolve(e, arg->type, &shape))
-        return;
+    if (!resolve(e, arg->type, &shape)) return;
     if (!same_dims(&shape, input))
         FAIL(e, "@%s: the dims of %%%s do not agree with the other inputs or its type", e->f->name,
              arg->name);
@@ -145,25 +141,21 @@ static bool bind(evaluation *e, const tile_compute_array *inputs, unsigned input
     else if (input_count != f->arg_count || output_count != f->result_count)
         FAIL(e, "@%s takes %zu inputs and gives %zu results, not %u and %u", f->name, f->arg_count,
              f->result_count, input_count, output_count);
-    for (unsigned i = 0; i < input_count && !e->failed; i++)
-        bind_input(e, &f->args[i], &inputs[i]);
-    if (!e->failed)
-        bind_defaults(e);
+    for (unsigned i = 0; i < input_count && !e->failed; i++) bind_input(e, &f->args[i], &inputs[i]);
+    if (!e->failed) bind_defaults(e);
     for (unsigned i = 0; i < input_count && !e->failed; i++)
         check_input(e, &f->args[i], &inputs[i]);
     return !e->failed;
 }
 
-/* Values ------------------------------------------------------------------------------------------- */
+/* Values --------------------------------------------------------------------------------------- */
 
 static double *create_value(evaluation *e, tile_value value) {
     tile_compute_array shape;
-    if (!resolve(e, tile_value_type(e->f, value), &shape))
-        return NULL;
+    if (!resolve(e, tile_value_type(e->f, value), &shape)) return NULL;
     size_t count = count_elements(&shape);
     double *data = malloc(sizeof *data * (count + 1));
-    if (!data)
-        FAIL(e, "@%s: the host has no room for a tensor of %zu elements", e->f->name, count);
+    if (!data) FAIL(e, "@%s: the host has no room for a tensor of %zu elements", e->f->name, count);
     e->data[value.id] = data;
     e->counts[value.id] = count;
     return data;
@@ -184,8 +176,7 @@ static void make_constant(evaluation *e, tile_value value) {
     if (!floating && !evaluate(e, expr, &integer))
         FAIL(e, "@%s: a constant cannot be computed", e->f->name);
     double *to = create_value(e, value);
-    if (to)
-        *to = floating ? expr->number : (double)integer;
+    if (to) *to = floating ? expr->number : (double)integer;
 }
 
 static void drop_use(evaluation *e, uint32_t value) {
@@ -195,7 +186,7 @@ static void drop_use(evaluation *e, uint32_t value) {
     }
 }
 
-/* Operations --------------------------------------------------------------------------------------- */
+/* Operations ----------------------------------------------------------------------------------- */
 
 static double float_value(tile_opcode opcode, const double *x) {
     switch (opcode) {
@@ -224,10 +215,8 @@ static double float_value(tile_opcode opcode, const double *x) {
 static bool integer_value(tile_opcode opcode, tile_scalar scalar, const double *x, double *result) {
     int64_t value, in[3];
     unsigned char bytes[sizeof(int64_t)];
-    for (unsigned i = 0; i < 3; i++)
-        in[i] = tile_integer_from_double(x[i], INT64_MIN, INT64_MAX);
-    if (!tile_fold_int(opcode, in[0], in[1], in[2], &value))
-        return false;
+    for (unsigned i = 0; i < 3; i++) in[i] = tile_integer_from_double(x[i], INT64_MIN, INT64_MAX);
+    if (!tile_fold_int(opcode, in[0], in[1], in[2], &value)) return false;
     tile_integer_write(scalar, bytes, value);
     *result = (double)tile_integer_read(scalar, bytes);
     return true;
@@ -271,20 +260,21 @@ static void run_elementwise(evaluation *e, const tile_op_data *op, double *to) {
     }
 }
 
-/* Blocks of rows of rhs that stay in the cache; for each element the products are added in k order. */
+/* Blocks of rows of rhs that stay in the cache; for each element the products are added in k order.
+ */
 static void run_matmul(const double *a, const double *b, double *c, size_t m, size_t n, size_t k) {
     enum { K_BLOCK = 64, N_BLOCK = 512 };
     memset(c, 0, sizeof *c * m * n);
     for (size_t n0 = 0; n0 < n; n0 += N_BLOCK)
         for (size_t k0 = 0; k0 < k; k0 += K_BLOCK) {
-            size_t n1 = n - n0 < N_BLOCK ? n : n0 + N_BLOCK, k1 = k - k0 < K_BLOCK ? k : k0 + K_BLOCK;
+            size_t n1 = n - n0 < N_BLOCK ? n : n0 + N_BLOCK,
+                   k1 = k - k0 < K_BLOCK ? k : k0 + K_BLOCK;
             for (size_t i = 0; i < m; i++)
                 for (size_t l = k0; l < k1; l++) {
                     double factor = a[i * k + l];
                     const double *row = b + l * n;
                     double *sum = c + i * n;
-                    for (size_t j = n0; j < n1; j++)
-                        sum[j] += factor * row[j];
+                    for (size_t j = n0; j < n1; j++) sum[j] += factor * row[j];
                 }
         }
 }
@@ -293,24 +283,21 @@ static void run_op(evaluation *e, tile_op op) {
     const tile_op_data *data = tile_op_at(e->f, op);
     double *to = create_value(e, data->first_result);
     tile_compute_array a, b;
-    if (!to)
-        return;
+    if (!to) return;
     if (data->opcode != TILE_OP_matmul) {
         run_elementwise(e, data, to);
     } else if (resolve(e, tile_value_type(e->f, data->operands[0]), &a) &&
                resolve(e, tile_value_type(e->f, data->operands[1]), &b)) {
-        run_matmul(e->data[data->operands[0].id], e->data[data->operands[1].id], to, (size_t)a.dims[0],
-                   (size_t)b.dims[1], (size_t)a.dims[1]);
+        run_matmul(e->data[data->operands[0].id], e->data[data->operands[1].id], to,
+                   (size_t)a.dims[0], (size_t)b.dims[1], (size_t)a.dims[1]);
     }
-    for (uint32_t i = 0; i < data->operand_count; i++)
-        drop_use(e, data->operands[i].id);
+    for (uint32_t i = 0; i < data->operand_count; i++) drop_use(e, data->operands[i].id);
 }
 
 static void store_output(evaluation *e, const tile_result_decl *result,
                          const tile_compute_array *output) {
     tile_compute_array shape;
-    if (!resolve(e, result->type, &shape))
-        return;
+    if (!resolve(e, result->type, &shape)) return;
     if (!same_dims(&shape, output)) {
         FAIL(e, "@%s: the array for %%%s does not have its dims", e->f->name, result->name);
         return;
@@ -329,20 +316,17 @@ static void run_body(evaluation *e, const tile_compute_array *inputs) {
     e->uses = tile_count_uses(f, &e->scratch);
     for (size_t i = 0; i < f->result_count; i++)
         e->uses[f->results[i].value.id]++; /* stays until it is stored */
-    for (size_t i = 0; i < f->arg_count && !e->failed; i++)
-        read_input(e, &f->args[i], &inputs[i]);
+    for (size_t i = 0; i < f->arg_count && !e->failed; i++) read_input(e, &f->args[i], &inputs[i]);
     for (uint32_t id = 1; id < f->value_count && !e->failed; id++)
         if (f->values[id].kind == TILE_VALUE_CONSTANT && e->uses[id])
             make_constant(e, (tile_value){id});
     TILE_FOR_EACH_OP(f, op, f->body) {
-        if (!e->failed)
-            run_op(e, op);
+        if (!e->failed) run_op(e, op);
     }
 }
 
 static void free_values(evaluation *e) {
-    for (size_t id = 1; e->data && id < e->f->value_count; id++)
-        free(e->data[id]);
+    for (size_t id = 1; e->data && id < e->f->value_count; id++) free(e->data[id]);
     tile_arena_reset(&e->scratch);
 }
 
@@ -364,8 +348,7 @@ tile_status tile_compute_run(const tile_function *compute, const tile_compute_ar
                              unsigned input_count, const tile_compute_array *outputs,
                              unsigned output_count) {
     evaluation e = {.f = compute};
-    if (bind(&e, inputs, input_count, output_count))
-        run_body(&e, inputs);
+    if (bind(&e, inputs, input_count, output_count)) run_body(&e, inputs);
     for (unsigned i = 0; i < output_count && !e.failed; i++)
         store_output(&e, &compute->results[i], &outputs[i]);
     free_values(&e);

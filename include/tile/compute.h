@@ -1,5 +1,5 @@
-/* Running level-1 computes: the meaning of a computation on whole tensors, in f64. What lowered kernels
- * give is checked against this.
+/* Running level-1 computes: the meaning of a computation on whole tensors, in f64. What lowered
+ * kernels give is checked against this.
  *
  * Every operation is computed in f64 (integers are exact up to 2^53 and wrap to their width); only
  * `cast`, and storing a result, round to an element type. */
@@ -20,20 +20,20 @@ typedef struct tile_compute_array {
     void *data;
 } tile_compute_array;
 
-/* Fills scalar, rank and dims of the results for these inputs (data is neither read nor written), so
- * that the caller can provide their memory. The dims and type parameters of the compute are bound by
- * the inputs. output_count is the number of the compute's results. */
-TILE_API tile_status tile_compute_shapes(const tile_function *compute, const tile_compute_array *inputs,
-                                         unsigned input_count, tile_compute_array *outputs,
-                                         unsigned output_count);
+/* Fills scalar, rank and dims of the results for these inputs (data is neither read nor written),
+ * so that the caller can provide their memory. The dims and type parameters of the compute are
+ * bound by the inputs. output_count is the number of the compute's results. */
+TILE_API tile_status tile_compute_shapes(const tile_function *compute,
+                                         const tile_compute_array *inputs, unsigned input_count,
+                                         tile_compute_array *outputs, unsigned output_count);
 
-/* Computes all results into outputs, whose scalar, rank, dims and data the caller has set; the scalar
- * may be another than the declared one, to see a result that is rounded less. A scalar input may have
- * any type: its number is converted to the declared one. TILE_INVALID after a diagnostic where counts,
- * shapes or types do not fit. */
-TILE_API tile_status tile_compute_run(const tile_function *compute, const tile_compute_array *inputs,
-                                      unsigned input_count, const tile_compute_array *outputs,
-                                      unsigned output_count);
+/* Computes all results into outputs, whose scalar, rank, dims and data the caller has set; the
+ * scalar may be another than the declared one, to see a result that is rounded less. A scalar input
+ * may have any type: its number is converted to the declared one. TILE_INVALID after a diagnostic
+ * where counts, shapes or types do not fit. */
+TILE_API tile_status tile_compute_run(const tile_function *compute,
+                                      const tile_compute_array *inputs, unsigned input_count,
+                                      const tile_compute_array *outputs, unsigned output_count);
 
 #ifdef __cplusplus
 }

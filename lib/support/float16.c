@@ -5,10 +5,10 @@
 
 /* A binary float of at most 16 bits with subnormals. */
 typedef struct small_format {
-    int mantissa;       /* bits */
+    int mantissa; /* bits */
     int bias;
-    unsigned largest;   /* the largest finite code, without sign */
-    unsigned overflow;  /* what larger numbers become */
+    unsigned largest;  /* the largest finite code, without sign */
+    unsigned overflow; /* what larger numbers become */
     unsigned nan;
     unsigned sign;
 } small_format;
@@ -18,20 +18,18 @@ static const small_format bf16_format = {7, 127, 0x7f7f, 0x7f80, 0x7fc0, 0x8000}
 static const small_format e4m3_format = {3, 7, 0x7e, 0x7e, 0x7f, 0x80};
 static const small_format e5m2_format = {2, 15, 0x7b, 0x7b, 0x7e, 0x80};
 
-/* Counts the value in units of its last place; rint rounds ties to even. A carry out of the mantissa
- * runs into the exponent, which is what it should do; so do subnormals, whose field is zero. */
+/* Counts the value in units of its last place; rint rounds ties to even. A carry out of the
+ * mantissa runs into the exponent, which is what it should do; so do subnormals, whose field is
+ * zero. */
 static unsigned encode(const small_format *format, double value) {
     unsigned sign = signbit(value) ? format->sign : 0;
     double magnitude = fabs(value);
     int exponent;
-    if (isnan(value))
-        return sign | format->nan;
-    if (isinf(value))
-        return sign | format->overflow;
+    if (isnan(value)) return sign | format->nan;
+    if (isinf(value)) return sign | format->overflow;
     frexp(magnitude, &exponent);
     exponent = magnitude == 0 || exponent - 1 < 1 - format->bias ? 1 - format->bias : exponent - 1;
-    if (exponent > 1 << 8)
-        return sign | format->overflow;
+    if (exponent > 1 << 8) return sign | format->overflow;
     double units = rint(ldexp(magnitude, format->mantissa - exponent));
     unsigned field = (unsigned)(exponent + format->bias - 1);
     unsigned code = (field << format->mantissa) + (unsigned)units;
@@ -45,7 +43,8 @@ static float decode(const small_format *format, unsigned bits) {
     float value;
     if (magnitude > format->largest)
         value = magnitude == format->overflow || (format == &e5m2_format && magnitude == 0x7c)
-                    ? INFINITY : NAN;
+                    ? INFINITY
+                    : NAN;
     else if (field == 0)
         value = ldexpf((float)mantissa, 1 - format->bias - format->mantissa);
     else
@@ -88,8 +87,7 @@ float tile_bf16_to_float(uint16_t bits) {
 uint16_t tile_bf16_from_float(float value) {
     uint32_t word;
     memcpy(&word, &value, sizeof word);
-    if ((word & 0x7fffffffu) > 0x7f800000u)
-        return (uint16_t)((word >> 16 & 0x8000u) | 0x7fc0u);
+    if ((word & 0x7fffffffu) > 0x7f800000u) return (uint16_t)((word >> 16 & 0x8000u) | 0x7fc0u);
     word += 0x7fffu + (word >> 16 & 1);
     return (uint16_t)(word >> 16);
 }
@@ -99,8 +97,7 @@ uint16_t tile_f16_from_float(float value) {
     memcpy(&word, &value, sizeof word);
     uint32_t sign = word >> 16 & 0x8000u;
     word &= 0x7fffffffu;
-    if (word >= 0x47800000u)
-        return (uint16_t)(sign | (word > 0x7f800000u ? 0x7e00u : 0x7c00u));
+    if (word >= 0x47800000u) return (uint16_t)(sign | (word > 0x7f800000u ? 0x7e00u : 0x7c00u));
     if (word < 0x38800000u) { /* 0.5f has the last place of the subnormals: the sum rounds to it */
         float sum = fabsf(value) + 0.5f;
         memcpy(&word, &sum, sizeof word);
@@ -110,18 +107,19 @@ uint16_t tile_f16_from_float(float value) {
     return (uint16_t)(sign | (word - 0x38000000u) >> 13);
 }
 
-/* Any element type -------------------------------------------------------------------------------- */
+/* Any element type --------------------------------------------------------------------------------
+ */
 
-#define READ(type, address)                        \
-    do {                                           \
-        type element;                              \
+#define READ(type, address) \
+    do { \
+        type element; \
         memcpy(&element, address, sizeof element); \
-        return element;                            \
+        return element; \
     } while (0)
 
-#define WRITE(type, address, value)                \
-    do {                                           \
-        type element = (type)(value);              \
+#define WRITE(type, address, value) \
+    do { \
+        type element = (type)(value); \
         memcpy(address, &element, sizeof element); \
     } while (0)
 
@@ -165,10 +163,8 @@ double tile_number_read(tile_scalar scalar, const void *address) {
 }
 
 int64_t tile_integer_from_double(double value, int64_t low, int64_t high) {
-    if (isnan(value))
-        return 0;
-    if (value <= (double)low)
-        return low;
+    if (isnan(value)) return 0;
+    if (value <= (double)low) return low;
     return value >= (double)high ? high : (int64_t)value;
 }
 

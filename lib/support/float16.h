@@ -37,8 +37,7 @@ static inline float tile_f16_to_float(uint16_t bits) {
     uint32_t exponent = magnitude & exponent_mask;
     uint32_t word = magnitude + ((127u - 15u) << 23);
     float value;
-    if (exponent == exponent_mask)
-        word += (128u - 16u) << 23;
+    if (exponent == exponent_mask) word += (128u - 16u) << 23;
     if (exponent == 0) { /* subnormal: put a one before it, then take it away */
         const uint32_t one = 113u << 23;
         float base;

@@ -1,9 +1,10 @@
 /* Arithmetic on the elements of all lanes, one loop an operation.
  *
- * Integers go through tile_fold_int, as the constant folder does, and wrap to their width. Floats are
- * computed in double and rounded once to their type: for +, -, x, / and the square root of types up to
- * f32 that is the correctly rounded result, since a double has more than twice their digits and two.
- * The operations that address arithmetic and sums consist of have loops of their own. */
+ * Integers go through tile_fold_int, as the constant folder does, and wrap to their width. Floats
+ * are computed in double and rounded once to their type: for +, -, x, / and the square root of
+ * types up to f32 that is the correctly rounded result, since a double has more than twice their
+ * digits and two. The operations that address arithmetic and sums consist of have loops of their
+ * own. */
 #include <math.h>
 
 #include "lib/support/float16.h"
@@ -19,7 +20,7 @@ static bool is_compare(tile_opcode opcode) {
 }
 _Static_assert(TILE_OP_ge - TILE_OP_eq == 5, "comparisons stand together in ops.def");
 
-/* Any operation, any type -------------------------------------------------------------------------- */
+/* Any operation, any type ---------------------------------------------------------------------- */
 
 static cpu_outcome run_integer(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
     tile_scalar scalar = insn->scalar;
@@ -30,7 +31,8 @@ static cpu_outcome run_integer(cpu_run *run, cpu_warp *warp, const cpu_insn *ins
     char *result = cpu_at(run, warp, insn->result);
     for (uint32_t i = 0; i < insn->count; i++) {
         int64_t value = 0;
-        int64_t x = tile_integer_read(scalar, a + i * size), y = tile_integer_read(scalar, b + i * size);
+        int64_t x = tile_integer_read(scalar, a + i * size),
+                y = tile_integer_read(scalar, b + i * size);
         unsigned lane = i % run->program->lanes;
         if (!tile_fold_int(insn->opcode, x, y, 0, &value) && warp->mask >> lane & 1)
             return cpu_fault(run, warp, insn, (int)lane, "division by zero");
@@ -72,8 +74,9 @@ static cpu_outcome run_float(cpu_run *run, cpu_warp *warp, const cpu_insn *insn)
     char *result = cpu_at(run, warp, insn->result);
     for (uint32_t i = 0; i < insn->count; i++) {
         uint32_t at = i * size;
-        double value = float_value(insn->opcode, tile_number_read(scalar, a + at),
-                                   tile_number_read(scalar, b + at), tile_number_read(scalar, c + at));
+        double value =
+            float_value(insn->opcode, tile_number_read(scalar, a + at),
+                        tile_number_read(scalar, b + at), tile_number_read(scalar, c + at));
         tile_number_write(to, result + i * to_size, value);
     }
     return CPU_NEXT;
@@ -85,21 +88,19 @@ static cpu_outcome run_fma_f32(cpu_run *run, cpu_warp *warp, const cpu_insn *ins
     const float *b = cpu_at(run, warp, insn->operand[1]);
     const float *c = cpu_at(run, warp, insn->operand[2]);
     float *result = cpu_at(run, warp, insn->result);
-    for (uint32_t i = 0; i < insn->count; i++)
-        result[i] = fmaf(a[i], b[i], c[i]);
+    for (uint32_t i = 0; i < insn->count; i++) result[i] = fmaf(a[i], b[i], c[i]);
     return CPU_NEXT;
 }
 
-/* Frequent ones ------------------------------------------------------------------------------------ */
+/* Frequent ones -------------------------------------------------------------------------------- */
 
-#define LOOP(name, type, to, expression)                                                    \
-    static cpu_outcome name(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {           \
-        const type *a = cpu_at(run, warp, insn->operand[0]);                                \
-        const type *b = cpu_at(run, warp, insn->operand[1]);                                \
-        to *result = cpu_at(run, warp, insn->result);                                       \
-        for (uint32_t i = 0; i < insn->count; i++)                                          \
-            result[i] = (to)(expression);                                                   \
-        return CPU_NEXT;                                                                    \
+#define LOOP(name, type, to, expression) \
+    static cpu_outcome name(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) { \
+        const type *a = cpu_at(run, warp, insn->operand[0]); \
+        const type *b = cpu_at(run, warp, insn->operand[1]); \
+        to *result = cpu_at(run, warp, insn->result); \
+        for (uint32_t i = 0; i < insn->count; i++) result[i] = (to)(expression); \
+        return CPU_NEXT; \
     }
 
 /* Unsigned where they wrap, signed where the order counts. */
@@ -131,7 +132,7 @@ static const struct {
     {TILE_OP_mul, TILE_f32, mul_f32}, {TILE_OP_fma, TILE_f32, run_fma_f32},
 };
 
-/* Moving and converting ---------------------------------------------------------------------------- */
+/* Moving and converting ------------------------------------------------------------------------ */
 
 static cpu_outcome run_select(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
     const uint8_t *condition = cpu_at(run, warp, insn->operand[0]);
@@ -148,16 +149,14 @@ static cpu_outcome run_select(cpu_run *run, cpu_warp *warp, const cpu_insn *insn
 static cpu_outcome cast_f16_f32(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
     const uint16_t *from = cpu_at(run, warp, insn->operand[0]);
     float *to = cpu_at(run, warp, insn->result);
-    for (uint32_t i = 0; i < insn->count; i++)
-        to[i] = tile_f16_to_float(from[i]);
+    for (uint32_t i = 0; i < insn->count; i++) to[i] = tile_f16_to_float(from[i]);
     return CPU_NEXT;
 }
 
 static cpu_outcome cast_f32_f16(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
     const float *from = cpu_at(run, warp, insn->operand[0]);
     uint16_t *to = cpu_at(run, warp, insn->result);
-    for (uint32_t i = 0; i < insn->count; i++)
-        to[i] = tile_f16_from_float(from[i]);
+    for (uint32_t i = 0; i < insn->count; i++) to[i] = tile_f16_from_float(from[i]);
     return CPU_NEXT;
 }
 
@@ -174,7 +173,8 @@ static cpu_outcome run_cast(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) 
             continue;
         }
         int64_t value = tile_integer_read(insn->from, source);
-        tile_integer_write(insn->scalar, to + i * size, insn->scalar == TILE_i1 ? value != 0 : value);
+        tile_integer_write(insn->scalar, to + i * size,
+                           insn->scalar == TILE_i1 ? value != 0 : value);
     }
     return CPU_NEXT;
 }
@@ -193,8 +193,7 @@ cpu_handler cpu_arith_handler(tile_opcode opcode, tile_scalar scalar, tile_scala
     case TILE_OP_select: return run_select;
     case TILE_OP_splat: return run_splat;
     case TILE_OP_cast:
-        if (from == TILE_f16 && scalar == TILE_f32)
-            return cast_f16_f32;
+        if (from == TILE_f16 && scalar == TILE_f32) return cast_f16_f32;
         return from == TILE_f32 && scalar == TILE_f16 ? cast_f32_f16 : run_cast;
     default:
         for (size_t i = 0; i < sizeof frequent / sizeof *frequent; i++)

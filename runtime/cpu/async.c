@@ -33,14 +33,15 @@ CPU_HANDLER(cpu_run_cp_async) {
                                    copy->target[lane], bytes))
             return CPU_STOP;
     }
-    cpu_count_sectors(run, active, copy->source, bytes);
+    cpu_count_sectors(run, active, copy->source);
     cpu_count_conflicts(run, warp->mask, copy->target, bytes);
     return CPU_NEXT;
 }
 
 CPU_HANDLER(cpu_run_copy_async) {
     uint32_t target;
-    if (!cpu_slot_offset(run, warp, insn, 1, insn->second, insn->second_count, insn->memory, &target))
+    if (!cpu_slot_offset(run, warp, insn, 1, insn->second, insn->second_count, insn->memory,
+                         &target))
         return CPU_STOP;
     cpu_copy *copy = add_copy(warp, insn);
     copy->target[0] = target;
@@ -55,8 +56,7 @@ CPU_HANDLER(cpu_run_copy_async) {
 static void land_lanes(cpu_warp *warp, cpu_copy *copy, uint32_t lanes, cpu_run *run) {
     uint32_t bytes = (uint32_t)copy->insn->integer;
     for (unsigned lane = 0; lane < CPU_LANES; lane++) {
-        if (!(lanes >> lane & 1))
-            continue;
+        if (!(lanes >> lane & 1)) continue;
         uint8_t *to = warp->block->shared + copy->target[lane];
         if (copy->zeros >> lane & 1)
             memset(to, 0, bytes);
@@ -74,8 +74,7 @@ static bool land(cpu_run *run, cpu_warp *warp, cpu_copy *copy, uint32_t lanes) {
         return true;
     }
     char *to = (char *)warp->block->shared + copy->target[0];
-    if (!cpu_load_tile(run, warp, copy->insn, &copy->view, copy->at, to))
-        return false;
+    if (!cpu_load_tile(run, warp, copy->insn, &copy->view, copy->at, to)) return false;
     cpu_shared_end_copy(run, warp, cpu_agent(copy->insn), copy->target[0],
                         cpu_slot_bytes(copy->insn->memory));
     return true;
@@ -101,8 +100,7 @@ static void drop_landed(cpu_warp *warp) {
     size_t kept = 0;
     for (size_t i = 0; i < warp->copy_count; i++)
         if (warp->copies[i].lanes) {
-            if (kept != i)
-                warp->copies[kept] = warp->copies[i];
+            if (kept != i) warp->copies[kept] = warp->copies[i];
             kept++;
         }
     warp->copy_count = kept;
@@ -111,8 +109,7 @@ static void drop_landed(cpu_warp *warp) {
 CPU_HANDLER(cpu_run_wait_group) {
     for (size_t i = 0; i < warp->copy_count; i++) {
         uint32_t covered = covered_lanes(warp, &warp->copies[i], insn->integer);
-        if (covered && !land(run, warp, &warp->copies[i], covered))
-            return CPU_STOP;
+        if (covered && !land(run, warp, &warp->copies[i], covered)) return CPU_STOP;
     }
     drop_landed(warp);
     return CPU_NEXT;
@@ -120,8 +117,7 @@ CPU_HANDLER(cpu_run_wait_group) {
 
 bool cpu_land_all(cpu_run *run, cpu_warp *warp) {
     for (size_t i = 0; i < warp->copy_count; i++)
-        if (!land(run, warp, &warp->copies[i], warp->copies[i].lanes))
-            return false;
+        if (!land(run, warp, &warp->copies[i], warp->copies[i].lanes)) return false;
     warp->copy_count = 0;
     return true;
 }

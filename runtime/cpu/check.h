@@ -4,8 +4,8 @@
 
 #include "runtime/cpu/program.h"
 
-/* Reports an error at the instruction, followed by the block, warp and lane (-1: none in particular).
- * Always CPU_STOP. */
+/* Reports an error at the instruction, followed by the block, warp and lane (-1: none in
+ * particular). Always CPU_STOP. */
 cpu_outcome cpu_fault(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
                       const char *format, ...) TILE_PRINTF(5, 6);
 

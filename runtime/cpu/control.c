@@ -17,14 +17,14 @@ static cpu_outcome jump(cpu_warp *warp, uint32_t target) {
     return CPU_JUMP;
 }
 
-/* Loops: enter, then { test; body; next }, then region_end, which gives the mask back. ------------- */
+/* Loops: enter, then { test; body; next }, then region_end, which gives the mask back. --------- */
 
 CPU_HANDLER(cpu_run_loop_enter) {
     const int32_t *step = cpu_at(run, warp, insn->operand[2]);
     for (unsigned lane = 0; lane < run->program->lanes; lane++)
         if (warp->mask >> lane & 1 && step[lane] <= 0)
-            return cpu_fault(run, warp, insn, (int)lane, "the step is %" PRId32 ", it must be positive",
-                             step[lane]);
+            return cpu_fault(run, warp, insn, (int)lane,
+                             "the step is %" PRId32 ", it must be positive", step[lane]);
     memcpy(cpu_at(run, warp, insn->result), cpu_at(run, warp, insn->operand[0]),
            sizeof(int32_t) * run->program->lanes);
     push_mask(warp, warp->mask);
@@ -46,8 +46,7 @@ CPU_HANDLER(cpu_run_loop_next) {
     int32_t *at = cpu_at(run, warp, insn->result);
     const int32_t *step = cpu_at(run, warp, insn->operand[2]);
     for (unsigned lane = 0; lane < run->program->lanes; lane++) {
-        if (!(warp->mask >> lane & 1))
-            continue;
+        if (!(warp->mask >> lane & 1)) continue;
         int64_t next = (int64_t)at[lane] + step[lane];
         if (next > INT32_MAX)
             warp->mask &= ~(UINT32_C(1) << lane);
@@ -57,7 +56,7 @@ CPU_HANDLER(cpu_run_loop_next) {
     return jump(warp, insn->target);
 }
 
-/* Branches: if; first region; else; second region; region_end. ------------------------------------- */
+/* Branches: if; first region; else; second region; region_end. --------------------------------- */
 
 CPU_HANDLER(cpu_run_if) {
     const uint8_t *condition = cpu_at(run, warp, insn->operand[0]);
@@ -93,15 +92,13 @@ CPU_HANDLER(cpu_run_move) {
         return CPU_NEXT;
     }
     for (uint32_t i = 0; i < insn->count; i++)
-        if (warp->mask >> i % lanes & 1)
-            memcpy(to + i * size, from + i * size, size);
+        if (warp->mask >> i % lanes & 1) memcpy(to + i * size, from + i * size, size);
     return CPU_NEXT;
 }
 
 CPU_HANDLER(cpu_run_end) {
     (void)insn;
-    if (!cpu_land_all(run, warp))
-        return CPU_STOP;
+    if (!cpu_land_all(run, warp)) return CPU_STOP;
     warp->state = CPU_DONE;
     return CPU_PAUSE;
 }
@@ -115,17 +112,17 @@ CPU_HANDLER(cpu_run_sync) {
     }
     if (warp->mask != UINT32_MAX)
         return cpu_fault(run, warp, insn, -1,
-                         "barrier reached by part of the block: lanes %#" PRIx32 " of the warp", warp->mask);
+                         "barrier reached by part of the block: lanes %#" PRIx32 " of the warp",
+                         warp->mask);
     warp->state = CPU_AT_BARRIER;
     return CPU_PAUSE;
 }
 
-/* Ids and references ------------------------------------------------------------------------------- */
+/* Ids and references --------------------------------------------------------------------------- */
 
 static cpu_outcome set_all(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int64_t value) {
     int32_t *to = cpu_at(run, warp, insn->result);
-    for (unsigned lane = 0; lane < run->program->lanes; lane++)
-        to[lane] = (int32_t)value;
+    for (unsigned lane = 0; lane < run->program->lanes; lane++) to[lane] = (int32_t)value;
     return CPU_NEXT;
 }
 
@@ -161,8 +158,8 @@ CPU_HANDLER(cpu_run_view) {
     contiguous_strides(view, insn->index_count);
     for (uint32_t d = 0; d < insn->second_count; d++) {
         const void *stride = cpu_at(run, warp, insn->second[d]);
-        view->stride[d] = insn->order[d] == sizeof(int64_t) ? *(const int64_t *)stride
-                                                            : *(const int32_t *)stride;
+        view->stride[d] =
+            insn->order[d] == sizeof(int64_t) ? *(const int64_t *)stride : *(const int32_t *)stride;
     }
     return CPU_NEXT;
 }
@@ -179,13 +176,12 @@ CPU_HANDLER(cpu_run_scratch) {
         return CPU_NEXT;
     }
     uint64_t *to = cpu_at(run, warp, insn->result);
-    for (unsigned lane = 0; lane < run->program->lanes; lane++)
-        to[lane] = base;
+    for (unsigned lane = 0; lane < run->program->lanes; lane++) to[lane] = base;
     return CPU_NEXT;
 }
 
-/* The value is where the buffer starts. At level 2 its old contents are forgotten; at level 3 another
- * warp may be using the buffer already. */
+/* The value is where the buffer starts. At level 2 its old contents are forgotten; at level 3
+ * another warp may be using the buffer already. */
 CPU_HANDLER(cpu_run_alloc_shared) {
     if (run->program->level == 2) {
         unsigned bits = run->program->granule_bits;
@@ -198,12 +194,13 @@ CPU_HANDLER(cpu_run_alloc_shared) {
     return set_all(run, warp, insn, insn->integer);
 }
 
-/* Fragments ---------------------------------------------------------------------------------------- */
+/* Fragments ------------------------------------------------------------------------------------ */
 
 CPU_HANDLER(cpu_run_extract) {
     uint32_t step = run->program->lanes * insn->size;
     const char *from = cpu_at(run, warp, insn->operand[0]);
-    memcpy(cpu_at(run, warp, insn->result), from + insn->integer * step, (size_t)insn->count * insn->size);
+    memcpy(cpu_at(run, warp, insn->result), from + insn->integer * step,
+           (size_t)insn->count * insn->size);
     return CPU_NEXT;
 }
 

@@ -14,18 +14,18 @@ typedef struct cpu_device {
 
 enum { ALIGNMENT = 256, POISON = 0xff /* NaN in every float type */ };
 
-/* Memory ------------------------------------------------------------------------------------------- */
+/* Memory --------------------------------------------------------------------------------------- */
 
 static void *allocate_bytes(size_t bytes) {
-    if (bytes > SIZE_MAX / 2)
-        return NULL;
+    if (bytes > SIZE_MAX / 2) return NULL;
     return aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT);
 }
 
 static tile_status cpu_allocate(tile_device *device, size_t bytes, uint64_t *address) {
     void *data = allocate_bytes(bytes);
     if (!data) {
-        tile_report(device->context, TILE_ERROR, (tile_loc){0}, "the host has no %zu bytes left", bytes);
+        tile_report(device->context, TILE_ERROR, (tile_loc){0}, "the host has no %zu bytes left",
+                    bytes);
         return TILE_FAILED;
     }
     memset(data, POISON, bytes);
@@ -39,7 +39,8 @@ static void cpu_release(tile_device *device, uint64_t address, size_t bytes) {
     free((void *)(uintptr_t)address);
 }
 
-static tile_status cpu_write(tile_device *device, uint64_t address, const void *data, size_t bytes) {
+static tile_status cpu_write(tile_device *device, uint64_t address, const void *data,
+                             size_t bytes) {
     (void)device;
     memcpy((void *)(uintptr_t)address, data, bytes);
     return TILE_OK;
@@ -51,7 +52,7 @@ static tile_status cpu_read(tile_device *device, uint64_t address, void *data, s
     return TILE_OK;
 }
 
-/* Kernels ------------------------------------------------------------------------------------------ */
+/* Kernels -------------------------------------------------------------------------------------- */
 
 static tile_status cpu_prepare(tile_device *device, tile_variant *variant) {
     variant->code = cpu_program_create(variant->function, device->level);
@@ -69,7 +70,8 @@ static void fill_argument(uint8_t *to, const tile_type *type, unsigned lanes,
     uint32_t size = cpu_value_size(type);
     for (unsigned lane = 0; lane < lanes; lane++, to += size) {
         if (type->kind == TILE_TYPE_PTR) {
-            uint64_t address = (argument->buffer ? argument->buffer->address : 0) + argument->offset;
+            uint64_t address =
+                (argument->buffer ? argument->buffer->address : 0) + argument->offset;
             memcpy(to, &address, sizeof address);
         } else if (tile_scalar_is_floating(type->scalar)) {
             tile_number_write(type->scalar, to, argument->number);
@@ -89,12 +91,11 @@ static void fill_constants(cpu_run *run) {
                       program->function->args[i].type, program->lanes, &run->launch->arguments[i]);
 }
 
-/* Scratch ------------------------------------------------------------------------------------------ */
+/* Scratch -------------------------------------------------------------------------------------- */
 
 static bool argument_value(unsigned index, int64_t *value, void *user) {
     const tile_launch *launch = user;
-    if (index >= launch->argument_count)
-        return false;
+    if (index >= launch->argument_count) return false;
     *value = launch->arguments[index].integer;
     return true;
 }
@@ -124,8 +125,7 @@ static tile_status provide_scratch(cpu_run *run) {
     for (unsigned i = 0; i < count; i++) {
         const cpu_scratch *scratch = &run->program->scratch[i];
         tile_status status = scratch_size(run, scratch, &run->scratch_bytes[i]);
-        if (status != TILE_OK)
-            return status;
+        if (status != TILE_OK) return status;
         run->scratch[i] = allocate_bytes((size_t)run->scratch_bytes[i]);
         if (!run->scratch[i]) {
             tile_report(run->context, TILE_ERROR, scratch->loc,
@@ -137,7 +137,7 @@ static tile_status provide_scratch(cpu_run *run) {
     return TILE_OK;
 }
 
-/* What may be touched ------------------------------------------------------------------------------ */
+/* What may be touched -------------------------------------------------------------------------- */
 
 static int by_address(const void *a, const void *b) {
     const cpu_range *x = a, *y = b;
@@ -146,15 +146,13 @@ static int by_address(const void *a, const void *b) {
 
 static const char *argument_of(const cpu_run *run, const tile_buffer *buffer) {
     for (unsigned i = 0; i < run->launch->argument_count; i++)
-        if (run->launch->arguments[i].buffer == buffer)
-            return run->program->function->args[i].name;
+        if (run->launch->arguments[i].buffer == buffer) return run->program->function->args[i].name;
     return "";
 }
 
 static void collect_ranges(cpu_run *run, const tile_device *device) {
     size_t count = run->program->scratch_count;
-    for (const tile_buffer *buffer = device->buffers; buffer; buffer = buffer->next)
-        count++;
+    for (const tile_buffer *buffer = device->buffers; buffer; buffer = buffer->next) count++;
     run->ranges = tile_malloc(sizeof *run->ranges * (count + 1));
     for (const tile_buffer *buffer = device->buffers; buffer; buffer = buffer->next)
         run->ranges[run->range_count++] =
@@ -167,7 +165,7 @@ static void collect_ranges(cpu_run *run, const tile_device *device) {
     qsort(run->ranges, run->range_count, sizeof *run->ranges, by_address);
 }
 
-/* Launching ---------------------------------------------------------------------------------------- */
+/* Launching ------------------------------------------------------------------------------------ */
 
 static tile_status cpu_launch(tile_device *device, const tile_launch *launch) {
     const cpu_program *program = launch->variant->code;
@@ -178,8 +176,9 @@ static tile_status cpu_launch(tile_device *device, const tile_launch *launch) {
                    .random = ((const cpu_device *)(const void *)device)->seed};
     memcpy(run.grid, launch->grid, sizeof run.grid);
     if (launch->argument_count != program->function->arg_count) {
-        tile_report(device->context, TILE_ERROR, program->function->loc, "@%s takes %zu arguments, not %u",
-                    program->function->name, program->function->arg_count, launch->argument_count);
+        tile_report(device->context, TILE_ERROR, program->function->loc,
+                    "@%s takes %zu arguments, not %u", program->function->name,
+                    program->function->arg_count, launch->argument_count);
         return TILE_INVALID;
     }
     fill_constants(&run);
@@ -188,8 +187,7 @@ static tile_status cpu_launch(tile_device *device, const tile_launch *launch) {
         collect_ranges(&run, device);
         status = cpu_execute(&run);
     }
-    for (unsigned i = 0; i < program->scratch_count; i++)
-        free(run.scratch[i]);
+    for (unsigned i = 0; i < program->scratch_count; i++) free(run.scratch[i]);
     free(run.scratch);
     free(run.scratch_bytes);
     free(run.ranges);
@@ -221,8 +219,7 @@ static tile_status cpu_time(tile_device *device, const tile_launch *launch, unsi
     for (unsigned i = 0; i < warmup + repeats && status == TILE_OK; i++) {
         double start = milliseconds_now();
         status = cpu_launch(device, launch);
-        if (i >= warmup)
-            times[i - warmup] = milliseconds_now() - start;
+        if (i >= warmup) times[i - warmup] = milliseconds_now() - start;
     }
     if (status == TILE_OK && repeats) {
         qsort(times, repeats, sizeof *times, by_value);
@@ -251,7 +248,8 @@ tile_status tile_device_create_cpu(tile_context *context, const tile_device_opti
     unsigned level = options && options->level ? options->level : 3;
     *out = NULL;
     if (level != 2 && level != 3) {
-        tile_report(context, TILE_ERROR, (tile_loc){0}, "the CPU device runs level 2 or 3, not %u", level);
+        tile_report(context, TILE_ERROR, (tile_loc){0}, "the CPU device runs level 2 or 3, not %u",
+                    level);
         return TILE_INVALID;
     }
     cpu_device *device = tile_malloc(sizeof *device);

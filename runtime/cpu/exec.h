@@ -54,8 +54,9 @@ bool cpu_shared_offsets(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn
                         const uint32_t *index, uint32_t mask, uint32_t bytes,
                         uint32_t offsets[CPU_LANES]);
 /* The lanes' accesses of so many bytes each. */
-void cpu_count_sectors(cpu_run *run, uint32_t mask, const uint64_t addresses[CPU_LANES], uint32_t bytes);
-void cpu_count_conflicts(cpu_run *run, uint32_t mask, const uint32_t offsets[CPU_LANES], uint32_t bytes);
+void cpu_count_sectors(cpu_run *run, uint32_t mask, const uint64_t addresses[CPU_LANES]);
+void cpu_count_conflicts(cpu_run *run, uint32_t mask, const uint32_t offsets[CPU_LANES],
+                         uint32_t bytes);
 
 /* tile.c: level 2 */
 CPU_HANDLER(cpu_run_load);
@@ -69,7 +70,8 @@ CPU_HANDLER(cpu_run_release_semaphore);
 /* The coordinates of an element operand of a view. */
 void cpu_view_position(const cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
                        const uint32_t *index, int64_t at[TILE_MAX_RANK]);
-/* A tile of the dims of insn->type from a view to memory of our own, or back; false after a report. */
+/* A tile of the dims of insn->type from a view to memory of our own, or back; false after a report.
+ */
 bool cpu_load_tile(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, const cpu_view *view,
                    const int64_t at[TILE_MAX_RANK], char *to);
 /* Where a slot is in the block's shared memory; false after a report. */

@@ -1,14 +1,14 @@
 /* A kernel decoded for execution, and the state of a launch.
  *
- * Decoding turns a function into a flat array of instructions whose operands are places ("slots") in a
- * register file; `for` and `if` become jumps over a stack of lane masks. One program runs at one of
- * two widths:
+ * Decoding turns a function into a flat array of instructions whose operands are places ("slots")
+ * in a register file; `for` and `if` become jumps over a stack of lane masks. One program runs at
+ * one of two widths:
  *
  *     level 3   a warp is 32 lanes; element e of lane l stands at index e * 32 + l of its slot
  *     level 2   the block is one agent: one warp with one lane, and a tile's elements in a row
  *
- * so that arithmetic is one loop over count elements at both. Lanes that are masked off compute too:
- * what they compute is never read, since values leave a region only through masked moves. */
+ * so that arithmetic is one loop over count elements at both. Lanes that are masked off compute
+ * too: what they compute is never read, since values leave a region only through masked moves. */
 #ifndef TILE_RUNTIME_CPU_PROGRAM_H
 #define TILE_RUNTIME_CPU_PROGRAM_H
 
@@ -41,20 +41,20 @@ typedef cpu_outcome (*cpu_handler)(cpu_run *run, cpu_warp *warp, const cpu_insn 
 struct cpu_insn {
     cpu_handler handler;
     tile_opcode opcode;
-    tile_scalar scalar;   /* of the elements that the operation works on */
-    tile_scalar from;     /* casts: the operand's; accesses: the index's */
-    bool flag;            /* ldmatrix: trans; scratch: clean; select: one condition for all elements */
-    bool own_order;       /* level 2: the block's accesses are ordered without barriers */
-    uint32_t count;       /* elements of all lanes together */
-    uint32_t size;        /* bytes of one element */
-    uint32_t result;      /* slot */
-    uint32_t operand[3];  /* slots, in the order of the row; CPU_NO_SLOT where absent */
-    uint32_t *index;      /* an element's indices, a view's extents, concat's parts: slots */
-    uint32_t *second;     /* the second element's indices, a view's strides, concat's counts */
+    tile_scalar scalar; /* of the elements that the operation works on */
+    tile_scalar from;   /* casts: the operand's; accesses: the index's */
+    bool flag;       /* ldmatrix: trans; scratch: clean; select: one condition for all elements */
+    bool own_order;  /* level 2: the block's accesses are ordered without barriers */
+    uint32_t count;  /* elements of all lanes together */
+    uint32_t size;   /* bytes of one element */
+    uint32_t result; /* slot */
+    uint32_t operand[3]; /* slots, in the order of the row; CPU_NO_SLOT where absent */
+    uint32_t *index;     /* an element's indices, a view's extents, concat's parts: slots */
+    uint32_t *second;    /* the second element's indices, a view's strides, concat's counts */
     uint32_t index_count, second_count;
-    uint32_t target;      /* jumps: an instruction */
-    int64_t integer;      /* wait_group: pending; cp_async: bytes; ids: the dim; scratch: which one */
-    const int64_t *order; /* shuffle */
+    uint32_t target; /* jumps: an instruction */
+    int64_t integer; /* wait_group: pending; cp_async: bytes; ids: the dim; scratch: which one */
+    const int64_t *order;    /* shuffle */
     const tile_type *type;   /* the tile, or the first operand's type */
     const tile_type *memory; /* the view or shared buffer */
     const char *name;        /* of that memory, for messages */
@@ -106,12 +106,13 @@ enum {
     CPU_IN_FLIGHT = 0xfffe, /* as a writer: an asynchronous copy that has not been waited for */
 };
 
-/* An asynchronous copy that has not landed: a whole tile at level 2, one piece a lane at level 3. */
+/* An asynchronous copy that has not landed: a whole tile at level 2, one piece a lane at level 3.
+ */
 typedef struct cpu_copy {
     const cpu_insn *insn;
-    uint32_t lanes;             /* that have not landed */
-    uint32_t zeros;             /* of these, the ones that write zeros */
-    uint32_t group[CPU_LANES];  /* which of the lane's groups it belongs to */
+    uint32_t lanes;            /* that have not landed */
+    uint32_t zeros;            /* of these, the ones that write zeros */
+    uint32_t group[CPU_LANES]; /* which of the lane's groups it belongs to */
     uint64_t source[CPU_LANES];
     uint32_t target[CPU_LANES]; /* offset in shared memory */
     cpu_view view;              /* level 2 */
@@ -176,10 +177,11 @@ static inline void *cpu_at(const cpu_run *run, const cpu_warp *warp, uint32_t sl
 cpu_program *cpu_program_create(tile_function *function, unsigned level);
 void cpu_program_destroy(cpu_program *program);
 
-/* slots.c: where each value lives in the frame, by value id, for values that need a place there (others
- * keep what is in the array); values that do not live at the same time share one. Returns the bytes of
- * the frame: the slots are good if that is less than 2^30. */
-uint64_t cpu_assign_slots(const tile_function *f, unsigned lanes, uint32_t *slots, tile_arena *arena);
+/* slots.c: where each value lives in the frame, by value id, for values that need a place there
+ * (others keep what is in the array); values that do not live at the same time share one. Returns
+ * the bytes of the frame: the slots are good if that is less than 2^30. */
+uint64_t cpu_assign_slots(const tile_function *f, unsigned lanes, uint32_t *slots,
+                          tile_arena *arena);
 /* Elements of one lane's value and bytes of one element. */
 uint32_t cpu_value_elements(const tile_type *type);
 uint32_t cpu_value_size(const tile_type *type);

@@ -1,8 +1,8 @@
 /* The order of things: warps of a block between barriers, blocks of a grid around semaphores.
  *
- * A block runs until it ends or all of its warps wait for a semaphore. Another block starts only when
- * no live one can go on, so that few are alive at a time. If then none is left to start, nobody will
- * ever release what the live ones wait for: a deadlock. */
+ * A block runs until it ends or all of its warps wait for a semaphore. Another block starts only
+ * when no live one can go on, so that few are alive at a time. If then none is left to start,
+ * nobody will ever release what the live ones wait for: a deadlock. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +18,14 @@ static uint64_t next_random(cpu_run *run) {
     return z ^ z >> 31;
 }
 
-/* Blocks ------------------------------------------------------------------------------------------- */
+/* Blocks --------------------------------------------------------------------------------------- */
 
 static cpu_block *create_block(const cpu_program *program) {
     cpu_block *block = tile_malloc(sizeof *block);
     *block = (cpu_block){.warps = tile_malloc(sizeof(cpu_warp) * program->warps)};
     block->shared = tile_malloc(program->shared_bytes);
-    block->shadow = tile_malloc(sizeof(cpu_shadow) * ((program->shared_bytes >> program->granule_bits) + 1));
+    block->shadow =
+        tile_malloc(sizeof(cpu_shadow) * ((program->shared_bytes >> program->granule_bits) + 1));
     for (unsigned w = 0; w < program->warps; w++) {
         cpu_warp *warp = &block->warps[w];
         *warp = (cpu_warp){.block = block, .index = w};
@@ -62,7 +63,8 @@ static cpu_block *start_block(cpu_run *run, int64_t number) {
     block->id[0] = number % run->grid[0];
     block->id[1] = number / run->grid[0] % run->grid[1];
     block->id[2] = number / run->grid[0] / run->grid[1];
-    memset(block->shadow, 0, sizeof(cpu_shadow) * ((program->shared_bytes >> program->granule_bits) + 1));
+    memset(block->shadow, 0,
+           sizeof(cpu_shadow) * ((program->shared_bytes >> program->granule_bits) + 1));
     for (unsigned w = 0; w < program->warps; w++) {
         cpu_warp *warp = &block->warps[w];
         warp->state = CPU_READY;
@@ -74,7 +76,7 @@ static cpu_block *start_block(cpu_run *run, int64_t number) {
     return block;
 }
 
-/* Warps -------------------------------------------------------------------------------------------- */
+/* Warps ---------------------------------------------------------------------------------------- */
 
 /* Runs a warp until it cannot go on. False after a fault. */
 static bool run_warp(cpu_run *run, cpu_warp *warp) {
@@ -114,8 +116,7 @@ static bool run_warps(cpu_run *run, cpu_block *block) {
 
 static unsigned count_state(const cpu_run *run, const cpu_block *block, cpu_state state) {
     unsigned count = 0;
-    for (unsigned w = 0; w < run->program->warps; w++)
-        count += block->warps[w].state == state;
+    for (unsigned w = 0; w < run->program->warps; w++) count += block->warps[w].state == state;
     return count;
 }
 
@@ -123,8 +124,7 @@ static bool release_barrier(cpu_run *run, cpu_block *block) {
     unsigned done = count_state(run, block, CPU_DONE);
     for (unsigned w = 0; w < run->program->warps; w++) {
         cpu_warp *warp = &block->warps[w];
-        if (warp->state != CPU_AT_BARRIER)
-            continue;
+        if (warp->state != CPU_AT_BARRIER) continue;
         if (done) {
             cpu_fault(run, warp, &run->program->insns[warp->pc], -1,
                       "barrier reached by part of the block: %u of %u warps have ended", done,
@@ -145,14 +145,11 @@ static block_state run_block(cpu_run *run, cpu_block *block) {
     bool any = false;
     for (;;) {
         block->progressed = false;
-        if (!run_warps(run, block))
-            return BLOCK_FAULT;
+        if (!run_warps(run, block)) return BLOCK_FAULT;
         any |= block->progressed;
-        if (count_state(run, block, CPU_DONE) == run->program->warps)
-            return BLOCK_DONE;
+        if (count_state(run, block, CPU_DONE) == run->program->warps) return BLOCK_DONE;
         if (count_state(run, block, CPU_WAITING) == 0) {
-            if (!release_barrier(run, block))
-                return BLOCK_FAULT;
+            if (!release_barrier(run, block)) return BLOCK_FAULT;
         } else if (!block->progressed) {
             block->progressed = any;
             return BLOCK_WAITS;
@@ -160,7 +157,7 @@ static block_state run_block(cpu_run *run, cpu_block *block) {
     }
 }
 
-/* The grid ----------------------------------------------------------------------------------------- */
+/* The grid ------------------------------------------------------------------------------------- */
 
 static int64_t common_divisor(int64_t a, int64_t b) {
     while (b) {
@@ -171,18 +168,17 @@ static int64_t common_divisor(int64_t a, int64_t b) {
     return a;
 }
 
-/* Block numbers 0 to total - 1, each once: in order, or in strides that share no divisor with total. */
+/* Block numbers 0 to total - 1, each once: in order, or in strides that share no divisor with
+ * total. */
 typedef struct block_order {
     int64_t total, started, at, stride;
 } block_order;
 
 static block_order order_blocks(cpu_run *run) {
     block_order order = {.total = run->grid[0] * run->grid[1] * run->grid[2], .stride = 1};
-    if (!run->random || order.total < 2)
-        return order;
+    if (!run->random || order.total < 2) return order;
     order.at = (int64_t)(next_random(run) % (uint64_t)order.total);
-    do
-        order.stride = 1 + (int64_t)(next_random(run) % (uint64_t)(order.total - 1));
+    do order.stride = 1 + (int64_t)(next_random(run) % (uint64_t)(order.total - 1));
     while (common_divisor(order.stride, order.total) != 1);
     return order;
 }
@@ -200,8 +196,7 @@ static bool run_live(cpu_run *run, bool *progress) {
     for (cpu_block **at = &run->live; *at;) {
         cpu_block *block = *at;
         block_state state = run_block(run, block);
-        if (state == BLOCK_FAULT)
-            return false;
+        if (state == BLOCK_FAULT) return false;
         *progress |= state == BLOCK_DONE || block->progressed;
         if (state == BLOCK_WAITS) {
             at = &block->next;
@@ -216,19 +211,17 @@ static bool run_live(cpu_run *run, bool *progress) {
 
 static void report_deadlock(cpu_run *run) {
     unsigned blocks = 0;
-    for (const cpu_block *block = run->live; block; block = block->next)
-        blocks++;
+    for (const cpu_block *block = run->live; block; block = block->next) blocks++;
     for (unsigned w = 0; w < run->program->warps; w++) {
         const cpu_warp *warp = &run->live->warps[w];
         const cpu_insn *insn = &run->program->insns[warp->pc];
         unsigned lane = 0;
-        if (warp->state != CPU_WAITING)
-            continue;
-        while (!(warp->mask >> lane & 1))
-            lane++;
+        if (warp->state != CPU_WAITING) continue;
+        while (!(warp->mask >> lane & 1)) lane++;
         const int32_t *value = cpu_at(run, warp, insn->operand[1]);
         cpu_fault(run, warp, insn, (int)lane,
-                  "deadlock: waits for the value %" PRId32 ", which no block will store; %u block%s wait%s",
+                  "deadlock: waits for the value %" PRId32
+                  ", which no block will store; %u block%s wait%s",
                   value[lane], blocks, blocks == 1 ? "" : "s", blocks == 1 ? "s" : "");
         return;
     }
@@ -238,18 +231,14 @@ static tile_status run_grid(cpu_run *run) {
     block_order order = order_blocks(run);
     bool progress;
     for (;;) {
-        if (!run_live(run, &progress))
-            return TILE_FAULT;
-        if (progress)
-            continue;
-        if (order.started == order.total)
-            break;
+        if (!run_live(run, &progress)) return TILE_FAULT;
+        if (progress) continue;
+        if (order.started == order.total) break;
         cpu_block *block = start_block(run, next_block(&order));
         block->next = run->live;
         run->live = block;
     }
-    if (!run->live)
-        return TILE_OK;
+    if (!run->live) return TILE_OK;
     report_deadlock(run);
     return TILE_FAULT;
 }

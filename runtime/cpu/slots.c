@@ -2,10 +2,10 @@
  * frames of waiting blocks small.
  *
  * Operations are numbered in text order, with one more number at the end of each `for` and `if`. A
- * value lives from the operation that defines it to its last use; if that use is inside of a loop that
- * the definition is outside of, to the end of the loop. What a loop carries and its results are one
- * value; it lives as long as the loop at least. The results of an `if` live from its start, since both
- * regions write them. */
+ * value lives from the operation that defines it to its last use; if that use is inside of a loop
+ * that the definition is outside of, to the end of the loop. What a loop carries and its results
+ * are one value; it lives as long as the loop at least. The results of an `if` live from its start,
+ * since both regions write them. */
 #include <string.h>
 
 #include "runtime/cpu/program.h"
@@ -43,10 +43,8 @@ static void walk(liveness *l, tile_region region, visit_op visit) {
                                        sizeof *l->loops);
             l->loops[l->loop_count++] = (open_loop){position, l->end[op.id]};
         }
-        for (unsigned r = 0; r < data->region_count; r++)
-            walk(l, data->regions[r], visit);
-        if (data->region_count)
-            l->end[op.id] = ++l->position;
+        for (unsigned r = 0; r < data->region_count; r++) walk(l, data->regions[r], visit);
+        if (data->region_count) l->end[op.id] = ++l->position;
         l->loop_count -= loop;
     }
 }
@@ -60,8 +58,7 @@ static void visit_definitions(liveness *l, tile_op op, uint32_t position) {
     const tile_op_data *data = tile_op_at(l->f, op);
     for (uint32_t i = 0; i < data->result_count; i++)
         define(l, tile_op_result(l->f, op, i), position);
-    if (data->opcode != TILE_OP_for)
-        return;
+    if (data->opcode != TILE_OP_for) return;
     define(l, tile_region_arg(l->f, data->regions[0], 0), position);
     for (uint32_t i = 0; i < data->result_count; i++)
         l->rep[tile_region_arg(l->f, data->regions[0], i + 1).id] = data->first_result.id + i;
@@ -69,15 +66,13 @@ static void visit_definitions(liveness *l, tile_op op, uint32_t position) {
 
 static void use(liveness *l, uint32_t value, uint32_t position) {
     value = l->rep[value] ? l->rep[value] : value;
-    if (!l->start[value])
-        return;
+    if (!l->start[value]) return;
     for (size_t i = 0; i < l->loop_count; i++)
         if (l->start[value] < l->loops[i].start) {
             position = l->loops[i].end;
             break;
         }
-    if (l->last[value] < position)
-        l->last[value] = position;
+    if (l->last[value] < position) l->last[value] = position;
 }
 
 static void visit_uses(liveness *l, tile_op op, uint32_t position) {
@@ -85,8 +80,7 @@ static void visit_uses(liveness *l, tile_op op, uint32_t position) {
     bool loop = data->opcode == TILE_OP_for;
     for (uint32_t i = 0; i < data->operand_count; i++)
         use(l, data->operands[i].id, loop && i < 3 ? l->end[op.id] : position);
-    if (loop)
-        use(l, tile_region_arg(l->f, data->regions[0], 0).id, l->end[op.id]);
+    if (loop) use(l, tile_region_arg(l->f, data->regions[0], 0).id, l->end[op.id]);
     for (uint32_t i = 0; data->region_count && i < data->result_count; i++)
         use(l, data->first_result.id + i, l->end[op.id]);
 }
@@ -121,17 +115,16 @@ typedef struct allocator {
 
 static free_list *list_of(allocator *a, uint32_t size) {
     for (size_t i = 0; i < a->list_count; i++)
-        if (a->lists[i].size == size)
-            return &a->lists[i];
-    a->lists = tile_arena_grow(a->arena, a->lists, a->list_count, &a->list_capacity, sizeof *a->lists);
+        if (a->lists[i].size == size) return &a->lists[i];
+    a->lists =
+        tile_arena_grow(a->arena, a->lists, a->list_count, &a->list_capacity, sizeof *a->lists);
     a->lists[a->list_count] = (free_list){.size = size};
     return &a->lists[a->list_count++];
 }
 
 static uint32_t take(allocator *a, uint32_t size) {
     free_list *list = list_of(a, size);
-    if (list->count)
-        return list->slots[--list->count];
+    if (list->count) return list->slots[--list->count];
     uint64_t slot = a->used;
     a->used += size;
     return (uint32_t)slot;
@@ -139,8 +132,8 @@ static uint32_t take(allocator *a, uint32_t size) {
 
 static void give(allocator *a, uint32_t size, uint32_t slot) {
     free_list *list = list_of(a, size);
-    list->slots = tile_arena_grow(a->arena, list->slots, list->count, &list->capacity,
-                                  sizeof *list->slots);
+    list->slots =
+        tile_arena_grow(a->arena, list->slots, list->count, &list->capacity, sizeof *list->slots);
     list->slots[list->count++] = slot;
 }
 
@@ -150,11 +143,12 @@ static uint32_t slot_bytes(const tile_function *f, uint32_t value, unsigned lane
     return (bytes + CPU_SLOT_ALIGN - 1) / CPU_SLOT_ALIGN * CPU_SLOT_ALIGN;
 }
 
-/* Values that end at a position free their place after those that start there have theirs, so that no
- * operation writes over its operands. */
+/* Values that end at a position free their place after those that start there have theirs, so that
+ * no operation writes over its operands. */
 static uint64_t scan(liveness *l, unsigned lanes, uint32_t *slots) {
     allocator a = {.arena = l->arena};
-    uint32_t *expiring = TILE_NEW_ARRAY(l->arena, uint32_t, l->position + 2); /* lists by last use */
+    uint32_t *expiring =
+        TILE_NEW_ARRAY(l->arena, uint32_t, l->position + 2); /* lists by last use */
     uint32_t *next = TILE_NEW_ARRAY(l->arena, uint32_t, l->f->value_count);
     uint32_t at = 0;
     for (uint32_t position = 1; position <= l->position; position++) {
@@ -168,8 +162,7 @@ static uint64_t scan(liveness *l, unsigned lanes, uint32_t *slots) {
             give(&a, slot_bytes(l->f, value, lanes), slots[value]);
     }
     for (uint32_t value = 1; value < l->f->value_count; value++)
-        if (l->rep[value])
-            slots[value] = slots[l->rep[value]];
+        if (l->rep[value]) slots[value] = slots[l->rep[value]];
     return a.used;
 }
 

@@ -6,14 +6,13 @@
 #include "lib/support/float16.h"
 #include "runtime/cpu/exec.h"
 
-#define FOR_EACH_LANE(lane, mask)                              \
-    for (unsigned lane = 0; lane < CPU_LANES; (lane)++)        \
-        if ((mask) >> (lane) & 1)
+#define FOR_EACH_LANE(lane, mask) \
+    for (unsigned lane = 0; lane < CPU_LANES; (lane)++) \
+        if ((mask) >> (lane)&1)
 
 uint32_t cpu_active_lanes(const cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
                           unsigned predicate) {
-    if (insn->operand[predicate] == CPU_NO_SLOT)
-        return warp->mask;
+    if (insn->operand[predicate] == CPU_NO_SLOT) return warp->mask;
     const uint8_t *holds = cpu_at(run, warp, insn->operand[predicate]);
     uint32_t active = 0;
     FOR_EACH_LANE(lane, warp->mask) active |= (uint32_t)(holds[lane] != 0) << lane;
@@ -41,54 +40,53 @@ bool cpu_shared_offsets(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn
     const int32_t *element = cpu_at(run, warp, index[0]);
     FOR_EACH_LANE(lane, mask) {
         int64_t offset = (int64_t)element[lane] * tile_scalar_bytes(insn->memory->scalar);
-        if (!cpu_check_shared(run, warp, insn, (int)lane, base[lane], offset, bytes))
-            return false;
+        if (!cpu_check_shared(run, warp, insn, (int)lane, base[lane], offset, bytes)) return false;
         offsets[lane] = base[lane] + (uint32_t)offset;
     }
     return true;
 }
 
-/* Counts ------------------------------------------------------------------------------------------- */
+/* Counts --------------------------------------------------------------------------------------- */
 
 /* An aligned access of at most 16 bytes lies in one sector. */
-void cpu_count_sectors(cpu_run *run, uint32_t mask, const uint64_t addresses[CPU_LANES], uint32_t bytes) {
+void cpu_count_sectors(cpu_run *run, uint32_t mask, const uint64_t addresses[CPU_LANES]) {
     uint64_t seen[CPU_LANES];
     unsigned count = 0;
-    (void)bytes;
     FOR_EACH_LANE(lane, mask) {
         uint64_t sector = addresses[lane] / 32;
         unsigned i = count;
-        while (i > 0 && seen[i - 1] != sector)
-            i--;
-        if (i == 0)
-            seen[count++] = sector;
+        while (i > 0 && seen[i - 1] != sector) i--;
+        if (i == 0) seen[count++] = sector;
     }
     run->counts->sectors += count;
 }
 
 /* Idle lanes repeat an active one of their group: the same word costs nothing more. */
-void cpu_count_conflicts(cpu_run *run, uint32_t mask, const uint32_t offsets[CPU_LANES], uint32_t bytes) {
+void cpu_count_conflicts(cpu_run *run, uint32_t mask, const uint32_t offsets[CPU_LANES],
+                         uint32_t bytes) {
     unsigned group = bytes == 16 ? 8 : bytes == 8 ? 16 : CPU_LANES;
     for (unsigned first = 0; first < CPU_LANES; first += group) {
         uint32_t addresses[CPU_LANES];
         unsigned count = 0;
         for (unsigned lane = first; lane < first + group; lane++)
-            if (mask >> lane & 1)
-                addresses[count++] = offsets[lane];
+            if (mask >> lane & 1) addresses[count++] = offsets[lane];
         if (count)
-            run->counts->bank_conflicts += tile_bank_conflicts(addresses, count, bytes < 4 ? 4 : bytes);
+            run->counts->bank_conflicts +=
+                tile_bank_conflicts(addresses, count, bytes < 4 ? 4 : bytes);
     }
 }
 
-/* Loads and stores --------------------------------------------------------------------------------- */
+/* Loads and stores ----------------------------------------------------------------------------- */
 
 /* One lane's elements are `lanes` apart in a register and side by side in memory. */
-static void scatter(char *registers, const char *memory, unsigned lane, uint32_t elements, uint32_t size) {
+static void scatter(char *registers, const char *memory, unsigned lane, uint32_t elements,
+                    uint32_t size) {
     for (uint32_t e = 0; e < elements; e++)
         memcpy(registers + (e * CPU_LANES + lane) * size, memory + e * size, size);
 }
 
-static void gather(char *memory, const char *registers, unsigned lane, uint32_t elements, uint32_t size) {
+static void gather(char *memory, const char *registers, unsigned lane, uint32_t elements,
+                   uint32_t size) {
     for (uint32_t e = 0; e < elements; e++)
         memcpy(memory + e * size, registers + (e * CPU_LANES + lane) * size, size);
 }
@@ -104,9 +102,10 @@ CPU_HANDLER(cpu_run_ld_global) {
         bool reads = active >> lane & 1;
         if (reads && !cpu_check_global(run, warp, insn, (int)lane, addresses[lane], bytes, bytes))
             return CPU_STOP;
-        scatter(to, reads ? (const char *)(uintptr_t)addresses[lane] : zeros, lane, elements, insn->size);
+        scatter(to, reads ? (const char *)(uintptr_t)addresses[lane] : zeros, lane, elements,
+                insn->size);
     }
-    cpu_count_sectors(run, active, addresses, bytes);
+    cpu_count_sectors(run, active, addresses);
     return CPU_NEXT;
 }
 
@@ -121,7 +120,7 @@ CPU_HANDLER(cpu_run_st_global) {
             return CPU_STOP;
         gather((char *)(uintptr_t)addresses[lane], from, lane, elements, insn->size);
     }
-    cpu_count_sectors(run, active, addresses, bytes);
+    cpu_count_sectors(run, active, addresses);
     return CPU_NEXT;
 }
 
@@ -132,7 +131,8 @@ CPU_HANDLER(cpu_run_ld_shared) {
     if (!cpu_shared_offsets(run, warp, insn, 0, insn->index, warp->mask, bytes, offsets))
         return CPU_STOP;
     FOR_EACH_LANE(lane, warp->mask) {
-        if (!cpu_shared_read(run, warp, insn, (int)lane, cpu_thread(warp, lane), offsets[lane], bytes))
+        if (!cpu_shared_read(run, warp, insn, (int)lane, cpu_thread(warp, lane), offsets[lane],
+                             bytes))
             return CPU_STOP;
         scatter(to, (const char *)warp->block->shared + offsets[lane], lane, elements, insn->size);
     }
@@ -148,7 +148,8 @@ CPU_HANDLER(cpu_run_st_shared) {
     if (!cpu_shared_offsets(run, warp, insn, 1, insn->index, active, bytes, offsets))
         return CPU_STOP;
     FOR_EACH_LANE(lane, active) {
-        if (!cpu_shared_write(run, warp, insn, (int)lane, cpu_thread(warp, lane), offsets[lane], bytes))
+        if (!cpu_shared_write(run, warp, insn, (int)lane, cpu_thread(warp, lane), offsets[lane],
+                              bytes))
             return CPU_STOP;
         gather((char *)warp->block->shared + offsets[lane], from, lane, elements, insn->size);
     }
@@ -156,17 +157,16 @@ CPU_HANDLER(cpu_run_st_shared) {
     return CPU_NEXT;
 }
 
-/* Tensor cores ------------------------------------------------------------------------------------- */
+/* Tensor cores --------------------------------------------------------------------------------- */
 
 static bool whole_warp(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
-    if (warp->mask == UINT32_MAX)
-        return true;
+    if (warp->mask == UINT32_MAX) return true;
     cpu_fault(run, warp, insn, -1, "reached by part of the warp: lanes %#" PRIx32, warp->mask);
     return false;
 }
 
-/* Matrix j's rows are at the offsets of lanes 8j to 8j + 7. Lane l receives elements 2 * (l % 4) and
- * the next one of row l / 4; transposed: of column l / 4. */
+/* Matrix j's rows are at the offsets of lanes 8j to 8j + 7. Lane l receives elements 2 * (l % 4)
+ * and the next one of row l / 4; transposed: of column l / 4. */
 CPU_HANDLER(cpu_run_ldmatrix) {
     enum { ROWS = 8, ROW_BYTES = 16 };
     uint32_t offsets[CPU_LANES] = {0};
@@ -197,21 +197,23 @@ static float widen(tile_scalar scalar, uint16_t bits) {
     return scalar == TILE_f16 ? tile_f16_to_float(bits) : tile_bf16_to_float(bits);
 }
 
-/* The fragments of mma.m16n8k16 in the PTX ISA: with g = lane / 4 and t = lane % 4, element i of lhs is
- * row g + 8 * (i / 2 % 2), column 2t + i % 2 + 8 * (i / 4); of rhs row 2t + i % 2 + 8 * (i / 2), column
- * g; of the sum row g + 8 * (i / 2), column 2t + i % 2. Products of halves are exact in f32. */
+/* The fragments of mma.m16n8k16 in the PTX ISA: with g = lane / 4 and t = lane % 4, element i of
+ * lhs is row g + 8 * (i / 2 % 2), column 2t + i % 2 + 8 * (i / 4); of rhs row 2t + i % 2 + 8 * (i /
+ * 2), column g; of the sum row g + 8 * (i / 2), column 2t + i % 2. Products of halves are exact in
+ * f32. */
 CPU_HANDLER(cpu_run_mma) {
     enum { M = 16, N = 8, K = 16 };
-    const uint16_t *lhs = cpu_at(run, warp, insn->operand[0]), *rhs = cpu_at(run, warp, insn->operand[1]);
+    const uint16_t *lhs = cpu_at(run, warp, insn->operand[0]),
+                   *rhs = cpu_at(run, warp, insn->operand[1]);
     const float *acc = cpu_at(run, warp, insn->operand[2]);
     float *to = cpu_at(run, warp, insn->result);
     float a[M][K], b[K][N], c[M][N];
-    if (!whole_warp(run, warp, insn))
-        return CPU_STOP;
+    if (!whole_warp(run, warp, insn)) return CPU_STOP;
     for (unsigned lane = 0; lane < CPU_LANES; lane++) {
         unsigned g = lane / 4, t = lane % 4;
         for (unsigned i = 0; i < 8; i++)
-            a[g + i / 2 % 2 * 8][2 * t + i % 2 + i / 4 * 8] = widen(insn->from, lhs[i * CPU_LANES + lane]);
+            a[g + i / 2 % 2 * 8][2 * t + i % 2 + i / 4 * 8] =
+                widen(insn->from, lhs[i * CPU_LANES + lane]);
         for (unsigned i = 0; i < 4; i++) {
             b[2 * t + i % 2 + i / 2 * 8][g] = widen(insn->from, rhs[i * CPU_LANES + lane]);
             c[g + i / 2 * 8][2 * t + i % 2] = acc[i * CPU_LANES + lane];
@@ -219,25 +221,22 @@ CPU_HANDLER(cpu_run_mma) {
     }
     for (unsigned m = 0; m < M; m++)
         for (unsigned k = 0; k < K; k++)
-            for (unsigned n = 0; n < N; n++)
-                c[m][n] += a[m][k] * b[k][n];
+            for (unsigned n = 0; n < N; n++) c[m][n] += a[m][k] * b[k][n];
     for (unsigned lane = 0; lane < CPU_LANES; lane++)
         for (unsigned i = 0; i < 4; i++)
             to[i * CPU_LANES + lane] = c[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2];
     return CPU_NEXT;
 }
 
-/* Semaphores --------------------------------------------------------------------------------------- */
+/* Semaphores ----------------------------------------------------------------------------------- */
 
 CPU_HANDLER(cpu_run_wait_acquire) {
     uint64_t addresses[CPU_LANES] = {0};
     const int32_t *value = cpu_at(run, warp, insn->operand[1]);
     cpu_global_addresses(run, warp, insn, 0, warp->mask, addresses);
     FOR_EACH_LANE(lane, warp->mask) {
-        if (!cpu_check_global(run, warp, insn, (int)lane, addresses[lane], 4, 4))
-            return CPU_STOP;
-        if (*(const int32_t *)(uintptr_t)addresses[lane] == value[lane])
-            continue;
+        if (!cpu_check_global(run, warp, insn, (int)lane, addresses[lane], 4, 4)) return CPU_STOP;
+        if (*(const int32_t *)(uintptr_t)addresses[lane] == value[lane]) continue;
         warp->state = CPU_WAITING;
         return CPU_PAUSE;
     }
@@ -249,8 +248,7 @@ CPU_HANDLER(cpu_run_st_release) {
     const int32_t *value = cpu_at(run, warp, insn->operand[1]);
     cpu_global_addresses(run, warp, insn, 0, warp->mask, addresses);
     FOR_EACH_LANE(lane, warp->mask) {
-        if (!cpu_check_global(run, warp, insn, (int)lane, addresses[lane], 4, 4))
-            return CPU_STOP;
+        if (!cpu_check_global(run, warp, insn, (int)lane, addresses[lane], 4, 4)) return CPU_STOP;
         *(int32_t *)(uintptr_t)addresses[lane] = value[lane];
     }
     return CPU_NEXT;

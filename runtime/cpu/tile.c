@@ -1,5 +1,5 @@
-/* Level 2: what a block does with whole tiles. A tile is row-major, in registers as in shared memory;
- * layouts say who holds what and change no values. */
+/* Level 2: what a block does with whole tiles. A tile is row-major, in registers as in shared
+ * memory; layouts say who holds what and change no values. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@ uint32_t cpu_slot_bytes(const tile_type *buffer) {
     return (uint32_t)tile_type_elements(buffer) * tile_scalar_bytes(buffer->scalar);
 }
 
-/* Views -------------------------------------------------------------------------------------------- */
+/* Views ---------------------------------------------------------------------------------------- */
 
 void cpu_view_position(const cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
                        const uint32_t *index, int64_t at[TILE_MAX_RANK]) {
@@ -51,12 +51,10 @@ static uint64_t find_row(const row_walk *walk, int64_t row, int64_t *first, int6
             position += row % extent;
             row /= extent;
         }
-        if (position < 0 || position >= view->extent[d])
-            *end = 0;
+        if (position < 0 || position >= view->extent[d]) *end = 0;
         element += position * view->stride[d];
     }
-    if (*first > *end)
-        *first = *end = 0;
+    if (*first > *end) *first = *end = 0;
     element += walk->at[last] * view->stride[last];
     return view->base + (uint64_t)element * tile_scalar_bytes(walk->tile->scalar);
 }
@@ -65,13 +63,13 @@ static uint64_t find_row(const row_walk *walk, int64_t row, int64_t *first, int6
 static bool check_row(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, uint64_t address,
                       int64_t stride, int64_t first, int64_t end) {
     unsigned size = tile_scalar_bytes(insn->type->scalar);
-    if (first == end)
-        return true;
+    if (first == end) return true;
     if (stride == 1)
         return cpu_check_global(run, warp, insn, -1, address + (uint64_t)first * size,
                                 (uint64_t)(end - first) * size, size);
     for (int64_t i = first; i < end; i++)
-        if (!cpu_check_global(run, warp, insn, -1, address + (uint64_t)(i * stride) * size, size, size))
+        if (!cpu_check_global(run, warp, insn, -1, address + (uint64_t)(i * stride) * size, size,
+                              size))
             return false;
     return true;
 }
@@ -83,8 +81,7 @@ bool cpu_load_tile(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, con
     int64_t stride = view->stride[insn->index_count - 1], first, end;
     for (int64_t row = 0; row < walk.rows; row++, to += walk.length * size) {
         uint64_t address = find_row(&walk, row, &first, &end);
-        if (!check_row(run, warp, insn, address, stride, first, end))
-            return false;
+        if (!check_row(run, warp, insn, address, stride, first, end)) return false;
         memset(to, 0, (size_t)(walk.length * size));
         if (stride == 1 && first < end) {
             memcpy(to + first * size, (const void *)(uintptr_t)(address + (uint64_t)first * size),
@@ -92,22 +89,23 @@ bool cpu_load_tile(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, con
             continue;
         }
         for (int64_t i = first; i < end; i++)
-            memcpy(to + i * size, (const void *)(uintptr_t)(address + (uint64_t)(i * stride) * size), size);
+            memcpy(to + i * size,
+                   (const void *)(uintptr_t)(address + (uint64_t)(i * stride) * size), size);
     }
     return true;
 }
 
-static bool store_tile(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, const cpu_view *view,
-                       const int64_t at[TILE_MAX_RANK], const char *from) {
+static bool store_tile(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
+                       const cpu_view *view, const int64_t at[TILE_MAX_RANK], const char *from) {
     row_walk walk = walk_rows(insn, view, at, insn->index_count);
     unsigned size = tile_scalar_bytes(insn->type->scalar);
     int64_t stride = view->stride[insn->index_count - 1], first, end;
     for (int64_t row = 0; row < walk.rows; row++, from += walk.length * size) {
         uint64_t address = find_row(&walk, row, &first, &end);
-        if (!check_row(run, warp, insn, address, stride, first, end))
-            return false;
+        if (!check_row(run, warp, insn, address, stride, first, end)) return false;
         for (int64_t i = first; i < end; i++)
-            memcpy((void *)(uintptr_t)(address + (uint64_t)(i * stride) * size), from + i * size, size);
+            memcpy((void *)(uintptr_t)(address + (uint64_t)(i * stride) * size), from + i * size,
+                   size);
     }
     return true;
 }
@@ -128,7 +126,7 @@ CPU_HANDLER(cpu_run_store) {
     return store_tile(run, warp, insn, view, at, from) ? CPU_NEXT : CPU_STOP;
 }
 
-/* Shared memory ------------------------------------------------------------------------------------ */
+/* Shared memory -------------------------------------------------------------------------------- */
 
 bool cpu_slot_offset(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, unsigned operand,
                      const uint32_t *index, uint32_t index_count, const tile_type *buffer,
@@ -136,8 +134,9 @@ bool cpu_slot_offset(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, u
     int64_t slot = index_count ? *(const int32_t *)cpu_at(run, warp, index[0]) : 0;
     int64_t slots = tile_type_slot_count(buffer);
     if (slot < 0 || slot >= slots) {
-        cpu_fault(run, warp, insn, -1, "out of bounds: slot %" PRId64 " of %%%s, which has %" PRId64, slot,
-                  insn->name, slots);
+        cpu_fault(run, warp, insn, -1,
+                  "out of bounds: slot %" PRId64 " of %%%s, which has %" PRId64, slot, insn->name,
+                  slots);
         return false;
     }
     *offset = *(const uint32_t *)cpu_at(run, warp, insn->operand[operand]) +
@@ -147,7 +146,8 @@ bool cpu_slot_offset(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, u
 
 CPU_HANDLER(cpu_run_load_shared) {
     uint32_t offset, bytes = cpu_slot_bytes(insn->memory);
-    if (!cpu_slot_offset(run, warp, insn, 0, insn->index, insn->index_count, insn->memory, &offset) ||
+    if (!cpu_slot_offset(run, warp, insn, 0, insn->index, insn->index_count, insn->memory,
+                         &offset) ||
         !cpu_shared_read(run, warp, insn, -1, cpu_agent(insn), offset, bytes))
         return CPU_STOP;
     memcpy(cpu_at(run, warp, insn->result), warp->block->shared + offset, bytes);
@@ -156,7 +156,8 @@ CPU_HANDLER(cpu_run_load_shared) {
 
 CPU_HANDLER(cpu_run_store_shared) {
     uint32_t offset, bytes = cpu_slot_bytes(insn->memory);
-    if (!cpu_slot_offset(run, warp, insn, 1, insn->index, insn->index_count, insn->memory, &offset) ||
+    if (!cpu_slot_offset(run, warp, insn, 1, insn->index, insn->index_count, insn->memory,
+                         &offset) ||
         !cpu_shared_write(run, warp, insn, -1, cpu_agent(insn), offset, bytes))
         return CPU_STOP;
     memcpy(warp->block->shared + offset, cpu_at(run, warp, insn->operand[0]), bytes);
@@ -170,8 +171,8 @@ CPU_HANDLER(cpu_run_copy) {
     unsigned view_operand = insn->flag ? 0 : 1;
     int64_t at[TILE_MAX_RANK] = {0};
     const cpu_view *view = cpu_at(run, warp, insn->operand[view_operand]);
-    if (!cpu_slot_offset(run, warp, insn, 1 - view_operand, insn->second, insn->second_count, insn->memory,
-                         &offset))
+    if (!cpu_slot_offset(run, warp, insn, 1 - view_operand, insn->second, insn->second_count,
+                         insn->memory, &offset))
         return CPU_STOP;
     cpu_view_position(run, warp, insn, insn->index, at);
     char *shared = (char *)warp->block->shared + offset;
@@ -183,15 +184,14 @@ CPU_HANDLER(cpu_run_copy) {
     return fine ? CPU_NEXT : CPU_STOP;
 }
 
-/* Products ----------------------------------------------------------------------------------------- */
+/* Products ------------------------------------------------------------------------------------- */
 
 /* Sums in k order, so that the result does not depend on how the loop is cut. */
-#define MULTIPLY(name, type)                                                                        \
-    static void name(const type *a, const type *b, type *c, size_t m, size_t n, size_t k) {         \
-        for (size_t i = 0; i < m; i++)                                                              \
-            for (size_t l = 0; l < k; l++)                                                          \
-                for (size_t j = 0; j < n; j++)                                                      \
-                    c[i * n + j] += a[i * k + l] * b[l * n + j];                                    \
+#define MULTIPLY(name, type) \
+    static void name(const type *a, const type *b, type *c, size_t m, size_t n, size_t k) { \
+        for (size_t i = 0; i < m; i++) \
+            for (size_t l = 0; l < k; l++) \
+                for (size_t j = 0; j < n; j++) c[i * n + j] += a[i * k + l] * b[l * n + j]; \
     }
 
 MULTIPLY(multiply_float, float)
@@ -201,10 +201,9 @@ MULTIPLY(multiply_double, double)
 static const char *dot_operand(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, unsigned operand,
                                const tile_type *type) {
     uint32_t offset, count = operand ? insn->second_count : insn->index_count;
-    if (type->kind == TILE_TYPE_TILE)
-        return cpu_at(run, warp, insn->operand[operand]);
-    if (!cpu_slot_offset(run, warp, insn, operand, operand ? insn->second : insn->index, count, type,
-                         &offset) ||
+    if (type->kind == TILE_TYPE_TILE) return cpu_at(run, warp, insn->operand[operand]);
+    if (!cpu_slot_offset(run, warp, insn, operand, operand ? insn->second : insn->index, count,
+                         type, &offset) ||
         !cpu_shared_read(run, warp, insn, -1, cpu_agent(insn), offset, cpu_slot_bytes(type)))
         return NULL;
     return (const char *)warp->block->shared + offset;
@@ -212,22 +211,22 @@ static const char *dot_operand(cpu_run *run, cpu_warp *warp, const cpu_insn *ins
 
 static void widen_to_float(float *to, const char *from, tile_scalar scalar, size_t count) {
     unsigned size = tile_scalar_bytes(scalar);
-    for (size_t i = 0; i < count; i++)
-        to[i] = (float)tile_number_read(scalar, from + i * size);
+    for (size_t i = 0; i < count; i++) to[i] = (float)tile_number_read(scalar, from + i * size);
 }
 
 static void widen_to_double(double *to, const char *from, tile_scalar scalar, size_t count) {
     unsigned size = tile_scalar_bytes(scalar);
-    for (size_t i = 0; i < count; i++)
-        to[i] = tile_number_read(scalar, from + i * size);
+    for (size_t i = 0; i < count; i++) to[i] = tile_number_read(scalar, from + i * size);
 }
 
 /* f32 for floats up to that size; the rest in double, in which sums of small integers are exact. */
 static bool sums_in_float(const cpu_insn *insn) {
-    return tile_scalar_is_floating(insn->from) && insn->from != TILE_f64 && insn->scalar != TILE_f64;
+    return tile_scalar_is_floating(insn->from) && insn->from != TILE_f64 &&
+           insn->scalar != TILE_f64;
 }
 
-static void sum_products(const cpu_insn *insn, const char *a, const char *b, const char *c, char *to) {
+static void sum_products(const cpu_insn *insn, const char *a, const char *b, const char *c,
+                         char *to) {
     size_t m = (size_t)tile_type_dim(insn->type, 0), k = (size_t)tile_type_dim(insn->type, 1);
     size_t n = insn->count / m, width = sums_in_float(insn) ? sizeof(float) : sizeof(double);
     char *work = tile_malloc(width * (m * k + k * n + m * n));
@@ -254,13 +253,12 @@ static void sum_products(const cpu_insn *insn, const char *a, const char *b, con
 CPU_HANDLER(cpu_run_dot) {
     const char *a = dot_operand(run, warp, insn, 0, insn->type);
     const char *b = a ? dot_operand(run, warp, insn, 1, insn->memory) : NULL;
-    if (!b)
-        return CPU_STOP;
+    if (!b) return CPU_STOP;
     sum_products(insn, a, b, cpu_at(run, warp, insn->operand[2]), cpu_at(run, warp, insn->result));
     return CPU_NEXT;
 }
 
-/* Semaphores --------------------------------------------------------------------------------------- */
+/* Semaphores ----------------------------------------------------------------------------------- */
 
 /* The address of the word, 0 after a report. */
 static uint64_t find_word(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
@@ -270,22 +268,23 @@ static uint64_t find_word(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
     cpu_view_position(run, warp, insn, insn->index, at);
     for (unsigned d = 0; d < insn->index_count; d++) {
         if (at[d] < 0 || at[d] >= view->extent[d]) {
-            cpu_fault(run, warp, insn, -1, "out of bounds: index %" PRId64 " in a dim of %" PRId64
-                      " semaphores", at[d], view->extent[d]);
+            cpu_fault(run, warp, insn, -1,
+                      "out of bounds: index %" PRId64 " in a dim of %" PRId64 " semaphores", at[d],
+                      view->extent[d]);
             return 0;
         }
         address += (uint64_t)(at[d] * view->stride[d]) * sizeof(int32_t);
     }
-    return cpu_check_global(run, warp, insn, -1, address, sizeof(int32_t), sizeof(int32_t)) ? address : 0;
+    return cpu_check_global(run, warp, insn, -1, address, sizeof(int32_t), sizeof(int32_t))
+               ? address
+               : 0;
 }
 
 CPU_HANDLER(cpu_run_lock_semaphore) {
     uint64_t address = find_word(run, warp, insn);
     const int32_t *value = cpu_at(run, warp, insn->operand[1]);
-    if (!address)
-        return CPU_STOP;
-    if (*(const int32_t *)(uintptr_t)address == *value)
-        return CPU_NEXT;
+    if (!address) return CPU_STOP;
+    if (*(const int32_t *)(uintptr_t)address == *value) return CPU_NEXT;
     warp->state = CPU_WAITING;
     return CPU_PAUSE;
 }
@@ -293,8 +292,7 @@ CPU_HANDLER(cpu_run_lock_semaphore) {
 CPU_HANDLER(cpu_run_release_semaphore) {
     uint64_t address = find_word(run, warp, insn);
     const int32_t *value = cpu_at(run, warp, insn->operand[1]);
-    if (!address)
-        return CPU_STOP;
+    if (!address) return CPU_STOP;
     *(int32_t *)(uintptr_t)address = *value;
     return CPU_NEXT;
 }

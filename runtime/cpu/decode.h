@@ -1,0 +1,73 @@
+/* What the parts of the decoder share. */
+#ifndef TILE_RUNTIME_CPU_DECODE_H
+#define TILE_RUNTIME_CPU_DECODE_H
+
+#include "runtime/cpu/exec.h"
+
+typedef struct cpu_decoder {
+    cpu_program *program;
+    const tile_function *f;
+    tile_arena scratch;
+    uint32_t *slots; /* by value id */
+    size_t insn_capacity;
+    size_t constant_capacity;
+    uint32_t *shared_at; /* by op id: where an alloc_shared's buffer is */
+    uint32_t temporary;  /* where values wait that a loop's yield exchanges; behind all slots */
+    unsigned depth;      /* of the mask stack */
+    unsigned pipelined;  /* how many pipelined loops are open */
+    bool own_order;
+    bool failed;
+} cpu_decoder;
+
+#define CPU_FAIL(d, loc, ...) \
+    ((d)->failed = true, tile_report(tile_function_context((d)->f), TILE_ERROR, (loc), __VA_ARGS__))
+
+/* How many elements all lanes have together. */
+uint32_t cpu_value_count(const cpu_decoder *d, const tile_type *type);
+/* A place for a value of this type in the constants. */
+uint32_t cpu_add_constant(cpu_decoder *d, const tile_type *type);
+uint32_t cpu_slot_of(cpu_decoder *d, tile_value value);
+/* The type of an operand's first value, NULL if it is absent. */
+const tile_type *cpu_operand_type(const cpu_decoder *d, tile_op op, unsigned operand);
+const tile_type *cpu_result_type(const cpu_decoder *d, tile_op op);
+
+/* An instruction of this operation; valid until the next one is added. */
+cpu_insn *cpu_add_insn(cpu_decoder *d, tile_op op, cpu_handler handler);
+/* One with the operation's operands as the row says: heads go to operand[], the brackets of the
+ * first element or list to index, those of the second one to second. */
+cpu_insn *cpu_add_op(cpu_decoder *d, tile_op op, cpu_handler handler);
+void cpu_add_move(cpu_decoder *d, tile_op op, tile_value from, uint32_t to);
+/* The instruction handles the elements of a value of this type. */
+void cpu_set_elements(const cpu_decoder *d, cpu_insn *insn, const tile_type *type);
+uint32_t *cpu_slots_of(cpu_decoder *d, const tile_value *values, unsigned count);
+
+/* place.c: checks the values' sizes and gives each buffer and value its place. */
+void cpu_place_all(cpu_decoder *d, tile_function *f);
+
+/* decode_memory.c: one for each rule of ops.def. */
+void cpu_decode_index(cpu_decoder *d, tile_op op);
+void cpu_decode_index3(cpu_decoder *d, tile_op op);
+void cpu_decode_view(cpu_decoder *d, tile_op op);
+void cpu_decode_scratch(cpu_decoder *d, tile_op op);
+void cpu_decode_given_shared(cpu_decoder *d, tile_op op);
+void cpu_decode_load(cpu_decoder *d, tile_op op);
+void cpu_decode_store(cpu_decoder *d, tile_op op);
+void cpu_decode_load_shared(cpu_decoder *d, tile_op op);
+void cpu_decode_store_shared(cpu_decoder *d, tile_op op);
+void cpu_decode_copy(cpu_decoder *d, tile_op op);
+void cpu_decode_dot(cpu_decoder *d, tile_op op);
+void cpu_decode_convert_layout(cpu_decoder *d, tile_op op);
+void cpu_decode_semaphore(cpu_decoder *d, tile_op op);
+void cpu_decode_extract(cpu_decoder *d, tile_op op);
+void cpu_decode_concat(cpu_decoder *d, tile_op op);
+void cpu_decode_shuffle(cpu_decoder *d, tile_op op);
+void cpu_decode_ld_global(cpu_decoder *d, tile_op op);
+void cpu_decode_st_global(cpu_decoder *d, tile_op op);
+void cpu_decode_ld_shared(cpu_decoder *d, tile_op op);
+void cpu_decode_st_shared(cpu_decoder *d, tile_op op);
+void cpu_decode_ldmatrix(cpu_decoder *d, tile_op op);
+void cpu_decode_mma(cpu_decoder *d, tile_op op);
+void cpu_decode_cp_async(cpu_decoder *d, tile_op op);
+void cpu_decode_word(cpu_decoder *d, tile_op op);
+
+#endif

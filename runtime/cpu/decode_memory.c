@@ -1,0 +1,196 @@
+/* Decoding ids, references and accesses, at both levels: one function for each rule of ops.def. */
+#include "runtime/cpu/decode.h"
+
+/* Ids and references --------------------------------------------------------------------------- */
+
+void cpu_decode_index(cpu_decoder *d, tile_op op) {
+    cpu_add_op(d, op, cpu_run_thread_id);
+}
+
+void cpu_decode_index3(cpu_decoder *d, tile_op op) {
+    bool block = tile_op_at(d->f, op)->opcode == TILE_OP_block_id;
+    for (unsigned dim = 0; dim < 3; dim++) {
+        cpu_insn *insn = cpu_add_insn(d, op, block ? cpu_run_block_id : cpu_run_grid_dim);
+        insn->result = cpu_slot_of(d, tile_op_result(d->f, op, dim));
+        insn->integer = dim;
+    }
+}
+
+void cpu_decode_view(cpu_decoder *d, tile_op op) {
+    unsigned count;
+    const tile_value *strides = tile_op_segment(d->f, op, 2, &count);
+    int64_t *sizes = TILE_NEW_ARRAY(&d->program->arena, int64_t, count);
+    for (unsigned i = 0; i < count; i++)
+        sizes[i] = cpu_value_size(tile_value_type(d->f, strides[i]));
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_view);
+    insn->second = cpu_slots_of(d, strides, count);
+    insn->order = sizes;
+    insn->type = cpu_result_type(d, op);
+}
+
+void cpu_decode_scratch(cpu_decoder *d, tile_op op) {
+    unsigned count;
+    const tile_value *extents = tile_op_segment(d->f, op, 0, &count);
+    cpu_program *p = d->program;
+    size_t capacity = p->scratch_count; /* scratch is rare: the array grows by one */
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_scratch);
+    insn->type = cpu_result_type(d, op);
+    insn->integer = p->scratch_count;
+    p->scratch =
+        tile_arena_grow(&p->arena, p->scratch, p->scratch_count, &capacity, sizeof *p->scratch);
+    cpu_scratch *scratch = &p->scratch[p->scratch_count++];
+    *scratch = (cpu_scratch){.rank = count,
+                             .element_bytes = tile_scalar_bytes(insn->type->scalar),
+                             .clean = tile_op_has_attr(d->f, op, TILE_ATTR_clean),
+                             .loc = insn->loc};
+    for (unsigned i = 0; i < count && i < TILE_MAX_RANK; i++)
+        if (!(scratch->extents[i] = tile_value_as_expr(d->f, extents[i])))
+            CPU_FAIL(d, scratch->loc,
+                     "scratch: extent %u depends on more than the kernel's arguments", i + 1);
+}
+
+void cpu_decode_given_shared(cpu_decoder *d, tile_op op) {
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_alloc_shared);
+    insn->type = cpu_result_type(d, op);
+    insn->integer = d->shared_at[op.id];
+}
+
+/* Level 2 -------------------------------------------------------------------------------------- */
+
+static void decode_access(cpu_decoder *d, tile_op op, cpu_handler handler, const tile_type *tile,
+                          const tile_type *memory) {
+    cpu_insn *insn = cpu_add_op(d, op, handler);
+    cpu_set_elements(d, insn, tile);
+    insn->type = tile;
+    insn->memory = memory;
+}
+
+void cpu_decode_load(cpu_decoder *d, tile_op op) {
+    decode_access(d, op, cpu_run_load, cpu_result_type(d, op), cpu_operand_type(d, op, 0));
+}
+
+void cpu_decode_store(cpu_decoder *d, tile_op op) {
+    decode_access(d, op, cpu_run_store, cpu_operand_type(d, op, 0), cpu_operand_type(d, op, 1));
+}
+
+void cpu_decode_load_shared(cpu_decoder *d, tile_op op) {
+    decode_access(d, op, cpu_run_load_shared, cpu_result_type(d, op), cpu_operand_type(d, op, 0));
+}
+
+void cpu_decode_store_shared(cpu_decoder *d, tile_op op) {
+    decode_access(d, op, cpu_run_store_shared, cpu_operand_type(d, op, 0),
+                  cpu_operand_type(d, op, 1));
+}
+
+/* In a pipelined loop, whose groups the pipeline pass will make, copy_async means a copy. */
+void cpu_decode_copy(cpu_decoder *d, tile_op op) {
+    bool from_view = cpu_operand_type(d, op, 0)->kind == TILE_TYPE_VIEW;
+    bool async = tile_op_at(d->f, op)->opcode == TILE_OP_copy_async && !d->pipelined;
+    cpu_insn *insn = cpu_add_op(d, op, async ? cpu_run_copy_async : cpu_run_copy);
+    insn->type = insn->memory = cpu_operand_type(d, op, from_view ? 1 : 0);
+    insn->flag = from_view;
+    if (!from_view) {
+        cpu_insn was = *insn;
+        insn->index = was.second;
+        insn->index_count = was.second_count;
+        insn->second = was.index;
+        insn->second_count = was.index_count;
+    }
+}
+
+void cpu_decode_dot(cpu_decoder *d, tile_op op) {
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_dot);
+    insn->type = cpu_operand_type(d, op, 0);
+    insn->memory = cpu_operand_type(d, op, 1);
+    insn->from = insn->type->scalar;
+    cpu_set_elements(d, insn, cpu_result_type(d, op));
+}
+
+void cpu_decode_convert_layout(cpu_decoder *d, tile_op op) {
+    cpu_add_move(d, op, tile_op_operand(d->f, op, 0), cpu_slot_of(d, tile_op_result(d->f, op, 0)));
+}
+
+void cpu_decode_semaphore(cpu_decoder *d, tile_op op) {
+    bool lock = tile_op_at(d->f, op)->opcode == TILE_OP_lock_semaphore;
+    cpu_add_op(d, op, lock ? cpu_run_lock_semaphore : cpu_run_release_semaphore);
+}
+
+/* Level 3 -------------------------------------------------------------------------------------- */
+
+void cpu_decode_extract(cpu_decoder *d, tile_op op) {
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_extract);
+    cpu_set_elements(d, insn, cpu_result_type(d, op));
+    tile_value_is_int(d->f, tile_op_operand(d->f, op, 1), &insn->integer);
+}
+
+void cpu_decode_concat(cpu_decoder *d, tile_op op) {
+    const tile_op_data *data = tile_op_at(d->f, op);
+    uint32_t *counts = TILE_NEW_ARRAY(&d->program->arena, uint32_t, data->operand_count);
+    for (uint32_t i = 0; i < data->operand_count; i++)
+        counts[i] = cpu_value_elements(tile_value_type(d->f, data->operands[i]));
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_concat);
+    cpu_set_elements(d, insn, cpu_result_type(d, op));
+    insn->second = counts;
+}
+
+void cpu_decode_shuffle(cpu_decoder *d, tile_op op) {
+    const tile_attr *order = tile_op_attr(d->f, op, TILE_ATTR_order);
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_shuffle);
+    cpu_set_elements(d, insn, cpu_result_type(d, op));
+    insn->order = tile_arena_copy(&d->program->arena, order->list, sizeof(int64_t) * order->count);
+}
+
+/* An access of a fragment; from is the type of a pointer's index. */
+static cpu_insn *add_access(cpu_decoder *d, tile_op op, cpu_handler handler,
+                            const tile_type *fragment, unsigned memory_operand) {
+    unsigned count;
+    const tile_value *values = tile_op_segment(d->f, op, memory_operand, &count);
+    cpu_insn *insn = cpu_add_op(d, op, handler);
+    cpu_set_elements(d, insn, fragment);
+    insn->type = fragment;
+    insn->memory = tile_value_type(d->f, values[0]);
+    insn->from = count > 1 ? tile_value_type(d->f, values[1])->scalar : TILE_i32;
+    return insn;
+}
+
+void cpu_decode_ld_global(cpu_decoder *d, tile_op op) {
+    add_access(d, op, cpu_run_ld_global, cpu_result_type(d, op), 0);
+}
+
+void cpu_decode_st_global(cpu_decoder *d, tile_op op) {
+    add_access(d, op, cpu_run_st_global, cpu_operand_type(d, op, 0), 1);
+}
+
+void cpu_decode_ld_shared(cpu_decoder *d, tile_op op) {
+    add_access(d, op, cpu_run_ld_shared, cpu_result_type(d, op), 0);
+}
+
+void cpu_decode_st_shared(cpu_decoder *d, tile_op op) {
+    add_access(d, op, cpu_run_st_shared, cpu_operand_type(d, op, 0), 1);
+}
+
+void cpu_decode_ldmatrix(cpu_decoder *d, tile_op op) {
+    add_access(d, op, cpu_run_ldmatrix, cpu_result_type(d, op), 0)->flag =
+        tile_op_has_attr(d->f, op, TILE_ATTR_trans);
+}
+
+void cpu_decode_mma(cpu_decoder *d, tile_op op) {
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_mma);
+    cpu_set_elements(d, insn, cpu_result_type(d, op));
+    insn->from = cpu_operand_type(d, op, 0)->scalar;
+}
+
+void cpu_decode_cp_async(cpu_decoder *d, tile_op op) {
+    const tile_type *pointer = cpu_operand_type(d, op, 0);
+    cpu_insn *insn = add_access(d, op, cpu_run_cp_async, pointer, 0);
+    insn->size = tile_scalar_bytes(pointer->scalar);
+    insn->memory = cpu_operand_type(d, op, 1);
+    insn->integer = tile_op_attr_int(d->f, op, TILE_ATTR_bytes, 16);
+}
+
+void cpu_decode_word(cpu_decoder *d, tile_op op) {
+    bool wait = tile_op_at(d->f, op)->opcode == TILE_OP_wait_acquire;
+    cpu_insn *insn = add_access(d, op, wait ? cpu_run_wait_acquire : cpu_run_st_release,
+                                cpu_operand_type(d, op, 1), 0);
+    insn->size = sizeof(int32_t);
+}

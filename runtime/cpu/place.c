@@ -1,0 +1,87 @@
+/* Where things are: shared buffers in the block's shared memory, values in the register file. */
+#include <inttypes.h>
+
+#include "runtime/cpu/decode.h"
+
+enum {
+    MAX_VALUE_BYTES = 1 << 26,  /* of all lanes together */
+    MAX_SHARED_BYTES = 1 << 26, /* far above any GPU's: targets are checked by allocate-shared */
+    SHARED_ALIGN = 128,
+};
+static const uint64_t max_frame_bytes = UINT64_C(1) << 30;
+
+/* Everything must be of known and sane size. */
+static void check_values(cpu_decoder *d) {
+    for (uint32_t id = 1; id < d->f->value_count && !d->failed; id++) {
+        const tile_type *type = d->f->values[id].type;
+        bool array = type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_VECTOR;
+        int64_t elements = array ? tile_type_elements(type) : 1;
+        if (elements < 0 || type->param)
+            CPU_FAIL(d, d->f->loc,
+                     "kernel @%s still has compile-time parameters: instantiate it first",
+                     d->f->name);
+        else if (elements * cpu_value_size(type) * d->program->lanes > MAX_VALUE_BYTES)
+            CPU_FAIL(d, d->f->loc,
+                     "kernel @%s has a value of %" PRId64 " elements, too many to execute",
+                     d->f->name, elements);
+    }
+}
+
+typedef struct shared_walk {
+    cpu_decoder *d;
+    bool placed; /* look at those that have an offset, then at the others */
+    int64_t end, smallest;
+} shared_walk;
+
+static void place_shared(tile_function *f, tile_op op, void *user) {
+    shared_walk *walk = user;
+    if (tile_op_opcode(f, op) != TILE_OP_alloc_shared ||
+        tile_op_has_attr(f, op, TILE_ATTR_offset) != walk->placed)
+        return;
+    const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
+    int64_t elements = tile_type_elements(type), slots = tile_type_slot_count(type);
+    int64_t size = tile_scalar_bytes(type->scalar);
+    int64_t aligned = (walk->end + SHARED_ALIGN - 1) / SHARED_ALIGN * SHARED_ALIGN;
+    int64_t offset = tile_op_attr_int(f, op, TILE_ATTR_offset, aligned);
+    if (elements < 1 || slots < 1 || offset < 0 ||
+        offset + elements * slots * size > MAX_SHARED_BYTES) {
+        CPU_FAIL(walk->d, tile_op_loc(f, op), "alloc_shared: the buffer is too large to execute");
+        return;
+    }
+    walk->d->shared_at[op.id] = (uint32_t)offset;
+    walk->smallest = size < walk->smallest ? size : walk->smallest;
+    if (offset + elements * slots * size > walk->end) walk->end = offset + elements * slots * size;
+}
+
+static void place_all_shared(cpu_decoder *d, tile_function *f) {
+    shared_walk walk = {.d = d, .smallest = 16};
+    d->shared_at = TILE_NEW_ARRAY(&d->scratch, uint32_t, f->op_count);
+    for (int pass = 0; pass < 2; pass++) {
+        walk.placed = pass == 0;
+        tile_walk(f, f->body, place_shared, &walk);
+    }
+    d->program->shared_bytes = (uint32_t)(walk.end + 15) / 16 * 16;
+    while (1 << d->program->granule_bits < walk.smallest) d->program->granule_bits++;
+}
+
+static void place_values(cpu_decoder *d) {
+    const tile_function *f = d->f;
+    d->slots = TILE_NEW_ARRAY(&d->scratch, uint32_t, f->value_count);
+    for (uint32_t id = 0; id < f->value_count; id++) d->slots[id] = CPU_NO_SLOT;
+    uint64_t bytes = cpu_assign_slots(f, d->program->lanes, d->slots, &d->scratch);
+    if (bytes > max_frame_bytes)
+        CPU_FAIL(d, f->loc, "kernel @%s needs %" PRIu64 " bytes of registers, too many to execute",
+                 f->name, bytes);
+    d->temporary = d->program->frame_bytes = (uint32_t)bytes;
+    d->program->arg_slots = TILE_NEW_ARRAY(&d->program->arena, uint32_t, f->arg_count);
+    for (size_t i = 0; i < f->arg_count; i++) {
+        d->slots[f->args[i].value.id] = cpu_add_constant(d, f->args[i].type);
+        d->program->arg_slots[i] = d->slots[f->args[i].value.id];
+    }
+}
+
+void cpu_place_all(cpu_decoder *d, tile_function *f) {
+    check_values(d);
+    if (!d->failed) place_all_shared(d, f);
+    if (!d->failed) place_values(d);
+}
