@@ -314,6 +314,8 @@ TILE_API tile_value tile_function_arg(const tile_function *function, unsigned in
 TILE_API const char *tile_function_arg_name(const tile_function *function, unsigned index);
 TILE_API const tile_type *tile_function_arg_type(const tile_function *function, unsigned index);
 TILE_API unsigned tile_function_arg_divisible(const tile_function *function, unsigned index);
+TILE_API unsigned tile_function_result_count(const tile_function *function); /* computes */
+TILE_API const char *tile_function_result_name(const tile_function *function, unsigned index);
 TILE_API tile_region tile_function_body(const tile_function *function);
 
 /* Reading what is there --------------------------------------------------------------------------- */

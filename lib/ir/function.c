@@ -201,6 +201,14 @@ unsigned tile_function_arg_divisible(const tile_function *f, unsigned index) {
     return f->args[index].divisible;
 }
 
+unsigned tile_function_result_count(const tile_function *f) {
+    return (unsigned)f->result_count;
+}
+
+const char *tile_function_result_name(const tile_function *f, unsigned index) {
+    return f->results[index].name;
+}
+
 tile_region tile_function_body(const tile_function *f) {
     return f->body;
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tile/compute.h"
 #include "tools/tile-run/expression.h"
 
 /* Products beyond this many go to Freivalds' test: about ten seconds of f64 on one core. */
@@ -75,27 +74,6 @@ static void compare(const host_array *expected, const host_array *got, check_res
     }
 }
 
-/* The compute's results for these arguments. */
-static bool evaluate(tile_context *context, const tile_function *f, const run_argument *arguments,
-                     unsigned count, host_array *results) {
-    tile_compute_array inputs[64], outputs[16];
-    double scalars[64];
-    unsigned result_count = 0;
-    for (unsigned i = 0; i < count; i++) {
-        const run_argument *a = &arguments[i];
-        scalars[i] = a->number;
-        inputs[i] = (tile_compute_array){.scalar = TILE_f64, .data = &scalars[i]};
-        if (!a->is_array)
-            continue;
-        inputs[i] = (tile_compute_array){.scalar = a->array.scalar, .rank = a->array.rank, .data = a->array.data};
-        memcpy(inputs[i].dims, a->array.dims, sizeof inputs[i].dims);
-    }
-    (void)results;
-    (void)outputs;
-    (void)result_count;
-    return tile_compute_run(f, inputs, count, outputs, result_count) == TILE_OK && context;
-}
-
 /* Freivalds' test ---------------------------------------------------------------------------------- */
 
 /* y = A x for whole numbers; exact while |y| < 2^53. */
@@ -157,9 +135,8 @@ static bool compare_with_reference(tile_context *context, const char *text, cons
     tile_module *module = expression_build(context, text, expression, arguments, count, output);
     if (!module)
         return false;
-    host_array expected = output->array;
-    bool ok = array_allocate(&expected) &&
-              evaluate(context, tile_module_function(module, 0), arguments, count, &expected);
+    host_array expected = {.scalar = TILE_SCALAR_NONE};
+    bool ok = compute_run(tile_module_function(module, 0), arguments, count, &expected, 1);
     if (ok)
         compare(&expected, &output->array, result);
     free(expected.data);

@@ -46,6 +46,15 @@ bool argument_parse(const char *text, run_argument *argument);
 bool arguments_fill(run_argument *arguments, unsigned count, uint64_t seed, double limit);
 run_argument *arguments_find(run_argument *arguments, unsigned count, const char *name, size_t length);
 
+/* compute.c: level 1. */
+
+/* Runs a compute on the arguments; allocates and fills `count` results. Reports and returns false. */
+bool compute_run(const tile_function *f, const run_argument *arguments, unsigned argument_count,
+                 host_array *results, unsigned count);
+/* The same for --level=1: results go to the arguments of their names, where there are such. */
+bool compute_run_named(const tile_function *f, run_argument *arguments, unsigned count,
+                       unsigned *total);
+
 /* check.c */
 typedef struct check_result {
     bool exact;         /* inputs were whole numbers: equality was asked for */

@@ -1,0 +1,64 @@
+/* Level 1: a compute on the arguments, in f64 on the CPU. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tile/compute.h"
+#include "tools/common/tool.h"
+#include "tools/tile-run/run.h"
+
+enum { MAX_ARRAYS = 64 };
+
+static tile_compute_array input_of(const run_argument *argument) {
+    tile_compute_array input = {.scalar = TILE_f64, .data = (void *)&argument->number};
+    if (!argument->is_array)
+        return input;
+    input = (tile_compute_array){.scalar = argument->array.scalar,
+                                 .rank = argument->array.rank,
+                                 .data = argument->array.data};
+    memcpy(input.dims, argument->array.dims, sizeof input.dims);
+    return input;
+}
+
+bool compute_run(const tile_function *f, const run_argument *arguments, unsigned argument_count,
+                 host_array *results, unsigned count) {
+    tile_compute_array inputs[MAX_ARRAYS], outputs[MAX_ARRAYS];
+    if (argument_count > MAX_ARRAYS || count > MAX_ARRAYS) {
+        fprintf(stderr, "error: a compute takes and gives at most %d arrays\n", MAX_ARRAYS);
+        return false;
+    }
+    for (unsigned i = 0; i < argument_count; i++)
+        inputs[i] = input_of(&arguments[i]);
+    if (tile_compute_shapes(f, inputs, argument_count, outputs, count) != TILE_OK)
+        return false;
+    for (unsigned i = 0; i < count; i++) {
+        results[i] = (host_array){.scalar = outputs[i].scalar, .rank = outputs[i].rank};
+        memcpy(results[i].dims, outputs[i].dims, sizeof results[i].dims);
+        if (!array_allocate(&results[i])) {
+            fprintf(stderr, "error: there is not enough memory for the results\n");
+            return false;
+        }
+        outputs[i].data = results[i].data;
+    }
+    return tile_compute_run(f, inputs, argument_count, outputs, count) == TILE_OK;
+}
+
+bool compute_run_named(const tile_function *f, run_argument *arguments, unsigned count, unsigned *total) {
+    host_array results[MAX_ARRAYS];
+    unsigned result_count = tile_function_result_count(f);
+    if (result_count > MAX_ARRAYS || *total + result_count > MAX_ARRAYS) {
+        fprintf(stderr, "error: there are too many results\n");
+        return false;
+    }
+    if (!compute_run(f, arguments, count, results, result_count))
+        return false;
+    for (unsigned i = 0; i < result_count; i++) {
+        const char *name = tile_function_result_name(f, i);
+        char *copy = tool_copy(name, strlen(name));
+        arguments[(*total)++] = (run_argument){.name = copy, .is_array = true, .array = results[i]};
+        printf("result   %s: %s[", name, tile_scalar_name(results[i].scalar));
+        for (unsigned d = 0; d < results[i].rank; d++)
+            printf("%s%lld", d ? ", " : "", (long long)results[i].dims[d]);
+        printf("]\n");
+    }
+    return true;
+}
