@@ -12,31 +12,29 @@ typedef struct manager {
     tile_context *context;
     tile_pass_options options;
     tile_pipeline pipeline;
-    tile_arena arena; /* of the pipeline */
+    tile_arena arena;   /* of the pipeline */
     tile_arena scratch; /* of one pass on one function */
 } manager;
 
 const char *tile_pass_option_value(const tile_pass *pass, const char *key) {
     for (unsigned i = 0; i < pass->option_count; i++)
-        if (strcmp(pass->options[i].key, key) == 0)
-            return pass->options[i].value;
+        if (strcmp(pass->options[i].key, key) == 0) return pass->options[i].value;
     return NULL;
 }
 
 void tile_pass_count(const tile_pass *pass, const char *what, long value) {
-    if (pass->statistic)
-        pass->statistic(pass->name, what, value, pass->report_user);
+    if (pass->statistic) pass->statistic(pass->name, what, value, pass->report_user);
 }
 
 const char *tile_default_pipeline(unsigned level) {
-#define TO_LEVEL_2                                                              \
+#define TO_LEVEL_2 \
     "canonicalize,cse,licm,dce,pipeline,assign-layouts,canonicalize,cse,licm,dce," \
     "allocate-shared,insert-barriers"
     return level < 3 ? TO_LEVEL_2 : TO_LEVEL_2 ",lower-tiles,canonicalize,cse,licm,dce";
 #undef TO_LEVEL_2
 }
 
-/* One pass on one function ------------------------------------------------------------------------- */
+/* One pass on one function ------------------------------------------------------------------- */
 
 typedef struct text {
     tile_arena *arena;
@@ -46,13 +44,11 @@ typedef struct text {
 
 static void append(const char *piece, size_t length, void *user) {
     text *t = user;
-    if (!length)
-        return;
+    if (!length) return;
     if (t->length + length > t->capacity) {
         size_t capacity = 2 * (t->length + length) + 1024;
         char *data = tile_arena_alloc(t->arena, capacity);
-        if (t->length)
-            memcpy(data, t->data, t->length);
+        if (t->length) memcpy(data, t->data, t->length);
         t->data = data;
         t->capacity = capacity;
     }
@@ -72,8 +68,7 @@ static bool is_same_text(const text *a, const text *b) {
 
 /* A bug in the pass, which the user must be able to report: say which pass it was. */
 static tile_status verify(manager *m, const tile_pipeline_step *step, const tile_function *f) {
-    if (m->options.skip_verify || tile_function_verify(f) == TILE_OK)
-        return TILE_OK;
+    if (m->options.skip_verify || tile_function_verify(f) == TILE_OK) return TILE_OK;
     tile_report(m->context, TILE_ERROR, f->loc,
                 "pass '%s' has left @%s in a state that breaks the rules above",
                 step->row->info.name, f->name);
@@ -81,18 +76,17 @@ static tile_status verify(manager *m, const tile_pipeline_step *step, const tile
 }
 
 static bool is_instantiated(manager *m, const tile_pipeline_step *step, const tile_function *f) {
-    if (!f->param_count || !strstr(step->row->info.requires_, "instantiate"))
-        return true;
-    return tile_pipeline_error(&m->pipeline, step->loc,
-                               "pass '%s' needs 'instantiate' before it: @%s has the parameter '%s'",
-                               step->row->info.name, f->name, f->params[0].name);
+    if (!f->param_count || !strstr(step->row->info.requires_, "instantiate")) return true;
+    return tile_pipeline_error(
+        &m->pipeline, step->loc,
+        "pass '%s' needs 'instantiate' before it: @%s has the parameter '%s'", step->row->info.name,
+        f->name, f->params[0].name);
 }
 
 static tile_status run_on_function(manager *m, const tile_pipeline_step *step, tile_function *f) {
     const char *name = step->row->info.name;
     const tile_pass_options *o = &m->options;
-    if (!is_instantiated(m, step, f))
-        return TILE_INVALID;
+    if (!is_instantiated(m, step, f)) return TILE_INVALID;
     tile_pass pass = {.context = m->context,
                       .target = o->target,
                       .scratch = &m->scratch,
@@ -104,25 +98,21 @@ static tile_status run_on_function(manager *m, const tile_pipeline_step *step, t
     tile_arena texts = {0};
     bool compare = o->report_changes && o->after;
     text before = {0};
-    if (o->before)
-        o->before(name, f, false, o->hook_user);
-    if (compare)
-        before = print_function(f, &texts);
+    if (o->before) o->before(name, f, false, o->hook_user);
+    if (compare) before = print_function(f, &texts);
     tile_status status = step->row->run(&pass, f);
     tile_arena_reset(&m->scratch);
-    if (status == TILE_OK)
-        status = verify(m, step, f);
+    if (status == TILE_OK) status = verify(m, step, f);
     if (o->after && status == TILE_OK) {
         text after = {0};
-        if (compare)
-            after = print_function(f, &texts);
+        if (compare) after = print_function(f, &texts);
         o->after(name, f, compare && !is_same_text(&before, &after), o->hook_user);
     }
     tile_arena_reset(&texts);
     return status;
 }
 
-/* Functions and pipelines -------------------------------------------------------------------------- */
+/* Functions and pipelines -------------------------------------------------------------------- */
 
 static unsigned levels_of(const tile_function *f) {
     return f->kind == TILE_COMPUTE ? TILE_LEVEL_1 : TILE_LEVEL_2 | TILE_LEVEL_3;
@@ -154,8 +144,7 @@ static tile_status run_step(manager *m, const tile_pipeline_step *step, const ti
 
 static const tile_function *find_kernel(manager *m) {
     const tile_function *f = tile_module_find(m->module, m->options.kernel);
-    if (f)
-        return f;
+    if (f) return f;
     tile_guess guess = tile_guess_start(m->options.kernel, strlen(m->options.kernel));
     for (const tile_function *other = m->module->first; other; other = other->next)
         tile_guess_try(&guess, other->name);
@@ -167,14 +156,11 @@ static const tile_function *find_kernel(manager *m) {
 
 static tile_status run_pipeline(manager *m, const char *pipeline) {
     const tile_function *only = NULL;
-    if (m->options.kernel && !(only = find_kernel(m)))
-        return TILE_INVALID;
-    if (!tile_pipeline_parse(m->context, pipeline, &m->arena, &m->pipeline))
-        return TILE_INVALID;
+    if (m->options.kernel && !(only = find_kernel(m))) return TILE_INVALID;
+    if (!tile_pipeline_parse(m->context, pipeline, &m->arena, &m->pipeline)) return TILE_INVALID;
     for (size_t i = 0; i < m->pipeline.count; i++) {
         tile_status status = run_step(m, &m->pipeline.steps[i], only);
-        if (status != TILE_OK)
-            return status;
+        if (status != TILE_OK) return status;
     }
     return TILE_OK;
 }
@@ -185,8 +171,7 @@ tile_status tile_run_passes(tile_module *module, const char *pipeline,
     if (options)
         memcpy(&m.options, options,
                options->size < sizeof m.options ? options->size : sizeof m.options);
-    if (!m.options.target)
-        m.options.target = tile_target_find("sm_80");
+    if (!m.options.target) m.options.target = tile_target_find("sm_80");
     tile_status status = run_pipeline(&m, pipeline);
     tile_arena_reset(&m.arena);
     tile_arena_reset(&m.scratch);

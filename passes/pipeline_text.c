@@ -37,7 +37,8 @@ bool tile_pipeline_error(tile_pipeline *pipeline, tile_loc loc, const char *form
     va_start(args, format);
     char *message = tile_arena_vformat(&scratch, format, args);
     va_end(args);
-    /* Only now does the context need to know the text: pipelines without errors leave nothing there. */
+    /* Only now does the context need to know the text: pipelines without errors leave nothing
+     * there. */
     loc.file = tile_context_add_source(pipeline->context, "pipeline", pipeline->text,
                                        strlen(pipeline->text));
     tile_report(pipeline->context, TILE_ERROR, loc, "%s", message);
@@ -45,7 +46,7 @@ bool tile_pipeline_error(tile_pipeline *pipeline, tile_loc loc, const char *form
     return false;
 }
 
-/* Reading ------------------------------------------------------------------------------------------ */
+/* Reading ------------------------------------------------------------------------------------ */
 
 typedef struct reader {
     tile_pipeline *pipeline;
@@ -63,29 +64,25 @@ static tile_loc place_of(const reader *r, const char *at) {
 }
 
 static void skip_blanks(reader *r) {
-    while (isspace((unsigned char)*r->at))
-        r->at++;
+    while (isspace((unsigned char)*r->at)) r->at++;
 }
 
 /* Everything up to a blank or one of the separators. */
 static const char *read_word(reader *r, const char *separators) {
     const char *start = r->at;
-    while (*r->at && !isspace((unsigned char)*r->at) && !strchr(separators, *r->at))
-        r->at++;
+    while (*r->at && !isspace((unsigned char)*r->at) && !strchr(separators, *r->at)) r->at++;
     return tile_arena_string(r->arena, start, (size_t)(r->at - start));
 }
 
 static const tile_pass_row *find_row(const char *name) {
     for (unsigned i = 0; i < ROW_COUNT; i++)
-        if (strcmp(rows[i].info.name, name) == 0)
-            return &rows[i];
+        if (strcmp(rows[i].info.name, name) == 0) return &rows[i];
     return NULL;
 }
 
 static bool fail_unknown(reader *r, tile_loc loc, const char *name) {
     tile_guess guess = tile_guess_start(name, strlen(name));
-    for (unsigned i = 0; i < ROW_COUNT; i++)
-        tile_guess_try(&guess, rows[i].info.name);
+    for (unsigned i = 0; i < ROW_COUNT; i++) tile_guess_try(&guess, rows[i].info.name);
     if (guess.best)
         return tile_pipeline_error(r->pipeline, loc, "there is no pass '%s'; did you mean '%s'?",
                                    name, guess.best);
@@ -96,10 +93,8 @@ static bool read_options(reader *r, tile_pipeline_step *step) {
     size_t count = 0, capacity = 0;
     const char *open = r->at++;
     for (;;) {
-        while (*r->at == ',' || isspace((unsigned char)*r->at))
-            r->at++;
-        if (*r->at == '}')
-            break;
+        while (*r->at == ',' || isspace((unsigned char)*r->at)) r->at++;
+        if (*r->at == '}') break;
         const char *start = r->at;
         const char *key = read_word(r, ",=}"), *value = "";
         if (*r->at == '=') {
@@ -110,8 +105,8 @@ static bool read_options(reader *r, tile_pipeline_step *step) {
             return tile_pipeline_error(r->pipeline, place_of(r, start), "an option needs a name");
         if (!*r->at)
             return tile_pipeline_error(r->pipeline, place_of(r, open), "this '{' is never closed");
-        step->options = tile_arena_grow(r->arena, step->options, count, &capacity,
-                                        sizeof *step->options);
+        step->options =
+            tile_arena_grow(r->arena, step->options, count, &capacity, sizeof *step->options);
         step->options[count++] = (tile_pass_option){key, value};
     }
     r->at++;
@@ -121,8 +116,7 @@ static bool read_options(reader *r, tile_pipeline_step *step) {
 
 /* Only instantiate has options: the kernel's parameters, which it checks itself. */
 static bool check_options(reader *r, const tile_pipeline_step *step) {
-    if (!step->option_count || step->row->run == tile_pass_instantiate)
-        return true;
+    if (!step->option_count || step->row->run == tile_pass_instantiate) return true;
     return tile_pipeline_error(r->pipeline, step->loc, "pass '%s' has no option '%s'",
                                step->row->info.name, step->options[0].key);
 }
@@ -131,15 +125,11 @@ static bool read_step(reader *r) {
     tile_pipeline *p = r->pipeline;
     tile_pipeline_step step = {.loc = place_of(r, r->at)};
     const char *name = read_word(r, ",{}=");
-    if (!*name)
-        return tile_pipeline_error(p, step.loc, "a pass is expected here");
+    if (!*name) return tile_pipeline_error(p, step.loc, "a pass is expected here");
     step.row = find_row(name);
-    if (!step.row)
-        return fail_unknown(r, step.loc, name);
-    if (*r->at == '{' && !read_options(r, &step))
-        return false;
-    if (!check_options(r, &step))
-        return false;
+    if (!step.row) return fail_unknown(r, step.loc, name);
+    if (*r->at == '{' && !read_options(r, &step)) return false;
+    if (!check_options(r, &step)) return false;
     p->steps = tile_arena_grow(r->arena, p->steps, p->count, &p->capacity, sizeof *p->steps);
     p->steps[p->count++] = step;
     skip_blanks(r);
@@ -148,14 +138,13 @@ static bool read_step(reader *r) {
     return true;
 }
 
-/* Order -------------------------------------------------------------------------------------------- */
+/* Order -------------------------------------------------------------------------------------- */
 
 static bool names(const char *list, const char *name) {
     size_t length = strlen(name);
     for (const char *at = list; *at;) {
         size_t word = strcspn(at, " ");
-        if (word == length && memcmp(at, name, length) == 0)
-            return true;
+        if (word == length && memcmp(at, name, length) == 0) return true;
         at += word + strspn(at + word, " ");
     }
     return false;
@@ -172,15 +161,14 @@ static bool check_needs(tile_pipeline *p, size_t at, const progress *state) {
     const tile_pipeline_step *step = &p->steps[at];
     for (unsigned i = 0; i < ROW_COUNT; i++) {
         const char *need = rows[i].info.name;
-        if (!names(step->row->info.requires_, need))
-            continue;
+        if (!names(step->row->info.requires_, need)) continue;
         if (state[i].undone_by)
             return tile_pipeline_error(p, step->loc, "pass '%s' needs '%s', which '%s' has undone",
-                                       step->row->info.name, need,
-                                       state[i].undone_by->info.name);
+                                       step->row->info.name, need, state[i].undone_by->info.name);
         for (size_t later = at + 1; !state[i].done && later < p->count; later++)
             if (p->steps[later].row == &rows[i])
-                return tile_pipeline_error(p, step->loc, "pass '%s' needs '%s' before it, not after it",
+                return tile_pipeline_error(p, step->loc,
+                                           "pass '%s' needs '%s' before it, not after it",
                                            step->row->info.name, need);
     }
     return true;
@@ -206,11 +194,9 @@ static bool check_order(tile_pipeline *p) {
             return tile_pipeline_error(p, p->steps[i].loc,
                                        "pass '%s' works at level 2, and '%s' leaves level 3",
                                        row->info.name, raised->info.name);
-        if (!check_needs(p, i, state))
-            return false;
+        if (!check_needs(p, i, state)) return false;
         record(state, row);
-        if (row->info.level_out == TILE_LEVEL_3)
-            raised = row;
+        if (row->info.level_out == TILE_LEVEL_3) raised = row;
     }
     return true;
 }
@@ -220,13 +206,10 @@ bool tile_pipeline_parse(tile_context *context, const char *text, tile_arena *ar
     *pipeline = (tile_pipeline){.context = context, .text = text};
     reader r = {.pipeline = pipeline, .arena = arena, .at = text};
     skip_blanks(&r);
-    if (!*r.at)
-        return true;
+    if (!*r.at) return true;
     for (;;) {
-        if (!read_step(&r))
-            return false;
-        if (!*r.at)
-            return check_order(pipeline);
+        if (!read_step(&r)) return false;
+        if (!*r.at) return check_order(pipeline);
         r.at++;
         skip_blanks(&r);
     }

@@ -2,9 +2,9 @@
  * propagation through a function.
  *
  * Loops: carried values start with their first value and grow round by round until nothing changes;
- * after a few rounds a bound that still moves goes to the end of its type, so that this ends. Widening
- * forgets what a `mod` in the loop would have kept; the two rounds that follow apply the operations to
- * the sound result again, which can only make it tighter and stays sound. */
+ * after a few rounds a bound that still moves goes to the end of its type, so that this ends.
+ * Widening forgets what a `mod` in the loop would have kept; the two rounds that follow apply the
+ * operations to the sound result again, which can only make it tighter and stays sound. */
 #include "lib/analysis/range.h"
 
 enum {
@@ -13,7 +13,7 @@ enum {
     EXPR_BUDGET = 256, /* nodes of a grid expression that are looked at */
 };
 
-/* Values ------------------------------------------------------------------------------------------- */
+/* Values ------------------------------------------------------------------------------------- */
 
 static int64_t magnitude(int64_t a) {
     return a == INT64_MIN ? INT64_MAX / 2 + 1 : a < 0 ? -a : a;
@@ -44,10 +44,8 @@ static int64_t larger(int64_t a, int64_t b) {
 
 int64_t tile_wrap_int(tile_scalar scalar, int64_t value) {
     unsigned bits = tile_scalar_bits(scalar);
-    if (bits == 1)
-        return value & 1;
-    if (bits >= 64)
-        return value;
+    if (bits == 1) return value & 1;
+    if (bits >= 64) return value;
     uint64_t sign = (uint64_t)1 << (bits - 1), low = (uint64_t)value & (2 * sign - 1);
     return (int64_t)((low ^ sign) - sign);
 }
@@ -56,8 +54,7 @@ tile_range tile_range_of_scalar(tile_scalar scalar) {
     unsigned bits = tile_scalar_bits(scalar);
     if (scalar == TILE_SCALAR_NONE || tile_scalar_is_floating(scalar) || bits >= 64)
         return (tile_range){INT64_MIN, INT64_MAX, 1};
-    if (bits == 1)
-        return (tile_range){0, 1, 1};
+    if (bits == 1) return (tile_range){0, 1, 1};
     int64_t limit = (int64_t)1 << (bits - 1);
     return (tile_range){-limit, limit - 1, 1};
 }
@@ -68,14 +65,12 @@ tile_range tile_range_of_int(int64_t value) {
 
 /* Both bounds moved inwards to multiples of the divisor, where the type has room for that. */
 static tile_range tighten(tile_range r) {
-    if (r.divisor == 0)
-        return (tile_range){0, 0, 0};
+    if (r.divisor == 0) return (tile_range){0, 0, 0};
     if (r.divisor > 1 && r.min > INT64_MIN + r.divisor && r.max < INT64_MAX - r.divisor) {
         int64_t low = r.min % r.divisor, high = r.max % r.divisor;
         int64_t min = low > 0 ? r.min + r.divisor - low : r.min - low;
         int64_t max = high < 0 ? r.max - r.divisor - high : r.max - high;
-        if (min <= max)
-            r = (tile_range){min, max, r.divisor};
+        if (min <= max) r = (tile_range){min, max, r.divisor};
     }
     return r.min == r.max ? tile_range_of_int(r.min) : r;
 }
@@ -83,8 +78,7 @@ static tile_range tighten(tile_range r) {
 /* What is left of a range after the result was cut to the type's bits. */
 static tile_range wrap(tile_scalar scalar, tile_range r) {
     tile_range whole = tile_range_of_scalar(scalar);
-    if (r.min >= whole.min && r.max <= whole.max)
-        return tighten(r);
+    if (r.min >= whole.min && r.max <= whole.max) return tighten(r);
     unsigned bits = tile_scalar_bits(scalar);
     int64_t limit = (int64_t)1 << (bits >= 63 ? 62 : bits - 1);
     whole.divisor = bits == 1 ? 1 : smaller(power_of_two_part(r.divisor), limit);
@@ -96,23 +90,24 @@ static tile_range unbounded(tile_scalar scalar, int64_t divisor) {
     tile_range whole = tile_range_of_scalar(scalar);
     whole.divisor = scalar == TILE_i1 ? 1 : power_of_two_part(divisor);
     unsigned bits = tile_scalar_bits(scalar);
-    if (bits < 64 && bits > 1)
-        whole.divisor = smaller(whole.divisor, (int64_t)1 << (bits - 1));
+    if (bits < 64 && bits > 1) whole.divisor = smaller(whole.divisor, (int64_t)1 << (bits - 1));
     return tighten(whole);
 }
 
-/* Operations --------------------------------------------------------------------------------------- */
+/* Operations --------------------------------------------------------------------------------- */
 
 static tile_range add_ranges(tile_scalar s, tile_range a, tile_range b) {
     tile_range r = {.divisor = gcd(a.divisor, b.divisor)};
-    if (__builtin_add_overflow(a.min, b.min, &r.min) || __builtin_add_overflow(a.max, b.max, &r.max))
+    if (__builtin_add_overflow(a.min, b.min, &r.min) ||
+        __builtin_add_overflow(a.max, b.max, &r.max))
         return unbounded(s, r.divisor);
     return wrap(s, r);
 }
 
 static tile_range subtract_ranges(tile_scalar s, tile_range a, tile_range b) {
     tile_range r = {.divisor = gcd(a.divisor, b.divisor)};
-    if (__builtin_sub_overflow(a.min, b.max, &r.min) || __builtin_sub_overflow(a.max, b.min, &r.max))
+    if (__builtin_sub_overflow(a.min, b.max, &r.min) ||
+        __builtin_sub_overflow(a.max, b.min, &r.max))
         return unbounded(s, r.divisor);
     return wrap(s, r);
 }
@@ -124,8 +119,7 @@ static tile_range multiply_ranges(tile_scalar s, tile_range a, tile_range b) {
     const int64_t as[] = {a.min, a.max}, bs[] = {b.min, b.max};
     for (unsigned i = 0; i < 4; i++) {
         int64_t corner;
-        if (__builtin_mul_overflow(as[i / 2], bs[i % 2], &corner))
-            return unbounded(s, r.divisor);
+        if (__builtin_mul_overflow(as[i / 2], bs[i % 2], &corner)) return unbounded(s, r.divisor);
         r.min = smaller(r.min, corner);
         r.max = larger(r.max, corner);
     }
@@ -134,8 +128,7 @@ static tile_range multiply_ranges(tile_scalar s, tile_range a, tile_range b) {
 
 /* div and ceildiv: monotone in each operand as long as the divisor is positive. */
 static tile_range divide_ranges(tile_opcode opcode, tile_scalar s, tile_range a, tile_range b) {
-    if (b.min < 1)
-        return tile_range_of_scalar(s);
+    if (b.min < 1) return tile_range_of_scalar(s);
     tile_range r = {INT64_MAX, INT64_MIN, 1};
     const int64_t as[] = {a.min, a.max}, bs[] = {b.min, b.max};
     for (unsigned i = 0; i < 4; i++) {
@@ -144,29 +137,26 @@ static tile_range divide_ranges(tile_opcode opcode, tile_scalar s, tile_range a,
         r.min = smaller(r.min, corner);
         r.max = larger(r.max, corner);
     }
-    if (b.min == b.max && a.divisor % b.min == 0)
-        r.divisor = a.divisor / b.min;
+    if (b.min == b.max && a.divisor % b.min == 0) r.divisor = a.divisor / b.min;
     return wrap(s, r);
 }
 
 static tile_range remainder_ranges(tile_opcode opcode, tile_scalar s, tile_range a, tile_range b) {
-    if (b.min < 1)
-        return tile_range_of_scalar(s); /* a division by zero gives anything */
-    if (a.min >= 0 && a.max < b.min)
-        return a;
+    if (b.min < 1) return tile_range_of_scalar(s); /* a division by zero gives anything */
+    if (a.min >= 0 && a.max < b.min) return a;
     tile_range r = {0, b.max - 1, gcd(a.divisor, b.divisor)};
     if (a.min >= 0)
         r.max = smaller(r.max, a.max);
     else if (opcode == TILE_OP_rem)
-        r = (tile_range){larger(a.min, 1 - b.max), a.max < 0 ? 0 : smaller(a.max, b.max - 1), r.divisor};
+        r = (tile_range){larger(a.min, 1 - b.max), a.max < 0 ? 0 : smaller(a.max, b.max - 1),
+                         r.divisor};
     return wrap(s, r);
 }
 
 /* The smallest 2^n - 1 that is not below a, for a >= 0. */
 static int64_t all_ones(int64_t a) {
     uint64_t ones = (uint64_t)a;
-    for (unsigned shift = 1; shift < 64; shift *= 2)
-        ones |= ones >> shift;
+    for (unsigned shift = 1; shift < 64; shift *= 2) ones |= ones >> shift;
     return (int64_t)ones;
 }
 
@@ -189,39 +179,35 @@ static tile_range shift_ranges(tile_opcode opcode, tile_scalar s, tile_range a, 
     if (b.min != b.max || b.min < 0 || b.min >= tile_scalar_bits(s) || b.min > 61)
         return tile_range_of_scalar(s);
     int64_t factor = (int64_t)1 << b.min;
-    if (opcode == TILE_OP_shl)
-        return multiply_ranges(s, a, tile_range_of_int(factor));
+    if (opcode == TILE_OP_shl) return multiply_ranges(s, a, tile_range_of_int(factor));
     tile_range r = {a.min >> b.min, a.max >> b.min, 1};
-    if (a.divisor % factor == 0)
-        r.divisor = a.divisor / factor;
+    if (a.divisor % factor == 0) r.divisor = a.divisor / factor;
     return wrap(s, r);
 }
 
 static tile_range absolute_range(tile_scalar s, tile_range a) {
-    if (a.min == INT64_MIN)
-        return unbounded(s, a.divisor);
+    if (a.min == INT64_MIN) return unbounded(s, a.divisor);
     int64_t low = a.min > 0 ? a.min : a.max < 0 ? -a.max : 0;
     return wrap(s, (tile_range){low, larger(-a.min, a.max), a.divisor});
 }
 
 static tile_range join(tile_range a, tile_range b) {
-    return tighten((tile_range){smaller(a.min, b.min), larger(a.max, b.max), gcd(a.divisor, b.divisor)});
+    return tighten(
+        (tile_range){smaller(a.min, b.min), larger(a.max, b.max), gcd(a.divisor, b.divisor)});
 }
 
 /* min and max take their bounds from both, and the value from one of them. */
 static tile_range extreme_range(tile_opcode opcode, tile_range a, tile_range b) {
     bool least = opcode == TILE_OP_min;
-    if (least ? a.max <= b.min : a.min >= b.max)
-        return a;
-    if (least ? b.max <= a.min : b.min >= a.max)
-        return b;
+    if (least ? a.max <= b.min : a.min >= b.max) return a;
+    if (least ? b.max <= a.min : b.min >= a.max) return b;
     return tighten((tile_range){least ? smaller(a.min, b.min) : larger(a.min, b.min),
                                 least ? smaller(a.max, b.max) : larger(a.max, b.max),
                                 gcd(a.divisor, b.divisor)});
 }
 
 static tile_range compare_ranges(tile_opcode opcode, tile_range a, tile_range b) {
-    bool below = a.max < b.min, above = a.min > b.max;
+    bool below = a.max<b.min, above = a.min> b.max;
     bool at_most = a.max <= b.min, at_least = a.min >= b.max;
     bool apart = below || above, same = a.min == a.max && b.min == b.max && a.min == b.min;
     switch (opcode) {
@@ -258,7 +244,8 @@ tile_range tile_range_apply(tile_opcode opcode, tile_scalar s, const tile_range 
     case TILE_OP_gt:
     case TILE_OP_ge: return compare_ranges(opcode, a, operands[1]);
     case TILE_OP_neg: return subtract_ranges(s, tile_range_of_int(0), a);
-    case TILE_OP_not: return subtract_ranges(s, tile_range_of_int(-1), (tile_range){a.min, a.max, 1});
+    case TILE_OP_not:
+        return subtract_ranges(s, tile_range_of_int(-1), (tile_range){a.min, a.max, 1});
     case TILE_OP_abs: return absolute_range(s, a);
     case TILE_OP_select:
         return a.min == a.max ? operands[a.min ? 1 : 2] : join(operands[1], operands[2]);
@@ -268,7 +255,7 @@ tile_range tile_range_apply(tile_opcode opcode, tile_scalar s, const tile_range 
     }
 }
 
-/* Functions ---------------------------------------------------------------------------------------- */
+/* Functions ---------------------------------------------------------------------------------- */
 
 typedef struct analysis {
     const tile_function *f;
@@ -302,8 +289,7 @@ static void set_range(analysis *a, tile_value value, tile_range range) {
 /* A host expression over arguments, evaluated in i64. */
 static tile_range range_of_expr(analysis *a, const tile_expr *expr, unsigned *budget) {
     tile_range args[3];
-    if (*budget == 0)
-        return tile_range_of_scalar(TILE_i64);
+    if (*budget == 0) return tile_range_of_scalar(TILE_i64);
     --*budget;
     switch (expr->kind) {
     case TILE_EXPR_INT: return tile_range_of_int(expr->integer);
@@ -320,11 +306,9 @@ static tile_range range_of_expr(analysis *a, const tile_expr *expr, unsigned *bu
 static tile_range range_of_grid(analysis *a, unsigned dim, bool is_id) {
     unsigned budget = EXPR_BUDGET;
     tile_range extent = {1, 1, 1};
-    if (dim < a->f->grid_rank)
-        extent = range_of_expr(a, a->f->grid[dim], &budget);
+    if (dim < a->f->grid_rank) extent = range_of_expr(a, a->f->grid[dim], &budget);
     int64_t most = smaller(larger(extent.max, 1), INT32_MAX);
-    if (is_id)
-        return tighten((tile_range){0, most - 1, 1});
+    if (is_id) return tighten((tile_range){0, most - 1, 1});
     return tighten((tile_range){larger(extent.min, 1), larger(most, larger(extent.min, 1)), 1});
 }
 
@@ -348,18 +332,17 @@ static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned 
     default: break;
     }
     bool arithmetic = op->opcode >= TILE_OP_add && op->opcode <= TILE_OP_splat;
-    if (!arithmetic || !is_integer(type) || op->operand_count > 3)
-        return range_of_type(type);
+    if (!arithmetic || !is_integer(type) || op->operand_count > 3) return range_of_type(type);
     for (uint32_t i = 0; i < op->operand_count; i++) {
         const tile_type *from = tile_value_at(a->f, op->operands[i])->type;
-        if (!is_integer(from))
-            return range_of_type(type);
+        if (!is_integer(from)) return range_of_type(type);
         operands[i] = a->ranges[op->operands[i].id];
     }
     return tile_range_apply((tile_opcode)op->opcode, type->scalar, operands);
 }
 
-_Static_assert(TILE_OP_add == 1 && TILE_OP_splat == 29, "arithmetic operations have numbers 1 to 29");
+_Static_assert(TILE_OP_add == 1 && TILE_OP_splat == 29,
+               "arithmetic operations have numbers 1 to 29");
 
 /* What a carried value may be, from what it was, what it starts with and what the body yields. */
 static void set_carried(analysis *a, tile_value value, tile_range found) {
@@ -383,8 +366,7 @@ static void set_carried(analysis *a, tile_value value, tile_range found) {
 
 static tile_range range_of_induction(const tile_range *begin, const tile_range *end,
                                      const tile_range *step) {
-    if (step->min < 1)
-        return tile_range_of_scalar(TILE_i32);
+    if (step->min < 1) return tile_range_of_scalar(TILE_i32);
     tile_range r = {begin->min, end->max - 1, gcd(begin->divisor, step->divisor)};
     if (begin->min == begin->max && step->min == step->max && r.max > r.min)
         r.max = r.min + (r.max - r.min) / step->min * step->min;
@@ -401,23 +383,21 @@ static tile_op region_yield(const tile_function *f, tile_region region) {
 
 static void analyse_loop(analysis *a, const tile_op_data *op) {
     const tile_range *bounds[3];
-    for (unsigned i = 0; i < 3; i++)
-        bounds[i] = &a->ranges[op->operands[i].id];
+    for (unsigned i = 0; i < 3; i++) bounds[i] = &a->ranges[op->operands[i].id];
     set_range(a, tile_region_arg(a->f, op->regions[0], 0),
               range_of_induction(bounds[0], bounds[1], bounds[2]));
     tile_op yield = region_yield(a->f, op->regions[0]);
     for (uint32_t i = 0; i < op->result_count; i++) {
         tile_value carried = tile_region_arg(a->f, op->regions[0], i + 1);
         tile_range found = a->ranges[op->operands[3 + i].id];
-        if (a->round > 1)
-            found = join(found, a->ranges[tile_op_operand(a->f, yield, i).id]);
+        if (a->round > 1) found = join(found, a->ranges[tile_op_operand(a->f, yield, i).id]);
         set_carried(a, carried, found);
     }
     analyse_region(a, op->regions[0]);
     for (uint32_t i = 0; i < op->result_count; i++)
-        set_range(a, (tile_value){op->first_result.id + i},
-                  join(a->ranges[op->operands[3 + i].id],
-                       a->ranges[tile_op_operand(a->f, yield, i).id]));
+        set_range(
+            a, (tile_value){op->first_result.id + i},
+            join(a->ranges[op->operands[3 + i].id], a->ranges[tile_op_operand(a->f, yield, i).id]));
 }
 
 static void analyse_branch(analysis *a, const tile_op_data *op) {
@@ -452,10 +432,8 @@ static void start_values(analysis *a) {
     TILE_FOR_EACH_OP(f, op, f->body) {
         unsigned count = 0;
         const tile_value *extents = NULL;
-        if (tile_op_opcode(f, op) == TILE_OP_view)
-            extents = tile_op_segment(f, op, 1, &count);
-        for (unsigned i = 0; i < count; i++)
-            a->not_negative[extents[i].id] = true;
+        if (tile_op_opcode(f, op) == TILE_OP_view) extents = tile_op_segment(f, op, 1, &count);
+        for (unsigned i = 0; i < count; i++) a->not_negative[extents[i].id] = true;
     }
     for (uint32_t id = 1; id < f->value_count; id++) {
         const tile_value_data *data = &f->values[id];
@@ -481,7 +459,6 @@ const tile_range *tile_range_analyse(const tile_function *f, tile_arena *arena) 
         analyse_region(&a, f->body);
     } while (a.changed || a.round == 1);
     a.narrowing = true;
-    for (unsigned i = 0; i < NARROW_ROUNDS; i++)
-        analyse_region(&a, f->body);
+    for (unsigned i = 0; i < NARROW_ROUNDS; i++) analyse_region(&a, f->body);
     return a.ranges;
 }

@@ -1,8 +1,9 @@
 /* Integer ranges and divisors: between which bounds a value lies, and what it is a multiple of.
  *
- * Everything here is sound for the wrapping arithmetic of ops.def: a range that would leave its type
- * becomes the whole type, and of its divisor only the power of two survives. What is assumed: extents
- * of views that the body always makes are not negative, a loop's steps do not wrap around. */
+ * Everything here is sound for the wrapping arithmetic of ops.def: a range that would leave its
+ * type becomes the whole type, and of its divisor only the power of two survives. What is assumed:
+ * extents of views that the body always makes are not negative, a loop's steps do not wrap around.
+ */
 #ifndef TILE_LIB_ANALYSIS_RANGE_H
 #define TILE_LIB_ANALYSIS_RANGE_H
 
@@ -21,8 +22,8 @@ const tile_range *tile_range_analyse(const tile_function *f, tile_arena *arena);
 /* All values of an integer type. */
 tile_range tile_range_of_scalar(tile_scalar scalar);
 tile_range tile_range_of_int(int64_t value);
-/* The range of one arithmetic operation on operands of type `scalar`; that of the result's type where
- * nothing is known. Casts: scalar is the result's. */
+/* The range of one arithmetic operation on operands of type `scalar`; that of the result's type
+ * where nothing is known. Casts: scalar is the result's. */
 tile_range tile_range_apply(tile_opcode opcode, tile_scalar scalar, const tile_range *operands);
 
 /* An integer as it is stored in a type: cut to its bits, with its sign; i1 is 0 or 1. */

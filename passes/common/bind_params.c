@@ -19,8 +19,7 @@ static bool fail(const tile_function *f, const char *format, const char *a, cons
 
 static tile_bound_param *find(const tile_bound_params *bound, const char *name) {
     for (size_t i = 0; i < bound->f->param_count; i++)
-        if (strcmp(bound->f->params[i].name, name) == 0)
-            return &bound->params[i];
+        if (strcmp(bound->f->params[i].name, name) == 0) return &bound->params[i];
     return NULL;
 }
 
@@ -30,8 +29,7 @@ const tile_bound_param *tile_find_bound(const tile_bound_params *bound, const ch
 
 static bool param_value(const char *name, int64_t *value, void *user) {
     const tile_bound_param *param = find(user, name);
-    if (!param || !param->bound || param->scalar)
-        return false;
+    if (!param || !param->bound || param->scalar) return false;
     *value = param->value;
     return true;
 }
@@ -40,7 +38,7 @@ tile_bindings tile_param_bindings(tile_bound_params *bound) {
     return (tile_bindings){.param = param_value, .user = bound};
 }
 
-/* Given values ------------------------------------------------------------------------------------- */
+/* Given values ------------------------------------------------------------------------------- */
 
 static bool read_integer(const char *text, int64_t *value) {
     char *end;
@@ -75,18 +73,16 @@ static const char *expected_words(tile_param_kind kind) {
 static bool bind_given(tile_bound_params *bound, const tile_pass_option *option) {
     const tile_function *f = bound->f;
     tile_bound_param *param = find(bound, option->key);
-    if (!param)
-        return true;
+    if (!param) return true;
     tile_param_kind kind = f->params[param - bound->params].kind;
-    if (param->bound)
-        return fail(f, "the parameter '%s' is given twice", option->key, NULL, NULL);
+    if (param->bound) return fail(f, "the parameter '%s' is given twice", option->key, NULL, NULL);
     if (!read_value(kind, option->value, param))
         return fail(f, "the parameter '%s' takes %s, not '%s'", option->key, expected_words(kind),
                     option->value);
     return param->bound = true;
 }
 
-/* Defaults and tuning points ----------------------------------------------------------------------- */
+/* Defaults and tuning points ----------------------------------------------------------------- */
 
 /* Defaults may use other parameters: goes on until no further one can be evaluated. */
 static void bind_defaults(tile_bound_params *bound) {
@@ -96,8 +92,7 @@ static void bind_defaults(tile_bound_params *bound) {
         for (size_t i = 0; i < bound->f->param_count; i++) {
             const tile_param_decl *decl = &bound->f->params[i];
             tile_bound_param *param = &bound->params[i];
-            if (param->bound)
-                continue;
+            if (param->bound) continue;
             if (decl->default_type) {
                 param->scalar = decl->default_type->scalar;
                 param->bound = true;
@@ -132,42 +127,37 @@ static bool take_point(tile_bound_params *bound, const tile_tune_clause *clause,
     for (unsigned n = 0; n < clause->name_count; n++) {
         tile_bound_param *param = find(bound, clause->names[n]);
         int64_t value;
-        bool fits = param && n < 32 &&
-                    tile_expr_eval(clause->values[point * clause->name_count + n], &bindings, &value);
+        bool fits =
+            param && n < 32 &&
+            tile_expr_eval(clause->values[point * clause->name_count + n], &bindings, &value);
         if (fits && param->bound)
             fits = param->value == value;
         else if (fits) {
             *param = (tile_bound_param){.bound = true, .value = value};
             *added |= (uint32_t)1 << n;
         }
-        if (fits)
-            continue;
+        if (fits) continue;
         for (unsigned undo = 0; undo < n; undo++)
-            if (*added >> undo & 1)
-                find(bound, clause->names[undo])->bound = false;
+            if (*added >> undo & 1) find(bound, clause->names[undo])->bound = false;
         return false;
     }
     return true;
 }
 
 /* The first point that agrees, the last clause varying fastest. Clauses that share no name decide
- * each for itself; those that do are tried in turn. *reached is the last clause that was looked at. */
+ * each for itself; those that do are tried in turn. *reached is the last clause that was looked at.
+ */
 static bool search_points(tile_bound_params *bound, size_t clause_index, size_t *reached) {
-    if (clause_index == bound->f->tune_count)
-        return true;
+    if (clause_index == bound->f->tune_count) return true;
     *reached = clause_index > *reached ? clause_index : *reached;
     const tile_tune_clause *clause = &bound->f->tunes[clause_index];
-    if (!clause_matters(bound, clause))
-        return search_points(bound, clause_index + 1, reached);
+    if (!clause_matters(bound, clause)) return search_points(bound, clause_index + 1, reached);
     for (unsigned point = 0; point < clause->point_count; point++) {
         uint32_t added;
-        if (!take_point(bound, clause, point, &added))
-            continue;
-        if (search_points(bound, clause_index + 1, reached))
-            return true;
+        if (!take_point(bound, clause, point, &added)) continue;
+        if (search_points(bound, clause_index + 1, reached)) return true;
         for (unsigned n = 0; n < clause->name_count; n++)
-            if (added >> n & 1)
-                find(bound, clause->names[n])->bound = false;
+            if (added >> n & 1) find(bound, clause->names[n])->bound = false;
     }
     return false;
 }
@@ -177,13 +167,12 @@ static bool fail_missing(const tile_bound_params *bound, const char *name, const
     return fail(bound->f, "the parameter '%s' has no value%s%s", name, why, values);
 }
 
-bool tile_bind_params(const tile_function *f, const tile_pass_option *options, unsigned option_count,
-                      tile_arena *arena, tile_bound_params *bound) {
+bool tile_bind_params(const tile_function *f, const tile_pass_option *options,
+                      unsigned option_count, tile_arena *arena, tile_bound_params *bound) {
     bound->f = f;
     bound->params = TILE_NEW_ARRAY(arena, tile_bound_param, f->param_count + 1);
     for (unsigned i = 0; i < option_count; i++)
-        if (!bind_given(bound, &options[i]))
-            return false;
+        if (!bind_given(bound, &options[i])) return false;
     bind_defaults(bound);
     size_t reached = 0;
     if (!search_points(bound, 0, &reached)) {
@@ -200,26 +189,23 @@ bool tile_bind_params(const tile_function *f, const tile_pass_option *options, u
     return true;
 }
 
-/* Words and checks --------------------------------------------------------------------------------- */
+/* Words and checks --------------------------------------------------------------------------- */
 
 static bool mentions(const tile_expr *expr, const char *name) {
-    if (!expr)
-        return false;
-    if (expr->kind == TILE_EXPR_PARAM)
-        return strcmp(expr->name, name) == 0;
+    if (!expr) return false;
+    if (expr->kind == TILE_EXPR_PARAM) return strcmp(expr->name, name) == 0;
     for (unsigned i = 0; i < 3; i++)
-        if (mentions(expr->args[i], name))
-            return true;
+        if (mentions(expr->args[i], name)) return true;
     return false;
 }
 
-const char *tile_bound_text(const tile_bound_params *bound, const tile_expr *expr, tile_arena *arena) {
+const char *tile_bound_text(const tile_bound_params *bound, const tile_expr *expr,
+                            tile_arena *arena) {
     const char *text = "";
     for (size_t i = 0; i < bound->f->param_count; i++) {
         const tile_param_decl *decl = &bound->f->params[i];
         const tile_bound_param *param = &bound->params[i];
-        if (!param->bound || (expr && !mentions(expr, decl->name)))
-            continue;
+        if (!param->bound || (expr && !mentions(expr, decl->name))) continue;
         const char *comma = *text ? ", " : "";
         if (decl->kind == TILE_PARAM_type)
             text = tile_arena_format(arena, "%s%s%s = %s", text, comma, decl->name,

@@ -6,8 +6,8 @@
 
 typedef struct tile_bound_param {
     bool bound;
-    int64_t value;       /* int, bool, dim */
-    tile_scalar scalar;  /* type */
+    int64_t value;      /* int, bool, dim */
+    tile_scalar scalar; /* type */
 } tile_bound_param;
 
 /* What a function's parameters are bound to: entry i belongs to f->params[i]. */
@@ -16,18 +16,19 @@ typedef struct tile_bound_params {
     tile_bound_param *params;
 } tile_bound_params;
 
-/* Binds every parameter: a given value, else the default, else the value in the first tune point that
- * agrees with what is bound. Options that name no parameter are left to the caller. False after a
- * diagnostic. */
-bool tile_bind_params(const tile_function *f, const tile_pass_option *options, unsigned option_count,
-                      tile_arena *arena, tile_bound_params *out);
+/* Binds every parameter: a given value, else the default, else the value in the first tune point
+ * that agrees with what is bound. Options that name no parameter are left to the caller. False
+ * after a diagnostic. */
+bool tile_bind_params(const tile_function *f, const tile_pass_option *options,
+                      unsigned option_count, tile_arena *arena, tile_bound_params *out);
 
 /* For expressions; the object must stay where it is. */
 tile_bindings tile_param_bindings(tile_bound_params *bound);
 const tile_bound_param *tile_find_bound(const tile_bound_params *bound, const char *name);
 
 /* "block_m = 128, T = f16": those parameters that the expression names, or all if it is NULL. */
-const char *tile_bound_text(const tile_bound_params *bound, const tile_expr *expr, tile_arena *arena);
+const char *tile_bound_text(const tile_bound_params *bound, const tile_expr *expr,
+                            tile_arena *arena);
 
 /* False after a diagnostic that names the clause that does not hold, and the values. */
 bool tile_check_wheres(tile_bound_params *bound, tile_arena *arena);

@@ -1,7 +1,9 @@
-/* canonicalize: folds constants, simplifies arithmetic, takes away branches and loops that are decided.
+/* canonicalize: folds constants, simplifies arithmetic, takes away branches and loops that are
+ * decided.
  *
- * Instantiated kernels are full of products with 1, of `z > 0` in a grid that has one block along z, of
- * loops that run once: each costs instructions, a branch around a tile costs barriers as well.
+ * Instantiated kernels are full of products with 1, of `z > 0` in a grid that has one block along
+ * z, of loops that run once: each costs instructions, a branch around a tile costs barriers as
+ * well.
  *
  * level: any
  * requires: nothing
@@ -41,9 +43,9 @@
  *     store %t, %g[%from]
  *   }
  *
- * One walk in program order: operands are replaced first, then the operation is folded (fold.c), so that
- * what follows sees the simpler form. Only what loops carry can need another walk. Constants go to the
- * right of commutative operations and comparisons. */
+ * One walk in program order: operands are replaced first, then the operation is folded (fold.c), so
+ * that what follows sees the simpler form. Only what loops carry can need another walk. Constants
+ * go to the right of commutative operations and comparisons. */
 #include "passes/common/fold.h"
 #include "passes/pass.h"
 
@@ -59,8 +61,7 @@ typedef struct walk {
 } walk;
 
 static tile_value look_up(const walk *w, tile_value value) {
-    while (value.id < w->map_count && w->map[value.id].id)
-        value = w->map[value.id];
+    while (value.id < w->map_count && w->map[value.id].id) value = w->map[value.id];
     return value;
 }
 
@@ -79,10 +80,10 @@ static tile_range range_of(const walk *w, tile_value value) {
     return tile_fold_range(&w->folder, value);
 }
 
-/* Regions that always run, or never -------------------------------------------------------------------- */
+/* Regions that always run, or never ---------------------------------------------------------- */
 
-/* Puts the region's operations before op, whose results become what the region yields; then op goes.
- * Returns the operation to go on with. */
+/* Puts the region's operations before op, whose results become what the region yields; then op
+ * goes. Returns the operation to go on with. */
 static tile_op inline_region(walk *w, tile_op op, tile_region region) {
     tile_function *f = w->f;
     tile_region outer = tile_op_at(f, op)->parent;
@@ -109,7 +110,8 @@ static tile_op simplify_branch(walk *w, tile_op op) {
         return inline_region(w, op, data.regions[condition.min ? 0 : 1]);
     for (uint32_t i = 0; i < data.result_count; i++) {
         tile_value result = {data.first_result.id + i};
-        tile_value yes = look_up(w, tile_op_operand(f, tile_region_at(f, data.regions[0])->last, i));
+        tile_value yes =
+            look_up(w, tile_op_operand(f, tile_region_at(f, data.regions[0])->last, i));
         tile_value no = look_up(w, tile_op_operand(f, tile_region_at(f, data.regions[1])->last, i));
         if (yes.id == no.id && !w->map[result.id].id) {
             replace(w, result, yes); /* visible in both regions, so defined before the branch */
@@ -127,8 +129,7 @@ static void drop_invariants(walk *w, tile_op op) {
     for (uint32_t i = 0; i < data.result_count; i++) {
         tile_value init = data.operands[3 + i], arg = tile_region_arg(f, data.regions[0], i + 1);
         tile_value yielded = look_up(w, tile_op_operand(f, yield, i));
-        if ((yielded.id != arg.id && yielded.id != init.id) || w->map[arg.id].id)
-            continue;
+        if ((yielded.id != arg.id && yielded.id != init.id) || w->map[arg.id].id) continue;
         replace(w, arg, init);
         replace(w, (tile_value){data.first_result.id + i}, init);
         w->simplified++;
@@ -157,16 +158,14 @@ static tile_op simplify_loop(walk *w, tile_op op) {
     const tile_op_data data = *tile_op_at(w->f, op);
     tile_range begin = range_of(w, data.operands[0]), end = range_of(w, data.operands[1]);
     tile_range step = range_of(w, data.operands[2]);
-    if (end.max <= begin.min)
-        return drop_loop(w, op);
+    if (end.max <= begin.min) return drop_loop(w, op);
     bool runs_once = begin.max < end.min && step.min >= 1 && begin.min >= end.max - step.min;
-    if (runs_once && !tile_op_has_attr(w->f, op, TILE_ATTR_pipelined))
-        return inline_loop(w, op);
+    if (runs_once && !tile_op_has_attr(w->f, op, TILE_ATTR_pipelined)) return inline_loop(w, op);
     drop_invariants(w, op);
     return data.next;
 }
 
-/* Predicates --------------------------------------------------------------------------------------- */
+/* Predicates --------------------------------------------------------------------------------- */
 
 /* A predicate that always holds is left out: the access becomes a plain one. */
 static void drop_true_predicate(walk *w, tile_op op) {
@@ -176,14 +175,13 @@ static void drop_true_predicate(walk *w, tile_op op) {
     if (!info->operand_count || info->operands[last].form != TILE_FORM_optional ||
         info->operands[last].class_ != TILE_CLASS_boolean || !data->segment[last])
         return;
-    if (range_of(w, data->operands[data->operand_count - 1]).min != 1)
-        return;
+    if (range_of(w, data->operands[data->operand_count - 1]).min != 1) return;
     data->operand_count--;
     data->segment[last] = 0;
     count(w);
 }
 
-/* The walk ----------------------------------------------------------------------------------------- */
+/* The walk ----------------------------------------------------------------------------------- */
 
 /* The operation to go on with: not always the next one. */
 static tile_op simplify_op(walk *w, tile_op op) {
@@ -192,20 +190,15 @@ static tile_op simplify_op(walk *w, tile_op op) {
     tile_op_data *data = tile_op_at(f, op);
     for (uint32_t i = 0; i < data->operand_count; i++)
         data->operands[i] = look_up(w, data->operands[i]);
-    if (data->region_count && counted)
-        return data->next;
-    if (data->opcode == TILE_OP_for)
-        return simplify_loop(w, op);
-    if (data->opcode == TILE_OP_if)
-        return simplify_branch(w, op);
+    if (data->region_count && counted) return data->next;
+    if (data->opcode == TILE_OP_for) return simplify_loop(w, op);
+    if (data->opcode == TILE_OP_if) return simplify_branch(w, op);
     drop_true_predicate(w, op);
     tile_op next = data->next;
     bool rewritten = false;
     tile_value value = tile_fold_op(&w->folder, op, &rewritten);
-    if (rewritten)
-        count(w);
-    if (!value.id)
-        return next;
+    if (rewritten) count(w);
+    if (!value.id) return next;
     replace(w, data->first_result, look_up(w, value));
     tile_erase_op(f, op);
     count(w);

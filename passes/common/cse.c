@@ -36,9 +36,9 @@
  *     }
  *   }
  *
- * An operation dominates another one exactly if it comes earlier in the same or an enclosing region, so
- * one table with a mark for each open region is all that is needed. Loads are left alone: what lies
- * between two of them may write. */
+ * An operation dominates another one exactly if it comes earlier in the same or an enclosing
+ * region, so one table with a mark for each open region is all that is needed. Loads are left
+ * alone: what lies between two of them may write. */
 #include <string.h>
 
 #include "passes/pass.h"
@@ -100,14 +100,12 @@ static bool same_operands(const tile_op_data *a, const tile_op_data *b) {
         a->operands[0].id == b->operands[1].id && a->operands[1].id == b->operands[0].id)
         return true;
     for (uint32_t i = 0; i < a->operand_count; i++)
-        if (a->operands[i].id != b->operands[i].id)
-            return false;
+        if (a->operands[i].id != b->operands[i].id) return false;
     return true;
 }
 
 static bool same_attrs(const tile_op_data *a, const tile_op_data *b) {
-    if (a->attr_count != b->attr_count)
-        return false;
+    if (a->attr_count != b->attr_count) return false;
     for (unsigned i = 0; i < a->attr_count; i++) {
         const tile_attr *x = &a->attrs[i], *y = &b->attrs[i];
         if (x->id != y->id || x->expr != y->expr || x->count != y->count ||
@@ -159,15 +157,13 @@ static void merge_region(table *t, tile_region region) {
         next = tile_op_at(f, op)->next;
         tile_op_data *data = tile_op_at(f, op);
         for (uint32_t i = 0; i < data->operand_count; i++)
-            if (t->map[data->operands[i].id].id)
-                data->operands[i] = t->map[data->operands[i].id];
+            if (t->map[data->operands[i].id].id) data->operands[i] = t->map[data->operands[i].id];
         if (can_merge(data) && merge(t, op)) {
             tile_erase_op(f, op);
             t->removed++;
             continue;
         }
-        for (unsigned r = 0; r < data->region_count; r++)
-            merge_region(t, data->regions[r]);
+        for (unsigned r = 0; r < data->region_count; r++) merge_region(t, data->regions[r]);
     }
     for (; t->count > open; t->count--)
         t->buckets[t->entries[t->count].bucket] = t->entries[t->count].below;
@@ -175,15 +171,13 @@ static void merge_region(table *t, tile_region region) {
 
 tile_status tile_pass_cse(tile_pass *pass, tile_function *f) {
     table t = {.f = f, .mask = 63};
-    while (t.mask < f->op_count)
-        t.mask = 2 * t.mask + 1;
+    while (t.mask < f->op_count) t.mask = 2 * t.mask + 1;
     t.buckets = TILE_NEW_ARRAY(pass->scratch, uint32_t, t.mask + 1u);
     t.entries = TILE_NEW_ARRAY(pass->scratch, entry, f->op_count + 1);
     t.map = TILE_NEW_ARRAY(pass->scratch, tile_value, f->value_count);
     merge_region(&t, f->body);
     for (size_t i = 0; i < f->result_count; i++)
-        if (t.map[f->results[i].value.id].id)
-            f->results[i].value = t.map[f->results[i].value.id];
+        if (t.map[f->results[i].value.id].id) f->results[i].value = t.map[f->results[i].value.id];
     tile_pass_count(pass, "removed", t.removed);
     return TILE_OK;
 }

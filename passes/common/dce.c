@@ -1,4 +1,5 @@
-/* dce: drops operations that nothing depends on, and the values of loops and branches that nobody reads.
+/* dce: drops operations that nothing depends on, and the values of loops and branches that nobody
+ * reads.
  *
  * Other passes leave what they replaced; a carried value that is not read costs a register in every
  * thread, a load that is not read costs bandwidth.
@@ -41,8 +42,9 @@
  *   }
  *
  * The usual way, "erase what has no uses until nothing changes", keeps a carried value that only
- * computes its own next one. So: 1. mark from the operations that must stay, through operands, loops and
- * enclosing regions; 2. erase what is not marked; 3. rebuild loops and branches that lost values. */
+ * computes its own next one. So: 1. mark from the operations that must stay, through operands,
+ * loops and enclosing regions; 2. erase what is not marked; 3. rebuild loops and branches that lost
+ * values. */
 #include <string.h>
 
 #include "passes/common/fold.h"
@@ -59,7 +61,7 @@ typedef struct sweep {
     long removed;
 } sweep;
 
-/* Marking ------------------------------------------------------------------------------------------ */
+/* Marking ------------------------------------------------------------------------------------ */
 
 enum {
     HARMLESS = TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_READ_SHARED | TILE_EFFECT_COLLECTIVE,
@@ -68,35 +70,29 @@ enum {
 static bool must_stay(const tile_function *f, tile_op op) {
     tile_opcode opcode = tile_op_opcode(f, op);
     unsigned effects = tile_op_get_info(opcode)->effects;
-    if (effects & (TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR | TILE_EFFECT_ALLOC))
-        return false;
+    if (effects & (TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR | TILE_EFFECT_ALLOC)) return false;
     tile_op parent = tile_region_at(f, tile_op_at(f, op)->parent)->parent;
-    if (effects && tile_is_numbered_loop(f, parent))
-        return true;
+    if (effects && tile_is_numbered_loop(f, parent)) return true;
     /* What convert_layout writes to its buffer, only it reads. */
     return opcode != TILE_OP_convert_layout && (effects & ~(unsigned)HARMLESS);
 }
 
 static void mark_value(sweep *s, tile_value value) {
-    if (!value.id || s->live_value[value.id])
-        return;
+    if (!value.id || s->live_value[value.id]) return;
     s->live_value[value.id] = true;
     s->work[s->work_count++] = value;
 }
 
-/* An operation that stays keeps what encloses it. A loop's bounds and a branch's condition stay with it,
- * the other operands of region operations only with their values. */
+/* An operation that stays keeps what encloses it. A loop's bounds and a branch's condition stay
+ * with it, the other operands of region operations only with their values. */
 static void mark_op(sweep *s, tile_op op) {
     while (op.id && !s->live_op[op.id]) {
         s->live_op[op.id] = true;
         const tile_op_data *data = tile_op_at(s->f, op);
         uint32_t count = data->operand_count;
-        if (data->opcode == TILE_OP_for)
-            count = 3;
-        if (data->opcode == TILE_OP_yield)
-            count = 0;
-        for (uint32_t i = 0; i < count; i++)
-            mark_value(s, data->operands[i]);
+        if (data->opcode == TILE_OP_for) count = 3;
+        if (data->opcode == TILE_OP_yield) count = 0;
+        for (uint32_t i = 0; i < count; i++) mark_value(s, data->operands[i]);
         for (unsigned r = 0; r < data->region_count; r++)
             mark_op(s, tile_region_at(s->f, data->regions[r])->last);
         op = tile_region_at(s->f, data->parent)->parent;
@@ -116,8 +112,7 @@ static void mark_carried(sweep *s, tile_op op, uint32_t index) {
         mark_value(s, tile_region_arg(s->f, data->regions[0], index + 1));
         mark_value(s, tile_op_result(s->f, op, index));
     }
-    for (unsigned r = 0; r < data->region_count; r++)
-        mark_yielded(s, data->regions[r], index);
+    for (unsigned r = 0; r < data->region_count; r++) mark_yielded(s, data->regions[r], index);
 }
 
 static void mark_definition(sweep *s, tile_value value) {
@@ -131,22 +126,18 @@ static void mark_definition(sweep *s, tile_value value) {
     } else if (data->kind == TILE_VALUE_REGION) {
         tile_op op = s->f->regions[data->owner].parent;
         mark_op(s, op);
-        if (data->index > 0)
-            mark_carried(s, op, data->index - 1);
+        if (data->index > 0) mark_carried(s, op, data->index - 1);
     }
 }
 
 static void mark_all(sweep *s) {
     tile_function *f = s->f;
     for (uint32_t id = 1; id < f->op_count; id++)
-        if (f->ops[id].opcode && must_stay(f, (tile_op){id}))
-            mark_op(s, (tile_op){id});
-    for (size_t r = 0; r < f->result_count; r++)
-        mark_value(s, f->results[r].value);
+        if (f->ops[id].opcode && must_stay(f, (tile_op){id})) mark_op(s, (tile_op){id});
+    for (size_t r = 0; r < f->result_count; r++) mark_value(s, f->results[r].value);
     bool progress;
     do {
-        while (s->work_count)
-            mark_definition(s, s->work[--s->work_count]);
+        while (s->work_count) mark_definition(s, s->work[--s->work_count]);
         progress = false;
         for (uint32_t id = 1; id < f->op_count; id++) /* a buffer that stays is still freed */
             if (f->ops[id].opcode == TILE_OP_free_shared && !s->live_op[id] &&
@@ -157,12 +148,11 @@ static void mark_all(sweep *s) {
     } while (progress || s->work_count);
 }
 
-/* Sweeping ----------------------------------------------------------------------------------------- */
+/* Sweeping ----------------------------------------------------------------------------------- */
 
 static void move_region(sweep *s, tile_region from, tile_region to) {
     tile_op op;
-    while ((op = tile_region_at(s->f, from)->first).id)
-        tile_move_op(s->f, op, to, TILE_NO_OP);
+    while ((op = tile_region_at(s->f, from)->first).id) tile_move_op(s->f, op, to, TILE_NO_OP);
 }
 
 static void keep_name(sweep *s, tile_value from, tile_value to) {
@@ -175,8 +165,7 @@ static void shrink_yield(sweep *s, tile_region region, const bool *kept, uint32_
     tile_op_data *yield = tile_op_at(s->f, tile_region_at(s->f, region)->last);
     uint32_t at = 0;
     for (uint32_t i = 0; i < count; i++)
-        if (kept[i])
-            yield->operands[at++] = yield->operands[i];
+        if (kept[i]) yield->operands[at++] = yield->operands[i];
     yield->operand_count = at;
     yield->segment[0] = (uint16_t)at;
 }
@@ -193,19 +182,16 @@ static tile_op rebuild(sweep *s, tile_op op, const bool *kept) {
     memcpy(operands, data.operands, sizeof *operands * operand_count);
     types[0] = loop ? tile_value_type(f, data.operands[0]) : NULL;
     for (uint32_t i = 0; i < data.result_count; i++) {
-        if (!kept[i])
-            continue;
+        if (!kept[i]) continue;
         results[count++] = tile_value_type(f, tile_op_result(f, op, i));
-        if (loop)
-            operands[operand_count++] = data.operands[3 + i];
+        if (loop) operands[operand_count++] = data.operands[3 + i];
     }
     uint16_t segment[TILE_MAX_OPERANDS];
     memcpy(segment, data.segment, sizeof segment);
-    if (loop)
-        segment[3] = (uint16_t)count;
+    if (loop) segment[3] = (uint16_t)count;
     tile_builder b = tile_builder_before(f, op);
-    tile_op built = tile_add_op(&b, (tile_opcode)data.opcode, operands, operand_count, segment,
-                                results, count);
+    tile_op built =
+        tile_add_op(&b, (tile_opcode)data.opcode, operands, operand_count, segment, results, count);
     tile_op_at(f, built)->attrs = data.attrs;
     tile_op_at(f, built)->attr_count = data.attr_count;
     for (unsigned r = 0; r < data.region_count; r++) {
@@ -225,20 +211,16 @@ static tile_op drop_values(sweep *s, tile_op op) {
         kept[i] = s->live_value[data.first_result.id + i];
         lost += !kept[i];
     }
-    if (!lost)
-        return op;
+    if (!lost) return op;
     s->removed += lost;
     tile_op built = rebuild(s, op, kept);
     bool loop = data.opcode == TILE_OP_for;
     tile_region old = data.regions[0], new = tile_op_region(f, built, 0);
-    if (loop)
-        keep_name(s, tile_region_arg(f, old, 0), tile_region_arg(f, new, 0));
+    if (loop) keep_name(s, tile_region_arg(f, old, 0), tile_region_arg(f, new, 0));
     for (uint32_t i = 0, at = 0; i < data.result_count; i++) {
-        if (!kept[i])
-            continue;
+        if (!kept[i]) continue;
         keep_name(s, tile_op_result(f, op, i), tile_op_result(f, built, at));
-        if (loop)
-            keep_name(s, tile_region_arg(f, old, i + 1), tile_region_arg(f, new, at + 1));
+        if (loop) keep_name(s, tile_region_arg(f, old, i + 1), tile_region_arg(f, new, at + 1));
         at++;
     }
     tile_erase_op(f, op);
@@ -254,8 +236,7 @@ static void sweep_region(sweep *s, tile_region region) {
             s->removed++;
             continue;
         }
-        if (!tile_op_at(f, op)->region_count)
-            continue;
+        if (!tile_op_at(f, op)->region_count) continue;
         tile_op kept = drop_values(s, op);
         for (unsigned r = 0; r < tile_op_at(f, kept)->region_count; r++)
             sweep_region(s, tile_op_at(f, kept)->regions[r]);

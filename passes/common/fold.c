@@ -1,7 +1,8 @@
 /* Folding of arithmetic: constants, identities, what ranges decide, order of operands.
  *
- * Rules hold element by element, so that a splat of a constant counts as the constant. Integers wrap;
- * for floats only rules stand here that give the same bits for every operand but the payload of a NaN. */
+ * Rules hold element by element, so that a splat of a constant counts as the constant. Integers
+ * wrap; for floats only rules stand here that give the same bits for every operand but the payload
+ * of a NaN. */
 #include "passes/common/fold.h"
 
 #include <math.h>
@@ -12,14 +13,14 @@ typedef struct context {
     tile_op op;
     const tile_op_data *data;
     tile_opcode opcode;
-    tile_value a, b, c; /* operands; 0 where there are fewer */
+    tile_value a, b, c;    /* operands; 0 where there are fewer */
     const tile_type *type; /* of the result */
     bool floating;         /* operands are floats */
-    bool changed; /* the operation was rewritten: look at it again another time */
+    bool changed;          /* the operation was rewritten: look at it again another time */
     bool swapped;
 } context;
 
-/* Looking at operands ------------------------------------------------------------------------------ */
+/* Looking at operands ------------------------------------------------------------------------ */
 
 static const tile_op_data *definition(const context *x, tile_value value) {
     return tile_op_at(x->f, tile_value_def(x->f, value));
@@ -28,15 +29,13 @@ static const tile_op_data *definition(const context *x, tile_value value) {
 /* The constant that each element is; NULL if it is not one. */
 static const tile_expr *constant_of(const context *x, tile_value value) {
     const tile_value_data *data = tile_value_at(x->f, value);
-    if (data->kind == TILE_VALUE_CONSTANT)
-        return data->expr;
+    if (data->kind == TILE_VALUE_CONSTANT) return data->expr;
     const tile_op_data *def = definition(x, value);
     return def->opcode == TILE_OP_splat ? constant_of(x, def->operands[0]) : NULL;
 }
 
 static bool is_int(const context *x, tile_value value, int64_t *integer) {
-    if (!value.id || !tile_expr_is_int(constant_of(x, value), integer))
-        return false;
+    if (!value.id || !tile_expr_is_int(constant_of(x, value), integer)) return false;
     *integer = tile_wrap_int(tile_value_type(x->f, value)->scalar, *integer);
     return true;
 }
@@ -60,14 +59,13 @@ static tile_range range_of(const context *x, tile_value value) {
 tile_range tile_fold_range(const tile_folder *folder, tile_value value) {
     const tile_value_data *data = tile_value_at(folder->f, value);
     int64_t integer;
-    if (value.id < folder->range_count)
-        return folder->ranges[value.id];
+    if (value.id < folder->range_count) return folder->ranges[value.id];
     if (data->kind == TILE_VALUE_CONSTANT && tile_expr_is_int(data->expr, &integer))
         return tile_range_of_int(tile_wrap_int(data->type->scalar, integer));
     return tile_range_of_scalar(data->type->scalar);
 }
 
-/* Making results ----------------------------------------------------------------------------------- */
+/* Making results ----------------------------------------------------------------------------- */
 
 /* Operand as the result: only where level 1 does not broadcast it. */
 static tile_value same(const context *x, tile_value value) {
@@ -82,44 +80,40 @@ static void rewrite(context *x, tile_opcode opcode, tile_value a, tile_value b) 
     data->segment[1] = b.id != 0;
     data->segment[2] = 0;
     data->operands[0] = a;
-    if (b.id)
-        data->operands[1] = b;
-    if (tile_op_get_info(opcode)->attr_count == 0)
-        data->attr_count = 0;
+    if (b.id) data->operands[1] = b;
+    if (tile_op_get_info(opcode)->attr_count == 0) data->attr_count = 0;
     x->changed = true;
 }
 
 static tile_value scalar_constant(context *x, tile_scalar scalar, const tile_expr *expr) {
-    return tile_function_constant(x->f, tile_type_scalar(tile_function_context(x->f), scalar), expr);
+    return tile_function_constant(x->f, tile_type_scalar(tile_function_context(x->f), scalar),
+                                  expr);
 }
 
 static tile_value int_constant(context *x, tile_scalar scalar, int64_t value) {
-    return scalar_constant(x, scalar, tile_expr_int(tile_function_context(x->f),
-                                                    tile_wrap_int(scalar, value)));
+    return scalar_constant(
+        x, scalar, tile_expr_int(tile_function_context(x->f), tile_wrap_int(scalar, value)));
 }
 
 /* The integer as the result: a constant, or a splat in the operation's place. */
 static tile_value integer(context *x, int64_t value) {
     tile_value constant = int_constant(x, x->type->scalar, value);
-    if (x->type->kind == TILE_TYPE_SCALAR)
-        return constant;
+    if (x->type->kind == TILE_TYPE_SCALAR) return constant;
     rewrite(x, TILE_OP_splat, constant, TILE_NO_VALUE);
     return TILE_NO_VALUE;
 }
 
-/* Integers ----------------------------------------------------------------------------------------- */
+/* Integers ----------------------------------------------------------------------------------- */
 
 static tile_value fold_constants(context *x) {
     int64_t values[3] = {0}, result;
     const tile_value operands[] = {x->a, x->b, x->c};
     for (uint32_t i = 0; i < x->data->operand_count; i++)
-        if (!is_int(x, operands[i], &values[i]))
-            return TILE_NO_VALUE;
+        if (!is_int(x, operands[i], &values[i])) return TILE_NO_VALUE;
     bool shift = x->opcode == TILE_OP_shl || x->opcode == TILE_OP_shr;
     if (shift && (values[1] < 0 || values[1] >= tile_scalar_bits(x->type->scalar)))
         return TILE_NO_VALUE;
-    if (!tile_fold_int(x->opcode, values[0], values[1], values[2], &result))
-        return TILE_NO_VALUE;
+    if (!tile_fold_int(x->opcode, values[0], values[1], values[2], &result)) return TILE_NO_VALUE;
     return integer(x, result);
 }
 
@@ -152,20 +146,17 @@ static tile_value fold_right_constant(context *x, int64_t b) {
     case TILE_OP_shl:
     case TILE_OP_shr: return b == 0 ? same(x, x->a) : TILE_NO_VALUE;
     case TILE_OP_mul:
-        if (b == 0)
-            return integer(x, 0);
+        if (b == 0) return integer(x, 0);
         return b == 1 ? same(x, x->a) : TILE_NO_VALUE;
     case TILE_OP_div:
     case TILE_OP_ceildiv: return b == 1 ? same(x, x->a) : TILE_NO_VALUE;
     case TILE_OP_rem:
     case TILE_OP_mod: return b == 1 ? integer(x, 0) : TILE_NO_VALUE;
     case TILE_OP_and:
-        if (b == 0)
-            return integer(x, 0);
+        if (b == 0) return integer(x, 0);
         return b == ones ? same(x, x->a) : TILE_NO_VALUE;
     case TILE_OP_or:
-        if (b == ones)
-            return integer(x, ones);
+        if (b == ones) return integer(x, ones);
         return b == 0 ? same(x, x->a) : TILE_NO_VALUE;
     default: return TILE_NO_VALUE;
     }
@@ -185,19 +176,17 @@ static void merge_sums(context *x) {
 static tile_value fold_by_range(context *x) {
     tile_range a = range_of(x, x->a), b = x->b.id ? range_of(x, x->b) : a;
     tile_value result = x->data->first_result;
-    if (result.id < x->folder->range_count && tile_value_type(x->f, result)->kind == TILE_TYPE_SCALAR) {
+    if (result.id < x->folder->range_count &&
+        tile_value_type(x->f, result)->kind == TILE_TYPE_SCALAR) {
         tile_range r = range_of(x, result);
-        if (r.min == r.max)
-            return integer(x, r.min);
+        if (r.min == r.max) return integer(x, r.min);
     }
     switch (x->opcode) {
     case TILE_OP_min:
-        if (a.max <= b.min)
-            return same(x, x->a);
+        if (a.max <= b.min) return same(x, x->a);
         return b.max <= a.min ? same(x, x->b) : TILE_NO_VALUE;
     case TILE_OP_max:
-        if (a.min >= b.max)
-            return same(x, x->a);
+        if (a.min >= b.max) return same(x, x->a);
         return b.min >= a.max ? same(x, x->b) : TILE_NO_VALUE;
     case TILE_OP_abs: return a.min >= 0 ? same(x, x->a) : TILE_NO_VALUE;
     case TILE_OP_rem:
@@ -236,29 +225,26 @@ static tile_value fold_unary(context *x) {
 static tile_value fold_integers(context *x) {
     int64_t b;
     tile_value value = fold_constants(x);
-    if (value.id || x->changed)
-        return value;
+    if (value.id || x->changed) return value;
     if (x->data->operand_count == 1)
         value = fold_unary(x);
     else if (x->a.id == x->b.id)
         value = fold_equal_operands(x);
     else if (is_int(x, x->b, &b))
         value = fold_right_constant(x, b);
-    if (!value.id && !x->changed)
-        value = fold_by_range(x);
-    if (!value.id && !x->changed)
-        merge_sums(x);
+    if (!value.id && !x->changed) value = fold_by_range(x);
+    if (!value.id && !x->changed) merge_sums(x);
     return value;
 }
 
-/* Floats ------------------------------------------------------------------------------------------- */
+/* Floats ------------------------------------------------------------------------------------- */
 
 static tile_value fold_floats(context *x) {
     bool fast = tile_op_has_attr(x->f, x->op, TILE_ATTR_fast);
     switch (x->opcode) {
     case TILE_OP_add: /* -0 + 0 is 0, which x is not */
         return is_float(x, x->b, -0.0) || (fast && is_float(x, x->b, 0.0)) ? same(x, x->a)
-                                                                          : TILE_NO_VALUE;
+                                                                           : TILE_NO_VALUE;
     case TILE_OP_sub: return is_float(x, x->b, 0.0) ? same(x, x->a) : TILE_NO_VALUE;
     case TILE_OP_mul:
     case TILE_OP_div: return is_float(x, x->b, 1.0) ? same(x, x->a) : TILE_NO_VALUE;
@@ -269,7 +255,7 @@ static tile_value fold_floats(context *x) {
     }
 }
 
-/* Conversions -------------------------------------------------------------------------------------- */
+/* Conversions -------------------------------------------------------------------------------- */
 
 /* True if every value of `from` is one of `to`. */
 static bool is_widening(tile_scalar from, tile_scalar to) {
@@ -294,46 +280,36 @@ static tile_value fold_constant_cast(context *x, const tile_expr *expr) {
     bool exact = value > -EXACT && value < EXACT && to != TILE_e4m3 && to != TILE_e5m2 &&
                  from != TILE_e4m3 && from != TILE_e5m2 && to != TILE_i1;
     bool integers = !tile_scalar_is_floating(from) && !tile_scalar_is_floating(to);
-    if (!exact && !(integers && to != TILE_i1))
-        return TILE_NO_VALUE;
-    if (!tile_scalar_is_floating(to))
-        return integer(x, value);
+    if (!exact && !(integers && to != TILE_i1)) return TILE_NO_VALUE;
+    if (!tile_scalar_is_floating(to)) return integer(x, value);
     tile_value constant =
         scalar_constant(x, to, tile_expr_float(tile_function_context(x->f), (double)value));
-    if (x->type->kind == TILE_TYPE_SCALAR)
-        return constant;
+    if (x->type->kind == TILE_TYPE_SCALAR) return constant;
     rewrite(x, TILE_OP_splat, constant, TILE_NO_VALUE);
     return TILE_NO_VALUE;
 }
 
 static tile_value fold_cast(context *x) {
     const tile_expr *expr = constant_of(x, x->a);
-    if (tile_value_type(x->f, x->a) == x->type)
-        return x->a;
-    if (expr)
-        return fold_constant_cast(x, expr);
+    if (tile_value_type(x->f, x->a) == x->type) return x->a;
+    if (expr) return fold_constant_cast(x, expr);
     const tile_op_data *inner = definition(x, x->a);
-    if (inner->opcode != TILE_OP_cast)
-        return TILE_NO_VALUE;
+    if (inner->opcode != TILE_OP_cast) return TILE_NO_VALUE;
     const tile_type *first = tile_value_type(x->f, inner->operands[0]);
     tile_scalar middle = tile_value_type(x->f, x->a)->scalar;
-    if (!is_widening(first->scalar, middle))
-        return TILE_NO_VALUE;
-    if (first == x->type)
-        return inner->operands[0];
+    if (!is_widening(first->scalar, middle)) return TILE_NO_VALUE;
+    if (first == x->type) return inner->operands[0];
     if (is_widening(middle, x->type->scalar))
         rewrite(x, TILE_OP_cast, inner->operands[0], TILE_NO_VALUE);
     return TILE_NO_VALUE;
 }
 
-/* Other operations --------------------------------------------------------------------------------- */
+/* Other operations --------------------------------------------------------------------------- */
 
 static tile_value fold_select(context *x) {
     int64_t condition;
-    if (is_int(x, x->a, &condition))
-        return condition ? x->b : x->c;
-    if (x->b.id == x->c.id)
-        return x->b;
+    if (is_int(x, x->a, &condition)) return condition ? x->b : x->c;
+    if (x->b.id == x->c.id) return x->b;
     if (tile_value_type(x->f, x->a) == x->type && is_number(x, x->b, 1) && is_number(x, x->c, 0))
         return x->a;
     return TILE_NO_VALUE;
@@ -366,11 +342,9 @@ static tile_opcode mirrored_comparison(tile_opcode opcode) {
 
 /* Constants to the right, so that the rules need to look for them only there. */
 static void order_operands(context *x) {
-    if (x->data->operand_count != 2 || !constant_of(x, x->a) || constant_of(x, x->b))
-        return;
+    if (x->data->operand_count != 2 || !constant_of(x, x->a) || constant_of(x, x->b)) return;
     tile_opcode opcode = is_commutative(x) ? x->opcode : mirrored_comparison(x->opcode);
-    if (!opcode)
-        return;
+    if (!opcode) return;
     tile_value left = x->a;
     tile_op_data *data = tile_op_at(x->f, x->op);
     data->opcode = (uint16_t)opcode;
@@ -383,8 +357,8 @@ static void order_operands(context *x) {
 tile_value tile_fold_op(tile_folder *folder, tile_op op, bool *changed) {
     tile_function *f = folder->f;
     const tile_op_data *data = tile_op_at(f, op);
-    context x = {.folder = folder, .f = f, .op = op, .data = data,
-                 .opcode = (tile_opcode)data->opcode};
+    context x = {
+        .folder = folder, .f = f, .op = op, .data = data, .opcode = (tile_opcode)data->opcode};
     if (data->result_count != 1 || data->region_count || data->operand_count < 1)
         return TILE_NO_VALUE;
     x.a = data->operands[0];
@@ -413,4 +387,5 @@ tile_value tile_fold_op(tile_folder *folder, tile_op op, bool *changed) {
     return value;
 }
 
-_Static_assert(TILE_OP_add == 1 && TILE_OP_fma == 26, "arithmetic with up to two operands: 1 to 25");
+_Static_assert(TILE_OP_add == 1 && TILE_OP_fma == 26,
+               "arithmetic with up to two operands: 1 to 25");

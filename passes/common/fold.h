@@ -11,8 +11,8 @@ typedef struct tile_folder {
     uint32_t range_count;
 } tile_folder;
 
-/* The value that can stand for the operation's only result, 0 if there is none. It may also rewrite the
- * operation in place into a simpler one; *changed tells. */
+/* The value that can stand for the operation's only result, 0 if there is none. It may also rewrite
+ * the operation in place into a simpler one; *changed tells. */
 tile_value tile_fold_op(tile_folder *folder, tile_op op, bool *changed);
 
 /* The range of an integer, its type's if it is new. */

@@ -34,8 +34,8 @@
  *     store %t, %g[%2]
  *   }
  *
- * Options: a parameter's name and value; an argument's name with `.divisible` and a number. Types of
- * values change in place: every type is mapped by itself, so that what was equal stays equal. */
+ * Options: a parameter's name and value; an argument's name with `.divisible` and a number. Types
+ * of values change in place: every type is mapped by itself, so that what was equal stays equal. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ typedef struct instance {
 
 #define FAIL(i, loc, ...) ((i)->errors++, tile_report((i)->context, TILE_ERROR, (loc), __VA_ARGS__))
 
-/* Options ------------------------------------------------------------------------------------------ */
+/* Options ------------------------------------------------------------------------------------ */
 
 static const char divisible_suffix[] = ".divisible";
 
@@ -72,8 +72,8 @@ static size_t option_argument(const tile_function *f, const char *key) {
     return i;
 }
 
-/* Another function of the module may be the one that is meant, also one that was instantiated before
- * this one and has no parameters any more. */
+/* Another function of the module may be the one that is meant, also one that was instantiated
+ * before this one and has no parameters any more. */
 static bool is_meant_for_another(const tile_function *f, const char *key) {
     bool before = true;
     for (const tile_function *other = f->module->first; other; other = other->next) {
@@ -89,10 +89,10 @@ static bool is_meant_for_another(const tile_function *f, const char *key) {
 
 static void fail_unknown(instance *i, const char *key) {
     tile_guess guess = tile_guess_start(key, strlen(key));
-    for (size_t p = 0; p < i->f->param_count; p++)
-        tile_guess_try(&guess, i->f->params[p].name);
+    for (size_t p = 0; p < i->f->param_count; p++) tile_guess_try(&guess, i->f->params[p].name);
     FAIL(i, i->f->loc, "@%s has no parameter '%s'%s%s%s", i->f->name, key,
-         guess.best ? "; did you mean '" : "", guess.best ? guess.best : "", guess.best ? "'?" : "");
+         guess.best ? "; did you mean '" : "", guess.best ? guess.best : "",
+         guess.best ? "'?" : "");
 }
 
 static void set_divisible(instance *i, size_t arg, const char *text) {
@@ -112,31 +112,29 @@ static void read_options(instance *i, const tile_pass_option *options, unsigned 
         size_t arg = option_argument(i->f, key);
         if (arg < i->f->arg_count)
             set_divisible(i, arg, options[o].value);
-        else if (!tile_function_find_param(i->f, key, strlen(key)) && !is_meant_for_another(i->f, key))
+        else if (!tile_function_find_param(i->f, key, strlen(key)) &&
+                 !is_meant_for_another(i->f, key))
             fail_unknown(i, key);
     }
 }
 
-/* Substitution ------------------------------------------------------------------------------------- */
+/* Substitution ------------------------------------------------------------------------------- */
 
 static bool divides_by_zero(const tile_expr *expr) {
     bool division = expr->kind == TILE_EXPR_OP &&
                     (expr->opcode == TILE_OP_div || expr->opcode == TILE_OP_ceildiv ||
                      expr->opcode == TILE_OP_rem || expr->opcode == TILE_OP_mod);
     int64_t divisor;
-    if (division && tile_expr_is_int(expr->args[1], &divisor) && divisor == 0)
-        return true;
+    if (division && tile_expr_is_int(expr->args[1], &divisor) && divisor == 0) return true;
     for (unsigned a = 0; a < 3 && expr->args[a]; a++)
-        if (divides_by_zero(expr->args[a]))
-            return true;
+        if (divides_by_zero(expr->args[a])) return true;
     return false;
 }
 
 /* The expression with the parameters' values. Reports a division by zero and what is left of type
  * parameters in it. */
 static const tile_expr *bind_expr(instance *i, tile_loc loc, const tile_expr *expr) {
-    if (!expr)
-        return NULL;
+    if (!expr) return NULL;
     const tile_expr *bound = tile_expr_substitute(i->context, expr, &i->bindings);
     if (divides_by_zero(bound))
         FAIL(i, loc, "'%s' divides by zero: %s", tile_expr_text(i->f, expr, i->arena),
@@ -176,8 +174,7 @@ static const tile_type *bind_type(instance *i, tile_loc loc, const tile_type *ty
 
 static bool fits(tile_scalar scalar, int64_t value) {
     unsigned bits = tile_scalar_bits(scalar);
-    if (bits == 1)
-        return value == 0 || value == 1;
+    if (bits == 1) return value == 0 || value == 1;
     int64_t limit = bits >= 64 ? 0 : (int64_t)1 << (bits - 1);
     return !limit || (value >= -limit && value < limit);
 }
@@ -200,8 +197,7 @@ static void bind_constant_value(instance *i, tile_value value, tile_value *map) 
              tile_expr_text(i->f, expr, i->arena), tile_scalar_name(type->scalar));
     }
     tile_value bound = tile_function_constant(i->f, type, expr);
-    if (bound.id == value.id)
-        return;
+    if (bound.id == value.id) return;
     map[value.id] = bound;
     tile_value_at(i->f, value)->type = type;
     tile_value_at(i->f, value)->expr = expr;
@@ -219,8 +215,7 @@ static void bind_values(instance *i) {
             bind_constant_value(i, value, map);
             continue;
         }
-        if (data.kind == TILE_VALUE_RESULT)
-            loc = i->f->ops[data.owner].loc;
+        if (data.kind == TILE_VALUE_RESULT) loc = i->f->ops[data.owner].loc;
         const tile_type *type = bind_type(i, loc, data.type);
         tile_value_at(i->f, value)->type = type;
     }
@@ -241,8 +236,7 @@ static void bind_declarations(instance *i) {
         f->args[a].type = bind_type(i, f->loc, f->args[a].type);
     for (size_t r = 0; r < f->result_count; r++)
         f->results[r].type = bind_type(i, f->loc, f->results[r].type);
-    for (unsigned d = 0; d < f->grid_rank; d++)
-        f->grid[d] = bind_expr(i, f->loc, f->grid[d]);
+    for (unsigned d = 0; d < f->grid_rank; d++) f->grid[d] = bind_expr(i, f->loc, f->grid[d]);
     for (unsigned d = 0; d < f->cluster_rank; d++)
         f->cluster[d] = bind_expr(i, f->loc, f->cluster[d]);
     f->warps = bind_constant(i, f->loc, f->warps);
@@ -265,8 +259,7 @@ static tile_status instantiate(tile_function *f, const tile_pass_option *options
     if (i.errors || !tile_bind_params(f, options, count, arena, &i.bound) ||
         !tile_check_wheres(&i.bound, arena))
         return TILE_INVALID;
-    if (!f->param_count)
-        return TILE_OK;
+    if (!f->param_count) return TILE_OK;
     i.bindings = tile_param_bindings(&i.bound);
     /* 2. Their values in all places. */
     bind_declarations(&i);
@@ -282,7 +275,7 @@ tile_status tile_pass_instantiate(tile_pass *pass, tile_function *f) {
     return instantiate(f, pass->options, pass->option_count, pass->scratch);
 }
 
-/* As a call ---------------------------------------------------------------------------------------- */
+/* As a call ---------------------------------------------------------------------------------- */
 
 static unsigned greatest_common(uint64_t a, uint64_t b) {
     while (b) {
@@ -311,8 +304,7 @@ tile_status tile_instantiate(tile_module *module, const char *kernel, const tile
     for (size_t a = 0; arg_divisors && a < f->arg_count; a++)
         if (arg_divisors[a] && f->args[a].divisible)
             f->args[a].divisible = greatest_common(arg_divisors[a], f->args[a].divisible);
-    tile_status status =
-        i.errors ? TILE_INVALID : instantiate(f, options, binding_count, &arena);
+    tile_status status = i.errors ? TILE_INVALID : instantiate(f, options, binding_count, &arena);
     tile_arena_reset(&arena);
     return status;
 }

@@ -1,7 +1,7 @@
 /* licm: moves pure operations whose operands do not change in a loop before the loop.
  *
- * A tile's row offsets do not depend on k: computed once before the loop, the loop keeps only what the
- * tensor cores wait for.
+ * A tile's row offsets do not depend on k: computed once before the loop, the loop keeps only what
+ * the tensor cores wait for.
  *
  * level: 2 and 3
  * requires: nothing
@@ -36,9 +36,9 @@
  *     }
  *   }
  *
- * Inner loops come first, so that an operation climbs as far as it can. What stays: divisions by what
- * may be zero, because a loop that never runs never divides; and `splat`, because a tile in registers
- * across the loop costs more than filling it again. */
+ * Inner loops come first, so that an operation climbs as far as it can. What stays: divisions by
+ * what may be zero, because a loop that never runs never divides; and `splat`, because a tile in
+ * registers across the loop costs more than filling it again. */
 #include "passes/pass.h"
 
 typedef struct hoist {
@@ -48,8 +48,7 @@ typedef struct hoist {
 } hoist;
 
 static void set_depth(hoist *h, tile_value first, uint32_t count, uint32_t depth) {
-    for (uint32_t i = 0; i < count; i++)
-        h->depth[first.id + i] = depth;
+    for (uint32_t i = 0; i < count; i++) h->depth[first.id + i] = depth;
 }
 
 static bool may_divide_by_zero(const tile_function *f, const tile_op_data *op) {
@@ -58,19 +57,18 @@ static bool may_divide_by_zero(const tile_function *f, const tile_op_data *op) {
     case TILE_OP_div:
     case TILE_OP_rem:
     case TILE_OP_mod:
-    case TILE_OP_ceildiv:
-        return !tile_value_is_int(f, op->operands[1], &divisor) || divisor == 0;
+    case TILE_OP_ceildiv: return !tile_value_is_int(f, op->operands[1], &divisor) || divisor == 0;
     default: return false;
     }
 }
 
 static bool can_move(const hoist *h, const tile_op_data *op, uint32_t loop_depth) {
     if (tile_op_get_info((tile_opcode)op->opcode)->effects || op->region_count ||
-        op->opcode == TILE_OP_scratch || op->opcode == TILE_OP_splat || may_divide_by_zero(h->f, op))
+        op->opcode == TILE_OP_scratch || op->opcode == TILE_OP_splat ||
+        may_divide_by_zero(h->f, op))
         return false;
     for (uint32_t i = 0; i < op->operand_count; i++)
-        if (h->depth[op->operands[i].id] >= loop_depth)
-            return false;
+        if (h->depth[op->operands[i].id] >= loop_depth) return false;
     return true;
 }
 
@@ -81,8 +79,7 @@ static void hoist_from_loop(hoist *h, tile_op loop, uint32_t depth) {
     for (tile_op op = tile_region_at(f, body)->first, next; op.id; op = next) {
         const tile_op_data *data = tile_op_at(f, op);
         next = data->next;
-        if (!can_move(h, data, depth + 1))
-            continue;
+        if (!can_move(h, data, depth + 1)) continue;
         tile_move_op(f, op, tile_op_at(f, loop)->parent, loop);
         set_depth(h, data->first_result, data->result_count, depth);
         h->moved++;
@@ -97,8 +94,7 @@ static void visit_region(hoist *h, tile_region region, uint32_t depth) {
         set_depth(h, data->first_result, data->result_count, depth);
         for (unsigned r = 0; r < data->region_count; r++)
             visit_region(h, data->regions[r], depth + 1);
-        if (data->opcode == TILE_OP_for)
-            hoist_from_loop(h, op, depth);
+        if (data->opcode == TILE_OP_for) hoist_from_loop(h, op, depth);
     }
 }
 

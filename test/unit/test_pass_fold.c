@@ -1,4 +1,5 @@
-/* Folding keeps values: what an operation on i8 simplifies to gives the same result for all operands. */
+/* Folding keeps values: what an operation on i8 simplifies to gives the same result for all
+ * operands. */
 #include "test/unit/pass_fixture.h"
 
 #include "passes/common/fold.h"
@@ -18,8 +19,7 @@ static bool evaluate(const pass_fixture *x, tile_value value, int64_t argument, 
     operand_values values = {argument};
     tile_bindings bindings = {.arg = read_arg, .user = &values};
     const tile_expr *expr = tile_value_as_expr(x->kernel, value);
-    if (!expr || !tile_expr_eval(expr, &bindings, result))
-        return false;
+    if (!expr || !tile_expr_eval(expr, &bindings, result)) return false;
     *result = tile_wrap_int(tile_value_type(x->kernel, value)->scalar, *result);
     return true;
 }
@@ -33,18 +33,16 @@ static tile_value build(pass_fixture *x, tile_opcode opcode, tile_value a, tile_
 static void check(pass_fixture *x, tile_value value, const char *what, long constant) {
     int64_t before[256], after;
     bool defined[256], changed = false;
-    for (int i = 0; i < 256; i++)
-        defined[i] = evaluate(x, value, i - 128, &before[i]);
+    for (int i = 0; i < 256; i++) defined[i] = evaluate(x, value, i - 128, &before[i]);
     tile_folder folder = {x->kernel, tile_range_analyse(x->kernel, &x->scratch),
                           (uint32_t)x->kernel->value_count};
     tile_value folded = tile_fold_op(&folder, tile_value_def(x->kernel, value), &changed);
     tile_value now = folded.id ? folded : value;
     for (int i = 0; i < 256; i++) {
-        if (!defined[i])
-            continue;
+        if (!defined[i]) continue;
         cr_assert(evaluate(x, now, i - 128, &after));
-        cr_assert_eq(after, before[i], "%s with %ld: x = %d gives %ld, not %ld", what, constant, i - 128,
-                     (long)after, (long)before[i]);
+        cr_assert_eq(after, before[i], "%s with %ld: x = %d gives %ld, not %ld", what, constant,
+                     i - 128, (long)after, (long)before[i]);
     }
 }
 
@@ -69,8 +67,7 @@ Test(pass_fold, integers_keep_their_values) {
                 check(&x, build(&x, opcode, arg, constant), name, (long)constants[c]);
             if (!is_shift(opcode) && (opcode != TILE_OP_ceildiv))
                 check(&x, build(&x, opcode, constant, arg), name, (long)constants[c]);
-            if (!is_shift(opcode))
-                check(&x, build(&x, opcode, arg, arg), name, 0);
+            if (!is_shift(opcode)) check(&x, build(&x, opcode, arg, arg), name, 0);
             fixture_close(&x);
         }
     }
@@ -93,7 +90,8 @@ Test(pass_fold, ranges_keep_values) {
                 tile_value masked =
                     tile_build_and(&x.b, fixture_arg(&x, "x", TILE_i8, false), mask);
                 tile_value constant = tile_build_constant(&x.b, type, tile_expr_int(x.context, c));
-                check(&x, build(&x, opcode, masked, constant), tile_op_get_info(opcode)->name, (long)c);
+                check(&x, build(&x, opcode, masked, constant), tile_op_get_info(opcode)->name,
+                      (long)c);
                 fixture_close(&x);
             }
 }

@@ -63,9 +63,14 @@ Test(pass_manager, hooks_see_every_pass_in_order) {
     pass_fixture x;
     record r = {.length = 0};
     tile_module *module = parse(&x);
-    tile_pass_options options = {.size = sizeof options, .before = before, .after = after,
-                                 .report_changes = true, .hook_user = &r, .timing = time_pass,
-                                 .statistic = count, .report_user = &r};
+    tile_pass_options options = {.size = sizeof options,
+                                 .before = before,
+                                 .after = after,
+                                 .report_changes = true,
+                                 .hook_user = &r,
+                                 .timing = time_pass,
+                                 .statistic = count,
+                                 .report_user = &r};
     cr_assert_eq(tile_run_passes(module, "instantiate,canonicalize,cse", &options), TILE_OK);
     cr_assert_str_eq(r.text, "<instantiate+><canonicalize(simplified 2)+><cse(removed 0)>");
     cr_assert_gt(r.seconds, 0);
@@ -107,8 +112,10 @@ Test(pass_manager, default_pipelines_reach_their_level) {
     pass_fixture x;
     tile_module *module = parse(&x);
     cr_assert_eq(tile_instantiate(module, "k", NULL, 0, NULL), TILE_OK, "%s", x.messages);
-    cr_assert_eq(tile_run_passes(module, tile_default_pipeline(2), NULL), TILE_OK, "%s", x.messages);
-    cr_assert_eq(tile_run_passes(module, tile_default_pipeline(3), NULL), TILE_OK, "%s", x.messages);
+    cr_assert_eq(tile_run_passes(module, tile_default_pipeline(2), NULL), TILE_OK, "%s",
+                 x.messages);
+    cr_assert_eq(tile_run_passes(module, tile_default_pipeline(3), NULL), TILE_OK, "%s",
+                 x.messages);
     tile_module_destroy(module);
     fixture_close(&x);
 }
@@ -144,9 +151,11 @@ Test(pass_manager, instantiate_with_many_constants) {
     pass_fixture x;
     fixture_open(&x);
     char text[16384];
-    int length = snprintf(text, sizeof text, "kernel @many<b: int = 3>(%%p: ptr<i32>) grid [1] warps 1 {\n");
+    int length =
+        snprintf(text, sizeof text, "kernel @many<b: int = 3>(%%p: ptr<i32>) grid [1] warps 1 {\n");
     for (int i = 0; i < 200; i++)
-        length += snprintf(text + length, sizeof text - (size_t)length, "  st_global b + %d, %%p[%d]\n", i, i);
+        length += snprintf(text + length, sizeof text - (size_t)length,
+                           "  st_global b + %d, %%p[%d]\n", i, i);
     length += snprintf(text + length, sizeof text - (size_t)length, "}\n");
     tile_module *module = tile_module_parse(x.context, "many.tile", text, (size_t)length);
     cr_assert(module, "%s", x.messages);

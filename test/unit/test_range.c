@@ -5,7 +5,7 @@
 
 #include "tile/build.h"
 
-/* One operation ------------------------------------------------------------------------------------ */
+/* One operation ------------------------------------------------------------------------------ */
 
 static bool contains(tile_range r, int64_t value) {
     bool multiple = r.divisor ? value % r.divisor == 0 : value == 0;
@@ -21,11 +21,9 @@ static unsigned list_ranges(tile_range *out) {
         for (unsigned d = 0; d < sizeof divisors / sizeof *divisors; d++)
             for (int64_t members = 1; members <= 7; members += 3) {
                 int64_t divisor = divisors[d], min = starts[s];
-                while (min % divisor)
-                    min++;
+                while (min % divisor) min++;
                 int64_t max = min + (members - 1) * divisor;
-                if (max <= 127)
-                    out[count++] = (tile_range){min, max, min || max ? divisor : 0};
+                if (max <= 127) out[count++] = (tile_range){min, max, min || max ? divisor : 0};
             }
     return count;
 }
@@ -46,8 +44,7 @@ static void check_binary(tile_opcode opcode, tile_scalar result, tile_range a, t
     for (int64_t x = a.min; x <= a.max; x += step_a)
         for (int64_t y = b.min; y <= b.max; y += step_b) {
             int64_t value;
-            if (!is_defined(opcode, y) || !tile_fold_int(opcode, x, y, 0, &value))
-                continue;
+            if (!is_defined(opcode, y) || !tile_fold_int(opcode, x, y, 0, &value)) continue;
             cr_assert(contains(r, tile_wrap_int(result, value)),
                       "%s of %ld and %ld is not in [%ld, %ld] x%ld", tile_op_get_info(opcode)->name,
                       (long)x, (long)y, (long)r.min, (long)r.max, (long)r.divisor);
@@ -56,10 +53,10 @@ static void check_binary(tile_opcode opcode, tile_scalar result, tile_range a, t
 
 Test(range, binary_operations_contain_every_result) {
     static const tile_opcode opcodes[] = {
-        TILE_OP_add, TILE_OP_sub, TILE_OP_mul, TILE_OP_div, TILE_OP_rem, TILE_OP_mod,
-        TILE_OP_ceildiv, TILE_OP_min, TILE_OP_max, TILE_OP_and, TILE_OP_or, TILE_OP_xor,
-        TILE_OP_shl, TILE_OP_shr, TILE_OP_eq, TILE_OP_ne, TILE_OP_lt, TILE_OP_le,
-        TILE_OP_gt, TILE_OP_ge,
+        TILE_OP_add, TILE_OP_sub,     TILE_OP_mul, TILE_OP_div, TILE_OP_rem,
+        TILE_OP_mod, TILE_OP_ceildiv, TILE_OP_min, TILE_OP_max, TILE_OP_and,
+        TILE_OP_or,  TILE_OP_xor,     TILE_OP_shl, TILE_OP_shr, TILE_OP_eq,
+        TILE_OP_ne,  TILE_OP_lt,      TILE_OP_le,  TILE_OP_gt,  TILE_OP_ge,
     };
     tile_range ranges[400];
     unsigned count = list_ranges(ranges);
@@ -115,7 +112,7 @@ Test(range, wide_values_do_not_overflow) {
     }
 }
 
-/* Functions ---------------------------------------------------------------------------------------- */
+/* Functions ---------------------------------------------------------------------------------- */
 
 typedef struct fixture {
     tile_context *context;
@@ -141,8 +138,7 @@ static void close_kernel(fixture *x) {
 }
 
 static tile_value index_arg(fixture *x, const char *name, unsigned divisible) {
-    tile_value arg =
-        tile_function_add_arg(x->kernel, name, tile_type_scalar(x->context, TILE_i32));
+    tile_value arg = tile_function_add_arg(x->kernel, name, tile_type_scalar(x->context, TILE_i32));
     tile_function_set_arg_divisible(x->kernel, tile_function_arg_count(x->kernel) - 1, divisible);
     return arg;
 }
@@ -155,9 +151,8 @@ static tile_range range_of(fixture *x, tile_value value) {
 Test(range, block_id_times_block_stays_inside_the_extent) {
     fixture x = open_kernel();
     index_arg(&x, "m", 0);
-    const tile_expr *blocks =
-        tile_expr_op(x.context, TILE_OP_ceildiv, tile_expr_arg(x.context, 0),
-                     tile_expr_int(x.context, 128), NULL);
+    const tile_expr *blocks = tile_expr_op(x.context, TILE_OP_ceildiv, tile_expr_arg(x.context, 0),
+                                           tile_expr_int(x.context, 128), NULL);
     tile_function_set_grid(x.kernel, 1, &blocks);
     tile_value id = tile_build_block_id(&x.b);
     tile_value row = tile_build_mul(&x.b, id, tile_build_int(&x.b, 128));
@@ -192,8 +187,8 @@ Test(range, loops) {
     tile_builder inner = tile_builder_at_end(x.kernel, body);
     tile_value iv = tile_region_arg(x.kernel, body, 0);
     tile_value slot = tile_region_arg(x.kernel, body, 1), sum = tile_region_arg(x.kernel, body, 2);
-    tile_value next = tile_build_mod(&inner, tile_build_add(&inner, slot, tile_build_int(&inner, 1)),
-                                     tile_build_int(&inner, 7));
+    tile_value next = tile_build_mod(
+        &inner, tile_build_add(&inner, slot, tile_build_int(&inner, 1)), tile_build_int(&inner, 7));
     tile_value more = tile_build_add(&inner, sum, tile_build_int(&inner, 8));
     const tile_value yields[] = {next, more};
     tile_build_yield(&inner, yields, 2);

@@ -19,8 +19,7 @@ static const char *line_end(const char *at) {
 static const char *find_marker(const char *from, const char *to) {
     for (const char *at = from; (at = strstr(at, marker)) && at < to; at += sizeof marker - 1)
         for (unsigned s = 0; s < sizeof words / sizeof *words; s++)
-            if (strncmp(at + sizeof marker - 1, words[s], strlen(words[s])) == 0)
-                return at;
+            if (strncmp(at + sizeof marker - 1, words[s], strlen(words[s])) == 0) return at;
     return NULL;
 }
 
@@ -38,12 +37,12 @@ static bool fail(expectations *e, uint32_t line, const char *message) {
     return false;
 }
 
-/* @+N, @-N, @above, @below, @unknown; above and below skip lines that hold expectations themselves. */
+/* @+N, @-N, @above, @below, @unknown; above and below skip lines that hold expectations themselves.
+ */
 static bool read_place(expectations *e, const char *text, const char **at, uint32_t line,
                        expectation *item) {
     item->line = line;
-    if (**at != '@')
-        return true;
+    if (**at != '@') return true;
     ++*at;
     if (**at == '+' || **at == '-') {
         char *end;
@@ -74,14 +73,11 @@ static bool read_place(expectations *e, const char *text, const char **at, uint3
 static bool read_one(expectations *e, const char *text, const char **at, uint32_t line) {
     expectation item = {.written = line};
     unsigned s = 0;
-    while (strncmp(*at, words[s], strlen(words[s])) != 0)
-        s++;
+    while (strncmp(*at, words[s], strlen(words[s])) != 0) s++;
     item.severity = (tile_severity)s;
     *at += strlen(words[s]);
-    if (!read_place(e, text, at, line, &item))
-        return false;
-    while (**at == ' ')
-        ++*at;
+    if (!read_place(e, text, at, line, &item)) return false;
+    while (**at == ' ') ++*at;
     const char *end = strncmp(*at, "{{", 2) == 0 ? strstr(*at, "}}") : NULL;
     if (!end || end > line_end(*at))
         return fail(e, line, "an expectation needs its text in {{...}} on the same line");
@@ -91,8 +87,7 @@ static bool read_one(expectations *e, const char *text, const char **at, uint32_
     if (e->count == e->capacity) {
         e->capacity = e->capacity ? 2 * e->capacity : 16;
         e->items = realloc(e->items, e->capacity * sizeof *e->items);
-        if (!e->items)
-            exit(1);
+        if (!e->items) exit(1);
     }
     e->items[e->count++] = item;
     return true;
@@ -114,8 +109,7 @@ expectations expect_read(const char *file, const char *text) {
 
 static bool contains(const char *text, const char *part, size_t length) {
     for (; strlen(text) >= length; text++)
-        if (memcmp(text, part, length) == 0)
-            return true;
+        if (memcmp(text, part, length) == 0) return true;
     return false;
 }
 
@@ -138,8 +132,7 @@ void expect_diagnostic(const tile_diagnostic *d, void *user) {
 bool expect_finish(expectations *e) {
     for (size_t i = 0; i < e->count; i++) {
         const expectation *item = &e->items[i];
-        if (item->met)
-            continue;
+        if (item->met) continue;
         fprintf(stderr, "%s:%u: error: expected %s \"%.*s\" was not reported\n", e->file,
                 item->written, words[item->severity], (int)item->length, item->text);
         e->failures++;

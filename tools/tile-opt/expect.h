@@ -6,7 +6,7 @@
 
 typedef struct expectation {
     tile_severity severity;
-    uint32_t line; /* 0: a diagnostic without a place in the input */
+    uint32_t line;    /* 0: a diagnostic without a place in the input */
     uint32_t written; /* the comment's line */
     const char *text;
     size_t length;
@@ -20,7 +20,8 @@ typedef struct expectations {
     unsigned failures;
 } expectations;
 
-/* Finds `expected-error@+1 {{text}}` and the like; file and text must stay. Bad ones count as failures. */
+/* Finds `expected-error@+1 {{text}}` and the like; file and text must stay. Bad ones count as
+ * failures. */
 expectations expect_read(const char *file, const char *text);
 /* A sink (user: expectations): ticks off what was expected, reports the rest. */
 void expect_diagnostic(const tile_diagnostic *diagnostic, void *user);

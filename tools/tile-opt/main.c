@@ -12,13 +12,14 @@ typedef struct session {
     tile_module *module;
     const char *pipeline;
     tool_text out;
-    /* For the reproducer: the IR before the step that runs, and where the pipeline goes on from there. */
+    /* For the reproducer: the IR before the step that runs, and where the pipeline goes on from
+     * there. */
     tool_text before;
     const char *rest;
     const tile_function *last; /* the function that the last pass ran on */
 } session;
 
-/* Pipelines as text -------------------------------------------------------------------------------- */
+/* Pipelines as text -------------------------------------------------------------------------- */
 
 /* Behind the step at `at`: options in braces have commas of their own. */
 static const char *next_step(const char *at) {
@@ -37,17 +38,14 @@ static bool is_step(const char *at, const char *pass) {
 static bool is_new_round(const session *s, const tile_function *now) {
     const tile_function *f;
     for (unsigned i = 0; s->last && (f = tile_module_function(s->module, i)) && f != s->last; i++)
-        if (f == now)
-            return true;
+        if (f == now) return true;
     return s->last == now;
 }
 
 static void follow_pipeline(session *s, const char *pass, const tile_function *f) {
     const char *at = s->rest ? s->rest : s->pipeline;
-    if (s->rest && (is_new_round(s, f) || !is_step(at, pass)))
-        at = next_step(at);
-    while (*at && !is_step(at, pass))
-        at = next_step(at);
+    if (s->rest && (is_new_round(s, f) || !is_step(at, pass))) at = next_step(at);
+    while (*at && !is_step(at, pass)) at = next_step(at);
     if (at != s->rest || !s->before.data) {
         s->before.size = 0;
         tile_module_print(s->module, tool_append, &s->before);
@@ -56,7 +54,7 @@ static void follow_pipeline(session *s, const char *pass, const tile_function *f
     s->last = f;
 }
 
-/* Hooks -------------------------------------------------------------------------------------------- */
+/* Hooks -------------------------------------------------------------------------------------- */
 
 static void dump(const char *when, const char *pass, const tile_function *f) {
     fprintf(stderr, "// -----// IR Dump %s %s //----- //\n", when, pass);
@@ -67,16 +65,13 @@ static void dump(const char *when, const char *pass, const tile_function *f) {
 static void before_pass(const char *pass, const tile_function *f, bool changed, void *user) {
     session *s = user;
     (void)changed;
-    if (s->o->reproducer)
-        follow_pipeline(s, pass, f);
-    if (opt_shows(&s->o->before, pass))
-        dump("Before", pass, f);
+    if (s->o->reproducer) follow_pipeline(s, pass, f);
+    if (opt_shows(&s->o->before, pass)) dump("Before", pass, f);
 }
 
 static void after_pass(const char *pass, const tile_function *f, bool changed, void *user) {
     session *s = user;
-    if (opt_shows(&s->o->after, pass) || (s->o->after_change && changed))
-        dump("After", pass, f);
+    if (opt_shows(&s->o->after, pass) || (s->o->after_change && changed)) dump("After", pass, f);
 }
 
 static void show_time(const char *pass, double seconds, void *user) {
@@ -89,14 +84,13 @@ static void show_statistic(const char *pass, const char *name, long value, void 
     fprintf(stderr, "%10ld  %s: %s\n", value, pass, name);
 }
 
-/* Reproducers -------------------------------------------------------------------------------------- */
+/* Reproducers -------------------------------------------------------------------------------- */
 
 static const char run_marker[] = "// RUN-PIPELINE: ";
 
 static void write_reproducer(const session *s) {
     tool_text text = {NULL, 0, 0};
-    if (!s->rest)
-        return;
+    if (!s->rest) return;
     tool_append(run_marker, sizeof run_marker - 1, &text);
     tool_append(s->rest, strlen(s->rest), &text);
     tool_append("\n", 1, &text);
@@ -117,7 +111,7 @@ static char *read_run_marker(const char *text) {
     return tool_copy(at, strcspn(at, "\n"));
 }
 
-/* One part of the input ---------------------------------------------------------------------------- */
+/* One part of the input ---------------------------------------------------------------------- */
 
 static bool run_passes(session *s) {
     const opt_options *o = s->o;
@@ -133,10 +127,8 @@ static bool run_passes(session *s) {
         .timing = o->timing ? show_time : NULL,
         .statistic = o->statistics ? show_statistic : NULL,
     };
-    if (tile_run_passes(s->module, s->pipeline, &passes) == TILE_OK)
-        return true;
-    if (o->reproducer)
-        write_reproducer(s);
+    if (tile_run_passes(s->module, s->pipeline, &passes) == TILE_OK) return true;
+    if (o->reproducer) write_reproducer(s);
     return false;
 }
 
@@ -154,17 +146,15 @@ static bool process(const opt_options *o, const char *name, const char *text, co
     }
     s.module = tile_module_parse(context, name, text, strlen(text));
     bool ok = s.module && run_passes(&s);
-    if (ok)
-        tile_module_print(s.module, tool_append, out);
-    if (o->verify_diagnostics)
-        ok = expect_finish(&expected);
+    if (ok) tile_module_print(s.module, tool_append, out);
+    if (o->verify_diagnostics) ok = expect_finish(&expected);
     tile_module_destroy(s.module);
     tile_context_destroy(context);
     free(s.before.data);
     return ok;
 }
 
-/* The file ----------------------------------------------------------------------------------------- */
+/* The file ----------------------------------------------------------------------------------- */
 
 static const char split_marker[] = "// -----";
 
@@ -172,8 +162,7 @@ static const char *find_split(const char *text) {
     for (const char *at = text; (at = strstr(at, split_marker)); at++) {
         const char *after = at + sizeof split_marker - 1;
         bool whole_line = (at == text || at[-1] == '\n') && (*after == '\n' || !*after);
-        if (whole_line)
-            return at;
+        if (whole_line) return at;
     }
     return NULL;
 }
@@ -186,12 +175,10 @@ static bool process_parts(const opt_options *o, const char *name, char *text, co
         char *split = (char *)find_split(start);
         char *end = split ? split : start + strlen(start);
         char *part = tool_copy(text, (size_t)(end - text));
-        for (char *c = part; c < part + (start - text); c++)
-            *c = *c == '\n' ? '\n' : ' ';
+        for (char *c = part; c < part + (start - text); c++) *c = *c == '\n' ? '\n' : ' ';
         ok &= process(o, name, part, pipeline, out);
         free(part);
-        if (!split)
-            return ok;
+        if (!split) return ok;
         tool_append(split_marker, sizeof split_marker - 1, out);
         tool_append("\n", 1, out);
         start = end + sizeof split_marker - 1;
@@ -201,10 +188,10 @@ static bool process_parts(const opt_options *o, const char *name, char *text, co
 static bool process_file(const opt_options *o, tool_text *out) {
     size_t size;
     char *text = tool_read_file(o->input, &size);
-    if (!text)
-        return false;
+    if (!text) return false;
     const char *name = strcmp(o->input, "-") ? o->input : "<stdin>";
-    char *pipeline = o->run_reproducer ? read_run_marker(text) : tool_copy(o->pipeline.data, o->pipeline.size);
+    char *pipeline =
+        o->run_reproducer ? read_run_marker(text) : tool_copy(o->pipeline.data, o->pipeline.size);
     bool ok = pipeline != NULL;
     if (ok)
         ok = o->split_input ? process_parts(o, name, text, pipeline, out)

@@ -6,7 +6,8 @@
 
 static const char help[] =
     "usage: tile-opt [FILE] [options]\n"
-    "Reads Tile IR (default -, standard input), runs passes over it, writes what comes out. Diagnostics\n"
+    "Reads Tile IR (default -, standard input), runs passes over it, writes what comes out. "
+    "Diagnostics\n"
     "and dumps go to standard error; output is written only if everything succeeded.\n"
     "\n"
     "  -o FILE                       where to write (default -, standard output)\n"
@@ -19,10 +20,12 @@ static const char help[] =
     "  --print-ir-before-all, --print-ir-after-all\n"
     "  --print-ir-after-change       only after passes that changed something\n"
     "  --verify-each=0               do not check the IR after each pass\n"
-    "  --split-input-file            treat the parts between lines `// -----` as files of their own\n"
+    "  --split-input-file            treat the parts between lines `// -----` as files of their "
+    "own\n"
     "  --verify-diagnostics          compare diagnostics with comments in the input:\n"
     "                                // expected-error@+1 {{part of the message}}\n"
-    "                                error, warning, remark, note; @+N, @-N, @above, @below, @unknown\n"
+    "                                error, warning, remark, note; @+N, @-N, @above, @below, "
+    "@unknown\n"
     "  --timing                      what each pass took\n"
     "  --statistics                  what passes counted\n"
     "  --reproducer=FILE             if a pass fails: write the IR before it and the rest of the\n"
@@ -41,8 +44,7 @@ void opt_print_help(tool_text *out) {
 static const char *levels_text(unsigned levels, char text[8]) {
     size_t length = 0;
     for (unsigned level = 1; level <= 3; level++)
-        if (levels >> level & 1)
-            text[length++] = (char)('0' + level);
+        if (levels >> level & 1) text[length++] = (char)('0' + level);
     text[length] = 0;
     return text;
 }
@@ -59,7 +61,7 @@ void opt_print_passes(tool_text *out) {
     }
 }
 
-/* Reading ------------------------------------------------------------------------------------------ */
+/* Reading ------------------------------------------------------------------------------------ */
 
 static bool complain(const char *what, const char *word) {
     fprintf(stderr, "error: %s '%s'; see tile-opt --help\n", what, word);
@@ -69,14 +71,12 @@ static bool complain(const char *what, const char *word) {
 static bool is_pass(const char *name, size_t length) {
     const tile_pass_info *info;
     for (unsigned i = 0; (info = tile_pass_at(i)); i++)
-        if (strlen(info->name) == length && memcmp(info->name, name, length) == 0)
-            return true;
+        if (strlen(info->name) == length && memcmp(info->name, name, length) == 0) return true;
     return false;
 }
 
 static void add_to_pipeline(opt_options *o, const char *text, size_t length) {
-    if (o->pipeline.size)
-        tool_append(",", 1, &o->pipeline);
+    if (o->pipeline.size) tool_append(",", 1, &o->pipeline);
     tool_append(text, length, &o->pipeline);
 }
 
@@ -84,8 +84,7 @@ static void add_to_pipeline(opt_options *o, const char *text, size_t length) {
 static bool take_pass(tool_arguments *words, opt_options *o) {
     const char *word = tool_current(words);
     size_t length = strcspn(word, "=");
-    if (strncmp(word, "--", 2) != 0 || !is_pass(word + 2, length - 2))
-        return false;
+    if (strncmp(word, "--", 2) != 0 || !is_pass(word + 2, length - 2)) return false;
     add_to_pipeline(o, word + 2, length - 2);
     if (word[length]) {
         tool_append("{", 1, &o->pipeline);
@@ -97,18 +96,15 @@ static bool take_pass(tool_arguments *words, opt_options *o) {
 }
 
 static bool add_name(opt_names *names, const char *pass) {
-    if (!is_pass(pass, strlen(pass)))
-        return complain("there is no pass", pass);
-    if (names->count == OPT_MAX_NAMES)
-        return complain("too many passes to show at", pass);
+    if (!is_pass(pass, strlen(pass))) return complain("there is no pass", pass);
+    if (names->count == OPT_MAX_NAMES) return complain("too many passes to show at", pass);
     names->names[names->count++] = pass;
     return true;
 }
 
 bool opt_shows(const opt_names *names, const char *pass) {
     bool found = names->all;
-    for (unsigned i = 0; i < names->count; i++)
-        found |= strcmp(names->names[i], pass) == 0;
+    for (unsigned i = 0; i < names->count; i++) found |= strcmp(names->names[i], pass) == 0;
     return found;
 }
 
@@ -142,34 +138,26 @@ static bool take_flag(tool_arguments *words, opt_options *o) {
         {"-h", &o->help},
     };
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (tool_flag(words, flags[i].name))
-            return *flags[i].flag = true;
+        if (tool_flag(words, flags[i].name)) return *flags[i].flag = true;
     /* --verify-each alone is the default, and no value follows it */
     return tool_flag(words, "--verify-each");
 }
 
 static bool take_word(tool_arguments *words, opt_options *o) {
     const char *value;
-    if (take_flag(words, o))
-        return true;
+    if (take_flag(words, o)) return true;
     if (tool_option(words, "--pass-pipeline", &value)) {
-        if (*value)
-            add_to_pipeline(o, value, strlen(value));
+        if (*value) add_to_pipeline(o, value, strlen(value));
         return true;
     }
-    if (tool_option(words, "--print-ir-before", &value))
-        return add_name(&o->before, value);
-    if (tool_option(words, "--print-ir-after", &value))
-        return add_name(&o->after, value);
-    if (tool_option(words, "--target", &value))
-        return set_target(o, value);
-    if (tool_option(words, "--verify-each", &value))
-        return set_verify(o, value);
+    if (tool_option(words, "--print-ir-before", &value)) return add_name(&o->before, value);
+    if (tool_option(words, "--print-ir-after", &value)) return add_name(&o->after, value);
+    if (tool_option(words, "--target", &value)) return set_target(o, value);
+    if (tool_option(words, "--verify-each", &value)) return set_verify(o, value);
     if (tool_option(words, "-o", &o->output) || tool_option(words, "--kernel", &o->kernel) ||
         tool_option(words, "--reproducer", &o->reproducer) || take_pass(words, o))
         return true;
-    if (!o->input && tool_positional(words, &o->input))
-        return true;
+    if (!o->input && tool_positional(words, &o->input)) return true;
     return complain("unknown or incomplete option", tool_current(words));
 }
 
@@ -178,9 +166,7 @@ bool opt_read_options(int argc, char **argv, opt_options *o) {
     *o = (opt_options){.output = "-"};
     tool_append("", 0, &o->pipeline);
     while (words.next < argc)
-        if (!take_word(&words, o))
-            return false;
-    if (!o->input)
-        o->input = "-";
+        if (!take_word(&words, o)) return false;
+    if (!o->input) o->input = "-";
     return true;
 }
