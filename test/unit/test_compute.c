@@ -1,0 +1,128 @@
+/* Level 1: values, broadcasting, rounding, bindings, and refusals. */
+
+#include "lib/support/float16.h"
+#include "test/unit/text_fixture.h"
+#include "tile/compute.h"
+
+static const char linear[] =
+    "compute @linear<m: dim, n: dim, k: dim>(%a: tensor<f16[m, k]>, %b: tensor<f16[k, n]>,\n"
+    "    %bias: tensor<f16[n]>) -> (%c: tensor<f16[m, n]>)\n"
+    "{\n"
+    "  %p = matmul %a, %b : tensor<f32[m, n]>\n"
+    "  %w = cast %bias : tensor<f32[n]>\n"
+    "  %r = max(%p + %w, 0.0) : tensor<f32[m, n]>\n"
+    "  %c = cast %r : tensor<f16[m, n]>\n"
+    "}\n";
+
+static tile_module *parse(text_fixture *x, const char *text) {
+    tile_module *module = tile_module_parse(x->context, "compute", text, strlen(text));
+    cr_assert(module, "%s", x->messages);
+    return module;
+}
+
+Test(compute, linear_layer_with_broadcast_bias) {
+    enum { M = 5, N = 3, K = 70 };
+    text_fixture x;
+    uint16_t a[M * K], b[K * N], bias[N], c[M * N];
+    text_open(&x);
+    tile_module *module = parse(&x, linear);
+    for (int i = 0; i < M * K; i++) a[i] = tile_f16_from_float((float)(i % 7 - 3));
+    for (int i = 0; i < K * N; i++) b[i] = tile_f16_from_float((float)(i % 5 - 2));
+    for (int i = 0; i < N; i++) bias[i] = tile_f16_from_float((float)(10 * i - 10));
+    const tile_compute_array in[] = {{TILE_f16, 2, {M, K}, a}, {TILE_f16, 2, {K, N}, b},
+                                     {TILE_f16, 1, {N}, bias}};
+    tile_compute_array out = {.data = c};
+    const tile_function *f = tile_module_function(module, 0);
+    cr_assert_eq(tile_compute_shapes(f, in, 3, &out, 1), TILE_OK);
+    cr_assert(out.scalar == TILE_f16 && out.rank == 2 && out.dims[0] == M && out.dims[1] == N);
+    cr_assert_eq(tile_compute_run(f, in, 3, &out, 1), TILE_OK, "%s", x.messages);
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+            int sum = 10 * j - 10;
+            for (int l = 0; l < K; l++) sum += ((i * K + l) % 7 - 3) * ((l * N + j) % 5 - 2);
+            cr_assert_eq(tile_f16_to_float(c[i * N + j]), (float)(sum > 0 ? sum : 0));
+        }
+    tile_module_destroy(module);
+    text_close(&x);
+}
+
+Test(compute, cast_rounds_and_integers_wrap) {
+    text_fixture x;
+    double value = 1.0 + 1.0 / 4096, small, exact;
+    int8_t count = 100, twice;
+    text_open(&x);
+    tile_module *module =
+        parse(&x, "compute @c(%v: f64, %n: i8) -> (%s: f64, %e: f64, %t: i8) {\n"
+                  "  %h = cast %v : f16\n  %s = cast %h : f64\n  %e = %v * 1.0 : f64\n"
+                  "  %t = %n + %n : i8\n}\n");
+    const tile_compute_array in[] = {{.scalar = TILE_f64, .data = &value},
+                                     {.scalar = TILE_i8, .data = &count}};
+    const tile_compute_array out[] = {{.scalar = TILE_f64, .data = &small},
+                                      {.scalar = TILE_f64, .data = &exact},
+                                      {.scalar = TILE_i8, .data = &twice}};
+    const tile_function *f = tile_module_function(module, 0);
+    cr_assert_eq(tile_compute_run(f, in, 2, out, 3), TILE_OK, "%s", x.messages);
+    cr_assert_eq(small, 1.0);
+    cr_assert_eq(exact, value);
+    cr_assert_eq(twice, -56);
+    tile_module_destroy(module);
+    text_close(&x);
+}
+
+Test(compute, refuses_what_does_not_fit) {
+    text_fixture x;
+    uint16_t data[64] = {0};
+    text_open(&x);
+    tile_module *module = parse(&x, linear);
+    const tile_function *f = tile_module_function(module, 0);
+    tile_compute_array in[] = {{TILE_f16, 2, {2, 3}, data}, {TILE_f16, 2, {3, 4}, data},
+                               {TILE_f16, 1, {4}, data}};
+    tile_compute_array out = {TILE_f16, 2, {2, 4}, data + 32};
+    cr_assert_eq(tile_compute_run(f, in, 2, &out, 1), TILE_INVALID);
+    in[1].dims[0] = 5;
+    cr_assert_eq(tile_compute_run(f, in, 3, &out, 1), TILE_INVALID);
+    cr_assert(strstr(x.messages, "the dims of %b do not agree"), "%s", x.messages);
+    in[1].dims[0] = 3;
+    in[2].scalar = TILE_f32;
+    cr_assert_eq(tile_compute_run(f, in, 3, &out, 1), TILE_INVALID);
+    cr_assert(strstr(x.messages, "%bias has elements of f16, not f32"), "%s", x.messages);
+    in[2].scalar = TILE_f16;
+    in[0].rank = 1;
+    cr_assert_eq(tile_compute_run(f, in, 3, &out, 1), TILE_INVALID);
+    in[0].rank = 2;
+    out.dims[1] = 5;
+    cr_assert_eq(tile_compute_run(f, in, 3, &out, 1), TILE_INVALID);
+    out.dims[1] = 4;
+    cr_assert_eq(tile_compute_run(f, in, 3, &out, 1), TILE_OK, "%s", x.messages);
+    tile_module_destroy(module);
+    text_close(&x);
+}
+
+Test(compute, division_by_zero_is_reported_at_its_line) {
+    text_fixture x;
+    int32_t zero = 0, result;
+    text_open(&x);
+    tile_module *module = parse(&x, "compute @d(%n: i32) -> (%r: i32) {\n  %r = 7 / %n : i32\n}\n");
+    const tile_compute_array in = {.scalar = TILE_i32, .data = &zero};
+    const tile_compute_array out = {.scalar = TILE_i32, .data = &result};
+    cr_assert_eq(tile_compute_run(tile_module_function(module, 0), &in, 1, &out, 1), TILE_INVALID);
+    cr_assert(strstr(x.messages, "2:") == x.messages && strstr(x.messages, "division by zero"),
+              "%s", x.messages);
+    tile_module_destroy(module);
+    text_close(&x);
+}
+
+Test(compute, empty_sum_is_zero) {
+    text_fixture x;
+    float c[4] = {9, 9, 9, 9};
+    text_open(&x);
+    tile_module *module = parse(&x, "compute @m<m: dim, n: dim, k: dim>(%a: tensor<f32[m, k]>, "
+                                    "%b: tensor<f32[k, n]>) -> (%c: tensor<f32[m, n]>) {\n"
+                                    "  %c = matmul %a, %b : tensor<f32[m, n]>\n}\n");
+    const tile_compute_array in[] = {{TILE_f32, 2, {2, 0}, c}, {TILE_f32, 2, {0, 2}, c}};
+    const tile_compute_array out = {TILE_f32, 2, {2, 2}, c};
+    cr_assert_eq(tile_compute_run(tile_module_function(module, 0), in, 2, &out, 1), TILE_OK);
+    for (int i = 0; i < 4; i++) cr_assert_eq(c[i], 0);
+    tile_module_destroy(module);
+    text_close(&x);
+}
