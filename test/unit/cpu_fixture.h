@@ -1,5 +1,5 @@
-/* For tests of the CPU device: a kernel in text runs as it is written, without passes, on buffers that
- * the test fills; what the device reports is kept. */
+/* For tests of the CPU device: a kernel in text runs as it is written, without passes, on buffers
+ * that the test fills; what the device reports is kept. */
 #ifndef TILE_TEST_UNIT_CPU_FIXTURE_H
 #define TILE_TEST_UNIT_CPU_FIXTURE_H
 

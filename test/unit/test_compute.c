@@ -29,8 +29,8 @@ Test(compute, linear_layer_with_broadcast_bias) {
     for (int i = 0; i < M * K; i++) a[i] = tile_f16_from_float((float)(i % 7 - 3));
     for (int i = 0; i < K * N; i++) b[i] = tile_f16_from_float((float)(i % 5 - 2));
     for (int i = 0; i < N; i++) bias[i] = tile_f16_from_float((float)(10 * i - 10));
-    const tile_compute_array in[] = {{TILE_f16, 2, {M, K}, a}, {TILE_f16, 2, {K, N}, b},
-                                     {TILE_f16, 1, {N}, bias}};
+    const tile_compute_array in[] = {
+        {TILE_f16, 2, {M, K}, a}, {TILE_f16, 2, {K, N}, b}, {TILE_f16, 1, {N}, bias}};
     tile_compute_array out = {.data = c};
     const tile_function *f = tile_module_function(module, 0);
     cr_assert_eq(tile_compute_shapes(f, in, 3, &out, 1), TILE_OK);
@@ -75,8 +75,8 @@ Test(compute, refuses_what_does_not_fit) {
     text_open(&x);
     tile_module *module = parse(&x, linear);
     const tile_function *f = tile_module_function(module, 0);
-    tile_compute_array in[] = {{TILE_f16, 2, {2, 3}, data}, {TILE_f16, 2, {3, 4}, data},
-                               {TILE_f16, 1, {4}, data}};
+    tile_compute_array in[] = {
+        {TILE_f16, 2, {2, 3}, data}, {TILE_f16, 2, {3, 4}, data}, {TILE_f16, 1, {4}, data}};
     tile_compute_array out = {TILE_f16, 2, {2, 4}, data + 32};
     cr_assert_eq(tile_compute_run(f, in, 2, &out, 1), TILE_INVALID);
     in[1].dims[0] = 5;

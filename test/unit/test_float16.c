@@ -39,7 +39,8 @@ Test(float16, every_code_converts_back) {
     }
 }
 
-/* Between two neighbours: the middle goes to the even code, a little to either side to the nearer. */
+/* Between two neighbours: the middle goes to the even code, a little to either side to the nearer.
+ */
 static void check_middles(float (*value)(unsigned), unsigned largest, unsigned (*round)(double)) {
     for (unsigned code = 0; code < largest; code++) {
         double low = value(code), high = value(code + 1), middle = (low + high) / 2;
