@@ -197,10 +197,7 @@ static void bind_constant_value(instance *i, tile_value value, tile_value *map) 
              tile_expr_text(i->f, expr, i->arena), tile_scalar_name(type->scalar));
     }
     tile_value bound = tile_function_constant(i->f, type, expr);
-    if (bound.id == value.id) return;
-    map[value.id] = bound;
-    tile_value_at(i->f, value)->type = type;
-    tile_value_at(i->f, value)->expr = expr;
+    if (bound.id != value.id) map[value.id] = bound;
 }
 
 /* Constants that had different names for one number become one value. */
@@ -220,6 +217,12 @@ static void bind_values(instance *i) {
         tile_value_at(i->f, value)->type = type;
     }
     tile_replace_values(i->f, i->f->body, map);
+    /* Only now may the old ones equal those that took their place: each is found by what it is. */
+    for (uint32_t id = 1; id < count; id++) {
+        if (!map[id].id) continue;
+        i->f->values[id].type = i->f->values[map[id].id].type;
+        i->f->values[id].expr = i->f->values[map[id].id].expr;
+    }
 }
 
 static void bind_attrs(instance *i) {

@@ -146,20 +146,30 @@ Test(pass_manager, instantiate_reports_bad_bindings) {
     fixture_close(&x);
 }
 
-/* More constants than the table of them has room for at first. */
-Test(pass_manager, instantiate_with_many_constants) {
+/* More constants than their table has room for at first; the parameter makes pairs of them equal.
+ */
+Test(pass_manager, instantiate_with_many_constants, .timeout = 20) {
     pass_fixture x;
     fixture_open(&x);
     char text[16384];
-    int length =
-        snprintf(text, sizeof text, "kernel @many<b: int = 3>(%%p: ptr<i32>) grid [1] warps 1 {\n");
+    size_t length = 0;
+    length += (size_t)snprintf(text, sizeof text,
+                               "kernel @many<b: int = 3>(%%p: ptr<i32>) grid [1] warps 1 {\n");
     for (int i = 0; i < 200; i++)
-        length += snprintf(text + length, sizeof text - (size_t)length,
-                           "  st_global b + %d, %%p[%d]\n", i, i);
-    length += snprintf(text + length, sizeof text - (size_t)length, "}\n");
-    tile_module *module = tile_module_parse(x.context, "many.tile", text, (size_t)length);
+        length += (size_t)snprintf(text + length, sizeof text - length,
+                                   "  st_global b + %d, %%p[%d]\n", i, (i * 7) % 200);
+    snprintf(text + length, sizeof text - length, "}\n");
+    tile_module *module = tile_module_parse(x.context, "many.tile", text, strlen(text));
     cr_assert(module, "%s", x.messages);
     cr_assert_eq(tile_run_passes(module, "instantiate,canonicalize,cse,dce", NULL), TILE_OK);
+    const tile_function *f = tile_module_find(module, "many");
+    int64_t value, index, expected = 3;
+    TILE_FOR_EACH_OP(f, op, f->body) {
+        cr_assert(tile_value_is_int(f, tile_op_operand(f, op, 0), &value));
+        cr_assert(tile_value_is_int(f, tile_op_operand(f, op, 2), &index));
+        cr_assert(value == expected && index == (value - 3) * 7 % 200);
+        expected++;
+    }
     tile_module_destroy(module);
     fixture_close(&x);
 }
