@@ -336,9 +336,11 @@ tile_status tile_compute_shapes(const tile_function *compute, const tile_compute
     evaluation e = {.f = compute};
     if (bind(&e, inputs, input_count, output_count))
         for (unsigned i = 0; i < output_count && !e.failed; i++) {
-            void *data = outputs[i].data;
-            resolve(&e, compute->results[i].type, &outputs[i]);
-            outputs[i].data = data;
+            tile_compute_array shape;
+            resolve(&e, compute->results[i].type, &shape);
+            outputs[i].scalar = shape.scalar;
+            outputs[i].rank = shape.rank;
+            memcpy(outputs[i].dims, shape.dims, sizeof shape.dims);
         }
     free_values(&e);
     return e.failed ? TILE_INVALID : TILE_OK;
