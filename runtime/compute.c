@@ -279,12 +279,20 @@ static void run_matmul(const double *a, const double *b, double *c, size_t m, si
         }
 }
 
+static void run_transpose(const double *from, double *to, size_t rows, size_t columns) {
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < columns; j++) to[j * rows + i] = from[i * columns + j];
+}
+
 static void run_op(evaluation *e, tile_op op) {
     const tile_op_data *data = tile_op_at(e->f, op);
     double *to = create_value(e, data->first_result);
     tile_compute_array a, b;
     if (!to) return;
-    if (data->opcode != TILE_OP_matmul) {
+    if (data->opcode == TILE_OP_transpose) {
+        if (resolve(e, tile_value_type(e->f, data->operands[0]), &a))
+            run_transpose(e->data[data->operands[0].id], to, (size_t)a.dims[0], (size_t)a.dims[1]);
+    } else if (data->opcode != TILE_OP_matmul) {
         run_elementwise(e, data, to);
     } else if (resolve(e, tile_value_type(e->f, data->operands[0]), &a) &&
                resolve(e, tile_value_type(e->f, data->operands[1]), &b)) {

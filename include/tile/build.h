@@ -125,6 +125,7 @@ TILE_API void tile_value_set_name(tile_function *function, tile_value value, con
 #define TILE_RULE_for(name, operands)
 #define TILE_RULE_if(name, operands)
 #define TILE_RULE_matmul TILE_BUILD_TYPED
+#define TILE_RULE_transpose TILE_BUILD_INFERRED
 #define TILE_RULE_index TILE_BUILD_INFERRED
 #define TILE_RULE_index3 TILE_BUILD_INFERRED
 #define TILE_RULE_view TILE_BUILD_TYPED

@@ -257,6 +257,7 @@ static void decode_none(cpu_decoder *d, tile_op op) {
 #define RULE_for decode_for
 #define RULE_if decode_if
 #define RULE_matmul NULL /* level 1: runtime/compute.c */
+#define RULE_transpose NULL
 #define RULE_index cpu_decode_index
 #define RULE_index3 cpu_decode_index3
 #define RULE_view cpu_decode_view

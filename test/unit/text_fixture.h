@@ -184,6 +184,11 @@ static const char *const text_corpus[] = {
                 "  wait_acquire %w[0], 3\n"
                 "  st_release %w[%tid], %n\n"
                 "  %room = scratch [4, %n] : ptr<f32>\n"),
+
+    "compute @turned<m: dim, n: dim>(%a: tensor<f16[m, n]>) -> (%b: tensor<f16[n, m]>)\n"
+    "{\n"
+    "  %b = transpose %a : tensor<f16[n, m]>\n"
+    "}\n",
 };
 
 enum { TEXT_CORPUS_COUNT = sizeof text_corpus / sizeof *text_corpus };
