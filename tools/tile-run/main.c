@@ -212,12 +212,12 @@ static bool order_arguments(run *r) {
         if (!given)
             return !fail(name, "the kernel has this argument: give it with --arg");
         const tile_type *type = tile_function_arg_type(r->function, i);
-        bool pointer = type->kind == TILE_TYPE_PTR;
-        if (pointer != given->is_array)
-            return !fail(name, pointer ? "is a pointer and takes an array" : "is a scalar and takes a number");
-        if (pointer && given->fill != FILL_FILE && type->scalar != TILE_SCALAR_NONE &&
+        bool array = type->kind == TILE_TYPE_PTR || type->kind == TILE_TYPE_TENSOR;
+        if (array != given->is_array)
+            return !fail(name, array ? "takes an array" : "is a scalar and takes a number");
+        if (array && given->fill != FILL_FILE && type->scalar != TILE_SCALAR_NONE &&
             given->array.scalar != type->scalar)
-            return !fail(name, "the array's element type is not the pointer's");
+            return !fail(name, "the array's element type is not the argument's");
         run_argument swap = *given;
         *given = o->arguments[i];
         o->arguments[i] = swap;
