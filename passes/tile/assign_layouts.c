@@ -225,6 +225,17 @@ static void lay_copied(tile_function *f, tile_op op, void *user) {
 
 /* 4. Types get their layouts. ---------------------------------------------------------------------- */
 
+/* For a class that nobody has a wish for: its first value decides, as the elements of the others may
+ * have another size. */
+static void wish_blocked(assignment *a, tile_value value) {
+    const tile_type *type = tile_value_type(a->f, value);
+    uint32_t dims[TILE_MAX_RANK];
+    dims_of(type, dims);
+    tile_layout layout = tile_layout_blocked(dims, type->rank, 16 / tile_scalar_bytes(type->scalar),
+                                             type->rank - 1, a->warps);
+    wish(a, value, WISH_STORE, &layout);
+}
+
 static void set_layouts(assignment *a) {
     tile_context *context = a->pass->context;
     for (uint32_t id = 1; id < a->value_count; id++) {
@@ -235,13 +246,9 @@ static void set_layouts(assignment *a) {
         if (type->kind != TILE_TYPE_TILE || type->layout)
             continue;
         uint32_t class = class_of(a, value);
-        uint32_t dims[TILE_MAX_RANK];
-        dims_of(type, dims);
-        tile_layout layout = a->wish[class]
-                                 ? a->wanted[class]
-                                 : tile_layout_blocked(dims, type->rank, 16 / tile_scalar_bytes(type->scalar),
-                                                       type->rank - 1, a->warps);
-        tile_value_at(a->f, value)->type = tile_type_with_layout(context, type, &layout);
+        if (!a->wish[class])
+            wish_blocked(a, value);
+        tile_value_at(a->f, value)->type = tile_type_with_layout(context, type, &a->wanted[class]);
     }
 }
 
