@@ -76,7 +76,7 @@ static tile_status verify(manager *m, const tile_pipeline_step *step, const tile
 }
 
 static bool is_instantiated(manager *m, const tile_pipeline_step *step, const tile_function *f) {
-    if (!f->param_count || !strstr(step->row->info.requires_, "instantiate")) return true;
+    if (!f->param_count || !tile_pass_row_builds_on(step->row, "instantiate")) return true;
     return tile_pipeline_error(
         &m->pipeline, step->loc,
         "pass '%s' needs 'instantiate' before it: @%s has the parameter '%s'", step->row->info.name,

@@ -150,6 +150,14 @@ static bool names(const char *list, const char *name) {
     return false;
 }
 
+bool tile_pass_row_builds_on(const tile_pass_row *row, const char *need) {
+    if (names(row->info.requires_, need)) return true;
+    for (unsigned i = 0; i < ROW_COUNT; i++)
+        if (names(row->info.requires_, rows[i].info.name) && tile_pass_row_builds_on(&rows[i], need))
+            return true;
+    return false;
+}
+
 /* What is known of each pass' work at one place of the pipeline. The text that comes in may be the
  * output of any passes, so that nothing is missing before something undoes it. */
 typedef struct progress {

@@ -33,6 +33,8 @@ bool tile_pipeline_parse(tile_context *context, const char *text, tile_arena *ar
 bool tile_pipeline_error(tile_pipeline *pipeline, tile_loc loc, const char *format, ...)
     TILE_PRINTF(3, 4);
 
+/* Whether the pass, or a pass that it needs, names `need` among what it requires. */
+bool tile_pass_row_builds_on(const tile_pass_row *row, const char *need);
 /* NULL past the end of the table. */
 const tile_pass_row *tile_pass_row_at(unsigned index);
 

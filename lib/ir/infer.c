@@ -420,6 +420,9 @@ static bool tile_infer_convert_layout(tile_infer *infer) {
         return false;
     if (!same_dims(from, to) || !same_element(from, to))
         return fail(infer, "only the layout may change, from", from, " to", to);
+    const tile_type *buffer = type_of(infer, 1);
+    if (buffer && (buffer->slots || !same_dims(from, buffer) || !same_element(from, buffer)))
+        return fail(infer, "the buffer must have the tile's shape and no slots, not", buffer, " for", from);
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* What the parts of the lower-tiles pass share.
  *
  *   lower_tiles.c    the walk over the old body, control flow, arithmetic, semaphores
+ *   lower_check.c    what must hold before
  *   lower_address.c  linear maps of the thread's number, coordinates, predicates, offsets
  *   lower_memory.c   loads, stores and copies between views, shared buffers and fragments
  *   lower_dot.c      mma on fragments, ldmatrix */
@@ -37,6 +38,11 @@ typedef struct lower_cut {
     unsigned rest_bits;
     unsigned rest[TILE_LAYOUT_MAX_BITS];
 } lower_cut;
+
+/* lower_check.c ------------------------------------------------------------------------------------- */
+
+/* Whether every tile operation can be lowered. False after a diagnostic at each one that cannot. */
+bool lower_can(tile_pass *pass, tile_function *f);
 
 /* lower_address.c ----------------------------------------------------------------------------------- */
 

@@ -1,0 +1,88 @@
+/* What lower-tiles takes for granted, checked beforehand: the text that comes in may be anybody's, and
+ * may have left out the passes before this one. */
+#include "lib/layout/layout.h"
+#include "passes/tile/lower.h"
+
+typedef struct checker {
+    tile_pass *pass;
+    tile_function *f;
+    unsigned warps;
+    bool ok;
+} checker;
+
+static void fail(checker *c, tile_op op, const char *what) {
+    c->ok = false;
+    tile_report(c->pass->context, TILE_ERROR, op.id ? tile_op_loc(c->f, op) : c->f->loc, "%s", what);
+}
+
+static bool is_tile_level(const checker *c, tile_op op) {
+    return tile_op_get_info(tile_op_opcode(c->f, op))->levels == TILE_LEVEL_2;
+}
+
+static void check_value(checker *c, tile_op op, tile_value value) {
+    const tile_type *type = tile_value_type(c->f, value);
+    bool tile = type->kind == TILE_TYPE_TILE;
+    if (type->param)
+        fail(c, op, "a compile-time parameter has no value yet; run instantiate");
+    else if (!type->layout && (tile || (type->kind == TILE_TYPE_SHARED && is_tile_level(c, op))))
+        fail(c, op, tile ? "this tile has no layout; run assign-layouts"
+                         : "this shared buffer has no layout; run assign-layouts");
+    else if (tile && 1u << type->layout->warp_bits != c->warps)
+        fail(c, op, "this tile's layout is made for another number of warps");
+}
+
+/* The fragments of mma.sync, as assign-layouts leaves them. */
+static void check_dot(checker *c, tile_op op) {
+    unsigned count;
+    const tile_type *sum = tile_value_type(c->f, tile_op_result(c->f, op, 0));
+    const tile_type *left = tile_value_type(c->f, tile_op_segment(c->f, op, 0, &count)[0]);
+    bool halves = left->scalar == TILE_f16 || left->scalar == TILE_bf16;
+    if (!halves || sum->scalar != TILE_f32 || tile_type_dim(left, 1) < 16 ||
+        !tile_layout_is_accumulator(sum->layout)) {
+        fail(c, op, "dot: mma.sync m16n8k16 cannot do this; assign-layouts says why");
+        return;
+    }
+    for (unsigned operand = 0; operand < 2; operand++) {
+        const tile_type *type = tile_value_type(c->f, tile_op_segment(c->f, op, operand, &count)[0]);
+        tile_layout wanted = tile_layout_dot_operand(sum->layout, operand,
+                                                     (uint32_t)tile_type_dim(type, 0),
+                                                     (uint32_t)tile_type_dim(type, 1));
+        if (type->kind == TILE_TYPE_TILE && !tile_layout_equal(&wanted, type->layout))
+            fail(c, op, "dot: an operand is not held as mma.sync wants it; run assign-layouts");
+    }
+}
+
+static void check_convert(checker *c, tile_op op) {
+    unsigned count;
+    const tile_layout *from = tile_value_type(c->f, tile_op_operand(c->f, op, 0))->layout;
+    const tile_layout *to = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
+    tile_op_segment(c->f, op, 1, &count);
+    if (!count && !tile_layout_equal(from, to))
+        fail(c, op, "convert_layout: threads exchange elements here, which needs a shared buffer");
+}
+
+static void check_op(tile_function *f, tile_op op, void *user) {
+    checker *c = user;
+    bool before = c->ok;
+    c->ok = true;
+    for (unsigned i = 0; i < tile_op_operand_count(f, op) && c->ok; i++)
+        check_value(c, op, tile_op_operand(f, op, i));
+    for (unsigned i = 0; i < tile_op_result_count(f, op) && c->ok; i++)
+        check_value(c, op, tile_op_result(f, op, i));
+    if (c->ok && tile_op_opcode(f, op) == TILE_OP_dot)
+        check_dot(c, op);
+    if (c->ok && tile_op_opcode(f, op) == TILE_OP_convert_layout)
+        check_convert(c, op);
+    c->ok &= before;
+}
+
+bool lower_can(tile_pass *pass, tile_function *f) {
+    int64_t warps = 0;
+    checker c = {.pass = pass, .f = f, .ok = true};
+    if (!tile_expr_is_int(f->warps, &warps))
+        fail(&c, TILE_NO_OP, "the number of warps is not known yet; run instantiate");
+    c.warps = (unsigned)warps;
+    if (c.ok)
+        tile_walk(f, f->body, check_op, &c);
+    return c.ok;
+}
