@@ -16,12 +16,6 @@ typedef struct manager {
     tile_arena scratch; /* of one pass on one function */
 } manager;
 
-const char *tile_pass_option_value(const tile_pass *pass, const char *key) {
-    for (unsigned i = 0; i < pass->option_count; i++)
-        if (strcmp(pass->options[i].key, key) == 0) return pass->options[i].value;
-    return NULL;
-}
-
 void tile_pass_count(const tile_pass *pass, const char *what, long value) {
     if (pass->statistic) pass->statistic(pass->name, what, value, pass->report_user);
 }

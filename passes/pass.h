@@ -29,7 +29,7 @@ typedef tile_status (*tile_pass_function)(tile_pass *pass, tile_function *functi
 #include "passes/passes.def"
 #undef PASS
 
-const char *tile_pass_option_value(const tile_pass *pass, const char *key); /* NULL: not given */
+/* Reports a counter, such as "removed", to the statistics. */
 void tile_pass_count(const tile_pass *pass, const char *what, long value);
 
 #endif

@@ -23,10 +23,6 @@ static const tile_pass_row rows[] = {
 
 enum { ROW_COUNT = sizeof rows / sizeof *rows };
 
-const tile_pass_row *tile_pass_row_at(unsigned index) {
-    return index < ROW_COUNT ? &rows[index] : NULL;
-}
-
 const tile_pass_info *tile_pass_at(unsigned index) {
     return index < ROW_COUNT ? &rows[index].info : NULL;
 }

@@ -35,7 +35,5 @@ bool tile_pipeline_error(tile_pipeline *pipeline, tile_loc loc, const char *form
 
 /* Whether the pass, or a pass that it needs, names `need` among what it requires. */
 bool tile_pass_row_builds_on(const tile_pass_row *row, const char *need);
-/* NULL past the end of the table. */
-const tile_pass_row *tile_pass_row_at(unsigned index);
 
 #endif

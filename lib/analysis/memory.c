@@ -40,7 +40,8 @@ unsigned tile_op_accesses(const tile_function *f, tile_op op, tile_access out[TI
     return count;
 }
 
-tile_value tile_memory_root(const tile_function *f, tile_value memory) {
+/* What a view or pointer is made of: an argument or a scratch buffer; 0 where that is not known. */
+static tile_value memory_root(const tile_function *f, tile_value memory) {
     for (;;) {
         if (tile_value_at(f, memory)->kind == TILE_VALUE_ARG) return memory;
         tile_op def = tile_value_def(f, memory);
@@ -51,7 +52,7 @@ tile_value tile_memory_root(const tile_function *f, tile_value memory) {
 }
 
 bool tile_may_alias(const tile_function *f, tile_value a, tile_value b) {
-    tile_value roots[2] = {tile_memory_root(f, a), tile_memory_root(f, b)};
+    tile_value roots[2] = {memory_root(f, a), memory_root(f, b)};
     if (!roots[0].id || !roots[1].id || roots[0].id == roots[1].id) return true;
     for (unsigned i = 0; i < 2; i++) {
         const tile_value_data *root = tile_value_at(f, roots[i]);

@@ -21,9 +21,6 @@ enum { TILE_MAX_ACCESSES = 4 };
  * alloc_shared access nothing. */
 unsigned tile_op_accesses(const tile_function *f, tile_op op, tile_access out[TILE_MAX_ACCESSES]);
 
-/* What a view or pointer is made of: an argument or a scratch buffer; 0 where that is not known. */
-tile_value tile_memory_root(const tile_function *f, tile_value memory);
-
 /* False only if no element of the one global memory is an element of the other. */
 bool tile_may_alias(const tile_function *f, tile_value a, tile_value b);
 

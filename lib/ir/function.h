@@ -189,8 +189,6 @@ void tile_erase_op(tile_function *f, tile_op op);
 void tile_move_op(tile_function *f, tile_op op, tile_region region, tile_op before);
 /* Replaces operands throughout a region (and inside): map[id] where it is not 0. */
 void tile_replace_values(tile_function *f, tile_region region, const tile_value *map);
-/* Replaces one value everywhere in the function; a sweep over all of it: for many, use a map. */
-void tile_replace_value(tile_function *f, tile_value from, tile_value to);
 /* Empties the function's body and starts its op, value and region arrays anew, arguments excepted
  * (they keep their order and get the ids 1, 2, ...). For passes that build a new body: copy what you
  * need from *old first (a shallow copy of the function is taken there). */

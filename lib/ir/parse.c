@@ -40,7 +40,7 @@ bool tile_parse_take_word(tile_parser *p, const char *word) {
     return found;
 }
 
-bool tile_parse_failed(const tile_parser *p) {
+static bool has_failed(const tile_parser *p) {
     return tile_context_error_count(p->context) != p->first_error;
 }
 
@@ -171,7 +171,7 @@ tile_module *tile_module_parse(tile_context *context, const char *name, const ch
     parser.token = tile_lexer_next(&parser.lexer);
     parser.next = tile_lexer_next(&parser.lexer);
     parse_file(&parser);
-    bool ok = !tile_parse_failed(&parser) && tile_module_verify(parser.module) == TILE_OK;
+    bool ok = !has_failed(&parser) && tile_module_verify(parser.module) == TILE_OK;
     tile_arena_reset(&parser.arena);
     if (ok) return parser.module;
     tile_module_destroy(parser.module);

@@ -5,7 +5,7 @@
 
 #include "lib/ir/parser.h"
 
-const tile_type *tile_parse_element_type(tile_parser *p, const tile_type *type) {
+static const tile_type *element_type(tile_parser *p, const tile_type *type) {
     tile_type draft = {.kind = TILE_TYPE_SCALAR, .scalar = type->scalar, .param = type->param};
     return tile_type_get(p->context, &draft);
 }
@@ -84,7 +84,7 @@ static tile_value lower_op_node(tile_parser *p, const tile_node *node, const til
 tile_value tile_lower_node(tile_parser *p, const tile_node *node, const tile_type *hint) {
     const tile_type *wanted = NULL;
     if (hint && (hint->kind == TILE_TYPE_SCALAR || is_array(hint)))
-        wanted = tile_parse_element_type(p, hint);
+        wanted = element_type(p, hint);
     tile_value value = node->value;
     if (node->kind == TILE_NODE_HOST)
         value = lower_host(p, node, wanted);
@@ -162,7 +162,7 @@ static const tile_type *type_of_memory(const lowering *l) {
     for (unsigned i = 0; i < l->info->operand_count; i++) {
         unsigned at = l->groups[i].first;
         if (l->info->operands[i].form == TILE_FORM_element && l->groups[i].count && l->heads[at].id)
-            return tile_parse_element_type(l->p, tile_value_type(l->p->function, l->heads[at]));
+            return element_type(l->p, tile_value_type(l->p->function, l->heads[at]));
     }
     return NULL;
 }
@@ -178,7 +178,7 @@ static const tile_type *hint_for(const lowering *l, unsigned place, unsigned ind
     case TILE_CLASS_tensor:
     case TILE_CLASS_tile:
     case TILE_CLASS_vector: return l->given;
-    case TILE_CLASS_scalar: return l->given ? tile_parse_element_type(l->p, l->given) : NULL;
+    case TILE_CLASS_scalar: return l->given ? element_type(l->p, l->given) : NULL;
     default: break;
     }
     if (is_variadic)

@@ -99,7 +99,6 @@ bool tile_parse_expected(tile_parser *p, const char *what);
 bool tile_parse_too_deep(tile_parser *p, tile_loc loc);
 /* Skips what is left of the statement that began at start. */
 void tile_parse_recover(tile_parser *p, const char *start);
-bool tile_parse_failed(const tile_parser *p);
 
 /* parse_scope.c: names of values, and guesses at what was meant */
 tile_symbol *tile_parse_find(const tile_parser *p, const char *name);
@@ -139,7 +138,6 @@ tile_value tile_lower_node(tile_parser *p, const tile_node *node, const tile_typ
  */
 tile_op tile_lower_op(tile_parser *p, tile_loc loc, tile_opcode opcode,
                       const tile_operand *operands, unsigned count, const tile_type *given);
-const tile_type *tile_parse_element_type(tile_parser *p, const tile_type *type);
 
 /* parse_type.c */
 const tile_type *tile_parse_type(tile_parser *p);

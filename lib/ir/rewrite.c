@@ -278,16 +278,6 @@ void tile_replace_values(tile_function *f, tile_region region, const tile_value 
             f->results[i].value = map[f->results[i].value.id];
 }
 
-void tile_replace_value(tile_function *f, tile_value from, tile_value to) {
-    for (size_t i = 1; i < f->op_count; i++)
-        for (uint32_t o = 0; f->ops[i].opcode && o < f->ops[i].operand_count; o++)
-            if (f->ops[i].operands[o].id == from.id)
-                f->ops[i].operands[o] = to;
-    for (size_t i = 0; i < f->result_count; i++)
-        if (f->results[i].value.id == from.id)
-            f->results[i].value = to;
-}
-
 void tile_function_restart(tile_function *f, tile_function *old) {
     *old = *f;
     f->ops = NULL;

@@ -65,9 +65,6 @@ lower_cut lower_cut_fragment(const uint32_t *offsets, unsigned reg_bits, uint32_
 lower_cut lower_cut_along(const tile_layout *layout, unsigned d, unsigned widest);
 /* Register number of access `index` of the cut, element `element`. */
 unsigned lower_cut_register(const lower_cut *cut, unsigned index, unsigned element);
-/* Thread bits (lane, then warp) that no element depends on; 0 if every thread holds something of its
- * own. */
-uint32_t lower_redundant_threads(const tile_layout *layout);
 /* i1: this thread is the first of those that hold the same elements; no value if all differ. */
 tile_value lower_first_holder(lowering *l, const tile_layout *layout);
 tile_value lower_and(lowering *l, tile_value a, tile_value b); /* either may be none */
@@ -104,8 +101,6 @@ typedef struct lower_shared_map {
     uint32_t warp[TILE_LAYOUT_MAX_WARP_BITS];
 } lower_shared_map;
 
-lower_shared_map lower_map_shared(lowering *l, const tile_value *element, unsigned count,
-                                  const tile_layout *layout);
 /* Element offset in the buffer: slot + (what the thread adds ^ what the registers add). thread_bits is
  * the union of all that the thread can add. */
 tile_value lower_shared_offset(lowering *l, const lower_shared_map *map, tile_value thread_part,

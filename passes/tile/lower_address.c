@@ -170,7 +170,9 @@ unsigned lower_cut_register(const lower_cut *cut, unsigned index, unsigned eleme
     return register_;
 }
 
-uint32_t lower_redundant_threads(const tile_layout *layout) {
+/* Thread bits (lane, then warp) that no element depends on; 0 if every thread holds something of its
+ * own. */
+static uint32_t redundant_threads(const tile_layout *layout) {
     uint32_t mask = 0;
     for (unsigned i = 0; i < TILE_LANE_BITS; i++)
         mask |= (uint32_t)(layout->lane[i] == 0) << i;
@@ -180,7 +182,7 @@ uint32_t lower_redundant_threads(const tile_layout *layout) {
 }
 
 tile_value lower_first_holder(lowering *l, const tile_layout *layout) {
-    uint32_t mask = lower_redundant_threads(layout);
+    uint32_t mask = redundant_threads(layout);
     if (!mask)
         return TILE_NO_VALUE;
     tile_value copy = tile_build_and(&l->builder, l->thread, lower_int(l, mask));

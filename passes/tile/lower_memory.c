@@ -145,8 +145,8 @@ void lower_store_view(lowering *l, tile_value fragment, const tile_type *tile,
 
 /* Shared buffers ----------------------------------------------------------------------------------- */
 
-lower_shared_map lower_map_shared(lowering *l, const tile_value *element, unsigned count,
-                                  const tile_layout *layout) {
+static lower_shared_map map_shared(lowering *l, const tile_value *element, unsigned count,
+                                   const tile_layout *layout) {
     const tile_type *type = tile_value_type(&l->old, element[0]);
     lower_shared_map map = {.buffer = old_to_new(l, element[0])};
     tile_value slot = count > 1 ? old_to_new(l, element[1]) : lower_int(l, 0);
@@ -175,7 +175,7 @@ typedef struct shared_access {
 
 static shared_access start_shared(lowering *l, const tile_value *element, unsigned count,
                                   const tile_layout *layout, unsigned widest) {
-    shared_access a = {.map = lower_map_shared(l, element, count, layout)};
+    shared_access a = {.map = map_shared(l, element, count, layout)};
     uint32_t bases[TILE_LANE_BITS + TILE_LAYOUT_MAX_WARP_BITS];
     unsigned inputs = TILE_LANE_BITS + (unsigned)layout->warp_bits;
     memcpy(bases, a.map.lane, sizeof a.map.lane);
@@ -197,7 +197,7 @@ static tile_value shared_offset(lowering *l, const shared_access *a, unsigned re
 
 tile_value lower_load_shared(lowering *l, const tile_value *element, unsigned count,
                              const tile_type *tile) {
-    lower_shared_map map = lower_map_shared(l, element, count, tile->layout);
+    lower_shared_map map = map_shared(l, element, count, tile->layout);
     tile_value matrices = lower_ldmatrix(l, &map, tile);
     if (matrices.id)
         return matrices;

@@ -22,8 +22,6 @@ typedef struct cpu_decoder {
 #define CPU_FAIL(d, loc, ...) \
     ((d)->failed = true, tile_report(tile_function_context((d)->f), TILE_ERROR, (loc), __VA_ARGS__))
 
-/* How many elements all lanes have together. */
-uint32_t cpu_value_count(const cpu_decoder *d, const tile_type *type);
 /* A place for a value of this type in the constants. */
 uint32_t cpu_add_constant(cpu_decoder *d, const tile_type *type);
 uint32_t cpu_slot_of(cpu_decoder *d, tile_value value);
