@@ -6,17 +6,12 @@
 
 #include "lib/ir/parser.h"
 
-enum {
-    L1 = TILE_LEVEL_1,
-    L2 = TILE_LEVEL_2,
-    L3 = TILE_LEVEL_3,
-    L23 = TILE_LEVEL_2 | TILE_LEVEL_3,
-    LX = TILE_LEVEL_1 | TILE_LEVEL_2 | TILE_LEVEL_3,
-};
-
 static const tile_pass_row rows[] = {
 #define PASS(name, function, level_in, level_out, needs, keeps, breaks, meaning) \
-    {{name, level_in, level_out, needs, meaning}, keeps, breaks, function},
+    {{name, TILE_LEVELS_##level_in, TILE_LEVELS_##level_out, needs, meaning}, \
+     keeps,                                                                   \
+     breaks,                                                                  \
+     function},
 #include "passes/passes.def"
 #undef PASS
 };

@@ -109,6 +109,12 @@ enum {
     TILE_LEVEL_1 = 1 << 1,
     TILE_LEVEL_2 = 1 << 2,
     TILE_LEVEL_3 = 1 << 3,
+    /* Sets of them, under the names that the tables use. */
+    TILE_LEVELS_L1 = TILE_LEVEL_1,
+    TILE_LEVELS_L2 = TILE_LEVEL_2,
+    TILE_LEVELS_L3 = TILE_LEVEL_3,
+    TILE_LEVELS_L23 = TILE_LEVEL_2 | TILE_LEVEL_3,
+    TILE_LEVELS_LX = TILE_LEVEL_1 | TILE_LEVEL_2 | TILE_LEVEL_3,
 };
 
 enum { TILE_MAX_OPERANDS = 4, TILE_MAX_ATTRS = 4 };

@@ -28,14 +28,6 @@ enum {
     FREE = TILE_EFFECT_ALLOC,
 };
 
-enum {
-    L1 = TILE_LEVEL_1,
-    L2 = TILE_LEVEL_2,
-    L3 = TILE_LEVEL_3,
-    L23 = TILE_LEVEL_2 | TILE_LEVEL_3,
-    LX = TILE_LEVEL_1 | TILE_LEVEL_2 | TILE_LEVEL_3,
-};
-
 #define ROW(form, name, class) {TILE_FORM_##form, #name, TILE_CLASS_##class}
 #define OPERANDS_0() .operand_count = 0
 #define OPERANDS_1(f1, n1, c1) .operand_count = 1, .operands = {ROW(f1, n1, c1)}
@@ -56,7 +48,7 @@ enum {
 
 static const tile_op_info op_table[TILE_OPCODE_LIMIT] = {
 #define OP(number, name_, levels_, operands_, attrs_, rule_, effects_, meaning_)               \
-    [number] = {.name = #name_, .levels = levels_, operands_, attrs_, .rule = #rule_,          \
+    [number] = {.name = #name_, .levels = TILE_LEVELS_##levels_, operands_, attrs_, .rule = #rule_,          \
                 .effects = effects_, .meaning = meaning_},
 #include "tile/ops.def"
 #undef OP
