@@ -29,10 +29,6 @@ static void number_region(liveness *l, tile_region region) {
     }
 }
 
-static tile_op parent_op(const tile_function *f, tile_op op) {
-    return tile_region_at(f, tile_op_at(f, op)->parent)->parent;
-}
-
 static bool is_inside(const liveness *l, tile_op inner, tile_op outer) {
     return l->position[inner.id] >= l->position[outer.id] && l->end[inner.id] <= l->end[outer.id];
 }
@@ -46,7 +42,7 @@ static void extend(tile_lifetime *lifetime, uint32_t first, uint32_t last) {
  * its own. */
 static void extend_to_use(liveness *l, tile_lifetime *lifetime, tile_op use) {
     extend(lifetime, l->position[use.id], l->end[use.id]);
-    for (tile_op at = parent_op(l->f, use); at.id; at = parent_op(l->f, at))
+    for (tile_op at = tile_op_parent(l->f, use); at.id; at = tile_op_parent(l->f, at))
         if (tile_op_opcode(l->f, at) == TILE_OP_for && !is_inside(l, lifetime->alloc, at))
             extend(lifetime, l->position[at.id], l->end[at.id]);
 }
@@ -63,7 +59,7 @@ static void extend_to_wait(liveness *l, tile_lifetime *lifetime, tile_op copy) {
         extend_to_use(l, lifetime, wait);
     else
         extend(lifetime, l->position[copy.id], l->next);
-    for (tile_op at = parent_op(l->f, copy); at.id; at = parent_op(l->f, at))
+    for (tile_op at = tile_op_parent(l->f, copy); at.id; at = tile_op_parent(l->f, at))
         if (tile_op_opcode(l->f, at) == TILE_OP_for && (!wait.id || !is_inside(l, wait, at)))
             extend(lifetime, l->position[at.id], l->end[at.id]);
 }
@@ -71,7 +67,7 @@ static void extend_to_wait(liveness *l, tile_lifetime *lifetime, tile_op copy) {
 /* Nobody says when the buffer is done with: in a loop, not in the next iteration either. */
 static void extend_to_end(liveness *l, tile_lifetime *lifetime) {
     extend(lifetime, l->position[lifetime->alloc.id], l->next);
-    for (tile_op at = parent_op(l->f, lifetime->alloc); at.id; at = parent_op(l->f, at))
+    for (tile_op at = tile_op_parent(l->f, lifetime->alloc); at.id; at = tile_op_parent(l->f, at))
         extend(lifetime, l->position[at.id], l->next);
 }
 

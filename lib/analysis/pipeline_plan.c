@@ -348,7 +348,7 @@ static bool plan_statement(const planner *p, const schedule *s, unsigned i,
     return !is_error;
 }
 
-static bool is_staged(const tile_pipeline_plan *plan, tile_op op) {
+bool tile_is_staged(const tile_pipeline_plan *plan, tile_op op) {
     for (unsigned i = 0; i < plan->copy_count; i++)
         if (plan->copies[i].op.id == op.id) return true;
     return false;
@@ -363,8 +363,8 @@ static bool plan_order(const planner *p, const schedule *s, tile_pipeline_plan *
         return true;
     unsigned turns = 0;
     for (unsigned i = 1; i < plan->order_count; i++)
-        turns += is_staged(plan, plan->order[i - 1]) != is_staged(plan, plan->order[i]);
-    plan->copies_last = is_staged(plan, plan->order[plan->order_count - 1]);
+        turns += tile_is_staged(plan, plan->order[i - 1]) != tile_is_staged(plan, plan->order[i]);
+    plan->copies_last = tile_is_staged(plan, plan->order[plan->order_count - 1]);
     if (turns > 1)
         tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->loop),
                     "'order' must put all copies of stage 0 before or after all other statements");

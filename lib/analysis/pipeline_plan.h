@@ -30,4 +30,7 @@ typedef struct tile_pipeline_plan {
 bool tile_plan_pipeline(tile_function *f, tile_op loop, tile_arena *arena,
                         tile_pipeline_plan *plan);
 
+/* Whether op is one of the plan's copies. */
+bool tile_is_staged(const tile_pipeline_plan *plan, tile_op op);
+
 #endif

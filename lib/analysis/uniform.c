@@ -79,7 +79,7 @@ bool *tile_divergent_values(tile_function *f, tile_arena *arena) {
 
 tile_op tile_divergent_control(const tile_function *f, const bool *divergent, tile_op op) {
     for (;;) {
-        op = tile_region_at(f, tile_op_at(f, op)->parent)->parent;
+        op = tile_op_parent(f, op);
         if (!op.id) return op;
         unsigned count = tile_op_opcode(f, op) == TILE_OP_for ? 3 : 1;
         for (unsigned i = 0; i < count; i++)

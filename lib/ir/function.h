@@ -150,6 +150,11 @@ static inline tile_op tile_value_def(const tile_function *f, tile_value value) {
     return (tile_op){data->kind == TILE_VALUE_RESULT ? data->owner : 0};
 }
 
+/* The operation in one of whose regions op stands; 0 in the function's body. */
+static inline tile_op tile_op_parent(const tile_function *f, tile_op op) {
+    return tile_region_at(f, tile_op_at(f, op)->parent)->parent;
+}
+
 /* for (tile_op op = first; op.id; op = next): the next one is read after the body ran. */
 #define TILE_FOR_EACH_OP(f, op, region)                                    \
     for (tile_op op = tile_region_at((f), (region))->first; (op).id;       \

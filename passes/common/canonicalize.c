@@ -186,7 +186,7 @@ static void drop_true_predicate(walk *w, tile_op op) {
 /* The operation to go on with: not always the next one. */
 static tile_op simplify_op(walk *w, tile_op op) {
     tile_function *f = w->f;
-    bool counted = tile_is_numbered_loop(f, tile_region_at(f, tile_op_at(f, op)->parent)->parent);
+    bool counted = tile_is_numbered_loop(f, tile_op_parent(f, op));
     tile_op_data *data = tile_op_at(f, op);
     for (uint32_t i = 0; i < data->operand_count; i++)
         data->operands[i] = look_up(w, data->operands[i]);

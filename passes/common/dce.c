@@ -71,7 +71,7 @@ static bool must_stay(const tile_function *f, tile_op op) {
     tile_opcode opcode = tile_op_opcode(f, op);
     unsigned effects = tile_op_get_info(opcode)->effects;
     if (effects & (TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR | TILE_EFFECT_ALLOC)) return false;
-    tile_op parent = tile_region_at(f, tile_op_at(f, op)->parent)->parent;
+    tile_op parent = tile_op_parent(f, op);
     if (effects && tile_is_numbered_loop(f, parent)) return true;
     /* What convert_layout writes to its buffer, only it reads. */
     return opcode != TILE_OP_convert_layout && (effects & ~(unsigned)HARMLESS);
@@ -95,7 +95,7 @@ static void mark_op(sweep *s, tile_op op) {
         for (uint32_t i = 0; i < count; i++) mark_value(s, data->operands[i]);
         for (unsigned r = 0; r < data->region_count; r++)
             mark_op(s, tile_region_at(s->f, data->regions[r])->last);
-        op = tile_region_at(s->f, data->parent)->parent;
+        op = tile_op_parent(s->f, op);
     }
 }
 

@@ -139,35 +139,25 @@ static bool check_loop(tile_function *f, tile_op loop) {
 
 /* Phase 2: copies that nobody will wait for ---------------------------------------------------- */
 
-static tile_op parent_op(const tile_function *f, tile_op op) {
-    return tile_region_at(f, tile_op_at(f, op)->parent)->parent;
-}
-
 /* A copy_async inside of a pipelined loop, but not directly in one's body, becomes a copy. To be
  * done before the pass makes such copies itself. */
 static void visit_nested_async(tile_function *f, tile_op op, void *user) {
     (void)user;
-    tile_op holder = parent_op(f, op);
+    tile_op holder = tile_op_parent(f, op);
     if (tile_op_opcode(f, op) != TILE_OP_copy_async || !holder.id ||
         tile_op_has_attr(f, holder, TILE_ATTR_pipelined))
         return;
     while (holder.id && !tile_op_has_attr(f, holder, TILE_ATTR_pipelined))
-        holder = parent_op(f, holder);
+        holder = tile_op_parent(f, holder);
     if (!holder.id) return;
     tile_report(tile_function_context(f), TILE_REMARK, tile_op_loc(f, op),
                 "copy_async cannot run ahead of the loop: it does not stand directly in its body");
     tile_op_at(f, op)->opcode = TILE_OP_copy;
 }
 
-static bool is_staged(const tile_pipeline_plan *plan, tile_op op) {
-    for (unsigned i = 0; i < plan->copy_count; i++)
-        if (plan->copies[i].op.id == op.id) return true;
-    return false;
-}
-
 static void demote_direct(ring *r) {
     TILE_FOR_EACH_OP(r->f, op, tile_op_region(r->f, r->plan.loop, 0))
-    if (tile_op_opcode(r->f, op) == TILE_OP_copy_async && !is_staged(&r->plan, op))
+    if (tile_op_opcode(r->f, op) == TILE_OP_copy_async && !tile_is_staged(&r->plan, op))
         tile_op_at(r->f, op)->opcode = TILE_OP_copy;
 }
 

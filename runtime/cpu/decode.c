@@ -206,7 +206,7 @@ static bool is_overwritten(cpu_decoder *d, tile_op parent, uint32_t slot, uint32
 /* A yield moves all its values at once: those that another move would overwrite go aside first. */
 static void decode_yield(cpu_decoder *d, tile_op op) {
     const tile_op_data *data = tile_op_at(d->f, op);
-    tile_op parent = tile_region_at(d->f, data->parent)->parent;
+    tile_op parent = tile_op_parent(d->f, op);
     uint32_t *aside = TILE_NEW_ARRAY(&d->scratch, uint32_t, data->operand_count);
     uint32_t end = d->temporary;
     for (uint32_t i = 0; i < data->operand_count; i++) {
