@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/support/float16.h"
+#include "lib/support/integer.h"
 
 struct tile_kernel {
     tile_device *device;
@@ -139,16 +141,6 @@ static tile_status lower_variant(tile_kernel *kernel, tile_variant *variant, con
     return status;
 }
 
-/* What the arguments are divisible by as far as the kernel cares: the declared divisor's share. */
-static uint64_t common_divisor(uint64_t a, uint64_t b) {
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static tile_status add_variant(tile_kernel *kernel, const uint64_t *divisors, tile_variant **out) {
     tile_variant *variant = tile_malloc(sizeof *variant);
     *variant = (tile_variant){.module = tile_module_clone(kernel->module)};
@@ -196,7 +188,7 @@ static tile_status find_variant(tile_kernel *kernel, const tile_argument *argume
     for (unsigned i = 0; i < count; i++) {
         const tile_abi_arg *arg = tile_abi_arg_at(abi, i);
         uint64_t declared = arg->divisible ? arg->divisible : 1;
-        divisors[i] = common_divisor(declared, magnitude(arg, &arguments[i]));
+        divisors[i] = tile_gcd(declared, magnitude(arg, &arguments[i]));
     }
     tile_variant *variant = kernel->variants;
     while (variant && !variant_equals(variant, divisors, count))
@@ -272,20 +264,12 @@ static tile_status refuse_argument(const tile_kernel *kernel, const char *name, 
     return TILE_INVALID;
 }
 
-static bool fits(int64_t value, tile_scalar scalar) {
-    unsigned bits = tile_scalar_bits(scalar);
-    if (bits >= 64 || tile_scalar_is_floating(scalar))
-        return true;
-    int64_t limit = (int64_t)1 << (bits - 1);
-    return bits == 1 ? value == 0 || value == 1 : value >= -limit && value < limit;
-}
-
 static tile_status check_argument(const tile_kernel *kernel, const tile_abi_arg *arg,
                                   const tile_argument *argument) {
     if (arg->type->kind != TILE_TYPE_PTR) {
         if (argument->buffer)
             return refuse_argument(kernel, arg->name, "is a scalar, not a buffer");
-        return fits(argument->integer, arg->type->scalar)
+        return tile_integer_fits(arg->type->scalar, argument->integer)
                    ? TILE_OK
                    : refuse_argument(kernel, arg->name, "does not fit its type");
     }

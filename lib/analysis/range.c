@@ -7,6 +7,8 @@
  * operations to the sound result again, which can only make it tighter and stays sound. */
 #include "lib/analysis/range.h"
 
+#include "lib/support/integer.h"
+
 enum {
     FREE_ROUNDS = 4,   /* before bounds are widened */
     NARROW_ROUNDS = 2, /* after nothing changes any more */
@@ -20,14 +22,7 @@ static int64_t magnitude(int64_t a) {
 }
 
 static int64_t gcd(int64_t a, int64_t b) {
-    a = magnitude(a);
-    b = magnitude(b);
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
+    return (int64_t)tile_gcd((uint64_t)magnitude(a), (uint64_t)magnitude(b));
 }
 
 static int64_t power_of_two_part(int64_t a) {

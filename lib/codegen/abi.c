@@ -5,12 +5,9 @@
 
 #include "lib/codegen/abi_data.h"
 #include "lib/ir/describe.h"
+#include "lib/support/integer.h"
 
 enum { SLOT_ALIGNMENT = 16 }; /* a slot of a shared buffer begins at a multiple of it */
-
-static int64_t round_up(int64_t value, int64_t unit) {
-    return (value + unit - 1) / unit * unit;
-}
 
 /* False if the expression holds something that is known only inside the kernel. */
 static bool is_launch_expr(const tile_expr *expr) {
@@ -70,7 +67,7 @@ int64_t tile_shared_bytes(const tile_function *kernel) {
         const tile_type *type = tile_value_type(kernel, tile_op_result(kernel, op, 0));
         int64_t slot = tile_type_elements(type) * (int64_t)tile_scalar_bytes(type->scalar);
         int64_t end = tile_op_attr_int(kernel, op, TILE_ATTR_offset, 0) +
-                      tile_type_slot_count(type) * round_up(slot, SLOT_ALIGNMENT);
+                      tile_type_slot_count(type) * tile_round_up(slot, SLOT_ALIGNMENT);
         total = end > total ? end : total;
     }
     return total;
@@ -227,7 +224,7 @@ tile_status tile_abi_scratch(const tile_abi *abi, const int64_t *args, int64_t *
                         abi->scratch_text[i]);
             return TILE_INVALID;
         }
-        *sum += round_up(bytes, TILE_SCRATCH_ALIGNMENT);
+        *sum += tile_round_up(bytes, TILE_SCRATCH_ALIGNMENT);
     }
     *clean_bytes = sums[true];
     *plain_bytes = sums[false];

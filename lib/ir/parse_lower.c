@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/ir/parser.h"
+#include "lib/support/float16.h"
 
 static const tile_type *element_type(tile_parser *p, const tile_type *type) {
     tile_type draft = {.kind = TILE_TYPE_SCALAR, .scalar = type->scalar, .param = type->param};
@@ -24,12 +25,9 @@ static const tile_type *i32_type(tile_parser *p) {
 
 static bool check_range(tile_parser *p, const tile_node *node, const tile_type *type,
                         int64_t value) {
-    unsigned bits = tile_scalar_bits(type->scalar);
-    if (!type->scalar || bits >= 64 || tile_scalar_is_floating(type->scalar)) return true;
-    int64_t limit = (int64_t)1 << (bits - 1);
-    bool fits = bits == 1 ? value == 0 || value == 1 : value >= -limit && value < limit;
-    return fits || tile_parse_error(p, node->loc, "%lld does not fit %s", (long long)value,
-                                    tile_scalar_name(type->scalar));
+    return tile_integer_fits(type->scalar, value) ||
+           tile_parse_error(p, node->loc, "%lld does not fit %s", (long long)value,
+                            tile_scalar_name(type->scalar));
 }
 
 /* The type of an integer constant: the one it names, else the wanted one if it can have that. */

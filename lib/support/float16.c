@@ -162,6 +162,13 @@ double tile_number_read(tile_scalar scalar, const void *address) {
     }
 }
 
+bool tile_integer_fits(tile_scalar scalar, int64_t value) {
+    unsigned bits = tile_scalar_bits(scalar);
+    if (!scalar || bits >= 64 || tile_scalar_is_floating(scalar)) return true;
+    int64_t limit = (int64_t)1 << (bits - 1);
+    return bits == 1 ? value == 0 || value == 1 : value >= -limit && value < limit;
+}
+
 int64_t tile_integer_from_double(double value, int64_t low, int64_t high) {
     if (isnan(value)) return 0;
     if (value <= (double)low) return low;

@@ -27,6 +27,8 @@ void tile_number_write(tile_scalar scalar, void *address, double value);
 /* The same for integer types, wrapping to their width; i1 is 0 or 1. */
 int64_t tile_integer_read(tile_scalar scalar, const void *address);
 void tile_integer_write(tile_scalar scalar, void *address, int64_t value);
+/* Whether the type has this integer: always, for floats, i64 and a type that is not known yet. */
+bool tile_integer_fits(tile_scalar scalar, int64_t value);
 /* A double as an i64: towards zero, clamped to [low, high], NaN to 0. */
 int64_t tile_integer_from_double(double value, int64_t low, int64_t high);
 

@@ -43,6 +43,8 @@
 
 #include "lib/ir/describe.h"
 #include "lib/ir/parser.h"
+#include "lib/support/float16.h"
+#include "lib/support/integer.h"
 #include "passes/common/bind_params.h"
 #include "tile/compile.h"
 
@@ -172,13 +174,6 @@ static const tile_type *bind_type(instance *i, tile_loc loc, const tile_type *ty
     return tile_type_get(i->context, &draft);
 }
 
-static bool fits(tile_scalar scalar, int64_t value) {
-    unsigned bits = tile_scalar_bits(scalar);
-    if (bits == 1) return value == 0 || value == 1;
-    int64_t limit = bits >= 64 ? 0 : (int64_t)1 << (bits - 1);
-    return !limit || (value >= -limit && value < limit);
-}
-
 static void bind_constant_value(instance *i, tile_value value, tile_value *map) {
     tile_value_data old = *tile_value_at(i->f, value);
     const tile_type *type = bind_type(i, i->f->loc, old.type);
@@ -188,7 +183,7 @@ static void bind_constant_value(instance *i, tile_value value, tile_value *map) 
     if (type->scalar && tile_expr_is_int(expr, &integer)) {
         if (floating)
             expr = tile_expr_float(i->context, (double)integer);
-        else if (!fits(type->scalar, integer) && expr != old.expr)
+        else if (!tile_integer_fits(type->scalar, integer) && expr != old.expr)
             FAIL(i, i->f->loc, "'%s' is %" PRId64 ", which does not fit into %s: %s",
                  tile_expr_text(i->f, old.expr, i->arena), integer, tile_scalar_name(type->scalar),
                  tile_bound_text(&i->bound, old.expr, i->arena));
@@ -280,15 +275,6 @@ tile_status tile_pass_instantiate(tile_pass *pass, tile_function *f) {
 
 /* As a call ---------------------------------------------------------------------------------- */
 
-static unsigned greatest_common(uint64_t a, uint64_t b) {
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return (unsigned)a;
-}
-
 tile_status tile_instantiate(tile_module *module, const char *kernel, const tile_binding *bindings,
                              unsigned binding_count, const uint64_t *arg_divisors) {
     tile_function *f = tile_module_find(module, kernel);
@@ -306,7 +292,7 @@ tile_status tile_instantiate(tile_module *module, const char *kernel, const tile
     }
     for (size_t a = 0; arg_divisors && a < f->arg_count; a++)
         if (arg_divisors[a] && f->args[a].divisible)
-            f->args[a].divisible = greatest_common(arg_divisors[a], f->args[a].divisible);
+            f->args[a].divisible = (unsigned)tile_gcd(arg_divisors[a], f->args[a].divisible);
     tile_status status = i.errors ? TILE_INVALID : instantiate(f, options, binding_count, &arena);
     tile_arena_reset(&arena);
     return status;

@@ -43,6 +43,7 @@
 
 #include "lib/analysis/liveness.h"
 #include "lib/ir/describe.h"
+#include "lib/support/integer.h"
 #include "passes/pass.h"
 
 enum {
@@ -56,15 +57,11 @@ typedef struct place {
     int64_t offset; /* -1: not placed yet */
 } place;
 
-static int64_t round_up(int64_t value, int64_t unit) {
-    return (value + unit - 1) / unit * unit;
-}
-
 /* -1 if the extents are not known. */
 static int64_t buffer_bytes(const tile_type *type) {
     int64_t elements = tile_type_elements(type), slots = tile_type_slot_count(type);
     if (elements <= 0 || slots <= 0 || elements > INT32_MAX || slots > INT32_MAX) return -1;
-    int64_t slot = round_up(elements * (int64_t)tile_scalar_bytes(type->scalar), SLOT_ALIGNMENT);
+    int64_t slot = tile_round_up(elements * (int64_t)tile_scalar_bytes(type->scalar), SLOT_ALIGNMENT);
     return slots > INT32_MAX / slot ? INT32_MAX : slots * slot;
 }
 
@@ -90,7 +87,7 @@ static int64_t find_offset(const place *places, unsigned count, const place *buf
             if (other->offset < 0 || !live_together(other, buffer) ||
                 other->offset >= offset + buffer->size || offset >= other->offset + other->size)
                 continue;
-            offset = round_up(other->offset + other->size, BUFFER_ALIGNMENT);
+            offset = tile_round_up(other->offset + other->size, BUFFER_ALIGNMENT);
             moved = true;
         }
     }

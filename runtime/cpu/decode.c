@@ -8,16 +8,10 @@
 
 /* Values --------------------------------------------------------------------------------------- */
 
-/* How many elements all lanes have together. */
-static uint32_t value_count(const cpu_decoder *d, const tile_type *type) {
-    return cpu_value_elements(type) * d->program->lanes;
-}
-
 uint32_t cpu_add_constant(cpu_decoder *d, const tile_type *type) {
     cpu_program *p = d->program;
     uint32_t at = p->constant_bytes;
-    uint32_t bytes = value_count(d, type) * cpu_value_size(type);
-    p->constant_bytes += (bytes + CPU_SLOT_ALIGN - 1) / CPU_SLOT_ALIGN * CPU_SLOT_ALIGN;
+    p->constant_bytes += cpu_value_slot_bytes(type, p->lanes);
     if (p->constant_bytes > d->constant_capacity) {
         size_t larger = p->constant_bytes * (size_t)2;
         uint8_t *moved = TILE_NEW_ARRAY(&p->arena, uint8_t, larger);
@@ -83,7 +77,7 @@ cpu_insn *cpu_add_insn(cpu_decoder *d, tile_op op, cpu_handler handler) {
 
 void cpu_set_elements(const cpu_decoder *d, cpu_insn *insn, const tile_type *type) {
     insn->scalar = type->scalar;
-    insn->count = value_count(d, type);
+    insn->count = cpu_value_elements(type) * d->program->lanes;
     insn->size = cpu_value_size(type);
 }
 
@@ -214,8 +208,7 @@ static void decode_yield(cpu_decoder *d, tile_op op) {
         aside[i] = CPU_NO_SLOT;
         if (!is_overwritten(d, parent, cpu_slot_of(d, data->operands[i]), i)) continue;
         aside[i] = end;
-        end += (value_count(d, type) * cpu_value_size(type) + CPU_SLOT_ALIGN - 1) /
-               CPU_SLOT_ALIGN * CPU_SLOT_ALIGN;
+        end += cpu_value_slot_bytes(type, d->program->lanes);
         cpu_add_move(d, op, data->operands[i], aside[i]);
     }
     if (end > d->program->frame_bytes) d->program->frame_bytes = end;

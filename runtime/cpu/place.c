@@ -1,6 +1,7 @@
 /* Where things are: shared buffers in the block's shared memory, values in the register file. */
 #include <inttypes.h>
 
+#include "lib/support/integer.h"
 #include "runtime/cpu/decode.h"
 
 enum {
@@ -41,7 +42,7 @@ static void place_shared(tile_function *f, tile_op op, void *user) {
     const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
     int64_t elements = tile_type_elements(type), slots = tile_type_slot_count(type);
     int64_t size = tile_scalar_bytes(type->scalar);
-    int64_t aligned = (walk->end + SHARED_ALIGN - 1) / SHARED_ALIGN * SHARED_ALIGN;
+    int64_t aligned = tile_round_up(walk->end, SHARED_ALIGN);
     int64_t offset = tile_op_attr_int(f, op, TILE_ATTR_offset, aligned);
     if (elements < 1 || slots < 1 || offset < 0 ||
         offset + elements * slots * size > MAX_SHARED_BYTES) {
@@ -60,7 +61,7 @@ static void place_all_shared(cpu_decoder *d, tile_function *f) {
         walk.placed = pass == 0;
         tile_walk(f, f->body, place_shared, &walk);
     }
-    d->program->shared_bytes = (uint32_t)(walk.end + 15) / 16 * 16;
+    d->program->shared_bytes = (uint32_t)tile_round_up(walk.end, 16);
     while (1 << d->program->granule_bits < walk.smallest) d->program->granule_bits++;
 }
 

@@ -185,6 +185,8 @@ uint64_t cpu_assign_slots(const tile_function *f, unsigned lanes, uint32_t *slot
 /* Elements of one lane's value and bytes of one element. */
 uint32_t cpu_value_elements(const tile_type *type);
 uint32_t cpu_value_size(const tile_type *type);
+/* Bytes of the slot of all lanes' values. */
+uint32_t cpu_value_slot_bytes(const tile_type *type, unsigned lanes);
 
 /* arith.c: the handler of an arithmetic operation on elements of this type. */
 cpu_handler cpu_arith_handler(tile_opcode opcode, tile_scalar scalar, tile_scalar from);

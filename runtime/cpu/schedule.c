@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/support/integer.h"
 #include "runtime/cpu/exec.h"
 
 /* Splitmix64: any state but 0 stands for "shuffle". */
@@ -159,15 +160,6 @@ static block_state run_block(cpu_run *run, cpu_block *block) {
 
 /* The grid ------------------------------------------------------------------------------------- */
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Block numbers 0 to total - 1, each once: in order, or in strides that share no divisor with
  * total. */
 typedef struct block_order {
@@ -179,7 +171,7 @@ static block_order order_blocks(cpu_run *run) {
     if (!run->random || order.total < 2) return order;
     order.at = (int64_t)(next_random(run) % (uint64_t)order.total);
     do order.stride = 1 + (int64_t)(next_random(run) % (uint64_t)(order.total - 1));
-    while (common_divisor(order.stride, order.total) != 1);
+    while (tile_gcd((uint64_t)order.stride, (uint64_t)order.total) != 1);
     return order;
 }
 

@@ -8,6 +8,7 @@
  * since both regions write them. */
 #include <string.h>
 
+#include "lib/support/integer.h"
 #include "runtime/cpu/program.h"
 
 typedef struct open_loop {
@@ -137,10 +138,13 @@ static void give(allocator *a, uint32_t size, uint32_t slot) {
     list->slots[list->count++] = slot;
 }
 
-static uint32_t slot_bytes(const tile_function *f, uint32_t value, unsigned lanes) {
-    const tile_type *type = tile_value_type(f, (tile_value){value});
+uint32_t cpu_value_slot_bytes(const tile_type *type, unsigned lanes) {
     uint32_t bytes = cpu_value_elements(type) * cpu_value_size(type) * lanes;
-    return (bytes + CPU_SLOT_ALIGN - 1) / CPU_SLOT_ALIGN * CPU_SLOT_ALIGN;
+    return (uint32_t)tile_round_up(bytes, CPU_SLOT_ALIGN);
+}
+
+static uint32_t slot_bytes(const liveness *l, uint32_t value, unsigned lanes) {
+    return cpu_value_slot_bytes(tile_value_type(l->f, (tile_value){value}), lanes);
 }
 
 /* Values that end at a position free their place after those that start there have theirs, so that
@@ -154,12 +158,12 @@ static uint64_t scan(liveness *l, unsigned lanes, uint32_t *slots) {
     for (uint32_t position = 1; position <= l->position; position++) {
         for (; at < l->order_count && l->start[l->order[at]] == position; at++) {
             uint32_t value = l->order[at];
-            slots[value] = take(&a, slot_bytes(l->f, value, lanes));
+            slots[value] = take(&a, slot_bytes(l, value, lanes));
             next[value] = expiring[l->last[value]];
             expiring[l->last[value]] = value;
         }
         for (uint32_t value = expiring[position]; value; value = next[value])
-            give(&a, slot_bytes(l->f, value, lanes), slots[value]);
+            give(&a, slot_bytes(l, value, lanes), slots[value]);
     }
     for (uint32_t value = 1; value < l->f->value_count; value++)
         if (l->rep[value]) slots[value] = slots[l->rep[value]];

@@ -120,3 +120,12 @@ Test(float16, integers_wrap_and_clamp) {
     tile_number_write(TILE_i1, bytes, 0.25);
     cr_assert_eq(tile_number_read(TILE_i1, bytes), 1);
 }
+
+Test(float16, which_integers_fit) {
+    cr_assert(tile_integer_fits(TILE_i8, -128) && tile_integer_fits(TILE_i8, 127));
+    cr_assert_not(tile_integer_fits(TILE_i8, -129) || tile_integer_fits(TILE_i8, 128));
+    cr_assert(tile_integer_fits(TILE_i1, 0) && tile_integer_fits(TILE_i1, 1));
+    cr_assert_not(tile_integer_fits(TILE_i1, -1) || tile_integer_fits(TILE_i1, 2));
+    cr_assert(tile_integer_fits(TILE_i64, INT64_MIN) && tile_integer_fits(TILE_f16, INT64_MAX));
+    cr_assert(tile_integer_fits(TILE_SCALAR_NONE, INT64_MAX));
+}
