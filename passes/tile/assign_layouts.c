@@ -32,6 +32,7 @@
 #include <string.h>
 
 #include "lib/analysis/access.h"
+#include "lib/analysis/uniform.h"
 #include "lib/layout/layout.h"
 #include "passes/pass.h"
 
@@ -42,6 +43,7 @@ typedef struct assignment {
     tile_pass *pass;
     tile_function *f;
     const tile_range *ranges;
+    const bool *divergent; /* by value */
     unsigned warps;
     size_t value_count;  /* when the classes were made */
     uint32_t *parent;    /* union-find over values */
@@ -340,6 +342,23 @@ static void convert_region(assignment *a, tile_region region) {
     }
 }
 
+/* 6. The whole block takes part in a tile operation. ------------------------------------------------ */
+
+static void check_uniform(tile_function *f, tile_op op, void *user) {
+    assignment *a = user;
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
+    if (info->levels != TILE_LEVEL_2 || tile_op_opcode(f, op) == TILE_OP_view)
+        return;
+    tile_op control = tile_divergent_control(f, a->divergent, op);
+    if (!control.id)
+        return;
+    a->status = TILE_INVALID;
+    tile_report(a->pass->context, TILE_ERROR, tile_op_loc(f, op),
+                "%s stands where not all threads of the block come", info->name);
+    tile_report(a->pass->context, TILE_NOTE, tile_op_loc(f, control), "this %s differs between threads",
+                tile_op_get_info(tile_op_opcode(f, control))->name);
+}
+
 tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
     int64_t warps = 1;
     tile_expr_is_int(f->warps, &warps);
@@ -351,6 +370,8 @@ tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
     a.shared = TILE_NEW_ARRAY(pass->scratch, tile_layout, a.value_count);
     for (uint32_t id = 0; id < a.value_count; id++)
         a.parent[id] = id;
+    a.divergent = tile_divergent_values(f, pass->scratch);
+    tile_walk(f, f->body, check_uniform, &a);
     tile_walk(f, f->body, unite_op, &a);
     tile_walk(f, f->body, wish_op, &a);
     for (uint32_t id = 1; id < a.value_count; id++)
