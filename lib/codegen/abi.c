@@ -7,8 +7,6 @@
 #include "lib/ir/describe.h"
 #include "lib/support/integer.h"
 
-enum { SLOT_ALIGNMENT = 16 }; /* a slot of a shared buffer begins at a multiple of it */
-
 /* False if the expression holds something that is known only inside the kernel. */
 static bool is_launch_expr(const tile_expr *expr) {
     if (!expr || expr->kind == TILE_EXPR_PARAM || expr->kind == TILE_EXPR_FLOAT) return false;
@@ -65,9 +63,8 @@ int64_t tile_shared_bytes(const tile_function *kernel) {
         tile_op op = {i};
         if (tile_op_at(kernel, op)->opcode != TILE_OP_alloc_shared) continue;
         const tile_type *type = tile_value_type(kernel, tile_op_result(kernel, op, 0));
-        int64_t slot = tile_type_elements(type) * (int64_t)tile_scalar_bytes(type->scalar);
-        int64_t end = tile_op_attr_int(kernel, op, TILE_ATTR_offset, 0) +
-                      tile_type_slot_count(type) * tile_round_up(slot, SLOT_ALIGNMENT);
+        int64_t end =
+            tile_op_attr_int(kernel, op, TILE_ATTR_offset, 0) + tile_type_shared_bytes(type);
         total = end > total ? end : total;
     }
     return total;

@@ -1,7 +1,9 @@
 /* Types: made once each, compared by pointer. */
 #include <string.h>
 
+#include "lib/ir/function.h"
 #include "lib/ir/intern.h"
+#include "lib/support/integer.h"
 
 const tile_type *tile_type_get(tile_context *context, const tile_type *draft) {
     tile_type clean;
@@ -102,6 +104,17 @@ int64_t tile_type_slot_count(const tile_type *type) {
     if (!type->slots)
         return 1;
     return tile_expr_is_int(type->slots, &slots) ? slots : -1;
+}
+
+int64_t tile_type_shared_bytes(const tile_type *type) {
+    enum { WIDEST_ACCESS = 16 };
+    int64_t elements = tile_type_elements(type), slots = tile_type_slot_count(type);
+    if (elements <= 0 || slots <= 0)
+        return -1;
+    if (elements > INT32_MAX / slots)
+        return INT32_MAX;
+    int64_t slot = tile_round_up(elements * tile_scalar_bytes(type->scalar), WIDEST_ACCESS);
+    return slots > INT32_MAX / slot ? INT32_MAX : slots * slot;
 }
 
 unsigned tile_type_registers(const tile_type *type) {

@@ -46,24 +46,14 @@
 #include "lib/support/integer.h"
 #include "passes/pass.h"
 
-enum {
-    SLOT_ALIGNMENT = 16,    /* the widest access of one thread */
-    BUFFER_ALIGNMENT = 128, /* all 32 banks: a swizzle's bank arithmetic starts at bank 0 */
-};
+/* All 32 banks: a swizzle's bank arithmetic starts at bank 0. */
+enum { BUFFER_ALIGNMENT = 128 };
 
 typedef struct place {
     tile_lifetime life;
     int64_t size;
     int64_t offset; /* -1: not placed yet */
 } place;
-
-/* -1 if the extents are not known. */
-static int64_t buffer_bytes(const tile_type *type) {
-    int64_t elements = tile_type_elements(type), slots = tile_type_slot_count(type);
-    if (elements <= 0 || slots <= 0 || elements > INT32_MAX || slots > INT32_MAX) return -1;
-    int64_t slot = tile_round_up(elements * (int64_t)tile_scalar_bytes(type->scalar), SLOT_ALIGNMENT);
-    return slots > INT32_MAX / slot ? INT32_MAX : slots * slot;
-}
 
 static bool live_together(const place *a, const place *b) {
     const tile_lifetime *x = &a->life, *y = &b->life;
@@ -129,7 +119,7 @@ static place *collect(tile_pass *pass, tile_function *f, unsigned *count) {
     place *places = TILE_NEW_ARRAY(pass->scratch, place, *count + 1u);
     for (unsigned i = 0; i < *count; i++) {
         const tile_type *type = tile_value_type(f, lives[i].buffer);
-        places[i] = (place){.life = lives[i], .size = buffer_bytes(type), .offset = -1};
+        places[i] = (place){.life = lives[i], .size = tile_type_shared_bytes(type), .offset = -1};
         if (places[i].size < 0) {
             tile_report(pass->context, TILE_ERROR, tile_op_loc(f, lives[i].alloc),
                         "the size of a shared buffer must be a positive constant");

@@ -138,15 +138,14 @@ static void state_age(const tile_function *f, state *s) {
 
 /* Conflicts ------------------------------------------------------------------------------------ */
 
-/* The bytes of a buffer; all bytes where its offset is not known. */
+/* The bytes of a buffer; all bytes where its offset or size is not known. */
 static void shared_bytes(const tile_function *f, tile_value buffer, int64_t *from, int64_t *to) {
     tile_op alloc = tile_value_def(f, buffer);
-    const tile_type *type = tile_value_type(f, buffer);
+    int64_t size = tile_type_shared_bytes(tile_value_type(f, buffer));
     *from = alloc.id && tile_op_opcode(f, alloc) == TILE_OP_alloc_shared
                 ? tile_op_attr_int(f, alloc, TILE_ATTR_offset, -1)
                 : -1;
-    int64_t slot = tile_type_elements(type) * (int64_t)tile_scalar_bytes(type->scalar);
-    *to = *from < 0 ? INT64_MAX : *from + (slot + 15) / 16 * 16 * tile_type_slot_count(type);
+    *to = *from < 0 || size < 0 ? INT64_MAX : *from + size;
 }
 
 static bool shared_meets(const tile_function *f, const tile_access *a, const tile_access *b) {
