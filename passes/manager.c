@@ -1,10 +1,8 @@
 /* Runs pipelines: every pass on every function it is made for, verified, timed and shown. */
-#define _POSIX_C_SOURCE 200809L /* clock_gettime */
-
 #include <string.h>
-#include <time.h>
 
 #include "lib/ir/parser.h"
+#include "lib/support/clock.h"
 #include "passes/pipeline_text.h"
 
 typedef struct manager {
@@ -112,14 +110,8 @@ static unsigned levels_of(const tile_function *f) {
     return f->kind == TILE_COMPUTE ? TILE_LEVEL_1 : TILE_LEVEL_2 | TILE_LEVEL_3;
 }
 
-static double seconds_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static tile_status run_step(manager *m, const tile_pipeline_step *step, const tile_function *only) {
-    double start = seconds_now();
+    double start = tile_seconds_now();
     tile_status status = TILE_OK;
     if (only && !(levels_of(only) & step->row->info.level_in)) {
         tile_pipeline_error(&m->pipeline, step->loc, "pass '%s' works on %s, @%s is a %s",
@@ -132,7 +124,8 @@ static tile_status run_step(manager *m, const tile_pipeline_step *step, const ti
         if ((!only || f == only) && (levels_of(f) & step->row->info.level_in))
             status = run_on_function(m, step, f);
     if (m->options.timing)
-        m->options.timing(step->row->info.name, seconds_now() - start, m->options.report_user);
+        m->options.timing(step->row->info.name, tile_seconds_now() - start,
+                          m->options.report_user);
     return status;
 }
 

@@ -1,8 +1,8 @@
 /* From a parsed module to a lowered kernel and to PTX, in one call each. */
 #include <string.h>
-#include <time.h>
 
 #include "lib/ir/function.h"
+#include "lib/support/clock.h"
 #include "tile/compile.h"
 
 /* The kernel of that name; without a name the only kernel there is. NULL after a diagnostic. */
@@ -25,22 +25,17 @@ static tile_function *choose_kernel(tile_module *module, const char *name) {
     return NULL;
 }
 
-static double now(void) {
-    struct timespec time;
-    timespec_get(&time, TIME_UTC);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 tile_status tile_lower(tile_module *module, const char *kernel, const tile_binding *bindings,
                        unsigned binding_count, const char *pipeline,
                        const tile_pass_options *options, tile_function **out) {
     tile_function *f = choose_kernel(module, kernel);
     if (!f) return TILE_INVALID;
     const char *name = f->name;
-    double begin = now();
+    double begin = tile_seconds_now();
     tile_status status = tile_instantiate(module, name, bindings, binding_count, NULL);
     if (status != TILE_OK) return status;
-    if (options->timing) options->timing("instantiate", now() - begin, options->report_user);
+    if (options->timing)
+        options->timing("instantiate", tile_seconds_now() - begin, options->report_user);
     tile_pass_options only_this = *options;
     only_this.kernel = name;
     status = tile_run_passes(module, pipeline ? pipeline : tile_default_pipeline(3), &only_this);

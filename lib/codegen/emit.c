@@ -1,9 +1,9 @@
 /* tile_emit: one kernel at level 3 becomes LLVM IR or PTX. */
 #include <stdlib.h>
-#include <time.h>
 
 #include "lib/codegen/backend.h"
 #include "lib/codegen/emitter.h"
+#include "lib/support/clock.h"
 
 typedef struct emission {
     tile_emitter emitter;
@@ -12,15 +12,9 @@ typedef struct emission {
     tile_blob *out;
 } emission;
 
-static double now(void) {
-    struct timespec time;
-    timespec_get(&time, TIME_UTC);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 /* Reports what has passed since *since, and starts anew. */
 static void report_time(const tile_emit_options *options, const char *stage, double *since) {
-    double at = now();
+    double at = tile_seconds_now();
     if (options->timing) options->timing(stage, at - *since, options->report_user);
     *since = at;
 }
@@ -40,7 +34,7 @@ static void begin_emitter(emission *em) {
 static tile_status run(void *user) {
     emission *em = user;
     const tile_emit_options *options = em->emitter.options;
-    double since = now();
+    double since = tile_seconds_now();
     begin_emitter(em);
     tile_emit_kernel(&em->emitter);
     LLVMDisposeBuilder(em->emitter.builder);
@@ -85,7 +79,7 @@ tile_status tile_emit(const tile_function *kernel, tile_emit_kind kind,
     }
     tile_status status = choose_ptx(kernel, options, &ptx_version);
     if (status != TILE_OK) return status;
-    double since = now();
+    double since = tile_seconds_now();
     emission em = {.emitter = {.f = kernel, .options = options}, .kind = kind, .out = out};
     status = tile_backend_open(&em.backend, context, kernel->loc, kernel->name, options->target,
                                ptx_version);

@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "lib/support/clock.h"
 #include "lib/support/float16.h"
 #include "runtime/cpu/program.h"
 
@@ -167,6 +167,11 @@ static void collect_ranges(cpu_run *run, const tile_device *device) {
 
 /* Launching ------------------------------------------------------------------------------------ */
 
+/* What a GPU takes: a grid that no GPU runs would run here until the end of days. */
+static bool is_launchable(const int64_t grid[3]) {
+    return grid[0] <= INT32_MAX && grid[1] <= UINT16_MAX && grid[2] <= UINT16_MAX;
+}
+
 static tile_status cpu_launch(tile_device *device, const tile_launch *launch) {
     const cpu_program *program = launch->variant->code;
     cpu_run run = {.program = program,
@@ -180,6 +185,13 @@ static tile_status cpu_launch(tile_device *device, const tile_launch *launch) {
                     "@%s takes %zu arguments, not %u", program->function->name,
                     program->function->arg_count, launch->argument_count);
         return TILE_INVALID;
+    }
+    if (!is_launchable(run.grid)) {
+        tile_report(device->context, TILE_ERROR, program->function->loc,
+                    "@%s: a grid of %lld x %lld x %lld blocks is more than a launch takes",
+                    program->function->name, (long long)run.grid[0], (long long)run.grid[1],
+                    (long long)run.grid[2]);
+        return TILE_UNSUPPORTED;
     }
     fill_constants(&run);
     tile_status status = provide_scratch(&run);
@@ -205,21 +217,15 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static double milliseconds_now(void) {
-    struct timespec now;
-    timespec_get(&now, TIME_UTC);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
-}
-
 static tile_status cpu_time(tile_device *device, const tile_launch *launch, unsigned warmup,
                             unsigned repeats, bool flush_l2, double *milliseconds) {
     double *times = tile_malloc(sizeof *times * (repeats + 1u));
     tile_status status = TILE_OK;
     (void)flush_l2;
     for (unsigned i = 0; i < warmup + repeats && status == TILE_OK; i++) {
-        double start = milliseconds_now();
+        double start = tile_seconds_now();
         status = cpu_launch(device, launch);
-        if (i >= warmup) times[i - warmup] = milliseconds_now() - start;
+        if (i >= warmup) times[i - warmup] = 1e3 * (tile_seconds_now() - start);
     }
     if (status == TILE_OK && repeats) {
         qsort(times, repeats, sizeof *times, by_value);
