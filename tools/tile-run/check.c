@@ -25,7 +25,10 @@ run_argument *check_output(const char *text, run_argument *arguments, unsigned c
     const char *equals = strchr(text, '=');
     if (!equals)
         return NULL;
-    run_argument *output = arguments_find(arguments, count, text, (size_t)(equals - text));
+    size_t length = (size_t)(equals - text);
+    while (length && text[length - 1] == ' ')
+        length--;
+    run_argument *output = arguments_find(arguments, count, text, length);
     return output && output->is_array ? output : NULL;
 }
 

@@ -23,7 +23,8 @@ static tile_value read_sum(reader *r);
 
 static tile_value fail(reader *r, const char *why) {
     if (r->at) /* only the first fault is told */
-        fprintf(stderr, "error: --check %s: %s, at '%.20s'\n", r->text, why, r->at);
+        fprintf(stderr, "error: --check %s: %s, %s%.20s%s\n", r->text, why, *r->at ? "at '" : "at the end",
+                r->at, *r->at ? "'" : "");
     r->at = NULL;
     return (tile_value){0};
 }
@@ -71,8 +72,10 @@ static tile_value read_call(reader *r, const char *name, size_t length) {
     unsigned count = 0;
     tile_opcode opcode = tile_opcode_from_name(name, length);
     const tile_op_info *info = tile_op_get_info(opcode);
-    if (!info->name || !(info->levels & TILE_LEVEL_1) || opcode == TILE_OP_cast || opcode == TILE_OP_splat)
+    if (!info->name || !(info->levels & TILE_LEVEL_1) || opcode == TILE_OP_cast || opcode == TILE_OP_splat) {
+        r->at = name;
         return fail(r, "there is no such level-1 operation");
+    }
     do {
         if (count == info->operand_count)
             return fail(r, "too many operands");
@@ -156,6 +159,27 @@ static tile_value read_sum(reader *r) {
     return value;
 }
 
+/* A scalar fills any output; a tensor must have its dims. */
+static tile_value check_shape(reader *r, tile_value value, const char *name, const host_array *out) {
+    const tile_type *type = tile_value_type(r->builder.function, value);
+    if (type->kind == TILE_TYPE_SCALAR)
+        return tile_build_splat(&r->builder, value,
+                                tile_type_tensor(r->context, TILE_f64, out->rank, out->dims));
+    bool fits = type->rank == out->rank;
+    for (unsigned d = 0; fits && d < type->rank; d++)
+        fits = tile_type_dim(type, d) == out->dims[d];
+    if (fits)
+        return value;
+    fprintf(stderr, "error: --check %s: the expression's dims are [", r->text);
+    for (unsigned d = 0; d < type->rank; d++)
+        fprintf(stderr, "%s%lld", d ? ", " : "", (long long)tile_type_dim(type, d));
+    fprintf(stderr, "], %s has [", name);
+    for (unsigned d = 0; d < out->rank; d++)
+        fprintf(stderr, "%s%lld", d ? ", " : "", (long long)out->dims[d]);
+    fprintf(stderr, "]\n");
+    return (tile_value){0};
+}
+
 tile_module *expression_build(tile_context *context, const char *text, const char *expression,
                               run_argument *arguments, unsigned count, const run_argument *output) {
     tile_module *module = tile_module_create(context);
@@ -178,6 +202,8 @@ tile_module *expression_build(tile_context *context, const char *text, const cha
     skip_blanks(&r);
     if (r.at && *r.at)
         value = fail(&r, "expected the end");
+    if (value.id)
+        value = check_shape(&r, value, output->name, out);
     if (value.id)
         value = tile_build_cast(&r.builder, value, type);
     if (value.id) {

@@ -98,7 +98,13 @@ static bool add_binding(options *o, const char *text) {
 static bool add_argument(options *o, const char *text) {
     if (o->argument_count == 64)
         return !fail(text, "there are more than 64 arguments");
-    return argument_parse(text, &o->arguments[o->argument_count++]);
+    run_argument *added = &o->arguments[o->argument_count];
+    if (!argument_parse(text, added))
+        return false;
+    if (arguments_find(o->arguments, o->argument_count, added->name, strlen(added->name)))
+        return !fail(added->name, "is given twice");
+    o->argument_count++;
+    return true;
 }
 
 static bool add_save(options *o, const char *text) {
@@ -215,6 +221,9 @@ static bool order_arguments(run *r) {
         bool array = type->kind == TILE_TYPE_PTR || type->kind == TILE_TYPE_TENSOR;
         if (array != given->is_array)
             return !fail(name, array ? "takes an array" : "is a scalar and takes a number");
+        if (!array && !tile_scalar_is_floating(type->scalar) &&
+            given->number != (double)given->integer)
+            return !fail(name, "is an integer");
         if (array && given->fill != FILL_FILE && type->scalar != TILE_SCALAR_NONE &&
             given->array.scalar != type->scalar)
             return !fail(name, "the array's element type is not the argument's");
@@ -284,8 +293,9 @@ static bool measure(run *r) {
     if (tile_kernel_time(r->kernel, r->launch, o->argument_count, 5, o->repeats, !o->no_flush,
                          &milliseconds) != TILE_OK)
         return false;
-    printf("time     %.3f us, median of %u, L2 %s\n", 1e3 * milliseconds, o->repeats,
-           o->no_flush ? "as it is" : "flushed");
+    const char *cache = o->no_flush ? ", L2 as it is" : ", L2 flushed";
+    printf("time     %.3f us, median of %u%s\n", 1e3 * milliseconds, o->repeats,
+           tile_device_is_cuda(r->device) ? cache : "");
     return true;
 }
 
@@ -400,6 +410,7 @@ int main(int argc, char **argv) {
     static options o;
     run r = {.options = &o};
     tool_arguments args = {.argc = argc, .argv = argv, .next = 1};
+    setvbuf(stdout, NULL, _IOLBF, 0); /* in a pipe, too, results and errors stand in order */
     while (args.next < argc) {
         if (tool_flag(&args, "--help")) {
             fputs(help, stdout);
