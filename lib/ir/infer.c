@@ -176,7 +176,8 @@ static bool result(tile_infer *infer, const tile_type *type) {
 /* Takes the type as given if it is of that kind. */
 static bool given(tile_infer *infer, tile_type_kind kind, const char *words) {
     if (!infer->given || infer->given->kind != kind)
-        return fail(infer, words, NULL, infer->given ? ", not" : "", infer->given);
+        return fail(infer, words, NULL, infer->given ? ", not" : "; write its type after ':'",
+                    infer->given);
     return result(infer, infer->given);
 }
 
@@ -221,17 +222,23 @@ static const tile_type *broadcast(const tile_type *a, const tile_type *b) {
     return covers_last_dims(b, a) ? b : NULL;
 }
 
+static bool fail_mixed(const tile_infer *infer, const tile_type *a, const tile_type *b) {
+    bool splat = (a->kind == TILE_TYPE_SCALAR) != (b->kind == TILE_TYPE_SCALAR) && same_element(a, b);
+    return fail(infer, splat ? "both operands must have one type (a scalar needs a splat), these are"
+                             : "both operands must have one type, these are", a, " and", b);
+}
+
 static bool tile_infer_arith(tile_infer *infer) {
     const tile_type *a = type_of(infer, 0), *b = type_of(infer, 1);
     const tile_type *type = broadcast(a, b);
-    return type ? result(infer, type) : fail(infer, "both operands must have one type, these are", a, " and", b);
+    return type ? result(infer, type) : fail_mixed(infer, a, b);
 }
 
 static bool tile_infer_compare(tile_infer *infer) {
     const tile_type *a = type_of(infer, 0), *b = type_of(infer, 1);
     const tile_type *type = broadcast(a, b);
     if (!type)
-        return fail(infer, "both operands must have one type, these are", a, " and", b);
+        return fail_mixed(infer, a, b);
     return result(infer, tile_type_with_scalar(tile_function_context(infer->function), type, TILE_i1));
 }
 
@@ -344,9 +351,13 @@ static bool tile_infer_view(tile_infer *infer) {
     const tile_type *type = infer->given, *base = type_of(infer, 0);
     if (!given(infer, TILE_TYPE_VIEW, "the result must be a view"))
         return false;
-    if (type->rank != extents || (strides && strides != extents) ||
-        type->has_strides != (strides != 0))
+    if (type->rank != extents || (strides && strides != extents))
         return fail(infer, "extents and strides must be as many as the dims of", type, "", NULL);
+    if (strides && !type->has_strides)
+        return fail(infer, "strides are given, so they belong to the type too,", type,
+                    " lacks them: view<f32[?, ?], strides [1, ?]>, for instance", NULL);
+    if (!strides && type->has_strides)
+        return fail(infer, "the strides are missing that belong to", type, "", NULL);
     if (!same_element(base, type))
         return fail(infer, "the pointer is", base, ", the view is", type);
     return check_known(infer, type->dims, 1, "an extent differs from the one in") &&
