@@ -3,6 +3,7 @@
 
 #include "lib/ir/parser.h"
 #include "lib/support/clock.h"
+#include "lib/support/options.h"
 #include "passes/pipeline_text.h"
 
 typedef struct manager {
@@ -155,9 +156,7 @@ static tile_status run_pipeline(manager *m, const char *pipeline) {
 tile_status tile_run_passes(tile_module *module, const char *pipeline,
                             const tile_pass_options *options) {
     manager m = {.module = module, .context = module->context};
-    if (options)
-        memcpy(&m.options, options,
-               options->size < sizeof m.options ? options->size : sizeof m.options);
+    tile_take_options(&m.options, sizeof m.options, options);
     if (!m.options.target) m.options.target = tile_target_find("sm_80");
     tile_status status = run_pipeline(&m, pipeline);
     tile_arena_reset(&m.arena);

@@ -3,6 +3,7 @@
 
 #include "lib/ir/function.h"
 #include "lib/support/clock.h"
+#include "lib/support/options.h"
 #include "tile/compile.h"
 
 /* The kernel of that name; without a name the only kernel there is. NULL after a diagnostic. */
@@ -31,14 +32,15 @@ tile_status tile_lower(tile_module *module, const char *kernel, const tile_bindi
     tile_function *f = choose_kernel(module, kernel);
     if (!f) return TILE_INVALID;
     const char *name = f->name;
+    tile_pass_options passes;
+    tile_take_options(&passes, sizeof passes, options);
     double begin = tile_seconds_now();
     tile_status status = tile_instantiate(module, name, bindings, binding_count, NULL);
     if (status != TILE_OK) return status;
-    if (options->timing)
-        options->timing("instantiate", tile_seconds_now() - begin, options->report_user);
-    tile_pass_options only_this = *options;
-    only_this.kernel = name;
-    status = tile_run_passes(module, pipeline ? pipeline : tile_default_pipeline(3), &only_this);
+    if (passes.timing)
+        passes.timing("instantiate", tile_seconds_now() - begin, passes.report_user);
+    passes.kernel = name;
+    status = tile_run_passes(module, pipeline ? pipeline : tile_default_pipeline(3), &passes);
     if (out) *out = status == TILE_OK ? tile_module_find(module, name) : NULL;
     return status;
 }
@@ -49,13 +51,14 @@ tile_status tile_compile(tile_module *module, const char *kernel, const tile_bin
     *ptx = (tile_blob){0};
     if (abi) *abi = NULL;
     tile_function *f;
-    const tile_pass_options pass_options = {.size = sizeof pass_options,
-                                            .target = options->target,
-                                            .timing = options->timing,
-                                            .report_user = options->report_user};
-    tile_status status =
-        tile_lower(module, kernel, bindings, binding_count, NULL, &pass_options, &f);
-    if (status == TILE_OK) status = tile_emit(f, TILE_EMIT_PTX, options, ptx);
+    tile_emit_options emit;
+    tile_take_options(&emit, sizeof emit, options);
+    const tile_pass_options passes = {.size = sizeof passes,
+                                      .target = emit.target,
+                                      .timing = emit.timing,
+                                      .report_user = emit.report_user};
+    tile_status status = tile_lower(module, kernel, bindings, binding_count, NULL, &passes, &f);
+    if (status == TILE_OK) status = tile_emit(f, TILE_EMIT_PTX, &emit, ptx);
     if (status != TILE_OK || !abi) return status;
     *abi = tile_abi_create(f);
     if (*abi) return TILE_OK;

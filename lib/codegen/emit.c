@@ -4,6 +4,7 @@
 #include "lib/codegen/backend.h"
 #include "lib/codegen/emitter.h"
 #include "lib/support/clock.h"
+#include "lib/support/options.h"
 
 typedef struct emission {
     tile_emitter emitter;
@@ -69,11 +70,14 @@ static tile_status choose_ptx(const tile_function *kernel, const tile_emit_optio
 }
 
 tile_status tile_emit(const tile_function *kernel, tile_emit_kind kind,
-                      const tile_emit_options *options, tile_blob *out) {
+                      const tile_emit_options *given, tile_blob *out) {
     tile_context *context = tile_function_context(kernel);
+    tile_emit_options taken;
+    const tile_emit_options *options = &taken;
     unsigned ptx_version;
     *out = (tile_blob){0};
-    if (!options || !options->target) {
+    tile_take_options(&taken, sizeof taken, given);
+    if (!options->target) {
         tile_report(context, TILE_ERROR, kernel->loc, "no target to make code for");
         return TILE_INVALID;
     }

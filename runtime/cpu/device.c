@@ -5,6 +5,7 @@
 
 #include "lib/support/clock.h"
 #include "lib/support/float16.h"
+#include "lib/support/options.h"
 #include "runtime/cpu/program.h"
 
 typedef struct cpu_device {
@@ -251,7 +252,9 @@ tile_status tile_device_create_cpu(tile_context *context, const tile_device_opti
                                         .launch = cpu_launch,
                                         .synchronize = cpu_synchronize,
                                         .time = cpu_time};
-    unsigned level = options && options->level ? options->level : 3;
+    tile_device_options taken;
+    tile_take_options(&taken, sizeof taken, options);
+    unsigned level = taken.level ? taken.level : 3;
     *out = NULL;
     if (level != 2 && level != 3) {
         tile_report(context, TILE_ERROR, (tile_loc){0}, "the CPU device runs level 2 or 3, not %u",
@@ -264,7 +267,7 @@ tile_status tile_device_create_cpu(tile_context *context, const tile_device_opti
                                     .target = tile_target_find("sm_90"),
                                     .name = "cpu",
                                     .level = level},
-                           .seed = options ? options->seed : 0};
+                           .seed = taken.seed};
     *out = &device->base;
     return TILE_OK;
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/support/options.h"
+
 static const tile_loc no_place = {0, 0, 0};
 
 /* Contexts ---------------------------------------------------------------------------------------
@@ -218,18 +220,19 @@ static tile_status check_ordinal(tile_context *context, const tile_driver *drive
 
 tile_status tile_cuda_device_create(tile_context *context, const tile_driver *driver,
                                     const tile_device_options *options, tile_device **device) {
-    int ordinal = options ? options->ordinal : 0;
+    tile_device_options taken;
     *device = NULL;
-    tile_status status = check_ordinal(context, driver, ordinal);
+    tile_take_options(&taken, sizeof taken, options);
+    tile_status status = check_ordinal(context, driver, taken.ordinal);
     if (status != TILE_OK) return status;
     cuda_device *d = tile_malloc(sizeof *d);
     *d = (cuda_device){.base = {.ops = &cuda_ops, .context = context, .is_cuda = true, .level = 3},
                        .driver = driver};
-    if (options && options->ptxas) {
-        d->ptxas = tile_malloc(strlen(options->ptxas) + 1);
-        strcpy(d->ptxas, options->ptxas);
+    if (taken.ptxas) {
+        d->ptxas = tile_malloc(strlen(taken.ptxas) + 1);
+        strcpy(d->ptxas, taken.ptxas);
     }
-    status = choose_context(d, ordinal);
+    status = choose_context(d, taken.ordinal);
     if (status == TILE_OK) status = describe(d);
     if (status != TILE_OK) {
         cuda_destroy(&d->base);

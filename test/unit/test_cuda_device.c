@@ -303,7 +303,8 @@ Test(cuda_device, what_is_not_there_is_told) {
     gpu.devices = 0;
     cr_assert_eq(create(&x, NULL), TILE_UNAVAILABLE);
     gpu.devices = 2;
-    cr_assert_eq(create(&x, &(tile_device_options){.ordinal = 2}), TILE_UNAVAILABLE);
+    const tile_device_options third = {.size = sizeof third, .ordinal = 2};
+    cr_assert_eq(create(&x, &third), TILE_UNAVAILABLE);
     gpu.major = 7;
     gpu.minor = 5;
     cr_assert_eq(create(&x, NULL), TILE_UNSUPPORTED);
@@ -359,7 +360,8 @@ Test(cuda_device, cubins_are_kept_for_later_devices) {
     for (unsigned i = 0; i < 2; i++) {
         cuda_fixture x;
         open_gpu(&x);
-        cr_assert_eq(create(&x, &(tile_device_options){.ptxas = path}), TILE_OK);
+        const tile_device_options options = {.size = sizeof options, .ptxas = path};
+        cr_assert_eq(create(&x, &options), TILE_OK);
         x.variant =
             (tile_variant){.abi = tile_abi_create(x.text.kernel), .ptx = {(char *)"ptx", 3}};
         cr_assert_eq(x.device->ops->prepare(x.device, &x.variant), TILE_OK, "%s", x.text.messages);

@@ -557,3 +557,16 @@ Test(device, the_cpu_runs_each_variant) {
         text_close(&x);
     }
 }
+
+/* A caller built against an older header passes a smaller structure. */
+Test(device, options_are_read_up_to_their_size) {
+    text_fixture x;
+    tile_device *device;
+    tile_device_options options = {.size = offsetof(tile_device_options, level), .level = 7};
+    text_open(&x);
+    cr_assert_eq(tile_device_create_cpu(x.context, &options, &device), TILE_OK);
+    tile_device_destroy(device);
+    options.size = sizeof options;
+    cr_assert_eq(tile_device_create_cpu(x.context, &options, &device), TILE_INVALID);
+    text_close(&x);
+}
