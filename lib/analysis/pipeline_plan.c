@@ -309,8 +309,8 @@ static bool check_stages(const planner *p, const schedule *s, unsigned slots, un
         last = s->stage[i] > last ? s->stage[i] : last;
     if (last >= slots) {
         tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->loop),
-                    "stage %lld needs %lld slots, pipelined gives %u", (long long)last,
-                    (long long)last + 1, slots);
+                    "stage %lld needs %llu slots, pipelined gives %u", (long long)last,
+                    (unsigned long long)last + 1, slots);
         return false;
     }
     for (unsigned i = 0; i < p->statement_count; i++)

@@ -30,9 +30,11 @@ tile_value lower_add(lowering *l, tile_value a, tile_value b) {
 tile_value lower_mul(lowering *l, tile_value a, tile_value b) {
     int64_t x, y;
     bool x_known = tile_value_is_int(l->f, a, &x), y_known = tile_value_is_int(l->f, b, &y);
-    if (x_known && y_known)
+    if (x_known && y_known) { /* wraps, as the machine does */
+        int64_t product = (int64_t)((uint64_t)x * (uint64_t)y);
         return tile_function_constant(l->f, tile_value_type(l->f, a),
-                                      tile_expr_int(context_of(l), x * y));
+                                      tile_expr_int(context_of(l), product));
+    }
     if ((x_known && x == 0) || (y_known && y == 1))
         return a;
     if ((y_known && y == 0) || (x_known && x == 1))

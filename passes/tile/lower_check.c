@@ -31,6 +31,10 @@ static void check_value(checker *c, tile_op op, tile_value value) {
         fail(c, op, "this tile's layout is made for another number of warps");
 }
 
+/* A thread has 255 registers. What lies far beyond would be a mile of code that spills, and minutes in
+ * the assembler. */
+enum { MAX_SUM_REGISTERS = 1024 };
+
 /* The fragments of mma.sync, as assign-layouts leaves them. */
 static void check_dot(checker *c, tile_op op) {
     unsigned count;
@@ -42,6 +46,9 @@ static void check_dot(checker *c, tile_op op) {
         fail(c, op, "dot: mma.sync m16n8k16 cannot do this; assign-layouts says why");
         return;
     }
+    if (tile_type_registers(sum) > MAX_SUM_REGISTERS)
+        fail(c, op, "dot: the sum takes more than 1024 registers of each thread; use smaller tiles or "
+                    "more warps");
     for (unsigned operand = 0; operand < 2; operand++) {
         const tile_type *type = tile_value_type(c->f, tile_op_segment(c->f, op, operand, &count)[0]);
         tile_layout wanted = tile_layout_dot_operand(sum->layout, operand,

@@ -145,7 +145,7 @@ static void contiguous_strides(cpu_view *view, unsigned rank) {
     int64_t stride = 1;
     for (unsigned d = rank; d-- > 0;) {
         view->stride[d] = stride;
-        stride *= view->extent[d];
+        stride = (int64_t)((uint64_t)stride * (uint64_t)view->extent[d]); /* wraps, as on a GPU */
     }
 }
 

@@ -40,7 +40,7 @@ static row_walk walk_rows(const cpu_insn *insn, const cpu_view *view, const int6
 static uint64_t find_row(const row_walk *walk, int64_t row, int64_t *first, int64_t *end) {
     const cpu_view *view = walk->view;
     unsigned last = walk->view_rank - 1, offset = walk->view_rank - walk->tile->rank;
-    int64_t element = 0;
+    uint64_t element = 0; /* wraps, as on a GPU, where the view's strides are absurd */
     *first = walk->at[last] < 0 ? -walk->at[last] : 0;
     *end = view->extent[last] - walk->at[last];
     *end = *end > walk->length ? walk->length : *end;
@@ -52,11 +52,11 @@ static uint64_t find_row(const row_walk *walk, int64_t row, int64_t *first, int6
             row /= extent;
         }
         if (position < 0 || position >= view->extent[d]) *end = 0;
-        element += position * view->stride[d];
+        element += (uint64_t)position * (uint64_t)view->stride[d];
     }
     if (*first > *end) *first = *end = 0;
-    element += walk->at[last] * view->stride[last];
-    return view->base + (uint64_t)element * tile_scalar_bytes(walk->tile->scalar);
+    element += (uint64_t)walk->at[last] * (uint64_t)view->stride[last];
+    return view->base + element * tile_scalar_bytes(walk->tile->scalar);
 }
 
 /* Whether elements [first, end) of a row may be touched. */
@@ -68,7 +68,7 @@ static bool check_row(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, 
         return cpu_check_global(run, warp, insn, -1, address + (uint64_t)first * size,
                                 (uint64_t)(end - first) * size, size);
     for (int64_t i = first; i < end; i++)
-        if (!cpu_check_global(run, warp, insn, -1, address + (uint64_t)(i * stride) * size, size,
+        if (!cpu_check_global(run, warp, insn, -1, address + (uint64_t)i * (uint64_t)stride * size, size,
                               size))
             return false;
     return true;
@@ -90,7 +90,7 @@ bool cpu_load_tile(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, con
         }
         for (int64_t i = first; i < end; i++)
             memcpy(to + i * size,
-                   (const void *)(uintptr_t)(address + (uint64_t)(i * stride) * size), size);
+                   (const void *)(uintptr_t)(address + (uint64_t)i * (uint64_t)stride * size), size);
     }
     return true;
 }
@@ -104,7 +104,7 @@ static bool store_tile(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
         uint64_t address = find_row(&walk, row, &first, &end);
         if (!check_row(run, warp, insn, address, stride, first, end)) return false;
         for (int64_t i = first; i < end; i++)
-            memcpy((void *)(uintptr_t)(address + (uint64_t)(i * stride) * size), from + i * size,
+            memcpy((void *)(uintptr_t)(address + (uint64_t)i * (uint64_t)stride * size), from + i * size,
                    size);
     }
     return true;
@@ -273,7 +273,7 @@ static uint64_t find_word(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
                       view->extent[d]);
             return 0;
         }
-        address += (uint64_t)(at[d] * view->stride[d]) * sizeof(int32_t);
+        address += (uint64_t)at[d] * (uint64_t)view->stride[d] * sizeof(int32_t);
     }
     return cpu_check_global(run, warp, insn, -1, address, sizeof(int32_t), sizeof(int32_t))
                ? address
