@@ -1,0 +1,499 @@
+"""Random level-2 kernels on the CPU device: level 2 and level 3 must give the same bytes.
+
+    differential.py [--seed N] [--count N] [--seconds S] [--keep FOLDER] [--ptx] [--go-on]
+
+Each kernel is a function of its seed alone. It loads tiles from views with odd extents, strides and
+starts outside, computes, goes through shared buffers and loops, and stores into outputs of its own. What
+reaches a `dot` are small integers, so that sums are exact in any order. --ptx also compiles each one.
+A failing kernel is written to FOLDER with the command that shows the difference.
+"""
+import argparse
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+FLOATS = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}
+INTS = {"i8": 1, "i16": 2, "i32": 4, "i64": 8}
+NAN_MASKS = {"f16": (0x7C00, 0x03FF), "bf16": (0x7F80, 0x007F), "f32": (0x7F800000, 0x007FFFFF),
+             "f64": (0x7FF << 52, (1 << 52) - 1)}
+
+
+class Tile:
+    """small: holds integers of at most this size, which a dot adds exactly; None: anything."""
+
+    def __init__(self, name, scalar, dims, small=None):
+        self.name, self.scalar, self.dims, self.small = name, scalar, tuple(dims), small
+
+    def type(self):
+        return f"tile<{self.scalar}[{', '.join(map(str, self.dims))}]>"
+
+
+class Kernel:
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.lines, self.args, self.inputs, self.outputs = [], [], [], []
+        self.count = 0
+        self.depth = 1
+        self.indices = ["%x", "%y"]
+        self.warps = self.pick([1, 2, 4, 8])
+        self.grid = [self.pick([1, 1, 2, 3]), self.pick([1, 1, 2])]
+
+    # Small helpers ------------------------------------------------------------------------------
+
+    def pick(self, choices):
+        return self.random.choice(list(choices))
+
+    def chance(self, probability):
+        return self.random.random() < probability
+
+    def name(self, stem="v"):
+        self.count += 1
+        return f"%{stem}{self.count}"
+
+    def emit(self, text):
+        self.lines.append("  " * self.depth + text)
+
+    def splat_of(self, number, tile):
+        name = self.name("c")
+        value = f"{float(number)}" if tile.scalar in FLOATS else f"{int(number)}"
+        if tile.scalar not in ("f32", "i32"):
+            value = f"{tile.scalar}({value})"
+        self.emit(f"{name} = splat {value} : {tile.type()}")
+        return Tile(name, tile.scalar, tile.dims, abs(number) if number == int(number) else None)
+
+    def scalar_arg(self, value, stem="n", divisible=None):
+        name = self.name(stem)
+        note = f" {{divisible = {divisible}}}" if divisible else ""
+        self.args.append((name, f"i32{note}", str(value)))
+        return name
+
+    def extent(self, value):
+        """An extent or stride as an argument or a number, and its text in the type."""
+        if self.chance(0.3):
+            return str(value), str(value)
+        divisors = [d for d in (2, 4, 8, 16) if value and value % d == 0]
+        return self.scalar_arg(value, divisible=self.pick(divisors + [None])), "?"
+
+    # Views --------------------------------------------------------------------------------------
+
+    def view(self, scalar, extents, generator):
+        """A view of a new argument; rows, columns or something else lie side by side."""
+        rank = len(extents)
+        order = list(range(rank))
+        style = self.random.random()
+        if style < 0.5:
+            strides = None
+            length = 1
+            for extent in extents:
+                length *= extent
+        else:
+            if style < 0.75:
+                order.reverse()
+            strides, step = [0] * rank, self.pick([1, 1, 1, 1, 2, 3])
+            for d in reversed(order):
+                strides[d] = step
+                step = step * extents[d] + self.pick([0, 0, 1, 3, 8])
+            length = 1 + sum((e - 1) * s for e, s in zip(extents, strides)) if min(extents) else 0
+        texts = [self.extent(e) for e in extents]
+        pointer = self.name("p")
+        notes = [n for n in ("divisible = %d" % self.pick([4, 8, 16]), "noalias") if self.chance(0.6)]
+        note = " {" + ", ".join(notes) + "}" if notes else ""
+        self.args.append((pointer, f"ptr<{scalar}>{note}", f"{generator}:{scalar}[{max(length, 1)}]"))
+        name = self.name("g")
+        dims = ", ".join(t[1] for t in texts)
+        operands = f"[{', '.join(t[0] for t in texts)}]"
+        if strides:
+            written = [self.extent(s) for s in strides]
+            operands += f", [{', '.join(w[0] for w in written)}]"
+            dims += "], strides[" + ", ".join(w[1] for w in written)
+        self.emit(f"{name} = view {pointer}, {operands} : view<{scalar}[{dims}]>")
+        return name, pointer
+
+    def index(self, step):
+        """An i32 whose value may lie before, in or behind the view."""
+        style = self.random.random()
+        if style < 0.3:
+            return f"{self.pick(self.indices)} * {step}"
+        if style < 0.5:
+            return str(self.pick([0, 0, step, 1, 2, 7, -1, -step, 1000]))
+        if style < 0.75:
+            return self.pick(self.indices)
+        return f"{self.pick(self.indices)} * {self.pick([1, 2, 8, step])} - {self.pick([0, 1, 4, step])}"
+
+    def element(self, name, rank, dims):
+        steps = [1] * (rank - len(dims)) + list(dims)
+        return f"{name}[{', '.join(self.index(s) for s in steps)}]"
+
+    def input_extents(self, dims):
+        lead = [self.pick([1, 2, 3]) for _ in range(self.pick([0, 0, 0, 1]))]
+        return lead + [max(1, self.pick([d, d + 1, d - 1, 2 * d, 2 * d + 3, 3 * d, d // 2 + 1, 1]))
+                       for d in dims]
+
+    # Statements ---------------------------------------------------------------------------------
+
+    def load(self, scalar, dims, small=True):
+        extents = self.input_extents(dims)
+        view, _ = self.view(scalar, extents, "int" if small or scalar in INTS else "rand")
+        element = self.element(view, len(extents), dims)
+        tile = Tile(self.name(), scalar, dims, 1 if small else None)
+        if self.chance(0.6):
+            self.emit(f"{tile.name} = load {element} : {tile.type()}")
+            return tile
+        buffer = self.name("s")
+        shared = tile.type().replace("tile<", "shared<")
+        slot = ""
+        if self.chance(0.3):
+            slots = self.pick([1, 2, 3])
+            shared = shared.replace("[", f"[{slots}][", 1)
+            slot = f"[{self.random.randrange(slots)}]"
+        self.emit(f"{buffer} = alloc_shared : {shared}")
+        self.emit(f"copy {element}, {buffer}{slot}")
+        self.emit(f"{tile.name} = load_shared {buffer}{slot} : {tile.type()}")
+        if self.chance(0.5):
+            self.emit(f"free_shared {buffer}")
+        return tile
+
+    def through_shared(self, tile):
+        buffer, result = self.name("s"), Tile(self.name(), tile.scalar, tile.dims, tile.small)
+        self.emit(f"{buffer} = alloc_shared : {tile.type().replace('tile<', 'shared<')}")
+        self.emit(f"store_shared {tile.name}, {buffer}")
+        self.emit(f"{result.name} = load_shared {buffer} : {result.type()}")
+        if self.chance(0.5):
+            self.emit(f"free_shared {buffer}")
+        return result
+
+    def elementwise(self, tiles, tile):
+        others = [t for t in tiles if t.dims == tile.dims and t.scalar == tile.scalar]
+        other = self.pick(others)
+        result = Tile(self.name(), tile.scalar, tile.dims)
+        both = None if None in (tile.small, other.small) else tile.small + other.small
+        kind = self.pick(["add", "sub", "min", "max", "neg", "abs", "select", "mul", "other", "other"])
+        if kind in ("neg", "abs"):
+            self.emit(f"{result.name} = {kind} {tile.name} : {result.type()}")
+            result.small = tile.small
+        elif kind == "select":
+            condition = self.name()
+            compare = self.pick(["eq", "ne", "lt", "le", "gt", "ge"])
+            self.emit(f"{condition} = {compare} {tile.name}, {other.name}")
+            third = self.pick(others)
+            self.emit(f"{result.name} = select {condition}, {tile.name}, {third.name} : {result.type()}")
+            if None not in (tile.small, third.small):
+                result.small = max(tile.small, third.small)
+        elif kind == "other":
+            self.unusual(result, tile, other, self.pick(others))
+        else:
+            self.emit(f"{result.name} = {kind} {tile.name}, {other.name} : {result.type()}")
+            result.small = both
+            if kind == "mul" and both is not None:
+                result.small = tile.small * other.small
+        if result.small is not None and result.small > 4:
+            result.small = None
+        return result
+
+    def unusual(self, result, a, b, c):
+        if a.scalar in FLOATS:
+            kind = self.pick(["div", "sqrt", "fma", "mul"] + ["exp2"] * (a.scalar != "f64"))
+            operands = {"div": [a, b], "mul": [a, b], "fma": [a, b, c]}.get(kind, [a])
+        else:
+            kind = self.pick(["and", "or", "xor", "not", "shl", "shr", "div", "rem", "mod"])
+            operands = [a, b]
+            if kind in ("shl", "shr"):
+                operands = [a, self.splat_of(self.random.randrange(0, 7), a)]
+            elif kind in ("div", "rem", "mod"):
+                operands = [a, self.splat_of(self.pick([1, 2, 3, 7, 8, -3]), a)]
+            elif kind == "not":
+                operands = [a]
+        self.emit(f"{result.name} = {kind} {', '.join(t.name for t in operands)} : {result.type()}")
+
+    def cast(self, tile, scalar):
+        result = Tile(self.name(), scalar, tile.dims, tile.small)
+        if scalar in INTS and tile.small is None and tile.scalar in FLOATS:
+            return tile  # what does not fit the integer has no one value
+        self.emit(f"{result.name} = cast {tile.name} : {result.type()}")
+        return result
+
+    def dot(self, tiles):
+        small = [t for t in tiles if len(t.dims) == 2 and t.small is not None and t.small <= 4]
+        half = self.pick(["f16", "bf16"])
+        m, n, k = self.pick([16, 32, 64]), self.pick([8, 16, 32, 64]), self.pick([16, 16, 32, 64])
+        usable = [t for t in small if t.dims[0] >= 16 and t.dims[1] >= 16]
+        if usable and self.chance(0.6):
+            left = self.pick(usable)
+            (m, k), left = left.dims, self.cast(left, half) if left.scalar != half else left
+        else:
+            left = self.load(half, (m, k))
+        right = self.load(half, (k, n))
+        if self.chance(0.3):
+            right = self.through_shared(right)
+        acc = self.splat_of(self.pick([0, 0, 1]), Tile("", "f32", (m, n)))
+        result = Tile(self.name(), "f32", (m, n))
+        self.emit(f"{result.name} = dot {left.name}, {right.name}, {acc.name} : {result.type()}")
+        return result
+
+    def bounds(self, step):
+        begin = self.pick([0, 0, 0, 1, "%x"])
+        end = self.pick([0, 1, 3, 4, 7]) * step + self.pick([0, 0, 1])
+        return begin, self.scalar_arg(end, "e") if self.chance(0.6) else end
+
+    def loop(self, tiles):
+        carried = [self.pick(tiles) for _ in range(self.pick([1, 1, 2]))]
+        inner = [Tile(self.name("i"), t.scalar, t.dims) for t in carried]
+        results = [Tile(self.name("r"), t.scalar, t.dims) for t in carried]
+        variable, step = self.name("k"), self.pick([1, 1, 2, 16])
+        begin, end = self.bounds(step)
+        clause = self.pick(["", "", "", " unroll (2)", " unroll (3)", " pipelined (2)", " pipelined (3)"])
+        iters = ", ".join(f"{i.name} = {t.name}" for i, t in zip(inner, carried))
+        self.emit(f"{', '.join(r.name for r in results)} = for {variable} = {begin} to {end} "
+                  f"step {step} iter ({iters}){clause} {{")
+        outer, self.indices = self.indices, self.indices + [variable]
+        self.depth += 1
+        visible = tiles + inner
+        for i in inner:
+            fresh = self.load(i.scalar, i.dims) if self.chance(0.6) else i
+            visible = visible + [fresh]
+            for _ in range(self.pick([0, 1, 2])):
+                visible = visible + [self.elementwise(visible, fresh)]
+        # Values that cannot run away: what is carried must stay comparable.
+        out = [self.pick([t for t in visible if (t.scalar, t.dims) == (i.scalar, i.dims)]) for i in inner]
+        self.emit("yield " + ", ".join(t.name for t in out))
+        self.depth -= 1
+        self.emit("}")
+        self.indices = outer
+        return results
+
+    def matmul_loop(self):
+        half = self.pick(["f16", "bf16"])
+        m, n, k = self.pick([16, 32, 64]), self.pick([8, 16, 32]), self.pick([16, 32])
+        extent = self.pick([1, 7, 16, 40, 64, 72])
+        result, inner = Tile(self.name("r"), "f32", (m, n)), self.name("i")
+        zero = self.splat_of(0, result)
+        a, _ = self.view(half, [self.pick([m, 2 * m, m - 3]), extent], "int")
+        b, _ = self.view(half, [extent, self.pick([n, 2 * n, n + 1])], "int")
+        depth = self.pick([0, 1, 2, 3, 4])
+        clause = f" pipelined ({depth})" if depth else self.pick(["", " unroll (2)"])
+        through = self.chance(0.6)
+        if through:
+            sa, sb = self.name("s"), self.name("s")
+            self.emit(f"{sa} = alloc_shared : shared<{half}[{m}, {k}]>")
+            self.emit(f"{sb} = alloc_shared : shared<{half}[{k}, {n}]>")
+        variable, new = self.name("k"), self.name()
+        end = self.scalar_arg(extent, "e") if self.chance(0.7) else extent
+        self.emit(f"{result.name} = for {variable} = 0 to {end} step {k} iter ({inner} = {zero.name})"
+                  f"{clause} {{")
+        self.depth += 1
+        rows, columns = self.pick([f"%x * {m}", "%x", "0"]), self.pick([f"%y * {n}", "%y", "0"])
+        if through:
+            self.emit(f"copy {a}[{rows}, {variable}], {sa}")
+            self.emit(f"copy {b}[{variable}, {columns}], {sb}")
+            ta, tb = sa, sb
+        else:
+            ta, tb = self.name(), self.name()
+            self.emit(f"{ta} = load {a}[{rows}, {variable}] : tile<{half}[{m}, {k}]>")
+            self.emit(f"{tb} = load {b}[{variable}, {columns}] : tile<{half}[{k}, {n}]>")
+        self.emit(f"{new} = dot {ta}, {tb}, {inner} : {result.type()}")
+        self.emit(f"yield {new}")
+        self.depth -= 1
+        self.emit("}")
+        return result
+
+    def branch(self, tiles):
+        yes = self.pick(tiles)
+        condition, result = self.name("b"), Tile(self.name(), yes.scalar, yes.dims)
+        self.emit(f"{condition} = {self.pick(['lt', 'eq', 'gt'])} {self.pick(self.indices)}, "
+                  f"{self.pick([0, 1])} : i1")
+        self.emit(f"{result.name} = if {condition} {{")
+        self.depth += 1
+        inside = self.elementwise(tiles + [yes], yes)
+        if self.chance(0.3):
+            inside = self.through_shared(inside)
+        self.emit(f"yield {inside.name}")
+        self.depth -= 1
+        self.emit("} else {")
+        self.depth += 1
+        no = self.load(yes.scalar, yes.dims) if self.chance(0.4) else yes
+        self.emit(f"yield {no.name}")
+        self.depth -= 1
+        self.emit("}")
+        return result
+
+    def store(self, tile):
+        """Blocks write to places of their own; the last ones reach past the end."""
+        places = list(self.grid) + [1] * len(tile.dims)
+        rank = len(tile.dims)
+        # A leading dim for each grid dim that the tile's own dims do not take.
+        lead = self.grid[:] if rank < 2 or self.chance(0.3) else []
+        if lead and len(lead) + rank > 4:
+            lead = [self.grid[0] * self.grid[1]]
+        extents, indices = list(lead), []
+        if len(lead) == 2:
+            indices = ["%x", "%y"]
+        elif lead:
+            indices = [f"%x * {self.grid[1]} + %y"]
+        for d in range(rank):
+            blocks = 1 if lead or d > 1 else self.grid[d]
+            size = blocks * tile.dims[d]
+            extents.append(max(1, size - self.pick([0, 0, 1, 3, tile.dims[d] // 2])))
+            indices.append("0" if lead or d > 1 else f"%{'xy'[d]} * {tile.dims[d]}")
+        view, pointer = self.view(tile.scalar, extents, "poison")
+        element = f"{view}[{', '.join(indices)}]"
+        if self.chance(0.3):
+            buffer = self.name("s")
+            self.emit(f"{buffer} = alloc_shared : {tile.type().replace('tile<', 'shared<')}")
+            self.emit(f"store_shared {tile.name}, {buffer}")
+            self.emit(f"copy {buffer}, {element}")
+        else:
+            self.emit(f"store {tile.name}, {element}")
+        self.outputs.append((pointer[1:], tile.scalar))
+
+    # The whole ----------------------------------------------------------------------------------
+
+    def shape(self):
+        rank = self.pick([1, 1, 2, 2, 2, 2, 3])
+        sizes = {1: [1, 2, 16, 32, 64, 128, 256, 1024], 2: [1, 2, 4, 8, 16, 32, 64], 3: [1, 2, 4, 8]}
+        return [self.pick(sizes[rank]) for _ in range(rank)]
+
+    def body(self):
+        scalars = list(FLOATS) + list(INTS)
+        tiles = [self.load(self.pick(scalars), self.shape(), self.chance(0.7)) for _ in range(2)]
+        for _ in range(self.random.randrange(2, 8)):
+            kind = self.random.random()
+            tile = self.pick(tiles)
+            if kind < 0.35:
+                tiles.append(self.elementwise(tiles, tile))
+            elif kind < 0.45:
+                tiles.append(self.cast(tile, self.pick(scalars)))
+            elif kind < 0.55:
+                tiles.append(self.through_shared(tile))
+            elif kind < 0.67:
+                tiles.append(self.dot(tiles))
+            elif kind < 0.80:
+                tiles += self.loop(tiles)
+            elif kind < 0.90:
+                tiles.append(self.branch(tiles))
+            else:
+                tiles.append(self.matmul_loop())
+        for tile in tiles[-3:]:
+            self.store(tile)
+
+    def text(self):
+        self.body()
+        args = ", ".join(f"{name}: {kind}" for name, kind, _ in self.args)
+        head = (f"kernel @fuzz({args})\n    grid [{self.grid[0]}, {self.grid[1]}]  warps {self.warps}\n"
+                "{\n  %x, %y, %z = block_id : i32\n")
+        return head + "\n".join(self.lines) + "\n}\n"
+
+
+def elements(path, scalar):
+    """The stored elements as integers, all NaNs as one and both zeros as one."""
+    size = {**FLOATS, **INTS}[scalar]
+    with open(path, "rb") as file:
+        data = file.read()
+    start = 10 + data[8] + 256 * data[9]
+    values = [int.from_bytes(data[i:i + size], "little") for i in range(start, len(data), size)]
+    if scalar in FLOATS:
+        exponent, fraction = NAN_MASKS[scalar]
+        values = ["nan" if v & exponent == exponent and v & fraction else
+                  0 if v == 1 << (8 * size - 1) else v for v in values]
+    return values
+
+
+def run(command):
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    except subprocess.TimeoutExpired:
+        return "timeout", ""
+    return result.returncode, result.stdout + result.stderr
+
+
+class Check:
+    def __init__(self, folder, ptx, plant=False):
+        self.folder, self.ptx, self.plant, self.refused = folder, ptx, plant, 0
+
+    def command(self, path, kernel, level, seed):
+        if self.plant and level == 3:
+            path = self.planted(path)
+        command = ["tile-run", path, "--device=cpu", f"--level={level}"]
+        if seed % 3 == 0:
+            command.append(f"--seed={seed + 1}")
+        for name, _, value in kernel.args:
+            command += ["--arg", f"{name[1:]}={value}"]
+        for name, _ in kernel.outputs:
+            command += ["--save", f"{name}={self.folder}/{name}.{level}.npy"]
+        return command
+
+    def planted(self, path):
+        """The kernel as a compiler would leave it that subtracts instead of adding."""
+        with open(path) as file:
+            text = file.read()
+        path = os.path.join(self.folder, "planted.tile")
+        with open(path, "w") as file:
+            file.write(text.replace(" = add ", " = sub "))
+        return path
+
+    def fault(self, path, kernel, seed):
+        """What is wrong with this kernel, or None."""
+        commands = {level: self.command(path, kernel, level, seed) for level in (2, 3)}
+        answers = {level: run(command) for level, command in commands.items()}
+        codes = {level: answer[0] for level, answer in answers.items()}
+        too_large = any("of shared memory" in answer[1] for answer in answers.values())
+        if too_large and set(codes.values()) <= {0, 1}:
+            self.refused += 1
+            return None
+        for level, (code, text) in answers.items():
+            if code != 0:
+                return f"level {level} gives {code}\n{text}\n{' '.join(commands[level])}"
+        for name, scalar in kernel.outputs:
+            a, b = (elements(f"{self.folder}/{name}.{level}.npy", scalar) for level in (2, 3))
+            wrong = [i for i in range(len(a)) if a[i] != b[i]]
+            if wrong:
+                i = wrong[0]
+                return (f"{name}: {len(wrong)} of {len(a)} elements differ, first [{i}]: {a[i]} and {b[i]}"
+                        f"\n{' '.join(commands[3])}")
+        if self.ptx:
+            code, text = run(["tilec", path, "--emit=ptx", "-o", os.devnull])
+            if code != 0:
+                return f"tilec gives {code}\n{text}"
+        return None
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=10**9)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--keep", help="where failing kernels go")
+    parser.add_argument("--ptx", action="store_true")
+    parser.add_argument("--plant", action="store_true", help="let level 3 be wrong")
+    parser.add_argument("--go-on", action="store_true", help="do not stop at the first failure")
+    options = parser.parse_args()
+    end, done, wrong = time.monotonic() + options.seconds, 0, 0
+    with tempfile.TemporaryDirectory() as folder:
+        check = Check(folder, options.ptx, options.plant)
+        while done < options.count and time.monotonic() < end:
+            seed = options.seed + done
+            kernel = Kernel(seed)
+            keep = options.keep or folder
+            path = os.path.join(keep, f"fuzz{seed}.tile")
+            with open(path, "w") as file:
+                file.write(kernel.text())
+            fault = check.fault(path, kernel, seed)
+            done += 1
+            if fault is None:
+                os.remove(path)
+                continue
+            wrong += 1
+            print(f"seed {seed}: {fault}\n")
+            if not options.go_on:
+                with open(path) as file:
+                    print(re.sub("(?m)^", "    ", file.read()))
+                break
+    print(f"{done} kernels, {check.refused} too large, {wrong} wrong")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
