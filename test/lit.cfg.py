@@ -1,8 +1,8 @@
 # How lit finds the tests and what their RUN lines may use.
 #   lit test --param build=build
 # Tools of the build and of LLVM (FileCheck, not, split-file) are on PATH. Substitutions: %kernels,
-# %root, %include, %libtile, %python, %cc, %cxx, %ptxas, %cuda_include.
-# Features: cuda (a device answers), ptxas, cuda-toolkit (cuda.h), cxx, asan.
+# %root, %build, %include, %libtile, %python, %cc, %cxx, %ptxas, %cuda_include.
+# Features: cuda (a device answers), ptxas, cuda-toolkit (cuda.h), cxx, asan, pkg-config.
 import ctypes
 import json
 import os
@@ -57,6 +57,7 @@ def substitute(name, value):
 
 substitute("kernels", os.path.join(root, "tools", "kernels"))
 substitute("root", root)
+substitute("build", build)
 substitute("include", os.path.join(root, "include"))
 substitute("libtile", os.path.join(build, "lib", "libtile.so"))
 substitute("python", sys.executable)
@@ -74,6 +75,8 @@ ptxas = find_cuda_file("bin", "ptxas") or shutil.which("ptxas")
 if ptxas:
     config.available_features.add("ptxas")
     substitute("ptxas", ptxas)
+if shutil.which("pkg-config") and shutil.which("cmake"):
+    config.available_features.add("pkg-config")
 cuda_header = find_cuda_file("include", "cuda.h")
 if cuda_header:
     config.available_features.add("cuda-toolkit")
