@@ -62,8 +62,8 @@ void tile_module_remove(tile_module *module, tile_function *function) {
     }
 }
 
-/* Entry 0 of each array stands for "none". */
-static void reserve_zero(tile_function *f) {
+/* An empty body. Entry 0 of each array stands for "none". */
+static void begin_body(tile_function *f) {
     tile_arena *arena = &f->module->arena;
     f->ops = tile_arena_grow(arena, NULL, 0, &f->op_capacity, sizeof *f->ops);
     f->values = tile_arena_grow(arena, NULL, 0, &f->value_capacity, sizeof *f->values);
@@ -85,8 +85,25 @@ tile_function *tile_function_create(tile_module *module, tile_function_kind kind
     f->name = tile_intern_name(module->context, name, strlen(name));
     f->loc = loc;
     link_function(module, f);
-    reserve_zero(f);
+    begin_body(f);
     return f;
+}
+
+void tile_function_restart(tile_function *f, tile_function *old) {
+    *old = *f;
+    f->ops = NULL;
+    f->values = NULL;
+    f->regions = NULL;
+    f->constant_table = NULL;
+    f->op_capacity = f->value_capacity = f->region_capacity = 0;
+    f->constant_capacity = f->constant_count = 0;
+    begin_body(f);
+    f->args = tile_arena_copy(&f->module->arena, old->args, sizeof *old->args * old->arg_count);
+    f->arg_capacity = f->arg_count;
+    for (unsigned i = 0; i < f->arg_count; i++) {
+        f->args[i].value = tile_add_value(f, TILE_VALUE_ARG, 0, i, f->args[i].type);
+        tile_value_at(f, f->args[i].value)->name = f->args[i].name;
+    }
 }
 
 const char *tile_function_name(const tile_function *function) {

@@ -16,7 +16,7 @@ static const char *type_text(const tile_infer *infer, const tile_type *type, til
     return type ? tile_type_text(infer->function, type, NULL, arena) : "nothing";
 }
 
-/* Reports "<op>: <message>", where %s stand for the two types. */
+/* Reports "<op>: <what> <a><between> <b>"; a and b may be NULL. */
 static bool fail(const tile_infer *infer, const char *what, const tile_type *a, const char *between,
                  const tile_type *b) {
     tile_arena scratch = {0};

@@ -175,8 +175,7 @@ static void print_ops(const tile_out *out) {
 static void print_attrs(const tile_out *out) {
     static const char *const kinds[] = {[TILE_KIND_flag] = "",
                                         [TILE_KIND_expr] = " = expr",
-                                        [TILE_KIND_list] = " = [expr, ...]",
-                                        [TILE_KIND_text] = " = text"};
+                                        [TILE_KIND_list] = " = [expr, ...]"};
     tile_out_print(out, "\n## Attributes\n\n| attribute | meaning |\n|---|---|\n");
     for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++) {
         const tile_attr_info *info = tile_attr_get_info((tile_attr_id)i);

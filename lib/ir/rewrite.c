@@ -278,28 +278,6 @@ void tile_replace_values(tile_function *f, tile_region region, const tile_value 
             f->results[i].value = map[f->results[i].value.id];
 }
 
-void tile_function_restart(tile_function *f, tile_function *old) {
-    *old = *f;
-    f->ops = NULL;
-    f->values = NULL;
-    f->regions = NULL;
-    f->constant_table = NULL;
-    f->op_capacity = f->value_capacity = f->region_capacity = 0;
-    f->constant_capacity = f->constant_count = 0;
-    tile_arena *arena = &f->module->arena;
-    f->ops = tile_arena_grow(arena, NULL, 0, &f->op_capacity, sizeof *f->ops);
-    f->values = tile_arena_grow(arena, NULL, 0, &f->value_capacity, sizeof *f->values);
-    f->regions = tile_arena_grow(arena, NULL, 0, &f->region_capacity, sizeof *f->regions);
-    f->op_count = f->value_count = f->region_count = 1;
-    f->args = tile_arena_copy(arena, old->args, sizeof *old->args * old->arg_count);
-    f->arg_capacity = f->arg_count;
-    for (unsigned i = 0; i < f->arg_count; i++) {
-        f->args[i].value = tile_add_value(f, TILE_VALUE_ARG, 0, i, f->args[i].type);
-        tile_value_at(f, f->args[i].value)->name = f->args[i].name;
-    }
-    f->body = tile_add_region(f, TILE_NO_OP, NULL, 0);
-}
-
 /* Walking ------------------------------------------------------------------------------------------ */
 
 void tile_walk(tile_function *f, tile_region region, tile_op_visitor visit, void *user) {
