@@ -163,12 +163,12 @@ static tile_status add_variant(tile_kernel *kernel, const uint64_t *divisors, ti
     return TILE_OK;
 }
 
-/* More arguments than a launch takes (the driver's limit is 4 KB of parameters). */
+/* Far from the driver's limit, 4 KB of parameters, and more than kernels have. */
 enum { MAX_ARGUMENTS = 64 };
 
 static bool variant_equals(const tile_variant *variant, const uint64_t *divisors, unsigned count) {
     for (unsigned i = 0; i < count; i++)
-        if ((variant->divisors[i] ? variant->divisors[i] : 1) != divisors[i])
+        if (variant->divisors[i] != divisors[i])
             return false;
     return true;
 }
@@ -187,8 +187,7 @@ static tile_status find_variant(tile_kernel *kernel, const tile_argument *argume
     uint64_t divisors[MAX_ARGUMENTS];
     for (unsigned i = 0; i < count; i++) {
         const tile_abi_arg *arg = tile_abi_arg_at(abi, i);
-        uint64_t declared = arg->divisible ? arg->divisible : 1;
-        divisors[i] = tile_gcd(declared, magnitude(arg, &arguments[i]));
+        divisors[i] = tile_gcd(arg->divisible, magnitude(arg, &arguments[i]));
     }
     tile_variant *variant = kernel->variants;
     while (variant && !variant_equals(variant, divisors, count))

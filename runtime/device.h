@@ -12,7 +12,7 @@ typedef struct tile_variant {
     tile_module *module; /* instantiated, at the level that runs; holds `function` */
     tile_function *function;
     tile_abi *abi;
-    tile_blob ptx;
+    tile_blob ptx;      /* CUDA; else empty */
     uint64_t *divisors; /* one per argument: what this variant relies on (1: nothing) */
     void *code;         /* the device's own: prepared IR, or a loaded CUDA function */
 } tile_variant;
@@ -22,24 +22,27 @@ typedef struct tile_launch {
     tile_variant *variant;
     const tile_argument *arguments;
     unsigned argument_count;
-    int64_t grid[3];
+    int64_t grid[3]; /* blocks, each at least 1 */
     int64_t clean_bytes, plain_bytes; /* scratch */
     void *stream;
 } tile_launch;
 
+/* What returns a status reports first, unless it is TILE_OK; the rest cannot fail. */
 typedef struct tile_device_ops {
     void (*destroy)(tile_device *device);
     tile_status (*allocate)(tile_device *device, size_t bytes, uint64_t *address);
     void (*release)(tile_device *device, uint64_t address, size_t bytes);
     tile_status (*write)(tile_device *device, uint64_t address, const void *data, size_t bytes);
     tile_status (*read)(tile_device *device, uint64_t address, void *data, size_t bytes);
-    /* Makes variant->code from variant->function (at level 3, or level 2 for the CPU at level 2). */
+    /* Makes variant->code from variant->function, which is at the device's level, or from variant->ptx. What
+     * is in code when this fails, discard takes back. */
     tile_status (*prepare)(tile_device *device, tile_variant *variant);
     void (*discard)(tile_device *device, tile_variant *variant);
     tile_status (*launch)(tile_device *device, const tile_launch *launch);
     tile_status (*synchronize)(tile_device *device);
     tile_status (*time)(tile_device *device, const tile_launch *launch, unsigned warmup,
                         unsigned repeats, bool flush_l2, double *milliseconds);
+    /* NULL: the device has none. */
     tile_status (*attributes)(tile_device *device, tile_variant *variant,
                               tile_kernel_attributes *attributes);
 } tile_device_ops;

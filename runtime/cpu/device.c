@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/codegen/abi.h"
 #include "lib/support/clock.h"
 #include "lib/support/float16.h"
+#include "lib/support/integer.h"
 #include "lib/support/options.h"
 #include "runtime/cpu/program.h"
 
@@ -13,13 +15,14 @@ typedef struct cpu_device {
     uint64_t seed;
 } cpu_device;
 
-enum { ALIGNMENT = 256, POISON = 0xff /* NaN in every float type */ };
+enum { POISON = 0xff /* NaN in every float type */ };
 
 /* Memory --------------------------------------------------------------------------------------- */
 
 static void *allocate_bytes(size_t bytes) {
-    if (bytes > SIZE_MAX / 2) return NULL;
-    return aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT);
+    if (bytes > SIZE_MAX / 4) return NULL;
+    return aligned_alloc(TILE_SCRATCH_ALIGNMENT,
+                         (size_t)tile_round_up((int64_t)bytes + 1, TILE_SCRATCH_ALIGNMENT));
 }
 
 static tile_status cpu_allocate(tile_device *device, size_t bytes, uint64_t *address) {

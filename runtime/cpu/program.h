@@ -18,7 +18,6 @@
 enum {
     CPU_LANES = 32,
     CPU_SLOT_ALIGN = 64,
-    CPU_SCRATCH_ALIGN = 256, /* as the kernel's interface says */
 };
 
 /* A slot with this bit is in the launch's constants, else in the warp's frame. */
