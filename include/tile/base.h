@@ -72,12 +72,14 @@ typedef void (*tile_writer)(const char *text, size_t length, void *user);
 
 typedef struct tile_context tile_context;
 
+/* TILE_API_VERSION of the library that runs; the macro is that of the header. */
 TILE_API unsigned tile_api_version(void);
 
 /* A short word for a status: "ok", "invalid", ... */
 TILE_API const char *tile_status_name(tile_status status);
 
 TILE_API tile_context *tile_context_create(void);
+/* Modules, devices and interfaces (tile_abi) made in it must be gone by then. */
 TILE_API void tile_context_destroy(tile_context *context);
 
 /* Sends diagnostics to sink from now on. Without a sink they are only counted. */
@@ -89,6 +91,8 @@ TILE_API unsigned tile_context_error_count(const tile_context *context);
 /* Keeps a copy of a source text under a name, so that diagnostics can quote it; returns its index. */
 TILE_API uint32_t tile_context_add_source(tile_context *context, const char *name, const char *text,
                                           size_t length);
+
+/* A source's name, "" if there is no such index; lives as long as the context. */
 TILE_API const char *tile_context_source_name(const tile_context *context, uint32_t file);
 
 /* Reports a diagnostic: printf's format, one sentence without a full stop. */

@@ -1,8 +1,14 @@
 /* Devices run kernels: the CPU device executes the IR and checks it, the CUDA device runs its PTX.
  *
- * Buffers live in the device's memory. A launch checks its arguments (count, kinds, alignment and
- * divisibility), evaluates the grid and the scratch sizes, picks the variant of the kernel that these
- * arguments allow, and starts it. CUDA launches do not wait; the CPU device runs the kernel at once. */
+ * Buffers live in the device's memory. A launch checks its arguments (count, kinds, device, alignment to
+ * the element), evaluates the grid and the scratch sizes, picks the variant of the kernel that the
+ * arguments' divisibility allows, and starts it. CUDA launches do not wait; the CPU device runs the kernel
+ * at once.
+ *
+ * Ownership: buffers and kernels are destroyed before their device, a device before its context.
+ * Errors: bad arguments are TILE_INVALID, what the driver or the system refuses TILE_FAILED, what a kernel
+ * does wrong while it runs TILE_FAULT (on the CPU from the launch, on CUDA from whichever call waits next);
+ * each after a diagnostic. */
 #ifndef TILE_DEVICE_H
 #define TILE_DEVICE_H
 
@@ -16,7 +22,7 @@ typedef struct tile_device tile_device;
 typedef struct tile_buffer tile_buffer;
 typedef struct tile_kernel tile_kernel;
 
-/* What the CPU device saw; all counts are sums over all launches since the last reset. */
+/* What the CPU device saw; sums over all launches since it was made. */
 typedef struct tile_cpu_counts {
     uint64_t barriers;       /* blocks passing a barrier */
     uint64_t bank_conflicts; /* wavefronts beyond the fewest possible, level 3 */
@@ -32,6 +38,7 @@ typedef struct tile_device_options {
     int ordinal;        /* CUDA: which device, if no context is current */
 } tile_device_options;
 
+/* options may be NULL. */
 TILE_API tile_status tile_device_create_cpu(tile_context *context, const tile_device_options *options,
                                             tile_device **device);
 /* TILE_UNAVAILABLE where there is no driver or no GPU. Works in the calling thread's current CUDA
@@ -43,13 +50,17 @@ TILE_API const char *tile_device_name(const tile_device *device); /* "cpu", or t
 TILE_API bool tile_device_is_cuda(const tile_device *device);
 /* What code for this device is made for. */
 TILE_API const tile_target *tile_device_target(const tile_device *device);
+/* All zero on CUDA. */
 TILE_API tile_cpu_counts tile_device_counts(const tile_device *device);
 
+/* Memory of its own; its contents are undefined (NaN on the CPU). */
 TILE_API tile_status tile_buffer_create(tile_device *device, size_t bytes, tile_buffer **buffer);
 /* A buffer over memory that the caller keeps: a host pointer (CPU) or a CUdeviceptr (CUDA). */
 TILE_API tile_status tile_buffer_wrap(tile_device *device, uint64_t address, size_t bytes,
                                       tile_buffer **buffer);
 TILE_API void tile_buffer_destroy(tile_buffer *buffer);
+/* Copies that are done when the call returns. CUDA: they wait for launches on the default stream and on
+ * streams that synchronise with it, not on others. TILE_INVALID if the bytes are not all inside the buffer. */
 TILE_API tile_status tile_buffer_write(tile_buffer *buffer, size_t offset, const void *data, size_t bytes);
 TILE_API tile_status tile_buffer_read(const tile_buffer *buffer, size_t offset, void *data, size_t bytes);
 TILE_API size_t tile_buffer_size(const tile_buffer *buffer);
@@ -75,7 +86,8 @@ typedef struct tile_kernel_attributes {
 /* CUDA only; TILE_UNSUPPORTED elsewhere. */
 TILE_API tile_status tile_kernel_get_attributes(tile_kernel *kernel, tile_kernel_attributes *attributes);
 
-/* An argument: a buffer for a pointer (with an offset in bytes), an integer or a float for a scalar. */
+/* An argument, at most 64 of them: a buffer for a pointer (with an offset in bytes), an integer or a float
+ * for a scalar. */
 typedef struct tile_argument {
     tile_buffer *buffer;
     size_t offset;
@@ -83,13 +95,15 @@ typedef struct tile_argument {
     double number;
 } tile_argument;
 
-/* stream: a CUstream or NULL. The CPU device ignores it. */
+/* stream: a CUstream or NULL. The CPU device ignores it. A stream that is being captured needs one launch
+ * of the kernel before, if it has scratch memory. An empty grid is no error and launches nothing. */
 TILE_API tile_status tile_kernel_launch(tile_kernel *kernel, const tile_argument *arguments,
                                         unsigned argument_count, void *stream);
 /* Waits for everything launched; reports what went wrong meanwhile. */
 TILE_API tile_status tile_device_synchronize(tile_device *device);
-/* Milliseconds of one launch on the device, median over `repeats` launches after `warmup` ones; with flush_l2 a
- * buffer larger than the L2 is written before each. CPU: wall time. */
+/* Milliseconds of one launch on the device, on the default stream: the median over `repeats` launches (at
+ * least one) after `warmup` ones; with flush_l2 a buffer larger than the L2 is written before each. CPU:
+ * wall time. */
 TILE_API tile_status tile_kernel_time(tile_kernel *kernel, const tile_argument *arguments,
                                       unsigned argument_count, unsigned warmup, unsigned repeats,
                                       bool flush_l2, double *milliseconds);

@@ -56,7 +56,7 @@ typedef enum tile_attr_id {
     TILE_ATTR_LIMIT = 32
 } tile_attr_id;
 
-typedef enum tile_attr_kind { TILE_KIND_flag, TILE_KIND_expr, TILE_KIND_list, TILE_KIND_text } tile_attr_kind;
+typedef enum tile_attr_kind { TILE_KIND_flag, TILE_KIND_expr, TILE_KIND_list } tile_attr_kind;
 
 /* How an operand is written; ops.def explains each. */
 typedef enum tile_operand_form {
@@ -277,6 +277,7 @@ TILE_API tile_context *tile_module_context(const tile_module *module);
 /* Functions in the order they were added. NULL past the end, or if there is no such name. */
 TILE_API tile_function *tile_module_function(const tile_module *module, unsigned index);
 TILE_API tile_function *tile_module_find(const tile_module *module, const char *name);
+/* Takes a function out; its memory stays with the module. */
 TILE_API void tile_module_remove(tile_module *module, tile_function *function);
 /* A deep copy in the same context. */
 TILE_API tile_module *tile_module_clone(const tile_module *module);
@@ -286,6 +287,10 @@ TILE_API tile_function *tile_function_create(tile_module *module, tile_function_
                                              const char *name, tile_loc loc);
 TILE_API const char *tile_function_name(const tile_function *function);
 TILE_API tile_function_kind tile_function_get_kind(const tile_function *function);
+
+/* Declarations: names are copied; a function's arguments and results are numbered in the order in which
+ * they are added, and an index given below is one of these. What cannot be is reported by
+ * tile_function_verify. */
 
 /* Declares a compile-time parameter; default_expr and default_type may be NULL. */
 TILE_API void tile_function_add_param(tile_function *function, const char *name, tile_param_kind kind,
@@ -302,13 +307,17 @@ TILE_API void tile_function_add_result(tile_function *function, const char *name
                                        const tile_type *type);
 TILE_API void tile_function_set_result(tile_function *function, unsigned index, tile_value value);
 
-/* Kernels: blocks in the grid (1 to 3 expressions over parameters and arguments) and warps a block. */
+/* Kernels: blocks in the grid (1 to 3 expressions over parameters and arguments). */
 TILE_API void tile_function_set_grid(tile_function *function, unsigned rank,
                                      const tile_expr *const *extents);
+/* Blocks in a cluster, likewise; parameters only. */
 TILE_API void tile_function_set_cluster(tile_function *function, unsigned rank,
                                         const tile_expr *const *extents);
+/* Warps of a block: an expression over parameters. */
 TILE_API void tile_function_set_warps(tile_function *function, const tile_expr *warps);
+/* `sync explicit`: the user writes every barrier. */
 TILE_API void tile_function_set_sync_explicit(tile_function *function, bool is_explicit);
+/* A condition on the parameters, without which the kernel is not instantiated. */
 TILE_API void tile_function_add_where(tile_function *function, const tile_expr *condition);
 /* tune (names...) in [points...]: point i's values are values[i * name_count ...]. */
 TILE_API void tile_function_add_tune(tile_function *function, unsigned name_count,
@@ -325,6 +334,8 @@ TILE_API const char *tile_function_result_name(const tile_function *function, un
 TILE_API tile_region tile_function_body(const tile_function *function);
 
 /* Reading what is there --------------------------------------------------------------------------- */
+
+/* Ids are those of this function; an index past the end, or no next one, gives the id 0. */
 
 TILE_API tile_op tile_region_first(const tile_function *function, tile_region region);
 TILE_API tile_op tile_op_next(const tile_function *function, tile_op op);

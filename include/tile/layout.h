@@ -6,12 +6,12 @@
  *
  * A layout lists, for every bit of its input, the flat index that this bit contributes; the image of
  * an input is the exclusive-or of the contributions of its set bits. A register tile's input is
- * (register, lane, warp), a shared buffer's is the element offset inside one slot. A contribution of
- * zero means replication. */
+ * (register, lane, warp), a shared buffer's is the element offset inside one slot. Zero as a lane's or
+ * warp's contribution means that several threads hold the same elements; a register and an offset never
+ * hold what another one of their thread or slot holds. */
 #ifndef TILE_LAYOUT_H
 #define TILE_LAYOUT_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #define TILE_MAX_RANK 4
@@ -24,11 +24,11 @@ typedef enum tile_layout_kind {
     TILE_LAYOUT_SHARED,   /* offset -> flat index; the bases are in reg, the others are empty */
 } tile_layout_kind;
 
-/* A value type: copied and compared by value. Unused entries are zero. dims are log2 of the extents. */
+/* A value type: copied and compared by value. Unused entries are zero. */
 typedef struct tile_layout {
-    uint8_t kind;
+    uint8_t kind; /* tile_layout_kind */
     uint8_t rank;
-    uint8_t dim_bits[TILE_MAX_RANK];
+    uint8_t dim_bits[TILE_MAX_RANK]; /* log2 of the extents */
     uint8_t reg_bits; /* for a shared layout: how many offset bits */
     uint8_t warp_bits;
     uint32_t reg[TILE_LAYOUT_MAX_BITS];

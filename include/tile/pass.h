@@ -23,10 +23,11 @@ typedef struct tile_pass_info {
 
 TILE_API const tile_pass_info *tile_pass_at(unsigned index); /* NULL past the end */
 
-/* Called around each pass on each function. */
+/* Called around each pass on each function; `before` has changed = false. */
 typedef void (*tile_pass_hook)(const char *pass, const tile_function *function, bool changed, void *user);
 
-/* Zero means the default for every field. size is sizeof(tile_pass_options). */
+/* Zero means the default for every field. size is sizeof(tile_pass_options): of a struct from an older
+ * header that much is read, the rest is zero. So for all option structs; a NULL one is all zero. */
 typedef struct tile_pass_options {
     size_t size;
     const tile_target *target;  /* default: sm_80 */
@@ -37,17 +38,21 @@ typedef struct tile_pass_options {
                              report_changes) */
     bool report_changes;
     void *hook_user;
-    /* Seconds each pass took are reported here, in order. */
+    /* Seconds that each pass took on all functions together, in order. */
     void (*timing)(const char *pass, double seconds, void *user);
     /* Counters of passes, such as "cse: removed 12". */
     void (*statistic)(const char *pass, const char *name, long value, void *user);
     void *report_user;
 } tile_pass_options;
 
+/* Runs a pipeline on a module, in place. TILE_INVALID after a diagnostic where the pipeline's text or the
+ * program is wrong, TILE_UNSUPPORTED where the target cannot have it, TILE_FAILED where a pass broke
+ * the IR's rules. After a failure the module is good for tile_module_destroy only. */
 TILE_API tile_status tile_run_passes(tile_module *module, const char *pipeline,
                                      const tile_pass_options *options);
 
-/* The passes that take an instantiated kernel to level 3, as a pipeline: level 2 or 3. */
+/* The passes that make an instantiated kernel ready for code (level 3), or for the CPU device at level 2
+ * (any other level): with layouts, buffers and barriers, not lowered to threads. */
 TILE_API const char *tile_default_pipeline(unsigned level);
 
 #ifdef __cplusplus

@@ -2,6 +2,8 @@
 #ifndef TILE_LIB_LAYOUT_LAYOUT_H
 #define TILE_LIB_LAYOUT_LAYOUT_H
 
+#include <stdbool.h>
+
 #include "tile/layout.h"
 
 /* Using ------------------------------------------------------------------------------------------- */
@@ -27,8 +29,9 @@ const char *tile_layout_find_fault(const tile_layout *layout);
 /* Making ------------------------------------------------------------------------------------------- */
 
 /* vec consecutive elements along dim `fastest` per thread, then lanes, then warps, along `fastest` first
- * and then along the others from the last dim to the first; what is left becomes registers. A tile with
- * fewer elements than threads is replicated. dims are powers of two. */
+ * and then along the others from the last dim to the first; what is left becomes registers. vec shrinks
+ * to the dim's extent, and as long as threads would get no element of their own; a tile with fewer
+ * elements than threads is replicated. dims, vec and num_warps are powers of two. */
 tile_layout tile_layout_blocked(const uint32_t *dims, unsigned rank, unsigned vec, unsigned fastest,
                                 unsigned num_warps);
 
