@@ -189,6 +189,7 @@ int main(int argc, char **argv) {
         if (!take_option(&words, &o)) return 1;
     if (o.help) {
         fputs(help, stdout);
+        printf("\nThe default passes: %s\n", tile_default_pipeline(3));
         return 0;
     }
     if (!o.input) {

@@ -236,6 +236,25 @@ static bool order_arguments(run *r) {
     return true;
 }
 
+/* Files are read late, so their types are compared after that. NumPy has no names for some types: the
+ * bytes of these come as those of another type of their size. */
+static bool check_file_types(const run *r) {
+    for (unsigned i = 0; i < tile_function_arg_count(r->function); i++) {
+        run_argument *a = &r->options->arguments[i];
+        tile_scalar wanted = tile_function_arg_type(r->function, i)->scalar;
+        if (a->fill != FILL_FILE || wanted == TILE_SCALAR_NONE || a->array.scalar == wanted)
+            continue;
+        bool nameless = wanted == TILE_tf32 || wanted == TILE_e4m3 || wanted == TILE_e5m2;
+        if (!nameless || tile_scalar_bytes(wanted) != tile_scalar_bytes(a->array.scalar)) {
+            fprintf(stderr, "error: %s: the file has %s, the argument is of %s\n", a->name,
+                    tile_scalar_name(a->array.scalar), tile_scalar_name(wanted));
+            return false;
+        }
+        a->array.scalar = wanted;
+    }
+    return true;
+}
+
 static bool upload(run *r) {
     options *o = r->options;
     for (unsigned i = 0; i < o->argument_count; i++) {
@@ -378,7 +397,8 @@ static bool run_kernel(run *r) {
     if (o->check && !output && o->level != 1)
         return !fail(o->check, "--check takes OUT=EXPR, where OUT is an array argument");
     if (!arguments_fill(o->arguments, o->argument_count, o->seed ? o->seed : 1,
-                        output ? exact_limit(output->array.scalar) : 2048))
+                        output ? exact_limit(output->array.scalar) : 2048) ||
+        !check_file_types(r))
         return false;
     tell_time(o, "make arguments", since);
     if (o->level == 1)
