@@ -59,10 +59,20 @@ tile_access_facts tile_view_access(const tile_function *f, const tile_range *ran
     return facts;
 }
 
-tile_layout tile_access_layout(const tile_type *tile, const tile_access_facts *facts,
-                               unsigned fastest, unsigned num_warps) {
+unsigned tile_unit_dim(const tile_access_facts *facts, unsigned view_rank, unsigned tile_rank) {
+    unsigned first = view_rank - tile_rank; /* the view's dim that is the tile's dim 0 */
+    bool covered = facts->unit_dim >= first && facts->unit_dim < view_rank;
+    return covered ? facts->unit_dim - first : tile_rank;
+}
+
+tile_layout tile_access_layout(const tile_function *f, const tile_range *ranges,
+                               const tile_value *element, const tile_type *tile,
+                               unsigned num_warps) {
     uint32_t dims[TILE_MAX_RANK];
+    tile_access_facts facts = tile_view_access(f, ranges, element);
+    unsigned unit = tile_unit_dim(&facts, tile_value_type(f, element[0])->rank, tile->rank);
     for (unsigned d = 0; d < tile->rank; d++)
         dims[d] = (uint32_t)tile_type_dim(tile, d);
-    return tile_layout_blocked(dims, tile->rank, facts->width, fastest, num_warps);
+    return tile_layout_blocked(dims, tile->rank, facts.width,
+                               unit < tile->rank ? unit : tile->rank - 1, num_warps);
 }

@@ -17,9 +17,14 @@ typedef struct tile_access_facts {
 tile_access_facts tile_view_access(const tile_function *f, const tile_range *ranges,
                                    const tile_value *element);
 
-/* The layout in which a block's threads read or write a tile through such a view: neighbouring threads
- * take neighbouring accesses along dim `fastest` of the tile. */
-tile_layout tile_access_layout(const tile_type *tile, const tile_access_facts *facts,
-                               unsigned fastest, unsigned num_warps);
+/* The dim of a tile of this rank (the view's last dims) that lies along the view's unit_dim; the rank
+ * itself if none does. */
+unsigned tile_unit_dim(const tile_access_facts *facts, unsigned view_rank, unsigned tile_rank);
+
+/* The layout in which a block's threads move a tile's extents to or from such a view: neighbouring
+ * threads take neighbouring accesses along the tile's unit dim, or its last one. */
+tile_layout tile_access_layout(const tile_function *f, const tile_range *ranges,
+                               const tile_value *element, const tile_type *tile,
+                               unsigned num_warps);
 
 #endif

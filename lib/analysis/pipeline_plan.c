@@ -23,14 +23,6 @@ typedef struct obstacle {
     tile_op culprit;
 } obstacle;
 
-static const char *op_name(const tile_function *f, tile_op op) {
-    return tile_op_get_info(tile_op_opcode(f, op))->name;
-}
-
-static unsigned op_effects(const tile_function *f, tile_op op) {
-    return tile_op_get_info(tile_op_opcode(f, op))->effects;
-}
-
 /* The body ------------------------------------------------------------------------------------- */
 
 /* Backwards, so that a value's uses have been seen before its operation. */
@@ -45,7 +37,7 @@ static void mark_dot_operands(planner *p, tile_region region) {
         bool wanted = false;
         for (uint32_t i = 0; i < data->result_count; i++)
             wanted |= p->feeds_dot[tile_op_result(f, op, i).id];
-        for (uint32_t i = 0; wanted && !op_effects(f, op) && i < data->operand_count; i++)
+        for (uint32_t i = 0; wanted && !tile_op_effects(f, op) && i < data->operand_count; i++)
             p->feeds_dot[data->operands[i].id] = true;
     }
 }
@@ -59,7 +51,7 @@ static void look_at_body(planner *p) {
     mark_dot_operands(p, p->body);
     TILE_FOR_EACH_OP(p->f, op, p->body) {
         p->position[op.id] = next++;
-        unsigned effects = op_effects(p->f, op);
+        unsigned effects = tile_op_effects(p->f, op);
         if (effects && !(effects & NO_STATEMENT)) p->statements[p->statement_count++] = op;
     }
 }
@@ -87,7 +79,7 @@ static obstacle check_address(const planner *p, tile_value value) {
     if (data->kind != TILE_VALUE_RESULT || !tile_ancestor_in(f, (tile_op){data->owner}, p->body).id)
         return (obstacle){0};
     tile_op def = {data->owner};
-    if (op_effects(f, def))
+    if (tile_op_effects(f, def))
         return (obstacle){"its address depends on what the iteration does", def};
     obstacle found = {0};
     for (unsigned i = 0; i < tile_op_operand_count(f, def) && !found.reason; i++)
@@ -144,7 +136,7 @@ static obstacle check_buffer(const planner *p, tile_op copy, tile_value buffer) 
 
 static void visit_acquire(tile_function *f, tile_op op, void *user) {
     use_check *c = user;
-    c->acquires |= (op_effects(f, op) & TILE_EFFECT_ACQUIRE) != 0;
+    c->acquires |= (tile_op_effects(f, op) & TILE_EFFECT_ACQUIRE) != 0;
 }
 
 static void visit_source_write(tile_function *f, tile_op op, void *user) {
@@ -183,10 +175,10 @@ static obstacle find_obstacle(const planner *p, tile_op copy, tile_value *buffer
 
 static void report_obstacle(const planner *p, tile_severity severity, tile_op op, obstacle found) {
     tile_report(p->context, severity, tile_op_loc(p->f, op), "%s cannot run ahead of the loop: %s",
-                op_name(p->f, op), found.reason);
+                tile_op_name(p->f, op), found.reason);
     if (found.culprit.id)
         tile_report(p->context, TILE_NOTE, tile_op_loc(p->f, found.culprit), "this is the %s",
-                    op_name(p->f, found.culprit));
+                    tile_op_name(p->f, found.culprit));
 }
 
 /* The user's lists ----------------------------------------------------------------------------- */
@@ -230,7 +222,7 @@ static bool comes_from(const planner *p, tile_value value, tile_op op, bool *see
     if (!def.id || seen[value.id] || !tile_ancestor_in(p->f, def, p->body).id) return false;
     seen[value.id] = true;
     if (def.id == op.id) return true;
-    for (unsigned i = 0; !op_effects(p->f, def) && i < tile_op_operand_count(p->f, def); i++)
+    for (unsigned i = 0; !tile_op_effects(p->f, def) && i < tile_op_operand_count(p->f, def); i++)
         if (comes_from(p, tile_op_operand(p->f, def, i), op, seen)) return true;
     return false;
 }
@@ -243,7 +235,7 @@ typedef struct dependence {
 } dependence;
 
 static bool orders_memory(const tile_function *f, tile_op op) {
-    return op_effects(f, op) & (TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE | TILE_EFFECT_BARRIER);
+    return tile_op_effects(f, op) & (TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE | TILE_EFFECT_BARRIER);
 }
 
 static bool accesses_meet(const tile_function *f, const tile_access *a, const tile_access *b) {
@@ -256,7 +248,7 @@ static void visit_earlier(tile_function *f, tile_op op, void *user) {
     tile_access here[TILE_MAX_ACCESSES], there[TILE_MAX_ACCESSES];
     unsigned here_count = tile_op_accesses(f, op, here);
     unsigned there_count = tile_op_accesses(f, d->other, there);
-    d->found |= orders_memory(f, op) && !(op_effects(f, op) & TILE_EFFECT_REGION);
+    d->found |= orders_memory(f, op) && !(tile_op_effects(f, op) & TILE_EFFECT_REGION);
     for (unsigned i = 0; i < here_count; i++)
         for (unsigned k = 0; k < there_count; k++)
             d->found |= accesses_meet(f, &here[i], &there[k]);
@@ -294,9 +286,9 @@ static bool check_dependences(const planner *p, const schedule *s) {
             tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->statements[later]),
                         "'%s' puts this %s before the %s that it depends on",
                         s->stage[earlier] > s->stage[later] ? "stage" : "order",
-                        op_name(p->f, p->statements[later]), op_name(p->f, p->statements[earlier]));
+                        tile_op_name(p->f, p->statements[later]), tile_op_name(p->f, p->statements[earlier]));
             tile_report(p->context, TILE_NOTE, tile_op_loc(p->f, p->statements[earlier]),
-                        "this is the %s", op_name(p->f, p->statements[earlier]));
+                        "this is the %s", tile_op_name(p->f, p->statements[earlier]));
             return false;
         }
     return true;
@@ -319,7 +311,7 @@ static bool check_stages(const planner *p, const schedule *s, unsigned slots, un
                 p->context, TILE_ERROR, tile_op_loc(p->f, p->statements[i]),
                 "this %s is in stage %lld: copies go into stage 0, everything else into the "
                 "last one, %lld",
-                op_name(p->f, p->statements[i]), (long long)s->stage[i], (long long)last);
+                tile_op_name(p->f, p->statements[i]), (long long)s->stage[i], (long long)last);
             return false;
         }
     *distance = (unsigned)last;

@@ -17,7 +17,7 @@ typedef struct checker {
 #define FAIL(c, loc, ...) ((c)->errors++, tile_report((c)->context, TILE_ERROR, (loc), __VA_ARGS__))
 
 static const char *op_name(const checker *c, tile_op op) {
-    return tile_op_get_info(tile_op_opcode(c->f, op))->name;
+    return tile_op_name(c->f, op);
 }
 
 /* Element types that are only moved around. */

@@ -150,6 +150,13 @@ static inline tile_op tile_value_def(const tile_function *f, tile_value value) {
     return (tile_op){data->kind == TILE_VALUE_RESULT ? data->owner : 0};
 }
 
+static inline const char *tile_op_name(const tile_function *f, tile_op op) {
+    return tile_op_get_info((tile_opcode)tile_op_at(f, op)->opcode)->name;
+}
+/* A set of tile_effect. */
+static inline unsigned tile_op_effects(const tile_function *f, tile_op op) {
+    return tile_op_get_info((tile_opcode)tile_op_at(f, op)->opcode)->effects;
+}
 /* The operation in one of whose regions op stands; 0 in the function's body. */
 static inline tile_op tile_op_parent(const tile_function *f, tile_op op) {
     return tile_region_at(f, tile_op_at(f, op)->parent)->parent;

@@ -110,14 +110,6 @@ static void wish(assignment *a, tile_value value, strength how_much, const tile_
     a->wanted[id] = *layout;
 }
 
-/* The layout in which the block's threads move this tile to or from a view. */
-static tile_layout view_layout(const assignment *a, const tile_value *element, const tile_type *tile) {
-    tile_access_facts facts = tile_view_access(a->f, a->ranges, element);
-    unsigned first = tile_value_type(a->f, element[0])->rank - tile->rank;
-    bool covered = facts.unit_dim >= first && facts.unit_dim - first < tile->rank;
-    return tile_access_layout(tile, &facts, covered ? facts.unit_dim - first : tile->rank - 1, a->warps);
-}
-
 static void refuse_dot(assignment *a, tile_op op, const char *why) {
     a->status = TILE_UNSUPPORTED;
     tile_report(a->pass->context, TILE_ERROR, tile_op_loc(a->f, op), "dot: %s", why);
@@ -181,12 +173,14 @@ static void wish_op(tile_function *f, tile_op op, void *user) {
         wish_dot(a, op);
     if (opcode == TILE_OP_load) {
         tile_value tile = tile_op_result(f, op, 0);
-        tile_layout layout = view_layout(a, tile_op_segment(f, op, 0, &count), tile_value_type(f, tile));
+        tile_layout layout = tile_access_layout(f, a->ranges, tile_op_segment(f, op, 0, &count),
+                                                tile_value_type(f, tile), a->warps);
         wish(a, tile, WISH_LOAD, &layout);
     }
     if (opcode == TILE_OP_store) {
         tile_value tile = tile_op_operand(f, op, 0);
-        tile_layout layout = view_layout(a, tile_op_segment(f, op, 1, &count), tile_value_type(f, tile));
+        tile_layout layout = tile_access_layout(f, a->ranges, tile_op_segment(f, op, 1, &count),
+                                                tile_value_type(f, tile), a->warps);
         wish(a, tile, WISH_STORE, &layout);
     }
 }
@@ -219,10 +213,10 @@ static void lay_copied(tile_function *f, tile_op op, void *user) {
     bool in = tile_value_type(f, from[0])->kind == TILE_TYPE_VIEW;
     const tile_value *view = in ? from : to, *buffer = in ? to : from;
     unsigned rank = tile_value_type(f, buffer[0])->rank;
-    unsigned first = tile_value_type(f, view[0])->rank - rank;
-    unsigned unit = tile_view_access(f, a->ranges, view).unit_dim;
-    if (unit >= first && unit - first < rank)
-        lay_buffer(a, buffer[0], unit - first);
+    tile_access_facts facts = tile_view_access(f, a->ranges, view);
+    unsigned unit = tile_unit_dim(&facts, tile_value_type(f, view[0])->rank, rank);
+    if (unit < rank)
+        lay_buffer(a, buffer[0], unit);
 }
 
 /* 4. Types get their layouts. ---------------------------------------------------------------------- */
@@ -320,11 +314,11 @@ static void widen_store(assignment *a, tile_op op) {
     const tile_type *type = tile_value_type(a->f, tile);
     const tile_value *element = tile_op_segment(a->f, op, 1, &count);
     tile_access_facts facts = tile_view_access(a->f, a->ranges, element);
-    unsigned first = tile_value_type(a->f, element[0])->rank - type->rank;
-    if (facts.unit_dim < first || facts.unit_dim - first >= type->rank)
+    unsigned d = tile_unit_dim(&facts, tile_value_type(a->f, element[0])->rank, type->rank);
+    if (d == type->rank)
         return;
-    unsigned d = facts.unit_dim - first, now = run_along(type->layout, d);
-    tile_layout wide = view_layout(a, element, type);
+    unsigned now = run_along(type->layout, d);
+    tile_layout wide = tile_access_layout(a->f, a->ranges, element, type, a->warps);
     unsigned then = run_along(&wide, d);
     if (now < facts.width && now < then)
         set_operand(a, op, 0, convert(a, op, tile, &wide));
@@ -356,7 +350,7 @@ static void check_uniform(tile_function *f, tile_op op, void *user) {
     tile_report(a->pass->context, TILE_ERROR, tile_op_loc(f, op),
                 "%s stands where not all threads of the block come", info->name);
     tile_report(a->pass->context, TILE_NOTE, tile_op_loc(f, control), "this %s differs between threads",
-                tile_op_get_info(tile_op_opcode(f, control))->name);
+                tile_op_name(f, control));
 }
 
 tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {

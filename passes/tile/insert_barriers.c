@@ -193,10 +193,10 @@ static bool may_stand_at(barriers *b, tile_op before) {
     if (!control.id || b->failed) return !b->failed;
     tile_report(b->pass->context, TILE_ERROR, tile_op_loc(b->f, before),
                 "%s needs a barrier before it, where not all threads of the block come",
-                tile_op_get_info(tile_op_opcode(b->f, before))->name);
+                tile_op_name(b->f, before));
     tile_report(b->pass->context, TILE_NOTE, tile_op_loc(b->f, control),
                 "this %s differs between threads",
-                tile_op_get_info(tile_op_opcode(b->f, control))->name);
+                tile_op_name(b->f, control));
     b->failed = true;
     return false;
 }
@@ -227,7 +227,7 @@ static void walk_accesses(barriers *b, tile_op op, state *s) {
                 b->hoist |= s->pending.items[i].outer;
             }
     if (conflict) put_barrier(b, op, s);
-    bool async = tile_op_get_info(tile_op_opcode(b->f, op))->effects & TILE_EFFECT_ASYNC;
+    bool async = tile_op_effects(b->f, op) & TILE_EFFECT_ASYNC;
     for (unsigned a = 0; a < count; a++)
         set_add(b, async && accesses[a].write ? &s->under_way : &s->pending,
                 (pending_access){.access = accesses[a]});

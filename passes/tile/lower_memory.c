@@ -57,11 +57,10 @@ static view_access start_access(lowering *l, const tile_value *element, const ti
     a.view_rank = tile_value_type(&l->old, element[0])->rank;
     a.first_dim = a.view_rank - rank;
     tile_access_facts facts = tile_view_access(&l->old, l->ranges, element);
-    bool covered = facts.unit_dim >= a.first_dim && facts.unit_dim < a.view_rank;
-    a.cut = lower_cut_along(layout, covered ? facts.unit_dim - a.first_dim : 0,
-                            covered && facts.width < widest ? facts.width
-                            : covered                       ? widest
-                                                            : 1);
+    unsigned unit = tile_unit_dim(&facts, a.view_rank, rank);
+    a.cut = unit == rank
+                ? lower_cut_along(layout, 0, 1)
+                : lower_cut_along(layout, unit, facts.width < widest ? facts.width : widest);
     a.base = lower_long(l, 0);
     for (unsigned d = 0; d < a.view_rank; d++) {
         tile_value index = old_to_new(l, element[1 + d]);
@@ -225,17 +224,6 @@ void lower_store_shared(lowering *l, tile_value fragment, const tile_type *tile,
 
 /* Copies ------------------------------------------------------------------------------------------- */
 
-/* The layout that moves a tile between a view and a buffer: neighbouring threads take neighbouring
- * accesses along the dim in which both memories are contiguous. */
-static tile_layout copy_layout(lowering *l, const tile_value *view, const tile_type *tile) {
-    tile_access_facts facts = tile_view_access(&l->old, l->ranges, view);
-    unsigned first = tile_value_type(&l->old, view[0])->rank - tile->rank;
-    unsigned fastest = facts.unit_dim >= first && facts.unit_dim < first + tile->rank
-                           ? facts.unit_dim - first
-                           : tile->rank - 1;
-    return tile_access_layout(tile, &facts, fastest, 1u << l->warp_bits);
-}
-
 /* How many elements both cuts move at once: as long as they take the same register bits. */
 static unsigned common_width(const lower_cut *a, const lower_cut *b) {
     unsigned bits = 0;
@@ -296,7 +284,8 @@ void lower_copy(lowering *l, tile_op op) {
     const tile_value *to = tile_op_segment(&l->old, op, 1, &to_count);
     bool in = tile_value_type(&l->old, from[0])->kind == TILE_TYPE_VIEW;
     const tile_type *buffer = tile_value_type(&l->old, in ? to[0] : from[0]);
-    tile_layout layout = copy_layout(l, in ? from : to, buffer);
+    tile_layout layout =
+        tile_access_layout(&l->old, l->ranges, in ? from : to, buffer, 1u << l->warp_bits);
     tile_builder outer;
     tile_op guard = open_guard(l, &layout, &outer);
     if (in) {

@@ -132,7 +132,7 @@ static bool check_loop(tile_function *f, tile_op loop) {
     if (!group.id) return true;
     tile_report(context, TILE_ERROR, tile_op_loc(f, group),
                 "%s in a pipelined loop: the loop's groups belong to the pipeline",
-                tile_op_get_info(tile_op_opcode(f, group))->name);
+                tile_op_name(f, group));
     tile_report(context, TILE_NOTE, tile_op_loc(f, loop), "this is the loop");
     return false;
 }
