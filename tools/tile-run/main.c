@@ -34,6 +34,7 @@ static const char help[] =
     "  --level=1|2|3        CPU: which level of the IR runs (default: 3); 1 runs a compute\n"
     "  --time[=N]           measures N launches (default: 20), with the L2 flushed before each\n"
     "  --no-flush           leaves the L2 as it is\n"
+    "  --counts             CPU: barriers, bank conflicts, sectors and operations of the run\n"
     "  --timing             how long each step of the tool took\n"
     "  --ptx=FILE           writes the PTX that runs\n"
     "  --ptxas=FILE         assembler for the GPU; without it the driver assembles\n"
@@ -55,6 +56,7 @@ typedef struct options {
     unsigned repeats; /* 0: no measurement */
     bool no_flush;
     bool timing;
+    bool counts;
     double tolerance; /* 0: by type */
 } options;
 
@@ -146,6 +148,8 @@ static bool parse_option(options *o, tool_arguments *args) {
         return read_number("--tolerance", value, &o->tolerance);
     if (tool_flag(args, "--no-flush"))
         return o->no_flush = true;
+    if (tool_flag(args, "--counts"))
+        return o->counts = true;
     if (tool_flag(args, "--timing"))
         return o->timing = true;
     if (tool_flag(args, "--time")) {
@@ -357,6 +361,12 @@ static bool save_arrays(run *r) {
     return true;
 }
 
+static void print_counts(tile_cpu_counts counts) {
+    printf("counts   %" PRIu64 " barriers, %" PRIu64 " bank conflicts, %" PRIu64 " sectors, %" PRIu64
+           " operations\n",
+           counts.barriers, counts.bank_conflicts, counts.sectors, counts.operations);
+}
+
 static bool launch(run *r) {
     options *o = r->options;
     double since = seconds();
@@ -376,6 +386,8 @@ static bool launch(run *r) {
     print_head(r);
     if (!tile_device_is_cuda(r->device))
         printf("time     %.3f ms, one run on the CPU device\n", 1e3 * took);
+    if (o->counts)
+        print_counts(tile_device_counts(r->device));
     return true;
 }
 
