@@ -3,10 +3,10 @@
  * Where an element lives decides everything: tensor cores want fixed fragments, global memory wants
  * neighbouring threads on neighbouring 16 bytes, shared memory wants rows spread over its banks.
  *
- * level:    2
+ * level: 2 to 2
  * requires: instantiate
- * keeps:    instantiate
- * breaks:   nothing
+ * keeps: instantiate
+ * breaks: nothing
  *
  * before:
  *   kernel @fill(%c: ptr<f32> {divisible = 16}) grid [1] warps 1 {
@@ -62,7 +62,24 @@ static void dims_of(const tile_type *type, uint32_t *dims) {
         dims[d] = (uint32_t)tile_type_dim(type, d);
 }
 
-/* 1. Classes: values that have one layout. --------------------------------------------------------- */
+/* 1. The whole block takes part in a tile operation. ------------------------------------------------ */
+
+static void check_uniform(tile_function *f, tile_op op, void *user) {
+    assignment *a = user;
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
+    if (info->levels != TILE_LEVEL_2 || tile_op_opcode(f, op) == TILE_OP_view)
+        return;
+    tile_op control = tile_divergent_control(f, a->divergent, op);
+    if (!control.id)
+        return;
+    a->status = TILE_INVALID;
+    tile_report(a->pass->context, TILE_ERROR, tile_op_loc(f, op),
+                "%s stands where not all threads of the block come", info->name);
+    tile_report(a->pass->context, TILE_NOTE, tile_op_loc(f, control), "this %s differs between threads",
+                tile_op_name(f, control));
+}
+
+/* 2. Classes: values that have one layout. --------------------------------------------------------- */
 
 static uint32_t class_of(assignment *a, tile_value value) {
     uint32_t id = value.id;
@@ -100,7 +117,7 @@ static void unite_op(tile_function *f, tile_op op, void *user) {
     }
 }
 
-/* 2. Wishes. --------------------------------------------------------------------------------------- */
+/* 3. Wishes. --------------------------------------------------------------------------------------- */
 
 static void wish(assignment *a, tile_value value, strength how_much, const tile_layout *layout) {
     uint32_t id = class_of(a, value);
@@ -185,7 +202,7 @@ static void wish_op(tile_function *f, tile_op op, void *user) {
     }
 }
 
-/* 3. Shared buffers: contiguous along the dim that their views are contiguous in, and swizzled. ----- */
+/* 4. Shared buffers: contiguous along the dim that their views are contiguous in, and swizzled. ----- */
 
 static void lay_buffer(assignment *a, tile_value buffer, unsigned fastest) {
     const tile_type *type = tile_value_type(a->f, buffer);
@@ -219,7 +236,7 @@ static void lay_copied(tile_function *f, tile_op op, void *user) {
         lay_buffer(a, buffer[0], unit);
 }
 
-/* 4. Types get their layouts. ---------------------------------------------------------------------- */
+/* 5. Types get their layouts. ---------------------------------------------------------------------- */
 
 /* For a class that nobody has a wish for: its first value decides, as the elements of the others may
  * have another size. */
@@ -248,7 +265,7 @@ static void set_layouts(assignment *a) {
     }
 }
 
-/* 5. Conversions. ---------------------------------------------------------------------------------- */
+/* 6. Conversions. ---------------------------------------------------------------------------------- */
 
 /* A tile in another layout, before op: computed again if it is a splat, else through a buffer. */
 static tile_value convert(assignment *a, tile_op op, tile_value tile, const tile_layout *layout) {
@@ -334,23 +351,6 @@ static void convert_region(assignment *a, tile_region region) {
         for (unsigned r = 0; r < tile_op_at(a->f, op)->region_count; r++)
             convert_region(a, tile_op_region(a->f, op, r));
     }
-}
-
-/* 6. The whole block takes part in a tile operation. ------------------------------------------------ */
-
-static void check_uniform(tile_function *f, tile_op op, void *user) {
-    assignment *a = user;
-    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
-    if (info->levels != TILE_LEVEL_2 || tile_op_opcode(f, op) == TILE_OP_view)
-        return;
-    tile_op control = tile_divergent_control(f, a->divergent, op);
-    if (!control.id)
-        return;
-    a->status = TILE_INVALID;
-    tile_report(a->pass->context, TILE_ERROR, tile_op_loc(f, op),
-                "%s stands where not all threads of the block come", info->name);
-    tile_report(a->pass->context, TILE_NOTE, tile_op_loc(f, control), "this %s differs between threads",
-                tile_op_name(f, control));
 }
 
 tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {

@@ -172,9 +172,9 @@ typedef struct shared_access {
     tile_value thread_part;
 } shared_access;
 
-static shared_access start_shared(lowering *l, const tile_value *element, unsigned count,
+static shared_access start_shared(lowering *l, const lower_shared_map *map,
                                   const tile_layout *layout, unsigned widest) {
-    shared_access a = {.map = map_shared(l, element, count, layout)};
+    shared_access a = {.map = *map};
     uint32_t bases[TILE_LANE_BITS + TILE_LAYOUT_MAX_WARP_BITS];
     unsigned inputs = TILE_LANE_BITS + (unsigned)layout->warp_bits;
     memcpy(bases, a.map.lane, sizeof a.map.lane);
@@ -200,7 +200,7 @@ tile_value lower_load_shared(lowering *l, const tile_value *element, unsigned co
     tile_value matrices = lower_ldmatrix(l, &map, tile);
     if (matrices.id)
         return matrices;
-    shared_access a = start_shared(l, element, count, tile->layout, widest_access(tile->scalar));
+    shared_access a = start_shared(l, &map, tile->layout, widest_access(tile->scalar));
     unsigned accesses = 1u << a.cut.rest_bits;
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, accesses);
     for (unsigned i = 0; i < accesses; i++) {
@@ -213,7 +213,8 @@ tile_value lower_load_shared(lowering *l, const tile_value *element, unsigned co
 
 void lower_store_shared(lowering *l, tile_value fragment, const tile_type *tile,
                         const tile_value *element, unsigned count) {
-    shared_access a = start_shared(l, element, count, tile->layout, widest_access(tile->scalar));
+    lower_shared_map map = map_shared(l, element, count, tile->layout);
+    shared_access a = start_shared(l, &map, tile->layout, widest_access(tile->scalar));
     tile_value predicate = lower_first_holder(l, tile->layout);
     for (unsigned i = 0; i < 1u << a.cut.rest_bits; i++) {
         tile_value offset = shared_offset(l, &a, lower_cut_register(&a.cut, i, 0));
@@ -236,7 +237,8 @@ static unsigned common_width(const lower_cut *a, const lower_cut *b) {
 static void copy_in(lowering *l, const tile_value *view, const tile_value *buffer,
                     unsigned buffer_count, const tile_layout *layout, const tile_type *tile, bool async) {
     view_access from = start_access(l, view, layout, tile->rank, widest_access(tile->scalar));
-    shared_access to = start_shared(l, buffer, buffer_count, layout, 1u << from.cut.width_bits);
+    lower_shared_map map = map_shared(l, buffer, buffer_count, layout);
+    shared_access to = start_shared(l, &map, layout, 1u << from.cut.width_bits);
     to.cut = lower_cut_fragment(to.map.reg, layout->reg_bits, to.thread_bits,
                                 common_width(&from.cut, &to.cut));
     from.cut = to.cut;

@@ -5,12 +5,12 @@
  * what may lie outside a view; `dot` becomes ldmatrix and mma.sync m16n8k16, which run at the tensor
  * cores' rate with two orders of magnitude fewer instructions than scalar code.
  *
- * level:    2 to 3
+ * level: 2 to 3
  * requires: allocate-shared (so assign-layouts and instantiate)
- * keeps:    instantiate
- * breaks:   nothing that later passes need
- * pipeline: lower-tiles,canonicalize,cse,dce
+ * keeps: instantiate
+ * breaks: nothing that later passes need
  *
+ * pipeline: lower-tiles,canonicalize,cse,dce
  * before:
  *   #blocked = layout {reg = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = []}
  *   kernel @fill(%c: ptr<f32> {divisible = 16}) grid [1] warps 1 {
