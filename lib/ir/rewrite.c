@@ -299,7 +299,13 @@ uint32_t *tile_count_uses(const tile_function *f, tile_arena *arena) {
     return uses;
 }
 
-const tile_expr *tile_value_as_expr(const tile_function *f, tile_value value) {
+/* Whoever reads an expression walks it as a tree: x + x of y + y of ... grows to 2^n nodes. */
+enum { MAX_EXPR_NODES = 1000 };
+
+static const tile_expr *as_expr(const tile_function *f, tile_value value, unsigned *budget) {
+    if (!*budget)
+        return NULL;
+    --*budget;
     const tile_value_data *data = tile_value_at(f, value);
     if (data->type->kind != TILE_TYPE_SCALAR || tile_scalar_is_floating(data->type->scalar))
         return NULL;
@@ -311,12 +317,17 @@ const tile_expr *tile_value_as_expr(const tile_function *f, tile_value value) {
         return NULL;
     const tile_op_data *op = &f->ops[data->owner];
     if (op->opcode == TILE_OP_cast)
-        return tile_value_as_expr(f, op->operands[0]);
+        return as_expr(f, op->operands[0], budget);
     const tile_expr *args[3] = {NULL, NULL, NULL};
     if (op->operand_count > 3 || op->region_count)
         return NULL;
     for (uint32_t i = 0; i < op->operand_count; i++)
-        if (!(args[i] = tile_value_as_expr(f, op->operands[i])))
+        if (!(args[i] = as_expr(f, op->operands[i], budget)))
             return NULL;
     return tile_expr_op(f->module->context, (tile_opcode)op->opcode, args[0], args[1], args[2]);
+}
+
+const tile_expr *tile_value_as_expr(const tile_function *f, tile_value value) {
+    unsigned budget = MAX_EXPR_NODES;
+    return as_expr(f, value, &budget);
 }
