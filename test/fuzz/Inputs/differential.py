@@ -1,6 +1,6 @@
-"""Random level-2 kernels on the CPU device: level 2 and level 3 must give the same bytes.
+"""Random level-2 kernels: level 2 on the CPU device and level 3, there or on a GPU, must give the same bytes.
 
-    differential.py [--seed N] [--count N] [--seconds S] [--keep FOLDER] [--ptx] [--go-on]
+    differential.py [--seed N] [--count N] [--seconds S] [--device cpu|cuda] [--keep FOLDER] [--ptx] [--go-on]
 
 Each kernel is a function of its seed alone. It loads tiles from views with odd extents, strides and
 starts outside, computes, goes through shared buffers and loops, and stores into outputs of its own. What
@@ -33,7 +33,8 @@ class Tile:
 
 
 class Kernel:
-    def __init__(self, seed):
+    def __init__(self, seed, exp2=True):
+        self.exp2 = exp2
         self.random = random.Random(seed)
         self.lines, self.args, self.inputs, self.outputs = [], [], [], []
         self.count = 0
@@ -196,7 +197,7 @@ class Kernel:
 
     def unusual(self, result, a, b, c):
         if a.scalar in FLOATS:
-            kind = self.pick(["div", "sqrt", "fma", "mul"] + ["exp2"] * (a.scalar != "f64"))
+            kind = self.pick(["div", "sqrt", "fma", "mul"] + ["exp2"] * (self.exp2 and a.scalar != "f64"))
             operands = {"div": [a, b], "mul": [a, b], "fma": [a, b, c]}.get(kind, [a])
         else:
             kind = self.pick(["and", "or", "xor", "not", "shl", "shr", "div", "rem", "mod"])
@@ -410,14 +411,16 @@ def run(command):
 
 
 class Check:
-    def __init__(self, folder, ptx, plant=False):
-        self.folder, self.ptx, self.plant, self.refused = folder, ptx, plant, 0
+    def __init__(self, folder, ptx, plant, device):
+        self.folder, self.ptx, self.plant, self.device, self.refused = folder, ptx, plant, device, 0
 
     def command(self, path, kernel, level, seed):
         if self.plant and level == 3:
             path = self.planted(path)
         command = ["tile-run", path, "--device=cpu", f"--level={level}"]
-        if seed % 3 == 0:
+        if level == 3 and self.device == "cuda":
+            command = ["tile-run", path, "--device=cuda"]
+        elif seed % 3 == 0:
             command.append(f"--seed={seed + 1}")
         for name, _, value in kernel.args:
             command += ["--arg", f"{name[1:]}={value}"]
@@ -466,16 +469,18 @@ def main():
     parser.add_argument("--count", type=int, default=10**9)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--keep", help="where failing kernels go")
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="what level 3 runs on")
     parser.add_argument("--ptx", action="store_true")
     parser.add_argument("--plant", action="store_true", help="let level 3 be wrong")
     parser.add_argument("--go-on", action="store_true", help="do not stop at the first failure")
     options = parser.parse_args()
     end, done, wrong = time.monotonic() + options.seconds, 0, 0
     with tempfile.TemporaryDirectory() as folder:
-        check = Check(folder, options.ptx, options.plant)
+        check = Check(folder, options.ptx, options.plant, options.device)
         while done < options.count and time.monotonic() < end:
             seed = options.seed + done
-            kernel = Kernel(seed)
+            # The last bits of exp2 are the GPU's own.
+            kernel = Kernel(seed, exp2=options.device == "cpu")
             keep = options.keep or folder
             path = os.path.join(keep, f"fuzz{seed}.tile")
             with open(path, "w") as file:
