@@ -158,7 +158,7 @@ tile_status tile_run_passes(tile_module *module, const char *pipeline,
     manager m = {.module = module, .context = module->context};
     tile_take_options(&m.options, sizeof m.options, options);
     if (!m.options.target) m.options.target = tile_target_find("sm_80");
-    tile_status status = run_pipeline(&m, pipeline);
+    tile_status status = run_pipeline(&m, pipeline ? pipeline : "");
     tile_arena_reset(&m.arena);
     tile_arena_reset(&m.scratch);
     return status;

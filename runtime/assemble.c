@@ -182,6 +182,10 @@ static tile_status assemble_by_driver(tile_context *context, const tile_blob *pt
 tile_status tile_assemble(tile_context *context, const tile_blob *ptx, const tile_target *target,
                           const char *ptxas, tile_blob *cubin) {
     *cubin = (tile_blob){0};
+    if (!ptx->data || !target) {
+        tile_report(context, TILE_ERROR, (tile_loc){0}, "assembling needs PTX and a target");
+        return TILE_INVALID;
+    }
     return ptxas ? assemble_with(context, ptx, target->name, ptxas, cubin)
                  : assemble_by_driver(context, ptx, target, cubin);
 }

@@ -6,6 +6,7 @@
 
 #include "lib/support/float16.h"
 #include "lib/support/integer.h"
+#include "passes/common/bind_params.h"
 
 struct tile_kernel {
     tile_device *device;
@@ -64,6 +65,11 @@ tile_status tile_buffer_create(tile_device *device, size_t bytes, tile_buffer **
 
 tile_status tile_buffer_wrap(tile_device *device, uint64_t address, size_t bytes,
                              tile_buffer **buffer) {
+    *buffer = NULL;
+    if (!address && bytes) {
+        tile_report(device->context, TILE_ERROR, no_place, "there are no %zu bytes at address 0", bytes);
+        return TILE_INVALID;
+    }
     *buffer = add_buffer(device, address, bytes, false);
     return TILE_OK;
 }
@@ -204,9 +210,11 @@ tile_status tile_kernel_create(tile_device *device, const tile_module *module, c
     *out = NULL;
     const tile_function *function = tile_module_find(module, name);
     if (!function || tile_function_get_kind(function) != TILE_KERNEL) {
-        tile_report(device->context, TILE_ERROR, no_place, "there is no kernel @%s", name);
+        tile_report(device->context, TILE_ERROR, no_place, "there is no kernel @%s",
+                    name ? name : "");
         return TILE_INVALID;
     }
+    if (!tile_bindings_are_complete(device->context, bindings, binding_count)) return TILE_INVALID;
     tile_kernel *kernel = tile_malloc(sizeof *kernel);
     *kernel = (tile_kernel){.device = device, .module = tile_module_clone(module)};
     kernel->name = tile_arena_string(&kernel->arena, name, strlen(name));
@@ -290,6 +298,11 @@ static tile_status resolve(tile_kernel *kernel, const tile_argument *arguments, 
         tile_report(kernel->device->context, TILE_ERROR, no_place,
                     "@%s takes %u arguments (at most %d), not %u", kernel->name, tile_abi_arg_count(abi),
                     MAX_ARGUMENTS, count);
+        return TILE_INVALID;
+    }
+    if (count && !arguments) {
+        tile_report(kernel->device->context, TILE_ERROR, no_place, "@%s: no arguments are given",
+                    kernel->name);
         return TILE_INVALID;
     }
     int64_t integers[MAX_ARGUMENTS];

@@ -228,7 +228,8 @@ typedef struct tile_type {
     const tile_layout *layout;               /* tiles and shared buffers; NULL: not assigned yet */
 } tile_type;
 
-/* The type that equals *draft: fills it from the context, or adds it. */
+/* The type that equals *draft: fills it from the context, or adds it. NULL after a diagnostic, as from all
+ * functions that make types, if its kind, element type, rank or layout does not exist. */
 TILE_API const tile_type *tile_type_get(tile_context *context, const tile_type *draft);
 
 TILE_API const tile_type *tile_type_scalar(tile_context *context, tile_scalar scalar);

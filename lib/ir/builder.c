@@ -19,19 +19,42 @@ static bool form_has_head(tile_operand_form form) {
     return form == TILE_FORM_value || form == TILE_FORM_optional || form == TILE_FORM_element;
 }
 
-/* Lays the segments in a row. False if a needed value is missing: that has been reported before. */
-static bool flatten(const tile_op_info *info, const tile_segment *segments, unsigned count,
-                    tile_value *operands, uint16_t *segment_sizes) {
+/* Whether the value is one of the function's; 0 has been reported before. */
+static bool is_known(const tile_builder *builder, tile_value value) {
+    if (value.id < builder->function->value_count)
+        return value.id != 0;
+    tile_report(tile_function_context(builder->function), TILE_ERROR, builder->loc,
+                "this value is none of @%s", builder->function->name);
+    return false;
+}
+
+/* Whether operations can be put there; region 0 is that of an operation that was not built. */
+static bool has_place(const tile_builder *builder) {
+    const tile_function *f = builder->function;
+    if (builder->region.id && builder->region.id < f->region_count && builder->before.id < f->op_count)
+        return true;
+    if (builder->region.id)
+        tile_report(tile_function_context(f), TILE_ERROR, builder->loc, "this region is none of @%s",
+                    f->name);
+    return false;
+}
+
+/* Lays the segments in a row. False if a needed value is missing or none of the function's. */
+static bool flatten(const tile_builder *builder, const tile_op_info *info,
+                    const tile_segment *segments, unsigned count, tile_value *operands,
+                    uint16_t *segment_sizes) {
     unsigned at = 0;
     for (unsigned i = 0; i < count; i++) {
         tile_operand_form form = info->operands[i].form;
         unsigned start = at;
+        if (form_has_head(form) && segments[i].head.id && !is_known(builder, segments[i].head))
+            return false;
         if (form_has_head(form) && segments[i].head.id)
             operands[at++] = segments[i].head;
         else if (form_has_head(form) && form != TILE_FORM_optional)
             return false;
         for (unsigned t = 0; t < segments[i].tail_count; t++) {
-            if (!segments[i].tail[t].id)
+            if (!is_known(builder, segments[i].tail[t]))
                 return false;
             operands[at++] = segments[i].tail[t];
         }
@@ -50,6 +73,8 @@ tile_op tile_build_op(tile_builder *builder, tile_opcode opcode, const tile_segm
                     segment_count);
         return TILE_NO_OP;
     }
+    if (!has_place(builder))
+        return TILE_NO_OP;
     size_t total = 0;
     for (unsigned i = 0; i < segment_count; i++)
         total += 1 + (size_t)segments[i].tail_count;
@@ -62,7 +87,7 @@ tile_op tile_build_op(tile_builder *builder, tile_opcode opcode, const tile_segm
     tile_value *operands = TILE_NEW_ARRAY(&scratch, tile_value, total + 1);
     uint16_t sizes[TILE_MAX_OPERANDS] = {0};
     tile_op op = TILE_NO_OP;
-    if (flatten(info, segments, segment_count, operands, sizes)) {
+    if (flatten(builder, info, segments, segment_count, operands, sizes)) {
         tile_infer infer = {.function = builder->function,
                             .opcode = opcode,
                             .loc = builder->loc,
@@ -90,7 +115,7 @@ tile_value tile_build_op_value(tile_builder *builder, tile_opcode opcode, const 
 
 tile_value tile_build_constant(tile_builder *builder, const tile_type *type, const tile_expr *expr) {
     tile_context *context = tile_function_context(builder->function);
-    if (!expr || type->kind != TILE_TYPE_SCALAR) {
+    if (!expr || !type || type->kind != TILE_TYPE_SCALAR) {
         tile_report(context, TILE_ERROR, builder->loc, "a constant needs a scalar type and a value");
         return TILE_NO_VALUE;
     }
@@ -138,8 +163,15 @@ tile_op tile_build_for_loop(tile_builder *builder, tile_value begin, tile_value 
 tile_op tile_build_if_else(tile_builder *builder, tile_value condition,
                            const tile_type *const *result_types, unsigned result_count) {
     tile_function *f = builder->function;
-    if (!condition.id)
+    bool typed = result_types || !result_count;
+    for (unsigned i = 0; typed && i < result_count; i++)
+        typed = result_types[i] != NULL;
+    if (!condition.id || !is_known(builder, condition) || !has_place(builder))
         return TILE_NO_OP;
+    if (!typed) {
+        tile_report(tile_function_context(f), TILE_ERROR, builder->loc, "a result of `if` has no type");
+        return TILE_NO_OP;
+    }
     const tile_type *type = tile_value_type(f, condition);
     if (type->kind != TILE_TYPE_SCALAR || type->scalar != TILE_i1) {
         tile_report(tile_function_context(f), TILE_ERROR, builder->loc,

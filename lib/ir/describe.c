@@ -8,6 +8,7 @@
 static const char *expr_text(const tile_function *f, const tile_expr *expr, int outer,
                              tile_arena *arena) {
     char number[TILE_DOUBLE_TEXT];
+    if (!expr) return "?"; /* not verified yet */
     switch (expr->kind) {
     case TILE_EXPR_INT: return tile_arena_format(arena, "%" PRId64, expr->integer);
     case TILE_EXPR_FLOAT:

@@ -31,7 +31,7 @@ tile_function *tile_module_function(const tile_module *module, unsigned index) {
 }
 
 tile_function *tile_module_find(const tile_module *module, const char *name) {
-    for (tile_function *function = module->first; function; function = function->next)
+    for (tile_function *function = module->first; function && name; function = function->next)
         if (strcmp(function->name, name) == 0)
             return function;
     return NULL;
@@ -114,6 +114,11 @@ tile_function_kind tile_function_get_kind(const tile_function *function) {
     return function->kind;
 }
 
+/* Declarations without a name have an empty one, which the verifier refuses. */
+static const char *declared(const tile_function *f, const char *name) {
+    return tile_intern_name(f->module->context, name ? name : "", name ? strlen(name) : 0);
+}
+
 /* Appends a zeroed element to one of the function's declaration arrays. */
 #define APPEND(f, array, count, capacity)                                                  \
     ((f)->array = tile_arena_grow(&(f)->module->arena, (f)->array, (f)->count,              \
@@ -127,37 +132,49 @@ static const char *intern(const tile_function *f, const char *name) {
 void tile_function_add_param(tile_function *f, const char *name, tile_param_kind kind,
                              const tile_expr *default_expr, const tile_type *default_type) {
     *APPEND(f, params, param_count, param_capacity) =
-        (tile_param_decl){intern(f, name), kind, default_expr, default_type};
+        (tile_param_decl){declared(f, name), kind, default_expr, default_type};
 }
 
 tile_value tile_function_add_arg(tile_function *f, const char *name, const tile_type *type) {
+    if (!type) {
+        tile_report(f->module->context, TILE_ERROR, f->loc, "an argument of @%s has no type", f->name);
+        return TILE_NO_VALUE;
+    }
     unsigned index = (unsigned)f->arg_count;
     tile_value value = tile_add_value(f, TILE_VALUE_ARG, 0, index, type);
-    tile_value_at(f, value)->name = intern(f, name);
+    tile_value_at(f, value)->name = declared(f, name);
     *APPEND(f, args, arg_count, arg_capacity) =
-        (tile_arg_decl){.name = intern(f, name), .type = type, .value = value};
+        (tile_arg_decl){.name = declared(f, name), .type = type, .value = value};
     return value;
 }
 
 void tile_function_set_arg_divisible(tile_function *f, unsigned arg, unsigned divisor) {
-    f->args[arg].divisible = divisor;
+    if (arg < f->arg_count)
+        f->args[arg].divisible = divisor;
 }
 
 void tile_function_set_arg_noalias(tile_function *f, unsigned arg, bool noalias) {
-    f->args[arg].noalias = noalias;
+    if (arg < f->arg_count)
+        f->args[arg].noalias = noalias;
 }
 
 void tile_function_set_arg_const(tile_function *f, unsigned arg, bool is_const) {
-    f->args[arg].is_const = is_const;
+    if (arg < f->arg_count)
+        f->args[arg].is_const = is_const;
 }
 
 void tile_function_add_result(tile_function *f, const char *name, const tile_type *type) {
+    if (!type) {
+        tile_report(f->module->context, TILE_ERROR, f->loc, "a result of @%s has no type", f->name);
+        return;
+    }
     *APPEND(f, results, result_count, result_capacity) =
-        (tile_result_decl){.name = intern(f, name), .type = type};
+        (tile_result_decl){.name = declared(f, name), .type = type};
 }
 
 void tile_function_set_result(tile_function *f, unsigned index, tile_value value) {
-    f->results[index].value = value;
+    if (index < f->result_count)
+        f->results[index].value = value;
 }
 
 static unsigned set_extents(const tile_expr **to, unsigned rank, const tile_expr *const *from) {
@@ -207,15 +224,15 @@ tile_value tile_function_arg(const tile_function *f, unsigned index) {
 }
 
 const char *tile_function_arg_name(const tile_function *f, unsigned index) {
-    return f->args[index].name;
+    return index < f->arg_count ? f->args[index].name : NULL;
 }
 
 const tile_type *tile_function_arg_type(const tile_function *f, unsigned index) {
-    return f->args[index].type;
+    return index < f->arg_count ? f->args[index].type : NULL;
 }
 
 unsigned tile_function_arg_divisible(const tile_function *f, unsigned index) {
-    return f->args[index].divisible;
+    return index < f->arg_count ? f->args[index].divisible : 0;
 }
 
 unsigned tile_function_result_count(const tile_function *f) {
@@ -223,7 +240,7 @@ unsigned tile_function_result_count(const tile_function *f) {
 }
 
 const char *tile_function_result_name(const tile_function *f, unsigned index) {
-    return f->results[index].name;
+    return index < f->result_count ? f->results[index].name : NULL;
 }
 
 tile_region tile_function_body(const tile_function *f) {

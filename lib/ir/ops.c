@@ -103,15 +103,15 @@ const char *tile_scalar_name(tile_scalar scalar) {
 }
 
 unsigned tile_scalar_bits(tile_scalar scalar) {
-    return scalar_table[scalar].bits;
+    return (unsigned)scalar < TILE_SCALAR_COUNT ? scalar_table[scalar].bits : 0;
 }
 
 unsigned tile_scalar_bytes(tile_scalar scalar) {
-    return (scalar_table[scalar].bits + 7) / 8;
+    return (tile_scalar_bits(scalar) + 7) / 8;
 }
 
 bool tile_scalar_is_floating(tile_scalar scalar) {
-    return scalar_table[scalar].floating;
+    return (unsigned)scalar < TILE_SCALAR_COUNT && scalar_table[scalar].floating;
 }
 
 tile_scalar tile_scalar_from_name(const char *name, size_t length) {

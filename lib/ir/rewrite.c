@@ -178,7 +178,7 @@ void tile_op_remove_attr(tile_function *f, tile_op op, tile_attr_id id) {
 }
 
 static void set_attr(tile_function *f, tile_op op, tile_attr attr) {
-    if (!op.id)
+    if (!op.id || op.id >= f->op_count)
         return; /* the operation was not built; that has been reported */
     tile_op_remove_attr(f, op, attr.id);
     tile_op_data *data = tile_op_at(f, op);
@@ -203,7 +203,7 @@ void tile_op_set_int(tile_function *f, tile_op op, tile_attr_id id, int64_t valu
 
 void tile_op_set_list(tile_function *f, tile_op op, tile_attr_id id, const int64_t *values,
                       unsigned count) {
-    const int64_t *list = tile_arena_copy(&f->module->arena, values, sizeof *values * count);
+    const int64_t *list = count ? tile_arena_copy(&f->module->arena, values, sizeof *values * count) : NULL;
     set_attr(f, op, (tile_attr){.id = id, .list = list, .count = count});
 }
 

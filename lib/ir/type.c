@@ -5,7 +5,25 @@
 #include "lib/ir/intern.h"
 #include "lib/support/integer.h"
 
+/* What would not fit the arrays. All else is the verifier's. */
+static bool is_sound(const tile_type *draft) {
+    const tile_layout *layout = draft->layout;
+    if ((unsigned)draft->kind > TILE_TYPE_VECTOR || (unsigned)draft->scalar >= TILE_SCALAR_COUNT ||
+        draft->rank > TILE_MAX_RANK)
+        return false;
+    for (unsigned d = 0; layout && d < TILE_MAX_RANK; d++)
+        if (layout->dim_bits[d] > TILE_LAYOUT_MAX_BITS)
+            return false;
+    return !layout || (layout->rank <= TILE_MAX_RANK && layout->reg_bits <= TILE_LAYOUT_MAX_BITS &&
+                       layout->warp_bits <= TILE_LAYOUT_MAX_WARP_BITS);
+}
+
 const tile_type *tile_type_get(tile_context *context, const tile_type *draft) {
+    if (!is_sound(draft)) {
+        tile_report(context, TILE_ERROR, (tile_loc){0},
+                    "there is no such type: its kind, element type, rank or layout is out of range");
+        return NULL;
+    }
     tile_type clean;
     memset(&clean, 0, sizeof clean); /* interned bytes include the padding */
     clean.kind = draft->kind;
@@ -29,7 +47,7 @@ const tile_type *tile_type_get(tile_context *context, const tile_type *draft) {
 static const tile_type *make(tile_context *context, tile_type_kind kind, tile_scalar scalar,
                              unsigned slots, unsigned rank, const int64_t *dims) {
     tile_type draft = {.kind = kind, .scalar = scalar, .rank = rank};
-    for (unsigned d = 0; d < rank; d++)
+    for (unsigned d = 0; d < rank && d < TILE_MAX_RANK; d++)
         draft.dims[d] = dims[d] < 0 ? NULL : tile_expr_int(context, dims[d]);
     draft.slots = slots ? tile_expr_int(context, slots) : NULL;
     return tile_type_get(context, &draft);
@@ -70,6 +88,8 @@ const tile_type *tile_type_shared(tile_context *context, tile_scalar scalar, uns
 
 const tile_type *tile_type_with_layout(tile_context *context, const tile_type *type,
                                        const tile_layout *layout) {
+    if (!type)
+        return NULL;
     tile_type draft = *type;
     draft.layout = layout;
     return tile_type_get(context, &draft);
@@ -77,6 +97,8 @@ const tile_type *tile_type_with_layout(tile_context *context, const tile_type *t
 
 const tile_type *tile_type_with_scalar(tile_context *context, const tile_type *type,
                                        tile_scalar scalar) {
+    if (!type)
+        return NULL;
     tile_type draft = *type;
     draft.scalar = scalar;
     draft.param = NULL;

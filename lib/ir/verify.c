@@ -4,6 +4,7 @@
 
 #include "lib/ir/describe.h"
 #include "lib/ir/infer.h"
+#include "lib/ir/verify.h"
 #include "lib/layout/layout.h"
 
 typedef struct verifier {
@@ -302,6 +303,8 @@ tile_status tile_function_verify(const tile_function *function) {
     tile_function *f = function->module->first; /* the caller's function, not const: infer builds types */
     while (f != function)
         f = f->next;
+    if (!tile_verify_declarations(f))
+        return TILE_INVALID;
     verifier v = {.f = f, .context = tile_function_context(f)};
     v.visible = TILE_NEW_ARRAY(&v.scratch, bool, f->value_count);
     for (uint32_t id = 1; id < f->value_count; id++)

@@ -233,3 +233,14 @@ bool tile_check_wheres(tile_bound_params *bound, tile_arena *arena) {
     }
     return holds;
 }
+
+bool tile_bindings_are_complete(tile_context *context, const tile_binding *bindings,
+                                unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        if (!bindings || !bindings[i].name || !bindings[i].value) {
+            tile_report(context, TILE_ERROR, (tile_loc){0},
+                        "binding %u of %u has no name or no value", i + 1, count);
+            return false;
+        }
+    return true;
+}

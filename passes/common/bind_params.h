@@ -3,6 +3,7 @@
 #define TILE_PASSES_COMMON_BIND_PARAMS_H
 
 #include "passes/pass.h"
+#include "tile/compile.h"
 
 typedef struct tile_bound_param {
     bool bound;
@@ -21,6 +22,10 @@ typedef struct tile_bound_params {
  * after a diagnostic. */
 bool tile_bind_params(const tile_function *f, const tile_pass_option *options,
                       unsigned option_count, tile_arena *arena, tile_bound_params *out);
+
+/* Whether every binding of the caller has a name and a value. False after a diagnostic. */
+bool tile_bindings_are_complete(tile_context *context, const tile_binding *bindings,
+                                unsigned count);
 
 /* For expressions; the object must stay where it is. */
 tile_bindings tile_param_bindings(tile_bound_params *bound);

@@ -279,9 +279,11 @@ tile_status tile_instantiate(tile_module *module, const char *kernel, const tile
                              unsigned binding_count, const uint64_t *arg_divisors) {
     tile_function *f = tile_module_find(module, kernel);
     if (!f) {
-        tile_report(module->context, TILE_ERROR, (tile_loc){0}, "there is no function @%s", kernel);
+        tile_report(module->context, TILE_ERROR, (tile_loc){0}, "there is no function @%s",
+                    kernel ? kernel : "");
         return TILE_INVALID;
     }
+    if (!tile_bindings_are_complete(module->context, bindings, binding_count)) return TILE_INVALID;
     tile_arena arena = {0};
     tile_pass_option *options = TILE_NEW_ARRAY(&arena, tile_pass_option, binding_count + 1u);
     instance i = {.f = f, .context = module->context, .arena = &arena};

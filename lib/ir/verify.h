@@ -1,0 +1,11 @@
+/* The verifier's parts. */
+#ifndef TILE_LIB_IR_VERIFY_H
+#define TILE_LIB_IR_VERIFY_H
+
+#include "lib/ir/function.h"
+
+/* Names, expressions, types, constants and attributes stand for something that can be written. False
+ * after a diagnostic; what follows relies on it. */
+bool tile_verify_declarations(tile_function *function);
+
+#endif

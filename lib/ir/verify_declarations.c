@@ -1,0 +1,214 @@
+/* What a function declares, and the types, constants and attributes in it: all that the text form
+ * cannot say, and that somebody who builds with the C functions still can. */
+#include "lib/ir/verify.h"
+
+#include <string.h>
+
+#include "lib/support/float16.h"
+#include "lib/ir/syntax.h"
+
+enum { MAX_EXPR_NODES = 10000 };
+
+typedef struct checker {
+    tile_function *f;
+    unsigned errors;
+} checker;
+
+#define FAIL(c, loc, ...)                                                              \
+    ((c)->errors++, tile_report(tile_function_context((c)->f), TILE_ERROR, (loc), __VA_ARGS__))
+
+/* Names -------------------------------------------------------------------------------------------- */
+
+static bool is_name(const char *name, bool digits_first) {
+    size_t length = name ? strlen(name) : 0;
+    return length && strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+                         length &&
+           (digits_first || *name < '0' || *name > '9');
+}
+
+static bool is_word_of_the_language(const char *name) {
+    size_t length = strlen(name);
+    return tile_opcode_from_name(name, length) || tile_scalar_from_name(name, length) ||
+           tile_is_literal_word(name, length);
+}
+
+static const char *shown(const char *name) {
+    return name ? name : "";
+}
+
+/* Expressions -------------------------------------------------------------------------------------- */
+
+typedef enum scope { SCOPE_PARAMS, SCOPE_ARGS } scope;
+
+/* An integer expression over the first `params` parameters and, for SCOPE_ARGS, integer arguments. */
+static bool is_host_expr(const tile_function *f, const tile_expr *expr, scope allowed, size_t params,
+                         unsigned *budget) {
+    if (!expr || !*budget)
+        return false;
+    --*budget;
+    switch (expr->kind) {
+    case TILE_EXPR_INT: return true;
+    case TILE_EXPR_FLOAT: return false;
+    case TILE_EXPR_PARAM:
+        for (size_t i = 0; i < params; i++)
+            if (f->params[i].name && strcmp(f->params[i].name, expr->name) == 0)
+                return f->params[i].kind != TILE_PARAM_type;
+        return false;
+    case TILE_EXPR_ARG: {
+        if (allowed != SCOPE_ARGS || (uint64_t)expr->integer >= f->arg_count)
+            return false;
+        const tile_type *type = f->args[expr->integer].type;
+        return type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(type->scalar);
+    }
+    case TILE_EXPR_OP:
+        for (unsigned i = 0; i < 3 && expr->args[i]; i++)
+            if (!is_host_expr(f, expr->args[i], allowed, params, budget))
+                return false;
+        return true;
+    }
+    return false;
+}
+
+static bool is_expr(const tile_function *f, const tile_expr *expr, scope allowed) {
+    unsigned budget = MAX_EXPR_NODES;
+    return is_host_expr(f, expr, allowed, f->param_count, &budget);
+}
+
+/* Types -------------------------------------------------------------------------------------------- */
+
+static bool is_type_param(const tile_function *f, const char *name) {
+    const tile_param_decl *param = tile_function_find_param(f, name, strlen(name));
+    return param && param->kind == TILE_PARAM_type;
+}
+
+static void check_type(checker *c, tile_loc loc, const tile_type *type) {
+    if (type->param && !is_type_param(c->f, type->param))
+        FAIL(c, loc, "a type names the parameter '%s', which is not declared as a type", type->param);
+    else if (!type->param && !type->scalar)
+        FAIL(c, loc, "a type has no element type");
+    if (type->slots && !is_expr(c->f, type->slots, SCOPE_PARAMS))
+        FAIL(c, loc, "the number of slots of a shared buffer must follow from parameters");
+    for (unsigned d = 0; d < type->rank; d++)
+        if ((type->dims[d] && !is_expr(c->f, type->dims[d], SCOPE_PARAMS)) ||
+            (type->strides[d] && !is_expr(c->f, type->strides[d], SCOPE_PARAMS)))
+            FAIL(c, loc, "extents and strides in a type must follow from parameters");
+}
+
+/* Declarations ------------------------------------------------------------------------------------- */
+
+static void check_params(checker *c) {
+    tile_function *f = c->f;
+    for (size_t i = 0; i < f->param_count; i++) {
+        const tile_param_decl *param = &f->params[i];
+        unsigned budget = MAX_EXPR_NODES;
+        bool is_type = param->kind == TILE_PARAM_type;
+        if (!is_name(param->name, false) || is_word_of_the_language(param->name))
+            FAIL(c, f->loc, "'%s' cannot name a parameter", shown(param->name));
+        else if (tile_function_find_param(f, param->name, strlen(param->name)) != param)
+            FAIL(c, f->loc, "the parameter '%s' is declared twice", param->name);
+        else if ((unsigned)param->kind > TILE_PARAM_dim)
+            FAIL(c, f->loc, "the parameter '%s' is of no kind", param->name);
+        else if (is_type ? param->default_expr != NULL : param->default_type != NULL)
+            FAIL(c, f->loc, "the default of '%s' is of another kind", param->name);
+        else if (param->default_type && (param->default_type->kind != TILE_TYPE_SCALAR ||
+                                         !param->default_type->scalar))
+            FAIL(c, f->loc, "the default of '%s' must be an element type", param->name);
+        else if (param->default_expr &&
+                 !is_host_expr(f, param->default_expr, SCOPE_PARAMS, i, &budget))
+            FAIL(c, f->loc, "the default of '%s' must follow from the parameters before it",
+                 param->name);
+    }
+}
+
+static void check_args(checker *c) {
+    tile_function *f = c->f;
+    for (size_t i = 0; i < f->arg_count; i++) {
+        if (!is_name(f->args[i].name, true))
+            FAIL(c, f->loc, "'%s' cannot name an argument", shown(f->args[i].name));
+        for (size_t j = 0; j < i; j++)
+            if (f->args[i].name == f->args[j].name)
+                FAIL(c, f->loc, "the argument '%s' is declared twice", shown(f->args[i].name));
+        check_type(c, f->loc, f->args[i].type);
+    }
+    for (size_t i = 0; i < f->result_count; i++) {
+        if (!is_name(f->results[i].name, true))
+            FAIL(c, f->loc, "'%s' cannot name a result", shown(f->results[i].name));
+        check_type(c, f->loc, f->results[i].type);
+    }
+}
+
+static void check_tune(checker *c, const tile_tune_clause *tune) {
+    bool ok = tune->name_count && tune->point_count;
+    for (unsigned i = 0; i < tune->name_count; i++)
+        ok &= tune->names[i] &&
+              tile_function_find_param(c->f, tune->names[i], strlen(tune->names[i])) != NULL &&
+              !is_type_param(c->f, tune->names[i]);
+    for (unsigned i = 0; ok && i < tune->name_count * tune->point_count; i++)
+        ok &= is_expr(c->f, tune->values[i], SCOPE_PARAMS);
+    if (!ok)
+        FAIL(c, c->f->loc, "`tune` needs declared parameters and a constant for each in each point");
+}
+
+static void check_header(checker *c) {
+    tile_function *f = c->f;
+    if (!is_name(f->name, false))
+        FAIL(c, f->loc, "'%s' cannot name a function", shown(f->name));
+    for (unsigned d = 0; d < f->grid_rank; d++)
+        if (!is_expr(f, f->grid[d], SCOPE_ARGS))
+            FAIL(c, f->loc, "extent %u of the grid must follow from parameters and integer arguments",
+                 d + 1);
+    for (unsigned d = 0; d < f->cluster_rank; d++)
+        if (!is_expr(f, f->cluster[d], SCOPE_PARAMS))
+            FAIL(c, f->loc, "extent %u of the cluster must follow from parameters", d + 1);
+    if (f->warps && !is_expr(f, f->warps, SCOPE_PARAMS))
+        FAIL(c, f->loc, "`warps` must follow from parameters");
+    for (size_t i = 0; i < f->where_count; i++)
+        if (!is_expr(f, f->wheres[i], SCOPE_PARAMS))
+            FAIL(c, f->loc, "`where` must follow from parameters");
+    for (size_t i = 0; i < f->tune_count; i++)
+        check_tune(c, &f->tunes[i]);
+}
+
+/* Operations --------------------------------------------------------------------------------------- */
+
+static void check_constant(checker *c, tile_loc loc, const tile_value_data *value) {
+    int64_t integer;
+    bool is_float = value->expr->kind == TILE_EXPR_FLOAT;
+    if (!is_float && !is_expr(c->f, value->expr, SCOPE_PARAMS))
+        FAIL(c, loc, "a constant must follow from parameters");
+    else if (!value->type->param && tile_expr_is_int(value->expr, &integer) &&
+             !tile_integer_fits(value->type->scalar, integer))
+        FAIL(c, loc, "%lld does not fit %s", (long long)integer, tile_scalar_name(value->type->scalar));
+}
+
+static void check_attr(checker *c, tile_loc loc, const tile_attr *attr) {
+    const tile_attr_info *info = tile_attr_get_info(attr->id);
+    bool ok = info->kind == TILE_KIND_flag   ? !attr->expr && !attr->count
+              : info->kind == TILE_KIND_expr ? !attr->count && is_expr(c->f, attr->expr, SCOPE_PARAMS)
+                                             : !attr->expr && attr->count;
+    if (info->name && !ok)
+        FAIL(c, loc, "the attribute '%s' has a value of another kind", info->name);
+}
+
+static void check_op(tile_function *f, tile_op op, void *user) {
+    checker *c = user;
+    const tile_op_data *data = tile_op_at(f, op);
+    for (uint32_t i = 0; i < data->operand_count; i++) {
+        const tile_value_data *value = tile_value_at(f, data->operands[i]);
+        if (data->operands[i].id < f->value_count && value->kind == TILE_VALUE_CONSTANT)
+            check_constant(c, data->loc, value);
+    }
+    for (uint32_t i = 0; i < data->result_count; i++)
+        check_type(c, data->loc, tile_value_type(f, tile_op_result(f, op, i)));
+    for (unsigned i = 0; i < data->attr_count; i++)
+        check_attr(c, data->loc, &data->attrs[i]);
+}
+
+bool tile_verify_declarations(tile_function *f) {
+    checker c = {.f = f};
+    check_params(&c);
+    check_args(&c);
+    check_header(&c);
+    tile_walk(f, f->body, check_op, &c);
+    return c.errors == 0;
+}

@@ -1,0 +1,250 @@
+/* The C interface in the hands of somebody who gets it wrong: a diagnostic and a failing status, and
+ * what the verifier lets through can be printed and read back. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tile/build.h"
+#include "tile/compile.h"
+#include "tile/device.h"
+
+#define NO_VALUE ((tile_value){0})
+
+typedef struct fixture {
+    tile_context *context;
+    tile_module *module;
+    tile_function *kernel;
+    tile_builder b;
+    tile_value n, p;
+    char last[256]; /* error */
+} fixture;
+
+static void keep(const tile_diagnostic *diagnostic, void *user) {
+    fixture *x = user;
+    if (diagnostic->severity == TILE_ERROR)
+        snprintf(x->last, sizeof x->last, "%s", diagnostic->message);
+}
+
+/* kernel @k(%n: i32, %p: ptr<f32>) grid [1] warps 1 {} */
+static void open_kernel(fixture *x) {
+    *x = (fixture){.context = tile_context_create()};
+    tile_context_set_sink(x->context, keep, x);
+    x->module = tile_module_create(x->context);
+    x->kernel = tile_function_create(x->module, TILE_KERNEL, "k", (tile_loc){0});
+    x->n = tile_function_add_arg(x->kernel, "n", tile_type_scalar(x->context, TILE_i32));
+    x->p = tile_function_add_arg(x->kernel, "p", tile_type_ptr(x->context, TILE_f32));
+    const tile_expr *one = tile_expr_int(x->context, 1);
+    tile_function_set_grid(x->kernel, 1, &one);
+    tile_function_set_warps(x->kernel, one);
+    x->b = tile_builder_at_end(x->kernel, tile_function_body(x->kernel));
+}
+
+static void drop(const char *text, size_t length, void *user) {
+    (void)text;
+    *(size_t *)user += length;
+}
+
+static void close_kernel(fixture *x) {
+    size_t printed = 0;
+    tile_module_print(x->module, drop, &printed); /* whatever state it is in */
+    cr_assert(printed);
+    tile_module_destroy(x->module);
+    tile_context_destroy(x->context);
+}
+
+/* Runs the statements on a fresh kernel `x`; then verifying must fail with this message. */
+#define REFUSED(message, ...)                                                        \
+    do {                                                                             \
+        fixture f, *x = &f;                                                          \
+        open_kernel(x);                                                              \
+        __VA_ARGS__;                                                                 \
+        cr_expect_eq(tile_module_verify(x->module), TILE_INVALID, "%s", message);    \
+        cr_expect(strstr(x->last, message), "wanted: %s, got: %s", message, x->last); \
+        close_kernel(x);                                                             \
+    } while (0)
+
+/* The statements report this themselves, and what was there stays sound. */
+#define REPORTED(message, ...)                                                       \
+    do {                                                                             \
+        fixture f, *x = &f;                                                          \
+        open_kernel(x);                                                              \
+        __VA_ARGS__;                                                                 \
+        cr_expect(strstr(x->last, message), "wanted: %s, got: %s", message, x->last); \
+        cr_expect_eq(tile_module_verify(x->module), TILE_OK, "%s", x->last);         \
+        close_kernel(x);                                                             \
+    } while (0)
+
+Test(misuse, names) {
+    const tile_type *none = NULL;
+    REFUSED("'a b)' cannot name an argument",
+            tile_function_add_arg(x->kernel, "a b)", tile_type_scalar(x->context, TILE_i32)));
+    REFUSED("'' cannot name an argument",
+            tile_function_add_arg(x->kernel, NULL, tile_type_scalar(x->context, TILE_i32)));
+    REFUSED("the argument 'n' is declared twice",
+            tile_function_add_arg(x->kernel, "n", tile_type_scalar(x->context, TILE_i32)));
+    REFUSED("'x y' cannot name a function",
+            tile_function_create(x->module, TILE_KERNEL, "x y", (tile_loc){0}));
+    REFUSED("'add' cannot name a parameter",
+            tile_function_add_param(x->kernel, "add", TILE_PARAM_int, NULL, none));
+    REFUSED("'' cannot name a parameter",
+            tile_function_add_param(x->kernel, NULL, TILE_PARAM_int, NULL, none));
+    REFUSED("the parameter 'a' is declared twice",
+            tile_function_add_param(x->kernel, "a", TILE_PARAM_int, NULL, none);
+            tile_function_add_param(x->kernel, "a", TILE_PARAM_int, NULL, none));
+}
+
+Test(misuse, parameters) {
+    const tile_type *none = NULL;
+    REFUSED("the default of 'a' is of another kind",
+            tile_function_add_param(x->kernel, "a", TILE_PARAM_type, tile_expr_int(x->context, 1), none));
+    REFUSED("the default of 'a' must follow from the parameters before it",
+            tile_function_add_param(x->kernel, "a", TILE_PARAM_int,
+                                    tile_expr_param(x->context, "a"), none));
+    REFUSED("the parameter 'a' is of no kind",
+            tile_function_add_param(x->kernel, "a", (tile_param_kind)9, NULL, none));
+    REFUSED("`tune` needs", tile_function_add_tune(x->kernel, 0, NULL, 0, NULL));
+    const char *b = "b";
+    const tile_expr *missing = NULL;
+    REFUSED("`tune` needs", tile_function_add_tune(x->kernel, 1, &b, 1, &missing));
+    REFUSED("`tune` needs", tile_function_add_param(x->kernel, "b", TILE_PARAM_int, NULL, none);
+            tile_function_add_tune(x->kernel, 1, &b, 1, &missing));
+}
+
+static void set_grid(fixture *x, const tile_expr *extent) {
+    tile_function_set_grid(x->kernel, 1, &extent);
+}
+
+Test(misuse, header_expressions) {
+    const char *grid = "extent 1 of the grid must follow from parameters and integer arguments";
+    REFUSED(grid, set_grid(x, NULL));
+    REFUSED(grid, set_grid(x, tile_expr_float(x->context, 1.5)));
+    REFUSED(grid, set_grid(x, tile_expr_arg(x->context, 77)));
+    REFUSED(grid, set_grid(x, tile_expr_arg(x->context, 1))); /* a pointer */
+    REFUSED(grid, set_grid(x, tile_expr_param(x->context, "nobody")));
+    REFUSED("`warps` must", tile_function_set_warps(x->kernel, tile_expr_arg(x->context, 0)));
+    REFUSED("needs `warps`", tile_function_set_warps(x->kernel, NULL));
+    REFUSED("`where` must", tile_function_add_where(x->kernel, NULL));
+    REFUSED("`where` must", tile_function_add_where(x->kernel, tile_expr_float(x->context, NAN)));
+}
+
+/* 2^64 nodes when it is walked as a tree. */
+Test(misuse, endless_expression) {
+    REFUSED("extent 1 of the grid", const tile_expr *e = tile_expr_arg(x->context, 0);
+            for (int i = 0; i < 64; i++) e = tile_expr_op(x->context, TILE_OP_mul, e, e, NULL);
+            set_grid(x, e); tile_module_verify(x->module); set_grid(x, NULL));
+}
+
+static tile_value constant(fixture *x, tile_scalar scalar, const tile_expr *expr) {
+    return tile_build_constant(&x->b, tile_type_scalar(x->context, scalar), expr);
+}
+
+Test(misuse, constants) {
+    REFUSED("does not fit i32", tile_build_add(&x->b, x->n, tile_build_int(&x->b, INT64_C(1) << 40)));
+    REFUSED("300 does not fit i8",
+            tile_value v = constant(x, TILE_i8, tile_expr_int(x->context, 300));
+            tile_build_add(&x->b, v, v));
+    REFUSED("must follow from parameters",
+            tile_value v = constant(x, TILE_i32, tile_expr_param(x->context, "q"));
+            tile_build_add(&x->b, v, v));
+    REFUSED("must follow from parameters",
+            tile_value v = constant(x, TILE_i32, tile_expr_arg(x->context, 0));
+            tile_build_add(&x->b, v, v));
+    REPORTED("a constant needs", tile_build_constant(&x->b, NULL, tile_expr_int(x->context, 1)));
+    REPORTED("a constant needs", constant(x, TILE_i32, NULL));
+}
+
+Test(misuse, types) {
+    const int64_t dims[] = {16, 16, 16, 16, 16};
+    REPORTED("there is no such type", tile_type_tile(x->context, TILE_f32, 5, dims));
+    REPORTED("there is no such type", tile_type_scalar(x->context, (tile_scalar)99));
+    REPORTED("there is no such type",
+             tile_layout layout; memset(&layout, 255, sizeof layout);
+             tile_type_with_layout(x->context, tile_type_tile(x->context, TILE_f32, 1, dims), &layout));
+    REPORTED("has no type", tile_function_add_arg(x->kernel, "z", NULL));
+    REFUSED("no element type",
+            tile_function_add_arg(x->kernel, "z", tile_type_scalar(x->context, TILE_SCALAR_NONE)));
+    REFUSED("extents and strides in a type must follow from parameters",
+            tile_type draft = {.kind = TILE_TYPE_TILE, .scalar = TILE_f32, .rank = 1};
+            draft.dims[0] = tile_expr_param(x->context, "nobody");
+            tile_build_splat(&x->b, tile_build_float(&x->b, 1), tile_type_get(x->context, &draft)));
+}
+
+Test(misuse, places) {
+    tile_value stranger = {12345};
+    REPORTED("this value is none of @k", tile_build_add(&x->b, stranger, x->n));
+    REPORTED("this value is none of @k", tile_build_if_else(&x->b, stranger, NULL, 0));
+    REPORTED("this region is none of @k",
+             tile_builder b = tile_builder_at_end(x->kernel, (tile_region){77});
+             tile_build_add(&b, x->n, x->n));
+    REPORTED("a result of `if` has no type",
+             tile_build_if_else(&x->b, tile_build_lt(&x->b, x->n, x->n), NULL, 2));
+    /* What hangs on a loop that was not built is not reported again. */
+    REPORTED("", tile_op loop = tile_build_for_loop(&x->b, NO_VALUE, x->n, x->n, NULL, 0);
+             tile_builder b = tile_builder_at_end(x->kernel, tile_op_region(x->kernel, loop, 0));
+             tile_build_add(&b, x->n, x->n); tile_build_yield(&b, NULL, 0);
+             tile_op_set_int(x->kernel, loop, TILE_ATTR_unroll, 2));
+}
+
+Test(misuse, attributes) {
+    const int64_t dims[] = {16}, list[] = {1, 2};
+#define ALLOC                                                                             \
+    tile_build_alloc_shared(&x->b, tile_type_shared(x->context, TILE_f32, 0, 1, dims));   \
+    tile_op op = tile_region_first(x->kernel, tile_function_body(x->kernel))
+    REFUSED("value of another kind", ALLOC; tile_op_set_expr(x->kernel, op, TILE_ATTR_offset, NULL));
+    REFUSED("value of another kind", ALLOC; tile_op_set_list(x->kernel, op, TILE_ATTR_offset, list, 2));
+    REFUSED("value of another kind", ALLOC; tile_op_set_flag(x->kernel, op, TILE_ATTR_offset));
+    REFUSED("value of another kind",
+            ALLOC; tile_op_set_expr(x->kernel, op, TILE_ATTR_offset, tile_expr_arg(x->context, 0)));
+}
+
+Test(misuse, indices_past_the_end) {
+    REPORTED("", tile_function_set_arg_divisible(x->kernel, 50, 3);
+             tile_function_set_arg_noalias(x->kernel, 50, true);
+             tile_function_set_arg_const(x->kernel, 50, true);
+             tile_function_set_result(x->kernel, 3, x->n);
+             cr_expect_null(tile_function_arg_name(x->kernel, 9));
+             cr_expect_null(tile_function_arg_type(x->kernel, 9));
+             cr_expect_null(tile_function_result_name(x->kernel, 9));
+             cr_expect_eq(tile_function_arg_divisible(x->kernel, 9), 0);
+             cr_expect_eq(tile_scalar_bits((tile_scalar)-1), 0));
+}
+
+Test(misuse, compiling) {
+    fixture x;
+    open_kernel(&x);
+    tile_blob blob;
+    const tile_binding holes[] = {{NULL, NULL}, {"a", NULL}};
+    const tile_emit_options options = {.size = sizeof options, .target = tile_target_find("sm_80")};
+    cr_expect_eq(tile_run_passes(x.module, NULL, NULL), TILE_OK);
+    cr_expect_eq(tile_instantiate(x.module, NULL, NULL, 0, NULL), TILE_INVALID);
+    cr_expect_eq(tile_instantiate(x.module, "k", holes, 2, NULL), TILE_INVALID);
+    cr_expect_eq(tile_compile(x.module, "k", NULL, 3, &options, &blob, NULL), TILE_INVALID);
+    cr_expect_eq(tile_compile(x.module, "nobody", NULL, 0, &options, &blob, NULL), TILE_INVALID);
+    cr_expect_eq(tile_compile(x.module, "k", NULL, 0, NULL, &blob, NULL), TILE_INVALID);
+    const tile_blob empty = {0};
+    cr_expect_eq(tile_assemble(x.context, &empty, options.target, "/none", &blob), TILE_INVALID);
+    cr_expect_eq(tile_assemble(x.context, &empty, NULL, NULL, &blob), TILE_INVALID);
+    close_kernel(&x);
+}
+
+Test(misuse, launching) {
+    fixture x;
+    open_kernel(&x);
+    tile_device *device;
+    tile_kernel *kernel;
+    const tile_binding hole = {"a", NULL};
+    cr_assert_eq(tile_device_create_cpu(x.context, NULL, &device), TILE_OK);
+    cr_expect_eq(tile_kernel_create(device, x.module, NULL, NULL, 0, &kernel), TILE_INVALID);
+    cr_expect_eq(tile_kernel_create(device, x.module, "k", &hole, 1, &kernel), TILE_INVALID);
+    cr_expect_eq(tile_kernel_create(device, x.module, "k", NULL, 1, &kernel), TILE_INVALID);
+    cr_assert_eq(tile_kernel_create(device, x.module, "k", NULL, 0, &kernel), TILE_OK);
+    cr_expect_eq(tile_kernel_launch(kernel, NULL, 0, NULL), TILE_INVALID);
+    cr_expect_eq(tile_kernel_launch(kernel, NULL, 2, NULL), TILE_INVALID);
+    tile_buffer *nothing;
+    cr_expect_eq(tile_buffer_wrap(device, 0, 64, &nothing), TILE_INVALID);
+    cr_expect_null(nothing);
+    tile_kernel_destroy(kernel);
+    tile_device_destroy(device);
+    close_kernel(&x);
+}
