@@ -337,10 +337,18 @@ tile_status tile_kernel_launch(tile_kernel *kernel, const tile_argument *argumen
     return kernel->device->ops->launch(kernel->device, &launch);
 }
 
+enum { MAX_REPEATS = 1000000 };
+
 tile_status tile_kernel_time(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                              unsigned warmup, unsigned repeats, bool flush_l2, double *milliseconds) {
     tile_launch launch;
     *milliseconds = 0;
+    if (warmup > MAX_REPEATS || repeats > MAX_REPEATS) {
+        tile_report(kernel->device->context, TILE_ERROR, no_place,
+                    "%u and %u launches are more than the %d that are timed", warmup, repeats,
+                    MAX_REPEATS);
+        return TILE_INVALID;
+    }
     tile_status status = resolve(kernel, arguments, count, &launch);
     if (status != TILE_OK || is_empty(&launch))
         return status;

@@ -241,6 +241,8 @@ Test(misuse, launching) {
     cr_assert_eq(tile_kernel_create(device, x.module, "k", NULL, 0, &kernel), TILE_OK);
     cr_expect_eq(tile_kernel_launch(kernel, NULL, 0, NULL), TILE_INVALID);
     cr_expect_eq(tile_kernel_launch(kernel, NULL, 2, NULL), TILE_INVALID);
+    double time;
+    cr_expect_eq(tile_kernel_time(kernel, NULL, 2, 0, UINT32_MAX, true, &time), TILE_INVALID);
     tile_buffer *nothing;
     cr_expect_eq(tile_buffer_wrap(device, 0, 64, &nothing), TILE_INVALID);
     cr_expect_null(nothing);

@@ -116,10 +116,19 @@ static bool add_save(options *o, const char *text) {
     return true;
 }
 
-static bool read_number(const char *name, const char *text, double *number) {
+enum { MAX_REPEATS = 1000000 };
+
+/* A number from 0 to limit. */
+static bool read_number(const char *name, const char *text, double limit, double *number) {
     char *end;
     *number = strtod(text, &end);
-    return (end != text && !*end) || !fail(name, "takes a number");
+    bool inside = *number >= 0 && *number <= limit;
+    return (end != text && !*end && inside) || !fail(name, "takes a number in its range");
+}
+
+static bool read_count(const char *name, const char *text, double limit, double *number) {
+    return read_number(name, text, limit, number) &&
+           (*number == (double)(uint64_t)*number || !fail(name, "takes a whole number"));
 }
 
 static bool parse_option(options *o, tool_arguments *args) {
@@ -136,8 +145,8 @@ static bool parse_option(options *o, tool_arguments *args) {
     if (tool_option(args, "--save", &value))
         return add_save(o, value);
     if (tool_option(args, "--seed", &value)) {
-        o->seed_given = read_number("--seed", value, &number);
-        o->seed = (uint64_t)number;
+        o->seed_given = read_count("--seed", value, 0x1p53, &number);
+        o->seed = o->seed_given ? (uint64_t)number : 0;
         return o->seed_given;
     }
     if (tool_option(args, "--level", &value)) {
@@ -145,7 +154,7 @@ static bool parse_option(options *o, tool_arguments *args) {
         return (o->level >= 1 && o->level <= 3) || !fail("--level", "takes 1, 2 or 3");
     }
     if (tool_option(args, "--tolerance", &value))
-        return read_number("--tolerance", value, &o->tolerance);
+        return read_number("--tolerance", value, 1e30, &o->tolerance);
     if (tool_flag(args, "--no-flush"))
         return o->no_flush = true;
     if (tool_flag(args, "--counts"))
@@ -157,8 +166,8 @@ static bool parse_option(options *o, tool_arguments *args) {
         return true;
     }
     if (tool_option(args, "--time", &value)) {
-        bool ok = read_number("--time", value, &number);
-        o->repeats = (unsigned)number;
+        bool ok = read_count("--time", value, MAX_REPEATS, &number);
+        o->repeats = ok ? (unsigned)number : 0;
         return ok;
     }
     if (!o->file && tool_positional(args, &o->file))
