@@ -125,8 +125,7 @@ static tile_status run_step(manager *m, const tile_pipeline_step *step, const ti
         if ((!only || f == only) && (levels_of(f) & step->row->info.level_in))
             status = run_on_function(m, step, f);
     if (m->options.timing)
-        m->options.timing(step->row->info.name, tile_seconds_now() - start,
-                          m->options.report_user);
+        m->options.timing(step->row->info.name, tile_seconds_now() - start, m->options.report_user);
     return status;
 }
 

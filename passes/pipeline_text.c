@@ -9,8 +9,8 @@
 static const tile_pass_row rows[] = {
 #define PASS(name, function, level_in, level_out, needs, keeps, breaks, meaning) \
     {{name, TILE_LEVELS_##level_in, TILE_LEVELS_##level_out, needs, meaning}, \
-     keeps,                                                                   \
-     breaks,                                                                  \
+     keeps, \
+     breaks, \
      function},
 #include "passes/passes.def"
 #undef PASS
@@ -144,7 +144,8 @@ static bool names(const char *list, const char *name) {
 bool tile_pass_row_builds_on(const tile_pass_row *row, const char *need) {
     if (names(row->info.requires_, need)) return true;
     for (unsigned i = 0; i < ROW_COUNT; i++)
-        if (names(row->info.requires_, rows[i].info.name) && tile_pass_row_builds_on(&rows[i], need))
+        if (names(row->info.requires_, rows[i].info.name) &&
+            tile_pass_row_builds_on(&rows[i], need))
             return true;
     return false;
 }

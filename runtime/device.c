@@ -20,11 +20,11 @@ struct tile_kernel {
 
 static const tile_loc no_place = {0, 0, 0};
 
-/* Devices and buffers ------------------------------------------------------------------------------ */
+/* Devices and buffers
+ * ------------------------------------------------------------------------------ */
 
 void tile_device_destroy(tile_device *device) {
-    if (device)
-        device->ops->destroy(device);
+    if (device) device->ops->destroy(device);
 }
 
 const char *tile_device_name(const tile_device *device) {
@@ -58,8 +58,7 @@ tile_status tile_buffer_create(tile_device *device, size_t bytes, tile_buffer **
     uint64_t address = 0;
     *buffer = NULL;
     tile_status status = device->ops->allocate(device, bytes ? bytes : 1, &address);
-    if (status == TILE_OK)
-        *buffer = add_buffer(device, address, bytes, true);
+    if (status == TILE_OK) *buffer = add_buffer(device, address, bytes, true);
     return status;
 }
 
@@ -67,7 +66,8 @@ tile_status tile_buffer_wrap(tile_device *device, uint64_t address, size_t bytes
                              tile_buffer **buffer) {
     *buffer = NULL;
     if (!address && bytes) {
-        tile_report(device->context, TILE_ERROR, no_place, "there are no %zu bytes at address 0", bytes);
+        tile_report(device->context, TILE_ERROR, no_place, "there are no %zu bytes at address 0",
+                    bytes);
         return TILE_INVALID;
     }
     *buffer = add_buffer(device, address, bytes, false);
@@ -75,8 +75,7 @@ tile_status tile_buffer_wrap(tile_device *device, uint64_t address, size_t bytes
 }
 
 void tile_buffer_destroy(tile_buffer *buffer) {
-    if (!buffer)
-        return;
+    if (!buffer) return;
     tile_device *device = buffer->device;
     for (tile_buffer **at = &device->buffers; *at; at = &(*at)->next)
         if (*at == buffer) {
@@ -89,8 +88,7 @@ void tile_buffer_destroy(tile_buffer *buffer) {
 }
 
 static tile_status check_range(const tile_buffer *buffer, size_t offset, size_t bytes) {
-    if (offset <= buffer->bytes && bytes <= buffer->bytes - offset)
-        return TILE_OK;
+    if (offset <= buffer->bytes && bytes <= buffer->bytes - offset) return TILE_OK;
     tile_report(buffer->device->context, TILE_ERROR, no_place,
                 "%zu bytes at offset %zu are not inside a buffer of %zu bytes", bytes, offset,
                 buffer->bytes);
@@ -99,15 +97,13 @@ static tile_status check_range(const tile_buffer *buffer, size_t offset, size_t 
 
 tile_status tile_buffer_write(tile_buffer *buffer, size_t offset, const void *data, size_t bytes) {
     tile_status status = check_range(buffer, offset, bytes);
-    if (status != TILE_OK || !bytes)
-        return status;
+    if (status != TILE_OK || !bytes) return status;
     return buffer->device->ops->write(buffer->device, buffer->address + offset, data, bytes);
 }
 
 tile_status tile_buffer_read(const tile_buffer *buffer, size_t offset, void *data, size_t bytes) {
     tile_status status = check_range(buffer, offset, bytes);
-    if (status != TILE_OK || !bytes)
-        return status;
+    if (status != TILE_OK || !bytes) return status;
     return buffer->device->ops->read(buffer->device, buffer->address + offset, data, bytes);
 }
 
@@ -115,11 +111,11 @@ size_t tile_buffer_size(const tile_buffer *buffer) {
     return buffer->bytes;
 }
 
-/* Variants ----------------------------------------------------------------------------------------- */
+/* Variants
+ * ----------------------------------------------------------------------------------------- */
 
 static void destroy_variant(tile_device *device, tile_variant *variant) {
-    if (variant->code)
-        device->ops->discard(device, variant);
+    if (variant->code) device->ops->discard(device, variant);
     tile_abi_destroy(variant->abi);
     tile_blob_destroy(&variant->ptx);
     tile_module_destroy(variant->module);
@@ -128,22 +124,21 @@ static void destroy_variant(tile_device *device, tile_variant *variant) {
 }
 
 /* Brings variant->module to the level that the device wants. */
-static tile_status lower_variant(tile_kernel *kernel, tile_variant *variant, const uint64_t *divisors) {
+static tile_status lower_variant(tile_kernel *kernel, tile_variant *variant,
+                                 const uint64_t *divisors) {
     tile_device *device = kernel->device;
     tile_status status = tile_instantiate(variant->module, kernel->name, kernel->bindings,
                                           kernel->binding_count, divisors);
-    tile_pass_options passes = {.size = sizeof passes, .target = device->target, .kernel = kernel->name};
+    tile_pass_options passes = {
+        .size = sizeof passes, .target = device->target, .kernel = kernel->name};
     if (status == TILE_OK)
         status = tile_run_passes(variant->module, tile_default_pipeline(device->level), &passes);
-    if (status != TILE_OK)
-        return status;
+    if (status != TILE_OK) return status;
     variant->function = tile_module_find(variant->module, kernel->name);
     variant->abi = tile_abi_create(variant->function);
-    if (!variant->abi)
-        return TILE_INVALID;
+    if (!variant->abi) return TILE_INVALID;
     tile_emit_options emit = {.size = sizeof emit, .target = device->target};
-    if (device->is_cuda)
-        status = tile_emit(variant->function, TILE_EMIT_PTX, &emit, &variant->ptx);
+    if (device->is_cuda) status = tile_emit(variant->function, TILE_EMIT_PTX, &emit, &variant->ptx);
     return status;
 }
 
@@ -151,8 +146,7 @@ static tile_status add_variant(tile_kernel *kernel, const uint64_t *divisors, ti
     tile_variant *variant = tile_malloc(sizeof *variant);
     *variant = (tile_variant){.module = tile_module_clone(kernel->module)};
     tile_status status = lower_variant(kernel, variant, divisors);
-    if (status == TILE_OK)
-        status = kernel->device->ops->prepare(kernel->device, variant);
+    if (status == TILE_OK) status = kernel->device->ops->prepare(kernel->device, variant);
     if (status != TILE_OK) {
         destroy_variant(kernel->device, variant);
         return status;
@@ -162,8 +156,7 @@ static tile_status add_variant(tile_kernel *kernel, const uint64_t *divisors, ti
     for (unsigned i = 0; i < count; i++)
         variant->divisors[i] = tile_abi_arg_at(variant->abi, i)->divisible;
     tile_variant **end = &kernel->variants;
-    while (*end)
-        end = &(*end)->next;
+    while (*end) end = &(*end)->next;
     *end = variant;
     *out = variant;
     return TILE_OK;
@@ -174,15 +167,13 @@ enum { MAX_ARGUMENTS = 64 };
 
 static bool variant_equals(const tile_variant *variant, const uint64_t *divisors, unsigned count) {
     for (unsigned i = 0; i < count; i++)
-        if (variant->divisors[i] != divisors[i])
-            return false;
+        if (variant->divisors[i] != divisors[i]) return false;
     return true;
 }
 
 /* What an argument's divisor is taken of: an address, or an integer without its sign. */
 static uint64_t magnitude(const tile_abi_arg *arg, const tile_argument *argument) {
-    if (arg->type->kind == TILE_TYPE_PTR)
-        return argument->buffer->address + argument->offset;
+    if (arg->type->kind == TILE_TYPE_PTR) return argument->buffer->address + argument->offset;
     return argument->integer < 0 ? 0 - (uint64_t)argument->integer : (uint64_t)argument->integer;
 }
 
@@ -196,13 +187,13 @@ static tile_status find_variant(tile_kernel *kernel, const tile_argument *argume
         divisors[i] = tile_gcd(arg->divisible, magnitude(arg, &arguments[i]));
     }
     tile_variant *variant = kernel->variants;
-    while (variant && !variant_equals(variant, divisors, count))
-        variant = variant->next;
+    while (variant && !variant_equals(variant, divisors, count)) variant = variant->next;
     *out = variant;
     return variant ? TILE_OK : add_variant(kernel, divisors, out);
 }
 
-/* Kernels ------------------------------------------------------------------------------------------ */
+/* Kernels
+ * ------------------------------------------------------------------------------------------ */
 
 tile_status tile_kernel_create(tile_device *device, const tile_module *module, const char *name,
                                const tile_binding *bindings, unsigned binding_count,
@@ -236,8 +227,7 @@ tile_status tile_kernel_create(tile_device *device, const tile_module *module, c
 }
 
 void tile_kernel_destroy(tile_kernel *kernel) {
-    if (!kernel)
-        return;
+    if (!kernel) return;
     for (tile_variant *variant = kernel->variants, *next; variant; variant = next) {
         next = variant->next;
         destroy_variant(kernel->device, variant);
@@ -263,11 +253,12 @@ tile_status tile_kernel_get_attributes(tile_kernel *kernel, tile_kernel_attribut
     return TILE_UNSUPPORTED;
 }
 
-/* Launches ----------------------------------------------------------------------------------------- */
+/* Launches
+ * ----------------------------------------------------------------------------------------- */
 
 static tile_status refuse_argument(const tile_kernel *kernel, const char *name, const char *why) {
-    tile_report(kernel->device->context, TILE_ERROR, no_place, "@%s: argument %%%s %s", kernel->name,
-                name, why);
+    tile_report(kernel->device->context, TILE_ERROR, no_place, "@%s: argument %%%s %s",
+                kernel->name, name, why);
     return TILE_INVALID;
 }
 
@@ -296,8 +287,8 @@ static tile_status resolve(tile_kernel *kernel, const tile_argument *arguments, 
     const tile_abi *abi = kernel->variants->abi;
     if (count != tile_abi_arg_count(abi) || count > MAX_ARGUMENTS) {
         tile_report(kernel->device->context, TILE_ERROR, no_place,
-                    "@%s takes %u arguments (at most %d), not %u", kernel->name, tile_abi_arg_count(abi),
-                    MAX_ARGUMENTS, count);
+                    "@%s takes %u arguments (at most %d), not %u", kernel->name,
+                    tile_abi_arg_count(abi), MAX_ARGUMENTS, count);
         return TILE_INVALID;
     }
     if (count && !arguments) {
@@ -312,10 +303,8 @@ static tile_status resolve(tile_kernel *kernel, const tile_argument *arguments, 
         integers[i] = arguments[i].integer;
     }
     *launch = (tile_launch){.arguments = arguments, .argument_count = count};
-    if (status == TILE_OK)
-        status = find_variant(kernel, arguments, count, &launch->variant);
-    if (status == TILE_OK)
-        status = tile_abi_grid(launch->variant->abi, integers, launch->grid);
+    if (status == TILE_OK) status = find_variant(kernel, arguments, count, &launch->variant);
+    if (status == TILE_OK) status = tile_abi_grid(launch->variant->abi, integers, launch->grid);
     if (status == TILE_OK)
         status = tile_abi_scratch(launch->variant->abi, integers, &launch->clean_bytes,
                                   &launch->plain_bytes);
@@ -331,8 +320,7 @@ tile_status tile_kernel_launch(tile_kernel *kernel, const tile_argument *argumen
                                void *stream) {
     tile_launch launch;
     tile_status status = resolve(kernel, arguments, count, &launch);
-    if (status != TILE_OK || is_empty(&launch))
-        return status;
+    if (status != TILE_OK || is_empty(&launch)) return status;
     launch.stream = stream;
     return kernel->device->ops->launch(kernel->device, &launch);
 }
@@ -340,7 +328,8 @@ tile_status tile_kernel_launch(tile_kernel *kernel, const tile_argument *argumen
 enum { MAX_REPEATS = 1000000 };
 
 tile_status tile_kernel_time(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
-                             unsigned warmup, unsigned repeats, bool flush_l2, double *milliseconds) {
+                             unsigned warmup, unsigned repeats, bool flush_l2,
+                             double *milliseconds) {
     tile_launch launch;
     *milliseconds = 0;
     if (warmup > MAX_REPEATS || repeats > MAX_REPEATS) {
@@ -350,8 +339,7 @@ tile_status tile_kernel_time(tile_kernel *kernel, const tile_argument *arguments
         return TILE_INVALID;
     }
     tile_status status = resolve(kernel, arguments, count, &launch);
-    if (status != TILE_OK || is_empty(&launch))
-        return status;
-    return kernel->device->ops->time(kernel->device, &launch, warmup, repeats ? repeats : 1, flush_l2,
-                                     milliseconds);
+    if (status != TILE_OK || is_empty(&launch)) return status;
+    return kernel->device->ops->time(kernel->device, &launch, warmup, repeats ? repeats : 1,
+                                     flush_l2, milliseconds);
 }

@@ -22,7 +22,7 @@ typedef struct tile_launch {
     tile_variant *variant;
     const tile_argument *arguments;
     unsigned argument_count;
-    int64_t grid[3]; /* blocks, each at least 1 */
+    int64_t grid[3];                  /* blocks, each at least 1 */
     int64_t clean_bytes, plain_bytes; /* scratch */
     void *stream;
 } tile_launch;
@@ -34,8 +34,8 @@ typedef struct tile_device_ops {
     void (*release)(tile_device *device, uint64_t address, size_t bytes);
     tile_status (*write)(tile_device *device, uint64_t address, const void *data, size_t bytes);
     tile_status (*read)(tile_device *device, uint64_t address, void *data, size_t bytes);
-    /* Makes variant->code from variant->function, which is at the device's level, or from variant->ptx. What
-     * is in code when this fails, discard takes back. */
+    /* Makes variant->code from variant->function, which is at the device's level, or from
+     * variant->ptx. What is in code when this fails, discard takes back. */
     tile_status (*prepare)(tile_device *device, tile_variant *variant);
     void (*discard)(tile_device *device, tile_variant *variant);
     tile_status (*launch)(tile_device *device, const tile_launch *launch);

@@ -1,11 +1,11 @@
 /* Status codes, diagnostics and the context: what every other header of Tile builds on.
  *
- * Ownership: the caller owns what a function named create, parse, clone or take returns and gives it
- * back to the matching destroy (destroy(NULL) is fine); everything else is borrowed.
- * Threads: a context and all that hangs on it belong to one thread at a time; different contexts are
+ * Ownership: the caller owns what a function named create, parse, clone or take returns and gives
+ * it back to the matching destroy (destroy(NULL) is fine); everything else is borrowed. Threads: a
+ * context and all that hangs on it belong to one thread at a time; different contexts are
  * independent of each other.
- * The library never prints, exits, or reads an environment variable. It stops the process in one case
- * only: the host has no memory left. */
+ * The library never prints, exits, or reads an environment variable. It stops the process in one
+ * case only: the host has no memory left. */
 #ifndef TILE_BASE_H
 #define TILE_BASE_H
 
@@ -27,8 +27,9 @@
 extern "C" {
 #endif
 
-/* What became of a call. Anything but TILE_OK has been reported to the context's sink, with the place
- * in the user's text where there is one, or with the original words of the system that refused. */
+/* What became of a call. Anything but TILE_OK has been reported to the context's sink, with the
+ * place in the user's text where there is one, or with the original words of the system that
+ * refused. */
 typedef enum tile_status {
     TILE_OK = 0,
     TILE_INVALID = 1,     /* the user's program or arguments are wrong */
@@ -88,7 +89,8 @@ TILE_API void tile_context_set_sink(tile_context *context, tile_sink sink, void 
 /* How many errors have been reported so far. */
 TILE_API unsigned tile_context_error_count(const tile_context *context);
 
-/* Keeps a copy of a source text under a name, so that diagnostics can quote it; returns its index. */
+/* Keeps a copy of a source text under a name, so that diagnostics can quote it; returns its index.
+ */
 TILE_API uint32_t tile_context_add_source(tile_context *context, const char *name, const char *text,
                                           size_t length);
 
@@ -99,8 +101,10 @@ TILE_API const char *tile_context_source_name(const tile_context *context, uint3
 TILE_API void tile_report(tile_context *context, tile_severity severity, tile_loc loc,
                           const char *format, ...) TILE_PRINTF(4, 5);
 
-/* Writes a diagnostic the way compilers do: file:line:col: error: message, the source line, a caret. */
-TILE_API void tile_diagnostic_print(const tile_diagnostic *diagnostic, tile_writer writer, void *user);
+/* Writes a diagnostic the way compilers do: file:line:col: error: message, the source line, a
+ * caret. */
+TILE_API void tile_diagnostic_print(const tile_diagnostic *diagnostic, tile_writer writer,
+                                    void *user);
 
 #ifdef __cplusplus
 }

@@ -3,9 +3,9 @@
  *     tile_builder b = tile_builder_at_end(kernel, tile_function_body(kernel));
  *     tile_value sum = tile_build_add(&b, x, y);
  *
- * A builder puts operations at one place of one function. Each call checks its operands; what is wrong
- * is reported at the builder's loc and gives the value 0, and an operand 0 gives 0 again without a
- * further report, so that one look at tile_context_error_count at the end is enough. */
+ * A builder puts operations at one place of one function. Each call checks its operands; what is
+ * wrong is reported at the builder's loc and gives the value 0, and an operand 0 gives 0 again
+ * without a further report, so that one look at tile_context_error_count at the end is enough. */
 #ifndef TILE_BUILD_H
 #define TILE_BUILD_H
 
@@ -25,8 +25,8 @@ typedef struct tile_builder {
 TILE_API tile_builder tile_builder_at_end(tile_function *function, tile_region region);
 TILE_API tile_builder tile_builder_before(tile_function *function, tile_op op);
 
-/* One operand as ops.def writes it: value and optional have a head, list and variadic a tail, element
- * both. */
+/* One operand as ops.def writes it: value and optional have a head, list and variadic a tail,
+ * element both. */
 typedef struct tile_segment {
     tile_value head;
     const tile_value *tail;
@@ -35,8 +35,9 @@ typedef struct tile_segment {
 
 /* Builds any operation without regions. type: the result's, needed where the rule cannot tell (NULL
  * elsewhere). Returns op 0 after a diagnostic. */
-TILE_API tile_op tile_build_op(tile_builder *builder, tile_opcode opcode, const tile_segment *segments,
-                               unsigned segment_count, const tile_type *type);
+TILE_API tile_op tile_build_op(tile_builder *builder, tile_opcode opcode,
+                               const tile_segment *segments, unsigned segment_count,
+                               const tile_type *type);
 TILE_API tile_value tile_build_op_value(tile_builder *builder, tile_opcode opcode,
                                         const tile_segment *segments, unsigned segment_count,
                                         const tile_type *type);
@@ -44,16 +45,17 @@ TILE_API tile_value tile_build_op_value(tile_builder *builder, tile_opcode opcod
 /* A constant of a scalar type. Constants are values without an operation. */
 TILE_API tile_value tile_build_constant(tile_builder *builder, const tile_type *type,
                                         const tile_expr *expr);
-TILE_API tile_value tile_build_int(tile_builder *builder, int64_t value);       /* i32 */
-TILE_API tile_value tile_build_float(tile_builder *builder, double value);      /* f32 */
+TILE_API tile_value tile_build_int(tile_builder *builder, int64_t value);  /* i32 */
+TILE_API tile_value tile_build_float(tile_builder *builder, double value); /* f32 */
 
-/* for iv = begin to end step step iter (inits): returns the op; fill its region (whose values are the
- * induction variable, then the carried ones), end it with tile_build_yield. */
+/* for iv = begin to end step step iter (inits): returns the op; fill its region (whose values are
+ * the induction variable, then the carried ones), end it with tile_build_yield. */
 TILE_API tile_op tile_build_for_loop(tile_builder *builder, tile_value begin, tile_value end,
                                      tile_value step, const tile_value *inits, unsigned init_count);
-TILE_API tile_value tile_region_arg(const tile_function *function, tile_region region, unsigned index);
-/* if condition {} else {}: result_types are those of both regions' yields; each region must end with
- * a yield. */
+TILE_API tile_value tile_region_arg(const tile_function *function, tile_region region,
+                                    unsigned index);
+/* if condition {} else {}: result_types are those of both regions' yields; each region must end
+ * with a yield. */
 TILE_API tile_op tile_build_if_else(tile_builder *builder, tile_value condition,
                                     const tile_type *const *result_types, unsigned result_count);
 
@@ -71,7 +73,8 @@ TILE_API void tile_value_set_name(tile_function *function, tile_value value, con
 
 #define TILE_ARG_value(name) , tile_value name
 #define TILE_ARG_optional(name) , tile_value name
-#define TILE_ARG_element(name) , tile_value name, const tile_value *name##_index, unsigned name##_rank
+#define TILE_ARG_element(name) \
+    , tile_value name, const tile_value *name##_index, unsigned name##_rank
 #define TILE_ARG_list(name) , const tile_value *name, unsigned name##_count
 #define TILE_ARG_optlist(name) , const tile_value *name, unsigned name##_count
 #define TILE_ARG_variadic(name) , const tile_value *name, unsigned name##_count
@@ -102,15 +105,15 @@ TILE_API void tile_value_set_name(tile_function *function, tile_value value, con
 #define OPERANDS_3(...) (3, __VA_ARGS__)
 #define OPERANDS_4(...) (4, __VA_ARGS__)
 
-#define TILE_BUILD_INFERRED(name, operands)                                                      \
-    static inline tile_value tile_build_##name(tile_builder *builder TILE_ARGS operands) {       \
-        const tile_segment segments[] = {TILE_SEGMENTS operands};                                \
+#define TILE_BUILD_INFERRED(name, operands) \
+    static inline tile_value tile_build_##name(tile_builder *builder TILE_ARGS operands) { \
+        const tile_segment segments[] = {TILE_SEGMENTS operands}; \
         return tile_build_op_value(builder, TILE_OP_##name, segments, TILE_COUNT operands, NULL); \
     }
-#define TILE_BUILD_TYPED(name, operands)                                                         \
-    static inline tile_value tile_build_##name(tile_builder *builder TILE_ARGS operands,         \
-                                               const tile_type *type) {                          \
-        const tile_segment segments[] = {TILE_SEGMENTS operands};                                \
+#define TILE_BUILD_TYPED(name, operands) \
+    static inline tile_value tile_build_##name(tile_builder *builder TILE_ARGS operands, \
+                                               const tile_type *type) { \
+        const tile_segment segments[] = {TILE_SEGMENTS operands}; \
         return tile_build_op_value(builder, TILE_OP_##name, segments, TILE_COUNT operands, type); \
     }
 

@@ -25,17 +25,18 @@ typedef enum tile_emit_kind {
 } tile_emit_kind;
 
 typedef struct tile_emit_options {
-    size_t size;              /* sizeof(tile_emit_options) */
+    size_t size;               /* sizeof(tile_emit_options) */
     const tile_target *target; /* needed */
-    unsigned ptx_version;     /* 90 is PTX 9.0; 0: the lowest that the kernel needs */
-    bool no_line_info;        /* leave out .loc */
+    unsigned ptx_version;      /* 90 is PTX 9.0; 0: the lowest that the kernel needs */
+    bool no_line_info;         /* leave out .loc */
     /* Seconds that each stage took. */
     void (*timing)(const char *stage, double seconds, void *user);
     void *report_user;
 } tile_emit_options;
 
 /* Emits one kernel that is at level 3 (all passes have run). *out is empty after a failure:
- * TILE_INVALID where the kernel or the options do not allow code, TILE_FAILED where LLVM refuses. */
+ * TILE_INVALID where the kernel or the options do not allow code, TILE_FAILED where LLVM refuses.
+ */
 TILE_API tile_status tile_emit(const tile_function *kernel, tile_emit_kind kind,
                                const tile_emit_options *options, tile_blob *out);
 
@@ -46,8 +47,8 @@ typedef struct tile_binding {
 } tile_binding;
 
 /* What a kernel looks like to whoever launches its PTX: all in terms of the arguments. Made from an
- * instantiated kernel after allocate-shared, at level 2 or 3. It holds nothing of the kernel, which may be
- * gone; the context must live. */
+ * instantiated kernel after allocate-shared, at level 2 or 3. It holds nothing of the kernel, which
+ * may be gone; the context must live. */
 typedef struct tile_abi tile_abi;
 
 typedef struct tile_abi_arg {
@@ -56,52 +57,59 @@ typedef struct tile_abi_arg {
     unsigned divisible;    /* what the code relies on; a pointer's address: in bytes; 1: nothing */
 } tile_abi_arg;
 
-/* NULL after a diagnostic: not a kernel, not instantiated, or a grid or scratch that the arguments do not
- * determine. */
+/* NULL after a diagnostic: not a kernel, not instantiated, or a grid or scratch that the arguments
+ * do not determine. */
 TILE_API tile_abi *tile_abi_create(const tile_function *kernel);
 TILE_API void tile_abi_destroy(tile_abi *abi);
 /* The name of the .entry. */
 TILE_API const char *tile_abi_entry(const tile_abi *abi);
 TILE_API unsigned tile_abi_arg_count(const tile_abi *abi);
-TILE_API const tile_abi_arg *tile_abi_arg_at(const tile_abi *abi, unsigned index); /* NULL past the end */
+TILE_API const tile_abi_arg *tile_abi_arg_at(const tile_abi *abi,
+                                             unsigned index); /* NULL past the end */
 TILE_API unsigned tile_abi_warps(const tile_abi *abi);
 /* Dynamic shared memory of a block. */
 TILE_API unsigned tile_abi_shared_bytes(const tile_abi *abi);
-/* Blocks of the grid, from one integer per argument (entries of pointers and floats are not used); 1 in
- * dims that the kernel does not name. TILE_INVALID after a diagnostic if there is no such grid. */
+/* Blocks of the grid, from one integer per argument (entries of pointers and floats are not used);
+ * 1 in dims that the kernel does not name. TILE_INVALID after a diagnostic if there is no such
+ * grid. */
 TILE_API tile_status tile_abi_grid(const tile_abi *abi, const int64_t *args, int64_t grid[3]);
-/* Bytes of scratch for these arguments: clean (zero before and after each launch) and plain, each 0 if
- * the kernel has none. A kernel that has the one or the other takes its base as one more PTX parameter
- * behind the arguments: clean, then plain. */
-TILE_API tile_status tile_abi_scratch(const tile_abi *abi, const int64_t *args, int64_t *clean_bytes,
-                                      int64_t *plain_bytes);
+/* Bytes of scratch for these arguments: clean (zero before and after each launch) and plain, each 0
+ * if the kernel has none. A kernel that has the one or the other takes its base as one more PTX
+ * parameter behind the arguments: clean, then plain. */
+TILE_API tile_status tile_abi_scratch(const tile_abi *abi, const int64_t *args,
+                                      int64_t *clean_bytes, int64_t *plain_bytes);
 TILE_API bool tile_abi_has_clean_scratch(const tile_abi *abi);
 TILE_API bool tile_abi_has_plain_scratch(const tile_abi *abi);
 /* All of it as JSON. */
 TILE_API void tile_abi_print(const tile_abi *abi, tile_writer writer, void *user);
 
-/* The instantiate pass as a call: binds the kernel's compile-time parameters, in place. A missing one takes
- * its default, else its value in the first tune point that agrees with the given ones. arg_divisors (one
- * per argument, or NULL): what the arguments are really divisible by; of that, what the kernel declares is
- * kept. 0: unknown, all that it declares. TILE_INVALID after a diagnostic. */
+/* The instantiate pass as a call: binds the kernel's compile-time parameters, in place. A missing
+ * one takes its default, else its value in the first tune point that agrees with the given ones.
+ * arg_divisors (one per argument, or NULL): what the arguments are really divisible by; of that,
+ * what the kernel declares is kept. 0: unknown, all that it declares. TILE_INVALID after a
+ * diagnostic. */
 TILE_API tile_status tile_instantiate(tile_module *module, const char *kernel,
                                       const tile_binding *bindings, unsigned binding_count,
                                       const uint64_t *arg_divisors);
-/* The first half of tile_compile: instantiate, then the pipeline (NULL: tile_default_pipeline(3)). kernel
- * may be NULL if the module has only one; options may be NULL, their `kernel` is not looked at. *out, if
- * out is not NULL, is the lowered function, borrowed from the module. Fails as the parts do. */
-TILE_API tile_status tile_lower(tile_module *module, const char *kernel, const tile_binding *bindings,
-                                unsigned binding_count, const char *pipeline,
-                                const tile_pass_options *options, tile_function **out);
-/* Everything from a parsed module to PTX: instantiate, the default pipeline, tile_emit. The module is
- * left at level 3. The caller owns *ptx and, if abi is not NULL, *abi; both are empty after a failure. */
-TILE_API tile_status tile_compile(tile_module *module, const char *kernel, const tile_binding *bindings,
-                                  unsigned binding_count, const tile_emit_options *options,
-                                  tile_blob *ptx, tile_abi **abi);
+/* The first half of tile_compile: instantiate, then the pipeline (NULL: tile_default_pipeline(3)).
+ * kernel may be NULL if the module has only one; options may be NULL, their `kernel` is not looked
+ * at. *out, if out is not NULL, is the lowered function, borrowed from the module. Fails as the
+ * parts do. */
+TILE_API tile_status tile_lower(tile_module *module, const char *kernel,
+                                const tile_binding *bindings, unsigned binding_count,
+                                const char *pipeline, const tile_pass_options *options,
+                                tile_function **out);
+/* Everything from a parsed module to PTX: instantiate, the default pipeline, tile_emit. The module
+ * is left at level 3. The caller owns *ptx and, if abi is not NULL, *abi; both are empty after a
+ * failure. */
+TILE_API tile_status tile_compile(tile_module *module, const char *kernel,
+                                  const tile_binding *bindings, unsigned binding_count,
+                                  const tile_emit_options *options, tile_blob *ptx, tile_abi **abi);
 /* PTX to cubin, which the caller owns, with the assembler at path ptxas (NULL: the driver does it).
- * TILE_UNAVAILABLE if there is no such program or driver, TILE_FAILED with its words if it refuses. */
-TILE_API tile_status tile_assemble(tile_context *context, const tile_blob *ptx, const tile_target *target,
-                                   const char *ptxas, tile_blob *cubin);
+ * TILE_UNAVAILABLE if there is no such program or driver, TILE_FAILED with its words if it refuses.
+ */
+TILE_API tile_status tile_assemble(tile_context *context, const tile_blob *ptx,
+                                   const tile_target *target, const char *ptxas, tile_blob *cubin);
 
 #ifdef __cplusplus
 }

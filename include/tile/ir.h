@@ -1,11 +1,12 @@
 /* Tile IR: modules, functions, operations, values, types and host expressions.
  *
- * A module holds functions: computes (level 1) and kernels (levels 2 and 3). A function holds regions,
- * a region holds one list of operations, an operation holds operands, results, attributes and up to
- * two regions. Operations, values and regions are 32-bit ids in their function; id 0 is "none".
+ * A module holds functions: computes (level 1) and kernels (levels 2 and 3). A function holds
+ * regions, a region holds one list of operations, an operation holds operands, results, attributes
+ * and up to two regions. Operations, values and regions are 32-bit ids in their function; id 0 is
+ * "none".
  *
- * Ownership: a module owns its functions and all memory in them; types, expressions and names belong to
- * the context and live as long as it does. All pointers handed out here are borrowed.
+ * Ownership: a module owns its functions and all memory in them; types, expressions and names
+ * belong to the context and live as long as it does. All pointers handed out here are borrowed.
  * Threads: as for the context. */
 #ifndef TILE_IR_H
 #define TILE_IR_H
@@ -17,7 +18,7 @@
 extern "C" {
 #endif
 
-/* Scalars ----------------------------------------------------------------------------------------- */
+/* Scalars ------------------------------------------------------------------------------------- */
 
 typedef enum tile_scalar {
     TILE_SCALAR_NONE = 0,
@@ -33,12 +34,12 @@ TILE_API unsigned tile_scalar_bits(tile_scalar scalar);
 TILE_API unsigned tile_scalar_bytes(tile_scalar scalar);
 TILE_API bool tile_scalar_is_floating(tile_scalar scalar);
 TILE_API tile_scalar tile_scalar_from_name(const char *name, size_t length);
-/* One element in memory as a double, and back: floats are rounded to nearest even, integers cut towards
- * zero and to their range. i64 beyond 2^53 loses bits. */
+/* One element in memory as a double, and back: floats are rounded to nearest even, integers cut
+ * towards zero and to their range. i64 beyond 2^53 loses bits. */
 TILE_API double tile_scalar_read(tile_scalar scalar, const void *at);
 TILE_API void tile_scalar_write(tile_scalar scalar, void *at, double value);
 
-/* Operations' and attributes' numbers ------------------------------------------------------------- */
+/* Operations' and attributes' numbers --------------------------------------------------------- */
 
 typedef enum tile_opcode {
     TILE_OP_NONE = 0,
@@ -152,11 +153,11 @@ typedef struct tile_attr_info {
 TILE_API const tile_attr_info *tile_attr_get_info(tile_attr_id id);
 TILE_API tile_attr_id tile_attr_from_name(const char *name, size_t length);
 
-/* Host expressions -------------------------------------------------------------------------------- */
+/* Host expressions ---------------------------------------------------------------------------- */
 
-/* An expression over constants, compile-time parameters and a function's arguments, evaluated in i64
- * (truth values are 0 and 1). Each exists once in its context: equal expressions are the same pointer.
- * Constants are folded when an expression is made. */
+/* An expression over constants, compile-time parameters and a function's arguments, evaluated in
+ * i64 (truth values are 0 and 1). Each exists once in its context: equal expressions are the same
+ * pointer. Constants are folded when an expression is made. */
 typedef enum tile_expr_kind {
     TILE_EXPR_INT,
     TILE_EXPR_FLOAT, /* only as a constant value's whole expression */
@@ -167,9 +168,9 @@ typedef enum tile_expr_kind {
 
 typedef struct tile_expr {
     tile_expr_kind kind;
-    int64_t integer; /* INT: the value. ARG: the index */
-    double number;   /* FLOAT */
-    const char *name; /* PARAM */
+    int64_t integer;    /* INT: the value. ARG: the index */
+    double number;      /* FLOAT */
+    const char *name;   /* PARAM */
     tile_opcode opcode; /* OP */
     const struct tile_expr *args[3];
 } tile_expr;
@@ -179,8 +180,8 @@ TILE_API const tile_expr *tile_expr_float(tile_context *context, double value);
 TILE_API const tile_expr *tile_expr_param(tile_context *context, const char *name);
 TILE_API const tile_expr *tile_expr_arg(tile_context *context, unsigned index);
 /* NULL if opcode is not integer arithmetic of that many operands, or an operand is NULL. */
-TILE_API const tile_expr *tile_expr_op(tile_context *context, tile_opcode opcode, const tile_expr *a,
-                                       const tile_expr *b, const tile_expr *c);
+TILE_API const tile_expr *tile_expr_op(tile_context *context, tile_opcode opcode,
+                                       const tile_expr *a, const tile_expr *b, const tile_expr *c);
 
 /* True and *value if the expression is an integer constant. */
 TILE_API bool tile_expr_is_int(const tile_expr *expr, int64_t *value);
@@ -203,7 +204,7 @@ TILE_API const tile_expr *tile_expr_substitute(tile_context *context, const tile
  * folding and by the CPU device. */
 TILE_API bool tile_fold_int(tile_opcode opcode, int64_t a, int64_t b, int64_t c, int64_t *result);
 
-/* Types ------------------------------------------------------------------------------------------- */
+/* Types --------------------------------------------------------------------------------------- */
 
 typedef enum tile_type_kind {
     TILE_TYPE_SCALAR,
@@ -218,9 +219,9 @@ typedef enum tile_type_kind {
 /* Each type exists once in its context: equal types are the same pointer. Read only. */
 typedef struct tile_type {
     tile_type_kind kind;
-    tile_scalar scalar; /* the element's; NONE while it is a type parameter */
-    const char *param;  /* name of that type parameter, else NULL */
-    unsigned rank;      /* 0 for scalars and pointers, 1 for vectors */
+    tile_scalar scalar;                      /* the element's; NONE while it is a type parameter */
+    const char *param;                       /* name of that type parameter, else NULL */
+    unsigned rank;                           /* 0 for scalars and pointers, 1 for vectors */
     const tile_expr *dims[TILE_MAX_RANK];    /* NULL: known when the kernel runs (`?`) */
     bool has_strides;                        /* views: strides are part of the type */
     const tile_expr *strides[TILE_MAX_RANK]; /* in elements; NULL: `?` */
@@ -228,13 +229,14 @@ typedef struct tile_type {
     const tile_layout *layout;               /* tiles and shared buffers; NULL: not assigned yet */
 } tile_type;
 
-/* The type that equals *draft: fills it from the context, or adds it. NULL after a diagnostic, as from all
- * functions that make types, if its kind, element type, rank or layout does not exist. */
+/* The type that equals *draft: fills it from the context, or adds it. NULL after a diagnostic, as
+ * from all functions that make types, if its kind, element type, rank or layout does not exist. */
 TILE_API const tile_type *tile_type_get(tile_context *context, const tile_type *draft);
 
 TILE_API const tile_type *tile_type_scalar(tile_context *context, tile_scalar scalar);
 TILE_API const tile_type *tile_type_ptr(tile_context *context, tile_scalar scalar);
-TILE_API const tile_type *tile_type_vector(tile_context *context, tile_scalar scalar, unsigned count);
+TILE_API const tile_type *tile_type_vector(tile_context *context, tile_scalar scalar,
+                                           unsigned count);
 /* dims: rank extents; tensors, tiles, and views without strides in the type. -1 is `?`. */
 TILE_API const tile_type *tile_type_tensor(tile_context *context, tile_scalar scalar, unsigned rank,
                                            const int64_t *dims);
@@ -243,8 +245,8 @@ TILE_API const tile_type *tile_type_view(tile_context *context, tile_scalar scal
 TILE_API const tile_type *tile_type_tile(tile_context *context, tile_scalar scalar, unsigned rank,
                                          const int64_t *dims);
 /* slots 0: a buffer without slots. */
-TILE_API const tile_type *tile_type_shared(tile_context *context, tile_scalar scalar, unsigned slots,
-                                           unsigned rank, const int64_t *dims);
+TILE_API const tile_type *tile_type_shared(tile_context *context, tile_scalar scalar,
+                                           unsigned slots, unsigned rank, const int64_t *dims);
 TILE_API const tile_type *tile_type_with_layout(tile_context *context, const tile_type *type,
                                                 const tile_layout *layout);
 TILE_API const tile_type *tile_type_with_scalar(tile_context *context, const tile_type *type,
@@ -259,18 +261,29 @@ TILE_API int64_t tile_type_slot_count(const tile_type *type);
 /* How many elements of one thread a tile's layout needs. */
 TILE_API unsigned tile_type_registers(const tile_type *type);
 
-/* Functions --------------------------------------------------------------------------------------- */
+/* Functions ----------------------------------------------------------------------------------- */
 
-typedef struct tile_value { uint32_t id; } tile_value;
-typedef struct tile_op { uint32_t id; } tile_op;
-typedef struct tile_region { uint32_t id; } tile_region;
+typedef struct tile_value {
+    uint32_t id;
+} tile_value;
+typedef struct tile_op {
+    uint32_t id;
+} tile_op;
+typedef struct tile_region {
+    uint32_t id;
+} tile_region;
 
 typedef struct tile_module tile_module;
 typedef struct tile_function tile_function;
 
 typedef enum tile_function_kind { TILE_COMPUTE, TILE_KERNEL } tile_function_kind;
 
-typedef enum tile_param_kind { TILE_PARAM_int, TILE_PARAM_bool, TILE_PARAM_type, TILE_PARAM_dim } tile_param_kind;
+typedef enum tile_param_kind {
+    TILE_PARAM_int,
+    TILE_PARAM_bool,
+    TILE_PARAM_type,
+    TILE_PARAM_dim
+} tile_param_kind;
 
 TILE_API tile_module *tile_module_create(tile_context *context);
 TILE_API void tile_module_destroy(tile_module *module);
@@ -289,18 +302,20 @@ TILE_API tile_function *tile_function_create(tile_module *module, tile_function_
 TILE_API const char *tile_function_name(const tile_function *function);
 TILE_API tile_function_kind tile_function_get_kind(const tile_function *function);
 
-/* Declarations: names are copied; a function's arguments and results are numbered in the order in which
- * they are added, and an index given below is one of these. What cannot be is reported by
+/* Declarations: names are copied; a function's arguments and results are numbered in the order in
+ * which they are added, and an index given below is one of these. What cannot be is reported by
  * tile_function_verify. */
 
 /* Declares a compile-time parameter; default_expr and default_type may be NULL. */
-TILE_API void tile_function_add_param(tile_function *function, const char *name, tile_param_kind kind,
-                                      const tile_expr *default_expr, const tile_type *default_type);
+TILE_API void tile_function_add_param(tile_function *function, const char *name,
+                                      tile_param_kind kind, const tile_expr *default_expr,
+                                      const tile_type *default_type);
 /* Adds an argument and returns the value it has in the body. */
 TILE_API tile_value tile_function_add_arg(tile_function *function, const char *name,
                                           const tile_type *type);
 /* {divisible = n} (0: nothing is known), {noalias}, {const} of an argument. */
-TILE_API void tile_function_set_arg_divisible(tile_function *function, unsigned arg, unsigned divisor);
+TILE_API void tile_function_set_arg_divisible(tile_function *function, unsigned arg,
+                                              unsigned divisor);
 TILE_API void tile_function_set_arg_noalias(tile_function *function, unsigned arg, bool noalias);
 TILE_API void tile_function_set_arg_const(tile_function *function, unsigned arg, bool is_const);
 /* Computes: declares a result; its value is set when the body is built. */
@@ -334,7 +349,7 @@ TILE_API unsigned tile_function_result_count(const tile_function *function); /* 
 TILE_API const char *tile_function_result_name(const tile_function *function, unsigned index);
 TILE_API tile_region tile_function_body(const tile_function *function);
 
-/* Reading what is there --------------------------------------------------------------------------- */
+/* Reading what is there ----------------------------------------------------------------------- */
 
 /* Ids are those of this function; an index past the end, or no next one, gives the id 0. */
 
@@ -349,7 +364,7 @@ TILE_API tile_value tile_op_result(const tile_function *function, tile_op op, un
 TILE_API tile_region tile_op_region(const tile_function *function, tile_op op, unsigned index);
 TILE_API const tile_type *tile_value_type(const tile_function *function, tile_value value);
 
-/* Text -------------------------------------------------------------------------------------------- */
+/* Text ---------------------------------------------------------------------------------------- */
 
 /* Reads a module; name stands in diagnostics. NULL after at least one error has been reported. The
  * result has been verified. */

@@ -4,11 +4,11 @@
  * row-major position; since the dims are powers of two it is the concatenation of the coordinates'
  * bits, and exclusive-or of flat indices is exclusive-or of coordinates.
  *
- * A layout lists, for every bit of its input, the flat index that this bit contributes; the image of
- * an input is the exclusive-or of the contributions of its set bits. A register tile's input is
- * (register, lane, warp), a shared buffer's is the element offset inside one slot. Zero as a lane's or
- * warp's contribution means that several threads hold the same elements; a register and an offset never
- * hold what another one of their thread or slot holds. */
+ * A layout lists, for every bit of its input, the flat index that this bit contributes; the image
+ * of an input is the exclusive-or of the contributions of its set bits. A register tile's input is
+ * (register, lane, warp), a shared buffer's is the element offset inside one slot. Zero as a lane's
+ * or warp's contribution means that several threads hold the same elements; a register and an
+ * offset never hold what another one of their thread or slot holds. */
 #ifndef TILE_LAYOUT_H
 #define TILE_LAYOUT_H
 
@@ -29,7 +29,7 @@ typedef struct tile_layout {
     uint8_t kind; /* tile_layout_kind */
     uint8_t rank;
     uint8_t dim_bits[TILE_MAX_RANK]; /* log2 of the extents */
-    uint8_t reg_bits; /* for a shared layout: how many offset bits */
+    uint8_t reg_bits;                /* for a shared layout: how many offset bits */
     uint8_t warp_bits;
     uint32_t reg[TILE_LAYOUT_MAX_BITS];
     uint32_t lane[TILE_LANE_BITS];

@@ -9,12 +9,12 @@ extern "C" {
 #endif
 
 typedef struct tile_target {
-    const char *name;           /* "sm_90a" */
+    const char *name;            /* "sm_90a" */
     unsigned compute_capability; /* 90 */
-    bool arch_specific;         /* the `a` forms: wgmma, setmaxnreg */
-    unsigned ptx_version;       /* the lowest that the compiler's output needs: 80 is PTX 8.0 */
-    unsigned max_shared_bytes;  /* per block, with opt-in (CUDA C++ Programming Guide, table of
-                                   technical specifications) */
+    bool arch_specific;          /* the `a` forms: wgmma, setmaxnreg */
+    unsigned ptx_version;        /* the lowest that the compiler's output needs: 80 is PTX 8.0 */
+    unsigned max_shared_bytes;   /* per block, with opt-in (CUDA C++ Programming Guide, table of
+                                    technical specifications) */
 } tile_target;
 
 /* NULL (without a report) if there is no such target. Targets live as long as the program. */

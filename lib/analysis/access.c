@@ -18,11 +18,9 @@ static unsigned narrow(unsigned width, const tile_range *ranges, tile_value valu
 /* The dim of stride 1: by the type, or the last one of a view without strides. */
 static unsigned find_unit_dim(const tile_type *type) {
     int64_t stride;
-    if (!type->has_strides)
-        return type->rank - 1;
+    if (!type->has_strides) return type->rank - 1;
     for (unsigned d = type->rank; d-- > 0;)
-        if (tile_expr_is_int(type->strides[d], &stride) && stride == 1)
-            return d;
+        if (tile_expr_is_int(type->strides[d], &stride) && stride == 1) return d;
     return type->rank;
 }
 
@@ -33,8 +31,7 @@ static unsigned narrow_by_strides(const tile_function *f, const tile_range *rang
     unsigned count;
     const tile_value *strides = tile_op_segment(f, def, 2, &count);
     for (unsigned d = 0; d < count; d++)
-        if (d != unit_dim)
-            width = narrow(width, ranges, strides[d]);
+        if (d != unit_dim) width = narrow(width, ranges, strides[d]);
     return width;
 }
 
@@ -44,8 +41,7 @@ tile_access_facts tile_view_access(const tile_function *f, const tile_range *ran
     tile_op def = tile_value_def(f, element[0]);
     bool is_scratch = tile_op_opcode(f, def) == TILE_OP_scratch;
     tile_access_facts facts = {.unit_dim = find_unit_dim(type), .width = 1};
-    if (facts.unit_dim == type->rank)
-        return facts;
+    if (facts.unit_dim == type->rank) return facts;
     unsigned count, bytes = tile_scalar_bytes(type->scalar);
     const tile_value *extents = tile_op_segment(f, def, is_scratch ? 0 : 1, &count);
     unsigned width = 16 / bytes;
@@ -71,8 +67,7 @@ tile_layout tile_access_layout(const tile_function *f, const tile_range *ranges,
     uint32_t dims[TILE_MAX_RANK];
     tile_access_facts facts = tile_view_access(f, ranges, element);
     unsigned unit = tile_unit_dim(&facts, tile_value_type(f, element[0])->rank, tile->rank);
-    for (unsigned d = 0; d < tile->rank; d++)
-        dims[d] = (uint32_t)tile_type_dim(tile, d);
+    for (unsigned d = 0; d < tile->rank; d++) dims[d] = (uint32_t)tile_type_dim(tile, d);
     return tile_layout_blocked(dims, tile->rank, facts.width,
                                unit < tile->rank ? unit : tile->rank - 1, num_warps);
 }

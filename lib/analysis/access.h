@@ -1,5 +1,5 @@
-/* What is proven about accesses to a view: along which dim neighbours lie side by side in memory, and
- * how many elements one access may move. */
+/* What is proven about accesses to a view: along which dim neighbours lie side by side in memory,
+ * and how many elements one access may move. */
 #ifndef TILE_LIB_ANALYSIS_ACCESS_H
 #define TILE_LIB_ANALYSIS_ACCESS_H
 
@@ -17,8 +17,8 @@ typedef struct tile_access_facts {
 tile_access_facts tile_view_access(const tile_function *f, const tile_range *ranges,
                                    const tile_value *element);
 
-/* The dim of a tile of this rank (the view's last dims) that lies along the view's unit_dim; the rank
- * itself if none does. */
+/* The dim of a tile of this rank (the view's last dims) that lies along the view's unit_dim; the
+ * rank itself if none does. */
 unsigned tile_unit_dim(const tile_access_facts *facts, unsigned view_rank, unsigned tile_rank);
 
 /* The layout in which a block's threads move a tile's extents to or from such a view: neighbouring

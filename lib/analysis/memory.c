@@ -103,7 +103,6 @@ bool tile_slots_may_meet(const tile_function *f, tile_value a, tile_value b) {
 }
 
 tile_op tile_ancestor_in(const tile_function *f, tile_op op, tile_region region) {
-    while (op.id && tile_op_at(f, op)->parent.id != region.id)
-        op = tile_op_parent(f, op);
+    while (op.id && tile_op_at(f, op)->parent.id != region.id) op = tile_op_parent(f, op);
     return op;
 }

@@ -235,7 +235,8 @@ typedef struct dependence {
 } dependence;
 
 static bool orders_memory(const tile_function *f, tile_op op) {
-    return tile_op_effects(f, op) & (TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE | TILE_EFFECT_BARRIER);
+    return tile_op_effects(f, op) &
+           (TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE | TILE_EFFECT_BARRIER);
 }
 
 static bool accesses_meet(const tile_function *f, const tile_access *a, const tile_access *b) {
@@ -286,7 +287,8 @@ static bool check_dependences(const planner *p, const schedule *s) {
             tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->statements[later]),
                         "'%s' puts this %s before the %s that it depends on",
                         s->stage[earlier] > s->stage[later] ? "stage" : "order",
-                        tile_op_name(p->f, p->statements[later]), tile_op_name(p->f, p->statements[earlier]));
+                        tile_op_name(p->f, p->statements[later]),
+                        tile_op_name(p->f, p->statements[earlier]));
             tile_report(p->context, TILE_NOTE, tile_op_loc(p->f, p->statements[earlier]),
                         "this is the %s", tile_op_name(p->f, p->statements[earlier]));
             return false;

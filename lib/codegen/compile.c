@@ -37,8 +37,7 @@ tile_status tile_lower(tile_module *module, const char *kernel, const tile_bindi
     double begin = tile_seconds_now();
     tile_status status = tile_instantiate(module, name, bindings, binding_count, NULL);
     if (status != TILE_OK) return status;
-    if (passes.timing)
-        passes.timing("instantiate", tile_seconds_now() - begin, passes.report_user);
+    if (passes.timing) passes.timing("instantiate", tile_seconds_now() - begin, passes.report_user);
     passes.kernel = name;
     status = tile_run_passes(module, pipeline ? pipeline : tile_default_pipeline(3), &passes);
     if (out) *out = status == TILE_OK ? tile_module_find(module, name) : NULL;

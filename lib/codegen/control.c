@@ -86,8 +86,7 @@ static bool evaluate(const tile_function *f, tile_value value, tile_value arg, i
         return true;
     }
     if (tile_value_is_int(f, value, result)) return true;
-    if (!def.id || !steps || tile_op_operand_count(f, def) > 3 ||
-        tile_op_effects(f, def))
+    if (!def.id || !steps || tile_op_operand_count(f, def) > 3 || tile_op_effects(f, def))
         return false;
     for (unsigned i = 0; i < tile_op_operand_count(f, def); i++)
         if (!evaluate(f, tile_op_operand(f, def, i), arg, at, steps - 1, &operands[i]))

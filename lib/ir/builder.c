@@ -21,8 +21,7 @@ static bool form_has_head(tile_operand_form form) {
 
 /* Whether the value is one of the function's; 0 has been reported before. */
 static bool is_known(const tile_builder *builder, tile_value value) {
-    if (value.id < builder->function->value_count)
-        return value.id != 0;
+    if (value.id < builder->function->value_count) return value.id != 0;
     tile_report(tile_function_context(builder->function), TILE_ERROR, builder->loc,
                 "this value is none of @%s", builder->function->name);
     return false;
@@ -31,11 +30,12 @@ static bool is_known(const tile_builder *builder, tile_value value) {
 /* Whether operations can be put there; region 0 is that of an operation that was not built. */
 static bool has_place(const tile_builder *builder) {
     const tile_function *f = builder->function;
-    if (builder->region.id && builder->region.id < f->region_count && builder->before.id < f->op_count)
+    if (builder->region.id && builder->region.id < f->region_count &&
+        builder->before.id < f->op_count)
         return true;
     if (builder->region.id)
-        tile_report(tile_function_context(f), TILE_ERROR, builder->loc, "this region is none of @%s",
-                    f->name);
+        tile_report(tile_function_context(f), TILE_ERROR, builder->loc,
+                    "this region is none of @%s", f->name);
     return false;
 }
 
@@ -54,8 +54,7 @@ static bool flatten(const tile_builder *builder, const tile_op_info *info,
         else if (form_has_head(form) && form != TILE_FORM_optional)
             return false;
         for (unsigned t = 0; t < segments[i].tail_count; t++) {
-            if (!is_known(builder, segments[i].tail[t]))
-                return false;
+            if (!is_known(builder, segments[i].tail[t])) return false;
             operands[at++] = segments[i].tail[t];
         }
         segment_sizes[i] = (uint16_t)(at - start);
@@ -73,14 +72,12 @@ tile_op tile_build_op(tile_builder *builder, tile_opcode opcode, const tile_segm
                     segment_count);
         return TILE_NO_OP;
     }
-    if (!has_place(builder))
-        return TILE_NO_OP;
+    if (!has_place(builder)) return TILE_NO_OP;
     size_t total = 0;
-    for (unsigned i = 0; i < segment_count; i++)
-        total += 1 + (size_t)segments[i].tail_count;
+    for (unsigned i = 0; i < segment_count; i++) total += 1 + (size_t)segments[i].tail_count;
     if (total > UINT16_MAX) {
-        tile_report(context, TILE_ERROR, builder->loc, "%s has more operands than the 65535 allowed",
-                    info->name);
+        tile_report(context, TILE_ERROR, builder->loc,
+                    "%s has more operands than the 65535 allowed", info->name);
         return TILE_NO_OP;
     }
     tile_arena scratch = {0};
@@ -97,8 +94,7 @@ tile_op tile_build_op(tile_builder *builder, tile_opcode opcode, const tile_segm
                             .results = TILE_NEW_ARRAY(&scratch, const tile_type *, total + 3)};
         if (tile_infer_results(&infer)) {
             unsigned count = 0;
-            for (unsigned i = 0; i < segment_count; i++)
-                count += sizes[i];
+            for (unsigned i = 0; i < segment_count; i++) count += sizes[i];
             op = tile_add_op(builder, opcode, operands, count, sizes, infer.results,
                              infer.result_count);
         }
@@ -107,16 +103,19 @@ tile_op tile_build_op(tile_builder *builder, tile_opcode opcode, const tile_segm
     return op;
 }
 
-tile_value tile_build_op_value(tile_builder *builder, tile_opcode opcode, const tile_segment *segments,
-                               unsigned segment_count, const tile_type *type) {
+tile_value tile_build_op_value(tile_builder *builder, tile_opcode opcode,
+                               const tile_segment *segments, unsigned segment_count,
+                               const tile_type *type) {
     tile_op op = tile_build_op(builder, opcode, segments, segment_count, type);
     return op.id ? tile_op_result(builder->function, op, 0) : TILE_NO_VALUE;
 }
 
-tile_value tile_build_constant(tile_builder *builder, const tile_type *type, const tile_expr *expr) {
+tile_value tile_build_constant(tile_builder *builder, const tile_type *type,
+                               const tile_expr *expr) {
     tile_context *context = tile_function_context(builder->function);
     if (!expr || !type || type->kind != TILE_TYPE_SCALAR) {
-        tile_report(context, TILE_ERROR, builder->loc, "a constant needs a scalar type and a value");
+        tile_report(context, TILE_ERROR, builder->loc,
+                    "a constant needs a scalar type and a value");
         return TILE_NO_VALUE;
     }
     bool floating = tile_scalar_is_floating(type->scalar);
@@ -142,19 +141,17 @@ tile_value tile_build_float(tile_builder *builder, double value) {
                                   tile_expr_float(context, value));
 }
 
-tile_op tile_build_for_loop(tile_builder *builder, tile_value begin, tile_value end, tile_value step,
-                            const tile_value *inits, unsigned init_count) {
+tile_op tile_build_for_loop(tile_builder *builder, tile_value begin, tile_value end,
+                            tile_value step, const tile_value *inits, unsigned init_count) {
     tile_function *f = builder->function;
     const tile_segment segments[] = {
         {begin, NULL, 0}, {end, NULL, 0}, {step, NULL, 0}, {TILE_NO_VALUE, inits, init_count}};
     tile_op op = tile_build_op(builder, TILE_OP_for, segments, 4, NULL);
-    if (!op.id)
-        return op;
+    if (!op.id) return op;
     tile_arena scratch = {0};
     const tile_type **types = TILE_NEW_ARRAY(&scratch, const tile_type *, init_count + 1u);
     types[0] = tile_value_type(f, begin);
-    for (unsigned i = 0; i < init_count; i++)
-        types[i + 1] = tile_value_type(f, inits[i]);
+    for (unsigned i = 0; i < init_count; i++) types[i + 1] = tile_value_type(f, inits[i]);
     tile_add_region(f, op, types, init_count + 1);
     tile_arena_reset(&scratch);
     return op;
@@ -164,12 +161,11 @@ tile_op tile_build_if_else(tile_builder *builder, tile_value condition,
                            const tile_type *const *result_types, unsigned result_count) {
     tile_function *f = builder->function;
     bool typed = result_types || !result_count;
-    for (unsigned i = 0; typed && i < result_count; i++)
-        typed = result_types[i] != NULL;
-    if (!condition.id || !is_known(builder, condition) || !has_place(builder))
-        return TILE_NO_OP;
+    for (unsigned i = 0; typed && i < result_count; i++) typed = result_types[i] != NULL;
+    if (!condition.id || !is_known(builder, condition) || !has_place(builder)) return TILE_NO_OP;
     if (!typed) {
-        tile_report(tile_function_context(f), TILE_ERROR, builder->loc, "a result of `if` has no type");
+        tile_report(tile_function_context(f), TILE_ERROR, builder->loc,
+                    "a result of `if` has no type");
         return TILE_NO_OP;
     }
     const tile_type *type = tile_value_type(f, condition);

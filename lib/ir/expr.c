@@ -15,8 +15,7 @@ static int64_t ceil_div(int64_t a, int64_t b) {
 
 /* Wrapping arithmetic goes through uint64_t, where overflow is defined. */
 static bool fold_divide(tile_opcode opcode, int64_t a, int64_t b, int64_t *result) {
-    if (b == 0)
-        return false;
+    if (b == 0) return false;
     if (b == -1) { /* INT64_MIN / -1 overflows */
         bool quotient = opcode == TILE_OP_div || opcode == TILE_OP_ceildiv;
         *result = quotient ? (int64_t)(0 - (uint64_t)a) : 0;
@@ -99,8 +98,7 @@ const tile_expr *tile_expr_arg(tile_context *context, unsigned index) {
 
 static unsigned expr_arity(tile_opcode opcode) {
     int64_t ignored;
-    if (!tile_fold_int(opcode, 1, 1, 1, &ignored))
-        return 0;
+    if (!tile_fold_int(opcode, 1, 1, 1, &ignored)) return 0;
     return tile_op_get_info(opcode)->operand_count;
 }
 
@@ -108,8 +106,7 @@ const tile_expr *tile_expr_op(tile_context *context, tile_opcode opcode, const t
                               const tile_expr *b, const tile_expr *c) {
     const tile_expr *args[3] = {a, b, c};
     unsigned arity = expr_arity(opcode);
-    if (!arity)
-        return NULL;
+    if (!arity) return NULL;
     tile_expr draft = blank(TILE_EXPR_OP);
     draft.opcode = opcode;
     int64_t values[3] = {0}, folded;
@@ -126,8 +123,7 @@ const tile_expr *tile_expr_op(tile_context *context, tile_opcode opcode, const t
 }
 
 bool tile_expr_is_int(const tile_expr *expr, int64_t *value) {
-    if (!expr || expr->kind != TILE_EXPR_INT)
-        return false;
+    if (!expr || expr->kind != TILE_EXPR_INT) return false;
     *value = expr->integer;
     return true;
 }
@@ -143,8 +139,7 @@ bool tile_expr_eval(const tile_expr *expr, const tile_bindings *bindings, int64_
         return bindings->arg && bindings->arg((unsigned)expr->integer, value, bindings->user);
     case TILE_EXPR_OP:
         for (unsigned i = 0; i < 3 && expr->args[i]; i++)
-            if (!tile_expr_eval(expr->args[i], bindings, &args[i]))
-                return false;
+            if (!tile_expr_eval(expr->args[i], bindings, &args[i])) return false;
         return tile_fold_int(expr->opcode, args[0], args[1], args[2], value);
     }
     return false;
@@ -153,12 +148,10 @@ bool tile_expr_eval(const tile_expr *expr, const tile_bindings *bindings, int64_
 const tile_expr *tile_expr_substitute(tile_context *context, const tile_expr *expr,
                                       const tile_bindings *bindings) {
     int64_t value;
-    if (!expr)
-        return NULL;
+    if (!expr) return NULL;
     if (expr->kind == TILE_EXPR_PARAM || expr->kind == TILE_EXPR_ARG)
         return tile_expr_eval(expr, bindings, &value) ? tile_expr_int(context, value) : expr;
-    if (expr->kind != TILE_EXPR_OP)
-        return expr;
+    if (expr->kind != TILE_EXPR_OP) return expr;
     return tile_expr_op(context, expr->opcode,
                         tile_expr_substitute(context, expr->args[0], bindings),
                         tile_expr_substitute(context, expr->args[1], bindings),

@@ -13,8 +13,7 @@ tile_module *tile_module_create(tile_context *context) {
 }
 
 void tile_module_destroy(tile_module *module) {
-    if (!module)
-        return;
+    if (!module) return;
     tile_arena_reset(&module->arena);
     free(module);
 }
@@ -25,15 +24,13 @@ tile_context *tile_module_context(const tile_module *module) {
 
 tile_function *tile_module_function(const tile_module *module, unsigned index) {
     tile_function *function = module->first;
-    while (function && index--)
-        function = function->next;
+    while (function && index--) function = function->next;
     return function;
 }
 
 tile_function *tile_module_find(const tile_module *module, const char *name) {
     for (tile_function *function = module->first; function && name; function = function->next)
-        if (strcmp(function->name, name) == 0)
-            return function;
+        if (strcmp(function->name, name) == 0) return function;
     return NULL;
 }
 
@@ -50,14 +47,12 @@ static void link_function(tile_module *module, tile_function *function) {
 void tile_module_remove(tile_module *module, tile_function *function) {
     tile_function *before = NULL;
     for (tile_function *at = module->first; at; before = at, at = at->next) {
-        if (at != function)
-            continue;
+        if (at != function) continue;
         if (before)
             before->next = at->next;
         else
             module->first = at->next;
-        if (module->last == at)
-            module->last = before;
+        if (module->last == at) module->last = before;
         return;
     }
 }
@@ -120,9 +115,9 @@ static const char *declared(const tile_function *f, const char *name) {
 }
 
 /* Appends a zeroed element to one of the function's declaration arrays. */
-#define APPEND(f, array, count, capacity)                                                  \
-    ((f)->array = tile_arena_grow(&(f)->module->arena, (f)->array, (f)->count,              \
-                                  &(f)->capacity, sizeof *(f)->array),                      \
+#define APPEND(f, array, count, capacity) \
+    ((f)->array = tile_arena_grow(&(f)->module->arena, (f)->array, (f)->count, &(f)->capacity, \
+                                  sizeof *(f)->array), \
      &(f)->array[(f)->count++])
 
 static const char *intern(const tile_function *f, const char *name) {
@@ -137,7 +132,8 @@ void tile_function_add_param(tile_function *f, const char *name, tile_param_kind
 
 tile_value tile_function_add_arg(tile_function *f, const char *name, const tile_type *type) {
     if (!type) {
-        tile_report(f->module->context, TILE_ERROR, f->loc, "an argument of @%s has no type", f->name);
+        tile_report(f->module->context, TILE_ERROR, f->loc, "an argument of @%s has no type",
+                    f->name);
         return TILE_NO_VALUE;
     }
     unsigned index = (unsigned)f->arg_count;
@@ -149,18 +145,15 @@ tile_value tile_function_add_arg(tile_function *f, const char *name, const tile_
 }
 
 void tile_function_set_arg_divisible(tile_function *f, unsigned arg, unsigned divisor) {
-    if (arg < f->arg_count)
-        f->args[arg].divisible = divisor;
+    if (arg < f->arg_count) f->args[arg].divisible = divisor;
 }
 
 void tile_function_set_arg_noalias(tile_function *f, unsigned arg, bool noalias) {
-    if (arg < f->arg_count)
-        f->args[arg].noalias = noalias;
+    if (arg < f->arg_count) f->args[arg].noalias = noalias;
 }
 
 void tile_function_set_arg_const(tile_function *f, unsigned arg, bool is_const) {
-    if (arg < f->arg_count)
-        f->args[arg].is_const = is_const;
+    if (arg < f->arg_count) f->args[arg].is_const = is_const;
 }
 
 void tile_function_add_result(tile_function *f, const char *name, const tile_type *type) {
@@ -173,14 +166,12 @@ void tile_function_add_result(tile_function *f, const char *name, const tile_typ
 }
 
 void tile_function_set_result(tile_function *f, unsigned index, tile_value value) {
-    if (index < f->result_count)
-        f->results[index].value = value;
+    if (index < f->result_count) f->results[index].value = value;
 }
 
 static unsigned set_extents(const tile_expr **to, unsigned rank, const tile_expr *const *from) {
     unsigned kept = rank > 3 ? 3 : rank;
-    for (unsigned d = 0; d < kept; d++)
-        to[d] = from[d];
+    for (unsigned d = 0; d < kept; d++) to[d] = from[d];
     return kept;
 }
 
@@ -209,8 +200,7 @@ void tile_function_add_tune(tile_function *f, unsigned name_count, const char *c
     tile_arena *arena = &f->module->arena;
     tile_tune_clause clause = {.name_count = name_count, .point_count = point_count};
     clause.names = TILE_NEW_ARRAY(arena, const char *, name_count);
-    for (unsigned i = 0; i < name_count; i++)
-        clause.names[i] = intern(f, names[i]);
+    for (unsigned i = 0; i < name_count; i++) clause.names[i] = intern(f, names[i]);
     clause.values = tile_arena_copy(arena, values, sizeof *values * name_count * point_count);
     *APPEND(f, tunes, tune_count, tune_capacity) = clause;
 }
@@ -299,7 +289,8 @@ void tile_value_set_name(tile_function *f, tile_value value, const char *name) {
     tile_value_at(f, value)->name = intern(f, name);
 }
 
-/* Cloning ------------------------------------------------------------------------------------------ */
+/* Cloning
+ * ------------------------------------------------------------------------------------------ */
 
 static void *copy_array(tile_arena *arena, const void *data, size_t count, size_t *capacity,
                         size_t size) {
@@ -311,11 +302,12 @@ static void clone_ops(tile_function *f) {
     tile_arena *arena = &f->module->arena;
     for (size_t i = 1; i < f->op_count; i++) {
         tile_op_data *op = &f->ops[i];
-        op->operands = tile_arena_copy(arena, op->operands, sizeof *op->operands * op->operand_count);
+        op->operands =
+            tile_arena_copy(arena, op->operands, sizeof *op->operands * op->operand_count);
         op->attrs = tile_arena_copy(arena, op->attrs, sizeof *op->attrs * op->attr_count);
         for (unsigned a = 0; a < op->attr_count; a++)
-            op->attrs[a].list = tile_arena_copy(arena, op->attrs[a].list,
-                                                sizeof(int64_t) * op->attrs[a].count);
+            op->attrs[a].list =
+                tile_arena_copy(arena, op->attrs[a].list, sizeof(int64_t) * op->attrs[a].count);
     }
 }
 
@@ -335,20 +327,19 @@ static void clone_function(tile_module *module, const tile_function *from) {
     CLONE(f, ops, op_count, op_capacity);
     CLONE(f, values, value_count, value_capacity);
     CLONE(f, regions, region_count, region_capacity);
-    f->constant_table = tile_arena_copy(arena, from->constant_table,
-                                        sizeof(uint32_t) * from->constant_capacity);
+    f->constant_table =
+        tile_arena_copy(arena, from->constant_table, sizeof(uint32_t) * from->constant_capacity);
     for (size_t i = 0; i < f->tune_count; i++) {
         tile_tune_clause *tune = &f->tunes[i];
         tune->names = tile_arena_copy(arena, tune->names, sizeof *tune->names * tune->name_count);
-        tune->values = tile_arena_copy(arena, tune->values, sizeof *tune->values *
-                                                                tune->name_count * tune->point_count);
+        tune->values = tile_arena_copy(arena, tune->values,
+                                       sizeof *tune->values * tune->name_count * tune->point_count);
     }
     clone_ops(f);
 }
 
 tile_module *tile_module_clone(const tile_module *module) {
     tile_module *copy = tile_module_create(module->context);
-    for (const tile_function *f = module->first; f; f = f->next)
-        clone_function(copy, f);
+    for (const tile_function *f = module->first; f; f = f->next) clone_function(copy, f);
     return copy;
 }

@@ -18,7 +18,8 @@
 typedef enum tile_value_kind {
     TILE_VALUE_RESULT,   /* of op `owner` */
     TILE_VALUE_ARG,      /* argument `index` of the function */
-    TILE_VALUE_REGION,   /* value `index` of region `owner`: a loop's induction variable, carried values */
+    TILE_VALUE_REGION,   /* value `index` of region `owner`: a loop's induction variable, carried
+                            values */
     TILE_VALUE_CONSTANT, /* expr; each (type, expr) once per function */
 } tile_value_kind;
 
@@ -163,12 +164,12 @@ static inline tile_op tile_op_parent(const tile_function *f, tile_op op) {
 }
 
 /* for (tile_op op = first; op.id; op = next): the next one is read after the body ran. */
-#define TILE_FOR_EACH_OP(f, op, region)                                    \
-    for (tile_op op = tile_region_at((f), (region))->first; (op).id;       \
+#define TILE_FOR_EACH_OP(f, op, region) \
+    for (tile_op op = tile_region_at((f), (region))->first; (op).id; \
          (op) = tile_op_at((f), (op))->next)
 
-/* Bytes that a shared buffer takes: each slot counts as a multiple of one thread's widest access. -1 if
- * an extent is not known or not positive; INT32_MAX stands for whatever is more. */
+/* Bytes that a shared buffer takes: each slot counts as a multiple of one thread's widest access.
+ * -1 if an extent is not known or not positive; INT32_MAX stands for whatever is more. */
 int64_t tile_type_shared_bytes(const tile_type *type);
 
 /* Values of operand `operand` of the row: *count of them (an element's base first). */
@@ -189,8 +190,8 @@ tile_value tile_add_value(tile_function *f, tile_value_kind kind, uint32_t owner
                           const tile_type *type);
 tile_region tile_add_region(tile_function *f, tile_op parent, const tile_type *const *arg_types,
                             unsigned arg_count);
-/* An operation without checks: operands are copied, results get the types; it is put at the builder's
- * place. Regions are added with tile_add_region by the caller. */
+/* An operation without checks: operands are copied, results get the types; it is put at the
+ * builder's place. Regions are added with tile_add_region by the caller. */
 tile_op tile_add_op(tile_builder *builder, tile_opcode opcode, const tile_value *operands,
                     unsigned operand_count, const uint16_t *segments,
                     const tile_type *const *result_types, unsigned result_count);
@@ -199,15 +200,16 @@ tile_op tile_add_op(tile_builder *builder, tile_opcode opcode, const tile_value 
  * value_count entries at the time of the call; values made meanwhile are not looked up. */
 tile_op tile_clone_op(tile_builder *builder, tile_op op, tile_value *map, size_t map_count);
 
-/* Takes the operation out of its region and forgets it, with its regions. Its results must be unused. */
+/* Takes the operation out of its region and forgets it, with its regions. Its results must be
+ * unused. */
 void tile_erase_op(tile_function *f, tile_op op);
 /* Moves op before another one (0: to the end of region). */
 void tile_move_op(tile_function *f, tile_op op, tile_region region, tile_op before);
 /* Replaces operands throughout a region (and inside): map[id] where it is not 0. */
 void tile_replace_values(tile_function *f, tile_region region, const tile_value *map);
 /* Empties the function's body and starts its op, value and region arrays anew, arguments excepted
- * (they keep their order and get the ids 1, 2, ...). For passes that build a new body: copy what you
- * need from *old first (a shallow copy of the function is taken there). */
+ * (they keep their order and get the ids 1, 2, ...). For passes that build a new body: copy what
+ * you need from *old first (a shallow copy of the function is taken there). */
 void tile_function_restart(tile_function *f, tile_function *old);
 
 /* Calls visit for each op, outer ones before inner ones. */

@@ -6,7 +6,8 @@
 
 #include "lib/ir/describe.h"
 
-/* Diagnostics -------------------------------------------------------------------------------------- */
+/* Diagnostics
+ * -------------------------------------------------------------------------------------- */
 
 static const char *op_name(const tile_infer *infer) {
     return tile_op_get_info(infer->opcode)->name;
@@ -27,12 +28,12 @@ static bool fail(const tile_infer *infer, const char *what, const tile_type *a, 
     return false;
 }
 
-/* Operands ----------------------------------------------------------------------------------------- */
+/* Operands
+ * ----------------------------------------------------------------------------------------- */
 
 static const tile_value *segment(const tile_infer *infer, unsigned operand, unsigned *count) {
     unsigned start = 0;
-    for (unsigned i = 0; i < operand; i++)
-        start += infer->segment[i];
+    for (unsigned i = 0; i < operand; i++) start += infer->segment[i];
     *count = infer->segment[operand];
     return infer->operands + start;
 }
@@ -125,11 +126,11 @@ static bool fail_class(const tile_infer *infer, unsigned operand, tile_value val
 static bool check_indices(const tile_infer *infer, const tile_value *values, unsigned count) {
     const tile_type *base = tile_value_type(infer->function, values[0]);
     bool thread_level = tile_op_get_info(infer->opcode)->levels == TILE_LEVEL_3;
-    unsigned wanted = base->kind == TILE_TYPE_PTR                    ? 1
-                      : base->kind == TILE_TYPE_VIEW                 ? base->rank
-                      : base->kind == TILE_TYPE_TILE                 ? 0
+    unsigned wanted = base->kind == TILE_TYPE_PTR                      ? 1
+                      : base->kind == TILE_TYPE_VIEW                   ? base->rank
+                      : base->kind == TILE_TYPE_TILE                   ? 0
                       : base->kind == TILE_TYPE_SHARED && thread_level ? 1
-                                                                     : base->slots != NULL;
+                                                                       : base->slots != NULL;
     if (count - 1 != wanted) {
         tile_arena scratch = {0};
         tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
@@ -157,13 +158,13 @@ static bool check_classes(const tile_infer *infer) {
         for (unsigned v = 0; v < (element ? 1 : count); v++)
             if (!class_fits(infer, info->operands[i].class_, values[v]))
                 return fail_class(infer, i, values[v]);
-        if (element && !check_indices(infer, values, count))
-            return false;
+        if (element && !check_indices(infer, values, count)) return false;
     }
     return true;
 }
 
-/* Results ------------------------------------------------------------------------------------------ */
+/* Results
+ * ------------------------------------------------------------------------------------------ */
 
 static bool result(tile_infer *infer, const tile_type *type) {
     if (infer->given && infer->given != type)
@@ -192,11 +193,9 @@ static bool same_element(const tile_type *a, const tile_type *b) {
 
 /* The last dims of `whole` are those of `part`; unknown extents fit. */
 static bool covers_last_dims(const tile_type *whole, const tile_type *part) {
-    if (part->rank > whole->rank)
-        return false;
+    if (part->rank > whole->rank) return false;
     for (unsigned d = 0; d < part->rank; d++)
-        if (whole->dims[whole->rank - part->rank + d] != part->dims[d])
-            return false;
+        if (whole->dims[whole->rank - part->rank + d] != part->dims[d]) return false;
     return true;
 }
 
@@ -210,22 +209,22 @@ static const tile_type *scalar_type(const tile_infer *infer, tile_scalar scalar)
 
 /* Level 1 broadcasts the operand of lower rank along leading dims. */
 static const tile_type *broadcast(const tile_type *a, const tile_type *b) {
-    if (a == b)
-        return a;
+    if (a == b) return a;
     bool tensors = (a->kind == TILE_TYPE_TENSOR || b->kind == TILE_TYPE_TENSOR) &&
                    (a->kind == TILE_TYPE_TENSOR || a->kind == TILE_TYPE_SCALAR) &&
                    (b->kind == TILE_TYPE_TENSOR || b->kind == TILE_TYPE_SCALAR);
-    if (!tensors || !same_element(a, b))
-        return NULL;
-    if (a->rank >= b->rank)
-        return covers_last_dims(a, b) ? a : NULL;
+    if (!tensors || !same_element(a, b)) return NULL;
+    if (a->rank >= b->rank) return covers_last_dims(a, b) ? a : NULL;
     return covers_last_dims(b, a) ? b : NULL;
 }
 
 static bool fail_mixed(const tile_infer *infer, const tile_type *a, const tile_type *b) {
-    bool splat = (a->kind == TILE_TYPE_SCALAR) != (b->kind == TILE_TYPE_SCALAR) && same_element(a, b);
-    return fail(infer, splat ? "both operands must have one type (a scalar needs a splat), these are"
-                             : "both operands must have one type, these are", a, " and", b);
+    bool splat =
+        (a->kind == TILE_TYPE_SCALAR) != (b->kind == TILE_TYPE_SCALAR) && same_element(a, b);
+    return fail(infer,
+                splat ? "both operands must have one type (a scalar needs a splat), these are"
+                      : "both operands must have one type, these are",
+                a, " and", b);
 }
 
 static bool tile_infer_arith(tile_infer *infer) {
@@ -237,9 +236,9 @@ static bool tile_infer_arith(tile_infer *infer) {
 static bool tile_infer_compare(tile_infer *infer) {
     const tile_type *a = type_of(infer, 0), *b = type_of(infer, 1);
     const tile_type *type = broadcast(a, b);
-    if (!type)
-        return fail_mixed(infer, a, b);
-    return result(infer, tile_type_with_scalar(tile_function_context(infer->function), type, TILE_i1));
+    if (!type) return fail_mixed(infer, a, b);
+    return result(infer,
+                  tile_type_with_scalar(tile_function_context(infer->function), type, TILE_i1));
 }
 
 static bool tile_infer_unary(tile_infer *infer) {
@@ -254,9 +253,9 @@ static bool tile_infer_fma(tile_infer *infer) {
 }
 
 static bool tile_infer_select(tile_infer *infer) {
-    const tile_type *condition = type_of(infer, 0), *yes = type_of(infer, 1), *no = type_of(infer, 2);
-    if (yes != no)
-        return fail(infer, "both values must have one type, these are", yes, " and", no);
+    const tile_type *condition = type_of(infer, 0), *yes = type_of(infer, 1),
+                    *no = type_of(infer, 2);
+    if (yes != no) return fail(infer, "both values must have one type, these are", yes, " and", no);
     bool whole = condition->kind == TILE_TYPE_SCALAR;
     if (!whole && (condition->kind != yes->kind || !same_dims(condition, yes) ||
                    condition->layout != yes->layout))
@@ -274,7 +273,8 @@ static bool tile_infer_cast(tile_infer *infer) {
 static bool tile_infer_splat(tile_infer *infer) {
     const tile_type *from = type_of(infer, 0), *to = infer->given;
     if (!to || !is_array(to) || !same_element(from, to))
-        return fail(infer, "the result must be a tile, tensor or vector of the operand's type, from", from,
+        return fail(infer,
+                    "the result must be a tile, tensor or vector of the operand's type, from", from,
                     " to", to);
     return result(infer, to);
 }
@@ -312,8 +312,7 @@ static bool tile_infer_matmul(tile_infer *infer) {
 
 static bool tile_infer_transpose(tile_infer *infer) {
     tile_type draft = *type_of(infer, 0);
-    if (draft.rank != 2)
-        return fail(infer, "needs a matrix, not", type_of(infer, 0), "", NULL);
+    if (draft.rank != 2) return fail(infer, "needs a matrix, not", type_of(infer, 0), "", NULL);
     draft.dims[0] = type_of(infer, 0)->dims[1];
     draft.dims[1] = type_of(infer, 0)->dims[0];
     return result(infer, tile_type_get(tile_function_context(infer->function), &draft));
@@ -324,8 +323,7 @@ static bool tile_infer_index(tile_infer *infer) {
 }
 
 static bool tile_infer_index3(tile_infer *infer) {
-    if (!tile_infer_index(infer))
-        return false;
+    if (!tile_infer_index(infer)) return false;
     infer->results[1] = infer->results[2] = infer->results[0];
     infer->result_count = 3;
     return true;
@@ -349,8 +347,7 @@ static bool tile_infer_view(tile_infer *infer) {
     segment(infer, 1, &extents);
     segment(infer, 2, &strides);
     const tile_type *type = infer->given, *base = type_of(infer, 0);
-    if (!given(infer, TILE_TYPE_VIEW, "the result must be a view"))
-        return false;
+    if (!given(infer, TILE_TYPE_VIEW, "the result must be a view")) return false;
     if (type->rank != extents || (strides && strides != extents))
         return fail(infer, "extents and strides must be as many as the dims of", type, "", NULL);
     if (strides && !type->has_strides)
@@ -368,10 +365,8 @@ static bool tile_infer_scratch(tile_infer *infer) {
     unsigned extents;
     segment(infer, 0, &extents);
     const tile_type *type = infer->given;
-    if (type && type->kind == TILE_TYPE_PTR)
-        return result(infer, type);
-    if (!given(infer, TILE_TYPE_VIEW, "the result must be a view"))
-        return false;
+    if (type && type->kind == TILE_TYPE_PTR) return result(infer, type);
+    if (!given(infer, TILE_TYPE_VIEW, "the result must be a view")) return false;
     if (type->rank != extents || type->has_strides)
         return fail(infer, "there must be one extent for each dim of", type, "", NULL);
     return check_known(infer, type->dims, 0, "an extent differs from the one in");
@@ -382,10 +377,12 @@ static bool tile_infer_given_shared(tile_infer *infer) {
 }
 
 /* A tile that moves to or from a view or shared buffer: one element type, the last dims. */
-static bool check_transfer(const tile_infer *infer, const tile_type *tile, const tile_type *memory) {
+static bool check_transfer(const tile_infer *infer, const tile_type *tile,
+                           const tile_type *memory) {
     if (!same_element(tile, memory))
         return fail(infer, "the element types differ:", tile, " and", memory);
-    bool fits = memory->kind == TILE_TYPE_SHARED ? same_dims(memory, tile) : tile->rank <= memory->rank;
+    bool fits =
+        memory->kind == TILE_TYPE_SHARED ? same_dims(memory, tile) : tile->rank <= memory->rank;
     return fits || fail(infer, "the shapes do not fit:", tile, " and", memory);
 }
 
@@ -409,7 +406,8 @@ static bool tile_infer_store_shared(tile_infer *infer) {
 static bool tile_infer_copy(tile_infer *infer) {
     const tile_type *from = type_of(infer, 0), *to = type_of(infer, 1);
     if (from->kind == to->kind)
-        return fail(infer, "one side must be a view, the other a shared buffer; these are", from, " and", to);
+        return fail(infer, "one side must be a view, the other a shared buffer; these are", from,
+                    " and", to);
     const tile_type *shared = from->kind == TILE_TYPE_SHARED ? from : to;
     return no_result(infer) && check_transfer(infer, shared, shared == from ? to : from);
 }
@@ -427,13 +425,13 @@ static bool tile_infer_dot(tile_infer *infer) {
 
 static bool tile_infer_convert_layout(tile_infer *infer) {
     const tile_type *from = type_of(infer, 0), *to = infer->given;
-    if (!given(infer, TILE_TYPE_TILE, "the result must be a tile"))
-        return false;
+    if (!given(infer, TILE_TYPE_TILE, "the result must be a tile")) return false;
     if (!same_dims(from, to) || !same_element(from, to))
         return fail(infer, "only the layout may change, from", from, " to", to);
     const tile_type *buffer = type_of(infer, 1);
     if (buffer && (buffer->slots || !same_dims(from, buffer) || !same_element(from, buffer)))
-        return fail(infer, "the buffer must have the tile's shape and no slots, not", buffer, " for", from);
+        return fail(infer, "the buffer must have the tile's shape and no slots, not", buffer,
+                    " for", from);
     return true;
 }
 
@@ -444,7 +442,8 @@ static bool tile_infer_semaphore(tile_infer *infer) {
     return no_result(infer);
 }
 
-/* Level 3 ------------------------------------------------------------------------------------------ */
+/* Level 3
+ * ------------------------------------------------------------------------------------------ */
 
 /* Elements of a scalar or vector, -1 for other types. */
 static int64_t fragment_count(const tile_type *type) {
@@ -475,26 +474,30 @@ static bool tile_infer_concat(tile_infer *infer) {
             return fail(infer, "takes scalars and vectors of one type, not", type, "", NULL);
         total += part;
     }
-    if (!count)
-        return fail(infer, "needs an operand", NULL, "", NULL);
+    if (!count) return fail(infer, "needs an operand", NULL, "", NULL);
     tile_scalar scalar = tile_value_type(infer->function, values[0])->scalar;
-    return result(infer, tile_type_vector(tile_function_context(infer->function), scalar, (unsigned)total));
+    return result(
+        infer, tile_type_vector(tile_function_context(infer->function), scalar, (unsigned)total));
 }
 
 static bool tile_infer_shuffle(tile_infer *infer) {
     const tile_type *from = type_of(infer, 0);
     return given(infer, TILE_TYPE_VECTOR, "the result must be a vector") &&
-           (same_element(from, infer->given) || fail(infer, "the result's elements must be those of", from, "", NULL));
+           (same_element(from, infer->given) ||
+            fail(infer, "the result's elements must be those of", from, "", NULL));
 }
 
 /* Consecutive elements in memory: 1, 2, 4, ... up to 16 bytes. */
-static bool check_access(const tile_infer *infer, const tile_type *fragment, const tile_type *memory) {
+static bool check_access(const tile_infer *infer, const tile_type *fragment,
+                         const tile_type *memory) {
     int64_t count = fragment_count(fragment);
     if (count < 1 || !same_element(fragment, memory))
-        return fail(infer, "a scalar or vector of the memory's elements is needed, not", fragment, "", NULL);
+        return fail(infer, "a scalar or vector of the memory's elements is needed, not", fragment,
+                    "", NULL);
     int64_t bytes = count * tile_scalar_bytes(fragment->scalar);
     if ((count & (count - 1)) || bytes > 16)
-        return fail(infer, "an access has a power of two of elements and at most 16 bytes, not", fragment, "", NULL);
+        return fail(infer, "an access has a power of two of elements and at most 16 bytes, not",
+                    fragment, "", NULL);
     return true;
 }
 
@@ -515,10 +518,12 @@ static bool tile_infer_st_shared(tile_infer *infer) {
 }
 
 static bool tile_infer_ldmatrix(tile_infer *infer) {
-    int64_t count = infer->given && infer->given->kind == TILE_TYPE_VECTOR ? fragment_count(infer->given) : -1;
+    int64_t count =
+        infer->given && infer->given->kind == TILE_TYPE_VECTOR ? fragment_count(infer->given) : -1;
     if ((count != 2 && count != 4 && count != 8) || tile_scalar_bits(infer->given->scalar) != 16 ||
         !same_element(infer->given, type_of(infer, 0)))
-        return fail(infer, "the result must be 2, 4 or 8 of the buffer's 16-bit elements", NULL, "", NULL);
+        return fail(infer, "the result must be 2, 4 or 8 of the buffer's 16-bit elements", NULL, "",
+                    NULL);
     return result(infer, infer->given);
 }
 
@@ -534,8 +539,7 @@ static bool tile_infer_mma(tile_infer *infer) {
 
 static bool tile_infer_cp_async(tile_infer *infer) {
     const tile_type *from = type_of(infer, 0), *to = type_of(infer, 1);
-    if (!same_element(from, to))
-        return fail(infer, "the element types differ:", from, " and", to);
+    if (!same_element(from, to)) return fail(infer, "the element types differ:", from, " and", to);
     return no_result(infer);
 }
 
@@ -547,7 +551,8 @@ static bool tile_infer_word(tile_infer *infer) {
 
 bool tile_infer_results(tile_infer *infer) {
     static bool (*const rules[TILE_OPCODE_LIMIT])(tile_infer *) = {
-#define OP(number, name, levels, operands, attrs, rule, effects, meaning) [number] = tile_infer_##rule,
+#define OP(number, name, levels, operands, attrs, rule, effects, meaning) \
+    [number] = tile_infer_##rule,
 #include "tile/ops.def"
 #undef OP
     };

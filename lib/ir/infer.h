@@ -10,14 +10,14 @@ typedef struct tile_infer {
     tile_opcode opcode;
     tile_loc loc;
     const tile_value *operands;
-    const uint16_t *segment;  /* as in tile_op_data */
-    const tile_type *given;   /* the result's type as written, or NULL */
+    const uint16_t *segment;   /* as in tile_op_data */
+    const tile_type *given;    /* the result's type as written, or NULL */
     const tile_type **results; /* room for three, or as many as there are operands */
     unsigned result_count;
 } tile_infer;
 
-/* Checks classes and the row's rule, fills results. False after a diagnostic. Attributes and regions
- * are the verifier's. */
+/* Checks classes and the row's rule, fills results. False after a diagnostic. Attributes and
+ * regions are the verifier's. */
 bool tile_infer_results(tile_infer *infer);
 
 #endif

@@ -19,8 +19,7 @@ struct tile_intern {
 /* FNV-1a, 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/). */
 static uint32_t hash_bytes(unsigned tag, const unsigned char *bytes, size_t size) {
     uint32_t hash = 2166136261u ^ tag;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ bytes[i]) * 16777619u;
+    for (size_t i = 0; i < size; i++) hash = (hash ^ bytes[i]) * 16777619u;
     return hash;
 }
 
@@ -45,11 +44,9 @@ static void grow(tile_context *context, struct tile_intern *table) {
 }
 
 const void *tile_intern(tile_context *context, unsigned tag, const void *data, size_t size) {
-    if (!context->interned)
-        context->interned = TILE_NEW(&context->arena, struct tile_intern);
+    if (!context->interned) context->interned = TILE_NEW(&context->arena, struct tile_intern);
     struct tile_intern *table = context->interned;
-    if (table->count * 4 >= table->capacity * 3)
-        grow(context, table);
+    if (table->count * 4 >= table->capacity * 3) grow(context, table);
     uint32_t hash = hash_bytes(tag, data, size);
     entry *place = find_place(table, tag, hash, data, size);
     if (!place->data) {

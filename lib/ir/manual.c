@@ -64,8 +64,10 @@ static const char notes[] =
     "* The type behind an operation may be left out where the operands tell it. Several results of "
     "one\n"
     "  type show it once.\n"
-    "* Where a view's strides are given they are part of its type, `?` where only the launch knows\n"
-    "  them: `view %b, [%k, %n], [1, %k] : view<f16[?, ?], strides [1, ?]>` is column-major, and a\n"
+    "* Where a view's strides are given they are part of its type, `?` where only the launch "
+    "knows\n"
+    "  them: `view %b, [%k, %n], [1, %k] : view<f16[?, ?], strides [1, ?]>` is column-major, and "
+    "a\n"
     "  stride of 0 repeats a row or a column. A scalar beside a tile needs a `splat`.\n"
     "* Tiles' extents are powers of two.\n"
     "* A parameter's default that compares stands in parentheses.\n"
@@ -173,9 +175,8 @@ static void print_ops(const tile_out *out) {
 }
 
 static void print_attrs(const tile_out *out) {
-    static const char *const kinds[] = {[TILE_KIND_flag] = "",
-                                        [TILE_KIND_expr] = " = expr",
-                                        [TILE_KIND_list] = " = [expr, ...]"};
+    static const char *const kinds[] = {
+        [TILE_KIND_flag] = "", [TILE_KIND_expr] = " = expr", [TILE_KIND_list] = " = [expr, ...]"};
     tile_out_print(out, "\n## Attributes\n\n| attribute | meaning |\n|---|---|\n");
     for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++) {
         const tile_attr_info *info = tile_attr_get_info((tile_attr_id)i);

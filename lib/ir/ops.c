@@ -36,20 +36,27 @@ enum {
 #define OPERANDS_3(f1, n1, c1, f2, n2, c2, f3, n3, c3) \
     .operand_count = 3, .operands = {ROW(f1, n1, c1), ROW(f2, n2, c2), ROW(f3, n3, c3)}
 #define OPERANDS_4(f1, n1, c1, f2, n2, c2, f3, n3, c3, f4, n4, c4) \
-    .operand_count = 4,                                            \
+    .operand_count = 4, \
     .operands = {ROW(f1, n1, c1), ROW(f2, n2, c2), ROW(f3, n3, c3), ROW(f4, n4, c4)}
 #define HOW_required true
 #define HOW_optional false
 #define ATTRS_0() .attr_count = 0
 #define ATTRS_1(h1, a1) .attr_count = 1, .attrs = {{HOW_##h1, TILE_ATTR_##a1}}
-#define ATTRS_4(h1, a1, h2, a2, h3, a3, h4, a4)                                                  \
-    .attr_count = 4, .attrs = {{HOW_##h1, TILE_ATTR_##a1}, {HOW_##h2, TILE_ATTR_##a2},           \
-                               {HOW_##h3, TILE_ATTR_##a3}, {HOW_##h4, TILE_ATTR_##a4}}
+#define ATTRS_4(h1, a1, h2, a2, h3, a3, h4, a4) \
+    .attr_count = 4, .attrs = {{HOW_##h1, TILE_ATTR_##a1}, \
+                               {HOW_##h2, TILE_ATTR_##a2}, \
+                               {HOW_##h3, TILE_ATTR_##a3}, \
+                               {HOW_##h4, TILE_ATTR_##a4}}
 
 static const tile_op_info op_table[TILE_OPCODE_LIMIT] = {
-#define OP(number, name_, levels_, operands_, attrs_, rule_, effects_, meaning_)               \
-    [number] = {.name = #name_, .levels = TILE_LEVELS_##levels_, operands_, attrs_, .rule = #rule_,          \
-                .effects = effects_, .meaning = meaning_},
+#define OP(number, name_, levels_, operands_, attrs_, rule_, effects_, meaning_) \
+    [number] = {.name = #name_, \
+                .levels = TILE_LEVELS_##levels_, \
+                operands_, \
+                attrs_, \
+                .rule = #rule_, \
+                .effects = effects_, \
+                .meaning = meaning_},
 #include "tile/ops.def"
 #undef OP
 };
@@ -86,15 +93,13 @@ static bool names_equal(const char *name, const char *text, size_t length) {
 
 tile_opcode tile_opcode_from_name(const char *name, size_t length) {
     for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++)
-        if (names_equal(op_table[i].name, name, length))
-            return (tile_opcode)i;
+        if (names_equal(op_table[i].name, name, length)) return (tile_opcode)i;
     return TILE_OP_NONE;
 }
 
 tile_attr_id tile_attr_from_name(const char *name, size_t length) {
     for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++)
-        if (names_equal(attr_table[i].name, name, length))
-            return (tile_attr_id)i;
+        if (names_equal(attr_table[i].name, name, length)) return (tile_attr_id)i;
     return TILE_ATTR_NONE;
 }
 
@@ -116,8 +121,7 @@ bool tile_scalar_is_floating(tile_scalar scalar) {
 
 tile_scalar tile_scalar_from_name(const char *name, size_t length) {
     for (unsigned i = 1; i < TILE_SCALAR_COUNT; i++)
-        if (names_equal(scalar_table[i].name, name, length))
-            return (tile_scalar)i;
+        if (names_equal(scalar_table[i].name, name, length)) return (tile_scalar)i;
     return TILE_SCALAR_NONE;
 }
 

@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-/* Parameters ------------------------------------------------------------------------------------
- */
+/* Parameters ---------------------------------------------------------------------------------- */
 
 static bool parse_param_kind(tile_parser *p, tile_param_kind *kind) {
     tile_guess guess = tile_guess_start(p->token.text, p->token.length);
@@ -69,8 +68,7 @@ static bool parse_params(tile_parser *p) {
     return tile_parse_expect(p, ">");
 }
 
-/* Arguments and results -------------------------------------------------------------------------
- */
+/* Arguments and results ----------------------------------------------------------------------- */
 
 enum { MAX_DIVISOR = 1 << 30 };
 
@@ -145,8 +143,7 @@ static void set_results(tile_parser *p) {
     }
 }
 
-/* Clauses ---------------------------------------------------------------------------------------
- */
+/* Clauses ------------------------------------------------------------------------------------- */
 
 static bool parse_extents(tile_parser *p, const tile_expr *extents[3], unsigned *rank) {
     tile_loc loc = p->token.loc;
@@ -300,8 +297,7 @@ static bool parse_clauses(tile_parser *p) {
     return true;
 }
 
-/* Functions -------------------------------------------------------------------------------------
- */
+/* Functions ----------------------------------------------------------------------------------- */
 
 bool tile_parse_function(tile_parser *p) {
     bool kernel = tile_parse_at_word(p, "kernel");

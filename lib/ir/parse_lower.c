@@ -20,8 +20,7 @@ static const tile_type *i32_type(tile_parser *p) {
     return tile_type_scalar(p->context, TILE_i32);
 }
 
-/* Constants -------------------------------------------------------------------------------------
- */
+/* Constants ----------------------------------------------------------------------------------- */
 
 static bool check_range(tile_parser *p, const tile_node *node, const tile_type *type,
                         int64_t value) {
@@ -65,8 +64,7 @@ static tile_value lower_float(tile_parser *p, const tile_node *node, const tile_
                                             : tile_expr_int(p->context, (int64_t)node->number));
 }
 
-/* Nodes -----------------------------------------------------------------------------------------
- */
+/* Nodes --------------------------------------------------------------------------------------- */
 
 static tile_value lower_op_node(tile_parser *p, const tile_node *node, const tile_type *hint) {
     tile_operand operands[3] = {{.loc = node->loc}};
@@ -81,8 +79,7 @@ static tile_value lower_op_node(tile_parser *p, const tile_node *node, const til
 
 tile_value tile_lower_node(tile_parser *p, const tile_node *node, const tile_type *hint) {
     const tile_type *wanted = NULL;
-    if (hint && (hint->kind == TILE_TYPE_SCALAR || is_array(hint)))
-        wanted = element_type(p, hint);
+    if (hint && (hint->kind == TILE_TYPE_SCALAR || is_array(hint))) wanted = element_type(p, hint);
     tile_value value = node->value;
     if (node->kind == TILE_NODE_HOST)
         value = lower_host(p, node, wanted);
@@ -96,8 +93,7 @@ tile_value tile_lower_node(tile_parser *p, const tile_node *node, const tile_typ
     return widen ? tile_build_splat(&p->builder, value, hint) : value;
 }
 
-/* Operations ------------------------------------------------------------------------------------
- */
+/* Operations ---------------------------------------------------------------------------------- */
 
 typedef struct lowering {
     tile_parser *p;

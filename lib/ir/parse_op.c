@@ -4,8 +4,7 @@
 #include "lib/ir/describe.h"
 #include "lib/ir/parser.h"
 
-/* Attributes ------------------------------------------------------------------------------------
- */
+/* Attributes ---------------------------------------------------------------------------------- */
 
 static bool unknown_attr(tile_parser *p, uint32_t allowed, const char *what) {
     tile_guess guess = tile_guess_start(p->token.text, p->token.length);
@@ -73,8 +72,7 @@ static void set_attrs(tile_parser *p, tile_op op, const tile_parsed_attr *attrs,
         }
 }
 
-/* Results ---------------------------------------------------------------------------------------
- */
+/* Results ------------------------------------------------------------------------------------- */
 
 typedef struct binding {
     const char *name;
@@ -115,8 +113,7 @@ static bool bind_results(tile_parser *p, const statement *s, tile_op op, const c
     return ok && op.id;
 }
 
-/* Operations ------------------------------------------------------------------------------------
- */
+/* Operations ---------------------------------------------------------------------------------- */
 
 static bool parse_node_list(tile_parser *p, tile_operand *operand) {
     const tile_node **nodes = NULL;
@@ -220,8 +217,7 @@ static bool parse_expression(tile_parser *p, const statement *s) {
     return bind(p, &s->names[0], value) && value.id;
 }
 
-/* Control ---------------------------------------------------------------------------------------
- */
+/* Control ------------------------------------------------------------------------------------- */
 
 static const tile_value *parse_bound(tile_parser *p, const char *word, tile_value *value) {
     if (!(*word == '=' ? tile_parse_expect(p, word) : tile_parse_expect_word(p, word))) return NULL;
@@ -402,8 +398,7 @@ static bool parse_if(tile_parser *p, const statement *s) {
     return bind_results(p, s, op, "if") && ok;
 }
 
-/* Statements and regions ------------------------------------------------------------------------
- */
+/* Statements and regions ---------------------------------------------------------------------- */
 
 /* "%"ID,+ "=" */
 static bool parse_names(tile_parser *p, statement *s) {

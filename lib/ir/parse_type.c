@@ -4,8 +4,7 @@
 #include "lib/ir/intern.h"
 #include "lib/ir/parser.h"
 
-/* Layout aliases --------------------------------------------------------------------------------
- */
+/* Layout aliases ------------------------------------------------------------------------------ */
 
 static const char *const list_names[TILE_ALIAS_LISTS] = {"reg", "lane", "warp", "offset"};
 static const unsigned list_limits[TILE_ALIAS_LISTS] = {
@@ -154,8 +153,7 @@ static bool resolve_layout(tile_parser *p, const tile_token *at, tile_type *draf
                             alias->name);
 }
 
-/* Types -----------------------------------------------------------------------------------------
- */
+/* Types --------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;

@@ -20,8 +20,7 @@ typedef struct printer {
 
 #define PRINT(p, ...) tile_out_print(&(p)->out, __VA_ARGS__)
 
-/* Layouts ---------------------------------------------------------------------------------------
- */
+/* Layouts ------------------------------------------------------------------------------------- */
 
 static size_t layout_index(const printer *p, const tile_layout *layout) {
     size_t i = 0;
@@ -87,8 +86,7 @@ static void print_layouts(printer *p) {
     }
 }
 
-/* Types and values ------------------------------------------------------------------------------
- */
+/* Types and values ---------------------------------------------------------------------------- */
 
 static void print_type(printer *p, const tile_type *type) {
     const char *alias =
@@ -160,8 +158,7 @@ static void print_result_types(printer *p, const tile_op_data *data) {
     }
 }
 
-/* Operations ------------------------------------------------------------------------------------
- */
+/* Operations ---------------------------------------------------------------------------------- */
 
 static void print_attr(printer *p, const tile_attr *attr) {
     PRINT(p, "%s", tile_attr_keyword(attr->id));
@@ -303,8 +300,7 @@ static void print_region(printer *p, tile_region region) {
     PRINT(p, "%*s}", (int)(2 * p->depth), "");
 }
 
-/* Functions -------------------------------------------------------------------------------------
- */
+/* Functions ----------------------------------------------------------------------------------- */
 
 static void print_param(printer *p, const tile_param_decl *param) {
     PRINT(p, "%s: %s", param->name, tile_param_kind_name(param->kind));

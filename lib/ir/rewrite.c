@@ -3,18 +3,20 @@
 
 #include "lib/ir/function.h"
 
-/* Values and constants ----------------------------------------------------------------------------- */
+/* Values and constants
+ * ----------------------------------------------------------------------------- */
 
 tile_value tile_add_value(tile_function *f, tile_value_kind kind, uint32_t owner, uint32_t index,
                           const tile_type *type) {
     f->values = tile_arena_grow(&f->module->arena, f->values, f->value_count, &f->value_capacity,
                                 sizeof *f->values);
-    f->values[f->value_count] = (tile_value_data){
-        .kind = (uint8_t)kind, .owner = owner, .index = index, .type = type};
+    f->values[f->value_count] =
+        (tile_value_data){.kind = (uint8_t)kind, .owner = owner, .index = index, .type = type};
     return (tile_value){(uint32_t)f->value_count++};
 }
 
-static uint32_t *find_constant(const tile_function *f, const tile_type *type, const tile_expr *expr) {
+static uint32_t *find_constant(const tile_function *f, const tile_type *type,
+                               const tile_expr *expr) {
     size_t mask = f->constant_capacity - 1;
     size_t hash = ((uintptr_t)type >> 4) * 31 + ((uintptr_t)expr >> 4) * 17;
     for (size_t i = hash & mask;; i = (i + 1) & mask) {
@@ -33,8 +35,7 @@ static void rehash_constants(tile_function *f) {
 }
 
 tile_value tile_function_constant(tile_function *f, const tile_type *type, const tile_expr *expr) {
-    if (f->constant_count * 4 >= f->constant_capacity * 3)
-        rehash_constants(f);
+    if (f->constant_count * 4 >= f->constant_capacity * 3) rehash_constants(f);
     uint32_t *place = find_constant(f, type, expr);
     if (!*place) {
         tile_value value = tile_add_value(f, TILE_VALUE_CONSTANT, 0, 0, type);
@@ -50,18 +51,18 @@ bool tile_value_is_int(const tile_function *f, tile_value value, int64_t *intege
     return data->kind == TILE_VALUE_CONSTANT && tile_expr_is_int(data->expr, integer);
 }
 
-/* Regions and operations --------------------------------------------------------------------------- */
+/* Regions and operations
+ * --------------------------------------------------------------------------- */
 
 tile_region tile_add_region(tile_function *f, tile_op parent, const tile_type *const *arg_types,
                             unsigned arg_count) {
-    f->regions = tile_arena_grow(&f->module->arena, f->regions, f->region_count, &f->region_capacity,
-                                 sizeof *f->regions);
+    f->regions = tile_arena_grow(&f->module->arena, f->regions, f->region_count,
+                                 &f->region_capacity, sizeof *f->regions);
     tile_region region = {(uint32_t)f->region_count++};
     f->regions[region.id] = (tile_region_data){.parent = parent, .arg_count = arg_count};
     for (unsigned i = 0; i < arg_count; i++) {
         tile_value value = tile_add_value(f, TILE_VALUE_REGION, region.id, i, arg_types[i]);
-        if (i == 0)
-            tile_region_at(f, region)->first_arg = value;
+        if (i == 0) tile_region_at(f, region)->first_arg = value;
     }
     if (parent.id) {
         tile_op_data *op = tile_op_at(f, parent);
@@ -115,8 +116,7 @@ tile_op tile_add_op(tile_builder *builder, tile_opcode opcode, const tile_value 
     data.result_count = result_count;
     for (unsigned i = 0; i < result_count; i++) {
         tile_value value = tile_add_value(f, TILE_VALUE_RESULT, op.id, i, result_types[i]);
-        if (i == 0)
-            data.first_result = value;
+        if (i == 0) data.first_result = value;
     }
     f->ops[op.id] = data;
     link_op(f, op, builder->region, builder->before);
@@ -138,14 +138,14 @@ void tile_move_op(tile_function *f, tile_op op, tile_region region, tile_op befo
     link_op(f, op, region, before);
 }
 
-/* Attributes and operands -------------------------------------------------------------------------- */
+/* Attributes and operands
+ * -------------------------------------------------------------------------- */
 
 const tile_value *tile_op_segment(const tile_function *f, tile_op op, unsigned operand,
                                   unsigned *count) {
     const tile_op_data *data = tile_op_at(f, op);
     unsigned start = 0;
-    for (unsigned i = 0; i < operand; i++)
-        start += data->segment[i];
+    for (unsigned i = 0; i < operand; i++) start += data->segment[i];
     *count = operand < TILE_MAX_OPERANDS ? data->segment[operand] : 0;
     return data->operands + start;
 }
@@ -153,8 +153,7 @@ const tile_value *tile_op_segment(const tile_function *f, tile_op op, unsigned o
 const tile_attr *tile_op_attr(const tile_function *f, tile_op op, tile_attr_id id) {
     const tile_op_data *data = tile_op_at(f, op);
     for (unsigned i = 0; i < data->attr_count; i++)
-        if (data->attrs[i].id == id)
-            return &data->attrs[i];
+        if (data->attrs[i].id == id) return &data->attrs[i];
     return NULL;
 }
 
@@ -172,8 +171,7 @@ void tile_op_remove_attr(tile_function *f, tile_op op, tile_attr_id id) {
     tile_op_data *data = tile_op_at(f, op);
     unsigned kept = 0;
     for (unsigned i = 0; i < data->attr_count; i++)
-        if (data->attrs[i].id != id)
-            data->attrs[kept++] = data->attrs[i];
+        if (data->attrs[i].id != id) data->attrs[kept++] = data->attrs[i];
     data->attr_count = (uint8_t)kept;
 }
 
@@ -183,8 +181,7 @@ static void set_attr(tile_function *f, tile_op op, tile_attr attr) {
     tile_op_remove_attr(f, op, attr.id);
     tile_op_data *data = tile_op_at(f, op);
     tile_attr *attrs = TILE_NEW_ARRAY(&f->module->arena, tile_attr, data->attr_count + 1u);
-    if (data->attr_count)
-        memcpy(attrs, data->attrs, sizeof *attrs * data->attr_count);
+    if (data->attr_count) memcpy(attrs, data->attrs, sizeof *attrs * data->attr_count);
     attrs[data->attr_count++] = attr;
     data->attrs = attrs;
 }
@@ -203,11 +200,13 @@ void tile_op_set_int(tile_function *f, tile_op op, tile_attr_id id, int64_t valu
 
 void tile_op_set_list(tile_function *f, tile_op op, tile_attr_id id, const int64_t *values,
                       unsigned count) {
-    const int64_t *list = count ? tile_arena_copy(&f->module->arena, values, sizeof *values * count) : NULL;
+    const int64_t *list =
+        count ? tile_arena_copy(&f->module->arena, values, sizeof *values * count) : NULL;
     set_attr(f, op, (tile_attr){.id = id, .list = list, .count = count});
 }
 
-/* Copying and replacing ---------------------------------------------------------------------------- */
+/* Copying and replacing
+ * ---------------------------------------------------------------------------- */
 
 static tile_value look_up(const tile_value *map, size_t map_count, tile_value value) {
     return value.id < map_count && map[value.id].id ? map[value.id] : value;
@@ -222,15 +221,13 @@ static void clone_region(tile_function *f, tile_region from, tile_op parent, til
         tile_value_data data = *tile_value_at(f, old);
         tile_value value = tile_add_value(f, TILE_VALUE_REGION, to.id, i, data.type);
         tile_value_at(f, value)->name = data.name;
-        if (i == 0)
-            tile_region_at(f, to)->first_arg = value;
-        if (old.id < map_count)
-            map[old.id] = value;
+        if (i == 0) tile_region_at(f, to)->first_arg = value;
+        if (old.id < map_count) map[old.id] = value;
     }
     tile_region_at(f, to)->arg_count = arg_count;
     tile_builder inner = {.function = f, .region = to, .loc = loc};
     TILE_FOR_EACH_OP(f, op, from)
-        tile_clone_op(&inner, op, map, map_count);
+    tile_clone_op(&inner, op, map, map_count);
 }
 
 tile_op tile_clone_op(tile_builder *builder, tile_op op, tile_value *map, size_t map_count) {
@@ -247,14 +244,13 @@ tile_op tile_clone_op(tile_builder *builder, tile_op op, tile_value *map, size_t
     place.loc = data.loc;
     tile_op copy = tile_add_op(&place, (tile_opcode)data.opcode, operands, data.operand_count,
                                data.segment, types, data.result_count);
-    tile_op_at(f, copy)->attrs = tile_arena_copy(&f->module->arena, data.attrs,
-                                                 sizeof *data.attrs * data.attr_count);
+    tile_op_at(f, copy)->attrs =
+        tile_arena_copy(&f->module->arena, data.attrs, sizeof *data.attrs * data.attr_count);
     tile_op_at(f, copy)->attr_count = data.attr_count;
     for (uint32_t i = 0; i < data.result_count; i++) {
         tile_value from = tile_op_result(f, op, i), to = tile_op_result(f, copy, i);
         tile_value_at(f, to)->name = tile_value_at(f, from)->name;
-        if (from.id < map_count)
-            map[from.id] = to;
+        if (from.id < map_count) map[from.id] = to;
     }
     for (unsigned r = 0; r < data.region_count; r++)
         clone_region(f, data.regions[r], copy, data.loc, map, map_count);
@@ -266,19 +262,17 @@ void tile_replace_values(tile_function *f, tile_region region, const tile_value 
     TILE_FOR_EACH_OP(f, op, region) {
         tile_op_data *data = tile_op_at(f, op);
         for (uint32_t i = 0; i < data->operand_count; i++)
-            while (map[data->operands[i].id].id)
-                data->operands[i] = map[data->operands[i].id];
+            while (map[data->operands[i].id].id) data->operands[i] = map[data->operands[i].id];
         for (unsigned r = 0; r < data->region_count; r++)
             tile_replace_values(f, data->regions[r], map);
     }
-    if (region.id != f->body.id)
-        return;
+    if (region.id != f->body.id) return;
     for (size_t i = 0; i < f->result_count; i++)
-        while (map[f->results[i].value.id].id)
-            f->results[i].value = map[f->results[i].value.id];
+        while (map[f->results[i].value.id].id) f->results[i].value = map[f->results[i].value.id];
 }
 
-/* Walking ------------------------------------------------------------------------------------------ */
+/* Walking
+ * ------------------------------------------------------------------------------------------ */
 
 void tile_walk(tile_function *f, tile_region region, tile_op_visitor visit, void *user) {
     for (tile_op op = tile_region_at(f, region)->first, next; op.id; op = next) {
@@ -294,8 +288,7 @@ uint32_t *tile_count_uses(const tile_function *f, tile_arena *arena) {
     for (size_t i = 1; i < f->op_count; i++)
         for (uint32_t o = 0; f->ops[i].opcode && o < f->ops[i].operand_count; o++)
             uses[f->ops[i].operands[o].id]++;
-    for (size_t i = 0; i < f->result_count; i++)
-        uses[f->results[i].value.id]++;
+    for (size_t i = 0; i < f->result_count; i++) uses[f->results[i].value.id]++;
     return uses;
 }
 
@@ -303,27 +296,20 @@ uint32_t *tile_count_uses(const tile_function *f, tile_arena *arena) {
 enum { MAX_EXPR_NODES = 1000 };
 
 static const tile_expr *as_expr(const tile_function *f, tile_value value, unsigned *budget) {
-    if (!*budget)
-        return NULL;
+    if (!*budget) return NULL;
     --*budget;
     const tile_value_data *data = tile_value_at(f, value);
     if (data->type->kind != TILE_TYPE_SCALAR || tile_scalar_is_floating(data->type->scalar))
         return NULL;
-    if (data->kind == TILE_VALUE_CONSTANT)
-        return data->expr;
-    if (data->kind == TILE_VALUE_ARG)
-        return tile_expr_arg(f->module->context, data->index);
-    if (data->kind != TILE_VALUE_RESULT)
-        return NULL;
+    if (data->kind == TILE_VALUE_CONSTANT) return data->expr;
+    if (data->kind == TILE_VALUE_ARG) return tile_expr_arg(f->module->context, data->index);
+    if (data->kind != TILE_VALUE_RESULT) return NULL;
     const tile_op_data *op = &f->ops[data->owner];
-    if (op->opcode == TILE_OP_cast)
-        return as_expr(f, op->operands[0], budget);
+    if (op->opcode == TILE_OP_cast) return as_expr(f, op->operands[0], budget);
     const tile_expr *args[3] = {NULL, NULL, NULL};
-    if (op->operand_count > 3 || op->region_count)
-        return NULL;
+    if (op->operand_count > 3 || op->region_count) return NULL;
     for (uint32_t i = 0; i < op->operand_count; i++)
-        if (!(args[i] = as_expr(f, op->operands[i], budget)))
-            return NULL;
+        if (!(args[i] = as_expr(f, op->operands[i], budget))) return NULL;
     return tile_expr_op(f->module->context, (tile_opcode)op->opcode, args[0], args[1], args[2]);
 }
 

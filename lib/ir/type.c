@@ -12,23 +12,24 @@ static bool is_sound(const tile_type *draft) {
         draft->rank > TILE_MAX_RANK)
         return false;
     for (unsigned d = 0; layout && d < TILE_MAX_RANK; d++)
-        if (layout->dim_bits[d] > TILE_LAYOUT_MAX_BITS)
-            return false;
+        if (layout->dim_bits[d] > TILE_LAYOUT_MAX_BITS) return false;
     return !layout || (layout->rank <= TILE_MAX_RANK && layout->reg_bits <= TILE_LAYOUT_MAX_BITS &&
                        layout->warp_bits <= TILE_LAYOUT_MAX_WARP_BITS);
 }
 
 const tile_type *tile_type_get(tile_context *context, const tile_type *draft) {
     if (!is_sound(draft)) {
-        tile_report(context, TILE_ERROR, (tile_loc){0},
-                    "there is no such type: its kind, element type, rank or layout is out of range");
+        tile_report(
+            context, TILE_ERROR, (tile_loc){0},
+            "there is no such type: its kind, element type, rank or layout is out of range");
         return NULL;
     }
     tile_type clean;
     memset(&clean, 0, sizeof clean); /* interned bytes include the padding */
     clean.kind = draft->kind;
     clean.scalar = draft->scalar;
-    clean.param = draft->param ? tile_intern_name(context, draft->param, strlen(draft->param)) : NULL;
+    clean.param =
+        draft->param ? tile_intern_name(context, draft->param, strlen(draft->param)) : NULL;
     clean.rank = draft->rank;
     clean.has_strides = draft->has_strides;
     clean.slots = draft->slots;
@@ -88,8 +89,7 @@ const tile_type *tile_type_shared(tile_context *context, tile_scalar scalar, uns
 
 const tile_type *tile_type_with_layout(tile_context *context, const tile_type *type,
                                        const tile_layout *layout) {
-    if (!type)
-        return NULL;
+    if (!type) return NULL;
     tile_type draft = *type;
     draft.layout = layout;
     return tile_type_get(context, &draft);
@@ -97,8 +97,7 @@ const tile_type *tile_type_with_layout(tile_context *context, const tile_type *t
 
 const tile_type *tile_type_with_scalar(tile_context *context, const tile_type *type,
                                        tile_scalar scalar) {
-    if (!type)
-        return NULL;
+    if (!type) return NULL;
     tile_type draft = *type;
     draft.scalar = scalar;
     draft.param = NULL;
@@ -114,8 +113,7 @@ int64_t tile_type_elements(const tile_type *type) {
     int64_t elements = 1;
     for (unsigned d = 0; d < type->rank; d++) {
         int64_t extent = tile_type_dim(type, d);
-        if (extent < 0)
-            return -1;
+        if (extent < 0) return -1;
         elements *= extent;
     }
     return elements;
@@ -123,18 +121,15 @@ int64_t tile_type_elements(const tile_type *type) {
 
 int64_t tile_type_slot_count(const tile_type *type) {
     int64_t slots;
-    if (!type->slots)
-        return 1;
+    if (!type->slots) return 1;
     return tile_expr_is_int(type->slots, &slots) ? slots : -1;
 }
 
 int64_t tile_type_shared_bytes(const tile_type *type) {
     enum { WIDEST_ACCESS = 16 };
     int64_t elements = tile_type_elements(type), slots = tile_type_slot_count(type);
-    if (elements <= 0 || slots <= 0)
-        return -1;
-    if (elements > INT32_MAX / slots)
-        return INT32_MAX;
+    if (elements <= 0 || slots <= 0) return -1;
+    if (elements > INT32_MAX / slots) return INT32_MAX;
     int64_t slot = tile_round_up(elements * tile_scalar_bytes(type->scalar), WIDEST_ACCESS);
     return slots > INT32_MAX / slot ? INT32_MAX : slots * slot;
 }

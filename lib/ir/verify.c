@@ -19,7 +19,8 @@ enum { MAX_WARPS = 32, MAX_TILE_ELEMENTS = 1 << 20 };
 
 #define FAIL(v, loc, ...) ((v)->errors++, tile_report((v)->context, TILE_ERROR, (loc), __VA_ARGS__))
 
-/* Types -------------------------------------------------------------------------------------------- */
+/* Types
+ * -------------------------------------------------------------------------------------------- */
 
 static const char *text(verifier *v, const tile_type *type) {
     return tile_type_text(v->f, type, NULL, &v->scratch);
@@ -32,10 +33,12 @@ static bool is_power_of_two(int64_t n) {
 static bool layout_matches(const tile_type *type) {
     const tile_layout *layout = type->layout;
     if (layout->rank != type->rank ||
-        layout->kind != (type->kind == TILE_TYPE_SHARED ? TILE_LAYOUT_SHARED : TILE_LAYOUT_REGISTER))
+        layout->kind !=
+            (type->kind == TILE_TYPE_SHARED ? TILE_LAYOUT_SHARED : TILE_LAYOUT_REGISTER))
         return false;
     for (unsigned d = 0; d < type->rank; d++)
-        if (tile_type_dim(type, d) >= 0 && tile_type_dim(type, d) != (int64_t)1 << layout->dim_bits[d])
+        if (tile_type_dim(type, d) >= 0 && tile_type_dim(type, d) != (int64_t)1
+                                                                         << layout->dim_bits[d])
             return false;
     return true;
 }
@@ -48,8 +51,7 @@ static void check_type(verifier *v, tile_loc loc, const tile_type *type) {
         int64_t extent = tile_type_dim(type, d);
         if (!type->dims[d] && type->kind != TILE_TYPE_VIEW)
             FAIL(v, loc, "only a view may have an extent '?', not %s", text(v, type));
-        if (extent < 0 && !(type->dims[d] && type->dims[d]->kind == TILE_EXPR_INT))
-            continue;
+        if (extent < 0 && !(type->dims[d] && type->dims[d]->kind == TILE_EXPR_INT)) continue;
         if (tile && !is_power_of_two(extent)) {
             FAIL(v, loc, "the extents of %s must be powers of two", text(v, type));
             return;
@@ -66,8 +68,7 @@ static void check_type(verifier *v, tile_loc loc, const tile_type *type) {
     if (type->slots && type->slots->kind == TILE_EXPR_INT &&
         (type->slots->integer < 1 || type->slots->integer > 1024))
         FAIL(v, loc, "%s must have 1 to 1024 slots", text(v, type));
-    if (tile && type->rank == 0)
-        FAIL(v, loc, "%s must have at least one dim", text(v, type));
+    if (tile && type->rank == 0) FAIL(v, loc, "%s must have at least one dim", text(v, type));
     if (type->layout && !layout_matches(type))
         FAIL(v, loc, "the layout of %s is made for another shape", text(v, type));
     else if (type->layout && tile_layout_find_fault(type->layout))
@@ -75,7 +76,8 @@ static void check_type(verifier *v, tile_loc loc, const tile_type *type) {
              tile_layout_find_fault(type->layout));
 }
 
-/* Operations --------------------------------------------------------------------------------------- */
+/* Operations
+ * --------------------------------------------------------------------------------------- */
 
 static void check_operands(verifier *v, tile_op op) {
     const tile_op_data *data = tile_op_at(v->f, op);
@@ -139,17 +141,16 @@ static void check_values_of_attrs(verifier *v, tile_op op) {
 /* The row's rule must give the results that the operation has. */
 static void check_rule(verifier *v, tile_op op) {
     const tile_op_data data = *tile_op_at(v->f, op);
-    if (data.opcode == TILE_OP_if)
-        return;
+    if (data.opcode == TILE_OP_if) return;
     const tile_type *given = data.result_count ? tile_value_type(v->f, data.first_result) : NULL;
-    tile_infer infer = {.function = v->f,
-                        .opcode = (tile_opcode)data.opcode,
-                        .loc = data.loc,
-                        .operands = data.operands,
-                        .segment = data.segment,
-                        .given = given,
-                        .results = TILE_NEW_ARRAY(&v->scratch, const tile_type *,
-                                                  data.operand_count + 3u)};
+    tile_infer infer = {
+        .function = v->f,
+        .opcode = (tile_opcode)data.opcode,
+        .loc = data.loc,
+        .operands = data.operands,
+        .segment = data.segment,
+        .given = given,
+        .results = TILE_NEW_ARRAY(&v->scratch, const tile_type *, data.operand_count + 3u)};
     if (!tile_infer_results(&infer)) {
         v->errors++;
         return;
@@ -200,14 +201,12 @@ static void check_loop_types(verifier *v, tile_op op) {
 static void check_region(verifier *v, tile_region region);
 
 static void set_visible(verifier *v, tile_value first, uint32_t count, bool visible) {
-    for (uint32_t i = 0; i < count; i++)
-        v->visible[first.id + i] = visible;
+    for (uint32_t i = 0; i < count; i++) v->visible[first.id + i] = visible;
 }
 
 static void check_regions(verifier *v, tile_op op) {
     const tile_op_data data = *tile_op_at(v->f, op);
-    if (data.opcode == TILE_OP_for && data.region_count == 1)
-        check_loop_types(v, op);
+    if (data.opcode == TILE_OP_for && data.region_count == 1) check_loop_types(v, op);
     unsigned wanted = data.opcode == TILE_OP_for ? 1 : data.opcode == TILE_OP_if ? 2 : 0;
     if (data.region_count != wanted)
         FAIL(v, data.loc, "%s has %u regions, not %u",
@@ -230,8 +229,7 @@ static void check_op(verifier *v, tile_op op) {
         FAIL(v, data.loc, "%s is not allowed in a %s", info->name,
              v->f->kind == TILE_COMPUTE ? "compute" : "kernel");
     check_operands(v, op);
-    if (v->errors > before)
-        return;
+    if (v->errors > before) return;
     check_attrs(v, op);
     check_values_of_attrs(v, op);
     check_rule(v, op);
@@ -256,7 +254,8 @@ static void check_region(verifier *v, tile_region region) {
     }
 }
 
-/* Functions ---------------------------------------------------------------------------------------- */
+/* Functions
+ * ---------------------------------------------------------------------------------------- */
 
 static void check_kernel(verifier *v) {
     tile_function *f = v->f;
@@ -266,10 +265,8 @@ static void check_kernel(verifier *v) {
     else if (tile_expr_is_int(f->warps, &warps) && (!is_power_of_two(warps) || warps > MAX_WARPS))
         FAIL(v, f->loc, "warps must be a power of two up to %d, it is %lld", MAX_WARPS,
              (long long)warps);
-    if (!f->grid_rank)
-        FAIL(v, f->loc, "kernel @%s needs `grid`", f->name);
-    if (f->result_count)
-        FAIL(v, f->loc, "a kernel has no results");
+    if (!f->grid_rank) FAIL(v, f->loc, "kernel @%s needs `grid`", f->name);
+    if (f->result_count) FAIL(v, f->loc, "a kernel has no results");
     for (size_t i = 0; i < f->arg_count; i++) {
         const tile_arg_decl *arg = &f->args[i];
         if (arg->type->kind != TILE_TYPE_PTR && arg->type->kind != TILE_TYPE_SCALAR)
@@ -295,22 +292,20 @@ static void check_compute(verifier *v) {
             FAIL(v, f->loc, "the result %%%s is declared %s and computed as %s", f->results[i].name,
                  text(v, f->results[i].type), text(v, tile_value_type(f, value)));
     }
-    if (!f->result_count)
-        FAIL(v, f->loc, "compute @%s needs a result", f->name);
+    if (!f->result_count) FAIL(v, f->loc, "compute @%s needs a result", f->name);
 }
 
 tile_status tile_function_verify(const tile_function *function) {
-    tile_function *f = function->module->first; /* the caller's function, not const: infer builds types */
-    while (f != function)
-        f = f->next;
-    if (!tile_verify_declarations(f))
-        return TILE_INVALID;
+    tile_function *f =
+        function->module->first; /* the caller's function, not const: infer builds types */
+    while (f != function) f = f->next;
+    if (!tile_verify_declarations(f)) return TILE_INVALID;
     verifier v = {.f = f, .context = tile_function_context(f)};
     v.visible = TILE_NEW_ARRAY(&v.scratch, bool, f->value_count);
     for (uint32_t id = 1; id < f->value_count; id++)
-        v.visible[id] = f->values[id].kind == TILE_VALUE_ARG || f->values[id].kind == TILE_VALUE_CONSTANT;
-    for (size_t i = 0; i < f->arg_count; i++)
-        check_type(&v, f->loc, f->args[i].type);
+        v.visible[id] =
+            f->values[id].kind == TILE_VALUE_ARG || f->values[id].kind == TILE_VALUE_CONSTANT;
+    for (size_t i = 0; i < f->arg_count; i++) check_type(&v, f->loc, f->args[i].type);
     check_region(&v, f->body);
     if (f->kind == TILE_KERNEL)
         check_kernel(&v);
@@ -323,7 +318,6 @@ tile_status tile_function_verify(const tile_function *function) {
 tile_status tile_module_verify(const tile_module *module) {
     tile_status status = TILE_OK;
     for (const tile_function *f = module->first; f; f = f->next)
-        if (tile_function_verify(f) != TILE_OK)
-            status = TILE_INVALID;
+        if (tile_function_verify(f) != TILE_OK) status = TILE_INVALID;
     return status;
 }

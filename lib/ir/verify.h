@@ -4,8 +4,8 @@
 
 #include "lib/ir/function.h"
 
-/* Names, expressions, types, constants and attributes stand for something that can be written. False
- * after a diagnostic; what follows relies on it. */
+/* Names, expressions, types, constants and attributes stand for something that can be written.
+ * False after a diagnostic; what follows relies on it. */
 bool tile_verify_declarations(tile_function *function);
 
 #endif

@@ -14,15 +14,17 @@ typedef struct checker {
     unsigned errors;
 } checker;
 
-#define FAIL(c, loc, ...)                                                              \
+#define FAIL(c, loc, ...) \
     ((c)->errors++, tile_report(tile_function_context((c)->f), TILE_ERROR, (loc), __VA_ARGS__))
 
-/* Names -------------------------------------------------------------------------------------------- */
+/* Names
+ * -------------------------------------------------------------------------------------------- */
 
 static bool is_name(const char *name, bool digits_first) {
     size_t length = name ? strlen(name) : 0;
-    return length && strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
-                         length &&
+    return length &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+               length &&
            (digits_first || *name < '0' || *name > '9');
 }
 
@@ -36,15 +38,16 @@ static const char *shown(const char *name) {
     return name ? name : "";
 }
 
-/* Expressions -------------------------------------------------------------------------------------- */
+/* Expressions
+ * -------------------------------------------------------------------------------------- */
 
 typedef enum scope { SCOPE_PARAMS, SCOPE_ARGS } scope;
 
-/* An integer expression over the first `params` parameters and, for SCOPE_ARGS, integer arguments. */
-static bool is_host_expr(const tile_function *f, const tile_expr *expr, scope allowed, size_t params,
-                         unsigned *budget) {
-    if (!expr || !*budget)
-        return false;
+/* An integer expression over the first `params` parameters and, for SCOPE_ARGS, integer arguments.
+ */
+static bool is_host_expr(const tile_function *f, const tile_expr *expr, scope allowed,
+                         size_t params, unsigned *budget) {
+    if (!expr || !*budget) return false;
     --*budget;
     switch (expr->kind) {
     case TILE_EXPR_INT: return true;
@@ -55,15 +58,13 @@ static bool is_host_expr(const tile_function *f, const tile_expr *expr, scope al
                 return f->params[i].kind != TILE_PARAM_type;
         return false;
     case TILE_EXPR_ARG: {
-        if (allowed != SCOPE_ARGS || (uint64_t)expr->integer >= f->arg_count)
-            return false;
+        if (allowed != SCOPE_ARGS || (uint64_t)expr->integer >= f->arg_count) return false;
         const tile_type *type = f->args[expr->integer].type;
         return type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(type->scalar);
     }
     case TILE_EXPR_OP:
         for (unsigned i = 0; i < 3 && expr->args[i]; i++)
-            if (!is_host_expr(f, expr->args[i], allowed, params, budget))
-                return false;
+            if (!is_host_expr(f, expr->args[i], allowed, params, budget)) return false;
         return true;
     }
     return false;
@@ -74,7 +75,8 @@ static bool is_expr(const tile_function *f, const tile_expr *expr, scope allowed
     return is_host_expr(f, expr, allowed, f->param_count, &budget);
 }
 
-/* Types -------------------------------------------------------------------------------------------- */
+/* Types
+ * -------------------------------------------------------------------------------------------- */
 
 static bool is_type_param(const tile_function *f, const char *name) {
     const tile_param_decl *param = tile_function_find_param(f, name, strlen(name));
@@ -83,7 +85,8 @@ static bool is_type_param(const tile_function *f, const char *name) {
 
 static void check_type(checker *c, tile_loc loc, const tile_type *type) {
     if (type->param && !is_type_param(c->f, type->param))
-        FAIL(c, loc, "a type names the parameter '%s', which is not declared as a type", type->param);
+        FAIL(c, loc, "a type names the parameter '%s', which is not declared as a type",
+             type->param);
     else if (!type->param && !type->scalar)
         FAIL(c, loc, "a type has no element type");
     if (type->slots && !is_expr(c->f, type->slots, SCOPE_PARAMS))
@@ -94,7 +97,8 @@ static void check_type(checker *c, tile_loc loc, const tile_type *type) {
             FAIL(c, loc, "extents and strides in a type must follow from parameters");
 }
 
-/* Declarations ------------------------------------------------------------------------------------- */
+/* Declarations
+ * ------------------------------------------------------------------------------------- */
 
 static void check_params(checker *c) {
     tile_function *f = c->f;
@@ -110,8 +114,8 @@ static void check_params(checker *c) {
             FAIL(c, f->loc, "the parameter '%s' is of no kind", param->name);
         else if (is_type ? param->default_expr != NULL : param->default_type != NULL)
             FAIL(c, f->loc, "the default of '%s' is of another kind", param->name);
-        else if (param->default_type && (param->default_type->kind != TILE_TYPE_SCALAR ||
-                                         !param->default_type->scalar))
+        else if (param->default_type &&
+                 (param->default_type->kind != TILE_TYPE_SCALAR || !param->default_type->scalar))
             FAIL(c, f->loc, "the default of '%s' must be an element type", param->name);
         else if (param->default_expr &&
                  !is_host_expr(f, param->default_expr, SCOPE_PARAMS, i, &budget))
@@ -146,17 +150,17 @@ static void check_tune(checker *c, const tile_tune_clause *tune) {
     for (unsigned i = 0; ok && i < tune->name_count * tune->point_count; i++)
         ok &= is_expr(c->f, tune->values[i], SCOPE_PARAMS);
     if (!ok)
-        FAIL(c, c->f->loc, "`tune` needs declared parameters and a constant for each in each point");
+        FAIL(c, c->f->loc,
+             "`tune` needs declared parameters and a constant for each in each point");
 }
 
 static void check_header(checker *c) {
     tile_function *f = c->f;
-    if (!is_name(f->name, false))
-        FAIL(c, f->loc, "'%s' cannot name a function", shown(f->name));
+    if (!is_name(f->name, false)) FAIL(c, f->loc, "'%s' cannot name a function", shown(f->name));
     for (unsigned d = 0; d < f->grid_rank; d++)
         if (!is_expr(f, f->grid[d], SCOPE_ARGS))
-            FAIL(c, f->loc, "extent %u of the grid must follow from parameters and integer arguments",
-                 d + 1);
+            FAIL(c, f->loc,
+                 "extent %u of the grid must follow from parameters and integer arguments", d + 1);
     for (unsigned d = 0; d < f->cluster_rank; d++)
         if (!is_expr(f, f->cluster[d], SCOPE_PARAMS))
             FAIL(c, f->loc, "extent %u of the cluster must follow from parameters", d + 1);
@@ -165,11 +169,11 @@ static void check_header(checker *c) {
     for (size_t i = 0; i < f->where_count; i++)
         if (!is_expr(f, f->wheres[i], SCOPE_PARAMS))
             FAIL(c, f->loc, "`where` must follow from parameters");
-    for (size_t i = 0; i < f->tune_count; i++)
-        check_tune(c, &f->tunes[i]);
+    for (size_t i = 0; i < f->tune_count; i++) check_tune(c, &f->tunes[i]);
 }
 
-/* Operations --------------------------------------------------------------------------------------- */
+/* Operations
+ * --------------------------------------------------------------------------------------- */
 
 static void check_constant(checker *c, tile_loc loc, const tile_value_data *value) {
     int64_t integer;
@@ -178,14 +182,16 @@ static void check_constant(checker *c, tile_loc loc, const tile_value_data *valu
         FAIL(c, loc, "a constant must follow from parameters");
     else if (!value->type->param && tile_expr_is_int(value->expr, &integer) &&
              !tile_integer_fits(value->type->scalar, integer))
-        FAIL(c, loc, "%lld does not fit %s", (long long)integer, tile_scalar_name(value->type->scalar));
+        FAIL(c, loc, "%lld does not fit %s", (long long)integer,
+             tile_scalar_name(value->type->scalar));
 }
 
 static void check_attr(checker *c, tile_loc loc, const tile_attr *attr) {
     const tile_attr_info *info = tile_attr_get_info(attr->id);
-    bool ok = info->kind == TILE_KIND_flag   ? !attr->expr && !attr->count
-              : info->kind == TILE_KIND_expr ? !attr->count && is_expr(c->f, attr->expr, SCOPE_PARAMS)
-                                             : !attr->expr && attr->count;
+    bool ok = info->kind == TILE_KIND_flag ? !attr->expr && !attr->count
+              : info->kind == TILE_KIND_expr
+                  ? !attr->count && is_expr(c->f, attr->expr, SCOPE_PARAMS)
+                  : !attr->expr && attr->count;
     if (info->name && !ok)
         FAIL(c, loc, "the attribute '%s' has a value of another kind", info->name);
 }
@@ -200,8 +206,7 @@ static void check_op(tile_function *f, tile_op op, void *user) {
     }
     for (uint32_t i = 0; i < data->result_count; i++)
         check_type(c, data->loc, tile_value_type(f, tile_op_result(f, op, i)));
-    for (unsigned i = 0; i < data->attr_count; i++)
-        check_attr(c, data->loc, &data->attrs[i]);
+    for (unsigned i = 0; i < data->attr_count; i++) check_attr(c, data->loc, &data->attrs[i]);
 }
 
 bool tile_verify_declarations(tile_function *f) {

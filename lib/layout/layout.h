@@ -6,13 +6,14 @@
 
 #include "tile/layout.h"
 
-/* Using ------------------------------------------------------------------------------------------- */
+/* Using --------------------------------------------------------------------------------------- */
 
 /* The flat index that this register of this lane of this warp holds. */
 uint32_t tile_layout_apply(const tile_layout *layout, uint32_t reg, uint32_t lane, uint32_t warp);
 /* The flat index at an element offset of a shared layout. */
 uint32_t tile_layout_at_offset(const tile_layout *layout, uint32_t offset);
-/* The element offset at which a shared layout keeps a flat index; every offset keeps one element. */
+/* The element offset at which a shared layout keeps a flat index; every offset keeps one element.
+ */
 uint32_t tile_layout_offset_of(const tile_layout *layout, uint32_t flat);
 /* What each register, lane and warp bit of a tile adds (by exclusive-or) to the offset in a shared
  * buffer: the inverse of the shared layout after the tile's. Arrays as long as the layout's. */
@@ -22,16 +23,18 @@ bool tile_layout_equal(const tile_layout *a, const tile_layout *b);
 /* Every element is held by someone; for a shared layout: each offset keeps another one. */
 bool tile_layout_is_surjective(const tile_layout *layout);
 
-/* Why no code can be made for a layout, in the user's words; NULL if there is no reason. Each element
- * must have a holder, no thread may hold one twice, a shared layout has one offset for each. */
+/* Why no code can be made for a layout, in the user's words; NULL if there is no reason. Each
+ * element must have a holder, no thread may hold one twice, a shared layout has one offset for
+ * each. */
 const char *tile_layout_find_fault(const tile_layout *layout);
 
-/* Making ------------------------------------------------------------------------------------------- */
+/* Making
+ * ------------------------------------------------------------------------------------------- */
 
-/* vec consecutive elements along dim `fastest` per thread, then lanes, then warps, along `fastest` first
- * and then along the others from the last dim to the first; what is left becomes registers. vec shrinks
- * to the dim's extent, and as long as threads would get no element of their own; a tile with fewer
- * elements than threads is replicated. dims, vec and num_warps are powers of two. */
+/* vec consecutive elements along dim `fastest` per thread, then lanes, then warps, along `fastest`
+ * first and then along the others from the last dim to the first; what is left becomes registers.
+ * vec shrinks to the dim's extent, and as long as threads would get no element of their own; a tile
+ * with fewer elements than threads is replicated. dims, vec and num_warps are powers of two. */
 tile_layout tile_layout_blocked(const uint32_t *dims, unsigned rank, unsigned vec, unsigned fastest,
                                 unsigned num_warps);
 
@@ -45,12 +48,13 @@ tile_layout tile_layout_blocked(const uint32_t *dims, unsigned rank, unsigned ve
 tile_layout tile_layout_shared_swizzled(const uint32_t *dims, unsigned rank, unsigned fastest,
                                         unsigned element_bytes);
 
-/* How many warps along m and n share a sum of [m, n]: square parts, none smaller than one instruction
- * while that can be avoided. */
+/* How many warps along m and n share a sum of [m, n]: square parts, none smaller than one
+ * instruction while that can be avoided. */
 void tile_layout_choose_warps(uint32_t m, uint32_t n, unsigned num_warps, uint32_t *warps_m,
                               uint32_t *warps_n);
 
-/* The sum of mma.sync m16n8k16, [m, n], m >= 16, n >= 8 (PTX ISA, "Matrix Fragments for mma.m16n8k16"):
+/* The sum of mma.sync m16n8k16, [m, n], m >= 16, n >= 8 (PTX ISA, "Matrix Fragments for
+ * mma.m16n8k16"):
  *
  *     register bits   0: column 1    1: row 8     then columns 8, 16, ..., then rows 16, 32, ...
  *     lane bits       0, 1: columns 2, 4          2, 3, 4: rows 1, 2, 4
@@ -71,11 +75,12 @@ bool tile_layout_is_accumulator(const tile_layout *layout);
 tile_layout tile_layout_dot_operand(const tile_layout *sum, unsigned operand, uint32_t rows,
                                     uint32_t columns);
 
-/* Counting ----------------------------------------------------------------------------------------- */
+/* Counting
+ * ----------------------------------------------------------------------------------------- */
 
-/* How many wavefronts beyond the fewest possible it takes a warp to access `count` byte addresses of
- * `bytes` each (4, 8 or 16) in shared memory: 32 banks of 4 bytes, requests of 8 bytes are served for
- * half a warp at a time, of 16 bytes for a quarter. */
+/* How many wavefronts beyond the fewest possible it takes a warp to access `count` byte addresses
+ * of `bytes` each (4, 8 or 16) in shared memory: 32 banks of 4 bytes, requests of 8 bytes are
+ * served for half a warp at a time, of 16 bytes for a quarter. */
 unsigned tile_bank_conflicts(const uint32_t *addresses, unsigned count, unsigned bytes);
 
 #endif

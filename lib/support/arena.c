@@ -16,15 +16,13 @@ enum { FIRST_BLOCK = 16 * 1024, LARGEST_BLOCK = 1024 * 1024 };
 
 void *tile_malloc(size_t size) {
     void *data = malloc(size ? size : 1);
-    if (!data)
-        abort();
+    if (!data) abort();
     return data;
 }
 
 void *tile_realloc(void *data, size_t size) {
     void *moved = realloc(data, size ? size : 1);
-    if (!moved)
-        abort();
+    if (!moved) abort();
     return moved;
 }
 
@@ -38,10 +36,8 @@ void tile_arena_reset(tile_arena *arena) {
 
 static void add_block(tile_arena *arena, size_t size) {
     size_t wanted = arena->head ? arena->head->size * 2 : FIRST_BLOCK;
-    if (wanted > LARGEST_BLOCK)
-        wanted = LARGEST_BLOCK;
-    if (wanted < size)
-        wanted = size;
+    if (wanted > LARGEST_BLOCK) wanted = LARGEST_BLOCK;
+    if (wanted < size) wanted = size;
     tile_arena_block *block = tile_malloc(sizeof(tile_arena_block) + wanted);
     block->next = arena->head;
     block->size = wanted;
@@ -51,8 +47,7 @@ static void add_block(tile_arena *arena, size_t size) {
 
 void *tile_arena_alloc(tile_arena *arena, size_t size) {
     size_t rounded = (size + alignof(max_align_t) - 1) & ~(size_t)(alignof(max_align_t) - 1);
-    if (!arena->head || arena->head->size - arena->used < rounded)
-        add_block(arena, rounded);
+    if (!arena->head || arena->head->size - arena->used < rounded) add_block(arena, rounded);
     void *data = arena->head->data + arena->used;
     arena->used += rounded;
     return memset(data, 0, rounded);
@@ -60,15 +55,13 @@ void *tile_arena_alloc(tile_arena *arena, size_t size) {
 
 void *tile_arena_copy(tile_arena *arena, const void *data, size_t size) {
     void *copy = tile_arena_alloc(arena, size);
-    if (size)
-        memcpy(copy, data, size);
+    if (size) memcpy(copy, data, size);
     return copy;
 }
 
 char *tile_arena_string(tile_arena *arena, const char *text, size_t length) {
     char *copy = tile_arena_alloc(arena, length + 1);
-    if (length)
-        memcpy(copy, text, length);
+    if (length) memcpy(copy, text, length);
     return copy;
 }
 
@@ -92,12 +85,10 @@ char *tile_arena_format(tile_arena *arena, const char *format, ...) {
 
 void *tile_arena_grow(tile_arena *arena, void *data, size_t count, size_t *capacity,
                       size_t element_size) {
-    if (count < *capacity)
-        return data;
+    if (count < *capacity) return data;
     size_t larger = *capacity ? *capacity * 2 : 16;
     void *moved = tile_arena_alloc(arena, larger * element_size);
-    if (count)
-        memcpy(moved, data, count * element_size);
+    if (count) memcpy(moved, data, count * element_size);
     *capacity = larger;
     return moved;
 }

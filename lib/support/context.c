@@ -22,8 +22,7 @@ tile_context *tile_context_create(void) {
 }
 
 void tile_context_destroy(tile_context *context) {
-    if (!context)
-        return;
+    if (!context) return;
     tile_arena_reset(&context->arena);
     free(context);
 }
@@ -58,8 +57,7 @@ static void quote_line(const tile_source *source, tile_diagnostic *diagnostic) {
     const char *at = source->text, *end = source->text + source->length;
     for (uint32_t line = 1; line < diagnostic->line; line++) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
-        if (!newline)
-            return;
+        if (!newline) return;
         at = newline + 1;
     }
     const char *newline = memchr(at, '\n', (size_t)(end - at));
@@ -69,10 +67,8 @@ static void quote_line(const tile_source *source, tile_diagnostic *diagnostic) {
 
 void tile_report(tile_context *context, tile_severity severity, tile_loc loc, const char *format,
                  ...) {
-    if (severity == TILE_ERROR)
-        context->errors++;
-    if (!context->sink)
-        return;
+    if (severity == TILE_ERROR) context->errors++;
+    if (!context->sink) return;
     tile_arena scratch = {0};
     va_list args;
     va_start(args, format);
@@ -101,8 +97,7 @@ void tile_diagnostic_print(const tile_diagnostic *diagnostic, tile_writer writer
     writer(head, strlen(head), user);
     if (diagnostic->text && diagnostic->text_length < 4096) {
         size_t column = diagnostic->column ? diagnostic->column - 1 : 0;
-        if (column > diagnostic->text_length)
-            column = diagnostic->text_length;
+        if (column > diagnostic->text_length) column = diagnostic->text_length;
         writer(diagnostic->text, diagnostic->text_length, user);
         writer("\n", 1, user);
         for (size_t i = 0; i < column; i++)

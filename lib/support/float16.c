@@ -107,8 +107,7 @@ uint16_t tile_f16_from_float(float value) {
     return (uint16_t)(sign | (word - 0x38000000u) >> 13);
 }
 
-/* Any element type --------------------------------------------------------------------------------
- */
+/* Any element type ---------------------------------------------------------------------------- */
 
 #define READ(type, address) \
     do { \

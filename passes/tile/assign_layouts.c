@@ -22,13 +22,14 @@
  *     store %t, %gc[0]
  *   }
  *
- * The usual way attaches a layout to each operation and then searches for conversions to remove. Here
- * values that must agree anyway (operands and results of element-wise operations, what loops and
- * branches carry) form one class with one layout, chosen by the strongest wish in it: a sum of `dot`,
- * an operand of `dot`, a load, a store. Every memory access works with every layout, so a conversion is
- * needed in two places only: before a `dot` whose operand is not held as a fragment, and before a store
- * that would be narrow. An operand computed from nothing (`splat`) is computed again in the other
- * layout instead. That is enough because tiles between those two points are used element by element. */
+ * The usual way attaches a layout to each operation and then searches for conversions to remove.
+ * Here values that must agree anyway (operands and results of element-wise operations, what loops
+ * and branches carry) form one class with one layout, chosen by the strongest wish in it: a sum of
+ * `dot`, an operand of `dot`, a load, a store. Every memory access works with every layout, so a
+ * conversion is needed in two places only: before a `dot` whose operand is not held as a fragment,
+ * and before a store that would be narrow. An operand computed from nothing (`splat`) is computed
+ * again in the other layout instead. That is enough because tiles between those two points are used
+ * element by element. */
 #include <string.h>
 
 #include "lib/analysis/access.h"
@@ -58,39 +59,36 @@ static bool is_tile(const assignment *a, tile_value value) {
 }
 
 static void dims_of(const tile_type *type, uint32_t *dims) {
-    for (unsigned d = 0; d < type->rank; d++)
-        dims[d] = (uint32_t)tile_type_dim(type, d);
+    for (unsigned d = 0; d < type->rank; d++) dims[d] = (uint32_t)tile_type_dim(type, d);
 }
 
-/* 1. The whole block takes part in a tile operation. ------------------------------------------------ */
+/* 1. The whole block takes part in a tile operation.
+ * ------------------------------------------------ */
 
 static void check_uniform(tile_function *f, tile_op op, void *user) {
     assignment *a = user;
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
-    if (info->levels != TILE_LEVEL_2 || tile_op_opcode(f, op) == TILE_OP_view)
-        return;
+    if (info->levels != TILE_LEVEL_2 || tile_op_opcode(f, op) == TILE_OP_view) return;
     tile_op control = tile_divergent_control(f, a->divergent, op);
-    if (!control.id)
-        return;
+    if (!control.id) return;
     a->status = TILE_INVALID;
     tile_report(a->pass->context, TILE_ERROR, tile_op_loc(f, op),
                 "%s stands where not all threads of the block come", info->name);
-    tile_report(a->pass->context, TILE_NOTE, tile_op_loc(f, control), "this %s differs between threads",
-                tile_op_name(f, control));
+    tile_report(a->pass->context, TILE_NOTE, tile_op_loc(f, control),
+                "this %s differs between threads", tile_op_name(f, control));
 }
 
-/* 2. Classes: values that have one layout. --------------------------------------------------------- */
+/* 2. Classes: values that have one layout.
+ * --------------------------------------------------------- */
 
 static uint32_t class_of(assignment *a, tile_value value) {
     uint32_t id = value.id;
-    while (a->parent[id] != id)
-        id = a->parent[id] = a->parent[a->parent[id]];
+    while (a->parent[id] != id) id = a->parent[id] = a->parent[a->parent[id]];
     return id;
 }
 
 static void unite(assignment *a, tile_value x, tile_value y) {
-    if (is_tile(a, x) && is_tile(a, y))
-        a->parent[class_of(a, y)] = class_of(a, x);
+    if (is_tile(a, x) && is_tile(a, y)) a->parent[class_of(a, y)] = class_of(a, x);
 }
 
 static void unite_yield(assignment *a, tile_op op, tile_region region) {
@@ -109,20 +107,19 @@ static void unite_op(tile_function *f, tile_op op, void *user) {
         unite(a, data->first_result, data->operands[i]);
     if (data->opcode == TILE_OP_dot)
         unite(a, data->first_result, data->operands[data->operand_count - 1]);
-    for (unsigned r = 0; r < data->region_count; r++)
-        unite_yield(a, op, data->regions[r]);
+    for (unsigned r = 0; r < data->region_count; r++) unite_yield(a, op, data->regions[r]);
     for (uint32_t i = 0; data->opcode == TILE_OP_for && i < data->result_count; i++) {
         unite(a, tile_op_result(f, op, i), data->operands[3 + i]);
         unite(a, tile_op_result(f, op, i), tile_region_arg(f, data->regions[0], i + 1));
     }
 }
 
-/* 3. Wishes. --------------------------------------------------------------------------------------- */
+/* 3. Wishes.
+ * --------------------------------------------------------------------------------------- */
 
 static void wish(assignment *a, tile_value value, strength how_much, const tile_layout *layout) {
     uint32_t id = class_of(a, value);
-    if (how_much <= a->wish[id])
-        return;
+    if (how_much <= a->wish[id]) return;
     a->wish[id] = how_much;
     a->wanted[id] = *layout;
 }
@@ -130,8 +127,9 @@ static void wish(assignment *a, tile_value value, strength how_much, const tile_
 static void refuse_dot(assignment *a, tile_op op, const char *why) {
     a->status = TILE_UNSUPPORTED;
     tile_report(a->pass->context, TILE_ERROR, tile_op_loc(a->f, op), "dot: %s", why);
-    tile_report(a->pass->context, TILE_NOTE, tile_op_loc(a->f, op),
-                "mma.sync m16n8k16 takes f16 or bf16 tiles of at least 16 x 16 and 16 x 8 and adds in f32");
+    tile_report(
+        a->pass->context, TILE_NOTE, tile_op_loc(a->f, op),
+        "mma.sync m16n8k16 takes f16 or bf16 tiles of at least 16 x 16 and 16 x 8 and adds in f32");
 }
 
 static bool check_dot(assignment *a, tile_op op, const tile_type *left, const tile_type *sum) {
@@ -173,8 +171,7 @@ static void wish_dot(assignment *a, tile_op op) {
 /* A layout that stands in the kernel is kept, so it must be made for the kernel's warps. */
 static void check_given(assignment *a, tile_value value) {
     const tile_layout *given = tile_value_type(a->f, value)->layout;
-    if (!is_tile(a, value) || !given || 1u << given->warp_bits == a->warps)
-        return;
+    if (!is_tile(a, value) || !given || 1u << given->warp_bits == a->warps) return;
     tile_op def = tile_value_def(a->f, value);
     a->status = TILE_INVALID;
     tile_report(a->pass->context, TILE_ERROR, def.id ? tile_op_loc(a->f, def) : a->f->loc,
@@ -186,8 +183,7 @@ static void wish_op(tile_function *f, tile_op op, void *user) {
     assignment *a = user;
     unsigned count;
     tile_opcode opcode = tile_op_opcode(f, op);
-    if (opcode == TILE_OP_dot)
-        wish_dot(a, op);
+    if (opcode == TILE_OP_dot) wish_dot(a, op);
     if (opcode == TILE_OP_load) {
         tile_value tile = tile_op_result(f, op, 0);
         tile_layout layout = tile_access_layout(f, a->ranges, tile_op_segment(f, op, 0, &count),
@@ -202,14 +198,15 @@ static void wish_op(tile_function *f, tile_op op, void *user) {
     }
 }
 
-/* 4. Shared buffers: contiguous along the dim that their views are contiguous in, and swizzled. ----- */
+/* 4. Shared buffers: contiguous along the dim that their views are contiguous in, and swizzled.
+ * ----- */
 
 static void lay_buffer(assignment *a, tile_value buffer, unsigned fastest) {
     const tile_type *type = tile_value_type(a->f, buffer);
     uint32_t dims[TILE_MAX_RANK];
     dims_of(type, dims);
-    a->shared[buffer.id] = tile_layout_shared_swizzled(dims, type->rank, fastest,
-                                                       tile_scalar_bytes(type->scalar));
+    a->shared[buffer.id] =
+        tile_layout_shared_swizzled(dims, type->rank, fastest, tile_scalar_bytes(type->scalar));
 }
 
 static void lay_alloc(tile_function *f, tile_op op, void *user) {
@@ -224,22 +221,22 @@ static void lay_copied(tile_function *f, tile_op op, void *user) {
     assignment *a = user;
     unsigned count;
     tile_opcode opcode = tile_op_opcode(f, op);
-    if (opcode != TILE_OP_copy && opcode != TILE_OP_copy_async)
-        return;
-    const tile_value *from = tile_op_segment(f, op, 0, &count), *to = tile_op_segment(f, op, 1, &count);
+    if (opcode != TILE_OP_copy && opcode != TILE_OP_copy_async) return;
+    const tile_value *from = tile_op_segment(f, op, 0, &count),
+                     *to = tile_op_segment(f, op, 1, &count);
     bool in = tile_value_type(f, from[0])->kind == TILE_TYPE_VIEW;
     const tile_value *view = in ? from : to, *buffer = in ? to : from;
     unsigned rank = tile_value_type(f, buffer[0])->rank;
     tile_access_facts facts = tile_view_access(f, a->ranges, view);
     unsigned unit = tile_unit_dim(&facts, tile_value_type(f, view[0])->rank, rank);
-    if (unit < rank)
-        lay_buffer(a, buffer[0], unit);
+    if (unit < rank) lay_buffer(a, buffer[0], unit);
 }
 
-/* 5. Types get their layouts. ---------------------------------------------------------------------- */
+/* 5. Types get their layouts.
+ * ---------------------------------------------------------------------- */
 
-/* For a class that nobody has a wish for: its first value decides, as the elements of the others may
- * have another size. */
+/* For a class that nobody has a wish for: its first value decides, as the elements of the others
+ * may have another size. */
 static void wish_blocked(assignment *a, tile_value value) {
     const tile_type *type = tile_value_type(a->f, value);
     uint32_t dims[TILE_MAX_RANK];
@@ -256,16 +253,15 @@ static void set_layouts(assignment *a) {
         const tile_type *type = tile_value_type(a->f, value);
         if (type->kind == TILE_TYPE_SHARED && !type->layout)
             tile_value_at(a->f, value)->type = tile_type_with_layout(context, type, &a->shared[id]);
-        if (type->kind != TILE_TYPE_TILE || type->layout)
-            continue;
+        if (type->kind != TILE_TYPE_TILE || type->layout) continue;
         uint32_t class = class_of(a, value);
-        if (!a->wish[class])
-            wish_blocked(a, value);
+        if (!a->wish[class]) wish_blocked(a, value);
         tile_value_at(a->f, value)->type = tile_type_with_layout(context, type, &a->wanted[class]);
     }
 }
 
-/* 6. Conversions. ---------------------------------------------------------------------------------- */
+/* 6. Conversions.
+ * ---------------------------------------------------------------------------------- */
 
 /* A tile in another layout, before op: computed again if it is a splat, else through a buffer. */
 static tile_value convert(assignment *a, tile_op op, tile_value tile, const tile_layout *layout) {
@@ -292,8 +288,7 @@ static tile_value convert(assignment *a, tile_op op, tile_value tile, const tile
 static void set_operand(assignment *a, tile_op op, unsigned operand, tile_value value) {
     tile_op_data *data = tile_op_at(a->f, op);
     unsigned start = 0;
-    for (unsigned i = 0; i < operand; i++)
-        start += data->segment[i];
+    for (unsigned i = 0; i < operand; i++) start += data->segment[i];
     data->operands[start] = value;
 }
 
@@ -307,8 +302,7 @@ static void convert_dot_operands(assignment *a, tile_op op) {
     for (unsigned operand = 0; operand < 2; operand++) {
         tile_value value = tile_op_segment(a->f, op, operand, &count)[0];
         const tile_type *type = tile_value_type(a->f, value);
-        if (type->kind != TILE_TYPE_TILE)
-            continue;
+        if (type->kind != TILE_TYPE_TILE) continue;
         tile_layout layout = operand_layout(sum, operand, type);
         if (memcmp(&layout, type->layout, sizeof layout) != 0)
             set_operand(a, op, operand, convert(a, op, value, &layout));
@@ -318,10 +312,8 @@ static void convert_dot_operands(assignment *a, tile_op op) {
 /* Consecutive elements that one thread has along dim d. */
 static unsigned run_along(const tile_layout *layout, unsigned d) {
     unsigned shift = 0, bits = 0;
-    for (unsigned later = d + 1; later < layout->rank; later++)
-        shift += layout->dim_bits[later];
-    while (bits < layout->reg_bits && layout->reg[bits] == 1u << (shift + bits))
-        bits++;
+    for (unsigned later = d + 1; later < layout->rank; later++) shift += layout->dim_bits[later];
+    while (bits < layout->reg_bits && layout->reg[bits] == 1u << (shift + bits)) bits++;
     return 1u << bits;
 }
 
@@ -332,22 +324,18 @@ static void widen_store(assignment *a, tile_op op) {
     const tile_value *element = tile_op_segment(a->f, op, 1, &count);
     tile_access_facts facts = tile_view_access(a->f, a->ranges, element);
     unsigned d = tile_unit_dim(&facts, tile_value_type(a->f, element[0])->rank, type->rank);
-    if (d == type->rank)
-        return;
+    if (d == type->rank) return;
     unsigned now = run_along(type->layout, d);
     tile_layout wide = tile_access_layout(a->f, a->ranges, element, type, a->warps);
     unsigned then = run_along(&wide, d);
-    if (now < facts.width && now < then)
-        set_operand(a, op, 0, convert(a, op, tile, &wide));
+    if (now < facts.width && now < then) set_operand(a, op, 0, convert(a, op, tile, &wide));
 }
 
 static void convert_region(assignment *a, tile_region region) {
     TILE_FOR_EACH_OP(a->f, op, region) {
         tile_opcode opcode = tile_op_opcode(a->f, op);
-        if (opcode == TILE_OP_dot)
-            convert_dot_operands(a, op);
-        if (opcode == TILE_OP_store)
-            widen_store(a, op);
+        if (opcode == TILE_OP_dot) convert_dot_operands(a, op);
+        if (opcode == TILE_OP_store) widen_store(a, op);
         for (unsigned r = 0; r < tile_op_at(a->f, op)->region_count; r++)
             convert_region(a, tile_op_region(a->f, op, r));
     }
@@ -362,16 +350,13 @@ tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
     a.wish = TILE_NEW_ARRAY(pass->scratch, strength, a.value_count);
     a.wanted = TILE_NEW_ARRAY(pass->scratch, tile_layout, a.value_count);
     a.shared = TILE_NEW_ARRAY(pass->scratch, tile_layout, a.value_count);
-    for (uint32_t id = 0; id < a.value_count; id++)
-        a.parent[id] = id;
+    for (uint32_t id = 0; id < a.value_count; id++) a.parent[id] = id;
     a.divergent = tile_divergent_values(f, pass->scratch);
     tile_walk(f, f->body, check_uniform, &a);
     tile_walk(f, f->body, unite_op, &a);
     tile_walk(f, f->body, wish_op, &a);
-    for (uint32_t id = 1; id < a.value_count; id++)
-        check_given(&a, (tile_value){id});
-    if (a.status != TILE_OK)
-        return a.status;
+    for (uint32_t id = 1; id < a.value_count; id++) check_given(&a, (tile_value){id});
+    if (a.status != TILE_OK) return a.status;
     tile_walk(f, f->body, lay_alloc, &a);
     tile_walk(f, f->body, lay_copied, &a);
     set_layouts(&a);

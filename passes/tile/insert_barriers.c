@@ -195,8 +195,7 @@ static bool may_stand_at(barriers *b, tile_op before) {
                 "%s needs a barrier before it, where not all threads of the block come",
                 tile_op_name(b->f, before));
     tile_report(b->pass->context, TILE_NOTE, tile_op_loc(b->f, control),
-                "this %s differs between threads",
-                tile_op_name(b->f, control));
+                "this %s differs between threads", tile_op_name(b->f, control));
     b->failed = true;
     return false;
 }

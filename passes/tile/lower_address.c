@@ -20,10 +20,8 @@ tile_value lower_long(lowering *l, int64_t value) {
 
 tile_value lower_add(lowering *l, tile_value a, tile_value b) {
     int64_t constant;
-    if (tile_value_is_int(l->f, a, &constant) && constant == 0)
-        return b;
-    if (tile_value_is_int(l->f, b, &constant) && constant == 0)
-        return a;
+    if (tile_value_is_int(l->f, a, &constant) && constant == 0) return b;
+    if (tile_value_is_int(l->f, b, &constant) && constant == 0) return a;
     return tile_build_add(&l->builder, a, b);
 }
 
@@ -35,25 +33,20 @@ tile_value lower_mul(lowering *l, tile_value a, tile_value b) {
         return tile_function_constant(l->f, tile_value_type(l->f, a),
                                       tile_expr_int(context_of(l), product));
     }
-    if ((x_known && x == 0) || (y_known && y == 1))
-        return a;
-    if ((y_known && y == 0) || (x_known && x == 1))
-        return b;
+    if ((x_known && x == 0) || (y_known && y == 1)) return a;
+    if ((y_known && y == 0) || (x_known && x == 1)) return b;
     return tile_build_mul(&l->builder, a, b);
 }
 
 tile_value lower_to_long(lowering *l, tile_value value) {
     int64_t constant;
-    if (tile_value_is_int(l->f, value, &constant))
-        return lower_long(l, constant);
-    if (tile_value_type(l->f, value)->scalar == TILE_i64)
-        return value;
+    if (tile_value_is_int(l->f, value, &constant)) return lower_long(l, constant);
+    if (tile_value_type(l->f, value)->scalar == TILE_i64) return value;
     return tile_build_cast(&l->builder, value, tile_type_scalar(context_of(l), TILE_i64));
 }
 
 tile_value lower_and(lowering *l, tile_value a, tile_value b) {
-    if (!a.id || !b.id)
-        return a.id ? a : b;
+    if (!a.id || !b.id) return a.id ? a : b;
     return tile_build_and(&l->builder, a, b);
 }
 
@@ -62,8 +55,7 @@ static tile_value diagonal(lowering *l, uint32_t mask, int shift, unsigned input
     tile_value term = l->thread;
     if (mask != (1u << input_bits) - 1)
         term = tile_build_and(&l->builder, term, lower_int(l, mask));
-    if (shift > 0)
-        return tile_build_shl(&l->builder, term, lower_int(l, shift));
+    if (shift > 0) return tile_build_shl(&l->builder, term, lower_int(l, shift));
     return shift < 0 ? tile_build_shr(&l->builder, term, lower_int(l, -shift)) : term;
 }
 
@@ -74,11 +66,9 @@ tile_value lower_thread_map(lowering *l, const uint32_t *bases, unsigned count) 
         uint32_t mask = 0;
         for (unsigned i = 0; i < count; i++) {
             int output = (int)i + shift;
-            if (output >= 0 && output < 32 && (bases[i] >> output & 1))
-                mask |= 1u << i;
+            if (output >= 0 && output < 32 && (bases[i] >> output & 1)) mask |= 1u << i;
         }
-        if (!mask)
-            continue;
+        if (!mask) continue;
         tile_value term = diagonal(l, mask, shift, input_bits);
         sum = sum.id ? tile_build_xor(&l->builder, sum, term) : term;
     }
@@ -88,8 +78,7 @@ tile_value lower_thread_map(lowering *l, const uint32_t *bases, unsigned count) 
 /* Flat indices: dim d's bits start at this one. */
 static unsigned dim_shift(const tile_layout *layout, unsigned d) {
     unsigned shift = 0;
-    for (unsigned later = d + 1; later < layout->rank; later++)
-        shift += layout->dim_bits[later];
+    for (unsigned later = d + 1; later < layout->rank; later++) shift += layout->dim_bits[later];
     return shift;
 }
 
@@ -109,16 +98,14 @@ tile_value lower_thread_coordinate(lowering *l, const tile_layout *layout, unsig
 int64_t lower_register_coordinate(const tile_layout *layout, unsigned register_, unsigned d) {
     uint32_t flat = 0;
     for (unsigned bit = 0; bit < layout->reg_bits; bit++)
-        if (register_ >> bit & 1)
-            flat ^= layout->reg[bit];
+        if (register_ >> bit & 1) flat ^= layout->reg[bit];
     return coordinate_of(layout, flat, d);
 }
 
 /* The register bit whose offset is exactly `offset`, -1 if there is none. */
 static int find_bit(const uint32_t *offsets, unsigned reg_bits, uint32_t offset) {
     for (unsigned bit = 0; bit < reg_bits; bit++)
-        if (offsets[bit] == offset)
-            return (int)bit;
+        if (offsets[bit] == offset) return (int)bit;
     return -1;
 }
 
@@ -126,8 +113,7 @@ static bool low_bits_free(const uint32_t *offsets, unsigned reg_bits, uint32_t f
                           unsigned width_bits) {
     uint32_t low = (1u << width_bits) - 1, others = fixed;
     for (unsigned bit = 0; bit < reg_bits; bit++)
-        if ((offsets[bit] & (offsets[bit] - 1)) || offsets[bit] > low)
-            others |= offsets[bit];
+        if ((offsets[bit] & (offsets[bit] - 1)) || offsets[bit] > low) others |= offsets[bit];
     return (others & low) == 0;
 }
 
@@ -137,14 +123,12 @@ lower_cut lower_cut_fragment(const uint32_t *offsets, unsigned reg_bits, uint32_
     bool taken[TILE_LAYOUT_MAX_BITS] = {false};
     for (unsigned bits = 1; 1u << bits <= widest && bits <= 4; bits++) {
         int bit = find_bit(offsets, reg_bits, 1u << (bits - 1));
-        if (bit < 0 || !low_bits_free(offsets, reg_bits, fixed, bits))
-            break;
+        if (bit < 0 || !low_bits_free(offsets, reg_bits, fixed, bits)) break;
         cut.bits[cut.width_bits++] = (unsigned)bit;
         taken[bit] = true;
     }
     for (unsigned bit = 0; bit < reg_bits; bit++)
-        if (!taken[bit])
-            cut.rest[cut.rest_bits++] = bit;
+        if (!taken[bit]) cut.rest[cut.rest_bits++] = bit;
     return cut;
 }
 
@@ -165,19 +149,16 @@ lower_cut lower_cut_along(const tile_layout *layout, unsigned d, unsigned widest
 
 unsigned lower_cut_register(const lower_cut *cut, unsigned index, unsigned element) {
     unsigned register_ = 0;
-    for (unsigned i = 0; i < cut->rest_bits; i++)
-        register_ |= (index >> i & 1) << cut->rest[i];
-    for (unsigned i = 0; i < cut->width_bits; i++)
-        register_ |= (element >> i & 1) << cut->bits[i];
+    for (unsigned i = 0; i < cut->rest_bits; i++) register_ |= (index >> i & 1) << cut->rest[i];
+    for (unsigned i = 0; i < cut->width_bits; i++) register_ |= (element >> i & 1) << cut->bits[i];
     return register_;
 }
 
-/* Thread bits (lane, then warp) that no element depends on; 0 if every thread holds something of its
- * own. */
+/* Thread bits (lane, then warp) that no element depends on; 0 if every thread holds something of
+ * its own. */
 static uint32_t redundant_threads(const tile_layout *layout) {
     uint32_t mask = 0;
-    for (unsigned i = 0; i < TILE_LANE_BITS; i++)
-        mask |= (uint32_t)(layout->lane[i] == 0) << i;
+    for (unsigned i = 0; i < TILE_LANE_BITS; i++) mask |= (uint32_t)(layout->lane[i] == 0) << i;
     for (unsigned i = 0; i < layout->warp_bits; i++)
         mask |= (uint32_t)(layout->warp[i] == 0) << (TILE_LANE_BITS + i);
     return mask;
@@ -185,17 +166,18 @@ static uint32_t redundant_threads(const tile_layout *layout) {
 
 tile_value lower_first_holder(lowering *l, const tile_layout *layout) {
     uint32_t mask = redundant_threads(layout);
-    if (!mask)
-        return TILE_NO_VALUE;
+    if (!mask) return TILE_NO_VALUE;
     tile_value copy = tile_build_and(&l->builder, l->thread, lower_int(l, mask));
     return tile_build_eq(&l->builder, copy, lower_int(l, 0));
 }
 
-/* Fragments ---------------------------------------------------------------------------------------- */
+/* Fragments
+ * ---------------------------------------------------------------------------------------- */
 
 static const tile_type *part_type(lowering *l, tile_scalar scalar, unsigned width) {
     tile_context *context = context_of(l);
-    return width == 1 ? tile_type_scalar(context, scalar) : tile_type_vector(context, scalar, width);
+    return width == 1 ? tile_type_scalar(context, scalar)
+                      : tile_type_vector(context, scalar, width);
 }
 
 tile_value lower_take(lowering *l, tile_value fragment, const lower_cut *cut, unsigned index) {
@@ -208,10 +190,8 @@ tile_value lower_take(lowering *l, tile_value fragment, const lower_cut *cut, un
         order[i] = lower_cut_register(cut, index, i);
         in_row &= order[i] == first + i;
     }
-    if (in_row && width == tile_type_elements(type))
-        return fragment;
-    if (in_row)
-        return tile_build_extract(&l->builder, fragment, lower_int(l, first), part);
+    if (in_row && width == tile_type_elements(type)) return fragment;
+    if (in_row) return tile_build_extract(&l->builder, fragment, lower_int(l, first), part);
     tile_value picked = tile_build_shuffle(&l->builder, fragment, part);
     tile_op_set_list(l->f, tile_value_def(l->f, picked), TILE_ATTR_order, order, width);
     return picked;
@@ -220,18 +200,15 @@ tile_value lower_take(lowering *l, tile_value fragment, const lower_cut *cut, un
 tile_value lower_assemble(lowering *l, const tile_value *parts, const lower_cut *cut) {
     unsigned count = 1u << cut->rest_bits, width = 1u << cut->width_bits;
     const tile_type *part = tile_value_type(l->f, parts[0]);
-    if (count == 1 && part->kind == TILE_TYPE_VECTOR)
-        return parts[0];
+    if (count == 1 && part->kind == TILE_TYPE_VECTOR) return parts[0];
     tile_value all = tile_build_concat(&l->builder, parts, count);
-    int64_t *order = TILE_NEW_ARRAY(l->pass->scratch, int64_t, count * width);
+    int64_t *order = TILE_NEW_ARRAY(l->pass->scratch, int64_t, count *width);
     bool in_row = true;
     for (unsigned index = 0; index < count; index++)
         for (unsigned i = 0; i < width; i++)
             order[lower_cut_register(cut, index, i)] = index * width + i;
-    for (unsigned i = 0; i < count * width; i++)
-        in_row &= order[i] == i;
-    if (in_row)
-        return all;
+    for (unsigned i = 0; i < count * width; i++) in_row &= order[i] == i;
+    if (in_row) return all;
     tile_value ordered = tile_build_shuffle(&l->builder, all, tile_value_type(l->f, all));
     tile_op_set_list(l->f, tile_value_def(l->f, ordered), TILE_ATTR_order, order, count * width);
     return ordered;

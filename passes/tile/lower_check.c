@@ -1,5 +1,5 @@
-/* What lower-tiles takes for granted, checked beforehand: the text that comes in may be anybody's, and
- * may have left out the passes before this one. */
+/* What lower-tiles takes for granted, checked beforehand: the text that comes in may be anybody's,
+ * and may have left out the passes before this one. */
 #include "lib/layout/layout.h"
 #include "passes/tile/lower.h"
 
@@ -12,7 +12,8 @@ typedef struct checker {
 
 static void fail(checker *c, tile_op op, const char *what) {
     c->ok = false;
-    tile_report(c->pass->context, TILE_ERROR, op.id ? tile_op_loc(c->f, op) : c->f->loc, "%s", what);
+    tile_report(c->pass->context, TILE_ERROR, op.id ? tile_op_loc(c->f, op) : c->f->loc, "%s",
+                what);
 }
 
 static bool is_tile_level(const checker *c, tile_op op) {
@@ -25,14 +26,15 @@ static void check_value(checker *c, tile_op op, tile_value value) {
     if (type->param)
         fail(c, op, "a compile-time parameter has no value yet; run instantiate");
     else if (!type->layout && (tile || (type->kind == TILE_TYPE_SHARED && is_tile_level(c, op))))
-        fail(c, op, tile ? "this tile has no layout; run assign-layouts"
-                         : "this shared buffer has no layout; run assign-layouts");
+        fail(c, op,
+             tile ? "this tile has no layout; run assign-layouts"
+                  : "this shared buffer has no layout; run assign-layouts");
     else if (tile && 1u << type->layout->warp_bits != c->warps)
         fail(c, op, "this tile's layout is made for another number of warps");
 }
 
-/* A thread has 255 registers. What lies far beyond would be a mile of code that spills, and minutes in
- * the assembler. */
+/* A thread has 255 registers. What lies far beyond would be a mile of code that spills, and minutes
+ * in the assembler. */
 enum { MAX_SUM_REGISTERS = 1024 };
 
 /* The fragments of mma.sync, as assign-layouts leaves them. */
@@ -47,13 +49,15 @@ static void check_dot(checker *c, tile_op op) {
         return;
     }
     if (tile_type_registers(sum) > MAX_SUM_REGISTERS)
-        fail(c, op, "dot: the sum takes more than 1024 registers of each thread; use smaller tiles or "
-                    "more warps");
+        fail(c, op,
+             "dot: the sum takes more than 1024 registers of each thread; use smaller tiles or "
+             "more warps");
     for (unsigned operand = 0; operand < 2; operand++) {
-        const tile_type *type = tile_value_type(c->f, tile_op_segment(c->f, op, operand, &count)[0]);
-        tile_layout wanted = tile_layout_dot_operand(sum->layout, operand,
-                                                     (uint32_t)tile_type_dim(type, 0),
-                                                     (uint32_t)tile_type_dim(type, 1));
+        const tile_type *type =
+            tile_value_type(c->f, tile_op_segment(c->f, op, operand, &count)[0]);
+        tile_layout wanted =
+            tile_layout_dot_operand(sum->layout, operand, (uint32_t)tile_type_dim(type, 0),
+                                    (uint32_t)tile_type_dim(type, 1));
         if (type->kind == TILE_TYPE_TILE && !tile_layout_equal(&wanted, type->layout))
             fail(c, op, "dot: an operand is not held as mma.sync wants it; run assign-layouts");
     }
@@ -76,10 +80,8 @@ static void check_op(tile_function *f, tile_op op, void *user) {
         check_value(c, op, tile_op_operand(f, op, i));
     for (unsigned i = 0; i < tile_op_result_count(f, op) && c->ok; i++)
         check_value(c, op, tile_op_result(f, op, i));
-    if (c->ok && tile_op_opcode(f, op) == TILE_OP_dot)
-        check_dot(c, op);
-    if (c->ok && tile_op_opcode(f, op) == TILE_OP_convert_layout)
-        check_convert(c, op);
+    if (c->ok && tile_op_opcode(f, op) == TILE_OP_dot) check_dot(c, op);
+    if (c->ok && tile_op_opcode(f, op) == TILE_OP_convert_layout) check_convert(c, op);
     c->ok &= before;
 }
 
@@ -89,7 +91,6 @@ bool lower_can(tile_pass *pass, tile_function *f) {
     if (!tile_expr_is_int(f->warps, &warps))
         fail(&c, TILE_NO_OP, "the number of warps is not known yet; run instantiate");
     c.warps = (unsigned)warps;
-    if (c.ok)
-        tile_walk(f, f->body, check_op, &c);
+    if (c.ok) tile_walk(f, f->body, check_op, &c);
     return c.ok;
 }

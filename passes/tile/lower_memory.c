@@ -5,16 +5,17 @@
 #include "lib/layout/layout.h"
 #include "passes/tile/lower.h"
 
-/* Views -------------------------------------------------------------------------------------------- */
+/* Views
+ * -------------------------------------------------------------------------------------------- */
 
 /* One access pattern: a tile's elements, spread over threads by a layout, in a view. */
 typedef struct view_access {
     const lower_view *view;
     const tile_layout *layout;
     unsigned view_rank;
-    unsigned first_dim;   /* the view's dim that is the tile's dim 0 */
+    unsigned first_dim; /* the view's dim that is the tile's dim 0 */
     lower_cut cut;
-    tile_value start[TILE_MAX_RANK];  /* i32, by tile dim: index + what the thread adds */
+    tile_value start[TILE_MAX_RANK]; /* i32, by tile dim: index + what the thread adds */
     bool start_non_negative[TILE_MAX_RANK];
     tile_value base;      /* i64 offset of the thread's first element */
     tile_value predicate; /* leading dims; none if nothing is to be checked */
@@ -46,8 +47,7 @@ static tile_value inside(lowering *l, tile_value start, int64_t added, bool non_
                          tile_value extent) {
     tile_value coordinate = lower_add(l, start, lower_int(l, added));
     tile_value below = tile_build_lt(&l->builder, coordinate, extent);
-    if (non_negative)
-        return below;
+    if (non_negative) return below;
     return lower_and(l, tile_build_ge(&l->builder, coordinate, lower_int(l, 0)), below);
 }
 
@@ -73,7 +73,8 @@ static view_access start_access(lowering *l, const tile_value *element, const ti
             a.start_non_negative[t] = non_negative;
             a.row_step[t] = a.view->strides[d];
         } else {
-            a.predicate = lower_and(l, a.predicate, inside(l, start, 0, non_negative, a.view->extents[d]));
+            a.predicate =
+                lower_and(l, a.predicate, inside(l, start, 0, non_negative, a.view->extents[d]));
         }
         a.base = lower_add(l, a.base, lower_mul(l, lower_to_long(l, start), a.view->strides[d]));
     }
@@ -82,8 +83,7 @@ static view_access start_access(lowering *l, const tile_value *element, const ti
 
 static tile_value dim_predicate(lowering *l, view_access *a, unsigned t, int64_t coordinate) {
     for (unsigned i = 0; i < a->known_count[t]; i++)
-        if (a->known[t][i].coordinate == coordinate)
-            return a->known[t][i].predicate;
+        if (a->known[t][i].coordinate == coordinate) return a->known[t][i].predicate;
     tile_value predicate = inside(l, a->start[t], coordinate, a->start_non_negative[t],
                                   a->view->extents[a->first_dim + t]);
     if (a->known_count[t] < sizeof a->known[t] / sizeof *a->known[t]) {
@@ -94,7 +94,8 @@ static tile_value dim_predicate(lowering *l, view_access *a, unsigned t, int64_t
 }
 
 /* Offset and predicate of access `index` of the cut. */
-static tile_value access_offset(lowering *l, view_access *a, unsigned index, tile_value *predicate) {
+static tile_value access_offset(lowering *l, view_access *a, unsigned index,
+                                tile_value *predicate) {
     unsigned register_ = lower_cut_register(&a->cut, index, 0);
     tile_value offset = a->base;
     *predicate = a->predicate;
@@ -142,7 +143,8 @@ void lower_store_view(lowering *l, tile_value fragment, const tile_type *tile,
     }
 }
 
-/* Shared buffers ----------------------------------------------------------------------------------- */
+/* Shared buffers
+ * ----------------------------------------------------------------------------------- */
 
 static lower_shared_map map_shared(lowering *l, const tile_value *element, unsigned count,
                                    const tile_layout *layout) {
@@ -158,8 +160,7 @@ tile_value lower_shared_offset(lowering *l, const lower_shared_map *map, tile_va
                                uint32_t thread_bits, uint32_t register_part) {
     uint32_t crossed = register_part & thread_bits;
     tile_value offset = thread_part;
-    if (crossed)
-        offset = tile_build_xor(&l->builder, offset, lower_int(l, crossed));
+    if (crossed) offset = tile_build_xor(&l->builder, offset, lower_int(l, crossed));
     offset = lower_add(l, offset, map->slot);
     return lower_add(l, offset, lower_int(l, register_part & ~thread_bits));
 }
@@ -179,8 +180,7 @@ static shared_access start_shared(lowering *l, const lower_shared_map *map,
     unsigned inputs = TILE_LANE_BITS + (unsigned)layout->warp_bits;
     memcpy(bases, a.map.lane, sizeof a.map.lane);
     memcpy(bases + TILE_LANE_BITS, a.map.warp, sizeof(uint32_t) * layout->warp_bits);
-    for (unsigned i = 0; i < inputs; i++)
-        a.thread_bits |= bases[i];
+    for (unsigned i = 0; i < inputs; i++) a.thread_bits |= bases[i];
     a.thread_part = lower_thread_map(l, bases, inputs);
     a.cut = lower_cut_fragment(a.map.reg, layout->reg_bits, a.thread_bits, widest);
     return a;
@@ -189,8 +189,7 @@ static shared_access start_shared(lowering *l, const lower_shared_map *map,
 static tile_value shared_offset(lowering *l, const shared_access *a, unsigned register_) {
     uint32_t added = 0;
     for (unsigned bit = 0; register_ >> bit; bit++)
-        if (register_ >> bit & 1)
-            added ^= a->map.reg[bit];
+        if (register_ >> bit & 1) added ^= a->map.reg[bit];
     return lower_shared_offset(l, &a->map, a->thread_part, a->thread_bits, added);
 }
 
@@ -198,8 +197,7 @@ tile_value lower_load_shared(lowering *l, const tile_value *element, unsigned co
                              const tile_type *tile) {
     lower_shared_map map = map_shared(l, element, count, tile->layout);
     tile_value matrices = lower_ldmatrix(l, &map, tile);
-    if (matrices.id)
-        return matrices;
+    if (matrices.id) return matrices;
     shared_access a = start_shared(l, &map, tile->layout, widest_access(tile->scalar));
     unsigned accesses = 1u << a.cut.rest_bits;
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, accesses);
@@ -223,19 +221,20 @@ void lower_store_shared(lowering *l, tile_value fragment, const tile_type *tile,
     }
 }
 
-/* Copies ------------------------------------------------------------------------------------------- */
+/* Copies
+ * ------------------------------------------------------------------------------------------- */
 
 /* How many elements both cuts move at once: as long as they take the same register bits. */
 static unsigned common_width(const lower_cut *a, const lower_cut *b) {
     unsigned bits = 0;
-    while (bits < a->width_bits && bits < b->width_bits && a->bits[bits] == b->bits[bits])
-        bits++;
+    while (bits < a->width_bits && bits < b->width_bits && a->bits[bits] == b->bits[bits]) bits++;
     return 1u << bits;
 }
 
 /* One thread's part of a copy from a view to a buffer: in the background where the hardware can. */
 static void copy_in(lowering *l, const tile_value *view, const tile_value *buffer,
-                    unsigned buffer_count, const tile_layout *layout, const tile_type *tile, bool async) {
+                    unsigned buffer_count, const tile_layout *layout, const tile_type *tile,
+                    bool async) {
     view_access from = start_access(l, view, layout, tile->rank, widest_access(tile->scalar));
     lower_shared_map map = map_shared(l, buffer, buffer_count, layout);
     shared_access to = start_shared(l, &map, layout, 1u << from.cut.width_bits);
@@ -252,8 +251,9 @@ static void copy_in(lowering *l, const tile_value *view, const tile_value *buffe
             tile_op last = tile_region_at(l->f, l->builder.region)->last;
             tile_op_set_int(l->f, last, TILE_ATTR_bytes, bytes);
         } else {
-            tile_value part = tile_build_ld_global(&l->builder, from.view->base, &source, 1, predicate,
-                                                   access_type(l, tile->scalar, &to.cut));
+            tile_value part =
+                tile_build_ld_global(&l->builder, from.view->base, &source, 1, predicate,
+                                     access_type(l, tile->scalar, &to.cut));
             tile_build_st_shared(&l->builder, part, to.map.buffer, &target, 1, TILE_NO_VALUE);
         }
     }
@@ -263,8 +263,7 @@ static void copy_in(lowering *l, const tile_value *view, const tile_value *buffe
 static tile_op open_guard(lowering *l, const tile_layout *layout, tile_builder *outer) {
     tile_value first = lower_first_holder(l, layout);
     *outer = l->builder;
-    if (!first.id)
-        return TILE_NO_OP;
+    if (!first.id) return TILE_NO_OP;
     tile_op guard = tile_build_if_else(&l->builder, first, NULL, 0);
     l->builder.region = tile_op_region(l->f, guard, 0);
     return guard;
@@ -293,7 +292,9 @@ void lower_copy(lowering *l, tile_op op) {
     if (in) {
         copy_in(l, from, to, to_count, &layout, buffer, data->opcode == TILE_OP_copy_async);
     } else {
-        tile_type draft = {.kind = TILE_TYPE_TILE, .scalar = buffer->scalar, .rank = buffer->rank,
+        tile_type draft = {.kind = TILE_TYPE_TILE,
+                           .scalar = buffer->scalar,
+                           .rank = buffer->rank,
                            .layout = &layout};
         memcpy(draft.dims, buffer->dims, sizeof draft.dims);
         const tile_type *tile = tile_type_get(tile_function_context(l->f), &draft);

@@ -1,9 +1,9 @@
 /* lower-tiles: turns tiles into fragments, and tile operations into what each thread does.
  *
  * A tile with a layout becomes one vector per thread that holds the thread's elements in register
- * order; loads, stores and copies become accesses as wide as alignment is proven, under predicates for
- * what may lie outside a view; `dot` becomes ldmatrix and mma.sync m16n8k16, which run at the tensor
- * cores' rate with two orders of magnitude fewer instructions than scalar code.
+ * order; loads, stores and copies become accesses as wide as alignment is proven, under predicates
+ * for what may lie outside a view; `dot` becomes ldmatrix and mma.sync m16n8k16, which run at the
+ * tensor cores' rate with two orders of magnitude fewer instructions than scalar code.
  *
  * level: 2 to 3
  * requires: allocate-shared (so assign-layouts and instantiate)
@@ -35,8 +35,7 @@
 static void lower_region(lowering *l, tile_region from);
 
 static const tile_type *lowered_type(const lowering *l, const tile_type *type) {
-    if (type->kind != TILE_TYPE_TILE)
-        return type;
+    if (type->kind != TILE_TYPE_TILE) return type;
     return tile_type_vector(tile_function_context(l->f), type->scalar, tile_type_registers(type));
 }
 
@@ -51,14 +50,14 @@ static void set_result(lowering *l, tile_op op, tile_value value) {
         tile_value_at(l->f, value)->name = tile_value_at(&l->old, old)->name;
 }
 
-/* 1. Views are taken apart. ------------------------------------------------------------------------ */
+/* 1. Views are taken apart.
+ * ------------------------------------------------------------------------ */
 
 static void contiguous_strides(lowering *l, lower_view *view, unsigned rank) {
     tile_value stride = lower_long(l, 1);
     for (unsigned d = rank; d-- > 0;) {
         view->strides[d] = stride;
-        if (d)
-            stride = lower_mul(l, stride, lower_to_long(l, view->extents[d]));
+        if (d) stride = lower_mul(l, stride, lower_to_long(l, view->extents[d]));
     }
 }
 
@@ -76,8 +75,8 @@ static void lower_view_op(lowering *l, tile_op op) {
         view->strides[d] = lower_to_long(l, mapped(l, stride[d]));
     tile_value result = tile_op_result(&l->old, op, 0);
     if (is_scratch) {
-        const tile_type *type = tile_type_ptr(tile_function_context(l->f),
-                                              tile_value_type(&l->old, result)->scalar);
+        const tile_type *type =
+            tile_type_ptr(tile_function_context(l->f), tile_value_type(&l->old, result)->scalar);
         view->base = tile_build_scratch(&l->builder, mapped_extents, extents, type);
         l->map[result.id] = view->base; /* what level 3 means by scratch */
         if (tile_op_has_attr(&l->old, op, TILE_ATTR_clean))
@@ -88,7 +87,8 @@ static void lower_view_op(lowering *l, tile_op op) {
     l->views[result.id] = view;
 }
 
-/* 2. Control flow keeps its shape. ----------------------------------------------------------------- */
+/* 2. Control flow keeps its shape.
+ * ----------------------------------------------------------------- */
 
 static void copy_attrs(lowering *l, tile_op from, tile_op to) {
     const tile_op_data *data = tile_op_at(&l->old, from);
@@ -120,8 +120,7 @@ static void map_results(lowering *l, tile_op from, tile_op to) {
 static void lower_for(lowering *l, tile_op op) {
     const tile_op_data *data = tile_op_at(&l->old, op);
     tile_value *inits = TILE_NEW_ARRAY(l->pass->scratch, tile_value, data->operand_count);
-    for (uint32_t i = 0; i < data->operand_count; i++)
-        inits[i] = mapped(l, data->operands[i]);
+    for (uint32_t i = 0; i < data->operand_count; i++) inits[i] = mapped(l, data->operands[i]);
     tile_op loop = tile_build_for_loop(&l->builder, inits[0], inits[1], inits[2], inits + 3,
                                        data->operand_count - 3);
     copy_attrs(l, op, loop);
@@ -131,18 +130,19 @@ static void lower_for(lowering *l, tile_op op) {
 
 static void lower_if(lowering *l, tile_op op) {
     const tile_op_data *data = tile_op_at(&l->old, op);
-    const tile_type **types = TILE_NEW_ARRAY(l->pass->scratch, const tile_type *,
-                                             data->result_count + 1u);
+    const tile_type **types =
+        TILE_NEW_ARRAY(l->pass->scratch, const tile_type *, data->result_count + 1u);
     for (uint32_t i = 0; i < data->result_count; i++)
         types[i] = lowered_type(l, tile_value_type(&l->old, tile_op_result(&l->old, op, i)));
-    tile_op branch = tile_build_if_else(&l->builder, mapped(l, data->operands[0]), types,
-                                        data->result_count);
+    tile_op branch =
+        tile_build_if_else(&l->builder, mapped(l, data->operands[0]), types, data->result_count);
     for (unsigned r = 0; r < 2; r++)
         enter_region(l, data->regions[r], tile_op_region(l->f, branch, r));
     map_results(l, op, branch);
 }
 
-/* 3. One thread speaks for the block at a semaphore. ----------------------------------------------- */
+/* 3. One thread speaks for the block at a semaphore.
+ * ----------------------------------------------- */
 
 /* The user's own barrier just before serves as well. */
 static bool ends_in_sync(const lowering *l) {
@@ -151,8 +151,8 @@ static bool ends_in_sync(const lowering *l) {
 }
 
 /* The barrier after the wait lets all threads see what the released data holds; the one before the
- * release has all threads' stores done. bar.sync orders them, the fence of the release is cumulative
- * (PTX ISA, "Memory Consistency Model", causality order). */
+ * release has all threads' stores done. bar.sync orders them, the fence of the release is
+ * cumulative (PTX ISA, "Memory Consistency Model", causality order). */
 static void lower_semaphore(lowering *l, tile_op op) {
     unsigned count, ignored;
     const tile_value *element = tile_op_segment(&l->old, op, 0, &count);
@@ -160,8 +160,7 @@ static void lower_semaphore(lowering *l, tile_op op) {
     tile_value base = l->views[element[0].id]->base;
     tile_value offset = lower_view_offset(l, element, count);
     bool lock = tile_op_opcode(&l->old, op) == TILE_OP_lock_semaphore;
-    if (!lock && !ends_in_sync(l))
-        tile_build_sync(&l->builder);
+    if (!lock && !ends_in_sync(l)) tile_build_sync(&l->builder);
     tile_value first = tile_build_eq(&l->builder, l->thread, lower_int(l, 0));
     tile_op branch = tile_build_if_else(&l->builder, first, NULL, 0);
     tile_builder inner = tile_builder_at_end(l->f, tile_op_region(l->f, branch, 0));
@@ -173,11 +172,11 @@ static void lower_semaphore(lowering *l, tile_op op) {
     tile_build_yield(&inner, NULL, 0);
     inner.region = tile_op_region(l->f, branch, 1);
     tile_build_yield(&inner, NULL, 0);
-    if (lock)
-        tile_build_sync(&l->builder);
+    if (lock) tile_build_sync(&l->builder);
 }
 
-/* 4. A conversion between layouts goes through shared memory, or through the registers alone. ------- */
+/* 4. A conversion between layouts goes through shared memory, or through the registers alone.
+ * ------- */
 
 static void lower_convert(lowering *l, tile_op op) {
     unsigned sources, buffers;
@@ -187,8 +186,7 @@ static void lower_convert(lowering *l, tile_op op) {
     const tile_type *to = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
     tile_value value = mapped(l, source[0]);
     if (buffers) {
-        if (l->old.sync_explicit)
-            tile_build_sync(&l->builder);
+        if (l->old.sync_explicit) tile_build_sync(&l->builder);
         lower_store_shared(l, value, from, buffer, 1);
         tile_build_sync(&l->builder);
         value = lower_load_shared(l, buffer, 1, to);
@@ -196,20 +194,20 @@ static void lower_convert(lowering *l, tile_op op) {
     set_result(l, op, value);
 }
 
-/* 5. Everything else. ------------------------------------------------------------------------------ */
+/* 5. Everything else.
+ * ------------------------------------------------------------------------------ */
 
 /* An operation that means the same on fragments: same operands, lowered types. */
 static void lower_plain(lowering *l, tile_op op) {
     const tile_op_data *data = tile_op_at(&l->old, op);
     tile_value *operands = TILE_NEW_ARRAY(l->pass->scratch, tile_value, data->operand_count + 1u);
-    const tile_type **types = TILE_NEW_ARRAY(l->pass->scratch, const tile_type *,
-                                             data->result_count + 1u);
-    for (uint32_t i = 0; i < data->operand_count; i++)
-        operands[i] = mapped(l, data->operands[i]);
+    const tile_type **types =
+        TILE_NEW_ARRAY(l->pass->scratch, const tile_type *, data->result_count + 1u);
+    for (uint32_t i = 0; i < data->operand_count; i++) operands[i] = mapped(l, data->operands[i]);
     for (uint32_t i = 0; i < data->result_count; i++)
         types[i] = lowered_type(l, tile_value_type(&l->old, tile_op_result(&l->old, op, i)));
-    tile_op copy = tile_add_op(&l->builder, (tile_opcode)data->opcode, operands, data->operand_count,
-                               data->segment, types, data->result_count);
+    tile_op copy = tile_add_op(&l->builder, (tile_opcode)data->opcode, operands,
+                               data->operand_count, data->segment, types, data->result_count);
     copy_attrs(l, op, copy);
     map_results(l, op, copy);
 }
@@ -220,8 +218,9 @@ static void lower_transfer(lowering *l, tile_op op, tile_opcode opcode) {
     const tile_value *element = tile_op_segment(&l->old, op, is_load ? 0 : 1, &count);
     if (is_load) {
         const tile_type *tile = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
-        set_result(l, op, opcode == TILE_OP_load ? lower_load_view(l, element, count, tile)
-                                                 : lower_load_shared(l, element, count, tile));
+        set_result(l, op,
+                   opcode == TILE_OP_load ? lower_load_view(l, element, count, tile)
+                                          : lower_load_shared(l, element, count, tile));
         return;
     }
     tile_value source = tile_op_segment(&l->old, op, 0, &ignored)[0];
@@ -257,7 +256,7 @@ static void lower_op(lowering *l, tile_op op) {
 
 static void lower_region(lowering *l, tile_region from) {
     TILE_FOR_EACH_OP(&l->old, op, from)
-        lower_op(l, op);
+    lower_op(l, op);
 }
 
 /* Constants keep their values under new ids. */
@@ -274,16 +273,14 @@ static void map_constants(lowering *l) {
 tile_status tile_pass_lower_tiles(tile_pass *pass, tile_function *f) {
     int64_t warps = 1;
     lowering l = {.pass = pass, .f = f};
-    if (!lower_can(pass, f))
-        return TILE_INVALID;
+    if (!lower_can(pass, f)) return TILE_INVALID;
     l.ranges = tile_range_analyse(f, pass->scratch);
     tile_function_restart(f, &l.old);
     l.builder = tile_builder_at_end(f, f->body);
     l.map = TILE_NEW_ARRAY(pass->scratch, tile_value, l.old.value_count);
     l.views = TILE_NEW_ARRAY(pass->scratch, lower_view *, l.old.value_count);
     tile_expr_is_int(f->warps, &warps);
-    while (1 << l.warp_bits < warps)
-        l.warp_bits++;
+    while (1 << l.warp_bits < warps) l.warp_bits++;
     map_constants(&l);
     l.thread = tile_build_thread_id(&l.builder);
     tile_value_set_name(f, l.thread, "thread");

@@ -8,7 +8,7 @@
 
 #define FOR_EACH_LANE(lane, mask) \
     for (unsigned lane = 0; lane < CPU_LANES; (lane)++) \
-        if ((mask) >> (lane)&1)
+        if ((mask) >> (lane) & 1)
 
 uint32_t cpu_active_lanes(const cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
                           unsigned predicate) {

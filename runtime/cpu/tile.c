@@ -68,8 +68,8 @@ static bool check_row(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, 
         return cpu_check_global(run, warp, insn, -1, address + (uint64_t)first * size,
                                 (uint64_t)(end - first) * size, size);
     for (int64_t i = first; i < end; i++)
-        if (!cpu_check_global(run, warp, insn, -1, address + (uint64_t)i * (uint64_t)stride * size, size,
-                              size))
+        if (!cpu_check_global(run, warp, insn, -1, address + (uint64_t)i * (uint64_t)stride * size,
+                              size, size))
             return false;
     return true;
 }
@@ -90,7 +90,8 @@ bool cpu_load_tile(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, con
         }
         for (int64_t i = first; i < end; i++)
             memcpy(to + i * size,
-                   (const void *)(uintptr_t)(address + (uint64_t)i * (uint64_t)stride * size), size);
+                   (const void *)(uintptr_t)(address + (uint64_t)i * (uint64_t)stride * size),
+                   size);
     }
     return true;
 }
@@ -104,8 +105,8 @@ static bool store_tile(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
         uint64_t address = find_row(&walk, row, &first, &end);
         if (!check_row(run, warp, insn, address, stride, first, end)) return false;
         for (int64_t i = first; i < end; i++)
-            memcpy((void *)(uintptr_t)(address + (uint64_t)i * (uint64_t)stride * size), from + i * size,
-                   size);
+            memcpy((void *)(uintptr_t)(address + (uint64_t)i * (uint64_t)stride * size),
+                   from + i * size, size);
     }
     return true;
 }

@@ -10,8 +10,7 @@
 
 static const tile_loc no_place = {0, 0, 0};
 
-/* Contexts ---------------------------------------------------------------------------------------
- */
+/* Contexts ------------------------------------------------------------------------------------ */
 
 /* If this fails, leave changes nothing. */
 static tile_status enter(cuda_device *d, CUcontext *before) {
@@ -28,8 +27,7 @@ static tile_status leave(cuda_device *d, CUcontext before, tile_status status) {
     return status;
 }
 
-/* The operations ---------------------------------------------------------------------------------
- */
+/* The operations ------------------------------------------------------------------------------ */
 
 static tile_status cuda_allocate(tile_device *device, size_t bytes, uint64_t *address) {
     cuda_device *d = (cuda_device *)device;
@@ -147,8 +145,7 @@ static const tile_device_ops cuda_ops = {
     .attributes = cuda_attributes,
 };
 
-/* Making one -------------------------------------------------------------------------------------
- */
+/* Making one ---------------------------------------------------------------------------------- */
 
 static tile_status choose_context(cuda_device *d, int ordinal) {
     tile_status status =

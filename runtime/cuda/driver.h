@@ -1,5 +1,6 @@
-/* The CUDA driver, opened when it is first needed. The declarations are ours: no toolkit is needed to
- * build. Types have the driver's layout and, but for the namespace of their tags, cuda.h's names. */
+/* The CUDA driver, opened when it is first needed. The declarations are ours: no toolkit is needed
+ * to build. Types have the driver's layout and, but for the namespace of their tags, cuda.h's
+ * names. */
 #ifndef TILE_RUNTIME_CUDA_DRIVER_H
 #define TILE_RUNTIME_CUDA_DRIVER_H
 
@@ -21,33 +22,33 @@ typedef int CUjitInputType;
 typedef int CUstreamCaptureStatus;
 
 /* Numbers of cuda.h. */
-#define TILE_DRIVER_NUMBERS(NUMBER)                            \
-    NUMBER(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 38)              \
-    NUMBER(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)   \
-    NUMBER(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)   \
-    NUMBER(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 0)         \
-    NUMBER(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, 1)             \
-    NUMBER(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, 3)              \
-    NUMBER(CU_FUNC_ATTRIBUTE_NUM_REGS, 4)                      \
+#define TILE_DRIVER_NUMBERS(NUMBER) \
+    NUMBER(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 38) \
+    NUMBER(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75) \
+    NUMBER(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76) \
+    NUMBER(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 0) \
+    NUMBER(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, 1) \
+    NUMBER(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, 3) \
+    NUMBER(CU_FUNC_ATTRIBUTE_NUM_REGS, 4) \
     NUMBER(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8) \
-    NUMBER(CU_JIT_ERROR_LOG_BUFFER, 5)                         \
-    NUMBER(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, 6)              \
-    NUMBER(CU_JIT_TARGET, 9)                                   \
-    NUMBER(CU_JIT_INPUT_PTX, 1)                                \
-    NUMBER(CU_COMPUTE_ACCELERATED_TARGET_BASE, 0x10000)        \
-    NUMBER(CU_STREAM_CAPTURE_STATUS_NONE, 0)                   \
+    NUMBER(CU_JIT_ERROR_LOG_BUFFER, 5) \
+    NUMBER(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, 6) \
+    NUMBER(CU_JIT_TARGET, 9) \
+    NUMBER(CU_JIT_INPUT_PTX, 1) \
+    NUMBER(CU_COMPUTE_ACCELERATED_TARGET_BASE, 0x10000) \
+    NUMBER(CU_STREAM_CAPTURE_STATUS_NONE, 0) \
     TILE_DRIVER_FAULTS(NUMBER)
 
 /* Results that a kernel earns by what it does while it runs. */
-#define TILE_DRIVER_FAULTS(NUMBER)                \
-    NUMBER(CUDA_ERROR_ILLEGAL_ADDRESS, 700)       \
-    NUMBER(CUDA_ERROR_LAUNCH_TIMEOUT, 702)        \
-    NUMBER(CUDA_ERROR_ASSERT, 710)                \
-    NUMBER(CUDA_ERROR_HARDWARE_STACK_ERROR, 714)  \
-    NUMBER(CUDA_ERROR_ILLEGAL_INSTRUCTION, 715)   \
-    NUMBER(CUDA_ERROR_MISALIGNED_ADDRESS, 716)    \
+#define TILE_DRIVER_FAULTS(NUMBER) \
+    NUMBER(CUDA_ERROR_ILLEGAL_ADDRESS, 700) \
+    NUMBER(CUDA_ERROR_LAUNCH_TIMEOUT, 702) \
+    NUMBER(CUDA_ERROR_ASSERT, 710) \
+    NUMBER(CUDA_ERROR_HARDWARE_STACK_ERROR, 714) \
+    NUMBER(CUDA_ERROR_ILLEGAL_INSTRUCTION, 715) \
+    NUMBER(CUDA_ERROR_MISALIGNED_ADDRESS, 716) \
     NUMBER(CUDA_ERROR_INVALID_ADDRESS_SPACE, 717) \
-    NUMBER(CUDA_ERROR_INVALID_PC, 718)            \
+    NUMBER(CUDA_ERROR_INVALID_PC, 718) \
     NUMBER(CUDA_ERROR_LAUNCH_FAILED, 719)
 
 enum {
@@ -62,12 +63,12 @@ typedef struct tile_driver {
 #undef DRIVER
 } tile_driver;
 
-/* The driver's functions, the same for the whole process; NULL (and TILE_UNAVAILABLE's diagnostic) if
- * there is no driver or it does not start. Any thread may call it. */
+/* The driver's functions, the same for the whole process; NULL (and TILE_UNAVAILABLE's diagnostic)
+ * if there is no driver or it does not start. Any thread may call it. */
 const tile_driver *tile_driver_open(tile_context *context);
 
-/* A result as a status: TILE_OK, TILE_FAULT for one of TILE_DRIVER_FAULTS, or TILE_FAILED. Anything but
- * success is reported as "<what>: <name> (<number>): <the driver's text>". */
+/* A result as a status: TILE_OK, TILE_FAULT for one of TILE_DRIVER_FAULTS, or TILE_FAILED. Anything
+ * but success is reported as "<what>: <name> (<number>): <the driver's text>". */
 tile_status tile_driver_check(tile_context *context, const tile_driver *driver, CUresult result,
                               const char *what);
 

@@ -12,8 +12,7 @@
 
 static const tile_loc no_place = {0, 0, 0};
 
-/* Scratch ----------------------------------------------------------------------------------------
- */
+/* Scratch ------------------------------------------------------------------------------------- */
 
 typedef struct block {
     struct block *next; /* outgrown */
@@ -111,8 +110,7 @@ void tile_cuda_free_scratch(cuda_device *d) {
     d->scratches = NULL;
 }
 
-/* Launches ---------------------------------------------------------------------------------------
- */
+/* Launches ------------------------------------------------------------------------------------ */
 
 enum { MAX_PARAMETERS = 66, MAX_GRID_YZ = 65535 };
 
@@ -170,8 +168,7 @@ tile_status tile_cuda_launch(cuda_device *d, const tile_launch *launch) {
     return status;
 }
 
-/* Times ------------------------------------------------------------------------------------------
- */
+/* Times --------------------------------------------------------------------------------------- */
 
 static int by_size(const void *a, const void *b) {
     float x = *(const float *)a, y = *(const float *)b;

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Cubins -----------------------------------------------------------------------------------------
- */
+/* Cubins -------------------------------------------------------------------------------------- */
 
 typedef struct cubin {
     struct cubin *next; /* older */
@@ -98,8 +97,7 @@ static tile_status assemble(cuda_device *d, const tile_blob *ptx, tile_blob *cod
     return status;
 }
 
-/* Modules ----------------------------------------------------------------------------------------
- */
+/* Modules ------------------------------------------------------------------------------------- */
 
 struct cuda_module {
     struct cuda_module *next;
@@ -164,8 +162,7 @@ static void give_module(cuda_device *d, cuda_module *module) {
     free(module);
 }
 
-/* Functions --------------------------------------------------------------------------------------
- */
+/* Functions ----------------------------------------------------------------------------------- */
 
 tile_status tile_cuda_prepare(cuda_device *d, tile_variant *variant) {
     cuda_code *code = tile_malloc(sizeof *code);

@@ -18,8 +18,7 @@ static const char kernel_text[] =
     "  %b = scratch [%n] : ptr<i32>\n"
     "}\n";
 
-/* The fake driver --------------------------------------------------------------------------------
- */
+/* The fake driver ----------------------------------------------------------------------------- */
 
 static struct {
     int devices, major, minor, retained, capturing;
@@ -204,8 +203,7 @@ static const tile_driver fake = {
     .cuLaunchKernel = launch,
 };
 
-/* The fixture ------------------------------------------------------------------------------------
- */
+/* The fixture --------------------------------------------------------------------------------- */
 
 typedef struct cuda_fixture {
     codegen_fixture text;
@@ -257,8 +255,7 @@ static tile_status launch_with(cuda_fixture *x, int64_t clean, int64_t plain, CU
     return x->device->ops->launch(x->device, &what);
 }
 
-/* Devices and contexts ---------------------------------------------------------------------------
- */
+/* Devices and contexts ------------------------------------------------------------------------ */
 
 Test(cuda_device, target_and_context_follow_the_gpu) {
     cuda_fixture x;
@@ -317,8 +314,7 @@ Test(cuda_device, what_is_not_there_is_told) {
     codegen_close(&x.text);
 }
 
-/* Modules ----------------------------------------------------------------------------------------
- */
+/* Modules ------------------------------------------------------------------------------------- */
 
 Test(cuda_device, variants_of_equal_text_share_a_module) {
     cuda_fixture x;
@@ -373,8 +369,7 @@ Test(cuda_device, cubins_are_kept_for_later_devices) {
     }
 }
 
-/* Launches and scratch ---------------------------------------------------------------------------
- */
+/* Launches and scratch ------------------------------------------------------------------------ */
 
 Test(cuda_device, parameters_arrive) {
     cuda_fixture x;

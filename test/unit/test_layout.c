@@ -11,15 +11,17 @@ static uint32_t flat(uint32_t row, uint32_t column, uint32_t columns) {
 /* PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type". */
 Test(layout, fragments_are_those_of_the_ptx_isa) {
     tile_layout sum = tile_layout_accumulator(16, 8, 1, 1);
-    tile_layout a = tile_layout_dot_operand(&sum, 0, 16, 16), b = tile_layout_dot_operand(&sum, 1, 16, 8);
+    tile_layout a = tile_layout_dot_operand(&sum, 0, 16, 16),
+                b = tile_layout_dot_operand(&sum, 1, 16, 8);
     for (uint32_t lane = 0; lane < 32; lane++) {
         uint32_t group = lane / 4, in_group = lane % 4;
         for (uint32_t i = 0; i < 4; i++)
             cr_assert_eq(tile_layout_apply(&sum, i, lane, 0),
                          flat(group + (i >= 2 ? 8 : 0), in_group * 2 + (i & 1), 8));
         for (uint32_t i = 0; i < 8; i++)
-            cr_assert_eq(tile_layout_apply(&a, i, lane, 0),
-                         flat(group + (i & 2 ? 8 : 0), in_group * 2 + (i & 1) + (i >= 4 ? 8 : 0), 16));
+            cr_assert_eq(
+                tile_layout_apply(&a, i, lane, 0),
+                flat(group + (i & 2 ? 8 : 0), in_group * 2 + (i & 1) + (i >= 4 ? 8 : 0), 16));
         for (uint32_t i = 0; i < 4; i++)
             cr_assert_eq(tile_layout_apply(&b, i, lane, 0),
                          flat(in_group * 2 + (i & 1) + (i >= 2 ? 8 : 0), group, 8));
@@ -47,7 +49,8 @@ Test(layout, every_sum_and_its_operands_hold_all_elements) {
 /* A warp's rows of operand 0 and columns of operand 1 are those of its part of the sum. */
 Test(layout, operands_belong_to_the_warp_s_part) {
     tile_layout sum = tile_layout_accumulator(64, 64, 2, 2);
-    tile_layout a = tile_layout_dot_operand(&sum, 0, 64, 32), b = tile_layout_dot_operand(&sum, 1, 32, 64);
+    tile_layout a = tile_layout_dot_operand(&sum, 0, 64, 32),
+                b = tile_layout_dot_operand(&sum, 1, 32, 64);
     for (uint32_t warp = 0; warp < 4; warp++) {
         uint32_t corner = tile_layout_apply(&sum, 0, 0, warp);
         cr_assert_eq(tile_layout_apply(&a, 0, 0, warp) / 32, corner / 64);
@@ -74,8 +77,9 @@ Test(layout, shared_layouts_invert_and_have_no_conflicts) {
                 const uint32_t dims[2] = {rows, columns};
                 tile_layout shared = tile_layout_shared_swizzled(dims, 2, fastest, 2);
                 for (uint32_t offset = 0; offset < rows * columns; offset++)
-                    cr_assert_eq(tile_layout_offset_of(&shared, tile_layout_at_offset(&shared, offset)),
-                                 offset);
+                    cr_assert_eq(
+                        tile_layout_offset_of(&shared, tile_layout_at_offset(&shared, offset)),
+                        offset);
                 uint32_t fast = dims[fastest], slow = dims[1 - fastest], addresses[8];
                 for (uint32_t row = 0; row + 8 <= slow; row += 8)
                     for (uint32_t chunk = 0; chunk + 8 <= fast; chunk += 8) {
@@ -93,14 +97,11 @@ Test(layout, shared_layouts_invert_and_have_no_conflicts) {
 /* The count must see a conflict that is there: rows of 64 bytes without a swizzle. */
 Test(layout, planted_conflicts_are_counted) {
     uint32_t addresses[32];
-    for (uint32_t i = 0; i < 8; i++)
-        addresses[i] = i * 64;
+    for (uint32_t i = 0; i < 8; i++) addresses[i] = i * 64;
     cr_assert_eq(tile_bank_conflicts(addresses, 8, 16), 3);
-    for (uint32_t i = 0; i < 32; i++)
-        addresses[i] = i * 128;
+    for (uint32_t i = 0; i < 32; i++) addresses[i] = i * 128;
     cr_assert_eq(tile_bank_conflicts(addresses, 32, 4), 31);
-    for (uint32_t i = 0; i < 32; i++)
-        addresses[i] = 4;
+    for (uint32_t i = 0; i < 32; i++) addresses[i] = 4;
     cr_assert_eq(tile_bank_conflicts(addresses, 32, 4), 0, "a broadcast is one wavefront");
 }
 
@@ -114,10 +115,8 @@ Test(layout, offsets_compose_the_maps) {
     for (uint32_t r = 0; r < 1u << a.reg_bits; r++)
         for (uint32_t l = 0; l < 32; l++) {
             uint32_t offset = 0;
-            for (unsigned i = 0; i < a.reg_bits; i++)
-                offset ^= r >> i & 1 ? reg[i] : 0;
-            for (unsigned i = 0; i < TILE_LANE_BITS; i++)
-                offset ^= l >> i & 1 ? lane[i] : 0;
+            for (unsigned i = 0; i < a.reg_bits; i++) offset ^= r >> i & 1 ? reg[i] : 0;
+            for (unsigned i = 0; i < TILE_LANE_BITS; i++) offset ^= l >> i & 1 ? lane[i] : 0;
             cr_assert_eq(tile_layout_at_offset(&shared, offset), tile_layout_apply(&a, r, l, 0));
         }
 }

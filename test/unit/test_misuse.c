@@ -1,5 +1,5 @@
-/* The C interface in the hands of somebody who gets it wrong: a diagnostic and a failing status, and
- * what the verifier lets through can be printed and read back. */
+/* The C interface in the hands of somebody who gets it wrong: a diagnostic and a failing status,
+ * and what the verifier lets through can be printed and read back. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
@@ -54,25 +54,25 @@ static void close_kernel(fixture *x) {
 }
 
 /* Runs the statements on a fresh kernel `x`; then verifying must fail with this message. */
-#define REFUSED(message, ...)                                                        \
-    do {                                                                             \
-        fixture f, *x = &f;                                                          \
-        open_kernel(x);                                                              \
-        __VA_ARGS__;                                                                 \
-        cr_expect_eq(tile_module_verify(x->module), TILE_INVALID, "%s", message);    \
+#define REFUSED(message, ...) \
+    do { \
+        fixture f, *x = &f; \
+        open_kernel(x); \
+        __VA_ARGS__; \
+        cr_expect_eq(tile_module_verify(x->module), TILE_INVALID, "%s", message); \
         cr_expect(strstr(x->last, message), "wanted: %s, got: %s", message, x->last); \
-        close_kernel(x);                                                             \
+        close_kernel(x); \
     } while (0)
 
 /* The statements report this themselves, and what was there stays sound. */
-#define REPORTED(message, ...)                                                       \
-    do {                                                                             \
-        fixture f, *x = &f;                                                          \
-        open_kernel(x);                                                              \
-        __VA_ARGS__;                                                                 \
+#define REPORTED(message, ...) \
+    do { \
+        fixture f, *x = &f; \
+        open_kernel(x); \
+        __VA_ARGS__; \
         cr_expect(strstr(x->last, message), "wanted: %s, got: %s", message, x->last); \
-        cr_expect_eq(tile_module_verify(x->module), TILE_OK, "%s", x->last);         \
-        close_kernel(x);                                                             \
+        cr_expect_eq(tile_module_verify(x->module), TILE_OK, "%s", x->last); \
+        close_kernel(x); \
     } while (0)
 
 Test(misuse, names) {
@@ -97,7 +97,8 @@ Test(misuse, names) {
 Test(misuse, parameters) {
     const tile_type *none = NULL;
     REFUSED("the default of 'a' is of another kind",
-            tile_function_add_param(x->kernel, "a", TILE_PARAM_type, tile_expr_int(x->context, 1), none));
+            tile_function_add_param(x->kernel, "a", TILE_PARAM_type, tile_expr_int(x->context, 1),
+                                    none));
     REFUSED("the default of 'a' must follow from the parameters before it",
             tile_function_add_param(x->kernel, "a", TILE_PARAM_int,
                                     tile_expr_param(x->context, "a"), none));
@@ -140,7 +141,8 @@ static tile_value constant(fixture *x, tile_scalar scalar, const tile_expr *expr
 }
 
 Test(misuse, constants) {
-    REFUSED("does not fit i32", tile_build_add(&x->b, x->n, tile_build_int(&x->b, INT64_C(1) << 40)));
+    REFUSED("does not fit i32",
+            tile_build_add(&x->b, x->n, tile_build_int(&x->b, INT64_C(1) << 40)));
     REFUSED("300 does not fit i8",
             tile_value v = constant(x, TILE_i8, tile_expr_int(x->context, 300));
             tile_build_add(&x->b, v, v));
@@ -158,9 +160,9 @@ Test(misuse, types) {
     const int64_t dims[] = {16, 16, 16, 16, 16};
     REPORTED("there is no such type", tile_type_tile(x->context, TILE_f32, 5, dims));
     REPORTED("there is no such type", tile_type_scalar(x->context, (tile_scalar)99));
-    REPORTED("there is no such type",
-             tile_layout layout; memset(&layout, 255, sizeof layout);
-             tile_type_with_layout(x->context, tile_type_tile(x->context, TILE_f32, 1, dims), &layout));
+    REPORTED(
+        "there is no such type", tile_layout layout; memset(&layout, 255, sizeof layout);
+        tile_type_with_layout(x->context, tile_type_tile(x->context, TILE_f32, 1, dims), &layout));
     REPORTED("has no type", tile_function_add_arg(x->kernel, "z", NULL));
     REFUSED("no element type",
             tile_function_add_arg(x->kernel, "z", tile_type_scalar(x->context, TILE_SCALAR_NONE)));
@@ -188,14 +190,16 @@ Test(misuse, places) {
 
 Test(misuse, attributes) {
     const int64_t dims[] = {16}, list[] = {1, 2};
-#define ALLOC                                                                             \
-    tile_build_alloc_shared(&x->b, tile_type_shared(x->context, TILE_f32, 0, 1, dims));   \
+#define ALLOC \
+    tile_build_alloc_shared(&x->b, tile_type_shared(x->context, TILE_f32, 0, 1, dims)); \
     tile_op op = tile_region_first(x->kernel, tile_function_body(x->kernel))
-    REFUSED("value of another kind", ALLOC; tile_op_set_expr(x->kernel, op, TILE_ATTR_offset, NULL));
-    REFUSED("value of another kind", ALLOC; tile_op_set_list(x->kernel, op, TILE_ATTR_offset, list, 2));
+    REFUSED("value of another kind", ALLOC;
+            tile_op_set_expr(x->kernel, op, TILE_ATTR_offset, NULL));
+    REFUSED("value of another kind", ALLOC;
+            tile_op_set_list(x->kernel, op, TILE_ATTR_offset, list, 2));
     REFUSED("value of another kind", ALLOC; tile_op_set_flag(x->kernel, op, TILE_ATTR_offset));
-    REFUSED("value of another kind",
-            ALLOC; tile_op_set_expr(x->kernel, op, TILE_ATTR_offset, tile_expr_arg(x->context, 0)));
+    REFUSED("value of another kind", ALLOC;
+            tile_op_set_expr(x->kernel, op, TILE_ATTR_offset, tile_expr_arg(x->context, 0)));
 }
 
 Test(misuse, indices_past_the_end) {

@@ -6,15 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Options ------------------------------------------------------------------------------------------ */
+/* Options
+ * ------------------------------------------------------------------------------------------ */
 
 const char *tool_current(const tool_arguments *arguments) {
     return arguments->next < arguments->argc ? arguments->argv[arguments->next] : "";
 }
 
 bool tool_flag(tool_arguments *arguments, const char *name) {
-    if (strcmp(tool_current(arguments), name) != 0)
-        return false;
+    if (strcmp(tool_current(arguments), name) != 0) return false;
     arguments->next++;
     return true;
 }
@@ -22,15 +22,13 @@ bool tool_flag(tool_arguments *arguments, const char *name) {
 bool tool_option(tool_arguments *arguments, const char *name, const char **value) {
     const char *word = tool_current(arguments);
     size_t length = strlen(name);
-    if (strncmp(word, name, length) != 0)
-        return false;
+    if (strncmp(word, name, length) != 0) return false;
     if (word[length] == '=') {
         *value = word + length + 1;
         arguments->next++;
         return true;
     }
-    if (word[length] || arguments->next + 1 >= arguments->argc)
-        return false;
+    if (word[length] || arguments->next + 1 >= arguments->argc) return false;
     *value = arguments->argv[arguments->next + 1];
     arguments->next += 2;
     return true;
@@ -38,14 +36,14 @@ bool tool_option(tool_arguments *arguments, const char *name, const char **value
 
 bool tool_positional(tool_arguments *arguments, const char **value) {
     const char *word = tool_current(arguments);
-    if (arguments->next >= arguments->argc || (word[0] == '-' && word[1]))
-        return false;
+    if (arguments->next >= arguments->argc || (word[0] == '-' && word[1])) return false;
     *value = word;
     arguments->next++;
     return true;
 }
 
-/* Memory and files --------------------------------------------------------------------------------- */
+/* Memory and files
+ * --------------------------------------------------------------------------------- */
 
 static void *need(void *memory) {
     if (!memory) {
@@ -91,13 +89,10 @@ char *tool_read_file(const char *path, size_t *size) {
         return NULL;
     }
     tool_append("", 0, &text);
-    while ((got = fread(piece, 1, sizeof piece, file)) > 0)
-        tool_append(piece, got, &text);
+    while ((got = fread(piece, 1, sizeof piece, file)) > 0) tool_append(piece, got, &text);
     bool failed = ferror(file) != 0;
-    if (failed)
-        complain(path);
-    if (!standard)
-        fclose(file);
+    if (failed) complain(path);
+    if (!standard) fclose(file);
     if (failed) {
         free(text.data);
         return NULL;
@@ -115,12 +110,12 @@ bool tool_write_file(const char *path, const char *data, size_t size) {
     }
     bool ok = fwrite(data, 1, size, file) == size;
     ok &= (standard ? fflush(file) : fclose(file)) == 0;
-    if (!ok)
-        complain(path);
+    if (!ok) complain(path);
     return ok;
 }
 
-/* Diagnostics -------------------------------------------------------------------------------------- */
+/* Diagnostics
+ * -------------------------------------------------------------------------------------- */
 
 static void print_diagnostic(const tile_diagnostic *diagnostic, void *file) {
     tile_diagnostic_print(diagnostic, tool_write, file);
@@ -133,9 +128,9 @@ void tool_print_diagnostics(tile_context *context) {
 tile_module *tool_parse_file(tile_context *context, const char *path) {
     size_t size;
     char *text = tool_read_file(path, &size);
-    if (!text)
-        return NULL;
-    tile_module *module = tile_module_parse(context, strcmp(path, "-") ? path : "<stdin>", text, size);
+    if (!text) return NULL;
+    tile_module *module =
+        tile_module_parse(context, strcmp(path, "-") ? path : "<stdin>", text, size);
     free(text);
     return module;
 }

@@ -33,7 +33,8 @@ void tool_print_diagnostics(tile_context *context);
 /* Reads and parses a file; NULL after diagnostics. */
 tile_module *tool_parse_file(tile_context *context, const char *path);
 
-/* Text that grows: a tile_writer for tile_module_print and the like. Start with zeros; free data. */
+/* Text that grows: a tile_writer for tile_module_print and the like. Start with zeros; free data.
+ */
 typedef struct tool_text {
     char *data;
     size_t size, capacity;

@@ -1,5 +1,5 @@
-/* Embedding Tile: builds z = x + y with the C builder alone, prints its PTX, runs it on the CPU device
- * and, where there is one, on a GPU. Includes nothing but Tile's public headers and C. */
+/* Embedding Tile: builds z = x + y with the C builder alone, prints its PTX, runs it on the CPU
+ * device and, where there is one, on a GPU. Includes nothing but Tile's public headers and C. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +39,7 @@ static tile_module *build_vector_add(tile_context *context) {
     tile_value x = tile_function_add_arg(kernel, "x", pointer);
     tile_value y = tile_function_add_arg(kernel, "y", pointer);
     tile_value z = tile_function_add_arg(kernel, "z", pointer);
-    for (unsigned arg = 1; arg <= 3; arg++)
-        tile_function_set_arg_divisible(kernel, arg, 16);
+    for (unsigned arg = 1; arg <= 3; arg++) tile_function_set_arg_divisible(kernel, arg, 16);
     const tile_expr *blocks = tile_expr_op(context, TILE_OP_ceildiv, tile_expr_arg(context, 0),
                                            tile_expr_int(context, BLOCK), NULL);
     tile_function_set_grid(kernel, 1, &blocks);
@@ -66,27 +65,18 @@ static tile_status run(tile_device *device, const tile_module *module) {
     tile_status status = tile_kernel_create(device, module, "vector_add", NULL, 0, &kernel);
     for (int i = 0; i < 3 && status == TILE_OK; i++)
         status = tile_buffer_create(device, sizeof x, &buffers[i]);
-    if (status == TILE_OK)
-        status = tile_buffer_write(buffers[0], 0, x, sizeof x);
-    if (status == TILE_OK)
-        status = tile_buffer_write(buffers[1], 0, y, sizeof y);
-    const tile_argument arguments[] = {{.integer = COUNT},
-                                       {.buffer = buffers[0]},
-                                       {.buffer = buffers[1]},
-                                       {.buffer = buffers[2]}};
-    if (status == TILE_OK)
-        status = tile_kernel_launch(kernel, arguments, 4, NULL);
-    if (status == TILE_OK)
-        status = tile_device_synchronize(device);
-    if (status == TILE_OK)
-        status = tile_buffer_read(buffers[2], 0, z, sizeof z);
+    if (status == TILE_OK) status = tile_buffer_write(buffers[0], 0, x, sizeof x);
+    if (status == TILE_OK) status = tile_buffer_write(buffers[1], 0, y, sizeof y);
+    const tile_argument arguments[] = {
+        {.integer = COUNT}, {.buffer = buffers[0]}, {.buffer = buffers[1]}, {.buffer = buffers[2]}};
+    if (status == TILE_OK) status = tile_kernel_launch(kernel, arguments, 4, NULL);
+    if (status == TILE_OK) status = tile_device_synchronize(device);
+    if (status == TILE_OK) status = tile_buffer_read(buffers[2], 0, z, sizeof z);
     int wrong = 0;
-    for (int i = 0; i < COUNT && status == TILE_OK; i++)
-        wrong += z[i] != x[i] + y[i];
+    for (int i = 0; i < COUNT && status == TILE_OK; i++) wrong += z[i] != x[i] + y[i];
     if (status == TILE_OK)
         printf("%s: %d elements, %d wrong\n", tile_device_name(device), COUNT, wrong);
-    for (int i = 0; i < 3; i++)
-        tile_buffer_destroy(buffers[i]);
+    for (int i = 0; i < 3; i++) tile_buffer_destroy(buffers[i]);
     tile_kernel_destroy(kernel);
     return wrong ? TILE_FAULT : status;
 }
@@ -96,8 +86,7 @@ static tile_status print_ptx(const tile_module *module) {
     tile_emit_options options = {.size = sizeof options, .target = tile_target_find("sm_90a")};
     tile_blob ptx = {NULL, 0};
     tile_status status = tile_compile(copy, "vector_add", NULL, 0, &options, &ptx, NULL);
-    if (status == TILE_OK)
-        fwrite(ptx.data, 1, ptx.size, stdout);
+    if (status == TILE_OK) fwrite(ptx.data, 1, ptx.size, stdout);
     tile_blob_destroy(&ptx);
     tile_module_destroy(copy);
     return status;
@@ -109,10 +98,8 @@ int main(void) {
     tile_module *module = build_vector_add(context);
     tile_device *device = NULL;
     tile_status status = tile_context_error_count(context) ? TILE_INVALID : print_ptx(module);
-    if (status == TILE_OK)
-        status = tile_device_create_cpu(context, NULL, &device);
-    if (status == TILE_OK)
-        status = run(device, module);
+    if (status == TILE_OK) status = tile_device_create_cpu(context, NULL, &device);
+    if (status == TILE_OK) status = run(device, module);
     tile_device_destroy(device);
     device = NULL;
     tile_context_set_sink(context, NULL, NULL); /* that there is no GPU is not an error here */

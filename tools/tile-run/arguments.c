@@ -7,7 +7,8 @@
 
 #include "tools/tile-run/run.h"
 
-/* xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled"). */
+/* xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled").
+ */
 static uint64_t next_random(uint64_t *state) {
     *state ^= *state >> 12;
     *state ^= *state << 25;
@@ -27,7 +28,8 @@ static bool fail(const char *text, const char *why) {
 static const struct {
     const char *name;
     fill fill;
-} fills[] = {{"int", FILL_INT}, {"rand", FILL_RAND}, {"zeros", FILL_ZEROS}, {"poison", FILL_POISON}};
+} fills[] = {
+    {"int", FILL_INT}, {"rand", FILL_RAND}, {"zeros", FILL_ZEROS}, {"poison", FILL_POISON}};
 
 /* TYPE[DIMS] */
 static bool parse_shape(const char *text, const char *at, host_array *array) {
@@ -44,8 +46,7 @@ static bool parse_shape(const char *text, const char *at, host_array *array) {
         array->dims[array->rank++] = extent;
         at = end + (*end == ',');
     }
-    if (*at != ']' || at[1])
-        return fail(text, "the dims end with ']'");
+    if (*at != ']' || at[1]) return fail(text, "the dims end with ']'");
     return true;
 }
 
@@ -58,20 +59,19 @@ static bool parse_scalar(const char *text, const char *value, run_argument *argu
         argument->integer = (int64_t)argument->number;
     }
     if (end == value || *end)
-        return fail(text, "the value is a number, FILL:TYPE[DIMS] with FILL one of int rand zeros poison, "
-                          "or @FILE.npy");
+        return fail(
+            text, "the value is a number, FILL:TYPE[DIMS] with FILL one of int rand zeros poison, "
+                  "or @FILE.npy");
     return true;
 }
 
 bool argument_parse(const char *text, run_argument *argument) {
     const char *equals = strchr(text, '=');
     *argument = (run_argument){0};
-    if (!equals || equals == text)
-        return fail(text, "it must read NAME=VALUE");
+    if (!equals || equals == text) return fail(text, "it must read NAME=VALUE");
     size_t length = (size_t)(equals - text);
     char *name = calloc(length + 1, 1);
-    if (!name)
-        return fail(text, "out of memory");
+    if (!name) return fail(text, "out of memory");
     memcpy(name, text, length);
     argument->name = name;
     const char *value = equals + 1;
@@ -92,7 +92,8 @@ bool argument_parse(const char *text, run_argument *argument) {
     return parse_scalar(text, value, argument);
 }
 
-run_argument *arguments_find(run_argument *arguments, unsigned count, const char *name, size_t length) {
+run_argument *arguments_find(run_argument *arguments, unsigned count, const char *name,
+                             size_t length) {
     for (unsigned i = 0; i < count; i++)
         if (strlen(arguments[i].name) == length && memcmp(arguments[i].name, name, length) == 0)
             return &arguments[i];
@@ -117,8 +118,8 @@ static void fill_array(run_argument *argument, uint64_t *state, double density) 
     }
 }
 
-/* A sum of n products of -1, 0, 1 with density q each has the standard deviation q sqrt(n); eight of
- * them stay below the limit. */
+/* A sum of n products of -1, 0, 1 with density q each has the standard deviation q sqrt(n); eight
+ * of them stay below the limit. */
 static double choose_density(const run_argument *arguments, unsigned count, double limit) {
     int64_t depth = 1;
     for (unsigned i = 0; i < count; i++)
@@ -133,11 +134,9 @@ bool arguments_fill(run_argument *arguments, unsigned count, uint64_t seed, doub
     uint64_t state = seed * UINT64_C(0x9E3779B97F4A7C15) + 1;
     double density = choose_density(arguments, count, limit);
     for (unsigned i = 0; i < count; i++) {
-        if (!arguments[i].is_array)
-            continue;
+        if (!arguments[i].is_array) continue;
         if (arguments[i].fill == FILL_FILE) {
-            if (!npy_read(arguments[i].path, &arguments[i].array))
-                return false;
+            if (!npy_read(arguments[i].path, &arguments[i].array)) return false;
             continue;
         }
         if (!array_allocate(&arguments[i].array))

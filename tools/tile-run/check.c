@@ -1,4 +1,5 @@
-/* The check: every element against level 1 in f64, or Freivalds' test where that would take minutes. */
+/* The check: every element against level 1 in f64, or Freivalds' test where that would take
+ * minutes. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,22 +18,23 @@ double exact_limit(tile_scalar scalar) {
     case TILE_e5m2: return 8;
     case TILE_f32:
     case TILE_tf32: return 16777216;
-    default: return tile_scalar_is_floating(scalar) ? 0x1p53 : ldexp(1, (int)tile_scalar_bits(scalar) - 1);
+    default:
+        return tile_scalar_is_floating(scalar) ? 0x1p53
+                                               : ldexp(1, (int)tile_scalar_bits(scalar) - 1);
     }
 }
 
 run_argument *check_output(const char *text, run_argument *arguments, unsigned count) {
     const char *equals = strchr(text, '=');
-    if (!equals)
-        return NULL;
+    if (!equals) return NULL;
     size_t length = (size_t)(equals - text);
-    while (length && text[length - 1] == ' ')
-        length--;
+    while (length && text[length - 1] == ' ') length--;
     run_argument *output = arguments_find(arguments, count, text, length);
     return output && output->is_array ? output : NULL;
 }
 
-static bool inputs_are_whole(const run_argument *arguments, unsigned count, const run_argument *output) {
+static bool inputs_are_whole(const run_argument *arguments, unsigned count,
+                             const run_argument *output) {
     for (unsigned i = 0; i < count; i++) {
         const run_argument *a = &arguments[i];
         if (a->is_array && a != output && a->fill != FILL_INT && a->fill != FILL_ZEROS)
@@ -53,12 +55,12 @@ static void complain(size_t index, const host_array *array, double expected, dou
     fprintf(stderr, "]: expected %.9g, got %.9g\n", expected, got);
 }
 
-/* Everything against the reference ----------------------------------------------------------------- */
+/* Everything against the reference
+ * ----------------------------------------------------------------- */
 
 static double root_mean_square(const host_array *array) {
     double sum = 0;
-    for (size_t i = 0; i < array->count; i++)
-        sum += array_get(array, i) * array_get(array, i);
+    for (size_t i = 0; i < array->count; i++) sum += array_get(array, i) * array_get(array, i);
     return array->count ? sqrt(sum / (double)array->count) : 0;
 }
 
@@ -69,15 +71,14 @@ static void compare(const host_array *expected, const host_array *got, check_res
         double error = fabs(have - want) / (fabs(want) + rms);
         bool same = have == want || (isnan(have) && isnan(want));
         bool wrong = result->exact ? !same : !same && !(error <= result->bound);
-        if (!same && (error > result->largest || isnan(error)))
-            result->largest = error;
-        if (wrong && result->mismatches++ == 0)
-            complain(i, got, want, have);
+        if (!same && (error > result->largest || isnan(error))) result->largest = error;
+        if (wrong && result->mismatches++ == 0) complain(i, got, want, have);
         result->inexact_sums |= result->exact && fabs(want) > limit;
     }
 }
 
-/* Freivalds' test ---------------------------------------------------------------------------------- */
+/* Freivalds' test
+ * ---------------------------------------------------------------------------------- */
 
 /* y = A x for whole numbers; exact while |y| < 2^53. */
 static void multiply(const host_array *a, const double *x, double *y) {
@@ -90,10 +91,10 @@ static void multiply(const host_array *a, const double *x, double *y) {
 }
 
 /* c x = a (b x) for a random whole x in [-512, 512): an error in a row of c escapes a round with a
- * probability of at most 1 / 1024 (R. Freivalds, "Probabilistic machines can use less running time",
- * 1977). All sums are whole numbers below 2^53, so equality decides. */
-static bool freivalds_round(const host_array *a, const host_array *b, const host_array *c, uint64_t seed,
-                            check_result *result) {
+ * probability of at most 1 / 1024 (R. Freivalds, "Probabilistic machines can use less running
+ * time", 1977). All sums are whole numbers below 2^53, so equality decides. */
+static bool freivalds_round(const host_array *a, const host_array *b, const host_array *c,
+                            uint64_t seed, check_result *result) {
     double *x = calloc((size_t)(b->dims[1] + b->dims[0] + 2 * a->dims[0]) + 1, sizeof *x);
     if (!x) {
         fputs("error: out of memory in the check\n", stderr);
@@ -125,23 +126,21 @@ static bool freivalds(const run_argument *a, const run_argument *b, const run_ar
     for (size_t i = 0; i < out->count; i++)
         result->inexact_sums |= fabs(array_get(out, i)) >= exact_limit(out->scalar);
     for (uint64_t round = 1; round <= 3 && !result->mismatches; round++)
-        if (!freivalds_round(&a->array, &b->array, out, round, result))
-            return false;
+        if (!freivalds_round(&a->array, &b->array, out, round, result)) return false;
     return true;
 }
 
-/* The check ---------------------------------------------------------------------------------------- */
+/* The check
+ * ---------------------------------------------------------------------------------------- */
 
 static bool compare_with_reference(tile_context *context, const char *text, const char *expression,
-                                   run_argument *arguments, unsigned count, const run_argument *output,
-                                   check_result *result) {
+                                   run_argument *arguments, unsigned count,
+                                   const run_argument *output, check_result *result) {
     tile_module *module = expression_build(context, text, expression, arguments, count, output);
-    if (!module)
-        return false;
+    if (!module) return false;
     host_array expected = {.scalar = TILE_SCALAR_NONE};
     bool ok = compute_run(tile_module_function(module, 0), arguments, count, &expected, 1);
-    if (ok)
-        compare(&expected, &output->array, result);
+    if (ok) compare(&expected, &output->array, result);
     free(expected.data);
     tile_module_destroy(module);
     return ok;

@@ -10,8 +10,7 @@ enum { MAX_ARRAYS = 64 };
 
 static tile_compute_array input_of(const run_argument *argument) {
     tile_compute_array input = {.scalar = TILE_f64, .data = (void *)&argument->number};
-    if (!argument->is_array)
-        return input;
+    if (!argument->is_array) return input;
     input = (tile_compute_array){.scalar = argument->array.scalar,
                                  .rank = argument->array.rank,
                                  .data = argument->array.data};
@@ -26,10 +25,8 @@ bool compute_run(const tile_function *f, const run_argument *arguments, unsigned
         fprintf(stderr, "error: a compute takes and gives at most %d arrays\n", MAX_ARRAYS);
         return false;
     }
-    for (unsigned i = 0; i < argument_count; i++)
-        inputs[i] = input_of(&arguments[i]);
-    if (tile_compute_shapes(f, inputs, argument_count, outputs, count) != TILE_OK)
-        return false;
+    for (unsigned i = 0; i < argument_count; i++) inputs[i] = input_of(&arguments[i]);
+    if (tile_compute_shapes(f, inputs, argument_count, outputs, count) != TILE_OK) return false;
     for (unsigned i = 0; i < count; i++) {
         results[i] = (host_array){.scalar = outputs[i].scalar, .rank = outputs[i].rank};
         memcpy(results[i].dims, outputs[i].dims, sizeof results[i].dims);
@@ -42,15 +39,15 @@ bool compute_run(const tile_function *f, const run_argument *arguments, unsigned
     return tile_compute_run(f, inputs, argument_count, outputs, count) == TILE_OK;
 }
 
-bool compute_run_named(const tile_function *f, run_argument *arguments, unsigned count, unsigned *total) {
+bool compute_run_named(const tile_function *f, run_argument *arguments, unsigned count,
+                       unsigned *total) {
     host_array results[MAX_ARRAYS];
     unsigned result_count = tile_function_result_count(f);
     if (result_count > MAX_ARRAYS || *total + result_count > MAX_ARRAYS) {
         fprintf(stderr, "error: there are too many results\n");
         return false;
     }
-    if (!compute_run(f, arguments, count, results, result_count))
-        return false;
+    if (!compute_run(f, arguments, count, results, result_count)) return false;
     for (unsigned i = 0; i < result_count; i++) {
         const char *name = tile_function_result_name(f, i);
         char *copy = tool_copy(name, strlen(name));

@@ -1,4 +1,5 @@
-/* The check's expression as a level-1 compute: names, numbers, + - * /, and operations in call form. */
+/* The check's expression as a level-1 compute: names, numbers, + - * /, and operations in call
+ * form. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,21 +24,19 @@ static tile_value read_sum(reader *r);
 
 static tile_value fail(reader *r, const char *why) {
     if (r->at) /* only the first fault is told */
-        fprintf(stderr, "error: --check %s: %s, %s%.20s%s\n", r->text, why, *r->at ? "at '" : "at the end",
-                r->at, *r->at ? "'" : "");
+        fprintf(stderr, "error: --check %s: %s, %s%.20s%s\n", r->text, why,
+                *r->at ? "at '" : "at the end", r->at, *r->at ? "'" : "");
     r->at = NULL;
     return (tile_value){0};
 }
 
 static void skip_blanks(reader *r) {
-    while (r->at && (*r->at == ' ' || *r->at == '\t'))
-        r->at++;
+    while (r->at && (*r->at == ' ' || *r->at == '\t')) r->at++;
 }
 
 static bool take(reader *r, char c) {
     skip_blanks(r);
-    if (!r->at || *r->at != c)
-        return false;
+    if (!r->at || *r->at != c) return false;
     r->at++;
     return true;
 }
@@ -51,15 +50,13 @@ static tile_value apply(reader *r, tile_opcode opcode, const tile_value *operand
     tile_segment segments[3];
     const tile_type *type = NULL;
     for (unsigned i = 0; i < count; i++) {
-        if (!operands[i].id)
-            return operands[i];
+        if (!operands[i].id) return operands[i];
         segments[i] = (tile_segment){operands[i], NULL, 0};
     }
     if (opcode == TILE_OP_matmul) {
         const tile_type *a = tile_value_type(r->builder.function, operands[0]);
         const tile_type *b = tile_value_type(r->builder.function, operands[1]);
-        if (a->rank != 2 || b->rank != 2)
-            return fail(r, "matmul takes two matrices");
+        if (a->rank != 2 || b->rank != 2) return fail(r, "matmul takes two matrices");
         const int64_t dims[2] = {tile_type_dim(a, 0), tile_type_dim(b, 1)};
         type = tile_type_tensor(r->context, TILE_f64, 2, dims);
     }
@@ -72,36 +69,33 @@ static tile_value read_call(reader *r, const char *name, size_t length) {
     unsigned count = 0;
     tile_opcode opcode = tile_opcode_from_name(name, length);
     const tile_op_info *info = tile_op_get_info(opcode);
-    if (!info->name || !(info->levels & TILE_LEVEL_1) || opcode == TILE_OP_cast || opcode == TILE_OP_splat) {
+    if (!info->name || !(info->levels & TILE_LEVEL_1) || opcode == TILE_OP_cast ||
+        opcode == TILE_OP_splat) {
         r->at = name;
         return fail(r, "there is no such level-1 operation");
     }
     do {
-        if (count == info->operand_count)
-            return fail(r, "too many operands");
+        if (count == info->operand_count) return fail(r, "too many operands");
         operands[count++] = read_sum(r);
-        if (!r->at)
-            return (tile_value){0};
+        if (!r->at) return (tile_value){0};
     } while (take(r, ','));
-    if (!take(r, ')'))
-        return fail(r, "expected ')'");
-    return count == info->operand_count ? apply(r, opcode, operands, count) : fail(r, "too few operands");
+    if (!take(r, ')')) return fail(r, "expected ')'");
+    return count == info->operand_count ? apply(r, opcode, operands, count)
+                                        : fail(r, "too few operands");
 }
 
 static tile_value read_name(reader *r) {
     const char *name = r->at;
-    while (in_name(*r->at))
-        r->at++;
+    while (in_name(*r->at)) r->at++;
     size_t length = (size_t)(r->at - name);
-    if (take(r, '('))
-        return read_call(r, name, length);
+    if (take(r, '(')) return read_call(r, name, length);
     for (unsigned i = 0; i < r->count; i++) {
         const run_argument *argument = &r->arguments[i];
-        if (strlen(argument->name) != length || memcmp(argument->name, name, length) != 0)
-            continue;
+        if (strlen(argument->name) != length || memcmp(argument->name, name, length) != 0) continue;
         tile_value value = tile_function_arg(r->builder.function, i);
         const tile_type *type = tile_value_type(r->builder.function, value);
-        return tile_build_cast(&r->builder, value, tile_type_with_scalar(r->context, type, TILE_f64));
+        return tile_build_cast(&r->builder, value,
+                               tile_type_with_scalar(r->context, type, TILE_f64));
     }
     r->at = name;
     return fail(r, "there is no argument of this name");
@@ -109,14 +103,12 @@ static tile_value read_name(reader *r) {
 
 static tile_value read_factor(reader *r) {
     skip_blanks(r);
-    if (!r->at || ++r->depth > DEEPEST)
-        return fail(r, "the expression is nested too deeply");
+    if (!r->at || ++r->depth > DEEPEST) return fail(r, "the expression is nested too deeply");
     tile_value value;
     char *end;
     if (take(r, '(')) {
         value = read_sum(r);
-        if (r->at && !take(r, ')'))
-            value = fail(r, "expected ')'");
+        if (r->at && !take(r, ')')) value = fail(r, "expected ')'");
     } else if (take(r, '-')) {
         value = read_factor(r);
         value = apply(r, TILE_OP_neg, &value, 1);
@@ -160,16 +152,15 @@ static tile_value read_sum(reader *r) {
 }
 
 /* A scalar fills any output; a tensor must have its dims. */
-static tile_value check_shape(reader *r, tile_value value, const char *name, const host_array *out) {
+static tile_value check_shape(reader *r, tile_value value, const char *name,
+                              const host_array *out) {
     const tile_type *type = tile_value_type(r->builder.function, value);
     if (type->kind == TILE_TYPE_SCALAR)
         return tile_build_splat(&r->builder, value,
                                 tile_type_tensor(r->context, TILE_f64, out->rank, out->dims));
     bool fits = type->rank == out->rank;
-    for (unsigned d = 0; fits && d < type->rank; d++)
-        fits = tile_type_dim(type, d) == out->dims[d];
-    if (fits)
-        return value;
+    for (unsigned d = 0; fits && d < type->rank; d++) fits = tile_type_dim(type, d) == out->dims[d];
+    if (fits) return value;
     fprintf(stderr, "error: --check %s: the expression's dims are [", r->text);
     for (unsigned d = 0; d < type->rank; d++)
         fprintf(stderr, "%s%lld", d ? ", " : "", (long long)tile_type_dim(type, d));
@@ -185,13 +176,14 @@ tile_module *expression_build(tile_context *context, const char *text, const cha
     tile_module *module = tile_module_create(context);
     const tile_loc no_place = {0, 0, 0};
     tile_function *f = tile_function_create(module, TILE_COMPUTE, "check", no_place);
-    reader r = {.text = text, .at = expression, .context = context, .arguments = arguments, .count = count};
+    reader r = {
+        .text = text, .at = expression, .context = context, .arguments = arguments, .count = count};
     for (unsigned i = 0; i < count; i++) {
         const host_array *array = &arguments[i].array;
         tile_function_add_arg(f, arguments[i].name,
-                              arguments[i].is_array
-                                  ? tile_type_tensor(context, array->scalar, array->rank, array->dims)
-                                  : tile_type_scalar(context, TILE_f64));
+                              arguments[i].is_array ? tile_type_tensor(context, array->scalar,
+                                                                       array->rank, array->dims)
+                                                    : tile_type_scalar(context, TILE_f64));
     }
     const host_array *out = &output->array;
     const tile_type *type = tile_type_tensor(context, out->scalar, out->rank, out->dims);
@@ -200,12 +192,9 @@ tile_module *expression_build(tile_context *context, const char *text, const cha
     r.f64 = tile_type_scalar(context, TILE_f64);
     tile_value value = read_sum(&r);
     skip_blanks(&r);
-    if (r.at && *r.at)
-        value = fail(&r, "expected the end");
-    if (value.id)
-        value = check_shape(&r, value, output->name, out);
-    if (value.id)
-        value = tile_build_cast(&r.builder, value, type);
+    if (r.at && *r.at) value = fail(&r, "expected the end");
+    if (value.id) value = check_shape(&r, value, output->name, out);
+    if (value.id) value = tile_build_cast(&r.builder, value, type);
     if (value.id) {
         tile_function_set_result(f, 0, value);
         return module;
@@ -218,7 +207,8 @@ bool expression_is_matmul(const char *expression, run_argument *arguments, unsig
                           const run_argument **a, const run_argument **b) {
     char left[64], right[64];
     int end = 0;
-    if (sscanf(expression, " matmul ( %63[A-Za-z0-9_] , %63[A-Za-z0-9_] ) %n", left, right, &end) != 2 ||
+    if (sscanf(expression, " matmul ( %63[A-Za-z0-9_] , %63[A-Za-z0-9_] ) %n", left, right, &end) !=
+            2 ||
         !end || expression[end])
         return false;
     *a = arguments_find(arguments, count, left, strlen(left));

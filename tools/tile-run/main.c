@@ -16,7 +16,8 @@ static const char help[] =
     "\n"
     "  --kernel=NAME        which kernel; needed if FILE has several\n"
     "  --device=auto|cpu|cuda   auto takes a GPU if there is one (default: auto)\n"
-    "  --param NAME=VALUE   binds a compile-time parameter; a missing one takes its value from the\n"
+    "  --param NAME=VALUE   binds a compile-time parameter; a missing one takes its value from "
+    "the\n"
     "                       first point of the tune clauses that agrees with those given\n"
     "  --arg NAME=VALUE     a number, FILL:TYPE[DIMS] or @FILE.npy, where FILL is\n"
     "                         int     -1, 0 and 1, so sparse that sums of products stay exact\n"
@@ -26,7 +27,8 @@ static const char help[] =
     "  --check OUT=EXPR     compares OUT with an expression over the arguments: names, numbers,\n"
     "                       + - * / and level-1 operations in call form, such as matmul(a, b).\n"
     "                       Computed in f64 and rounded once; equality if the inputs are `int`\n"
-    "  --tolerance=X        error allowed otherwise, relative to |expected| + its root mean square\n"
+    "  --tolerance=X        error allowed otherwise, relative to |expected| + its root mean "
+    "square\n"
     "                       (default: 16 times the output type's rounding unit)\n"
     "  --save NAME=FILE     writes an argument as .npy after the run\n"
     "  --seed=N             of generated arguments and of the CPU device's order (default: 1; the\n"
@@ -82,11 +84,11 @@ static double seconds(void) {
 }
 
 static void tell_time(const options *o, const char *step, double since) {
-    if (o->timing)
-        fprintf(stderr, "%10.3f ms  %s\n", 1e3 * (seconds() - since), step);
+    if (o->timing) fprintf(stderr, "%10.3f ms  %s\n", 1e3 * (seconds() - since), step);
 }
 
-/* 1. The command line. ----------------------------------------------------------------------------- */
+/* 1. The command line.
+ * ----------------------------------------------------------------------------- */
 
 static bool add_binding(options *o, const char *text) {
     const char *equals = strchr(text, '=');
@@ -98,11 +100,9 @@ static bool add_binding(options *o, const char *text) {
 }
 
 static bool add_argument(options *o, const char *text) {
-    if (o->argument_count == 64)
-        return !fail(text, "there are more than 64 arguments");
+    if (o->argument_count == 64) return !fail(text, "there are more than 64 arguments");
     run_argument *added = &o->arguments[o->argument_count];
-    if (!argument_parse(text, added))
-        return false;
+    if (!argument_parse(text, added)) return false;
     if (arguments_find(o->arguments, o->argument_count, added->name, strlen(added->name)))
         return !fail(added->name, "is given twice");
     o->argument_count++;
@@ -138,12 +138,9 @@ static bool parse_option(options *o, tool_arguments *args) {
         tool_option(args, "--check", &o->check) || tool_option(args, "--ptx", &o->ptx) ||
         tool_option(args, "--ptxas", &o->ptxas))
         return true;
-    if (tool_option(args, "--param", &value))
-        return add_binding(o, value);
-    if (tool_option(args, "--arg", &value))
-        return add_argument(o, value);
-    if (tool_option(args, "--save", &value))
-        return add_save(o, value);
+    if (tool_option(args, "--param", &value)) return add_binding(o, value);
+    if (tool_option(args, "--arg", &value)) return add_argument(o, value);
+    if (tool_option(args, "--save", &value)) return add_save(o, value);
     if (tool_option(args, "--seed", &value)) {
         o->seed_given = read_count("--seed", value, 0x1p53, &number);
         o->seed = o->seed_given ? (uint64_t)number : 0;
@@ -155,12 +152,9 @@ static bool parse_option(options *o, tool_arguments *args) {
     }
     if (tool_option(args, "--tolerance", &value))
         return read_number("--tolerance", value, 1e30, &o->tolerance);
-    if (tool_flag(args, "--no-flush"))
-        return o->no_flush = true;
-    if (tool_flag(args, "--counts"))
-        return o->counts = true;
-    if (tool_flag(args, "--timing"))
-        return o->timing = true;
+    if (tool_flag(args, "--no-flush")) return o->no_flush = true;
+    if (tool_flag(args, "--counts")) return o->counts = true;
+    if (tool_flag(args, "--timing")) return o->timing = true;
     if (tool_flag(args, "--time")) {
         o->repeats = 20;
         return true;
@@ -170,19 +164,22 @@ static bool parse_option(options *o, tool_arguments *args) {
         o->repeats = ok ? (unsigned)number : 0;
         return ok;
     }
-    if (!o->file && tool_positional(args, &o->file))
-        return true;
+    if (!o->file && tool_positional(args, &o->file)) return true;
     return !fail(tool_current(args), "unknown option; see tile-run --help");
 }
 
-/* 2. Device, kernel, arguments. -------------------------------------------------------------------- */
+/* 2. Device, kernel, arguments.
+ * -------------------------------------------------------------------- */
 
 static tile_status open_device(run *r) {
     const options *o = r->options;
-    tile_device_options device = {.size = sizeof device, .level = o->level,
-                                  .seed = o->seed_given ? o->seed : 0, .ptxas = o->ptxas};
+    tile_device_options device = {.size = sizeof device,
+                                  .level = o->level,
+                                  .seed = o->seed_given ? o->seed : 0,
+                                  .ptxas = o->ptxas};
     bool automatic = !o->device || strcmp(o->device, "auto") == 0;
-    if (o->device && !automatic && strcmp(o->device, "cpu") != 0 && strcmp(o->device, "cuda") != 0) {
+    if (o->device && !automatic && strcmp(o->device, "cpu") != 0 &&
+        strcmp(o->device, "cuda") != 0) {
         fail("--device", "takes auto, cpu or cuda");
         return TILE_INVALID;
     }
@@ -190,8 +187,7 @@ static tile_status open_device(run *r) {
         tile_context_set_sink(r->context, NULL, NULL); /* no GPU is no error then */
         tile_status status = tile_device_create_cuda(r->context, &device, &r->device);
         tool_print_diagnostics(r->context);
-        if (status == TILE_OK)
-            return TILE_OK;
+        if (status == TILE_OK) return TILE_OK;
     }
     if (automatic || strcmp(o->device, "cpu") == 0)
         return tile_device_create_cpu(r->context, &device, &r->device);
@@ -228,8 +224,7 @@ static bool order_arguments(run *r) {
     for (unsigned i = 0; i < wanted; i++) {
         const char *name = tile_function_arg_name(r->function, i);
         run_argument *given = arguments_find(o->arguments, o->argument_count, name, strlen(name));
-        if (!given)
-            return !fail(name, "the kernel has this argument: give it with --arg");
+        if (!given) return !fail(name, "the kernel has this argument: give it with --arg");
         const tile_type *type = tile_function_arg_type(r->function, i);
         bool array = type->kind == TILE_TYPE_PTR || type->kind == TILE_TYPE_TENSOR;
         if (array != given->is_array)
@@ -249,8 +244,8 @@ static bool order_arguments(run *r) {
     return true;
 }
 
-/* Files are read late, so their types are compared after that. NumPy has no names for some types: the
- * bytes of these come as those of another type of their size. */
+/* Files are read late, so their types are compared after that. NumPy has no names for some types:
+ * the bytes of these come as those of another type of their size. */
 static bool check_file_types(const run *r) {
     for (unsigned i = 0; i < tile_function_arg_count(r->function); i++) {
         run_argument *a = &r->options->arguments[i];
@@ -273,8 +268,7 @@ static bool upload(run *r) {
     for (unsigned i = 0; i < o->argument_count; i++) {
         run_argument *a = &o->arguments[i];
         r->launch[i] = (tile_argument){.integer = a->integer, .number = a->number};
-        if (!a->is_array)
-            continue;
+        if (!a->is_array) continue;
         size_t bytes = a->array.count * tile_scalar_bytes(a->array.scalar);
         if (tile_buffer_create(r->device, bytes, &a->buffer) != TILE_OK ||
             tile_buffer_write(a->buffer, 0, a->array.data, bytes) != TILE_OK)
@@ -288,7 +282,8 @@ static bool download(run *r) {
     options *o = r->options;
     for (unsigned i = 0; i < o->argument_count; i++) {
         run_argument *a = &o->arguments[i];
-        if (a->buffer && tile_buffer_read(a->buffer, 0, a->array.data, tile_buffer_size(a->buffer)) != TILE_OK)
+        if (a->buffer &&
+            tile_buffer_read(a->buffer, 0, a->array.data, tile_buffer_size(a->buffer)) != TILE_OK)
             return false;
     }
     return true;
@@ -296,18 +291,18 @@ static bool download(run *r) {
 
 static bool save_ptx(const run *r) {
     const tile_blob *ptx = tile_kernel_ptx(r->kernel);
-    if (!r->options->ptx)
-        return true;
-    if (!ptx->size)
-        return !fail("--ptx", "only the CUDA device makes PTX; use tilec");
+    if (!r->options->ptx) return true;
+    if (!ptx->size) return !fail("--ptx", "only the CUDA device makes PTX; use tilec");
     return tool_write_file(r->options->ptx, ptx->data, ptx->size);
 }
 
-/* 3. The run. -------------------------------------------------------------------------------------- */
+/* 3. The run.
+ * -------------------------------------------------------------------------------------- */
 
 static void print_head(const run *r) {
     const options *o = r->options;
-    printf("device   %s\nkernel   @%s", tile_device_name(r->device), tile_function_name(r->function));
+    printf("device   %s\nkernel   @%s", tile_device_name(r->device),
+           tile_function_name(r->function));
     for (unsigned i = 0; i < o->binding_count; i++)
         printf(" %s=%s", o->bindings[i].name, o->bindings[i].value);
     printf("\nsizes   ");
@@ -320,8 +315,7 @@ static void print_head(const run *r) {
 static bool measure(run *r) {
     const options *o = r->options;
     double milliseconds;
-    if (!o->repeats)
-        return true;
+    if (!o->repeats) return true;
     if (tile_kernel_time(r->kernel, r->launch, o->argument_count, 5, o->repeats, !o->no_flush,
                          &milliseconds) != TILE_OK)
         return false;
@@ -333,26 +327,29 @@ static bool measure(run *r) {
 
 static bool print_check(const check_result *c) {
     if (c->freivalds)
-        printf("check    %zu elements by Freivalds' test on whole numbers: %zu wrong rows\n", c->elements,
-               c->mismatches);
+        printf("check    %zu elements by Freivalds' test on whole numbers: %zu wrong rows\n",
+               c->elements, c->mismatches);
     else if (c->exact)
-        printf("check    %zu elements, all compared for equality: %zu wrong\n", c->elements, c->mismatches);
+        printf("check    %zu elements, all compared for equality: %zu wrong\n", c->elements,
+               c->mismatches);
     else
-        printf("check    %zu elements, largest error %.3g of |expected| + rms, bound %.3g: %zu wrong\n",
+        printf("check    %zu elements, largest error %.3g of |expected| + rms, bound %.3g: %zu "
+               "wrong\n",
                c->elements, c->largest, c->bound, c->mismatches);
     if (c->inexact_sums)
-        printf("warning: some results are too large to be exact in their type; use smaller inputs\n");
+        printf(
+            "warning: some results are too large to be exact in their type; use smaller inputs\n");
     return c->mismatches == 0 && !c->inexact_sums;
 }
 
 static bool check(run *r) {
     options *o = r->options;
     check_result result;
-    if (!o->check)
-        return true;
+    if (!o->check) return true;
     if (!check_output(o->check, o->arguments, o->argument_count))
         return !fail(o->check, "--check takes OUT=EXPR, where OUT is a result");
-    return check_run(r->context, o->check, o->arguments, o->argument_count, o->tolerance, &result) &&
+    return check_run(r->context, o->check, o->arguments, o->argument_count, o->tolerance,
+                     &result) &&
            print_check(&result);
 }
 
@@ -362,17 +359,15 @@ static bool save_arrays(run *r) {
         const char *equals = strchr(o->saves[i], '=');
         run_argument *a = arguments_find(o->arguments, o->argument_count, o->saves[i],
                                          (size_t)(equals - o->saves[i]));
-        if (!a || !a->is_array)
-            return !fail(o->saves[i], "there is no array of this name");
-        if (!npy_write(equals + 1, &a->array))
-            return false;
+        if (!a || !a->is_array) return !fail(o->saves[i], "there is no array of this name");
+        if (!npy_write(equals + 1, &a->array)) return false;
     }
     return true;
 }
 
 static void print_counts(tile_cpu_counts counts) {
-    printf("counts   %" PRIu64 " barriers, %" PRIu64 " bank conflicts, %" PRIu64 " sectors, %" PRIu64
-           " operations\n",
+    printf("counts   %" PRIu64 " barriers, %" PRIu64 " bank conflicts, %" PRIu64
+           " sectors, %" PRIu64 " operations\n",
            counts.barriers, counts.bank_conflicts, counts.sectors, counts.operations);
 }
 
@@ -383,8 +378,7 @@ static bool launch(run *r) {
                            o->binding_count, &r->kernel) != TILE_OK)
         return false;
     tell_time(o, "compile", since);
-    if (!save_ptx(r) || !upload(r))
-        return false;
+    if (!save_ptx(r) || !upload(r)) return false;
     since = seconds();
     if (tile_kernel_launch(r->kernel, r->launch, o->argument_count, NULL) != TILE_OK ||
         tile_device_synchronize(r->device) != TILE_OK)
@@ -395,8 +389,7 @@ static bool launch(run *r) {
     print_head(r);
     if (!tile_device_is_cuda(r->device))
         printf("time     %.3f ms, one run on the CPU device\n", 1e3 * took);
-    if (o->counts)
-        print_counts(tile_device_counts(r->device));
+    if (o->counts) print_counts(tile_device_counts(r->device));
     return true;
 }
 
@@ -413,7 +406,8 @@ static bool run_level_1(run *r) {
 
 static bool run_kernel(run *r) {
     options *o = r->options;
-    run_argument *output = o->check ? check_output(o->check, o->arguments, o->argument_count) : NULL;
+    run_argument *output =
+        o->check ? check_output(o->check, o->arguments, o->argument_count) : NULL;
     double since = seconds();
     if (o->check && !output && o->level != 1)
         return !fail(o->check, "--check takes OUT=EXPR, where OUT is an array argument");
@@ -422,10 +416,8 @@ static bool run_kernel(run *r) {
         !check_file_types(r))
         return false;
     tell_time(o, "make arguments", since);
-    if (o->level == 1)
-        return run_level_1(r);
-    if (open_device(r) != TILE_OK || !launch(r))
-        return false;
+    if (o->level == 1) return run_level_1(r);
+    if (open_device(r) != TILE_OK || !launch(r)) return false;
     since = seconds();
     bool right = check(r);
     tell_time(o, "check", since);
@@ -439,8 +431,7 @@ static void close_run(run *r) {
         free(o->arguments[i].array.data);
         free((char *)o->arguments[i].name);
     }
-    for (unsigned i = 0; i < o->binding_count; i++)
-        free((char *)o->bindings[i].name);
+    for (unsigned i = 0; i < o->binding_count; i++) free((char *)o->bindings[i].name);
     tile_kernel_destroy(r->kernel);
     tile_device_destroy(r->device);
     tile_module_destroy(r->module);
@@ -457,15 +448,14 @@ int main(int argc, char **argv) {
             fputs(help, stdout);
             return 0;
         }
-        if (!parse_option(&o, &args))
-            return 1;
+        if (!parse_option(&o, &args)) return 1;
     }
-    if (!o.file)
-        return fail("tile-run", "which file? See tile-run --help");
+    if (!o.file) return fail("tile-run", "which file? See tile-run --help");
     r.context = tile_context_create();
     tool_print_diagnostics(r.context);
     r.module = tool_parse_file(r.context, o.file);
-    bool right = r.module && (r.function = find_function(&r)) && order_arguments(&r) && run_kernel(&r);
+    bool right =
+        r.module && (r.function = find_function(&r)) && order_arguments(&r) && run_kernel(&r);
     close_run(&r);
     return right ? 0 : 1;
 }

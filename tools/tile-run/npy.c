@@ -11,15 +11,14 @@ static const struct {
     const char *code;
     tile_scalar scalar;
 } codes[] = {
-    {"|b1", TILE_i1},  {"|i1", TILE_i8},  {"<i2", TILE_i16}, {"<i4", TILE_i32}, {"<i8", TILE_i64},
+    {"|b1", TILE_i1},  {"|i1", TILE_i8},  {"<i2", TILE_i16}, {"<i4", TILE_i32},  {"<i8", TILE_i64},
     {"<f2", TILE_f16}, {"<f4", TILE_f32}, {"<f8", TILE_f64}, {"<u2", TILE_bf16},
 };
 
 bool array_allocate(host_array *array) {
     array->count = 1;
     for (unsigned d = 0; d < array->rank; d++) {
-        if (array->dims[d] && array->count > SIZE_MAX / 16 / (size_t)array->dims[d])
-            return false;
+        if (array->dims[d] && array->count > SIZE_MAX / 16 / (size_t)array->dims[d]) return false;
         array->count *= (size_t)array->dims[d];
     }
     array->data = calloc(array->count ? array->count : 1, tile_scalar_bytes(array->scalar));
@@ -43,23 +42,19 @@ static bool fail(const char *path, const char *why) {
 static bool parse_header(const char *path, const char *header, host_array *array) {
     const char *descr = strstr(header, "'descr'"), *shape = strstr(header, "'shape'");
     const char *fortran = strstr(header, "'fortran_order'");
-    if (!descr || !shape || !fortran)
-        return fail(path, "its header is not one of a .npy file");
+    if (!descr || !shape || !fortran) return fail(path, "its header is not one of a .npy file");
     const char *quote = strchr(descr + 7, '\'');
     array->scalar = TILE_SCALAR_NONE;
     for (size_t i = 0; quote && i < sizeof codes / sizeof *codes; i++)
-        if (strncmp(quote + 1, codes[i].code, 3) == 0)
-            array->scalar = codes[i].scalar;
+        if (strncmp(quote + 1, codes[i].code, 3) == 0) array->scalar = codes[i].scalar;
     if (array->scalar == TILE_SCALAR_NONE)
         return fail(path, "its element type is none of b1 i1 i2 i4 i8 f2 f4 f8 u2, little-endian");
     const char *order = strpbrk(fortran + 15, "TF");
-    if (!order || *order == 'T')
-        return fail(path, "it is in Fortran order; save it in C order");
+    if (!order || *order == 'T') return fail(path, "it is in Fortran order; save it in C order");
     const char *at = strchr(shape, '(');
     for (array->rank = 0; at && *at != ')';) {
         at += strspn(at, "(, ");
-        if (*at == ')' || !*at)
-            break;
+        if (*at == ')' || !*at) break;
         char *end;
         long long extent = strtoll(at, &end, 10);
         if (end == at || extent < 0 || array->rank == TILE_MAX_RANK)
@@ -76,21 +71,18 @@ static bool read_all(const char *path, FILE *file, host_array *array) {
     if (fread(start, 1, 10, file) != 10 || memcmp(start, "\x93NUMPY", 6) != 0 || start[6] != 1)
         return fail(path, "it is not a .npy file of version 1");
     size_t length = start[8] | (size_t)start[9] << 8;
-    if (fread(header, 1, length, file) != length)
-        return fail(path, "it ends in its header");
+    if (fread(header, 1, length, file) != length) return fail(path, "it ends in its header");
     header[length < sizeof header ? length : sizeof header - 1] = 0;
-    if (!parse_header(path, header, array))
-        return false;
-    if (!array_allocate(array))
-        return fail(path, "there is not enough memory for it");
+    if (!parse_header(path, header, array)) return false;
+    if (!array_allocate(array)) return fail(path, "there is not enough memory for it");
     size_t bytes = array->count * tile_scalar_bytes(array->scalar);
-    return fread(array->data, 1, bytes, file) == bytes || fail(path, "it ends before its last element");
+    return fread(array->data, 1, bytes, file) == bytes ||
+           fail(path, "it ends before its last element");
 }
 
 bool npy_read(const char *path, host_array *array) {
     FILE *file = fopen(path, "rb");
-    if (!file)
-        return fail(path, strerror(errno));
+    if (!file) return fail(path, strerror(errno));
     bool ok = read_all(path, file, array);
     fclose(file);
     return ok;
@@ -99,22 +91,28 @@ bool npy_read(const char *path, host_array *array) {
 bool npy_write(const char *path, const host_array *array) {
     const char *code = NULL;
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        if (codes[i].scalar == array->scalar)
-            code = codes[i].code;
-    if (!code)
-        return fail(path, "NumPy has no name for this element type");
+        if (codes[i].scalar == array->scalar) code = codes[i].code;
+    if (!code) return fail(path, "NumPy has no name for this element type");
     char header[512];
-    int at = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (", code);
+    int at =
+        snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (", code);
     for (unsigned d = 0; d < array->rank; d++)
         at += snprintf(header + at, sizeof header - (size_t)at, "%" PRId64 ",%s", array->dims[d],
                        d + 1 < array->rank ? " " : "");
     at += snprintf(header + at, sizeof header - (size_t)at, "), }");
     int padded = (10 + at + 1 + 63) / 64 * 64 - 10; /* the elements begin at a multiple of 64 */
-    const unsigned char start[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(padded & 255),
+    const unsigned char start[10] = {0x93,
+                                     'N',
+                                     'U',
+                                     'M',
+                                     'P',
+                                     'Y',
+                                     1,
+                                     0,
+                                     (unsigned char)(padded & 255),
                                      (unsigned char)(padded >> 8)};
     FILE *file = fopen(path, "wb");
-    if (!file)
-        return fail(path, strerror(errno));
+    if (!file) return fail(path, strerror(errno));
     size_t bytes = array->count * tile_scalar_bytes(array->scalar);
     bool ok = fwrite(start, 1, 10, file) == 10 &&
               fprintf(file, "%-*s\n", padded - 1, header) == padded &&

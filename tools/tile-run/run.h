@@ -21,8 +21,8 @@ double array_get(const host_array *array, size_t index);
 void array_set(host_array *array, size_t index, double value);
 bool array_allocate(host_array *array); /* from scalar, rank and dims */
 
-/* npy.c: NumPy's format, version 1.0 (numpy.lib.format). Both report to stderr and return false. bf16
- * is stored as uint16. */
+/* npy.c: NumPy's format, version 1.0 (numpy.lib.format). Both report to stderr and return false.
+ * bf16 is stored as uint16. */
 bool npy_read(const char *path, host_array *array);
 bool npy_write(const char *path, const host_array *array);
 
@@ -44,11 +44,13 @@ typedef struct run_argument {
 bool argument_parse(const char *text, run_argument *argument);
 /* Fills the arrays: `int` so sparse that sums of `depth` products stay exact up to `limit`. */
 bool arguments_fill(run_argument *arguments, unsigned count, uint64_t seed, double limit);
-run_argument *arguments_find(run_argument *arguments, unsigned count, const char *name, size_t length);
+run_argument *arguments_find(run_argument *arguments, unsigned count, const char *name,
+                             size_t length);
 
 /* compute.c: level 1. */
 
-/* Runs a compute on the arguments; allocates and fills `count` results. Reports and returns false. */
+/* Runs a compute on the arguments; allocates and fills `count` results. Reports and returns false.
+ */
 bool compute_run(const tile_function *f, const run_argument *arguments, unsigned argument_count,
                  host_array *results, unsigned count);
 /* The same for --level=1: results go to the arguments of their names, where there are such. */
@@ -57,13 +59,13 @@ bool compute_run_named(const tile_function *f, run_argument *arguments, unsigned
 
 /* check.c */
 typedef struct check_result {
-    bool exact;         /* inputs were whole numbers: equality was asked for */
-    bool freivalds;     /* by random vectors instead of a reference */
-    double bound;       /* of the error relative to |expected| + its root mean square */
-    double largest;     /* of that relative error */
+    bool exact;     /* inputs were whole numbers: equality was asked for */
+    bool freivalds; /* by random vectors instead of a reference */
+    double bound;   /* of the error relative to |expected| + its root mean square */
+    double largest; /* of that relative error */
     size_t elements;
     size_t mismatches;
-    bool inexact_sums;  /* `int` inputs, but results too large to be exact */
+    bool inexact_sums; /* `int` inputs, but results too large to be exact */
 } check_result;
 
 /* OUT=EXPR over the arguments' arrays; the output's array holds what the kernel wrote. */

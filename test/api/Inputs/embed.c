@@ -1,5 +1,5 @@
-/* What an embedder's first program does, valid as C and as C++: an error through the sink, PTX and the
- * launch interface from text, a run on the CPU device. */
+/* What an embedder's first program does, valid as C and as C++: an error through the sink, PTX and
+ * the launch interface from text, a run on the CPU device. */
 #include <stdio.h>
 #include <string.h>
 
@@ -50,19 +50,16 @@ static tile_status run(tile_context *context, const tile_module *module) {
     tile_kernel *kernel = NULL;
     tile_buffer *buffer = NULL;
     tile_argument arguments[3];
-    for (int i = 0; i < 1000; i++)
-        x[i] = (float)i;
+    for (int i = 0; i < 1000; i++) x[i] = (float)i;
     memset(arguments, 0, sizeof arguments);
     tile_status status = tile_device_create_cpu(context, NULL, &device);
-    if (status == TILE_OK)
-        status = tile_kernel_create(device, module, "scale", NULL, 0, &kernel);
+    if (status == TILE_OK) status = tile_kernel_create(device, module, "scale", NULL, 0, &kernel);
     if (status == TILE_OK)
         status = tile_buffer_wrap(device, (uint64_t)(uintptr_t)x, sizeof x, &buffer);
     arguments[0].integer = 1000;
     arguments[1].buffer = buffer;
     arguments[2].number = 2.5;
-    if (status == TILE_OK)
-        status = tile_kernel_launch(kernel, arguments, 3, NULL);
+    if (status == TILE_OK) status = tile_kernel_launch(kernel, arguments, 3, NULL);
     printf("run: %s, x[999] = %g\n", tile_status_name(status), x[999]);
     arguments[0].integer = 1001;
     printf("past the end: %s\n", tile_status_name(tile_kernel_launch(kernel, arguments, 3, NULL)));
@@ -80,8 +77,7 @@ int main(void) {
     tile_module_destroy(tile_module_parse(context, "wrong.tile", wrong, sizeof wrong - 1));
     tile_module *module = tile_module_parse(context, "scale.tile", scale, sizeof scale - 1);
     tile_status status = module ? compile(module) : TILE_INVALID;
-    if (status == TILE_OK)
-        status = run(context, module);
+    if (status == TILE_OK) status = run(context, module);
     tile_module_destroy(module);
     tile_context_destroy(context);
     return (int)status;

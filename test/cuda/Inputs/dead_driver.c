@@ -1,7 +1,7 @@
 /* A libcuda.so.1 whose every function refuses as on a machine without a GPU. */
 #define DRIVER(name, symbol, parameters) \
-    int symbol(void);                    \
-    int symbol(void) {                   \
-        return 100;                      \
+    int symbol(void); \
+    int symbol(void) { \
+        return 100; \
     }
 #include "runtime/cuda/driver.def"
