@@ -20,8 +20,7 @@ struct tile_kernel {
 
 static const tile_loc no_place = {0, 0, 0};
 
-/* Devices and buffers
- * ------------------------------------------------------------------------------ */
+/* Devices and buffers ------------------------------------------------------------------------- */
 
 void tile_device_destroy(tile_device *device) {
     if (device) device->ops->destroy(device);
@@ -111,8 +110,7 @@ size_t tile_buffer_size(const tile_buffer *buffer) {
     return buffer->bytes;
 }
 
-/* Variants
- * ----------------------------------------------------------------------------------------- */
+/* Variants ------------------------------------------------------------------------------------ */
 
 static void destroy_variant(tile_device *device, tile_variant *variant) {
     if (variant->code) device->ops->discard(device, variant);
@@ -192,8 +190,7 @@ static tile_status find_variant(tile_kernel *kernel, const tile_argument *argume
     return variant ? TILE_OK : add_variant(kernel, divisors, out);
 }
 
-/* Kernels
- * ------------------------------------------------------------------------------------------ */
+/* Kernels ------------------------------------------------------------------------------------- */
 
 tile_status tile_kernel_create(tile_device *device, const tile_module *module, const char *name,
                                const tile_binding *bindings, unsigned binding_count,
@@ -253,8 +250,7 @@ tile_status tile_kernel_get_attributes(tile_kernel *kernel, tile_kernel_attribut
     return TILE_UNSUPPORTED;
 }
 
-/* Launches
- * ----------------------------------------------------------------------------------------- */
+/* Launches ------------------------------------------------------------------------------------ */
 
 static tile_status refuse_argument(const tile_kernel *kernel, const char *name, const char *why) {
     tile_report(kernel->device->context, TILE_ERROR, no_place, "@%s: argument %%%s %s",

@@ -101,8 +101,7 @@ static bool take_option(tool_arguments *words, options *o) {
     return complain("unknown or incomplete option", tool_current(words));
 }
 
-/* Timing
- * ------------------------------------------------------------------------------------------- */
+/* Timing -------------------------------------------------------------------------------------- */
 
 static double now(void) {
     struct timespec time;
@@ -115,8 +114,7 @@ static void print_time(const char *stage, double seconds, void *user) {
     if (o->timing) fprintf(stderr, "%9.3f ms  %s\n", seconds * 1e3, stage);
 }
 
-/* Stages
- * ------------------------------------------------------------------------------------------- */
+/* Stages -------------------------------------------------------------------------------------- */
 
 static bool emit_code(const options *o, const tile_function *f, tile_emit_kind kind,
                       tile_blob *out) {

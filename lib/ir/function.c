@@ -289,8 +289,7 @@ void tile_value_set_name(tile_function *f, tile_value value, const char *name) {
     tile_value_at(f, value)->name = intern(f, name);
 }
 
-/* Cloning
- * ------------------------------------------------------------------------------------------ */
+/* Cloning ------------------------------------------------------------------------------------- */
 
 static void *copy_array(tile_arena *arena, const void *data, size_t count, size_t *capacity,
                         size_t size) {

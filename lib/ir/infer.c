@@ -6,8 +6,7 @@
 
 #include "lib/ir/describe.h"
 
-/* Diagnostics
- * -------------------------------------------------------------------------------------- */
+/* Diagnostics --------------------------------------------------------------------------------- */
 
 static const char *op_name(const tile_infer *infer) {
     return tile_op_get_info(infer->opcode)->name;
@@ -28,8 +27,7 @@ static bool fail(const tile_infer *infer, const char *what, const tile_type *a, 
     return false;
 }
 
-/* Operands
- * ----------------------------------------------------------------------------------------- */
+/* Operands ------------------------------------------------------------------------------------ */
 
 static const tile_value *segment(const tile_infer *infer, unsigned operand, unsigned *count) {
     unsigned start = 0;
@@ -163,8 +161,7 @@ static bool check_classes(const tile_infer *infer) {
     return true;
 }
 
-/* Results
- * ------------------------------------------------------------------------------------------ */
+/* Results ------------------------------------------------------------------------------------- */
 
 static bool result(tile_infer *infer, const tile_type *type) {
     if (infer->given && infer->given != type)
@@ -442,8 +439,7 @@ static bool tile_infer_semaphore(tile_infer *infer) {
     return no_result(infer);
 }
 
-/* Level 3
- * ------------------------------------------------------------------------------------------ */
+/* Level 3 ------------------------------------------------------------------------------------- */
 
 /* Elements of a scalar or vector, -1 for other types. */
 static int64_t fragment_count(const tile_type *type) {

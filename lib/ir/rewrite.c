@@ -3,8 +3,7 @@
 
 #include "lib/ir/function.h"
 
-/* Values and constants
- * ----------------------------------------------------------------------------- */
+/* Values and constants ------------------------------------------------------------------------ */
 
 tile_value tile_add_value(tile_function *f, tile_value_kind kind, uint32_t owner, uint32_t index,
                           const tile_type *type) {
@@ -51,8 +50,7 @@ bool tile_value_is_int(const tile_function *f, tile_value value, int64_t *intege
     return data->kind == TILE_VALUE_CONSTANT && tile_expr_is_int(data->expr, integer);
 }
 
-/* Regions and operations
- * --------------------------------------------------------------------------- */
+/* Regions and operations ---------------------------------------------------------------------- */
 
 tile_region tile_add_region(tile_function *f, tile_op parent, const tile_type *const *arg_types,
                             unsigned arg_count) {
@@ -138,8 +136,7 @@ void tile_move_op(tile_function *f, tile_op op, tile_region region, tile_op befo
     link_op(f, op, region, before);
 }
 
-/* Attributes and operands
- * -------------------------------------------------------------------------- */
+/* Attributes and operands --------------------------------------------------------------------- */
 
 const tile_value *tile_op_segment(const tile_function *f, tile_op op, unsigned operand,
                                   unsigned *count) {
@@ -205,8 +202,7 @@ void tile_op_set_list(tile_function *f, tile_op op, tile_attr_id id, const int64
     set_attr(f, op, (tile_attr){.id = id, .list = list, .count = count});
 }
 
-/* Copying and replacing
- * ---------------------------------------------------------------------------- */
+/* Copying and replacing ----------------------------------------------------------------------- */
 
 static tile_value look_up(const tile_value *map, size_t map_count, tile_value value) {
     return value.id < map_count && map[value.id].id ? map[value.id] : value;
@@ -271,8 +267,7 @@ void tile_replace_values(tile_function *f, tile_region region, const tile_value 
         while (map[f->results[i].value.id].id) f->results[i].value = map[f->results[i].value.id];
 }
 
-/* Walking
- * ------------------------------------------------------------------------------------------ */
+/* Walking ------------------------------------------------------------------------------------- */
 
 void tile_walk(tile_function *f, tile_region region, tile_op_visitor visit, void *user) {
     for (tile_op op = tile_region_at(f, region)->first, next; op.id; op = next) {

@@ -19,8 +19,7 @@ enum { MAX_WARPS = 32, MAX_TILE_ELEMENTS = 1 << 20 };
 
 #define FAIL(v, loc, ...) ((v)->errors++, tile_report((v)->context, TILE_ERROR, (loc), __VA_ARGS__))
 
-/* Types
- * -------------------------------------------------------------------------------------------- */
+/* Types --------------------------------------------------------------------------------------- */
 
 static const char *text(verifier *v, const tile_type *type) {
     return tile_type_text(v->f, type, NULL, &v->scratch);
@@ -76,8 +75,7 @@ static void check_type(verifier *v, tile_loc loc, const tile_type *type) {
              tile_layout_find_fault(type->layout));
 }
 
-/* Operations
- * --------------------------------------------------------------------------------------- */
+/* Operations ---------------------------------------------------------------------------------- */
 
 static void check_operands(verifier *v, tile_op op) {
     const tile_op_data *data = tile_op_at(v->f, op);
@@ -254,8 +252,7 @@ static void check_region(verifier *v, tile_region region) {
     }
 }
 
-/* Functions
- * ---------------------------------------------------------------------------------------- */
+/* Functions ----------------------------------------------------------------------------------- */
 
 static void check_kernel(verifier *v) {
     tile_function *f = v->f;

@@ -17,8 +17,7 @@ typedef struct checker {
 #define FAIL(c, loc, ...) \
     ((c)->errors++, tile_report(tile_function_context((c)->f), TILE_ERROR, (loc), __VA_ARGS__))
 
-/* Names
- * -------------------------------------------------------------------------------------------- */
+/* Names --------------------------------------------------------------------------------------- */
 
 static bool is_name(const char *name, bool digits_first) {
     size_t length = name ? strlen(name) : 0;
@@ -38,8 +37,7 @@ static const char *shown(const char *name) {
     return name ? name : "";
 }
 
-/* Expressions
- * -------------------------------------------------------------------------------------- */
+/* Expressions --------------------------------------------------------------------------------- */
 
 typedef enum scope { SCOPE_PARAMS, SCOPE_ARGS } scope;
 
@@ -75,8 +73,7 @@ static bool is_expr(const tile_function *f, const tile_expr *expr, scope allowed
     return is_host_expr(f, expr, allowed, f->param_count, &budget);
 }
 
-/* Types
- * -------------------------------------------------------------------------------------------- */
+/* Types --------------------------------------------------------------------------------------- */
 
 static bool is_type_param(const tile_function *f, const char *name) {
     const tile_param_decl *param = tile_function_find_param(f, name, strlen(name));
@@ -97,8 +94,7 @@ static void check_type(checker *c, tile_loc loc, const tile_type *type) {
             FAIL(c, loc, "extents and strides in a type must follow from parameters");
 }
 
-/* Declarations
- * ------------------------------------------------------------------------------------- */
+/* Declarations -------------------------------------------------------------------------------- */
 
 static void check_params(checker *c) {
     tile_function *f = c->f;
@@ -172,8 +168,7 @@ static void check_header(checker *c) {
     for (size_t i = 0; i < f->tune_count; i++) check_tune(c, &f->tunes[i]);
 }
 
-/* Operations
- * --------------------------------------------------------------------------------------- */
+/* Operations ---------------------------------------------------------------------------------- */
 
 static void check_constant(checker *c, tile_loc loc, const tile_value_data *value) {
     int64_t integer;

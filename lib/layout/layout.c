@@ -9,8 +9,7 @@ static unsigned log2_of(uint32_t power) {
     return bits;
 }
 
-/* Using
- * -------------------------------------------------------------------------------------------- */
+/* Using --------------------------------------------------------------------------------------- */
 
 static uint32_t combine(const uint32_t *bases, unsigned count, uint32_t bits) {
     uint32_t sum = 0;
@@ -120,8 +119,7 @@ const char *tile_layout_find_fault(const tile_layout *layout) {
     return tile_layout_is_surjective(layout) ? NULL : "some elements are held by no thread";
 }
 
-/* Making
- * ------------------------------------------------------------------------------------------- */
+/* Making -------------------------------------------------------------------------------------- */
 
 static tile_layout blank(tile_layout_kind kind, const uint32_t *dims, unsigned rank) {
     tile_layout layout;
@@ -269,8 +267,7 @@ tile_layout tile_layout_dot_operand(const tile_layout *sum, unsigned operand, ui
     return layout;
 }
 
-/* Counting
- * ----------------------------------------------------------------------------------------- */
+/* Counting ------------------------------------------------------------------------------------ */
 
 /* Wavefronts of one group of lanes that are served together: the most different words of one bank.
  */

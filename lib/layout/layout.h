@@ -28,8 +28,7 @@ bool tile_layout_is_surjective(const tile_layout *layout);
  * each. */
 const char *tile_layout_find_fault(const tile_layout *layout);
 
-/* Making
- * ------------------------------------------------------------------------------------------- */
+/* Making -------------------------------------------------------------------------------------- */
 
 /* vec consecutive elements along dim `fastest` per thread, then lanes, then warps, along `fastest`
  * first and then along the others from the last dim to the first; what is left becomes registers.
@@ -75,8 +74,7 @@ bool tile_layout_is_accumulator(const tile_layout *layout);
 tile_layout tile_layout_dot_operand(const tile_layout *sum, unsigned operand, uint32_t rows,
                                     uint32_t columns);
 
-/* Counting
- * ----------------------------------------------------------------------------------------- */
+/* Counting ------------------------------------------------------------------------------------ */
 
 /* How many wavefronts beyond the fewest possible it takes a warp to access `count` byte addresses
  * of `bytes` each (4, 8 or 16) in shared memory: 32 banks of 4 bytes, requests of 8 bytes are

@@ -62,8 +62,7 @@ static void dims_of(const tile_type *type, uint32_t *dims) {
     for (unsigned d = 0; d < type->rank; d++) dims[d] = (uint32_t)tile_type_dim(type, d);
 }
 
-/* 1. The whole block takes part in a tile operation.
- * ------------------------------------------------ */
+/* 1. The whole block takes part in a tile operation. ------------------------------------------ */
 
 static void check_uniform(tile_function *f, tile_op op, void *user) {
     assignment *a = user;
@@ -78,8 +77,7 @@ static void check_uniform(tile_function *f, tile_op op, void *user) {
                 "this %s differs between threads", tile_op_name(f, control));
 }
 
-/* 2. Classes: values that have one layout.
- * --------------------------------------------------------- */
+/* 2. Classes: values that have one layout. ---------------------------------------------------- */
 
 static uint32_t class_of(assignment *a, tile_value value) {
     uint32_t id = value.id;
@@ -114,8 +112,7 @@ static void unite_op(tile_function *f, tile_op op, void *user) {
     }
 }
 
-/* 3. Wishes.
- * --------------------------------------------------------------------------------------- */
+/* 3. Wishes. ---------------------------------------------------------------------------------- */
 
 static void wish(assignment *a, tile_value value, strength how_much, const tile_layout *layout) {
     uint32_t id = class_of(a, value);
@@ -232,8 +229,7 @@ static void lay_copied(tile_function *f, tile_op op, void *user) {
     if (unit < rank) lay_buffer(a, buffer[0], unit);
 }
 
-/* 5. Types get their layouts.
- * ---------------------------------------------------------------------- */
+/* 5. Types get their layouts. ----------------------------------------------------------------- */
 
 /* For a class that nobody has a wish for: its first value decides, as the elements of the others
  * may have another size. */
@@ -260,8 +256,7 @@ static void set_layouts(assignment *a) {
     }
 }
 
-/* 6. Conversions.
- * ---------------------------------------------------------------------------------- */
+/* 6. Conversions. ----------------------------------------------------------------------------- */
 
 /* A tile in another layout, before op: computed again if it is a splat, else through a buffer. */
 static tile_value convert(assignment *a, tile_op op, tile_value tile, const tile_layout *layout) {

@@ -39,14 +39,12 @@ typedef struct lower_cut {
     unsigned rest[TILE_LAYOUT_MAX_BITS];
 } lower_cut;
 
-/* lower_check.c
- * ------------------------------------------------------------------------------------- */
+/* lower_check.c ------------------------------------------------------------------------------- */
 
 /* Whether every tile operation can be lowered. False after a diagnostic at each one that cannot. */
 bool lower_can(tile_pass *pass, tile_function *f);
 
-/* lower_address.c
- * ----------------------------------------------------------------------------------- */
+/* lower_address.c ----------------------------------------------------------------------------- */
 
 tile_value lower_int(lowering *l, int64_t value);
 tile_value lower_long(lowering *l, int64_t value);
@@ -78,8 +76,7 @@ tile_value lower_and(lowering *l, tile_value a, tile_value b); /* either may be 
 tile_value lower_take(lowering *l, tile_value fragment, const lower_cut *cut, unsigned index);
 tile_value lower_assemble(lowering *l, const tile_value *parts, const lower_cut *cut);
 
-/* lower_memory.c
- * ------------------------------------------------------------------------------------ */
+/* lower_memory.c ------------------------------------------------------------------------------ */
 
 tile_value lower_load_view(lowering *l, const tile_value *element, unsigned count,
                            const tile_type *tile);
@@ -93,8 +90,7 @@ void lower_copy(lowering *l, tile_op op);
 /* The i64 offset of one element of a view: an element operand of the old body. */
 tile_value lower_view_offset(lowering *l, const tile_value *element, unsigned count);
 
-/* lower_dot.c
- * --------------------------------------------------------------------------------------- */
+/* lower_dot.c --------------------------------------------------------------------------------- */
 
 tile_value lower_dot(lowering *l, tile_op op);
 /* A fragment of a shared buffer. maps: what each register, lane and warp bit of the tile's layout

@@ -171,8 +171,7 @@ tile_value lower_first_holder(lowering *l, const tile_layout *layout) {
     return tile_build_eq(&l->builder, copy, lower_int(l, 0));
 }
 
-/* Fragments
- * ---------------------------------------------------------------------------------------- */
+/* Fragments ----------------------------------------------------------------------------------- */
 
 static const tile_type *part_type(lowering *l, tile_scalar scalar, unsigned width) {
     tile_context *context = context_of(l);

@@ -4,8 +4,7 @@
 #include "lib/layout/layout.h"
 #include "passes/tile/lower.h"
 
-/* ldmatrix
- * ----------------------------------------------------------------------------------------- */
+/* ldmatrix ------------------------------------------------------------------------------------ */
 
 /* ldmatrix gives lane i of a warp two neighbouring elements of row i / 4 of an 8x8 matrix, columns
  * 2 * (i % 4) and the next one; with .trans, rows and columns change places. A row is 16 bytes in a
@@ -68,8 +67,7 @@ tile_value lower_ldmatrix(lowering *l, const lower_shared_map *map, const tile_t
     return count == 1 ? parts[0] : tile_build_concat(&l->builder, parts, count);
 }
 
-/* mma
- * ---------------------------------------------------------------------------------------------- */
+/* mma ----------------------------------------------------------------------------------------- */
 
 /* The fragments of an operand: where each begins, by its coordinates in the warp's part of the
  * tile. */

@@ -5,8 +5,7 @@
 #include "lib/layout/layout.h"
 #include "passes/tile/lower.h"
 
-/* Views
- * -------------------------------------------------------------------------------------------- */
+/* Views --------------------------------------------------------------------------------------- */
 
 /* One access pattern: a tile's elements, spread over threads by a layout, in a view. */
 typedef struct view_access {
@@ -143,8 +142,7 @@ void lower_store_view(lowering *l, tile_value fragment, const tile_type *tile,
     }
 }
 
-/* Shared buffers
- * ----------------------------------------------------------------------------------- */
+/* Shared buffers ------------------------------------------------------------------------------ */
 
 static lower_shared_map map_shared(lowering *l, const tile_value *element, unsigned count,
                                    const tile_layout *layout) {
@@ -221,8 +219,7 @@ void lower_store_shared(lowering *l, tile_value fragment, const tile_type *tile,
     }
 }
 
-/* Copies
- * ------------------------------------------------------------------------------------------- */
+/* Copies -------------------------------------------------------------------------------------- */
 
 /* How many elements both cuts move at once: as long as they take the same register bits. */
 static unsigned common_width(const lower_cut *a, const lower_cut *b) {

@@ -50,8 +50,7 @@ static void set_result(lowering *l, tile_op op, tile_value value) {
         tile_value_at(l->f, value)->name = tile_value_at(&l->old, old)->name;
 }
 
-/* 1. Views are taken apart.
- * ------------------------------------------------------------------------ */
+/* 1. Views are taken apart. ------------------------------------------------------------------- */
 
 static void contiguous_strides(lowering *l, lower_view *view, unsigned rank) {
     tile_value stride = lower_long(l, 1);
@@ -87,8 +86,7 @@ static void lower_view_op(lowering *l, tile_op op) {
     l->views[result.id] = view;
 }
 
-/* 2. Control flow keeps its shape.
- * ----------------------------------------------------------------- */
+/* 2. Control flow keeps its shape. ------------------------------------------------------------ */
 
 static void copy_attrs(lowering *l, tile_op from, tile_op to) {
     const tile_op_data *data = tile_op_at(&l->old, from);
@@ -141,8 +139,7 @@ static void lower_if(lowering *l, tile_op op) {
     map_results(l, op, branch);
 }
 
-/* 3. One thread speaks for the block at a semaphore.
- * ----------------------------------------------- */
+/* 3. One thread speaks for the block at a semaphore. ------------------------------------------ */
 
 /* The user's own barrier just before serves as well. */
 static bool ends_in_sync(const lowering *l) {
@@ -194,8 +191,7 @@ static void lower_convert(lowering *l, tile_op op) {
     set_result(l, op, value);
 }
 
-/* 5. Everything else.
- * ------------------------------------------------------------------------------ */
+/* 5. Everything else. ------------------------------------------------------------------------- */
 
 /* An operation that means the same on fragments: same operands, lowered types. */
 static void lower_plain(lowering *l, tile_op op) {

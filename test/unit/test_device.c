@@ -169,8 +169,7 @@ static void fill(tile_argument arguments[COUNT], tile_buffer *buffer) {
     arguments[F].number = 0.5;
 }
 
-/* Buffers
- * ------------------------------------------------------------------------------------------ */
+/* Buffers ------------------------------------------------------------------------------------- */
 
 Test(device, buffers_keep_what_is_written) {
     fake_device *x = open_device();
@@ -239,8 +238,7 @@ Test(device, a_device_without_memory_gives_no_buffer) {
     tile_device_destroy(&x->base);
 }
 
-/* Kernels
- * ------------------------------------------------------------------------------------------ */
+/* Kernels ------------------------------------------------------------------------------------- */
 
 static void refuse_kernel(const char *name, const char *parameter, const char *value,
                           const char *word) {
@@ -305,8 +303,7 @@ Test(device, attributes_need_a_device_that_has_them) {
     tile_device_destroy(&x->base);
 }
 
-/* Arguments
- * ---------------------------------------------------------------------------------------- */
+/* Arguments ----------------------------------------------------------------------------------- */
 
 Test(device, wrong_arguments_are_refused) {
     fake_device *x = open_device(), *y = open_device();
@@ -379,8 +376,7 @@ Test(device, the_number_of_arguments_is_checked) {
     tile_device_destroy(&x->base);
 }
 
-/* Launches
- * ----------------------------------------------------------------------------------------- */
+/* Launches ------------------------------------------------------------------------------------ */
 
 Test(device, a_launch_has_grid_scratch_stream_and_arguments) {
     fake_device *x = open_device();
@@ -433,8 +429,7 @@ Test(device, an_empty_grid_is_no_launch) {
     tile_device_destroy(&x->base);
 }
 
-/* Variants
- * ----------------------------------------------------------------------------------------- */
+/* Variants ------------------------------------------------------------------------------------ */
 
 static uint64_t divisor(const fake_device *x, unsigned argument) {
     return x->last.variant->divisors[argument] ? x->last.variant->divisors[argument] : 1;
@@ -499,8 +494,7 @@ Test(device, a_variant_that_fails_is_not_kept) {
     tile_device_destroy(&x->base);
 }
 
-/* The CPU device
- * ----------------------------------------------------------------------------------- */
+/* The CPU device ------------------------------------------------------------------------------ */
 
 /* The same kernel on a device that runs it: sums with the declared divisors, with none, and with an
  * argument that promises more than its buffer holds. */

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Options
- * ------------------------------------------------------------------------------------------ */
+/* Options ------------------------------------------------------------------------------------- */
 
 const char *tool_current(const tool_arguments *arguments) {
     return arguments->next < arguments->argc ? arguments->argv[arguments->next] : "";
@@ -42,8 +41,7 @@ bool tool_positional(tool_arguments *arguments, const char **value) {
     return true;
 }
 
-/* Memory and files
- * --------------------------------------------------------------------------------- */
+/* Memory and files ---------------------------------------------------------------------------- */
 
 static void *need(void *memory) {
     if (!memory) {
@@ -114,8 +112,7 @@ bool tool_write_file(const char *path, const char *data, size_t size) {
     return ok;
 }
 
-/* Diagnostics
- * -------------------------------------------------------------------------------------- */
+/* Diagnostics --------------------------------------------------------------------------------- */
 
 static void print_diagnostic(const tile_diagnostic *diagnostic, void *file) {
     tile_diagnostic_print(diagnostic, tool_write, file);

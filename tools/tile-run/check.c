@@ -55,8 +55,7 @@ static void complain(size_t index, const host_array *array, double expected, dou
     fprintf(stderr, "]: expected %.9g, got %.9g\n", expected, got);
 }
 
-/* Everything against the reference
- * ----------------------------------------------------------------- */
+/* Everything against the reference ------------------------------------------------------------ */
 
 static double root_mean_square(const host_array *array) {
     double sum = 0;
@@ -77,8 +76,7 @@ static void compare(const host_array *expected, const host_array *got, check_res
     }
 }
 
-/* Freivalds' test
- * ---------------------------------------------------------------------------------- */
+/* Freivalds' test ----------------------------------------------------------------------------- */
 
 /* y = A x for whole numbers; exact while |y| < 2^53. */
 static void multiply(const host_array *a, const double *x, double *y) {
@@ -130,8 +128,7 @@ static bool freivalds(const run_argument *a, const run_argument *b, const run_ar
     return true;
 }
 
-/* The check
- * ---------------------------------------------------------------------------------------- */
+/* The check ----------------------------------------------------------------------------------- */
 
 static bool compare_with_reference(tile_context *context, const char *text, const char *expression,
                                    run_argument *arguments, unsigned count,

@@ -87,8 +87,7 @@ static void tell_time(const options *o, const char *step, double since) {
     if (o->timing) fprintf(stderr, "%10.3f ms  %s\n", 1e3 * (seconds() - since), step);
 }
 
-/* 1. The command line.
- * ----------------------------------------------------------------------------- */
+/* 1. The command line. ------------------------------------------------------------------------ */
 
 static bool add_binding(options *o, const char *text) {
     const char *equals = strchr(text, '=');
@@ -168,8 +167,7 @@ static bool parse_option(options *o, tool_arguments *args) {
     return !fail(tool_current(args), "unknown option; see tile-run --help");
 }
 
-/* 2. Device, kernel, arguments.
- * -------------------------------------------------------------------- */
+/* 2. Device, kernel, arguments. --------------------------------------------------------------- */
 
 static tile_status open_device(run *r) {
     const options *o = r->options;
@@ -296,8 +294,7 @@ static bool save_ptx(const run *r) {
     return tool_write_file(r->options->ptx, ptx->data, ptx->size);
 }
 
-/* 3. The run.
- * -------------------------------------------------------------------------------------- */
+/* 3. The run. --------------------------------------------------------------------------------- */
 
 static void print_head(const run *r) {
     const options *o = r->options;
