@@ -166,7 +166,7 @@ static void read_input(evaluation *e, const tile_arg_decl *arg, const tile_compu
     const char *from = input->data;
     unsigned size = tile_scalar_bytes(input->scalar);
     for (size_t i = 0; to && i < e->counts[arg->value.id]; i++)
-        to[i] = tile_number_read(input->scalar, from + i * size);
+        to[i] = tile_scalar_read(input->scalar, from + i * size);
 }
 
 static void make_constant(evaluation *e, tile_value value) {
@@ -225,10 +225,10 @@ static bool integer_value(tile_opcode opcode, tile_scalar scalar, const double *
 static double cast_value(tile_scalar from, tile_scalar to, double x) {
     unsigned char bytes[sizeof(double)];
     if (tile_scalar_is_floating(from) || tile_scalar_is_floating(to) || to == TILE_i1)
-        tile_number_write(to, bytes, x);
+        tile_scalar_write(to, bytes, x);
     else
         tile_integer_write(to, bytes, (int64_t)x);
-    return tile_number_read(to, bytes);
+    return tile_scalar_read(to, bytes);
 }
 
 /* Element by element; an operand with fewer elements is repeated along the leading dims. */
@@ -314,7 +314,7 @@ static void store_output(evaluation *e, const tile_result_decl *result,
     const double *from = e->data[result->value.id];
     unsigned size = tile_scalar_bytes(output->scalar);
     for (size_t i = 0; i < e->counts[result->value.id]; i++)
-        tile_number_write(output->scalar, to + i * size, from[i]);
+        tile_scalar_write(output->scalar, to + i * size, from[i]);
 }
 
 static void run_body(evaluation *e, const tile_compute_array *inputs) {

@@ -34,8 +34,9 @@ TILE_API unsigned tile_scalar_bits(tile_scalar scalar);
 TILE_API unsigned tile_scalar_bytes(tile_scalar scalar);
 TILE_API bool tile_scalar_is_floating(tile_scalar scalar);
 TILE_API tile_scalar tile_scalar_from_name(const char *name, size_t length);
-/* One element in memory as a double, and back: floats are rounded to nearest even, integers cut
- * towards zero and to their range. i64 beyond 2^53 loses bits. */
+/* One element in memory as a double, and back; the address need not be aligned. Floats are rounded
+ * to nearest even, integers cut towards zero, out of range to the nearest end, NaN to 0. i64 beyond
+ * 2^53 loses bits. */
 TILE_API double tile_scalar_read(tile_scalar scalar, const void *at);
 TILE_API void tile_scalar_write(tile_scalar scalar, void *at, double value);
 

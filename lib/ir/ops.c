@@ -1,7 +1,6 @@
 /* The tables of operations, attributes and scalars as C arrays. */
 #include <string.h>
 
-#include "lib/support/float16.h"
 #include "tile/ir.h"
 
 /* Effects of ops.def's last column. */
@@ -123,12 +122,4 @@ tile_scalar tile_scalar_from_name(const char *name, size_t length) {
     for (unsigned i = 1; i < TILE_SCALAR_COUNT; i++)
         if (names_equal(scalar_table[i].name, name, length)) return (tile_scalar)i;
     return TILE_SCALAR_NONE;
-}
-
-double tile_scalar_read(tile_scalar scalar, const void *at) {
-    return tile_number_read(scalar, at);
-}
-
-void tile_scalar_write(tile_scalar scalar, void *at, double value) {
-    tile_number_write(scalar, at, value);
 }

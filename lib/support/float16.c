@@ -148,7 +148,7 @@ void tile_integer_write(tile_scalar scalar, void *address, int64_t value) {
     }
 }
 
-double tile_number_read(tile_scalar scalar, const void *address) {
+double tile_scalar_read(tile_scalar scalar, const void *address) {
     switch (scalar) {
     case TILE_f16: return tile_f16_to_float(read_u16(address));
     case TILE_bf16: return tile_bf16_to_float(read_u16(address));
@@ -182,7 +182,7 @@ static void write_integer(tile_scalar scalar, void *address, double value) {
         tile_integer_write(scalar, address, tile_integer_from_double(value, -high - 1, high));
 }
 
-void tile_number_write(tile_scalar scalar, void *address, double value) {
+void tile_scalar_write(tile_scalar scalar, void *address, double value) {
     switch (scalar) {
     case TILE_f16: WRITE(uint16_t, address, tile_f16_from_double(value)); break;
     case TILE_bf16: WRITE(uint16_t, address, tile_bf16_from_double(value)); break;

@@ -20,11 +20,8 @@ uint16_t tile_bf16_from_double(double value);
 uint8_t tile_e4m3_from_double(double value);
 uint8_t tile_e5m2_from_double(double value);
 
-/* The number at address; exact but for i64 beyond 2^53. address need not be aligned. */
-double tile_number_read(tile_scalar scalar, const void *address);
-/* Rounds and stores; to integers towards zero, out of range to the nearest end, NaN to 0. */
-void tile_number_write(tile_scalar scalar, void *address, double value);
-/* The same for integer types, wrapping to their width; i1 is 0 or 1. */
+/* tile_scalar_read and tile_scalar_write (tile/ir.h) serve all types through a double. These serve
+ * integer types exactly, wrapping to their width; i1 is 0 or 1. */
 int64_t tile_integer_read(tile_scalar scalar, const void *address);
 void tile_integer_write(tile_scalar scalar, void *address, int64_t value);
 /* Whether the type has this integer: always, for floats, i64 and a type that is not known yet. */

@@ -78,10 +78,9 @@ tile_value lower_assemble(lowering *l, const tile_value *parts, const lower_cut 
 
 /* lower_memory.c ------------------------------------------------------------------------------ */
 
-tile_value lower_load_view(lowering *l, const tile_value *element, unsigned count,
-                           const tile_type *tile);
+tile_value lower_load_view(lowering *l, const tile_value *element, const tile_type *tile);
 void lower_store_view(lowering *l, tile_value fragment, const tile_type *tile,
-                      const tile_value *element, unsigned count);
+                      const tile_value *element);
 tile_value lower_load_shared(lowering *l, const tile_value *element, unsigned count,
                              const tile_type *tile);
 void lower_store_shared(lowering *l, tile_value fragment, const tile_type *tile,

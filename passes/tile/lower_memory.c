@@ -116,9 +116,7 @@ static unsigned widest_access(tile_scalar scalar) {
     return 16 / tile_scalar_bytes(scalar);
 }
 
-tile_value lower_load_view(lowering *l, const tile_value *element, unsigned count,
-                           const tile_type *tile) {
-    (void)count;
+tile_value lower_load_view(lowering *l, const tile_value *element, const tile_type *tile) {
     view_access a = start_access(l, element, tile->layout, tile->rank, widest_access(tile->scalar));
     unsigned accesses = 1u << a.cut.rest_bits;
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, accesses);
@@ -131,8 +129,7 @@ tile_value lower_load_view(lowering *l, const tile_value *element, unsigned coun
 }
 
 void lower_store_view(lowering *l, tile_value fragment, const tile_type *tile,
-                      const tile_value *element, unsigned count) {
-    (void)count;
+                      const tile_value *element) {
     view_access a = start_access(l, element, tile->layout, tile->rank, widest_access(tile->scalar));
     a.predicate = lower_and(l, a.predicate, lower_first_holder(l, tile->layout));
     for (unsigned i = 0; i < 1u << a.cut.rest_bits; i++) {
@@ -295,7 +292,7 @@ void lower_copy(lowering *l, tile_op op) {
                            .layout = &layout};
         memcpy(draft.dims, buffer->dims, sizeof draft.dims);
         const tile_type *tile = tile_type_get(tile_function_context(l->f), &draft);
-        lower_store_view(l, lower_load_shared(l, from, from_count, tile), tile, to, to_count);
+        lower_store_view(l, lower_load_shared(l, from, from_count, tile), tile, to);
     }
     close_guard(l, guard, outer);
 }

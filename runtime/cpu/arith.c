@@ -75,9 +75,9 @@ static cpu_outcome run_float(cpu_run *run, cpu_warp *warp, const cpu_insn *insn)
     for (uint32_t i = 0; i < insn->count; i++) {
         uint32_t at = i * size;
         double value =
-            float_value(insn->opcode, tile_number_read(scalar, a + at),
-                        tile_number_read(scalar, b + at), tile_number_read(scalar, c + at));
-        tile_number_write(to, result + i * to_size, value);
+            float_value(insn->opcode, tile_scalar_read(scalar, a + at),
+                        tile_scalar_read(scalar, b + at), tile_scalar_read(scalar, c + at));
+        tile_scalar_write(to, result + i * to_size, value);
     }
     return CPU_NEXT;
 }
@@ -169,7 +169,7 @@ static cpu_outcome run_cast(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) 
     for (uint32_t i = 0; i < insn->count; i++) {
         const char *source = from + i * from_size;
         if (!integers) {
-            tile_number_write(insn->scalar, to + i * size, tile_number_read(insn->from, source));
+            tile_scalar_write(insn->scalar, to + i * size, tile_scalar_read(insn->from, source));
             continue;
         }
         int64_t value = tile_integer_read(insn->from, source);

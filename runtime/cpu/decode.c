@@ -33,7 +33,7 @@ static void materialise(cpu_decoder *d, tile_value value, uint32_t slot) {
     }
     for (unsigned lane = 0; lane < d->program->lanes; lane++)
         if (data->expr->kind == TILE_EXPR_FLOAT)
-            tile_number_write(data->type->scalar, at + lane * size, data->expr->number);
+            tile_scalar_write(data->type->scalar, at + lane * size, data->expr->number);
         else
             tile_integer_write(data->type->scalar, at + lane * size, data->expr->integer);
 }

@@ -78,7 +78,7 @@ static void fill_argument(uint8_t *to, const tile_type *type, unsigned lanes,
                 (argument->buffer ? argument->buffer->address : 0) + argument->offset;
             memcpy(to, &address, sizeof address);
         } else if (tile_scalar_is_floating(type->scalar)) {
-            tile_number_write(type->scalar, to, argument->number);
+            tile_scalar_write(type->scalar, to, argument->number);
         } else {
             tile_integer_write(type->scalar, to, argument->integer);
         }

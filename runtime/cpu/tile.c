@@ -212,12 +212,12 @@ static const char *dot_operand(cpu_run *run, cpu_warp *warp, const cpu_insn *ins
 
 static void widen_to_float(float *to, const char *from, tile_scalar scalar, size_t count) {
     unsigned size = tile_scalar_bytes(scalar);
-    for (size_t i = 0; i < count; i++) to[i] = (float)tile_number_read(scalar, from + i * size);
+    for (size_t i = 0; i < count; i++) to[i] = (float)tile_scalar_read(scalar, from + i * size);
 }
 
 static void widen_to_double(double *to, const char *from, tile_scalar scalar, size_t count) {
     unsigned size = tile_scalar_bytes(scalar);
-    for (size_t i = 0; i < count; i++) to[i] = tile_number_read(scalar, from + i * size);
+    for (size_t i = 0; i < count; i++) to[i] = tile_scalar_read(scalar, from + i * size);
 }
 
 /* f32 for floats up to that size; the rest in double, in which sums of small integers are exact. */
@@ -238,7 +238,7 @@ static void sum_products(const cpu_insn *insn, const char *a, const char *b, con
         widen_to_float(wc, c, insn->scalar, m * n);
         multiply_float(wa, wb, wc, m, n, k);
         for (size_t i = 0; i < m * n; i++)
-            tile_number_write(insn->scalar, to + i * insn->size, wc[i]);
+            tile_scalar_write(insn->scalar, to + i * insn->size, wc[i]);
     } else {
         double *wa = (double *)(void *)work, *wb = wa + m * k, *wc = wb + k * n;
         widen_to_double(wa, a, insn->from, m * k);
@@ -246,7 +246,7 @@ static void sum_products(const cpu_insn *insn, const char *a, const char *b, con
         widen_to_double(wc, c, insn->scalar, m * n);
         multiply_double(wa, wb, wc, m, n, k);
         for (size_t i = 0; i < m * n; i++)
-            tile_number_write(insn->scalar, to + i * insn->size, wc[i]);
+            tile_scalar_write(insn->scalar, to + i * insn->size, wc[i]);
     }
     free(work);
 }

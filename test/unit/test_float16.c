@@ -109,16 +109,16 @@ Test(float16, integers_wrap_and_clamp) {
     cr_assert_eq(tile_integer_read(TILE_i16, bytes), 32767);
     tile_integer_write(TILE_i1, bytes, 3);
     cr_assert_eq(tile_integer_read(TILE_i1, bytes), 1);
-    tile_number_write(TILE_i32, bytes, -3e9);
-    cr_assert_eq(tile_number_read(TILE_i32, bytes), -2147483648.0);
-    tile_number_write(TILE_i64, bytes, 1e30);
+    tile_scalar_write(TILE_i32, bytes, -3e9);
+    cr_assert_eq(tile_scalar_read(TILE_i32, bytes), -2147483648.0);
+    tile_scalar_write(TILE_i64, bytes, 1e30);
     cr_assert_eq(tile_integer_read(TILE_i64, bytes), INT64_MAX);
-    tile_number_write(TILE_i8, bytes, NAN);
-    cr_assert_eq(tile_number_read(TILE_i8, bytes), 0);
-    tile_number_write(TILE_i32, bytes, -2.9);
-    cr_assert_eq(tile_number_read(TILE_i32, bytes), -2);
-    tile_number_write(TILE_i1, bytes, 0.25);
-    cr_assert_eq(tile_number_read(TILE_i1, bytes), 1);
+    tile_scalar_write(TILE_i8, bytes, NAN);
+    cr_assert_eq(tile_scalar_read(TILE_i8, bytes), 0);
+    tile_scalar_write(TILE_i32, bytes, -2.9);
+    cr_assert_eq(tile_scalar_read(TILE_i32, bytes), -2);
+    tile_scalar_write(TILE_i1, bytes, 0.25);
+    cr_assert_eq(tile_scalar_read(TILE_i1, bytes), 1);
 }
 
 Test(float16, which_integers_fit) {
