@@ -98,10 +98,9 @@ static void unite_yield(assignment *a, tile_op op, tile_region region) {
 static void unite_op(tile_function *f, tile_op op, void *user) {
     assignment *a = user;
     const tile_op_data *data = tile_op_at(f, op);
-    const char *rule = tile_op_get_info((tile_opcode)data->opcode)->rule;
-    bool same = !strcmp(rule, "arith") || !strcmp(rule, "compare") || !strcmp(rule, "unary") ||
-                !strcmp(rule, "fma") || !strcmp(rule, "select") || !strcmp(rule, "cast");
-    for (uint32_t i = 0; same && i < data->operand_count; i++)
+    /* What all levels have works element by element. */
+    bool elementwise = tile_op_get_info((tile_opcode)data->opcode)->levels == TILE_LEVELS_LX;
+    for (uint32_t i = 0; elementwise && i < data->operand_count; i++)
         unite(a, data->first_result, data->operands[i]);
     if (data->opcode == TILE_OP_dot)
         unite(a, data->first_result, data->operands[data->operand_count - 1]);
