@@ -328,7 +328,7 @@ static void run_body(evaluation *e, const tile_compute_array *inputs) {
     for (uint32_t id = 1; id < f->value_count && !e->failed; id++)
         if (f->values[id].kind == TILE_VALUE_CONSTANT && e->uses[id])
             make_constant(e, (tile_value){id});
-    TILE_FOR_EACH_OP(f, op, f->body) {
+    TILE_FOR_EACH_OP (f, op, f->body) {
         if (!e->failed) run_op(e, op);
     }
 }

@@ -17,7 +17,7 @@ typedef struct liveness {
 } liveness;
 
 static void number_region(liveness *l, tile_region region) {
-    TILE_FOR_EACH_OP(l->f, op, region) {
+    TILE_FOR_EACH_OP (l->f, op, region) {
         l->position[op.id] = l->next++;
         for (unsigned r = 0; r < tile_op_at(l->f, op)->region_count; r++)
             number_region(l, tile_op_region(l->f, op, r));

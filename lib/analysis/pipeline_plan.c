@@ -49,7 +49,7 @@ static void look_at_body(planner *p) {
     p->position = TILE_NEW_ARRAY(p->arena, uint32_t, p->f->op_count);
     p->statements = TILE_NEW_ARRAY(p->arena, tile_op, p->f->op_count);
     mark_dot_operands(p, p->body);
-    TILE_FOR_EACH_OP(p->f, op, p->body) {
+    TILE_FOR_EACH_OP (p->f, op, p->body) {
         p->position[op.id] = next++;
         unsigned effects = tile_op_effects(p->f, op);
         if (effects && !(effects & NO_STATEMENT)) p->statements[p->statement_count++] = op;

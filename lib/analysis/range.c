@@ -407,7 +407,7 @@ static void analyse_branch(analysis *a, const tile_op_data *op) {
 }
 
 static void analyse_region(analysis *a, tile_region region) {
-    TILE_FOR_EACH_OP(a->f, id, region) {
+    TILE_FOR_EACH_OP (a->f, id, region) {
         const tile_op_data *op = tile_op_at(a->f, id);
         if (op->opcode == TILE_OP_for) {
             analyse_loop(a, op);
@@ -424,7 +424,7 @@ static void analyse_region(analysis *a, tile_region region) {
 
 static void start_values(analysis *a) {
     const tile_function *f = a->f;
-    TILE_FOR_EACH_OP(f, op, f->body) {
+    TILE_FOR_EACH_OP (f, op, f->body) {
         unsigned count = 0;
         const tile_value *extents = NULL;
         if (tile_op_opcode(f, op) == TILE_OP_view) extents = tile_op_segment(f, op, 1, &count);

@@ -38,7 +38,7 @@ typedef struct scratch_search {
 
 static void find_scratch(scratch_search *search, tile_region region) {
     const tile_function *f = search->f;
-    TILE_FOR_EACH_OP(f, op, region) {
+    TILE_FOR_EACH_OP (f, op, region) {
         if (tile_op_opcode(f, op) == TILE_OP_scratch) {
             search->found = tile_arena_grow(search->arena, search->found, search->count,
                                             &search->capacity, sizeof *search->found);

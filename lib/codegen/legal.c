@@ -106,7 +106,7 @@ static void check_op(checker *c, tile_op op) {
 
 /* copies: how often the unrolled loops around it lay down this region. */
 static void check_region(checker *c, tile_region region, int64_t copies) {
-    TILE_FOR_EACH_OP(c->f, op, region) {
+    TILE_FOR_EACH_OP (c->f, op, region) {
         check_op(c, op);
         int64_t unroll = tile_op_attr_int(c->f, op, TILE_ATTR_unroll, 1);
         if (unroll < 1 || unroll > MAX_COPIES / copies) {

@@ -119,7 +119,7 @@ bool tile_emit_can(tile_opcode opcode) {
 }
 
 void tile_emit_region(tile_emitter *e, tile_region region) {
-    TILE_FOR_EACH_OP(e->f, op, region) {
+    TILE_FOR_EACH_OP (e->f, op, region) {
         tile_lines_set(e, tile_op_loc(e->f, op));
         functions[tile_op_opcode(e->f, op)](e, op);
     }

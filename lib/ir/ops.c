@@ -27,7 +27,8 @@ enum {
     FREE = TILE_EFFECT_ALLOC,
 };
 
-#define ROW(form, name, class) {TILE_FORM_##form, #name, TILE_CLASS_##class}
+#define ROW(form, name, class) \
+    { TILE_FORM_##form, #name, TILE_CLASS_##class }
 #define OPERANDS_0() .operand_count = 0
 #define OPERANDS_1(f1, n1, c1) .operand_count = 1, .operands = {ROW(f1, n1, c1)}
 #define OPERANDS_2(f1, n1, c1, f2, n2, c2) \

@@ -294,8 +294,8 @@ static void print_op(printer *p, tile_op op) {
 static void print_region(printer *p, tile_region region) {
     PRINT(p, "{\n");
     p->depth++;
-    TILE_FOR_EACH_OP(p->f, op, region)
-    if (!is_bare_yield(p, op)) print_op(p, op);
+    TILE_FOR_EACH_OP (p->f, op, region)
+        if (!is_bare_yield(p, op)) print_op(p, op);
     p->depth--;
     PRINT(p, "%*s}", (int)(2 * p->depth), "");
 }
@@ -425,8 +425,7 @@ static void print_function(printer *p, const tile_function *f) {
     print_clauses(p);
     PRINT(p, "\n{\n");
     p->depth = 1;
-    TILE_FOR_EACH_OP(f, op, f->body)
-    print_op(p, op);
+    TILE_FOR_EACH_OP (f, op, f->body) print_op(p, op);
     print_result_aliases(p);
     PRINT(p, "}\n");
     tile_arena_reset(&p->text);

@@ -98,8 +98,7 @@ static void name_op(naming *n, const tile_function *f, tile_op op) {
 }
 
 static void name_region(naming *n, const tile_function *f, tile_region region) {
-    TILE_FOR_EACH_OP(f, op, region)
-    name_op(n, f, op);
+    TILE_FOR_EACH_OP (f, op, region) name_op(n, f, op);
 }
 
 const char **tile_print_names(const tile_function *f, tile_arena *arena) {

@@ -222,8 +222,7 @@ static void clone_region(tile_function *f, tile_region from, tile_op parent, til
     }
     tile_region_at(f, to)->arg_count = arg_count;
     tile_builder inner = {.function = f, .region = to, .loc = loc};
-    TILE_FOR_EACH_OP(f, op, from)
-    tile_clone_op(&inner, op, map, map_count);
+    TILE_FOR_EACH_OP (f, op, from) tile_clone_op(&inner, op, map, map_count);
 }
 
 tile_op tile_clone_op(tile_builder *builder, tile_op op, tile_value *map, size_t map_count) {
@@ -255,7 +254,7 @@ tile_op tile_clone_op(tile_builder *builder, tile_op op, tile_value *map, size_t
 }
 
 void tile_replace_values(tile_function *f, tile_region region, const tile_value *map) {
-    TILE_FOR_EACH_OP(f, op, region) {
+    TILE_FOR_EACH_OP (f, op, region) {
         tile_op_data *data = tile_op_at(f, op);
         for (uint32_t i = 0; i < data->operand_count; i++)
             while (map[data->operands[i].id].id) data->operands[i] = map[data->operands[i].id];

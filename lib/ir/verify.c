@@ -240,12 +240,12 @@ static void check_op(verifier *v, tile_op op) {
 }
 
 static void check_region(verifier *v, tile_region region) {
-    TILE_FOR_EACH_OP(v->f, op, region) {
+    TILE_FOR_EACH_OP (v->f, op, region) {
         check_op(v, op);
         const tile_op_data *data = tile_op_at(v->f, op);
         set_visible(v, data->first_result, data->result_count, true);
     }
-    TILE_FOR_EACH_OP(v->f, op, region) {
+    TILE_FOR_EACH_OP (v->f, op, region) {
         const tile_op_data *data = tile_op_at(v->f, op);
         if (region.id != v->f->body.id)
             set_visible(v, data->first_result, data->result_count, false);

@@ -89,7 +89,7 @@ static void hoist_from_loop(hoist *h, tile_op loop, uint32_t depth) {
 static void visit_region(hoist *h, tile_region region, uint32_t depth) {
     tile_function *f = h->f;
     set_depth(h, tile_region_at(f, region)->first_arg, tile_region_at(f, region)->arg_count, depth);
-    TILE_FOR_EACH_OP(f, op, region) {
+    TILE_FOR_EACH_OP (f, op, region) {
         const tile_op_data *data = tile_op_at(f, op);
         set_depth(h, data->first_result, data->result_count, depth);
         for (unsigned r = 0; r < data->region_count; r++)

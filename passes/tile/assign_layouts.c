@@ -326,7 +326,7 @@ static void widen_store(assignment *a, tile_op op) {
 }
 
 static void convert_region(assignment *a, tile_region region) {
-    TILE_FOR_EACH_OP(a->f, op, region) {
+    TILE_FOR_EACH_OP (a->f, op, region) {
         tile_opcode opcode = tile_op_opcode(a->f, op);
         if (opcode == TILE_OP_dot) convert_dot_operands(a, op);
         if (opcode == TILE_OP_store) widen_store(a, op);

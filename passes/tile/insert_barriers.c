@@ -301,8 +301,7 @@ static void walk_op(barriers *b, tile_op op, state *s) {
 }
 
 static void walk_region(barriers *b, tile_region region, state *s) {
-    TILE_FOR_EACH_OP(b->f, op, region)
-    walk_op(b, op, s);
+    TILE_FOR_EACH_OP (b->f, op, region) walk_op(b, op, s);
 }
 
 tile_status tile_pass_insert_barriers(tile_pass *pass, tile_function *f) {

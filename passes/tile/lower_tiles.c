@@ -251,8 +251,7 @@ static void lower_op(lowering *l, tile_op op) {
 }
 
 static void lower_region(lowering *l, tile_region from) {
-    TILE_FOR_EACH_OP(&l->old, op, from)
-    lower_op(l, op);
+    TILE_FOR_EACH_OP (&l->old, op, from) lower_op(l, op);
 }
 
 /* Constants keep their values under new ids. */

@@ -107,7 +107,7 @@ typedef struct loop_list {
 } loop_list;
 
 static void collect_loops(tile_function *f, tile_region region, loop_list *list) {
-    TILE_FOR_EACH_OP(f, op, region) {
+    TILE_FOR_EACH_OP (f, op, region) {
         for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
             collect_loops(f, tile_op_region(f, op, r), list);
         if (tile_op_opcode(f, op) == TILE_OP_for && tile_op_has_attr(f, op, TILE_ATTR_pipelined))
@@ -156,9 +156,9 @@ static void visit_nested_async(tile_function *f, tile_op op, void *user) {
 }
 
 static void demote_direct(ring *r) {
-    TILE_FOR_EACH_OP(r->f, op, tile_op_region(r->f, r->plan.loop, 0))
-    if (tile_op_opcode(r->f, op) == TILE_OP_copy_async && !tile_is_staged(&r->plan, op))
-        tile_op_at(r->f, op)->opcode = TILE_OP_copy;
+    TILE_FOR_EACH_OP (r->f, op, tile_op_region(r->f, r->plan.loop, 0))
+        if (tile_op_opcode(r->f, op) == TILE_OP_copy_async && !tile_is_staged(&r->plan, op))
+            tile_op_at(r->f, op)->opcode = TILE_OP_copy;
 }
 
 /* Phase 3: buffers ----------------------------------------------------------------------------- */
@@ -438,8 +438,8 @@ static void reorder(ring *r) {
     tile_region body = tile_op_region(f, r->plan.loop, 0);
     tile_op yield = tile_region_at(f, body)->last;
     bool *placed = TILE_NEW_ARRAY(r->pass->scratch, bool, f->op_count);
-    TILE_FOR_EACH_OP(f, op, body) /* they keep their place, before all statements */
-    if (tile_op_opcode(f, op) == TILE_OP_alloc_shared) placed[op.id] = true;
+    TILE_FOR_EACH_OP (f, op, body) /* they keep their place, before all statements */
+        if (tile_op_opcode(f, op) == TILE_OP_alloc_shared) placed[op.id] = true;
     for (unsigned i = 0; i < r->plan.order_count; i++)
         place_in_order(r, r->plan.order[i], yield, placed);
     for (tile_op op = tile_region_at(f, body)->first, next; op.id != yield.id; op = next) {

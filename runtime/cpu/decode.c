@@ -296,7 +296,7 @@ static void decode_op(cpu_decoder *d, tile_op op) {
 }
 
 static void decode_region(cpu_decoder *d, tile_region region) {
-    TILE_FOR_EACH_OP(d->f, op, region) {
+    TILE_FOR_EACH_OP (d->f, op, region) {
         if (!d->failed) decode_op(d, op);
     }
 }

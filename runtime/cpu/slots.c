@@ -34,7 +34,7 @@ typedef struct liveness {
 typedef void (*visit_op)(liveness *l, tile_op op, uint32_t position);
 
 static void walk(liveness *l, tile_region region, visit_op visit) {
-    TILE_FOR_EACH_OP(l->f, op, region) {
+    TILE_FOR_EACH_OP (l->f, op, region) {
         const tile_op_data *data = tile_op_at(l->f, op);
         uint32_t position = ++l->position;
         visit(l, op, position);

@@ -8,14 +8,14 @@
 
 #define FOR_EACH_LANE(lane, mask) \
     for (unsigned lane = 0; lane < CPU_LANES; (lane)++) \
-        if ((mask) >> (lane) & 1)
+        if ((mask) >> (lane)&1)
 
 uint32_t cpu_active_lanes(const cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
                           unsigned predicate) {
     if (insn->operand[predicate] == CPU_NO_SLOT) return warp->mask;
     const uint8_t *holds = cpu_at(run, warp, insn->operand[predicate]);
     uint32_t active = 0;
-    FOR_EACH_LANE(lane, warp->mask) active |= (uint32_t)(holds[lane] != 0) << lane;
+    FOR_EACH_LANE (lane, warp->mask) active |= (uint32_t)(holds[lane] != 0) << lane;
     return active;
 }
 
@@ -27,7 +27,7 @@ void cpu_global_addresses(const cpu_run *run, const cpu_warp *warp, const cpu_in
                           unsigned operand, uint32_t mask, uint64_t addresses[CPU_LANES]) {
     const uint64_t *base = cpu_at(run, warp, insn->operand[operand]);
     const void *index = insn->index_count ? cpu_at(run, warp, insn->index[0]) : NULL;
-    FOR_EACH_LANE(lane, mask) {
+    FOR_EACH_LANE (lane, mask) {
         int64_t offset = index ? read_index(index, insn->from, lane) : 0;
         addresses[lane] = base[lane] + (uint64_t)offset * insn->size;
     }
@@ -38,7 +38,7 @@ bool cpu_shared_offsets(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn
                         uint32_t offsets[CPU_LANES]) {
     const uint32_t *base = cpu_at(run, warp, insn->operand[operand]);
     const int32_t *element = cpu_at(run, warp, index[0]);
-    FOR_EACH_LANE(lane, mask) {
+    FOR_EACH_LANE (lane, mask) {
         int64_t offset = (int64_t)element[lane] * tile_scalar_bytes(insn->memory->scalar);
         if (!cpu_check_shared(run, warp, insn, (int)lane, base[lane], offset, bytes)) return false;
         offsets[lane] = base[lane] + (uint32_t)offset;
@@ -52,7 +52,7 @@ bool cpu_shared_offsets(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn
 void cpu_count_sectors(cpu_run *run, uint32_t mask, const uint64_t addresses[CPU_LANES]) {
     uint64_t seen[CPU_LANES];
     unsigned count = 0;
-    FOR_EACH_LANE(lane, mask) {
+    FOR_EACH_LANE (lane, mask) {
         uint64_t sector = addresses[lane] / 32;
         unsigned i = count;
         while (i > 0 && seen[i - 1] != sector) i--;
@@ -98,7 +98,7 @@ CPU_HANDLER(cpu_run_ld_global) {
     uint32_t active = cpu_active_lanes(run, warp, insn, 1);
     char *to = cpu_at(run, warp, insn->result);
     cpu_global_addresses(run, warp, insn, 0, active, addresses);
-    FOR_EACH_LANE(lane, warp->mask) {
+    FOR_EACH_LANE (lane, warp->mask) {
         bool reads = active >> lane & 1;
         if (reads && !cpu_check_global(run, warp, insn, (int)lane, addresses[lane], bytes, bytes))
             return CPU_STOP;
@@ -115,7 +115,7 @@ CPU_HANDLER(cpu_run_st_global) {
     uint32_t active = cpu_active_lanes(run, warp, insn, 2);
     const char *from = cpu_at(run, warp, insn->operand[0]);
     cpu_global_addresses(run, warp, insn, 1, active, addresses);
-    FOR_EACH_LANE(lane, active) {
+    FOR_EACH_LANE (lane, active) {
         if (!cpu_check_global(run, warp, insn, (int)lane, addresses[lane], bytes, bytes))
             return CPU_STOP;
         gather((char *)(uintptr_t)addresses[lane], from, lane, elements, insn->size);
@@ -130,7 +130,7 @@ CPU_HANDLER(cpu_run_ld_shared) {
     char *to = cpu_at(run, warp, insn->result);
     if (!cpu_shared_offsets(run, warp, insn, 0, insn->index, warp->mask, bytes, offsets))
         return CPU_STOP;
-    FOR_EACH_LANE(lane, warp->mask) {
+    FOR_EACH_LANE (lane, warp->mask) {
         if (!cpu_shared_read(run, warp, insn, (int)lane, cpu_thread(warp, lane), offsets[lane],
                              bytes))
             return CPU_STOP;
@@ -147,7 +147,7 @@ CPU_HANDLER(cpu_run_st_shared) {
     const char *from = cpu_at(run, warp, insn->operand[0]);
     if (!cpu_shared_offsets(run, warp, insn, 1, insn->index, active, bytes, offsets))
         return CPU_STOP;
-    FOR_EACH_LANE(lane, active) {
+    FOR_EACH_LANE (lane, active) {
         if (!cpu_shared_write(run, warp, insn, (int)lane, cpu_thread(warp, lane), offsets[lane],
                               bytes))
             return CPU_STOP;
@@ -177,7 +177,7 @@ CPU_HANDLER(cpu_run_ldmatrix) {
     if (!whole_warp(run, warp, insn) ||
         !cpu_shared_offsets(run, warp, insn, 0, insn->index, givers, ROW_BYTES, offsets))
         return CPU_STOP;
-    FOR_EACH_LANE(lane, givers) {
+    FOR_EACH_LANE (lane, givers) {
         if (!cpu_shared_read(run, warp, insn, (int)lane, CPU_MANY, offsets[lane], ROW_BYTES))
             return CPU_STOP;
     }
@@ -234,7 +234,7 @@ CPU_HANDLER(cpu_run_wait_acquire) {
     uint64_t addresses[CPU_LANES] = {0};
     const int32_t *value = cpu_at(run, warp, insn->operand[1]);
     cpu_global_addresses(run, warp, insn, 0, warp->mask, addresses);
-    FOR_EACH_LANE(lane, warp->mask) {
+    FOR_EACH_LANE (lane, warp->mask) {
         if (!cpu_check_global(run, warp, insn, (int)lane, addresses[lane], 4, 4)) return CPU_STOP;
         if (*(const int32_t *)(uintptr_t)addresses[lane] == value[lane]) continue;
         warp->state = CPU_WAITING;
@@ -247,7 +247,7 @@ CPU_HANDLER(cpu_run_st_release) {
     uint64_t addresses[CPU_LANES] = {0};
     const int32_t *value = cpu_at(run, warp, insn->operand[1]);
     cpu_global_addresses(run, warp, insn, 0, warp->mask, addresses);
-    FOR_EACH_LANE(lane, warp->mask) {
+    FOR_EACH_LANE (lane, warp->mask) {
         if (!cpu_check_global(run, warp, insn, (int)lane, addresses[lane], 4, 4)) return CPU_STOP;
         *(int32_t *)(uintptr_t)addresses[lane] = value[lane];
     }

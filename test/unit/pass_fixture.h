@@ -111,7 +111,7 @@ static inline void outline_add(outline *o, const char *word) {
 }
 
 static inline void outline_region(const tile_function *f, tile_region region, outline *o) {
-    TILE_FOR_EACH_OP(f, op, region) {
+    TILE_FOR_EACH_OP (f, op, region) {
         const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
         char word[64];
         int64_t pending;

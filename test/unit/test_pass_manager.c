@@ -164,7 +164,7 @@ Test(pass_manager, instantiate_with_many_constants, .timeout = 20) {
     cr_assert_eq(tile_run_passes(module, "instantiate,canonicalize,cse,dce", NULL), TILE_OK);
     const tile_function *f = tile_module_find(module, "many");
     int64_t value, index, expected = 3;
-    TILE_FOR_EACH_OP(f, op, f->body) {
+    TILE_FOR_EACH_OP (f, op, f->body) {
         cr_assert(tile_value_is_int(f, tile_op_operand(f, op, 0), &value));
         cr_assert(tile_value_is_int(f, tile_op_operand(f, op, 2), &index));
         cr_assert(value == expected && index == (value - 3) * 7 % 200);

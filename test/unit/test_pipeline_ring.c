@@ -89,8 +89,7 @@ static void run_op(machine *m, tile_op op) {
 }
 
 static void run_region(machine *m, tile_region region) {
-    TILE_FOR_EACH_OP(m->f, op, region)
-    run_op(m, op);
+    TILE_FOR_EACH_OP (m->f, op, region) run_op(m, op);
 }
 
 /* for %i = 0 to %n step 32 with the loads of a and b, at k = %i, pipelined and turned into a ring.
