@@ -217,6 +217,12 @@ typedef enum tile_type_kind {
     TILE_TYPE_VECTOR, /* level 3: one thread's fragment, a value */
 } tile_type_kind;
 
+/* What a type may hold; tile_function_verify refuses more. */
+enum {
+    TILE_MAX_TILE_ELEMENTS = 1 << 20,   /* of a tile or of one slot of a shared buffer */
+    TILE_MAX_VECTOR_ELEMENTS = 1 << 15, /* of one thread's fragment: 2^20 over 32 lanes */
+};
+
 /* Each type exists once in its context: equal types are the same pointer. Read only. */
 typedef struct tile_type {
     tile_type_kind kind;
@@ -255,7 +261,8 @@ TILE_API const tile_type *tile_type_with_scalar(tile_context *context, const til
 
 /* The extent of dim d, or -1 if it is not a constant. */
 TILE_API int64_t tile_type_dim(const tile_type *type, unsigned d);
-/* How many elements a tile, vector, tensor or one slot has; 1 for scalars; -1 if not constant. */
+/* How many elements a tile, vector, tensor or one slot has; 1 for scalars; -1 if not constant. 2^40
+ * stands for whatever is more, so that a count of bytes always fits. */
 TILE_API int64_t tile_type_elements(const tile_type *type);
 /* How many slots a shared buffer has (1 without slots); -1 if not constant. */
 TILE_API int64_t tile_type_slot_count(const tile_type *type);

@@ -168,6 +168,9 @@ static inline tile_op tile_op_parent(const tile_function *f, tile_op op) {
     for (tile_op op = tile_region_at((f), (region))->first; (op).id; \
          (op) = tile_op_at((f), (op))->next)
 
+/* What a type has too many of, "more than ..."; NULL if it keeps the limits of its kind. */
+const char *tile_type_excess(const tile_type *type);
+
 /* Bytes that a shared buffer takes: each slot counts as a multiple of one thread's widest access.
  * -1 if an extent is not known or not positive; INT32_MAX stands for whatever is more. */
 int64_t tile_type_shared_bytes(const tile_type *type);

@@ -1,6 +1,7 @@
 /* The rules of ops.def: what operands an operation takes and what types its results have. */
 #include "lib/ir/infer.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -163,9 +164,18 @@ static bool check_classes(const tile_infer *infer) {
 
 /* Results ------------------------------------------------------------------------------------- */
 
+static bool fail_excess(const tile_infer *infer, const tile_type *type) {
+    tile_arena scratch = {0};
+    tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc, "%s: %s has %s",
+                op_name(infer), type_text(infer, type, &scratch), tile_type_excess(type));
+    tile_arena_reset(&scratch);
+    return false;
+}
+
 static bool result(tile_infer *infer, const tile_type *type) {
     if (infer->given && infer->given != type)
         return fail(infer, "the result is", type, ", not", infer->given);
+    if (tile_type_excess(type)) return fail_excess(infer, type);
     infer->results[0] = type;
     infer->result_count = 1;
     return true;
@@ -471,6 +481,7 @@ static bool tile_infer_concat(tile_infer *infer) {
         total += part;
     }
     if (!count) return fail(infer, "needs an operand", NULL, "", NULL);
+    if (total > UINT_MAX) total = UINT_MAX; /* more than any thread holds, as result() says */
     tile_scalar scalar = tile_value_type(infer->function, values[0])->scalar;
     return result(
         infer, tile_type_vector(tile_function_context(infer->function), scalar, (unsigned)total));

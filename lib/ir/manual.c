@@ -69,7 +69,7 @@ static const char notes[] =
     "  them: `view %b, [%k, %n], [1, %k] : view<f16[?, ?], strides [1, ?]>` is column-major, and "
     "a\n"
     "  stride of 0 repeats a row or a column. A scalar beside a tile needs a `splat`.\n"
-    "* Tiles' extents are powers of two.\n"
+    "* Tiles' extents are powers of two. A tile has at most 2^20 elements, a vector 2^15.\n"
     "* A parameter's default that compares stands in parentheses.\n"
     "* `yield` without operands may be left out, and so may an `else` that holds nothing else.\n"
     "* A layout's lists hold one coordinate list for each bit of the register's, lane's and "

@@ -110,13 +110,28 @@ int64_t tile_type_dim(const tile_type *type, unsigned d) {
 }
 
 int64_t tile_type_elements(const tile_type *type) {
+    const int64_t most = INT64_C(1) << 40;
     int64_t elements = 1;
     for (unsigned d = 0; d < type->rank; d++) {
         int64_t extent = tile_type_dim(type, d);
         if (extent < 0) return -1;
-        elements *= extent;
+        elements = extent && elements > most / extent ? most : elements * extent;
     }
     return elements;
+}
+
+const char *tile_type_excess(const tile_type *type) {
+    int64_t elements = tile_type_elements(type);
+    bool tile = type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_SHARED;
+    _Static_assert(TILE_MAX_TILE_ELEMENTS == 1048576 && TILE_MAX_VECTOR_ELEMENTS == 32768, "texts");
+    if (tile && elements > TILE_MAX_TILE_ELEMENTS)
+        return "more than the 1048576 elements a tile may have";
+    if (type->kind == TILE_TYPE_VECTOR && elements > TILE_MAX_VECTOR_ELEMENTS)
+        return "more than the 32768 elements one thread may hold";
+    if (type->layout && type->kind == TILE_TYPE_TILE &&
+        tile_type_registers(type) > TILE_MAX_VECTOR_ELEMENTS)
+        return "a layout that gives one thread more than the 32768 elements it may hold";
+    return NULL;
 }
 
 int64_t tile_type_slot_count(const tile_type *type) {

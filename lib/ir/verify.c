@@ -15,7 +15,7 @@ typedef struct verifier {
     unsigned errors;
 } verifier;
 
-enum { MAX_WARPS = 32, MAX_TILE_ELEMENTS = 1 << 20 };
+enum { MAX_WARPS = 32 };
 
 #define FAIL(v, loc, ...) ((v)->errors++, tile_report((v)->context, TILE_ERROR, (loc), __VA_ARGS__))
 
@@ -45,7 +45,6 @@ static bool layout_matches(const tile_type *type) {
 /* Extents that are known must be sound; those of tiles and shared buffers powers of two. */
 static void check_type(verifier *v, tile_loc loc, const tile_type *type) {
     bool tile = type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_SHARED;
-    int64_t elements = 1;
     for (unsigned d = 0; d < type->rank; d++) {
         int64_t extent = tile_type_dim(type, d);
         if (!type->dims[d] && type->kind != TILE_TYPE_VIEW)
@@ -59,11 +58,8 @@ static void check_type(verifier *v, tile_loc loc, const tile_type *type) {
             FAIL(v, loc, "the extents of %s must be positive", text(v, type));
             return;
         }
-        elements = tile && elements <= MAX_TILE_ELEMENTS ? elements * extent : elements;
     }
-    if (elements > MAX_TILE_ELEMENTS)
-        FAIL(v, loc, "%s has more than the %d elements a tile may have", text(v, type),
-             MAX_TILE_ELEMENTS);
+    if (tile_type_excess(type)) FAIL(v, loc, "%s has %s", text(v, type), tile_type_excess(type));
     if (type->slots && type->slots->kind == TILE_EXPR_INT &&
         (type->slots->integer < 1 || type->slots->integer > 1024))
         FAIL(v, loc, "%s must have 1 to 1024 slots", text(v, type));
@@ -120,6 +116,12 @@ static void check_values_of_attrs(verifier *v, tile_op op) {
         if (tile_value_is_int(v->f, data->operands[0], &pending) && pending < 0)
             FAIL(v, data->loc, "wait_group cannot leave %lld groups pending", (long long)pending);
     }
+    if (data->opcode == TILE_OP_alloc_shared) {
+        int64_t offset = tile_op_attr_int(v->f, op, TILE_ATTR_offset, 0);
+        if (offset < 0 || offset > INT32_MAX)
+            FAIL(v, data->loc, "alloc_shared: the offset must be from 0 to %d, it is %lld",
+                 INT32_MAX, (long long)offset);
+    }
     if (data->opcode == TILE_OP_shuffle) {
         const tile_attr *order = tile_op_attr(v->f, op, TILE_ATTR_order);
         int64_t count = tile_type_elements(tile_value_type(v->f, data->operands[0]));
@@ -136,10 +138,10 @@ static void check_values_of_attrs(verifier *v, tile_op op) {
     }
 }
 
-/* The row's rule must give the results that the operation has. */
-static void check_rule(verifier *v, tile_op op) {
+/* The row's rule must give the results that the operation has. False if it has refused them. */
+static bool check_rule(verifier *v, tile_op op) {
     const tile_op_data data = *tile_op_at(v->f, op);
-    if (data.opcode == TILE_OP_if) return;
+    if (data.opcode == TILE_OP_if) return true;
     const tile_type *given = data.result_count ? tile_value_type(v->f, data.first_result) : NULL;
     tile_infer infer = {
         .function = v->f,
@@ -151,7 +153,7 @@ static void check_rule(verifier *v, tile_op op) {
         .results = TILE_NEW_ARRAY(&v->scratch, const tile_type *, data.operand_count + 3u)};
     if (!tile_infer_results(&infer)) {
         v->errors++;
-        return;
+        return false;
     }
     bool same = infer.result_count == data.result_count;
     for (uint32_t i = 0; same && i < data.result_count; i++)
@@ -159,6 +161,7 @@ static void check_rule(verifier *v, tile_op op) {
     if (!same)
         FAIL(v, data.loc, "%s: the results are not what its operands give",
              tile_op_get_info((tile_opcode)data.opcode)->name);
+    return true;
 }
 
 /* The region's last op must be a yield of these types. */
@@ -230,8 +233,8 @@ static void check_op(verifier *v, tile_op op) {
     if (v->errors > before) return;
     check_attrs(v, op);
     check_values_of_attrs(v, op);
-    check_rule(v, op);
-    for (uint32_t i = 0; i < data.result_count; i++)
+    bool sound = check_rule(v, op);
+    for (uint32_t i = 0; sound && i < data.result_count; i++)
         check_type(v, data.loc, tile_value_type(v->f, tile_op_result(v->f, op, i)));
     check_regions(v, op);
     bool last = !data.next.id;

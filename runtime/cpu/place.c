@@ -44,8 +44,8 @@ static void place_shared(tile_function *f, tile_op op, void *user) {
     int64_t size = tile_scalar_bytes(type->scalar);
     int64_t aligned = tile_round_up(walk->end, SHARED_ALIGN);
     int64_t offset = tile_op_attr_int(f, op, TILE_ATTR_offset, aligned);
-    if (elements < 1 || slots < 1 || offset < 0 ||
-        offset + elements * slots * size > MAX_SHARED_BYTES) {
+    if (elements < 1 || slots < 1 || offset < 0 || offset > MAX_SHARED_BYTES ||
+        elements * slots * size > MAX_SHARED_BYTES - offset) {
         CPU_FAIL(walk->d, tile_op_loc(f, op), "alloc_shared: the buffer is too large to execute");
         return;
     }

@@ -172,6 +172,23 @@ Test(misuse, types) {
             tile_build_splat(&x->b, tile_build_float(&x->b, 1), tile_type_get(x->context, &draft)));
 }
 
+/* Larger than any thread can hold: 2^62 f32 are 2^64 bytes. */
+Test(misuse, endless_vectors) {
+    const char *message = "vector<f32[4611686018427387904]> has more than the 32768 elements";
+    tile_type draft = {.kind = TILE_TYPE_VECTOR, .scalar = TILE_f32, .rank = 1};
+#define ENDLESS \
+    (draft.dims[0] = tile_expr_int(x->context, INT64_C(1) << 62), tile_type_get(x->context, &draft))
+    REPORTED(message, tile_build_splat(&x->b, tile_build_float(&x->b, 1), ENDLESS));
+    REPORTED("must lie inside",
+             tile_value v = tile_build_splat(&x->b, tile_build_float(&x->b, 1),
+                                             tile_type_vector(x->context, TILE_f32, 4));
+             tile_build_extract(&x->b, v, tile_build_int(&x->b, 1), ENDLESS));
+    REPORTED("concat: vector<f32[65536]> has more than",
+             tile_value v = tile_build_splat(&x->b, tile_build_float(&x->b, 1),
+                                             tile_type_vector(x->context, TILE_f32, 32768));
+             const tile_value both[] = {v, v}; tile_build_concat(&x->b, both, 2));
+}
+
 Test(misuse, places) {
     tile_value stranger = {12345};
     REPORTED("this value is none of @k", tile_build_add(&x->b, stranger, x->n));
