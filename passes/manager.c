@@ -1,8 +1,8 @@
 /* Runs pipelines: every pass on every function it is made for, verified, timed and shown. */
 #include <string.h>
 
-#include "lib/ir/parser.h"
 #include "lib/support/clock.h"
+#include "lib/support/guess.h"
 #include "lib/support/options.h"
 #include "passes/pipeline_text.h"
 

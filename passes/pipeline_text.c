@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "lib/ir/parser.h"
+#include "lib/support/guess.h"
 
 static const tile_pass_row rows[] = {
 #define PASS(name, function, level_in, level_out, needs, keeps, breaks, meaning) \
@@ -74,10 +74,8 @@ static const tile_pass_row *find_row(const char *name) {
 static bool fail_unknown(reader *r, tile_loc loc, const char *name) {
     tile_guess guess = tile_guess_start(name, strlen(name));
     for (unsigned i = 0; i < ROW_COUNT; i++) tile_guess_try(&guess, rows[i].info.name);
-    if (guess.best)
-        return tile_pipeline_error(r->pipeline, loc, "there is no pass '%s'; did you mean '%s'?",
-                                   name, guess.best);
-    return tile_pipeline_error(r->pipeline, loc, "there is no pass '%s'", name);
+    return tile_pipeline_error(r->pipeline, loc, "there is no pass '%s'%s", name,
+                               tile_guess_phrase(&guess, "", r->arena));
 }
 
 static bool read_options(reader *r, tile_pipeline_step *step) {

@@ -8,6 +8,7 @@
 
 #include "lib/ir/lexer.h"
 #include "lib/ir/syntax.h"
+#include "lib/support/guess.h"
 
 enum {
     TILE_PARSE_MAX_ERRORS = 20,
@@ -100,20 +101,11 @@ bool tile_parse_too_deep(tile_parser *p, tile_loc loc);
 /* Skips what is left of the statement that began at start. */
 void tile_parse_recover(tile_parser *p, const char *start);
 
-/* parse_scope.c: names of values, and guesses at what was meant */
+/* parse_scope.c: names of values */
 tile_symbol *tile_parse_find(const tile_parser *p, const char *name);
 bool tile_parse_define(tile_parser *p, const char *name, tile_loc loc, tile_value value);
 void tile_parse_leave_scope(tile_parser *p, size_t depth);
-/* Keeps the candidate that is nearest to a misspelt word. */
-typedef struct tile_guess {
-    const char *text;
-    size_t length;
-    const char *best;
-    unsigned cost; /* of the best one, and of those that are too far away */
-} tile_guess;
-tile_guess tile_guess_start(const char *text, size_t length);
-void tile_guess_try(tile_guess *guess, const char *candidate);
-/* "; did you mean 'load'?" or "". mark stands before the name: "%" or "". */
+/* tile_guess_phrase in the parser's arena. */
 const char *tile_guess_text(tile_parser *p, const tile_guess *guess, const char *mark);
 
 /* parse_expr.c */

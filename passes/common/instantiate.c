@@ -42,8 +42,9 @@
 #include <string.h>
 
 #include "lib/ir/describe.h"
-#include "lib/ir/parser.h"
+#include "lib/ir/syntax.h"
 #include "lib/support/float16.h"
+#include "lib/support/guess.h"
 #include "lib/support/integer.h"
 #include "passes/common/bind_params.h"
 #include "tile/compile.h"
@@ -92,9 +93,8 @@ static bool is_meant_for_another(const tile_function *f, const char *key) {
 static void fail_unknown(instance *i, const char *key) {
     tile_guess guess = tile_guess_start(key, strlen(key));
     for (size_t p = 0; p < i->f->param_count; p++) tile_guess_try(&guess, i->f->params[p].name);
-    FAIL(i, i->f->loc, "@%s has no parameter '%s'%s%s%s", i->f->name, key,
-         guess.best ? "; did you mean '" : "", guess.best ? guess.best : "",
-         guess.best ? "'?" : "");
+    FAIL(i, i->f->loc, "@%s has no parameter '%s'%s", i->f->name, key,
+         tile_guess_phrase(&guess, "", i->arena));
 }
 
 static void set_divisible(instance *i, size_t arg, const char *text) {
