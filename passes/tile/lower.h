@@ -3,8 +3,10 @@
  *   lower_tiles.c    the walk over the old body, control flow, arithmetic, semaphores
  *   lower_check.c    what must hold before
  *   lower_address.c  linear maps of the thread's number, coordinates, predicates, offsets
- *   lower_memory.c   loads, stores and copies between views, shared buffers and fragments
- *   lower_dot.c      mma on fragments, ldmatrix */
+ *   lower_view.c     loads and stores between views and fragments
+ *   lower_shared.c   loads and stores between shared buffers and fragments, ldmatrix
+ *   lower_copy.c     copies between views and shared buffers
+ *   lower_dot.c      mma on fragments */
 #ifndef TILE_PASSES_TILE_LOWER_H
 #define TILE_PASSES_TILE_LOWER_H
 
@@ -76,24 +78,51 @@ tile_value lower_and(lowering *l, tile_value a, tile_value b); /* either may be 
 tile_value lower_take(lowering *l, tile_value fragment, const lower_cut *cut, unsigned index);
 tile_value lower_assemble(lowering *l, const tile_value *parts, const lower_cut *cut);
 
-/* lower_memory.c ------------------------------------------------------------------------------ */
+/* The type of `width` elements: a scalar or a vector. */
+const tile_type *lower_part_type(lowering *l, tile_scalar scalar, unsigned width);
+/* How many elements one access moves at most: 16 bytes. */
+unsigned lower_widest(tile_scalar scalar);
+/* The new body's value for one of the old body. */
+tile_value lower_mapped(const lowering *l, tile_value old);
 
+/* lower_view.c -------------------------------------------------------------------------------- */
+
+/* One access pattern: a tile's elements, spread over threads by a layout, in a view. */
+typedef struct lower_view_access {
+    const lower_view *view;
+    const tile_layout *layout;
+    unsigned view_rank;
+    unsigned first_dim; /* the view's dim that is the tile's dim 0 */
+    lower_cut cut;
+    tile_value start[TILE_MAX_RANK]; /* i32, by tile dim: index + what the thread adds */
+    bool start_non_negative[TILE_MAX_RANK];
+    tile_value base;      /* i64 offset of the thread's first element */
+    tile_value predicate; /* leading dims; none if nothing is to be checked */
+    tile_value row_step[TILE_MAX_RANK];
+    /* Predicates by dim and coordinate that registers add, so that equal ones are built once. */
+    struct {
+        int64_t coordinate;
+        tile_value predicate;
+    } known[TILE_MAX_RANK][64];
+    unsigned known_count[TILE_MAX_RANK];
+} lower_view_access;
+
+/* element: an element operand of the old body; rank: the tile's. */
+lower_view_access lower_start_view(lowering *l, const tile_value *element,
+                                   const tile_layout *layout, unsigned rank, unsigned widest);
+/* Offset and predicate of access `index` of the cut. */
+tile_value lower_view_access_offset(lowering *l, lower_view_access *a, unsigned index,
+                                    tile_value *predicate);
 tile_value lower_load_view(lowering *l, const tile_value *element, const tile_type *tile);
 void lower_store_view(lowering *l, tile_value fragment, const tile_type *tile,
                       const tile_value *element);
-tile_value lower_load_shared(lowering *l, const tile_value *element, unsigned count,
-                             const tile_type *tile);
-void lower_store_shared(lowering *l, tile_value fragment, const tile_type *tile,
-                        const tile_value *element, unsigned count);
-void lower_copy(lowering *l, tile_op op);
 /* The i64 offset of one element of a view: an element operand of the old body. */
 tile_value lower_view_offset(lowering *l, const tile_value *element, unsigned count);
 
-/* lower_dot.c --------------------------------------------------------------------------------- */
+/* lower_shared.c ------------------------------------------------------------------------------ */
 
-tile_value lower_dot(lowering *l, tile_op op);
-/* A fragment of a shared buffer. maps: what each register, lane and warp bit of the tile's layout
- * adds to the element offset inside the slot. */
+/* A fragment of a shared buffer: what each register, lane and warp bit of the tile's layout adds to
+ * the element offset inside the slot. */
 typedef struct lower_shared_map {
     tile_value buffer;
     tile_value slot; /* element offset of the slot's beginning */
@@ -102,11 +131,33 @@ typedef struct lower_shared_map {
     uint32_t warp[TILE_LAYOUT_MAX_WARP_BITS];
 } lower_shared_map;
 
-/* Element offset in the buffer: slot + (what the thread adds ^ what the registers add). thread_bits
- * is the union of all that the thread can add. */
-tile_value lower_shared_offset(lowering *l, const lower_shared_map *map, tile_value thread_part,
-                               uint32_t thread_bits, uint32_t register_part);
-/* load_shared through ldmatrix; no value if the layouts do not allow it. */
-tile_value lower_ldmatrix(lowering *l, const lower_shared_map *map, const tile_type *tile);
+/* The accesses of a fragment in a shared buffer. */
+typedef struct lower_shared_access {
+    lower_shared_map map;
+    lower_cut cut;
+    uint32_t thread_bits;
+    tile_value thread_part;
+} lower_shared_access;
+
+/* element: a shared buffer and its slot, if it has slots, in the old body. */
+lower_shared_map lower_map_shared(lowering *l, const tile_value *element, unsigned count,
+                                  const tile_layout *layout);
+lower_shared_access lower_start_shared(lowering *l, const lower_shared_map *map,
+                                       const tile_layout *layout, unsigned widest);
+/* Element offset in the buffer of a register of the fragment. */
+tile_value lower_shared_access_offset(lowering *l, const lower_shared_access *a,
+                                      unsigned register_);
+tile_value lower_load_shared(lowering *l, const tile_value *element, unsigned count,
+                             const tile_type *tile);
+void lower_store_shared(lowering *l, tile_value fragment, const tile_type *tile,
+                        const tile_value *element, unsigned count);
+
+/* lower_copy.c -------------------------------------------------------------------------------- */
+
+void lower_copy(lowering *l, tile_op op);
+
+/* lower_dot.c --------------------------------------------------------------------------------- */
+
+tile_value lower_dot(lowering *l, tile_op op);
 
 #endif

@@ -8,6 +8,10 @@ static tile_context *context_of(const lowering *l) {
     return tile_function_context(l->f);
 }
 
+tile_value lower_mapped(const lowering *l, tile_value old) {
+    return l->map[old.id];
+}
+
 tile_value lower_int(lowering *l, int64_t value) {
     return tile_build_int(&l->builder, value);
 }
@@ -173,7 +177,11 @@ tile_value lower_first_holder(lowering *l, const tile_layout *layout) {
 
 /* Fragments ----------------------------------------------------------------------------------- */
 
-static const tile_type *part_type(lowering *l, tile_scalar scalar, unsigned width) {
+unsigned lower_widest(tile_scalar scalar) {
+    return 16 / tile_scalar_bytes(scalar);
+}
+
+const tile_type *lower_part_type(lowering *l, tile_scalar scalar, unsigned width) {
     tile_context *context = context_of(l);
     return width == 1 ? tile_type_scalar(context, scalar)
                       : tile_type_vector(context, scalar, width);
@@ -182,7 +190,7 @@ static const tile_type *part_type(lowering *l, tile_scalar scalar, unsigned widt
 tile_value lower_take(lowering *l, tile_value fragment, const lower_cut *cut, unsigned index) {
     const tile_type *type = tile_value_type(l->f, fragment);
     unsigned width = 1u << cut->width_bits, first = lower_cut_register(cut, index, 0);
-    const tile_type *part = part_type(l, type->scalar, width);
+    const tile_type *part = lower_part_type(l, type->scalar, width);
     int64_t order[16];
     bool in_row = true;
     for (unsigned i = 0; i < width; i++) {

@@ -39,10 +39,6 @@ static const tile_type *lowered_type(const lowering *l, const tile_type *type) {
     return tile_type_vector(tile_function_context(l->f), type->scalar, tile_type_registers(type));
 }
 
-static tile_value mapped(const lowering *l, tile_value old) {
-    return l->map[old.id];
-}
-
 static void set_result(lowering *l, tile_op op, tile_value value) {
     tile_value old = tile_op_result(&l->old, op, 0);
     l->map[old.id] = value;
@@ -68,10 +64,10 @@ static void lower_view_op(lowering *l, tile_op op) {
     lower_view *view = TILE_NEW(l->pass->scratch, lower_view);
     tile_value *mapped_extents = TILE_NEW_ARRAY(l->pass->scratch, tile_value, extents + 1u);
     for (unsigned d = 0; d < extents; d++)
-        mapped_extents[d] = view->extents[d] = mapped(l, extent[d]);
+        mapped_extents[d] = view->extents[d] = lower_mapped(l, extent[d]);
     contiguous_strides(l, view, extents);
     for (unsigned d = 0; d < strides; d++)
-        view->strides[d] = lower_to_long(l, mapped(l, stride[d]));
+        view->strides[d] = lower_to_long(l, lower_mapped(l, stride[d]));
     tile_value result = tile_op_result(&l->old, op, 0);
     if (is_scratch) {
         const tile_type *type =
@@ -81,7 +77,7 @@ static void lower_view_op(lowering *l, tile_op op) {
         if (tile_op_has_attr(&l->old, op, TILE_ATTR_clean))
             tile_op_set_flag(l->f, tile_value_def(l->f, view->base), TILE_ATTR_clean);
     } else {
-        view->base = mapped(l, tile_op_operand(&l->old, op, 0));
+        view->base = lower_mapped(l, tile_op_operand(&l->old, op, 0));
     }
     l->views[result.id] = view;
 }
@@ -118,7 +114,8 @@ static void map_results(lowering *l, tile_op from, tile_op to) {
 static void lower_for(lowering *l, tile_op op) {
     const tile_op_data *data = tile_op_at(&l->old, op);
     tile_value *inits = TILE_NEW_ARRAY(l->pass->scratch, tile_value, data->operand_count);
-    for (uint32_t i = 0; i < data->operand_count; i++) inits[i] = mapped(l, data->operands[i]);
+    for (uint32_t i = 0; i < data->operand_count; i++)
+        inits[i] = lower_mapped(l, data->operands[i]);
     tile_op loop = tile_build_for_loop(&l->builder, inits[0], inits[1], inits[2], inits + 3,
                                        data->operand_count - 3);
     copy_attrs(l, op, loop);
@@ -132,8 +129,8 @@ static void lower_if(lowering *l, tile_op op) {
         TILE_NEW_ARRAY(l->pass->scratch, const tile_type *, data->result_count + 1u);
     for (uint32_t i = 0; i < data->result_count; i++)
         types[i] = lowered_type(l, tile_value_type(&l->old, tile_op_result(&l->old, op, i)));
-    tile_op branch =
-        tile_build_if_else(&l->builder, mapped(l, data->operands[0]), types, data->result_count);
+    tile_op branch = tile_build_if_else(&l->builder, lower_mapped(l, data->operands[0]), types,
+                                        data->result_count);
     for (unsigned r = 0; r < 2; r++)
         enter_region(l, data->regions[r], tile_op_region(l->f, branch, r));
     map_results(l, op, branch);
@@ -153,7 +150,7 @@ static bool ends_in_sync(const lowering *l) {
 static void lower_semaphore(lowering *l, tile_op op) {
     unsigned count, ignored;
     const tile_value *element = tile_op_segment(&l->old, op, 0, &count);
-    tile_value value = mapped(l, tile_op_segment(&l->old, op, 1, &ignored)[0]);
+    tile_value value = lower_mapped(l, tile_op_segment(&l->old, op, 1, &ignored)[0]);
     tile_value base = l->views[element[0].id]->base;
     tile_value offset = lower_view_offset(l, element, count);
     bool lock = tile_op_opcode(&l->old, op) == TILE_OP_lock_semaphore;
@@ -181,7 +178,7 @@ static void lower_convert(lowering *l, tile_op op) {
     const tile_value *buffer = tile_op_segment(&l->old, op, 1, &buffers);
     const tile_type *from = tile_value_type(&l->old, source[0]);
     const tile_type *to = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
-    tile_value value = mapped(l, source[0]);
+    tile_value value = lower_mapped(l, source[0]);
     if (buffers) {
         if (l->old.sync_explicit) tile_build_sync(&l->builder);
         lower_store_shared(l, value, from, buffer, 1);
@@ -199,7 +196,8 @@ static void lower_plain(lowering *l, tile_op op) {
     tile_value *operands = TILE_NEW_ARRAY(l->pass->scratch, tile_value, data->operand_count + 1u);
     const tile_type **types =
         TILE_NEW_ARRAY(l->pass->scratch, const tile_type *, data->result_count + 1u);
-    for (uint32_t i = 0; i < data->operand_count; i++) operands[i] = mapped(l, data->operands[i]);
+    for (uint32_t i = 0; i < data->operand_count; i++)
+        operands[i] = lower_mapped(l, data->operands[i]);
     for (uint32_t i = 0; i < data->result_count; i++)
         types[i] = lowered_type(l, tile_value_type(&l->old, tile_op_result(&l->old, op, i)));
     tile_op copy = tile_add_op(&l->builder, (tile_opcode)data->opcode, operands,
@@ -222,9 +220,9 @@ static void lower_transfer(lowering *l, tile_op op, tile_opcode opcode) {
     tile_value source = tile_op_segment(&l->old, op, 0, &ignored)[0];
     const tile_type *tile = tile_value_type(&l->old, source);
     if (opcode == TILE_OP_store)
-        lower_store_view(l, mapped(l, source), tile, element);
+        lower_store_view(l, lower_mapped(l, source), tile, element);
     else
-        lower_store_shared(l, mapped(l, source), tile, element, count);
+        lower_store_shared(l, lower_mapped(l, source), tile, element, count);
 }
 
 static void lower_op(lowering *l, tile_op op) {

@@ -1,0 +1,86 @@
+/* Copies between views and shared buffers. */
+#include <string.h>
+
+#include "lib/analysis/access.h"
+#include "lib/layout/layout.h"
+#include "passes/tile/lower.h"
+
+/* How many elements both cuts move at once: as long as they take the same register bits. */
+static unsigned common_width(const lower_cut *a, const lower_cut *b) {
+    unsigned bits = 0;
+    while (bits < a->width_bits && bits < b->width_bits && a->bits[bits] == b->bits[bits]) bits++;
+    return 1u << bits;
+}
+
+/* One thread's part of a copy from a view to a buffer: in the background where the hardware can. */
+static void copy_in(lowering *l, const tile_value *view, const tile_value *buffer,
+                    unsigned buffer_count, const tile_layout *layout, const tile_type *tile,
+                    bool async) {
+    lower_view_access from =
+        lower_start_view(l, view, layout, tile->rank, lower_widest(tile->scalar));
+    lower_shared_map map = lower_map_shared(l, buffer, buffer_count, layout);
+    lower_shared_access to = lower_start_shared(l, &map, layout, 1u << from.cut.width_bits);
+    to.cut = lower_cut_fragment(to.map.reg, layout->reg_bits, to.thread_bits,
+                                common_width(&from.cut, &to.cut));
+    from.cut = to.cut;
+    unsigned bytes = tile_scalar_bytes(tile->scalar) << to.cut.width_bits;
+    for (unsigned i = 0; i < 1u << to.cut.rest_bits; i++) {
+        tile_value predicate, source = lower_view_access_offset(l, &from, i, &predicate);
+        tile_value target = lower_shared_access_offset(l, &to, lower_cut_register(&to.cut, i, 0));
+        if (async && bytes >= 4) {
+            tile_build_cp_async(&l->builder, from.view->base, &source, 1, to.map.buffer, &target, 1,
+                                predicate);
+            tile_op last = tile_region_at(l->f, l->builder.region)->last;
+            tile_op_set_int(l->f, last, TILE_ATTR_bytes, bytes);
+        } else {
+            tile_value part =
+                tile_build_ld_global(&l->builder, from.view->base, &source, 1, predicate,
+                                     lower_part_type(l, tile->scalar, 1u << to.cut.width_bits));
+            tile_build_st_shared(&l->builder, part, to.map.buffer, &target, 1, TILE_NO_VALUE);
+        }
+    }
+}
+
+/* Threads that hold nothing of their own stay out of the copy. */
+static tile_op open_guard(lowering *l, const tile_layout *layout, tile_builder *outer) {
+    tile_value first = lower_first_holder(l, layout);
+    *outer = l->builder;
+    if (!first.id) return TILE_NO_OP;
+    tile_op guard = tile_build_if_else(&l->builder, first, NULL, 0);
+    l->builder.region = tile_op_region(l->f, guard, 0);
+    return guard;
+}
+
+static void close_guard(lowering *l, tile_op guard, tile_builder outer) {
+    if (guard.id) {
+        tile_build_yield(&l->builder, NULL, 0);
+        l->builder.region = tile_op_region(l->f, guard, 1);
+        tile_build_yield(&l->builder, NULL, 0);
+    }
+    l->builder = outer;
+}
+
+void lower_copy(lowering *l, tile_op op) {
+    const tile_op_data *data = tile_op_at(&l->old, op);
+    unsigned from_count, to_count;
+    const tile_value *from = tile_op_segment(&l->old, op, 0, &from_count);
+    const tile_value *to = tile_op_segment(&l->old, op, 1, &to_count);
+    bool in = tile_value_type(&l->old, from[0])->kind == TILE_TYPE_VIEW;
+    const tile_type *buffer = tile_value_type(&l->old, in ? to[0] : from[0]);
+    tile_layout layout =
+        tile_access_layout(&l->old, l->ranges, in ? from : to, buffer, 1u << l->warp_bits);
+    tile_builder outer;
+    tile_op guard = open_guard(l, &layout, &outer);
+    if (in) {
+        copy_in(l, from, to, to_count, &layout, buffer, data->opcode == TILE_OP_copy_async);
+    } else {
+        tile_type draft = {.kind = TILE_TYPE_TILE,
+                           .scalar = buffer->scalar,
+                           .rank = buffer->rank,
+                           .layout = &layout};
+        memcpy(draft.dims, buffer->dims, sizeof draft.dims);
+        const tile_type *tile = tile_type_get(tile_function_context(l->f), &draft);
+        lower_store_view(l, lower_load_shared(l, from, from_count, tile), tile, to);
+    }
+    close_guard(l, guard, outer);
+}

@@ -1,0 +1,140 @@
+/* Fragments in shared buffers: where each register lies, loads and stores, ldmatrix. */
+#include <string.h>
+
+#include "lib/layout/layout.h"
+#include "passes/tile/lower.h"
+
+lower_shared_map lower_map_shared(lowering *l, const tile_value *element, unsigned count,
+                                  const tile_layout *layout) {
+    const tile_type *type = tile_value_type(&l->old, element[0]);
+    lower_shared_map map = {.buffer = lower_mapped(l, element[0])};
+    tile_value slot = count > 1 ? lower_mapped(l, element[1]) : lower_int(l, 0);
+    map.slot = lower_mul(l, slot, lower_int(l, tile_type_elements(type)));
+    tile_layout_to_offsets(layout, type->layout, map.reg, map.lane, map.warp);
+    return map;
+}
+
+/* Element offset in the buffer: slot + (what the thread adds ^ what the registers add). thread_bits
+ * is the union of all that the thread can add. */
+static tile_value shared_offset(lowering *l, const lower_shared_map *map, tile_value thread_part,
+                                uint32_t thread_bits, uint32_t register_part) {
+    uint32_t crossed = register_part & thread_bits;
+    tile_value offset = thread_part;
+    if (crossed) offset = tile_build_xor(&l->builder, offset, lower_int(l, crossed));
+    offset = lower_add(l, offset, map->slot);
+    return lower_add(l, offset, lower_int(l, register_part & ~thread_bits));
+}
+
+lower_shared_access lower_start_shared(lowering *l, const lower_shared_map *map,
+                                       const tile_layout *layout, unsigned widest) {
+    lower_shared_access a = {.map = *map};
+    uint32_t bases[TILE_LANE_BITS + TILE_LAYOUT_MAX_WARP_BITS];
+    unsigned inputs = TILE_LANE_BITS + (unsigned)layout->warp_bits;
+    memcpy(bases, a.map.lane, sizeof a.map.lane);
+    memcpy(bases + TILE_LANE_BITS, a.map.warp, sizeof(uint32_t) * layout->warp_bits);
+    for (unsigned i = 0; i < inputs; i++) a.thread_bits |= bases[i];
+    a.thread_part = lower_thread_map(l, bases, inputs);
+    a.cut = lower_cut_fragment(a.map.reg, layout->reg_bits, a.thread_bits, widest);
+    return a;
+}
+
+tile_value lower_shared_access_offset(lowering *l, const lower_shared_access *a,
+                                      unsigned register_) {
+    uint32_t added = 0;
+    for (unsigned bit = 0; register_ >> bit; bit++)
+        if (register_ >> bit & 1) added ^= a->map.reg[bit];
+    return shared_offset(l, &a->map, a->thread_part, a->thread_bits, added);
+}
+
+/* ldmatrix ------------------------------------------------------------------------------------ */
+
+/* ldmatrix gives lane i of a warp two neighbouring elements of row i / 4 of an 8x8 matrix, columns
+ * 2 * (i % 4) and the next one; with .trans, rows and columns change places. A row is 16 bytes in a
+ * row of shared memory, and lane i says where row i % 8 of matrix i / 8 begins. So of what the
+ * register and lane bits add to the offset,
+ *
+ *              register 0   lane 0, 1    lane 2, 3, 4
+ *    plain     1            2, 4         rows            columns lie side by side
+ *    trans     rows...                   1, 2, 4         rows lie side by side
+ *
+ * and everything else must leave the low three bits alone. */
+typedef struct matrix_match {
+    bool matches;
+    bool trans;
+    uint32_t rows[3]; /* what bits 0..2 of a row's number add */
+} matrix_match;
+
+static bool is_column(const uint32_t *three) {
+    return three[0] == 1 && three[1] == 2 && three[2] == 4;
+}
+
+static matrix_match match_matrices(const lower_shared_map *map, const tile_layout *layout) {
+    uint32_t plain[3] = {map->reg[0], map->lane[0], map->lane[1]};
+    uint32_t turned[3] = {map->lane[2], map->lane[3], map->lane[4]};
+    matrix_match match = {.trans = is_column(turned)};
+    if (layout->reg_bits == 0 || !(is_column(plain) || is_column(turned))) return match;
+    memcpy(match.rows, match.trans ? plain : turned, sizeof match.rows);
+    uint32_t low = match.rows[0] | match.rows[1] | match.rows[2];
+    for (unsigned bit = 1; bit < layout->reg_bits; bit++) low |= map->reg[bit];
+    for (unsigned bit = 0; bit < layout->warp_bits; bit++) low |= map->warp[bit];
+    match.matches = (low & 7) == 0;
+    return match;
+}
+
+static tile_value load_matrices(lowering *l, const lower_shared_map *map, const tile_type *tile) {
+    const tile_layout *layout = tile->layout;
+    if (tile_scalar_bits(tile->scalar) != 16) return TILE_NO_VALUE;
+    matrix_match match = match_matrices(map, layout);
+    if (!match.matches) return TILE_NO_VALUE;
+    unsigned matrix_bits = layout->reg_bits < 3 ? layout->reg_bits - 1u : 2;
+    uint32_t bases[TILE_LANE_BITS + TILE_LAYOUT_MAX_WARP_BITS] = {match.rows[0], match.rows[1],
+                                                                  match.rows[2]};
+    for (unsigned bit = 0; bit < matrix_bits; bit++) bases[3 + bit] = map->reg[1 + bit];
+    memcpy(bases + TILE_LANE_BITS, map->warp, sizeof(uint32_t) * layout->warp_bits);
+    uint32_t thread_bits = 0;
+    unsigned inputs = TILE_LANE_BITS + (unsigned)layout->warp_bits;
+    for (unsigned i = 0; i < inputs; i++) thread_bits |= bases[i];
+    tile_value thread_part = lower_thread_map(l, bases, inputs);
+    unsigned each = 2u << matrix_bits, count = (1u << layout->reg_bits) / each;
+    const tile_type *type = tile_type_vector(tile_function_context(l->f), tile->scalar, each);
+    tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, count);
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t added = 0;
+        for (unsigned bit = 1 + matrix_bits; bit < layout->reg_bits; bit++)
+            if (i * each >> bit & 1) added ^= map->reg[bit];
+        tile_value offset = shared_offset(l, map, thread_part, thread_bits, added);
+        parts[i] = tile_build_ldmatrix(&l->builder, map->buffer, &offset, 1, type);
+        if (match.trans) tile_op_set_flag(l->f, tile_value_def(l->f, parts[i]), TILE_ATTR_trans);
+    }
+    return count == 1 ? parts[0] : tile_build_concat(&l->builder, parts, count);
+}
+
+/* Loads and stores ---------------------------------------------------------------------------- */
+
+tile_value lower_load_shared(lowering *l, const tile_value *element, unsigned count,
+                             const tile_type *tile) {
+    lower_shared_map map = lower_map_shared(l, element, count, tile->layout);
+    tile_value matrices = load_matrices(l, &map, tile);
+    if (matrices.id) return matrices;
+    lower_shared_access a = lower_start_shared(l, &map, tile->layout, lower_widest(tile->scalar));
+    unsigned accesses = 1u << a.cut.rest_bits;
+    tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, accesses);
+    for (unsigned i = 0; i < accesses; i++) {
+        tile_value offset = lower_shared_access_offset(l, &a, lower_cut_register(&a.cut, i, 0));
+        parts[i] = tile_build_ld_shared(&l->builder, a.map.buffer, &offset, 1,
+                                        lower_part_type(l, tile->scalar, 1u << a.cut.width_bits));
+    }
+    return lower_assemble(l, parts, &a.cut);
+}
+
+void lower_store_shared(lowering *l, tile_value fragment, const tile_type *tile,
+                        const tile_value *element, unsigned count) {
+    lower_shared_map map = lower_map_shared(l, element, count, tile->layout);
+    lower_shared_access a = lower_start_shared(l, &map, tile->layout, lower_widest(tile->scalar));
+    tile_value predicate = lower_first_holder(l, tile->layout);
+    for (unsigned i = 0; i < 1u << a.cut.rest_bits; i++) {
+        tile_value offset = lower_shared_access_offset(l, &a, lower_cut_register(&a.cut, i, 0));
+        tile_value part = lower_take(l, fragment, &a.cut, i);
+        tile_build_st_shared(&l->builder, part, a.map.buffer, &offset, 1, predicate);
+    }
+}

@@ -1,0 +1,105 @@
+/* Loads from views and stores to them: which thread moves which elements, how wide, under which
+ * predicate. */
+#include "lib/analysis/access.h"
+#include "lib/layout/layout.h"
+#include "passes/tile/lower.h"
+
+tile_value lower_view_offset(lowering *l, const tile_value *element, unsigned count) {
+    const lower_view *view = l->views[element[0].id];
+    tile_value sum = lower_long(l, 0);
+    for (unsigned d = 0; d + 1 < count; d++) {
+        tile_value index = lower_to_long(l, lower_mapped(l, element[1 + d]));
+        sum = lower_add(l, sum, lower_mul(l, index, view->strides[d]));
+    }
+    return sum;
+}
+
+/* i1: 0 <= start + added < extent; no value where it is proven. */
+static tile_value inside(lowering *l, tile_value start, int64_t added, bool non_negative,
+                         tile_value extent) {
+    tile_value coordinate = lower_add(l, start, lower_int(l, added));
+    tile_value below = tile_build_lt(&l->builder, coordinate, extent);
+    if (non_negative) return below;
+    return lower_and(l, tile_build_ge(&l->builder, coordinate, lower_int(l, 0)), below);
+}
+
+lower_view_access lower_start_view(lowering *l, const tile_value *element,
+                                   const tile_layout *layout, unsigned rank, unsigned widest) {
+    lower_view_access a = {.view = l->views[element[0].id], .layout = layout};
+    a.view_rank = tile_value_type(&l->old, element[0])->rank;
+    a.first_dim = a.view_rank - rank;
+    tile_access_facts facts = tile_view_access(&l->old, l->ranges, element);
+    unsigned unit = tile_unit_dim(&facts, a.view_rank, rank);
+    a.cut = unit == rank
+                ? lower_cut_along(layout, 0, 1)
+                : lower_cut_along(layout, unit, facts.width < widest ? facts.width : widest);
+    a.base = lower_long(l, 0);
+    for (unsigned d = 0; d < a.view_rank; d++) {
+        tile_value index = lower_mapped(l, element[1 + d]);
+        bool non_negative = l->ranges[element[1 + d].id].min >= 0;
+        tile_value start = index;
+        if (d >= a.first_dim) {
+            unsigned t = d - a.first_dim;
+            start = lower_add(l, index, lower_thread_coordinate(l, layout, t));
+            a.start[t] = start;
+            a.start_non_negative[t] = non_negative;
+            a.row_step[t] = a.view->strides[d];
+        } else {
+            a.predicate =
+                lower_and(l, a.predicate, inside(l, start, 0, non_negative, a.view->extents[d]));
+        }
+        a.base = lower_add(l, a.base, lower_mul(l, lower_to_long(l, start), a.view->strides[d]));
+    }
+    return a;
+}
+
+static tile_value dim_predicate(lowering *l, lower_view_access *a, unsigned t, int64_t coordinate) {
+    for (unsigned i = 0; i < a->known_count[t]; i++)
+        if (a->known[t][i].coordinate == coordinate) return a->known[t][i].predicate;
+    tile_value predicate = inside(l, a->start[t], coordinate, a->start_non_negative[t],
+                                  a->view->extents[a->first_dim + t]);
+    if (a->known_count[t] < sizeof a->known[t] / sizeof *a->known[t]) {
+        a->known[t][a->known_count[t]].coordinate = coordinate;
+        a->known[t][a->known_count[t]++].predicate = predicate;
+    }
+    return predicate;
+}
+
+/* Offset and predicate of access `index` of the cut. */
+tile_value lower_view_access_offset(lowering *l, lower_view_access *a, unsigned index,
+                                    tile_value *predicate) {
+    unsigned register_ = lower_cut_register(&a->cut, index, 0);
+    tile_value offset = a->base;
+    *predicate = a->predicate;
+    for (unsigned t = 0; t < a->layout->rank; t++) {
+        int64_t coordinate = lower_register_coordinate(a->layout, register_, t);
+        offset = lower_add(l, offset, lower_mul(l, lower_long(l, coordinate), a->row_step[t]));
+        *predicate = lower_and(l, *predicate, dim_predicate(l, a, t, coordinate));
+    }
+    return offset;
+}
+
+tile_value lower_load_view(lowering *l, const tile_value *element, const tile_type *tile) {
+    lower_view_access a =
+        lower_start_view(l, element, tile->layout, tile->rank, lower_widest(tile->scalar));
+    unsigned accesses = 1u << a.cut.rest_bits;
+    tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, accesses);
+    for (unsigned i = 0; i < accesses; i++) {
+        tile_value predicate, offset = lower_view_access_offset(l, &a, i, &predicate);
+        parts[i] = tile_build_ld_global(&l->builder, a.view->base, &offset, 1, predicate,
+                                        lower_part_type(l, tile->scalar, 1u << a.cut.width_bits));
+    }
+    return lower_assemble(l, parts, &a.cut);
+}
+
+void lower_store_view(lowering *l, tile_value fragment, const tile_type *tile,
+                      const tile_value *element) {
+    lower_view_access a =
+        lower_start_view(l, element, tile->layout, tile->rank, lower_widest(tile->scalar));
+    a.predicate = lower_and(l, a.predicate, lower_first_holder(l, tile->layout));
+    for (unsigned i = 0; i < 1u << a.cut.rest_bits; i++) {
+        tile_value predicate, offset = lower_view_access_offset(l, &a, i, &predicate);
+        tile_value part = lower_take(l, fragment, &a.cut, i);
+        tile_build_st_global(&l->builder, part, a.view->base, &offset, 1, predicate);
+    }
+}
