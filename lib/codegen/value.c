@@ -44,9 +44,19 @@ LLVMValueRef tile_llvm_int(LLVMTypeRef type, int64_t value) {
     return LLVMConstInt(type, (unsigned long long)value, true);
 }
 
+/* LLVM has no 8-bit floats: they are held as their bits. */
+static LLVMValueRef float_constant(const tile_emitter *e, tile_scalar scalar, double number) {
+    LLVMTypeRef type = tile_llvm_scalar(e, scalar);
+    uint8_t bits = 0;
+    if (tile_scalar_bits(scalar) != 8) return LLVMConstReal(type, number);
+    tile_scalar_write(scalar, &bits, number);
+    return LLVMConstInt(type, bits, false);
+}
+
 static LLVMValueRef constant(const tile_emitter *e, const tile_value_data *data) {
     LLVMTypeRef type = tile_llvm_scalar(e, data->type->scalar);
-    if (data->expr->kind == TILE_EXPR_FLOAT) return LLVMConstReal(type, data->expr->number);
+    if (data->expr->kind == TILE_EXPR_FLOAT)
+        return float_constant(e, data->type->scalar, data->expr->number);
     /* LLVM wants the upper bits to be a sign extension */
     unsigned unused = 64 - LLVMGetIntTypeWidth(type);
     return tile_llvm_int(type, (int64_t)((uint64_t)data->expr->integer << unused) >> unused);

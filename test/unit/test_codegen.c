@@ -58,6 +58,33 @@ Test(codegen, output_is_deterministic) {
     tile_blob_destroy(&two);
 }
 
+/* LLVM has no 8-bit floats: a constant is its bits, alone and in a vector. */
+Test(codegen, constants_of_8_bit_floats) {
+    static const struct {
+        const char *constant, *ir;
+    } cases[] = {{"e4m3(2.0)", "store i8 64,"},   {"e4m3(-1.5)", "store i8 -68,"},
+                 {"e4m3(0.0)", "store i8 0,"},    {"e4m3(1000.0)", "store i8 126,"},
+                 {"e4m3(nan)", "store i8 127,"},  {"e5m2(2.0)", "store i8 64,"},
+                 {"e5m2(-1.5)", "store i8 -66,"}, {"e5m2(-0.0)", "store i8 -128,"},
+                 {"e5m2(0.0001)", "store i8 7,"}};
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[400];
+        const char *constant = cases[i].constant;
+        snprintf(text, sizeof text,
+                 "kernel @k(%%x: ptr<%.4s> {divisible = 16}) grid [1] warps 1 {\n"
+                 "  st_global %s, %%x[0]\n"
+                 "  %%v = splat %s : vector<%.4s[16]>\n"
+                 "  st_global %%v, %%x[16]\n}\n",
+                 constant, constant, constant, constant);
+        tile_blob ir = codegen_of(text, TILE_EMIT_LLVM, "sm_90a");
+        expect(ir.data, cases[i].ir, 1);
+        tile_blob_destroy(&ir);
+        tile_blob ptx = codegen_of(text, TILE_EMIT_PTX, "sm_80");
+        expect(ptx.data, "st.global.v4.b32", 1);
+        tile_blob_destroy(&ptx);
+    }
+}
+
 /* Only what is noalias and never written may be read through the non-coherent cache. */
 Test(codegen, read_only_loads) {
 #define COPY(attr, more) \
