@@ -43,8 +43,9 @@ typedef struct lower_cut {
 
 /* lower_check.c ------------------------------------------------------------------------------- */
 
-/* Whether every tile operation can be lowered. False after a diagnostic at each one that cannot. */
-bool lower_can(tile_pass *pass, tile_function *f);
+/* Whether every tile operation can be lowered. False after a diagnostic at each one that cannot.
+ * ranges: by value id of f. */
+bool lower_can(tile_pass *pass, tile_function *f, const tile_range *ranges);
 
 /* lower_address.c ----------------------------------------------------------------------------- */
 

@@ -1,11 +1,13 @@
 /* What lower-tiles takes for granted, checked beforehand: the text that comes in may be anybody's,
  * and may have left out the passes before this one. */
+#include "lib/analysis/memory.h"
 #include "lib/layout/layout.h"
 #include "passes/tile/lower.h"
 
 typedef struct checker {
     tile_pass *pass;
     tile_function *f;
+    const tile_range *ranges;
     unsigned warps;
     bool ok;
 } checker;
@@ -72,6 +74,27 @@ static void check_convert(checker *c, tile_op op) {
         fail(c, op, "convert_layout: threads exchange elements here, which needs a shared buffer");
 }
 
+/* A slot that is never one of the buffer's. What may be one is checked by the CPU device. It can
+ * only be said here: branches that other parameters or constants decide are gone. */
+static void check_slots(checker *c, tile_op op) {
+    tile_access accesses[TILE_MAX_ACCESSES];
+    unsigned count = tile_op_accesses(c->f, op, accesses);
+    for (unsigned i = 0; i < count; i++) {
+        if (!accesses[i].slot.id) continue;
+        const tile_value_data *buffer = tile_value_at(c->f, accesses[i].memory);
+        tile_range slot = c->ranges[accesses[i].slot.id];
+        int64_t slots = tile_type_slot_count(buffer->type);
+        if (slot.max >= 0 && slot.min < slots) continue;
+        c->ok = false;
+        tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, op),
+                    "%s: slot %lld does not exist, %s%s has the slots 0 to %lld",
+                    tile_op_name(c->f, op), (long long)(slot.max < 0 ? slot.max : slot.min),
+                    buffer->name ? "%" : "the buffer", buffer->name ? buffer->name : "",
+                    (long long)slots - 1);
+        return;
+    }
+}
+
 static void check_op(tile_function *f, tile_op op, void *user) {
     checker *c = user;
     bool before = c->ok;
@@ -80,14 +103,15 @@ static void check_op(tile_function *f, tile_op op, void *user) {
         check_value(c, op, tile_op_operand(f, op, i));
     for (unsigned i = 0; i < tile_op_result_count(f, op) && c->ok; i++)
         check_value(c, op, tile_op_result(f, op, i));
+    if (c->ok) check_slots(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_dot) check_dot(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_convert_layout) check_convert(c, op);
     c->ok &= before;
 }
 
-bool lower_can(tile_pass *pass, tile_function *f) {
+bool lower_can(tile_pass *pass, tile_function *f, const tile_range *ranges) {
     int64_t warps = 0;
-    checker c = {.pass = pass, .f = f, .ok = true};
+    checker c = {.pass = pass, .f = f, .ranges = ranges, .ok = true};
     if (!tile_expr_is_int(f->warps, &warps))
         fail(&c, TILE_NO_OP, "the number of warps is not known yet; run instantiate");
     c.warps = (unsigned)warps;

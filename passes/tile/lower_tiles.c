@@ -266,8 +266,8 @@ static void map_constants(lowering *l) {
 tile_status tile_pass_lower_tiles(tile_pass *pass, tile_function *f) {
     int64_t warps = 1;
     lowering l = {.pass = pass, .f = f};
-    if (!lower_can(pass, f)) return TILE_INVALID;
     l.ranges = tile_range_analyse(f, pass->scratch);
+    if (!lower_can(pass, f, l.ranges)) return TILE_INVALID;
     tile_function_restart(f, &l.old);
     l.builder = tile_builder_at_end(f, f->body);
     l.map = TILE_NEW_ARRAY(pass->scratch, tile_value, l.old.value_count);

@@ -137,6 +137,20 @@ static bool check_loop(tile_function *f, tile_op loop) {
     return false;
 }
 
+/* The iteration whose copies are issued must have a number, also where it does not run. */
+static bool check_reach(tile_function *f, const tile_pipeline_plan *plan) {
+    int64_t step;
+    if (!plan->copy_count || !plan->distance ||
+        !tile_value_is_int(f, tile_op_operand(f, plan->loop, 2), &step) ||
+        step <= INT32_MAX / plan->distance)
+        return true;
+    tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, plan->loop),
+                "copies run %u iterations ahead, and %u steps of %lld do not fit into an i32; use "
+                "fewer slots or a smaller step",
+                plan->distance, plan->distance, (long long)step);
+    return false;
+}
+
 /* Phase 2: copies that nobody will wait for ---------------------------------------------------- */
 
 /* A copy_async inside of a pipelined loop, but not directly in one's body, becomes a copy. To be
@@ -517,7 +531,8 @@ tile_status tile_pass_pipeline(tile_pass *pass, tile_function *f) {
     for (unsigned i = 0; i < list.count; i++) {
         rings[i] = (ring){.pass = pass, .f = f};
         ok &= check_loop(f, list.loops[i]) &&
-              tile_plan_pipeline(f, list.loops[i], pass->scratch, &rings[i].plan);
+              tile_plan_pipeline(f, list.loops[i], pass->scratch, &rings[i].plan) &&
+              check_reach(f, &rings[i].plan);
     }
     if (!ok) return TILE_INVALID;
     tile_walk(f, f->body, visit_nested_async, NULL);
