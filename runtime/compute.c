@@ -188,29 +188,6 @@ static void drop_use(evaluation *e, uint32_t value) {
 
 /* Operations ----------------------------------------------------------------------------------- */
 
-static double float_value(tile_opcode opcode, const double *x) {
-    switch (opcode) {
-    case TILE_OP_add: return x[0] + x[1];
-    case TILE_OP_sub: return x[0] - x[1];
-    case TILE_OP_mul: return x[0] * x[1];
-    case TILE_OP_div: return x[0] / x[1];
-    case TILE_OP_min: return fmin(x[0], x[1]);
-    case TILE_OP_max: return fmax(x[0], x[1]);
-    case TILE_OP_eq: return x[0] == x[1];
-    case TILE_OP_ne: return x[0] != x[1];
-    case TILE_OP_lt: return x[0] < x[1];
-    case TILE_OP_le: return x[0] <= x[1];
-    case TILE_OP_gt: return x[0] > x[1];
-    case TILE_OP_ge: return x[0] >= x[1];
-    case TILE_OP_neg: return -x[0];
-    case TILE_OP_abs: return fabs(x[0]);
-    case TILE_OP_sqrt: return sqrt(x[0]);
-    case TILE_OP_exp2: return exp2(x[0]);
-    case TILE_OP_fma: return fma(x[0], x[1], x[2]);
-    default: return x[0];
-    }
-}
-
 /* Wrapped to the width of the type. */
 static bool integer_value(tile_opcode opcode, tile_scalar scalar, const double *x, double *result) {
     int64_t value, in[3];
@@ -231,12 +208,39 @@ static double cast_value(tile_scalar from, tile_scalar to, double x) {
     return tile_scalar_read(to, bytes);
 }
 
-/* Element by element; an operand with fewer elements is repeated along the leading dims. */
-static void run_elementwise(evaluation *e, const tile_op_data *op, double *to) {
+/* One element of an element-wise operation; from: the type of the first operand. */
+static bool element_value(tile_opcode opcode, tile_scalar from, tile_scalar to, const double *x,
+                          double *result) {
+    switch (opcode) {
+    case TILE_OP_cast: *result = cast_value(from, to, x[0]); return true;
+    case TILE_OP_splat: *result = x[0]; return true;
+    case TILE_OP_select: *result = x[0] != 0 ? x[1] : x[2]; return true;
+    default: break;
+    }
+    if (tile_scalar_is_floating(from))
+        return tile_fold_float(opcode, TILE_f64, x[0], x[1], x[2], result);
+    return integer_value(opcode, to, x, result);
+}
+
+static void fail_element(evaluation *e, const tile_op_data *op, tile_scalar scalar) {
+    int64_t any;
     tile_opcode opcode = (tile_opcode)op->opcode;
+    bool divides = !tile_scalar_is_floating(scalar) && tile_fold_int(opcode, 1, 1, 1, &any);
+    e->failed = true;
+    if (divides)
+        tile_report(tile_function_context(e->f), TILE_ERROR, op->loc, "%s: division by zero",
+                    tile_op_get_info(opcode)->name);
+    else
+        tile_report(tile_function_context(e->f), TILE_ERROR, op->loc,
+                    "%s has no meaning for elements of %s", tile_op_get_info(opcode)->name,
+                    tile_scalar_name(scalar));
+}
+
+/* Element by element; an operand with fewer elements is repeated along the leading dims. */
+static void compute_elementwise(evaluation *e, tile_op id, double *to) {
+    const tile_op_data *op = tile_op_at(e->f, id);
     tile_scalar from = scalar_of(e, tile_value_type(e->f, op->operands[0]));
     tile_scalar scalar = scalar_of(e, tile_value_type(e->f, op->first_result));
-    bool floating = tile_scalar_is_floating(from);
     size_t count = e->counts[op->first_result.id], at[3] = {0};
     for (size_t i = 0; i < count && !e->failed; i++) {
         double x[3] = {0};
@@ -244,19 +248,8 @@ static void run_elementwise(evaluation *e, const tile_op_data *op, double *to) {
             x[o] = e->data[op->operands[o].id][at[o]];
             at[o] = at[o] + 1 == e->counts[op->operands[o].id] ? 0 : at[o] + 1;
         }
-        if (opcode == TILE_OP_cast)
-            to[i] = cast_value(from, scalar, x[0]);
-        else if (opcode == TILE_OP_splat)
-            to[i] = x[0];
-        else if (opcode == TILE_OP_select)
-            to[i] = x[0] != 0 ? x[1] : x[2];
-        else if (floating)
-            to[i] = float_value(opcode, x);
-        else if (!integer_value(opcode, scalar, x, &to[i])) {
-            e->failed = true;
-            tile_report(tile_function_context(e->f), TILE_ERROR, op->loc, "%s: division by zero",
-                        tile_op_get_info(opcode)->name);
-        }
+        if (!element_value((tile_opcode)op->opcode, from, scalar, x, &to[i]))
+            fail_element(e, op, from);
     }
 }
 
@@ -284,21 +277,44 @@ static void run_transpose(const double *from, double *to, size_t rows, size_t co
         for (size_t j = 0; j < columns; j++) to[j * rows + i] = from[i * columns + j];
 }
 
+/* Shape and elements of operand `index`; NULL after a report. */
+static const double *operand_of(evaluation *e, tile_op op, unsigned index,
+                                tile_compute_array *shape) {
+    tile_value value = tile_op_operand(e->f, op, index);
+    return resolve(e, tile_value_type(e->f, value), shape) ? e->data[value.id] : NULL;
+}
+
+static void compute_matmul(evaluation *e, tile_op op, double *to) {
+    tile_compute_array a, b;
+    const double *lhs = operand_of(e, op, 0, &a), *rhs = operand_of(e, op, 1, &b);
+    if (lhs && rhs)
+        run_matmul(lhs, rhs, to, (size_t)a.dims[0], (size_t)b.dims[1], (size_t)a.dims[1]);
+}
+
+static void compute_transpose(evaluation *e, tile_op op, double *to) {
+    tile_compute_array a;
+    const double *from = operand_of(e, op, 0, &a);
+    if (from) run_transpose(from, to, (size_t)a.dims[0], (size_t)a.dims[1]);
+}
+
+/* A row's name names the function that computes it, where it has level 1. */
+static void (*const computers[TILE_OPCODE_LIMIT])(evaluation *e, tile_op op, double *to) = {
+#define COMPUTER_L1(name) compute_##name
+#define COMPUTER_L2(name) NULL
+#define COMPUTER_L12(name) compute_##name
+#define COMPUTER_L3(name) NULL
+#define COMPUTER_L23(name) NULL
+#define COMPUTER_LX(name) compute_##name
+#define OP(number, name, levels, ...) [number] = COMPUTER_##levels(name),
+#define ELEMENTWISE_OP(number, name, ...) [number] = compute_elementwise,
+#include "tile/ops.def"
+};
+
 static void run_op(evaluation *e, tile_op op) {
     const tile_op_data *data = tile_op_at(e->f, op);
     double *to = create_value(e, data->first_result);
-    tile_compute_array a, b;
     if (!to) return;
-    if (data->opcode == TILE_OP_transpose) {
-        if (resolve(e, tile_value_type(e->f, data->operands[0]), &a))
-            run_transpose(e->data[data->operands[0].id], to, (size_t)a.dims[0], (size_t)a.dims[1]);
-    } else if (data->opcode != TILE_OP_matmul) {
-        run_elementwise(e, data, to);
-    } else if (resolve(e, tile_value_type(e->f, data->operands[0]), &a) &&
-               resolve(e, tile_value_type(e->f, data->operands[1]), &b)) {
-        run_matmul(e->data[data->operands[0].id], e->data[data->operands[1].id], to,
-                   (size_t)a.dims[0], (size_t)b.dims[1], (size_t)a.dims[1]);
-    }
+    computers[data->opcode](e, op, to);
     for (uint32_t i = 0; i < data->operand_count; i++) drop_use(e, data->operands[i].id);
 }
 

@@ -10,6 +10,7 @@
 #define TILE_BUILD_H
 
 #include "tile/ir.h"
+#include "tile/ops_macros.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -71,98 +72,73 @@ TILE_API void tile_value_set_name(tile_function *function, tile_value value, con
  * A value is one parameter, an element three (base, indices, how many), a list two. Rows whose rule
  * cannot tell the result's type take it last. They return the first result, or 0. */
 
-#define TILE_ARG_value(name) , tile_value name
-#define TILE_ARG_optional(name) , tile_value name
-#define TILE_ARG_element(name) \
+#define TILE_ARG_none
+#define TILE_ARG_value(name, class_) , tile_value name
+#define TILE_ARG_optional(name, class_) , tile_value name
+#define TILE_ARG_whole(name, class_, access) , tile_value name
+#define TILE_ARG_element(name, class_, access) \
     , tile_value name, const tile_value *name##_index, unsigned name##_rank
-#define TILE_ARG_list(name) , const tile_value *name, unsigned name##_count
-#define TILE_ARG_optlist(name) , const tile_value *name, unsigned name##_count
-#define TILE_ARG_variadic(name) , const tile_value *name, unsigned name##_count
-#define TILE_SEGMENT_value(name) {name, NULL, 0},
-#define TILE_SEGMENT_optional(name) {name, NULL, 0},
-#define TILE_SEGMENT_element(name) {name, name##_index, name##_rank},
-#define TILE_SEGMENT_list(name) {{0}, name, name##_count},
-#define TILE_SEGMENT_optlist(name) {{0}, name, name##_count},
-#define TILE_SEGMENT_variadic(name) {{0}, name, name##_count},
+#define TILE_ARG_address(name, class_, access) \
+    , tile_value name, const tile_value *name##_index, unsigned name##_rank
+#define TILE_ARG_list(name, class_) , const tile_value *name, unsigned name##_count
+#define TILE_ARG_optlist(name, class_) , const tile_value *name, unsigned name##_count
+#define TILE_ARG_variadic(name, class_) , const tile_value *name, unsigned name##_count
+#define TILE_SEGMENT_none
+#define TILE_SEGMENT_value(name, class_) {name, NULL, 0},
+#define TILE_SEGMENT_optional(name, class_) {name, NULL, 0},
+#define TILE_SEGMENT_whole(name, class_, access) {name, NULL, 0},
+#define TILE_SEGMENT_element(name, class_, access) {name, name##_index, name##_rank},
+#define TILE_SEGMENT_address(name, class_, access) {name, name##_index, name##_rank},
+#define TILE_SEGMENT_list(name, class_) {{0}, name, name##_count},
+#define TILE_SEGMENT_optlist(name, class_) {{0}, name, name##_count},
+#define TILE_SEGMENT_variadic(name, class_) {{0}, name, name##_count},
 
-#define TILE_ARGS_0(none)
-#define TILE_ARGS_1(f1, n1, c1) TILE_ARG_##f1(n1)
-#define TILE_ARGS_2(f1, n1, c1, f2, n2, c2) TILE_ARG_##f1(n1) TILE_ARG_##f2(n2)
-#define TILE_ARGS_3(f1, n1, c1, f2, n2, c2, f3, n3, c3) \
-    TILE_ARG_##f1(n1) TILE_ARG_##f2(n2) TILE_ARG_##f3(n3)
-#define TILE_SEGMENTS_0(none) {{0}, NULL, 0},
-#define TILE_SEGMENTS_1(f1, n1, c1) TILE_SEGMENT_##f1(n1)
-#define TILE_SEGMENTS_2(f1, n1, c1, f2, n2, c2) TILE_SEGMENT_##f1(n1) TILE_SEGMENT_##f2(n2)
-#define TILE_SEGMENTS_3(f1, n1, c1, f2, n2, c2, f3, n3, c3) \
-    TILE_SEGMENT_##f1(n1) TILE_SEGMENT_##f2(n2) TILE_SEGMENT_##f3(n3)
-#define TILE_ARGS(count, ...) TILE_ARGS_##count(__VA_ARGS__)
-#define TILE_SEGMENTS(count, ...) TILE_SEGMENTS_##count(__VA_ARGS__)
-#define TILE_COUNT(count, ...) count
-
-#define OPERANDS_0() (0, )
-#define OPERANDS_1(...) (1, __VA_ARGS__)
-#define OPERANDS_2(...) (2, __VA_ARGS__)
-#define OPERANDS_3(...) (3, __VA_ARGS__)
-#define OPERANDS_4(...) (4, __VA_ARGS__)
-
-#define TILE_BUILD_INFERRED(name, operands) \
-    static inline tile_value tile_build_##name(tile_builder *builder TILE_ARGS operands) { \
-        const tile_segment segments[] = {TILE_SEGMENTS operands}; \
-        return tile_build_op_value(builder, TILE_OP_##name, segments, TILE_COUNT operands, NULL); \
+/* The last segment only keeps the array from being empty. */
+#define TILE_BUILD_BODY(name, operands, type) \
+    { \
+        const tile_segment segments[] = {TILE_EACH(TILE_SEGMENT_, operands){{0}, NULL, 0}}; \
+        return tile_build_op_value(builder, TILE_OP_##name, segments, \
+                                   (unsigned)(sizeof segments / sizeof *segments) - 1, type); \
     }
-#define TILE_BUILD_TYPED(name, operands) \
-    static inline tile_value tile_build_##name(tile_builder *builder TILE_ARGS operands, \
-                                               const tile_type *type) { \
-        const tile_segment segments[] = {TILE_SEGMENTS operands}; \
-        return tile_build_op_value(builder, TILE_OP_##name, segments, TILE_COUNT operands, type); \
-    }
+#define TILE_BUILD_inferred(name, operands) \
+    static inline tile_value tile_build_##name(tile_builder *builder TILE_EACH( \
+        TILE_ARG_, operands)) TILE_BUILD_BODY(name, operands, NULL)
+#define TILE_BUILD_given(name, operands) \
+    static inline tile_value tile_build_##name( \
+        tile_builder *builder TILE_EACH(TILE_ARG_, operands), const tile_type *type) \
+        TILE_BUILD_BODY(name, operands, type)
+/* Operations with regions have builders of their own, above. */
+#define TILE_BUILD_loop(name, operands)
+#define TILE_BUILD_branch(name, operands)
 
-#define TILE_RULE_none TILE_BUILD_INFERRED
-#define TILE_RULE_arith TILE_BUILD_INFERRED
-#define TILE_RULE_compare TILE_BUILD_INFERRED
-#define TILE_RULE_unary TILE_BUILD_INFERRED
-#define TILE_RULE_fma TILE_BUILD_INFERRED
-#define TILE_RULE_select TILE_BUILD_INFERRED
-#define TILE_RULE_cast TILE_BUILD_TYPED
-#define TILE_RULE_splat TILE_BUILD_TYPED
-#define TILE_RULE_for(name, operands)
-#define TILE_RULE_if(name, operands)
-#define TILE_RULE_matmul TILE_BUILD_TYPED
-#define TILE_RULE_transpose TILE_BUILD_INFERRED
-#define TILE_RULE_index TILE_BUILD_INFERRED
-#define TILE_RULE_index3 TILE_BUILD_INFERRED
-#define TILE_RULE_view TILE_BUILD_TYPED
-#define TILE_RULE_scratch TILE_BUILD_TYPED
-#define TILE_RULE_given_shared TILE_BUILD_TYPED
-#define TILE_RULE_load TILE_BUILD_TYPED
-#define TILE_RULE_store TILE_BUILD_INFERRED
-#define TILE_RULE_load_shared TILE_BUILD_TYPED
-#define TILE_RULE_store_shared TILE_BUILD_INFERRED
-#define TILE_RULE_copy TILE_BUILD_INFERRED
-#define TILE_RULE_dot TILE_BUILD_INFERRED
-#define TILE_RULE_convert_layout TILE_BUILD_TYPED
-#define TILE_RULE_semaphore TILE_BUILD_INFERRED
-#define TILE_RULE_extract TILE_BUILD_TYPED
-#define TILE_RULE_concat TILE_BUILD_INFERRED
-#define TILE_RULE_shuffle TILE_BUILD_TYPED
-#define TILE_RULE_ld_global TILE_BUILD_TYPED
-#define TILE_RULE_st_global TILE_BUILD_INFERRED
-#define TILE_RULE_ld_shared TILE_BUILD_TYPED
-#define TILE_RULE_st_shared TILE_BUILD_INFERRED
-#define TILE_RULE_ldmatrix TILE_BUILD_TYPED
-#define TILE_RULE_mma TILE_BUILD_INFERRED
-#define TILE_RULE_cp_async TILE_BUILD_INFERRED
-#define TILE_RULE_word TILE_BUILD_INFERRED
-
-#define OP(number, name, levels, operands, attrs, rule, effects, meaning) \
-    TILE_RULE_##rule(name, operands)
+#define OP(number, name, levels, operands, attributes, typing, ...) \
+    TILE_BUILD_##typing(name, operands)
 #include "tile/ops.def"
-#undef OP
-#undef OPERANDS_0
-#undef OPERANDS_1
-#undef OPERANDS_2
-#undef OPERANDS_3
-#undef OPERANDS_4
+
+/* What only the rows needed does not stay with who includes this. */
+#undef TILE_ARG_address
+#undef TILE_ARG_element
+#undef TILE_ARG_list
+#undef TILE_ARG_none
+#undef TILE_ARG_optional
+#undef TILE_ARG_optlist
+#undef TILE_ARG_value
+#undef TILE_ARG_variadic
+#undef TILE_ARG_whole
+#undef TILE_BUILD_BODY
+#undef TILE_BUILD_branch
+#undef TILE_BUILD_given
+#undef TILE_BUILD_inferred
+#undef TILE_BUILD_loop
+#undef TILE_SEGMENT_address
+#undef TILE_SEGMENT_element
+#undef TILE_SEGMENT_list
+#undef TILE_SEGMENT_none
+#undef TILE_SEGMENT_optional
+#undef TILE_SEGMENT_optlist
+#undef TILE_SEGMENT_value
+#undef TILE_SEGMENT_variadic
+#undef TILE_SEGMENT_whole
 
 #ifdef __cplusplus
 }

@@ -44,10 +44,9 @@ TILE_API void tile_scalar_write(tile_scalar scalar, void *at, double value);
 
 typedef enum tile_opcode {
     TILE_OP_NONE = 0,
-#define OP(number, name, levels, operands, attrs, rule, effects, meaning) TILE_OP_##name = number,
+#define OP(number, name, ...) TILE_OP_##name = number,
 #include "tile/ops.def"
-#undef OP
-    TILE_OPCODE_LIMIT = 128
+    TILE_OPCODE_LIMIT = 512
 } tile_opcode;
 
 typedef enum tile_attr_id {
@@ -55,16 +54,26 @@ typedef enum tile_attr_id {
 #define ATTR(number, name, kind, meaning) TILE_ATTR_##name = number,
 #include "tile/attrs.def"
 #undef ATTR
-    TILE_ATTR_LIMIT = 32
+    TILE_ATTR_LIMIT = 64 /* sets of them are 64 bits */
 } tile_attr_id;
 
-typedef enum tile_attr_kind { TILE_KIND_flag, TILE_KIND_expr, TILE_KIND_list } tile_attr_kind;
+typedef enum tile_attr_kind {
+    TILE_KIND_flag,
+    TILE_KIND_expr,
+    TILE_KIND_list,
+    TILE_KIND_word,
+    TILE_KIND_text,
+    TILE_KIND_symbol,
+    TILE_KIND_constant,
+} tile_attr_kind;
 
 /* How an operand is written; ops.def explains each. */
 typedef enum tile_operand_form {
     TILE_FORM_value,
     TILE_FORM_optional,
     TILE_FORM_element,
+    TILE_FORM_address,
+    TILE_FORM_whole,
     TILE_FORM_list,
     TILE_FORM_optlist,
     TILE_FORM_variadic,
@@ -90,22 +99,73 @@ typedef enum tile_operand_class {
     TILE_CLASS_vector,
 } tile_operand_class;
 
-/* What an operation does besides computing results; a set. */
+/* What an operation does to the memory behind an operand. */
+typedef enum tile_access_kind {
+    TILE_ACCESS_none = 0,
+    TILE_ACCESS_read = 1,
+    TILE_ACCESS_write = 2,
+    TILE_ACCESS_update = 3, /* read and write */
+} tile_access_kind;
+
+/* What an operation is like; a set. */
+typedef enum tile_trait {
+    TILE_TRAIT_ELEMENTWISE =
+        1 << 0, /* element i of the result comes from element i of each operand */
+    TILE_TRAIT_COMMUTATIVE = 1 << 1, /* its two operands may be exchanged */
+    TILE_TRAIT_COMPARE = 1 << 2,     /* the result is i1, whatever the operands are */
+    TILE_TRAIT_CONVERT = 1 << 3,     /* the result's element type is another than the operand's */
+    TILE_TRAIT_WHOLE_SET = 1 << 4,   /* all threads of the executing set take part, with the same
+                                        operands */
+    TILE_TRAIT_ONE_THREAD = 1 << 5,  /* of them, the first one does it for all */
+    TILE_TRAIT_DIVERGES = 1 << 6,    /* equal operands do not make equal results in all threads */
+    TILE_TRAIT_FRESH = 1 << 7,       /* each one has a result of its own: two are never merged */
+    TILE_TRAIT_OWN_BUFFER = 1 << 8,  /* what it writes to shared memory only itself reads */
+    TILE_TRAIT_BARRIER_BEFORE =
+        1 << 9, /* its lowering has a barrier of the set before the access */
+    TILE_TRAIT_BARRIER_AFTER = 1 << 10, /* ... behind it */
+} tile_trait;
+
+/* What an operation does besides computing results; a set. Those on memory follow from its
+ * operands' accesses, ASYNC and WAIT from its completion. */
 typedef enum tile_effect {
     TILE_EFFECT_READ_GLOBAL = 1 << 0,
     TILE_EFFECT_WRITE_GLOBAL = 1 << 1,
     TILE_EFFECT_READ_SHARED = 1 << 2,
     TILE_EFFECT_WRITE_SHARED = 1 << 3,
-    TILE_EFFECT_ASYNC = 1 << 4,      /* memory effects end at a later wait */
-    TILE_EFFECT_WAIT = 1 << 5,       /* ends asynchronous effects */
-    TILE_EFFECT_BARRIER = 1 << 6,    /* all threads of the block meet */
+    TILE_EFFECT_ASYNC = 1 << 4,      /* its accesses end at a later wait, or it groups such ones */
+    TILE_EFFECT_WAIT = 1 << 5,       /* ends asynchronous accesses */
+    TILE_EFFECT_BARRIER = 1 << 6,    /* all threads of the executing set meet */
     TILE_EFFECT_ACQUIRE = 1 << 7,    /* later accesses stay behind it */
     TILE_EFFECT_RELEASE = 1 << 8,    /* earlier accesses stay before it */
     TILE_EFFECT_COLLECTIVE = 1 << 9, /* all threads of a warp must reach it together */
     TILE_EFFECT_REGION = 1 << 10,    /* its effects are those of its regions */
     TILE_EFFECT_TERMINATOR = 1 << 11,
-    TILE_EFFECT_ALLOC = 1 << 12,
+    TILE_EFFECT_ALLOC = 1 << 12, /* begins or ends a shared buffer */
 } tile_effect;
+
+/* How asynchronous accesses are waited for. */
+typedef enum tile_mechanism {
+    TILE_MECHANISM_NONE = 0,
+    TILE_MECHANISM_GROUP,      /* cp.async groups of each thread */
+    TILE_MECHANISM_BULK_GROUP, /* cp.async.bulk groups */
+    TILE_MECHANISM_WGMMA,      /* wgmma groups */
+    TILE_MECHANISM_BARRIER,    /* bytes counted by an mbarrier */
+    TILE_MECHANISM_COUNT
+} tile_mechanism;
+
+typedef enum tile_completion {
+    TILE_COMPLETION_NOW = 0, /* done when the operation is */
+    TILE_COMPLETION_STARTS,  /* its accesses go on in the background */
+    TILE_COMPLETION_COMMITS, /* makes a group of those started */
+    TILE_COMPLETION_WAITS,   /* until groups or bytes are complete */
+} tile_completion;
+
+/* How an operation's regions run. */
+typedef enum tile_region_shape {
+    TILE_SHAPE_NONE = 0,
+    TILE_SHAPE_LOOP,   /* one region, again and again; it hands values to its next iteration */
+    TILE_SHAPE_BRANCH, /* one of its regions */
+} tile_region_shape;
 
 enum {
     TILE_LEVEL_1 = 1 << 1,
@@ -115,11 +175,12 @@ enum {
     TILE_LEVELS_L1 = TILE_LEVEL_1,
     TILE_LEVELS_L2 = TILE_LEVEL_2,
     TILE_LEVELS_L3 = TILE_LEVEL_3,
+    TILE_LEVELS_L12 = TILE_LEVEL_1 | TILE_LEVEL_2,
     TILE_LEVELS_L23 = TILE_LEVEL_2 | TILE_LEVEL_3,
     TILE_LEVELS_LX = TILE_LEVEL_1 | TILE_LEVEL_2 | TILE_LEVEL_3,
 };
 
-enum { TILE_MAX_OPERANDS = 4, TILE_MAX_ATTRS = 4 };
+enum { TILE_MAX_OPERANDS = 8, TILE_MAX_ATTRS = 8 };
 
 /* A row of ops.def. */
 typedef struct tile_op_info {
@@ -130,20 +191,27 @@ typedef struct tile_op_info {
         tile_operand_form form;
         const char *name;
         tile_operand_class class_;
-    } operands[TILE_MAX_OPERANDS];
+        tile_access_kind access;
+    } operands[TILE_MAX_OPERANDS + 1]; /* operand_count of them */
     unsigned attr_count;
     struct {
         bool required;
         tile_attr_id id;
-    } attrs[TILE_MAX_ATTRS];
-    const char *rule;
+    } attrs[TILE_MAX_ATTRS + 1]; /* attr_count of them */
+    bool type_given;             /* the operands do not tell the result's type */
+    tile_region_shape shape;
+    unsigned traits;  /* a set of tile_trait */
     unsigned effects; /* a set of tile_effect */
+    tile_completion completion;
+    tile_mechanism mechanism; /* of the completion */
     const char *meaning;
 } tile_op_info;
 
 /* Never NULL for a number of tile_opcode; the name is NULL for one that is not in use. */
 TILE_API const tile_op_info *tile_op_get_info(tile_opcode opcode);
 TILE_API tile_opcode tile_opcode_from_name(const char *name, size_t length);
+/* True if the operation has any of these traits. */
+TILE_API bool tile_op_has_trait(tile_opcode opcode, unsigned traits);
 
 typedef struct tile_attr_info {
     const char *name;
@@ -201,9 +269,15 @@ TILE_API bool tile_expr_eval(const tile_expr *expr, const tile_bindings *binding
 TILE_API const tile_expr *tile_expr_substitute(tile_context *context, const tile_expr *expr,
                                                const tile_bindings *bindings);
 
-/* One arithmetic operation on i64, as tile_expr_eval does it; false on division by zero. Shared by
- * folding and by the CPU device. */
+/* The meaning of the element-wise operations on numbers (lib/ir/arith.def), which folding, level 1
+ * and the CPU device share. Operands that an operation does not have are not looked at. False if it
+ * has no such meaning, and on division by zero. Integers are i64 and wrap, as in tile_expr_eval; a
+ * narrower type's result is wrapped by the caller. */
 TILE_API bool tile_fold_int(tile_opcode opcode, int64_t a, int64_t b, int64_t c, int64_t *result);
+/* Floats: the result in f64 of operands of this type; rounded to it (comparisons: 0 or 1), the
+ * operation has been rounded once. */
+TILE_API bool tile_fold_float(tile_opcode opcode, tile_scalar scalar, double a, double b, double c,
+                              double *result);
 
 /* Types --------------------------------------------------------------------------------------- */
 

@@ -12,7 +12,7 @@ typedef struct liveness {
     tile_lifetime *lifetimes;
     unsigned lifetime_count;
     uint32_t *lifetime_of; /* by value: index + 1 */
-    tile_op *waits;        /* each wait_group 0 */
+    tile_op *waits;        /* those that leave nothing unfinished */
     unsigned wait_count;
 } liveness;
 
@@ -22,10 +22,7 @@ static void number_region(liveness *l, tile_region region) {
         for (unsigned r = 0; r < tile_op_at(l->f, op)->region_count; r++)
             number_region(l, tile_op_region(l->f, op, r));
         l->end[op.id] = l->next++;
-        int64_t pending;
-        if (tile_op_opcode(l->f, op) == TILE_OP_wait_group &&
-            tile_value_is_int(l->f, tile_op_operand(l->f, op, 0), &pending) && pending == 0)
-            l->waits[l->wait_count++] = op;
+        if (tile_waits_for_all(l->f, op)) l->waits[l->wait_count++] = op;
     }
 }
 
@@ -47,12 +44,18 @@ static void extend_to_use(liveness *l, tile_lifetime *lifetime, tile_op use) {
             extend(lifetime, l->position[at.id], l->end[at.id]);
 }
 
-/* The first wait_group 0 after the copy whose region holds the copy too ends it. Loops inside of
+static tile_mechanism mechanism_of(const liveness *l, tile_op op) {
+    return tile_op_get_info(tile_op_opcode(l->f, op))->mechanism;
+}
+
+/* The first such wait after the copy whose region holds the copy too ends it. Loops inside of
  * that region can be in their next iteration by then, whoever makes the buffer. */
 static void extend_to_wait(liveness *l, tile_lifetime *lifetime, tile_op copy) {
     tile_op wait = TILE_NO_OP;
+    tile_mechanism mechanism = mechanism_of(l, copy);
     for (unsigned i = 0; i < l->wait_count && !wait.id; i++)
-        if (l->position[l->waits[i].id] > l->position[copy.id] &&
+        if (mechanism_of(l, l->waits[i]) == mechanism &&
+            l->position[l->waits[i].id] > l->position[copy.id] &&
             tile_ancestor_in(l->f, copy, tile_op_at(l->f, l->waits[i])->parent).id)
             wait = l->waits[i];
     if (wait.id)
@@ -83,7 +86,8 @@ static void visit_alloc(tile_function *f, tile_op op, void *user) {
 static void visit_use(tile_function *f, tile_op op, void *user) {
     liveness *l = user;
     const tile_op_data *data = tile_op_at(f, op);
-    bool async = tile_op_get_info((tile_opcode)data->opcode)->effects & TILE_EFFECT_ASYNC;
+    const tile_op_info *info = tile_op_get_info((tile_opcode)data->opcode);
+    bool async = info->completion == TILE_COMPLETION_STARTS;
     for (uint32_t i = 0; i < data->operand_count; i++) {
         uint32_t index = l->lifetime_of[data->operands[i].id];
         if (!index) continue;

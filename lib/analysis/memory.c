@@ -1,43 +1,35 @@
-/* Memory operands are found through the op table: a row's effects say which space is read or
- * written, and `copy`, which can do everything, reads its first operand and writes its second. */
+/* Memory operands are those whose row says how they are accessed. */
 #include "lib/analysis/memory.h"
 
-static bool reads(tile_opcode opcode, bool shared, unsigned operand) {
-    unsigned effects = tile_op_get_info(opcode)->effects;
-    if (opcode == TILE_OP_copy) return operand == 0;
-    return effects & (shared ? TILE_EFFECT_READ_SHARED : TILE_EFFECT_READ_GLOBAL);
-}
-
-static bool writes(tile_opcode opcode, bool shared, unsigned operand) {
-    unsigned effects = tile_op_get_info(opcode)->effects;
-    if (opcode == TILE_OP_copy) return operand == 1;
-    return effects & (shared ? TILE_EFFECT_WRITE_SHARED : TILE_EFFECT_WRITE_GLOBAL);
-}
-
 unsigned tile_op_accesses(const tile_function *f, tile_op op, tile_access out[TILE_MAX_ACCESSES]) {
-    tile_opcode opcode = tile_op_opcode(f, op);
-    const tile_op_info *info = tile_op_get_info(opcode);
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     unsigned count = 0;
-    if (info->effects & TILE_EFFECT_REGION) return 0;
     for (unsigned i = 0; i < info->operand_count; i++) {
         unsigned size;
         const tile_value *values = tile_op_segment(f, op, i, &size);
-        if (!size) continue;
+        tile_access_kind kind = info->operands[i].access;
+        if (!size || !kind) continue;
         const tile_type *type = tile_value_type(f, values[0]);
+        if (type->kind == TILE_TYPE_TILE) continue; /* a `dot` of registers */
         bool shared = type->kind == TILE_TYPE_SHARED;
-        if (!shared && type->kind != TILE_TYPE_VIEW && type->kind != TILE_TYPE_PTR) continue;
         tile_access access = {.op = op,
                               .memory = values[0],
                               .shared = shared,
                               .index = values + 1,
                               .index_count = size - 1};
-        if (shared && type->slots && size == 2 && info->levels == TILE_LEVEL_2)
+        if (shared && type->slots && size == 2 && info->operands[i].form == TILE_FORM_element)
             access.slot = values[1];
-        if (reads(opcode, shared, i) && count < TILE_MAX_ACCESSES) out[count++] = access;
+        if (kind & TILE_ACCESS_read) out[count++] = access;
         access.write = true;
-        if (writes(opcode, shared, i) && count < TILE_MAX_ACCESSES) out[count++] = access;
+        if (kind & TILE_ACCESS_write) out[count++] = access;
     }
     return count;
+}
+
+bool tile_waits_for_all(const tile_function *f, tile_op op) {
+    int64_t left;
+    return tile_op_get_info(tile_op_opcode(f, op))->completion == TILE_COMPLETION_WAITS &&
+           tile_value_is_int(f, tile_op_operand(f, op, 0), &left) && left == 0;
 }
 
 /* What a view or pointer is made of: an argument or a scratch buffer; 0 where that is not known. */

@@ -15,11 +15,14 @@ typedef struct tile_access {
     tile_value slot; /* shared, level 2: which slot; 0: none, or not known to be one */
 } tile_access;
 
-enum { TILE_MAX_ACCESSES = 4 };
+enum { TILE_MAX_ACCESSES = 2 * TILE_MAX_OPERANDS };
 
 /* The accesses of one operation, without those of its regions; returns how many. free_shared and
  * alloc_shared access nothing. */
 unsigned tile_op_accesses(const tile_function *f, tile_op op, tile_access out[TILE_MAX_ACCESSES]);
+
+/* True for a wait that leaves nothing of its mechanism unfinished. */
+bool tile_waits_for_all(const tile_function *f, tile_op op);
 
 /* False only if no element of the one global memory is an element of the other. */
 bool tile_may_alias(const tile_function *f, tile_value a, tile_value b);

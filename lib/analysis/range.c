@@ -322,12 +322,12 @@ static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned 
     case TILE_OP_thread_id: return range_of_thread(a->f);
     case TILE_OP_scratch: return (tile_range){INT64_MIN, INT64_MAX, 256};
     case TILE_OP_extract:
-    case TILE_OP_shuffle:
+    case TILE_OP_permute:
     case TILE_OP_convert_layout: return a->ranges[op->operands[0].id];
     default: break;
     }
-    bool arithmetic = op->opcode >= TILE_OP_add && op->opcode <= TILE_OP_splat;
-    if (!arithmetic || !is_integer(type) || op->operand_count > 3) return range_of_type(type);
+    bool elementwise = tile_op_has_trait((tile_opcode)op->opcode, TILE_TRAIT_ELEMENTWISE);
+    if (!elementwise || !is_integer(type) || op->operand_count > 3) return range_of_type(type);
     for (uint32_t i = 0; i < op->operand_count; i++) {
         const tile_type *from = tile_value_at(a->f, op->operands[i])->type;
         if (!is_integer(from)) return range_of_type(type);
@@ -335,9 +335,6 @@ static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned 
     }
     return tile_range_apply((tile_opcode)op->opcode, type->scalar, operands);
 }
-
-_Static_assert(TILE_OP_add == 1 && TILE_OP_splat == 29,
-               "arithmetic operations have numbers 1 to 29");
 
 /* What a carried value may be, from what it was, what it starts with and what the body yields. */
 static void set_carried(analysis *a, tile_value value, tile_range found) {

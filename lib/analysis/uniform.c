@@ -22,15 +22,6 @@ static bool any_operand(const spread *s, tile_op op, unsigned from, unsigned cou
     return found;
 }
 
-/* Source of divergence: the thread's number, and what only one thread reads. */
-static bool is_source(tile_opcode opcode) {
-    const tile_op_info *info = tile_op_get_info(opcode);
-    return opcode == TILE_OP_thread_id ||
-           (info->levels == TILE_LEVEL_3 &&
-            info->effects &
-                (TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_READ_SHARED | TILE_EFFECT_COLLECTIVE));
-}
-
 /* A carried value is divergent if it is so at first, after an iteration, or if the number of
  * iterations is. */
 static void visit_for(spread *s, tile_op op) {
@@ -62,7 +53,8 @@ static void visit(tile_function *f, tile_op op, void *user) {
     } else if (opcode == TILE_OP_if) {
         visit_if(s, op);
     } else {
-        bool found = is_source(opcode) || any_operand(s, op, 0, tile_op_operand_count(f, op));
+        bool found = tile_op_has_trait(opcode, TILE_TRAIT_DIVERGES) ||
+                     any_operand(s, op, 0, tile_op_operand_count(f, op));
         for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
             mark(s, tile_op_result(f, op, i), found);
     }

@@ -1,5 +1,7 @@
 /* Arithmetic on parts: what ops.def promises, made from LLVM instructions whose undefined cases
  * (division by zero, the smallest integer by -1, too long shifts) are kept away. */
+#include <assert.h>
+
 #include "lib/codegen/emitter.h"
 
 static bool is_float(LLVMValueRef value) {
@@ -94,100 +96,93 @@ static LLVMValueRef shift_amount(tile_emitter *e, LLVMValueRef amount) {
     return LLVMBuildAnd(e->builder, amount, splat_int(type, LLVMGetIntTypeWidth(scalar) - 1), "");
 }
 
-/* Truth values are 0 and 1, where LLVM's signed operations see 0 and -1. */
-static LLVMValueRef truth_op(tile_emitter *e, tile_opcode opcode, LLVMValueRef a, LLVMValueRef b) {
-    switch (opcode) {
-    case TILE_OP_add:
-    case TILE_OP_sub:
-    case TILE_OP_xor: return LLVMBuildXor(e->builder, a, b, "");
-    case TILE_OP_mul:
-    case TILE_OP_min:
-    case TILE_OP_and: return LLVMBuildAnd(e->builder, a, b, "");
-    case TILE_OP_max:
-    case TILE_OP_or: return LLVMBuildOr(e->builder, a, b, "");
-    case TILE_OP_rem:
-    case TILE_OP_mod: return tile_llvm_int(e->i1, 0);
-    default: return a; /* divided by 1, shifted by 0 */
-    }
+static LLVMValueRef shift_left(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) {
+    return LLVMBuildShl(e->builder, a, shift_amount(e, b), "");
 }
 
-LLVMValueRef tile_emit_int_op(tile_emitter *e, tile_opcode opcode, LLVMValueRef a, LLVMValueRef b) {
-    LLVMValueRef both[] = {a, b};
-    if (is_truth(a)) return truth_op(e, opcode, a, b);
-    switch (opcode) {
-    case TILE_OP_add: return LLVMBuildAdd(e->builder, a, b, "");
-    case TILE_OP_sub: return LLVMBuildSub(e->builder, a, b, "");
-    case TILE_OP_mul: return LLVMBuildMul(e->builder, a, b, "");
-    case TILE_OP_div: return divide(e, a, b);
-    case TILE_OP_rem: return remainder_of(e, a, b);
-    case TILE_OP_mod: return floor_modulo(e, a, b);
-    case TILE_OP_ceildiv: return ceil_divide(e, a, b);
-    case TILE_OP_min: return tile_machine_call(e, TILE_MACHINE_int_min, both, 2);
-    case TILE_OP_max: return tile_machine_call(e, TILE_MACHINE_int_max, both, 2);
-    case TILE_OP_and: return LLVMBuildAnd(e->builder, a, b, "");
-    case TILE_OP_or: return LLVMBuildOr(e->builder, a, b, "");
-    case TILE_OP_xor: return LLVMBuildXor(e->builder, a, b, "");
-    case TILE_OP_shl: return LLVMBuildShl(e->builder, a, shift_amount(e, b), "");
-    default: return LLVMBuildAShr(e->builder, a, shift_amount(e, b), "");
-    }
+static LLVMValueRef shift_right(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) {
+    return LLVMBuildAShr(e->builder, a, shift_amount(e, b), "");
 }
 
-/* Floats --------------------------------------------------------------------------------------- */
-
-static LLVMValueRef float_op(tile_emitter *e, tile_opcode opcode, LLVMValueRef a, LLVMValueRef b) {
-    LLVMValueRef both[] = {a, b};
-    switch (opcode) {
-    case TILE_OP_add: return LLVMBuildFAdd(e->builder, a, b, "");
-    case TILE_OP_sub: return LLVMBuildFSub(e->builder, a, b, "");
-    case TILE_OP_mul: return LLVMBuildFMul(e->builder, a, b, "");
-    case TILE_OP_div: return LLVMBuildFDiv(e->builder, a, b, "");
-    case TILE_OP_min: return tile_machine_call(e, TILE_MACHINE_float_min, both, 2);
-    default: return tile_machine_call(e, TILE_MACHINE_float_max, both, 2);
-    }
+static LLVMValueRef negate(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) {
+    (void)b;
+    return LLVMBuildNeg(e->builder, a, "");
 }
 
-void tile_emit_arith(tile_emitter *e, tile_op op) {
-    tile_opcode opcode = tile_op_opcode(e->f, op);
-    tile_value result = tile_op_result(e->f, op, 0);
-    const tile_type *type = tile_value_type(e->f, result);
-    LLVMValueRef *a = tile_get_parts(e, tile_op_operand(e->f, op, 0));
-    LLVMValueRef *b = tile_get_parts(e, tile_op_operand(e->f, op, 1));
-    LLVMValueRef *parts = tile_new_parts(e, type);
-    for (unsigned i = 0; i < tile_part_count(type); i++)
-        parts[i] = is_float(a[i]) ? mark_fast(e, op, float_op(e, opcode, a[i], b[i]))
-                                  : tile_emit_int_op(e, opcode, a[i], b[i]);
-    tile_set_parts(e, result, parts);
+static LLVMValueRef negate_float(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) {
+    (void)b;
+    return LLVMBuildFNeg(e->builder, a, "");
 }
 
-static LLVMValueRef compare(tile_emitter *e, tile_opcode opcode, LLVMValueRef a, LLVMValueRef b) {
-    static const struct {
-        LLVMIntPredicate integer, truth;
-        LLVMRealPredicate real;
-    } predicates[] = {
-        {LLVMIntEQ, LLVMIntEQ, LLVMRealOEQ},   {LLVMIntNE, LLVMIntNE, LLVMRealUNE},
-        {LLVMIntSLT, LLVMIntULT, LLVMRealOLT}, {LLVMIntSLE, LLVMIntULE, LLVMRealOLE},
-        {LLVMIntSGT, LLVMIntUGT, LLVMRealOGT}, {LLVMIntSGE, LLVMIntUGE, LLVMRealOGE},
-    };
-    _Static_assert(TILE_OP_ge - TILE_OP_eq == 5, "eq ne lt le gt ge stand in a row");
-    unsigned row = (unsigned)(opcode - TILE_OP_eq);
-    if (is_float(a)) return LLVMBuildFCmp(e->builder, predicates[row].real, a, b, "");
-    LLVMIntPredicate predicate = is_truth(a) ? predicates[row].truth : predicates[row].integer;
-    return LLVMBuildICmp(e->builder, predicate, a, b, "");
+static LLVMValueRef complement(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) {
+    (void)b;
+    return LLVMBuildNot(e->builder, a, "");
 }
 
-/* i1 is never paired, so the operands are taken element by element. */
-void tile_emit_compare(tile_emitter *e, tile_op op) {
-    tile_value result = tile_op_result(e->f, op, 0);
-    tile_value a = tile_op_operand(e->f, op, 0), b = tile_op_operand(e->f, op, 1);
-    const tile_type *type = tile_value_type(e->f, result);
-    LLVMValueRef *parts = tile_new_parts(e, type);
-    for (unsigned i = 0; i < tile_part_count(type); i++)
-        parts[i] = compare(e, tile_op_opcode(e->f, op), tile_get_element(e, a, i),
-                           tile_get_element(e, b, i));
-    tile_set_parts(e, result, parts);
-}
+/* The rows of arith.def ------------------------------------------------------------------------ */
 
-/* 16-bit floats take the way through f32: their own instructions are missing or less exact. */
+typedef enum how {
+    HOW_NONE,
+    HOW_BUILD,
+    HOW_CALL,
+    HOW_CALL_FLAG,
+    HOW_NARROW,
+    HOW_NARROW_NO_F64,
+    HOW_COMPARE,
+    HOW_MADE,
+    HOW_FIRST,
+    HOW_FALSE,
+} how;
+
+typedef struct emission {
+    how how;
+    LLVMValueRef (*build)(LLVMBuilderRef, LLVMValueRef, LLVMValueRef, const char *);
+    LLVMValueRef (*made)(tile_emitter *e, LLVMValueRef a, LLVMValueRef b);
+    int row; /* a tile_machine, or LLVM's predicate */
+} emission;
+
+static const struct {
+    unsigned arity; /* 0: EMIT_WHOLE */
+    emission integer, truth, real;
+    void (*whole)(tile_emitter *e, tile_op op);
+} emissions[TILE_OPCODE_LIMIT] = {
+#define BUILD(instruction) \
+    { .how = HOW_BUILD, .build = LLVMBuild##instruction }
+#define CALL(name) \
+    { .how = HOW_CALL, .row = TILE_MACHINE_##name }
+#define CALL_FLAG(name) \
+    { .how = HOW_CALL_FLAG, .row = TILE_MACHINE_##name }
+#define NARROW(name) \
+    { .how = HOW_NARROW, .row = TILE_MACHINE_##name }
+#define NARROW_NO_F64(name) \
+    { .how = HOW_NARROW_NO_F64, .row = TILE_MACHINE_##name }
+#define COMPARE(predicate) \
+    { .how = HOW_COMPARE, .row = LLVM##predicate }
+#define MADE(function) \
+    { .how = HOW_MADE, .made = function }
+#define FIRST \
+    { .how = HOW_FIRST }
+#define FALSE \
+    { .how = HOW_FALSE }
+#define NONE \
+    { .how = HOW_NONE }
+#define EMIT(name, arity, integers, truths, floats) \
+    [TILE_OP_##name] = {arity, integers, truths, floats, NULL},
+#define EMIT_WHOLE(name) [TILE_OP_##name] = {0, NONE, NONE, NONE, tile_emit_##name},
+#include "lib/codegen/arith.def"
+};
+
+/* Every element-wise row of ops.def has its code there: the one that has not is undeclared here. */
+enum {
+#define EMIT(name, arity, integers, truths, floats) CODE_OF_##name = 1,
+#define EMIT_WHOLE(name) CODE_OF_##name = 1,
+#include "lib/codegen/arith.def"
+};
+#define OP(...)
+#define ELEMENTWISE_OP(number, name, ...) _Static_assert(CODE_OF_##name, #name);
+#include "tile/ops.def"
+
+/* 16-bit floats take the way through f32. */
 static LLVMValueRef through_f32(tile_emitter *e, tile_op op, tile_machine machine,
                                 LLVMValueRef src) {
     LLVMTypeRef type = LLVMTypeOf(src);
@@ -200,42 +195,80 @@ static LLVMValueRef through_f32(tile_emitter *e, tile_op op, tile_machine machin
     return narrow ? LLVMBuildFPTrunc(e->builder, value, type, "") : value;
 }
 
-static LLVMValueRef unary(tile_emitter *e, tile_op op, LLVMValueRef src) {
-    LLVMValueRef with_flag[] = {src, tile_llvm_int(e->i1, 0)};
-    switch (tile_op_opcode(e->f, op)) {
-    case TILE_OP_neg:
-        if (is_float(src)) return LLVMBuildFNeg(e->builder, src, "");
-        return is_truth(src) ? src : LLVMBuildNeg(e->builder, src, "");
-    case TILE_OP_not: return LLVMBuildNot(e->builder, src, "");
-    case TILE_OP_abs:
-        if (is_float(src)) return tile_machine_call(e, TILE_MACHINE_float_abs, with_flag, 1);
-        return is_truth(src) ? src : tile_machine_call(e, TILE_MACHINE_int_abs, with_flag, 2);
-    case TILE_OP_sqrt: return through_f32(e, op, TILE_MACHINE_sqrt, src);
-    default: return through_f32(e, op, TILE_MACHINE_exp2, src);
+static LLVMValueRef call(tile_emitter *e, const emission *row, unsigned arity, bool flag,
+                         const LLVMValueRef *args) {
+    LLVMValueRef all[4];
+    for (unsigned i = 0; i < arity; i++) all[i] = args[i];
+    if (flag) all[arity] = tile_llvm_int(e->i1, 0);
+    return tile_machine_call(e, (tile_machine)row->row, all, arity + flag);
+}
+
+/* op: 0 in a host expression, which is of integers. */
+static LLVMValueRef emit_part(tile_emitter *e, tile_op op, tile_opcode opcode,
+                              const LLVMValueRef *args) {
+    bool real = is_float(args[0]);
+    const emission *row = real                ? &emissions[opcode].real
+                          : is_truth(args[0]) ? &emissions[opcode].truth
+                                              : &emissions[opcode].integer;
+    unsigned arity = emissions[opcode].arity;
+    switch (row->how) {
+    case HOW_BUILD: return row->build(e->builder, args[0], args[1], "");
+    case HOW_CALL: return call(e, row, arity, false, args);
+    case HOW_CALL_FLAG: return call(e, row, arity, true, args);
+    case HOW_NARROW:
+    case HOW_NARROW_NO_F64: return through_f32(e, op, (tile_machine)row->row, args[0]);
+    case HOW_COMPARE:
+        if (real)
+            return LLVMBuildFCmp(e->builder, (LLVMRealPredicate)row->row, args[0], args[1], "");
+        return LLVMBuildICmp(e->builder, (LLVMIntPredicate)row->row, args[0], args[1], "");
+    case HOW_MADE: return row->made(e, args[0], args[1]);
+    case HOW_FIRST: return args[0];
+    case HOW_FALSE: return tile_llvm_int(e->i1, 0);
+    case HOW_NONE: break; /* tile_emit_lacks has refused it */
     }
+    assert(!"no code for these elements");
+    return NULL;
 }
 
-void tile_emit_unary(tile_emitter *e, tile_op op) {
-    tile_value result = tile_op_result(e->f, op, 0);
-    const tile_type *type = tile_value_type(e->f, result);
-    LLVMValueRef *src = tile_get_parts(e, tile_op_operand(e->f, op, 0));
-    LLVMValueRef *parts = tile_new_parts(e, type);
-    for (unsigned i = 0; i < tile_part_count(type); i++) parts[i] = unary(e, op, src[i]);
-    tile_set_parts(e, result, parts);
+LLVMValueRef tile_emit_int_op(tile_emitter *e, tile_opcode opcode, LLVMValueRef a, LLVMValueRef b) {
+    const LLVMValueRef args[3] = {a, b, NULL};
+    return emit_part(e, TILE_NO_OP, opcode, args);
 }
 
-void tile_emit_fma(tile_emitter *e, tile_op op) {
-    tile_value result = tile_op_result(e->f, op, 0);
+bool tile_emit_lacks(tile_opcode opcode, tile_scalar scalar) {
+    if (!emissions[opcode].arity) return false;
+    const emission *row = tile_scalar_is_floating(scalar) ? &emissions[opcode].real
+                          : scalar == TILE_i1             ? &emissions[opcode].truth
+                                                          : &emissions[opcode].integer;
+    return row->how == HOW_NONE || (row->how == HOW_NARROW_NO_F64 && scalar == TILE_f64);
+}
+
+/* Part by part where operands and result are held alike, else element by element: i1 is never
+ * paired. */
+void tile_emit_elementwise(tile_emitter *e, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(e->f, op);
+    unsigned arity = emissions[opcode].arity;
+    if (emissions[opcode].whole) {
+        emissions[opcode].whole(e, op);
+        return;
+    }
+    tile_value result = tile_op_result(e->f, op, 0), first = tile_op_operand(e->f, op, 0);
     const tile_type *type = tile_value_type(e->f, result);
+    bool alike = tile_is_paired(tile_value_type(e->f, first)) == tile_is_paired(type);
     LLVMValueRef *parts = tile_new_parts(e, type);
     for (unsigned i = 0; i < tile_part_count(type); i++) {
-        LLVMValueRef args[3];
-        for (unsigned k = 0; k < 3; k++)
-            args[k] = tile_get_parts(e, tile_op_operand(e->f, op, k))[i];
-        parts[i] = tile_machine_call(e, TILE_MACHINE_fma, args, 3);
+        LLVMValueRef args[3] = {NULL, NULL, NULL};
+        for (unsigned k = 0; k < arity; k++) {
+            tile_value operand = tile_op_operand(e->f, op, k);
+            args[k] = alike ? tile_get_parts(e, operand)[i] : tile_get_element(e, operand, i);
+        }
+        LLVMValueRef part = emit_part(e, op, opcode, args);
+        parts[i] = is_float(args[0]) ? mark_fast(e, op, part) : part;
     }
     tile_set_parts(e, result, parts);
 }
+
+/* Select --------------------------------------------------------------------------------------- */
 
 void tile_emit_select(tile_emitter *e, tile_op op) {
     tile_value result = tile_op_result(e->f, op, 0), condition = tile_op_operand(e->f, op, 0);

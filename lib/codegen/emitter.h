@@ -83,36 +83,31 @@ void tile_set_scalar(tile_emitter *e, tile_value value, LLVMValueRef scalar);
 void tile_set_elements(tile_emitter *e, tile_value value, const LLVMValueRef *elements);
 LLVMValueRef tile_llvm_int(LLVMTypeRef type, int64_t value);
 
-/* One function for each kind of operation. */
-void tile_emit_arith(tile_emitter *e, tile_op op);
-void tile_emit_compare(tile_emitter *e, tile_op op);
-void tile_emit_unary(tile_emitter *e, tile_op op);
-void tile_emit_fma(tile_emitter *e, tile_op op);
+/* One function for each operation of level 3, tile_emit_<op>; the element-wise ones share one. */
+#define EMITTED_L1(name)
+#define EMITTED_L2(name)
+#define EMITTED_L12(name)
+#define EMITTED_L3(name) void tile_emit_##name(tile_emitter *e, tile_op op);
+#define EMITTED_L23(name) EMITTED_L3(name)
+#define EMITTED_LX(name) EMITTED_L3(name)
+#define OP(number, name, levels, ...) EMITTED_##levels(name)
+#define ELEMENTWISE_OP(...)
+#include "tile/ops.def"
+/* arith.c: by the rows of arith.def */
+void tile_emit_elementwise(tile_emitter *e, tile_op op);
+/* True if arith.def has nothing for elements of this type. */
+bool tile_emit_lacks(tile_opcode opcode, tile_scalar scalar);
 void tile_emit_select(tile_emitter *e, tile_op op);
 void tile_emit_cast(tile_emitter *e, tile_op op);
 void tile_emit_splat(tile_emitter *e, tile_op op);
-void tile_emit_extract(tile_emitter *e, tile_op op);
-void tile_emit_concat(tile_emitter *e, tile_op op);
-void tile_emit_shuffle(tile_emitter *e, tile_op op);
-void tile_emit_load(tile_emitter *e, tile_op op);
-void tile_emit_store(tile_emitter *e, tile_op op);
-void tile_emit_ldmatrix(tile_emitter *e, tile_op op);
-void tile_emit_mma(tile_emitter *e, tile_op op);
-void tile_emit_cp_async(tile_emitter *e, tile_op op);
-void tile_emit_wait_acquire(tile_emitter *e, tile_op op);
-void tile_emit_st_release(tile_emitter *e, tile_op op);
-void tile_emit_scratch(tile_emitter *e, tile_op op);
-void tile_emit_alloc_shared(tile_emitter *e, tile_op op);
-/* control.c: regions as blocks, carried values as phis */
-void tile_emit_for(tile_emitter *e, tile_op op);
-void tile_emit_if(tile_emitter *e, tile_op op);
 /* What a loop-carried i32 is at the head of every round of `copies` iterations: true if that is
  * always the same constant. */
 bool tile_loop_is_periodic(const tile_function *f, tile_op loop, unsigned carried, int64_t copies,
                            int64_t *value);
 /* address.c: where element operand `operand` (a base and its offset in elements) lies. */
 LLVMValueRef tile_emit_address(tile_emitter *e, tile_op op, unsigned operand);
-/* Integer arithmetic on one LLVM type; also for host expressions. */
+/* An element-wise operation on integers of one LLVM type: i1 from comparisons. b: NULL if it has
+ * one operand. For host expressions. */
 LLVMValueRef tile_emit_int_op(tile_emitter *e, tile_opcode opcode, LLVMValueRef a, LLVMValueRef b);
 
 /* operation.c: the whole body */

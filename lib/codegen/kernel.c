@@ -50,29 +50,14 @@ static LLVMValueRef emit_expr(tile_emitter *e, const tile_expr *expr) {
                                  arg->type->scalar != TILE_i1, "");
     }
     for (unsigned i = 0; i < 3 && expr->args[i]; i++) args[i] = emit_expr(e, expr->args[i]);
-    static const LLVMIntPredicate predicates[] = {LLVMIntEQ,  LLVMIntNE,  LLVMIntSLT,
-                                                  LLVMIntSLE, LLVMIntSGT, LLVMIntSGE};
-    LLVMValueRef test;
-    switch (expr->opcode) {
-    case TILE_OP_neg: return LLVMBuildNeg(e->builder, args[0], "");
-    case TILE_OP_not: return LLVMBuildNot(e->builder, args[0], "");
-    case TILE_OP_abs:
-        args[1] = tile_llvm_int(e->i1, 0);
-        return tile_machine_call(e, TILE_MACHINE_int_abs, args, 2);
-    case TILE_OP_select:
-        test = LLVMBuildICmp(e->builder, LLVMIntNE, args[0], zero, "");
-        return LLVMBuildSelect(e->builder, test, args[1], args[2], "");
-    case TILE_OP_eq:
-    case TILE_OP_ne:
-    case TILE_OP_lt:
-    case TILE_OP_le:
-    case TILE_OP_gt:
-    case TILE_OP_ge:
-        test =
-            LLVMBuildICmp(e->builder, predicates[expr->opcode - TILE_OP_eq], args[0], args[1], "");
-        return LLVMBuildZExt(e->builder, test, e->i64, "");
-    default: return tile_emit_int_op(e, expr->opcode, args[0], args[1]);
+    LLVMValueRef value;
+    if (expr->opcode == TILE_OP_select) {
+        value = LLVMBuildICmp(e->builder, LLVMIntNE, args[0], zero, "");
+        return LLVMBuildSelect(e->builder, value, args[1], args[2], "");
     }
+    value = tile_emit_int_op(e, expr->opcode, args[0], args[1]);
+    bool compares = tile_op_has_trait(expr->opcode, TILE_TRAIT_COMPARE);
+    return compares ? LLVMBuildZExt(e->builder, value, e->i64, "") : value;
 }
 
 /* Buffers of one sort lie in op order, each rounded up: the launch carves them the same way. */

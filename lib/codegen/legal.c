@@ -43,18 +43,20 @@ static void check_value(checker *c, tile_op op, tile_value value) {
 /* Arithmetic that has no instruction and no exact replacement. */
 static void check_arithmetic(checker *c, tile_op op) {
     tile_opcode opcode = tile_op_opcode(c->f, op);
-    if (opcode > TILE_OP_cast || opcode == TILE_OP_select) return;
+    bool moves = opcode == TILE_OP_select || opcode == TILE_OP_splat;
+    if (!tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) || moves) return;
     const tile_type *src = tile_value_type(c->f, tile_op_operand(c->f, op, 0));
     const tile_type *result = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     tile_scalar opaque = is_opaque(src->scalar) ? src->scalar : result->scalar;
-    if (is_opaque(opaque) && src->scalar != result->scalar)
+    if (is_opaque(opaque) && opcode == TILE_OP_cast && src->scalar != result->scalar)
         FAIL(c, tile_op_loc(c->f, op), "%s: %s cannot be converted yet", op_name(c, op),
              tile_scalar_name(opaque));
     else if (is_opaque(opaque) && opcode != TILE_OP_cast)
         FAIL(c, tile_op_loc(c->f, op), "%s: there is no arithmetic on %s", op_name(c, op),
              tile_scalar_name(opaque));
-    if (opcode == TILE_OP_exp2 && src->scalar == TILE_f64)
-        FAIL(c, tile_op_loc(c->f, op), "exp2: there is no instruction for f64");
+    else if (tile_emit_lacks(opcode, src->scalar))
+        FAIL(c, tile_op_loc(c->f, op), "%s: there is no instruction for %s", op_name(c, op),
+             tile_scalar_name(src->scalar));
 }
 
 static void check_machine(checker *c, tile_op op) {

@@ -226,7 +226,7 @@ static void load_plain(tile_emitter *e, const access *a, LLVMValueRef address,
     for (unsigned w = 0; w < a->words; w++) words[w] = a->words > 1 ? lane(e, loaded, w) : loaded;
 }
 
-void tile_emit_load(tile_emitter *e, tile_op op) {
+static void emit_load(tile_emitter *e, tile_op op) {
     tile_value result = tile_op_result(e->f, op, 0);
     access a = access_of(e, tile_value_type(e->f, result));
     bool global = tile_op_opcode(e->f, op) == TILE_OP_ld_global;
@@ -241,7 +241,7 @@ void tile_emit_load(tile_emitter *e, tile_op op) {
     tile_set_parts(e, result, parts);
 }
 
-void tile_emit_store(tile_emitter *e, tile_op op) {
+static void emit_store(tile_emitter *e, tile_op op) {
     tile_value src = tile_op_operand(e->f, op, 0);
     access a = access_of(e, tile_value_type(e->f, src));
     LLVMValueRef words[MAX_WORDS];
@@ -258,6 +258,22 @@ void tile_emit_store(tile_emitter *e, tile_op op) {
         for (unsigned w = 0; w < a.words; w++) all = put_lane(e, all, words[w], w);
     }
     LLVMSetAlignment(LLVMBuildStore(e->builder, all, address), a.words * a.bits / 8);
+}
+
+void tile_emit_ld_global(tile_emitter *e, tile_op op) {
+    emit_load(e, op);
+}
+
+void tile_emit_ld_shared(tile_emitter *e, tile_op op) {
+    emit_load(e, op);
+}
+
+void tile_emit_st_global(tile_emitter *e, tile_op op) {
+    emit_store(e, op);
+}
+
+void tile_emit_st_shared(tile_emitter *e, tile_op op) {
+    emit_store(e, op);
 }
 
 /* Tensor cores --------------------------------------------------------------------------------- */

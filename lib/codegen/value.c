@@ -174,7 +174,7 @@ void tile_emit_concat(tile_emitter *e, tile_op op) {
     tile_set_elements(e, result, elements);
 }
 
-void tile_emit_shuffle(tile_emitter *e, tile_op op) {
+void tile_emit_permute(tile_emitter *e, tile_op op) {
     tile_value from = tile_op_operand(e->f, op, 0), result = tile_op_result(e->f, op, 0);
     const int64_t *order = tile_op_attr(e->f, op, TILE_ATTR_order)->list;
     const tile_type *type = tile_value_type(e->f, result);

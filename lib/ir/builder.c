@@ -15,10 +15,6 @@ tile_builder tile_builder_before(tile_function *function, tile_op op) {
                           .loc = tile_op_at(function, op)->loc};
 }
 
-static bool form_has_head(tile_operand_form form) {
-    return form == TILE_FORM_value || form == TILE_FORM_optional || form == TILE_FORM_element;
-}
-
 /* Whether the value is one of the function's; 0 has been reported before. */
 static bool is_known(const tile_builder *builder, tile_value value) {
     if (value.id < builder->function->value_count) return value.id != 0;
@@ -47,11 +43,11 @@ static bool flatten(const tile_builder *builder, const tile_op_info *info,
     for (unsigned i = 0; i < count; i++) {
         tile_operand_form form = info->operands[i].form;
         unsigned start = at;
-        if (form_has_head(form) && segments[i].head.id && !is_known(builder, segments[i].head))
+        if (tile_form_has_head(form) && segments[i].head.id && !is_known(builder, segments[i].head))
             return false;
-        if (form_has_head(form) && segments[i].head.id)
+        if (tile_form_has_head(form) && segments[i].head.id)
             operands[at++] = segments[i].head;
-        else if (form_has_head(form) && form != TILE_FORM_optional)
+        else if (tile_form_has_head(form) && !tile_form_may_miss(form))
             return false;
         for (unsigned t = 0; t < segments[i].tail_count; t++) {
             if (!is_known(builder, segments[i].tail[t])) return false;

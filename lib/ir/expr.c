@@ -3,63 +3,6 @@
 
 #include "lib/ir/intern.h"
 
-static int64_t floor_mod(int64_t a, int64_t b) {
-    int64_t left = a % b;
-    return left && (left < 0) != (b < 0) ? left + b : left;
-}
-
-static int64_t ceil_div(int64_t a, int64_t b) {
-    int64_t quotient = a / b;
-    return a % b && (a < 0) == (b < 0) ? quotient + 1 : quotient;
-}
-
-/* Wrapping arithmetic goes through uint64_t, where overflow is defined. */
-static bool fold_divide(tile_opcode opcode, int64_t a, int64_t b, int64_t *result) {
-    if (b == 0) return false;
-    if (b == -1) { /* INT64_MIN / -1 overflows */
-        bool quotient = opcode == TILE_OP_div || opcode == TILE_OP_ceildiv;
-        *result = quotient ? (int64_t)(0 - (uint64_t)a) : 0;
-        return true;
-    }
-    switch (opcode) {
-    case TILE_OP_div: *result = a / b; return true;
-    case TILE_OP_rem: *result = a % b; return true;
-    case TILE_OP_mod: *result = floor_mod(a, b); return true;
-    default: *result = ceil_div(a, b); return true;
-    }
-}
-
-bool tile_fold_int(tile_opcode opcode, int64_t a, int64_t b, int64_t c, int64_t *result) {
-    uint64_t ua = (uint64_t)a, ub = (uint64_t)b;
-    switch (opcode) {
-    case TILE_OP_add: *result = (int64_t)(ua + ub); return true;
-    case TILE_OP_sub: *result = (int64_t)(ua - ub); return true;
-    case TILE_OP_mul: *result = (int64_t)(ua * ub); return true;
-    case TILE_OP_div:
-    case TILE_OP_rem:
-    case TILE_OP_mod:
-    case TILE_OP_ceildiv: return fold_divide(opcode, a, b, result);
-    case TILE_OP_min: *result = a < b ? a : b; return true;
-    case TILE_OP_max: *result = a > b ? a : b; return true;
-    case TILE_OP_and: *result = a & b; return true;
-    case TILE_OP_or: *result = a | b; return true;
-    case TILE_OP_xor: *result = a ^ b; return true;
-    case TILE_OP_shl: *result = b < 0 || b > 63 ? 0 : (int64_t)(ua << b); return true;
-    case TILE_OP_shr: *result = a >> (b < 0 || b > 63 ? 63 : b); return true;
-    case TILE_OP_eq: *result = a == b; return true;
-    case TILE_OP_ne: *result = a != b; return true;
-    case TILE_OP_lt: *result = a < b; return true;
-    case TILE_OP_le: *result = a <= b; return true;
-    case TILE_OP_gt: *result = a > b; return true;
-    case TILE_OP_ge: *result = a >= b; return true;
-    case TILE_OP_neg: *result = (int64_t)(0 - ua); return true;
-    case TILE_OP_not: *result = ~a; return true;
-    case TILE_OP_abs: *result = a < 0 ? (int64_t)(0 - ua) : a; return true;
-    case TILE_OP_select: *result = a ? b : c; return true;
-    default: return false;
-    }
-}
-
 static const tile_expr *intern_expr(tile_context *context, const tile_expr *draft) {
     return tile_intern(context, TILE_INTERN_EXPR, draft, sizeof *draft);
 }

@@ -151,6 +151,19 @@ static inline tile_op tile_value_def(const tile_function *f, tile_value value) {
     return (tile_op){data->kind == TILE_VALUE_RESULT ? data->owner : 0};
 }
 
+/* What an operand's form says: a first value outside of brackets; values in brackets behind it;
+ * that it may be left out. */
+static inline bool tile_form_has_head(tile_operand_form form) {
+    return form == TILE_FORM_value || form == TILE_FORM_optional || form == TILE_FORM_element ||
+           form == TILE_FORM_address || form == TILE_FORM_whole;
+}
+static inline bool tile_form_has_brackets(tile_operand_form form) {
+    return form == TILE_FORM_element || form == TILE_FORM_address;
+}
+static inline bool tile_form_may_miss(tile_operand_form form) {
+    return form == TILE_FORM_optional || form == TILE_FORM_whole || form == TILE_FORM_optlist;
+}
+
 static inline const char *tile_op_name(const tile_function *f, tile_op op) {
     return tile_op_get_info((tile_opcode)tile_op_at(f, op)->opcode)->name;
 }

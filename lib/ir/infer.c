@@ -122,14 +122,13 @@ static bool fail_class(const tile_infer *infer, unsigned operand, tile_value val
 }
 
 /* An element's indices: how many its base wants, and of which type. */
-static bool check_indices(const tile_infer *infer, const tile_value *values, unsigned count) {
+static bool check_indices(const tile_infer *infer, tile_operand_form form, const tile_value *values,
+                          unsigned count) {
     const tile_type *base = tile_value_type(infer->function, values[0]);
-    bool thread_level = tile_op_get_info(infer->opcode)->levels == TILE_LEVEL_3;
-    unsigned wanted = base->kind == TILE_TYPE_PTR                      ? 1
-                      : base->kind == TILE_TYPE_VIEW                   ? base->rank
-                      : base->kind == TILE_TYPE_TILE                   ? 0
-                      : base->kind == TILE_TYPE_SHARED && thread_level ? 1
-                                                                       : base->slots != NULL;
+    unsigned wanted = form == TILE_FORM_address      ? 1
+                      : base->kind == TILE_TYPE_VIEW ? base->rank
+                      : base->kind == TILE_TYPE_TILE ? 0
+                                                     : base->slots != NULL;
     if (count - 1 != wanted) {
         tile_arena scratch = {0};
         tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
@@ -153,11 +152,12 @@ static bool check_classes(const tile_infer *infer) {
     for (unsigned i = 0; i < info->operand_count; i++) {
         unsigned count;
         const tile_value *values = segment(infer, i, &count);
-        bool element = info->operands[i].form == TILE_FORM_element;
+        tile_operand_form form = info->operands[i].form;
+        bool element = form == TILE_FORM_element || form == TILE_FORM_address;
         for (unsigned v = 0; v < (element ? 1 : count); v++)
             if (!class_fits(infer, info->operands[i].class_, values[v]))
                 return fail_class(infer, i, values[v]);
-        if (element && !check_indices(infer, values, count)) return false;
+        if (element && !check_indices(infer, form, values, count)) return false;
     }
     return true;
 }
@@ -379,7 +379,7 @@ static bool tile_infer_scratch(tile_infer *infer) {
     return check_known(infer, type->dims, 0, "an extent differs from the one in");
 }
 
-static bool tile_infer_given_shared(tile_infer *infer) {
+static bool tile_infer_shared_buffer(tile_infer *infer) {
     return given(infer, TILE_TYPE_SHARED, "the result must be a shared buffer");
 }
 
@@ -400,14 +400,6 @@ static bool tile_infer_load(tile_infer *infer) {
 
 static bool tile_infer_store(tile_infer *infer) {
     return no_result(infer) && check_transfer(infer, type_of(infer, 0), type_of(infer, 1));
-}
-
-static bool tile_infer_load_shared(tile_infer *infer) {
-    return tile_infer_load(infer);
-}
-
-static bool tile_infer_store_shared(tile_infer *infer) {
-    return tile_infer_store(infer);
 }
 
 static bool tile_infer_copy(tile_infer *infer) {
@@ -487,7 +479,7 @@ static bool tile_infer_concat(tile_infer *infer) {
         infer, tile_type_vector(tile_function_context(infer->function), scalar, (unsigned)total));
 }
 
-static bool tile_infer_shuffle(tile_infer *infer) {
+static bool tile_infer_permute(tile_infer *infer) {
     const tile_type *from = type_of(infer, 0);
     return given(infer, TILE_TYPE_VECTOR, "the result must be a vector") &&
            (same_element(from, infer->given) ||
@@ -508,20 +500,12 @@ static bool check_access(const tile_infer *infer, const tile_type *fragment,
     return true;
 }
 
-static bool tile_infer_ld_global(tile_infer *infer) {
+static bool tile_infer_thread_load(tile_infer *infer) {
     return check_access(infer, infer->given, type_of(infer, 0)) && result(infer, infer->given);
 }
 
-static bool tile_infer_st_global(tile_infer *infer) {
+static bool tile_infer_thread_store(tile_infer *infer) {
     return no_result(infer) && check_access(infer, type_of(infer, 0), type_of(infer, 1));
-}
-
-static bool tile_infer_ld_shared(tile_infer *infer) {
-    return tile_infer_ld_global(infer);
-}
-
-static bool tile_infer_st_shared(tile_infer *infer) {
-    return tile_infer_st_global(infer);
 }
 
 static bool tile_infer_ldmatrix(tile_infer *infer) {
@@ -558,10 +542,9 @@ static bool tile_infer_word(tile_infer *infer) {
 
 bool tile_infer_results(tile_infer *infer) {
     static bool (*const rules[TILE_OPCODE_LIMIT])(tile_infer *) = {
-#define OP(number, name, levels, operands, attrs, rule, effects, meaning) \
+#define OP(number, name, levels, operands, attributes, typing, rule, ...) \
     [number] = tile_infer_##rule,
 #include "tile/ops.def"
-#undef OP
     };
     infer->result_count = 0;
     return check_classes(infer) && rules[infer->opcode](infer);

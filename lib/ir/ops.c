@@ -2,63 +2,123 @@
 #include <string.h>
 
 #include "tile/ir.h"
+#include "tile/ops_macros.h"
 
-/* Effects of ops.def's last column. */
+/* The words of ops.def's columns. */
 enum {
-    PURE = 0,
-    READ_GLOBAL = TILE_EFFECT_READ_GLOBAL,
-    WRITE_GLOBAL = TILE_EFFECT_WRITE_GLOBAL,
-    READ_SHARED = TILE_EFFECT_READ_SHARED,
-    WRITE_SHARED = TILE_EFFECT_WRITE_SHARED,
-    READ_SHARED_WARP = TILE_EFFECT_READ_SHARED | TILE_EFFECT_COLLECTIVE,
-    COPY = TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_WRITE_GLOBAL | TILE_EFFECT_READ_SHARED |
-           TILE_EFFECT_WRITE_SHARED,
-    COPY_ASYNC = TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_WRITE_SHARED | TILE_EFFECT_ASYNC,
-    CONVERT = TILE_EFFECT_READ_SHARED | TILE_EFFECT_WRITE_SHARED,
-    ASYNC = TILE_EFFECT_ASYNC,
-    WAIT = TILE_EFFECT_WAIT,
+    PLAIN = 0,
+    ELEMENTWISE = TILE_TRAIT_ELEMENTWISE,
+    COMMUTATIVE = TILE_TRAIT_COMMUTATIVE,
+    COMPARE = TILE_TRAIT_COMPARE,
+    CONVERT = TILE_TRAIT_CONVERT,
+    WHOLE_SET = TILE_TRAIT_WHOLE_SET,
+    ONE_THREAD = TILE_TRAIT_ONE_THREAD,
+    DIVERGES = TILE_TRAIT_DIVERGES,
+    FRESH = TILE_TRAIT_FRESH,
+    OWN_BUFFER = TILE_TRAIT_OWN_BUFFER,
+    BARRIER_BEFORE = TILE_TRAIT_BARRIER_BEFORE,
+    BARRIER_AFTER = TILE_TRAIT_BARRIER_AFTER,
+};
+
+enum {
+    NONE = 0,
     BARRIER = TILE_EFFECT_BARRIER | TILE_EFFECT_COLLECTIVE,
-    ACQUIRE = TILE_EFFECT_ACQUIRE | TILE_EFFECT_READ_GLOBAL,
-    RELEASE = TILE_EFFECT_RELEASE | TILE_EFFECT_WRITE_GLOBAL,
+    ACQUIRE = TILE_EFFECT_ACQUIRE,
+    RELEASE = TILE_EFFECT_RELEASE,
     WARP = TILE_EFFECT_COLLECTIVE,
     REGION = TILE_EFFECT_REGION,
     TERMINATOR = TILE_EFFECT_TERMINATOR,
     ALLOC = TILE_EFFECT_ALLOC,
-    FREE = TILE_EFFECT_ALLOC,
 };
 
-#define ROW(form, name, class) \
-    { TILE_FORM_##form, #name, TILE_CLASS_##class }
-#define OPERANDS_0() .operand_count = 0
-#define OPERANDS_1(f1, n1, c1) .operand_count = 1, .operands = {ROW(f1, n1, c1)}
-#define OPERANDS_2(f1, n1, c1, f2, n2, c2) \
-    .operand_count = 2, .operands = {ROW(f1, n1, c1), ROW(f2, n2, c2)}
-#define OPERANDS_3(f1, n1, c1, f2, n2, c2, f3, n3, c3) \
-    .operand_count = 3, .operands = {ROW(f1, n1, c1), ROW(f2, n2, c2), ROW(f3, n3, c3)}
-#define OPERANDS_4(f1, n1, c1, f2, n2, c2, f3, n3, c3, f4, n4, c4) \
-    .operand_count = 4, \
-    .operands = {ROW(f1, n1, c1), ROW(f2, n2, c2), ROW(f3, n3, c3), ROW(f4, n4, c4)}
-#define HOW_required true
-#define HOW_optional false
-#define ATTRS_0() .attr_count = 0
-#define ATTRS_1(h1, a1) .attr_count = 1, .attrs = {{HOW_##h1, TILE_ATTR_##a1}}
-#define ATTRS_4(h1, a1, h2, a2, h3, a3, h4, a4) \
-    .attr_count = 4, .attrs = {{HOW_##h1, TILE_ATTR_##a1}, \
-                               {HOW_##h2, TILE_ATTR_##a2}, \
-                               {HOW_##h3, TILE_ATTR_##a3}, \
-                               {HOW_##h4, TILE_ATTR_##a4}}
+/* Which memory an access of an operand of some class may reach. */
+enum {
+    TOUCH_read_pointer = TILE_EFFECT_READ_GLOBAL,
+    TOUCH_read_view = TILE_EFFECT_READ_GLOBAL,
+    TOUCH_read_shared = TILE_EFFECT_READ_SHARED,
+    TOUCH_read_tile_or_shared = TILE_EFFECT_READ_SHARED,
+    TOUCH_read_memory = TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_READ_SHARED,
+    TOUCH_write_pointer = TILE_EFFECT_WRITE_GLOBAL,
+    TOUCH_write_view = TILE_EFFECT_WRITE_GLOBAL,
+    TOUCH_write_shared = TILE_EFFECT_WRITE_SHARED,
+    TOUCH_write_memory = TILE_EFFECT_WRITE_GLOBAL | TILE_EFFECT_WRITE_SHARED,
+    TOUCH_update_shared = TILE_EFFECT_READ_SHARED | TILE_EFFECT_WRITE_SHARED,
+};
+#define EFFECT_none
+#define EFFECT_value(name, class)
+#define EFFECT_optional(name, class)
+#define EFFECT_element(name, class, access) | TOUCH_##access##_##class
+#define EFFECT_address(name, class, access) | TOUCH_##access##_##class
+#define EFFECT_whole(name, class, access) | TOUCH_##access##_##class
+#define EFFECT_list(name, class)
+#define EFFECT_optlist(name, class)
+#define EFFECT_variadic(name, class)
+
+/* Operands and attributes: entries of the row's arrays, and how many. */
+#define OPERAND_none
+#define OPERAND_value(name, class) {TILE_FORM_value, #name, TILE_CLASS_##class, TILE_ACCESS_none},
+#define OPERAND_optional(name, class) \
+    {TILE_FORM_optional, #name, TILE_CLASS_##class, TILE_ACCESS_none},
+#define OPERAND_element(name, class, access) \
+    {TILE_FORM_element, #name, TILE_CLASS_##class, TILE_ACCESS_##access},
+#define OPERAND_address(name, class, access) \
+    {TILE_FORM_address, #name, TILE_CLASS_##class, TILE_ACCESS_##access},
+#define OPERAND_whole(name, class, access) \
+    {TILE_FORM_whole, #name, TILE_CLASS_##class, TILE_ACCESS_##access},
+#define OPERAND_list(name, class) {TILE_FORM_list, #name, TILE_CLASS_##class, TILE_ACCESS_none},
+#define OPERAND_optlist(name, class) \
+    {TILE_FORM_optlist, #name, TILE_CLASS_##class, TILE_ACCESS_none},
+#define OPERAND_variadic(name, class) \
+    {TILE_FORM_variadic, #name, TILE_CLASS_##class, TILE_ACCESS_none},
+#define ATTRIBUTE_none
+#define ATTRIBUTE_required(name) {true, TILE_ATTR_##name},
+#define ATTRIBUTE_optional(name) {false, TILE_ATTR_##name},
+#define ONE_none
+#define ONE_value(name, class) +1
+#define ONE_optional(...) +1 /* operand or attribute */
+#define ONE_element(name, class, access) +1
+#define ONE_address(name, class, access) +1
+#define ONE_whole(name, class, access) +1
+#define ONE_list(name, class) +1
+#define ONE_optlist(name, class) +1
+#define ONE_variadic(name, class) +1
+#define ONE_required(name) +1
+
+/* The words of the columns typing and completion: fields of the row. */
+#define TYPING_inferred .type_given = false
+#define TYPING_given .type_given = true
+#define TYPING_loop .shape = TILE_SHAPE_LOOP
+#define TYPING_branch .shape = TILE_SHAPE_BRANCH
+#define COMPLETION_now .completion = TILE_COMPLETION_NOW
+#define COMPLETION_starts_group \
+    .completion = TILE_COMPLETION_STARTS, .mechanism = TILE_MECHANISM_GROUP
+#define COMPLETION_commits_group \
+    .completion = TILE_COMPLETION_COMMITS, .mechanism = TILE_MECHANISM_GROUP
+#define COMPLETION_waits_group \
+    .completion = TILE_COMPLETION_WAITS, .mechanism = TILE_MECHANISM_GROUP
+enum {
+    DURING_now = 0,
+    DURING_starts_group = TILE_EFFECT_ASYNC,
+    DURING_commits_group = TILE_EFFECT_ASYNC,
+    DURING_waits_group = TILE_EFFECT_WAIT,
+};
 
 static const tile_op_info op_table[TILE_OPCODE_LIMIT] = {
-#define OP(number, name_, levels_, operands_, attrs_, rule_, effects_, meaning_) \
+#define OP(number, name_, levels_, operands_, attributes_, typing_, rule_, traits_, effects_, \
+           completion_, meaning_) \
     [number] = {.name = #name_, \
                 .levels = TILE_LEVELS_##levels_, \
-                operands_, \
-                attrs_, \
-                .rule = #rule_, \
-                .effects = effects_, \
+                .operand_count = 0 TILE_EACH(ONE_, operands_), \
+                .operands = {TILE_EACH(OPERAND_, operands_){TILE_FORM_value, NULL, TILE_CLASS_any, \
+                                                            TILE_ACCESS_none}}, \
+                .attr_count = 0 TILE_EACH(ONE_, attributes_), \
+                .attrs = {TILE_EACH(ATTRIBUTE_, attributes_){false, TILE_ATTR_NONE}}, \
+                TYPING_##typing_, \
+                .traits = traits_, \
+                .effects = (effects_) | DURING_##completion_ TILE_EACH(EFFECT_, operands_), \
+                COMPLETION_##completion_, \
                 .meaning = meaning_},
 #include "tile/ops.def"
-#undef OP
 };
 
 static const tile_attr_info attr_table[TILE_ATTR_LIMIT] = {
@@ -85,6 +145,10 @@ const tile_op_info *tile_op_get_info(tile_opcode opcode) {
 
 const tile_attr_info *tile_attr_get_info(tile_attr_id id) {
     return &attr_table[(unsigned)id < TILE_ATTR_LIMIT ? id : TILE_ATTR_NONE];
+}
+
+bool tile_op_has_trait(tile_opcode opcode, unsigned traits) {
+    return (tile_op_get_info(opcode)->traits & traits) != 0;
 }
 
 static bool names_equal(const char *name, const char *text, size_t length) {

@@ -47,7 +47,7 @@ static const tile_node *fold(tile_parser *p, tile_loc loc, tile_opcode opcode,
     const tile_expr *expr = tile_expr_op(p->context, opcode, exprs[0], exprs[1], exprs[2]);
     if (!expr) return NULL;
     tile_node *node = new_node(p, TILE_NODE_HOST, loc);
-    bool compares = strcmp(tile_op_get_info(opcode)->rule, "compare") == 0;
+    bool compares = tile_op_has_trait(opcode, TILE_TRAIT_COMPARE);
     bool bitwise = opcode == TILE_OP_and || opcode == TILE_OP_or || opcode == TILE_OP_xor;
     node->expr = expr;
     node->is_truth = compares || (bitwise && truth) || tile_expr_is_truth(p->function, expr);

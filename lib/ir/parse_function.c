@@ -73,8 +73,8 @@ static bool parse_params(tile_parser *p) {
 enum { MAX_DIVISOR = 1 << 30 };
 
 static bool parse_arg_attrs(tile_parser *p, unsigned arg) {
-    const uint32_t allowed = (uint32_t)1 << TILE_ATTR_divisible | (uint32_t)1 << TILE_ATTR_noalias |
-                             (uint32_t)1 << TILE_ATTR_constant;
+    const uint64_t allowed = (uint64_t)1 << TILE_ATTR_divisible | (uint64_t)1 << TILE_ATTR_noalias |
+                             (uint64_t)1 << TILE_ATTR_constant;
     tile_parsed_attr attrs[3];
     unsigned count = 0;
     tile_loc loc = p->token.loc;

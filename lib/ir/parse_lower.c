@@ -72,7 +72,7 @@ static tile_value lower_op_node(tile_parser *p, const tile_node *node, const til
     for (; count < 3 && node->args[count]; count++)
         operands[count] = (tile_operand){.loc = node->args[count]->loc, .head = node->args[count]};
     const tile_type *given = hint && tile_node_is_literal(node) ? hint : NULL;
-    if (given && strcmp(tile_op_get_info(node->opcode)->rule, "compare") == 0) given = NULL;
+    if (given && tile_op_has_trait(node->opcode, TILE_TRAIT_COMPARE)) given = NULL;
     tile_op op = tile_lower_op(p, node->loc, node->opcode, operands, count, given);
     return op.id ? tile_op_result(p->function, op, 0) : TILE_NO_VALUE;
 }
@@ -110,7 +110,7 @@ typedef struct lowering {
 
 static bool form_fits(tile_operand_form form, const tile_operand *operand) {
     if (form == TILE_FORM_list || form == TILE_FORM_optlist) return !operand->head;
-    return operand->head && (form == TILE_FORM_element || !operand->brackets);
+    return operand->head && (tile_form_has_brackets(form) || !operand->brackets);
 }
 
 /* Deals the operands out to the row's places. */
@@ -118,7 +118,7 @@ static bool deal(lowering *l, tile_loc loc, unsigned count) {
     unsigned at = 0;
     for (unsigned i = 0; i < l->info->operand_count; i++) {
         tile_operand_form form = l->info->operands[i].form;
-        bool may_miss = form == TILE_FORM_optional || form == TILE_FORM_optlist;
+        bool may_miss = tile_form_may_miss(form);
         l->groups[i].first = at;
         if (form == TILE_FORM_variadic) {
             for (; at < count && form_fits(form, &l->operands[at]); at++) l->groups[i].count++;
@@ -155,7 +155,8 @@ static const tile_type *type_of_peer(const lowering *l, unsigned place, bool *kn
 static const tile_type *type_of_memory(const lowering *l) {
     for (unsigned i = 0; i < l->info->operand_count; i++) {
         unsigned at = l->groups[i].first;
-        if (l->info->operands[i].form == TILE_FORM_element && l->groups[i].count && l->heads[at].id)
+        if (tile_form_has_brackets(l->info->operands[i].form) && l->groups[i].count &&
+            l->heads[at].id)
             return element_type(l->p, tile_value_type(l->p->function, l->heads[at]));
     }
     return NULL;
@@ -179,7 +180,7 @@ static const tile_type *hint_for(const lowering *l, unsigned place, unsigned ind
         return l->is_yield && index < l->p->yield_count ? l->p->yield_types[index] : NULL;
     const tile_type *peer = type_of_peer(l, place, &known);
     if (known) return peer;
-    bool differs = strcmp(l->info->rule, "compare") == 0 || strcmp(l->info->rule, "cast") == 0;
+    bool differs = l->info->traits & (TILE_TRAIT_COMPARE | TILE_TRAIT_CONVERT);
     return l->given && !differs ? l->given : type_of_memory(l);
 }
 

@@ -6,7 +6,7 @@
 
 /* Attributes ---------------------------------------------------------------------------------- */
 
-static bool unknown_attr(tile_parser *p, uint32_t allowed, const char *what) {
+static bool unknown_attr(tile_parser *p, uint64_t allowed, const char *what) {
     tile_guess guess = tile_guess_start(p->token.text, p->token.length);
     for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++)
         if (allowed >> i & 1) tile_guess_try(&guess, tile_attr_keyword((tile_attr_id)i));
@@ -26,7 +26,7 @@ static bool parse_attr_value(tile_parser *p, tile_parsed_attr *attr) {
     }
 }
 
-static bool parse_attr(tile_parser *p, uint32_t allowed, const char *what, tile_parsed_attr *attrs,
+static bool parse_attr(tile_parser *p, uint64_t allowed, const char *what, tile_parsed_attr *attrs,
                        unsigned *count) {
     tile_token token = p->token;
     if (token.kind != TILE_TOKEN_WORD) return tile_parse_expected(p, "an attribute's name");
@@ -41,7 +41,7 @@ static bool parse_attr(tile_parser *p, uint32_t allowed, const char *what, tile_
 }
 
 /* After a mistake inside the braces, their end is looked for on the same line. */
-bool tile_parse_attrs(tile_parser *p, uint32_t allowed, const char *what, tile_parsed_attr *attrs,
+bool tile_parse_attrs(tile_parser *p, uint64_t allowed, const char *what, tile_parsed_attr *attrs,
                       unsigned *count) {
     if (!tile_parse_take(p, "{")) return true;
     bool ok = true;
@@ -56,9 +56,9 @@ bool tile_parse_attrs(tile_parser *p, uint32_t allowed, const char *what, tile_p
     return false;
 }
 
-static uint32_t allowed_attrs(const tile_op_info *info) {
-    uint32_t allowed = 0;
-    for (unsigned i = 0; i < info->attr_count; i++) allowed |= (uint32_t)1 << info->attrs[i].id;
+static uint64_t allowed_attrs(const tile_op_info *info) {
+    uint64_t allowed = 0;
+    for (unsigned i = 0; i < info->attr_count; i++) allowed |= (uint64_t)1 << info->attrs[i].id;
     return allowed;
 }
 
@@ -258,7 +258,7 @@ static bool parse_iter(tile_parser *p, loop *l) {
 }
 
 /* ID "(" expr {"," ID "=" value} ")": an attribute of the loop, and those that go with it. */
-static bool parse_loop_clause(tile_parser *p, uint32_t allowed, loop *l) {
+static bool parse_loop_clause(tile_parser *p, uint64_t allowed, loop *l) {
     tile_attr_id id = tile_attr_from_keyword(p->token.text, p->token.length);
     bool known = (allowed >> id & 1) && tile_attr_get_info(id)->kind == TILE_KIND_expr;
     if (!known) return unknown_attr(p, allowed, "for");
@@ -283,7 +283,7 @@ static bool parse_loop_header(tile_parser *p, loop *l) {
     if (!l->iv.name || !parse_bound(p, "=", &l->begin) || !parse_bound(p, "to", &l->end) ||
         !parse_bound(p, "step", &l->step) || !parse_iter(p, l))
         return false;
-    uint32_t allowed = allowed_attrs(tile_op_get_info(TILE_OP_for));
+    uint64_t allowed = allowed_attrs(tile_op_get_info(TILE_OP_for));
     while (p->token.kind == TILE_TOKEN_WORD)
         if (!parse_loop_clause(p, allowed, l)) return false;
     return tile_parse_at(p, "{") || tile_parse_expected(p, "'{'");
@@ -428,7 +428,21 @@ static bool is_unknown_op(const tile_parser *p) {
            !tile_scalar_from_name(token->text, token->length);
 }
 
+/* Operations under the names that they once had. */
+static const char *new_name(const tile_token *token) {
+    static const struct { const char *was, *is; } renamed[] = {{"shuffle", "permute"}};
+    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
+        if (strlen(renamed[i].was) == token->length &&
+            memcmp(renamed[i].was, token->text, token->length) == 0)
+            return renamed[i].is;
+    return NULL;
+}
+
 static bool unknown_op(tile_parser *p) {
+    const char *name = new_name(&p->token);
+    if (name)
+        return tile_parse_error(p, p->token.loc, "'%.*s' is called '%s' now", (int)p->token.length,
+                                p->token.text, name);
     tile_guess guess = tile_guess_start(p->token.text, p->token.length);
     for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++)
         if (tile_op_get_info((tile_opcode)i)->name)

@@ -146,7 +146,7 @@ typedef struct tile_parsed_attr {
     unsigned count;
 } tile_parsed_attr;
 /* `{...}` if it is there; allowed is a set of 1 << attribute. what: whose attributes these are. */
-bool tile_parse_attrs(tile_parser *p, uint32_t allowed, const char *what, tile_parsed_attr *attrs,
+bool tile_parse_attrs(tile_parser *p, uint64_t allowed, const char *what, tile_parsed_attr *attrs,
                       unsigned *count);
 
 #endif

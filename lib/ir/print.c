@@ -188,7 +188,7 @@ static void print_attrs(printer *p, tile_op op, const tile_op_info *info) {
 static void print_operand(printer *p, tile_operand_form form, const tile_value *values,
                           unsigned count) {
     bool list = form == TILE_FORM_list || form == TILE_FORM_optlist;
-    bool element = form == TILE_FORM_element;
+    bool element = tile_form_has_brackets(form);
     if (element) {
         print_value(p, values[0]);
         values++;

@@ -31,11 +31,9 @@ const tile_infix *tile_infix_from_symbol(const char *text, size_t length) {
     return NULL;
 }
 
-/* Those that mean the same at every level and whose operands tell the result's type. */
 bool tile_opcode_is_callable(tile_opcode opcode) {
-    const tile_op_info *info = tile_op_get_info(opcode);
-    return info->name && info->levels == (TILE_LEVEL_1 | TILE_LEVEL_2 | TILE_LEVEL_3) &&
-           strcmp(info->rule, "cast") != 0 && strcmp(info->rule, "splat") != 0;
+    return tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) &&
+           !tile_op_get_info(opcode)->type_given;
 }
 
 bool tile_expr_is_truth(const tile_function *f, const tile_expr *expr) {
@@ -51,7 +49,7 @@ bool tile_expr_is_truth(const tile_function *f, const tile_expr *expr) {
         return tile_expr_is_truth(f, expr->args[0]) && tile_expr_is_truth(f, expr->args[1]);
     case TILE_OP_select:
         return tile_expr_is_truth(f, expr->args[1]) && tile_expr_is_truth(f, expr->args[2]);
-    default: return strcmp(tile_op_get_info(expr->opcode)->rule, "compare") == 0;
+    default: return tile_op_has_trait(expr->opcode, TILE_TRAIT_COMPARE);
     }
 }
 

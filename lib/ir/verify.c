@@ -122,14 +122,14 @@ static void check_values_of_attrs(verifier *v, tile_op op) {
             FAIL(v, data->loc, "alloc_shared: the offset must be from 0 to %d, it is %lld",
                  INT32_MAX, (long long)offset);
     }
-    if (data->opcode == TILE_OP_shuffle) {
+    if (data->opcode == TILE_OP_permute) {
         const tile_attr *order = tile_op_attr(v->f, op, TILE_ATTR_order);
         int64_t count = tile_type_elements(tile_value_type(v->f, data->operands[0]));
         if (order && order->count != tile_type_elements(tile_value_type(v->f, data->first_result)))
-            FAIL(v, data->loc, "shuffle: 'order' needs one entry for each element of the result");
+            FAIL(v, data->loc, "permute: 'order' needs one entry for each element of the result");
         for (unsigned i = 0; order && i < order->count; i++)
             if (order->list[i] < 0 || order->list[i] >= count)
-                FAIL(v, data->loc, "shuffle: there is no element %lld", (long long)order->list[i]);
+                FAIL(v, data->loc, "permute: there is no element %lld", (long long)order->list[i]);
     }
     if (data->opcode == TILE_OP_cp_async) {
         int64_t bytes = tile_op_attr_int(v->f, op, TILE_ATTR_bytes, 0);

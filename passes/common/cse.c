@@ -60,22 +60,12 @@ typedef struct table {
 } table;
 
 static bool is_commutative(unsigned opcode) {
-    switch (opcode) {
-    case TILE_OP_add:
-    case TILE_OP_mul:
-    case TILE_OP_and:
-    case TILE_OP_or:
-    case TILE_OP_xor:
-    case TILE_OP_eq:
-    case TILE_OP_ne: return true;
-    default: return false;
-    }
+    return tile_op_has_trait((tile_opcode)opcode, TILE_TRAIT_COMMUTATIVE);
 }
 
-/* Each scratch is memory of its own, though computing its address has no effect. */
 static bool can_merge(const tile_op_data *op) {
-    return op->opcode != TILE_OP_scratch && op->result_count && !op->region_count &&
-           tile_op_get_info((tile_opcode)op->opcode)->effects == 0;
+    const tile_op_info *info = tile_op_get_info((tile_opcode)op->opcode);
+    return op->result_count && !info->effects && !(info->traits & TILE_TRAIT_FRESH);
 }
 
 static uint32_t hash_op(const table *t, const tile_op_data *op) {

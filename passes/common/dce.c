@@ -73,8 +73,7 @@ static bool must_stay(const tile_function *f, tile_op op) {
     if (effects & (TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR | TILE_EFFECT_ALLOC)) return false;
     tile_op parent = tile_op_parent(f, op);
     if (effects && tile_is_numbered_loop(f, parent)) return true;
-    /* What convert_layout writes to its buffer, only it reads. */
-    return opcode != TILE_OP_convert_layout && (effects & ~(unsigned)HARMLESS);
+    return !tile_op_has_trait(opcode, TILE_TRAIT_OWN_BUFFER) && (effects & ~(unsigned)HARMLESS);
 }
 
 static void mark_value(sweep *s, tile_value value) {

@@ -315,21 +315,6 @@ static tile_value fold_select(context *x) {
     return TILE_NO_VALUE;
 }
 
-static bool is_commutative(const context *x) {
-    switch (x->opcode) {
-    case TILE_OP_add:
-    case TILE_OP_mul:
-    case TILE_OP_eq:
-    case TILE_OP_ne: return true;
-    case TILE_OP_min:
-    case TILE_OP_max:
-    case TILE_OP_and:
-    case TILE_OP_or:
-    case TILE_OP_xor: return !x->floating;
-    default: return false;
-    }
-}
-
 static tile_opcode mirrored_comparison(tile_opcode opcode) {
     switch (opcode) {
     case TILE_OP_lt: return TILE_OP_gt;
@@ -343,7 +328,8 @@ static tile_opcode mirrored_comparison(tile_opcode opcode) {
 /* Constants to the right, so that the rules need to look for them only there. */
 static void order_operands(context *x) {
     if (x->data->operand_count != 2 || !constant_of(x, x->a) || constant_of(x, x->b)) return;
-    tile_opcode opcode = is_commutative(x) ? x->opcode : mirrored_comparison(x->opcode);
+    bool commutes = tile_op_has_trait(x->opcode, TILE_TRAIT_COMMUTATIVE);
+    tile_opcode opcode = commutes ? x->opcode : mirrored_comparison(x->opcode);
     if (!opcode) return;
     tile_value left = x->a;
     tile_op_data *data = tile_op_at(x->f, x->op);
@@ -375,17 +361,10 @@ tile_value tile_fold_op(tile_folder *folder, tile_op op, bool *changed) {
         value = fold_select(&x);
     else if (x.opcode == TILE_OP_cast)
         value = fold_cast(&x);
-    else if (x.opcode >= TILE_OP_add && x.opcode < TILE_OP_fma) {
-        bool compare = x.opcode >= TILE_OP_eq && x.opcode <= TILE_OP_ge;
+    else if (x.opcode != TILE_OP_splat && tile_op_has_trait(x.opcode, TILE_TRAIT_ELEMENTWISE)) {
         order_operands(&x);
-        if (!x.floating)
-            value = fold_integers(&x);
-        else if (!compare)
-            value = fold_floats(&x);
+        value = x.floating ? fold_floats(&x) : fold_integers(&x);
     }
     *changed |= x.changed || x.swapped;
     return value;
 }
-
-_Static_assert(TILE_OP_add == 1 && TILE_OP_fma == 26,
-               "arithmetic with up to two operands: 1 to 25");

@@ -66,13 +66,12 @@ static void dims_of(const tile_type *type, uint32_t *dims) {
 
 static void check_uniform(tile_function *f, tile_op op, void *user) {
     assignment *a = user;
-    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
-    if (info->levels != TILE_LEVEL_2 || tile_op_opcode(f, op) == TILE_OP_view) return;
+    if (!tile_op_has_trait(tile_op_opcode(f, op), TILE_TRAIT_WHOLE_SET)) return;
     tile_op control = tile_divergent_control(f, a->divergent, op);
     if (!control.id) return;
     a->status = TILE_INVALID;
     tile_report(a->pass->context, TILE_ERROR, tile_op_loc(f, op),
-                "%s stands where not all threads of the block come", info->name);
+                "%s stands where not all threads of the block come", tile_op_name(f, op));
     tile_report(a->pass->context, TILE_NOTE, tile_op_loc(f, control),
                 "this %s differs between threads", tile_op_name(f, control));
 }
@@ -98,8 +97,7 @@ static void unite_yield(assignment *a, tile_op op, tile_region region) {
 static void unite_op(tile_function *f, tile_op op, void *user) {
     assignment *a = user;
     const tile_op_data *data = tile_op_at(f, op);
-    /* What all levels have works element by element. */
-    bool elementwise = tile_op_get_info((tile_opcode)data->opcode)->levels == TILE_LEVELS_LX;
+    bool elementwise = tile_op_has_trait((tile_opcode)data->opcode, TILE_TRAIT_ELEMENTWISE);
     for (uint32_t i = 0; elementwise && i < data->operand_count; i++)
         unite(a, data->first_result, data->operands[i]);
     if (data->opcode == TILE_OP_dot)

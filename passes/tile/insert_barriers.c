@@ -40,10 +40,10 @@
  * the pending ones. An access that meets a pending one, where one of the two writes, needs a
  * barrier before it. Any two accesses count as made by different threads.
  *
- * A background copy writes when it is issued, as far as earlier accesses go. What it wrote can be
- * read after a wait and a barrier, in this order: each thread waits for its own copies only. So a
- * wait_group makes the writes of all copies under way pending; `wait_group 0` leaves none under
- * way.
+ * An asynchronous operation counts as done when it is issued, as far as earlier accesses go. What
+ * it wrote can be read, and what it read can be written, after a wait and a barrier, in this order:
+ * each thread waits for its own only. So a wait makes the accesses under way pending, those of its
+ * own mechanism (cp.async groups, ..); one that leaves nothing unfinished leaves none under way.
  *
  * Loops. What is pending at the end of the body is pending at its head, its slot indices being
  * those of another iteration: not comparable, unless constant. The barriers that the loop needs
@@ -77,7 +77,8 @@ typedef struct access_set {
 
 typedef struct state {
     access_set pending;
-    access_set under_way; /* the writes of background copies without a wait_group 0 */
+    /* By mechanism: what operations do in the background, until a wait that leaves nothing. */
+    access_set under_way[TILE_MECHANISM_COUNT];
 } state;
 
 typedef struct barriers {
@@ -115,7 +116,9 @@ static bool set_add_all(barriers *b, access_set *set, const access_set *from) {
 
 static bool state_join(barriers *b, state *into, const state *from) {
     bool grown = set_add_all(b, &into->pending, &from->pending);
-    return set_add_all(b, &into->under_way, &from->under_way) || grown;
+    for (unsigned m = 0; m < TILE_MECHANISM_COUNT; m++)
+        grown |= set_add_all(b, &into->under_way[m], &from->under_way[m]);
+    return grown;
 }
 
 static state state_copy(barriers *b, const state *from) {
@@ -124,16 +127,19 @@ static state state_copy(barriers *b, const state *from) {
     return copy;
 }
 
+static void set_age(const tile_function *f, access_set *set) {
+    for (size_t i = 0; i < set->count; i++) {
+        tile_access *access = &set->items[i].access;
+        set->items[i].stale = true;
+        if (access->slot.id && tile_value_at(f, access->slot)->kind != TILE_VALUE_CONSTANT)
+            access->slot = TILE_NO_VALUE;
+    }
+}
+
 /* Another iteration's accesses. */
 static void state_age(const tile_function *f, state *s) {
-    access_set *sets[2] = {&s->pending, &s->under_way};
-    for (unsigned k = 0; k < 2; k++)
-        for (size_t i = 0; i < sets[k]->count; i++) {
-            tile_access *access = &sets[k]->items[i].access;
-            sets[k]->items[i].stale = true;
-            if (access->slot.id && tile_value_at(f, access->slot)->kind != TILE_VALUE_CONSTANT)
-                access->slot = TILE_NO_VALUE;
-        }
+    set_age(f, &s->pending);
+    for (unsigned m = 0; m < TILE_MECHANISM_COUNT; m++) set_age(f, &s->under_way[m]);
 }
 
 /* Conflicts ------------------------------------------------------------------------------------ */
@@ -208,11 +214,10 @@ static void put_barrier(barriers *b, tile_op before, state *s) {
     b->inserted++;
 }
 
-static void land_copies(barriers *b, tile_op wait, state *s) {
-    set_add_all(b, &s->pending, &s->under_way);
-    int64_t left;
-    if (tile_value_is_int(b->f, tile_op_operand(b->f, wait, 0), &left) && left == 0)
-        s->under_way.count = 0;
+static void complete(barriers *b, tile_op wait, state *s) {
+    access_set *under_way = &s->under_way[tile_op_get_info(tile_op_opcode(b->f, wait))->mechanism];
+    set_add_all(b, &s->pending, under_way);
+    if (tile_waits_for_all(b->f, wait)) under_way->count = 0;
 }
 
 static void walk_accesses(barriers *b, tile_op op, state *s) {
@@ -226,10 +231,10 @@ static void walk_accesses(barriers *b, tile_op op, state *s) {
                 b->hoist |= s->pending.items[i].outer;
             }
     if (conflict) put_barrier(b, op, s);
-    bool async = tile_op_effects(b->f, op) & TILE_EFFECT_ASYNC;
-    for (unsigned a = 0; a < count; a++)
-        set_add(b, async && accesses[a].write ? &s->under_way : &s->pending,
-                (pending_access){.access = accesses[a]});
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(b->f, op));
+    access_set *set =
+        info->completion == TILE_COMPLETION_STARTS ? &s->under_way[info->mechanism] : &s->pending;
+    for (unsigned a = 0; a < count; a++) set_add(b, set, (pending_access){.access = accesses[a]});
 }
 
 static void walk_region(barriers *b, tile_region region, state *s);
@@ -286,17 +291,17 @@ static void walk_for(barriers *b, tile_op op, state *s) {
 
 static void walk_op(barriers *b, tile_op op, state *s) {
     tile_opcode opcode = tile_op_opcode(b->f, op);
-    unsigned effects = tile_op_get_info(opcode)->effects;
+    const tile_op_info *info = tile_op_get_info(opcode);
     if (opcode == TILE_OP_for)
         walk_for(b, op, s);
     else if (opcode == TILE_OP_if)
         walk_if(b, op, s);
-    else if (opcode == TILE_OP_wait_group)
-        land_copies(b, op, s);
-    else if (opcode == TILE_OP_sync || opcode == TILE_OP_lock_semaphore ||
-             opcode == TILE_OP_release_semaphore)
+    else if (info->completion == TILE_COMPLETION_WAITS)
+        complete(b, op, s);
+    else if (info->effects & TILE_EFFECT_BARRIER ||
+             info->traits & (TILE_TRAIT_BARRIER_BEFORE | TILE_TRAIT_BARRIER_AFTER))
         s->pending.count = 0;
-    else if (effects)
+    else if (info->effects)
         walk_accesses(b, op, s);
 }
 

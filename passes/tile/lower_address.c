@@ -199,7 +199,7 @@ tile_value lower_take(lowering *l, tile_value fragment, const lower_cut *cut, un
     }
     if (in_row && width == tile_type_elements(type)) return fragment;
     if (in_row) return tile_build_extract(&l->builder, fragment, lower_int(l, first), part);
-    tile_value picked = tile_build_shuffle(&l->builder, fragment, part);
+    tile_value picked = tile_build_permute(&l->builder, fragment, part);
     tile_op_set_list(l->f, tile_value_def(l->f, picked), TILE_ATTR_order, order, width);
     return picked;
 }
@@ -216,7 +216,7 @@ tile_value lower_assemble(lowering *l, const tile_value *parts, const lower_cut 
             order[lower_cut_register(cut, index, i)] = index * width + i;
     for (unsigned i = 0; i < count * width; i++) in_row &= order[i] == i;
     if (in_row) return all;
-    tile_value ordered = tile_build_shuffle(&l->builder, all, tile_value_type(l->f, all));
+    tile_value ordered = tile_build_permute(&l->builder, all, tile_value_type(l->f, all));
     tile_op_set_list(l->f, tile_value_def(l->f, ordered), TILE_ATTR_order, order, count * width);
     return ordered;
 }

@@ -18,16 +18,13 @@ static void fail(checker *c, tile_op op, const char *what) {
                 what);
 }
 
-static bool is_tile_level(const checker *c, tile_op op) {
-    return tile_op_get_info(tile_op_opcode(c->f, op))->levels == TILE_LEVEL_2;
-}
-
 static void check_value(checker *c, tile_op op, tile_value value) {
     const tile_type *type = tile_value_type(c->f, value);
     bool tile = type->kind == TILE_TYPE_TILE;
+    bool whole = tile_op_has_trait(tile_op_opcode(c->f, op), TILE_TRAIT_WHOLE_SET);
     if (type->param)
         fail(c, op, "a compile-time parameter has no value yet; run instantiate");
-    else if (!type->layout && (tile || (type->kind == TILE_TYPE_SHARED && is_tile_level(c, op))))
+    else if (!type->layout && (tile || (type->kind == TILE_TYPE_SHARED && whole)))
         fail(c, op,
              tile ? "this tile has no layout; run assign-layouts"
                   : "this shared buffer has no layout; run assign-layouts");

@@ -1,10 +1,11 @@
 /* Arithmetic on the elements of all lanes, one loop an operation.
  *
- * Integers go through tile_fold_int, as the constant folder does, and wrap to their width. Floats
- * are computed in double and rounded once to their type: for +, -, x, / and the square root of
- * types up to f32 that is the correctly rounded result, since a double has more than twice their
- * digits and two. The operations that address arithmetic and sums consist of have loops of their
- * own. */
+ * What an operation means stands in lib/ir/arith.def, which the constant folder and level 1 follow
+ * too. Integers wrap to their width. Floats are computed in double and rounded once to their type:
+ * for
+ * +, -, x, / and the square root of types up to f32 that is the correctly rounded result, since a
+ * double has more than twice their digits and two. The operations that address arithmetic and sums
+ * consist of have loops of their own. */
 #include <math.h>
 
 #include "lib/support/float16.h"
@@ -15,16 +16,16 @@ static const char *element_at(const cpu_run *run, const cpu_warp *warp, const cp
     return cpu_at(run, warp, insn->operand[operand]);
 }
 
-static bool is_compare(tile_opcode opcode) {
-    return opcode >= TILE_OP_eq && opcode <= TILE_OP_ge;
+/* The element type of the results. */
+static tile_scalar result_scalar(const cpu_insn *insn) {
+    return tile_op_has_trait(insn->opcode, TILE_TRAIT_COMPARE) ? TILE_i1 : insn->scalar;
 }
-_Static_assert(TILE_OP_ge - TILE_OP_eq == 5, "comparisons stand together in ops.def");
 
 /* Any operation, any type ---------------------------------------------------------------------- */
 
 static cpu_outcome run_integer(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
     tile_scalar scalar = insn->scalar;
-    tile_scalar to = is_compare(insn->opcode) ? TILE_i1 : scalar;
+    tile_scalar to = result_scalar(insn);
     unsigned size = tile_scalar_bytes(scalar), to_size = tile_scalar_bytes(to);
     const char *a = element_at(run, warp, insn, 0);
     const char *b = insn->operand[1] == CPU_NO_SLOT ? a : element_at(run, warp, insn, 1);
@@ -41,32 +42,9 @@ static cpu_outcome run_integer(cpu_run *run, cpu_warp *warp, const cpu_insn *ins
     return CPU_NEXT;
 }
 
-static double float_value(tile_opcode opcode, double a, double b, double c) {
-    switch (opcode) {
-    case TILE_OP_add: return a + b;
-    case TILE_OP_sub: return a - b;
-    case TILE_OP_mul: return a * b;
-    case TILE_OP_div: return a / b;
-    case TILE_OP_min: return fmin(a, b);
-    case TILE_OP_max: return fmax(a, b);
-    case TILE_OP_eq: return a == b;
-    case TILE_OP_ne: return a != b;
-    case TILE_OP_lt: return a < b;
-    case TILE_OP_le: return a <= b;
-    case TILE_OP_gt: return a > b;
-    case TILE_OP_ge: return a >= b;
-    case TILE_OP_neg: return -a;
-    case TILE_OP_abs: return fabs(a);
-    case TILE_OP_sqrt: return sqrt(a);
-    case TILE_OP_exp2: return exp2(a);
-    case TILE_OP_fma: return fma(a, b, c);
-    default: return 0;
-    }
-}
-
 static cpu_outcome run_float(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
     tile_scalar scalar = insn->scalar;
-    tile_scalar to = is_compare(insn->opcode) ? TILE_i1 : scalar;
+    tile_scalar to = result_scalar(insn);
     unsigned size = tile_scalar_bytes(scalar), to_size = tile_scalar_bytes(to);
     const char *a = element_at(run, warp, insn, 0);
     const char *b = insn->operand[1] == CPU_NO_SLOT ? a : element_at(run, warp, insn, 1);
@@ -74,9 +52,9 @@ static cpu_outcome run_float(cpu_run *run, cpu_warp *warp, const cpu_insn *insn)
     char *result = cpu_at(run, warp, insn->result);
     for (uint32_t i = 0; i < insn->count; i++) {
         uint32_t at = i * size;
-        double value =
-            float_value(insn->opcode, tile_scalar_read(scalar, a + at),
-                        tile_scalar_read(scalar, b + at), tile_scalar_read(scalar, c + at));
+        double value = NAN; /* decoding has seen that there is a meaning */
+        tile_fold_float(insn->opcode, scalar, tile_scalar_read(scalar, a + at),
+                        tile_scalar_read(scalar, b + at), tile_scalar_read(scalar, c + at), &value);
         tile_scalar_write(to, result + i * to_size, value);
     }
     return CPU_NEXT;
@@ -195,10 +173,14 @@ cpu_handler cpu_arith_handler(tile_opcode opcode, tile_scalar scalar, tile_scala
     case TILE_OP_cast:
         if (from == TILE_f16 && scalar == TILE_f32) return cast_f16_f32;
         return from == TILE_f32 && scalar == TILE_f16 ? cast_f32_f16 : run_cast;
-    default:
-        for (size_t i = 0; i < sizeof frequent / sizeof *frequent; i++)
-            if (frequent[i].opcode == opcode && frequent[i].scalar == scalar)
-                return frequent[i].handler;
-        return tile_scalar_is_floating(scalar) ? run_float : run_integer;
+    default: break;
     }
+    for (size_t i = 0; i < sizeof frequent / sizeof *frequent; i++)
+        if (frequent[i].opcode == opcode && frequent[i].scalar == scalar)
+            return frequent[i].handler;
+    double number;
+    int64_t integer;
+    if (tile_scalar_is_floating(scalar))
+        return tile_fold_float(opcode, scalar, 1, 1, 1, &number) ? run_float : NULL;
+    return tile_fold_int(opcode, 1, 1, 1, &integer) ? run_integer : NULL;
 }

@@ -214,7 +214,7 @@ CPU_HANDLER(cpu_run_concat) {
     return CPU_NEXT;
 }
 
-CPU_HANDLER(cpu_run_shuffle) {
+CPU_HANDLER(cpu_run_permute) {
     uint32_t step = run->program->lanes * insn->size;
     const char *from = cpu_at(run, warp, insn->operand[0]);
     char *to = cpu_at(run, warp, insn->result);

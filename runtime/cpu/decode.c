@@ -92,7 +92,7 @@ cpu_insn *cpu_add_op(cpu_decoder *d, tile_op op, cpu_handler handler) {
     const tile_op_info *info = tile_op_get_info(insn->opcode);
     bool first = true;
     for (unsigned i = 0; i < info->operand_count && i < 3; i++) {
-        unsigned count, heads = info->operands[i].form <= TILE_FORM_element;
+        unsigned count, heads = tile_form_has_head(info->operands[i].form);
         const tile_value *values = tile_op_segment(d->f, op, i, &count);
         if (heads && count) {
             const tile_value_data *data = tile_value_at(d->f, values[0]);
@@ -100,7 +100,7 @@ cpu_insn *cpu_add_op(cpu_decoder *d, tile_op op, cpu_handler handler) {
             if (data->type->kind == TILE_TYPE_SHARED)
                 insn->name = data->name ? data->name : insn->name;
         }
-        if (info->operands[i].form < TILE_FORM_element) continue;
+        if (heads && !tile_form_has_brackets(info->operands[i].form)) continue;
         uint32_t tail = count > heads ? count - heads : 0;
         *(first ? &insn->index : &insn->second) = cpu_slots_of(d, values + heads, tail);
         *(first ? &insn->index_count : &insn->second_count) = tail;
@@ -110,9 +110,6 @@ cpu_insn *cpu_add_op(cpu_decoder *d, tile_op op, cpu_handler handler) {
         insn->result = cpu_slot_of(d, tile_op_result(d->f, op, 0));
     return insn;
 }
-_Static_assert(TILE_FORM_value < TILE_FORM_element && TILE_FORM_optional < TILE_FORM_element &&
-                   TILE_FORM_list > TILE_FORM_element,
-               "forms with a head come first, element last of them");
 
 void cpu_add_move(cpu_decoder *d, tile_op op, tile_value from, uint32_t to) {
     const tile_type *type = tile_value_type(d->f, from);
@@ -126,22 +123,19 @@ void cpu_add_move(cpu_decoder *d, tile_op op, tile_value from, uint32_t to) {
 
 /* Arithmetic ----------------------------------------------------------------------------------- */
 
-static void decode_arith(cpu_decoder *d, tile_op op) {
-    const tile_type *type = cpu_operand_type(d, op, 0);
-    cpu_insn *insn = cpu_add_op(d, op, NULL);
-    cpu_set_elements(d, insn, type);
-    insn->handler = cpu_arith_handler(insn->opcode, type->scalar, type->scalar);
-}
-
-/* Those whose elements are the result's. */
-static void decode_convert(cpu_decoder *d, tile_op op) {
-    const tile_type *type = cpu_result_type(d, op), *from = cpu_operand_type(d, op, 0);
-    cpu_insn *insn = cpu_add_op(
-        d, op,
-        cpu_arith_handler((tile_opcode)tile_op_at(d->f, op)->opcode, type->scalar, from->scalar));
+/* cast, select and splat work on the result's elements, all others on the operands'. */
+static void decode_elementwise(cpu_decoder *d, tile_op op) {
+    const tile_type *from = cpu_operand_type(d, op, 0), *to = cpu_result_type(d, op);
+    tile_opcode opcode = tile_op_opcode(d->f, op);
+    bool compares = tile_op_has_trait(opcode, TILE_TRAIT_COMPARE);
+    const tile_type *type = compares ? from : to;
+    cpu_insn *insn = cpu_add_op(d, op, cpu_arith_handler(opcode, type->scalar, from->scalar));
     cpu_set_elements(d, insn, type);
     insn->from = from->scalar;
     insn->flag = from->kind == TILE_TYPE_SCALAR;
+    if (!insn->handler)
+        CPU_FAIL(d, insn->loc, "%s has no meaning for elements of %s",
+                 tile_op_get_info(opcode)->name, tile_scalar_name(type->scalar));
 }
 
 /* Regions -------------------------------------------------------------------------------------- */
@@ -153,7 +147,7 @@ static void enter_masks(cpu_decoder *d, unsigned count) {
     if (d->depth > d->program->mask_depth) d->program->mask_depth = d->depth;
 }
 
-static void decode_for(cpu_decoder *d, tile_op op) {
+void cpu_decode_for(cpu_decoder *d, tile_op op) {
     const tile_op_data *data = tile_op_at(d->f, op);
     tile_region body = data->regions[0];
     bool pipelined = tile_op_has_attr(d->f, op, TILE_ATTR_pipelined);
@@ -175,7 +169,7 @@ static void decode_for(cpu_decoder *d, tile_op op) {
     d->depth--;
 }
 
-static void decode_if(cpu_decoder *d, tile_op op) {
+void cpu_decode_if(cpu_decoder *d, tile_op op) {
     const tile_op_data *data = tile_op_at(d->f, op);
     uint32_t branch = d->program->insn_count;
     cpu_add_op(d, op, cpu_run_if);
@@ -198,7 +192,7 @@ static bool is_overwritten(cpu_decoder *d, tile_op parent, uint32_t slot, uint32
 }
 
 /* A yield moves all its values at once: those that another move would overwrite go aside first. */
-static void decode_yield(cpu_decoder *d, tile_op op) {
+void cpu_decode_yield(cpu_decoder *d, tile_op op) {
     const tile_op_data *data = tile_op_at(d->f, op);
     tile_op parent = tile_op_parent(d->f, op);
     uint32_t *aside = TILE_NEW_ARRAY(&d->scratch, uint32_t, data->operand_count);
@@ -221,68 +215,43 @@ static void decode_yield(cpu_decoder *d, tile_op op) {
     }
 }
 
-/* Rows without results. */
-static void decode_none(cpu_decoder *d, tile_op op) {
-    int64_t pending = 0;
-    switch (tile_op_at(d->f, op)->opcode) {
-    case TILE_OP_yield: decode_yield(d, op); break;
-    case TILE_OP_commit_group: cpu_add_op(d, op, cpu_run_commit_group); break;
-    case TILE_OP_wait_group:
-        if (!tile_value_is_int(d->f, tile_op_operand(d->f, op, 0), &pending))
-            CPU_FAIL(d, tile_op_loc(d->f, op),
-                     "wait_group: how many may be pending is not known yet");
-        cpu_add_op(d, op, cpu_run_wait_group)->integer = pending;
-        break;
-    case TILE_OP_sync: cpu_add_op(d, op, cpu_run_sync); break;
-    default: break; /* free_shared */
-    }
+/* Order ---------------------------------------------------------------------------------------- */
+
+void cpu_decode_commit_group(cpu_decoder *d, tile_op op) {
+    cpu_add_op(d, op, cpu_run_commit_group);
 }
 
-/* Dispatch: each row's rule names the function that decodes it. -------------------------------- */
+void cpu_decode_wait_group(cpu_decoder *d, tile_op op) {
+    int64_t pending = 0;
+    if (!tile_value_is_int(d->f, tile_op_operand(d->f, op, 0), &pending))
+        CPU_FAIL(d, tile_op_loc(d->f, op), "wait_group: how many may be pending is not known yet");
+    cpu_add_op(d, op, cpu_run_wait_group)->integer = pending;
+}
 
-#define RULE_arith decode_arith
-#define RULE_compare decode_arith
-#define RULE_unary decode_arith
-#define RULE_fma decode_arith
-#define RULE_select decode_convert
-#define RULE_cast decode_convert
-#define RULE_splat decode_convert
-#define RULE_none decode_none
-#define RULE_for decode_for
-#define RULE_if decode_if
-#define RULE_matmul NULL /* level 1: runtime/compute.c */
-#define RULE_transpose NULL
-#define RULE_index cpu_decode_index
-#define RULE_index3 cpu_decode_index3
-#define RULE_view cpu_decode_view
-#define RULE_scratch cpu_decode_scratch
-#define RULE_given_shared cpu_decode_given_shared
-#define RULE_load cpu_decode_load
-#define RULE_store cpu_decode_store
-#define RULE_load_shared cpu_decode_load_shared
-#define RULE_store_shared cpu_decode_store_shared
-#define RULE_copy cpu_decode_copy
-#define RULE_dot cpu_decode_dot
-#define RULE_convert_layout cpu_decode_convert_layout
-#define RULE_semaphore cpu_decode_semaphore
-#define RULE_extract cpu_decode_extract
-#define RULE_concat cpu_decode_concat
-#define RULE_shuffle cpu_decode_shuffle
-#define RULE_ld_global cpu_decode_ld_global
-#define RULE_st_global cpu_decode_st_global
-#define RULE_ld_shared cpu_decode_ld_shared
-#define RULE_st_shared cpu_decode_st_shared
-#define RULE_ldmatrix cpu_decode_ldmatrix
-#define RULE_mma cpu_decode_mma
-#define RULE_cp_async cpu_decode_cp_async
-#define RULE_word cpu_decode_word
+void cpu_decode_sync(cpu_decoder *d, tile_op op) {
+    cpu_add_op(d, op, cpu_run_sync);
+}
+
+/* Nothing runs: the buffer's bytes are whose they are by their places. */
+void cpu_decode_free_shared(cpu_decoder *d, tile_op op) {
+    (void)d;
+    (void)op;
+}
+
+/* Dispatch: a row's name names the function that decodes it, where its levels have code. ------- */
 
 typedef void (*decode_function)(cpu_decoder *d, tile_op op);
 
 static const decode_function decoders[TILE_OPCODE_LIMIT] = {
-#define OP(number, name, levels, operands, attrs, rule, effects, meaning) [number] = RULE_##rule,
+#define DECODER_L1(name) NULL /* runtime/compute.c */
+#define DECODER_L2(name) cpu_decode_##name
+#define DECODER_L12(name) cpu_decode_##name
+#define DECODER_L3(name) cpu_decode_##name
+#define DECODER_L23(name) cpu_decode_##name
+#define DECODER_LX(name) cpu_decode_##name
+#define OP(number, name, levels, ...) [number] = DECODER_##levels(name),
+#define ELEMENTWISE_OP(number, name, ...) [number] = decode_elementwise,
 #include "tile/ops.def"
-#undef OP
 };
 
 static void decode_op(cpu_decoder *d, tile_op op) {

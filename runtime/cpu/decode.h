@@ -42,30 +42,16 @@ uint32_t *cpu_slots_of(cpu_decoder *d, const tile_value *values, unsigned count)
 /* place.c: checks the values' sizes and gives each buffer and value its place. */
 void cpu_place_all(cpu_decoder *d, tile_function *f);
 
-/* decode_memory.c: one for each rule of ops.def. */
-void cpu_decode_index(cpu_decoder *d, tile_op op);
-void cpu_decode_index3(cpu_decoder *d, tile_op op);
-void cpu_decode_view(cpu_decoder *d, tile_op op);
-void cpu_decode_scratch(cpu_decoder *d, tile_op op);
-void cpu_decode_given_shared(cpu_decoder *d, tile_op op);
-void cpu_decode_load(cpu_decoder *d, tile_op op);
-void cpu_decode_store(cpu_decoder *d, tile_op op);
-void cpu_decode_load_shared(cpu_decoder *d, tile_op op);
-void cpu_decode_store_shared(cpu_decoder *d, tile_op op);
-void cpu_decode_copy(cpu_decoder *d, tile_op op);
-void cpu_decode_dot(cpu_decoder *d, tile_op op);
-void cpu_decode_convert_layout(cpu_decoder *d, tile_op op);
-void cpu_decode_semaphore(cpu_decoder *d, tile_op op);
-void cpu_decode_extract(cpu_decoder *d, tile_op op);
-void cpu_decode_concat(cpu_decoder *d, tile_op op);
-void cpu_decode_shuffle(cpu_decoder *d, tile_op op);
-void cpu_decode_ld_global(cpu_decoder *d, tile_op op);
-void cpu_decode_st_global(cpu_decoder *d, tile_op op);
-void cpu_decode_ld_shared(cpu_decoder *d, tile_op op);
-void cpu_decode_st_shared(cpu_decoder *d, tile_op op);
-void cpu_decode_ldmatrix(cpu_decoder *d, tile_op op);
-void cpu_decode_mma(cpu_decoder *d, tile_op op);
-void cpu_decode_cp_async(cpu_decoder *d, tile_op op);
-void cpu_decode_word(cpu_decoder *d, tile_op op);
+/* One function for each operation that levels 2 or 3 have, in decode.c (regions, order) and
+ * decode_memory.c; the element-wise ones share one. */
+#define DECODED_L1(name)
+#define DECODED_L2(name) void cpu_decode_##name(cpu_decoder *d, tile_op op);
+#define DECODED_L12(name) DECODED_L2(name)
+#define DECODED_L3(name) DECODED_L2(name)
+#define DECODED_L23(name) DECODED_L2(name)
+#define DECODED_LX(name) DECODED_L2(name)
+#define OP(number, name, levels, ...) DECODED_##levels(name)
+#define ELEMENTWISE_OP(...)
+#include "tile/ops.def"
 
 #endif

@@ -1,19 +1,27 @@
-/* Decoding ids, references and accesses, at both levels: one function for each rule of ops.def. */
+/* Decoding ids, references and accesses, at both levels: one function for each operation. */
 #include "runtime/cpu/decode.h"
 
 /* Ids and references --------------------------------------------------------------------------- */
 
-void cpu_decode_index(cpu_decoder *d, tile_op op) {
+void cpu_decode_thread_id(cpu_decoder *d, tile_op op) {
     cpu_add_op(d, op, cpu_run_thread_id);
 }
 
-void cpu_decode_index3(cpu_decoder *d, tile_op op) {
-    bool block = tile_op_at(d->f, op)->opcode == TILE_OP_block_id;
+/* Three results, x y z. */
+static void decode_three(cpu_decoder *d, tile_op op, cpu_handler handler) {
     for (unsigned dim = 0; dim < 3; dim++) {
-        cpu_insn *insn = cpu_add_insn(d, op, block ? cpu_run_block_id : cpu_run_grid_dim);
+        cpu_insn *insn = cpu_add_insn(d, op, handler);
         insn->result = cpu_slot_of(d, tile_op_result(d->f, op, dim));
         insn->integer = dim;
     }
+}
+
+void cpu_decode_block_id(cpu_decoder *d, tile_op op) {
+    decode_three(d, op, cpu_run_block_id);
+}
+
+void cpu_decode_grid_dim(cpu_decoder *d, tile_op op) {
+    decode_three(d, op, cpu_run_grid_dim);
 }
 
 void cpu_decode_view(cpu_decoder *d, tile_op op) {
@@ -49,7 +57,7 @@ void cpu_decode_scratch(cpu_decoder *d, tile_op op) {
                      "scratch: extent %u depends on more than the kernel's arguments", i + 1);
 }
 
-void cpu_decode_given_shared(cpu_decoder *d, tile_op op) {
+void cpu_decode_alloc_shared(cpu_decoder *d, tile_op op) {
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_alloc_shared);
     insn->type = cpu_result_type(d, op);
     insn->integer = d->shared_at[op.id];
@@ -82,11 +90,9 @@ void cpu_decode_store_shared(cpu_decoder *d, tile_op op) {
                   cpu_operand_type(d, op, 1));
 }
 
-/* In a pipelined loop, whose groups the pipeline pass will make, copy_async means a copy. */
-void cpu_decode_copy(cpu_decoder *d, tile_op op) {
+static void decode_copy(cpu_decoder *d, tile_op op, cpu_handler handler) {
     bool from_view = cpu_operand_type(d, op, 0)->kind == TILE_TYPE_VIEW;
-    bool async = tile_op_at(d->f, op)->opcode == TILE_OP_copy_async && !d->pipelined;
-    cpu_insn *insn = cpu_add_op(d, op, async ? cpu_run_copy_async : cpu_run_copy);
+    cpu_insn *insn = cpu_add_op(d, op, handler);
     insn->type = insn->memory = cpu_operand_type(d, op, from_view ? 1 : 0);
     insn->flag = from_view;
     if (!from_view) {
@@ -96,6 +102,15 @@ void cpu_decode_copy(cpu_decoder *d, tile_op op) {
         insn->second = was.index;
         insn->second_count = was.index_count;
     }
+}
+
+void cpu_decode_copy(cpu_decoder *d, tile_op op) {
+    decode_copy(d, op, cpu_run_copy);
+}
+
+/* In a pipelined loop, whose groups the pipeline pass will make, it means a copy. */
+void cpu_decode_copy_async(cpu_decoder *d, tile_op op) {
+    decode_copy(d, op, d->pipelined ? cpu_run_copy : cpu_run_copy_async);
 }
 
 void cpu_decode_dot(cpu_decoder *d, tile_op op) {
@@ -110,9 +125,12 @@ void cpu_decode_convert_layout(cpu_decoder *d, tile_op op) {
     cpu_add_move(d, op, tile_op_operand(d->f, op, 0), cpu_slot_of(d, tile_op_result(d->f, op, 0)));
 }
 
-void cpu_decode_semaphore(cpu_decoder *d, tile_op op) {
-    bool lock = tile_op_at(d->f, op)->opcode == TILE_OP_lock_semaphore;
-    cpu_add_op(d, op, lock ? cpu_run_lock_semaphore : cpu_run_release_semaphore);
+void cpu_decode_lock_semaphore(cpu_decoder *d, tile_op op) {
+    cpu_add_op(d, op, cpu_run_lock_semaphore);
+}
+
+void cpu_decode_release_semaphore(cpu_decoder *d, tile_op op) {
+    cpu_add_op(d, op, cpu_run_release_semaphore);
 }
 
 /* Level 3 -------------------------------------------------------------------------------------- */
@@ -133,9 +151,9 @@ void cpu_decode_concat(cpu_decoder *d, tile_op op) {
     insn->second = counts;
 }
 
-void cpu_decode_shuffle(cpu_decoder *d, tile_op op) {
+void cpu_decode_permute(cpu_decoder *d, tile_op op) {
     const tile_attr *order = tile_op_attr(d->f, op, TILE_ATTR_order);
-    cpu_insn *insn = cpu_add_op(d, op, cpu_run_shuffle);
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_permute);
     cpu_set_elements(d, insn, cpu_result_type(d, op));
     insn->order = tile_arena_copy(&d->program->arena, order->list, sizeof(int64_t) * order->count);
 }
@@ -188,9 +206,14 @@ void cpu_decode_cp_async(cpu_decoder *d, tile_op op) {
     insn->integer = tile_op_attr_int(d->f, op, TILE_ATTR_bytes, 16);
 }
 
-void cpu_decode_word(cpu_decoder *d, tile_op op) {
-    bool wait = tile_op_at(d->f, op)->opcode == TILE_OP_wait_acquire;
-    cpu_insn *insn = add_access(d, op, wait ? cpu_run_wait_acquire : cpu_run_st_release,
-                                cpu_operand_type(d, op, 1), 0);
-    insn->size = sizeof(int32_t);
+static void decode_word(cpu_decoder *d, tile_op op, cpu_handler handler) {
+    add_access(d, op, handler, cpu_operand_type(d, op, 1), 0)->size = sizeof(int32_t);
+}
+
+void cpu_decode_wait_acquire(cpu_decoder *d, tile_op op) {
+    decode_word(d, op, cpu_run_wait_acquire);
+}
+
+void cpu_decode_st_release(cpu_decoder *d, tile_op op) {
+    decode_word(d, op, cpu_run_st_release);
 }

@@ -24,7 +24,7 @@ CPU_HANDLER(cpu_run_scratch);
 CPU_HANDLER(cpu_run_alloc_shared);
 CPU_HANDLER(cpu_run_extract);
 CPU_HANDLER(cpu_run_concat);
-CPU_HANDLER(cpu_run_shuffle);
+CPU_HANDLER(cpu_run_permute);
 
 /* async.c */
 CPU_HANDLER(cpu_run_cp_async);

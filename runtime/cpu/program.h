@@ -53,7 +53,7 @@ struct cpu_insn {
     uint32_t index_count, second_count;
     uint32_t target; /* jumps: an instruction */
     int64_t integer; /* wait_group: pending; cp_async: bytes; ids: the dim; scratch: which one */
-    const int64_t *order;    /* shuffle */
+    const int64_t *order;    /* permute */
     const tile_type *type;   /* the tile, or the first operand's type */
     const tile_type *memory; /* the view or shared buffer */
     const char *name;        /* of that memory, for messages */
@@ -187,7 +187,8 @@ uint32_t cpu_value_size(const tile_type *type);
 /* Bytes of the slot of all lanes' values. */
 uint32_t cpu_value_slot_bytes(const tile_type *type, unsigned lanes);
 
-/* arith.c: the handler of an arithmetic operation on elements of this type. */
+/* arith.c: the handler of an element-wise operation on elements of this type, NULL if arith.def has
+ * no meaning for them. from: the type that a cast converts. */
 cpu_handler cpu_arith_handler(tile_opcode opcode, tile_scalar scalar, tile_scalar from);
 
 /* schedule.c: runs all blocks. */

@@ -178,7 +178,7 @@ static const char *const text_corpus[] = {
                 "  %acc = mma %m, %m4, 0.0 : vector<f32[4]>\n"
                 "  %e = extract %acc, 2 : vector<f32[2]>\n"
                 "  %c = concat %e, %one, 1.0\n"
-                "  %sh = shuffle %c {order = [3, 2, 1, 0]} : vector<f32[4]>\n"
+                "  %sh = permute %c {order = [3, 2, 1, 0]} : vector<f32[4]>\n"
                 "  cp_async %h[%l], %s[%tid], %n > 0 {bytes = 16}\n"
                 "  cp_async %h[%tid], %s[0] {bytes = 2 * 2}\n"
                 "  wait_acquire %w[0], 3\n"

@@ -1,0 +1,23 @@
+/* Taking rows of ops.def apart: TILE_EACH(PREFIX_, (a(..), b(..))) is PREFIX_a(..) PREFIX_b(..),
+ * for a list of 1 to 8 items. An empty list is written (none), so that PREFIX_none must be nothing.
+ */
+#ifndef TILE_OPS_MACROS_H
+#define TILE_OPS_MACROS_H
+
+#define TILE_EACH(prefix, list) TILE_EACH_OF(prefix, TILE_UNPACK list)
+#define TILE_UNPACK(...) __VA_ARGS__
+#define TILE_EACH_OF(...) \
+    TILE_EACH_PICK(__VA_ARGS__, TILE_EACH_8, TILE_EACH_7, TILE_EACH_6, TILE_EACH_5, TILE_EACH_4, \
+                   TILE_EACH_3, TILE_EACH_2, TILE_EACH_1, 0) \
+    (__VA_ARGS__)
+#define TILE_EACH_PICK(prefix, a, b, c, d, e, f, g, h, pick, ...) pick
+#define TILE_EACH_1(p, a) p##a
+#define TILE_EACH_2(p, a, b) p##a p##b
+#define TILE_EACH_3(p, a, b, c) p##a p##b p##c
+#define TILE_EACH_4(p, a, b, c, d) p##a p##b p##c p##d
+#define TILE_EACH_5(p, a, b, c, d, e) p##a p##b p##c p##d p##e
+#define TILE_EACH_6(p, a, b, c, d, e, f) p##a p##b p##c p##d p##e p##f
+#define TILE_EACH_7(p, a, b, c, d, e, f, g) p##a p##b p##c p##d p##e p##f p##g
+#define TILE_EACH_8(p, a, b, c, d, e, f, g, h) p##a p##b p##c p##d p##e p##f p##g p##h
+
+#endif
