@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "lib/ir/function.h"
-#include "lib/support/float16.h"
+#include "lib/ir/scalar.h"
 
 static const int64_t max_elements = INT64_C(1) << 40;
 

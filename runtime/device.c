@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/support/float16.h"
+#include "lib/ir/scalar.h"
 #include "lib/support/integer.h"
 #include "passes/common/bind_params.h"
 

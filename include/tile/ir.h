@@ -22,7 +22,8 @@ extern "C" {
 
 typedef enum tile_scalar {
     TILE_SCALAR_NONE = 0,
-#define SCALAR(number, name, bits, class, meaning) TILE_##name = number,
+#define SCALAR(number, name, bits, class, exponent, mantissa, pack, use, meaning) \
+    TILE_##name = number,
 #include "tile/scalars.def"
 #undef SCALAR
     TILE_SCALAR_COUNT
@@ -33,10 +34,16 @@ TILE_API unsigned tile_scalar_bits(tile_scalar scalar);
 /* Bytes in memory: i1 takes one. */
 TILE_API unsigned tile_scalar_bytes(tile_scalar scalar);
 TILE_API bool tile_scalar_is_floating(tile_scalar scalar);
+/* Bits of a float's mantissa behind the point; 0 for integers. Whole numbers up to 2^(this + 1) are
+ * exact. */
+TILE_API unsigned tile_scalar_mantissa(tile_scalar scalar);
+/* False for types that are only stored, converted and multiplied by dot. */
+TILE_API bool tile_scalar_has_arithmetic(tile_scalar scalar);
 TILE_API tile_scalar tile_scalar_from_name(const char *name, size_t length);
 /* One element in memory as a double, and back; the address need not be aligned. Floats are rounded
- * to nearest even, integers cut towards zero, out of range to the nearest end, NaN to 0. i64 beyond
- * 2^53 loses bits. */
+ * to nearest even (tf32: ties away from zero), and what is too large becomes an infinity, or the
+ * largest finite number in the 8-bit types. Integers are cut towards zero, out of range to the
+ * nearest end, NaN to 0. i64 beyond 2^53 loses bits. */
 TILE_API double tile_scalar_read(tile_scalar scalar, const void *at);
 TILE_API void tile_scalar_write(tile_scalar scalar, void *at, double value);
 

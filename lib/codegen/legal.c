@@ -22,7 +22,7 @@ static const char *op_name(const checker *c, tile_op op) {
 
 /* Element types that are only moved around. */
 static bool is_opaque(tile_scalar scalar) {
-    return scalar == TILE_tf32 || scalar == TILE_e4m3 || scalar == TILE_e5m2;
+    return !tile_scalar_has_arithmetic(scalar);
 }
 
 static void check_value(checker *c, tile_op op, tile_value value) {

@@ -97,7 +97,8 @@ static void print_scalars(const tile_out *out) {
         const char *name, *meaning;
         unsigned bits;
     } rows[] = {
-#define SCALAR(number, name, bits, class, meaning) {#name, meaning, bits},
+#define SCALAR(number, name, bits, class, exponent, mantissa, pack, use, meaning) \
+    {#name, meaning, bits},
 #include "tile/scalars.def"
 #undef SCALAR
     };

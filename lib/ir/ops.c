@@ -1,4 +1,4 @@
-/* The tables of operations, attributes and scalars as C arrays. */
+/* The tables of operations and attributes as C arrays. */
 #include <string.h>
 
 #include "tile/ir.h"
@@ -127,18 +127,6 @@ static const tile_attr_info attr_table[TILE_ATTR_LIMIT] = {
 #undef ATTR
 };
 
-static const struct {
-    const char *name;
-    unsigned bits;
-    bool floating;
-} scalar_table[TILE_SCALAR_COUNT] = {
-#define CLASS_integer false
-#define CLASS_floating true
-#define SCALAR(number, name, bits, class, meaning) [number] = {#name, bits, CLASS_##class},
-#include "tile/scalars.def"
-#undef SCALAR
-};
-
 const tile_op_info *tile_op_get_info(tile_opcode opcode) {
     return &op_table[(unsigned)opcode < TILE_OPCODE_LIMIT ? opcode : TILE_OP_NONE];
 }
@@ -165,26 +153,4 @@ tile_attr_id tile_attr_from_name(const char *name, size_t length) {
     for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++)
         if (names_equal(attr_table[i].name, name, length)) return (tile_attr_id)i;
     return TILE_ATTR_NONE;
-}
-
-const char *tile_scalar_name(tile_scalar scalar) {
-    return (unsigned)scalar < TILE_SCALAR_COUNT && scalar ? scalar_table[scalar].name : "none";
-}
-
-unsigned tile_scalar_bits(tile_scalar scalar) {
-    return (unsigned)scalar < TILE_SCALAR_COUNT ? scalar_table[scalar].bits : 0;
-}
-
-unsigned tile_scalar_bytes(tile_scalar scalar) {
-    return (tile_scalar_bits(scalar) + 7) / 8;
-}
-
-bool tile_scalar_is_floating(tile_scalar scalar) {
-    return (unsigned)scalar < TILE_SCALAR_COUNT && scalar_table[scalar].floating;
-}
-
-tile_scalar tile_scalar_from_name(const char *name, size_t length) {
-    for (unsigned i = 1; i < TILE_SCALAR_COUNT; i++)
-        if (names_equal(scalar_table[i].name, name, length)) return (tile_scalar)i;
-    return TILE_SCALAR_NONE;
 }

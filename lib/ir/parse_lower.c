@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/ir/parser.h"
-#include "lib/support/float16.h"
+#include "lib/ir/scalar.h"
 
 static const tile_type *element_type(tile_parser *p, const tile_type *type) {
     tile_type draft = {.kind = TILE_TYPE_SCALAR, .scalar = type->scalar, .param = type->param};

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "lib/support/float16.h"
+#include "lib/ir/scalar.h"
 #include "lib/ir/syntax.h"
 
 enum { MAX_EXPR_NODES = 10000 };

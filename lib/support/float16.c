@@ -16,7 +16,7 @@ typedef struct small_format {
 static const small_format f16_format = {10, 15, 0x7bff, 0x7c00, 0x7e00, 0x8000};
 static const small_format bf16_format = {7, 127, 0x7f7f, 0x7f80, 0x7fc0, 0x8000};
 static const small_format e4m3_format = {3, 7, 0x7e, 0x7e, 0x7f, 0x80};
-static const small_format e5m2_format = {2, 15, 0x7b, 0x7b, 0x7e, 0x80};
+static const small_format e5m2_format = {2, 15, 0x7b, 0x7b, 0x7f, 0x80};
 
 /* Counts the value in units of its last place; rint rounds ties to even. A carry out of the
  * mantissa runs into the exponent, which is what it should do; so do subnormals, whose field is
@@ -25,7 +25,7 @@ static unsigned encode(const small_format *format, double value) {
     unsigned sign = signbit(value) ? format->sign : 0;
     double magnitude = fabs(value);
     int exponent;
-    if (isnan(value)) return sign | format->nan;
+    if (isnan(value)) return format->sign == 0x80 ? format->nan : sign | format->nan;
     if (isinf(value)) return sign | format->overflow;
     frexp(magnitude, &exponent);
     exponent = magnitude == 0 || exponent - 1 < 1 - format->bias ? 1 - format->bias : exponent - 1;
@@ -107,90 +107,26 @@ uint16_t tile_f16_from_float(float value) {
     return (uint16_t)(sign | (word - 0x38000000u) >> 13);
 }
 
-/* Any element type ---------------------------------------------------------------------------- */
-
-#define READ(type, address) \
-    do { \
-        type element; \
-        memcpy(&element, address, sizeof element); \
-        return element; \
-    } while (0)
-
-#define WRITE(type, address, value) \
-    do { \
-        type element = (type)(value); \
-        memcpy(address, &element, sizeof element); \
-    } while (0)
-
-static uint16_t read_u16(const void *address) {
-    READ(uint16_t, address);
+float tile_tf32_to_float(uint32_t bits) {
+    float value;
+    bits &= ~UINT32_C(0x1fff);
+    memcpy(&value, &bits, sizeof value);
+    return value;
 }
 
-int64_t tile_integer_read(tile_scalar scalar, const void *address) {
-    switch (scalar) {
-    case TILE_i1: return *(const uint8_t *)address != 0;
-    case TILE_i8: READ(int8_t, address);
-    case TILE_i16: READ(int16_t, address);
-    case TILE_i32: READ(int32_t, address);
-    case TILE_i64: READ(int64_t, address);
-    default: return 0;
-    }
+/* Rounded to odd in between, so that the second rounding sees on which side of a middle the number
+ * is: towards zero, and the last bit is set if something was lost (S. Boldo and G. Melquiond,
+ * "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd"). */
+static uint32_t round_to_odd(double value) {
+    float nearest = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &nearest, sizeof bits);
+    if ((double)nearest == value) return bits;
+    if (fabs((double)nearest) > fabs(value)) bits--;
+    return bits | 1;
 }
 
-void tile_integer_write(tile_scalar scalar, void *address, int64_t value) {
-    switch (scalar) {
-    case TILE_i1: WRITE(uint8_t, address, value & 1); break;
-    case TILE_i8: WRITE(uint8_t, address, value); break;
-    case TILE_i16: WRITE(uint16_t, address, value); break;
-    case TILE_i32: WRITE(uint32_t, address, value); break;
-    case TILE_i64: WRITE(int64_t, address, value); break;
-    default: break;
-    }
-}
-
-double tile_scalar_read(tile_scalar scalar, const void *address) {
-    switch (scalar) {
-    case TILE_f16: return tile_f16_to_float(read_u16(address));
-    case TILE_bf16: return tile_bf16_to_float(read_u16(address));
-    case TILE_f32:
-    case TILE_tf32: READ(float, address);
-    case TILE_f64: READ(double, address);
-    case TILE_e4m3: return tile_e4m3_to_float(*(const uint8_t *)address);
-    case TILE_e5m2: return tile_e5m2_to_float(*(const uint8_t *)address);
-    default: return (double)tile_integer_read(scalar, address);
-    }
-}
-
-bool tile_integer_fits(tile_scalar scalar, int64_t value) {
-    unsigned bits = tile_scalar_bits(scalar);
-    if (!scalar || bits >= 64 || tile_scalar_is_floating(scalar)) return true;
-    int64_t limit = (int64_t)1 << (bits - 1);
-    return bits == 1 ? value == 0 || value == 1 : value >= -limit && value < limit;
-}
-
-int64_t tile_integer_from_double(double value, int64_t low, int64_t high) {
-    if (isnan(value)) return 0;
-    if (value <= (double)low) return low;
-    return value >= (double)high ? high : (int64_t)value;
-}
-
-static void write_integer(tile_scalar scalar, void *address, double value) {
-    int64_t high = (int64_t)((UINT64_C(1) << (tile_scalar_bits(scalar) - 1)) - 1);
-    if (scalar == TILE_i1)
-        tile_integer_write(scalar, address, !(value == 0));
-    else
-        tile_integer_write(scalar, address, tile_integer_from_double(value, -high - 1, high));
-}
-
-void tile_scalar_write(tile_scalar scalar, void *address, double value) {
-    switch (scalar) {
-    case TILE_f16: WRITE(uint16_t, address, tile_f16_from_double(value)); break;
-    case TILE_bf16: WRITE(uint16_t, address, tile_bf16_from_double(value)); break;
-    case TILE_f32:
-    case TILE_tf32: WRITE(float, address, value); break;
-    case TILE_f64: WRITE(double, address, value); break;
-    case TILE_e4m3: WRITE(uint8_t, address, tile_e4m3_from_double(value)); break;
-    case TILE_e5m2: WRITE(uint8_t, address, tile_e5m2_from_double(value)); break;
-    default: write_integer(scalar, address, value); break;
-    }
+uint32_t tile_tf32_from_double(double value) {
+    if (isnan(value)) return 0x7fffffff;
+    return (round_to_odd(value) + 0x1000) & ~UINT32_C(0x1fff);
 }

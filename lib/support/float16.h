@@ -1,16 +1,18 @@
-/* Numbers in memory: the element types that C does not have, and reading and writing any of them.
- * All conversions round to nearest, ties to even; what is too large becomes an infinity, or the
- * largest finite number in the 8-bit types (as cvt.rn.satfinite does). */
+/* Floats that C does not have, as bits. Conversions round to nearest, ties to even (tf32: ties away
+ * from zero, as cvt.rna does); what is too large becomes an infinity, or the largest finite number
+ * in the 8-bit types (as cvt.rn.satfinite does). A NaN stays one; in tf32 and the 8-bit types all
+ * bits but its sign are set, as cvt does. */
 #ifndef TILE_LIB_SUPPORT_FLOAT16_H
 #define TILE_LIB_SUPPORT_FLOAT16_H
 
+#include <stdint.h>
 #include <string.h>
-
-#include "tile/ir.h"
 
 float tile_bf16_to_float(uint16_t bits);
 float tile_e4m3_to_float(uint8_t bits);
 float tile_e5m2_to_float(uint8_t bits);
+/* A tf32 lies in the upper 19 bits of a word; the others are ignored, and written as zeros. */
+float tile_tf32_to_float(uint32_t bits);
 
 uint16_t tile_f16_from_float(float value);
 uint16_t tile_bf16_from_float(float value);
@@ -19,15 +21,7 @@ uint16_t tile_f16_from_double(double value);
 uint16_t tile_bf16_from_double(double value);
 uint8_t tile_e4m3_from_double(double value);
 uint8_t tile_e5m2_from_double(double value);
-
-/* tile_scalar_read and tile_scalar_write (tile/ir.h) serve all types through a double. These serve
- * integer types exactly, wrapping to their width; i1 is 0 or 1. */
-int64_t tile_integer_read(tile_scalar scalar, const void *address);
-void tile_integer_write(tile_scalar scalar, void *address, int64_t value);
-/* Whether the type has this integer: always, for floats, i64 and a type that is not known yet. */
-bool tile_integer_fits(tile_scalar scalar, int64_t value);
-/* A double as an i64: towards zero, clamped to [low, high], NaN to 0. */
-int64_t tile_integer_from_double(double value, int64_t low, int64_t high);
+uint32_t tile_tf32_from_double(double value);
 
 /* Inline, for it is the inner step of every f16 product. */
 static inline float tile_f16_to_float(uint16_t bits) {

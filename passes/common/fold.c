@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+#include "lib/ir/scalar.h"
+
 typedef struct context {
     tile_folder *folder;
     tile_function *f;
@@ -257,36 +259,36 @@ static tile_value fold_floats(context *x) {
 
 /* Conversions -------------------------------------------------------------------------------- */
 
-/* True if every value of `from` is one of `to`. */
-static bool is_widening(tile_scalar from, tile_scalar to) {
-    if (!tile_scalar_is_floating(from) && !tile_scalar_is_floating(to))
-        return tile_scalar_bits(from) < tile_scalar_bits(to);
-    return (to == TILE_f64 && (from == TILE_f32 || from == TILE_f16 || from == TILE_bf16)) ||
-           (to == TILE_f32 && (from == TILE_f16 || from == TILE_bf16));
-}
-
-/* Small whole numbers are exact in all these types, whatever the rounding. */
-static tile_value fold_constant_cast(context *x, const tile_expr *expr) {
-    enum { EXACT = 128 };
-    tile_scalar from = tile_value_type(x->f, x->a)->scalar, to = x->type->scalar;
-    int64_t value;
-    if (!tile_expr_is_int(expr, &value)) {
-        if (expr->kind != TILE_EXPR_FLOAT || !(fabs(expr->number) < EXACT) ||
-            expr->number != trunc(expr->number) || (expr->number == 0 && signbit(expr->number)))
-            return TILE_NO_VALUE;
-        value = (int64_t)expr->number;
-    }
-    value = tile_scalar_is_floating(from) ? value : tile_wrap_int(from, value);
-    bool exact = value > -EXACT && value < EXACT && to != TILE_e4m3 && to != TILE_e5m2 &&
-                 from != TILE_e4m3 && from != TILE_e5m2 && to != TILE_i1;
-    bool integers = !tile_scalar_is_floating(from) && !tile_scalar_is_floating(to);
-    if (!exact && !(integers && to != TILE_i1)) return TILE_NO_VALUE;
-    if (!tile_scalar_is_floating(to)) return integer(x, value);
+/* A number that a type has, as the result. Signs of zeros are left to the machine, so that no
+ * constant is -0 by folding. */
+static tile_value floating(context *x, double number) {
+    if (!isfinite(number) || (number == 0 && signbit(number))) return TILE_NO_VALUE;
     tile_value constant =
-        scalar_constant(x, to, tile_expr_float(tile_function_context(x->f), (double)value));
+        scalar_constant(x, x->type->scalar, tile_expr_float(tile_function_context(x->f), number));
     if (x->type->kind == TILE_TYPE_SCALAR) return constant;
     rewrite(x, TILE_OP_splat, constant, TILE_NO_VALUE);
     return TILE_NO_VALUE;
+}
+
+/* As memory would change it: first what its own type leaves of the number, then what the other one
+ * does. */
+static tile_value fold_constant_cast(context *x, const tile_expr *expr) {
+    tile_scalar from = tile_value_type(x->f, x->a)->scalar, to = x->type->scalar;
+    int64_t value;
+    if (to == TILE_i1) return TILE_NO_VALUE;
+    bool whole = tile_expr_is_int(expr, &value);
+    if (!whole && expr->kind != TILE_EXPR_FLOAT) return TILE_NO_VALUE;
+    if (whole && !tile_scalar_is_floating(from)) {
+        value = tile_wrap_int(from, value);
+        if (!tile_scalar_is_floating(to)) return integer(x, value);
+        bool exact = value > -(INT64_C(1) << 53) && value < INT64_C(1) << 53;
+        return exact ? floating(x, tile_scalar_round(to, (double)value)) : TILE_NO_VALUE;
+    }
+    double number = tile_scalar_round(from, whole ? (double)value : expr->number);
+    if (!isfinite(number)) return TILE_NO_VALUE;
+    if (tile_scalar_is_floating(to)) return floating(x, tile_scalar_round(to, number));
+    int64_t high = (int64_t)((UINT64_C(1) << (tile_scalar_bits(to) - 1)) - 1);
+    return integer(x, tile_integer_from_double(number, -high - 1, high));
 }
 
 static tile_value fold_cast(context *x) {
@@ -297,9 +299,9 @@ static tile_value fold_cast(context *x) {
     if (inner->opcode != TILE_OP_cast) return TILE_NO_VALUE;
     const tile_type *first = tile_value_type(x->f, inner->operands[0]);
     tile_scalar middle = tile_value_type(x->f, x->a)->scalar;
-    if (!is_widening(first->scalar, middle)) return TILE_NO_VALUE;
+    if (!tile_scalar_contains(middle, first->scalar)) return TILE_NO_VALUE;
     if (first == x->type) return inner->operands[0];
-    if (is_widening(middle, x->type->scalar))
+    if (tile_scalar_contains(x->type->scalar, middle))
         rewrite(x, TILE_OP_cast, inner->operands[0], TILE_NO_VALUE);
     return TILE_NO_VALUE;
 }

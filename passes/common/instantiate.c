@@ -43,7 +43,7 @@
 
 #include "lib/ir/describe.h"
 #include "lib/ir/syntax.h"
-#include "lib/support/float16.h"
+#include "lib/ir/scalar.h"
 #include "lib/support/guess.h"
 #include "lib/support/integer.h"
 #include "passes/common/bind_params.h"

@@ -8,6 +8,7 @@
  * consist of have loops of their own. */
 #include <math.h>
 
+#include "lib/ir/scalar.h"
 #include "lib/support/float16.h"
 #include "runtime/cpu/check.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/support/float16.h"
+#include "lib/ir/scalar.h"
 #include "runtime/cpu/decode.h"
 
 /* Values --------------------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 
 #include "lib/codegen/abi.h"
 #include "lib/support/clock.h"
-#include "lib/support/float16.h"
+#include "lib/ir/scalar.h"
 #include "lib/support/integer.h"
 #include "lib/support/options.h"
 #include "runtime/cpu/program.h"

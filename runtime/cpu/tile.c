@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/support/float16.h"
+
 #include "runtime/cpu/exec.h"
 
 uint32_t cpu_slot_bytes(const tile_type *buffer) {

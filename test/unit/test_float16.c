@@ -101,31 +101,93 @@ Test(float16, limits) {
     cr_assert_eq(tile_f16_from_float(-0.0f), 0x8000);
 }
 
-Test(float16, integers_wrap_and_clamp) {
-    unsigned char bytes[8];
-    tile_integer_write(TILE_i8, bytes, 300);
-    cr_assert_eq(tile_integer_read(TILE_i8, bytes), 44);
-    tile_integer_write(TILE_i16, bytes, -32769);
-    cr_assert_eq(tile_integer_read(TILE_i16, bytes), 32767);
-    tile_integer_write(TILE_i1, bytes, 3);
-    cr_assert_eq(tile_integer_read(TILE_i1, bytes), 1);
-    tile_scalar_write(TILE_i32, bytes, -3e9);
-    cr_assert_eq(tile_scalar_read(TILE_i32, bytes), -2147483648.0);
-    tile_scalar_write(TILE_i64, bytes, 1e30);
-    cr_assert_eq(tile_integer_read(TILE_i64, bytes), INT64_MAX);
-    tile_scalar_write(TILE_i8, bytes, NAN);
-    cr_assert_eq(tile_scalar_read(TILE_i8, bytes), 0);
-    tile_scalar_write(TILE_i32, bytes, -2.9);
-    cr_assert_eq(tile_scalar_read(TILE_i32, bytes), -2);
-    tile_scalar_write(TILE_i1, bytes, 0.25);
-    cr_assert_eq(tile_scalar_read(TILE_i1, bytes), 1);
+/* Fields to numbers, as the OCP specification "8-bit Floating Point (OFP8)" has them. */
+static double number_of(unsigned code, unsigned mantissa_bits, int bias) {
+    unsigned mantissa = code & ((1u << mantissa_bits) - 1), field = (code & 0x7f) >> mantissa_bits;
+    double fraction = mantissa / (double)(1u << mantissa_bits);
+    double value = field ? ldexp(1 + fraction, (int)field - bias) : ldexp(fraction, 1 - bias);
+    return code & 0x80 ? -value : value;
 }
 
-Test(float16, which_integers_fit) {
-    cr_assert(tile_integer_fits(TILE_i8, -128) && tile_integer_fits(TILE_i8, 127));
-    cr_assert_not(tile_integer_fits(TILE_i8, -129) || tile_integer_fits(TILE_i8, 128));
-    cr_assert(tile_integer_fits(TILE_i1, 0) && tile_integer_fits(TILE_i1, 1));
-    cr_assert_not(tile_integer_fits(TILE_i1, -1) || tile_integer_fits(TILE_i1, 2));
-    cr_assert(tile_integer_fits(TILE_i64, INT64_MIN) && tile_integer_fits(TILE_f16, INT64_MAX));
-    cr_assert(tile_integer_fits(TILE_SCALAR_NONE, INT64_MAX));
+Test(float16, every_code_of_8_bits) {
+    for (unsigned code = 0; code < 0x100; code++) {
+        unsigned magnitude = code & 0x7f;
+        if (magnitude == 0x7f)
+            cr_assert(isnan(e4m3_value(code)), "%02x", code);
+        else
+            cr_assert_eq(e4m3_value(code), number_of(code, 3, 7), "%02x", code);
+        if (magnitude > 0x7c)
+            cr_assert(isnan(e5m2_value(code)), "%02x", code);
+        else if (magnitude == 0x7c)
+            cr_assert_eq(e5m2_value(code), code & 0x80 ? -INFINITY : INFINITY);
+        else
+            cr_assert_eq(e5m2_value(code), number_of(code, 2, 15), "%02x", code);
+    }
+}
+
+/* The finite code that is nearest, the even one of two; found by looking at all of them. */
+static unsigned nearest_code(double x, float (*value)(unsigned), unsigned largest) {
+    unsigned best = 0;
+    double magnitude = fmin(fabs(x), (double)value(largest));
+    for (unsigned code = 1; code <= largest; code++) {
+        double now = fabs(magnitude - (double)value(best)),
+               then = fabs(magnitude - (double)value(code));
+        if (then < now || (then == now && code % 2 == 0)) best = code;
+    }
+    return best | (signbit(x) ? 0x80u : 0);
+}
+
+static void check_8_bits(double x) {
+    if (isnan(x)) {
+        cr_assert_eq(tile_e4m3_from_double(x), 0x7f);
+        cr_assert_eq(tile_e5m2_from_double(x), 0x7f);
+        return;
+    }
+    cr_assert_eq(tile_e4m3_from_double(x), nearest_code(x, e4m3_value, 0x7e), "%a", x);
+    cr_assert_eq(tile_e5m2_from_double(x), nearest_code(x, e5m2_value, 0x7b), "%a", x);
+}
+
+Test(float16, every_half_in_8_bits) {
+    for (unsigned code = 0; code < 0x10000; code++) check_8_bits(f16_value(code));
+}
+
+/* Every pattern of the upper 16 bits of an f32, with lower bits on both sides of a middle. */
+Test(float16, many_floats_in_8_bits) {
+    static const uint32_t low[] = {0, 1, 0x7fff, 0x8000, 0xffff};
+    for (uint32_t high = 0; high < 0x10000; high += 3)
+        for (unsigned i = 0; i < sizeof low / sizeof *low; i++) {
+            uint32_t word = high << 16 | low[i];
+            float value;
+            memcpy(&value, &word, sizeof value);
+            check_8_bits(value);
+        }
+}
+
+/* tf32: the two neighbours are the word without its low 13 bits and the next such word. */
+static void check_tf32(uint32_t word, double shift) {
+    float value, low, high;
+    uint32_t below = word & ~UINT32_C(0x1fff), above = below + 0x2000;
+    memcpy(&value, &word, sizeof value);
+    memcpy(&low, &below, sizeof low);
+    memcpy(&high, &above, sizeof high);
+    double x = (double)value + shift;
+    if (isinf(high)) return;
+    bool up = fabs(x - (double)low) >= fabs((double)high - x);
+    cr_assert_eq(tile_tf32_from_double(x), up ? above : below, "%a", x);
+    cr_assert_eq(tile_tf32_to_float(tile_tf32_from_double(x)), up ? high : low);
+}
+
+Test(float16, tf32_rounds_to_nearest_ties_away) {
+    static const uint32_t low[] = {0, 1, 0xfff, 0x1000, 0x1001, 0x1fff};
+    for (uint32_t high = 0; high < 1u << 19; high += 7)
+        for (unsigned i = 0; i < sizeof low / sizeof *low; i++)
+            if ((high >> 10 & 0xff) != 0xff) check_tf32(high << 13 | low[i], 0);
+    double tiny = 0x1p-40; /* f32 cannot see it, a single rounding does */
+    check_tf32(0x3f801000, -tiny);
+    check_tf32(0x3f801000, tiny);
+    cr_assert_eq(tile_tf32_from_double(-(1 + 0x1p-11)), 0xbf802000);
+    cr_assert_eq(tile_tf32_from_double(3.4025e38), 0x7f800000, "to infinity");
+    cr_assert_eq(tile_tf32_from_double(1e300), 0x7f800000);
+    cr_assert_eq(tile_tf32_from_double(NAN), 0x7fffffff);
+    cr_assert_eq(tile_tf32_to_float(0x3f801fff), 1.0f, "the low bits are ignored");
 }

@@ -11,17 +11,8 @@
 static const double most_products = 1e10;
 
 double exact_limit(tile_scalar scalar) {
-    switch (scalar) {
-    case TILE_f16: return 2048;
-    case TILE_bf16: return 256;
-    case TILE_e4m3: return 16;
-    case TILE_e5m2: return 8;
-    case TILE_f32:
-    case TILE_tf32: return 16777216;
-    default:
-        return tile_scalar_is_floating(scalar) ? 0x1p53
-                                               : ldexp(1, (int)tile_scalar_bits(scalar) - 1);
-    }
+    return ldexp(1, tile_scalar_is_floating(scalar) ? (int)tile_scalar_mantissa(scalar) + 1
+                                                    : (int)tile_scalar_bits(scalar) - 1);
 }
 
 run_argument *check_output(const char *text, run_argument *arguments, unsigned count) {
