@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 #include "runtime/cpu/exec.h"
 
 uint32_t cpu_slot_bytes(const tile_type *buffer) {

@@ -250,7 +250,8 @@ static bool check_file_types(const run *r) {
         tile_scalar wanted = tile_function_arg_type(r->function, i)->scalar;
         if (a->fill != FILL_FILE || wanted == TILE_SCALAR_NONE || a->array.scalar == wanted)
             continue;
-        if (tile_scalar_has_arithmetic(wanted) || tile_scalar_bytes(wanted) != tile_scalar_bytes(a->array.scalar)) {
+        if (tile_scalar_has_arithmetic(wanted) ||
+            tile_scalar_bytes(wanted) != tile_scalar_bytes(a->array.scalar)) {
             fprintf(stderr, "error: %s: the file has %s, the argument is of %s\n", a->name,
                     tile_scalar_name(a->array.scalar), tile_scalar_name(wanted));
             return false;
