@@ -1,4 +1,7 @@
-/* Runs pipelines: every pass on every function it is made for, verified, timed and shown. */
+/* Runs pipelines: every pass on every function it is made for, verified, timed and shown.
+ *
+ * A pass may add functions to the module while the manager walks over it: a step takes the roots
+ * that there are when it begins, and what it adds becomes roots for the next one. */
 #include <string.h>
 
 #include "lib/support/clock.h"
@@ -11,8 +14,11 @@ typedef struct manager {
     tile_context *context;
     tile_pass_options options;
     tile_pipeline pipeline;
-    tile_arena arena;   /* of the pipeline */
-    tile_arena scratch; /* of one pass on one function */
+    tile_function **roots;
+    size_t root_count, root_capacity;
+    uint32_t seen;      /* what tile_function.seen of a function in the module is now */
+    tile_arena arena;   /* of the pipeline and the roots */
+    tile_arena scratch; /* of one run of a pass */
 } manager;
 
 void tile_pass_count(const tile_pass *pass, const char *what, long value) {
@@ -27,7 +33,7 @@ const char *tile_default_pipeline(unsigned level) {
 #undef TO_LEVEL_2
 }
 
-/* One pass on one function ------------------------------------------------------------------- */
+/* Texts of functions, to tell whether a pass changed them ------------------------------------- */
 
 typedef struct text {
     tile_arena *arena;
@@ -59,6 +65,45 @@ static bool is_same_text(const text *a, const text *b) {
     return a->length == b->length && memcmp(a->data, b->data, a->length) == 0;
 }
 
+/* Roots -------------------------------------------------------------------------------------- */
+
+static void add_root(manager *m, tile_function *f) {
+    m->roots =
+        tile_arena_grow(&m->arena, m->roots, m->root_count, &m->root_capacity, sizeof *m->roots);
+    m->roots[m->root_count++] = f;
+}
+
+/* Makes roots of the functions that have come into the module since the last call. */
+static void find_new_roots(manager *m) {
+    for (tile_function *f = m->module->first; f; f = f->next) {
+        bool is_new = f->seen != m->seen;
+        f->seen = m->seen + 1;
+        if (is_new) add_root(m, f);
+    }
+    m->seen++;
+}
+
+static bool is_in_module(const manager *m, const tile_function *f) {
+    return f->seen == m->seen;
+}
+
+static void drop_removed_roots(manager *m) {
+    size_t kept = 0;
+    for (size_t i = 0; i < m->root_count; i++)
+        if (is_in_module(m, m->roots[i])) m->roots[kept++] = m->roots[i];
+    m->root_count = kept;
+}
+
+static void start_roots(manager *m, tile_function *only) {
+    m->seen = 1;
+    for (tile_function *f = m->module->first; f; f = f->next) {
+        f->seen = m->seen;
+        if (!only || f == only) add_root(m, f);
+    }
+}
+
+/* One step ----------------------------------------------------------------------------------- */
+
 /* A bug in the pass, which the user must be able to report: say which pass it was. */
 static tile_status verify(manager *m, const tile_pipeline_step *step, const tile_function *f) {
     if (m->options.skip_verify || tile_function_verify(f) == TILE_OK) return TILE_OK;
@@ -68,69 +113,131 @@ static tile_status verify(manager *m, const tile_pipeline_step *step, const tile
     return TILE_FAILED;
 }
 
+static tile_pass pass_of(manager *m, const tile_pipeline_step *step) {
+    return (tile_pass){.context = m->context,
+                       .target = m->options.target,
+                       .scratch = &m->scratch,
+                       .options = step->options,
+                       .option_count = step->option_count,
+                       .statistic = m->options.statistic,
+                       .report_user = m->options.report_user,
+                       .name = step->row->info.name};
+}
+/* What is to be shown and compared before a pass runs on a function. */
+static text enter(manager *m, const tile_pipeline_step *step, const tile_function *f,
+                  tile_arena *texts) {
+    const tile_pass_options *o = &m->options;
+    if (o->before) o->before(step->row->info.name, f, false, o->hook_user);
+    return o->after && o->report_changes ? print_function(f, texts) : (text){0};
+}
+
+/* And after it; before is NULL for a function that the pass has added. */
+static tile_status leave(manager *m, const tile_pipeline_step *step, const tile_function *f,
+                         const text *before, tile_arena *texts) {
+    const tile_pass_options *o = &m->options;
+    if (verify(m, step, f) != TILE_OK) return TILE_FAILED;
+    if (!o->after) return TILE_OK;
+    bool changed = false;
+    if (o->report_changes) {
+        text after = print_function(f, texts);
+        changed = !before || !is_same_text(before, &after);
+    }
+    o->after(step->row->info.name, f, changed, o->hook_user);
+    return TILE_OK;
+}
+
+static tile_status run_on_function(manager *m, const tile_pipeline_step *step, tile_function *f) {
+    tile_pass pass = pass_of(m, step);
+    tile_arena texts = {0};
+    text before = enter(m, step, f, &texts);
+    tile_status status = step->row->run(&pass, f);
+    tile_arena_reset(&m->scratch);
+    if (status == TILE_OK) status = leave(m, step, f, &before, &texts);
+    tile_arena_reset(&texts);
+    return status;
+}
+
+static tile_status run_on_module(manager *m, const tile_pipeline_step *step) {
+    tile_pass pass = pass_of(m, step);
+    tile_arena texts = {0};
+    size_t count = m->root_count;
+    text *before = TILE_NEW_ARRAY(&texts, text, count + 1);
+    for (size_t i = 0; i < count; i++) before[i] = enter(m, step, m->roots[i], &texts);
+    tile_roots roots = {m->roots, count};
+    tile_status status = step->row->run_module(&pass, m->module, &roots);
+    tile_arena_reset(&m->scratch);
+    find_new_roots(m);
+    for (size_t i = 0; i < count && status == TILE_OK; i++)
+        if (is_in_module(m, m->roots[i])) status = leave(m, step, m->roots[i], &before[i], &texts);
+    tile_arena_reset(&texts);
+    return status;
+}
+
+/* Levels and pipelines ----------------------------------------------------------------------- */
+
+static unsigned levels_of(const tile_function *f) {
+    return f->kind == TILE_COMPUTE ? TILE_LEVEL_1 : TILE_LEVEL_2 | TILE_LEVEL_3;
+}
+
+static bool is_for(const tile_pipeline_step *step, const tile_function *f) {
+    return levels_of(f) & step->row->info.level_in;
+}
+
+/* True if the step has something to work on, false if not; with a kernel named, a diagnostic. */
+static bool has_work(manager *m, const tile_pipeline_step *step, tile_status *status) {
+    for (size_t i = 0; i < m->root_count; i++)
+        if (is_for(step, m->roots[i])) return true;
+    if (m->options.kernel && m->root_count) {
+        const tile_function *f = m->roots[0];
+        bool compute = f->kind == TILE_COMPUTE;
+        tile_pipeline_error(&m->pipeline, step->loc, "pass '%s' works on %s, @%s is a %s",
+                            step->row->info.name, compute ? "kernels" : "computes", f->name,
+                            compute ? "compute" : "kernel");
+        *status = TILE_INVALID;
+    }
+    return false;
+}
+
 static bool is_instantiated(manager *m, const tile_pipeline_step *step, const tile_function *f) {
-    if (!f->param_count || !tile_pass_row_builds_on(step->row, "instantiate")) return true;
+    if (!f->param_count || !(step->row->needs & TILE_PROPERTY_instantiated)) return true;
     return tile_pipeline_error(
         &m->pipeline, step->loc,
         "pass '%s' needs 'instantiate' before it: @%s has the parameter '%s'", step->row->info.name,
         f->name, f->params[0].name);
 }
 
-static tile_status run_on_function(manager *m, const tile_pipeline_step *step, tile_function *f) {
-    const char *name = step->row->info.name;
-    const tile_pass_options *o = &m->options;
-    if (!is_instantiated(m, step, f)) return TILE_INVALID;
-    tile_pass pass = {.context = m->context,
-                      .target = o->target,
-                      .scratch = &m->scratch,
-                      .options = step->options,
-                      .option_count = step->option_count,
-                      .statistic = o->statistic,
-                      .report_user = o->report_user,
-                      .name = name};
-    tile_arena texts = {0};
-    bool compare = o->report_changes && o->after;
-    text before = {0};
-    if (o->before) o->before(name, f, false, o->hook_user);
-    if (compare) before = print_function(f, &texts);
-    tile_status status = step->row->run(&pass, f);
-    tile_arena_reset(&m->scratch);
-    if (status == TILE_OK) status = verify(m, step, f);
-    if (o->after && status == TILE_OK) {
-        text after = {0};
-        if (compare) after = print_function(f, &texts);
-        o->after(name, f, compare && !is_same_text(&before, &after), o->hook_user);
+static tile_status run_on_roots(manager *m, const tile_pipeline_step *step) {
+    tile_status status = TILE_OK;
+    size_t count = m->root_count;
+    if (!has_work(m, step, &status)) return status;
+    for (size_t i = 0; i < count; i++)
+        if (is_for(step, m->roots[i]) && !is_instantiated(m, step, m->roots[i]))
+            return TILE_INVALID;
+    if (step->row->run_module) {
+        status = run_on_module(m, step);
+    } else {
+        for (size_t i = 0; i < count && status == TILE_OK; i++)
+            if (is_for(step, m->roots[i])) status = run_on_function(m, step, m->roots[i]);
+        find_new_roots(m);
     }
+    tile_arena texts = {0};
+    for (size_t i = count; i < m->root_count && status == TILE_OK; i++)
+        status = leave(m, step, m->roots[i], NULL, &texts);
     tile_arena_reset(&texts);
+    drop_removed_roots(m);
     return status;
 }
 
-/* Functions and pipelines -------------------------------------------------------------------- */
-
-static unsigned levels_of(const tile_function *f) {
-    return f->kind == TILE_COMPUTE ? TILE_LEVEL_1 : TILE_LEVEL_2 | TILE_LEVEL_3;
-}
-
-static tile_status run_step(manager *m, const tile_pipeline_step *step, const tile_function *only) {
+static tile_status run_step(manager *m, const tile_pipeline_step *step) {
     double start = tile_seconds_now();
-    tile_status status = TILE_OK;
-    if (only && !(levels_of(only) & step->row->info.level_in)) {
-        tile_pipeline_error(&m->pipeline, step->loc, "pass '%s' works on %s, @%s is a %s",
-                            step->row->info.name,
-                            only->kind == TILE_COMPUTE ? "kernels" : "computes", only->name,
-                            only->kind == TILE_COMPUTE ? "compute" : "kernel");
-        return TILE_INVALID;
-    }
-    for (tile_function *f = m->module->first; f && status == TILE_OK; f = f->next)
-        if ((!only || f == only) && (levels_of(f) & step->row->info.level_in))
-            status = run_on_function(m, step, f);
+    tile_status status = run_on_roots(m, step);
     if (m->options.timing)
         m->options.timing(step->row->info.name, tile_seconds_now() - start, m->options.report_user);
     return status;
 }
 
-static const tile_function *find_kernel(manager *m) {
-    const tile_function *f = tile_module_find(m->module, m->options.kernel);
+static tile_function *find_kernel(manager *m) {
+    tile_function *f = tile_module_find(m->module, m->options.kernel);
     if (f) return f;
     tile_guess guess = tile_guess_start(m->options.kernel, strlen(m->options.kernel));
     for (const tile_function *other = m->module->first; other; other = other->next)
@@ -141,24 +248,31 @@ static const tile_function *find_kernel(manager *m) {
     return NULL;
 }
 
-static tile_status run_pipeline(manager *m, const char *pipeline) {
-    const tile_function *only = NULL;
+static tile_status run_pipeline(manager *m, const tile_pass_table *passes, const char *pipeline) {
+    tile_function *only = NULL;
     if (m->options.kernel && !(only = find_kernel(m))) return TILE_INVALID;
-    if (!tile_pipeline_parse(m->context, pipeline, &m->arena, &m->pipeline)) return TILE_INVALID;
+    if (!tile_pipeline_parse(m->context, passes, pipeline, &m->arena, &m->pipeline))
+        return TILE_INVALID;
+    start_roots(m, only);
     for (size_t i = 0; i < m->pipeline.count; i++) {
-        tile_status status = run_step(m, &m->pipeline.steps[i], only);
+        tile_status status = run_step(m, &m->pipeline.steps[i]);
         if (status != TILE_OK) return status;
     }
     return TILE_OK;
 }
 
-tile_status tile_run_passes(tile_module *module, const char *pipeline,
-                            const tile_pass_options *options) {
+tile_status tile_run_passes_of(const tile_pass_table *passes, tile_module *module,
+                               const char *pipeline, const tile_pass_options *options) {
     manager m = {.module = module, .context = module->context};
     tile_take_options(&m.options, sizeof m.options, options);
     if (!m.options.target) m.options.target = tile_target_find("sm_80");
-    tile_status status = run_pipeline(&m, pipeline ? pipeline : "");
+    tile_status status = run_pipeline(&m, passes, pipeline ? pipeline : "");
     tile_arena_reset(&m.arena);
     tile_arena_reset(&m.scratch);
     return status;
+}
+
+tile_status tile_run_passes(tile_module *module, const char *pipeline,
+                            const tile_pass_options *options) {
+    return tile_run_passes_of(&tile_all_passes, module, pipeline, options);
 }

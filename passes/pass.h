@@ -21,13 +21,28 @@ typedef struct tile_pass {
     const char *name;
 } tile_pass;
 
-/* Rewrites one function. A status other than TILE_OK comes after a diagnostic. */
-typedef tile_status (*tile_pass_function)(tile_pass *pass, tile_function *function);
+/* The functions that a pipeline works on: those that were asked for, and what passes added. */
+typedef struct tile_roots {
+    tile_function *const *functions;
+    size_t count;
+} tile_roots;
 
-#define PASS(name, function, level_in, level_out, needs, keeps, breaks, meaning) \
-    tile_status function(tile_pass *pass, tile_function *f);
+/* Rewrites one function, or the module. A status other than TILE_OK comes after a diagnostic.
+ * Either may add functions, which become roots for the passes that follow (not for this one), and a
+ * module pass may remove some. */
+typedef tile_status (*tile_pass_function)(tile_pass *pass, tile_function *function);
+typedef tile_status (*tile_module_pass_function)(tile_pass *pass, tile_module *module,
+                                                 const tile_roots *roots);
+
+#define PROTOTYPE_function(name) tile_status name(tile_pass *pass, tile_function *f);
+#define PROTOTYPE_module(name) \
+    tile_status name(tile_pass *pass, tile_module *module, const tile_roots *roots);
+#define PASS(name, run, scope, level_in, level_out, options, needs, gives, keeps, breaks, meaning) \
+    PROTOTYPE_##scope(run)
 #include "passes/passes.def"
 #undef PASS
+#undef PROTOTYPE_function
+#undef PROTOTYPE_module
 
 /* Reports a counter, such as "removed", to the statistics. */
 void tile_pass_count(const tile_pass *pass, const char *what, long value);

@@ -6,17 +6,37 @@
 
 #include "lib/support/guess.h"
 
+/* The words of passes.def. */
+enum {
+    NOTHING = 0,
+#define PROPERTY(name, meaning) name = TILE_PROPERTY_##name,
+#include "passes/properties.def"
+#undef PROPERTY
+    KEEPS_ALL = (1 << TILE_PROPERTY_COUNT) - 1,
+};
+
+#define SCOPE_function false
+#define SCOPE_module true
+#define RUN_function(name) name, NULL
+#define RUN_module(name) NULL, name
+#define WORDS(set) (set) ? #set : ""
+
 static const tile_pass_row rows[] = {
-#define PASS(name, function, level_in, level_out, needs, keeps, breaks, meaning) \
-    {{name, TILE_LEVELS_##level_in, TILE_LEVELS_##level_out, needs, meaning}, \
+#define PASS(name, run, scope, level_in, level_out, options, needs, gives, keeps, breaks, meaning) \
+    {{name, TILE_LEVELS_##level_in, TILE_LEVELS_##level_out, WORDS(needs), meaning, options, \
+      WORDS(gives), WORDS(keeps), WORDS(breaks), SCOPE_##scope}, \
+     RUN_##scope(run), \
+     needs, \
+     gives, \
      keeps, \
-     breaks, \
-     function},
+     breaks},
 #include "passes/passes.def"
 #undef PASS
 };
 
 enum { ROW_COUNT = sizeof rows / sizeof *rows };
+
+const tile_pass_table tile_all_passes = {rows, ROW_COUNT};
 
 const tile_pass_info *tile_pass_at(unsigned index) {
     return index < ROW_COUNT ? &rows[index].info : NULL;
@@ -65,15 +85,16 @@ static const char *read_word(reader *r, const char *separators) {
     return tile_arena_string(r->arena, start, (size_t)(r->at - start));
 }
 
-static const tile_pass_row *find_row(const char *name) {
-    for (unsigned i = 0; i < ROW_COUNT; i++)
-        if (strcmp(rows[i].info.name, name) == 0) return &rows[i];
+static const tile_pass_row *find_row(const tile_pass_table *passes, const char *name) {
+    for (unsigned i = 0; i < passes->count; i++)
+        if (strcmp(passes->rows[i].info.name, name) == 0) return &passes->rows[i];
     return NULL;
 }
 
 static bool fail_unknown(reader *r, tile_loc loc, const char *name) {
+    const tile_pass_table *passes = r->pipeline->passes;
     tile_guess guess = tile_guess_start(name, strlen(name));
-    for (unsigned i = 0; i < ROW_COUNT; i++) tile_guess_try(&guess, rows[i].info.name);
+    for (unsigned i = 0; i < passes->count; i++) tile_guess_try(&guess, passes->rows[i].info.name);
     return tile_pipeline_error(r->pipeline, loc, "there is no pass '%s'%s", name,
                                tile_guess_phrase(&guess, "", r->arena));
 }
@@ -103,11 +124,19 @@ static bool read_options(reader *r, tile_pipeline_step *step) {
     return true;
 }
 
-/* Only instantiate has options: the kernel's parameters, which it checks itself. */
-static bool check_options(reader *r, const tile_pipeline_step *step) {
-    if (!step->option_count || step->row->run == tile_pass_instantiate) return true;
-    return tile_pipeline_error(r->pipeline, step->loc, "pass '%s' has no option '%s'",
-                               step->row->info.name, step->options[0].key);
+/* The options that a row names; those of "*" are the pass' own to check. */
+static bool check_option(reader *r, const tile_pipeline_step *step, const char *key) {
+    const char *known = step->row->info.options;
+    tile_guess guess = tile_guess_start(key, strlen(key));
+    for (const char *at = known; *at;) {
+        size_t length = strcspn(at, " ");
+        const char *name = tile_arena_string(r->arena, at, length);
+        if (strcmp(name, key) == 0 || strcmp(name, "*") == 0) return true;
+        tile_guess_try(&guess, name);
+        at += length + strspn(at + length, " ");
+    }
+    return tile_pipeline_error(r->pipeline, step->loc, "pass '%s' has no option '%s'%s",
+                               step->row->info.name, key, tile_guess_phrase(&guess, "", r->arena));
 }
 
 static bool read_step(reader *r) {
@@ -115,10 +144,11 @@ static bool read_step(reader *r) {
     tile_pipeline_step step = {.loc = place_of(r, r->at)};
     const char *name = read_word(r, ",{}=");
     if (!*name) return tile_pipeline_error(p, step.loc, "a pass is expected here");
-    step.row = find_row(name);
+    step.row = find_row(p->passes, name);
     if (!step.row) return fail_unknown(r, step.loc, name);
     if (*r->at == '{' && !read_options(r, &step)) return false;
-    if (!check_options(r, &step)) return false;
+    for (unsigned i = 0; i < step.option_count; i++)
+        if (!check_option(r, &step, step.options[i].key)) return false;
     p->steps = tile_arena_grow(r->arena, p->steps, p->count, &p->capacity, sizeof *p->steps);
     p->steps[p->count++] = step;
     skip_blanks(r);
@@ -129,62 +159,54 @@ static bool read_step(reader *r) {
 
 /* Order -------------------------------------------------------------------------------------- */
 
-static bool names(const char *list, const char *name) {
-    size_t length = strlen(name);
-    for (const char *at = list; *at;) {
-        size_t word = strcspn(at, " ");
-        if (word == length && memcmp(at, name, length) == 0) return true;
-        at += word + strspn(at + word, " ");
-    }
-    return false;
-}
-
-bool tile_pass_row_builds_on(const tile_pass_row *row, const char *need) {
-    if (names(row->info.requires_, need)) return true;
-    for (unsigned i = 0; i < ROW_COUNT; i++)
-        if (names(row->info.requires_, rows[i].info.name) &&
-            tile_pass_row_builds_on(&rows[i], need))
-            return true;
-    return false;
-}
-
-/* What is known of each pass' work at one place of the pipeline. The text that comes in may be the
+/* What is known of each property at one place of the pipeline. The text that comes in may be the
  * output of any passes, so that nothing is missing before something undoes it. */
 typedef struct progress {
-    bool done;
+    bool holds;
     const tile_pass_row *undone_by;
 } progress;
 
+/* The pass whose work the property is: users know passes. */
+static const char *pass_for(const tile_pipeline *p, unsigned property) {
+    static const char *const names[] = {
+#define PROPERTY(name, meaning) #name,
+#include "passes/properties.def"
+#undef PROPERTY
+    };
+    for (unsigned i = 0; i < p->passes->count; i++)
+        if (p->passes->rows[i].gives >> property & 1) return p->passes->rows[i].info.name;
+    return names[property];
+}
+
 static bool check_needs(tile_pipeline *p, size_t at, const progress *state) {
     const tile_pipeline_step *step = &p->steps[at];
-    for (unsigned i = 0; i < ROW_COUNT; i++) {
-        const char *need = rows[i].info.name;
-        if (!names(step->row->info.requires_, need)) continue;
+    for (unsigned i = 0; i < TILE_PROPERTY_COUNT; i++) {
+        if (!(step->row->needs >> i & 1)) continue;
         if (state[i].undone_by)
             return tile_pipeline_error(p, step->loc, "pass '%s' needs '%s', which '%s' has undone",
-                                       step->row->info.name, need, state[i].undone_by->info.name);
-        for (size_t later = at + 1; !state[i].done && later < p->count; later++)
-            if (p->steps[later].row == &rows[i])
+                                       step->row->info.name, pass_for(p, i),
+                                       state[i].undone_by->info.name);
+        for (size_t later = at + 1; !state[i].holds && later < p->count; later++)
+            if (p->steps[later].row->gives >> i & 1)
                 return tile_pipeline_error(p, step->loc,
                                            "pass '%s' needs '%s' before it, not after it",
-                                           step->row->info.name, need);
+                                           step->row->info.name, p->steps[later].row->info.name);
     }
     return true;
 }
 
 static void record(progress *state, const tile_pass_row *row) {
-    for (unsigned i = 0; i < ROW_COUNT; i++) {
-        bool lost = names(row->breaks, rows[i].info.name) ||
-                    (state[i].done && !names(row->keeps, rows[i].info.name));
-        if (&rows[i] == row)
-            state[i] = (progress){.done = true};
+    for (unsigned i = 0; i < TILE_PROPERTY_COUNT; i++) {
+        bool lost = row->breaks >> i & 1 || (state[i].holds && !(row->keeps >> i & 1));
+        if (row->gives >> i & 1)
+            state[i] = (progress){.holds = true};
         else if (lost)
             state[i] = (progress){.undone_by = row};
     }
 }
 
 static bool check_order(tile_pipeline *p) {
-    progress state[ROW_COUNT] = {{false, NULL}};
+    progress state[TILE_PROPERTY_COUNT] = {{false, NULL}};
     const tile_pass_row *raised = NULL; /* the pass that left level 2 */
     for (size_t i = 0; i < p->count; i++) {
         const tile_pass_row *row = p->steps[i].row;
@@ -199,9 +221,9 @@ static bool check_order(tile_pipeline *p) {
     return true;
 }
 
-bool tile_pipeline_parse(tile_context *context, const char *text, tile_arena *arena,
-                         tile_pipeline *pipeline) {
-    *pipeline = (tile_pipeline){.context = context, .text = text};
+bool tile_pipeline_parse(tile_context *context, const tile_pass_table *passes, const char *text,
+                         tile_arena *arena, tile_pipeline *pipeline) {
+    *pipeline = (tile_pipeline){.context = context, .passes = passes, .text = text};
     reader r = {.pipeline = pipeline, .arena = arena, .at = text};
     skip_blanks(&r);
     if (!*r.at) return true;

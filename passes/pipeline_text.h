@@ -4,13 +4,32 @@
 
 #include "passes/pass.h"
 
-/* A row of passes.def with its function. */
+/* A row of passes.def with its functions; sets are of tile_property. */
 typedef struct tile_pass_row {
     tile_pass_info info;
-    const char *keeps;
-    const char *breaks;
-    tile_pass_function run;
+    tile_pass_function run;               /* scope function */
+    tile_module_pass_function run_module; /* scope module */
+    unsigned needs, gives, keeps, breaks;
 } tile_pass_row;
+
+typedef struct tile_pass_table {
+    const tile_pass_row *rows;
+    unsigned count;
+} tile_pass_table;
+
+/* passes.def */
+extern const tile_pass_table tile_all_passes;
+
+/* The set of the properties of properties.def. */
+enum {
+#define PROPERTY(name, meaning) TILE_PROPERTY_BIT_##name,
+#include "passes/properties.def"
+#undef PROPERTY
+    TILE_PROPERTY_COUNT,
+#define PROPERTY(name, meaning) TILE_PROPERTY_##name = 1 << TILE_PROPERTY_BIT_##name,
+#include "passes/properties.def"
+#undef PROPERTY
+};
 
 typedef struct tile_pipeline_step {
     const tile_pass_row *row;
@@ -21,19 +40,21 @@ typedef struct tile_pipeline_step {
 
 typedef struct tile_pipeline {
     tile_context *context;
+    const tile_pass_table *passes;
     const char *text;
     tile_pipeline_step *steps;
     size_t count, capacity;
 } tile_pipeline;
 
 /* Splits the text and checks that the passes can follow each other. False after a diagnostic. */
-bool tile_pipeline_parse(tile_context *context, const char *text, tile_arena *arena,
-                         tile_pipeline *pipeline);
+bool tile_pipeline_parse(tile_context *context, const tile_pass_table *passes, const char *text,
+                         tile_arena *arena, tile_pipeline *pipeline);
 /* Reports an error that quotes the pipeline; always false. */
 bool tile_pipeline_error(tile_pipeline *pipeline, tile_loc loc, const char *format, ...)
     TILE_PRINTF(3, 4);
 
-/* Whether the pass, or a pass that it needs, names `need` among what it requires. */
-bool tile_pass_row_builds_on(const tile_pass_row *row, const char *need);
+/* tile_run_passes with passes of another table. */
+tile_status tile_run_passes_of(const tile_pass_table *passes, tile_module *module,
+                               const char *pipeline, const tile_pass_options *options);
 
 #endif

@@ -17,8 +17,13 @@ typedef struct tile_pass_info {
     const char *name;
     unsigned level_in; /* a set of TILE_LEVEL_* */
     unsigned level_out;
-    const char *requires_; /* passes that must have run, by name, blanks between; "" for none */
+    const char *requires_; /* properties (passes/properties.def), " | " between; "" for none */
     const char *meaning;
+    const char *options;     /* names, blanks between; "*": the pass checks them itself */
+    const char *establishes; /* properties, as requires_ */
+    const char *keeps;       /* "KEEPS_ALL" for all of them */
+    const char *breaks;
+    bool on_module; /* it is called once with the module, not for each function */
 } tile_pass_info;
 
 TILE_API const tile_pass_info *tile_pass_at(unsigned index); /* NULL past the end */

@@ -7,7 +7,7 @@
  *
  * level: any
  * requires: nothing
- * keeps: instantiate, assign-layouts, allocate-shared
+ * keeps: everything
  * breaks: nothing
  *
  * before:

@@ -5,7 +5,7 @@
  *
  * level: 2 and 3
  * requires: nothing
- * keeps: instantiate, assign-layouts, allocate-shared
+ * keeps: everything
  * breaks: nothing
  *
  * before:

@@ -5,8 +5,8 @@
  * same bytes.
  *
  * level: 2 to 2
- * requires: assign-layouts
- * keeps: instantiate, assign-layouts, allocate-shared
+ * requires: instantiated, laid_out
+ * keeps: instantiated, laid_out
  * breaks: nothing
  *
  * pipeline: allocate-shared

@@ -4,9 +4,9 @@
  * neighbouring threads on neighbouring 16 bytes, shared memory wants rows spread over its banks.
  *
  * level: 2 to 2
- * requires: instantiate
- * keeps: instantiate
- * breaks: nothing
+ * requires: instantiated
+ * keeps: instantiated
+ * breaks: allocated, synchronised
  *
  * before:
  *   kernel @fill(%c: ptr<f32> {divisible = 16}) grid [1] warps 1 {

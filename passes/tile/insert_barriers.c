@@ -5,8 +5,8 @@
  * gives.
  *
  * level: 2 to 2
- * requires: allocate-shared
- * keeps: instantiate, assign-layouts, allocate-shared
+ * requires: instantiated, laid_out, allocated
+ * keeps: instantiated, laid_out, allocated
  * breaks: nothing
  *
  * pipeline: insert-barriers

@@ -6,9 +6,9 @@
  * tensor cores' rate with two orders of magnitude fewer instructions than scalar code.
  *
  * level: 2 to 3
- * requires: allocate-shared (so assign-layouts and instantiate)
- * keeps: instantiate
- * breaks: nothing that later passes need
+ * requires: instantiated, laid_out, allocated, synchronised
+ * keeps: instantiated, allocated, synchronised
+ * breaks: nothing
  *
  * pipeline: lower-tiles,canonicalize,cse,dce
  * before:

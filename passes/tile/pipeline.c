@@ -4,9 +4,9 @@
  * hide them behind the mma of the iterations between, without a register held meanwhile (cp.async).
  *
  * level: 2 to 2
- * requires: instantiate
- * keeps: instantiate
- * breaks: assign-layouts
+ * requires: instantiated
+ * keeps: instantiated
+ * breaks: laid_out, allocated, synchronised
  *
  * pipeline: pipeline
  * before:

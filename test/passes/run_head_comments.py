@@ -1,4 +1,4 @@
-"""Runs the examples in the head comments of the passes.
+"""Runs the examples in the head comments of the passes, and compares their contracts with the table.
 
     run_head_comments.py TILE_OPT PASSES_DEF FOLDER
 
@@ -13,7 +13,15 @@ Each pass of PASSES_DEF must have one file under FOLDER whose head comment shows
 A block starts on the line after its keyword and ends with the first line that is not indented deeper
 than the keyword, or with the comment. `before` goes through the pipeline; the result and `after`, both
 printed once more by tile-opt, must be the same text.
+
+The comment must also say what the pass' row says, in these lines:
+
+     * level: 2 to 3                    (any; 2 and 3; 2 to 2)
+     * requires: instantiated, laid_out (or nothing)
+     * keeps: everything                (or nothing, or names)
+     * breaks: nothing
 """
+import csv
 import difflib
 import os
 import re
@@ -30,6 +38,46 @@ def head_comment(path):
         return []
     # The first line, "name: purpose", is prose; it would read as a key in the pass named pipeline.
     return [re.sub(r"^ \*( |$)", "", line) for line in match.group(1).rstrip().split("\n")[1:]]
+
+
+def rows_of(table):
+    """Yields the columns of each row of passes.def, without quotes."""
+    with open(table) as file:
+        for text in re.findall(r"^PASS\((.*)\)$", file.read(), re.M):
+            yield [column.strip() for column in next(csv.reader([text], skipinitialspace=True))]
+
+
+def level_words(level_in, level_out):
+    """L2, L3 -> "2 to 3"; the same on both sides and more than one level -> "2 and 3", "any"."""
+    if level_in == level_out == "LX":
+        return "any"
+    if level_in == level_out and len(level_in) > 2:
+        return " and ".join(level_in[1:])
+    return f"{level_in[1:]} to {level_out[1:]}"
+
+
+def set_words(expression):
+    fixed = {"NOTHING": "nothing", "KEEPS_ALL": "everything"}
+    return fixed.get(expression, ", ".join(part.strip() for part in expression.split("|")))
+
+
+def contract_of(row):
+    """What the four lines of the head comment must be."""
+    _, _, _, level_in, level_out, _, requires, _, keeps, breaks, _ = row
+    return {"level": level_words(level_in, level_out), "requires": set_words(requires),
+            "keeps": set_words(keeps), "breaks": set_words(breaks)}
+
+
+def check_contract(row, lines):
+    """Yields what is wrong with the contract lines of a head comment."""
+    if len(row) != 11:
+        yield f"the row has {len(row)} columns, not 11"
+        return
+    for key, wanted in contract_of(row).items():
+        found = [line.strip()[len(key) + 1:].strip() for line in lines
+                 if re.match(rf"\s*{key}:", line)]
+        if found != [wanted]:
+            yield f"{key}: the row says {[wanted]}, the comment {found}"
 
 
 def indentation(line):
@@ -85,16 +133,18 @@ def check(tool, name, example):
 
 
 def main(tool, table, folder):
-    with open(table) as file:
-        names = re.findall(r'^PASS\("([^"]+)"', file.read(), re.M)
+    rows = list(rows_of(table))
     files = [os.path.join(path, name) for path, _, found in os.walk(folder) for name in found
              if name.endswith(".c")]
-    failures = 0 if names else 1
-    for name in names:
+    failures = 0 if rows else 1
+    for row in rows:
+        name = row[0]
         wanted = name.replace("-", "_") + ".c"
         sources = [path for path in files if os.path.basename(path) == wanted]
-        examples = [example for path in sources for example in blocks_of(head_comment(path))]
+        lines = [line for path in sources for line in head_comment(path)]
+        examples = list(blocks_of(lines))
         problems = [problem for problem in (check(tool, name, e) for e in examples) if problem]
+        problems += check_contract(row, lines)
         if not sources:
             problems = [f"there is no file {wanted}"]
         elif not examples:

@@ -49,15 +49,28 @@ static const char *levels_text(unsigned levels, char text[8]) {
     return text;
 }
 
+/* " (needs a, b)" or "": the table has " | " between. */
+static void print_needs(const char *needs, tool_text *out) {
+    if (!*needs) return;
+    tool_append(" (needs ", 8, out);
+    for (const char *bar; (bar = strstr(needs, " | ")); needs = bar + 3) {
+        tool_append(needs, (size_t)(bar - needs), out);
+        tool_append(", ", 2, out);
+    }
+    tool_append(needs, strlen(needs), out);
+    tool_append(")", 1, out);
+}
+
 void opt_print_passes(tool_text *out) {
     const tile_pass_info *info;
     for (unsigned i = 0; (info = tile_pass_at(i)); i++) {
         char line[512], from[8], to[8];
-        int length = snprintf(line, sizeof line, "  %-16s %3s to %-3s  %s%s%s%s\n", info->name,
+        int length = snprintf(line, sizeof line, "  %-16s %3s to %-3s  %s", info->name,
                               levels_text(info->level_in, from), levels_text(info->level_out, to),
-                              info->meaning, *info->requires_ ? " (needs " : "", info->requires_,
-                              *info->requires_ ? ")" : "");
+                              info->meaning);
         tool_append(line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1, out);
+        print_needs(info->requires_, out);
+        tool_append("\n", 1, out);
     }
 }
 
