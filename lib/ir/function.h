@@ -97,7 +97,8 @@ struct tile_function {
     tile_function_kind kind;
     const char *name;
     tile_loc loc;
-    uint32_t seen; /* the pass manager's: the step after which it found the function in its module */
+    uint32_t
+        seen; /* the pass manager's: the step after which it found the function in its module */
 
     tile_param_decl *params;
     size_t param_count, param_capacity;
