@@ -183,12 +183,13 @@ int main(int argc, char **argv) {
     double begin = now();
     options o = {.output = "-", .emit = "ptx", .target = tile_target_find("sm_80")};
     tool_arguments words = {argc, argv, 1};
+    tool_start();
     while (words.next < argc)
         if (!take_option(&words, &o)) return 1;
     if (o.help) {
         fputs(help, stdout);
         printf("\nThe default passes: %s\n", tile_default_pipeline(3));
-        return 0;
+        return tool_finish(true);
     }
     if (!o.input) {
         fputs("error: no input file; see tilec --help\n", stderr);
@@ -203,5 +204,5 @@ int main(int argc, char **argv) {
     tile_module_destroy(module);
     tile_context_destroy(context);
     for (unsigned i = 0; i < o.param_count; i++) free((char *)o.params[i].name);
-    return ok ? 0 : 1;
+    return tool_finish(ok);
 }

@@ -1,10 +1,13 @@
 /* Options, files and diagnostics of the tools. */
+#define _POSIX_C_SOURCE 200809L
 #include "tools/common/tool.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Options ------------------------------------------------------------------------------------- */
 
@@ -76,6 +79,26 @@ static void complain(const char *path) {
     fprintf(stderr, "error: %s: %s\n", path, strerror(errno));
 }
 
+void tool_start(void) {
+    static const int output = 1;
+    if (fcntl(output, F_GETFD) == -1 && errno == EBADF && open("/dev/null", O_RDONLY) != output)
+        complain("/dev/null");
+}
+
+int tool_finish(bool ok) {
+    bool failed = ferror(stdout) != 0; /* why is forgotten by now */
+    if (failed)
+        fputs("error: standard output: not all of it could be written\n", stderr);
+    else if (fflush(stdout) != 0)
+        complain("standard output");
+    else
+        return ok ? 0 : 1;
+    return 1;
+}
+
+/* Far above any program, far below a machine's memory: /dev/zero has an end here. */
+enum { LARGEST_FILE = 1 << 26 };
+
 char *tool_read_file(const char *path, size_t *size) {
     bool standard = strcmp(path, "-") == 0;
     FILE *file = standard ? stdin : fopen(path, "rb");
@@ -87,8 +110,10 @@ char *tool_read_file(const char *path, size_t *size) {
         return NULL;
     }
     tool_append("", 0, &text);
-    while ((got = fread(piece, 1, sizeof piece, file)) > 0) tool_append(piece, got, &text);
-    bool failed = ferror(file) != 0;
+    while (text.size <= LARGEST_FILE && (got = fread(piece, 1, sizeof piece, file)) > 0)
+        tool_append(piece, got, &text);
+    if (text.size > LARGEST_FILE) errno = EFBIG;
+    bool failed = ferror(file) != 0 || text.size > LARGEST_FILE;
     if (failed) complain(path);
     if (!standard) fclose(file);
     if (failed) {
@@ -108,7 +133,8 @@ bool tool_write_file(const char *path, const char *data, size_t size) {
     }
     bool ok = fwrite(data, 1, size, file) == size;
     ok &= (standard ? fflush(file) : fclose(file)) == 0;
-    if (!ok) complain(path);
+    if (!ok) complain(standard ? "standard output" : path);
+    if (standard) clearerr(file); /* it has been told */
     return ok;
 }
 

@@ -4,6 +4,11 @@
 
 #include "tile/ir.h"
 
+/* Begins main: a standard output that is closed stays so, whatever is opened later. */
+void tool_start(void);
+/* Ends main, with the exit status: 1 after a message if standard output could not be written. */
+int tool_finish(bool ok);
+
 /* The command line while it is read. */
 typedef struct tool_arguments {
     int argc;
@@ -22,8 +27,8 @@ const char *tool_current(const tool_arguments *arguments);
 /* A copy that the caller frees; stops the program when there is no memory. */
 char *tool_copy(const char *text, size_t length);
 
-/* A whole file ("-": standard input), ended by a zero byte that *size does not count. NULL after a
- * message. The caller frees it. */
+/* A whole file ("-": standard input) of up to 64 MiB, ended by a zero byte that *size does not
+ * count. NULL after a message. The caller frees it. */
 char *tool_read_file(const char *path, size_t *size);
 /* Writes a file ("-": standard output). False after a message. */
 bool tool_write_file(const char *path, const char *data, size_t size);

@@ -217,9 +217,10 @@ int main(int argc, char **argv) {
     opt_options o;
     tool_text out = {NULL, 0, 0};
     tool_append("", 0, &out);
+    tool_start();
     bool ok = opt_read_options(argc, argv, &o) && run(&o, &out) &&
               tool_write_file(o.output, out.data, out.size);
     free(out.data);
     free(o.pipeline.data);
-    return ok ? 0 : 1;
+    return tool_finish(ok);
 }

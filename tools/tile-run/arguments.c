@@ -1,4 +1,5 @@
 /* Arguments on the command line: scalars, generated arrays, files. */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -52,11 +53,13 @@ static bool parse_shape(const char *text, const char *at, host_array *array) {
 
 static bool parse_scalar(const char *text, const char *value, run_argument *argument) {
     char *end;
+    errno = 0;
     argument->integer = strtoll(value, &end, 0);
     argument->number = (double)argument->integer;
-    if (*end) {
+    if (*end || errno) {
         argument->number = strtod(value, &end);
-        argument->integer = (int64_t)argument->number;
+        bool fits = argument->number >= -0x1p63 && argument->number < 0x1p63;
+        argument->integer = fits ? (int64_t)argument->number : 0;
     }
     if (end == value || *end)
         return fail(

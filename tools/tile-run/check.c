@@ -141,7 +141,7 @@ bool check_run(tile_context *context, const char *text, run_argument *arguments,
     const run_argument *a, *b;
     *result = (check_result){.elements = output->array.count};
     result->exact = inputs_are_whole(arguments, count, output);
-    result->bound = tolerance > 0 ? tolerance : 16 / exact_limit(output->array.scalar);
+    result->bound = tolerance >= 0 ? tolerance : 16 / exact_limit(output->array.scalar);
     if (result->exact && expression_is_matmul(expression, arguments, count, &a, &b) &&
         (double)output->array.count * (double)a->array.dims[1] > most_products)
         return freivalds(a, b, output, result);

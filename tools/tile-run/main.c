@@ -29,7 +29,7 @@ static const char help[] =
     "                       Computed in f64 and rounded once; equality if the inputs are `int`\n"
     "  --tolerance=X        error allowed otherwise, relative to |expected| + its root mean "
     "square\n"
-    "                       (default: 16 times the output type's rounding unit)\n"
+    "                       (default: 16 times the output type's rounding unit; 0: equality)\n"
     "  --save NAME=FILE     writes an argument as .npy after the run\n"
     "  --seed=N             of generated arguments and of the CPU device's order (default: 1; the\n"
     "                       device keeps the natural order unless it is given)\n"
@@ -59,7 +59,7 @@ typedef struct options {
     bool no_flush;
     bool timing;
     bool counts;
-    double tolerance; /* 0: by type */
+    double tolerance; /* below 0: by type */
 } options;
 
 typedef struct run {
@@ -146,7 +146,7 @@ static bool parse_option(options *o, tool_arguments *args) {
         return o->seed_given;
     }
     if (tool_option(args, "--level", &value)) {
-        o->level = (unsigned)atoi(value);
+        o->level = *value && !value[1] ? (unsigned)(*value - '0') : 0;
         return (o->level >= 1 && o->level <= 3) || !fail("--level", "takes 1, 2 or 3");
     }
     if (tool_option(args, "--tolerance", &value))
@@ -436,14 +436,15 @@ static void close_run(run *r) {
 }
 
 int main(int argc, char **argv) {
-    static options o;
+    static options o = {.tolerance = -1};
     run r = {.options = &o};
     tool_arguments args = {.argc = argc, .argv = argv, .next = 1};
+    tool_start();
     setvbuf(stdout, NULL, _IOLBF, 0); /* in a pipe, too, results and errors stand in order */
     while (args.next < argc) {
         if (tool_flag(&args, "--help")) {
             fputs(help, stdout);
-            return 0;
+            return tool_finish(true);
         }
         if (!parse_option(&o, &args)) return 1;
     }
@@ -454,5 +455,5 @@ int main(int argc, char **argv) {
     bool right =
         r.module && (r.function = find_function(&r)) && order_arguments(&r) && run_kernel(&r);
     close_run(&r);
-    return right ? 0 : 1;
+    return tool_finish(right);
 }

@@ -43,10 +43,11 @@ static bool parse_header(const char *path, const char *header, host_array *array
     const char *descr = strstr(header, "'descr'"), *shape = strstr(header, "'shape'");
     const char *fortran = strstr(header, "'fortran_order'");
     if (!descr || !shape || !fortran) return fail(path, "its header is not one of a .npy file");
-    const char *quote = strchr(descr + 7, '\'');
+    const char *code = descr + 7 + strspn(descr + 7, ": ");
+    bool plain = *code == '\'' && strcspn(code + 1, "'") == 3; /* [('x', '<f4')] is a record */
     array->scalar = TILE_SCALAR_NONE;
-    for (size_t i = 0; quote && i < sizeof codes / sizeof *codes; i++)
-        if (strncmp(quote + 1, codes[i].code, 3) == 0) array->scalar = codes[i].scalar;
+    for (size_t i = 0; plain && i < sizeof codes / sizeof *codes; i++)
+        if (strncmp(code + 1, codes[i].code, 3) == 0) array->scalar = codes[i].scalar;
     if (array->scalar == TILE_SCALAR_NONE)
         return fail(path, "its element type is none of b1 i1 i2 i4 i8 f2 f4 f8 u2, little-endian");
     const char *order = strpbrk(fortran + 15, "TF");

@@ -34,7 +34,7 @@ typedef struct run_argument {
     bool is_array;
     fill fill;
     const char *path;
-    int64_t integer; /* scalars */
+    int64_t integer; /* scalars; differs from number where that is no integer of 64 bits */
     double number;
     host_array array;
     tile_buffer *buffer;
@@ -68,7 +68,8 @@ typedef struct check_result {
     bool inexact_sums; /* `int` inputs, but results too large to be exact */
 } check_result;
 
-/* OUT=EXPR over the arguments' arrays; the output's array holds what the kernel wrote. */
+/* OUT=EXPR over the arguments' arrays; the output's array holds what the kernel wrote. A tolerance
+ * below 0 is the output type's. */
 bool check_run(tile_context *context, const char *text, run_argument *arguments, unsigned count,
                double tolerance, check_result *result);
 /* The output's name in OUT=EXPR, NULL if there is none. */
