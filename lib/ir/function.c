@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/ir/intern.h"
+#include "lib/ir/names.h"
 
 tile_module *tile_module_create(tile_context *context) {
     tile_module *module = tile_malloc(sizeof *module);
@@ -23,15 +24,11 @@ tile_context *tile_module_context(const tile_module *module) {
 }
 
 tile_function *tile_module_function(const tile_module *module, unsigned index) {
-    tile_function *function = module->first;
-    while (function && index--) function = function->next;
-    return function;
+    return index < module->function_count ? module->functions[index] : NULL;
 }
 
 tile_function *tile_module_find(const tile_module *module, const char *name) {
-    for (tile_function *function = module->first; function && name; function = function->next)
-        if (strcmp(function->name, name) == 0) return function;
-    return NULL;
+    return tile_names_find(module, name);
 }
 
 static void link_function(tile_module *module, tile_function *function) {
@@ -42,6 +39,7 @@ static void link_function(tile_module *module, tile_function *function) {
     else
         module->first = function;
     module->last = function;
+    tile_names_add(module, function);
 }
 
 void tile_module_remove(tile_module *module, tile_function *function) {
@@ -53,6 +51,7 @@ void tile_module_remove(tile_module *module, tile_function *function) {
         else
             module->first = at->next;
         if (module->last == at) module->last = before;
+        tile_names_remove(module, function);
         return;
     }
 }

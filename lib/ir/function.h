@@ -128,10 +128,19 @@ struct tile_function {
     size_t constant_capacity, constant_count;
 };
 
+/* Functions by their names' hashes, NULL: free; lib/ir/names.c keeps it. */
+typedef struct tile_name_table {
+    tile_function **entries;
+    size_t capacity; /* a power of two, or 0 */
+} tile_name_table;
+
 struct tile_module {
     tile_context *context;
     tile_arena arena;
-    tile_function *first, *last;
+    tile_function *first, *last; /* in order, as `functions` is */
+    tile_function **functions;
+    size_t function_count, function_capacity;
+    tile_name_table names;
 };
 
 /* Pointers into the arrays move when something is added: do not keep them across a build. */
