@@ -8,8 +8,9 @@
 static const char grammar[] =
     "file    = [\"tile_ir\" \"1\"] { alias | compute | kernel }\n"
     "alias   = \"#\"ID \"=\" \"layout\" \"{\" list {\",\" list} \"}\"\n"
-    "list    = (\"reg\" | \"lane\" | \"warp\" | \"offset\") \"=\" \"[\" [\"[\" INT,+ \"]\"],* "
-    "\"]\"\n"
+    "list    = (\"reg\" | \"lane\" | \"warp\" | \"block\" | \"offset\") \"=\" \"[\" [\"[\" "
+    "INT,+ \"]\"],* \"]\"\n"
+    "        | \"count\" \"=\" \"[\" INT,+ \"]\"\n"
     "kernel  = \"kernel\" \"@\"ID [params] \"(\" [arg],* \")\" {clause} region\n"
     "compute = \"compute\" \"@\"ID [params] \"(\" [arg],* \")\" \"->\" \"(\" (\"%\"ID \":\" "
     "type),+ \")\" region\n"
@@ -69,12 +70,22 @@ static const char notes[] =
     "  them: `view %b, [%k, %n], [1, %k] : view<f16[?, ?], strides [1, ?]>` is column-major, and "
     "a\n"
     "  stride of 0 repeats a row or a column. A scalar beside a tile needs a `splat`.\n"
-    "* Tiles' extents are powers of two. A tile has at most 2^20 elements, a vector 2^15.\n"
+    "* Tiles' extents are odd numbers up to 31 times powers of two: 16, 48, 80, 96, 192. The "
+    "warps that\n"
+    "  execute an operation on tiles are a power of two. A shared buffer that only `ld_shared` "
+    "and its\n"
+    "  like see has any extents. A tile has at most 2^20 elements, a vector 2^15.\n"
     "* A parameter's default that compares stands in parentheses.\n"
     "* `yield` without operands may be left out, and so may an `else` that holds nothing else.\n"
     "* A layout's lists hold one coordinate list for each bit of the register's, lane's and "
     "warp's\n"
-    "  number, or of the element's offset in a shared buffer.\n";
+    "  number, or of the element's offset in a shared buffer. Where extents are no powers of two, "
+    "the\n"
+    "  lists tell of one part, and `count = [1, 3]` says how many parts lie along each dim: "
+    "threads have\n"
+    "  registers for one part after the other, buffers keep them one after the other, row-major. "
+    "`block`\n"
+    "  is for the blocks of a cluster; its coordinates are zero.\n";
 
 static void print_infix(const tile_out *out) {
     tile_out_print(out, "\nINFIX, from weak to strong, all left associative:");

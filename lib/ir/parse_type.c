@@ -3,38 +3,55 @@
 
 #include "lib/ir/intern.h"
 #include "lib/ir/parser.h"
+#include "lib/layout/layout.h"
 
 /* Layout aliases ------------------------------------------------------------------------------ */
 
-static const char *const list_names[TILE_ALIAS_LISTS] = {"reg", "lane", "warp", "offset"};
+static const char *const list_names[TILE_ALIAS_LISTS] = {"reg", "lane", "warp", "block", "offset"};
 static const unsigned list_limits[TILE_ALIAS_LISTS] = {
-    TILE_LAYOUT_MAX_BITS, TILE_LANE_BITS, TILE_LAYOUT_MAX_WARP_BITS, TILE_LAYOUT_MAX_BITS};
+    TILE_LAYOUT_MAX_BITS, TILE_LANE_BITS, TILE_LAYOUT_MAX_WARP_BITS, TILE_LAYOUT_MAX_BLOCK_BITS,
+    TILE_LAYOUT_MAX_BITS};
 
-/* [8, 0]: one coordinate for each dim. */
-static bool parse_basis(tile_parser *p, tile_alias *alias, int64_t *coordinates) {
+/* [8, 0]: one number for each dim; noun says what they are. */
+static bool parse_numbers(tile_parser *p, tile_alias *alias, const char *noun, int64_t *numbers) {
     tile_loc loc = p->token.loc;
     unsigned rank = 0;
     if (!tile_parse_expect(p, "[")) return false;
     do {
-        if (p->token.kind != TILE_TOKEN_INT) return tile_parse_expected(p, "a coordinate");
+        if (p->token.kind != TILE_TOKEN_INT)
+            return tile_parse_expected(p, tile_arena_format(&p->arena, "a %s", noun));
         if (rank == TILE_MAX_RANK)
             return tile_parse_error(p, loc, "a layout has at most %d dims", TILE_MAX_RANK);
-        coordinates[rank++] = (int64_t)(p->token.integer & INT64_MAX);
+        numbers[rank++] = (int64_t)(p->token.integer & INT64_MAX);
         tile_parse_advance(p);
     } while (tile_parse_take(p, ","));
     if (alias->rank && alias->rank != rank)
-        return tile_parse_error(p, loc, "this entry has %u coordinates, those before it have %u",
-                                rank, alias->rank);
+        return tile_parse_error(p, loc, "this entry has %u %ss, those before it have %u", rank,
+                                noun, alias->rank);
     alias->rank = rank;
     return tile_parse_expect(p, "]");
+}
+
+static bool parse_counts(tile_parser *p, tile_alias *alias) {
+    tile_loc loc = p->token.loc;
+    if (alias->counted_dims) return tile_parse_error(p, loc, "'count' stands here twice");
+    tile_parse_advance(p);
+    if (!tile_parse_expect(p, "=") || !parse_numbers(p, alias, "count", alias->counts))
+        return false;
+    alias->counted_dims = alias->rank;
+    for (unsigned d = 0; d < alias->rank; d++)
+        if (alias->counts[d] % 2 == 0 || alias->counts[d] > TILE_LAYOUT_MAX_COUNT)
+            return tile_parse_error(p, loc, "a count is odd, from 1 to %d", TILE_LAYOUT_MAX_COUNT);
+    return true;
 }
 
 static bool parse_alias_list(tile_parser *p, tile_alias *alias) {
     tile_token name = p->token;
     unsigned list = 0;
+    if (tile_parse_at_word(p, "count")) return parse_counts(p, alias);
     while (list < TILE_ALIAS_LISTS && !tile_parse_at_word(p, list_names[list])) list++;
     if (list == TILE_ALIAS_LISTS)
-        return tile_parse_expected(p, "'reg', 'lane', 'warp' or 'offset'");
+        return tile_parse_expected(p, "'reg', 'lane', 'warp', 'block', 'offset' or 'count'");
     if (alias->present[list])
         return tile_parse_error(p, name.loc, "'%s' stands here twice", list_names[list]);
     alias->present[list] = true;
@@ -44,7 +61,8 @@ static bool parse_alias_list(tile_parser *p, tile_alias *alias) {
         if (alias->count[list] == list_limits[list])
             return tile_parse_error(p, p->token.loc, "'%s' has at most %u entries",
                                     list_names[list], list_limits[list]);
-        if (!parse_basis(p, alias, alias->coordinates[list][alias->count[list]])) return false;
+        if (!parse_numbers(p, alias, "coordinate", alias->coordinates[list][alias->count[list]]))
+            return false;
         alias->count[list]++;
         if (!tile_parse_take(p, ",")) break;
     }
@@ -53,7 +71,7 @@ static bool parse_alias_list(tile_parser *p, tile_alias *alias) {
 
 static bool check_alias_lists(tile_parser *p, const tile_alias *alias) {
     bool registers = alias->present[TILE_ALIAS_REG] || alias->present[TILE_ALIAS_LANE] ||
-                     alias->present[TILE_ALIAS_WARP];
+                     alias->present[TILE_ALIAS_WARP] || alias->present[TILE_ALIAS_BLOCK];
     if (alias->present[TILE_ALIAS_OFFSET] == registers)
         return tile_parse_error(p, alias->loc,
                                 "a layout has either 'reg', 'lane' and 'warp', or 'offset'");
@@ -94,13 +112,7 @@ bool tile_parse_layout_alias(tile_parser *p) {
     return true;
 }
 
-static unsigned log2_floor(uint64_t n) {
-    unsigned bits = 0;
-    while (n >>= 1) bits++;
-    return bits;
-}
-
-/* The flat index of each entry of a list; false if a coordinate lies outside the dims. */
+/* The index in a part of each entry of a list; false if a coordinate lies outside the part. */
 static bool flatten_list(const tile_alias *alias, unsigned list, const tile_layout *layout,
                          uint32_t *flat) {
     for (unsigned i = 0; i < alias->count[list]; i++) {
@@ -111,6 +123,28 @@ static bool flatten_list(const tile_alias *alias, unsigned list, const tile_layo
             flat[i] = flat[i] << layout->dim_bits[d] | (uint32_t)coordinate;
         }
     }
+    return true;
+}
+
+/* Cuts an extent into its count and bits. */
+static bool resolve_dim(tile_parser *p, const tile_token *at, const tile_alias *alias, unsigned d,
+                        int64_t extent, tile_layout *layout) {
+    int64_t count = alias->counted_dims ? alias->counts[d] : 1, part = extent;
+    if (extent < 0)
+        return tile_parse_error(p, at->loc, "a type with a layout needs extents that are known");
+    if (!tile_layout_admits_extent(extent))
+        return tile_parse_error(p, at->loc,
+                                "a type with a layout needs extents that are odd numbers up to %d "
+                                "times powers of two, not %lld",
+                                TILE_LAYOUT_MAX_COUNT, (long long)extent);
+    while (part % 2 == 0) part /= 2;
+    if (part != count)
+        return tile_parse_error(p, at->loc,
+                                "dim %u of the type has %lld parts of a power of two, #%s has a "
+                                "count of %lld",
+                                d, (long long)part, alias->name, (long long)count);
+    layout->count[d] = (uint8_t)count;
+    while (count << layout->dim_bits[d] < extent) layout->dim_bits[d]++;
     return true;
 }
 
@@ -129,26 +163,22 @@ static bool resolve_layout(tile_parser *p, const tile_token *at, tile_type *draf
                                 alias->rank, draft->rank);
     unsigned bits = 0;
     for (unsigned d = 0; d < draft->rank; d++) {
-        int64_t extent = tile_type_dim(draft, d);
-        if (extent < 1 || (extent & (extent - 1)))
-            return tile_parse_error(p, at->loc,
-                                    "a type with a layout needs extents that are powers "
-                                    "of two and known");
-        unsigned dim_bits = log2_floor((uint64_t)extent);
-        bits += dim_bits;
+        if (!resolve_dim(p, at, alias, d, tile_type_dim(draft, d), layout)) return false;
+        bits += layout->dim_bits[d];
         if (bits > TILE_LAYOUT_MAX_BITS)
             return tile_parse_error(p, at->loc, "a tile has at most 2^%d elements",
                                     TILE_LAYOUT_MAX_BITS);
-        layout->dim_bits[d] = (uint8_t)dim_bits;
     }
     unsigned registers = shared ? TILE_ALIAS_OFFSET : TILE_ALIAS_REG;
     layout->kind = shared ? TILE_LAYOUT_SHARED : TILE_LAYOUT_REGISTER;
     layout->rank = (uint8_t)draft->rank;
     layout->reg_bits = (uint8_t)alias->count[registers];
     layout->warp_bits = (uint8_t)alias->count[TILE_ALIAS_WARP];
+    layout->block_bits = (uint8_t)alias->count[TILE_ALIAS_BLOCK];
     return (flatten_list(alias, registers, layout, layout->reg) &&
             flatten_list(alias, TILE_ALIAS_LANE, layout, layout->lane) &&
-            flatten_list(alias, TILE_ALIAS_WARP, layout, layout->warp)) ||
+            flatten_list(alias, TILE_ALIAS_WARP, layout, layout->warp) &&
+            flatten_list(alias, TILE_ALIAS_BLOCK, layout, layout->block)) ||
            tile_parse_error(p, at->loc, "#%s has a coordinate outside the type's extents",
                             alias->name);
 }

@@ -51,7 +51,14 @@ typedef struct tile_symbol_table {
     size_t depth, stack_capacity;
 } tile_symbol_table;
 
-enum { TILE_ALIAS_REG, TILE_ALIAS_LANE, TILE_ALIAS_WARP, TILE_ALIAS_OFFSET, TILE_ALIAS_LISTS };
+enum {
+    TILE_ALIAS_REG,
+    TILE_ALIAS_LANE,
+    TILE_ALIAS_WARP,
+    TILE_ALIAS_BLOCK,
+    TILE_ALIAS_OFFSET,
+    TILE_ALIAS_LISTS
+};
 
 /* A layout as written: it becomes a tile_layout where a type says how large the dims are. */
 typedef struct tile_alias {
@@ -62,6 +69,8 @@ typedef struct tile_alias {
     bool present[TILE_ALIAS_LISTS];
     unsigned count[TILE_ALIAS_LISTS];
     int64_t coordinates[TILE_ALIAS_LISTS][TILE_LAYOUT_MAX_BITS][TILE_MAX_RANK];
+    unsigned counted_dims; /* 0: 'count' does not stand here, all are 1 */
+    int64_t counts[TILE_MAX_RANK];
 } tile_alias;
 
 typedef struct tile_parser {

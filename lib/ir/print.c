@@ -6,6 +6,7 @@
 #include "lib/ir/out.h"
 #include "lib/ir/print_names.h"
 #include "lib/ir/syntax.h"
+#include "lib/layout/layout.h"
 
 typedef struct printer {
     tile_out out;
@@ -48,15 +49,10 @@ static void collect_layouts(printer *p, const tile_function *f) {
     tile_walk((tile_function *)f, f->body, collect_op, p);
 }
 
-static void print_basis(printer *p, const tile_layout *layout, uint32_t flat) {
-    unsigned shift = 0;
-    for (unsigned d = 0; d < layout->rank; d++) shift += layout->dim_bits[d];
+static void print_basis(printer *p, const tile_layout *layout, uint32_t index) {
     PRINT(p, "[");
-    for (unsigned d = 0; d < layout->rank; d++) {
-        shift -= layout->dim_bits[d];
-        uint32_t mask = ((uint32_t)1 << layout->dim_bits[d]) - 1;
-        PRINT(p, "%s%u", d ? ", " : "", flat >> shift & mask);
-    }
+    for (unsigned d = 0; d < layout->rank; d++)
+        PRINT(p, "%s%u", d ? ", " : "", tile_layout_coordinate(layout, index, d));
     PRINT(p, "]");
 }
 
@@ -67,6 +63,14 @@ static void print_bases(printer *p, const tile_layout *layout, const char *name,
         PRINT(p, "%s", i ? ", " : "");
         print_basis(p, layout, bases[i]);
     }
+    PRINT(p, "]");
+}
+
+/* Where a tile has more than one part. */
+static void print_counts(printer *p, const tile_layout *layout) {
+    if (tile_layout_parts(layout) == 1) return;
+    PRINT(p, ", count = [");
+    for (unsigned d = 0; d < layout->rank; d++) PRINT(p, "%s%u", d ? ", " : "", layout->count[d]);
     PRINT(p, "]");
 }
 
@@ -82,6 +86,11 @@ static void print_layouts(printer *p) {
             PRINT(p, ", ");
             print_bases(p, layout, "warp", layout->warp, layout->warp_bits);
         }
+        if (layout->block_bits) {
+            PRINT(p, ", ");
+            print_bases(p, layout, "block", layout->block, layout->block_bits);
+        }
+        print_counts(p, layout);
         PRINT(p, "}\n");
     }
 }

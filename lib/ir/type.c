@@ -3,6 +3,7 @@
 
 #include "lib/ir/function.h"
 #include "lib/ir/intern.h"
+#include "lib/layout/layout.h"
 #include "lib/support/integer.h"
 
 /* What would not fit the arrays. All else is the verifier's. */
@@ -11,10 +12,7 @@ static bool is_sound(const tile_type *draft) {
     if ((unsigned)draft->kind > TILE_TYPE_VECTOR || (unsigned)draft->scalar >= TILE_SCALAR_COUNT ||
         draft->rank > TILE_MAX_RANK)
         return false;
-    for (unsigned d = 0; layout && d < TILE_MAX_RANK; d++)
-        if (layout->dim_bits[d] > TILE_LAYOUT_MAX_BITS) return false;
-    return !layout || (layout->rank <= TILE_MAX_RANK && layout->reg_bits <= TILE_LAYOUT_MAX_BITS &&
-                       layout->warp_bits <= TILE_LAYOUT_MAX_WARP_BITS);
+    return !layout || tile_layout_fits_limits(layout);
 }
 
 const tile_type *tile_type_get(tile_context *context, const tile_type *draft) {
@@ -150,5 +148,5 @@ int64_t tile_type_shared_bytes(const tile_type *type) {
 }
 
 unsigned tile_type_registers(const tile_type *type) {
-    return type->layout ? 1u << type->layout->reg_bits : 0;
+    return type->layout ? tile_layout_registers(type->layout) : 0;
 }

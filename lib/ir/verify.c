@@ -12,6 +12,7 @@ typedef struct verifier {
     tile_context *context;
     tile_arena scratch;
     bool *visible; /* by value id: defined here or in an enclosing region */
+    bool uneven;   /* reported: tiles on a number of warps that is no power of two */
     unsigned errors;
 } verifier;
 
@@ -25,8 +26,16 @@ static const char *text(verifier *v, const tile_type *type) {
     return tile_type_text(v->f, type, NULL, &v->scratch);
 }
 
-static bool is_power_of_two(int64_t n) {
-    return n > 0 && (n & (n - 1)) == 0;
+/* Reports an extent that no layout can have, and the nearest ones that would do. */
+static void fail_extent(verifier *v, tile_loc loc, const tile_type *type, int64_t extent) {
+    int64_t below = extent, above = extent;
+    while (!tile_layout_admits_extent(below)) below--;
+    while (!tile_layout_admits_extent(above)) above++;
+    FAIL(v, loc,
+         "the extents of %s must be odd numbers up to %d times powers of two: instead of %lld, "
+         "%lld or %lld",
+         text(v, type), TILE_LAYOUT_MAX_COUNT, (long long)extent, (long long)below,
+         (long long)above);
 }
 
 static bool layout_matches(const tile_type *type) {
@@ -36,13 +45,13 @@ static bool layout_matches(const tile_type *type) {
             (type->kind == TILE_TYPE_SHARED ? TILE_LAYOUT_SHARED : TILE_LAYOUT_REGISTER))
         return false;
     for (unsigned d = 0; d < type->rank; d++)
-        if (tile_type_dim(type, d) >= 0 && tile_type_dim(type, d) != (int64_t)1
-                                                                         << layout->dim_bits[d])
+        if (tile_type_dim(type, d) >= 0 &&
+            tile_type_dim(type, d) != (int64_t)tile_layout_extent(layout, d))
             return false;
     return true;
 }
 
-/* Extents that are known must be sound; those of tiles and shared buffers powers of two. */
+/* Extents that are known must be sound; those of tiles such that a layout can have them. */
 static void check_type(verifier *v, tile_loc loc, const tile_type *type) {
     bool tile = type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_SHARED;
     for (unsigned d = 0; d < type->rank; d++) {
@@ -50,12 +59,13 @@ static void check_type(verifier *v, tile_loc loc, const tile_type *type) {
         if (!type->dims[d] && type->kind != TILE_TYPE_VIEW)
             FAIL(v, loc, "only a view may have an extent '?', not %s", text(v, type));
         if (extent < 0 && !(type->dims[d] && type->dims[d]->kind == TILE_EXPR_INT)) continue;
-        if (tile && !is_power_of_two(extent)) {
-            FAIL(v, loc, "the extents of %s must be powers of two", text(v, type));
-            return;
-        }
         if (extent < 1 && type->kind != TILE_TYPE_VIEW && type->kind != TILE_TYPE_TENSOR) {
             FAIL(v, loc, "the extents of %s must be positive", text(v, type));
+            return;
+        }
+        if (type->kind == TILE_TYPE_TILE && extent <= TILE_MAX_TILE_ELEMENTS &&
+            !tile_layout_admits_extent(extent)) {
+            fail_extent(v, loc, type, extent);
             return;
         }
     }
@@ -199,6 +209,62 @@ static void check_loop_types(verifier *v, tile_op op) {
     }
 }
 
+/* An operation that handles a buffer as a tile: what lies where is the layout's matter, while
+ * threads of level 3 name offsets themselves, and their buffers have any extents. */
+static bool handles_tile(const tile_function *f, tile_op op, tile_value value) {
+    const tile_type *type = tile_value_type(f, value);
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
+    return type->kind == TILE_TYPE_TILE ||
+           (type->kind == TILE_TYPE_SHARED && !(info->levels & TILE_LEVEL_3));
+}
+
+/* An extent that no layout can have, 0 if there is none. What is not even an extent has been
+ * reported. */
+static int64_t odd_extent(const tile_type *type) {
+    for (unsigned d = 0; d < type->rank; d++) {
+        int64_t extent = tile_type_dim(type, d);
+        bool sound = extent > 0 && extent <= TILE_MAX_TILE_ELEMENTS;
+        if (sound && !tile_layout_admits_extent(extent)) return extent;
+    }
+    return 0;
+}
+
+static void check_buffers(verifier *v, tile_op op) {
+    for (unsigned i = 0; i < tile_op_operand_count(v->f, op); i++) {
+        tile_value value = tile_op_operand(v->f, op, i);
+        const tile_type *type = tile_value_type(v->f, value);
+        bool buffer = type->kind == TILE_TYPE_SHARED && handles_tile(v->f, op, value);
+        int64_t extent = buffer ? odd_extent(type) : 0;
+        if (!extent) continue;
+        fail_extent(v, tile_op_loc(v->f, op), type, extent);
+        tile_op alloc = tile_value_def(v->f, value);
+        if (alloc.id)
+            tile_report(v->context, TILE_NOTE, tile_op_loc(v->f, alloc),
+                        "a buffer of any extents serves threads (ld_shared, st_shared, ...); "
+                        "%s handles it as a tile",
+                        tile_op_name(v->f, op));
+    }
+}
+
+/* Lanes and warps hold a tile's elements bit by bit of their numbers. */
+static void check_executors(verifier *v, tile_op op) {
+    int64_t warps = 1;
+    bool tile = false;
+    for (unsigned i = 0; i < tile_op_operand_count(v->f, op); i++)
+        tile |= handles_tile(v->f, op, tile_op_operand(v->f, op, i));
+    for (unsigned i = 0; i < tile_op_result_count(v->f, op); i++)
+        tile |= handles_tile(v->f, op, tile_op_result(v->f, op, i));
+    tile_expr_is_int(v->f->warps, &warps);
+    if (!tile || v->uneven || warps < 1 || warps > MAX_WARPS || !(warps & (warps - 1))) return;
+    v->uneven = true;
+    FAIL(v, tile_op_loc(v->f, op),
+         "%s works on a tile, which takes 1, 2, 4, 8, 16 or 32 warps; %lld execute it",
+         tile_op_name(v->f, op), (long long)warps);
+    tile_report(v->context, TILE_NOTE, v->f->loc,
+                "@%s has %lld warps: let some of them work on tiles in a region of `roles`",
+                v->f->name, (long long)warps);
+}
+
 static void check_region(verifier *v, tile_region region);
 
 static void set_visible(verifier *v, tile_value first, uint32_t count, bool visible) {
@@ -234,6 +300,8 @@ static void check_op(verifier *v, tile_op op) {
     check_attrs(v, op);
     check_values_of_attrs(v, op);
     bool sound = check_rule(v, op);
+    if (sound) check_buffers(v, op);
+    if (v->f->kind == TILE_KERNEL) check_executors(v, op);
     for (uint32_t i = 0; sound && i < data.result_count; i++)
         check_type(v, data.loc, tile_value_type(v->f, tile_op_result(v->f, op, i)));
     check_regions(v, op);
@@ -262,8 +330,8 @@ static void check_kernel(verifier *v) {
     int64_t warps;
     if (!f->warps)
         FAIL(v, f->loc, "kernel @%s needs `warps`", f->name);
-    else if (tile_expr_is_int(f->warps, &warps) && (!is_power_of_two(warps) || warps > MAX_WARPS))
-        FAIL(v, f->loc, "warps must be a power of two up to %d, it is %lld", MAX_WARPS,
+    else if (tile_expr_is_int(f->warps, &warps) && (warps < 1 || warps > MAX_WARPS))
+        FAIL(v, f->loc, "warps must be a number from 1 to %d, it is %lld", MAX_WARPS,
              (long long)warps);
     if (!f->grid_rank) FAIL(v, f->loc, "kernel @%s needs `grid`", f->name);
     if (f->result_count) FAIL(v, f->loc, "a kernel has no results");

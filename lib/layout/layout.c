@@ -18,14 +18,54 @@ static uint32_t combine(const uint32_t *bases, unsigned count, uint32_t bits) {
     return sum;
 }
 
+bool tile_layout_admits_extent(int64_t extent) {
+    int64_t count = extent;
+    if (extent < 1 || extent > INT64_C(1) << TILE_LAYOUT_MAX_BITS) return false;
+    while (count % 2 == 0) count /= 2;
+    return count <= TILE_LAYOUT_MAX_COUNT;
+}
+
+uint32_t tile_layout_parts(const tile_layout *layout) {
+    uint32_t parts = 1;
+    for (unsigned d = 0; d < layout->rank; d++) parts *= layout->count[d];
+    return parts;
+}
+
+unsigned tile_layout_part_bits(const tile_layout *layout) {
+    return layout->rank ? tile_layout_dim_shift(layout, 0) + layout->dim_bits[0] : 0;
+}
+
+uint32_t tile_layout_registers(const tile_layout *layout) {
+    return tile_layout_parts(layout) << layout->reg_bits;
+}
+
+uint32_t tile_layout_extent(const tile_layout *layout, unsigned d) {
+    return (uint32_t)layout->count[d] << layout->dim_bits[d];
+}
+
+unsigned tile_layout_dim_shift(const tile_layout *layout, unsigned d) {
+    unsigned shift = 0;
+    for (unsigned later = d + 1; later < layout->rank; later++) shift += layout->dim_bits[later];
+    return shift;
+}
+
+uint32_t tile_layout_coordinate(const tile_layout *layout, uint32_t index, unsigned d) {
+    uint32_t part = index >> tile_layout_part_bits(layout);
+    for (unsigned later = layout->rank; --later > d;) part /= layout->count[later];
+    uint32_t bits = index >> tile_layout_dim_shift(layout, d);
+    return part % layout->count[d] << layout->dim_bits[d] |
+           (bits & ((UINT32_C(1) << layout->dim_bits[d]) - 1));
+}
+
 uint32_t tile_layout_apply(const tile_layout *layout, uint32_t reg, uint32_t lane, uint32_t warp) {
-    return combine(layout->reg, layout->reg_bits, reg) ^
-           combine(layout->lane, TILE_LANE_BITS, lane) ^
-           combine(layout->warp, layout->warp_bits, warp);
+    uint32_t part = reg >> layout->reg_bits;
+    return part << tile_layout_part_bits(layout) | (combine(layout->reg, layout->reg_bits, reg) ^
+                                                    combine(layout->lane, TILE_LANE_BITS, lane) ^
+                                                    combine(layout->warp, layout->warp_bits, warp));
 }
 
 uint32_t tile_layout_at_offset(const tile_layout *layout, uint32_t offset) {
-    return combine(layout->reg, layout->reg_bits, offset);
+    return tile_layout_apply(layout, offset, 0, 0);
 }
 
 /* A basis of a space over GF(2): at most one vector for each leading bit. source says which inputs
@@ -54,13 +94,14 @@ static void add_to_span(vector_space *span, uint32_t value, uint32_t source) {
     span->count++;
 }
 
-uint32_t tile_layout_offset_of(const tile_layout *layout, uint32_t flat) {
+uint32_t tile_layout_offset_of(const tile_layout *layout, uint32_t index) {
     vector_space image = {.count = 0};
+    unsigned bits = tile_layout_part_bits(layout);
     uint32_t offset = 0;
     for (unsigned i = 0; i < layout->reg_bits; i++)
         add_to_span(&image, layout->reg[i], UINT32_C(1) << i);
-    reduce(&image, flat, &offset);
-    return offset;
+    reduce(&image, index & ((UINT32_C(1) << bits) - 1), &offset);
+    return index >> bits << layout->reg_bits | offset;
 }
 
 void tile_layout_to_offsets(const tile_layout *layout, const tile_layout *shared, uint32_t *reg,
@@ -81,70 +122,94 @@ static void add_all(vector_space *span, const uint32_t *bases, unsigned count) {
     for (unsigned i = 0; i < count; i++) add_to_span(span, bases[i], 0);
 }
 
-static unsigned flat_bits(const tile_layout *layout) {
-    unsigned bits = 0;
-    for (unsigned d = 0; d < layout->rank; d++) bits += layout->dim_bits[d];
-    return bits;
-}
-
 bool tile_layout_is_surjective(const tile_layout *layout) {
     vector_space image = {.count = 0};
     add_all(&image, layout->reg, layout->reg_bits);
     add_all(&image, layout->lane, TILE_LANE_BITS);
     add_all(&image, layout->warp, layout->warp_bits);
-    return image.count == flat_bits(layout);
+    add_all(&image, layout->block, layout->block_bits);
+    return image.count == tile_layout_part_bits(layout);
 }
 
-/* Counts fit their arrays and every basis is a flat index. */
-static bool is_in_range(const tile_layout *layout) {
-    unsigned bits = flat_bits(layout);
-    if (layout->reg_bits > TILE_LAYOUT_MAX_BITS || layout->warp_bits > TILE_LAYOUT_MAX_WARP_BITS ||
-        bits > TILE_LAYOUT_MAX_BITS)
-        return false;
+static bool counts_are_odd(const tile_layout *layout) {
+    bool odd = true;
+    for (unsigned d = 0; d < layout->rank; d++)
+        odd &= layout->count[d] % 2 == 1 && layout->count[d] <= TILE_LAYOUT_MAX_COUNT;
+    return odd;
+}
+
+static uint32_t union_of(const uint32_t *bases, unsigned count) {
     uint32_t all = 0;
-    for (unsigned i = 0; i < layout->reg_bits; i++) all |= layout->reg[i];
-    for (unsigned i = 0; i < TILE_LANE_BITS; i++) all |= layout->lane[i];
-    for (unsigned i = 0; i < layout->warp_bits; i++) all |= layout->warp[i];
-    return all >> bits == 0;
+    for (unsigned i = 0; i < count; i++) all |= bases[i];
+    return all;
+}
+
+static bool bits_fit(const tile_layout *layout) {
+    return layout->rank <= TILE_MAX_RANK && layout->reg_bits <= TILE_LAYOUT_MAX_BITS &&
+           layout->warp_bits <= TILE_LAYOUT_MAX_WARP_BITS &&
+           layout->block_bits <= TILE_LAYOUT_MAX_BLOCK_BITS &&
+           tile_layout_part_bits(layout) <= TILE_LAYOUT_MAX_BITS;
+}
+
+bool tile_layout_fits_limits(const tile_layout *layout) {
+    uint32_t most = UINT32_C(1) << TILE_LAYOUT_MAX_BITS;
+    return bits_fit(layout) && counts_are_odd(layout) &&
+           tile_layout_parts(layout) <= most >> tile_layout_part_bits(layout);
+}
+
+/* Every basis is an index in a part. */
+static bool is_in_range(const tile_layout *layout) {
+    uint32_t all =
+        union_of(layout->reg, layout->reg_bits) | union_of(layout->lane, TILE_LANE_BITS) |
+        union_of(layout->warp, layout->warp_bits) | union_of(layout->block, layout->block_bits);
+    return all >> tile_layout_part_bits(layout) == 0;
 }
 
 const char *tile_layout_find_fault(const tile_layout *layout) {
     bool shared = layout->kind == TILE_LAYOUT_SHARED;
     vector_space image = {.count = 0};
+    if (!bits_fit(layout)) return "it has entries outside the tile";
+    if (!counts_are_odd(layout)) return "its counts must be odd, from 1 to 31";
+    if (!tile_layout_fits_limits(layout)) return "it has more than 2^20 elements";
     if (!is_in_range(layout)) return "it has entries outside the tile";
+    if (union_of(layout->block, layout->block_bits))
+        return "the blocks of a cluster hold different elements, which no operation can use yet";
     add_all(&image, layout->reg, layout->reg_bits);
     if (image.count < layout->reg_bits)
         return shared ? "two offsets keep the same element" : "a thread holds an element twice";
-    if (shared) return image.count == flat_bits(layout) ? NULL : "some elements have no offset";
+    if (shared)
+        return image.count == tile_layout_part_bits(layout) ? NULL : "some elements have no offset";
     return tile_layout_is_surjective(layout) ? NULL : "some elements are held by no thread";
 }
 
 /* Making -------------------------------------------------------------------------------------- */
+
+/* The power of two in an extent. */
+static uint32_t part_extent(uint32_t extent) {
+    return extent & (~extent + 1);
+}
 
 static tile_layout blank(tile_layout_kind kind, const uint32_t *dims, unsigned rank) {
     tile_layout layout;
     memset(&layout, 0, sizeof layout);
     layout.kind = (uint8_t)kind;
     layout.rank = (uint8_t)rank;
-    for (unsigned d = 0; d < rank; d++) layout.dim_bits[d] = (uint8_t)log2_of(dims[d]);
+    for (unsigned d = 0; d < rank; d++) {
+        uint32_t part = part_extent(dims[d]);
+        layout.dim_bits[d] = (uint8_t)log2_of(part);
+        layout.count[d] = (uint8_t)(dims[d] / part);
+    }
     return layout;
 }
 
-static unsigned dim_shift(const tile_layout *layout, unsigned d) {
-    unsigned shift = 0;
-    for (unsigned later = d + 1; later < layout->rank; later++) shift += layout->dim_bits[later];
-    return shift;
-}
-
-/* The tile's coordinate bits in the order fastest dim first, then from the last dim to the first.
- */
+/* A part's coordinate bits in the order fastest dim first, then from the last dim to the first. */
 static unsigned bits_in_order(const tile_layout *layout, unsigned fastest, uint32_t *bits) {
     unsigned count = 0;
     for (unsigned i = 0; i < layout->dim_bits[fastest]; i++)
-        bits[count++] = UINT32_C(1) << (dim_shift(layout, fastest) + i);
+        bits[count++] = UINT32_C(1) << (tile_layout_dim_shift(layout, fastest) + i);
     for (unsigned d = layout->rank; d-- > 0;)
         for (unsigned i = 0; d != fastest && i < layout->dim_bits[d]; i++)
-            bits[count++] = UINT32_C(1) << (dim_shift(layout, d) + i);
+            bits[count++] = UINT32_C(1) << (tile_layout_dim_shift(layout, d) + i);
     return count;
 }
 
@@ -187,12 +252,14 @@ tile_layout tile_layout_shared_swizzled(const uint32_t *dims, unsigned rank, uns
 void tile_layout_choose_warps(uint32_t m, uint32_t n, unsigned num_warps, uint32_t *warps_m,
                               uint32_t *warps_n) {
     *warps_m = *warps_n = 1;
+    m = part_extent(m);
+    n = part_extent(n);
     while (*warps_m * *warps_n < num_warps) {
-        uint32_t part_m = m / *warps_m, part_n = n / *warps_n;
-        bool can_m = part_m > 16, can_n = part_n > 8;
+        uint32_t share_m = m / *warps_m, share_n = n / *warps_n;
+        bool can_m = share_m > 16, can_n = share_n > 8;
         /* On a tie rows are cut: the operand that lies along k in shared memory is read less often.
          */
-        if (can_m && (part_m >= part_n || !can_n))
+        if (can_m && (share_m >= share_n || !can_n))
             *warps_m *= 2;
         else
             *warps_n *= 2;
@@ -202,32 +269,34 @@ void tile_layout_choose_warps(uint32_t m, uint32_t n, unsigned num_warps, uint32
 /* Appends bits of dim d to the registers: coordinate `from` up to below `to`. */
 static void add_registers(tile_layout *layout, unsigned d, uint32_t from, uint32_t to) {
     for (uint32_t c = from; c < to; c *= 2)
-        layout->reg[layout->reg_bits++] = c << dim_shift(layout, d);
+        layout->reg[layout->reg_bits++] = c << tile_layout_dim_shift(layout, d);
 }
 
 static void set_lanes(tile_layout *layout, unsigned pair_dim, unsigned group_dim) {
     for (unsigned i = 0; i < 2; i++)
-        layout->lane[i] = UINT32_C(2) << i << dim_shift(layout, pair_dim);
+        layout->lane[i] = UINT32_C(2) << i << tile_layout_dim_shift(layout, pair_dim);
     for (unsigned i = 0; i < 3; i++)
-        layout->lane[2 + i] = UINT32_C(1) << i << dim_shift(layout, group_dim);
+        layout->lane[2 + i] = UINT32_C(1) << i << tile_layout_dim_shift(layout, group_dim);
 }
 
 tile_layout tile_layout_accumulator(uint32_t m, uint32_t n, uint32_t warps_m, uint32_t warps_n) {
     const uint32_t dims[2] = {m, n};
     tile_layout layout = blank(TILE_LAYOUT_REGISTER, dims, 2);
-    uint32_t part_m = m / warps_m < 16 ? 16 : m / warps_m,
-             part_n = n / warps_n < 8 ? 8 : n / warps_n;
+    m = part_extent(m);
+    n = part_extent(n);
+    uint32_t share_m = m / warps_m < 16 ? 16 : m / warps_m,
+             share_n = n / warps_n < 8 ? 8 : n / warps_n;
     add_registers(&layout, 1, 1, 2);
     add_registers(&layout, 0, 8, 16);
-    add_registers(&layout, 1, 8, part_n);
-    add_registers(&layout, 0, 16, part_m);
+    add_registers(&layout, 1, 8, share_n);
+    add_registers(&layout, 0, 16, share_m);
     set_lanes(&layout, 1, 0);
     layout.warp_bits = (uint8_t)(log2_of(warps_m) + log2_of(warps_n));
     unsigned bit = 0;
     for (uint32_t w = 1; w < warps_m; w *= 2, bit++)
-        layout.warp[bit] = part_m * w < m ? part_m * w << dim_shift(&layout, 0) : 0;
+        layout.warp[bit] = share_m * w < m ? share_m * w << tile_layout_dim_shift(&layout, 0) : 0;
     for (uint32_t w = 1; w < warps_n; w *= 2, bit++)
-        layout.warp[bit] = part_n * w < n ? part_n * w : 0;
+        layout.warp[bit] = share_n * w < n ? share_n * w : 0;
     return layout;
 }
 
@@ -237,8 +306,9 @@ bool tile_layout_is_accumulator(const tile_layout *layout) {
         return false;
     for (unsigned m_bits = 0; m_bits <= layout->warp_bits; m_bits++) {
         tile_layout sum =
-            tile_layout_accumulator(1u << layout->dim_bits[0], 1u << layout->dim_bits[1],
+            tile_layout_accumulator(tile_layout_extent(layout, 0), tile_layout_extent(layout, 1),
                                     1u << m_bits, 1u << (layout->warp_bits - m_bits));
+        sum.block_bits = layout->block_bits;
         if (tile_layout_equal(&sum, layout)) return true;
     }
     return false;
@@ -249,19 +319,19 @@ tile_layout tile_layout_dot_operand(const tile_layout *sum, unsigned operand, ui
     const uint32_t dims[2] = {rows, columns};
     tile_layout layout = blank(TILE_LAYOUT_REGISTER, dims, 2);
     unsigned k = operand == 0 ? 1 : 0, other = 1 - k;
-    uint32_t depth = dims[k], part = UINT32_C(1) << sum->dim_bits[other];
-    unsigned sum_shift = dim_shift(sum, other);
+    uint32_t depth = part_extent(dims[k]), share = UINT32_C(1) << sum->dim_bits[other];
     layout.warp_bits = sum->warp_bits;
+    layout.block_bits = sum->block_bits;
     for (unsigned i = 0; i < sum->warp_bits; i++) {
-        uint32_t along = sum->warp[i] >> sum_shift & ((UINT32_C(1) << sum->dim_bits[other]) - 1);
-        layout.warp[i] = along << dim_shift(&layout, other);
-        if (along) part /= 2;
+        uint32_t along = tile_layout_coordinate(sum, sum->warp[i], other);
+        layout.warp[i] = along << tile_layout_dim_shift(&layout, other);
+        if (along) share /= 2;
     }
     add_registers(&layout, k, 1, 2);
     if (operand == 0) add_registers(&layout, other, 8, 16);
     add_registers(&layout, k, 8, 16);
     if (operand == 0) add_registers(&layout, k, 16, depth);
-    add_registers(&layout, other, operand == 0 ? 16 : 8, part);
+    add_registers(&layout, other, operand == 0 ? 16 : 8, share);
     if (operand == 1) add_registers(&layout, k, 16, depth);
     set_lanes(&layout, k, other);
     return layout;

@@ -8,15 +8,32 @@
 
 /* Using --------------------------------------------------------------------------------------- */
 
-/* The flat index that this register of this lane of this warp holds. */
+/* Whether the numbers of bits and dims are within their limits and the counts odd: all functions
+ * need that, but for tile_layout_find_fault. */
+bool tile_layout_fits_limits(const tile_layout *layout);
+/* Whether a dim can have this extent: an odd number up to TILE_LAYOUT_MAX_COUNT times a power of
+ * two, 2^TILE_LAYOUT_MAX_BITS at most. */
+bool tile_layout_admits_extent(int64_t extent);
+/* How many parts the tile has, and log2 of the elements of one. */
+uint32_t tile_layout_parts(const tile_layout *layout);
+unsigned tile_layout_part_bits(const tile_layout *layout);
+/* How many registers of a thread hold the tile; how many offsets a slot has. */
+uint32_t tile_layout_registers(const tile_layout *layout);
+uint32_t tile_layout_extent(const tile_layout *layout, unsigned d);
+/* Where dim d's bits begin in an index. */
+unsigned tile_layout_dim_shift(const tile_layout *layout, unsigned d);
+/* Coordinate d of an element. */
+uint32_t tile_layout_coordinate(const tile_layout *layout, uint32_t index, unsigned d);
+
+/* The index of the element that this register of this lane of this warp holds. */
 uint32_t tile_layout_apply(const tile_layout *layout, uint32_t reg, uint32_t lane, uint32_t warp);
-/* The flat index at an element offset of a shared layout. */
+/* The index of the element at an offset of a shared layout. */
 uint32_t tile_layout_at_offset(const tile_layout *layout, uint32_t offset);
-/* The element offset at which a shared layout keeps a flat index; every offset keeps one element.
- */
-uint32_t tile_layout_offset_of(const tile_layout *layout, uint32_t flat);
+/* The offset at which a shared layout keeps an element; every offset keeps one. */
+uint32_t tile_layout_offset_of(const tile_layout *layout, uint32_t index);
 /* What each register, lane and warp bit of a tile adds (by exclusive-or) to the offset in a shared
- * buffer: the inverse of the shared layout after the tile's. Arrays as long as the layout's. */
+ * buffer of the same extents: the inverse of the shared layout after the tile's. Arrays as long as
+ * the layout's. Part p begins at offset p << tile_layout_part_bits. */
 void tile_layout_to_offsets(const tile_layout *layout, const tile_layout *shared, uint32_t *reg,
                             uint32_t *lane, uint32_t *warp);
 bool tile_layout_equal(const tile_layout *a, const tile_layout *b);
@@ -30,10 +47,13 @@ const char *tile_layout_find_fault(const tile_layout *layout);
 
 /* Making -------------------------------------------------------------------------------------- */
 
+/* All of them take extents that tile_layout_admits_extent and spread the parts' elements; num_warps
+ * and vec are powers of two. */
+
 /* vec consecutive elements along dim `fastest` per thread, then lanes, then warps, along `fastest`
  * first and then along the others from the last dim to the first; what is left becomes registers.
- * vec shrinks to the dim's extent, and as long as threads would get no element of their own; a tile
- * with fewer elements than threads is replicated. dims, vec and num_warps are powers of two. */
+ * vec shrinks to the part's extent, and as long as threads would get no element of their own; a
+ * part with fewer elements than threads is replicated. */
 tile_layout tile_layout_blocked(const uint32_t *dims, unsigned rank, unsigned vec, unsigned fastest,
                                 unsigned num_warps);
 
@@ -47,25 +67,25 @@ tile_layout tile_layout_blocked(const uint32_t *dims, unsigned rank, unsigned ve
 tile_layout tile_layout_shared_swizzled(const uint32_t *dims, unsigned rank, unsigned fastest,
                                         unsigned element_bytes);
 
-/* How many warps along m and n share a sum of [m, n]: square parts, none smaller than one
- * instruction while that can be avoided. */
+/* How many warps along m and n share each part of a sum of [m, n]: each warp's share is square, and
+ * none smaller than one instruction while that can be avoided. */
 void tile_layout_choose_warps(uint32_t m, uint32_t n, unsigned num_warps, uint32_t *warps_m,
                               uint32_t *warps_n);
 
-/* The sum of mma.sync m16n8k16, [m, n], m >= 16, n >= 8 (PTX ISA, "Matrix Fragments for
- * mma.m16n8k16"):
+/* The sum of mma.sync m16n8k16, [m, n], m a multiple of 16, n of 8 (PTX ISA, "Matrix Fragments for
+ * mma.m16n8k16"), in each part:
  *
  *     register bits   0: column 1    1: row 8     then columns 8, 16, ..., then rows 16, 32, ...
  *     lane bits       0, 1: columns 2, 4          2, 3, 4: rows 1, 2, 4
- *     warp bits       first over m, then over n; each warp has one contiguous part
+ *     warp bits       first over m, then over n; each warp has one contiguous share
  *
- * Warps that have no part of their own replicate another's. */
+ * Warps that have no share of their own replicate another's. */
 tile_layout tile_layout_accumulator(uint32_t m, uint32_t n, uint32_t warps_m, uint32_t warps_n);
 
 /* Whether a layout is the above for its extents and some warps_m and warps_n. */
 bool tile_layout_is_accumulator(const tile_layout *layout);
 
-/* What a warp needs of operand 0, [m, k], or operand 1, [k, n], to make its part of such a sum:
+/* What a warp needs of operand 0, [m, k], or operand 1, [k, n], to make its share of such a sum:
  *
  *     operand 0   register bits 0: k 1, 1: row 8, 2: k 8; lanes as in the sum with k for columns
  *     operand 1   register bits 0: k 1, 1: k 8; lane bits 0, 1: k 2, 4; 2, 3, 4: columns 1, 2, 4

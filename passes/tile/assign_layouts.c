@@ -123,7 +123,8 @@ static void refuse_dot(assignment *a, tile_op op, const char *why) {
     tile_report(a->pass->context, TILE_ERROR, tile_op_loc(a->f, op), "dot: %s", why);
     tile_report(
         a->pass->context, TILE_NOTE, tile_op_loc(a->f, op),
-        "mma.sync m16n8k16 takes f16 or bf16 tiles of at least 16 x 16 and 16 x 8 and adds in f32");
+        "mma.sync m16n8k16 takes f16 or bf16 tiles of 16 x 16 and 16 x 8, or multiples, and adds "
+        "in f32");
 }
 
 static bool check_dot(assignment *a, tile_op op, const tile_type *left, const tile_type *sum) {
@@ -131,8 +132,8 @@ static bool check_dot(assignment *a, tile_op op, const tile_type *left, const ti
         refuse_dot(a, op, "the operands' element type has no tensor core instruction here");
     else if (sum->scalar != TILE_f32)
         refuse_dot(a, op, "the sum must be f32");
-    else if (tile_type_dim(sum, 0) < 16 || tile_type_dim(sum, 1) < 8 || tile_type_dim(left, 1) < 16)
-        refuse_dot(a, op, "the tiles are smaller than one instruction's");
+    else if (tile_type_dim(sum, 0) % 16 || tile_type_dim(sum, 1) % 8 || tile_type_dim(left, 1) % 16)
+        refuse_dot(a, op, "the tiles' extents are no multiples of one instruction's");
     else
         return true;
     return false;
@@ -198,6 +199,8 @@ static void wish_op(tile_function *f, tile_op op, void *user) {
 static void lay_buffer(assignment *a, tile_value buffer, unsigned fastest) {
     const tile_type *type = tile_value_type(a->f, buffer);
     uint32_t dims[TILE_MAX_RANK];
+    for (unsigned d = 0; d < type->rank; d++)
+        if (!tile_layout_admits_extent(tile_type_dim(type, d))) return; /* threads' own */
     dims_of(type, dims);
     a->shared[buffer.id] =
         tile_layout_shared_swizzled(dims, type->rank, fastest, tile_scalar_bytes(type->scalar));
@@ -244,7 +247,7 @@ static void set_layouts(assignment *a) {
     for (uint32_t id = 1; id < a->value_count; id++) {
         tile_value value = {id};
         const tile_type *type = tile_value_type(a->f, value);
-        if (type->kind == TILE_TYPE_SHARED && !type->layout)
+        if (type->kind == TILE_TYPE_SHARED && !type->layout && a->shared[id].rank)
             tile_value_at(a->f, value)->type = tile_type_with_layout(context, type, &a->shared[id]);
         if (type->kind != TILE_TYPE_TILE || type->layout) continue;
         uint32_t class = class_of(a, value);
@@ -303,8 +306,7 @@ static void convert_dot_operands(assignment *a, tile_op op) {
 
 /* Consecutive elements that one thread has along dim d. */
 static unsigned run_along(const tile_layout *layout, unsigned d) {
-    unsigned shift = 0, bits = 0;
-    for (unsigned later = d + 1; later < layout->rank; later++) shift += layout->dim_bits[later];
+    unsigned shift = tile_layout_dim_shift(layout, d), bits = 0;
     while (bits < layout->reg_bits && layout->reg[bits] == 1u << (shift + bits)) bits++;
     return 1u << bits;
 }

@@ -33,8 +33,10 @@ typedef struct lowering {
 } lowering;
 
 /* How a fragment is cut into accesses of `width` elements: bits[i] is the register bit that stands
- * for element offset 1 << i inside an access; the other register bits enumerate the accesses. */
+ * for element offset 1 << i inside an access; the other register bits enumerate the accesses of a
+ * part, one part after the other. */
 typedef struct lower_cut {
+    unsigned count; /* of accesses */
     unsigned width_bits;
     unsigned bits[5];
     unsigned rest_bits;
@@ -60,11 +62,11 @@ tile_value lower_to_long(lowering *l, tile_value value);
 tile_value lower_thread_map(lowering *l, const uint32_t *bases, unsigned count);
 /* lower_thread_map of a register layout's lane and warp bits, of dim d only. */
 tile_value lower_thread_coordinate(lowering *l, const tile_layout *layout, unsigned d);
-/* Coordinate d of the flat index that registers alone give. */
+/* Coordinate d of what thread 0 has in this register. */
 int64_t lower_register_coordinate(const tile_layout *layout, unsigned register_, unsigned d);
 /* The cut of a fragment for accesses of up to `widest` elements; offsets[b] is what register bit b
  * adds to the linear position, fixed the bits that other inputs contribute. */
-lower_cut lower_cut_fragment(const uint32_t *offsets, unsigned reg_bits, uint32_t fixed,
+lower_cut lower_cut_fragment(const tile_layout *layout, const uint32_t *offsets, uint32_t fixed,
                              unsigned widest);
 /* The cut for accesses along dim d of the tile. */
 lower_cut lower_cut_along(const tile_layout *layout, unsigned d, unsigned widest);
@@ -126,7 +128,8 @@ tile_value lower_view_offset(lowering *l, const tile_value *element, unsigned co
  * the element offset inside the slot. */
 typedef struct lower_shared_map {
     tile_value buffer;
-    tile_value slot; /* element offset of the slot's beginning */
+    tile_value slot;    /* element offset of the slot's beginning */
+    unsigned part_bits; /* part p begins p << part_bits elements behind it */
     uint32_t reg[TILE_LAYOUT_MAX_BITS];
     uint32_t lane[TILE_LANE_BITS];
     uint32_t warp[TILE_LAYOUT_MAX_WARP_BITS];
@@ -135,6 +138,7 @@ typedef struct lower_shared_map {
 /* The accesses of a fragment in a shared buffer. */
 typedef struct lower_shared_access {
     lower_shared_map map;
+    const tile_layout *layout; /* of the fragment */
     lower_cut cut;
     uint32_t thread_bits;
     tile_value thread_part;

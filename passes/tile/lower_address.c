@@ -79,31 +79,17 @@ tile_value lower_thread_map(lowering *l, const uint32_t *bases, unsigned count) 
     return sum.id ? sum : lower_int(l, 0);
 }
 
-/* Flat indices: dim d's bits start at this one. */
-static unsigned dim_shift(const tile_layout *layout, unsigned d) {
-    unsigned shift = 0;
-    for (unsigned later = d + 1; later < layout->rank; later++) shift += layout->dim_bits[later];
-    return shift;
-}
-
-static uint32_t coordinate_of(const tile_layout *layout, uint32_t flat, unsigned d) {
-    return flat >> dim_shift(layout, d) & ((1u << layout->dim_bits[d]) - 1);
-}
-
 tile_value lower_thread_coordinate(lowering *l, const tile_layout *layout, unsigned d) {
     uint32_t bases[TILE_LANE_BITS + TILE_LAYOUT_MAX_WARP_BITS];
     for (unsigned i = 0; i < TILE_LANE_BITS; i++)
-        bases[i] = coordinate_of(layout, layout->lane[i], d);
+        bases[i] = tile_layout_coordinate(layout, layout->lane[i], d);
     for (unsigned i = 0; i < layout->warp_bits; i++)
-        bases[TILE_LANE_BITS + i] = coordinate_of(layout, layout->warp[i], d);
+        bases[TILE_LANE_BITS + i] = tile_layout_coordinate(layout, layout->warp[i], d);
     return lower_thread_map(l, bases, TILE_LANE_BITS + layout->warp_bits);
 }
 
 int64_t lower_register_coordinate(const tile_layout *layout, unsigned register_, unsigned d) {
-    uint32_t flat = 0;
-    for (unsigned bit = 0; bit < layout->reg_bits; bit++)
-        if (register_ >> bit & 1) flat ^= layout->reg[bit];
-    return coordinate_of(layout, flat, d);
+    return tile_layout_coordinate(layout, tile_layout_apply(layout, register_, 0, 0), d);
 }
 
 /* The register bit whose offset is exactly `offset`, -1 if there is none. */
@@ -121,9 +107,10 @@ static bool low_bits_free(const uint32_t *offsets, unsigned reg_bits, uint32_t f
     return (others & low) == 0;
 }
 
-lower_cut lower_cut_fragment(const uint32_t *offsets, unsigned reg_bits, uint32_t fixed,
+lower_cut lower_cut_fragment(const tile_layout *layout, const uint32_t *offsets, uint32_t fixed,
                              unsigned widest) {
     lower_cut cut = {0};
+    unsigned reg_bits = layout->reg_bits;
     bool taken[TILE_LAYOUT_MAX_BITS] = {false};
     for (unsigned bits = 1; 1u << bits <= widest && bits <= 4; bits++) {
         int bit = find_bit(offsets, reg_bits, 1u << (bits - 1));
@@ -133,6 +120,7 @@ lower_cut lower_cut_fragment(const uint32_t *offsets, unsigned reg_bits, uint32_
     }
     for (unsigned bit = 0; bit < reg_bits; bit++)
         if (!taken[bit]) cut.rest[cut.rest_bits++] = bit;
+    cut.count = tile_layout_parts(layout) << cut.rest_bits;
     return cut;
 }
 
@@ -140,19 +128,20 @@ lower_cut lower_cut_along(const tile_layout *layout, unsigned d, unsigned widest
     const uint32_t elsewhere = UINT32_C(1) << 31; /* what moves another dim is no neighbour */
     uint32_t offsets[TILE_LAYOUT_MAX_BITS], fixed = 0;
     for (unsigned bit = 0; bit < layout->reg_bits; bit++) {
-        uint32_t along = coordinate_of(layout, layout->reg[bit], d);
-        bool other = layout->reg[bit] != along << dim_shift(layout, d);
+        uint32_t along = tile_layout_coordinate(layout, layout->reg[bit], d);
+        bool other = layout->reg[bit] != along << tile_layout_dim_shift(layout, d);
         offsets[bit] = along | (other ? elsewhere : 0);
     }
     for (unsigned i = 0; i < TILE_LANE_BITS; i++)
-        fixed |= coordinate_of(layout, layout->lane[i], d);
+        fixed |= tile_layout_coordinate(layout, layout->lane[i], d);
     for (unsigned i = 0; i < layout->warp_bits; i++)
-        fixed |= coordinate_of(layout, layout->warp[i], d);
-    return lower_cut_fragment(offsets, layout->reg_bits, fixed, widest);
+        fixed |= tile_layout_coordinate(layout, layout->warp[i], d);
+    return lower_cut_fragment(layout, offsets, fixed, widest);
 }
 
 unsigned lower_cut_register(const lower_cut *cut, unsigned index, unsigned element) {
-    unsigned register_ = 0;
+    unsigned part = index >> cut->rest_bits;
+    unsigned register_ = part << (cut->rest_bits + cut->width_bits);
     for (unsigned i = 0; i < cut->rest_bits; i++) register_ |= (index >> i & 1) << cut->rest[i];
     for (unsigned i = 0; i < cut->width_bits; i++) register_ |= (element >> i & 1) << cut->bits[i];
     return register_;
@@ -205,7 +194,7 @@ tile_value lower_take(lowering *l, tile_value fragment, const lower_cut *cut, un
 }
 
 tile_value lower_assemble(lowering *l, const tile_value *parts, const lower_cut *cut) {
-    unsigned count = 1u << cut->rest_bits, width = 1u << cut->width_bits;
+    unsigned count = cut->count, width = 1u << cut->width_bits;
     const tile_type *part = tile_value_type(l->f, parts[0]);
     if (count == 1 && part->kind == TILE_TYPE_VECTOR) return parts[0];
     tile_value all = tile_build_concat(&l->builder, parts, count);

@@ -42,7 +42,7 @@ static void check_dot(checker *c, tile_op op) {
     const tile_type *sum = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     const tile_type *left = tile_value_type(c->f, tile_op_segment(c->f, op, 0, &count)[0]);
     bool halves = left->scalar == TILE_f16 || left->scalar == TILE_bf16;
-    if (!halves || sum->scalar != TILE_f32 || tile_type_dim(left, 1) < 16 ||
+    if (!halves || sum->scalar != TILE_f32 || tile_type_dim(left, 1) % 16 ||
         !tile_layout_is_accumulator(sum->layout)) {
         fail(c, op, "dot: mma.sync m16n8k16 cannot do this; assign-layouts says why");
         return;

@@ -20,11 +20,11 @@ static void copy_in(lowering *l, const tile_value *view, const tile_value *buffe
         lower_start_view(l, view, layout, tile->rank, lower_widest(tile->scalar));
     lower_shared_map map = lower_map_shared(l, buffer, buffer_count, layout);
     lower_shared_access to = lower_start_shared(l, &map, layout, 1u << from.cut.width_bits);
-    to.cut = lower_cut_fragment(to.map.reg, layout->reg_bits, to.thread_bits,
-                                common_width(&from.cut, &to.cut));
+    to.cut =
+        lower_cut_fragment(layout, to.map.reg, to.thread_bits, common_width(&from.cut, &to.cut));
     from.cut = to.cut;
     unsigned bytes = tile_scalar_bytes(tile->scalar) << to.cut.width_bits;
-    for (unsigned i = 0; i < 1u << to.cut.rest_bits; i++) {
+    for (unsigned i = 0; i < to.cut.count; i++) {
         tile_value predicate, source = lower_view_access_offset(l, &from, i, &predicate);
         tile_value target = lower_shared_access_offset(l, &to, lower_cut_register(&to.cut, i, 0));
         if (async && bytes >= 4) {

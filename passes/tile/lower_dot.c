@@ -15,7 +15,7 @@ static fragment_table cut_fragments(lowering *l, tile_value whole, const tile_la
                                     unsigned size) {
     const tile_type *type = tile_value_type(l->f, whole);
     fragment_table table = {.size = size, .layout = layout};
-    table.count = (1u << layout->reg_bits) / size;
+    table.count = tile_layout_registers(layout) / size;
     table.parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, table.count);
     const tile_type *part = tile_type_vector(tile_function_context(l->f), type->scalar, size);
     for (unsigned i = 0; i < table.count; i++)
@@ -66,7 +66,7 @@ tile_value lower_dot(lowering *l, tile_op op) {
     fragment_table a = cut_fragments(l, left, left_layout, 8);
     fragment_table b = cut_fragments(l, right, right_layout, 4);
     fragment_table c = cut_fragments(l, l->map[sum[0].id], acc->layout, 4);
-    int64_t depth = (int64_t)1 << left_layout->dim_bits[1];
+    int64_t depth = tile_layout_extent(left_layout, 1);
     for (int64_t k = 0; k < depth; k += 16)
         for (unsigned i = 0; i < c.count; i++) {
             int64_t row = lower_register_coordinate(acc->layout, i * 4, 0);

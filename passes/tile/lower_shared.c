@@ -10,8 +10,18 @@ lower_shared_map lower_map_shared(lowering *l, const tile_value *element, unsign
     lower_shared_map map = {.buffer = lower_mapped(l, element[0])};
     tile_value slot = count > 1 ? lower_mapped(l, element[1]) : lower_int(l, 0);
     map.slot = lower_mul(l, slot, lower_int(l, tile_type_elements(type)));
+    map.part_bits = tile_layout_part_bits(type->layout);
     tile_layout_to_offsets(layout, type->layout, map.reg, map.lane, map.warp);
     return map;
+}
+
+/* What a register adds to the offset in a slot. */
+static uint32_t register_offset(const lower_shared_map *map, const tile_layout *layout,
+                                unsigned register_) {
+    uint32_t added = register_ >> layout->reg_bits << map->part_bits;
+    for (unsigned bit = 0; bit < layout->reg_bits; bit++)
+        if (register_ >> bit & 1) added ^= map->reg[bit];
+    return added;
 }
 
 /* Element offset in the buffer: slot + (what the thread adds ^ what the registers add). thread_bits
@@ -27,23 +37,21 @@ static tile_value shared_offset(lowering *l, const lower_shared_map *map, tile_v
 
 lower_shared_access lower_start_shared(lowering *l, const lower_shared_map *map,
                                        const tile_layout *layout, unsigned widest) {
-    lower_shared_access a = {.map = *map};
+    lower_shared_access a = {.map = *map, .layout = layout};
     uint32_t bases[TILE_LANE_BITS + TILE_LAYOUT_MAX_WARP_BITS];
     unsigned inputs = TILE_LANE_BITS + (unsigned)layout->warp_bits;
     memcpy(bases, a.map.lane, sizeof a.map.lane);
     memcpy(bases + TILE_LANE_BITS, a.map.warp, sizeof(uint32_t) * layout->warp_bits);
     for (unsigned i = 0; i < inputs; i++) a.thread_bits |= bases[i];
     a.thread_part = lower_thread_map(l, bases, inputs);
-    a.cut = lower_cut_fragment(a.map.reg, layout->reg_bits, a.thread_bits, widest);
+    a.cut = lower_cut_fragment(layout, a.map.reg, a.thread_bits, widest);
     return a;
 }
 
 tile_value lower_shared_access_offset(lowering *l, const lower_shared_access *a,
                                       unsigned register_) {
-    uint32_t added = 0;
-    for (unsigned bit = 0; register_ >> bit; bit++)
-        if (register_ >> bit & 1) added ^= a->map.reg[bit];
-    return shared_offset(l, &a->map, a->thread_part, a->thread_bits, added);
+    return shared_offset(l, &a->map, a->thread_part, a->thread_bits,
+                         register_offset(&a->map, a->layout, register_));
 }
 
 /* ldmatrix ------------------------------------------------------------------------------------ */
@@ -95,13 +103,11 @@ static tile_value load_matrices(lowering *l, const lower_shared_map *map, const 
     unsigned inputs = TILE_LANE_BITS + (unsigned)layout->warp_bits;
     for (unsigned i = 0; i < inputs; i++) thread_bits |= bases[i];
     tile_value thread_part = lower_thread_map(l, bases, inputs);
-    unsigned each = 2u << matrix_bits, count = (1u << layout->reg_bits) / each;
+    unsigned each = 2u << matrix_bits, count = tile_layout_registers(layout) / each;
     const tile_type *type = tile_type_vector(tile_function_context(l->f), tile->scalar, each);
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, count);
     for (unsigned i = 0; i < count; i++) {
-        uint32_t added = 0;
-        for (unsigned bit = 1 + matrix_bits; bit < layout->reg_bits; bit++)
-            if (i * each >> bit & 1) added ^= map->reg[bit];
+        uint32_t added = register_offset(map, layout, i * each);
         tile_value offset = shared_offset(l, map, thread_part, thread_bits, added);
         parts[i] = tile_build_ldmatrix(&l->builder, map->buffer, &offset, 1, type);
         if (match.trans) tile_op_set_flag(l->f, tile_value_def(l->f, parts[i]), TILE_ATTR_trans);
@@ -117,7 +123,7 @@ tile_value lower_load_shared(lowering *l, const tile_value *element, unsigned co
     tile_value matrices = load_matrices(l, &map, tile);
     if (matrices.id) return matrices;
     lower_shared_access a = lower_start_shared(l, &map, tile->layout, lower_widest(tile->scalar));
-    unsigned accesses = 1u << a.cut.rest_bits;
+    unsigned accesses = a.cut.count;
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, accesses);
     for (unsigned i = 0; i < accesses; i++) {
         tile_value offset = lower_shared_access_offset(l, &a, lower_cut_register(&a.cut, i, 0));
@@ -132,7 +138,7 @@ void lower_store_shared(lowering *l, tile_value fragment, const tile_type *tile,
     lower_shared_map map = lower_map_shared(l, element, count, tile->layout);
     lower_shared_access a = lower_start_shared(l, &map, tile->layout, lower_widest(tile->scalar));
     tile_value predicate = lower_first_holder(l, tile->layout);
-    for (unsigned i = 0; i < 1u << a.cut.rest_bits; i++) {
+    for (unsigned i = 0; i < a.cut.count; i++) {
         tile_value offset = lower_shared_access_offset(l, &a, lower_cut_register(&a.cut, i, 0));
         tile_value part = lower_take(l, fragment, &a.cut, i);
         tile_build_st_shared(&l->builder, part, a.map.buffer, &offset, 1, predicate);

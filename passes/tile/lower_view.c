@@ -82,7 +82,7 @@ tile_value lower_view_access_offset(lowering *l, lower_view_access *a, unsigned 
 tile_value lower_load_view(lowering *l, const tile_value *element, const tile_type *tile) {
     lower_view_access a =
         lower_start_view(l, element, tile->layout, tile->rank, lower_widest(tile->scalar));
-    unsigned accesses = 1u << a.cut.rest_bits;
+    unsigned accesses = a.cut.count;
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, accesses);
     for (unsigned i = 0; i < accesses; i++) {
         tile_value predicate, offset = lower_view_access_offset(l, &a, i, &predicate);
@@ -97,7 +97,7 @@ void lower_store_view(lowering *l, tile_value fragment, const tile_type *tile,
     lower_view_access a =
         lower_start_view(l, element, tile->layout, tile->rank, lower_widest(tile->scalar));
     a.predicate = lower_and(l, a.predicate, lower_first_holder(l, tile->layout));
-    for (unsigned i = 0; i < 1u << a.cut.rest_bits; i++) {
+    for (unsigned i = 0; i < a.cut.count; i++) {
         tile_value predicate, offset = lower_view_access_offset(l, &a, i, &predicate);
         tile_value part = lower_take(l, fragment, &a.cut, i);
         tile_build_st_global(&l->builder, part, a.view->base, &offset, 1, predicate);

@@ -275,7 +275,8 @@ Test(insert_barriers, a_tile_updated_in_place_stays_in_its_threads) {
     for (unsigned replicated = 0; replicated < 2; replicated++) {
         pass_fixture x;
         parts p = open_kernel(&x, 0);
-        tile_layout layout = {.kind = TILE_LAYOUT_REGISTER, .rank = 2, .dim_bits = {6, 6}};
+        tile_layout layout = {
+            .kind = TILE_LAYOUT_REGISTER, .rank = 2, .dim_bits = {6, 6}, .count = {1, 1}};
         layout.reg_bits = (uint8_t)(5 + replicated);
         layout.warp_bits = 2;
         for (unsigned i = 0; i < 5; i++) {

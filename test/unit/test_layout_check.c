@@ -10,6 +10,7 @@ static tile_layout small_tile(void) {
     return (tile_layout){.kind = TILE_LAYOUT_REGISTER,
                          .rank = 2,
                          .dim_bits = {3, 4},
+                         .count = {1, 1},
                          .reg_bits = 2,
                          .reg = {1, 16},
                          .lane = {2, 4, 8, 32, 64}};
@@ -19,6 +20,7 @@ static tile_layout small_buffer(void) {
     return (tile_layout){.kind = TILE_LAYOUT_SHARED,
                          .rank = 1,
                          .dim_bits = {4},
+                         .count = {1},
                          .reg_bits = 4,
                          .reg = {1, 2, 4, 8 | 2}};
 }
@@ -32,7 +34,9 @@ Test(layout_check, a_sound_layout_has_no_fault) {
     tile_layout tile = small_tile(), buffer = small_buffer();
     cr_assert_null(tile_layout_find_fault(&tile));
     cr_assert_null(tile_layout_find_fault(&buffer));
-    tile.warp_bits = 2; /* replication is no fault */
+    tile.warp_bits = tile.block_bits = 2; /* replication is no fault */
+    cr_assert_null(tile_layout_find_fault(&tile));
+    tile.count[0] = 3;
     cr_assert_null(tile_layout_find_fault(&tile));
 }
 
@@ -55,6 +59,19 @@ Test(layout_check, planted_faults_are_found) {
     tile = small_tile();
     tile.warp_bits = TILE_LAYOUT_MAX_WARP_BITS + 1;
     expect_fault(&tile, "it has entries outside the tile");
+    tile = small_tile();
+    tile.block_bits = TILE_LAYOUT_MAX_BLOCK_BITS + 1;
+    expect_fault(&tile, "it has entries outside the tile");
+    for (unsigned count = 0; count <= 33; count += count < 32 ? 2 : 1) {
+        tile = small_tile();
+        tile.count[1] = (uint8_t)count;
+        expect_fault(&tile, "its counts must be odd, from 1 to 31");
+    }
+    tile = small_tile();
+    tile.lane[4] = 32;
+    tile.block[tile.block_bits++] = 64; /* all elements are held, but not in each block */
+    expect_fault(&tile,
+                 "the blocks of a cluster hold different elements, which no operation can use yet");
 }
 
 Test(layout_check, planted_faults_of_buffers_are_found) {

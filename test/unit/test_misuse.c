@@ -157,8 +157,9 @@ Test(misuse, constants) {
 }
 
 Test(misuse, types) {
-    const int64_t dims[] = {16, 16, 16, 16, 16};
-    REPORTED("there is no such type", tile_type_tile(x->context, TILE_f32, 5, dims));
+    const int64_t dims[TILE_MAX_RANK + 1] = {16, 16, 16, 16, 16, 16, 16};
+    REPORTED("there is no such type",
+             tile_type_tile(x->context, TILE_f32, TILE_MAX_RANK + 1, dims));
     REPORTED("there is no such type", tile_type_scalar(x->context, (tile_scalar)99));
     REPORTED(
         "there is no such type", tile_layout layout; memset(&layout, 255, sizeof layout);

@@ -144,11 +144,25 @@ Test(parse, layouts) {
     check_refused(text, "3:32: error: #a has 1 dims, the type has 2\n");
     snprintf(text, sizeof text, "#a = layout {reg = [[1]], %s%s", lane,
              TEXT_KERNEL("%t = splat 0 : tile<i32[p], #a>"));
-    check_refused(
-        text, "3:29: error: a type with a layout needs extents that are powers of two and known\n");
+    check_refused(text, "3:29: error: a type with a layout needs extents that are known\n");
+    snprintf(text, sizeof text, "#a = layout {reg = [[1]], %s%s", lane,
+             TEXT_KERNEL("%t = splat 0 : tile<i32[66], #a>"));
+    check_refused(text,
+                  "3:30: error: a type with a layout needs extents that are odd numbers up to 31 "
+                  "times powers of two, not 66\n");
+    snprintf(text, sizeof text, "#a = layout {reg = [[1]], %s%s", lane,
+             TEXT_KERNEL("%t = splat 0 : tile<i32[6], #a>"));
+    check_refused(text, "3:29: error: dim 0 of the type has 3 parts of a power of two, #a has a "
+                        "count of 1\n");
     snprintf(text, sizeof text, "#a = layout {reg = [[1]], %s%s", lane,
              TEXT_KERNEL("%t = alloc_shared : shared<f16[4], #a>"));
     check_refused(text, "3:36: error: a shared buffer needs a layout with 'offset'\n");
+    check_refused("#a = layout {count = [2]}\n", "1:14: error: a count is odd, from 1 to 31\n");
+    check_refused("#a = layout {count = [33]}\n", "1:14: error: a count is odd, from 1 to 31\n");
+    check_refused("#a = layout {count = [3], count = [3]}\n",
+                  "1:27: error: 'count' stands here twice\n");
+    check_refused("#a = layout {offset = [[1, 2]], count = [3]}\n",
+                  "1:41: error: this entry has 1 counts, those before it have 2\n");
     check_refused("#a = layout {reg = [[1]]}\n", "1:1: error: 'lane' has 5 entries, not 0\n");
     check_refused("#a = layout {reg = [], offset = []}\n",
                   "1:1: error: a layout has either 'reg', 'lane' and 'warp', or 'offset'\n");

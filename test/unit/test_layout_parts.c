@@ -1,0 +1,216 @@
+/* Layouts of tiles with several parts: extents that are odd counts times powers of two, held
+ * against enumeration of all elements. */
+#include "lib/layout/layout.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHAPE_COUNT = 11 };
+
+/* Counts in no dim, in one, in both; parts of one element, and smaller than a warp. */
+static const uint32_t shapes[SHAPE_COUNT][2] = {{128, 192}, {192, 96}, {64, 80},  {64, 64},
+                                                {80, 16},   {48, 248}, {16, 24},  {31, 1},
+                                                {12, 20},   {100, 3},  {224, 112}};
+
+/* Row-major position of an element, by the definition: parts lie row-major in the tile, elements
+ * row-major in a part. */
+static uint32_t place_by_definition(const uint32_t *dims, uint32_t row, uint32_t column) {
+    uint32_t part[2];
+    for (unsigned d = 0; d < 2; d++)
+        for (part[d] = 1; dims[d] % (2 * part[d]) == 0;) part[d] *= 2;
+    uint32_t number = row / part[0] * (dims[1] / part[1]) + column / part[1];
+    return number * part[0] * part[1] + row % part[0] * part[1] + column % part[1];
+}
+
+Test(layout_parts, an_index_counts_the_elements_of_one_part_after_the_other) {
+    for (unsigned s = 0; s < SHAPE_COUNT; s++) {
+        const uint32_t *dims = shapes[s];
+        tile_layout layout = tile_layout_blocked(dims, 2, 4, 1, 4);
+        cr_assert_null(tile_layout_find_fault(&layout));
+        cr_assert_eq(tile_layout_parts(&layout) << tile_layout_part_bits(&layout),
+                     dims[0] * dims[1]);
+        for (unsigned d = 0; d < 2; d++) cr_assert_eq(tile_layout_extent(&layout, d), dims[d]);
+        for (uint32_t row = 0; row < dims[0]; row++)
+            for (uint32_t column = 0; column < dims[1]; column++) {
+                uint32_t index = place_by_definition(dims, row, column);
+                cr_assert_eq(tile_layout_coordinate(&layout, index, 0), row);
+                cr_assert_eq(tile_layout_coordinate(&layout, index, 1), column);
+            }
+    }
+}
+
+/* Six dims, three of them with counts: indices are all different, coordinates all inside. */
+Test(layout_parts, six_dims) {
+    const uint32_t dims[TILE_MAX_RANK] = {3, 2, 6, 4, 1, 10};
+    tile_layout layout = tile_layout_blocked(dims, TILE_MAX_RANK, 2, 5, 1);
+    cr_assert_null(tile_layout_find_fault(&layout));
+    bool seen[3 * 2 * 6 * 4 * 10] = {false};
+    for (uint32_t index = 0; index < 3 * 2 * 6 * 4 * 10; index++) {
+        uint32_t position = 0;
+        for (unsigned d = 0; d < TILE_MAX_RANK; d++) {
+            uint32_t coordinate = tile_layout_coordinate(&layout, index, d);
+            cr_assert_lt(coordinate, dims[d]);
+            position = position * dims[d] + coordinate;
+        }
+        cr_assert(!seen[position]);
+        seen[position] = true;
+    }
+}
+
+/* How often each element is held; NULL where a thread holds one twice. The caller frees it. */
+static unsigned *count_holders(const tile_layout *layout) {
+    uint32_t elements = tile_layout_parts(layout) << tile_layout_part_bits(layout);
+    uint32_t registers = tile_layout_registers(layout);
+    unsigned *holders = calloc(elements, sizeof *holders);
+    uint32_t *last = calloc(elements, sizeof *last);
+    bool twice = false;
+    for (uint32_t thread = 0; thread < 32u << layout->warp_bits; thread++)
+        for (uint32_t reg = 0; reg < registers; reg++) {
+            uint32_t index = tile_layout_apply(layout, reg, thread % 32, thread / 32);
+            cr_assert_lt(index, elements);
+            twice |= last[index] == thread + 1;
+            last[index] = thread + 1;
+            holders[index]++;
+        }
+    free(last);
+    cr_assert(!twice);
+    return holders;
+}
+
+/* All elements are held, and all equally often. */
+static void expect_all_held(const tile_layout *layout) {
+    cr_assert_null(tile_layout_find_fault(layout));
+    uint32_t elements = tile_layout_parts(layout) << tile_layout_part_bits(layout);
+    unsigned *holders = count_holders(layout);
+    for (uint32_t i = 0; i < elements; i++)
+        cr_assert(holders[i] && holders[i] == holders[0], "element %u of %u", i, elements);
+    free(holders);
+}
+
+Test(layout_parts, blocked_tiles_hold_every_element) {
+    for (unsigned s = 0; s < SHAPE_COUNT; s++)
+        for (unsigned vec = 1; vec <= 8; vec *= 2)
+            for (unsigned fastest = 0; fastest < 2; fastest++)
+                for (unsigned warps = 1; warps <= 8; warps *= 2) {
+                    tile_layout layout = tile_layout_blocked(shapes[s], 2, vec, fastest, warps);
+                    expect_all_held(&layout);
+                }
+}
+
+static bool suits_mma(const uint32_t *dims) {
+    return dims[0] % 16 == 0 && dims[1] % 8 == 0;
+}
+
+Test(layout_parts, sums_and_their_operands_hold_every_element) {
+    const uint32_t depths[] = {16, 48, 80, 96, 64};
+    for (unsigned s = 0; s < SHAPE_COUNT; s++)
+        for (unsigned warps = 1; suits_mma(shapes[s]) && warps <= 16; warps *= 4) {
+            uint32_t m = shapes[s][0], n = shapes[s][1], warps_m, warps_n;
+            tile_layout_choose_warps(m, n, warps, &warps_m, &warps_n);
+            cr_assert_eq(warps_m * warps_n, warps);
+            tile_layout sum = tile_layout_accumulator(m, n, warps_m, warps_n);
+            cr_assert(tile_layout_is_accumulator(&sum));
+            expect_all_held(&sum);
+            for (unsigned k = 0; k < sizeof depths / sizeof *depths; k++) {
+                tile_layout a = tile_layout_dot_operand(&sum, 0, m, depths[k]);
+                tile_layout b = tile_layout_dot_operand(&sum, 1, depths[k], n);
+                expect_all_held(&a);
+                expect_all_held(&b);
+            }
+        }
+}
+
+/* Which coordinates along a dim a warp holds, as a set. */
+static void collect(const tile_layout *layout, uint32_t warp, unsigned dim, bool *held) {
+    for (uint32_t reg = 0; reg < tile_layout_registers(layout); reg++)
+        for (uint32_t lane = 0; lane < 32; lane++)
+            held[tile_layout_coordinate(layout, tile_layout_apply(layout, reg, lane, warp), dim)] =
+                true;
+}
+
+Test(layout_parts, each_warp_has_just_the_operands_of_its_share) {
+    for (unsigned s = 0; s < SHAPE_COUNT; s++)
+        for (unsigned warps = 1; suits_mma(shapes[s]) && warps <= 8; warps *= 2) {
+            uint32_t m = shapes[s][0], n = shapes[s][1], warps_m, warps_n;
+            tile_layout_choose_warps(m, n, warps, &warps_m, &warps_n);
+            tile_layout sum = tile_layout_accumulator(m, n, warps_m, warps_n);
+            tile_layout operands[2] = {tile_layout_dot_operand(&sum, 0, m, 48),
+                                       tile_layout_dot_operand(&sum, 1, 48, n)};
+            for (uint32_t warp = 0; warp < warps; warp++)
+                for (unsigned o = 0; o < 2; o++) {
+                    bool wanted[256] = {false}, held[256] = {false};
+                    collect(&sum, warp, o, wanted);
+                    collect(&operands[o], warp, o, held);
+                    cr_assert_arr_eq(wanted, held, sizeof held);
+                }
+        }
+}
+
+/* Every 8 x 8 matrix of 16-bit elements lies in 8 pieces of 16 bytes, in different banks. */
+Test(layout_parts, shared_buffers_keep_every_element_once_and_without_conflicts) {
+    for (unsigned s = 0; s < SHAPE_COUNT; s++)
+        for (unsigned fastest = 0; fastest < 2; fastest++) {
+            const uint32_t *dims = shapes[s];
+            uint32_t elements = dims[0] * dims[1], addresses[8];
+            tile_layout shared = tile_layout_shared_swizzled(dims, 2, fastest, 2);
+            cr_assert_null(tile_layout_find_fault(&shared));
+            cr_assert_eq(tile_layout_registers(&shared), elements);
+            bool *kept = calloc(elements, sizeof *kept);
+            for (uint32_t offset = 0; offset < elements; offset++) {
+                uint32_t index = tile_layout_at_offset(&shared, offset);
+                cr_assert(index < elements && !kept[index]);
+                kept[index] = true;
+                cr_assert_eq(tile_layout_offset_of(&shared, index), offset);
+            }
+            free(kept);
+            if (dims[0] % 8 || dims[1] % 8) continue;
+            for (uint32_t row = 0; row < dims[0]; row += 8)
+                for (uint32_t column = 0; column < dims[1]; column += 8) {
+                    for (uint32_t i = 0; i < 8; i++) {
+                        uint32_t index = place_by_definition(dims, fastest ? row + i : row,
+                                                             fastest ? column : column + i);
+                        addresses[i] = 2 * tile_layout_offset_of(&shared, index);
+                        cr_assert_eq(addresses[i] % 16, 0);
+                    }
+                    cr_assert_eq(tile_bank_conflicts(addresses, 8, 16), 0);
+                }
+        }
+}
+
+/* What lower-tiles computes: part and register bits, lane and warp bits, all through the buffer's
+ * layout. */
+Test(layout_parts, offsets_of_fragments_find_their_elements) {
+    for (unsigned s = 0; s < SHAPE_COUNT; s++) {
+        if (!suits_mma(shapes[s])) continue;
+        uint32_t m = shapes[s][0], n = shapes[s][1], warps_m, warps_n;
+        tile_layout_choose_warps(m, n, 4, &warps_m, &warps_n);
+        tile_layout sum = tile_layout_accumulator(m, n, warps_m, warps_n);
+        tile_layout shared = tile_layout_shared_swizzled(shapes[s], 2, 1, 4);
+        uint32_t reg[TILE_LAYOUT_MAX_BITS], lane[TILE_LANE_BITS], warp[TILE_LAYOUT_MAX_WARP_BITS];
+        tile_layout_to_offsets(&sum, &shared, reg, lane, warp);
+        for (uint32_t r = 0; r < tile_layout_registers(&sum); r++)
+            for (uint32_t t = 0; t < 128; t++) {
+                uint32_t offset = r >> sum.reg_bits << tile_layout_part_bits(&shared);
+                for (unsigned i = 0; i < sum.reg_bits; i++) offset ^= r >> i & 1 ? reg[i] : 0;
+                for (unsigned i = 0; i < TILE_LANE_BITS; i++) offset ^= t >> i & 1 ? lane[i] : 0;
+                for (unsigned i = 0; i < 2; i++) offset ^= t >> (5 + i) & 1 ? warp[i] : 0;
+                cr_assert_eq(tile_layout_at_offset(&shared, offset),
+                             tile_layout_apply(&sum, r, t % 32, t / 32));
+            }
+    }
+}
+
+Test(layout_parts, extents_are_those_of_the_definition) {
+    for (int64_t extent = -3; extent <= 5000; extent++) {
+        bool admitted = false;
+        for (int64_t count = 1; count <= TILE_LAYOUT_MAX_COUNT; count += 2)
+            for (unsigned bits = 0; bits <= TILE_LAYOUT_MAX_BITS; bits++)
+                admitted |= extent == count << bits;
+        cr_assert_eq(tile_layout_admits_extent(extent), admitted);
+    }
+    cr_assert(tile_layout_admits_extent(1 << TILE_LAYOUT_MAX_BITS));
+    cr_assert(!tile_layout_admits_extent(2 << TILE_LAYOUT_MAX_BITS));
+    cr_assert(!tile_layout_admits_extent(INT64_MIN));
+    cr_assert(!tile_layout_admits_extent(INT64_MAX));
+}
