@@ -1,0 +1,136 @@
+#include "runtime/cpu/clocks.h"
+
+#include <stdlib.h>
+
+#include "lib/support/arena.h"
+
+/* What is known ----------------------------------------------------------------------------------
+ */
+
+static uint64_t end_of(const cpu_known_span *span) {
+    return span->first + span->count;
+}
+
+static cpu_known *make_known(uint32_t capacity) {
+    cpu_known *known = tile_malloc(sizeof *known + sizeof *known->spans * capacity);
+    *known = (cpu_known){.references = 1};
+    return known;
+}
+
+void cpu_known_drop(cpu_known *known) {
+    if (known && --known->references == 0) free(known);
+}
+
+static void append(cpu_known *known, uint64_t first, uint64_t count, uint32_t time) {
+    cpu_known_span *last = known->count ? &known->spans[known->count - 1] : NULL;
+    if (last && end_of(last) == first && last->time == time && last->count + count <= UINT32_MAX)
+        last->count += (uint32_t)count;
+    else
+        known->spans[known->count++] = (cpu_known_span){first, (uint32_t)count, time};
+}
+
+/* The later time of both for each agent: a sweep over the ends of the spans. */
+static cpu_known *merge(const cpu_known_span *a, uint32_t a_count, const cpu_known_span *b,
+                        uint32_t b_count) {
+    cpu_known *known = make_known(2 * (a_count + b_count));
+    const cpu_known_span *a_end = a + a_count, *b_end = b + b_count;
+    uint64_t at = 0;
+    while (a < a_end || b < b_end) {
+        uint64_t a_first = a == a_end ? UINT64_MAX : a->first < at ? at : a->first;
+        uint64_t b_first = b == b_end ? UINT64_MAX : b->first < at ? at : b->first;
+        uint64_t first = a_first < b_first ? a_first : b_first;
+        bool in_a = a < a_end && a_first == first, in_b = b < b_end && b_first == first;
+        uint64_t a_stop = in_a ? end_of(a) : a_first, b_stop = in_b ? end_of(b) : b_first;
+        uint32_t a_time = in_a ? a->time : 0, b_time = in_b ? b->time : 0;
+        at = a_stop < b_stop ? a_stop : b_stop;
+        append(known, first, at - first, a_time > b_time ? a_time : b_time);
+        a += in_a && end_of(a) == at;
+        b += in_b && end_of(b) == at;
+    }
+    return known;
+}
+
+static void replace(cpu_clock *clock, cpu_known *known) {
+    cpu_known_drop(clock->known);
+    clock->known = known;
+}
+
+/* Clocks ---------------------------------------------------------------------------------------
+ */
+
+void cpu_clock_start(cpu_clock *clock, uint64_t agent) {
+    cpu_clock_stop(clock);
+    *clock = (cpu_clock){.agent = agent, .time = 1};
+}
+
+void cpu_clock_stop(cpu_clock *clock) {
+    replace(clock, NULL);
+}
+
+bool cpu_clock_knows(const cpu_clock *clock, uint64_t agent, uint32_t time) {
+    if (agent == clock->agent) return true;
+    uint32_t low = 0, high = clock->known ? clock->known->count : 0;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        const cpu_known_span *span = &clock->known->spans[middle];
+        if (agent < span->first)
+            high = middle;
+        else if (agent >= end_of(span))
+            low = middle + 1;
+        else
+            return time <= span->time;
+    }
+    return false;
+}
+
+/* Time that has come to the end of its numbers stands still: races may be missed then. */
+static void begin_time(cpu_clock *clock, uint32_t after) {
+    clock->time = after < UINT32_MAX ? after + 1 : after;
+    clock->used = false;
+}
+
+void cpu_clock_acquire(cpu_clock *clock, cpu_known *known) {
+    if (!known || known == clock->known) return;
+    if (!clock->known) {
+        known->references++;
+        clock->known = known;
+        return;
+    }
+    replace(clock, merge(clock->known->spans, clock->known->count, known->spans, known->count));
+}
+
+cpu_known *cpu_clock_release(cpu_clock *clock) {
+    cpu_known_span own = {clock->agent, 1, clock->time};
+    const cpu_known nothing = {0}, *known = clock->known ? clock->known : &nothing;
+    cpu_known *all = merge(known->spans, known->count, &own, 1);
+    begin_time(clock, clock->time);
+    return all;
+}
+
+/* Whether the agents know the same already, and have done nothing that the others do not know. */
+static bool have_met(cpu_clock *const *clocks, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        if (clocks[i]->used || clocks[i]->known != clocks[0]->known) return false;
+    return true;
+}
+
+/* All go on at the same time, so that they are one span. */
+void cpu_clock_meet(cpu_clock *const *clocks, unsigned count) {
+    if (have_met(clocks, count)) return;
+    cpu_clock all = {.agent = clocks[0]->agent};
+    cpu_known *present = make_known(count);
+    for (unsigned i = 0; i < count; i++)
+        if (clocks[i]->time > all.time) all.time = clocks[i]->time;
+    for (unsigned i = 0; i < count; i++) {
+        append(present, clocks[i]->agent, 1, all.time);
+        cpu_clock_acquire(&all, clocks[i]->known);
+    }
+    cpu_clock_acquire(&all, present);
+    cpu_known_drop(present);
+    for (unsigned i = 0; i < count; i++) {
+        all.known->references++;
+        replace(clocks[i], all.known);
+        begin_time(clocks[i], all.time);
+    }
+    cpu_clock_stop(&all);
+}

@@ -1,0 +1,50 @@
+/* What happens before what between agents: vector clocks.
+ *
+ * An agent is what runs in program order: a warp at level 3, the block at level 2. It numbers its
+ * own time from 1; a barrier or a release ends one piece of time and begins the next. Beside that
+ * it knows up to which time it comes after each other agent: that is all that a barrier or an
+ * acquire changes.
+ * source: Flanagan and Freund, "FastTrack: efficient and precise dynamic race detection", 2009. */
+#ifndef TILE_RUNTIME_CPU_CLOCKS_H
+#define TILE_RUNTIME_CPU_CLOCKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Agents first to first + count - 1 are known up to and including this time. */
+typedef struct cpu_known_span {
+    uint64_t first;
+    uint32_t count, time;
+} cpu_known_span;
+
+/* Sorted spans of different agents; agents of one block mostly share one. Never changes once it is
+ * made: agents and semaphores share it and count themselves. */
+typedef struct cpu_known {
+    uint32_t references, count;
+    cpu_known_span spans[];
+} cpu_known;
+
+typedef struct cpu_clock {
+    uint64_t agent;
+    uint32_t time;
+    bool used;        /* something happened at this time that others may have to know */
+    cpu_known *known; /* NULL: nothing of anybody */
+} cpu_clock;
+
+/* A clock holds memory from start to stop; one that is all zero may be stopped. */
+void cpu_clock_start(cpu_clock *clock, uint64_t agent);
+void cpu_clock_stop(cpu_clock *clock);
+
+/* Whether what the agent did at this time happens before what the clock's does now. */
+bool cpu_clock_knows(const cpu_clock *clock, uint64_t agent, uint32_t time);
+
+/* A barrier: all know of all. agents ascend by number. */
+void cpu_clock_meet(cpu_clock *const *clocks, unsigned count);
+
+/* All that the agent knows, its own time included: what an acquire takes over. The caller drops it.
+ */
+cpu_known *cpu_clock_release(cpu_clock *clock);
+void cpu_clock_acquire(cpu_clock *clock, cpu_known *known); /* known may be NULL */
+void cpu_known_drop(cpu_known *known);                      /* NULL is fine */
+
+#endif
