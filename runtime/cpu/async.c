@@ -1,10 +1,12 @@
 /* Asynchronous copies: they land when a wait covers them and not before, the latest moment that the
- * program allows, so that a missing wait shows. What they read is read then, too.
+ * program allows, so that a missing wait shows. What they read is read then, too; for races it
+ * counts as read at both ends, since nobody knows when it is.
  *
  * Each lane counts its groups; a copy belongs to the group that its lane commits next. */
 #include <string.h>
 
 #include "runtime/cpu/exec.h"
+#include "runtime/cpu/global_shadow.h"
 
 static cpu_copy *add_copy(cpu_warp *warp, const cpu_insn *insn) {
     if (warp->copy_count == warp->copy_capacity) {
@@ -24,10 +26,8 @@ CPU_HANDLER(cpu_run_cp_async) {
     cpu_global_addresses(run, warp, insn, 0, active, copy->source);
     if (!cpu_shared_offsets(run, warp, insn, 1, insn->second, warp->mask, bytes, copy->target))
         return CPU_STOP;
+    if (!cpu_global_lanes(run, warp, insn, active, copy->source, bytes, CPU_READ)) return CPU_STOP;
     for (unsigned lane = 0; lane < CPU_LANES; lane++) {
-        if (active >> lane & 1 &&
-            !cpu_check_global(run, warp, insn, (int)lane, copy->source[lane], bytes, bytes))
-            return CPU_STOP;
         if (warp->mask >> lane & 1 &&
             !cpu_shared_start_copy(run, warp, insn, (int)lane, cpu_thread(warp, lane),
                                    copy->target[lane], bytes))
@@ -47,14 +47,18 @@ CPU_HANDLER(cpu_run_copy_async) {
     copy->target[0] = target;
     copy->view = *(const cpu_view *)cpu_at(run, warp, insn->operand[0]);
     cpu_view_position(run, warp, insn, insn->index, copy->at);
+    if (!cpu_load_tile(run, warp, insn, &copy->view, copy->at, NULL)) return CPU_STOP;
     return cpu_shared_start_copy(run, warp, insn, -1, cpu_agent(insn), target,
                                  cpu_slot_bytes(insn->memory))
                ? CPU_NEXT
                : CPU_STOP;
 }
 
-static void land_lanes(cpu_warp *warp, cpu_copy *copy, uint32_t lanes, cpu_run *run) {
+static bool land_lanes(cpu_run *run, cpu_warp *warp, cpu_copy *copy, uint32_t lanes) {
     uint32_t bytes = (uint32_t)copy->insn->integer;
+    if (!cpu_global_lanes(run, warp, copy->insn, lanes & ~copy->zeros, copy->source, bytes,
+                          CPU_READ))
+        return false;
     for (unsigned lane = 0; lane < CPU_LANES; lane++) {
         if (!(lanes >> lane & 1)) continue;
         uint8_t *to = warp->block->shared + copy->target[lane];
@@ -64,15 +68,13 @@ static void land_lanes(cpu_warp *warp, cpu_copy *copy, uint32_t lanes, cpu_run *
             memcpy(to, (const void *)(uintptr_t)copy->source[lane], bytes);
         cpu_shared_end_copy(run, warp, cpu_thread(warp, lane), copy->target[lane], bytes);
     }
+    return true;
 }
 
 /* Lands these lanes' part of a copy; false after a report. */
 static bool land(cpu_run *run, cpu_warp *warp, cpu_copy *copy, uint32_t lanes) {
     copy->lanes &= ~lanes;
-    if (run->program->lanes > 1) {
-        land_lanes(warp, copy, lanes, run);
-        return true;
-    }
+    if (run->program->lanes > 1) return land_lanes(run, warp, copy, lanes);
     char *to = (char *)warp->block->shared + copy->target[0];
     if (!cpu_load_tile(run, warp, copy->insn, &copy->view, copy->at, to)) return false;
     cpu_shared_end_copy(run, warp, cpu_agent(copy->insn), copy->target[0],

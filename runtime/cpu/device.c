@@ -8,7 +8,7 @@
 #include "lib/ir/scalar.h"
 #include "lib/support/integer.h"
 #include "lib/support/options.h"
-#include "runtime/cpu/program.h"
+#include "runtime/cpu/global_shadow.h"
 
 typedef struct cpu_device {
     tile_device base;
@@ -159,12 +159,17 @@ static void collect_ranges(cpu_run *run, const tile_device *device) {
     for (const tile_buffer *buffer = device->buffers; buffer; buffer = buffer->next) count++;
     run->ranges = tile_malloc(sizeof *run->ranges * (count + 1));
     for (const tile_buffer *buffer = device->buffers; buffer; buffer = buffer->next)
-        run->ranges[run->range_count++] =
-            (cpu_range){buffer->address, buffer->address + buffer->bytes, argument_of(run, buffer)};
+        run->ranges[run->range_count++] = (cpu_range){.begin = buffer->address,
+                                                      .end = buffer->address + buffer->bytes,
+                                                      .name = argument_of(run, buffer)};
     for (unsigned i = 0; i < run->program->scratch_count; i++) {
+        const cpu_scratch *scratch = &run->program->scratch[i];
         uint64_t begin = (uint64_t)(uintptr_t)run->scratch[i];
         run->ranges[run->range_count++] =
-            (cpu_range){begin, begin + (uint64_t)run->scratch_bytes[i], ""};
+            (cpu_range){.begin = begin,
+                        .end = begin + (uint64_t)run->scratch_bytes[i],
+                        .name = "",
+                        .plain = scratch->clean ? NULL : scratch};
     }
     qsort(run->ranges, run->range_count, sizeof *run->ranges, by_address);
 }
@@ -201,8 +206,10 @@ static tile_status cpu_launch(tile_device *device, const tile_launch *launch) {
     tile_status status = provide_scratch(&run);
     if (status == TILE_OK) {
         collect_ranges(&run, device);
+        run.global = cpu_global_create(&run);
         status = cpu_execute(&run);
     }
+    cpu_global_destroy(run.global);
     for (unsigned i = 0; i < program->scratch_count; i++) free(run.scratch[i]);
     free(run.scratch);
     free(run.scratch_bytes);

@@ -70,9 +70,9 @@ CPU_HANDLER(cpu_run_release_semaphore);
 /* The coordinates of an element operand of a view. */
 void cpu_view_position(const cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
                        const uint32_t *index, int64_t at[TILE_MAX_RANK]);
-/* A tile of the dims of insn->type from a view to memory of our own, or back; false after a report.
- */
-bool cpu_load_tile(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, const cpu_view *view,
+/* A tile of the dims of insn->type from a view to memory of our own, or nowhere (NULL): then it is
+ * only checked. False after a report. */
+bool cpu_load_tile(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, const cpu_view *view,
                    const int64_t at[TILE_MAX_RANK], char *to);
 /* Where a slot is in the block's shared memory; false after a report. */
 bool cpu_slot_offset(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, unsigned operand,

@@ -13,6 +13,7 @@
 #define TILE_RUNTIME_CPU_PROGRAM_H
 
 #include "lib/ir/function.h"
+#include "runtime/cpu/access_log.h"
 #include "runtime/device.h"
 
 enum {
@@ -121,10 +122,13 @@ typedef struct cpu_copy {
 typedef enum cpu_state { CPU_READY, CPU_AT_BARRIER, CPU_WAITING, CPU_DONE } cpu_state;
 
 typedef struct cpu_block cpu_block;
+typedef struct cpu_global cpu_global;
 
 struct cpu_warp {
     cpu_block *block;
     unsigned index;
+    cpu_clock clock;
+    cpu_recent recent[CPU_RECENT];
     cpu_state state;
     uint32_t pc;
     uint32_t mask;
@@ -149,7 +153,9 @@ struct cpu_block {
 /* Memory that a kernel may touch; sorted by address. */
 typedef struct cpu_range {
     uint64_t begin, end;
-    const char *name; /* of the argument that points here; "" if there is none */
+    const char *name;         /* of the argument that points here; "" if there is none */
+    const cpu_scratch *plain; /* scratch that is not clean, else NULL */
+    uint32_t region;          /* of the shadow */
 } cpu_range;
 
 struct cpu_run {
@@ -162,7 +168,8 @@ struct cpu_run {
     uint64_t random; /* 0: natural order */
     cpu_range *ranges;
     size_t range_count, last_range;
-    uint8_t **scratch; /* one for each scratch operation */
+    cpu_global *global; /* the shadow of all ranges */
+    uint8_t **scratch;  /* one for each scratch operation */
     int64_t *scratch_bytes;
     cpu_block *live, *idle;
 };

@@ -44,6 +44,7 @@ static void destroy_blocks(const cpu_program *program, cpu_block *list) {
             free(list->warps[w].masks);
             free(list->warps[w].frame);
             free(list->warps[w].copies);
+            cpu_clock_stop(&list->warps[w].clock);
         }
         free(list->warps);
         free(list->shared);
@@ -73,6 +74,8 @@ static cpu_block *start_block(cpu_run *run, int64_t number) {
         warp->mask = program->lanes == CPU_LANES ? UINT32_MAX : 1;
         warp->copy_count = 0;
         memset(warp->commits, 0, sizeof warp->commits);
+        memset(warp->recent, 0, sizeof warp->recent);
+        cpu_clock_start(&warp->clock, (uint64_t)number * program->warps + w);
     }
     return block;
 }
@@ -135,6 +138,9 @@ static bool release_barrier(cpu_run *run, cpu_block *block) {
         warp->state = CPU_READY;
         warp->pc++;
     }
+    cpu_clock *clocks[32];
+    for (unsigned w = 0; w < run->program->warps; w++) clocks[w] = &block->warps[w].clock;
+    cpu_clock_meet(clocks, run->program->warps);
     block->epoch++;
     run->counts->barriers++;
     return true;

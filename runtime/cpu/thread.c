@@ -5,6 +5,7 @@
 #include "lib/layout/layout.h"
 #include "lib/support/float16.h"
 #include "runtime/cpu/exec.h"
+#include "runtime/cpu/global_shadow.h"
 
 #define FOR_EACH_LANE(lane, mask) \
     for (unsigned lane = 0; lane < CPU_LANES; (lane)++) \
@@ -98,10 +99,9 @@ CPU_HANDLER(cpu_run_ld_global) {
     uint32_t active = cpu_active_lanes(run, warp, insn, 1);
     char *to = cpu_at(run, warp, insn->result);
     cpu_global_addresses(run, warp, insn, 0, active, addresses);
+    if (!cpu_global_lanes(run, warp, insn, active, addresses, bytes, CPU_READ)) return CPU_STOP;
     FOR_EACH_LANE (lane, warp->mask) {
         bool reads = active >> lane & 1;
-        if (reads && !cpu_check_global(run, warp, insn, (int)lane, addresses[lane], bytes, bytes))
-            return CPU_STOP;
         scatter(to, reads ? (const char *)(uintptr_t)addresses[lane] : zeros, lane, elements,
                 insn->size);
     }
@@ -115,11 +115,9 @@ CPU_HANDLER(cpu_run_st_global) {
     uint32_t active = cpu_active_lanes(run, warp, insn, 2);
     const char *from = cpu_at(run, warp, insn->operand[0]);
     cpu_global_addresses(run, warp, insn, 1, active, addresses);
-    FOR_EACH_LANE (lane, active) {
-        if (!cpu_check_global(run, warp, insn, (int)lane, addresses[lane], bytes, bytes))
-            return CPU_STOP;
+    if (!cpu_global_lanes(run, warp, insn, active, addresses, bytes, CPU_WRITE)) return CPU_STOP;
+    FOR_EACH_LANE (lane, active)
         gather((char *)(uintptr_t)addresses[lane], from, lane, elements, insn->size);
-    }
     cpu_count_sectors(run, active, addresses);
     return CPU_NEXT;
 }
@@ -236,7 +234,9 @@ CPU_HANDLER(cpu_run_wait_acquire) {
     cpu_global_addresses(run, warp, insn, 0, warp->mask, addresses);
     FOR_EACH_LANE (lane, warp->mask) {
         if (!cpu_check_global(run, warp, insn, (int)lane, addresses[lane], 4, 4)) return CPU_STOP;
-        if (*(const int32_t *)(uintptr_t)addresses[lane] == value[lane]) continue;
+        bool met = *(const int32_t *)(uintptr_t)addresses[lane] == value[lane];
+        if (!cpu_global_acquire(run, warp, insn, (int)lane, addresses[lane], met)) return CPU_STOP;
+        if (met) continue;
         warp->state = CPU_WAITING;
         return CPU_PAUSE;
     }
@@ -248,7 +248,9 @@ CPU_HANDLER(cpu_run_st_release) {
     const int32_t *value = cpu_at(run, warp, insn->operand[1]);
     cpu_global_addresses(run, warp, insn, 0, warp->mask, addresses);
     FOR_EACH_LANE (lane, warp->mask) {
-        if (!cpu_check_global(run, warp, insn, (int)lane, addresses[lane], 4, 4)) return CPU_STOP;
+        if (!cpu_check_global(run, warp, insn, (int)lane, addresses[lane], 4, 4) ||
+            !cpu_global_release(run, warp, insn, (int)lane, addresses[lane]))
+            return CPU_STOP;
         *(int32_t *)(uintptr_t)addresses[lane] = value[lane];
     }
     return CPU_NEXT;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/cpu/exec.h"
+#include "runtime/cpu/global_shadow.h"
 
 uint32_t cpu_slot_bytes(const tile_type *buffer) {
     return (uint32_t)tile_type_elements(buffer) * tile_scalar_bytes(buffer->scalar);
@@ -58,51 +59,58 @@ static uint64_t find_row(const row_walk *walk, int64_t row, int64_t *first, int6
     return view->base + element * tile_scalar_bytes(walk->tile->scalar);
 }
 
-/* Whether elements [first, end) of a row may be touched. */
-static bool check_row(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, uint64_t address,
-                      int64_t stride, int64_t first, int64_t end) {
+/* Elements [first, end) of a row are touched: false after a report. */
+static bool touch_row(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, uint64_t address,
+                      int64_t stride, int64_t first, int64_t end, cpu_access access) {
     unsigned size = tile_scalar_bytes(insn->type->scalar);
-    if (first == end) return true;
-    if (stride == 1)
-        return cpu_check_global(run, warp, insn, -1, address + (uint64_t)first * size,
-                                (uint64_t)(end - first) * size, size);
-    for (int64_t i = first; i < end; i++)
-        if (!cpu_check_global(run, warp, insn, -1, address + (uint64_t)i * (uint64_t)stride * size,
-                              size, size))
+    bool dense = stride == 1;
+    uint64_t step = (uint64_t)stride * size;
+    uint64_t bytes = dense ? (uint64_t)(end - first) * size : size;
+    for (int64_t i = first; i < end; i += dense ? end - first : 1) {
+        uint64_t at = address + (uint64_t)i * step;
+        if (!cpu_check_global(run, warp, insn, -1, at, bytes, size) ||
+            !cpu_global_access(run, warp, insn, -1, at, bytes, access))
             return false;
-    return true;
-}
-
-bool cpu_load_tile(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, const cpu_view *view,
-                   const int64_t at[TILE_MAX_RANK], char *to) {
-    row_walk walk = walk_rows(insn, view, at, insn->index_count);
-    unsigned size = tile_scalar_bytes(insn->type->scalar);
-    int64_t stride = view->stride[insn->index_count - 1], first, end;
-    for (int64_t row = 0; row < walk.rows; row++, to += walk.length * size) {
-        uint64_t address = find_row(&walk, row, &first, &end);
-        if (!check_row(run, warp, insn, address, stride, first, end)) return false;
-        memset(to, 0, (size_t)(walk.length * size));
-        if (stride == 1 && first < end) {
-            memcpy(to + first * size, (const void *)(uintptr_t)(address + (uint64_t)first * size),
-                   (size_t)(end - first) * size);
-            continue;
-        }
-        for (int64_t i = first; i < end; i++)
-            memcpy(to + i * size,
-                   (const void *)(uintptr_t)(address + (uint64_t)i * (uint64_t)stride * size),
-                   size);
     }
     return true;
 }
 
-static bool store_tile(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
-                       const cpu_view *view, const int64_t at[TILE_MAX_RANK], const char *from) {
+/* The row's elements [first, end), zeros around them. */
+static void read_row(const row_walk *walk, uint64_t address, int64_t stride, int64_t first,
+                     int64_t end, char *to) {
+    unsigned size = tile_scalar_bytes(walk->tile->scalar);
+    memset(to, 0, (size_t)(walk->length * size));
+    if (stride == 1 && first < end) {
+        memcpy(to + first * size, (const void *)(uintptr_t)(address + (uint64_t)first * size),
+               (size_t)(end - first) * size);
+        return;
+    }
+    for (int64_t i = first; i < end; i++)
+        memcpy(to + i * size,
+               (const void *)(uintptr_t)(address + (uint64_t)i * (uint64_t)stride * size), size);
+}
+
+bool cpu_load_tile(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, const cpu_view *view,
+                   const int64_t at[TILE_MAX_RANK], char *to) {
+    row_walk walk = walk_rows(insn, view, at, insn->index_count);
+    unsigned size = tile_scalar_bytes(insn->type->scalar);
+    int64_t stride = view->stride[insn->index_count - 1], first, end;
+    for (int64_t row = 0; row < walk.rows; row++) {
+        uint64_t address = find_row(&walk, row, &first, &end);
+        if (!touch_row(run, warp, insn, address, stride, first, end, CPU_READ)) return false;
+        if (to) read_row(&walk, address, stride, first, end, to + row * walk.length * size);
+    }
+    return true;
+}
+
+static bool store_tile(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, const cpu_view *view,
+                       const int64_t at[TILE_MAX_RANK], const char *from) {
     row_walk walk = walk_rows(insn, view, at, insn->index_count);
     unsigned size = tile_scalar_bytes(insn->type->scalar);
     int64_t stride = view->stride[insn->index_count - 1], first, end;
     for (int64_t row = 0; row < walk.rows; row++, from += walk.length * size) {
         uint64_t address = find_row(&walk, row, &first, &end);
-        if (!check_row(run, warp, insn, address, stride, first, end)) return false;
+        if (!touch_row(run, warp, insn, address, stride, first, end, CPU_WRITE)) return false;
         for (int64_t i = first; i < end; i++)
             memcpy((void *)(uintptr_t)(address + (uint64_t)i * (uint64_t)stride * size),
                    from + i * size, size);
@@ -284,7 +292,9 @@ CPU_HANDLER(cpu_run_lock_semaphore) {
     uint64_t address = find_word(run, warp, insn);
     const int32_t *value = cpu_at(run, warp, insn->operand[1]);
     if (!address) return CPU_STOP;
-    if (*(const int32_t *)(uintptr_t)address == *value) return CPU_NEXT;
+    bool met = *(const int32_t *)(uintptr_t)address == *value;
+    if (!cpu_global_acquire(run, warp, insn, -1, address, met)) return CPU_STOP;
+    if (met) return CPU_NEXT;
     warp->state = CPU_WAITING;
     return CPU_PAUSE;
 }
@@ -292,7 +302,7 @@ CPU_HANDLER(cpu_run_lock_semaphore) {
 CPU_HANDLER(cpu_run_release_semaphore) {
     uint64_t address = find_word(run, warp, insn);
     const int32_t *value = cpu_at(run, warp, insn->operand[1]);
-    if (!address) return CPU_STOP;
+    if (!address || !cpu_global_release(run, warp, insn, -1, address)) return CPU_STOP;
     *(int32_t *)(uintptr_t)address = *value;
     return CPU_NEXT;
 }

@@ -1,0 +1,390 @@
+#include "runtime/cpu/global_shadow.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/support/arena.h"
+#include "runtime/cpu/access_log.h"
+#include "runtime/cpu/check.h"
+
+enum {
+    PAGE_BITS = 12,
+    PAGE_BYTES = 1 << PAGE_BITS,
+    LARGEST_CELL_BITS = 4,
+};
+
+typedef struct cell {
+    uint32_t write;   /* an event */
+    uint32_t readers; /* since that write */
+} cell;
+
+typedef struct page {
+    unsigned cell_bits;
+    cell cells[];
+} page;
+
+/* Ranges that overlap or touch, so that an access lies in one. */
+typedef struct region {
+    uint64_t first_page;
+    size_t page_count;
+    page **pages;             /* NULL until the first access */
+    const cpu_scratch *plain; /* scratch whose contents are undefined at the start */
+} region;
+
+/* What the latest release of a word knew. */
+typedef struct released_word {
+    uint64_t address; /* 0: a free place */
+    cpu_known *known;
+} released_word;
+
+struct cpu_global {
+    cpu_log log;
+    region *regions;
+    size_t region_count;
+    released_word *words; /* hashed, at most half full */
+    size_t word_count, word_capacity;
+};
+
+/* Making --------------------------------------------------------------------------------------- */
+
+cpu_global *cpu_global_create(cpu_run *run) {
+    cpu_global *global = tile_malloc(sizeof *global);
+    *global = (cpu_global){.word_capacity = 16};
+    cpu_log_open(&global->log);
+    global->regions = tile_malloc(sizeof *global->regions * (run->range_count + 1));
+    global->words = tile_malloc(sizeof *global->words * global->word_capacity);
+    memset(global->words, 0, sizeof *global->words * global->word_capacity);
+    uint64_t end = 0;
+    for (size_t i = 0; i < run->range_count; i++) {
+        cpu_range *range = &run->ranges[i];
+        region *last = global->regions + global->region_count;
+        if (i == 0 || range->begin > end) {
+            *last = (region){.first_page = range->begin >> PAGE_BITS, .plain = range->plain};
+            global->region_count++;
+        } else {
+            last--;
+        }
+        range->region = (uint32_t)(global->region_count - 1);
+        end = i == 0 || range->end > end ? range->end : end;
+        last->page_count = (size_t)((end >> PAGE_BITS) - last->first_page + 1);
+    }
+    return global;
+}
+
+void cpu_global_destroy(cpu_global *global) {
+    if (!global) return;
+    for (size_t i = 0; i < global->region_count; i++) {
+        region *r = &global->regions[i];
+        for (size_t j = 0; r->pages && j < r->page_count; j++) free(r->pages[j]);
+        free(r->pages);
+    }
+    for (size_t i = 0; i < global->word_capacity; i++) cpu_known_drop(global->words[i].known);
+    cpu_log_close(&global->log);
+    free(global->regions);
+    free(global->words);
+    free(global);
+}
+
+/* Pages ---------------------------------------------------------------------------------------- */
+
+static page *make_page(unsigned cell_bits) {
+    size_t count = (size_t)1 << (PAGE_BITS - cell_bits);
+    page *p = tile_malloc(sizeof *p + sizeof *p->cells * count);
+    p->cell_bits = cell_bits;
+    memset(p->cells, 0, sizeof *p->cells * count);
+    return p;
+}
+
+/* The same with smaller cells. */
+static page *split_page(page *p, unsigned cell_bits) {
+    page *finer = make_page(cell_bits);
+    unsigned less = p->cell_bits - cell_bits;
+    for (size_t i = 0; i < (size_t)1 << (PAGE_BITS - cell_bits); i++)
+        finer->cells[i] = p->cells[i >> less];
+    free(p);
+    return finer;
+}
+
+/* The largest cells whose ends these bytes begin and end at. */
+static unsigned fitting_bits(uint64_t address, uint64_t bytes) {
+    unsigned bits = 0;
+    while (bits < LARGEST_CELL_BITS && ((address | bytes) >> bits & 1) == 0) bits++;
+    return bits;
+}
+
+static page *find_page(region *r, uint64_t address, unsigned fitting) {
+    if (!r->pages) {
+        r->pages = tile_malloc(sizeof *r->pages * r->page_count);
+        memset(r->pages, 0, sizeof *r->pages * r->page_count);
+    }
+    page **at = &r->pages[(address >> PAGE_BITS) - r->first_page];
+    if (!*at)
+        *at = make_page(fitting);
+    else if ((*at)->cell_bits > fitting)
+        *at = split_page(*at, fitting);
+    return *at;
+}
+
+static void visit_cells(cpu_global *global, void (*visit)(cpu_log *log, cell *c)) {
+    for (size_t i = 0; i < global->region_count; i++) {
+        region *r = &global->regions[i];
+        for (size_t j = 0; r->pages && j < r->page_count; j++) {
+            page *p = r->pages[j];
+            for (size_t k = 0; p && k < (size_t)1 << (PAGE_BITS - p->cell_bits); k++)
+                visit(&global->log, &p->cells[k]);
+        }
+    }
+}
+
+static void mark_cell(cpu_log *log, cell *c) {
+    cpu_log_mark(log, c->write, c->readers);
+}
+
+static void renew_cell(cpu_log *log, cell *c) {
+    cpu_log_renew(log, &c->write, &c->readers);
+}
+
+static void sweep(cpu_global *global) {
+    cpu_log_start_sweep(&global->log);
+    visit_cells(global, mark_cell);
+    cpu_log_squeeze(&global->log);
+    visit_cells(global, renew_cell);
+    cpu_log_end_sweep(&global->log);
+}
+
+/* Reports -------------------------------------------------------------------------------------- */
+
+/* One access on its way through the cells. */
+typedef struct walk {
+    cpu_run *run;
+    cpu_warp *warp;
+    const cpu_insn *insn;
+    int lane;
+    const uint64_t *addresses; /* of lanes, where one access stands for some of them, or NULL */
+    uint32_t mask, lane_bytes;
+    cpu_access access;
+    size_t range;
+    uint32_t event;
+    /* What the cells before this one held. */
+    uint32_t fine_write, fine_readers, old_readers, new_readers;
+} walk;
+
+/* The lane that accesses this byte. */
+static int lane_at(const walk *w, uint64_t address) {
+    for (int lane = 0; w->addresses && lane < CPU_LANES; lane++)
+        if (w->mask >> lane & 1 && address >= w->addresses[lane] &&
+            address - w->addresses[lane] < w->lane_bytes)
+            return lane;
+    return w->lane;
+}
+
+static const char *describe_agent(tile_arena *arena, const cpu_run *run, uint64_t agent) {
+    uint64_t number = agent / run->program->warps, x = (uint64_t)run->grid[0],
+             y = (uint64_t)run->grid[1];
+    const char *block = tile_arena_format(arena, "block (%" PRIu64 ", %" PRIu64 ", %" PRIu64 ")",
+                                          number % x, number / x % y, number / x / y);
+    if (run->program->lanes == 1) return block;
+    return tile_arena_format(arena, "%s, warp %u", block, (unsigned)(agent % run->program->warps));
+}
+
+static bool fault_race(walk *w, uint64_t address, uint32_t event, bool other_writes) {
+    cpu_run *run = w->run;
+    const cpu_event *other = &run->global->log.events[event];
+    const cpu_insn *insn = &run->program->insns[other->insn];
+    const cpu_range *range = &run->ranges[w->range];
+    bool same_block =
+        other->agent / run->program->warps == w->warp->clock.agent / run->program->warps;
+    tile_arena scratch = {0};
+    const char *agent = describe_agent(&scratch, run, other->agent);
+    cpu_fault(
+        run, w->warp, w->insn, lane_at(w, address),
+        "data race: %s offset %" PRIu64 " of %s%s, %s by %s; no %s orders the two",
+        w->access & CPU_WRITE ? "writes" : "reads", address - range->begin, *range->name ? "%" : "",
+        *range->name   ? range->name
+        : range->plain ? "scratch"
+                       : "a buffer",
+        other_writes ? "written" : "read", agent, same_block ? "barrier" : "release and acquire");
+    tile_report(run->context, TILE_NOTE, insn->loc, "the other access: %s, in %s",
+                tile_op_get_info(insn->opcode)->name, agent);
+    tile_arena_reset(&scratch);
+    return false;
+}
+
+static bool fault_unwritten(walk *w, uint64_t address, const cpu_scratch *plain) {
+    const cpu_range *range = &w->run->ranges[w->range];
+    cpu_fault(w->run, w->warp, w->insn, lane_at(w, address),
+              "read of uninitialised scratch memory, at offset %" PRIu64, address - range->begin);
+    tile_report(w->run->context, TILE_NOTE, plain->loc,
+                "it is undefined at the start of a launch; {clean} makes it zero");
+    return false;
+}
+
+/* Cells ---------------------------------------------------------------------------------------- */
+
+/* Whether this access may come where the event has been. */
+static bool is_fine(const walk *w, uint32_t event) {
+    const cpu_event *other = &w->run->global->log.events[event];
+    return !event || (other->atomic && w->access & CPU_ATOMIC) ||
+           cpu_clock_knows(&w->warp->clock, other->agent, other->time);
+}
+
+/* The reader that the write races with, or 0. */
+static uint32_t find_racing_reader(const walk *w, uint32_t readers) {
+    const cpu_log *log = &w->run->global->log;
+    for (; readers; readers = log->readers[readers].rest)
+        if (!is_fine(w, log->readers[readers].event)) return log->readers[readers].event;
+    return 0;
+}
+
+static bool read_cell(walk *w, cell *c, uint64_t address, const cpu_scratch *plain) {
+    if (!c->write && plain) return fault_unwritten(w, address, plain);
+    if (c->write != w->fine_write) {
+        if (!is_fine(w, c->write)) return fault_race(w, address, c->write, true);
+        w->fine_write = c->write;
+    }
+    if (c->readers != w->old_readers || !w->new_readers) {
+        w->old_readers = c->readers;
+        w->new_readers =
+            cpu_log_add_reader(&w->run->global->log, &w->warp->clock, c->readers, w->event);
+    }
+    c->readers = w->new_readers;
+    return true;
+}
+
+static bool write_cell(walk *w, cell *c, uint64_t address) {
+    if (c->write != w->fine_write) {
+        if (!is_fine(w, c->write)) return fault_race(w, address, c->write, true);
+        w->fine_write = c->write;
+    }
+    if (c->readers != w->fine_readers) {
+        uint32_t racing = find_racing_reader(w, c->readers);
+        if (racing) return fault_race(w, address, racing, false);
+        w->fine_readers = c->readers;
+    }
+    *c = (cell){.write = w->event};
+    return true;
+}
+
+/* The cells of these bytes, which lie in one page. */
+static bool walk_page(walk *w, region *r, uint64_t address, uint64_t bytes) {
+    page *p = find_page(r, address, fitting_bits(address, bytes));
+    unsigned bits = p->cell_bits;
+    size_t first = (size_t)(address % PAGE_BYTES) >> bits;
+    size_t count = (size_t)bytes >> bits;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t at = address + (i << bits);
+        bool fine = w->access & CPU_WRITE ? write_cell(w, &p->cells[first + i], at)
+                                          : read_cell(w, &p->cells[first + i], at, r->plain);
+        if (!fine) return false;
+    }
+    return true;
+}
+
+static bool walk_bytes(walk *w, uint64_t address, uint64_t bytes) {
+    cpu_global *global = w->run->global;
+    if (cpu_log_is_full(&global->log)) sweep(global);
+    w->event = cpu_log_event(&global->log, &w->warp->clock, w->warp->recent,
+                             (uint32_t)(w->insn - w->run->program->insns), w->access & CPU_ATOMIC);
+    w->fine_write = w->fine_readers = w->old_readers = w->new_readers = 0;
+    region *r = &global->regions[w->run->ranges[w->range].region];
+    while (bytes) {
+        uint64_t part = PAGE_BYTES - address % PAGE_BYTES;
+        if (part > bytes) part = bytes;
+        if (!walk_page(w, r, address, part)) return false;
+        address += part;
+        bytes -= part;
+    }
+    return true;
+}
+
+/* Accesses ------------------------------------------------------------------------------------- */
+
+bool cpu_global_access(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int lane,
+                       uint64_t address, uint64_t bytes, cpu_access access) {
+    walk w = {.run = run, .warp = warp, .insn = insn, .lane = lane, .access = access};
+    w.range = run->last_range;
+    return walk_bytes(&w, address, bytes);
+}
+
+/* Lanes whose bytes follow each other are one access of the warp. */
+bool cpu_global_lanes(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, uint32_t mask,
+                      const uint64_t addresses[CPU_LANES], uint32_t bytes, cpu_access access) {
+    walk w = {.run = run, .warp = warp, .insn = insn, .lane = -1, .access = access};
+    uint64_t begin = 0, end = 0;
+    w.addresses = addresses;
+    w.mask = mask;
+    w.lane_bytes = bytes;
+    for (int lane = 0; lane < CPU_LANES; lane++) {
+        uint64_t at = addresses[lane];
+        if (!(mask >> lane & 1)) continue;
+        if (!cpu_check_global(run, warp, insn, lane, at, bytes, bytes)) return false;
+        if (begin != end && at == end - bytes) continue;
+        if (begin != end && at != end && !walk_bytes(&w, begin, end - begin)) return false;
+        if (begin == end || at != end) {
+            begin = at;
+            w.range = run->last_range;
+        }
+        end = at + bytes;
+    }
+    return begin == end || walk_bytes(&w, begin, end - begin);
+}
+
+/* Words ---------------------------------------------------------------------------------------- */
+
+static released_word *find_word(const cpu_global *global, uint64_t address) {
+    size_t at = (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32) % global->word_capacity;
+    while (global->words[at].address && global->words[at].address != address)
+        at = (at + 1) % global->word_capacity;
+    return &global->words[at];
+}
+
+static void grow_words(cpu_global *global) {
+    released_word *old = global->words;
+    size_t count = global->word_capacity;
+    global->word_capacity *= 2;
+    global->words = tile_malloc(sizeof *old * global->word_capacity);
+    memset(global->words, 0, sizeof *old * global->word_capacity);
+    for (size_t i = 0; i < count; i++)
+        if (old[i].address) *find_word(global, old[i].address) = old[i];
+    free(old);
+}
+
+static void set_released(cpu_global *global, uint64_t address, cpu_known *known) {
+    if (2 * (global->word_count + 1) > global->word_capacity) grow_words(global);
+    released_word *word = find_word(global, address);
+    global->word_count += !word->address;
+    cpu_known_drop(word->known);
+    *word = (released_word){address, known};
+}
+
+static const cell *find_cell(region *r, uint64_t address) {
+    page *p = find_page(r, address, fitting_bits(address, sizeof(int32_t)));
+    return &p->cells[(address % PAGE_BYTES) >> p->cell_bits];
+}
+
+/* If the word was last written by something that is not atomic, nothing comes with its value. */
+bool cpu_global_acquire(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int lane,
+                        uint64_t address, bool met) {
+    cpu_global *global = run->global;
+    region *r = &global->regions[run->ranges[run->last_range].region];
+    if (r->plain && !find_cell(r, address)->write) {
+        walk w = {.run = run, .warp = warp, .insn = insn, .lane = lane};
+        w.range = run->last_range;
+        return fault_unwritten(&w, address, r->plain);
+    }
+    if (!met) return true;
+    if (!cpu_global_access(run, warp, insn, lane, address, sizeof(int32_t), CPU_ATOMIC_READ))
+        return false;
+    if (global->log.events[find_cell(r, address)->write].atomic)
+        cpu_clock_acquire(&warp->clock, find_word(global, address)->known);
+    return true;
+}
+
+bool cpu_global_release(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int lane,
+                        uint64_t address) {
+    if (!cpu_global_access(run, warp, insn, lane, address, sizeof(int32_t), CPU_ATOMIC_WRITE))
+        return false;
+    set_released(run->global, address, cpu_clock_release(&warp->clock));
+    return true;
+}
