@@ -3,7 +3,7 @@
  * Values. A scalar, pointer or shared buffer is one LLVM value. A vector<T[n]> is not an LLVM
  * vector but an array of parts: n scalars, or n/2 pairs <2 x T> where T has 16 bits and n is even
  * (a pair is one 32-bit register, as mma, ldmatrix and the packed arithmetic want it). So extract,
- * concat and shuffle are bookkeeping, and a loop-carried vector is one phi for each register.
+ * concat and permute are bookkeeping, and a loop-carried vector is one phi for each register.
  *
  * Only files in lib/codegen see LLVM. */
 #ifndef TILE_LIB_CODEGEN_EMITTER_H

@@ -275,9 +275,12 @@ static tile_value floating(context *x, double number) {
 static tile_value fold_constant_cast(context *x, const tile_expr *expr) {
     tile_scalar from = tile_value_type(x->f, x->a)->scalar, to = x->type->scalar;
     int64_t value;
-    if (to == TILE_i1) return TILE_NO_VALUE;
     bool whole = tile_expr_is_int(expr, &value);
     if (!whole && expr->kind != TILE_EXPR_FLOAT) return TILE_NO_VALUE;
+    if (to == TILE_i1 && whole)
+        return integer(x, tile_scalar_is_floating(from) ? value != 0
+                                                        : tile_wrap_int(from, value) != 0);
+    if (to == TILE_i1) return integer(x, tile_scalar_round(from, expr->number) != 0);
     if (whole && !tile_scalar_is_floating(from)) {
         value = tile_wrap_int(from, value);
         if (!tile_scalar_is_floating(to)) return integer(x, value);
