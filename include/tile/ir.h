@@ -171,7 +171,9 @@ typedef enum tile_completion {
 typedef enum tile_region_shape {
     TILE_SHAPE_NONE = 0,
     TILE_SHAPE_LOOP,   /* one region, again and again; it hands values to its next iteration */
+    TILE_SHAPE_WHILE,  /* the first region, and as long as that says so the second and it again */
     TILE_SHAPE_BRANCH, /* one of its regions */
+    TILE_SHAPE_BODY,   /* each of its regions once, side by side */
 } tile_region_shape;
 
 enum {

@@ -3,6 +3,7 @@
 #include "lib/analysis/liveness.h"
 
 #include "lib/analysis/memory.h"
+#include "lib/ir/regions.h"
 
 typedef struct liveness {
     tile_function *f;
@@ -40,7 +41,7 @@ static void extend(tile_lifetime *lifetime, uint32_t first, uint32_t last) {
 static void extend_to_use(liveness *l, tile_lifetime *lifetime, tile_op use) {
     extend(lifetime, l->position[use.id], l->end[use.id]);
     for (tile_op at = tile_op_parent(l->f, use); at.id; at = tile_op_parent(l->f, at))
-        if (tile_op_opcode(l->f, at) == TILE_OP_for && !is_inside(l, lifetime->alloc, at))
+        if (tile_repeats(l->f, at) && !is_inside(l, lifetime->alloc, at))
             extend(lifetime, l->position[at.id], l->end[at.id]);
 }
 
@@ -63,7 +64,7 @@ static void extend_to_wait(liveness *l, tile_lifetime *lifetime, tile_op copy) {
     else
         extend(lifetime, l->position[copy.id], l->next);
     for (tile_op at = tile_op_parent(l->f, copy); at.id; at = tile_op_parent(l->f, at))
-        if (tile_op_opcode(l->f, at) == TILE_OP_for && (!wait.id || !is_inside(l, wait, at)))
+        if (tile_repeats(l->f, at) && (!wait.id || !is_inside(l, wait, at)))
             extend(lifetime, l->position[at.id], l->end[at.id]);
 }
 
@@ -97,7 +98,7 @@ static void visit_use(tile_function *f, tile_op op, void *user) {
             data->opcode == TILE_OP_free_shared || data->opcode == TILE_OP_convert_layout;
         extend_to_use(l, lifetime, op);
         if (async) extend_to_wait(l, lifetime, op);
-        if (data->opcode == TILE_OP_yield || data->opcode == TILE_OP_select)
+        if (tile_op_effects(f, op) & TILE_EFFECT_TERMINATOR || data->opcode == TILE_OP_select)
             extend(lifetime, 0, l->next); /* it goes on under another name */
     }
 }

@@ -4,6 +4,7 @@
 #include "lib/analysis/pipeline_plan.h"
 
 #include "lib/analysis/memory.h"
+#include "lib/ir/regions.h"
 
 typedef struct planner {
     tile_function *f;
@@ -74,7 +75,8 @@ static bool is_copy_to_shared(const tile_function *f, tile_op op) {
 static obstacle check_address(const planner *p, tile_value value) {
     const tile_function *f = p->f;
     const tile_value_data *data = tile_value_at(f, value);
-    if (data->kind == TILE_VALUE_REGION && data->owner == p->body.id && data->index > 0)
+    if (data->kind == TILE_VALUE_REGION && data->owner == p->body.id &&
+        data->index >= tile_region_own_args(f, p->body))
         return (obstacle){"its address depends on a value that the loop carries", p->loop};
     if (data->kind != TILE_VALUE_RESULT || !tile_ancestor_in(f, (tile_op){data->owner}, p->body).id)
         return (obstacle){0};

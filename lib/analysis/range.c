@@ -7,6 +7,7 @@
  * operations to the sound result again, which can only make it tighter and stays sound. */
 #include "lib/analysis/range.h"
 
+#include "lib/ir/regions.h"
 #include "lib/support/integer.h"
 
 enum {
@@ -369,52 +370,51 @@ static tile_range range_of_induction(const tile_range *begin, const tile_range *
 
 static void analyse_region(analysis *a, tile_region region);
 
-static tile_op region_yield(const tile_function *f, tile_region region) {
-    return tile_region_at(f, region)->last;
+/* What `to` may receive as carried value i. In the first round nothing is known of what a region
+ * yields that comes later in the text. */
+static tile_range range_of_carried(const analysis *a, tile_op op, int to, unsigned i) {
+    tile_range found = {0, 0, 0};
+    bool known = false;
+    TILE_FOR_EACH_PLACE (a->f, op, from) {
+        bool later = a->round == 1 && to != TILE_AROUND && from >= to;
+        if (later || !tile_goes(a->f, op, from, to)) continue;
+        tile_range range = a->ranges[tile_carried_sent(a->f, op, from, i).id];
+        found = known ? join(found, range) : range;
+        known = true;
+    }
+    return found;
 }
 
-static void analyse_loop(analysis *a, const tile_op_data *op) {
-    const tile_range *bounds[3];
-    for (unsigned i = 0; i < 3; i++) bounds[i] = &a->ranges[op->operands[i].id];
-    set_range(a, tile_region_arg(a->f, op->regions[0], 0),
-              range_of_induction(bounds[0], bounds[1], bounds[2]));
-    tile_op yield = region_yield(a->f, op->regions[0]);
-    for (uint32_t i = 0; i < op->result_count; i++) {
-        tile_value carried = tile_region_arg(a->f, op->regions[0], i + 1);
-        tile_range found = a->ranges[op->operands[3 + i].id];
-        if (a->round > 1) found = join(found, a->ranges[tile_op_operand(a->f, yield, i).id]);
-        set_carried(a, carried, found);
+static void analyse_regions(analysis *a, tile_op op) {
+    unsigned carried = tile_carried_count(a->f, op);
+    if (tile_shape_of(a->f, op) == TILE_SHAPE_LOOP) {
+        const tile_range *bounds[3];
+        for (unsigned i = 0; i < 3; i++) bounds[i] = &a->ranges[tile_decision(a->f, op, i).id];
+        set_range(a, tile_region_arg(a->f, tile_op_region(a->f, op, 0), 0),
+                  range_of_induction(bounds[0], bounds[1], bounds[2]));
     }
-    analyse_region(a, op->regions[0]);
-    for (uint32_t i = 0; i < op->result_count; i++)
-        set_range(
-            a, (tile_value){op->first_result.id + i},
-            join(a->ranges[op->operands[3 + i].id], a->ranges[tile_op_operand(a->f, yield, i).id]));
-}
-
-static void analyse_branch(analysis *a, const tile_op_data *op) {
-    analyse_region(a, op->regions[0]);
-    analyse_region(a, op->regions[1]);
-    for (uint32_t i = 0; i < op->result_count; i++) {
-        tile_value yes = tile_op_operand(a->f, region_yield(a->f, op->regions[0]), i);
-        tile_value no = tile_op_operand(a->f, region_yield(a->f, op->regions[1]), i);
-        set_range(a, (tile_value){op->first_result.id + i},
-                  join(a->ranges[yes.id], a->ranges[no.id]));
+    for (unsigned r = 0; r < tile_op_at(a->f, op)->region_count; r++) {
+        for (unsigned i = 0; i < carried; i++) {
+            tile_value received = tile_carried_received(a->f, op, (int)r, i);
+            if (received.id) set_carried(a, received, range_of_carried(a, op, (int)r, i));
+        }
+        analyse_region(a, tile_op_region(a->f, op, r));
     }
+    for (unsigned i = 0; i < carried; i++)
+        set_range(a, tile_carried_received(a->f, op, TILE_AROUND, i),
+                  range_of_carried(a, op, TILE_AROUND, i));
 }
 
 static void analyse_region(analysis *a, tile_region region) {
     TILE_FOR_EACH_OP (a->f, id, region) {
         const tile_op_data *op = tile_op_at(a->f, id);
-        if (op->opcode == TILE_OP_for) {
-            analyse_loop(a, op);
-        } else if (op->opcode == TILE_OP_if) {
-            analyse_branch(a, op);
-        } else {
-            for (uint32_t i = 0; i < op->result_count; i++) {
-                tile_value value = {op->first_result.id + i};
-                set_range(a, value, range_of_result(a, op, i, tile_value_at(a->f, value)->type));
-            }
+        if (tile_shape_of(a->f, id) != TILE_SHAPE_NONE) {
+            analyse_regions(a, id);
+            continue;
+        }
+        for (uint32_t i = 0; i < op->result_count; i++) {
+            tile_value value = {op->first_result.id + i};
+            set_range(a, value, range_of_result(a, op, i, tile_value_at(a->f, value)->type));
         }
     }
 }

@@ -10,6 +10,7 @@
  * least first (parts of outer loops, parts of inner loops, constants), and the first ones stay
  * before the loop. Offsets wrap as addresses do, hence the order does not matter for the result. */
 #include "lib/codegen/emitter.h"
+#include "lib/ir/regions.h"
 
 enum { MAX_TERMS = 8, CONSTANT_DEPTH = 0xffff };
 
@@ -28,7 +29,7 @@ static unsigned loops_around(const tile_function *f, tile_region region) {
     while (region.id) {
         tile_op around = tile_region_at(f, region)->parent;
         if (!around.id) break;
-        depth += tile_op_opcode(f, around) == TILE_OP_for;
+        depth += tile_repeats(f, around);
         region = tile_op_at(f, around)->parent;
     }
     return depth;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "lib/codegen/emitter.h"
+#include "lib/ir/regions.h"
 
 static LLVMBasicBlockRef new_block(const tile_emitter *e, const char *name) {
     return LLVMAppendBasicBlockInContext(e->llvm, e->function, name);
@@ -34,8 +35,9 @@ static void add_incoming(const tile_type *type, LLVMValueRef *phis, LLVMValueRef
         LLVMAddIncoming(phis[i], &parts[i], &from, 1);
 }
 
-static tile_value yielded(const tile_emitter *e, tile_region region, unsigned index) {
-    return tile_op_operand(e->f, tile_region_at(e->f, region)->last, index);
+/* The parts of carried value i as `from` sends it. */
+static LLVMValueRef *sent_parts(tile_emitter *e, tile_op op, int from, unsigned i) {
+    return tile_get_parts(e, tile_carried_sent(e->f, op, from, i));
 }
 
 /* if ------------------------------------------------------------------------------------------- */
@@ -57,8 +59,7 @@ void tile_emit_if(tile_emitter *e, tile_op op) {
         const tile_type *type = tile_value_type(e->f, result);
         LLVMValueRef *phis = begin_phis(e, type);
         for (unsigned r = 0; r < 2; r++)
-            add_incoming(type, phis, tile_get_parts(e, yielded(e, tile_op_region(e->f, op, r), i)),
-                         ends[r]);
+            add_incoming(type, phis, sent_parts(e, op, (int)r, i), ends[r]);
         tile_set_parts(e, result, phis);
     }
 }
@@ -97,12 +98,11 @@ static bool evaluate(const tile_function *f, tile_value value, tile_value arg, i
 
 bool tile_loop_is_periodic(const tile_function *f, tile_op loop, unsigned carried, int64_t copies,
                            int64_t *value) {
-    tile_region region = tile_op_region(f, loop, 0);
-    tile_value arg = tile_region_arg(f, region, carried + 1);
-    tile_value next = tile_op_operand(f, tile_region_at(f, region)->last, carried);
+    tile_value arg = tile_carried_received(f, loop, 0, carried);
+    tile_value next = tile_carried_sent(f, loop, 0, carried);
     const tile_type *type = tile_value_type(f, arg);
     if (type->kind != TILE_TYPE_SCALAR || type->scalar != TILE_i32 ||
-        !tile_value_is_int(f, tile_op_operand(f, loop, 3 + carried), value))
+        !tile_value_is_int(f, tile_carried_sent(f, loop, TILE_AROUND, carried), value))
         return false;
     int64_t at = *value;
     for (int64_t i = 0; i < copies; i++)
@@ -128,7 +128,7 @@ static const tile_type *carried_type(const tile_emitter *e, const loop *l, unsig
 }
 
 static LLVMValueRef *initial_parts(tile_emitter *e, const loop *l, unsigned i) {
-    return tile_get_parts(e, tile_op_operand(e->f, l->op, 3 + i));
+    return sent_parts(e, l->op, TILE_AROUND, i);
 }
 
 static void enter_body(tile_emitter *e, loop *l) {
@@ -148,7 +148,7 @@ static void enter_body(tile_emitter *e, loop *l) {
             add_incoming(carried_type(e, l, i), l->phis[i], parts, l->enter);
             parts = l->phis[i];
         }
-        tile_set_parts(e, tile_region_arg(e->f, l->region, i + 1), parts);
+        tile_set_parts(e, tile_carried_received(e->f, l->op, 0, i), parts);
     }
 }
 
@@ -186,8 +186,7 @@ static LLVMValueRef **begin_results(tile_emitter *e, const loop *l) {
 /* What this copy yields, taken before the next one gives the same IR values new parts. */
 static LLVMValueRef **take_yields(tile_emitter *e, const loop *l) {
     LLVMValueRef **parts = TILE_NEW_ARRAY(&e->arena, LLVMValueRef *, l->carried + 1);
-    for (unsigned i = 0; i < l->carried; i++)
-        parts[i] = tile_get_parts(e, yielded(e, l->region, i));
+    for (unsigned i = 0; i < l->carried; i++) parts[i] = sent_parts(e, l->op, 0, i);
     return parts;
 }
 
@@ -215,7 +214,7 @@ static void end_copy(tile_emitter *e, loop *l, bool is_last, LLVMValueRef **resu
         const tile_type *type = carried_type(e, l, i);
         add_incoming(type, results[i], parts[i], end);
         if (!is_last)
-            tile_set_parts(e, tile_region_arg(e->f, l->region, i + 1), parts[i]);
+            tile_set_parts(e, tile_carried_received(e->f, l->op, 0, i), parts[i]);
         else if (l->phis[i])
             add_incoming(type, l->phis[i], parts[i], end);
     }

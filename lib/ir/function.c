@@ -296,6 +296,15 @@ static void *copy_array(tile_arena *arena, const void *data, size_t count, size_
     return data ? tile_arena_copy(arena, data, count * size) : NULL;
 }
 
+/* With as much room as tile_add_region counts on. */
+static tile_region *copy_regions(tile_arena *arena, const tile_op_data *op) {
+    uint32_t room = 1;
+    while (room < op->region_count) room *= 2;
+    tile_region *regions = op->region_count ? TILE_NEW_ARRAY(arena, tile_region, room) : NULL;
+    for (uint32_t r = 0; r < op->region_count; r++) regions[r] = op->regions[r];
+    return regions;
+}
+
 static void clone_ops(tile_function *f) {
     tile_arena *arena = &f->module->arena;
     for (size_t i = 1; i < f->op_count; i++) {
@@ -303,6 +312,7 @@ static void clone_ops(tile_function *f) {
         op->operands =
             tile_arena_copy(arena, op->operands, sizeof *op->operands * op->operand_count);
         op->attrs = tile_arena_copy(arena, op->attrs, sizeof *op->attrs * op->attr_count);
+        op->regions = copy_regions(arena, op);
         for (unsigned a = 0; a < op->attr_count; a++)
             op->attrs[a].list =
                 tile_arena_copy(arena, op->attrs[a].list, sizeof(int64_t) * op->attrs[a].count);

@@ -41,14 +41,14 @@ typedef struct tile_attr {
 
 typedef struct tile_op_data {
     uint16_t opcode;
-    uint8_t region_count;
     uint8_t attr_count;
+    uint32_t region_count;
     uint16_t segment[TILE_MAX_OPERANDS]; /* how many values each operand of the row takes */
     uint32_t operand_count;
     uint32_t result_count;
     tile_value *operands;
     tile_value first_result; /* results have consecutive ids */
-    tile_region regions[2];
+    tile_region *regions;    /* the array has room up to the next power of two */
     tile_attr *attrs;
     tile_loc loc;
     tile_region parent;

@@ -290,9 +290,11 @@ static bool tile_infer_none(tile_infer *infer) {
     return no_result(infer);
 }
 
+/* A loop gives what it begins with: its row's last operand. */
 static bool tile_infer_for(tile_infer *infer) {
     unsigned count;
-    const tile_value *inits = segment(infer, 3, &count);
+    const tile_op_info *info = tile_op_get_info(infer->opcode);
+    const tile_value *inits = segment(infer, info->operand_count - 1, &count);
     for (unsigned i = 0; i < count; i++)
         infer->results[i] = tile_value_type(infer->function, inits[i]);
     infer->result_count = count;

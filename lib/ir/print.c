@@ -5,6 +5,7 @@
 #include "lib/ir/describe.h"
 #include "lib/ir/out.h"
 #include "lib/ir/print_names.h"
+#include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
 #include "lib/layout/layout.h"
 
@@ -224,7 +225,7 @@ static void print_region(printer *p, tile_region region);
 
 /* pipelined (3, order = [0, 1]) unroll (2): an expression opens a clause, lists go with it. */
 static void print_loop_clauses(printer *p, tile_op op) {
-    const tile_op_info *info = tile_op_get_info(TILE_OP_for);
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(p->f, op));
     const tile_attr *pipelined = tile_op_attr(p->f, op, TILE_ATTR_pipelined);
     for (unsigned i = 0; i < info->attr_count; i++) {
         const tile_attr *attr = tile_op_attr(p->f, op, info->attrs[i].id);
@@ -241,61 +242,72 @@ static void print_loop_clauses(printer *p, tile_op op) {
     }
 }
 
-static void print_for(printer *p, tile_op op) {
-    const tile_op_data *data = tile_op_at(p->f, op);
-    uint32_t variable = tile_region_at(p->f, data->regions[0])->first_arg.id;
-    PRINT(p, "for ");
-    print_value(p, (tile_value){variable});
-    PRINT(p, " = ");
-    print_value(p, data->operands[0]);
-    PRINT(p, " to ");
-    print_value(p, data->operands[1]);
-    PRINT(p, " step ");
-    print_value(p, data->operands[2]);
-    for (uint32_t i = 0; i + 3 < data->operand_count; i++) {
+/* iter (%a = %b, ...) */
+static void print_iter(printer *p, tile_op op) {
+    unsigned count = tile_carried_count(p->f, op);
+    for (unsigned i = 0; i < count; i++) {
         PRINT(p, "%s", i ? ", " : " iter (");
-        print_value(p, (tile_value){variable + 1 + i});
+        print_value(p, tile_carried_received(p->f, op, 0, i));
         PRINT(p, " = ");
-        print_value(p, data->operands[3 + i]);
+        print_value(p, tile_carried_sent(p->f, op, TILE_AROUND, i));
     }
-    PRINT(p, "%s", data->operand_count > 3 ? ")" : "");
+    PRINT(p, "%s", count ? ")" : "");
+}
+
+static void print_for(printer *p, tile_op op) {
+    static const char *const words[] = {" = ", " to ", " step "};
+    tile_region body = tile_op_region(p->f, op, 0);
+    PRINT(p, "for ");
+    print_value(p, tile_region_arg(p->f, body, 0));
+    for (unsigned i = 0; i < 3; i++) {
+        PRINT(p, "%s", words[i]);
+        print_value(p, tile_decision(p->f, op, i));
+    }
+    print_iter(p, op);
     print_loop_clauses(p, op);
     PRINT(p, " ");
-    print_region(p, data->regions[0]);
+    print_region(p, body);
 }
 
 /* True for a yield without operands, which the text leaves out. */
 static bool is_bare_yield(const printer *p, tile_op op) {
     const tile_op_data *data = tile_op_at(p->f, op);
-    return data->opcode == TILE_OP_yield && data->operand_count == 0 && !data->next.id;
+    bool ends = tile_op_effects(p->f, op) & TILE_EFFECT_TERMINATOR;
+    return ends && data->operand_count == 0 && !data->next.id;
 }
 
 static void print_if(printer *p, tile_op op) {
-    const tile_op_data *data = tile_op_at(p->f, op);
-    tile_op first = tile_region_at(p->f, data->regions[1])->first;
+    tile_region no = tile_op_region(p->f, op, 1);
+    tile_op first = tile_region_at(p->f, no)->first;
     PRINT(p, "if ");
-    print_values(p, data->operands, 1);
+    print_value(p, tile_decision(p->f, op, 0));
     PRINT(p, " ");
-    print_region(p, data->regions[0]);
+    print_region(p, tile_op_region(p->f, op, 0));
     if (!first.id || is_bare_yield(p, first)) return;
     PRINT(p, " else ");
-    print_region(p, data->regions[1]);
+    print_region(p, no);
+}
+
+static void print_plain(printer *p, tile_op op) {
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(p->f, op));
+    PRINT(p, "%s", info->name);
+    print_operands(p, op, info);
+    print_attrs(p, op, info);
+    print_result_types(p, tile_op_at(p->f, op));
 }
 
 static void print_op(printer *p, tile_op op) {
     const tile_op_data *data = tile_op_at(p->f, op);
-    const tile_op_info *info = tile_op_get_info((tile_opcode)data->opcode);
+    tile_region_shape shape = tile_shape_of(p->f, op);
     PRINT(p, "%*s", (int)(2 * p->depth), "");
     print_result_names(p, data);
-    if (data->opcode == TILE_OP_for && data->region_count == 1) {
-        print_for(p, op);
-    } else if (data->opcode == TILE_OP_if && data->region_count == 2) {
-        print_if(p, op);
-    } else {
-        PRINT(p, "%s", info->name);
-        print_operands(p, op, info);
-        print_attrs(p, op, info);
-        print_result_types(p, data);
+    if (data->region_count != tile_shape_regions(shape)) shape = TILE_SHAPE_NONE; /* broken */
+    switch (shape) {
+    case TILE_SHAPE_LOOP: print_for(p, op); break;
+    case TILE_SHAPE_BRANCH: print_if(p, op); break;
+    case TILE_SHAPE_WHILE:
+    case TILE_SHAPE_BODY:
+    case TILE_SHAPE_NONE: print_plain(p, op); break;
     }
     PRINT(p, "\n");
 }

@@ -52,6 +52,16 @@ bool tile_value_is_int(const tile_function *f, tile_value value, int64_t *intege
 
 /* Regions and operations ---------------------------------------------------------------------- */
 
+static void append_region(tile_function *f, tile_op_data *op, tile_region region) {
+    uint32_t count = op->region_count;
+    if ((count & (count - 1)) == 0) { /* 0 or a power of two: full */
+        tile_region *larger = TILE_NEW_ARRAY(&f->module->arena, tile_region, count ? 2 * count : 1);
+        if (count) memcpy(larger, op->regions, sizeof *larger * count);
+        op->regions = larger;
+    }
+    op->regions[op->region_count++] = region;
+}
+
 tile_region tile_add_region(tile_function *f, tile_op parent, const tile_type *const *arg_types,
                             unsigned arg_count) {
     f->regions = tile_arena_grow(&f->module->arena, f->regions, f->region_count,
@@ -62,10 +72,7 @@ tile_region tile_add_region(tile_function *f, tile_op parent, const tile_type *c
         tile_value value = tile_add_value(f, TILE_VALUE_REGION, region.id, i, arg_types[i]);
         if (i == 0) tile_region_at(f, region)->first_arg = value;
     }
-    if (parent.id) {
-        tile_op_data *op = tile_op_at(f, parent);
-        op->regions[op->region_count++] = region;
-    }
+    if (parent.id) append_region(f, tile_op_at(f, parent), region);
     return region;
 }
 

@@ -1,9 +1,11 @@
 /* The rules of the IR that hold beyond one operation's types: scopes, levels, regions, attributes.
  * Nothing that a user can write gets past here and breaks a pass. */
+#include <limits.h>
 #include <string.h>
 
 #include "lib/ir/describe.h"
 #include "lib/ir/infer.h"
+#include "lib/ir/regions.h"
 #include "lib/ir/verify.h"
 #include "lib/layout/layout.h"
 
@@ -151,7 +153,7 @@ static void check_values_of_attrs(verifier *v, tile_op op) {
 /* The row's rule must give the results that the operation has. False if it has refused them. */
 static bool check_rule(verifier *v, tile_op op) {
     const tile_op_data data = *tile_op_at(v->f, op);
-    if (data.opcode == TILE_OP_if) return true;
+    if (tile_shape_of(v->f, op) == TILE_SHAPE_BRANCH) return true;
     const tile_type *given = data.result_count ? tile_value_type(v->f, data.first_result) : NULL;
     tile_infer infer = {
         .function = v->f,
@@ -174,38 +176,74 @@ static bool check_rule(verifier *v, tile_op op) {
     return true;
 }
 
-/* The region's last op must be a yield of these types. */
-static void check_yield(verifier *v, tile_op op, tile_region region) {
-    const tile_op_data *data = tile_op_at(v->f, op);
-    tile_op last = tile_region_at(v->f, region)->last;
-    const char *name = tile_op_get_info((tile_opcode)data->opcode)->name;
-    if (!last.id || tile_op_at(v->f, last)->opcode != TILE_OP_yield) {
-        FAIL(v, data->loc, "the region of `%s` must end with `yield`", name);
-        return;
-    }
-    const tile_op_data *yield = tile_op_at(v->f, last);
-    if (yield->operand_count != data->result_count) {
-        FAIL(v, yield->loc, "`%s` has %u results, `yield` hands over %u", name, data->result_count,
-             yield->operand_count);
-        return;
-    }
-    for (uint32_t i = 0; i < yield->operand_count; i++) {
-        const tile_type *have = tile_value_type(v->f, yield->operands[i]);
-        const tile_type *want = tile_value_type(v->f, tile_op_result(v->f, op, i));
-        if (have != want)
-            FAIL(v, yield->loc, "value %u of `yield` is %s, `%s` carries %s", i + 1, text(v, have),
-                 name, text(v, want));
-    }
+/* Regions ------------------------------------------------------------------------------------- */
+
+static const char *name_of(verifier *v, tile_op op) {
+    return tile_op_name(v->f, op);
 }
 
-static void check_loop_types(verifier *v, tile_op op) {
-    const tile_op_data *data = tile_op_at(v->f, op);
-    for (uint32_t i = 0; i < data->result_count; i++) {
-        const tile_type *init = tile_value_type(v->f, data->operands[3 + i]);
+/* Where values of a region and of its operation have different types, or cannot be carried. */
+static void check_carried_type(verifier *v, tile_op op, unsigned r, unsigned i) {
+    tile_value sent = tile_carried_sent(v->f, op, (int)r, i);
+    const tile_type *have = tile_value_type(v->f, sent);
+    const tile_type *want = tile_value_type(v->f, tile_carried_received(v->f, op, TILE_AROUND, i));
+    tile_op yield = tile_region_last(v->f, tile_op_region(v->f, op, r));
+    unsigned place = tile_shape_own_yields(tile_shape_of(v->f, op), r) + i + 1;
+    if (have != want)
+        FAIL(v, tile_op_loc(v->f, yield), "value %u of `yield` is %s, `%s` carries %s", place,
+             text(v, have), name_of(v, op), text(v, want));
+}
+
+/* A region that decides whether the next one runs yields that first. */
+static void check_condition(verifier *v, tile_op op, tile_op yield) {
+    const tile_type *type = tile_value_type(v->f, tile_op_operand(v->f, yield, 0));
+    bool there = tile_op_operand_count(v->f, yield) > 0;
+    if (there && type->kind == TILE_TYPE_SCALAR && type->scalar == TILE_i1) return;
+    FAIL(v, tile_op_loc(v->f, yield),
+         "the first region of `%s` yields its condition first, a scalar i1, not %s", name_of(v, op),
+         there ? text(v, type) : "nothing");
+}
+
+/* The region's last op must be a yield of its operation's own values and of what is carried. */
+static void check_yield(verifier *v, tile_op op, unsigned r) {
+    tile_op last = tile_region_last(v->f, tile_op_region(v->f, op, r));
+    unsigned own = tile_shape_own_yields(tile_shape_of(v->f, op), r);
+    unsigned carried = tile_carried_count(v->f, op);
+    if (!last.id || !(tile_op_effects(v->f, last) & TILE_EFFECT_TERMINATOR)) {
+        FAIL(v, tile_op_loc(v->f, op), "the region of `%s` must end with `yield`", name_of(v, op));
+        return;
+    }
+    unsigned given = tile_op_operand_count(v->f, last);
+    if (own) {
+        check_condition(v, op, last);
+        if (given < own) return;
+    }
+    if (given != own + carried) {
+        FAIL(v, tile_op_loc(v->f, last), "`%s` has %u results, `yield` hands over %u",
+             name_of(v, op), carried, given - own);
+        return;
+    }
+    for (unsigned i = 0; i < carried; i++) check_carried_type(v, op, r, i);
+}
+
+/* What comes in at the beginning of a region must be what the operation begins with. */
+static void check_arguments(verifier *v, tile_op op, unsigned r) {
+    const tile_region_data *region = tile_region_at(v->f, tile_op_region(v->f, op, r));
+    unsigned own = tile_shape_own_args(tile_shape_of(v->f, op), r);
+    unsigned received =
+        tile_shape_receives(tile_shape_of(v->f, op)) ? tile_carried_count(v->f, op) : 0;
+    if (own != UINT_MAX && region->arg_count != own + received) {
+        FAIL(v, tile_op_loc(v->f, op), "a region of `%s` has %u arguments, not %u", name_of(v, op),
+             own + received, region->arg_count);
+        return;
+    }
+    for (unsigned i = 0; i < received; i++) {
+        const tile_type *init = tile_value_type(v->f, tile_carried_sent(v->f, op, TILE_AROUND, i));
         const tile_type *carried =
-            tile_value_type(v->f, tile_region_arg(v->f, data->regions[0], i + 1));
+            tile_value_type(v->f, tile_carried_received(v->f, op, (int)r, i));
         if (init != carried || init->kind == TILE_TYPE_SHARED || init->kind == TILE_TYPE_VIEW)
-            FAIL(v, data->loc, "a loop cannot carry %s as %s", text(v, init), text(v, carried));
+            FAIL(v, tile_op_loc(v->f, op), "a loop cannot carry %s as %s", text(v, init),
+                 text(v, carried));
     }
 }
 
@@ -273,17 +311,20 @@ static void set_visible(verifier *v, tile_value first, uint32_t count, bool visi
 
 static void check_regions(verifier *v, tile_op op) {
     const tile_op_data data = *tile_op_at(v->f, op);
-    if (data.opcode == TILE_OP_for && data.region_count == 1) check_loop_types(v, op);
-    unsigned wanted = data.opcode == TILE_OP_for ? 1 : data.opcode == TILE_OP_if ? 2 : 0;
-    if (data.region_count != wanted)
-        FAIL(v, data.loc, "%s has %u regions, not %u",
-             tile_op_get_info((tile_opcode)data.opcode)->name, wanted, data.region_count);
+    tile_region_shape shape = tile_shape_of(v->f, op);
+    unsigned wanted = tile_shape_regions(shape);
+    bool any = shape == TILE_SHAPE_BODY && data.region_count > 0;
+    if (!any && data.region_count != wanted) {
+        FAIL(v, data.loc, "%s has %u regions, not %u", name_of(v, op), wanted, data.region_count);
+        return;
+    }
     for (unsigned r = 0; r < data.region_count; r++) {
         const tile_region_data *region = tile_region_at(v->f, data.regions[r]);
+        check_arguments(v, op, r);
         set_visible(v, region->first_arg, region->arg_count, true);
         check_region(v, data.regions[r]);
         set_visible(v, region->first_arg, region->arg_count, false);
-        check_yield(v, op, data.regions[r]);
+        check_yield(v, op, r);
     }
 }
 
@@ -306,8 +347,9 @@ static void check_op(verifier *v, tile_op op) {
         check_type(v, data.loc, tile_value_type(v->f, tile_op_result(v->f, op, i)));
     check_regions(v, op);
     bool last = !data.next.id;
-    if (data.opcode == TILE_OP_yield && (!last || data.parent.id == v->f->body.id))
-        FAIL(v, data.loc, "`yield` stands at the end of a region of `for` or `if`");
+    if (info->effects & TILE_EFFECT_TERMINATOR && (!last || data.parent.id == v->f->body.id))
+        FAIL(v, data.loc, "`%s` stands at the end of an operation's region, and nowhere else",
+             info->name);
 }
 
 static void check_region(verifier *v, tile_region region) {

@@ -46,6 +46,7 @@
  * One walk in program order: operands are replaced first, then the operation is folded (fold.c), so
  * that what follows sees the simpler form. Only what loops carry can need another walk. Constants
  * go to the right of commutative operations and comparisons. */
+#include "lib/ir/regions.h"
 #include "passes/common/fold.h"
 #include "passes/pass.h"
 
@@ -82,87 +83,97 @@ static tile_range range_of(const walk *w, tile_value value) {
 
 /* Regions that always run, or never ---------------------------------------------------------- */
 
-/* Puts the region's operations before op, whose results become what the region yields; then op
- * goes. Returns the operation to go on with. */
-static tile_op inline_region(walk *w, tile_op op, tile_region region) {
+/* Puts the operations of region r before op, which receives what op begins with and whose results
+ * become what it yields; then op goes. Returns the operation to go on with. */
+static tile_op inline_region(walk *w, tile_op op, unsigned r) {
     tile_function *f = w->f;
-    tile_region outer = tile_op_at(f, op)->parent;
-    tile_op yield = tile_region_at(f, region)->last, first = tile_region_at(f, region)->first;
-    const tile_op_data data = *tile_op_at(f, op);
-    tile_op next = first.id == yield.id ? data.next : first;
+    tile_region outer = tile_op_at(f, op)->parent, region = tile_op_region(f, op, r);
+    tile_op yield = tile_region_last(f, region), first = tile_region_at(f, region)->first;
+    tile_op next = first.id == yield.id ? tile_op_at(f, op)->next : first;
+    for (unsigned i = 0; i < tile_carried_count(f, op); i++) {
+        tile_value received = tile_carried_received(f, op, (int)r, i);
+        if (received.id) replace(w, received, tile_carried_sent(f, op, TILE_AROUND, i));
+        replace(w, tile_op_result(f, op, i), tile_carried_sent(f, op, (int)r, i));
+    }
     for (tile_op inner = first, after; inner.id != yield.id; inner = after) {
         after = tile_op_at(f, inner)->next;
         tile_move_op(f, inner, outer, op);
     }
-    for (uint32_t i = 0; i < data.result_count; i++)
-        replace(w, (tile_value){data.first_result.id + i}, tile_op_operand(f, yield, i));
     tile_erase_op(f, op);
+    count(w);
+    return next;
+}
+
+/* The value that carried value i always is: what all send is one value from outside, or what they
+ * received. 0 if there is none. */
+static tile_value invariant_of(const walk *w, tile_op op, unsigned i) {
+    const tile_function *f = w->f;
+    tile_value one = TILE_NO_VALUE;
+    TILE_FOR_EACH_PLACE (f, op, from) {
+        tile_value sent = look_up(w, tile_carried_sent(f, op, from, i));
+        bool handed_on = from != TILE_AROUND && sent.id == tile_carried_received(f, op, from, i).id;
+        if (!sent.id || handed_on) continue;
+        if (one.id && one.id != sent.id) return TILE_NO_VALUE;
+        one = sent;
+    }
+    return one;
+}
+
+/* What several regions or iterations send alike is visible in all of them, so defined before. */
+static void drop_invariants(walk *w, tile_op op) {
+    for (unsigned i = 0; i < tile_carried_count(w->f, op); i++) {
+        tile_value one = invariant_of(w, op, i);
+        if (!one.id || w->map[tile_op_result(w->f, op, i).id].id) continue;
+        TILE_FOR_EACH_PLACE (w->f, op, to) {
+            tile_value received = tile_carried_received(w->f, op, to, i);
+            if (received.id) replace(w, received, one);
+        }
+        w->simplified++;
+    }
+}
+
+static tile_op drop_loop(walk *w, tile_op op) {
+    tile_op next = tile_op_at(w->f, op)->next;
+    for (unsigned i = 0; i < tile_carried_count(w->f, op); i++)
+        replace(w, tile_op_result(w->f, op, i), tile_carried_sent(w->f, op, TILE_AROUND, i));
+    tile_erase_op(w->f, op);
     count(w);
     return next;
 }
 
 /* The first op after `op`, or the first of what took its place. */
 static tile_op simplify_branch(walk *w, tile_op op) {
-    tile_function *f = w->f;
-    const tile_op_data data = *tile_op_at(f, op);
-    tile_range condition = range_of(w, data.operands[0]);
-    if (condition.min == condition.max)
-        return inline_region(w, op, data.regions[condition.min ? 0 : 1]);
-    for (uint32_t i = 0; i < data.result_count; i++) {
-        tile_value result = {data.first_result.id + i};
-        tile_value yes =
-            look_up(w, tile_op_operand(f, tile_region_at(f, data.regions[0])->last, i));
-        tile_value no = look_up(w, tile_op_operand(f, tile_region_at(f, data.regions[1])->last, i));
-        if (yes.id == no.id && !w->map[result.id].id) {
-            replace(w, result, yes); /* visible in both regions, so defined before the branch */
-            count(w);
-        }
-    }
-    return data.next;
-}
-
-/* A value that every iteration hands on as it got it is the value that the loop began with. */
-static void drop_invariants(walk *w, tile_op op) {
-    tile_function *f = w->f;
-    const tile_op_data data = *tile_op_at(f, op);
-    tile_op yield = tile_region_at(f, data.regions[0])->last;
-    for (uint32_t i = 0; i < data.result_count; i++) {
-        tile_value init = data.operands[3 + i], arg = tile_region_arg(f, data.regions[0], i + 1);
-        tile_value yielded = look_up(w, tile_op_operand(f, yield, i));
-        if ((yielded.id != arg.id && yielded.id != init.id) || w->map[arg.id].id) continue;
-        replace(w, arg, init);
-        replace(w, (tile_value){data.first_result.id + i}, init);
-        w->simplified++;
-    }
-}
-
-static tile_op drop_loop(walk *w, tile_op op) {
-    const tile_op_data data = *tile_op_at(w->f, op);
-    for (uint32_t i = 0; i < data.result_count; i++)
-        replace(w, (tile_value){data.first_result.id + i}, data.operands[3 + i]);
-    tile_erase_op(w->f, op);
-    count(w);
-    return data.next;
-}
-
-static tile_op inline_loop(walk *w, tile_op op) {
-    const tile_op_data data = *tile_op_at(w->f, op);
-    replace(w, tile_region_arg(w->f, data.regions[0], 0), data.operands[0]);
-    for (uint32_t i = 0; i < data.result_count; i++)
-        replace(w, tile_region_arg(w->f, data.regions[0], i + 1), data.operands[3 + i]);
-    return inline_region(w, op, data.regions[0]);
+    tile_range condition = range_of(w, tile_decision(w->f, op, 0));
+    if (condition.min == condition.max) return inline_region(w, op, condition.min ? 0 : 1);
+    drop_invariants(w, op);
+    return tile_op_at(w->f, op)->next;
 }
 
 /* The pipeline pass is not done with a loop that is marked for it. */
 static tile_op simplify_loop(walk *w, tile_op op) {
-    const tile_op_data data = *tile_op_at(w->f, op);
-    tile_range begin = range_of(w, data.operands[0]), end = range_of(w, data.operands[1]);
-    tile_range step = range_of(w, data.operands[2]);
+    tile_value variable = tile_region_arg(w->f, tile_op_region(w->f, op, 0), 0);
+    tile_range begin = range_of(w, tile_decision(w->f, op, 0));
+    tile_range end = range_of(w, tile_decision(w->f, op, 1));
+    tile_range step = range_of(w, tile_decision(w->f, op, 2));
     if (end.max <= begin.min) return drop_loop(w, op);
     bool runs_once = begin.max < end.min && step.min >= 1 && begin.min >= end.max - step.min;
-    if (runs_once && !tile_op_has_attr(w->f, op, TILE_ATTR_pipelined)) return inline_loop(w, op);
+    if (runs_once && !tile_op_has_attr(w->f, op, TILE_ATTR_pipelined)) {
+        replace(w, variable, tile_decision(w->f, op, 0));
+        return inline_region(w, op, 0);
+    }
     drop_invariants(w, op);
-    return data.next;
+    return tile_op_at(w->f, op)->next;
+}
+
+static tile_op simplify_regions(walk *w, tile_op op) {
+    switch (tile_shape_of(w->f, op)) {
+    case TILE_SHAPE_LOOP: return simplify_loop(w, op);
+    case TILE_SHAPE_BRANCH: return simplify_branch(w, op);
+    case TILE_SHAPE_WHILE:
+    case TILE_SHAPE_BODY:
+    case TILE_SHAPE_NONE: break;
+    }
+    return tile_op_at(w->f, op)->next;
 }
 
 /* Predicates --------------------------------------------------------------------------------- */
@@ -190,9 +201,7 @@ static tile_op simplify_op(walk *w, tile_op op) {
     tile_op_data *data = tile_op_at(f, op);
     for (uint32_t i = 0; i < data->operand_count; i++)
         data->operands[i] = look_up(w, data->operands[i]);
-    if (data->region_count && counted) return data->next;
-    if (data->opcode == TILE_OP_for) return simplify_loop(w, op);
-    if (data->opcode == TILE_OP_if) return simplify_branch(w, op);
+    if (data->region_count) return counted ? data->next : simplify_regions(w, op);
     drop_true_predicate(w, op);
     tile_op next = data->next;
     bool rewritten = false;

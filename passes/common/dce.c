@@ -43,10 +43,9 @@
  *
  * The usual way, "erase what has no uses until nothing changes", keeps a carried value that only
  * computes its own next one. So: 1. mark from the operations that must stay, through operands,
- * loops and enclosing regions; 2. erase what is not marked; 3. rebuild loops and branches that lost
+ * loops and enclosing regions; 2. erase what is not marked; 3. shrink loops and branches that lost
  * values. */
-#include <string.h>
-
+#include "lib/ir/regions.h"
 #include "passes/common/fold.h"
 #include "passes/pass.h"
 
@@ -57,7 +56,7 @@ typedef struct sweep {
     bool *live_value;
     tile_value *work; /* values whose definition has to be looked at */
     size_t work_count;
-    tile_value *map; /* values of rebuilt operations */
+    tile_value *map; /* old values of operations that carry less */
     long removed;
 } sweep;
 
@@ -82,36 +81,29 @@ static void mark_value(sweep *s, tile_value value) {
     s->work[s->work_count++] = value;
 }
 
-/* An operation that stays keeps what encloses it. A loop's bounds and a branch's condition stay
- * with it, the other operands of region operations only with their values. */
+/* An operation that stays keeps what encloses it. What decides about regions stays with them, what
+ * is carried through them only with its values. */
 static void mark_op(sweep *s, tile_op op) {
     while (op.id && !s->live_op[op.id]) {
         s->live_op[op.id] = true;
         const tile_op_data *data = tile_op_at(s->f, op);
-        uint32_t count = data->operand_count;
-        if (data->opcode == TILE_OP_for) count = 3;
-        if (data->opcode == TILE_OP_yield) count = 0;
-        for (uint32_t i = 0; i < count; i++) mark_value(s, data->operands[i]);
+        bool carries = data->region_count || tile_op_effects(s->f, op) & TILE_EFFECT_TERMINATOR;
+        for (uint32_t i = 0; !carries && i < data->operand_count; i++)
+            mark_value(s, data->operands[i]);
+        for (unsigned i = 0; i < tile_decision_count(s->f, op); i++)
+            mark_value(s, tile_decision(s->f, op, i));
         for (unsigned r = 0; r < data->region_count; r++)
-            mark_op(s, tile_region_at(s->f, data->regions[r])->last);
+            mark_op(s, tile_region_last(s->f, data->regions[r]));
         op = tile_op_parent(s->f, op);
     }
 }
 
-static void mark_yielded(sweep *s, tile_region region, uint32_t index) {
-    mark_value(s, tile_op_operand(s->f, tile_region_at(s->f, region)->last, index));
-}
-
-/* Value `index` that a loop carries, or result `index` of a branch. */
-static void mark_carried(sweep *s, tile_op op, uint32_t index) {
-    const tile_op_data *data = tile_op_at(s->f, op);
+static void mark_carried(sweep *s, tile_op op, unsigned index) {
     mark_op(s, op);
-    if (data->opcode == TILE_OP_for) {
-        mark_value(s, data->operands[3 + index]);
-        mark_value(s, tile_region_arg(s->f, data->regions[0], index + 1));
-        mark_value(s, tile_op_result(s->f, op, index));
+    TILE_FOR_EACH_PLACE (s->f, op, at) {
+        mark_value(s, tile_carried_sent(s->f, op, at, index));
+        mark_value(s, tile_carried_received(s->f, op, at, index));
     }
-    for (unsigned r = 0; r < data->region_count; r++) mark_yielded(s, data->regions[r], index);
 }
 
 static void mark_definition(sweep *s, tile_value value) {
@@ -124,8 +116,9 @@ static void mark_definition(sweep *s, tile_value value) {
             mark_op(s, op);
     } else if (data->kind == TILE_VALUE_REGION) {
         tile_op op = s->f->regions[data->owner].parent;
+        unsigned own = tile_region_own_args(s->f, (tile_region){data->owner});
         mark_op(s, op);
-        if (data->index > 0) mark_carried(s, op, data->index - 1);
+        if (data->index >= own) mark_carried(s, op, data->index - own);
     }
 }
 
@@ -149,81 +142,15 @@ static void mark_all(sweep *s) {
 
 /* Sweeping ----------------------------------------------------------------------------------- */
 
-static void move_region(sweep *s, tile_region from, tile_region to) {
-    tile_op op;
-    while ((op = tile_region_at(s->f, from)->first).id) tile_move_op(s->f, op, to, TILE_NO_OP);
-}
-
-static void keep_name(sweep *s, tile_value from, tile_value to) {
-    tile_value_at(s->f, to)->name = tile_value_at(s->f, from)->name;
-    s->map[from.id] = to;
-}
-
-/* Only the values in kept remain: operands of the region's yield. */
-static void shrink_yield(sweep *s, tile_region region, const bool *kept, uint32_t count) {
-    tile_op_data *yield = tile_op_at(s->f, tile_region_at(s->f, region)->last);
-    uint32_t at = 0;
-    for (uint32_t i = 0; i < count; i++)
-        if (kept[i]) yield->operands[at++] = yield->operands[i];
-    yield->operand_count = at;
-    yield->segment[0] = (uint16_t)at;
-}
-
-/* The same loop or branch with the kept results only. */
-static tile_op rebuild(sweep *s, tile_op op, const bool *kept) {
-    tile_function *f = s->f;
-    const tile_op_data data = *tile_op_at(f, op);
-    bool loop = data.opcode == TILE_OP_for;
-    tile_value *operands = TILE_NEW_ARRAY(s->arena, tile_value, data.operand_count + 1u);
-    const tile_type **types = TILE_NEW_ARRAY(s->arena, const tile_type *, data.result_count + 2u);
-    const tile_type **results = types + 1; /* a loop's region begins with the induction variable */
-    uint32_t operand_count = loop ? 3 : data.operand_count, count = 0;
-    memcpy(operands, data.operands, sizeof *operands * operand_count);
-    types[0] = loop ? tile_value_type(f, data.operands[0]) : NULL;
-    for (uint32_t i = 0; i < data.result_count; i++) {
-        if (!kept[i]) continue;
-        results[count++] = tile_value_type(f, tile_op_result(f, op, i));
-        if (loop) operands[operand_count++] = data.operands[3 + i];
-    }
-    uint16_t segment[TILE_MAX_OPERANDS];
-    memcpy(segment, data.segment, sizeof segment);
-    if (loop) segment[3] = (uint16_t)count;
-    tile_builder b = tile_builder_before(f, op);
-    tile_op built =
-        tile_add_op(&b, (tile_opcode)data.opcode, operands, operand_count, segment, results, count);
-    tile_op_at(f, built)->attrs = data.attrs;
-    tile_op_at(f, built)->attr_count = data.attr_count;
-    for (unsigned r = 0; r < data.region_count; r++) {
-        tile_region region = tile_add_region(f, built, loop ? types : NULL, loop ? count + 1 : 0);
-        shrink_yield(s, data.regions[r], kept, data.result_count);
-        move_region(s, data.regions[r], region);
-    }
-    return built;
-}
-
-static tile_op drop_values(sweep *s, tile_op op) {
-    tile_function *f = s->f;
-    const tile_op_data data = *tile_op_at(f, op);
-    bool *kept = TILE_NEW_ARRAY(s->arena, bool, data.result_count + 1u);
-    uint32_t lost = 0;
-    for (uint32_t i = 0; i < data.result_count; i++) {
-        kept[i] = s->live_value[data.first_result.id + i];
+static void drop_values(sweep *s, tile_op op) {
+    unsigned count = tile_carried_count(s->f, op), lost = 0;
+    bool *kept = TILE_NEW_ARRAY(s->arena, bool, count + 1u);
+    for (unsigned i = 0; i < count; i++) {
+        kept[i] = s->live_value[tile_op_result(s->f, op, i).id];
         lost += !kept[i];
     }
-    if (!lost) return op;
+    if (lost) tile_carry(s->f, op, kept, NULL, 0, s->map);
     s->removed += lost;
-    tile_op built = rebuild(s, op, kept);
-    bool loop = data.opcode == TILE_OP_for;
-    tile_region old = data.regions[0], new = tile_op_region(f, built, 0);
-    if (loop) keep_name(s, tile_region_arg(f, old, 0), tile_region_arg(f, new, 0));
-    for (uint32_t i = 0, at = 0; i < data.result_count; i++) {
-        if (!kept[i]) continue;
-        keep_name(s, tile_op_result(f, op, i), tile_op_result(f, built, at));
-        if (loop) keep_name(s, tile_region_arg(f, old, i + 1), tile_region_arg(f, new, at + 1));
-        at++;
-    }
-    tile_erase_op(f, op);
-    return built;
 }
 
 static void sweep_region(sweep *s, tile_region region) {
@@ -235,10 +162,9 @@ static void sweep_region(sweep *s, tile_region region) {
             s->removed++;
             continue;
         }
-        if (!tile_op_at(f, op)->region_count) continue;
-        tile_op kept = drop_values(s, op);
-        for (unsigned r = 0; r < tile_op_at(f, kept)->region_count; r++)
-            sweep_region(s, tile_op_at(f, kept)->regions[r]);
+        drop_values(s, op);
+        for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
+            sweep_region(s, tile_op_at(f, op)->regions[r]);
     }
 }
 
@@ -247,7 +173,7 @@ tile_status tile_pass_dce(tile_pass *pass, tile_function *f) {
     s.live_op = TILE_NEW_ARRAY(pass->scratch, bool, f->op_count);
     s.live_value = TILE_NEW_ARRAY(pass->scratch, bool, f->value_count);
     s.work = TILE_NEW_ARRAY(pass->scratch, tile_value, f->value_count);
-    /* Rebuilding makes at most one new value for each old one. */
+    /* Shrinking makes at most one new value for each old one. */
     s.map = TILE_NEW_ARRAY(pass->scratch, tile_value, 2 * f->value_count);
     mark_all(&s);
     sweep_region(&s, f->body);

@@ -20,7 +20,7 @@ tile_range tile_fold_range(const tile_folder *folder, tile_value value);
 
 /* In a loop with such lists the user counted the statements: none may come or go. */
 static inline bool tile_is_numbered_loop(const tile_function *f, tile_op op) {
-    return op.id && tile_op_opcode(f, op) == TILE_OP_for &&
+    return op.id && tile_op_at(f, op)->region_count &&
            (tile_op_has_attr(f, op, TILE_ATTR_order) || tile_op_has_attr(f, op, TILE_ATTR_stage));
 }
 

@@ -39,6 +39,7 @@
  * Inner loops come first, so that an operation climbs as far as it can. What stays: divisions by
  * what may be zero, because a loop that never runs never divides; and `splat`, because a tile in
  * registers across the loop costs more than filling it again. */
+#include "lib/ir/regions.h"
 #include "passes/pass.h"
 
 typedef struct hoist {
@@ -72,11 +73,10 @@ static bool can_move(const hoist *h, const tile_op_data *op, uint32_t loop_depth
     return true;
 }
 
-/* depth: of the region of `loop`. */
-static void hoist_from_loop(hoist *h, tile_op loop, uint32_t depth) {
+/* From a region of `loop`; depth: of the region that the loop stands in. */
+static void hoist_from_region(hoist *h, tile_op loop, tile_region region, uint32_t depth) {
     tile_function *f = h->f;
-    tile_region body = tile_op_region(f, loop, 0);
-    for (tile_op op = tile_region_at(f, body)->first, next; op.id; op = next) {
+    for (tile_op op = tile_region_at(f, region)->first, next; op.id; op = next) {
         const tile_op_data *data = tile_op_at(f, op);
         next = data->next;
         if (!can_move(h, data, depth + 1)) continue;
@@ -94,7 +94,8 @@ static void visit_region(hoist *h, tile_region region, uint32_t depth) {
         set_depth(h, data->first_result, data->result_count, depth);
         for (unsigned r = 0; r < data->region_count; r++)
             visit_region(h, data->regions[r], depth + 1);
-        if (data->opcode == TILE_OP_for) hoist_from_loop(h, op, depth);
+        for (unsigned r = 0; r < data->region_count && tile_repeats(f, op); r++)
+            hoist_from_region(h, op, data->regions[r], depth);
     }
 }
 

@@ -34,6 +34,7 @@
 
 #include "lib/analysis/access.h"
 #include "lib/analysis/uniform.h"
+#include "lib/ir/regions.h"
 #include "lib/layout/layout.h"
 #include "passes/pass.h"
 
@@ -85,13 +86,15 @@ static uint32_t class_of(assignment *a, tile_value value) {
 }
 
 static void unite(assignment *a, tile_value x, tile_value y) {
-    if (is_tile(a, x) && is_tile(a, y)) a->parent[class_of(a, y)] = class_of(a, x);
+    if (x.id && y.id && is_tile(a, x) && is_tile(a, y)) a->parent[class_of(a, y)] = class_of(a, x);
 }
 
-static void unite_yield(assignment *a, tile_op op, tile_region region) {
-    tile_op yield = tile_region_at(a->f, region)->last;
-    for (unsigned i = 0; i < tile_op_operand_count(a->f, yield); i++)
-        unite(a, tile_op_result(a->f, op, i), tile_op_operand(a->f, yield, i));
+static void unite_carried(assignment *a, tile_op op) {
+    for (unsigned i = 0; i < tile_carried_count(a->f, op); i++)
+        TILE_FOR_EACH_PLACE (a->f, op, at) {
+            unite(a, tile_op_result(a->f, op, i), tile_carried_sent(a->f, op, at, i));
+            unite(a, tile_op_result(a->f, op, i), tile_carried_received(a->f, op, at, i));
+        }
 }
 
 static void unite_op(tile_function *f, tile_op op, void *user) {
@@ -102,11 +105,7 @@ static void unite_op(tile_function *f, tile_op op, void *user) {
         unite(a, data->first_result, data->operands[i]);
     if (data->opcode == TILE_OP_dot)
         unite(a, data->first_result, data->operands[data->operand_count - 1]);
-    for (unsigned r = 0; r < data->region_count; r++) unite_yield(a, op, data->regions[r]);
-    for (uint32_t i = 0; data->opcode == TILE_OP_for && i < data->result_count; i++) {
-        unite(a, tile_op_result(f, op, i), data->operands[3 + i]);
-        unite(a, tile_op_result(f, op, i), tile_region_arg(f, data->regions[0], i + 1));
-    }
+    unite_carried(a, op);
 }
 
 /* 3. Wishes. ---------------------------------------------------------------------------------- */

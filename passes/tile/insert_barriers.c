@@ -62,6 +62,7 @@
  * Under `sync explicit` nothing is inserted. A `sync` that is there stays. */
 #include "lib/analysis/memory.h"
 #include "lib/analysis/uniform.h"
+#include "lib/ir/regions.h"
 #include "passes/pass.h"
 
 typedef struct pending_access {
@@ -239,17 +240,55 @@ static void walk_accesses(barriers *b, tile_op op, state *s) {
 
 static void walk_region(barriers *b, tile_region region, state *s);
 
+/* The states at the head of each region of op when control comes to it, and after it if it may run
+ * none. */
+static state *enter_regions(barriers *b, tile_op op, const state *before, state *after) {
+    state *heads = TILE_NEW_ARRAY(b->pass->scratch, state, tile_op_at(b->f, op)->region_count + 1u);
+    *after = (state){0};
+    TILE_FOR_EACH_PLACE (b->f, op, to)
+        if (tile_goes(b->f, op, TILE_AROUND, to))
+            state_join(b, to == TILE_AROUND ? after : &heads[to], before);
+    return heads;
+}
+
+/* One round through the regions in the order of the text. What one leaves at its end goes on from
+ * there; it is another iteration's where it goes back, and behind a loop. True if the head of a
+ * region grew that had been walked before. */
+static bool walk_round(barriers *b, tile_op op, state *heads, state *after) {
+    bool grown = false;
+    for (int r = 0; r < (int)tile_op_at(b->f, op)->region_count; r++) {
+        state end = state_copy(b, &heads[r]);
+        walk_region(b, tile_op_region(b->f, op, (unsigned)r), &end);
+        for (int to = r + 1; to < (int)tile_op_at(b->f, op)->region_count; to++)
+            if (tile_goes(b->f, op, r, to)) state_join(b, &heads[to], &end);
+        if (tile_repeats(b->f, op)) state_age(b->f, &end);
+        for (int to = 0; to <= r; to++)
+            if (tile_goes(b->f, op, r, to)) grown |= state_join(b, &heads[to], &end);
+        if (tile_goes(b->f, op, r, TILE_AROUND)) state_join(b, after, &end);
+    }
+    return grown;
+}
+
+/* Walks the regions until what their ends leave for their heads grows no more. s: before op, and
+ * then after it. */
+static void walk_rounds(barriers *b, tile_op op, state *s) {
+    state after, *heads = enter_regions(b, op, s, &after);
+    while (walk_round(b, op, heads, &after)) {
+    }
+    *s = after;
+}
+
 /* Whether something that is pending now is met inside of op, before a barrier there: anything, or
  * only what was marked outer already. */
 static bool meets_inside(barriers *b, tile_op op, const state *now, bool anything) {
     barriers look = *b;
     look.dry = true;
     look.hoist = false;
-    for (unsigned r = 0; r < tile_op_at(b->f, op)->region_count; r++) {
-        state s = state_copy(&look, now);
-        for (size_t i = 0; anything && i < s.pending.count; i++) s.pending.items[i].outer = true;
-        walk_region(&look, tile_op_region(b->f, op, r), &s);
-    }
+    state before = state_copy(&look, now), after;
+    for (size_t i = 0; anything && i < before.pending.count; i++)
+        before.pending.items[i].outer = true;
+    state *heads = enter_regions(&look, op, &before, &after);
+    walk_round(&look, op, heads, &after);
     return look.hoist;
 }
 
@@ -260,42 +299,18 @@ static void settle_before(barriers *b, tile_op op, state *s) {
     put_barrier(b, op, s);
 }
 
-static void walk_if(barriers *b, tile_op op, state *s) {
+static void walk_regions(barriers *b, tile_op op, state *s) {
+    state nothing = {0};
+    if (tile_repeats(b->f, op)) walk_rounds(b, op, &nothing);
     settle_before(b, op, s);
-    state branches[2] = {state_copy(b, s), state_copy(b, s)};
-    *s = (state){0};
-    for (unsigned r = 0; r < 2; r++) {
-        walk_region(b, tile_op_region(b->f, op, r), &branches[r]);
-        state_join(b, s, &branches[r]);
-    }
-}
-
-/* Walks the body until what its end leaves for its head grows no more; s is the state at the head
- * of the first iteration, and becomes the one after the last. */
-static void walk_iterations(barriers *b, tile_region body, state *s) {
-    for (bool grown = true; grown;) {
-        state end = state_copy(b, s);
-        walk_region(b, body, &end);
-        state_age(b->f, &end);
-        grown = state_join(b, s, &end);
-    }
-}
-
-static void walk_for(barriers *b, tile_op op, state *s) {
-    tile_region body = tile_op_region(b->f, op, 0);
-    state carried = {0};
-    walk_iterations(b, body, &carried);
-    settle_before(b, op, s);
-    walk_iterations(b, body, s);
+    walk_rounds(b, op, s);
 }
 
 static void walk_op(barriers *b, tile_op op, state *s) {
     tile_opcode opcode = tile_op_opcode(b->f, op);
     const tile_op_info *info = tile_op_get_info(opcode);
-    if (opcode == TILE_OP_for)
-        walk_for(b, op, s);
-    else if (opcode == TILE_OP_if)
-        walk_if(b, op, s);
+    if (tile_shape_of(b->f, op) != TILE_SHAPE_NONE)
+        walk_regions(b, op, s);
     else if (info->completion == TILE_COMPLETION_WAITS)
         complete(b, op, s);
     else if (info->effects & TILE_EFFECT_BARRIER ||

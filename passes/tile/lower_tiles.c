@@ -82,7 +82,7 @@ static void lower_view_op(lowering *l, tile_op op) {
     l->views[result.id] = view;
 }
 
-/* 2. Control flow keeps its shape. ------------------------------------------------------------ */
+/* 2. Regions keep their shape. ----------------------------------------------------------------- */
 
 static void copy_attrs(lowering *l, tile_op from, tile_op to) {
     const tile_op_data *data = tile_op_at(&l->old, from);
@@ -109,31 +109,6 @@ static void map_results(lowering *l, tile_op from, tile_op to) {
         l->map[old.id] = new;
         tile_value_at(l->f, new)->name = tile_value_at(&l->old, old)->name;
     }
-}
-
-static void lower_for(lowering *l, tile_op op) {
-    const tile_op_data *data = tile_op_at(&l->old, op);
-    tile_value *inits = TILE_NEW_ARRAY(l->pass->scratch, tile_value, data->operand_count);
-    for (uint32_t i = 0; i < data->operand_count; i++)
-        inits[i] = lower_mapped(l, data->operands[i]);
-    tile_op loop = tile_build_for_loop(&l->builder, inits[0], inits[1], inits[2], inits + 3,
-                                       data->operand_count - 3);
-    copy_attrs(l, op, loop);
-    enter_region(l, data->regions[0], tile_op_region(l->f, loop, 0));
-    map_results(l, op, loop);
-}
-
-static void lower_if(lowering *l, tile_op op) {
-    const tile_op_data *data = tile_op_at(&l->old, op);
-    const tile_type **types =
-        TILE_NEW_ARRAY(l->pass->scratch, const tile_type *, data->result_count + 1u);
-    for (uint32_t i = 0; i < data->result_count; i++)
-        types[i] = lowered_type(l, tile_value_type(&l->old, tile_op_result(&l->old, op, i)));
-    tile_op branch = tile_build_if_else(&l->builder, lower_mapped(l, data->operands[0]), types,
-                                        data->result_count);
-    for (unsigned r = 0; r < 2; r++)
-        enter_region(l, data->regions[r], tile_op_region(l->f, branch, r));
-    map_results(l, op, branch);
 }
 
 /* 3. One thread speaks for the block at a semaphore. ------------------------------------------ */
@@ -190,19 +165,29 @@ static void lower_convert(lowering *l, tile_op op) {
 
 /* 5. Everything else. ------------------------------------------------------------------------- */
 
-/* An operation that means the same on fragments: same operands, lowered types. */
+static const tile_type **lowered_types(const lowering *l, tile_value first, unsigned count) {
+    const tile_type **types = TILE_NEW_ARRAY(l->pass->scratch, const tile_type *, count + 1u);
+    for (unsigned i = 0; i < count; i++)
+        types[i] = lowered_type(l, tile_value_type(&l->old, (tile_value){first.id + i}));
+    return types;
+}
+
+/* An operation that means the same on fragments: same operands and regions, lowered types. */
 static void lower_plain(lowering *l, tile_op op) {
     const tile_op_data *data = tile_op_at(&l->old, op);
     tile_value *operands = TILE_NEW_ARRAY(l->pass->scratch, tile_value, data->operand_count + 1u);
-    const tile_type **types =
-        TILE_NEW_ARRAY(l->pass->scratch, const tile_type *, data->result_count + 1u);
     for (uint32_t i = 0; i < data->operand_count; i++)
         operands[i] = lower_mapped(l, data->operands[i]);
-    for (uint32_t i = 0; i < data->result_count; i++)
-        types[i] = lowered_type(l, tile_value_type(&l->old, tile_op_result(&l->old, op, i)));
-    tile_op copy = tile_add_op(&l->builder, (tile_opcode)data->opcode, operands,
-                               data->operand_count, data->segment, types, data->result_count);
+    tile_op copy = tile_add_op(
+        &l->builder, (tile_opcode)data->opcode, operands, data->operand_count, data->segment,
+        lowered_types(l, data->first_result, data->result_count), data->result_count);
     copy_attrs(l, op, copy);
+    for (unsigned r = 0; r < data->region_count; r++) {
+        tile_region_data from = *tile_region_at(&l->old, data->regions[r]);
+        tile_region to = tile_add_region(
+            l->f, copy, lowered_types(l, from.first_arg, from.arg_count), from.arg_count);
+        enter_region(l, data->regions[r], to);
+    }
     map_results(l, op, copy);
 }
 
@@ -231,8 +216,6 @@ static void lower_op(lowering *l, tile_op op) {
     switch (opcode) {
     case TILE_OP_view:
     case TILE_OP_scratch: lower_view_op(l, op); break;
-    case TILE_OP_for: lower_for(l, op); break;
-    case TILE_OP_if: lower_if(l, op); break;
     case TILE_OP_lock_semaphore:
     case TILE_OP_release_semaphore: lower_semaphore(l, op); break;
     case TILE_OP_convert_layout: lower_convert(l, op); break;

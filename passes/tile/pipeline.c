@@ -89,6 +89,7 @@
  * is. */
 #include "lib/analysis/memory.h"
 #include "lib/analysis/pipeline_plan.h"
+#include "lib/ir/regions.h"
 #include "passes/pass.h"
 
 typedef struct ring {
@@ -110,8 +111,7 @@ static void collect_loops(tile_function *f, tile_region region, loop_list *list)
     TILE_FOR_EACH_OP (f, op, region) {
         for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
             collect_loops(f, tile_op_region(f, op, r), list);
-        if (tile_op_opcode(f, op) == TILE_OP_for && tile_op_has_attr(f, op, TILE_ATTR_pipelined))
-            list->loops[list->count++] = op;
+        if (tile_op_has_attr(f, op, TILE_ATTR_pipelined)) list->loops[list->count++] = op;
     }
 }
 
@@ -280,67 +280,22 @@ static void wait_for_copies(ring *r, tile_builder *b, unsigned pending) {
 
 /* Phase 5: the loop carries the slot ----------------------------------------------------------- */
 
-static tile_value *append_value(tile_function *f, const tile_value *values, unsigned count,
-                                tile_value more) {
-    tile_value *longer = TILE_NEW_ARRAY(&f->module->arena, tile_value, count + 1u);
-    for (unsigned i = 0; i < count; i++) longer[i] = values[i];
-    longer[count] = more;
-    return longer;
-}
-
-/* count new values, as copies of the ones from old on, and one more of type i32 after them; map
- * leads from the old ones to the new ones. Returns the first. */
-static tile_value renew_values(ring *r, tile_value old, unsigned count, tile_value_kind kind,
-                               uint32_t owner, tile_value *map) {
-    tile_function *f = r->f;
-    tile_value first = TILE_NO_VALUE;
-    for (unsigned i = 0; i <= count; i++) {
-        const tile_type *type = tile_type_scalar(tile_function_context(f), TILE_i32);
-        const char *name = NULL;
-        if (i < count) {
-            type = tile_value_type(f, (tile_value){old.id + i});
-            name = tile_value_at(f, (tile_value){old.id + i})->name;
-        }
-        tile_value value = tile_add_value(f, kind, owner, i, type);
-        tile_value_at(f, value)->name = name;
-        if (i < count) map[old.id + i] = value;
-        first = i ? first : value;
-    }
-    return first;
-}
-
 static void carry_slot(ring *r) {
     tile_function *f = r->f;
     tile_op loop = r->plan.loop;
-    tile_region body = tile_op_region(f, loop, 0);
-    unsigned args = tile_region_at(f, body)->arg_count, results = tile_op_result_count(f, loop);
-    tile_value *map =
-        TILE_NEW_ARRAY(r->pass->scratch, tile_value, f->value_count + args + results + 4);
+    unsigned index = tile_carried_count(f, loop);
+    tile_value *map = TILE_NEW_ARRAY(r->pass->scratch, tile_value,
+                                     f->value_count + 1 + tile_carry_limit(f, loop, 1));
     tile_builder b = tile_builder_before(f, loop);
     tile_value zero = tile_build_int(&b, 0);
-
-    tile_value first_arg =
-        renew_values(r, tile_region_at(f, body)->first_arg, args, TILE_VALUE_REGION, body.id, map);
-    tile_region_at(f, body)->first_arg = first_arg;
-    tile_region_at(f, body)->arg_count = args + 1;
-    tile_value first_result = renew_values(r, tile_op_at(f, loop)->first_result, results,
-                                           TILE_VALUE_RESULT, loop.id, map);
-    tile_op_data *data = tile_op_at(f, loop);
-    data->first_result = first_result;
-    data->result_count = results + 1;
-    data->operands = append_value(f, data->operands, data->operand_count++, zero);
-    data->segment[3]++;
+    tile_carry(f, loop, NULL, &zero, 1, map);
     tile_replace_values(f, f->body, map);
-    r->slot = tile_region_arg(f, body, args);
+    r->slot = tile_carried_received(f, loop, 0, index);
     tile_value_set_name(f, r->slot, "slot");
-
-    tile_op yield = tile_region_at(f, body)->last;
-    b = tile_builder_before(f, yield);
+    b = tile_builder_before(f, tile_region_last(f, tile_op_region(f, loop, 0)));
     tile_value next =
         tile_build_mod(&b, add_constant(&b, r->slot, 1), tile_build_int(&b, r->plan.slots));
-    data = tile_op_at(f, yield);
-    data->operands = append_value(f, data->operands, data->operand_count++, next);
-    data->segment[0]++;
+    tile_carried_send(f, loop, 0, index, next);
 }
 
 /* Phase 6: the body reads slots ---------------------------------------------------------------- */

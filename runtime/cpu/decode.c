@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/ir/regions.h"
 #include "lib/ir/scalar.h"
 #include "runtime/cpu/decode.h"
 
@@ -147,12 +148,17 @@ static void enter_masks(cpu_decoder *d, unsigned count) {
     if (d->depth > d->program->mask_depth) d->program->mask_depth = d->depth;
 }
 
+/* What the operation begins with goes where its regions and results have it. */
+static void move_inits(cpu_decoder *d, tile_op op) {
+    for (unsigned i = 0; i < tile_carried_count(d->f, op); i++)
+        cpu_add_move(d, op, tile_carried_sent(d->f, op, TILE_AROUND, i),
+                     cpu_slot_of(d, tile_op_result(d->f, op, i)));
+}
+
 void cpu_decode_for(cpu_decoder *d, tile_op op) {
-    const tile_op_data *data = tile_op_at(d->f, op);
-    tile_region body = data->regions[0];
+    tile_region body = tile_op_region(d->f, op, 0);
     bool pipelined = tile_op_has_attr(d->f, op, TILE_ATTR_pipelined);
-    for (uint32_t i = 0; i < data->result_count; i++)
-        cpu_add_move(d, op, data->operands[3 + i], cpu_slot_of(d, tile_op_result(d->f, op, i)));
+    move_inits(d, op);
     uint32_t counter = cpu_slot_of(d, tile_region_arg(d->f, body, 0));
     cpu_add_op(d, op, cpu_run_loop_enter)->result = counter;
     enter_masks(d, 1);

@@ -1,13 +1,14 @@
 /* Places in the register file: values that do not live at the same time share one, which keeps the
  * frames of waiting blocks small.
  *
- * Operations are numbered in text order, with one more number at the end of each `for` and `if`. A
- * value lives from the operation that defines it to its last use; if that use is inside of a loop
+ * Operations are numbered in text order, with one more number at the end of each that has regions.
+ * A value lives from the operation that defines it to its last use; if that use is inside of a loop
  * that the definition is outside of, to the end of the loop. What a loop carries and its results
  * are one value; it lives as long as the loop at least. The results of an `if` live from its start,
- * since both regions write them. */
+ * since both regions write them; so does what decides about a loop, to its end. */
 #include <string.h>
 
+#include "lib/ir/regions.h"
 #include "lib/support/integer.h"
 #include "runtime/cpu/program.h"
 
@@ -18,7 +19,7 @@ typedef struct open_loop {
 typedef struct liveness {
     const tile_function *f;
     tile_arena *arena;
-    uint32_t *rep;   /* carried values of a loop: its result's id */
+    uint32_t *rep;   /* what a region receives: the operation's result */
     uint32_t *start; /* by value id; 0: needs no place */
     uint32_t *last;
     uint32_t *order; /* values by start */
@@ -38,7 +39,7 @@ static void walk(liveness *l, tile_region region, visit_op visit) {
         const tile_op_data *data = tile_op_at(l->f, op);
         uint32_t position = ++l->position;
         visit(l, op, position);
-        bool loop = data->opcode == TILE_OP_for;
+        bool loop = tile_repeats(l->f, op);
         if (loop) {
             l->loops = tile_arena_grow(l->arena, l->loops, l->loop_count, &l->loop_capacity,
                                        sizeof *l->loops);
@@ -59,10 +60,13 @@ static void visit_definitions(liveness *l, tile_op op, uint32_t position) {
     const tile_op_data *data = tile_op_at(l->f, op);
     for (uint32_t i = 0; i < data->result_count; i++)
         define(l, tile_op_result(l->f, op, i), position);
-    if (data->opcode != TILE_OP_for) return;
-    define(l, tile_region_arg(l->f, data->regions[0], 0), position);
-    for (uint32_t i = 0; i < data->result_count; i++)
-        l->rep[tile_region_arg(l->f, data->regions[0], i + 1).id] = data->first_result.id + i;
+    for (unsigned r = 0; r < data->region_count; r++) {
+        for (unsigned i = 0; i < tile_region_own_args(l->f, data->regions[r]); i++)
+            define(l, tile_region_arg(l->f, data->regions[r], i), position);
+        for (unsigned i = 0; i < tile_carried_count(l->f, op); i++)
+            l->rep[tile_carried_received(l->f, op, (int)r, i).id] = data->first_result.id + i;
+    }
+    l->rep[0] = 0;
 }
 
 static void use(liveness *l, uint32_t value, uint32_t position) {
@@ -78,10 +82,12 @@ static void use(liveness *l, uint32_t value, uint32_t position) {
 
 static void visit_uses(liveness *l, tile_op op, uint32_t position) {
     const tile_op_data *data = tile_op_at(l->f, op);
-    bool loop = data->opcode == TILE_OP_for;
-    for (uint32_t i = 0; i < data->operand_count; i++)
-        use(l, data->operands[i].id, loop && i < 3 ? l->end[op.id] : position);
-    if (loop) use(l, tile_region_arg(l->f, data->regions[0], 0).id, l->end[op.id]);
+    for (uint32_t i = 0; i < data->operand_count; i++) use(l, data->operands[i].id, position);
+    for (unsigned i = 0; i < tile_decision_count(l->f, op) && tile_repeats(l->f, op); i++)
+        use(l, tile_decision(l->f, op, i).id, l->end[op.id]);
+    for (unsigned r = 0; r < data->region_count; r++)
+        for (unsigned i = 0; i < tile_region_own_args(l->f, data->regions[r]); i++)
+            use(l, tile_region_arg(l->f, data->regions[r], i).id, l->end[op.id]);
     for (uint32_t i = 0; data->region_count && i < data->result_count; i++)
         use(l, data->first_result.id + i, l->end[op.id]);
 }

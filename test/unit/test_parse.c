@@ -108,8 +108,9 @@ Test(parse, statements) {
                   "2:35: error: 'unroll' stands here twice\n");
     check_refused(TEXT_KERNEL("for %i = 0 to 4 { sync %n }"),
                   "2:17: error: expected 'step', found '{'\n");
-    check_refused(TEXT_KERNEL("yield"),
-                  "2:1: error: `yield` stands at the end of a region of `for` or `if`\n");
+    check_refused(
+        TEXT_KERNEL("yield"),
+        "2:1: error: `yield` stands at the end of an operation's region, and nowhere else\n");
 }
 
 Test(parse, constants_of_headers) {
