@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/support/arena.h"
+#include "lib/support/target.h"
 #include "runtime/cuda/driver.h"
 #include "tile/compile.h"
 
@@ -182,8 +183,9 @@ static tile_status assemble_by_driver(tile_context *context, const tile_blob *pt
 tile_status tile_assemble(tile_context *context, const tile_blob *ptx, const tile_target *target,
                           const char *ptxas, tile_blob *cubin) {
     *cubin = (tile_blob){0};
-    if (!ptx->data || !target) {
-        tile_report(context, TILE_ERROR, (tile_loc){0}, "assembling needs PTX and a target");
+    if (!tile_target_check(context, (tile_loc){0}, target)) return TILE_INVALID;
+    if (!ptx->data) {
+        tile_report(context, TILE_ERROR, (tile_loc){0}, "there is no PTX to assemble");
         return TILE_INVALID;
     }
     return ptxas ? assemble_with(context, ptx, target->name, ptxas, cubin)

@@ -202,6 +202,12 @@ tile_status tile_kernel_create(tile_device *device, const tile_module *module, c
                     name ? name : "");
         return TILE_INVALID;
     }
+    if (tile_module_context(module) != device->context) {
+        tile_report(device->context, TILE_ERROR, no_place,
+                    "@%s belongs to a module of another context than device %s", name,
+                    device->name);
+        return TILE_INVALID;
+    }
     if (!tile_bindings_are_complete(device->context, bindings, binding_count)) return TILE_INVALID;
     tile_kernel *kernel = tile_malloc(sizeof *kernel);
     *kernel = (tile_kernel){.device = device, .module = tile_module_clone(module)};

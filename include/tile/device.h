@@ -70,8 +70,8 @@ TILE_API tile_status tile_buffer_read(const tile_buffer *buffer, size_t offset, 
                                       size_t bytes);
 TILE_API size_t tile_buffer_size(const tile_buffer *buffer);
 
-/* A kernel of a module, with its parameters bound, ready for this device. The module (not yet
- * instantiated; it is cloned) may be destroyed afterwards. Compiles the variant that assumes what
+/* A kernel of a module of the device's context, with its parameters bound, ready for this device.
+ * The module (not yet instantiated; it is cloned) may be destroyed afterwards. Compiles the variant that assumes what
  * the kernel declares; others are compiled when a launch needs them. */
 TILE_API tile_status tile_kernel_create(tile_device *device, const tile_module *module,
                                         const char *kernel, const tile_binding *bindings,

@@ -17,7 +17,8 @@ typedef struct tile_target {
                                     technical specifications) */
 } tile_target;
 
-/* NULL (without a report) if there is no such target. Targets live as long as the program. */
+/* NULL (without a report) if there is no such target. Targets live as long as the program; calls
+ * that take one refuse a struct that is no copy of a row. */
 TILE_API const tile_target *tile_target_find(const char *name);
 /* The targets in order; NULL past the end. */
 TILE_API const tile_target *tile_target_at(unsigned index);

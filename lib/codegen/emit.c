@@ -5,6 +5,7 @@
 #include "lib/codegen/emitter.h"
 #include "lib/support/clock.h"
 #include "lib/support/options.h"
+#include "lib/support/target.h"
 
 typedef struct emission {
     tile_emitter emitter;
@@ -77,8 +78,9 @@ tile_status tile_emit(const tile_function *kernel, tile_emit_kind kind,
     unsigned ptx_version;
     *out = (tile_blob){0};
     tile_take_options(&taken, sizeof taken, given);
-    if (!options->target) {
-        tile_report(context, TILE_ERROR, kernel->loc, "no target to make code for");
+    if (!tile_target_check(context, kernel->loc, options->target)) return TILE_INVALID;
+    if (kind != TILE_EMIT_LLVM && kind != TILE_EMIT_PTX) {
+        tile_report(context, TILE_ERROR, kernel->loc, "there is no output of kind %d", (int)kind);
         return TILE_INVALID;
     }
     tile_status status = choose_ptx(kernel, options, &ptx_version);

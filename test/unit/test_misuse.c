@@ -245,6 +245,24 @@ Test(misuse, compiling) {
     cr_expect_eq(tile_compile(x.module, "nobody", NULL, 0, &options, &blob, NULL), TILE_INVALID);
     cr_expect_eq(tile_compile(x.module, "k", NULL, 0, NULL, &blob, NULL), TILE_INVALID);
     const tile_blob empty = {0};
+    cr_expect_eq(tile_emit(x.kernel, (tile_emit_kind)7, &options, &blob), TILE_INVALID);
+    cr_expect_str_eq(x.last, "there is no output of kind 7");
+    /* LLVM would take sm_1234 for a processor, and print a warning that nobody asked for. */
+    const tile_target invented = {"sm_1234", 80, false, 70, 1000}, nameless = {.name = NULL};
+    tile_target changed = *options.target;
+    changed.max_shared_bytes *= 2;
+    const tile_target *const wrong[] = {&invented, &nameless, &changed, NULL};
+    for (unsigned i = 0; i < 4; i++) {
+        const tile_emit_options bad = {.size = sizeof bad, .target = wrong[i]};
+        cr_expect_eq(tile_emit(x.kernel, TILE_EMIT_PTX, &bad, &blob), TILE_INVALID);
+        cr_expect_null(blob.data);
+        cr_expect_eq(tile_assemble(x.context, &empty, wrong[i], "/none", &blob), TILE_INVALID);
+        cr_expect(strstr(x.last, "target"), "%s", x.last);
+    }
+    const tile_target copy = *options.target;
+    const tile_emit_options good = {.size = sizeof good, .target = &copy};
+    cr_expect_eq(tile_emit(x.kernel, TILE_EMIT_PTX, &good, &blob), TILE_OK);
+    tile_blob_destroy(&blob);
     cr_expect_eq(tile_assemble(x.context, &empty, options.target, "/none", &blob), TILE_INVALID);
     cr_expect_eq(tile_assemble(x.context, &empty, NULL, NULL, &blob), TILE_INVALID);
     close_kernel(&x);
@@ -260,6 +278,12 @@ Test(misuse, launching) {
     cr_expect_eq(tile_kernel_create(device, x.module, NULL, NULL, 0, &kernel), TILE_INVALID);
     cr_expect_eq(tile_kernel_create(device, x.module, "k", &hole, 1, &kernel), TILE_INVALID);
     cr_expect_eq(tile_kernel_create(device, x.module, "k", NULL, 1, &kernel), TILE_INVALID);
+    fixture stranger;
+    open_kernel(&stranger);
+    cr_expect_eq(tile_kernel_create(device, stranger.module, "k", NULL, 0, &kernel), TILE_INVALID);
+    cr_expect_str_eq(x.last, "@k belongs to a module of another context than device cpu");
+    cr_expect_null(kernel);
+    close_kernel(&stranger);
     cr_assert_eq(tile_kernel_create(device, x.module, "k", NULL, 0, &kernel), TILE_OK);
     cr_expect_eq(tile_kernel_launch(kernel, NULL, 0, NULL), TILE_INVALID);
     cr_expect_eq(tile_kernel_launch(kernel, NULL, 2, NULL), TILE_INVALID);

@@ -1,0 +1,11 @@
+/* What the table of targets (tile/target.h) says about a struct that somebody hands in. */
+#ifndef TILE_LIB_SUPPORT_TARGET_H
+#define TILE_LIB_SUPPORT_TARGET_H
+
+#include "tile/target.h"
+
+/* Whether the target is a row of the table, or a copy of one. LLVM takes the name of any other for
+ * a processor that it does not know, and prints. False after a diagnostic; NULL is none. */
+bool tile_target_check(tile_context *context, tile_loc loc, const tile_target *target);
+
+#endif
