@@ -183,8 +183,9 @@ static tile_status assemble_by_driver(tile_context *context, const tile_blob *pt
 tile_status tile_assemble(tile_context *context, const tile_blob *ptx, const tile_target *target,
                           const char *ptxas, tile_blob *cubin) {
     *cubin = (tile_blob){0};
+    if (!context) return TILE_INVALID;
     if (!tile_target_check(context, (tile_loc){0}, target)) return TILE_INVALID;
-    if (!ptx->data) {
+    if (!ptx || !ptx->data) {
         tile_report(context, TILE_ERROR, (tile_loc){0}, "there is no PTX to assemble");
         return TILE_INVALID;
     }

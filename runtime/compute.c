@@ -358,6 +358,7 @@ tile_status tile_compute_shapes(const tile_function *compute, const tile_compute
                                 unsigned input_count, tile_compute_array *outputs,
                                 unsigned output_count) {
     evaluation e = {.f = compute};
+    if (!compute) return TILE_INVALID;
     if (bind(&e, inputs, input_count, output_count))
         for (unsigned i = 0; i < output_count && !e.failed; i++) {
             tile_compute_array shape;
@@ -374,6 +375,7 @@ tile_status tile_compute_run(const tile_function *compute, const tile_compute_ar
                              unsigned input_count, const tile_compute_array *outputs,
                              unsigned output_count) {
     evaluation e = {.f = compute};
+    if (!compute) return TILE_INVALID;
     if (bind(&e, inputs, input_count, output_count)) run_body(&e, inputs);
     for (unsigned i = 0; i < output_count && !e.failed; i++)
         store_output(&e, &compute->results[i], &outputs[i]);

@@ -27,23 +27,23 @@ void tile_device_destroy(tile_device *device) {
 }
 
 const char *tile_device_name(const tile_device *device) {
-    return device->name;
+    return device ? device->name : NULL;
 }
 
 bool tile_device_is_cuda(const tile_device *device) {
-    return device->is_cuda;
+    return device && device->is_cuda;
 }
 
 const tile_target *tile_device_target(const tile_device *device) {
-    return device->target;
+    return device ? device->target : NULL;
 }
 
 tile_cpu_counts tile_device_counts(const tile_device *device) {
-    return device->counts;
+    return device ? device->counts : (tile_cpu_counts){0};
 }
 
 tile_status tile_device_synchronize(tile_device *device) {
-    return device->ops->synchronize(device);
+    return device ? device->ops->synchronize(device) : TILE_INVALID;
 }
 
 static tile_buffer *add_buffer(tile_device *device, uint64_t address, size_t bytes, bool owned) {
@@ -56,6 +56,7 @@ static tile_buffer *add_buffer(tile_device *device, uint64_t address, size_t byt
 tile_status tile_buffer_create(tile_device *device, size_t bytes, tile_buffer **buffer) {
     uint64_t address = 0;
     *buffer = NULL;
+    if (!device) return TILE_INVALID;
     tile_status status = device->ops->allocate(device, bytes ? bytes : 1, &address);
     if (status == TILE_OK) *buffer = add_buffer(device, address, bytes, true);
     return status;
@@ -64,6 +65,7 @@ tile_status tile_buffer_create(tile_device *device, size_t bytes, tile_buffer **
 tile_status tile_buffer_wrap(tile_device *device, uint64_t address, size_t bytes,
                              tile_buffer **buffer) {
     *buffer = NULL;
+    if (!device) return TILE_INVALID;
     if (!address && bytes) {
         tile_report(device->context, TILE_ERROR, no_place, "there are no %zu bytes at address 0",
                     bytes);
@@ -87,6 +89,7 @@ void tile_buffer_destroy(tile_buffer *buffer) {
 }
 
 static tile_status check_range(const tile_buffer *buffer, size_t offset, size_t bytes) {
+    if (!buffer) return TILE_INVALID;
     if (offset <= buffer->bytes && bytes <= buffer->bytes - offset) return TILE_OK;
     tile_report(buffer->device->context, TILE_ERROR, no_place,
                 "%zu bytes at offset %zu are not inside a buffer of %zu bytes", bytes, offset,
@@ -107,7 +110,7 @@ tile_status tile_buffer_read(const tile_buffer *buffer, size_t offset, void *dat
 }
 
 size_t tile_buffer_size(const tile_buffer *buffer) {
-    return buffer->bytes;
+    return buffer ? buffer->bytes : 0;
 }
 
 /* Variants ------------------------------------------------------------------------------------ */
@@ -196,6 +199,7 @@ tile_status tile_kernel_create(tile_device *device, const tile_module *module, c
                                const tile_binding *bindings, unsigned binding_count,
                                tile_kernel **out) {
     *out = NULL;
+    if (!device) return TILE_INVALID;
     const tile_function *function = tile_module_find(module, name);
     if (!function || tile_function_get_kind(function) != TILE_KERNEL) {
         tile_report(device->context, TILE_ERROR, no_place, "there is no kernel @%s",
@@ -241,14 +245,15 @@ void tile_kernel_destroy(tile_kernel *kernel) {
 }
 
 const tile_abi *tile_kernel_abi(const tile_kernel *kernel) {
-    return kernel->variants->abi;
+    return kernel ? kernel->variants->abi : NULL;
 }
 
 const tile_blob *tile_kernel_ptx(const tile_kernel *kernel) {
-    return &kernel->variants->ptx;
+    return kernel ? &kernel->variants->ptx : NULL;
 }
 
 tile_status tile_kernel_get_attributes(tile_kernel *kernel, tile_kernel_attributes *attributes) {
+    if (!kernel) return TILE_INVALID;
     if (kernel->device->ops->attributes)
         return kernel->device->ops->attributes(kernel->device, kernel->variants, attributes);
     tile_report(kernel->device->context, TILE_ERROR, no_place, "device %s has no kernel attributes",
@@ -286,6 +291,7 @@ static tile_status check_argument(const tile_kernel *kernel, const tile_abi_arg 
 
 static tile_status resolve(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                            tile_launch *launch) {
+    if (!kernel) return TILE_INVALID;
     const tile_abi *abi = kernel->variants->abi;
     if (count != tile_abi_arg_count(abi) || count > MAX_ARGUMENTS) {
         tile_report(kernel->device->context, TILE_ERROR, no_place,
@@ -334,7 +340,7 @@ tile_status tile_kernel_time(tile_kernel *kernel, const tile_argument *arguments
                              double *milliseconds) {
     tile_launch launch;
     *milliseconds = 0;
-    if (warmup > MAX_REPEATS || repeats > MAX_REPEATS) {
+    if (kernel && (warmup > MAX_REPEATS || repeats > MAX_REPEATS)) {
         tile_report(kernel->device->context, TILE_ERROR, no_place,
                     "%u and %u launches are more than the %d that are timed", warmup, repeats,
                     MAX_REPEATS);

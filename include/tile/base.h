@@ -5,7 +5,16 @@
  * context and all that hangs on it belong to one thread at a time; different contexts are
  * independent of each other.
  * The library never prints, exits, or reads an environment variable. It stops the process in one
- * case only: the host has no memory left. */
+ * case only: the host has no memory left.
+ *
+ * Misuse: a NULL where an object is needed (context, module, function, builder, type, expression,
+ * device, buffer, kernel, interface), and an id that its function does not have, reach no memory. A
+ * call that returns a status answers TILE_INVALID; one that makes something returns NULL or the id
+ * 0; one that reads returns what stands for nothing: 0, NULL, false or the id 0 (-1 for extents and
+ * counts that may be unknown); one that changes, prints or destroys does nothing. The first two
+ * kinds report it where there is a context to report to. A NULL name is an empty one. What must be
+ * right: places for results are there unless their contract lets them be NULL, arrays hold as many
+ * elements as are counted, and no pointer outlives its object. */
 #ifndef TILE_BASE_H
 #define TILE_BASE_H
 

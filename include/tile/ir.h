@@ -442,7 +442,8 @@ TILE_API tile_region tile_function_body(const tile_function *function);
 
 /* Reading what is there ----------------------------------------------------------------------- */
 
-/* Ids are those of this function; an index past the end, or no next one, gives the id 0. */
+/* Ids are those of this function; one that it does not have, an index past the end, or no next one
+ * gives the id 0. */
 
 TILE_API tile_op tile_region_first(const tile_function *function, tile_region region);
 TILE_API tile_op tile_op_next(const tile_function *function, tile_op op);

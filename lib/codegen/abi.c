@@ -126,7 +126,7 @@ static void fill_args(tile_abi *abi, const tile_function *f) {
 }
 
 tile_abi *tile_abi_create(const tile_function *f) {
-    if (!check_kernel(f)) return NULL;
+    if (!f || !check_kernel(f)) return NULL;
     int64_t warps = 1;
     tile_abi *abi = tile_malloc(sizeof *abi);
     *abi = (tile_abi){.context = tile_function_context(f), .entry = f->name, .loc = f->loc};
@@ -148,31 +148,31 @@ void tile_abi_destroy(tile_abi *abi) {
 /* Reading -------------------------------------------------------------------------------------- */
 
 const char *tile_abi_entry(const tile_abi *abi) {
-    return abi->entry;
+    return abi ? abi->entry : NULL;
 }
 
 unsigned tile_abi_arg_count(const tile_abi *abi) {
-    return abi->arg_count;
+    return abi ? abi->arg_count : 0;
 }
 
 const tile_abi_arg *tile_abi_arg_at(const tile_abi *abi, unsigned index) {
-    return index < abi->arg_count ? &abi->args[index] : NULL;
+    return abi && index < abi->arg_count ? &abi->args[index] : NULL;
 }
 
 unsigned tile_abi_warps(const tile_abi *abi) {
-    return abi->warps;
+    return abi ? abi->warps : 0;
 }
 
 unsigned tile_abi_shared_bytes(const tile_abi *abi) {
-    return abi->shared_bytes;
+    return abi ? abi->shared_bytes : 0;
 }
 
 bool tile_abi_has_clean_scratch(const tile_abi *abi) {
-    return abi->has_scratch[true];
+    return abi && abi->has_scratch[true];
 }
 
 bool tile_abi_has_plain_scratch(const tile_abi *abi) {
-    return abi->has_scratch[false];
+    return abi && abi->has_scratch[false];
 }
 
 typedef struct arg_values {
@@ -196,6 +196,7 @@ static bool evaluate(const tile_abi *abi, const tile_expr *expr, const int64_t *
 }
 
 tile_status tile_abi_grid(const tile_abi *abi, const int64_t *args, int64_t grid[3]) {
+    if (!abi) return TILE_INVALID;
     for (unsigned d = 0; d < 3; d++) {
         grid[d] = 1;
         if (d >= abi->grid_rank) continue;
@@ -212,6 +213,7 @@ tile_status tile_abi_grid(const tile_abi *abi, const int64_t *args, int64_t grid
 tile_status tile_abi_scratch(const tile_abi *abi, const int64_t *args, int64_t *clean_bytes,
                              int64_t *plain_bytes) {
     int64_t sums[2] = {0, 0};
+    if (!abi) return TILE_INVALID;
     for (unsigned i = 0; i < abi->scratch_count; i++) {
         int64_t bytes, *sum = &sums[abi->scratch[i].clean];
         if (!evaluate(abi, abi->scratch[i].bytes, args, &bytes) || bytes < 0 ||

@@ -90,6 +90,7 @@ static void put_parameters(out *o, const tile_abi *abi) {
 
 void tile_abi_print(const tile_abi *abi, tile_writer writer, void *user) {
     out o = {writer, user, {0}};
+    if (!abi || !writer) return;
     put(&o, "{\n  \"entry\": %s,\n  \"parameters\": [", quoted(&o, abi->entry));
     put_parameters(&o, abi);
     put(&o, "\n  ],\n  \"grid\": [");

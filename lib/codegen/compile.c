@@ -29,7 +29,8 @@ static tile_function *choose_kernel(tile_module *module, const char *name) {
 tile_status tile_lower(tile_module *module, const char *kernel, const tile_binding *bindings,
                        unsigned binding_count, const char *pipeline,
                        const tile_pass_options *options, tile_function **out) {
-    tile_function *f = choose_kernel(module, kernel);
+    if (out) *out = NULL;
+    tile_function *f = module ? choose_kernel(module, kernel) : NULL;
     if (!f) return TILE_INVALID;
     const char *name = f->name;
     tile_pass_options passes;

@@ -72,11 +72,12 @@ static tile_status choose_ptx(const tile_function *kernel, const tile_emit_optio
 
 tile_status tile_emit(const tile_function *kernel, tile_emit_kind kind,
                       const tile_emit_options *given, tile_blob *out) {
+    *out = (tile_blob){0};
+    if (!kernel) return TILE_INVALID;
     tile_context *context = tile_function_context(kernel);
     tile_emit_options taken;
     const tile_emit_options *options = &taken;
     unsigned ptx_version;
-    *out = (tile_blob){0};
     tile_take_options(&taken, sizeof taken, given);
     if (!tile_target_check(context, kernel->loc, options->target)) return TILE_INVALID;
     if (kind != TILE_EMIT_LLVM && kind != TILE_EMIT_PTX) {

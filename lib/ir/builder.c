@@ -5,14 +5,16 @@
 #include "lib/ir/infer.h"
 
 tile_builder tile_builder_at_end(tile_function *function, tile_region region) {
-    return (tile_builder){.function = function, .region = region, .loc = function->loc};
+    tile_builder builder = {.function = function, .region = region};
+    if (function) builder.loc = function->loc;
+    return builder;
 }
 
+/* An operation that the function does not have stays in the builder, where has_place sees it. */
 tile_builder tile_builder_before(tile_function *function, tile_op op) {
-    return (tile_builder){.function = function,
-                          .region = tile_op_at(function, op)->parent,
-                          .before = op,
-                          .loc = tile_op_at(function, op)->loc};
+    tile_builder builder = {.function = function, .before = op, .loc = tile_op_loc(function, op)};
+    if (function && op.id < function->op_count) builder.region = tile_op_at(function, op)->parent;
+    return builder;
 }
 
 /* Whether the value is one of the function's; 0 has been reported before. */
@@ -26,13 +28,18 @@ static bool is_known(const tile_builder *builder, tile_value value) {
 /* Whether operations can be put there; region 0 is that of an operation that was not built. */
 static bool has_place(const tile_builder *builder) {
     const tile_function *f = builder->function;
-    if (builder->region.id && builder->region.id < f->region_count &&
-        builder->before.id < f->op_count)
+    bool before = builder->before.id < f->op_count;
+    if (!builder->region.id && before) return false;
+    if (builder->region.id < f->region_count && before &&
+        (!builder->before.id || tile_op_at(f, builder->before)->parent.id == builder->region.id))
         return true;
-    if (builder->region.id)
-        tile_report(tile_function_context(f), TILE_ERROR, builder->loc,
-                    "this region is none of @%s", f->name);
+    tile_report(tile_function_context(f), TILE_ERROR, builder->loc, "this %s is none of @%s",
+                before && builder->region.id >= f->region_count ? "region" : "place", f->name);
     return false;
+}
+
+static bool is_ready(const tile_builder *builder) {
+    return builder && builder->function;
 }
 
 /* Lays the segments in a row. False if a needed value is missing or none of the function's. */
@@ -60,6 +67,7 @@ static bool flatten(const tile_builder *builder, const tile_op_info *info,
 
 tile_op tile_build_op(tile_builder *builder, tile_opcode opcode, const tile_segment *segments,
                       unsigned segment_count, const tile_type *type) {
+    if (!is_ready(builder)) return TILE_NO_OP;
     const tile_op_info *info = tile_op_get_info(opcode);
     tile_context *context = tile_function_context(builder->function);
     if (!info->name || segment_count != info->operand_count) {
@@ -108,6 +116,7 @@ tile_value tile_build_op_value(tile_builder *builder, tile_opcode opcode,
 
 tile_value tile_build_constant(tile_builder *builder, const tile_type *type,
                                const tile_expr *expr) {
+    if (!is_ready(builder)) return TILE_NO_VALUE;
     tile_context *context = tile_function_context(builder->function);
     if (!expr || !type || type->kind != TILE_TYPE_SCALAR) {
         tile_report(context, TILE_ERROR, builder->loc,
@@ -126,12 +135,14 @@ tile_value tile_build_constant(tile_builder *builder, const tile_type *type,
 }
 
 tile_value tile_build_int(tile_builder *builder, int64_t value) {
+    if (!is_ready(builder)) return TILE_NO_VALUE;
     tile_context *context = tile_function_context(builder->function);
     return tile_function_constant(builder->function, tile_type_scalar(context, TILE_i32),
                                   tile_expr_int(context, value));
 }
 
 tile_value tile_build_float(tile_builder *builder, double value) {
+    if (!is_ready(builder)) return TILE_NO_VALUE;
     tile_context *context = tile_function_context(builder->function);
     return tile_function_constant(builder->function, tile_type_scalar(context, TILE_f32),
                                   tile_expr_float(context, value));
@@ -139,6 +150,7 @@ tile_value tile_build_float(tile_builder *builder, double value) {
 
 tile_op tile_build_for_loop(tile_builder *builder, tile_value begin, tile_value end,
                             tile_value step, const tile_value *inits, unsigned init_count) {
+    if (!is_ready(builder)) return TILE_NO_OP;
     tile_function *f = builder->function;
     const tile_segment segments[] = {
         {begin, NULL, 0}, {end, NULL, 0}, {step, NULL, 0}, {TILE_NO_VALUE, inits, init_count}};
@@ -155,6 +167,7 @@ tile_op tile_build_for_loop(tile_builder *builder, tile_value begin, tile_value 
 
 tile_op tile_build_if_else(tile_builder *builder, tile_value condition,
                            const tile_type *const *result_types, unsigned result_count) {
+    if (!is_ready(builder)) return TILE_NO_OP;
     tile_function *f = builder->function;
     bool typed = result_types || !result_count;
     for (unsigned i = 0; typed && i < result_count; i++) typed = result_types[i] != NULL;

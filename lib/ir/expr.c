@@ -29,6 +29,7 @@ const tile_expr *tile_expr_float(tile_context *context, double value) {
 
 const tile_expr *tile_expr_param(tile_context *context, const char *name) {
     tile_expr draft = blank(TILE_EXPR_PARAM);
+    name = name ? name : "";
     draft.name = tile_intern_name(context, name, strlen(name));
     return intern_expr(context, &draft);
 }
@@ -72,7 +73,10 @@ bool tile_expr_is_int(const tile_expr *expr, int64_t *value) {
 }
 
 bool tile_expr_eval(const tile_expr *expr, const tile_bindings *bindings, int64_t *value) {
+    static const tile_bindings none = {0};
     int64_t args[3] = {0};
+    if (!expr) return false;
+    if (!bindings) bindings = &none;
     switch (expr->kind) {
     case TILE_EXPR_INT: *value = expr->integer; return true;
     case TILE_EXPR_FLOAT: return false;

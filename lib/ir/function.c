@@ -8,6 +8,7 @@
 #include "lib/ir/names.h"
 
 tile_module *tile_module_create(tile_context *context) {
+    if (!context) return NULL;
     tile_module *module = tile_malloc(sizeof *module);
     *module = (tile_module){.context = context};
     return module;
@@ -20,15 +21,15 @@ void tile_module_destroy(tile_module *module) {
 }
 
 tile_context *tile_module_context(const tile_module *module) {
-    return module->context;
+    return module ? module->context : NULL;
 }
 
 tile_function *tile_module_function(const tile_module *module, unsigned index) {
-    return index < module->function_count ? module->functions[index] : NULL;
+    return module && index < module->function_count ? module->functions[index] : NULL;
 }
 
 tile_function *tile_module_find(const tile_module *module, const char *name) {
-    return tile_names_find(module, name);
+    return module && name ? tile_names_find(module, name) : NULL;
 }
 
 static void link_function(tile_module *module, tile_function *function) {
@@ -44,6 +45,7 @@ static void link_function(tile_module *module, tile_function *function) {
 
 void tile_module_remove(tile_module *module, tile_function *function) {
     tile_function *before = NULL;
+    if (!module || !function) return;
     for (tile_function *at = module->first; at; before = at, at = at->next) {
         if (at != function) continue;
         if (before)
@@ -68,6 +70,8 @@ static void begin_body(tile_function *f) {
 
 tile_function *tile_function_create(tile_module *module, tile_function_kind kind, const char *name,
                                     tile_loc loc) {
+    if (!module) return NULL;
+    name = name ? name : "";
     const tile_function *other = tile_module_find(module, name);
     if (other) {
         tile_report(module->context, TILE_ERROR, loc, "there is a function @%s already", name);
@@ -101,11 +105,11 @@ void tile_function_restart(tile_function *f, tile_function *old) {
 }
 
 const char *tile_function_name(const tile_function *function) {
-    return function->name;
+    return function ? function->name : NULL;
 }
 
 tile_function_kind tile_function_get_kind(const tile_function *function) {
-    return function->kind;
+    return function ? function->kind : TILE_COMPUTE;
 }
 
 /* Declarations without a name have an empty one, which the verifier refuses. */
@@ -125,11 +129,13 @@ static const char *intern(const tile_function *f, const char *name) {
 
 void tile_function_add_param(tile_function *f, const char *name, tile_param_kind kind,
                              const tile_expr *default_expr, const tile_type *default_type) {
+    if (!f) return;
     *APPEND(f, params, param_count, param_capacity) =
         (tile_param_decl){declared(f, name), kind, default_expr, default_type};
 }
 
 tile_value tile_function_add_arg(tile_function *f, const char *name, const tile_type *type) {
+    if (!f) return TILE_NO_VALUE;
     if (!type) {
         tile_report(f->module->context, TILE_ERROR, f->loc, "an argument of @%s has no type",
                     f->name);
@@ -144,18 +150,19 @@ tile_value tile_function_add_arg(tile_function *f, const char *name, const tile_
 }
 
 void tile_function_set_arg_divisible(tile_function *f, unsigned arg, unsigned divisor) {
-    if (arg < f->arg_count) f->args[arg].divisible = divisor;
+    if (f && arg < f->arg_count) f->args[arg].divisible = divisor;
 }
 
 void tile_function_set_arg_noalias(tile_function *f, unsigned arg, bool noalias) {
-    if (arg < f->arg_count) f->args[arg].noalias = noalias;
+    if (f && arg < f->arg_count) f->args[arg].noalias = noalias;
 }
 
 void tile_function_set_arg_const(tile_function *f, unsigned arg, bool is_const) {
-    if (arg < f->arg_count) f->args[arg].is_const = is_const;
+    if (f && arg < f->arg_count) f->args[arg].is_const = is_const;
 }
 
 void tile_function_add_result(tile_function *f, const char *name, const tile_type *type) {
+    if (!f) return;
     if (!type) {
         tile_report(f->module->context, TILE_ERROR, f->loc, "a result of @%s has no type", f->name);
         return;
@@ -165,37 +172,38 @@ void tile_function_add_result(tile_function *f, const char *name, const tile_typ
 }
 
 void tile_function_set_result(tile_function *f, unsigned index, tile_value value) {
-    if (index < f->result_count) f->results[index].value = value;
+    if (f && index < f->result_count) f->results[index].value = value;
 }
 
 static unsigned set_extents(const tile_expr **to, unsigned rank, const tile_expr *const *from) {
     unsigned kept = rank > 3 ? 3 : rank;
-    for (unsigned d = 0; d < kept; d++) to[d] = from[d];
+    for (unsigned d = 0; d < kept; d++) to[d] = from ? from[d] : NULL;
     return kept;
 }
 
 void tile_function_set_grid(tile_function *f, unsigned rank, const tile_expr *const *extents) {
-    f->grid_rank = set_extents(f->grid, rank, extents);
+    if (f) f->grid_rank = set_extents(f->grid, rank, extents);
 }
 
 void tile_function_set_cluster(tile_function *f, unsigned rank, const tile_expr *const *extents) {
-    f->cluster_rank = set_extents(f->cluster, rank, extents);
+    if (f) f->cluster_rank = set_extents(f->cluster, rank, extents);
 }
 
 void tile_function_set_warps(tile_function *f, const tile_expr *warps) {
-    f->warps = warps;
+    if (f) f->warps = warps;
 }
 
 void tile_function_set_sync_explicit(tile_function *f, bool is_explicit) {
-    f->sync_explicit = is_explicit;
+    if (f) f->sync_explicit = is_explicit;
 }
 
 void tile_function_add_where(tile_function *f, const tile_expr *condition) {
-    *APPEND(f, wheres, where_count, where_capacity) = condition;
+    if (f) *APPEND(f, wheres, where_count, where_capacity) = condition;
 }
 
 void tile_function_add_tune(tile_function *f, unsigned name_count, const char *const *names,
                             unsigned point_count, const tile_expr *const *values) {
+    if (!f) return;
     tile_arena *arena = &f->module->arena;
     tile_tune_clause clause = {.name_count = name_count, .point_count = point_count};
     clause.names = TILE_NEW_ARRAY(arena, const char *, name_count);
@@ -205,87 +213,98 @@ void tile_function_add_tune(tile_function *f, unsigned name_count, const char *c
 }
 
 unsigned tile_function_arg_count(const tile_function *f) {
-    return (unsigned)f->arg_count;
+    return f ? (unsigned)f->arg_count : 0;
 }
 
 tile_value tile_function_arg(const tile_function *f, unsigned index) {
-    return index < f->arg_count ? f->args[index].value : TILE_NO_VALUE;
+    return f && index < f->arg_count ? f->args[index].value : TILE_NO_VALUE;
 }
 
 const char *tile_function_arg_name(const tile_function *f, unsigned index) {
-    return index < f->arg_count ? f->args[index].name : NULL;
+    return f && index < f->arg_count ? f->args[index].name : NULL;
 }
 
 const tile_type *tile_function_arg_type(const tile_function *f, unsigned index) {
-    return index < f->arg_count ? f->args[index].type : NULL;
+    return f && index < f->arg_count ? f->args[index].type : NULL;
 }
 
 unsigned tile_function_arg_divisible(const tile_function *f, unsigned index) {
-    return index < f->arg_count ? f->args[index].divisible : 0;
+    return f && index < f->arg_count ? f->args[index].divisible : 0;
 }
 
 unsigned tile_function_result_count(const tile_function *f) {
-    return (unsigned)f->result_count;
+    return f ? (unsigned)f->result_count : 0;
 }
 
 const char *tile_function_result_name(const tile_function *f, unsigned index) {
-    return index < f->result_count ? f->results[index].name : NULL;
+    return f && index < f->result_count ? f->results[index].name : NULL;
 }
 
 tile_region tile_function_body(const tile_function *f) {
-    return f->body;
+    return f ? f->body : TILE_NO_REGION;
+}
+
+/* Entry 0, which is empty, stands for ids that the function does not have. */
+static const tile_op_data *op_of(const tile_function *f, tile_op op) {
+    static const tile_op_data none = {0};
+    return f ? &f->ops[op.id < f->op_count ? op.id : 0] : &none;
+}
+
+static const tile_region_data *region_of(const tile_function *f, tile_region region) {
+    static const tile_region_data none = {0};
+    return f ? &f->regions[region.id < f->region_count ? region.id : 0] : &none;
 }
 
 tile_op tile_region_first(const tile_function *f, tile_region region) {
-    return tile_region_at(f, region)->first;
+    return region_of(f, region)->first;
 }
 
 tile_op tile_op_next(const tile_function *f, tile_op op) {
-    return tile_op_at(f, op)->next;
+    return op_of(f, op)->next;
 }
 
 tile_opcode tile_op_opcode(const tile_function *f, tile_op op) {
-    return (tile_opcode)tile_op_at(f, op)->opcode;
+    return (tile_opcode)op_of(f, op)->opcode;
 }
 
 tile_loc tile_op_loc(const tile_function *f, tile_op op) {
-    return tile_op_at(f, op)->loc;
+    return op_of(f, op)->loc;
 }
 
 unsigned tile_op_operand_count(const tile_function *f, tile_op op) {
-    return tile_op_at(f, op)->operand_count;
+    return op_of(f, op)->operand_count;
 }
 
 tile_value tile_op_operand(const tile_function *f, tile_op op, unsigned index) {
-    const tile_op_data *data = tile_op_at(f, op);
+    const tile_op_data *data = op_of(f, op);
     return index < data->operand_count ? data->operands[index] : TILE_NO_VALUE;
 }
 
 unsigned tile_op_result_count(const tile_function *f, tile_op op) {
-    return tile_op_at(f, op)->result_count;
+    return op_of(f, op)->result_count;
 }
 
 tile_value tile_op_result(const tile_function *f, tile_op op, unsigned index) {
-    const tile_op_data *data = tile_op_at(f, op);
+    const tile_op_data *data = op_of(f, op);
     return (tile_value){index < data->result_count ? data->first_result.id + index : 0};
 }
 
 tile_region tile_op_region(const tile_function *f, tile_op op, unsigned index) {
-    const tile_op_data *data = tile_op_at(f, op);
+    const tile_op_data *data = op_of(f, op);
     return index < data->region_count ? data->regions[index] : TILE_NO_REGION;
 }
 
 tile_value tile_region_arg(const tile_function *f, tile_region region, unsigned index) {
-    const tile_region_data *data = tile_region_at(f, region);
+    const tile_region_data *data = region_of(f, region);
     return (tile_value){index < data->arg_count ? data->first_arg.id + index : 0};
 }
 
 const tile_type *tile_value_type(const tile_function *f, tile_value value) {
-    return tile_value_at(f, value)->type;
+    return f && value.id < f->value_count ? f->values[value.id].type : NULL;
 }
 
 void tile_value_set_name(tile_function *f, tile_value value, const char *name) {
-    tile_value_at(f, value)->name = intern(f, name);
+    if (f && value.id && value.id < f->value_count) tile_value_at(f, value)->name = intern(f, name);
 }
 
 /* Cloning ------------------------------------------------------------------------------------- */
@@ -347,6 +366,7 @@ static void clone_function(tile_module *module, const tile_function *from) {
 }
 
 tile_module *tile_module_clone(const tile_module *module) {
+    if (!module) return NULL;
     tile_module *copy = tile_module_create(module->context);
     for (const tile_function *f = module->first; f; f = f->next) clone_function(copy, f);
     return copy;

@@ -44,6 +44,7 @@ static void grow(tile_context *context, struct tile_intern *table) {
 }
 
 const void *tile_intern(tile_context *context, unsigned tag, const void *data, size_t size) {
+    if (!context) return NULL;
     if (!context->interned) context->interned = TILE_NEW(&context->arena, struct tile_intern);
     struct tile_intern *table = context->interned;
     if (table->count * 4 >= table->capacity * 3) grow(context, table);

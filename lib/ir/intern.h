@@ -6,7 +6,7 @@
 #include "tile/ir.h"
 
 /* The context's own copy of size bytes that equal data; the same pointer for equal bytes of one
- * tag. Padding bytes in data must be zero. */
+ * tag. Padding bytes in data must be zero. NULL without a context. */
 const void *tile_intern(tile_context *context, unsigned tag, const void *data, size_t size);
 
 /* The context's copy of a name: equal names are the same pointer. */

@@ -201,6 +201,7 @@ static void print_attrs(const tile_out *out) {
 
 void tile_manual_print(tile_writer writer, void *user) {
     tile_out out = {writer, user};
+    if (!writer) return;
     tile_out_print(&out, "# Tile IR\n\n## Grammar\n\n```\n");
     writer(grammar, strlen(grammar), user);
     tile_out_print(&out, "```\n\n");

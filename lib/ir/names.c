@@ -30,7 +30,7 @@ static void fill(tile_module *module, size_t capacity) {
 }
 
 tile_function *tile_names_find(const tile_module *module, const char *name) {
-    return module->names.capacity && name ? *find_place(&module->names, name) : NULL;
+    return module->names.capacity ? *find_place(&module->names, name) : NULL;
 }
 
 void tile_names_add(tile_module *module, tile_function *function) {

@@ -140,7 +140,7 @@ bool tile_op_has_trait(tile_opcode opcode, unsigned traits) {
 }
 
 static bool names_equal(const char *name, const char *text, size_t length) {
-    return name && strlen(name) == length && memcmp(name, text, length) == 0;
+    return name && text && strlen(name) == length && memcmp(name, text, length) == 0;
 }
 
 tile_opcode tile_opcode_from_name(const char *name, size_t length) {

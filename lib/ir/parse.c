@@ -164,6 +164,8 @@ static void parse_file(tile_parser *p) {
 
 tile_module *tile_module_parse(tile_context *context, const char *name, const char *text,
                                size_t length) {
+    if (!context) return NULL;
+    length = text ? length : 0;
     uint32_t file = tile_context_add_source(context, name, text, length);
     tile_parser parser = {.context = context, .module = tile_module_create(context)};
     parser.lexer = tile_lexer_start(file, context->sources[file].text, length);

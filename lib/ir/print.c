@@ -459,6 +459,7 @@ static void finish(printer *p) {
 
 void tile_module_print(const tile_module *module, tile_writer writer, void *user) {
     printer p = {.out = {writer, user}};
+    if (!module || !writer) return;
     for (const tile_function *f = module->first; f; f = f->next) collect_layouts(&p, f);
     print_layouts(&p);
     for (const tile_function *f = module->first; f; f = f->next) {
@@ -470,6 +471,7 @@ void tile_module_print(const tile_module *module, tile_writer writer, void *user
 
 void tile_function_print(const tile_function *function, tile_writer writer, void *user) {
     printer p = {.out = {writer, user}};
+    if (!function || !writer) return;
     collect_layouts(&p, function);
     print_layouts(&p);
     PRINT(&p, "%s", p.layout_count ? "\n" : "");

@@ -180,8 +180,13 @@ void tile_op_remove_attr(tile_function *f, tile_op op, tile_attr_id id) {
 }
 
 static void set_attr(tile_function *f, tile_op op, tile_attr attr) {
-    if (!op.id || op.id >= f->op_count)
+    if (!f || !op.id || op.id >= f->op_count)
         return; /* the operation was not built; that has been reported */
+    if (!tile_attr_get_info(attr.id)->name) {
+        tile_report(f->module->context, TILE_ERROR, tile_op_loc(f, op),
+                    "there is no attribute of number %d", (int)attr.id);
+        return;
+    }
     tile_op_remove_attr(f, op, attr.id);
     tile_op_data *data = tile_op_at(f, op);
     tile_attr *attrs = TILE_NEW_ARRAY(&f->module->arena, tile_attr, data->attr_count + 1u);
@@ -199,11 +204,12 @@ void tile_op_set_expr(tile_function *f, tile_op op, tile_attr_id id, const tile_
 }
 
 void tile_op_set_int(tile_function *f, tile_op op, tile_attr_id id, int64_t value) {
-    tile_op_set_expr(f, op, id, tile_expr_int(f->module->context, value));
+    if (f) tile_op_set_expr(f, op, id, tile_expr_int(f->module->context, value));
 }
 
 void tile_op_set_list(tile_function *f, tile_op op, tile_attr_id id, const int64_t *values,
                       unsigned count) {
+    if (!f) return;
     const int64_t *list =
         count ? tile_arena_copy(&f->module->arena, values, sizeof *values * count) : NULL;
     set_attr(f, op, (tile_attr){.id = id, .list = list, .count = count});

@@ -74,7 +74,7 @@ bool tile_scalar_contains(tile_scalar whole, tile_scalar part) {
 }
 
 tile_scalar tile_scalar_from_name(const char *name, size_t length) {
-    for (unsigned i = 1; i < TILE_SCALAR_COUNT; i++)
+    for (unsigned i = 1; name && i < TILE_SCALAR_COUNT; i++)
         if (strlen(table[i].name) == length && memcmp(table[i].name, name, length) == 0)
             return (tile_scalar)i;
     return TILE_SCALAR_NONE;

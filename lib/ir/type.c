@@ -16,7 +16,7 @@ static bool is_sound(const tile_type *draft) {
 }
 
 const tile_type *tile_type_get(tile_context *context, const tile_type *draft) {
-    if (!is_sound(draft)) {
+    if (!draft || !is_sound(draft)) {
         tile_report(
             context, TILE_ERROR, (tile_loc){0},
             "there is no such type: its kind, element type, rank or layout is out of range");
@@ -46,6 +46,7 @@ const tile_type *tile_type_get(tile_context *context, const tile_type *draft) {
 static const tile_type *make(tile_context *context, tile_type_kind kind, tile_scalar scalar,
                              unsigned slots, unsigned rank, const int64_t *dims) {
     tile_type draft = {.kind = kind, .scalar = scalar, .rank = rank};
+    if (rank && !dims) return tile_type_get(context, NULL);
     for (unsigned d = 0; d < rank && d < TILE_MAX_RANK; d++)
         draft.dims[d] = dims[d] < 0 ? NULL : tile_expr_int(context, dims[d]);
     draft.slots = slots ? tile_expr_int(context, slots) : NULL;
@@ -104,12 +105,13 @@ const tile_type *tile_type_with_scalar(tile_context *context, const tile_type *t
 
 int64_t tile_type_dim(const tile_type *type, unsigned d) {
     int64_t extent;
-    return d < type->rank && tile_expr_is_int(type->dims[d], &extent) ? extent : -1;
+    return type && d < type->rank && tile_expr_is_int(type->dims[d], &extent) ? extent : -1;
 }
 
 int64_t tile_type_elements(const tile_type *type) {
     const int64_t most = INT64_C(1) << 40;
     int64_t elements = 1;
+    if (!type) return -1;
     for (unsigned d = 0; d < type->rank; d++) {
         int64_t extent = tile_type_dim(type, d);
         if (extent < 0) return -1;
@@ -134,6 +136,7 @@ const char *tile_type_excess(const tile_type *type) {
 
 int64_t tile_type_slot_count(const tile_type *type) {
     int64_t slots;
+    if (!type) return -1;
     if (!type->slots) return 1;
     return tile_expr_is_int(type->slots, &slots) ? slots : -1;
 }
@@ -148,5 +151,5 @@ int64_t tile_type_shared_bytes(const tile_type *type) {
 }
 
 unsigned tile_type_registers(const tile_type *type) {
-    return type->layout ? tile_layout_registers(type->layout) : 0;
+    return type && type->layout ? tile_layout_registers(type->layout) : 0;
 }

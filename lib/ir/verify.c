@@ -406,6 +406,7 @@ static void check_compute(verifier *v) {
 }
 
 tile_status tile_function_verify(const tile_function *function) {
+    if (!function) return TILE_INVALID;
     tile_function *f = (tile_function *)function; /* the rules make types; f stays as it is */
     if (!tile_verify_declarations(f)) return TILE_INVALID;
     verifier v = {.f = f, .context = tile_function_context(f)};
@@ -424,8 +425,8 @@ tile_status tile_function_verify(const tile_function *function) {
 }
 
 tile_status tile_module_verify(const tile_module *module) {
-    tile_status status = TILE_OK;
-    for (const tile_function *f = module->first; f; f = f->next)
+    tile_status status = module ? TILE_OK : TILE_INVALID;
+    for (const tile_function *f = module ? module->first : NULL; f; f = f->next)
         if (tile_function_verify(f) != TILE_OK) status = TILE_INVALID;
     return status;
 }

@@ -28,16 +28,20 @@ void tile_context_destroy(tile_context *context) {
 }
 
 void tile_context_set_sink(tile_context *context, tile_sink sink, void *user) {
+    if (!context) return;
     context->sink = sink;
     context->sink_user = user;
 }
 
 unsigned tile_context_error_count(const tile_context *context) {
-    return context->errors;
+    return context ? context->errors : 0;
 }
 
 uint32_t tile_context_add_source(tile_context *context, const char *name, const char *text,
                                  size_t length) {
+    if (!context) return 0;
+    name = name ? name : "";
+    length = text ? length : 0;
     context->sources = tile_arena_grow(&context->arena, context->sources, context->source_count,
                                        &context->source_capacity, sizeof(tile_source));
     context->sources[context->source_count] = (tile_source){
@@ -49,7 +53,7 @@ uint32_t tile_context_add_source(tile_context *context, const char *name, const 
 }
 
 const char *tile_context_source_name(const tile_context *context, uint32_t file) {
-    return file < context->source_count ? context->sources[file].name : "";
+    return context && file < context->source_count ? context->sources[file].name : "";
 }
 
 /* Points diagnostic->text at line `line` of a source; leaves it NULL when there is no such line. */
@@ -67,8 +71,9 @@ static void quote_line(const tile_source *source, tile_diagnostic *diagnostic) {
 
 void tile_report(tile_context *context, tile_severity severity, tile_loc loc, const char *format,
                  ...) {
+    if (!context) return;
     if (severity == TILE_ERROR) context->errors++;
-    if (!context->sink) return;
+    if (!context->sink || !format) return;
     tile_arena scratch = {0};
     va_list args;
     va_start(args, format);
@@ -88,6 +93,7 @@ void tile_report(tile_context *context, tile_severity severity, tile_loc loc, co
 void tile_diagnostic_print(const tile_diagnostic *diagnostic, tile_writer writer, void *user) {
     static const char *const words[] = {"error", "warning", "remark", "note"};
     tile_arena scratch = {0};
+    if (!diagnostic || !writer) return;
     char *head = diagnostic->line
                      ? tile_arena_format(&scratch, "%s:%u:%u: %s: %s\n", diagnostic->file,
                                          diagnostic->line, diagnostic->column,

@@ -278,6 +278,7 @@ tile_status tile_pass_instantiate(tile_pass *pass, tile_function *f) {
 tile_status tile_instantiate(tile_module *module, const char *kernel, const tile_binding *bindings,
                              unsigned binding_count, const uint64_t *arg_divisors) {
     tile_function *f = tile_module_find(module, kernel);
+    if (!module) return TILE_INVALID;
     if (!f) {
         tile_report(module->context, TILE_ERROR, (tile_loc){0}, "there is no function @%s",
                     kernel ? kernel : "");

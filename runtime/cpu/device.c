@@ -266,6 +266,7 @@ tile_status tile_device_create_cpu(tile_context *context, const tile_device_opti
     tile_take_options(&taken, sizeof taken, options);
     unsigned level = taken.level ? taken.level : 3;
     *out = NULL;
+    if (!context) return TILE_INVALID;
     if (level != 2 && level != 3) {
         tile_report(context, TILE_ERROR, (tile_loc){0}, "the CPU device runs level 2 or 3, not %u",
                     level);

@@ -242,6 +242,7 @@ tile_status tile_cuda_device_create(tile_context *context, const tile_driver *dr
 tile_status tile_device_create_cuda(tile_context *context, const tile_device_options *options,
                                     tile_device **device) {
     *device = NULL;
+    if (!context) return TILE_INVALID;
     const tile_driver *driver = tile_driver_open(context);
     return driver ? tile_cuda_device_create(context, driver, options, device) : TILE_UNAVAILABLE;
 }
