@@ -71,8 +71,8 @@ TILE_API tile_status tile_buffer_read(const tile_buffer *buffer, size_t offset, 
 TILE_API size_t tile_buffer_size(const tile_buffer *buffer);
 
 /* A kernel of a module of the device's context, with its parameters bound, ready for this device.
- * The module (not yet instantiated; it is cloned) may be destroyed afterwards. Compiles the variant that assumes what
- * the kernel declares; others are compiled when a launch needs them. */
+ * The module (not yet instantiated; it is cloned) may be destroyed afterwards. Compiles the variant
+ * that assumes what the kernel declares; others are compiled when a launch needs them. */
 TILE_API tile_status tile_kernel_create(tile_device *device, const tile_module *module,
                                         const char *kernel, const tile_binding *bindings,
                                         unsigned binding_count, tile_kernel **out);
