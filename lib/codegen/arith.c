@@ -244,7 +244,7 @@ bool tile_emit_lacks(tile_opcode opcode, tile_scalar scalar) {
 }
 
 /* Part by part where operands and result are held alike, else element by element: i1 is never
- * paired. */
+ * packed, and on packs of four the machine has no arithmetic. */
 void tile_emit_elementwise(tile_emitter *e, tile_op op) {
     tile_opcode opcode = tile_op_opcode(e->f, op);
     unsigned arity = emissions[opcode].arity;
@@ -254,18 +254,23 @@ void tile_emit_elementwise(tile_emitter *e, tile_op op) {
     }
     tile_value result = tile_op_result(e->f, op, 0), first = tile_op_operand(e->f, op, 0);
     const tile_type *type = tile_value_type(e->f, result);
-    bool alike = tile_is_paired(tile_value_type(e->f, first)) == tile_is_paired(type);
-    LLVMValueRef *parts = tile_new_parts(e, type);
-    for (unsigned i = 0; i < tile_part_count(type); i++) {
+    unsigned pack = tile_pack(type);
+    bool by_parts = pack <= 2 && pack == tile_pack(tile_value_type(e->f, first));
+    unsigned count = by_parts ? tile_part_count(type) : (unsigned)tile_type_elements(type);
+    LLVMValueRef *values = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, count);
+    for (unsigned i = 0; i < count; i++) {
         LLVMValueRef args[3] = {NULL, NULL, NULL};
         for (unsigned k = 0; k < arity; k++) {
             tile_value operand = tile_op_operand(e->f, op, k);
-            args[k] = alike ? tile_get_parts(e, operand)[i] : tile_get_element(e, operand, i);
+            args[k] = by_parts ? tile_get_parts(e, operand)[i] : tile_get_element(e, operand, i);
         }
-        LLVMValueRef part = emit_part(e, op, opcode, args);
-        parts[i] = is_float(args[0]) ? mark_fast(e, op, part) : part;
+        LLVMValueRef value = emit_part(e, op, opcode, args);
+        values[i] = is_float(args[0]) ? mark_fast(e, op, value) : value;
     }
-    tile_set_parts(e, result, parts);
+    if (by_parts)
+        tile_set_parts(e, result, values);
+    else
+        tile_set_elements(e, result, values);
 }
 
 /* Select --------------------------------------------------------------------------------------- */
@@ -342,7 +347,7 @@ void tile_emit_cast(tile_emitter *e, tile_op op) {
         tile_set_parts(e, result, tile_get_parts(e, src));
         return;
     }
-    if (from->scalar == TILE_f32 && tile_is_paired(type) && tile_scalar_is_floating(type->scalar)) {
+    if (from->scalar == TILE_f32 && tile_pack(type) == 2 && tile_scalar_is_floating(type->scalar)) {
         cast_pairs(e, src, result);
         return;
     }

@@ -1,9 +1,10 @@
 /* The state of one emission: a level-3 kernel on its way to an LLVM module.
  *
  * Values. A scalar, pointer or shared buffer is one LLVM value. A vector<T[n]> is not an LLVM
- * vector but an array of parts: n scalars, or n/2 pairs <2 x T> where T has 16 bits and n is even
- * (a pair is one 32-bit register, as mma, ldmatrix and the packed arithmetic want it). So extract,
- * concat and permute are bookkeeping, and a loop-carried vector is one phi for each register.
+ * vector but an array of parts: n scalars, or packs <2 x T> of 16-bit and <4 x T> of 8-bit elements
+ * where n is a multiple of that (a pack is one 32-bit register, as mma, ldmatrix and the packed
+ * arithmetic want it). So extract, concat and permute are bookkeeping, and a loop-carried vector is
+ * one phi for each register.
  *
  * Only files in lib/codegen see LLVM. */
 #ifndef TILE_LIB_CODEGEN_EMITTER_H
@@ -16,11 +17,14 @@
 #include "tile/compile.h"
 
 typedef enum tile_machine {
-#define MACHINE(name, intrinsic, overload, convergent, capability, ptx) TILE_MACHINE_##name,
+#define MACHINE(name, form, text, overload, marks, capability, ptx) TILE_MACHINE_##name,
 #include "lib/codegen/machine.def"
 #undef MACHINE
     TILE_MACHINE_COUNT
 } tile_machine;
+
+/* Marks of a row. */
+enum { TILE_MACHINE_NONE = 0, TILE_MACHINE_CONVERGENT = 1 << 0, TILE_MACHINE_MEMORY = 1 << 1 };
 
 enum { SPACE_GLOBAL = 1, SPACE_SHARED = 3 };
 
@@ -53,24 +57,30 @@ typedef struct tile_emitter {
     uint32_t line_file_count;
 } tile_emitter;
 
-/* machine.c: calls of intrinsics */
+/* machine.c: calls of intrinsics; ptx.h has those of inline PTX */
 LLVMValueRef tile_machine_call(tile_emitter *e, tile_machine machine, LLVMValueRef *args,
                                unsigned count);
 LLVMValueRef tile_machine_call_typed(tile_emitter *e, tile_machine machine, LLVMTypeRef result,
                                      LLVMValueRef *args, unsigned count);
 /* Bounds what a call returns: low <= result < high. */
 void tile_machine_set_range(tile_emitter *e, LLVMValueRef call, uint32_t low, uint32_t high);
-/* The least compute capability and PTX version of a row. */
+/* A row's columns: the intrinsic's name or the template; the marks; the least compute capability
+ * and PTX version. */
+const char *tile_machine_text(tile_machine machine);
+unsigned tile_machine_marks(tile_machine machine);
 unsigned tile_machine_capability(tile_machine machine);
 unsigned tile_machine_ptx(tile_machine machine);
-/* True if LLVM knows the row's intrinsic by exactly this name. */
+/* Puts a row's marks on a call of it. */
+void tile_machine_mark(tile_emitter *e, tile_machine machine, LLVMValueRef call);
+/* True if LLVM knows the row's intrinsic by exactly this name, or it needs none. */
 bool tile_machine_exists(tile_machine machine);
 /* The row an operation is emitted as, TILE_MACHINE_COUNT if it is not one instruction. */
 tile_machine tile_machine_of_op(const tile_function *f, tile_op op);
 
 /* value.c: how values are held */
 LLVMTypeRef tile_llvm_scalar(const tile_emitter *e, tile_scalar scalar);
-bool tile_is_paired(const tile_type *type);
+/* How many elements one part holds: 1, or as many as fill a 32-bit register. */
+unsigned tile_pack(const tile_type *type);
 unsigned tile_part_count(const tile_type *type);
 LLVMTypeRef tile_part_type(const tile_emitter *e, const tile_type *type);
 LLVMValueRef *tile_new_parts(tile_emitter *e, const tile_type *type);

@@ -1,4 +1,5 @@
-/* Calls of machine.def's intrinsics, with the marks that LLVM needs to keep them right. */
+/* The rows of machine.def: their columns, calls of the intrinsics, and which row an operation is.
+ */
 #include <string.h>
 
 #include "lib/codegen/emitter.h"
@@ -6,19 +7,33 @@
 enum overload { OVERLOAD_none, OVERLOAD_operand, OVERLOAD_result };
 
 static const struct {
-    const char *intrinsic;
+    const char *text;
+    bool is_ptx;
     enum overload overload;
-    bool convergent;
+    unsigned marks;
     unsigned capability;
     unsigned ptx;
 } machines[] = {
-#define MACHINE(name, intrinsic, overload, convergent, capability, ptx) \
-    {intrinsic, OVERLOAD_##overload, convergent, capability, ptx},
+#define INTRINSIC false
+#define PTX true
+#define NONE TILE_MACHINE_NONE
+#define CONVERGENT TILE_MACHINE_CONVERGENT
+#define MEMORY TILE_MACHINE_MEMORY
+#define MACHINE(name, form, text, overload, marks, capability, ptx) \
+    {text, form, OVERLOAD_##overload, marks, capability, ptx},
 #include "lib/codegen/machine.def"
 #undef MACHINE
 };
 
 _Static_assert(sizeof machines / sizeof *machines == TILE_MACHINE_COUNT, "one row each");
+
+const char *tile_machine_text(tile_machine machine) {
+    return machines[machine].text;
+}
+
+unsigned tile_machine_marks(tile_machine machine) {
+    return machines[machine].marks;
+}
 
 unsigned tile_machine_capability(tile_machine machine) {
     return machines[machine].capability;
@@ -29,13 +44,14 @@ unsigned tile_machine_ptx(tile_machine machine) {
 }
 
 static unsigned intrinsic_id(tile_machine machine) {
-    const char *name = machines[machine].intrinsic;
+    const char *name = machines[machine].text;
     return LLVMLookupIntrinsicID(name, strlen(name));
 }
 
 /* LLVM matches overloaded names by prefix, so that a wrong one could be found. */
 bool tile_machine_exists(tile_machine machine) {
-    const char *name = machines[machine].intrinsic;
+    const char *name = machines[machine].text;
+    if (machines[machine].is_ptx) return true;
     unsigned id = intrinsic_id(machine);
     if (!id || LLVMIntrinsicIsOverloaded(id) != (machines[machine].overload != OVERLOAD_none))
         return false;
@@ -49,6 +65,12 @@ static LLVMAttributeRef flag_attribute(const tile_emitter *e, const char *name) 
     return LLVMCreateEnumAttribute(e->llvm, kind, 0);
 }
 
+void tile_machine_mark(tile_emitter *e, tile_machine machine, LLVMValueRef call) {
+    if (machines[machine].marks & TILE_MACHINE_CONVERGENT)
+        LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                 flag_attribute(e, "convergent"));
+}
+
 LLVMValueRef tile_machine_call_typed(tile_emitter *e, tile_machine machine, LLVMTypeRef result,
                                      LLVMValueRef *args, unsigned count) {
     unsigned id = intrinsic_id(machine);
@@ -59,9 +81,7 @@ LLVMValueRef tile_machine_call_typed(tile_emitter *e, tile_machine machine, LLVM
     LLVMValueRef callee = LLVMGetIntrinsicDeclaration(e->module, id, types, type_count);
     LLVMTypeRef type = LLVMGlobalGetValueType(callee);
     LLVMValueRef call = LLVMBuildCall2(e->builder, type, callee, args, count, "");
-    if (machines[machine].convergent)
-        LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                                 flag_attribute(e, "convergent"));
+    tile_machine_mark(e, machine, call);
     return call;
 }
 
@@ -96,6 +116,14 @@ static tile_machine cp_async_machine(const tile_function *f, tile_op op) {
     }
 }
 
+/* Without a predicate an access is LLVM's own load or store. */
+static tile_machine predicated_machine(const tile_function *f, tile_op op, unsigned operand,
+                                       tile_machine machine) {
+    unsigned predicates;
+    tile_op_segment(f, op, operand, &predicates);
+    return predicates ? machine : TILE_MACHINE_COUNT;
+}
+
 tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     switch (tile_op_opcode(f, op)) {
     case TILE_OP_mma: {
@@ -104,6 +132,9 @@ tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     }
     case TILE_OP_ldmatrix: return ldmatrix_machine(f, op);
     case TILE_OP_cp_async: return cp_async_machine(f, op);
+    case TILE_OP_ld_global: return predicated_machine(f, op, 1, TILE_MACHINE_ld_global_if);
+    case TILE_OP_st_global: return predicated_machine(f, op, 2, TILE_MACHINE_st_global_if);
+    case TILE_OP_st_shared: return predicated_machine(f, op, 2, TILE_MACHINE_st_shared_if);
     case TILE_OP_commit_group: return TILE_MACHINE_commit_group;
     case TILE_OP_wait_group: return TILE_MACHINE_wait_group;
     case TILE_OP_sync: return TILE_MACHINE_sync;

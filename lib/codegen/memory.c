@@ -3,10 +3,7 @@
  * An access moves consecutive elements of at most 16 bytes. It is made in words: 32-bit ones, or
  * one of 16 or 8 bits if it is smaller. Without a predicate it is a plain LLVM load or store. With
  * one it is a line of inline PTX, since LLVM would make a branch of it. */
-#include <stdio.h>
-#include <string.h>
-
-#include "lib/codegen/emitter.h"
+#include "lib/codegen/ptx.h"
 
 /* Words ---------------------------------------------------------------------------------------- */
 
@@ -30,7 +27,7 @@ static LLVMTypeRef memory_type(const access *a) {
 }
 
 static unsigned part_bits(const tile_type *type) {
-    return 8 * tile_scalar_bytes(type->scalar) * (tile_is_paired(type) ? 2 : 1);
+    return 8 * tile_scalar_bytes(type->scalar) * tile_pack(type);
 }
 
 /* A part as memory holds it: a truth value takes a byte. */
@@ -111,110 +108,35 @@ static bool reads_read_only(const tile_emitter *e, tile_op op) {
     return base->kind == TILE_VALUE_ARG && e->args[base->index].is_read_only;
 }
 
-/* Inline PTX ----------------------------------------------------------------------------------- */
-
-typedef struct asm_text {
-    char text[256];
-    size_t length;
-} asm_text;
-
-static void append(asm_text *to, const char *text) {
-    size_t length = strlen(text);
-    memcpy(to->text + to->length, text, length + 1);
-    to->length += length;
+/* ".v4.b32" */
+static void modify(tile_ptx *ptx, const access *a) {
+    if (a->words > 1) tile_ptx_modify(ptx, ".v%u", a->words);
+    tile_ptx_modify(ptx, ".b%u", a->bits);
 }
 
-static void append_number(asm_text *to, const char *before, unsigned number) {
-    char text[16];
-    snprintf(text, sizeof text, "%s%u", before, number);
-    append(to, text);
-}
-
-/* ".v4.b32 " */
-static void append_shape(asm_text *to, const access *a) {
-    if (a->words > 1) append_number(to, ".v", a->words);
-    append_number(to, ".b", a->bits);
-    append(to, " ");
-}
-
-/* "{$4, $5}", or "$4" for a single word */
-static void append_words(asm_text *to, const access *a, unsigned first) {
-    for (unsigned w = 0; w < a->words; w++)
-        append_number(to, w ? ", $" : a->words > 1 ? "{$" : "$", first + w);
-    if (a->words > 1) append(to, "}");
-}
-
-static const char *word_letter(const access *a) {
-    return a->bits == 32 ? "r" : "h";
-}
-
-/* Registers have at least 16 bits: an 8-bit word travels in one. */
-static LLVMTypeRef word_register(const tile_emitter *e, const access *a) {
-    return a->bits == 32 ? e->i32 : e->i16;
-}
-
-static LLVMValueRef call_asm(tile_emitter *e, const asm_text *code, const asm_text *constraints,
-                             LLVMTypeRef result, LLVMValueRef *args, unsigned count, bool pure) {
-    LLVMTypeRef types[2 + 2 * MAX_WORDS];
-    for (unsigned i = 0; i < count; i++) types[i] = LLVMTypeOf(args[i]);
-    LLVMTypeRef type = LLVMFunctionType(result, types, count, false);
-    LLVMValueRef callee =
-        LLVMGetInlineAsm(type, code->text, code->length, constraints->text, constraints->length,
-                         !pure, false, LLVMInlineAsmDialectATT, false);
-    return LLVMBuildCall2(e->builder, type, callee, args, count, "");
-}
-
-/* The destinations begin as zeros (tied inputs), which is what a false predicate leaves there. */
-static void load_predicated(tile_emitter *e, const access *a, const char *space,
-                            LLVMValueRef address, LLVMValueRef predicate, bool read_only,
-                            LLVMValueRef *words) {
-    asm_text code = {.length = 0}, constraints = {.length = 0};
-    LLVMTypeRef reg = word_register(e, a), types[MAX_WORDS];
-    LLVMValueRef args[2 + MAX_WORDS] = {address, predicate};
-    append_number(&code, "@$", a->words + 1);
-    append(&code, " ld.");
-    append(&code, space);
-    append(&code, read_only ? ".nc" : "");
-    append_shape(&code, a);
-    append_words(&code, a, 0);
-    append_number(&code, ", [$", a->words);
-    append(&code, "];");
-    for (unsigned w = 0; w < a->words; w++) {
-        append(&constraints, "=");
-        append(&constraints, word_letter(a));
-        append(&constraints, ",");
-        args[2 + w] = LLVMConstNull(reg);
-        types[w] = reg;
-    }
-    append(&constraints, "l,b");
-    for (unsigned w = 0; w < a->words; w++) append_number(&constraints, ",", w);
-    if (!read_only) append(&constraints, ",~{memory}");
-    LLVMTypeRef result =
-        a->words > 1 ? LLVMStructTypeInContext(e->llvm, types, a->words, false) : reg;
-    LLVMValueRef loaded = call_asm(e, &code, &constraints, result, args, 2 + a->words, read_only);
-    for (unsigned w = 0; w < a->words; w++) {
-        words[w] = a->words > 1 ? LLVMBuildExtractValue(e->builder, loaded, w, "") : loaded;
-        words[w] = LLVMBuildIntCast2(e->builder, words[w], a->word, false, "");
-    }
+/* The destinations begin as zeros, which is what a false predicate leaves there. */
+static void load_predicated(tile_emitter *e, const access *a, LLVMValueRef address,
+                            LLVMValueRef predicate, bool read_only, LLVMValueRef *words) {
+    LLVMValueRef zeros[MAX_WORDS];
+    tile_ptx ptx =
+        tile_ptx_begin(e, read_only ? TILE_MACHINE_ld_constant_if : TILE_MACHINE_ld_global_if);
+    for (unsigned w = 0; w < a->words; w++) zeros[w] = LLVMConstNull(a->word);
+    modify(&ptx, a);
+    tile_ptx_add_tied(&ptx, zeros, a->words);
+    tile_ptx_add_inputs(&ptx, &address, 1);
+    tile_ptx_add_inputs(&ptx, &predicate, 1);
+    tile_ptx_call(&ptx, words);
 }
 
 static void store_predicated(tile_emitter *e, const access *a, bool shared, LLVMValueRef address,
                              LLVMValueRef predicate, LLVMValueRef *words) {
-    asm_text code = {.length = 0}, constraints = {.length = 0};
-    LLVMValueRef args[2 + MAX_WORDS] = {address, predicate};
-    append(&code, shared ? "@$1 st.shared" : "@$1 st.global");
-    append_shape(&code, a);
-    append(&code, "[$0], ");
-    append_words(&code, a, 2);
-    append(&code, ";");
-    append(&constraints, shared ? "r,b" : "l,b");
-    for (unsigned w = 0; w < a->words; w++) {
-        append(&constraints, ",");
-        append(&constraints, word_letter(a));
-        args[2 + w] = LLVMBuildIntCast2(e->builder, words[w], word_register(e, a), false, "");
-    }
-    append(&constraints, ",~{memory}");
-    call_asm(e, &code, &constraints, LLVMVoidTypeInContext(e->llvm), args, 2 + a->words, false);
+    tile_ptx ptx =
+        tile_ptx_begin(e, shared ? TILE_MACHINE_st_shared_if : TILE_MACHINE_st_global_if);
+    modify(&ptx, a);
+    tile_ptx_add_inputs(&ptx, &address, 1);
+    tile_ptx_add_inputs(&ptx, &predicate, 1);
+    tile_ptx_add_inputs(&ptx, words, a->words);
+    tile_ptx_call(&ptx, NULL);
 }
 
 /* Loads and stores ----------------------------------------------------------------------------- */
@@ -234,7 +156,7 @@ static void emit_load(tile_emitter *e, tile_op op) {
     LLVMValueRef address = tile_emit_address(e, op, 0);
     LLVMValueRef predicate = global ? predicate_of(e, op, 1) : NULL;
     if (predicate)
-        load_predicated(e, &a, "global", address, predicate, reads_read_only(e, op), words);
+        load_predicated(e, &a, address, predicate, reads_read_only(e, op), words);
     else
         load_plain(e, &a, address, words);
     join_words(e, &a, words, parts);
@@ -276,43 +198,7 @@ void tile_emit_st_shared(tile_emitter *e, tile_op op) {
     emit_store(e, op);
 }
 
-/* Tensor cores --------------------------------------------------------------------------------- */
-
-void tile_emit_ldmatrix(tile_emitter *e, tile_op op) {
-    tile_value result = tile_op_result(e->f, op, 0);
-    const tile_type *type = tile_value_type(e->f, result);
-    LLVMValueRef address = tile_emit_address(e, op, 0);
-    LLVMValueRef loaded = tile_machine_call(e, tile_machine_of_op(e->f, op), &address, 1);
-    LLVMValueRef *parts = tile_new_parts(e, type);
-    for (unsigned i = 0; i < tile_part_count(type); i++) {
-        LLVMValueRef word =
-            tile_part_count(type) > 1 ? LLVMBuildExtractValue(e->builder, loaded, i, "") : loaded;
-        parts[i] = LLVMBuildBitCast(e->builder, word, tile_part_type(e, type), "");
-    }
-    tile_set_parts(e, result, parts);
-}
-
-void tile_emit_mma(tile_emitter *e, tile_op op) {
-    tile_value result = tile_op_result(e->f, op, 0);
-    const tile_type *type = tile_value_type(e->f, result);
-    LLVMValueRef args[4 + 2 + 4];
-    unsigned at = 0;
-    for (unsigned operand = 0; operand < 3; operand++) {
-        tile_value value = tile_op_operand(e->f, op, operand);
-        const tile_type *from = tile_value_type(e->f, value);
-        for (unsigned i = 0; i < tile_part_count(from); i++) {
-            LLVMValueRef part = tile_get_parts(e, value)[i];
-            /* LLVM takes a pair of bfloat as an i32 */
-            args[at++] =
-                from->scalar == TILE_bf16 ? LLVMBuildBitCast(e->builder, part, e->i32, "") : part;
-        }
-    }
-    LLVMValueRef sum = tile_machine_call(e, tile_machine_of_op(e->f, op), args, at);
-    LLVMValueRef *parts = tile_new_parts(e, type);
-    for (unsigned i = 0; i < tile_part_count(type); i++)
-        parts[i] = LLVMBuildExtractValue(e->builder, sum, i, "");
-    tile_set_parts(e, result, parts);
-}
+/* Asynchronous copies -------------------------------------------------------------------------- */
 
 void tile_emit_cp_async(tile_emitter *e, tile_op op) {
     LLVMValueRef from = tile_emit_address(e, op, 0), to = tile_emit_address(e, op, 1);

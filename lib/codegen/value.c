@@ -1,5 +1,6 @@
 /* How IR values are held as LLVM values: see emitter.h. */
 #include "lib/codegen/emitter.h"
+#include "lib/ir/scalar.h"
 
 LLVMTypeRef tile_llvm_scalar(const tile_emitter *e, tile_scalar scalar) {
     switch (scalar) {
@@ -20,20 +21,20 @@ static unsigned element_count(const tile_type *type) {
     return type->kind == TILE_TYPE_VECTOR ? (unsigned)tile_type_elements(type) : 1;
 }
 
-bool tile_is_paired(const tile_type *type) {
-    return type->kind == TILE_TYPE_VECTOR && tile_scalar_bits(type->scalar) == 16 &&
-           element_count(type) % 2 == 0;
+unsigned tile_pack(const tile_type *type) {
+    unsigned pack = tile_scalar_pack(type->scalar);
+    return type->kind == TILE_TYPE_VECTOR && element_count(type) % pack == 0 ? pack : 1;
 }
 
 unsigned tile_part_count(const tile_type *type) {
-    return element_count(type) / (tile_is_paired(type) ? 2 : 1);
+    return element_count(type) / tile_pack(type);
 }
 
 LLVMTypeRef tile_part_type(const tile_emitter *e, const tile_type *type) {
     if (type->kind == TILE_TYPE_PTR) return LLVMPointerTypeInContext(e->llvm, SPACE_GLOBAL);
     if (type->kind == TILE_TYPE_SHARED) return LLVMPointerTypeInContext(e->llvm, SPACE_SHARED);
     LLVMTypeRef scalar = tile_llvm_scalar(e, type->scalar);
-    return tile_is_paired(type) ? LLVMVectorType(scalar, 2) : scalar;
+    return tile_pack(type) > 1 ? LLVMVectorType(scalar, tile_pack(type)) : scalar;
 }
 
 LLVMValueRef *tile_new_parts(tile_emitter *e, const tile_type *type) {
@@ -73,9 +74,10 @@ LLVMValueRef tile_get_scalar(tile_emitter *e, tile_value value) {
 
 LLVMValueRef tile_get_element(tile_emitter *e, tile_value value, unsigned index) {
     LLVMValueRef *parts = tile_get_parts(e, value);
-    if (!tile_is_paired(tile_value_type(e->f, value))) return parts[index];
-    return LLVMBuildExtractElement(e->builder, parts[index / 2], tile_llvm_int(e->i32, index % 2),
-                                   "");
+    unsigned pack = tile_pack(tile_value_type(e->f, value));
+    if (pack == 1) return parts[index];
+    return LLVMBuildExtractElement(e->builder, parts[index / pack],
+                                   tile_llvm_int(e->i32, index % pack), "");
 }
 
 void tile_set_parts(tile_emitter *e, tile_value value, LLVMValueRef *parts) {
@@ -91,18 +93,18 @@ void tile_set_scalar(tile_emitter *e, tile_value value, LLVMValueRef scalar) {
 void tile_set_elements(tile_emitter *e, tile_value value, const LLVMValueRef *elements) {
     const tile_type *type = tile_value_type(e->f, value);
     LLVMValueRef *parts = tile_new_parts(e, type);
-    bool paired = tile_is_paired(type);
+    unsigned pack = tile_pack(type);
     LLVMTypeRef part_type = tile_part_type(e, type);
     for (unsigned i = 0; i < tile_part_count(type); i++) {
-        if (!paired) {
+        if (pack == 1) {
             parts[i] = elements[i];
             continue;
         }
-        LLVMValueRef pair = LLVMGetPoison(part_type);
-        for (unsigned half = 0; half < 2; half++)
-            pair = LLVMBuildInsertElement(e->builder, pair, elements[2 * i + half],
-                                          tile_llvm_int(e->i32, half), "");
-        parts[i] = pair;
+        LLVMValueRef part = LLVMGetPoison(part_type);
+        for (unsigned k = 0; k < pack; k++)
+            part = LLVMBuildInsertElement(e->builder, part, elements[pack * i + k],
+                                          tile_llvm_int(e->i32, k), "");
+        parts[i] = part;
     }
     tile_set_parts(e, value, parts);
 }
@@ -116,14 +118,13 @@ void tile_emit_splat(tile_emitter *e, tile_op op) {
     tile_set_elements(e, result, elements);
 }
 
-/* Takes whole parts over where they line up, so that no pair is taken apart and rebuilt. */
+/* Takes whole parts over where they line up, so that no pack is taken apart and rebuilt. */
 static bool take_parts(tile_emitter *e, tile_value from, unsigned first, const tile_type *type,
                        LLVMValueRef *to) {
-    bool paired = tile_is_paired(tile_value_type(e->f, from));
-    if (paired != tile_is_paired(type) || (paired && first % 2)) return false;
+    unsigned pack = tile_pack(tile_value_type(e->f, from));
+    if (pack != tile_pack(type) || first % pack) return false;
     LLVMValueRef *parts = tile_get_parts(e, from);
-    for (unsigned i = 0; i < tile_part_count(type); i++)
-        to[i] = parts[(paired ? first / 2 : first) + i];
+    for (unsigned i = 0; i < tile_part_count(type); i++) to[i] = parts[first / pack + i];
     return true;
 }
 
@@ -149,7 +150,7 @@ static bool concat_parts(tile_emitter *e, tile_op op, const tile_type *type, LLV
     for (unsigned i = 0; i < count; i++) {
         tile_value from = tile_op_operand(e->f, op, i);
         const tile_type *from_type = tile_value_type(e->f, from);
-        if (tile_is_paired(from_type) != tile_is_paired(type)) return false;
+        if (tile_pack(from_type) != tile_pack(type)) return false;
         take_parts(e, from, 0, from_type, parts + at);
         at += tile_part_count(from_type);
     }
@@ -178,13 +179,14 @@ void tile_emit_permute(tile_emitter *e, tile_op op) {
     tile_value from = tile_op_operand(e->f, op, 0), result = tile_op_result(e->f, op, 0);
     const int64_t *order = tile_op_attr(e->f, op, TILE_ATTR_order)->list;
     const tile_type *type = tile_value_type(e->f, result);
-    bool whole = tile_is_paired(type) && tile_is_paired(tile_value_type(e->f, from));
-    for (unsigned i = 0; whole && i < element_count(type); i += 2)
-        whole = order[i] % 2 == 0 && order[i + 1] == order[i] + 1;
+    unsigned pack = tile_pack(type);
+    bool whole = pack > 1 && pack == tile_pack(tile_value_type(e->f, from));
+    for (unsigned i = 0; whole && i < element_count(type); i++)
+        whole = order[i] == order[i - i % pack] + i % pack && order[i - i % pack] % pack == 0;
     if (whole) {
         LLVMValueRef *parts = tile_new_parts(e, type);
         for (unsigned i = 0; i < tile_part_count(type); i++)
-            parts[i] = tile_get_parts(e, from)[order[2 * i] / 2];
+            parts[i] = tile_get_parts(e, from)[order[pack * i] / pack];
         tile_set_parts(e, result, parts);
         return;
     }

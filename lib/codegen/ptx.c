@@ -1,0 +1,190 @@
+/* Inline PTX: from a template and operands to LLVM's text, constraints and call. */
+#include "lib/codegen/ptx.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/support/arena.h"
+
+/* Text ----------------------------------------------------------------------------------------- */
+
+typedef struct text {
+    tile_arena *arena;
+    char *data;
+    size_t length, capacity;
+} text;
+
+static void append(text *to, const char *piece) {
+    for (; *piece; piece++) {
+        to->data = tile_arena_grow(to->arena, to->data, to->length, &to->capacity, 1);
+        to->data[to->length++] = *piece;
+    }
+}
+
+static void append_number(text *to, const char *before, unsigned number) {
+    char digits[16];
+    snprintf(digits, sizeof digits, "%u", number);
+    append(to, before);
+    append(to, digits);
+}
+
+/* Operands ------------------------------------------------------------------------------------- */
+
+tile_ptx tile_ptx_begin(tile_emitter *e, tile_machine machine) {
+    return (tile_ptx){.e = e, .machine = machine, .modifiers = ""};
+}
+
+void tile_ptx_modify(tile_ptx *ptx, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    const char *more = tile_arena_vformat(&ptx->e->arena, format, args);
+    va_end(args);
+    ptx->modifiers = tile_arena_format(&ptx->e->arena, "%s%s", ptx->modifiers, more);
+}
+
+static void push(tile_ptx *ptx, tile_ptx_list *to, LLVMValueRef value) {
+    to->values =
+        tile_arena_grow(&ptx->e->arena, to->values, to->count, &to->capacity, sizeof *to->values);
+    to->values[to->count++] = value;
+}
+
+static void open_group(tile_ptx *ptx, bool is_result, unsigned count) {
+    ptx->groups = tile_arena_grow(&ptx->e->arena, ptx->groups, ptx->group_count,
+                                  &ptx->group_capacity, sizeof *ptx->groups);
+    size_t first = is_result ? ptx->results.count : ptx->inputs.count;
+    ptx->groups[ptx->group_count++] = (tile_ptx_group){is_result, (unsigned)first, count};
+}
+
+void tile_ptx_add_results(tile_ptx *ptx, const LLVMTypeRef *types, unsigned count) {
+    open_group(ptx, true, count);
+    for (unsigned i = 0; i < count; i++) push(ptx, &ptx->results, LLVMGetPoison(types[i]));
+}
+
+void tile_ptx_add_tied(tile_ptx *ptx, const LLVMValueRef *values, unsigned count) {
+    ptx->tied = true;
+    open_group(ptx, true, count);
+    for (unsigned i = 0; i < count; i++) push(ptx, &ptx->results, values[i]);
+}
+
+void tile_ptx_add_inputs(tile_ptx *ptx, const LLVMValueRef *values, unsigned count) {
+    open_group(ptx, false, count);
+    for (unsigned i = 0; i < count; i++) push(ptx, &ptx->inputs, values[i]);
+}
+
+/* Types ---------------------------------------------------------------------------------------- */
+
+static bool is_byte(const tile_ptx *ptx, LLVMValueRef value) {
+    return LLVMTypeOf(value) == ptx->e->i8;
+}
+
+static LLVMTypeRef register_type(const tile_ptx *ptx, LLVMValueRef value) {
+    return is_byte(ptx, value) ? ptx->e->i16 : LLVMTypeOf(value);
+}
+
+static LLVMValueRef to_register(const tile_ptx *ptx, LLVMValueRef value) {
+    return is_byte(ptx, value) ? LLVMBuildZExt(ptx->e->builder, value, ptx->e->i16, "") : value;
+}
+
+/* PTX registers by their bits; NVPTX's constraints (LLVM Language Reference, "NVPTX"). */
+static const char *letter_of(LLVMTypeRef type) {
+    switch (LLVMGetTypeKind(type)) {
+    case LLVMFloatTypeKind: return "f";
+    case LLVMDoubleTypeKind: return "d";
+    case LLVMHalfTypeKind:
+    case LLVMBFloatTypeKind: return "h";
+    case LLVMPointerTypeKind: return LLVMGetPointerAddressSpace(type) == SPACE_SHARED ? "r" : "l";
+    case LLVMIntegerTypeKind: {
+        unsigned bits = LLVMGetIntTypeWidth(type);
+        return bits == 1 ? "b" : bits <= 16 ? "h" : bits == 32 ? "r" : "l";
+    }
+    default: return "r"; /* a vector fills one 32-bit register */
+    }
+}
+
+/* The call ------------------------------------------------------------------------------------- */
+
+/* LLVM counts the results, then the inputs. */
+static void append_group(const tile_ptx *ptx, text *to, const tile_ptx_group *group) {
+    unsigned first = group->first + (group->is_result ? 0 : (unsigned)ptx->results.count);
+    for (unsigned i = 0; i < group->count; i++)
+        append_number(to, i ? ", $" : group->count > 1 ? "{$" : "$", first + i);
+    if (group->count > 1) append(to, "}");
+}
+
+static text write_code(const tile_ptx *ptx) {
+    text code = {.arena = &ptx->e->arena};
+    for (const char *at = tile_machine_text(ptx->machine); *at; at++) {
+        const char one[2] = {*at, 0};
+        if (*at == '*')
+            append(&code, ptx->modifiers);
+        else if (*at == '$')
+            append_group(ptx, &code, &ptx->groups[*++at - '0']);
+        else
+            append(&code, one);
+    }
+    return code;
+}
+
+static text write_constraints(const tile_ptx *ptx) {
+    text to = {.arena = &ptx->e->arena};
+    const char *comma = "";
+    for (size_t i = 0; i < ptx->results.count; i++, comma = ",") {
+        append(&to, comma);
+        append(&to, "=");
+        append(&to, letter_of(register_type(ptx, ptx->results.values[i])));
+    }
+    for (size_t i = 0; i < ptx->inputs.count; i++, comma = ",") {
+        append(&to, comma);
+        append(&to, letter_of(register_type(ptx, ptx->inputs.values[i])));
+    }
+    for (size_t i = 0; ptx->tied && i < ptx->results.count; i++)
+        append_number(&to, ",", (unsigned)i);
+    if (tile_machine_marks(ptx->machine) & TILE_MACHINE_MEMORY) {
+        append(&to, comma);
+        append(&to, "~{memory}");
+    }
+    return to;
+}
+
+static LLVMTypeRef result_type(const tile_ptx *ptx) {
+    size_t count = ptx->results.count;
+    if (count == 0) return LLVMVoidTypeInContext(ptx->e->llvm);
+    LLVMTypeRef *types = TILE_NEW_ARRAY(&ptx->e->arena, LLVMTypeRef, count);
+    for (size_t i = 0; i < count; i++) types[i] = register_type(ptx, ptx->results.values[i]);
+    return count == 1 ? types[0]
+                      : LLVMStructTypeInContext(ptx->e->llvm, types, (unsigned)count, false);
+}
+
+static LLVMValueRef *collect_args(const tile_ptx *ptx, LLVMTypeRef *types, unsigned *count) {
+    size_t tied = ptx->tied ? ptx->results.count : 0;
+    LLVMValueRef *args = TILE_NEW_ARRAY(&ptx->e->arena, LLVMValueRef, ptx->inputs.count + tied + 1);
+    *count = 0;
+    for (size_t i = 0; i < ptx->inputs.count; i++)
+        args[(*count)++] = to_register(ptx, ptx->inputs.values[i]);
+    for (size_t i = 0; i < tied; i++) args[(*count)++] = to_register(ptx, ptx->results.values[i]);
+    for (unsigned i = 0; i < *count; i++) types[i] = LLVMTypeOf(args[i]);
+    return args;
+}
+
+void tile_ptx_call(tile_ptx *ptx, LLVMValueRef *results) {
+    tile_emitter *e = ptx->e;
+    unsigned marks = tile_machine_marks(ptx->machine), count;
+    text code = write_code(ptx), constraints = write_constraints(ptx);
+    LLVMTypeRef *types =
+        TILE_NEW_ARRAY(&e->arena, LLVMTypeRef, ptx->inputs.count + ptx->results.count + 1);
+    LLVMValueRef *args = collect_args(ptx, types, &count);
+    LLVMTypeRef type = LLVMFunctionType(result_type(ptx), types, count, false);
+    LLVMValueRef callee =
+        LLVMGetInlineAsm(type, code.data, code.length, constraints.data, constraints.length,
+                         (marks & TILE_MACHINE_MEMORY) != 0, false, LLVMInlineAsmDialectATT, false);
+    LLVMValueRef call = LLVMBuildCall2(e->builder, type, callee, args, count, "");
+    tile_machine_mark(e, ptx->machine, call);
+    for (size_t i = 0; i < ptx->results.count; i++) {
+        LLVMValueRef one = ptx->results.count > 1
+                               ? LLVMBuildExtractValue(e->builder, call, (unsigned)i, "")
+                               : call;
+        results[i] =
+            is_byte(ptx, ptx->results.values[i]) ? LLVMBuildTrunc(e->builder, one, e->i8, "") : one;
+    }
+}

@@ -1,0 +1,55 @@
+/* One instruction of inline PTX, from a row of machine.def whose text is a template.
+ *
+ * In the template $0, $1, .. are groups of operands in the order in which they are added; one of
+ * several operands is written in braces: {%r1, %r2}. An asterisk stands for the modifiers. Each
+ * operand's constraint follows from its LLVM type; 8-bit ones travel in 16-bit registers, since
+ * there are no smaller ones.
+ *
+ *     tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_ld_global_if);   "@$2 ld.global* $0, [$1];"
+ *     tile_ptx_modify(&ptx, ".v%u.b%u", 2, 32);
+ *     tile_ptx_add_tied(&ptx, words, 2);
+ *     tile_ptx_add_inputs(&ptx, &address, 1);
+ *     tile_ptx_add_inputs(&ptx, &predicate, 1);
+ *     tile_ptx_call(&ptx, words);                          @%p1 ld.global.v2.b32 {%r1, %r2},
+ * [%rd1];
+ *
+ * Any number of operands, any length of text: memory is the emitter's arena. */
+#ifndef TILE_LIB_CODEGEN_PTX_H
+#define TILE_LIB_CODEGEN_PTX_H
+
+#include "lib/codegen/emitter.h"
+
+/* A list that grows in the emitter's arena. */
+typedef struct tile_ptx_list {
+    LLVMValueRef *values;
+    size_t count, capacity;
+} tile_ptx_list;
+
+typedef struct tile_ptx_group {
+    bool is_result;
+    unsigned first, count; /* among the results, or among the inputs */
+} tile_ptx_group;
+
+typedef struct tile_ptx {
+    tile_emitter *e;
+    tile_machine machine;
+    const char *modifiers;
+    tile_ptx_list results; /* a value of each one's type; if it is tied, the one it starts as */
+    tile_ptx_list inputs;
+    bool tied; /* all results are */
+    tile_ptx_group *groups;
+    size_t group_count, group_capacity;
+} tile_ptx;
+
+tile_ptx tile_ptx_begin(tile_emitter *e, tile_machine machine);
+/* Appends to what stands for the asterisk. */
+void tile_ptx_modify(tile_ptx *ptx, const char *format, ...) TILE_PRINTF(2, 3);
+/* A group of results of these types. All results of an instruction are tied, or none. */
+void tile_ptx_add_results(tile_ptx *ptx, const LLVMTypeRef *types, unsigned count);
+/* A group of results that are these values before: registers that are read and written. */
+void tile_ptx_add_tied(tile_ptx *ptx, const LLVMValueRef *values, unsigned count);
+void tile_ptx_add_inputs(tile_ptx *ptx, const LLVMValueRef *values, unsigned count);
+/* Makes the call. results: as many as were added, of their types; NULL if there are none. */
+void tile_ptx_call(tile_ptx *ptx, LLVMValueRef *results);
+
+#endif
