@@ -178,27 +178,45 @@ Test(layout_parts, shared_buffers_keep_every_element_once_and_without_conflicts)
         }
 }
 
-/* What lower-tiles computes: part and register bits, lane and warp bits, all through the buffer's
- * layout. */
-Test(layout_parts, offsets_of_fragments_find_their_elements) {
-    for (unsigned s = 0; s < SHAPE_COUNT; s++) {
-        if (!suits_mma(shapes[s])) continue;
-        uint32_t m = shapes[s][0], n = shapes[s][1], warps_m, warps_n;
-        tile_layout_choose_warps(m, n, 4, &warps_m, &warps_n);
-        tile_layout sum = tile_layout_accumulator(m, n, warps_m, warps_n);
-        tile_layout shared = tile_layout_shared_swizzled(shapes[s], 2, 1, 4);
-        uint32_t reg[TILE_LAYOUT_MAX_BITS], lane[TILE_LANE_BITS], warp[TILE_LAYOUT_MAX_WARP_BITS];
-        tile_layout_to_offsets(&sum, &shared, reg, lane, warp);
-        for (uint32_t r = 0; r < tile_layout_registers(&sum); r++)
-            for (uint32_t t = 0; t < 128; t++) {
-                uint32_t offset = r >> sum.reg_bits << tile_layout_part_bits(&shared);
-                for (unsigned i = 0; i < sum.reg_bits; i++) offset ^= r >> i & 1 ? reg[i] : 0;
-                for (unsigned i = 0; i < TILE_LANE_BITS; i++) offset ^= t >> i & 1 ? lane[i] : 0;
-                for (unsigned i = 0; i < 2; i++) offset ^= t >> (5 + i) & 1 ? warp[i] : 0;
-                cr_assert_eq(tile_layout_at_offset(&shared, offset),
-                             tile_layout_apply(&sum, r, t % 32, t / 32));
-            }
-    }
+/* Writes a tile's indices to where lower-tiles puts its elements in a buffer, or compares what lies
+ * there: part and register bits, lane and warp bits, all through the buffer's layout. */
+static void pass_through(const tile_layout *tile, const tile_layout *shared, uint32_t *memory,
+                         bool write) {
+    uint32_t reg[TILE_LAYOUT_MAX_BITS], lane[TILE_LANE_BITS], warp[TILE_LAYOUT_MAX_WARP_BITS];
+    tile_layout_to_offsets(tile, shared, reg, lane, warp);
+    for (uint32_t r = 0; r < tile_layout_registers(tile); r++)
+        for (uint32_t t = 0; t < 32u << tile->warp_bits; t++) {
+            uint32_t offset = r >> tile->reg_bits << tile_layout_part_bits(shared);
+            for (unsigned i = 0; i < tile->reg_bits; i++) offset ^= r >> i & 1 ? reg[i] : 0;
+            for (unsigned i = 0; i < TILE_LANE_BITS; i++) offset ^= t >> i & 1 ? lane[i] : 0;
+            for (unsigned i = 0; i < tile->warp_bits; i++) offset ^= t >> (5 + i) & 1 ? warp[i] : 0;
+            uint32_t index = tile_layout_apply(tile, r, t % 32, t / 32);
+            cr_assert_eq(tile_layout_at_offset(shared, offset), index);
+            if (write) memory[offset] = index;
+            cr_assert_eq(memory[offset], index);
+        }
+}
+
+Test(layout_parts, conversions_bring_every_element_to_its_holders) {
+    for (unsigned s = 0; s < SHAPE_COUNT; s++)
+        for (unsigned warps = 1; suits_mma(shapes[s]) && warps <= 8; warps *= 2) {
+            uint32_t m = shapes[s][0], n = shapes[s][1], warps_m, warps_n;
+            tile_layout_choose_warps(m, n, warps, &warps_m, &warps_n);
+            tile_layout sum = tile_layout_accumulator(m, n, warps_m, warps_n);
+            tile_layout tiles[] = {sum, tile_layout_blocked(shapes[s], 2, 8, 1, warps),
+                                   tile_layout_blocked(shapes[s], 2, 4, 0, warps),
+                                   tile_layout_dot_operand(&sum, 0, m, n)};
+            unsigned count = n % 16 ? 3 : 4; /* n is the operand's depth */
+            for (unsigned from = 0; from < count; from++)
+                for (unsigned to = 0; to < count; to++) {
+                    tile_layout shared = tile_layout_shared_swizzled(shapes[s], 2, to % 2, 4);
+                    uint32_t *memory = malloc(sizeof *memory * m * n);
+                    memset(memory, 255, sizeof *memory * m * n);
+                    pass_through(&tiles[from], &shared, memory, true);
+                    pass_through(&tiles[to], &shared, memory, false);
+                    free(memory);
+                }
+        }
 }
 
 Test(layout_parts, extents_are_those_of_the_definition) {

@@ -74,7 +74,7 @@ class Kernel:
 
     def extent(self, value):
         """An extent or stride as an argument or a number, and its text in the type."""
-        if self.chance(0.3):
+        if self.chance(0.3) or len(self.args) > 48:  # tile-run takes 64 arguments
             return str(value), str(value)
         divisors = [d for d in (2, 4, 8, 16) if value and value % d == 0]
         return self.scalar_arg(value, divisible=self.pick(divisors + [None])), "?"
@@ -220,8 +220,9 @@ class Kernel:
     def dot(self, tiles):
         small = [t for t in tiles if len(t.dims) == 2 and t.small is not None and t.small <= 4]
         half = self.pick(["f16", "bf16"])
-        m, n, k = self.pick([16, 32, 64]), self.pick([8, 16, 32, 64]), self.pick([16, 16, 32, 64])
-        usable = [t for t in small if t.dims[0] >= 16 and t.dims[1] >= 16]
+        m, n = self.pick([16, 32, 64, 48, 80]), self.pick([8, 16, 32, 64, 24, 48, 80])
+        k = self.pick([16, 16, 32, 64, 48, 80])
+        usable = [t for t in small if t.dims[0] % 16 == 0 and t.dims[1] % 16 == 0]
         if usable and self.chance(0.6):
             left = self.pick(usable)
             (m, k), left = left.dims, self.cast(left, half) if left.scalar != half else left
@@ -268,7 +269,7 @@ class Kernel:
 
     def matmul_loop(self):
         half = self.pick(["f16", "bf16"])
-        m, n, k = self.pick([16, 32, 64]), self.pick([8, 16, 32]), self.pick([16, 32])
+        m, n, k = self.pick([16, 32, 64, 48, 96]), self.pick([8, 16, 32, 40, 96]), self.pick([16, 32, 48])
         extent = self.pick([1, 7, 16, 40, 64, 72])
         result, inner = Tile(self.name("r"), "f32", (m, n)), self.name("i")
         zero = self.splat_of(0, result)
@@ -327,7 +328,7 @@ class Kernel:
         rank = len(tile.dims)
         # A leading dim for each grid dim that the tile's own dims do not take.
         lead = self.grid[:] if rank < 2 or self.chance(0.3) else []
-        if lead and len(lead) + rank > 4:
+        if lead and len(lead) + rank > 6:
             lead = [self.grid[0] * self.grid[1]]
         extents, indices = list(lead), []
         if len(lead) == 2:
@@ -353,9 +354,14 @@ class Kernel:
     # The whole ----------------------------------------------------------------------------------
 
     def shape(self):
-        rank = self.pick([1, 1, 2, 2, 2, 2, 3])
+        """Powers of two, or odd counts of them in some dims."""
+        rank = self.pick([1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 4, 5])
         sizes = {1: [1, 2, 16, 32, 64, 128, 256, 1024], 2: [1, 2, 4, 8, 16, 32, 64], 3: [1, 2, 4, 8]}
-        return [self.pick(sizes[rank]) for _ in range(rank)]
+        counted = {1: [3, 31, 48, 96, 100, 192, 272, 768], 2: [3, 6, 12, 24, 40, 48, 80, 96, 62],
+                   3: [3, 5, 6, 12]}
+        odd = self.pick([0, 0.4, 1]) if rank < 4 else 0.3
+        return [self.pick((counted if self.chance(odd) else sizes).get(rank, [1, 2, 3]))
+                for _ in range(rank)]
 
     def body(self):
         scalars = list(FLOATS) + list(INTS)
