@@ -33,7 +33,10 @@ typedef struct tile_cpu_counts {
 typedef struct tile_device_options {
     size_t size;       /* sizeof(tile_device_options) */
     unsigned level;    /* CPU: which level of the IR runs, 2 or 3; 0: 3 */
-    uint64_t seed;     /* CPU: order of blocks and warps; 0: natural order */
+    uint64_t seed;     /* CPU: order of blocks and warps, and where they are preempted: before
+                          writes to global memory and after releases. 0: natural order, in which
+                          one warp of every second block rests before its first write, and who
+                          releases lets those go on that wait. The same seed, the same order */
     const char *ptxas; /* CUDA: path of the assembler, NULL: the driver assembles */
     int ordinal;       /* CUDA: which device, if no context is current */
 } tile_device_options;

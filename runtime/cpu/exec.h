@@ -6,6 +6,14 @@
 
 #define CPU_HANDLER(name) cpu_outcome name(cpu_run *run, cpu_warp *warp, const cpu_insn *insn)
 
+/* schedule.c: preemption, at the places where other blocks might see a difference.
+ *
+ * Called first by what writes global memory: true if the warp rests here; then the handler returns
+ * CPU_PAUSE. */
+bool cpu_rests_before(cpu_run *run, cpu_warp *warp);
+/* What a release returns when it is done. */
+cpu_outcome cpu_rest_after(cpu_run *run, cpu_warp *warp);
+
 /* control.c */
 CPU_HANDLER(cpu_run_loop_enter); /* operands: begin, end, step; result: the induction variable */
 CPU_HANDLER(cpu_run_loop_test);

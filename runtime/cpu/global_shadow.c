@@ -11,7 +11,6 @@
 enum {
     PAGE_BITS = 12,
     PAGE_BYTES = 1 << PAGE_BITS,
-    LARGEST_CELL_BITS = 4,
 };
 
 typedef struct cell {
@@ -109,7 +108,7 @@ static page *split_page(page *p, unsigned cell_bits) {
 /* The largest cells whose ends these bytes begin and end at. */
 static unsigned fitting_bits(uint64_t address, uint64_t bytes) {
     unsigned bits = 0;
-    while (bits < LARGEST_CELL_BITS && ((address | bytes) >> bits & 1) == 0) bits++;
+    while (bits < PAGE_BITS && ((address | bytes) >> bits & 1) == 0) bits++;
     return bits;
 }
 

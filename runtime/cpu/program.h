@@ -119,7 +119,13 @@ typedef struct cpu_copy {
     int64_t at[TILE_MAX_RANK];
 } cpu_copy;
 
-typedef enum cpu_state { CPU_READY, CPU_AT_BARRIER, CPU_WAITING, CPU_DONE } cpu_state;
+typedef enum cpu_state {
+    CPU_READY,
+    CPU_AT_BARRIER,
+    CPU_WAITING,
+    CPU_RESTING, /* preempted: goes on when its block is woken */
+    CPU_DONE
+} cpu_state;
 
 typedef struct cpu_block cpu_block;
 typedef struct cpu_global cpu_global;
@@ -130,6 +136,7 @@ struct cpu_warp {
     cpu_clock clock;
     cpu_recent recent[CPU_RECENT];
     cpu_state state;
+    bool rested; /* at this instruction, which has not run yet */
     uint32_t pc;
     uint32_t mask;
     uint32_t depth; /* of the mask stack */
@@ -148,6 +155,9 @@ struct cpu_block {
     cpu_shadow *shadow;
     uint32_t epoch; /* counts barriers from 1 */
     bool progressed;
+    bool waits, rests;   /* when it was left last */
+    unsigned rests_left; /* how often it may still be preempted */
+    uint64_t wakes;      /* at this tick of the run */
 };
 
 /* Memory that a kernel may touch; sorted by address. */
@@ -172,6 +182,8 @@ struct cpu_run {
     uint8_t **scratch;  /* one for each scratch operation */
     int64_t *scratch_bytes;
     cpu_block *live, *idle;
+    unsigned resting, waiting; /* live blocks */
+    uint64_t ticks;            /* counts how often a block has got on */
 };
 
 static inline void *cpu_at(const cpu_run *run, const cpu_warp *warp, uint32_t slot) {

@@ -1,8 +1,12 @@
 /* The order of things: warps of a block between barriers, blocks of a grid around semaphores.
  *
- * A block runs until it ends or all of its warps wait for a semaphore. Another block starts only
- * when no live one can go on, so that few are alive at a time. If then none is left to start,
- * nobody will ever release what the live ones wait for: a deadlock. */
+ * A block runs until it ends, all of its warps wait for a semaphore, or it is preempted. Another
+ * block starts only when no live one can go on, so that few are alive at a time. If then none is
+ * left to start, nobody will ever release what the live ones wait for: a deadlock.
+ *
+ * Preempted warps rest before a write to global memory or after a release, while other blocks get
+ * on. In natural order that is one warp of every second block, before its first write, and whoever
+ * releases while a block waits; with a seed it is by chance. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +22,12 @@ static uint64_t next_random(cpu_run *run) {
     z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
     return z ^ z >> 31;
 }
+
+enum {
+    RESTS = 4,       /* of a block, with a seed */
+    MAX_RESTING = 4, /* blocks at a time: each has a frame and shared memory */
+    MAX_SLEEP = 4,   /* ticks */
+};
 
 /* Blocks --------------------------------------------------------------------------------------- */
 
@@ -62,6 +72,8 @@ static cpu_block *start_block(cpu_run *run, int64_t number) {
         block = create_block(program);
     block->next = NULL;
     block->epoch = 1;
+    block->waits = block->rests = false;
+    block->rests_left = run->random ? RESTS : 1;
     block->id[0] = number % run->grid[0];
     block->id[1] = number / run->grid[0] % run->grid[1];
     block->id[2] = number / run->grid[0] / run->grid[1];
@@ -70,6 +82,7 @@ static cpu_block *start_block(cpu_run *run, int64_t number) {
     for (unsigned w = 0; w < program->warps; w++) {
         cpu_warp *warp = &block->warps[w];
         warp->state = CPU_READY;
+        warp->rested = false;
         warp->pc = warp->depth = 0;
         warp->mask = program->lanes == CPU_LANES ? UINT32_MAX : 1;
         warp->copy_count = 0;
@@ -78,6 +91,46 @@ static cpu_block *start_block(cpu_run *run, int64_t number) {
         cpu_clock_start(&warp->clock, (uint64_t)number * program->warps + w);
     }
     return block;
+}
+
+/* Preemption ----------------------------------------------------------------------------------- */
+
+static bool may_rest(const cpu_run *run, const cpu_block *block) {
+    unsigned most = run->random ? MAX_RESTING : 1;
+    return block->rests || run->resting < most;
+}
+
+static void rest(cpu_run *run, cpu_warp *warp) {
+    cpu_block *block = warp->block;
+    warp->state = CPU_RESTING;
+    run->resting += !block->rests;
+    block->rests = true;
+}
+
+bool cpu_rests_before(cpu_run *run, cpu_warp *warp) {
+    bool was_here = warp->rested;
+    warp->rested = false;
+    if (was_here || !warp->block->rests_left || !may_rest(run, warp->block)) return false;
+    if (run->random && next_random(run) % 4) return false;
+    warp->block->rests_left--;
+    warp->rested = true;
+    rest(run, warp);
+    return true;
+}
+
+cpu_outcome cpu_rest_after(cpu_run *run, cpu_warp *warp) {
+    bool now = run->random ? next_random(run) % 2 : run->waiting > 0;
+    if (!now || !may_rest(run, warp->block)) return CPU_NEXT;
+    warp->pc++;
+    rest(run, warp);
+    return CPU_PAUSE;
+}
+
+static void wake(cpu_run *run, cpu_block *block) {
+    for (unsigned w = 0; w < run->program->warps; w++)
+        if (block->warps[w].state == CPU_RESTING) block->warps[w].state = CPU_READY;
+    block->rests = false;
+    run->resting--;
 }
 
 /* Warps ---------------------------------------------------------------------------------------- */
@@ -96,7 +149,7 @@ static bool run_warp(cpu_run *run, cpu_warp *warp) {
         warp->pc += outcome == CPU_NEXT;
         executed++;
     }
-    run->counts->operations += executed;
+    run->counts->operations += executed - warp->rested;
     bool still = waited && warp->state == CPU_WAITING && executed == 1 && warp->pc == start;
     warp->block->progressed |= !still;
     return outcome != CPU_STOP;
@@ -146,7 +199,7 @@ static bool release_barrier(cpu_run *run, cpu_block *block) {
     return true;
 }
 
-typedef enum block_state { BLOCK_DONE, BLOCK_WAITS, BLOCK_FAULT } block_state;
+typedef enum block_state { BLOCK_DONE, BLOCK_WAITS, BLOCK_RESTS, BLOCK_FAULT } block_state;
 
 static block_state run_block(cpu_run *run, cpu_block *block) {
     bool any = false;
@@ -155,11 +208,11 @@ static block_state run_block(cpu_run *run, cpu_block *block) {
         if (!run_warps(run, block)) return BLOCK_FAULT;
         any |= block->progressed;
         if (count_state(run, block, CPU_DONE) == run->program->warps) return BLOCK_DONE;
-        if (count_state(run, block, CPU_WAITING) == 0) {
+        if (!block->rests && count_state(run, block, CPU_WAITING) == 0) {
             if (!release_barrier(run, block)) return BLOCK_FAULT;
         } else if (!block->progressed) {
             block->progressed = any;
-            return BLOCK_WAITS;
+            return block->rests ? BLOCK_RESTS : BLOCK_WAITS;
         }
     }
 }
@@ -188,15 +241,30 @@ static int64_t next_block(block_order *order) {
     return number;
 }
 
+/* Runs a live block, unless it rests and is to go on resting. */
+static block_state visit_block(cpu_run *run, cpu_block *block, bool wake_all, bool *progress) {
+    if (block->rests && !wake_all && run->ticks < block->wakes) return BLOCK_RESTS;
+    if (block->rests) wake(run, block);
+    run->waiting -= block->waits;
+    block_state state = run_block(run, block);
+    bool got_on = state == BLOCK_DONE || block->progressed;
+    block->waits = state == BLOCK_WAITS;
+    run->waiting += block->waits;
+    run->ticks += got_on;
+    *progress |= got_on;
+    if (state == BLOCK_RESTS)
+        block->wakes = run->ticks + 1 + (run->random ? next_random(run) % MAX_SLEEP : 0);
+    return state;
+}
+
 /* Gives each live block a chance. False after a fault; *progress: some block did something. */
-static bool run_live(cpu_run *run, bool *progress) {
+static bool run_live(cpu_run *run, bool wake_all, bool *progress) {
     *progress = false;
     for (cpu_block **at = &run->live; *at;) {
         cpu_block *block = *at;
-        block_state state = run_block(run, block);
+        block_state state = visit_block(run, block, wake_all, progress);
         if (state == BLOCK_FAULT) return false;
-        *progress |= state == BLOCK_DONE || block->progressed;
-        if (state == BLOCK_WAITS) {
+        if (state != BLOCK_DONE) {
             at = &block->next;
             continue;
         }
@@ -229,9 +297,13 @@ static tile_status run_grid(cpu_run *run) {
     block_order order = order_blocks(run);
     bool progress;
     for (;;) {
-        if (!run_live(run, &progress)) return TILE_FAULT;
+        if (!run_live(run, false, &progress)) return TILE_FAULT;
         if (progress) continue;
-        if (order.started == order.total) break;
+        if (order.started == order.total) {
+            if (!run->resting) break;
+            if (!run_live(run, true, &progress)) return TILE_FAULT;
+            continue;
+        }
         cpu_block *block = start_block(run, next_block(&order));
         block->next = run->live;
         run->live = block;

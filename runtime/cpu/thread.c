@@ -110,6 +110,7 @@ CPU_HANDLER(cpu_run_ld_global) {
 }
 
 CPU_HANDLER(cpu_run_st_global) {
+    if (cpu_rests_before(run, warp)) return CPU_PAUSE;
     uint64_t addresses[CPU_LANES] = {0};
     uint32_t elements = insn->count / CPU_LANES, bytes = elements * insn->size;
     uint32_t active = cpu_active_lanes(run, warp, insn, 2);
@@ -244,6 +245,7 @@ CPU_HANDLER(cpu_run_wait_acquire) {
 }
 
 CPU_HANDLER(cpu_run_st_release) {
+    if (cpu_rests_before(run, warp)) return CPU_PAUSE;
     uint64_t addresses[CPU_LANES] = {0};
     const int32_t *value = cpu_at(run, warp, insn->operand[1]);
     cpu_global_addresses(run, warp, insn, 0, warp->mask, addresses);
@@ -253,5 +255,5 @@ CPU_HANDLER(cpu_run_st_release) {
             return CPU_STOP;
         *(int32_t *)(uintptr_t)addresses[lane] = value[lane];
     }
-    return CPU_NEXT;
+    return cpu_rest_after(run, warp);
 }

@@ -127,6 +127,7 @@ CPU_HANDLER(cpu_run_load) {
 }
 
 CPU_HANDLER(cpu_run_store) {
+    if (cpu_rests_before(run, warp)) return CPU_PAUSE;
     int64_t at[TILE_MAX_RANK] = {0};
     cpu_view_position(run, warp, insn, insn->index, at);
     const cpu_view *view = cpu_at(run, warp, insn->operand[1]);
@@ -178,6 +179,7 @@ CPU_HANDLER(cpu_run_copy) {
     uint32_t offset, bytes = cpu_slot_bytes(insn->memory);
     unsigned view_operand = insn->flag ? 0 : 1;
     int64_t at[TILE_MAX_RANK] = {0};
+    if (!insn->flag && cpu_rests_before(run, warp)) return CPU_PAUSE;
     const cpu_view *view = cpu_at(run, warp, insn->operand[view_operand]);
     if (!cpu_slot_offset(run, warp, insn, 1 - view_operand, insn->second, insn->second_count,
                          insn->memory, &offset))
@@ -300,9 +302,10 @@ CPU_HANDLER(cpu_run_lock_semaphore) {
 }
 
 CPU_HANDLER(cpu_run_release_semaphore) {
+    if (cpu_rests_before(run, warp)) return CPU_PAUSE;
     uint64_t address = find_word(run, warp, insn);
     const int32_t *value = cpu_at(run, warp, insn->operand[1]);
     if (!address || !cpu_global_release(run, warp, insn, -1, address)) return CPU_STOP;
     *(int32_t *)(uintptr_t)address = *value;
-    return CPU_NEXT;
+    return cpu_rest_after(run, warp);
 }
