@@ -7,6 +7,7 @@
  * operations to the sound result again, which can only make it tighter and stays sound. */
 #include "lib/analysis/range.h"
 
+#include "lib/analysis/executors.h"
 #include "lib/ir/regions.h"
 #include "lib/support/integer.h"
 
@@ -308,10 +309,9 @@ static tile_range range_of_grid(analysis *a, unsigned dim, bool is_id) {
     return tighten((tile_range){larger(extent.min, 1), larger(most, larger(extent.min, 1)), 1});
 }
 
-static tile_range range_of_thread(const tile_function *f) {
-    int64_t warps;
-    bool known = f->warps && tile_expr_is_int(f->warps, &warps) && warps > 0 && warps <= 32;
-    return (tile_range){0, (known ? warps * 32 : 1024) - 1, 1};
+static tile_range range_of_thread(tile_executors who) {
+    int64_t warps = who.warps ? who.warps : TILE_MAX_WARPS;
+    return (tile_range){0, warps * 32 - 1, 1};
 }
 
 static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned index,
@@ -320,7 +320,7 @@ static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned 
     switch (op->opcode) {
     case TILE_OP_block_id: return range_of_grid(a, index, true);
     case TILE_OP_grid_dim: return range_of_grid(a, index, false);
-    case TILE_OP_thread_id: return range_of_thread(a->f);
+    case TILE_OP_thread_id: return range_of_thread(tile_executors_in(a->f, op->parent));
     case TILE_OP_scratch: return (tile_range){INT64_MIN, INT64_MAX, 256};
     case TILE_OP_extract:
     case TILE_OP_permute:

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "lib/analysis/executors.h"
 #include "lib/codegen/abi_data.h"
 #include "lib/ir/describe.h"
 #include "lib/support/integer.h"
@@ -74,10 +75,9 @@ int64_t tile_shared_bytes(const tile_function *kernel) {
 
 static bool check_kernel(const tile_function *f) {
     tile_context *context = tile_function_context(f);
-    int64_t warps;
     if (f->kind != TILE_KERNEL)
         tile_report(context, TILE_ERROR, f->loc, "@%s is not a kernel", f->name);
-    else if (!tile_expr_is_int(f->warps, &warps))
+    else if (!tile_executors_of_block(f).warps)
         tile_report(context, TILE_ERROR, f->loc, "@%s: the number of warps is not known yet",
                     f->name);
     else
@@ -127,11 +127,9 @@ static void fill_args(tile_abi *abi, const tile_function *f) {
 
 tile_abi *tile_abi_create(const tile_function *f) {
     if (!f || !check_kernel(f)) return NULL;
-    int64_t warps = 1;
     tile_abi *abi = tile_malloc(sizeof *abi);
     *abi = (tile_abi){.context = tile_function_context(f), .entry = f->name, .loc = f->loc};
-    tile_expr_is_int(f->warps, &warps);
-    abi->warps = (unsigned)warps;
+    abi->warps = tile_executors_of_block(f).warps;
     abi->shared_bytes = (unsigned)tile_shared_bytes(f);
     fill_args(abi, f);
     if (fill_grid(abi, f) && fill_scratch(abi, f)) return abi;

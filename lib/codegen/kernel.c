@@ -1,6 +1,7 @@
 /* The kernel's frame: its PTX interface, shared memory and scratch buffers. */
 #include <string.h>
 
+#include "lib/analysis/executors.h"
 #include "lib/codegen/abi.h"
 #include "lib/codegen/emitter.h"
 
@@ -117,9 +118,9 @@ static void set_attribute(tile_emitter *e, const char *name, const char *value) 
 }
 
 static void set_launch_attributes(tile_emitter *e) {
-    int64_t warps = 1, extent[3] = {1, 1, 1};
-    tile_expr_is_int(e->f->warps, &warps);
-    set_attribute(e, "nvvm.reqntid", tile_arena_format(&e->arena, "%d", (int)(32 * warps)));
+    int64_t extent[3] = {1, 1, 1};
+    set_attribute(e, "nvvm.reqntid",
+                  tile_arena_format(&e->arena, "%u", 32 * tile_executors_of_block(e->f).warps));
     if (!e->f->cluster_rank) return;
     for (unsigned d = 0; d < e->f->cluster_rank; d++)
         tile_expr_is_int(e->f->cluster[d], &extent[d]);

@@ -1,6 +1,7 @@
 /* What emission takes for granted, checked beforehand: level, types, target. An instruction that
  * LLVM cannot select would end in its fatal error handler; here it is a diagnostic at the
  * operation. */
+#include "lib/analysis/executors.h"
 #include "lib/codegen/abi.h"
 #include "lib/codegen/emitter.h"
 
@@ -124,8 +125,8 @@ static void check_region(checker *c, tile_region region, int64_t copies) {
 
 static void check_frame(checker *c) {
     const tile_function *f = c->f;
-    int64_t warps, extent, blocks = 1;
-    if (!tile_expr_is_int(f->warps, &warps) || warps < 1 || warps > 32)
+    int64_t extent, blocks = 1;
+    if (!tile_executors_of_block(f).warps)
         FAIL(c, f->loc, "@%s: the number of warps must be a constant from 1 to 32", f->name);
     for (size_t i = 0; i < f->arg_count; i++)
         if (f->args[i].type->param ||

@@ -1,11 +1,10 @@
 /* Walks the body: one function for each operation. */
+#include "lib/analysis/executors.h"
 #include "lib/codegen/emitter.h"
 
 void tile_emit_thread_id(tile_emitter *e, tile_op op) {
-    int64_t warps = 1;
-    tile_expr_is_int(e->f->warps, &warps);
     LLVMValueRef id = tile_machine_call(e, TILE_MACHINE_thread_id, NULL, 0);
-    tile_machine_set_range(e, id, 0, (uint32_t)(32 * warps));
+    tile_machine_set_range(e, id, 0, 32 * tile_executors_of_block(e->f).warps);
     tile_set_scalar(e, tile_op_result(e->f, op, 0), id);
 }
 

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "lib/analysis/executors.h"
 #include "lib/ir/describe.h"
 #include "lib/ir/infer.h"
 #include "lib/ir/regions.h"
@@ -17,8 +18,6 @@ typedef struct verifier {
     bool uneven;   /* reported: tiles on a number of warps that is no power of two */
     unsigned errors;
 } verifier;
-
-enum { MAX_WARPS = 32 };
 
 #define FAIL(v, loc, ...) ((v)->errors++, tile_report((v)->context, TILE_ERROR, (loc), __VA_ARGS__))
 
@@ -286,21 +285,20 @@ static void check_buffers(verifier *v, tile_op op) {
 
 /* Lanes and warps hold a tile's elements bit by bit of their numbers. */
 static void check_executors(verifier *v, tile_op op) {
-    int64_t warps = 1;
+    unsigned warps = tile_executors_of(v->f, op).warps;
     bool tile = false;
     for (unsigned i = 0; i < tile_op_operand_count(v->f, op); i++)
         tile |= handles_tile(v->f, op, tile_op_operand(v->f, op, i));
     for (unsigned i = 0; i < tile_op_result_count(v->f, op); i++)
         tile |= handles_tile(v->f, op, tile_op_result(v->f, op, i));
-    tile_expr_is_int(v->f->warps, &warps);
-    if (!tile || v->uneven || warps < 1 || warps > MAX_WARPS || !(warps & (warps - 1))) return;
+    if (!tile || v->uneven || !(warps & (warps - 1))) return;
     v->uneven = true;
     FAIL(v, tile_op_loc(v->f, op),
-         "%s works on a tile, which takes 1, 2, 4, 8, 16 or 32 warps; %lld execute it",
-         tile_op_name(v->f, op), (long long)warps);
+         "%s works on a tile, which takes 1, 2, 4, 8, 16 or 32 warps; %u execute it",
+         tile_op_name(v->f, op), warps);
     tile_report(v->context, TILE_NOTE, v->f->loc,
-                "@%s has %lld warps: let some of them work on tiles in a region of `roles`",
-                v->f->name, (long long)warps);
+                "@%s has %u warps: let some of them work on tiles in a region of `roles`",
+                v->f->name, warps);
 }
 
 static void check_region(verifier *v, tile_region region);
@@ -372,8 +370,8 @@ static void check_kernel(verifier *v) {
     int64_t warps;
     if (!f->warps)
         FAIL(v, f->loc, "kernel @%s needs `warps`", f->name);
-    else if (tile_expr_is_int(f->warps, &warps) && (warps < 1 || warps > MAX_WARPS))
-        FAIL(v, f->loc, "warps must be a number from 1 to %d, it is %lld", MAX_WARPS,
+    else if (tile_expr_is_int(f->warps, &warps) && (warps < 1 || warps > TILE_MAX_WARPS))
+        FAIL(v, f->loc, "warps must be a number from 1 to %d, it is %lld", TILE_MAX_WARPS,
              (long long)warps);
     if (!f->grid_rank) FAIL(v, f->loc, "kernel @%s needs `grid`", f->name);
     if (f->result_count) FAIL(v, f->loc, "a kernel has no results");

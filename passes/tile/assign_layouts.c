@@ -33,6 +33,7 @@
 #include <string.h>
 
 #include "lib/analysis/access.h"
+#include "lib/analysis/executors.h"
 #include "lib/analysis/uniform.h"
 #include "lib/ir/regions.h"
 #include "lib/layout/layout.h"
@@ -46,17 +47,25 @@ typedef struct assignment {
     tile_function *f;
     const tile_range *ranges;
     const bool *divergent; /* by value */
-    unsigned warps;
-    size_t value_count;  /* when the classes were made */
-    uint32_t *parent;    /* union-find over values */
-    strength *wish;      /* by class */
-    tile_layout *wanted; /* by class */
-    tile_layout *shared; /* by value of alloc_shared: its buffer's layout */
+    size_t value_count;    /* when the classes were made */
+    uint32_t *parent;      /* union-find over values */
+    strength *wish;        /* by class */
+    tile_layout *wanted;   /* by class */
+    tile_layout *shared;   /* by value of alloc_shared: its buffer's layout */
     tile_status status;
 } assignment;
 
 static bool is_tile(const assignment *a, tile_value value) {
     return tile_value_type(a->f, value)->kind == TILE_TYPE_TILE;
+}
+
+/* The warps that share a tile. */
+static unsigned warps_of(const assignment *a, tile_value tile) {
+    return tile_executors_of_value(a->f, tile).warps;
+}
+
+static unsigned warps_at(const assignment *a, tile_op op) {
+    return tile_executors_of(a->f, op).warps;
 }
 
 static void dims_of(const tile_type *type, uint32_t *dims) {
@@ -150,7 +159,7 @@ static void wish_dot(assignment *a, tile_op op) {
         return;
     uint32_t m = (uint32_t)tile_type_dim(sum, 0), n = (uint32_t)tile_type_dim(sum, 1);
     uint32_t warps_m, warps_n;
-    tile_layout_choose_warps(m, n, a->warps, &warps_m, &warps_n);
+    tile_layout_choose_warps(m, n, warps_at(a, op), &warps_m, &warps_n);
     tile_layout layout = tile_layout_accumulator(m, n, warps_m, warps_n);
     wish(a, tile_op_result(a->f, op, 0), WISH_SUM, &layout);
     for (unsigned operand = 0; operand < 2; operand++) {
@@ -162,15 +171,15 @@ static void wish_dot(assignment *a, tile_op op) {
     }
 }
 
-/* A layout that stands in the kernel is kept, so it must be made for the kernel's warps. */
+/* A layout that stands in the kernel is kept, so it must be made for the warps that execute. */
 static void check_given(assignment *a, tile_value value) {
     const tile_layout *given = tile_value_type(a->f, value)->layout;
-    if (!is_tile(a, value) || !given || 1u << given->warp_bits == a->warps) return;
+    if (!is_tile(a, value) || !given || 1u << given->warp_bits == warps_of(a, value)) return;
     tile_op def = tile_value_def(a->f, value);
     a->status = TILE_INVALID;
     tile_report(a->pass->context, TILE_ERROR, def.id ? tile_op_loc(a->f, def) : a->f->loc,
                 "this tile's layout is made for another number of warps: %u, not %u",
-                1u << given->warp_bits, a->warps);
+                1u << given->warp_bits, warps_of(a, value));
 }
 
 static void wish_op(tile_function *f, tile_op op, void *user) {
@@ -181,13 +190,13 @@ static void wish_op(tile_function *f, tile_op op, void *user) {
     if (opcode == TILE_OP_load) {
         tile_value tile = tile_op_result(f, op, 0);
         tile_layout layout = tile_access_layout(f, a->ranges, tile_op_segment(f, op, 0, &count),
-                                                tile_value_type(f, tile), a->warps);
+                                                tile_value_type(f, tile), warps_at(a, op));
         wish(a, tile, WISH_LOAD, &layout);
     }
     if (opcode == TILE_OP_store) {
         tile_value tile = tile_op_operand(f, op, 0);
         tile_layout layout = tile_access_layout(f, a->ranges, tile_op_segment(f, op, 1, &count),
-                                                tile_value_type(f, tile), a->warps);
+                                                tile_value_type(f, tile), warps_at(a, op));
         wish(a, tile, WISH_STORE, &layout);
     }
 }
@@ -237,7 +246,7 @@ static void wish_blocked(assignment *a, tile_value value) {
     uint32_t dims[TILE_MAX_RANK];
     dims_of(type, dims);
     tile_layout layout = tile_layout_blocked(dims, type->rank, 16 / tile_scalar_bytes(type->scalar),
-                                             type->rank - 1, a->warps);
+                                             type->rank - 1, warps_of(a, value));
     wish(a, value, WISH_STORE, &layout);
 }
 
@@ -319,7 +328,7 @@ static void widen_store(assignment *a, tile_op op) {
     unsigned d = tile_unit_dim(&facts, tile_value_type(a->f, element[0])->rank, type->rank);
     if (d == type->rank) return;
     unsigned now = run_along(type->layout, d);
-    tile_layout wide = tile_access_layout(a->f, a->ranges, element, type, a->warps);
+    tile_layout wide = tile_access_layout(a->f, a->ranges, element, type, warps_at(a, op));
     unsigned then = run_along(&wide, d);
     if (now < facts.width && now < then) set_operand(a, op, 0, convert(a, op, tile, &wide));
 }
@@ -335,9 +344,7 @@ static void convert_region(assignment *a, tile_region region) {
 }
 
 tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
-    int64_t warps = 1;
-    tile_expr_is_int(f->warps, &warps);
-    assignment a = {.pass = pass, .f = f, .warps = (unsigned)warps, .value_count = f->value_count};
+    assignment a = {.pass = pass, .f = f, .value_count = f->value_count};
     a.ranges = tile_range_analyse(f, pass->scratch);
     a.parent = TILE_NEW_ARRAY(pass->scratch, uint32_t, a.value_count);
     a.wish = TILE_NEW_ARRAY(pass->scratch, strength, a.value_count);

@@ -60,6 +60,7 @@
  * that is an error, for the user to write otherwise.
  *
  * Under `sync explicit` nothing is inserted. A `sync` that is there stays. */
+#include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/uniform.h"
 #include "lib/ir/regions.h"
@@ -211,7 +212,7 @@ static void put_barrier(barriers *b, tile_op before, state *s) {
     s->pending.count = 0;
     if (b->dry || !may_stand_at(b, before)) return;
     tile_builder builder = tile_builder_before(b->f, before);
-    tile_build_sync(&builder);
+    tile_build_sync_for(&builder, tile_executors_of(b->f, before));
     b->inserted++;
 }
 

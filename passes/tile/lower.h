@@ -10,6 +10,7 @@
 #ifndef TILE_PASSES_TILE_LOWER_H
 #define TILE_PASSES_TILE_LOWER_H
 
+#include "lib/analysis/executors.h"
 #include "lib/analysis/range.h"
 #include "passes/pass.h"
 
@@ -28,8 +29,9 @@ typedef struct lowering {
     tile_value *map;          /* old value -> new value; tiles become vectors, views nothing */
     lower_view **views;       /* old value -> its parts, for views */
     const tile_range *ranges; /* by old value */
-    tile_value thread;        /* thread_id */
-    unsigned warp_bits;
+    tile_executors who;       /* execute what is built now */
+    tile_value thread;        /* thread_id: the number in that set */
+    unsigned warp_bits;       /* of that set */
 } lowering;
 
 /* How a fragment is cut into accesses of `width` elements: bits[i] is the register bit that stands

@@ -1,5 +1,6 @@
 /* What lower-tiles takes for granted, checked beforehand: the text that comes in may be anybody's,
  * and may have left out the passes before this one. */
+#include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/layout/layout.h"
 #include "passes/tile/lower.h"
@@ -8,7 +9,6 @@ typedef struct checker {
     tile_pass *pass;
     tile_function *f;
     const tile_range *ranges;
-    unsigned warps;
     bool ok;
 } checker;
 
@@ -28,7 +28,7 @@ static void check_value(checker *c, tile_op op, tile_value value) {
         fail(c, op,
              tile ? "this tile has no layout; run assign-layouts"
                   : "this shared buffer has no layout; run assign-layouts");
-    else if (tile && 1u << type->layout->warp_bits != c->warps)
+    else if (tile && 1u << type->layout->warp_bits != tile_executors_of(c->f, op).warps)
         fail(c, op, "this tile's layout is made for another number of warps");
 }
 
@@ -107,11 +107,9 @@ static void check_op(tile_function *f, tile_op op, void *user) {
 }
 
 bool lower_can(tile_pass *pass, tile_function *f, const tile_range *ranges) {
-    int64_t warps = 0;
     checker c = {.pass = pass, .f = f, .ranges = ranges, .ok = true};
-    if (!tile_expr_is_int(f->warps, &warps))
+    if (!tile_executors_of_block(f).warps)
         fail(&c, TILE_NO_OP, "the number of warps is not known yet; run instantiate");
-    c.warps = (unsigned)warps;
     if (c.ok) tile_walk(f, f->body, check_op, &c);
     return c.ok;
 }

@@ -111,7 +111,7 @@ static void map_results(lowering *l, tile_op from, tile_op to) {
     }
 }
 
-/* 3. One thread speaks for the block at a semaphore. ------------------------------------------ */
+/* 3. One thread speaks for its set at a semaphore. -------------------------------------------- */
 
 /* The user's own barrier just before serves as well. */
 static bool ends_in_sync(const lowering *l) {
@@ -129,7 +129,7 @@ static void lower_semaphore(lowering *l, tile_op op) {
     tile_value base = l->views[element[0].id]->base;
     tile_value offset = lower_view_offset(l, element, count);
     bool lock = tile_op_opcode(&l->old, op) == TILE_OP_lock_semaphore;
-    if (!lock && !ends_in_sync(l)) tile_build_sync(&l->builder);
+    if (!lock && !ends_in_sync(l)) tile_build_sync_for(&l->builder, l->who);
     tile_value first = tile_build_eq(&l->builder, l->thread, lower_int(l, 0));
     tile_op branch = tile_build_if_else(&l->builder, first, NULL, 0);
     tile_builder inner = tile_builder_at_end(l->f, tile_op_region(l->f, branch, 0));
@@ -141,7 +141,7 @@ static void lower_semaphore(lowering *l, tile_op op) {
     tile_build_yield(&inner, NULL, 0);
     inner.region = tile_op_region(l->f, branch, 1);
     tile_build_yield(&inner, NULL, 0);
-    if (lock) tile_build_sync(&l->builder);
+    if (lock) tile_build_sync_for(&l->builder, l->who);
 }
 
 /* 4. A conversion between layouts goes through shared memory, or through the registers alone.
@@ -155,9 +155,9 @@ static void lower_convert(lowering *l, tile_op op) {
     const tile_type *to = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
     tile_value value = lower_mapped(l, source[0]);
     if (buffers) {
-        if (l->old.sync_explicit) tile_build_sync(&l->builder);
+        if (l->old.sync_explicit) tile_build_sync_for(&l->builder, l->who);
         lower_store_shared(l, value, from, buffer, 1);
-        tile_build_sync(&l->builder);
+        tile_build_sync_for(&l->builder, l->who);
         value = lower_load_shared(l, buffer, 1, to);
     }
     set_result(l, op, value);
@@ -246,8 +246,15 @@ static void map_constants(lowering *l) {
     }
 }
 
+/* What follows is done by the warps that execute the builder's place. */
+static void enter_set(lowering *l) {
+    l->who = tile_executors_in(l->f, l->builder.region);
+    l->warp_bits = tile_warp_bits(l->who);
+    l->thread = tile_build_thread_id(&l->builder);
+    tile_value_set_name(l->f, l->thread, "thread");
+}
+
 tile_status tile_pass_lower_tiles(tile_pass *pass, tile_function *f) {
-    int64_t warps = 1;
     lowering l = {.pass = pass, .f = f};
     l.ranges = tile_range_analyse(f, pass->scratch);
     if (!lower_can(pass, f, l.ranges)) return TILE_INVALID;
@@ -255,11 +262,8 @@ tile_status tile_pass_lower_tiles(tile_pass *pass, tile_function *f) {
     l.builder = tile_builder_at_end(f, f->body);
     l.map = TILE_NEW_ARRAY(pass->scratch, tile_value, l.old.value_count);
     l.views = TILE_NEW_ARRAY(pass->scratch, lower_view *, l.old.value_count);
-    tile_expr_is_int(f->warps, &warps);
-    while (1 << l.warp_bits < warps) l.warp_bits++;
     map_constants(&l);
-    l.thread = tile_build_thread_id(&l.builder);
-    tile_value_set_name(f, l.thread, "thread");
+    enter_set(&l);
     lower_region(&l, l.old.body);
     return TILE_OK;
 }

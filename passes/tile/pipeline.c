@@ -87,6 +87,7 @@
  *
  * Under `sync explicit` the barrier after the wait is put here: nobody else knows where the wait
  * is. */
+#include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/pipeline_plan.h"
 #include "lib/ir/regions.h"
@@ -275,7 +276,7 @@ static void issue_copies(ring *r, tile_builder *b, tile_value iv, tile_value slo
 
 static void wait_for_copies(ring *r, tile_builder *b, unsigned pending) {
     tile_build_wait_group(b, tile_build_int(b, pending));
-    if (r->f->sync_explicit) tile_build_sync(b);
+    if (r->f->sync_explicit) tile_build_sync_for(b, tile_executors_in(r->f, b->region));
 }
 
 /* Phase 5: the loop carries the slot ----------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/analysis/executors.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/scalar.h"
 #include "runtime/cpu/decode.h"
@@ -281,14 +282,14 @@ static void find_pipelined(tile_function *f, tile_op op, void *user) {
 }
 
 static void decode_function_body(cpu_decoder *d, tile_function *f) {
-    int64_t warps;
+    unsigned warps = tile_executors_of_block(f).warps;
     bool pipelined = false;
     cpu_program *p = d->program;
-    if (!tile_expr_is_int(f->warps, &warps) || warps < 1 || warps > 32) {
+    if (!warps) {
         CPU_FAIL(d, f->loc, "kernel @%s: the number of warps is not known", f->name);
         return;
     }
-    p->warps = p->level == 2 ? 1 : (unsigned)warps;
+    p->warps = p->level == 2 ? 1 : warps;
     tile_walk(f, f->body, find_pipelined, &pipelined);
     d->own_order = !f->sync_explicit || pipelined;
     cpu_place_all(d, f);
