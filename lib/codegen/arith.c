@@ -182,6 +182,21 @@ enum {
 #define ELEMENTWISE_OP(number, name, ...) _Static_assert(CODE_OF_##name, #name);
 #include "tile/ops.def"
 
+/* Intrinsics that are not overloaded take no pairs. */
+static LLVMValueRef call_each(tile_emitter *e, tile_machine machine, LLVMValueRef src) {
+    if (LLVMGetTypeKind(LLVMTypeOf(src)) != LLVMVectorTypeKind ||
+        tile_machine_is_overloaded(machine))
+        return tile_machine_call(e, machine, &src, 1);
+    LLVMValueRef result = LLVMGetPoison(LLVMTypeOf(src));
+    for (unsigned half = 0; half < 2; half++) {
+        LLVMValueRef at = tile_llvm_int(e->i32, half);
+        LLVMValueRef element = LLVMBuildExtractElement(e->builder, src, at, "");
+        element = tile_machine_call(e, machine, &element, 1);
+        result = LLVMBuildInsertElement(e->builder, result, element, at, "");
+    }
+    return result;
+}
+
 /* 16-bit floats take the way through f32. */
 static LLVMValueRef through_f32(tile_emitter *e, tile_op op, tile_machine machine,
                                 LLVMValueRef src) {
@@ -191,7 +206,7 @@ static LLVMValueRef through_f32(tile_emitter *e, tile_op op, tile_machine machin
     bool narrow = kind == LLVMHalfTypeKind || kind == LLVMBFloatTypeKind;
     LLVMTypeRef f32 = LLVMFloatTypeInContext(e->llvm);
     if (narrow) src = LLVMBuildFPExt(e->builder, src, pair ? LLVMVectorType(f32, 2) : f32, "");
-    LLVMValueRef value = mark_fast(e, op, tile_machine_call(e, machine, &src, 1));
+    LLVMValueRef value = mark_fast(e, op, call_each(e, machine, src));
     return narrow ? LLVMBuildFPTrunc(e->builder, value, type, "") : value;
 }
 

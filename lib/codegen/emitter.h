@@ -72,6 +72,8 @@ unsigned tile_machine_capability(tile_machine machine);
 unsigned tile_machine_ptx(tile_machine machine);
 /* Puts a row's marks on a call of it. */
 void tile_machine_mark(tile_emitter *e, tile_machine machine, LLVMValueRef call);
+/* True if the row's intrinsic takes any type, pairs too. */
+bool tile_machine_is_overloaded(tile_machine machine);
 /* True if LLVM knows the row's intrinsic by exactly this name, or it needs none. */
 bool tile_machine_exists(tile_machine machine);
 /* The row an operation is emitted as, TILE_MACHINE_COUNT if it is not one instruction. */

@@ -43,6 +43,10 @@ unsigned tile_machine_ptx(tile_machine machine) {
     return machines[machine].ptx;
 }
 
+bool tile_machine_is_overloaded(tile_machine machine) {
+    return machines[machine].overload != OVERLOAD_none;
+}
+
 static unsigned intrinsic_id(tile_machine machine) {
     const char *name = machines[machine].text;
     return LLVMLookupIntrinsicID(name, strlen(name));
