@@ -419,7 +419,7 @@ tile_status tile_function_verify(const tile_function *function) {
     else
         check_compute(&v);
     tile_arena_reset(&v.scratch);
-    return v.errors ? TILE_INVALID : TILE_OK;
+    return v.errors || !tile_verify_frees(f) ? TILE_INVALID : TILE_OK;
 }
 
 tile_status tile_module_verify(const tile_module *module) {

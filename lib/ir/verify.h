@@ -8,4 +8,8 @@
  * False after a diagnostic; what follows relies on it. */
 bool tile_verify_declarations(tile_function *function);
 
+/* No shared buffer is used after its free_shared. For functions in which everything else holds.
+ * False after a diagnostic. */
+bool tile_verify_frees(tile_function *function);
+
 #endif
