@@ -113,10 +113,13 @@ static void map_results(lowering *l, tile_op from, tile_op to) {
 
 /* 3. One thread speaks for its set at a semaphore. -------------------------------------------- */
 
-/* The user's own barrier just before serves as well. */
-static bool ends_in_sync(const lowering *l) {
+/* A barrier at the end of what has been built, unless the user's own stands there, with nothing but
+ * arithmetic behind it: that one serves as well. */
+static void end_in_sync(lowering *l) {
     tile_op last = tile_region_at(l->f, l->builder.region)->last;
-    return last.id && tile_op_opcode(l->f, last) == TILE_OP_sync;
+    while (last.id && !tile_op_effects(l->f, last)) last = tile_op_at(l->f, last)->prev;
+    if (!last.id || tile_op_opcode(l->f, last) != TILE_OP_sync)
+        tile_build_sync_for(&l->builder, l->who);
 }
 
 /* The barrier after the wait lets all threads see what the released data holds; the one before the
@@ -129,7 +132,7 @@ static void lower_semaphore(lowering *l, tile_op op) {
     tile_value base = l->views[element[0].id]->base;
     tile_value offset = lower_view_offset(l, element, count);
     bool lock = tile_op_opcode(&l->old, op) == TILE_OP_lock_semaphore;
-    if (!lock && !ends_in_sync(l)) tile_build_sync_for(&l->builder, l->who);
+    if (!lock) end_in_sync(l);
     tile_value first = tile_build_eq(&l->builder, l->thread, lower_int(l, 0));
     tile_op branch = tile_build_if_else(&l->builder, first, NULL, 0);
     tile_builder inner = tile_builder_at_end(l->f, tile_op_region(l->f, branch, 0));
@@ -155,7 +158,7 @@ static void lower_convert(lowering *l, tile_op op) {
     const tile_type *to = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
     tile_value value = lower_mapped(l, source[0]);
     if (buffers) {
-        if (l->old.sync_explicit) tile_build_sync_for(&l->builder, l->who);
+        if (l->old.sync_explicit) end_in_sync(l);
         lower_store_shared(l, value, from, buffer, 1);
         tile_build_sync_for(&l->builder, l->who);
         value = lower_load_shared(l, buffer, 1, to);
