@@ -307,6 +307,13 @@ void tile_value_set_name(tile_function *f, tile_value value, const char *name) {
     if (f && value.id && value.id < f->value_count) tile_value_at(f, value)->name = intern(f, name);
 }
 
+bool tile_op_handles_tile(const tile_function *f, tile_op op, tile_value value) {
+    tile_type_kind kind = tile_value_type(f, value)->kind;
+    return kind == TILE_TYPE_TILE ||
+           (kind == TILE_TYPE_SHARED &&
+            tile_op_has_trait(tile_op_opcode(f, op), TILE_TRAIT_WHOLE_SET));
+}
+
 /* Cloning ------------------------------------------------------------------------------------- */
 
 static void *copy_array(tile_arena *arena, const void *data, size_t count, size_t *capacity,

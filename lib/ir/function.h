@@ -182,6 +182,10 @@ static inline const char *tile_op_name(const tile_function *f, tile_op op) {
 static inline unsigned tile_op_effects(const tile_function *f, tile_op op) {
     return tile_op_get_info((tile_opcode)tile_op_at(f, op)->opcode)->effects;
 }
+/* Whether op handles this operand or result as a tile, whose elements lie where its layout says: a
+ * tile, or a buffer that all threads work on together. One thread alone names offsets in a buffer,
+ * which then may have any extents. */
+bool tile_op_handles_tile(const tile_function *f, tile_op op, tile_value value);
 /* The operation in one of whose regions op stands; 0 in the function's body. */
 static inline tile_op tile_op_parent(const tile_function *f, tile_op op) {
     return tile_region_at(f, tile_op_at(f, op)->parent)->parent;

@@ -246,15 +246,6 @@ static void check_arguments(verifier *v, tile_op op, unsigned r) {
     }
 }
 
-/* An operation that handles a buffer as a tile: what lies where is the layout's matter, while
- * threads of level 3 name offsets themselves, and their buffers have any extents. */
-static bool handles_tile(const tile_function *f, tile_op op, tile_value value) {
-    const tile_type *type = tile_value_type(f, value);
-    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
-    return type->kind == TILE_TYPE_TILE ||
-           (type->kind == TILE_TYPE_SHARED && !(info->levels & TILE_LEVEL_3));
-}
-
 /* An extent that no layout can have, 0 if there is none. What is not even an extent has been
  * reported. */
 static int64_t odd_extent(const tile_type *type) {
@@ -270,7 +261,7 @@ static void check_buffers(verifier *v, tile_op op) {
     for (unsigned i = 0; i < tile_op_operand_count(v->f, op); i++) {
         tile_value value = tile_op_operand(v->f, op, i);
         const tile_type *type = tile_value_type(v->f, value);
-        bool buffer = type->kind == TILE_TYPE_SHARED && handles_tile(v->f, op, value);
+        bool buffer = type->kind == TILE_TYPE_SHARED && tile_op_handles_tile(v->f, op, value);
         int64_t extent = buffer ? odd_extent(type) : 0;
         if (!extent) continue;
         fail_extent(v, tile_op_loc(v->f, op), type, extent);
@@ -288,9 +279,9 @@ static void check_executors(verifier *v, tile_op op) {
     unsigned warps = tile_executors_of(v->f, op).warps;
     bool tile = false;
     for (unsigned i = 0; i < tile_op_operand_count(v->f, op); i++)
-        tile |= handles_tile(v->f, op, tile_op_operand(v->f, op, i));
+        tile |= tile_op_handles_tile(v->f, op, tile_op_operand(v->f, op, i));
     for (unsigned i = 0; i < tile_op_result_count(v->f, op); i++)
-        tile |= handles_tile(v->f, op, tile_op_result(v->f, op, i));
+        tile |= tile_op_handles_tile(v->f, op, tile_op_result(v->f, op, i));
     if (!tile || v->uneven || !(warps & (warps - 1))) return;
     v->uneven = true;
     FAIL(v, tile_op_loc(v->f, op),

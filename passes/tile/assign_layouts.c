@@ -207,18 +207,17 @@ static void wish_op(tile_function *f, tile_op op, void *user) {
 static void lay_buffer(assignment *a, tile_value buffer, unsigned fastest) {
     const tile_type *type = tile_value_type(a->f, buffer);
     uint32_t dims[TILE_MAX_RANK];
-    for (unsigned d = 0; d < type->rank; d++)
-        if (!tile_layout_admits_extent(tile_type_dim(type, d))) return; /* threads' own */
     dims_of(type, dims);
     a->shared[buffer.id] =
         tile_layout_shared_swizzled(dims, type->rank, fastest, tile_scalar_bytes(type->scalar));
 }
 
-static void lay_alloc(tile_function *f, tile_op op, void *user) {
-    assignment *a = user;
-    if (tile_op_opcode(f, op) == TILE_OP_alloc_shared) {
-        tile_value buffer = tile_op_result(f, op, 0);
-        lay_buffer(a, buffer, tile_value_type(f, buffer)->rank - 1);
+static void lay_operands(tile_function *f, tile_op op, void *user) {
+    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
+        tile_value value = tile_op_operand(f, op, i);
+        const tile_type *type = tile_value_type(f, value);
+        if (type->kind == TILE_TYPE_SHARED && tile_op_handles_tile(f, op, value))
+            lay_buffer(user, value, type->rank - 1);
     }
 }
 
@@ -357,7 +356,7 @@ tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
     tile_walk(f, f->body, wish_op, &a);
     for (uint32_t id = 1; id < a.value_count; id++) check_given(&a, (tile_value){id});
     if (a.status != TILE_OK) return a.status;
-    tile_walk(f, f->body, lay_alloc, &a);
+    tile_walk(f, f->body, lay_operands, &a);
     tile_walk(f, f->body, lay_copied, &a);
     set_layouts(&a);
     convert_region(&a, f->body);
