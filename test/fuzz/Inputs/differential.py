@@ -1,6 +1,6 @@
 """Random level-2 kernels: level 2 on the CPU device and level 3, there or on a GPU, must give the same bytes.
 
-    differential.py [--seed N] [--count N] [--seconds S] [--device cpu|cuda] [--keep FOLDER] [--ptx] [--go-on]
+    differential.py [--seed N] [--count N] [--least N] [--seconds S] [--device cpu|cuda] [--keep FOLDER] [--ptx] [--go-on]
 
 Each kernel is a function of its seed alone. It loads tiles from views with odd extents, strides and
 starts outside, computes, goes through shared buffers and loops, and stores into outputs of its own. What
@@ -474,6 +474,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=10**9)
     parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--least", type=int, default=1, help="compare so many, however long that takes")
     parser.add_argument("--keep", help="where failing kernels go")
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="what level 3 runs on")
     parser.add_argument("--ptx", action="store_true")
@@ -483,7 +484,7 @@ def main():
     end, done, wrong = time.monotonic() + options.seconds, 0, 0
     with tempfile.TemporaryDirectory() as folder:
         check = Check(folder, options.ptx, options.plant, options.device)
-        while done < options.count and time.monotonic() < end:
+        while done < options.count and (time.monotonic() < end or done - check.refused < options.least):
             seed = options.seed + done
             # The last bits of exp2 are the GPU's own.
             kernel = Kernel(seed, exp2=options.device == "cpu")
@@ -502,7 +503,7 @@ def main():
                 with open(path) as file:
                     print(re.sub("(?m)^", "    ", file.read()))
                 break
-    print(f"{done} kernels, {check.refused} too large, {wrong} wrong")
+    print(f"{done - check.refused} kernels compared, {check.refused} too large, {wrong} wrong")
     sys.exit(1 if wrong else 0)
 
 
