@@ -118,6 +118,11 @@ Test(cpu_faults, data_races) {
            THREADS(1, "  %s = alloc_shared : shared<i32[32]>\n  st_shared %t, %s[%t]\n  sync\n"
                       "  %v = ld_shared %s[min(%t + 1, 31)] : i32\n  st_shared 5, %s[%t]\n"),
            4, 1, "7:", "data race: write without a barrier after a read");
+    /* All threads have read the word that the last reader then writes. */
+    expect(3,
+           THREADS(2, "  %s = alloc_shared : shared<i32[1]>\n  st_shared 1, %s[0], %t == 9\n"
+                      "  sync\n  %v = ld_shared %s[0] : i32\n  st_shared %v, %s[0], %t == 63\n"),
+           4, 1, "7:", "data race: write without a barrier after a read");
     static const char tiles[] = TILES("  %s = alloc_shared : shared<f16[8, 8]>\n"
                                       "  %z = splat f16(1.0) : tile<f16[8, 8]>\n"
                                       "  store_shared %z, %s\n"

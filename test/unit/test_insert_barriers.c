@@ -233,6 +233,25 @@ Test(insert_barriers, copies_land_after_wait_and_barrier) {
            2);
 }
 
+/* The first wait leaves the second group unfinished: what that brings is behind the second wait. */
+Test(insert_barriers, each_wait_for_a_group_publishes_its_own) {
+    pass_fixture x;
+    parts p = open_kernel(&x, 0);
+    const tile_value zeros[] = {tile_build_int(&x.b, 0), tile_build_int(&x.b, 0)};
+    tile_build_copy_async(&x.b, p.view, zeros, 2, p.s, NULL, 0);
+    tile_build_commit_group(&x.b);
+    tile_build_copy_async(&x.b, p.view, zeros, 2, p.t, NULL, 0);
+    tile_build_commit_group(&x.b);
+    tile_build_wait_group(&x.b, tile_build_int(&x.b, 1));
+    get(&x.b, &p, p.s);
+    tile_build_wait_group(&x.b, zeros[0]);
+    get(&x.b, &p, p.t);
+    finish(&x,
+           "copy_async commit_group copy_async commit_group wait_group(1) sync load_shared "
+           "wait_group(0) sync load_shared",
+           2);
+}
+
 /* A barrier before the wait publishes nothing. */
 Test(insert_barriers, a_barrier_before_the_wait_is_no_help) {
     pass_fixture x;
