@@ -42,7 +42,7 @@ static int64_t larger(int64_t a, int64_t b) {
 int64_t tile_wrap_int(tile_scalar scalar, int64_t value) {
     unsigned bits = tile_scalar_bits(scalar);
     if (bits == 1) return value & 1;
-    if (bits >= 64) return value;
+    if (bits == 0 || bits >= 64) return value;
     uint64_t sign = (uint64_t)1 << (bits - 1), low = (uint64_t)value & (2 * sign - 1);
     return (int64_t)((low ^ sign) - sign);
 }
@@ -431,7 +431,8 @@ static void start_values(analysis *a) {
         const tile_value_data *data = &f->values[id];
         tile_range range = range_of_type(data->type);
         int64_t integer;
-        if (data->kind == TILE_VALUE_CONSTANT && tile_expr_is_int(data->expr, &integer))
+        bool constant = data->kind == TILE_VALUE_CONSTANT && !data->type->param;
+        if (constant && tile_expr_is_int(data->expr, &integer))
             range = tile_range_of_int(tile_wrap_int(data->type->scalar, integer));
         if (data->kind == TILE_VALUE_ARG && f->args[data->index].divisible)
             range.divisor = f->args[data->index].divisible;
