@@ -1,0 +1,108 @@
+"""Collects texts to begin fuzzing with, one file each, and the dictionary.
+
+    corpus.py --root=ROOT --bin=FOLDER [--dictionary=FILE] [--max-bytes=N] [--no-lowered] OUT
+
+Texts: the parts of all .tile files below tools/ and test/, the string literals of unit tests that hold a
+function, and the examples in the passes' head comments. Unless --no-lowered is given, also what tilec in
+--bin makes of them at level 3. Comments are left out, and texts of more than N bytes. The dictionary is
+the words of `tile-opt --ops`. What prints when it is done: how many texts OUT holds.
+"""
+import argparse
+import ast
+import glob
+import hashlib
+import os
+import re
+import subprocess
+
+LITERALS = re.compile(r'(?:"(?:[^"\\\n]|\\.)*"\s*)+')
+ONE_LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.S)
+
+
+def read(path):
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def parts_of(text):
+    return re.split(r"^// -----$", text, flags=re.M)
+
+
+def literals_of(source):
+    for match in LITERALS.finditer(source):
+        text = "".join(ast.literal_eval(one) for one in ONE_LITERAL.findall(match.group()))
+        if re.search(r"\b(kernel|compute) @", text):
+            yield text
+
+
+def examples_of(source):
+    """`before:` and `after:` of a pass' head comment; what is not IR will not parse, which is no harm."""
+    head = BLOCK_COMMENT.search(source)
+    text = re.sub(r"^ \* ?", "", head.group()[2:-2], flags=re.M) if head else ""
+    for piece in re.split(r"^ *(?:before|after):", text, flags=re.M)[1:]:
+        start = re.search(r"\b(kernel|compute) @", piece)
+        if start:
+            yield piece[start.start():]
+
+
+def without_comments(text):
+    lines = (re.sub(r"//.*", "", line).rstrip() for line in text.split("\n"))
+    return "\n".join(line for line in lines if line) + "\n"
+
+
+def find_texts(root):
+    for folder in ("tools", "test"):
+        for path in glob.glob(os.path.join(root, folder, "**", "*.tile"), recursive=True):
+            yield from parts_of(read(path))
+    for path in glob.glob(os.path.join(root, "test", "unit", "*.[ch]")):
+        yield from literals_of(read(path))
+    for path in glob.glob(os.path.join(root, "passes", "**", "*.c"), recursive=True):
+        yield from examples_of(read(path))
+
+
+def lower(tilec, text):
+    command = [tilec, "-", "--target=sm_90a", "--emit=tile", "-o", "-"]
+    done = subprocess.run(command, input=text.encode(), stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL)
+    return done.stdout.decode() if done.returncode == 0 else ""
+
+
+def words_of(manual):
+    words = set(re.findall(r"`%?([a-z_][a-z0-9_]*)", manual)) | set(re.findall(r'"([^"\n]+)"', manual))
+    words |= {"shared<f16[2][", "tile<f32[", "view<f32[", "vector<i32[", "tensor<f32[", "ptr<f32>",
+              "strides [", " : ", "tune ", "[1, %k]"}
+    return sorted(word for word in words if word != "\\")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--root", required=True)
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--dictionary")
+    parser.add_argument("--max-bytes", type=int, default=8000)
+    parser.add_argument("--no-lowered", action="store_true")
+    parser.add_argument("out")
+    options = parser.parse_args()
+    texts = {without_comments(text) for text in find_texts(options.root)}
+    if not options.no_lowered:
+        texts |= {lower(os.path.join(options.bin, "tilec"), text) for text in sorted(texts)
+                  if "kernel" in text}
+    os.makedirs(options.out, exist_ok=True)
+    kept = 0
+    for text in texts:
+        data = text.encode()
+        if 1 < len(data) <= options.max_bytes:
+            name = hashlib.sha1(data).hexdigest()[:16] + ".tile"
+            with open(os.path.join(options.out, name), "wb") as file:
+                file.write(data)
+            kept += 1
+    if options.dictionary:
+        manual = subprocess.check_output([os.path.join(options.bin, "tile-opt"), "--ops"], text=True)
+        with open(options.dictionary, "w") as file:
+            for word in words_of(manual):
+                file.write('"%s"\n' % word.replace("\\", "\\\\").replace('"', '\\"'))
+    print(kept, "texts")
+
+
+main()

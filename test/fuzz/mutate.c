@@ -1,0 +1,289 @@
+/* Mutations of .tile text.
+ *
+ * Changing bytes, as fuzzers do, leaves one text in a hundred that parses, and the passes are
+ * hardly reached. So nearly all changes here put a word in the place of one of its own sort: a
+ * value for a value, a number for a number, an operation for one with as many operands. Types are
+ * mostly changed everywhere in the text at once, since they have to agree. */
+#include "test/fuzz/mutate.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tile/ir.h"
+
+/* Text while it changes. A change that would not fit is left out. */
+typedef struct buffer {
+    uint8_t *data;
+    size_t size, max_size;
+    unsigned state;
+} buffer;
+
+typedef struct piece {
+    size_t begin, end;
+} piece;
+
+static size_t next_random(buffer *b, size_t below) {
+    b->state = b->state * 1664525u + 1013904223u;
+    return below ? (b->state >> 8) % below : 0;
+}
+
+static bool replace(buffer *b, piece what, const void *with, size_t length) {
+    size_t removed = what.end - what.begin;
+    if (b->size - removed + length > b->max_size) return false;
+    memmove(b->data + what.begin + length, b->data + what.end, b->size - what.end);
+    if (length) memcpy(b->data + what.begin, with, length);
+    b->size = b->size - removed + length;
+    return true;
+}
+
+/* Words -------------------------------------------------------------------------------------- */
+
+typedef enum sort { OTHER, VALUE, NUMBER, SCALAR, OPERATION, NAME } sort;
+
+static bool is_digit(uint8_t c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool is_word_part(uint8_t c) {
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_mark(uint8_t c) {
+    return c == '%' || c == '@' || c == '#';
+}
+
+/* The word around a place, with its mark, or one other character; not empty. */
+static piece word_at(const buffer *b, size_t at) {
+    if (is_mark(b->data[at]) && at + 1 < b->size && is_word_part(b->data[at + 1])) at++;
+    piece p = {at, at};
+    if (!is_word_part(b->data[at])) return (piece){at, at + 1};
+    while (p.begin > 0 && is_word_part(b->data[p.begin - 1])) p.begin--;
+    while (p.end < b->size && is_word_part(b->data[p.end])) p.end++;
+    p.begin -= p.begin > 0 && is_mark(b->data[p.begin - 1]);
+    return p;
+}
+
+static sort sort_of(const buffer *b, piece word) {
+    const char *text = (const char *)b->data + word.begin;
+    size_t length = word.end - word.begin;
+    if (*text == '%') return VALUE;
+    if (is_digit((uint8_t)*text)) return NUMBER;
+    if (!is_word_part((uint8_t)*text)) return OTHER;
+    if (tile_scalar_from_name(text, length) != TILE_SCALAR_NONE) return SCALAR;
+    bool type = word.end < b->size && b->data[word.end] == '<';
+    return !type && tile_opcode_from_name(text, length) != TILE_OP_NONE ? OPERATION : NAME;
+}
+
+/* A word of the sort; an empty piece if none was met. */
+static piece find_word(buffer *b, sort wanted) {
+    enum { TRIES = 100 };
+    for (unsigned i = 0; i < TRIES && b->size; i++) {
+        piece word = word_at(b, next_random(b, b->size));
+        if (sort_of(b, word) == wanted) return word;
+    }
+    return (piece){0, 0};
+}
+
+static bool is_same_word(const buffer *b, piece word, const uint8_t *text, size_t length) {
+    return word.end - word.begin == length && memcmp(b->data + word.begin, text, length) == 0;
+}
+
+/* Puts a text in a word's place, there or wherever the word stands. */
+static void put(buffer *b, piece word, bool everywhere, const char *with) {
+    uint8_t old[64];
+    size_t length = word.end - word.begin, at = 0;
+    if (!length || length > sizeof old) return;
+    memcpy(old, b->data + word.begin, length);
+    if (!everywhere) {
+        replace(b, word, with, strlen(with));
+        return;
+    }
+    while (at < b->size) {
+        piece here = word_at(b, at);
+        at = here.end;
+        if (!is_same_word(b, here, old, length)) continue;
+        if (!replace(b, here, with, strlen(with))) return;
+        at = here.begin + strlen(with);
+    }
+}
+
+/* The word as a string; the caller frees it. */
+static char *copy_word(const uint8_t *data, piece word) {
+    size_t length = word.end - word.begin;
+    char *copy = calloc(length + 1, 1);
+    memcpy(copy, data + word.begin, length);
+    return copy;
+}
+
+/* Sorts of words ----------------------------------------------------------------------------- */
+
+/* Sizes, powers of two and their neighbours, the ends of types, literals of several kinds. */
+static const char *const numbers[] = {
+    "0",          "1",          "-1",         "2",          "3",          "4",
+    "5",          "7",          "8",          "16",         "31",         "32",
+    "33",         "64",         "128",        "256",        "1024",       "4096",
+    "65535",      "65536",      "1048576",    "2147483647", "2147483648", "-2147483648",
+    "4294967295", "4294967296", "1073741824", "1.5",        "-0.0",       "1e30",
+    "1e-40",      "inf",        "nan",        "true",       "?",          "9223372036854775807",
+    "0x7fffffff", "f16(1.0)",   "i64(5)",     "i8(200)",    "(1 + 2)",    "-9223372036854775807",
+};
+
+static const char *const scalars[] = {"i1",   "i8",  "i16", "i32",  "i64",  "f16",
+                                      "bf16", "f32", "f64", "tf32", "e4m3", "e5m2"};
+
+static const char *const attributes[] = {" {fast}",          " {clean}",         " {trans}",
+                                         " {offset = 16}",   " {offset = 1024}", " {bytes = 4}",
+                                         " {order = [1, 0]}"};
+static const char *const loop_clauses[] = {" pipelined (2)", " pipelined (3)", " unroll (2)",
+                                           " unroll (4)", " pipelined (2) unroll (2)"};
+static const char *const kernel_clauses[] = {" sync explicit", " cluster [2]", " where 1 < 2"};
+
+#define ANY_OF(b, list) list[next_random(b, sizeof list / sizeof *list)]
+
+static void change_value(buffer *b) {
+    piece to = find_word(b, VALUE), from = find_word(b, VALUE);
+    char *name = copy_word(b->data, from);
+    put(b, to, false, name);
+    free(name);
+}
+
+static void change_number(buffer *b) {
+    piece to = find_word(b, NUMBER), from = find_word(b, NUMBER);
+    char *other = copy_word(b->data, from);
+    bool everywhere = next_random(b, 2);
+    put(b, to, everywhere, next_random(b, 2) ? ANY_OF(b, numbers) : other);
+    free(other);
+}
+
+static void change_scalar(buffer *b) {
+    bool everywhere = next_random(b, 4);
+    put(b, find_word(b, SCALAR), everywhere, ANY_OF(b, scalars));
+}
+
+/* Mostly by one with as many operands. */
+static void change_operation(buffer *b) {
+    piece word = find_word(b, OPERATION);
+    const char *text = (const char *)b->data + word.begin;
+    const tile_op_info *old = tile_op_get_info(tile_opcode_from_name(text, word.end - word.begin));
+    bool any = next_random(b, 8) == 0;
+    for (unsigned tries = 0; tries < 100; tries++) {
+        const tile_op_info *info = tile_op_get_info((tile_opcode)next_random(b, TILE_OPCODE_LIMIT));
+        if (!info->name || (!any && info->operand_count != old->operand_count)) continue;
+        put(b, word, false, info->name);
+        return;
+    }
+}
+
+/* Lines -------------------------------------------------------------------------------------- */
+
+static piece line_at(const uint8_t *data, size_t size, size_t at) {
+    piece p = {at, at};
+    while (p.begin > 0 && data[p.begin - 1] != '\n') p.begin--;
+    while (p.end < size && data[p.end] != '\n') p.end++;
+    if (p.end < size) p.end++;
+    return p;
+}
+
+static piece find_line(buffer *b) {
+    return line_at(b->data, b->size, next_random(b, b->size));
+}
+
+/* What a line defines gets a name of its own, so that the line can stand twice. */
+static void rename_result(buffer *b, piece line) {
+    size_t at = line.begin;
+    while (at < line.end && b->data[at] == ' ') at++;
+    if (at == line.end || b->data[at] != '%') return;
+    char fresh[] = "z0_";
+    fresh[1] = (char)('0' + next_random(b, 10));
+    replace(b, (piece){at + 1, at + 1}, fresh, strlen(fresh));
+}
+
+static void copy_line(buffer *b) {
+    piece from = find_line(b), to = find_line(b);
+    char *line = copy_word(b->data, from);
+    to.end = to.begin;
+    if (replace(b, to, line, strlen(line)))
+        rename_result(b, (piece){to.begin, to.begin + strlen(line)});
+    free(line);
+}
+
+static void drop_line(buffer *b) {
+    replace(b, find_line(b), NULL, 0);
+}
+
+/* Where a text first stands in a line; its end if it does not. */
+static size_t find_in(const buffer *b, piece line, const char *text) {
+    size_t length = strlen(text);
+    for (size_t at = line.begin; at + length <= line.end; at++)
+        if (memcmp(b->data + at, text, length) == 0) return at;
+    return line.end;
+}
+
+/* Before the body of a loop or kernel, before the type of another operation, or at the line's end.
+ */
+static void add_clause(buffer *b) {
+    piece line = find_line(b);
+    if (line.end > line.begin && b->data[line.end - 1] == '\n') line.end--;
+    bool loop = find_in(b, line, "for %") < line.end, grid = find_in(b, line, "grid [") < line.end;
+    size_t at = find_in(b, line, loop || grid ? " {" : " : ");
+    const char *clause = loop   ? ANY_OF(b, loop_clauses)
+                         : grid ? ANY_OF(b, kernel_clauses)
+                                : ANY_OF(b, attributes);
+    replace(b, (piece){at, at}, clause, strlen(clause));
+}
+
+size_t fuzz_mutate(uint8_t *text, size_t size, size_t max_size, unsigned seed) {
+    buffer b = {text, size, max_size, seed};
+    if (!size) return 0;
+    switch (next_random(&b, 16)) {
+    case 0: drop_line(&b); break;
+    case 1:
+    case 2: copy_line(&b); break;
+    case 3: add_clause(&b); break;
+    case 4:
+    case 5:
+    case 6: change_operation(&b); break;
+    case 7:
+    case 8: change_scalar(&b); break;
+    case 9:
+    case 10:
+    case 11: change_value(&b); break;
+    default: change_number(&b); break;
+    }
+    return b.size;
+}
+
+/* Gives most values of a piece the names of others in the text. */
+static void adopt_values(buffer *b, piece where) {
+    for (size_t at = where.begin; at < where.end && at < b->size;) {
+        piece word = word_at(b, at);
+        size_t before = b->size;
+        if (sort_of(b, word) == VALUE && next_random(b, 4)) {
+            char *name = copy_word(b->data, find_word(b, VALUE));
+            put(b, word, false, name);
+            free(name);
+        }
+        at = word.end + b->size - before;
+        where.end += b->size - before;
+    }
+}
+
+size_t fuzz_splice(uint8_t *text, size_t size, size_t max_size, const uint8_t *other,
+                   size_t other_size, unsigned seed) {
+    buffer b = {text, size, max_size, seed};
+    if (!size || !other_size) return size;
+    piece from = line_at(other, other_size, next_random(&b, other_size));
+    for (size_t more = next_random(&b, 3); more && from.end < other_size; more--)
+        from.end = line_at(other, other_size, from.end).end;
+    char *lines = copy_word(other, from);
+    piece to = find_line(&b);
+    to.end = to.begin;
+    if (replace(&b, to, lines, strlen(lines))) {
+        piece put_in = {to.begin, to.begin + strlen(lines)};
+        rename_result(&b, put_in);
+        adopt_values(&b, put_in);
+    }
+    free(lines);
+    return b.size;
+}
