@@ -26,8 +26,8 @@ tile_range tile_range_of_int(int64_t value);
  * where nothing is known. Casts: scalar is the result's. */
 tile_range tile_range_apply(tile_opcode opcode, tile_scalar scalar, const tile_range *operands);
 
-/* An integer as it is stored in a type: cut to its bits, with its sign; i1 is 0 or 1. As it is while
- * the type is a parameter (TILE_SCALAR_NONE). */
+/* An integer as it is stored in a type: cut to its bits, with its sign; i1 is 0 or 1. As it is
+ * while the type is a parameter (TILE_SCALAR_NONE). */
 int64_t tile_wrap_int(tile_scalar scalar, int64_t value);
 
 #endif
