@@ -16,6 +16,7 @@ typedef struct manager {
     tile_pipeline pipeline;
     tile_function **roots;
     size_t root_count, root_capacity;
+    bool left_alone;    /* it has been said that a function is beyond its passes */
     uint32_t seen;      /* what tile_function.seen of a function in the module is now */
     tile_arena arena;   /* of the pipeline and the roots */
     tile_arena scratch; /* of one run of a pass */
@@ -175,27 +176,53 @@ static tile_status run_on_module(manager *m, const tile_pipeline_step *step) {
 
 /* Levels and pipelines ----------------------------------------------------------------------- */
 
-static unsigned levels_of(const tile_function *f) {
-    return f->kind == TILE_COMPUTE ? TILE_LEVEL_1 : TILE_LEVEL_2 | TILE_LEVEL_3;
+/* What a pass is to a function, by their levels. */
+typedef enum relation {
+    FITS,
+    OTHER, /* for computes where this is a kernel, or the reverse */
+    EARLY, /* the function is not yet at the pass' level */
+    LATE,  /* the function is beyond it: it runs as it is written */
+} relation;
+
+static relation relation_to(const tile_pipeline_step *step, const tile_function *f) {
+    unsigned levels = step->row->info.level_in, level = f->level <= 3 ? 1u << f->level : 0;
+    if (levels & level) return FITS;
+    if (f->kind == TILE_COMPUTE || levels == TILE_LEVEL_1) return OTHER;
+    return levels < level ? LATE : EARLY;
 }
 
-static bool is_for(const tile_pipeline_step *step, const tile_function *f) {
-    return levels_of(f) & step->row->info.level_in;
+static bool refuse(manager *m, const tile_pipeline_step *step, const tile_function *f) {
+    const char *name = step->row->info.name;
+    bool compute = f->kind == TILE_COMPUTE;
+    if (relation_to(step, f) == EARLY)
+        return tile_pipeline_error(&m->pipeline, step->loc,
+                                   "pass '%s' works at level 3, @%s is at level %u", name, f->name,
+                                   f->level);
+    return tile_pipeline_error(&m->pipeline, step->loc, "pass '%s' works on %s, @%s is a %s", name,
+                               compute ? "kernels" : "computes", f->name,
+                               compute ? "compute" : "kernel");
 }
 
-/* True if the step has something to work on, false if not; with a kernel named, a diagnostic. */
-static bool has_work(manager *m, const tile_pipeline_step *step, tile_status *status) {
-    for (size_t i = 0; i < m->root_count; i++)
-        if (is_for(step, m->roots[i])) return true;
-    if (m->options.kernel && m->root_count) {
-        const tile_function *f = m->roots[0];
-        bool compute = f->kind == TILE_COMPUTE;
-        tile_pipeline_error(&m->pipeline, step->loc, "pass '%s' works on %s, @%s is a %s",
-                            step->row->info.name, compute ? "kernels" : "computes", f->name,
-                            compute ? "compute" : "kernel");
-        *status = TILE_INVALID;
+/* That nothing happens to a kernel is said once, not for each pass. */
+static void leave_alone(manager *m, const tile_pipeline_step *step, const tile_function *f) {
+    if (!m->left_alone)
+        tile_report(m->context, TILE_REMARK, f->loc,
+                    "@%s is at level %u: '%s' and other passes of lower levels leave it as it is",
+                    f->name, f->level, step->row->info.name);
+    m->left_alone = true;
+}
+
+/* A module may hold computes and kernels, so that what is for others is no mistake, unless the
+ * function was asked for by name. */
+static bool check_levels(manager *m, const tile_pipeline_step *step) {
+    bool others = m->root_count > 0;
+    for (size_t i = 0; i < m->root_count; i++) {
+        relation here = relation_to(step, m->roots[i]);
+        if (here == EARLY) return refuse(m, step, m->roots[i]);
+        if (here == LATE) leave_alone(m, step, m->roots[i]);
+        others &= here == OTHER;
     }
-    return false;
+    return !others || !m->options.kernel || refuse(m, step, m->roots[0]);
 }
 
 static bool is_instantiated(manager *m, const tile_pipeline_step *step, const tile_function *f) {
@@ -209,15 +236,20 @@ static bool is_instantiated(manager *m, const tile_pipeline_step *step, const ti
 static tile_status run_on_roots(manager *m, const tile_pipeline_step *step) {
     tile_status status = TILE_OK;
     size_t count = m->root_count;
-    if (!has_work(m, step, &status)) return status;
-    for (size_t i = 0; i < count; i++)
-        if (is_for(step, m->roots[i]) && !is_instantiated(m, step, m->roots[i]))
-            return TILE_INVALID;
+    unsigned fitting = 0;
+    if (!check_levels(m, step)) return TILE_INVALID;
+    for (size_t i = 0; i < count; i++) {
+        if (relation_to(step, m->roots[i]) != FITS) continue;
+        if (!is_instantiated(m, step, m->roots[i])) return TILE_INVALID;
+        fitting++;
+    }
+    if (!fitting) return TILE_OK;
     if (step->row->run_module) {
         status = run_on_module(m, step);
     } else {
         for (size_t i = 0; i < count && status == TILE_OK; i++)
-            if (is_for(step, m->roots[i])) status = run_on_function(m, step, m->roots[i]);
+            if (relation_to(step, m->roots[i]) == FITS)
+                status = run_on_function(m, step, m->roots[i]);
         find_new_roots(m);
     }
     tile_arena texts = {0};

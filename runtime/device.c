@@ -15,6 +15,7 @@ struct tile_kernel {
     tile_arena arena;
     tile_binding *bindings;
     unsigned binding_count;
+    bool as_written;        /* at level 3: there is one variant, which its author made */
     tile_variant *variants; /* the first one assumes what the kernel declares */
 };
 
@@ -132,10 +133,10 @@ static tile_status lower_variant(tile_kernel *kernel, tile_variant *variant,
                                           kernel->binding_count, divisors);
     tile_pass_options passes = {
         .size = sizeof passes, .target = device->target, .kernel = kernel->name};
-    if (status == TILE_OK)
+    variant->function = tile_module_find(variant->module, kernel->name);
+    if (status == TILE_OK && tile_function_level(variant->function) < 3)
         status = tile_run_passes(variant->module, tile_default_pipeline(device->level), &passes);
     if (status != TILE_OK) return status;
-    variant->function = tile_module_find(variant->module, kernel->name);
     variant->abi = tile_abi_create(variant->function);
     if (!variant->abi) return TILE_INVALID;
     tile_emit_options emit = {.size = sizeof emit, .target = device->target};
@@ -178,6 +179,16 @@ static uint64_t magnitude(const tile_abi_arg *arg, const tile_argument *argument
     return argument->integer < 0 ? 0 - (uint64_t)argument->integer : (uint64_t)argument->integer;
 }
 
+/* What was lowered under an assumption cannot be lowered again without it. */
+static tile_status refuse_variant(const tile_kernel *kernel, const tile_abi_arg *arg) {
+    tile_report(kernel->device->context, TILE_ERROR, no_place,
+                "@%s: argument %%%s must be divisible by %u%s: the kernel is at level 3 and relies "
+                "on it",
+                kernel->name, arg->name, arg->divisible,
+                arg->type->kind == TILE_TYPE_PTR ? " (its address, in bytes)" : "");
+    return TILE_INVALID;
+}
+
 /* The variant for these arguments: it assumes as much as they allow of what the kernel declares. */
 static tile_status find_variant(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                                 tile_variant **out) {
@@ -186,6 +197,7 @@ static tile_status find_variant(tile_kernel *kernel, const tile_argument *argume
     for (unsigned i = 0; i < count; i++) {
         const tile_abi_arg *arg = tile_abi_arg_at(abi, i);
         divisors[i] = tile_gcd(arg->divisible, magnitude(arg, &arguments[i]));
+        if (kernel->as_written && divisors[i] != arg->divisible) return refuse_variant(kernel, arg);
     }
     tile_variant *variant = kernel->variants;
     while (variant && !variant_equals(variant, divisors, count)) variant = variant->next;
@@ -214,7 +226,9 @@ tile_status tile_kernel_create(tile_device *device, const tile_module *module, c
     }
     if (!tile_bindings_are_complete(device->context, bindings, binding_count)) return TILE_INVALID;
     tile_kernel *kernel = tile_malloc(sizeof *kernel);
-    *kernel = (tile_kernel){.device = device, .module = tile_module_clone(module)};
+    *kernel = (tile_kernel){.device = device,
+                            .module = tile_module_clone(module),
+                            .as_written = tile_function_level(function) == 3};
     kernel->name = tile_arena_string(&kernel->arena, name, strlen(name));
     kernel->bindings = TILE_NEW_ARRAY(&kernel->arena, tile_binding, binding_count + 1u);
     kernel->binding_count = binding_count;

@@ -392,6 +392,12 @@ TILE_API tile_function *tile_function_create(tile_module *module, tile_function_
                                              const char *name, tile_loc loc);
 TILE_API const char *tile_function_name(const tile_function *function);
 TILE_API tile_function_kind tile_function_get_kind(const tile_function *function);
+/* 1 for computes; kernels are at level 2 (when they are created, too) until they are lowered, then
+ * at level 3: what stands in them is what threads do, with the barriers and the places of shared
+ * buffers that it names, and it is run as it stands. */
+TILE_API unsigned tile_function_level(const tile_function *function);
+/* For kernels that are built at level 3; tile_function_verify checks what that promises. */
+TILE_API void tile_function_set_level(tile_function *function, unsigned level);
 
 /* Declarations: names are copied; a function's arguments and results are numbered in the order in
  * which they are added, and an index given below is one of these. What cannot be is reported by

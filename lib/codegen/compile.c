@@ -40,7 +40,9 @@ tile_status tile_lower(tile_module *module, const char *kernel, const tile_bindi
     if (status != TILE_OK) return status;
     if (passes.timing) passes.timing("instantiate", tile_seconds_now() - begin, passes.report_user);
     passes.kernel = name;
-    status = tile_run_passes(module, pipeline ? pipeline : tile_default_pipeline(3), &passes);
+    /* What is at level 3 already is compiled as it is written. */
+    if (!pipeline) pipeline = tile_function_level(f) == 3 ? "" : tile_default_pipeline(3);
+    status = tile_run_passes(module, pipeline, &passes);
     if (out) *out = status == TILE_OK ? tile_module_find(module, name) : NULL;
     return status;
 }

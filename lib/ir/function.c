@@ -80,6 +80,7 @@ tile_function *tile_function_create(tile_module *module, tile_function_kind kind
     }
     tile_function *f = TILE_NEW(&module->arena, tile_function);
     f->kind = kind;
+    f->level = kind == TILE_COMPUTE ? 1 : 2;
     f->name = tile_intern_name(module->context, name, strlen(name));
     f->loc = loc;
     link_function(module, f);
@@ -110,6 +111,14 @@ const char *tile_function_name(const tile_function *function) {
 
 tile_function_kind tile_function_get_kind(const tile_function *function) {
     return function ? function->kind : TILE_COMPUTE;
+}
+
+unsigned tile_function_level(const tile_function *function) {
+    return function ? function->level : 0;
+}
+
+void tile_function_set_level(tile_function *f, unsigned level) {
+    if (f) f->level = level;
 }
 
 /* Declarations without a name have an empty one, which the verifier refuses. */

@@ -95,6 +95,7 @@ struct tile_function {
     tile_module *module;
     tile_function *next;
     tile_function_kind kind;
+    unsigned level; /* set by the parser, raised by the pass that raises it */
     const char *name;
     tile_loc loc;
     uint32_t

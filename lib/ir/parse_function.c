@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "lib/ir/level.h"
+
 /* Parameters ---------------------------------------------------------------------------------- */
 
 static bool parse_param_kind(tile_parser *p, tile_param_kind *kind) {
@@ -190,6 +192,17 @@ static bool parse_sync(tile_parser *p) {
     return tile_parse_expect_word(p, "explicit");
 }
 
+static bool parse_level(tile_parser *p) {
+    tile_loc loc = p->token.loc;
+    int64_t level;
+    const tile_expr *expr = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
+    if (!expr) return false;
+    if (!tile_expr_is_int(expr, &level) || (level != 2 && level != 3))
+        return tile_parse_error(p, loc, "a kernel is at level 2 or 3");
+    tile_function_set_level(p->function, (unsigned)level);
+    return true;
+}
+
 enum { MAX_TUNE_NAMES = 16 };
 
 static bool parse_tune_name(tile_parser *p, const char **names, unsigned *count) {
@@ -271,6 +284,7 @@ static const struct {
 } clauses[] = {
     {"tune", true, parse_tune},        {"where", true, parse_where},  {"grid", false, parse_grid},
     {"cluster", false, parse_cluster}, {"warps", false, parse_warps}, {"sync", false, parse_sync},
+    {"level", false, parse_level},
 };
 
 enum { CLAUSE_COUNT = sizeof clauses / sizeof *clauses };
@@ -307,10 +321,12 @@ bool tile_parse_function(tile_parser *p) {
     if (!name) return false;
     p->function = tile_function_create(p->module, kernel ? TILE_KERNEL : TILE_COMPUTE, name, loc);
     if (!p->function) return false;
+    p->function->level = 0; /* not said yet */
     if (!parse_params(p) || !parse_args(p) || !(kernel ? parse_clauses(p) : parse_results(p)))
         return false;
     p->builder = tile_builder_at_end(p->function, tile_function_body(p->function));
     bool ok = tile_parse_region(p, tile_function_body(p->function), false);
     set_results(p);
+    if (!p->function->level) p->function->level = tile_function_level_by_ops(p->function);
     return ok;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/ir/describe.h"
+#include "lib/ir/level.h"
 #include "lib/ir/out.h"
 #include "lib/ir/print_names.h"
 #include "lib/ir/regions.h"
@@ -421,6 +422,9 @@ static void print_clauses(printer *p) {
         print_expr(p, f->warps);
     }
     PRINT(p, "%s", f->sync_explicit ? "\n    sync explicit" : "");
+    /* Said for level 3 always, so that whoever reads the text knows that nothing is added to it. */
+    if (f->level == 3 || f->level != tile_function_level_by_ops(f))
+        PRINT(p, "\n    level %u", f->level);
 }
 
 /* Results that are not what an operation of that name gives: %c = %a : type. */

@@ -6,6 +6,7 @@
 #include "lib/analysis/executors.h"
 #include "lib/ir/describe.h"
 #include "lib/ir/infer.h"
+#include "lib/ir/level.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/verify.h"
 #include "lib/layout/layout.h"
@@ -317,14 +318,27 @@ static void check_regions(verifier *v, tile_op op) {
     }
 }
 
+static void check_level(verifier *v, tile_op op) {
+    const tile_function *f = v->f;
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
+    tile_loc loc = tile_op_loc(f, op);
+    bool compute = f->kind == TILE_COMPUTE;
+    if (!tile_op_is_allowed(info, compute ? 1 : 2))
+        FAIL(v, loc, "%s is not allowed in a %s", info->name, compute ? "compute" : "kernel");
+    else if (!tile_op_is_allowed(info, f->level))
+        FAIL(v, loc, "%s is an operation of level 2, and @%s is at level 3", info->name, f->name);
+    if (f->level != 3) return;
+    if (tile_op_opcode(f, op) == TILE_OP_alloc_shared && !tile_op_has_attr(f, op, TILE_ATTR_offset))
+        FAIL(v, loc, "alloc_shared: @%s is at level 3, where each buffer has an offset", f->name);
+    if (tile_op_gives_tile(f, op))
+        FAIL(v, loc, "%s gives a tile, and @%s is at level 3", info->name, f->name);
+}
+
 static void check_op(verifier *v, tile_op op) {
     const tile_op_data data = *tile_op_at(v->f, op);
     const tile_op_info *info = tile_op_get_info((tile_opcode)data.opcode);
-    unsigned level = v->f->kind == TILE_COMPUTE ? TILE_LEVEL_1 : TILE_LEVEL_2 | TILE_LEVEL_3;
     unsigned before = v->errors;
-    if (!(info->levels & level))
-        FAIL(v, data.loc, "%s is not allowed in a %s", info->name,
-             v->f->kind == TILE_COMPUTE ? "compute" : "kernel");
+    check_level(v, op);
     check_operands(v, op);
     if (v->errors > before) return;
     check_attrs(v, op);
@@ -365,6 +379,8 @@ static void check_kernel(verifier *v) {
         FAIL(v, f->loc, "warps must be a number from 1 to %d, it is %lld", TILE_MAX_WARPS,
              (long long)warps);
     if (!f->grid_rank) FAIL(v, f->loc, "kernel @%s needs `grid`", f->name);
+    if (f->level != 2 && f->level != 3)
+        FAIL(v, f->loc, "kernel @%s is at level %u; kernels are at 2 or 3", f->name, f->level);
     if (f->result_count) FAIL(v, f->loc, "a kernel has no results");
     for (size_t i = 0; i < f->arg_count; i++) {
         const tile_arg_decl *arg = &f->args[i];
@@ -392,6 +408,7 @@ static void check_compute(verifier *v) {
                  text(v, f->results[i].type), text(v, tile_value_type(f, value)));
     }
     if (!f->result_count) FAIL(v, f->loc, "compute @%s needs a result", f->name);
+    if (f->level != 1) FAIL(v, f->loc, "compute @%s is at level %u, not 1", f->name, f->level);
 }
 
 tile_status tile_function_verify(const tile_function *function) {

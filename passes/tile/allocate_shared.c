@@ -130,7 +130,6 @@ static place *collect(tile_pass *pass, tile_function *f, unsigned *count) {
 }
 
 tile_status tile_pass_allocate_shared(tile_pass *pass, tile_function *f) {
-    if (f->kind != TILE_KERNEL) return TILE_OK;
     unsigned count;
     place *places = collect(pass, f, &count);
     if (!places) return TILE_INVALID;

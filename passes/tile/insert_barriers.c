@@ -326,7 +326,7 @@ static void walk_region(barriers *b, tile_region region, state *s) {
 }
 
 tile_status tile_pass_insert_barriers(tile_pass *pass, tile_function *f) {
-    if (f->kind != TILE_KERNEL || f->sync_explicit) return TILE_OK;
+    if (f->sync_explicit) return TILE_OK;
     barriers b = {.pass = pass, .f = f, .divergent = tile_divergent_values(f, pass->scratch)};
     state s = {0};
     walk_region(&b, f->body, &s);

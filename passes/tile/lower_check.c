@@ -100,6 +100,8 @@ static void check_op(tile_function *f, tile_op op, void *user) {
         check_value(c, op, tile_op_operand(f, op, i));
     for (unsigned i = 0; i < tile_op_result_count(f, op) && c->ok; i++)
         check_value(c, op, tile_op_result(f, op, i));
+    if (tile_op_opcode(f, op) == TILE_OP_alloc_shared && !tile_op_has_attr(f, op, TILE_ATTR_offset))
+        fail(c, op, "alloc_shared: the buffer has no offset; run allocate-shared");
     if (c->ok) check_slots(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_dot) check_dot(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_convert_layout) check_convert(c, op);

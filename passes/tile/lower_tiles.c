@@ -19,7 +19,7 @@
  *     store %t, %gc[0]
  *   }
  * after:
- *   kernel @fill(%c: ptr<f32> {divisible = 16}) grid [1] warps 1 {
+ *   kernel @fill(%c: ptr<f32> {divisible = 16}) grid [1] warps 1 level 3 {
  *     %thread = thread_id : i32
  *     %t = splat 1.0 : vector<f32[4]>
  *     %0 = shl %thread, 2 : i32
@@ -268,5 +268,6 @@ tile_status tile_pass_lower_tiles(tile_pass *pass, tile_function *f) {
     map_constants(&l);
     enter_set(&l);
     lower_region(&l, l.old.body);
+    f->level = 3;
     return TILE_OK;
 }

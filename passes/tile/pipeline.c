@@ -479,7 +479,6 @@ static void rewrite_loop(ring *r) {
 }
 
 tile_status tile_pass_pipeline(tile_pass *pass, tile_function *f) {
-    if (f->kind != TILE_KERNEL) return TILE_OK;
     loop_list list = {.loops = TILE_NEW_ARRAY(pass->scratch, tile_op, f->op_count)};
     collect_loops(f, f->body, &list);
     ring *rings = TILE_NEW_ARRAY(pass->scratch, ring, list.count + 1u);

@@ -59,6 +59,12 @@ static tile_status cpu_read(tile_device *device, uint64_t address, void *data, s
 /* Kernels -------------------------------------------------------------------------------------- */
 
 static tile_status cpu_prepare(tile_device *device, tile_variant *variant) {
+    const tile_function *f = variant->function;
+    if (device->level == 2 && f->level == 3) {
+        tile_report(device->context, TILE_ERROR, f->loc,
+                    "@%s is at level 3 and cannot run at level 2", f->name);
+        return TILE_INVALID;
+    }
     variant->code = cpu_program_create(variant->function, device->level);
     return variant->code ? TILE_OK : TILE_INVALID;
 }

@@ -94,6 +94,18 @@ Test(misuse, names) {
             tile_function_add_param(x->kernel, "a", TILE_PARAM_int, NULL, none));
 }
 
+Test(misuse, levels) {
+    REFUSED("kernel @k is at level 99", tile_function_set_level(x->kernel, 99));
+    REFUSED("kernel @k is at level 1", tile_function_set_level(x->kernel, 1));
+    REFUSED("@k is at level 3, where each buffer has an offset",
+            tile_function_set_level(x->kernel, 3);
+            const int64_t dims[] = {32};
+            tile_build_alloc_shared(&x->b, tile_type_shared(x->context, TILE_f32, 0, 1, dims)));
+    REFUSED("compute @c is at level 2, not 1",
+            tile_function_set_level(
+                tile_function_create(x->module, TILE_COMPUTE, "c", (tile_loc){0}), 2));
+}
+
 Test(misuse, parameters) {
     const tile_type *none = NULL;
     REFUSED("the default of 'a' is of another kind",

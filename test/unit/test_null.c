@@ -158,6 +158,8 @@ Test(null, no_function) {
     change_nothing(NULL);
     cr_expect_null(tile_function_name(NULL));
     cr_expect_eq(tile_function_get_kind(NULL), 0);
+    cr_expect_eq(tile_function_level(NULL), 0);
+    tile_function_set_level(NULL, 3);
     cr_expect_eq(tile_function_arg_count(NULL), 0);
     cr_expect_eq(tile_function_result_count(NULL), 0);
     cr_expect_eq(tile_function_body(NULL).id, 0);

@@ -66,6 +66,15 @@ static const tile_pass_row rows[] = {
     ROW("use", "", visit, NULL, LAID_OUT | ALLOCATED, 0, LAID_OUT, 0),
     ROW("shake", "", visit, NULL, 0, 0, LAID_OUT, ALLOCATED),
 };
+static const tile_pass_row level_rows[] = {
+    {{.name = "tiles", .level_in = TILE_LEVELS_L2, .level_out = TILE_LEVELS_L2, .options = ""},
+     .run = visit},
+    {{.name = "threads", .level_in = TILE_LEVELS_L3, .level_out = TILE_LEVELS_L3, .options = ""},
+     .run = visit},
+    {{.name = "tensors", .level_in = TILE_LEVELS_L1, .level_out = TILE_LEVELS_L1, .options = ""},
+     .run = visit},
+};
+static const tile_pass_table level_table = {level_rows, sizeof level_rows / sizeof *level_rows};
 static const tile_pass_table table = {rows, sizeof rows / sizeof *rows};
 
 /* Runs a pipeline on @k and @l, or on the kernel that is named. message: part of what is reported
@@ -158,6 +167,52 @@ Test(pass_table, hooks_see_a_module_pass) {
     cr_assert_eq(tile_run_passes_of(&table, x.module, "cut", &options), TILE_OK, "%s", x.messages);
     cr_expect_str_eq(r.text, "<cut k <cut l l> k_a+> k_b+> ");
     fixture_close(&x);
+}
+
+typedef struct level_case {
+    const char *kernel;
+    unsigned k, l; /* their levels */
+    const char *pipeline, *trace;
+    const char *message; /* what is reported, or NULL */
+    tile_status status;
+} level_case;
+
+/* The manager alone looks at levels: it runs, leaves alone, or refuses. */
+Test(pass_table, passes_run_at_their_levels) {
+    static const char past[] = "2 @k is at level 3: 'tiles' and other passes of lower levels leave "
+                               "it as it is\n";
+    static const level_case cases[] = {
+        {NULL, 2, 2, "tiles", "tiles:k tiles:l ", NULL, TILE_OK},
+        {NULL, 2, 3, "tiles", "tiles:k ", "@l is at level 3", TILE_OK},
+        {"k", 3, 2, "tiles,tiles", "", past, TILE_OK},
+        {NULL, 3, 3, "tiles,threads", "threads:k threads:l ", past, TILE_OK},
+        {NULL, 3, 2, "threads", "", "pass 'threads' works at level 3, @l is at level 2",
+         TILE_INVALID},
+        {"k", 3, 2, "threads", "threads:k ", NULL, TILE_OK},
+        {NULL, 2, 3, "tensors", "", NULL, TILE_OK},
+        {"k", 2, 3, "tensors", "", "pass 'tensors' works on computes, @k is a kernel",
+         TILE_INVALID},
+        {"k", 99, 2, "tiles", "", "@k is at level 99", TILE_INVALID},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const level_case *c = &cases[i];
+        pass_fixture x;
+        fixture_open(&x);
+        tile_function_set_level(x.kernel, c->k);
+        tile_function_set_level(add_kernel(x.module, "l"), c->l);
+        *trace = 0;
+        tile_pass_options options = {.size = sizeof options, .kernel = c->kernel};
+        cr_expect_eq(tile_run_passes_of(&level_table, x.module, c->pipeline, &options), c->status,
+                     "case %zu: %s", i, x.messages);
+        cr_expect_str_eq(trace, c->trace, "case %zu: %s", i, trace);
+        if (c->message == past)
+            cr_expect_str_eq(x.messages, past, "case %zu: %s", i, x.messages);
+        else if (c->message)
+            cr_expect(strstr(x.messages, c->message), "case %zu: %s", i, x.messages);
+        else
+            cr_expect_str_eq(x.messages, "", "case %zu: %s", i, x.messages);
+        fixture_close(&x);
+    }
 }
 
 /* No property is without a pass that establishes it, and no row contradicts itself. */

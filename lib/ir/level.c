@@ -1,0 +1,34 @@
+/* Levels: what stands in a function, and what may. */
+#include "lib/ir/level.h"
+
+bool tile_op_is_allowed(const tile_op_info *info, unsigned level) {
+    switch (level) {
+    case 1: return info->levels & TILE_LEVEL_1;
+    case 2: return info->levels & (TILE_LEVEL_2 | TILE_LEVEL_3);
+    case 3: return info->levels & TILE_LEVEL_3;
+    }
+    return false;
+}
+
+bool tile_op_gives_tile(const tile_function *f, tile_op op) {
+    for (uint32_t i = 0; i < tile_op_result_count(f, op); i++)
+        if (tile_value_type(f, tile_op_result(f, op, i))->kind == TILE_TYPE_TILE) return true;
+    return false;
+}
+
+unsigned tile_function_level_by_ops(const tile_function *f) {
+    if (f->kind == TILE_COMPUTE) return 1;
+    bool thread_level = false, placed = false;
+    for (uint32_t id = 1; id < f->op_count; id++) {
+        tile_op op = {id};
+        tile_opcode opcode = tile_op_opcode(f, op);
+        const tile_op_info *info = tile_op_get_info(opcode);
+        if (opcode == TILE_OP_NONE) continue; /* erased */
+        if (!tile_op_is_allowed(info, 3) || tile_op_gives_tile(f, op)) return 2;
+        thread_level |= !(info->levels & TILE_LEVEL_2);
+        if (opcode != TILE_OP_alloc_shared) continue;
+        if (!tile_op_has_attr(f, op, TILE_ATTR_offset)) return 2;
+        placed = true;
+    }
+    return thread_level && placed ? 3 : 2;
+}
