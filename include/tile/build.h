@@ -55,6 +55,11 @@ TILE_API tile_op tile_build_for_loop(tile_builder *builder, tile_value begin, ti
                                      tile_value step, const tile_value *inits, unsigned init_count);
 TILE_API tile_value tile_region_arg(const tile_function *function, tile_region region,
                                     unsigned index);
+/* while iter (inits) {} do {}: returns the op. The values of both regions are the carried ones; end
+ * the first with a yield of the condition (an i1) and the values that the second one gets, or the
+ * op's results if it does not hold; end the second with a yield of the next ones. */
+TILE_API tile_op tile_build_while_loop(tile_builder *builder, const tile_value *inits,
+                                       unsigned init_count);
 /* if condition {} else {}: result_types are those of both regions' yields; each region must end
  * with a yield. */
 TILE_API tile_op tile_build_if_else(tile_builder *builder, tile_value condition,
@@ -109,6 +114,7 @@ TILE_API void tile_value_set_name(tile_function *function, tile_value value, con
         TILE_BUILD_BODY(name, operands, type)
 /* Operations with regions have builders of their own, above. */
 #define TILE_BUILD_loop(name, operands)
+#define TILE_BUILD_while_loop(name, operands)
 #define TILE_BUILD_branch(name, operands)
 
 #define OP(number, name, levels, operands, attributes, typing, ...) \
@@ -130,6 +136,7 @@ TILE_API void tile_value_set_name(tile_function *function, tile_value value, con
 #undef TILE_BUILD_given
 #undef TILE_BUILD_inferred
 #undef TILE_BUILD_loop
+#undef TILE_BUILD_while_loop
 #undef TILE_SEGMENT_address
 #undef TILE_SEGMENT_element
 #undef TILE_SEGMENT_list

@@ -40,6 +40,38 @@ static LLVMValueRef *sent_parts(tile_emitter *e, tile_op op, int from, unsigned 
     return tile_get_parts(e, tile_carried_sent(e->f, op, from, i));
 }
 
+/* while ---------------------------------------------------------------------------------------- */
+
+void tile_emit_while(tile_emitter *e, tile_op op) {
+    unsigned carried = tile_carried_count(e->f, op);
+    LLVMBasicBlockRef head = new_block(e, "while"), body = new_block(e, "do");
+    LLVMBasicBlockRef exit = new_block(e, "exit"), before = LLVMGetInsertBlock(e->builder);
+    LLVMValueRef **phis = TILE_NEW_ARRAY(&e->arena, LLVMValueRef *, carried + 1);
+    LLVMBuildBr(e->builder, head);
+    LLVMPositionBuilderAtEnd(e->builder, head);
+    for (unsigned i = 0; i < carried; i++) {
+        const tile_type *type = tile_value_type(e->f, tile_op_result(e->f, op, i));
+        phis[i] = begin_phis(e, type);
+        add_incoming(type, phis[i], sent_parts(e, op, TILE_AROUND, i), before);
+        tile_set_parts(e, tile_carried_received(e->f, op, 0, i), phis[i]);
+    }
+    tile_emit_region(e, tile_op_region(e->f, op, 0));
+    tile_lines_set(e, tile_op_loc(e->f, op));
+    LLVMBuildCondBr(e->builder, tile_get_scalar(e, tile_decision(e->f, op, 0)), body, exit);
+    /* The first region's end comes before both: no phis there. */
+    for (unsigned i = 0; i < carried; i++) {
+        tile_set_parts(e, tile_carried_received(e->f, op, 1, i), sent_parts(e, op, 0, i));
+        tile_set_parts(e, tile_op_result(e->f, op, i), sent_parts(e, op, 0, i));
+    }
+    LLVMPositionBuilderAtEnd(e->builder, body);
+    tile_emit_region(e, tile_op_region(e->f, op, 1));
+    for (unsigned i = 0; i < carried; i++)
+        add_incoming(tile_value_type(e->f, tile_op_result(e->f, op, i)), phis[i],
+                     sent_parts(e, op, 1, i), LLVMGetInsertBlock(e->builder));
+    LLVMBuildBr(e->builder, head);
+    LLVMPositionBuilderAtEnd(e->builder, exit);
+}
+
 /* if ------------------------------------------------------------------------------------------- */
 
 void tile_emit_if(tile_emitter *e, tile_op op) {

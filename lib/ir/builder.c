@@ -148,20 +148,51 @@ tile_value tile_build_float(tile_builder *builder, double value) {
                                   tile_expr_float(context, value));
 }
 
+/* Operations with regions --------------------------------------------------------------------- */
+
+/* Whoever walks regions recurses: the text and the builders allow the same depth. */
+static bool can_nest(const tile_builder *builder) {
+    const tile_function *f = builder->function;
+    unsigned depth = 1;
+    if (!has_place(builder)) return false;
+    for (tile_op around = tile_region_at(f, builder->region)->parent; around.id;
+         around = tile_op_parent(f, around))
+        depth++;
+    if (depth < TILE_MAX_DEPTH) return true;
+    tile_report(tile_function_context(f), TILE_ERROR, builder->loc,
+                "this is nested more than %d levels deep", TILE_MAX_DEPTH);
+    return false;
+}
+
+/* The region of a loop: own arguments, then the carried ones. */
+static void add_loop_region(tile_function *f, tile_op op, const tile_type *own) {
+    tile_arena scratch = {0};
+    unsigned count = 0, carried = tile_op_result_count(f, op);
+    const tile_type **types = TILE_NEW_ARRAY(&scratch, const tile_type *, carried + 1u);
+    if (own) types[count++] = own;
+    for (unsigned i = 0; i < carried; i++)
+        types[count++] = tile_value_type(f, tile_op_result(f, op, i));
+    tile_add_region(f, op, types, count);
+    tile_arena_reset(&scratch);
+}
+
 tile_op tile_build_for_loop(tile_builder *builder, tile_value begin, tile_value end,
                             tile_value step, const tile_value *inits, unsigned init_count) {
     if (!is_ready(builder)) return TILE_NO_OP;
     tile_function *f = builder->function;
     const tile_segment segments[] = {
         {begin, NULL, 0}, {end, NULL, 0}, {step, NULL, 0}, {TILE_NO_VALUE, inits, init_count}};
+    if (!can_nest(builder)) return TILE_NO_OP;
     tile_op op = tile_build_op(builder, TILE_OP_for, segments, 4, NULL);
-    if (!op.id) return op;
-    tile_arena scratch = {0};
-    const tile_type **types = TILE_NEW_ARRAY(&scratch, const tile_type *, init_count + 1u);
-    types[0] = tile_value_type(f, begin);
-    for (unsigned i = 0; i < init_count; i++) types[i + 1] = tile_value_type(f, inits[i]);
-    tile_add_region(f, op, types, init_count + 1);
-    tile_arena_reset(&scratch);
+    if (op.id) add_loop_region(f, op, tile_value_type(f, begin));
+    return op;
+}
+
+tile_op tile_build_while_loop(tile_builder *builder, const tile_value *inits, unsigned init_count) {
+    const tile_segment segments[] = {{TILE_NO_VALUE, inits, init_count}};
+    if (!can_nest(builder)) return TILE_NO_OP;
+    tile_op op = tile_build_op(builder, TILE_OP_while, segments, 1, NULL);
+    for (unsigned r = 0; r < 2 && op.id; r++) add_loop_region(builder->function, op, NULL);
     return op;
 }
 
@@ -171,7 +202,7 @@ tile_op tile_build_if_else(tile_builder *builder, tile_value condition,
     tile_function *f = builder->function;
     bool typed = result_types || !result_count;
     for (unsigned i = 0; typed && i < result_count; i++) typed = result_types[i] != NULL;
-    if (!condition.id || !is_known(builder, condition) || !has_place(builder)) return TILE_NO_OP;
+    if (!condition.id || !is_known(builder, condition) || !can_nest(builder)) return TILE_NO_OP;
     if (!typed) {
         tile_report(tile_function_context(f), TILE_ERROR, builder->loc,
                     "a result of `if` has no type");

@@ -15,6 +15,8 @@
 #define TILE_NO_OP ((tile_op){0})
 #define TILE_NO_REGION ((tile_region){0})
 
+enum { TILE_MAX_DEPTH = 200 }; /* of regions in regions, the function's body too */
+
 typedef enum tile_value_kind {
     TILE_VALUE_RESULT,   /* of op `owner` */
     TILE_VALUE_ARG,      /* argument `index` of the function */

@@ -291,7 +291,7 @@ static bool tile_infer_none(tile_infer *infer) {
 }
 
 /* A loop gives what it begins with: its row's last operand. */
-static bool tile_infer_for(tile_infer *infer) {
+static bool tile_infer_inits(tile_infer *infer) {
     unsigned count;
     const tile_op_info *info = tile_op_get_info(infer->opcode);
     const tile_value *inits = segment(infer, info->operand_count - 1, &count);

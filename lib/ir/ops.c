@@ -88,6 +88,7 @@ enum {
 #define TYPING_inferred .type_given = false
 #define TYPING_given .type_given = true
 #define TYPING_loop .shape = TILE_SHAPE_LOOP
+#define TYPING_while_loop .shape = TILE_SHAPE_WHILE
 #define TYPING_branch .shape = TILE_SHAPE_BRANCH
 #define COMPLETION_now .completion = TILE_COMPLETION_NOW
 #define COMPLETION_starts_group \

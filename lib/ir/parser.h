@@ -12,7 +12,7 @@
 
 enum {
     TILE_PARSE_MAX_ERRORS = 20,
-    TILE_PARSE_MAX_DEPTH = 200, /* of nested regions, and of an expression's tree */
+    TILE_PARSE_MAX_DEPTH = TILE_MAX_DEPTH, /* of nested regions, and of an expression's tree */
 };
 
 /* An operand expression before it is known which type its literals get. */
@@ -81,7 +81,8 @@ typedef struct tile_parser {
     tile_token token, next;
     unsigned first_error; /* the context's count when parsing began */
     bool stopped;         /* too many errors: the rest of the text is not read */
-    unsigned depth;
+    unsigned regions;     /* how many are open */
+    unsigned depth;       /* of the expression's parentheses, calls and signs */
     tile_alias *aliases;
 
     tile_function *function;
@@ -157,5 +158,31 @@ typedef struct tile_parsed_attr {
 /* `{...}` if it is there; allowed is a set of 1 << attribute. what: whose attributes these are. */
 bool tile_parse_attrs(tile_parser *p, uint64_t allowed, const char *what, tile_parsed_attr *attrs,
                       unsigned *count);
+/* One of them, after those that are there already. */
+bool tile_parse_attr(tile_parser *p, uint64_t allowed, const char *what, tile_parsed_attr *attrs,
+                     unsigned *count);
+/* Reports the token; false. */
+bool tile_parse_unknown_attr(tile_parser *p, uint64_t allowed, const char *what);
+uint64_t tile_parse_allowed_attrs(const tile_op_info *info);
+void tile_parse_set_attrs(tile_parser *p, tile_op op, const tile_parsed_attr *attrs,
+                          unsigned count);
+
+/* A name that stands where a value is defined. */
+typedef struct tile_binding {
+    const char *name;
+    tile_loc loc;
+} tile_binding;
+/* What stands before the operation: the names of its results. */
+typedef struct tile_statement {
+    tile_loc loc;
+    tile_binding *names;
+    unsigned count;
+} tile_statement;
+bool tile_parse_bind(tile_parser *p, const tile_binding *name, tile_value value);
+/* Also where the operation could not be built: then to value 0, so that uses are not reported. */
+bool tile_parse_bind_results(tile_parser *p, const tile_statement *s, tile_op op, const char *what);
+
+/* parse_control.c: an operation with regions, from its word on */
+bool tile_parse_control(tile_parser *p, const tile_statement *s, tile_opcode opcode);
 
 #endif

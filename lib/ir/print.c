@@ -270,6 +270,20 @@ static void print_for(printer *p, tile_op op) {
     print_region(p, body);
 }
 
+static void print_while(printer *p, tile_op op) {
+    PRINT(p, "while");
+    print_iter(p, op);
+    PRINT(p, " ");
+    print_region(p, tile_op_region(p->f, op, 0));
+    PRINT(p, " do ");
+    for (unsigned i = 0; i < tile_carried_count(p->f, op); i++) {
+        PRINT(p, "%s", i ? ", " : "(");
+        print_value(p, tile_carried_received(p->f, op, 1, i));
+    }
+    PRINT(p, "%s", tile_carried_count(p->f, op) ? ") " : "");
+    print_region(p, tile_op_region(p->f, op, 1));
+}
+
 /* True for a yield without operands, which the text leaves out. */
 static bool is_bare_yield(const printer *p, tile_op op) {
     const tile_op_data *data = tile_op_at(p->f, op);
@@ -306,7 +320,7 @@ static void print_op(printer *p, tile_op op) {
     switch (shape) {
     case TILE_SHAPE_LOOP: print_for(p, op); break;
     case TILE_SHAPE_BRANCH: print_if(p, op); break;
-    case TILE_SHAPE_WHILE:
+    case TILE_SHAPE_WHILE: print_while(p, op); break;
     case TILE_SHAPE_BODY:
     case TILE_SHAPE_NONE: print_plain(p, op); break;
     }

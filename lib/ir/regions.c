@@ -63,7 +63,7 @@ bool tile_goes(const tile_function *f, tile_op op, int from, int to) {
 
 /* The row of values in which `from` sends what is carried. */
 static tile_op sender(const tile_function *f, tile_op op, int from) {
-    return from == TILE_AROUND ? op : tile_region_last(f, tile_op_region(f, op, (unsigned)from));
+    return from == TILE_AROUND ? op : tile_region_yield(f, tile_op_region(f, op, (unsigned)from));
 }
 
 /* The operation whose own values decide: itself, or for `while` the first region's yield. */
@@ -173,7 +173,7 @@ static tile_value resize_values(change *c, tile_value_kind kind, uint32_t owner,
 static void resize_region(change *c, unsigned r) {
     tile_function *f = c->f;
     tile_region region = tile_op_region(f, c->op, r);
-    tile_op yield = tile_region_last(f, region);
+    tile_op yield = tile_region_yield(f, region);
     if (!facts_of(f, c->op)->receives) {
         resize_operands(c, yield, c->added);
         return;

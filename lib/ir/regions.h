@@ -67,9 +67,10 @@ void tile_carry(tile_function *f, tile_op op, const bool *kept, const tile_value
                 unsigned added_count, tile_value *map);
 size_t tile_carry_limit(const tile_function *f, tile_op op, unsigned added_count);
 
-/* The last operation of a region: of a verified operation's region, its yield. */
-static inline tile_op tile_region_last(const tile_function *f, tile_region region) {
-    return tile_region_at(f, region)->last;
+/* The operation at a region's end that yields its values; 0 only if it has not been verified. */
+static inline tile_op tile_region_yield(const tile_function *f, tile_region region) {
+    tile_op last = tile_region_at(f, region)->last;
+    return tile_op_effects(f, last) & TILE_EFFECT_TERMINATOR ? last : TILE_NO_OP;
 }
 
 #endif

@@ -187,7 +187,7 @@ static void check_carried_type(verifier *v, tile_op op, unsigned r, unsigned i) 
     tile_value sent = tile_carried_sent(v->f, op, (int)r, i);
     const tile_type *have = tile_value_type(v->f, sent);
     const tile_type *want = tile_value_type(v->f, tile_carried_received(v->f, op, TILE_AROUND, i));
-    tile_op yield = tile_region_last(v->f, tile_op_region(v->f, op, r));
+    tile_op yield = tile_region_yield(v->f, tile_op_region(v->f, op, r));
     unsigned place = tile_shape_own_yields(tile_shape_of(v->f, op), r) + i + 1;
     if (have != want)
         FAIL(v, tile_op_loc(v->f, yield), "value %u of `yield` is %s, `%s` carries %s", place,
@@ -206,20 +206,20 @@ static void check_condition(verifier *v, tile_op op, tile_op yield) {
 
 /* The region's last op must be a yield of its operation's own values and of what is carried. */
 static void check_yield(verifier *v, tile_op op, unsigned r) {
-    tile_op last = tile_region_last(v->f, tile_op_region(v->f, op, r));
+    tile_op yield = tile_region_yield(v->f, tile_op_region(v->f, op, r));
     unsigned own = tile_shape_own_yields(tile_shape_of(v->f, op), r);
     unsigned carried = tile_carried_count(v->f, op);
-    if (!last.id || !(tile_op_effects(v->f, last) & TILE_EFFECT_TERMINATOR)) {
+    if (!yield.id) {
         FAIL(v, tile_op_loc(v->f, op), "the region of `%s` must end with `yield`", name_of(v, op));
         return;
     }
-    unsigned given = tile_op_operand_count(v->f, last);
+    unsigned given = tile_op_operand_count(v->f, yield);
     if (own) {
-        check_condition(v, op, last);
+        check_condition(v, op, yield);
         if (given < own) return;
     }
     if (given != own + carried) {
-        FAIL(v, tile_op_loc(v->f, last), "`%s` has %u results, `yield` hands over %u",
+        FAIL(v, tile_op_loc(v->f, yield), "`%s` has %u results, `yield` hands over %u",
              name_of(v, op), carried, given - own);
         return;
     }

@@ -88,7 +88,7 @@ static tile_range range_of(const walk *w, tile_value value) {
 static tile_op inline_region(walk *w, tile_op op, unsigned r) {
     tile_function *f = w->f;
     tile_region outer = tile_op_at(f, op)->parent, region = tile_op_region(f, op, r);
-    tile_op yield = tile_region_last(f, region), first = tile_region_at(f, region)->first;
+    tile_op yield = tile_region_yield(f, region), first = tile_region_at(f, region)->first;
     tile_op next = first.id == yield.id ? tile_op_at(f, op)->next : first;
     for (unsigned i = 0; i < tile_carried_count(f, op); i++) {
         tile_value received = tile_carried_received(f, op, (int)r, i);
@@ -165,11 +165,18 @@ static tile_op simplify_loop(walk *w, tile_op op) {
     return tile_op_at(w->f, op)->next;
 }
 
+/* A condition that never holds: the first region runs once, the second one not at all. */
+static tile_op simplify_while(walk *w, tile_op op) {
+    if (range_of(w, tile_decision(w->f, op, 0)).max == 0) return inline_region(w, op, 0);
+    drop_invariants(w, op);
+    return tile_op_at(w->f, op)->next;
+}
+
 static tile_op simplify_regions(walk *w, tile_op op) {
     switch (tile_shape_of(w->f, op)) {
     case TILE_SHAPE_LOOP: return simplify_loop(w, op);
     case TILE_SHAPE_BRANCH: return simplify_branch(w, op);
-    case TILE_SHAPE_WHILE:
+    case TILE_SHAPE_WHILE: return simplify_while(w, op);
     case TILE_SHAPE_BODY:
     case TILE_SHAPE_NONE: break;
     }

@@ -93,7 +93,7 @@ static void mark_op(sweep *s, tile_op op) {
         for (unsigned i = 0; i < tile_decision_count(s->f, op); i++)
             mark_value(s, tile_decision(s->f, op, i));
         for (unsigned r = 0; r < data->region_count; r++)
-            mark_op(s, tile_region_last(s->f, data->regions[r]));
+            mark_op(s, tile_region_yield(s->f, data->regions[r]));
         op = tile_op_parent(s->f, op);
     }
 }

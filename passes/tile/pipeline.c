@@ -293,7 +293,7 @@ static void carry_slot(ring *r) {
     tile_replace_values(f, f->body, map);
     r->slot = tile_carried_received(f, loop, 0, index);
     tile_value_set_name(f, r->slot, "slot");
-    b = tile_builder_before(f, tile_region_last(f, tile_op_region(f, loop, 0)));
+    b = tile_builder_before(f, tile_region_yield(f, tile_op_region(f, loop, 0)));
     tile_value next =
         tile_build_mod(&b, add_constant(&b, r->slot, 1), tile_build_int(&b, r->plan.slots));
     tile_carried_send(f, loop, 0, index, next);

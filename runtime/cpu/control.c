@@ -56,6 +56,30 @@ CPU_HANDLER(cpu_run_loop_next) {
     return jump(warp, insn->target);
 }
 
+/* while: enter, then { first region; test; second region; repeat }, then region_end. -------------
+ */
+
+CPU_HANDLER(cpu_run_while_enter) {
+    (void)run;
+    (void)insn;
+    push_mask(warp, warp->mask);
+    return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_while_test) {
+    const uint8_t *condition = cpu_at(run, warp, insn->operand[0]);
+    uint32_t holds = 0;
+    for (unsigned lane = 0; lane < run->program->lanes; lane++)
+        holds |= (uint32_t)(condition[lane] != 0) << lane;
+    warp->mask &= holds;
+    return warp->mask ? CPU_NEXT : jump(warp, insn->target);
+}
+
+CPU_HANDLER(cpu_run_repeat) {
+    (void)run;
+    return jump(warp, insn->target);
+}
+
 /* Branches: if; first region; else; second region; region_end. --------------------------------- */
 
 CPU_HANDLER(cpu_run_if) {

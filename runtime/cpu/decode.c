@@ -191,35 +191,53 @@ void cpu_decode_if(cpu_decoder *d, tile_op op) {
     d->depth -= 2;
 }
 
-/* Whether a slot is one that the parent's moves write, at another place than this one. */
-static bool is_overwritten(cpu_decoder *d, tile_op parent, uint32_t slot, uint32_t position) {
-    for (uint32_t i = 0; i < tile_op_at(d->f, parent)->result_count; i++)
-        if (i != position && cpu_slot_of(d, tile_op_result(d->f, parent, i)) == slot) return true;
+void cpu_decode_while(cpu_decoder *d, tile_op op) {
+    move_inits(d, op);
+    cpu_add_insn(d, op, cpu_run_while_enter);
+    enter_masks(d, 1);
+    uint32_t head = d->program->insn_count;
+    decode_region(d, tile_op_region(d->f, op, 0));
+    uint32_t test = d->program->insn_count;
+    cpu_add_insn(d, op, cpu_run_while_test)->operand[0] = d->decision;
+    decode_region(d, tile_op_region(d->f, op, 1));
+    cpu_add_insn(d, op, cpu_run_repeat)->target = head;
+    d->program->insns[test].target = d->program->insn_count;
+    cpu_add_insn(d, op, cpu_run_region_end);
+    d->depth--;
+}
+
+/* Whether a slot is one that the parent's moves write, at another place than carried value i. */
+static bool is_overwritten(cpu_decoder *d, tile_op parent, uint32_t slot, uint32_t i) {
+    for (uint32_t k = 0; k < tile_op_at(d->f, parent)->result_count; k++)
+        if (k != i && cpu_slot_of(d, tile_op_result(d->f, parent, k)) == slot) return true;
     return false;
 }
 
-/* A yield moves all its values at once: those that another move would overwrite go aside first. */
+/* A yield moves all its values at once: those that another move would overwrite go aside first. A
+ * condition, which comes before what is carried, stays where it is or goes aside. */
 void cpu_decode_yield(cpu_decoder *d, tile_op op) {
     const tile_op_data *data = tile_op_at(d->f, op);
     tile_op parent = tile_op_parent(d->f, op);
+    uint32_t own = data->operand_count - tile_carried_count(d->f, parent), end = d->temporary;
     uint32_t *aside = TILE_NEW_ARRAY(&d->scratch, uint32_t, data->operand_count);
-    uint32_t end = d->temporary;
     for (uint32_t i = 0; i < data->operand_count; i++) {
         const tile_type *type = tile_value_type(d->f, data->operands[i]);
+        uint32_t slot = cpu_slot_of(d, data->operands[i]);
         aside[i] = CPU_NO_SLOT;
-        if (!is_overwritten(d, parent, cpu_slot_of(d, data->operands[i]), i)) continue;
+        if (!is_overwritten(d, parent, slot, i < own ? UINT32_MAX : i - own)) continue;
         aside[i] = end;
         end += cpu_value_slot_bytes(type, d->program->lanes);
         cpu_add_move(d, op, data->operands[i], aside[i]);
     }
     if (end > d->program->frame_bytes) d->program->frame_bytes = end;
-    for (uint32_t i = 0; i < data->operand_count; i++) {
-        uint32_t to = cpu_slot_of(d, tile_op_result(d->f, parent, i));
+    for (uint32_t i = own; i < data->operand_count; i++) {
+        uint32_t to = cpu_slot_of(d, tile_op_result(d->f, parent, i - own));
         uint32_t count = d->program->insn_count;
         cpu_add_move(d, op, data->operands[i], to);
         if (aside[i] != CPU_NO_SLOT && d->program->insn_count > count)
             d->program->insns[count].operand[0] = aside[i];
     }
+    if (own) d->decision = aside[0] != CPU_NO_SLOT ? aside[0] : cpu_slot_of(d, data->operands[0]);
 }
 
 /* Order ---------------------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@ typedef struct cpu_decoder {
     size_t constant_capacity;
     uint32_t *shared_at; /* by op id: where an alloc_shared's buffer is */
     uint32_t temporary;  /* where values wait that a loop's yield exchanges; behind all slots */
+    uint32_t decision;   /* where the last yield left its operation's condition, if it has one */
     unsigned depth;      /* of the mask stack */
     unsigned pipelined;  /* how many pipelined loops are open */
     bool own_order;

@@ -18,6 +18,9 @@ cpu_outcome cpu_rest_after(cpu_run *run, cpu_warp *warp);
 CPU_HANDLER(cpu_run_loop_enter); /* operands: begin, end, step; result: the induction variable */
 CPU_HANDLER(cpu_run_loop_test);
 CPU_HANDLER(cpu_run_loop_next);
+CPU_HANDLER(cpu_run_while_enter);
+CPU_HANDLER(cpu_run_while_test); /* operand: the condition */
+CPU_HANDLER(cpu_run_repeat);
 CPU_HANDLER(cpu_run_if);
 CPU_HANDLER(cpu_run_else);
 CPU_HANDLER(cpu_run_region_end);

@@ -130,6 +130,35 @@ Test(regions, a_branch_gives_something_else) {
     close_kernel(&x, f);
 }
 
+Test(regions, a_while_carries_something_else) {
+    text_fixture x;
+    tile_function *f = parse_kernel(&x, KERNEL("%r, %s = while iter (%a = 5, %b = %n) {\n"
+                                               "  %t = lt %b, 7\n"
+                                               "  yield %t, %b, %a\n"
+                                               "} do (%c, %d) { yield %d, %n }\n"
+                                               "%u = add %s, 1\n"));
+    tile_op op = first_of_shape(f, TILE_SHAPE_WHILE);
+    cr_expect_str_eq(flow_of(&x, f, op, 0), " 5>r b>a d>c");
+    cr_expect_str_eq(flow_of(&x, f, op, 1), " n>s a>b n>d");
+    cr_expect_eq(tile_decision_count(f, op), 1u);
+    cr_expect_str_eq(name_of(&x, f, tile_decision(f, op, 0)), "t");
+    cr_expect(tile_repeats(f, op) && !tile_goes(f, op, TILE_AROUND, 1));
+    cr_expect(tile_goes(f, op, 0, 1) && tile_goes(f, op, 1, 0) && !tile_goes(f, op, 0, 0));
+    cr_expect(tile_goes(f, op, 0, TILE_AROUND) && !tile_goes(f, op, 1, TILE_AROUND));
+    tile_value n = f->args[0].value;
+    tile_carried_send(f, op, 0, 1, tile_carried_received(f, op, 0, 1)); /* a is not used */
+    const bool kept[] = {false, true};
+    cr_expect_str_eq(carry(&x, f, TILE_SHAPE_WHILE, kept, &n, 1),
+                     KERNEL("  %s, %0 = while iter (%b = %n, %1 = %n) {\n"
+                            "    %t = lt %b, 7 : i1\n"
+                            "    yield %t, %b, %1\n"
+                            "  } do (%d, %2) {\n"
+                            "    yield %n, %2\n"
+                            "  }\n"
+                            "  %u = add %s, 1 : i32\n"));
+    close_kernel(&x, f);
+}
+
 Test(regions, an_operation_can_have_any_number) {
     text_fixture x;
     tile_function *f = parse_kernel(&x, KERNEL("for %i = 0 to %n step 1 { }\n"));

@@ -139,16 +139,22 @@ static const char *const text_corpus[] = {
     TEXT_KERNEL("  %a = -%n * (2 + 3) - %n / 7 ^ ~%n << 2\n"
                 "  %b = (%n + 1) * (%n - (2 - %a)) >= %n == (%x != 2.0)\n"),
 
-    TEXT_KERNEL("  %sum, %count = for %i = 0 to %n step p iter (%s = 0.5, %c = i64(7)) pipelined "
-                "(3, order = [1, 0],\n"
-                "      stage = [0, 1]) unroll (2 + p) {\n"
-                "    %t = %s + 1\n"
-                "    %r = if %i > 3 & q { yield 1.0 } else { if %x < 1.5 { sync } yield %s }\n"
-                "    yield %t, %c\n"
-                "  }\n"
-                "  for %i = 0 to 4 step 1 { for %j = %i to p step 1 { } sync }\n"
-                "  for %i = %n to (p + 1) * 2 step 1 { }\n"
-                "  if true { sync } else { sync sync }\n"),
+    TEXT_KERNEL(
+        "  %sum, %count = for %i = 0 to %n step p iter (%s = 0.5, %c = i64(7)) pipelined "
+        "(3, order = [1, 0],\n"
+        "      stage = [0, 1]) unroll (2 + p) {\n"
+        "    %t = %s + 1\n"
+        "    %r = if %i > 3 & q { yield 1.0 } else { if %x < 1.5 { sync } yield %s }\n"
+        "    yield %t, %c\n"
+        "  }\n"
+        "  for %i = 0 to 4 step 1 { for %j = %i to p step 1 { } sync }\n"
+        "  for %i = %n to (p + 1) * 2 step 1 { }\n"
+        "  %last, %at = while iter (%s = 0.5, %j = %n) { yield %j < 9 & q, %s, %j } do (%s, "
+        "%k) {\n"
+        "    yield 1.5, %k + 1\n"
+        "  }\n"
+        "  while { yield false } do { sync }\n"
+        "  if true { sync } else { sync sync }\n"),
 
     TEXT_KERNEL(
         "  %a = add %n, 1 : i32 %b = sub 5, 7 %c = mul %n, (p + 1) * 2 : i32 %d = div %x, 3\n"

@@ -267,6 +267,52 @@ class Kernel:
         self.indices = outer
         return results
 
+    def inside(self, tiles, carried):
+        """Statements of a region that got these tiles, and what it can hand on for each of them."""
+        visible = tiles + carried
+        for tile in carried:
+            kind = self.random.random()
+            if kind < 0.3:
+                visible = visible + [self.load(tile.scalar, tile.dims)]
+            elif kind < 0.6:
+                visible = visible + [self.through_shared(tile)]
+            elif kind < 0.7:
+                visible = visible + [self.branch(visible)]
+            elif kind < 0.8:
+                visible = visible + self.loop(visible)
+            visible = visible + [self.elementwise(visible, tile)]
+        return [self.pick([t for t in visible if (t.scalar, t.dims) == (c.scalar, c.dims)])
+                for c in carried]
+
+    def while_loop(self, tiles):
+        carried = [self.pick(tiles) for _ in range(self.pick([1, 1, 2]))]
+        first, second, results = ([Tile(self.name(stem), t.scalar, t.dims) for t in carried]
+                                  for stem in "hir")
+        counts = [self.name(stem) for stem in "nmc"]
+        more, step, outer = self.name("b"), self.pick([1, 1, 2]), self.indices
+        end = self.pick([0, 1, 3, "%x", "%x"])
+        if end != "%x" and self.chance(0.6):
+            end = self.scalar_arg(end, "e")
+        names = [", ".join([t.name for t in side] + [count])
+                 for side, count in zip((first, second, results), counts)]
+        inits = ", ".join(f"{f.name} = {t.name}" for f, t in zip(first, carried))
+        self.emit(f"{names[2]} = while iter ({inits}, {counts[0]} = 0) {{")
+        self.depth += 1
+        self.indices = outer + [counts[0]]
+        out = self.inside(tiles, first)
+        self.emit(f"{more} = lt {counts[0]}, {end} : i1")
+        self.emit(f"yield {more}, {', '.join(t.name for t in out)}, {counts[0]}")
+        self.depth -= 1
+        self.emit(f"}} do ({names[1]}) {{")
+        self.depth += 1
+        self.indices = outer + [counts[1]]
+        out = self.inside(tiles, second)
+        self.emit(f"yield {', '.join(t.name for t in out)}, {counts[1]} + {step}")
+        self.depth -= 1
+        self.emit("}")
+        self.indices = outer + [counts[2]] * self.chance(0.3)
+        return results
+
     def matmul_loop(self):
         half = self.pick(["f16", "bf16"])
         m, n, k = self.pick([16, 32, 64, 48, 96]), self.pick([8, 16, 32, 40, 96]), self.pick([16, 32, 48])
@@ -377,9 +423,11 @@ class Kernel:
                 tiles.append(self.through_shared(tile))
             elif kind < 0.67:
                 tiles.append(self.dot(tiles))
-            elif kind < 0.80:
+            elif kind < 0.75:
                 tiles += self.loop(tiles)
-            elif kind < 0.90:
+            elif kind < 0.83:
+                tiles += self.while_loop(tiles)
+            elif kind < 0.91:
                 tiles.append(self.branch(tiles))
             else:
                 tiles.append(self.matmul_loop())

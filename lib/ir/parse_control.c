@@ -1,0 +1,246 @@
+/* Operations with regions: `for`, `while`, `if`. A region is read also where its operation could
+ * not be built, for the mistakes in it. */
+#include "lib/ir/parser.h"
+#include "lib/ir/regions.h"
+
+/* Headers ------------------------------------------------------------------------------------- */
+
+static const tile_value *parse_bound(tile_parser *p, const char *word, tile_value *value) {
+    if (!(*word == '=' ? tile_parse_expect(p, word) : tile_parse_expect_word(p, word))) return NULL;
+    const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
+    if (!node) return NULL;
+    *value = tile_lower_node(p, node, tile_type_scalar(p->context, TILE_i32));
+    return value;
+}
+
+typedef struct loop {
+    tile_value begin, end, step; /* for */
+    tile_binding iv;
+    tile_binding *carried;
+    tile_value *inits;
+    size_t count, capacity, init_capacity;
+    tile_parsed_attr attrs[TILE_MAX_ATTRS];
+    unsigned attr_count;
+} loop;
+
+static bool parse_binding(tile_parser *p, const char *what, tile_binding *name) {
+    name->loc = p->token.loc;
+    name->name = tile_parse_name(p, TILE_TOKEN_VALUE, what);
+    return name->name != NULL;
+}
+
+/* "iter" "(" ("%"ID "=" expr),+ ")" */
+static bool parse_iter(tile_parser *p, loop *l) {
+    if (!tile_parse_take_word(p, "iter")) return true;
+    if (!tile_parse_expect(p, "(")) return false;
+    do {
+        l->carried =
+            tile_arena_grow(&p->arena, l->carried, l->count, &l->capacity, sizeof *l->carried);
+        l->inits =
+            tile_arena_grow(&p->arena, l->inits, l->count, &l->init_capacity, sizeof *l->inits);
+        if (!parse_binding(p, "a carried value such as %sum", &l->carried[l->count]) ||
+            !tile_parse_expect(p, "="))
+            return false;
+        const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
+        if (!node) return false;
+        l->inits[l->count++] = tile_lower_node(p, node, NULL);
+    } while (tile_parse_take(p, ","));
+    return tile_parse_expect(p, ")");
+}
+
+/* ID "(" expr {"," ID "=" value} ")": an attribute of the loop, and those that go with it. */
+static bool parse_loop_clause(tile_parser *p, const tile_op_info *info, loop *l) {
+    uint64_t allowed = tile_parse_allowed_attrs(info);
+    tile_attr_id id = tile_attr_from_keyword(p->token.text, p->token.length);
+    bool known = (allowed >> id & 1) && tile_attr_get_info(id)->kind == TILE_KIND_expr;
+    if (!known) return tile_parse_unknown_attr(p, allowed, info->name);
+    for (unsigned i = 0; i < l->attr_count; i++)
+        if (l->attrs[i].id == id)
+            return tile_parse_error(p, p->token.loc, "'%s' stands here twice",
+                                    tile_attr_keyword(id));
+    tile_parse_advance(p);
+    if (!tile_parse_expect(p, "(")) return false;
+    tile_parsed_attr *attr = &l->attrs[l->attr_count++];
+    *attr = (tile_parsed_attr){.id = id};
+    attr->expr = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
+    if (!attr->expr) return false;
+    while (tile_parse_take(p, ","))
+        if (!tile_parse_attr(p, allowed, info->name, l->attrs, &l->attr_count)) return false;
+    return tile_parse_expect(p, ")");
+}
+
+static bool parse_loop_header(tile_parser *p, const tile_op_info *info, loop *l) {
+    if (!parse_binding(p, "the loop's variable such as %i", &l->iv) ||
+        !parse_bound(p, "=", &l->begin) || !parse_bound(p, "to", &l->end) ||
+        !parse_bound(p, "step", &l->step) || !parse_iter(p, l))
+        return false;
+    while (p->token.kind == TILE_TOKEN_WORD)
+        if (!parse_loop_clause(p, info, l)) return false;
+    return tile_parse_at(p, "{") || tile_parse_expected(p, "'{'");
+}
+
+/* Regions ------------------------------------------------------------------------------------- */
+
+typedef struct saved {
+    tile_builder builder;
+    const tile_type *const *yield_types;
+    unsigned yield_count;
+    size_t scope;
+} saved;
+
+static saved enter_region(tile_parser *p, const tile_type *const *types, unsigned count) {
+    saved outer = {p->builder, p->yield_types, p->yield_count, p->symbols.depth};
+    p->yield_types = types;
+    p->yield_count = count;
+    return outer;
+}
+
+static void leave_region(tile_parser *p, const saved *outer) {
+    tile_parse_leave_scope(p, outer->scope);
+    p->builder = outer->builder;
+    p->yield_types = outer->yield_types;
+    p->yield_count = outer->yield_count;
+}
+
+/* The types that region r's yield should have: *count of them, in the parser's arena. */
+static const tile_type **wanted_types(tile_parser *p, tile_op op, unsigned r, unsigned *count) {
+    const tile_function *f = p->function;
+    unsigned own = tile_shape_own_yields(tile_shape_of(f, op), r);
+    *count = own + tile_carried_count(f, op);
+    const tile_type **types = TILE_NEW_ARRAY(&p->arena, const tile_type *, *count + 1u);
+    for (unsigned i = 0; i < *count; i++)
+        types[i] = i < own ? tile_type_scalar(p->context, TILE_i1)
+                           : tile_value_type(f, tile_op_result(f, op, i - own));
+    return types;
+}
+
+/* Region r of op, whose arguments get these names. */
+static bool parse_region_of(tile_parser *p, tile_op op, unsigned r, const tile_binding *names,
+                            size_t name_count) {
+    unsigned yields = 0;
+    const tile_type **types = op.id ? wanted_types(p, op, r, &yields) : NULL;
+    tile_region region = op.id ? tile_op_region(p->function, op, r)
+                               : tile_add_region(p->function, TILE_NO_OP, NULL, 0);
+    saved outer = enter_region(p, types, yields);
+    bool ok = true;
+    for (size_t i = 0; i < name_count; i++)
+        ok &= tile_parse_bind(p, &names[i], tile_region_arg(p->function, region, (unsigned)i));
+    ok &= tile_parse_region(p, region, true);
+    leave_region(p, &outer);
+    return ok;
+}
+
+/* All names that the header gives are of values that could be built. */
+static bool has_inits(const loop *l) {
+    bool complete = true;
+    for (size_t i = 0; i < l->count; i++) complete &= l->inits[i].id != 0;
+    return complete;
+}
+
+static bool parse_for(tile_parser *p, const tile_statement *s, const tile_op_info *info) {
+    tile_loc loc = p->token.loc;
+    loop l = {.attr_count = 0};
+    tile_parse_advance(p);
+    if (!parse_loop_header(p, info, &l)) return false;
+    p->builder.loc = loc;
+    tile_op op = TILE_NO_OP;
+    if (l.begin.id && l.end.id && l.step.id && has_inits(&l))
+        op = tile_build_for_loop(&p->builder, l.begin, l.end, l.step, l.inits, (unsigned)l.count);
+    tile_parse_set_attrs(p, op, l.attrs, l.attr_count);
+    tile_binding *names = TILE_NEW_ARRAY(&p->arena, tile_binding, l.count + 1);
+    names[0] = l.iv;
+    for (size_t i = 0; i < l.count; i++) names[i + 1] = l.carried[i];
+    bool ok = parse_region_of(p, op, 0, names, l.count + 1);
+    return tile_parse_bind_results(p, s, op, info->name) && ok;
+}
+
+/* "do" ["(" "%"ID,+ ")"]: as many names as there are carried values. */
+static bool parse_do(tile_parser *p, size_t count, tile_binding *names) {
+    if (!tile_parse_expect_word(p, "do")) return false;
+    for (size_t i = 0; i < count; i++)
+        if (!tile_parse_expect(p, i ? "," : "(") ||
+            !parse_binding(p, "a carried value such as %sum", &names[i]))
+            return false;
+    if (count && !tile_parse_expect(p, ")")) return false;
+    return tile_parse_at(p, "{") || tile_parse_expected(p, "'{'");
+}
+
+static bool parse_while(tile_parser *p, const tile_statement *s, const tile_op_info *info) {
+    tile_loc loc = p->token.loc;
+    loop l = {.attr_count = 0};
+    tile_parse_advance(p);
+    if (!parse_iter(p, &l)) return false;
+    p->builder.loc = loc;
+    tile_op op = TILE_NO_OP;
+    if (has_inits(&l)) op = tile_build_while_loop(&p->builder, l.inits, (unsigned)l.count);
+    bool ok = parse_region_of(p, op, 0, l.carried, l.count);
+    tile_binding *names = TILE_NEW_ARRAY(&p->arena, tile_binding, l.count + 1);
+    if (!parse_do(p, l.count, names)) return false;
+    ok &= parse_region_of(p, op, 1, names, l.count);
+    return tile_parse_bind_results(p, s, op, info->name) && ok;
+}
+
+/* The types that a region's yield hands over: *count of them, in the parser's arena. */
+static const tile_type **yielded_types(tile_parser *p, tile_region region, unsigned *count) {
+    const tile_function *f = p->function;
+    tile_op yield = tile_region_yield(f, region);
+    *count = tile_op_operand_count(f, yield);
+    const tile_type **types = TILE_NEW_ARRAY(&p->arena, const tile_type *, *count + 1);
+    for (unsigned i = 0; i < *count; i++)
+        types[i] = tile_value_type(f, tile_op_operand(f, yield, i));
+    return types;
+}
+
+static void move_ops(tile_function *f, tile_region from, tile_region to) {
+    for (tile_op op = tile_region_at(f, from)->first, next; op.id; op = next) {
+        next = tile_op_at(f, op)->next;
+        tile_move_op(f, op, to, TILE_NO_OP);
+    }
+}
+
+/* What an `if` gives is known once its first region is read, so both regions are read on their own
+ * and moved into it. */
+static bool parse_if(tile_parser *p, const tile_statement *s, const tile_op_info *info) {
+    tile_loc loc = p->token.loc;
+    tile_function *f = p->function;
+    tile_parse_advance(p);
+    const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
+    if (!node) return false;
+    tile_value condition = tile_lower_node(p, node, tile_type_scalar(p->context, TILE_i1));
+    tile_region yes = tile_add_region(f, TILE_NO_OP, NULL, 0);
+    tile_region no = tile_add_region(f, TILE_NO_OP, NULL, 0);
+    saved outer = enter_region(p, NULL, 0);
+    bool ok = tile_parse_region(p, yes, true);
+    leave_region(p, &outer);
+    unsigned count;
+    const tile_type **types = yielded_types(p, yes, &count);
+    if (tile_parse_take_word(p, "else")) {
+        outer = enter_region(p, types, count);
+        ok &= tile_parse_region(p, no, true);
+        leave_region(p, &outer);
+    } else if (ok) {
+        if (count) return tile_parse_error(p, loc, "an `if` with results needs `else`");
+        tile_builder builder = tile_builder_at_end(f, no);
+        builder.loc = loc;
+        tile_build_yield(&builder, NULL, 0);
+    }
+    p->builder.loc = loc;
+    tile_op op = ok ? tile_build_if_else(&p->builder, condition, types, count) : TILE_NO_OP;
+    if (op.id) {
+        move_ops(f, yes, tile_op_region(f, op, 0));
+        move_ops(f, no, tile_op_region(f, op, 1));
+    }
+    return tile_parse_bind_results(p, s, op, info->name) && ok;
+}
+
+bool tile_parse_control(tile_parser *p, const tile_statement *s, tile_opcode opcode) {
+    const tile_op_info *info = tile_op_get_info(opcode);
+    switch (info->shape) {
+    case TILE_SHAPE_LOOP: return parse_for(p, s, info);
+    case TILE_SHAPE_WHILE: return parse_while(p, s, info);
+    case TILE_SHAPE_BRANCH: return parse_if(p, s, info);
+    case TILE_SHAPE_BODY:
+    case TILE_SHAPE_NONE: break;
+    }
+    return tile_parse_error(p, p->token.loc, "'%s' has no text form", info->name);
+}
