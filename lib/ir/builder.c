@@ -190,7 +190,7 @@ tile_op tile_build_for_loop(tile_builder *builder, tile_value begin, tile_value 
 
 tile_op tile_build_while_loop(tile_builder *builder, const tile_value *inits, unsigned init_count) {
     const tile_segment segments[] = {{TILE_NO_VALUE, inits, init_count}};
-    if (!can_nest(builder)) return TILE_NO_OP;
+    if (!is_ready(builder) || !can_nest(builder)) return TILE_NO_OP;
     tile_op op = tile_build_op(builder, TILE_OP_while, segments, 1, NULL);
     for (unsigned r = 0; r < 2 && op.id; r++) add_loop_region(builder->function, op, NULL);
     return op;

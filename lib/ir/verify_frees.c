@@ -1,10 +1,11 @@
 /* free_shared comes after the last use: what follows may lie at the same bytes, so that a use after
  * it would read or overwrite another buffer without a word.
  *
- * One walk in the order of the text keeps which buffers have been freed on some way to here. The
- * regions of one operation do not see each other's frees, what comes after it sees all of them. The
- * next iteration of a loop may use again what this one has freed: a buffer from outside of a loop
- * keeps its bytes throughout (lib/analysis/liveness.h). */
+ * One walk in the order of the text keeps which buffers have been freed on some way to here. A
+ * region of an operation sees the frees of the one before only if control goes on from there to it,
+ * what comes after the operation sees all of them. The next iteration of a loop may use again what
+ * this one has freed: a buffer from outside of a loop keeps its bytes throughout
+ * (lib/analysis/liveness.h). */
 #include "lib/ir/regions.h"
 #include "lib/ir/verify.h"
 
@@ -57,7 +58,7 @@ static void walk_region(checker *c, tile_region region) {
         for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++) {
             size_t begin = c->count;
             walk_region(c, tile_op_region(c->f, op, r));
-            for (size_t i = begin; i < c->count; i++)
+            for (size_t i = begin; i < c->count && !tile_goes(c->f, op, (int)r, (int)r + 1); i++)
                 c->freed_by[c->freed[i].buffer.id] = TILE_NO_OP;
         }
         for (size_t i = before; i < c->count && tile_op_at(c->f, op)->region_count; i++)

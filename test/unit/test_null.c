@@ -181,6 +181,7 @@ static void build_nothing(tile_builder *b) {
     cr_expect_eq(tile_build_constant(b, NULL, NULL).id, 0);
     cr_expect_eq(
         tile_build_for_loop(b, (tile_value){1}, (tile_value){1}, (tile_value){1}, NULL, 0).id, 0);
+    cr_expect_eq(tile_build_while_loop(b, NULL, 0).id, 0);
     cr_expect_eq(tile_build_if_else(b, (tile_value){1}, NULL, 0).id, 0);
     tile_build_sync(b);
 }
