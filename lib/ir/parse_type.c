@@ -161,11 +161,11 @@ static bool resolve_layout(tile_parser *p, const tile_token *at, tile_type *draf
     if (alias->rank && alias->rank != draft->rank)
         return tile_parse_error(p, at->loc, "#%s has %u dims, the type has %u", alias->name,
                                 alias->rank, draft->rank);
-    unsigned bits = 0;
+    int64_t elements = 1;
     for (unsigned d = 0; d < draft->rank; d++) {
         if (!resolve_dim(p, at, alias, d, tile_type_dim(draft, d), layout)) return false;
-        bits += layout->dim_bits[d];
-        if (bits > TILE_LAYOUT_MAX_BITS)
+        elements *= tile_type_dim(draft, d);
+        if (elements > INT64_C(1) << TILE_LAYOUT_MAX_BITS)
             return tile_parse_error(p, at->loc, "a tile has at most 2^%d elements",
                                     TILE_LAYOUT_MAX_BITS);
     }

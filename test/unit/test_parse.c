@@ -158,6 +158,11 @@ Test(parse, layouts) {
     snprintf(text, sizeof text, "#a = layout {reg = [[1]], %s%s", lane,
              TEXT_KERNEL("%t = alloc_shared : shared<f16[4], #a>"));
     check_refused(text, "3:36: error: a shared buffer needs a layout with 'offset'\n");
+    snprintf(text, sizeof text, "#a = layout {count = [31, 31, 31, 31, 31], reg = [], %s%s",
+             "lane = [[0, 0, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 0, 0], "
+             "[0, 0, 0, 0, 0]], warp = []}\n",
+             TEXT_KERNEL("%t = splat 0 : tile<i32[31, 31, 31, 31, 31], #a>"));
+    check_refused(text, "3:46: error: a tile has at most 2^20 elements\n");
     check_refused("#a = layout {count = [2]}\n", "1:14: error: a count is odd, from 1 to 31\n");
     check_refused("#a = layout {count = [33]}\n", "1:14: error: a count is odd, from 1 to 31\n");
     check_refused("#a = layout {count = [3], count = [3]}\n",
