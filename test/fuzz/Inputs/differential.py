@@ -512,7 +512,9 @@ class Check:
                         f"\n{' '.join(commands[3])}")
         if self.ptx:
             code, text = run(["tilec", path, "--emit=ptx", "-o", os.devnull])
-            if code != 0:
+            if code == 1 and "of shared memory" in text:  # its target may have less
+                self.refused += 1
+            elif code != 0:
                 return f"tilec gives {code}\n{text}"
         return None
 
