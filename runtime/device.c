@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/codegen/legal.h"
 #include "lib/ir/scalar.h"
 #include "lib/support/integer.h"
 #include "passes/common/bind_params.h"
@@ -144,10 +145,29 @@ static tile_status lower_variant(tile_kernel *kernel, tile_variant *variant,
     return status;
 }
 
+/* Whether code for the device's target could be made of what runs; at level 2 a copy is lowered to
+ * see. */
+static tile_status check_target(const tile_kernel *kernel, const tile_variant *variant) {
+    const tile_device *device = kernel->device;
+    const tile_pass_options passes = {
+        .size = sizeof passes, .target = device->target, .kernel = kernel->name};
+    unsigned ptx_version;
+    if (!device->is_faithful) return TILE_OK;
+    tile_module *copy = tile_module_clone(variant->module);
+    tile_status status =
+        device->level == 3 ? TILE_OK : tile_run_passes(copy, "lower-tiles", &passes);
+    if (status == TILE_OK)
+        status =
+            tile_emit_check(tile_module_find(copy, kernel->name), device->target, &ptx_version);
+    tile_module_destroy(copy);
+    return status;
+}
+
 static tile_status add_variant(tile_kernel *kernel, const uint64_t *divisors, tile_variant **out) {
     tile_variant *variant = tile_malloc(sizeof *variant);
     *variant = (tile_variant){.module = tile_module_clone(kernel->module)};
     tile_status status = lower_variant(kernel, variant, divisors);
+    if (status == TILE_OK) status = check_target(kernel, variant);
     if (status == TILE_OK) status = kernel->device->ops->prepare(kernel->device, variant);
     if (status != TILE_OK) {
         destroy_variant(kernel->device, variant);

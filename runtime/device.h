@@ -54,7 +54,8 @@ struct tile_device {
     const tile_target *target;
     const char *name;
     bool is_cuda;
-    unsigned level; /* of the IR that prepare wants */
+    unsigned level;   /* of the IR that prepare wants */
+    bool is_faithful; /* CPU: refuses what code for the target could not do */
     tile_cpu_counts counts;
     tile_buffer *buffers; /* all that are alive, for the CPU device's bounds checks */
 };

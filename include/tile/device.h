@@ -39,6 +39,9 @@ typedef struct tile_device_options {
                           releases lets those go on that wait. The same seed, the same order */
     const char *ptxas; /* CUDA: path of the assembler, NULL: the driver assembles */
     int ordinal;       /* CUDA: which device, if no context is current */
+    /* CPU: kernels are compiled for this target, and what code for it cannot do is refused. NULL:
+     * everything that the IR says runs, with the shared memory of sm_90. */
+    const tile_target *target;
 } tile_device_options;
 
 /* options may be NULL. */

@@ -13,6 +13,7 @@
 #include <llvm-c/Core.h>
 #include <llvm-c/DebugInfo.h>
 
+#include "lib/codegen/legal.h"
 #include "lib/ir/function.h"
 #include "tile/compile.h"
 
@@ -133,9 +134,5 @@ void tile_emit_kernel(tile_emitter *e);
 void tile_lines_begin(tile_emitter *e);
 void tile_lines_set(tile_emitter *e, tile_loc loc);
 void tile_lines_end(tile_emitter *e);
-
-/* legal.c: everything that emission takes for granted; diagnostics for what does not hold */
-tile_status tile_emit_check(const tile_function *kernel, const tile_target *target,
-                            unsigned *ptx_version);
 
 #endif

@@ -8,6 +8,7 @@
 #include "lib/ir/scalar.h"
 #include "lib/support/integer.h"
 #include "lib/support/options.h"
+#include "lib/support/target.h"
 #include "runtime/cpu/global_shadow.h"
 
 typedef struct cpu_device {
@@ -278,13 +279,17 @@ tile_status tile_device_create_cpu(tile_context *context, const tile_device_opti
                     level);
         return TILE_INVALID;
     }
+    if (taken.target && !tile_target_check(context, (tile_loc){0}, taken.target))
+        return TILE_INVALID;
     cpu_device *device = tile_malloc(sizeof *device);
-    *device = (cpu_device){.base = {.ops = &ops,
-                                    .context = context,
-                                    .target = tile_target_find("sm_90"),
-                                    .name = "cpu",
-                                    .level = level},
-                           .seed = taken.seed};
+    *device = (cpu_device){
+        .base = {.ops = &ops,
+                 .context = context,
+                 .target = tile_target_find(taken.target ? taken.target->name : "sm_90"),
+                 .name = "cpu",
+                 .level = level,
+                 .is_faithful = taken.target != NULL},
+        .seed = taken.seed};
     *out = &device->base;
     return TILE_OK;
 }

@@ -33,6 +33,9 @@ static const char help[] =
     "  --save NAME=FILE     writes an argument as .npy after the run\n"
     "  --seed=N             of generated arguments, and of the order in which the CPU device runs\n"
     "                       and preempts blocks (default: 1, and the natural order)\n"
+    "  --target=NAME        CPU: refuses what code for sm_80, sm_86, sm_89, sm_90 or sm_90a could "
+    "not\n"
+    "                       do; `auto` is the CPU then (default: whatever the IR says runs)\n"
     "  --level=1|2|3        CPU: which level of the IR runs (default: 3); 1 runs a compute\n"
     "  --time[=N]           measures N launches (default: 20), with the L2 flushed before each\n"
     "  --no-flush           leaves the L2 as it is\n"
@@ -54,6 +57,7 @@ typedef struct options {
     unsigned save_count;
     uint64_t seed;
     bool seed_given;
+    const tile_target *target; /* NULL: none was named */
     unsigned level;
     unsigned repeats; /* 0: no measurement */
     bool no_flush;
@@ -145,6 +149,10 @@ static bool parse_option(options *o, tool_arguments *args) {
         o->seed = o->seed_given ? (uint64_t)number : 0;
         return o->seed_given;
     }
+    if (tool_option(args, "--target", &value)) {
+        o->target = tile_target_find(value);
+        return o->target || !fail(value, "there is no such target; see tile-run --help");
+    }
     if (tool_option(args, "--level", &value)) {
         o->level = *value && !value[1] ? (unsigned)(*value - '0') : 0;
         return (o->level >= 1 && o->level <= 3) || !fail("--level", "takes 1, 2 or 3");
@@ -174,14 +182,19 @@ static tile_status open_device(run *r) {
     tile_device_options device = {.size = sizeof device,
                                   .level = o->level,
                                   .seed = o->seed_given ? o->seed : 0,
-                                  .ptxas = o->ptxas};
+                                  .ptxas = o->ptxas,
+                                  .target = o->target};
     bool automatic = !o->device || strcmp(o->device, "auto") == 0;
     if (o->device && !automatic && strcmp(o->device, "cpu") != 0 &&
         strcmp(o->device, "cuda") != 0) {
         fail("--device", "takes auto, cpu or cuda");
         return TILE_INVALID;
     }
-    if (automatic) {
+    if (o->target && !automatic && strcmp(o->device, "cuda") == 0) {
+        fail("--target", "is for the CPU device: a GPU is its own target");
+        return TILE_INVALID;
+    }
+    if (automatic && !o->target) {
         tile_context_set_sink(r->context, NULL, NULL); /* no GPU is no error then */
         tile_status status = tile_device_create_cuda(r->context, &device, &r->device);
         tool_print_diagnostics(r->context);
@@ -406,6 +419,8 @@ static bool run_kernel(run *r) {
     run_argument *output =
         o->check ? check_output(o->check, o->arguments, o->argument_count) : NULL;
     double since = seconds();
+    if (o->target && o->level == 1)
+        return !fail("--target", "has no meaning at level 1: a compute runs as it is");
     if (o->check && !output && o->level != 1)
         return !fail(o->check, "--check takes OUT=EXPR, where OUT is an array argument");
     if (!arguments_fill(o->arguments, o->argument_count, o->seed ? o->seed : 1,

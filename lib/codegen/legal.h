@@ -1,0 +1,14 @@
+/* What code can be made of, asked before any is made. */
+#ifndef TILE_LIB_CODEGEN_LEGAL_H
+#define TILE_LIB_CODEGEN_LEGAL_H
+
+#include "tile/ir.h"
+#include "tile/target.h"
+
+/* Everything that emission takes for granted of a kernel at level 3: operations, types, memory, and
+ * that the target has the instructions. TILE_INVALID after a diagnostic at each operation that
+ * cannot be. *ptx_version is the least that is needed. */
+tile_status tile_emit_check(const tile_function *kernel, const tile_target *target,
+                            unsigned *ptx_version);
+
+#endif
