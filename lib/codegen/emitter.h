@@ -21,6 +21,10 @@ typedef enum tile_machine {
 #define MACHINE(name, form, text, overload, marks, capability, ptx) TILE_MACHINE_##name,
 #include "lib/codegen/machine.def"
 #undef MACHINE
+    TILE_MACHINE_FIRST_MMA,
+    TILE_MACHINE_BEFORE_MMA = TILE_MACHINE_FIRST_MMA - 1,
+#define MMA(name, ...) TILE_MACHINE_mma_##name,
+#include "lib/layout/mma.def"
     TILE_MACHINE_COUNT
 } tile_machine;
 

@@ -2,6 +2,7 @@
  */
 #include <string.h>
 
+#include "lib/analysis/product.h"
 #include "lib/codegen/emitter.h"
 
 enum overload { OVERLOAD_none, OVERLOAD_operand, OVERLOAD_result };
@@ -23,6 +24,9 @@ static const struct {
     {text, form, OVERLOAD_##overload, marks, capability, ptx},
 #include "lib/codegen/machine.def"
 #undef MACHINE
+#define MMA(name, m, n, k, lhs, rhs, acc, signs, lhs_place, rhs_place, capability, ptx, intrinsic) \
+    {intrinsic, false, OVERLOAD_none, CONVERGENT, capability, ptx},
+#include "lib/layout/mma.def"
 };
 
 _Static_assert(sizeof machines / sizeof *machines == TILE_MACHINE_COUNT, "one row each");
@@ -120,6 +124,12 @@ static tile_machine cp_async_machine(const tile_function *f, tile_op op) {
     }
 }
 
+/* The verifier has seen that there is such a row. */
+static tile_machine mma_machine(const tile_function *f, tile_op op) {
+    const tile_mma *row = tile_product_instruction(f, op);
+    return row ? (tile_machine)(TILE_MACHINE_FIRST_MMA + tile_mma_index(row)) : TILE_MACHINE_COUNT;
+}
+
 /* Without a predicate an access is LLVM's own load or store. */
 static tile_machine predicated_machine(const tile_function *f, tile_op op, unsigned operand,
                                        tile_machine machine) {
@@ -130,10 +140,7 @@ static tile_machine predicated_machine(const tile_function *f, tile_op op, unsig
 
 tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     switch (tile_op_opcode(f, op)) {
-    case TILE_OP_mma: {
-        const tile_type *lhs = tile_value_type(f, tile_op_operand(f, op, 0));
-        return lhs->scalar == TILE_bf16 ? TILE_MACHINE_mma_bf16 : TILE_MACHINE_mma_f16;
-    }
+    case TILE_OP_mma: return mma_machine(f, op);
     case TILE_OP_ldmatrix: return ldmatrix_machine(f, op);
     case TILE_OP_cp_async: return cp_async_machine(f, op);
     case TILE_OP_ld_global: return predicated_machine(f, op, 1, TILE_MACHINE_ld_global_if);

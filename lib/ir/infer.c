@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/ir/describe.h"
+#include "lib/layout/mma.h"
 
 /* Diagnostics --------------------------------------------------------------------------------- */
 
@@ -520,14 +521,37 @@ static bool tile_infer_ldmatrix(tile_infer *infer) {
     return result(infer, infer->given);
 }
 
+static bool fail_mma(const tile_infer *infer, const tile_type *const types[3]) {
+    tile_context *context = tile_function_context(infer->function);
+    tile_arena scratch = {0};
+    tile_report(context, TILE_ERROR, infer->loc, "mma: there is no instruction for %s, %s and %s",
+                type_text(infer, types[0], &scratch), type_text(infer, types[1], &scratch),
+                type_text(infer, types[2], &scratch));
+    tile_arena_reset(&scratch);
+    for (unsigned i = 0; tile_mma_at(i); i++) {
+        const tile_mma *row = tile_mma_at(i);
+        if (row->lhs != types[0]->scalar || row->rhs != types[1]->scalar || row->unsigned_lhs ||
+            row->unsigned_rhs)
+            continue;
+        tile_report(context, TILE_NOTE, infer->loc, "%s takes %s[%u], %s[%u] and %s[%u]",
+                    row->shape, tile_scalar_name(row->lhs), tile_mma_elements(row, TILE_MMA_LHS),
+                    tile_scalar_name(row->rhs), tile_mma_elements(row, TILE_MMA_RHS),
+                    tile_scalar_name(row->acc), tile_mma_elements(row, TILE_MMA_ACC));
+    }
+    return false;
+}
+
+/* The signs are the verifier's: they change no type. */
 static bool tile_infer_mma(tile_infer *infer) {
-    const tile_type *a = type_of(infer, 0), *b = type_of(infer, 1), *c = type_of(infer, 2);
-    bool halves = a->scalar == TILE_f16 || a->scalar == TILE_bf16;
-    if (!halves || !same_element(a, b) || fragment_count(a) != 8 || fragment_count(b) != 4)
-        return fail(infer, "m16n8k16 takes 8 and 4 elements of f16 or bf16, not", a, " and", b);
-    if (c->scalar != TILE_f32 || fragment_count(c) != 4)
-        return fail(infer, "m16n8k16 adds to vector<f32[4]>, not", c, "", NULL);
-    return result(infer, c);
+    const tile_type *types[3];
+    int64_t counts[3];
+    for (unsigned i = 0; i < 3; i++) {
+        types[i] = type_of(infer, i);
+        counts[i] = fragment_count(types[i]);
+    }
+    const tile_mma_query query = {
+        .lhs = types[0]->scalar, .rhs = types[1]->scalar, .acc = types[2]->scalar};
+    return tile_mma_of_fragments(&query, counts) ? result(infer, types[2]) : fail_mma(infer, types);
 }
 
 static bool tile_infer_cp_async(tile_infer *infer) {

@@ -150,6 +150,26 @@ static void check_values_of_attrs(verifier *v, tile_op op) {
     }
 }
 
+/* Read as unsigned: integers, and those of 64 bits only where the sum wraps at that width anyway.
+ */
+static void check_signs(verifier *v, tile_op op) {
+    static const tile_attr_id signs[] = {TILE_ATTR_unsigned_lhs, TILE_ATTR_unsigned_rhs};
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned count;
+        if (!tile_op_has_attr(v->f, op, signs[i])) continue;
+        const tile_type *type = tile_value_type(v->f, tile_op_segment(v->f, op, i, &count)[0]),
+                        *sum = tile_value_type(v->f, tile_op_segment(v->f, op, 2, &count)[0]);
+        const char *name = tile_attr_get_info(signs[i])->name;
+        if (type->param || sum->param) continue;
+        if (tile_scalar_is_floating(type->scalar))
+            FAIL(v, tile_op_loc(v->f, op), "%s: the elements must be integers, not %s", name,
+                 tile_scalar_name(type->scalar));
+        else if (type->scalar == TILE_i64 && tile_scalar_is_floating(sum->scalar))
+            FAIL(v, tile_op_loc(v->f, op), "%s: i64 must be signed where the sum is %s", name,
+                 tile_scalar_name(sum->scalar));
+    }
+}
+
 /* The row's rule must give the results that the operation has. False if it has refused them. */
 static bool check_rule(verifier *v, tile_op op) {
     const tile_op_data data = *tile_op_at(v->f, op);
@@ -343,6 +363,7 @@ static void check_op(verifier *v, tile_op op) {
     if (v->errors > before) return;
     check_attrs(v, op);
     check_values_of_attrs(v, op);
+    check_signs(v, op);
     bool sound = check_rule(v, op);
     if (sound) check_buffers(v, op);
     if (v->f->kind == TILE_KERNEL) check_executors(v, op);

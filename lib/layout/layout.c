@@ -184,18 +184,17 @@ const char *tile_layout_find_fault(const tile_layout *layout) {
 
 /* Making -------------------------------------------------------------------------------------- */
 
-/* The power of two in an extent. */
-static uint32_t part_extent(uint32_t extent) {
+uint32_t tile_layout_part_extent(uint32_t extent) {
     return extent & (~extent + 1);
 }
 
-static tile_layout blank(tile_layout_kind kind, const uint32_t *dims, unsigned rank) {
+tile_layout tile_layout_blank(tile_layout_kind kind, const uint32_t *dims, unsigned rank) {
     tile_layout layout;
     memset(&layout, 0, sizeof layout);
     layout.kind = (uint8_t)kind;
     layout.rank = (uint8_t)rank;
     for (unsigned d = 0; d < rank; d++) {
-        uint32_t part = part_extent(dims[d]);
+        uint32_t part = tile_layout_part_extent(dims[d]);
         layout.dim_bits[d] = (uint8_t)log2_of(part);
         layout.count[d] = (uint8_t)(dims[d] / part);
     }
@@ -215,7 +214,7 @@ static unsigned bits_in_order(const tile_layout *layout, unsigned fastest, uint3
 
 tile_layout tile_layout_blocked(const uint32_t *dims, unsigned rank, unsigned vec, unsigned fastest,
                                 unsigned num_warps) {
-    tile_layout layout = blank(TILE_LAYOUT_REGISTER, dims, rank);
+    tile_layout layout = tile_layout_blank(TILE_LAYOUT_REGISTER, dims, rank);
     uint32_t bits[TILE_LAYOUT_MAX_BITS + 12];
     unsigned count = bits_in_order(&layout, fastest, bits), at = 0;
     unsigned vec_bits = log2_of(vec);
@@ -233,7 +232,7 @@ tile_layout tile_layout_blocked(const uint32_t *dims, unsigned rank, unsigned ve
 
 tile_layout tile_layout_shared_swizzled(const uint32_t *dims, unsigned rank, unsigned fastest,
                                         unsigned element_bytes) {
-    tile_layout layout = blank(TILE_LAYOUT_SHARED, dims, rank);
+    tile_layout layout = tile_layout_blank(TILE_LAYOUT_SHARED, dims, rank);
     uint32_t bits[TILE_LAYOUT_MAX_BITS + 12];
     unsigned count = bits_in_order(&layout, fastest, bits);
     unsigned row_bits = layout.dim_bits[fastest], chunk = log2_of(16 / element_bytes);
@@ -246,94 +245,6 @@ tile_layout tile_layout_shared_swizzled(const uint32_t *dims, unsigned rank, uns
     unsigned first_row = row_bits + 3 - crossed;
     for (unsigned i = 0; i < crossed && first_row + i < count; i++)
         layout.reg[first_row + i] ^= bits[chunk + i];
-    return layout;
-}
-
-void tile_layout_choose_warps(uint32_t m, uint32_t n, unsigned num_warps, uint32_t *warps_m,
-                              uint32_t *warps_n) {
-    *warps_m = *warps_n = 1;
-    m = part_extent(m);
-    n = part_extent(n);
-    while (*warps_m * *warps_n < num_warps) {
-        uint32_t share_m = m / *warps_m, share_n = n / *warps_n;
-        bool can_m = share_m > 16, can_n = share_n > 8;
-        /* On a tie rows are cut: the operand that lies along k in shared memory is read less often.
-         */
-        if (can_m && (share_m >= share_n || !can_n))
-            *warps_m *= 2;
-        else
-            *warps_n *= 2;
-    }
-}
-
-/* Appends bits of dim d to the registers: coordinate `from` up to below `to`. */
-static void add_registers(tile_layout *layout, unsigned d, uint32_t from, uint32_t to) {
-    for (uint32_t c = from; c < to; c *= 2)
-        layout->reg[layout->reg_bits++] = c << tile_layout_dim_shift(layout, d);
-}
-
-static void set_lanes(tile_layout *layout, unsigned pair_dim, unsigned group_dim) {
-    for (unsigned i = 0; i < 2; i++)
-        layout->lane[i] = UINT32_C(2) << i << tile_layout_dim_shift(layout, pair_dim);
-    for (unsigned i = 0; i < 3; i++)
-        layout->lane[2 + i] = UINT32_C(1) << i << tile_layout_dim_shift(layout, group_dim);
-}
-
-tile_layout tile_layout_accumulator(uint32_t m, uint32_t n, uint32_t warps_m, uint32_t warps_n) {
-    const uint32_t dims[2] = {m, n};
-    tile_layout layout = blank(TILE_LAYOUT_REGISTER, dims, 2);
-    m = part_extent(m);
-    n = part_extent(n);
-    uint32_t share_m = m / warps_m < 16 ? 16 : m / warps_m,
-             share_n = n / warps_n < 8 ? 8 : n / warps_n;
-    add_registers(&layout, 1, 1, 2);
-    add_registers(&layout, 0, 8, 16);
-    add_registers(&layout, 1, 8, share_n);
-    add_registers(&layout, 0, 16, share_m);
-    set_lanes(&layout, 1, 0);
-    layout.warp_bits = (uint8_t)(log2_of(warps_m) + log2_of(warps_n));
-    unsigned bit = 0;
-    for (uint32_t w = 1; w < warps_m; w *= 2, bit++)
-        layout.warp[bit] = share_m * w < m ? share_m * w << tile_layout_dim_shift(&layout, 0) : 0;
-    for (uint32_t w = 1; w < warps_n; w *= 2, bit++)
-        layout.warp[bit] = share_n * w < n ? share_n * w : 0;
-    return layout;
-}
-
-bool tile_layout_is_accumulator(const tile_layout *layout) {
-    if (layout->kind != TILE_LAYOUT_REGISTER || layout->rank != 2 || layout->dim_bits[0] < 4 ||
-        layout->dim_bits[1] < 3)
-        return false;
-    for (unsigned m_bits = 0; m_bits <= layout->warp_bits; m_bits++) {
-        tile_layout sum =
-            tile_layout_accumulator(tile_layout_extent(layout, 0), tile_layout_extent(layout, 1),
-                                    1u << m_bits, 1u << (layout->warp_bits - m_bits));
-        sum.block_bits = layout->block_bits;
-        if (tile_layout_equal(&sum, layout)) return true;
-    }
-    return false;
-}
-
-tile_layout tile_layout_dot_operand(const tile_layout *sum, unsigned operand, uint32_t rows,
-                                    uint32_t columns) {
-    const uint32_t dims[2] = {rows, columns};
-    tile_layout layout = blank(TILE_LAYOUT_REGISTER, dims, 2);
-    unsigned k = operand == 0 ? 1 : 0, other = 1 - k;
-    uint32_t depth = part_extent(dims[k]), share = UINT32_C(1) << sum->dim_bits[other];
-    layout.warp_bits = sum->warp_bits;
-    layout.block_bits = sum->block_bits;
-    for (unsigned i = 0; i < sum->warp_bits; i++) {
-        uint32_t along = tile_layout_coordinate(sum, sum->warp[i], other);
-        layout.warp[i] = along << tile_layout_dim_shift(&layout, other);
-        if (along) share /= 2;
-    }
-    add_registers(&layout, k, 1, 2);
-    if (operand == 0) add_registers(&layout, other, 8, 16);
-    add_registers(&layout, k, 8, 16);
-    if (operand == 0) add_registers(&layout, k, 16, depth);
-    add_registers(&layout, other, operand == 0 ? 16 : 8, share);
-    if (operand == 1) add_registers(&layout, k, 16, depth);
-    set_lanes(&layout, k, other);
     return layout;
 }
 

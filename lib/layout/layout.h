@@ -50,6 +50,11 @@ const char *tile_layout_find_fault(const tile_layout *layout);
 /* All of them take extents that tile_layout_admits_extent and spread the parts' elements; num_warps
  * and vec are powers of two. */
 
+/* The power of two in an extent: a part's. */
+uint32_t tile_layout_part_extent(uint32_t extent);
+/* A layout of these extents that holds the first element only; mma.h makes those of fragments. */
+tile_layout tile_layout_blank(tile_layout_kind kind, const uint32_t *dims, unsigned rank);
+
 /* vec consecutive elements along dim `fastest` per thread, then lanes, then warps, along `fastest`
  * first and then along the others from the last dim to the first; what is left becomes registers.
  * vec shrinks to the part's extent, and as long as threads would get no element of their own; a
@@ -66,33 +71,6 @@ tile_layout tile_layout_blocked(const uint32_t *dims, unsigned rank, unsigned ve
  *     row 4, 5                   c  d  a  b */
 tile_layout tile_layout_shared_swizzled(const uint32_t *dims, unsigned rank, unsigned fastest,
                                         unsigned element_bytes);
-
-/* How many warps along m and n share each part of a sum of [m, n]: each warp's share is square, and
- * none smaller than one instruction while that can be avoided. */
-void tile_layout_choose_warps(uint32_t m, uint32_t n, unsigned num_warps, uint32_t *warps_m,
-                              uint32_t *warps_n);
-
-/* The sum of mma.sync m16n8k16, [m, n], m a multiple of 16, n of 8 (PTX ISA, "Matrix Fragments for
- * mma.m16n8k16"), in each part:
- *
- *     register bits   0: column 1    1: row 8     then columns 8, 16, ..., then rows 16, 32, ...
- *     lane bits       0, 1: columns 2, 4          2, 3, 4: rows 1, 2, 4
- *     warp bits       first over m, then over n; each warp has one contiguous share
- *
- * Warps that have no share of their own replicate another's. */
-tile_layout tile_layout_accumulator(uint32_t m, uint32_t n, uint32_t warps_m, uint32_t warps_n);
-
-/* Whether a layout is the above for its extents and some warps_m and warps_n. */
-bool tile_layout_is_accumulator(const tile_layout *layout);
-
-/* What a warp needs of operand 0, [m, k], or operand 1, [k, n], to make its share of such a sum:
- *
- *     operand 0   register bits 0: k 1, 1: row 8, 2: k 8; lanes as in the sum with k for columns
- *     operand 1   register bits 0: k 1, 1: k 8; lane bits 0, 1: k 2, 4; 2, 3, 4: columns 1, 2, 4
- *
- * then k 16, 32, ... for operand 0 and columns 8, 16, ... for operand 1, then the other dim. */
-tile_layout tile_layout_dot_operand(const tile_layout *sum, unsigned operand, uint32_t rows,
-                                    uint32_t columns);
 
 /* Counting ------------------------------------------------------------------------------------ */
 

@@ -34,6 +34,7 @@
 
 #include "lib/analysis/access.h"
 #include "lib/analysis/executors.h"
+#include "lib/analysis/product.h"
 #include "lib/analysis/uniform.h"
 #include "lib/ir/regions.h"
 #include "lib/layout/layout.h"
@@ -126,46 +127,41 @@ static void wish(assignment *a, tile_value value, strength how_much, const tile_
     a->wanted[id] = *layout;
 }
 
-static void refuse_dot(assignment *a, tile_op op, const char *why) {
-    a->status = TILE_UNSUPPORTED;
+/* The instruction for a dot; laid_out: one whose fragments its sum consists of. NULL after a
+ * diagnostic. */
+static const tile_mma *choose_instruction(assignment *a, tile_op op, bool laid_out) {
+    char why[160];
+    tile_mma_query query = tile_product_query(a->f, op);
+    query.capability = a->pass->target->compute_capability;
+    if (!laid_out) query.sum = NULL;
+    const tile_mma *row = tile_mma_find(&query);
+    if (row) return row;
+    tile_mma_explain(&query, why, sizeof why);
     tile_report(a->pass->context, TILE_ERROR, tile_op_loc(a->f, op), "dot: %s", why);
-    tile_report(
-        a->pass->context, TILE_NOTE, tile_op_loc(a->f, op),
-        "mma.sync m16n8k16 takes f16 or bf16 tiles of 16 x 16 and 16 x 8, or multiples, and adds "
-        "in f32");
+    a->status = TILE_UNSUPPORTED;
+    return NULL;
 }
 
-static bool check_dot(assignment *a, tile_op op, const tile_type *left, const tile_type *sum) {
-    if (left->scalar != TILE_f16 && left->scalar != TILE_bf16)
-        refuse_dot(a, op, "the operands' element type has no tensor core instruction here");
-    else if (sum->scalar != TILE_f32)
-        refuse_dot(a, op, "the sum must be f32");
-    else if (tile_type_dim(sum, 0) % 16 || tile_type_dim(sum, 1) % 8 || tile_type_dim(left, 1) % 16)
-        refuse_dot(a, op, "the tiles' extents are no multiples of one instruction's");
-    else
-        return true;
-    return false;
-}
-
-static tile_layout operand_layout(const tile_layout *sum, unsigned operand, const tile_type *type) {
-    return tile_layout_dot_operand(sum, operand, (uint32_t)tile_type_dim(type, 0),
-                                   (uint32_t)tile_type_dim(type, 1));
+static tile_layout operand_layout(const tile_mma *row, const tile_layout *sum, unsigned operand,
+                                  const tile_type *type) {
+    return tile_mma_operand(row, sum, operand, (uint32_t)tile_type_dim(type, 0),
+                            (uint32_t)tile_type_dim(type, 1));
 }
 
 static void wish_dot(assignment *a, tile_op op) {
     unsigned count;
+    const tile_mma *row = choose_instruction(a, op, false);
+    if (!row) return;
     const tile_type *sum = tile_value_type(a->f, tile_op_result(a->f, op, 0));
-    if (!check_dot(a, op, tile_value_type(a->f, tile_op_segment(a->f, op, 0, &count)[0]), sum))
-        return;
     uint32_t m = (uint32_t)tile_type_dim(sum, 0), n = (uint32_t)tile_type_dim(sum, 1);
     uint32_t warps_m, warps_n;
-    tile_layout_choose_warps(m, n, warps_at(a, op), &warps_m, &warps_n);
-    tile_layout layout = tile_layout_accumulator(m, n, warps_m, warps_n);
+    tile_mma_choose_warps(row, m, n, warps_at(a, op), &warps_m, &warps_n);
+    tile_layout layout = tile_mma_accumulator(row, m, n, warps_m, warps_n);
     wish(a, tile_op_result(a->f, op, 0), WISH_SUM, &layout);
     for (unsigned operand = 0; operand < 2; operand++) {
         tile_value value = tile_op_segment(a->f, op, operand, &count)[0];
         tile_opcode def = tile_op_opcode(a->f, tile_value_def(a->f, value));
-        tile_layout fragment = operand_layout(&layout, operand, tile_value_type(a->f, value));
+        tile_layout fragment = operand_layout(row, &layout, operand, tile_value_type(a->f, value));
         if (is_tile(a, value) && def == TILE_OP_load_shared)
             wish(a, value, WISH_OPERAND, &fragment);
     }
@@ -297,16 +293,13 @@ static void set_operand(assignment *a, tile_op op, unsigned operand, tile_value 
 static void convert_dot_operands(assignment *a, tile_op op) {
     unsigned count;
     const tile_layout *sum = tile_value_type(a->f, tile_op_result(a->f, op, 0))->layout;
-    if (!tile_layout_is_accumulator(sum)) {
-        refuse_dot(a, op, "the sum's layout is not the one that mma.sync has");
-        return;
-    }
-    for (unsigned operand = 0; operand < 2; operand++) {
+    const tile_mma *row = choose_instruction(a, op, true);
+    for (unsigned operand = 0; row && operand < 2; operand++) {
         tile_value value = tile_op_segment(a->f, op, operand, &count)[0];
         const tile_type *type = tile_value_type(a->f, value);
         if (type->kind != TILE_TYPE_TILE) continue;
-        tile_layout layout = operand_layout(sum, operand, type);
-        if (memcmp(&layout, type->layout, sizeof layout) != 0)
+        tile_layout layout = operand_layout(row, sum, operand, type);
+        if (!tile_layout_equal(&layout, type->layout))
             set_operand(a, op, operand, convert(a, op, value, &layout));
     }
 }

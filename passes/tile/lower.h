@@ -12,6 +12,7 @@
 
 #include "lib/analysis/executors.h"
 #include "lib/analysis/range.h"
+#include "lib/layout/mma.h"
 #include "passes/pass.h"
 
 /* A view, taken apart: values of the new body. */
@@ -165,6 +166,8 @@ void lower_copy(lowering *l, tile_op op);
 
 /* lower_dot.c --------------------------------------------------------------------------------- */
 
+/* The instruction for a dot whose sum has a layout; NULL if there is none. */
+const tile_mma *lower_instruction(const tile_pass *pass, const tile_function *f, tile_op dot);
 tile_value lower_dot(lowering *l, tile_op op);
 
 #endif

@@ -36,15 +36,13 @@ static void check_value(checker *c, tile_op op, tile_value value) {
  * in the assembler. */
 enum { MAX_SUM_REGISTERS = 1024 };
 
-/* The fragments of mma.sync, as assign-layouts leaves them. */
+/* The fragments of an instruction, as assign-layouts leaves them. */
 static void check_dot(checker *c, tile_op op) {
     unsigned count;
     const tile_type *sum = tile_value_type(c->f, tile_op_result(c->f, op, 0));
-    const tile_type *left = tile_value_type(c->f, tile_op_segment(c->f, op, 0, &count)[0]);
-    bool halves = left->scalar == TILE_f16 || left->scalar == TILE_bf16;
-    if (!halves || sum->scalar != TILE_f32 || tile_type_dim(left, 1) % 16 ||
-        !tile_layout_is_accumulator(sum->layout)) {
-        fail(c, op, "dot: mma.sync m16n8k16 cannot do this; assign-layouts says why");
+    const tile_mma *row = lower_instruction(c->pass, c->f, op);
+    if (!row) {
+        fail(c, op, "dot: there is no instruction for this; assign-layouts says why");
         return;
     }
     if (tile_type_registers(sum) > MAX_SUM_REGISTERS)
@@ -55,10 +53,11 @@ static void check_dot(checker *c, tile_op op) {
         const tile_type *type =
             tile_value_type(c->f, tile_op_segment(c->f, op, operand, &count)[0]);
         tile_layout wanted =
-            tile_layout_dot_operand(sum->layout, operand, (uint32_t)tile_type_dim(type, 0),
-                                    (uint32_t)tile_type_dim(type, 1));
+            tile_mma_operand(row, sum->layout, operand, (uint32_t)tile_type_dim(type, 0),
+                             (uint32_t)tile_type_dim(type, 1));
         if (type->kind == TILE_TYPE_TILE && !tile_layout_equal(&wanted, type->layout))
-            fail(c, op, "dot: an operand is not held as mma.sync wants it; run assign-layouts");
+            fail(c, op,
+                 "dot: an operand is not held as the instruction wants it; run assign-layouts");
     }
 }
 

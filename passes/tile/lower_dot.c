@@ -1,5 +1,6 @@
-/* dot on tensor cores: the fragments of a warp, one mma.sync m16n8k16 after the other. */
-#include "lib/layout/layout.h"
+/* dot on tensor cores: the fragments of a warp, one mma.sync after the other. */
+#include "lib/analysis/product.h"
+#include "lib/layout/mma.h"
 #include "passes/tile/lower.h"
 
 /* The fragments of an operand: where each begins, by its coordinates in the warp's part of the
@@ -35,44 +36,54 @@ static tile_value find_fragment(const fragment_table *table, int64_t row, int64_
     return TILE_NO_VALUE;
 }
 
-/* An operand as a fragment in registers: a tile is one already, a shared buffer is read. */
-static tile_value operand_fragment(lowering *l, tile_op op, unsigned operand, const tile_type *acc,
-                                   const tile_layout **layout) {
-    unsigned count;
+const tile_mma *lower_instruction(const tile_pass *pass, const tile_function *f, tile_op dot) {
+    tile_mma_query query = tile_product_query(f, dot);
+    query.capability = pass->target->compute_capability;
+    return tile_mma_find(&query);
+}
+
+/* An operand's fragments: a tile has them already, a shared buffer is read. */
+static fragment_table operand_fragments(lowering *l, tile_op op, unsigned operand,
+                                        const tile_mma *row, const tile_layout *sum) {
+    unsigned count, size = tile_mma_elements(row, operand);
     const tile_value *element = tile_op_segment(&l->old, op, operand, &count);
     const tile_type *type = tile_value_type(&l->old, element[0]);
-    if (type->kind == TILE_TYPE_TILE) {
-        *layout = type->layout;
-        return l->map[element[0].id];
-    }
-    tile_layout wanted = tile_layout_dot_operand(
-        acc->layout, operand, (uint32_t)tile_type_dim(type, 0), (uint32_t)tile_type_dim(type, 1));
+    if (type->kind == TILE_TYPE_TILE)
+        return cut_fragments(l, l->map[element[0].id], type->layout, size);
+    tile_layout wanted = tile_mma_operand(row, sum, operand, (uint32_t)tile_type_dim(type, 0),
+                                          (uint32_t)tile_type_dim(type, 1));
     tile_type draft = *type;
     draft.kind = TILE_TYPE_TILE;
     draft.slots = NULL;
     draft.layout = &wanted;
     const tile_type *tile = tile_type_get(tile_function_context(l->f), &draft);
-    *layout = tile->layout;
-    return lower_load_shared(l, element, count, tile);
+    return cut_fragments(l, lower_load_shared(l, element, count, tile), tile->layout, size);
+}
+
+static void copy_signs(lowering *l, tile_op from, tile_value product) {
+    static const tile_attr_id signs[] = {TILE_ATTR_unsigned_lhs, TILE_ATTR_unsigned_rhs};
+    for (unsigned i = 0; i < 2; i++)
+        if (tile_op_has_attr(&l->old, from, signs[i]))
+            tile_op_set_flag(l->f, tile_value_def(l->f, product), signs[i]);
 }
 
 tile_value lower_dot(lowering *l, tile_op op) {
     unsigned count;
-    const tile_value *sum = tile_op_segment(&l->old, op, 2, &count);
-    const tile_type *acc = tile_value_type(&l->old, sum[0]);
-    const tile_layout *left_layout, *right_layout;
-    tile_value left = operand_fragment(l, op, 0, acc, &left_layout);
-    tile_value right = operand_fragment(l, op, 1, acc, &right_layout);
-    fragment_table a = cut_fragments(l, left, left_layout, 8);
-    fragment_table b = cut_fragments(l, right, right_layout, 4);
-    fragment_table c = cut_fragments(l, l->map[sum[0].id], acc->layout, 4);
-    int64_t depth = tile_layout_extent(left_layout, 1);
-    for (int64_t k = 0; k < depth; k += 16)
+    const tile_mma *row = lower_instruction(l->pass, &l->old, op);
+    tile_value sum = tile_op_segment(&l->old, op, TILE_MMA_ACC, &count)[0];
+    const tile_layout *layout = tile_value_type(&l->old, sum)->layout;
+    fragment_table a = operand_fragments(l, op, TILE_MMA_LHS, row, layout);
+    fragment_table b = operand_fragments(l, op, TILE_MMA_RHS, row, layout);
+    unsigned size = tile_mma_elements(row, TILE_MMA_ACC);
+    fragment_table c = cut_fragments(l, l->map[sum.id], layout, size);
+    int64_t depth = tile_layout_extent(a.layout, 1);
+    for (int64_t k = 0; k < depth; k += row->k)
         for (unsigned i = 0; i < c.count; i++) {
-            int64_t row = lower_register_coordinate(acc->layout, i * 4, 0);
-            int64_t column = lower_register_coordinate(acc->layout, i * 4, 1);
-            c.parts[i] = tile_build_mma(&l->builder, find_fragment(&a, row, k),
-                                        find_fragment(&b, k, column), c.parts[i]);
+            int64_t m = lower_register_coordinate(layout, i * size, 0);
+            int64_t n = lower_register_coordinate(layout, i * size, 1);
+            c.parts[i] = tile_build_mma(&l->builder, find_fragment(&a, m, k),
+                                        find_fragment(&b, k, n), c.parts[i]);
+            copy_signs(l, op, c.parts[i]);
         }
     return c.count == 1 ? c.parts[0] : tile_build_concat(&l->builder, c.parts, c.count);
 }

@@ -2,7 +2,7 @@
  *
  * A tile with a layout becomes one vector per thread that holds the thread's elements in register
  * order; loads, stores and copies become accesses as wide as alignment is proven, under predicates
- * for what may lie outside a view; `dot` becomes ldmatrix and mma.sync m16n8k16, which run at the
+ * for what may lie outside a view; `dot` becomes ldmatrix and mma.sync, which run at the
  * tensor cores' rate with two orders of magnitude fewer instructions than scalar code.
  *
  * level: 2 to 3
@@ -27,7 +27,7 @@
  *     st_global %t, %c[%1]
  *   }
  *
- * source: PTX ISA, "Matrix Fragments for mma.m16n8k16", "ldmatrix", "cp.async". */
+ * source: PTX ISA, "Matrix Fragments", "ldmatrix", "cp.async". */
 #include <string.h>
 
 #include "passes/tile/lower.h"

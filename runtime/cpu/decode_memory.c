@@ -113,14 +113,6 @@ void cpu_decode_copy_async(cpu_decoder *d, tile_op op) {
     decode_copy(d, op, d->pipelined ? cpu_run_copy : cpu_run_copy_async);
 }
 
-void cpu_decode_dot(cpu_decoder *d, tile_op op) {
-    cpu_insn *insn = cpu_add_op(d, op, cpu_run_dot);
-    insn->type = cpu_operand_type(d, op, 0);
-    insn->memory = cpu_operand_type(d, op, 1);
-    insn->from = insn->type->scalar;
-    cpu_set_elements(d, insn, cpu_result_type(d, op));
-}
-
 void cpu_decode_convert_layout(cpu_decoder *d, tile_op op) {
     cpu_add_move(d, op, tile_op_operand(d->f, op, 0), cpu_slot_of(d, tile_op_result(d->f, op, 0)));
 }
@@ -190,12 +182,6 @@ void cpu_decode_st_shared(cpu_decoder *d, tile_op op) {
 void cpu_decode_ldmatrix(cpu_decoder *d, tile_op op) {
     add_access(d, op, cpu_run_ldmatrix, cpu_result_type(d, op), 0)->flag =
         tile_op_has_attr(d->f, op, TILE_ATTR_trans);
-}
-
-void cpu_decode_mma(cpu_decoder *d, tile_op op) {
-    cpu_insn *insn = cpu_add_op(d, op, cpu_run_mma);
-    cpu_set_elements(d, insn, cpu_result_type(d, op));
-    insn->from = cpu_operand_type(d, op, 0)->scalar;
 }
 
 void cpu_decode_cp_async(cpu_decoder *d, tile_op op) {

@@ -51,9 +51,10 @@ CPU_HANDLER(cpu_run_st_global);
 CPU_HANDLER(cpu_run_ld_shared);
 CPU_HANDLER(cpu_run_st_shared);
 CPU_HANDLER(cpu_run_ldmatrix);
-CPU_HANDLER(cpu_run_mma);
 CPU_HANDLER(cpu_run_wait_acquire);
 CPU_HANDLER(cpu_run_st_release);
+/* False, after a report, if a lane of the warp is missing. */
+bool cpu_whole_warp(cpu_run *run, cpu_warp *warp, const cpu_insn *insn);
 /* The lanes of the mask whose predicate (if there is one, as this operand) holds. */
 uint32_t cpu_active_lanes(const cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
                           unsigned predicate);
@@ -69,13 +70,16 @@ void cpu_count_sectors(cpu_run *run, uint32_t mask, const uint64_t addresses[CPU
 void cpu_count_conflicts(cpu_run *run, uint32_t mask, const uint32_t offsets[CPU_LANES],
                          uint32_t bytes);
 
+/* product.c: both levels */
+CPU_HANDLER(cpu_run_dot);
+CPU_HANDLER(cpu_run_mma);
+
 /* tile.c: level 2 */
 CPU_HANDLER(cpu_run_load);
 CPU_HANDLER(cpu_run_store);
 CPU_HANDLER(cpu_run_load_shared);
 CPU_HANDLER(cpu_run_store_shared);
 CPU_HANDLER(cpu_run_copy);
-CPU_HANDLER(cpu_run_dot);
 CPU_HANDLER(cpu_run_lock_semaphore);
 CPU_HANDLER(cpu_run_release_semaphore);
 /* The coordinates of an element operand of a view. */

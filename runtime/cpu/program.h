@@ -36,6 +36,7 @@ typedef enum cpu_outcome {
 typedef struct cpu_run cpu_run;
 typedef struct cpu_warp cpu_warp;
 typedef struct cpu_insn cpu_insn;
+typedef struct cpu_product cpu_product; /* product.c */
 typedef cpu_outcome (*cpu_handler)(cpu_run *run, cpu_warp *warp, const cpu_insn *insn);
 
 struct cpu_insn {
@@ -54,7 +55,8 @@ struct cpu_insn {
     uint32_t index_count, second_count;
     uint32_t target; /* jumps: an instruction */
     int64_t integer; /* wait_group: pending; cp_async: bytes; ids: the dim; scratch: which one */
-    const int64_t *order;    /* permute */
+    const int64_t *order; /* permute */
+    const cpu_product *product;
     const tile_type *type;   /* the tile, or the first operand's type */
     const tile_type *memory; /* the view or shared buffer */
     const char *name;        /* of that memory, for messages */

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "lib/layout/layout.h"
-#include "lib/support/float16.h"
 #include "runtime/cpu/exec.h"
 #include "runtime/cpu/global_shadow.h"
 
@@ -158,7 +157,7 @@ CPU_HANDLER(cpu_run_st_shared) {
 
 /* Tensor cores --------------------------------------------------------------------------------- */
 
-static bool whole_warp(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
+bool cpu_whole_warp(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
     if (warp->mask == UINT32_MAX) return true;
     cpu_fault(run, warp, insn, -1, "reached by part of the warp: lanes %#" PRIx32, warp->mask);
     return false;
@@ -173,7 +172,7 @@ CPU_HANDLER(cpu_run_ldmatrix) {
     uint32_t givers = matrices == 4 ? UINT32_MAX : (UINT32_C(1) << matrices * ROWS) - 1;
     uint16_t *to = cpu_at(run, warp, insn->result);
     const uint8_t *shared = warp->block->shared;
-    if (!whole_warp(run, warp, insn) ||
+    if (!cpu_whole_warp(run, warp, insn) ||
         !cpu_shared_offsets(run, warp, insn, 0, insn->index, givers, ROW_BYTES, offsets))
         return CPU_STOP;
     FOR_EACH_LANE (lane, givers) {
@@ -189,41 +188,6 @@ CPU_HANDLER(cpu_run_ldmatrix) {
                        shared + offsets[j * ROWS + row] + column * 2, 2);
             }
     cpu_count_conflicts(run, givers, offsets, ROW_BYTES);
-    return CPU_NEXT;
-}
-
-static float widen(tile_scalar scalar, uint16_t bits) {
-    return scalar == TILE_f16 ? tile_f16_to_float(bits) : tile_bf16_to_float(bits);
-}
-
-/* The fragments of mma.m16n8k16 in the PTX ISA: with g = lane / 4 and t = lane % 4, element i of
- * lhs is row g + 8 * (i / 2 % 2), column 2t + i % 2 + 8 * (i / 4); of rhs row 2t + i % 2 + 8 * (i /
- * 2), column g; of the sum row g + 8 * (i / 2), column 2t + i % 2. Products of halves are exact in
- * f32. */
-CPU_HANDLER(cpu_run_mma) {
-    enum { M = 16, N = 8, K = 16 };
-    const uint16_t *lhs = cpu_at(run, warp, insn->operand[0]),
-                   *rhs = cpu_at(run, warp, insn->operand[1]);
-    const float *acc = cpu_at(run, warp, insn->operand[2]);
-    float *to = cpu_at(run, warp, insn->result);
-    float a[M][K], b[K][N], c[M][N];
-    if (!whole_warp(run, warp, insn)) return CPU_STOP;
-    for (unsigned lane = 0; lane < CPU_LANES; lane++) {
-        unsigned g = lane / 4, t = lane % 4;
-        for (unsigned i = 0; i < 8; i++)
-            a[g + i / 2 % 2 * 8][2 * t + i % 2 + i / 4 * 8] =
-                widen(insn->from, lhs[i * CPU_LANES + lane]);
-        for (unsigned i = 0; i < 4; i++) {
-            b[2 * t + i % 2 + i / 2 * 8][g] = widen(insn->from, rhs[i * CPU_LANES + lane]);
-            c[g + i / 2 * 8][2 * t + i % 2] = acc[i * CPU_LANES + lane];
-        }
-    }
-    for (unsigned m = 0; m < M; m++)
-        for (unsigned k = 0; k < K; k++)
-            for (unsigned n = 0; n < N; n++) c[m][n] += a[m][k] * b[k][n];
-    for (unsigned lane = 0; lane < CPU_LANES; lane++)
-        for (unsigned i = 0; i < 4; i++)
-            to[i * CPU_LANES + lane] = c[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2];
     return CPU_NEXT;
 }
 

@@ -1,10 +1,22 @@
 /* Layouts of tiles with several parts: extents that are odd counts times powers of two, held
  * against enumeration of all elements. */
-#include "lib/layout/layout.h"
+#include "lib/layout/mma.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* m16n8k16 of f16 with sums in f32. */
+static const tile_mma *half_row(void) {
+    const tile_mma_query query = {.lhs = TILE_f16,
+                                  .rhs = TILE_f16,
+                                  .acc = TILE_f32,
+                                  .m = 16,
+                                  .n = 8,
+                                  .k = 16,
+                                  .capability = 80};
+    return tile_mma_find(&query);
+}
 
 enum { SHAPE_COUNT = 11 };
 
@@ -107,14 +119,14 @@ Test(layout_parts, sums_and_their_operands_hold_every_element) {
     for (unsigned s = 0; s < SHAPE_COUNT; s++)
         for (unsigned warps = 1; suits_mma(shapes[s]) && warps <= 16; warps *= 4) {
             uint32_t m = shapes[s][0], n = shapes[s][1], warps_m, warps_n;
-            tile_layout_choose_warps(m, n, warps, &warps_m, &warps_n);
+            tile_mma_choose_warps(half_row(), m, n, warps, &warps_m, &warps_n);
             cr_assert_eq(warps_m * warps_n, warps);
-            tile_layout sum = tile_layout_accumulator(m, n, warps_m, warps_n);
-            cr_assert(tile_layout_is_accumulator(&sum));
+            tile_layout sum = tile_mma_accumulator(half_row(), m, n, warps_m, warps_n);
+            cr_assert(tile_mma_holds(half_row(), &sum));
             expect_all_held(&sum);
             for (unsigned k = 0; k < sizeof depths / sizeof *depths; k++) {
-                tile_layout a = tile_layout_dot_operand(&sum, 0, m, depths[k]);
-                tile_layout b = tile_layout_dot_operand(&sum, 1, depths[k], n);
+                tile_layout a = tile_mma_operand(half_row(), &sum, 0, m, depths[k]);
+                tile_layout b = tile_mma_operand(half_row(), &sum, 1, depths[k], n);
                 expect_all_held(&a);
                 expect_all_held(&b);
             }
@@ -133,10 +145,10 @@ Test(layout_parts, each_warp_has_just_the_operands_of_its_share) {
     for (unsigned s = 0; s < SHAPE_COUNT; s++)
         for (unsigned warps = 1; suits_mma(shapes[s]) && warps <= 8; warps *= 2) {
             uint32_t m = shapes[s][0], n = shapes[s][1], warps_m, warps_n;
-            tile_layout_choose_warps(m, n, warps, &warps_m, &warps_n);
-            tile_layout sum = tile_layout_accumulator(m, n, warps_m, warps_n);
-            tile_layout operands[2] = {tile_layout_dot_operand(&sum, 0, m, 48),
-                                       tile_layout_dot_operand(&sum, 1, 48, n)};
+            tile_mma_choose_warps(half_row(), m, n, warps, &warps_m, &warps_n);
+            tile_layout sum = tile_mma_accumulator(half_row(), m, n, warps_m, warps_n);
+            tile_layout operands[2] = {tile_mma_operand(half_row(), &sum, 0, m, 48),
+                                       tile_mma_operand(half_row(), &sum, 1, 48, n)};
             for (uint32_t warp = 0; warp < warps; warp++)
                 for (unsigned o = 0; o < 2; o++) {
                     bool wanted[256] = {false}, held[256] = {false};
@@ -201,11 +213,11 @@ Test(layout_parts, conversions_bring_every_element_to_its_holders) {
     for (unsigned s = 0; s < SHAPE_COUNT; s++)
         for (unsigned warps = 1; suits_mma(shapes[s]) && warps <= 8; warps *= 2) {
             uint32_t m = shapes[s][0], n = shapes[s][1], warps_m, warps_n;
-            tile_layout_choose_warps(m, n, warps, &warps_m, &warps_n);
-            tile_layout sum = tile_layout_accumulator(m, n, warps_m, warps_n);
+            tile_mma_choose_warps(half_row(), m, n, warps, &warps_m, &warps_n);
+            tile_layout sum = tile_mma_accumulator(half_row(), m, n, warps_m, warps_n);
             tile_layout tiles[] = {sum, tile_layout_blocked(shapes[s], 2, 8, 1, warps),
                                    tile_layout_blocked(shapes[s], 2, 4, 0, warps),
-                                   tile_layout_dot_operand(&sum, 0, m, n)};
+                                   tile_mma_operand(half_row(), &sum, 0, m, n)};
             unsigned count = n % 16 ? 3 : 4; /* n is the operand's depth */
             for (unsigned from = 0; from < count; from++)
                 for (unsigned to = 0; to < count; to++) {

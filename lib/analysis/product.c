@@ -1,0 +1,36 @@
+/* Operands of products, read off the operation. */
+#include "lib/analysis/product.h"
+
+#include <limits.h>
+
+static const tile_type *operand_type(const tile_function *f, tile_op op, unsigned operand) {
+    unsigned count;
+    return tile_value_type(f, tile_op_segment(f, op, operand, &count)[0]);
+}
+
+tile_mma_query tile_product_query(const tile_function *f, tile_op op) {
+    const tile_type *lhs = operand_type(f, op, TILE_MMA_LHS),
+                    *rhs = operand_type(f, op, TILE_MMA_RHS),
+                    *acc = operand_type(f, op, TILE_MMA_ACC);
+    tile_mma_query query = {
+        .lhs = lhs->scalar,
+        .rhs = rhs->scalar,
+        .acc = acc->scalar,
+        .unsigned_lhs = tile_op_has_attr(f, op, TILE_ATTR_unsigned_lhs),
+        .unsigned_rhs = tile_op_has_attr(f, op, TILE_ATTR_unsigned_rhs),
+        .capability = UINT_MAX,
+    };
+    if (acc->kind != TILE_TYPE_TILE) return query;
+    query.m = (uint32_t)tile_type_dim(acc, 0);
+    query.n = (uint32_t)tile_type_dim(acc, 1);
+    query.k = (uint32_t)tile_type_dim(lhs, 1);
+    query.sum = acc->layout;
+    return query;
+}
+
+const tile_mma *tile_product_instruction(const tile_function *f, tile_op mma) {
+    tile_mma_query query = tile_product_query(f, mma);
+    int64_t counts[3];
+    for (unsigned i = 0; i < 3; i++) counts[i] = tile_type_elements(operand_type(f, mma, i));
+    return tile_mma_of_fragments(&query, counts);
+}

@@ -1,0 +1,14 @@
+/* What a `dot` or an `mma` multiplies. */
+#ifndef TILE_LIB_ANALYSIS_PRODUCT_H
+#define TILE_LIB_ANALYSIS_PRODUCT_H
+
+#include "lib/ir/function.h"
+#include "lib/layout/mma.h"
+
+/* Types and signs of both; extents and the sum's layout (if it has one) of a dot, which is
+ * instantiated. Any capability: the caller sets it. */
+tile_mma_query tile_product_query(const tile_function *f, tile_op op);
+/* The row that an mma is; NULL if there is none, which the verifier refuses. */
+const tile_mma *tile_product_instruction(const tile_function *f, tile_op mma);
+
+#endif

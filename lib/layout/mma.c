@@ -1,0 +1,239 @@
+/* Matrix instructions: the table, the choice, and fragments as layouts. */
+#include "lib/layout/mma.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/ir/scalar.h"
+
+/* The table ----------------------------------------------------------------------------------- */
+
+static const tile_mma table[] = {
+#define SIGNS_ss false, false
+#define SIGNS_us true, false
+#define SIGNS_su false, true
+#define SIGNS_uu true, true
+#define MMA(name, m, n, k, lhs, rhs, acc, signs, lhs_place, rhs_place, capability, ptx, intrinsic) \
+    {"m" #m "n" #n "k" #k, \
+     m, \
+     n, \
+     k, \
+     TILE_##lhs, \
+     TILE_##rhs, \
+     TILE_##acc, \
+     SIGNS_##signs, \
+     TILE_MMA_PLACE_##lhs_place, \
+     TILE_MMA_PLACE_##rhs_place, \
+     capability, \
+     ptx},
+#include "lib/layout/mma.def"
+};
+
+enum { ROWS = sizeof table / sizeof *table };
+
+const tile_mma *tile_mma_at(unsigned index) {
+    return index < ROWS ? &table[index] : NULL;
+}
+
+unsigned tile_mma_index(const tile_mma *row) {
+    return (unsigned)(row - table);
+}
+
+/* Finding ------------------------------------------------------------------------------------- */
+
+static bool has_types(const tile_mma *row, const tile_mma_query *q) {
+    return row->lhs == q->lhs && row->rhs == q->rhs && row->acc == q->acc &&
+           row->unsigned_lhs == q->unsigned_lhs && row->unsigned_rhs == q->unsigned_rhs;
+}
+
+static bool holds_type(tile_scalar whole, tile_scalar part) {
+    return whole == part || tile_scalar_contains(whole, part);
+}
+
+/* Integers are not widened: their signs would have to be told. */
+static bool has_wider_types(const tile_mma *row, const tile_mma_query *q) {
+    return row->acc == q->acc && tile_scalar_is_floating(row->lhs) &&
+           holds_type(row->lhs, q->lhs) && holds_type(row->rhs, q->rhs);
+}
+
+static bool divides(const tile_mma *row, const tile_mma_query *q) {
+    return q->m % row->m == 0 && q->n % row->n == 0 && q->k % row->k == 0;
+}
+
+static bool fits(const tile_mma *row, const tile_mma_query *q) {
+    return row->capability <= q->capability && divides(row, q) &&
+           (!q->sum || tile_mma_holds(row, q->sum));
+}
+
+const tile_mma *tile_mma_find(const tile_mma_query *q) {
+    for (unsigned i = 0; i < ROWS; i++)
+        if (has_types(&table[i], q) && fits(&table[i], q)) return &table[i];
+    return NULL;
+}
+
+const tile_mma *tile_mma_find_wider(const tile_mma_query *q) {
+    for (unsigned i = 0; i < ROWS; i++)
+        if (has_wider_types(&table[i], q) && fits(&table[i], q)) return &table[i];
+    return NULL;
+}
+
+/* The row with these types that comes nearest: the one that lacks least. */
+static const tile_mma *nearest(const tile_mma_query *q) {
+    const tile_mma *best = NULL;
+    for (unsigned i = 0; i < ROWS; i++) {
+        if (!has_types(&table[i], q)) continue;
+        if (!best) best = &table[i];
+        if (table[i].capability <= q->capability && !divides(best, q)) best = &table[i];
+    }
+    return best;
+}
+
+void tile_mma_explain(const tile_mma_query *q, char *text, size_t size) {
+    const tile_mma *row = nearest(q);
+    const char *lhs = tile_scalar_name(q->lhs), *rhs = tile_scalar_name(q->rhs);
+    if (!row)
+        snprintf(text, size, "no mma instruction multiplies %s%s by %s%s and adds in %s",
+                 q->unsigned_lhs ? "unsigned " : "", lhs, q->unsigned_rhs ? "unsigned " : "", rhs,
+                 tile_scalar_name(q->acc));
+    else if (row->capability > q->capability)
+        snprintf(text, size, "mma %s on %s and %s needs compute capability %u.%u", row->shape, lhs,
+                 rhs, row->capability / 10, row->capability % 10);
+    else if (!divides(row, q))
+        snprintf(text, size, "mma %s needs multiples of its extents, not m %u, n %u, k %u",
+                 row->shape, (unsigned)q->m, (unsigned)q->n, (unsigned)q->k);
+    else
+        snprintf(text, size, "the sum's layout does not consist of the fragments of mma %s",
+                 row->shape);
+}
+
+const tile_mma *tile_mma_of_fragments(const tile_mma_query *types, const int64_t counts[3]) {
+    for (unsigned i = 0; i < ROWS; i++) {
+        bool same = has_types(&table[i], types);
+        for (unsigned o = 0; o < 3; o++) same &= tile_mma_elements(&table[i], o) == counts[o];
+        if (same) return &table[i];
+    }
+    return NULL;
+}
+
+/* Fragments ----------------------------------------------------------------------------------- */
+
+/* Appends bits of dim d to the registers: coordinate `from` up to below `to`. */
+static void add_registers(tile_layout *layout, unsigned d, uint32_t from, uint32_t to) {
+    for (uint32_t c = from; c < to; c *= 2)
+        layout->reg[layout->reg_bits++] = c << tile_layout_dim_shift(layout, d);
+}
+
+/* Two lane bits go along dim `quad` in steps of `step`, three along the other. */
+static void set_lanes(tile_layout *layout, unsigned quad, uint32_t step) {
+    for (unsigned i = 0; i < 2; i++)
+        layout->lane[i] = step << i << tile_layout_dim_shift(layout, quad);
+    for (unsigned i = 0; i < 3; i++)
+        layout->lane[2 + i] = UINT32_C(1) << i << tile_layout_dim_shift(layout, 1 - quad);
+}
+
+tile_layout tile_mma_fragment(const tile_mma *row, unsigned operand, uint32_t rows,
+                              uint32_t columns) {
+    const uint32_t dims[2] = {rows, columns};
+    tile_layout layout = tile_layout_blank(TILE_LAYOUT_REGISTER, dims, 2);
+    unsigned quad = operand == TILE_MMA_RHS ? 0 : 1;
+    uint32_t pack = operand == TILE_MMA_ACC   ? 2
+                    : operand == TILE_MMA_LHS ? tile_scalar_pack(row->lhs)
+                                              : tile_scalar_pack(row->rhs);
+    add_registers(&layout, quad, 1, pack);
+    if (operand != TILE_MMA_RHS) add_registers(&layout, 0, 8, row->m);
+    add_registers(&layout, quad, 4 * pack, operand == TILE_MMA_ACC ? row->n : row->k);
+    set_lanes(&layout, quad, pack);
+    return layout;
+}
+
+unsigned tile_mma_elements(const tile_mma *row, unsigned operand) {
+    const uint32_t elements[] = {row->m * row->k, row->k * row->n, row->m * row->n};
+    return elements[operand] >> TILE_LANE_BITS;
+}
+
+/* Tiles --------------------------------------------------------------------------------------- */
+
+void tile_mma_choose_warps(const tile_mma *row, uint32_t m, uint32_t n, unsigned num_warps,
+                           uint32_t *warps_m, uint32_t *warps_n) {
+    *warps_m = *warps_n = 1;
+    m = tile_layout_part_extent(m);
+    n = tile_layout_part_extent(n);
+    while (*warps_m * *warps_n < num_warps) {
+        uint32_t share_m = m / *warps_m, share_n = n / *warps_n;
+        bool can_m = share_m > row->m, can_n = share_n > row->n;
+        /* On a tie rows are cut: the operand that lies along k in shared memory is read less often.
+         */
+        if (can_m && (share_m >= share_n || !can_n))
+            *warps_m *= 2;
+        else
+            *warps_n *= 2;
+    }
+}
+
+/* Warp bits over dim d, `share` elements each; those past the part's end replicate. */
+static void add_warps(tile_layout *layout, unsigned d, uint32_t warps, uint32_t share) {
+    for (uint32_t w = 1; w < warps; w *= 2) {
+        bool inside = share * w < UINT32_C(1) << layout->dim_bits[d];
+        layout->warp[layout->warp_bits++] =
+            inside ? share * w << tile_layout_dim_shift(layout, d) : 0;
+    }
+}
+
+static uint32_t share_of(uint32_t extent, uint32_t warps, uint32_t least) {
+    uint32_t share = tile_layout_part_extent(extent) / warps;
+    return share < least ? least : share;
+}
+
+tile_layout tile_mma_accumulator(const tile_mma *row, uint32_t m, uint32_t n, uint32_t warps_m,
+                                 uint32_t warps_n) {
+    tile_layout layout = tile_mma_fragment(row, TILE_MMA_ACC, m, n);
+    uint32_t share_m = share_of(m, warps_m, row->m), share_n = share_of(n, warps_n, row->n);
+    add_registers(&layout, 1, row->n, share_n);
+    add_registers(&layout, 0, row->m, share_m);
+    add_warps(&layout, 0, warps_m, share_m);
+    add_warps(&layout, 1, warps_n, share_n);
+    return layout;
+}
+
+/* A step from one fragment to another: along one dim, by whole fragments. */
+static bool is_step(const tile_layout *sum, uint32_t basis, const tile_mma *row) {
+    uint32_t along_m = tile_layout_coordinate(sum, basis, 0),
+             along_n = tile_layout_coordinate(sum, basis, 1);
+    return along_m % row->m == 0 && along_n % row->n == 0 && !(along_m && along_n);
+}
+
+bool tile_mma_holds(const tile_mma *row, const tile_layout *sum) {
+    if (sum->kind != TILE_LAYOUT_REGISTER || sum->rank != 2) return false;
+    uint32_t m = tile_layout_extent(sum, 0), n = tile_layout_extent(sum, 1);
+    if (m % row->m || n % row->n) return false;
+    tile_layout fragment = tile_mma_fragment(row, TILE_MMA_ACC, m, n);
+    if (sum->reg_bits < fragment.reg_bits ||
+        memcmp(sum->reg, fragment.reg, sizeof *sum->reg * fragment.reg_bits) != 0 ||
+        memcmp(sum->lane, fragment.lane, sizeof sum->lane) != 0)
+        return false;
+    bool steps = true;
+    for (unsigned i = fragment.reg_bits; i < sum->reg_bits; i++)
+        steps &= is_step(sum, sum->reg[i], row);
+    for (unsigned i = 0; i < sum->warp_bits; i++) steps &= is_step(sum, sum->warp[i], row);
+    return steps;
+}
+
+tile_layout tile_mma_operand(const tile_mma *row, const tile_layout *sum, unsigned operand,
+                             uint32_t rows, uint32_t columns) {
+    tile_layout layout = tile_mma_fragment(row, operand, rows, columns);
+    unsigned k = operand == TILE_MMA_LHS ? 1 : 0, other = 1 - k;
+    uint32_t depth = UINT32_C(1) << layout.dim_bits[k];
+    unsigned own = tile_mma_fragment(row, TILE_MMA_ACC, row->m, row->n).reg_bits;
+    layout.warp_bits = sum->warp_bits;
+    layout.block_bits = sum->block_bits;
+    for (unsigned i = 0; i < sum->warp_bits; i++)
+        layout.warp[i] = tile_layout_coordinate(sum, sum->warp[i], other)
+                         << tile_layout_dim_shift(&layout, other);
+    if (operand == TILE_MMA_LHS) add_registers(&layout, k, row->k, depth);
+    for (unsigned i = own; i < sum->reg_bits; i++) {
+        uint32_t along = tile_layout_coordinate(sum, sum->reg[i], other);
+        if (along) add_registers(&layout, other, along, along + 1);
+    }
+    if (operand == TILE_MMA_RHS) add_registers(&layout, k, row->k, depth);
+    return layout;
+}

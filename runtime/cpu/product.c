@@ -1,0 +1,242 @@
+/* Products of matrices: `dot` on tiles, `mma` on the fragments of a warp.
+ *
+ * Both add the products one after the other in the order of k, each rounded as one fma in the sum's
+ * type, to which both operands are converted first. So the result does not depend on how a product
+ * is cut into instructions, and both levels give the same bits. Integers wrap. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/analysis/product.h"
+#include "lib/ir/scalar.h"
+#include "lib/support/float16.h"
+#include "runtime/cpu/decode.h"
+
+typedef struct operand {
+    tile_scalar scalar;
+    bool is_unsigned; /* integers: zeros come in above */
+    uint32_t count;   /* of elements */
+    uint32_t *place;  /* fragments: which element of the matrix comes i-th; NULL: the i-th */
+} operand;
+
+struct cpu_product {
+    uint32_t m, n, k;
+    operand lhs, rhs, acc;
+};
+
+/* Decoding ------------------------------------------------------------------------------------- */
+
+static cpu_product *add_product(cpu_decoder *d, tile_op op, uint32_t m, uint32_t n, uint32_t k) {
+    tile_mma_query query = tile_product_query(d->f, op);
+    cpu_product *product = TILE_NEW(&d->program->arena, cpu_product);
+    *product = (cpu_product){
+        .m = m,
+        .n = n,
+        .k = k,
+        .lhs = {.scalar = query.lhs, .is_unsigned = query.unsigned_lhs, .count = m * k},
+        .rhs = {.scalar = query.rhs, .is_unsigned = query.unsigned_rhs, .count = k * n},
+        .acc = {.scalar = query.acc, .count = m * n}};
+    return product;
+}
+
+void cpu_decode_dot(cpu_decoder *d, tile_op op) {
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_dot);
+    tile_mma_query query = tile_product_query(d->f, op);
+    insn->type = cpu_operand_type(d, op, 0);
+    insn->memory = cpu_operand_type(d, op, 1);
+    insn->product = add_product(d, op, query.m, query.n, query.k);
+    cpu_set_elements(d, insn, cpu_result_type(d, op));
+}
+
+/* Register i of lane l stands at i * CPU_LANES + l. */
+static uint32_t *places_of(cpu_decoder *d, const tile_layout *fragment, unsigned elements) {
+    uint32_t *places = TILE_NEW_ARRAY(&d->program->arena, uint32_t, elements * CPU_LANES);
+    for (uint32_t i = 0; i < elements; i++)
+        for (uint32_t lane = 0; lane < CPU_LANES; lane++)
+            places[i * CPU_LANES + lane] = tile_layout_apply(fragment, i, lane, 0);
+    return places;
+}
+
+void cpu_decode_mma(cpu_decoder *d, tile_op op) {
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_mma);
+    const tile_mma *row = tile_product_instruction(d->f, op);
+    cpu_product *product = add_product(d, op, row->m, row->n, row->k);
+    operand *operands[] = {&product->lhs, &product->rhs, &product->acc};
+    const uint32_t rows[] = {row->m, row->k, row->m}, columns[] = {row->k, row->n, row->n};
+    for (unsigned o = 0; o < 3; o++) {
+        tile_layout fragment = tile_mma_fragment(row, o, rows[o], columns[o]);
+        operands[o]->place = places_of(d, &fragment, tile_mma_elements(row, o));
+    }
+    insn->product = product;
+    cpu_set_elements(d, insn, cpu_result_type(d, op));
+}
+
+/* Elements ------------------------------------------------------------------------------------- */
+
+static uint32_t place_of(const operand *o, uint32_t i) {
+    return o->place ? o->place[i] : i;
+}
+
+/* An element converted to the sum's type, as `cast` does it; unsigned ones below 2^63. */
+static double real_element(const operand *o, tile_scalar acc, const char *at) {
+    double value;
+    if (o->is_unsigned)
+        value = (double)(tile_integer_read(o->scalar, at) &
+                         (int64_t)(UINT64_MAX >> (64 - tile_scalar_bits(o->scalar))));
+    else
+        value = tile_scalar_read(o->scalar, at);
+    return o->scalar == acc ? value : tile_scalar_round(acc, value);
+}
+
+static uint64_t integer_element(const operand *o, tile_scalar acc, const char *at) {
+    unsigned char bytes[sizeof(int64_t)];
+    if (tile_scalar_is_floating(o->scalar)) {
+        tile_scalar_write(acc, bytes, tile_scalar_read(o->scalar, at));
+        return (uint64_t)tile_integer_read(acc, bytes);
+    }
+    uint64_t value = (uint64_t)tile_integer_read(o->scalar, at);
+    if (acc == TILE_i1) return value != 0;
+    return o->is_unsigned ? value & UINT64_MAX >> (64 - tile_scalar_bits(o->scalar)) : value;
+}
+
+static void read_doubles(const operand *o, tile_scalar acc, const char *from, double *to) {
+    unsigned size = tile_scalar_bytes(o->scalar);
+    for (uint32_t i = 0; i < o->count; i++)
+        to[place_of(o, i)] = real_element(o, acc, from + i * size);
+}
+
+static void read_floats(const operand *o, const char *from, float *to) {
+    unsigned size = tile_scalar_bytes(o->scalar);
+    if (o->scalar == TILE_f16) { /* the most frequent one */
+        for (uint32_t i = 0; i < o->count; i++) {
+            uint16_t bits;
+            memcpy(&bits, from + i * size, sizeof bits);
+            to[place_of(o, i)] = tile_f16_to_float(bits);
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < o->count; i++)
+        to[place_of(o, i)] = (float)real_element(o, TILE_f32, from + i * size);
+}
+
+static void read_integers(const operand *o, tile_scalar acc, const char *from, uint64_t *to) {
+    unsigned size = tile_scalar_bytes(o->scalar);
+    for (uint32_t i = 0; i < o->count; i++)
+        to[place_of(o, i)] = integer_element(o, acc, from + i * size);
+}
+
+/* Sums ----------------------------------------------------------------------------------------- */
+
+#define MULTIPLY(name, type, expression) \
+    static void name(const cpu_product *p, const type *a, const type *b, type *c) { \
+        tile_scalar acc = p->acc.scalar; \
+        (void)acc; \
+        for (size_t i = 0; i < p->m; i++) \
+            for (size_t l = 0; l < p->k; l++) \
+                for (size_t j = 0; j < p->n; j++) { \
+                    type x = a[i * p->k + l], y = b[l * p->n + j], *sum = &c[i * p->n + j]; \
+                    *sum = (expression); \
+                } \
+    }
+
+MULTIPLY(multiply_exact, float, *sum + x * y)
+MULTIPLY(multiply_float, float, fmaf(x, y, *sum))
+MULTIPLY(multiply_double, double, fma(x, y, *sum))
+MULTIPLY(multiply_narrow, double, tile_scalar_round(acc, fma(x, y, *sum)))
+MULTIPLY(multiply_integer, uint64_t, *sum + x * y)
+
+/* Products of these have at most 22 bits and exponents far inside of f32's: they are exact. */
+static bool is_half(tile_scalar scalar) {
+    return scalar == TILE_f16 || tile_scalar_contains(TILE_f16, scalar);
+}
+
+static void sum_floats(const cpu_product *p, const char *a, const char *b, const char *c, char *to,
+                       float *work) {
+    float *wa = work, *wb = wa + p->lhs.count, *wc = wb + p->rhs.count;
+    read_floats(&p->lhs, a, wa);
+    read_floats(&p->rhs, b, wb);
+    read_floats(&p->acc, c, wc);
+    if (is_half(p->lhs.scalar) && is_half(p->rhs.scalar))
+        multiply_exact(p, wa, wb, wc);
+    else
+        multiply_float(p, wa, wb, wc);
+    for (uint32_t i = 0; i < p->acc.count; i++)
+        memcpy(to + i * sizeof(float), &wc[place_of(&p->acc, i)], sizeof(float));
+}
+
+static void sum_doubles(const cpu_product *p, const char *a, const char *b, const char *c, char *to,
+                        double *work) {
+    tile_scalar acc = p->acc.scalar;
+    double *wa = work, *wb = wa + p->lhs.count, *wc = wb + p->rhs.count;
+    read_doubles(&p->lhs, acc, a, wa);
+    read_doubles(&p->rhs, acc, b, wb);
+    read_doubles(&p->acc, acc, c, wc);
+    if (acc == TILE_f64)
+        multiply_double(p, wa, wb, wc);
+    else
+        multiply_narrow(p, wa, wb, wc);
+    for (uint32_t i = 0; i < p->acc.count; i++)
+        tile_scalar_write(acc, to + i * tile_scalar_bytes(acc), wc[place_of(&p->acc, i)]);
+}
+
+static void sum_integers(const cpu_product *p, const char *a, const char *b, const char *c,
+                         char *to, uint64_t *work) {
+    tile_scalar acc = p->acc.scalar;
+    uint64_t *wa = work, *wb = wa + p->lhs.count, *wc = wb + p->rhs.count;
+    read_integers(&p->lhs, acc, a, wa);
+    read_integers(&p->rhs, acc, b, wb);
+    read_integers(&p->acc, acc, c, wc);
+    multiply_integer(p, wa, wb, wc);
+    for (uint32_t i = 0; i < p->acc.count; i++)
+        tile_integer_write(acc, to + i * tile_scalar_bytes(acc), (int64_t)wc[place_of(&p->acc, i)]);
+}
+
+static void sum_products(const cpu_product *p, const char *a, const char *b, const char *c,
+                         char *to) {
+    union {
+        float floats[1024];
+        double doubles[1024];
+        uint64_t integers[1024];
+    } small; /* enough for any instruction */
+    size_t count = (size_t)p->lhs.count + p->rhs.count + p->acc.count;
+    bool fits = count <= sizeof small.doubles / sizeof *small.doubles;
+    void *work = fits ? (void *)&small : tile_malloc(count * sizeof(double));
+    if (p->acc.scalar == TILE_f32)
+        sum_floats(p, a, b, c, to, work);
+    else if (tile_scalar_is_floating(p->acc.scalar))
+        sum_doubles(p, a, b, c, to, work);
+    else
+        sum_integers(p, a, b, c, to, work);
+    if (!fits) free(work);
+}
+
+/* Running -------------------------------------------------------------------------------------- */
+
+/* An operand's elements: a tile's, or those of a shared buffer's slot; NULL after a report. */
+static const char *dot_operand(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, unsigned index,
+                               const tile_type *type) {
+    uint32_t offset, count = index ? insn->second_count : insn->index_count;
+    if (type->kind == TILE_TYPE_TILE) return cpu_at(run, warp, insn->operand[index]);
+    if (!cpu_slot_offset(run, warp, insn, index, index ? insn->second : insn->index, count, type,
+                         &offset) ||
+        !cpu_shared_read(run, warp, insn, -1, cpu_agent(insn), offset, cpu_slot_bytes(type)))
+        return NULL;
+    return (const char *)warp->block->shared + offset;
+}
+
+CPU_HANDLER(cpu_run_dot) {
+    const char *a = dot_operand(run, warp, insn, 0, insn->type);
+    const char *b = a ? dot_operand(run, warp, insn, 1, insn->memory) : NULL;
+    if (!b) return CPU_STOP;
+    sum_products(insn->product, a, b, cpu_at(run, warp, insn->operand[2]),
+                 cpu_at(run, warp, insn->result));
+    return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_mma) {
+    if (!cpu_whole_warp(run, warp, insn)) return CPU_STOP;
+    sum_products(insn->product, cpu_at(run, warp, insn->operand[0]),
+                 cpu_at(run, warp, insn->operand[1]), cpu_at(run, warp, insn->operand[2]),
+                 cpu_at(run, warp, insn->result));
+    return CPU_NEXT;
+}

@@ -1,0 +1,224 @@
+/* The rows of mma.def: their fragments against the tables of the PTX ISA, written down shape by
+ * shape as they stand there; the choice among rows; layouts of tiles made of fragments. */
+#include "lib/layout/mma.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Fragments ------------------------------------------------------------------------------------ */
+
+typedef struct place {
+    uint32_t row, column;
+} place;
+
+typedef place (*fragment_of)(uint32_t g, uint32_t t, uint32_t i);
+
+/* "Matrix Fragments for mma.m16n8k16 with floating point type" */
+static place a_16816(uint32_t g, uint32_t t, uint32_t i) {
+    bool upper = i < 2 || (4 <= i && i < 6);
+    return (place){upper ? g : g + 8, i < 4 ? t * 2 + (i & 1) : t * 2 + (i & 1) + 8};
+}
+
+static place b_16816(uint32_t g, uint32_t t, uint32_t i) {
+    return (place){i < 2 ? t * 2 + (i & 1) : t * 2 + (i & 1) + 8, g};
+}
+
+static place c_16_8(uint32_t g, uint32_t t, uint32_t i) {
+    return (place){i < 2 ? g : g + 8, t * 2 + (i & 1)};
+}
+
+/* A row of the ISA's: which rows of mma.def it is for, by shape and bits of lhs. */
+static const struct {
+    const char *shape;
+    unsigned bits;
+    fragment_of of[3];
+} isa[] = {
+    {"m16n8k16", 16, {a_16816, b_16816, c_16_8}},
+};
+
+static const fragment_of *isa_of(const tile_mma *row) {
+    for (unsigned i = 0; i < sizeof isa / sizeof *isa; i++)
+        if (!strcmp(isa[i].shape, row->shape) && isa[i].bits == tile_scalar_bits(row->lhs))
+            return isa[i].of;
+    return NULL;
+}
+
+static void extents_of(const tile_mma *row, unsigned operand, uint32_t *rows, uint32_t *columns) {
+    *rows = operand == TILE_MMA_RHS ? row->k : row->m;
+    *columns = operand == TILE_MMA_LHS ? row->k : row->n;
+}
+
+#define FOR_EACH_ROW(row, i) \
+    for (unsigned i = 0; i < 1000; i++) \
+        for (const tile_mma *row = tile_mma_at(i); row; row = NULL)
+
+Test(mma, fragments_are_those_of_the_ptx_isa) {
+    FOR_EACH_ROW (row, i) {
+        const fragment_of *of = isa_of(row);
+        cr_assert(of, "%s with %u bits: write its table down here", row->shape,
+                  tile_scalar_bits(row->lhs));
+        cr_assert_eq(tile_mma_index(row), i);
+        for (unsigned operand = 0; operand < 3; operand++) {
+            uint32_t rows, columns;
+            extents_of(row, operand, &rows, &columns);
+            tile_layout fragment = tile_mma_fragment(row, operand, rows, columns);
+            cr_assert_null(tile_layout_find_fault(&fragment));
+            cr_assert_eq(tile_layout_registers(&fragment), tile_mma_elements(row, operand));
+            for (uint32_t lane = 0; lane < 32; lane++)
+                for (uint32_t e = 0; e < tile_mma_elements(row, operand); e++) {
+                    place at = of[operand](lane / 4, lane % 4, e);
+                    cr_assert_eq(tile_layout_apply(&fragment, e, lane, 0),
+                                 at.row * columns + at.column, "%s operand %u lane %u element %u",
+                                 row->shape, operand, lane, e);
+                }
+        }
+    }
+}
+
+/* Types of an operand are of one width, so that its fragment is told by the row alone. */
+Test(mma, rows_differ) {
+    FOR_EACH_ROW (a, i)
+        FOR_EACH_ROW (b, j)
+            cr_assert(i == j || strcmp(a->shape, b->shape) || a->lhs != b->lhs ||
+                          a->rhs != b->rhs || a->acc != b->acc ||
+                          a->unsigned_lhs != b->unsigned_lhs || a->unsigned_rhs != b->unsigned_rhs,
+                      "%s twice", a->shape);
+}
+
+/* Tiles ---------------------------------------------------------------------------------------- */
+
+/* All elements are held, and all equally often. */
+static void expect_all_held(const tile_layout *layout) {
+    cr_assert_null(tile_layout_find_fault(layout));
+    uint32_t elements = tile_layout_parts(layout) << tile_layout_part_bits(layout);
+    unsigned *holders = calloc(elements, sizeof *holders);
+    for (uint32_t thread = 0; thread < 32u << layout->warp_bits; thread++)
+        for (uint32_t reg = 0; reg < tile_layout_registers(layout); reg++)
+            holders[tile_layout_apply(layout, reg, thread % 32, thread / 32)]++;
+    for (uint32_t i = 0; i < elements; i++) cr_assert(holders[i] && holders[i] == holders[0]);
+    free(holders);
+}
+
+/* Which coordinates along a dim a warp holds, as a set. */
+static void collect(const tile_layout *layout, uint32_t warp, unsigned dim, bool *held) {
+    for (uint32_t reg = 0; reg < tile_layout_registers(layout); reg++)
+        for (uint32_t lane = 0; lane < 32; lane++)
+            held[tile_layout_coordinate(layout, tile_layout_apply(layout, reg, lane, warp), dim)] =
+                true;
+}
+
+static void check_tile(const tile_mma *row, uint32_t m, uint32_t n, uint32_t k, unsigned warps) {
+    uint32_t warps_m, warps_n;
+    tile_mma_choose_warps(row, m, n, warps, &warps_m, &warps_n);
+    cr_assert_eq(warps_m * warps_n, warps);
+    tile_layout sum = tile_mma_accumulator(row, m, n, warps_m, warps_n);
+    cr_assert(tile_mma_holds(row, &sum), "%s", row->shape);
+    expect_all_held(&sum);
+    tile_layout operands[2] = {tile_mma_operand(row, &sum, TILE_MMA_LHS, m, k),
+                               tile_mma_operand(row, &sum, TILE_MMA_RHS, k, n)};
+    for (unsigned o = 0; o < 2; o++) {
+        expect_all_held(&operands[o]);
+        for (uint32_t warp = 0; warp < warps; warp++) {
+            bool wanted[1024] = {false}, held[1024] = {false};
+            collect(&sum, warp, o, wanted);
+            collect(&operands[o], warp, o, held);
+            cr_assert_arr_eq(wanted, held, sizeof held);
+        }
+    }
+}
+
+Test(mma, tiles_of_every_row) {
+    FOR_EACH_ROW (row, i)
+        for (uint32_t m = row->m; m <= 8 * row->m; m += row->m)
+            for (uint32_t n = row->n; n <= 8 * row->n; n *= 2)
+                for (unsigned warps = 1; warps <= 8; warps *= 2)
+                    check_tile(row, m, n, 3 * row->k, warps);
+}
+
+/* A sum may come from somebody else: fragments in another order are good, anything else is not. */
+Test(mma, what_holds_fragments) {
+    FOR_EACH_ROW (row, i) {
+        tile_layout sum = tile_mma_accumulator(row, 4 * row->m, 4 * row->n, 2, 2);
+        unsigned own = tile_mma_fragment(row, TILE_MMA_ACC, row->m, row->n).reg_bits;
+        uint32_t basis = sum.reg[own];
+        cr_assert(tile_mma_holds(row, &sum));
+        sum.reg[own] = sum.warp[0];
+        sum.warp[0] = basis;
+        cr_assert(tile_mma_holds(row, &sum), "%s", row->shape);
+        sum.reg[own] ^= sum.warp[1];
+        cr_assert_not(tile_mma_holds(row, &sum), "%s: along both dims at once", row->shape);
+        sum = tile_mma_accumulator(row, 4 * row->m, 4 * row->n, 2, 2);
+        basis = sum.lane[0];
+        sum.lane[0] = sum.lane[1];
+        sum.lane[1] = basis;
+        cr_assert_not(tile_mma_holds(row, &sum), "%s: other lanes", row->shape);
+        const uint32_t dims[2] = {4 * row->m, 4 * row->n};
+        sum = tile_layout_blocked(dims, 2, 4, 1, 4);
+        cr_assert_not(tile_mma_holds(row, &sum));
+        sum = tile_layout_shared_swizzled(dims, 2, 1, 4);
+        cr_assert_not(tile_mma_holds(row, &sum));
+    }
+}
+
+/* The choice ----------------------------------------------------------------------------------- */
+
+/* f16 with sums in f32, [16, 8, 16], sm_80. */
+static tile_mma_query halves(void) {
+    return (tile_mma_query){.lhs = TILE_f16,
+                            .rhs = TILE_f16,
+                            .acc = TILE_f32,
+                            .m = 16,
+                            .n = 8,
+                            .k = 16,
+                            .capability = 80};
+}
+
+static void expect_shape(const tile_mma *row, const char *shape) {
+    cr_assert_str_eq(row ? row->shape : "none", shape);
+}
+
+Test(mma, every_row_is_found_by_what_it_is) {
+    FOR_EACH_ROW (row, i) {
+        tile_mma_query query = {.lhs = row->lhs,
+                                .rhs = row->rhs,
+                                .acc = row->acc,
+                                .unsigned_lhs = row->unsigned_lhs,
+                                .unsigned_rhs = row->unsigned_rhs,
+                                .m = row->m,
+                                .n = row->n,
+                                .k = row->k,
+                                .capability = row->capability};
+        int64_t counts[3];
+        cr_assert_eq(tile_mma_find(&query), row);
+        for (unsigned o = 0; o < 3; o++) counts[o] = tile_mma_elements(row, o);
+        cr_assert_eq(tile_mma_of_fragments(&query, counts), row);
+        counts[1]++;
+        cr_assert_null(tile_mma_of_fragments(&query, counts));
+    }
+}
+
+static void expect_reason(const tile_mma_query *query, const char *reason) {
+    char text[160];
+    tile_mma_explain(query, text, sizeof text);
+    cr_assert_null(tile_mma_find(query));
+    cr_assert_str_eq(text, reason);
+}
+
+Test(mma, the_table_says_why_nothing_fits) {
+    tile_mma_query query = halves();
+    expect_shape(tile_mma_find(&query), "m16n8k16");
+    query.k = 4;
+    expect_reason(&query, "mma m16n8k16 needs multiples of its extents, not m 16, n 8, k 4");
+    query = halves();
+    query.capability = 70;
+    expect_reason(&query, "mma m16n8k16 on f16 and f16 needs compute capability 8.0");
+    query = halves();
+    query.lhs = query.rhs = TILE_f32;
+    expect_reason(&query, "no mma instruction multiplies f32 by f32 and adds in f32");
+    const uint32_t dims[2] = {16, 8};
+    tile_layout blocked = tile_layout_blocked(dims, 2, 4, 1, 1);
+    query = halves();
+    query.sum = &blocked;
+    expect_reason(&query, "the sum's layout does not consist of the fragments of mma m16n8k16");
+}
