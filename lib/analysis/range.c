@@ -212,6 +212,11 @@ static tile_range compare_ranges(tile_opcode opcode, tile_range a, tile_range b)
     case TILE_OP_ne: return apart ? tile_range_of_int(1) : (tile_range){0, !same, !same};
     case TILE_OP_lt: return below ? tile_range_of_int(1) : (tile_range){0, !at_least, !at_least};
     case TILE_OP_le: return at_most ? tile_range_of_int(1) : (tile_range){0, !above, !above};
+    case TILE_OP_ult:
+        /* numbers below 0 are above all others */
+        if (a.min >= 0 && b.min >= 0) return compare_ranges(TILE_OP_lt, a, b);
+        if (a.max < 0 && b.min >= 0) return tile_range_of_int(0);
+        return a.min >= 0 && b.max < 0 ? tile_range_of_int(1) : (tile_range){0, 1, 1};
     case TILE_OP_gt: return above ? tile_range_of_int(1) : (tile_range){0, !at_most, !at_most};
     default: return at_least ? tile_range_of_int(1) : (tile_range){0, !below, !below};
     }
@@ -239,7 +244,8 @@ tile_range tile_range_apply(tile_opcode opcode, tile_scalar s, const tile_range 
     case TILE_OP_lt:
     case TILE_OP_le:
     case TILE_OP_gt:
-    case TILE_OP_ge: return compare_ranges(opcode, a, operands[1]);
+    case TILE_OP_ge:
+    case TILE_OP_ult: return compare_ranges(opcode, a, operands[1]);
     case TILE_OP_neg: return subtract_ranges(s, tile_range_of_int(0), a);
     case TILE_OP_not:
         return subtract_ranges(s, tile_range_of_int(-1), (tile_range){a.min, a.max, 1});

@@ -133,6 +133,7 @@ static tile_value fold_equal_operands(context *x) {
     case TILE_OP_ge: return integer(x, 1);
     case TILE_OP_ne:
     case TILE_OP_lt:
+    case TILE_OP_ult:
     case TILE_OP_gt: return integer(x, 0);
     default: return TILE_NO_VALUE;
     }

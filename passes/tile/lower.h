@@ -19,6 +19,7 @@
 typedef struct lower_view {
     tile_value base;
     tile_value extents[TILE_MAX_RANK]; /* i32 */
+    tile_value limits[TILE_MAX_RANK]; /* these, but nothing below 0: coordinates compare unsigned */
     tile_value strides[TILE_MAX_RANK]; /* i64, in elements */
 } lower_view;
 
@@ -101,9 +102,8 @@ typedef struct lower_view_access {
     unsigned first_dim; /* the view's dim that is the tile's dim 0 */
     lower_cut cut;
     tile_value start[TILE_MAX_RANK]; /* i32, by tile dim: index + what the thread adds */
-    bool start_non_negative[TILE_MAX_RANK];
-    tile_value base;      /* i64 offset of the thread's first element */
-    tile_value predicate; /* leading dims; none if nothing is to be checked */
+    tile_value base;                 /* i64 offset of the thread's first element */
+    tile_value predicate;            /* leading dims; none if nothing is to be checked */
     tile_value row_step[TILE_MAX_RANK];
     /* Predicates by dim and coordinate that registers add, so that equal ones are built once. */
     struct {

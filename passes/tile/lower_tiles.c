@@ -56,6 +56,12 @@ static void contiguous_strides(lowering *l, lower_view *view, unsigned rank) {
     }
 }
 
+static tile_value limit_of(lowering *l, tile_value extent) {
+    int64_t known;
+    if (tile_value_is_int(l->f, extent, &known) && known >= 0) return extent;
+    return tile_build_max(&l->builder, extent, lower_int(l, 0));
+}
+
 static void lower_view_op(lowering *l, tile_op op) {
     bool is_scratch = tile_op_opcode(&l->old, op) == TILE_OP_scratch;
     unsigned extents, strides = 0;
@@ -65,6 +71,7 @@ static void lower_view_op(lowering *l, tile_op op) {
     tile_value *mapped_extents = TILE_NEW_ARRAY(l->pass->scratch, tile_value, extents + 1u);
     for (unsigned d = 0; d < extents; d++)
         mapped_extents[d] = view->extents[d] = lower_mapped(l, extent[d]);
+    for (unsigned d = 0; d < extents; d++) view->limits[d] = limit_of(l, view->extents[d]);
     contiguous_strides(l, view, extents);
     for (unsigned d = 0; d < strides; d++)
         view->strides[d] = lower_to_long(l, lower_mapped(l, stride[d]));

@@ -14,13 +14,11 @@ tile_value lower_view_offset(lowering *l, const tile_value *element, unsigned co
     return sum;
 }
 
-/* i1: 0 <= start + added < extent; no value where it is proven. */
-static tile_value inside(lowering *l, tile_value start, int64_t added, bool non_negative,
-                         tile_value extent) {
+/* i1: 0 <= start + added < extent. One unsigned comparison, which also refuses a sum that has left
+ * i32: it is less than 2^31 too large, and so negative. */
+static tile_value inside(lowering *l, tile_value start, int64_t added, tile_value extent) {
     tile_value coordinate = lower_add(l, start, lower_int(l, added));
-    tile_value below = tile_build_lt(&l->builder, coordinate, extent);
-    if (non_negative) return below;
-    return lower_and(l, tile_build_ge(&l->builder, coordinate, lower_int(l, 0)), below);
+    return tile_build_ult(&l->builder, coordinate, extent);
 }
 
 lower_view_access lower_start_view(lowering *l, const tile_value *element,
@@ -36,17 +34,14 @@ lower_view_access lower_start_view(lowering *l, const tile_value *element,
     a.base = lower_long(l, 0);
     for (unsigned d = 0; d < a.view_rank; d++) {
         tile_value index = lower_mapped(l, element[1 + d]);
-        bool non_negative = l->ranges[element[1 + d].id].min >= 0;
         tile_value start = index;
         if (d >= a.first_dim) {
             unsigned t = d - a.first_dim;
             start = lower_add(l, index, lower_thread_coordinate(l, layout, t));
             a.start[t] = start;
-            a.start_non_negative[t] = non_negative;
             a.row_step[t] = a.view->strides[d];
         } else {
-            a.predicate =
-                lower_and(l, a.predicate, inside(l, start, 0, non_negative, a.view->extents[d]));
+            a.predicate = lower_and(l, a.predicate, inside(l, start, 0, a.view->limits[d]));
         }
         a.base = lower_add(l, a.base, lower_mul(l, lower_to_long(l, start), a.view->strides[d]));
     }
@@ -56,8 +51,7 @@ lower_view_access lower_start_view(lowering *l, const tile_value *element,
 static tile_value dim_predicate(lowering *l, lower_view_access *a, unsigned t, int64_t coordinate) {
     for (unsigned i = 0; i < a->known_count[t]; i++)
         if (a->known[t][i].coordinate == coordinate) return a->known[t][i].predicate;
-    tile_value predicate = inside(l, a->start[t], coordinate, a->start_non_negative[t],
-                                  a->view->extents[a->first_dim + t]);
+    tile_value predicate = inside(l, a->start[t], coordinate, a->view->limits[a->first_dim + t]);
     if (a->known_count[t] < sizeof a->known[t] / sizeof *a->known[t]) {
         a->known[t][a->known_count[t]].coordinate = coordinate;
         a->known[t][a->known_count[t]++].predicate = predicate;
