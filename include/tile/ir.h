@@ -130,6 +130,8 @@ typedef enum tile_trait {
     TILE_TRAIT_BARRIER_BEFORE =
         1 << 9, /* its lowering has a barrier of the set before the access */
     TILE_TRAIT_BARRIER_AFTER = 1 << 10, /* ... behind it */
+    TILE_TRAIT_UNIFORM =
+        1 << 11, /* the result is one for the executing set, whatever the operands */
 } tile_trait;
 
 /* What an operation does besides computing results; a set. Those on memory follow from its

@@ -328,6 +328,7 @@ static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned 
     case TILE_OP_grid_dim: return range_of_grid(a, index, false);
     case TILE_OP_thread_id: return range_of_thread(tile_executors_in(a->f, op->parent));
     case TILE_OP_scratch: return (tile_range){INT64_MIN, INT64_MAX, 256};
+    case TILE_OP_uniform:
     case TILE_OP_extract:
     case TILE_OP_permute:
     case TILE_OP_convert_layout: return a->ranges[op->operands[0].id];

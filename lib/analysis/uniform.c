@@ -2,6 +2,7 @@
  * around loops until nothing changes any more. */
 #include "lib/analysis/uniform.h"
 
+#include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
 
 typedef struct spread {
@@ -50,14 +51,37 @@ static void visit_regions(spread *s, tile_op op) {
         }
 }
 
+/* True if the operation reads global memory, all threads the same place, and nothing in the kernel
+ * may write there: then they read the same. */
+static bool reads_constant(const spread *s, tile_op op) {
+    tile_access reads[TILE_MAX_ACCESSES], writes[TILE_MAX_ACCESSES];
+    unsigned count = tile_op_accesses(s->f, op, reads);
+    if (count != 1 || reads[0].shared || reads[0].write || any_operand(s, op)) return false;
+    for (uint32_t id = 1; id < s->f->op_count; id++) {
+        if (!s->f->ops[id].opcode) continue;
+        unsigned others = tile_op_accesses(s->f, (tile_op){id}, writes);
+        for (unsigned i = 0; i < others; i++)
+            if (writes[i].write && !writes[i].shared &&
+                tile_may_alias(s->f, reads[0].memory, writes[i].memory))
+                return false;
+    }
+    return true;
+}
+
+static bool gives_divergent(const spread *s, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(s->f, op);
+    if (tile_op_has_trait(opcode, TILE_TRAIT_UNIFORM)) return false;
+    if (tile_op_has_trait(opcode, TILE_TRAIT_DIVERGES)) return !reads_constant(s, op);
+    return any_operand(s, op);
+}
+
 static void visit(tile_function *f, tile_op op, void *user) {
     spread *s = user;
-    tile_opcode opcode = tile_op_opcode(f, op);
     if (tile_shape_of(f, op) != TILE_SHAPE_NONE) {
         visit_regions(s, op);
         return;
     }
-    bool found = tile_op_has_trait(opcode, TILE_TRAIT_DIVERGES) || any_operand(s, op);
+    bool found = gives_divergent(s, op);
     for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
         mark(s, tile_op_result(f, op, i), found);
 }
@@ -69,6 +93,21 @@ bool *tile_divergent_values(tile_function *f, tile_arena *arena) {
         tile_walk(f, f->body, visit, &s);
     }
     return s.divergent;
+}
+
+tile_op tile_divergence_source(const tile_function *f, const bool *divergent, tile_value value) {
+    for (;;) {
+        const tile_value_data *data = tile_value_at(f, value);
+        if (data->kind == TILE_VALUE_REGION)
+            return tile_region_at(f, (tile_region){data->owner})->parent;
+        tile_op def = tile_value_def(f, value);
+        if (!def.id || tile_shape_of(f, def) != TILE_SHAPE_NONE) return def;
+        unsigned next = 0;
+        while (next < tile_op_operand_count(f, def) && !divergent[tile_op_operand(f, def, next).id])
+            next++;
+        if (next == tile_op_operand_count(f, def)) return def;
+        value = tile_op_operand(f, def, next);
+    }
 }
 
 tile_op tile_divergent_control(const tile_function *f, const bool *divergent, tile_op op) {

@@ -5,8 +5,13 @@
 #include "lib/ir/function.h"
 
 /* By value id: true if two threads may have different values. Arguments, constants, block_id and
- * what is computed from them are uniform; thread_id and what a thread loads for itself are not. */
+ * what is computed from them are uniform, and what all threads load from one place that nothing
+ * in the kernel may write; thread_id and what a thread loads for itself are not. */
 bool *tile_divergent_values(tile_function *f, tile_arena *arena);
+
+/* Where a divergent value becomes so: the operation that gives each thread its own, or the one with
+ * regions that threads leave separately. */
+tile_op tile_divergence_source(const tile_function *f, const bool *divergent, tile_value value);
 
 /* The innermost operation with regions around op that threads may leave or enter separately; 0:
  * there is none. */

@@ -32,7 +32,7 @@ const tile_infix *tile_infix_from_symbol(const char *text, size_t length) {
 }
 
 bool tile_opcode_is_callable(tile_opcode opcode) {
-    return tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) &&
+    return tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE | TILE_TRAIT_UNIFORM) &&
            !tile_op_get_info(opcode)->type_given;
 }
 

@@ -21,7 +21,7 @@ const tile_infix *tile_infix_from_opcode(tile_opcode opcode);
 const tile_infix *tile_infix_from_symbol(const char *text, size_t length);
 
 /* True for operations that may be written as a call inside an expression, max(%a, 0): element by
- * element, the result's type told by the operands. */
+ * element or `uniform`, the result's type told by the operands. */
 bool tile_opcode_is_callable(tile_opcode opcode);
 
 /* True if a host expression is a truth value by its form, so that its own type is i1 and not i32.

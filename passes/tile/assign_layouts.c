@@ -73,18 +73,48 @@ static void dims_of(const tile_type *type, uint32_t *dims) {
     for (unsigned d = 0; d < type->rank; d++) dims[d] = (uint32_t)tile_type_dim(type, d);
 }
 
-/* 1. The whole block takes part in a tile operation. ------------------------------------------ */
+/* 1. All threads of the executing set take part in a tile operation, with the same operands. -- */
 
-static void check_uniform(tile_function *f, tile_op op, void *user) {
-    assignment *a = user;
-    if (!tile_op_has_trait(tile_op_opcode(f, op), TILE_TRAIT_WHOLE_SET)) return;
-    tile_op control = tile_divergent_control(f, a->divergent, op);
+static void check_control(assignment *a, tile_op op) {
+    tile_op control = tile_divergent_control(a->f, a->divergent, op);
     if (!control.id) return;
     a->status = TILE_INVALID;
-    tile_report(a->pass->context, TILE_ERROR, tile_op_loc(f, op),
-                "%s stands where not all threads of the block come", tile_op_name(f, op));
-    tile_report(a->pass->context, TILE_NOTE, tile_op_loc(f, control),
-                "this %s differs between threads", tile_op_name(f, control));
+    tile_report(a->pass->context, TILE_ERROR, tile_op_loc(a->f, op),
+                "%s is in divergent control flow", tile_op_name(a->f, op));
+    tile_report(a->pass->context, TILE_NOTE, tile_op_loc(a->f, control),
+                "this %s differs between threads", tile_op_name(a->f, control));
+}
+
+static void refuse_divergent(assignment *a, tile_op op, tile_value value) {
+    tile_op source = tile_divergence_source(a->f, a->divergent, value);
+    a->status = TILE_INVALID;
+    tile_report(a->pass->context, TILE_ERROR, tile_op_loc(a->f, op),
+                "%s: an operand differs between threads, and a tile operation needs one for all; "
+                "where you know that it is, write `uniform`",
+                tile_op_name(a->f, op));
+    if (source.id)
+        tile_report(a->pass->context, TILE_NOTE, tile_op_loc(a->f, source),
+                    "this %s differs between threads", tile_op_name(a->f, source));
+}
+
+/* A tile is one value of all threads. One that is divergent has been reported where it became so.
+ */
+static void check_uniform(tile_function *f, tile_op op, void *user) {
+    assignment *a = user;
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
+    if (info->traits & (TILE_TRAIT_WHOLE_SET | TILE_TRAIT_UNIFORM)) check_control(a, op);
+    if (info->traits & TILE_TRAIT_UNIFORM) return;
+    bool tile = info->traits & TILE_TRAIT_WHOLE_SET;
+    for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
+        tile |= is_tile(a, tile_op_result(f, op, i));
+    bool regions = info->shape != TILE_SHAPE_NONE; /* what it carries need not be alike */
+    unsigned count = regions ? tile_decision_count(f, op) : tile_op_operand_count(f, op);
+    for (unsigned i = 0; tile && i < count; i++) {
+        tile_value value = regions ? tile_decision(f, op, i) : tile_op_operand(f, op, i);
+        if (!a->divergent[value.id] || is_tile(a, value)) continue;
+        refuse_divergent(a, op, value);
+        return;
+    }
 }
 
 /* 2. Classes: values that have one layout. ---------------------------------------------------- */

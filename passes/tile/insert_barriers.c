@@ -200,7 +200,7 @@ static bool may_stand_at(barriers *b, tile_op before) {
     tile_op control = tile_divergent_control(b->f, b->divergent, before);
     if (!control.id || b->failed) return !b->failed;
     tile_report(b->pass->context, TILE_ERROR, tile_op_loc(b->f, before),
-                "%s needs a barrier before it, where not all threads of the block come",
+                "%s needs a barrier before it, in divergent control flow",
                 tile_op_name(b->f, before));
     tile_report(b->pass->context, TILE_NOTE, tile_op_loc(b->f, control),
                 "this %s differs between threads", tile_op_name(b->f, control));

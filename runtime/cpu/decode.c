@@ -253,6 +253,13 @@ void cpu_decode_wait_group(cpu_decoder *d, tile_op op) {
     cpu_add_op(d, op, cpu_run_wait_group)->integer = pending;
 }
 
+void cpu_decode_uniform(cpu_decoder *d, tile_op op) {
+    const tile_type *type = cpu_result_type(d, op);
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_uniform);
+    cpu_set_elements(d, insn, type);
+    insn->integer = d->program->uniform_count++;
+}
+
 void cpu_decode_sync(cpu_decoder *d, tile_op op) {
     cpu_add_op(d, op, cpu_run_sync);
 }

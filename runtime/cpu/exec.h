@@ -37,6 +37,9 @@ CPU_HANDLER(cpu_run_extract);
 CPU_HANDLER(cpu_run_concat);
 CPU_HANDLER(cpu_run_permute);
 
+/* uniform.c */
+CPU_HANDLER(cpu_run_uniform);
+
 /* async.c */
 CPU_HANDLER(cpu_run_cp_async);
 CPU_HANDLER(cpu_run_copy_async);

@@ -94,6 +94,7 @@ typedef struct cpu_program {
     unsigned granule_bits; /* log2 of the bytes that one cpu_shadow stands for */
     cpu_scratch *scratch;
     unsigned scratch_count;
+    unsigned uniform_count; /* `uniform` operations */
 } cpu_program;
 
 /* What is known about a few bytes of shared memory. Threads count from 1. */
@@ -132,8 +133,15 @@ typedef enum cpu_state {
 typedef struct cpu_block cpu_block;
 typedef struct cpu_global cpu_global;
 
+/* What the first warp that came to a `uniform` had there, each time. */
+typedef struct cpu_agreement {
+    uint64_t *values;
+    uint32_t count, capacity;
+} cpu_agreement;
+
 struct cpu_warp {
     cpu_block *block;
+    uint32_t *visits; /* of each `uniform` */
     unsigned index;
     cpu_clock clock;
     cpu_recent recent[CPU_RECENT];
@@ -155,6 +163,7 @@ struct cpu_block {
     cpu_warp *warps;
     uint8_t *shared;
     cpu_shadow *shadow;
+    cpu_agreement *agreements; /* one for each `uniform` */
     uint32_t epoch; /* counts barriers from 1 */
     bool progressed;
     bool waits, rests;   /* when it was left last */

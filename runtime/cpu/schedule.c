@@ -37,9 +37,12 @@ static cpu_block *create_block(const cpu_program *program) {
     block->shared = tile_malloc(program->shared_bytes);
     block->shadow =
         tile_malloc(sizeof(cpu_shadow) * ((program->shared_bytes >> program->granule_bits) + 1));
+    block->agreements = tile_malloc(sizeof *block->agreements * (program->uniform_count + 1u));
+    memset(block->agreements, 0, sizeof *block->agreements * (program->uniform_count + 1u));
     for (unsigned w = 0; w < program->warps; w++) {
         cpu_warp *warp = &block->warps[w];
         *warp = (cpu_warp){.block = block, .index = w};
+        warp->visits = tile_malloc(sizeof *warp->visits * (program->uniform_count + 1u));
         warp->masks = tile_malloc(sizeof(uint32_t) * (program->mask_depth + 1u));
         warp->frame = tile_malloc(program->frame_bytes);
         memset(warp->frame, 0, program->frame_bytes);
@@ -51,6 +54,7 @@ static void destroy_blocks(const cpu_program *program, cpu_block *list) {
     for (cpu_block *next; list; list = next) {
         next = list->next;
         for (unsigned w = 0; w < program->warps; w++) {
+            free(list->warps[w].visits);
             free(list->warps[w].masks);
             free(list->warps[w].frame);
             free(list->warps[w].copies);
@@ -59,6 +63,8 @@ static void destroy_blocks(const cpu_program *program, cpu_block *list) {
         free(list->warps);
         free(list->shared);
         free(list->shadow);
+        for (unsigned u = 0; u < program->uniform_count; u++) free(list->agreements[u].values);
+        free(list->agreements);
         free(list);
     }
 }
@@ -79,6 +85,7 @@ static cpu_block *start_block(cpu_run *run, int64_t number) {
     block->id[2] = number / run->grid[0] / run->grid[1];
     memset(block->shadow, 0,
            sizeof(cpu_shadow) * ((program->shared_bytes >> program->granule_bits) + 1));
+    for (unsigned u = 0; u < program->uniform_count; u++) block->agreements[u].count = 0;
     for (unsigned w = 0; w < program->warps; w++) {
         cpu_warp *warp = &block->warps[w];
         warp->state = CPU_READY;
@@ -87,6 +94,7 @@ static cpu_block *start_block(cpu_run *run, int64_t number) {
         warp->mask = program->lanes == CPU_LANES ? UINT32_MAX : 1;
         warp->copy_count = 0;
         memset(warp->commits, 0, sizeof warp->commits);
+        memset(warp->visits, 0, sizeof *warp->visits * program->uniform_count);
         memset(warp->recent, 0, sizeof warp->recent);
         cpu_clock_start(&warp->clock, (uint64_t)number * program->warps + w);
     }
