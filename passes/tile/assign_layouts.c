@@ -75,14 +75,15 @@ static void dims_of(const tile_type *type, uint32_t *dims) {
 
 /* 1. All threads of the executing set take part in a tile operation, with the same operands. -- */
 
-static void check_control(assignment *a, tile_op op) {
+static bool check_control(assignment *a, tile_op op) {
     tile_op control = tile_divergent_control(a->f, a->divergent, op);
-    if (!control.id) return;
+    if (!control.id) return true;
     a->status = TILE_INVALID;
     tile_report(a->pass->context, TILE_ERROR, tile_op_loc(a->f, op),
                 "%s is in divergent control flow", tile_op_name(a->f, op));
     tile_report(a->pass->context, TILE_NOTE, tile_op_loc(a->f, control),
                 "this %s differs between threads", tile_op_name(a->f, control));
+    return false;
 }
 
 static void refuse_divergent(assignment *a, tile_op op, tile_value value) {
@@ -102,8 +103,8 @@ static void refuse_divergent(assignment *a, tile_op op, tile_value value) {
 static void check_uniform(tile_function *f, tile_op op, void *user) {
     assignment *a = user;
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
-    if (info->traits & (TILE_TRAIT_WHOLE_SET | TILE_TRAIT_UNIFORM)) check_control(a, op);
-    if (info->traits & TILE_TRAIT_UNIFORM) return;
+    bool together = info->traits & (TILE_TRAIT_WHOLE_SET | TILE_TRAIT_UNIFORM);
+    if ((together && !check_control(a, op)) || info->traits & TILE_TRAIT_UNIFORM) return;
     bool tile = info->traits & TILE_TRAIT_WHOLE_SET;
     for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
         tile |= is_tile(a, tile_op_result(f, op, i));

@@ -164,7 +164,7 @@ struct cpu_block {
     uint8_t *shared;
     cpu_shadow *shadow;
     cpu_agreement *agreements; /* one for each `uniform` */
-    uint32_t epoch; /* counts barriers from 1 */
+    uint32_t epoch;            /* counts barriers from 1 */
     bool progressed;
     bool waits, rests;   /* when it was left last */
     unsigned rests_left; /* how often it may still be preempted */

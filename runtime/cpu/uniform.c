@@ -28,8 +28,8 @@ static cpu_outcome fail(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn
     for (unsigned i = 0; i < 2; i++)
         snprintf(texts[i], sizeof texts[i], "%g", tile_scalar_read(insn->scalar, &values[i]));
     return cpu_fault(run, warp, insn, (int)lane,
-                     "the value is %s here and %s in %s; every thread must have the same",
-                     texts[0], texts[1], who);
+                     "the value is %s here and %s in %s; every thread must have the same", texts[0],
+                     texts[1], who);
 }
 
 CPU_HANDLER(cpu_run_uniform) {
