@@ -83,9 +83,19 @@ typedef struct state {
     access_set under_way[TILE_MECHANISM_COUNT];
 } state;
 
+/* What a walk through the regions of an operation made of a state. */
+typedef struct walk_note {
+    bool known;
+    bool hoist;
+    state before, after;
+    long inserted; /* when it was made */
+} walk_note;
+
 typedef struct barriers {
     tile_pass *pass;
     tile_function *f;
+    bool *settled;         /* by op: its regions have the barriers that they need by themselves */
+    walk_note (*notes)[2]; /* by op: the last walk, and the last one that only looked */
     bool dry;              /* look only */
     bool hoist;            /* dry: an access from before the region is met in it */
     const bool *divergent; /* by value */
@@ -127,6 +137,28 @@ static state state_copy(barriers *b, const state *from) {
     state copy = {0};
     state_join(b, &copy, from);
     return copy;
+}
+
+static bool set_contains(const access_set *set, const access_set *other) {
+    bool all = true;
+    for (size_t i = 0; i < other->count && all; i++) {
+        bool found = false;
+        for (size_t k = 0; k < set->count && !found; k++)
+            found = same_access(&set->items[k], &other->items[i]);
+        all = found;
+    }
+    return all;
+}
+
+static bool same_set(const access_set *a, const access_set *b) {
+    return set_contains(a, b) && set_contains(b, a);
+}
+
+static bool same_state(const state *a, const state *b) {
+    bool same = same_set(&a->pending, &b->pending);
+    for (unsigned m = 0; m < TILE_MECHANISM_COUNT; m++)
+        same = same && same_set(&a->under_way[m], &b->under_way[m]);
+    return same;
 }
 
 static void set_age(const tile_function *f, access_set *set) {
@@ -279,32 +311,43 @@ static void walk_rounds(barriers *b, tile_op op, state *s) {
     *s = after;
 }
 
-/* Whether something that is pending now is met inside of op, before a barrier there: anything, or
- * only what was marked outer already. */
-static bool meets_inside(barriers *b, tile_op op, const state *now, bool anything) {
+/* Whether something that is pending now is met inside of op, before a barrier there. */
+static bool meets_inside(barriers *b, tile_op op, const state *now) {
     barriers look = *b;
     look.dry = true;
     look.hoist = false;
     state before = state_copy(&look, now), after;
-    for (size_t i = 0; anything && i < before.pending.count; i++)
-        before.pending.items[i].outer = true;
+    for (size_t i = 0; i < before.pending.count; i++) before.pending.items[i].outer = true;
     state *heads = enter_regions(&look, op, &before, &after);
     walk_round(&look, op, heads, &after);
     return look.hoist;
 }
 
-/* A barrier before op if one has to be there because of what is pending now. */
-static void settle_before(barriers *b, tile_op op, state *s) {
-    if (!meets_inside(b, op, s, true)) return;
-    if (b->dry && meets_inside(b, op, s, false)) b->hoist = true;
-    put_barrier(b, op, s);
+/* The barriers that the regions need because of themselves come first, once; then one before op if
+ * what is pending now asks for it. */
+static void settle(barriers *b, tile_op op, state *s) {
+    state nothing = {0};
+    if (!b->settled[op.id]) walk_rounds(b, op, &nothing);
+    b->settled[op.id] = true;
+    if (s->pending.count && meets_inside(b, op, s)) put_barrier(b, op, s);
 }
 
+/* The walk before this one did the same if it began with the same state: without this, each level
+ * of nesting would walk the one inside several times, and that one again. */
 static void walk_regions(barriers *b, tile_op op, state *s) {
-    state nothing = {0};
-    if (tile_repeats(b->f, op)) walk_rounds(b, op, &nothing);
-    settle_before(b, op, s);
-    walk_rounds(b, op, s);
+    walk_note *last = &b->notes[op.id][b->dry];
+    bool met = b->hoist;
+    if (!last->known || last->inserted != b->inserted || !same_state(&last->before, s)) {
+        *last = (walk_note){.before = state_copy(b, s), .inserted = b->inserted};
+        if (!b->dry) settle(b, op, s);
+        b->hoist = false;
+        walk_rounds(b, op, s);
+        last->after = state_copy(b, s);
+        last->hoist = b->hoist;
+        last->known = b->inserted == last->inserted;
+    }
+    *s = state_copy(b, &last->after);
+    b->hoist = met || last->hoist;
 }
 
 static void walk_op(barriers *b, tile_op op, state *s) {
@@ -328,6 +371,8 @@ static void walk_region(barriers *b, tile_region region, state *s) {
 tile_status tile_pass_insert_barriers(tile_pass *pass, tile_function *f) {
     if (f->sync_explicit) return TILE_OK;
     barriers b = {.pass = pass, .f = f, .divergent = tile_divergent_values(f, pass->scratch)};
+    b.settled = TILE_NEW_ARRAY(pass->scratch, bool, f->op_count);
+    b.notes = tile_arena_alloc(pass->scratch, sizeof *b.notes * f->op_count);
     state s = {0};
     walk_region(&b, f->body, &s);
     if (b.failed) return TILE_INVALID;

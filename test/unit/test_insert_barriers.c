@@ -218,6 +218,47 @@ Test(insert_barriers, either_branch_leaves_its_accesses) {
     finish(&x, "if {store_shared} {store_shared} sync load_shared", 1);
 }
 
+enum { DEEP = 100 };
+
+/* The walk of one level must not mean several of the one inside. */
+Test(insert_barriers, deep_nests_of_loops, .timeout = 60) {
+    pass_fixture x;
+    parts p = open_kernel(&x, 0);
+    tile_builder at = x.b, body;
+    for (unsigned depth = 0; depth < DEEP; depth++) {
+        open_for(&x, &at, &body);
+        tile_build_yield(&body, NULL, 0);
+        at = tile_builder_before(x.kernel, tile_region_first(x.kernel, body.region));
+    }
+    put(&at, &p, p.s);
+    get(&at, &p, p.s);
+    cr_assert_eq(fixture_run(&x, tile_pass_insert_barriers), TILE_OK, "%s", x.messages);
+    cr_expect_eq(x.statistic, 2, "%ld", x.statistic); /* round the innermost loop, and in it */
+    fixture_close(&x);
+}
+
+Test(insert_barriers, deep_nests_of_branches, .timeout = 60) {
+    pass_fixture x;
+    parts p = open_kernel(&x, 0);
+    tile_builder at = x.b;
+    tile_value yes = tile_build_eq(&at, tile_build_int(&at, 1), tile_build_int(&at, 1));
+    put(&at, &p, p.s);
+    for (unsigned depth = 0; depth < DEEP; depth++) {
+        tile_op branch = tile_build_if_else(&at, yes, NULL, 0);
+        for (unsigned r = 0; r < 2; r++) {
+            at = tile_builder_at_end(x.kernel, tile_op_region(x.kernel, branch, r));
+            tile_build_yield(&at, NULL, 0);
+        }
+        at = tile_builder_before(x.kernel, tile_region_first(x.kernel, at.region));
+    }
+    get(&at, &p, p.s);
+    cr_assert_eq(fixture_run(&x, tile_pass_insert_barriers), TILE_OK, "%s", x.messages);
+    cr_expect_eq(x.statistic, 1, "%ld", x.statistic); /* before the outermost one */
+    tile_op outer = tile_op_at(x.kernel, tile_value_def(x.kernel, yes))->next;
+    cr_expect_eq(tile_op_opcode(x.kernel, tile_op_next(x.kernel, outer)), TILE_OP_sync);
+    fixture_close(&x);
+}
+
 Test(insert_barriers, copies_land_after_wait_and_barrier) {
     pass_fixture x;
     parts p = open_kernel(&x, 0);
