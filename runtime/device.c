@@ -154,8 +154,9 @@ static tile_status check_target(const tile_kernel *kernel, const tile_variant *v
     unsigned ptx_version;
     if (!device->is_faithful) return TILE_OK;
     tile_module *copy = tile_module_clone(variant->module);
-    tile_status status =
-        device->level == 3 ? TILE_OK : tile_run_passes(copy, "lower-tiles", &passes);
+    tile_status status = TILE_OK;
+    if (tile_function_level(variant->function) < 3)
+        status = tile_run_passes(copy, "lower-tiles", &passes);
     if (status == TILE_OK)
         status =
             tile_emit_check(tile_module_find(copy, kernel->name), device->target, &ptx_version);
