@@ -36,7 +36,8 @@ static cpu_outcome run_integer(cpu_run *run, cpu_warp *warp, const cpu_insn *ins
         int64_t x = tile_integer_read(scalar, a + i * size),
                 y = tile_integer_read(scalar, b + i * size);
         unsigned lane = i % run->program->lanes;
-        if (!tile_fold_int(insn->opcode, x, y, 0, &value) && warp->mask >> lane & 1)
+        bool fine = tile_fold_int(insn->opcode, x, y, 0, &value) || insn->poison;
+        if (!fine && warp->mask >> lane & 1)
             return cpu_fault(run, warp, insn, (int)lane, "division by zero");
         tile_integer_write(to, result + i * to_size, value);
     }

@@ -148,6 +148,7 @@ static void granules(const cpu_run *run, uint32_t offset, uint32_t bytes, uint32
 bool cpu_shared_read(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
                      uint16_t thread, uint32_t offset, uint32_t bytes) {
     uint32_t first, end, epoch = warp->block->epoch;
+    if (!warp->block->shadow) return true;
     granules(run, offset, bytes, &first, &end);
     for (uint32_t i = first; i < end; i++) {
         cpu_shadow *shadow = &warp->block->shadow[i];
@@ -180,6 +181,7 @@ static const char *collision(const cpu_shadow *shadow, uint32_t epoch, uint16_t 
 static bool mark_write(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
                        uint16_t thread, uint16_t writer, uint32_t offset, uint32_t bytes) {
     uint32_t first, end, epoch = warp->block->epoch;
+    if (!warp->block->shadow) return true;
     granules(run, offset, bytes, &first, &end);
     for (uint32_t i = first; i < end; i++) {
         cpu_shadow *shadow = &warp->block->shadow[i];

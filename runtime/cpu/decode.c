@@ -6,7 +6,7 @@
 #include "lib/analysis/executors.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/scalar.h"
-#include "runtime/cpu/decode.h"
+#include "runtime/cpu/poison.h"
 
 /* Values --------------------------------------------------------------------------------------- */
 
@@ -121,6 +121,7 @@ void cpu_add_move(cpu_decoder *d, tile_op op, tile_value from, uint32_t to) {
     cpu_set_elements(d, insn, type);
     insn->operand[0] = slot;
     insn->result = to;
+    cpu_follow_poison_move(d, op, from);
 }
 
 /* Arithmetic ----------------------------------------------------------------------------------- */
@@ -232,10 +233,11 @@ void cpu_decode_yield(cpu_decoder *d, tile_op op) {
     if (end > d->program->frame_bytes) d->program->frame_bytes = end;
     for (uint32_t i = own; i < data->operand_count; i++) {
         uint32_t to = cpu_slot_of(d, tile_op_result(d->f, parent, i - own));
-        uint32_t count = d->program->insn_count;
+        uint32_t from = cpu_slot_of(d, data->operands[i]), move = d->program->insn_count;
         cpu_add_move(d, op, data->operands[i], to);
-        if (aside[i] != CPU_NO_SLOT && d->program->insn_count > count)
-            d->program->insns[count].operand[0] = aside[i];
+        for (; aside[i] != CPU_NO_SLOT && move < d->program->insn_count; move++)
+            if (d->program->insns[move].operand[0] == from)
+                d->program->insns[move].operand[0] = aside[i];
     }
     if (own) d->decision = aside[0] != CPU_NO_SLOT ? aside[0] : cpu_slot_of(d, data->operands[0]);
 }
@@ -286,6 +288,13 @@ static const decode_function decoders[TILE_OPCODE_LIMIT] = {
 #include "tile/ops.def"
 };
 
+static void decode_with_poison(cpu_decoder *d, tile_op op) {
+    cpu_check_poison_uses(d, op);
+    uint32_t first = d->program->insn_count;
+    decoders[tile_op_opcode(d->f, op)](d, op);
+    cpu_follow_poison(d, op, first);
+}
+
 static void decode_op(cpu_decoder *d, tile_op op) {
     const tile_op_data *data = tile_op_at(d->f, op);
     const tile_op_info *info = tile_op_get_info((tile_opcode)data->opcode);
@@ -293,7 +302,7 @@ static void decode_op(cpu_decoder *d, tile_op op) {
     if (!(info->levels & level) || !decoders[data->opcode])
         CPU_FAIL(d, data->loc, "%s cannot be executed at level %u", info->name, d->program->level);
     else
-        decoders[data->opcode](d, op);
+        decode_with_poison(d, op);
 }
 
 static void decode_region(cpu_decoder *d, tile_region region) {
@@ -317,6 +326,7 @@ static void decode_function_body(cpu_decoder *d, tile_function *f) {
     p->warps = p->level == 2 ? 1 : warps;
     tile_walk(f, f->body, find_pipelined, &pipelined);
     d->own_order = !f->sync_explicit || pipelined;
+    cpu_find_poison(d);
     cpu_place_all(d, f);
     if (!d->failed) decode_region(d, f->body);
     p->insns =

@@ -17,6 +17,8 @@ typedef struct cpu_decoder {
     unsigned depth;      /* of the mask stack */
     unsigned pipelined;  /* how many pipelined loops are open */
     bool own_order;
+    bool *may_poison;    /* by value id */
+    uint32_t clean_slot; /* if anything is: as large as any value, never written */
     bool failed;
 } cpu_decoder;
 

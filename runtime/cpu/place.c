@@ -65,11 +65,24 @@ static void place_all_shared(cpu_decoder *d, tile_function *f) {
     while (1 << d->program->granule_bits < walk.smallest) d->program->granule_bits++;
 }
 
+/* Behind all values: what is never poisoned. */
+static uint64_t place_clean_slot(cpu_decoder *d, uint64_t at) {
+    uint32_t largest = 0;
+    if (!d->program->poison) return at;
+    for (uint32_t id = 1; id < d->f->value_count; id++) {
+        uint32_t bytes = cpu_value_slot_bytes(d->f->values[id].type, d->program->lanes);
+        largest = bytes > largest ? bytes : largest;
+    }
+    d->clean_slot = (uint32_t)at;
+    return at + largest;
+}
+
 static void place_values(cpu_decoder *d) {
     const tile_function *f = d->f;
     d->slots = TILE_NEW_ARRAY(&d->scratch, uint32_t, f->value_count);
     for (uint32_t id = 0; id < f->value_count; id++) d->slots[id] = CPU_NO_SLOT;
     uint64_t bytes = cpu_assign_slots(f, d->program->lanes, d->slots, &d->scratch);
+    bytes = place_clean_slot(d, bytes);
     if (bytes > max_frame_bytes)
         CPU_FAIL(d, f->loc, "kernel @%s needs %" PRIu64 " bytes of registers, too many to execute",
                  f->name, bytes);

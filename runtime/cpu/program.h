@@ -37,6 +37,7 @@ typedef struct cpu_run cpu_run;
 typedef struct cpu_warp cpu_warp;
 typedef struct cpu_insn cpu_insn;
 typedef struct cpu_product cpu_product; /* product.c */
+typedef struct cpu_poison cpu_poison;
 typedef cpu_outcome (*cpu_handler)(cpu_run *run, cpu_warp *warp, const cpu_insn *insn);
 
 struct cpu_insn {
@@ -55,11 +56,12 @@ struct cpu_insn {
     uint32_t index_count, second_count;
     uint32_t target; /* jumps: an instruction */
     int64_t integer; /* wait_group: pending; cp_async: bytes; ids: the dim; scratch: which one */
-    const int64_t *order; /* permute */
+    const int64_t *order;     /* permute */
     const cpu_product *product;
-    const tile_type *type;   /* the tile, or the first operand's type */
-    const tile_type *memory; /* the view or shared buffer */
-    const char *name;        /* of that memory, for messages */
+    const tile_type *type;    /* the tile, or the first operand's type */
+    const tile_type *memory;  /* the view or shared buffer */
+    const char *name;         /* of that memory, for messages */
+    const cpu_poison *poison; /* NULL: nothing here is poisoned (poison.h) */
     tile_loc loc;
 };
 
@@ -95,6 +97,9 @@ typedef struct cpu_program {
     cpu_scratch *scratch;
     unsigned scratch_count;
     unsigned uniform_count; /* `uniform` operations */
+    bool poison, shared_poison; /* some value, something in shared memory may be poisoned */
+    uint32_t *origins;          /* instructions that poison; origin_count - 1 of them, from 1 */
+    unsigned origin_count;
 } cpu_program;
 
 /* What is known about a few bytes of shared memory. Threads count from 1. */
@@ -152,6 +157,7 @@ struct cpu_warp {
     uint32_t depth; /* of the mask stack */
     uint32_t *masks;
     uint8_t *frame;
+    uint8_t *poison; /* of the frame, or NULL */
     uint32_t commits[CPU_LANES];
     cpu_copy *copies;
     size_t copy_count, copy_capacity;
@@ -162,7 +168,8 @@ struct cpu_block {
     int64_t id[3];
     cpu_warp *warps;
     uint8_t *shared;
-    cpu_shadow *shadow;
+    cpu_shadow *shadow;        /* NULL: accesses are not looked at */
+    uint8_t *poison;           /* of the shared memory, or NULL */
     cpu_agreement *agreements; /* one for each `uniform` */
     uint32_t epoch;            /* counts barriers from 1 */
     bool progressed;

@@ -39,6 +39,8 @@ static cpu_block *create_block(const cpu_program *program) {
         tile_malloc(sizeof(cpu_shadow) * ((program->shared_bytes >> program->granule_bits) + 1));
     block->agreements = tile_malloc(sizeof *block->agreements * (program->uniform_count + 1u));
     memset(block->agreements, 0, sizeof *block->agreements * (program->uniform_count + 1u));
+    if (program->shared_poison)
+        block->poison = memset(tile_malloc(program->shared_bytes), 0, program->shared_bytes);
     for (unsigned w = 0; w < program->warps; w++) {
         cpu_warp *warp = &block->warps[w];
         *warp = (cpu_warp){.block = block, .index = w};
@@ -46,6 +48,8 @@ static cpu_block *create_block(const cpu_program *program) {
         warp->masks = tile_malloc(sizeof(uint32_t) * (program->mask_depth + 1u));
         warp->frame = tile_malloc(program->frame_bytes);
         memset(warp->frame, 0, program->frame_bytes);
+        if (program->poison)
+            warp->poison = memset(tile_malloc(program->frame_bytes), 0, program->frame_bytes);
     }
     return block;
 }
@@ -57,6 +61,7 @@ static void destroy_blocks(const cpu_program *program, cpu_block *list) {
             free(list->warps[w].visits);
             free(list->warps[w].masks);
             free(list->warps[w].frame);
+            free(list->warps[w].poison);
             free(list->warps[w].copies);
             cpu_clock_stop(&list->warps[w].clock);
         }
@@ -65,6 +70,7 @@ static void destroy_blocks(const cpu_program *program, cpu_block *list) {
         free(list->shadow);
         for (unsigned u = 0; u < program->uniform_count; u++) free(list->agreements[u].values);
         free(list->agreements);
+        free(list->poison);
         free(list);
     }
 }

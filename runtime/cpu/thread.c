@@ -5,6 +5,7 @@
 #include "lib/layout/layout.h"
 #include "runtime/cpu/exec.h"
 #include "runtime/cpu/global_shadow.h"
+#include "runtime/cpu/poison.h"
 
 #define FOR_EACH_LANE(lane, mask) \
     for (unsigned lane = 0; lane < CPU_LANES; (lane)++) \
@@ -116,6 +117,7 @@ CPU_HANDLER(cpu_run_st_global) {
     const char *from = cpu_at(run, warp, insn->operand[0]);
     cpu_global_addresses(run, warp, insn, 1, active, addresses);
     if (!cpu_global_lanes(run, warp, insn, active, addresses, bytes, CPU_WRITE)) return CPU_STOP;
+    if (insn->poison && !cpu_poison_may_leave(run, warp, insn, active)) return CPU_STOP;
     FOR_EACH_LANE (lane, active)
         gather((char *)(uintptr_t)addresses[lane], from, lane, elements, insn->size);
     cpu_count_sectors(run, active, addresses);

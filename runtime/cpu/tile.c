@@ -6,6 +6,7 @@
 
 #include "runtime/cpu/exec.h"
 #include "runtime/cpu/global_shadow.h"
+#include "runtime/cpu/poison.h"
 
 uint32_t cpu_slot_bytes(const tile_type *buffer) {
     return (uint32_t)tile_type_elements(buffer) * tile_scalar_bytes(buffer->scalar);
@@ -103,14 +104,19 @@ bool cpu_load_tile(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, const cpu
     return true;
 }
 
+/* poison: of what is stored, or NULL. */
 static bool store_tile(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, const cpu_view *view,
-                       const int64_t at[TILE_MAX_RANK], const char *from) {
+                       const int64_t at[TILE_MAX_RANK], const char *from, const uint8_t *poison) {
     row_walk walk = walk_rows(insn, view, at, insn->index_count);
     unsigned size = tile_scalar_bytes(insn->type->scalar);
     int64_t stride = view->stride[insn->index_count - 1], first, end;
     for (int64_t row = 0; row < walk.rows; row++, from += walk.length * size) {
         uint64_t address = find_row(&walk, row, &first, &end);
-        if (!touch_row(run, warp, insn, address, stride, first, end, CPU_WRITE)) return false;
+        int64_t inside = (row * walk.length + first) * size;
+        if (!touch_row(run, warp, insn, address, stride, first, end, CPU_WRITE) ||
+            (poison &&
+             !cpu_poison_row_may_leave(run, warp, insn, poison + inside, end - first, size)))
+            return false;
         for (int64_t i = first; i < end; i++)
             memcpy((void *)(uintptr_t)(address + (uint64_t)i * (uint64_t)stride * size),
                    from + i * size, size);
@@ -132,7 +138,8 @@ CPU_HANDLER(cpu_run_store) {
     cpu_view_position(run, warp, insn, insn->index, at);
     const cpu_view *view = cpu_at(run, warp, insn->operand[1]);
     const char *from = cpu_at(run, warp, insn->operand[0]);
-    return store_tile(run, warp, insn, view, at, from) ? CPU_NEXT : CPU_STOP;
+    const uint8_t *poison = insn->poison ? warp->poison + insn->operand[0] : NULL;
+    return store_tile(run, warp, insn, view, at, from, poison) ? CPU_NEXT : CPU_STOP;
 }
 
 /* Shared memory -------------------------------------------------------------------------------- */
@@ -186,11 +193,12 @@ CPU_HANDLER(cpu_run_copy) {
         return CPU_STOP;
     cpu_view_position(run, warp, insn, insn->index, at);
     char *shared = (char *)warp->block->shared + offset;
+    const uint8_t *poison = insn->poison ? warp->block->poison + offset : NULL;
     bool fine = insn->flag
                     ? cpu_shared_write(run, warp, insn, -1, cpu_agent(insn), offset, bytes) &&
                           cpu_load_tile(run, warp, insn, view, at, shared)
                     : cpu_shared_read(run, warp, insn, -1, cpu_agent(insn), offset, bytes) &&
-                          store_tile(run, warp, insn, view, at, shared);
+                          store_tile(run, warp, insn, view, at, shared, poison);
     return fine ? CPU_NEXT : CPU_STOP;
 }
 

@@ -1,0 +1,58 @@
+/* Elements that hold no value: a division of integers by zero gives one, which on a GPU is some
+ * value. That is a fault only where it is used: where it reaches global memory, decides about a
+ * branch, a coordinate or a predicate. In the padding of a tile it reaches nothing.
+ *
+ * Which values may hold such elements is found before decoding; a program without any has nothing
+ * of this. Else each warp has a second frame, the poison, of the same layout: the first byte of an
+ * element there says which division (an origin, from 1) made it, or 0. Behind each instruction that
+ * makes or moves elements stands one that does the same to the poison; most are the instruction
+ * itself, run on the other frame. Shared memory has its poison, too, if any reaches it.
+ *
+ * An operation that poison.c and poison_decode.c do not know uses what it gets. */
+#ifndef TILE_RUNTIME_CPU_POISON_H
+#define TILE_RUNTIME_CPU_POISON_H
+
+#include "runtime/cpu/decode.h"
+
+/* What an instruction on poison needs beside the one that it follows. */
+struct cpu_poison {
+    cpu_handler handler; /* of that one */
+    bool may[3];         /* whether the operand may be poisoned */
+    uint32_t count[3];   /* mma: elements of all lanes */
+    uint32_t size[3];    /* bytes of an element of the operand */
+    tile_scalar scalar[3];
+    uint32_t result_size;
+    uint8_t origin;
+    /* Operands that are read as they are, such as an offset: they go to the other frame meanwhile.
+     */
+    const struct cpu_plain_operand { uint32_t slot, bytes; } * plain;
+    uint32_t plain_count, plain_bytes;
+};
+
+enum { CPU_MANY_ORIGINS = 255 /* one of those that have no number of their own */ };
+
+/* poison_decode.c: what is done beside decoding. First of all, find: */
+void cpu_find_poison(cpu_decoder *d);
+/* before an operation, check what it uses; behind it, follow its instructions from `first` on. */
+void cpu_check_poison_uses(cpu_decoder *d, tile_op op);
+void cpu_follow_poison(cpu_decoder *d, tile_op op, uint32_t first);
+/* Behind the move that was added last, of this value. */
+void cpu_follow_poison_move(cpu_decoder *d, tile_op op, tile_value from);
+
+/* poison.c */
+CPU_HANDLER(cpu_run_poison_check); /* operand 0 is used by all active lanes */
+CPU_HANDLER(cpu_run_poison_again); /* the instruction, on poison */
+CPU_HANDLER(cpu_run_poison_spread);
+CPU_HANDLER(cpu_run_poison_select);
+CPU_HANDLER(cpu_run_poison_divide);
+CPU_HANDLER(cpu_run_poison_mma);
+CPU_HANDLER(cpu_run_poison_dot);
+CPU_HANDLER(cpu_run_poison_copied); /* what a copy brings is clean */
+
+/* Whether elements may reach memory: those of operand 0, of these lanes; or `count` of them whose
+ * poison is here. False after a report. */
+bool cpu_poison_may_leave(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, uint32_t lanes);
+bool cpu_poison_row_may_leave(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
+                              const uint8_t *poison, int64_t count, unsigned size);
+
+#endif
