@@ -56,7 +56,7 @@ struct cpu_insn {
     uint32_t index_count, second_count;
     uint32_t target; /* jumps: an instruction */
     int64_t integer; /* wait_group: pending; cp_async: bytes; ids: the dim; scratch: which one */
-    const int64_t *order;     /* permute */
+    const int64_t *order; /* permute */
     const cpu_product *product;
     const tile_type *type;    /* the tile, or the first operand's type */
     const tile_type *memory;  /* the view or shared buffer */
@@ -96,7 +96,7 @@ typedef struct cpu_program {
     unsigned granule_bits; /* log2 of the bytes that one cpu_shadow stands for */
     cpu_scratch *scratch;
     unsigned scratch_count;
-    unsigned uniform_count; /* `uniform` operations */
+    unsigned uniform_count;     /* `uniform` operations */
     bool poison, shared_poison; /* some value, something in shared memory may be poisoned */
     uint32_t *origins;          /* instructions that poison; origin_count - 1 of them, from 1 */
     unsigned origin_count;
