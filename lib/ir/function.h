@@ -178,6 +178,10 @@ static inline bool tile_form_may_miss(tile_operand_form form) {
     return form == TILE_FORM_optional || form == TILE_FORM_whole || form == TILE_FORM_optlist;
 }
 
+/* True if operand `operand` of the row is a shared buffer at [slot,] coordinates, not at an offset.
+ */
+bool tile_is_placed(const tile_function *f, tile_op op, unsigned operand);
+
 static inline const char *tile_op_name(const tile_function *f, tile_op op) {
     return tile_op_get_info((tile_opcode)tile_op_at(f, op)->opcode)->name;
 }

@@ -130,12 +130,17 @@ static bool check_indices(const tile_infer *infer, tile_operand_form form, const
                       : base->kind == TILE_TYPE_VIEW ? base->rank
                       : base->kind == TILE_TYPE_TILE ? 0
                                                      : base->slots != NULL;
-    if (count - 1 != wanted) {
+    bool shared = form == TILE_FORM_address && base->kind == TILE_TYPE_SHARED;
+    unsigned placed = shared ? base->rank + (base->slots != NULL) : wanted; /* by coordinates */
+    if (count - 1 != wanted && count - 1 != placed) {
         tile_arena scratch = {0};
         tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
-                    "%s: %s takes %u %s in brackets, not %u", op_name(infer),
-                    type_text(infer, base, &scratch), wanted, wanted == 1 ? "index" : "indices",
-                    count - 1);
+                    "%s: %s takes %u %s in brackets, not %u%s", op_name(infer),
+                    type_text(infer, base, &scratch), placed, placed == 1 ? "index" : "indices",
+                    count - 1,
+                    placed != wanted ? base->slots ? " (a slot and its coordinates, or one offset)"
+                                                   : " (its coordinates, or one offset)"
+                                     : "");
         tile_arena_reset(&scratch);
         return false;
     }

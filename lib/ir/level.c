@@ -25,6 +25,8 @@ unsigned tile_function_level_by_ops(const tile_function *f) {
         const tile_op_info *info = tile_op_get_info(opcode);
         if (opcode == TILE_OP_NONE) continue; /* erased */
         if (!tile_op_is_allowed(info, 3) || tile_op_gives_tile(f, op)) return 2;
+        for (unsigned i = 0; i < info->operand_count; i++)
+            if (tile_is_placed(f, op, i)) return 2;
         thread_level |= !(info->levels & TILE_LEVEL_2);
         if (opcode != TILE_OP_alloc_shared) continue;
         if (!tile_op_has_attr(f, op, TILE_ATTR_offset)) return 2;

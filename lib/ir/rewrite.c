@@ -154,6 +154,14 @@ const tile_value *tile_op_segment(const tile_function *f, tile_op op, unsigned o
     return data->operands + start;
 }
 
+bool tile_is_placed(const tile_function *f, tile_op op, unsigned operand) {
+    unsigned count;
+    const tile_value *values = tile_op_segment(f, op, operand, &count);
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
+    return info->operands[operand].form == TILE_FORM_address && count > 2 &&
+           tile_value_type(f, values[0])->kind == TILE_TYPE_SHARED;
+}
+
 const tile_attr *tile_op_attr(const tile_function *f, tile_op op, tile_attr_id id) {
     const tile_op_data *data = tile_op_at(f, op);
     for (unsigned i = 0; i < data->attr_count; i++)

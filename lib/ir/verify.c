@@ -350,6 +350,10 @@ static void check_level(verifier *v, tile_op op) {
     if (f->level != 3) return;
     if (tile_op_opcode(f, op) == TILE_OP_alloc_shared && !tile_op_has_attr(f, op, TILE_ATTR_offset))
         FAIL(v, loc, "alloc_shared: @%s is at level 3, where each buffer has an offset", f->name);
+    for (unsigned i = 0; i < info->operand_count; i++)
+        if (tile_is_placed(f, op, i))
+            FAIL(v, loc, "%s: @%s is at level 3, where a shared buffer takes one offset",
+                 info->name, f->name);
     if (tile_op_gives_tile(f, op))
         FAIL(v, loc, "%s gives a tile, and @%s is at level 3", info->name, f->name);
 }

@@ -239,6 +239,26 @@ static void lay_buffer(assignment *a, tile_value buffer, unsigned fastest) {
         tile_layout_shared_swizzled(dims, type->rank, fastest, tile_scalar_bytes(type->scalar));
 }
 
+/* An offset means nothing once a buffer's elements lie where tile operations want them. */
+static void check_offsets(tile_function *f, tile_op op, void *user) {
+    assignment *a = user;
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
+    for (unsigned i = 0; i < info->operand_count; i++) {
+        unsigned count;
+        const tile_value *values = tile_op_segment(f, op, i, &count);
+        if (info->operands[i].form != TILE_FORM_address || count != 2) continue;
+        const tile_type *type = tile_value_type(f, values[0]);
+        bool flat = type->rank == 1 && !type->slots; /* its coordinate is the offset */
+        if (type->kind != TILE_TYPE_SHARED || type->layout || flat) continue;
+        if (!a->shared[values[0].id].rank) continue;
+        a->status = TILE_INVALID;
+        tile_report(a->pass->context, TILE_ERROR, tile_op_loc(f, op),
+                    "%s: tile operations use this buffer too, and decide at which offsets its "
+                    "elements lie; write %scoordinates, one for each dim",
+                    info->name, type->slots ? "the slot and " : "");
+    }
+}
+
 static void lay_operands(tile_function *f, tile_op op, void *user) {
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
         tile_value value = tile_op_operand(f, op, i);
@@ -382,6 +402,8 @@ tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
     if (a.status != TILE_OK) return a.status;
     tile_walk(f, f->body, lay_operands, &a);
     tile_walk(f, f->body, lay_copied, &a);
+    tile_walk(f, f->body, check_offsets, &a);
+    if (a.status != TILE_OK) return a.status;
     set_layouts(&a);
     convert_region(&a, f->body);
     return a.status;

@@ -5,6 +5,7 @@
  *   lower_address.c  linear maps of the thread's number, coordinates, predicates, offsets
  *   lower_view.c     loads and stores between views and fragments
  *   lower_shared.c   loads and stores between shared buffers and fragments, ldmatrix
+ *   lower_thread.c   accesses of single threads to shared buffers by coordinates
  *   lower_copy.c     copies between views and shared buffers
  *   lower_dot.c      mma on fragments */
 #ifndef TILE_PASSES_TILE_LOWER_H
@@ -34,6 +35,7 @@ typedef struct lowering {
     tile_executors who;       /* execute what is built now */
     tile_value thread;        /* thread_id: the number in that set */
     unsigned warp_bits;       /* of that set */
+    bool failed;              /* something has been refused on the way */
 } lowering;
 
 /* How a fragment is cut into accesses of `width` elements: bits[i] is the register bit that stands
@@ -46,6 +48,13 @@ typedef struct lower_cut {
     unsigned rest_bits;
     unsigned rest[TILE_LAYOUT_MAX_BITS];
 } lower_cut;
+
+/* lower_thread.c ------------------------------------------------------------------------------ */
+
+/* The new operands of a thread-level operation, coordinates in shared buffers turned into offsets,
+ * and how many each place of its row has; room for as many as it has now. False after a report. */
+bool lower_thread_operands(lowering *l, tile_op op, tile_value *operands, unsigned *count,
+                           uint16_t *segments);
 
 /* lower_check.c ------------------------------------------------------------------------------- */
 
@@ -62,7 +71,10 @@ tile_value lower_long(lowering *l, int64_t value);
 tile_value lower_add(lowering *l, tile_value a, tile_value b);
 tile_value lower_mul(lowering *l, tile_value a, tile_value b);
 tile_value lower_to_long(lowering *l, tile_value value);
-/* The exclusive-or of bases[i] over the set bits i of the thread's number. */
+/* The exclusive-or of bases[i] over the set bits i < count of an i32, of which only the lowest
+ * input_bits (32: any) can be set; of the thread's number. */
+tile_value lower_bit_map(lowering *l, tile_value input, unsigned input_bits, const uint32_t *bases,
+                         unsigned count);
 tile_value lower_thread_map(lowering *l, const uint32_t *bases, unsigned count);
 /* lower_thread_map of a register layout's lane and warp bits, of dim d only. */
 tile_value lower_thread_coordinate(lowering *l, const tile_layout *layout, unsigned d);

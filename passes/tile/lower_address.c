@@ -54,18 +54,20 @@ tile_value lower_and(lowering *l, tile_value a, tile_value b) {
     return tile_build_and(&l->builder, a, b);
 }
 
-/* The term of all (input bit i, output bit i + shift): (thread & mask) << shift. */
-static tile_value diagonal(lowering *l, uint32_t mask, int shift, unsigned input_bits) {
-    tile_value term = l->thread;
+/* The term of all (input bit i, output bit i + shift): (input & mask) << shift. input_bits: those
+ * that can be set. */
+static tile_value diagonal(lowering *l, tile_value input, uint32_t mask, int shift,
+                           unsigned input_bits) {
+    tile_value term = input;
     if (mask != (1u << input_bits) - 1)
         term = tile_build_and(&l->builder, term, lower_int(l, mask));
     if (shift > 0) return tile_build_shl(&l->builder, term, lower_int(l, shift));
     return shift < 0 ? tile_build_shr(&l->builder, term, lower_int(l, -shift)) : term;
 }
 
-tile_value lower_thread_map(lowering *l, const uint32_t *bases, unsigned count) {
+tile_value lower_bit_map(lowering *l, tile_value input, unsigned input_bits, const uint32_t *bases,
+                         unsigned count) {
     tile_value sum = TILE_NO_VALUE;
-    unsigned input_bits = TILE_LANE_BITS + l->warp_bits;
     for (int shift = -(int)count; shift < 32; shift++) {
         uint32_t mask = 0;
         for (unsigned i = 0; i < count; i++) {
@@ -73,10 +75,14 @@ tile_value lower_thread_map(lowering *l, const uint32_t *bases, unsigned count) 
             if (output >= 0 && output < 32 && (bases[i] >> output & 1)) mask |= 1u << i;
         }
         if (!mask) continue;
-        tile_value term = diagonal(l, mask, shift, input_bits);
+        tile_value term = diagonal(l, input, mask, shift, input_bits);
         sum = sum.id ? tile_build_xor(&l->builder, sum, term) : term;
     }
     return sum.id ? sum : lower_int(l, 0);
+}
+
+tile_value lower_thread_map(lowering *l, const uint32_t *bases, unsigned count) {
+    return lower_bit_map(l, l->thread, TILE_LANE_BITS + l->warp_bits, bases, count);
 }
 
 tile_value lower_thread_coordinate(lowering *l, const tile_layout *layout, unsigned d) {

@@ -186,11 +186,12 @@ static const tile_type **lowered_types(const lowering *l, tile_value first, unsi
 static void lower_plain(lowering *l, tile_op op) {
     const tile_op_data *data = tile_op_at(&l->old, op);
     tile_value *operands = TILE_NEW_ARRAY(l->pass->scratch, tile_value, data->operand_count + 1u);
-    for (uint32_t i = 0; i < data->operand_count; i++)
-        operands[i] = lower_mapped(l, data->operands[i]);
-    tile_op copy = tile_add_op(
-        &l->builder, (tile_opcode)data->opcode, operands, data->operand_count, data->segment,
-        lowered_types(l, data->first_result, data->result_count), data->result_count);
+    uint16_t segments[TILE_MAX_OPERANDS] = {0};
+    unsigned count;
+    if (!lower_thread_operands(l, op, operands, &count, segments)) return;
+    tile_op copy =
+        tile_add_op(&l->builder, (tile_opcode)data->opcode, operands, count, segments,
+                    lowered_types(l, data->first_result, data->result_count), data->result_count);
     copy_attrs(l, op, copy);
     for (unsigned r = 0; r < data->region_count; r++) {
         tile_region_data from = *tile_region_at(&l->old, data->regions[r]);
@@ -276,5 +277,5 @@ tile_status tile_pass_lower_tiles(tile_pass *pass, tile_function *f) {
     enter_set(&l);
     lower_region(&l, l.old.body);
     f->level = 3;
-    return TILE_OK;
+    return l.failed ? TILE_INVALID : TILE_OK;
 }

@@ -1,0 +1,106 @@
+/* Thread-level accesses to shared buffers by coordinates: the buffer's layout says at which offset
+ * the element lies, whatever layout it was given. */
+#include "lib/layout/layout.h"
+#include "passes/tile/lower.h"
+
+/* Elements that the operation touches in a row. */
+static unsigned run_of(const lowering *l, tile_op op, const tile_type *buffer) {
+    const tile_function *f = &l->old;
+    int64_t bytes = tile_op_attr_int(f, op, TILE_ATTR_bytes, 0);
+    if (bytes) return (unsigned)bytes / tile_scalar_bytes(buffer->scalar);
+    if (tile_op_opcode(f, op) == TILE_OP_ldmatrix)
+        return 16 / tile_scalar_bytes(buffer->scalar); /* each row of a matrix */
+    tile_value value =
+        tile_op_result_count(f, op) ? tile_op_result(f, op, 0) : tile_op_operand(f, op, 0);
+    return (unsigned)tile_type_elements(tile_value_type(f, value));
+}
+
+/* Whether `run` neighbours along the last dim lie side by side. */
+static bool runs_along_last(const tile_layout *layout, unsigned run) {
+    for (unsigned bit = 0; 1u << bit < run; bit++)
+        if (bit >= layout->dim_bits[layout->rank - 1] ||
+            tile_layout_offset_of(layout, 1u << bit) != 1u << bit)
+            return false;
+    return true;
+}
+
+/* Which part of a dim a coordinate is in, and where in it. */
+static tile_value part_of(lowering *l, tile_value coordinate, unsigned bits) {
+    return tile_build_shr(&l->builder, coordinate, lower_int(l, bits));
+}
+
+static tile_value laid_out_offset(lowering *l, const tile_layout *layout,
+                                  const tile_value *coordinates) {
+    tile_value offset = lower_int(l, 0), part = lower_int(l, 0);
+    for (unsigned d = 0; d < layout->rank; d++) {
+        unsigned bits = layout->dim_bits[d], shift = tile_layout_dim_shift(layout, d);
+        uint32_t bases[TILE_LAYOUT_MAX_BITS];
+        for (unsigned bit = 0; bit < bits; bit++)
+            bases[bit] = tile_layout_offset_of(layout, UINT32_C(1) << (shift + bit));
+        tile_value added = lower_bit_map(l, coordinates[d], 32, bases, bits);
+        int64_t nothing;
+        if (tile_value_is_int(l->f, offset, &nothing) && nothing == 0)
+            offset = added;
+        else
+            offset = tile_build_xor(&l->builder, offset, added);
+        uint32_t count = tile_layout_extent(layout, d) >> bits;
+        part = lower_mul(l, part, lower_int(l, count));
+        if (count > 1) part = lower_add(l, part, part_of(l, coordinates[d], bits));
+    }
+    unsigned part_bits = tile_layout_part_bits(layout);
+    return lower_add(l, lower_mul(l, part, lower_int(l, INT64_C(1) << part_bits)), offset);
+}
+
+static tile_value row_major_offset(lowering *l, const tile_type *buffer,
+                                   const tile_value *coordinates) {
+    tile_value offset = lower_int(l, 0);
+    for (unsigned d = 0; d < buffer->rank; d++) {
+        offset = lower_mul(l, offset, lower_int(l, tile_type_dim(buffer, d)));
+        offset = lower_add(l, offset, coordinates[d]);
+    }
+    return offset;
+}
+
+static bool refuse_run(lowering *l, tile_op op, unsigned run) {
+    tile_report(
+        l->pass->context, TILE_ERROR, tile_op_loc(&l->old, op),
+        "%s: %u elements along the buffer's last dim are not side by side in the layout that "
+        "its tile operations gave it; take one element at a time, or give the buffer a layout",
+        tile_op_name(&l->old, op), run);
+    l->failed = true;
+    return false;
+}
+
+/* The offset of an element given by slot and coordinates; false after a report. */
+static bool find_offset(lowering *l, tile_op op, const tile_value *element, tile_value *offset) {
+    const tile_type *buffer = tile_value_type(&l->old, element[0]);
+    tile_value coordinates[TILE_MAX_RANK];
+    unsigned slots = buffer->slots != NULL, run = run_of(l, op, buffer);
+    for (unsigned d = 0; d < buffer->rank; d++)
+        coordinates[d] = lower_mapped(l, element[1 + slots + d]);
+    if (buffer->layout && !runs_along_last(buffer->layout, run)) return refuse_run(l, op, run);
+    *offset = buffer->layout ? laid_out_offset(l, buffer->layout, coordinates)
+                             : row_major_offset(l, buffer, coordinates);
+    if (slots) {
+        int64_t each = tile_type_elements(buffer);
+        tile_value slot = lower_mul(l, lower_mapped(l, element[1]), lower_int(l, each));
+        *offset = lower_add(l, slot, *offset);
+    }
+    return true;
+}
+
+bool lower_thread_operands(lowering *l, tile_op op, tile_value *operands, unsigned *count,
+                           uint16_t *segments) {
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(&l->old, op));
+    *count = 0;
+    for (unsigned i = 0; i < info->operand_count; i++) {
+        unsigned size, kept;
+        const tile_value *values = tile_op_segment(&l->old, op, i, &size);
+        bool placed = tile_is_placed(&l->old, op, i);
+        segments[i] = (uint16_t)(placed ? 2 : size);
+        for (kept = 0; kept < (placed ? 1 : size); kept++)
+            operands[(*count)++] = lower_mapped(l, values[kept]);
+        if (placed && !find_offset(l, op, values, &operands[(*count)++])) return false;
+    }
+    return true;
+}
