@@ -57,14 +57,22 @@ typedef bool (*float_meaning)(tile_scalar scalar, double a, double b, double c, 
         *result = (expression); \
         return true; \
     }
-#define DEFINE_INTEGER_NONE(name, expression) enum { integer_##name = 0 };
+#define DEFINE_INTEGER_NONE(name, expression) \
+    static bool integer_##name(int64_t a, int64_t b, int64_t c, int64_t *result) { \
+        (void)a, (void)b, (void)c, (void)result; \
+        return false; \
+    }
 #define DEFINE_FLOAT_REAL(name, expression) \
     static bool float_##name(tile_scalar scalar, double a, double b, double c, double *result) { \
         FLOAT_OPERANDS; \
         *result = (expression); \
         return true; \
     }
-#define DEFINE_FLOAT_NONE(name, expression) enum { float_##name = 0 };
+#define DEFINE_FLOAT_NONE(name, expression) \
+    static bool float_##name(tile_scalar scalar, double a, double b, double c, double *result) { \
+        FLOAT_OPERANDS, (void)result; \
+        return false; \
+    }
 
 #define INT(expression) INT, expression
 #define DIVIDE(expression) DIVIDE, expression

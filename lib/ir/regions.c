@@ -3,7 +3,7 @@
 
 #include <limits.h>
 
-enum { ANY = UINT_MAX };
+#define ANY UINT_MAX
 
 /* By region, as far as there are differences between them. */
 typedef struct shape_facts {

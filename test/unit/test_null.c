@@ -71,7 +71,7 @@ Test(null, expressions_and_types) {
 
 Test(null, tables) {
     int64_t integer;
-    double number;
+    double number = 0;
     cr_expect_null(tile_op_get_info((tile_opcode)-1)->name);
     cr_expect_null(tile_attr_get_info((tile_attr_id)-1)->name);
     cr_expect_eq(tile_opcode_from_name(NULL, 3), TILE_OP_NONE);
