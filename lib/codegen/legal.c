@@ -12,6 +12,7 @@ typedef struct checker {
     tile_context *context;
     const tile_target *target;
     unsigned ptx_version; /* the least that is needed so far */
+    int64_t instructions; /* about, up to here */
     unsigned errors;
 } checker;
 
@@ -107,10 +108,34 @@ static void check_op(checker *c, tile_op op) {
     if (opcode == TILE_OP_wait_group) check_wait(c, op);
 }
 
+/* One for each element of a result. */
+static int64_t instructions_of(const checker *c, tile_op op) {
+    int64_t count = 1;
+    for (unsigned i = 0; i < tile_op_result_count(c->f, op); i++) {
+        const tile_type *type = tile_value_type(c->f, tile_op_result(c->f, op, i));
+        if (type->kind == TILE_TYPE_VECTOR) count += tile_type_elements(type) - 1;
+    }
+    return count;
+}
+
+/* LLVM takes more than twice the time for twice the code: this much takes seconds. */
+static void check_length(checker *c, tile_op op, int64_t copies) {
+    enum { MAX_INSTRUCTIONS = 1 << 16 };
+    int64_t before = c->instructions;
+    c->instructions += copies * instructions_of(c, op);
+    if (before <= MAX_INSTRUCTIONS && c->instructions > MAX_INSTRUCTIONS)
+        FAIL(
+            c, tile_op_loc(c->f, op),
+            "%s: up to here the code of one thread has more than %d instructions, counted for each "
+            "copy of an unrolled loop; unroll less, or use smaller vectors",
+            op_name(c, op), MAX_INSTRUCTIONS);
+}
+
 /* copies: how often the unrolled loops around it lay down this region. */
 static void check_region(checker *c, tile_region region, int64_t copies) {
     TILE_FOR_EACH_OP (c->f, op, region) {
         check_op(c, op);
+        check_length(c, op, copies);
         int64_t unroll = tile_op_attr_int(c->f, op, TILE_ATTR_unroll, 1);
         if (unroll < 1 || unroll > MAX_COPIES / copies) {
             FAIL(c, tile_op_loc(c->f, op),

@@ -9,8 +9,13 @@ typedef struct checker {
     tile_pass *pass;
     tile_function *f;
     const tile_range *ranges;
+    int64_t instructions; /* of one thread, about, up to here */
     bool ok;
 } checker;
+
+static int64_t larger(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
 
 static void fail(checker *c, tile_op op, const char *what) {
     c->ok = false;
@@ -91,6 +96,46 @@ static void check_slots(checker *c, tile_op op) {
     }
 }
 
+/* What one thread holds of a tile, or moves of a shared buffer. */
+static int64_t elements_of_thread(const checker *c, tile_op op, tile_value value) {
+    const tile_type *type = tile_value_type(c->f, value);
+    if (type->kind == TILE_TYPE_TILE) return tile_type_registers(type);
+    if (type->kind != TILE_TYPE_SHARED) return 0;
+    return tile_type_elements(type) / (32 * (int64_t)tile_executors_of(c->f, op).warps);
+}
+
+/* About how many instructions a tile operation becomes: one for each element of the largest tile,
+ * an mma for four elements of the sum and 16 of the inner extent. */
+static int64_t instructions_of(const checker *c, tile_op op) {
+    const tile_op_data *data = tile_op_at(c->f, op);
+    int64_t most = 1;
+    if (!tile_op_has_trait(tile_op_opcode(c->f, op), TILE_TRAIT_WHOLE_SET) &&
+        !tile_op_has_trait(tile_op_opcode(c->f, op), TILE_TRAIT_ELEMENTWISE))
+        return 0;
+    for (uint32_t i = 0; i < data->operand_count; i++)
+        most = larger(most, elements_of_thread(c, op, data->operands[i]));
+    for (uint32_t i = 0; i < data->result_count; i++)
+        most = larger(most, elements_of_thread(c, op, tile_op_result(c->f, op, i)));
+    if (data->opcode != TILE_OP_dot) return most;
+    unsigned count;
+    const tile_type *left = tile_value_type(c->f, tile_op_segment(c->f, op, 0, &count)[0]);
+    return larger(most, most / 4 * (tile_type_dim(left, 1) / 16));
+}
+
+/* Reports the operation with which a thread's code gets too long. LLVM takes more than twice the
+ * time for twice the code, and what does not fit into the instruction cache runs slowly. */
+static void check_length(checker *c, tile_op op) {
+    enum { MAX_INSTRUCTIONS = 1 << 15 };
+    int64_t before = c->instructions;
+    c->instructions += instructions_of(c, op);
+    if (before > MAX_INSTRUCTIONS || c->instructions <= MAX_INSTRUCTIONS) return;
+    c->ok = false;
+    tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, op),
+                "%s: up to here the code of one thread has more than %d instructions; use smaller "
+                "tiles, more warps or a loop",
+                tile_op_name(c->f, op), MAX_INSTRUCTIONS);
+}
+
 static void check_op(tile_function *f, tile_op op, void *user) {
     checker *c = user;
     bool before = c->ok;
@@ -102,6 +147,7 @@ static void check_op(tile_function *f, tile_op op, void *user) {
     if (tile_op_opcode(f, op) == TILE_OP_alloc_shared && !tile_op_has_attr(f, op, TILE_ATTR_offset))
         fail(c, op, "alloc_shared: the buffer has no offset; run allocate-shared");
     if (c->ok) check_slots(c, op);
+    if (c->ok) check_length(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_dot) check_dot(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_convert_layout) check_convert(c, op);
     c->ok &= before;

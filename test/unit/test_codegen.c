@@ -176,6 +176,9 @@ Test(codegen, refusals) {
                 "  for %i = 0 to 9 step 1 unroll (20) {\n"
                 "    for %j = 0 to 9 step 1 unroll (20) { st_global %j, %x[%i] }\n  }\n"),
          NULL, 0, "must be laid down 1 to 256 times"},
+        {KERNEL("%x: ptr<i32>", "  %v = splat %t : vector<i32[1024]>\n"
+                                "  for %i = 0 to 9 step 1 unroll (128) { %w = add %v, %v }\n"),
+         NULL, 0, "add: up to here the code of one thread has more than 65536 instructions"},
         {KERNEL("", ""), NULL, 79, "PTX 7.9 is not a version"},
         {"kernel @k() grid [1] cluster [2] warps 4 {\n}\n", NULL, 0,
          "clusters need compute capability"},
