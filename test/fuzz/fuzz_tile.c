@@ -148,8 +148,8 @@ static void try_target(session *s, const tile_module *module, const char *kernel
         s->counts->lowered++;
         check_round_trip("what level 3 prints reads back", own);
         check_abi(s, f);
-        if (choose(s, 1, 16)) emit(s, f, target, TILE_EMIT_LLVM);
-        if (choose(s, 2, 8)) emit(s, f, target, TILE_EMIT_PTX);
+        if (choose(s, 1, 32)) emit(s, f, target, TILE_EMIT_LLVM);
+        if (choose(s, 2, 16)) emit(s, f, target, TILE_EMIT_PTX);
     }
     tile_module_destroy(own);
 }
