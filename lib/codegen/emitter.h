@@ -115,8 +115,12 @@ void tile_emit_elementwise(tile_emitter *e, tile_op op);
 /* True if arith.def has nothing for elements of this type. */
 bool tile_emit_lacks(tile_opcode opcode, tile_scalar scalar);
 void tile_emit_select(tile_emitter *e, tile_op op);
-void tile_emit_cast(tile_emitter *e, tile_op op);
 void tile_emit_splat(tile_emitter *e, tile_op op);
+/* cast.c */
+void tile_emit_cast(tile_emitter *e, tile_op op);
+/* The conversion instruction between the types that not all targets have, TILE_MACHINE_COUNT where
+ * other instructions do it. */
+tile_machine tile_cast_machine(tile_scalar from, tile_scalar to, unsigned capability);
 /* What a loop-carried i32 is at the head of every round of `copies` iterations: true if that is
  * always the same constant. */
 bool tile_loop_is_periodic(const tile_function *f, tile_op loop, unsigned carried, int64_t copies,

@@ -50,10 +50,7 @@ static void check_arithmetic(checker *c, tile_op op) {
     const tile_type *src = tile_value_type(c->f, tile_op_operand(c->f, op, 0));
     const tile_type *result = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     tile_scalar opaque = is_opaque(src->scalar) ? src->scalar : result->scalar;
-    if (is_opaque(opaque) && opcode == TILE_OP_cast && src->scalar != result->scalar)
-        FAIL(c, tile_op_loc(c->f, op), "%s: %s cannot be converted yet", op_name(c, op),
-             tile_scalar_name(opaque));
-    else if (is_opaque(opaque) && opcode != TILE_OP_cast)
+    if (is_opaque(opaque) && opcode != TILE_OP_cast)
         FAIL(c, tile_op_loc(c->f, op), "%s: there is no arithmetic on %s", op_name(c, op),
              tile_scalar_name(opaque));
     else if (tile_emit_lacks(opcode, src->scalar))
@@ -61,8 +58,16 @@ static void check_arithmetic(checker *c, tile_op op) {
              tile_scalar_name(src->scalar));
 }
 
+/* The row that an operation is emitted as for this target. */
+static tile_machine machine_of(const checker *c, tile_op op) {
+    if (tile_op_opcode(c->f, op) != TILE_OP_cast) return tile_machine_of_op(c->f, op);
+    return tile_cast_machine(tile_value_type(c->f, tile_op_operand(c->f, op, 0))->scalar,
+                             tile_value_type(c->f, tile_op_result(c->f, op, 0))->scalar,
+                             c->target->compute_capability);
+}
+
 static void check_machine(checker *c, tile_op op) {
-    tile_machine machine = tile_machine_of_op(c->f, op);
+    tile_machine machine = machine_of(c, op);
     if (machine == TILE_MACHINE_COUNT) return;
     if (c->target->compute_capability < tile_machine_capability(machine))
         FAIL(c, tile_op_loc(c->f, op), "%s needs compute capability %u.%u, %s has %u.%u",

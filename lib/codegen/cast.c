@@ -1,0 +1,349 @@
+/* Casts: what tile_scalar_read and tile_scalar_write do, in the target's instructions.
+ *
+ * The types without arithmetic go through others that hold all their values: 8-bit floats through
+ * f16, tf32 through f32. To them everything goes through f32 (or f16), rounded to odd where that
+ * loses bits, so that the second rounding sees what the first one cut off. Targets before sm_89
+ * have no instruction for 8-bit floats: integer operations give the same codes. */
+#include "lib/codegen/emitter.h"
+#include "lib/ir/scalar.h"
+
+/* One element at a time. */
+typedef struct elements {
+    tile_scalar scalar;
+    unsigned count;
+    LLVMValueRef *values;
+} elements;
+
+static bool is_byte_float(tile_scalar scalar) {
+    return tile_scalar_is_floating(scalar) && tile_scalar_bits(scalar) == 8;
+}
+
+static LLVMTypeRef f32_of(const tile_emitter *e) {
+    return LLVMFloatTypeInContext(e->llvm);
+}
+
+static LLVMTypeRef half_pair(const tile_emitter *e) {
+    return LLVMVectorType(LLVMHalfTypeInContext(e->llvm), 2);
+}
+
+static LLVMValueRef shift_left(tile_emitter *e, LLVMValueRef word, int64_t bits) {
+    return LLVMBuildShl(e->builder, word, tile_llvm_int(LLVMTypeOf(word), bits), "");
+}
+
+static LLVMValueRef shift_right(tile_emitter *e, LLVMValueRef word, int64_t bits) {
+    return LLVMBuildLShr(e->builder, word, tile_llvm_int(LLVMTypeOf(word), bits), "");
+}
+
+static LLVMValueRef mask(tile_emitter *e, LLVMValueRef word, int64_t bits) {
+    return LLVMBuildAnd(e->builder, word, tile_llvm_int(LLVMTypeOf(word), bits), "");
+}
+
+static LLVMValueRef make_pair(tile_emitter *e, LLVMTypeRef type, LLVMValueRef low,
+                              LLVMValueRef high) {
+    LLVMValueRef pair = LLVMGetPoison(type);
+    pair = LLVMBuildInsertElement(e->builder, pair, low, tile_llvm_int(e->i32, 0), "");
+    return LLVMBuildInsertElement(e->builder, pair, high, tile_llvm_int(e->i32, 1), "");
+}
+
+static LLVMValueRef half_of(tile_emitter *e, LLVMValueRef pair, unsigned index) {
+    return LLVMBuildExtractElement(e->builder, pair, tile_llvm_int(e->i32, index), "");
+}
+
+/* Between types with arithmetic ---------------------------------------------------------------- */
+
+static LLVMValueRef cast_from_int(tile_emitter *e, LLVMValueRef src, LLVMTypeRef to,
+                                  tile_scalar from, tile_scalar scalar) {
+    if (tile_scalar_is_floating(scalar)) {
+        /* before sm_90 LLVM goes through f32 and rounds twice; f64 holds every i32 */
+        if (scalar == TILE_bf16 && tile_scalar_bits(from) >= 32) {
+            src = LLVMBuildSIToFP(e->builder, src, LLVMDoubleTypeInContext(e->llvm), "");
+            return LLVMBuildFPTrunc(e->builder, src, to, "");
+        }
+        return from == TILE_i1 ? LLVMBuildUIToFP(e->builder, src, to, "")
+                               : LLVMBuildSIToFP(e->builder, src, to, "");
+    }
+    if (scalar == TILE_i1)
+        return LLVMBuildICmp(e->builder, LLVMIntNE, src, tile_llvm_int(LLVMTypeOf(src), 0), "");
+    return LLVMBuildIntCast2(e->builder, src, to, from != TILE_i1, "");
+}
+
+static LLVMValueRef cast_from_float(tile_emitter *e, LLVMValueRef src, LLVMTypeRef to,
+                                    tile_scalar from, tile_scalar scalar) {
+    if (scalar == TILE_i1)
+        return LLVMBuildFCmp(e->builder, LLVMRealUNE, src, LLVMConstNull(LLVMTypeOf(src)), "");
+    if (!tile_scalar_is_floating(scalar))
+        return tile_machine_call_typed(e, TILE_MACHINE_float_to_int, to, &src, 1);
+    if (tile_scalar_bits(from) == 16 && tile_scalar_bits(scalar) == 16)
+        src = LLVMBuildFPExt(e->builder, src, f32_of(e), "");
+    return LLVMBuildFPCast(e->builder, src, to, "");
+}
+
+static void cast_plain(tile_emitter *e, elements *x, tile_scalar scalar) {
+    LLVMTypeRef to = tile_llvm_scalar(e, scalar);
+    for (unsigned i = 0; i < x->count && x->scalar != scalar; i++)
+        x->values[i] = tile_scalar_is_floating(x->scalar)
+                           ? cast_from_float(e, x->values[i], to, x->scalar, scalar)
+                           : cast_from_int(e, x->values[i], to, x->scalar, scalar);
+    x->scalar = scalar;
+}
+
+/* Two f32 become one pair in one instruction, if LLVM sees them as a vector. */
+static void cast_pairs(tile_emitter *e, tile_value src, tile_value result) {
+    const tile_type *type = tile_value_type(e->f, result);
+    LLVMTypeRef wide = LLVMVectorType(f32_of(e), 2);
+    LLVMValueRef *parts = tile_new_parts(e, type);
+    for (unsigned i = 0; i < tile_part_count(type); i++) {
+        LLVMValueRef pair = make_pair(e, wide, tile_get_element(e, src, 2 * i),
+                                      tile_get_element(e, src, 2 * i + 1));
+        parts[i] = LLVMBuildFPTrunc(e->builder, pair, tile_part_type(e, type), "");
+    }
+    tile_set_parts(e, result, parts);
+}
+
+/* To f32 ----------------------------------------------------------------------------------------
+ */
+
+/* Cut towards zero; the last bit is set if that lost something (round to odd). */
+static LLVMValueRef to_f32_odd(tile_emitter *e, LLVMValueRef src, tile_scalar from) {
+    LLVMValueRef cut, back, lost;
+    if (from == TILE_f64) {
+        cut = tile_machine_call(e, TILE_MACHINE_f64_to_f32_cut, &src, 1);
+        back = LLVMBuildFPExt(e->builder, cut, LLVMTypeOf(src), "");
+        lost = LLVMBuildFCmp(e->builder, LLVMRealUNE, back, src, "");
+    } else {
+        cut = tile_machine_call(
+            e, from == TILE_i64 ? TILE_MACHINE_i64_to_f32_cut : TILE_MACHINE_i32_to_f32_cut, &src,
+            1);
+        back = tile_machine_call_typed(e, TILE_MACHINE_float_to_int, LLVMTypeOf(src), &cut, 1);
+        lost = LLVMBuildICmp(e->builder, LLVMIntNE, back, src, "");
+    }
+    LLVMValueRef bits = LLVMBuildBitCast(e->builder, cut, e->i32, "");
+    bits = LLVMBuildOr(e->builder, bits, LLVMBuildZExt(e->builder, lost, e->i32, ""), "");
+    return LLVMBuildBitCast(e->builder, bits, f32_of(e), "");
+}
+
+static void to_f32(tile_emitter *e, elements *x) {
+    if (tile_scalar_bits(x->scalar) < 32 || x->scalar == TILE_f32) {
+        cast_plain(e, x, TILE_f32);
+        return;
+    }
+    for (unsigned i = 0; i < x->count; i++) x->values[i] = to_f32_odd(e, x->values[i], x->scalar);
+    x->scalar = TILE_f32;
+}
+
+/* tf32 ------------------------------------------------------------------------------------------
+ */
+
+/* The low bits are ignored where a tf32 is read. */
+static void from_tf32(tile_emitter *e, elements *x) {
+    for (unsigned i = 0; i < x->count; i++) {
+        LLVMValueRef bits = LLVMBuildBitCast(e->builder, x->values[i], e->i32, "");
+        x->values[i] = LLVMBuildBitCast(e->builder, mask(e, bits, ~INT64_C(0x1fff)), f32_of(e), "");
+    }
+    x->scalar = TILE_f32;
+}
+
+static void to_tf32(tile_emitter *e, elements *x) {
+    bool exact = tile_scalar_contains(TILE_tf32, x->scalar);
+    to_f32(e, x);
+    for (unsigned i = 0; i < x->count && !exact; i++) {
+        LLVMValueRef bits = tile_machine_call(e, TILE_MACHINE_f32_to_tf32, &x->values[i], 1);
+        x->values[i] = LLVMBuildBitCast(e->builder, bits, f32_of(e), "");
+    }
+    x->scalar = TILE_tf32;
+}
+
+/* From 8-bit floats -----------------------------------------------------------------------------
+ */
+
+static bool has_byte_floats(unsigned capability) {
+    return capability >= tile_machine_capability(TILE_MACHINE_f32_to_e4m3);
+}
+
+/* Elements 2i and 2i + 1 as one i16; the last one of an odd number comes with a zero. */
+static LLVMValueRef byte_pair(tile_emitter *e, tile_value src, unsigned i) {
+    const tile_type *type = tile_value_type(e->f, src);
+    if (tile_pack(type) == 4) {
+        LLVMValueRef word = LLVMBuildBitCast(e->builder, tile_get_parts(e, src)[i / 2],
+                                             LLVMVectorType(e->i16, 2), "");
+        return half_of(e, word, i % 2);
+    }
+    LLVMValueRef low = LLVMBuildZExt(e->builder, tile_get_element(e, src, 2 * i), e->i16, "");
+    if (2 * i + 1 == tile_type_elements(type)) return low;
+    LLVMValueRef high = LLVMBuildZExt(e->builder, tile_get_element(e, src, 2 * i + 1), e->i16, "");
+    return LLVMBuildOr(e->builder, low, shift_left(e, high, 8), "");
+}
+
+/* Each byte in the upper half of 16 bits is an e5m2's f16 already. An e4m3's fields lie one bit
+ * lower there, under an exponent that is 2^8 too small: subnormals too, since f16 keeps them. */
+static LLVMValueRef widen_by_hand(tile_emitter *e, LLVMValueRef pair, tile_scalar from) {
+    LLVMValueRef word = LLVMBuildZExt(e->builder, pair, e->i32, "");
+    LLVMValueRef high = shift_left(e, mask(e, word, 0xff00), 16);
+    word = LLVMBuildOr(e->builder, shift_left(e, mask(e, word, 0xff), 8), high, "");
+    if (from == TILE_e5m2) return LLVMBuildBitCast(e->builder, word, half_pair(e), "");
+    LLVMValueRef sign = mask(e, word, INT64_C(0x80008000));
+    LLVMValueRef magnitude = mask(e, word, 0x7f007f00);
+    LLVMValueRef bits = LLVMBuildOr(e->builder, sign, shift_right(e, magnitude, 1), "");
+    LLVMValueRef scale = LLVMConstReal(LLVMHalfTypeInContext(e->llvm), 256);
+    LLVMValueRef scales[] = {scale, scale};
+    LLVMValueRef wide =
+        LLVMBuildFMul(e->builder, LLVMBuildBitCast(e->builder, bits, half_pair(e), ""),
+                      LLVMConstVector(scales, 2), "");
+    LLVMTypeRef shorts = LLVMVectorType(e->i16, 2);
+    LLVMValueRef nan = tile_llvm_int(e->i16, 0x7f00), nans[] = {nan, nan};
+    LLVMValueRef other = tile_llvm_int(e->i16, 0x7fff), others[] = {other, other};
+    LLVMValueRef is_nan =
+        LLVMBuildICmp(e->builder, LLVMIntEQ, LLVMBuildBitCast(e->builder, magnitude, shorts, ""),
+                      LLVMConstVector(nans, 2), "");
+    wide = LLVMBuildSelect(e->builder, is_nan, LLVMConstVector(others, 2),
+                           LLVMBuildBitCast(e->builder, wide, shorts, ""), "");
+    return LLVMBuildBitCast(e->builder, wide, half_pair(e), "");
+}
+
+static LLVMValueRef widen_pair(tile_emitter *e, LLVMValueRef pair, tile_scalar from) {
+    if (!has_byte_floats(e->options->target->compute_capability))
+        return widen_by_hand(e, pair, from);
+    tile_machine machine = from == TILE_e4m3 ? TILE_MACHINE_e4m3_to_f16 : TILE_MACHINE_e5m2_to_f16;
+    return tile_machine_call(e, machine, &pair, 1);
+}
+
+static void from_byte_floats(tile_emitter *e, tile_value src, elements *x) {
+    for (unsigned i = 0; 2 * i < x->count; i++) {
+        LLVMValueRef pair = widen_pair(e, byte_pair(e, src, i), x->scalar);
+        for (unsigned k = 2 * i; k < 2 * i + 2 && k < x->count; k++)
+            x->values[k] = half_of(e, pair, k % 2);
+    }
+    x->scalar = TILE_f16;
+}
+
+/* To 8-bit floats -------------------------------------------------------------------------------
+ */
+
+/* What rounding an f32's bits to such a type needs. */
+typedef struct byte_format {
+    int64_t shift;    /* mantissa bits that go */
+    int64_t rebias;   /* difference of the exponents' biases, in units of the code */
+    int64_t smallest; /* bits of the smallest normal number */
+    int64_t magic;    /* bits of the power of two whose last place is the subnormals' */
+    int64_t largest;  /* code of the largest finite number */
+} byte_format;
+
+static const byte_format e4m3_format = {20, (127 - 7) << 3, (127 - 6) << 23, (127 + 14) << 23,
+                                        0x7e};
+static const byte_format e5m2_format = {21, (127 - 15) << 2, (127 - 14) << 23, (127 + 7) << 23,
+                                        0x7b};
+
+/* Normal numbers: half of the last place that stays is added, less one unless that place is odd;
+ * the carry runs into the exponent. Subnormals: adding the magic number rounds to their last place.
+ * The code comes in an i32. */
+static LLVMValueRef narrow_by_hand(tile_emitter *e, LLVMValueRef value, tile_scalar to) {
+    const byte_format *format = to == TILE_e4m3 ? &e4m3_format : &e5m2_format;
+    LLVMValueRef bits = LLVMBuildBitCast(e->builder, value, e->i32, "");
+    LLVMValueRef magnitude = mask(e, bits, 0x7fffffff);
+    LLVMValueRef odd = mask(e, shift_right(e, magnitude, format->shift), 1);
+    LLVMValueRef half = tile_llvm_int(e->i32, (INT64_C(1) << (format->shift - 1)) - 1);
+    LLVMValueRef normal =
+        LLVMBuildAdd(e->builder, LLVMBuildAdd(e->builder, magnitude, half, ""), odd, "");
+    normal = LLVMBuildSub(e->builder, shift_right(e, normal, format->shift),
+                          tile_llvm_int(e->i32, format->rebias), "");
+    LLVMValueRef magic = tile_llvm_int(e->i32, format->magic);
+    LLVMValueRef sum =
+        LLVMBuildFAdd(e->builder, LLVMBuildBitCast(e->builder, magnitude, f32_of(e), ""),
+                      LLVMBuildBitCast(e->builder, magic, f32_of(e), ""), "");
+    LLVMValueRef tiny =
+        LLVMBuildSub(e->builder, LLVMBuildBitCast(e->builder, sum, e->i32, ""), magic, "");
+    LLVMValueRef largest = tile_llvm_int(e->i32, format->largest);
+    LLVMValueRef over = LLVMBuildICmp(e->builder, LLVMIntSGT, normal, largest, "");
+    LLVMValueRef code = LLVMBuildSelect(e->builder, over, largest, normal, "");
+    LLVMValueRef below = LLVMBuildICmp(e->builder, LLVMIntULT, magnitude,
+                                       tile_llvm_int(e->i32, format->smallest), "");
+    code = LLVMBuildSelect(e->builder, below, tiny, code, "");
+    code = LLVMBuildOr(e->builder, code, mask(e, shift_right(e, bits, 24), 0x80), "");
+    LLVMValueRef is_nan =
+        LLVMBuildICmp(e->builder, LLVMIntUGT, magnitude, tile_llvm_int(e->i32, 0x7f800000), "");
+    return LLVMBuildSelect(e->builder, is_nan, tile_llvm_int(e->i32, 0x7f), code, "");
+}
+
+/* Two codes as an i16. */
+static LLVMValueRef narrow_pair(tile_emitter *e, LLVMValueRef low, LLVMValueRef high,
+                                tile_scalar from, tile_scalar to) {
+    bool e4m3 = to == TILE_e4m3;
+    if (!has_byte_floats(e->options->target->compute_capability)) {
+        LLVMValueRef code = shift_left(e, narrow_by_hand(e, high, to), 8);
+        code = LLVMBuildOr(e->builder, code, narrow_by_hand(e, low, to), "");
+        return LLVMBuildTrunc(e->builder, code, e->i16, "");
+    }
+    if (from == TILE_f16) {
+        LLVMValueRef pair = make_pair(e, half_pair(e), low, high);
+        return tile_machine_call(e, e4m3 ? TILE_MACHINE_f16_to_e4m3 : TILE_MACHINE_f16_to_e5m2,
+                                 &pair, 1);
+    }
+    LLVMValueRef both[] = {high, low};
+    return tile_machine_call(e, e4m3 ? TILE_MACHINE_f32_to_e4m3 : TILE_MACHINE_f32_to_e5m2, both,
+                             2);
+}
+
+static void to_byte_floats(tile_emitter *e, elements *x, tile_value result) {
+    const tile_type *type = tile_value_type(e->f, result);
+    unsigned pack = tile_pack(type);
+    LLVMValueRef *parts = tile_new_parts(e, type);
+    LLVMTypeRef shorts = LLVMVectorType(e->i16, 2);
+    bool halves = x->scalar == TILE_f16 && has_byte_floats(e->options->target->compute_capability);
+    if (!halves) to_f32(e, x);
+    for (unsigned i = 0; i < x->count; i += 2) {
+        LLVMValueRef high = i + 1 < x->count ? x->values[i + 1] : x->values[i];
+        LLVMValueRef pair = narrow_pair(e, x->values[i], high, x->scalar, type->scalar);
+        if (pack == 4) {
+            LLVMValueRef *word = &parts[i / 4];
+            if (i % 4 == 0) *word = LLVMGetPoison(shorts);
+            *word = LLVMBuildInsertElement(e->builder, *word, pair,
+                                           tile_llvm_int(e->i32, i % 4 / 2), "");
+            if (i % 4) *word = LLVMBuildBitCast(e->builder, *word, tile_part_type(e, type), "");
+            continue;
+        }
+        parts[i] = LLVMBuildTrunc(e->builder, pair, e->i8, "");
+        if (i + 1 < x->count)
+            parts[i + 1] = LLVMBuildTrunc(e->builder, shift_right(e, pair, 8), e->i8, "");
+    }
+    tile_set_parts(e, result, parts);
+}
+
+/* -----------------------------------------------------------------------------------------------
+ */
+
+tile_machine tile_cast_machine(tile_scalar from, tile_scalar to, unsigned capability) {
+    if (from == to) return TILE_MACHINE_COUNT;
+    if (to == TILE_tf32 && !tile_scalar_contains(TILE_tf32, from)) return TILE_MACHINE_f32_to_tf32;
+    if (!has_byte_floats(capability)) return TILE_MACHINE_COUNT;
+    if (is_byte_float(to)) return TILE_MACHINE_f32_to_e4m3; /* all of them need the same */
+    return is_byte_float(from) ? TILE_MACHINE_e4m3_to_f16 : TILE_MACHINE_COUNT;
+}
+
+void tile_emit_cast(tile_emitter *e, tile_op op) {
+    tile_value src = tile_op_operand(e->f, op, 0), result = tile_op_result(e->f, op, 0);
+    const tile_type *from = tile_value_type(e->f, src), *type = tile_value_type(e->f, result);
+    if (from->scalar == type->scalar) {
+        tile_set_parts(e, result, tile_get_parts(e, src));
+        return;
+    }
+    if (from->scalar == TILE_f32 && tile_pack(type) == 2 && tile_scalar_is_floating(type->scalar)) {
+        cast_pairs(e, src, result);
+        return;
+    }
+    elements x = {from->scalar, (unsigned)tile_type_elements(type), NULL};
+    x.values = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, x.count);
+    if (is_byte_float(from->scalar))
+        from_byte_floats(e, src, &x);
+    else
+        for (unsigned i = 0; i < x.count; i++) x.values[i] = tile_get_element(e, src, i);
+    if (x.scalar == TILE_tf32) from_tf32(e, &x);
+    if (is_byte_float(type->scalar)) {
+        to_byte_floats(e, &x, result);
+        return;
+    }
+    if (type->scalar == TILE_tf32)
+        to_tf32(e, &x);
+    else
+        cast_plain(e, &x, type->scalar);
+    tile_set_elements(e, result, x.values);
+}

@@ -1,0 +1,185 @@
+/* Casts to and from the types without arithmetic, as emitted for a target that has no instruction
+ * for them, against tile_scalar_write. The operands are constants, so that LLVM folds what we emit,
+ * and the results stand in the LLVM IR as stored numbers. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "lib/ir/function.h"
+#include "lib/ir/scalar.h"
+#include "test/unit/codegen_fixture.h"
+
+enum { MAX_INPUTS = 40000, WIDTH = 4 };
+
+typedef struct inputs {
+    double values[MAX_INPUTS];
+    unsigned count;
+} inputs;
+
+static void add(inputs *in, double value) {
+    cr_assert_lt(in->count, MAX_INPUTS);
+    in->values[in->count++] = value;
+}
+
+static void add_both_signs(inputs *in, double value) {
+    add(in, value);
+    add(in, -value);
+}
+
+/* The constant words of the next store; where it ends. */
+static const char *read_store(const char *at, uint32_t *words, unsigned count) {
+    at = strstr(at, "store ");
+    cr_assert(at, "a result is missing");
+    at += strlen("store ");
+    if (*at == '<') at = strchr(at, '>') + 2; /* the type of several words */
+    bool zero = strncmp(at, "zero", 4) == 0, splat = strncmp(at, "splat", 5) == 0;
+    for (unsigned w = 0; w < count; w++) {
+        char *end;
+        if (zero || (splat && w)) {
+            words[w] = zero ? 0 : words[0];
+            continue;
+        }
+        at = strchr(strchr(at, 'i'), ' '); /* i32, i16 or i8 */
+        words[w] = (uint32_t)strtoll(at, &end, 10);
+        cr_assert(end != at, "no number: %.60s", at);
+        at = end;
+    }
+    return at;
+}
+
+/* What memory holds of a cast vector, as little-endian words. */
+static void expect_words(tile_scalar from, tile_scalar to, const double *values, unsigned width,
+                         uint32_t *words) {
+    unsigned char bytes[8 * WIDTH] = {0};
+    for (unsigned k = 0; k < width; k++)
+        tile_scalar_write(to, bytes + k * tile_scalar_bytes(to),
+                          tile_scalar_round(from, values[k]));
+    memcpy(words, bytes, sizeof bytes);
+}
+
+/* The same bits; of the types with infinities any NaN will do. */
+static void expect_same(tile_scalar from, tile_scalar to, double value, const char *got,
+                        const char *expected) {
+    bool same = memcmp(got, expected, tile_scalar_bytes(to)) == 0;
+    if (to != TILE_e4m3 && to != TILE_e5m2)
+        same |= isnan(tile_scalar_read(to, got)) && isnan(tile_scalar_read(to, expected));
+    cr_assert(same, "%s to %s, %a: %g, not %g", tile_scalar_name(from), tile_scalar_name(to), value,
+              tile_scalar_read(to, got), tile_scalar_read(to, expected));
+}
+
+static void build(codegen_fixture *x, tile_scalar from, tile_scalar to, const inputs *in,
+                  unsigned width) {
+    tile_builder b = tile_builder_at_end(x->kernel, tile_function_body(x->kernel));
+    const tile_type *scalar = tile_type_scalar(x->context, from);
+    const tile_type *result =
+        width > 1 ? tile_type_vector(x->context, to, width) : tile_type_scalar(x->context, to);
+    for (unsigned i = 0; i + width <= in->count; i += width) {
+        tile_value parts[WIDTH];
+        for (unsigned k = 0; k < width; k++)
+            parts[k] = tile_function_constant(x->kernel, scalar,
+                                              tile_expr_float(x->context, in->values[i + k]));
+        tile_value all = width > 1 ? tile_build_concat(&b, parts, width) : parts[0];
+        tile_value at = tile_build_int(&b, i);
+        tile_build_st_global(&b, tile_build_cast(&b, all, result), tile_function_arg(x->kernel, 0),
+                             &at, 1, TILE_NO_VALUE);
+    }
+}
+
+/* One cast of all inputs, in vectors of `width` or one by one. */
+static void check(tile_scalar from, tile_scalar to, const inputs *in, unsigned width) {
+    codegen_fixture x;
+    tile_blob ir;
+    char text[96];
+    unsigned bytes = width * tile_scalar_bytes(to), words = (bytes + 3) / 4;
+    uint32_t mask = bytes < 4 ? (UINT32_C(1) << 8 * bytes) - 1 : UINT32_MAX;
+    snprintf(text, sizeof text, "kernel @k(%%x: ptr<%s>) grid [1] warps 1 {\n}\n",
+             tile_scalar_name(to));
+    codegen_open(&x, text);
+    build(&x, from, to, in, width);
+    cr_assert_eq(codegen_emit(&x, TILE_EMIT_LLVM, "sm_80", &ir), TILE_OK, "%s", x.messages);
+    const char *at = ir.data;
+    for (unsigned i = 0; i + width <= in->count; i += width) {
+        uint32_t expected[2 * WIDTH], got[2 * WIDTH];
+        expect_words(from, to, in->values + i, width, expected);
+        at = read_store(at, got, words);
+        got[0] &= mask;
+        for (unsigned k = 0; k < width; k++)
+            expect_same(from, to, in->values[i + k], (char *)got + k * tile_scalar_bytes(to),
+                        (char *)expected + k * tile_scalar_bytes(to));
+    }
+    tile_blob_destroy(&ir);
+    codegen_close(&x);
+}
+
+static void check_both(tile_scalar from, tile_scalar to, const inputs *in) {
+    check(from, to, in, 1);
+    check(from, to, in, WIDTH);
+}
+
+/* Every value of a type of 8 or 16 bits, or each `step`-th one. */
+static void add_values(inputs *in, tile_scalar scalar, unsigned step) {
+    for (uint32_t code = 0; code < UINT32_C(1) << tile_scalar_bits(scalar); code += step)
+        add(in, tile_scalar_read(scalar, &code));
+}
+
+static const tile_scalar byte_floats[] = {TILE_e4m3, TILE_e5m2};
+
+Test(codegen_cast, from_8_bits_every_value) {
+    static const tile_scalar to[] = {TILE_f16, TILE_bf16, TILE_f32, TILE_tf32, TILE_f64};
+    for (unsigned i = 0; i < 2; i++) {
+        inputs in = {.count = 0};
+        add_values(&in, byte_floats[i], 1);
+        for (unsigned k = 0; k < sizeof to / sizeof *to; k++)
+            check(byte_floats[i], to[k], &in, to[k] == TILE_f64 ? 2 : 4);
+        check_both(byte_floats[i], byte_floats[1 - i], &in);
+    }
+}
+
+Test(codegen_cast, halves_to_8_bits) {
+    static inputs in;
+    add_values(&in, TILE_f16, 3);
+    for (unsigned i = 0; i < 2; i++) check_both(TILE_f16, byte_floats[i], &in);
+    in.count = 0;
+    add_values(&in, TILE_bf16, 3);
+    for (unsigned i = 0; i < 2; i++) check_both(TILE_bf16, byte_floats[i], &in);
+}
+
+/* All codes, the middles between them, and the next f32 on both sides of each. */
+static void add_boundaries(inputs *in, tile_scalar scalar) {
+    for (uint32_t code = 0; code < 0x7f; code++) {
+        uint32_t next = code + 1;
+        double low = tile_scalar_read(scalar, &code), high = tile_scalar_read(scalar, &next);
+        if (!isfinite(high)) high = 2 * low;
+        double at[] = {low, (low + high) / 2};
+        for (unsigned i = 0; isfinite(low) && i < 2; i++) {
+            add_both_signs(in, at[i]);
+            add_both_signs(in, (double)nextafterf((float)at[i], 0));
+            add_both_signs(in, (double)nextafterf((float)at[i], INFINITY));
+        }
+    }
+}
+
+static void add_extremes(inputs *in) {
+    static const double values[] = {0,    1e-45,  1.1754942e-38, 1.17549435e-38, 465,
+                                    480,  57344,  61439.996,     61440,          65536,
+                                    1e30, 3.4e38, INFINITY};
+    for (unsigned i = 0; i < sizeof values / sizeof *values; i++)
+        add_both_signs(in, (double)(float)values[i]);
+    add(in, NAN);
+    for (uint32_t bits = 0; bits < 0x7f800000; bits += 0x7a337) {
+        float value;
+        memcpy(&value, &bits, sizeof value);
+        add_both_signs(in, (double)value);
+    }
+    while (in->count % WIDTH) add(in, 0);
+}
+
+Test(codegen_cast, floats_to_8_bits) {
+    static inputs in;
+    for (unsigned i = 0; i < 2; i++) {
+        in.count = 0;
+        add_boundaries(&in, byte_floats[i]);
+        add_extremes(&in);
+        check_both(TILE_f32, byte_floats[i], &in);
+    }
+}
