@@ -30,8 +30,21 @@ unsigned tile_warp_bits(tile_executors who) {
     return bits;
 }
 
+/* The constant, 0 while it is none. */
+static unsigned constant_operand(const tile_function *f, tile_op op, unsigned operand) {
+    int64_t integer;
+    bool known = tile_value_is_int(f, tile_op_operand(f, op, operand), &integer);
+    return known && integer > 0 && integer <= TILE_MAX_WARPS ? (unsigned)integer : 0;
+}
+
+tile_barrier tile_barrier_of(const tile_function *f, tile_op op) {
+    if (tile_op_operand_count(f, op))
+        return (tile_barrier){constant_operand(f, op, 0), constant_operand(f, op, 1)};
+    return (tile_barrier){.warps = tile_executors_of(f, op).warps};
+}
+
 void tile_build_sync_for(tile_builder *builder, tile_executors who) {
     assert(who.warps == tile_executors_in(builder->function, builder->region).warps);
     (void)who;
-    tile_build_sync(builder);
+    tile_build_sync(builder, TILE_NO_VALUE, TILE_NO_VALUE);
 }

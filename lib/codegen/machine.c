@@ -2,6 +2,7 @@
  */
 #include <string.h>
 
+#include "lib/analysis/executors.h"
 #include "lib/analysis/product.h"
 #include "lib/codegen/emitter.h"
 
@@ -138,6 +139,13 @@ static tile_machine predicated_machine(const tile_function *f, tile_op op, unsig
     return predicates ? machine : TILE_MACHINE_COUNT;
 }
 
+/* The block's own barrier counts all threads by itself; a warp has one without a number. */
+static tile_machine sync_machine(const tile_function *f, tile_op op) {
+    tile_barrier barrier = tile_barrier_of(f, op);
+    if (barrier.number == TILE_WARP_BARRIER) return TILE_MACHINE_sync_warp;
+    return barrier.number ? TILE_MACHINE_sync_count : TILE_MACHINE_sync;
+}
+
 tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     switch (tile_op_opcode(f, op)) {
     case TILE_OP_mma: return mma_machine(f, op);
@@ -148,7 +156,8 @@ tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     case TILE_OP_st_shared: return predicated_machine(f, op, 2, TILE_MACHINE_st_shared_if);
     case TILE_OP_commit_group: return TILE_MACHINE_commit_group;
     case TILE_OP_wait_group: return TILE_MACHINE_wait_group;
-    case TILE_OP_sync: return TILE_MACHINE_sync;
+    case TILE_OP_sync: return sync_machine(f, op);
+    case TILE_OP_sync_arrive: return TILE_MACHINE_sync_arrive;
     default: return TILE_MACHINE_COUNT;
     }
 }

@@ -28,8 +28,19 @@ void tile_emit_grid_dim(tile_emitter *e, tile_op op) {
 }
 
 void tile_emit_sync(tile_emitter *e, tile_op op) {
-    LLVMValueRef barrier = tile_llvm_int(e->i32, 0);
-    tile_machine_call(e, tile_machine_of_op(e->f, op), &barrier, 1);
+    tile_barrier barrier = tile_barrier_of(e->f, op);
+    tile_machine machine = tile_machine_of_op(e->f, op);
+    LLVMValueRef args[] = {tile_llvm_int(e->i32, barrier.number),
+                           tile_llvm_int(e->i32, 32 * barrier.warps)};
+    if (machine == TILE_MACHINE_sync_warp) args[0] = tile_llvm_int(e->i32, -1);
+    tile_machine_call(e, machine, args, machine == TILE_MACHINE_sync_count ? 2 : 1);
+}
+
+void tile_emit_sync_arrive(tile_emitter *e, tile_op op) {
+    tile_barrier barrier = tile_barrier_of(e->f, op);
+    LLVMValueRef args[] = {tile_llvm_int(e->i32, barrier.number),
+                           tile_llvm_int(e->i32, 32 * barrier.warps)};
+    tile_machine_call(e, tile_machine_of_op(e->f, op), args, 2);
 }
 
 void tile_emit_commit_group(tile_emitter *e, tile_op op) {

@@ -296,6 +296,13 @@ static bool tile_infer_none(tile_infer *infer) {
     return no_result(infer);
 }
 
+static bool tile_infer_sync(tile_infer *infer) {
+    if (type_of(infer, 0) && !type_of(infer, 1))
+        return fail(infer, "a numbered barrier needs the number of warps that meet: sync 1, 8",
+                    NULL, "", NULL);
+    return no_result(infer);
+}
+
 /* A loop gives what it begins with: its row's last operand. */
 static bool tile_infer_inits(tile_infer *infer) {
     unsigned count;

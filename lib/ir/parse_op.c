@@ -131,8 +131,13 @@ static bool parse_operand(tile_parser *p, tile_operand *operand) {
            parse_node_list(p, operand);
 }
 
-/* A word begins an operand unless it begins the next statement. */
-static bool at_operand(const tile_parser *p) {
+/* A word begins an operand unless it begins the next statement; so does a value where an operation
+ * may have none or takes constants. */
+static bool at_operand(const tile_parser *p, const tile_op_info *info) {
+    bool may_miss = tile_form_may_miss(info->operands[0].form);
+    if (p->token.kind == TILE_TOKEN_VALUE && may_miss &&
+        info->operands[0].class_ == TILE_CLASS_constant)
+        return false;
     if (p->token.kind == TILE_TOKEN_WORD) {
         bool called = p->next.kind == TILE_TOKEN_PUNCT && *p->next.text == '(';
         return called || !tile_opcode_from_name(p->token.text, p->token.length);
@@ -146,7 +151,7 @@ static bool parse_operands(tile_parser *p, const tile_op_info *info, tile_operan
                            unsigned *count) {
     size_t used = 0, capacity = 0;
     *operands = NULL;
-    if (info->operand_count && at_operand(p)) do {
+    if (info->operand_count && at_operand(p, info)) do {
             *operands = tile_arena_grow(&p->arena, *operands, used, &capacity, sizeof **operands);
             if (!parse_operand(p, &(*operands)[used++])) return false;
         } while (tile_parse_take(p, ","));
@@ -169,6 +174,14 @@ static bool parse_result_types(tile_parser *p, const tile_type **given) {
     return true;
 }
 
+/* `sync all`: the flag that makes it another barrier stands behind the name, unless the word begins
+ * an operand. */
+static bool take_all(tile_parser *p, const tile_op_info *info) {
+    bool operand = p->next.kind == TILE_TOKEN_PUNCT && *p->next.text != '{' && *p->next.text != '}';
+    return tile_parse_allowed_attrs(info) >> TILE_ATTR_all & 1 && !operand &&
+           tile_parse_take_word(p, tile_attr_keyword(TILE_ATTR_all));
+}
+
 static bool parse_op(tile_parser *p, const tile_statement *s, tile_opcode opcode) {
     const tile_op_info *info = tile_op_get_info(opcode);
     tile_loc loc = p->token.loc;
@@ -177,6 +190,7 @@ static bool parse_op(tile_parser *p, const tile_statement *s, tile_opcode opcode
     unsigned count, attr_count = 0;
     const tile_type *given;
     tile_parse_advance(p);
+    if (take_all(p, info)) attrs[attr_count++] = (tile_parsed_attr){.id = TILE_ATTR_all};
     if (!parse_operands(p, info, &operands, &count) ||
         !tile_parse_attrs(p, tile_parse_allowed_attrs(info), info->name, attrs, &attr_count) ||
         !parse_result_types(p, &given))

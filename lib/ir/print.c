@@ -188,7 +188,7 @@ static void print_attrs(printer *p, tile_op op, const tile_op_info *info) {
     const char *before = " {";
     for (unsigned i = 0; i < info->attr_count; i++) {
         const tile_attr *attr = tile_op_attr(p->f, op, info->attrs[i].id);
-        if (!attr) continue;
+        if (!attr || attr->id == TILE_ATTR_all) continue;
         PRINT(p, "%s", before);
         print_attr(p, attr);
         before = ", ";
@@ -305,7 +305,7 @@ static void print_if(printer *p, tile_op op) {
 
 static void print_plain(printer *p, tile_op op) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(p->f, op));
-    PRINT(p, "%s", info->name);
+    PRINT(p, "%s%s", info->name, tile_op_has_attr(p->f, op, TILE_ATTR_all) ? " all" : "");
     print_operands(p, op, info);
     print_attrs(p, op, info);
     print_result_types(p, tile_op_at(p->f, op));

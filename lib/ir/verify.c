@@ -452,7 +452,8 @@ tile_status tile_function_verify(const tile_function *function) {
     else
         check_compute(&v);
     tile_arena_reset(&v.scratch);
-    return v.errors || !tile_verify_frees(f) ? TILE_INVALID : TILE_OK;
+    bool sound = !v.errors && tile_verify_frees(f);
+    return sound && tile_verify_executors(f) ? TILE_OK : TILE_INVALID;
 }
 
 tile_status tile_module_verify(const tile_module *module) {

@@ -12,4 +12,7 @@ bool tile_verify_declarations(tile_function *function);
  * False after a diagnostic. */
 bool tile_verify_frees(tile_function *function);
 
+/* What depends on who executes: of a function that is sound otherwise. False after a diagnostic. */
+bool tile_verify_executors(tile_function *function);
+
 #endif

@@ -48,7 +48,7 @@ CPU_HANDLER(cpu_run_copy_async) {
     copy->view = *(const cpu_view *)cpu_at(run, warp, insn->operand[0]);
     cpu_view_position(run, warp, insn, insn->index, copy->at);
     if (!cpu_load_tile(run, warp, insn, &copy->view, copy->at, NULL)) return CPU_STOP;
-    return cpu_shared_start_copy(run, warp, insn, -1, cpu_agent(insn), target,
+    return cpu_shared_start_copy(run, warp, insn, -1, cpu_set_thread(warp, insn), target,
                                  cpu_slot_bytes(insn->memory))
                ? CPU_NEXT
                : CPU_STOP;
@@ -77,7 +77,7 @@ static bool land(cpu_run *run, cpu_warp *warp, cpu_copy *copy, uint32_t lanes) {
     if (run->program->lanes > 1) return land_lanes(run, warp, copy, lanes);
     char *to = (char *)warp->block->shared + copy->target[0];
     if (!cpu_load_tile(run, warp, copy->insn, &copy->view, copy->at, to)) return false;
-    cpu_shared_end_copy(run, warp, cpu_agent(copy->insn), copy->target[0],
+    cpu_shared_end_copy(run, warp, cpu_set_thread(warp, copy->insn), copy->target[0],
                         cpu_slot_bytes(copy->insn->memory));
     return true;
 }

@@ -1,15 +1,14 @@
-/* The sanitizer's checks.
- *
- * Races: a block's time is cut into epochs by its barriers. For each granule of shared memory (the
- * smallest element of the kernel's buffers) the shadow keeps the last writer and the last reader,
- * or CPU_MANY readers, with their epochs. Two threads that touch a granule in one epoch, one of
- * them writing, race: nothing orders them, whatever order they happen to run in here. It does not
- * matter that older accesses are forgotten: an epoch ends for all threads at once. */
+/* Faults, and what accesses must keep to: bounds and alignment. */
 #include "runtime/cpu/check.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+
+const char *cpu_agent_name(tile_arena *arena, const cpu_run *run, const cpu_warp *warp) {
+    if (run->program->lanes == 1) return "the block";
+    return tile_arena_format(arena, "warp %u", warp->index);
+}
 
 cpu_outcome cpu_fault(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
                       const char *format, ...) {
@@ -20,9 +19,9 @@ cpu_outcome cpu_fault(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, 
     va_end(args);
     const int64_t *id = warp->block->id;
     const char *place = "";
-    if (run->program->lanes > 1)
-        place = lane < 0 ? tile_arena_format(&scratch, ", warp %u", warp->index)
-                         : tile_arena_format(&scratch, ", warp %u, lane %d", warp->index, lane);
+    if (run->program->agents > 1 || run->program->lanes > 1)
+        place = tile_arena_format(&scratch, ", %s", cpu_agent_name(&scratch, run, warp));
+    if (lane >= 0) place = tile_arena_format(&scratch, "%s, lane %d", place, lane);
     tile_report(run->context, TILE_ERROR, insn->loc,
                 "%s: %s, in block (%" PRId64 ", %" PRId64 ", %" PRId64 ")%s",
                 tile_op_get_info(insn->opcode)->name, message, id[0], id[1], id[2], place);
@@ -128,87 +127,4 @@ bool cpu_check_shared(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, 
               "misaligned: offset %" PRId64 " of %%%s is not a multiple of %u bytes", offset,
               insn->name, bytes);
     return false;
-}
-
-static bool fault_at(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
-                     const char *what, uint32_t granule) {
-    cpu_fault(run, warp, insn, lane, "%s, at byte %" PRIu64 " of the block's shared memory (%%%s)",
-              what, (uint64_t)granule << run->program->granule_bits, insn->name);
-    return false;
-}
-
-/* The granules that hold these bytes. */
-static void granules(const cpu_run *run, uint32_t offset, uint32_t bytes, uint32_t *first,
-                     uint32_t *end) {
-    unsigned bits = run->program->granule_bits;
-    *first = offset >> bits;
-    *end = (offset + bytes + (1u << bits) - 1) >> bits;
-}
-
-bool cpu_shared_read(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
-                     uint16_t thread, uint32_t offset, uint32_t bytes) {
-    uint32_t first, end, epoch = warp->block->epoch;
-    if (!warp->block->shadow) return true;
-    granules(run, offset, bytes, &first, &end);
-    for (uint32_t i = first; i < end; i++) {
-        cpu_shadow *shadow = &warp->block->shadow[i];
-        if (shadow->writer == CPU_IN_FLIGHT)
-            return fault_at(run, warp, insn, lane, "read while an asynchronous copy is in flight",
-                            i);
-        if (!shadow->writer)
-            return fault_at(run, warp, insn, lane, "read of uninitialised shared memory", i);
-        if (shadow->write_epoch == epoch && (shadow->writer != thread || thread == CPU_MANY))
-            return fault_at(run, warp, insn, lane,
-                            "data race: read without a barrier after a write", i);
-        bool again = shadow->read_epoch == epoch && shadow->reader != thread;
-        shadow->reader = again ? CPU_MANY : thread;
-        shadow->read_epoch = epoch;
-    }
-    return true;
-}
-
-/* What a write would collide with, NULL if nothing. */
-static const char *collision(const cpu_shadow *shadow, uint32_t epoch, uint16_t thread) {
-    if (shadow->writer == CPU_IN_FLIGHT) return "write while an asynchronous copy is in flight";
-    bool many = thread == CPU_MANY;
-    if (shadow->writer && shadow->write_epoch == epoch && (shadow->writer != thread || many))
-        return "data race: write without a barrier after another write";
-    if (shadow->reader && shadow->read_epoch == epoch && (shadow->reader != thread || many))
-        return "data race: write without a barrier after a read";
-    return NULL;
-}
-
-static bool mark_write(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
-                       uint16_t thread, uint16_t writer, uint32_t offset, uint32_t bytes) {
-    uint32_t first, end, epoch = warp->block->epoch;
-    if (!warp->block->shadow) return true;
-    granules(run, offset, bytes, &first, &end);
-    for (uint32_t i = first; i < end; i++) {
-        cpu_shadow *shadow = &warp->block->shadow[i];
-        const char *what = collision(shadow, epoch, thread);
-        if (what) return fault_at(run, warp, insn, lane, what, i);
-        shadow->writer = writer;
-        shadow->write_epoch = epoch;
-    }
-    return true;
-}
-
-bool cpu_shared_write(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
-                      uint16_t thread, uint32_t offset, uint32_t bytes) {
-    return mark_write(run, warp, insn, lane, thread, thread, offset, bytes);
-}
-
-bool cpu_shared_start_copy(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
-                           uint16_t thread, uint32_t offset, uint32_t bytes) {
-    return mark_write(run, warp, insn, lane, thread, CPU_IN_FLIGHT, offset, bytes);
-}
-
-void cpu_shared_end_copy(cpu_run *run, const cpu_warp *warp, uint16_t thread, uint32_t offset,
-                         uint32_t bytes) {
-    uint32_t first, end;
-    granules(run, offset, bytes, &first, &end);
-    for (uint32_t i = first; i < end; i++) {
-        warp->block->shadow[i].writer = thread;
-        warp->block->shadow[i].write_epoch = warp->block->epoch;
-    }
 }

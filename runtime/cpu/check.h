@@ -9,6 +9,9 @@
 cpu_outcome cpu_fault(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
                       const char *format, ...) TILE_PRINTF(5, 6);
 
+/* Which warps of the block it is, for messages. */
+const char *cpu_agent_name(tile_arena *arena, const cpu_run *run, const cpu_warp *warp);
+
 /* Global memory: inside of a live buffer, and aligned. False after a report. */
 bool cpu_check_global(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
                       uint64_t address, uint64_t bytes, uint32_t alignment);
@@ -16,24 +19,26 @@ bool cpu_check_global(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, 
 /* Shared memory: inside of the buffer that starts at base, and aligned. */
 bool cpu_check_shared(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
                       uint32_t base, int64_t offset, uint32_t bytes);
-/* Whether the thread (a lane of the warp, or CPU_MANY) may access these bytes now, and that it did.
- * start_copy marks them as the target of an asynchronous copy; a write by the same instruction's
- * landing ends that. */
-bool cpu_shared_read(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
-                     uint16_t thread, uint32_t offset, uint32_t bytes);
-bool cpu_shared_write(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
-                      uint16_t thread, uint32_t offset, uint32_t bytes);
-bool cpu_shared_start_copy(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
+/* shared_shadow.c: whether the thread may access these bytes now, and that it did. start_copy marks
+ * them as the target of an asynchronous copy, end_copy ends that. */
+bool cpu_shared_read(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int lane, uint16_t thread,
+                     uint32_t offset, uint32_t bytes);
+bool cpu_shared_write(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int lane, uint16_t thread,
+                      uint32_t offset, uint32_t bytes);
+bool cpu_shared_start_copy(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int lane,
                            uint16_t thread, uint32_t offset, uint32_t bytes);
-void cpu_shared_end_copy(cpu_run *run, const cpu_warp *warp, uint16_t thread, uint32_t offset,
+void cpu_shared_end_copy(cpu_run *run, cpu_warp *warp, uint16_t thread, uint32_t offset,
                          uint32_t bytes);
+/* Nobody has written these bytes. */
+void cpu_shared_forget(cpu_run *run, cpu_warp *warp, uint32_t offset, uint32_t bytes);
 
 /* Clean scratch must be zero again. */
 tile_status cpu_check_clean(cpu_run *run);
 
-/* A lane's thread number from 1. */
+/* A lane's thread number in its block, from 1. CPU_LANES: several of the agent's threads, whoever
+ * comes next is another one. */
 static inline uint16_t cpu_thread(const cpu_warp *warp, unsigned lane) {
-    return (uint16_t)(warp->index * CPU_LANES + lane + 1);
+    return (uint16_t)(warp->index * (CPU_LANES + 1) + lane + 1);
 }
 
 #endif

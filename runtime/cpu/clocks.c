@@ -104,6 +104,7 @@ cpu_known *cpu_clock_release(cpu_clock *clock) {
     const cpu_known nothing = {0}, *known = clock->known ? clock->known : &nothing;
     cpu_known *all = merge(known->spans, known->count, &own, 1);
     begin_time(clock, clock->time);
+    clock->used = true; /* the time before is not known to all that meet next */
     return all;
 }
 

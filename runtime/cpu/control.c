@@ -127,19 +127,14 @@ CPU_HANDLER(cpu_run_end) {
     return CPU_PAUSE;
 }
 
-/* At level 2 the block is there as a whole. */
+/* integer: the barrier's number, count: the warps that meet; flag: without waiting for them. */
 CPU_HANDLER(cpu_run_sync) {
-    if (run->program->lanes == 1) {
-        run->counts->barriers++;
-        warp->block->epoch++;
-        return CPU_NEXT;
-    }
-    if (warp->mask != UINT32_MAX)
+    uint32_t all = run->program->lanes == CPU_LANES ? UINT32_MAX : 1;
+    if (warp->mask != all)
         return cpu_fault(run, warp, insn, -1,
                          "barrier reached by part of the block: lanes %#" PRIx32 " of the warp",
                          warp->mask);
-    warp->state = CPU_AT_BARRIER;
-    return CPU_PAUSE;
+    return cpu_come_to_barrier(run, warp, insn, (unsigned)insn->integer, insn->count, !insn->flag);
 }
 
 /* Ids and references --------------------------------------------------------------------------- */
@@ -208,12 +203,8 @@ CPU_HANDLER(cpu_run_scratch) {
  * another warp may be using the buffer already. */
 CPU_HANDLER(cpu_run_alloc_shared) {
     if (run->program->level == 2) {
-        unsigned bits = run->program->granule_bits;
         uint32_t bytes = cpu_slot_bytes(insn->type) * (uint32_t)tile_type_slot_count(insn->type);
-        uint32_t first = (uint32_t)insn->integer >> bits;
-        for (uint32_t i = 0; i < bytes >> bits; i++)
-            if (warp->block->shadow[first + i].writer != CPU_IN_FLIGHT)
-                warp->block->shadow[first + i].writer = 0;
+        cpu_shared_forget(run, warp, (uint32_t)insn->integer, bytes);
     }
     return set_all(run, warp, insn, insn->integer);
 }

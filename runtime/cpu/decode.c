@@ -263,7 +263,17 @@ void cpu_decode_uniform(cpu_decoder *d, tile_op op) {
 }
 
 void cpu_decode_sync(cpu_decoder *d, tile_op op) {
-    cpu_add_op(d, op, cpu_run_sync);
+    tile_barrier barrier = tile_barrier_of(d->f, op);
+    cpu_insn *insn = cpu_add_insn(d, op, cpu_run_sync);
+    insn->integer = barrier.number;
+    insn->count = barrier.warps;
+    insn->flag = insn->opcode == TILE_OP_sync_arrive;
+    if (!barrier.warps)
+        CPU_FAIL(d, insn->loc, "%s: how many warps meet is not known yet", tile_op_name(d->f, op));
+}
+
+void cpu_decode_sync_arrive(cpu_decoder *d, tile_op op) {
+    cpu_decode_sync(d, op);
 }
 
 /* Nothing runs: the buffer's bytes are whose they are by their places. */
@@ -323,7 +333,8 @@ static void decode_function_body(cpu_decoder *d, tile_function *f) {
         CPU_FAIL(d, f->loc, "kernel @%s: the number of warps is not known", f->name);
         return;
     }
-    p->warps = p->level == 2 ? 1 : warps;
+    p->warps = warps;
+    p->agents = p->level == 2 ? 1 : warps;
     tile_walk(f, f->body, find_pipelined, &pipelined);
     d->own_order = !f->sync_explicit || pipelined;
     cpu_find_poison(d);

@@ -100,8 +100,8 @@ uint32_t cpu_slot_bytes(const tile_type *buffer);
 
 /* The thread number for the sanitizer at level 2: under `sync explicit` no access is ordered after
  * another one without a barrier, whoever does it. */
-static inline uint16_t cpu_agent(const cpu_insn *insn) {
-    return insn->own_order ? 1 : CPU_MANY;
+static inline uint16_t cpu_set_thread(const cpu_warp *warp, const cpu_insn *insn) {
+    return cpu_thread(warp, insn->own_order ? 0 : CPU_LANES);
 }
 
 #endif

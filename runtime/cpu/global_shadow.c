@@ -179,12 +179,12 @@ static int lane_at(const walk *w, uint64_t address) {
 }
 
 static const char *describe_agent(tile_arena *arena, const cpu_run *run, uint64_t agent) {
-    uint64_t number = agent / run->program->warps, x = (uint64_t)run->grid[0],
+    uint64_t number = agent / run->program->agents, x = (uint64_t)run->grid[0],
              y = (uint64_t)run->grid[1];
     const char *block = tile_arena_format(arena, "block (%" PRIu64 ", %" PRIu64 ", %" PRIu64 ")",
                                           number % x, number / x % y, number / x / y);
     if (run->program->lanes == 1) return block;
-    return tile_arena_format(arena, "%s, warp %u", block, (unsigned)(agent % run->program->warps));
+    return tile_arena_format(arena, "%s, warp %u", block, (unsigned)(agent % run->program->agents));
 }
 
 static bool fault_race(walk *w, uint64_t address, uint32_t event, bool other_writes) {
@@ -193,7 +193,7 @@ static bool fault_race(walk *w, uint64_t address, uint32_t event, bool other_wri
     const cpu_insn *insn = &run->program->insns[other->insn];
     const cpu_range *range = &run->ranges[w->range];
     bool same_block =
-        other->agent / run->program->warps == w->warp->clock.agent / run->program->warps;
+        other->agent / run->program->agents == w->warp->clock.agent / run->program->agents;
     tile_arena scratch = {0};
     const char *agent = describe_agent(&scratch, run, other->agent);
     cpu_fault(

@@ -219,7 +219,8 @@ static const char *dot_operand(cpu_run *run, cpu_warp *warp, const cpu_insn *ins
     if (type->kind == TILE_TYPE_TILE) return cpu_at(run, warp, insn->operand[index]);
     if (!cpu_slot_offset(run, warp, insn, index, index ? insn->second : insn->index, count, type,
                          &offset) ||
-        !cpu_shared_read(run, warp, insn, -1, cpu_agent(insn), offset, cpu_slot_bytes(type)))
+        !cpu_shared_read(run, warp, insn, -1, cpu_set_thread(warp, insn), offset,
+                         cpu_slot_bytes(type)))
         return NULL;
     return (const char *)warp->block->shared + offset;
 }

@@ -12,6 +12,7 @@
 #ifndef TILE_RUNTIME_CPU_PROGRAM_H
 #define TILE_RUNTIME_CPU_PROGRAM_H
 
+#include "lib/analysis/executors.h"
 #include "lib/ir/function.h"
 #include "runtime/cpu/access_log.h"
 #include "runtime/device.h"
@@ -85,6 +86,7 @@ typedef struct cpu_program {
     tile_function *function;
     unsigned level;
     unsigned lanes, warps;
+    unsigned agents; /* of a block: its warps; at level 2 one */
     cpu_insn *insns;
     uint32_t insn_count;
     uint32_t frame_bytes;
@@ -102,17 +104,36 @@ typedef struct cpu_program {
     unsigned origin_count;
 } cpu_program;
 
-/* What is known about a few bytes of shared memory. Threads count from 1. */
+/* What is known about a few bytes of shared memory: the last write and the reads since then. Times
+ * are those of the threads' agents (clocks.h). */
 typedef struct cpu_shadow {
-    uint32_t write_epoch, read_epoch; /* which barrier interval saw the last one */
-    uint16_t writer;                  /* 0: never written */
-    uint16_t reader;
+    uint16_t writer; /* a thread from 1 (check.h); 0: never written */
+    uint16_t reader; /* the last one; 0: none */
+    uint32_t write_time, read_time;
+    uint32_t write_insn, read_insn;
+    uint32_t
+        readers; /* of other agents, before the last one: a place in the block's list; 0: none */
 } cpu_shadow;
 
+typedef struct cpu_reader {
+    uint16_t thread;
+    uint32_t time, insn;
+    uint32_t next; /* of the cell, or the next free place */
+} cpu_reader;
+
 enum {
-    CPU_MANY = 0xffff,      /* several threads: whoever comes next is another one */
-    CPU_IN_FLIGHT = 0xfffe, /* as a writer: an asynchronous copy that has not been waited for */
+    CPU_IN_FLIGHT = 0xffff /* as a writer: an asynchronous copy that has not been waited for */
 };
+
+/* One of the block's barriers, and who has come to it since it was complete last. */
+typedef struct cpu_barrier {
+    unsigned wanted, come;  /* warps; come 0: nobody */
+    uint64_t here, waiting; /* agents, bit by bit of their index */
+    const cpu_insn *first;  /* the first one's instruction */
+    cpu_clock arrived;      /* knows what those know who do not wait */
+} cpu_barrier;
+
+enum { CPU_BARRIERS = TILE_MAX_BARRIERS + 1 };
 
 /* An asynchronous copy that has not landed: a whole tile at level 2, one piece a lane at level 3.
  */
@@ -148,7 +169,9 @@ struct cpu_warp {
     cpu_block *block;
     uint32_t *visits; /* of each `uniform` */
     unsigned index;
+    unsigned weight; /* warps that it stands for */
     cpu_clock clock;
+    uint32_t since; /* its time after the last barrier: what its own threads did before is done */
     cpu_recent recent[CPU_RECENT];
     cpu_state state;
     bool rested; /* at this instruction, which has not run yet */
@@ -171,7 +194,10 @@ struct cpu_block {
     cpu_shadow *shadow;        /* NULL: accesses are not looked at */
     uint8_t *poison;           /* of the shared memory, or NULL */
     cpu_agreement *agreements; /* one for each `uniform` */
-    uint32_t epoch;            /* counts barriers from 1 */
+    cpu_reader *readers;       /* entry 0 is unused */
+    uint32_t reader_count, reader_capacity, free_reader;
+    uint32_t settled; /* all agents know what happened up to this time */
+    cpu_barrier barriers[CPU_BARRIERS];
     bool progressed;
     bool waits, rests;   /* when it was left last */
     unsigned rests_left; /* how often it may still be preempted */
@@ -227,6 +253,14 @@ uint32_t cpu_value_slot_bytes(const tile_type *type, unsigned lanes);
 /* arith.c: the handler of an element-wise operation on elements of this type, NULL if arith.def has
  * no meaning for them. from: the type that a cast converts. */
 cpu_handler cpu_arith_handler(tile_opcode opcode, tile_scalar scalar, tile_scalar from);
+
+/* barrier.c: the agent comes to barrier `number`, where `wanted` warps meet, and waits for them or
+ * goes on. What waits starts again behind the instruction. */
+cpu_outcome cpu_come_to_barrier(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, unsigned number,
+                                unsigned wanted, bool waits);
+/* Reports that nobody will ever come to the barriers that all agents of the block wait at. */
+void cpu_report_stuck(cpu_run *run, cpu_block *block);
+void cpu_clear_barriers(cpu_block *block);
 
 /* schedule.c: runs all blocks. */
 tile_status cpu_execute(cpu_run *run);

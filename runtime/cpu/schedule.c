@@ -33,7 +33,7 @@ enum {
 
 static cpu_block *create_block(const cpu_program *program) {
     cpu_block *block = tile_malloc(sizeof *block);
-    *block = (cpu_block){.warps = tile_malloc(sizeof(cpu_warp) * program->warps)};
+    *block = (cpu_block){.warps = tile_malloc(sizeof(cpu_warp) * program->agents)};
     block->shared = tile_malloc(program->shared_bytes);
     block->shadow =
         tile_malloc(sizeof(cpu_shadow) * ((program->shared_bytes >> program->granule_bits) + 1));
@@ -41,9 +41,9 @@ static cpu_block *create_block(const cpu_program *program) {
     memset(block->agreements, 0, sizeof *block->agreements * (program->uniform_count + 1u));
     if (program->shared_poison)
         block->poison = memset(tile_malloc(program->shared_bytes), 0, program->shared_bytes);
-    for (unsigned w = 0; w < program->warps; w++) {
+    for (unsigned w = 0; w < program->agents; w++) {
         cpu_warp *warp = &block->warps[w];
-        *warp = (cpu_warp){.block = block, .index = w};
+        *warp = (cpu_warp){.block = block, .index = w, .weight = program->warps / program->agents};
         warp->visits = tile_malloc(sizeof *warp->visits * (program->uniform_count + 1u));
         warp->masks = tile_malloc(sizeof(uint32_t) * (program->mask_depth + 1u));
         warp->frame = tile_malloc(program->frame_bytes);
@@ -57,7 +57,7 @@ static cpu_block *create_block(const cpu_program *program) {
 static void destroy_blocks(const cpu_program *program, cpu_block *list) {
     for (cpu_block *next; list; list = next) {
         next = list->next;
-        for (unsigned w = 0; w < program->warps; w++) {
+        for (unsigned w = 0; w < program->agents; w++) {
             free(list->warps[w].visits);
             free(list->warps[w].masks);
             free(list->warps[w].frame);
@@ -71,6 +71,8 @@ static void destroy_blocks(const cpu_program *program, cpu_block *list) {
         for (unsigned u = 0; u < program->uniform_count; u++) free(list->agreements[u].values);
         free(list->agreements);
         free(list->poison);
+        free(list->readers);
+        cpu_clear_barriers(list);
         free(list);
     }
 }
@@ -83,7 +85,10 @@ static cpu_block *start_block(cpu_run *run, int64_t number) {
     else
         block = create_block(program);
     block->next = NULL;
-    block->epoch = 1;
+    block->settled = 0;
+    block->reader_count = 1;
+    block->free_reader = 0;
+    cpu_clear_barriers(block);
     block->waits = block->rests = false;
     block->rests_left = run->random ? RESTS : 1;
     block->id[0] = number % run->grid[0];
@@ -92,7 +97,7 @@ static cpu_block *start_block(cpu_run *run, int64_t number) {
     memset(block->shadow, 0,
            sizeof(cpu_shadow) * ((program->shared_bytes >> program->granule_bits) + 1));
     for (unsigned u = 0; u < program->uniform_count; u++) block->agreements[u].count = 0;
-    for (unsigned w = 0; w < program->warps; w++) {
+    for (unsigned w = 0; w < program->agents; w++) {
         cpu_warp *warp = &block->warps[w];
         warp->state = CPU_READY;
         warp->rested = false;
@@ -102,7 +107,8 @@ static cpu_block *start_block(cpu_run *run, int64_t number) {
         memset(warp->commits, 0, sizeof warp->commits);
         memset(warp->visits, 0, sizeof *warp->visits * program->uniform_count);
         memset(warp->recent, 0, sizeof warp->recent);
-        cpu_clock_start(&warp->clock, (uint64_t)number * program->warps + w);
+        warp->since = 0;
+        cpu_clock_start(&warp->clock, (uint64_t)number * program->agents + w);
     }
     return block;
 }
@@ -141,7 +147,7 @@ cpu_outcome cpu_rest_after(cpu_run *run, cpu_warp *warp) {
 }
 
 static void wake(cpu_run *run, cpu_block *block) {
-    for (unsigned w = 0; w < run->program->warps; w++)
+    for (unsigned w = 0; w < run->program->agents; w++)
         if (block->warps[w].state == CPU_RESTING) block->warps[w].state = CPU_READY;
     block->rests = false;
     run->resting--;
@@ -171,7 +177,7 @@ static bool run_warp(cpu_run *run, cpu_warp *warp) {
 
 /* Every warp that can go on does, in order or shuffled. */
 static bool run_warps(cpu_run *run, cpu_block *block) {
-    unsigned order[32], count = run->program->warps;
+    unsigned order[32], count = run->program->agents;
     for (unsigned i = 0; i < count; i++) {
         unsigned j = run->random ? (unsigned)(next_random(run) % (i + 1)) : i;
         order[i] = order[j];
@@ -187,30 +193,8 @@ static bool run_warps(cpu_run *run, cpu_block *block) {
 
 static unsigned count_state(const cpu_run *run, const cpu_block *block, cpu_state state) {
     unsigned count = 0;
-    for (unsigned w = 0; w < run->program->warps; w++) count += block->warps[w].state == state;
+    for (unsigned w = 0; w < run->program->agents; w++) count += block->warps[w].state == state;
     return count;
-}
-
-static bool release_barrier(cpu_run *run, cpu_block *block) {
-    unsigned done = count_state(run, block, CPU_DONE);
-    for (unsigned w = 0; w < run->program->warps; w++) {
-        cpu_warp *warp = &block->warps[w];
-        if (warp->state != CPU_AT_BARRIER) continue;
-        if (done) {
-            cpu_fault(run, warp, &run->program->insns[warp->pc], -1,
-                      "barrier reached by part of the block: %u of %u warps have ended", done,
-                      run->program->warps);
-            return false;
-        }
-        warp->state = CPU_READY;
-        warp->pc++;
-    }
-    cpu_clock *clocks[32];
-    for (unsigned w = 0; w < run->program->warps; w++) clocks[w] = &block->warps[w].clock;
-    cpu_clock_meet(clocks, run->program->warps);
-    block->epoch++;
-    run->counts->barriers++;
-    return true;
 }
 
 typedef enum block_state { BLOCK_DONE, BLOCK_WAITS, BLOCK_RESTS, BLOCK_FAULT } block_state;
@@ -221,10 +205,13 @@ static block_state run_block(cpu_run *run, cpu_block *block) {
         block->progressed = false;
         if (!run_warps(run, block)) return BLOCK_FAULT;
         any |= block->progressed;
-        if (count_state(run, block, CPU_DONE) == run->program->warps) return BLOCK_DONE;
+        if (count_state(run, block, CPU_DONE) == run->program->agents) return BLOCK_DONE;
+        if (count_state(run, block, CPU_READY)) continue;
         if (!block->rests && count_state(run, block, CPU_WAITING) == 0) {
-            if (!release_barrier(run, block)) return BLOCK_FAULT;
-        } else if (!block->progressed) {
+            cpu_report_stuck(run, block);
+            return BLOCK_FAULT;
+        }
+        if (!block->progressed) {
             block->progressed = any;
             return block->rests ? BLOCK_RESTS : BLOCK_WAITS;
         }
@@ -292,7 +279,7 @@ static bool run_live(cpu_run *run, bool wake_all, bool *progress) {
 static void report_deadlock(cpu_run *run) {
     unsigned blocks = 0;
     for (const cpu_block *block = run->live; block; block = block->next) blocks++;
-    for (unsigned w = 0; w < run->program->warps; w++) {
+    for (unsigned w = 0; w < run->program->agents; w++) {
         const cpu_warp *warp = &run->live->warps[w];
         const cpu_insn *insn = &run->program->insns[warp->pc];
         unsigned lane = 0;

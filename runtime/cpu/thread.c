@@ -178,7 +178,8 @@ CPU_HANDLER(cpu_run_ldmatrix) {
         !cpu_shared_offsets(run, warp, insn, 0, insn->index, givers, ROW_BYTES, offsets))
         return CPU_STOP;
     FOR_EACH_LANE (lane, givers) {
-        if (!cpu_shared_read(run, warp, insn, (int)lane, CPU_MANY, offsets[lane], ROW_BYTES))
+        if (!cpu_shared_read(run, warp, insn, (int)lane, cpu_thread(warp, CPU_LANES), offsets[lane],
+                             ROW_BYTES))
             return CPU_STOP;
     }
     for (uint32_t j = 0; j < matrices; j++)

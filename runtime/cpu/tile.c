@@ -164,7 +164,7 @@ CPU_HANDLER(cpu_run_load_shared) {
     uint32_t offset, bytes = cpu_slot_bytes(insn->memory);
     if (!cpu_slot_offset(run, warp, insn, 0, insn->index, insn->index_count, insn->memory,
                          &offset) ||
-        !cpu_shared_read(run, warp, insn, -1, cpu_agent(insn), offset, bytes))
+        !cpu_shared_read(run, warp, insn, -1, cpu_set_thread(warp, insn), offset, bytes))
         return CPU_STOP;
     memcpy(cpu_at(run, warp, insn->result), warp->block->shared + offset, bytes);
     return CPU_NEXT;
@@ -174,7 +174,7 @@ CPU_HANDLER(cpu_run_store_shared) {
     uint32_t offset, bytes = cpu_slot_bytes(insn->memory);
     if (!cpu_slot_offset(run, warp, insn, 1, insn->index, insn->index_count, insn->memory,
                          &offset) ||
-        !cpu_shared_write(run, warp, insn, -1, cpu_agent(insn), offset, bytes))
+        !cpu_shared_write(run, warp, insn, -1, cpu_set_thread(warp, insn), offset, bytes))
         return CPU_STOP;
     memcpy(warp->block->shared + offset, cpu_at(run, warp, insn->operand[0]), bytes);
     return CPU_NEXT;
@@ -194,11 +194,12 @@ CPU_HANDLER(cpu_run_copy) {
     cpu_view_position(run, warp, insn, insn->index, at);
     char *shared = (char *)warp->block->shared + offset;
     const uint8_t *poison = insn->poison ? warp->block->poison + offset : NULL;
-    bool fine = insn->flag
-                    ? cpu_shared_write(run, warp, insn, -1, cpu_agent(insn), offset, bytes) &&
-                          cpu_load_tile(run, warp, insn, view, at, shared)
-                    : cpu_shared_read(run, warp, insn, -1, cpu_agent(insn), offset, bytes) &&
-                          store_tile(run, warp, insn, view, at, shared, poison);
+    bool fine =
+        insn->flag
+            ? cpu_shared_write(run, warp, insn, -1, cpu_set_thread(warp, insn), offset, bytes) &&
+                  cpu_load_tile(run, warp, insn, view, at, shared)
+            : cpu_shared_read(run, warp, insn, -1, cpu_set_thread(warp, insn), offset, bytes) &&
+                  store_tile(run, warp, insn, view, at, shared, poison);
     return fine ? CPU_NEXT : CPU_STOP;
 }
 

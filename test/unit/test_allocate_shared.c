@@ -150,9 +150,9 @@ Test(allocate_shared, explicit_kernels_reuse_only_what_is_freed) {
         two_buffers t = open_two(&x);
         tile_function_set_sync_explicit(x.kernel, true);
         fill(&x.b, t.view, t.small);
-        tile_build_sync(&x.b);
+        tile_build_sync(&x.b, TILE_NO_VALUE, TILE_NO_VALUE);
         drain(&x.b, t.view, t.small);
-        tile_build_sync(&x.b);
+        tile_build_sync(&x.b, TILE_NO_VALUE, TILE_NO_VALUE);
         if (freed) tile_build_free_shared(&x.b, t.small);
         t.large = fixture_buffer(&x, "late", 0, 128, 64);
         fill(&x.b, t.view, t.large);

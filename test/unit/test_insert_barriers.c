@@ -106,9 +106,9 @@ Test(insert_barriers, a_users_barrier_counts_and_stays) {
     pass_fixture x;
     parts p = open_kernel(&x, 0);
     put(&x.b, &p, p.s);
-    tile_build_sync(&x.b);
+    tile_build_sync(&x.b, TILE_NO_VALUE, TILE_NO_VALUE);
     get(&x.b, &p, p.s);
-    tile_build_sync(&x.b);
+    tile_build_sync(&x.b, TILE_NO_VALUE, TILE_NO_VALUE);
     finish(&x, "store_shared sync load_shared sync", 0);
 }
 
@@ -128,7 +128,7 @@ Test(insert_barriers, slots_that_differ) {
     tile_value next = tile_build_mod(&x.b, tile_build_add(&x.b, n, tile_build_int(&x.b, 2)), three);
     put_slot(&x.b, &p, tile_build_int(&x.b, 0));
     get_slot(&x.b, &p, tile_build_int(&x.b, 1));
-    tile_build_sync(&x.b);
+    tile_build_sync(&x.b, TILE_NO_VALUE, TILE_NO_VALUE);
     put_slot(&x.b, &p, next);
     get_slot(&x.b, &p, n);
     finish(&x, "store_shared load_shared sync store_shared load_shared", 0);
@@ -300,7 +300,7 @@ Test(insert_barriers, a_barrier_before_the_wait_is_no_help) {
     const tile_value zeros[] = {tile_build_int(&x.b, 0), tile_build_int(&x.b, 0)};
     tile_build_copy_async(&x.b, p.view, zeros, 2, p.s, NULL, 0);
     tile_build_commit_group(&x.b);
-    tile_build_sync(&x.b);
+    tile_build_sync(&x.b, TILE_NO_VALUE, TILE_NO_VALUE);
     tile_build_wait_group(&x.b, zeros[0]);
     get(&x.b, &p, p.s);
     finish(&x, "copy_async commit_group sync wait_group(0) sync load_shared", 1);

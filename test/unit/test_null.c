@@ -183,7 +183,7 @@ static void build_nothing(tile_builder *b) {
         tile_build_for_loop(b, (tile_value){1}, (tile_value){1}, (tile_value){1}, NULL, 0).id, 0);
     cr_expect_eq(tile_build_while_loop(b, NULL, 0).id, 0);
     cr_expect_eq(tile_build_if_else(b, (tile_value){1}, NULL, 0).id, 0);
-    tile_build_sync(b);
+    tile_build_sync(b, (tile_value){0}, (tile_value){0});
 }
 
 Test(null, builders) {
@@ -222,15 +222,15 @@ Test(null, ids_of_a_function) {
     cr_expect_eq(tile_context_error_count(context), 0);
 
     tile_builder b = tile_builder_before(f, (tile_op){123456789});
-    tile_build_sync(&b);
+    tile_build_sync(&b, (tile_value){0}, (tile_value){0});
     cr_expect_str_eq(last.last, "this place is none of @k");
     b = tile_builder_at_end(f, (tile_region){123456789});
-    tile_build_sync(&b);
+    tile_build_sync(&b, (tile_value){0}, (tile_value){0});
     cr_expect_str_eq(last.last, "this region is none of @k");
     b = tile_builder_at_end(f, tile_function_body(f)); /* and before something in the loop */
     b.before = sync;
     last.last[0] = 0;
-    tile_build_sync(&b);
+    tile_build_sync(&b, (tile_value){0}, (tile_value){0});
     cr_expect_str_eq(last.last, "this place is none of @k");
     tile_op_set_flag(f, loop, (tile_attr_id)99);
     cr_expect_str_eq(last.last, "there is no attribute of number 99");

@@ -166,7 +166,7 @@ Test(regions, an_operation_can_have_any_number) {
     for (unsigned r = 1; r < 100; r++) {
         tile_region region = tile_add_region(f, op, NULL, 0);
         tile_builder b = tile_builder_at_end(f, region);
-        for (unsigned i = 0; i < r; i++) tile_build_sync(&b);
+        for (unsigned i = 0; i < r; i++) tile_build_sync(&b, TILE_NO_VALUE, TILE_NO_VALUE);
         tile_build_yield(&b, NULL, 0);
     }
     tile_module *copy = tile_module_clone(f->module);

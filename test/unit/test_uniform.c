@@ -22,7 +22,7 @@ Test(uniform, divergence_goes_through_arithmetic_loops_and_branches) {
     tile_builder arms[2];
     for (unsigned r = 0; r < 2; r++) {
         arms[r] = tile_builder_at_end(x.kernel, tile_op_region(x.kernel, branch, r));
-        tile_build_sync(&arms[r]);
+        tile_build_sync(&arms[r], TILE_NO_VALUE, TILE_NO_VALUE);
         tile_build_yield(&arms[r], r ? &n : &one, 1);
     }
     cr_assert_eq(tile_function_verify(x.kernel), TILE_OK, "%s", x.messages);

@@ -190,6 +190,7 @@ static const char *const text_corpus[] = {
                 "  cp_async %h[%tid], %s[0] {bytes = 2 * 2}\n"
                 "  wait_acquire %w[0], 3\n"
                 "  st_release %w[%tid], %n\n"
+                "  sync 1, 4 sync_arrive 2, 4 sync all\n"
                 "  %room = scratch [4, %n] : ptr<f32>\n"),
 
     "compute @turned<m: dim, n: dim>(%a: tensor<f16[m, n]>) -> (%b: tensor<f16[n, m]>)\n"

@@ -1,0 +1,138 @@
+/* The block's barriers: so many warps meet at each, and some only say that they have been there.
+ *
+ * What an agent did before it came happens before what those do that waited. */
+#include <string.h>
+
+#include "runtime/cpu/check.h"
+
+void cpu_clear_barriers(cpu_block *block) {
+    for (unsigned i = 0; i < CPU_BARRIERS; i++) {
+        cpu_clock_stop(&block->barriers[i].arrived);
+        block->barriers[i] = (cpu_barrier){0};
+    }
+}
+
+/* Names ---------------------------------------------------------------------------------------- */
+
+static const char *barrier_name(tile_arena *arena, const cpu_block *block,
+                                const cpu_barrier *barrier) {
+    unsigned number = (unsigned)(barrier - block->barriers);
+    return number ? tile_arena_format(arena, "barrier %u", number) : "the block's barrier";
+}
+
+static const cpu_barrier *barrier_of(const cpu_warp *warp) {
+    const cpu_barrier *barrier = warp->block->barriers;
+    while (!(barrier->waiting >> warp->index & 1)) barrier++;
+    return barrier;
+}
+
+/* Coming --------------------------------------------------------------------------------------- */
+
+static cpu_outcome refuse(cpu_run *run, cpu_warp *warp, const cpu_insn *insn,
+                          const cpu_barrier *barrier, const char *what) {
+    tile_arena scratch = {0};
+    cpu_fault(run, warp, insn, -1, "%s comes to %s, where %u of %u warps have come: %s",
+              warp->weight == 1 ? "a warp" : "a set of warps",
+              barrier_name(&scratch, warp->block, barrier), barrier->come, barrier->wanted, what);
+    tile_report(run->context, TILE_NOTE, barrier->first->loc, "the first one came here");
+    tile_arena_reset(&scratch);
+    return CPU_STOP;
+}
+
+/* Those that wait know of each other, and of those that came and went on. */
+static void complete(cpu_run *run, cpu_block *block, cpu_barrier *barrier) {
+    cpu_clock *clocks[64];
+    unsigned count = 0;
+    for (unsigned a = 0; a < run->program->agents; a++)
+        if (barrier->waiting >> a & 1) clocks[count++] = &block->warps[a].clock;
+    if (count) cpu_clock_meet(clocks, count);
+    for (unsigned a = 0; a < run->program->agents; a++) {
+        cpu_warp *warp = &block->warps[a];
+        if (!(barrier->waiting >> a & 1)) continue;
+        cpu_clock_acquire(&warp->clock, barrier->arrived.known);
+        warp->since = warp->clock.time;
+        warp->state = CPU_READY;
+        warp->pc++;
+    }
+    if (count == run->program->agents) block->settled = clocks[0]->time - 1;
+    cpu_clock_stop(&barrier->arrived);
+    *barrier = (cpu_barrier){0};
+    run->counts->barriers++;
+}
+
+cpu_outcome cpu_come_to_barrier(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, unsigned number,
+                                unsigned wanted, bool waits) {
+    cpu_barrier *barrier = &warp->block->barriers[number];
+    uint64_t self = UINT64_C(1) << warp->index;
+    if (!barrier->come) {
+        barrier->wanted = wanted;
+        barrier->first = insn;
+    }
+    if (barrier->wanted != wanted)
+        return refuse(run, warp, insn, barrier,
+                      "both must name the same number of warps until all of them have come");
+    if (barrier->here & self)
+        return refuse(run, warp, insn, barrier, "it has been there already and must wait for them");
+    if (barrier->come + warp->weight > wanted)
+        return refuse(run, warp, insn, barrier, "these are too many");
+    barrier->come += warp->weight;
+    barrier->here |= self;
+    if (waits) {
+        barrier->waiting |= self;
+        warp->state = CPU_AT_BARRIER;
+    } else {
+        cpu_known *known = cpu_clock_release(&warp->clock);
+        cpu_clock_acquire(&barrier->arrived, known);
+        cpu_known_drop(known);
+    }
+    bool alone = barrier->waiting == self;
+    if (barrier->come == wanted) complete(run, warp->block, barrier);
+    if (!waits) return CPU_NEXT;
+    /* The last one to come is not the first one to go on. */
+    return warp->state == CPU_READY && alone ? CPU_JUMP : CPU_PAUSE;
+}
+
+/* Nobody comes any more ------------------------------------------------------------------------ */
+
+static unsigned warps_that_ended(const cpu_run *run, const cpu_block *block) {
+    unsigned ended = 0;
+    for (unsigned a = 0; a < run->program->agents; a++)
+        if (block->warps[a].state == CPU_DONE) ended += block->warps[a].weight;
+    return ended;
+}
+
+/* Whether an agent before this one waits at the same instruction. */
+static bool waits_like_earlier(const cpu_block *block, unsigned agent) {
+    for (unsigned a = 0; a < agent; a++)
+        if (block->warps[a].state == CPU_AT_BARRIER && block->warps[a].pc == block->warps[agent].pc)
+            return true;
+    return false;
+}
+
+void cpu_report_stuck(cpu_run *run, cpu_block *block) {
+    tile_arena scratch = {0};
+    const cpu_warp *first = NULL;
+    unsigned ended = warps_that_ended(run, block);
+    for (unsigned a = 0; a < run->program->agents; a++) {
+        const cpu_warp *warp = &block->warps[a];
+        if (warp->state != CPU_AT_BARRIER) continue;
+        const cpu_insn *insn = &run->program->insns[warp->pc];
+        const cpu_barrier *barrier = barrier_of(warp);
+        const char *name = barrier_name(&scratch, block, barrier);
+        if (waits_like_earlier(block, a)) continue;
+        if (first)
+            tile_report(run->context, TILE_NOTE, insn->loc,
+                        "%s waits here for %s, where %u of %u warps have come",
+                        cpu_agent_name(&scratch, run, warp), name, barrier->come, barrier->wanted);
+        else if (ended && barrier == block->barriers)
+            cpu_fault(run, warp, insn, -1,
+                      "barrier reached by part of the block: %u of %u warps have ended", ended,
+                      run->program->warps);
+        else
+            cpu_fault(run, warp, insn, -1,
+                      "deadlock: at %s %u of %u warps have come, and no other one will", name,
+                      barrier->come, barrier->wanted);
+        if (!first) first = warp;
+    }
+    tile_arena_reset(&scratch);
+}

@@ -1,0 +1,221 @@
+/* The shadow of shared memory: races, reads of what nobody has written, copies in flight.
+ *
+ * Each granule (the smallest element of the kernel's buffers) has a cell with its last write and
+ * the reads since then, one of each agent: what comes after an agent's later read comes after its
+ * earlier ones, too. Two threads race that touch a granule, one of them writing, if nothing orders
+ * them, whatever order they run in here. What orders threads of different agents is their clocks
+ * (clocks.h); those of one agent, lanes that run on their own, only a barrier of that agent. Most
+ * barriers are the whole block's: the time that they settle is looked at first. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "lib/support/arena.h"
+#include "runtime/cpu/check.h"
+
+/* One access on its way through the cells. */
+typedef struct access {
+    cpu_run *run;
+    cpu_warp *warp;
+    const cpu_insn *insn;
+    int lane;
+    uint16_t thread;
+    uint32_t number; /* of the instruction */
+} access;
+
+static access begin_access(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int lane,
+                           uint16_t thread) {
+    warp->clock.used = true;
+    return (access){run, warp, insn, lane, thread, (uint32_t)(insn - run->program->insns)};
+}
+
+/* The granules that hold these bytes. */
+static void granules(const cpu_run *run, uint32_t offset, uint32_t bytes, uint32_t *first,
+                     uint32_t *end) {
+    unsigned bits = run->program->granule_bits;
+    *first = offset >> bits;
+    *end = (offset + bytes + (1u << bits) - 1) >> bits;
+}
+
+/* Order ---------------------------------------------------------------------------------------- */
+
+static unsigned agent_of(uint16_t thread) {
+    return (thread - 1u) / (CPU_LANES + 1);
+}
+
+static bool is_one_thread(uint16_t thread) {
+    return (thread - 1u) % (CPU_LANES + 1) != CPU_LANES;
+}
+
+/* Whether what the thread did at this time comes before this access. */
+static bool is_before(const access *a, uint16_t thread, uint32_t time) {
+    const cpu_warp *warp = a->warp;
+    if (time <= warp->block->settled) return true;
+    unsigned agent = agent_of(thread);
+    if (agent == warp->index)
+        return (thread == a->thread && is_one_thread(thread)) || time < warp->since;
+    return cpu_clock_knows(&warp->clock, warp->clock.agent - warp->index + agent, time);
+}
+
+/* Faults --------------------------------------------------------------------------------------- */
+
+static bool fault_at(const access *a, const char *what, uint32_t granule) {
+    cpu_fault(a->run, a->warp, a->insn, a->lane,
+              "%s, at byte %" PRIu64 " of the block's shared memory (%%%s)", what,
+              (uint64_t)granule << a->run->program->granule_bits, a->insn->name);
+    return false;
+}
+
+static bool fault_race(const access *a, const char *what, uint32_t granule, uint16_t thread,
+                       uint32_t number) {
+    const cpu_insn *insn = &a->run->program->insns[number];
+    fault_at(a, what, granule);
+    tile_arena scratch = {0};
+    const cpu_warp *other = &a->warp->block->warps[agent_of(thread)];
+    tile_report(a->run->context, TILE_NOTE, insn->loc, "the other access: %s, by %s",
+                tile_op_get_info(insn->opcode)->name, cpu_agent_name(&scratch, a->run, other));
+    tile_arena_reset(&scratch);
+    return false;
+}
+
+/* Readers -------------------------------------------------------------------------------------- */
+
+static uint32_t new_reader(cpu_block *block, cpu_reader reader) {
+    uint32_t place = block->free_reader;
+    if (place) {
+        block->free_reader = block->readers[place].next;
+    } else {
+        if (block->reader_count >= block->reader_capacity) {
+            block->reader_capacity = block->reader_capacity ? 2 * block->reader_capacity : 256;
+            block->readers =
+                tile_realloc(block->readers, sizeof *block->readers * block->reader_capacity);
+        }
+        place = block->reader_count++;
+    }
+    block->readers[place] = reader;
+    return place;
+}
+
+static void drop_readers(cpu_block *block, cpu_shadow *shadow) {
+    for (uint32_t at = shadow->readers, next; at; at = next) {
+        next = block->readers[at].next;
+        block->readers[at].next = block->free_reader;
+        block->free_reader = at;
+    }
+    shadow->readers = shadow->reader = 0;
+}
+
+/* The agent's own earlier read, and those that this one comes after, leave the list. */
+static void prune_readers(const access *a, cpu_shadow *shadow) {
+    cpu_block *block = a->warp->block;
+    for (uint32_t *at = &shadow->readers; *at;) {
+        cpu_reader *reader = &block->readers[*at];
+        bool own = agent_of(reader->thread) == a->warp->index;
+        if (!own && !is_before(a, reader->thread, reader->time)) {
+            at = &reader->next;
+            continue;
+        }
+        uint32_t place = *at;
+        *at = reader->next;
+        block->readers[place].next = block->free_reader;
+        block->free_reader = place;
+    }
+}
+
+static void add_read(const access *a, cpu_shadow *shadow) {
+    uint16_t thread = a->thread;
+    bool own = shadow->reader && agent_of(shadow->reader) == a->warp->index;
+    bool before = !shadow->reader || is_before(a, shadow->reader, shadow->read_time);
+    if (own && !before) thread = cpu_thread(a->warp, CPU_LANES);
+    if (shadow->readers) prune_readers(a, shadow);
+    if (!own && !before) {
+        cpu_reader other = {shadow->reader, shadow->read_time, shadow->read_insn, shadow->readers};
+        shadow->readers = new_reader(a->warp->block, other);
+    }
+    shadow->reader = thread;
+    shadow->read_time = a->warp->clock.time;
+    shadow->read_insn = a->number;
+}
+
+/* Accesses ------------------------------------------------------------------------------------- */
+
+bool cpu_shared_read(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int lane, uint16_t thread,
+                     uint32_t offset, uint32_t bytes) {
+    uint32_t first, end;
+    if (!warp->block->shadow) return true;
+    access a = begin_access(run, warp, insn, lane, thread);
+    granules(run, offset, bytes, &first, &end);
+    for (uint32_t i = first; i < end; i++) {
+        cpu_shadow *shadow = &warp->block->shadow[i];
+        if (shadow->writer == CPU_IN_FLIGHT)
+            return fault_at(&a, "read while an asynchronous copy is in flight", i);
+        if (!shadow->writer) return fault_at(&a, "read of uninitialised shared memory", i);
+        if (!is_before(&a, shadow->writer, shadow->write_time))
+            return fault_race(&a, "data race: read without a barrier after a write", i,
+                              shadow->writer, shadow->write_insn);
+        add_read(&a, shadow);
+    }
+    return true;
+}
+
+/* False after a report of what the write collides with. */
+static bool check_write(const access *a, const cpu_shadow *shadow, uint32_t granule) {
+    if (shadow->writer == CPU_IN_FLIGHT)
+        return fault_at(a, "write while an asynchronous copy is in flight", granule);
+    if (shadow->writer && !is_before(a, shadow->writer, shadow->write_time))
+        return fault_race(a, "data race: write without a barrier after another write", granule,
+                          shadow->writer, shadow->write_insn);
+    if (!shadow->reader) return true;
+    static const char after_read[] = "data race: write without a barrier after a read";
+    if (!is_before(a, shadow->reader, shadow->read_time))
+        return fault_race(a, after_read, granule, shadow->reader, shadow->read_insn);
+    for (uint32_t at = shadow->readers; at; at = a->warp->block->readers[at].next) {
+        const cpu_reader *reader = &a->warp->block->readers[at];
+        if (!is_before(a, reader->thread, reader->time))
+            return fault_race(a, after_read, granule, reader->thread, reader->insn);
+    }
+    return true;
+}
+
+static bool mark_write(const access *a, uint16_t writer, uint32_t offset, uint32_t bytes) {
+    uint32_t first, end;
+    if (!a->warp->block->shadow) return true;
+    granules(a->run, offset, bytes, &first, &end);
+    for (uint32_t i = first; i < end; i++) {
+        cpu_shadow *shadow = &a->warp->block->shadow[i];
+        if (!check_write(a, shadow, i)) return false;
+        if (shadow->reader) drop_readers(a->warp->block, shadow);
+        shadow->writer = writer;
+        shadow->write_time = a->warp->clock.time;
+        shadow->write_insn = a->number;
+    }
+    return true;
+}
+
+bool cpu_shared_write(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int lane, uint16_t thread,
+                      uint32_t offset, uint32_t bytes) {
+    access a = begin_access(run, warp, insn, lane, thread);
+    return mark_write(&a, thread, offset, bytes);
+}
+
+bool cpu_shared_start_copy(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int lane,
+                           uint16_t thread, uint32_t offset, uint32_t bytes) {
+    access a = begin_access(run, warp, insn, lane, thread);
+    return mark_write(&a, CPU_IN_FLIGHT, offset, bytes);
+}
+
+void cpu_shared_end_copy(cpu_run *run, cpu_warp *warp, uint16_t thread, uint32_t offset,
+                         uint32_t bytes) {
+    uint32_t first, end;
+    granules(run, offset, bytes, &first, &end);
+    warp->clock.used = true;
+    for (uint32_t i = first; i < end; i++) {
+        warp->block->shadow[i].writer = thread;
+        warp->block->shadow[i].write_time = warp->clock.time;
+    }
+}
+
+void cpu_shared_forget(cpu_run *run, cpu_warp *warp, uint32_t offset, uint32_t bytes) {
+    unsigned bits = run->program->granule_bits;
+    for (uint32_t i = offset >> bits; i < (offset + bytes) >> bits; i++)
+        if (warp->block->shadow[i].writer != CPU_IN_FLIGHT) warp->block->shadow[i].writer = 0;
+}
