@@ -66,7 +66,7 @@ static bool fault_outside(cpu_run *run, const cpu_warp *warp, const cpu_insn *in
 
 /* Sets last_range to one that holds the bytes: mostly the last one again, else the nearest; buffers
  * that the caller wrapped may overlap, so that in the end all are tried. */
-static bool find_memory(cpu_run *run, uint64_t address, uint64_t bytes) {
+bool cpu_find_global(cpu_run *run, uint64_t address, uint64_t bytes) {
     if (run->range_count && inside(&run->ranges[run->last_range], address, bytes)) return true;
     size_t nearest = run->last_range = find_range(run, address);
     for (size_t i = 0; i < run->range_count; i++) {
@@ -79,7 +79,7 @@ static bool find_memory(cpu_run *run, uint64_t address, uint64_t bytes) {
 
 bool cpu_check_global(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
                       uint64_t address, uint64_t bytes, uint32_t alignment) {
-    if (!find_memory(run, address, bytes))
+    if (!cpu_find_global(run, address, bytes))
         return fault_outside(run, warp, insn, lane, address, bytes, run->last_range);
     if (address % alignment == 0) return true;
     const cpu_range *range = &run->ranges[run->last_range];

@@ -12,6 +12,8 @@ cpu_outcome cpu_fault(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, 
 /* Which warps of the block it is, for messages. */
 const char *cpu_agent_name(tile_arena *arena, const cpu_run *run, const cpu_warp *warp);
 
+/* Whether the bytes are inside of one buffer: then that is run->last_range. */
+bool cpu_find_global(cpu_run *run, uint64_t address, uint64_t bytes);
 /* Global memory: inside of a live buffer, and aligned. False after a report. */
 bool cpu_check_global(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
                       uint64_t address, uint64_t bytes, uint32_t alignment);

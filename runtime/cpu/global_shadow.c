@@ -306,7 +306,20 @@ bool cpu_global_access(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int l
     return walk_bytes(&w, address, bytes);
 }
 
-/* Lanes whose bytes follow each other are one access of the warp. */
+/* Lanes whose bytes follow each other are one access of the warp. Where that is not inside of one
+ * buffer, some lane is to blame, unless buffers touch. */
+static bool walk_lanes(walk *w, uint64_t begin, uint64_t end) {
+    bool fine = cpu_find_global(w->run, begin, end - begin) && begin % w->lane_bytes == 0;
+    for (int lane = 0; !fine && lane < CPU_LANES; lane++)
+        if (w->mask >> lane & 1 &&
+            !cpu_check_global(w->run, w->warp, w->insn, lane, w->addresses[lane], w->lane_bytes,
+                              w->lane_bytes))
+            return false;
+    if (!fine) cpu_find_global(w->run, begin, w->lane_bytes);
+    w->range = w->run->last_range;
+    return walk_bytes(w, begin, end - begin);
+}
+
 bool cpu_global_lanes(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, uint32_t mask,
                       const uint64_t addresses[CPU_LANES], uint32_t bytes, cpu_access access) {
     walk w = {.run = run, .warp = warp, .insn = insn, .lane = -1, .access = access};
@@ -316,17 +329,12 @@ bool cpu_global_lanes(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, uint32
     w.lane_bytes = bytes;
     for (int lane = 0; lane < CPU_LANES; lane++) {
         uint64_t at = addresses[lane];
-        if (!(mask >> lane & 1)) continue;
-        if (!cpu_check_global(run, warp, insn, lane, at, bytes, bytes)) return false;
-        if (begin != end && at == end - bytes) continue;
-        if (begin != end && at != end && !walk_bytes(&w, begin, end - begin)) return false;
-        if (begin == end || at != end) {
-            begin = at;
-            w.range = run->last_range;
-        }
+        if (!(mask >> lane & 1) || (begin != end && at == end - bytes)) continue;
+        if (begin != end && at != end && !walk_lanes(&w, begin, end)) return false;
+        if (begin == end || at != end) begin = at;
         end = at + bytes;
     }
-    return begin == end || walk_bytes(&w, begin, end - begin);
+    return begin == end || walk_lanes(&w, begin, end);
 }
 
 /* Words ---------------------------------------------------------------------------------------- */

@@ -207,6 +207,29 @@ Test(global_shadow, names_for_the_same_memory) {
     }
 }
 
+/* What the lanes access together reaches from one buffer into the next, or past the last one. */
+Test(global_shadow, buffers_that_touch) {
+    static const char kernel[] = "kernel @k(%p: ptr<i32>, %q: ptr<i32>) grid [2] warps 1 {\n"
+                                 "  %t = thread_id\n  st_global 1, %p[%t]\n}\n";
+    static _Alignas(16) char memory[256];
+    for (size_t second = 60; second <= 64; second += 4) {
+        cpu_fixture x;
+        cpu_open(&x, 3, 0, kernel);
+        for (unsigned i = 0; i < 2; i++) {
+            uint64_t address = (uint64_t)(uintptr_t)memory + i * 64;
+            tile_buffer *buffer;
+            cr_assert_eq(tile_buffer_wrap(x.device, address, i ? second : 64, &buffer), TILE_OK);
+            x.arguments[x.argument_count++] = (tile_argument){.buffer = buffer};
+        }
+        tile_status status = cpu_launch_text(&x);
+        cr_assert_eq(status, second < 64 ? TILE_FAULT : TILE_OK, "%s", x.text.messages);
+        cr_assert(second == 64 || strstr(x.text.messages, "offset 60 of %q, which has 60 bytes, in "
+                                                          "block (0, 0, 0), warp 0, lane 31"),
+                  "%s", x.text.messages);
+        cpu_close(&x);
+    }
+}
+
 Test(global_shadow, launches_are_ordered) {
     static const char zeros[4096];
     cpu_fixture x;
