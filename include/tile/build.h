@@ -65,6 +65,11 @@ TILE_API tile_op tile_build_while_loop(tile_builder *builder, const tile_value *
 TILE_API tile_op tile_build_if_else(tile_builder *builder, tile_value condition,
                                     const tile_type *const *result_types, unsigned result_count);
 
+/* sync explicit {}: result_types are those of its region's yield. */
+TILE_API tile_op tile_build_sync_explicit(tile_builder *builder,
+                                          const tile_type *const *result_types,
+                                          unsigned result_count);
+
 TILE_API void tile_op_set_flag(tile_function *function, tile_op op, tile_attr_id id);
 TILE_API void tile_op_set_int(tile_function *function, tile_op op, tile_attr_id id, int64_t value);
 TILE_API void tile_op_set_expr(tile_function *function, tile_op op, tile_attr_id id,
@@ -116,6 +121,7 @@ TILE_API void tile_value_set_name(tile_function *function, tile_value value, con
 #define TILE_BUILD_loop(name, operands)
 #define TILE_BUILD_while_loop(name, operands)
 #define TILE_BUILD_branch(name, operands)
+#define TILE_BUILD_body(name, operands)
 
 #define OP(number, name, levels, operands, attributes, typing, ...) \
     TILE_BUILD_##typing(name, operands)
@@ -132,6 +138,7 @@ TILE_API void tile_value_set_name(tile_function *function, tile_value value, con
 #undef TILE_ARG_variadic
 #undef TILE_ARG_whole
 #undef TILE_BUILD_BODY
+#undef TILE_BUILD_body
 #undef TILE_BUILD_branch
 #undef TILE_BUILD_given
 #undef TILE_BUILD_inferred

@@ -96,6 +96,7 @@ static void visit_use(tile_function *f, tile_op op, void *user) {
         lifetime->freed |= data->opcode == TILE_OP_free_shared;
         lifetime->exchange &=
             data->opcode == TILE_OP_free_shared || data->opcode == TILE_OP_convert_layout;
+        lifetime->explicit_ |= tile_sync_is_explicit(f, op);
         extend_to_use(l, lifetime, op);
         if (async) extend_to_wait(l, lifetime, op);
         if (tile_op_effects(f, op) & TILE_EFFECT_TERMINATOR || data->opcode == TILE_OP_select)
@@ -115,12 +116,13 @@ tile_lifetime *tile_shared_lifetimes(tile_function *f, tile_arena *arena, unsign
     tile_walk(f, f->body, visit_use, &l);
     for (unsigned i = 0; i < l.lifetime_count; i++) {
         tile_lifetime *lifetime = &l.lifetimes[i];
-        if (f->sync_explicit) extend_to_use(&l, lifetime, lifetime->alloc);
-        if (f->sync_explicit && !lifetime->freed) extend_to_end(&l, lifetime);
+        bool explicit_ = f->sync_explicit || lifetime->explicit_;
+        if (explicit_) extend_to_use(&l, lifetime, lifetime->alloc);
+        if (explicit_ && !lifetime->freed) extend_to_end(&l, lifetime);
         if (lifetime->first > lifetime->last) /* never used */
             extend_to_use(&l, lifetime, lifetime->alloc);
         tile_lifetime held = *lifetime;
-        if (f->sync_explicit && lifetime->exchange) extend_to_end(&l, &held);
+        if (explicit_ && lifetime->exchange) extend_to_end(&l, &held);
         lifetime->held_first = held.first;
         lifetime->held_last = held.last;
     }

@@ -12,6 +12,7 @@ typedef struct tile_lifetime {
     tile_value buffer;
     uint32_t first, last;
     bool freed;                     /* there is a free_shared */
+    bool explicit_;                 /* a `sync explicit` region uses it */
     bool exchange;                  /* only convert_layout uses it */
     uint32_t held_first, held_last; /* as below; else the same as first, last */
 } tile_lifetime;

@@ -258,6 +258,12 @@ static void end_copy(tile_emitter *e, loop *l, bool is_last, LLVMValueRef **resu
     LLVMPositionBuilderAtEnd(e->builder, next);
 }
 
+void tile_emit_sync_explicit(tile_emitter *e, tile_op op) {
+    tile_emit_region(e, tile_op_region(e->f, op, 0));
+    for (unsigned i = 0; i < tile_carried_count(e->f, op); i++)
+        tile_set_parts(e, tile_op_result(e->f, op, i), sent_parts(e, op, 0, i));
+}
+
 void tile_emit_for(tile_emitter *e, tile_op op) {
     loop l = begin_loop(e, op);
     LLVMValueRef **results = begin_results(e, &l);

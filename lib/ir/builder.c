@@ -196,18 +196,34 @@ tile_op tile_build_while_loop(tile_builder *builder, const tile_value *inits, un
     return op;
 }
 
+static bool are_typed(const tile_builder *builder, const tile_type *const *types, unsigned count,
+                      const char *what) {
+    bool typed = types || !count;
+    for (unsigned i = 0; typed && i < count; i++) typed = types[i] != NULL;
+    if (!typed)
+        tile_report(tile_function_context(builder->function), TILE_ERROR, builder->loc,
+                    "a result of `%s` has no type", what);
+    return typed;
+}
+
+tile_op tile_build_sync_explicit(tile_builder *builder, const tile_type *const *result_types,
+                                 unsigned result_count) {
+    const uint16_t sizes[TILE_MAX_OPERANDS] = {0};
+    if (!is_ready(builder) || !can_nest(builder) ||
+        !are_typed(builder, result_types, result_count, "sync explicit"))
+        return TILE_NO_OP;
+    tile_op op =
+        tile_add_op(builder, TILE_OP_sync_explicit, NULL, 0, sizes, result_types, result_count);
+    tile_add_region(builder->function, op, NULL, 0);
+    return op;
+}
+
 tile_op tile_build_if_else(tile_builder *builder, tile_value condition,
                            const tile_type *const *result_types, unsigned result_count) {
     if (!is_ready(builder)) return TILE_NO_OP;
     tile_function *f = builder->function;
-    bool typed = result_types || !result_count;
-    for (unsigned i = 0; typed && i < result_count; i++) typed = result_types[i] != NULL;
     if (!condition.id || !is_known(builder, condition) || !can_nest(builder)) return TILE_NO_OP;
-    if (!typed) {
-        tile_report(tile_function_context(f), TILE_ERROR, builder->loc,
-                    "a result of `if` has no type");
-        return TILE_NO_OP;
-    }
+    if (!are_typed(builder, result_types, result_count, "if")) return TILE_NO_OP;
     const tile_type *type = tile_value_type(f, condition);
     if (type->kind != TILE_TYPE_SCALAR || type->scalar != TILE_i1) {
         tile_report(tile_function_context(f), TILE_ERROR, builder->loc,

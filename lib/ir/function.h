@@ -182,6 +182,12 @@ static inline bool tile_form_may_miss(tile_operand_form form) {
  */
 bool tile_is_placed(const tile_function *f, tile_op op, unsigned operand);
 
+/* True where the author writes the barriers: the function says so, or a `sync explicit` around. */
+bool tile_sync_is_explicit_in(const tile_function *f, tile_region region);
+static inline bool tile_sync_is_explicit(const tile_function *f, tile_op op) {
+    return tile_sync_is_explicit_in(f, tile_op_at(f, op)->parent);
+}
+
 static inline const char *tile_op_name(const tile_function *f, tile_op op) {
     return tile_op_get_info((tile_opcode)tile_op_at(f, op)->opcode)->name;
 }

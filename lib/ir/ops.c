@@ -92,6 +92,7 @@ enum {
 #define TYPING_loop .shape = TILE_SHAPE_LOOP
 #define TYPING_while_loop .shape = TILE_SHAPE_WHILE
 #define TYPING_branch .shape = TILE_SHAPE_BRANCH
+#define TYPING_body .shape = TILE_SHAPE_BODY
 #define COMPLETION_now .completion = TILE_COMPLETION_NOW
 #define COMPLETION_starts_group \
     .completion = TILE_COMPLETION_STARTS, .mechanism = TILE_MECHANISM_GROUP

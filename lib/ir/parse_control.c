@@ -1,5 +1,7 @@
 /* Operations with regions: `for`, `while`, `if`. A region is read also where its operation could
  * not be built, for the mistakes in it. */
+#include <string.h>
+
 #include "lib/ir/parser.h"
 #include "lib/ir/regions.h"
 
@@ -233,6 +235,30 @@ static bool parse_if(tile_parser *p, const tile_statement *s, const tile_op_info
     return tile_parse_bind_results(p, s, op, info->name) && ok;
 }
 
+/* "sync" "explicit" region: what it gives is known once the region is read. */
+static bool parse_sync_explicit(tile_parser *p, const tile_statement *s) {
+    tile_loc loc = p->token.loc;
+    tile_function *f = p->function;
+    unsigned count;
+    tile_parse_advance(p);
+    tile_parse_advance(p);
+    tile_region body = tile_add_region(f, TILE_NO_OP, NULL, 0);
+    saved outer = enter_region(p, NULL, 0);
+    bool ok = tile_parse_region(p, body, true);
+    leave_region(p, &outer);
+    const tile_type **types = yielded_types(p, body, &count);
+    p->builder.loc = loc;
+    tile_op op = ok ? tile_build_sync_explicit(&p->builder, types, count) : TILE_NO_OP;
+    if (op.id) move_ops(f, body, tile_op_region(f, op, 0));
+    return tile_parse_bind_results(p, s, op, "sync explicit") && ok;
+}
+
+bool tile_parse_at_sync_explicit(const tile_parser *p) {
+    static const char word[] = "explicit";
+    return tile_parse_at_word(p, "sync") && p->next.kind == TILE_TOKEN_WORD &&
+           p->next.length == sizeof word - 1 && memcmp(p->next.text, word, p->next.length) == 0;
+}
+
 bool tile_parse_control(tile_parser *p, const tile_statement *s, tile_opcode opcode) {
     const tile_op_info *info = tile_op_get_info(opcode);
     switch (info->shape) {
@@ -240,6 +266,9 @@ bool tile_parse_control(tile_parser *p, const tile_statement *s, tile_opcode opc
     case TILE_SHAPE_WHILE: return parse_while(p, s, info);
     case TILE_SHAPE_BRANCH: return parse_if(p, s, info);
     case TILE_SHAPE_BODY:
+        if (opcode != TILE_OP_sync_explicit) break;
+        if (tile_parse_at_sync_explicit(p)) return parse_sync_explicit(p, s);
+        return tile_parse_error(p, p->token.loc, "it is written `sync explicit {..}`");
     case TILE_SHAPE_NONE: break;
     }
     return tile_parse_error(p, p->token.loc, "'%s' has no text form", info->name);

@@ -281,6 +281,7 @@ static bool parse_statement_rest(tile_parser *p, const tile_statement *s) {
     tile_opcode opcode = p->token.kind == TILE_TOKEN_WORD
                              ? tile_opcode_from_name(p->token.text, p->token.length)
                              : TILE_OP_NONE;
+    if (tile_parse_at_sync_explicit(p)) opcode = TILE_OP_sync_explicit;
     if (tile_op_get_info(opcode)->shape) return tile_parse_control(p, s, opcode);
     if (opcode && !(called && tile_opcode_is_callable(opcode))) return parse_op(p, s, opcode);
     if (!opcode && is_unknown_op(p)) return unknown_op(p);

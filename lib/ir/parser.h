@@ -183,6 +183,8 @@ bool tile_parse_bind(tile_parser *p, const tile_binding *name, tile_value value)
 bool tile_parse_bind_results(tile_parser *p, const tile_statement *s, tile_op op, const char *what);
 
 /* parse_control.c: an operation with regions, from its word on */
+/* `sync explicit`, which begins a region. */
+bool tile_parse_at_sync_explicit(const tile_parser *p);
 bool tile_parse_control(tile_parser *p, const tile_statement *s, tile_opcode opcode);
 
 #endif

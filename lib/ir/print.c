@@ -303,6 +303,11 @@ static void print_if(printer *p, tile_op op) {
     print_region(p, no);
 }
 
+static void print_sync_explicit(printer *p, tile_op op) {
+    PRINT(p, "sync explicit ");
+    print_region(p, tile_op_region(p->f, op, 0));
+}
+
 static void print_plain(printer *p, tile_op op) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(p->f, op));
     PRINT(p, "%s%s", info->name, tile_op_has_attr(p->f, op, TILE_ATTR_all) ? " all" : "");
@@ -316,12 +321,14 @@ static void print_op(printer *p, tile_op op) {
     tile_region_shape shape = tile_shape_of(p->f, op);
     PRINT(p, "%*s", (int)(2 * p->depth), "");
     print_result_names(p, data);
-    if (data->region_count != tile_shape_regions(shape)) shape = TILE_SHAPE_NONE; /* broken */
+    bool fits = tile_shape_regions(shape) ? data->region_count == tile_shape_regions(shape)
+                                          : data->region_count > 0;
+    if (!fits) shape = TILE_SHAPE_NONE; /* broken */
     switch (shape) {
     case TILE_SHAPE_LOOP: print_for(p, op); break;
     case TILE_SHAPE_BRANCH: print_if(p, op); break;
     case TILE_SHAPE_WHILE: print_while(p, op); break;
-    case TILE_SHAPE_BODY:
+    case TILE_SHAPE_BODY: print_sync_explicit(p, op); break;
     case TILE_SHAPE_NONE: print_plain(p, op); break;
     }
     PRINT(p, "\n");

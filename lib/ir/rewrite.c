@@ -154,6 +154,12 @@ const tile_value *tile_op_segment(const tile_function *f, tile_op op, unsigned o
     return data->operands + start;
 }
 
+bool tile_sync_is_explicit_in(const tile_function *f, tile_region region) {
+    tile_op op = tile_region_at(f, region)->parent;
+    while (op.id && tile_op_opcode(f, op) != TILE_OP_sync_explicit) op = tile_op_parent(f, op);
+    return op.id || f->sync_explicit;
+}
+
 bool tile_is_placed(const tile_function *f, tile_op op, unsigned operand) {
     unsigned count;
     const tile_value *values = tile_op_segment(f, op, operand, &count);

@@ -173,7 +173,8 @@ static void check_signs(verifier *v, tile_op op) {
 /* The row's rule must give the results that the operation has. False if it has refused them. */
 static bool check_rule(verifier *v, tile_op op) {
     const tile_op_data data = *tile_op_at(v->f, op);
-    if (tile_shape_of(v->f, op) == TILE_SHAPE_BRANCH) return true;
+    tile_region_shape shape = tile_shape_of(v->f, op);
+    if (shape == TILE_SHAPE_BRANCH || shape == TILE_SHAPE_BODY) return true; /* what they yield */
     const tile_type *given = data.result_count ? tile_value_type(v->f, data.first_result) : NULL;
     tile_infer infer = {
         .function = v->f,
@@ -323,7 +324,8 @@ static void check_regions(verifier *v, tile_op op) {
     const tile_op_data data = *tile_op_at(v->f, op);
     tile_region_shape shape = tile_shape_of(v->f, op);
     unsigned wanted = tile_shape_regions(shape);
-    bool any = shape == TILE_SHAPE_BODY && data.region_count > 0;
+    if (data.opcode == TILE_OP_sync_explicit) wanted = 1;
+    bool any = !wanted && shape == TILE_SHAPE_BODY && data.region_count > 0;
     if (!any && data.region_count != wanted) {
         FAIL(v, data.loc, "%s has %u regions, not %u", name_of(v, op), wanted, data.region_count);
         return;

@@ -177,7 +177,7 @@ static tile_op simplify_regions(walk *w, tile_op op) {
     case TILE_SHAPE_LOOP: return simplify_loop(w, op);
     case TILE_SHAPE_BRANCH: return simplify_branch(w, op);
     case TILE_SHAPE_WHILE: return simplify_while(w, op);
-    case TILE_SHAPE_BODY:
+    case TILE_SHAPE_BODY: /* where the author orders, or others run side by side */
     case TILE_SHAPE_NONE: break;
     }
     return tile_op_at(w->f, op)->next;

@@ -59,7 +59,9 @@
  * Threads that run on their own (level 3) can need a barrier in a branch that not all of them take;
  * that is an error, for the user to write otherwise.
  *
- * Under `sync explicit` nothing is inserted. A `sync` that is there stays. */
+ * Under `sync explicit` nothing is inserted: in the whole kernel, or in one region; there a barrier
+ * goes before the region if what is pending asks for it, and what the region accesses is pending
+ * behind it. A `sync` that is there stays. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/uniform.h"
@@ -231,9 +233,11 @@ static bool meets(const tile_function *f, const pending_access *earlier, const t
 static bool may_stand_at(barriers *b, tile_op before) {
     tile_op control = tile_divergent_control(b->f, b->divergent, before);
     if (!control.id || b->failed) return !b->failed;
-    tile_report(b->pass->context, TILE_ERROR, tile_op_loc(b->f, before),
-                "%s needs a barrier before it, in divergent control flow",
-                tile_op_name(b->f, before));
+    tile_report(
+        b->pass->context, TILE_ERROR, tile_op_loc(b->f, before),
+        "%s needs a barrier before it, in divergent control flow; where the accesses of a branch "
+        "cannot meet, write `sync explicit {..}` around it, and the barriers yourself",
+        tile_op_name(b->f, before));
     tile_report(b->pass->context, TILE_NOTE, tile_op_loc(b->f, control),
                 "this %s differs between threads", tile_op_name(b->f, control));
     b->failed = true;
@@ -241,6 +245,7 @@ static bool may_stand_at(barriers *b, tile_op before) {
 }
 
 static void put_barrier(barriers *b, tile_op before, state *s) {
+    if (tile_sync_is_explicit(b->f, before)) return;
     s->pending.count = 0;
     if (b->dry || !may_stand_at(b, before)) return;
     tile_builder builder = tile_builder_before(b->f, before);

@@ -165,7 +165,7 @@ static void lower_convert(lowering *l, tile_op op) {
     const tile_type *to = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
     tile_value value = lower_mapped(l, source[0]);
     if (buffers) {
-        if (l->old.sync_explicit) end_in_sync(l);
+        if (tile_sync_is_explicit(&l->old, op)) end_in_sync(l);
         lower_store_shared(l, value, from, buffer, 1);
         tile_build_sync_for(&l->builder, l->who);
         value = lower_load_shared(l, buffer, 1, to);

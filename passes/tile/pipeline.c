@@ -276,7 +276,8 @@ static void issue_copies(ring *r, tile_builder *b, tile_value iv, tile_value slo
 
 static void wait_for_copies(ring *r, tile_builder *b, unsigned pending) {
     tile_build_wait_group(b, tile_build_int(b, pending));
-    if (r->f->sync_explicit) tile_build_sync_for(b, tile_executors_in(r->f, b->region));
+    if (tile_sync_is_explicit_in(r->f, b->region))
+        tile_build_sync_for(b, tile_executors_in(r->f, b->region));
 }
 
 /* Phase 5: the loop carries the slot ----------------------------------------------------------- */

@@ -192,6 +192,14 @@ void cpu_decode_if(cpu_decoder *d, tile_op op) {
     d->depth -= 2;
 }
 
+/* Runs as if it were not there; but nobody else orders what the region accesses. */
+void cpu_decode_sync_explicit(cpu_decoder *d, tile_op op) {
+    bool outside = d->own_order;
+    d->own_order = false;
+    decode_region(d, tile_op_region(d->f, op, 0));
+    d->own_order = outside;
+}
+
 void cpu_decode_while(cpu_decoder *d, tile_op op) {
     move_inits(d, op);
     cpu_add_insn(d, op, cpu_run_while_enter);

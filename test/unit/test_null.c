@@ -183,6 +183,7 @@ static void build_nothing(tile_builder *b) {
         tile_build_for_loop(b, (tile_value){1}, (tile_value){1}, (tile_value){1}, NULL, 0).id, 0);
     cr_expect_eq(tile_build_while_loop(b, NULL, 0).id, 0);
     cr_expect_eq(tile_build_if_else(b, (tile_value){1}, NULL, 0).id, 0);
+    cr_expect_eq(tile_build_sync_explicit(b, NULL, 0).id, 0);
     tile_build_sync(b, (tile_value){0}, (tile_value){0});
 }
 
@@ -272,6 +273,7 @@ Test(null, compiling) {
     size_t printed = 0;
     cr_expect_eq(tile_emit(NULL, TILE_EMIT_PTX, &options, &blob), TILE_INVALID);
     cr_expect_eq(tile_instantiate(NULL, "k", NULL, 0, NULL), TILE_INVALID);
+    cr_expect_eq(tile_run_passes(NULL, "dce", NULL), TILE_INVALID);
     cr_expect_eq(tile_lower(NULL, "k", NULL, 0, NULL, NULL, &f), TILE_INVALID);
     cr_expect_null(f);
     cr_expect_eq(tile_lower(module, NULL, NULL, 0, NULL, NULL, NULL), TILE_INVALID);

@@ -121,6 +121,7 @@ static const char *const text_corpus[] = {
     "  wait_group 0\n"
     "  sync\n"
     "  %un = uniform %x\n"
+    "  %ex = sync explicit { sync yield %un }\n"
     "  %t = load_shared %s[%y] : tile<f16[16, 8], #held>\n"
     "  %u = load %ga[%x, %y] : tile<f16[16, 8], #held>\n"
     "  %f = load %ga[%x, %y] : tile<f16[8], #flat>\n"
