@@ -59,7 +59,7 @@ tile_value lower_and(lowering *l, tile_value a, tile_value b) {
 static tile_value diagonal(lowering *l, tile_value input, uint32_t mask, int shift,
                            unsigned input_bits) {
     tile_value term = input;
-    if (mask != (1u << input_bits) - 1)
+    if (mask != (UINT64_C(1) << input_bits) - 1)
         term = tile_build_and(&l->builder, term, lower_int(l, mask));
     if (shift > 0) return tile_build_shl(&l->builder, term, lower_int(l, shift));
     return shift < 0 ? tile_build_shr(&l->builder, term, lower_int(l, -shift)) : term;
