@@ -6,12 +6,14 @@
 #include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/Transforms/PassBuilder.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/support/arena.h"
+#include "lib/support/context.h"
 
 /* One tile kernel needs little: its loops are as they should be, and nothing is to be inlined. LICM
  * and the splitting of constant offsets off addresses are what saves registers (measured against
@@ -19,46 +21,87 @@
 static const char passes[] =
     "function(early-cse<memssa>,instcombine<no-verify-fixpoint>,loop-mssa(licm),"
     "separate-const-offset-from-gep<lower-gep>,early-cse,dce)";
+
+/* Complaints ----------------------------------------------------------------------------------- */
+
+/* The place after the name of a source in LLVM's words, ":3:5". */
+static bool find_place(const tile_backend *backend, const char *words, tile_loc *place) {
+    for (uint32_t file = 0; file < backend->context->source_count; file++) {
+        const char *name = tile_context_source_name(backend->context, file);
+        for (const char *at = words; *name && (at = strstr(at, name)); at++) {
+            *place = (tile_loc){.file = file};
+            if (sscanf(at + strlen(name), ":%" SCNu32 ":%" SCNu32, &place->line, &place->column) ==
+                2)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* In one line, as much as there is room for: a node's whole graph may follow. */
+static void keep_words(char *to, size_t size, const char *words) {
+    snprintf(to, size, "%s", words);
+    for (char *at = to; (at = strchr(at, '\n')); at++) *at = at[1] ? ' ' : 0;
+}
+
+static void complain(tile_backend *backend, const char *words) {
+    tile_loc place;
+    if (!backend->errors++) keep_words(backend->first, sizeof backend->first, words);
+    keep_words(backend->last, sizeof backend->last, words);
+    if (!backend->place.line && find_place(backend, words, &place)) backend->place = place;
+}
+
+/* The status after a step, with the one diagnostic where there were complaints. */
+static tile_status end_step(tile_backend *backend) {
+    if (!backend->errors) return TILE_OK;
+    tile_loc loc = backend->place.line ? backend->place : backend->loc;
+    tile_report(backend->context, TILE_ERROR, loc, "LLVM: %s", backend->first);
+    if (strcmp(backend->first, backend->last) != 0)
+        tile_report(backend->context, TILE_NOTE, loc, "LLVM: %s", backend->last);
+    return TILE_FAILED;
+}
+
+static void complain_and_free(tile_backend *backend, char *words) {
+    complain(backend, words);
+    LLVMDisposeMessage(words);
+}
+
+/* Remarks come this way as well. An error here is no error status of the call that meets it. */
+static void on_diagnostic(LLVMDiagnosticInfoRef info, void *user) {
+    if (LLVMGetDiagInfoSeverity(info) == LLVMDSError)
+        complain_and_free(user, LLVMGetDiagInfoDescription(info));
+}
+
 /* Fatal errors --------------------------------------------------------------------------------- */
 
 /* Where this thread's emission goes on when LLVM would end the process. */
 typedef struct rescue {
     jmp_buf place;
-    char message[512];
+    tile_backend *backend;
 } rescue;
 
 static _Thread_local rescue *current_rescue;
 
 static void on_fatal_error(const char *reason) {
     if (!current_rescue) return; /* not ours: LLVM ends the process */
-    snprintf(current_rescue->message, sizeof current_rescue->message, "%s", reason);
+    complain(current_rescue->backend, reason);
     longjmp(current_rescue->place, 1);
 }
 
 tile_status tile_backend_guard(tile_backend *backend, tile_status (*step)(void *user), void *user) {
-    rescue here;
+    rescue here = {.backend = backend};
     volatile tile_status status = TILE_FAILED;
     current_rescue = &here;
     if (setjmp(here.place) == 0) {
         status = step(user);
     } else {
-        tile_report(backend->context, TILE_ERROR, backend->loc, "LLVM: %s", here.message);
+        status = end_step(backend);
         backend->machine = NULL;
         backend->module = NULL;
         backend->llvm = NULL;
     }
     current_rescue = NULL;
     return status;
-}
-
-/* Remarks come this way as well. An error here is no error status of the call that meets it. */
-static void on_diagnostic(LLVMDiagnosticInfoRef info, void *user) {
-    tile_backend *backend = user;
-    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError) return;
-    char *text = LLVMGetDiagInfoDescription(info);
-    tile_report(backend->context, TILE_ERROR, backend->loc, "LLVM: %s", text);
-    LLVMDisposeMessage(text);
-    backend->errors++;
 }
 
 /* Set-up --------------------------------------------------------------------------------------- */
@@ -123,27 +166,22 @@ void tile_backend_close(tile_backend *backend) {
 
 /* Work ----------------------------------------------------------------------------------------- */
 
-static tile_status fail(tile_backend *backend, char *message) {
-    tile_report(backend->context, TILE_ERROR, backend->loc, "LLVM: %s", message);
-    LLVMDisposeMessage(message);
-    return TILE_FAILED;
-}
-
 tile_status tile_backend_optimize(tile_backend *backend) {
     char *message = NULL;
-    if (LLVMVerifyModule(backend->module, LLVMReturnStatusAction, &message))
-        return fail(backend, message);
+    if (LLVMVerifyModule(backend->module, LLVMReturnStatusAction, &message)) {
+        complain_and_free(backend, message);
+        return end_step(backend);
+    }
     LLVMDisposeMessage(message);
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     LLVMErrorRef error = LLVMRunPasses(backend->module, passes, backend->machine, options);
     LLVMDisposePassBuilderOptions(options);
     if (error) {
         char *text = LLVMGetErrorMessage(error);
-        tile_report(backend->context, TILE_ERROR, backend->loc, "LLVM: %s", text);
+        complain(backend, text);
         LLVMDisposeErrorMessage(text);
-        return TILE_FAILED;
     }
-    return backend->errors ? TILE_FAILED : TILE_OK;
+    return end_step(backend);
 }
 
 static void set_blob(tile_blob *out, const char *text, size_t size) {
@@ -164,8 +202,9 @@ tile_status tile_backend_print(tile_backend *backend, tile_emit_kind kind, tile_
     LLVMMemoryBufferRef buffer = NULL;
     if (LLVMTargetMachineEmitToMemoryBuffer(backend->machine, backend->module, LLVMAssemblyFile,
                                             &message, &buffer))
-        return fail(backend, message);
-    if (!backend->errors) set_blob(out, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
-    LLVMDisposeMemoryBuffer(buffer);
-    return backend->errors ? TILE_FAILED : TILE_OK;
+        complain_and_free(backend, message);
+    else if (!backend->errors)
+        set_blob(out, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
+    if (buffer) LLVMDisposeMemoryBuffer(buffer);
+    return end_step(backend);
 }

@@ -10,11 +10,14 @@
 /* LLVM objects of one emission and what it complained about. */
 typedef struct tile_backend {
     tile_context *context;
-    tile_loc loc; /* where complaints are reported */
+    tile_loc loc; /* where complaints are reported that tell no place */
     LLVMContextRef llvm;
     LLVMModuleRef module;
     LLVMTargetMachineRef machine;
+    /* LLVM may complain several times about one operation, and not each time say where it is. */
     unsigned errors;
+    char first[256], last[256]; /* words of the first and of the last complaint */
+    tile_loc place;             /* what one of them tells */
 } tile_backend;
 
 /* Creates the objects. TILE_FAILED after a diagnostic. */
@@ -23,6 +26,7 @@ tile_status tile_backend_open(tile_backend *backend, tile_context *context, tile
                               unsigned ptx_version);
 void tile_backend_close(tile_backend *backend);
 
+/* TILE_FAILED after one diagnostic for all complaints. */
 tile_status tile_backend_optimize(tile_backend *backend);
 tile_status tile_backend_print(tile_backend *backend, tile_emit_kind kind, tile_blob *out);
 
