@@ -7,6 +7,7 @@
 #include "lib/support/clock.h"
 #include "lib/support/guess.h"
 #include "lib/support/options.h"
+#include "lib/support/text.h"
 #include "passes/pipeline_text.h"
 
 typedef struct manager {
@@ -36,33 +37,13 @@ const char *tile_default_pipeline(unsigned level) {
 
 /* Texts of functions, to tell whether a pass changed them ------------------------------------- */
 
-typedef struct text {
-    tile_arena *arena;
-    char *data;
-    size_t length, capacity;
-} text;
-
-static void append(const char *piece, size_t length, void *user) {
-    text *t = user;
-    if (!length) return;
-    if (t->length + length > t->capacity) {
-        size_t capacity = 2 * (t->length + length) + 1024;
-        char *data = tile_arena_alloc(t->arena, capacity);
-        if (t->length) memcpy(data, t->data, t->length);
-        t->data = data;
-        t->capacity = capacity;
-    }
-    memcpy(t->data + t->length, piece, length);
-    t->length += length;
-}
-
-static text print_function(const tile_function *f, tile_arena *arena) {
-    text t = {.arena = arena};
-    tile_function_print(f, append, &t);
+static tile_text print_function(const tile_function *f, tile_arena *arena) {
+    tile_text t = {.arena = arena};
+    tile_function_print(f, tile_text_append, &t);
     return t;
 }
 
-static bool is_same_text(const text *a, const text *b) {
+static bool is_same_text(const tile_text *a, const tile_text *b) {
     return a->length == b->length && memcmp(a->data, b->data, a->length) == 0;
 }
 
@@ -125,22 +106,22 @@ static tile_pass pass_of(manager *m, const tile_pipeline_step *step) {
                        .name = step->row->info.name};
 }
 /* What is to be shown and compared before a pass runs on a function. */
-static text enter(manager *m, const tile_pipeline_step *step, const tile_function *f,
-                  tile_arena *texts) {
+static tile_text enter(manager *m, const tile_pipeline_step *step, const tile_function *f,
+                       tile_arena *texts) {
     const tile_pass_options *o = &m->options;
     if (o->before) o->before(step->row->info.name, f, false, o->hook_user);
-    return o->after && o->report_changes ? print_function(f, texts) : (text){0};
+    return o->after && o->report_changes ? print_function(f, texts) : (tile_text){0};
 }
 
 /* And after it; before is NULL for a function that the pass has added. */
 static tile_status leave(manager *m, const tile_pipeline_step *step, const tile_function *f,
-                         const text *before, tile_arena *texts) {
+                         const tile_text *before, tile_arena *texts) {
     const tile_pass_options *o = &m->options;
     if (verify(m, step, f) != TILE_OK) return TILE_FAILED;
     if (!o->after) return TILE_OK;
     bool changed = false;
     if (o->report_changes) {
-        text after = print_function(f, texts);
+        tile_text after = print_function(f, texts);
         changed = !before || !is_same_text(before, &after);
     }
     o->after(step->row->info.name, f, changed, o->hook_user);
@@ -150,7 +131,7 @@ static tile_status leave(manager *m, const tile_pipeline_step *step, const tile_
 static tile_status run_on_function(manager *m, const tile_pipeline_step *step, tile_function *f) {
     tile_pass pass = pass_of(m, step);
     tile_arena texts = {0};
-    text before = enter(m, step, f, &texts);
+    tile_text before = enter(m, step, f, &texts);
     tile_status status = step->row->run(&pass, f);
     tile_arena_reset(&m->scratch);
     if (status == TILE_OK) status = leave(m, step, f, &before, &texts);
@@ -162,7 +143,7 @@ static tile_status run_on_module(manager *m, const tile_pipeline_step *step) {
     tile_pass pass = pass_of(m, step);
     tile_arena texts = {0};
     size_t count = m->root_count;
-    text *before = TILE_NEW_ARRAY(&texts, text, count + 1);
+    tile_text *before = TILE_NEW_ARRAY(&texts, tile_text, count + 1);
     for (size_t i = 0; i < count; i++) before[i] = enter(m, step, m->roots[i], &texts);
     tile_roots roots = {m->roots, count};
     tile_status status = step->row->run_module(&pass, m->module, &roots);

@@ -4,18 +4,19 @@
  * The process reads PTX from its standard input and writes to its standard output; both, and its
  * messages, are unnamed temporary files, so that nothing is left behind whatever happens. */
 #define _POSIX_C_SOURCE 200809L
+#include "runtime/assemble.h"
+
 #include <errno.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/support/arena.h"
 #include "lib/support/target.h"
 #include "runtime/cuda/driver.h"
-#include "tile/compile.h"
 
 extern char **environ;
 
@@ -191,4 +192,26 @@ tile_status tile_assemble(tile_context *context, const tile_blob *ptx, const til
     }
     return ptxas ? assemble_with(context, ptx, target->name, ptxas, cubin)
                  : assemble_by_driver(context, ptx, target, cubin);
+}
+
+/* Identities ----------------------------------------------------------------------------------- */
+
+static const char *driver_identity(tile_context *context, tile_arena *arena) {
+    const tile_driver *driver = tile_driver_open(context);
+    int version = 0;
+    if (!driver ||
+        tile_driver_check(context, driver, driver->cuDriverGetVersion(&version), "the driver"))
+        return NULL;
+    return tile_arena_format(arena, "driver %d", version);
+}
+
+const char *tile_assembler_identity(tile_context *context, const char *ptxas, tile_arena *arena) {
+    struct stat file;
+    if (!ptxas) return driver_identity(context, arena);
+    if (stat(ptxas, &file) == 0)
+        return tile_arena_format(arena, "%s %lld %lld", ptxas, (long long)file.st_size,
+                                 (long long)file.st_mtime);
+    if (!strchr(ptxas, '/')) return tile_arena_string(arena, ptxas, strlen(ptxas)); /* on PATH */
+    fail_system(context, ptxas, errno);
+    return NULL;
 }

@@ -7,14 +7,13 @@
 #include "lib/codegen/legal.h"
 #include "lib/ir/scalar.h"
 #include "lib/support/integer.h"
-#include "passes/common/bind_params.h"
 
 struct tile_kernel {
     tile_device *device;
     tile_module *module; /* not instantiated: variants are cloned from it */
     const char *name;
     tile_arena arena;
-    tile_binding *bindings;
+    const tile_binding *bindings;
     unsigned binding_count;
     bool as_written;        /* at level 3: there is one variant, which its author made */
     tile_variant *variants; /* the first one assumes what the kernel declares */
@@ -30,10 +29,6 @@ void tile_device_destroy(tile_device *device) {
 
 const char *tile_device_name(const tile_device *device) {
     return device ? device->name : NULL;
-}
-
-bool tile_device_is_cuda(const tile_device *device) {
-    return device && device->is_cuda;
 }
 
 const tile_target *tile_device_target(const tile_device *device) {
@@ -119,30 +114,30 @@ size_t tile_buffer_size(const tile_buffer *buffer) {
 
 static void destroy_variant(tile_device *device, tile_variant *variant) {
     if (variant->code) device->ops->discard(device, variant);
-    tile_abi_destroy(variant->abi);
-    tile_blob_destroy(&variant->ptx);
+    tile_artifact_destroy(variant->artifact);
     tile_module_destroy(variant->module);
     free(variant->divisors);
     free(variant);
 }
 
-/* Brings variant->module to the level that the device wants. */
-static tile_status lower_variant(tile_kernel *kernel, tile_variant *variant,
+/* Brings variant->module to the level that the device wants, and makes what else it wants. */
+static tile_status build_variant(tile_kernel *kernel, tile_variant *variant,
                                  const uint64_t *divisors) {
-    tile_device *device = kernel->device;
+    const tile_device *device = kernel->device;
+    const tile_build_options build = {.size = sizeof build,
+                                      .target = device->target,
+                                      .wants = device->ops->wants,
+                                      .level = device->level};
     tile_status status = tile_instantiate(variant->module, kernel->name, kernel->bindings,
                                           kernel->binding_count, divisors);
-    tile_pass_options passes = {
-        .size = sizeof passes, .target = device->target, .kernel = kernel->name};
-    variant->function = tile_module_find(variant->module, kernel->name);
-    if (status == TILE_OK && tile_function_level(variant->function) < 3)
-        status = tile_run_passes(variant->module, tile_default_pipeline(device->level), &passes);
+    if (status == TILE_OK)
+        status = tile_artifact_build(variant->module, kernel->name, &build, &variant->artifact);
     if (status != TILE_OK) return status;
-    variant->abi = tile_abi_create(variant->function);
-    if (!variant->abi) return TILE_INVALID;
-    tile_emit_options emit = {.size = sizeof emit, .target = device->target};
-    if (device->is_cuda) status = tile_emit(variant->function, TILE_EMIT_PTX, &emit, &variant->ptx);
-    return status;
+    const tile_artifact_kernel *made = tile_artifact_kernel_at(variant->artifact, 0);
+    variant->function = tile_module_find(variant->module, kernel->name);
+    variant->abi = made->abi;
+    variant->ptx = made->ptx;
+    return TILE_OK;
 }
 
 /* Whether code for the device's target could be made of what runs; at level 2 a copy is lowered to
@@ -167,7 +162,7 @@ static tile_status check_target(const tile_kernel *kernel, const tile_variant *v
 static tile_status add_variant(tile_kernel *kernel, const uint64_t *divisors, tile_variant **out) {
     tile_variant *variant = tile_malloc(sizeof *variant);
     *variant = (tile_variant){.module = tile_module_clone(kernel->module)};
-    tile_status status = lower_variant(kernel, variant, divisors);
+    tile_status status = build_variant(kernel, variant, divisors);
     if (status == TILE_OK) status = check_target(kernel, variant);
     if (status == TILE_OK) status = kernel->device->ops->prepare(kernel->device, variant);
     if (status != TILE_OK) {
@@ -228,6 +223,17 @@ static tile_status find_variant(tile_kernel *kernel, const tile_argument *argume
 
 /* Kernels ------------------------------------------------------------------------------------- */
 
+/* For later variants; the first one has shown that they are complete. */
+static void keep_bindings(tile_kernel *kernel) {
+    tile_binding *kept = TILE_NEW_ARRAY(&kernel->arena, tile_binding, kernel->binding_count + 1u);
+    for (unsigned i = 0; i < kernel->binding_count; i++) {
+        const char *name = kernel->bindings[i].name, *value = kernel->bindings[i].value;
+        kept[i].name = tile_arena_string(&kernel->arena, name, strlen(name));
+        kept[i].value = tile_arena_string(&kernel->arena, value, strlen(value));
+    }
+    kernel->bindings = kept;
+}
+
 tile_status tile_kernel_create(tile_device *device, const tile_module *module, const char *name,
                                const tile_binding *bindings, unsigned binding_count,
                                tile_kernel **out) {
@@ -245,25 +251,20 @@ tile_status tile_kernel_create(tile_device *device, const tile_module *module, c
                     device->name);
         return TILE_INVALID;
     }
-    if (!tile_bindings_are_complete(device->context, bindings, binding_count)) return TILE_INVALID;
     tile_kernel *kernel = tile_malloc(sizeof *kernel);
     *kernel = (tile_kernel){.device = device,
                             .module = tile_module_clone(module),
                             .as_written = tile_function_level(function) == 3};
     kernel->name = tile_arena_string(&kernel->arena, name, strlen(name));
-    kernel->bindings = TILE_NEW_ARRAY(&kernel->arena, tile_binding, binding_count + 1u);
+    kernel->bindings = bindings;
     kernel->binding_count = binding_count;
-    for (unsigned i = 0; i < binding_count; i++) {
-        const char *key = bindings[i].name, *value = bindings[i].value;
-        kernel->bindings[i].name = tile_arena_string(&kernel->arena, key, strlen(key));
-        kernel->bindings[i].value = tile_arena_string(&kernel->arena, value, strlen(value));
-    }
     tile_variant *variant;
     tile_status status = add_variant(kernel, NULL, &variant);
     if (status != TILE_OK) {
         tile_kernel_destroy(kernel);
         return status;
     }
+    keep_bindings(kernel);
     *out = kernel;
     return TILE_OK;
 }

@@ -4,6 +4,7 @@
 #define TILE_RUNTIME_DEVICE_H
 
 #include "lib/support/arena.h"
+#include "tile/artifact.h"
 #include "tile/device.h"
 
 /* A kernel compiled under one set of assumptions about its arguments' divisibility. */
@@ -11,8 +12,9 @@ typedef struct tile_variant {
     struct tile_variant *next;
     tile_module *module; /* instantiated, at the level that runs; holds `function` */
     tile_function *function;
-    tile_abi *abi;
-    tile_blob ptx;      /* CUDA; else empty */
+    tile_artifact *artifact;
+    const tile_abi *abi; /* the artifact's, and so is ptx, as far as the device wants it */
+    tile_blob ptx;
     uint64_t *divisors; /* one per argument: what this variant relies on (1: nothing) */
     void *code;         /* the device's own: prepared IR, or a loaded CUDA function */
 } tile_variant;
@@ -29,6 +31,7 @@ typedef struct tile_launch {
 
 /* What returns a status reports first, unless it is TILE_OK; the rest cannot fail. */
 typedef struct tile_device_ops {
+    unsigned wants; /* a set of tile_want: what prepare needs of a variant beside its function */
     void (*destroy)(tile_device *device);
     tile_status (*allocate)(tile_device *device, size_t bytes, uint64_t *address);
     void (*release)(tile_device *device, uint64_t address, size_t bytes);
@@ -53,7 +56,6 @@ struct tile_device {
     tile_context *context;
     const tile_target *target;
     const char *name;
-    bool is_cuda;
     unsigned level;   /* of the IR that prepare wants */
     bool is_faithful; /* CPU: refuses what code for the target could not do */
     tile_cpu_counts counts;

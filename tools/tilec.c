@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tile/compile.h"
+#include "tile/artifact.h"
 #include "tools/common/assembler.h"
 #include "tools/common/tool.h"
 
@@ -21,6 +21,7 @@ static const char help[] =
     "                        ptx    (default)\n"
     "                        cubin  by ptxas if there is one, else by the driver\n"
     "                        abi    the launch interface as JSON\n"
+    "                        key    names PTX in a cache: equal keys mean equal PTX\n"
     "  -o FILE               where to (default -, standard output)\n"
     "  --passes=PIPELINE     instead of the default passes after instantiate\n"
     "  --ptx-version=N.N     a higher version of PTX than the kernel needs\n"
@@ -65,10 +66,10 @@ static bool set_target(options *o, const char *name) {
 }
 
 static bool set_emit(options *o, const char *kind) {
-    static const char *const kinds[] = {"tile", "llvm", "ptx", "cubin", "abi"};
+    static const char *const kinds[] = {"tile", "llvm", "ptx", "cubin", "abi", "key"};
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kind, kinds[i]) == 0) o->emit = kinds[i];
-    return o->emit || complain("--emit knows tile, llvm, ptx, cubin and abi, not", kind);
+    return o->emit || complain("--emit knows tile, llvm, ptx, cubin, abi and key, not", kind);
 }
 
 /* "8.0" or "80" */
@@ -116,67 +117,95 @@ static void print_time(const char *stage, double seconds, void *user) {
 
 /* Stages -------------------------------------------------------------------------------------- */
 
-static bool emit_code(const options *o, const tile_function *f, tile_emit_kind kind,
-                      tile_blob *out) {
+static bool is_wanted(const options *o, const char *kind) {
+    return strcmp(o->emit, kind) == 0;
+}
+
+/* The stages before there is PTX. */
+static bool emit_ir(const options *o, tile_module *module, tool_text *text) {
+    tile_function *f;
+    tile_blob llvm = {NULL, 0};
+    const tile_pass_options passes = {
+        .size = sizeof passes, .target = o->target, .timing = print_time, .report_user = (void *)o};
     const tile_emit_options emit = {.size = sizeof emit,
                                     .target = o->target,
                                     .ptx_version = o->ptx_version,
                                     .no_line_info = o->no_line_info,
                                     .timing = print_time,
                                     .report_user = (void *)o};
-    return tile_emit(f, kind, &emit, out) == TILE_OK;
+    if (tile_lower(module, o->kernel, o->params, o->param_count, o->passes, &passes, &f) != TILE_OK)
+        return false;
+    if (is_wanted(o, "tile")) tile_module_print(module, tool_append, text);
+    if (is_wanted(o, "tile")) return true;
+    bool ok = tile_emit(f, TILE_EMIT_LLVM, &emit, &llvm) == TILE_OK;
+    if (ok) tool_append(llvm.data, llvm.size, text);
+    tile_blob_destroy(&llvm);
+    return ok;
 }
 
-static bool emit_cubin(const options *o, tile_context *context, const tile_function *f,
-                       tile_blob *out) {
-    tile_blob ptx;
-    if (!emit_code(o, f, TILE_EMIT_PTX, &ptx)) return false;
-    char *found = o->ptxas ? NULL : tool_find_ptxas();
-    const char *ptxas = o->ptxas ? (strcmp(o->ptxas, "driver") ? o->ptxas : NULL) : found;
-    double begin = now();
-    bool ok = tile_assemble(context, &ptx, o->target, ptxas, out) == TILE_OK;
-    print_time("assemble", now() - begin, (void *)o);
-    tile_blob_destroy(&ptx);
+static bool build(const options *o, tile_module *module, const tile_build_options *wanted,
+                  tool_text *text) {
+    tile_artifact *artifact;
+    if (tile_artifact_build(module, o->kernel, wanted, &artifact) != TILE_OK) return false;
+    const tile_artifact_kernel *made = tile_artifact_kernel_at(artifact, 0);
+    const tile_blob *code = is_wanted(o, "cubin") ? &made->cubin : &made->ptx;
+    if (is_wanted(o, "abi"))
+        tile_abi_print(made->abi, tool_append, text);
+    else
+        tool_append(code->data, code->size, text);
+    tile_artifact_destroy(artifact);
+    return true;
+}
+
+static bool emit_key(const options *o, const tile_module *module, const tile_build_options *wanted,
+                     tool_text *text) {
+    tile_artifact_key key;
+    if (tile_artifact_make_key(module, o->kernel, wanted, &key) != TILE_OK) return false;
+    tool_append(key.text, strlen(key.text), text);
+    tool_append("\n", 1, text);
+    return true;
+}
+
+/* `driver` or nothing for the driver, else a program; *found is what must be freed. */
+static const char *choose_ptxas(const options *o, char **found) {
+    *found = NULL;
+    if (o->ptxas) return strcmp(o->ptxas, "driver") ? o->ptxas : NULL;
+    return is_wanted(o, "cubin") ? *found = tool_find_ptxas() : NULL;
+}
+
+static bool emit_artifact(const options *o, tile_module *module, tool_text *text) {
+    char *found;
+    unsigned wants = is_wanted(o, "abi")     ? 0
+                     : is_wanted(o, "cubin") ? TILE_WANT_CUBIN
+                                             : TILE_WANT_PTX;
+    const tile_build_options wanted = {.size = sizeof wanted,
+                                       .target = o->target,
+                                       .wants = wants,
+                                       .pipeline = o->passes,
+                                       .ptx_version = o->ptx_version,
+                                       .no_line_info = o->no_line_info,
+                                       .ptxas = choose_ptxas(o, &found),
+                                       .timing = print_time,
+                                       .report_user = (void *)o};
+    const tile_pass_options none = {
+        .size = sizeof none, .target = o->target, .timing = print_time, .report_user = (void *)o};
+    bool ok = tile_lower(module, o->kernel, o->params, o->param_count, "", &none, NULL) == TILE_OK;
+    if (ok && is_wanted(o, "key"))
+        ok = emit_key(o, module, &wanted, text);
+    else if (ok)
+        ok = build(o, module, &wanted, text);
     free(found);
     return ok;
 }
 
-static bool emit_abi(const tile_function *f, tool_text *out) {
-    tile_abi *abi = tile_abi_create(f);
-    if (!abi) return false;
-    tile_abi_print(abi, tool_append, out);
-    tile_abi_destroy(abi);
-    return true;
-}
-
-static bool emit(const options *o, tile_context *context, const tile_module *module,
-                 const tile_function *f) {
-    tile_blob code = {NULL, 0};
+static bool compile(const options *o, tile_module *module) {
     tool_text text = {NULL, 0, 0};
-    bool ok = true;
-    if (strcmp(o->emit, "tile") == 0)
-        tile_module_print(module, tool_append, &text);
-    else if (strcmp(o->emit, "abi") == 0)
-        ok = emit_abi(f, &text);
-    else if (strcmp(o->emit, "cubin") == 0)
-        ok = emit_cubin(o, context, f, &code);
-    else
-        ok = emit_code(o, f, strcmp(o->emit, "llvm") ? TILE_EMIT_PTX : TILE_EMIT_LLVM, &code);
-    if (ok)
-        ok = text.data ? tool_write_file(o->output, text.data, text.size)
-                       : tool_write_file(o->output, code.data, code.size);
+    bool ir = is_wanted(o, "tile") || is_wanted(o, "llvm");
+    tool_append("", 0, &text);
+    bool ok = ir ? emit_ir(o, module, &text) : emit_artifact(o, module, &text);
+    if (ok) ok = tool_write_file(o->output, text.data, text.size);
     free(text.data);
-    tile_blob_destroy(&code);
     return ok;
-}
-
-static bool compile(const options *o, tile_context *context, tile_module *module) {
-    tile_function *f;
-    const tile_pass_options passes = {
-        .size = sizeof passes, .target = o->target, .timing = print_time, .report_user = (void *)o};
-    if (tile_lower(module, o->kernel, o->params, o->param_count, o->passes, &passes, &f) != TILE_OK)
-        return false;
-    return emit(o, context, module, f);
 }
 
 int main(int argc, char **argv) {
@@ -199,7 +228,7 @@ int main(int argc, char **argv) {
     tool_print_diagnostics(context);
     tile_module *module = tool_parse_file(context, o.input);
     print_time("parse", now() - begin, &o);
-    bool ok = module && compile(&o, context, module);
+    bool ok = module && compile(&o, module);
     print_time("total", now() - begin, &o);
     tile_module_destroy(module);
     tile_context_destroy(context);

@@ -80,8 +80,10 @@ TILE_API tile_status tile_abi_scratch(const tile_abi *abi, const int64_t *args,
                                       int64_t *clean_bytes, int64_t *plain_bytes);
 TILE_API bool tile_abi_has_clean_scratch(const tile_abi *abi);
 TILE_API bool tile_abi_has_plain_scratch(const tile_abi *abi);
-/* All of it as JSON. */
+/* All of it as JSON (lib/codegen/abi_json.c says what stands there). */
 TILE_API void tile_abi_print(const tile_abi *abi, tile_writer writer, void *user);
+/* The interface that tile_abi_print wrote. NULL after a diagnostic if the text is none. */
+TILE_API tile_abi *tile_abi_read(tile_context *context, const char *text, size_t length);
 
 /* The instantiate pass as a call: binds the kernel's compile-time parameters, in place. A missing
  * one takes its default, else its value in the first tune point that agrees with the given ones.

@@ -132,6 +132,7 @@ static void cuda_destroy(tile_device *device) {
 }
 
 static const tile_device_ops cuda_ops = {
+    .wants = TILE_WANT_PTX,
     .destroy = cuda_destroy,
     .allocate = cuda_allocate,
     .release = cuda_release,
@@ -144,6 +145,10 @@ static const tile_device_ops cuda_ops = {
     .time = cuda_time,
     .attributes = cuda_attributes,
 };
+
+bool tile_device_is_cuda(const tile_device *device) {
+    return device && device->ops == &cuda_ops;
+}
 
 /* Making one ---------------------------------------------------------------------------------- */
 
@@ -223,7 +228,7 @@ tile_status tile_cuda_device_create(tile_context *context, const tile_driver *dr
     tile_status status = check_ordinal(context, driver, taken.ordinal);
     if (status != TILE_OK) return status;
     cuda_device *d = tile_malloc(sizeof *d);
-    *d = (cuda_device){.base = {.ops = &cuda_ops, .context = context, .is_cuda = true, .level = 3},
+    *d = (cuda_device){.base = {.ops = &cuda_ops, .context = context, .level = 3},
                        .driver = driver};
     if (taken.ptxas) {
         d->ptxas = tile_malloc(strlen(taken.ptxas) + 1);

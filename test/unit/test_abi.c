@@ -68,6 +68,95 @@ Test(abi, json) {
     codegen_close(&x);
 }
 
+static void check_same_answers(const tile_abi *abi, const tile_abi *again, const int64_t *args) {
+    int64_t grid[2][3], clean[2], plain[2];
+    tile_status status = tile_abi_grid(abi, args, grid[0]);
+    cr_expect_eq(tile_abi_grid(again, args, grid[1]), status);
+    if (status == TILE_OK) cr_expect_arr_eq(grid[0], grid[1], sizeof grid[0]);
+    status = tile_abi_scratch(abi, args, &clean[0], &plain[0]);
+    cr_expect_eq(tile_abi_scratch(again, args, &clean[1], &plain[1]), status);
+    if (status == TILE_OK) cr_expect(clean[0] == clean[1] && plain[0] == plain[1]);
+}
+
+/* What is read back prints the same and answers the same, in a context that knows nothing of it. */
+Test(abi, round_trip) {
+    static const char *const texts[] = {
+        kernel,
+        "kernel @k() grid [1] warps 32 {\n}\n",
+        "kernel @scratch_0(%0: i64 {divisible = 8}, %a: ptr<e4m3> {divisible = 1024}, %t: bf16,\n"
+        "    %u: f64, %n: i32, %m: i8) grid [max(%0 * %n, 1) - rem(%n, 7), %n / 2 + (%m & 3), %n "
+        "<< 1]\n"
+        "    warps 1 {\n"
+        "  %x = add %n, 1 : i32\n  %y = mul %x, %n : i32\n  %s = scratch [%y, %n] : ptr<i64>\n}\n",
+    };
+    static const int64_t args[][6] = {{300, 7}, {1, 0, 0, 0, 50, 3}, {-5}, {0}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        codegen_fixture x, y;
+        char text[4096] = "", again[4096] = "";
+        codegen_open(&x, texts[i]);
+        codegen_open(&y, "kernel @other() grid [1] warps 1 {\n}\n");
+        tile_abi *abi = tile_abi_create(x.kernel);
+        tile_abi_print(abi, append, text);
+        tile_abi *back = tile_abi_read(y.context, text, strlen(text));
+        cr_assert(back, "%s\n%s", y.messages, text);
+        tile_abi_print(back, append, again);
+        cr_expect_str_eq(text, again);
+        for (size_t a = 0; a < sizeof args / sizeof *args; a++)
+            check_same_answers(abi, back, args[a]);
+        cr_expect_eq(tile_abi_has_clean_scratch(back), tile_abi_has_clean_scratch(abi));
+        cr_expect_eq(tile_abi_has_plain_scratch(back), tile_abi_has_plain_scratch(abi));
+        tile_abi_destroy(back);
+        tile_abi_destroy(abi);
+        codegen_close(&x);
+        codegen_close(&y);
+    }
+}
+
+static void replace(char *text, const char *from, const char *to) {
+    char *at = strstr(text, from);
+    cr_assert(at, "%s", from);
+    char rest[4096];
+    strcpy(rest, at + strlen(from));
+    strcpy(at, to);
+    strcat(at, rest);
+}
+
+Test(abi, what_cannot_be_read) {
+    static const struct {
+        const char *from, *to, *message;
+    } cases[] = {
+        {"{", "[", "it is not JSON"},
+        {"\"entry\"", "\"name\"", "it has no entry"},
+        {"\"k\"", "\"k k\"", "its types and expressions are none"},
+        {"\"kind\"", "\"sort\"", "a parameter has a name"},
+        {"i32", "i33", "its types and expressions are none"},
+        {"\"i32\"", "\"i32, %z: i32\"", "does not belong"},
+        {"\"divisible\": 16", "\"divisible\": 0", "a parameter has a name"},
+        {"\"3\", \"1\"", "\"3\"", "three expressions"},
+        {"\"3\", \"1\"", "\"3\", 1", "three expressions"},
+        {"ceildiv(%n, 128)", "ceildiv(%z, 128)", "its types and expressions are none"},
+        {"\"3\"", "\"3, 4\"", "its types and expressions are none"},
+        {"\"28\"", "\"28, 4\"", "does not belong"},
+        {"\"28\"", "\"28] warps 1 { } kernel @evil() grid [1\"", "does not belong"},
+        {"\"block\": 64", "\"block\": 65", "warps of 32"},
+        {"\"block\": 64", "\"block\": 2048", "warps of 32"},
+        {"1024", "-1", "shared memory"},
+        {"\"clean\": true", "\"clean\": 1", "a scratch buffer"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        codegen_fixture x;
+        char text[4096] = "";
+        codegen_open(&x, kernel);
+        tile_abi *abi = tile_abi_create(x.kernel);
+        tile_abi_print(abi, append, text);
+        tile_abi_destroy(abi);
+        replace(text, cases[i].from, cases[i].to);
+        cr_expect_null(tile_abi_read(x.context, text, strlen(text)), "case %zu", i);
+        cr_expect(strstr(x.messages, cases[i].message), "case %zu: %s", i, x.messages);
+        codegen_close(&x);
+    }
+}
+
 /* The emitted offsets are the ones that the sizes above imply. */
 Test(abi, scratch_offsets) {
     tile_blob ir = codegen_of(kernel, TILE_EMIT_LLVM, "sm_80");

@@ -236,7 +236,7 @@ static void open_device(cuda_fixture *x) {
 static void close_device(cuda_fixture *x) {
     x->device->ops->discard(x->device, &x->variant);
     cr_assert_eq(gpu.loads, gpu.unloads);
-    tile_abi_destroy(x->variant.abi);
+    tile_abi_destroy((tile_abi *)x->variant.abi);
     tile_device_destroy(x->device);
     cr_assert_eq(gpu.allocations, gpu.frees);
     cr_assert_eq(gpu.retained, 0);

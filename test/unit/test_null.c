@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "tile/artifact.h"
 #include "tile/build.h"
 #include "tile/compile.h"
 #include "tile/compute.h"
@@ -283,6 +284,8 @@ Test(null, compiling) {
     cr_expect_eq(tile_assemble(context, NULL, options.target, NULL, &blob), TILE_INVALID);
     tile_blob_destroy(NULL);
     cr_expect_null(tile_abi_create(NULL));
+    cr_expect_null(tile_abi_read(NULL, "{}", 2));
+    cr_expect_null(tile_abi_read(context, NULL, 2));
     cr_expect_null(tile_abi_entry(NULL));
     cr_expect_null(tile_abi_arg_at(NULL, 0));
     cr_expect_eq(tile_abi_arg_count(NULL), 0);
@@ -294,6 +297,20 @@ Test(null, compiling) {
     cr_expect_not(tile_abi_has_plain_scratch(NULL));
     tile_abi_print(NULL, drop, &printed);
     tile_abi_destroy(NULL);
+    tile_artifact_key key;
+    tile_artifact *artifact;
+    const tile_build_options build = {.size = sizeof build, .target = options.target};
+    cr_expect_eq(tile_artifact_make_key(NULL, "k", &build, &key), TILE_INVALID);
+    cr_expect_str_eq(key.text, "");
+    cr_expect_eq(tile_artifact_build(NULL, "k", &build, &artifact), TILE_INVALID);
+    cr_expect_null(artifact);
+    cr_expect_eq(tile_artifact_read(NULL, "", 0, &artifact), TILE_INVALID);
+    cr_expect_eq(tile_artifact_read(context, NULL, 99, &artifact), TILE_INVALID);
+    cr_expect_null(artifact);
+    cr_expect_eq(tile_artifact_kernel_count(NULL), 0);
+    cr_expect_null(tile_artifact_kernel_at(NULL, 0));
+    tile_artifact_write(NULL, drop, &printed);
+    tile_artifact_destroy(NULL);
     cr_expect_eq(printed, 0);
     cr_expect_eq(tile_compute_shapes(NULL, NULL, 0, NULL, 0), TILE_INVALID);
     cr_expect_eq(tile_compute_run(NULL, NULL, 0, NULL, 0), TILE_INVALID);

@@ -1,0 +1,145 @@
+/* The launch interface back from its JSON (abi_json.c says what that holds).
+ *
+ * Types and expressions are in the IR's own words, so the IR's parser reads them: the interface is
+ * written as the head of a kernel, and the size of each scratch buffer as the grid of one more. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "lib/codegen/abi_data.h"
+#include "lib/support/json.h"
+
+typedef struct reader {
+    tile_context *context;
+    tile_arena arena;
+    const tile_json *json, *parameters, *scratch;
+    const char *entry, *args; /* args: "%n: i32, %x: ptr<f16> {divisible = 16}" */
+    unsigned arg_count, scratch_count;
+    int64_t warps, shared_bytes;
+    const char *heads; /* the kernels */
+} reader;
+
+static bool fail(reader *r, const char *what) {
+    tile_report(r->context, TILE_ERROR, (tile_loc){0},
+                "this is not the launch interface of a kernel: %s", what);
+    return false;
+}
+
+/* What the JSON must hold ---------------------------------------------------------------------- */
+
+static bool add_arg(reader *r, const tile_json *parameter) {
+    const char *kind = tile_json_find_text(parameter, "kind");
+    const char *name = tile_json_find_text(parameter, "name");
+    const char *type = tile_json_find_text(parameter, "type");
+    int64_t divisor;
+    if (!kind || !name || !type ||
+        !tile_json_find_int(parameter, "divisible", 1, 1 << 30, &divisor))
+        return fail(r, "a parameter has a name, a kind, a type and a divisor");
+    if (strcmp(kind, "argument") != 0) return true; /* scratch: follows from the buffers */
+    r->args =
+        tile_arena_format(&r->arena, "%s%s%%%s: %s", r->args, r->arg_count ? ", " : "", name, type);
+    if (divisor > 1)
+        r->args = tile_arena_format(&r->arena, "%s {divisible = %" PRId64 "}", r->args, divisor);
+    r->arg_count++;
+    return true;
+}
+
+/* name is the entry's, with a suffix for buffers. */
+static void add_head(reader *r, const char *suffix, const char *grid, int64_t warps) {
+    r->heads = tile_arena_format(&r->arena, "%skernel @%s%s(%s) grid [%s] warps %" PRId64 " {}\n",
+                                 r->heads, r->entry, suffix, r->args, grid, warps);
+}
+
+static bool add_grid(reader *r) {
+    const tile_json *grid = tile_json_find(r->json, "grid", TILE_JSON_ARRAY);
+    const char *text = "";
+    unsigned rank = 0;
+    for (const tile_json *extent = grid ? grid->first : NULL; extent; extent = extent->next) {
+        if (extent->kind != TILE_JSON_STRING) break;
+        text = tile_arena_format(&r->arena, "%s%s%s", text, rank ? ", " : "", extent->text);
+        rank++;
+    }
+    if (rank != 3) return fail(r, "a grid is three expressions");
+    add_head(r, "", text, r->warps);
+    return true;
+}
+
+static bool add_scratch(reader *r, const tile_json *buffer) {
+    const char *bytes = tile_json_find_text(buffer, "bytes");
+    if (!bytes || !tile_json_find(buffer, "clean", TILE_JSON_BOOL))
+        return fail(r, "a scratch buffer is clean or not, and has a size");
+    add_head(r, tile_arena_format(&r->arena, "_scratch_%u", r->scratch_count++), bytes, 1);
+    return true;
+}
+
+static bool read_json(reader *r, const char *text, size_t length) {
+    int64_t threads;
+    r->json = tile_json_read(&r->arena, text, length);
+    r->entry = tile_json_find_text(r->json, "entry");
+    r->parameters = tile_json_find(r->json, "parameters", TILE_JSON_ARRAY);
+    r->scratch = tile_json_find(r->json, "scratch", TILE_JSON_ARRAY);
+    if (!r->json) return fail(r, "it is not JSON");
+    if (!r->entry || !r->parameters || !r->scratch)
+        return fail(r, "it has no entry, parameters or scratch");
+    if (!tile_json_find_int(r->json, "block", 32, 1024, &threads) || threads % 32)
+        return fail(r, "a block has 32 to 1024 threads, in warps of 32");
+    if (!tile_json_find_int(r->json, "shared_bytes", 0, INT32_MAX, &r->shared_bytes))
+        return fail(r, "it has no size of shared memory");
+    r->warps = threads / 32;
+    for (const tile_json *at = r->parameters->first; at; at = at->next)
+        if (!add_arg(r, at)) return false;
+    if (!add_grid(r)) return false;
+    for (const tile_json *at = r->scratch->first; at; at = at->next)
+        if (!add_scratch(r, at)) return false;
+    return true;
+}
+
+/* What the parser makes of it ------------------------------------------------------------------ */
+
+/* Texts could hold more than one expression or type: then there is more than was asked for. */
+static bool check_heads(reader *r, const tile_module *module) {
+    unsigned count = 0;
+    for (const tile_function *f = module->first; f; f = f->next, count++)
+        if (f->arg_count != r->arg_count || f->param_count || f->grid_rank != (count ? 1u : 3u))
+            return fail(r, "it holds what does not belong there");
+    return count == 1 + r->scratch_count || fail(r, "it holds what does not belong there");
+}
+
+static void fill_scratch(const reader *r, tile_abi *abi, const tile_module *module) {
+    const tile_function *f = module->first->next;
+    const tile_json *buffer = r->scratch->first;
+    abi->scratch_count = r->scratch_count;
+    abi->scratch = TILE_NEW_ARRAY(&abi->arena, tile_scratch, r->scratch_count + 1u);
+    abi->scratch_text = TILE_NEW_ARRAY(&abi->arena, const char *, r->scratch_count + 1u);
+    for (unsigned i = 0; i < r->scratch_count; i++, f = f->next, buffer = buffer->next) {
+        const char *text = tile_json_find_text(buffer, "bytes");
+        abi->scratch[i].clean = tile_json_find(buffer, "clean", TILE_JSON_BOOL)->truth;
+        abi->scratch[i].bytes = f->grid[0];
+        abi->scratch_text[i] = tile_arena_string(&abi->arena, text, strlen(text));
+        abi->has_scratch[abi->scratch[i].clean] = true;
+    }
+}
+
+static tile_abi *read_heads(reader *r) {
+    tile_module *module =
+        tile_module_parse(r->context, "launch interface", r->heads, strlen(r->heads));
+    tile_abi *abi = NULL;
+    if (!module)
+        fail(r, "its types and expressions are none");
+    else if (check_heads(r, module))
+        abi = tile_abi_create(module->first);
+    if (abi) {
+        abi->loc = (tile_loc){0}; /* not in the user's text */
+        abi->shared_bytes = (unsigned)r->shared_bytes;
+        fill_scratch(r, abi, module);
+    }
+    tile_module_destroy(module);
+    return abi;
+}
+
+tile_abi *tile_abi_read(tile_context *context, const char *text, size_t length) {
+    if (!context) return NULL;
+    reader r = {.context = context, .args = "", .heads = ""};
+    tile_abi *abi = read_json(&r, text ? text : "", text ? length : 0) ? read_heads(&r) : NULL;
+    tile_arena_reset(&r.arena);
+    return abi;
+}

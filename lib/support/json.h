@@ -1,0 +1,38 @@
+/* Reading JSON (RFC 8259). */
+#ifndef TILE_LIB_SUPPORT_JSON_H
+#define TILE_LIB_SUPPORT_JSON_H
+
+#include "lib/support/arena.h"
+
+typedef enum tile_json_kind {
+    TILE_JSON_NULL,
+    TILE_JSON_BOOL,
+    TILE_JSON_NUMBER,
+    TILE_JSON_STRING,
+    TILE_JSON_ARRAY,
+    TILE_JSON_OBJECT,
+} tile_json_kind;
+
+typedef struct tile_json {
+    tile_json_kind kind;
+    bool truth;       /* BOOL */
+    const char *text; /* STRING: UTF-8, without a zero byte in it. NUMBER: as written */
+    const struct tile_json *first; /* ARRAY, OBJECT: its elements, in order */
+    const struct tile_json *next;  /* the element after this one */
+    const char *key;               /* of an object's element */
+} tile_json;
+
+/* The value that the text is; in the arena, and nothing of it in `text`. NULL if it is not JSON, if
+ * it is nested more than 64 deep, or a string holds a zero byte. */
+const tile_json *tile_json_read(tile_arena *arena, const char *text, size_t length);
+
+/* An object's element of this name, NULL if there is none or it is of another kind. object may be
+ * NULL. */
+const tile_json *tile_json_find(const tile_json *object, const char *key, tile_json_kind kind);
+/* The same for a string; NULL if it is not there. */
+const char *tile_json_find_text(const tile_json *object, const char *key);
+/* True and *value if there is such a whole number from min to max. */
+bool tile_json_find_int(const tile_json *object, const char *key, int64_t min, int64_t max,
+                        int64_t *value);
+
+#endif

@@ -1,0 +1,209 @@
+/* The way from a parsed module to code, in one place: instantiate, passes, launch interface, PTX,
+ * cubin. Devices and tools go it through here. */
+#include <string.h>
+
+#include "lib/codegen/identity.h"
+#include "lib/ir/function.h"
+#include "lib/support/clock.h"
+#include "lib/support/options.h"
+#include "lib/support/target.h"
+#include "lib/support/text.h"
+#include "runtime/artifact.h"
+#include "runtime/assemble.h"
+
+/* The kernel of that name; without a name the only kernel there is. NULL after a diagnostic. */
+static tile_function *choose_kernel(const tile_module *module, const char *name) {
+    tile_function *only = NULL;
+    unsigned kernels = 0;
+    for (tile_function *f = module->first; f; f = f->next) {
+        if (f->kind != TILE_KERNEL || (name && strcmp(f->name, name) != 0)) continue;
+        only = f;
+        kernels++;
+    }
+    if (kernels == 1) return only;
+    if (name)
+        tile_report(module->context, TILE_ERROR, (tile_loc){0}, "there is no kernel @%s", name);
+    else if (kernels)
+        tile_report(module->context, TILE_ERROR, (tile_loc){0}, "there are %u kernels: name one",
+                    kernels);
+    else
+        tile_report(module->context, TILE_ERROR, (tile_loc){0}, "there is no kernel");
+    return NULL;
+}
+
+/* What is at level 3 already is compiled as it is written. */
+static const char *choose_pipeline(const tile_function *f, const char *given, unsigned level) {
+    if (given) return given;
+    return tile_function_level(f) == 3 ? "" : tile_default_pipeline(level);
+}
+
+/* Building ------------------------------------------------------------------------------------- */
+
+/* The options with their defaults, and the kernel. False after a diagnostic. */
+static bool take(const tile_module *module, const char *kernel, const tile_build_options *given,
+                 tile_build_options *options, tile_function **f) {
+    *f = module ? choose_kernel(module, kernel) : NULL;
+    if (!*f) return false;
+    tile_take_options(options, sizeof *options, given);
+    if (!options->level) options->level = 3;
+    options->pipeline = choose_pipeline(*f, options->pipeline, options->level);
+    if (options->wants & TILE_WANT_CUBIN) options->wants |= TILE_WANT_PTX;
+    tile_context *context = module->context;
+    if (!tile_target_check(context, (*f)->loc, options->target)) return false;
+    if ((*f)->param_count)
+        tile_report(context, TILE_ERROR, (*f)->loc,
+                    "@%s has the parameter '%s': instantiate it first", (*f)->name,
+                    (*f)->params[0].name);
+    else if (options->level != 2 && options->level != 3)
+        tile_report(context, TILE_ERROR, (*f)->loc, "kernels are lowered to level 2 or 3, not %u",
+                    options->level);
+    else
+        return true;
+    return false;
+}
+
+static void report_time(const tile_build_options *options, const char *stage, double since) {
+    if (options->timing) options->timing(stage, tile_seconds_now() - since, options->report_user);
+}
+
+static tile_status lower(tile_function *f, const tile_build_options *options) {
+    const tile_pass_options passes = {.size = sizeof passes,
+                                      .target = options->target,
+                                      .kernel = f->name,
+                                      .timing = options->timing,
+                                      .report_user = options->report_user};
+    return tile_run_passes(f->module, options->pipeline, &passes);
+}
+
+static tile_status make_code(const tile_function *f, const tile_build_options *options,
+                             tile_artifact_kernel *parts) {
+    const tile_emit_options emit = {.size = sizeof emit,
+                                    .target = options->target,
+                                    .ptx_version = options->ptx_version,
+                                    .no_line_info = options->no_line_info,
+                                    .timing = options->timing,
+                                    .report_user = options->report_user};
+    if (!(options->wants & TILE_WANT_PTX)) return TILE_OK;
+    tile_status status = tile_emit(f, TILE_EMIT_PTX, &emit, &parts->ptx);
+    if (status != TILE_OK || !(options->wants & TILE_WANT_CUBIN)) return status;
+    double since = tile_seconds_now();
+    status = tile_assemble(f->module->context, &parts->ptx, options->target, options->ptxas,
+                           &parts->cubin);
+    report_time(options, "assemble", since);
+    return status;
+}
+
+tile_status tile_artifact_build(tile_module *module, const char *kernel,
+                                const tile_build_options *given, tile_artifact **out) {
+    tile_build_options options;
+    tile_function *f;
+    *out = NULL;
+    if (!take(module, kernel, given, &options, &f)) return TILE_INVALID;
+    tile_status status = lower(f, &options);
+    if (status != TILE_OK) return status;
+    tile_artifact *artifact = tile_artifact_create(module->context);
+    artifact_kernel *added = tile_artifact_add(artifact);
+    added->parts.abi = added->abi = tile_abi_create(f);
+    status = added->abi ? make_code(f, &options, &added->parts) : TILE_INVALID;
+    if (status == TILE_OK)
+        *out = artifact;
+    else
+        tile_artifact_destroy(artifact);
+    return status;
+}
+
+/* Keys ----------------------------------------------------------------------------------------- */
+
+/* Where the operations stand in the source: the PTX names their lines. */
+static void add_lines(tile_text *text, const tile_function *f) {
+    const tile_context *context = f->module->context;
+    uint32_t file = UINT32_MAX;
+    for (uint32_t id = 1; id < f->op_count; id++) {
+        tile_loc loc = f->ops[id].loc;
+        if (!f->ops[id].opcode) continue;
+        if (loc.file != file)
+            tile_text_format(text, "file %s\n", tile_context_source_name(context, loc.file));
+        file = loc.file;
+        tile_text_format(text, "%u:%u ", (unsigned)loc.line, (unsigned)loc.column);
+    }
+}
+
+tile_status tile_artifact_make_key(const tile_module *module, const char *kernel,
+                                   const tile_build_options *given, tile_artifact_key *key) {
+    tile_build_options options;
+    tile_function *f;
+    *key = (tile_artifact_key){{0}};
+    if (!take(module, kernel, given, &options, &f)) return TILE_INVALID;
+    tile_arena arena = {0};
+    tile_text text = {.arena = &arena};
+    const char *assembler = "";
+    if (options.wants & TILE_WANT_CUBIN)
+        assembler = tile_assembler_identity(module->context, options.ptxas, &arena);
+    tile_text_format(&text, "%s\n%s %u %u %u %d\n%s\n%s\n", tile_compiler_identity(&arena),
+                     options.target->name, options.wants, options.level, options.ptx_version,
+                     options.no_line_info, options.pipeline, assembler ? assembler : "");
+    tile_function_print(f, tile_text_append, &text);
+    if (options.wants & TILE_WANT_PTX && !options.no_line_info) add_lines(&text, f);
+    tile_digest(text.data, text.length, key->text);
+    tile_arena_reset(&arena);
+    if (assembler) return TILE_OK;
+    *key = (tile_artifact_key){{0}};
+    return TILE_UNAVAILABLE;
+}
+
+/* In one call ---------------------------------------------------------------------------------- */
+
+/* The kernel with its parameters bound; NULL after a diagnostic. */
+static tile_function *bind(tile_module *module, const char *kernel, const tile_binding *bindings,
+                           unsigned count, const tile_build_options *options) {
+    double since = tile_seconds_now();
+    tile_function *f = module ? choose_kernel(module, kernel) : NULL;
+    if (!f || tile_instantiate(module, f->name, bindings, count, NULL) != TILE_OK) return NULL;
+    report_time(options, "instantiate", since);
+    return f;
+}
+
+tile_status tile_lower(tile_module *module, const char *kernel, const tile_binding *bindings,
+                       unsigned binding_count, const char *pipeline,
+                       const tile_pass_options *options, tile_function **out) {
+    tile_pass_options passes;
+    tile_take_options(&passes, sizeof passes, options);
+    const tile_build_options build = {.timing = passes.timing, .report_user = passes.report_user};
+    if (out) *out = NULL;
+    tile_function *f = bind(module, kernel, bindings, binding_count, &build);
+    if (!f) return TILE_INVALID;
+    const char *name = passes.kernel = f->name;
+    tile_status status = tile_run_passes(module, choose_pipeline(f, pipeline, 3), &passes);
+    if (out) *out = status == TILE_OK ? tile_module_find(module, name) : NULL;
+    return status;
+}
+
+tile_status tile_compile(tile_module *module, const char *kernel, const tile_binding *bindings,
+                         unsigned binding_count, const tile_emit_options *options, tile_blob *ptx,
+                         tile_abi **abi) {
+    tile_emit_options emit;
+    tile_take_options(&emit, sizeof emit, options);
+    const tile_build_options build = {.size = sizeof build,
+                                      .target = emit.target,
+                                      .wants = TILE_WANT_PTX,
+                                      .ptx_version = emit.ptx_version,
+                                      .no_line_info = emit.no_line_info,
+                                      .timing = emit.timing,
+                                      .report_user = emit.report_user};
+    *ptx = (tile_blob){0};
+    if (abi) *abi = NULL;
+    tile_function *f = bind(module, kernel, bindings, binding_count, &build);
+    if (!f) return TILE_INVALID;
+    tile_artifact *artifact;
+    tile_status status = tile_artifact_build(module, f->name, &build, &artifact);
+    if (status != TILE_OK) return status;
+    artifact_kernel *made = &artifact->kernels[0]; /* what is taken out of it stays */
+    *ptx = made->parts.ptx;
+    made->parts.ptx = (tile_blob){0};
+    if (abi) {
+        *abi = made->abi;
+        made->abi = NULL;
+    }
+    tile_artifact_destroy(artifact);
+    return TILE_OK;
+}
