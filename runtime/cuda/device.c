@@ -228,8 +228,8 @@ tile_status tile_cuda_device_create(tile_context *context, const tile_driver *dr
     tile_status status = check_ordinal(context, driver, taken.ordinal);
     if (status != TILE_OK) return status;
     cuda_device *d = tile_malloc(sizeof *d);
-    *d = (cuda_device){.base = {.ops = &cuda_ops, .context = context, .level = 3},
-                       .driver = driver};
+    *d =
+        (cuda_device){.base = {.ops = &cuda_ops, .context = context, .level = 3}, .driver = driver};
     if (taken.ptxas) {
         d->ptxas = tile_malloc(strlen(taken.ptxas) + 1);
         strcpy(d->ptxas, taken.ptxas);

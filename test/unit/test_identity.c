@@ -4,18 +4,16 @@
 
 #include "lib/codegen/identity.h"
 
-/* The test vectors of BLAKE3 (BLAKE3-team/BLAKE3, test_vectors.json): bytes 0, 1, ... 250, 0, ... */
+/* The test vectors of BLAKE3 (BLAKE3-team/BLAKE3, test_vectors.json): bytes 0, 1, ... 250, 0, ...
+ */
 Test(identity, digests_are_blake3) {
     static const struct {
         size_t size;
         const char *digest;
     } cases[] = {
-        {0, "af1349b9f5f9a1a6a0404dea36dcc949"},
-        {1, "2d3adedff11b61f14c886e35afa03673"},
-        {1023, "10108970eeda3eb932baac1428c7a216"},
-        {1024, "42214739f095a406f3fc83deb889744a"},
-        {1025, "d00278ae47eb27b34faecf67b4fe263f"},
-        {2048, "e776b6028c7cd22a4d0ba182a8bf6220"},
+        {0, "af1349b9f5f9a1a6a0404dea36dcc949"},    {1, "2d3adedff11b61f14c886e35afa03673"},
+        {1023, "10108970eeda3eb932baac1428c7a216"}, {1024, "42214739f095a406f3fc83deb889744a"},
+        {1025, "d00278ae47eb27b34faecf67b4fe263f"}, {2048, "e776b6028c7cd22a4d0ba182a8bf6220"},
     };
     uint8_t bytes[2048];
     char text[TILE_DIGEST_TEXT];
