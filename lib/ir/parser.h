@@ -92,7 +92,7 @@ typedef struct tile_parser {
     unsigned yield_count;
 } tile_parser;
 
-/* parse.c: tokens and errors */
+/* parse_token.c: tokens and errors */
 void tile_parse_advance(tile_parser *p);
 bool tile_parse_at(const tile_parser *p, const char *punctuation);
 bool tile_parse_at_word(const tile_parser *p, const char *word);
@@ -110,6 +110,9 @@ bool tile_parse_expected(tile_parser *p, const char *what);
 bool tile_parse_too_deep(tile_parser *p, tile_loc loc);
 /* Skips what is left of the statement that began at start. */
 void tile_parse_recover(tile_parser *p, const char *start);
+bool tile_parse_has_failed(const tile_parser *p);
+/* Once the limit of errors is reached, the text ends here for the parser. */
+void tile_parse_stop_if_too_many(tile_parser *p, tile_loc loc);
 
 /* parse_scope.c: names of values */
 tile_symbol *tile_parse_find(const tile_parser *p, const char *name);

@@ -1,4 +1,4 @@
-/* Modules and functions: creation, declarations, reading. */
+/* Modules and functions: creation, declarations, copies. What stands in bodies is in body.c. */
 #include "lib/ir/function.h"
 
 #include <stdlib.h>
@@ -251,76 +251,6 @@ const char *tile_function_result_name(const tile_function *f, unsigned index) {
 
 tile_region tile_function_body(const tile_function *f) {
     return f ? f->body : TILE_NO_REGION;
-}
-
-/* Entry 0, which is empty, stands for ids that the function does not have. */
-static const tile_op_data *op_of(const tile_function *f, tile_op op) {
-    static const tile_op_data none = {0};
-    return f ? &f->ops[op.id < f->op_count ? op.id : 0] : &none;
-}
-
-static const tile_region_data *region_of(const tile_function *f, tile_region region) {
-    static const tile_region_data none = {0};
-    return f ? &f->regions[region.id < f->region_count ? region.id : 0] : &none;
-}
-
-tile_op tile_region_first(const tile_function *f, tile_region region) {
-    return region_of(f, region)->first;
-}
-
-tile_op tile_op_next(const tile_function *f, tile_op op) {
-    return op_of(f, op)->next;
-}
-
-tile_opcode tile_op_opcode(const tile_function *f, tile_op op) {
-    return (tile_opcode)op_of(f, op)->opcode;
-}
-
-tile_loc tile_op_loc(const tile_function *f, tile_op op) {
-    return op_of(f, op)->loc;
-}
-
-unsigned tile_op_operand_count(const tile_function *f, tile_op op) {
-    return op_of(f, op)->operand_count;
-}
-
-tile_value tile_op_operand(const tile_function *f, tile_op op, unsigned index) {
-    const tile_op_data *data = op_of(f, op);
-    return index < data->operand_count ? data->operands[index] : TILE_NO_VALUE;
-}
-
-unsigned tile_op_result_count(const tile_function *f, tile_op op) {
-    return op_of(f, op)->result_count;
-}
-
-tile_value tile_op_result(const tile_function *f, tile_op op, unsigned index) {
-    const tile_op_data *data = op_of(f, op);
-    return (tile_value){index < data->result_count ? data->first_result.id + index : 0};
-}
-
-tile_region tile_op_region(const tile_function *f, tile_op op, unsigned index) {
-    const tile_op_data *data = op_of(f, op);
-    return index < data->region_count ? data->regions[index] : TILE_NO_REGION;
-}
-
-tile_value tile_region_arg(const tile_function *f, tile_region region, unsigned index) {
-    const tile_region_data *data = region_of(f, region);
-    return (tile_value){index < data->arg_count ? data->first_arg.id + index : 0};
-}
-
-const tile_type *tile_value_type(const tile_function *f, tile_value value) {
-    return f && value.id < f->value_count ? f->values[value.id].type : NULL;
-}
-
-void tile_value_set_name(tile_function *f, tile_value value, const char *name) {
-    if (f && value.id && value.id < f->value_count) tile_value_at(f, value)->name = intern(f, name);
-}
-
-bool tile_op_handles_tile(const tile_function *f, tile_op op, tile_value value) {
-    tile_type_kind kind = tile_value_type(f, value)->kind;
-    return kind == TILE_TYPE_TILE ||
-           (kind == TILE_TYPE_SHARED &&
-            tile_op_has_trait(tile_op_opcode(f, op), TILE_TRAIT_WHOLE_SET));
 }
 
 /* Cloning ------------------------------------------------------------------------------------- */
