@@ -42,6 +42,9 @@ typedef struct tile_device_options {
     /* CPU: kernels are compiled for this target, and what code for it cannot do is refused. NULL:
      * everything that the IR says runs, with the shared memory of sm_90. */
     const tile_target *target;
+    /* CPU: a launch that executes more operations than this (as tile_cpu_counts counts them) is
+     * TILE_FAULT, so that a loop without end has one. 0: no limit. */
+    uint64_t max_operations;
 } tile_device_options;
 
 /* options may be NULL. */

@@ -14,6 +14,7 @@
 typedef struct cpu_device {
     tile_device base;
     uint64_t seed;
+    uint64_t max_operations;
 } cpu_device;
 
 enum { POISON = 0xff /* NaN in every float type */ };
@@ -190,11 +191,13 @@ static bool is_launchable(const int64_t grid[3]) {
 
 static tile_status cpu_launch(tile_device *device, const tile_launch *launch) {
     const cpu_program *program = launch->variant->code;
+    const cpu_device *cpu = (const cpu_device *)(const void *)device;
     cpu_run run = {.program = program,
                    .launch = launch,
                    .context = device->context,
                    .counts = &device->counts,
-                   .random = ((const cpu_device *)(const void *)device)->seed};
+                   .operations_left = cpu->max_operations ? cpu->max_operations : UINT64_MAX,
+                   .random = cpu->seed};
     memcpy(run.grid, launch->grid, sizeof run.grid);
     if (launch->argument_count != program->function->arg_count) {
         tile_report(device->context, TILE_ERROR, program->function->loc,
@@ -289,7 +292,8 @@ tile_status tile_device_create_cpu(tile_context *context, const tile_device_opti
                  .name = "cpu",
                  .level = level,
                  .is_faithful = taken.target != NULL},
-        .seed = taken.seed};
+        .seed = taken.seed,
+        .max_operations = taken.max_operations};
     *out = &device->base;
     return TILE_OK;
 }

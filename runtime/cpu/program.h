@@ -219,6 +219,7 @@ struct cpu_run {
     tile_cpu_counts *counts;
     uint8_t *constants;
     int64_t grid[3];
+    uint64_t operations_left;
     uint64_t random; /* 0: natural order */
     cpu_range *ranges;
     size_t range_count, last_range;

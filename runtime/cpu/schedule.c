@@ -165,11 +165,17 @@ static bool run_warp(cpu_run *run, cpu_warp *warp) {
     warp->state = CPU_READY;
     while (outcome == CPU_NEXT || outcome == CPU_JUMP) {
         const cpu_insn *insn = &insns[warp->pc];
+        if (executed == run->operations_left) {
+            outcome = cpu_fault(run, warp, insn, -1,
+                                "the launch has executed as many operations as it may");
+            break;
+        }
         outcome = insn->handler(run, warp, insn);
         warp->pc += outcome == CPU_NEXT;
         executed++;
     }
     run->counts->operations += executed - warp->rested;
+    run->operations_left -= executed - warp->rested;
     bool still = waited && warp->state == CPU_WAITING && executed == 1 && warp->pc == start;
     warp->block->progressed |= !still;
     return outcome != CPU_STOP;

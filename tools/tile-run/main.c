@@ -37,6 +37,7 @@ static const char help[] =
     "not\n"
     "                       do; `auto` is the CPU then (default: whatever the IR says runs)\n"
     "  --level=1|2|3        CPU: which level of the IR runs (default: 3); 1 runs a compute\n"
+    "  --max-operations=N   CPU: ends a launch that executes more than this (default: no limit)\n"
     "  --time[=N]           measures N launches (default: 20), with the L2 flushed before each\n"
     "  --no-flush           leaves the L2 as it is\n"
     "  --counts             CPU: barriers, bank conflicts, sectors and operations of the run\n"
@@ -55,7 +56,7 @@ typedef struct options {
     unsigned argument_count;
     const char *saves[16];
     unsigned save_count;
-    uint64_t seed;
+    uint64_t seed, max_operations;
     bool seed_given;
     const tile_target *target; /* NULL: none was named */
     unsigned level;
@@ -144,6 +145,11 @@ static bool parse_option(options *o, tool_arguments *args) {
     if (tool_option(args, "--param", &value)) return add_binding(o, value);
     if (tool_option(args, "--arg", &value)) return add_argument(o, value);
     if (tool_option(args, "--save", &value)) return add_save(o, value);
+    if (tool_option(args, "--max-operations", &value)) {
+        bool ok = read_count("--max-operations", value, 0x1p53, &number);
+        o->max_operations = ok ? (uint64_t)number : 0;
+        return ok;
+    }
     if (tool_option(args, "--seed", &value)) {
         o->seed_given = read_count("--seed", value, 0x1p53, &number);
         o->seed = o->seed_given ? (uint64_t)number : 0;
@@ -183,7 +189,8 @@ static tile_status open_device(run *r) {
                                   .level = o->level,
                                   .seed = o->seed_given ? o->seed : 0,
                                   .ptxas = o->ptxas,
-                                  .target = o->target};
+                                  .target = o->target,
+                                  .max_operations = o->max_operations};
     bool automatic = !o->device || strcmp(o->device, "auto") == 0;
     if (o->device && !automatic && strcmp(o->device, "cpu") != 0 &&
         strcmp(o->device, "cuda") != 0) {
