@@ -5,9 +5,11 @@
  *    the passes made of it.
  *  - Passes keep the IR's rules (the manager verifies after each one), and LLVM takes what it is
  *    given: TILE_FAILED is a defect here, since nothing of the system can refuse.
+ *  - A kernel that runs on the CPU device at level 2 and at level 3 gives the same at both.
  *  - Nothing crashes, hangs or eats the memory; that the sanitizers and libFuzzer's limits see. */
 #include "test/fuzz/fuzz_tile.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,26 +162,116 @@ static void try_level_2(session *s, const tile_module *module, const char *kerne
     tile_module_destroy(own);
 }
 
-/* Makes the CPU device's program of a kernel, without running it: nothing bounds how long the
- * loops of a random text run. */
-static void try_cpu(session *s, const tile_module *module, const char *kernel, unsigned level) {
-    const tile_device_options options = {.size = sizeof options, .level = level};
-    tile_device *device = NULL;
-    tile_kernel *made = NULL;
-    unsigned before = tile_context_error_count(s->context);
-    tile_status status = tile_device_create_cpu(s->context, &options, &device);
-    if (status == TILE_OK) status = tile_kernel_create(device, module, kernel, NULL, 0, &made);
-    succeeded(s, "tile_kernel_create failed", status, before);
-    tile_kernel_destroy(made);
-    tile_device_destroy(device);
+/* Runs ---------------------------------------------------------------------------------------- */
+
+/* Small launches only: nothing bounds what a random text wants. */
+enum {
+    MAX_RUN_ARGS = 16,
+    MAX_RUN_BLOCKS = 4,
+    RUN_BYTES = 1 << 14, /* of each buffer; at most this much scratch, too */
+    MAX_RUN_OPERATIONS = 10000,
+};
+
+/* One kernel on the CPU device at one level. */
+typedef struct run {
+    tile_device *device;
+    tile_kernel *kernel;
+    const tile_abi *abi;
+    tile_argument arguments[MAX_RUN_ARGS];
+    int64_t integers[MAX_RUN_ARGS];
+    unsigned count;
+} run;
+
+/* Zeros and ones: as sizes, coordinates and values they lead somewhere. */
+static bool fill_arguments(run *r) {
+    uint8_t bytes[RUN_BYTES];
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = i % 24 == 0;
+    r->count = tile_abi_arg_count(r->abi);
+    for (unsigned i = 0; i < r->count; i++) {
+        const tile_abi_arg *arg = tile_abi_arg_at(r->abi, i);
+        tile_argument *to = &r->arguments[i];
+        to->integer = r->integers[i] = 64 % arg->divisible ? arg->divisible : 64;
+        to->number = 1.5;
+        if (arg->type->kind != TILE_TYPE_PTR) continue;
+        if (tile_buffer_create(r->device, sizeof bytes, &to->buffer) != TILE_OK ||
+            tile_buffer_write(to->buffer, 0, bytes, sizeof bytes) != TILE_OK)
+            return false;
+    }
+    return true;
 }
+
+static bool is_small(const run *r) {
+    int64_t grid[3], clean, plain;
+    return tile_abi_grid(r->abi, r->integers, grid) == TILE_OK &&
+           tile_abi_scratch(r->abi, r->integers, &clean, &plain) == TILE_OK &&
+           grid[0] * grid[1] * grid[2] <= MAX_RUN_BLOCKS && clean + plain <= RUN_BYTES;
+}
+
+/* False if the kernel does not run, or does what is forbidden and is ended. */
+static bool run_kernel(session *s, run *r, const tile_module *module, const char *kernel,
+                       unsigned level) {
+    const tile_device_options options = {
+        .size = sizeof options, .level = level, .max_operations = MAX_RUN_OPERATIONS};
+    unsigned before = tile_context_error_count(s->context);
+    *r = (run){.count = 0};
+    tile_status status = tile_device_create_cpu(s->context, &options, &r->device);
+    if (status == TILE_OK)
+        status = tile_kernel_create(r->device, module, kernel, NULL, 0, &r->kernel);
+    if (!succeeded(s, "tile_kernel_create failed", status, before)) return false;
+    r->abi = tile_kernel_abi(r->kernel);
+    if (tile_abi_arg_count(r->abi) > MAX_RUN_ARGS || !fill_arguments(r) || !is_small(r))
+        return false;
+    before = tile_context_error_count(s->context);
+    status = tile_kernel_launch(r->kernel, r->arguments, r->count, NULL);
+    s->counts->launched++;
+    return succeeded(s, "tile_kernel_launch failed", status, before);
+}
+
+static void end_run(run *r) {
+    for (unsigned i = 0; i < r->count; i++) tile_buffer_destroy(r->arguments[i].buffer);
+    tile_kernel_destroy(r->kernel);
+    tile_device_destroy(r->device);
+}
+
+/* NaNs have many payloads. */
+static bool is_equal(tile_scalar scalar, const uint8_t *a, const uint8_t *b) {
+    if (memcmp(a, b, tile_scalar_bytes(scalar)) == 0) return true;
+    return tile_scalar_is_floating(scalar) && isnan(tile_scalar_read(scalar, a)) &&
+           isnan(tile_scalar_read(scalar, b));
+}
+
+static void compare_argument(const run *x, const run *y, unsigned index) {
+    const tile_abi_arg *arg = tile_abi_arg_at(x->abi, index);
+    uint8_t a[RUN_BYTES], b[RUN_BYTES];
+    unsigned step = tile_scalar_bytes(arg->type->scalar);
+    if (!x->arguments[index].buffer) return;
+    tile_buffer_read(x->arguments[index].buffer, 0, a, sizeof a);
+    tile_buffer_read(y->arguments[index].buffer, 0, b, sizeof b);
+    for (size_t at = 0; at < sizeof a; at += step)
+        if (!is_equal(arg->type->scalar, a + at, b + at)) {
+            fprintf(stderr, "%%%s[%zu] is %g at level 2, %g at level 3\n", arg->name, at / step,
+                    tile_scalar_read(arg->type->scalar, a + at),
+                    tile_scalar_read(arg->type->scalar, b + at));
+            fail("level 2 and level 3 give the same", tile_abi_entry(x->abi));
+        }
+}
+
+static void try_runs(session *s, const tile_module *module, const char *kernel) {
+    run two, three;
+    bool ok = run_kernel(s, &two, module, kernel, 2);
+    ok &= run_kernel(s, &three, module, kernel, 3);
+    for (unsigned i = 0; i < two.count && ok; i++) compare_argument(&two, &three, i);
+    end_run(&two);
+    end_run(&three);
+}
+
+/* Kernels ------------------------------------------------------------------------------------- */
 
 static void try_kernel(session *s, const tile_module *module, const char *kernel) {
     if (choose(s, 3, 2)) try_target(s, module, kernel, "sm_90a");
     if (choose(s, 4, 4)) try_target(s, module, kernel, "sm_80");
     if (choose(s, 5, 2)) try_level_2(s, module, kernel);
-    if (choose(s, 6, 4)) try_cpu(s, module, kernel, 2);
-    if (choose(s, 7, 4)) try_cpu(s, module, kernel, 3);
+    if (choose(s, 6, 4)) try_runs(s, module, kernel);
 }
 
 /* Modules ------------------------------------------------------------------------------------ */

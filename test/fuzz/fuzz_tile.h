@@ -16,7 +16,7 @@ typedef struct fuzz_options {
 
 /* What came of all inputs so far. */
 typedef struct fuzz_counts {
-    unsigned long inputs, parsed, lowered, emitted;
+    unsigned long inputs, parsed, lowered, emitted, launched;
 } fuzz_counts;
 
 /* Does with one text what the options say; text[length] is 0. A rule that does not hold ends the

@@ -16,8 +16,8 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 static fuzz_counts counts;
 
 static void print_counts(void) {
-    fprintf(stderr, "%lu inputs, %lu parsed, %lu lowered, %lu emitted\n", counts.inputs,
-            counts.parsed, counts.lowered, counts.emitted);
+    fprintf(stderr, "%lu inputs, %lu parsed, %lu lowered, %lu emitted, %lu launched\n",
+            counts.inputs, counts.parsed, counts.lowered, counts.emitted, counts.launched);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {

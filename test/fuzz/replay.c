@@ -38,7 +38,7 @@ int main(int argc, char **argv) {
             return 1;
         }
     }
-    printf("%lu inputs, %lu parsed, %lu lowered, %lu emitted\n", counts.inputs, counts.parsed,
-           counts.lowered, counts.emitted);
+    printf("%lu inputs, %lu parsed, %lu lowered, %lu emitted, %lu launched\n", counts.inputs,
+           counts.parsed, counts.lowered, counts.emitted, counts.launched);
     return 0;
 }
