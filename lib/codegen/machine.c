@@ -108,9 +108,10 @@ void tile_machine_set_range(tile_emitter *e, LLVMValueRef call, uint32_t low, ui
 
 static tile_machine ldmatrix_machine(const tile_function *f, tile_op op) {
     bool trans = tile_op_has_attr(f, op, TILE_ATTR_trans);
-    switch (tile_type_elements(tile_value_type(f, tile_op_result(f, op, 0)))) {
-    case 2: return trans ? TILE_MACHINE_ldmatrix_1t : TILE_MACHINE_ldmatrix_1;
-    case 4: return trans ? TILE_MACHINE_ldmatrix_2t : TILE_MACHINE_ldmatrix_2;
+    const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
+    switch (tile_type_elements(type) * tile_scalar_bits(type->scalar) / 32) {
+    case 1: return trans ? TILE_MACHINE_ldmatrix_1t : TILE_MACHINE_ldmatrix_1;
+    case 2: return trans ? TILE_MACHINE_ldmatrix_2t : TILE_MACHINE_ldmatrix_2;
     default: return trans ? TILE_MACHINE_ldmatrix_4t : TILE_MACHINE_ldmatrix_4;
     }
 }

@@ -430,10 +430,11 @@ static bool tile_infer_dot(tile_infer *infer) {
     const tile_type *a = type_of(infer, 0), *b = type_of(infer, 1), *c = type_of(infer, 2);
     if (a->rank != 2 || b->rank != 2 || c->rank != 2 || a->dims[1] != b->dims[0])
         return fail(infer, "needs [m, k] and [k, n], these are", a, " and", b);
-    if (!same_element(a, b))
-        return fail(infer, "both operands must have one element type, these are", a, " and", b);
     if (c->dims[0] != a->dims[0] || c->dims[1] != b->dims[1])
         return fail(infer, "the sum must be [m, n], it is", c, "", NULL);
+    if (!c->param && !tile_scalar_has_arithmetic(c->scalar))
+        return fail(infer, "the sum must be of a type that has arithmetic, such as f32, not", c, "",
+                    NULL);
     return result(infer, c);
 }
 
@@ -523,14 +524,20 @@ static bool tile_infer_thread_store(tile_infer *infer) {
     return no_result(infer) && check_access(infer, type_of(infer, 0), type_of(infer, 1));
 }
 
+/* Each matrix gives a lane 32 bits. */
 static bool tile_infer_ldmatrix(tile_infer *infer) {
-    int64_t count =
-        infer->given && infer->given->kind == TILE_TYPE_VECTOR ? fragment_count(infer->given) : -1;
-    if ((count != 2 && count != 4 && count != 8) || tile_scalar_bits(infer->given->scalar) != 16 ||
-        !same_element(infer->given, type_of(infer, 0)))
-        return fail(infer, "the result must be 2, 4 or 8 of the buffer's 16-bit elements", NULL, "",
-                    NULL);
-    return result(infer, infer->given);
+    const tile_type *type = infer->given;
+    int64_t count = type && type->kind == TILE_TYPE_VECTOR ? fragment_count(type) : -1;
+    unsigned bits = count > 0 ? tile_scalar_bits(type->scalar) : 0;
+    bool narrow = bits == 8 || bits == 16 || bits == 32;
+    if (!narrow || (count * bits != 32 && count * bits != 64 && count * bits != 128) ||
+        !same_element(type, type_of(infer, 0)))
+        return fail(
+            infer,
+            "the result must be 4, 8 or 16 bytes of the buffer's elements, which have 8, 16 "
+            "or 32 bits",
+            NULL, "", NULL);
+    return result(infer, type);
 }
 
 static bool fail_mma(const tile_infer *infer, const tile_type *const types[3]) {

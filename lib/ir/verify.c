@@ -150,6 +150,15 @@ static void check_values_of_attrs(verifier *v, tile_op op) {
     }
 }
 
+static void check_matrices(verifier *v, tile_op op) {
+    const tile_op_data *data = tile_op_at(v->f, op);
+    if (data->opcode != TILE_OP_ldmatrix || !tile_op_has_attr(v->f, op, TILE_ATTR_trans)) return;
+    const tile_type *type = tile_value_type(v->f, data->first_result);
+    if (tile_scalar_bits(type->scalar) != 16)
+        FAIL(v, data->loc, "ldmatrix transposes 16-bit elements only, not %s",
+             tile_scalar_name(type->scalar));
+}
+
 /* Read as unsigned: integers, and those of 64 bits only where the sum wraps at that width anyway.
  */
 static void check_signs(verifier *v, tile_op op) {
@@ -370,6 +379,7 @@ static void check_op(verifier *v, tile_op op) {
     check_attrs(v, op);
     check_values_of_attrs(v, op);
     check_signs(v, op);
+    check_matrices(v, op);
     bool sound = check_rule(v, op);
     if (sound) check_buffers(v, op);
     if (v->f->kind == TILE_KERNEL) check_executors(v, op);

@@ -38,10 +38,17 @@
 #include "lib/analysis/uniform.h"
 #include "lib/ir/regions.h"
 #include "lib/layout/layout.h"
-#include "passes/pass.h"
+#include "passes/tile/prepare_dots.h"
 
 /* How much a class wants its layout; the strongest wins, the first among equals. */
-typedef enum strength { WISH_NONE, WISH_STORE, WISH_LOAD, WISH_OPERAND, WISH_SUM } strength;
+typedef enum strength {
+    WISH_NONE,
+    WISH_STORE,
+    WISH_LOAD,
+    WISH_FMA,
+    WISH_OPERAND,
+    WISH_SUM,
+} strength;
 
 typedef struct assignment {
     tile_pass *pass;
@@ -158,19 +165,12 @@ static void wish(assignment *a, tile_value value, strength how_much, const tile_
     a->wanted[id] = *layout;
 }
 
-/* The instruction for a dot; laid_out: one whose fragments its sum consists of. NULL after a
- * diagnostic. */
-static const tile_mma *choose_instruction(assignment *a, tile_op op, bool laid_out) {
-    char why[160];
+/* The instruction for a dot; laid_out: one whose fragments its sum consists of. NULL: none. */
+static const tile_mma *choose_instruction(const assignment *a, tile_op op, bool laid_out) {
     tile_mma_query query = tile_product_query(a->f, op);
     query.capability = a->pass->target->compute_capability;
     if (!laid_out) query.sum = NULL;
-    const tile_mma *row = tile_mma_find(&query);
-    if (row) return row;
-    tile_mma_explain(&query, why, sizeof why);
-    tile_report(a->pass->context, TILE_ERROR, tile_op_loc(a->f, op), "dot: %s", why);
-    a->status = TILE_UNSUPPORTED;
-    return NULL;
+    return tile_mma_find(&query);
 }
 
 static tile_layout operand_layout(const tile_mma *row, const tile_layout *sum, unsigned operand,
@@ -179,11 +179,32 @@ static tile_layout operand_layout(const tile_mma *row, const tile_layout *sum, u
                             (uint32_t)tile_type_dim(type, 1));
 }
 
+/* Without an instruction each thread has neighbours along n, read and stored together. */
+static void wish_fma(assignment *a, tile_op op, const tile_type *sum) {
+    uint32_t dims[TILE_MAX_RANK];
+    dims_of(sum, dims);
+    tile_layout layout =
+        tile_layout_blocked(dims, 2, 16 / tile_scalar_bytes(sum->scalar), 1, warps_at(a, op));
+    wish(a, tile_op_result(a->f, op, 0), WISH_FMA, &layout);
+}
+
+/* Whether a tile comes from shared memory, converted perhaps: then it can be read as it is wanted.
+ */
+static bool is_read_from_shared(const assignment *a, tile_value tile) {
+    tile_op def = tile_value_def(a->f, tile);
+    while (tile_op_opcode(a->f, def) == TILE_OP_cast)
+        def = tile_value_def(a->f, tile_op_operand(a->f, def, 0));
+    return tile_op_opcode(a->f, def) == TILE_OP_load_shared;
+}
+
 static void wish_dot(assignment *a, tile_op op) {
     unsigned count;
     const tile_mma *row = choose_instruction(a, op, false);
-    if (!row) return;
     const tile_type *sum = tile_value_type(a->f, tile_op_result(a->f, op, 0));
+    if (!row) {
+        wish_fma(a, op, sum);
+        return;
+    }
     uint32_t m = (uint32_t)tile_type_dim(sum, 0), n = (uint32_t)tile_type_dim(sum, 1);
     uint32_t warps_m, warps_n;
     tile_mma_choose_warps(row, m, n, warps_at(a, op), &warps_m, &warps_n);
@@ -191,9 +212,8 @@ static void wish_dot(assignment *a, tile_op op) {
     wish(a, tile_op_result(a->f, op, 0), WISH_SUM, &layout);
     for (unsigned operand = 0; operand < 2; operand++) {
         tile_value value = tile_op_segment(a->f, op, operand, &count)[0];
-        tile_opcode def = tile_op_opcode(a->f, tile_value_def(a->f, value));
         tile_layout fragment = operand_layout(row, &layout, operand, tile_value_type(a->f, value));
-        if (is_tile(a, value) && def == TILE_OP_load_shared)
+        if (is_tile(a, value) && is_read_from_shared(a, value))
             wish(a, value, WISH_OPERAND, &fragment);
     }
 }
@@ -312,6 +332,18 @@ static void set_layouts(assignment *a) {
 
 /* 6. Conversions. ----------------------------------------------------------------------------- */
 
+/* Of a buffer that a tile goes through. */
+static const tile_type *buffer_type(const assignment *a, const tile_type *tile) {
+    uint32_t dims[TILE_MAX_RANK];
+    dims_of(tile, dims);
+    tile_layout spread = tile_layout_shared_swizzled(dims, tile->rank, tile->rank - 1,
+                                                     tile_scalar_bytes(tile->scalar));
+    tile_type draft = *tile;
+    draft.kind = TILE_TYPE_SHARED;
+    draft.layout = &spread;
+    return tile_type_get(a->pass->context, &draft);
+}
+
 /* A tile in another layout, before op: computed again if it is a splat, else through a buffer. */
 static tile_value convert(assignment *a, tile_op op, tile_value tile, const tile_layout *layout) {
     tile_builder b = tile_builder_before(a->f, op);
@@ -320,14 +352,7 @@ static tile_value convert(assignment *a, tile_op op, tile_value tile, const tile
     tile_op def = tile_value_def(a->f, tile);
     if (tile_op_opcode(a->f, def) == TILE_OP_splat)
         return tile_build_splat(&b, tile_op_operand(a->f, def, 0), to);
-    uint32_t dims[TILE_MAX_RANK];
-    dims_of(from, dims);
-    tile_layout spread = tile_layout_shared_swizzled(dims, from->rank, from->rank - 1,
-                                                     tile_scalar_bytes(from->scalar));
-    tile_type draft = *from;
-    draft.kind = TILE_TYPE_SHARED;
-    draft.layout = &spread;
-    tile_value buffer = tile_build_alloc_shared(&b, tile_type_get(a->pass->context, &draft));
+    tile_value buffer = tile_build_alloc_shared(&b, buffer_type(a, from));
     tile_value converted = tile_build_convert_layout(&b, tile, buffer, to);
     tile_build_free_shared(&b, buffer);
     tile_pass_count(a->pass, "conversions", 1);
@@ -341,14 +366,42 @@ static void set_operand(assignment *a, tile_op op, unsigned operand, tile_value 
     data->operands[start] = value;
 }
 
+/* Without an instruction both operands are read from shared memory: a tile is put there first. */
+static void put_operand_in_shared(assignment *a, tile_op op, unsigned operand, tile_value tile) {
+    tile_builder b = tile_builder_before(a->f, op);
+    tile_value buffer = tile_build_alloc_shared(&b, buffer_type(a, tile_value_type(a->f, tile)));
+    if (a->f->sync_explicit) tile_build_sync_for(&b, tile_executors_of(a->f, op));
+    tile_build_store_shared(&b, tile, buffer, NULL, 0);
+    if (a->f->sync_explicit) tile_build_sync_for(&b, tile_executors_of(a->f, op));
+    set_operand(a, op, operand, buffer);
+    b.before = tile_op_at(a->f, op)->next;
+    tile_build_free_shared(&b, buffer);
+}
+
+/* The classes may have given the sum another layout than its dot wants. */
+static void explain_layout(assignment *a, tile_op op) {
+    char why[160];
+    tile_mma_query query = tile_product_query(a->f, op);
+    query.capability = a->pass->target->compute_capability;
+    if (!choose_instruction(a, op, false)) return; /* has been told */
+    tile_mma_explain(&query, why, sizeof why);
+    tile_report(a->pass->context, TILE_REMARK, tile_op_loc(a->f, op),
+                "dot: %s; the products are added one by one", why);
+}
+
 static void convert_dot_operands(assignment *a, tile_op op) {
     unsigned count;
     const tile_layout *sum = tile_value_type(a->f, tile_op_result(a->f, op, 0))->layout;
     const tile_mma *row = choose_instruction(a, op, true);
-    for (unsigned operand = 0; row && operand < 2; operand++) {
+    if (!row) explain_layout(a, op);
+    for (unsigned operand = 0; operand < 2; operand++) {
         tile_value value = tile_op_segment(a->f, op, operand, &count)[0];
         const tile_type *type = tile_value_type(a->f, value);
         if (type->kind != TILE_TYPE_TILE) continue;
+        if (!row) {
+            put_operand_in_shared(a, op, operand, value);
+            continue;
+        }
         tile_layout layout = operand_layout(row, sum, operand, type);
         if (!tile_layout_equal(&layout, type->layout))
             set_operand(a, op, operand, convert(a, op, value, &layout));
@@ -387,6 +440,7 @@ static void convert_region(assignment *a, tile_region region) {
 }
 
 tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
+    prepare_dots(pass, f);
     assignment a = {.pass = pass, .f = f, .value_count = f->value_count};
     a.ranges = tile_range_analyse(f, pass->scratch);
     a.parent = TILE_NEW_ARRAY(pass->scratch, uint32_t, a.value_count);

@@ -7,7 +7,8 @@
  *   lower_shared.c   loads and stores between shared buffers and fragments, ldmatrix
  *   lower_thread.c   accesses of single threads to shared buffers by coordinates
  *   lower_copy.c     copies between views and shared buffers
- *   lower_dot.c      mma on fragments */
+ *   lower_dot.c      mma on fragments
+ *   lower_fma.c      products added one by one */
 #ifndef TILE_PASSES_TILE_LOWER_H
 #define TILE_PASSES_TILE_LOWER_H
 
@@ -167,8 +168,9 @@ lower_shared_access lower_start_shared(lowering *l, const lower_shared_map *map,
 /* Element offset in the buffer of a register of the fragment. */
 tile_value lower_shared_access_offset(lowering *l, const lower_shared_access *a,
                                       unsigned register_);
+/* whole_warps: all lanes come here, so that ldmatrix may. */
 tile_value lower_load_shared(lowering *l, const tile_value *element, unsigned count,
-                             const tile_type *tile);
+                             const tile_type *tile, bool whole_warps);
 void lower_store_shared(lowering *l, tile_value fragment, const tile_type *tile,
                         const tile_value *element, unsigned count);
 
@@ -181,5 +183,10 @@ void lower_copy(lowering *l, tile_op op);
 /* The instruction for a dot whose sum has a layout; NULL if there is none. */
 const tile_mma *lower_instruction(const tile_pass *pass, const tile_function *f, tile_op dot);
 tile_value lower_dot(lowering *l, tile_op op);
+
+/* lower_fma.c --------------------------------------------------------------------------------- */
+
+/* A dot without an instruction, both operands in shared memory. */
+tile_value lower_fma_loop(lowering *l, tile_op op);
 
 #endif

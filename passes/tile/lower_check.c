@@ -41,15 +41,11 @@ static void check_value(checker *c, tile_op op, tile_value value) {
  * in the assembler. */
 enum { MAX_SUM_REGISTERS = 1024 };
 
-/* The fragments of an instruction, as assign-layouts leaves them. */
+/* Operands as assign-layouts leaves them: the fragments of an instruction, or in shared memory. */
 static void check_dot(checker *c, tile_op op) {
     unsigned count;
     const tile_type *sum = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     const tile_mma *row = lower_instruction(c->pass, c->f, op);
-    if (!row) {
-        fail(c, op, "dot: there is no instruction for this; assign-layouts says why");
-        return;
-    }
     if (tile_type_registers(sum) > MAX_SUM_REGISTERS)
         fail(c, op,
              "dot: the sum takes more than 1024 registers of each thread; use smaller tiles or "
@@ -57,12 +53,16 @@ static void check_dot(checker *c, tile_op op) {
     for (unsigned operand = 0; operand < 2; operand++) {
         const tile_type *type =
             tile_value_type(c->f, tile_op_segment(c->f, op, operand, &count)[0]);
-        tile_layout wanted =
-            tile_mma_operand(row, sum->layout, operand, (uint32_t)tile_type_dim(type, 0),
-                             (uint32_t)tile_type_dim(type, 1));
-        if (type->kind == TILE_TYPE_TILE && !tile_layout_equal(&wanted, type->layout))
+        if (type->kind != TILE_TYPE_TILE) continue;
+        tile_layout wanted;
+        if (row)
+            wanted = tile_mma_operand(row, sum->layout, operand, (uint32_t)tile_type_dim(type, 0),
+                                      (uint32_t)tile_type_dim(type, 1));
+        if (!row || !tile_layout_equal(&wanted, type->layout))
             fail(c, op,
-                 "dot: an operand is not held as the instruction wants it; run assign-layouts");
+                 row ? "dot: an operand is not held as the instruction wants it; run assign-layouts"
+                     : "dot: no instruction takes this, so that operands must be in shared memory; "
+                       "run assign-layouts");
     }
 }
 
@@ -105,7 +105,7 @@ static int64_t elements_of_thread(const checker *c, tile_op op, tile_value value
 }
 
 /* About how many instructions a tile operation becomes: one for each element of the largest tile,
- * an mma for four elements of the sum and 16 of the inner extent. */
+ * an mma for each of its fragments of the sum and its part of the inner extent. */
 static int64_t instructions_of(const checker *c, tile_op op) {
     const tile_op_data *data = tile_op_at(c->f, op);
     int64_t most = 1;
@@ -118,8 +118,17 @@ static int64_t instructions_of(const checker *c, tile_op op) {
         most = larger(most, elements_of_thread(c, op, tile_op_result(c->f, op, i)));
     if (data->opcode != TILE_OP_dot) return most;
     unsigned count;
+    const tile_mma *row = lower_instruction(c->pass, c->f, op);
     const tile_type *left = tile_value_type(c->f, tile_op_segment(c->f, op, 0, &count)[0]);
-    return larger(most, most / 4 * (tile_type_dim(left, 1) / 16));
+    if (!row) { /* a loop if that gets long */
+        enum { MAX_ROUND = 8192 };
+        int64_t all =
+            elements_of_thread(c, op, tile_op_result(c->f, op, 0)) * tile_type_dim(left, 1);
+        return larger(most, all < MAX_ROUND ? all : MAX_ROUND);
+    }
+    int64_t fragments = elements_of_thread(c, op, tile_op_result(c->f, op, 0)) /
+                        tile_mma_elements(row, TILE_MMA_ACC);
+    return larger(most, fragments * (tile_type_dim(left, 1) / row->k));
 }
 
 /* Reports the operation with which a thread's code gets too long. LLVM takes more than twice the

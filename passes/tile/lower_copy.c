@@ -80,7 +80,7 @@ void lower_copy(lowering *l, tile_op op) {
                            .layout = &layout};
         memcpy(draft.dims, buffer->dims, sizeof draft.dims);
         const tile_type *tile = tile_type_get(tile_function_context(l->f), &draft);
-        lower_store_view(l, lower_load_shared(l, from, from_count, tile), tile, to);
+        lower_store_view(l, lower_load_shared(l, from, from_count, tile, !guard.id), tile, to);
     }
     close_guard(l, guard, outer);
 }

@@ -57,7 +57,7 @@ static fragment_table operand_fragments(lowering *l, tile_op op, unsigned operan
     draft.slots = NULL;
     draft.layout = &wanted;
     const tile_type *tile = tile_type_get(tile_function_context(l->f), &draft);
-    return cut_fragments(l, lower_load_shared(l, element, count, tile), tile->layout, size);
+    return cut_fragments(l, lower_load_shared(l, element, count, tile, true), tile->layout, size);
 }
 
 static void copy_signs(lowering *l, tile_op from, tile_value product) {
@@ -70,6 +70,7 @@ static void copy_signs(lowering *l, tile_op from, tile_value product) {
 tile_value lower_dot(lowering *l, tile_op op) {
     unsigned count;
     const tile_mma *row = lower_instruction(l->pass, &l->old, op);
+    if (!row) return lower_fma_loop(l, op);
     tile_value sum = tile_op_segment(&l->old, op, TILE_MMA_ACC, &count)[0];
     const tile_layout *layout = tile_value_type(&l->old, sum)->layout;
     fragment_table a = operand_fragments(l, op, TILE_MMA_LHS, row, layout);

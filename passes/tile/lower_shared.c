@@ -56,54 +56,68 @@ tile_value lower_shared_access_offset(lowering *l, const lower_shared_access *a,
 
 /* ldmatrix ------------------------------------------------------------------------------------ */
 
-/* ldmatrix gives lane i of a warp two neighbouring elements of row i / 4 of an 8x8 matrix, columns
- * 2 * (i % 4) and the next one; with .trans, rows and columns change places. A row is 16 bytes in a
- * row of shared memory, and lane i says where row i % 8 of matrix i / 8 begins. So of what the
- * register and lane bits add to the offset,
+/* ldmatrix gives lane i of a warp four neighbouring bytes, p elements, of row i / 4 of a matrix:
+ * elements p * (i % 4) to p * (i % 4) + p - 1. A row is 16 bytes in a row of shared memory, and
+ * lane i says where row i % 8 of matrix i / 8 begins. With .trans, rows and columns of an 8x8
+ * matrix of 16-bit elements change places. So of what the register and lane bits add to the offset,
  *
- *              register 0   lane 0, 1    lane 2, 3, 4
- *    plain     1            2, 4         rows            columns lie side by side
- *    trans     rows...                   1, 2, 4         rows lie side by side
+ *              registers       lane 0, 1    lane 2, 3, 4
+ *    plain     1 .. p / 2      p, 2p        rows            columns lie side by side
+ *    trans     row 1           rows 2, 4    1, 2, 4         rows lie side by side
  *
- * and everything else must leave the low three bits alone. */
+ * and everything else must leave the bits inside a row alone. */
 typedef struct matrix_match {
     bool matches;
     bool trans;
-    uint32_t rows[3]; /* what bits 0..2 of a row's number add */
+    unsigned own_bits; /* register bits inside a matrix: log2 of p */
+    uint32_t rows[3];  /* what bits 0..2 of a row's number add */
 } matrix_match;
 
 static bool is_column(const uint32_t *three) {
     return three[0] == 1 && three[1] == 2 && three[2] == 4;
 }
 
-static matrix_match match_matrices(const lower_shared_map *map, const tile_layout *layout) {
-    uint32_t plain[3] = {map->reg[0], map->lane[0], map->lane[1]};
-    uint32_t turned[3] = {map->lane[2], map->lane[3], map->lane[4]};
-    matrix_match match = {.trans = is_column(turned)};
-    if (layout->reg_bits == 0 || !(is_column(plain) || is_column(turned))) return match;
-    memcpy(match.rows, match.trans ? plain : turned, sizeof match.rows);
+/* Whether a lane's elements and the lanes of a quad lie side by side. */
+static bool is_row(const lower_shared_map *map, unsigned own_bits) {
+    bool row = true;
+    for (unsigned bit = 0; bit < own_bits; bit++) row &= map->reg[bit] == UINT32_C(1) << bit;
+    for (unsigned i = 0; i < 2; i++) row &= map->lane[i] == UINT32_C(1) << (own_bits + i);
+    return row;
+}
+
+static matrix_match match_matrices(const lower_shared_map *map, const tile_type *tile) {
+    const tile_layout *layout = tile->layout;
+    unsigned bits = tile_scalar_bits(tile->scalar);
+    uint32_t turned[3] = {map->reg[0], map->lane[0], map->lane[1]};
+    matrix_match match = {.own_bits = bits == 8 ? 2 : bits == 16 ? 1 : 0};
+    if (bits < 8 || bits > 32 || layout->reg_bits < match.own_bits) return match;
+    match.trans = bits == 16 && is_column(map->lane + 2);
+    if (!match.trans && !is_row(map, match.own_bits)) return match;
+    memcpy(match.rows, match.trans ? turned : map->lane + 2, sizeof match.rows);
     uint32_t low = match.rows[0] | match.rows[1] | match.rows[2];
-    for (unsigned bit = 1; bit < layout->reg_bits; bit++) low |= map->reg[bit];
+    for (unsigned bit = match.own_bits; bit < layout->reg_bits; bit++) low |= map->reg[bit];
     for (unsigned bit = 0; bit < layout->warp_bits; bit++) low |= map->warp[bit];
-    match.matches = (low & 7) == 0;
+    match.matches = (low & ((UINT32_C(4) << match.own_bits) - 1)) == 0;
     return match;
 }
 
 static tile_value load_matrices(lowering *l, const lower_shared_map *map, const tile_type *tile) {
     const tile_layout *layout = tile->layout;
-    if (tile_scalar_bits(tile->scalar) != 16) return TILE_NO_VALUE;
-    matrix_match match = match_matrices(map, layout);
+    matrix_match match = match_matrices(map, tile);
     if (!match.matches) return TILE_NO_VALUE;
-    unsigned matrix_bits = layout->reg_bits < 3 ? layout->reg_bits - 1u : 2;
+    unsigned matrix_bits = layout->reg_bits - match.own_bits;
+    if (matrix_bits > 2) matrix_bits = 2;
     uint32_t bases[TILE_LANE_BITS + TILE_LAYOUT_MAX_WARP_BITS] = {match.rows[0], match.rows[1],
                                                                   match.rows[2]};
-    for (unsigned bit = 0; bit < matrix_bits; bit++) bases[3 + bit] = map->reg[1 + bit];
+    for (unsigned bit = 0; bit < matrix_bits; bit++)
+        bases[3 + bit] = map->reg[match.own_bits + bit];
     memcpy(bases + TILE_LANE_BITS, map->warp, sizeof(uint32_t) * layout->warp_bits);
     uint32_t thread_bits = 0;
     unsigned inputs = TILE_LANE_BITS + (unsigned)layout->warp_bits;
     for (unsigned i = 0; i < inputs; i++) thread_bits |= bases[i];
     tile_value thread_part = lower_thread_map(l, bases, inputs);
-    unsigned each = 2u << matrix_bits, count = tile_layout_registers(layout) / each;
+    unsigned each = 1u << (match.own_bits + matrix_bits);
+    unsigned count = tile_layout_registers(layout) / each;
     const tile_type *type = tile_type_vector(tile_function_context(l->f), tile->scalar, each);
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, count);
     for (unsigned i = 0; i < count; i++) {
@@ -117,12 +131,8 @@ static tile_value load_matrices(lowering *l, const lower_shared_map *map, const 
 
 /* Loads and stores ---------------------------------------------------------------------------- */
 
-tile_value lower_load_shared(lowering *l, const tile_value *element, unsigned count,
-                             const tile_type *tile) {
-    lower_shared_map map = lower_map_shared(l, element, count, tile->layout);
-    tile_value matrices = load_matrices(l, &map, tile);
-    if (matrices.id) return matrices;
-    lower_shared_access a = lower_start_shared(l, &map, tile->layout, lower_widest(tile->scalar));
+static tile_value load_elements(lowering *l, const lower_shared_map *map, const tile_type *tile) {
+    lower_shared_access a = lower_start_shared(l, map, tile->layout, lower_widest(tile->scalar));
     unsigned accesses = a.cut.count;
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, accesses);
     for (unsigned i = 0; i < accesses; i++) {
@@ -131,6 +141,13 @@ tile_value lower_load_shared(lowering *l, const tile_value *element, unsigned co
                                         lower_part_type(l, tile->scalar, 1u << a.cut.width_bits));
     }
     return lower_assemble(l, parts, &a.cut);
+}
+
+tile_value lower_load_shared(lowering *l, const tile_value *element, unsigned count,
+                             const tile_type *tile, bool whole_warps) {
+    lower_shared_map map = lower_map_shared(l, element, count, tile->layout);
+    tile_value matrices = whole_warps ? load_matrices(l, &map, tile) : TILE_NO_VALUE;
+    return matrices.id ? matrices : load_elements(l, &map, tile);
 }
 
 void lower_store_shared(lowering *l, tile_value fragment, const tile_type *tile,

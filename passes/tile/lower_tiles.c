@@ -168,7 +168,7 @@ static void lower_convert(lowering *l, tile_op op) {
         if (tile_sync_is_explicit(&l->old, op)) end_in_sync(l);
         lower_store_shared(l, value, from, buffer, 1);
         tile_build_sync_for(&l->builder, l->who);
-        value = lower_load_shared(l, buffer, 1, to);
+        value = lower_load_shared(l, buffer, 1, to, true);
     }
     set_result(l, op, value);
 }
@@ -210,7 +210,7 @@ static void lower_transfer(lowering *l, tile_op op, tile_opcode opcode) {
         const tile_type *tile = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
         set_result(l, op,
                    opcode == TILE_OP_load ? lower_load_view(l, element, tile)
-                                          : lower_load_shared(l, element, count, tile));
+                                          : lower_load_shared(l, element, count, tile, true));
         return;
     }
     tile_value source = tile_op_segment(&l->old, op, 0, &ignored)[0];

@@ -165,14 +165,15 @@ bool cpu_whole_warp(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
     return false;
 }
 
-/* Matrix j's rows are at the offsets of lanes 8j to 8j + 7. Lane l receives elements 2 * (l % 4)
- * and the next one of row l / 4; transposed: of column l / 4. */
+/* Matrix j's rows, 16 bytes each, are at the offsets of lanes 8j to 8j + 7. Lane l receives bytes
+ * 4 * (l % 4) to the third next one of row l / 4. Transposed, 16-bit elements: 2 * (l % 4) and the
+ * next one of column l / 4. */
 CPU_HANDLER(cpu_run_ldmatrix) {
-    enum { ROWS = 8, ROW_BYTES = 16 };
-    uint32_t offsets[CPU_LANES] = {0};
-    uint32_t matrices = insn->count / CPU_LANES / 2;
+    enum { ROWS = 8, ROW_BYTES = 16, LANE_BYTES = 4 };
+    uint32_t offsets[CPU_LANES] = {0}, size = insn->size, each = LANE_BYTES / size;
+    uint32_t matrices = insn->count / CPU_LANES / each;
     uint32_t givers = matrices == 4 ? UINT32_MAX : (UINT32_C(1) << matrices * ROWS) - 1;
-    uint16_t *to = cpu_at(run, warp, insn->result);
+    uint8_t *to = cpu_at(run, warp, insn->result);
     const uint8_t *shared = warp->block->shared;
     if (!cpu_whole_warp(run, warp, insn) ||
         !cpu_shared_offsets(run, warp, insn, 0, insn->index, givers, ROW_BYTES, offsets))
@@ -184,11 +185,11 @@ CPU_HANDLER(cpu_run_ldmatrix) {
     }
     for (uint32_t j = 0; j < matrices; j++)
         for (unsigned lane = 0; lane < CPU_LANES; lane++)
-            for (unsigned e = 0; e < 2; e++) {
-                unsigned row = insn->flag ? lane % 4 * 2 + e : lane / 4;
-                unsigned column = insn->flag ? lane / 4 : lane % 4 * 2 + e;
-                memcpy(&to[(j * 2 + e) * CPU_LANES + lane],
-                       shared + offsets[j * ROWS + row] + column * 2, 2);
+            for (unsigned e = 0; e < each; e++) {
+                unsigned row = insn->flag ? lane % 4 * each + e : lane / 4;
+                unsigned column = insn->flag ? lane / 4 : lane % 4 * each + e;
+                memcpy(to + ((j * each + e) * CPU_LANES + lane) * size,
+                       shared + offsets[j * ROWS + row] + column * size, size);
             }
     cpu_count_conflicts(run, givers, offsets, ROW_BYTES);
     return CPU_NEXT;

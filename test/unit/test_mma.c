@@ -28,6 +28,67 @@ static place c_16_8(uint32_t g, uint32_t t, uint32_t i) {
     return (place){i < 2 ? g : g + 8, t * 2 + (i & 1)};
 }
 
+/* "mma.m16n8k8": f16 and bf16, tf32, f64 */
+static place a_1688(uint32_t g, uint32_t t, uint32_t i) {
+    return (place){i < 2 ? g : g + 8, t * 2 + (i & 1)};
+}
+
+static place b_1688(uint32_t g, uint32_t t, uint32_t i) {
+    return (place){t * 2 + i, g};
+}
+
+static place a_1688_words(uint32_t g, uint32_t t, uint32_t i) {
+    return (place){i == 0 || i == 2 ? g : g + 8, i == 0 || i == 1 ? t : t + 4};
+}
+
+static place b_1688_words(uint32_t g, uint32_t t, uint32_t i) {
+    return (place){i == 0 ? t : t + 4, g};
+}
+
+/* "mma.m16n8k4": tf32, f64 */
+static place a_1684(uint32_t g, uint32_t t, uint32_t i) {
+    return (place){i == 0 ? g : g + 8, t};
+}
+
+static place b_1684(uint32_t g, uint32_t t, uint32_t i) {
+    (void)i;
+    return (place){t, g};
+}
+
+/* "mma.m8n8k4 with .f64" */
+static place a_884(uint32_t g, uint32_t t, uint32_t i) {
+    (void)i;
+    return (place){g, t};
+}
+
+static place b_884(uint32_t g, uint32_t t, uint32_t i) {
+    (void)i;
+    return (place){t, g};
+}
+
+static place c_884(uint32_t g, uint32_t t, uint32_t i) {
+    return (place){g, t * 2 + (i & 1)};
+}
+
+/* "mma.m16n8k16 with .u8 or .s8" */
+static place a_16816_bytes(uint32_t g, uint32_t t, uint32_t i) {
+    return (place){i < 4 ? g : g + 8, t * 4 + (i & 3)};
+}
+
+static place b_16816_bytes(uint32_t g, uint32_t t, uint32_t i) {
+    return (place){t * 4 + i, g};
+}
+
+/* "mma.m16n8k32" */
+static place a_16832_bytes(uint32_t g, uint32_t t, uint32_t i) {
+    bool upper = i < 4 || (8 <= i && i < 12);
+    return (place){upper ? g : g + 8, i < 8 ? t * 4 + (i & 3) : t * 4 + (i & 3) + 16};
+}
+
+static place b_16832_bytes(uint32_t g, uint32_t t, uint32_t i) {
+    return (place){i < 4 ? t * 4 + (i & 3) : t * 4 + (i & 3) + 16, g};
+}
+
 /* A row of the ISA's: which rows of mma.def it is for, by shape and bits of lhs. */
 static const struct {
     const char *shape;
@@ -35,6 +96,12 @@ static const struct {
     fragment_of of[3];
 } isa[] = {
     {"m16n8k16", 16, {a_16816, b_16816, c_16_8}},
+    {"m16n8k8", 16, {a_1688, b_1688, c_16_8}},
+    {"m16n8k8", 32, {a_1688_words, b_1688_words, c_16_8}},
+    {"m16n8k4", 32, {a_1684, b_1684, c_16_8}},
+    {"m8n8k4", 64, {a_884, b_884, c_884}},
+    {"m16n8k16", 8, {a_16816_bytes, b_16816_bytes, c_16_8}},
+    {"m16n8k32", 8, {a_16832_bytes, b_16832_bytes, c_16_8}},
 };
 
 static const fragment_of *isa_of(const tile_mma *row) {
@@ -205,14 +272,67 @@ static void expect_reason(const tile_mma_query *query, const char *reason) {
     cr_assert_str_eq(text, reason);
 }
 
+/* The widest that fits is taken. */
+Test(mma, shapes_are_chosen_by_extents) {
+    tile_mma_query query = halves();
+    expect_shape(tile_mma_find(&query), "m16n8k16");
+    query.k = 24;
+    expect_shape(tile_mma_find(&query), "m16n8k8");
+    query.lhs = query.rhs = TILE_tf32;
+    expect_shape(tile_mma_find(&query), "m16n8k8");
+    query.k = 12;
+    expect_shape(tile_mma_find(&query), "m16n8k4");
+    query.lhs = query.rhs = query.acc = TILE_f64;
+    expect_shape(tile_mma_find(&query), "m8n8k4");
+    query.lhs = query.rhs = TILE_i8;
+    query.acc = TILE_i32;
+    query.unsigned_rhs = true;
+    query.k = 96;
+    expect_shape(tile_mma_find(&query), "m16n8k32");
+    cr_assert(tile_mma_find(&query)->unsigned_rhs && !tile_mma_find(&query)->unsigned_lhs);
+    query.k = 48;
+    expect_shape(tile_mma_find(&query), "m16n8k16");
+}
+
+/* Operands become the smallest types that hold them and have an instruction. */
+Test(mma, operands_are_widened) {
+    static const struct {
+        tile_scalar lhs, rhs, acc, wide; /* NONE: there is nothing */
+    } cases[] = {
+        {TILE_e4m3, TILE_e4m3, TILE_f32, TILE_f16},
+        {TILE_e4m3, TILE_e5m2, TILE_f16, TILE_f16},
+        {TILE_f16, TILE_e5m2, TILE_f32, TILE_f16},
+        {TILE_bf16, TILE_e4m3, TILE_f32, TILE_bf16},
+        {TILE_bf16, TILE_f16, TILE_f32, TILE_tf32},
+        {TILE_tf32, TILE_f16, TILE_f32, TILE_tf32},
+        {TILE_f32, TILE_f32, TILE_f64, TILE_f64},
+        {TILE_f32, TILE_f16, TILE_f32, TILE_SCALAR_NONE},
+        {TILE_i8, TILE_f16, TILE_f32, TILE_SCALAR_NONE},
+        {TILE_i8, TILE_i16, TILE_i32, TILE_SCALAR_NONE},
+        {TILE_bf16, TILE_bf16, TILE_bf16, TILE_SCALAR_NONE},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tile_mma_query query = halves();
+        query.lhs = cases[i].lhs;
+        query.rhs = cases[i].rhs;
+        query.acc = cases[i].acc;
+        cr_expect_null(tile_mma_find(&query), "case %u", i);
+        const tile_mma *row = tile_mma_find_wider(&query);
+        cr_expect_eq(row ? row->lhs : TILE_SCALAR_NONE, cases[i].wide, "case %u", i);
+    }
+}
+
 Test(mma, the_table_says_why_nothing_fits) {
     tile_mma_query query = halves();
     expect_shape(tile_mma_find(&query), "m16n8k16");
     query.k = 4;
-    expect_reason(&query, "mma m16n8k16 needs multiples of its extents, not m 16, n 8, k 4");
+    expect_reason(&query, "mma m16n8k8 needs multiples of its extents, not m 16, n 8, k 4");
     query = halves();
-    query.capability = 70;
-    expect_reason(&query, "mma m16n8k16 on f16 and f16 needs compute capability 8.0");
+    query.lhs = query.rhs = TILE_e4m3;
+    query.k = 32;
+    expect_reason(&query, "mma m16n8k32 on e4m3 and e4m3 needs compute capability 8.9");
+    query.capability = 89;
+    expect_shape(tile_mma_find(&query), "m16n8k32");
     query = halves();
     query.lhs = query.rhs = TILE_f32;
     expect_reason(&query, "no mma instruction multiplies f32 by f32 and adds in f32");

@@ -1,0 +1,302 @@
+/* dot where no matrix instruction fits: each thread adds the products of its elements of the sum.
+ *
+ * Both operands lie in shared memory. For each k a thread reads the rows of lhs and the columns of
+ * rhs that its elements need, as wide as they lie, converts them to the sum's type, and adds with
+ * fma (integers: mul and add), `vec` columns at a time. What k adds to an offset is linear over
+ * bits like everything else:
+ *
+ *     k = part, high bits, low bits      parts and low bits are laid down one after the other;
+ *                                        the high bits are the variable of a loop, if the code
+ *                                        would get too long without one
+ *
+ * So sums grow in the order of k, as the CPU device adds at level 2. */
+#include <string.h>
+
+#include "lib/analysis/product.h"
+#include "passes/tile/lower.h"
+
+/* Operations on `vec` elements in one round of the loop; more than that waste the cache of
+ * instructions, and LLVM's time. */
+enum { MAX_STEPS = 512 };
+
+/* What a thread needs of one operand in one round. */
+typedef struct loop_operand {
+    tile_layout
+        layout; /* [m, k] or [k, n]: registers are its rows or columns, and the low bits of k */
+    unsigned k_dim;
+    bool is_unsigned;
+    lower_shared_access access;
+    uint32_t high[TILE_LAYOUT_MAX_BITS]; /* what the high bits of k add to the offset */
+    unsigned high_bits;
+    tile_value offset;    /* of this round: what high bits and thread add */
+    tile_value *loaded;   /* by access of the cut, converted; none yet in this round */
+    tile_value *elements; /* by register */
+    uint32_t *registers;  /* by row-major position in the operand: register + 1, 0 for none */
+} loop_operand;
+
+typedef struct fma_loop {
+    lowering *l;
+    tile_op op; /* of the old body */
+    const tile_type *sum;
+    unsigned vec;    /* columns in one group */
+    unsigned groups; /* of the thread's part of the sum */
+    unsigned low_bits;
+    loop_operand lhs, rhs;
+    tile_value *sums; /* by group */
+} fma_loop;
+
+/* Layouts ------------------------------------------------------------------------------------- */
+
+/* Appends a coordinate along dim d unless the registers have it already, by themselves or by sums.
+ */
+static void add_coordinate(tile_layout *layout, uint32_t *span, unsigned d, uint32_t along) {
+    uint32_t rest = along;
+    for (unsigned bit = 32; bit-- > 0;)
+        if (rest >> bit & 1 && span[bit]) rest ^= span[bit];
+    for (unsigned bit = 32; rest && bit-- > 0;)
+        if (rest >> bit & 1) {
+            span[bit] = rest;
+            layout->reg[layout->reg_bits++] = along << tile_layout_dim_shift(layout, d);
+            return;
+        }
+}
+
+/* The rows or columns that a thread's part of the sum has, and the low bits of k. */
+static tile_layout operand_layout(const tile_layout *sum, const tile_type *type, unsigned k_dim,
+                                  unsigned low_bits) {
+    const uint32_t dims[2] = {(uint32_t)tile_type_dim(type, 0), (uint32_t)tile_type_dim(type, 1)};
+    tile_layout layout = tile_layout_blank(TILE_LAYOUT_REGISTER, dims, 2);
+    unsigned d = 1 - k_dim, shift = tile_layout_dim_shift(&layout, d);
+    uint32_t span[32] = {0};
+    layout.warp_bits = sum->warp_bits;
+    for (unsigned i = 0; i < sum->reg_bits; i++)
+        add_coordinate(&layout, span, d, tile_layout_coordinate(sum, sum->reg[i], d));
+    for (unsigned i = 0; i < low_bits; i++)
+        layout.reg[layout.reg_bits++] = UINT32_C(1) << i << tile_layout_dim_shift(&layout, k_dim);
+    for (unsigned i = 0; i < TILE_LANE_BITS; i++)
+        layout.lane[i] = tile_layout_coordinate(sum, sum->lane[i], d) << shift;
+    for (unsigned i = 0; i < sum->warp_bits; i++)
+        layout.warp[i] = tile_layout_coordinate(sum, sum->warp[i], d) << shift;
+    return layout;
+}
+
+static uint32_t position_of(const tile_layout *layout, uint32_t row, uint32_t column) {
+    return row * tile_layout_extent(layout, 1) + column;
+}
+
+static void number_registers(fma_loop *x, loop_operand *o) {
+    uint32_t count = tile_layout_registers(&o->layout);
+    uint32_t elements = tile_layout_extent(&o->layout, 0) * tile_layout_extent(&o->layout, 1);
+    tile_arena *scratch = x->l->pass->scratch;
+    o->registers = TILE_NEW_ARRAY(scratch, uint32_t, elements);
+    o->loaded = TILE_NEW_ARRAY(scratch, tile_value, o->access.cut.count);
+    o->elements = TILE_NEW_ARRAY(scratch, tile_value, count);
+    for (uint32_t r = 0; r < count; r++) {
+        uint32_t row = (uint32_t)lower_register_coordinate(&o->layout, r, 0);
+        uint32_t column = (uint32_t)lower_register_coordinate(&o->layout, r, 1);
+        o->registers[position_of(&o->layout, row, column)] = r + 1;
+    }
+}
+
+/* Everything that does not depend on the round. */
+static void start_operand(fma_loop *x, loop_operand *o, unsigned operand) {
+    static const tile_attr_id signs[] = {TILE_ATTR_unsigned_lhs, TILE_ATTR_unsigned_rhs};
+    lowering *l = x->l;
+    unsigned count;
+    const tile_value *element = tile_op_segment(&l->old, x->op, operand, &count);
+    const tile_type *type = tile_value_type(&l->old, element[0]);
+    o->k_dim = operand == TILE_MMA_LHS ? 1 : 0;
+    o->is_unsigned = tile_op_has_attr(&l->old, x->op, signs[operand]) && type->scalar != TILE_i1;
+    o->layout = operand_layout(x->sum->layout, type, o->k_dim, x->low_bits);
+    lower_shared_map map = lower_map_shared(l, element, count, &o->layout);
+    o->access = lower_start_shared(l, &map, &o->layout, lower_widest(type->scalar));
+    o->high_bits = o->layout.dim_bits[o->k_dim] - x->low_bits;
+    for (unsigned i = 0; i < o->high_bits; i++) {
+        uint32_t k = UINT32_C(1) << (x->low_bits + i);
+        o->high[x->low_bits + i] =
+            tile_layout_offset_of(type->layout, k << tile_layout_dim_shift(&o->layout, o->k_dim));
+        o->access.thread_bits |= o->high[x->low_bits + i];
+    }
+    o->access.cut = lower_cut_fragment(&o->layout, o->access.map.reg, o->access.thread_bits,
+                                       lower_widest(type->scalar));
+    o->offset = o->access.thread_part;
+    number_registers(x, o);
+}
+
+/* Reading ------------------------------------------------------------------------------------- */
+
+static const tile_type *like(const tile_type *shape, lowering *l, tile_scalar scalar) {
+    return tile_type_with_scalar(tile_function_context(l->f), shape, scalar);
+}
+
+static tile_value splat_int(lowering *l, const tile_type *type, int64_t value) {
+    tile_context *context = tile_function_context(l->f);
+    tile_value scalar = tile_function_constant(l->f, tile_type_scalar(context, type->scalar),
+                                               tile_expr_int(context, value));
+    return type->kind == TILE_TYPE_SCALAR ? scalar : tile_build_splat(&l->builder, scalar, type);
+}
+
+/* Converted to the sum's type; unsigned ones through an integer that has room for them. */
+static tile_value convert(lowering *l, tile_value value, tile_scalar to, bool is_unsigned) {
+    const tile_type *type = tile_value_type(l->f, value);
+    unsigned bits = tile_scalar_bits(type->scalar);
+    bool wider = tile_scalar_is_floating(to) || tile_scalar_bits(to) > bits;
+    if (is_unsigned && wider) {
+        tile_scalar room = tile_scalar_is_floating(to) ? bits < 32 ? TILE_i32 : TILE_i64 : to;
+        type = like(type, l, room);
+        value = tile_build_cast(&l->builder, value, type);
+        value = tile_build_and(&l->builder, value,
+                               splat_int(l, type, (int64_t)(UINT64_MAX >> (64 - bits))));
+    }
+    return type->scalar == to ? value : tile_build_cast(&l->builder, value, like(type, l, to));
+}
+
+static tile_value load(fma_loop *x, loop_operand *o, unsigned index) {
+    lowering *l = x->l;
+    if (o->loaded[index].id) return o->loaded[index];
+    lower_shared_access access = o->access;
+    access.layout = &o->layout;
+    access.thread_part = o->offset;
+    tile_value offset =
+        lower_shared_access_offset(l, &access, lower_cut_register(&access.cut, index, 0));
+    tile_scalar scalar = tile_value_type(l->f, access.map.buffer)->scalar;
+    tile_value value =
+        tile_build_ld_shared(&l->builder, access.map.buffer, &offset, 1,
+                             lower_part_type(l, scalar, 1u << access.cut.width_bits));
+    return o->loaded[index] = convert(l, value, x->sum->scalar, o->is_unsigned);
+}
+
+/* Where a register is: which access of the cut, which element of it. */
+static unsigned access_of(const lower_cut *cut, unsigned register_, unsigned *element) {
+    unsigned index = register_ >> (cut->rest_bits + cut->width_bits) << cut->rest_bits;
+    *element = 0;
+    for (unsigned i = 0; i < cut->rest_bits; i++) index |= (register_ >> cut->rest[i] & 1) << i;
+    for (unsigned i = 0; i < cut->width_bits; i++) *element |= (register_ >> cut->bits[i] & 1) << i;
+    return index;
+}
+
+/* One element, converted. */
+static tile_value element_at(fma_loop *x, loop_operand *o, uint32_t row, uint32_t column) {
+    unsigned element, register_ = o->registers[position_of(&o->layout, row, column)] - 1;
+    if (o->elements[register_].id) return o->elements[register_];
+    tile_value part = load(x, o, access_of(&o->access.cut, register_, &element));
+    if (o->access.cut.width_bits)
+        part = tile_build_extract(&x->l->builder, part, lower_int(x->l, element),
+                                  lower_part_type(x->l, x->sum->scalar, 1));
+    return o->elements[register_] = part;
+}
+
+/* vec neighbours along n, as a part of one access if they lie so. */
+static tile_value columns_at(fma_loop *x, uint32_t k, uint32_t column) {
+    lowering *l = x->l;
+    loop_operand *o = &x->rhs;
+    unsigned first = 0, index = 0;
+    bool together = true;
+    if (x->vec == 1) return element_at(x, o, k, column);
+    for (unsigned i = 0; i < x->vec; i++) {
+        unsigned element, register_ = o->registers[position_of(&o->layout, k, column + i)] - 1,
+                          access = access_of(&o->access.cut, register_, &element);
+        if (i == 0) {
+            index = access;
+            first = element;
+        }
+        together &= access == index && element == first + i;
+    }
+    if (together) {
+        tile_value part = load(x, o, index);
+        if (tile_type_elements(tile_value_type(l->f, part)) == x->vec) return part;
+        return tile_build_extract(&l->builder, part, lower_int(l, first),
+                                  lower_part_type(l, x->sum->scalar, x->vec));
+    }
+    tile_value parts[16];
+    for (unsigned i = 0; i < x->vec; i++) parts[i] = element_at(x, o, k, column + i);
+    return tile_build_concat(&l->builder, parts, x->vec);
+}
+
+/* Adding -------------------------------------------------------------------------------------- */
+
+static tile_value add_product(lowering *l, tile_value a, tile_value b, tile_value sum) {
+    const tile_type *type = tile_value_type(l->f, sum);
+    if (type->kind == TILE_TYPE_VECTOR) a = tile_build_splat(&l->builder, a, type);
+    if (tile_scalar_is_floating(type->scalar)) return tile_build_fma(&l->builder, a, b, sum);
+    return tile_build_add(&l->builder, tile_build_mul(&l->builder, a, b), sum);
+}
+
+static void add_step(fma_loop *x, uint32_t k) {
+    tile_value rhs = TILE_NO_VALUE;
+    uint32_t column_of_rhs = 0;
+    for (unsigned g = 0; g < x->groups; g++) {
+        uint32_t row = (uint32_t)lower_register_coordinate(x->sum->layout, g * x->vec, 0);
+        uint32_t column = (uint32_t)lower_register_coordinate(x->sum->layout, g * x->vec, 1);
+        if (!rhs.id || column != column_of_rhs) rhs = columns_at(x, k, column);
+        column_of_rhs = column;
+        x->sums[g] = add_product(x->l, element_at(x, &x->lhs, row, k), rhs, x->sums[g]);
+    }
+}
+
+static void begin_round(fma_loop *x, loop_operand *o, tile_value k) {
+    lowering *l = x->l;
+    memset(o->loaded, 0, sizeof *o->loaded * o->access.cut.count);
+    memset(o->elements, 0, sizeof *o->elements * tile_layout_registers(&o->layout));
+    o->offset = o->access.thread_part;
+    if (!k.id) return;
+    unsigned bits = x->low_bits + o->high_bits;
+    tile_value added = lower_bit_map(l, k, bits, o->high, bits);
+    o->offset = tile_build_xor(&l->builder, o->offset, added);
+}
+
+/* The low bits of k, for one value of the others. */
+static void add_round(fma_loop *x, uint32_t part, tile_value k) {
+    uint32_t first = part << x->lhs.layout.dim_bits[1];
+    begin_round(x, &x->lhs, k);
+    begin_round(x, &x->rhs, k);
+    for (uint32_t low = 0; low < UINT32_C(1) << x->low_bits; low++) add_step(x, first + low);
+}
+
+static void add_part(fma_loop *x, uint32_t part) {
+    lowering *l = x->l;
+    if (!x->lhs.high_bits) {
+        add_round(x, part, TILE_NO_VALUE);
+        return;
+    }
+    tile_builder outer = l->builder;
+    tile_op loop = tile_build_for_loop(&l->builder, lower_int(l, 0),
+                                       lower_int(l, INT64_C(1) << x->lhs.layout.dim_bits[1]),
+                                       lower_int(l, INT64_C(1) << x->low_bits), x->sums, x->groups);
+    tile_region body = tile_op_region(l->f, loop, 0);
+    l->builder.region = body;
+    for (unsigned g = 0; g < x->groups; g++) x->sums[g] = tile_region_arg(l->f, body, g + 1);
+    add_round(x, part, tile_region_arg(l->f, body, 0));
+    tile_build_yield(&l->builder, x->sums, x->groups);
+    l->builder = outer;
+    for (unsigned g = 0; g < x->groups; g++) x->sums[g] = tile_op_result(l->f, loop, g);
+}
+
+/* Columns that a thread has side by side, in its lowest registers. */
+static unsigned run_of(const tile_layout *sum) {
+    unsigned bits = 0;
+    while (bits < sum->reg_bits && bits < 4 && sum->reg[bits] == UINT32_C(1) << bits &&
+           bits < sum->dim_bits[1])
+        bits++;
+    return 1u << bits;
+}
+
+tile_value lower_fma_loop(lowering *l, tile_op op) {
+    unsigned count;
+    tile_value sum = tile_op_segment(&l->old, op, TILE_MMA_ACC, &count)[0];
+    const tile_type *type = tile_value_type(&l->old, sum);
+    const tile_type *lhs =
+        tile_value_type(&l->old, tile_op_segment(&l->old, op, TILE_MMA_LHS, &count)[0]);
+    fma_loop x = {.l = l, .op = op, .sum = type, .vec = run_of(type->layout)};
+    x.groups = tile_layout_registers(type->layout) / x.vec;
+    while (x.low_bits < lhs->layout->dim_bits[1] && (x.groups << x.low_bits) < MAX_STEPS)
+        x.low_bits++;
+    x.sums = TILE_NEW_ARRAY(l->pass->scratch, tile_value, x.groups);
+    for (unsigned g = 0; g < x.groups; g++)
+        x.sums[g] = tile_build_extract(&l->builder, l->map[sum.id], lower_int(l, g * x.vec),
+                                       lower_part_type(l, type->scalar, x.vec));
+    start_operand(&x, &x.lhs, TILE_MMA_LHS);
+    start_operand(&x, &x.rhs, TILE_MMA_RHS);
+    for (uint32_t part = 0; part < lhs->layout->count[1]; part++) add_part(&x, part);
+    return tile_build_concat(&l->builder, x.sums, x.groups);
+}

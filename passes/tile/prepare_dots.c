@@ -1,0 +1,80 @@
+/* Products that need other operands: see the header. */
+#include "passes/tile/prepare_dots.h"
+
+#include <string.h>
+
+#include "lib/analysis/product.h"
+
+typedef struct dot_list {
+    tile_op *ops;
+    unsigned count;
+} dot_list;
+
+static void collect(tile_function *f, tile_op op, void *user) {
+    dot_list *list = user;
+    if (tile_op_opcode(f, op) == TILE_OP_dot) list->ops[list->count++] = op;
+}
+
+/* Makes operand `operand`, a base with its slot perhaps, one value. */
+static void replace_operand(tile_function *f, tile_op op, unsigned operand, tile_value value) {
+    tile_op_data *data = tile_op_at(f, op);
+    unsigned start = 0, size = data->segment[operand];
+    for (unsigned i = 0; i < operand; i++) start += data->segment[i];
+    data->operands[start] = value;
+    memmove(data->operands + start + 1, data->operands + start + size,
+            sizeof *data->operands * (data->operand_count - start - size));
+    data->operand_count -= size - 1;
+    data->segment[operand] = 1;
+}
+
+/* The operand as a tile: what lies in shared memory is read. */
+static tile_value as_tile(tile_builder *b, const tile_value *element, unsigned count) {
+    tile_type draft = *tile_value_type(b->function, element[0]);
+    if (draft.kind == TILE_TYPE_TILE) return element[0];
+    draft.kind = TILE_TYPE_TILE;
+    draft.slots = NULL;
+    draft.layout = NULL;
+    return tile_build_load_shared(b, element[0], element + 1, count - 1,
+                                  tile_type_get(tile_function_context(b->function), &draft));
+}
+
+static void convert_operand(tile_function *f, tile_op op, unsigned operand, tile_scalar to) {
+    unsigned count;
+    const tile_value *element = tile_op_segment(f, op, operand, &count);
+    if (tile_value_type(f, element[0])->scalar == to) return;
+    tile_builder b = tile_builder_before(f, op);
+    tile_value tile = as_tile(&b, element, count);
+    const tile_type *type =
+        tile_type_with_scalar(tile_function_context(f), tile_value_type(f, tile), to);
+    replace_operand(f, op, operand, tile_build_cast(&b, tile, type));
+}
+
+static void prepare(tile_pass *pass, tile_function *f, tile_op op) {
+    char why[160];
+    tile_mma_query query = tile_product_query(f, op);
+    query.capability = pass->target->compute_capability;
+    query.sum = NULL;
+    if (tile_mma_find(&query)) return;
+    const tile_mma *wider = tile_mma_find_wider(&query);
+    tile_mma_explain(&query, why, sizeof why);
+    if (!wider) {
+        bool single = query.lhs == TILE_f32 && query.rhs == TILE_f32 && query.acc == TILE_f32;
+        tile_report(pass->context, TILE_REMARK, tile_op_loc(f, op),
+                    "dot: %s; the products are added one by one%s", why,
+                    single ? " (tensor cores take tf32: cast the operands, or copy them to shared "
+                             "buffers of it)"
+                           : "");
+        return;
+    }
+    tile_report(pass->context, TILE_REMARK, tile_op_loc(f, op),
+                "dot: %s; the operands are converted to %s, which has all their values", why,
+                tile_scalar_name(wider->lhs));
+    convert_operand(f, op, TILE_MMA_LHS, wider->lhs);
+    convert_operand(f, op, TILE_MMA_RHS, wider->rhs);
+}
+
+void prepare_dots(tile_pass *pass, tile_function *f) {
+    dot_list list = {.ops = TILE_NEW_ARRAY(pass->scratch, tile_op, f->op_count)};
+    tile_walk(f, f->body, collect, &list);
+    for (unsigned i = 0; i < list.count; i++) prepare(pass, f, list.ops[i]);
+}
