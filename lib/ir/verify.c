@@ -367,6 +367,9 @@ static void check_level(verifier *v, tile_op op) {
                  info->name, f->name);
     if (tile_op_gives_tile(f, op))
         FAIL(v, loc, "%s gives a tile, and @%s is at level 3", info->name, f->name);
+    if (tile_op_has_attr(f, op, TILE_ATTR_pipelined))
+        FAIL(v, loc, "%s: @%s is at level 3, where no loop is to be pipelined any more", info->name,
+             f->name);
 }
 
 static void check_op(verifier *v, tile_op op) {

@@ -155,6 +155,8 @@ static void check_op(tile_function *f, tile_op op, void *user) {
         check_value(c, op, tile_op_result(f, op, i));
     if (tile_op_opcode(f, op) == TILE_OP_alloc_shared && !tile_op_has_attr(f, op, TILE_ATTR_offset))
         fail(c, op, "alloc_shared: the buffer has no offset; run allocate-shared");
+    if (tile_op_has_attr(f, op, TILE_ATTR_pipelined))
+        fail(c, op, "the loop is still to be pipelined; run pipeline");
     if (c->ok) check_slots(c, op);
     if (c->ok) check_length(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_dot) check_dot(c, op);
