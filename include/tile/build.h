@@ -74,6 +74,13 @@ TILE_API void tile_op_set_flag(tile_function *function, tile_op op, tile_attr_id
 TILE_API void tile_op_set_int(tile_function *function, tile_op op, tile_attr_id id, int64_t value);
 TILE_API void tile_op_set_expr(tile_function *function, tile_op op, tile_attr_id id,
                                const tile_expr *expr);
+/* Kinds word, text and symbol, as the attribute's row says; a symbol without '@'. The text is
+ * copied. */
+TILE_API void tile_op_set_text(tile_function *function, tile_op op, tile_attr_id id,
+                               const char *text);
+/* Kind constant: a number of a scalar type. */
+TILE_API void tile_op_set_constant(tile_function *function, tile_op op, tile_attr_id id,
+                                   const tile_type *type, const tile_expr *expr);
 TILE_API void tile_op_set_list(tile_function *function, tile_op op, tile_attr_id id,
                                const int64_t *values, unsigned count);
 TILE_API void tile_value_set_name(tile_function *function, tile_value value, const char *name);

@@ -60,7 +60,6 @@ typedef enum tile_attr_id {
     TILE_ATTR_NONE = 0,
 #define ATTR(number, name, kind, meaning) TILE_ATTR_##name = number,
 #include "tile/attrs.def"
-#undef ATTR
     TILE_ATTR_LIMIT = 64 /* sets of them are 64 bits */
 } tile_attr_id;
 
@@ -231,6 +230,8 @@ typedef struct tile_attr_info {
 } tile_attr_info;
 
 TILE_API const tile_attr_info *tile_attr_get_info(tile_attr_id id);
+/* The words that an attribute of kind word may be, in order; NULL past the end. */
+TILE_API const char *tile_attr_word(tile_attr_id id, unsigned index);
 TILE_API tile_attr_id tile_attr_from_name(const char *name, size_t length);
 
 /* Host expressions ---------------------------------------------------------------------------- */

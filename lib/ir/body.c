@@ -237,6 +237,11 @@ const tile_attr *tile_op_attr(const tile_function *f, tile_op op, tile_attr_id i
     return NULL;
 }
 
+const char *tile_op_attr_text(const tile_function *f, tile_op op, tile_attr_id id) {
+    const tile_attr *attr = tile_op_attr(f, op, id);
+    return attr ? attr->text : NULL;
+}
+
 bool tile_op_has_attr(const tile_function *f, tile_op op, tile_attr_id id) {
     return tile_op_attr(f, op, id) != NULL;
 }
@@ -289,4 +294,17 @@ void tile_op_set_list(tile_function *f, tile_op op, tile_attr_id id, const int64
     const int64_t *list =
         count ? tile_arena_copy(&f->module->arena, values, sizeof *values * count) : NULL;
     set_attr(f, op, (tile_attr){.id = id, .list = list, .count = count});
+}
+
+void tile_op_set_text(tile_function *f, tile_op op, tile_attr_id id, const char *text) {
+    if (!f || !text) return;
+    set_attr(
+        f, op,
+        (tile_attr){.id = id, .text = tile_intern_name(f->module->context, text, strlen(text))});
+}
+
+void tile_op_set_constant(tile_function *f, tile_op op, tile_attr_id id, const tile_type *type,
+                          const tile_expr *expr) {
+    if (!f || !type || !expr) return;
+    set_attr(f, op, (tile_attr){.id = id, .type = type, .expr = expr});
 }

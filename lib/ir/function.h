@@ -36,9 +36,11 @@ typedef struct tile_value_data {
 
 typedef struct tile_attr {
     tile_attr_id id;
-    const tile_expr *expr; /* kind expr */
+    const tile_expr *expr; /* kinds expr and constant */
     const int64_t *list;   /* kind list */
     unsigned count;
+    const char *text;      /* kinds word, text and symbol (without '@'): interned */
+    const tile_type *type; /* kind constant: a scalar's */
 } tile_attr;
 
 typedef struct tile_op_data {
@@ -220,6 +222,8 @@ int64_t tile_type_shared_bytes(const tile_type *type);
 const tile_value *tile_op_segment(const tile_function *f, tile_op op, unsigned operand,
                                   unsigned *count);
 const tile_attr *tile_op_attr(const tile_function *f, tile_op op, tile_attr_id id);
+/* The attribute's word, text or symbol; NULL if it is absent. */
+const char *tile_op_attr_text(const tile_function *f, tile_op op, tile_attr_id id);
 bool tile_op_has_attr(const tile_function *f, tile_op op, tile_attr_id id);
 /* The attribute's constant, or otherwise if it is absent or not constant. */
 int64_t tile_op_attr_int(const tile_function *f, tile_op op, tile_attr_id id, int64_t otherwise);

@@ -112,6 +112,22 @@ static void lex_name(tile_lexer *lexer, tile_token *token, tile_token_kind kind)
     token->length = (size_t)(lexer->at - start);
 }
 
+static void lex_text(tile_lexer *lexer, tile_token *token) {
+    const char *start = ++lexer->at;
+    while (lexer->at < lexer->end && *lexer->at != '"' && *lexer->at != '\n')
+        lexer->at +=
+            *lexer->at == '\\' && lexer->end - lexer->at > 1 && lexer->at[1] != '\n' ? 2 : 1;
+    token->kind = TILE_TOKEN_TEXT;
+    token->text = start;
+    token->length = (size_t)(lexer->at - start);
+    if (lexer->at < lexer->end && *lexer->at == '"') {
+        lexer->at++;
+        return;
+    }
+    token->kind = TILE_TOKEN_BAD;
+    token->problem = "this text lacks its closing quotation mark";
+}
+
 static void lex_punctuation(tile_lexer *lexer, tile_token *token) {
     static const char *const two[] = {"->", "==", "!=", "<=", ">=", "<<", ">>"};
     for (unsigned i = 0; i < sizeof two / sizeof *two; i++)
@@ -139,6 +155,8 @@ tile_token tile_lexer_next(tile_lexer *lexer) {
         lex_name(lexer, &token, TILE_TOKEN_WORD);
     } else if (is_digit(c)) {
         lex_number(lexer, &token);
+    } else if (c == '"') {
+        lex_text(lexer, &token);
     } else if ((c == '%' || c == '@' || c == '#') && is_name(after)) {
         lexer->at++;
         lex_name(lexer, &token,

@@ -10,6 +10,7 @@ typedef enum tile_token_kind {
     TILE_TOKEN_VALUE,  /* %name; the text leaves out the mark, also in the next two */
     TILE_TOKEN_SYMBOL, /* @name */
     TILE_TOKEN_ALIAS,  /* #name */
+    TILE_TOKEN_TEXT,   /* "..." on one line; the text leaves out the marks, not \\ and \" in it */
     TILE_TOKEN_INT,
     TILE_TOKEN_FLOAT,
     TILE_TOKEN_PUNCT,

@@ -32,7 +32,7 @@ static const char grammar[] =
     "          \"do\" [\"(\" \"%\"ID,+ \")\"] region\n"
     "if      = \"if\" expr region [\"else\" region]\n"
     "attrs   = \"{\" [ID [\"=\" value]],* \"}\"\n"
-    "value   = expr | \"[\" [expr],* \"]\"\n"
+    "value   = expr | \"[\" [expr],* \"]\" | ID | TEXT | \"@\"ID\n"
     "type    = scalar | \"ptr\" \"<\" scalar \">\"\n"
     "        | (\"tensor\" | \"view\" | \"tile\" | \"vector\") \"<\" scalar extents\n"
     "          [\",\" \"strides\" extents] [\",\" \"#\"ID] \">\"\n"
@@ -219,15 +219,28 @@ static void print_ops(const tile_out *out) {
             print_op_row(out, tile_op_get_info((tile_opcode)i));
 }
 
+static void print_words(const tile_out *out, tile_attr_id id) {
+    const char *word;
+    for (unsigned i = 0; (word = tile_attr_word(id, i)); i++)
+        tile_out_print(out, "%s`%s`", i ? ", " : ": ", word);
+}
+
 static void print_attrs(const tile_out *out) {
-    static const char *const kinds[] = {
-        [TILE_KIND_flag] = "", [TILE_KIND_expr] = " = expr", [TILE_KIND_list] = " = [expr, ...]"};
+    static const char *const kinds[] = {[TILE_KIND_flag] = "",
+                                        [TILE_KIND_expr] = " = expr",
+                                        [TILE_KIND_list] = " = [expr, ...]",
+                                        [TILE_KIND_word] = " = WORD",
+                                        [TILE_KIND_text] = " = TEXT",
+                                        [TILE_KIND_symbol] = " = @ID",
+                                        [TILE_KIND_constant] = " = number"};
     tile_out_print(out, "\n## Attributes\n\n| attribute | meaning |\n|---|---|\n");
     for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++) {
         const tile_attr_info *info = tile_attr_get_info((tile_attr_id)i);
-        if (info->name)
-            tile_out_print(out, "| `%s%s` | %s |\n", tile_attr_keyword((tile_attr_id)i),
-                           kinds[info->kind], info->meaning);
+        if (!info->name) continue;
+        tile_out_print(out, "| `%s%s` | %s", tile_attr_keyword((tile_attr_id)i), kinds[info->kind],
+                       info->meaning);
+        print_words(out, (tile_attr_id)i);
+        tile_out_print(out, " |\n");
     }
 }
 

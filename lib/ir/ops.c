@@ -128,7 +128,6 @@ static const tile_op_info op_table[TILE_OPCODE_LIMIT] = {
 static const tile_attr_info attr_table[TILE_ATTR_LIMIT] = {
 #define ATTR(number, name, kind, meaning) [number] = {#name, TILE_KIND_##kind, meaning},
 #include "tile/attrs.def"
-#undef ATTR
 };
 
 const tile_op_info *tile_op_get_info(tile_opcode opcode) {
@@ -137,6 +136,21 @@ const tile_op_info *tile_op_get_info(tile_opcode opcode) {
 
 const tile_attr_info *tile_attr_get_info(tile_attr_id id) {
     return &attr_table[(unsigned)id < TILE_ATTR_LIMIT ? id : TILE_ATTR_NONE];
+}
+
+static const struct {
+    tile_attr_id id;
+    const char *word;
+} words[] = {
+#define ATTR(number, name, kind, meaning)
+#define WORD(attribute, word, meaning) {TILE_ATTR_##attribute, #word},
+#include "tile/attrs.def"
+};
+
+const char *tile_attr_word(tile_attr_id id, unsigned index) {
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (words[i].id == id && index-- == 0) return words[i].word;
+    return NULL;
 }
 
 bool tile_op_has_trait(tile_opcode opcode, unsigned traits) {

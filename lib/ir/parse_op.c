@@ -15,16 +15,72 @@ bool tile_parse_unknown_attr(tile_parser *p, uint64_t allowed, const char *what)
                             (int)p->token.length, p->token.text, tile_guess_text(p, &guess, ""));
 }
 
+static bool parse_word(tile_parser *p, tile_parsed_attr *attr) {
+    const tile_token *token = &p->token;
+    tile_guess guess = tile_guess_start(token->text, token->length);
+    const char *words = "";
+    for (unsigned i = 0; (attr->text = tile_attr_word(attr->id, i)); i++) {
+        if (token->kind == TILE_TOKEN_WORD && strlen(attr->text) == token->length &&
+            memcmp(attr->text, token->text, token->length) == 0) {
+            tile_parse_advance(p);
+            return true;
+        }
+        tile_guess_try(&guess, attr->text);
+        words = tile_arena_format(&p->arena, "%s%s%s", words, i ? ", " : "", attr->text);
+    }
+    return tile_parse_error(p, token->loc, "'%s' is one of %s%s", tile_attr_keyword(attr->id),
+                            words,
+                            token->kind == TILE_TOKEN_WORD ? tile_guess_text(p, &guess, "") : "");
+}
+
+/* A text without the marks of what it quotes. */
+static bool parse_text(tile_parser *p, tile_parsed_attr *attr) {
+    const tile_token token = p->token;
+    if (token.kind != TILE_TOKEN_TEXT) return tile_parse_expected(p, "a text in quotation marks");
+    char *text = TILE_NEW_ARRAY(&p->arena, char, token.length + 1);
+    size_t length = 0;
+    for (size_t i = 0; i < token.length; i++) {
+        if (token.text[i] == '\\' && i + 1 < token.length) i++;
+        if (!token.text[i]) return tile_parse_error(p, token.loc, "a text holds no zero byte");
+        text[length++] = token.text[i];
+    }
+    attr->text = text;
+    tile_parse_advance(p);
+    return true;
+}
+
+/* A number, whose type is its own or what a bare one is elsewhere. */
+static bool parse_constant(tile_parser *p, tile_parsed_attr *attr) {
+    tile_loc loc = p->token.loc;
+    const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
+    if (!node) return false;
+    if (!tile_node_is_literal(node) || node->kind == TILE_NODE_OP)
+        return tile_parse_error(p, loc, "'%s' is a constant", tile_attr_keyword(attr->id));
+    tile_value value = tile_lower_node(p, node, NULL);
+    if (!value.id) return false;
+    attr->type = tile_value_type(p->function, value);
+    attr->expr = tile_value_at(p->function, value)->expr;
+    return true;
+}
+
 static bool parse_attr_value(tile_parser *p, tile_parsed_attr *attr) {
-    switch (tile_attr_get_info(attr->id)->kind) {
+    tile_attr_kind kind = tile_attr_get_info(attr->id)->kind;
+    if (kind == TILE_KIND_flag) return true;
+    if (!tile_parse_expect(p, "=")) return false;
+    switch (kind) {
+    case TILE_KIND_flag: return true;
+    case TILE_KIND_word: return parse_word(p, attr);
+    case TILE_KIND_text: return parse_text(p, attr);
+    case TILE_KIND_symbol:
+        attr->text = tile_parse_name(p, TILE_TOKEN_SYMBOL, "a function's name such as @k");
+        return attr->text != NULL;
+    case TILE_KIND_constant: return parse_constant(p, attr);
     case TILE_KIND_expr:
-        if (!tile_parse_expect(p, "=")) return false;
         attr->expr = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
         return attr->expr != NULL;
-    case TILE_KIND_list:
-        return tile_parse_expect(p, "=") && tile_parse_int_list(p, &attr->list, &attr->count);
-    default: return true;
+    case TILE_KIND_list: return tile_parse_int_list(p, &attr->list, &attr->count);
     }
+    return false;
 }
 
 bool tile_parse_attr(tile_parser *p, uint64_t allowed, const char *what, tile_parsed_attr *attrs,
@@ -65,13 +121,21 @@ uint64_t tile_parse_allowed_attrs(const tile_op_info *info) {
 
 void tile_parse_set_attrs(tile_parser *p, tile_op op, const tile_parsed_attr *attrs,
                           unsigned count) {
-    for (unsigned i = 0; i < count && op.id; i++) switch (tile_attr_get_info(attrs[i].id)->kind) {
-        case TILE_KIND_expr: tile_op_set_expr(p->function, op, attrs[i].id, attrs[i].expr); break;
-        case TILE_KIND_list:
-            tile_op_set_list(p->function, op, attrs[i].id, attrs[i].list, attrs[i].count);
+    tile_function *f = p->function;
+    for (unsigned i = 0; i < count && op.id; i++) {
+        const tile_parsed_attr *attr = &attrs[i];
+        switch (tile_attr_get_info(attr->id)->kind) {
+        case TILE_KIND_flag: tile_op_set_flag(f, op, attr->id); break;
+        case TILE_KIND_expr: tile_op_set_expr(f, op, attr->id, attr->expr); break;
+        case TILE_KIND_list: tile_op_set_list(f, op, attr->id, attr->list, attr->count); break;
+        case TILE_KIND_word:
+        case TILE_KIND_text:
+        case TILE_KIND_symbol: tile_op_set_text(f, op, attr->id, attr->text); break;
+        case TILE_KIND_constant:
+            tile_op_set_constant(f, op, attr->id, attr->type, attr->expr);
             break;
-        default: tile_op_set_flag(p->function, op, attrs[i].id); break;
         }
+    }
 }
 
 /* Results ------------------------------------------------------------------------------------- */

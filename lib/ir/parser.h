@@ -157,6 +157,8 @@ typedef struct tile_parsed_attr {
     const tile_expr *expr;
     const int64_t *list;
     unsigned count;
+    const char *text;
+    const tile_type *type;
 } tile_parsed_attr;
 /* `{...}` if it is there; allowed is a set of 1 << attribute. what: whose attributes these are. */
 bool tile_parse_attrs(tile_parser *p, uint64_t allowed, const char *what, tile_parsed_attr *attrs,

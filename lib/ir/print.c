@@ -171,16 +171,30 @@ static void print_result_types(printer *p, const tile_op_data *data) {
 
 /* Operations ---------------------------------------------------------------------------------- */
 
+static void print_quoted(printer *p, const char *text) {
+    PRINT(p, "\"");
+    for (; *text; text++) PRINT(p, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+    PRINT(p, "\"");
+}
+
 static void print_attr(printer *p, const tile_attr *attr) {
-    PRINT(p, "%s", tile_attr_keyword(attr->id));
-    if (tile_attr_get_info(attr->id)->kind == TILE_KIND_expr) {
-        PRINT(p, " = ");
-        print_expr(p, attr->expr);
-    } else if (tile_attr_get_info(attr->id)->kind == TILE_KIND_list) {
-        PRINT(p, " = [");
+    tile_attr_kind kind = tile_attr_get_info(attr->id)->kind;
+    PRINT(p, "%s%s", tile_attr_keyword(attr->id), kind == TILE_KIND_flag ? "" : " = ");
+    switch (kind) {
+    case TILE_KIND_flag: break;
+    case TILE_KIND_expr: print_expr(p, attr->expr); break;
+    case TILE_KIND_list:
+        PRINT(p, "[");
         for (unsigned i = 0; i < attr->count; i++)
             PRINT(p, "%s%lld", i ? ", " : "", (long long)attr->list[i]);
         PRINT(p, "]");
+        break;
+    case TILE_KIND_word: PRINT(p, "%s", attr->text); break;
+    case TILE_KIND_text: print_quoted(p, attr->text); break;
+    case TILE_KIND_symbol: PRINT(p, "@%s", attr->text); break;
+    case TILE_KIND_constant:
+        print_constant(p, &(tile_value_data){.type = attr->type, .expr = attr->expr});
+        break;
     }
 }
 

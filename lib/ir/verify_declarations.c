@@ -181,12 +181,34 @@ static void check_constant(checker *c, tile_loc loc, const tile_value_data *valu
              tile_scalar_name(value->type->scalar));
 }
 
+static bool is_word(const tile_attr *attr) {
+    const char *word;
+    for (unsigned i = 0; (word = tile_attr_word(attr->id, i)); i++)
+        if (strcmp(word, attr->text) == 0) return true;
+    return false;
+}
+
+static bool is_constant(const checker *c, const tile_attr *attr) {
+    bool floating = tile_scalar_is_floating(attr->type->scalar);
+    if (attr->type->kind != TILE_TYPE_SCALAR) return false;
+    return attr->expr->kind == TILE_EXPR_FLOAT
+               ? floating
+               : !floating && is_expr(c->f, attr->expr, SCOPE_PARAMS);
+}
+
 static void check_attr(checker *c, tile_loc loc, const tile_attr *attr) {
     const tile_attr_info *info = tile_attr_get_info(attr->id);
-    bool ok = info->kind == TILE_KIND_flag ? !attr->expr && !attr->count
-              : info->kind == TILE_KIND_expr
-                  ? !attr->count && is_expr(c->f, attr->expr, SCOPE_PARAMS)
-                  : !attr->expr && attr->count;
+    unsigned has = (attr->expr != NULL) + 2 * (attr->count != 0) + 4 * (attr->text != NULL) +
+                   8 * (attr->type != NULL);
+    static const unsigned wanted[] = {
+        [TILE_KIND_flag] = 0,     [TILE_KIND_expr] = 1, [TILE_KIND_list] = 2,
+        [TILE_KIND_word] = 4,     [TILE_KIND_text] = 4, [TILE_KIND_symbol] = 4,
+        [TILE_KIND_constant] = 9,
+    };
+    bool ok = has == wanted[info->kind];
+    if (ok && info->kind == TILE_KIND_expr) ok = is_expr(c->f, attr->expr, SCOPE_PARAMS);
+    if (ok && info->kind == TILE_KIND_word) ok = is_word(attr);
+    if (ok && info->kind == TILE_KIND_constant) ok = is_constant(c, attr);
     if (info->name && !ok)
         FAIL(c, loc, "the attribute '%s' has a value of another kind", info->name);
 }

@@ -98,7 +98,8 @@ static bool same_attrs(const tile_op_data *a, const tile_op_data *b) {
     if (a->attr_count != b->attr_count) return false;
     for (unsigned i = 0; i < a->attr_count; i++) {
         const tile_attr *x = &a->attrs[i], *y = &b->attrs[i];
-        if (x->id != y->id || x->expr != y->expr || x->count != y->count ||
+        if (x->id != y->id || x->expr != y->expr || x->count != y->count || x->text != y->text ||
+            x->type != y->type ||
             (x->count && memcmp(x->list, y->list, sizeof *x->list * x->count) != 0))
             return false;
     }

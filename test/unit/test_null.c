@@ -75,6 +75,7 @@ Test(null, tables) {
     double number = 0;
     cr_expect_null(tile_op_get_info((tile_opcode)-1)->name);
     cr_expect_null(tile_attr_get_info((tile_attr_id)-1)->name);
+    cr_expect_null(tile_attr_word((tile_attr_id)-1, 0));
     cr_expect_eq(tile_opcode_from_name(NULL, 3), TILE_OP_NONE);
     cr_expect_eq(tile_attr_from_name(NULL, 3), TILE_ATTR_NONE);
     cr_expect_eq(tile_scalar_from_name(NULL, 3), TILE_SCALAR_NONE);
@@ -150,6 +151,8 @@ static void change_nothing(tile_function *f) {
     tile_op_set_int(f, op, TILE_ATTR_unroll, 2);
     tile_op_set_expr(f, op, TILE_ATTR_unroll, NULL);
     tile_op_set_list(f, op, TILE_ATTR_order, list, 1);
+    tile_op_set_text(f, op, TILE_ATTR_text, "said");
+    tile_op_set_constant(f, op, TILE_ATTR_pad, NULL, NULL);
     tile_value_set_name(f, (tile_value){123456789}, "a");
     tile_value_set_name(f, (tile_value){0}, "a");
 }

@@ -1,0 +1,109 @@
+/* Attributes of every kind: parsed, set, printed, compared and refused. */
+#include <math.h>
+
+#include "lib/ir/function.h"
+#include "lib/ir/parser.h"
+#include "test/unit/text_fixture.h"
+
+typedef struct attrs_fixture {
+    text_fixture text;
+    tile_parser parser;
+    tile_parsed_attr attrs[4];
+    unsigned count;
+    bool ok;
+} attrs_fixture;
+
+/* Reads attributes, any, in braces. */
+static void read_attrs(attrs_fixture *x, const char *text) {
+    *x = (attrs_fixture){.ok = false};
+    text_open(&x->text);
+    tile_context *context = x->text.context;
+    uint32_t file = tile_context_add_source(context, "attrs", text, strlen(text));
+    x->parser = (tile_parser){.context = context, .module = tile_module_create(context)};
+    x->parser.lexer = tile_lexer_start(file, context->sources[file].text, strlen(text));
+    x->parser.token = tile_lexer_next(&x->parser.lexer);
+    x->parser.next = tile_lexer_next(&x->parser.lexer);
+    x->parser.function =
+        tile_function_create(x->parser.module, TILE_KERNEL, "k", (tile_loc){file, 1, 1});
+    x->parser.builder =
+        tile_builder_at_end(x->parser.function, tile_function_body(x->parser.function));
+    x->ok = tile_parse_attrs(&x->parser, UINT64_MAX, "this", x->attrs, &x->count);
+}
+
+static void close_attrs(attrs_fixture *x) {
+    tile_arena_reset(&x->parser.arena);
+    tile_module_destroy(x->parser.module);
+    text_close(&x->text);
+}
+
+Test(attrs, have_seven_kinds) {
+    attrs_fixture x;
+    read_attrs(&x, "{ordering = acq_rel, text = \"a \\\"b\\\" \\\\\", callee = @k}");
+    cr_assert(x.ok, "%s", x.text.messages);
+    cr_assert_eq(x.count, 3u);
+    cr_expect_str_eq(x.attrs[0].text, "acq_rel");
+    cr_expect_str_eq(x.attrs[1].text, "a \"b\" \\");
+    cr_expect_str_eq(x.attrs[2].text, "k");
+    close_attrs(&x);
+    read_attrs(&x, "{pad = -inf, clean, offset = 2 * 3, stage = [1, 2]}");
+    cr_assert(x.ok, "%s", x.text.messages);
+    cr_expect(x.attrs[0].type->scalar == TILE_f32 && x.attrs[0].expr->number == -INFINITY);
+    cr_expect_eq(x.attrs[2].expr->integer, 6);
+    cr_expect(x.attrs[3].count == 2 && x.attrs[3].list[1] == 2);
+    close_attrs(&x);
+    read_attrs(&x, "{pad = i8(-3)}");
+    cr_assert(x.ok, "%s", x.text.messages);
+    cr_expect(x.attrs[0].type->scalar == TILE_i8 && x.attrs[0].expr->integer == -3);
+    close_attrs(&x);
+}
+
+static void expect_refusal(const char *text, const char *words) {
+    attrs_fixture x;
+    read_attrs(&x, text);
+    cr_expect(!x.ok && strstr(x.text.messages, words), "%s: %s", text, x.text.messages);
+    close_attrs(&x);
+}
+
+Test(attrs, say_what_they_take) {
+    expect_refusal(
+        "{ordering = aquire}",
+        "'ordering' is one of relaxed, acquire, release, acq_rel; did you mean 'acquire'?");
+    expect_refusal("{ordering}", "expected '='");
+    expect_refusal("{text = @k}", "expected a text in quotation marks");
+    expect_refusal("{text = \"open}", "this text lacks its closing quotation mark");
+    expect_refusal("{callee = k}", "a function's name such as @k");
+    expect_refusal("{pad = [1]}", "expected");
+    expect_refusal("{pad = i8(200)}", "200 does not fit i8");
+}
+
+/* What is set prints, and an attribute of the wrong kind is refused by the verifier. */
+Test(attrs, are_checked_by_kind) {
+    text_fixture x;
+    text_open(&x);
+    const char text[] = "kernel @k(%p: ptr<f32>) grid [1] warps 1 {\n"
+                        "  %s = alloc_shared : shared<f32[32]>\n}\n";
+    tile_module *module = text_parse(&x, text);
+    tile_function *f = tile_module_function(module, 0);
+    tile_op op = tile_region_first(f, tile_function_body(f));
+    tile_op_set_text(f, op, TILE_ATTR_offset, "far");
+    cr_expect_eq(tile_module_verify(module), TILE_INVALID);
+    cr_expect(strstr(x.messages, "'offset' has a value of another kind"), "%s", x.messages);
+    tile_op_set_int(f, op, TILE_ATTR_offset, 16);
+    cr_expect_eq(tile_module_verify(module), TILE_OK);
+    tile_module_destroy(module);
+    text_close(&x);
+}
+
+/* A word names one thing in each attribute, and only attributes of that kind have words. */
+Test(attrs, words_belong_to_word_attributes) {
+    for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++) {
+        tile_attr_id id = (tile_attr_id)i;
+        const tile_attr_info *info = tile_attr_get_info(id);
+        if (info->name)
+            cr_expect_eq(tile_attr_word(id, 0) != NULL, info->kind == TILE_KIND_word, "%s",
+                         info->name);
+        for (unsigned a = 0; tile_attr_word(id, a); a++)
+            for (unsigned b = 0; b < a; b++)
+                cr_expect_str_neq(tile_attr_word(id, a), tile_attr_word(id, b));
+    }
+}
