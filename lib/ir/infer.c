@@ -398,14 +398,18 @@ static bool tile_infer_shared_buffer(tile_infer *infer) {
     return given(infer, TILE_TYPE_SHARED, "the result must be a shared buffer");
 }
 
+static bool check_shapes(const tile_infer *infer, const tile_type *tile, const tile_type *memory) {
+    bool fits =
+        memory->kind == TILE_TYPE_SHARED ? same_dims(memory, tile) : tile->rank <= memory->rank;
+    return fits || fail(infer, "the shapes do not fit:", tile, " and", memory);
+}
+
 /* A tile that moves to or from a view or shared buffer: one element type, the last dims. */
 static bool check_transfer(const tile_infer *infer, const tile_type *tile,
                            const tile_type *memory) {
     if (!same_element(tile, memory))
         return fail(infer, "the element types differ:", tile, " and", memory);
-    bool fits =
-        memory->kind == TILE_TYPE_SHARED ? same_dims(memory, tile) : tile->rank <= memory->rank;
-    return fits || fail(infer, "the shapes do not fit:", tile, " and", memory);
+    return check_shapes(infer, tile, memory);
 }
 
 static bool tile_infer_load(tile_infer *infer) {
@@ -423,7 +427,11 @@ static bool tile_infer_copy(tile_infer *infer) {
         return fail(infer, "one side must be a view, the other a shared buffer; these are", from,
                     " and", to);
     const tile_type *shared = from->kind == TILE_TYPE_SHARED ? from : to;
-    return no_result(infer) && check_transfer(infer, shared, shared == from ? to : from);
+    const tile_type *view = shared == from ? to : from;
+    bool rounds = shared == to && (shared->param || shared->scalar == TILE_tf32) &&
+                  (view->param || view->scalar == TILE_f32); /* or will, when that is known */
+    return no_result(infer) &&
+           (rounds ? check_shapes(infer, shared, view) : check_transfer(infer, shared, view));
 }
 
 static bool tile_infer_dot(tile_infer *infer) {

@@ -38,7 +38,7 @@
 #include "lib/analysis/uniform.h"
 #include "lib/ir/regions.h"
 #include "lib/layout/layout.h"
-#include "passes/tile/prepare_dots.h"
+#include "passes/tile/prepare.h"
 
 /* How much a class wants its layout; the strongest wins, the first among equals. */
 typedef enum strength {
@@ -440,6 +440,7 @@ static void convert_region(assignment *a, tile_region region) {
 }
 
 tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
+    prepare_rounding(pass, f);
     prepare_dots(pass, f);
     assignment a = {.pass = pass, .f = f, .value_count = f->value_count};
     a.ranges = tile_range_analyse(f, pass->scratch);

@@ -12,7 +12,8 @@ static unsigned common_width(const lower_cut *a, const lower_cut *b) {
     return 1u << bits;
 }
 
-/* One thread's part of a copy from a view to a buffer: in the background where the hardware can. */
+/* One thread's part of a copy from a view to a buffer: in the background where the hardware can,
+ * which cannot round. */
 static void copy_in(lowering *l, const tile_value *view, const tile_value *buffer,
                     unsigned buffer_count, const tile_layout *layout, const tile_type *tile,
                     bool async) {
@@ -23,19 +24,21 @@ static void copy_in(lowering *l, const tile_value *view, const tile_value *buffe
     to.cut =
         lower_cut_fragment(layout, to.map.reg, to.thread_bits, common_width(&from.cut, &to.cut));
     from.cut = to.cut;
-    unsigned bytes = tile_scalar_bytes(tile->scalar) << to.cut.width_bits;
+    tile_scalar scalar = tile_value_type(&l->old, view[0])->scalar;
+    unsigned width = 1u << to.cut.width_bits, bytes = tile_scalar_bytes(scalar) * width;
     for (unsigned i = 0; i < to.cut.count; i++) {
         tile_value predicate, source = lower_view_access_offset(l, &from, i, &predicate);
         tile_value target = lower_shared_access_offset(l, &to, lower_cut_register(&to.cut, i, 0));
-        if (async && bytes >= 4) {
+        if (async && bytes >= 4 && scalar == tile->scalar) {
             tile_build_cp_async(&l->builder, from.view->base, &source, 1, to.map.buffer, &target, 1,
                                 predicate);
             tile_op last = tile_region_at(l->f, l->builder.region)->last;
             tile_op_set_int(l->f, last, TILE_ATTR_bytes, bytes);
         } else {
-            tile_value part =
-                tile_build_ld_global(&l->builder, from.view->base, &source, 1, predicate,
-                                     lower_part_type(l, tile->scalar, 1u << to.cut.width_bits));
+            tile_value part = tile_build_ld_global(&l->builder, from.view->base, &source, 1,
+                                                   predicate, lower_part_type(l, scalar, width));
+            if (scalar != tile->scalar)
+                part = tile_build_cast(&l->builder, part, lower_part_type(l, tile->scalar, width));
             tile_build_st_shared(&l->builder, part, to.map.buffer, &target, 1, TILE_NO_VALUE);
         }
     }

@@ -1,5 +1,5 @@
 /* Products that need other operands: see the header. */
-#include "passes/tile/prepare_dots.h"
+#include "passes/tile/prepare.h"
 
 #include <string.h>
 
@@ -15,8 +15,7 @@ static void collect(tile_function *f, tile_op op, void *user) {
     if (tile_op_opcode(f, op) == TILE_OP_dot) list->ops[list->count++] = op;
 }
 
-/* Makes operand `operand`, a base with its slot perhaps, one value. */
-static void replace_operand(tile_function *f, tile_op op, unsigned operand, tile_value value) {
+void prepare_set_operand(tile_function *f, tile_op op, unsigned operand, tile_value value) {
     tile_op_data *data = tile_op_at(f, op);
     unsigned start = 0, size = data->segment[operand];
     for (unsigned i = 0; i < operand; i++) start += data->segment[i];
@@ -27,8 +26,7 @@ static void replace_operand(tile_function *f, tile_op op, unsigned operand, tile
     data->segment[operand] = 1;
 }
 
-/* The operand as a tile: what lies in shared memory is read. */
-static tile_value as_tile(tile_builder *b, const tile_value *element, unsigned count) {
+tile_value prepare_tile(tile_builder *b, const tile_value *element, unsigned count) {
     tile_type draft = *tile_value_type(b->function, element[0]);
     if (draft.kind == TILE_TYPE_TILE) return element[0];
     draft.kind = TILE_TYPE_TILE;
@@ -43,10 +41,10 @@ static void convert_operand(tile_function *f, tile_op op, unsigned operand, tile
     const tile_value *element = tile_op_segment(f, op, operand, &count);
     if (tile_value_type(f, element[0])->scalar == to) return;
     tile_builder b = tile_builder_before(f, op);
-    tile_value tile = as_tile(&b, element, count);
+    tile_value tile = prepare_tile(&b, element, count);
     const tile_type *type =
         tile_type_with_scalar(tile_function_context(f), tile_value_type(f, tile), to);
-    replace_operand(f, op, operand, tile_build_cast(&b, tile, type));
+    prepare_set_operand(f, op, operand, tile_build_cast(&b, tile, type));
 }
 
 static void prepare(tile_pass *pass, tile_function *f, tile_op op) {

@@ -95,6 +95,7 @@ static void decode_copy(cpu_decoder *d, tile_op op, cpu_handler handler) {
     cpu_insn *insn = cpu_add_op(d, op, handler);
     insn->type = insn->memory = cpu_operand_type(d, op, from_view ? 1 : 0);
     insn->flag = from_view;
+    insn->from = cpu_operand_type(d, op, 0)->scalar;
     if (!from_view) {
         cpu_insn was = *insn;
         insn->index = was.second;

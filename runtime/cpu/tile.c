@@ -91,6 +91,15 @@ static void read_row(const row_walk *walk, uint64_t address, int64_t stride, int
                (const void *)(uintptr_t)(address + (uint64_t)i * (uint64_t)stride * size), size);
 }
 
+/* Copies of f32 to a tf32 buffer. */
+static void round_row(const cpu_insn *insn, char *row, int64_t count) {
+    if (insn->from != TILE_f32 || insn->type->scalar != TILE_tf32) return;
+    for (int64_t i = 0; i < count; i++) {
+        char *at = row + i * (int64_t)sizeof(float);
+        tile_scalar_write(TILE_tf32, at, tile_scalar_read(TILE_f32, at));
+    }
+}
+
 bool cpu_load_tile(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, const cpu_view *view,
                    const int64_t at[TILE_MAX_RANK], char *to) {
     row_walk walk = walk_rows(insn, view, at, insn->index_count);
@@ -99,7 +108,9 @@ bool cpu_load_tile(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, const cpu
     for (int64_t row = 0; row < walk.rows; row++) {
         uint64_t address = find_row(&walk, row, &first, &end);
         if (!touch_row(run, warp, insn, address, stride, first, end, CPU_READ)) return false;
-        if (to) read_row(&walk, address, stride, first, end, to + row * walk.length * size);
+        if (!to) continue;
+        read_row(&walk, address, stride, first, end, to + row * walk.length * size);
+        round_row(insn, to + row * walk.length * size, walk.length);
     }
     return true;
 }

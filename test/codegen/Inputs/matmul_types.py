@@ -28,4 +28,6 @@ with tempfile.TemporaryDirectory() as folder:
         names = sorted(set(re.findall(r"mma\.sync\.aligned\.(\S+?);?\s", code)))
         loads = sorted(set(re.findall(r"ldmatrix\.sync\.aligned\.(\S+?)\.shared", code)))
         version = re.search(r"\.version (\S+)", code).group(1)
+        if kernel == "rounded":
+            loads += [word for word in ("cp.async", "cvt.rna") if word in code]
         print(case, "version", version, *names, *loads)

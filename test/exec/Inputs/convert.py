@@ -1,6 +1,9 @@
 """Converts many values between two element types through tile-run and compares for equality with level 1.
 
-    convert.py DEVICE [--level=N] FROM:TO ...
+    convert.py DEVICE [--level=N] [cast|copy|async|stored] FROM:TO ...
+
+The values are converted by a cast of a tile in registers, by a copy to shared memory, by an asynchronous
+one, or by one to a buffer that other operations store to, too.
 
 Inputs: all values of types of 8 and 16 bits; of f32 and f64 those around every 8-bit float and around the
 middles between them, and bit patterns from all over the range, NaN and infinities among them.
@@ -23,11 +26,20 @@ KERNEL = """kernel @convert(%n: i32, %x: ptr<{T}> {{divisible = 16}}, %y: ptr<{U
   %b, %c, %d = block_id
   %gx = view %x, [%n] : view<{T}[?]>
   %gy = view %y, [%n] : view<{U}[?]>
-  %t = load %gx[%b * 1024] : tile<{T}[1024]>
-  %u = cast %t : tile<{U}[1024]>
+  {body}
   store %u, %gy[%b * 1024]
 }}
 """
+BODIES = {
+    "cast": ["%t = load %gx[%b * 1024] : tile<{T}[1024]>", "%u = cast %t : tile<{U}[1024]>"],
+    "copy": ["%s = alloc_shared : shared<{U}[1024]>", "copy %gx[%b * 1024], %s",
+             "%u = load_shared %s : tile<{U}[1024]>"],
+    "async": ["%s = alloc_shared : shared<{U}[2][1024]>", "copy_async %gx[%b * 1024], %s[1]", "commit_group",
+              "wait_group 0", "%u = load_shared %s[1] : tile<{U}[1024]>"],
+    "stored": ["%s = alloc_shared : shared<{U}[1024]>", "copy_async %gx[%b * 1024], %s", "commit_group",
+               "wait_group 0", "%v = load_shared %s : tile<{U}[1024]>", "store_shared %v, %s",
+               "%u = load_shared %s : tile<{U}[1024]>"],
+}
 
 
 def small_values(mantissa, bias, largest):
@@ -76,13 +88,20 @@ def save(path, scalar, elements):
 
 device = sys.argv[1]
 more = [word for word in sys.argv[2:] if word.startswith("--")]
-pairs = [word.split(":") for word in sys.argv[2:] if not word.startswith("--")]
+body = "cast"
+pairs = []
+for word in sys.argv[2:]:
+    if word in BODIES:
+        body = word
+    elif not word.startswith("--"):
+        pairs.append(word.split(":") + [body])
 with tempfile.TemporaryDirectory() as folder:
-    for source, target in pairs:
+    for source, target, way in pairs:
         elements = words(source)
         save(folder + "/x.npy", source, elements)
         with open(folder + "/convert.tile", "w") as file:
-            file.write(KERNEL.format(T=source, U=target))
+            lines = "\n  ".join(BODIES[way]).format(T=source, U=target)
+            file.write(KERNEL.format(T=source, U=target, body=lines))
         command = ["tile-run", folder + "/convert.tile", "--device=" + device, *more, "--arg", "n=%d" % len(elements), "--arg", "x=@" + folder + "/x.npy",
                    "--arg", "y=poison:%s[%d]" % (target, len(elements)), "--check", "y=x", "--tolerance=0"]
         result = subprocess.run(command, capture_output=True, text=True)

@@ -1,0 +1,23 @@
+/* What assign-layouts does to operations before it gives out layouts. */
+#ifndef TILE_PASSES_TILE_PREPARE_H
+#define TILE_PASSES_TILE_PREPARE_H
+
+#include "passes/pass.h"
+
+/* prepare_rounding.c: cp.async cannot round, so that a tf32 buffer which copy_async fills from f32
+ * becomes one of f32, rounded where it is read. Where other operations use the buffer it stays as
+ * it is, and its copies go through registers; a remark says so. */
+void prepare_rounding(tile_pass *pass, tile_function *f);
+
+/* prepare_dots.c: a dot for which the target has no instruction gets operands of types for which it
+ * has one and that hold all their values, by casts before it. Where there is none either it stays
+ * as it is. A remark says which, and why. */
+void prepare_dots(tile_pass *pass, tile_function *f);
+
+/* An operand, a tile or a shared buffer and its slot perhaps, as a tile: what lies in shared memory
+ * is read. */
+tile_value prepare_tile(tile_builder *b, const tile_value *element, unsigned count);
+/* Makes an element operand this one value. */
+void prepare_set_operand(tile_function *f, tile_op op, unsigned operand, tile_value value);
+
+#endif
