@@ -143,11 +143,21 @@ static void from_tf32(tile_emitter *e, elements *x) {
     x->scalar = TILE_f32;
 }
 
+/* A NaN whose payload lies in the low bits alone would read as an infinity: it becomes the one NaN. */
+static LLVMValueRef keep_nan(tile_emitter *e, LLVMValueRef source, LLVMValueRef bits) {
+    LLVMValueRef nan = LLVMBuildFCmp(e->builder, LLVMRealUNO, source, source, "");
+    return LLVMBuildSelect(e->builder, nan, tile_llvm_int(e->i32, 0x7fffffff), bits, "");
+}
+
 static void to_tf32(tile_emitter *e, elements *x) {
     bool exact = tile_scalar_contains(TILE_tf32, x->scalar);
+    bool floats = tile_scalar_is_floating(x->scalar);
+    LLVMValueRef *sources = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, x->count + 1u);
+    for (unsigned i = 0; i < x->count; i++) sources[i] = x->values[i];
     to_f32(e, x);
     for (unsigned i = 0; i < x->count && !exact; i++) {
         LLVMValueRef bits = tile_machine_call(e, TILE_MACHINE_f32_to_tf32, &x->values[i], 1);
+        if (floats) bits = keep_nan(e, sources[i], bits);
         x->values[i] = LLVMBuildBitCast(e->builder, bits, f32_of(e), "");
     }
     x->scalar = TILE_tf32;

@@ -152,7 +152,9 @@ int64_t tile_integer_from_double(double value, int64_t low, int64_t high) {
 }
 
 static void write_integer(tile_scalar scalar, void *address, double value) {
-    int64_t high = (int64_t)((UINT64_C(1) << (tile_scalar_bits(scalar) - 1)) - 1);
+    unsigned bits = tile_scalar_bits(scalar);
+    if (!bits) return; /* no type, so no place */
+    int64_t high = (int64_t)((UINT64_C(1) << (bits - 1)) - 1);
     if (scalar == TILE_i1)
         tile_integer_write(scalar, address, !(value == 0));
     else
