@@ -143,7 +143,8 @@ static void from_tf32(tile_emitter *e, elements *x) {
     x->scalar = TILE_f32;
 }
 
-/* A NaN whose payload lies in the low bits alone would read as an infinity: it becomes the one NaN. */
+/* A NaN whose payload lies in the low bits alone would read as an infinity: it becomes the one NaN.
+ */
 static LLVMValueRef keep_nan(tile_emitter *e, LLVMValueRef source, LLVMValueRef bits) {
     LLVMValueRef nan = LLVMBuildFCmp(e->builder, LLVMRealUNO, source, source, "");
     return LLVMBuildSelect(e->builder, nan, tile_llvm_int(e->i32, 0x7fffffff), bits, "");
