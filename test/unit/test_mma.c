@@ -55,6 +55,15 @@ static place b_1684(uint32_t g, uint32_t t, uint32_t i) {
     return (place){t, g};
 }
 
+/* "mma.m16n8k8 with .f64" and "mma.m16n8k16 with .f64" */
+static place a_wide_f64(uint32_t g, uint32_t t, uint32_t i) {
+    return i % 2 == 0 ? (place){g, i * 2 + t} : (place){g + 8, i * 2 - 2 + t};
+}
+
+static place b_wide_f64(uint32_t g, uint32_t t, uint32_t i) {
+    return (place){t + i * 4, g};
+}
+
 /* "mma.m8n8k4 with .f64" */
 static place a_884(uint32_t g, uint32_t t, uint32_t i) {
     (void)i;
@@ -99,6 +108,9 @@ static const struct {
     {"m16n8k8", 16, {a_1688, b_1688, c_16_8}},
     {"m16n8k8", 32, {a_1688_words, b_1688_words, c_16_8}},
     {"m16n8k4", 32, {a_1684, b_1684, c_16_8}},
+    {"m16n8k4", 64, {a_1684, b_1684, c_16_8}},
+    {"m16n8k8", 64, {a_wide_f64, b_wide_f64, c_16_8}},
+    {"m16n8k16", 64, {a_wide_f64, b_wide_f64, c_16_8}},
     {"m8n8k4", 64, {a_884, b_884, c_884}},
     {"m16n8k16", 8, {a_16816_bytes, b_16816_bytes, c_16_8}},
     {"m16n8k32", 8, {a_16832_bytes, b_16832_bytes, c_16_8}},
