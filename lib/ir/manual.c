@@ -4,6 +4,7 @@
 
 #include "lib/ir/out.h"
 #include "lib/ir/syntax.h"
+#include "lib/layout/mma.h"
 
 static const char grammar[] =
     "file    = [\"tile_ir\" \"1\"] { alias | compute | kernel }\n"
@@ -244,6 +245,47 @@ static void print_attrs(const tile_out *out) {
     }
 }
 
+static const char products[] =
+    "`dot` adds the products lhs[i, k] * rhs[k, j] to acc[i, j] one after the other, in the order "
+    "of k.\n"
+    "Both operands are cast to acc's type first. Each step is one `fma` in that type, rounded "
+    "once; "
+    "for\n"
+    "integers a product and a sum, which wrap. So the CPU device adds, at levels 2 and 3 alike. A "
+    "tensor\n"
+    "core may add several products before it rounds, or round towards zero: sums of small whole "
+    "numbers\n"
+    "are the same everywhere, others differ in the last places.\n\n"
+    "Any types can be multiplied; the sum's must have arithmetic. The first instruction of this "
+    "table is\n"
+    "taken whose types are those of lhs, rhs and acc, whose extents divide the tiles', and which "
+    "the target\n"
+    "has. If there is none, both operands are cast to types of an instruction that have all their "
+    "values\n"
+    "(8-bit floats to f16, for instance). If there is none of these either, each thread adds its "
+    "products\n"
+    "one by one, reading both operands from shared memory. A remark tells of both.\n\n"
+    "tf32 is a type of tiles and shared buffers for tensor cores: `cast`, `copy` and `copy_async` "
+    "from f32\n"
+    "round to it. `cp.async` cannot round, so a tf32 buffer that `copy_async` fills from f32 holds "
+    "f32 and\n"
+    "is rounded where it is read; where other operations write it, the copy goes through registers "
+    "instead,\n"
+    "and a remark says so.\n\n"
+    "| instruction | lhs | rhs | acc | compute capability |\n|---|---|---|---|---|\n";
+
+static void print_products(const tile_out *out) {
+    tile_out_print(out, "\n## Products\n\n");
+    out->writer(products, strlen(products), out->user);
+    for (unsigned i = 0; tile_mma_at(i); i++) {
+        const tile_mma *row = tile_mma_at(i);
+        tile_out_print(out, "| `%s` | %s%s | %s%s | %s | %u.%u |\n", row->shape,
+                       row->unsigned_lhs ? "unsigned " : "", tile_scalar_name(row->lhs),
+                       row->unsigned_rhs ? "unsigned " : "", tile_scalar_name(row->rhs),
+                       tile_scalar_name(row->acc), row->capability / 10, row->capability % 10);
+    }
+}
+
 void tile_manual_print(tile_writer writer, void *user) {
     tile_out out = {writer, user};
     if (!writer) return;
@@ -255,4 +297,5 @@ void tile_manual_print(tile_writer writer, void *user) {
     print_scalars(&out);
     print_ops(&out);
     print_attrs(&out);
+    print_products(&out);
 }
