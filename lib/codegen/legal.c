@@ -4,6 +4,7 @@
 #include "lib/analysis/executors.h"
 #include "lib/codegen/abi.h"
 #include "lib/codegen/emitter.h"
+#include "lib/support/integer.h"
 
 enum { MAX_COPIES = 256 };
 
@@ -174,15 +175,36 @@ static void check_frame(checker *c) {
         FAIL(c, f->loc, "@%s: a cluster has constant extents and at most 16 blocks", f->name);
 }
 
+/* Limits: PTX ISA, "Kernel Function Parameters". has_scratch: clean, plain. */
+static void check_parameters(checker *c, const bool has_scratch[2]) {
+    enum { MAX_BYTES_BEFORE_81 = 4352, MAX_BYTES = 32764 };
+    int64_t bytes = 0;
+    for (size_t i = 0; i < c->f->arg_count; i++) {
+        const tile_type *type = c->f->args[i].type;
+        int64_t size = type->kind == TILE_TYPE_PTR ? 8 : tile_scalar_bytes(type->scalar);
+        bytes = tile_round_up(bytes, size) + size;
+    }
+    bytes = tile_round_up(bytes, 8) + 8 * (has_scratch[0] + has_scratch[1]);
+    if (bytes > MAX_BYTES)
+        FAIL(c, c->f->loc, "@%s: the arguments take %lld bytes, a kernel's at most %d", c->f->name,
+             (long long)bytes, MAX_BYTES);
+    else if (bytes > MAX_BYTES_BEFORE_81 && c->ptx_version < 81)
+        c->ptx_version = 81;
+}
+
 static void check_memory(checker *c) {
     tile_arena list = {0};
     unsigned count;
+    bool has_scratch[2] = {false, false};
     tile_scratch *buffers = tile_scratch_list(c->f, &list, &count);
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
+        has_scratch[buffers[i].clean] = true;
         if (!buffers[i].bytes)
             FAIL(c, tile_op_loc(c->f, buffers[i].op),
                  "scratch: the extents must follow from the kernel's arguments");
+    }
     tile_arena_reset(&list);
+    check_parameters(c, has_scratch);
     int64_t shared = tile_shared_bytes(c->f);
     if (shared > c->target->max_shared_bytes)
         FAIL(c, c->f->loc, "@%s needs %lld bytes of shared memory, %s has %u for a block",
