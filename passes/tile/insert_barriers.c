@@ -62,6 +62,8 @@
  * Under `sync explicit` nothing is inserted: in the whole kernel, or in one region; there a barrier
  * goes before the region if what is pending asks for it, and what the region accesses is pending
  * behind it. A `sync` that is there stays. */
+#include <string.h>
+
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/uniform.h"
@@ -124,6 +126,12 @@ static bool set_add(barriers *b, access_set *set, pending_access access) {
 
 static bool set_add_all(barriers *b, access_set *set, const access_set *from) {
     bool grown = false;
+    if (!set->count && from->count) {
+        *set = (access_set){.count = from->count, .capacity = from->count};
+        set->items = tile_arena_alloc(b->pass->scratch, sizeof *set->items * from->count);
+        memcpy(set->items, from->items, sizeof *set->items * from->count);
+        return true;
+    }
     for (size_t i = 0; i < from->count; i++) grown |= set_add(b, set, from->items[i]);
     return grown;
 }
@@ -144,7 +152,8 @@ static state state_copy(barriers *b, const state *from) {
 static bool set_contains(const access_set *set, const access_set *other) {
     bool all = true;
     for (size_t i = 0; i < other->count && all; i++) {
-        bool found = false;
+        /* Mostly they were made alike. */
+        bool found = i < set->count && same_access(&set->items[i], &other->items[i]);
         for (size_t k = 0; k < set->count && !found; k++)
             found = same_access(&set->items[k], &other->items[i]);
         all = found;
