@@ -34,16 +34,16 @@ TILE_API unsigned tile_scalar_bits(tile_scalar scalar);
 /* Bytes in memory: i1 takes one. */
 TILE_API unsigned tile_scalar_bytes(tile_scalar scalar);
 TILE_API bool tile_scalar_is_floating(tile_scalar scalar);
-/* Bits of a float's mantissa behind the point; 0 for integers. Whole numbers up to 2^(this + 1) are
- * exact. */
+/* Bits of a float's fraction, without the implicit one; 0 for integers. Integers up to
+ * 2^(this + 1) are exact. */
 TILE_API unsigned tile_scalar_mantissa(tile_scalar scalar);
 /* False for types that are only stored, converted and multiplied by dot. */
 TILE_API bool tile_scalar_has_arithmetic(tile_scalar scalar);
 TILE_API tile_scalar tile_scalar_from_name(const char *name, size_t length);
 /* One element in memory as a double, and back; the address need not be aligned. Floats are rounded
  * to nearest even (tf32: ties away from zero), and what is too large becomes an infinity, or the
- * largest finite number in the 8-bit types. Integers are cut towards zero, out of range to the
- * nearest end, NaN to 0. i64 beyond 2^53 loses bits. */
+ * largest finite number in the 8-bit types. Integers are truncated towards zero and
+ * clamped to their range, NaN to 0. i64 beyond 2^53 loses bits. */
 TILE_API double tile_scalar_read(tile_scalar scalar, const void *at);
 TILE_API void tile_scalar_write(tile_scalar scalar, void *at, double value);
 
@@ -163,7 +163,7 @@ typedef enum tile_mechanism {
 
 typedef enum tile_completion {
     TILE_COMPLETION_NOW = 0, /* done when the operation is */
-    TILE_COMPLETION_STARTS,  /* its accesses go on in the background */
+    TILE_COMPLETION_STARTS,  /* its accesses are asynchronous */
     TILE_COMPLETION_COMMITS, /* makes a group of those started */
     TILE_COMPLETION_WAITS,   /* until groups or bytes are complete */
 } tile_completion;

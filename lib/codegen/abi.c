@@ -76,10 +76,11 @@ int64_t tile_shared_bytes(const tile_function *kernel) {
 static bool check_kernel(const tile_function *f) {
     tile_context *context = tile_function_context(f);
     if (f->kind != TILE_KERNEL)
-        tile_report(context, TILE_ERROR, f->loc, "@%s is not a kernel", f->name);
-    else if (!tile_executors_of_block(f).warps)
-        tile_report(context, TILE_ERROR, f->loc, "@%s: the number of warps is not known yet",
+        tile_report(context, TILE_ERROR, f->loc, "@%s is a compute, and only kernels are launched",
                     f->name);
+    else if (!tile_executors_of_block(f).warps)
+        tile_report(context, TILE_ERROR, f->loc,
+                    "@%s: the number of warps is not known yet; run instantiate", f->name);
     else
         return true;
     return false;
@@ -92,7 +93,8 @@ static bool fill_grid(tile_abi *abi, const tile_function *f) {
         abi->grid[d] = f->grid[d];
         if (!is_launch_expr(f->grid[d])) {
             tile_report(abi->context, TILE_ERROR, f->loc,
-                        "@%s: the grid does not follow from the arguments", f->name);
+                        "@%s: the grid must be computable from the kernel's arguments alone",
+                        f->name);
             return false;
         }
         abi->grid_text[d] = tile_expr_text(f, f->grid[d], &abi->arena);
@@ -105,8 +107,9 @@ static bool fill_scratch(tile_abi *abi, const tile_function *f) {
     abi->scratch_text = TILE_NEW_ARRAY(&abi->arena, const char *, abi->scratch_count + 1u);
     for (unsigned i = 0; i < abi->scratch_count; i++) {
         if (!abi->scratch[i].bytes) {
-            tile_report(abi->context, TILE_ERROR, tile_op_loc(f, abi->scratch[i].op),
-                        "scratch: the extents must follow from the kernel's arguments");
+            tile_report(
+                abi->context, TILE_ERROR, tile_op_loc(f, abi->scratch[i].op),
+                "scratch: the extents must be computable from the kernel's arguments alone");
             return false;
         }
         abi->scratch_text[i] = tile_expr_text(f, abi->scratch[i].bytes, &abi->arena);

@@ -34,13 +34,15 @@ static void check_value(checker *c, tile_op op, tile_value value) {
     bool thread_level = type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_PTR ||
                         type->kind == TILE_TYPE_SHARED || type->kind == TILE_TYPE_VECTOR;
     if (!thread_level)
-        FAIL(c, tile_op_loc(c->f, op), "%s: a tile or view is left; code is made of level 3 only",
-             op_name(c, op));
+        FAIL(c, tile_op_loc(c->f, op),
+             "%s: %s is not a type of level 3, and PTX is generated from level 3 only; run "
+             "lower-tiles",
+             op_name(c, op), type->kind == TILE_TYPE_VIEW ? "a view" : "a tile");
     else if (type->param || (type->kind == TILE_TYPE_VECTOR && tile_type_elements(type) < 1) ||
              (data->kind == TILE_VALUE_CONSTANT && data->expr->kind != TILE_EXPR_INT &&
               data->expr->kind != TILE_EXPR_FLOAT))
-        FAIL(c, tile_op_loc(c->f, op), "%s: a compile-time parameter has no value yet",
-             op_name(c, op));
+        FAIL(c, tile_op_loc(c->f, op),
+             "%s: a compile-time parameter has no value yet; run instantiate", op_name(c, op));
 }
 
 /* Arithmetic that has no instruction and no exact replacement. */
@@ -52,11 +54,12 @@ static void check_arithmetic(checker *c, tile_op op) {
     const tile_type *result = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     tile_scalar opaque = is_opaque(src->scalar) ? src->scalar : result->scalar;
     if (is_opaque(opaque) && opcode != TILE_OP_cast)
-        FAIL(c, tile_op_loc(c->f, op), "%s: there is no arithmetic on %s", op_name(c, op),
-             tile_scalar_name(opaque));
+        FAIL(c, tile_op_loc(c->f, op), "%s: %s has no arithmetic; cast to f32 first",
+             op_name(c, op), tile_scalar_name(opaque));
     else if (tile_emit_lacks(opcode, src->scalar))
-        FAIL(c, tile_op_loc(c->f, op), "%s: there is no instruction for %s", op_name(c, op),
-             tile_scalar_name(src->scalar));
+        FAIL(c, tile_op_loc(c->f, op), "%s: there is no instruction for %s; cast to %s first",
+             op_name(c, op), tile_scalar_name(src->scalar),
+             tile_scalar_is_floating(src->scalar) ? "f32" : "i32");
 }
 
 /* The row that an operation is emitted as for this target. */
@@ -88,21 +91,27 @@ static void check_alloc(checker *c, tile_op op) {
         FAIL(c, tile_op_loc(c->f, op), "alloc_shared: offset %lld is not a multiple of 16",
              (long long)offset);
     if (tile_type_elements(type) < 1 || tile_type_slot_count(type) < 1)
-        FAIL(c, tile_op_loc(c->f, op), "alloc_shared: the buffer's extents are not known");
+        FAIL(c, tile_op_loc(c->f, op),
+             "alloc_shared: the buffer's extents must be positive constants; run instantiate");
 }
 
 /* A pending count is part of the instruction. */
 static void check_wait(checker *c, tile_op op) {
     int64_t pending;
     if (!tile_value_is_int(c->f, tile_op_operand(c->f, op, 0), &pending))
-        FAIL(c, tile_op_loc(c->f, op), "wait_group: the count must be a constant");
+        FAIL(c, tile_op_loc(c->f, op),
+             "wait_group: the number of pending groups must be a constant");
 }
 
 static void check_op(checker *c, tile_op op) {
     tile_opcode opcode = tile_op_opcode(c->f, op);
     const tile_op_data *data = tile_op_at(c->f, op);
-    if (!(tile_op_get_info(opcode)->levels & TILE_LEVEL_3) || !tile_emit_can(opcode)) {
+    if (!(tile_op_get_info(opcode)->levels & TILE_LEVEL_3)) {
         FAIL(c, data->loc, "%s is not an operation of level 3; run lower-tiles", op_name(c, op));
+        return;
+    }
+    if (!tile_emit_can(opcode)) {
+        FAIL(c, data->loc, "code generation does not implement %s", op_name(c, op));
         return;
     }
     for (uint32_t i = 0; i < data->operand_count; i++) check_value(c, op, data->operands[i]);
@@ -130,23 +139,23 @@ static void check_length(checker *c, tile_op op, int64_t copies) {
     int64_t before = c->instructions;
     c->instructions += copies * instructions_of(c, op);
     if (before <= MAX_INSTRUCTIONS && c->instructions > MAX_INSTRUCTIONS)
-        FAIL(
-            c, tile_op_loc(c->f, op),
-            "%s: up to here the code of one thread has more than %d instructions, counted for each "
-            "copy of an unrolled loop; unroll less, or use smaller vectors",
-            op_name(c, op), MAX_INSTRUCTIONS);
+        FAIL(c, tile_op_loc(c->f, op),
+             "%s: here one thread's code exceeds %d instructions, each copy of an unrolled body "
+             "counted; unroll less, or use smaller vectors",
+             op_name(c, op), MAX_INSTRUCTIONS);
 }
 
-/* copies: how often the unrolled loops around it lay down this region. */
+/* copies: how many of this region the unrolled loops around it make. */
 static void check_region(checker *c, tile_region region, int64_t copies) {
     TILE_FOR_EACH_OP (c->f, op, region) {
         check_op(c, op);
         check_length(c, op, copies);
         int64_t unroll = tile_op_attr_int(c->f, op, TILE_ATTR_unroll, 1);
         if (unroll < 1 || unroll > MAX_COPIES / copies) {
-            FAIL(c, tile_op_loc(c->f, op),
-                 "the loop must be laid down 1 to %d times, all unrolled loops taken together",
-                 MAX_COPIES);
+            FAIL(
+                c, tile_op_loc(c->f, op),
+                "the product of the unroll factors of nested loops must be at most %d; unroll less",
+                MAX_COPIES);
             continue;
         }
         for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
@@ -172,7 +181,8 @@ static void check_frame(checker *c) {
         blocks *=
             tile_expr_is_int(f->cluster[d], &extent) && extent >= 1 && extent <= 16 ? extent : 17;
     if (blocks > 16)
-        FAIL(c, f->loc, "@%s: a cluster has constant extents and at most 16 blocks", f->name);
+        FAIL(c, f->loc, "@%s: a cluster's extents must be constants and their product at most 16",
+             f->name);
 }
 
 /* Limits: PTX ISA, "Kernel Function Parameters". has_scratch: clean, plain. */
@@ -201,14 +211,14 @@ static void check_memory(checker *c) {
         has_scratch[buffers[i].clean] = true;
         if (!buffers[i].bytes)
             FAIL(c, tile_op_loc(c->f, buffers[i].op),
-                 "scratch: the extents must follow from the kernel's arguments");
+                 "scratch: the extents must be computable from the kernel's arguments alone");
     }
     tile_arena_reset(&list);
     check_parameters(c, has_scratch);
     int64_t shared = tile_shared_bytes(c->f);
     if (shared > c->target->max_shared_bytes)
-        FAIL(c, c->f->loc, "@%s needs %lld bytes of shared memory, %s has %u for a block",
-             c->f->name, (long long)shared, c->target->name, c->target->max_shared_bytes);
+        FAIL(c, c->f->loc, "@%s needs %lld bytes of shared memory, %s has %u per block", c->f->name,
+             (long long)shared, c->target->name, c->target->max_shared_bytes);
 }
 
 tile_status tile_emit_check(const tile_function *kernel, const tile_target *target,
@@ -218,7 +228,8 @@ tile_status tile_emit_check(const tile_function *kernel, const tile_target *targ
                  .target = target,
                  .ptx_version = target->ptx_version};
     if (kernel->kind != TILE_KERNEL)
-        FAIL(&c, kernel->loc, "@%s is not a kernel: there is no code for it", kernel->name);
+        FAIL(&c, kernel->loc, "@%s is a compute, and PTX is generated from kernels only",
+             kernel->name);
     else
         check_frame(&c);
     check_region(&c, kernel->body, 1);

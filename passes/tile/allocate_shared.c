@@ -101,7 +101,7 @@ static void report_too_large(tile_pass *pass, tile_function *f, const place *pla
         }
     }
     tile_report(pass->context, TILE_ERROR, f->loc,
-                "@%s needs %lld bytes of shared memory, %s has %u for a block", f->name,
+                "@%s needs %lld bytes of shared memory, %s has %u per block", f->name,
                 (long long)total, pass->target->name, pass->target->max_shared_bytes);
     for (unsigned i = 0; i < count; i++) {
         if (places[i].life.first > peak || places[i].life.last < peak) continue;

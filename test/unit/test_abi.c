@@ -170,10 +170,11 @@ Test(abi, refusals) {
     } cases[] = {
         {"kernel @k<w: int>(%n: i32) grid [1] warps w {\n}\n",
          "the number of warps is not known yet"},
-        {"kernel @k<w: int>(%n: i32) grid [w] warps 1 {\n}\n", "the grid does not follow"},
+        {"kernel @k<w: int>(%n: i32) grid [w] warps 1 {\n}\n",
+         "the grid must be computable from the kernel's arguments alone"},
         {"kernel @k(%n: i32) grid [1] warps 1 {\n  %t = thread_id : i32\n"
          "  %s = scratch [%t] : ptr<i32>\n}\n",
-         "the extents must follow from the kernel's arguments"},
+         "the extents must be computable from the kernel's arguments"},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
         codegen_fixture x;

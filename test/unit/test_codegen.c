@@ -165,26 +165,27 @@ Test(codegen, refusals) {
         {KERNEL("%x: ptr<f16>", "  %s = alloc_shared {offset = 0} : shared<f16[1024, 1024]>\n"),
          NULL, 0, "needs 2097152 bytes of shared memory, sm_80 has 166912"},
         {KERNEL("%x: ptr<f64>", "  %a = ld_global %x[%t] : f64\n  %b = exp2 %a : f64\n"), NULL, 0,
-         "no instruction for f64"},
+         "exp2: there is no instruction for f64; cast to f32 first"},
         {KERNEL("%x: ptr<e4m3>", "  %a = ld_global %x[%t] : e4m3\n  %b = add %a, %a : e4m3\n"),
-         NULL, 0, "no arithmetic on e4m3"},
+         NULL, 0, "e4m3 has no arithmetic; cast to f32 first"},
         {KERNEL("%x: ptr<tf32>", "  %a = ld_global %x[%t] : tf32\n  %b = add %a, %a : tf32\n"),
-         NULL, 0, "no arithmetic on tf32"},
+         NULL, 0, "tf32 has no arithmetic; cast to f32 first"},
         {KERNEL("%x: ptr<f16>", "  commit_group\n"), &old, 0,
          "commit_group needs compute capability 8.0, sm_70 has 7.0"},
         {KERNEL("%x: ptr<i32>",
                 "  for %i = 0 to 9 step 1 unroll (20) {\n"
                 "    for %j = 0 to 9 step 1 unroll (20) { st_global %j, %x[%i] }\n  }\n"),
-         NULL, 0, "must be laid down 1 to 256 times"},
+         NULL, 0,
+         "the product of the unroll factors of nested loops must be at most 256; unroll less"},
         {KERNEL("%x: ptr<i32>", "  %v = splat %t : vector<i32[1024]>\n"
                                 "  for %i = 0 to 9 step 1 unroll (128) { %w = add %v, %v }\n"),
-         NULL, 0, "add: up to here the code of one thread has more than 65536 instructions"},
+         NULL, 0, "add: here one thread's code exceeds 65536 instructions"},
         {KERNEL("", ""), NULL, 79, "PTX 7.9 is not a version"},
         {"kernel @k() grid [1] cluster [2] warps 4 {\n}\n", NULL, 0,
          "clusters need compute capability"},
         {"compute @k(%x: tensor<f16[8]>) -> (%y: tensor<f16[8]>) { %y = add %x, %x : "
          "tensor<f16[8]> }\n",
-         NULL, 0, "is not a kernel"},
+         NULL, 0, "@k is a compute, and PTX is generated from kernels only"},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
         codegen_fixture x;

@@ -261,7 +261,8 @@ Test(device, kernels_that_cannot_be_made_are_refused) {
     refuse_kernel("k", "block", "many", "many");
     refuse_kernel("needs", NULL, NULL, "rows");
     refuse_kernel("needs", "rows", "2", "rows > 3");
-    refuse_kernel("inner", NULL, NULL, "the extents must follow from the kernel's arguments");
+    refuse_kernel("inner", NULL, NULL,
+                  "the extents must be computable from the kernel's arguments");
 }
 
 Test(device, a_kernel_that_does_not_load_leaves_nothing) {
