@@ -218,7 +218,8 @@ static tile_range compare_ranges(tile_opcode opcode, tile_range a, tile_range b)
         if (a.max < 0 && b.min >= 0) return tile_range_of_int(0);
         return a.min >= 0 && b.max < 0 ? tile_range_of_int(1) : (tile_range){0, 1, 1};
     case TILE_OP_gt: return above ? tile_range_of_int(1) : (tile_range){0, !at_most, !at_most};
-    default: return at_least ? tile_range_of_int(1) : (tile_range){0, !below, !below};
+    case TILE_OP_ge: return at_least ? tile_range_of_int(1) : (tile_range){0, !below, !below};
+    default: return (tile_range){0, 1, 1}; /* nothing is known */
     }
 }
 

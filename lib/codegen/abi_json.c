@@ -60,8 +60,14 @@ static const char *ptx_type(const tile_type *type) {
     case TILE_f32:
     case TILE_tf32: return ".f32";
     case TILE_f64: return ".f64";
-    default: return ".u8";
+    case TILE_i1:
+    case TILE_i8:
+    case TILE_e4m3:
+    case TILE_e5m2: return ".u8";
+    case TILE_SCALAR_NONE:
+    case TILE_SCALAR_COUNT: break;
     }
+    return "";
 }
 
 static void put_parameters(out *o, const tile_abi *abi) {

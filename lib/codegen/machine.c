@@ -112,7 +112,8 @@ static tile_machine ldmatrix_machine(const tile_function *f, tile_op op) {
     switch (tile_type_elements(type) * tile_scalar_bits(type->scalar) / 32) {
     case 1: return trans ? TILE_MACHINE_ldmatrix_1t : TILE_MACHINE_ldmatrix_1;
     case 2: return trans ? TILE_MACHINE_ldmatrix_2t : TILE_MACHINE_ldmatrix_2;
-    default: return trans ? TILE_MACHINE_ldmatrix_4t : TILE_MACHINE_ldmatrix_4;
+    case 4: return trans ? TILE_MACHINE_ldmatrix_4t : TILE_MACHINE_ldmatrix_4;
+    default: return TILE_MACHINE_COUNT; /* the verifier has refused it */
     }
 }
 
@@ -122,7 +123,8 @@ static tile_machine cp_async_machine(const tile_function *f, tile_op op) {
     switch (tile_op_attr_int(f, op, TILE_ATTR_bytes, 0)) {
     case 4: return predicates ? TILE_MACHINE_cp_async_4z : TILE_MACHINE_cp_async_4;
     case 8: return predicates ? TILE_MACHINE_cp_async_8z : TILE_MACHINE_cp_async_8;
-    default: return predicates ? TILE_MACHINE_cp_async_16z : TILE_MACHINE_cp_async_16;
+    case 16: return predicates ? TILE_MACHINE_cp_async_16z : TILE_MACHINE_cp_async_16;
+    default: return TILE_MACHINE_COUNT; /* the verifier has refused it */
     }
 }
 

@@ -13,8 +13,13 @@ LLVMTypeRef tile_llvm_scalar(const tile_emitter *e, tile_scalar scalar) {
     case TILE_f32:
     case TILE_tf32: return LLVMFloatTypeInContext(e->llvm);
     case TILE_f64: return LLVMDoubleTypeInContext(e->llvm);
-    default: return e->i8; /* i8 and the 8-bit floats, which are only moved */
+    case TILE_i8:
+    case TILE_e4m3: /* as they are in memory: cast.c and mma know their bits */
+    case TILE_e5m2: return e->i8;
+    case TILE_SCALAR_NONE:
+    case TILE_SCALAR_COUNT: break; /* legal.c has refused it */
     }
+    return NULL;
 }
 
 static unsigned element_count(const tile_type *type) {

@@ -110,8 +110,17 @@ int64_t tile_integer_read(tile_scalar scalar, const void *address) {
     case TILE_i16: READ(int16_t, address);
     case TILE_i32: READ(int32_t, address);
     case TILE_i64: READ(int64_t, address);
-    default: return 0;
+    case TILE_f16:
+    case TILE_bf16:
+    case TILE_f32:
+    case TILE_f64:
+    case TILE_tf32:
+    case TILE_e4m3:
+    case TILE_e5m2:
+    case TILE_SCALAR_NONE:
+    case TILE_SCALAR_COUNT: break;
     }
+    return 0;
 }
 
 void tile_integer_write(tile_scalar scalar, void *address, int64_t value) {
@@ -121,7 +130,15 @@ void tile_integer_write(tile_scalar scalar, void *address, int64_t value) {
     case TILE_i16: WRITE(uint16_t, address, value); break;
     case TILE_i32: WRITE(uint32_t, address, value); break;
     case TILE_i64: WRITE(int64_t, address, value); break;
-    default: break;
+    case TILE_f16:
+    case TILE_bf16:
+    case TILE_f32:
+    case TILE_f64:
+    case TILE_tf32:
+    case TILE_e4m3:
+    case TILE_e5m2:
+    case TILE_SCALAR_NONE:
+    case TILE_SCALAR_COUNT: break;
     }
 }
 
@@ -134,8 +151,15 @@ double tile_scalar_read(tile_scalar scalar, const void *address) {
     case TILE_f64: READ(double, address);
     case TILE_e4m3: return tile_e4m3_to_float(*(const uint8_t *)address);
     case TILE_e5m2: return tile_e5m2_to_float(*(const uint8_t *)address);
-    default: return (double)tile_integer_read(scalar, address);
+    case TILE_i1:
+    case TILE_i8:
+    case TILE_i16:
+    case TILE_i32:
+    case TILE_i64: return (double)tile_integer_read(scalar, address);
+    case TILE_SCALAR_NONE:
+    case TILE_SCALAR_COUNT: break;
     }
+    return 0;
 }
 
 bool tile_integer_fits(tile_scalar scalar, int64_t value) {
@@ -152,9 +176,7 @@ int64_t tile_integer_from_double(double value, int64_t low, int64_t high) {
 }
 
 static void write_integer(tile_scalar scalar, void *address, double value) {
-    unsigned bits = tile_scalar_bits(scalar);
-    if (!bits) return; /* no type, so no place */
-    int64_t high = (int64_t)((UINT64_C(1) << (bits - 1)) - 1);
+    int64_t high = (int64_t)((UINT64_C(1) << (tile_scalar_bits(scalar) - 1)) - 1);
     if (scalar == TILE_i1)
         tile_integer_write(scalar, address, !(value == 0));
     else
@@ -170,7 +192,13 @@ void tile_scalar_write(tile_scalar scalar, void *address, double value) {
     case TILE_f64: WRITE(double, address, value); break;
     case TILE_e4m3: WRITE(uint8_t, address, tile_e4m3_from_double(value)); break;
     case TILE_e5m2: WRITE(uint8_t, address, tile_e5m2_from_double(value)); break;
-    default: write_integer(scalar, address, value); break;
+    case TILE_i1:
+    case TILE_i8:
+    case TILE_i16:
+    case TILE_i32:
+    case TILE_i64: write_integer(scalar, address, value); break;
+    case TILE_SCALAR_NONE:
+    case TILE_SCALAR_COUNT: break;
     }
 }
 

@@ -57,8 +57,9 @@ static bool read_value(tile_param_kind kind, const char *text, tile_bound_param 
         param->value = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
         return param->value || strcmp(text, "false") == 0 || strcmp(text, "0") == 0;
     case TILE_PARAM_dim: return read_integer(text, &param->value) && param->value >= 0;
-    default: return read_integer(text, &param->value);
+    case TILE_PARAM_int: return read_integer(text, &param->value);
     }
+    return false;
 }
 
 static const char *expected_words(tile_param_kind kind) {
@@ -66,8 +67,9 @@ static const char *expected_words(tile_param_kind kind) {
     case TILE_PARAM_type: return "an element type such as f16";
     case TILE_PARAM_bool: return "true or false";
     case TILE_PARAM_dim: return "an integer that is not negative";
-    default: return "an integer";
+    case TILE_PARAM_int: return "an integer";
     }
+    return "";
 }
 
 static bool bind_given(tile_bound_params *bound, const tile_pass_option *option) {
