@@ -18,6 +18,11 @@ import time
 
 FLOATS = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}
 INTS = {"i8": 1, "i16": 2, "i32": 4, "i64": 8}
+# Operands and sum of a dot: with an instruction, with one for wider types, without.
+PRODUCTS = [("f16", "f16", "f32")] * 6 + [("bf16", "bf16", "f32")] * 4 + [
+    ("f16", "f16", "f16"), ("tf32", "tf32", "f32"), ("f64", "f64", "f64"), ("i8", "i8", "i32"), ("e4m3", "e4m3", "f32"),
+    ("e5m2", "e4m3", "f32"), ("f16", "e5m2", "f32"), ("bf16", "f16", "f32"), ("e4m3", "e4m3", "f16"),
+    ("f32", "f32", "f32"), ("i16", "i8", "i32"), ("i32", "f16", "f64"), ("i64", "i64", "i64")]
 NAN_MASKS = {"f16": (0x7C00, 0x03FF), "bf16": (0x7F80, 0x007F), "f32": (0x7F800000, 0x007FFFFF),
              "f64": (0x7FF << 52, (1 << 52) - 1)}
 
@@ -219,20 +224,20 @@ class Kernel:
 
     def dot(self, tiles):
         small = [t for t in tiles if len(t.dims) == 2 and t.small is not None and t.small <= 4]
-        half = self.pick(["f16", "bf16"])
-        m, n = self.pick([16, 32, 64, 48, 80]), self.pick([8, 16, 32, 64, 24, 48, 80])
-        k = self.pick([16, 16, 32, 64, 48, 80])
+        lhs, rhs, sums = self.pick(PRODUCTS)
+        m, n = self.pick([16, 32, 64, 48, 80, 8]), self.pick([8, 16, 32, 64, 24, 48, 80, 4])
+        k = self.pick([16, 16, 32, 64, 48, 80, 8, 4, 6])
         usable = [t for t in small if t.dims[0] % 16 == 0 and t.dims[1] % 16 == 0]
         if usable and self.chance(0.6):
             left = self.pick(usable)
-            (m, k), left = left.dims, self.cast(left, half) if left.scalar != half else left
+            (m, k), left = left.dims, self.cast(left, lhs) if left.scalar != lhs else left
         else:
-            left = self.load(half, (m, k))
-        right = self.load(half, (k, n))
+            left = self.load(lhs, (m, k))
+        right = self.load(rhs, (k, n))
         if self.chance(0.3):
             right = self.through_shared(right)
-        acc = self.splat_of(self.pick([0, 0, 1]), Tile("", "f32", (m, n)))
-        result = Tile(self.name(), "f32", (m, n))
+        acc = self.splat_of(self.pick([0, 0, 1]), Tile("", sums, (m, n)))
+        result = Tile(self.name(), sums, (m, n))
         self.emit(f"{result.name} = dot {left.name}, {right.name}, {acc.name} : {result.type()}")
         return result
 
@@ -314,20 +319,20 @@ class Kernel:
         return results
 
     def matmul_loop(self):
-        half = self.pick(["f16", "bf16"])
+        lhs, rhs, sums = self.pick(PRODUCTS)
         m, n, k = self.pick([16, 32, 64, 48, 96]), self.pick([8, 16, 32, 40, 96]), self.pick([16, 32, 48])
         extent = self.pick([1, 7, 16, 40, 64, 72])
-        result, inner = Tile(self.name("r"), "f32", (m, n)), self.name("i")
+        result, inner = Tile(self.name("r"), sums, (m, n)), self.name("i")
         zero = self.splat_of(0, result)
-        a, _ = self.view(half, [self.pick([m, 2 * m, m - 3]), extent], "int")
-        b, _ = self.view(half, [extent, self.pick([n, 2 * n, n + 1])], "int")
+        a, _ = self.view(lhs, [self.pick([m, 2 * m, m - 3]), extent], "int")
+        b, _ = self.view(rhs, [extent, self.pick([n, 2 * n, n + 1])], "int")
         depth = self.pick([0, 1, 2, 3, 4])
         clause = f" pipelined ({depth})" if depth else self.pick(["", " unroll (2)"])
         through = self.chance(0.6)
         if through:
             sa, sb = self.name("s"), self.name("s")
-            self.emit(f"{sa} = alloc_shared : shared<{half}[{m}, {k}]>")
-            self.emit(f"{sb} = alloc_shared : shared<{half}[{k}, {n}]>")
+            self.emit(f"{sa} = alloc_shared : shared<{lhs}[{m}, {k}]>")
+            self.emit(f"{sb} = alloc_shared : shared<{rhs}[{k}, {n}]>")
         variable, new = self.name("k"), self.name()
         end = self.scalar_arg(extent, "e") if self.chance(0.7) else extent
         self.emit(f"{result.name} = for {variable} = 0 to {end} step {k} iter ({inner} = {zero.name})"
@@ -340,8 +345,8 @@ class Kernel:
             ta, tb = sa, sb
         else:
             ta, tb = self.name(), self.name()
-            self.emit(f"{ta} = load {a}[{rows}, {variable}] : tile<{half}[{m}, {k}]>")
-            self.emit(f"{tb} = load {b}[{variable}, {columns}] : tile<{half}[{k}, {n}]>")
+            self.emit(f"{ta} = load {a}[{rows}, {variable}] : tile<{lhs}[{m}, {k}]>")
+            self.emit(f"{tb} = load {b}[{variable}, {columns}] : tile<{rhs}[{k}, {n}]>")
         self.emit(f"{new} = dot {ta}, {tb}, {inner} : {result.type()}")
         self.emit(f"yield {new}")
         self.depth -= 1
