@@ -242,9 +242,9 @@ tile_layout tile_layout_shared_swizzled(const uint32_t *dims, unsigned rank, uns
     /* A line of banks is 128 bytes, 8 chunks: so many chunk bits lie in one row, the others in
      * rows. */
     unsigned crossed = row_bits - chunk < 3 ? row_bits - chunk : 3;
-    unsigned first_row = row_bits + 3 - crossed;
+    unsigned first_row = row_bits + 3 - crossed, turn = element_bytes < 4 ? 0 : 1;
     for (unsigned i = 0; i < crossed && first_row + i < count; i++)
-        layout.reg[first_row + i] ^= bits[chunk + i];
+        layout.reg[first_row + i] ^= bits[chunk + (i + turn) % crossed];
     return layout;
 }
 

@@ -68,7 +68,10 @@ tile_layout tile_layout_blocked(const uint32_t *dims, unsigned rank, unsigned ve
  *     row of 64 bytes      chunk 0  1  2  3          128 bytes of banks hold two rows;
  *     row 0, 1                   a  b  c  d          the chunk number is crossed with
  *     row 2, 3                   b  a  d  c          the row number / 2
- *     row 4, 5                   c  d  a  b */
+ *     row 4, 5                   c  d  a  b
+ *
+ * Elements of 4 and 8 bytes, of which fragments take two chunks of four rows at a time, have the
+ * lowest bit of that number crossed with the second lowest of the chunk's, and so on around. */
 tile_layout tile_layout_shared_swizzled(const uint32_t *dims, unsigned rank, unsigned fastest,
                                         unsigned element_bytes);
 

@@ -215,6 +215,38 @@ Test(mma, tiles_of_every_row) {
                     check_tile(row, m, n, 3 * row->k, warps);
 }
 
+/* The addresses of one register of all lanes of warp 0. */
+static unsigned conflicts_of(const tile_layout *tile, const tile_layout *shared, uint32_t reg,
+                             unsigned bytes) {
+    uint32_t addresses[32];
+    for (uint32_t lane = 0; lane < 32; lane++)
+        addresses[lane] =
+            bytes * tile_layout_offset_of(shared, tile_layout_apply(tile, reg, lane, 0));
+    return tile_bank_conflicts(addresses, 32, bytes);
+}
+
+/* What ldmatrix cannot load goes word by word; however the buffer is stored, lanes do not wait for
+ * each other. */
+Test(mma, words_of_fragments_are_read_without_conflicts) {
+    FOR_EACH_ROW (row, i) {
+        unsigned bytes = tile_scalar_bytes(row->lhs);
+        for (uint32_t size = 64; bytes >= 4 && size <= 256; size *= 2) {
+            uint32_t k = size / bytes < row->k ? row->k : size / bytes;
+            tile_layout sum = tile_mma_accumulator(row, 64, 64, 1, 1);
+            tile_layout operands[2] = {tile_mma_operand(row, &sum, TILE_MMA_LHS, 64, k),
+                                       tile_mma_operand(row, &sum, TILE_MMA_RHS, k, 64)};
+            for (unsigned o = 0; o < 2; o++)
+                for (unsigned fastest = 0; fastest < 2; fastest++) {
+                    const uint32_t dims[2] = {o ? k : 64, o ? 64 : k};
+                    tile_layout shared = tile_layout_shared_swizzled(dims, 2, fastest, bytes);
+                    for (uint32_t reg = 0; reg < tile_layout_registers(&operands[o]); reg++)
+                        cr_assert_eq(conflicts_of(&operands[o], &shared, reg, bytes), 0,
+                                     "%s operand %u, k %u, fastest %u", row->shape, o, k, fastest);
+                }
+        }
+    }
+}
+
 /* A sum may come from somebody else: fragments in another order are good, anything else is not. */
 Test(mma, what_holds_fragments) {
     FOR_EACH_ROW (row, i) {
