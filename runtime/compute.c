@@ -272,6 +272,21 @@ static void run_matmul(const double *a, const double *b, double *c, size_t m, si
         }
 }
 
+/* Sums of integers wrap, as those of a dot do. */
+static void run_integer_matmul(const double *a, const double *b, double *c, size_t m, size_t n,
+                               size_t k, tile_scalar from, tile_scalar to) {
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < n; j++) {
+            uint64_t sum = 0;
+            unsigned char bytes[sizeof(int64_t)];
+            for (size_t l = 0; l < k; l++)
+                sum += (uint64_t)(int64_t)cast_value(from, to, a[i * k + l]) *
+                       (uint64_t)(int64_t)cast_value(from, to, b[l * n + j]);
+            tile_integer_write(to, bytes, (int64_t)sum);
+            c[i * n + j] = (double)tile_integer_read(to, bytes);
+        }
+}
+
 static void run_transpose(const double *from, double *to, size_t rows, size_t columns) {
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < columns; j++) to[j * rows + i] = from[i * columns + j];
@@ -287,8 +302,13 @@ static const double *operand_of(evaluation *e, tile_op op, unsigned index,
 static void compute_matmul(evaluation *e, tile_op op, double *to) {
     tile_compute_array a, b;
     const double *lhs = operand_of(e, op, 0, &a), *rhs = operand_of(e, op, 1, &b);
-    if (lhs && rhs)
-        run_matmul(lhs, rhs, to, (size_t)a.dims[0], (size_t)b.dims[1], (size_t)a.dims[1]);
+    if (!lhs || !rhs) return;
+    size_t m = (size_t)a.dims[0], n = (size_t)b.dims[1], k = (size_t)a.dims[1];
+    tile_scalar scalar = scalar_of(e, tile_value_type(e->f, tile_op_result(e->f, op, 0)));
+    if (tile_scalar_is_floating(scalar))
+        run_matmul(lhs, rhs, to, m, n, k);
+    else
+        run_integer_matmul(lhs, rhs, to, m, n, k, a.scalar, scalar);
 }
 
 static void compute_transpose(evaluation *e, tile_op op, double *to) {

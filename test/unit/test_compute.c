@@ -112,6 +112,24 @@ Test(compute, division_by_zero_is_reported_at_its_line) {
     text_close(&x);
 }
 
+/* As the sums of a dot do, and so that 2^31 is not the largest i32. */
+Test(compute, sums_of_integers_wrap) {
+    text_fixture x;
+    const int32_t a[2] = {INT32_MAX, 100000}, b[2] = {2, 100000};
+    int32_t c = 0;
+    text_open(&x);
+    tile_module *module = parse(&x, "compute @m<m: dim, n: dim, k: dim>(%a: tensor<i32[m, k]>, "
+                                    "%b: tensor<i32[k, n]>) -> (%c: tensor<i32[m, n]>) {\n"
+                                    "  %c = matmul %a, %b : tensor<i32[m, n]>\n}\n");
+    const tile_compute_array in[] = {{TILE_i32, 2, {1, 2}, (void *)(uintptr_t)a},
+                                     {TILE_i32, 2, {2, 1}, (void *)(uintptr_t)b}};
+    const tile_compute_array out = {TILE_i32, 2, {1, 1}, &c};
+    cr_assert_eq(tile_compute_run(tile_module_function(module, 0), in, 2, &out, 1), TILE_OK);
+    cr_assert_eq(c, (int32_t)(UINT32_C(0xfffffffe) + (uint32_t)UINT64_C(10000000000)));
+    tile_module_destroy(module);
+    text_close(&x);
+}
+
 Test(compute, empty_sum_is_zero) {
     text_fixture x;
     float c[4] = {9, 9, 9, 9};
