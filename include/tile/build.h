@@ -55,6 +55,12 @@ TILE_API tile_op tile_build_for_loop(tile_builder *builder, tile_value begin, ti
                                      tile_value step, const tile_value *inits, unsigned init_count);
 TILE_API tile_value tile_region_arg(const tile_function *function, tile_region region,
                                     unsigned index);
+/* roles {}: region i is run by groups[i] groups of warps[i] warps, whose threads are to have
+ * registers[i] registers each; constants, i32. groups NULL: one each; registers NULL, or 0: as the
+ * launch says. A region's value is its group's number; end each with tile_build_yield. */
+TILE_API tile_op tile_build_role_regions(tile_builder *builder, const tile_value *warps,
+                                         const tile_value *groups, const tile_value *registers,
+                                         unsigned count);
 /* while iter (inits) {} do {}: returns the op. The values of both regions are the carried ones; end
  * the first with a yield of the condition (an i1) and the values that the second one gets, or the
  * op's results if it does not hold; end the second with a yield of the next ones. */
@@ -127,8 +133,8 @@ TILE_API void tile_value_set_name(tile_function *function, tile_value value, con
 /* Operations with regions have builders of their own, above. */
 #define TILE_BUILD_loop(name, operands)
 #define TILE_BUILD_while_loop(name, operands)
-#define TILE_BUILD_branch(name, operands)
 #define TILE_BUILD_body(name, operands)
+#define TILE_BUILD_branch(name, operands)
 
 #define OP(number, name, levels, operands, attributes, typing, ...) \
     TILE_BUILD_##typing(name, operands)

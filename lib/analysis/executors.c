@@ -2,14 +2,57 @@
 
 #include <assert.h>
 
+#include "lib/support/integer.h"
+
+/* The integer of a constant from 1 to limit, else 0. */
+static unsigned small_constant(const tile_function *f, tile_value value, int64_t limit) {
+    int64_t integer;
+    bool known = tile_value_is_int(f, value, &integer);
+    return known && integer > 0 && integer <= limit ? (unsigned)integer : 0;
+}
+
+/* Sets ----------------------------------------------------------------------------------------- */
+
 tile_executors tile_executors_of_block(const tile_function *f) {
     int64_t warps;
     bool known = f->warps && tile_expr_is_int(f->warps, &warps) && warps > 0;
-    return (tile_executors){.warps = known && warps <= TILE_MAX_WARPS ? (unsigned)warps : 0};
+    return (tile_executors){.warps = known && warps <= TILE_MAX_WARPS ? (unsigned)warps : 0,
+                            .groups = 1};
+}
+
+/* Entry r of one of the lists that are the operands of `roles`; 0 if it is not known. */
+static unsigned role_number(const tile_function *f, tile_op roles, unsigned list, unsigned r,
+                            int64_t limit) {
+    unsigned count;
+    const tile_value *values = tile_op_segment(f, roles, list, &count);
+    return r < count ? small_constant(f, values[r], limit) : 0;
+}
+
+tile_executors tile_executors_of_role(const tile_function *f, tile_op roles, unsigned r) {
+    tile_executors who = {.role = tile_op_region(f, roles, r)};
+    for (unsigned i = 0; i <= r; i++) {
+        who.first += who.warps * who.groups;
+        who.warps = role_number(f, roles, 0, i, TILE_MAX_WARPS);
+        who.groups = role_number(f, roles, 1, i, TILE_MAX_WARPS);
+        if (!who.groups) who.warps = 0;
+        if (!who.warps) break;
+    }
+    return who;
+}
+
+unsigned tile_role_registers(const tile_function *f, tile_op roles, unsigned r) {
+    return role_number(f, roles, 2, r, UINT8_MAX);
 }
 
 tile_executors tile_executors_in(const tile_function *f, tile_region region) {
-    (void)region;
+    for (tile_op op; region.id; region = tile_op_at(f, op)->parent) {
+        op = tile_region_at(f, region)->parent;
+        if (!op.id) break;
+        if (tile_op_opcode(f, op) != TILE_OP_roles) continue;
+        unsigned r = 0;
+        while (tile_op_region(f, op, r).id != region.id) r++;
+        return tile_executors_of_role(f, op, r);
+    }
     return tile_executors_of_block(f);
 }
 
@@ -30,21 +73,129 @@ unsigned tile_warp_bits(tile_executors who) {
     return bits;
 }
 
-/* The constant, 0 while it is none. */
-static unsigned constant_operand(const tile_function *f, tile_op op, unsigned operand) {
-    int64_t integer;
-    bool known = tile_value_is_int(f, tile_op_operand(f, op, operand), &integer);
-    return known && integer > 0 && integer <= TILE_MAX_WARPS ? (unsigned)integer : 0;
+enum { BUFFER_ALIGNMENT = 128 }; /* a swizzle's bank arithmetic starts at bank 0 */
+
+int64_t tile_alloc_bytes(const tile_function *f, tile_op alloc, int64_t *stride) {
+    int64_t bytes = tile_type_shared_bytes(tile_value_type(f, tile_op_result(f, alloc, 0)));
+    unsigned groups = tile_executors_of(f, alloc).groups;
+    *stride = 0;
+    if (groups <= 1 || bytes < 0 || bytes == INT32_MAX) return bytes;
+    *stride = tile_round_up(bytes, BUFFER_ALIGNMENT);
+    bytes += *stride * (groups - 1);
+    return bytes < INT32_MAX ? bytes : INT32_MAX;
 }
 
-tile_barrier tile_barrier_of(const tile_function *f, tile_op op) {
-    if (tile_op_operand_count(f, op))
-        return (tile_barrier){constant_operand(f, op, 0), constant_operand(f, op, 1)};
-    return (tile_barrier){.warps = tile_executors_of(f, op).warps};
+/* Barriers ------------------------------------------------------------------------------------- */
+
+/* A set of warps that meets, and the number of its barrier. */
+typedef struct set_barrier {
+    unsigned first, warps, number;
+    tile_op op; /* where it meets first */
+} set_barrier;
+
+/* Numbers that operations name, and the sets that have none yet. */
+typedef struct barrier_table {
+    uint32_t named; /* bit by bit */
+    tile_op named_by[TILE_MAX_BARRIERS];
+    set_barrier sets[2 * TILE_MAX_WARPS]; /* of distinct ones there are fewer: they nest */
+    unsigned set_count;
+} barrier_table;
+
+static bool is_barrier(tile_opcode opcode) {
+    return opcode == TILE_OP_sync || opcode == TILE_OP_sync_arrive;
+}
+
+static bool is_named(const tile_function *f, tile_op op) {
+    return tile_op_operand_count(f, op) > 0;
+}
+
+static void add_set(barrier_table *table, unsigned first, unsigned warps, tile_op op) {
+    unsigned i = 0;
+    while (i < table->set_count &&
+           !(table->sets[i].first == first && table->sets[i].warps == warps))
+        i++;
+    if (i < table->set_count || i == sizeof table->sets / sizeof *table->sets) return;
+    table->sets[table->set_count++] = (set_barrier){.first = first, .warps = warps, .op = op};
+}
+
+/* The warps that meet at a barrier without a number. */
+static void set_of(const tile_function *f, tile_op op, unsigned group, unsigned *first,
+                   unsigned *warps) {
+    tile_executors who = tile_executors_of(f, op);
+    bool all = tile_op_has_attr(f, op, TILE_ATTR_all);
+    *first = who.first + (all ? 0 : group * who.warps);
+    *warps = who.warps * (all ? who.groups : 1);
+}
+
+static bool needs_number(const tile_function *f, unsigned warps) {
+    return warps > 1 && warps != tile_executors_of_block(f).warps;
+}
+
+static void collect_barrier(tile_function *f, tile_op op, void *user) {
+    barrier_table *table = user;
+    if (!is_barrier(tile_op_opcode(f, op))) return;
+    if (is_named(f, op)) {
+        unsigned number = small_constant(f, tile_op_operand(f, op, 0), TILE_MAX_BARRIERS - 1);
+        if (!(table->named >> number & 1)) table->named_by[number] = op;
+        table->named |= 1u << number;
+        return;
+    }
+    for (unsigned g = 0; g < tile_executors_of(f, op).groups; g++) {
+        unsigned first, warps;
+        set_of(f, op, g, &first, &warps);
+        if (needs_number(f, warps)) add_set(table, first, warps, op);
+    }
+}
+
+/* False if there are more sets than numbers. */
+static bool number_barriers(const tile_function *f, barrier_table *table) {
+    unsigned next = 1;
+    *table = (barrier_table){.named = 1};
+    tile_walk((tile_function *)f, f->body, collect_barrier, table); /* which only reads */
+    for (unsigned i = 0; i < table->set_count; i++) {
+        while (next < TILE_MAX_BARRIERS && table->named >> next & 1) next++;
+        table->sets[i].number = next < TILE_MAX_BARRIERS ? next++ : 0;
+    }
+    return !table->set_count || table->sets[table->set_count - 1].number;
+}
+
+tile_barrier tile_barrier_of(const tile_function *f, tile_op op, unsigned group) {
+    if (is_named(f, op))
+        return (tile_barrier){small_constant(f, tile_op_operand(f, op, 0), TILE_MAX_BARRIERS - 1),
+                              small_constant(f, tile_op_operand(f, op, 1), TILE_MAX_WARPS)};
+    unsigned first, warps;
+    set_of(f, op, group, &first, &warps);
+    if (warps == 1 && warps != tile_executors_of_block(f).warps)
+        return (tile_barrier){TILE_WARP_BARRIER, 1};
+    if (!needs_number(f, warps)) return (tile_barrier){0, warps};
+    barrier_table table;
+    number_barriers(f, &table);
+    for (unsigned i = 0; i < table.set_count; i++)
+        if (table.sets[i].first == first && table.sets[i].warps == warps)
+            return (tile_barrier){table.sets[i].number, warps};
+    return (tile_barrier){0, warps};
+}
+
+bool tile_check_barriers(const tile_function *f) {
+    barrier_table table;
+    if (number_barriers(f, &table)) return true;
+    tile_context *context = tile_function_context(f);
+    tile_report(context, TILE_ERROR, f->loc,
+                "@%s needs more than the %d barriers that a block has beside its own", f->name,
+                TILE_MAX_BARRIERS - 1);
+    for (unsigned i = 1; i < TILE_MAX_BARRIERS; i++)
+        if (table.named >> i & 1)
+            tile_report(context, TILE_NOTE, tile_op_loc(f, table.named_by[i]),
+                        "barrier %u is named here", i);
+    for (unsigned i = 0; i < table.set_count; i++)
+        tile_report(context, TILE_NOTE, tile_op_loc(f, table.sets[i].op),
+                    "warps %u to %u meet here", table.sets[i].first,
+                    table.sets[i].first + table.sets[i].warps - 1);
+    return false;
 }
 
 void tile_build_sync_for(tile_builder *builder, tile_executors who) {
-    assert(who.warps == tile_executors_in(builder->function, builder->region).warps);
+    assert(who.role.id == tile_executors_in(builder->function, builder->region).role.id);
     (void)who;
     tile_build_sync(builder, TILE_NO_VALUE, TILE_NO_VALUE);
 }

@@ -1,7 +1,8 @@
 /* Which warps execute an operation.
  *
  * The executing set is what tiles are spread over, what a thread's number counts in and what a
- * plain `sync` waits for: today all warps of the block. Nobody else looks at a function's warps. */
+ * plain `sync` waits for: all warps of the block, and inside of `roles` those of one group. Nobody
+ * else looks at a function's warps or at the operands of `roles`. */
 #ifndef TILE_LIB_ANALYSIS_EXECUTORS_H
 #define TILE_LIB_ANALYSIS_EXECUTORS_H
 
@@ -9,9 +10,12 @@
 
 enum { TILE_MAX_WARPS = 32 }; /* of a block */
 
+/* A region's groups follow each other: group g begins at warp first + g * warps. */
 typedef struct tile_executors {
-    unsigned first; /* the set's first warp, as the block counts them */
-    unsigned warps; /* 0: not known yet, a parameter decides */
+    unsigned first;   /* the first group's first warp, as the block counts them */
+    unsigned warps;   /* of one group, the executing set. 0: not known yet, a parameter decides */
+    unsigned groups;  /* that run the same operations side by side, each on its own */
+    tile_region role; /* the region of `roles` that they run; 0: none, they are the block */
 } tile_executors;
 
 /* Of what stands in this region. */
@@ -21,23 +25,36 @@ tile_executors tile_executors_of(const tile_function *f, tile_op op);
 tile_executors tile_executors_of_value(const tile_function *f, tile_value value);
 /* All warps of the block. */
 tile_executors tile_executors_of_block(const tile_function *f);
+/* Of region r of a `roles`; of a sound one, if their numbers are known. */
+tile_executors tile_executors_of_role(const tile_function *f, tile_op roles, unsigned r);
+
+/* The registers that each thread of region r is to have; 0: as the kernel's launch says. */
+unsigned tile_role_registers(const tile_function *f, tile_op roles, unsigned r);
 
 /* Bits of the number of a warp in its set; for sets that tile operations take: 2^n warps. */
 unsigned tile_warp_bits(tile_executors who);
 
+/* Bytes that an alloc_shared takes: each group that executes it has a buffer of its own, so many
+ * bytes (*stride) after the one before. -1 as tile_type_shared_bytes. */
+int64_t tile_alloc_bytes(const tile_function *f, tile_op alloc, int64_t *stride);
+
 /* Where the threads that execute a `sync` or `sync_arrive` meet, and how many warps do: as the
- * operation says, or the executing set, whose barrier is number 0 if that is the whole block. warps
- * 0: not known yet. */
+ * operation says, or the executing set, whose barrier is number 0 if that is the whole block. The
+ * sets of `roles` get numbers that the function does not use otherwise, the same set always the
+ * same one. group: of which one. warps 0: not known yet. */
 typedef struct tile_barrier {
     unsigned number;
     unsigned warps;
 } tile_barrier;
-tile_barrier tile_barrier_of(const tile_function *f, tile_op op);
+tile_barrier tile_barrier_of(const tile_function *f, tile_op op, unsigned group);
 
 enum {
     TILE_MAX_BARRIERS = 16, /* of a block: numbers 0 to 15 */
     TILE_WARP_BARRIER = 16, /* in the place of a number: one warp, which needs none */
 };
+
+/* Whether there are numbers enough. False after a diagnostic that lists who takes them. */
+bool tile_check_barriers(const tile_function *f);
 
 /* The only maker of barriers: all threads of the set meet at the builder's place, which is one of
  * the set's. */

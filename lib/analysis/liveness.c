@@ -2,6 +2,7 @@
  * the border of a loop is widened to the whole loop, because the next iteration comes back. */
 #include "lib/analysis/liveness.h"
 
+#include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
 
@@ -36,13 +37,21 @@ static void extend(tile_lifetime *lifetime, uint32_t first, uint32_t last) {
     lifetime->last = lifetime->last > last ? lifetime->last : last;
 }
 
+/* Whether the buffer is in use from the beginning of a loop or of roles to their end, if it is used
+ * inside. */
+static bool comes_back(const liveness *l, tile_op alloc, tile_op at) {
+    bool inside = is_inside(l, alloc, at);
+    if (tile_op_opcode(l->f, at) == TILE_OP_roles)
+        return !inside || tile_executors_of(l->f, alloc).groups > 1;
+    return tile_repeats(l->f, at) && !inside;
+}
+
 /* The next iteration comes back to an op in a loop, with the same buffer if the loop does not make
  * its own. */
 static void extend_to_use(liveness *l, tile_lifetime *lifetime, tile_op use) {
     extend(lifetime, l->position[use.id], l->end[use.id]);
     for (tile_op at = tile_op_parent(l->f, use); at.id; at = tile_op_parent(l->f, at))
-        if (tile_repeats(l->f, at) && !is_inside(l, lifetime->alloc, at))
-            extend(lifetime, l->position[at.id], l->end[at.id]);
+        if (comes_back(l, lifetime->alloc, at)) extend(lifetime, l->position[at.id], l->end[at.id]);
 }
 
 static tile_mechanism mechanism_of(const liveness *l, tile_op op) {
@@ -79,8 +88,11 @@ static void visit_alloc(tile_function *f, tile_op op, void *user) {
     liveness *l = user;
     if (tile_op_opcode(f, op) != TILE_OP_alloc_shared) return;
     tile_value buffer = tile_op_result(f, op, 0);
-    l->lifetimes[l->lifetime_count++] =
-        (tile_lifetime){.alloc = op, .buffer = buffer, .first = UINT32_MAX, .exchange = true};
+    l->lifetimes[l->lifetime_count++] = (tile_lifetime){.alloc = op,
+                                                        .buffer = buffer,
+                                                        .first = UINT32_MAX,
+                                                        .exchange = true,
+                                                        .role = tile_executors_of(f, op).role};
     l->lifetime_of[buffer.id] = l->lifetime_count;
 }
 
@@ -128,4 +140,12 @@ tile_lifetime *tile_shared_lifetimes(tile_function *f, tile_arena *arena, unsign
     }
     *count = l.lifetime_count;
     return l.lifetimes;
+}
+
+bool tile_live_together(const tile_function *f, const tile_lifetime *a, const tile_lifetime *b) {
+    bool roles = a->role.id && b->role.id && a->role.id != b->role.id;
+    if (roles && tile_region_at(f, a->role)->parent.id == tile_region_at(f, b->role)->parent.id)
+        return true;
+    if (a->exchange && b->exchange) return a->first <= b->last && b->first <= a->last;
+    return a->held_first <= b->held_last && b->held_first <= a->held_last;
 }

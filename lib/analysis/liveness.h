@@ -14,6 +14,7 @@ typedef struct tile_lifetime {
     bool freed;                     /* there is a free_shared */
     bool explicit_;                 /* a `sync explicit` region uses it */
     bool exchange;                  /* only convert_layout uses it */
+    tile_region role;               /* the region of roles that makes it; 0: none */
     uint32_t held_first, held_last; /* as below; else the same as first, last */
 } tile_lifetime;
 
@@ -21,12 +22,18 @@ typedef struct tile_lifetime {
  *
  * A buffer lives from its first use to its last one. A loop that uses it and does not hold its
  * alloc_shared counts as one use as a whole. A copy in the background uses its buffer up to the
- * next `wait_group 0` that every path from the copy takes, else to the function's end. Under `sync
+ * next `wait_group 0` that every path from the copy takes, else to the function's end. Regions of
+ * roles run side by side: a buffer from outside that one of them uses lives as long as all of them,
+ * and so does one that several groups make; what other roles make lives at the same time, whatever
+ * the positions (tile_live_together). Under `sync
  * explicit` a buffer lives from its alloc_shared to its free_shared, or to the end if it has none:
  * where the user puts the barriers, only the user knows when the threads are done. The user knows
  * nothing of the compiler's convert_layout: a buffer of these is held to the function's end against
  * all others, and in a loop from the loop's beginning. Among themselves, and after a buffer that is
  * done with, the barrier that convert_layout begins with is enough. */
 tile_lifetime *tile_shared_lifetimes(tile_function *f, tile_arena *arena, unsigned *count);
+
+/* Whether the two buffers must not share bytes. */
+bool tile_live_together(const tile_function *f, const tile_lifetime *a, const tile_lifetime *b);
 
 #endif

@@ -321,6 +321,11 @@ static tile_range range_of_thread(tile_executors who) {
     return (tile_range){0, warps * 32 - 1, 1};
 }
 
+static tile_range range_of_group(tile_executors who) {
+    int64_t groups = who.groups ? who.groups : TILE_MAX_WARPS;
+    return tighten((tile_range){0, groups - 1, 1});
+}
+
 static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned index,
                                   const tile_type *type) {
     tile_range operands[3];
@@ -402,6 +407,9 @@ static void analyse_regions(analysis *a, tile_op op) {
                   range_of_induction(bounds[0], bounds[1], bounds[2]));
     }
     for (unsigned r = 0; r < tile_op_at(a->f, op)->region_count; r++) {
+        if (tile_op_opcode(a->f, op) == TILE_OP_roles)
+            set_range(a, tile_region_arg(a->f, tile_op_region(a->f, op, r), 0),
+                      range_of_group(tile_executors_of_role(a->f, op, r)));
         for (unsigned i = 0; i < carried; i++) {
             tile_value received = tile_carried_received(a->f, op, (int)r, i);
             if (received.id) set_carried(a, received, range_of_carried(a, op, (int)r, i));

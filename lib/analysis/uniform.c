@@ -8,6 +8,7 @@
 typedef struct spread {
     tile_function *f;
     bool *divergent;
+    bool groups; /* between those of a region of roles, too */
     bool changed;
 } spread;
 
@@ -36,10 +37,11 @@ static bool decides_separately(const tile_function *f, const bool *divergent, ti
  * separately. */
 static void visit_regions(spread *s, tile_op op) {
     bool apart = decides_separately(s->f, s->divergent, op);
+    bool own = apart || (s->groups && tile_op_opcode(s->f, op) == TILE_OP_roles);
     for (unsigned r = 0; r < tile_op_at(s->f, op)->region_count; r++) {
         tile_region region = tile_op_region(s->f, op, r);
         for (unsigned i = 0; i < tile_region_own_args(s->f, region); i++)
-            mark(s, tile_region_arg(s->f, region, i), apart);
+            mark(s, tile_region_arg(s->f, region, i), own);
     }
     for (unsigned i = 0; i < tile_carried_count(s->f, op); i++)
         TILE_FOR_EACH_PLACE (s->f, op, to) {
@@ -70,7 +72,7 @@ static bool reads_constant(const spread *s, tile_op op) {
 
 static bool gives_divergent(const spread *s, tile_op op) {
     tile_opcode opcode = tile_op_opcode(s->f, op);
-    if (tile_op_has_trait(opcode, TILE_TRAIT_UNIFORM)) return false;
+    if (tile_op_has_trait(opcode, TILE_TRAIT_UNIFORM) && !s->groups) return false;
     if (tile_op_has_trait(opcode, TILE_TRAIT_DIVERGES)) return !reads_constant(s, op);
     return any_operand(s, op);
 }
@@ -86,13 +88,22 @@ static void visit(tile_function *f, tile_op op, void *user) {
         mark(s, tile_op_result(f, op, i), found);
 }
 
-bool *tile_divergent_values(tile_function *f, tile_arena *arena) {
-    spread s = {.f = f, .divergent = TILE_NEW_ARRAY(arena, bool, f->value_count), .changed = true};
+static bool *find_divergent(tile_function *f, tile_arena *arena, bool groups) {
+    spread s = {.f = f, .groups = groups, .changed = true};
+    s.divergent = TILE_NEW_ARRAY(arena, bool, f->value_count);
     while (s.changed) {
         s.changed = false;
         tile_walk(f, f->body, visit, &s);
     }
     return s.divergent;
+}
+
+bool *tile_divergent_values(tile_function *f, tile_arena *arena) {
+    return find_divergent(f, arena, false);
+}
+
+bool *tile_group_varying_values(tile_function *f, tile_arena *arena) {
+    return find_divergent(f, arena, true);
 }
 
 tile_op tile_divergence_source(const tile_function *f, const bool *divergent, tile_value value) {

@@ -1,4 +1,5 @@
-/* Which values may differ between the threads of a block. */
+/* Which values may differ between the threads that execute together: those of a block, or of one
+ * group of a role. */
 #ifndef TILE_LIB_ANALYSIS_UNIFORM_H
 #define TILE_LIB_ANALYSIS_UNIFORM_H
 
@@ -8,6 +9,8 @@
  * what is computed from them are uniform, and what all threads load from one place that nothing
  * in the kernel may write; thread_id and what a thread loads for itself are not. */
 bool *tile_divergent_values(tile_function *f, tile_arena *arena);
+/* The same, between the threads of all groups of a role: their numbers differ, too. */
+bool *tile_group_varying_values(tile_function *f, tile_arena *arena);
 
 /* Where a divergent value becomes so: the operation that gives each thread its own, or the one with
  * regions that threads leave separately. */

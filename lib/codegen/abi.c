@@ -63,9 +63,8 @@ int64_t tile_shared_bytes(const tile_function *kernel) {
     for (uint32_t i = 1; i < kernel->op_count; i++) {
         tile_op op = {i};
         if (tile_op_at(kernel, op)->opcode != TILE_OP_alloc_shared) continue;
-        const tile_type *type = tile_value_type(kernel, tile_op_result(kernel, op, 0));
-        int64_t end =
-            tile_op_attr_int(kernel, op, TILE_ATTR_offset, 0) + tile_type_shared_bytes(type);
+        int64_t stride, bytes = tile_alloc_bytes(kernel, op, &stride);
+        int64_t end = tile_op_attr_int(kernel, op, TILE_ATTR_offset, 0) + bytes;
         total = end > total ? end : total;
     }
     return total;

@@ -51,6 +51,7 @@ typedef struct tile_emitter {
 
     LLVMValueRef **parts; /* by value id; NULL: not computed yet */
     LLVMValueRef shared;  /* the block's shared memory, from its start; NULL: none */
+    LLVMValueRef warp;    /* this warp's number, for roles; NULL: there are none */
     LLVMValueRef clean_base, plain_base;
     tile_arg_facts *args;
     uint16_t *depths; /* by value id: address.c's notes */
@@ -130,6 +131,10 @@ LLVMValueRef tile_emit_address(tile_emitter *e, tile_op op, unsigned operand);
 /* An element-wise operation on integers of one LLVM type: i1 from comparisons. b: NULL if it has
  * one operand. For host expressions. */
 LLVMValueRef tile_emit_int_op(tile_emitter *e, tile_opcode opcode, LLVMValueRef a, LLVMValueRef b);
+
+/* roles.c: at the kernel's beginning; and the number of op's group, where there are several */
+void tile_prepare_roles(tile_emitter *e);
+LLVMValueRef tile_emit_group(tile_emitter *e, tile_op op);
 
 /* operation.c: the whole body */
 void tile_emit_region(tile_emitter *e, tile_region region);

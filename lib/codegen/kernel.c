@@ -87,7 +87,15 @@ void tile_emit_scratch(tile_emitter *e, tile_op op) {
 
 void tile_emit_alloc_shared(tile_emitter *e, tile_op op) {
     LLVMValueRef offset = tile_llvm_int(e->i32, tile_op_attr_int(e->f, op, TILE_ATTR_offset, 0));
-    tile_set_scalar(e, tile_op_result(e->f, op, 0), LLVMConstGEP2(e->i8, e->shared, &offset, 1));
+    LLVMValueRef buffer = LLVMConstGEP2(e->i8, e->shared, &offset, 1);
+    int64_t stride;
+    tile_alloc_bytes(e->f, op, &stride);
+    if (stride) {
+        offset =
+            LLVMBuildMul(e->builder, tile_emit_group(e, op), tile_llvm_int(e->i32, stride), "");
+        buffer = LLVMBuildGEP2(e->builder, e->i8, buffer, &offset, 1, "");
+    }
+    tile_set_scalar(e, tile_op_result(e->f, op, 0), buffer);
 }
 
 static void declare_shared(tile_emitter *e) {
@@ -178,6 +186,7 @@ void tile_emit_kernel(tile_emitter *e) {
     LLVMPositionBuilderAtEnd(e->builder, entry);
     tile_lines_set(e, e->f->loc);
     bind_args(e, has[true], has[false]);
+    tile_prepare_roles(e);
     tile_emit_region(e, e->f->body);
     LLVMBuildRetVoid(e->builder);
     tile_lines_end(e);

@@ -103,6 +103,13 @@ static void check_wait(checker *c, tile_op op) {
              "wait_group: the number of pending groups must be a constant");
 }
 
+static void check_roles(checker *c, tile_op op) {
+    for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
+        if (!tile_executors_of_role(c->f, op, r).warps)
+            FAIL(c, tile_op_loc(c->f, op), "roles: the warps of region %u are not known yet",
+                 r + 1);
+}
+
 static void check_op(checker *c, tile_op op) {
     tile_opcode opcode = tile_op_opcode(c->f, op);
     const tile_op_data *data = tile_op_at(c->f, op);
@@ -121,6 +128,7 @@ static void check_op(checker *c, tile_op op) {
     check_machine(c, op);
     if (opcode == TILE_OP_alloc_shared) check_alloc(c, op);
     if (opcode == TILE_OP_wait_group) check_wait(c, op);
+    if (opcode == TILE_OP_roles) check_roles(c, op);
 }
 
 /* One for each element of a result. */
@@ -173,6 +181,7 @@ static void check_frame(checker *c) {
             (f->args[i].type->kind != TILE_TYPE_SCALAR && f->args[i].type->kind != TILE_TYPE_PTR))
             FAIL(c, f->loc, "@%s: argument %%%s must be a pointer or a scalar", f->name,
                  f->args[i].name ? f->args[i].name : "");
+    if (!tile_check_barriers(f)) c->errors++;
     if (f->cluster_rank && c->target->compute_capability < 90)
         FAIL(c, f->loc, "@%s: clusters need compute capability 9.0, %s has %u.%u", f->name,
              c->target->name, c->target->compute_capability / 10,

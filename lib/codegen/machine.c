@@ -144,7 +144,7 @@ static tile_machine predicated_machine(const tile_function *f, tile_op op, unsig
 
 /* The block's own barrier counts all threads by itself; a warp has one without a number. */
 static tile_machine sync_machine(const tile_function *f, tile_op op) {
-    tile_barrier barrier = tile_barrier_of(f, op);
+    tile_barrier barrier = tile_barrier_of(f, op, 0);
     if (barrier.number == TILE_WARP_BARRIER) return TILE_MACHINE_sync_warp;
     return barrier.number ? TILE_MACHINE_sync_count : TILE_MACHINE_sync;
 }

@@ -1,12 +1,5 @@
 /* Walks the body: one function for each operation. */
-#include "lib/analysis/executors.h"
 #include "lib/codegen/emitter.h"
-
-void tile_emit_thread_id(tile_emitter *e, tile_op op) {
-    LLVMValueRef id = tile_machine_call(e, TILE_MACHINE_thread_id, NULL, 0);
-    tile_machine_set_range(e, id, 0, 32 * tile_executors_of_block(e->f).warps);
-    tile_set_scalar(e, tile_op_result(e->f, op, 0), id);
-}
 
 /* Limits of a grid: CUDA C++ Programming Guide, table of technical specifications. */
 enum { MAX_GRID_X = 0x7fffffff, MAX_GRID_YZ = 0xffff };
@@ -25,22 +18,6 @@ void tile_emit_block_id(tile_emitter *e, tile_op op) {
 
 void tile_emit_grid_dim(tile_emitter *e, tile_op op) {
     emit_three(e, op, TILE_MACHINE_grid_dim_x, 1);
-}
-
-void tile_emit_sync(tile_emitter *e, tile_op op) {
-    tile_barrier barrier = tile_barrier_of(e->f, op);
-    tile_machine machine = tile_machine_of_op(e->f, op);
-    LLVMValueRef args[] = {tile_llvm_int(e->i32, barrier.number),
-                           tile_llvm_int(e->i32, 32 * barrier.warps)};
-    if (machine == TILE_MACHINE_sync_warp) args[0] = tile_llvm_int(e->i32, -1);
-    tile_machine_call(e, machine, args, machine == TILE_MACHINE_sync_count ? 2 : 1);
-}
-
-void tile_emit_sync_arrive(tile_emitter *e, tile_op op) {
-    tile_barrier barrier = tile_barrier_of(e->f, op);
-    LLVMValueRef args[] = {tile_llvm_int(e->i32, barrier.number),
-                           tile_llvm_int(e->i32, 32 * barrier.warps)};
-    tile_machine_call(e, tile_machine_of_op(e->f, op), args, 2);
 }
 
 void tile_emit_commit_group(tile_emitter *e, tile_op op) {

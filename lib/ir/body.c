@@ -153,6 +153,11 @@ tile_region tile_add_region(tile_function *f, tile_op parent, const tile_type *c
     return region;
 }
 
+void tile_adopt_region(tile_function *f, tile_op op, unsigned r, tile_region region) {
+    tile_op_at(f, op)->regions[r] = region;
+    tile_region_at(f, region)->parent = op;
+}
+
 void tile_link_op(tile_function *f, tile_op op, tile_region region, tile_op before) {
     tile_region_data *list = tile_region_at(f, region);
     tile_op_data *data = tile_op_at(f, op);

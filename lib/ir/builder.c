@@ -188,6 +188,30 @@ tile_op tile_build_for_loop(tile_builder *builder, tile_value begin, tile_value 
     return op;
 }
 
+static const tile_value *filled(tile_builder *builder, tile_arena *arena, const tile_value *given,
+                                unsigned count, int64_t otherwise) {
+    if (given) return given;
+    tile_value *values = TILE_NEW_ARRAY(arena, tile_value, count + 1u);
+    for (unsigned i = 0; i < count; i++) values[i] = tile_build_int(builder, otherwise);
+    return values;
+}
+
+tile_op tile_build_role_regions(tile_builder *builder, const tile_value *warps,
+                                const tile_value *groups, const tile_value *registers,
+                                unsigned count) {
+    if (!is_ready(builder) || !warps || !can_nest(builder)) return TILE_NO_OP;
+    tile_arena scratch = {0};
+    const tile_segment segments[] = {
+        {TILE_NO_VALUE, warps, count},
+        {TILE_NO_VALUE, filled(builder, &scratch, groups, count, 1), count},
+        {TILE_NO_VALUE, filled(builder, &scratch, registers, count, 0), count}};
+    tile_op op = tile_build_op(builder, TILE_OP_roles, segments, 3, NULL);
+    tile_arena_reset(&scratch);
+    const tile_type *i32 = tile_type_scalar(tile_function_context(builder->function), TILE_i32);
+    for (unsigned r = 0; r < count && op.id; r++) tile_add_region(builder->function, op, &i32, 1);
+    return op;
+}
+
 tile_op tile_build_while_loop(tile_builder *builder, const tile_value *inits, unsigned init_count) {
     const tile_segment segments[] = {{TILE_NO_VALUE, inits, init_count}};
     if (!is_ready(builder) || !can_nest(builder)) return TILE_NO_OP;

@@ -238,6 +238,8 @@ tile_value tile_add_value(tile_function *f, tile_value_kind kind, uint32_t owner
                           const tile_type *type);
 tile_region tile_add_region(tile_function *f, tile_op parent, const tile_type *const *arg_types,
                             unsigned arg_count);
+/* The region takes the place of op's region r, which must be empty; it has no operation yet. */
+void tile_adopt_region(tile_function *f, tile_op op, unsigned r, tile_region region);
 /* An operation without checks: operands are copied, results get the types; it is put at the
  * builder's place. Regions are added with tile_add_region by the caller. */
 tile_op tile_add_op(tile_builder *builder, tile_opcode opcode, const tile_value *operands,

@@ -296,6 +296,14 @@ static bool tile_infer_none(tile_infer *infer) {
     return no_result(infer);
 }
 
+/* One entry of each list for each region. */
+static bool tile_infer_roles(tile_infer *infer) {
+    if (!infer->segment[0] || infer->segment[0] != infer->segment[1] ||
+        infer->segment[0] != infer->segment[2])
+        return fail(infer, "each region needs its warps, groups and registers", NULL, "", NULL);
+    return no_result(infer);
+}
+
 static bool tile_infer_sync(tile_infer *infer) {
     if (type_of(infer, 0) && !type_of(infer, 1))
         return fail(infer, "a numbered barrier needs the number of warps that meet: sync 1, 8",

@@ -22,7 +22,7 @@ static const char grammar[] =
     "        | \"where\" expr | \"grid\" \"[\" expr,+ \"]\" | \"cluster\" \"[\" expr,+ \"]\"\n"
     "        | \"warps\" expr | \"sync\" \"explicit\" | \"level\" (\"2\" | \"3\")\n"
     "region  = \"{\" {stmt} \"}\"\n"
-    "stmt    = [\"%\"ID,+ \"=\"] (op | for | while | if | \"sync\" \"explicit\" region)\n"
+    "stmt    = [\"%\"ID,+ \"=\"] (op | for | while | if | roles | \"sync\" \"explicit\" region)\n"
     "        | \"%\"ID \"=\" expr [\":\" type]\n"
     "op      = OP [\"all\"] [operand],* [attrs] [\":\" type,+]\n"
     "operand = expr | \"%\"ID \"[\" [expr],* \"]\" | \"[\" [expr],* \"]\"\n"
@@ -32,6 +32,9 @@ static const char grammar[] =
     "while   = \"while\" [\"iter\" \"(\" (\"%\"ID \"=\" expr),+ \")\"] region\n"
     "          \"do\" [\"(\" \"%\"ID,+ \")\"] region\n"
     "if      = \"if\" expr region [\"else\" region]\n"
+    "roles   = \"roles\" \"{\" role {role} \"}\"\n"
+    "role    = \"warps\" expr [\"groups\" expr] [\"registers\" expr] [\"as\" \"%\"ID] "
+    "region\n"
     "attrs   = \"{\" [ID [\"=\" value]],* \"}\"\n"
     "value   = expr | \"[\" [expr],* \"]\" | ID | TEXT | \"@\"ID\n"
     "type    = scalar | \"ptr\" \"<\" scalar \">\"\n"
@@ -85,10 +88,6 @@ static const char notes[] =
     "  second region gets these values under its own names and yields the next ones; else they "
     "are\n"
     "  the results: `%r = while iter (%a = 0) { yield %a < %n, %a } do (%b) { yield %b + 1 }`.\n"
-    "* `sync` is the barrier of all threads that execute it. `sync 1, 8` is barrier 1, where 8 "
-    "warps "
-    "meet,\n"
-    "  some of which may come by `sync_arrive 1, 8` and go on at once; numbers are 1 to 15.\n"
     "* `yield` without operands may be left out, and so may an `else` that holds nothing else.\n"
     "* `level 3` says that nothing is to be added to a kernel: it holds operations of level 3, "
     "each "
@@ -119,6 +118,41 @@ static const char notes[] =
     "  registers for one part after the other, buffers keep them one after the other, row-major. "
     "`block`\n"
     "  is for the blocks of a cluster; its coordinates are zero.\n";
+
+static const char executors[] =
+    "\n"
+    "## Roles and barriers\n"
+    "\n"
+    "A kernel's warps execute an operation together; the regions of `roles` run side by side, each "
+    "by warps\n"
+    "of its own:\n"
+    "\n"
+    "    roles {\n"
+    "      warps 4 registers 40 { ... }\n"
+    "      warps 4 groups 2 registers 232 as %g { ... }\n"
+    "    }\n"
+    "\n"
+    "* The regions take the warps in the order of the text; together they are the kernel's. "
+    "`groups 2`\n"
+    "  are two groups that run the same region, `%g` is the group's number.\n"
+    "* What stands in a region belongs to one group: tiles and their layouts, `thread_id`, "
+    "`uniform`,\n"
+    "  `sync`, and each buffer that it allocates. Values from outside are seen inside, except "
+    "tiles.\n"
+    "* `registers` is what each thread is to have, for groups of 4 warps from a multiple of 4 on.\n"
+    "* `sync` is the barrier of all threads that execute it, in a region one group's; `sync all` "
+    "is for\n"
+    "  all groups of the region. `sync 1, 8` is barrier 1, where 8 warps meet; some of them may "
+    "come by\n"
+    "  `sync_arrive 1, 8` and go on at once. Numbers are 1 to 15, less one for each set of warps "
+    "that has\n"
+    "  a `sync`.\n"
+    "* The compiler orders what a group itself does with memory, and what happens before and "
+    "behind the\n"
+    "  roles. What regions and groups do with each other's memory is yours to order, by barriers "
+    "with\n"
+    "  numbers; the CPU device reports what is not, and who waits for ever.\n"
+    "* Behind its region a warp waits for nobody. After the roles all warps go on together.\n";
 
 static void print_infix(const tile_out *out) {
     tile_out_print(out, "\nINFIX, from weak to strong, all left associative:");
@@ -294,6 +328,7 @@ void tile_manual_print(tile_writer writer, void *user) {
     tile_out_print(&out, "```\n\n");
     writer(notes, strlen(notes), user);
     print_infix(&out);
+    writer(executors, strlen(executors), user);
     print_scalars(&out);
     print_ops(&out);
     print_attrs(&out);

@@ -1,5 +1,5 @@
-/* Operations with regions: `for`, `while`, `if`. A region is read also where its operation could
- * not be built, for the mistakes in it. */
+/* Operations with regions: `for`, `while`, `if`, `roles`. A region is read also where its operation
+ * could not be built, for the mistakes in it. */
 #include <string.h>
 
 #include "lib/ir/parser.h"
@@ -259,6 +259,87 @@ bool tile_parse_at_sync_explicit(const tile_parser *p) {
            p->next.length == sizeof word - 1 && memcmp(p->next.text, word, p->next.length) == 0;
 }
 
+/* Roles --------------------------------------------------------------------------------------- */
+
+typedef struct parsed_role {
+    tile_value warps, groups, registers;
+    tile_binding group; /* no name: none is given */
+    tile_region region;
+} parsed_role;
+
+/* WORD expr */
+static bool parse_role_number(tile_parser *p, const char *word, tile_value *value) {
+    if (!tile_parse_take_word(p, word)) return true;
+    const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
+    if (!node) return false;
+    *value = tile_lower_node(p, node, tile_type_scalar(p->context, TILE_i32));
+    return true;
+}
+
+/* "warps" expr ["groups" expr] ["registers" expr] ["as" "%"ID] */
+static bool parse_role_header(tile_parser *p, parsed_role *role) {
+    if (!tile_parse_at_word(p, "warps"))
+        return tile_parse_expected(p, "'warps', with which a role begins");
+    if (!parse_role_number(p, "warps", &role->warps) ||
+        !parse_role_number(p, "groups", &role->groups) ||
+        !parse_role_number(p, "registers", &role->registers) ||
+        (tile_parse_take_word(p, "as") &&
+         !parse_binding(p, "the group's number, such as %g", &role->group)))
+        return false;
+    return tile_parse_at(p, "{") ||
+           tile_parse_expected(p, "'groups', 'registers', 'as' or '{', in this order");
+}
+
+static bool parse_role_body(tile_parser *p, parsed_role *role) {
+    const tile_type *i32 = tile_type_scalar(p->context, TILE_i32);
+    role->region = tile_add_region(p->function, TILE_NO_OP, &i32, 1);
+    saved outer = enter_region(p, NULL, 0);
+    bool ok = !role->group.name ||
+              tile_parse_bind(p, &role->group, tile_region_arg(p->function, role->region, 0));
+    ok &= tile_parse_region(p, role->region, true);
+    leave_region(p, &outer);
+    return ok;
+}
+
+static tile_op build_roles(tile_parser *p, const parsed_role *roles, size_t count) {
+    tile_value *lists[3];
+    for (unsigned i = 0; i < 3; i++) lists[i] = TILE_NEW_ARRAY(&p->arena, tile_value, count + 1);
+    for (size_t r = 0; r < count; r++) {
+        lists[0][r] = roles[r].warps;
+        lists[1][r] = roles[r].groups;
+        lists[2][r] = roles[r].registers;
+    }
+    tile_op op =
+        tile_build_role_regions(&p->builder, lists[0], lists[1], lists[2], (unsigned)count);
+    for (unsigned r = 0; r < count && op.id; r++)
+        tile_adopt_region(p->function, op, r, roles[r].region);
+    return op;
+}
+
+static bool parse_roles(tile_parser *p, const tile_statement *s, const tile_op_info *info) {
+    tile_loc loc = p->token.loc;
+    parsed_role *roles = NULL;
+    size_t count = 0, capacity = 0;
+    bool ok = true;
+    tile_parse_advance(p);
+    if (!tile_parse_expect(p, "{")) return false;
+    do {
+        const char *start = p->token.text;
+        roles = tile_arena_grow(&p->arena, roles, count, &capacity, sizeof *roles);
+        roles[count] = (parsed_role){.groups = tile_build_int(&p->builder, 1),
+                                     .registers = tile_build_int(&p->builder, 0)};
+        if (parse_role_header(p, &roles[count])) {
+            ok &= parse_role_body(p, &roles[count++]);
+        } else {
+            tile_parse_recover(p, start);
+            ok = false;
+        }
+    } while (!tile_parse_at(p, "}") && p->token.kind != TILE_TOKEN_END);
+    if (!tile_parse_expect(p, "}") || !ok) return false;
+    p->builder.loc = loc;
+    return tile_parse_bind_results(p, s, build_roles(p, roles, count), info->name);
+}
+
 bool tile_parse_control(tile_parser *p, const tile_statement *s, tile_opcode opcode) {
     const tile_op_info *info = tile_op_get_info(opcode);
     switch (info->shape) {
@@ -266,6 +347,7 @@ bool tile_parse_control(tile_parser *p, const tile_statement *s, tile_opcode opc
     case TILE_SHAPE_WHILE: return parse_while(p, s, info);
     case TILE_SHAPE_BRANCH: return parse_if(p, s, info);
     case TILE_SHAPE_BODY:
+        if (opcode == TILE_OP_roles) return parse_roles(p, s, info);
         if (opcode != TILE_OP_sync_explicit) break;
         if (tile_parse_at_sync_explicit(p)) return parse_sync_explicit(p, s);
         return tile_parse_error(p, p->token.loc, "it is written `sync explicit {..}`");

@@ -322,6 +322,53 @@ static void print_sync_explicit(printer *p, tile_op op) {
     print_region(p, tile_op_region(p->f, op, 0));
 }
 
+static bool is_used(const printer *p, tile_value value) {
+    for (uint32_t id = 1; id < p->f->op_count; id++)
+        for (uint32_t i = 0; p->f->ops[id].opcode && i < p->f->ops[id].operand_count; i++)
+            if (p->f->ops[id].operands[i].id == value.id) return true;
+    return false;
+}
+
+/* One clause of a role, unless it says what goes without saying. */
+static void print_role_clause(printer *p, tile_op op, unsigned list, unsigned r, int64_t implied) {
+    unsigned count;
+    int64_t integer;
+    tile_value value = tile_op_segment(p->f, op, list, &count)[r];
+    if (tile_value_is_int(p->f, value, &integer) && integer == implied) return;
+    PRINT(p, "%s ", tile_op_get_info(TILE_OP_roles)->operands[list].name);
+    print_value(p, value);
+    PRINT(p, " ");
+}
+
+static void print_roles(printer *p, tile_op op) {
+    PRINT(p, "roles {\n");
+    p->depth++;
+    for (unsigned r = 0; r < tile_op_at(p->f, op)->region_count; r++) {
+        tile_region region = tile_op_region(p->f, op, r);
+        tile_value group = tile_region_arg(p->f, region, 0);
+        PRINT(p, "%*s", (int)(2 * p->depth), "");
+        print_role_clause(p, op, 0, r, 0);
+        print_role_clause(p, op, 1, r, 1);
+        print_role_clause(p, op, 2, r, 0);
+        if (group.id && (tile_value_at(p->f, group)->name || is_used(p, group))) {
+            PRINT(p, "as ");
+            print_value(p, group);
+            PRINT(p, " ");
+        }
+        print_region(p, region);
+        PRINT(p, "\n");
+    }
+    p->depth--;
+    PRINT(p, "%*s}", (int)(2 * p->depth), "");
+}
+
+/* One entry of each list for each region, as the rule demands. */
+static bool has_roles(const printer *p, tile_op op) {
+    const tile_op_data *data = tile_op_at(p->f, op);
+    return data->opcode == TILE_OP_roles && data->segment[0] == data->region_count &&
+           data->segment[1] == data->region_count && data->segment[2] == data->region_count;
+}
+
 static void print_plain(printer *p, tile_op op) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(p->f, op));
     PRINT(p, "%s%s", info->name, tile_op_has_attr(p->f, op, TILE_ATTR_all) ? " all" : "");
@@ -337,12 +384,18 @@ static void print_op(printer *p, tile_op op) {
     print_result_names(p, data);
     bool fits = tile_shape_regions(shape) ? data->region_count == tile_shape_regions(shape)
                                           : data->region_count > 0;
-    if (!fits) shape = TILE_SHAPE_NONE; /* broken */
+    if (!fits || (data->opcode == TILE_OP_roles && !has_roles(p, op)))
+        shape = TILE_SHAPE_NONE; /* broken */
     switch (shape) {
     case TILE_SHAPE_LOOP: print_for(p, op); break;
     case TILE_SHAPE_BRANCH: print_if(p, op); break;
     case TILE_SHAPE_WHILE: print_while(p, op); break;
-    case TILE_SHAPE_BODY: print_sync_explicit(p, op); break;
+    case TILE_SHAPE_BODY:
+        if (data->opcode == TILE_OP_roles)
+            print_roles(p, op);
+        else
+            print_sync_explicit(p, op);
+        break;
     case TILE_SHAPE_NONE: print_plain(p, op); break;
     }
     PRINT(p, "\n");

@@ -307,20 +307,21 @@ static void check_buffers(verifier *v, tile_op op) {
 
 /* Lanes and warps hold a tile's elements bit by bit of their numbers. */
 static void check_executors(verifier *v, tile_op op) {
-    unsigned warps = tile_executors_of(v->f, op).warps;
+    tile_executors who = tile_executors_of(v->f, op);
     bool tile = false;
     for (unsigned i = 0; i < tile_op_operand_count(v->f, op); i++)
         tile |= tile_op_handles_tile(v->f, op, tile_op_operand(v->f, op, i));
     for (unsigned i = 0; i < tile_op_result_count(v->f, op); i++)
         tile |= tile_op_handles_tile(v->f, op, tile_op_result(v->f, op, i));
-    if (!tile || v->uneven || !(warps & (warps - 1))) return;
+    if (!tile || v->uneven || !(who.warps & (who.warps - 1))) return;
     v->uneven = true;
     FAIL(v, tile_op_loc(v->f, op),
          "%s works on a tile, which takes 1, 2, 4, 8, 16 or 32 warps; %u execute it",
-         tile_op_name(v->f, op), warps);
-    tile_report(v->context, TILE_NOTE, v->f->loc,
-                "@%s has %u warps: let some of them work on tiles in a region of `roles`",
-                v->f->name, warps);
+         tile_op_name(v->f, op), who.warps);
+    if (!who.role.id)
+        tile_report(v->context, TILE_NOTE, v->f->loc,
+                    "@%s has %u warps: let some of them work on tiles in a region of `roles`",
+                    v->f->name, who.warps);
 }
 
 static void check_region(verifier *v, tile_region region);

@@ -1,4 +1,4 @@
-/* Who executes what: the numbers and counts of barriers. */
+/* Who executes what: roles, and the numbers and counts of barriers. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/uniform.h"
 #include "lib/ir/verify.h"
@@ -7,26 +7,28 @@ typedef struct checker {
     tile_function *f;
     tile_context *context;
     tile_arena scratch;
-    const bool *divergent; /* by value; NULL: not looked at yet */
+    const bool *divergent; /* by value, between threads of a set; NULL: not looked at yet */
+    const bool *varying;   /* the same between all threads of a role's groups */
     bool ok;
 } checker;
 
 #define FAIL(c, op, ...) \
     ((c)->ok = false, tile_report((c)->context, TILE_ERROR, tile_op_loc((c)->f, (op)), __VA_ARGS__))
 
-/* Whether only some of the threads that execute may come here: which warps, the text does not say.
- */
-static bool is_divergent_place(checker *c, tile_op op) {
+/* What threads of one set take on separate ways around op; 0: nothing. */
+static tile_op divergent_control(checker *c, tile_op op) {
     if (!c->divergent) c->divergent = tile_divergent_values(c->f, &c->scratch);
-    return tile_divergent_control(c->f, c->divergent, op).id != 0;
+    return tile_divergent_control(c->f, c->divergent, op);
 }
 
-/* Numbers that are not known yet are looked at when they are. */
-static void check_barrier(checker *c, tile_op op) {
+/* Barriers ------------------------------------------------------------------------------------- */
+
+/* Numbers that are not known yet are looked at when they are. In divergent control flow nobody
+ * knows which warps come. */
+static void check_named_barrier(checker *c, tile_op op) {
     int64_t number, warps;
     tile_executors who = tile_executors_of(c->f, op), block = tile_executors_of_block(c->f);
     const char *name = tile_op_name(c->f, op);
-    if (!tile_op_operand_count(c->f, op)) return;
     if (tile_op_has_attr(c->f, op, TILE_ATTR_all))
         FAIL(c, op, "%s: `all` and a number exclude each other", name);
     if (tile_value_is_int(c->f, tile_op_operand(c->f, op, 0), &number) &&
@@ -37,19 +39,149 @@ static void check_barrier(checker *c, tile_op op) {
     if (block.warps && (warps < 1 || warps > block.warps))
         FAIL(c, op, "%s: %lld warps cannot meet, the block has %u", name, (long long)warps,
              block.warps);
-    else if (warps < who.warps && !is_divergent_place(c, op))
+    else if (warps < who.warps && !divergent_control(c, op).id)
         FAIL(c, op, "%s: %u warps come here together, more than the %lld that meet", name,
              who.warps, (long long)warps);
 }
 
+/* All groups of the region must come, as often as each other. */
+static void check_meeting(checker *c, tile_op op) {
+    tile_executors who = tile_executors_of(c->f, op);
+    if (!who.role.id) return;
+    if (!c->varying) c->varying = tile_group_varying_values(c->f, &c->scratch);
+    tile_op control = tile_divergent_control(c->f, c->varying, op);
+    if (!control.id) return;
+    FAIL(c, op, "%s all: not every group of the region comes here", tile_op_name(c->f, op));
+    tile_report(c->context, TILE_NOTE, tile_op_loc(c->f, control), "this %s differs between groups",
+                tile_op_name(c->f, control));
+}
+
+/* Roles ---------------------------------------------------------------------------------------- */
+
+enum {
+    MIN_REGISTERS = 24, /* PTX ISA, setmaxnreg */
+    MAX_REGISTERS = 248,
+    REGISTER_UNIT = 8,
+    BLOCK_REGISTERS = 1 << 16,
+    WARPGROUP = 4, /* warps */
+    LANES = 1 << TILE_LANE_BITS,
+};
+
+/* Entry r of a list, if it is known. */
+static bool number_of(const checker *c, tile_op op, unsigned list, unsigned r, int64_t *integer) {
+    unsigned count;
+    const tile_value *values = tile_op_segment(c->f, op, list, &count);
+    return tile_value_is_int(c->f, values[r], integer);
+}
+
+/* *warps: those of the region, added; false if they are not known. */
+static bool check_role_warps(checker *c, tile_op op, unsigned r, int64_t *warps) {
+    int64_t each, groups;
+    if (!number_of(c, op, 0, r, &each) || !number_of(c, op, 1, r, &groups)) return false;
+    if (each < 1 || each > TILE_MAX_WARPS || groups < 1 || groups > TILE_MAX_WARPS) {
+        FAIL(c, op, "roles: region %u cannot have %lld groups of %lld warps; a block has up to %d",
+             r + 1, (long long)groups, (long long)each, TILE_MAX_WARPS);
+        return false;
+    }
+    *warps += each * groups;
+    return true;
+}
+
+/* setmaxnreg is for whole warpgroups. *sum: registers of the block. */
+static void check_registers(checker *c, tile_op op, unsigned r, int64_t *sum) {
+    int64_t registers;
+    if (!number_of(c, op, 2, r, &registers) || !registers) return;
+    tile_executors who = tile_executors_of_role(c->f, op, r);
+    if (registers < MIN_REGISTERS || registers > MAX_REGISTERS || registers % REGISTER_UNIT)
+        FAIL(c, op, "roles: region %u: registers takes a multiple of %d from %d to %d, not %lld",
+             r + 1, REGISTER_UNIT, MIN_REGISTERS, MAX_REGISTERS, (long long)registers);
+    else if (who.warps % WARPGROUP || who.first % WARPGROUP)
+        FAIL(c, op,
+             "roles: region %u: registers are given to whole warpgroups, 4 warps from a multiple "
+             "of 4 on; these are %u from warp %u on",
+             r + 1, who.warps, who.first);
+    else
+        *sum += registers * LANES * who.warps * who.groups;
+}
+
+static void check_role_numbers(checker *c, tile_op op) {
+    int64_t warps = 0, registers = 0;
+    bool known = true;
+    unsigned block = tile_executors_of_block(c->f).warps;
+    for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
+        known &= check_role_warps(c, op, r, &warps);
+    if (!known || !c->ok) return;
+    if (block && warps != block) {
+        FAIL(c, op, "roles: the regions have %lld warps together, the kernel has %u",
+             (long long)warps, block);
+        return;
+    }
+    for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
+        check_registers(c, op, r, &registers);
+    if (registers > BLOCK_REGISTERS)
+        FAIL(c, op, "roles: the regions have %lld registers together, a block has %d",
+             (long long)registers, BLOCK_REGISTERS);
+}
+
+static void check_role_region(checker *c, tile_op op, unsigned r) {
+    const tile_region_data *region = tile_region_at(c->f, tile_op_region(c->f, op, r));
+    const tile_type *i32 = tile_type_scalar(c->context, TILE_i32);
+    if (region->arg_count != 1 || tile_value_type(c->f, region->first_arg) != i32)
+        FAIL(c, op, "a region of roles has one argument, its group's number, an i32");
+}
+
+static void check_roles(checker *c, tile_op op) {
+    bool before = c->ok;
+    unsigned count = tile_op_at(c->f, op)->region_count;
+    if (tile_op_at(c->f, op)->segment[0] != count) {
+        FAIL(c, op, "roles has %u regions and numbers for %u", count,
+             tile_op_at(c->f, op)->segment[0]);
+        return;
+    }
+    c->ok = true;
+    for (unsigned r = 0; r < count; r++) check_role_region(c, op, r);
+    if (tile_executors_of(c->f, op).role.id) FAIL(c, op, "roles cannot stand inside of roles");
+    tile_op control = divergent_control(c, op);
+    if (control.id) {
+        FAIL(c, op, "roles in divergent control flow: all warps of the block must come");
+        tile_report(c->context, TILE_NOTE, tile_op_loc(c->f, control),
+                    "this %s differs between threads", tile_op_name(c->f, control));
+    }
+    if (c->ok) check_role_numbers(c, op);
+    c->ok &= before;
+}
+
+/* Layouts, and so tiles, belong to a set of warps. */
+static void check_tiles(checker *c, tile_op op) {
+    tile_region role = tile_executors_of(c->f, op).role;
+    for (unsigned i = 0; role.id && i < tile_op_operand_count(c->f, op); i++) {
+        tile_value value = tile_op_operand(c->f, op, i);
+        const tile_value_data *data = tile_value_at(c->f, value);
+        if (data->type->kind != TILE_TYPE_TILE ||
+            tile_executors_of_value(c->f, value).role.id == role.id)
+            continue;
+        FAIL(c, op, "%s: the tile %s%s is all warps' of the block, and a role runs on some",
+             tile_op_name(c->f, op), data->name ? "%" : "", data->name ? data->name : "");
+        tile_op def = tile_value_def(c->f, value);
+        if (def.id)
+            tile_report(c->context, TILE_NOTE, tile_op_loc(c->f, def),
+                        "it is made here; hand it over through shared memory");
+    }
+}
+
 static void check_op(tile_function *f, tile_op op, void *user) {
+    checker *c = user;
     tile_opcode opcode = tile_op_opcode(f, op);
-    if (opcode == TILE_OP_sync || opcode == TILE_OP_sync_arrive) check_barrier(user, op);
+    check_tiles(c, op);
+    if (opcode == TILE_OP_roles) check_roles(c, op);
+    if (opcode != TILE_OP_sync && opcode != TILE_OP_sync_arrive) return;
+    if (tile_op_operand_count(f, op)) check_named_barrier(c, op);
+    if (tile_op_has_attr(f, op, TILE_ATTR_all)) check_meeting(c, op);
 }
 
 bool tile_verify_executors(tile_function *f) {
     checker c = {.f = f, .context = tile_function_context(f), .ok = true};
     tile_walk(f, f->body, check_op, &c);
     tile_arena_reset(&c.scratch);
-    return c.ok;
+    return c.ok && tile_check_barriers(f);
 }

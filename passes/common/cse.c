@@ -38,7 +38,8 @@
  *
  * An operation dominates another one exactly if it comes earlier in the same or an enclosing
  * region, so one table with a mark for each open region is all that is needed. Loads are left
- * alone: what lies between two of them may write. */
+ * alone: what lies between two of them may write. A region of `roles` shares nothing with what is
+ * around it. */
 #include <string.h>
 
 #include "passes/pass.h"
@@ -51,6 +52,7 @@ typedef struct entry {
 
 typedef struct table {
     tile_function *f;
+    tile_arena *scratch;
     uint32_t *buckets;
     uint32_t mask;
     entry *entries; /* a stack; entry 0 is unused */
@@ -141,6 +143,16 @@ static bool merge(table *t, tile_op op) {
     return false;
 }
 
+static void merge_region(table *t, tile_region region);
+
+/* What is equal outside is another thing for other warps: tiles, a thread's number. */
+static void merge_role(table *t, tile_region region) {
+    uint32_t *outer = t->buckets;
+    t->buckets = TILE_NEW_ARRAY(t->scratch, uint32_t, t->mask + 1u);
+    merge_region(t, region);
+    t->buckets = outer;
+}
+
 static void merge_region(table *t, tile_region region) {
     tile_function *f = t->f;
     uint32_t open = t->count;
@@ -154,14 +166,18 @@ static void merge_region(table *t, tile_region region) {
             t->removed++;
             continue;
         }
-        for (unsigned r = 0; r < data->region_count; r++) merge_region(t, data->regions[r]);
+        for (unsigned r = 0; r < data->region_count; r++)
+            if (data->opcode == TILE_OP_roles)
+                merge_role(t, data->regions[r]);
+            else
+                merge_region(t, data->regions[r]);
     }
     for (; t->count > open; t->count--)
         t->buckets[t->entries[t->count].bucket] = t->entries[t->count].below;
 }
 
 tile_status tile_pass_cse(tile_pass *pass, tile_function *f) {
-    table t = {.f = f, .mask = 63};
+    table t = {.f = f, .scratch = pass->scratch, .mask = 63};
     while (t.mask < f->op_count) t.mask = 2 * t.mask + 1;
     t.buckets = TILE_NEW_ARRAY(pass->scratch, uint32_t, t.mask + 1u);
     t.entries = TILE_NEW_ARRAY(pass->scratch, entry, f->op_count + 1);

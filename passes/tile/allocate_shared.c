@@ -41,6 +41,7 @@
  * limit. insert-barriers comes after it: which buffers share bytes decides where threads race. */
 #include <stdlib.h>
 
+#include "lib/analysis/executors.h"
 #include "lib/analysis/liveness.h"
 #include "lib/ir/describe.h"
 #include "lib/support/integer.h"
@@ -55,12 +56,6 @@ typedef struct place {
     int64_t offset; /* -1: not placed yet */
 } place;
 
-static bool live_together(const place *a, const place *b) {
-    const tile_lifetime *x = &a->life, *y = &b->life;
-    if (x->exchange && y->exchange) return x->first <= y->last && y->first <= x->last;
-    return x->held_first <= y->held_last && y->held_first <= x->held_last;
-}
-
 static int by_size(const void *left, const void *right) {
     const place *const *a = left, *const *b = right;
     if ((*a)->size != (*b)->size) return (*a)->size < (*b)->size ? 1 : -1;
@@ -68,13 +63,14 @@ static int by_size(const void *left, const void *right) {
 }
 
 /* The lowest offset where the buffer meets nobody. */
-static int64_t find_offset(const place *places, unsigned count, const place *buffer) {
+static int64_t find_offset(const tile_function *f, const place *places, unsigned count,
+                           const place *buffer) {
     int64_t offset = 0;
     for (bool moved = true; moved;) {
         moved = false;
         for (unsigned i = 0; i < count; i++) {
             const place *other = &places[i];
-            if (other->offset < 0 || !live_together(other, buffer) ||
+            if (other->offset < 0 || !tile_live_together(f, &other->life, &buffer->life) ||
                 other->offset >= offset + buffer->size || offset >= other->offset + other->size)
                 continue;
             offset = tile_round_up(other->offset + other->size, BUFFER_ALIGNMENT);
@@ -118,8 +114,9 @@ static place *collect(tile_pass *pass, tile_function *f, unsigned *count) {
     tile_lifetime *lives = tile_shared_lifetimes(f, pass->scratch, count);
     place *places = TILE_NEW_ARRAY(pass->scratch, place, *count + 1u);
     for (unsigned i = 0; i < *count; i++) {
-        const tile_type *type = tile_value_type(f, lives[i].buffer);
-        places[i] = (place){.life = lives[i], .size = tile_type_shared_bytes(type), .offset = -1};
+        int64_t stride;
+        places[i] = (place){.life = lives[i], .offset = -1};
+        places[i].size = tile_alloc_bytes(f, lives[i].alloc, &stride);
         if (places[i].size < 0) {
             tile_report(pass->context, TILE_ERROR, tile_op_loc(f, lives[i].alloc),
                         "the size of a shared buffer must be a positive constant");
@@ -138,7 +135,7 @@ tile_status tile_pass_allocate_shared(tile_pass *pass, tile_function *f) {
     if (count) qsort(order, count, sizeof(place *), by_size);
     int64_t total = 0, sum = 0;
     for (unsigned i = 0; i < count; i++) {
-        order[i]->offset = find_offset(places, count, order[i]);
+        order[i]->offset = find_offset(f, places, count, order[i]);
         int64_t end = order[i]->offset + order[i]->size;
         total = total > end ? total : end;
         sum += order[i]->size;

@@ -56,6 +56,10 @@
  * at the same indices under the same layout stays in its threads, if none is held twice. Semaphores
  * bring barriers of their own, before and after.
  *
+ * Roles. In a region of `roles` barriers are those of its executing set. Accesses of two regions,
+ * or of two groups of one, are not compared: who shares memory with another role says with numbered
+ * barriers in which order.
+ *
  * Threads that run on their own (level 3) can need a barrier in a branch that not all of them take;
  * that is an error, for the user to write otherwise.
  *
@@ -192,10 +196,9 @@ static void state_age(const tile_function *f, state *s) {
 /* The bytes of a buffer; all bytes where its offset or size is not known. */
 static void shared_bytes(const tile_function *f, tile_value buffer, int64_t *from, int64_t *to) {
     tile_op alloc = tile_value_def(f, buffer);
-    int64_t size = tile_type_shared_bytes(tile_value_type(f, buffer));
-    *from = alloc.id && tile_op_opcode(f, alloc) == TILE_OP_alloc_shared
-                ? tile_op_attr_int(f, alloc, TILE_ATTR_offset, -1)
-                : -1;
+    bool known = alloc.id && tile_op_opcode(f, alloc) == TILE_OP_alloc_shared;
+    int64_t stride, size = known ? tile_alloc_bytes(f, alloc, &stride) : -1;
+    *from = known ? tile_op_attr_int(f, alloc, TILE_ATTR_offset, -1) : -1;
     *to = *from < 0 || size < 0 ? INT64_MAX : *from + size;
 }
 
@@ -364,15 +367,62 @@ static void walk_regions(barriers *b, tile_op op, state *s) {
     b->hoist = met || last->hoist;
 }
 
+/* All accesses in these regions, as they look from outside. */
+static void collect_accesses(barriers *b, tile_region region, access_set *set) {
+    TILE_FOR_EACH_OP (b->f, op, region) {
+        tile_access accesses[TILE_MAX_ACCESSES];
+        unsigned count = tile_op_accesses(b->f, op, accesses);
+        for (unsigned a = 0; a < count; a++)
+            set_add(b, set, (pending_access){.access = accesses[a]});
+        for (unsigned r = 0; r < tile_op_at(b->f, op)->region_count; r++)
+            collect_accesses(b, tile_op_region(b->f, op, r), set);
+    }
+}
+
+/* What was before is met by other warps inside: only the block's barrier before the roles serves.
+ * Inside, each region is walked for itself; its barriers order nothing for the warps of the others,
+ * so that behind the roles all that was accessed in them is pending. */
+static void walk_roles(barriers *b, tile_op op, state *s) {
+    access_set inside = {0};
+    bool conflict = false;
+    for (unsigned r = 0; r < tile_op_at(b->f, op)->region_count; r++)
+        collect_accesses(b, tile_op_region(b->f, op, r), &inside);
+    for (size_t i = 0; i < s->pending.count; i++)
+        for (size_t a = 0; a < inside.count; a++)
+            if (meets(b->f, &s->pending.items[i], &inside.items[a].access)) {
+                conflict = true;
+                b->hoist |= s->pending.items[i].outer;
+            }
+    if (conflict) put_barrier(b, op, s);
+    set_age(b->f, &inside);
+    set_add_all(b, &s->pending, &inside);
+    for (unsigned r = 0; r < tile_op_at(b->f, op)->region_count; r++) {
+        state own = {0};
+        walk_region(b, tile_op_region(b->f, op, r), &own);
+        state_age(b->f, &own);
+        for (unsigned m = 0; m < TILE_MECHANISM_COUNT; m++)
+            set_add_all(b, &s->under_way[m], &own.under_way[m]);
+    }
+}
+
+/* Whether all threads that execute meet at op: a numbered barrier in divergent control flow is one
+ * of some of them. */
+static bool is_everybodys(barriers *b, tile_op op) {
+    return !tile_op_operand_count(b->f, op) || !tile_divergent_control(b->f, b->divergent, op).id;
+}
+
 static void walk_op(barriers *b, tile_op op, state *s) {
     tile_opcode opcode = tile_op_opcode(b->f, op);
     const tile_op_info *info = tile_op_get_info(opcode);
-    if (tile_shape_of(b->f, op) != TILE_SHAPE_NONE)
+    if (opcode == TILE_OP_roles)
+        walk_roles(b, op, s);
+    else if (tile_shape_of(b->f, op) != TILE_SHAPE_NONE)
         walk_regions(b, op, s);
     else if (info->completion == TILE_COMPLETION_WAITS)
         complete(b, op, s);
-    else if (info->effects & TILE_EFFECT_BARRIER ||
-             info->traits & (TILE_TRAIT_BARRIER_BEFORE | TILE_TRAIT_BARRIER_AFTER))
+    else if (info->effects & TILE_EFFECT_BARRIER) {
+        if (is_everybodys(b, op)) s->pending.count = 0;
+    } else if (info->traits & (TILE_TRAIT_BARRIER_BEFORE | TILE_TRAIT_BARRIER_AFTER))
         s->pending.count = 0;
     else if (info->effects)
         walk_accesses(b, op, s);
@@ -389,7 +439,7 @@ tile_status tile_pass_insert_barriers(tile_pass *pass, tile_function *f) {
     b.notes = tile_arena_alloc(pass->scratch, sizeof *b.notes * f->op_count);
     state s = {0};
     walk_region(&b, f->body, &s);
-    if (b.failed) return TILE_INVALID;
+    if (b.failed || !tile_check_barriers(f)) return TILE_INVALID;
     tile_pass_count(pass, "barriers", b.inserted);
     return TILE_OK;
 }

@@ -97,9 +97,19 @@ static void copy_attrs(lowering *l, tile_op from, tile_op to) {
     tile_op_at(l->f, to)->attr_count = data->attr_count;
 }
 
+/* What follows is done by the warps that execute the builder's place. */
+static void enter_set(lowering *l) {
+    l->who = tile_executors_in(l->f, l->builder.region);
+    l->warp_bits = tile_warp_bits(l->who);
+    l->thread = tile_build_thread_id(&l->builder);
+    tile_value_set_name(l->f, l->thread, "thread");
+}
+
 static void enter_region(lowering *l, tile_region from, tile_region to) {
+    lowering around = *l;
     tile_builder outer = l->builder;
     l->builder.region = to;
+    if (tile_executors_in(l->f, to).role.id != l->who.role.id) enter_set(l);
     for (unsigned i = 0; i < tile_region_at(&l->old, from)->arg_count; i++) {
         tile_value old = tile_region_arg(&l->old, from, i), new = tile_region_arg(l->f, to, i);
         l->map[old.id] = new;
@@ -108,6 +118,9 @@ static void enter_region(lowering *l, tile_region from, tile_region to) {
     lower_region(l, from);
     outer.loc = l->builder.loc;
     l->builder = outer;
+    l->who = around.who;
+    l->warp_bits = around.warp_bits;
+    l->thread = around.thread;
 }
 
 static void map_results(lowering *l, tile_op from, tile_op to) {
@@ -257,14 +270,6 @@ static void map_constants(lowering *l) {
     }
 }
 
-/* What follows is done by the warps that execute the builder's place. */
-static void enter_set(lowering *l) {
-    l->who = tile_executors_in(l->f, l->builder.region);
-    l->warp_bits = tile_warp_bits(l->who);
-    l->thread = tile_build_thread_id(&l->builder);
-    tile_value_set_name(l->f, l->thread, "thread");
-}
-
 tile_status tile_pass_lower_tiles(tile_pass *pass, tile_function *f) {
     lowering l = {.pass = pass, .f = f};
     l.ranges = tile_range_analyse(f, pass->scratch);
@@ -277,5 +282,5 @@ tile_status tile_pass_lower_tiles(tile_pass *pass, tile_function *f) {
     enter_set(&l);
     lower_region(&l, l.old.body);
     f->level = 3;
-    return l.failed ? TILE_INVALID : TILE_OK;
+    return l.failed || !tile_check_barriers(f) ? TILE_INVALID : TILE_OK;
 }

@@ -123,3 +123,13 @@ bool cpu_land_all(cpu_run *run, cpu_warp *warp) {
     warp->copy_count = 0;
     return true;
 }
+
+void cpu_hand_over_copies(cpu_warp *to, cpu_warp *from) {
+    for (size_t i = 0; i < from->copy_count; i++) {
+        cpu_copy *copy = add_copy(to, from->copies[i].insn);
+        *copy = from->copies[i];
+        copy->group[0] += to->commits[0];
+    }
+    to->commits[0] += from->commits[0];
+    from->copy_count = 0;
+}

@@ -28,29 +28,38 @@ static const cpu_barrier *barrier_of(const cpu_warp *warp) {
 
 /* Coming --------------------------------------------------------------------------------------- */
 
+/* why: what is wrong about coming, in words that go on after the barrier's name. */
 static cpu_outcome refuse(cpu_run *run, cpu_warp *warp, const cpu_insn *insn,
-                          const cpu_barrier *barrier, const char *what) {
+                          const cpu_barrier *barrier, const char *why) {
     tile_arena scratch = {0};
-    cpu_fault(run, warp, insn, -1, "%s comes to %s, where %u of %u warps have come: %s",
-              warp->weight == 1 ? "a warp" : "a set of warps",
-              barrier_name(&scratch, warp->block, barrier), barrier->come, barrier->wanted, what);
+    cpu_fault(run, warp, insn, -1,
+              "comes to %s %s: %u of %u warps have come, and it is not complete",
+              barrier_name(&scratch, warp->block, barrier), why, barrier->come, barrier->wanted);
     tile_report(run->context, TILE_NOTE, barrier->first->loc, "the first one came here");
     tile_arena_reset(&scratch);
     return CPU_STOP;
 }
 
+/* The agents whose threads wait: where the block is one of them, those of its roles as well. */
+static uint64_t waiting_agents(const cpu_run *run, const cpu_barrier *barrier) {
+    bool whole = run->program->lanes == 1 && barrier->waiting & 1;
+    return whole ? UINT64_MAX : barrier->waiting;
+}
+
 /* Those that wait know of each other, and of those that came and went on. */
 static void complete(cpu_run *run, cpu_block *block, cpu_barrier *barrier) {
-    cpu_clock *clocks[64];
+    cpu_clock *clocks[CPU_MAX_AGENTS];
     unsigned count = 0;
+    uint64_t meet = waiting_agents(run, barrier);
     for (unsigned a = 0; a < run->program->agents; a++)
-        if (barrier->waiting >> a & 1) clocks[count++] = &block->warps[a].clock;
+        if (meet >> a & 1) clocks[count++] = &block->warps[a].clock;
     if (count) cpu_clock_meet(clocks, count);
     for (unsigned a = 0; a < run->program->agents; a++) {
         cpu_warp *warp = &block->warps[a];
-        if (!(barrier->waiting >> a & 1)) continue;
+        if (!(meet >> a & 1)) continue;
         cpu_clock_acquire(&warp->clock, barrier->arrived.known);
         warp->since = warp->clock.time;
+        if (!(barrier->waiting >> a & 1)) continue;
         warp->state = CPU_READY;
         warp->pc++;
     }
@@ -69,12 +78,10 @@ cpu_outcome cpu_come_to_barrier(cpu_run *run, cpu_warp *warp, const cpu_insn *in
         barrier->first = insn;
     }
     if (barrier->wanted != wanted)
-        return refuse(run, warp, insn, barrier,
-                      "both must name the same number of warps until all of them have come");
-    if (barrier->here & self)
-        return refuse(run, warp, insn, barrier, "it has been there already and must wait for them");
+        return refuse(run, warp, insn, barrier, "for another number of warps");
+    if (barrier->here & self) return refuse(run, warp, insn, barrier, "again");
     if (barrier->come + warp->weight > wanted)
-        return refuse(run, warp, insn, barrier, "these are too many");
+        return refuse(run, warp, insn, barrier, "with too many warps");
     barrier->come += warp->weight;
     barrier->here |= self;
     if (waits) {
@@ -96,6 +103,7 @@ cpu_outcome cpu_come_to_barrier(cpu_run *run, cpu_warp *warp, const cpu_insn *in
 
 static unsigned warps_that_ended(const cpu_run *run, const cpu_block *block) {
     unsigned ended = 0;
+    if (run->program->lanes == 1) return 0;
     for (unsigned a = 0; a < run->program->agents; a++)
         if (block->warps[a].state == CPU_DONE) ended += block->warps[a].weight;
     return ended;
@@ -122,8 +130,9 @@ void cpu_report_stuck(cpu_run *run, cpu_block *block) {
         if (waits_like_earlier(block, a)) continue;
         if (first)
             tile_report(run->context, TILE_NOTE, insn->loc,
-                        "%s waits here for %s, where %u of %u warps have come",
-                        cpu_agent_name(&scratch, run, warp), name, barrier->come, barrier->wanted);
+                        "%s %s here for %s, where %u of %u warps have come",
+                        cpu_agent_name(&scratch, run, warp), warp->weight > 1 ? "wait" : "waits",
+                        name, barrier->come, barrier->wanted);
         else if (ended && barrier == block->barriers)
             cpu_fault(run, warp, insn, -1,
                       "barrier reached by part of the block: %u of %u warps have ended", ended,

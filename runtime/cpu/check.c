@@ -6,8 +6,10 @@
 #include <stdio.h>
 
 const char *cpu_agent_name(tile_arena *arena, const cpu_run *run, const cpu_warp *warp) {
-    if (run->program->lanes == 1) return "the block";
-    return tile_arena_format(arena, "warp %u", warp->index);
+    unsigned last = warp->first + warp->weight - 1;
+    if (run->program->lanes == 1 && warp->index == 0) return "the block";
+    return warp->weight == 1 ? tile_arena_format(arena, "warp %u", warp->first)
+                             : tile_arena_format(arena, "warps %u to %u", warp->first, last);
 }
 
 cpu_outcome cpu_fault(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
@@ -19,7 +21,7 @@ cpu_outcome cpu_fault(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, 
     va_end(args);
     const int64_t *id = warp->block->id;
     const char *place = "";
-    if (run->program->agents > 1 || run->program->lanes > 1)
+    if (run->program->lanes > 1 || warp->index > 0)
         place = tile_arena_format(&scratch, ", %s", cpu_agent_name(&scratch, run, warp));
     if (lane >= 0) place = tile_arena_format(&scratch, "%s, lane %d", place, lane);
     tile_report(run->context, TILE_ERROR, insn->loc,

@@ -127,14 +127,16 @@ CPU_HANDLER(cpu_run_end) {
     return CPU_PAUSE;
 }
 
-/* integer: the barrier's number, count: the warps that meet; flag: without waiting for them. */
+/* order: the barrier's number by group, count: the warps that meet; flag: without waiting for them.
+ */
 CPU_HANDLER(cpu_run_sync) {
     uint32_t all = run->program->lanes == CPU_LANES ? UINT32_MAX : 1;
     if (warp->mask != all)
         return cpu_fault(run, warp, insn, -1,
                          "barrier reached by part of the block: lanes %#" PRIx32 " of the warp",
                          warp->mask);
-    return cpu_come_to_barrier(run, warp, insn, (unsigned)insn->integer, insn->count, !insn->flag);
+    unsigned number = (unsigned)insn->order[warp->group];
+    return cpu_come_to_barrier(run, warp, insn, number, insn->count, !insn->flag);
 }
 
 /* Ids and references --------------------------------------------------------------------------- */
@@ -156,7 +158,7 @@ CPU_HANDLER(cpu_run_grid_dim) {
 CPU_HANDLER(cpu_run_thread_id) {
     int32_t *to = cpu_at(run, warp, insn->result);
     for (unsigned lane = 0; lane < CPU_LANES; lane++)
-        to[lane] = (int32_t)(warp->index * CPU_LANES + lane);
+        to[lane] = (int32_t)((warp->index - warp->set) * CPU_LANES + lane);
     return CPU_NEXT;
 }
 
@@ -202,11 +204,12 @@ CPU_HANDLER(cpu_run_scratch) {
 /* The value is where the buffer starts. At level 2 its old contents are forgotten; at level 3
  * another warp may be using the buffer already. */
 CPU_HANDLER(cpu_run_alloc_shared) {
+    int64_t offset = insn->integer + warp->group * (int64_t)insn->size;
     if (run->program->level == 2) {
         uint32_t bytes = cpu_slot_bytes(insn->type) * (uint32_t)tile_type_slot_count(insn->type);
-        cpu_shared_forget(run, warp, (uint32_t)insn->integer, bytes);
+        cpu_shared_forget(run, warp, (uint32_t)offset, bytes);
     }
-    return set_all(run, warp, insn, insn->integer);
+    return set_all(run, warp, insn, offset);
 }
 
 /* Fragments ------------------------------------------------------------------------------------ */

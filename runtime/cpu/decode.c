@@ -215,6 +215,28 @@ void cpu_decode_while(cpu_decoder *d, tile_op op) {
     d->depth--;
 }
 
+/* Every region has its warps, or agents, jump to it. */
+void cpu_decode_roles(cpu_decoder *d, tile_op op) {
+    unsigned count = tile_op_at(d->f, op)->region_count;
+    uint32_t *ends = TILE_NEW_ARRAY(&d->scratch, uint32_t, count + 1u);
+    cpu_role *roles = TILE_NEW_ARRAY(&d->program->arena, cpu_role, count + 1u);
+    cpu_insn *insn = cpu_add_insn(d, op, cpu_run_roles);
+    insn->roles = roles;
+    insn->second_count = count;
+    for (unsigned r = 0; r < count; r++) {
+        tile_executors who = tile_executors_of_role(d->f, op, r);
+        tile_region region = tile_op_region(d->f, op, r);
+        roles[r] = (cpu_role){who.first, who.warps, who.groups, d->program->insn_count,
+                              cpu_slot_of(d, tile_region_arg(d->f, region, 0))};
+        if (!who.warps)
+            CPU_FAIL(d, tile_op_loc(d->f, op), "roles: the warps of a region are not known yet");
+        decode_region(d, region);
+        ends[r] = d->program->insn_count;
+        cpu_add_insn(d, op, cpu_run_role_end);
+    }
+    for (unsigned r = 0; r < count; r++) d->program->insns[ends[r]].target = d->program->insn_count;
+}
+
 /* Whether a slot is one that the parent's moves write, at another place than carried value i. */
 static bool is_overwritten(cpu_decoder *d, tile_op parent, uint32_t slot, uint32_t i) {
     for (uint32_t k = 0; k < tile_op_at(d->f, parent)->result_count; k++)
@@ -267,13 +289,21 @@ void cpu_decode_uniform(cpu_decoder *d, tile_op op) {
     const tile_type *type = cpu_result_type(d, op);
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_uniform);
     cpu_set_elements(d, insn, type);
-    insn->integer = d->program->uniform_count++;
+    insn->integer = d->program->uniform_count; /* its groups' follow each other */
+    d->program->uniform_count += tile_executors_of(d->f, op).groups;
+}
+
+static const int64_t *barrier_numbers(cpu_decoder *d, tile_op op) {
+    unsigned groups = tile_executors_of(d->f, op).groups;
+    int64_t *numbers = TILE_NEW_ARRAY(&d->program->arena, int64_t, groups + 1u);
+    for (unsigned g = 0; g < groups; g++) numbers[g] = tile_barrier_of(d->f, op, g).number;
+    return numbers;
 }
 
 void cpu_decode_sync(cpu_decoder *d, tile_op op) {
-    tile_barrier barrier = tile_barrier_of(d->f, op);
+    tile_barrier barrier = tile_barrier_of(d->f, op, 0);
     cpu_insn *insn = cpu_add_insn(d, op, cpu_run_sync);
-    insn->integer = barrier.number;
+    insn->order = barrier_numbers(d, op);
     insn->count = barrier.warps;
     insn->flag = insn->opcode == TILE_OP_sync_arrive;
     if (!barrier.warps)
@@ -333,6 +363,19 @@ static void find_pipelined(tile_function *f, tile_op op, void *user) {
     *(bool *)user |= tile_op_has_attr(f, op, TILE_ATTR_pipelined);
 }
 
+/* Of all the function's roles, the most groups that run side by side. */
+static unsigned most_groups(const tile_function *f) {
+    unsigned most = 0;
+    for (uint32_t id = 1; id < f->op_count; id++) {
+        unsigned groups = 0;
+        if (f->ops[id].opcode != TILE_OP_roles) continue;
+        for (unsigned r = 0; r < f->ops[id].region_count; r++)
+            groups += tile_executors_of_role(f, (tile_op){id}, r).groups;
+        most = groups > most ? groups : most;
+    }
+    return most;
+}
+
 static void decode_function_body(cpu_decoder *d, tile_function *f) {
     unsigned warps = tile_executors_of_block(f).warps;
     bool pipelined = false;
@@ -342,7 +385,7 @@ static void decode_function_body(cpu_decoder *d, tile_function *f) {
         return;
     }
     p->warps = warps;
-    p->agents = p->level == 2 ? 1 : warps;
+    p->agents = p->level == 2 ? 1 + most_groups(f) : warps;
     tile_walk(f, f->body, find_pipelined, &pipelined);
     d->own_order = !f->sync_explicit || pipelined;
     cpu_find_poison(d);

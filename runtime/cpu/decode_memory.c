@@ -58,9 +58,12 @@ void cpu_decode_scratch(cpu_decoder *d, tile_op op) {
 }
 
 void cpu_decode_alloc_shared(cpu_decoder *d, tile_op op) {
+    int64_t stride;
+    tile_alloc_bytes(d->f, op, &stride);
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_alloc_shared);
     insn->type = cpu_result_type(d, op);
     insn->integer = d->shared_at[op.id];
+    insn->size = (uint32_t)stride; /* from one group's to the next one's */
 }
 
 /* Level 2 -------------------------------------------------------------------------------------- */

@@ -27,6 +27,8 @@ CPU_HANDLER(cpu_run_region_end);
 CPU_HANDLER(cpu_run_move);
 CPU_HANDLER(cpu_run_end);
 CPU_HANDLER(cpu_run_sync);
+CPU_HANDLER(cpu_run_roles);
+CPU_HANDLER(cpu_run_role_end); /* target: behind the roles */
 CPU_HANDLER(cpu_run_block_id);
 CPU_HANDLER(cpu_run_grid_dim);
 CPU_HANDLER(cpu_run_thread_id);
@@ -47,6 +49,8 @@ CPU_HANDLER(cpu_run_commit_group);
 CPU_HANDLER(cpu_run_wait_group);
 /* Lets everything land that the warp still has in flight, at its end. */
 bool cpu_land_all(cpu_run *run, cpu_warp *warp);
+/* Level 2: what one agent has in flight becomes another one's, in groups of its own. */
+void cpu_hand_over_copies(cpu_warp *to, cpu_warp *from);
 
 /* thread.c: level 3 */
 CPU_HANDLER(cpu_run_ld_global);

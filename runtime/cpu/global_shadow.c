@@ -178,13 +178,17 @@ static int lane_at(const walk *w, uint64_t address) {
     return w->lane;
 }
 
-static const char *describe_agent(tile_arena *arena, const cpu_run *run, uint64_t agent) {
-    uint64_t number = agent / run->program->agents, x = (uint64_t)run->grid[0],
-             y = (uint64_t)run->grid[1];
+static const char *describe_agent(tile_arena *arena, const walk *w, uint64_t agent) {
+    const cpu_run *run = w->run;
+    unsigned agents = run->program->agents, index = (unsigned)(agent % agents);
+    uint64_t number = agent / agents, x = (uint64_t)run->grid[0], y = (uint64_t)run->grid[1];
     const char *block = tile_arena_format(arena, "block (%" PRIu64 ", %" PRIu64 ", %" PRIu64 ")",
                                           number % x, number / x % y, number / x / y);
-    if (run->program->lanes == 1) return block;
-    return tile_arena_format(arena, "%s, warp %u", block, (unsigned)(agent % run->program->agents));
+    if (run->program->lanes > 1) return tile_arena_format(arena, "%s, warp %u", block, index);
+    bool same_block = number == w->warp->clock.agent / agents;
+    if (index == 0 || !same_block) return block;
+    return tile_arena_format(arena, "%s, %s", block,
+                             cpu_agent_name(arena, run, &w->warp->block->warps[index]));
 }
 
 static bool fault_race(walk *w, uint64_t address, uint32_t event, bool other_writes) {
@@ -195,7 +199,7 @@ static bool fault_race(walk *w, uint64_t address, uint32_t event, bool other_wri
     bool same_block =
         other->agent / run->program->agents == w->warp->clock.agent / run->program->agents;
     tile_arena scratch = {0};
-    const char *agent = describe_agent(&scratch, run, other->agent);
+    const char *agent = describe_agent(&scratch, w, other->agent);
     cpu_fault(
         run, w->warp, w->insn, lane_at(w, address),
         "data race: %s offset %" PRIu64 " of %s%s, %s by %s; no %s orders the two",

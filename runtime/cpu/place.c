@@ -42,16 +42,18 @@ static void place_shared(tile_function *f, tile_op op, void *user) {
     const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
     int64_t elements = tile_type_elements(type), slots = tile_type_slot_count(type);
     int64_t size = tile_scalar_bytes(type->scalar);
-    int64_t aligned = tile_round_up(walk->end, SHARED_ALIGN);
+    int64_t aligned = tile_round_up(walk->end, SHARED_ALIGN), stride;
+    unsigned groups = tile_executors_of(f, op).groups;
     int64_t offset = tile_op_attr_int(f, op, TILE_ATTR_offset, aligned);
-    if (elements < 1 || slots < 1 || offset < 0 || offset > MAX_SHARED_BYTES ||
-        elements * slots * size > MAX_SHARED_BYTES - offset) {
+    tile_alloc_bytes(f, op, &stride);
+    int64_t end = offset + elements * slots * size + (groups ? groups - 1 : 0) * stride;
+    if (elements < 1 || slots < 1 || offset < 0 || end > MAX_SHARED_BYTES) {
         CPU_FAIL(walk->d, tile_op_loc(f, op), "alloc_shared: the buffer is too large to execute");
         return;
     }
     walk->d->shared_at[op.id] = (uint32_t)offset;
     walk->smallest = size < walk->smallest ? size : walk->smallest;
-    if (offset + elements * slots * size > walk->end) walk->end = offset + elements * slots * size;
+    if (end > walk->end) walk->end = end;
 }
 
 static void place_all_shared(cpu_decoder *d, tile_function *f) {

@@ -5,7 +5,8 @@
  * one of two widths:
  *
  *     level 3   a warp is 32 lanes; element e of lane l stands at index e * 32 + l of its slot
- *     level 2   the block is one agent: one warp with one lane, and a tile's elements in a row
+ *     level 2   the block is one agent: one warp with one lane, and a tile's elements in a row;
+ *               each group of warps in `roles` is one, too
  *
  * so that arithmetic is one loop over count elements at both. Lanes that are masked off compute
  * too: what they compute is never read, since values leave a region only through masked moves. */
@@ -41,6 +42,13 @@ typedef struct cpu_product cpu_product; /* product.c */
 typedef struct cpu_poison cpu_poison;
 typedef cpu_outcome (*cpu_handler)(cpu_run *run, cpu_warp *warp, const cpu_insn *insn);
 
+/* A region of roles. */
+typedef struct cpu_role {
+    unsigned first, warps, groups;
+    uint32_t pc;    /* where it begins */
+    uint32_t group; /* slot of its groups' numbers */
+} cpu_role;
+
 struct cpu_insn {
     cpu_handler handler;
     tile_opcode opcode;
@@ -57,7 +65,8 @@ struct cpu_insn {
     uint32_t index_count, second_count;
     uint32_t target; /* jumps: an instruction */
     int64_t integer; /* wait_group: pending; cp_async: bytes; ids: the dim; scratch: which one */
-    const int64_t *order; /* permute */
+    const int64_t *order;  /* permute; sync: the barrier's number, by group */
+    const cpu_role *roles; /* second_count of them, from first warps on upwards */
     const cpu_product *product;
     const tile_type *type;    /* the tile, or the first operand's type */
     const tile_type *memory;  /* the view or shared buffer */
@@ -86,7 +95,7 @@ typedef struct cpu_program {
     tile_function *function;
     unsigned level;
     unsigned lanes, warps;
-    unsigned agents; /* of a block: its warps; at level 2 one */
+    unsigned agents; /* of a block: its warps; at level 2 one, and one for each group of roles */
     cpu_insn *insns;
     uint32_t insn_count;
     uint32_t frame_bytes;
@@ -133,7 +142,10 @@ typedef struct cpu_barrier {
     cpu_clock arrived;      /* knows what those know who do not wait */
 } cpu_barrier;
 
-enum { CPU_BARRIERS = TILE_MAX_BARRIERS + 1 };
+enum {
+    CPU_BARRIERS = TILE_MAX_BARRIERS + 1,
+    CPU_MAX_AGENTS = TILE_MAX_WARPS + 1, /* of a block */
+};
 
 /* An asynchronous copy that has not landed: a whole tile at level 2, one piece a lane at level 3.
  */
@@ -153,6 +165,7 @@ typedef enum cpu_state {
     CPU_AT_BARRIER,
     CPU_WAITING,
     CPU_RESTING, /* preempted: goes on when its block is woken */
+    CPU_APART,   /* level 2: its warps are on their own, in roles */
     CPU_DONE
 } cpu_state;
 
@@ -169,7 +182,8 @@ struct cpu_warp {
     cpu_block *block;
     uint32_t *visits; /* of each `uniform` */
     unsigned index;
-    unsigned weight; /* warps that it stands for */
+    unsigned first, weight; /* the warps that it stands for */
+    unsigned set, group;    /* in roles: its set's first warp, its group's number */
     cpu_clock clock;
     uint32_t since; /* its time after the last barrier: what its own threads did before is done */
     cpu_recent recent[CPU_RECENT];

@@ -43,7 +43,7 @@ static cpu_block *create_block(const cpu_program *program) {
         block->poison = memset(tile_malloc(program->shared_bytes), 0, program->shared_bytes);
     for (unsigned w = 0; w < program->agents; w++) {
         cpu_warp *warp = &block->warps[w];
-        *warp = (cpu_warp){.block = block, .index = w, .weight = program->warps / program->agents};
+        *warp = (cpu_warp){.block = block, .index = w, .first = w, .weight = 1};
         warp->visits = tile_malloc(sizeof *warp->visits * (program->uniform_count + 1u));
         warp->masks = tile_malloc(sizeof(uint32_t) * (program->mask_depth + 1u));
         warp->frame = tile_malloc(program->frame_bytes);
@@ -99,7 +99,10 @@ static cpu_block *start_block(cpu_run *run, int64_t number) {
     for (unsigned u = 0; u < program->uniform_count; u++) block->agreements[u].count = 0;
     for (unsigned w = 0; w < program->agents; w++) {
         cpu_warp *warp = &block->warps[w];
-        warp->state = CPU_READY;
+        bool idle = program->lanes == 1 && w > 0; /* until there are roles */
+        warp->state = idle ? CPU_DONE : CPU_READY;
+        if (program->lanes == 1 && w == 0) warp->weight = program->warps;
+        warp->set = warp->group = 0;
         warp->rested = false;
         warp->pc = warp->depth = 0;
         warp->mask = program->lanes == CPU_LANES ? UINT32_MAX : 1;
@@ -183,7 +186,7 @@ static bool run_warp(cpu_run *run, cpu_warp *warp) {
 
 /* Every warp that can go on does, in order or shuffled. */
 static bool run_warps(cpu_run *run, cpu_block *block) {
-    unsigned order[32], count = run->program->agents;
+    unsigned order[CPU_MAX_AGENTS], count = run->program->agents;
     for (unsigned i = 0; i < count; i++) {
         unsigned j = run->random ? (unsigned)(next_random(run) % (i + 1)) : i;
         order[i] = order[j];

@@ -43,8 +43,9 @@ CPU_HANDLER(cpu_run_uniform) {
         if (warp->mask >> lane & 1 && bits_of(values, insn->size, lane) != value)
             return fail(run, warp, insn, lane, bits_of(values, insn->size, lane), "another lane",
                         value);
-    cpu_agreement *agreement = &warp->block->agreements[insn->integer];
-    uint32_t visit = warp->visits[insn->integer]++;
+    uint32_t number = (uint32_t)insn->integer + warp->group;
+    cpu_agreement *agreement = &warp->block->agreements[number];
+    uint32_t visit = warp->visits[number]++;
     uint64_t *agreed = agreed_value(agreement, visit);
     if (visit >= agreement->count) {
         *agreed = value;

@@ -108,7 +108,7 @@ Test(cpu_barriers, deadlocks) {
     expect((barrier_case){SETS("    sync_arrive 1, 3\n", "    sync 1, 4\n"), "",
                           "comes to barrier 1", "note: the first one came here", 0});
     expect((barrier_case){SETS("    sync_arrive 1, 4\n    sync 1, 4\n", ""),
-                          "6:5:", "comes to barrier 1, where", "it has been there already", 0});
+                          "6:5:", "comes to barrier 1 again", "again: ", 0});
 }
 
 /* A release that nobody has acquired yet is known behind the block's barrier. */

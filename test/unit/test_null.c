@@ -186,6 +186,7 @@ static void build_nothing(tile_builder *b) {
     cr_expect_eq(
         tile_build_for_loop(b, (tile_value){1}, (tile_value){1}, (tile_value){1}, NULL, 0).id, 0);
     cr_expect_eq(tile_build_while_loop(b, NULL, 0).id, 0);
+    cr_expect_eq(tile_build_role_regions(b, NULL, NULL, NULL, 2).id, 0);
     cr_expect_eq(tile_build_if_else(b, (tile_value){1}, NULL, 0).id, 0);
     cr_expect_eq(tile_build_sync_explicit(b, NULL, 0).id, 0);
     tile_build_sync(b, (tile_value){0}, (tile_value){0});

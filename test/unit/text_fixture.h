@@ -192,6 +192,8 @@ static const char *const text_corpus[] = {
                 "  wait_acquire %w[0], 3\n"
                 "  st_release %w[%tid], %n\n"
                 "  sync 1, 4 sync_arrive 2, 4 sync all\n"
+                "  roles {\n    warps 1 registers p { sync }\n"
+                "    warps 3 groups p - 3 as %g { if %g == 0 { sync 3, 4 } sync all }\n  }\n"
                 "  %room = scratch [4, %n] : ptr<f32>\n"),
 
     "compute @turned<m: dim, n: dim>(%a: tensor<f16[m, n]>) -> (%b: tensor<f16[n, m]>)\n"

@@ -1,0 +1,143 @@
+/* Who executes: threads' numbers, barriers, roles.
+ *
+ * Roles are branches on the warp's number. ptxas keeps what follows uniform, barriers and mma among
+ * it, only if it sees that no warp takes two ways: the number comes from lane 0 by a shuffle.
+ *
+ * A barrier's number is always a constant: for one in a register, ptxas reserves all 16. */
+#include "lib/analysis/executors.h"
+#include "lib/codegen/emitter.h"
+
+enum { LANES = 1 << TILE_LANE_BITS };
+
+static LLVMValueRef emit_block_thread(tile_emitter *e) {
+    LLVMValueRef id = tile_machine_call(e, TILE_MACHINE_thread_id, NULL, 0);
+    tile_machine_set_range(e, id, 0, LANES * tile_executors_of_block(e->f).warps);
+    return id;
+}
+
+static bool has_roles(const tile_function *f) {
+    for (uint32_t id = 1; id < f->op_count; id++)
+        if (f->ops[id].opcode == TILE_OP_roles) return true;
+    return false;
+}
+
+void tile_prepare_roles(tile_emitter *e) {
+    if (!has_roles(e->f)) return;
+    LLVMValueRef warp =
+        LLVMBuildLShr(e->builder, emit_block_thread(e), tile_llvm_int(e->i32, TILE_LANE_BITS), "");
+    LLVMValueRef args[] = {tile_llvm_int(e->i32, -1), warp, tile_llvm_int(e->i32, 0),
+                           tile_llvm_int(e->i32, LANES - 1)};
+    e->warp = tile_machine_call(e, TILE_MACHINE_shuffle, args, 4);
+}
+
+LLVMValueRef tile_emit_group(tile_emitter *e, tile_op op) {
+    tile_region role = tile_executors_of(e->f, op).role;
+    return tile_get_scalar(e, tile_region_arg(e->f, role, 0));
+}
+
+/* Threads -------------------------------------------------------------------------------------- */
+
+static bool is_power_of_two(unsigned n) {
+    return (n & (n - 1)) == 0;
+}
+
+/* The number in the executing set. Its bits are the low ones of the block's number where sets begin
+ * at multiples of their size. */
+void tile_emit_thread_id(tile_emitter *e, tile_op op) {
+    tile_executors who = tile_executors_of(e->f, op);
+    LLVMValueRef id = emit_block_thread(e);
+    unsigned threads = LANES * who.warps;
+    if (who.role.id && is_power_of_two(who.warps) && who.first % who.warps == 0) {
+        id = LLVMBuildAnd(e->builder, id, tile_llvm_int(e->i32, threads - 1), "");
+    } else if (who.role.id) {
+        id = LLVMBuildSub(e->builder, id, tile_llvm_int(e->i32, LANES * who.first), "");
+        if (who.groups > 1)
+            id = LLVMBuildURem(e->builder, id, tile_llvm_int(e->i32, threads), "");
+        else if (is_power_of_two(who.warps))
+            id = LLVMBuildAnd(e->builder, id, tile_llvm_int(e->i32, threads - 1), "");
+    }
+    tile_set_scalar(e, tile_op_result(e->f, op, 0), id);
+}
+
+/* Barriers ------------------------------------------------------------------------------------- */
+
+/* The block's own barrier counts all threads by itself; a warp has one without a number. */
+static void emit_barrier(tile_emitter *e, tile_op op, tile_barrier barrier) {
+    LLVMValueRef args[] = {tile_llvm_int(e->i32, barrier.number),
+                           tile_llvm_int(e->i32, LANES * barrier.warps)};
+    tile_machine machine = tile_machine_of_op(e->f, op);
+    if (machine == TILE_MACHINE_sync_warp) args[0] = tile_llvm_int(e->i32, -1);
+    bool counts = machine == TILE_MACHINE_sync_count || machine == TILE_MACHINE_sync_arrive;
+    tile_machine_call(e, machine, args, counts ? 2 : 1);
+}
+
+static LLVMBasicBlockRef new_block(const tile_emitter *e, const char *name) {
+    return LLVMAppendBasicBlockInContext(e->llvm, e->function, name);
+}
+
+/* Each group has a way of its own, with its number in the instruction. */
+void tile_emit_sync(tile_emitter *e, tile_op op) {
+    tile_executors who = tile_executors_of(e->f, op);
+    tile_barrier first = tile_barrier_of(e->f, op, 0);
+    bool same = who.groups == 1 || tile_op_operand_count(e->f, op) ||
+                tile_op_has_attr(e->f, op, TILE_ATTR_all) || first.number == TILE_WARP_BARRIER;
+    if (same) {
+        emit_barrier(e, op, first);
+        return;
+    }
+    LLVMBasicBlockRef met = new_block(e, "met");
+    LLVMValueRef group = tile_emit_group(e, op);
+    for (unsigned g = 0; g < who.groups; g++) {
+        LLVMBasicBlockRef here = new_block(e, "group"), next = met;
+        if (g + 1 < who.groups) {
+            next = new_block(e, "other");
+            LLVMValueRef is_here =
+                LLVMBuildICmp(e->builder, LLVMIntEQ, group, tile_llvm_int(e->i32, g), "");
+            LLVMBuildCondBr(e->builder, is_here, here, next);
+        } else {
+            LLVMBuildBr(e->builder, here);
+        }
+        LLVMPositionBuilderAtEnd(e->builder, here);
+        emit_barrier(e, op, tile_barrier_of(e->f, op, g));
+        LLVMBuildBr(e->builder, met);
+        LLVMPositionBuilderAtEnd(e->builder, next);
+    }
+    LLVMPositionBuilderAtEnd(e->builder, met);
+}
+
+void tile_emit_sync_arrive(tile_emitter *e, tile_op op) {
+    emit_barrier(e, op, tile_barrier_of(e->f, op, 0));
+}
+
+/* Roles ---------------------------------------------------------------------------------------- */
+
+static LLVMValueRef group_number(tile_emitter *e, tile_executors who) {
+    if (who.groups == 1) return tile_llvm_int(e->i32, 0);
+    LLVMValueRef warp = LLVMBuildSub(e->builder, e->warp, tile_llvm_int(e->i32, who.first), "");
+    return LLVMBuildUDiv(e->builder, warp, tile_llvm_int(e->i32, who.warps), "");
+}
+
+void tile_emit_roles(tile_emitter *e, tile_op op) {
+    unsigned count = tile_op_at(e->f, op)->region_count;
+    LLVMBasicBlockRef join = new_block(e, "join");
+    for (unsigned r = 0; r < count; r++) {
+        tile_executors who = tile_executors_of_role(e->f, op, r);
+        LLVMBasicBlockRef role = new_block(e, "role"), next = join;
+        if (r + 1 < count) {
+            next = new_block(e, "others");
+            unsigned end = who.first + who.warps * who.groups;
+            LLVMValueRef is_here =
+                LLVMBuildICmp(e->builder, LLVMIntULT, e->warp, tile_llvm_int(e->i32, end), "");
+            LLVMBuildCondBr(e->builder, is_here, role, next);
+        } else {
+            LLVMBuildBr(e->builder, role);
+        }
+        LLVMPositionBuilderAtEnd(e->builder, role);
+        tile_region region = tile_op_region(e->f, op, r);
+        tile_set_scalar(e, tile_region_arg(e->f, region, 0), group_number(e, who));
+        tile_emit_region(e, region);
+        tile_lines_set(e, tile_op_loc(e->f, op));
+        LLVMBuildBr(e->builder, join);
+        LLVMPositionBuilderAtEnd(e->builder, next);
+    }
+}
