@@ -131,14 +131,12 @@ static void check_op(checker *c, tile_op op) {
     if (opcode == TILE_OP_roles) check_roles(c, op);
 }
 
-/* One for each element of a result. */
+/* What works element by element is an instruction for each; the rest is one, or only says where
+ * elements are. */
 static int64_t instructions_of(const checker *c, tile_op op) {
-    int64_t count = 1;
-    for (unsigned i = 0; i < tile_op_result_count(c->f, op); i++) {
-        const tile_type *type = tile_value_type(c->f, tile_op_result(c->f, op, i));
-        if (type->kind == TILE_TYPE_VECTOR) count += tile_type_elements(type) - 1;
-    }
-    return count;
+    if (!tile_op_has_trait(tile_op_opcode(c->f, op), TILE_TRAIT_ELEMENTWISE)) return 1;
+    const tile_type *type = tile_value_type(c->f, tile_op_result(c->f, op, 0));
+    return type->kind == TILE_TYPE_VECTOR ? tile_type_elements(type) : 1;
 }
 
 /* LLVM takes more than twice the time for twice the code: this much takes seconds. */

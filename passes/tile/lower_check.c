@@ -104,9 +104,11 @@ static int64_t elements_of_thread(const checker *c, tile_op op, tile_value value
     return tile_type_elements(type) / (32 * (int64_t)tile_executors_of(c->f, op).warps);
 }
 
-/* About how many instructions a tile operation becomes: one for each element of the largest tile,
- * an mma for each of its fragments of the sum and its part of the inner extent. */
+/* About how many instructions a tile operation becomes: one for each element of the largest tile;
+ * for a dot an mma for each fragment of the sum and part of the inner extent, and the loads of
+ * operands. */
 static int64_t instructions_of(const checker *c, tile_op op) {
+    enum { ELEMENTS_OF_LDMATRIX = 8 };
     const tile_op_data *data = tile_op_at(c->f, op);
     int64_t most = 1;
     if (!tile_op_has_trait(tile_op_opcode(c->f, op), TILE_TRAIT_WHOLE_SET) &&
@@ -128,7 +130,7 @@ static int64_t instructions_of(const checker *c, tile_op op) {
     }
     int64_t fragments = elements_of_thread(c, op, tile_op_result(c->f, op, 0)) /
                         tile_mma_elements(row, TILE_MMA_ACC);
-    return larger(most, fragments * (tile_type_dim(left, 1) / row->k));
+    return fragments * (tile_type_dim(left, 1) / row->k) + most / ELEMENTS_OF_LDMATRIX;
 }
 
 /* Reports the operation with which a thread's code gets too long. LLVM takes more than twice the
