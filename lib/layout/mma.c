@@ -46,14 +46,18 @@ static bool has_types(const tile_mma *row, const tile_mma_query *q) {
            row->unsigned_lhs == q->unsigned_lhs && row->unsigned_rhs == q->unsigned_rhs;
 }
 
-static bool holds_type(tile_scalar whole, tile_scalar part) {
-    return whole == part || tile_scalar_contains(whole, part);
+/* Every value of the one type is one of the other; an unsigned integer would need another cast. */
+static bool holds_type(tile_scalar whole, tile_scalar part, bool is_unsigned) {
+    if (whole == part) return !is_unsigned;
+    if (!tile_scalar_is_floating(part))
+        return !is_unsigned && tile_scalar_bits(part) <= tile_scalar_mantissa(whole) + 2;
+    return tile_scalar_contains(whole, part);
 }
 
-/* Integers are not widened: their signs would have to be told. */
 static bool has_wider_types(const tile_mma *row, const tile_mma_query *q) {
     return row->acc == q->acc && tile_scalar_is_floating(row->lhs) &&
-           holds_type(row->lhs, q->lhs) && holds_type(row->rhs, q->rhs);
+           holds_type(row->lhs, q->lhs, q->unsigned_lhs) &&
+           holds_type(row->rhs, q->rhs, q->unsigned_rhs);
 }
 
 static bool divides(const tile_mma *row, const tile_mma_query *q) {

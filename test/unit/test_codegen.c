@@ -170,6 +170,11 @@ Test(codegen, refusals) {
          NULL, 0, "e4m3 has no arithmetic; cast to f32 first"},
         {KERNEL("%x: ptr<tf32>", "  %a = ld_global %x[%t] : tf32\n  %b = add %a, %a : tf32\n"),
          NULL, 0, "tf32 has no arithmetic; cast to f32 first"},
+        {KERNEL("%x: ptr<e4m3>", "  %a = splat e4m3(1.0) : vector<e4m3[16]>\n"
+                                 "  %b = splat e4m3(1.0) : vector<e4m3[8]>\n"
+                                 "  %c = splat 0.0 : vector<f32[4]>\n"
+                                 "  %d = mma %a, %b, %c : vector<f32[4]>\n"),
+         NULL, 0, "mma needs compute capability 8.9, sm_80 has 8.0"},
         {KERNEL("%x: ptr<f16>", "  commit_group\n"), &old, 0,
          "commit_group needs compute capability 8.0, sm_70 has 7.0"},
         {KERNEL("%x: ptr<i32>",

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/ir/scalar.h"
+
 /* Fragments ------------------------------------------------------------------------------------ */
 
 typedef struct place {
@@ -351,8 +353,12 @@ Test(mma, operands_are_widened) {
         {TILE_tf32, TILE_f16, TILE_f32, TILE_tf32},
         {TILE_f32, TILE_f32, TILE_f64, TILE_f64},
         {TILE_f32, TILE_f16, TILE_f32, TILE_SCALAR_NONE},
-        {TILE_i8, TILE_f16, TILE_f32, TILE_SCALAR_NONE},
+        {TILE_i8, TILE_f16, TILE_f32, TILE_f16},
         {TILE_i8, TILE_i16, TILE_i32, TILE_SCALAR_NONE},
+        {TILE_bf16, TILE_i8, TILE_f32, TILE_bf16},
+        {TILE_i16, TILE_f16, TILE_f32, TILE_SCALAR_NONE},
+        {TILE_i32, TILE_f32, TILE_f64, TILE_f64},
+        {TILE_i8, TILE_i8, TILE_f16, TILE_f16},
         {TILE_bf16, TILE_bf16, TILE_bf16, TILE_SCALAR_NONE},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -363,6 +369,18 @@ Test(mma, operands_are_widened) {
         cr_expect_null(tile_mma_find(&query), "case %u", i);
         const tile_mma *row = tile_mma_find_wider(&query);
         cr_expect_eq(row ? row->lhs : TILE_SCALAR_NONE, cases[i].wide, "case %u", i);
+    }
+    tile_mma_query query = halves();
+    query.lhs = TILE_i8;
+    query.unsigned_lhs = true;
+    cr_expect_null(tile_mma_find_wider(&query), "0 to 255 are not what a cast gives");
+}
+
+/* Held against all values: whole numbers of so many bits are exact. */
+Test(mma, widened_integers_are_exact) {
+    for (int i = -128; i < 128; i++) {
+        cr_assert_eq(tile_scalar_round(TILE_f16, i), i);
+        cr_assert_eq(tile_scalar_round(TILE_bf16, i), i);
     }
 }
 
