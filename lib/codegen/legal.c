@@ -141,7 +141,7 @@ static int64_t instructions_of(const checker *c, tile_op op) {
 
 /* LLVM takes more than twice the time for twice the code: this much takes seconds. */
 static void check_length(checker *c, tile_op op, int64_t copies) {
-    enum { MAX_INSTRUCTIONS = 1 << 16 };
+    enum { MAX_INSTRUCTIONS = 3 << 14 };
     int64_t before = c->instructions;
     c->instructions += copies * instructions_of(c, op);
     if (before <= MAX_INSTRUCTIONS && c->instructions > MAX_INSTRUCTIONS)
