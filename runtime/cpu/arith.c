@@ -12,9 +12,9 @@
 #include "lib/support/float16.h"
 #include "runtime/cpu/check.h"
 
-static const char *element_at(const cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
+static const char *element_at(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                               unsigned operand) {
-    return cpu_at(run, warp, insn->operand[operand]);
+    return cpu_at(run, agent, insn->operand[operand]);
 }
 
 /* The element type of the results. */
@@ -24,34 +24,34 @@ static tile_scalar result_scalar(const cpu_insn *insn) {
 
 /* Any operation, any type ---------------------------------------------------------------------- */
 
-static cpu_outcome run_integer(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
+static cpu_outcome run_integer(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     tile_scalar scalar = insn->scalar;
     tile_scalar to = result_scalar(insn);
     unsigned size = tile_scalar_bytes(scalar), to_size = tile_scalar_bytes(to);
-    const char *a = element_at(run, warp, insn, 0);
-    const char *b = insn->operand[1] == CPU_NO_SLOT ? a : element_at(run, warp, insn, 1);
-    char *result = cpu_at(run, warp, insn->result);
+    const char *a = element_at(run, agent, insn, 0);
+    const char *b = insn->operand[1] == CPU_NO_SLOT ? a : element_at(run, agent, insn, 1);
+    char *result = cpu_at(run, agent, insn->result);
     for (uint32_t i = 0; i < insn->count; i++) {
         int64_t value = 0;
         int64_t x = tile_integer_read(scalar, a + i * size),
                 y = tile_integer_read(scalar, b + i * size);
         unsigned lane = i % run->program->lanes;
         bool fine = tile_fold_int(insn->opcode, x, y, 0, &value) || insn->poison;
-        if (!fine && warp->mask >> lane & 1)
-            return cpu_fault(run, warp, insn, (int)lane, "division by zero");
+        if (!fine && agent->mask >> lane & 1)
+            return cpu_fault(run, agent, insn, (int)lane, "division by zero");
         tile_integer_write(to, result + i * to_size, value);
     }
     return CPU_NEXT;
 }
 
-static cpu_outcome run_float(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
+static cpu_outcome run_float(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     tile_scalar scalar = insn->scalar;
     tile_scalar to = result_scalar(insn);
     unsigned size = tile_scalar_bytes(scalar), to_size = tile_scalar_bytes(to);
-    const char *a = element_at(run, warp, insn, 0);
-    const char *b = insn->operand[1] == CPU_NO_SLOT ? a : element_at(run, warp, insn, 1);
-    const char *c = insn->operand[2] == CPU_NO_SLOT ? a : element_at(run, warp, insn, 2);
-    char *result = cpu_at(run, warp, insn->result);
+    const char *a = element_at(run, agent, insn, 0);
+    const char *b = insn->operand[1] == CPU_NO_SLOT ? a : element_at(run, agent, insn, 1);
+    const char *c = insn->operand[2] == CPU_NO_SLOT ? a : element_at(run, agent, insn, 2);
+    char *result = cpu_at(run, agent, insn->result);
     for (uint32_t i = 0; i < insn->count; i++) {
         uint32_t at = i * size;
         double value = NAN; /* decoding has seen that there is a meaning */
@@ -63,11 +63,11 @@ static cpu_outcome run_float(cpu_run *run, cpu_warp *warp, const cpu_insn *insn)
 }
 
 /* Rounding the sum to double first could be seen in f32. */
-static cpu_outcome run_fma_f32(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
-    const float *a = cpu_at(run, warp, insn->operand[0]);
-    const float *b = cpu_at(run, warp, insn->operand[1]);
-    const float *c = cpu_at(run, warp, insn->operand[2]);
-    float *result = cpu_at(run, warp, insn->result);
+static cpu_outcome run_fma_f32(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+    const float *a = cpu_at(run, agent, insn->operand[0]);
+    const float *b = cpu_at(run, agent, insn->operand[1]);
+    const float *c = cpu_at(run, agent, insn->operand[2]);
+    float *result = cpu_at(run, agent, insn->result);
     for (uint32_t i = 0; i < insn->count; i++) result[i] = fmaf(a[i], b[i], c[i]);
     return CPU_NEXT;
 }
@@ -75,10 +75,10 @@ static cpu_outcome run_fma_f32(cpu_run *run, cpu_warp *warp, const cpu_insn *ins
 /* Frequent ones -------------------------------------------------------------------------------- */
 
 #define LOOP(name, type, to, expression) \
-    static cpu_outcome name(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) { \
-        const type *a = cpu_at(run, warp, insn->operand[0]); \
-        const type *b = cpu_at(run, warp, insn->operand[1]); \
-        to *result = cpu_at(run, warp, insn->result); \
+    static cpu_outcome name(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) { \
+        const type *a = cpu_at(run, agent, insn->operand[0]); \
+        const type *b = cpu_at(run, agent, insn->operand[1]); \
+        to *result = cpu_at(run, agent, insn->result); \
         for (uint32_t i = 0; i < insn->count; i++) result[i] = (to)(expression); \
         return CPU_NEXT; \
     }
@@ -114,10 +114,10 @@ static const struct {
 
 /* Moving and converting ------------------------------------------------------------------------ */
 
-static cpu_outcome run_select(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
-    const uint8_t *condition = cpu_at(run, warp, insn->operand[0]);
-    const char *yes = element_at(run, warp, insn, 1), *no = element_at(run, warp, insn, 2);
-    char *result = cpu_at(run, warp, insn->result);
+static cpu_outcome run_select(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+    const uint8_t *condition = cpu_at(run, agent, insn->operand[0]);
+    const char *yes = element_at(run, agent, insn, 1), *no = element_at(run, agent, insn, 2);
+    char *result = cpu_at(run, agent, insn->result);
     uint32_t lanes = run->program->lanes, size = insn->size;
     for (uint32_t i = 0; i < insn->count; i++) {
         bool chosen = condition[insn->flag ? i % lanes : i];
@@ -126,24 +126,24 @@ static cpu_outcome run_select(cpu_run *run, cpu_warp *warp, const cpu_insn *insn
     return CPU_NEXT;
 }
 
-static cpu_outcome cast_f16_f32(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
-    const uint16_t *from = cpu_at(run, warp, insn->operand[0]);
-    float *to = cpu_at(run, warp, insn->result);
+static cpu_outcome cast_f16_f32(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+    const uint16_t *from = cpu_at(run, agent, insn->operand[0]);
+    float *to = cpu_at(run, agent, insn->result);
     for (uint32_t i = 0; i < insn->count; i++) to[i] = tile_f16_to_float(from[i]);
     return CPU_NEXT;
 }
 
-static cpu_outcome cast_f32_f16(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
-    const float *from = cpu_at(run, warp, insn->operand[0]);
-    uint16_t *to = cpu_at(run, warp, insn->result);
+static cpu_outcome cast_f32_f16(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+    const float *from = cpu_at(run, agent, insn->operand[0]);
+    uint16_t *to = cpu_at(run, agent, insn->result);
     for (uint32_t i = 0; i < insn->count; i++) to[i] = tile_f16_from_float(from[i]);
     return CPU_NEXT;
 }
 
 /* To i1: whether it is not zero, as between other types of C. */
-static cpu_outcome run_cast(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
-    const char *from = element_at(run, warp, insn, 0);
-    char *to = cpu_at(run, warp, insn->result);
+static cpu_outcome run_cast(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+    const char *from = element_at(run, agent, insn, 0);
+    char *to = cpu_at(run, agent, insn->result);
     unsigned from_size = tile_scalar_bytes(insn->from), size = tile_scalar_bytes(insn->scalar);
     bool integers = !tile_scalar_is_floating(insn->from) && !tile_scalar_is_floating(insn->scalar);
     for (uint32_t i = 0; i < insn->count; i++) {
@@ -159,10 +159,10 @@ static cpu_outcome run_cast(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) 
     return CPU_NEXT;
 }
 
-static cpu_outcome run_splat(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
+static cpu_outcome run_splat(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     uint32_t step = run->program->lanes * insn->size;
-    const char *from = element_at(run, warp, insn, 0);
-    char *to = cpu_at(run, warp, insn->result);
+    const char *from = element_at(run, agent, insn, 0);
+    char *to = cpu_at(run, agent, insn->result);
     for (uint32_t i = 0; i < insn->count / run->program->lanes; i++)
         memcpy(to + i * step, from, step);
     return CPU_NEXT;

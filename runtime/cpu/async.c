@@ -8,76 +8,76 @@
 #include "runtime/cpu/exec.h"
 #include "runtime/cpu/global_shadow.h"
 
-static cpu_copy *add_copy(cpu_warp *warp, const cpu_insn *insn) {
-    if (warp->copy_count == warp->copy_capacity) {
-        warp->copy_capacity = warp->copy_capacity ? warp->copy_capacity * 2 : 16;
-        warp->copies = tile_realloc(warp->copies, sizeof *warp->copies * warp->copy_capacity);
+static cpu_copy *add_copy(cpu_agent *agent, const cpu_insn *insn) {
+    if (agent->copy_count == agent->copy_capacity) {
+        agent->copy_capacity = agent->copy_capacity ? agent->copy_capacity * 2 : 16;
+        agent->copies = tile_realloc(agent->copies, sizeof *agent->copies * agent->copy_capacity);
     }
-    cpu_copy *copy = &warp->copies[warp->copy_count++];
-    *copy = (cpu_copy){.insn = insn, .lanes = warp->mask};
-    memcpy(copy->group, warp->commits, sizeof copy->group);
+    cpu_copy *copy = &agent->copies[agent->copy_count++];
+    *copy = (cpu_copy){.insn = insn, .lanes = agent->mask};
+    memcpy(copy->group, agent->commits, sizeof copy->group);
     return copy;
 }
 
 CPU_HANDLER(cpu_run_cp_async) {
-    uint32_t bytes = (uint32_t)insn->integer, active = cpu_active_lanes(run, warp, insn, 2);
-    cpu_copy *copy = add_copy(warp, insn);
-    copy->zeros = warp->mask & ~active;
-    cpu_global_addresses(run, warp, insn, 0, active, copy->source);
-    if (!cpu_shared_offsets(run, warp, insn, 1, insn->second, warp->mask, bytes, copy->target))
+    uint32_t bytes = (uint32_t)insn->integer, active = cpu_active_lanes(run, agent, insn, 2);
+    cpu_copy *copy = add_copy(agent, insn);
+    copy->zeros = agent->mask & ~active;
+    cpu_global_addresses(run, agent, insn, 0, active, copy->source);
+    if (!cpu_shared_offsets(run, agent, insn, 1, insn->second, agent->mask, bytes, copy->target))
         return CPU_STOP;
-    if (!cpu_global_lanes(run, warp, insn, active, copy->source, bytes, CPU_READ)) return CPU_STOP;
+    if (!cpu_global_lanes(run, agent, insn, active, copy->source, bytes, CPU_READ)) return CPU_STOP;
     for (unsigned lane = 0; lane < CPU_LANES; lane++) {
-        if (warp->mask >> lane & 1 &&
-            !cpu_shared_start_copy(run, warp, insn, (int)lane, cpu_thread(warp, lane),
+        if (agent->mask >> lane & 1 &&
+            !cpu_shared_start_copy(run, agent, insn, (int)lane, cpu_thread(agent, lane),
                                    copy->target[lane], bytes))
             return CPU_STOP;
     }
     cpu_count_sectors(run, active, copy->source);
-    cpu_count_conflicts(run, warp->mask, copy->target, bytes);
+    cpu_count_conflicts(run, agent->mask, copy->target, bytes);
     return CPU_NEXT;
 }
 
 CPU_HANDLER(cpu_run_copy_async) {
     uint32_t target;
-    if (!cpu_slot_offset(run, warp, insn, 1, insn->second, insn->second_count, insn->memory,
+    if (!cpu_slot_offset(run, agent, insn, 1, insn->second, insn->second_count, insn->memory,
                          &target))
         return CPU_STOP;
-    cpu_copy *copy = add_copy(warp, insn);
+    cpu_copy *copy = add_copy(agent, insn);
     copy->target[0] = target;
-    copy->view = *(const cpu_view *)cpu_at(run, warp, insn->operand[0]);
-    cpu_view_position(run, warp, insn, insn->index, copy->at);
-    if (!cpu_load_tile(run, warp, insn, &copy->view, copy->at, NULL)) return CPU_STOP;
-    return cpu_shared_start_copy(run, warp, insn, -1, cpu_set_thread(warp, insn), target,
+    copy->view = *(const cpu_view *)cpu_at(run, agent, insn->operand[0]);
+    cpu_view_position(run, agent, insn, insn->index, copy->at);
+    if (!cpu_load_tile(run, agent, insn, &copy->view, copy->at, NULL)) return CPU_STOP;
+    return cpu_shared_start_copy(run, agent, insn, -1, cpu_set_thread(agent, insn), target,
                                  cpu_slot_bytes(insn->memory))
                ? CPU_NEXT
                : CPU_STOP;
 }
 
-static bool land_lanes(cpu_run *run, cpu_warp *warp, cpu_copy *copy, uint32_t lanes) {
+static bool land_lanes(cpu_run *run, cpu_agent *agent, cpu_copy *copy, uint32_t lanes) {
     uint32_t bytes = (uint32_t)copy->insn->integer;
-    if (!cpu_global_lanes(run, warp, copy->insn, lanes & ~copy->zeros, copy->source, bytes,
+    if (!cpu_global_lanes(run, agent, copy->insn, lanes & ~copy->zeros, copy->source, bytes,
                           CPU_READ))
         return false;
     for (unsigned lane = 0; lane < CPU_LANES; lane++) {
         if (!(lanes >> lane & 1)) continue;
-        uint8_t *to = warp->block->shared + copy->target[lane];
+        uint8_t *to = agent->block->shared + copy->target[lane];
         if (copy->zeros >> lane & 1)
             memset(to, 0, bytes);
         else
             memcpy(to, (const void *)(uintptr_t)copy->source[lane], bytes);
-        cpu_shared_end_copy(run, warp, cpu_thread(warp, lane), copy->target[lane], bytes);
+        cpu_shared_end_copy(run, agent, cpu_thread(agent, lane), copy->target[lane], bytes);
     }
     return true;
 }
 
 /* Lands these lanes' part of a copy; false after a report. */
-static bool land(cpu_run *run, cpu_warp *warp, cpu_copy *copy, uint32_t lanes) {
+static bool land(cpu_run *run, cpu_agent *agent, cpu_copy *copy, uint32_t lanes) {
     copy->lanes &= ~lanes;
-    if (run->program->lanes > 1) return land_lanes(run, warp, copy, lanes);
-    char *to = (char *)warp->block->shared + copy->target[0];
-    if (!cpu_load_tile(run, warp, copy->insn, &copy->view, copy->at, to)) return false;
-    cpu_shared_end_copy(run, warp, cpu_set_thread(warp, copy->insn), copy->target[0],
+    if (run->program->lanes > 1) return land_lanes(run, agent, copy, lanes);
+    char *to = (char *)agent->block->shared + copy->target[0];
+    if (!cpu_load_tile(run, agent, copy->insn, &copy->view, copy->at, to)) return false;
+    cpu_shared_end_copy(run, agent, cpu_set_thread(agent, copy->insn), copy->target[0],
                         cpu_slot_bytes(copy->insn->memory));
     return true;
 }
@@ -85,46 +85,46 @@ static bool land(cpu_run *run, cpu_warp *warp, cpu_copy *copy, uint32_t lanes) {
 CPU_HANDLER(cpu_run_commit_group) {
     (void)insn;
     for (unsigned lane = 0; lane < run->program->lanes; lane++)
-        warp->commits[lane] += warp->mask >> lane & 1;
+        agent->commits[lane] += agent->mask >> lane & 1;
     return CPU_NEXT;
 }
 
 /* A lane that waits with `pending` groups left lands all but the latest ones. */
-static uint32_t covered_lanes(const cpu_warp *warp, const cpu_copy *copy, int64_t pending) {
+static uint32_t covered_lanes(const cpu_agent *agent, const cpu_copy *copy, int64_t pending) {
     uint32_t covered = 0;
     for (unsigned lane = 0; lane < CPU_LANES; lane++)
-        if (copy->lanes & warp->mask & UINT32_C(1) << lane)
-            covered |= (uint32_t)(copy->group[lane] + pending < warp->commits[lane]) << lane;
+        if (copy->lanes & agent->mask & UINT32_C(1) << lane)
+            covered |= (uint32_t)(copy->group[lane] + pending < agent->commits[lane]) << lane;
     return covered;
 }
 
-static void drop_landed(cpu_warp *warp) {
+static void drop_landed(cpu_agent *agent) {
     size_t kept = 0;
-    for (size_t i = 0; i < warp->copy_count; i++)
-        if (warp->copies[i].lanes) {
-            if (kept != i) warp->copies[kept] = warp->copies[i];
+    for (size_t i = 0; i < agent->copy_count; i++)
+        if (agent->copies[i].lanes) {
+            if (kept != i) agent->copies[kept] = agent->copies[i];
             kept++;
         }
-    warp->copy_count = kept;
+    agent->copy_count = kept;
 }
 
 CPU_HANDLER(cpu_run_wait_group) {
-    for (size_t i = 0; i < warp->copy_count; i++) {
-        uint32_t covered = covered_lanes(warp, &warp->copies[i], insn->integer);
-        if (covered && !land(run, warp, &warp->copies[i], covered)) return CPU_STOP;
+    for (size_t i = 0; i < agent->copy_count; i++) {
+        uint32_t covered = covered_lanes(agent, &agent->copies[i], insn->integer);
+        if (covered && !land(run, agent, &agent->copies[i], covered)) return CPU_STOP;
     }
-    drop_landed(warp);
+    drop_landed(agent);
     return CPU_NEXT;
 }
 
-bool cpu_land_all(cpu_run *run, cpu_warp *warp) {
-    for (size_t i = 0; i < warp->copy_count; i++)
-        if (!land(run, warp, &warp->copies[i], warp->copies[i].lanes)) return false;
-    warp->copy_count = 0;
+bool cpu_land_all(cpu_run *run, cpu_agent *agent) {
+    for (size_t i = 0; i < agent->copy_count; i++)
+        if (!land(run, agent, &agent->copies[i], agent->copies[i].lanes)) return false;
+    agent->copy_count = 0;
     return true;
 }
 
-void cpu_hand_over_copies(cpu_warp *to, cpu_warp *from) {
+void cpu_hand_over_copies(cpu_agent *to, cpu_agent *from) {
     for (size_t i = 0; i < from->copy_count; i++) {
         cpu_copy *copy = add_copy(to, from->copies[i].insn);
         *copy = from->copies[i];

@@ -20,21 +20,21 @@ static const char *barrier_name(tile_arena *arena, const cpu_block *block,
     return number ? tile_arena_format(arena, "barrier %u", number) : "the block's barrier";
 }
 
-static const cpu_barrier *barrier_of(const cpu_warp *warp) {
-    const cpu_barrier *barrier = warp->block->barriers;
-    while (!(barrier->waiting >> warp->index & 1)) barrier++;
+static const cpu_barrier *barrier_of(const cpu_agent *agent) {
+    const cpu_barrier *barrier = agent->block->barriers;
+    while (!(barrier->waiting >> agent->index & 1)) barrier++;
     return barrier;
 }
 
 /* Coming --------------------------------------------------------------------------------------- */
 
 /* why: what is wrong about coming, in words that go on after the barrier's name. */
-static cpu_outcome refuse(cpu_run *run, cpu_warp *warp, const cpu_insn *insn,
+static cpu_outcome refuse(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
                           const cpu_barrier *barrier, const char *why) {
     tile_arena scratch = {0};
-    cpu_fault(run, warp, insn, -1,
+    cpu_fault(run, agent, insn, -1,
               "comes to %s %s: %u of %u warps have come, and it is not complete",
-              barrier_name(&scratch, warp->block, barrier), why, barrier->come, barrier->wanted);
+              barrier_name(&scratch, agent->block, barrier), why, barrier->come, barrier->wanted);
     tile_report(run->context, TILE_NOTE, barrier->first->loc, "the first one came here");
     tile_arena_reset(&scratch);
     return CPU_STOP;
@@ -52,16 +52,16 @@ static void complete(cpu_run *run, cpu_block *block, cpu_barrier *barrier) {
     unsigned count = 0;
     uint64_t meet = waiting_agents(run, barrier);
     for (unsigned a = 0; a < run->program->agents; a++)
-        if (meet >> a & 1) clocks[count++] = &block->warps[a].clock;
+        if (meet >> a & 1) clocks[count++] = &block->agents[a].clock;
     if (count) cpu_clock_meet(clocks, count);
     for (unsigned a = 0; a < run->program->agents; a++) {
-        cpu_warp *warp = &block->warps[a];
+        cpu_agent *agent = &block->agents[a];
         if (!(meet >> a & 1)) continue;
-        cpu_clock_acquire(&warp->clock, barrier->arrived.known);
-        warp->since = warp->clock.time;
+        cpu_clock_acquire(&agent->clock, barrier->arrived.known);
+        agent->since = agent->clock.time;
         if (!(barrier->waiting >> a & 1)) continue;
-        warp->state = CPU_READY;
-        warp->pc++;
+        agent->state = CPU_READY;
+        agent->pc++;
     }
     if (count == run->program->agents) block->settled = clocks[0]->time - 1;
     cpu_clock_stop(&barrier->arrived);
@@ -69,34 +69,34 @@ static void complete(cpu_run *run, cpu_block *block, cpu_barrier *barrier) {
     run->counts->barriers++;
 }
 
-cpu_outcome cpu_come_to_barrier(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, unsigned number,
-                                unsigned wanted, bool waits) {
-    cpu_barrier *barrier = &warp->block->barriers[number];
-    uint64_t self = UINT64_C(1) << warp->index;
+cpu_outcome cpu_come_to_barrier(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
+                                unsigned number, unsigned wanted, bool waits) {
+    cpu_barrier *barrier = &agent->block->barriers[number];
+    uint64_t self = UINT64_C(1) << agent->index;
     if (!barrier->come) {
         barrier->wanted = wanted;
         barrier->first = insn;
     }
     if (barrier->wanted != wanted)
-        return refuse(run, warp, insn, barrier, "for another number of warps");
-    if (barrier->here & self) return refuse(run, warp, insn, barrier, "again");
-    if (barrier->come + warp->weight > wanted)
-        return refuse(run, warp, insn, barrier, "with too many warps");
-    barrier->come += warp->weight;
+        return refuse(run, agent, insn, barrier, "for another number of warps");
+    if (barrier->here & self) return refuse(run, agent, insn, barrier, "again");
+    if (barrier->come + agent->weight > wanted)
+        return refuse(run, agent, insn, barrier, "with too many warps");
+    barrier->come += agent->weight;
     barrier->here |= self;
     if (waits) {
         barrier->waiting |= self;
-        warp->state = CPU_AT_BARRIER;
+        agent->state = CPU_AT_BARRIER;
     } else {
-        cpu_known *known = cpu_clock_release(&warp->clock);
+        cpu_known *known = cpu_clock_release(&agent->clock);
         cpu_clock_acquire(&barrier->arrived, known);
         cpu_known_drop(known);
     }
     bool alone = barrier->waiting == self;
-    if (barrier->come == wanted) complete(run, warp->block, barrier);
+    if (barrier->come == wanted) complete(run, agent->block, barrier);
     if (!waits) return CPU_NEXT;
     /* The last one to come is not the first one to go on. */
-    return warp->state == CPU_READY && alone ? CPU_JUMP : CPU_PAUSE;
+    return agent->state == CPU_READY && alone ? CPU_JUMP : CPU_PAUSE;
 }
 
 /* Nobody comes any more ------------------------------------------------------------------------ */
@@ -105,43 +105,44 @@ static unsigned warps_that_ended(const cpu_run *run, const cpu_block *block) {
     unsigned ended = 0;
     if (run->program->lanes == 1) return 0;
     for (unsigned a = 0; a < run->program->agents; a++)
-        if (block->warps[a].state == CPU_DONE) ended += block->warps[a].weight;
+        if (block->agents[a].state == CPU_DONE) ended += block->agents[a].weight;
     return ended;
 }
 
 /* Whether an agent before this one waits at the same instruction. */
 static bool waits_like_earlier(const cpu_block *block, unsigned agent) {
     for (unsigned a = 0; a < agent; a++)
-        if (block->warps[a].state == CPU_AT_BARRIER && block->warps[a].pc == block->warps[agent].pc)
+        if (block->agents[a].state == CPU_AT_BARRIER &&
+            block->agents[a].pc == block->agents[agent].pc)
             return true;
     return false;
 }
 
 void cpu_report_stuck(cpu_run *run, cpu_block *block) {
     tile_arena scratch = {0};
-    const cpu_warp *first = NULL;
+    const cpu_agent *first = NULL;
     unsigned ended = warps_that_ended(run, block);
     for (unsigned a = 0; a < run->program->agents; a++) {
-        const cpu_warp *warp = &block->warps[a];
-        if (warp->state != CPU_AT_BARRIER) continue;
-        const cpu_insn *insn = &run->program->insns[warp->pc];
-        const cpu_barrier *barrier = barrier_of(warp);
+        const cpu_agent *agent = &block->agents[a];
+        if (agent->state != CPU_AT_BARRIER) continue;
+        const cpu_insn *insn = &run->program->insns[agent->pc];
+        const cpu_barrier *barrier = barrier_of(agent);
         const char *name = barrier_name(&scratch, block, barrier);
         if (waits_like_earlier(block, a)) continue;
         if (first)
             tile_report(run->context, TILE_NOTE, insn->loc,
                         "%s %s here for %s, where %u of %u warps have come",
-                        cpu_agent_name(&scratch, run, warp), warp->weight > 1 ? "wait" : "waits",
+                        cpu_agent_name(&scratch, run, agent), agent->weight > 1 ? "wait" : "waits",
                         name, barrier->come, barrier->wanted);
         else if (ended && barrier == block->barriers)
-            cpu_fault(run, warp, insn, -1,
+            cpu_fault(run, agent, insn, -1,
                       "barrier reached by part of the block: %u of %u warps have ended", ended,
                       run->program->warps);
         else
-            cpu_fault(run, warp, insn, -1,
+            cpu_fault(run, agent, insn, -1,
                       "deadlock: at %s %u of %u warps have come, and no other one will", name,
                       barrier->come, barrier->wanted);
-        if (!first) first = warp;
+        if (!first) first = agent;
     }
     tile_arena_reset(&scratch);
 }

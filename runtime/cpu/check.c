@@ -5,24 +5,24 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-const char *cpu_agent_name(tile_arena *arena, const cpu_run *run, const cpu_warp *warp) {
-    unsigned last = warp->first + warp->weight - 1;
-    if (run->program->lanes == 1 && warp->index == 0) return "the block";
-    return warp->weight == 1 ? tile_arena_format(arena, "warp %u", warp->first)
-                             : tile_arena_format(arena, "warps %u to %u", warp->first, last);
+const char *cpu_agent_name(tile_arena *arena, const cpu_run *run, const cpu_agent *agent) {
+    unsigned last = agent->first + agent->weight - 1;
+    if (run->program->lanes == 1 && agent->index == 0) return "the block";
+    return agent->weight == 1 ? tile_arena_format(arena, "warp %u", agent->first)
+                              : tile_arena_format(arena, "warps %u to %u", agent->first, last);
 }
 
-cpu_outcome cpu_fault(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
+cpu_outcome cpu_fault(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, int lane,
                       const char *format, ...) {
     tile_arena scratch = {0};
     va_list args;
     va_start(args, format);
     const char *message = tile_arena_vformat(&scratch, format, args);
     va_end(args);
-    const int64_t *id = warp->block->id;
+    const int64_t *id = agent->block->id;
     const char *place = "";
-    if (run->program->lanes > 1 || warp->index > 0)
-        place = tile_arena_format(&scratch, ", %s", cpu_agent_name(&scratch, run, warp));
+    if (run->program->lanes > 1 || agent->index > 0)
+        place = tile_arena_format(&scratch, ", %s", cpu_agent_name(&scratch, run, agent));
     if (lane >= 0) place = tile_arena_format(&scratch, "%s, lane %d", place, lane);
     tile_report(run->context, TILE_ERROR, insn->loc,
                 "%s: %s, in block (%" PRId64 ", %" PRId64 ", %" PRId64 ")%s",
@@ -50,15 +50,15 @@ static size_t find_range(const cpu_run *run, uint64_t address) {
     return low;
 }
 
-static bool fault_outside(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
+static bool fault_outside(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, int lane,
                           uint64_t address, uint64_t bytes, size_t nearest) {
     if (!run->range_count) {
-        cpu_fault(run, warp, insn, lane, "%" PRIu64 " bytes of global memory, where there is none",
+        cpu_fault(run, agent, insn, lane, "%" PRIu64 " bytes of global memory, where there is none",
                   bytes);
         return false;
     }
     const cpu_range *range = &run->ranges[nearest];
-    cpu_fault(run, warp, insn, lane,
+    cpu_fault(run, agent, insn, lane,
               "out of bounds: %" PRIu64 " bytes at offset %" PRId64 " of %s%s, which has %" PRIu64
               " bytes",
               bytes, (int64_t)(address - range->begin), *range->name ? "%" : "a buffer",
@@ -79,13 +79,13 @@ bool cpu_find_global(cpu_run *run, uint64_t address, uint64_t bytes) {
     return false;
 }
 
-bool cpu_check_global(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
+bool cpu_check_global(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, int lane,
                       uint64_t address, uint64_t bytes, uint32_t alignment) {
     if (!cpu_find_global(run, address, bytes))
-        return fault_outside(run, warp, insn, lane, address, bytes, run->last_range);
+        return fault_outside(run, agent, insn, lane, address, bytes, run->last_range);
     if (address % alignment == 0) return true;
     const cpu_range *range = &run->ranges[run->last_range];
-    cpu_fault(run, warp, insn, lane,
+    cpu_fault(run, agent, insn, lane,
               "misaligned: offset %" PRIu64 " of %s%s is not a multiple of %u bytes",
               address - range->begin, *range->name ? "%" : "a buffer", range->name, alignment);
     return false;
@@ -113,19 +113,19 @@ tile_status cpu_check_clean(cpu_run *run) {
 
 /* Shared memory -------------------------------------------------------------------------------- */
 
-bool cpu_check_shared(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
+bool cpu_check_shared(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, int lane,
                       uint32_t base, int64_t offset, uint32_t bytes) {
     int64_t limit = tile_type_elements(insn->memory) * tile_type_slot_count(insn->memory) *
                     tile_scalar_bytes(insn->memory->scalar);
     if (offset < 0 || offset + bytes > limit) {
-        cpu_fault(run, warp, insn, lane,
+        cpu_fault(run, agent, insn, lane,
                   "out of bounds: %u bytes at offset %" PRId64 " of %%%s, which has %" PRId64
                   " bytes",
                   bytes, offset, insn->name, limit);
         return false;
     }
     if ((base + (uint64_t)offset) % bytes == 0 || (bytes & (bytes - 1))) return true;
-    cpu_fault(run, warp, insn, lane,
+    cpu_fault(run, agent, insn, lane,
               "misaligned: offset %" PRId64 " of %%%s is not a multiple of %u bytes", offset,
               insn->name, bytes);
     return false;

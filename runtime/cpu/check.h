@@ -4,43 +4,43 @@
 
 #include "runtime/cpu/program.h"
 
-/* Reports an error at the instruction, followed by the block, warp and lane (-1: none in
+/* Reports an error at the instruction, followed by the block, warps and lane (-1: none in
  * particular). Always CPU_STOP. */
-cpu_outcome cpu_fault(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
+cpu_outcome cpu_fault(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, int lane,
                       const char *format, ...) TILE_PRINTF(5, 6);
 
 /* Which warps of the block it is, for messages. */
-const char *cpu_agent_name(tile_arena *arena, const cpu_run *run, const cpu_warp *warp);
+const char *cpu_agent_name(tile_arena *arena, const cpu_run *run, const cpu_agent *agent);
 
 /* Whether the bytes are inside of one buffer: then that is run->last_range. */
 bool cpu_find_global(cpu_run *run, uint64_t address, uint64_t bytes);
 /* Global memory: inside of a live buffer, and aligned. False after a report. */
-bool cpu_check_global(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
+bool cpu_check_global(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, int lane,
                       uint64_t address, uint64_t bytes, uint32_t alignment);
 
 /* Shared memory: inside of the buffer that starts at base, and aligned. */
-bool cpu_check_shared(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, int lane,
+bool cpu_check_shared(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, int lane,
                       uint32_t base, int64_t offset, uint32_t bytes);
 /* shared_shadow.c: whether the thread may access these bytes now, and that it did. start_copy marks
  * them as the target of an asynchronous copy, end_copy ends that. */
-bool cpu_shared_read(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int lane, uint16_t thread,
-                     uint32_t offset, uint32_t bytes);
-bool cpu_shared_write(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int lane, uint16_t thread,
-                      uint32_t offset, uint32_t bytes);
-bool cpu_shared_start_copy(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int lane,
+bool cpu_shared_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                     uint16_t thread, uint32_t offset, uint32_t bytes);
+bool cpu_shared_write(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                      uint16_t thread, uint32_t offset, uint32_t bytes);
+bool cpu_shared_start_copy(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                            uint16_t thread, uint32_t offset, uint32_t bytes);
-void cpu_shared_end_copy(cpu_run *run, cpu_warp *warp, uint16_t thread, uint32_t offset,
+void cpu_shared_end_copy(cpu_run *run, cpu_agent *agent, uint16_t thread, uint32_t offset,
                          uint32_t bytes);
 /* Nobody has written these bytes. */
-void cpu_shared_forget(cpu_run *run, cpu_warp *warp, uint32_t offset, uint32_t bytes);
+void cpu_shared_forget(cpu_run *run, cpu_agent *agent, uint32_t offset, uint32_t bytes);
 
 /* Clean scratch must be zero again. */
 tile_status cpu_check_clean(cpu_run *run);
 
 /* A lane's thread number in its block, from 1. CPU_LANES: several of the agent's threads, whoever
  * comes next is another one. */
-static inline uint16_t cpu_thread(const cpu_warp *warp, unsigned lane) {
-    return (uint16_t)(warp->index * (CPU_LANES + 1) + lane + 1);
+static inline uint16_t cpu_thread(const cpu_agent *agent, unsigned lane) {
+    return (uint16_t)(agent->index * (CPU_LANES + 1) + lane + 1);
 }
 
 #endif

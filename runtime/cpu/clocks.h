@@ -1,10 +1,10 @@
 /* What happens before what between agents: vector clocks.
  *
- * An agent is what runs in program order: a warp at level 3, the block at level 2. It numbers its
- * own time from 1; a barrier or a release ends one piece of time and begins the next. Beside that
- * it knows up to which time it comes after each other agent: that is all that a barrier or an
- * acquire changes.
- * source: Flanagan and Freund, "FastTrack: efficient and precise dynamic race detection", 2009. */
+ * An agent is what runs in program order: a warp at level 3; the block at level 2, or a group of
+ * its warps in roles. It numbers its own time from 1; a barrier or a release ends one piece of time
+ * and begins the next. Beside that it knows up to which time it comes after each other agent: that
+ * is all that a barrier or an acquire changes. source: Flanagan and Freund, "FastTrack: efficient
+ * and precise dynamic race detection", 2009. */
 #ifndef TILE_RUNTIME_CPU_CLOCKS_H
 #define TILE_RUNTIME_CPU_CLOCKS_H
 

@@ -4,56 +4,56 @@
 
 #include "runtime/cpu/exec.h"
 
-static uint32_t pop_mask(cpu_warp *warp) {
-    return warp->masks[--warp->depth];
+static uint32_t pop_mask(cpu_agent *agent) {
+    return agent->masks[--agent->depth];
 }
 
-static void push_mask(cpu_warp *warp, uint32_t mask) {
-    warp->masks[warp->depth++] = mask;
+static void push_mask(cpu_agent *agent, uint32_t mask) {
+    agent->masks[agent->depth++] = mask;
 }
 
-static cpu_outcome jump(cpu_warp *warp, uint32_t target) {
-    warp->pc = target;
+static cpu_outcome jump(cpu_agent *agent, uint32_t target) {
+    agent->pc = target;
     return CPU_JUMP;
 }
 
 /* Loops: enter, then { test; body; next }, then region_end, which gives the mask back. --------- */
 
 CPU_HANDLER(cpu_run_loop_enter) {
-    const int32_t *step = cpu_at(run, warp, insn->operand[2]);
+    const int32_t *step = cpu_at(run, agent, insn->operand[2]);
     for (unsigned lane = 0; lane < run->program->lanes; lane++)
-        if (warp->mask >> lane & 1 && step[lane] <= 0)
-            return cpu_fault(run, warp, insn, (int)lane,
+        if (agent->mask >> lane & 1 && step[lane] <= 0)
+            return cpu_fault(run, agent, insn, (int)lane,
                              "the step is %" PRId32 ", it must be positive", step[lane]);
-    memcpy(cpu_at(run, warp, insn->result), cpu_at(run, warp, insn->operand[0]),
+    memcpy(cpu_at(run, agent, insn->result), cpu_at(run, agent, insn->operand[0]),
            sizeof(int32_t) * run->program->lanes);
-    push_mask(warp, warp->mask);
+    push_mask(agent, agent->mask);
     return CPU_NEXT;
 }
 
 CPU_HANDLER(cpu_run_loop_test) {
-    const int32_t *at = cpu_at(run, warp, insn->result);
-    const int32_t *end = cpu_at(run, warp, insn->operand[1]);
+    const int32_t *at = cpu_at(run, agent, insn->result);
+    const int32_t *end = cpu_at(run, agent, insn->operand[1]);
     uint32_t below = 0;
     for (unsigned lane = 0; lane < run->program->lanes; lane++)
         below |= (uint32_t)(at[lane] < end[lane]) << lane;
-    warp->mask &= below;
-    return warp->mask ? CPU_NEXT : jump(warp, insn->target);
+    agent->mask &= below;
+    return agent->mask ? CPU_NEXT : jump(agent, insn->target);
 }
 
 /* A lane whose counter would leave i32 is past the end. */
 CPU_HANDLER(cpu_run_loop_next) {
-    int32_t *at = cpu_at(run, warp, insn->result);
-    const int32_t *step = cpu_at(run, warp, insn->operand[2]);
+    int32_t *at = cpu_at(run, agent, insn->result);
+    const int32_t *step = cpu_at(run, agent, insn->operand[2]);
     for (unsigned lane = 0; lane < run->program->lanes; lane++) {
-        if (!(warp->mask >> lane & 1)) continue;
+        if (!(agent->mask >> lane & 1)) continue;
         int64_t next = (int64_t)at[lane] + step[lane];
         if (next > INT32_MAX)
-            warp->mask &= ~(UINT32_C(1) << lane);
+            agent->mask &= ~(UINT32_C(1) << lane);
         else
             at[lane] = (int32_t)next;
     }
-    return jump(warp, insn->target);
+    return jump(agent, insn->target);
 }
 
 /* while: enter, then { first region; test; second region; repeat }, then region_end. -------------
@@ -62,68 +62,68 @@ CPU_HANDLER(cpu_run_loop_next) {
 CPU_HANDLER(cpu_run_while_enter) {
     (void)run;
     (void)insn;
-    push_mask(warp, warp->mask);
+    push_mask(agent, agent->mask);
     return CPU_NEXT;
 }
 
 CPU_HANDLER(cpu_run_while_test) {
-    const uint8_t *condition = cpu_at(run, warp, insn->operand[0]);
+    const uint8_t *condition = cpu_at(run, agent, insn->operand[0]);
     uint32_t holds = 0;
     for (unsigned lane = 0; lane < run->program->lanes; lane++)
         holds |= (uint32_t)(condition[lane] != 0) << lane;
-    warp->mask &= holds;
-    return warp->mask ? CPU_NEXT : jump(warp, insn->target);
+    agent->mask &= holds;
+    return agent->mask ? CPU_NEXT : jump(agent, insn->target);
 }
 
 CPU_HANDLER(cpu_run_repeat) {
     (void)run;
-    return jump(warp, insn->target);
+    return jump(agent, insn->target);
 }
 
 /* Branches: if; first region; else; second region; region_end. --------------------------------- */
 
 CPU_HANDLER(cpu_run_if) {
-    const uint8_t *condition = cpu_at(run, warp, insn->operand[0]);
+    const uint8_t *condition = cpu_at(run, agent, insn->operand[0]);
     uint32_t holds = 0;
     for (unsigned lane = 0; lane < run->program->lanes; lane++)
         holds |= (uint32_t)(condition[lane] != 0) << lane;
-    push_mask(warp, warp->mask);
-    push_mask(warp, warp->mask & ~holds);
-    warp->mask &= holds;
-    return warp->mask ? CPU_NEXT : jump(warp, insn->target);
+    push_mask(agent, agent->mask);
+    push_mask(agent, agent->mask & ~holds);
+    agent->mask &= holds;
+    return agent->mask ? CPU_NEXT : jump(agent, insn->target);
 }
 
 CPU_HANDLER(cpu_run_else) {
     (void)run;
-    warp->mask = pop_mask(warp);
-    return warp->mask ? CPU_NEXT : jump(warp, insn->target);
+    agent->mask = pop_mask(agent);
+    return agent->mask ? CPU_NEXT : jump(agent, insn->target);
 }
 
 CPU_HANDLER(cpu_run_region_end) {
     (void)run;
     (void)insn;
-    warp->mask = pop_mask(warp);
+    agent->mask = pop_mask(agent);
     return CPU_NEXT;
 }
 
 CPU_HANDLER(cpu_run_move) {
-    const char *from = cpu_at(run, warp, insn->operand[0]);
-    char *to = cpu_at(run, warp, insn->result);
+    const char *from = cpu_at(run, agent, insn->operand[0]);
+    char *to = cpu_at(run, agent, insn->result);
     uint32_t lanes = run->program->lanes, size = insn->size;
     uint32_t all = lanes == CPU_LANES ? UINT32_MAX : 1;
-    if (warp->mask == all) {
+    if (agent->mask == all) {
         memcpy(to, from, (size_t)insn->count * size);
         return CPU_NEXT;
     }
     for (uint32_t i = 0; i < insn->count; i++)
-        if (warp->mask >> i % lanes & 1) memcpy(to + i * size, from + i * size, size);
+        if (agent->mask >> i % lanes & 1) memcpy(to + i * size, from + i * size, size);
     return CPU_NEXT;
 }
 
 CPU_HANDLER(cpu_run_end) {
     (void)insn;
-    if (!cpu_land_all(run, warp)) return CPU_STOP;
-    warp->state = CPU_DONE;
+    if (!cpu_land_all(run, agent)) return CPU_STOP;
+    agent->state = CPU_DONE;
     return CPU_PAUSE;
 }
 
@@ -131,34 +131,34 @@ CPU_HANDLER(cpu_run_end) {
  */
 CPU_HANDLER(cpu_run_sync) {
     uint32_t all = run->program->lanes == CPU_LANES ? UINT32_MAX : 1;
-    if (warp->mask != all)
-        return cpu_fault(run, warp, insn, -1,
+    if (agent->mask != all)
+        return cpu_fault(run, agent, insn, -1,
                          "barrier reached by part of the block: lanes %#" PRIx32 " of the warp",
-                         warp->mask);
-    unsigned number = (unsigned)insn->order[warp->group];
-    return cpu_come_to_barrier(run, warp, insn, number, insn->count, !insn->flag);
+                         agent->mask);
+    unsigned number = (unsigned)insn->order[agent->group];
+    return cpu_come_to_barrier(run, agent, insn, number, insn->count, !insn->flag);
 }
 
 /* Ids and references --------------------------------------------------------------------------- */
 
-static cpu_outcome set_all(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int64_t value) {
-    int32_t *to = cpu_at(run, warp, insn->result);
+static cpu_outcome set_all(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int64_t value) {
+    int32_t *to = cpu_at(run, agent, insn->result);
     for (unsigned lane = 0; lane < run->program->lanes; lane++) to[lane] = (int32_t)value;
     return CPU_NEXT;
 }
 
 CPU_HANDLER(cpu_run_block_id) {
-    return set_all(run, warp, insn, warp->block->id[insn->integer]);
+    return set_all(run, agent, insn, agent->block->id[insn->integer]);
 }
 
 CPU_HANDLER(cpu_run_grid_dim) {
-    return set_all(run, warp, insn, run->grid[insn->integer]);
+    return set_all(run, agent, insn, run->grid[insn->integer]);
 }
 
 CPU_HANDLER(cpu_run_thread_id) {
-    int32_t *to = cpu_at(run, warp, insn->result);
+    int32_t *to = cpu_at(run, agent, insn->result);
     for (unsigned lane = 0; lane < CPU_LANES; lane++)
-        to[lane] = (int32_t)((warp->index - warp->set) * CPU_LANES + lane);
+        to[lane] = (int32_t)((agent->index - agent->set) * CPU_LANES + lane);
     return CPU_NEXT;
 }
 
@@ -171,14 +171,14 @@ static void contiguous_strides(cpu_view *view, unsigned rank) {
 }
 
 CPU_HANDLER(cpu_run_view) {
-    cpu_view *view = cpu_at(run, warp, insn->result);
+    cpu_view *view = cpu_at(run, agent, insn->result);
     memset(view, 0, sizeof *view);
-    view->base = *(const uint64_t *)cpu_at(run, warp, insn->operand[0]);
+    view->base = *(const uint64_t *)cpu_at(run, agent, insn->operand[0]);
     for (uint32_t d = 0; d < insn->index_count; d++)
-        view->extent[d] = *(const int32_t *)cpu_at(run, warp, insn->index[d]);
+        view->extent[d] = *(const int32_t *)cpu_at(run, agent, insn->index[d]);
     contiguous_strides(view, insn->index_count);
     for (uint32_t d = 0; d < insn->second_count; d++) {
-        const void *stride = cpu_at(run, warp, insn->second[d]);
+        const void *stride = cpu_at(run, agent, insn->second[d]);
         view->stride[d] =
             insn->order[d] == sizeof(int64_t) ? *(const int64_t *)stride : *(const int32_t *)stride;
     }
@@ -188,15 +188,15 @@ CPU_HANDLER(cpu_run_view) {
 CPU_HANDLER(cpu_run_scratch) {
     uint64_t base = (uint64_t)(uintptr_t)run->scratch[insn->integer];
     if (insn->type->kind == TILE_TYPE_VIEW) {
-        cpu_view *view = cpu_at(run, warp, insn->result);
+        cpu_view *view = cpu_at(run, agent, insn->result);
         memset(view, 0, sizeof *view);
         view->base = base;
         for (uint32_t d = 0; d < insn->index_count; d++)
-            view->extent[d] = *(const int32_t *)cpu_at(run, warp, insn->index[d]);
+            view->extent[d] = *(const int32_t *)cpu_at(run, agent, insn->index[d]);
         contiguous_strides(view, insn->index_count);
         return CPU_NEXT;
     }
-    uint64_t *to = cpu_at(run, warp, insn->result);
+    uint64_t *to = cpu_at(run, agent, insn->result);
     for (unsigned lane = 0; lane < run->program->lanes; lane++) to[lane] = base;
     return CPU_NEXT;
 }
@@ -204,29 +204,29 @@ CPU_HANDLER(cpu_run_scratch) {
 /* The value is where the buffer starts. At level 2 its old contents are forgotten; at level 3
  * another warp may be using the buffer already. */
 CPU_HANDLER(cpu_run_alloc_shared) {
-    int64_t offset = insn->integer + warp->group * (int64_t)insn->size;
+    int64_t offset = insn->integer + agent->group * (int64_t)insn->size;
     if (run->program->level == 2) {
         uint32_t bytes = cpu_slot_bytes(insn->type) * (uint32_t)tile_type_slot_count(insn->type);
-        cpu_shared_forget(run, warp, (uint32_t)offset, bytes);
+        cpu_shared_forget(run, agent, (uint32_t)offset, bytes);
     }
-    return set_all(run, warp, insn, offset);
+    return set_all(run, agent, insn, offset);
 }
 
 /* Fragments ------------------------------------------------------------------------------------ */
 
 CPU_HANDLER(cpu_run_extract) {
     uint32_t step = run->program->lanes * insn->size;
-    const char *from = cpu_at(run, warp, insn->operand[0]);
-    memcpy(cpu_at(run, warp, insn->result), from + insn->integer * step,
+    const char *from = cpu_at(run, agent, insn->operand[0]);
+    memcpy(cpu_at(run, agent, insn->result), from + insn->integer * step,
            (size_t)insn->count * insn->size);
     return CPU_NEXT;
 }
 
 CPU_HANDLER(cpu_run_concat) {
-    char *to = cpu_at(run, warp, insn->result);
+    char *to = cpu_at(run, agent, insn->result);
     for (uint32_t i = 0; i < insn->index_count; i++) {
         uint32_t bytes = insn->second[i] * run->program->lanes * insn->size;
-        memcpy(to, cpu_at(run, warp, insn->index[i]), bytes);
+        memcpy(to, cpu_at(run, agent, insn->index[i]), bytes);
         to += bytes;
     }
     return CPU_NEXT;
@@ -234,8 +234,8 @@ CPU_HANDLER(cpu_run_concat) {
 
 CPU_HANDLER(cpu_run_permute) {
     uint32_t step = run->program->lanes * insn->size;
-    const char *from = cpu_at(run, warp, insn->operand[0]);
-    char *to = cpu_at(run, warp, insn->result);
+    const char *from = cpu_at(run, agent, insn->operand[0]);
+    char *to = cpu_at(run, agent, insn->result);
     for (uint32_t i = 0; i < insn->count / run->program->lanes; i++)
         memcpy(to + i * step, from + insn->order[i] * step, step);
     return CPU_NEXT;

@@ -4,15 +4,15 @@
 
 #include "runtime/cpu/check.h"
 
-#define CPU_HANDLER(name) cpu_outcome name(cpu_run *run, cpu_warp *warp, const cpu_insn *insn)
+#define CPU_HANDLER(name) cpu_outcome name(cpu_run *run, cpu_agent *agent, const cpu_insn *insn)
 
 /* schedule.c: preemption, at the places where other blocks might see a difference.
  *
- * Called first by what writes global memory: true if the warp rests here; then the handler returns
+ * Called first by what writes global memory: true if the agent rests here; then the handler returns
  * CPU_PAUSE. */
-bool cpu_rests_before(cpu_run *run, cpu_warp *warp);
+bool cpu_rests_before(cpu_run *run, cpu_agent *agent);
 /* What a release returns when it is done. */
-cpu_outcome cpu_rest_after(cpu_run *run, cpu_warp *warp);
+cpu_outcome cpu_rest_after(cpu_run *run, cpu_agent *agent);
 
 /* control.c */
 CPU_HANDLER(cpu_run_loop_enter); /* operands: begin, end, step; result: the induction variable */
@@ -47,10 +47,10 @@ CPU_HANDLER(cpu_run_cp_async);
 CPU_HANDLER(cpu_run_copy_async);
 CPU_HANDLER(cpu_run_commit_group);
 CPU_HANDLER(cpu_run_wait_group);
-/* Lets everything land that the warp still has in flight, at its end. */
-bool cpu_land_all(cpu_run *run, cpu_warp *warp);
+/* Lets everything land that the agent still has in flight, at its end. */
+bool cpu_land_all(cpu_run *run, cpu_agent *agent);
 /* Level 2: what one agent has in flight becomes another one's, in groups of its own. */
-void cpu_hand_over_copies(cpu_warp *to, cpu_warp *from);
+void cpu_hand_over_copies(cpu_agent *to, cpu_agent *from);
 
 /* thread.c: level 3 */
 CPU_HANDLER(cpu_run_ld_global);
@@ -61,16 +61,16 @@ CPU_HANDLER(cpu_run_ldmatrix);
 CPU_HANDLER(cpu_run_wait_acquire);
 CPU_HANDLER(cpu_run_st_release);
 /* False, after a report, if a lane of the warp is missing. */
-bool cpu_whole_warp(cpu_run *run, cpu_warp *warp, const cpu_insn *insn);
+bool cpu_whole_warp(cpu_run *run, cpu_agent *agent, const cpu_insn *insn);
 /* The lanes of the mask whose predicate (if there is one, as this operand) holds. */
-uint32_t cpu_active_lanes(const cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
+uint32_t cpu_active_lanes(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                           unsigned predicate);
 /* Byte addresses or offsets of an element operand, for the lanes of the mask. */
-void cpu_global_addresses(const cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
+void cpu_global_addresses(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                           unsigned operand, uint32_t mask, uint64_t addresses[CPU_LANES]);
 /* False after a report. offsets are from the start of the block's shared memory. */
-bool cpu_shared_offsets(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, unsigned operand,
-                        const uint32_t *index, uint32_t mask, uint32_t bytes,
+bool cpu_shared_offsets(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
+                        unsigned operand, const uint32_t *index, uint32_t mask, uint32_t bytes,
                         uint32_t offsets[CPU_LANES]);
 /* The lanes' accesses of so many bytes each. */
 void cpu_count_sectors(cpu_run *run, uint32_t mask, const uint64_t addresses[CPU_LANES]);
@@ -90,22 +90,22 @@ CPU_HANDLER(cpu_run_copy);
 CPU_HANDLER(cpu_run_lock_semaphore);
 CPU_HANDLER(cpu_run_release_semaphore);
 /* The coordinates of an element operand of a view. */
-void cpu_view_position(const cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
+void cpu_view_position(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                        const uint32_t *index, int64_t at[TILE_MAX_RANK]);
 /* A tile of the dims of insn->type from a view to memory of our own, or nowhere (NULL): then it is
  * only checked. False after a report. */
-bool cpu_load_tile(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, const cpu_view *view,
+bool cpu_load_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
                    const int64_t at[TILE_MAX_RANK], char *to);
 /* Where a slot is in the block's shared memory; false after a report. */
-bool cpu_slot_offset(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, unsigned operand,
+bool cpu_slot_offset(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, unsigned operand,
                      const uint32_t *index, uint32_t index_count, const tile_type *buffer,
                      uint32_t *offset);
 uint32_t cpu_slot_bytes(const tile_type *buffer);
 
 /* The thread number for the sanitizer at level 2: under `sync explicit` no access is ordered after
  * another one without a barrier, whoever does it. */
-static inline uint16_t cpu_set_thread(const cpu_warp *warp, const cpu_insn *insn) {
-    return cpu_thread(warp, insn->own_order ? 0 : CPU_LANES);
+static inline uint16_t cpu_set_thread(const cpu_agent *agent, const cpu_insn *insn) {
+    return cpu_thread(agent, insn->own_order ? 0 : CPU_LANES);
 }
 
 #endif

@@ -157,7 +157,7 @@ static void sweep(cpu_global *global) {
 /* One access on its way through the cells. */
 typedef struct walk {
     cpu_run *run;
-    cpu_warp *warp;
+    cpu_agent *agent;
     const cpu_insn *insn;
     int lane;
     const uint64_t *addresses; /* of lanes, where one access stands for some of them, or NULL */
@@ -185,10 +185,10 @@ static const char *describe_agent(tile_arena *arena, const walk *w, uint64_t age
     const char *block = tile_arena_format(arena, "block (%" PRIu64 ", %" PRIu64 ", %" PRIu64 ")",
                                           number % x, number / x % y, number / x / y);
     if (run->program->lanes > 1) return tile_arena_format(arena, "%s, warp %u", block, index);
-    bool same_block = number == w->warp->clock.agent / agents;
+    bool same_block = number == w->agent->clock.agent / agents;
     if (index == 0 || !same_block) return block;
     return tile_arena_format(arena, "%s, %s", block,
-                             cpu_agent_name(arena, run, &w->warp->block->warps[index]));
+                             cpu_agent_name(arena, run, &w->agent->block->agents[index]));
 }
 
 static bool fault_race(walk *w, uint64_t address, uint32_t event, bool other_writes) {
@@ -197,11 +197,11 @@ static bool fault_race(walk *w, uint64_t address, uint32_t event, bool other_wri
     const cpu_insn *insn = &run->program->insns[other->insn];
     const cpu_range *range = &run->ranges[w->range];
     bool same_block =
-        other->agent / run->program->agents == w->warp->clock.agent / run->program->agents;
+        other->agent / run->program->agents == w->agent->clock.agent / run->program->agents;
     tile_arena scratch = {0};
     const char *agent = describe_agent(&scratch, w, other->agent);
     cpu_fault(
-        run, w->warp, w->insn, lane_at(w, address),
+        run, w->agent, w->insn, lane_at(w, address),
         "data race: %s offset %" PRIu64 " of %s%s, %s by %s; no %s orders the two",
         w->access & CPU_WRITE ? "writes" : "reads", address - range->begin, *range->name ? "%" : "",
         *range->name   ? range->name
@@ -216,7 +216,7 @@ static bool fault_race(walk *w, uint64_t address, uint32_t event, bool other_wri
 
 static bool fault_unwritten(walk *w, uint64_t address, const cpu_scratch *plain) {
     const cpu_range *range = &w->run->ranges[w->range];
-    cpu_fault(w->run, w->warp, w->insn, lane_at(w, address),
+    cpu_fault(w->run, w->agent, w->insn, lane_at(w, address),
               "read of uninitialised scratch memory, at offset %" PRIu64, address - range->begin);
     tile_report(w->run->context, TILE_NOTE, plain->loc,
                 "it is undefined at the start of a launch; {clean} makes it zero");
@@ -229,7 +229,7 @@ static bool fault_unwritten(walk *w, uint64_t address, const cpu_scratch *plain)
 static bool is_fine(const walk *w, uint32_t event) {
     const cpu_event *other = &w->run->global->log.events[event];
     return !event || (other->atomic && w->access & CPU_ATOMIC) ||
-           cpu_clock_knows(&w->warp->clock, other->agent, other->time);
+           cpu_clock_knows(&w->agent->clock, other->agent, other->time);
 }
 
 /* The reader that the write races with, or 0. */
@@ -249,7 +249,7 @@ static bool read_cell(walk *w, cell *c, uint64_t address, const cpu_scratch *pla
     if (c->readers != w->old_readers || !w->new_readers) {
         w->old_readers = c->readers;
         w->new_readers =
-            cpu_log_add_reader(&w->run->global->log, &w->warp->clock, c->readers, w->event);
+            cpu_log_add_reader(&w->run->global->log, &w->agent->clock, c->readers, w->event);
     }
     c->readers = w->new_readers;
     return true;
@@ -287,7 +287,7 @@ static bool walk_page(walk *w, region *r, uint64_t address, uint64_t bytes) {
 static bool walk_bytes(walk *w, uint64_t address, uint64_t bytes) {
     cpu_global *global = w->run->global;
     if (cpu_log_is_full(&global->log)) sweep(global);
-    w->event = cpu_log_event(&global->log, &w->warp->clock, w->warp->recent,
+    w->event = cpu_log_event(&global->log, &w->agent->clock, w->agent->recent,
                              (uint32_t)(w->insn - w->run->program->insns), w->access & CPU_ATOMIC);
     w->fine_write = w->fine_readers = w->old_readers = w->new_readers = 0;
     region *r = &global->regions[w->run->ranges[w->range].region];
@@ -303,9 +303,9 @@ static bool walk_bytes(walk *w, uint64_t address, uint64_t bytes) {
 
 /* Accesses ------------------------------------------------------------------------------------- */
 
-bool cpu_global_access(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int lane,
+bool cpu_global_access(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                        uint64_t address, uint64_t bytes, cpu_access access) {
-    walk w = {.run = run, .warp = warp, .insn = insn, .lane = lane, .access = access};
+    walk w = {.run = run, .agent = agent, .insn = insn, .lane = lane, .access = access};
     w.range = run->last_range;
     return walk_bytes(&w, address, bytes);
 }
@@ -316,7 +316,7 @@ static bool walk_lanes(walk *w, uint64_t begin, uint64_t end) {
     bool fine = cpu_find_global(w->run, begin, end - begin) && begin % w->lane_bytes == 0;
     for (int lane = 0; !fine && lane < CPU_LANES; lane++)
         if (w->mask >> lane & 1 &&
-            !cpu_check_global(w->run, w->warp, w->insn, lane, w->addresses[lane], w->lane_bytes,
+            !cpu_check_global(w->run, w->agent, w->insn, lane, w->addresses[lane], w->lane_bytes,
                               w->lane_bytes))
             return false;
     if (!fine) cpu_find_global(w->run, begin, w->lane_bytes);
@@ -324,9 +324,9 @@ static bool walk_lanes(walk *w, uint64_t begin, uint64_t end) {
     return walk_bytes(w, begin, end - begin);
 }
 
-bool cpu_global_lanes(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, uint32_t mask,
+bool cpu_global_lanes(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint32_t mask,
                       const uint64_t addresses[CPU_LANES], uint32_t bytes, cpu_access access) {
-    walk w = {.run = run, .warp = warp, .insn = insn, .lane = -1, .access = access};
+    walk w = {.run = run, .agent = agent, .insn = insn, .lane = -1, .access = access};
     uint64_t begin = 0, end = 0;
     w.addresses = addresses;
     w.mask = mask;
@@ -375,27 +375,27 @@ static const cell *find_cell(region *r, uint64_t address) {
 }
 
 /* If the word was last written by something that is not atomic, nothing comes with its value. */
-bool cpu_global_acquire(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int lane,
+bool cpu_global_acquire(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                         uint64_t address, bool met) {
     cpu_global *global = run->global;
     region *r = &global->regions[run->ranges[run->last_range].region];
     if (r->plain && !find_cell(r, address)->write) {
-        walk w = {.run = run, .warp = warp, .insn = insn, .lane = lane};
+        walk w = {.run = run, .agent = agent, .insn = insn, .lane = lane};
         w.range = run->last_range;
         return fault_unwritten(&w, address, r->plain);
     }
     if (!met) return true;
-    if (!cpu_global_access(run, warp, insn, lane, address, sizeof(int32_t), CPU_ATOMIC_READ))
+    if (!cpu_global_access(run, agent, insn, lane, address, sizeof(int32_t), CPU_ATOMIC_READ))
         return false;
     if (global->log.events[find_cell(r, address)->write].atomic)
-        cpu_clock_acquire(&warp->clock, find_word(global, address)->known);
+        cpu_clock_acquire(&agent->clock, find_word(global, address)->known);
     return true;
 }
 
-bool cpu_global_release(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int lane,
+bool cpu_global_release(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                         uint64_t address) {
-    if (!cpu_global_access(run, warp, insn, lane, address, sizeof(int32_t), CPU_ATOMIC_WRITE))
+    if (!cpu_global_access(run, agent, insn, lane, address, sizeof(int32_t), CPU_ATOMIC_WRITE))
         return false;
-    set_released(run->global, address, cpu_clock_release(&warp->clock));
+    set_released(run->global, address, cpu_clock_release(&agent->clock));
     return true;
 }

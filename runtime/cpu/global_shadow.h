@@ -26,21 +26,21 @@ typedef enum cpu_access {
 cpu_global *cpu_global_create(cpu_run *run);
 void cpu_global_destroy(cpu_global *global); /* NULL is fine */
 
-/* The warp accesses these bytes, which lie in the range run->last_range (cpu_check_global). False
+/* The agent accesses these bytes, which lie in the range run->last_range (cpu_check_global). False
  * after a report. */
-bool cpu_global_access(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int lane,
+bool cpu_global_access(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                        uint64_t address, uint64_t bytes, cpu_access access);
 /* Each lane of the mask accesses so many bytes, a power of two, at its address: checks bounds and
  * alignment (cpu_check_global) and races. */
-bool cpu_global_lanes(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, uint32_t mask,
+bool cpu_global_lanes(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint32_t mask,
                       const uint64_t addresses[CPU_LANES], uint32_t bytes, cpu_access access);
 
 /* A 32-bit word, which the caller reads and writes and has found inside of its range
  * (cpu_check_global). met: the word has the value that is waited for; then what happened before the
  * release that stored it happens before what this agent does from now on. */
-bool cpu_global_acquire(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int lane,
+bool cpu_global_acquire(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                         uint64_t address, bool met);
-bool cpu_global_release(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int lane,
+bool cpu_global_release(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                         uint64_t address);
 
 #endif

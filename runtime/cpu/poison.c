@@ -7,133 +7,134 @@
 #include "lib/support/float16.h"
 #include "lib/support/integer.h"
 
-static uint8_t *poison_of(const cpu_warp *warp, uint32_t slot) {
-    return warp->poison + slot;
+static uint8_t *poison_of(const cpu_agent *agent, uint32_t slot) {
+    return agent->poison + slot;
 }
 
 /* Uses ----------------------------------------------------------------------------------------- */
 
-static bool fault_use(cpu_run *run, const cpu_warp *warp, const cpu_insn *use, int lane,
+static bool fault_use(cpu_run *run, const cpu_agent *agent, const cpu_insn *use, int lane,
                       uint8_t origin) {
     const char *name = tile_op_get_info(use->opcode)->name;
     if (origin == CPU_MANY_ORIGINS) {
-        cpu_fault(run, warp, use, lane, "uses what some division by zero gives");
+        cpu_fault(run, agent, use, lane, "uses what some division by zero gives");
         return false;
     }
-    cpu_fault(run, warp, &run->program->insns[run->program->origins[origin]], lane,
+    cpu_fault(run, agent, &run->program->insns[run->program->origins[origin]], lane,
               "division by zero");
     tile_report(run->context, TILE_NOTE, use->loc, "what it gives is used here, by %s", name);
     return false;
 }
 
 CPU_HANDLER(cpu_run_poison_check) {
-    return cpu_poison_may_leave(run, warp, insn, warp->mask) ? CPU_NEXT : CPU_STOP;
+    return cpu_poison_may_leave(run, agent, insn, agent->mask) ? CPU_NEXT : CPU_STOP;
 }
 
-bool cpu_poison_may_leave(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
+bool cpu_poison_may_leave(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                           uint32_t lanes) {
-    const uint8_t *poison = poison_of(warp, insn->operand[0]);
+    const uint8_t *poison = poison_of(agent, insn->operand[0]);
     for (uint32_t i = 0; i < insn->count; i++) {
         uint32_t lane = i % run->program->lanes;
         if (poison[i * insn->size] && lanes >> lane & 1)
-            return fault_use(run, warp, insn, (int)lane, poison[i * insn->size]);
+            return fault_use(run, agent, insn, (int)lane, poison[i * insn->size]);
     }
     return true;
 }
 
-bool cpu_poison_row_may_leave(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
+bool cpu_poison_row_may_leave(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                               const uint8_t *poison, int64_t count, unsigned size) {
     for (int64_t i = 0; i < count; i++)
-        if (poison[i * size]) return fault_use(run, warp, insn, -1, poison[i * size]);
+        if (poison[i * size]) return fault_use(run, agent, insn, -1, poison[i * size]);
     return true;
 }
 
 /* Moves ---------------------------------------------------------------------------------------- */
 
-static void place_plain_operands(const cpu_warp *warp, const cpu_poison *p, uint8_t *saved) {
+static void place_plain_operands(const cpu_agent *agent, const cpu_poison *p, uint8_t *saved) {
     for (uint32_t i = 0; i < p->plain_count; i++) {
-        uint8_t *poison = poison_of(warp, p->plain[i].slot);
+        uint8_t *poison = poison_of(agent, p->plain[i].slot);
         memcpy(saved, poison, p->plain[i].bytes);
-        memcpy(poison, warp->frame + p->plain[i].slot, p->plain[i].bytes);
+        memcpy(poison, agent->frame + p->plain[i].slot, p->plain[i].bytes);
         saved += p->plain[i].bytes;
     }
 }
 
-static void restore_poison(const cpu_warp *warp, const cpu_poison *p, const uint8_t *saved) {
+static void restore_poison(const cpu_agent *agent, const cpu_poison *p, const uint8_t *saved) {
     for (uint32_t i = 0; i < p->plain_count; i++) {
-        memcpy(poison_of(warp, p->plain[i].slot), saved, p->plain[i].bytes);
+        memcpy(poison_of(agent, p->plain[i].slot), saved, p->plain[i].bytes);
         saved += p->plain[i].bytes;
     }
 }
 
 /* The access has been checked and counted already: there is no shadow now. */
 CPU_HANDLER(cpu_run_poison_again) {
-    cpu_block *block = warp->block;
+    cpu_block *block = agent->block;
     const cpu_block was = *block;
     const tile_cpu_counts counts = *run->counts;
-    uint8_t *frame = warp->frame, *saved = tile_malloc(insn->poison->plain_bytes);
-    place_plain_operands(warp, insn->poison, saved);
-    warp->frame = warp->poison;
+    uint8_t *frame = agent->frame, *saved = tile_malloc(insn->poison->plain_bytes);
+    place_plain_operands(agent, insn->poison, saved);
+    agent->frame = agent->poison;
     block->shared = block->poison;
     block->shadow = NULL;
-    cpu_outcome outcome = insn->poison->handler(run, warp, insn);
-    warp->frame = frame;
+    cpu_outcome outcome = insn->poison->handler(run, agent, insn);
+    agent->frame = frame;
     block->shared = was.shared;
     block->shadow = was.shadow;
     *run->counts = counts;
-    restore_poison(warp, insn->poison, saved);
+    restore_poison(agent, insn->poison, saved);
     free(saved);
     return outcome;
 }
 
 CPU_HANDLER(cpu_run_poison_copied) {
     uint32_t offsets[CPU_LANES] = {0};
-    uint8_t *poison = warp->block->poison;
+    uint8_t *poison = agent->block->poison;
     if (run->program->lanes == 1) {
         unsigned shared = insn->flag ? 1 : 0;
-        if (!cpu_slot_offset(run, warp, insn, shared, insn->second, insn->second_count,
+        if (!cpu_slot_offset(run, agent, insn, shared, insn->second, insn->second_count,
                              insn->memory, offsets))
             return CPU_STOP;
         memset(poison + offsets[0], 0, cpu_slot_bytes(insn->memory));
         return CPU_NEXT;
     }
     uint32_t bytes = (uint32_t)insn->integer;
-    if (!cpu_shared_offsets(run, warp, insn, 1, insn->second, warp->mask, bytes, offsets))
+    if (!cpu_shared_offsets(run, agent, insn, 1, insn->second, agent->mask, bytes, offsets))
         return CPU_STOP;
     for (unsigned lane = 0; lane < CPU_LANES; lane++)
-        if (warp->mask >> lane & 1) memset(poison + offsets[lane], 0, bytes);
+        if (agent->mask >> lane & 1) memset(poison + offsets[lane], 0, bytes);
     return CPU_NEXT;
 }
 
 /* Arithmetic ----------------------------------------------------------------------------------- */
 
 /* The first poison among element i of the operands from `first` on. */
-static uint8_t poison_at(const cpu_warp *warp, const cpu_insn *insn, unsigned first, uint32_t i) {
+static uint8_t poison_at(const cpu_agent *agent, const cpu_insn *insn, unsigned first, uint32_t i) {
     const cpu_poison *p = insn->poison;
     for (unsigned k = first; k < 3; k++)
-        if (p->may[k] && poison_of(warp, insn->operand[k])[i * p->size[k]])
-            return poison_of(warp, insn->operand[k])[i * p->size[k]];
+        if (p->may[k] && poison_of(agent, insn->operand[k])[i * p->size[k]])
+            return poison_of(agent, insn->operand[k])[i * p->size[k]];
     return 0;
 }
 
 CPU_HANDLER(cpu_run_poison_spread) {
     (void)run;
-    uint8_t *result = poison_of(warp, insn->result);
+    uint8_t *result = poison_of(agent, insn->result);
     for (uint32_t i = 0; i < insn->count; i++)
-        result[i * insn->poison->result_size] = poison_at(warp, insn, 0, i);
+        result[i * insn->poison->result_size] = poison_at(agent, insn, 0, i);
     return CPU_NEXT;
 }
 
 /* What is not taken does no harm. */
 CPU_HANDLER(cpu_run_poison_select) {
     const cpu_poison *p = insn->poison;
-    const uint8_t *condition = cpu_at(run, warp, insn->operand[0]);
-    uint8_t *result = poison_of(warp, insn->result);
+    const uint8_t *condition = cpu_at(run, agent, insn->operand[0]);
+    uint8_t *result = poison_of(agent, insn->result);
     for (uint32_t i = 0; i < insn->count; i++) {
         uint32_t c = insn->flag ? i % run->program->lanes : i;
         unsigned side = condition[c] ? 1 : 2;
-        uint8_t found = p->may[0] ? poison_of(warp, insn->operand[0])[c] : 0;
-        if (!found && p->may[side]) found = poison_of(warp, insn->operand[side])[i * p->size[side]];
+        uint8_t found = p->may[0] ? poison_of(agent, insn->operand[0])[c] : 0;
+        if (!found && p->may[side])
+            found = poison_of(agent, insn->operand[side])[i * p->size[side]];
         result[i * p->result_size] = found;
     }
     return CPU_NEXT;
@@ -141,12 +142,12 @@ CPU_HANDLER(cpu_run_poison_select) {
 
 CPU_HANDLER(cpu_run_poison_divide) {
     const cpu_poison *p = insn->poison;
-    const char *a = cpu_at(run, warp, insn->operand[0]), *b = cpu_at(run, warp, insn->operand[1]);
-    uint8_t *result = poison_of(warp, insn->result);
+    const char *a = cpu_at(run, agent, insn->operand[0]), *b = cpu_at(run, agent, insn->operand[1]);
+    uint8_t *result = poison_of(agent, insn->result);
     for (uint32_t i = 0; i < insn->count; i++) {
         int64_t ignored, x = tile_integer_read(insn->scalar, a + i * insn->size);
         int64_t y = tile_integer_read(insn->scalar, b + i * insn->size);
-        uint8_t found = poison_at(warp, insn, 0, i);
+        uint8_t found = poison_at(agent, insn, 0, i);
         if (!found && !tile_fold_int(insn->opcode, x, y, 0, &ignored)) found = p->origin;
         result[i * p->result_size] = found;
     }
@@ -162,10 +163,10 @@ static uint8_t first_poison(const uint8_t *poison, uint32_t count, uint32_t size
 }
 
 /* Fills an operand with ones: all of it, or what is poisoned. */
-static void write_ones(const cpu_warp *warp, const cpu_insn *insn, unsigned operand, bool all,
+static void write_ones(const cpu_agent *agent, const cpu_insn *insn, unsigned operand, bool all,
                        uint8_t *to) {
     const cpu_poison *p = insn->poison;
-    const uint8_t *poison = poison_of(warp, insn->operand[operand]);
+    const uint8_t *poison = poison_of(agent, insn->operand[operand]);
     for (uint32_t i = 0; i < p->count[operand]; i++)
         tile_scalar_write(p->scalar[operand], to + i * p->size[operand],
                           all || poison[i * p->size[operand]]);
@@ -173,10 +174,10 @@ static void write_ones(const cpu_warp *warp, const cpu_insn *insn, unsigned oper
 
 /* Multiplies ones for what is poisoned by ones everywhere: where the result is not zero it has met
  * poison, whichever layout the fragments have. */
-static cpu_outcome multiply_ones(cpu_run *run, cpu_warp *warp, const cpu_insn *insn,
+static cpu_outcome multiply_ones(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
                                  unsigned poisoned, uint8_t found) {
     const cpu_poison *p = insn->poison;
-    uint8_t *frame = warp->frame, *result = poison_of(warp, insn->result);
+    uint8_t *frame = agent->frame, *result = poison_of(agent, insn->result);
     cpu_insn product = *insn;
     uint32_t bytes = 0;
     for (unsigned k = 0; k < 3; k++) {
@@ -185,12 +186,12 @@ static cpu_outcome multiply_ones(cpu_run *run, cpu_warp *warp, const cpu_insn *i
     }
     product.result = bytes;
     uint8_t *ones = tile_malloc(bytes + p->count[2] * p->size[2]);
-    write_ones(warp, insn, 0, poisoned != 0, ones + product.operand[0]);
-    write_ones(warp, insn, 1, poisoned != 1, ones + product.operand[1]);
+    write_ones(agent, insn, 0, poisoned != 0, ones + product.operand[0]);
+    write_ones(agent, insn, 1, poisoned != 1, ones + product.operand[1]);
     memset(ones + product.operand[2], 0, bytes - product.operand[2]);
-    warp->frame = ones;
-    cpu_outcome outcome = p->handler(run, warp, &product);
-    warp->frame = frame;
+    agent->frame = ones;
+    cpu_outcome outcome = p->handler(run, agent, &product);
+    agent->frame = frame;
     for (uint32_t i = 0; outcome == CPU_NEXT && i < p->count[2]; i++)
         if (tile_scalar_read(p->scalar[2], ones + bytes + i * p->size[2]) != 0)
             result[i * p->size[2]] = found;
@@ -202,25 +203,26 @@ CPU_HANDLER(cpu_run_poison_mma) {
     const cpu_poison *p = insn->poison;
     cpu_outcome outcome = CPU_NEXT;
     uint32_t bytes = p->count[2] * p->size[2];
-    memset(poison_of(warp, insn->result), 0, bytes);
-    if (p->may[2]) memcpy(poison_of(warp, insn->result), poison_of(warp, insn->operand[2]), bytes);
+    memset(poison_of(agent, insn->result), 0, bytes);
+    if (p->may[2])
+        memcpy(poison_of(agent, insn->result), poison_of(agent, insn->operand[2]), bytes);
     for (unsigned k = 0; k < 2 && outcome == CPU_NEXT; k++) {
-        const uint8_t *poison = poison_of(warp, insn->operand[k]);
+        const uint8_t *poison = poison_of(agent, insn->operand[k]);
         uint8_t found = p->may[k] ? first_poison(poison, p->count[k], p->size[k]) : 0;
-        if (found) outcome = multiply_ones(run, warp, insn, k, found);
+        if (found) outcome = multiply_ones(run, agent, insn, k, found);
     }
     return outcome;
 }
 
 /* The poison of an operand, NULL if it has none. */
-static const uint8_t *dot_poison(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
+static const uint8_t *dot_poison(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                                  unsigned operand, const tile_type *type) {
     uint32_t offset, count = operand ? insn->second_count : insn->index_count;
     if (!insn->poison->may[operand]) return NULL;
-    if (type->kind == TILE_TYPE_TILE) return poison_of(warp, insn->operand[operand]);
-    return cpu_slot_offset(run, warp, insn, operand, operand ? insn->second : insn->index, count,
+    if (type->kind == TILE_TYPE_TILE) return poison_of(agent, insn->operand[operand]);
+    return cpu_slot_offset(run, agent, insn, operand, operand ? insn->second : insn->index, count,
                            type, &offset)
-               ? warp->block->poison + offset
+               ? agent->block->poison + offset
                : NULL;
 }
 
@@ -229,10 +231,10 @@ CPU_HANDLER(cpu_run_poison_dot) {
     const cpu_poison *p = insn->poison;
     size_t m = (size_t)tile_type_dim(insn->type, 0), k = (size_t)tile_type_dim(insn->type, 1);
     size_t n = insn->count / m;
-    const uint8_t *a = dot_poison(run, warp, insn, 0, insn->type);
-    const uint8_t *b = dot_poison(run, warp, insn, 1, insn->memory);
-    const uint8_t *c = p->may[2] ? poison_of(warp, insn->operand[2]) : NULL;
-    uint8_t *result = poison_of(warp, insn->result);
+    const uint8_t *a = dot_poison(run, agent, insn, 0, insn->type);
+    const uint8_t *b = dot_poison(run, agent, insn, 1, insn->memory);
+    const uint8_t *c = p->may[2] ? poison_of(agent, insn->operand[2]) : NULL;
+    uint8_t *result = poison_of(agent, insn->result);
     for (size_t i = 0; i < m; i++) {
         uint8_t row = 0;
         for (size_t l = 0; a && l < k && !row; l++) row = a[(i * k + l) * p->size[0]];

@@ -3,7 +3,7 @@
  * branch, a coordinate or a predicate. In the padding of a tile it reaches nothing.
  *
  * Which values may hold such elements is found before decoding; a program without any has nothing
- * of this. Else each warp has a second frame, the poison, of the same layout: the first byte of an
+ * of this. Else each agent has a second frame, the poison, of the same layout: the first byte of an
  * element there says which division (an origin, from 1) made it, or 0. Behind each instruction that
  * makes or moves elements stands one that does the same to the poison; most are the instruction
  * itself, run on the other frame. Shared memory has its poison, too, if any reaches it.
@@ -51,8 +51,9 @@ CPU_HANDLER(cpu_run_poison_copied); /* what a copy brings is clean */
 
 /* Whether elements may reach memory: those of operand 0, of these lanes; or `count` of them whose
  * poison is here. False after a report. */
-bool cpu_poison_may_leave(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, uint32_t lanes);
-bool cpu_poison_row_may_leave(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
+bool cpu_poison_may_leave(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
+                          uint32_t lanes);
+bool cpu_poison_row_may_leave(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                               const uint8_t *poison, int64_t count, unsigned size);
 
 #endif

@@ -213,31 +213,31 @@ static void sum_products(const cpu_product *p, const char *a, const char *b, con
 /* Running -------------------------------------------------------------------------------------- */
 
 /* An operand's elements: a tile's, or those of a shared buffer's slot; NULL after a report. */
-static const char *dot_operand(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, unsigned index,
+static const char *dot_operand(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned index,
                                const tile_type *type) {
     uint32_t offset, count = index ? insn->second_count : insn->index_count;
-    if (type->kind == TILE_TYPE_TILE) return cpu_at(run, warp, insn->operand[index]);
-    if (!cpu_slot_offset(run, warp, insn, index, index ? insn->second : insn->index, count, type,
+    if (type->kind == TILE_TYPE_TILE) return cpu_at(run, agent, insn->operand[index]);
+    if (!cpu_slot_offset(run, agent, insn, index, index ? insn->second : insn->index, count, type,
                          &offset) ||
-        !cpu_shared_read(run, warp, insn, -1, cpu_set_thread(warp, insn), offset,
+        !cpu_shared_read(run, agent, insn, -1, cpu_set_thread(agent, insn), offset,
                          cpu_slot_bytes(type)))
         return NULL;
-    return (const char *)warp->block->shared + offset;
+    return (const char *)agent->block->shared + offset;
 }
 
 CPU_HANDLER(cpu_run_dot) {
-    const char *a = dot_operand(run, warp, insn, 0, insn->type);
-    const char *b = a ? dot_operand(run, warp, insn, 1, insn->memory) : NULL;
+    const char *a = dot_operand(run, agent, insn, 0, insn->type);
+    const char *b = a ? dot_operand(run, agent, insn, 1, insn->memory) : NULL;
     if (!b) return CPU_STOP;
-    sum_products(insn->product, a, b, cpu_at(run, warp, insn->operand[2]),
-                 cpu_at(run, warp, insn->result));
+    sum_products(insn->product, a, b, cpu_at(run, agent, insn->operand[2]),
+                 cpu_at(run, agent, insn->result));
     return CPU_NEXT;
 }
 
 CPU_HANDLER(cpu_run_mma) {
-    if (!cpu_whole_warp(run, warp, insn)) return CPU_STOP;
-    sum_products(insn->product, cpu_at(run, warp, insn->operand[0]),
-                 cpu_at(run, warp, insn->operand[1]), cpu_at(run, warp, insn->operand[2]),
-                 cpu_at(run, warp, insn->result));
+    if (!cpu_whole_warp(run, agent, insn)) return CPU_STOP;
+    sum_products(insn->product, cpu_at(run, agent, insn->operand[0]),
+                 cpu_at(run, agent, insn->operand[1]), cpu_at(run, agent, insn->operand[2]),
+                 cpu_at(run, agent, insn->result));
     return CPU_NEXT;
 }

@@ -4,9 +4,10 @@
  * in a register file; `for` and `if` become jumps over a stack of lane masks. One program runs at
  * one of two widths:
  *
- *     level 3   a warp is 32 lanes; element e of lane l stands at index e * 32 + l of its slot
- *     level 2   the block is one agent: one warp with one lane, and a tile's elements in a row;
- *               each group of warps in `roles` is one, too
+ *     level 3   an agent is a warp of 32 lanes; element e of lane l stands at index e * 32 + l of
+ *               its slot
+ *     level 2   an agent is the block, or in `roles` a group of its warps, with one lane; a tile's
+ *               elements stand in a row
  *
  * so that arithmetic is one loop over count elements at both. Lanes that are masked off compute
  * too: what they compute is never read, since values leave a region only through masked moves. */
@@ -23,24 +24,24 @@ enum {
     CPU_SLOT_ALIGN = 64,
 };
 
-/* A slot with this bit is in the launch's constants, else in the warp's frame. */
+/* A slot with this bit is in the launch's constants, else in the agent's frame. */
 #define CPU_CONSTANT_SLOT 0x80000000u
 #define CPU_NO_SLOT 0x7fffffffu
 
 /* What a handler wants done next. */
 typedef enum cpu_outcome {
     CPU_NEXT,  /* the instruction behind this one */
-    CPU_JUMP,  /* the handler has set warp->pc */
-    CPU_PAUSE, /* the warp cannot go on now; it will start again at warp->pc */
+    CPU_JUMP,  /* the handler has set agent->pc */
+    CPU_PAUSE, /* the agent cannot go on now; it will start again at agent->pc */
     CPU_STOP,  /* a fault has been reported: the launch is over */
 } cpu_outcome;
 
 typedef struct cpu_run cpu_run;
-typedef struct cpu_warp cpu_warp;
+typedef struct cpu_agent cpu_agent;
 typedef struct cpu_insn cpu_insn;
 typedef struct cpu_product cpu_product; /* product.c */
 typedef struct cpu_poison cpu_poison;
-typedef cpu_outcome (*cpu_handler)(cpu_run *run, cpu_warp *warp, const cpu_insn *insn);
+typedef cpu_outcome (*cpu_handler)(cpu_run *run, cpu_agent *agent, const cpu_insn *insn);
 
 /* A region of roles. */
 typedef struct cpu_role {
@@ -172,13 +173,13 @@ typedef enum cpu_state {
 typedef struct cpu_block cpu_block;
 typedef struct cpu_global cpu_global;
 
-/* What the first warp that came to a `uniform` had there, each time. */
+/* What the first agent that came to a `uniform` had there, each time. */
 typedef struct cpu_agreement {
     uint64_t *values;
     uint32_t count, capacity;
 } cpu_agreement;
 
-struct cpu_warp {
+struct cpu_agent {
     cpu_block *block;
     uint32_t *visits; /* of each `uniform` */
     unsigned index;
@@ -203,7 +204,7 @@ struct cpu_warp {
 struct cpu_block {
     cpu_block *next;
     int64_t id[3];
-    cpu_warp *warps;
+    cpu_agent *agents;
     uint8_t *shared;
     cpu_shadow *shadow;        /* NULL: accesses are not looked at */
     uint8_t *poison;           /* of the shared memory, or NULL */
@@ -245,9 +246,9 @@ struct cpu_run {
     uint64_t ticks;            /* counts how often a block has got on */
 };
 
-static inline void *cpu_at(const cpu_run *run, const cpu_warp *warp, uint32_t slot) {
+static inline void *cpu_at(const cpu_run *run, const cpu_agent *agent, uint32_t slot) {
     return slot & CPU_CONSTANT_SLOT ? run->constants + (slot & ~CPU_CONSTANT_SLOT)
-                                    : warp->frame + slot;
+                                    : agent->frame + slot;
 }
 
 /* decode.c: NULL after a diagnostic. */
@@ -271,8 +272,8 @@ cpu_handler cpu_arith_handler(tile_opcode opcode, tile_scalar scalar, tile_scala
 
 /* barrier.c: the agent comes to barrier `number`, where `wanted` warps meet, and waits for them or
  * goes on. What waits starts again behind the instruction. */
-cpu_outcome cpu_come_to_barrier(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, unsigned number,
-                                unsigned wanted, bool waits);
+cpu_outcome cpu_come_to_barrier(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
+                                unsigned number, unsigned wanted, bool waits);
 /* Reports that nobody will ever come to the barriers that all agents of the block wait at. */
 void cpu_report_stuck(cpu_run *run, cpu_block *block);
 void cpu_clear_barriers(cpu_block *block);

@@ -9,62 +9,64 @@
 
 /* Level 3 -------------------------------------------------------------------------------------- */
 
-static cpu_outcome go_to_role(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
-    if (warp->mask != UINT32_MAX)
-        return cpu_fault(run, warp, insn, -1, "reached by part of the warp: lanes %#x", warp->mask);
+static cpu_outcome go_to_role(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+    if (agent->mask != UINT32_MAX)
+        return cpu_fault(run, agent, insn, -1, "reached by part of the warp: lanes %#x",
+                         agent->mask);
     const cpu_role *role = insn->roles;
-    while (warp->index >= role->first + role->warps * role->groups) role++;
-    warp->group = (warp->index - role->first) / role->warps;
-    warp->set = role->first + warp->group * role->warps;
-    int32_t *to = cpu_at(run, warp, role->group);
-    for (unsigned lane = 0; lane < CPU_LANES; lane++) to[lane] = (int32_t)warp->group;
-    warp->pc = role->pc;
+    const cpu_role *last = role + insn->second_count - 1;
+    while (role < last && agent->index >= role->first + role->warps * role->groups) role++;
+    agent->group = (agent->index - role->first) / role->warps;
+    agent->set = role->first + agent->group * role->warps;
+    int32_t *to = cpu_at(run, agent, role->group);
+    for (unsigned lane = 0; lane < CPU_LANES; lane++) to[lane] = (int32_t)agent->group;
+    agent->pc = role->pc;
     return CPU_JUMP;
 }
 
 /* Level 2 -------------------------------------------------------------------------------------- */
 
 /* What happened for `from` happens before what `to` does. */
-static void order_after(cpu_warp *to, cpu_warp *from, bool own_order) {
+static void order_after(cpu_agent *to, cpu_agent *from, bool own_order) {
     cpu_known *known = own_order ? cpu_clock_release(&from->clock) : from->clock.known;
     cpu_clock_acquire(&to->clock, known);
     if (own_order) cpu_known_drop(known);
 }
 
 /* A group sees all that the block has in registers. */
-static void start_group(cpu_run *run, cpu_warp *block, cpu_warp *warp, const cpu_role *role,
+static void start_group(cpu_run *run, cpu_agent *block, cpu_agent *agent, const cpu_role *role,
                         unsigned group) {
     uint32_t bytes = run->program->frame_bytes;
-    memcpy(warp->frame, block->frame, bytes);
-    if (warp->poison) memcpy(warp->poison, block->poison, bytes);
-    warp->set = warp->first = role->first + group * role->warps;
-    warp->weight = role->warps;
-    warp->group = group;
-    *(int32_t *)cpu_at(run, warp, role->group) = (int32_t)group;
-    warp->depth = block->depth;
-    warp->mask = 1;
-    warp->pc = role->pc;
-    warp->state = CPU_READY;
-    memset(warp->commits, 0, sizeof warp->commits);
+    memcpy(agent->frame, block->frame, bytes);
+    if (agent->poison) memcpy(agent->poison, block->poison, bytes);
+    agent->set = agent->first = role->first + group * role->warps;
+    agent->weight = role->warps;
+    agent->group = group;
+    *(int32_t *)cpu_at(run, agent, role->group) = (int32_t)group;
+    agent->depth = block->depth;
+    agent->mask = 1;
+    agent->pc = role->pc;
+    agent->state = CPU_READY;
+    memset(agent->commits, 0, sizeof agent->commits);
 }
 
-static cpu_outcome split(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
-    cpu_warp *next = warp + 1;
+static cpu_outcome split(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+    cpu_agent *next = agent + 1;
     for (unsigned r = 0; r < insn->second_count; r++)
         for (unsigned g = 0; g < insn->roles[r].groups; g++, next++) {
-            start_group(run, warp, next, &insn->roles[r], g);
-            order_after(next, warp, insn->own_order);
+            start_group(run, agent, next, &insn->roles[r], g);
+            order_after(next, agent, insn->own_order);
         }
-    warp->state = CPU_APART;
+    agent->state = CPU_APART;
     return CPU_PAUSE;
 }
 
 /* The last one to end wakes the block. */
-static cpu_outcome join(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
-    cpu_warp *block = warp->block->warps;
-    cpu_hand_over_copies(block, warp);
-    if (insn->own_order) order_after(block, warp, true);
-    warp->state = CPU_DONE;
+static cpu_outcome join(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+    cpu_agent *block = agent->block->agents;
+    cpu_hand_over_copies(block, agent);
+    if (insn->own_order) order_after(block, agent, true);
+    agent->state = CPU_DONE;
     for (unsigned a = 1; a < run->program->agents; a++)
         if (block[a].state != CPU_DONE) return CPU_PAUSE;
     block->state = CPU_READY;
@@ -75,12 +77,12 @@ static cpu_outcome join(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
 /* ---------------------------------------------------------------------------------------------- */
 
 CPU_HANDLER(cpu_run_roles) {
-    return run->program->lanes == 1 ? split(run, warp, insn) : go_to_role(run, warp, insn);
+    return run->program->lanes == 1 ? split(run, agent, insn) : go_to_role(run, agent, insn);
 }
 
 CPU_HANDLER(cpu_run_role_end) {
-    if (run->program->lanes == 1) return join(run, warp, insn);
-    warp->set = warp->group = 0;
-    warp->pc = insn->target;
+    if (run->program->lanes == 1) return join(run, agent, insn);
+    agent->set = agent->group = 0;
+    agent->pc = insn->target;
     return CPU_JUMP;
 }

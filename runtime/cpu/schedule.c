@@ -1,11 +1,11 @@
-/* The order of things: warps of a block between barriers, blocks of a grid around semaphores.
+/* The order of things: agents of a block between barriers, blocks of a grid around semaphores.
  *
- * A block runs until it ends, all of its warps wait for a semaphore, or it is preempted. Another
+ * A block runs until it ends, all of its agents wait for a semaphore, or it is preempted. Another
  * block starts only when no live one can go on, so that few are alive at a time. If then none is
  * left to start, nobody will ever release what the live ones wait for: a deadlock.
  *
- * Preempted warps rest before a write to global memory or after a release, while other blocks get
- * on. In natural order that is one warp of every second block, before its first write, and whoever
+ * Preempted agents rest before a write to global memory or after a release, while other blocks get
+ * on. In natural order that is one agent of every second block, before its first write, and whoever
  * releases while a block waits; with a seed it is by chance. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ enum {
 
 static cpu_block *create_block(const cpu_program *program) {
     cpu_block *block = tile_malloc(sizeof *block);
-    *block = (cpu_block){.warps = tile_malloc(sizeof(cpu_warp) * program->agents)};
+    *block = (cpu_block){.agents = tile_malloc(sizeof(cpu_agent) * program->agents)};
     block->shared = tile_malloc(program->shared_bytes);
     block->shadow =
         tile_malloc(sizeof(cpu_shadow) * ((program->shared_bytes >> program->granule_bits) + 1));
@@ -42,14 +42,14 @@ static cpu_block *create_block(const cpu_program *program) {
     if (program->shared_poison)
         block->poison = memset(tile_malloc(program->shared_bytes), 0, program->shared_bytes);
     for (unsigned w = 0; w < program->agents; w++) {
-        cpu_warp *warp = &block->warps[w];
-        *warp = (cpu_warp){.block = block, .index = w, .first = w, .weight = 1};
-        warp->visits = tile_malloc(sizeof *warp->visits * (program->uniform_count + 1u));
-        warp->masks = tile_malloc(sizeof(uint32_t) * (program->mask_depth + 1u));
-        warp->frame = tile_malloc(program->frame_bytes);
-        memset(warp->frame, 0, program->frame_bytes);
+        cpu_agent *agent = &block->agents[w];
+        *agent = (cpu_agent){.block = block, .index = w, .first = w, .weight = 1};
+        agent->visits = tile_malloc(sizeof *agent->visits * (program->uniform_count + 1u));
+        agent->masks = tile_malloc(sizeof(uint32_t) * (program->mask_depth + 1u));
+        agent->frame = tile_malloc(program->frame_bytes);
+        memset(agent->frame, 0, program->frame_bytes);
         if (program->poison)
-            warp->poison = memset(tile_malloc(program->frame_bytes), 0, program->frame_bytes);
+            agent->poison = memset(tile_malloc(program->frame_bytes), 0, program->frame_bytes);
     }
     return block;
 }
@@ -58,14 +58,14 @@ static void destroy_blocks(const cpu_program *program, cpu_block *list) {
     for (cpu_block *next; list; list = next) {
         next = list->next;
         for (unsigned w = 0; w < program->agents; w++) {
-            free(list->warps[w].visits);
-            free(list->warps[w].masks);
-            free(list->warps[w].frame);
-            free(list->warps[w].poison);
-            free(list->warps[w].copies);
-            cpu_clock_stop(&list->warps[w].clock);
+            free(list->agents[w].visits);
+            free(list->agents[w].masks);
+            free(list->agents[w].frame);
+            free(list->agents[w].poison);
+            free(list->agents[w].copies);
+            cpu_clock_stop(&list->agents[w].clock);
         }
-        free(list->warps);
+        free(list->agents);
         free(list->shared);
         free(list->shadow);
         for (unsigned u = 0; u < program->uniform_count; u++) free(list->agreements[u].values);
@@ -98,20 +98,20 @@ static cpu_block *start_block(cpu_run *run, int64_t number) {
            sizeof(cpu_shadow) * ((program->shared_bytes >> program->granule_bits) + 1));
     for (unsigned u = 0; u < program->uniform_count; u++) block->agreements[u].count = 0;
     for (unsigned w = 0; w < program->agents; w++) {
-        cpu_warp *warp = &block->warps[w];
+        cpu_agent *agent = &block->agents[w];
         bool idle = program->lanes == 1 && w > 0; /* until there are roles */
-        warp->state = idle ? CPU_DONE : CPU_READY;
-        if (program->lanes == 1 && w == 0) warp->weight = program->warps;
-        warp->set = warp->group = 0;
-        warp->rested = false;
-        warp->pc = warp->depth = 0;
-        warp->mask = program->lanes == CPU_LANES ? UINT32_MAX : 1;
-        warp->copy_count = 0;
-        memset(warp->commits, 0, sizeof warp->commits);
-        memset(warp->visits, 0, sizeof *warp->visits * program->uniform_count);
-        memset(warp->recent, 0, sizeof warp->recent);
-        warp->since = 0;
-        cpu_clock_start(&warp->clock, (uint64_t)number * program->agents + w);
+        agent->state = idle ? CPU_DONE : CPU_READY;
+        if (program->lanes == 1 && w == 0) agent->weight = program->warps;
+        agent->set = agent->group = 0;
+        agent->rested = false;
+        agent->pc = agent->depth = 0;
+        agent->mask = program->lanes == CPU_LANES ? UINT32_MAX : 1;
+        agent->copy_count = 0;
+        memset(agent->commits, 0, sizeof agent->commits);
+        memset(agent->visits, 0, sizeof *agent->visits * program->uniform_count);
+        memset(agent->recent, 0, sizeof agent->recent);
+        agent->since = 0;
+        cpu_clock_start(&agent->clock, (uint64_t)number * program->agents + w);
     }
     return block;
 }
@@ -123,69 +123,69 @@ static bool may_rest(const cpu_run *run, const cpu_block *block) {
     return block->rests || run->resting < most;
 }
 
-static void rest(cpu_run *run, cpu_warp *warp) {
-    cpu_block *block = warp->block;
-    warp->state = CPU_RESTING;
+static void rest(cpu_run *run, cpu_agent *agent) {
+    cpu_block *block = agent->block;
+    agent->state = CPU_RESTING;
     run->resting += !block->rests;
     block->rests = true;
 }
 
-bool cpu_rests_before(cpu_run *run, cpu_warp *warp) {
-    bool was_here = warp->rested;
-    warp->rested = false;
-    if (was_here || !warp->block->rests_left || !may_rest(run, warp->block)) return false;
+bool cpu_rests_before(cpu_run *run, cpu_agent *agent) {
+    bool was_here = agent->rested;
+    agent->rested = false;
+    if (was_here || !agent->block->rests_left || !may_rest(run, agent->block)) return false;
     if (run->random && next_random(run) % 4) return false;
-    warp->block->rests_left--;
-    warp->rested = true;
-    rest(run, warp);
+    agent->block->rests_left--;
+    agent->rested = true;
+    rest(run, agent);
     return true;
 }
 
-cpu_outcome cpu_rest_after(cpu_run *run, cpu_warp *warp) {
+cpu_outcome cpu_rest_after(cpu_run *run, cpu_agent *agent) {
     bool now = run->random ? next_random(run) % 2 : run->waiting > 0;
-    if (!now || !may_rest(run, warp->block)) return CPU_NEXT;
-    warp->pc++;
-    rest(run, warp);
+    if (!now || !may_rest(run, agent->block)) return CPU_NEXT;
+    agent->pc++;
+    rest(run, agent);
     return CPU_PAUSE;
 }
 
 static void wake(cpu_run *run, cpu_block *block) {
     for (unsigned w = 0; w < run->program->agents; w++)
-        if (block->warps[w].state == CPU_RESTING) block->warps[w].state = CPU_READY;
+        if (block->agents[w].state == CPU_RESTING) block->agents[w].state = CPU_READY;
     block->rests = false;
     run->resting--;
 }
 
-/* Warps ---------------------------------------------------------------------------------------- */
+/* Agents --------------------------------------------------------------------------------------- */
 
-/* Runs a warp until it cannot go on. False after a fault. */
-static bool run_warp(cpu_run *run, cpu_warp *warp) {
+/* Runs an agent until it cannot go on. False after a fault. */
+static bool run_agent(cpu_run *run, cpu_agent *agent) {
     const cpu_insn *insns = run->program->insns;
-    uint32_t start = warp->pc;
+    uint32_t start = agent->pc;
     uint64_t executed = 0;
     cpu_outcome outcome = CPU_NEXT;
-    bool waited = warp->state == CPU_WAITING;
-    warp->state = CPU_READY;
+    bool waited = agent->state == CPU_WAITING;
+    agent->state = CPU_READY;
     while (outcome == CPU_NEXT || outcome == CPU_JUMP) {
-        const cpu_insn *insn = &insns[warp->pc];
+        const cpu_insn *insn = &insns[agent->pc];
         if (executed == run->operations_left) {
-            outcome = cpu_fault(run, warp, insn, -1,
+            outcome = cpu_fault(run, agent, insn, -1,
                                 "the launch has executed as many operations as it may");
             break;
         }
-        outcome = insn->handler(run, warp, insn);
-        warp->pc += outcome == CPU_NEXT;
+        outcome = insn->handler(run, agent, insn);
+        agent->pc += outcome == CPU_NEXT;
         executed++;
     }
-    run->counts->operations += executed - warp->rested;
-    run->operations_left -= executed - warp->rested;
-    bool still = waited && warp->state == CPU_WAITING && executed == 1 && warp->pc == start;
-    warp->block->progressed |= !still;
+    run->counts->operations += executed - agent->rested;
+    run->operations_left -= executed - agent->rested;
+    bool still = waited && agent->state == CPU_WAITING && executed == 1 && agent->pc == start;
+    agent->block->progressed |= !still;
     return outcome != CPU_STOP;
 }
 
-/* Every warp that can go on does, in order or shuffled. */
-static bool run_warps(cpu_run *run, cpu_block *block) {
+/* Every agent that can go on does, in order or shuffled. */
+static bool run_agents(cpu_run *run, cpu_block *block) {
     unsigned order[CPU_MAX_AGENTS], count = run->program->agents;
     for (unsigned i = 0; i < count; i++) {
         unsigned j = run->random ? (unsigned)(next_random(run) % (i + 1)) : i;
@@ -193,8 +193,8 @@ static bool run_warps(cpu_run *run, cpu_block *block) {
         order[j] = i;
     }
     for (unsigned i = 0; i < count; i++) {
-        cpu_warp *warp = &block->warps[order[i]];
-        if ((warp->state == CPU_READY || warp->state == CPU_WAITING) && !run_warp(run, warp))
+        cpu_agent *agent = &block->agents[order[i]];
+        if ((agent->state == CPU_READY || agent->state == CPU_WAITING) && !run_agent(run, agent))
             return false;
     }
     return true;
@@ -202,7 +202,7 @@ static bool run_warps(cpu_run *run, cpu_block *block) {
 
 static unsigned count_state(const cpu_run *run, const cpu_block *block, cpu_state state) {
     unsigned count = 0;
-    for (unsigned w = 0; w < run->program->agents; w++) count += block->warps[w].state == state;
+    for (unsigned w = 0; w < run->program->agents; w++) count += block->agents[w].state == state;
     return count;
 }
 
@@ -212,7 +212,7 @@ static block_state run_block(cpu_run *run, cpu_block *block) {
     bool any = false;
     for (;;) {
         block->progressed = false;
-        if (!run_warps(run, block)) return BLOCK_FAULT;
+        if (!run_agents(run, block)) return BLOCK_FAULT;
         any |= block->progressed;
         if (count_state(run, block, CPU_DONE) == run->program->agents) return BLOCK_DONE;
         if (count_state(run, block, CPU_READY)) continue;
@@ -289,13 +289,13 @@ static void report_deadlock(cpu_run *run) {
     unsigned blocks = 0;
     for (const cpu_block *block = run->live; block; block = block->next) blocks++;
     for (unsigned w = 0; w < run->program->agents; w++) {
-        const cpu_warp *warp = &run->live->warps[w];
-        const cpu_insn *insn = &run->program->insns[warp->pc];
+        const cpu_agent *agent = &run->live->agents[w];
+        const cpu_insn *insn = &run->program->insns[agent->pc];
         unsigned lane = 0;
-        if (warp->state != CPU_WAITING) continue;
-        while (!(warp->mask >> lane & 1)) lane++;
-        const int32_t *value = cpu_at(run, warp, insn->operand[1]);
-        cpu_fault(run, warp, insn, (int)lane,
+        if (agent->state != CPU_WAITING) continue;
+        while (!(agent->mask >> lane & 1)) lane++;
+        const int32_t *value = cpu_at(run, agent, insn->operand[1]);
+        cpu_fault(run, agent, insn, (int)lane,
                   "deadlock: waits for the value %" PRId32
                   ", which no block will store; %u block%s wait%s",
                   value[lane], blocks, blocks == 1 ? "" : "s", blocks == 1 ? "s" : "");

@@ -15,17 +15,17 @@
 /* One access on its way through the cells. */
 typedef struct access {
     cpu_run *run;
-    cpu_warp *warp;
+    cpu_agent *agent;
     const cpu_insn *insn;
     int lane;
     uint16_t thread;
     uint32_t number; /* of the instruction */
 } access;
 
-static access begin_access(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int lane,
+static access begin_access(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                            uint16_t thread) {
-    warp->clock.used = true;
-    return (access){run, warp, insn, lane, thread, (uint32_t)(insn - run->program->insns)};
+    agent->clock.used = true;
+    return (access){run, agent, insn, lane, thread, (uint32_t)(insn - run->program->insns)};
 }
 
 /* The granules that hold these bytes. */
@@ -48,18 +48,18 @@ static bool is_one_thread(uint16_t thread) {
 
 /* Whether what the thread did at this time comes before this access. */
 static bool is_before(const access *a, uint16_t thread, uint32_t time) {
-    const cpu_warp *warp = a->warp;
-    if (time <= warp->block->settled) return true;
-    unsigned agent = agent_of(thread);
-    if (agent == warp->index)
-        return (thread == a->thread && is_one_thread(thread)) || time < warp->since;
-    return cpu_clock_knows(&warp->clock, warp->clock.agent - warp->index + agent, time);
+    const cpu_agent *agent = a->agent;
+    if (time <= agent->block->settled) return true;
+    unsigned other = agent_of(thread);
+    if (other == agent->index)
+        return (thread == a->thread && is_one_thread(thread)) || time < agent->since;
+    return cpu_clock_knows(&agent->clock, agent->clock.agent - agent->index + other, time);
 }
 
 /* Faults --------------------------------------------------------------------------------------- */
 
 static bool fault_at(const access *a, const char *what, uint32_t granule) {
-    cpu_fault(a->run, a->warp, a->insn, a->lane,
+    cpu_fault(a->run, a->agent, a->insn, a->lane,
               "%s, at byte %" PRIu64 " of the block's shared memory (%%%s)", what,
               (uint64_t)granule << a->run->program->granule_bits, a->insn->name);
     return false;
@@ -70,7 +70,7 @@ static bool fault_race(const access *a, const char *what, uint32_t granule, uint
     const cpu_insn *insn = &a->run->program->insns[number];
     fault_at(a, what, granule);
     tile_arena scratch = {0};
-    const cpu_warp *other = &a->warp->block->warps[agent_of(thread)];
+    const cpu_agent *other = &a->agent->block->agents[agent_of(thread)];
     tile_report(a->run->context, TILE_NOTE, insn->loc, "the other access: %s, by %s",
                 tile_op_get_info(insn->opcode)->name, cpu_agent_name(&scratch, a->run, other));
     tile_arena_reset(&scratch);
@@ -106,10 +106,10 @@ static void drop_readers(cpu_block *block, cpu_shadow *shadow) {
 
 /* The agent's own earlier read, and those that this one comes after, leave the list. */
 static void prune_readers(const access *a, cpu_shadow *shadow) {
-    cpu_block *block = a->warp->block;
+    cpu_block *block = a->agent->block;
     for (uint32_t *at = &shadow->readers; *at;) {
         cpu_reader *reader = &block->readers[*at];
-        bool own = agent_of(reader->thread) == a->warp->index;
+        bool own = agent_of(reader->thread) == a->agent->index;
         if (!own && !is_before(a, reader->thread, reader->time)) {
             at = &reader->next;
             continue;
@@ -123,29 +123,29 @@ static void prune_readers(const access *a, cpu_shadow *shadow) {
 
 static void add_read(const access *a, cpu_shadow *shadow) {
     uint16_t thread = a->thread;
-    bool own = shadow->reader && agent_of(shadow->reader) == a->warp->index;
+    bool own = shadow->reader && agent_of(shadow->reader) == a->agent->index;
     bool before = !shadow->reader || is_before(a, shadow->reader, shadow->read_time);
-    if (own && !before) thread = cpu_thread(a->warp, CPU_LANES);
+    if (own && !before) thread = cpu_thread(a->agent, CPU_LANES);
     if (shadow->readers) prune_readers(a, shadow);
     if (!own && !before) {
         cpu_reader other = {shadow->reader, shadow->read_time, shadow->read_insn, shadow->readers};
-        shadow->readers = new_reader(a->warp->block, other);
+        shadow->readers = new_reader(a->agent->block, other);
     }
     shadow->reader = thread;
-    shadow->read_time = a->warp->clock.time;
+    shadow->read_time = a->agent->clock.time;
     shadow->read_insn = a->number;
 }
 
 /* Accesses ------------------------------------------------------------------------------------- */
 
-bool cpu_shared_read(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int lane, uint16_t thread,
-                     uint32_t offset, uint32_t bytes) {
+bool cpu_shared_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                     uint16_t thread, uint32_t offset, uint32_t bytes) {
     uint32_t first, end;
-    if (!warp->block->shadow) return true;
-    access a = begin_access(run, warp, insn, lane, thread);
+    if (!agent->block->shadow) return true;
+    access a = begin_access(run, agent, insn, lane, thread);
     granules(run, offset, bytes, &first, &end);
     for (uint32_t i = first; i < end; i++) {
-        cpu_shadow *shadow = &warp->block->shadow[i];
+        cpu_shadow *shadow = &agent->block->shadow[i];
         if (shadow->writer == CPU_IN_FLIGHT)
             return fault_at(&a, "read while an asynchronous copy is in flight", i);
         if (!shadow->writer) return fault_at(&a, "read of uninitialised shared memory", i);
@@ -168,8 +168,8 @@ static bool check_write(const access *a, const cpu_shadow *shadow, uint32_t gran
     static const char after_read[] = "data race: write without a barrier after a read";
     if (!is_before(a, shadow->reader, shadow->read_time))
         return fault_race(a, after_read, granule, shadow->reader, shadow->read_insn);
-    for (uint32_t at = shadow->readers; at; at = a->warp->block->readers[at].next) {
-        const cpu_reader *reader = &a->warp->block->readers[at];
+    for (uint32_t at = shadow->readers; at; at = a->agent->block->readers[at].next) {
+        const cpu_reader *reader = &a->agent->block->readers[at];
         if (!is_before(a, reader->thread, reader->time))
             return fault_race(a, after_read, granule, reader->thread, reader->insn);
     }
@@ -178,44 +178,44 @@ static bool check_write(const access *a, const cpu_shadow *shadow, uint32_t gran
 
 static bool mark_write(const access *a, uint16_t writer, uint32_t offset, uint32_t bytes) {
     uint32_t first, end;
-    if (!a->warp->block->shadow) return true;
+    if (!a->agent->block->shadow) return true;
     granules(a->run, offset, bytes, &first, &end);
     for (uint32_t i = first; i < end; i++) {
-        cpu_shadow *shadow = &a->warp->block->shadow[i];
+        cpu_shadow *shadow = &a->agent->block->shadow[i];
         if (!check_write(a, shadow, i)) return false;
-        if (shadow->reader) drop_readers(a->warp->block, shadow);
+        if (shadow->reader) drop_readers(a->agent->block, shadow);
         shadow->writer = writer;
-        shadow->write_time = a->warp->clock.time;
+        shadow->write_time = a->agent->clock.time;
         shadow->write_insn = a->number;
     }
     return true;
 }
 
-bool cpu_shared_write(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int lane, uint16_t thread,
-                      uint32_t offset, uint32_t bytes) {
-    access a = begin_access(run, warp, insn, lane, thread);
+bool cpu_shared_write(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                      uint16_t thread, uint32_t offset, uint32_t bytes) {
+    access a = begin_access(run, agent, insn, lane, thread);
     return mark_write(&a, thread, offset, bytes);
 }
 
-bool cpu_shared_start_copy(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, int lane,
+bool cpu_shared_start_copy(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                            uint16_t thread, uint32_t offset, uint32_t bytes) {
-    access a = begin_access(run, warp, insn, lane, thread);
+    access a = begin_access(run, agent, insn, lane, thread);
     return mark_write(&a, CPU_IN_FLIGHT, offset, bytes);
 }
 
-void cpu_shared_end_copy(cpu_run *run, cpu_warp *warp, uint16_t thread, uint32_t offset,
+void cpu_shared_end_copy(cpu_run *run, cpu_agent *agent, uint16_t thread, uint32_t offset,
                          uint32_t bytes) {
     uint32_t first, end;
     granules(run, offset, bytes, &first, &end);
-    warp->clock.used = true;
+    agent->clock.used = true;
     for (uint32_t i = first; i < end; i++) {
-        warp->block->shadow[i].writer = thread;
-        warp->block->shadow[i].write_time = warp->clock.time;
+        agent->block->shadow[i].writer = thread;
+        agent->block->shadow[i].write_time = agent->clock.time;
     }
 }
 
-void cpu_shared_forget(cpu_run *run, cpu_warp *warp, uint32_t offset, uint32_t bytes) {
+void cpu_shared_forget(cpu_run *run, cpu_agent *agent, uint32_t offset, uint32_t bytes) {
     unsigned bits = run->program->granule_bits;
     for (uint32_t i = offset >> bits; i < (offset + bytes) >> bits; i++)
-        if (warp->block->shadow[i].writer != CPU_IN_FLIGHT) warp->block->shadow[i].writer = 0;
+        if (agent->block->shadow[i].writer != CPU_IN_FLIGHT) agent->block->shadow[i].writer = 0;
 }

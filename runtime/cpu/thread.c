@@ -11,12 +11,12 @@
     for (unsigned lane = 0; lane < CPU_LANES; (lane)++) \
         if ((mask) >> (lane)&1)
 
-uint32_t cpu_active_lanes(const cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
+uint32_t cpu_active_lanes(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                           unsigned predicate) {
-    if (insn->operand[predicate] == CPU_NO_SLOT) return warp->mask;
-    const uint8_t *holds = cpu_at(run, warp, insn->operand[predicate]);
+    if (insn->operand[predicate] == CPU_NO_SLOT) return agent->mask;
+    const uint8_t *holds = cpu_at(run, agent, insn->operand[predicate]);
     uint32_t active = 0;
-    FOR_EACH_LANE (lane, warp->mask) active |= (uint32_t)(holds[lane] != 0) << lane;
+    FOR_EACH_LANE (lane, agent->mask) active |= (uint32_t)(holds[lane] != 0) << lane;
     return active;
 }
 
@@ -24,24 +24,24 @@ static int64_t read_index(const void *values, tile_scalar scalar, unsigned lane)
     return scalar == TILE_i64 ? ((const int64_t *)values)[lane] : ((const int32_t *)values)[lane];
 }
 
-void cpu_global_addresses(const cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
+void cpu_global_addresses(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                           unsigned operand, uint32_t mask, uint64_t addresses[CPU_LANES]) {
-    const uint64_t *base = cpu_at(run, warp, insn->operand[operand]);
-    const void *index = insn->index_count ? cpu_at(run, warp, insn->index[0]) : NULL;
+    const uint64_t *base = cpu_at(run, agent, insn->operand[operand]);
+    const void *index = insn->index_count ? cpu_at(run, agent, insn->index[0]) : NULL;
     FOR_EACH_LANE (lane, mask) {
         int64_t offset = index ? read_index(index, insn->from, lane) : 0;
         addresses[lane] = base[lane] + (uint64_t)offset * insn->size;
     }
 }
 
-bool cpu_shared_offsets(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, unsigned operand,
-                        const uint32_t *index, uint32_t mask, uint32_t bytes,
+bool cpu_shared_offsets(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
+                        unsigned operand, const uint32_t *index, uint32_t mask, uint32_t bytes,
                         uint32_t offsets[CPU_LANES]) {
-    const uint32_t *base = cpu_at(run, warp, insn->operand[operand]);
-    const int32_t *element = cpu_at(run, warp, index[0]);
+    const uint32_t *base = cpu_at(run, agent, insn->operand[operand]);
+    const int32_t *element = cpu_at(run, agent, index[0]);
     FOR_EACH_LANE (lane, mask) {
         int64_t offset = (int64_t)element[lane] * tile_scalar_bytes(insn->memory->scalar);
-        if (!cpu_check_shared(run, warp, insn, (int)lane, base[lane], offset, bytes)) return false;
+        if (!cpu_check_shared(run, agent, insn, (int)lane, base[lane], offset, bytes)) return false;
         offsets[lane] = base[lane] + (uint32_t)offset;
     }
     return true;
@@ -96,11 +96,11 @@ CPU_HANDLER(cpu_run_ld_global) {
     static const char zeros[16];
     uint64_t addresses[CPU_LANES] = {0};
     uint32_t elements = insn->count / CPU_LANES, bytes = elements * insn->size;
-    uint32_t active = cpu_active_lanes(run, warp, insn, 1);
-    char *to = cpu_at(run, warp, insn->result);
-    cpu_global_addresses(run, warp, insn, 0, active, addresses);
-    if (!cpu_global_lanes(run, warp, insn, active, addresses, bytes, CPU_READ)) return CPU_STOP;
-    FOR_EACH_LANE (lane, warp->mask) {
+    uint32_t active = cpu_active_lanes(run, agent, insn, 1);
+    char *to = cpu_at(run, agent, insn->result);
+    cpu_global_addresses(run, agent, insn, 0, active, addresses);
+    if (!cpu_global_lanes(run, agent, insn, active, addresses, bytes, CPU_READ)) return CPU_STOP;
+    FOR_EACH_LANE (lane, agent->mask) {
         bool reads = active >> lane & 1;
         scatter(to, reads ? (const char *)(uintptr_t)addresses[lane] : zeros, lane, elements,
                 insn->size);
@@ -110,14 +110,14 @@ CPU_HANDLER(cpu_run_ld_global) {
 }
 
 CPU_HANDLER(cpu_run_st_global) {
-    if (cpu_rests_before(run, warp)) return CPU_PAUSE;
+    if (cpu_rests_before(run, agent)) return CPU_PAUSE;
     uint64_t addresses[CPU_LANES] = {0};
     uint32_t elements = insn->count / CPU_LANES, bytes = elements * insn->size;
-    uint32_t active = cpu_active_lanes(run, warp, insn, 2);
-    const char *from = cpu_at(run, warp, insn->operand[0]);
-    cpu_global_addresses(run, warp, insn, 1, active, addresses);
-    if (!cpu_global_lanes(run, warp, insn, active, addresses, bytes, CPU_WRITE)) return CPU_STOP;
-    if (insn->poison && !cpu_poison_may_leave(run, warp, insn, active)) return CPU_STOP;
+    uint32_t active = cpu_active_lanes(run, agent, insn, 2);
+    const char *from = cpu_at(run, agent, insn->operand[0]);
+    cpu_global_addresses(run, agent, insn, 1, active, addresses);
+    if (!cpu_global_lanes(run, agent, insn, active, addresses, bytes, CPU_WRITE)) return CPU_STOP;
+    if (insn->poison && !cpu_poison_may_leave(run, agent, insn, active)) return CPU_STOP;
     FOR_EACH_LANE (lane, active)
         gather((char *)(uintptr_t)addresses[lane], from, lane, elements, insn->size);
     cpu_count_sectors(run, active, addresses);
@@ -127,31 +127,31 @@ CPU_HANDLER(cpu_run_st_global) {
 CPU_HANDLER(cpu_run_ld_shared) {
     uint32_t offsets[CPU_LANES] = {0};
     uint32_t elements = insn->count / CPU_LANES, bytes = elements * insn->size;
-    char *to = cpu_at(run, warp, insn->result);
-    if (!cpu_shared_offsets(run, warp, insn, 0, insn->index, warp->mask, bytes, offsets))
+    char *to = cpu_at(run, agent, insn->result);
+    if (!cpu_shared_offsets(run, agent, insn, 0, insn->index, agent->mask, bytes, offsets))
         return CPU_STOP;
-    FOR_EACH_LANE (lane, warp->mask) {
-        if (!cpu_shared_read(run, warp, insn, (int)lane, cpu_thread(warp, lane), offsets[lane],
+    FOR_EACH_LANE (lane, agent->mask) {
+        if (!cpu_shared_read(run, agent, insn, (int)lane, cpu_thread(agent, lane), offsets[lane],
                              bytes))
             return CPU_STOP;
-        scatter(to, (const char *)warp->block->shared + offsets[lane], lane, elements, insn->size);
+        scatter(to, (const char *)agent->block->shared + offsets[lane], lane, elements, insn->size);
     }
-    cpu_count_conflicts(run, warp->mask, offsets, bytes);
+    cpu_count_conflicts(run, agent->mask, offsets, bytes);
     return CPU_NEXT;
 }
 
 CPU_HANDLER(cpu_run_st_shared) {
     uint32_t offsets[CPU_LANES] = {0};
     uint32_t elements = insn->count / CPU_LANES, bytes = elements * insn->size;
-    uint32_t active = cpu_active_lanes(run, warp, insn, 2);
-    const char *from = cpu_at(run, warp, insn->operand[0]);
-    if (!cpu_shared_offsets(run, warp, insn, 1, insn->index, active, bytes, offsets))
+    uint32_t active = cpu_active_lanes(run, agent, insn, 2);
+    const char *from = cpu_at(run, agent, insn->operand[0]);
+    if (!cpu_shared_offsets(run, agent, insn, 1, insn->index, active, bytes, offsets))
         return CPU_STOP;
     FOR_EACH_LANE (lane, active) {
-        if (!cpu_shared_write(run, warp, insn, (int)lane, cpu_thread(warp, lane), offsets[lane],
+        if (!cpu_shared_write(run, agent, insn, (int)lane, cpu_thread(agent, lane), offsets[lane],
                               bytes))
             return CPU_STOP;
-        gather((char *)warp->block->shared + offsets[lane], from, lane, elements, insn->size);
+        gather((char *)agent->block->shared + offsets[lane], from, lane, elements, insn->size);
     }
     cpu_count_conflicts(run, active, offsets, bytes);
     return CPU_NEXT;
@@ -159,9 +159,9 @@ CPU_HANDLER(cpu_run_st_shared) {
 
 /* Tensor cores --------------------------------------------------------------------------------- */
 
-bool cpu_whole_warp(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
-    if (warp->mask == UINT32_MAX) return true;
-    cpu_fault(run, warp, insn, -1, "reached by part of the warp: lanes %#" PRIx32, warp->mask);
+bool cpu_whole_warp(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+    if (agent->mask == UINT32_MAX) return true;
+    cpu_fault(run, agent, insn, -1, "reached by part of the warp: lanes %#" PRIx32, agent->mask);
     return false;
 }
 
@@ -173,14 +173,14 @@ CPU_HANDLER(cpu_run_ldmatrix) {
     uint32_t offsets[CPU_LANES] = {0}, size = insn->size, each = LANE_BYTES / size;
     uint32_t matrices = insn->count / CPU_LANES / each;
     uint32_t givers = matrices == 4 ? UINT32_MAX : (UINT32_C(1) << matrices * ROWS) - 1;
-    uint8_t *to = cpu_at(run, warp, insn->result);
-    const uint8_t *shared = warp->block->shared;
-    if (!cpu_whole_warp(run, warp, insn) ||
-        !cpu_shared_offsets(run, warp, insn, 0, insn->index, givers, ROW_BYTES, offsets))
+    uint8_t *to = cpu_at(run, agent, insn->result);
+    const uint8_t *shared = agent->block->shared;
+    if (!cpu_whole_warp(run, agent, insn) ||
+        !cpu_shared_offsets(run, agent, insn, 0, insn->index, givers, ROW_BYTES, offsets))
         return CPU_STOP;
     FOR_EACH_LANE (lane, givers) {
-        if (!cpu_shared_read(run, warp, insn, (int)lane, cpu_thread(warp, CPU_LANES), offsets[lane],
-                             ROW_BYTES))
+        if (!cpu_shared_read(run, agent, insn, (int)lane, cpu_thread(agent, CPU_LANES),
+                             offsets[lane], ROW_BYTES))
             return CPU_STOP;
     }
     for (uint32_t j = 0; j < matrices; j++)
@@ -199,29 +199,29 @@ CPU_HANDLER(cpu_run_ldmatrix) {
 
 CPU_HANDLER(cpu_run_wait_acquire) {
     uint64_t addresses[CPU_LANES] = {0};
-    const int32_t *value = cpu_at(run, warp, insn->operand[1]);
-    cpu_global_addresses(run, warp, insn, 0, warp->mask, addresses);
-    FOR_EACH_LANE (lane, warp->mask) {
-        if (!cpu_check_global(run, warp, insn, (int)lane, addresses[lane], 4, 4)) return CPU_STOP;
+    const int32_t *value = cpu_at(run, agent, insn->operand[1]);
+    cpu_global_addresses(run, agent, insn, 0, agent->mask, addresses);
+    FOR_EACH_LANE (lane, agent->mask) {
+        if (!cpu_check_global(run, agent, insn, (int)lane, addresses[lane], 4, 4)) return CPU_STOP;
         bool met = *(const int32_t *)(uintptr_t)addresses[lane] == value[lane];
-        if (!cpu_global_acquire(run, warp, insn, (int)lane, addresses[lane], met)) return CPU_STOP;
+        if (!cpu_global_acquire(run, agent, insn, (int)lane, addresses[lane], met)) return CPU_STOP;
         if (met) continue;
-        warp->state = CPU_WAITING;
+        agent->state = CPU_WAITING;
         return CPU_PAUSE;
     }
     return CPU_NEXT;
 }
 
 CPU_HANDLER(cpu_run_st_release) {
-    if (cpu_rests_before(run, warp)) return CPU_PAUSE;
+    if (cpu_rests_before(run, agent)) return CPU_PAUSE;
     uint64_t addresses[CPU_LANES] = {0};
-    const int32_t *value = cpu_at(run, warp, insn->operand[1]);
-    cpu_global_addresses(run, warp, insn, 0, warp->mask, addresses);
-    FOR_EACH_LANE (lane, warp->mask) {
-        if (!cpu_check_global(run, warp, insn, (int)lane, addresses[lane], 4, 4) ||
-            !cpu_global_release(run, warp, insn, (int)lane, addresses[lane]))
+    const int32_t *value = cpu_at(run, agent, insn->operand[1]);
+    cpu_global_addresses(run, agent, insn, 0, agent->mask, addresses);
+    FOR_EACH_LANE (lane, agent->mask) {
+        if (!cpu_check_global(run, agent, insn, (int)lane, addresses[lane], 4, 4) ||
+            !cpu_global_release(run, agent, insn, (int)lane, addresses[lane]))
             return CPU_STOP;
         *(int32_t *)(uintptr_t)addresses[lane] = value[lane];
     }
-    return cpu_rest_after(run, warp);
+    return cpu_rest_after(run, agent);
 }

@@ -14,10 +14,10 @@ uint32_t cpu_slot_bytes(const tile_type *buffer) {
 
 /* Views ---------------------------------------------------------------------------------------- */
 
-void cpu_view_position(const cpu_run *run, const cpu_warp *warp, const cpu_insn *insn,
+void cpu_view_position(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                        const uint32_t *index, int64_t at[TILE_MAX_RANK]) {
     for (unsigned d = 0; d < insn->index_count; d++)
-        at[d] = *(const int32_t *)cpu_at(run, warp, index[d]);
+        at[d] = *(const int32_t *)cpu_at(run, agent, index[d]);
 }
 
 /* A tile's rows, one after the other. */
@@ -61,7 +61,7 @@ static uint64_t find_row(const row_walk *walk, int64_t row, int64_t *first, int6
 }
 
 /* Elements [first, end) of a row are touched: false after a report. */
-static bool touch_row(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, uint64_t address,
+static bool touch_row(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint64_t address,
                       int64_t stride, int64_t first, int64_t end, cpu_access access) {
     unsigned size = tile_scalar_bytes(insn->type->scalar);
     bool dense = stride == 1;
@@ -69,8 +69,8 @@ static bool touch_row(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, uint64
     uint64_t bytes = dense ? (uint64_t)(end - first) * size : size;
     for (int64_t i = first; i < end; i += dense ? end - first : 1) {
         uint64_t at = address + (uint64_t)i * step;
-        if (!cpu_check_global(run, warp, insn, -1, at, bytes, size) ||
-            !cpu_global_access(run, warp, insn, -1, at, bytes, access))
+        if (!cpu_check_global(run, agent, insn, -1, at, bytes, size) ||
+            !cpu_global_access(run, agent, insn, -1, at, bytes, access))
             return false;
     }
     return true;
@@ -100,14 +100,14 @@ static void round_row(const cpu_insn *insn, char *row, int64_t count) {
     }
 }
 
-bool cpu_load_tile(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, const cpu_view *view,
+bool cpu_load_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
                    const int64_t at[TILE_MAX_RANK], char *to) {
     row_walk walk = walk_rows(insn, view, at, insn->index_count);
     unsigned size = tile_scalar_bytes(insn->type->scalar);
     int64_t stride = view->stride[insn->index_count - 1], first, end;
     for (int64_t row = 0; row < walk.rows; row++) {
         uint64_t address = find_row(&walk, row, &first, &end);
-        if (!touch_row(run, warp, insn, address, stride, first, end, CPU_READ)) return false;
+        if (!touch_row(run, agent, insn, address, stride, first, end, CPU_READ)) return false;
         if (!to) continue;
         read_row(&walk, address, stride, first, end, to + row * walk.length * size);
         round_row(insn, to + row * walk.length * size, walk.length);
@@ -116,7 +116,7 @@ bool cpu_load_tile(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, const cpu
 }
 
 /* poison: of what is stored, or NULL. */
-static bool store_tile(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, const cpu_view *view,
+static bool store_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
                        const int64_t at[TILE_MAX_RANK], const char *from, const uint8_t *poison) {
     row_walk walk = walk_rows(insn, view, at, insn->index_count);
     unsigned size = tile_scalar_bytes(insn->type->scalar);
@@ -124,9 +124,9 @@ static bool store_tile(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, const
     for (int64_t row = 0; row < walk.rows; row++, from += walk.length * size) {
         uint64_t address = find_row(&walk, row, &first, &end);
         int64_t inside = (row * walk.length + first) * size;
-        if (!touch_row(run, warp, insn, address, stride, first, end, CPU_WRITE) ||
+        if (!touch_row(run, agent, insn, address, stride, first, end, CPU_WRITE) ||
             (poison &&
-             !cpu_poison_row_may_leave(run, warp, insn, poison + inside, end - first, size)))
+             !cpu_poison_row_may_leave(run, agent, insn, poison + inside, end - first, size)))
             return false;
         for (int64_t i = first; i < end; i++)
             memcpy((void *)(uintptr_t)(address + (uint64_t)i * (uint64_t)stride * size),
@@ -137,57 +137,57 @@ static bool store_tile(cpu_run *run, cpu_warp *warp, const cpu_insn *insn, const
 
 CPU_HANDLER(cpu_run_load) {
     int64_t at[TILE_MAX_RANK] = {0};
-    cpu_view_position(run, warp, insn, insn->index, at);
-    const cpu_view *view = cpu_at(run, warp, insn->operand[0]);
-    char *to = cpu_at(run, warp, insn->result);
-    return cpu_load_tile(run, warp, insn, view, at, to) ? CPU_NEXT : CPU_STOP;
+    cpu_view_position(run, agent, insn, insn->index, at);
+    const cpu_view *view = cpu_at(run, agent, insn->operand[0]);
+    char *to = cpu_at(run, agent, insn->result);
+    return cpu_load_tile(run, agent, insn, view, at, to) ? CPU_NEXT : CPU_STOP;
 }
 
 CPU_HANDLER(cpu_run_store) {
-    if (cpu_rests_before(run, warp)) return CPU_PAUSE;
+    if (cpu_rests_before(run, agent)) return CPU_PAUSE;
     int64_t at[TILE_MAX_RANK] = {0};
-    cpu_view_position(run, warp, insn, insn->index, at);
-    const cpu_view *view = cpu_at(run, warp, insn->operand[1]);
-    const char *from = cpu_at(run, warp, insn->operand[0]);
-    const uint8_t *poison = insn->poison ? warp->poison + insn->operand[0] : NULL;
-    return store_tile(run, warp, insn, view, at, from, poison) ? CPU_NEXT : CPU_STOP;
+    cpu_view_position(run, agent, insn, insn->index, at);
+    const cpu_view *view = cpu_at(run, agent, insn->operand[1]);
+    const char *from = cpu_at(run, agent, insn->operand[0]);
+    const uint8_t *poison = insn->poison ? agent->poison + insn->operand[0] : NULL;
+    return store_tile(run, agent, insn, view, at, from, poison) ? CPU_NEXT : CPU_STOP;
 }
 
 /* Shared memory -------------------------------------------------------------------------------- */
 
-bool cpu_slot_offset(cpu_run *run, const cpu_warp *warp, const cpu_insn *insn, unsigned operand,
+bool cpu_slot_offset(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, unsigned operand,
                      const uint32_t *index, uint32_t index_count, const tile_type *buffer,
                      uint32_t *offset) {
-    int64_t slot = index_count ? *(const int32_t *)cpu_at(run, warp, index[0]) : 0;
+    int64_t slot = index_count ? *(const int32_t *)cpu_at(run, agent, index[0]) : 0;
     int64_t slots = tile_type_slot_count(buffer);
     if (slot < 0 || slot >= slots) {
-        cpu_fault(run, warp, insn, -1,
+        cpu_fault(run, agent, insn, -1,
                   "out of bounds: slot %" PRId64 " of %%%s, which has %" PRId64, slot, insn->name,
                   slots);
         return false;
     }
-    *offset = *(const uint32_t *)cpu_at(run, warp, insn->operand[operand]) +
+    *offset = *(const uint32_t *)cpu_at(run, agent, insn->operand[operand]) +
               (uint32_t)slot * cpu_slot_bytes(buffer);
     return true;
 }
 
 CPU_HANDLER(cpu_run_load_shared) {
     uint32_t offset, bytes = cpu_slot_bytes(insn->memory);
-    if (!cpu_slot_offset(run, warp, insn, 0, insn->index, insn->index_count, insn->memory,
+    if (!cpu_slot_offset(run, agent, insn, 0, insn->index, insn->index_count, insn->memory,
                          &offset) ||
-        !cpu_shared_read(run, warp, insn, -1, cpu_set_thread(warp, insn), offset, bytes))
+        !cpu_shared_read(run, agent, insn, -1, cpu_set_thread(agent, insn), offset, bytes))
         return CPU_STOP;
-    memcpy(cpu_at(run, warp, insn->result), warp->block->shared + offset, bytes);
+    memcpy(cpu_at(run, agent, insn->result), agent->block->shared + offset, bytes);
     return CPU_NEXT;
 }
 
 CPU_HANDLER(cpu_run_store_shared) {
     uint32_t offset, bytes = cpu_slot_bytes(insn->memory);
-    if (!cpu_slot_offset(run, warp, insn, 1, insn->index, insn->index_count, insn->memory,
+    if (!cpu_slot_offset(run, agent, insn, 1, insn->index, insn->index_count, insn->memory,
                          &offset) ||
-        !cpu_shared_write(run, warp, insn, -1, cpu_set_thread(warp, insn), offset, bytes))
+        !cpu_shared_write(run, agent, insn, -1, cpu_set_thread(agent, insn), offset, bytes))
         return CPU_STOP;
-    memcpy(warp->block->shared + offset, cpu_at(run, warp, insn->operand[0]), bytes);
+    memcpy(agent->block->shared + offset, cpu_at(run, agent, insn->operand[0]), bytes);
     return CPU_NEXT;
 }
 
@@ -197,61 +197,61 @@ CPU_HANDLER(cpu_run_copy) {
     uint32_t offset, bytes = cpu_slot_bytes(insn->memory);
     unsigned view_operand = insn->flag ? 0 : 1;
     int64_t at[TILE_MAX_RANK] = {0};
-    if (!insn->flag && cpu_rests_before(run, warp)) return CPU_PAUSE;
-    const cpu_view *view = cpu_at(run, warp, insn->operand[view_operand]);
-    if (!cpu_slot_offset(run, warp, insn, 1 - view_operand, insn->second, insn->second_count,
+    if (!insn->flag && cpu_rests_before(run, agent)) return CPU_PAUSE;
+    const cpu_view *view = cpu_at(run, agent, insn->operand[view_operand]);
+    if (!cpu_slot_offset(run, agent, insn, 1 - view_operand, insn->second, insn->second_count,
                          insn->memory, &offset))
         return CPU_STOP;
-    cpu_view_position(run, warp, insn, insn->index, at);
-    char *shared = (char *)warp->block->shared + offset;
-    const uint8_t *poison = insn->poison ? warp->block->poison + offset : NULL;
+    cpu_view_position(run, agent, insn, insn->index, at);
+    char *shared = (char *)agent->block->shared + offset;
+    const uint8_t *poison = insn->poison ? agent->block->poison + offset : NULL;
     bool fine =
         insn->flag
-            ? cpu_shared_write(run, warp, insn, -1, cpu_set_thread(warp, insn), offset, bytes) &&
-                  cpu_load_tile(run, warp, insn, view, at, shared)
-            : cpu_shared_read(run, warp, insn, -1, cpu_set_thread(warp, insn), offset, bytes) &&
-                  store_tile(run, warp, insn, view, at, shared, poison);
+            ? cpu_shared_write(run, agent, insn, -1, cpu_set_thread(agent, insn), offset, bytes) &&
+                  cpu_load_tile(run, agent, insn, view, at, shared)
+            : cpu_shared_read(run, agent, insn, -1, cpu_set_thread(agent, insn), offset, bytes) &&
+                  store_tile(run, agent, insn, view, at, shared, poison);
     return fine ? CPU_NEXT : CPU_STOP;
 }
 
 /* Semaphores ----------------------------------------------------------------------------------- */
 
 /* The address of the word, 0 after a report. */
-static uint64_t find_word(cpu_run *run, cpu_warp *warp, const cpu_insn *insn) {
-    const cpu_view *view = cpu_at(run, warp, insn->operand[0]);
+static uint64_t find_word(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+    const cpu_view *view = cpu_at(run, agent, insn->operand[0]);
     int64_t at[TILE_MAX_RANK] = {0};
     uint64_t address = view->base;
-    cpu_view_position(run, warp, insn, insn->index, at);
+    cpu_view_position(run, agent, insn, insn->index, at);
     for (unsigned d = 0; d < insn->index_count; d++) {
         if (at[d] < 0 || at[d] >= view->extent[d]) {
-            cpu_fault(run, warp, insn, -1,
+            cpu_fault(run, agent, insn, -1,
                       "out of bounds: index %" PRId64 " in a dim of %" PRId64 " semaphores", at[d],
                       view->extent[d]);
             return 0;
         }
         address += (uint64_t)at[d] * (uint64_t)view->stride[d] * sizeof(int32_t);
     }
-    return cpu_check_global(run, warp, insn, -1, address, sizeof(int32_t), sizeof(int32_t))
+    return cpu_check_global(run, agent, insn, -1, address, sizeof(int32_t), sizeof(int32_t))
                ? address
                : 0;
 }
 
 CPU_HANDLER(cpu_run_lock_semaphore) {
-    uint64_t address = find_word(run, warp, insn);
-    const int32_t *value = cpu_at(run, warp, insn->operand[1]);
+    uint64_t address = find_word(run, agent, insn);
+    const int32_t *value = cpu_at(run, agent, insn->operand[1]);
     if (!address) return CPU_STOP;
     bool met = *(const int32_t *)(uintptr_t)address == *value;
-    if (!cpu_global_acquire(run, warp, insn, -1, address, met)) return CPU_STOP;
+    if (!cpu_global_acquire(run, agent, insn, -1, address, met)) return CPU_STOP;
     if (met) return CPU_NEXT;
-    warp->state = CPU_WAITING;
+    agent->state = CPU_WAITING;
     return CPU_PAUSE;
 }
 
 CPU_HANDLER(cpu_run_release_semaphore) {
-    if (cpu_rests_before(run, warp)) return CPU_PAUSE;
-    uint64_t address = find_word(run, warp, insn);
-    const int32_t *value = cpu_at(run, warp, insn->operand[1]);
-    if (!address || !cpu_global_release(run, warp, insn, -1, address)) return CPU_STOP;
+    if (cpu_rests_before(run, agent)) return CPU_PAUSE;
+    uint64_t address = find_word(run, agent, insn);
+    const int32_t *value = cpu_at(run, agent, insn->operand[1]);
+    if (!address || !cpu_global_release(run, agent, insn, -1, address)) return CPU_STOP;
     *(int32_t *)(uintptr_t)address = *value;
-    return cpu_rest_after(run, warp);
+    return cpu_rest_after(run, agent);
 }
