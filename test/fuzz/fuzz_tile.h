@@ -19,8 +19,9 @@ typedef struct fuzz_counts {
     unsigned long inputs, parsed, lowered, emitted, launched;
 } fuzz_counts;
 
-/* Does with one text what the options say; text[length] is 0. A rule that does not hold ends the
- * process by abort(), after a line on standard error that says which. */
+/* Does with one text what the options say: a module, or a launch interface, which begins with `{`;
+ * text[length] is 0. A rule that does not hold ends the process by abort(), after a line on
+ * standard error that says which. */
 void fuzz_text(const char *text, size_t length, const fuzz_options *options, fuzz_counts *counts);
 
 #endif

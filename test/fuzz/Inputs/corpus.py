@@ -4,7 +4,7 @@
 
 Texts: the parts of all .tile files below tools/ and test/, the string literals of unit tests that hold a
 function, and the examples in the passes' head comments. Unless --no-lowered is given, also what tilec in
---bin makes of them at level 3. Comments are left out, and texts of more than N bytes. The dictionary is
+--bin makes of them: level 3, launch interfaces. Comments are left out, and texts of more than N bytes. The dictionary is
 the words of `tile-opt --ops`. What prints when it is done: how many texts OUT holds.
 """
 import argparse
@@ -61,8 +61,8 @@ def find_texts(root):
         yield from examples_of(read(path))
 
 
-def lower(tilec, text):
-    command = [tilec, "-", "--target=sm_90a", "--emit=tile", "-o", "-"]
+def compile_to(kind, tilec, text):
+    command = [tilec, "-", "--target=sm_90a", "--emit=" + kind, "-o", "-"]
     done = subprocess.run(command, input=text.encode(), stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL)
     return done.stdout.decode() if done.returncode == 0 else ""
@@ -86,8 +86,9 @@ def main():
     options = parser.parse_args()
     texts = {without_comments(text) for text in find_texts(options.root)}
     if not options.no_lowered:
-        texts |= {lower(os.path.join(options.bin, "tilec"), text) for text in sorted(texts)
-                  if "kernel" in text}
+        tilec = os.path.join(options.bin, "tilec")
+        texts |= {compile_to(kind, tilec, text) for text in sorted(texts) if "kernel" in text
+                  for kind in ("tile", "abi")}
     os.makedirs(options.out, exist_ok=True)
     kept = 0
     for text in texts:
