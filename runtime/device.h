@@ -1,5 +1,5 @@
-/* The device interface that runtime/cpu and runtime/cuda implement; runtime/device.c does what both
- * have in common: argument checks, variants, grid and scratch sizes. */
+/* The device interface that runtime/cpu and runtime/cuda implement; runtime/kernel.c and buffer.c
+ * do what both have in common: argument checks, variants, grid and scratch sizes. */
 #ifndef TILE_RUNTIME_DEVICE_H
 #define TILE_RUNTIME_DEVICE_H
 

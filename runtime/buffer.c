@@ -1,0 +1,95 @@
+/* What all devices have in common beside kernels: what they say of themselves, and buffers. */
+#include <stdlib.h>
+
+#include "runtime/device.h"
+
+static const tile_loc no_place = {0, 0, 0};
+
+void tile_device_destroy(tile_device *device) {
+    if (device) device->ops->destroy(device);
+}
+
+const char *tile_device_name(const tile_device *device) {
+    return device ? device->name : NULL;
+}
+
+const tile_target *tile_device_target(const tile_device *device) {
+    return device ? device->target : NULL;
+}
+
+tile_cpu_counts tile_device_counts(const tile_device *device) {
+    return device ? device->counts : (tile_cpu_counts){0};
+}
+
+tile_status tile_device_synchronize(tile_device *device) {
+    return device ? device->ops->synchronize(device) : TILE_INVALID;
+}
+
+/* Buffers ------------------------------------------------------------------------------------- */
+
+static tile_buffer *add_buffer(tile_device *device, uint64_t address, size_t bytes, bool owned) {
+    tile_buffer *buffer = tile_malloc(sizeof *buffer);
+    *buffer = (tile_buffer){device, device->buffers, address, bytes, owned};
+    device->buffers = buffer;
+    return buffer;
+}
+
+tile_status tile_buffer_create(tile_device *device, size_t bytes, tile_buffer **buffer) {
+    uint64_t address = 0;
+    *buffer = NULL;
+    if (!device) return TILE_INVALID;
+    tile_status status = device->ops->allocate(device, bytes ? bytes : 1, &address);
+    if (status == TILE_OK) *buffer = add_buffer(device, address, bytes, true);
+    return status;
+}
+
+tile_status tile_buffer_wrap(tile_device *device, uint64_t address, size_t bytes,
+                             tile_buffer **buffer) {
+    *buffer = NULL;
+    if (!device) return TILE_INVALID;
+    if (!address && bytes) {
+        tile_report(device->context, TILE_ERROR, no_place, "there are no %zu bytes at address 0",
+                    bytes);
+        return TILE_INVALID;
+    }
+    *buffer = add_buffer(device, address, bytes, false);
+    return TILE_OK;
+}
+
+void tile_buffer_destroy(tile_buffer *buffer) {
+    if (!buffer) return;
+    tile_device *device = buffer->device;
+    for (tile_buffer **at = &device->buffers; *at; at = &(*at)->next)
+        if (*at == buffer) {
+            *at = buffer->next;
+            break;
+        }
+    if (buffer->owned)
+        device->ops->release(device, buffer->address, buffer->bytes ? buffer->bytes : 1);
+    free(buffer);
+}
+
+static tile_status check_range(const tile_buffer *buffer, size_t offset, size_t bytes) {
+    if (!buffer) return TILE_INVALID;
+    if (offset <= buffer->bytes && bytes <= buffer->bytes - offset) return TILE_OK;
+    tile_report(buffer->device->context, TILE_ERROR, no_place,
+                "%zu bytes at offset %zu are not inside a buffer of %zu bytes", bytes, offset,
+                buffer->bytes);
+    return TILE_INVALID;
+}
+
+tile_status tile_buffer_write(tile_buffer *buffer, size_t offset, const void *data, size_t bytes) {
+    tile_status status = check_range(buffer, offset, bytes);
+    if (status != TILE_OK || !bytes) return status;
+    return buffer->device->ops->write(buffer->device, buffer->address + offset, data, bytes);
+}
+
+tile_status tile_buffer_read(const tile_buffer *buffer, size_t offset, void *data, size_t bytes) {
+    tile_status status = check_range(buffer, offset, bytes);
+    if (status != TILE_OK || !bytes) return status;
+    return buffer->device->ops->read(buffer->device, buffer->address + offset, data, bytes);
+}
+
+size_t tile_buffer_size(const tile_buffer *buffer) {
+    return buffer ? buffer->bytes : 0;
+}
