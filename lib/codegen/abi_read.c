@@ -33,7 +33,7 @@ static bool add_arg(reader *r, const tile_json *parameter) {
     int64_t divisor;
     if (!kind || !name || !type ||
         !tile_json_find_int(parameter, "divisible", 1, 1 << 30, &divisor))
-        return fail(r, "a parameter has a name, a kind, a type and a divisor");
+        return fail(r, "a parameter needs a name, a kind, a type and a divisor");
     if (strcmp(kind, "argument") != 0) return true; /* scratch: follows from the buffers */
     r->args =
         tile_arena_format(&r->arena, "%s%s%%%s: %s", r->args, r->arg_count ? ", " : "", name, type);
@@ -58,7 +58,7 @@ static bool add_grid(reader *r) {
         text = tile_arena_format(&r->arena, "%s%s%s", text, rank ? ", " : "", extent->text);
         rank++;
     }
-    if (rank != 3) return fail(r, "a grid is three expressions");
+    if (rank != 3) return fail(r, "a grid needs three expressions");
     add_head(r, "", text, r->warps);
     return true;
 }
@@ -66,7 +66,7 @@ static bool add_grid(reader *r) {
 static bool add_scratch(reader *r, const tile_json *buffer) {
     const char *bytes = tile_json_find_text(buffer, "bytes");
     if (!bytes || !tile_json_find(buffer, "clean", TILE_JSON_BOOL))
-        return fail(r, "a scratch buffer is clean or not, and has a size");
+        return fail(r, "a scratch buffer needs \"clean\" and \"bytes\"");
     add_head(r, tile_arena_format(&r->arena, "_scratch_%u", r->scratch_count++), bytes, 1);
     return true;
 }
@@ -83,7 +83,7 @@ static bool read_json(reader *r, const char *text, size_t length) {
     if (!tile_json_find_int(r->json, "block", 32, 1024, &threads) || threads % 32)
         return fail(r, "a block has 32 to 1024 threads, in warps of 32");
     if (!tile_json_find_int(r->json, "shared_bytes", 0, INT32_MAX, &r->shared_bytes))
-        return fail(r, "it has no size of shared memory");
+        return fail(r, "\"shared_bytes\" is missing or out of range");
     r->warps = threads / 32;
     for (const tile_json *at = r->parameters->first; at; at = at->next)
         if (!add_arg(r, at)) return false;
@@ -100,8 +100,8 @@ static bool check_heads(reader *r, const tile_module *module) {
     unsigned count = 0;
     for (const tile_function *f = module->first; f; f = f->next, count++)
         if (f->arg_count != r->arg_count || f->param_count || f->grid_rank != (count ? 1u : 3u))
-            return fail(r, "it holds what does not belong there");
-    return count == 1 + r->scratch_count || fail(r, "it holds what does not belong there");
+            return fail(r, "it has unexpected contents");
+    return count == 1 + r->scratch_count || fail(r, "it has unexpected contents");
 }
 
 static void fill_scratch(const reader *r, tile_abi *abi, const tile_module *module) {
@@ -124,7 +124,7 @@ static tile_abi *read_heads(reader *r) {
         tile_module_parse(r->context, "launch interface", r->heads, strlen(r->heads));
     tile_abi *abi = NULL;
     if (!module)
-        fail(r, "its types and expressions are none");
+        fail(r, "its types or expressions are invalid");
     else if (check_heads(r, module))
         abi = tile_abi_create(module->first);
     if (abi) {

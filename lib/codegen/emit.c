@@ -56,8 +56,8 @@ static tile_status choose_ptx(const tile_function *kernel, const tile_emit_optio
     tile_status status = tile_emit_check(kernel, options->target, version);
     if (status != TILE_OK || !asked) return status;
     if (!tile_backend_has_ptx(asked)) {
-        tile_report(context, TILE_ERROR, (tile_loc){0},
-                    "PTX %u.%u is not a version that can be written", asked / 10, asked % 10);
+        tile_report(context, TILE_ERROR, (tile_loc){0}, "PTX version %u.%u is not supported",
+                    asked / 10, asked % 10);
         return TILE_INVALID;
     }
     if (asked < *version) {

@@ -21,7 +21,7 @@ tile_builder tile_builder_before(tile_function *function, tile_op op) {
 static bool is_known(const tile_builder *builder, tile_value value) {
     if (value.id < builder->function->value_count) return value.id != 0;
     tile_report(tile_function_context(builder->function), TILE_ERROR, builder->loc,
-                "this value is none of @%s", builder->function->name);
+                "this value does not belong to @%s", builder->function->name);
     return false;
 }
 
@@ -33,7 +33,8 @@ static bool has_place(const tile_builder *builder) {
     if (builder->region.id < f->region_count && before &&
         (!builder->before.id || tile_op_at(f, builder->before)->parent.id == builder->region.id))
         return true;
-    tile_report(tile_function_context(f), TILE_ERROR, builder->loc, "this %s is none of @%s",
+    tile_report(tile_function_context(f), TILE_ERROR, builder->loc,
+                "this %s does not belong to @%s",
                 before && builder->region.id >= f->region_count ? "region" : "place", f->name);
     return false;
 }

@@ -98,7 +98,7 @@ static const char *class_words(tile_operand_class class) {
         [TILE_CLASS_scalar] = "a scalar",
         [TILE_CLASS_index] = "an i32",
         [TILE_CLASS_long_index] = "an i32 or i64",
-        [TILE_CLASS_constant] = "an i32 that is known at compile time",
+        [TILE_CLASS_constant] = "a constant i32",
         [TILE_CLASS_pointer] = "a pointer",
         [TILE_CLASS_tensor] = "a tensor",
         [TILE_CLASS_view] = "a view",
@@ -197,7 +197,7 @@ static bool given(tile_infer *infer, tile_type_kind kind, const char *words) {
 
 static bool no_result(tile_infer *infer) {
     infer->result_count = 0;
-    return !infer->given || fail(infer, "it has no result, so no type", NULL, "", NULL);
+    return !infer->given || fail(infer, "it has no result, so it takes no type", NULL, "", NULL);
 }
 
 static bool same_element(const tile_type *a, const tile_type *b) {
@@ -235,8 +235,8 @@ static bool fail_mixed(const tile_infer *infer, const tile_type *a, const tile_t
     bool splat =
         (a->kind == TILE_TYPE_SCALAR) != (b->kind == TILE_TYPE_SCALAR) && same_element(a, b);
     return fail(infer,
-                splat ? "both operands must have one type (a scalar needs a splat), these are"
-                      : "both operands must have one type, these are",
+                splat ? "both operands must have the same type (a scalar needs a splat), not"
+                      : "both operands must have the same type, not",
                 a, " and", b);
 }
 
@@ -261,25 +261,26 @@ static bool tile_infer_unary(tile_infer *infer) {
 static bool tile_infer_fma(tile_infer *infer) {
     const tile_type *a = type_of(infer, 0), *b = type_of(infer, 1), *c = type_of(infer, 2);
     if (a != b || a != c)
-        return fail(infer, "all operands must have one type, these are", a, " and", a != b ? b : c);
+        return fail(infer, "all operands must have the same type, not", a, " and", a != b ? b : c);
     return result(infer, a);
 }
 
 static bool tile_infer_select(tile_infer *infer) {
     const tile_type *condition = type_of(infer, 0), *yes = type_of(infer, 1),
                     *no = type_of(infer, 2);
-    if (yes != no) return fail(infer, "both values must have one type, these are", yes, " and", no);
+    if (yes != no) return fail(infer, "both values must have the same type, not", yes, " and", no);
     bool whole = condition->kind == TILE_TYPE_SCALAR;
     if (!whole && (condition->kind != yes->kind || !same_dims(condition, yes) ||
                    condition->layout != yes->layout))
-        return fail(infer, "the condition's shape must be the values':", condition, " and", yes);
+        return fail(infer, "the condition must have the shape of the values,", condition, " for",
+                    yes);
     return result(infer, yes);
 }
 
 static bool tile_infer_cast(tile_infer *infer) {
     const tile_type *from = type_of(infer, 0), *to = infer->given;
     if (!to || to->kind != from->kind || !same_dims(from, to) || from->layout != to->layout)
-        return fail(infer, "the result needs the operand's shape, from", from, " to", to);
+        return fail(infer, "the result must have the operand's shape: from", from, " to", to);
     return result(infer, to);
 }
 
@@ -306,7 +307,7 @@ static bool tile_infer_roles(tile_infer *infer) {
 
 static bool tile_infer_sync(tile_infer *infer) {
     if (type_of(infer, 0) && !type_of(infer, 1))
-        return fail(infer, "a numbered barrier needs the number of warps that meet: sync 1, 8",
+        return fail(infer, "a numbered barrier needs the number of participating warps: sync 1, 8",
                     NULL, "", NULL);
     return no_result(infer);
 }
@@ -331,9 +332,9 @@ static bool tile_infer_if(tile_infer *infer) {
 static bool tile_infer_matmul(tile_infer *infer) {
     const tile_type *a = type_of(infer, 0), *b = type_of(infer, 1), *c = infer->given;
     if (a->rank != 2 || b->rank != 2 || a->dims[1] != b->dims[0])
-        return fail(infer, "needs [m, k] and [k, n], these are", a, " and", b);
+        return fail(infer, "the operands must be [m, k] and [k, n], not", a, " and", b);
     if (!same_element(a, b))
-        return fail(infer, "both operands must have one element type, these are", a, " and", b);
+        return fail(infer, "both operands must have the same element type, not", a, " and", b);
     if (!c || c->kind != TILE_TYPE_TENSOR || c->rank != 2 || c->dims[0] != a->dims[0] ||
         c->dims[1] != b->dims[1])
         return fail(infer, "the result must be a tensor [m, n]", NULL, c ? ", not" : "", c);
@@ -342,7 +343,8 @@ static bool tile_infer_matmul(tile_infer *infer) {
 
 static bool tile_infer_transpose(tile_infer *infer) {
     tile_type draft = *type_of(infer, 0);
-    if (draft.rank != 2) return fail(infer, "needs a matrix, not", type_of(infer, 0), "", NULL);
+    if (draft.rank != 2)
+        return fail(infer, "the operand must be a matrix, not", type_of(infer, 0), "", NULL);
     draft.dims[0] = type_of(infer, 0)->dims[1];
     draft.dims[1] = type_of(infer, 0)->dims[0];
     return result(infer, tile_type_get(tile_function_context(infer->function), &draft));
@@ -379,16 +381,17 @@ static bool tile_infer_view(tile_infer *infer) {
     const tile_type *type = infer->given, *base = type_of(infer, 0);
     if (!given(infer, TILE_TYPE_VIEW, "the result must be a view")) return false;
     if (type->rank != extents || (strides && strides != extents))
-        return fail(infer, "extents and strides must be as many as the dims of", type, "", NULL);
+        return fail(infer, "there must be one extent, and one stride if any, for each dim of", type,
+                    "", NULL);
     if (strides && !type->has_strides)
-        return fail(infer, "strides are given, so they belong to the type too,", type,
-                    " lacks them: view<f32[?, ?], strides [1, ?]>, for instance", NULL);
+        return fail(infer, "strides are given, so the type must have them:", type,
+                    " lacks them; write for instance view<f32[?, ?], strides [1, ?]>", NULL);
     if (!strides && type->has_strides)
-        return fail(infer, "the strides are missing that belong to", type, "", NULL);
+        return fail(infer, "the strides are missing for", type, "", NULL);
     if (!same_element(base, type))
-        return fail(infer, "the pointer is", base, ", the view is", type);
-    return check_known(infer, type->dims, 1, "an extent differs from the one in") &&
-           check_known(infer, type->strides, 2, "a stride differs from the one in");
+        return fail(infer, "the element types differ:", base, " and", type);
+    return check_known(infer, type->dims, 1, "an extent operand differs from that of") &&
+           check_known(infer, type->strides, 2, "a stride operand differs from that of");
 }
 
 static bool tile_infer_scratch(tile_infer *infer) {
@@ -399,7 +402,7 @@ static bool tile_infer_scratch(tile_infer *infer) {
     if (!given(infer, TILE_TYPE_VIEW, "the result must be a view")) return false;
     if (type->rank != extents || type->has_strides)
         return fail(infer, "there must be one extent for each dim of", type, "", NULL);
-    return check_known(infer, type->dims, 0, "an extent differs from the one in");
+    return check_known(infer, type->dims, 0, "an extent operand differs from that of");
 }
 
 static bool tile_infer_shared_buffer(tile_infer *infer) {
@@ -409,7 +412,7 @@ static bool tile_infer_shared_buffer(tile_infer *infer) {
 static bool check_shapes(const tile_infer *infer, const tile_type *tile, const tile_type *memory) {
     bool fits =
         memory->kind == TILE_TYPE_SHARED ? same_dims(memory, tile) : tile->rank <= memory->rank;
-    return fits || fail(infer, "the shapes do not fit:", tile, " and", memory);
+    return fits || fail(infer, "the shapes do not match:", tile, " and", memory);
 }
 
 /* A tile that moves to or from a view or shared buffer: one element type, the last dims. */
@@ -432,7 +435,7 @@ static bool tile_infer_store(tile_infer *infer) {
 static bool tile_infer_copy(tile_infer *infer) {
     const tile_type *from = type_of(infer, 0), *to = type_of(infer, 1);
     if (from->kind == to->kind)
-        return fail(infer, "one side must be a view, the other a shared buffer; these are", from,
+        return fail(infer, "one side must be a view and the other a shared buffer, not", from,
                     " and", to);
     const tile_type *shared = from->kind == TILE_TYPE_SHARED ? from : to;
     const tile_type *view = shared == from ? to : from;
@@ -445,9 +448,9 @@ static bool tile_infer_copy(tile_infer *infer) {
 static bool tile_infer_dot(tile_infer *infer) {
     const tile_type *a = type_of(infer, 0), *b = type_of(infer, 1), *c = type_of(infer, 2);
     if (a->rank != 2 || b->rank != 2 || c->rank != 2 || a->dims[1] != b->dims[0])
-        return fail(infer, "needs [m, k] and [k, n], these are", a, " and", b);
+        return fail(infer, "the operands must be [m, k] and [k, n], not", a, " and", b);
     if (c->dims[0] != a->dims[0] || c->dims[1] != b->dims[1])
-        return fail(infer, "the sum must be [m, n], it is", c, "", NULL);
+        return fail(infer, "the accumulator must be [m, n], not", c, "", NULL);
     if (!c->param && !tile_scalar_has_arithmetic(c->scalar))
         return fail(infer, "the sum must be of a type that has arithmetic, such as f32, not", c, "",
                     NULL);
@@ -469,7 +472,7 @@ static bool tile_infer_convert_layout(tile_infer *infer) {
 static bool tile_infer_semaphore(tile_infer *infer) {
     const tile_type *view = type_of(infer, 0);
     if (view->scalar != TILE_i32)
-        return fail(infer, "a semaphore is an i32 of a view, not of", view, "", NULL);
+        return fail(infer, "a semaphore is an i32 element of a view, not of", view, "", NULL);
     return no_result(infer);
 }
 
@@ -486,10 +489,10 @@ static bool tile_infer_extract(tile_infer *infer) {
     int64_t first, part = fragment_count(infer->given);
     const tile_type *from = type_of(infer, 0);
     if (part < 1 || !same_element(from, infer->given))
-        return fail(infer, "the result must be a part of", from, "", NULL);
+        return fail(infer, "the result must be elements of", from, "", NULL);
     if (!tile_value_is_int(infer->function, segment(infer, 1, &count)[0], &first) || first < 0 ||
         first + part > tile_type_elements(from))
-        return fail(infer, "the elements must lie inside", from, "", NULL);
+        return fail(infer, "the elements are out of range of", from, "", NULL);
     return result(infer, infer->given);
 }
 
@@ -501,10 +504,11 @@ static bool tile_infer_concat(tile_infer *infer) {
         const tile_type *type = tile_value_type(infer->function, values[i]);
         int64_t part = fragment_count(type);
         if (part < 1 || !same_element(type, tile_value_type(infer->function, values[0])))
-            return fail(infer, "takes scalars and vectors of one type, not", type, "", NULL);
+            return fail(infer, "the operands must be scalars and vectors of one element type, not",
+                        type, "", NULL);
         total += part;
     }
-    if (!count) return fail(infer, "needs an operand", NULL, "", NULL);
+    if (!count) return fail(infer, "it needs an operand", NULL, "", NULL);
     if (total > UINT_MAX) total = UINT_MAX; /* more than any thread holds, as result() says */
     tile_scalar scalar = tile_value_type(infer->function, values[0])->scalar;
     return result(
@@ -515,7 +519,7 @@ static bool tile_infer_permute(tile_infer *infer) {
     const tile_type *from = type_of(infer, 0);
     return given(infer, TILE_TYPE_VECTOR, "the result must be a vector") &&
            (same_element(from, infer->given) ||
-            fail(infer, "the result's elements must be those of", from, "", NULL));
+            fail(infer, "the result must have the element type of", from, "", NULL));
 }
 
 /* Consecutive elements in memory: 1, 2, 4, ... up to 16 bytes. */
@@ -523,11 +527,12 @@ static bool check_access(const tile_infer *infer, const tile_type *fragment,
                          const tile_type *memory) {
     int64_t count = fragment_count(fragment);
     if (count < 1 || !same_element(fragment, memory))
-        return fail(infer, "a scalar or vector of the memory's elements is needed, not", fragment,
-                    "", NULL);
+        return fail(infer, "the value must be a scalar or vector of the memory's element type, not",
+                    fragment, "", NULL);
     int64_t bytes = count * tile_scalar_bytes(fragment->scalar);
     if ((count & (count - 1)) || bytes > 16)
-        return fail(infer, "an access has a power of two of elements and at most 16 bytes, not",
+        return fail(infer,
+                    "an access must have a power of two of elements and at most 16 bytes, not",
                     fragment, "", NULL);
     return true;
 }
@@ -597,7 +602,7 @@ static bool tile_infer_cp_async(tile_infer *infer) {
 
 static bool tile_infer_word(tile_infer *infer) {
     if (type_of(infer, 0)->scalar != TILE_i32)
-        return fail(infer, "the word must be an i32, not in", type_of(infer, 0), "", NULL);
+        return fail(infer, "the pointer must be ptr<i32>, not", type_of(infer, 0), "", NULL);
     return no_result(infer);
 }
 

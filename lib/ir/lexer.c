@@ -137,7 +137,7 @@ static void lex_punctuation(tile_lexer *lexer, tile_token *token) {
         }
     if (*lexer->at == 0 || !strchr("()[]{}<>,:=+-*/&|^~?", *lexer->at)) {
         token->kind = TILE_TOKEN_BAD;
-        token->problem = "this character means nothing here";
+        token->problem = "unexpected character";
     }
     /* A character of several bytes is one mistake. */
     for (lexer->at++; lexer->at < lexer->end && (*lexer->at & 0xc0) == 0x80;) lexer->at++;

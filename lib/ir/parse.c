@@ -26,7 +26,8 @@ static bool parse_version(tile_parser *p) {
     if (!tile_parse_take_word(p, "tile_ir")) return true;
     if (p->token.kind != TILE_TOKEN_INT) return tile_parse_expected(p, "the format's version");
     if (p->token.integer != 1)
-        return tile_parse_error(p, p->token.loc, "this text has version %llu, only 1 is known",
+        return tile_parse_error(p, p->token.loc,
+                                "unsupported format version %llu; this compiler reads version 1",
                                 (unsigned long long)p->token.integer);
     tile_parse_advance(p);
     return true;

@@ -58,8 +58,7 @@ static bool parse_loop_clause(tile_parser *p, const tile_op_info *info, loop *l)
     if (!known) return tile_parse_unknown_attr(p, allowed, info->name);
     for (unsigned i = 0; i < l->attr_count; i++)
         if (l->attrs[i].id == id)
-            return tile_parse_error(p, p->token.loc, "'%s' stands here twice",
-                                    tile_attr_keyword(id));
+            return tile_parse_error(p, p->token.loc, "'%s' is given twice", tile_attr_keyword(id));
     tile_parse_advance(p);
     if (!tile_parse_expect(p, "(")) return false;
     tile_parsed_attr *attr = &l->attrs[l->attr_count++];

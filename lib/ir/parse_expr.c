@@ -172,7 +172,7 @@ static const tile_node *parse_param(tile_parser *p) {
     if (param || tile_scalar_from_name(token.text, token.length))
         tile_parse_error(p, token.loc, "'%s' is a type; a number is needed here", name);
     else if (tile_opcode_from_name(token.text, token.length))
-        tile_parse_error(p, token.loc, "'%s' is an operation and cannot stand in an expression",
+        tile_parse_error(p, token.loc, "'%s' is an operation and cannot be used in an expression",
                          name);
     else
         tile_parse_error(p, token.loc, "there is no parameter '%s'%s", name,
@@ -269,8 +269,7 @@ const tile_node *tile_parse_node(tile_parser *p, int precedence) {
                        tile_parse_at(p, infix->symbol);
         if (doubled) {
             tile_parse_error(p, loc,
-                             "there is no '%s%s'; '%s' binds weaker than comparisons here "
-                             "as well",
+                             "there is no '%s%s'; use '%s', which binds weaker than comparisons",
                              infix->symbol, infix->symbol, infix->symbol);
             return NULL;
         }
@@ -303,7 +302,7 @@ static const tile_expr *node_to_expr(tile_parser *p, const tile_node *node, bool
             return tile_expr_arg(p->context, data->index);
         if (node->value.id)
             tile_parse_error(p, node->loc,
-                             allow_args ? "only integer arguments can stand here"
+                             allow_args ? "only integer arguments can be used here"
                                         : "this must be known at compile time");
         return NULL;
     }
@@ -311,7 +310,7 @@ static const tile_expr *node_to_expr(tile_parser *p, const tile_node *node, bool
         if (!(args[i] = node_to_expr(p, node->args[i], allow_args))) return NULL;
     const tile_expr *expr = tile_expr_op(p->context, node->opcode, args[0], args[1], args[2]);
     if (!expr)
-        tile_parse_error(p, node->loc, "'%s' cannot stand in an integer expression",
+        tile_parse_error(p, node->loc, "'%s' cannot be used in an integer expression",
                          tile_op_get_info(node->opcode)->name);
     return expr;
 }
@@ -331,7 +330,7 @@ bool tile_parse_int_list(tile_parser *p, const int64_t **values, unsigned *count
         list = tile_arena_grow(&p->arena, list, used, &capacity, sizeof *list);
         if (!expr) return false;
         if (!tile_expr_is_int(expr, &list[used++]))
-            return tile_parse_error(p, loc, "this list takes plain integers");
+            return tile_parse_error(p, loc, "this list takes integer constants");
         if (!tile_parse_take(p, ",")) break;
     }
     *values = list;

@@ -33,7 +33,7 @@ static bool check_param_name(tile_parser *p, const tile_token *token) {
     if (tile_opcode_from_name(text, length) || tile_scalar_from_name(text, length) ||
         tile_is_literal_word(text, length))
         return tile_parse_error(p, token->loc,
-                                "'%.*s' means something else and cannot name a "
+                                "'%.*s' is a word of the language and cannot name a "
                                 "parameter",
                                 (int)length, text);
     return true;
@@ -250,8 +250,7 @@ static bool parse_point(tile_parser *p, unsigned names, const tile_expr **values
         count++;
     } while (tile_parse_take(p, ","));
     if (count != names)
-        return tile_parse_error(p, loc, "this point has %u values, there are %u names", count,
-                                names);
+        return tile_parse_error(p, loc, "this point has %u values for %u parameters", count, names);
     return tile_parse_expect(p, ")");
 }
 
@@ -303,7 +302,7 @@ static bool parse_clauses(tile_parser *p) {
         while (i < CLAUSE_COUNT && !tile_parse_at_word(p, clauses[i].word)) i++;
         if (i == CLAUSE_COUNT) return unknown_clause(p);
         if (seen[i] && !clauses[i].repeats)
-            return tile_parse_error(p, p->token.loc, "'%s' stands here twice", clauses[i].word);
+            return tile_parse_error(p, p->token.loc, "'%s' is given twice", clauses[i].word);
         seen[i] = true;
         tile_parse_advance(p);
         if (!clauses[i].parse(p)) return false;

@@ -54,7 +54,8 @@ static tile_value lower_float(tile_parser *p, const tile_node *node, const tile_
     if (!type || (type->scalar && !tile_scalar_is_floating(type->scalar)))
         type = tile_type_scalar(p->context, TILE_f32);
     if (!type->scalar && !whole) {
-        tile_parse_error(p, node->loc, "'%s' may be an integer type: only whole numbers fit",
+        tile_parse_error(p, node->loc,
+                         "'%s' may be an integer type: the constant must be an integer",
                          type->param);
         return TILE_NO_VALUE;
     }
@@ -128,15 +129,15 @@ static bool deal(lowering *l, tile_loc loc, unsigned count) {
         } else if (!may_miss) {
             return at < count
                        ? tile_parse_error(
-                             l->p, l->operands[at].loc, "%s: operand '%s' is written %s",
+                             l->p, l->operands[at].loc, "%s: operand '%s' must be written %s",
                              l->info->name, l->info->operands[i].name,
                              form == TILE_FORM_list ? "as a list in brackets" : "without brackets")
                        : tile_parse_error(l->p, loc, "%s: operand '%s' is missing", l->info->name,
                                           l->info->operands[i].name);
         }
     }
-    return at == count || tile_parse_error(l->p, l->operands[at].loc, "%s has one operand too many",
-                                           l->info->name);
+    return at == count ||
+           tile_parse_error(l->p, l->operands[at].loc, "%s: too many operands", l->info->name);
 }
 
 /* The type of another operand of the same class, that literals share. *known: there is one. */

@@ -91,7 +91,7 @@ bool tile_parse_attr(tile_parser *p, uint64_t allowed, const char *what, tile_pa
     if (!(allowed >> id & 1)) return tile_parse_unknown_attr(p, allowed, what);
     for (unsigned i = 0; i < *count; i++)
         if (attrs[i].id == id)
-            return tile_parse_error(p, token.loc, "'%s' stands here twice", tile_attr_keyword(id));
+            return tile_parse_error(p, token.loc, "'%s' is given twice", tile_attr_keyword(id));
     tile_parse_advance(p);
     attrs[*count] = (tile_parsed_attr){.id = id};
     return parse_attr_value(p, &attrs[(*count)++]);
@@ -158,9 +158,9 @@ bool tile_parse_bind_results(tile_parser *p, const tile_statement *s, tile_op op
     unsigned results = op.id ? tile_op_result_count(p->function, op) : s->count;
     bool ok = s->count == 0 || s->count == results;
     if (!ok)
-        tile_parse_error(p, s->loc, "'%s' gives %u result%s, here %s %u name%s", what, results,
-                         results == 1 ? "" : "s", s->count == 1 ? "is" : "are", s->count,
-                         s->count == 1 ? "" : "s");
+        tile_parse_error(p, s->loc, "'%s' has %u result%s, but %u name%s %s given", what, results,
+                         results == 1 ? "" : "s", s->count, s->count == 1 ? "" : "s",
+                         s->count == 1 ? "is" : "are");
     for (unsigned i = 0; i < s->count; i++) {
         tile_value value =
             op.id && i < results ? tile_op_result(p->function, op, i) : TILE_NO_VALUE;
@@ -270,9 +270,10 @@ static bool parse_expression(tile_parser *p, const tile_statement *s) {
     const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
     const tile_type *given;
     if (!node || !parse_result_types(p, &given)) return false;
-    if (s->count == 0) return tile_parse_error(p, s->loc, "an expression needs a name: %%x = ...");
+    if (s->count == 0)
+        return tile_parse_error(p, s->loc, "the result of an expression needs a name: %%x = ...");
     if (s->count != 1)
-        return tile_parse_error(p, s->loc, "an expression gives 1 result, here are %u names",
+        return tile_parse_error(p, s->loc, "an expression has 1 result, but %u names are given",
                                 s->count);
     tile_value value = tile_lower_node(p, node, given);
     const tile_type *type = value.id ? tile_value_type(p->function, value) : NULL;
@@ -330,8 +331,8 @@ static const char *new_name(const tile_token *token) {
 static bool unknown_op(tile_parser *p) {
     const char *name = new_name(&p->token);
     if (name)
-        return tile_parse_error(p, p->token.loc, "'%.*s' is called '%s' now", (int)p->token.length,
-                                p->token.text, name);
+        return tile_parse_error(p, p->token.loc, "'%.*s' has been renamed to '%s'",
+                                (int)p->token.length, p->token.text, name);
     tile_guess guess = tile_guess_start(p->token.text, p->token.length);
     for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++)
         if (tile_op_get_info((tile_opcode)i)->name)
@@ -358,8 +359,8 @@ static bool parse_statement(tile_parser *p) {
     tile_statement s = {.loc = p->token.loc};
     if (begins_no_statement(p))
         return tile_parse_error(p, s.loc,
-                                "%%%.*s begins no statement: it lacks '=', or the operation "
-                                "before it takes no more operands",
+                                "expected '=' after %%%.*s; if it is an operand, the operation "
+                                "before it takes no more",
                                 (int)p->token.length, p->token.text);
     bool ok =
         (p->token.kind != TILE_TOKEN_VALUE || parse_names(p, &s)) && parse_statement_rest(p, &s);

@@ -44,7 +44,7 @@ bool tile_parse_has_failed(const tile_parser *p) {
 
 void tile_parse_stop_if_too_many(tile_parser *p, tile_loc loc) {
     if (tile_context_error_count(p->context) - p->first_error < TILE_PARSE_MAX_ERRORS) return;
-    tile_report(p->context, TILE_NOTE, loc, "the rest of the text is not read after %d errors",
+    tile_report(p->context, TILE_NOTE, loc, "too many errors: parsing stops after %d",
                 TILE_PARSE_MAX_ERRORS);
     p->stopped = true;
     p->token.kind = p->next.kind = TILE_TOKEN_END;

@@ -26,15 +26,15 @@ static bool parse_numbers(tile_parser *p, tile_alias *alias, const char *noun, i
         tile_parse_advance(p);
     } while (tile_parse_take(p, ","));
     if (alias->rank && alias->rank != rank)
-        return tile_parse_error(p, loc, "this entry has %u %ss, those before it have %u", rank,
-                                noun, alias->rank);
+        return tile_parse_error(p, loc, "this entry has %u %ss, the entries before it have %u",
+                                rank, noun, alias->rank);
     alias->rank = rank;
     return tile_parse_expect(p, "]");
 }
 
 static bool parse_counts(tile_parser *p, tile_alias *alias) {
     tile_loc loc = p->token.loc;
-    if (alias->counted_dims) return tile_parse_error(p, loc, "'count' stands here twice");
+    if (alias->counted_dims) return tile_parse_error(p, loc, "'count' is given twice");
     tile_parse_advance(p);
     if (!tile_parse_expect(p, "=") || !parse_numbers(p, alias, "count", alias->counts))
         return false;
@@ -53,7 +53,7 @@ static bool parse_alias_list(tile_parser *p, tile_alias *alias) {
     if (list == TILE_ALIAS_LISTS)
         return tile_parse_expected(p, "'reg', 'lane', 'warp', 'block', 'offset' or 'count'");
     if (alias->present[list])
-        return tile_parse_error(p, name.loc, "'%s' stands here twice", list_names[list]);
+        return tile_parse_error(p, name.loc, "'%s' is given twice", list_names[list]);
     alias->present[list] = true;
     tile_parse_advance(p);
     if (!tile_parse_expect(p, "=") || !tile_parse_expect(p, "[")) return false;
@@ -131,7 +131,7 @@ static bool resolve_dim(tile_parser *p, const tile_token *at, const tile_alias *
                         int64_t extent, tile_layout *layout) {
     int64_t count = alias->counted_dims ? alias->counts[d] : 1, part = extent;
     if (extent < 0)
-        return tile_parse_error(p, at->loc, "a type with a layout needs extents that are known");
+        return tile_parse_error(p, at->loc, "a type with a layout needs constant extents");
     if (!tile_layout_admits_extent(extent))
         return tile_parse_error(p, at->loc,
                                 "a type with a layout needs extents that are odd numbers up to %d "

@@ -77,9 +77,9 @@ static void check_type(verifier *v, tile_loc loc, const tile_type *type) {
         FAIL(v, loc, "%s must have 1 to 1024 slots", text(v, type));
     if (tile && type->rank == 0) FAIL(v, loc, "%s must have at least one dim", text(v, type));
     if (type->layout && !layout_matches(type))
-        FAIL(v, loc, "the layout of %s is made for another shape", text(v, type));
+        FAIL(v, loc, "the layout of %s has another shape", text(v, type));
     else if (type->layout && tile_layout_find_fault(type->layout))
-        FAIL(v, loc, "the layout of %s cannot be: %s", text(v, type),
+        FAIL(v, loc, "the layout of %s is invalid: %s", text(v, type),
              tile_layout_find_fault(type->layout));
 }
 
@@ -90,7 +90,7 @@ static void check_operands(verifier *v, tile_op op) {
     for (uint32_t i = 0; i < data->operand_count; i++) {
         tile_value value = data->operands[i];
         if (!value.id || value.id >= v->f->value_count || !v->visible[value.id])
-            FAIL(v, data->loc, "%s: operand %u is not defined at this place",
+            FAIL(v, data->loc, "%s: the definition of operand %u does not dominate this use",
                  tile_op_get_info((tile_opcode)data->opcode)->name, i + 1);
     }
 }
@@ -201,7 +201,7 @@ static bool check_rule(verifier *v, tile_op op) {
     for (uint32_t i = 0; same && i < data.result_count; i++)
         same = infer.results[i] == tile_value_type(v->f, tile_op_result(v->f, op, i));
     if (!same)
-        FAIL(v, data.loc, "%s: the results are not what its operands give",
+        FAIL(v, data.loc, "%s: the result types do not follow from the operands",
              tile_op_get_info((tile_opcode)data.opcode)->name);
     return true;
 }
@@ -220,7 +220,7 @@ static void check_carried_type(verifier *v, tile_op op, unsigned r, unsigned i) 
     tile_op yield = tile_region_yield(v->f, tile_op_region(v->f, op, r));
     unsigned place = tile_shape_own_yields(tile_shape_of(v->f, op), r) + i + 1;
     if (have != want)
-        FAIL(v, tile_op_loc(v->f, yield), "value %u of `yield` is %s, `%s` carries %s", place,
+        FAIL(v, tile_op_loc(v->f, yield), "value %u of `yield` is %s, but `%s` carries %s", place,
              text(v, have), name_of(v, op), text(v, want));
 }
 
@@ -249,7 +249,7 @@ static void check_yield(verifier *v, tile_op op, unsigned r) {
         if (given < own) return;
     }
     if (given != own + carried) {
-        FAIL(v, tile_op_loc(v->f, yield), "`%s` has %u results, `yield` hands over %u",
+        FAIL(v, tile_op_loc(v->f, yield), "`%s` has %u results, but its region yields %u",
              name_of(v, op), carried, given - own);
         return;
     }
@@ -298,10 +298,11 @@ static void check_buffers(verifier *v, tile_op op) {
         fail_extent(v, tile_op_loc(v->f, op), type, extent);
         tile_op alloc = tile_value_def(v->f, value);
         if (alloc.id)
-            tile_report(v->context, TILE_NOTE, tile_op_loc(v->f, alloc),
-                        "a buffer of any extents serves threads (ld_shared, st_shared, ...); "
-                        "%s handles it as a tile",
-                        tile_op_name(v->f, op));
+            tile_report(
+                v->context, TILE_NOTE, tile_op_loc(v->f, alloc),
+                "a buffer with such extents can be used by threads only (ld_shared, st_shared, "
+                "...); %s uses it as a tile",
+                tile_op_name(v->f, op));
     }
 }
 
@@ -361,13 +362,13 @@ static void check_level(verifier *v, tile_op op) {
         FAIL(v, loc, "%s is an operation of level 2, and @%s is at level 3", info->name, f->name);
     if (f->level != 3) return;
     if (tile_op_opcode(f, op) == TILE_OP_alloc_shared && !tile_op_has_attr(f, op, TILE_ATTR_offset))
-        FAIL(v, loc, "alloc_shared: @%s is at level 3, where each buffer has an offset", f->name);
+        FAIL(v, loc, "alloc_shared needs the attribute 'offset': @%s is at level 3", f->name);
     for (unsigned i = 0; i < info->operand_count; i++)
         if (tile_is_placed(f, op, i))
-            FAIL(v, loc, "%s: @%s is at level 3, where a shared buffer takes one offset",
+            FAIL(v, loc, "%s: a shared buffer takes one offset, not coordinates: @%s is at level 3",
                  info->name, f->name);
     if (tile_op_gives_tile(f, op))
-        FAIL(v, loc, "%s gives a tile, and @%s is at level 3", info->name, f->name);
+        FAIL(v, loc, "%s has a tile as its result, and @%s is at level 3", info->name, f->name);
     if (tile_op_has_attr(f, op, TILE_ATTR_pipelined))
         FAIL(v, loc, "%s: @%s is at level 3, where no loop is to be pipelined any more", info->name,
              f->name);
@@ -392,7 +393,8 @@ static void check_op(verifier *v, tile_op op) {
     check_regions(v, op);
     bool last = !data.next.id;
     if (info->effects & TILE_EFFECT_TERMINATOR && (!last || data.parent.id == v->f->body.id))
-        FAIL(v, data.loc, "`%s` stands at the end of an operation's region, and nowhere else",
+        FAIL(v, data.loc,
+             "`%s` is a terminator: it must be the last operation of an operation's region",
              info->name);
 }
 

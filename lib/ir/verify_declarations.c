@@ -87,11 +87,13 @@ static void check_type(checker *c, tile_loc loc, const tile_type *type) {
     else if (!type->param && !type->scalar)
         FAIL(c, loc, "a type has no element type");
     if (type->slots && !is_expr(c->f, type->slots, SCOPE_PARAMS))
-        FAIL(c, loc, "the number of slots of a shared buffer must follow from parameters");
+        FAIL(c, loc,
+             "the number of slots of a shared buffer may depend on compile-time parameters only");
     for (unsigned d = 0; d < type->rank; d++)
         if ((type->dims[d] && !is_expr(c->f, type->dims[d], SCOPE_PARAMS)) ||
             (type->strides[d] && !is_expr(c->f, type->strides[d], SCOPE_PARAMS)))
-            FAIL(c, loc, "extents and strides in a type must follow from parameters");
+            FAIL(c, loc,
+                 "extents and strides in a type may depend on compile-time parameters only");
 }
 
 /* Declarations -------------------------------------------------------------------------------- */
@@ -107,15 +109,15 @@ static void check_params(checker *c) {
         else if (tile_function_find_param(f, param->name, strlen(param->name)) != param)
             FAIL(c, f->loc, "the parameter '%s' is declared twice", param->name);
         else if ((unsigned)param->kind > TILE_PARAM_dim)
-            FAIL(c, f->loc, "the parameter '%s' is of no kind", param->name);
+            FAIL(c, f->loc, "the parameter '%s' has no valid kind", param->name);
         else if (is_type ? param->default_expr != NULL : param->default_type != NULL)
-            FAIL(c, f->loc, "the default of '%s' is of another kind", param->name);
+            FAIL(c, f->loc, "the default of '%s' does not have the parameter's kind", param->name);
         else if (param->default_type &&
                  (param->default_type->kind != TILE_TYPE_SCALAR || !param->default_type->scalar))
             FAIL(c, f->loc, "the default of '%s' must be an element type", param->name);
         else if (param->default_expr &&
                  !is_host_expr(f, param->default_expr, SCOPE_PARAMS, i, &budget))
-            FAIL(c, f->loc, "the default of '%s' must follow from the parameters before it",
+            FAIL(c, f->loc, "the default of '%s' may depend on the parameters before it only",
                  param->name);
     }
 }
@@ -156,15 +158,18 @@ static void check_header(checker *c) {
     for (unsigned d = 0; d < f->grid_rank; d++)
         if (!is_expr(f, f->grid[d], SCOPE_ARGS))
             FAIL(c, f->loc,
-                 "extent %u of the grid must follow from parameters and integer arguments", d + 1);
+                 "extent %u of the grid may depend on compile-time parameters and integer "
+                 "arguments only",
+                 d + 1);
     for (unsigned d = 0; d < f->cluster_rank; d++)
         if (!is_expr(f, f->cluster[d], SCOPE_PARAMS))
-            FAIL(c, f->loc, "extent %u of the cluster must follow from parameters", d + 1);
+            FAIL(c, f->loc, "extent %u of the cluster may depend on compile-time parameters only",
+                 d + 1);
     if (f->warps && !is_expr(f, f->warps, SCOPE_PARAMS))
-        FAIL(c, f->loc, "`warps` must follow from parameters");
+        FAIL(c, f->loc, "`warps` may depend on compile-time parameters only");
     for (size_t i = 0; i < f->where_count; i++)
         if (!is_expr(f, f->wheres[i], SCOPE_PARAMS))
-            FAIL(c, f->loc, "`where` must follow from parameters");
+            FAIL(c, f->loc, "`where` may depend on compile-time parameters only");
     for (size_t i = 0; i < f->tune_count; i++) check_tune(c, &f->tunes[i]);
 }
 
@@ -174,7 +179,7 @@ static void check_constant(checker *c, tile_loc loc, const tile_value_data *valu
     int64_t integer;
     bool is_float = value->expr->kind == TILE_EXPR_FLOAT;
     if (!is_float && !is_expr(c->f, value->expr, SCOPE_PARAMS))
-        FAIL(c, loc, "a constant must follow from parameters");
+        FAIL(c, loc, "a constant may depend on compile-time parameters only");
     else if (!value->type->param && tile_expr_is_int(value->expr, &integer) &&
              !tile_integer_fits(value->type->scalar, integer))
         FAIL(c, loc, "%lld does not fit %s", (long long)integer,
@@ -210,7 +215,7 @@ static void check_attr(checker *c, tile_loc loc, const tile_attr *attr) {
     if (ok && info->kind == TILE_KIND_word) ok = is_word(attr);
     if (ok && info->kind == TILE_KIND_constant) ok = is_constant(c, attr);
     if (info->name && !ok)
-        FAIL(c, loc, "the attribute '%s' has a value of another kind", info->name);
+        FAIL(c, loc, "the attribute '%s' has a value of the wrong kind", info->name);
 }
 
 static void check_op(tile_function *f, tile_op op, void *user) {

@@ -33,14 +33,15 @@ static void check_named_barrier(checker *c, tile_op op) {
         FAIL(c, op, "%s: `all` and a number exclude each other", name);
     if (tile_value_is_int(c->f, tile_op_operand(c->f, op, 0), &number) &&
         (number < 1 || number >= TILE_MAX_BARRIERS))
-        FAIL(c, op, "%s: barriers have the numbers 1 to %d, not %lld; 0 is the block's own", name,
-             TILE_MAX_BARRIERS - 1, (long long)number);
+        FAIL(c, op,
+             "%s: a barrier's number is 1 to %d, not %lld; 0 is the barrier of the whole block",
+             name, TILE_MAX_BARRIERS - 1, (long long)number);
     if (!tile_value_is_int(c->f, tile_op_operand(c->f, op, 1), &warps)) return;
     if (block.warps && (warps < 1 || warps > block.warps))
-        FAIL(c, op, "%s: %lld warps cannot meet, the block has %u", name, (long long)warps,
+        FAIL(c, op, "%s: %lld warps cannot participate, the block has %u", name, (long long)warps,
              block.warps);
     else if (warps < who.warps && !divergent_control(c, op).id)
-        FAIL(c, op, "%s: %u warps come here together, more than the %lld that meet", name,
+        FAIL(c, op, "%s: %u warps arrive here together, more than the %lld of the barrier", name,
              who.warps, (long long)warps);
 }
 

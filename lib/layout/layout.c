@@ -168,15 +168,15 @@ static bool is_in_range(const tile_layout *layout) {
 const char *tile_layout_find_fault(const tile_layout *layout) {
     bool shared = layout->kind == TILE_LAYOUT_SHARED;
     vector_space image = {.count = 0};
-    if (!bits_fit(layout)) return "it has entries outside the tile";
+    if (!bits_fit(layout)) return "it has coordinates outside the tile";
     if (!counts_are_odd(layout)) return "its counts must be odd, from 1 to 31";
     if (!tile_layout_fits_limits(layout)) return "it has more than 2^20 elements";
-    if (!is_in_range(layout)) return "it has entries outside the tile";
+    if (!is_in_range(layout)) return "it has coordinates outside the tile";
     if (union_of(layout->block, layout->block_bits))
         return "the blocks of a cluster hold different elements, which no operation can use yet";
     add_all(&image, layout->reg, layout->reg_bits);
     if (image.count < layout->reg_bits)
-        return shared ? "two offsets keep the same element" : "a thread holds an element twice";
+        return shared ? "two offsets hold the same element" : "a thread holds an element twice";
     if (shared)
         return image.count == tile_layout_part_bits(layout) ? NULL : "some elements have no offset";
     return tile_layout_is_surjective(layout) ? NULL : "some elements are held by no thread";

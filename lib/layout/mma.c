@@ -96,7 +96,7 @@ void tile_mma_explain(const tile_mma_query *q, char *text, size_t size) {
     const tile_mma *row = nearest(q);
     const char *lhs = tile_scalar_name(q->lhs), *rhs = tile_scalar_name(q->rhs);
     if (!row)
-        snprintf(text, size, "no mma instruction multiplies %s%s by %s%s and adds in %s",
+        snprintf(text, size, "no mma instruction multiplies %s%s by %s%s and accumulates in %s",
                  q->unsigned_lhs ? "unsigned " : "", lhs, q->unsigned_rhs ? "unsigned " : "", rhs,
                  tile_scalar_name(q->acc));
     else if (row->capability > q->capability)
@@ -106,7 +106,7 @@ void tile_mma_explain(const tile_mma_query *q, char *text, size_t size) {
         snprintf(text, size, "mma %s needs multiples of its extents, not m %u, n %u, k %u",
                  row->shape, (unsigned)q->m, (unsigned)q->n, (unsigned)q->k);
     else
-        snprintf(text, size, "the sum's layout does not consist of the fragments of mma %s",
+        snprintf(text, size, "the accumulator's layout does not consist of fragments of mma %s",
                  row->shape);
 }
 

@@ -104,7 +104,7 @@ Test(artifact, refusals) {
         {false, false, "j", 3, 0, 0, "there is no kernel @j", TILE_INVALID},
         {false, false, "k", 1, 0, 0, "kernels are lowered to level 2 or 3, not 1", TILE_INVALID},
         {false, false, "k", 2, TILE_WANT_PTX, 0, "is not an operation of level 3", TILE_INVALID},
-        {false, false, "k", 3, TILE_WANT_PTX, 10, "PTX 1.0", TILE_INVALID},
+        {false, false, "k", 3, TILE_WANT_PTX, 10, "PTX version 1.0 is not supported", TILE_INVALID},
         {false, false, "k", 3, TILE_WANT_CUBIN, 0, "/no/such/ptxas", TILE_UNAVAILABLE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

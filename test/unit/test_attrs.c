@@ -87,7 +87,7 @@ Test(attrs, are_checked_by_kind) {
     tile_op op = tile_region_first(f, tile_function_body(f));
     tile_op_set_text(f, op, TILE_ATTR_offset, "far");
     cr_expect_eq(tile_module_verify(module), TILE_INVALID);
-    cr_expect(strstr(x.messages, "'offset' has a value of another kind"), "%s", x.messages);
+    cr_expect(strstr(x.messages, "'offset' has a value of the wrong kind"), "%s", x.messages);
     tile_op_set_int(f, op, TILE_ATTR_offset, 16);
     cr_expect_eq(tile_module_verify(module), TILE_OK);
     tile_module_destroy(module);

@@ -185,7 +185,7 @@ Test(codegen, refusals) {
         {KERNEL("%x: ptr<i32>", "  %v = splat %t : vector<i32[1024]>\n"
                                 "  for %i = 0 to 9 step 1 unroll (128) { %w = add %v, %v }\n"),
          NULL, 0, "add: here one thread's code exceeds 49152 instructions"},
-        {KERNEL("", ""), NULL, 79, "PTX 7.9 is not a version"},
+        {KERNEL("", ""), NULL, 79, "PTX version 7.9 is not supported"},
         {"kernel @k() grid [1] cluster [2] warps 4 {\n}\n", NULL, 0,
          "clusters need compute capability"},
         {"compute @k(%x: tensor<f16[8]>) -> (%y: tensor<f16[8]>) { %y = add %x, %x : "

@@ -64,16 +64,16 @@ Test(layout_check, planted_faults_are_found) {
     expect_fault(&tile, "a thread holds an element twice");
     tile = small_tile();
     tile.lane[0] = 128;
-    expect_fault(&tile, "it has entries outside the tile");
+    expect_fault(&tile, "it has coordinates outside the tile");
     tile = small_tile();
     tile.reg_bits = TILE_LAYOUT_MAX_BITS + 1;
-    expect_fault(&tile, "it has entries outside the tile");
+    expect_fault(&tile, "it has coordinates outside the tile");
     tile = small_tile();
     tile.warp_bits = TILE_LAYOUT_MAX_WARP_BITS + 1;
-    expect_fault(&tile, "it has entries outside the tile");
+    expect_fault(&tile, "it has coordinates outside the tile");
     tile = small_tile();
     tile.block_bits = TILE_LAYOUT_MAX_BLOCK_BITS + 1;
-    expect_fault(&tile, "it has entries outside the tile");
+    expect_fault(&tile, "it has coordinates outside the tile");
     for (unsigned count = 0; count <= 33; count += count < 32 ? 2 : 1) {
         tile = small_tile();
         tile.count[1] = (uint8_t)count;
@@ -89,7 +89,7 @@ Test(layout_check, planted_faults_are_found) {
 Test(layout_check, planted_faults_of_buffers_are_found) {
     tile_layout buffer = small_buffer();
     buffer.reg[3] = 2 | 4;
-    expect_fault(&buffer, "two offsets keep the same element");
+    expect_fault(&buffer, "two offsets hold the same element");
     buffer = small_buffer();
     buffer.reg[--buffer.reg_bits] = 0;
     expect_fault(&buffer, "some elements have no offset");

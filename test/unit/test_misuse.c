@@ -97,7 +97,7 @@ Test(misuse, names) {
 Test(misuse, levels) {
     REFUSED("kernel @k is at level 99", tile_function_set_level(x->kernel, 99));
     REFUSED("kernel @k is at level 1", tile_function_set_level(x->kernel, 1));
-    REFUSED("@k is at level 3, where each buffer has an offset",
+    REFUSED("alloc_shared needs the attribute 'offset': @k is at level 3",
             tile_function_set_level(x->kernel, 3);
             const int64_t dims[] = {32};
             tile_build_alloc_shared(&x->b, tile_type_shared(x->context, TILE_f32, 0, 1, dims)));
@@ -108,13 +108,13 @@ Test(misuse, levels) {
 
 Test(misuse, parameters) {
     const tile_type *none = NULL;
-    REFUSED("the default of 'a' is of another kind",
+    REFUSED("the default of 'a' does not have the parameter's kind",
             tile_function_add_param(x->kernel, "a", TILE_PARAM_type, tile_expr_int(x->context, 1),
                                     none));
-    REFUSED("the default of 'a' must follow from the parameters before it",
+    REFUSED("the default of 'a' may depend on the parameters before it only",
             tile_function_add_param(x->kernel, "a", TILE_PARAM_int,
                                     tile_expr_param(x->context, "a"), none));
-    REFUSED("the parameter 'a' is of no kind",
+    REFUSED("the parameter 'a' has no valid kind",
             tile_function_add_param(x->kernel, "a", (tile_param_kind)9, NULL, none));
     REFUSED("`tune` needs", tile_function_add_tune(x->kernel, 0, NULL, 0, NULL));
     const char *b = "b";
@@ -129,16 +129,20 @@ static void set_grid(fixture *x, const tile_expr *extent) {
 }
 
 Test(misuse, header_expressions) {
-    const char *grid = "extent 1 of the grid must follow from parameters and integer arguments";
+    const char *grid =
+        "extent 1 of the grid may depend on compile-time parameters and integer arguments only";
     REFUSED(grid, set_grid(x, NULL));
     REFUSED(grid, set_grid(x, tile_expr_float(x->context, 1.5)));
     REFUSED(grid, set_grid(x, tile_expr_arg(x->context, 77)));
     REFUSED(grid, set_grid(x, tile_expr_arg(x->context, 1))); /* a pointer */
     REFUSED(grid, set_grid(x, tile_expr_param(x->context, "nobody")));
-    REFUSED("`warps` must", tile_function_set_warps(x->kernel, tile_expr_arg(x->context, 0)));
+    REFUSED("`warps` may depend on compile-time parameters only",
+            tile_function_set_warps(x->kernel, tile_expr_arg(x->context, 0)));
     REFUSED("needs `warps`", tile_function_set_warps(x->kernel, NULL));
-    REFUSED("`where` must", tile_function_add_where(x->kernel, NULL));
-    REFUSED("`where` must", tile_function_add_where(x->kernel, tile_expr_float(x->context, NAN)));
+    REFUSED("`where` may depend on compile-time parameters only",
+            tile_function_add_where(x->kernel, NULL));
+    REFUSED("`where` may depend on compile-time parameters only",
+            tile_function_add_where(x->kernel, tile_expr_float(x->context, NAN)));
 }
 
 /* 2^64 nodes when it is walked as a tree. */
@@ -158,10 +162,10 @@ Test(misuse, constants) {
     REFUSED("300 does not fit i8",
             tile_value v = constant(x, TILE_i8, tile_expr_int(x->context, 300));
             tile_build_add(&x->b, v, v));
-    REFUSED("must follow from parameters",
+    REFUSED("may depend on compile-time parameters only",
             tile_value v = constant(x, TILE_i32, tile_expr_param(x->context, "q"));
             tile_build_add(&x->b, v, v));
-    REFUSED("must follow from parameters",
+    REFUSED("may depend on compile-time parameters only",
             tile_value v = constant(x, TILE_i32, tile_expr_arg(x->context, 0));
             tile_build_add(&x->b, v, v));
     REPORTED("a constant needs", tile_build_constant(&x->b, NULL, tile_expr_int(x->context, 1)));
@@ -179,7 +183,7 @@ Test(misuse, types) {
     REPORTED("has no type", tile_function_add_arg(x->kernel, "z", NULL));
     REFUSED("no element type",
             tile_function_add_arg(x->kernel, "z", tile_type_scalar(x->context, TILE_SCALAR_NONE)));
-    REFUSED("extents and strides in a type must follow from parameters",
+    REFUSED("extents and strides in a type may depend on compile-time parameters only",
             tile_type draft = {.kind = TILE_TYPE_TILE, .scalar = TILE_f32, .rank = 1};
             draft.dims[0] = tile_expr_param(x->context, "nobody");
             tile_build_splat(&x->b, tile_build_float(&x->b, 1), tile_type_get(x->context, &draft)));
@@ -192,7 +196,7 @@ Test(misuse, endless_vectors) {
 #define ENDLESS \
     (draft.dims[0] = tile_expr_int(x->context, INT64_C(1) << 62), tile_type_get(x->context, &draft))
     REPORTED(message, tile_build_splat(&x->b, tile_build_float(&x->b, 1), ENDLESS));
-    REPORTED("must lie inside",
+    REPORTED("out of range of",
              tile_value v = tile_build_splat(&x->b, tile_build_float(&x->b, 1),
                                              tile_type_vector(x->context, TILE_f32, 4));
              tile_build_extract(&x->b, v, tile_build_int(&x->b, 1), ENDLESS));
@@ -204,9 +208,9 @@ Test(misuse, endless_vectors) {
 
 Test(misuse, places) {
     tile_value stranger = {12345};
-    REPORTED("this value is none of @k", tile_build_add(&x->b, stranger, x->n));
-    REPORTED("this value is none of @k", tile_build_if_else(&x->b, stranger, NULL, 0));
-    REPORTED("this region is none of @k",
+    REPORTED("this value does not belong to @k", tile_build_add(&x->b, stranger, x->n));
+    REPORTED("this value does not belong to @k", tile_build_if_else(&x->b, stranger, NULL, 0));
+    REPORTED("this region does not belong to @k",
              tile_builder b = tile_builder_at_end(x->kernel, (tile_region){77});
              tile_build_add(&b, x->n, x->n));
     REPORTED("a result of `if` has no type",
@@ -223,12 +227,12 @@ Test(misuse, attributes) {
 #define ALLOC \
     tile_build_alloc_shared(&x->b, tile_type_shared(x->context, TILE_f32, 0, 1, dims)); \
     tile_op op = tile_region_first(x->kernel, tile_function_body(x->kernel))
-    REFUSED("value of another kind", ALLOC;
+    REFUSED("value of the wrong kind", ALLOC;
             tile_op_set_expr(x->kernel, op, TILE_ATTR_offset, NULL));
-    REFUSED("value of another kind", ALLOC;
+    REFUSED("value of the wrong kind", ALLOC;
             tile_op_set_list(x->kernel, op, TILE_ATTR_offset, list, 2));
-    REFUSED("value of another kind", ALLOC; tile_op_set_flag(x->kernel, op, TILE_ATTR_offset));
-    REFUSED("value of another kind", ALLOC;
+    REFUSED("value of the wrong kind", ALLOC; tile_op_set_flag(x->kernel, op, TILE_ATTR_offset));
+    REFUSED("value of the wrong kind", ALLOC;
             tile_op_set_expr(x->kernel, op, TILE_ATTR_offset, tile_expr_arg(x->context, 0)));
 }
 

@@ -397,10 +397,10 @@ Test(mma, the_table_says_why_nothing_fits) {
     expect_shape(tile_mma_find(&query), "m16n8k32");
     query = halves();
     query.lhs = query.rhs = TILE_f32;
-    expect_reason(&query, "no mma instruction multiplies f32 by f32 and adds in f32");
+    expect_reason(&query, "no mma instruction multiplies f32 by f32 and accumulates in f32");
     const uint32_t dims[2] = {16, 8};
     tile_layout blocked = tile_layout_blocked(dims, 2, 4, 1, 1);
     query = halves();
     query.sum = &blocked;
-    expect_reason(&query, "the sum's layout does not consist of the fragments of mma m16n8k16");
+    expect_reason(&query, "the accumulator's layout does not consist of fragments of mma m16n8k16");
 }

@@ -229,15 +229,15 @@ Test(null, ids_of_a_function) {
 
     tile_builder b = tile_builder_before(f, (tile_op){123456789});
     tile_build_sync(&b, (tile_value){0}, (tile_value){0});
-    cr_expect_str_eq(last.last, "this place is none of @k");
+    cr_expect_str_eq(last.last, "this place does not belong to @k");
     b = tile_builder_at_end(f, (tile_region){123456789});
     tile_build_sync(&b, (tile_value){0}, (tile_value){0});
-    cr_expect_str_eq(last.last, "this region is none of @k");
+    cr_expect_str_eq(last.last, "this region does not belong to @k");
     b = tile_builder_at_end(f, tile_function_body(f)); /* and before something in the loop */
     b.before = sync;
     last.last[0] = 0;
     tile_build_sync(&b, (tile_value){0}, (tile_value){0});
-    cr_expect_str_eq(last.last, "this place is none of @k");
+    cr_expect_str_eq(last.last, "this place does not belong to @k");
     tile_op_set_flag(f, loop, (tile_attr_id)99);
     cr_expect_str_eq(last.last, "there is no attribute of number 99");
     cr_expect_eq(tile_function_verify(f), TILE_OK);

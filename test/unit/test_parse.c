@@ -58,8 +58,9 @@ Test(parse, names) {
                   "3:5: error: %i is defined twice\n2:1: note: previous definition is here\n");
     check_accepted(TEXT_KERNEL("for %i = 0 to 4 step 1 { }\nfor %i = 0 to 4 step 1 { }"));
     check_refused(TEXT_KERNEL("%a, %b = neg %n"),
-                  "2:1: error: 'neg' gives 1 result, here are 2 names\n");
-    check_refused(TEXT_KERNEL("%a = sync"), "2:1: error: 'sync' gives 0 results, here is 1 name\n");
+                  "2:1: error: 'neg' has 1 result, but 2 names are given\n");
+    check_refused(TEXT_KERNEL("%a = sync"),
+                  "2:1: error: 'sync' has 0 results, but 1 name is given\n");
     check_refused("kernel @k() grid [1] warps 4 {}\nkernel @k() grid [1] warps 4 {}",
                   "2:8: error: there is a function @k already\n1:8: note: it is here\n");
     check_refused("compute @c(%a: tensor<f32[4]>) -> (%b: tensor<f32[4]>) { %c = neg %a }",
@@ -68,14 +69,14 @@ Test(parse, names) {
 
 Test(parse, operands) {
     check_refused(TEXT_KERNEL("%a = add %n"), "2:6: error: add: operand 'rhs' is missing\n");
-    check_refused(TEXT_KERNEL("%a = neg %n, %n"), "2:14: error: neg has one operand too many\n");
+    check_refused(TEXT_KERNEL("%a = neg %n, %n"), "2:14: error: neg: too many operands\n");
     check_refused(TEXT_KERNEL("%a = view %p, %n : view<f32[?]>"),
-                  "2:15: error: view: operand 'extents' is written as a list in brackets\n");
+                  "2:15: error: view: operand 'extents' must be written as a list in brackets\n");
     check_refused(TEXT_KERNEL("%a = neg %n[0]"),
-                  "2:10: error: neg: operand 'src' is written without brackets\n");
+                  "2:10: error: neg: operand 'src' must be written without brackets\n");
     check_refused(TEXT_KERNEL("%a = min(%n)"), "2:6: error: 'min' takes 2 operands, not 1\n");
     check_refused(TEXT_KERNEL("%a = %n + %x"),
-                  "2:9: error: add: both operands must have one type, these are i32 and f32\n");
+                  "2:9: error: add: both operands must have the same type, not i32 and f32\n");
     check_refused(TEXT_KERNEL("%a = %n + 1 : i64"), "2:6: error: the expression is i32, not i64\n");
     check_refused(TEXT_KERNEL("%a = i8(200)"), "2:6: error: 200 does not fit i8\n");
     check_refused(TEXT_KERNEL("%a = i8(%n)"),
@@ -83,34 +84,32 @@ Test(parse, operands) {
     check_refused(TEXT_KERNEL("%a = 99999999999999999999"),
                   "2:6: error: this number is too large\n");
     check_refused(TEXT_KERNEL("%a = %n && %n"),
-                  "2:9: error: there is no '&&'; '&' binds weaker than comparisons here as well\n");
+                  "2:9: error: there is no '&&'; use '&', which binds weaker than comparisons\n");
     check_refused(TEXT_KERNEL("wait_group %n"), "2:1: error: wait_group: operand 'pending' must be "
-                                                "an i32 that is known at compile time, not i32\n");
+                                                "a constant i32, not i32\n");
     check_refused(TEXT_KERNEL("%a = splat 0.5 : tile<T[4]>"),
-                  "2:12: error: 'T' may be an integer type: only whole numbers fit\n");
+                  "2:12: error: 'T' may be an integer type: the constant must be an integer\n");
 }
 
 Test(parse, statements) {
-    check_refused(TEXT_KERNEL("sync %n"), "2:6: error: %n begins no statement: it lacks '=', or "
-                                          "the operation before it takes no more "
-                                          "operands\n");
-    check_refused(TEXT_KERNEL("%n + 1"), "2:1: error: %n begins no statement: it lacks '=', or the "
-                                         "operation before it takes no more "
-                                         "operands\n");
-    check_refused(TEXT_KERNEL("min(%n, 1)"), "2:1: error: an expression needs a name: %x = ...\n");
+    check_refused(TEXT_KERNEL("sync %n"), "2:6: error: expected '=' after %n; if it is an operand, "
+                                          "the operation before it takes no more\n");
+    check_refused(TEXT_KERNEL("%n + 1"), "2:1: error: expected '=' after %n; if it is an operand, "
+                                         "the operation before it takes no more\n");
+    check_refused(TEXT_KERNEL("min(%n, 1)"),
+                  "2:1: error: the result of an expression needs a name: %x = ...\n");
     check_refused(TEXT_KERNEL("%a = if q { yield 1 }"),
                   "2:6: error: an `if` with results needs `else`\n");
     check_refused(TEXT_KERNEL("%a = if q { yield 1 } else { yield 1.0 }"),
-                  "2:30: error: value 1 of `yield` is f32, `if` carries i32\n");
+                  "2:30: error: value 1 of `yield` is f32, but `if` carries i32\n");
     check_refused(TEXT_KERNEL("for %i = 0 to 4 step 1 pipelnied (2) { }"),
                   "2:24: error: for has no attribute 'pipelnied'; did you mean 'pipelined'?\n");
     check_refused(TEXT_KERNEL("for %i = 0 to 4 step 1 unroll (2) unroll (3) { }"),
-                  "2:35: error: 'unroll' stands here twice\n");
+                  "2:35: error: 'unroll' is given twice\n");
     check_refused(TEXT_KERNEL("for %i = 0 to 4 { sync %n }"),
                   "2:17: error: expected 'step', found '{'\n");
-    check_refused(
-        TEXT_KERNEL("yield"),
-        "2:1: error: `yield` stands at the end of an operation's region, and nowhere else\n");
+    check_refused(TEXT_KERNEL("yield"), "2:1: error: `yield` is a terminator: it must be the last "
+                                        "operation of an operation's region\n");
 }
 
 Test(parse, constants_of_headers) {
@@ -118,20 +117,20 @@ Test(parse, constants_of_headers) {
     check_refused("kernel @k(%n: i32) grid [1] warps %n {}",
                   "1:35: error: this must be known at compile time\n");
     check_refused("kernel @k(%x: f32) grid [%x] warps 4 {}",
-                  "1:26: error: only integer arguments can stand here\n");
+                  "1:26: error: only integer arguments can be used here\n");
     check_refused("kernel @k() grid [1.5] warps 4 {}", "1:19: error: an integer is needed here\n");
     check_refused("kernel @k() grid [1] grid [2] warps 4 {}",
-                  "1:22: error: 'grid' stands here twice\n");
+                  "1:22: error: 'grid' is given twice\n");
     check_refused("kernel @k<a: int>() tune (a, b) in [(1, 2)] grid [1] warps 4 {}",
                   "1:30: error: there is no parameter 'b'\n");
     check_refused("kernel @k<a: int, b: int>() tune (a, b) in [(1, 2, 3)] grid [1] warps 4 {}",
-                  "1:45: error: this point has 3 values, there are 2 names\n");
+                  "1:45: error: this point has 3 values for 2 parameters\n");
     check_refused("kernel @k<min: int>() grid [1] warps 4 {}",
-                  "1:11: error: 'min' means something else and cannot name a parameter\n");
+                  "1:11: error: 'min' is a word of the language and cannot name a parameter\n");
     check_refused("kernel @k(%n: i32 {divisible = 0}) grid [1] warps 4 {}",
                   "1:19: error: 'divisible' takes a number from 1 to 2^30\n");
     check_refused("tile_ir 2 kernel @k() grid [1] warps 4 {}",
-                  "1:9: error: this text has version 2, only 1 is known\n");
+                  "1:9: error: unsupported format version 2; this compiler reads version 1\n");
 }
 
 Test(parse, layouts) {
@@ -145,7 +144,7 @@ Test(parse, layouts) {
     check_refused(text, "3:32: error: #a has 1 dims, the type has 2\n");
     snprintf(text, sizeof text, "#a = layout {reg = [[1]], %s%s", lane,
              TEXT_KERNEL("%t = splat 0 : tile<i32[p], #a>"));
-    check_refused(text, "3:29: error: a type with a layout needs extents that are known\n");
+    check_refused(text, "3:29: error: a type with a layout needs constant extents\n");
     snprintf(text, sizeof text, "#a = layout {reg = [[1]], %s%s", lane,
              TEXT_KERNEL("%t = splat 0 : tile<i32[66], #a>"));
     check_refused(text,
@@ -166,14 +165,14 @@ Test(parse, layouts) {
     check_refused("#a = layout {count = [2]}\n", "1:14: error: a count is odd, from 1 to 31\n");
     check_refused("#a = layout {count = [33]}\n", "1:14: error: a count is odd, from 1 to 31\n");
     check_refused("#a = layout {count = [3], count = [3]}\n",
-                  "1:27: error: 'count' stands here twice\n");
+                  "1:27: error: 'count' is given twice\n");
     check_refused("#a = layout {offset = [[1, 2]], count = [3]}\n",
-                  "1:41: error: this entry has 1 counts, those before it have 2\n");
+                  "1:41: error: this entry has 1 counts, the entries before it have 2\n");
     check_refused("#a = layout {reg = [[1]]}\n", "1:1: error: 'lane' has 5 entries, not 0\n");
     check_refused("#a = layout {reg = [], offset = []}\n",
                   "1:1: error: a layout has either 'reg', 'lane' and 'warp', or 'offset'\n");
     check_refused("#a = layout {offset = [[1, 2], [3]]}\n",
-                  "1:32: error: this entry has 1 coordinates, those before it have 2\n");
+                  "1:32: error: this entry has 1 coordinates, the entries before it have 2\n");
     check_refused(TEXT_KERNEL("%t = splat 0 : tile<i32[4], #b>"),
                   "2:29: error: there is no layout #b\n");
 }
@@ -195,8 +194,8 @@ Test(parse, stops_after_twenty_errors) {
     for (unsigned i = 0; i < 40; i++) strcat(text, "frobnicate\n");
     cr_expect_null(text_parse(&x, text));
     cr_expect_eq(x.errors, 20);
-    cr_expect(strstr(x.messages, "21:1: note: the rest of the text is not read after 20 errors\n"),
-              "%s", x.messages);
+    cr_expect(strstr(x.messages, "21:1: note: too many errors: parsing stops after 20\n"), "%s",
+              x.messages);
     text_close(&x);
 }
 

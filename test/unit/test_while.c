@@ -22,7 +22,7 @@ Test(while_loop, text_that_is_refused) {
     check_refused(TEXT_KERNEL("while iter (%a = 1) { yield q, %a } do (%b) { yield %a }"),
                   "2:53: error: %a is not defined\n");
     check_refused(TEXT_KERNEL("%r, %s = while iter (%a = 1) { yield q, %a } do (%b) { yield 1 }"),
-                  "2:1: error: 'while' gives 1 result, here are 2 names\n");
+                  "2:1: error: 'while' has 1 result, but 2 names are given\n");
     check_refused(TEXT_KERNEL("while { sync } do { sync }"),
                   "2:14: error: the first region of `while` yields its condition first, a scalar "
                   "i1, not nothing\n");
@@ -30,11 +30,11 @@ Test(while_loop, text_that_is_refused) {
                   "2:23: error: the first region of `while` yields its condition first, a scalar "
                   "i1, not i32\n");
     check_refused(TEXT_KERNEL("while iter (%a = 1) { yield q } do (%b) { yield 1 }"),
-                  "2:23: error: `while` has 1 results, `yield` hands over 0\n");
+                  "2:23: error: `while` has 1 results, but its region yields 0\n");
     check_refused(TEXT_KERNEL("while iter (%a = 1) { yield q, %x } do (%b) { yield 1 }"),
-                  "2:23: error: value 2 of `yield` is f32, `while` carries i32\n");
+                  "2:23: error: value 2 of `yield` is f32, but `while` carries i32\n");
     check_refused(TEXT_KERNEL("while iter (%a = 1) { yield q, %a } do (%b) { yield %x }"),
-                  "2:47: error: value 1 of `yield` is f32, `while` carries i32\n");
+                  "2:47: error: value 1 of `yield` is f32, but `while` carries i32\n");
     check_refused(TEXT_KERNEL("%s = alloc_shared : shared<f32[8]>\n"
                               "while iter (%a = %s) { yield q, %a } do (%b) { yield %b }"),
                   "3:1: error: a loop cannot carry shared<f32[8]> as shared<f32[8]>\n"
