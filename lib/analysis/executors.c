@@ -180,16 +180,15 @@ bool tile_check_barriers(const tile_function *f) {
     barrier_table table;
     if (number_barriers(f, &table)) return true;
     tile_context *context = tile_function_context(f);
-    tile_report(context, TILE_ERROR, f->loc,
-                "@%s needs more than the %d barriers that a block has beside its own", f->name,
-                TILE_MAX_BARRIERS - 1);
+    tile_report(context, TILE_ERROR, f->loc, "@%s needs more than the %d named barriers of a block",
+                f->name, TILE_MAX_BARRIERS - 1);
     for (unsigned i = 1; i < TILE_MAX_BARRIERS; i++)
         if (table.named >> i & 1)
             tile_report(context, TILE_NOTE, tile_op_loc(f, table.named_by[i]),
-                        "barrier %u is named here", i);
+                        "barrier %u is used here", i);
     for (unsigned i = 0; i < table.set_count; i++)
         tile_report(context, TILE_NOTE, tile_op_loc(f, table.sets[i].op),
-                    "warps %u to %u meet here", table.sets[i].first,
+                    "warps %u to %u synchronise here", table.sets[i].first,
                     table.sets[i].first + table.sets[i].warps - 1);
     return false;
 }

@@ -106,8 +106,8 @@ static void check_wait(checker *c, tile_op op) {
 static void check_roles(checker *c, tile_op op) {
     for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
         if (!tile_executors_of_role(c->f, op, r).warps)
-            FAIL(c, tile_op_loc(c->f, op), "roles: the warps of region %u are not known yet",
-                 r + 1);
+            FAIL(c, tile_op_loc(c->f, op),
+                 "roles: the warps of region %u are not known yet; run instantiate", r + 1);
 }
 
 static void check_op(checker *c, tile_op op) {

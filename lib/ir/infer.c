@@ -301,7 +301,7 @@ static bool tile_infer_none(tile_infer *infer) {
 static bool tile_infer_roles(tile_infer *infer) {
     if (!infer->segment[0] || infer->segment[0] != infer->segment[1] ||
         infer->segment[0] != infer->segment[2])
-        return fail(infer, "each region needs its warps, groups and registers", NULL, "", NULL);
+        return fail(infer, "each region needs its own warps, groups and registers", NULL, "", NULL);
     return no_result(infer);
 }
 

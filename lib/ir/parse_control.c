@@ -278,7 +278,7 @@ static bool parse_role_number(tile_parser *p, const char *word, tile_value *valu
 /* "warps" expr ["groups" expr] ["registers" expr] ["as" "%"ID] */
 static bool parse_role_header(tile_parser *p, parsed_role *role) {
     if (!tile_parse_at_word(p, "warps"))
-        return tile_parse_expected(p, "'warps', with which a role begins");
+        return tile_parse_expected(p, "'warps', the first word of a role");
     if (!parse_role_number(p, "warps", &role->warps) ||
         !parse_role_number(p, "groups", &role->groups) ||
         !parse_role_number(p, "registers", &role->registers) ||

@@ -52,7 +52,7 @@ static void check_meeting(checker *c, tile_op op) {
     if (!c->varying) c->varying = tile_group_varying_values(c->f, &c->scratch);
     tile_op control = tile_divergent_control(c->f, c->varying, op);
     if (!control.id) return;
-    FAIL(c, op, "%s all: not every group of the region comes here", tile_op_name(c->f, op));
+    FAIL(c, op, "%s all: not every group of the region reaches it", tile_op_name(c->f, op));
     tile_report(c->context, TILE_NOTE, tile_op_loc(c->f, control), "this %s differs between groups",
                 tile_op_name(c->f, control));
 }
@@ -98,8 +98,8 @@ static void check_registers(checker *c, tile_op op, unsigned r, int64_t *sum) {
              r + 1, REGISTER_UNIT, MIN_REGISTERS, MAX_REGISTERS, (long long)registers);
     else if (who.warps % WARPGROUP || who.first % WARPGROUP)
         FAIL(c, op,
-             "roles: region %u: registers are given to whole warpgroups, 4 warps from a multiple "
-             "of 4 on; these are %u from warp %u on",
+             "roles: region %u: registers are set for whole warpgroups, 4 warps from a multiple of "
+             "4 on, not for %u from warp %u on",
              r + 1, who.warps, who.first);
     else
         *sum += registers * LANES * who.warps * who.groups;
@@ -141,10 +141,10 @@ static void check_roles(checker *c, tile_op op) {
     }
     c->ok = true;
     for (unsigned r = 0; r < count; r++) check_role_region(c, op, r);
-    if (tile_executors_of(c->f, op).role.id) FAIL(c, op, "roles cannot stand inside of roles");
+    if (tile_executors_of(c->f, op).role.id) FAIL(c, op, "roles cannot be nested");
     tile_op control = divergent_control(c, op);
     if (control.id) {
-        FAIL(c, op, "roles in divergent control flow: all warps of the block must come");
+        FAIL(c, op, "roles is in divergent control flow: all warps of the block must reach it");
         tile_report(c->context, TILE_NOTE, tile_op_loc(c->f, control),
                     "this %s differs between threads", tile_op_name(c->f, control));
     }
@@ -161,12 +161,14 @@ static void check_tiles(checker *c, tile_op op) {
         if (data->type->kind != TILE_TYPE_TILE ||
             tile_executors_of_value(c->f, value).role.id == role.id)
             continue;
-        FAIL(c, op, "%s: the tile %s%s is all warps' of the block, and a role runs on some",
+        FAIL(c, op,
+             "%s: the tile %s%s is distributed over all warps of the block, and a role has only "
+             "some",
              tile_op_name(c->f, op), data->name ? "%" : "", data->name ? data->name : "");
         tile_op def = tile_value_def(c->f, value);
         if (def.id)
             tile_report(c->context, TILE_NOTE, tile_op_loc(c->f, def),
-                        "it is made here; hand it over through shared memory");
+                        "it is defined here; pass it through shared memory");
     }
 }
 
