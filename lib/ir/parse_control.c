@@ -70,10 +70,15 @@ static bool parse_loop_clause(tile_parser *p, const tile_op_info *info, loop *l)
     return tile_parse_expect(p, ")");
 }
 
+static bool parse_step(tile_parser *p, tile_value *step) {
+    *step = tile_build_int(&p->builder, 1);
+    return !tile_parse_at_word(p, "step") || parse_bound(p, "step", step);
+}
+
 static bool parse_loop_header(tile_parser *p, const tile_op_info *info, loop *l) {
     if (!parse_binding(p, "the loop's variable such as %i", &l->iv) ||
         !parse_bound(p, "=", &l->begin) || !parse_bound(p, "to", &l->end) ||
-        !parse_bound(p, "step", &l->step) || !parse_iter(p, l))
+        !parse_step(p, &l->step) || !parse_iter(p, l))
         return false;
     while (p->token.kind == TILE_TOKEN_WORD)
         if (!parse_loop_clause(p, info, l)) return false;

@@ -152,11 +152,13 @@ bool tile_parse_bind(tile_parser *p, const tile_binding *name, tile_value value)
     return ok;
 }
 
-/* Also where the operation could not be built: then to value 0, so that uses are not reported. */
+/* Also where the operation could not be built: then to value 0, so that uses are not reported.
+ * What only computes may leave its last results without names. */
 bool tile_parse_bind_results(tile_parser *p, const tile_statement *s, tile_op op,
                              const char *what) {
     unsigned results = op.id ? tile_op_result_count(p->function, op) : s->count;
-    bool ok = s->count == 0 || s->count == results;
+    bool fewer = op.id && !tile_op_effects(p->function, op) && s->count < results;
+    bool ok = s->count == 0 || s->count == results || fewer;
     if (!ok)
         tile_parse_error(p, s->loc, "'%s' has %u result%s, but %u name%s %s given", what, results,
                          results == 1 ? "" : "s", s->count, s->count == 1 ? "" : "s",

@@ -106,8 +106,7 @@ Test(parse, statements) {
                   "2:24: error: for has no attribute 'pipelnied'; did you mean 'pipelined'?\n");
     check_refused(TEXT_KERNEL("for %i = 0 to 4 step 1 unroll (2) unroll (3) { }"),
                   "2:35: error: 'unroll' is given twice\n");
-    check_refused(TEXT_KERNEL("for %i = 0 to 4 { sync %n }"),
-                  "2:17: error: expected 'step', found '{'\n");
+    check_refused(TEXT_KERNEL("for %i = 0 to 4 2 { }"), "2:17: error: expected '{', found '2'\n");
     check_refused(TEXT_KERNEL("yield"), "2:1: error: `yield` is a terminator: it must be the last "
                                         "operation of an operation's region\n");
 }
