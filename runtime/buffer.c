@@ -17,6 +17,10 @@ const tile_target *tile_device_target(const tile_device *device) {
     return device ? device->target : NULL;
 }
 
+unsigned tile_device_num_sms(const tile_device *device) {
+    return device ? device->num_sms : 0;
+}
+
 tile_cpu_counts tile_device_counts(const tile_device *device) {
     return device ? device->counts : (tile_cpu_counts){0};
 }

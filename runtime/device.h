@@ -25,6 +25,7 @@ typedef struct tile_launch {
     const tile_argument *arguments;
     unsigned argument_count;
     int64_t grid[3];                  /* blocks, each at least 1 */
+    unsigned num_sms;                 /* the device's */
     int64_t clean_bytes, plain_bytes; /* scratch */
     void *stream;
 } tile_launch;
@@ -57,6 +58,7 @@ struct tile_device {
     const tile_target *target;
     const char *name;
     unsigned level;   /* of the IR that prepare wants */
+    unsigned num_sms; /* multiprocessors */
     bool is_faithful; /* CPU: refuses what code for the target could not do */
     tile_cpu_counts counts;
     tile_buffer *buffers; /* all that are alive, for the CPU device's bounds checks */

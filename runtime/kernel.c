@@ -253,16 +253,19 @@ static tile_status resolve(tile_kernel *kernel, const tile_argument *arguments, 
         return TILE_INVALID;
     }
     int64_t integers[MAX_ARGUMENTS];
+    const tile_launch_facts facts = {.size = sizeof facts, .num_sms = kernel->device->num_sms};
     tile_status status = TILE_OK;
     for (unsigned i = 0; i < count && status == TILE_OK; i++) {
         status = check_argument(kernel, tile_abi_arg_at(abi, i), &arguments[i]);
         integers[i] = arguments[i].integer;
     }
-    *launch = (tile_launch){.arguments = arguments, .argument_count = count};
+    *launch =
+        (tile_launch){.arguments = arguments, .argument_count = count, .num_sms = facts.num_sms};
     if (status == TILE_OK) status = find_variant(kernel, arguments, count, &launch->variant);
-    if (status == TILE_OK) status = tile_abi_grid(launch->variant->abi, integers, launch->grid);
     if (status == TILE_OK)
-        status = tile_abi_scratch(launch->variant->abi, integers, &launch->clean_bytes,
+        status = tile_abi_grid(launch->variant->abi, integers, &facts, launch->grid);
+    if (status == TILE_OK)
+        status = tile_abi_scratch(launch->variant->abi, integers, &facts, &launch->clean_bytes,
                                   &launch->plain_bytes);
     return status;
 }

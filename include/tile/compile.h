@@ -69,15 +69,23 @@ TILE_API const tile_abi_arg *tile_abi_arg_at(const tile_abi *abi,
 TILE_API unsigned tile_abi_warps(const tile_abi *abi);
 /* Dynamic shared memory of a block. */
 TILE_API unsigned tile_abi_shared_bytes(const tile_abi *abi);
-/* Blocks of the grid, from one integer per argument (entries of pointers and floats are not used);
- * 1 in dims that the kernel does not name. TILE_INVALID after a diagnostic if there is no such
- * grid. */
-TILE_API tile_status tile_abi_grid(const tile_abi *abi, const int64_t *args, int64_t grid[3]);
-/* Bytes of scratch for these arguments: clean (zero before and after each launch) and plain, each 0
- * if the kernel has none. A kernel that has the one or the other takes its base as one more PTX
- * parameter behind the arguments: clean, then plain. */
+/* What a launch knows beside the arguments. */
+typedef struct tile_launch_facts {
+    size_t size;      /* sizeof(tile_launch_facts) */
+    unsigned num_sms; /* streaming multiprocessors of the device; 0: not known */
+} tile_launch_facts;
+
+/* Blocks of the grid, from one integer per argument (entries of pointers and floats are not used)
+ * and the device (facts may be NULL: nothing is known); 1 in dims that the kernel does not name.
+ * TILE_INVALID after a diagnostic if there is no such grid. */
+TILE_API tile_status tile_abi_grid(const tile_abi *abi, const int64_t *args,
+                                   const tile_launch_facts *facts, int64_t grid[3]);
+/* Bytes of scratch for these arguments on this device: clean (zero before and after each launch)
+ * and plain, each 0 if the kernel has none. A kernel that has the one or the other takes its base
+ * as one more PTX parameter behind the arguments: clean, then plain. */
 TILE_API tile_status tile_abi_scratch(const tile_abi *abi, const int64_t *args,
-                                      int64_t *clean_bytes, int64_t *plain_bytes);
+                                      const tile_launch_facts *facts, int64_t *clean_bytes,
+                                      int64_t *plain_bytes);
 TILE_API bool tile_abi_has_clean_scratch(const tile_abi *abi);
 TILE_API bool tile_abi_has_plain_scratch(const tile_abi *abi);
 /* All of it as JSON (lib/codegen/abi_json.c says what stands there). */

@@ -45,6 +45,7 @@ typedef struct tile_device_options {
     /* CPU: a launch that executes more operations than this (as tile_cpu_counts counts them) is
      * TILE_FAULT, so that a loop without end has one. 0: no limit. */
     uint64_t max_operations;
+    unsigned sms; /* CPU: num_sms of host expressions; 0: 132. CUDA: the device's are counted */
 } tile_device_options;
 
 /* options may be NULL. */
@@ -61,6 +62,8 @@ TILE_API const char *tile_device_name(const tile_device *device); /* "cpu", or t
 TILE_API bool tile_device_is_cuda(const tile_device *device);
 /* What code for this device is made for. */
 TILE_API const tile_target *tile_device_target(const tile_device *device);
+/* Streaming multiprocessors: num_sms of host expressions in a launch on this device. */
+TILE_API unsigned tile_device_num_sms(const tile_device *device);
 /* All zero on CUDA. */
 TILE_API tile_cpu_counts tile_device_counts(const tile_device *device);
 

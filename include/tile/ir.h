@@ -236,15 +236,17 @@ TILE_API tile_attr_id tile_attr_from_name(const char *name, size_t length);
 
 /* Host expressions ---------------------------------------------------------------------------- */
 
-/* An expression over constants, compile-time parameters and a function's arguments, evaluated in
- * i64 (truth values are 0 and 1). Each exists once in its context: equal expressions are the same
- * pointer. Constants are folded when an expression is made. */
+/* An expression over constants, compile-time parameters, a function's arguments and what the launch
+ * knows of the device, evaluated in i64 (truth values are 0 and 1). Each exists once in its
+ * context: equal expressions are the same pointer. Constants are folded when an expression is made.
+ */
 typedef enum tile_expr_kind {
     TILE_EXPR_INT,
-    TILE_EXPR_FLOAT, /* only as a constant value's whole expression */
-    TILE_EXPR_PARAM, /* a compile-time parameter, by name */
-    TILE_EXPR_ARG,   /* an argument of the function, by index */
-    TILE_EXPR_OP,    /* an arithmetic operation of ops.def on one to three expressions */
+    TILE_EXPR_FLOAT,   /* only as a constant value's whole expression */
+    TILE_EXPR_PARAM,   /* a compile-time parameter, by name */
+    TILE_EXPR_ARG,     /* an argument of the function, by index */
+    TILE_EXPR_NUM_SMS, /* streaming multiprocessors of the device that a launch goes to */
+    TILE_EXPR_OP,      /* an arithmetic operation of ops.def on one to three expressions */
 } tile_expr_kind;
 
 typedef struct tile_expr {
@@ -260,6 +262,8 @@ TILE_API const tile_expr *tile_expr_int(tile_context *context, int64_t value);
 TILE_API const tile_expr *tile_expr_float(tile_context *context, double value);
 TILE_API const tile_expr *tile_expr_param(tile_context *context, const char *name);
 TILE_API const tile_expr *tile_expr_arg(tile_context *context, unsigned index);
+/* Only where the launch evaluates it: code is made without knowing it. */
+TILE_API const tile_expr *tile_expr_num_sms(tile_context *context);
 /* NULL if opcode is not integer arithmetic of that many operands, or an operand is NULL. */
 TILE_API const tile_expr *tile_expr_op(tile_context *context, tile_opcode opcode,
                                        const tile_expr *a, const tile_expr *b, const tile_expr *c);
@@ -268,11 +272,12 @@ TILE_API const tile_expr *tile_expr_op(tile_context *context, tile_opcode opcode
 TILE_API bool tile_expr_is_int(const tile_expr *expr, int64_t *value);
 
 /* Where the parameters' and arguments' values come from; a function that returns false makes the
- * evaluation fail. Either may be NULL. */
+ * evaluation fail. Either may be NULL, and num_sms 0: not known. */
 typedef struct tile_bindings {
     bool (*param)(const char *name, int64_t *value, void *user);
     bool (*arg)(unsigned index, int64_t *value, void *user);
     void *user;
+    int64_t num_sms;
 } tile_bindings;
 
 /* False if something is not bound, or on division by zero. */

@@ -298,6 +298,7 @@ static tile_range range_of_expr(analysis *a, const tile_expr *expr, unsigned *bu
     switch (expr->kind) {
     case TILE_EXPR_INT: return tile_range_of_int(expr->integer);
     case TILE_EXPR_ARG: return a->ranges[a->f->args[expr->integer].value.id];
+    case TILE_EXPR_NUM_SMS: return (tile_range){1, INT32_MAX, 1};
     case TILE_EXPR_OP:
         for (unsigned i = 0; i < 3 && expr->args[i]; i++)
             args[i] = range_of_expr(a, expr->args[i], budget);

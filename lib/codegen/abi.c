@@ -7,6 +7,7 @@
 #include "lib/codegen/abi_data.h"
 #include "lib/ir/describe.h"
 #include "lib/support/integer.h"
+#include "lib/support/options.h"
 
 /* False if the expression holds something that is known only inside the kernel. */
 static bool is_launch_expr(const tile_expr *expr) {
@@ -189,18 +190,21 @@ static bool arg_value(unsigned index, int64_t *value, void *user) {
 }
 
 static bool evaluate(const tile_abi *abi, const tile_expr *expr, const int64_t *args,
-                     int64_t *value) {
+                     const tile_launch_facts *facts, int64_t *value) {
     arg_values values = {abi, args};
-    tile_bindings bindings = {.arg = arg_value, .user = &values};
+    tile_launch_facts known;
+    tile_take_options(&known, sizeof known, facts);
+    tile_bindings bindings = {.arg = arg_value, .user = &values, .num_sms = known.num_sms};
     return tile_expr_eval(expr, &bindings, value);
 }
 
-tile_status tile_abi_grid(const tile_abi *abi, const int64_t *args, int64_t grid[3]) {
+tile_status tile_abi_grid(const tile_abi *abi, const int64_t *args, const tile_launch_facts *facts,
+                          int64_t grid[3]) {
     if (!abi) return TILE_INVALID;
     for (unsigned d = 0; d < 3; d++) {
         grid[d] = 1;
         if (d >= abi->grid_rank) continue;
-        if (!evaluate(abi, abi->grid[d], args, &grid[d]) || grid[d] < 0) {
+        if (!evaluate(abi, abi->grid[d], args, facts, &grid[d]) || grid[d] < 0) {
             tile_report(abi->context, TILE_ERROR, abi->loc,
                         "@%s: these arguments give no grid: extent %u is %s", abi->entry, d + 1,
                         abi->grid_text[d]);
@@ -210,13 +214,14 @@ tile_status tile_abi_grid(const tile_abi *abi, const int64_t *args, int64_t grid
     return TILE_OK;
 }
 
-tile_status tile_abi_scratch(const tile_abi *abi, const int64_t *args, int64_t *clean_bytes,
+tile_status tile_abi_scratch(const tile_abi *abi, const int64_t *args,
+                             const tile_launch_facts *facts, int64_t *clean_bytes,
                              int64_t *plain_bytes) {
     int64_t sums[2] = {0, 0};
     if (!abi) return TILE_INVALID;
     for (unsigned i = 0; i < abi->scratch_count; i++) {
         int64_t bytes, *sum = &sums[abi->scratch[i].clean];
-        if (!evaluate(abi, abi->scratch[i].bytes, args, &bytes) || bytes < 0 ||
+        if (!evaluate(abi, abi->scratch[i].bytes, args, facts, &bytes) || bytes < 0 ||
             bytes > (INT64_MAX >> 2) - *sum) {
             tile_report(abi->context, TILE_ERROR, abi->loc,
                         "@%s: these arguments give no size of scratch memory: %s bytes", abi->entry,

@@ -8,8 +8,9 @@
  *       "type"          in the IR
  *       "ptx"           of the .param
  *       "divisible"     what the value must be divisible by; a pointer: its address in bytes
- *     "grid"          blocks along x, y, z: expressions over the arguments (%name) with C's
- *                     operators and precedence; min max ceildiv mod select are written as calls
+ *     "grid"          blocks along x, y, z: expressions over the arguments (%name) and num_sms, the
+ *                     device's multiprocessors, with C's operators and precedence; min max ceildiv
+ *                     mod select are written as calls
  *     "block"         threads of a block, all along x
  *     "shared_bytes"  dynamic shared memory of a block
  *     "scratch"       the buffers behind the two scratch parameters in order, each with

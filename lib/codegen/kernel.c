@@ -41,9 +41,21 @@ static void find_read_only(tile_emitter *e) {
 
 /* Scratch -------------------------------------------------------------------------------------- */
 
+/* The machine has the grid's extents; of those that name num_sms the kernel knows nothing else. */
+static LLVMValueRef emit_extent(tile_emitter *e, const tile_expr *expr) {
+    unsigned d = 0;
+    if (expr->kind != TILE_EXPR_OP && expr->kind != TILE_EXPR_NUM_SMS) return NULL;
+    while (d < e->f->grid_rank && e->f->grid[d] != expr) d++;
+    if (d == e->f->grid_rank) return NULL;
+    LLVMValueRef value = tile_machine_call(e, (tile_machine)(TILE_MACHINE_grid_dim_x + d), NULL, 0);
+    return LLVMBuildZExt(e->builder, value, e->i64, "");
+}
+
 /* A host expression as i64 code. */
 static LLVMValueRef emit_expr(tile_emitter *e, const tile_expr *expr) {
     LLVMValueRef args[3] = {NULL, NULL, NULL}, zero = tile_llvm_int(e->i64, 0);
+    LLVMValueRef extent = emit_extent(e, expr);
+    if (extent) return extent;
     if (expr->kind == TILE_EXPR_INT) return tile_llvm_int(e->i64, expr->integer);
     if (expr->kind == TILE_EXPR_ARG) {
         const tile_arg_decl *arg = &e->f->args[expr->integer];

@@ -40,6 +40,11 @@ const tile_expr *tile_expr_arg(tile_context *context, unsigned index) {
     return intern_expr(context, &draft);
 }
 
+const tile_expr *tile_expr_num_sms(tile_context *context) {
+    tile_expr draft = blank(TILE_EXPR_NUM_SMS);
+    return intern_expr(context, &draft);
+}
+
 static unsigned expr_arity(tile_opcode opcode) {
     int64_t ignored;
     if (!tile_fold_int(opcode, 1, 1, 1, &ignored)) return 0;
@@ -84,6 +89,7 @@ bool tile_expr_eval(const tile_expr *expr, const tile_bindings *bindings, int64_
         return bindings->param && bindings->param(expr->name, value, bindings->user);
     case TILE_EXPR_ARG:
         return bindings->arg && bindings->arg((unsigned)expr->integer, value, bindings->user);
+    case TILE_EXPR_NUM_SMS: *value = bindings->num_sms; return bindings->num_sms > 0;
     case TILE_EXPR_OP:
         for (unsigned i = 0; i < 3 && expr->args[i]; i++)
             if (!tile_expr_eval(expr->args[i], bindings, &args[i])) return false;
@@ -96,7 +102,8 @@ const tile_expr *tile_expr_substitute(tile_context *context, const tile_expr *ex
                                       const tile_bindings *bindings) {
     int64_t value;
     if (!expr) return NULL;
-    if (expr->kind == TILE_EXPR_PARAM || expr->kind == TILE_EXPR_ARG)
+    if (expr->kind == TILE_EXPR_PARAM || expr->kind == TILE_EXPR_ARG ||
+        expr->kind == TILE_EXPR_NUM_SMS)
         return tile_expr_eval(expr, bindings, &value) ? tile_expr_int(context, value) : expr;
     if (expr->kind != TILE_EXPR_OP) return expr;
     return tile_expr_op(context, expr->opcode,

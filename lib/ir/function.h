@@ -269,8 +269,9 @@ void tile_walk(tile_function *f, tile_region region, tile_op_visitor visit, void
 /* How often each value is an operand: an array of value_count entries in the arena. */
 uint32_t *tile_count_uses(const tile_function *f, tile_arena *arena);
 
-/* An integer value as a host expression over arguments and parameters, NULL if it is not one or has
- * more than a thousand nodes. */
+/* An integer value as a host expression over arguments and parameters, or over what the grid's
+ * extents name where it is made of grid_dim; NULL if it is not one or has more than a thousand
+ * nodes. */
 const tile_expr *tile_value_as_expr(const tile_function *f, tile_value value);
 
 #endif

@@ -46,6 +46,7 @@ static const char grammar[] =
     "expr    = unary {INFIX unary}\n"
     "unary   = {\"-\" | \"~\"} primary\n"
     "primary = \"%\"ID | ID | INT | FLOAT | \"true\" | \"false\" | \"inf\" | \"nan\"\n"
+    "        | \"num_sms\"\n"
     "        | scalar \"(\" expr \")\" | CALL \"(\" expr,+ \")\" | \"(\" expr \")\"\n";
 
 static const char notes[] =
@@ -61,9 +62,12 @@ static const char notes[] =
     "  again where it is visible. A statement that bears the name of a compute's result defines "
     "it.\n"
     "* An expression of numbers and parameters is a constant. Operators and calls on values are\n"
-    "  operations. Grid extents may use integer arguments, all other expressions outside of "
-    "statements\n"
-    "  parameters only.\n"
+    "  operations. Grid extents may use integer arguments and `num_sms`, the streaming "
+    "multiprocessors\n"
+    "  of the device that the launch goes to; all other expressions outside of statements "
+    "parameters\n"
+    "  only. Code is made without knowing `num_sms`: in the kernel `grid_dim` tells what the grid "
+    "is.\n"
     "* A bare number takes its type from its place: that of the operation's other operand, or of "
     "its\n"
     "  result; an index is an i32. Beside a tile, tensor or vector it becomes a `splat`. Where the "

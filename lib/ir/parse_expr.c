@@ -108,6 +108,8 @@ static const tile_node *parse_literal_word(tile_parser *p) {
         node->is_truth = true;
         return node;
     }
+    if (token.length == strlen(TILE_NUM_SMS_WORD))
+        return host_node(p, token.loc, tile_expr_num_sms(p->context));
     tile_node *node = new_node(p, TILE_NODE_FLOAT, token.loc);
     node->number = *token.text == 'i' ? (double)INFINITY : (double)NAN;
     return node;
@@ -288,9 +290,25 @@ bool tile_node_is_literal(const tile_node *node) {
     return literal;
 }
 
+static bool names_num_sms(const tile_expr *expr) {
+    bool found = expr->kind == TILE_EXPR_NUM_SMS;
+    for (unsigned i = 0; i < 3 && !found && expr->args[i]; i++)
+        found = names_num_sms(expr->args[i]);
+    return found;
+}
+
+bool tile_parse_refuse_num_sms(tile_parser *p, tile_loc loc, const tile_expr *expr) {
+    return !names_num_sms(expr) ||
+           tile_parse_error(p, loc,
+                            "'num_sms' is known to the launch alone, which evaluates grid extents; "
+                            "in the kernel it is what 'grid_dim' makes of them");
+}
+
 static const tile_expr *node_to_expr(tile_parser *p, const tile_node *node, bool allow_args) {
     const tile_expr *args[3] = {0};
-    if (node->kind == TILE_NODE_HOST) return node->expr;
+    if (node->kind == TILE_NODE_HOST)
+        return allow_args || tile_parse_refuse_num_sms(p, node->loc, node->expr) ? node->expr
+                                                                                 : NULL;
     if (node->kind == TILE_NODE_FLOAT) {
         tile_parse_error(p, node->loc, "an integer is needed here");
         return NULL;

@@ -123,9 +123,12 @@ const char *tile_guess_text(tile_parser *p, const tile_guess *guess, const char 
 
 /* parse_expr.c */
 const tile_node *tile_parse_node(tile_parser *p, int precedence);
-/* Over numbers and parameters, and arguments where they are allowed. */
+/* Over numbers and parameters, and what a launch knows where that is allowed: arguments, num_sms.
+ */
 const tile_expr *tile_parse_host_expr(tile_parser *p, int precedence, bool allow_args);
 bool tile_node_is_literal(const tile_node *node);
+/* Reports num_sms in an expression that is needed before the launch, or in the kernel. */
+bool tile_parse_refuse_num_sms(tile_parser *p, tile_loc loc, const tile_expr *expr);
 bool tile_parse_int_list(tile_parser *p, const int64_t **values, unsigned *count);
 
 /* parse_lower.c: operand expressions become values */

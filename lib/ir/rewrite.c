@@ -117,6 +117,10 @@ static const tile_expr *as_expr(const tile_function *f, tile_value value, unsign
     if (data->kind == TILE_VALUE_ARG) return tile_expr_arg(f->module->context, data->index);
     if (data->kind != TILE_VALUE_RESULT) return NULL;
     const tile_op_data *op = &f->ops[data->owner];
+    if (op->opcode == TILE_OP_grid_dim) {
+        unsigned d = value.id - op->first_result.id;
+        return d < f->grid_rank ? f->grid[d] : tile_expr_int(f->module->context, 1);
+    }
     if (op->opcode == TILE_OP_cast) return as_expr(f, op->operands[0], budget);
     const tile_expr *args[3] = {NULL, NULL, NULL};
     if (op->operand_count > 3 || op->region_count) return NULL;

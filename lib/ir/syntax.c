@@ -74,7 +74,8 @@ tile_attr_id tile_attr_from_keyword(const char *text, size_t length) {
 
 bool tile_is_literal_word(const char *text, size_t length) {
     return equal("true", text, length) || equal("false", text, length) ||
-           equal("inf", text, length) || equal("nan", text, length);
+           equal("inf", text, length) || equal("nan", text, length) ||
+           equal(TILE_NUM_SMS_WORD, text, length);
 }
 
 const char *tile_param_kind_name(tile_param_kind kind) {

@@ -35,7 +35,10 @@ const tile_param_decl *tile_function_find_param(const tile_function *f, const ch
 const char *tile_attr_keyword(tile_attr_id id);
 tile_attr_id tile_attr_from_keyword(const char *text, size_t length);
 
-/* true, false, inf, nan. */
+/* The leaf TILE_EXPR_NUM_SMS. */
+#define TILE_NUM_SMS_WORD "num_sms"
+
+/* true, false, inf, nan, num_sms: words that stand for a number and name nothing else. */
 bool tile_is_literal_word(const char *text, size_t length);
 
 const char *tile_param_kind_name(tile_param_kind kind);

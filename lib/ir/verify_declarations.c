@@ -41,8 +41,8 @@ static const char *shown(const char *name) {
 
 typedef enum scope { SCOPE_PARAMS, SCOPE_ARGS } scope;
 
-/* An integer expression over the first `params` parameters and, for SCOPE_ARGS, integer arguments.
- */
+/* An integer expression over the first `params` parameters and, for SCOPE_ARGS, what a launch
+ * knows: integer arguments, and the device. */
 static bool is_host_expr(const tile_function *f, const tile_expr *expr, scope allowed,
                          size_t params, unsigned *budget) {
     if (!expr || !*budget) return false;
@@ -50,6 +50,7 @@ static bool is_host_expr(const tile_function *f, const tile_expr *expr, scope al
     switch (expr->kind) {
     case TILE_EXPR_INT: return true;
     case TILE_EXPR_FLOAT: return false;
+    case TILE_EXPR_NUM_SMS: return allowed == SCOPE_ARGS;
     case TILE_EXPR_PARAM:
         for (size_t i = 0; i < params; i++)
             if (f->params[i].name && strcmp(f->params[i].name, expr->name) == 0)

@@ -17,6 +17,8 @@ typedef struct cpu_device {
     uint64_t max_operations;
 } cpu_device;
 
+enum { DEFAULT_SMS = 132 /* of an H100 */ };
+
 enum { POISON = 0xff /* NaN in every float type */ };
 
 /* Memory --------------------------------------------------------------------------------------- */
@@ -114,7 +116,7 @@ static bool argument_value(unsigned index, int64_t *value, void *user) {
 
 static tile_status scratch_size(const cpu_run *run, const cpu_scratch *scratch, int64_t *bytes) {
     tile_launch launch = *run->launch;
-    tile_bindings bindings = {.arg = argument_value, .user = &launch};
+    tile_bindings bindings = {.arg = argument_value, .user = &launch, .num_sms = launch.num_sms};
     *bytes = scratch->element_bytes;
     for (unsigned d = 0; d < scratch->rank; d++) {
         int64_t extent;
@@ -291,6 +293,7 @@ tile_status tile_device_create_cpu(tile_context *context, const tile_device_opti
                  .target = tile_target_find(taken.target ? taken.target->name : "sm_90"),
                  .name = "cpu",
                  .level = level,
+                 .num_sms = taken.sms ? taken.sms : DEFAULT_SMS,
                  .is_faithful = taken.target != NULL},
         .seed = taken.seed,
         .max_operations = taken.max_operations};

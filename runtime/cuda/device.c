@@ -179,7 +179,7 @@ static const tile_target *choose_target(int capability) {
 }
 
 static tile_status describe(cuda_device *d) {
-    int major = 0, minor = 0;
+    int major = 0, minor = 0, num_sms = 0;
     tile_status status = tile_cuda_check(
         d, d->driver->cuDeviceGetName(d->name, sizeof d->name, d->device), "cuDeviceGetName");
     const struct {
@@ -188,6 +188,7 @@ static tile_status describe(cuda_device *d) {
     } wanted[] = {
         {&major, TILE_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR},
         {&minor, TILE_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR},
+        {&num_sms, TILE_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT},
         {&d->l2_bytes, TILE_CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted && status == TILE_OK; i++)
@@ -195,6 +196,7 @@ static tile_status describe(cuda_device *d) {
             d, d->driver->cuDeviceGetAttribute(wanted[i].value, wanted[i].attribute, d->device),
             "cuDeviceGetAttribute");
     d->base.name = d->name;
+    d->base.num_sms = (unsigned)num_sms;
     d->base.target = choose_target(10 * major + minor);
     if (status == TILE_OK && !d->base.target) {
         tile_report(d->base.context, TILE_ERROR, no_place,

@@ -48,8 +48,9 @@ static bool fill_arguments(run *r) {
 
 static bool is_small(const run *r) {
     int64_t grid[3], clean, plain;
-    return tile_abi_grid(r->abi, r->integers, grid) == TILE_OK &&
-           tile_abi_scratch(r->abi, r->integers, &clean, &plain) == TILE_OK &&
+    const tile_launch_facts facts = {.size = sizeof facts, .num_sms = 132};
+    return tile_abi_grid(r->abi, r->integers, &facts, grid) == TILE_OK &&
+           tile_abi_scratch(r->abi, r->integers, &facts, &clean, &plain) == TILE_OK &&
            grid[0] * grid[1] * grid[2] <= MAX_RUN_BLOCKS && clean + plain <= RUN_BYTES;
 }
 

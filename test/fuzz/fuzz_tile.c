@@ -223,8 +223,8 @@ static void try_abi_text(session *s, const char *text, size_t length) {
     s->counts->parsed += abi != NULL;
     if (fuzz_succeeded(s, "tile_abi_read", abi ? TILE_OK : TILE_INVALID, 0)) check_abi(s, abi);
     if (abi && tile_abi_arg_count(abi) <= MAX_ARGS) {
-        tile_abi_grid(abi, ones, grid);
-        tile_abi_scratch(abi, ones, &clean, &plain);
+        tile_abi_grid(abi, ones, NULL, grid);
+        tile_abi_scratch(abi, ones, NULL, &clean, &plain);
     }
     tile_abi_destroy(abi);
 }

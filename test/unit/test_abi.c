@@ -33,13 +33,42 @@ Test(abi, answers) {
     cr_assert_eq(tile_abi_warps(abi), 2);
     cr_assert_eq(tile_abi_shared_bytes(abi), 256 + 3 * 8 * 16 * 2);
     int64_t args[] = {300, 0}, grid[3], clean, plain;
-    cr_assert_eq(tile_abi_grid(abi, args, grid), TILE_OK);
+    cr_assert_eq(tile_abi_grid(abi, args, NULL, grid), TILE_OK);
     cr_assert(grid[0] == 3 && grid[1] == 3 && grid[2] == 1);
-    cr_assert_eq(tile_abi_scratch(abi, args, &clean, &plain), TILE_OK);
+    cr_assert_eq(tile_abi_scratch(abi, args, NULL, &clean, &plain), TILE_OK);
     cr_assert_eq(clean, 1280 + 256); /* each buffer is rounded up to 256 */
     cr_assert_eq(plain, 2560);
     args[0] = -5;
-    cr_assert_eq(tile_abi_scratch(abi, args, &clean, &plain), TILE_INVALID);
+    cr_assert_eq(tile_abi_scratch(abi, args, NULL, &clean, &plain), TILE_INVALID);
+    tile_abi_destroy(abi);
+    codegen_close(&x);
+}
+
+/* The device is a fact of the launch: the interface names it, and says so where it is missing. */
+Test(abi, device) {
+    codegen_fixture x;
+    char text[4096] = "";
+    codegen_open(&x, "kernel @k(%n: i32) grid [min(%n, num_sms * 2), 3] warps 1 {\n"
+                     "  %x, %y, %z = grid_dim\n"
+                     "  %a = scratch [%x, %y] : ptr<f32>\n"
+                     "  %b = scratch [%z] : ptr<f32>\n"
+                     "  st_global 1.0, %b[0]\n"
+                     "}\n");
+    tile_abi *abi = tile_abi_create(x.kernel);
+    cr_assert(abi, "%s", x.messages);
+    tile_abi_print(abi, append, text);
+    cr_expect(strstr(text, "\"grid\": [\"min(%n, num_sms * 2)\", \"3\", \"1\"]"), "%s", text);
+    cr_expect(strstr(text, "\"bytes\": \"3 * (min(%n, num_sms * 2) * 4)\""), "%s", text);
+    tile_launch_facts facts = {.size = sizeof facts, .num_sms = 66};
+    int64_t args[] = {1000}, grid[3], clean, plain;
+    cr_assert_eq(tile_abi_grid(abi, args, &facts, grid), TILE_OK);
+    cr_expect_eq(grid[0], 132);
+    cr_assert_eq(tile_abi_scratch(abi, args, &facts, &clean, &plain), TILE_OK);
+    cr_expect_eq(plain, 1792 + 256); /* 3 * 132 * 4, and 4, rounded up to 256 */
+    facts.num_sms = 0;
+    cr_expect_eq(tile_abi_grid(abi, args, &facts, grid), TILE_INVALID);
+    cr_expect_eq(tile_abi_grid(abi, args, NULL, grid), TILE_INVALID);
+    cr_expect(strstr(x.messages, "extent 1 is min(%n, num_sms * 2)"), "%s", x.messages);
     tile_abi_destroy(abi);
     codegen_close(&x);
 }
@@ -70,11 +99,11 @@ Test(abi, json) {
 
 static void check_same_answers(const tile_abi *abi, const tile_abi *again, const int64_t *args) {
     int64_t grid[2][3], clean[2], plain[2];
-    tile_status status = tile_abi_grid(abi, args, grid[0]);
-    cr_expect_eq(tile_abi_grid(again, args, grid[1]), status);
+    tile_status status = tile_abi_grid(abi, args, NULL, grid[0]);
+    cr_expect_eq(tile_abi_grid(again, args, NULL, grid[1]), status);
     if (status == TILE_OK) cr_expect_arr_eq(grid[0], grid[1], sizeof grid[0]);
-    status = tile_abi_scratch(abi, args, &clean[0], &plain[0]);
-    cr_expect_eq(tile_abi_scratch(again, args, &clean[1], &plain[1]), status);
+    status = tile_abi_scratch(abi, args, NULL, &clean[0], &plain[0]);
+    cr_expect_eq(tile_abi_scratch(again, args, NULL, &clean[1], &plain[1]), status);
     if (status == TILE_OK) cr_expect(clean[0] == clean[1] && plain[0] == plain[1]);
 }
 

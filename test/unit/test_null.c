@@ -42,6 +42,8 @@ Test(null, expressions_and_types) {
     cr_expect_null(tile_expr_float(NULL, 1));
     cr_expect_null(tile_expr_param(NULL, "a"));
     cr_expect_null(tile_expr_arg(NULL, 1));
+    cr_expect_null(tile_expr_num_sms(NULL));
+    cr_expect_not(tile_expr_eval(tile_expr_num_sms(context), NULL, &value));
     cr_expect_null(tile_expr_op(NULL, TILE_OP_add, one, one, NULL));
     cr_expect_null(tile_expr_op(context, TILE_OP_add, one, NULL, NULL));
     cr_expect_not_null(tile_expr_param(context, NULL));
@@ -295,8 +297,8 @@ Test(null, compiling) {
     cr_expect_eq(tile_abi_arg_count(NULL), 0);
     cr_expect_eq(tile_abi_warps(NULL), 0);
     cr_expect_eq(tile_abi_shared_bytes(NULL), 0);
-    cr_expect_eq(tile_abi_grid(NULL, NULL, grid), TILE_INVALID);
-    cr_expect_eq(tile_abi_scratch(NULL, NULL, &bytes[0], &bytes[1]), TILE_INVALID);
+    cr_expect_eq(tile_abi_grid(NULL, NULL, NULL, grid), TILE_INVALID);
+    cr_expect_eq(tile_abi_scratch(NULL, NULL, NULL, &bytes[0], &bytes[1]), TILE_INVALID);
     cr_expect_not(tile_abi_has_clean_scratch(NULL));
     cr_expect_not(tile_abi_has_plain_scratch(NULL));
     tile_abi_print(NULL, drop, &printed);
@@ -336,6 +338,7 @@ Test(null, devices) {
     cr_expect_null(tile_device_name(NULL));
     cr_expect_not(tile_device_is_cuda(NULL));
     cr_expect_null(tile_device_target(NULL));
+    cr_expect_eq(tile_device_num_sms(NULL), 0);
     cr_expect_eq(tile_device_counts(NULL).operations, 0);
     cr_expect_eq(tile_device_synchronize(NULL), TILE_INVALID);
     cr_expect_eq(tile_buffer_create(NULL, 8, &buffer), TILE_INVALID);

@@ -37,6 +37,7 @@ static const char help[] =
     "not\n"
     "                       do; `auto` is the CPU then (default: whatever the IR says runs)\n"
     "  --level=1|2|3        CPU: which level of the IR runs (default: 3); 1 runs a compute\n"
+    "  --sms=N              CPU: num_sms of grid extents (default: 132)\n"
     "  --max-operations=N   CPU: ends a launch that executes more than this (default: no limit)\n"
     "  --time[=N]           measures N launches (default: 20), with the L2 flushed before each\n"
     "  --no-flush           leaves the L2 as it is\n"
@@ -57,6 +58,7 @@ typedef struct options {
     const char *saves[16];
     unsigned save_count;
     uint64_t seed, max_operations;
+    unsigned sms; /* 0: the device's default */
     bool seed_given;
     const tile_target *target; /* NULL: none was named */
     unsigned level;
@@ -120,7 +122,7 @@ static bool add_save(options *o, const char *text) {
     return true;
 }
 
-enum { MAX_REPEATS = 1000000 };
+enum { MAX_REPEATS = 1000000, MAX_SMS = 65535 };
 
 /* A number from 0 to limit. */
 static bool read_number(const char *name, const char *text, double limit, double *number) {
@@ -149,6 +151,11 @@ static bool parse_option(options *o, tool_arguments *args) {
         bool ok = read_count("--max-operations", value, 0x1p53, &number);
         o->max_operations = ok ? (uint64_t)number : 0;
         return ok;
+    }
+    if (tool_option(args, "--sms", &value)) {
+        bool ok = read_count("--sms", value, MAX_SMS, &number);
+        o->sms = ok ? (unsigned)number : 0;
+        return ok && (o->sms || !fail("--sms", "takes a number from 1"));
     }
     if (tool_option(args, "--seed", &value)) {
         o->seed_given = read_count("--seed", value, 0x1p53, &number);
@@ -190,7 +197,8 @@ static tile_status open_device(run *r) {
                                   .seed = o->seed_given ? o->seed : 0,
                                   .ptxas = o->ptxas,
                                   .target = o->target,
-                                  .max_operations = o->max_operations};
+                                  .max_operations = o->max_operations,
+                                  .sms = o->sms};
     bool automatic = !o->device || strcmp(o->device, "auto") == 0;
     if (o->device && !automatic && strcmp(o->device, "cpu") != 0 &&
         strcmp(o->device, "cuda") != 0) {
