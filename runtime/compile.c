@@ -62,8 +62,8 @@ static bool take(const tile_module *module, const char *kernel, const tile_build
     return false;
 }
 
-static void report_time(const tile_build_options *options, const char *stage, double since) {
-    if (options->timing) options->timing(stage, tile_seconds_now() - since, options->report_user);
+static void report_time(const tile_build_options *options, const char *step, double since) {
+    if (options->timing) options->timing(step, tile_seconds_now() - since, options->report_user);
 }
 
 static tile_status lower(tile_function *f, const tile_build_options *options) {

@@ -1,4 +1,4 @@
-/* tilec: a kernel from Tile IR to any later stage. */
+/* tilec: a kernel from Tile IR to any later form. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static const char help[] =
     "  --ptx-version=N.N     a higher version of PTX than the kernel needs\n"
     "  --ptxas=PATH          which assembler; `driver` for the driver's\n"
     "  --no-line-info        no .loc directives\n"
-    "  --timing              what each stage took, on standard error\n"
+    "  --timing              what each step took, on standard error\n"
     "  --help\n";
 
 enum { MAX_PARAMS = 64 };
@@ -110,18 +110,18 @@ static double now(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static void print_time(const char *stage, double seconds, void *user) {
+static void print_time(const char *step, double seconds, void *user) {
     const options *o = user;
-    if (o->timing) fprintf(stderr, "%9.3f ms  %s\n", seconds * 1e3, stage);
+    if (o->timing) fprintf(stderr, "%9.3f ms  %s\n", seconds * 1e3, step);
 }
 
-/* Stages -------------------------------------------------------------------------------------- */
+/* Steps --------------------------------------------------------------------------------------- */
 
 static bool is_wanted(const options *o, const char *kind) {
     return strcmp(o->emit, kind) == 0;
 }
 
-/* The stages before there is PTX. */
+/* The steps before there is PTX. */
 static bool emit_ir(const options *o, tile_module *module, tool_text *text) {
     tile_function *f;
     tile_blob llvm = {NULL, 0};

@@ -41,8 +41,8 @@ typedef struct tile_build_options {
     unsigned ptx_version;      /* as in tile_emit_options */
     bool no_line_info;
     const char *ptxas; /* as for tile_assemble */
-    /* Seconds that each stage took. */
-    void (*timing)(const char *stage, double seconds, void *user);
+    /* Seconds that each step of the compilation took. */
+    void (*timing)(const char *step, double seconds, void *user);
     void *report_user;
 } tile_build_options;
 

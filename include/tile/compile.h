@@ -29,8 +29,8 @@ typedef struct tile_emit_options {
     const tile_target *target; /* needed */
     unsigned ptx_version;      /* 90 is PTX 9.0; 0: the lowest that the kernel needs */
     bool no_line_info;         /* leave out .loc */
-    /* Seconds that each stage took. */
-    void (*timing)(const char *stage, double seconds, void *user);
+    /* Seconds that each step of the compilation took. */
+    void (*timing)(const char *step, double seconds, void *user);
     void *report_user;
 } tile_emit_options;
 

@@ -303,14 +303,14 @@ typedef enum tile_type_kind {
     TILE_TYPE_PTR,
     TILE_TYPE_TENSOR, /* level 1: a whole array, a value */
     TILE_TYPE_VIEW,   /* global memory as an array, a reference */
-    TILE_TYPE_SHARED, /* shared memory: slots, then one tile, a reference */
+    TILE_TYPE_SHARED, /* shared memory: stages, then one tile, a reference */
     TILE_TYPE_TILE,   /* a tile in the block's registers, a value */
     TILE_TYPE_VECTOR, /* level 3: one thread's fragment, a value */
 } tile_type_kind;
 
 /* What a type may hold; tile_function_verify refuses more. */
 enum {
-    TILE_MAX_TILE_ELEMENTS = 1 << 20,   /* of a tile or of one slot of a shared buffer */
+    TILE_MAX_TILE_ELEMENTS = 1 << 20,   /* of a tile or of one stage of a shared buffer */
     TILE_MAX_VECTOR_ELEMENTS = 1 << 15, /* of one thread's fragment: 2^20 over 32 lanes */
 };
 
@@ -323,7 +323,7 @@ typedef struct tile_type {
     const tile_expr *dims[TILE_MAX_RANK];    /* NULL: known when the kernel runs (`?`) */
     bool has_strides;                        /* views: strides are part of the type */
     const tile_expr *strides[TILE_MAX_RANK]; /* in elements; NULL: `?` */
-    const tile_expr *slots;                  /* shared: NULL if there are none */
+    const tile_expr *stages;                 /* shared: NULL if there are none */
     const tile_layout *layout;               /* tiles and shared buffers; NULL: not assigned yet */
 } tile_type;
 
@@ -342,9 +342,9 @@ TILE_API const tile_type *tile_type_view(tile_context *context, tile_scalar scal
                                          const int64_t *dims);
 TILE_API const tile_type *tile_type_tile(tile_context *context, tile_scalar scalar, unsigned rank,
                                          const int64_t *dims);
-/* slots 0: a buffer without slots. */
+/* stages 0: a buffer without stages. */
 TILE_API const tile_type *tile_type_shared(tile_context *context, tile_scalar scalar,
-                                           unsigned slots, unsigned rank, const int64_t *dims);
+                                           unsigned stages, unsigned rank, const int64_t *dims);
 TILE_API const tile_type *tile_type_with_layout(tile_context *context, const tile_type *type,
                                                 const tile_layout *layout);
 TILE_API const tile_type *tile_type_with_scalar(tile_context *context, const tile_type *type,
@@ -352,11 +352,11 @@ TILE_API const tile_type *tile_type_with_scalar(tile_context *context, const til
 
 /* The extent of dim d, or -1 if it is not a constant. */
 TILE_API int64_t tile_type_dim(const tile_type *type, unsigned d);
-/* How many elements a tile, vector, tensor or one slot has; 1 for scalars; -1 if not constant. 2^40
- * stands for whatever is more, so that a count of bytes always fits. */
+/* How many elements a tile, vector, tensor or one stage has; 1 for scalars; -1 if not constant.
+ * 2^40 stands for whatever is more, so that a count of bytes always fits. */
 TILE_API int64_t tile_type_elements(const tile_type *type);
-/* How many slots a shared buffer has (1 without slots); -1 if not constant. */
-TILE_API int64_t tile_type_slot_count(const tile_type *type);
+/* How many stages a shared buffer has (1 without stages); -1 if not constant. */
+TILE_API int64_t tile_type_stage_count(const tile_type *type);
 /* How many elements of one thread a tile's layout needs. */
 TILE_API unsigned tile_type_registers(const tile_type *type);
 

@@ -14,10 +14,10 @@
  * A layout lists, for every bit of its input, the index in a part that this bit contributes; the
  * image of an input is the exclusive-or of the contributions of its set bits. A register tile's
  * input is (register, lane, warp, block of the cluster), a shared buffer's is the element offset
- * inside one slot. All parts are held alike, one after the other: a thread has its registers of
- * part 0, then those of part 1, and a slot keeps part after part. Lanes and warps never tell parts
+ * inside one stage. All parts are held alike, one after the other: a thread has its registers of
+ * part 0, then those of part 1, and a stage keeps part after part. Lanes and warps never tell parts
  * apart. Zero as a lane's, warp's or block's contribution means that several threads hold the same
- * elements; a register and an offset never hold what another one of their thread or slot holds. */
+ * elements; a register and an offset never hold what another one of their thread or stage holds. */
 #ifndef TILE_LAYOUT_H
 #define TILE_LAYOUT_H
 

@@ -17,8 +17,8 @@ unsigned tile_op_accesses(const tile_function *f, tile_op op, tile_access out[TI
                               .shared = shared,
                               .index = values + 1,
                               .index_count = size - 1};
-        if (shared && type->slots && size == 2 && info->operands[i].form == TILE_FORM_element)
-            access.slot = values[1];
+        if (shared && type->stages && size == 2 && info->operands[i].form == TILE_FORM_element)
+            access.stage = values[1];
         if (kind & TILE_ACCESS_read) out[count++] = access;
         access.write = true;
         if (kind & TILE_ACCESS_write) out[count++] = access;
@@ -54,17 +54,17 @@ bool tile_may_alias(const tile_function *f, tile_value a, tile_value b) {
     return true;
 }
 
-/* A slot index as offset, (base + offset), or mod(base + offset, modulus). */
-typedef struct slot_form {
+/* A stage index as offset, (base + offset), or mod(base + offset, modulus). */
+typedef struct stage_form {
     tile_value base;
     int64_t offset;
     int64_t modulus; /* 0: none */
-} slot_form;
+} stage_form;
 
-static slot_form describe_slot(const tile_function *f, tile_value value) {
-    slot_form form = {.base = value};
+static stage_form describe_stage(const tile_function *f, tile_value value) {
+    stage_form form = {.base = value};
     int64_t number;
-    if (tile_value_is_int(f, value, &number)) return (slot_form){.offset = number};
+    if (tile_value_is_int(f, value, &number)) return (stage_form){.offset = number};
     tile_op def = tile_value_def(f, value);
     if (def.id && tile_op_opcode(f, def) == TILE_OP_mod &&
         tile_value_is_int(f, tile_op_operand(f, def, 1), &number) && number > 0) {
@@ -82,9 +82,9 @@ static slot_form describe_slot(const tile_function *f, tile_value value) {
     return form;
 }
 
-bool tile_slots_may_meet(const tile_function *f, tile_value a, tile_value b) {
+bool tile_stages_may_meet(const tile_function *f, tile_value a, tile_value b) {
     if (!a.id || !b.id || a.id == b.id) return true;
-    slot_form x = describe_slot(f, a), y = describe_slot(f, b);
+    stage_form x = describe_stage(f, a), y = describe_stage(f, b);
     if (x.base.id != y.base.id) return true;
     if (x.modulus == y.modulus)
         return x.modulus ? (x.offset - y.offset) % x.modulus == 0 : x.offset == y.offset;

@@ -12,7 +12,7 @@ typedef struct tile_access {
     bool write;
     const tile_value *index; /* as the operation gives them */
     unsigned index_count;
-    tile_value slot; /* shared, level 2: which slot; 0: none, or not known to be one */
+    tile_value stage; /* shared, level 2: which stage; 0: none, or not known to be one */
 } tile_access;
 
 enum { TILE_MAX_ACCESSES = 2 * TILE_MAX_OPERANDS };
@@ -27,10 +27,10 @@ bool tile_waits_for_all(const tile_function *f, tile_op op);
 /* False only if no element of the one global memory is an element of the other. */
 bool tile_may_alias(const tile_function *f, tile_value a, tile_value b);
 
-/* False only if two slot indices, both values of the same moment, are never equal: different
- * constants, or `x` and `mod(x + c, slots)` where c is no multiple of slots. The sum is taken not
+/* False only if two stage indices, both values of the same moment, are never equal: different
+ * constants, or `x` and `mod(x + c, stages)` where c is no multiple of stages. The sum is taken not
  * to leave i32: a counter that does has run 2^31 times. */
-bool tile_slots_may_meet(const tile_function *f, tile_value a, tile_value b);
+bool tile_stages_may_meet(const tile_function *f, tile_value a, tile_value b);
 
 /* The operation directly in region that op is or is inside of; 0 if op is elsewhere. */
 tile_op tile_ancestor_in(const tile_function *f, tile_op op, tile_region region);

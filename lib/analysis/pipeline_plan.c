@@ -97,7 +97,7 @@ typedef struct use_check {
     obstacle found;
 } use_check;
 
-static bool takes_slot(tile_opcode opcode) {
+static bool takes_stage(tile_opcode opcode) {
     return opcode == TILE_OP_dot || opcode == TILE_OP_load_shared || opcode == TILE_OP_copy;
 }
 
@@ -115,7 +115,8 @@ static const char *judge_use(const use_check *c, tile_op op) {
             return "its buffer is written by another operation";
     if (p->position[holder.id] < p->position[c->copy.id])
         return "its buffer is read before the copy, so it holds the iteration before";
-    return takes_slot(opcode) ? NULL : "its buffer is used by an operation that cannot take a slot";
+    return takes_stage(opcode) ? NULL
+                               : "its buffer is used by an operation that cannot take a stage";
 }
 
 static void visit_buffer_use(tile_function *f, tile_op op, void *user) {
@@ -129,8 +130,8 @@ static obstacle check_buffer(const planner *p, tile_op copy, tile_value buffer) 
     tile_op alloc = tile_value_def(p->f, buffer);
     if (!alloc.id || tile_op_opcode(p->f, alloc) != TILE_OP_alloc_shared)
         return (obstacle){"it is not known which buffer it writes", alloc};
-    if (tile_value_type(p->f, buffer)->slots)
-        return (obstacle){"its buffer has slots of its own", alloc};
+    if (tile_value_type(p->f, buffer)->stages)
+        return (obstacle){"its buffer has stages of its own", alloc};
     use_check c = {.p = p, .copy = copy, .memory = buffer};
     tile_walk(p->f, p->f->body, visit_buffer_use, &c);
     return c.found;
@@ -299,14 +300,14 @@ static bool check_dependences(const planner *p, const schedule *s) {
 }
 
 /* Two stages can be built: copies ahead, everything else behind. */
-static bool check_stages(const planner *p, const schedule *s, unsigned slots, unsigned *distance) {
+static bool check_stages(const planner *p, const schedule *s, unsigned stages, unsigned *distance) {
     int64_t last = 0;
     for (unsigned i = 0; i < p->statement_count; i++)
         last = s->stage[i] > last ? s->stage[i] : last;
-    if (last >= slots) {
+    if (last >= stages) {
         tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->loop),
-                    "stage %lld needs %llu slots, pipelined gives %u", (long long)last,
-                    (unsigned long long)last + 1, slots);
+                    "stage %lld needs %llu stages, pipelined gives %u", (long long)last,
+                    (unsigned long long)last + 1, stages);
         return false;
     }
     for (unsigned i = 0; i < p->statement_count; i++)
@@ -373,8 +374,8 @@ bool tile_plan_pipeline(tile_function *f, tile_op loop, tile_arena *arena,
     p.body = tile_op_region(f, loop, 0);
     look_at_body(&p);
     *plan = (tile_pipeline_plan){.loop = loop};
-    plan->slots = (unsigned)tile_op_attr_int(f, loop, TILE_ATTR_pipelined, 1);
-    plan->distance = plan->slots - 1;
+    plan->stages = (unsigned)tile_op_attr_int(f, loop, TILE_ATTR_pipelined, 1);
+    plan->distance = plan->stages - 1;
     plan->copies = TILE_NEW_ARRAY(arena, tile_staged_copy, p.statement_count + 1u);
     schedule s = {TILE_NEW_ARRAY(arena, int64_t, p.statement_count + 1u),
                   TILE_NEW_ARRAY(arena, int64_t, p.statement_count + 1u), false};
@@ -389,7 +390,7 @@ bool tile_plan_pipeline(tile_function *f, tile_op loop, tile_arena *arena,
         return false;
     s.given |= has_order;
     if (s.given &&
-        (!check_permutation(&p, s.order) || !check_stages(&p, &s, plan->slots, &plan->distance) ||
+        (!check_permutation(&p, s.order) || !check_stages(&p, &s, plan->stages, &plan->distance) ||
          !check_dependences(&p, &s)))
         return false;
     for (unsigned i = 0; i < p.statement_count; i++)

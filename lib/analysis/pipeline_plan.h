@@ -16,7 +16,7 @@ typedef struct tile_staged_copy {
 
 typedef struct tile_pipeline_plan {
     tile_op loop;
-    unsigned slots;    /* that each staged buffer gets */
+    unsigned stages;   /* that each staged buffer gets */
     unsigned distance; /* iterations by which copies run ahead; 0: they do not */
     bool copies_last;  /* the copies for a later iteration are issued after the body's work */
     tile_staged_copy *copies;

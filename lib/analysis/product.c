@@ -24,7 +24,7 @@ tile_mma_query tile_product_query(const tile_function *f, tile_op op) {
     query.m = (uint32_t)tile_type_dim(acc, 0);
     query.n = (uint32_t)tile_type_dim(acc, 1);
     query.k = (uint32_t)tile_type_dim(lhs, 1);
-    query.sum = acc->layout;
+    query.acc_layout = acc->layout;
     return query;
 }
 

@@ -5,7 +5,7 @@
 #include "lib/ir/function.h"
 #include "lib/layout/mma.h"
 
-/* Types and signs of both; extents and the sum's layout (if it has one) of a dot, which is
+/* Types and signs of both; extents and the accumulator's layout (if it has one) of a dot, which is
  * instantiated. Any capability: the caller sets it. */
 tile_mma_query tile_product_query(const tile_function *f, tile_op op);
 /* The row that an mma is; NULL if there is none, which the verifier refuses. */

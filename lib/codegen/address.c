@@ -2,11 +2,11 @@
  *
  * The usual way is one address computation over the whole sum. But a typical offset is
  *
- *     (where the lane reads, swizzled: xor) + slot * bytes of a slot
+ *     (where the lane reads, swizzled: xor) + stage * bytes of a stage
  *
- * with only the slot changing in the loop, and LLVM, which sees that the two parts share no bits,
- * turns the sum inside out: (lane's part or slot's part) xor swizzle. Then nothing of it is left to
- * move out of the loop. So the parts are added to the address one after the other, what changes
+ * with only the stage changing in the loop, and LLVM, which sees that the two parts share no bits,
+ * turns the sum inside out: (lane's part or stage's part) xor swizzle. Then nothing of it is left
+ * to move out of the loop. So the parts are added to the address one after the other, what changes
  * least first (parts of outer loops, parts of inner loops, constants), and the first ones stay
  * before the loop. Offsets wrap as addresses do, hence the order does not matter for the result. */
 #include "lib/codegen/emitter.h"

@@ -15,9 +15,9 @@ typedef struct emission {
 } emission;
 
 /* Reports what has passed since *since, and starts anew. */
-static void report_time(const tile_emit_options *options, const char *stage, double *since) {
+static void report_time(const tile_emit_options *options, const char *step, double *since) {
     double at = tile_seconds_now();
-    if (options->timing) options->timing(stage, at - *since, options->report_user);
+    if (options->timing) options->timing(step, at - *since, options->report_user);
     *since = at;
 }
 

@@ -90,7 +90,7 @@ static void check_alloc(checker *c, tile_op op) {
     else if (offset % 16)
         FAIL(c, tile_op_loc(c->f, op), "alloc_shared: offset %lld is not a multiple of 16",
              (long long)offset);
-    if (tile_type_elements(type) < 1 || tile_type_slot_count(type) < 1)
+    if (tile_type_elements(type) < 1 || tile_type_stage_count(type) < 1)
         FAIL(c, tile_op_loc(c->f, op),
              "alloc_shared: the buffer's extents must be positive constants; run instantiate");
 }

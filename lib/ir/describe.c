@@ -57,13 +57,13 @@ const char *tile_type_text(const tile_function *f, const tile_type *type, const 
     const char *element = type->param ? type->param : tile_scalar_name(type->scalar);
     if (type->kind == TILE_TYPE_SCALAR) return element;
     if (type->kind == TILE_TYPE_PTR) return tile_arena_format(arena, "ptr<%s>", element);
-    const char *slots =
-        type->slots ? tile_arena_format(arena, "[%s]", expr_text(f, type->slots, 0, arena)) : "";
+    const char *stages =
+        type->stages ? tile_arena_format(arena, "[%s]", expr_text(f, type->stages, 0, arena)) : "";
     const char *strides = type->has_strides
                               ? tile_arena_format(arena, ", strides [%s]",
                                                   extents_text(f, type->strides, type->rank, arena))
                               : "";
-    return tile_arena_format(arena, "%s<%s%s[%s]%s%s%s>", words[type->kind], element, slots,
+    return tile_arena_format(arena, "%s<%s%s[%s]%s%s%s>", words[type->kind], element, stages,
                              extents_text(f, type->dims, type->rank, arena), strides,
                              layout ? ", #" : "", layout ? layout : "");
 }

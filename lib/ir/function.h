@@ -180,7 +180,8 @@ static inline bool tile_form_may_miss(tile_operand_form form) {
     return form == TILE_FORM_optional || form == TILE_FORM_whole || form == TILE_FORM_optlist;
 }
 
-/* True if operand `operand` of the row is a shared buffer at [slot,] coordinates, not at an offset.
+/* True if operand `operand` of the row is a shared buffer at [stage,] coordinates, not at an
+ * offset.
  */
 bool tile_is_placed(const tile_function *f, tile_op op, unsigned operand);
 
@@ -214,7 +215,7 @@ static inline tile_op tile_op_parent(const tile_function *f, tile_op op) {
 /* What a type has too many of, "more than ..."; NULL if it keeps the limits of its kind. */
 const char *tile_type_excess(const tile_type *type);
 
-/* Bytes that a shared buffer takes: each slot counts as a multiple of one thread's widest access.
+/* Bytes that a shared buffer takes: each stage counts as a multiple of one thread's widest access.
  * -1 if an extent is not known or not positive; INT32_MAX stands for whatever is more. */
 int64_t tile_type_shared_bytes(const tile_type *type);
 

@@ -129,18 +129,18 @@ static bool check_indices(const tile_infer *infer, tile_operand_form form, const
     unsigned wanted = form == TILE_FORM_address      ? 1
                       : base->kind == TILE_TYPE_VIEW ? base->rank
                       : base->kind == TILE_TYPE_TILE ? 0
-                                                     : base->slots != NULL;
+                                                     : base->stages != NULL;
     bool shared = form == TILE_FORM_address && base->kind == TILE_TYPE_SHARED;
-    unsigned placed = shared ? base->rank + (base->slots != NULL) : wanted; /* by coordinates */
+    unsigned placed = shared ? base->rank + (base->stages != NULL) : wanted; /* by coordinates */
     if (count - 1 != wanted && count - 1 != placed) {
         tile_arena scratch = {0};
-        tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
-                    "%s: %s takes %u %s in brackets, not %u%s", op_name(infer),
-                    type_text(infer, base, &scratch), placed, placed == 1 ? "index" : "indices",
-                    count - 1,
-                    placed != wanted ? base->slots ? " (a slot and its coordinates, or one offset)"
-                                                   : " (its coordinates, or one offset)"
-                                     : "");
+        tile_report(
+            tile_function_context(infer->function), TILE_ERROR, infer->loc,
+            "%s: %s takes %u %s in brackets, not %u%s", op_name(infer),
+            type_text(infer, base, &scratch), placed, placed == 1 ? "index" : "indices", count - 1,
+            placed != wanted ? base->stages ? " (a stage and its coordinates, or one offset)"
+                                            : " (its coordinates, or one offset)"
+                             : "");
         tile_arena_reset(&scratch);
         return false;
     }
@@ -452,8 +452,9 @@ static bool tile_infer_dot(tile_infer *infer) {
     if (c->dims[0] != a->dims[0] || c->dims[1] != b->dims[1])
         return fail(infer, "the accumulator must be [m, n], not", c, "", NULL);
     if (!c->param && !tile_scalar_has_arithmetic(c->scalar))
-        return fail(infer, "the sum must be of a type that has arithmetic, such as f32, not", c, "",
-                    NULL);
+        return fail(infer,
+                    "the accumulator must be of a type that has arithmetic, such as f32, not", c,
+                    "", NULL);
     return result(infer, c);
 }
 
@@ -463,8 +464,8 @@ static bool tile_infer_convert_layout(tile_infer *infer) {
     if (!same_dims(from, to) || !same_element(from, to))
         return fail(infer, "only the layout may change, from", from, " to", to);
     const tile_type *buffer = type_of(infer, 1);
-    if (buffer && (buffer->slots || !same_dims(from, buffer) || !same_element(from, buffer)))
-        return fail(infer, "the buffer must have the tile's shape and no slots, not", buffer,
+    if (buffer && (buffer->stages || !same_dims(from, buffer) || !same_element(from, buffer)))
+        return fail(infer, "the buffer must have the tile's shape and no stages, not", buffer,
                     " for", from);
     return true;
 }

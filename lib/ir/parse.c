@@ -38,7 +38,7 @@ static void parse_file(tile_parser *p) {
     while (p->token.kind != TILE_TOKEN_END) {
         const char *start = p->token.text;
         p->function = NULL;
-        p->symbols = (tile_symbol_table){.slots = NULL};
+        p->symbols = (tile_symbol_table){.entries = NULL};
         if (!parse_top_level(p)) recover_top_level(p, start);
     }
 }

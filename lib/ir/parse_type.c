@@ -263,8 +263,8 @@ static bool parse_shape(tile_parser *p, tile_type *draft, tile_layout *layout) {
     if (!parse_extents(p, draft->dims, &draft->rank)) return false;
     if (draft->kind == TILE_TYPE_SHARED && tile_parse_at(p, "[")) {
         if (draft->rank != 1 || !draft->dims[0])
-            return tile_parse_error(p, loc, "the first brackets hold the number of slots");
-        draft->slots = draft->dims[0];
+            return tile_parse_error(p, loc, "the first brackets hold the number of stages");
+        draft->stages = draft->dims[0];
         if (!parse_extents(p, draft->dims, &draft->rank)) return false;
     }
     if (draft->kind == TILE_TYPE_VECTOR && draft->rank != 1)

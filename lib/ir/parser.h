@@ -45,7 +45,7 @@ typedef struct tile_symbol {
 
 /* Names of values; no two that are visible at one place are equal, so that each has one entry. */
 typedef struct tile_symbol_table {
-    tile_symbol **slots; /* hash table */
+    tile_symbol **entries; /* hash table */
     size_t capacity, used;
     tile_symbol **stack; /* live ones, inner scopes last */
     size_t depth, stack_capacity;

@@ -30,7 +30,7 @@ const tile_type *tile_type_get(tile_context *context, const tile_type *draft) {
         draft->param ? tile_intern_name(context, draft->param, strlen(draft->param)) : NULL;
     clean.rank = draft->rank;
     clean.has_strides = draft->has_strides;
-    clean.slots = draft->slots;
+    clean.stages = draft->stages;
     for (unsigned d = 0; d < draft->rank; d++) {
         clean.dims[d] = draft->dims[d];
         clean.strides[d] = draft->has_strides ? draft->strides[d] : NULL;
@@ -44,12 +44,12 @@ const tile_type *tile_type_get(tile_context *context, const tile_type *draft) {
 }
 
 static const tile_type *make(tile_context *context, tile_type_kind kind, tile_scalar scalar,
-                             unsigned slots, unsigned rank, const int64_t *dims) {
+                             unsigned stages, unsigned rank, const int64_t *dims) {
     tile_type draft = {.kind = kind, .scalar = scalar, .rank = rank};
     if (rank && !dims) return tile_type_get(context, NULL);
     for (unsigned d = 0; d < rank && d < TILE_MAX_RANK; d++)
         draft.dims[d] = dims[d] < 0 ? NULL : tile_expr_int(context, dims[d]);
-    draft.slots = slots ? tile_expr_int(context, slots) : NULL;
+    draft.stages = stages ? tile_expr_int(context, stages) : NULL;
     return tile_type_get(context, &draft);
 }
 
@@ -81,9 +81,9 @@ const tile_type *tile_type_tile(tile_context *context, tile_scalar scalar, unsig
     return make(context, TILE_TYPE_TILE, scalar, 0, rank, dims);
 }
 
-const tile_type *tile_type_shared(tile_context *context, tile_scalar scalar, unsigned slots,
+const tile_type *tile_type_shared(tile_context *context, tile_scalar scalar, unsigned stages,
                                   unsigned rank, const int64_t *dims) {
-    return make(context, TILE_TYPE_SHARED, scalar, slots, rank, dims);
+    return make(context, TILE_TYPE_SHARED, scalar, stages, rank, dims);
 }
 
 const tile_type *tile_type_with_layout(tile_context *context, const tile_type *type,
@@ -134,20 +134,20 @@ const char *tile_type_excess(const tile_type *type) {
     return NULL;
 }
 
-int64_t tile_type_slot_count(const tile_type *type) {
-    int64_t slots;
+int64_t tile_type_stage_count(const tile_type *type) {
+    int64_t stages;
     if (!type) return -1;
-    if (!type->slots) return 1;
-    return tile_expr_is_int(type->slots, &slots) ? slots : -1;
+    if (!type->stages) return 1;
+    return tile_expr_is_int(type->stages, &stages) ? stages : -1;
 }
 
 int64_t tile_type_shared_bytes(const tile_type *type) {
     enum { WIDEST_ACCESS = 16 };
-    int64_t elements = tile_type_elements(type), slots = tile_type_slot_count(type);
-    if (elements <= 0 || slots <= 0) return -1;
-    if (elements > INT32_MAX / slots) return INT32_MAX;
-    int64_t slot = tile_round_up(elements * tile_scalar_bytes(type->scalar), WIDEST_ACCESS);
-    return slots > INT32_MAX / slot ? INT32_MAX : slots * slot;
+    int64_t elements = tile_type_elements(type), stages = tile_type_stage_count(type);
+    if (elements <= 0 || stages <= 0) return -1;
+    if (elements > INT32_MAX / stages) return INT32_MAX;
+    int64_t stage = tile_round_up(elements * tile_scalar_bytes(type->scalar), WIDEST_ACCESS);
+    return stages > INT32_MAX / stage ? INT32_MAX : stages * stage;
 }
 
 unsigned tile_type_registers(const tile_type *type) {

@@ -72,9 +72,9 @@ static void check_type(verifier *v, tile_loc loc, const tile_type *type) {
         }
     }
     if (tile_type_excess(type)) FAIL(v, loc, "%s has %s", text(v, type), tile_type_excess(type));
-    if (type->slots && type->slots->kind == TILE_EXPR_INT &&
-        (type->slots->integer < 1 || type->slots->integer > 1024))
-        FAIL(v, loc, "%s must have 1 to 1024 slots", text(v, type));
+    if (type->stages && type->stages->kind == TILE_EXPR_INT &&
+        (type->stages->integer < 1 || type->stages->integer > 1024))
+        FAIL(v, loc, "%s must have 1 to 1024 stages", text(v, type));
     if (tile && type->rank == 0) FAIL(v, loc, "%s must have at least one dim", text(v, type));
     if (type->layout && !layout_matches(type))
         FAIL(v, loc, "the layout of %s has another shape", text(v, type));
@@ -119,7 +119,7 @@ static void check_values_of_attrs(verifier *v, tile_op op) {
         if (tile_value_is_int(v->f, data->operands[2], &step) && step <= 0)
             FAIL(v, data->loc, "the step of `for` must be positive, it is %lld", (long long)step);
         if (depth < 1 || depth > 64)
-            FAIL(v, data->loc, "pipelined takes 1 to 64 slots, not %lld", (long long)depth);
+            FAIL(v, data->loc, "pipelined takes 1 to 64 stages, not %lld", (long long)depth);
         if (tile_op_attr_int(v->f, op, TILE_ATTR_unroll, 1) < 1)
             FAIL(v, data->loc, "unroll takes at least 1");
     }
@@ -159,23 +159,23 @@ static void check_matrices(verifier *v, tile_op op) {
              tile_scalar_name(type->scalar));
 }
 
-/* Read as unsigned: integers, and those of 64 bits only where the sum wraps at that width anyway.
- */
+/* Read as unsigned: integers, and those of 64 bits only where the accumulator wraps at that width
+ * anyway. */
 static void check_signs(verifier *v, tile_op op) {
     static const tile_attr_id signs[] = {TILE_ATTR_unsigned_lhs, TILE_ATTR_unsigned_rhs};
     for (unsigned i = 0; i < 2; i++) {
         unsigned count;
         if (!tile_op_has_attr(v->f, op, signs[i])) continue;
         const tile_type *type = tile_value_type(v->f, tile_op_segment(v->f, op, i, &count)[0]),
-                        *sum = tile_value_type(v->f, tile_op_segment(v->f, op, 2, &count)[0]);
+                        *acc = tile_value_type(v->f, tile_op_segment(v->f, op, 2, &count)[0]);
         const char *name = tile_attr_get_info(signs[i])->name;
-        if (type->param || sum->param) continue;
+        if (type->param || acc->param) continue;
         if (tile_scalar_is_floating(type->scalar))
             FAIL(v, tile_op_loc(v->f, op), "%s: the elements must be integers, not %s", name,
                  tile_scalar_name(type->scalar));
-        else if (type->scalar == TILE_i64 && tile_scalar_is_floating(sum->scalar))
-            FAIL(v, tile_op_loc(v->f, op), "%s: i64 must be signed where the sum is %s", name,
-                 tile_scalar_name(sum->scalar));
+        else if (type->scalar == TILE_i64 && tile_scalar_is_floating(acc->scalar))
+            FAIL(v, tile_op_loc(v->f, op), "%s: i64 must be signed where the accumulator is %s",
+                 name, tile_scalar_name(acc->scalar));
     }
 }
 

@@ -87,9 +87,9 @@ static void check_type(checker *c, tile_loc loc, const tile_type *type) {
              type->param);
     else if (!type->param && !type->scalar)
         FAIL(c, loc, "a type has no element type");
-    if (type->slots && !is_expr(c->f, type->slots, SCOPE_PARAMS))
+    if (type->stages && !is_expr(c->f, type->stages, SCOPE_PARAMS))
         FAIL(c, loc,
-             "the number of slots of a shared buffer may depend on compile-time parameters only");
+             "the number of stages of a shared buffer may depend on compile-time parameters only");
     for (unsigned d = 0; d < type->rank; d++)
         if ((type->dims[d] && !is_expr(c->f, type->dims[d], SCOPE_PARAMS)) ||
             (type->strides[d] && !is_expr(c->f, type->strides[d], SCOPE_PARAMS)))

@@ -17,7 +17,7 @@ bool tile_layout_admits_extent(int64_t extent);
 /* How many parts the tile has, and log2 of the elements of one. */
 uint32_t tile_layout_parts(const tile_layout *layout);
 unsigned tile_layout_part_bits(const tile_layout *layout);
-/* How many registers of a thread hold the tile; how many offsets a slot has. */
+/* How many registers of a thread hold the tile; how many offsets a stage has. */
 uint32_t tile_layout_registers(const tile_layout *layout);
 uint32_t tile_layout_extent(const tile_layout *layout, unsigned d);
 /* Where dim d's bits begin in an index. */

@@ -66,7 +66,7 @@ static bool divides(const tile_mma *row, const tile_mma_query *q) {
 
 static bool fits(const tile_mma *row, const tile_mma_query *q) {
     return row->capability <= q->capability && divides(row, q) &&
-           (!q->sum || tile_mma_holds(row, q->sum));
+           (!q->acc_layout || tile_mma_holds(row, q->acc_layout));
 }
 
 const tile_mma *tile_mma_find(const tile_mma_query *q) {
@@ -200,42 +200,42 @@ tile_layout tile_mma_accumulator(const tile_mma *row, uint32_t m, uint32_t n, ui
 }
 
 /* A step from one fragment to another: along one dim, by whole fragments. */
-static bool is_step(const tile_layout *sum, uint32_t basis, const tile_mma *row) {
-    uint32_t along_m = tile_layout_coordinate(sum, basis, 0),
-             along_n = tile_layout_coordinate(sum, basis, 1);
+static bool is_step(const tile_layout *acc, uint32_t basis, const tile_mma *row) {
+    uint32_t along_m = tile_layout_coordinate(acc, basis, 0),
+             along_n = tile_layout_coordinate(acc, basis, 1);
     return along_m % row->m == 0 && along_n % row->n == 0 && !(along_m && along_n);
 }
 
-bool tile_mma_holds(const tile_mma *row, const tile_layout *sum) {
-    if (sum->kind != TILE_LAYOUT_REGISTER || sum->rank != 2) return false;
-    uint32_t m = tile_layout_extent(sum, 0), n = tile_layout_extent(sum, 1);
+bool tile_mma_holds(const tile_mma *row, const tile_layout *acc) {
+    if (acc->kind != TILE_LAYOUT_REGISTER || acc->rank != 2) return false;
+    uint32_t m = tile_layout_extent(acc, 0), n = tile_layout_extent(acc, 1);
     if (m % row->m || n % row->n) return false;
     tile_layout fragment = tile_mma_fragment(row, TILE_MMA_ACC, m, n);
-    if (sum->reg_bits < fragment.reg_bits ||
-        memcmp(sum->reg, fragment.reg, sizeof *sum->reg * fragment.reg_bits) != 0 ||
-        memcmp(sum->lane, fragment.lane, sizeof sum->lane) != 0)
+    if (acc->reg_bits < fragment.reg_bits ||
+        memcmp(acc->reg, fragment.reg, sizeof *acc->reg * fragment.reg_bits) != 0 ||
+        memcmp(acc->lane, fragment.lane, sizeof acc->lane) != 0)
         return false;
     bool steps = true;
-    for (unsigned i = fragment.reg_bits; i < sum->reg_bits; i++)
-        steps &= is_step(sum, sum->reg[i], row);
-    for (unsigned i = 0; i < sum->warp_bits; i++) steps &= is_step(sum, sum->warp[i], row);
+    for (unsigned i = fragment.reg_bits; i < acc->reg_bits; i++)
+        steps &= is_step(acc, acc->reg[i], row);
+    for (unsigned i = 0; i < acc->warp_bits; i++) steps &= is_step(acc, acc->warp[i], row);
     return steps;
 }
 
-tile_layout tile_mma_operand(const tile_mma *row, const tile_layout *sum, unsigned operand,
+tile_layout tile_mma_operand(const tile_mma *row, const tile_layout *acc, unsigned operand,
                              uint32_t rows, uint32_t columns) {
     tile_layout layout = tile_mma_fragment(row, operand, rows, columns);
     unsigned k = operand == TILE_MMA_LHS ? 1 : 0, other = 1 - k;
     uint32_t depth = UINT32_C(1) << layout.dim_bits[k];
     unsigned own = tile_mma_fragment(row, TILE_MMA_ACC, row->m, row->n).reg_bits;
-    layout.warp_bits = sum->warp_bits;
-    layout.block_bits = sum->block_bits;
-    for (unsigned i = 0; i < sum->warp_bits; i++)
-        layout.warp[i] = tile_layout_coordinate(sum, sum->warp[i], other)
+    layout.warp_bits = acc->warp_bits;
+    layout.block_bits = acc->block_bits;
+    for (unsigned i = 0; i < acc->warp_bits; i++)
+        layout.warp[i] = tile_layout_coordinate(acc, acc->warp[i], other)
                          << tile_layout_dim_shift(&layout, other);
     if (operand == TILE_MMA_LHS) add_registers(&layout, k, row->k, depth);
-    for (unsigned i = own; i < sum->reg_bits; i++) {
-        uint32_t along = tile_layout_coordinate(sum, sum->reg[i], other);
+    for (unsigned i = own; i < acc->reg_bits; i++) {
+        uint32_t along = tile_layout_coordinate(acc, acc->reg[i], other);
         if (along) add_registers(&layout, other, along, along + 1);
     }
     if (operand == TILE_MMA_RHS) add_registers(&layout, k, row->k, depth);

@@ -46,7 +46,7 @@ typedef struct tile_mma_query {
     bool unsigned_lhs, unsigned_rhs;
     uint32_t m, n, k;
     unsigned capability;
-    const tile_layout *sum; /* the layout that acc has; NULL: none yet */
+    const tile_layout *acc_layout; /* NULL: none yet */
 } tile_mma_query;
 
 /* The first row that computes the product; NULL if there is none. */
@@ -70,23 +70,24 @@ tile_layout tile_mma_fragment(const tile_mma *row, unsigned operand, uint32_t ro
 /* How many elements of it a lane has. */
 unsigned tile_mma_elements(const tile_mma *row, unsigned operand);
 
-/* How many warps along m and n share each part of a sum of [m, n]: each warp's share is square, and
- * none smaller than one instruction while that can be avoided. */
+/* How many warps along m and n share each part of an accumulator of [m, n]: each warp's share is
+ * square, and none smaller than one instruction while that can be avoided. */
 void tile_mma_choose_warps(const tile_mma *row, uint32_t m, uint32_t n, unsigned num_warps,
                            uint32_t *warps_m, uint32_t *warps_n);
 
-/* A sum of [m, n], multiples of the instruction's: fragment by fragment along n, then along m; warp
- * bits first over m, then over n, each warp with one contiguous share of each part. Warps that have
- * no share of their own replicate another's. */
+/* An accumulator of [m, n], multiples of the instruction's: fragment by fragment along n, then
+ * along m; warp bits first over m, then over n, each warp with one contiguous share of each part.
+ * Warps that have no share of their own replicate another's. */
 tile_layout tile_mma_accumulator(const tile_mma *row, uint32_t m, uint32_t n, uint32_t warps_m,
                                  uint32_t warps_n);
 
 /* Whether a tile's layout consists of the row's acc fragments, in whatever order a thread has them
  * and however they are spread over warps. */
-bool tile_mma_holds(const tile_mma *row, const tile_layout *sum);
+bool tile_mma_holds(const tile_mma *row, const tile_layout *acc);
 
-/* What a warp needs of operand lhs, [m, k], or rhs, [k, n], to make its share of such a sum. */
-tile_layout tile_mma_operand(const tile_mma *row, const tile_layout *sum, unsigned operand,
+/* What a warp needs of operand lhs, [m, k], or rhs, [k, n], to make its share of such an
+ * accumulator. */
+tile_layout tile_mma_operand(const tile_mma *row, const tile_layout *acc, unsigned operand,
                              uint32_t rows, uint32_t columns);
 
 #endif

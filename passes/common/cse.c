@@ -1,7 +1,7 @@
 /* cse: computes equal expressions once.
  *
  * Index arithmetic is written again for every access; computed once it takes fewer registers and
- * instructions, and later passes see that two slots or offsets are the same.
+ * instructions, and later passes see that two stages or offsets are the same.
  *
  * level: any
  * requires: nothing

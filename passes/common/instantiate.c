@@ -170,7 +170,7 @@ static const tile_type *bind_type(instance *i, tile_loc loc, const tile_type *ty
         draft.dims[d] = bind_constant(i, loc, type->dims[d]);
         draft.strides[d] = bind_constant(i, loc, type->strides[d]);
     }
-    draft.slots = bind_constant(i, loc, type->slots);
+    draft.stages = bind_constant(i, loc, type->stages);
     return tile_type_get(i->context, &draft);
 }
 

@@ -24,12 +24,12 @@
  *
  * The usual way attaches a layout to each operation and then searches for conversions to remove.
  * Here values that must agree anyway (operands and results of element-wise operations, what loops
- * and branches carry) form one class with one layout, chosen by the strongest wish in it: a sum of
- * `dot`, an operand of `dot`, a load, a store. Every memory access works with every layout, so a
- * conversion is needed in two places only: before a `dot` whose operand is not held as a fragment,
- * and before a store that would be narrow. An operand computed from nothing (`splat`) is computed
- * again in the other layout instead. That is enough because tiles between those two points are used
- * element by element. */
+ * and branches carry) form one class with one layout, chosen by the strongest wish in it: an
+ * accumulator of `dot`, an operand of `dot`, a load, a store. Every memory access works with every
+ * layout, so a conversion is needed in two places only: before a `dot` whose operand is not held as
+ * a fragment, and before a store that would be narrow. An operand computed from nothing (`splat`)
+ * is computed again in the other layout instead. That is enough because tiles between those two
+ * points are used element by element. */
 #include <string.h>
 
 #include "lib/analysis/access.h"
@@ -165,26 +165,27 @@ static void wish(assignment *a, tile_value value, strength how_much, const tile_
     a->wanted[id] = *layout;
 }
 
-/* The instruction for a dot; laid_out: one whose fragments its sum consists of. NULL: none. */
+/* The instruction for a dot; laid_out: one whose fragments its accumulator consists of. NULL: none.
+ */
 static const tile_mma *choose_instruction(const assignment *a, tile_op op, bool laid_out) {
     tile_mma_query query = tile_product_query(a->f, op);
     query.capability = a->pass->target->compute_capability;
-    if (!laid_out) query.sum = NULL;
+    if (!laid_out) query.acc_layout = NULL;
     return tile_mma_find(&query);
 }
 
-static tile_layout operand_layout(const tile_mma *row, const tile_layout *sum, unsigned operand,
+static tile_layout operand_layout(const tile_mma *row, const tile_layout *acc, unsigned operand,
                                   const tile_type *type) {
-    return tile_mma_operand(row, sum, operand, (uint32_t)tile_type_dim(type, 0),
+    return tile_mma_operand(row, acc, operand, (uint32_t)tile_type_dim(type, 0),
                             (uint32_t)tile_type_dim(type, 1));
 }
 
 /* Without an instruction each thread has neighbours along n, read and stored together. */
-static void wish_fma(assignment *a, tile_op op, const tile_type *sum) {
+static void wish_fma(assignment *a, tile_op op, const tile_type *acc) {
     uint32_t dims[TILE_MAX_RANK];
-    dims_of(sum, dims);
+    dims_of(acc, dims);
     tile_layout layout =
-        tile_layout_blocked(dims, 2, 16 / tile_scalar_bytes(sum->scalar), 1, warps_at(a, op));
+        tile_layout_blocked(dims, 2, 16 / tile_scalar_bytes(acc->scalar), 1, warps_at(a, op));
     wish(a, tile_op_result(a->f, op, 0), WISH_FMA, &layout);
 }
 
@@ -200,12 +201,12 @@ static bool is_read_from_shared(const assignment *a, tile_value tile) {
 static void wish_dot(assignment *a, tile_op op) {
     unsigned count;
     const tile_mma *row = choose_instruction(a, op, false);
-    const tile_type *sum = tile_value_type(a->f, tile_op_result(a->f, op, 0));
+    const tile_type *acc = tile_value_type(a->f, tile_op_result(a->f, op, 0));
     if (!row) {
-        wish_fma(a, op, sum);
+        wish_fma(a, op, acc);
         return;
     }
-    uint32_t m = (uint32_t)tile_type_dim(sum, 0), n = (uint32_t)tile_type_dim(sum, 1);
+    uint32_t m = (uint32_t)tile_type_dim(acc, 0), n = (uint32_t)tile_type_dim(acc, 1);
     uint32_t warps_m, warps_n;
     tile_mma_choose_warps(row, m, n, warps_at(a, op), &warps_m, &warps_n);
     tile_layout layout = tile_mma_accumulator(row, m, n, warps_m, warps_n);
@@ -268,14 +269,14 @@ static void check_offsets(tile_function *f, tile_op op, void *user) {
         const tile_value *values = tile_op_segment(f, op, i, &count);
         if (info->operands[i].form != TILE_FORM_address || count != 2) continue;
         const tile_type *type = tile_value_type(f, values[0]);
-        bool flat = type->rank == 1 && !type->slots; /* its coordinate is the offset */
+        bool flat = type->rank == 1 && !type->stages; /* its coordinate is the offset */
         if (type->kind != TILE_TYPE_SHARED || type->layout || flat) continue;
         if (!a->shared[values[0].id].rank) continue;
         a->status = TILE_INVALID;
         tile_report(a->pass->context, TILE_ERROR, tile_op_loc(f, op),
                     "%s: tile operations use this buffer too, and decide at which offsets its "
                     "elements lie; write %scoordinates, one for each dim",
-                    info->name, type->slots ? "the slot and " : "");
+                    info->name, type->stages ? "the stage and " : "");
     }
 }
 
@@ -378,7 +379,7 @@ static void put_operand_in_shared(assignment *a, tile_op op, unsigned operand, t
     tile_build_free_shared(&b, buffer);
 }
 
-/* The classes may have given the sum another layout than its dot wants. */
+/* The classes may have given the accumulator another layout than its dot wants. */
 static void explain_layout(assignment *a, tile_op op) {
     char why[160];
     tile_mma_query query = tile_product_query(a->f, op);
@@ -391,7 +392,7 @@ static void explain_layout(assignment *a, tile_op op) {
 
 static void convert_dot_operands(assignment *a, tile_op op) {
     unsigned count;
-    const tile_layout *sum = tile_value_type(a->f, tile_op_result(a->f, op, 0))->layout;
+    const tile_layout *acc = tile_value_type(a->f, tile_op_result(a->f, op, 0))->layout;
     const tile_mma *row = choose_instruction(a, op, true);
     if (!row) explain_layout(a, op);
     for (unsigned operand = 0; operand < 2; operand++) {
@@ -402,7 +403,7 @@ static void convert_dot_operands(assignment *a, tile_op op) {
             put_operand_in_shared(a, op, operand, value);
             continue;
         }
-        tile_layout layout = operand_layout(row, sum, operand, type);
+        tile_layout layout = operand_layout(row, acc, operand, type);
         if (!tile_layout_equal(&layout, type->layout))
             set_operand(a, op, operand, convert(a, op, value, &layout));
     }

@@ -45,7 +45,7 @@
  * each thread waits for its own only. So a wait makes the accesses under way pending, those of its
  * own mechanism (cp.async groups, ..); one that leaves nothing unfinished leaves none under way.
  *
- * Loops. What is pending at the end of the body is pending at its head, its slot indices being
+ * Loops. What is pending at the end of the body is pending at its head, its stage indices being
  * those of another iteration: not comparable, unless constant. The barriers that the loop needs
  * because of itself are found first, then what is pending before it is looked at: if only that asks
  * for a barrier, the barrier goes before the loop. It goes before an `if` too, when what is pending
@@ -76,7 +76,7 @@
 
 typedef struct pending_access {
     tile_access access;
-    bool stale; /* of an earlier iteration: slot and index tell nothing */
+    bool stale; /* of an earlier iteration: stage and index tell nothing */
     bool outer; /* was pending before the region that is being looked at */
 } pending_access;
 
@@ -115,7 +115,7 @@ typedef struct barriers {
 
 static bool same_access(const pending_access *a, const pending_access *b) {
     return a->access.op.id == b->access.op.id && a->access.memory.id == b->access.memory.id &&
-           a->access.slot.id == b->access.slot.id && a->access.write == b->access.write &&
+           a->access.stage.id == b->access.stage.id && a->access.write == b->access.write &&
            a->stale == b->stale && a->outer == b->outer;
 }
 
@@ -180,8 +180,8 @@ static void set_age(const tile_function *f, access_set *set) {
     for (size_t i = 0; i < set->count; i++) {
         tile_access *access = &set->items[i].access;
         set->items[i].stale = true;
-        if (access->slot.id && tile_value_at(f, access->slot)->kind != TILE_VALUE_CONSTANT)
-            access->slot = TILE_NO_VALUE;
+        if (access->stage.id && tile_value_at(f, access->stage)->kind != TILE_VALUE_CONSTANT)
+            access->stage = TILE_NO_VALUE;
     }
 }
 
@@ -203,7 +203,7 @@ static void shared_bytes(const tile_function *f, tile_value buffer, int64_t *fro
 }
 
 static bool shared_meets(const tile_function *f, const tile_access *a, const tile_access *b) {
-    if (a->memory.id == b->memory.id) return tile_slots_may_meet(f, a->slot, b->slot);
+    if (a->memory.id == b->memory.id) return tile_stages_may_meet(f, a->stage, b->stage);
     int64_t a_from, a_to, b_from, b_to;
     shared_bytes(f, a->memory, &a_from, &a_to);
     shared_bytes(f, b->memory, &b_from, &b_to);

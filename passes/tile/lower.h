@@ -141,10 +141,10 @@ tile_value lower_view_offset(lowering *l, const tile_value *element, unsigned co
 /* lower_shared.c ------------------------------------------------------------------------------ */
 
 /* A fragment of a shared buffer: what each register, lane and warp bit of the tile's layout adds to
- * the element offset inside the slot. */
+ * the element offset inside the stage. */
 typedef struct lower_shared_map {
     tile_value buffer;
-    tile_value slot;    /* element offset of the slot's beginning */
+    tile_value stage;   /* element offset of the stage's beginning */
     unsigned part_bits; /* part p begins p << part_bits elements behind it */
     uint32_t reg[TILE_LAYOUT_MAX_BITS];
     uint32_t lane[TILE_LANE_BITS];
@@ -160,7 +160,7 @@ typedef struct lower_shared_access {
     tile_value thread_part;
 } lower_shared_access;
 
-/* element: a shared buffer and its slot, if it has slots, in the old body. */
+/* element: a shared buffer and its stage, if it has stages, in the old body. */
 lower_shared_map lower_map_shared(lowering *l, const tile_value *element, unsigned count,
                                   const tile_layout *layout);
 lower_shared_access lower_start_shared(lowering *l, const lower_shared_map *map,
@@ -180,7 +180,7 @@ void lower_copy(lowering *l, tile_op op);
 
 /* lower_dot.c --------------------------------------------------------------------------------- */
 
-/* The instruction for a dot whose sum has a layout; NULL if there is none. */
+/* The instruction for a dot whose accumulator has a layout; NULL if there is none. */
 const tile_mma *lower_instruction(const tile_pass *pass, const tile_function *f, tile_op dot);
 tile_value lower_dot(lowering *l, tile_op op);
 

@@ -39,16 +39,17 @@ static void check_value(checker *c, tile_op op, tile_value value) {
 
 /* A thread has 255 registers. What lies far beyond would be a mile of code that spills, and minutes
  * in the assembler. */
-enum { MAX_SUM_REGISTERS = 1024 };
+enum { MAX_ACC_REGISTERS = 1024 };
 
 /* Operands as assign-layouts leaves them: the fragments of an instruction, or in shared memory. */
 static void check_dot(checker *c, tile_op op) {
     unsigned count;
-    const tile_type *sum = tile_value_type(c->f, tile_op_result(c->f, op, 0));
+    const tile_type *acc = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     const tile_mma *row = lower_instruction(c->pass, c->f, op);
-    if (tile_type_registers(sum) > MAX_SUM_REGISTERS)
+    if (tile_type_registers(acc) > MAX_ACC_REGISTERS)
         fail(c, op,
-             "dot: the sum takes more than 1024 registers of each thread; use smaller tiles or "
+             "dot: the accumulator takes more than 1024 registers of each thread; use smaller "
+             "tiles or "
              "more warps");
     for (unsigned operand = 0; operand < 2; operand++) {
         const tile_type *type =
@@ -56,7 +57,7 @@ static void check_dot(checker *c, tile_op op) {
         if (type->kind != TILE_TYPE_TILE) continue;
         tile_layout wanted;
         if (row)
-            wanted = tile_mma_operand(row, sum->layout, operand, (uint32_t)tile_type_dim(type, 0),
+            wanted = tile_mma_operand(row, acc->layout, operand, (uint32_t)tile_type_dim(type, 0),
                                       (uint32_t)tile_type_dim(type, 1));
         if (!row || !tile_layout_equal(&wanted, type->layout))
             fail(c, op,
@@ -75,23 +76,23 @@ static void check_convert(checker *c, tile_op op) {
         fail(c, op, "convert_layout: threads exchange elements here, which needs a shared buffer");
 }
 
-/* A slot that is never one of the buffer's. What may be one is checked by the CPU device. It can
+/* A stage that is never one of the buffer's. What may be one is checked by the CPU device. It can
  * only be said here: branches that other parameters or constants decide are gone. */
-static void check_slots(checker *c, tile_op op) {
+static void check_stages(checker *c, tile_op op) {
     tile_access accesses[TILE_MAX_ACCESSES];
     unsigned count = tile_op_accesses(c->f, op, accesses);
     for (unsigned i = 0; i < count; i++) {
-        if (!accesses[i].slot.id) continue;
+        if (!accesses[i].stage.id) continue;
         const tile_value_data *buffer = tile_value_at(c->f, accesses[i].memory);
-        tile_range slot = c->ranges[accesses[i].slot.id];
-        int64_t slots = tile_type_slot_count(buffer->type);
-        if (slot.max >= 0 && slot.min < slots) continue;
+        tile_range stage = c->ranges[accesses[i].stage.id];
+        int64_t stages = tile_type_stage_count(buffer->type);
+        if (stage.max >= 0 && stage.min < stages) continue;
         c->ok = false;
         tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, op),
-                    "%s: slot %lld does not exist, %s%s has the slots 0 to %lld",
-                    tile_op_name(c->f, op), (long long)(slot.max < 0 ? slot.max : slot.min),
+                    "%s: stage %lld does not exist, %s%s has the stages 0 to %lld",
+                    tile_op_name(c->f, op), (long long)(stage.max < 0 ? stage.max : stage.min),
                     buffer->name ? "%" : "the buffer", buffer->name ? buffer->name : "",
-                    (long long)slots - 1);
+                    (long long)stages - 1);
         return;
     }
 }
@@ -105,8 +106,8 @@ static int64_t elements_of_thread(const checker *c, tile_op op, tile_value value
 }
 
 /* About how many instructions a tile operation becomes: one for each element of the largest tile;
- * for a dot an mma for each fragment of the sum and part of the inner extent, and the loads of
- * operands. */
+ * for a dot an mma for each fragment of the accumulator and part of the inner extent, and the loads
+ * of operands. */
 static int64_t instructions_of(const checker *c, tile_op op) {
     enum { ELEMENTS_OF_LDMATRIX = 8 };
     const tile_op_data *data = tile_op_at(c->f, op);
@@ -159,7 +160,7 @@ static void check_op(tile_function *f, tile_op op, void *user) {
         fail(c, op, "alloc_shared: the buffer has no offset; run allocate-shared");
     if (tile_op_has_attr(f, op, TILE_ATTR_pipelined))
         fail(c, op, "the loop is still to be pipelined; run pipeline");
-    if (c->ok) check_slots(c, op);
+    if (c->ok) check_stages(c, op);
     if (c->ok) check_length(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_dot) check_dot(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_convert_layout) check_convert(c, op);

@@ -44,17 +44,17 @@ const tile_mma *lower_instruction(const tile_pass *pass, const tile_function *f,
 
 /* An operand's fragments: a tile has them already, a shared buffer is read. */
 static fragment_table operand_fragments(lowering *l, tile_op op, unsigned operand,
-                                        const tile_mma *row, const tile_layout *sum) {
+                                        const tile_mma *row, const tile_layout *acc) {
     unsigned count, size = tile_mma_elements(row, operand);
     const tile_value *element = tile_op_segment(&l->old, op, operand, &count);
     const tile_type *type = tile_value_type(&l->old, element[0]);
     if (type->kind == TILE_TYPE_TILE)
         return cut_fragments(l, l->map[element[0].id], type->layout, size);
-    tile_layout wanted = tile_mma_operand(row, sum, operand, (uint32_t)tile_type_dim(type, 0),
+    tile_layout wanted = tile_mma_operand(row, acc, operand, (uint32_t)tile_type_dim(type, 0),
                                           (uint32_t)tile_type_dim(type, 1));
     tile_type draft = *type;
     draft.kind = TILE_TYPE_TILE;
-    draft.slots = NULL;
+    draft.stages = NULL;
     draft.layout = &wanted;
     const tile_type *tile = tile_type_get(tile_function_context(l->f), &draft);
     return cut_fragments(l, lower_load_shared(l, element, count, tile, true), tile->layout, size);
@@ -71,12 +71,12 @@ tile_value lower_dot(lowering *l, tile_op op) {
     unsigned count;
     const tile_mma *row = lower_instruction(l->pass, &l->old, op);
     if (!row) return lower_fma_loop(l, op);
-    tile_value sum = tile_op_segment(&l->old, op, TILE_MMA_ACC, &count)[0];
-    const tile_layout *layout = tile_value_type(&l->old, sum)->layout;
+    tile_value acc = tile_op_segment(&l->old, op, TILE_MMA_ACC, &count)[0];
+    const tile_layout *layout = tile_value_type(&l->old, acc)->layout;
     fragment_table a = operand_fragments(l, op, TILE_MMA_LHS, row, layout);
     fragment_table b = operand_fragments(l, op, TILE_MMA_RHS, row, layout);
     unsigned size = tile_mma_elements(row, TILE_MMA_ACC);
-    fragment_table c = cut_fragments(l, l->map[sum.id], layout, size);
+    fragment_table c = cut_fragments(l, l->map[acc.id], layout, size);
     int64_t depth = tile_layout_extent(a.layout, 1);
     for (int64_t k = 0; k < depth; k += row->k)
         for (unsigned i = 0; i < c.count; i++) {

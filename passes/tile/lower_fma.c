@@ -1,15 +1,16 @@
-/* dot where no matrix instruction fits: each thread adds the products of its elements of the sum.
+/* dot where no matrix instruction fits: each thread adds the products of its elements of the
+ * accumulator.
  *
  * Both operands lie in shared memory. For each k a thread reads the rows of lhs and the columns of
- * rhs that its elements need, as wide as they lie, converts them to the sum's type, and adds with
- * fma (integers: mul and add), `vec` columns at a time. What k adds to an offset is linear over
- * bits like everything else:
+ * rhs that its elements need, as wide as they lie, converts them to the accumulator's type, and
+ * adds with fma (integers: mul and add), `vec` columns at a time. What k adds to an offset is
+ * linear over bits like everything else:
  *
  *     k = part, high bits, low bits      parts and low bits are laid down one after the other;
  *                                        the high bits are the variable of a loop, if the code
  *                                        would get too long without one
  *
- * So sums grow in the order of k, as the CPU device adds at level 2. */
+ * So accumulators grow in the order of k, as the CPU device adds at level 2. */
 #include <string.h>
 
 #include "lib/analysis/product.h"
@@ -37,18 +38,17 @@ typedef struct loop_operand {
 typedef struct fma_loop {
     lowering *l;
     tile_op op; /* of the old body */
-    const tile_type *sum;
+    const tile_type *acc;
     unsigned vec;    /* columns in one group */
-    unsigned groups; /* of the thread's part of the sum */
+    unsigned groups; /* of the thread's part of the accumulator */
     unsigned low_bits;
     loop_operand lhs, rhs;
-    tile_value *sums; /* by group */
+    tile_value *accs; /* by group */
 } fma_loop;
 
 /* Layouts ------------------------------------------------------------------------------------- */
 
-/* Appends a coordinate along dim d unless the registers have it already, by themselves or by sums.
- */
+/* Appends a coordinate along dim d unless the registers have it already, alone or by sums. */
 static void add_coordinate(tile_layout *layout, uint32_t *span, unsigned d, uint32_t along) {
     uint32_t rest = along;
     for (unsigned bit = 32; bit-- > 0;)
@@ -61,22 +61,22 @@ static void add_coordinate(tile_layout *layout, uint32_t *span, unsigned d, uint
         }
 }
 
-/* The rows or columns that a thread's part of the sum has, and the low bits of k. */
-static tile_layout operand_layout(const tile_layout *sum, const tile_type *type, unsigned k_dim,
+/* The rows or columns that a thread's part of the accumulator has, and the low bits of k. */
+static tile_layout operand_layout(const tile_layout *acc, const tile_type *type, unsigned k_dim,
                                   unsigned low_bits) {
     const uint32_t dims[2] = {(uint32_t)tile_type_dim(type, 0), (uint32_t)tile_type_dim(type, 1)};
     tile_layout layout = tile_layout_blank(TILE_LAYOUT_REGISTER, dims, 2);
     unsigned d = 1 - k_dim, shift = tile_layout_dim_shift(&layout, d);
     uint32_t span[32] = {0};
-    layout.warp_bits = sum->warp_bits;
-    for (unsigned i = 0; i < sum->reg_bits; i++)
-        add_coordinate(&layout, span, d, tile_layout_coordinate(sum, sum->reg[i], d));
+    layout.warp_bits = acc->warp_bits;
+    for (unsigned i = 0; i < acc->reg_bits; i++)
+        add_coordinate(&layout, span, d, tile_layout_coordinate(acc, acc->reg[i], d));
     for (unsigned i = 0; i < low_bits; i++)
         layout.reg[layout.reg_bits++] = UINT32_C(1) << i << tile_layout_dim_shift(&layout, k_dim);
     for (unsigned i = 0; i < TILE_LANE_BITS; i++)
-        layout.lane[i] = tile_layout_coordinate(sum, sum->lane[i], d) << shift;
-    for (unsigned i = 0; i < sum->warp_bits; i++)
-        layout.warp[i] = tile_layout_coordinate(sum, sum->warp[i], d) << shift;
+        layout.lane[i] = tile_layout_coordinate(acc, acc->lane[i], d) << shift;
+    for (unsigned i = 0; i < acc->warp_bits; i++)
+        layout.warp[i] = tile_layout_coordinate(acc, acc->warp[i], d) << shift;
     return layout;
 }
 
@@ -107,7 +107,7 @@ static void start_operand(fma_loop *x, loop_operand *o, unsigned operand) {
     const tile_type *type = tile_value_type(&l->old, element[0]);
     o->k_dim = operand == TILE_MMA_LHS ? 1 : 0;
     o->is_unsigned = tile_op_has_attr(&l->old, x->op, signs[operand]) && type->scalar != TILE_i1;
-    o->layout = operand_layout(x->sum->layout, type, o->k_dim, x->low_bits);
+    o->layout = operand_layout(x->acc->layout, type, o->k_dim, x->low_bits);
     lower_shared_map map = lower_map_shared(l, element, count, &o->layout);
     o->access = lower_start_shared(l, &map, &o->layout, lower_widest(type->scalar));
     o->high_bits = o->layout.dim_bits[o->k_dim] - x->low_bits;
@@ -136,7 +136,7 @@ static tile_value splat_int(lowering *l, const tile_type *type, int64_t value) {
     return type->kind == TILE_TYPE_SCALAR ? scalar : tile_build_splat(&l->builder, scalar, type);
 }
 
-/* Converted to the sum's type; unsigned ones through an integer that has room for them. */
+/* Converted to the accumulator's type; unsigned ones through an integer that has room for them. */
 static tile_value convert(lowering *l, tile_value value, tile_scalar to, bool is_unsigned) {
     const tile_type *type = tile_value_type(l->f, value);
     unsigned bits = tile_scalar_bits(type->scalar);
@@ -163,7 +163,7 @@ static tile_value load(fma_loop *x, loop_operand *o, unsigned index) {
     tile_value value =
         tile_build_ld_shared(&l->builder, access.map.buffer, &offset, 1,
                              lower_part_type(l, scalar, 1u << access.cut.width_bits));
-    return o->loaded[index] = convert(l, value, x->sum->scalar, o->is_unsigned);
+    return o->loaded[index] = convert(l, value, x->acc->scalar, o->is_unsigned);
 }
 
 /* Where a register is: which access of the cut, which element of it. */
@@ -182,7 +182,7 @@ static tile_value element_at(fma_loop *x, loop_operand *o, uint32_t row, uint32_
     tile_value part = load(x, o, access_of(&o->access.cut, register_, &element));
     if (o->access.cut.width_bits)
         part = tile_build_extract(&x->l->builder, part, lower_int(x->l, element),
-                                  lower_part_type(x->l, x->sum->scalar, 1));
+                                  lower_part_type(x->l, x->acc->scalar, 1));
     return o->elements[register_] = part;
 }
 
@@ -206,7 +206,7 @@ static tile_value columns_at(fma_loop *x, uint32_t k, uint32_t column) {
         tile_value part = load(x, o, index);
         if (tile_type_elements(tile_value_type(l->f, part)) == x->vec) return part;
         return tile_build_extract(&l->builder, part, lower_int(l, first),
-                                  lower_part_type(l, x->sum->scalar, x->vec));
+                                  lower_part_type(l, x->acc->scalar, x->vec));
     }
     tile_value parts[16];
     for (unsigned i = 0; i < x->vec; i++) parts[i] = element_at(x, o, k, column + i);
@@ -215,22 +215,22 @@ static tile_value columns_at(fma_loop *x, uint32_t k, uint32_t column) {
 
 /* Adding -------------------------------------------------------------------------------------- */
 
-static tile_value add_product(lowering *l, tile_value a, tile_value b, tile_value sum) {
-    const tile_type *type = tile_value_type(l->f, sum);
+static tile_value add_product(lowering *l, tile_value a, tile_value b, tile_value acc) {
+    const tile_type *type = tile_value_type(l->f, acc);
     if (type->kind == TILE_TYPE_VECTOR) a = tile_build_splat(&l->builder, a, type);
-    if (tile_scalar_is_floating(type->scalar)) return tile_build_fma(&l->builder, a, b, sum);
-    return tile_build_add(&l->builder, tile_build_mul(&l->builder, a, b), sum);
+    if (tile_scalar_is_floating(type->scalar)) return tile_build_fma(&l->builder, a, b, acc);
+    return tile_build_add(&l->builder, tile_build_mul(&l->builder, a, b), acc);
 }
 
 static void add_step(fma_loop *x, uint32_t k) {
     tile_value rhs = TILE_NO_VALUE;
     uint32_t column_of_rhs = 0;
     for (unsigned g = 0; g < x->groups; g++) {
-        uint32_t row = (uint32_t)lower_register_coordinate(x->sum->layout, g * x->vec, 0);
-        uint32_t column = (uint32_t)lower_register_coordinate(x->sum->layout, g * x->vec, 1);
+        uint32_t row = (uint32_t)lower_register_coordinate(x->acc->layout, g * x->vec, 0);
+        uint32_t column = (uint32_t)lower_register_coordinate(x->acc->layout, g * x->vec, 1);
         if (!rhs.id || column != column_of_rhs) rhs = columns_at(x, k, column);
         column_of_rhs = column;
-        x->sums[g] = add_product(x->l, element_at(x, &x->lhs, row, k), rhs, x->sums[g]);
+        x->accs[g] = add_product(x->l, element_at(x, &x->lhs, row, k), rhs, x->accs[g]);
     }
 }
 
@@ -262,41 +262,41 @@ static void add_part(fma_loop *x, uint32_t part) {
     tile_builder outer = l->builder;
     tile_op loop = tile_build_for_loop(&l->builder, lower_int(l, 0),
                                        lower_int(l, INT64_C(1) << x->lhs.layout.dim_bits[1]),
-                                       lower_int(l, INT64_C(1) << x->low_bits), x->sums, x->groups);
+                                       lower_int(l, INT64_C(1) << x->low_bits), x->accs, x->groups);
     tile_region body = tile_op_region(l->f, loop, 0);
     l->builder.region = body;
-    for (unsigned g = 0; g < x->groups; g++) x->sums[g] = tile_region_arg(l->f, body, g + 1);
+    for (unsigned g = 0; g < x->groups; g++) x->accs[g] = tile_region_arg(l->f, body, g + 1);
     add_round(x, part, tile_region_arg(l->f, body, 0));
-    tile_build_yield(&l->builder, x->sums, x->groups);
+    tile_build_yield(&l->builder, x->accs, x->groups);
     l->builder = outer;
-    for (unsigned g = 0; g < x->groups; g++) x->sums[g] = tile_op_result(l->f, loop, g);
+    for (unsigned g = 0; g < x->groups; g++) x->accs[g] = tile_op_result(l->f, loop, g);
 }
 
 /* Columns that a thread has side by side, in its lowest registers. */
-static unsigned run_of(const tile_layout *sum) {
+static unsigned run_of(const tile_layout *acc) {
     unsigned bits = 0;
-    while (bits < sum->reg_bits && bits < 4 && sum->reg[bits] == UINT32_C(1) << bits &&
-           bits < sum->dim_bits[1])
+    while (bits < acc->reg_bits && bits < 4 && acc->reg[bits] == UINT32_C(1) << bits &&
+           bits < acc->dim_bits[1])
         bits++;
     return 1u << bits;
 }
 
 tile_value lower_fma_loop(lowering *l, tile_op op) {
     unsigned count;
-    tile_value sum = tile_op_segment(&l->old, op, TILE_MMA_ACC, &count)[0];
-    const tile_type *type = tile_value_type(&l->old, sum);
+    tile_value acc = tile_op_segment(&l->old, op, TILE_MMA_ACC, &count)[0];
+    const tile_type *type = tile_value_type(&l->old, acc);
     const tile_type *lhs =
         tile_value_type(&l->old, tile_op_segment(&l->old, op, TILE_MMA_LHS, &count)[0]);
-    fma_loop x = {.l = l, .op = op, .sum = type, .vec = run_of(type->layout)};
+    fma_loop x = {.l = l, .op = op, .acc = type, .vec = run_of(type->layout)};
     x.groups = tile_layout_registers(type->layout) / x.vec;
     while (x.low_bits < lhs->layout->dim_bits[1] && (x.groups << x.low_bits) < MAX_STEPS)
         x.low_bits++;
-    x.sums = TILE_NEW_ARRAY(l->pass->scratch, tile_value, x.groups);
+    x.accs = TILE_NEW_ARRAY(l->pass->scratch, tile_value, x.groups);
     for (unsigned g = 0; g < x.groups; g++)
-        x.sums[g] = tile_build_extract(&l->builder, l->map[sum.id], lower_int(l, g * x.vec),
+        x.accs[g] = tile_build_extract(&l->builder, l->map[acc.id], lower_int(l, g * x.vec),
                                        lower_part_type(l, type->scalar, x.vec));
     start_operand(&x, &x.lhs, TILE_MMA_LHS);
     start_operand(&x, &x.rhs, TILE_MMA_RHS);
     for (uint32_t part = 0; part < lhs->layout->count[1]; part++) add_part(&x, part);
-    return tile_build_concat(&l->builder, x.sums, x.groups);
+    return tile_build_concat(&l->builder, x.accs, x.groups);
 }

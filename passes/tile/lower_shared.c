@@ -8,14 +8,14 @@ lower_shared_map lower_map_shared(lowering *l, const tile_value *element, unsign
                                   const tile_layout *layout) {
     const tile_type *type = tile_value_type(&l->old, element[0]);
     lower_shared_map map = {.buffer = lower_mapped(l, element[0])};
-    tile_value slot = count > 1 ? lower_mapped(l, element[1]) : lower_int(l, 0);
-    map.slot = lower_mul(l, slot, lower_int(l, tile_type_elements(type)));
+    tile_value stage = count > 1 ? lower_mapped(l, element[1]) : lower_int(l, 0);
+    map.stage = lower_mul(l, stage, lower_int(l, tile_type_elements(type)));
     map.part_bits = tile_layout_part_bits(type->layout);
     tile_layout_to_offsets(layout, type->layout, map.reg, map.lane, map.warp);
     return map;
 }
 
-/* What a register adds to the offset in a slot. */
+/* What a register adds to the offset in a stage. */
 static uint32_t register_offset(const lower_shared_map *map, const tile_layout *layout,
                                 unsigned register_) {
     uint32_t added = register_ >> layout->reg_bits << map->part_bits;
@@ -24,14 +24,14 @@ static uint32_t register_offset(const lower_shared_map *map, const tile_layout *
     return added;
 }
 
-/* Element offset in the buffer: slot + (what the thread adds ^ what the registers add). thread_bits
- * is the union of all that the thread can add. */
+/* Element offset in the buffer: stage + (what the thread adds ^ what the registers add).
+ * thread_bits is the union of all that the thread can add. */
 static tile_value shared_offset(lowering *l, const lower_shared_map *map, tile_value thread_part,
                                 uint32_t thread_bits, uint32_t register_part) {
     uint32_t crossed = register_part & thread_bits;
     tile_value offset = thread_part;
     if (crossed) offset = tile_build_xor(&l->builder, offset, lower_int(l, crossed));
-    offset = lower_add(l, offset, map->slot);
+    offset = lower_add(l, offset, map->stage);
     return lower_add(l, offset, lower_int(l, register_part & ~thread_bits));
 }
 

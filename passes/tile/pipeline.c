@@ -48,19 +48,19 @@
  *       copy_async %b[32, 0], %y[1]
  *     }
  *     commit_group
- *     %acc, %2 = for %i = 0 to %k step 32 iter (%sum = %zero, %slot = 0) {
+ *     %acc, %2 = for %i = 0 to %k step 32 iter (%sum = %zero, %stage = 0) {
  *       wait_group 1
  *       %3 = add %i, 64 : i32
  *       %4 = lt %3, %k : i1
  *       if %4 {
- *         %5 = add %slot, 2 : i32
+ *         %5 = add %stage, 2 : i32
  *         %6 = mod %5, 3 : i32
  *         copy_async %a[0, %3], %x[%6]
  *         copy_async %b[%3, 0], %y[%6]
  *       }
  *       commit_group
- *       %new = dot %x[%slot], %y[%slot], %sum : tile<f32[64, 64]>
- *       %7 = add %slot, 1 : i32
+ *       %new = dot %x[%stage], %y[%stage], %sum : tile<f32[64, 64]>
+ *       %7 = add %stage, 1 : i32
  *       %8 = mod %7, 3 : i32
  *       yield %new, %8
  *     }
@@ -75,12 +75,12 @@
  * Everything else in the loop stays as it is, but copy_async becomes copy: groups in the loop are
  * the pass's.
  *
- * The ring. With s slots the copies run d = s - 1 iterations ahead. Iteration i computes on slot i
- * mod s and fills slot (i + d) mod s, the one that iteration i - 1 has read. The copies are issued
- * between the wait and the compute part, so that one barrier after the wait does for both: it
- * publishes what has landed, and keeps the copies behind the reads of iteration i - 1. The slot is
- * one counter that the loop carries; (counter + d) mod s is spelled so that insert-barriers sees
- * the slots differ. Every iteration commits a group, also an empty one, so that `wait_group d - 1`
+ * The ring. With s stages the copies run d = s - 1 iterations ahead. Iteration i computes on stage
+ * i mod s and fills stage (i + d) mod s, the one that iteration i - 1 has read. The copies are
+ * issued between the wait and the compute part, so that one barrier after the wait does for both:
+ * it publishes what has landed, and keeps the copies behind the reads of iteration i - 1. The stage
+ * is one counter that the loop carries; (counter + d) mod s is spelled so that insert-barriers sees
+ * the stages differ. Every iteration commits a group, also an empty one, so that `wait_group d - 1`
  * always means the same: d + i groups are committed when iteration i waits, it needs all but the
  * last d - 1. Copies for iterations that do not exist are not issued; so any number of iterations
  * works, 0 too.
@@ -98,7 +98,7 @@ typedef struct ring {
     tile_function *f;
     tile_pipeline_plan plan;
     tile_value *buffers; /* by staged copy */
-    tile_value slot;     /* in the loop: the slot of this iteration */
+    tile_value stage;    /* in the loop: the stage of this iteration */
 } ring;
 
 /* Phase 1: what the user may not write --------------------------------------------------------- */
@@ -126,7 +126,7 @@ static bool check_loop(tile_function *f, tile_op loop) {
     tile_op group = TILE_NO_OP;
     if (tile_op_attr_int(f, loop, TILE_ATTR_pipelined, 0) < 1) {
         tile_report(context, TILE_ERROR, tile_op_loc(f, loop),
-                    "pipelined needs a constant number of slots, at least 1");
+                    "pipelined needs a constant number of stages, at least 1");
         return false;
     }
     tile_walk(f, tile_op_region(f, loop, 0), visit_group, &group);
@@ -147,7 +147,7 @@ static bool check_reach(tile_function *f, const tile_pipeline_plan *plan) {
         return true;
     tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, plan->loop),
                 "copies run %u iterations ahead, and %u steps of %lld do not fit into an i32; use "
-                "fewer slots or a smaller step",
+                "fewer stages or a smaller step",
                 plan->distance, plan->distance, (long long)step);
     return false;
 }
@@ -183,7 +183,7 @@ static const tile_type *buffer_type(ring *r, const tile_type *from) {
     tile_type draft = *from;
     draft.kind = TILE_TYPE_SHARED;
     draft.layout = NULL;
-    draft.slots = r->plan.distance ? tile_expr_int(context, r->plan.slots) : NULL;
+    draft.stages = r->plan.distance ? tile_expr_int(context, r->plan.stages) : NULL;
     return tile_type_get(context, &draft);
 }
 
@@ -239,7 +239,7 @@ static tile_value clone_address(ring *r, tile_builder *b, tile_value value, tile
     return map[value.id];
 }
 
-static void build_copy(ring *r, tile_builder *b, unsigned index, tile_value slot, tile_value *map,
+static void build_copy(ring *r, tile_builder *b, unsigned index, tile_value stage, tile_value *map,
                        size_t map_count) {
     unsigned size;
     tile_op op = r->plan.copies[index].op;
@@ -248,25 +248,25 @@ static void build_copy(ring *r, tile_builder *b, unsigned index, tile_value slot
     for (unsigned i = 0; i < size; i++) from[i] = clone_address(r, b, source[i], map, map_count);
     tile_builder place = *b;
     place.loc = tile_op_loc(r->f, op);
-    tile_build_copy_async(&place, from[0], from + 1, size - 1, r->buffers[index], &slot, 1);
+    tile_build_copy_async(&place, from[0], from + 1, size - 1, r->buffers[index], &stage, 1);
 }
 
-/* if iv < end { all copies of the iteration iv into slot }, commit. slot 0: the ring's slot,
+/* if iv < end { all copies of the iteration iv into stage }, commit. stage 0: the ring's stage,
  * advanced; it is computed inside, where it is needed. */
-static void issue_copies(ring *r, tile_builder *b, tile_value iv, tile_value slot) {
+static void issue_copies(ring *r, tile_builder *b, tile_value iv, tile_value stage) {
     tile_function *f = r->f;
     tile_value end = tile_op_operand(f, r->plan.loop, 1);
     tile_op branch = tile_build_if_else(b, tile_build_lt(b, iv, end), NULL, 0);
     tile_builder inner = tile_builder_at_end(f, tile_op_region(f, branch, 0));
     inner.loc = b->loc;
-    if (!slot.id)
-        slot = tile_build_mod(&inner, add_constant(&inner, r->slot, r->plan.distance),
-                              tile_build_int(&inner, r->plan.slots));
+    if (!stage.id)
+        stage = tile_build_mod(&inner, add_constant(&inner, r->stage, r->plan.distance),
+                               tile_build_int(&inner, r->plan.stages));
     size_t map_count = f->value_count;
     tile_value *map = TILE_NEW_ARRAY(r->pass->scratch, tile_value, map_count);
     map[tile_region_arg(f, tile_op_region(f, r->plan.loop, 0), 0).id] = iv;
     for (unsigned i = 0; i < r->plan.copy_count; i++)
-        build_copy(r, &inner, i, slot, map, map_count);
+        build_copy(r, &inner, i, stage, map, map_count);
     tile_build_yield(&inner, NULL, 0);
     tile_builder otherwise = tile_builder_at_end(f, tile_op_region(f, branch, 1));
     otherwise.loc = b->loc;
@@ -280,9 +280,10 @@ static void wait_for_copies(ring *r, tile_builder *b, unsigned pending) {
         tile_build_sync_for(b, tile_executors_in(r->f, b->region));
 }
 
-/* Phase 5: the loop carries the slot ----------------------------------------------------------- */
+/* Phase 5: the loop carries the stage -----------------------------------------------------------
+ */
 
-static void carry_slot(ring *r) {
+static void carry_stage(ring *r) {
     tile_function *f = r->f;
     tile_op loop = r->plan.loop;
     unsigned index = tile_carried_count(f, loop);
@@ -292,28 +293,29 @@ static void carry_slot(ring *r) {
     tile_value zero = tile_build_int(&b, 0);
     tile_carry(f, loop, NULL, &zero, 1, map);
     tile_replace_values(f, f->body, map);
-    r->slot = tile_carried_received(f, loop, 0, index);
-    tile_value_set_name(f, r->slot, "slot");
+    r->stage = tile_carried_received(f, loop, 0, index);
+    tile_value_set_name(f, r->stage, "stage");
     b = tile_builder_before(f, tile_region_yield(f, tile_op_region(f, loop, 0)));
     tile_value next =
-        tile_build_mod(&b, add_constant(&b, r->slot, 1), tile_build_int(&b, r->plan.slots));
+        tile_build_mod(&b, add_constant(&b, r->stage, 1), tile_build_int(&b, r->plan.stages));
     tile_carried_send(f, loop, 0, index, next);
 }
 
-/* Phase 6: the body reads slots ---------------------------------------------------------------- */
+/* Phase 6: the body reads stages ----------------------------------------------------------------
+ */
 
-/* Makes operand `operand` of op the buffer's slot. */
-static void set_slot_operand(ring *r, tile_op op, unsigned operand, tile_value buffer) {
+/* Makes operand `operand` of op the buffer's stage. */
+static void set_stage_operand(ring *r, tile_op op, unsigned operand, tile_value buffer) {
     tile_function *f = r->f;
     unsigned size;
     const tile_value *segment = tile_op_segment(f, op, operand, &size);
     tile_op_data *data = tile_op_at(f, op);
-    unsigned start = (unsigned)(segment - data->operands), taken = r->slot.id ? 2 : 1;
+    unsigned start = (unsigned)(segment - data->operands), taken = r->stage.id ? 2 : 1;
     tile_value *operands = TILE_NEW_ARRAY(&f->module->arena, tile_value, data->operand_count + 2u);
     unsigned at = 0;
     for (unsigned i = 0; i < start; i++) operands[at++] = data->operands[i];
     operands[at++] = buffer;
-    if (r->slot.id) operands[at++] = r->slot;
+    if (r->stage.id) operands[at++] = r->stage;
     for (unsigned i = start + size; i < data->operand_count; i++)
         operands[at++] = data->operands[i];
     data->operands = operands;
@@ -341,11 +343,12 @@ static void visit_reader(tile_function *f, tile_op op, void *user) {
         const tile_value *values = tile_op_segment(f, op, i, &size);
         if (info->operands[i].form != TILE_FORM_element || size != 1) continue;
         tile_value buffer = staged_buffer(r, op, i, *values);
-        if (buffer.id) set_slot_operand(r, op, i, buffer);
+        if (buffer.id) set_stage_operand(r, op, i, buffer);
     }
 }
 
-/* The staged copies themselves go; a loaded tile that somebody else wants is read from its slot. */
+/* The staged copies themselves go; a loaded tile that somebody else wants is read from its stage.
+ */
 static void remove_copies(ring *r) {
     tile_function *f = r->f;
     uint32_t *uses = tile_count_uses(f, r->pass->scratch);
@@ -356,8 +359,8 @@ static void remove_copies(ring *r) {
         tile_builder b = tile_builder_before(f, op);
         if (!r->plan.copies[i].buffer.id && uses[tile_op_result(f, op, 0).id]) {
             tile_value tile = tile_op_result(f, op, 0);
-            tile_value again = tile_build_load_shared(&b, r->buffers[i], &r->slot,
-                                                      r->slot.id ? 1 : 0, tile_value_type(f, tile));
+            tile_value again = tile_build_load_shared(
+                &b, r->buffers[i], &r->stage, r->stage.id ? 1 : 0, tile_value_type(f, tile));
             tile_value_at(f, again)->name = tile_value_at(f, tile)->name;
             map[tile.id] = again;
         }
@@ -430,7 +433,7 @@ static void build_ring(ring *r) {
     tile_builder b = tile_builder_before(f, loop);
     for (unsigned k = 0; k < r->plan.distance; k++)
         issue_copies(r, &b, advance(&b, begin, step, k), tile_build_int(&b, k));
-    carry_slot(r);
+    carry_stage(r);
     b = tile_builder_before(f, tile_region_at(f, body)->first);
     b.loc = tile_op_loc(f, loop);
     wait_for_copies(r, &b, r->plan.distance - 1);
@@ -439,7 +442,7 @@ static void build_ring(ring *r) {
     issue_copies(r, &b, advance(&b, iv, step, r->plan.distance), TILE_NO_VALUE);
 }
 
-/* One slot, no ring: a load for a dot goes through a buffer at its own place. */
+/* One stage, no ring: a load for a dot goes through a buffer at its own place. */
 static void build_plain_copies(ring *r) {
     for (unsigned i = 0; i < r->plan.copy_count; i++) {
         unsigned size;

@@ -14,8 +14,8 @@ void prepare_rounding(tile_pass *pass, tile_function *f);
  * as it is. A remark says which, and why. */
 void prepare_dots(tile_pass *pass, tile_function *f);
 
-/* An operand, a tile or a shared buffer and its slot perhaps, as a tile: what lies in shared memory
- * is read. */
+/* An operand, a tile or a shared buffer and its stage perhaps, as a tile: what lies in shared
+ * memory is read. */
 tile_value prepare_tile(tile_builder *b, const tile_value *element, unsigned count);
 /* Makes an element operand this one value. */
 void prepare_set_operand(tile_function *f, tile_op op, unsigned operand, tile_value value);

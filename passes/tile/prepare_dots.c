@@ -30,7 +30,7 @@ tile_value prepare_tile(tile_builder *b, const tile_value *element, unsigned cou
     tile_type draft = *tile_value_type(b->function, element[0]);
     if (draft.kind == TILE_TYPE_TILE) return element[0];
     draft.kind = TILE_TYPE_TILE;
-    draft.slots = NULL;
+    draft.stages = NULL;
     draft.layout = NULL;
     return tile_build_load_shared(b, element[0], element + 1, count - 1,
                                   tile_type_get(tile_function_context(b->function), &draft));
@@ -51,7 +51,7 @@ static void prepare(tile_pass *pass, tile_function *f, tile_op op) {
     char why[160];
     tile_mma_query query = tile_product_query(f, op);
     query.capability = pass->target->compute_capability;
-    query.sum = NULL;
+    query.acc_layout = NULL;
     if (tile_mma_find(&query)) return;
     const tile_mma *wider = tile_mma_find_wider(&query);
     tile_mma_explain(&query, why, sizeof why);

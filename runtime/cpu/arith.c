@@ -29,7 +29,7 @@ static cpu_outcome run_integer(cpu_run *run, cpu_agent *agent, const cpu_insn *i
     tile_scalar to = result_scalar(insn);
     unsigned size = tile_scalar_bytes(scalar), to_size = tile_scalar_bytes(to);
     const char *a = element_at(run, agent, insn, 0);
-    const char *b = insn->operand[1] == CPU_NO_SLOT ? a : element_at(run, agent, insn, 1);
+    const char *b = insn->operand[1] == CPU_NO_PLACE ? a : element_at(run, agent, insn, 1);
     char *result = cpu_at(run, agent, insn->result);
     for (uint32_t i = 0; i < insn->count; i++) {
         int64_t value = 0;
@@ -49,8 +49,8 @@ static cpu_outcome run_float(cpu_run *run, cpu_agent *agent, const cpu_insn *ins
     tile_scalar to = result_scalar(insn);
     unsigned size = tile_scalar_bytes(scalar), to_size = tile_scalar_bytes(to);
     const char *a = element_at(run, agent, insn, 0);
-    const char *b = insn->operand[1] == CPU_NO_SLOT ? a : element_at(run, agent, insn, 1);
-    const char *c = insn->operand[2] == CPU_NO_SLOT ? a : element_at(run, agent, insn, 2);
+    const char *b = insn->operand[1] == CPU_NO_PLACE ? a : element_at(run, agent, insn, 1);
+    const char *c = insn->operand[2] == CPU_NO_PLACE ? a : element_at(run, agent, insn, 2);
     char *result = cpu_at(run, agent, insn->result);
     for (uint32_t i = 0; i < insn->count; i++) {
         uint32_t at = i * size;

@@ -40,8 +40,8 @@ CPU_HANDLER(cpu_run_cp_async) {
 
 CPU_HANDLER(cpu_run_copy_async) {
     uint32_t target;
-    if (!cpu_slot_offset(run, agent, insn, 1, insn->second, insn->second_count, insn->memory,
-                         &target))
+    if (!cpu_stage_offset(run, agent, insn, 1, insn->second, insn->second_count, insn->memory,
+                          &target))
         return CPU_STOP;
     cpu_copy *copy = add_copy(agent, insn);
     copy->target[0] = target;
@@ -49,7 +49,7 @@ CPU_HANDLER(cpu_run_copy_async) {
     cpu_view_position(run, agent, insn, insn->index, copy->at);
     if (!cpu_load_tile(run, agent, insn, &copy->view, copy->at, NULL)) return CPU_STOP;
     return cpu_shared_start_copy(run, agent, insn, -1, cpu_set_thread(agent, insn), target,
-                                 cpu_slot_bytes(insn->memory))
+                                 cpu_stage_bytes(insn->memory))
                ? CPU_NEXT
                : CPU_STOP;
 }
@@ -78,7 +78,7 @@ static bool land(cpu_run *run, cpu_agent *agent, cpu_copy *copy, uint32_t lanes)
     char *to = (char *)agent->block->shared + copy->target[0];
     if (!cpu_load_tile(run, agent, copy->insn, &copy->view, copy->at, to)) return false;
     cpu_shared_end_copy(run, agent, cpu_set_thread(agent, copy->insn), copy->target[0],
-                        cpu_slot_bytes(copy->insn->memory));
+                        cpu_stage_bytes(copy->insn->memory));
     return true;
 }
 

@@ -115,7 +115,7 @@ tile_status cpu_check_clean(cpu_run *run) {
 
 bool cpu_check_shared(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, int lane,
                       uint32_t base, int64_t offset, uint32_t bytes) {
-    int64_t limit = tile_type_elements(insn->memory) * tile_type_slot_count(insn->memory) *
+    int64_t limit = tile_type_elements(insn->memory) * tile_type_stage_count(insn->memory) *
                     tile_scalar_bytes(insn->memory->scalar);
     if (offset < 0 || offset + bytes > limit) {
         cpu_fault(run, agent, insn, lane,

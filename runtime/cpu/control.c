@@ -206,7 +206,7 @@ CPU_HANDLER(cpu_run_scratch) {
 CPU_HANDLER(cpu_run_alloc_shared) {
     int64_t offset = insn->integer + agent->group * (int64_t)insn->size;
     if (run->program->level == 2) {
-        uint32_t bytes = cpu_slot_bytes(insn->type) * (uint32_t)tile_type_slot_count(insn->type);
+        uint32_t bytes = cpu_stage_bytes(insn->type) * (uint32_t)tile_type_stage_count(insn->type);
         cpu_shared_forget(run, agent, (uint32_t)offset, bytes);
     }
     return set_all(run, agent, insn, offset);

@@ -1,4 +1,4 @@
-/* From a kernel to a program: operands become slots, regions become jumps. */
+/* From a kernel to a program: operands become places, regions become jumps. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 uint32_t cpu_add_constant(cpu_decoder *d, const tile_type *type) {
     cpu_program *p = d->program;
     uint32_t at = p->constant_bytes;
-    p->constant_bytes += cpu_value_slot_bytes(type, p->lanes);
+    p->constant_bytes += cpu_value_place_bytes(type, p->lanes);
     if (p->constant_bytes > d->constant_capacity) {
         size_t larger = p->constant_bytes * (size_t)2;
         uint8_t *moved = TILE_NEW_ARRAY(&p->arena, uint8_t, larger);
@@ -21,12 +21,12 @@ uint32_t cpu_add_constant(cpu_decoder *d, const tile_type *type) {
         p->constants = moved;
         d->constant_capacity = larger;
     }
-    return at | CPU_CONSTANT_SLOT;
+    return at | CPU_CONSTANT_PLACE;
 }
 
-static void materialise(cpu_decoder *d, tile_value value, uint32_t slot) {
+static void materialise(cpu_decoder *d, tile_value value, uint32_t place) {
     const tile_value_data *data = tile_value_at(d->f, value);
-    uint8_t *at = d->program->constants + (slot & ~CPU_CONSTANT_SLOT);
+    uint8_t *at = d->program->constants + (place & ~CPU_CONSTANT_PLACE);
     unsigned size = cpu_value_size(data->type);
     if (data->expr->kind != TILE_EXPR_INT && data->expr->kind != TILE_EXPR_FLOAT) {
         CPU_FAIL(d, d->f->loc, "kernel @%s still has compile-time parameters: instantiate it first",
@@ -40,13 +40,13 @@ static void materialise(cpu_decoder *d, tile_value value, uint32_t slot) {
             tile_integer_write(data->type->scalar, at + lane * size, data->expr->integer);
 }
 
-uint32_t cpu_slot_of(cpu_decoder *d, tile_value value) {
+uint32_t cpu_place_of(cpu_decoder *d, tile_value value) {
     const tile_value_data *data = tile_value_at(d->f, value);
-    if (d->slots[value.id] == CPU_NO_SLOT && data->kind == TILE_VALUE_CONSTANT) {
-        d->slots[value.id] = cpu_add_constant(d, data->type);
-        materialise(d, value, d->slots[value.id]);
+    if (d->places[value.id] == CPU_NO_PLACE && data->kind == TILE_VALUE_CONSTANT) {
+        d->places[value.id] = cpu_add_constant(d, data->type);
+        materialise(d, value, d->places[value.id]);
     }
-    return d->slots[value.id];
+    return d->places[value.id];
 }
 
 const tile_type *cpu_operand_type(const cpu_decoder *d, tile_op op, unsigned operand) {
@@ -69,8 +69,8 @@ cpu_insn *cpu_add_insn(cpu_decoder *d, tile_op op, cpu_handler handler) {
     cpu_insn *insn = &p->insns[p->insn_count++];
     *insn = (cpu_insn){.handler = handler,
                        .opcode = (tile_opcode)data->opcode,
-                       .result = CPU_NO_SLOT,
-                       .operand = {CPU_NO_SLOT, CPU_NO_SLOT, CPU_NO_SLOT},
+                       .result = CPU_NO_PLACE,
+                       .operand = {CPU_NO_PLACE, CPU_NO_PLACE, CPU_NO_PLACE},
                        .own_order = d->own_order,
                        .name = "memory",
                        .loc = data->loc};
@@ -83,10 +83,10 @@ void cpu_set_elements(const cpu_decoder *d, cpu_insn *insn, const tile_type *typ
     insn->size = cpu_value_size(type);
 }
 
-uint32_t *cpu_slots_of(cpu_decoder *d, const tile_value *values, unsigned count) {
-    uint32_t *slots = TILE_NEW_ARRAY(&d->program->arena, uint32_t, count);
-    for (unsigned i = 0; i < count; i++) slots[i] = cpu_slot_of(d, values[i]);
-    return slots;
+uint32_t *cpu_places_of(cpu_decoder *d, const tile_value *values, unsigned count) {
+    uint32_t *places = TILE_NEW_ARRAY(&d->program->arena, uint32_t, count);
+    for (unsigned i = 0; i < count; i++) places[i] = cpu_place_of(d, values[i]);
+    return places;
 }
 
 cpu_insn *cpu_add_op(cpu_decoder *d, tile_op op, cpu_handler handler) {
@@ -98,28 +98,28 @@ cpu_insn *cpu_add_op(cpu_decoder *d, tile_op op, cpu_handler handler) {
         const tile_value *values = tile_op_segment(d->f, op, i, &count);
         if (heads && count) {
             const tile_value_data *data = tile_value_at(d->f, values[0]);
-            insn->operand[i] = cpu_slot_of(d, values[0]);
+            insn->operand[i] = cpu_place_of(d, values[0]);
             if (data->type->kind == TILE_TYPE_SHARED)
                 insn->name = data->name ? data->name : insn->name;
         }
         if (heads && !tile_form_has_brackets(info->operands[i].form)) continue;
         uint32_t tail = count > heads ? count - heads : 0;
-        *(first ? &insn->index : &insn->second) = cpu_slots_of(d, values + heads, tail);
+        *(first ? &insn->index : &insn->second) = cpu_places_of(d, values + heads, tail);
         *(first ? &insn->index_count : &insn->second_count) = tail;
         first = false;
     }
     if (tile_op_at(d->f, op)->result_count)
-        insn->result = cpu_slot_of(d, tile_op_result(d->f, op, 0));
+        insn->result = cpu_place_of(d, tile_op_result(d->f, op, 0));
     return insn;
 }
 
 void cpu_add_move(cpu_decoder *d, tile_op op, tile_value from, uint32_t to) {
     const tile_type *type = tile_value_type(d->f, from);
-    uint32_t slot = cpu_slot_of(d, from);
-    if (slot == to) return;
+    uint32_t place = cpu_place_of(d, from);
+    if (place == to) return;
     cpu_insn *insn = cpu_add_insn(d, op, cpu_run_move);
     cpu_set_elements(d, insn, type);
-    insn->operand[0] = slot;
+    insn->operand[0] = place;
     insn->result = to;
     cpu_follow_poison_move(d, op, from);
 }
@@ -154,14 +154,14 @@ static void enter_masks(cpu_decoder *d, unsigned count) {
 static void move_inits(cpu_decoder *d, tile_op op) {
     for (unsigned i = 0; i < tile_carried_count(d->f, op); i++)
         cpu_add_move(d, op, tile_carried_sent(d->f, op, TILE_AROUND, i),
-                     cpu_slot_of(d, tile_op_result(d->f, op, i)));
+                     cpu_place_of(d, tile_op_result(d->f, op, i)));
 }
 
 void cpu_decode_for(cpu_decoder *d, tile_op op) {
     tile_region body = tile_op_region(d->f, op, 0);
     bool pipelined = tile_op_has_attr(d->f, op, TILE_ATTR_pipelined);
     move_inits(d, op);
-    uint32_t counter = cpu_slot_of(d, tile_region_arg(d->f, body, 0));
+    uint32_t counter = cpu_place_of(d, tile_region_arg(d->f, body, 0));
     cpu_add_op(d, op, cpu_run_loop_enter)->result = counter;
     enter_masks(d, 1);
     d->pipelined += pipelined;
@@ -227,7 +227,7 @@ void cpu_decode_roles(cpu_decoder *d, tile_op op) {
         tile_executors who = tile_executors_of_role(d->f, op, r);
         tile_region region = tile_op_region(d->f, op, r);
         roles[r] = (cpu_role){who.first, who.warps, who.groups, d->program->insn_count,
-                              cpu_slot_of(d, tile_region_arg(d->f, region, 0))};
+                              cpu_place_of(d, tile_region_arg(d->f, region, 0))};
         if (!who.warps)
             CPU_FAIL(d, tile_op_loc(d->f, op), "roles: the warps of a region are not known yet");
         decode_region(d, region);
@@ -237,10 +237,10 @@ void cpu_decode_roles(cpu_decoder *d, tile_op op) {
     for (unsigned r = 0; r < count; r++) d->program->insns[ends[r]].target = d->program->insn_count;
 }
 
-/* Whether a slot is one that the parent's moves write, at another place than carried value i. */
-static bool is_overwritten(cpu_decoder *d, tile_op parent, uint32_t slot, uint32_t i) {
+/* Whether a place is one that the parent's moves write, at another place than carried value i. */
+static bool is_overwritten(cpu_decoder *d, tile_op parent, uint32_t place, uint32_t i) {
     for (uint32_t k = 0; k < tile_op_at(d->f, parent)->result_count; k++)
-        if (k != i && cpu_slot_of(d, tile_op_result(d->f, parent, k)) == slot) return true;
+        if (k != i && cpu_place_of(d, tile_op_result(d->f, parent, k)) == place) return true;
     return false;
 }
 
@@ -253,23 +253,23 @@ void cpu_decode_yield(cpu_decoder *d, tile_op op) {
     uint32_t *aside = TILE_NEW_ARRAY(&d->scratch, uint32_t, data->operand_count);
     for (uint32_t i = 0; i < data->operand_count; i++) {
         const tile_type *type = tile_value_type(d->f, data->operands[i]);
-        uint32_t slot = cpu_slot_of(d, data->operands[i]);
-        aside[i] = CPU_NO_SLOT;
-        if (!is_overwritten(d, parent, slot, i < own ? UINT32_MAX : i - own)) continue;
+        uint32_t place = cpu_place_of(d, data->operands[i]);
+        aside[i] = CPU_NO_PLACE;
+        if (!is_overwritten(d, parent, place, i < own ? UINT32_MAX : i - own)) continue;
         aside[i] = end;
-        end += cpu_value_slot_bytes(type, d->program->lanes);
+        end += cpu_value_place_bytes(type, d->program->lanes);
         cpu_add_move(d, op, data->operands[i], aside[i]);
     }
     if (end > d->program->frame_bytes) d->program->frame_bytes = end;
     for (uint32_t i = own; i < data->operand_count; i++) {
-        uint32_t to = cpu_slot_of(d, tile_op_result(d->f, parent, i - own));
-        uint32_t from = cpu_slot_of(d, data->operands[i]), move = d->program->insn_count;
+        uint32_t to = cpu_place_of(d, tile_op_result(d->f, parent, i - own));
+        uint32_t from = cpu_place_of(d, data->operands[i]), move = d->program->insn_count;
         cpu_add_move(d, op, data->operands[i], to);
-        for (; aside[i] != CPU_NO_SLOT && move < d->program->insn_count; move++)
+        for (; aside[i] != CPU_NO_PLACE && move < d->program->insn_count; move++)
             if (d->program->insns[move].operand[0] == from)
                 d->program->insns[move].operand[0] = aside[i];
     }
-    if (own) d->decision = aside[0] != CPU_NO_SLOT ? aside[0] : cpu_slot_of(d, data->operands[0]);
+    if (own) d->decision = aside[0] != CPU_NO_PLACE ? aside[0] : cpu_place_of(d, data->operands[0]);
 }
 
 /* Order ---------------------------------------------------------------------------------------- */

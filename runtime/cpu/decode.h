@@ -8,17 +8,17 @@ typedef struct cpu_decoder {
     cpu_program *program;
     const tile_function *f;
     tile_arena scratch;
-    uint32_t *slots; /* by value id */
+    uint32_t *places; /* by value id */
     size_t insn_capacity;
     size_t constant_capacity;
     uint32_t *shared_at; /* by op id: where an alloc_shared's buffer is */
-    uint32_t temporary;  /* where values wait that a loop's yield exchanges; behind all slots */
+    uint32_t temporary;  /* where values wait that a loop's yield exchanges; behind all places */
     uint32_t decision;   /* where the last yield left its operation's condition, if it has one */
     unsigned depth;      /* of the mask stack */
     unsigned pipelined;  /* how many pipelined loops are open */
     bool own_order;
-    bool *may_poison;    /* by value id */
-    uint32_t clean_slot; /* if anything is: as large as any value, never written */
+    bool *may_poison;     /* by value id */
+    uint32_t clean_place; /* if anything is: as large as any value, never written */
     bool failed;
 } cpu_decoder;
 
@@ -27,7 +27,7 @@ typedef struct cpu_decoder {
 
 /* A place for a value of this type in the constants. */
 uint32_t cpu_add_constant(cpu_decoder *d, const tile_type *type);
-uint32_t cpu_slot_of(cpu_decoder *d, tile_value value);
+uint32_t cpu_place_of(cpu_decoder *d, tile_value value);
 /* The type of an operand's first value, NULL if it is absent. */
 const tile_type *cpu_operand_type(const cpu_decoder *d, tile_op op, unsigned operand);
 const tile_type *cpu_result_type(const cpu_decoder *d, tile_op op);
@@ -40,9 +40,9 @@ cpu_insn *cpu_add_op(cpu_decoder *d, tile_op op, cpu_handler handler);
 void cpu_add_move(cpu_decoder *d, tile_op op, tile_value from, uint32_t to);
 /* The instruction handles the elements of a value of this type. */
 void cpu_set_elements(const cpu_decoder *d, cpu_insn *insn, const tile_type *type);
-uint32_t *cpu_slots_of(cpu_decoder *d, const tile_value *values, unsigned count);
+uint32_t *cpu_places_of(cpu_decoder *d, const tile_value *values, unsigned count);
 
-/* place.c: checks the values' sizes and gives each buffer and value its place. */
+/* storage.c: checks the values' sizes and gives each buffer and value its place. */
 void cpu_place_all(cpu_decoder *d, tile_function *f);
 
 /* One function for each operation that levels 2 or 3 have, in decode.c (regions, order) and

@@ -11,7 +11,7 @@ void cpu_decode_thread_id(cpu_decoder *d, tile_op op) {
 static void decode_three(cpu_decoder *d, tile_op op, cpu_handler handler) {
     for (unsigned dim = 0; dim < 3; dim++) {
         cpu_insn *insn = cpu_add_insn(d, op, handler);
-        insn->result = cpu_slot_of(d, tile_op_result(d->f, op, dim));
+        insn->result = cpu_place_of(d, tile_op_result(d->f, op, dim));
         insn->integer = dim;
     }
 }
@@ -31,7 +31,7 @@ void cpu_decode_view(cpu_decoder *d, tile_op op) {
     for (unsigned i = 0; i < count; i++)
         sizes[i] = cpu_value_size(tile_value_type(d->f, strides[i]));
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_view);
-    insn->second = cpu_slots_of(d, strides, count);
+    insn->second = cpu_places_of(d, strides, count);
     insn->order = sizes;
     insn->type = cpu_result_type(d, op);
 }
@@ -118,7 +118,7 @@ void cpu_decode_copy_async(cpu_decoder *d, tile_op op) {
 }
 
 void cpu_decode_convert_layout(cpu_decoder *d, tile_op op) {
-    cpu_add_move(d, op, tile_op_operand(d->f, op, 0), cpu_slot_of(d, tile_op_result(d->f, op, 0)));
+    cpu_add_move(d, op, tile_op_operand(d->f, op, 0), cpu_place_of(d, tile_op_result(d->f, op, 0)));
 }
 
 void cpu_decode_lock_semaphore(cpu_decoder *d, tile_op op) {

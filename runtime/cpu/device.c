@@ -101,7 +101,7 @@ static void fill_constants(cpu_run *run) {
     if (program->constant_bytes)
         memcpy(run->constants, program->constants, program->constant_bytes);
     for (size_t i = 0; i < program->function->arg_count; i++)
-        fill_argument(run->constants + (program->arg_slots[i] & ~CPU_CONSTANT_SLOT),
+        fill_argument(run->constants + (program->arg_places[i] & ~CPU_CONSTANT_PLACE),
                       program->function->args[i].type, program->lanes, &run->launch->arguments[i]);
 }
 

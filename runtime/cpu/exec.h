@@ -96,11 +96,11 @@ void cpu_view_position(const cpu_run *run, const cpu_agent *agent, const cpu_ins
  * only checked. False after a report. */
 bool cpu_load_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
                    const int64_t at[TILE_MAX_RANK], char *to);
-/* Where a slot is in the block's shared memory; false after a report. */
-bool cpu_slot_offset(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, unsigned operand,
-                     const uint32_t *index, uint32_t index_count, const tile_type *buffer,
-                     uint32_t *offset);
-uint32_t cpu_slot_bytes(const tile_type *buffer);
+/* Where a stage is in the block's shared memory; false after a report. */
+bool cpu_stage_offset(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, unsigned operand,
+                      const uint32_t *index, uint32_t index_count, const tile_type *buffer,
+                      uint32_t *offset);
+uint32_t cpu_stage_bytes(const tile_type *buffer);
 
 /* The thread number for the sanitizer at level 2: under `sync explicit` no access is ordered after
  * another one without a barrier, whoever does it. */

@@ -7,8 +7,8 @@
 #include "lib/support/float16.h"
 #include "lib/support/integer.h"
 
-static uint8_t *poison_of(const cpu_agent *agent, uint32_t slot) {
-    return agent->poison + slot;
+static uint8_t *poison_of(const cpu_agent *agent, uint32_t place) {
+    return agent->poison + place;
 }
 
 /* Uses ----------------------------------------------------------------------------------------- */
@@ -52,16 +52,16 @@ bool cpu_poison_row_may_leave(cpu_run *run, const cpu_agent *agent, const cpu_in
 
 static void place_plain_operands(const cpu_agent *agent, const cpu_poison *p, uint8_t *saved) {
     for (uint32_t i = 0; i < p->plain_count; i++) {
-        uint8_t *poison = poison_of(agent, p->plain[i].slot);
+        uint8_t *poison = poison_of(agent, p->plain[i].place);
         memcpy(saved, poison, p->plain[i].bytes);
-        memcpy(poison, agent->frame + p->plain[i].slot, p->plain[i].bytes);
+        memcpy(poison, agent->frame + p->plain[i].place, p->plain[i].bytes);
         saved += p->plain[i].bytes;
     }
 }
 
 static void restore_poison(const cpu_agent *agent, const cpu_poison *p, const uint8_t *saved) {
     for (uint32_t i = 0; i < p->plain_count; i++) {
-        memcpy(poison_of(agent, p->plain[i].slot), saved, p->plain[i].bytes);
+        memcpy(poison_of(agent, p->plain[i].place), saved, p->plain[i].bytes);
         saved += p->plain[i].bytes;
     }
 }
@@ -91,10 +91,10 @@ CPU_HANDLER(cpu_run_poison_copied) {
     uint8_t *poison = agent->block->poison;
     if (run->program->lanes == 1) {
         unsigned shared = insn->flag ? 1 : 0;
-        if (!cpu_slot_offset(run, agent, insn, shared, insn->second, insn->second_count,
-                             insn->memory, offsets))
+        if (!cpu_stage_offset(run, agent, insn, shared, insn->second, insn->second_count,
+                              insn->memory, offsets))
             return CPU_STOP;
-        memset(poison + offsets[0], 0, cpu_slot_bytes(insn->memory));
+        memset(poison + offsets[0], 0, cpu_stage_bytes(insn->memory));
         return CPU_NEXT;
     }
     uint32_t bytes = (uint32_t)insn->integer;
@@ -182,7 +182,7 @@ static cpu_outcome multiply_ones(cpu_run *run, cpu_agent *agent, const cpu_insn 
     uint32_t bytes = 0;
     for (unsigned k = 0; k < 3; k++) {
         product.operand[k] = bytes;
-        bytes += (uint32_t)tile_round_up(p->count[k] * p->size[k], CPU_SLOT_ALIGN);
+        bytes += (uint32_t)tile_round_up(p->count[k] * p->size[k], CPU_PLACE_ALIGN);
     }
     product.result = bytes;
     uint8_t *ones = tile_malloc(bytes + p->count[2] * p->size[2]);
@@ -220,8 +220,8 @@ static const uint8_t *dot_poison(cpu_run *run, const cpu_agent *agent, const cpu
     uint32_t offset, count = operand ? insn->second_count : insn->index_count;
     if (!insn->poison->may[operand]) return NULL;
     if (type->kind == TILE_TYPE_TILE) return poison_of(agent, insn->operand[operand]);
-    return cpu_slot_offset(run, agent, insn, operand, operand ? insn->second : insn->index, count,
-                           type, &offset)
+    return cpu_stage_offset(run, agent, insn, operand, operand ? insn->second : insn->index, count,
+                            type, &offset)
                ? agent->block->poison + offset
                : NULL;
 }

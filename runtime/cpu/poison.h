@@ -25,7 +25,7 @@ struct cpu_poison {
     uint8_t origin;
     /* Operands that are read as they are, such as an offset: they go to the other frame meanwhile.
      */
-    const struct cpu_plain_operand { uint32_t slot, bytes; } * plain;
+    const struct cpu_plain_operand { uint32_t place, bytes; } * plain;
     uint32_t plain_count, plain_bytes;
 };
 

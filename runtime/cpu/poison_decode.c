@@ -147,7 +147,7 @@ void cpu_find_poison(cpu_decoder *d) {
 static void check_use(cpu_decoder *d, tile_op op, tile_value value) {
     cpu_insn *insn = cpu_add_insn(d, op, cpu_run_poison_check);
     cpu_set_elements(d, insn, tile_value_type(d->f, value));
-    insn->operand[0] = cpu_slot_of(d, value);
+    insn->operand[0] = cpu_place_of(d, value);
 }
 
 /* How many of the last operands are handed over, to regions or by a region's end. */
@@ -246,17 +246,17 @@ typedef struct plain_list {
 /* Constants are where they always are. */
 static void add_plain_operand(void *user, tile_value value, bool element) {
     plain_list *list = user;
-    uint32_t slot = cpu_slot_of(list->d, value);
-    if (element || slot & CPU_CONSTANT_SLOT) return;
+    uint32_t place = cpu_place_of(list->d, value);
+    if (element || place & CPU_CONSTANT_PLACE) return;
     uint32_t bytes =
-        cpu_value_slot_bytes(tile_value_type(list->d->f, value), list->d->program->lanes);
-    list->operands[list->p->plain_count++] = (struct cpu_plain_operand){slot, bytes};
+        cpu_value_place_bytes(tile_value_type(list->d->f, value), list->d->program->lanes);
+    list->operands[list->p->plain_count++] = (struct cpu_plain_operand){place, bytes};
     list->p->plain_bytes += bytes;
 }
 
 /* Elements that cannot be poisoned come from where there is none. */
-static uint32_t poison_slot(const cpu_decoder *d, tile_value value, uint32_t slot) {
-    return d->may_poison[value.id] ? slot : d->clean_slot;
+static uint32_t poison_place(const cpu_decoder *d, tile_value value, uint32_t place) {
+    return d->may_poison[value.id] ? place : d->clean_place;
 }
 
 /* The instruction again, on poison. */
@@ -275,12 +275,12 @@ static void follow_move(cpu_decoder *d, tile_op op, uint32_t first) {
         const tile_value *values = tile_op_segment(d->f, op, k, &count);
         if (!count || !is_element_value(opcode, k, 0)) continue;
         if (tile_op_get_info(opcode)->operands[k].form != TILE_FORM_variadic) {
-            insn->operand[k] = poison_slot(d, values[0], insn->operand[k]);
+            insn->operand[k] = poison_place(d, values[0], insn->operand[k]);
             continue;
         }
-        uint32_t *slots = TILE_NEW_ARRAY(&d->program->arena, uint32_t, count);
-        for (unsigned i = 0; i < count; i++) slots[i] = poison_slot(d, values[i], insn->index[i]);
-        insn->index = slots;
+        uint32_t *places = TILE_NEW_ARRAY(&d->program->arena, uint32_t, count);
+        for (unsigned i = 0; i < count; i++) places[i] = poison_place(d, values[i], insn->index[i]);
+        insn->index = places;
     }
 }
 
@@ -369,6 +369,6 @@ void cpu_follow_poison_move(cpu_decoder *d, tile_op op, tile_value from) {
     p->handler = again.handler;
     again.handler = cpu_run_poison_again;
     again.poison = p;
-    again.operand[0] = poison_slot(d, from, again.operand[0]);
+    again.operand[0] = poison_place(d, from, again.operand[0]);
     *cpu_add_insn(d, op, NULL) = again;
 }

@@ -1,8 +1,8 @@
 /* Products of matrices: `dot` on tiles, `mma` on the fragments of a warp.
  *
- * Both add the products one after the other in the order of k, each rounded as one fma in the sum's
- * type, to which both operands are converted first. So the result does not depend on how a product
- * is cut into instructions, and both levels give the same bits. Integers wrap. */
+ * Both add the products one after the other in the order of k, each rounded as one fma in the
+ * accumulator's type, to which both operands are converted first. So the result does not depend on
+ * how a product is cut into instructions, and both levels give the same bits. Integers wrap. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +14,9 @@
 
 typedef struct operand {
     tile_scalar scalar;
-    bool is_unsigned; /* integers: zeros come in above */
-    uint32_t count;   /* of elements */
-    uint32_t *place;  /* fragments: which element of the matrix comes i-th; NULL: the i-th */
+    bool is_unsigned;   /* integers: zeros come in above */
+    uint32_t count;     /* of elements */
+    uint32_t *position; /* fragments: which element of the matrix comes i-th; NULL: the i-th */
 } operand;
 
 struct cpu_product {
@@ -49,12 +49,12 @@ void cpu_decode_dot(cpu_decoder *d, tile_op op) {
 }
 
 /* Register i of lane l stands at i * CPU_LANES + l. */
-static uint32_t *places_of(cpu_decoder *d, const tile_layout *fragment, unsigned elements) {
-    uint32_t *places = TILE_NEW_ARRAY(&d->program->arena, uint32_t, elements * CPU_LANES);
+static uint32_t *positions_of(cpu_decoder *d, const tile_layout *fragment, unsigned elements) {
+    uint32_t *positions = TILE_NEW_ARRAY(&d->program->arena, uint32_t, elements * CPU_LANES);
     for (uint32_t i = 0; i < elements; i++)
         for (uint32_t lane = 0; lane < CPU_LANES; lane++)
-            places[i * CPU_LANES + lane] = tile_layout_apply(fragment, i, lane, 0);
-    return places;
+            positions[i * CPU_LANES + lane] = tile_layout_apply(fragment, i, lane, 0);
+    return positions;
 }
 
 void cpu_decode_mma(cpu_decoder *d, tile_op op) {
@@ -65,7 +65,7 @@ void cpu_decode_mma(cpu_decoder *d, tile_op op) {
     const uint32_t rows[] = {row->m, row->k, row->m}, columns[] = {row->k, row->n, row->n};
     for (unsigned o = 0; o < 3; o++) {
         tile_layout fragment = tile_mma_fragment(row, o, rows[o], columns[o]);
-        operands[o]->place = places_of(d, &fragment, tile_mma_elements(row, o));
+        operands[o]->position = positions_of(d, &fragment, tile_mma_elements(row, o));
     }
     insn->product = product;
     cpu_set_elements(d, insn, cpu_result_type(d, op));
@@ -73,11 +73,11 @@ void cpu_decode_mma(cpu_decoder *d, tile_op op) {
 
 /* Elements ------------------------------------------------------------------------------------- */
 
-static uint32_t place_of(const operand *o, uint32_t i) {
-    return o->place ? o->place[i] : i;
+static uint32_t position_of(const operand *o, uint32_t i) {
+    return o->position ? o->position[i] : i;
 }
 
-/* An element converted to the sum's type, as `cast` does it; unsigned ones below 2^63. */
+/* An element converted to the accumulator's type, as `cast` does it; unsigned ones below 2^63. */
 static double real_element(const operand *o, tile_scalar acc, const char *at) {
     double value;
     if (o->is_unsigned)
@@ -102,7 +102,7 @@ static uint64_t integer_element(const operand *o, tile_scalar acc, const char *a
 static void read_doubles(const operand *o, tile_scalar acc, const char *from, double *to) {
     unsigned size = tile_scalar_bytes(o->scalar);
     for (uint32_t i = 0; i < o->count; i++)
-        to[place_of(o, i)] = real_element(o, acc, from + i * size);
+        to[position_of(o, i)] = real_element(o, acc, from + i * size);
 }
 
 static void read_floats(const operand *o, const char *from, float *to) {
@@ -111,18 +111,18 @@ static void read_floats(const operand *o, const char *from, float *to) {
         for (uint32_t i = 0; i < o->count; i++) {
             uint16_t bits;
             memcpy(&bits, from + i * size, sizeof bits);
-            to[place_of(o, i)] = tile_f16_to_float(bits);
+            to[position_of(o, i)] = tile_f16_to_float(bits);
         }
         return;
     }
     for (uint32_t i = 0; i < o->count; i++)
-        to[place_of(o, i)] = (float)real_element(o, TILE_f32, from + i * size);
+        to[position_of(o, i)] = (float)real_element(o, TILE_f32, from + i * size);
 }
 
 static void read_integers(const operand *o, tile_scalar acc, const char *from, uint64_t *to) {
     unsigned size = tile_scalar_bytes(o->scalar);
     for (uint32_t i = 0; i < o->count; i++)
-        to[place_of(o, i)] = integer_element(o, acc, from + i * size);
+        to[position_of(o, i)] = integer_element(o, acc, from + i * size);
 }
 
 /* Sums ----------------------------------------------------------------------------------------- */
@@ -161,7 +161,7 @@ static void sum_floats(const cpu_product *p, const char *a, const char *b, const
     else
         multiply_float(p, wa, wb, wc);
     for (uint32_t i = 0; i < p->acc.count; i++)
-        memcpy(to + i * sizeof(float), &wc[place_of(&p->acc, i)], sizeof(float));
+        memcpy(to + i * sizeof(float), &wc[position_of(&p->acc, i)], sizeof(float));
 }
 
 static void sum_doubles(const cpu_product *p, const char *a, const char *b, const char *c, char *to,
@@ -176,7 +176,7 @@ static void sum_doubles(const cpu_product *p, const char *a, const char *b, cons
     else
         multiply_narrow(p, wa, wb, wc);
     for (uint32_t i = 0; i < p->acc.count; i++)
-        tile_scalar_write(acc, to + i * tile_scalar_bytes(acc), wc[place_of(&p->acc, i)]);
+        tile_scalar_write(acc, to + i * tile_scalar_bytes(acc), wc[position_of(&p->acc, i)]);
 }
 
 static void sum_integers(const cpu_product *p, const char *a, const char *b, const char *c,
@@ -188,7 +188,8 @@ static void sum_integers(const cpu_product *p, const char *a, const char *b, con
     read_integers(&p->acc, acc, c, wc);
     multiply_integer(p, wa, wb, wc);
     for (uint32_t i = 0; i < p->acc.count; i++)
-        tile_integer_write(acc, to + i * tile_scalar_bytes(acc), (int64_t)wc[place_of(&p->acc, i)]);
+        tile_integer_write(acc, to + i * tile_scalar_bytes(acc),
+                           (int64_t)wc[position_of(&p->acc, i)]);
 }
 
 static void sum_products(const cpu_product *p, const char *a, const char *b, const char *c,
@@ -212,15 +213,15 @@ static void sum_products(const cpu_product *p, const char *a, const char *b, con
 
 /* Running -------------------------------------------------------------------------------------- */
 
-/* An operand's elements: a tile's, or those of a shared buffer's slot; NULL after a report. */
+/* An operand's elements: a tile's, or those of a shared buffer's stage; NULL after a report. */
 static const char *dot_operand(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned index,
                                const tile_type *type) {
     uint32_t offset, count = index ? insn->second_count : insn->index_count;
     if (type->kind == TILE_TYPE_TILE) return cpu_at(run, agent, insn->operand[index]);
-    if (!cpu_slot_offset(run, agent, insn, index, index ? insn->second : insn->index, count, type,
-                         &offset) ||
+    if (!cpu_stage_offset(run, agent, insn, index, index ? insn->second : insn->index, count, type,
+                          &offset) ||
         !cpu_shared_read(run, agent, insn, -1, cpu_set_thread(agent, insn), offset,
-                         cpu_slot_bytes(type)))
+                         cpu_stage_bytes(type)))
         return NULL;
     return (const char *)agent->block->shared + offset;
 }

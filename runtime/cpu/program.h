@@ -1,11 +1,11 @@
 /* A kernel decoded for execution, and the state of a launch.
  *
- * Decoding turns a function into a flat array of instructions whose operands are places ("slots")
+ * Decoding turns a function into a flat array of instructions whose operands are places
  * in a register file; `for` and `if` become jumps over a stack of lane masks. One program runs at
  * one of two widths:
  *
  *     level 3   an agent is a warp of 32 lanes; element e of lane l stands at index e * 32 + l of
- *               its slot
+ *               its place
  *     level 2   an agent is the block, or in `roles` a group of its warps, with one lane; a tile's
  *               elements stand in a row
  *
@@ -21,12 +21,12 @@
 
 enum {
     CPU_LANES = 32,
-    CPU_SLOT_ALIGN = 64,
+    CPU_PLACE_ALIGN = 64,
 };
 
-/* A slot with this bit is in the launch's constants, else in the agent's frame. */
-#define CPU_CONSTANT_SLOT 0x80000000u
-#define CPU_NO_SLOT 0x7fffffffu
+/* A place with this bit is in the launch's constants, else in the agent's frame. */
+#define CPU_CONSTANT_PLACE 0x80000000u
+#define CPU_NO_PLACE 0x7fffffffu
 
 /* What a handler wants done next. */
 typedef enum cpu_outcome {
@@ -47,7 +47,7 @@ typedef cpu_outcome (*cpu_handler)(cpu_run *run, cpu_agent *agent, const cpu_ins
 typedef struct cpu_role {
     unsigned first, warps, groups;
     uint32_t pc;    /* where it begins */
-    uint32_t group; /* slot of its groups' numbers */
+    uint32_t group; /* place of its groups' numbers */
 } cpu_role;
 
 struct cpu_insn {
@@ -59,9 +59,9 @@ struct cpu_insn {
     bool own_order;  /* level 2: the block's accesses are ordered without barriers */
     uint32_t count;  /* elements of all lanes together */
     uint32_t size;   /* bytes of one element */
-    uint32_t result; /* slot */
-    uint32_t operand[3]; /* slots, in the order of the row; CPU_NO_SLOT where absent */
-    uint32_t *index;     /* an element's indices, a view's extents, concat's parts: slots */
+    uint32_t result; /* place */
+    uint32_t operand[3]; /* places, in the order of the row; CPU_NO_PLACE where absent */
+    uint32_t *index;     /* an element's indices, a view's extents, concat's parts: places */
     uint32_t *second;    /* the second element's indices, a view's strides, concat's counts */
     uint32_t index_count, second_count;
     uint32_t target; /* jumps: an instruction */
@@ -102,7 +102,7 @@ typedef struct cpu_program {
     uint32_t frame_bytes;
     uint8_t *constants; /* arguments' places are filled at each launch */
     uint32_t constant_bytes;
-    uint32_t *arg_slots;
+    uint32_t *arg_places;
     unsigned mask_depth;
     uint32_t shared_bytes;
     unsigned granule_bits; /* log2 of the bytes that one cpu_shadow stands for */
@@ -246,25 +246,25 @@ struct cpu_run {
     uint64_t ticks;            /* counts how often a block has got on */
 };
 
-static inline void *cpu_at(const cpu_run *run, const cpu_agent *agent, uint32_t slot) {
-    return slot & CPU_CONSTANT_SLOT ? run->constants + (slot & ~CPU_CONSTANT_SLOT)
-                                    : agent->frame + slot;
+static inline void *cpu_at(const cpu_run *run, const cpu_agent *agent, uint32_t place) {
+    return place & CPU_CONSTANT_PLACE ? run->constants + (place & ~CPU_CONSTANT_PLACE)
+                                      : agent->frame + place;
 }
 
 /* decode.c: NULL after a diagnostic. */
 cpu_program *cpu_program_create(tile_function *function, unsigned level);
 void cpu_program_destroy(cpu_program *program);
 
-/* slots.c: where each value lives in the frame, by value id, for values that need a place there
+/* places.c: where each value lives in the frame, by value id, for values that need a place there
  * (others keep what is in the array); values that do not live at the same time share one. Returns
- * the bytes of the frame: the slots are good if that is less than 2^30. */
-uint64_t cpu_assign_slots(const tile_function *f, unsigned lanes, uint32_t *slots,
-                          tile_arena *arena);
+ * the bytes of the frame: the places are good if that is less than 2^30. */
+uint64_t cpu_assign_places(const tile_function *f, unsigned lanes, uint32_t *places,
+                           tile_arena *arena);
 /* Elements of one lane's value and bytes of one element. */
 uint32_t cpu_value_elements(const tile_type *type);
 uint32_t cpu_value_size(const tile_type *type);
-/* Bytes of the slot of all lanes' values. */
-uint32_t cpu_value_slot_bytes(const tile_type *type, unsigned lanes);
+/* Bytes of the place of all lanes' values. */
+uint32_t cpu_value_place_bytes(const tile_type *type, unsigned lanes);
 
 /* arith.c: the handler of an element-wise operation on elements of this type, NULL if arith.def has
  * no meaning for them. from: the type that a cast converts. */

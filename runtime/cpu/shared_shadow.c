@@ -80,19 +80,19 @@ static bool fault_race(const access *a, const char *what, uint32_t granule, uint
 /* Readers -------------------------------------------------------------------------------------- */
 
 static uint32_t new_reader(cpu_block *block, cpu_reader reader) {
-    uint32_t place = block->free_reader;
-    if (place) {
-        block->free_reader = block->readers[place].next;
+    uint32_t index = block->free_reader;
+    if (index) {
+        block->free_reader = block->readers[index].next;
     } else {
         if (block->reader_count >= block->reader_capacity) {
             block->reader_capacity = block->reader_capacity ? 2 * block->reader_capacity : 256;
             block->readers =
                 tile_realloc(block->readers, sizeof *block->readers * block->reader_capacity);
         }
-        place = block->reader_count++;
+        index = block->reader_count++;
     }
-    block->readers[place] = reader;
-    return place;
+    block->readers[index] = reader;
+    return index;
 }
 
 static void drop_readers(cpu_block *block, cpu_shadow *shadow) {
@@ -114,10 +114,10 @@ static void prune_readers(const access *a, cpu_shadow *shadow) {
             at = &reader->next;
             continue;
         }
-        uint32_t place = *at;
+        uint32_t index = *at;
         *at = reader->next;
-        block->readers[place].next = block->free_reader;
-        block->free_reader = place;
+        block->readers[index].next = block->free_reader;
+        block->free_reader = index;
     }
 }
 

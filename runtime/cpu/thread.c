@@ -13,7 +13,7 @@
 
 uint32_t cpu_active_lanes(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                           unsigned predicate) {
-    if (insn->operand[predicate] == CPU_NO_SLOT) return agent->mask;
+    if (insn->operand[predicate] == CPU_NO_PLACE) return agent->mask;
     const uint8_t *holds = cpu_at(run, agent, insn->operand[predicate]);
     uint32_t active = 0;
     FOR_EACH_LANE (lane, agent->mask) active |= (uint32_t)(holds[lane] != 0) << lane;

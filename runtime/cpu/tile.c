@@ -8,7 +8,7 @@
 #include "runtime/cpu/global_shadow.h"
 #include "runtime/cpu/poison.h"
 
-uint32_t cpu_slot_bytes(const tile_type *buffer) {
+uint32_t cpu_stage_bytes(const tile_type *buffer) {
     return (uint32_t)tile_type_elements(buffer) * tile_scalar_bytes(buffer->scalar);
 }
 
@@ -155,26 +155,26 @@ CPU_HANDLER(cpu_run_store) {
 
 /* Shared memory -------------------------------------------------------------------------------- */
 
-bool cpu_slot_offset(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, unsigned operand,
-                     const uint32_t *index, uint32_t index_count, const tile_type *buffer,
-                     uint32_t *offset) {
-    int64_t slot = index_count ? *(const int32_t *)cpu_at(run, agent, index[0]) : 0;
-    int64_t slots = tile_type_slot_count(buffer);
-    if (slot < 0 || slot >= slots) {
+bool cpu_stage_offset(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, unsigned operand,
+                      const uint32_t *index, uint32_t index_count, const tile_type *buffer,
+                      uint32_t *offset) {
+    int64_t stage = index_count ? *(const int32_t *)cpu_at(run, agent, index[0]) : 0;
+    int64_t stages = tile_type_stage_count(buffer);
+    if (stage < 0 || stage >= stages) {
         cpu_fault(run, agent, insn, -1,
-                  "out of bounds: slot %" PRId64 " of %%%s, which has %" PRId64, slot, insn->name,
-                  slots);
+                  "out of bounds: stage %" PRId64 " of %%%s, which has %" PRId64, stage, insn->name,
+                  stages);
         return false;
     }
     *offset = *(const uint32_t *)cpu_at(run, agent, insn->operand[operand]) +
-              (uint32_t)slot * cpu_slot_bytes(buffer);
+              (uint32_t)stage * cpu_stage_bytes(buffer);
     return true;
 }
 
 CPU_HANDLER(cpu_run_load_shared) {
-    uint32_t offset, bytes = cpu_slot_bytes(insn->memory);
-    if (!cpu_slot_offset(run, agent, insn, 0, insn->index, insn->index_count, insn->memory,
-                         &offset) ||
+    uint32_t offset, bytes = cpu_stage_bytes(insn->memory);
+    if (!cpu_stage_offset(run, agent, insn, 0, insn->index, insn->index_count, insn->memory,
+                          &offset) ||
         !cpu_shared_read(run, agent, insn, -1, cpu_set_thread(agent, insn), offset, bytes))
         return CPU_STOP;
     memcpy(cpu_at(run, agent, insn->result), agent->block->shared + offset, bytes);
@@ -182,9 +182,9 @@ CPU_HANDLER(cpu_run_load_shared) {
 }
 
 CPU_HANDLER(cpu_run_store_shared) {
-    uint32_t offset, bytes = cpu_slot_bytes(insn->memory);
-    if (!cpu_slot_offset(run, agent, insn, 1, insn->index, insn->index_count, insn->memory,
-                         &offset) ||
+    uint32_t offset, bytes = cpu_stage_bytes(insn->memory);
+    if (!cpu_stage_offset(run, agent, insn, 1, insn->index, insn->index_count, insn->memory,
+                          &offset) ||
         !cpu_shared_write(run, agent, insn, -1, cpu_set_thread(agent, insn), offset, bytes))
         return CPU_STOP;
     memcpy(agent->block->shared + offset, cpu_at(run, agent, insn->operand[0]), bytes);
@@ -194,13 +194,13 @@ CPU_HANDLER(cpu_run_store_shared) {
 /* The first operand is the view if flag is set, else the second one is; index belongs to the view,
  * second to the shared buffer. */
 CPU_HANDLER(cpu_run_copy) {
-    uint32_t offset, bytes = cpu_slot_bytes(insn->memory);
+    uint32_t offset, bytes = cpu_stage_bytes(insn->memory);
     unsigned view_operand = insn->flag ? 0 : 1;
     int64_t at[TILE_MAX_RANK] = {0};
     if (!insn->flag && cpu_rests_before(run, agent)) return CPU_PAUSE;
     const cpu_view *view = cpu_at(run, agent, insn->operand[view_operand]);
-    if (!cpu_slot_offset(run, agent, insn, 1 - view_operand, insn->second, insn->second_count,
-                         insn->memory, &offset))
+    if (!cpu_stage_offset(run, agent, insn, 1 - view_operand, insn->second, insn->second_count,
+                          insn->memory, &offset))
         return CPU_STOP;
     cpu_view_position(run, agent, insn, insn->index, at);
     char *shared = (char *)agent->block->shared + offset;

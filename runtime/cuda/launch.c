@@ -14,16 +14,16 @@ static const tile_loc no_place = {0, 0, 0};
 
 /* Scratch ------------------------------------------------------------------------------------- */
 
-typedef struct block {
-    struct block *next; /* outgrown */
+typedef struct chunk {
+    struct chunk *next; /* outgrown */
     CUdeviceptr address;
     size_t bytes;
-} block;
+} chunk;
 
 struct cuda_scratch {
     struct cuda_scratch *next;
     CUstream stream;
-    block *clean, *plain;
+    chunk *clean, *plain;
     bool soiled;
 };
 
@@ -48,19 +48,19 @@ static tile_status refuse_capture(cuda_device *d, CUstream stream) {
     return TILE_UNSUPPORTED;
 }
 
-static tile_status clear(cuda_device *d, const block *memory, CUstream stream) {
+static tile_status clear(cuda_device *d, const chunk *memory, CUstream stream) {
     return tile_cuda_check(d, d->driver->cuMemsetD8Async(memory->address, 0, memory->bytes, stream),
                            "cuMemsetD8Async");
 }
 
-static bool is_short(const block *memory, size_t want) {
+static bool is_short(const chunk *memory, size_t want) {
     return want > (memory ? memory->bytes : 0);
 }
 
-static tile_status grow(cuda_device *d, block **memory, size_t want) {
+static tile_status grow(cuda_device *d, chunk **memory, size_t want) {
     size_t doubled = *memory ? 2 * (*memory)->bytes : 0;
-    block *bigger = tile_malloc(sizeof *bigger);
-    *bigger = (block){.next = *memory, .bytes = want > doubled ? want : doubled};
+    chunk *bigger = tile_malloc(sizeof *bigger);
+    *bigger = (chunk){.next = *memory, .bytes = want > doubled ? want : doubled};
     tile_status status =
         tile_cuda_check(d, d->driver->cuMemAlloc(&bigger->address, bigger->bytes), "cuMemAlloc");
     if (status == TILE_OK)
@@ -92,8 +92,8 @@ void tile_cuda_soil_scratch(cuda_device *d) {
     for (cuda_scratch *s = d->scratches; s; s = s->next) s->soiled = true;
 }
 
-static void free_blocks(cuda_device *d, block *memory) {
-    for (block *next; memory; memory = next) {
+static void free_chunks(cuda_device *d, chunk *memory) {
+    for (chunk *next; memory; memory = next) {
         next = memory->next;
         d->driver->cuMemFree(memory->address);
         free(memory);
@@ -103,8 +103,8 @@ static void free_blocks(cuda_device *d, block *memory) {
 void tile_cuda_free_scratch(cuda_device *d) {
     for (cuda_scratch *s = d->scratches, *next; s; s = next) {
         next = s->next;
-        free_blocks(d, s->clean);
-        free_blocks(d, s->plain);
+        free_chunks(d, s->clean);
+        free_chunks(d, s->plain);
         free(s);
     }
     d->scratches = NULL;

@@ -90,11 +90,11 @@ static inline const tile_type *fixture_tile(pass_fixture *x, tile_scalar scalar,
     return tile_type_tile(x->context, scalar, 2, dims);
 }
 
-static inline tile_value fixture_buffer(pass_fixture *x, const char *name, unsigned slots,
+static inline tile_value fixture_buffer(pass_fixture *x, const char *name, unsigned stages,
                                         int64_t rows, int64_t columns) {
     const int64_t dims[] = {rows, columns};
     tile_value buffer =
-        tile_build_alloc_shared(&x->b, tile_type_shared(x->context, TILE_f16, slots, 2, dims));
+        tile_build_alloc_shared(&x->b, tile_type_shared(x->context, TILE_f16, stages, 2, dims));
     tile_value_set_name(x->kernel, buffer, name);
     return buffer;
 }

@@ -190,7 +190,7 @@ Test(allocate_shared, explicit_kernels_do_not_reuse_a_conversions_buffer) {
     fixture_close(&x);
 }
 
-Test(allocate_shared, slots_are_rounded_up) {
+Test(allocate_shared, stages_are_rounded_up) {
     pass_fixture x;
     fixture_open(&x);
     x.watched = "bytes of shared memory";

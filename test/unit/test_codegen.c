@@ -243,16 +243,16 @@ Test(codegen, loop_to_the_largest_index) {
     tile_blob_destroy(&ir);
 }
 
-/* A ring's slot is the same constant again after as many copies as it has slots. */
+/* A ring's stage is the same constant again after as many copies as it has stages. */
 #define RING(copies, step) \
     KERNEL("%x: ptr<i32>, %n: i32", \
            "  %s = alloc_shared {offset = 0} : shared<f32[3][32, 32]>\n" \
-           "  %last, %sum = for %i = 0 to %n step 1 iter (%slot = 2, %acc = 0.0) unroll (" copies \
+           "  %last, %sum = for %i = 0 to %n step 1 iter (%stage = 2, %acc = 0.0) unroll (" copies \
            ") {\n" \
-           "    %o = mul %slot, 1024 : i32\n" \
+           "    %o = mul %stage, 1024 : i32\n" \
            "    %v = ld_shared %s[%o + %t] : f32\n" \
            "    %more = add %acc, %v : f32\n" \
-           "    %next = mod %slot + " step ", 3 : i32\n" \
+           "    %next = mod %stage + " step ", 3 : i32\n" \
            "    yield %next, %more\n" \
            "  }\n" \
            "  st_global %last, %x[%t]\n" \

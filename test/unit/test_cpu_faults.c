@@ -63,7 +63,7 @@ Test(cpu_faults, shared_out_of_bounds) {
            TILES("  %s = alloc_shared : shared<f16[2][8, 8]>\n"
                  "  %b, %y, %z = block_id\n"
                  "  %t = load_shared %s[%b + 2] : tile<f16[8, 8]>\n"),
-           4, 1, "4:", "slot 2 of %s, which has 2");
+           4, 1, "4:", "stage 2 of %s, which has 2");
 }
 
 Test(cpu_faults, uninitialised_shared_memory) {

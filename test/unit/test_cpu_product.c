@@ -62,7 +62,7 @@ static void fill_all(operands *x, tile_scalar lhs, tile_scalar rhs, tile_scalar 
     fill(x->c, acc, M * N, &state);
 }
 
-/* One fma at a time in the sum's type; for the narrow ones f64 holds the exact sum. */
+/* One fma at a time in the accumulator's type; for the narrow ones f64 holds the exact sum. */
 static double add_product(tile_scalar acc, double a, double b, double sum) {
     a = tile_scalar_round(acc, a);
     b = tile_scalar_round(acc, b);

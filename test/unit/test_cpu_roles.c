@@ -35,7 +35,7 @@ static void expect(unsigned level, role_case c) {
     for (uint64_t seed = 0; seed < 4; seed++) check(level, seed, &c);
 }
 
-/* Level 2; the body begins on line 6: %s are four slots, %g is memory, %one a tile of ones. */
+/* Level 2; the body begins on line 6: %s are four stages, %g is memory, %one a tile of ones. */
 #define TILES(clauses, body) \
     "kernel @k(%p: ptr<i32>) grid [1] warps 8 " clauses " {\n" \
     "  %g = view %p, [1024] : view<i32[1024]>\n" \

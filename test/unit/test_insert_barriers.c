@@ -9,16 +9,16 @@ typedef struct parts {
     tile_value data; /* a tile in registers */
 } parts;
 
-static parts open_kernel(pass_fixture *x, unsigned slots) {
+static parts open_kernel(pass_fixture *x, unsigned stages) {
     fixture_open(x);
     x->watched = "barriers";
     parts p = {.view = fixture_view(x, "g", TILE_f16, 64, 64, false),
                .tile = fixture_tile(x, TILE_f16, 64, 64)};
-    p.s = fixture_buffer(x, "s", slots, 64, 64);
-    p.t = fixture_buffer(x, "t", slots, 64, 64);
+    p.s = fixture_buffer(x, "s", stages, 64, 64);
+    p.t = fixture_buffer(x, "t", stages, 64, 64);
     tile_op_set_int(x->kernel, tile_value_def(x->kernel, p.s), TILE_ATTR_offset, 0);
     tile_op_set_int(x->kernel, tile_value_def(x->kernel, p.t), TILE_ATTR_offset,
-                    8192 * (slots ? slots : 1));
+                    8192 * (stages ? stages : 1));
     const tile_type *f16 = tile_type_scalar(x->context, TILE_f16);
     p.data = tile_build_splat(
         &x->b, tile_build_constant(&x->b, f16, tile_expr_float(x->context, 1.0)), p.tile);
@@ -33,12 +33,12 @@ static void get(tile_builder *b, const parts *p, tile_value buffer) {
     tile_build_load_shared(b, buffer, NULL, 0, p->tile);
 }
 
-static void put_slot(tile_builder *b, const parts *p, tile_value slot) {
-    tile_build_store_shared(b, p->data, p->s, &slot, 1);
+static void put_stage(tile_builder *b, const parts *p, tile_value stage) {
+    tile_build_store_shared(b, p->data, p->s, &stage, 1);
 }
 
-static void get_slot(tile_builder *b, const parts *p, tile_value slot) {
-    tile_build_load_shared(b, p->s, &slot, 1, p->tile);
+static void get_stage(tile_builder *b, const parts *p, tile_value stage) {
+    tile_build_load_shared(b, p->s, &stage, 1, p->tile);
 }
 
 static tile_op open_for(pass_fixture *x, tile_builder *at, tile_builder *body) {
@@ -121,27 +121,27 @@ Test(insert_barriers, explicit_kernels_are_left_alone) {
     finish(&x, "store_shared load_shared", 0);
 }
 
-Test(insert_barriers, slots_that_differ) {
+Test(insert_barriers, stages_that_differ) {
     pass_fixture x;
     parts p = open_kernel(&x, 3);
     tile_value n = fixture_arg(&x, "n", TILE_i32, false), three = tile_build_int(&x.b, 3);
     tile_value next = tile_build_mod(&x.b, tile_build_add(&x.b, n, tile_build_int(&x.b, 2)), three);
-    put_slot(&x.b, &p, tile_build_int(&x.b, 0));
-    get_slot(&x.b, &p, tile_build_int(&x.b, 1));
+    put_stage(&x.b, &p, tile_build_int(&x.b, 0));
+    get_stage(&x.b, &p, tile_build_int(&x.b, 1));
     tile_build_sync(&x.b, TILE_NO_VALUE, TILE_NO_VALUE);
-    put_slot(&x.b, &p, next);
-    get_slot(&x.b, &p, n);
+    put_stage(&x.b, &p, next);
+    get_stage(&x.b, &p, n);
     finish(&x, "store_shared load_shared sync store_shared load_shared", 0);
 }
 
-Test(insert_barriers, slots_that_may_be_one) {
+Test(insert_barriers, stages_that_may_be_one) {
     pass_fixture x;
     parts p = open_kernel(&x, 3);
     tile_value n = fixture_arg(&x, "n", TILE_i32, false), three = tile_build_int(&x.b, 3);
     tile_value same = tile_build_mod(&x.b, tile_build_add(&x.b, n, three), three);
-    put_slot(&x.b, &p, same);
-    get_slot(&x.b, &p, n);
-    put_slot(&x.b, &p, tile_build_int(&x.b, 1));
+    put_stage(&x.b, &p, same);
+    get_stage(&x.b, &p, n);
+    put_stage(&x.b, &p, tile_build_int(&x.b, 1));
     finish(&x, "store_shared sync load_shared sync store_shared", 2);
 }
 
@@ -170,19 +170,19 @@ Test(insert_barriers, what_was_before_a_loop_is_settled_before_it) {
     finish(&x, "store_shared sync for {for {load_shared}} sync store_shared", 2);
 }
 
-/* Slot indices of two iterations tell nothing about each other. */
-Test(insert_barriers, a_slot_of_the_iteration_before_is_unknown) {
+/* Stage indices of two iterations tell nothing about each other. */
+Test(insert_barriers, a_stage_of_the_iteration_before_is_unknown) {
     pass_fixture x;
     parts p = open_kernel(&x, 3);
     tile_builder body;
     tile_op loop = open_for(&x, &x.b, &body);
     tile_value iv = tile_region_arg(x.kernel, tile_op_region(x.kernel, loop, 0), 0);
     tile_value three = tile_build_int(&body, 3);
-    tile_value slot = tile_build_mod(&body, iv, three);
+    tile_value stage = tile_build_mod(&body, iv, three);
     tile_value next =
         tile_build_mod(&body, tile_build_add(&body, iv, tile_build_int(&body, 1)), three);
-    put_slot(&body, &p, next);
-    get_slot(&body, &p, slot);
+    put_stage(&body, &p, next);
+    get_stage(&body, &p, stage);
     tile_build_yield(&body, NULL, 0);
     finish(&x, "for {sync store_shared load_shared}", 1);
 }
@@ -375,7 +375,7 @@ Test(insert_barriers, a_conversion_writes_and_reads_its_buffer) {
 }
 
 /* A matmul through the pipeline: one barrier a k-tile, whatever the depth. */
-static void build_ring(pass_fixture *x, int64_t slots, bool copies_last) {
+static void build_ring(pass_fixture *x, int64_t stages, bool copies_last) {
     fixture_open(x);
     x->watched = "barriers";
     tile_value a = fixture_view(x, "a", TILE_f16, 64, 1024, true);
@@ -385,7 +385,7 @@ static void build_ring(pass_fixture *x, int64_t slots, bool copies_last) {
         tile_build_splat(&x->b, tile_build_float(&x->b, 0.0), fixture_tile(x, TILE_f32, 64, 64));
     tile_op loop = tile_build_for_loop(&x->b, tile_build_int(&x->b, 0), tile_build_int(&x->b, 1024),
                                        tile_build_int(&x->b, 32), &zero, 1);
-    tile_op_set_int(x->kernel, loop, TILE_ATTR_pipelined, slots);
+    tile_op_set_int(x->kernel, loop, TILE_ATTR_pipelined, stages);
     if (copies_last)
         tile_op_set_list(x->kernel, loop, TILE_ATTR_order, (const int64_t[]){1, 2, 0}, 3);
     tile_region region = tile_op_region(x->kernel, loop, 0);
@@ -403,23 +403,23 @@ static void build_ring(pass_fixture *x, int64_t slots, bool copies_last) {
 }
 
 Test(insert_barriers, a_ring_needs_one_a_k_tile) {
-    for (int64_t slots = 2; slots <= 6; slots++)
+    for (int64_t stages = 2; stages <= 6; stages++)
         for (int last = 0; last < 2; last++) {
             pass_fixture x;
-            build_ring(&x, slots, last);
+            build_ring(&x, stages, last);
             cr_assert_eq(fixture_run(&x, tile_pass_insert_barriers), TILE_OK, "%s", x.messages);
             cr_expect_eq(x.statistic, 1);
             char wait[128];
             snprintf(wait, sizeof wait,
                      "for {wait_group(%d) sync %sif {copy_async copy_async} "
                      "commit_group%s} wait_group(0) store",
-                     (int)slots - 2, last ? "dot " : "", last ? "" : " dot");
+                     (int)stages - 2, last ? "dot " : "", last ? "" : " dot");
             cr_expect(strstr(fixture_outline(&x), wait), "%s", fixture_outline(&x));
             fixture_close(&x);
         }
 }
 
-/* The ring's copies go one slot too far, into the one that has just been read. */
+/* The ring's copies go one stage too far, into the one that has just been read. */
 Test(insert_barriers, a_ring_with_a_planted_fault_needs_two) {
     pass_fixture x;
     build_ring(&x, 3, true);

@@ -58,7 +58,7 @@ Test(layout, every_sum_and_its_operands_hold_all_elements) {
             }
 }
 
-/* A warp's rows of operand 0 and columns of operand 1 are those of its part of the sum. */
+/* A warp's rows of operand 0 and columns of operand 1 are those of its part of the accumulator. */
 Test(layout, operands_belong_to_the_warp_s_part) {
     tile_layout sum = tile_mma_accumulator(half_row(), 64, 64, 2, 2);
     tile_layout a = tile_mma_operand(half_row(), &sum, 0, 64, 32),

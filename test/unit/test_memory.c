@@ -1,4 +1,4 @@
-/* Which accesses can meet: slots, checked against arithmetic, and pointers. */
+/* Which accesses can meet: stages, checked against arithmetic, and pointers. */
 #include "lib/analysis/memory.h"
 
 #include "pass_fixture.h"
@@ -8,16 +8,16 @@ static int64_t floor_mod(int64_t a, int64_t b) {
 }
 
 /* mod(x + a, s), or x + a where s is 0. */
-static tile_value build_slot(pass_fixture *x, tile_value base, int64_t a, int64_t s) {
+static tile_value build_stage(pass_fixture *x, tile_value base, int64_t a, int64_t s) {
     tile_value sum = tile_build_add(&x->b, base, tile_build_int(&x->b, a));
     return s ? tile_build_mod(&x->b, sum, tile_build_int(&x->b, s)) : sum;
 }
 
-static int64_t slot_value(int64_t base, int64_t a, int64_t s) {
+static int64_t stage_value(int64_t base, int64_t a, int64_t s) {
     return s ? floor_mod(base + a, s) : base + a;
 }
 
-Test(memory, slots_that_are_told_apart_never_meet) {
+Test(memory, stages_that_are_told_apart_never_meet) {
     pass_fixture x;
     fixture_open(&x);
     tile_value n = fixture_arg(&x, "n", TILE_i32, false);
@@ -26,11 +26,11 @@ Test(memory, slots_that_are_told_apart_never_meet) {
         for (int64_t t = 0; t <= 4; t++)
             for (int64_t a = -3; a <= 5; a++)
                 for (int64_t b = -3; b <= 5; b++) {
-                    tile_value left = build_slot(&x, n, a, s), right = build_slot(&x, n, b, t);
-                    if (tile_slots_may_meet(x.kernel, left, right)) continue;
+                    tile_value left = build_stage(&x, n, a, s), right = build_stage(&x, n, b, t);
+                    if (tile_stages_may_meet(x.kernel, left, right)) continue;
                     apart++;
                     for (int64_t base = -20; base <= 20; base++)
-                        cr_expect_neq(slot_value(base, a, s), slot_value(base, b, t));
+                        cr_expect_neq(stage_value(base, a, s), stage_value(base, b, t));
                 }
     cr_expect_gt(apart, 500u, "%u", apart);
     fixture_close(&x);
@@ -42,10 +42,10 @@ Test(memory, a_ring_is_told_apart) {
     tile_value n = fixture_arg(&x, "n", TILE_i32, false);
     for (int64_t s = 2; s <= 6; s++)
         for (int64_t c = 0; c <= 6; c++)
-            cr_expect_eq(tile_slots_may_meet(x.kernel, n, build_slot(&x, n, c, s)), c % s == 0);
-    cr_expect(tile_slots_may_meet(x.kernel, n, fixture_arg(&x, "m", TILE_i32, false)));
-    cr_expect(tile_slots_may_meet(x.kernel, n, tile_build_int(&x.b, 0)));
-    cr_expect_not(tile_slots_may_meet(x.kernel, tile_build_int(&x.b, 1), tile_build_int(&x.b, 0)));
+            cr_expect_eq(tile_stages_may_meet(x.kernel, n, build_stage(&x, n, c, s)), c % s == 0);
+    cr_expect(tile_stages_may_meet(x.kernel, n, fixture_arg(&x, "m", TILE_i32, false)));
+    cr_expect(tile_stages_may_meet(x.kernel, n, tile_build_int(&x.b, 0)));
+    cr_expect_not(tile_stages_may_meet(x.kernel, tile_build_int(&x.b, 1), tile_build_int(&x.b, 0)));
     fixture_close(&x);
 }
 

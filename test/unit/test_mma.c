@@ -401,6 +401,6 @@ Test(mma, the_table_says_why_nothing_fits) {
     const uint32_t dims[2] = {16, 8};
     tile_layout blocked = tile_layout_blocked(dims, 2, 4, 1, 1);
     query = halves();
-    query.sum = &blocked;
+    query.acc_layout = &blocked;
     expect_reason(&query, "the accumulator's layout does not consist of fragments of mma m16n8k16");
 }

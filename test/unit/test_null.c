@@ -67,7 +67,7 @@ Test(null, expressions_and_types) {
     cr_expect_eq(tile_type_dim(NULL, 0), -1);
     cr_expect_eq(tile_type_dim(tile_type_tile(context, TILE_f32, 1, &dim), 7), -1);
     cr_expect_eq(tile_type_elements(NULL), -1);
-    cr_expect_eq(tile_type_slot_count(NULL), -1);
+    cr_expect_eq(tile_type_stage_count(NULL), -1);
     cr_expect_eq(tile_type_registers(NULL), 0);
     tile_context_destroy(context);
 }

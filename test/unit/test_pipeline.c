@@ -3,7 +3,7 @@
 
 enum { BLOCK = 64, DEPTH = 32 };
 
-/* for %i = 0 to 1024 step 32 iter (%sum = 0.0) pipelined (slots): fill() writes the body. */
+/* for %i = 0 to 1024 step 32 iter (%sum = 0.0) pipelined (stages): fill() writes the body. */
 typedef struct loop_parts {
     tile_value a, b, c; /* views [64, 1024], [1024, 64], [64, 64] */
     tile_op loop;
@@ -11,7 +11,7 @@ typedef struct loop_parts {
     tile_value iv, sum;
 } loop_parts;
 
-static loop_parts open_loop(pass_fixture *x, int64_t slots) {
+static loop_parts open_loop(pass_fixture *x, int64_t stages) {
     loop_parts p = {.a = fixture_view(x, "a", TILE_f16, BLOCK, 1024, false),
                     .b = fixture_view(x, "b", TILE_f16, 1024, BLOCK, false),
                     .c = fixture_view(x, "c", TILE_f32, BLOCK, BLOCK, false)};
@@ -19,7 +19,7 @@ static loop_parts open_loop(pass_fixture *x, int64_t slots) {
                                        fixture_tile(x, TILE_f32, BLOCK, BLOCK));
     p.loop = tile_build_for_loop(&x->b, tile_build_int(&x->b, 0), tile_build_int(&x->b, 1024),
                                  tile_build_int(&x->b, DEPTH), &zero, 1);
-    tile_op_set_int(x->kernel, p.loop, TILE_ATTR_pipelined, slots);
+    tile_op_set_int(x->kernel, p.loop, TILE_ATTR_pipelined, stages);
     tile_region body = tile_op_region(x->kernel, p.loop, 0);
     p.body = tile_builder_at_end(x->kernel, body);
     p.iv = tile_region_arg(x->kernel, body, 0);
@@ -47,8 +47,8 @@ static tile_value dot(loop_parts *p, tile_value a, tile_value b) {
     return tile_build_dot(&p->body, a, NULL, 0, b, NULL, 0, p->sum);
 }
 
-static void build_matmul(pass_fixture *x, int64_t slots) {
-    loop_parts p = open_loop(x, slots);
+static void build_matmul(pass_fixture *x, int64_t stages) {
+    loop_parts p = open_loop(x, stages);
     tile_value a = load_a(x, &p, p.iv), b = load_b(x, &p, p.iv);
     close_loop(x, &p, dot(&p, a, b));
 }
@@ -74,7 +74,7 @@ Test(pipeline, loads_for_a_dot_become_a_ring) {
     fixture_close(&x);
 }
 
-Test(pipeline, two_slots_wait_for_everything) {
+Test(pipeline, two_stages_wait_for_everything) {
     pass_fixture x;
     fixture_open(&x);
     build_matmul(&x, 2);
@@ -84,7 +84,7 @@ Test(pipeline, two_slots_wait_for_everything) {
     fixture_close(&x);
 }
 
-Test(pipeline, one_slot_copies_in_place) {
+Test(pipeline, one_stage_copies_in_place) {
     pass_fixture x;
     fixture_open(&x);
     build_matmul(&x, 1);
@@ -104,7 +104,7 @@ Test(pipeline, explicit_kernels_get_the_rings_barrier) {
     fixture_close(&x);
 }
 
-Test(pipeline, a_loaded_tile_with_other_uses_is_read_from_its_slot) {
+Test(pipeline, a_loaded_tile_with_other_uses_is_read_from_its_stage) {
     pass_fixture x;
     fixture_open(&x);
     loop_parts p = open_loop(&x, 2);
@@ -119,7 +119,7 @@ Test(pipeline, a_loaded_tile_with_other_uses_is_read_from_its_slot) {
     fixture_close(&x);
 }
 
-Test(pipeline, a_copied_buffer_gets_slots_wherever_it_is_made) {
+Test(pipeline, a_copied_buffer_gets_stages_wherever_it_is_made) {
     for (int inside = 0; inside < 2; inside++) {
         pass_fixture x;
         fixture_open(&x);
@@ -135,7 +135,7 @@ Test(pipeline, a_copied_buffer_gets_slots_wherever_it_is_made) {
         tile_build_free_shared(&p.body, buffer);
         close_loop(&x, &p, sum);
         cr_assert_eq(fixture_run(&x, tile_pass_pipeline), TILE_OK);
-        cr_expect_eq(tile_type_slot_count(tile_value_type(x.kernel, buffer)), 4);
+        cr_expect_eq(tile_type_stage_count(tile_value_type(x.kernel, buffer)), 4);
         EXPECT_OUTLINE(&x,
                        "if {copy_async copy_async} commit_group if {copy_async copy_async} "
                        "commit_group if {copy_async copy_async} commit_group for {wait_group(2) "
@@ -271,10 +271,10 @@ Test(pipeline, groups_in_the_loop_are_the_passes) {
 }
 
 /* Runs the matmul of three statements (load, load, dot) with the user's lists. */
-static tile_status run_with_lists(pass_fixture *x, int64_t slots, const int64_t *order,
+static tile_status run_with_lists(pass_fixture *x, int64_t stages, const int64_t *order,
                                   const int64_t *stage, unsigned count) {
     fixture_open(x);
-    build_matmul(x, slots);
+    build_matmul(x, stages);
     tile_op loop = tile_region_first(x->kernel, x->kernel->body);
     while (tile_op_opcode(x->kernel, loop) != TILE_OP_for) loop = tile_op_next(x->kernel, loop);
     if (order) tile_op_set_list(x->kernel, loop, TILE_ATTR_order, order, count);
@@ -282,7 +282,7 @@ static tile_status run_with_lists(pass_fixture *x, int64_t slots, const int64_t 
     return fixture_run(x, tile_pass_pipeline);
 }
 
-Test(pipeline, a_shorter_distance_than_the_slots_allow) {
+Test(pipeline, a_shorter_distance_than_the_stages_allow) {
     pass_fixture x;
     const int64_t stage[] = {0, 0, 1};
     cr_assert_eq(run_with_lists(&x, 3, NULL, stage, 3), TILE_OK, "%s", x.messages);
@@ -319,7 +319,7 @@ Test(pipeline, wrong_lists_are_errors) {
     } cases[] = {
         {{0, 1, 0}, {0, 0, 2}, 2, "needs one entry for each of the body's 3 statements, it has 2"},
         {{0, 1, 1}, {0, 0, 2}, 3, "'order' must hold each of 0 to 2 once"},
-        {{0, 1, 2}, {0, 0, 3}, 3, "stage 3 needs 4 slots, pipelined gives 3"},
+        {{0, 1, 2}, {0, 0, 3}, 3, "stage 3 needs 4 stages, pipelined gives 3"},
         {{0, 1, 2}, {0, 1, 2}, 3, "this load is in stage 1"},
         {{0, 1, 2}, {0, 2, 0}, 3, "'stage' puts this dot before the load that it depends on"},
         {{0, 2, 1}, {0, 2, 2}, 3, "'order' puts this dot before the load that it depends on"},

@@ -1,9 +1,9 @@
 /* Runs what the pipeline pass made of a matmul loop, as far as rings go: which iteration's data
- * lies in which slot, whether it has landed when a dot reads it, for every depth and trip count
+ * lies in which stage, whether it has landed when a dot reads it, for every depth and trip count
  * that is small. */
 #include "pass_fixture.h"
 
-enum { MAX_SLOTS = 8, MAX_VALUES = 512, STEP = 32 };
+enum { MAX_STAGES = 8, MAX_VALUES = 512, STEP = 32 };
 
 typedef struct cell {
     int64_t k;     /* which columns of a, rows of b */
@@ -14,7 +14,7 @@ typedef struct cell {
 typedef struct machine {
     const tile_function *f;
     int64_t values[MAX_VALUES];
-    cell cells[MAX_VALUES][MAX_SLOTS]; /* by buffer */
+    cell cells[MAX_VALUES][MAX_STAGES]; /* by buffer */
     int64_t committed, waited;
     int64_t n;    /* the argument */
     int64_t next; /* the k that the next dot must see */
@@ -30,18 +30,18 @@ static int64_t operand(const machine *m, tile_op op, unsigned index) {
     return value_of(m, tile_op_operand(m->f, op, index));
 }
 
-/* copy_async %view[%i, %j], %buffer[%slot]: one of %i, %j is 0, the other k. */
+/* copy_async %view[%i, %j], %buffer[%stage]: one of %i, %j is 0, the other k. */
 static void run_copy(machine *m, tile_op op) {
-    int64_t i = operand(m, op, 1), j = operand(m, op, 2), slot = operand(m, op, 4);
-    m->faults += slot < 0 || slot >= MAX_SLOTS || i + j >= m->n;
-    m->cells[tile_op_operand(m->f, op, 3).id][slot & 7] = (cell){i + j, m->committed, false};
+    int64_t i = operand(m, op, 1), j = operand(m, op, 2), stage = operand(m, op, 4);
+    m->faults += stage < 0 || stage >= MAX_STAGES || i + j >= m->n;
+    m->cells[tile_op_operand(m->f, op, 3).id][stage & 7] = (cell){i + j, m->committed, false};
 }
 
 static void run_dot(machine *m, tile_op op) {
     for (unsigned side = 0; side < 2; side++) {
-        int64_t slot = operand(m, op, 2 * side + 1);
-        cell c = m->cells[tile_op_operand(m->f, op, 2 * side).id][slot & 7];
-        m->faults += slot < 0 || slot >= MAX_SLOTS || c.k != m->next || c.group >= m->waited;
+        int64_t stage = operand(m, op, 2 * side + 1);
+        cell c = m->cells[tile_op_operand(m->f, op, 2 * side).id][stage & 7];
+        m->faults += stage < 0 || stage >= MAX_STAGES || c.k != m->next || c.group >= m->waited;
     }
     m->next += STEP;
     m->dots++;
@@ -94,7 +94,7 @@ static void run_region(machine *m, tile_region region) {
 
 /* for %i = 0 to %n step 32 with the loads of a and b, at k = %i, pipelined and turned into a ring.
  */
-static tile_value build_matmul(pass_fixture *x, int64_t slots, bool copies_last) {
+static tile_value build_matmul(pass_fixture *x, int64_t stages, bool copies_last) {
     fixture_open(x);
     tile_value a = fixture_view(x, "a", TILE_f16, 16, 1024, false);
     tile_value b = fixture_view(x, "b", TILE_f16, 1024, 16, false);
@@ -102,7 +102,7 @@ static tile_value build_matmul(pass_fixture *x, int64_t slots, bool copies_last)
     tile_value zero =
         tile_build_splat(&x->b, tile_build_float(&x->b, 0.0), fixture_tile(x, TILE_f32, 16, 16));
     tile_op loop = tile_build_for_loop(&x->b, null, n, tile_build_int(&x->b, STEP), &zero, 1);
-    tile_op_set_int(x->kernel, loop, TILE_ATTR_pipelined, slots);
+    tile_op_set_int(x->kernel, loop, TILE_ATTR_pipelined, stages);
     if (copies_last)
         tile_op_set_list(x->kernel, loop, TILE_ATTR_order, (const int64_t[]){1, 2, 0}, 3);
     tile_region region = tile_op_region(x->kernel, loop, 0);
@@ -127,14 +127,14 @@ static machine run_machine(const pass_fixture *x, tile_value n, int64_t value) {
 }
 
 Test(pipeline_ring, every_dot_sees_its_own_iteration) {
-    for (int64_t slots = 2; slots <= 6; slots++)
+    for (int64_t stages = 2; stages <= 6; stages++)
         for (int last = 0; last < 2; last++) {
             pass_fixture x;
-            tile_value n = build_matmul(&x, slots, last);
+            tile_value n = build_matmul(&x, stages, last);
             for (int64_t trips = 0; trips <= 9; trips++) {
                 machine m = run_machine(&x, n, trips * STEP);
                 cr_expect_eq(m.dots, trips);
-                cr_expect_eq(m.faults, 0, "%d slots, %d iterations", (int)slots, (int)trips);
+                cr_expect_eq(m.faults, 0, "%d stages, %d iterations", (int)stages, (int)trips);
                 cr_expect_eq(m.waited, m.committed);
             }
             fixture_close(&x);

@@ -186,15 +186,16 @@ Test(range, loops) {
     tile_region body = tile_op_region(x.kernel, loop, 0);
     tile_builder inner = tile_builder_at_end(x.kernel, body);
     tile_value iv = tile_region_arg(x.kernel, body, 0);
-    tile_value slot = tile_region_arg(x.kernel, body, 1), sum = tile_region_arg(x.kernel, body, 2);
-    tile_value next = tile_build_mod(
-        &inner, tile_build_add(&inner, slot, tile_build_int(&inner, 1)), tile_build_int(&inner, 7));
+    tile_value stage = tile_region_arg(x.kernel, body, 1), sum = tile_region_arg(x.kernel, body, 2);
+    tile_value next =
+        tile_build_mod(&inner, tile_build_add(&inner, stage, tile_build_int(&inner, 1)),
+                       tile_build_int(&inner, 7));
     tile_value more = tile_build_add(&inner, sum, tile_build_int(&inner, 8));
     const tile_value yields[] = {next, more};
     tile_build_yield(&inner, yields, 2);
     tile_range r = range_of(&x, iv);
     cr_assert(r.min == 0 && r.max == INT32_MAX - 31 && r.divisor == 32);
-    r = range_of(&x, slot);
+    r = range_of(&x, stage);
     cr_assert(r.min == 0 && r.max == 6, "mod bounds what the loop carries: [%ld, %ld]", (long)r.min,
               (long)r.max);
     r = range_of(&x, tile_op_result(x.kernel, loop, 1));

@@ -151,14 +151,14 @@ class Kernel:
             return tile
         buffer = self.name("s")
         shared = tile.type().replace("tile<", "shared<")
-        slot = ""
+        stage = ""
         if self.chance(0.3):
-            slots = self.pick([1, 2, 3])
-            shared = shared.replace("[", f"[{slots}][", 1)
-            slot = f"[{self.random.randrange(slots)}]"
+            stages = self.pick([1, 2, 3])
+            shared = shared.replace("[", f"[{stages}][", 1)
+            stage = f"[{self.random.randrange(stages)}]"
         self.emit(f"{buffer} = alloc_shared : {shared}")
-        self.emit(f"copy {element}, {buffer}{slot}")
-        self.emit(f"{tile.name} = load_shared {buffer}{slot} : {tile.type()}")
+        self.emit(f"copy {element}, {buffer}{stage}")
+        self.emit(f"{tile.name} = load_shared {buffer}{stage} : {tile.type()}")
         if self.chance(0.5):
             self.emit(f"free_shared {buffer}")
         return tile

@@ -109,7 +109,7 @@ uint32_t cpu_value_size(const tile_type *type) {
 /* Free places by size: few sizes occur. */
 typedef struct free_list {
     uint32_t size;
-    uint32_t *slots;
+    uint32_t *places;
     size_t count, capacity;
 } free_list;
 
@@ -131,31 +131,31 @@ static free_list *list_of(allocator *a, uint32_t size) {
 
 static uint32_t take(allocator *a, uint32_t size) {
     free_list *list = list_of(a, size);
-    if (list->count) return list->slots[--list->count];
-    uint64_t slot = a->used;
+    if (list->count) return list->places[--list->count];
+    uint64_t place = a->used;
     a->used += size;
-    return (uint32_t)slot;
+    return (uint32_t)place;
 }
 
-static void give(allocator *a, uint32_t size, uint32_t slot) {
+static void give(allocator *a, uint32_t size, uint32_t place) {
     free_list *list = list_of(a, size);
-    list->slots =
-        tile_arena_grow(a->arena, list->slots, list->count, &list->capacity, sizeof *list->slots);
-    list->slots[list->count++] = slot;
+    list->places =
+        tile_arena_grow(a->arena, list->places, list->count, &list->capacity, sizeof *list->places);
+    list->places[list->count++] = place;
 }
 
-uint32_t cpu_value_slot_bytes(const tile_type *type, unsigned lanes) {
+uint32_t cpu_value_place_bytes(const tile_type *type, unsigned lanes) {
     uint32_t bytes = cpu_value_elements(type) * cpu_value_size(type) * lanes;
-    return (uint32_t)tile_round_up(bytes, CPU_SLOT_ALIGN);
+    return (uint32_t)tile_round_up(bytes, CPU_PLACE_ALIGN);
 }
 
-static uint32_t slot_bytes(const liveness *l, uint32_t value, unsigned lanes) {
-    return cpu_value_slot_bytes(tile_value_type(l->f, (tile_value){value}), lanes);
+static uint32_t place_bytes(const liveness *l, uint32_t value, unsigned lanes) {
+    return cpu_value_place_bytes(tile_value_type(l->f, (tile_value){value}), lanes);
 }
 
 /* Values that end at a position free their place after those that start there have theirs, so that
  * no operation writes over its operands. */
-static uint64_t scan(liveness *l, unsigned lanes, uint32_t *slots) {
+static uint64_t scan(liveness *l, unsigned lanes, uint32_t *places) {
     allocator a = {.arena = l->arena};
     uint32_t *expiring =
         TILE_NEW_ARRAY(l->arena, uint32_t, l->position + 2); /* lists by last use */
@@ -164,20 +164,20 @@ static uint64_t scan(liveness *l, unsigned lanes, uint32_t *slots) {
     for (uint32_t position = 1; position <= l->position; position++) {
         for (; at < l->order_count && l->start[l->order[at]] == position; at++) {
             uint32_t value = l->order[at];
-            slots[value] = take(&a, slot_bytes(l, value, lanes));
+            places[value] = take(&a, place_bytes(l, value, lanes));
             next[value] = expiring[l->last[value]];
             expiring[l->last[value]] = value;
         }
         for (uint32_t value = expiring[position]; value; value = next[value])
-            give(&a, slot_bytes(l, value, lanes), slots[value]);
+            give(&a, place_bytes(l, value, lanes), places[value]);
     }
     for (uint32_t value = 1; value < l->f->value_count; value++)
-        if (l->rep[value]) slots[value] = slots[l->rep[value]];
+        if (l->rep[value]) places[value] = places[l->rep[value]];
     return a.used;
 }
 
-uint64_t cpu_assign_slots(const tile_function *f, unsigned lanes, uint32_t *slots,
-                          tile_arena *arena) {
+uint64_t cpu_assign_places(const tile_function *f, unsigned lanes, uint32_t *places,
+                           tile_arena *arena) {
     liveness l = {.f = f, .arena = arena};
     l.rep = TILE_NEW_ARRAY(arena, uint32_t, f->value_count);
     l.start = TILE_NEW_ARRAY(arena, uint32_t, f->value_count);
@@ -187,5 +187,5 @@ uint64_t cpu_assign_slots(const tile_function *f, unsigned lanes, uint32_t *slot
     walk(&l, f->body, visit_definitions);
     l.position = 0;
     walk(&l, f->body, visit_uses);
-    return scan(&l, lanes, slots);
+    return scan(&l, lanes, places);
 }

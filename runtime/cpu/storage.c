@@ -40,14 +40,14 @@ static void place_shared(tile_function *f, tile_op op, void *user) {
         tile_op_has_attr(f, op, TILE_ATTR_offset) != walk->placed)
         return;
     const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
-    int64_t elements = tile_type_elements(type), slots = tile_type_slot_count(type);
+    int64_t elements = tile_type_elements(type), stages = tile_type_stage_count(type);
     int64_t size = tile_scalar_bytes(type->scalar);
     int64_t aligned = tile_round_up(walk->end, SHARED_ALIGN), stride;
     unsigned groups = tile_executors_of(f, op).groups;
     int64_t offset = tile_op_attr_int(f, op, TILE_ATTR_offset, aligned);
     tile_alloc_bytes(f, op, &stride);
-    int64_t end = offset + elements * slots * size + (groups ? groups - 1 : 0) * stride;
-    if (elements < 1 || slots < 1 || offset < 0 || end > MAX_SHARED_BYTES) {
+    int64_t end = offset + elements * stages * size + (groups ? groups - 1 : 0) * stride;
+    if (elements < 1 || stages < 1 || offset < 0 || end > MAX_SHARED_BYTES) {
         CPU_FAIL(walk->d, tile_op_loc(f, op), "alloc_shared: the buffer is too large to execute");
         return;
     }
@@ -68,31 +68,31 @@ static void place_all_shared(cpu_decoder *d, tile_function *f) {
 }
 
 /* Behind all values: what is never poisoned. */
-static uint64_t place_clean_slot(cpu_decoder *d, uint64_t at) {
+static uint64_t add_clean_place(cpu_decoder *d, uint64_t at) {
     uint32_t largest = 0;
     if (!d->program->poison) return at;
     for (uint32_t id = 1; id < d->f->value_count; id++) {
-        uint32_t bytes = cpu_value_slot_bytes(d->f->values[id].type, d->program->lanes);
+        uint32_t bytes = cpu_value_place_bytes(d->f->values[id].type, d->program->lanes);
         largest = bytes > largest ? bytes : largest;
     }
-    d->clean_slot = (uint32_t)at;
+    d->clean_place = (uint32_t)at;
     return at + largest;
 }
 
 static void place_values(cpu_decoder *d) {
     const tile_function *f = d->f;
-    d->slots = TILE_NEW_ARRAY(&d->scratch, uint32_t, f->value_count);
-    for (uint32_t id = 0; id < f->value_count; id++) d->slots[id] = CPU_NO_SLOT;
-    uint64_t bytes = cpu_assign_slots(f, d->program->lanes, d->slots, &d->scratch);
-    bytes = place_clean_slot(d, bytes);
+    d->places = TILE_NEW_ARRAY(&d->scratch, uint32_t, f->value_count);
+    for (uint32_t id = 0; id < f->value_count; id++) d->places[id] = CPU_NO_PLACE;
+    uint64_t bytes = cpu_assign_places(f, d->program->lanes, d->places, &d->scratch);
+    bytes = add_clean_place(d, bytes);
     if (bytes > max_frame_bytes)
         CPU_FAIL(d, f->loc, "kernel @%s needs %" PRIu64 " bytes of registers, too many to execute",
                  f->name, bytes);
     d->temporary = d->program->frame_bytes = (uint32_t)bytes;
-    d->program->arg_slots = TILE_NEW_ARRAY(&d->program->arena, uint32_t, f->arg_count);
+    d->program->arg_places = TILE_NEW_ARRAY(&d->program->arena, uint32_t, f->arg_count);
     for (size_t i = 0; i < f->arg_count; i++) {
-        d->slots[f->args[i].value.id] = cpu_add_constant(d, f->args[i].type);
-        d->program->arg_slots[i] = d->slots[f->args[i].value.id];
+        d->places[f->args[i].value.id] = cpu_add_constant(d, f->args[i].type);
+        d->program->arg_places[i] = d->places[f->args[i].value.id];
     }
 }
 
