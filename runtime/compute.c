@@ -303,12 +303,15 @@ static void compute_matmul(evaluation *e, tile_op op, double *to) {
     tile_compute_array a, b;
     const double *lhs = operand_of(e, op, 0, &a), *rhs = operand_of(e, op, 1, &b);
     if (!lhs || !rhs) return;
-    size_t m = (size_t)a.dims[0], n = (size_t)b.dims[1], k = (size_t)a.dims[1];
+    size_t m = (size_t)a.dims[a.rank - 2], n = (size_t)b.dims[b.rank - 1],
+           k = (size_t)a.dims[a.rank - 1], batches = 1;
+    for (unsigned d = 0; d + 2 < a.rank; d++) batches *= (size_t)a.dims[d];
     tile_scalar scalar = scalar_of(e, tile_value_type(e->f, tile_op_result(e->f, op, 0)));
-    if (tile_scalar_is_floating(scalar))
-        run_matmul(lhs, rhs, to, m, n, k);
-    else
-        run_integer_matmul(lhs, rhs, to, m, n, k, a.scalar, scalar);
+    for (size_t i = 0; i < batches; i++, lhs += m * k, rhs += k * n, to += m * n)
+        if (tile_scalar_is_floating(scalar))
+            run_matmul(lhs, rhs, to, m, n, k);
+        else
+            run_integer_matmul(lhs, rhs, to, m, n, k, a.scalar, scalar);
 }
 
 static void compute_transpose(evaluation *e, tile_op op, double *to) {

@@ -438,6 +438,22 @@ TILE_API void tile_function_set_cluster(tile_function *function, unsigned rank,
 TILE_API void tile_function_set_warps(tile_function *function, const tile_expr *warps);
 /* `sync explicit`: the user writes every barrier. */
 TILE_API void tile_function_set_sync_explicit(tile_function *function, bool is_explicit);
+/* A value for a parameter of another function that is named: `@k<block = 64, T = f16>`. One of expr
+ * and type is not NULL. */
+typedef struct tile_param_value {
+    const char *name;
+    const tile_expr *expr;
+    const tile_type *type;
+} tile_param_value;
+
+/* Kernels: `of @compute<values>`, what is computed. Arguments and results of the compute are the
+ * kernel's arguments of their names, tensors its pointers or views. A dim of the compute that is
+ * neither in values nor a scalar argument is the kernel's parameter of its name. Names and values
+ * are copied. */
+TILE_API void tile_function_set_reference(tile_function *function, const char *compute,
+                                          const tile_param_value *values, unsigned count);
+/* The compute's name, NULL if there is none. */
+TILE_API const char *tile_function_reference(const tile_function *function);
 /* A condition on the parameters, without which the kernel is not instantiated. */
 TILE_API void tile_function_add_where(tile_function *function, const tile_expr *condition);
 /* tune (names...) in [points...]: point i's values are values[i * name_count ...]. */
@@ -452,6 +468,7 @@ TILE_API const tile_type *tile_function_arg_type(const tile_function *function, 
 TILE_API unsigned tile_function_arg_divisible(const tile_function *function, unsigned index);
 TILE_API unsigned tile_function_result_count(const tile_function *function); /* computes */
 TILE_API const char *tile_function_result_name(const tile_function *function, unsigned index);
+TILE_API tile_value tile_function_result(const tile_function *function, unsigned index);
 TILE_API tile_region tile_function_body(const tile_function *function);
 
 /* Reading what is there ----------------------------------------------------------------------- */
@@ -468,6 +485,8 @@ TILE_API tile_value tile_op_operand(const tile_function *function, tile_op op, u
 TILE_API unsigned tile_op_result_count(const tile_function *function, tile_op op);
 TILE_API tile_value tile_op_result(const tile_function *function, tile_op op, unsigned index);
 TILE_API tile_region tile_op_region(const tile_function *function, tile_op op, unsigned index);
+/* The operation whose result the value is. */
+TILE_API tile_op tile_value_op(const tile_function *function, tile_value value);
 TILE_API const tile_type *tile_value_type(const tile_function *function, tile_value value);
 
 /* Text ---------------------------------------------------------------------------------------- */

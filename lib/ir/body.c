@@ -63,6 +63,10 @@ tile_value tile_region_arg(const tile_function *f, tile_region region, unsigned 
     return (tile_value){index < data->arg_count ? data->first_arg.id + index : 0};
 }
 
+tile_op tile_value_op(const tile_function *f, tile_value value) {
+    return f && value.id < f->value_count ? tile_value_def(f, value) : TILE_NO_OP;
+}
+
 const tile_type *tile_value_type(const tile_function *f, tile_value value) {
     return f && value.id < f->value_count ? f->values[value.id].type : NULL;
 }

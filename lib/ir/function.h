@@ -121,6 +121,10 @@ struct tile_function {
     unsigned cluster_rank;
     const tile_expr *warps;
     bool sync_explicit;
+    const char *reference; /* of @reference<values>; NULL: none */
+    tile_param_value *reference_values;
+    size_t reference_count;
+    tile_loc reference_loc;
 
     tile_region body;
     tile_op_data *ops;

@@ -331,13 +331,19 @@ static bool tile_infer_if(tile_infer *infer) {
 
 static bool tile_infer_matmul(tile_infer *infer) {
     const tile_type *a = type_of(infer, 0), *b = type_of(infer, 1), *c = infer->given;
-    if (a->rank != 2 || b->rank != 2 || a->dims[1] != b->dims[0])
-        return fail(infer, "the operands must be [m, k] and [k, n], not", a, " and", b);
+    unsigned rank = a->rank;
+    bool fits = rank >= 2 && b->rank == rank && a->dims[rank - 1] == b->dims[rank - 2];
+    for (unsigned d = 0; fits && d + 2 < rank; d++) fits = a->dims[d] == b->dims[d];
+    if (!fits)
+        return fail(infer, "the operands must be [m, k] and [k, n], or batches of them, not", a, " and", b);
     if (!same_element(a, b))
         return fail(infer, "both operands must have the same element type, not", a, " and", b);
-    if (!c || c->kind != TILE_TYPE_TENSOR || c->rank != 2 || c->dims[0] != a->dims[0] ||
-        c->dims[1] != b->dims[1])
-        return fail(infer, "the result must be a tensor [m, n]", NULL, c ? ", not" : "", c);
+    fits = c && c->kind == TILE_TYPE_TENSOR && c->rank == rank &&
+           c->dims[rank - 1] == b->dims[rank - 1];
+    for (unsigned d = 0; fits && d + 1 < rank; d++) fits = c->dims[d] == a->dims[d];
+    if (!fits)
+        return fail(infer, "the result must be a tensor [m, n], with the operands' batches", NULL,
+                    c ? ", not" : "", c);
     return result(infer, c);
 }
 

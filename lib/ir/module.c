@@ -206,6 +206,22 @@ void tile_function_set_sync_explicit(tile_function *f, bool is_explicit) {
     if (f) f->sync_explicit = is_explicit;
 }
 
+void tile_function_set_reference(tile_function *f, const char *compute,
+                                 const tile_param_value *values, unsigned count) {
+    if (!f) return;
+    f->reference = intern(f, compute);
+    f->reference_loc = f->loc;
+    f->reference_count = values ? count : 0;
+    f->reference_values =
+        tile_arena_copy(&f->module->arena, values, sizeof *values * f->reference_count);
+    for (size_t i = 0; i < f->reference_count; i++)
+        f->reference_values[i].name = declared(f, values[i].name);
+}
+
+const char *tile_function_reference(const tile_function *f) {
+    return f ? f->reference : NULL;
+}
+
 void tile_function_add_where(tile_function *f, const tile_expr *condition) {
     if (f) *APPEND(f, wheres, where_count, where_capacity) = condition;
 }
@@ -247,6 +263,10 @@ unsigned tile_function_result_count(const tile_function *f) {
 
 const char *tile_function_result_name(const tile_function *f, unsigned index) {
     return f && index < f->result_count ? f->results[index].name : NULL;
+}
+
+tile_value tile_function_result(const tile_function *f, unsigned index) {
+    return f && index < f->result_count ? f->results[index].value : TILE_NO_VALUE;
 }
 
 tile_region tile_function_body(const tile_function *f) {
@@ -300,6 +320,8 @@ static void clone_function(tile_module *module, const tile_function *from) {
     CLONE(f, ops, op_count, op_capacity);
     CLONE(f, values, value_count, value_capacity);
     CLONE(f, regions, region_count, region_capacity);
+    f->reference_values =
+        tile_arena_copy(arena, f->reference_values, sizeof *f->reference_values * f->reference_count);
     f->constant_table =
         tile_arena_copy(arena, from->constant_table, sizeof(uint32_t) * from->constant_capacity);
     for (size_t i = 0; i < f->tune_count; i++) {

@@ -276,6 +276,47 @@ static bool parse_tune(tile_parser *p) {
     return true;
 }
 
+static bool parse_param_value(tile_parser *p, tile_param_value *value) {
+    value->name = tile_parse_name(p, TILE_TOKEN_WORD, "the name of a parameter");
+    if (!value->name || !tile_parse_expect(p, "=")) return false;
+    bool is_call = p->next.kind == TILE_TOKEN_PUNCT && *p->next.text == '(';
+    if (p->token.kind == TILE_TOKEN_WORD && !is_call)
+        value->type = tile_parse_find_scalar(p, p->token.text, p->token.length);
+    if (value->type)
+        tile_parse_advance(p);
+    else
+        value->expr = tile_parse_host_expr(p, TILE_PRECEDENCE_ABOVE_COMPARE, true);
+    return value->type || value->expr;
+}
+
+bool tile_parse_param_values(tile_parser *p, const tile_param_value **values, unsigned *count) {
+    tile_param_value *read = NULL;
+    size_t used = 0, capacity = 0;
+    *values = NULL;
+    *count = 0;
+    if (!tile_parse_take(p, "<")) return true;
+    do {
+        read = tile_arena_grow(&p->arena, read, used, &capacity, sizeof *read);
+        read[used] = (tile_param_value){.name = NULL};
+        if (!parse_param_value(p, &read[used++])) return false;
+    } while (tile_parse_take(p, ","));
+    *values = read;
+    *count = (unsigned)used;
+    return tile_parse_expect(p, ">");
+}
+
+/* "of" "@"ID [values] */
+static bool parse_of(tile_parser *p) {
+    const tile_param_value *values;
+    unsigned count;
+    tile_loc loc = p->token.loc;
+    const char *name = tile_parse_name(p, TILE_TOKEN_SYMBOL, "a compute such as @matmul");
+    if (!name || !tile_parse_param_values(p, &values, &count)) return false;
+    tile_function_set_reference(p->function, name, values, count);
+    p->function->reference_loc = loc;
+    return true;
+}
+
 static const struct {
     const char *word;
     bool repeats;
@@ -283,7 +324,7 @@ static const struct {
 } clauses[] = {
     {"tune", true, parse_tune},        {"where", true, parse_where},  {"grid", false, parse_grid},
     {"cluster", false, parse_cluster}, {"warps", false, parse_warps}, {"sync", false, parse_sync},
-    {"level", false, parse_level},
+    {"level", false, parse_level},     {"of", false, parse_of},
 };
 
 enum { CLAUSE_COUNT = sizeof clauses / sizeof *clauses };

@@ -126,6 +126,8 @@ const tile_node *tile_parse_node(tile_parser *p, int precedence);
 /* Over numbers and parameters, and what a launch knows where that is allowed: arguments, num_sms.
  */
 const tile_expr *tile_parse_host_expr(tile_parser *p, int precedence, bool allow_args);
+/* `<name = value, ..>` if it is there: values for another function's parameters. */
+bool tile_parse_param_values(tile_parser *p, const tile_param_value **values, unsigned *count);
 bool tile_node_is_literal(const tile_node *node);
 /* Reports num_sms in an expression that is needed before the launch, or in the kernel. */
 bool tile_parse_refuse_num_sms(tile_parser *p, tile_loc loc, const tile_expr *expr);

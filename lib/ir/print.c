@@ -412,6 +412,14 @@ static void print_region(printer *p, tile_region region) {
 
 /* Functions ----------------------------------------------------------------------------------- */
 
+/* In parentheses where a bare `>` would end the list around it. */
+static void print_closed_expr(printer *p, const tile_expr *expr) {
+    const tile_infix *infix =
+        expr->kind == TILE_EXPR_OP ? tile_infix_from_opcode(expr->opcode) : NULL;
+    bool parens = infix && infix->precedence < TILE_PRECEDENCE_ABOVE_COMPARE;
+    PRINT(p, parens ? "(%s)" : "%s", tile_expr_text(p->f, expr, &p->text));
+}
+
 static void print_param(printer *p, const tile_param_decl *param) {
     PRINT(p, "%s: %s", param->name, tile_param_kind_name(param->kind));
     if (param->default_type) {
@@ -421,11 +429,8 @@ static void print_param(printer *p, const tile_param_decl *param) {
                param->default_expr->kind == TILE_EXPR_INT) {
         PRINT(p, " = %s", param->default_expr->integer ? "true" : "false");
     } else if (param->default_expr) {
-        const tile_infix *infix = param->default_expr->kind == TILE_EXPR_OP
-                                      ? tile_infix_from_opcode(param->default_expr->opcode)
-                                      : NULL;
-        bool parens = infix && infix->precedence < TILE_PRECEDENCE_ABOVE_COMPARE;
-        PRINT(p, parens ? " = (%s)" : " = %s", tile_expr_text(p->f, param->default_expr, &p->text));
+        PRINT(p, " = ");
+        print_closed_expr(p, param->default_expr);
     }
 }
 
@@ -496,8 +501,21 @@ static void print_tune(printer *p, const tile_tune_clause *tune) {
     PRINT(p, "]");
 }
 
+static void print_param_values(printer *p, const tile_param_value *values, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        PRINT(p, "%s%s = ", i ? ", " : "<", values[i].name);
+        if (values[i].type)
+            print_type(p, values[i].type);
+        else
+            print_closed_expr(p, values[i].expr);
+    }
+    PRINT(p, "%s", count ? ">" : "");
+}
+
 static void print_clauses(printer *p) {
     const tile_function *f = p->f;
+    if (f->reference) PRINT(p, "\n    of @%s", f->reference);
+    print_param_values(p, f->reference_values, f->reference_count);
     for (size_t i = 0; i < f->tune_count; i++) print_tune(p, &f->tunes[i]);
     for (size_t i = 0; i < f->where_count; i++) {
         PRINT(p, "\n    where ");

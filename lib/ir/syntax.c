@@ -60,6 +60,12 @@ const tile_param_decl *tile_function_find_param(const tile_function *f, const ch
     return NULL;
 }
 
+const tile_arg_decl *tile_function_find_arg(const tile_function *f, const char *name) {
+    for (size_t i = 0; i < f->arg_count; i++)
+        if (strcmp(f->args[i].name, name) == 0) return &f->args[i];
+    return NULL;
+}
+
 const char *tile_attr_keyword(tile_attr_id id) {
     return id == TILE_ATTR_constant ? "const" : tile_attr_get_info(id)->name;
 }

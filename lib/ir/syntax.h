@@ -31,6 +31,9 @@ bool tile_expr_is_truth(const tile_function *f, const tile_expr *expr);
 const tile_param_decl *tile_function_find_param(const tile_function *f, const char *name,
                                                 size_t length);
 
+/* The argument of that name, NULL if there is none. */
+const tile_arg_decl *tile_function_find_arg(const tile_function *f, const char *name);
+
 /* An attribute's word in the text, and back. */
 const char *tile_attr_keyword(tile_attr_id id);
 tile_attr_id tile_attr_from_keyword(const char *text, size_t length);

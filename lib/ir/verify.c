@@ -469,6 +469,7 @@ tile_status tile_function_verify(const tile_function *function) {
         check_kernel(&v);
     else
         check_compute(&v);
+    if (!tile_verify_reference(f)) v.errors++;
     tile_arena_reset(&v.scratch);
     bool sound = !v.errors && tile_verify_frees(f);
     return sound && tile_verify_executors(f) ? TILE_OK : TILE_INVALID;

@@ -74,6 +74,10 @@ static bool is_expr(const tile_function *f, const tile_expr *expr, scope allowed
     return is_host_expr(f, expr, allowed, f->param_count, &budget);
 }
 
+bool tile_is_host_expr(const tile_function *f, const tile_expr *expr) {
+    return is_expr(f, expr, SCOPE_ARGS);
+}
+
 /* Types --------------------------------------------------------------------------------------- */
 
 static bool is_type_param(const tile_function *f, const char *name) {

@@ -228,8 +228,35 @@ static void bind_attrs(instance *i) {
     }
 }
 
+/* The reference keeps what it was told, or finds by its name, of the parameters. */
+static void bind_reference(instance *i) {
+    tile_function *f = i->f;
+    const tile_function *compute = tile_module_find(f->module, f->reference);
+    size_t given = f->reference_count, room = given + (compute ? compute->param_count : 0);
+    tile_param_value *values = TILE_NEW_ARRAY(i->arena, tile_param_value, room + 1);
+    for (size_t v = 0; v < given; v++) {
+        values[v] = f->reference_values[v];
+        values[v].expr = bind_expr(i, f->reference_loc, values[v].expr);
+    }
+    for (size_t p = 0; compute && p < compute->param_count; p++) {
+        const char *name = compute->params[p].name;
+        const tile_bound_param *own = tile_function_find_param(f, name, strlen(name))
+                                          ? tile_find_bound(&i->bound, name)
+                                          : NULL;
+        bool told = tile_function_find_arg(f, name) != NULL;
+        for (size_t v = 0; v < f->reference_count && !told; v++)
+            told = strcmp(values[v].name, name) == 0;
+        if (own && !own->scalar && !told)
+            values[given++] = (tile_param_value){name, tile_expr_int(i->context, own->value), NULL};
+    }
+    tile_loc loc = f->reference_loc;
+    tile_function_set_reference(f, f->reference, values, (unsigned)given);
+    f->reference_loc = loc;
+}
+
 static void bind_declarations(instance *i) {
     tile_function *f = i->f;
+    if (f->reference) bind_reference(i);
     for (size_t a = 0; a < f->arg_count; a++)
         f->args[a].type = bind_type(i, f->loc, f->args[a].type);
     for (size_t r = 0; r < f->result_count; r++)
@@ -269,7 +296,9 @@ static tile_status instantiate(tile_function *f, const tile_pass_option *options
     return status;
 }
 
+/* A compute's parameters are bound by its inputs. */
 tile_status tile_pass_instantiate(tile_pass *pass, tile_function *f) {
+    if (f->kind == TILE_COMPUTE) return TILE_OK;
     return instantiate(f, pass->options, pass->option_count, pass->scratch);
 }
 

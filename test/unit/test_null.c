@@ -138,6 +138,8 @@ static void read_nothing(const tile_function *f) {
     cr_expect_eq(tile_op_result_count(f, op), 0);
     cr_expect_eq(tile_op_result(f, op, 0).id, 0);
     cr_expect_eq(tile_op_region(f, op, 0).id, 0);
+    cr_expect_eq(tile_function_result(f, 99).id, 0);
+    cr_expect_eq(tile_value_op(f, value).id, 0);
     cr_expect_null(tile_value_type(f, value));
     cr_expect_null(tile_value_type(f, (tile_value){0}));
 }
@@ -176,6 +178,8 @@ Test(null, no_function) {
     tile_function_set_cluster(NULL, 0, NULL);
     tile_function_set_warps(NULL, NULL);
     tile_function_set_sync_explicit(NULL, true);
+    tile_function_set_reference(NULL, "x", NULL, 1);
+    cr_expect_null(tile_function_reference(NULL));
     tile_function_add_where(NULL, NULL);
     tile_function_add_tune(NULL, 0, NULL, 0, NULL);
 }
@@ -320,6 +324,7 @@ Test(null, compiling) {
     cr_expect_eq(printed, 0);
     cr_expect_eq(tile_compute_shapes(NULL, NULL, 0, NULL, 0), TILE_INVALID);
     cr_expect_eq(tile_compute_run(NULL, NULL, 0, NULL, 0), TILE_INVALID);
+    cr_expect_eq(tile_reference_shapes(NULL, NULL, NULL, NULL, NULL, 0), TILE_INVALID);
     tile_module_destroy(module);
     tile_context_destroy(context);
 }

@@ -10,6 +10,10 @@
 /* Products beyond this many go to Freivalds' test: about ten seconds of f64 on one core. */
 static const double most_products = 1e10;
 
+bool check_is_long(const host_array *product, int64_t depth) {
+    return (double)product->count * (double)depth > most_products;
+}
+
 double exact_limit(tile_scalar scalar) {
     return ldexp(1, tile_scalar_is_floating(scalar) ? (int)tile_scalar_mantissa(scalar) + 1
                                                     : (int)tile_scalar_bits(scalar) - 1);
@@ -54,7 +58,7 @@ static double root_mean_square(const host_array *array) {
     return array->count ? sqrt(sum / (double)array->count) : 0;
 }
 
-static void compare(const host_array *expected, const host_array *got, check_result *result) {
+void check_compare(const host_array *expected, const host_array *got, check_result *result) {
     double rms = root_mean_square(expected), limit = exact_limit(got->scalar);
     for (size_t i = 0; i < got->count; i++) {
         double want = array_get(expected, i), have = array_get(got, i);
@@ -104,18 +108,17 @@ static bool freivalds_round(const host_array *a, const host_array *b, const host
     return true;
 }
 
-static bool freivalds(const run_argument *a, const run_argument *b, const run_argument *c,
-                      check_result *result) {
-    const host_array *out = &c->array;
-    if (out->rank != 2 || out->dims[0] != a->array.dims[0] || out->dims[1] != b->array.dims[1]) {
-        fprintf(stderr, "error: --check: %s does not have the product's shape\n", c->name);
+bool check_product(const host_array *a, const host_array *b, const host_array *out,
+                   const char *name, check_result *result) {
+    if (out->rank != 2 || out->dims[0] != a->dims[0] || out->dims[1] != b->dims[1]) {
+        fprintf(stderr, "error: --check: %s does not have the product's shape\n", name);
         return false;
     }
     result->freivalds = true;
     for (size_t i = 0; i < out->count; i++)
         result->inexact_sums |= fabs(array_get(out, i)) >= exact_limit(out->scalar);
     for (uint64_t round = 1; round <= 3 && !result->mismatches; round++)
-        if (!freivalds_round(&a->array, &b->array, out, round, result)) return false;
+        if (!freivalds_round(a, b, out, round, result)) return false;
     return true;
 }
 
@@ -128,9 +131,29 @@ static bool compare_with_reference(tile_context *context, const char *text, cons
     if (!module) return false;
     host_array expected = {.scalar = TILE_SCALAR_NONE};
     bool ok = compute_run(tile_module_function(module, 0), arguments, count, &expected, 1);
-    if (ok) compare(&expected, &output->array, result);
+    if (ok) check_compare(&expected, &output->array, result);
     free(expected.data);
     tile_module_destroy(module);
+    return ok;
+}
+
+/* The file's numbers, rounded to the output's type as a reference is. */
+static bool compare_with_file(const char *path, const run_argument *output, check_result *result) {
+    const host_array *got = &output->array;
+    host_array file = {.scalar = TILE_SCALAR_NONE}, expected = *got;
+    expected.data = NULL;
+    if (!npy_read(path, &file)) return false;
+    bool fits = file.rank == got->rank, ok = false;
+    for (unsigned d = 0; fits && d < got->rank; d++) fits = file.dims[d] == got->dims[d];
+    if (!fits)
+        fprintf(stderr, "error: --check: the array in %s does not have the dims of %s\n", path,
+                output->name);
+    else if (!(ok = array_allocate(&expected)))
+        fprintf(stderr, "error: there is not enough memory for the reference\n");
+    for (size_t i = 0; ok && i < got->count; i++) array_set(&expected, i, array_get(&file, i));
+    if (ok) check_compare(&expected, got, result);
+    free(expected.data);
+    free(file.data);
     return ok;
 }
 
@@ -142,8 +165,9 @@ bool check_run(tile_context *context, const char *text, run_argument *arguments,
     *result = (check_result){.elements = output->array.count};
     result->exact = inputs_are_whole(arguments, count, output);
     result->bound = tolerance >= 0 ? tolerance : 16 / exact_limit(output->array.scalar);
+    if (*expression == '@') return compare_with_file(expression + 1, output, result);
     if (result->exact && expression_is_matmul(expression, arguments, count, &a, &b) &&
-        (double)output->array.count * (double)a->array.dims[1] > most_products)
-        return freivalds(a, b, output, result);
+        check_is_long(&output->array, a->array.dims[1]))
+        return check_product(&a->array, &b->array, &output->array, output->name, result);
     return compare_with_reference(context, text, expression, arguments, count, output, result);
 }

@@ -56,9 +56,11 @@ static tile_value apply(reader *r, tile_opcode opcode, const tile_value *operand
     if (opcode == TILE_OP_matmul) {
         const tile_type *a = tile_value_type(r->builder.function, operands[0]);
         const tile_type *b = tile_value_type(r->builder.function, operands[1]);
-        if (a->rank != 2 || b->rank != 2) return fail(r, "matmul takes two matrices");
-        const int64_t dims[2] = {tile_type_dim(a, 0), tile_type_dim(b, 1)};
-        type = tile_type_tensor(r->context, TILE_f64, 2, dims);
+        int64_t dims[TILE_MAX_RANK] = {0};
+        if (a->rank < 2 || b->rank != a->rank)
+            return fail(r, "matmul takes two matrices, or two batches of them");
+        for (unsigned d = 0; d < a->rank; d++) dims[d] = tile_type_dim(d < a->rank - 1 ? a : b, d);
+        type = tile_type_tensor(r->context, TILE_f64, a->rank, dims);
     }
     tile_value value = tile_build_op_value(&r->builder, opcode, segments, count, type);
     return value.id ? value : fail(r, "the operands do not fit");

@@ -27,6 +27,8 @@ static const char help[] =
     "  --check OUT=EXPR     compares OUT with an expression over the arguments: names, numbers,\n"
     "                       + - * / and level-1 operations in call form, such as matmul(a, b).\n"
     "                       Computed in f64 and rounded once; equality if the inputs are `int`\n"
+    "                       OUT=@FILE.npy compares it with the file\n"
+    "  --check              compares all results of the compute that the kernel names with `of`\n"
     "  --tolerance=X        error allowed otherwise, relative to |expected| + its root mean "
     "square\n"
     "                       (default: 16 times the output type's rounding unit; 0: equality)\n"
@@ -63,6 +65,7 @@ typedef struct options {
     const tile_target *target; /* NULL: none was named */
     unsigned level;
     unsigned repeats; /* 0: no measurement */
+    bool with_reference; /* --check without OUT=EXPR */
     bool no_flush;
     bool timing;
     bool counts;
@@ -77,6 +80,7 @@ typedef struct run {
     tile_kernel *kernel;
     const tile_function *function;
     tile_argument launch[64];
+    reference reference;
 } run;
 
 static int fail(const char *what, const char *why) {
@@ -137,9 +141,17 @@ static bool read_count(const char *name, const char *text, double limit, double 
            (*number == (double)(uint64_t)*number || !fail(name, "takes a whole number"));
 }
 
+/* Alone, and not before OUT=EXPR. */
+static bool is_bare_check(const tool_arguments *args) {
+    if (strcmp(tool_current(args), "--check") != 0) return false;
+    const char *next = args->next + 1 < args->argc ? args->argv[args->next + 1] : "";
+    return *next == '-' || !strchr(next, '=');
+}
+
 static bool parse_option(options *o, tool_arguments *args) {
     const char *value;
     double number = 20;
+    if (is_bare_check(args)) return o->with_reference = tool_flag(args, "--check");
     if (tool_option(args, "--kernel", &o->kernel) || tool_option(args, "--device", &o->device) ||
         tool_option(args, "--check", &o->check) || tool_option(args, "--ptx", &o->ptx) ||
         tool_option(args, "--ptxas", &o->ptxas))
@@ -367,9 +379,21 @@ static bool print_check(const check_result *c) {
     return c->mismatches == 0 && !c->inexact_sums;
 }
 
+static bool check_reference(run *r) {
+    options *o = r->options;
+    bool right = true;
+    for (unsigned i = 0; i + r->reference.input_count < r->reference.count; i++) {
+        check_result result;
+        if (!reference_check(&r->reference, o->arguments, i, o->tolerance, &result)) return false;
+        right &= print_check(&result);
+    }
+    return right;
+}
+
 static bool check(run *r) {
     options *o = r->options;
     check_result result;
+    if (o->with_reference && !check_reference(r)) return false;
     if (!o->check) return true;
     if (!check_output(o->check, o->arguments, o->argument_count))
         return !fail(o->check, "--check takes OUT=EXPR, where OUT is a result");
@@ -438,9 +462,17 @@ static bool run_kernel(run *r) {
         return !fail("--target", "has no meaning at level 1: a compute runs as it is");
     if (o->check && !output && o->level != 1)
         return !fail(o->check, "--check takes OUT=EXPR, where OUT is an array argument");
-    if (!arguments_fill(o->arguments, o->argument_count, o->seed ? o->seed : 1,
-                        output ? exact_limit(output->array.scalar) : 2048) ||
-        !check_file_types(r))
+    if (o->with_reference && o->level == 1)
+        return !fail("--check", "at level 1 the compute itself runs: give OUT=EXPR");
+    if (o->with_reference && !reference_open(&r->reference, r->module, r->function, o->bindings,
+                                             o->binding_count, o->arguments, o->argument_count))
+        return false;
+    double limit = output              ? exact_limit(output->array.scalar)
+                   : o->with_reference ? reference_limit(&r->reference)
+                                       : 2048;
+    if (!arguments_fill(o->arguments, o->argument_count, o->seed ? o->seed : 1, limit) ||
+        !check_file_types(r) ||
+        (o->with_reference && !reference_keep(&r->reference, o->arguments)))
         return false;
     tell_time(o, "make arguments", since);
     if (o->level == 1) return run_level_1(r);
@@ -453,6 +485,7 @@ static bool run_kernel(run *r) {
 
 static void close_run(run *r) {
     options *o = r->options;
+    reference_close(&r->reference);
     for (unsigned i = 0; i < o->argument_count; i++) {
         tile_buffer_destroy(o->arguments[i].buffer);
         free(o->arguments[i].array.data);

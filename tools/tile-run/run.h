@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tile/compute.h"
 #include "tile/device.h"
 
 /* A row-major array in host memory. */
@@ -68,10 +69,41 @@ typedef struct check_result {
     bool inexact_sums; /* `int` inputs, but results too large to be exact */
 } check_result;
 
-/* OUT=EXPR over the arguments' arrays; the output's array holds what the kernel wrote. A tolerance
+/* Adds what differs to *result, whose `exact` and `bound` say what may. */
+void check_compare(const host_array *expected, const host_array *got, check_result *result);
+/* Freivalds' test of out = a b, for whole numbers; name is the output's, for a message. */
+bool check_product(const host_array *a, const host_array *b, const host_array *out,
+                   const char *name, check_result *result);
+/* Where a reference would take so long that check_product is to be preferred. */
+bool check_is_long(const host_array *product, int64_t depth);
+
+/* OUT=EXPR over the arguments' arrays, or OUT=@FILE.npy; the output's array holds what the kernel wrote. A tolerance
  * below 0 is the output type's. */
 bool check_run(tile_context *context, const char *text, run_argument *arguments, unsigned count,
                double tolerance, check_result *result);
+/* reference.c: the compute that the kernel names with `of`. */
+typedef struct reference {
+    tile_module *module; /* the instantiated kernel's; NULL: there is no such check */
+    const tile_function *compute;
+    tile_compute_array arrays[64]; /* what it takes, then what it gives */
+    unsigned which[64];            /* the arguments that these are */
+    unsigned input_count, count;
+} reference;
+
+/* Finds the reference for these arguments, whose arrays need not be filled. Reports and returns
+ * false; what is there is closed by the caller. */
+bool reference_open(reference *to, const tile_module *module, const tile_function *kernel,
+                    const tile_binding *bindings, unsigned binding_count,
+                    const run_argument *arguments, unsigned count);
+/* The largest integer that all results can hold exactly. */
+double reference_limit(const reference *from);
+/* Keeps the inputs as they are before the launch. */
+bool reference_keep(reference *to, const run_argument *arguments);
+/* Compares result `index` (from 0) with what the arguments' arrays hold now. */
+bool reference_check(reference *from, const run_argument *arguments, unsigned index,
+                     double tolerance, check_result *result);
+void reference_close(reference *from);
+
 /* The output's name in OUT=EXPR, NULL if there is none. */
 run_argument *check_output(const char *text, run_argument *arguments, unsigned count);
 /* The largest integer up to which all integers have a value of this type. */

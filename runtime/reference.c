@@ -1,0 +1,83 @@
+/* The arrays of a kernel's reference: which argument each one is, and what its shape is. */
+#include <string.h>
+
+#include "lib/ir/function.h"
+#include "lib/ir/syntax.h"
+#include "lib/ir/verify.h"
+#include "tile/compute.h"
+
+typedef struct shaper {
+    const tile_function *f, *compute;
+    const int64_t *sizes;
+} shaper;
+
+static tile_status fail(const shaper *s, const char *what, const char *name) {
+    tile_report(tile_function_context(s->f), TILE_ERROR, s->f->reference_loc,
+                "@%s: %s '%s' of its reference @%s", s->f->name, what, name, s->compute->name);
+    return TILE_INVALID;
+}
+
+static bool arg_value(unsigned index, int64_t *value, void *user) {
+    const shaper *s = user;
+    if (index >= s->f->arg_count) return false;
+    *value = s->sizes[index];
+    return true;
+}
+
+static bool param_value(const char *name, int64_t *value, void *user);
+
+/* A given value, else the argument of that name, else the default. */
+static bool find_value(shaper *s, const char *name, int64_t *value) {
+    const tile_bindings own = {.arg = arg_value, .user = s};
+    const tile_bindings in_compute = {.param = param_value, .user = s};
+    for (size_t i = 0; i < s->f->reference_count; i++)
+        if (strcmp(s->f->reference_values[i].name, name) == 0)
+            return tile_expr_eval(s->f->reference_values[i].expr, &own, value);
+    const tile_arg_decl *arg = tile_function_find_arg(s->f, name);
+    if (arg) return arg_value((unsigned)(arg - s->f->args), value, s);
+    const tile_param_decl *param = tile_function_find_param(s->compute, name, strlen(name));
+    return param && tile_expr_eval(param->default_expr, &in_compute, value);
+}
+
+static bool param_value(const char *name, int64_t *value, void *user) {
+    return find_value(user, name, value);
+}
+
+static tile_status shape(shaper *s, const char *name, const tile_type *type,
+                         tile_compute_array *array, unsigned *which) {
+    const tile_arg_decl *arg = tile_function_find_arg(s->f, name);
+    const tile_bindings bindings = {.param = param_value, .user = s};
+    if (!arg) return fail(s, "there is no argument for", name);
+    *which = (unsigned)(arg - s->f->args);
+    *array = (tile_compute_array){.scalar = arg->type->scalar, .rank = type->rank};
+    for (unsigned d = 0; d < type->rank; d++)
+        if (!tile_expr_eval(type->dims[d], &bindings, &array->dims[d]) || array->dims[d] < 0)
+            return fail(s, "these sizes make no extents for", name);
+    return TILE_OK;
+}
+
+tile_status tile_reference_shapes(const tile_function *kernel, const int64_t *sizes,
+                                  const tile_function **compute, tile_compute_array *arrays,
+                                  unsigned *which, unsigned count) {
+    if (compute) *compute = NULL;
+    if (!kernel || !kernel->reference) return TILE_INVALID;
+    shaper s = {kernel, tile_module_find(kernel->module, kernel->reference), sizes};
+    if (!tile_verify_reference(kernel)) return TILE_INVALID;
+    size_t inputs = s.compute->arg_count, all = inputs + s.compute->result_count;
+    if (kernel->param_count || count != all) {
+        tile_report(tile_function_context(kernel), TILE_ERROR, kernel->loc,
+                    kernel->param_count ? "@%s has parameters: instantiate it first"
+                                        : "@%s: its reference has another number of arrays",
+                    kernel->name);
+        return TILE_INVALID;
+    }
+    tile_status status = TILE_OK;
+    for (unsigned i = 0; i < count && status == TILE_OK; i++)
+        status = i < inputs
+                     ? shape(&s, s.compute->args[i].name, s.compute->args[i].type, &arrays[i],
+                             &which[i])
+                     : shape(&s, s.compute->results[i - inputs].name,
+                             s.compute->results[i - inputs].type, &arrays[i], &which[i]);
+    if (status == TILE_OK && compute) *compute = s.compute;
+    return status;
+}

@@ -1,0 +1,159 @@
+/* The check against the compute that the kernel names with `of`: it runs on the arguments as they
+ * were before the launch. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/tile-run/run.h"
+
+enum { MAX_ARRAYS = sizeof((reference *)NULL)->which / sizeof(unsigned) };
+
+static bool fail(const char *name, const char *why) {
+    fprintf(stderr, "error: --check: %s %s\n", name, why);
+    return false;
+}
+
+bool reference_open(reference *to, const tile_module *module, const tile_function *kernel,
+                    const tile_binding *bindings, unsigned binding_count,
+                    const run_argument *arguments, unsigned count) {
+    const char *name = tile_function_name(kernel);
+    const tile_function *compute =
+        tile_module_find(module, tile_function_reference(kernel));
+    int64_t sizes[MAX_ARRAYS] = {0};
+    *to = (reference){.module = NULL};
+    if (!compute)
+        return fail(name, "names no reference: give OUT=EXPR, or write `of @compute` into the text");
+    to->input_count = tile_function_arg_count(compute);
+    to->count = to->input_count + tile_function_result_count(compute);
+    if (to->count > MAX_ARRAYS || count > MAX_ARRAYS) return fail(name, "has too many arrays");
+    for (unsigned i = 0; i < count; i++) sizes[i] = arguments[i].integer;
+    to->module = tile_module_clone(module);
+    return tile_instantiate(to->module, name, bindings, binding_count, NULL) == TILE_OK &&
+           tile_reference_shapes(tile_module_find(to->module, name), sizes, &to->compute,
+                                 to->arrays, to->which, to->count) == TILE_OK;
+}
+
+double reference_limit(const reference *from) {
+    double limit = 0x1p53;
+    for (unsigned i = from->input_count; i < from->count; i++) {
+        double own = exact_limit(from->arrays[i].scalar);
+        if (own < limit) limit = own;
+    }
+    return limit;
+}
+
+static size_t count_elements(const tile_compute_array *array) {
+    size_t count = 1;
+    for (unsigned d = 0; d < array->rank; d++) count *= (size_t)array->dims[d];
+    return count;
+}
+
+/* Its elements, seen with the dims that the sizes give. */
+static bool fits(const run_argument *argument, const tile_compute_array *array) {
+    if (argument->array.count == count_elements(array)) return true;
+    fprintf(stderr, "error: --check: %s has %zu elements, the sizes ask for [", argument->name,
+            argument->array.count);
+    for (unsigned d = 0; d < array->rank; d++)
+        fprintf(stderr, "%s%lld", d ? ", " : "", (long long)array->dims[d]);
+    fprintf(stderr, "]\n");
+    return false;
+}
+
+static host_array as_host(const tile_compute_array *array) {
+    host_array host = {.scalar = array->scalar,
+                       .rank = array->rank,
+                       .count = count_elements(array),
+                       .data = array->data};
+    memcpy(host.dims, array->dims, sizeof host.dims);
+    return host;
+}
+
+bool reference_keep(reference *to, const run_argument *arguments) {
+    for (unsigned i = 0; i < to->count; i++) {
+        const run_argument *argument = &arguments[to->which[i]];
+        tile_compute_array *array = &to->arrays[i];
+        if (argument->is_array && !fits(argument, array)) return false;
+        if (i >= to->input_count) continue;
+        if (!argument->is_array) array->scalar = TILE_f64; /* it is converted */
+        host_array kept = as_host(array);
+        if (!array_allocate(&kept)) return fail(argument->name, "cannot be kept: no memory");
+        array->data = kept.data;
+        memcpy(kept.data,
+               argument->is_array ? argument->array.data : (const void *)&argument->number,
+               kept.count * tile_scalar_bytes(kept.scalar));
+    }
+    return true;
+}
+
+static bool inputs_are_whole(const reference *from, const run_argument *arguments) {
+    for (unsigned i = 0; i < from->input_count; i++) {
+        const run_argument *a = &arguments[from->which[i]];
+        if (a->is_array ? a->fill != FILL_INT && a->fill != FILL_ZEROS
+                        : a->number != (double)a->integer)
+            return false;
+    }
+    return true;
+}
+
+/* The value without the casts that round it. */
+static tile_value without_casts(const tile_function *f, tile_value value) {
+    tile_op op;
+    while ((op = tile_value_op(f, value)).id && tile_op_opcode(f, op) == TILE_OP_cast)
+        value = tile_op_operand(f, op, 0);
+    return value;
+}
+
+static const tile_compute_array *input_of(const reference *from, tile_value value) {
+    value = without_casts(from->compute, value);
+    for (unsigned i = 0; i < from->input_count; i++)
+        if (tile_function_arg(from->compute, i).id == value.id) return &from->arrays[i];
+    return NULL;
+}
+
+/* True if the only result is the product of two inputs that are matrices. */
+static bool is_product(const reference *from, const tile_compute_array **a,
+                       const tile_compute_array **b) {
+    const tile_function *f = from->compute;
+    tile_op op = tile_value_op(f, without_casts(f, tile_function_result(f, 0)));
+    if (from->count != from->input_count + 1 || tile_op_opcode(f, op) != TILE_OP_matmul)
+        return false;
+    *a = input_of(from, tile_op_operand(f, op, 0));
+    *b = input_of(from, tile_op_operand(f, op, 1));
+    return *a && *b && (*a)->rank == 2;
+}
+
+static bool run(reference *from) {
+    for (unsigned i = from->input_count; i < from->count; i++) {
+        host_array made = as_host(&from->arrays[i]);
+        if (!array_allocate(&made)) return fail("the reference", "has no memory");
+        from->arrays[i].data = made.data;
+    }
+    return tile_compute_run(from->compute, from->arrays, from->input_count,
+                            from->arrays + from->input_count,
+                            from->count - from->input_count) == TILE_OK;
+}
+
+bool reference_check(reference *from, const run_argument *arguments, unsigned index,
+                     double tolerance, check_result *result) {
+    const tile_compute_array *expected = &from->arrays[from->input_count + index], *a, *b;
+    const run_argument *output = &arguments[from->which[from->input_count + index]];
+    host_array got = as_host(expected);
+    got.data = output->array.data;
+    *result = (check_result){.elements = got.count};
+    result->exact = inputs_are_whole(from, arguments);
+    result->bound = tolerance >= 0 ? tolerance : 16 / exact_limit(got.scalar);
+    if (result->exact && is_product(from, &a, &b) && check_is_long(&got, a->dims[1])) {
+        host_array lhs = as_host(a), rhs = as_host(b);
+        return check_product(&lhs, &rhs, &got, output->name, result);
+    }
+    if (!expected->data && !run(from)) return false;
+    host_array wanted = as_host(expected);
+    check_compare(&wanted, &got, result);
+    return true;
+}
+
+void reference_close(reference *from) {
+    for (unsigned i = 0; i < from->count; i++) free(from->arrays[i].data);
+    tile_module_destroy(from->module);
+    *from = (reference){.module = NULL};
+}
