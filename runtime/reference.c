@@ -73,11 +73,10 @@ tile_status tile_reference_shapes(const tile_function *kernel, const int64_t *si
     }
     tile_status status = TILE_OK;
     for (unsigned i = 0; i < count && status == TILE_OK; i++)
-        status = i < inputs
-                     ? shape(&s, s.compute->args[i].name, s.compute->args[i].type, &arrays[i],
-                             &which[i])
-                     : shape(&s, s.compute->results[i - inputs].name,
-                             s.compute->results[i - inputs].type, &arrays[i], &which[i]);
+        status = i < inputs ? shape(&s, s.compute->args[i].name, s.compute->args[i].type,
+                                    &arrays[i], &which[i])
+                            : shape(&s, s.compute->results[i - inputs].name,
+                                    s.compute->results[i - inputs].type, &arrays[i], &which[i]);
     if (status == TILE_OK && compute) *compute = s.compute;
     return status;
 }

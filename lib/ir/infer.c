@@ -335,7 +335,8 @@ static bool tile_infer_matmul(tile_infer *infer) {
     bool fits = rank >= 2 && b->rank == rank && a->dims[rank - 1] == b->dims[rank - 2];
     for (unsigned d = 0; fits && d + 2 < rank; d++) fits = a->dims[d] == b->dims[d];
     if (!fits)
-        return fail(infer, "the operands must be [m, k] and [k, n], or batches of them, not", a, " and", b);
+        return fail(infer, "the operands must be [m, k] and [k, n], or batches of them, not", a,
+                    " and", b);
     if (!same_element(a, b))
         return fail(infer, "both operands must have the same element type, not", a, " and", b);
     fits = c && c->kind == TILE_TYPE_TENSOR && c->rank == rank &&

@@ -320,8 +320,8 @@ static void clone_function(tile_module *module, const tile_function *from) {
     CLONE(f, ops, op_count, op_capacity);
     CLONE(f, values, value_count, value_capacity);
     CLONE(f, regions, region_count, region_capacity);
-    f->reference_values =
-        tile_arena_copy(arena, f->reference_values, sizeof *f->reference_values * f->reference_count);
+    f->reference_values = tile_arena_copy(arena, f->reference_values,
+                                          sizeof *f->reference_values * f->reference_count);
     f->constant_table =
         tile_arena_copy(arena, from->constant_table, sizeof(uint32_t) * from->constant_capacity);
     for (size_t i = 0; i < f->tune_count; i++) {

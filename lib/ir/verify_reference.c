@@ -60,8 +60,9 @@ static void check_dim(checker *c, const tile_param_decl *param) {
     if (param->kind == TILE_PARAM_type || is_given(c->f, param->name) || is_number ||
         (own && own->kind != TILE_PARAM_type) || param->default_expr)
         return;
-    FAIL(c, "nothing says what '%s' of @%s is: an integer argument or a parameter of that name, or "
-            "of @%s<%s = ..>",
+    FAIL(c,
+         "nothing says what '%s' of @%s is: an integer argument or a parameter of that name, or "
+         "of @%s<%s = ..>",
          param->name, c->compute->name, c->compute->name, param->name);
 }
 

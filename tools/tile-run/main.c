@@ -64,7 +64,7 @@ typedef struct options {
     bool seed_given;
     const tile_target *target; /* NULL: none was named */
     unsigned level;
-    unsigned repeats; /* 0: no measurement */
+    unsigned repeats;    /* 0: no measurement */
     bool with_reference; /* --check without OUT=EXPR */
     bool no_flush;
     bool timing;
@@ -471,8 +471,7 @@ static bool run_kernel(run *r) {
                    : o->with_reference ? reference_limit(&r->reference)
                                        : 2048;
     if (!arguments_fill(o->arguments, o->argument_count, o->seed ? o->seed : 1, limit) ||
-        !check_file_types(r) ||
-        (o->with_reference && !reference_keep(&r->reference, o->arguments)))
+        !check_file_types(r) || (o->with_reference && !reference_keep(&r->reference, o->arguments)))
         return false;
     tell_time(o, "make arguments", since);
     if (o->level == 1) return run_level_1(r);

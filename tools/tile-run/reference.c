@@ -17,12 +17,12 @@ bool reference_open(reference *to, const tile_module *module, const tile_functio
                     const tile_binding *bindings, unsigned binding_count,
                     const run_argument *arguments, unsigned count) {
     const char *name = tile_function_name(kernel);
-    const tile_function *compute =
-        tile_module_find(module, tile_function_reference(kernel));
+    const tile_function *compute = tile_module_find(module, tile_function_reference(kernel));
     int64_t sizes[MAX_ARRAYS] = {0};
     *to = (reference){.module = NULL};
     if (!compute)
-        return fail(name, "names no reference: give OUT=EXPR, or write `of @compute` into the text");
+        return fail(name,
+                    "names no reference: give OUT=EXPR, or write `of @compute` into the text");
     to->input_count = tile_function_arg_count(compute);
     to->count = to->input_count + tile_function_result_count(compute);
     if (to->count > MAX_ARRAYS || count > MAX_ARRAYS) return fail(name, "has too many arrays");

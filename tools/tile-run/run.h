@@ -77,8 +77,8 @@ bool check_product(const host_array *a, const host_array *b, const host_array *o
 /* Where a reference would take so long that check_product is to be preferred. */
 bool check_is_long(const host_array *product, int64_t depth);
 
-/* OUT=EXPR over the arguments' arrays, or OUT=@FILE.npy; the output's array holds what the kernel wrote. A tolerance
- * below 0 is the output type's. */
+/* OUT=EXPR over the arguments' arrays, or OUT=@FILE.npy; the output's array holds what the kernel
+ * wrote. A tolerance below 0 is the output type's. */
 bool check_run(tile_context *context, const char *text, run_argument *arguments, unsigned count,
                double tolerance, check_result *result);
 /* reference.c: the compute that the kernel names with `of`. */
