@@ -9,6 +9,7 @@
 
 #include "lib/ir/function.h"
 #include "lib/ir/scalar.h"
+#include "lib/ir/shape.h"
 
 static const int64_t max_elements = INT64_C(1) << 40;
 
@@ -318,6 +319,36 @@ static void compute_transpose(evaluation *e, tile_op op, double *to) {
     tile_compute_array a;
     const double *from = operand_of(e, op, 0, &a);
     if (from) run_transpose(from, to, (size_t)a.dims[0], (size_t)a.dims[1]);
+}
+
+static int64_t attr_of(evaluation *e, tile_op op, tile_attr_id id, int64_t otherwise) {
+    const tile_attr *attr = tile_op_attr(e->f, op, id);
+    if (attr && !evaluate(e, attr->expr, &otherwise))
+        FAIL(e, "@%s: the attribute '%s' cannot be computed", e->f->name,
+             tile_attr_get_info(id)->name);
+    return otherwise;
+}
+
+static void compute_iota(evaluation *e, tile_op op, double *to) {
+    tile_compute_array shape;
+    tile_value result = tile_op_result(e->f, op, 0);
+    int64_t axis = attr_of(e, op, TILE_ATTR_axis, 0);
+    tile_iota iota = {(unsigned)axis, attr_of(e, op, TILE_ATTR_start, 0),
+                      attr_of(e, op, TILE_ATTR_step, 1)};
+    if (!resolve(e, tile_value_type(e->f, result), &shape)) return;
+    if (axis < 0 || axis >= shape.rank || shape.scalar == TILE_i1 ||
+        !tile_scalar_has_arithmetic(shape.scalar)) {
+        FAIL(e, "@%s: iota has no axis %lld of %s", e->f->name, (long long)axis,
+             tile_scalar_name(shape.scalar));
+        return;
+    }
+    size_t inner = 1, extent = (size_t)shape.dims[axis];
+    for (unsigned d = (unsigned)axis + 1; d < shape.rank; d++) inner *= (size_t)shape.dims[d];
+    for (size_t i = 0; i < e->counts[result.id]; i++) {
+        unsigned char element[sizeof(double)];
+        tile_iota_write(&iota, (int64_t)(i / inner % extent), shape.scalar, element);
+        to[i] = tile_scalar_read(shape.scalar, element);
+    }
 }
 
 /* A row's name names the function that computes it, where it has level 1. */

@@ -9,6 +9,7 @@
 
 #include "lib/analysis/executors.h"
 #include "lib/ir/regions.h"
+#include "lib/ir/shape.h"
 #include "lib/support/integer.h"
 
 enum {
@@ -327,6 +328,20 @@ static tile_range range_of_group(tile_executors who) {
     return tighten((tile_range){0, groups - 1, 1});
 }
 
+/* From the first to the last element, where the type has all of them. */
+static tile_range range_of_iota(const tile_function *f, tile_op op, const tile_type *type) {
+    tile_iota iota;
+    tile_range whole = range_of_type(type);
+    if (!is_integer(type) || !tile_iota_of(f, op, &iota)) return whole;
+    int64_t extent = tile_type_dim(type, iota.axis), span, last;
+    if (extent < 1 || __builtin_mul_overflow(extent - 1, iota.step, &span) ||
+        __builtin_add_overflow(iota.start, span, &last) || iota.start < whole.min ||
+        iota.start > whole.max || last < whole.min || last > whole.max)
+        return whole;
+    return (tile_range){smaller(iota.start, last), larger(iota.start, last),
+                        extent > 1 ? gcd(iota.start, iota.step) : magnitude(iota.start)};
+}
+
 static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned index,
                                   const tile_type *type) {
     tile_range operands[3];
@@ -335,6 +350,7 @@ static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned 
     case TILE_OP_grid_dim: return range_of_grid(a, index, false);
     case TILE_OP_thread_id: return range_of_thread(tile_executors_in(a->f, op->parent));
     case TILE_OP_scratch: return (tile_range){INT64_MIN, INT64_MAX, 256};
+    case TILE_OP_iota: return range_of_iota(a->f, tile_value_def(a->f, op->first_result), type);
     case TILE_OP_uniform:
     case TILE_OP_extract:
     case TILE_OP_permute:

@@ -357,6 +357,18 @@ static bool tile_infer_transpose(tile_infer *infer) {
     return result(infer, tile_type_get(tile_function_context(infer->function), &draft));
 }
 
+/* Where the elements' type is a parameter, it is checked when that has a value. */
+static bool tile_infer_iota(tile_infer *infer) {
+    const tile_type *type = infer->given;
+    if (!type || (type->kind != TILE_TYPE_TILE && type->kind != TILE_TYPE_TENSOR))
+        return fail(infer, "the result must be a tile or a tensor", NULL,
+                    type ? ", not" : "; write its type after ':'", type);
+    if (!type->param && (type->scalar == TILE_i1 || !tile_scalar_has_arithmetic(type->scalar)))
+        return fail(infer, "a coordinate is an integer, or a float that has arithmetic, not in",
+                    type, "", NULL);
+    return result(infer, type);
+}
+
 static bool tile_infer_index(tile_infer *infer) {
     return result(infer, scalar_type(infer, TILE_i32));
 }

@@ -143,6 +143,13 @@ static void check_values_of_attrs(verifier *v, tile_op op) {
             if (order->list[i] < 0 || order->list[i] >= count)
                 FAIL(v, data->loc, "permute: there is no element %lld", (long long)order->list[i]);
     }
+    if (data->opcode == TILE_OP_iota) {
+        unsigned rank = tile_value_type(v->f, data->first_result)->rank;
+        int64_t axis = tile_op_attr_int(v->f, op, TILE_ATTR_axis, 0);
+        if (rank && (axis < 0 || axis >= rank))
+            FAIL(v, data->loc, "iota: the axis must be from 0 to %u, it is %lld", rank - 1,
+                 (long long)axis);
+    }
     if (data->opcode == TILE_OP_cp_async) {
         int64_t bytes = tile_op_attr_int(v->f, op, TILE_ATTR_bytes, 0);
         if (bytes != 4 && bytes != 8 && bytes != 16)

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "lib/ir/scalar.h"
+#include "lib/ir/shape.h"
 
 typedef struct context {
     tile_folder *folder;
@@ -346,17 +347,31 @@ static void order_operands(context *x) {
     x->swapped = true;
 }
 
+/* Where all coordinates are 0, or do not count: the first element. */
+static void fold_iota(context *x) {
+    tile_iota iota;
+    if (!tile_iota_of(x->f, x->op, &iota) || !x->type->scalar) return;
+    if (iota.step != 0 && tile_type_dim(x->type, iota.axis) != 1) return;
+    tile_op_at(x->f, x->op)->operands = TILE_NEW_ARRAY(&x->f->module->arena, tile_value, 1);
+    if (tile_scalar_is_floating(x->type->scalar))
+        floating(x, tile_scalar_round(x->type->scalar, (double)iota.start));
+    else
+        integer(x, iota.start);
+}
+
 tile_value tile_fold_op(tile_folder *folder, tile_op op, bool *changed) {
     tile_function *f = folder->f;
     const tile_op_data *data = tile_op_at(f, op);
     context x = {
         .folder = folder, .f = f, .op = op, .data = data, .opcode = (tile_opcode)data->opcode};
-    if (data->result_count != 1 || data->region_count || data->operand_count < 1)
-        return TILE_NO_VALUE;
+    if (data->result_count != 1 || data->region_count) return TILE_NO_VALUE;
+    x.type = tile_value_type(f, data->first_result);
+    if (x.opcode == TILE_OP_iota) fold_iota(&x);
+    *changed |= x.changed;
+    if (data->operand_count < 1 || x.changed) return TILE_NO_VALUE;
     x.a = data->operands[0];
     x.b = data->operand_count > 1 ? data->operands[1] : TILE_NO_VALUE;
     x.c = data->operand_count > 2 ? data->operands[2] : TILE_NO_VALUE;
-    x.type = tile_value_type(f, data->first_result);
     if (tile_value_type(f, x.a)->param || x.type->param)
         return TILE_NO_VALUE; /* not known yet whether these are integers or floats */
     x.floating = tile_scalar_is_floating(tile_value_type(f, x.a)->scalar);

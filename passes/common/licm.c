@@ -37,8 +37,8 @@
  *   }
  *
  * Inner loops come first, so that an operation climbs as far as it can. What stays: divisions by
- * what may be zero, because a loop that never runs never divides; and `splat`, because a tile in
- * registers across the loop costs more than filling it again. */
+ * what may be zero, because a loop that never runs never divides; and `splat` and `iota`, because a
+ * tile in registers across the loop costs more than filling it again. */
 #include "lib/ir/regions.h"
 #include "passes/pass.h"
 
@@ -66,7 +66,7 @@ static bool may_divide_by_zero(const tile_function *f, const tile_op_data *op) {
 static bool can_move(const hoist *h, const tile_op_data *op, uint32_t loop_depth) {
     if (tile_op_get_info((tile_opcode)op->opcode)->effects || op->region_count ||
         op->opcode == TILE_OP_scratch || op->opcode == TILE_OP_splat ||
-        may_divide_by_zero(h->f, op))
+        op->opcode == TILE_OP_iota || may_divide_by_zero(h->f, op))
         return false;
     for (uint32_t i = 0; i < op->operand_count; i++)
         if (h->depth[op->operands[i].id] >= loop_depth) return false;

@@ -27,9 +27,9 @@
  * and branches carry) form one class with one layout, chosen by the strongest wish in it: an
  * accumulator of `dot`, an operand of `dot`, a load, a store. Every memory access works with every
  * layout, so a conversion is needed in two places only: before a `dot` whose operand is not held as
- * a fragment, and before a store that would be narrow. An operand computed from nothing (`splat`)
- * is computed again in the other layout instead. That is enough because tiles between those two
- * points are used element by element. */
+ * a fragment, and before a store that would be narrow. An operand computed from nothing (`splat`,
+ * `iota`) is computed again in the other layout instead. That is enough because tiles between those
+ * two points are used element by element. */
 #include <string.h>
 
 #include "lib/analysis/access.h"
@@ -345,7 +345,16 @@ static const tile_type *buffer_type(const assignment *a, const tile_type *tile) 
     return tile_type_get(a->pass->context, &draft);
 }
 
-/* A tile in another layout, before op: computed again if it is a splat, else through a buffer. */
+static tile_value copy_iota(tile_builder *b, tile_op iota, const tile_type *to) {
+    tile_value again = tile_build_iota(b, to);
+    tile_op_data *copy = tile_op_at(b->function, tile_value_def(b->function, again));
+    copy->attrs = tile_op_at(b->function, iota)->attrs; /* which nobody changes */
+    copy->attr_count = tile_op_at(b->function, iota)->attr_count;
+    return again;
+}
+
+/* A tile in another layout, before op: computed again if it comes from nothing, else through a
+ * buffer. */
 static tile_value convert(assignment *a, tile_op op, tile_value tile, const tile_layout *layout) {
     tile_builder b = tile_builder_before(a->f, op);
     const tile_type *from = tile_value_type(a->f, tile);
@@ -353,6 +362,7 @@ static tile_value convert(assignment *a, tile_op op, tile_value tile, const tile
     tile_op def = tile_value_def(a->f, tile);
     if (tile_op_opcode(a->f, def) == TILE_OP_splat)
         return tile_build_splat(&b, tile_op_operand(a->f, def, 0), to);
+    if (tile_op_opcode(a->f, def) == TILE_OP_iota) return copy_iota(&b, def, to);
     tile_value buffer = tile_build_alloc_shared(&b, buffer_type(a, from));
     tile_value converted = tile_build_convert_layout(&b, tile, buffer, to);
     tile_build_free_shared(&b, buffer);

@@ -2,6 +2,7 @@
  * and may have left out the passes before this one. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
+#include "lib/ir/shape.h"
 #include "lib/layout/layout.h"
 #include "passes/tile/lower.h"
 
@@ -112,8 +113,8 @@ static int64_t instructions_of(const checker *c, tile_op op) {
     enum { ELEMENTS_OF_LDMATRIX = 8 };
     const tile_op_data *data = tile_op_at(c->f, op);
     int64_t most = 1;
-    if (!tile_op_has_trait(tile_op_opcode(c->f, op), TILE_TRAIT_WHOLE_SET) &&
-        !tile_op_has_trait(tile_op_opcode(c->f, op), TILE_TRAIT_ELEMENTWISE))
+    if (data->opcode != TILE_OP_iota &&
+        !tile_op_has_trait(tile_op_opcode(c->f, op), TILE_TRAIT_WHOLE_SET | TILE_TRAIT_ELEMENTWISE))
         return 0;
     for (uint32_t i = 0; i < data->operand_count; i++)
         most = larger(most, elements_of_thread(c, op, data->operands[i]));
@@ -160,6 +161,9 @@ static void check_op(tile_function *f, tile_op op, void *user) {
         fail(c, op, "alloc_shared: the buffer has no offset; run allocate-shared");
     if (tile_op_has_attr(f, op, TILE_ATTR_pipelined))
         fail(c, op, "the loop is still to be pipelined; run pipeline");
+    tile_iota iota;
+    if (tile_op_opcode(f, op) == TILE_OP_iota && !tile_iota_of(f, op, &iota))
+        fail(c, op, "a compile-time parameter has no value yet; run instantiate");
     if (c->ok) check_stages(c, op);
     if (c->ok) check_length(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_dot) check_dot(c, op);

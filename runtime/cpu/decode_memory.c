@@ -1,4 +1,5 @@
 /* Decoding ids, references and accesses, at both levels: one function for each operation. */
+#include "lib/ir/shape.h"
 #include "runtime/cpu/decode.h"
 
 /* Ids and references --------------------------------------------------------------------------- */
@@ -119,6 +120,16 @@ void cpu_decode_copy_async(cpu_decoder *d, tile_op op) {
 
 void cpu_decode_convert_layout(cpu_decoder *d, tile_op op) {
     cpu_add_move(d, op, tile_op_operand(d->f, op, 0), cpu_place_of(d, tile_op_result(d->f, op, 0)));
+}
+
+void cpu_decode_iota(cpu_decoder *d, tile_op op) {
+    tile_iota *iota = TILE_NEW(&d->program->arena, tile_iota);
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_iota);
+    cpu_set_elements(d, insn, cpu_result_type(d, op));
+    insn->type = cpu_result_type(d, op);
+    insn->iota = iota;
+    if (!tile_iota_of(d->f, op, iota))
+        CPU_FAIL(d, insn->loc, "iota: its numbers are not known yet: instantiate the kernel first");
 }
 
 void cpu_decode_lock_semaphore(cpu_decoder *d, tile_op op) {

@@ -41,6 +41,7 @@ typedef struct cpu_agent cpu_agent;
 typedef struct cpu_insn cpu_insn;
 typedef struct cpu_product cpu_product; /* product.c */
 typedef struct cpu_poison cpu_poison;
+typedef struct tile_iota tile_iota; /* lib/ir/shape.h */
 typedef cpu_outcome (*cpu_handler)(cpu_run *run, cpu_agent *agent, const cpu_insn *insn);
 
 /* A region of roles. */
@@ -69,6 +70,7 @@ struct cpu_insn {
     const int64_t *order;  /* permute; sync: the barrier's number, by group */
     const cpu_role *roles; /* second_count of them, from first warps on upwards */
     const cpu_product *product;
+    const tile_iota *iota;
     const tile_type *type;    /* the tile, or the first operand's type */
     const tile_type *memory;  /* the view or shared buffer */
     const char *name;         /* of that memory, for messages */

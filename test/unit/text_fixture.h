@@ -200,6 +200,9 @@ static const char *const text_corpus[] = {
     "{\n"
     "  %b = transpose %a : tensor<f16[n, m]>\n"
     "}\n",
+
+    TEXT_KERNEL("  %i = iota {axis = 0} : tile<i32[4, p]>\n"
+                "  %j = iota {axis = p - 3, start = -1, step = 2 * p} : tile<T[4, p]>\n"),
 };
 
 enum { TEXT_CORPUS_COUNT = sizeof text_corpus / sizeof *text_corpus };

@@ -1,0 +1,21 @@
+/* What the operations on shapes and coordinates say, for whoever computes or lowers them. */
+#ifndef TILE_LIB_IR_SHAPE_H
+#define TILE_LIB_IR_SHAPE_H
+
+#include "lib/ir/function.h"
+
+/* An iota's elements are start + step * their coordinate along the axis, in i64 that wraps,
+ * converted to the element type: cut to an integer's bits, or rounded to a float. */
+typedef struct tile_iota {
+    unsigned axis;
+    int64_t start, step;
+} tile_iota;
+
+/* False while a parameter has no value yet, or the axis is not one of the result's dims. */
+bool tile_iota_of(const tile_function *f, tile_op op, tile_iota *iota);
+/* In i64. */
+int64_t tile_iota_at(const tile_iota *iota, int64_t coordinate);
+/* Writes one element of the type. */
+void tile_iota_write(const tile_iota *iota, int64_t coordinate, tile_scalar scalar, void *at);
+
+#endif

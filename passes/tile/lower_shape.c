@@ -1,0 +1,88 @@
+/* Tiles that say where their elements are: coordinates from a thread's number and its registers. */
+#include "lib/ir/shape.h"
+#include "lib/layout/layout.h"
+#include "passes/tile/lower.h"
+
+/* A thread's coordinates along one axis: what its number adds and what its registers add meet by
+ * exclusive-or, which is a sum where no bit is in both. */
+typedef struct coordinates {
+    tile_value thread;
+    uint32_t thread_bits, register_bits;
+} coordinates;
+
+static coordinates find_coordinates(lowering *l, const tile_layout *layout, unsigned axis) {
+    coordinates c = {.thread = lower_thread_coordinate(l, layout, axis)};
+    for (unsigned i = 0; i < TILE_LANE_BITS; i++)
+        c.thread_bits |= tile_layout_coordinate(layout, layout->lane[i], axis);
+    for (unsigned i = 0; i < layout->warp_bits; i++)
+        c.thread_bits |= tile_layout_coordinate(layout, layout->warp[i], axis);
+    for (unsigned i = 0; i < layout->reg_bits; i++)
+        c.register_bits |= tile_layout_coordinate(layout, layout->reg[i], axis);
+    return c;
+}
+
+/* In i32, which is exact where the elements fit it and wraps as narrower integers do; else in i64.
+ */
+static tile_scalar scalar_of(const tile_iota *iota, const tile_type *type) {
+    if (!tile_scalar_is_floating(type->scalar))
+        return type->scalar == TILE_i64 ? TILE_i64 : TILE_i32;
+    int64_t step, extent = tile_type_dim(type, iota->axis), last;
+    bool small = !__builtin_mul_overflow(iota->step, extent, &step) &&
+                 !__builtin_add_overflow(iota->start, step, &last) && iota->step >= INT32_MIN &&
+                 iota->step <= INT32_MAX && iota->start >= INT32_MIN && iota->start <= INT32_MAX &&
+                 last >= INT32_MIN && last <= INT32_MAX;
+    return small ? TILE_i32 : TILE_i64;
+}
+
+typedef struct counter {
+    lowering *l;
+    const tile_iota *iota;
+    coordinates at;
+    const tile_type *scalar;
+    tile_value base; /* start + step * the thread's coordinate */
+} counter;
+
+static tile_value number(const counter *c, int64_t value) {
+    return tile_function_constant(
+        c->l->f, c->scalar,
+        tile_expr_int(tile_function_context(c->l->f), tile_wrap_int(c->scalar->scalar, value)));
+}
+
+/* start + step * coordinate */
+static tile_value scaled(const counter *c, tile_value coordinate) {
+    if (c->scalar->scalar == TILE_i64) coordinate = lower_to_long(c->l, coordinate);
+    tile_value product = lower_mul(c->l, coordinate, number(c, c->iota->step));
+    return lower_add(c->l, product, number(c, c->iota->start));
+}
+
+static tile_value count(const counter *c, int64_t added) {
+    if (!(c->at.thread_bits & c->at.register_bits)) {
+        uint64_t product = (uint64_t)c->iota->step * (uint64_t)added;
+        return lower_add(c->l, c->base, number(c, (int64_t)product));
+    }
+    tile_value other = lower_int(c->l, added);
+    return scaled(c, added ? tile_build_xor(&c->l->builder, c->at.thread, other) : c->at.thread);
+}
+
+/* Registers with one coordinate share its value. */
+tile_value lower_iota(lowering *l, tile_op op) {
+    tile_iota iota = {0};
+    const tile_type *type = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
+    tile_context *context = tile_function_context(l->f);
+    tile_iota_of(&l->old, op, &iota);
+    counter c = {l, &iota, find_coordinates(l, type->layout, iota.axis),
+                 tile_type_scalar(context, scalar_of(&iota, type)), TILE_NO_VALUE};
+    c.base = scaled(&c, c.at.thread);
+    unsigned registers = tile_type_registers(type);
+    tile_value *values = TILE_NEW_ARRAY(l->pass->scratch, tile_value, registers);
+    tile_value *known =
+        TILE_NEW_ARRAY(l->pass->scratch, tile_value, tile_layout_extent(type->layout, iota.axis));
+    for (unsigned i = 0; i < registers; i++) {
+        int64_t added = lower_register_coordinate(type->layout, i, iota.axis);
+        if (!known[added].id) known[added] = count(&c, added);
+        values[i] = known[added];
+    }
+    tile_value all = tile_build_concat(&l->builder, values, registers);
+    if (c.scalar->scalar == type->scalar) return all;
+    return tile_build_cast(&l->builder, all, tile_type_vector(context, type->scalar, registers));
+}

@@ -1,0 +1,248 @@
+/* Operations on shapes and coordinates: the same at level 1, at levels 2 and 3 on the CPU device
+ * and by their definition, for extents that are odd counts times powers of two and ranks from 1 to
+ * 6; and they become PTX. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "lib/ir/scalar.h"
+#include "test/unit/text_fixture.h"
+#include "tile/build.h"
+#include "tile/compile.h"
+#include "tile/compute.h"
+#include "tile/device.h"
+
+enum { MAX_BYTES = 1 << 20 };
+
+typedef struct shape {
+    unsigned rank;
+    int64_t dims[TILE_MAX_RANK];
+} shape;
+
+static const shape shapes[] = {{1, {64}},
+                               {1, {1}},
+                               {1, {192}},
+                               {1, {31}},
+                               {2, {1, 192}},
+                               {2, {16, 1}},
+                               {2, {12, 20}},
+                               {2, {64, 64}},
+                               {3, {3, 1, 40}},
+                               {3, {2, 16, 5}},
+                               {4, {1, 3, 1, 7}},
+                               {4, {2, 2, 4, 8}},
+                               {5, {2, 1, 3, 1, 4}},
+                               {6, {3, 2, 1, 4, 1, 10}},
+                               {6, {1, 1, 1, 1, 1, 1}}};
+
+enum { SHAPE_COUNT = sizeof shapes / sizeof *shapes };
+
+static size_t count_of(const shape *s) {
+    size_t count = 1;
+    for (unsigned d = 0; d < s->rank; d++) count *= (size_t)s->dims[d];
+    return count;
+}
+
+/* [2, 3] */
+static const char *dims_text(text_fixture *x, const shape *s) {
+    const char *text = "[";
+    for (unsigned d = 0; d < s->rank; d++)
+        text = tile_arena_format(&x->arena, "%s%s%lld", text, d ? ", " : "", (long long)s->dims[d]);
+    return tile_arena_format(&x->arena, "%s]", text);
+}
+
+/* 0, 0 */
+static const char *zeros_text(text_fixture *x, const shape *s) {
+    const char *text = "0";
+    for (unsigned d = 1; d < s->rank; d++) text = tile_arena_format(&x->arena, "%s, 0", text);
+    return text;
+}
+
+/* One operation from %a (if from is given) to %r. */
+typedef struct sample {
+    const char *statement; /* with %s for the result's kind: tensor or tile */
+    const shape *from, *to;
+    tile_scalar scalar; /* of both */
+    unsigned warps;
+    const void *input;
+} sample;
+
+static const char *compute_text(text_fixture *x, const sample *s) {
+    const char *name = tile_scalar_name(s->scalar), *to = dims_text(x, s->to);
+    const char *argument = "", *op = tile_arena_format(&x->arena, s->statement, "tensor");
+    if (s->from)
+        argument = tile_arena_format(&x->arena, "%%a: tensor<%s%s>", name, dims_text(x, s->from));
+    return tile_arena_format(&x->arena, "compute @f(%s) -> (%%r: tensor<%s%s>) {\n  %%r = %s\n}\n",
+                             argument, name, to, op);
+}
+
+static const char *kernel_text(text_fixture *x, const sample *s) {
+    const char *name = tile_scalar_name(s->scalar), *to = dims_text(x, s->to);
+    const char *argument = "", *load = "";
+    const char *op = tile_arena_format(&x->arena, s->statement, "tile");
+    if (s->from) {
+        const char *from = dims_text(x, s->from);
+        argument = tile_arena_format(&x->arena, "%%pa: ptr<%s>, ", name);
+        load = tile_arena_format(&x->arena,
+                                 "  %%ga = view %%pa, %s : view<%s%s>\n"
+                                 "  %%a = load %%ga[%s] : tile<%s%s>\n",
+                                 from, name, from, zeros_text(x, s->from), name, from);
+    }
+    return tile_arena_format(&x->arena,
+                             "kernel @k(%s%%pr: ptr<%s>) grid [1] warps %u {\n%s  %%r = %s\n"
+                             "  %%gr = view %%pr, %s : view<%s%s>\n  store %%r, %%gr[%s]\n}\n",
+                             argument, name, s->warps, load, op, to, name, to,
+                             zeros_text(x, s->to));
+}
+
+static void run_compute(text_fixture *x, const sample *s, void *result) {
+    tile_module *module = text_parse(x, compute_text(x, s));
+    cr_assert(module, "%s", x->messages);
+    tile_compute_array in = {.scalar = s->scalar, .data = (void *)s->input};
+    tile_compute_array out = {.scalar = s->scalar, .rank = s->to->rank, .data = result};
+    memcpy(out.dims, s->to->dims, sizeof out.dims);
+    if (s->from) {
+        in.rank = s->from->rank;
+        memcpy(in.dims, s->from->dims, sizeof in.dims);
+    }
+    cr_assert_eq(tile_compute_run(tile_module_function(module, 0), &in, s->from != NULL, &out, 1),
+                 TILE_OK, "%s", x->messages);
+    tile_module_destroy(module);
+}
+
+static void run_kernel(text_fixture *x, const sample *s, unsigned level, void *result) {
+    tile_module *module = text_parse(x, kernel_text(x, s));
+    cr_assert(module, "%s", x->messages);
+    tile_device_options options = {.size = sizeof options, .level = level};
+    tile_device *device = NULL;
+    tile_kernel *kernel = NULL;
+    tile_argument arguments[2] = {{0}};
+    unsigned count = 0;
+    size_t size = tile_scalar_bytes(s->scalar), bytes = count_of(s->to) * size;
+    cr_assert_eq(tile_device_create_cpu(x->context, &options, &device), TILE_OK);
+    if (s->from) {
+        size_t input = count_of(s->from) * size;
+        cr_assert_eq(tile_buffer_create(device, input, &arguments[count].buffer), TILE_OK);
+        cr_assert_eq(tile_buffer_write(arguments[count++].buffer, 0, s->input, input), TILE_OK);
+    }
+    cr_assert_eq(tile_buffer_create(device, bytes, &arguments[count++].buffer), TILE_OK);
+    cr_assert_eq(tile_kernel_create(device, module, "k", NULL, 0, &kernel), TILE_OK, "%s",
+                 x->messages);
+    cr_assert_eq(tile_kernel_launch(kernel, arguments, count, NULL), TILE_OK, "%s", x->messages);
+    cr_assert_eq(tile_buffer_read(arguments[count - 1].buffer, 0, result, bytes), TILE_OK);
+    tile_kernel_destroy(kernel);
+    while (count) tile_buffer_destroy(arguments[--count].buffer);
+    tile_device_destroy(device);
+    tile_module_destroy(module);
+}
+
+static void emit_ptx(text_fixture *x, const sample *s) {
+    tile_module *module = text_parse(x, kernel_text(x, s));
+    tile_emit_options options = {.size = sizeof options, .target = tile_target_find("sm_90a")};
+    tile_blob ptx = {NULL, 0};
+    cr_expect_eq(tile_compile(module, "k", NULL, 0, &options, &ptx, NULL), TILE_OK, "%s",
+                 x->messages);
+    tile_blob_destroy(&ptx);
+    tile_module_destroy(module);
+}
+
+/* wanted: the elements by the definition. */
+static void check(text_fixture *x, const sample *s, const unsigned char *wanted) {
+    unsigned char *got = malloc(MAX_BYTES);
+    size_t size = tile_scalar_bytes(s->scalar), count = count_of(s->to);
+    x->length = 0;
+    for (unsigned level = 1; level <= 3; level++) {
+        memset(got, 0xa5, count * size);
+        if (level == 1)
+            run_compute(x, s, got);
+        else
+            run_kernel(x, s, level, got);
+        for (size_t i = 0; i < count; i++)
+            cr_assert_eq(memcmp(wanted + i * size, got + i * size, size), 0,
+                         "level %u, element %zu: %g, not %g, in\n%s", level, i,
+                         tile_scalar_read(s->scalar, got + i * size),
+                         tile_scalar_read(s->scalar, wanted + i * size), kernel_text(x, s));
+    }
+    free(got);
+}
+
+/* The coordinate of row-major element i along a dim. */
+static int64_t coordinate(const shape *s, size_t i, unsigned axis) {
+    for (unsigned d = s->rank; --d > axis;) i /= (size_t)s->dims[d];
+    return (int64_t)(i % (size_t)s->dims[axis]);
+}
+
+static void check_iota(text_fixture *x, const shape *to, tile_scalar scalar, unsigned axis,
+                       unsigned warps, int64_t start, int64_t step) {
+    unsigned char *wanted = malloc(MAX_BYTES);
+    size_t size = tile_scalar_bytes(scalar);
+    sample s = {.to = to, .scalar = scalar, .warps = warps};
+    s.statement = tile_arena_format(
+        &x->arena, "iota {axis = %u, start = %lld, step = %lld} : %%s<%s%s>", axis,
+        (long long)start, (long long)step, tile_scalar_name(scalar), dims_text(x, to));
+    for (size_t i = 0; i < count_of(to); i++) {
+        int64_t value = start + step * coordinate(to, i, axis);
+        if (tile_scalar_is_floating(scalar))
+            tile_scalar_write(scalar, wanted + i * size, (double)value);
+        else
+            tile_integer_write(scalar, wanted + i * size, value);
+    }
+    check(x, &s, wanted);
+    if (axis == 0) emit_ptx(x, &s);
+    free(wanted);
+}
+
+Test(shape, iota_of_all_shapes) {
+    text_fixture x;
+    text_open(&x);
+    for (unsigned i = 0; i < SHAPE_COUNT; i++)
+        for (unsigned axis = 0; axis < shapes[i].rank; axis++)
+            check_iota(&x, &shapes[i], TILE_i32, axis, i % 2 ? 4 : 1, i % 3, 1 + i % 4);
+    text_close(&x);
+}
+
+/* Integers wrap, floats round; an i64 is one also beyond i32. */
+Test(shape, iota_of_all_types) {
+    static const int64_t numbers[][2] = {{0, 1},  {-100, 3},   {5, 0},
+                                         {7, -1}, {40000, 70}, {INT64_C(3) << 31, INT32_MIN}};
+    static const shape row = {2, {3, 64}};
+    text_fixture x;
+    text_open(&x);
+    for (unsigned scalar = TILE_i8; scalar < TILE_SCALAR_COUNT; scalar++)
+        for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++)
+            if (tile_scalar_has_arithmetic((tile_scalar)scalar))
+                check_iota(&x, &row, (tile_scalar)scalar, 1, 1, numbers[i][0], numbers[i][1]);
+    text_close(&x);
+}
+
+/* A layout whose registers and lanes share bits of a coordinate. */
+Test(shape, iota_in_a_layout_of_its_own) {
+    text_fixture x;
+    text_open(&x);
+    const char *text =
+        "#turned = layout {reg = [[33]], lane = [[1], [3], [4], [9], [24]], warp = []}\n"
+        "kernel @k(%pr: ptr<i32>) grid [1] warps 1 {\n"
+        "  %r = iota {axis = 0, start = 1, step = 3} : tile<i32[64], #turned>\n"
+        "  %s = alloc_shared : shared<i32[64]>\n"
+        "  store_shared %r, %s\n"
+        "  %t = load_shared %s : tile<i32[64]>\n"
+        "  %gr = view %pr, [64] : view<i32[64]>\n  store %t, %gr[0]\n}\n";
+    tile_module *module = text_parse(&x, text);
+    cr_assert(module, "%s", x.messages);
+    tile_device_options options = {.size = sizeof options, .level = 3};
+    tile_device *device = NULL;
+    tile_kernel *kernel = NULL;
+    tile_argument argument = {0};
+    int32_t got[64];
+    cr_assert_eq(tile_device_create_cpu(x.context, &options, &device), TILE_OK);
+    cr_assert_eq(tile_buffer_create(device, sizeof got, &argument.buffer), TILE_OK);
+    cr_assert_eq(tile_kernel_create(device, module, "k", NULL, 0, &kernel), TILE_OK, "%s",
+                 x.messages);
+    cr_assert_eq(tile_kernel_launch(kernel, &argument, 1, NULL), TILE_OK, "%s", x.messages);
+    cr_assert_eq(tile_buffer_read(argument.buffer, 0, got, sizeof got), TILE_OK);
+    for (int i = 0; i < 64; i++) cr_expect_eq(got[i], 1 + 3 * i, "[%d] is %d", i, got[i]);
+    tile_kernel_destroy(kernel);
+    tile_buffer_destroy(argument.buffer);
+    tile_device_destroy(device);
+    tile_module_destroy(module);
+    text_close(&x);
+}
