@@ -107,14 +107,18 @@ tile_status tile_backend_guard(tile_backend *backend, tile_status (*step)(void *
 /* Set-up --------------------------------------------------------------------------------------- */
 
 /* Shared memory is addressed with 32 bits: half the registers and no wide arithmetic for its
- * addresses. The option belongs to the process, that is, to the LLVM inside this library. */
+ * addresses. Nothing is sunk into the block that uses it: that takes the arithmetic of an unrolled
+ * loop out from between its loads, so that thousands of registers wait for it, and ptxas takes
+ * minutes. The options belong to the process, that is, to the LLVM inside this library. */
 static void start_llvm(void) {
-    static const char *const options[] = {"tile", "--nvptx-short-ptr"};
+    static const char *const options[] = {"tile", "--nvptx-short-ptr",
+                                          "--instcombine-code-sinking=0"};
+    enum { OPTION_COUNT = sizeof options / sizeof *options };
     LLVMInitializeNVPTXTargetInfo();
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
-    LLVMParseCommandLineOptions(2, options, "");
+    LLVMParseCommandLineOptions(OPTION_COUNT, options, "");
     LLVMInstallFatalErrorHandler(on_fatal_error);
 }
 
