@@ -3,12 +3,12 @@
  *
  * Both operands lie in shared memory. For each k a thread reads the rows of lhs and the columns of
  * rhs that its elements need, as wide as they lie, converts them to the accumulator's type, and
- * adds with fma (integers: mul and add), `vec` columns at a time. What k adds to an offset is
- * linear over bits like everything else:
+ * adds with fma (integers: mul and add), `vec` columns at a time. What the bits of k add to an
+ * offset is linear over bits like everything else, and parts lie one after the other:
  *
- *     k = part, high bits, low bits      parts and low bits are laid down one after the other;
- *                                        the high bits are the variable of a loop, if the code
- *                                        would get too long without one
+ *     k = part, high bits, low bits      short code has all of k laid down one after the other;
+ *                                        else part and high bits are the variable of one loop,
+ *                                        whose rounds have the low bits
  *
  * So accumulators grow in the order of k, as the CPU device adds at level 2. */
 #include <string.h>
@@ -16,9 +16,9 @@
 #include "lib/analysis/product.h"
 #include "passes/tile/lower.h"
 
-/* Operations on `vec` elements in one round of the loop; more than that waste the cache of
- * instructions, and LLVM's time. */
-enum { MAX_STEPS = 512 };
+/* Products in one round of the loop, if a round has more than one k: more than that waste the cache
+ * of instructions, and the time of LLVM and ptxas. */
+enum { MAX_PRODUCTS = 1024 };
 
 /* What a thread needs of one operand in one round. */
 typedef struct loop_operand {
@@ -28,8 +28,8 @@ typedef struct loop_operand {
     bool is_unsigned;
     lower_shared_access access;
     uint32_t high[TILE_LAYOUT_MAX_BITS]; /* what the high bits of k add to the offset */
-    unsigned high_bits;
-    tile_value offset;    /* of this round: what high bits and thread add */
+    int64_t part_stride;                 /* elements from one part along k to the next */
+    tile_value offset;    /* of this round: what k's part, its high bits and the thread add */
     tile_value *loaded;   /* by access of the cut, converted; none yet in this round */
     tile_value *elements; /* by register */
     uint32_t *registers;  /* by row-major position in the operand: register + 1, 0 for none */
@@ -39,9 +39,12 @@ typedef struct fma_loop {
     lowering *l;
     tile_op op; /* of the old body */
     const tile_type *acc;
-    unsigned vec;    /* columns in one group */
-    unsigned groups; /* of the thread's part of the accumulator */
-    unsigned low_bits;
+    unsigned vec;      /* columns in one group */
+    unsigned groups;   /* of the thread's part of the accumulator */
+    unsigned k_bits;   /* of k in a part */
+    unsigned low_bits; /* of these, what one round has */
+    uint32_t k_parts;
+    bool is_loop;
     loop_operand lhs, rhs;
     tile_value *accs; /* by group */
 } fma_loop;
@@ -110,12 +113,12 @@ static void start_operand(fma_loop *x, loop_operand *o, unsigned operand) {
     o->layout = operand_layout(x->acc->layout, type, o->k_dim, x->low_bits);
     lower_shared_map map = lower_map_shared(l, element, count, &o->layout);
     o->access = lower_start_shared(l, &map, &o->layout, lower_widest(type->scalar));
-    o->high_bits = o->layout.dim_bits[o->k_dim] - x->low_bits;
-    for (unsigned i = 0; i < o->high_bits; i++) {
-        uint32_t k = UINT32_C(1) << (x->low_bits + i);
-        o->high[x->low_bits + i] =
-            tile_layout_offset_of(type->layout, k << tile_layout_dim_shift(&o->layout, o->k_dim));
-        o->access.thread_bits |= o->high[x->low_bits + i];
+    o->part_stride = o->k_dim == 1 ? 1 : type->layout->count[1];
+    o->part_stride <<= tile_layout_part_bits(type->layout);
+    for (unsigned i = x->low_bits; i < x->k_bits; i++) {
+        uint32_t k = UINT32_C(1) << i << tile_layout_dim_shift(&o->layout, o->k_dim);
+        o->high[i] = tile_layout_offset_of(type->layout, k);
+        o->access.thread_bits |= o->high[i];
     }
     o->access.cut = lower_cut_fragment(&o->layout, o->access.map.reg, o->access.thread_bits,
                                        lower_widest(type->scalar));
@@ -240,33 +243,33 @@ static void begin_round(fma_loop *x, loop_operand *o, tile_value k) {
     memset(o->elements, 0, sizeof *o->elements * tile_layout_registers(&o->layout));
     o->offset = o->access.thread_part;
     if (!k.id) return;
-    unsigned bits = x->low_bits + o->high_bits;
-    tile_value added = lower_bit_map(l, k, bits, o->high, bits);
-    o->offset = tile_build_xor(&l->builder, o->offset, added);
+    if (x->low_bits < x->k_bits) {
+        tile_value added = lower_bit_map(l, k, x->k_parts > 1 ? 32 : x->k_bits, o->high, x->k_bits);
+        o->offset = tile_build_xor(&l->builder, o->offset, added);
+    }
+    if (x->k_parts > 1) {
+        tile_value part = tile_build_shr(&l->builder, k, lower_int(l, x->k_bits));
+        o->offset = lower_add(l, o->offset, lower_mul(l, part, lower_int(l, o->part_stride)));
+    }
 }
 
-/* The low bits of k, for one value of the others. */
-static void add_round(fma_loop *x, uint32_t part, tile_value k) {
-    uint32_t first = part << x->lhs.layout.dim_bits[1];
+/* From the loop's k on; all of it without one. */
+static void add_steps(fma_loop *x, tile_value k, uint32_t count) {
     begin_round(x, &x->lhs, k);
     begin_round(x, &x->rhs, k);
-    for (uint32_t low = 0; low < UINT32_C(1) << x->low_bits; low++) add_step(x, first + low);
+    for (uint32_t i = 0; i < count; i++) add_step(x, i);
 }
 
-static void add_part(fma_loop *x, uint32_t part) {
+static void add_in_loop(fma_loop *x) {
     lowering *l = x->l;
-    if (!x->lhs.high_bits) {
-        add_round(x, part, TILE_NO_VALUE);
-        return;
-    }
     tile_builder outer = l->builder;
     tile_op loop = tile_build_for_loop(&l->builder, lower_int(l, 0),
-                                       lower_int(l, INT64_C(1) << x->lhs.layout.dim_bits[1]),
+                                       lower_int(l, (int64_t)x->k_parts << x->k_bits),
                                        lower_int(l, INT64_C(1) << x->low_bits), x->accs, x->groups);
     tile_region body = tile_op_region(l->f, loop, 0);
     l->builder.region = body;
     for (unsigned g = 0; g < x->groups; g++) x->accs[g] = tile_region_arg(l->f, body, g + 1);
-    add_round(x, part, tile_region_arg(l->f, body, 0));
+    add_steps(x, tile_region_arg(l->f, body, 0), UINT32_C(1) << x->low_bits);
     tile_build_yield(&l->builder, x->accs, x->groups);
     l->builder = outer;
     for (unsigned g = 0; g < x->groups; g++) x->accs[g] = tile_op_result(l->f, loop, g);
@@ -281,6 +284,21 @@ static unsigned run_of(const tile_layout *acc) {
     return 1u << bits;
 }
 
+/* About how many instructions multiply one pair and add the product. */
+static int64_t cost_of(tile_scalar acc) {
+    return acc == TILE_i64 ? 4 : 1;
+}
+
+/* Whether there is a loop, and how much a round of it has. */
+static void plan_rounds(fma_loop *x, const tile_layout *lhs) {
+    int64_t step = tile_layout_registers(x->acc->layout) * cost_of(x->acc->scalar);
+    x->k_bits = x->low_bits = lhs->dim_bits[1];
+    x->k_parts = lhs->count[1];
+    x->is_loop = step * x->k_parts << x->k_bits > MAX_PRODUCTS;
+    while (x->is_loop && x->low_bits && step << x->low_bits > MAX_PRODUCTS) x->low_bits--;
+    x->is_loop = x->low_bits < x->k_bits || (x->is_loop && x->k_parts > 1);
+}
+
 tile_value lower_fma_loop(lowering *l, tile_op op) {
     unsigned count;
     tile_value acc = tile_op_segment(&l->old, op, TILE_MMA_ACC, &count)[0];
@@ -289,14 +307,16 @@ tile_value lower_fma_loop(lowering *l, tile_op op) {
         tile_value_type(&l->old, tile_op_segment(&l->old, op, TILE_MMA_LHS, &count)[0]);
     fma_loop x = {.l = l, .op = op, .acc = type, .vec = run_of(type->layout)};
     x.groups = tile_layout_registers(type->layout) / x.vec;
-    while (x.low_bits < lhs->layout->dim_bits[1] && (x.groups << x.low_bits) < MAX_STEPS)
-        x.low_bits++;
+    plan_rounds(&x, lhs->layout);
     x.accs = TILE_NEW_ARRAY(l->pass->scratch, tile_value, x.groups);
     for (unsigned g = 0; g < x.groups; g++)
         x.accs[g] = tile_build_extract(&l->builder, l->map[acc.id], lower_int(l, g * x.vec),
                                        lower_part_type(l, type->scalar, x.vec));
     start_operand(&x, &x.lhs, TILE_MMA_LHS);
     start_operand(&x, &x.rhs, TILE_MMA_RHS);
-    for (uint32_t part = 0; part < lhs->layout->count[1]; part++) add_part(&x, part);
+    if (x.is_loop)
+        add_in_loop(&x);
+    else
+        add_steps(&x, TILE_NO_VALUE, x.k_parts << x.k_bits);
     return tile_build_concat(&l->builder, x.accs, x.groups);
 }
