@@ -1,5 +1,5 @@
-/* The manual that the tools print: the grammar, then what the tables know, as Markdown. The grammar
- * is written down here and nowhere else. */
+/* The manual that the tools print: the grammar, what the tables know, and a glossary, as Markdown.
+ * The grammar is written down here and nowhere else. */
 #include <string.h>
 
 #include "lib/ir/out.h"
@@ -336,6 +336,19 @@ static void print_products(const tile_out *out) {
     }
 }
 
+static void print_glossary(const tile_out *out) {
+    static const struct {
+        const char *name, *meaning;
+    } words[] = {
+#define WORD(name, meaning) {name, meaning},
+#include "lib/ir/glossary.def"
+#undef WORD
+    };
+    tile_out_print(out, "\n## Glossary\n\n| word | meaning |\n|---|---|\n");
+    for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
+        tile_out_print(out, "| %s | %s |\n", words[i].name, words[i].meaning);
+}
+
 void tile_manual_print(tile_writer writer, void *user) {
     tile_out out = {writer, user};
     if (!writer) return;
@@ -349,4 +362,5 @@ void tile_manual_print(tile_writer writer, void *user) {
     print_ops(&out);
     print_attrs(&out);
     print_products(&out);
+    print_glossary(&out);
 }
