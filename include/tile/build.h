@@ -34,8 +34,10 @@ typedef struct tile_segment {
     unsigned tail_count;
 } tile_segment;
 
-/* Builds any operation without regions. type: the result's, needed where the rule cannot tell (NULL
- * elsewhere). Returns op 0 after a diagnostic. */
+/* Builds any operation without regions. type: the result's, of which the operands may tell a part
+ * or all: NULL where they tell it (view, load_shared, extract of one element), a type of the
+ * element type TILE_SCALAR_NONE where they tell that (load, splat), a scalar type where they tell
+ * the extents (cast, matmul, scratch). Returns op 0 after a diagnostic. */
 TILE_API tile_op tile_build_op(tile_builder *builder, tile_opcode opcode,
                                const tile_segment *segments, unsigned segment_count,
                                const tile_type *type);
@@ -92,8 +94,9 @@ TILE_API void tile_op_set_list(tile_function *function, tile_op op, tile_attr_id
 TILE_API void tile_value_set_name(tile_function *function, tile_value value, const char *name);
 
 /* The typed builders ------------------------------------------------------------------------------
- * A value is one parameter, an element three (base, indices, how many), a list two. Rows whose rule
- * cannot tell the result's type take it last. They return the first result, or 0. */
+ * A value is one parameter, an element three (base, indices, how many), a list two. Rows whose
+ * typing is `given` take the result's type last, or what tile_build_op needs of it. They return the
+ * first result, or 0. */
 
 #define TILE_ARG_none
 #define TILE_ARG_value(name, class_) , tile_value name

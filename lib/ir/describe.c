@@ -55,6 +55,8 @@ const char *tile_type_text(const tile_function *f, const tile_type *type, const 
         [TILE_TYPE_TILE] = "tile",     [TILE_TYPE_VECTOR] = "vector",
     };
     const char *element = type->param ? type->param : tile_scalar_name(type->scalar);
+    if (tile_type_is_extents(type))
+        return tile_arena_format(arena, "[%s]", extents_text(f, type->dims, type->rank, arena));
     if (type->kind == TILE_TYPE_SCALAR) return element;
     if (type->kind == TILE_TYPE_PTR) return tile_arena_format(arena, "ptr<%s>", element);
     const char *stages =

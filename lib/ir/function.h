@@ -216,6 +216,12 @@ static inline tile_op tile_op_parent(const tile_function *f, tile_op op) {
     for (tile_op op = tile_region_at((f), (region))->first; (op).id; \
          (op) = tile_op_at((f), (op))->next)
 
+/* True for extents without an element type, which an operation's operands then tell: what a builder
+ * or the text may give as a result's type, and no value has. */
+static inline bool tile_type_is_extents(const tile_type *type) {
+    return type->rank && !type->scalar && !type->param;
+}
+
 /* What a type has too many of, "more than ..."; NULL if it keeps the limits of its kind. */
 const char *tile_type_excess(const tile_type *type);
 

@@ -195,6 +195,12 @@ static bool given(tile_infer *infer, tile_type_kind kind, const char *words) {
     return result(infer, infer->given);
 }
 
+/* Where the operands tell the element type. */
+static bool needs_extents(const tile_infer *infer) {
+    return infer->given ||
+           fail(infer, "the result needs extents; write them after ':': [16, 16]", NULL, "", NULL);
+}
+
 static bool no_result(tile_infer *infer) {
     infer->result_count = 0;
     return !infer->given || fail(infer, "it has no result, so it takes no type", NULL, "", NULL);
@@ -286,7 +292,8 @@ static bool tile_infer_cast(tile_infer *infer) {
 
 static bool tile_infer_splat(tile_infer *infer) {
     const tile_type *from = type_of(infer, 0), *to = infer->given;
-    if (!to || !is_array(to) || !same_element(from, to))
+    if (!needs_extents(infer)) return false;
+    if (!is_array(to) || !same_element(from, to))
         return fail(infer,
                     "the result must be a tile, tensor or vector of the operand's type, from", from,
                     " to", to);
@@ -393,11 +400,14 @@ static bool check_known(const tile_infer *infer, const tile_expr *const *known, 
     return true;
 }
 
+_Static_assert(TILE_MAX_RANK == 6, "the diagnostic below says so");
+
 static bool tile_infer_view(tile_infer *infer) {
     unsigned extents, strides;
     segment(infer, 1, &extents);
     segment(infer, 2, &strides);
     const tile_type *type = infer->given, *base = type_of(infer, 0);
+    if (!type) return fail(infer, "a view has 1 to 6 extents", NULL, "", NULL);
     if (!given(infer, TILE_TYPE_VIEW, "the result must be a view")) return false;
     if (type->rank != extents || (strides && strides != extents))
         return fail(infer, "there must be one extent, and one stride if any, for each dim of", type,
@@ -418,6 +428,9 @@ static bool tile_infer_scratch(tile_infer *infer) {
     segment(infer, 0, &extents);
     const tile_type *type = infer->given;
     if (type && type->kind == TILE_TYPE_PTR) return result(infer, type);
+    if (!type)
+        return fail(infer, "the result needs an element type; write it after ':': f32", NULL, "",
+                    NULL);
     if (!given(infer, TILE_TYPE_VIEW, "the result must be a view")) return false;
     if (type->rank != extents || type->has_strides)
         return fail(infer, "there must be one extent for each dim of", type, "", NULL);
@@ -443,7 +456,7 @@ static bool check_transfer(const tile_infer *infer, const tile_type *tile,
 }
 
 static bool tile_infer_load(tile_infer *infer) {
-    return given(infer, TILE_TYPE_TILE, "the result must be a tile") &&
+    return needs_extents(infer) && given(infer, TILE_TYPE_TILE, "the result must be a tile") &&
            check_transfer(infer, infer->given, type_of(infer, 0));
 }
 
@@ -633,5 +646,5 @@ bool tile_infer_results(tile_infer *infer) {
 #include "tile/ops.def"
     };
     infer->result_count = 0;
-    return check_classes(infer) && rules[infer->opcode](infer);
+    return check_classes(infer) && tile_infer_complete_given(infer) && rules[infer->opcode](infer);
 }

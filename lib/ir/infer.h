@@ -11,7 +11,7 @@ typedef struct tile_infer {
     tile_loc loc;
     const tile_value *operands;
     const uint16_t *segment;   /* as in tile_op_data */
-    const tile_type *given;    /* the result's type as written, or NULL */
+    const tile_type *given;    /* the result's type as written, or NULL; then completed */
     const tile_type **results; /* room for three, or as many as there are operands */
     unsigned result_count;
 } tile_infer;
@@ -19,5 +19,9 @@ typedef struct tile_infer {
 /* Checks classes and the row's rule, fills results. False after a diagnostic. Attributes and
  * regions are the verifier's. */
 bool tile_infer_results(tile_infer *infer);
+
+/* infer_given.c: fills in what the type as written leaves out and the operands tell; what they do
+ * not tell stays as it is. The operands' classes have been checked. False after a diagnostic. */
+bool tile_infer_complete_given(tile_infer *infer);
 
 #endif

@@ -26,7 +26,7 @@ static const char grammar[] =
     "region  = \"{\" {stmt} \"}\"\n"
     "stmt    = [\"%\"ID,+ \"=\"] (op | for | while | if | roles | \"sync\" \"explicit\" region)\n"
     "        | \"%\"ID \"=\" expr [\":\" type]\n"
-    "op      = OP [\"all\"] [operand],* [attrs] [\":\" type,+]\n"
+    "op      = OP [\"all\"] [operand],* [attrs] [\":\" (type | extents),+]\n"
     "operand = expr | \"%\"ID \"[\" [expr],* \"]\" | \"[\" [expr],* \"]\"\n"
     "for     = \"for\" \"%\"ID \"=\" expr \"to\" expr [\"step\" expr]\n"
     "          [\"iter\" \"(\" (\"%\"ID \"=\" expr),+ \")\"] {ID \"(\" expr {\",\" ID \"=\" value} "
@@ -75,12 +75,18 @@ static const char notes[] =
     "  result; an index is an i32. Beside a tile, tensor or vector it becomes a `splat`. Where the "
     "place\n"
     "  does not tell, an integer is an i32 and a float an f32. `i64(5)` names its type.\n"
-    "* The type behind an operation may be left out where the operands tell it. Several results of "
-    "one\n"
-    "  type show it once.\n"
+    "* The type behind an operation says what the operands do not tell. Nothing for `view`, "
+    "`load_shared`,\n"
+    "  arithmetic, or one element of `extract`, `ld_global` and `ld_shared`; the extents for "
+    "`load` "
+    "and `splat`,\n"
+    "  `load %a[%i, 0] : [16, 64]`; the element type for `cast`, `matmul` and `scratch`, `cast %t "
+    ": "
+    "f16`. What is\n"
+    "  printed has it all. Several results of one type show it once.\n"
     "* Where a view's strides are given they are part of its type, `?` where only the launch "
     "knows\n"
-    "  them: `view %b, [%k, %n], [1, %k] : view<f16[?, ?], strides [1, ?]>` is column-major, and "
+    "  them: `view %b, [%k, %n], [1, %k]`, a view<f16[?, ?], strides [1, ?]>, is column-major, and "
     "a\n"
     "  stride of 0 repeats a row or a column. A scalar beside a tile needs a `splat`.\n"
     "* Tiles' extents are odd numbers up to 31 times powers of two: 16, 48, 80, 96, 192. The "
@@ -88,7 +94,9 @@ static const char notes[] =
     "  execute an operation on tiles are a power of two. A shared buffer that only `ld_shared` "
     "and its\n"
     "  like see has any extents. A tile has at most 2^20 elements, a vector 2^15.\n"
-    "* A parameter's default that compares stands in parentheses.\n"
+    "* A parameter's default that compares stands in parentheses.\n";
+
+static const char statements[] =
     "* `while` runs its first region, which yields an i1 and the carried values. If the i1 holds, "
     "the\n"
     "  second region gets these values under its own names and yields the next ones; else they "
@@ -356,6 +364,7 @@ void tile_manual_print(tile_writer writer, void *user) {
     writer(grammar, strlen(grammar), user);
     tile_out_print(&out, "```\n\n");
     writer(notes, strlen(notes), user);
+    writer(statements, strlen(statements), user);
     print_infix(&out);
     writer(executors, strlen(executors), user);
     print_scalars(&out);

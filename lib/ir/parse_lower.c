@@ -81,6 +81,7 @@ static tile_value lower_op_node(tile_parser *p, const tile_node *node, const til
 
 tile_value tile_lower_node(tile_parser *p, const tile_node *node, const tile_type *hint) {
     const tile_type *wanted = NULL;
+    if (hint && tile_type_is_extents(hint)) hint = NULL;
     if (hint && (hint->kind == TILE_TYPE_SCALAR || is_array(hint))) wanted = element_type(p, hint);
     tile_value value = node->value;
     if (node->kind == TILE_NODE_HOST)
@@ -102,6 +103,7 @@ typedef struct lowering {
     const tile_op_info *info;
     const tile_operand *operands;
     const tile_type *given;
+    const tile_type *hint; /* given, for literals: NULL where it has no element type */
     bool is_yield;
     struct {
         unsigned first, count; /* of operands */
@@ -174,8 +176,8 @@ static const tile_type *hint_for(const lowering *l, unsigned place, unsigned ind
     case TILE_CLASS_boolean: return tile_type_scalar(l->p->context, TILE_i1);
     case TILE_CLASS_tensor:
     case TILE_CLASS_tile:
-    case TILE_CLASS_vector: return l->given;
-    case TILE_CLASS_scalar: return l->given ? element_type(l->p, l->given) : NULL;
+    case TILE_CLASS_vector: return l->hint;
+    case TILE_CLASS_scalar: return l->hint ? element_type(l->p, l->hint) : NULL;
     default: break;
     }
     if (is_variadic)
@@ -183,7 +185,7 @@ static const tile_type *hint_for(const lowering *l, unsigned place, unsigned ind
     const tile_type *peer = type_of_peer(l, place, &known);
     if (known) return peer;
     bool differs = l->info->traits & (TILE_TRAIT_COMPARE | TILE_TRAIT_CONVERT);
-    return l->given && !differs ? l->given : type_of_memory(l);
+    return l->hint && !differs ? l->hint : type_of_memory(l);
 }
 
 /* Lowers the heads that are literals, or those that are not, with all indices. */
@@ -221,7 +223,9 @@ static tile_op build(lowering *l, tile_loc loc, tile_opcode opcode) {
 
 tile_op tile_lower_op(tile_parser *p, tile_loc loc, tile_opcode opcode,
                       const tile_operand *operands, unsigned count, const tile_type *given) {
-    lowering l = {.p = p, .info = tile_op_get_info(opcode), .operands = operands, .given = given};
+    lowering l = {.p = p, .info = tile_op_get_info(opcode), .operands = operands};
+    l.given = given;
+    l.hint = given && tile_type_is_extents(given) ? NULL : given;
     l.is_yield = opcode == TILE_OP_yield;
     if (!deal(&l, loc, count)) return TILE_NO_OP;
     l.heads = TILE_NEW_ARRAY(&p->arena, tile_value, count + 1u);

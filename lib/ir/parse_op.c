@@ -231,7 +231,7 @@ static bool parse_result_types(tile_parser *p, const tile_type **given) {
     if (!tile_parse_take(p, ":")) return true;
     do {
         tile_loc loc = p->token.loc;
-        const tile_type *type = tile_parse_type(p);
+        const tile_type *type = tile_parse_result_type(p);
         if (!type) return false;
         if (*given && type != *given)
             return tile_parse_error(p, loc, "all results of an operation have one type");
@@ -266,6 +266,13 @@ static bool parse_op(tile_parser *p, const tile_statement *s, tile_opcode opcode
     return tile_parse_bind_results(p, s, op, info->name);
 }
 
+/* Whether extents alone are those of the type. */
+static bool has_extents(const tile_type *type, const tile_type *extents) {
+    bool equal = tile_type_is_extents(extents) && type->rank == extents->rank;
+    for (unsigned d = 0; d < type->rank && equal; d++) equal = type->dims[d] == extents->dims[d];
+    return equal;
+}
+
 /* %x = expr : type */
 static bool parse_expression(tile_parser *p, const tile_statement *s) {
     tile_loc loc = p->token.loc;
@@ -279,7 +286,7 @@ static bool parse_expression(tile_parser *p, const tile_statement *s) {
                                 s->count);
     tile_value value = tile_lower_node(p, node, given);
     const tile_type *type = value.id ? tile_value_type(p->function, value) : NULL;
-    if (given && type && type != given) {
+    if (given && type && type != given && !has_extents(type, given)) {
         tile_arena scratch = {0};
         tile_parse_error(p, loc, "the expression is %s, not %s",
                          tile_type_text(p->function, type, NULL, &scratch),

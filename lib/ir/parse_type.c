@@ -309,3 +309,16 @@ const tile_type *tile_parse_type(tile_parser *p) {
     if (draft.kind != TILE_TYPE_PTR && !parse_shape(p, &draft, &layout)) return NULL;
     return tile_parse_expect(p, ">") ? tile_type_get(p->context, &draft) : NULL;
 }
+
+const tile_type *tile_parse_result_type(tile_parser *p) {
+    tile_loc loc = p->token.loc;
+    tile_type draft = {.kind = TILE_TYPE_TILE};
+    if (!tile_parse_at(p, "[")) return tile_parse_type(p);
+    if (!parse_extents(p, draft.dims, &draft.rank)) return NULL;
+    for (unsigned d = 0; d < draft.rank; d++)
+        if (!draft.dims[d]) {
+            tile_parse_error(p, loc, "only a view may have an extent '?'");
+            return NULL;
+        }
+    return tile_type_get(p->context, &draft);
+}

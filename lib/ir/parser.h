@@ -151,6 +151,8 @@ tile_op tile_lower_op(tile_parser *p, tile_loc loc, tile_opcode opcode,
 
 /* parse_type.c */
 const tile_type *tile_parse_type(tile_parser *p);
+/* What may stand for a result's type: extents alone give a type without an element type. */
+const tile_type *tile_parse_result_type(tile_parser *p);
 /* A scalar's name or a type parameter's; NULL, and no error, if it is neither. */
 const tile_type *tile_parse_find_scalar(tile_parser *p, const char *text, size_t length);
 bool tile_parse_layout_alias(tile_parser *p);

@@ -1,0 +1,152 @@
+/* The type that is written for a result may leave out what the operands tell: all of it, its
+ * element type (tile<[16, 8]>, in the text only the extents), or all but that (f32 where the result
+ * is an array). Here it is completed; the rules of infer.c then check it like one that was written
+ * in full. */
+#include "lib/ir/infer.h"
+
+static const tile_value *segment(const tile_infer *infer, unsigned operand, unsigned *count) {
+    unsigned start = 0;
+    for (unsigned i = 0; i < operand; i++) start += infer->segment[i];
+    *count = infer->segment[operand];
+    return infer->operands + start;
+}
+
+static const tile_type *type_of(const tile_infer *infer, unsigned operand) {
+    unsigned count;
+    const tile_value *values = segment(infer, operand, &count);
+    return count ? tile_value_type(infer->function, values[0]) : NULL;
+}
+
+static const tile_type *get(const tile_infer *infer, const tile_type *draft) {
+    return tile_type_get(tile_function_context(infer->function), draft);
+}
+
+static bool is_scalar(const tile_type *type) {
+    return type && type->kind == TILE_TYPE_SCALAR;
+}
+
+static void set_element(tile_type *draft, const tile_type *from) {
+    draft->scalar = from->scalar;
+    draft->param = from->param;
+}
+
+static const tile_type *element_of(const tile_infer *infer, const tile_type *type) {
+    tile_type draft = {.kind = TILE_TYPE_SCALAR};
+    set_element(&draft, type);
+    return get(infer, &draft);
+}
+
+/* Constants as the type has them, `?` for what only the launch knows. */
+static void set_known(const tile_infer *infer, const tile_value *values, unsigned count,
+                      const tile_expr **known) {
+    for (unsigned d = 0; d < count && d < TILE_MAX_RANK; d++) {
+        const tile_value_data *data = tile_value_at(infer->function, values[d]);
+        known[d] = data->kind == TILE_VALUE_CONSTANT ? data->expr : NULL;
+    }
+}
+
+/* A view of that element type with the extents that operand `operand` lists; NULL if it has none or
+ * too many, which the verifier's rank check could not print. */
+static const tile_type *view_of(const tile_infer *infer, const tile_type *element, unsigned operand,
+                                const tile_value *strides, unsigned stride_count) {
+    unsigned rank;
+    const tile_value *extents = segment(infer, operand, &rank);
+    tile_type draft = {.kind = TILE_TYPE_VIEW, .rank = rank, .has_strides = stride_count > 0};
+    if (rank == 0 || rank > TILE_MAX_RANK) return NULL;
+    set_element(&draft, element);
+    set_known(infer, extents, rank, draft.dims);
+    set_known(infer, strides, stride_count, draft.strides);
+    return get(infer, &draft);
+}
+
+static const tile_type *complete_view(const tile_infer *infer) {
+    unsigned count;
+    const tile_value *strides = segment(infer, 2, &count);
+    return infer->given ? infer->given : view_of(infer, type_of(infer, 0), 1, strides, count);
+}
+
+static const tile_type *complete_scratch(const tile_infer *infer) {
+    return is_scalar(infer->given) ? view_of(infer, infer->given, 0, NULL, 0) : infer->given;
+}
+
+static const tile_type *complete_load_shared(const tile_infer *infer) {
+    tile_type draft = *type_of(infer, 0);
+    if (infer->given) return infer->given;
+    draft.kind = TILE_TYPE_TILE;
+    draft.stages = NULL;
+    draft.layout = NULL;
+    return get(infer, &draft);
+}
+
+/* One element, unless more are asked for. */
+static const tile_type *complete_elements(const tile_infer *infer) {
+    return infer->given ? infer->given : element_of(infer, type_of(infer, 0));
+}
+
+static const tile_type *complete_permute(const tile_infer *infer) {
+    return infer->given ? infer->given : type_of(infer, 0);
+}
+
+static const tile_type *complete_cast(const tile_infer *infer) {
+    tile_type draft = *type_of(infer, 0);
+    if (!is_scalar(infer->given)) return infer->given;
+    set_element(&draft, infer->given);
+    return get(infer, &draft);
+}
+
+static const tile_type *complete_matmul(const tile_infer *infer) {
+    const tile_type *lhs = type_of(infer, 0), *rhs = type_of(infer, 1);
+    tile_type draft = {.kind = TILE_TYPE_TENSOR, .rank = 2};
+    if (!is_scalar(infer->given) || lhs->rank != 2 || rhs->rank != 2) return infer->given;
+    draft.dims[0] = lhs->dims[0];
+    draft.dims[1] = rhs->dims[1];
+    set_element(&draft, infer->given);
+    return get(infer, &draft);
+}
+
+/* What extents alone are the extents of. */
+static tile_type_kind kind_of_result(const tile_infer *infer) {
+    const tile_type *first = type_of(infer, 0);
+    bool thread = tile_op_get_info(infer->opcode)->operands[0].form == TILE_FORM_address;
+    if (thread || first->kind == TILE_TYPE_VECTOR) return TILE_TYPE_VECTOR;
+    return infer->function->kind == TILE_COMPUTE ? TILE_TYPE_TENSOR : TILE_TYPE_TILE;
+}
+
+static bool complete_extents(tile_infer *infer) {
+    const tile_op_info *info = tile_op_get_info(infer->opcode);
+    tile_context *context = tile_function_context(infer->function);
+    tile_type draft = *infer->given;
+    if (!info->type_given || !type_of(infer, 0)) {
+        tile_report(context, TILE_ERROR, infer->loc,
+                    "%s: its operands do not tell the element type; write the type in full",
+                    info->name);
+        return false;
+    }
+    draft.kind = kind_of_result(infer);
+    set_element(&draft, type_of(infer, 0));
+    if (draft.kind == TILE_TYPE_VECTOR && draft.rank != 1) {
+        tile_report(context, TILE_ERROR, infer->loc, "%s: a vector has one dim, not %u", info->name,
+                    draft.rank);
+        return false;
+    }
+    infer->given = get(infer, &draft);
+    return true;
+}
+
+bool tile_infer_complete_given(tile_infer *infer) {
+    static const tile_type *(*const completions[TILE_OPCODE_LIMIT])(const tile_infer *) = {
+        [TILE_OP_view] = complete_view,
+        [TILE_OP_scratch] = complete_scratch,
+        [TILE_OP_load_shared] = complete_load_shared,
+        [TILE_OP_extract] = complete_elements,
+        [TILE_OP_ld_global] = complete_elements,
+        [TILE_OP_ld_shared] = complete_elements,
+        [TILE_OP_permute] = complete_permute,
+        [TILE_OP_cast] = complete_cast,
+        [TILE_OP_matmul] = complete_matmul,
+    };
+    if (infer->given && tile_type_is_extents(infer->given) && !complete_extents(infer))
+        return false;
+    if (completions[infer->opcode]) infer->given = completions[infer->opcode](infer);
+    return true;
+}
