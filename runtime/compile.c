@@ -10,6 +10,8 @@
 #include "lib/support/text.h"
 #include "runtime/artifact.h"
 #include "runtime/assemble.h"
+#include "runtime/cache/cache.h"
+#include "runtime/cache/messages.h"
 
 /* The kernel of that name; without a name the only kernel there is. NULL after a diagnostic. */
 static tile_function *choose_kernel(const tile_module *module, const char *name) {
@@ -93,18 +95,13 @@ static tile_status make_code(const tile_function *f, const tile_build_options *o
     return status;
 }
 
-tile_status tile_artifact_build(tile_module *module, const char *kernel,
-                                const tile_build_options *given, tile_artifact **out) {
-    tile_build_options options;
-    tile_function *f;
-    *out = NULL;
-    if (!take(module, kernel, given, &options, &f)) return TILE_INVALID;
-    tile_status status = lower(f, &options);
+static tile_status build(tile_function *f, const tile_build_options *options, tile_artifact **out) {
+    tile_status status = lower(f, options);
     if (status != TILE_OK) return status;
-    tile_artifact *artifact = tile_artifact_create(module->context);
+    tile_artifact *artifact = tile_artifact_create(f->module->context);
     artifact_kernel *added = tile_artifact_add(artifact);
     added->parts.abi = added->abi = tile_abi_create(f);
-    status = added->abi ? make_code(f, &options, &added->parts) : TILE_INVALID;
+    status = added->abi ? make_code(f, options, &added->parts) : TILE_INVALID;
     if (status == TILE_OK)
         *out = artifact;
     else
@@ -114,10 +111,12 @@ tile_status tile_artifact_build(tile_module *module, const char *kernel,
 
 /* Keys ----------------------------------------------------------------------------------------- */
 
-/* Where the operations stand in the source: the PTX names their lines. */
+/* Where the kernel and its operations stand in the source: the PTX names their lines. */
 static void add_lines(tile_text *text, const tile_function *f) {
     const tile_context *context = f->module->context;
-    uint32_t file = UINT32_MAX;
+    uint32_t file = f->loc.file;
+    tile_text_format(text, "file %s\n%u:%u ", tile_context_source_name(context, file),
+                     (unsigned)f->loc.line, (unsigned)f->loc.column);
     for (uint32_t id = 1; id < f->op_count; id++) {
         tile_loc loc = f->ops[id].loc;
         if (!f->ops[id].opcode) continue;
@@ -128,27 +127,77 @@ static void add_lines(tile_text *text, const tile_function *f) {
     }
 }
 
-tile_status tile_artifact_make_key(const tile_module *module, const char *kernel,
-                                   const tile_build_options *given, tile_artifact_key *key) {
-    tile_build_options options;
-    tile_function *f;
-    *key = (tile_artifact_key){{0}};
-    if (!take(module, kernel, given, &options, &f)) return TILE_INVALID;
+static tile_status make_key(const tile_function *f, const tile_build_options *options,
+                            tile_artifact_key *key) {
     tile_arena arena = {0};
     tile_text text = {.arena = &arena};
     const char *assembler = "";
-    if (options.wants & TILE_WANT_CUBIN)
-        assembler = tile_assembler_identity(module->context, options.ptxas, &arena);
+    if (options->wants & TILE_WANT_CUBIN)
+        assembler = tile_assembler_identity(f->module->context, options->ptxas, &arena);
     tile_text_format(&text, "%s\n%s %u %u %u %d\n%s\n%s\n", tile_compiler_identity(&arena),
-                     options.target->name, options.wants, options.level, options.ptx_version,
-                     options.no_line_info, options.pipeline, assembler ? assembler : "");
+                     options->target->name, options->wants, options->level, options->ptx_version,
+                     options->no_line_info, options->pipeline, assembler ? assembler : "");
     tile_function_print(f, tile_text_append, &text);
-    if (options.wants & TILE_WANT_PTX && !options.no_line_info) add_lines(&text, f);
+    if (options->wants & TILE_WANT_PTX && !options->no_line_info) add_lines(&text, f);
     tile_digest(text.data, text.length, key->text);
     tile_arena_reset(&arena);
     if (assembler) return TILE_OK;
     *key = (tile_artifact_key){{0}};
     return TILE_UNAVAILABLE;
+}
+
+tile_status tile_artifact_make_key(const tile_module *module, const char *kernel,
+                                   const tile_build_options *given, tile_artifact_key *key) {
+    tile_build_options options;
+    tile_function *f;
+    *key = (tile_artifact_key){{0}};
+    return take(module, kernel, given, &options, &f) ? make_key(f, &options, key) : TILE_INVALID;
+}
+
+/* Through the cache ---------------------------------------------------------------------------- */
+
+/* Messages name places, which are not in the key of code without lines: there they are not kept,
+ * and neither is what has some. */
+static void keep(const tile_build_options *options, const tile_artifact_key *key,
+                 const tile_artifact *artifact, const tile_text *messages) {
+    double since = tile_seconds_now();
+    if (options->no_line_info && messages->length) return;
+    tile_cache_keep(options->cache, key, artifact, messages->data, messages->length);
+    report_time(options, "cache-keep", since);
+}
+
+/* Nothing is locked while it builds. */
+static tile_status build_or_find(tile_function *f, const tile_build_options *options,
+                                 tile_artifact **out) {
+    double since = tile_seconds_now();
+    tile_context *context = f->module->context;
+    tile_artifact_key key;
+    tile_status status = make_key(f, options, &key);
+    if (status != TILE_OK) return status;
+    *out = tile_cache_find_artifact(options->cache, &key);
+    report_time(options, "cache-find", since);
+    if (*out) return TILE_OK;
+    tile_arena arena = {0};
+    tile_messages messages;
+    tile_messages_begin(&messages, context, &arena);
+    status = build(f, options, out);
+    tile_messages_end(&messages);
+    if (status == TILE_OK) keep(options, &key, *out, &messages.text);
+    tile_arena_reset(&arena);
+    return status;
+}
+
+tile_status tile_artifact_build(tile_module *module, const char *kernel,
+                                const tile_build_options *given, tile_artifact **out) {
+    tile_build_options options;
+    tile_function *f;
+    *out = NULL;
+    if (!take(module, kernel, given, &options, &f)) return TILE_INVALID;
+    if (!options.cache || !options.wants) return build(f, &options, out);
+    if (options.cache->context == module->context) return build_or_find(f, &options, out);
+    tile_report(module->context, TILE_ERROR, f->loc, "@%s: the cache is of another context",
+                f->name);
+    return TILE_INVALID;
 }
 
 /* In one call ---------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* What compiling gives, in one piece: for each kernel how it is launched, its PTX and its cubin.
  *
  * An artifact can be written and read back, and has a name that is known before the work is done,
- * so that a cache fits between the steps:
+ * so that a cache fits between the steps: the one of tile/cache.h, or one of your own:
  *
  *   tile_instantiate(module, kernel, ...);                   the parameters' values are part of it
  *   tile_artifact_make_key(module, kernel, &options, &key);  look for key.text in the cache
@@ -18,6 +18,7 @@ extern "C" {
 #endif
 
 typedef struct tile_artifact tile_artifact;
+typedef struct tile_cache tile_cache; /* tile/cache.h */
 
 /* A kernel of an artifact. All of it is the artifact's. */
 typedef struct tile_artifact_kernel {
@@ -41,6 +42,9 @@ typedef struct tile_build_options {
     unsigned ptx_version;      /* as in tile_emit_options */
     bool no_line_info;
     const char *ptxas; /* as for tile_assemble */
+    /* Where PTX and cubins are looked for before they are made, and kept; NULL: nowhere. Of the
+     * module's context. */
+    tile_cache *cache;
     /* Seconds that each step of the compilation took. */
     void (*timing)(const char *step, double seconds, void *user);
     void *report_user;
@@ -62,7 +66,7 @@ TILE_API tile_status tile_artifact_make_key(const tile_module *module, const cha
                                             tile_artifact_key *key);
 
 /* Lowers an instantiated kernel, in place, and makes what is wanted. A kernel that is at level 3
- * already is taken as it is written. *out is the caller's, NULL after a failure; fails as its parts
+ * already is taken as it is written; one that the cache has stays as it is. *out is the caller's, NULL after a failure; fails as its parts
  * do: tile_run_passes, tile_abi_create, tile_emit, tile_assemble. */
 TILE_API tile_status tile_artifact_build(tile_module *module, const char *kernel,
                                          const tile_build_options *options, tile_artifact **out);

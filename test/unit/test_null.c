@@ -5,6 +5,7 @@
 
 #include "tile/artifact.h"
 #include "tile/build.h"
+#include "tile/cache.h"
 #include "tile/compile.h"
 #include "tile/compute.h"
 #include "tile/device.h"
@@ -326,6 +327,35 @@ Test(null, compiling) {
     cr_expect_eq(tile_compute_run(NULL, NULL, 0, NULL, 0), TILE_INVALID);
     cr_expect_eq(tile_reference_shapes(NULL, NULL, NULL, NULL, NULL, 0), TILE_INVALID);
     tile_module_destroy(module);
+    tile_context_destroy(context);
+}
+
+static void visit_point(const tile_point_key *key, const tile_tuned_point *point, void *user) {
+    (void)key, (void)point;
+    *(size_t *)user += 1;
+}
+
+Test(null, caches) {
+    tile_context *context = tile_context_create();
+    tile_cache *cache;
+    size_t points = 0;
+    tile_artifact_key key = {"0123"};
+    const tile_point_key point_key = {.kernel = NULL};
+    tile_tuned_point point;
+    cr_expect_eq(tile_cache_create(NULL, "/tmp", NULL, &cache), TILE_INVALID);
+    cr_expect_null(cache);
+    cr_expect_eq(tile_cache_create(context, NULL, NULL, &cache), TILE_INVALID);
+    cr_expect_null(cache);
+    tile_cache_destroy(NULL);
+    cr_expect_not(tile_cache_get_statistics(NULL).usable);
+    cr_expect_eq(tile_cache_clear(NULL, TILE_CACHE_ARTIFACTS), TILE_INVALID);
+    cr_expect_eq(tile_cache_trim(NULL, 0), TILE_INVALID);
+    cr_expect_null(tile_cache_find_artifact(NULL, &key));
+    cr_expect_not(tile_cache_keep_artifact(NULL, &key, NULL));
+    cr_expect_not(tile_cache_find_point(NULL, &point_key, &point));
+    cr_expect_not(tile_cache_keep_point(NULL, &point_key, &point));
+    tile_cache_list_points(NULL, visit_point, &points);
+    cr_expect_eq(points, 0);
     tile_context_destroy(context);
 }
 

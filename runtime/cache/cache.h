@@ -1,0 +1,27 @@
+/* The inside of a cache. */
+#ifndef TILE_RUNTIME_CACHE_CACHE_H
+#define TILE_RUNTIME_CACHE_CACHE_H
+
+#include "lib/support/arena.h"
+#include "runtime/cache/database.h"
+#include "tile/cache.h"
+
+struct tile_cache {
+    tile_context *context;
+    tile_database db;
+    uint64_t max_bytes, hits, misses;
+    int64_t (*now)(void); /* seconds since 1970 */
+    const char *compiler; /* the one that runs */
+    tile_arena arena;     /* lives as long as the cache */
+    tile_arena found;     /* the texts of the point found last */
+};
+
+/* tile_cache_create by another way to the disk (see tile_database). */
+tile_cache *tile_cache_open(tile_context *context, const char *folder,
+                            const tile_cache_options *options, const char *vfs);
+
+/* tile_cache_keep_artifact with what its build reported (messages.h). */
+bool tile_cache_keep(tile_cache *cache, const tile_artifact_key *key, const tile_artifact *artifact,
+                     const char *messages, size_t messages_size);
+
+#endif

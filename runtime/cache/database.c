@@ -1,0 +1,278 @@
+/* How a file that many processes share is kept usable.
+ *
+ * Journal: SQLite's rollback journal, not its write-ahead log. The log needs memory that processes
+ * share through the file system, which network file systems do not have, and cannot be read in a
+ * folder that is read-only. A writer that is killed leaves its journal, and the next process rolls
+ * back. Nothing waits for the disk (synchronous = OFF): after a power cut the file may be damaged,
+ * which costs time only.
+ *
+ * Waiting: a lock is held for one statement, or for one transaction of a trim. Who meets it waits
+ * for a tenth of a second in all and then goes without; after some calls that waited in vain the
+ * cache is given up, so that a stuck process, or a file system that refuses locks by calling them
+ * taken, costs half a second once.
+ *
+ * Damage: the file is emptied in place, under SQLite's lock (SQLITE_DBCONFIG_RESET_DATABASE). It is
+ * never removed or renamed: a process that has the old one open would leave a journal by the name
+ * of the new one's. */
+#define _POSIX_C_SOURCE 200809L
+#include "runtime/cache/database.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "lib/support/arena.h"
+
+enum {
+    APPLICATION = 0x54696c65, /* "Tile" */
+    FORM = 1,                 /* of the tables: user_version */
+    WAITS = 50,               /* of 2 ms each */
+    VAIN_WAITS = 5,
+    RENEWALS = 2,
+    LONGEST = 1 << 28, /* no row is longer, whatever a damaged one says */
+};
+
+static const char tables[] =
+    "PRAGMA auto_vacuum = INCREMENTAL;"
+    "BEGIN IMMEDIATE;"
+    "PRAGMA application_id = 1416195173;"
+    "PRAGMA user_version = 1;"
+    "CREATE TABLE IF NOT EXISTS artifact(id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,"
+    " used INTEGER NOT NULL, size INTEGER NOT NULL, digest TEXT NOT NULL, data BLOB NOT NULL);"
+    "CREATE INDEX IF NOT EXISTS artifact_used ON artifact(used, size);"
+    "CREATE TABLE IF NOT EXISTS point(kernel TEXT NOT NULL, bucket TEXT NOT NULL,"
+    " conditions TEXT NOT NULL, device TEXT NOT NULL, sm_count INTEGER NOT NULL,"
+    " memory_clock INTEGER NOT NULL, power_limit INTEGER NOT NULL, name TEXT NOT NULL,"
+    " bindings TEXT NOT NULL, seconds REAL NOT NULL, driver TEXT NOT NULL, compiler TEXT NOT NULL,"
+    " tuned INTEGER NOT NULL, digest TEXT NOT NULL, PRIMARY KEY(kernel, bucket, conditions, device,"
+    " sm_count, memory_clock, power_limit)) WITHOUT ROWID;"
+    "COMMIT";
+
+/* SQLite's temporary files would lie where the environment says. */
+static const char settings[] =
+    "PRAGMA temp_store = MEMORY; PRAGMA synchronous = OFF; PRAGMA secure_delete = OFF";
+
+_Static_assert(APPLICATION == 1416195173 && FORM == 1, "the numbers in the text");
+
+static void report(const tile_database *db, const char *what, const char *then) {
+    tile_report(db->context, TILE_REMARK, (tile_loc){0}, "cache %s: %s; %s", db->path, what, then);
+}
+
+static void finalize(tile_database *db) {
+    for (unsigned i = 0; i < DB_STATEMENTS; i++) {
+        sqlite3_finalize(db->statements[i]);
+        db->statements[i] = NULL;
+    }
+}
+
+static void give_up(tile_database *db, const char *why) {
+    if (!db->handle) return;
+    report(db, why, "going on without it");
+    finalize(db);
+    sqlite3_close(db->handle);
+    db->handle = NULL;
+}
+
+/* Mending -------------------------------------------------------------------------------------- */
+
+static void roll_back(tile_database *db) {
+    if (!sqlite3_get_autocommit(db->handle)) sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
+}
+
+static int execute(tile_database *db, const char *sql) {
+    return sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
+}
+
+/* Empties the file, whatever is in it. */
+static void renew(tile_database *db, const char *why) {
+    finalize(db);
+    if (!db->is_writable || db->renewals++ == RENEWALS) {
+        give_up(db, why);
+        return;
+    }
+    report(db, why, "it is emptied");
+    execute(db, "SELECT 1 FROM sqlite_master"); /* a reset wants the tables to have been read */
+    sqlite3_db_config(db->handle, SQLITE_DBCONFIG_RESET_DATABASE, 1, 0);
+    execute(db, settings);
+    int result = execute(db, "VACUUM");
+    sqlite3_db_config(db->handle, SQLITE_DBCONFIG_RESET_DATABASE, 0, 0);
+    if (result == SQLITE_OK) result = execute(db, tables);
+    db->is_known = result == SQLITE_OK;
+    if (!db->is_known) give_up(db, sqlite3_errmsg(db->handle));
+}
+
+static void stop_writing(tile_database *db, const char *why) {
+    if (db->is_writable) report(db, why, "nothing more is kept there");
+    db->is_writable = false;
+}
+
+/* What an error means for the calls to come. */
+static void mend(tile_database *db, int result, bool was_writing) {
+    char why[256];
+    snprintf(why, sizeof why, "%s", sqlite3_errmsg(db->handle));
+    roll_back(db);
+    switch (result & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        if (db->patient && ++db->waits == VAIN_WAITS)
+            give_up(db, "it stays locked by another process, or its folder knows no locks");
+        break;
+    case SQLITE_CORRUPT: /* the message may hold bytes of the file */
+    case SQLITE_NOTADB: renew(db, sqlite3_errstr(result)); break;
+    case SQLITE_TOOBIG:
+    case SQLITE_MISMATCH:
+    case SQLITE_CONSTRAINT:
+    case SQLITE_ERROR: /* a table is not there */ renew(db, why); break;
+    case SQLITE_FULL:
+    case SQLITE_READONLY: stop_writing(db, why); break;
+    default:
+        if (was_writing)
+            stop_writing(db, why);
+        else
+            give_up(db, why);
+    }
+}
+
+/* Opening -------------------------------------------------------------------------------------- */
+
+/* As `mkdir -p`; that it failed is seen when the file is opened. */
+static void make_folders(char *path) {
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        mkdir(path, 0777);
+        *slash = '/';
+    }
+}
+
+/* A path that SQLite does not take for a URI. */
+static char *path_in(const char *folder) {
+    tile_arena arena = {0};
+    const char *path =
+        tile_arena_format(&arena, "%s%s/tile-cache.sqlite", *folder == '/' ? "" : "./", folder);
+    char *copy = strcpy(tile_malloc(strlen(path) + 1), path);
+    tile_arena_reset(&arena);
+    return copy;
+}
+
+static int wait_a_moment(void *database, int count) {
+    const tile_database *db = database;
+    const struct timespec moment = {.tv_nsec = 2000000};
+    if (!db->patient || count >= WAITS) return 0;
+    nanosleep(&moment, NULL);
+    return 1;
+}
+
+/* The integer that a PRAGMA gives. */
+static int ask(tile_database *db, const char *sql, int64_t *number) {
+    sqlite3_stmt *statement = NULL;
+    int result = sqlite3_prepare_v2(db->handle, sql, -1, &statement, NULL);
+    if (result == SQLITE_OK) {
+        result = sqlite3_step(statement);
+        *number = result == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+    }
+    sqlite3_finalize(statement);
+    return result == SQLITE_ROW ? SQLITE_OK : result;
+}
+
+static void make_tables(tile_database *db) {
+    int result = execute(db, tables);
+    if (result == SQLITE_OK)
+        db->is_known = true;
+    else if ((result & 0xff) == SQLITE_BUSY)
+        mend(db, result, true);
+    else
+        give_up(db, sqlite3_errmsg(db->handle));
+}
+
+/* Sees whether the file is one of ours, and makes a new one so. */
+static void know(tile_database *db) {
+    int64_t application = 0, form = 0, entries = 0;
+    int result = ask(db, "PRAGMA application_id", &application);
+    if (result == SQLITE_OK) result = ask(db, "PRAGMA user_version", &form);
+    if (result == SQLITE_OK && !application)
+        result = ask(db, "SELECT count(*) FROM sqlite_master", &entries);
+    if (result != SQLITE_OK)
+        mend(db, result, false);
+    else if (application == APPLICATION && form == FORM)
+        db->is_known = true;
+    else if (application == APPLICATION && form > FORM)
+        give_up(db, "a newer version of Tile made it");
+    else if (application == APPLICATION)
+        renew(db, "an older version of Tile made it");
+    else if (application || form || entries)
+        give_up(db, "it is the database of another program");
+    else
+        make_tables(db);
+}
+
+void tile_database_open(tile_database *db, tile_context *context, const char *folder,
+                        const char *vfs) {
+    *db = (tile_database){.context = context, .path = path_in(folder), .vfs = vfs, .patient = true};
+    make_folders(db->path);
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    if (sqlite3_open_v2(db->path, &db->handle, flags, vfs) != SQLITE_OK) {
+        give_up(db, sqlite3_errmsg(db->handle));
+        return;
+    }
+    db->is_writable = sqlite3_db_readonly(db->handle, "main") == 0;
+    sqlite3_extended_result_codes(db->handle, 1);
+    sqlite3_busy_handler(db->handle, wait_a_moment, db);
+    sqlite3_limit(db->handle, SQLITE_LIMIT_LENGTH, LONGEST);
+    sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    execute(db, settings); /* a damaged file does not take them: renew does it again */
+    know(db);
+}
+
+void tile_database_close(tile_database *db) {
+    finalize(db);
+    sqlite3_close(db->handle);
+    free(db->path);
+    *db = (tile_database){0};
+}
+
+/* Statements ----------------------------------------------------------------------------------- */
+
+sqlite3_stmt *tile_database_begin(tile_database *db, db_statement statement) {
+    static const char *const sql[] = {
+#define STATEMENT(name, text) [DB_##name] = text,
+#include "runtime/cache/statements.def"
+#undef STATEMENT
+    };
+    sqlite3_stmt **prepared = &db->statements[statement];
+    if (!db->handle || *prepared) return *prepared;
+    if (!db->is_known) know(db);
+    if (!db->is_known) return NULL;
+    int result = sqlite3_prepare_v3(db->handle, sql[statement], -1, SQLITE_PREPARE_PERSISTENT,
+                                    prepared, NULL);
+    if (result != SQLITE_OK) mend(db, result, false);
+    return *prepared;
+}
+
+bool tile_database_end(tile_database *db, db_statement statement, int result) {
+    sqlite3_stmt *prepared = db->statements[statement];
+    if (!prepared) return false;
+    bool was_writing = !sqlite3_stmt_readonly(prepared) || statement == DB_COMMIT;
+    bool ok = result == SQLITE_ROW || result == SQLITE_DONE;
+    sqlite3_reset(prepared);
+    if (ok)
+        db->waits = 0;
+    else
+        mend(db, result, was_writing);
+    if (db->statements[statement]) sqlite3_clear_bindings(db->statements[statement]);
+    return ok;
+}
+
+bool tile_database_run(tile_database *db, db_statement statement) {
+    sqlite3_stmt *prepared = tile_database_begin(db, statement);
+    return prepared && tile_database_end(db, statement, sqlite3_step(prepared));
+}
+
+uint64_t tile_database_number(tile_database *db, db_statement statement) {
+    sqlite3_stmt *prepared = tile_database_begin(db, statement);
+    if (!prepared) return 0;
+    int result = sqlite3_step(prepared);
+    uint64_t number = result == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(prepared, 0) : 0;
+    return tile_database_end(db, statement, result) ? number : 0;
+}
