@@ -66,8 +66,9 @@ TILE_API tile_status tile_artifact_make_key(const tile_module *module, const cha
                                             tile_artifact_key *key);
 
 /* Lowers an instantiated kernel, in place, and makes what is wanted. A kernel that is at level 3
- * already is taken as it is written; one that the cache has stays as it is. *out is the caller's, NULL after a failure; fails as its parts
- * do: tile_run_passes, tile_abi_create, tile_emit, tile_assemble. */
+ * already is taken as it is written; one that the cache has stays as it is. *out is the caller's,
+ * NULL after a failure; fails as its parts do: tile_run_passes, tile_abi_create, tile_emit,
+ * tile_assemble. */
 TILE_API tile_status tile_artifact_build(tile_module *module, const char *kernel,
                                          const tile_build_options *options, tile_artifact **out);
 TILE_API void tile_artifact_destroy(tile_artifact *artifact);
