@@ -9,7 +9,7 @@
 
 /* A kernel compiled under one set of assumptions about its arguments' divisibility. */
 typedef struct tile_variant {
-    struct tile_variant *next;
+    struct tile_variant *_Atomic next;
     tile_module *module; /* instantiated, at the level that runs; holds `function` */
     tile_function *function;
     tile_artifact *artifact;
@@ -28,6 +28,8 @@ typedef struct tile_launch {
     unsigned num_sms;                 /* the device's */
     int64_t clean_bytes, plain_bytes; /* scratch */
     void *stream;
+    bool overlaps; /* it may start before the launch before it on the stream has ended */
+    bool resident; /* all blocks at once, or not at all */
 } tile_launch;
 
 /* What returns a status reports first, unless it is TILE_OK; the rest cannot fail. */
@@ -42,7 +44,12 @@ typedef struct tile_device_ops {
      * variant->ptx. What is in code when this fails, discard takes back. */
     tile_status (*prepare)(tile_device *device, tile_variant *variant);
     void (*discard)(tile_device *device, tile_variant *variant);
+    /* Several threads may launch at once. */
     tile_status (*launch)(tile_device *device, const tile_launch *launch);
+    /* Does what the first such launch would do beside launching; NULL: nothing. */
+    tile_status (*reserve)(tile_device *device, const tile_launch *launch);
+    /* Whether launches on the stream are recorded rather than run; NULL: never. */
+    tile_status (*is_capturing)(tile_device *device, void *stream, bool *capturing);
     tile_status (*synchronize)(tile_device *device);
     tile_status (*time)(tile_device *device, const tile_launch *launch, unsigned warmup,
                         unsigned repeats, bool flush_l2, double *milliseconds);

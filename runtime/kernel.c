@@ -2,22 +2,45 @@
  */
 #include "runtime/device.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/codegen/legal.h"
+#include "lib/ir/function.h"
 #include "lib/ir/scalar.h"
+#include "lib/support/context.h"
 #include "lib/support/integer.h"
+
+/* A kernel with its parameters bound. Points and variants are only ever added, under the context's
+ * lock, and published when they are whole: launches find them without a lock. */
+typedef struct kernel_point {
+    struct kernel_point *next; /* older */
+    const tile_binding *bindings;
+    unsigned binding_count;
+    tile_variant *_Atomic variants; /* the first one assumes what the kernel declares */
+} kernel_point;
+
+/* Which point the arguments of a bucket take. */
+typedef struct kernel_bucket {
+    struct kernel_bucket *next; /* older: the newest one of a key holds */
+    kernel_point *point;
+    int64_t key[];
+} kernel_bucket;
+
+enum { BUCKET_HEADS = 64 };
 
 struct tile_kernel {
     tile_device *device;
     tile_module *module; /* not instantiated: variants are cloned from it */
     const char *name;
     tile_arena arena;
-    const tile_binding *bindings;
-    unsigned binding_count;
-    bool as_written;        /* at level 3: there is one variant, which its author made */
-    tile_variant *variants; /* the first one assumes what the kernel declares */
+    bool as_written; /* at level 3: there is one variant, which its author made */
+    bool picks;      /* made without bindings: each launch takes the point of its bucket */
+    kernel_point *points;
+    kernel_point
+        *first; /* of the given bindings; without: what takes every bucket without its own */
+    kernel_bucket *_Atomic buckets[BUCKET_HEADS];
 };
 
 static const tile_loc no_place = {0, 0, 0};
@@ -33,15 +56,15 @@ static void destroy_variant(tile_device *device, tile_variant *variant) {
 }
 
 /* Brings variant->module to the level that the device wants, and makes what else it wants. */
-static tile_status build_variant(tile_kernel *kernel, tile_variant *variant,
-                                 const uint64_t *divisors) {
+static tile_status build_variant(tile_kernel *kernel, const kernel_point *point,
+                                 tile_variant *variant, const uint64_t *divisors) {
     const tile_device *device = kernel->device;
     const tile_build_options build = {.size = sizeof build,
                                       .target = device->target,
                                       .wants = device->ops->wants,
                                       .level = device->level};
-    tile_status status = tile_instantiate(variant->module, kernel->name, kernel->bindings,
-                                          kernel->binding_count, divisors);
+    tile_status status = tile_instantiate(variant->module, kernel->name, point->bindings,
+                                          point->binding_count, divisors);
     if (status == TILE_OK)
         status = tile_artifact_build(variant->module, kernel->name, &build, &variant->artifact);
     if (status != TILE_OK) return status;
@@ -71,10 +94,12 @@ static tile_status check_target(const tile_kernel *kernel, const tile_variant *v
     return status;
 }
 
-static tile_status add_variant(tile_kernel *kernel, const uint64_t *divisors, tile_variant **out) {
+/* Under the context's lock. */
+static tile_status add_variant(tile_kernel *kernel, kernel_point *point, const uint64_t *divisors,
+                               tile_variant **out) {
     tile_variant *variant = tile_malloc(sizeof *variant);
     *variant = (tile_variant){.module = tile_module_clone(kernel->module)};
-    tile_status status = build_variant(kernel, variant, divisors);
+    tile_status status = build_variant(kernel, point, variant, divisors);
     if (status == TILE_OK) status = check_target(kernel, variant);
     if (status == TILE_OK) status = kernel->device->ops->prepare(kernel->device, variant);
     if (status != TILE_OK) {
@@ -85,9 +110,9 @@ static tile_status add_variant(tile_kernel *kernel, const uint64_t *divisors, ti
     variant->divisors = tile_malloc(sizeof(uint64_t) * (count + 1u));
     for (unsigned i = 0; i < count; i++)
         variant->divisors[i] = tile_abi_arg_at(variant->abi, i)->divisible;
-    tile_variant **end = &kernel->variants;
+    tile_variant *_Atomic *end = &point->variants;
     while (*end) end = &(*end)->next;
-    *end = variant;
+    atomic_store_explicit(end, variant, memory_order_release);
     *out = variant;
     return TILE_OK;
 }
@@ -117,34 +142,128 @@ static tile_status refuse_variant(const tile_kernel *kernel, const tile_abi_arg 
     return TILE_INVALID;
 }
 
+static tile_variant *first_variant(const kernel_point *point) {
+    return atomic_load_explicit(&point->variants, memory_order_acquire);
+}
+
+/* The variant that assumes exactly this; NULL if there is none yet. */
+static tile_variant *find_variant(const kernel_point *point, const uint64_t *divisors,
+                                  unsigned count) {
+    tile_variant *variant = first_variant(point);
+    while (variant && !variant_equals(variant, divisors, count))
+        variant = atomic_load_explicit(&variant->next, memory_order_acquire);
+    return variant;
+}
+
+/* A stream that is being captured records a launch; it would not record what else is done. */
+static tile_status refuse_capture(const tile_kernel *kernel, void *stream) {
+    tile_device *device = kernel->device;
+    bool capturing = false;
+    tile_status status =
+        device->ops->is_capturing ? device->ops->is_capturing(device, stream, &capturing) : TILE_OK;
+    if (status != TILE_OK || !capturing) return status;
+    tile_report(device->context, TILE_ERROR, no_place,
+                "@%s is not prepared for these arguments, and the stream is being captured: call "
+                "tile_kernel_prepare with them before the capture begins",
+                kernel->name);
+    return TILE_UNSUPPORTED;
+}
+
 /* The variant for these arguments: it assumes as much as they allow of what the kernel declares. */
-static tile_status find_variant(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+static tile_status take_variant(tile_kernel *kernel, kernel_point *point,
+                                const tile_argument *arguments, unsigned count, void *stream,
                                 tile_variant **out) {
-    const tile_abi *abi = kernel->variants->abi;
+    const tile_abi *abi = first_variant(point)->abi;
     uint64_t divisors[MAX_ARGUMENTS];
     for (unsigned i = 0; i < count; i++) {
         const tile_abi_arg *arg = tile_abi_arg_at(abi, i);
         divisors[i] = tile_gcd(arg->divisible, magnitude(arg, &arguments[i]));
         if (kernel->as_written && divisors[i] != arg->divisible) return refuse_variant(kernel, arg);
     }
-    tile_variant *variant = kernel->variants;
-    while (variant && !variant_equals(variant, divisors, count)) variant = variant->next;
-    *out = variant;
-    return variant ? TILE_OK : add_variant(kernel, divisors, out);
+    if ((*out = find_variant(point, divisors, count))) return TILE_OK;
+    tile_status status = refuse_capture(kernel, stream);
+    if (status != TILE_OK) return status;
+    tile_context_lock(kernel->device->context);
+    *out = find_variant(point, divisors, count); /* another thread may have been here */
+    status = *out ? TILE_OK : add_variant(kernel, point, divisors, out);
+    tile_context_unlock(kernel->device->context);
+    return status;
 }
 
-/* Kernels ------------------------------------------------------------------------------------- */
+/* Points -------------------------------------------------------------------------------------- */
 
-/* For later variants; the first one has shown that they are complete. */
-static void keep_bindings(tile_kernel *kernel) {
-    tile_binding *kept = TILE_NEW_ARRAY(&kernel->arena, tile_binding, kernel->binding_count + 1u);
-    for (unsigned i = 0; i < kernel->binding_count; i++) {
-        const char *name = kernel->bindings[i].name, *value = kernel->bindings[i].value;
+static const tile_binding *keep_bindings(tile_kernel *kernel, const tile_binding *bindings,
+                                         unsigned count) {
+    tile_binding *kept = TILE_NEW_ARRAY(&kernel->arena, tile_binding, count + 1u);
+    for (unsigned i = 0; i < count; i++) {
+        const char *name = bindings[i].name, *value = bindings[i].value;
         kept[i].name = tile_arena_string(&kernel->arena, name, strlen(name));
         kept[i].value = tile_arena_string(&kernel->arena, value, strlen(value));
     }
-    kernel->bindings = kept;
+    return kept;
 }
+
+static void destroy_point(tile_device *device, kernel_point *point) {
+    for (tile_variant *variant = point->variants, *next; variant; variant = next) {
+        next = variant->next;
+        destroy_variant(device, variant);
+    }
+    free(point);
+}
+
+static bool point_equals(const kernel_point *point, const tile_binding *bindings, unsigned count) {
+    if (point->binding_count != count) return false;
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(point->bindings[i].name, bindings[i].name) != 0 ||
+            strcmp(point->bindings[i].value, bindings[i].value) != 0)
+            return false;
+    return true;
+}
+
+/* Under the context's lock. The point of these bindings, with the variant that assumes what the
+ * kernel declares. */
+static tile_status add_point(tile_kernel *kernel, const tile_binding *bindings, unsigned count,
+                             kernel_point **out) {
+    for (*out = kernel->points; *out; *out = (*out)->next)
+        if (point_equals(*out, bindings, count)) return TILE_OK;
+    kernel_point *point = tile_malloc(sizeof *point);
+    *point = (kernel_point){.next = kernel->points, .bindings = bindings, .binding_count = count};
+    tile_variant *variant;
+    tile_status status = add_variant(kernel, point, NULL, &variant);
+    if (status != TILE_OK) {
+        destroy_point(kernel->device, point);
+        return status;
+    }
+    point->bindings = keep_bindings(kernel, bindings, count); /* known to be complete only now */
+    kernel->points = *out = point;
+    return TILE_OK;
+}
+
+/* The arguments' bucket as key; returns its hash. */
+static unsigned make_key(const tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                         int64_t key[MAX_ARGUMENTS]) {
+    const tile_abi *abi = first_variant(kernel->first)->abi;
+    uint64_t hash = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const tile_type *type = tile_abi_arg_at(abi, i)->type;
+        bool counts = type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(type->scalar);
+        key[i] = counts ? tile_bucket(arguments[i].integer) : 0;
+        hash = (hash ^ (uint64_t)key[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    }
+    return (unsigned)(hash >> 58);
+}
+
+static kernel_point *find_point(tile_kernel *kernel, const tile_argument *arguments,
+                                unsigned count) {
+    int64_t key[MAX_ARGUMENTS];
+    if (!kernel->picks) return kernel->first;
+    unsigned head = make_key(kernel, arguments, count, key);
+    kernel_bucket *bucket = atomic_load_explicit(&kernel->buckets[head], memory_order_acquire);
+    while (bucket && memcmp(bucket->key, key, sizeof *key * count) != 0) bucket = bucket->next;
+    return bucket ? bucket->point : kernel->first;
+}
+
+/* Kernels ------------------------------------------------------------------------------------- */
 
 tile_status tile_kernel_create(tile_device *device, const tile_module *module, const char *name,
                                const tile_binding *bindings, unsigned binding_count,
@@ -168,42 +287,46 @@ tile_status tile_kernel_create(tile_device *device, const tile_module *module, c
                             .module = tile_module_clone(module),
                             .as_written = tile_function_level(function) == 3};
     kernel->name = tile_arena_string(&kernel->arena, name, strlen(name));
-    kernel->bindings = bindings;
-    kernel->binding_count = binding_count;
-    tile_variant *variant;
-    tile_status status = add_variant(kernel, NULL, &variant);
-    if (status != TILE_OK) {
+    kernel->picks = !binding_count && function->tune_count;
+    tile_context_lock(device->context);
+    tile_status status = add_point(kernel, bindings, binding_count, &kernel->first);
+    tile_context_unlock(device->context);
+    if (status == TILE_OK)
+        *out = kernel;
+    else
         tile_kernel_destroy(kernel);
-        return status;
-    }
-    keep_bindings(kernel);
-    *out = kernel;
-    return TILE_OK;
+    return status;
 }
 
 void tile_kernel_destroy(tile_kernel *kernel) {
     if (!kernel) return;
-    for (tile_variant *variant = kernel->variants, *next; variant; variant = next) {
-        next = variant->next;
-        destroy_variant(kernel->device, variant);
+    for (kernel_point *point = kernel->points, *next; point; point = next) {
+        next = point->next;
+        destroy_point(kernel->device, point);
     }
     tile_module_destroy(kernel->module);
+    for (unsigned i = 0; i < BUCKET_HEADS; i++)
+        for (kernel_bucket *bucket = kernel->buckets[i], *next; bucket; bucket = next) {
+            next = bucket->next;
+            free(bucket);
+        }
     tile_arena_reset(&kernel->arena);
     free(kernel);
 }
 
 const tile_abi *tile_kernel_abi(const tile_kernel *kernel) {
-    return kernel ? kernel->variants->abi : NULL;
+    return kernel ? first_variant(kernel->first)->abi : NULL;
 }
 
 const tile_blob *tile_kernel_ptx(const tile_kernel *kernel) {
-    return kernel ? &kernel->variants->ptx : NULL;
+    return kernel ? &first_variant(kernel->first)->ptx : NULL;
 }
 
 tile_status tile_kernel_get_attributes(tile_kernel *kernel, tile_kernel_attributes *attributes) {
     if (!kernel) return TILE_INVALID;
     if (kernel->device->ops->attributes)
-        return kernel->device->ops->attributes(kernel->device, kernel->variants, attributes);
+        return kernel->device->ops->attributes(kernel->device, first_variant(kernel->first),
+                                               attributes);
     tile_report(kernel->device->context, TILE_ERROR, no_place, "device %s has no kernel attributes",
                 kernel->device->name);
     return TILE_UNSUPPORTED;
@@ -237,10 +360,10 @@ static tile_status check_argument(const tile_kernel *kernel, const tile_abi_arg 
     return TILE_OK;
 }
 
-static tile_status resolve(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
-                           tile_launch *launch) {
+static tile_status check_count(const tile_kernel *kernel, const tile_argument *arguments,
+                               unsigned count) {
     if (!kernel) return TILE_INVALID;
-    const tile_abi *abi = kernel->variants->abi;
+    const tile_abi *abi = first_variant(kernel->first)->abi;
     if (count != tile_abi_arg_count(abi) || count > MAX_ARGUMENTS) {
         tile_report(kernel->device->context, TILE_ERROR, no_place,
                     "@%s takes %u arguments (at most %d), not %u", kernel->name,
@@ -252,16 +375,28 @@ static tile_status resolve(tile_kernel *kernel, const tile_argument *arguments, 
                     kernel->name);
         return TILE_INVALID;
     }
+    return TILE_OK;
+}
+
+/* Compiles what is missing, but not while the stream is being captured. */
+static tile_status resolve(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                           void *stream, tile_launch *launch) {
     int64_t integers[MAX_ARGUMENTS];
+    tile_status status = check_count(kernel, arguments, count);
+    if (status != TILE_OK) return status;
+    kernel_point *point = find_point(kernel, arguments, count);
+    const tile_abi *abi = first_variant(point)->abi;
     const tile_launch_facts facts = {.size = sizeof facts, .num_sms = kernel->device->num_sms};
-    tile_status status = TILE_OK;
     for (unsigned i = 0; i < count && status == TILE_OK; i++) {
         status = check_argument(kernel, tile_abi_arg_at(abi, i), &arguments[i]);
         integers[i] = arguments[i].integer;
     }
-    *launch =
-        (tile_launch){.arguments = arguments, .argument_count = count, .num_sms = facts.num_sms};
-    if (status == TILE_OK) status = find_variant(kernel, arguments, count, &launch->variant);
+    *launch = (tile_launch){.arguments = arguments,
+                            .argument_count = count,
+                            .num_sms = facts.num_sms,
+                            .stream = stream};
+    if (status == TILE_OK)
+        status = take_variant(kernel, point, arguments, count, stream, &launch->variant);
     if (status == TILE_OK)
         status = tile_abi_grid(launch->variant->abi, integers, &facts, launch->grid);
     if (status == TILE_OK)
@@ -278,10 +413,41 @@ static bool is_empty(const tile_launch *launch) {
 tile_status tile_kernel_launch(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                                void *stream) {
     tile_launch launch;
-    tile_status status = resolve(kernel, arguments, count, &launch);
+    tile_status status = resolve(kernel, arguments, count, stream, &launch);
     if (status != TILE_OK || is_empty(&launch)) return status;
-    launch.stream = stream;
     return kernel->device->ops->launch(kernel->device, &launch);
+}
+
+tile_status tile_kernel_prepare(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                                void *stream) {
+    tile_launch launch;
+    tile_status status = resolve(kernel, arguments, count, stream, &launch);
+    if (status != TILE_OK || is_empty(&launch) || !kernel->device->ops->reserve) return status;
+    return kernel->device->ops->reserve(kernel->device, &launch);
+}
+
+tile_status tile_kernel_set_point(tile_kernel *kernel, const tile_argument *arguments,
+                                  unsigned count, const tile_binding *bindings,
+                                  unsigned binding_count) {
+    tile_status status = check_count(kernel, arguments, count);
+    if (status != TILE_OK) return status;
+    if (!kernel->picks) {
+        tile_report(kernel->device->context, TILE_ERROR, no_place,
+                    "@%s was made with bindings, or has no 'tune', and has no other point",
+                    kernel->name);
+        return TILE_INVALID;
+    }
+    kernel_bucket *bucket = tile_malloc(sizeof *bucket + sizeof *bucket->key * MAX_ARGUMENTS);
+    unsigned head = make_key(kernel, arguments, count, bucket->key);
+    tile_context_lock(kernel->device->context);
+    status = add_point(kernel, bindings, binding_count, &bucket->point);
+    bucket->next = kernel->buckets[head];
+    if (status == TILE_OK)
+        atomic_store_explicit(&kernel->buckets[head], bucket, memory_order_release);
+    else
+        free(bucket);
+    tile_context_unlock(kernel->device->context);
+    return status;
 }
 
 enum { MAX_REPEATS = 1000000 };
@@ -297,7 +463,7 @@ tile_status tile_kernel_time(tile_kernel *kernel, const tile_argument *arguments
                     MAX_REPEATS);
         return TILE_INVALID;
     }
-    tile_status status = resolve(kernel, arguments, count, &launch);
+    tile_status status = resolve(kernel, arguments, count, NULL, &launch);
     if (status != TILE_OK || is_empty(&launch)) return status;
     return kernel->device->ops->time(kernel->device, &launch, warmup, repeats ? repeats : 1,
                                      flush_l2, milliseconds);

@@ -3,7 +3,12 @@
  * Buffers live in the device's memory. A launch checks its arguments (count, kinds, device,
  * alignment to the element), evaluates the grid and the scratch sizes, picks the variant of the
  * kernel that the arguments' divisibility allows, and starts it. CUDA launches do not wait; the CPU
- * device runs the kernel at once.
+ * device runs the kernel at once. A launch compiles and allocates only what it is the first to need;
+ * tile_kernel_prepare does that beforehand.
+ *
+ * Threads: on a CUDA device several threads may call tile_kernel_launch at once, for one kernel or
+ * several, on one stream or several, while no other call uses the context; what they report reaches
+ * the sink one by one. Everything else is as in base.h.
  *
  * Ownership: buffers and kernels are destroyed before their device, a device before its context.
  * Errors: bad arguments are TILE_INVALID, what the driver or the system refuses TILE_FAILED, what a
@@ -84,7 +89,12 @@ TILE_API size_t tile_buffer_size(const tile_buffer *buffer);
 
 /* A kernel of a module of the device's context, with its parameters bound, ready for this device.
  * The module (not yet instantiated; it is cloned) may be destroyed afterwards. Compiles the variant
- * that assumes what the kernel declares; others are compiled when a launch needs them. */
+ * that assumes what the kernel declares; others are compiled when a launch needs them.
+ *
+ * Without bindings, a kernel with `tune` picks its point at each launch: the one that was set for
+ * the bucket of the arguments (tile_kernel_set_point), else the first of the space. Arguments are in
+ * one bucket if each integer rounds up to the same of 1, 2, 3, 4, 6, 8, 12, 16, .. (2^i, 3 x 2^i);
+ * what is not above 0 is a bucket of its own. */
 TILE_API tile_status tile_kernel_create(tile_device *device, const tile_module *module,
                                         const char *kernel, const tile_binding *bindings,
                                         unsigned binding_count, tile_kernel **out);
@@ -113,9 +123,18 @@ typedef struct tile_argument {
     double number;
 } tile_argument;
 
-/* stream: a CUstream or NULL. The CPU device ignores it. A stream that is being captured needs one
- * launch of the kernel before, if it has scratch memory. An empty grid is no error and launches
- * nothing. */
+/* Compiles, loads and allocates what a launch with such arguments on this stream needs, so that the
+ * launch neither does that nor waits. The buffers are looked at for size and alignment only. */
+TILE_API tile_status tile_kernel_prepare(tile_kernel *kernel, const tile_argument *arguments,
+                                         unsigned argument_count, void *stream);
+/* From now on launches in the bucket of these arguments take the point of these bindings, which is
+ * compiled at once. Only for kernels that pick. */
+TILE_API tile_status tile_kernel_set_point(tile_kernel *kernel, const tile_argument *arguments,
+                                           unsigned argument_count, const tile_binding *bindings,
+                                           unsigned binding_count);
+/* stream: a CUstream or NULL. The CPU device ignores it. On a stream that is being captured,
+ * TILE_UNSUPPORTED if tile_kernel_prepare would have something to do. An empty grid is no error and
+ * launches nothing. */
 TILE_API tile_status tile_kernel_launch(tile_kernel *kernel, const tile_argument *arguments,
                                         unsigned argument_count, void *stream);
 /* Waits for everything launched; reports what went wrong meanwhile. */

@@ -1,4 +1,5 @@
 /* Context and diagnostics. */
+#define _XOPEN_SOURCE 700
 #include "lib/support/context.h"
 
 #include <stdio.h>
@@ -18,12 +19,26 @@ const char *tile_status_name(tile_status status) {
 tile_context *tile_context_create(void) {
     tile_context *context = tile_malloc(sizeof *context);
     *context = (tile_context){0};
+    pthread_mutexattr_t recursive;
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&context->lock, &recursive);
+    pthread_mutexattr_destroy(&recursive);
     return context;
+}
+
+void tile_context_lock(tile_context *context) {
+    pthread_mutex_lock(&context->lock);
+}
+
+void tile_context_unlock(tile_context *context) {
+    pthread_mutex_unlock(&context->lock);
 }
 
 void tile_context_destroy(tile_context *context) {
     if (!context) return;
     tile_arena_reset(&context->arena);
+    pthread_mutex_destroy(&context->lock);
     free(context);
 }
 
@@ -69,25 +84,32 @@ static void quote_line(const tile_source *source, tile_diagnostic *diagnostic) {
     diagnostic->text_length = (size_t)((newline ? newline : end) - at);
 }
 
+/* The place as its source has it. */
+static void add_place(const tile_context *context, tile_loc loc, tile_diagnostic *diagnostic) {
+    if (!loc.line || loc.file >= context->source_count) return;
+    diagnostic->file = context->sources[loc.file].name;
+    diagnostic->line = loc.line;
+    diagnostic->column = loc.column;
+    quote_line(&context->sources[loc.file], diagnostic);
+}
+
 void tile_report(tile_context *context, tile_severity severity, tile_loc loc, const char *format,
                  ...) {
     if (!context) return;
+    tile_context_lock(context);
     if (severity == TILE_ERROR) context->errors++;
-    if (!context->sink || !format) return;
-    tile_arena scratch = {0};
-    va_list args;
-    va_start(args, format);
-    tile_diagnostic diagnostic = {.severity = severity, .file = ""};
-    diagnostic.message = tile_arena_vformat(&scratch, format, args);
-    va_end(args);
-    if (loc.line && loc.file < context->source_count) {
-        diagnostic.file = context->sources[loc.file].name;
-        diagnostic.line = loc.line;
-        diagnostic.column = loc.column;
-        quote_line(&context->sources[loc.file], &diagnostic);
+    if (context->sink && format) {
+        tile_arena scratch = {0};
+        va_list args;
+        va_start(args, format);
+        tile_diagnostic diagnostic = {.severity = severity, .file = ""};
+        diagnostic.message = tile_arena_vformat(&scratch, format, args);
+        va_end(args);
+        add_place(context, loc, &diagnostic);
+        context->sink(&diagnostic, context->sink_user);
+        tile_arena_reset(&scratch);
     }
-    context->sink(&diagnostic, context->sink_user);
-    tile_arena_reset(&scratch);
+    tile_context_unlock(context);
 }
 
 void tile_diagnostic_print(const tile_diagnostic *diagnostic, tile_writer writer, void *user) {

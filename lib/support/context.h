@@ -2,6 +2,8 @@
 #ifndef TILE_LIB_SUPPORT_CONTEXT_H
 #define TILE_LIB_SUPPORT_CONTEXT_H
 
+#include <pthread.h>
+
 #include "lib/support/arena.h"
 #include "tile/base.h"
 
@@ -16,10 +18,17 @@ struct tile_context {
     tile_sink sink;
     void *sink_user;
     unsigned errors;
+    pthread_mutex_t lock;
     tile_source *sources;
     size_t source_count;
     size_t source_capacity;
     struct tile_intern *interned; /* lib/ir/intern.c: types and expressions, each once */
 };
+
+/* A context belongs to one thread at a time, but for launches, which may run side by side: what of
+ * them changes anything but the launch's own stack (compiling, reporting) is done under this lock.
+ * A thread may take it again while it has it. */
+void tile_context_lock(tile_context *context);
+void tile_context_unlock(tile_context *context);
 
 #endif

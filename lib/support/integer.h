@@ -19,4 +19,14 @@ static inline int64_t tile_round_up(int64_t value, int64_t unit) {
     return (value + unit - 1) / unit * unit;
 }
 
+/* The bucket of a size, by which kernels choose their points: the smallest of 1, 2, 3, 4, 6, 8, 12,
+ * 16, .. (2^i and 3 x 2^i) that is not below it; what is not above 0 stays what it is. */
+static inline int64_t tile_bucket(int64_t size) {
+    int64_t power = 1;
+    if (size <= 2) return size;
+    while (power < size && power <= INT64_MAX / 4) power *= 2;
+    if (power < size) return INT64_MAX;
+    return size <= power / 4 * 3 ? power / 4 * 3 : power;
+}
+
 #endif

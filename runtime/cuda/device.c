@@ -91,6 +91,21 @@ static tile_status cuda_launch(tile_device *device, const tile_launch *launch) {
     return status == TILE_OK ? leave(d, before, tile_cuda_launch(d, launch)) : status;
 }
 
+static tile_status cuda_reserve(tile_device *device, const tile_launch *launch) {
+    cuda_device *d = (cuda_device *)device;
+    CUcontext before;
+    tile_status status = enter(d, &before);
+    return status == TILE_OK ? leave(d, before, tile_cuda_reserve(d, launch)) : status;
+}
+
+static tile_status cuda_is_capturing(tile_device *device, void *stream, bool *capturing) {
+    cuda_device *d = (cuda_device *)device;
+    CUcontext before;
+    tile_status status = enter(d, &before);
+    return status == TILE_OK ? leave(d, before, tile_cuda_is_capturing(d, stream, capturing))
+                             : status;
+}
+
 static tile_status cuda_synchronize(tile_device *device) {
     cuda_device *d = (cuda_device *)device;
     CUcontext before;
@@ -141,6 +156,8 @@ static const tile_device_ops cuda_ops = {
     .prepare = cuda_prepare,
     .discard = cuda_discard,
     .launch = cuda_launch,
+    .reserve = cuda_reserve,
+    .is_capturing = cuda_is_capturing,
     .synchronize = cuda_synchronize,
     .time = cuda_time,
     .attributes = cuda_attributes,

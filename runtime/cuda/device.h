@@ -17,7 +17,7 @@ typedef struct cuda_device {
     char name[128];
     char *ptxas;
     int l2_bytes;
-    cuda_scratch *scratches;
+    cuda_scratch *_Atomic scratches;
     cuda_module *modules;
     CUdeviceptr flush;
 } cuda_device;
@@ -40,6 +40,9 @@ tile_status tile_cuda_attributes(cuda_device *d, tile_variant *variant,
 CUfunction tile_cuda_function(const tile_variant *variant);
 
 tile_status tile_cuda_launch(cuda_device *d, const tile_launch *launch);
+/* Makes the scratch memory that the launch needs. */
+tile_status tile_cuda_reserve(cuda_device *d, const tile_launch *launch);
+tile_status tile_cuda_is_capturing(cuda_device *d, CUstream stream, bool *capturing);
 tile_status tile_cuda_time(cuda_device *d, const tile_launch *launch, unsigned warmup,
                            unsigned repeats, bool flush, double *milliseconds);
 /* From now on no clean scratch counts as clean: a launch has failed. */

@@ -21,6 +21,25 @@ typedef int CUjit_option;
 typedef int CUjitInputType;
 typedef int CUstreamCaptureStatus;
 
+/* Of what a launch is told beside its configuration, the ids below have a number as their value. */
+typedef struct CUlaunchAttribute_st {
+    int id;
+    char pad[8 - sizeof(int)];
+    union {
+        int number;
+        char pad[64];
+    } value;
+} CUlaunchAttribute;
+
+typedef struct CUlaunchConfig_st {
+    unsigned gridDimX, gridDimY, gridDimZ;
+    unsigned blockDimX, blockDimY, blockDimZ;
+    unsigned sharedMemBytes;
+    CUstream hStream;
+    CUlaunchAttribute *attrs;
+    unsigned numAttrs;
+} CUlaunchConfig;
+
 /* Numbers of cuda.h. */
 #define TILE_DRIVER_NUMBERS(NUMBER) \
     NUMBER(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16) \
@@ -37,6 +56,8 @@ typedef int CUstreamCaptureStatus;
     NUMBER(CU_JIT_TARGET, 9) \
     NUMBER(CU_JIT_INPUT_PTX, 1) \
     NUMBER(CU_COMPUTE_ACCELERATED_TARGET_BASE, 0x10000) \
+    NUMBER(CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 2) \
+    NUMBER(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6) \
     NUMBER(CU_STREAM_CAPTURE_STATUS_NONE, 0) \
     TILE_DRIVER_FAULTS(NUMBER)
 

@@ -5,10 +5,16 @@
  * So a launch allocates and clears only when it needs more than any before it on that stream, and
  * never waits. A kernel leaves clean scratch as it found it; after a failed launch nobody knows,
  * and it is cleared before the next use. A captured graph shares the scratch of the stream on which
- * it was captured: the two must not run side by side. */
+ * it was captured: the two must not run side by side.
+ *
+ * Several threads may launch at once: streams and their memory are only ever added, under the
+ * context's lock, and published when they are whole. */
 #include "runtime/cuda/device.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
+
+#include "lib/support/context.h"
 
 static const tile_loc no_place = {0, 0, 0};
 
@@ -23,28 +29,44 @@ typedef struct chunk {
 struct cuda_scratch {
     struct cuda_scratch *next;
     CUstream stream;
-    chunk *clean, *plain;
-    bool soiled;
+    chunk *_Atomic clean, *_Atomic plain;
+    atomic_bool soiled;
 };
 
+/* NULL if the stream has none yet. */
 static cuda_scratch *find_scratch(cuda_device *d, CUstream stream) {
-    for (cuda_scratch *s = d->scratches; s; s = s->next)
-        if (s->stream == stream) return s;
-    cuda_scratch *s = tile_malloc(sizeof *s);
-    *s = (cuda_scratch){.next = d->scratches, .stream = stream};
-    d->scratches = s;
+    cuda_scratch *s = atomic_load_explicit(&d->scratches, memory_order_acquire);
+    while (s && s->stream != stream) s = s->next;
     return s;
+}
+
+/* Under the context's lock. */
+static cuda_scratch *add_scratch(cuda_device *d, CUstream stream) {
+    cuda_scratch *s = find_scratch(d, stream);
+    if (s) return s;
+    s = tile_malloc(sizeof *s);
+    *s = (cuda_scratch){.next = d->scratches, .stream = stream};
+    atomic_store_explicit(&d->scratches, s, memory_order_release);
+    return s;
+}
+
+tile_status tile_cuda_is_capturing(cuda_device *d, CUstream stream, bool *capturing) {
+    CUstreamCaptureStatus found = TILE_CU_STREAM_CAPTURE_STATUS_NONE;
+    tile_status status =
+        tile_cuda_check(d, d->driver->cuStreamIsCapturing(stream, &found), "cuStreamIsCapturing");
+    *capturing = found != TILE_CU_STREAM_CAPTURE_STATUS_NONE;
+    return status;
 }
 
 /* A graph would repeat the clearing, and allocating ends its capture. */
 static tile_status refuse_capture(cuda_device *d, CUstream stream) {
-    CUstreamCaptureStatus capturing = TILE_CU_STREAM_CAPTURE_STATUS_NONE;
-    tile_status status = tile_cuda_check(d, d->driver->cuStreamIsCapturing(stream, &capturing),
-                                         "cuStreamIsCapturing");
-    if (status != TILE_OK || capturing == TILE_CU_STREAM_CAPTURE_STATUS_NONE) return status;
+    bool capturing;
+    tile_status status = tile_cuda_is_capturing(d, stream, &capturing);
+    if (status != TILE_OK || !capturing) return status;
     tile_report(d->base.context, TILE_ERROR, no_place,
-                "scratch memory cannot be made while the stream is being captured: launch the "
-                "kernel on it once before the capture begins");
+                "scratch memory cannot be made while the stream is being captured: call "
+                "tile_kernel_prepare with this stream and these arguments before the capture "
+                "begins");
     return TILE_UNSUPPORTED;
 }
 
@@ -57,24 +79,27 @@ static bool is_short(const chunk *memory, size_t want) {
     return want > (memory ? memory->bytes : 0);
 }
 
-static tile_status grow(cuda_device *d, chunk **memory, size_t want) {
+static tile_status grow(cuda_device *d, chunk *_Atomic *memory, size_t want) {
     size_t doubled = *memory ? 2 * (*memory)->bytes : 0;
     chunk *bigger = tile_malloc(sizeof *bigger);
     *bigger = (chunk){.next = *memory, .bytes = want > doubled ? want : doubled};
     tile_status status =
         tile_cuda_check(d, d->driver->cuMemAlloc(&bigger->address, bigger->bytes), "cuMemAlloc");
     if (status == TILE_OK)
-        *memory = bigger;
+        atomic_store_explicit(memory, bigger, memory_order_release);
     else
         free(bigger);
     return status;
 }
 
-static tile_status prepare_scratch(cuda_device *d, const tile_launch *launch, cuda_scratch **out) {
-    cuda_scratch *s = *out = find_scratch(d, launch->stream);
-    size_t clean = (size_t)launch->clean_bytes, plain = (size_t)launch->plain_bytes;
+static bool lacks(const cuda_scratch *s, size_t clean, size_t plain) {
+    return is_short(s->clean, clean) || (clean && s->soiled) || is_short(s->plain, plain);
+}
+
+/* Under the context's lock. What is new or soiled is clean before anybody sees it. */
+static tile_status provide(cuda_device *d, cuda_scratch *s, size_t clean, size_t plain) {
+    if (!lacks(s, clean, plain)) return TILE_OK;
     bool dirty = is_short(s->clean, clean) || (clean && s->soiled);
-    if (!dirty && !is_short(s->plain, plain)) return TILE_OK;
     tile_status status = refuse_capture(d, s->stream);
     if (status == TILE_OK && is_short(s->plain, plain)) status = grow(d, &s->plain, plain);
     if (status == TILE_OK && is_short(s->clean, clean)) {
@@ -88,8 +113,28 @@ static tile_status prepare_scratch(cuda_device *d, const tile_launch *launch, cu
     return status;
 }
 
+/* *out is NULL if the launch needs none. */
+static tile_status take_scratch(cuda_device *d, const tile_launch *launch, cuda_scratch **out) {
+    size_t clean = (size_t)launch->clean_bytes, plain = (size_t)launch->plain_bytes;
+    *out = NULL;
+    if (!clean && !plain) return TILE_OK;
+    *out = find_scratch(d, launch->stream);
+    if (*out && !lacks(*out, clean, plain)) return TILE_OK;
+    tile_context_lock(d->base.context);
+    *out = add_scratch(d, launch->stream);
+    tile_status status = provide(d, *out, clean, plain);
+    tile_context_unlock(d->base.context);
+    return status;
+}
+
+tile_status tile_cuda_reserve(cuda_device *d, const tile_launch *launch) {
+    cuda_scratch *s;
+    return take_scratch(d, launch, &s);
+}
+
 void tile_cuda_soil_scratch(cuda_device *d) {
-    for (cuda_scratch *s = d->scratches; s; s = s->next) s->soiled = true;
+    cuda_scratch *s = atomic_load_explicit(&d->scratches, memory_order_acquire);
+    for (; s; s = s->next) s->soiled = true;
 }
 
 static void free_chunks(cuda_device *d, chunk *memory) {
@@ -143,6 +188,37 @@ static tile_status check_limits(cuda_device *d, const tile_launch *launch) {
     return TILE_UNSUPPORTED;
 }
 
+/* The attributes that the launch asks for; returns how many. */
+static unsigned fill_attributes(const tile_launch *launch, CUlaunchAttribute attributes[2]) {
+    unsigned count = 0;
+    if (launch->resident)
+        attributes[count++] =
+            (CUlaunchAttribute){.id = TILE_CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.number = 1};
+    if (launch->overlaps)
+        attributes[count++] = (CUlaunchAttribute){
+            .id = TILE_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.number = 1};
+    return count;
+}
+
+static tile_status start(cuda_device *d, const tile_launch *launch, void **parameters) {
+    const tile_abi *abi = launch->variant->abi;
+    CUlaunchAttribute attributes[2];
+    const CUlaunchConfig config = {.gridDimX = (unsigned)launch->grid[0],
+                                   .gridDimY = (unsigned)launch->grid[1],
+                                   .gridDimZ = (unsigned)launch->grid[2],
+                                   .blockDimX = 32 * tile_abi_warps(abi),
+                                   .blockDimY = 1,
+                                   .blockDimZ = 1,
+                                   .sharedMemBytes = tile_abi_shared_bytes(abi),
+                                   .hStream = launch->stream,
+                                   .attrs = attributes,
+                                   .numAttrs = fill_attributes(launch, attributes)};
+    return tile_cuda_check(
+        d,
+        d->driver->cuLaunchKernelEx(&config, tile_cuda_function(launch->variant), parameters, NULL),
+        "cuLaunchKernelEx");
+}
+
 tile_status tile_cuda_launch(cuda_device *d, const tile_launch *launch) {
     const tile_abi *abi = launch->variant->abi;
     parameter values[MAX_PARAMETERS];
@@ -150,20 +226,15 @@ tile_status tile_cuda_launch(cuda_device *d, const tile_launch *launch) {
     unsigned count = launch->argument_count;
     cuda_scratch *s;
     tile_status status = check_limits(d, launch);
-    if (status == TILE_OK) status = prepare_scratch(d, launch, &s);
+    if (status == TILE_OK) status = take_scratch(d, launch, &s);
     if (status != TILE_OK) return status;
     for (unsigned i = 0; i < count; i++)
         fill_parameter(&values[i], tile_abi_arg_at(abi, i)->type, &launch->arguments[i]);
-    if (tile_abi_has_clean_scratch(abi)) values[count++].address = s->clean ? s->clean->address : 0;
-    if (tile_abi_has_plain_scratch(abi)) values[count++].address = s->plain ? s->plain->address : 0;
+    const chunk *clean = s ? s->clean : NULL, *plain = s ? s->plain : NULL;
+    if (tile_abi_has_clean_scratch(abi)) values[count++].address = clean ? clean->address : 0;
+    if (tile_abi_has_plain_scratch(abi)) values[count++].address = plain ? plain->address : 0;
     for (unsigned i = 0; i < count; i++) pointers[i] = &values[i];
-    status = tile_cuda_check(
-        d,
-        d->driver->cuLaunchKernel(tile_cuda_function(launch->variant), (unsigned)launch->grid[0],
-                                  (unsigned)launch->grid[1], (unsigned)launch->grid[2],
-                                  32 * tile_abi_warps(abi), 1, 1, tile_abi_shared_bytes(abi),
-                                  launch->stream, pointers, NULL),
-        "cuLaunchKernel");
+    status = start(d, launch, pointers);
     if (status != TILE_OK) tile_cuda_soil_scratch(d);
     return status;
 }

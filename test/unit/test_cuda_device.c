@@ -29,7 +29,7 @@ static struct {
     size_t cleared_bytes;
     CUstream cleared_on;
     CUcontext launched_in;
-    unsigned grid[3], block, shared;
+    unsigned grid[3], block, shared, attributes;
     int32_t n;
     float s;
     CUdeviceptr x, clean, plain;
@@ -159,17 +159,21 @@ static CUresult is_capturing(CUstream stream, CUstreamCaptureStatus *status) {
     return 0;
 }
 
-static CUresult launch(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
-                       CUstream stream, void **parameters, void **extra) {
-    (void)stream;
+static CUresult launch(const CUlaunchConfig *config, CUfunction function, void **parameters,
+                       void **extra) {
     cr_assert_eq((void *)function, (void *)&gpu);
-    cr_assert(block_y == 1 && block_z == 1 && !extra);
+    cr_assert(config->blockDimY == 1 && config->blockDimZ == 1 && !extra);
     gpu.launches++;
     gpu.launched_in = gpu.current;
-    memcpy(gpu.grid, (unsigned[]){grid_x, grid_y, grid_z}, sizeof gpu.grid);
-    gpu.block = block_x;
-    gpu.shared = shared_bytes;
+    memcpy(gpu.grid, (unsigned[]){config->gridDimX, config->gridDimY, config->gridDimZ},
+           sizeof gpu.grid);
+    gpu.block = config->blockDimX;
+    gpu.shared = config->sharedMemBytes;
+    gpu.attributes = 0;
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        cr_assert_eq(config->attrs[i].value.number, 1);
+        gpu.attributes |= 1u << config->attrs[i].id;
+    }
     memcpy(&gpu.n, parameters[0], sizeof gpu.n);
     memcpy(&gpu.s, parameters[1], sizeof gpu.s);
     memcpy(&gpu.x, parameters[2], sizeof gpu.x);
@@ -200,7 +204,7 @@ static const tile_driver fake = {
     .cuMemFree = release,
     .cuMemsetD8Async = clear,
     .cuStreamIsCapturing = is_capturing,
-    .cuLaunchKernel = launch,
+    .cuLaunchKernelEx = launch,
 };
 
 /* The fixture --------------------------------------------------------------------------------- */
@@ -437,7 +441,7 @@ Test(cuda_device, a_refused_launch_is_told_and_soils) {
     gpu.launch_result = 0;
     cr_assert_eq(launch_with(&x, 256, 0, NULL), TILE_OK);
     cr_assert_eq(gpu.clears, 2);
-    cr_assert_str_eq(x.text.messages, "cuLaunchKernel: refused (701): refused\n");
+    cr_assert_str_eq(x.text.messages, "cuLaunchKernelEx: refused (701): refused\n");
     close_device(&x);
 }
 
@@ -448,12 +452,43 @@ Test(cuda_device, captured_streams_launch_but_get_no_new_scratch) {
     cr_assert_eq(launch_with(&x, 256, 0, NULL), TILE_UNSUPPORTED);
     cr_assert_eq(launch_with(&x, 0, 256, NULL), TILE_UNSUPPORTED);
     cr_assert(gpu.allocations == 0 && gpu.clears == 0 && gpu.launches == 0);
-    cr_assert_not_null(strstr(x.text.messages, "before the capture begins"));
+    cr_assert_not_null(strstr(x.text.messages, "tile_kernel_prepare"));
     cr_assert_eq(launch_with(&x, 0, 0, NULL), TILE_OK, "without scratch nothing is in the way");
     gpu.capturing = 0;
     cr_assert_eq(launch_with(&x, 256, 256, NULL), TILE_OK);
     gpu.capturing = 1;
     cr_assert_eq(launch_with(&x, 256, 256, NULL), TILE_OK);
+    close_device(&x);
+}
+
+Test(cuda_device, what_is_reserved_is_there_at_the_launch) {
+    cuda_fixture x;
+    open_device(&x);
+    const tile_launch what = {
+        .variant = &x.variant, .grid = {1, 1, 1}, .clean_bytes = 256, .plain_bytes = 512};
+    bool capturing;
+    cr_assert_eq(x.device->ops->reserve(x.device, &what), TILE_OK);
+    cr_assert(gpu.allocations == 2 && gpu.clears == 1 && gpu.launches == 0);
+    gpu.capturing = 1;
+    cr_assert_eq(x.device->ops->is_capturing(x.device, NULL, &capturing), TILE_OK);
+    cr_assert(capturing);
+    cr_assert_eq(launch_with(&x, 256, 512, NULL), TILE_OK);
+    cr_assert(gpu.allocations == 2 && gpu.clears == 1 && gpu.launches == 1);
+    close_device(&x);
+}
+
+Test(cuda_device, a_launch_asks_for_what_it_needs) {
+    cuda_fixture x;
+    open_device(&x);
+    const tile_argument arguments[] = {{0}, {0}, {&x.buffer, 0, 0, 0}};
+    tile_launch what = {
+        .variant = &x.variant, .arguments = arguments, .argument_count = 3, .grid = {1, 1, 1}};
+    for (unsigned i = 0; i < 4; i++) {
+        what.overlaps = i & 1;
+        what.resident = i & 2;
+        cr_assert_eq(x.device->ops->launch(x.device, &what), TILE_OK);
+        cr_assert_eq(gpu.attributes, (i & 1 ? 1u << 6 : 0) | (i & 2 ? 1u << 2 : 0));
+    }
     close_device(&x);
 }
 

@@ -5,6 +5,7 @@
  * place of macros that turn a name into its newest version. */
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
+#include <stddef.h>
 
 /* C11 takes a typedef a second time only for the same type, so most types of driver.h are compared
  * by being declared again. cuda.h's enums are ints there: those get names of their own. */
@@ -21,7 +22,16 @@
 #define CUjit_option our_CUjit_option
 #define CUjitInputType our_CUjitInputType
 #define CUstreamCaptureStatus our_CUstreamCaptureStatus
+/* Structs are compared member by member. */
+#define CUlaunchConfig our_CUlaunchConfig
+#define CUlaunchConfig_st our_CUlaunchConfig_st
+#define CUlaunchAttribute our_CUlaunchAttribute
+#define CUlaunchAttribute_st our_CUlaunchAttribute_st
 #include "runtime/cuda/driver.h"
+#undef CUlaunchConfig
+#undef CUlaunchConfig_st
+#undef CUlaunchAttribute
+#undef CUlaunchAttribute_st
 #undef CUresult
 #undef CUdevice_attribute
 #undef CUfunction_attribute
@@ -37,6 +47,27 @@
                        (SAME(our_##type, int) || SAME(our_##type, unsigned)), \
                    #type " has another size or kind in cuda.h");
 ENUMS(ENUM)
+
+#define PLACE(type, member) \
+    _Static_assert(offsetof(our_##type, member) == offsetof(type, member) && \
+                       sizeof(((our_##type *)0)->member) == sizeof(((type *)0)->member), \
+                   #type "." #member " is elsewhere in cuda.h")
+#define SIZE(type) \
+    _Static_assert(sizeof(our_##type) == sizeof(type), #type " has another size in cuda.h")
+PLACE(CUlaunchConfig, gridDimX);
+PLACE(CUlaunchConfig, gridDimY);
+PLACE(CUlaunchConfig, gridDimZ);
+PLACE(CUlaunchConfig, blockDimX);
+PLACE(CUlaunchConfig, blockDimY);
+PLACE(CUlaunchConfig, blockDimZ);
+PLACE(CUlaunchConfig, sharedMemBytes);
+PLACE(CUlaunchConfig, hStream);
+PLACE(CUlaunchConfig, attrs);
+PLACE(CUlaunchConfig, numAttrs);
+SIZE(CUlaunchConfig);
+PLACE(CUlaunchAttribute, id);
+PLACE(CUlaunchAttribute, value);
+SIZE(CUlaunchAttribute);
 
 #define NUMBER(name, value) \
     _Static_assert((long)name == (value), #name " is another number in cuda.h");

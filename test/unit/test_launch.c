@@ -1,0 +1,161 @@
+/* Preparing, points by bucket, and launches from several threads, on a device that only writes down
+ * what it is asked to do. */
+#define _XOPEN_SOURCE 700
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "lib/support/integer.h"
+#include "test/unit/device_fixture.h"
+
+/* Preparing ----------------------------------------------------------------------------------- */
+
+Test(launch, what_is_prepared_is_not_made_again) {
+    fake_device *x = open_device();
+    tile_kernel *kernel = create_kernel(x, "32");
+    tile_buffer *buffer = create_buffer(x, 1024);
+    tile_argument arguments[COUNT];
+    fill(arguments, buffer);
+    arguments[N].integer = 33;
+    cr_assert_eq(tile_kernel_prepare(kernel, arguments, COUNT, x), TILE_OK);
+    cr_assert_eq(x->prepared, 2);
+    cr_assert(x->reserved == 1 && x->launched == 0);
+    cr_assert(x->last.plain_bytes > 0 && x->last.clean_bytes > 0 && x->last.stream == x);
+    x->capturing = true;
+    cr_assert_eq(tile_kernel_launch(kernel, arguments, COUNT, x), TILE_OK);
+    cr_assert(x->prepared == 2 && x->launched == 1);
+    arguments[N].integer = 34;
+    cr_assert_eq(tile_kernel_launch(kernel, arguments, COUNT, x), TILE_UNSUPPORTED);
+    cr_assert_eq(tile_kernel_prepare(kernel, arguments, COUNT, x), TILE_UNSUPPORTED);
+    expect(x, "@k is not prepared for these arguments, and the stream is being captured: call "
+              "tile_kernel_prepare with them before the capture begins");
+    cr_assert(x->prepared == 2 && x->launched == 1);
+    arguments[N].integer = 0; /* an empty grid */
+    cr_assert_eq(tile_kernel_prepare(kernel, arguments, COUNT, x), TILE_OK);
+    cr_assert_eq(x->reserved, 1);
+    cr_assert_eq(tile_kernel_prepare(kernel, arguments, COUNT - 1, x), TILE_INVALID);
+    tile_kernel_destroy(kernel);
+    tile_buffer_destroy(buffer);
+    tile_device_destroy(&x->base);
+}
+
+/* Points -------------------------------------------------------------------------------------- */
+
+Test(launch, buckets_grow_by_halves) {
+    static const int64_t cases[][2] = {
+        {INT64_MIN, INT64_MIN},
+        {-7, -7},
+        {0, 0},
+        {1, 1},
+        {2, 2},
+        {3, 3},
+        {4, 4},
+        {5, 6},
+        {7, 8},
+        {8, 8},
+        {9, 12},
+        {12, 12},
+        {13, 16},
+        {97, 128},
+        {96, 96},
+        {4097, 6144},
+        {6145, 8192},
+        {INT64_MAX, INT64_MAX},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cr_assert_eq(tile_bucket(cases[i][0]), cases[i][1], "case %zu", i);
+    for (int64_t size = 1; size < 5000; size++) {
+        int64_t bucket = tile_bucket(size);
+        cr_assert(bucket >= size && tile_bucket(bucket) == bucket);
+        cr_assert_leq(bucket, tile_bucket(size + 1));
+    }
+}
+
+/* Blocks of the last launch along x: @k's grid is ceildiv(n, block). */
+static int64_t launch_blocks(fake_device *x, tile_kernel *kernel, tile_argument *arguments,
+                             int64_t n) {
+    arguments[N].integer = n;
+    cr_assert_eq(tile_kernel_launch(kernel, arguments, COUNT, NULL), TILE_OK, "%s",
+                 x->text.messages);
+    return x->last.grid[0];
+}
+
+Test(launch, a_kernel_without_bindings_takes_the_point_of_the_bucket) {
+    fake_device *x = open_device();
+    const tile_binding small = {"block", "16"}, large = {"block", "128"}, none = {"block", "0"};
+    tile_buffer *buffer = create_buffer(x, 1024);
+    tile_argument arguments[COUNT];
+    tile_kernel *kernel;
+    fill(arguments, buffer);
+    cr_assert_eq(tile_kernel_create(&x->base, x->module, "k", NULL, 0, &kernel), TILE_OK);
+    cr_assert_eq(launch_blocks(x, kernel, arguments, 96), 2, "the first of the space: 64");
+    cr_assert_eq(tile_kernel_set_point(kernel, arguments, COUNT, &small, 1), TILE_OK);
+    cr_assert_eq(x->prepared, 2);
+    cr_assert_eq(launch_blocks(x, kernel, arguments, 96), 6);
+    cr_assert_eq(launch_blocks(x, kernel, arguments, 72), 5, "65 to 96 are one bucket");
+    cr_assert_eq(launch_blocks(x, kernel, arguments, 64), 1);
+    cr_assert_eq(launch_blocks(x, kernel, arguments, 104), 2);
+    arguments[L].integer++; /* another bucket, though the grid does not depend on it */
+    cr_assert_eq(launch_blocks(x, kernel, arguments, 96), 2);
+    arguments[L].integer--;
+    arguments[N].integer = 80;
+    cr_assert_eq(tile_kernel_set_point(kernel, arguments, COUNT, &large, 1), TILE_OK);
+    cr_assert_eq(launch_blocks(x, kernel, arguments, 96), 1, "the newest one holds");
+    cr_assert_eq(tile_kernel_set_point(kernel, arguments, COUNT, &none, 1), TILE_INVALID);
+    cr_assert_eq(launch_blocks(x, kernel, arguments, 96), 1, "what failed changes nothing");
+    tile_kernel_destroy(kernel);
+    kernel = create_kernel(x, "32");
+    cr_assert_eq(tile_kernel_set_point(kernel, arguments, COUNT, &small, 1), TILE_INVALID);
+    expect(x, "@k was made with bindings, or has no 'tune', and has no other point");
+    tile_kernel_destroy(kernel);
+    tile_buffer_destroy(buffer);
+    tile_device_destroy(&x->base);
+}
+
+/* Threads ------------------------------------------------------------------------------------- */
+
+enum { THREADS = 8, LAUNCHES = 400 };
+
+typedef struct worker {
+    fake_device *x;
+    tile_kernel *kernel;
+    tile_buffer *buffer;
+    unsigned seed, refused;
+    pthread_t thread;
+} worker;
+
+/* Launches that need variants of all sorts; every fifth one is wrong. */
+static void *work(void *user) {
+    worker *w = user;
+    for (unsigned i = 0; i < LAUNCHES; i++) {
+        tile_argument arguments[COUNT];
+        fill(arguments, w->buffer);
+        arguments[N].integer = 1 + (i * 7 + w->seed) % 16;
+        arguments[X].offset = 4 * ((i + w->seed) % 5);
+        arguments[B].integer = i % 5 ? 0 : 1000;
+        w->refused += tile_kernel_launch(w->kernel, arguments, COUNT, NULL) != TILE_OK;
+    }
+    return NULL;
+}
+
+Test(launch, threads_may_launch_at_once) {
+    fake_device *x = open_device();
+    worker workers[THREADS];
+    tile_kernel *kernel = create_kernel(x, "32");
+    tile_buffer *buffer = create_buffer(x, 1024);
+    x->shared = true;
+    for (unsigned i = 0; i < THREADS; i++) {
+        workers[i] = (worker){.x = x, .kernel = kernel, .buffer = buffer, .seed = i};
+        cr_assert_eq(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(workers[i].thread, NULL);
+        cr_assert_eq(workers[i].refused, LAUNCHES / 5);
+    }
+    cr_assert_eq(x->launched, THREADS * LAUNCHES * 4 / 5);
+    cr_assert_eq(tile_context_error_count(x->text.context), THREADS * LAUNCHES / 5);
+    cr_assert_eq(x->prepared, 4 * 3, "n by 1, 2, 4, 8 and x by 4, 8, 16, each once");
+    tile_kernel_destroy(kernel);
+    tile_buffer_destroy(buffer);
+    tile_device_destroy(&x->base);
+}
