@@ -3,8 +3,8 @@
  * Buffers live in the device's memory. A launch checks its arguments (count, kinds, device,
  * alignment to the element), evaluates the grid and the scratch sizes, picks the variant of the
  * kernel that the arguments' divisibility allows, and starts it. CUDA launches do not wait; the CPU
- * device runs the kernel at once. A launch compiles and allocates only what it is the first to need;
- * tile_kernel_prepare does that beforehand.
+ * device runs the kernel at once. A launch compiles and allocates only what it is the first to
+ * need; tile_kernel_prepare does that beforehand.
  *
  * Threads: on a CUDA device several threads may call tile_kernel_launch at once, for one kernel or
  * several, on one stream or several, while no other call uses the context; what they report reaches
@@ -92,9 +92,9 @@ TILE_API size_t tile_buffer_size(const tile_buffer *buffer);
  * that assumes what the kernel declares; others are compiled when a launch needs them.
  *
  * Without bindings, a kernel with `tune` picks its point at each launch: the one that was set for
- * the bucket of the arguments (tile_kernel_set_point), else the first of the space. Arguments are in
- * one bucket if each integer rounds up to the same of 1, 2, 3, 4, 6, 8, 12, 16, .. (2^i, 3 x 2^i);
- * what is not above 0 is a bucket of its own. */
+ * the bucket of the arguments (tile_kernel_set_point), else the first of the space. Arguments are
+ * in one bucket if each integer rounds up to the same of 1, 2, 3, 4, 6, 8, 12, 16, .. (2^i, 3 x
+ * 2^i); what is not above 0 is a bucket of its own. */
 TILE_API tile_status tile_kernel_create(tile_device *device, const tile_module *module,
                                         const char *kernel, const tile_binding *bindings,
                                         unsigned binding_count, tile_kernel **out);
