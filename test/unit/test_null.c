@@ -388,6 +388,8 @@ Test(null, devices) {
     cr_expect_null(tile_kernel_ptx(NULL));
     cr_expect_eq(tile_kernel_get_attributes(NULL, &attributes), TILE_INVALID);
     cr_expect_eq(tile_kernel_launch(NULL, NULL, 0, NULL), TILE_INVALID);
+    cr_expect_eq(tile_kernel_prepare(NULL, NULL, 0, NULL), TILE_INVALID);
+    cr_expect_eq(tile_kernel_set_point(NULL, NULL, 0, NULL, 0), TILE_INVALID);
     cr_expect_eq(tile_kernel_time(NULL, NULL, 0, 1, 1, false, &time), TILE_INVALID);
     tile_kernel_destroy(NULL);
     tile_context *context = tile_context_create();
