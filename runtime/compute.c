@@ -351,6 +351,14 @@ static void compute_iota(evaluation *e, tile_op op, double *to) {
     }
 }
 
+static void compute_broadcast(evaluation *e, tile_op op, double *to) {
+    tile_compute_array narrow, wide;
+    const double *from = operand_of(e, op, 0, &narrow);
+    if (!from || !resolve(e, tile_value_type(e->f, tile_op_result(e->f, op, 0)), &wide)) return;
+    if (count_elements(&wide))
+        tile_repeat_elements(wide.rank, wide.dims, narrow.rank, narrow.dims, sizeof *to, from, to);
+}
+
 /* A row's name names the function that computes it, where it has level 1. */
 static void (*const computers[TILE_OPCODE_LIMIT])(evaluation *e, tile_op op, double *to) = {
 #define COMPUTER_L1(name) compute_##name

@@ -352,6 +352,7 @@ static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned 
     case TILE_OP_scratch: return (tile_range){INT64_MIN, INT64_MAX, 256};
     case TILE_OP_iota: return range_of_iota(a->f, tile_value_def(a->f, op->first_result), type);
     case TILE_OP_uniform:
+    case TILE_OP_broadcast:
     case TILE_OP_extract:
     case TILE_OP_permute:
     case TILE_OP_convert_layout: return a->ranges[op->operands[0].id];

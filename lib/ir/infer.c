@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/ir/describe.h"
+#include "lib/ir/shape.h"
 #include "lib/layout/mma.h"
 
 /* Diagnostics --------------------------------------------------------------------------------- */
@@ -374,6 +375,22 @@ static bool tile_infer_iota(tile_infer *infer) {
         return fail(infer, "a coordinate is an integer, or a float that has arithmetic, not in",
                     type, "", NULL);
     return result(infer, type);
+}
+
+static bool tile_infer_broadcast(tile_infer *infer) {
+    const tile_type *from = type_of(infer, 0), *to = infer->given;
+    if (from->kind != TILE_TYPE_TILE && from->kind != TILE_TYPE_TENSOR)
+        return fail(infer, "operand 'src' must be a tile or a tensor, not", from, "", NULL);
+    if (!to)
+        return fail(infer, "the result's extents are missing; write its type after ':'", NULL, "",
+                    NULL);
+    if (to->kind != from->kind || !same_element(from, to))
+        return fail(infer, "the result must be a tensor or tile of the operand's elements, from",
+                    from, " to", to);
+    if (!tile_type_stretches(from, to))
+        return fail(infer, "extents of 1 are repeated and dims are added in front, not", from,
+                    " to", to);
+    return result(infer, to);
 }
 
 static bool tile_infer_index(tile_infer *infer) {

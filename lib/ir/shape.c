@@ -1,7 +1,53 @@
 /* Operations on shapes and coordinates: see the header. */
 #include "lib/ir/shape.h"
 
+#include <string.h>
+
 #include "lib/ir/scalar.h"
+#include "lib/layout/layout.h"
+
+bool tile_type_stretches(const tile_type *from, const tile_type *to) {
+    bool fits = from->rank <= to->rank;
+    for (unsigned d = 0; fits && d < from->rank; d++)
+        fits = from->dims[d] == to->dims[to->rank - from->rank + d] || tile_type_dim(from, d) == 1;
+    return fits;
+}
+
+tile_layout tile_broadcast_layout(const tile_type *from, const tile_layout *to) {
+    uint32_t dims[TILE_MAX_RANK];
+    for (unsigned d = 0; d < from->rank; d++) dims[d] = (uint32_t)tile_type_dim(from, d);
+    return tile_layout_narrow(to, dims, from->rank);
+}
+
+typedef struct repetition {
+    unsigned rank;
+    int64_t dims[TILE_MAX_RANK];
+    size_t
+        step[TILE_MAX_RANK]; /* bytes from one coordinate to the next in what is read; 0: again */
+    size_t size;
+} repetition;
+
+static char *repeat_dim(const repetition *r, unsigned d, const char *from, char *to) {
+    bool row = d + 1 == r->rank && r->step[d];
+    if (row || d == r->rank) {
+        size_t bytes = row ? r->size * (size_t)r->dims[d] : r->size;
+        memcpy(to, from, bytes);
+        return to + bytes;
+    }
+    for (int64_t i = 0; i < r->dims[d]; i++)
+        to = repeat_dim(r, d + 1, from + (size_t)i * r->step[d], to);
+    return to;
+}
+
+void tile_repeat_elements(unsigned rank, const int64_t *dims, unsigned from_rank,
+                          const int64_t *from_dims, size_t size, const void *from, void *to) {
+    repetition r = {.rank = rank, .size = size};
+    size_t step = size;
+    memcpy(r.dims, dims, sizeof *dims * rank);
+    for (unsigned d = from_rank; d-- > 0; step *= (size_t)from_dims[d])
+        if (from_dims[d] != 1) r.step[rank - from_rank + d] = step;
+    repeat_dim(&r, 0, from, to);
+}
 
 /* The attribute's value, or what its absence means. */
 static bool read_attr(const tile_function *f, tile_op op, tile_attr_id id, int64_t otherwise,

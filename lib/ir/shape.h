@@ -4,6 +4,16 @@
 
 #include "lib/ir/function.h"
 
+/* Whether a tile or tensor of these extents becomes one of those by broadcast: from the last dim
+ * on, its extents are the same or 1. */
+bool tile_type_stretches(const tile_type *from, const tile_type *to);
+/* The layout of a broadcast's operand whose result has this one: what a thread repeats it holds. */
+tile_layout tile_broadcast_layout(const tile_type *from, const tile_layout *to);
+/* Copies row-major elements of this size, those along extents of 1 again and again. dims: of what
+ * is written; from_dims, from_rank: of what is read. */
+void tile_repeat_elements(unsigned rank, const int64_t *dims, unsigned from_rank,
+                          const int64_t *from_dims, size_t size, const void *from, void *to);
+
 /* An iota's elements are start + step * their coordinate along the axis, in i64 that wraps,
  * converted to the element type: cut to an integer's bits, or rounded to a float. */
 typedef struct tile_iota {

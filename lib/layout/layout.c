@@ -57,6 +57,16 @@ uint32_t tile_layout_coordinate(const tile_layout *layout, uint32_t index, unsig
            (bits & ((UINT32_C(1) << layout->dim_bits[d]) - 1));
 }
 
+uint32_t tile_layout_index(const tile_layout *layout, const uint32_t *coordinates) {
+    uint32_t part = 0, index = 0;
+    for (unsigned d = 0; d < layout->rank; d++) {
+        part = part * layout->count[d] + (coordinates[d] >> layout->dim_bits[d]);
+        index |= (coordinates[d] & ((UINT32_C(1) << layout->dim_bits[d]) - 1))
+                 << tile_layout_dim_shift(layout, d);
+    }
+    return part << tile_layout_part_bits(layout) | index;
+}
+
 uint32_t tile_layout_apply(const tile_layout *layout, uint32_t reg, uint32_t lane, uint32_t warp) {
     uint32_t part = reg >> layout->reg_bits;
     return part << tile_layout_part_bits(layout) | (combine(layout->reg, layout->reg_bits, reg) ^
@@ -246,6 +256,43 @@ tile_layout tile_layout_shared_swizzled(const uint32_t *dims, unsigned rank, uns
     for (unsigned i = 0; i < crossed && first_row + i < count; i++)
         layout.reg[first_row + i] ^= bits[chunk + (i + turn) % crossed];
     return layout;
+}
+
+/* The element that is repeated in the wide tile's. */
+static uint32_t narrow_index(const tile_layout *wide, const tile_layout *narrow, uint32_t index) {
+    uint32_t coordinates[TILE_MAX_RANK];
+    for (unsigned d = 0; d < narrow->rank; d++) {
+        unsigned from = wide->rank - narrow->rank + d;
+        bool repeated = tile_layout_extent(narrow, d) == 1;
+        coordinates[d] = repeated ? 0 : tile_layout_coordinate(wide, index, from);
+    }
+    return tile_layout_index(narrow, coordinates);
+}
+
+tile_layout tile_layout_narrow(const tile_layout *wide, const uint32_t *dims, unsigned rank) {
+    tile_layout narrow = tile_layout_blank(TILE_LAYOUT_REGISTER, dims, rank);
+    vector_space image = {.count = 0};
+    narrow.warp_bits = wide->warp_bits;
+    narrow.block_bits = wide->block_bits;
+    for (unsigned i = 0; i < TILE_LANE_BITS; i++)
+        narrow.lane[i] = narrow_index(wide, &narrow, wide->lane[i]);
+    for (unsigned i = 0; i < wide->warp_bits; i++)
+        narrow.warp[i] = narrow_index(wide, &narrow, wide->warp[i]);
+    for (unsigned i = 0; i < wide->block_bits; i++)
+        narrow.block[i] = narrow_index(wide, &narrow, wide->block[i]);
+    for (unsigned i = 0; i < wide->reg_bits; i++) {
+        uint32_t index = narrow_index(wide, &narrow, wide->reg[i]);
+        unsigned before = image.count;
+        add_to_span(&image, index, 0);
+        if (image.count > before) narrow.reg[narrow.reg_bits++] = index;
+    }
+    return narrow;
+}
+
+uint32_t tile_layout_narrow_register(const tile_layout *wide, const tile_layout *narrow,
+                                     uint32_t register_) {
+    uint32_t index = tile_layout_apply(wide, register_, 0, 0);
+    return tile_layout_offset_of(narrow, narrow_index(wide, narrow, index));
 }
 
 /* Counting ------------------------------------------------------------------------------------ */

@@ -25,6 +25,9 @@ unsigned tile_layout_dim_shift(const tile_layout *layout, unsigned d);
 /* Coordinate d of an element. */
 uint32_t tile_layout_coordinate(const tile_layout *layout, uint32_t index, unsigned d);
 
+/* The index of the element with these coordinates. */
+uint32_t tile_layout_index(const tile_layout *layout, const uint32_t *coordinates);
+
 /* The index of the element that this register of this lane of this warp holds. */
 uint32_t tile_layout_apply(const tile_layout *layout, uint32_t reg, uint32_t lane, uint32_t warp);
 /* The index of the element at an offset of a shared layout. */
@@ -74,6 +77,14 @@ tile_layout tile_layout_blocked(const uint32_t *dims, unsigned rank, unsigned ve
  * lowest bit of that number crossed with the second lowest of the chunk's, and so on around. */
 tile_layout tile_layout_shared_swizzled(const uint32_t *dims, unsigned rank, unsigned fastest,
                                         unsigned element_bytes);
+
+/* Of a tile whose extents of 1 and missing first dims are repeated in a tile of layout `wide`: each
+ * thread holds the elements that it needs there, each once. Its extents are the wide ones or 1,
+ * from the last dim on. */
+tile_layout tile_layout_narrow(const tile_layout *wide, const uint32_t *dims, unsigned rank);
+/* The register of the narrow tile that this register of the wide one repeats. */
+uint32_t tile_layout_narrow_register(const tile_layout *wide, const tile_layout *narrow,
+                                     uint32_t register_);
 
 /* Counting ------------------------------------------------------------------------------------ */
 

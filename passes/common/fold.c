@@ -359,6 +359,14 @@ static void fold_iota(context *x) {
         integer(x, iota.start);
 }
 
+static tile_value fold_broadcast(context *x) {
+    const tile_op_data *inner = definition(x, x->a);
+    if (tile_value_type(x->f, x->a) == x->type) return x->a;
+    if (inner->opcode == TILE_OP_splat || inner->opcode == TILE_OP_broadcast)
+        rewrite(x, (tile_opcode)inner->opcode, inner->operands[0], TILE_NO_VALUE);
+    return TILE_NO_VALUE;
+}
+
 tile_value tile_fold_op(tile_folder *folder, tile_op op, bool *changed) {
     tile_function *f = folder->f;
     const tile_op_data *data = tile_op_at(f, op);
@@ -378,6 +386,8 @@ tile_value tile_fold_op(tile_folder *folder, tile_op op, bool *changed) {
     tile_value value = TILE_NO_VALUE;
     if (x.opcode == TILE_OP_convert_layout || x.opcode == TILE_OP_extract)
         value = same(&x, x.a);
+    else if (x.opcode == TILE_OP_broadcast)
+        value = fold_broadcast(&x);
     else if (x.opcode == TILE_OP_select)
         value = fold_select(&x);
     else if (x.opcode == TILE_OP_cast)

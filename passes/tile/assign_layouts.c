@@ -26,10 +26,11 @@
  * Here values that must agree anyway (operands and results of element-wise operations, what loops
  * and branches carry) form one class with one layout, chosen by the strongest wish in it: an
  * accumulator of `dot`, an operand of `dot`, a load, a store. Every memory access works with every
- * layout, so a conversion is needed in two places only: before a `dot` whose operand is not held as
- * a fragment, and before a store that would be narrow. An operand computed from nothing (`splat`,
- * `iota`) is computed again in the other layout instead. That is enough because tiles between those
- * two points are used element by element. */
+ * layout, so a conversion is needed in three places only: before a `dot` whose operand is not held
+ * as a fragment, before a store that would be narrow, and before a `broadcast` of what somebody
+ * else has a stronger wish for. An operand computed from nothing (`splat`, `iota`) is computed
+ * again in the other layout instead. That is enough because tiles between those points are used
+ * element by element. */
 #include <string.h>
 
 #include "lib/analysis/access.h"
@@ -37,6 +38,7 @@
 #include "lib/analysis/product.h"
 #include "lib/analysis/uniform.h"
 #include "lib/ir/regions.h"
+#include "lib/ir/shape.h"
 #include "lib/layout/layout.h"
 #include "passes/tile/prepare.h"
 
@@ -45,6 +47,7 @@ typedef enum strength {
     WISH_NONE,
     WISH_STORE,
     WISH_LOAD,
+    WISH_REPEAT, /* by a broadcast; more than loads, which take every layout */
     WISH_FMA,
     WISH_OPERAND,
     WISH_SUM,
@@ -230,6 +233,17 @@ static void check_given(assignment *a, tile_value value) {
                 1u << given->warp_bits, warps_of(a, value));
 }
 
+/* For a class that nobody has a wish for: its first value decides, as the elements of the others
+ * may have another size. */
+static void wish_blocked(assignment *a, tile_value value) {
+    const tile_type *type = tile_value_type(a->f, value);
+    uint32_t dims[TILE_MAX_RANK];
+    dims_of(type, dims);
+    tile_layout layout = tile_layout_blocked(dims, type->rank, 16 / tile_scalar_bytes(type->scalar),
+                                             type->rank - 1, warps_of(a, value));
+    wish(a, value, WISH_STORE, &layout);
+}
+
 static void wish_op(tile_function *f, tile_op op, void *user) {
     assignment *a = user;
     unsigned count;
@@ -246,6 +260,51 @@ static void wish_op(tile_function *f, tile_op op, void *user) {
         tile_layout layout = tile_access_layout(f, a->ranges, tile_op_segment(f, op, 1, &count),
                                                 tile_value_type(f, tile), warps_at(a, op));
         wish(a, tile, WISH_STORE, &layout);
+    }
+}
+
+typedef struct op_list {
+    tile_op *ops;
+    unsigned count;
+} op_list;
+
+static void collect_broadcast(tile_function *f, tile_op op, void *user) {
+    op_list *list = user;
+    if (tile_op_opcode(f, op) == TILE_OP_broadcast) list->ops[list->count++] = op;
+}
+
+/* The layout that the result will have; NULL while nobody has a wish for it. */
+static const tile_layout *layout_of_result(assignment *a, tile_op op) {
+    tile_value result = tile_op_result(a->f, op, 0);
+    const tile_type *type = tile_value_type(a->f, result);
+    if (type->layout) return type->layout;
+    return a->wish[class_of(a, result)] ? &a->wanted[class_of(a, result)] : NULL;
+}
+
+/* True if the operand's class has a new wish: to be held as the result's repeats it. */
+static bool wish_repeated(assignment *a, tile_op op) {
+    tile_value operand = tile_op_operand(a->f, op, 0);
+    const tile_layout *result = layout_of_result(a, op);
+    if (!result || a->wish[class_of(a, operand)] >= WISH_REPEAT) return false;
+    tile_layout narrow = tile_broadcast_layout(tile_value_type(a->f, operand), result);
+    wish(a, operand, WISH_REPEAT, &narrow);
+    return true;
+}
+
+/* Wishes go from results to operands, the last operations first, as a result may be repeated again;
+ * around loops they go once more. A class that nobody has a wish for gets one here. */
+static void wish_broadcasts(assignment *a) {
+    op_list list = {.ops = TILE_NEW_ARRAY(a->pass->scratch, tile_op, a->f->op_count)};
+    bool changed = true;
+    tile_walk(a->f, a->f->body, collect_broadcast, &list);
+    while (changed) {
+        changed = false;
+        for (unsigned i = list.count; i-- > 0;) changed |= wish_repeated(a, list.ops[i]);
+        for (unsigned i = list.count; i-- > 0 && !changed;) {
+            if (layout_of_result(a, list.ops[i])) continue;
+            wish_blocked(a, tile_op_result(a->f, list.ops[i], 0));
+            changed = true;
+        }
     }
 }
 
@@ -306,17 +365,6 @@ static void lay_copied(tile_function *f, tile_op op, void *user) {
 
 /* 5. Types get their layouts. ----------------------------------------------------------------- */
 
-/* For a class that nobody has a wish for: its first value decides, as the elements of the others
- * may have another size. */
-static void wish_blocked(assignment *a, tile_value value) {
-    const tile_type *type = tile_value_type(a->f, value);
-    uint32_t dims[TILE_MAX_RANK];
-    dims_of(type, dims);
-    tile_layout layout = tile_layout_blocked(dims, type->rank, 16 / tile_scalar_bytes(type->scalar),
-                                             type->rank - 1, warps_of(a, value));
-    wish(a, value, WISH_STORE, &layout);
-}
-
 static void set_layouts(assignment *a) {
     tile_context *context = a->pass->context;
     for (uint32_t id = 1; id < a->value_count; id++) {
@@ -345,6 +393,8 @@ static const tile_type *buffer_type(const assignment *a, const tile_type *tile) 
     return tile_type_get(a->pass->context, &draft);
 }
 
+static tile_value repeatable(assignment *a, tile_op op, tile_value tile, const tile_layout *result);
+
 static tile_value copy_iota(tile_builder *b, tile_op iota, const tile_type *to) {
     tile_value again = tile_build_iota(b, to);
     tile_op_data *copy = tile_op_at(b->function, tile_value_def(b->function, again));
@@ -353,8 +403,8 @@ static tile_value copy_iota(tile_builder *b, tile_op iota, const tile_type *to) 
     return again;
 }
 
-/* A tile in another layout, before op: computed again if it comes from nothing, else through a
- * buffer. */
+/* A tile in another layout, before op: computed again if it comes from nothing or is a broadcast,
+ * whose operand has fewer elements to move; else through a buffer. */
 static tile_value convert(assignment *a, tile_op op, tile_value tile, const tile_layout *layout) {
     tile_builder b = tile_builder_before(a->f, op);
     const tile_type *from = tile_value_type(a->f, tile);
@@ -363,11 +413,22 @@ static tile_value convert(assignment *a, tile_op op, tile_value tile, const tile
     if (tile_op_opcode(a->f, def) == TILE_OP_splat)
         return tile_build_splat(&b, tile_op_operand(a->f, def, 0), to);
     if (tile_op_opcode(a->f, def) == TILE_OP_iota) return copy_iota(&b, def, to);
+    if (tile_op_opcode(a->f, def) == TILE_OP_broadcast)
+        return tile_build_broadcast(&b, repeatable(a, op, tile_op_operand(a->f, def, 0), layout),
+                                    to);
     tile_value buffer = tile_build_alloc_shared(&b, buffer_type(a, from));
     tile_value converted = tile_build_convert_layout(&b, tile, buffer, to);
     tile_build_free_shared(&b, buffer);
     tile_pass_count(a->pass, "conversions", 1);
     return converted;
+}
+
+/* The operand of a broadcast before op whose result has this layout. */
+static tile_value repeatable(assignment *a, tile_op op, tile_value tile,
+                             const tile_layout *result) {
+    const tile_type *type = tile_value_type(a->f, tile);
+    tile_layout narrow = tile_broadcast_layout(type, result);
+    return tile_layout_equal(&narrow, type->layout) ? tile : convert(a, op, tile, &narrow);
 }
 
 static void set_operand(assignment *a, tile_op op, unsigned operand, tile_value value) {
@@ -419,6 +480,11 @@ static void convert_dot_operands(assignment *a, tile_op op) {
     }
 }
 
+static void convert_repeated(assignment *a, tile_op op) {
+    const tile_layout *result = tile_value_type(a->f, tile_op_result(a->f, op, 0))->layout;
+    set_operand(a, op, 0, repeatable(a, op, tile_op_operand(a->f, op, 0), result));
+}
+
 /* Consecutive elements that one thread has along dim d. */
 static unsigned run_along(const tile_layout *layout, unsigned d) {
     unsigned shift = tile_layout_dim_shift(layout, d), bits = 0;
@@ -445,6 +511,7 @@ static void convert_region(assignment *a, tile_region region) {
         tile_opcode opcode = tile_op_opcode(a->f, op);
         if (opcode == TILE_OP_dot) convert_dot_operands(a, op);
         if (opcode == TILE_OP_store) widen_store(a, op);
+        if (opcode == TILE_OP_broadcast) convert_repeated(a, op);
         for (unsigned r = 0; r < tile_op_at(a->f, op)->region_count; r++)
             convert_region(a, tile_op_region(a->f, op, r));
     }
@@ -466,6 +533,7 @@ tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
     tile_walk(f, f->body, wish_op, &a);
     for (uint32_t id = 1; id < a.value_count; id++) check_given(&a, (tile_value){id});
     if (a.status != TILE_OK) return a.status;
+    wish_broadcasts(&a);
     tile_walk(f, f->body, lay_operands, &a);
     tile_walk(f, f->body, lay_copied, &a);
     tile_walk(f, f->body, check_offsets, &a);

@@ -7,7 +7,7 @@
  *   lower_shared.c   loads and stores between shared buffers and fragments, ldmatrix
  *   lower_thread.c   accesses of single threads to shared buffers by coordinates
  *   lower_copy.c     copies between views and shared buffers
- *   lower_shape.c    coordinates of a tile's elements
+ *   lower_shape.c    coordinates of a tile's elements, elements that are repeated
  *   lower_dot.c      mma on fragments
  *   lower_fma.c      products added one by one */
 #ifndef TILE_PASSES_TILE_LOWER_H
@@ -182,6 +182,7 @@ void lower_copy(lowering *l, tile_op op);
 /* lower_shape.c ------------------------------------------------------------------------------- */
 
 tile_value lower_iota(lowering *l, tile_op op);
+tile_value lower_broadcast(lowering *l, tile_op op);
 
 /* lower_dot.c --------------------------------------------------------------------------------- */
 

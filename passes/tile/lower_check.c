@@ -77,6 +77,15 @@ static void check_convert(checker *c, tile_op op) {
         fail(c, op, "convert_layout: threads exchange elements here, which needs a shared buffer");
 }
 
+static void check_broadcast(checker *c, tile_op op) {
+    const tile_type *from = tile_value_type(c->f, tile_op_operand(c->f, op, 0));
+    const tile_type *to = tile_value_type(c->f, tile_op_result(c->f, op, 0));
+    tile_layout wanted = tile_broadcast_layout(from, to->layout);
+    if (!tile_layout_equal(&wanted, from->layout))
+        fail(c, op,
+             "broadcast: threads do not hold the elements that they repeat; run assign-layouts");
+}
+
 /* A stage that is never one of the buffer's. What may be one is checked by the CPU device. It can
  * only be said here: branches that other parameters or constants decide are gone. */
 static void check_stages(checker *c, tile_op op) {
@@ -163,11 +172,12 @@ static void check_op(tile_function *f, tile_op op, void *user) {
         fail(c, op, "the loop is still to be pipelined; run pipeline");
     tile_iota iota;
     if (tile_op_opcode(f, op) == TILE_OP_iota && !tile_iota_of(f, op, &iota))
-        fail(c, op, "a compile-time parameter has no value yet; run instantiate");
+        fail(c, op, "iota: axis, start and step must be known at compile time");
     if (c->ok) check_stages(c, op);
     if (c->ok) check_length(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_dot) check_dot(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_convert_layout) check_convert(c, op);
+    if (c->ok && tile_op_opcode(f, op) == TILE_OP_broadcast) check_broadcast(c, op);
     c->ok &= before;
 }
 

@@ -1,4 +1,5 @@
-/* Tiles that say where their elements are: coordinates from a thread's number and its registers. */
+/* Coordinates of a tile's elements, from a thread's number and its registers; tiles whose elements
+ * are repeated, which only renames registers. */
 #include "lib/ir/shape.h"
 #include "lib/layout/layout.h"
 #include "passes/tile/lower.h"
@@ -85,4 +86,23 @@ tile_value lower_iota(lowering *l, tile_op op) {
     tile_value all = tile_build_concat(&l->builder, values, registers);
     if (c.scalar->scalar == type->scalar) return all;
     return tile_build_cast(&l->builder, all, tile_type_vector(context, type->scalar, registers));
+}
+
+tile_value lower_broadcast(lowering *l, tile_op op) {
+    tile_value source = tile_op_operand(&l->old, op, 0);
+    const tile_type *from = tile_value_type(&l->old, source);
+    const tile_type *to = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
+    unsigned registers = tile_type_registers(to);
+    int64_t *order = TILE_NEW_ARRAY(l->pass->scratch, int64_t, registers);
+    bool same = registers == tile_type_registers(from);
+    for (unsigned i = 0; i < registers; i++) {
+        order[i] = tile_layout_narrow_register(to->layout, from->layout, i);
+        same &= order[i] == i;
+    }
+    if (same) return lower_mapped(l, source);
+    tile_value wide =
+        tile_build_permute(&l->builder, lower_mapped(l, source),
+                           tile_type_vector(tile_function_context(l->f), to->scalar, registers));
+    tile_op_set_list(l->f, tile_value_def(l->f, wide), TILE_ATTR_order, order, registers);
+    return wide;
 }

@@ -132,6 +132,13 @@ void cpu_decode_iota(cpu_decoder *d, tile_op op) {
         CPU_FAIL(d, insn->loc, "iota: its numbers are not known yet: instantiate the kernel first");
 }
 
+void cpu_decode_broadcast(cpu_decoder *d, tile_op op) {
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_broadcast);
+    cpu_set_elements(d, insn, cpu_result_type(d, op));
+    insn->type = cpu_operand_type(d, op, 0);
+    insn->memory = cpu_result_type(d, op);
+}
+
 void cpu_decode_lock_semaphore(cpu_decoder *d, tile_op op) {
     cpu_add_op(d, op, cpu_run_lock_semaphore);
 }

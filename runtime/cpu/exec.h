@@ -81,8 +81,9 @@ void cpu_count_conflicts(cpu_run *run, uint32_t mask, const uint32_t offsets[CPU
 CPU_HANDLER(cpu_run_dot);
 CPU_HANDLER(cpu_run_mma);
 
-/* shape.c: level 2; iota's type is insn->type */
-CPU_HANDLER(cpu_run_iota);
+/* shape.c: level 2 */
+CPU_HANDLER(cpu_run_iota);      /* type: the result's */
+CPU_HANDLER(cpu_run_broadcast); /* type: the operand's; memory: the result's */
 
 /* tile.c: level 2 */
 CPU_HANDLER(cpu_run_load);

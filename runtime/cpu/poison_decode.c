@@ -60,7 +60,9 @@ static bool never_zero(const tile_function *f, tile_value value) {
     const tile_value_data *data = tile_value_at(f, value);
     if (data->kind == TILE_VALUE_RESULT) {
         tile_op op = {data->owner};
-        return tile_op_opcode(f, op) == TILE_OP_splat && never_zero(f, tile_op_operand(f, op, 0));
+        tile_opcode opcode = tile_op_opcode(f, op);
+        return (opcode == TILE_OP_splat || opcode == TILE_OP_broadcast) &&
+               never_zero(f, tile_op_operand(f, op, 0));
     }
     return tile_value_is_int(f, value, &integer) && integer != 0;
 }
@@ -340,14 +342,23 @@ static follow_function find_follower(tile_opcode opcode) {
         tile_opcode opcode;
         follow_function follow;
     } others[] = {
-        {TILE_OP_splat, follow_move},       {TILE_OP_extract, follow_move},
-        {TILE_OP_concat, follow_move},      {TILE_OP_permute, follow_move},
-        {TILE_OP_load_shared, follow_move}, {TILE_OP_store_shared, follow_move},
-        {TILE_OP_ld_shared, follow_move},   {TILE_OP_st_shared, follow_move},
-        {TILE_OP_ldmatrix, follow_move},    {TILE_OP_convert_layout, follow_nothing},
-        {TILE_OP_mma, follow_mma},          {TILE_OP_dot, follow_dot},
-        {TILE_OP_store, follow_store},      {TILE_OP_st_global, follow_store},
-        {TILE_OP_copy, follow_copy},        {TILE_OP_copy_async, follow_copy},
+        {TILE_OP_splat, follow_move},
+        {TILE_OP_broadcast, follow_move},
+        {TILE_OP_extract, follow_move},
+        {TILE_OP_concat, follow_move},
+        {TILE_OP_permute, follow_move},
+        {TILE_OP_load_shared, follow_move},
+        {TILE_OP_store_shared, follow_move},
+        {TILE_OP_ld_shared, follow_move},
+        {TILE_OP_st_shared, follow_move},
+        {TILE_OP_ldmatrix, follow_move},
+        {TILE_OP_convert_layout, follow_nothing},
+        {TILE_OP_mma, follow_mma},
+        {TILE_OP_dot, follow_dot},
+        {TILE_OP_store, follow_store},
+        {TILE_OP_st_global, follow_store},
+        {TILE_OP_copy, follow_copy},
+        {TILE_OP_copy_async, follow_copy},
         {TILE_OP_cp_async, follow_copy},
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)

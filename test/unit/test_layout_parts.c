@@ -244,3 +244,52 @@ Test(layout_parts, extents_are_those_of_the_definition) {
     cr_assert(!tile_layout_admits_extent(INT64_MIN));
     cr_assert(!tile_layout_admits_extent(INT64_MAX));
 }
+
+/* Each thread holds what it repeats, in the register that is named, and nothing twice. */
+static void check_narrow(const tile_layout *wide, const uint32_t *dims, unsigned rank) {
+    tile_layout narrow = tile_layout_narrow(wide, dims, rank);
+    cr_assert_null(tile_layout_find_fault(&narrow), "%s", tile_layout_find_fault(&narrow));
+    for (uint32_t thread = 0; thread < 32u << wide->warp_bits; thread++)
+        for (uint32_t r = 0; r < tile_layout_registers(wide); r++) {
+            uint32_t from = tile_layout_narrow_register(wide, &narrow, r);
+            cr_assert_lt(from, tile_layout_registers(&narrow));
+            uint32_t index = tile_layout_apply(wide, r, thread & 31, thread >> 5);
+            uint32_t element = tile_layout_apply(&narrow, from, thread & 31, thread >> 5);
+            for (unsigned d = 0; d < rank; d++) {
+                uint32_t along = tile_layout_coordinate(wide, index, wide->rank - rank + d);
+                cr_assert_eq(tile_layout_coordinate(&narrow, element, d), dims[d] == 1 ? 0 : along);
+            }
+        }
+}
+
+Test(layout_parts, of_tiles_that_are_repeated) {
+    for (unsigned s = 0; s < SHAPE_COUNT; s++) {
+        const uint32_t *dims = shapes[s], column[2] = {dims[0], 1}, row[2] = {1, dims[1]}, one = 1;
+        for (unsigned warps = 1; warps <= 8; warps *= 2)
+            for (unsigned fastest = 0; fastest < 2; fastest++) {
+                tile_layout wide = tile_layout_blocked(dims, 2, 4, fastest, warps);
+                check_narrow(&wide, column, 2);
+                check_narrow(&wide, row, 2);
+                check_narrow(&wide, dims, 2);
+                check_narrow(&wide, dims + 1, 1);
+                check_narrow(&wide, &one, 1);
+            }
+    }
+}
+
+/* An accumulator, and a layout whose registers become dependent where a dim is gone. */
+Test(layout_parts, of_tiles_that_are_repeated_in_fragments) {
+    const uint32_t column[2] = {48, 1}, row[2] = {1, 80}, small[2] = {2, 8}, half[2] = {1, 8};
+    tile_layout wide = tile_mma_accumulator(half_row(), 48, 80, 1, 2);
+    check_narrow(&wide, column, 2);
+    check_narrow(&wide, row, 2);
+    check_narrow(&wide, row + 1, 1);
+    wide = tile_layout_blank(TILE_LAYOUT_REGISTER, small, 2);
+    wide.reg_bits = 2;
+    wide.reg[0] = 1;
+    wide.reg[1] = 9;
+    wide.lane[0] = 2;
+    wide.lane[1] = 5;
+    check_narrow(&wide, half, 2);
+    cr_assert_eq(tile_layout_narrow(&wide, half, 2).reg_bits, 1);
+}

@@ -214,6 +214,84 @@ Test(shape, iota_of_all_types) {
     text_close(&x);
 }
 
+/* What is repeated, and in what. */
+typedef struct stretch {
+    shape from, to;
+} stretch;
+
+static const stretch stretches[] = {{{1, {1}}, {1, {64}}},
+                                    {{1, {1}}, {1, {192}}},
+                                    {{1, {64}}, {1, {64}}},
+                                    {{1, {24}}, {2, {10, 24}}},
+                                    {{2, {64, 1}}, {2, {64, 64}}},
+                                    {{2, {1, 64}}, {2, {64, 64}}},
+                                    {{2, {1, 1}}, {2, {16, 192}}},
+                                    {{2, {12, 1}}, {2, {12, 40}}},
+                                    {{2, {1, 40}}, {2, {12, 40}}},
+                                    {{2, {1, 192}}, {2, {1, 192}}},
+                                    {{2, {1, 1}}, {2, {1, 192}}},
+                                    {{2, {3, 1}}, {4, {2, 1, 3, 20}}},
+                                    {{3, {3, 1, 8}}, {3, {3, 16, 8}}},
+                                    {{3, {1, 6, 1}}, {3, {5, 6, 7}}},
+                                    {{4, {1, 3, 1, 7}}, {4, {2, 3, 4, 7}}},
+                                    {{1, {10}}, {6, {3, 2, 1, 4, 1, 10}}},
+                                    {{6, {3, 1, 1, 4, 1, 1}}, {6, {3, 2, 1, 4, 5, 10}}},
+                                    {{5, {1, 1, 1, 1, 1}}, {6, {2, 3, 2, 1, 3, 2}}}};
+
+enum { STRETCH_COUNT = sizeof stretches / sizeof *stretches };
+
+/* The element of the narrow shape that element i of the wide one repeats. */
+static size_t repeated(const stretch *s, size_t i) {
+    size_t at = 0;
+    for (unsigned d = 0; d < s->from.rank; d++) {
+        int64_t along = coordinate(&s->to, i, s->to.rank - s->from.rank + d);
+        at = at * (size_t)s->from.dims[d] + (s->from.dims[d] == 1 ? 0 : (size_t)along);
+    }
+    return at;
+}
+
+static void check_broadcast(text_fixture *x, const stretch *t, tile_scalar scalar, unsigned warps) {
+    unsigned char *wanted = malloc(MAX_BYTES), *input = malloc(MAX_BYTES);
+    size_t size = tile_scalar_bytes(scalar);
+    sample s = {.from = &t->from, .to = &t->to, .scalar = scalar, .warps = warps, .input = input};
+    s.statement = tile_arena_format(&x->arena, "broadcast %%%%a : %%s<%s%s>",
+                                    tile_scalar_name(scalar), dims_text(x, &t->to));
+    for (size_t i = 0; i < count_of(&t->from); i++)
+        tile_scalar_write(scalar, input + i * size, (double)(int)(i * 7 % 97) - 40);
+    for (size_t i = 0; i < count_of(&t->to); i++)
+        memcpy(wanted + i * size, input + repeated(t, i) * size, size);
+    check(x, &s, wanted);
+    if (scalar == TILE_f32) emit_ptx(x, &s);
+    free(wanted);
+    free(input);
+}
+
+Test(shape, broadcast_of_all_shapes) {
+    text_fixture x;
+    text_open(&x);
+    for (unsigned i = 0; i < STRETCH_COUNT; i++) {
+        check_broadcast(&x, &stretches[i], TILE_f32, 1);
+        check_broadcast(&x, &stretches[i], TILE_f32, 8);
+    }
+    text_close(&x);
+}
+
+Test(shape, broadcast_of_all_types) {
+    text_fixture x;
+    text_open(&x);
+    for (unsigned scalar = 1; scalar < TILE_SCALAR_COUNT; scalar++)
+        for (unsigned i = 5; i < 9; i++) check_broadcast(&x, &stretches[i], (tile_scalar)scalar, 4);
+    text_close(&x);
+}
+
+/* Every row that levels 1 and 2 have stands in one of these tests. */
+Test(shape, of_all_rows) {
+    for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++)
+        if (tile_op_get_info((tile_opcode)i)->levels == TILE_LEVELS_L12)
+            cr_expect(i == TILE_OP_iota || i == TILE_OP_broadcast, "%s is not tested here",
+                      tile_op_get_info((tile_opcode)i)->name);
+}
+
 /* A layout whose registers and lanes share bits of a coordinate. */
 Test(shape, iota_in_a_layout_of_its_own) {
     text_fixture x;

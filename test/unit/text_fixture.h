@@ -202,7 +202,8 @@ static const char *const text_corpus[] = {
     "}\n",
 
     TEXT_KERNEL("  %i = iota {axis = 0} : tile<i32[4, p]>\n"
-                "  %j = iota {axis = p - 3, start = -1, step = 2 * p} : tile<T[4, p]>\n"),
+                "  %j = iota {axis = p - 3, start = -1, step = 2 * p} : tile<T[4, p]>\n"
+                "  %k = broadcast %j : tile<T[p, 4, p]>\n"),
 };
 
 enum { TEXT_CORPUS_COUNT = sizeof text_corpus / sizeof *text_corpus };
