@@ -23,5 +23,7 @@ bool tile_infer_results(tile_infer *infer);
 /* infer_given.c: fills in what the type as written leaves out and the operands tell; what they do
  * not tell stays as it is. The operands' classes have been checked. False after a diagnostic. */
 bool tile_infer_complete_given(tile_infer *infer);
+/* Whether the operands never tell all of the result's type. */
+bool tile_infer_needs_given(tile_opcode opcode);
 
 #endif

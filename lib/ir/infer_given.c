@@ -133,20 +133,29 @@ static bool complete_extents(tile_infer *infer) {
     return true;
 }
 
+static const struct {
+    const tile_type *(*complete)(const tile_infer *);
+    bool tells_all; /* also where nothing is given */
+} completions[TILE_OPCODE_LIMIT] = {
+    [TILE_OP_view] = {complete_view, true},
+    [TILE_OP_load_shared] = {complete_load_shared, true},
+    [TILE_OP_extract] = {complete_elements, true},
+    [TILE_OP_ld_global] = {complete_elements, true},
+    [TILE_OP_ld_shared] = {complete_elements, true},
+    [TILE_OP_permute] = {complete_permute, true},
+    [TILE_OP_scratch] = {complete_scratch, false},
+    [TILE_OP_cast] = {complete_cast, false},
+    [TILE_OP_matmul] = {complete_matmul, false},
+};
+
+bool tile_infer_needs_given(tile_opcode opcode) {
+    return tile_op_get_info(opcode)->type_given && !completions[opcode].tells_all;
+}
+
 bool tile_infer_complete_given(tile_infer *infer) {
-    static const tile_type *(*const completions[TILE_OPCODE_LIMIT])(const tile_infer *) = {
-        [TILE_OP_view] = complete_view,
-        [TILE_OP_scratch] = complete_scratch,
-        [TILE_OP_load_shared] = complete_load_shared,
-        [TILE_OP_extract] = complete_elements,
-        [TILE_OP_ld_global] = complete_elements,
-        [TILE_OP_ld_shared] = complete_elements,
-        [TILE_OP_permute] = complete_permute,
-        [TILE_OP_cast] = complete_cast,
-        [TILE_OP_matmul] = complete_matmul,
-    };
     if (infer->given && tile_type_is_extents(infer->given) && !complete_extents(infer))
         return false;
-    if (completions[infer->opcode]) infer->given = completions[infer->opcode](infer);
+    if (completions[infer->opcode].complete)
+        infer->given = completions[infer->opcode].complete(infer);
     return true;
 }

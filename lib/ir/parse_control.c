@@ -43,7 +43,7 @@ static bool parse_iter(tile_parser *p, loop *l) {
         if (!parse_binding(p, "a carried value such as %sum", &l->carried[l->count]) ||
             !tile_parse_expect(p, "="))
             return false;
-        const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
+        const tile_node *node = tile_parse_typed_node(p);
         if (!node) return false;
         l->inits[l->count++] = tile_lower_node(p, node, NULL);
     } while (tile_parse_take(p, ","));

@@ -6,7 +6,7 @@
 #include "lib/ir/intern.h"
 #include "lib/ir/parser.h"
 
-static tile_node *new_node(tile_parser *p, tile_node_kind kind, tile_loc loc) {
+tile_node *tile_parse_new_node(tile_parser *p, tile_node_kind kind, tile_loc loc) {
     tile_node *node = TILE_NEW(&p->arena, tile_node);
     node->kind = kind;
     node->loc = loc;
@@ -15,7 +15,7 @@ static tile_node *new_node(tile_parser *p, tile_node_kind kind, tile_loc loc) {
 }
 
 static const tile_node *host_node(tile_parser *p, tile_loc loc, const tile_expr *expr) {
-    tile_node *node = new_node(p, TILE_NODE_HOST, loc);
+    tile_node *node = tile_parse_new_node(p, TILE_NODE_HOST, loc);
     node->expr = expr;
     node->is_truth = p->function && tile_expr_is_truth(p->function, expr);
     return node;
@@ -23,7 +23,7 @@ static const tile_node *host_node(tile_parser *p, tile_loc loc, const tile_expr 
 
 /* What stands for something that was reported: a value 0. */
 static const tile_node *poison_node(tile_parser *p, tile_loc loc) {
-    return new_node(p, TILE_NODE_VALUE, loc);
+    return tile_parse_new_node(p, TILE_NODE_VALUE, loc);
 }
 
 /* The operation on host expressions, NULL if it is not one. Literals that name different types are
@@ -46,7 +46,7 @@ static const tile_node *fold(tile_parser *p, tile_loc loc, tile_opcode opcode,
     }
     const tile_expr *expr = tile_expr_op(p->context, opcode, exprs[0], exprs[1], exprs[2]);
     if (!expr) return NULL;
-    tile_node *node = new_node(p, TILE_NODE_HOST, loc);
+    tile_node *node = tile_parse_new_node(p, TILE_NODE_HOST, loc);
     bool compares = tile_op_has_trait(opcode, TILE_TRAIT_COMPARE);
     bool bitwise = opcode == TILE_OP_and || opcode == TILE_OP_or || opcode == TILE_OP_xor;
     node->expr = expr;
@@ -55,8 +55,8 @@ static const tile_node *fold(tile_parser *p, tile_loc loc, tile_opcode opcode,
     return node;
 }
 
-static const tile_node *make_op(tile_parser *p, tile_loc loc, tile_opcode opcode,
-                                const tile_node *const *args, unsigned count) {
+const tile_node *tile_parse_op_node(tile_parser *p, tile_loc loc, tile_opcode opcode,
+                                    const tile_node *const *args, unsigned count) {
     unsigned depth = 0;
     for (unsigned i = 0; i < count; i++) depth = args[i]->depth > depth ? args[i]->depth : depth;
     if (depth >= TILE_PARSE_MAX_DEPTH) {
@@ -64,7 +64,7 @@ static const tile_node *make_op(tile_parser *p, tile_loc loc, tile_opcode opcode
         return NULL;
     }
     const tile_node *folded = p->function ? fold(p, loc, opcode, args, count) : NULL;
-    tile_node *node = new_node(p, TILE_NODE_OP, loc);
+    tile_node *node = tile_parse_new_node(p, TILE_NODE_OP, loc);
     if (folded) *node = *folded;
     node->opcode = opcode;
     node->depth = depth + 1;
@@ -73,12 +73,12 @@ static const tile_node *make_op(tile_parser *p, tile_loc loc, tile_opcode opcode
 }
 
 /* An integer constant that has a name counts as the number it is. */
-static const tile_node *parse_value(tile_parser *p) {
+const tile_node *tile_parse_value_node(tile_parser *p) {
     tile_token token = p->token;
     const char *name = tile_intern_name(p->context, token.text, token.length);
     const tile_symbol *symbol = tile_parse_find(p, name);
     tile_parse_advance(p);
-    tile_node *node = new_node(p, TILE_NODE_VALUE, token.loc);
+    tile_node *node = tile_parse_new_node(p, TILE_NODE_VALUE, token.loc);
     if (!symbol) {
         tile_guess guess = tile_guess_start(token.text, token.length);
         for (size_t i = 0; i < p->symbols.depth; i++)
@@ -103,61 +103,16 @@ static const tile_node *parse_literal_word(tile_parser *p) {
     tile_token token = p->token;
     tile_parse_advance(p);
     if (*token.text == 't' || *token.text == 'f') {
-        tile_node *node = new_node(p, TILE_NODE_HOST, token.loc);
+        tile_node *node = tile_parse_new_node(p, TILE_NODE_HOST, token.loc);
         node->expr = tile_expr_int(p->context, *token.text == 't');
         node->is_truth = true;
         return node;
     }
     if (token.length == strlen(TILE_NUM_SMS_WORD))
         return host_node(p, token.loc, tile_expr_num_sms(p->context));
-    tile_node *node = new_node(p, TILE_NODE_FLOAT, token.loc);
+    tile_node *node = tile_parse_new_node(p, TILE_NODE_FLOAT, token.loc);
     node->number = *token.text == 'i' ? (double)INFINITY : (double)NAN;
     return node;
-}
-
-/* i64(5) */
-static const tile_node *parse_typed(tile_parser *p, const tile_type *type) {
-    tile_loc loc = p->token.loc;
-    tile_parse_advance(p);
-    tile_parse_advance(p);
-    const tile_node *inner = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
-    if (!inner || !tile_parse_expect(p, ")")) return NULL;
-    bool integer = type->scalar && !tile_scalar_is_floating(type->scalar);
-    bool fits = inner->kind == TILE_NODE_HOST || (inner->kind == TILE_NODE_FLOAT && !integer);
-    if (!fits) {
-        if (inner->kind == TILE_NODE_VALUE && !inner->value.id) return inner;
-        tile_parse_error(p, loc, "'%s(...)' takes a constant; use 'cast' for values",
-                         type->param ? type->param : tile_scalar_name(type->scalar));
-        return NULL;
-    }
-    tile_node *node = new_node(p, inner->kind, loc);
-    *node = *inner;
-    node->loc = loc;
-    node->type = type;
-    node->is_truth = type->scalar == TILE_i1;
-    return node;
-}
-
-static const tile_node *parse_call(tile_parser *p) {
-    tile_token name = p->token;
-    tile_opcode opcode = tile_opcode_from_name(name.text, name.length);
-    unsigned wanted = tile_op_get_info(opcode)->operand_count, count = 0;
-    const tile_node *args[3];
-    tile_parse_advance(p);
-    tile_parse_advance(p);
-    do {
-        const tile_node *arg = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
-        if (!arg) return NULL;
-        if (count < 3) args[count] = arg;
-        count++;
-    } while (tile_parse_take(p, ","));
-    if (!tile_parse_expect(p, ")")) return NULL;
-    if (count != wanted) {
-        tile_parse_error(p, name.loc, "'%.*s' takes %u operand%s, not %u", (int)name.length,
-                         name.text, wanted, wanted == 1 ? "" : "s", count);
-        return NULL;
-    }
-    return make_op(p, name.loc, opcode, args, count);
 }
 
 static const tile_node *parse_param(tile_parser *p) {
@@ -183,21 +138,19 @@ static const tile_node *parse_param(tile_parser *p) {
 }
 
 static const tile_node *parse_word(tile_parser *p) {
-    tile_token token = p->token;
+    if (tile_is_literal_word(p->token.text, p->token.length)) return parse_literal_word(p);
+    if (tile_parse_at_call(p)) return tile_parse_call(p);
     bool called = p->next.kind == TILE_TOKEN_PUNCT && *p->next.text == '(';
-    if (tile_is_literal_word(token.text, token.length)) return parse_literal_word(p);
-    const tile_type *scalar = tile_parse_find_scalar(p, token.text, token.length);
-    if (called && scalar) return parse_typed(p, scalar);
-    if (called && tile_opcode_is_callable(tile_opcode_from_name(token.text, token.length)))
-        return parse_call(p);
-    return parse_param(p);
+    bool known = tile_opcode_from_name(p->token.text, p->token.length) ||
+                 tile_function_find_param(p->function, p->token.text, p->token.length);
+    return called && !known ? tile_parse_unknown_op(p) : parse_param(p);
 }
 
 static const tile_node *parse_number(tile_parser *p, bool negative) {
     tile_token token = p->token;
     tile_parse_advance(p);
     if (token.kind == TILE_TOKEN_FLOAT) {
-        tile_node *node = new_node(p, TILE_NODE_FLOAT, token.loc);
+        tile_node *node = tile_parse_new_node(p, TILE_NODE_FLOAT, token.loc);
         node->number = negative ? -token.number : token.number;
         return node;
     }
@@ -220,16 +173,16 @@ static const tile_node *parse_unary(tile_parser *p) {
     const tile_node *arg = parse_primary(p);
     if (!arg) return NULL;
     if (minus && arg->kind == TILE_NODE_FLOAT && !arg->type) {
-        tile_node *node = new_node(p, TILE_NODE_FLOAT, loc);
+        tile_node *node = tile_parse_new_node(p, TILE_NODE_FLOAT, loc);
         node->number = -arg->number;
         return node;
     }
-    return make_op(p, loc, minus ? TILE_OP_neg : TILE_OP_not, &arg, 1);
+    return tile_parse_op_node(p, loc, minus ? TILE_OP_neg : TILE_OP_not, &arg, 1);
 }
 
 static const tile_node *parse_primary_inner(tile_parser *p) {
     switch (p->token.kind) {
-    case TILE_TOKEN_VALUE: return parse_value(p);
+    case TILE_TOKEN_VALUE: return tile_parse_value_node(p);
     case TILE_TOKEN_INT:
     case TILE_TOKEN_FLOAT: return parse_number(p, false);
     case TILE_TOKEN_WORD: return parse_word(p);
@@ -237,7 +190,7 @@ static const tile_node *parse_primary_inner(tile_parser *p) {
     }
     if (tile_parse_at(p, "-") || tile_parse_at(p, "~")) return parse_unary(p);
     if (tile_parse_take(p, "(")) {
-        const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
+        const tile_node *node = tile_parse_typed_node(p);
         return node && tile_parse_expect(p, ")") ? node : NULL;
     }
     tile_parse_expected(p, "a value or a number");
@@ -261,8 +214,11 @@ static const tile_infix *infix_at(const tile_parser *p) {
                : NULL;
 }
 
-const tile_node *tile_parse_node(tile_parser *p, int precedence) {
-    const tile_node *left = parse_primary(p);
+bool tile_parse_at_infix(const tile_parser *p) {
+    return infix_at(p) != NULL;
+}
+
+const tile_node *tile_parse_infix(tile_parser *p, const tile_node *left, int precedence) {
     const tile_infix *infix;
     while (left && (infix = infix_at(p)) && infix->precedence >= precedence) {
         tile_loc loc = p->token.loc;
@@ -277,9 +233,30 @@ const tile_node *tile_parse_node(tile_parser *p, int precedence) {
         }
         const tile_node *right = tile_parse_node(p, infix->precedence + 1);
         const tile_node *const args[2] = {left, right};
-        left = right ? make_op(p, loc, infix->opcode, args, 2) : NULL;
+        left = right ? tile_parse_op_node(p, loc, infix->opcode, args, 2) : NULL;
     }
     return left;
+}
+
+const tile_node *tile_parse_node(tile_parser *p, int precedence) {
+    return tile_parse_infix(p, parse_primary(p), precedence);
+}
+
+const tile_node *tile_parse_type_behind(tile_parser *p, tile_loc loc, const tile_node *inner) {
+    if (!tile_parse_expect(p, ":")) return NULL;
+    const tile_type *type = tile_parse_result_type(p);
+    if (!type) return NULL;
+    tile_node *node = tile_parse_new_node(p, TILE_NODE_TYPED, loc);
+    node->args[0] = inner;
+    node->depth = inner->depth + 1;
+    node->type = type;
+    return node;
+}
+
+const tile_node *tile_parse_typed_node(tile_parser *p) {
+    tile_loc loc = p->token.loc;
+    const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
+    return node && tile_parse_at(p, ":") ? tile_parse_type_behind(p, loc, node) : node;
 }
 
 bool tile_node_is_literal(const tile_node *node) {
@@ -322,6 +299,10 @@ static const tile_expr *node_to_expr(tile_parser *p, const tile_node *node, bool
             tile_parse_error(p, node->loc,
                              allow_args ? "only integer arguments can be used here"
                                         : "this must be known at compile time");
+        return NULL;
+    }
+    if (node->kind != TILE_NODE_OP) {
+        tile_parse_error(p, node->loc, "this cannot be used in an integer expression");
         return NULL;
     }
     for (unsigned i = 0; i < 3 && node->args[i]; i++)

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/ir/describe.h"
+#include "lib/ir/infer.h"
 #include "lib/ir/parser.h"
 #include "lib/ir/scalar.h"
 
@@ -68,19 +70,76 @@ static tile_value lower_float(tile_parser *p, const tile_node *node, const tile_
 
 /* Nodes --------------------------------------------------------------------------------------- */
 
-static tile_value lower_op_node(tile_parser *p, const tile_node *node, const tile_type *hint) {
+static tile_value lower_op_node(tile_parser *p, const tile_node *node, const tile_type *wanted,
+                                const tile_type *expected) {
     tile_operand operands[3] = {{.loc = node->loc}};
-    unsigned count = 0;
-    for (; count < 3 && node->args[count]; count++)
-        operands[count] = (tile_operand){.loc = node->args[count]->loc, .head = node->args[count]};
-    const tile_type *given = hint && tile_node_is_literal(node) ? hint : NULL;
-    if (given && tile_op_has_trait(node->opcode, TILE_TRAIT_COMPARE)) given = NULL;
-    tile_op op = tile_lower_op(p, node->loc, node->opcode, operands, count, given);
+    tile_invocation call = {.loc = node->loc, .opcode = node->opcode, .operands = operands};
+    for (unsigned i = 0; i < 3 && node->args[i]; i++)
+        operands[call.count++] = (tile_operand){.loc = node->args[i]->loc, .head = node->args[i]};
+    if (tile_node_is_literal(node) && !tile_op_has_trait(node->opcode, TILE_TRAIT_COMPARE))
+        call.given = wanted;
+    tile_op op = tile_lower_op(p, &call, expected);
     return op.id ? tile_op_result(p->function, op, 0) : TILE_NO_VALUE;
 }
 
+/* A type's name around a value: a cast to the type that the value has is the value. */
+static bool is_named_cast(const tile_invocation *call) {
+    return call->opcode == TILE_OP_cast && call->given && call->count == 1 &&
+           call->given->kind == TILE_TYPE_SCALAR && call->operands[0].head &&
+           !call->operands[0].brackets && !call->attr_count;
+}
+
+static tile_value lower_cast(tile_parser *p, const tile_invocation *call) {
+    tile_value value = tile_lower_node(p, call->operands[0].head, NULL);
+    if (value.id && tile_value_type(p->function, value)->scalar == call->given->scalar &&
+        tile_value_type(p->function, value)->param == call->given->param)
+        return value;
+    p->builder.loc = call->loc;
+    return tile_build_cast(&p->builder, value, call->given);
+}
+
+static tile_value lower_call(tile_parser *p, const tile_invocation *call,
+                             const tile_type *expected) {
+    if (is_named_cast(call)) return lower_cast(p, call);
+    tile_op op = tile_lower_op(p, call, expected);
+    if (!op.id) return TILE_NO_VALUE;
+    unsigned results = tile_op_result_count(p->function, op);
+    if (results == 1) return tile_op_result(p->function, op, 0);
+    tile_parse_error(p, call->loc, "'%s' has %u results; give them names: %%x, %%y = ...",
+                     tile_op_get_info(call->opcode)->name, results);
+    return TILE_NO_VALUE;
+}
+
+/* Whether extents alone are those of the type. */
+static bool has_extents(const tile_type *type, const tile_type *extents) {
+    bool equal = tile_type_is_extents(extents) && type->rank == extents->rank;
+    for (unsigned d = 0; d < type->rank && equal; d++) equal = type->dims[d] == extents->dims[d];
+    return equal;
+}
+
+/* The type behind an operation that takes one is the operation's. */
+static tile_value lower_typed(tile_parser *p, const tile_node *node) {
+    const tile_invocation *call = node->args[0]->call;
+    if (call && !call->given && tile_op_get_info(call->opcode)->type_given) {
+        tile_invocation typed = *call;
+        typed.given = node->type;
+        return lower_call(p, &typed, NULL);
+    }
+    tile_value value = tile_lower_node(p, node->args[0], node->type);
+    const tile_type *type = value.id ? tile_value_type(p->function, value) : node->type;
+    if (type == node->type || has_extents(type, node->type)) return value;
+    tile_arena scratch = {0};
+    tile_parse_error(p, node->loc, "the expression is %s, not %s",
+                     tile_type_text(p->function, type, NULL, &scratch),
+                     tile_type_text(p->function, node->type, NULL, &scratch));
+    tile_arena_reset(&scratch);
+    return TILE_NO_VALUE;
+}
+
 tile_value tile_lower_node(tile_parser *p, const tile_node *node, const tile_type *hint) {
-    const tile_type *wanted = NULL;
+    const tile_type *wanted = NULL, *expected = hint;
+    if (node->kind == TILE_NODE_CALL) return lower_call(p, node->call, hint);
+    if (node->kind == TILE_NODE_TYPED) return lower_typed(p, node);
     if (hint && tile_type_is_extents(hint)) hint = NULL;
     if (hint && (hint->kind == TILE_TYPE_SCALAR || is_array(hint))) wanted = element_type(p, hint);
     tile_value value = node->value;
@@ -89,7 +148,7 @@ tile_value tile_lower_node(tile_parser *p, const tile_node *node, const tile_typ
     else if (node->kind == TILE_NODE_FLOAT)
         value = lower_float(p, node, wanted);
     else if (node->kind == TILE_NODE_OP)
-        value = lower_op_node(p, node, wanted);
+        value = lower_op_node(p, node, wanted, expected);
     bool widen = value.id && wanted && is_array(hint) && tile_node_is_literal(node) &&
                  tile_value_type(p->function, value) == wanted;
     p->builder.loc = node->loc;
@@ -103,7 +162,8 @@ typedef struct lowering {
     const tile_op_info *info;
     const tile_operand *operands;
     const tile_type *given;
-    const tile_type *hint; /* given, for literals: NULL where it has no element type */
+    const tile_type *hint;     /* given, for literals: NULL where it has no element type */
+    const tile_type *expected; /* of an element-wise operation's operands as of its result */
     bool is_yield;
     struct {
         unsigned first, count; /* of operands */
@@ -188,6 +248,12 @@ static const tile_type *hint_for(const lowering *l, unsigned place, unsigned ind
     return l->hint && !differs ? l->hint : type_of_memory(l);
 }
 
+/* What an operation in this place is expected to give, where nothing else tells. */
+static const tile_type *expected_for(const lowering *l, unsigned place, unsigned index) {
+    if (l->is_yield) return index < l->p->yield_count ? l->p->yield_types[index] : NULL;
+    return l->info->operands[place].class_ == TILE_CLASS_boolean ? NULL : l->expected;
+}
+
 /* Lowers the heads that are literals, or those that are not, with all indices. */
 static bool lower_heads(lowering *l, bool literals) {
     bool complete = true;
@@ -196,7 +262,7 @@ static bool lower_heads(lowering *l, bool literals) {
             unsigned at = l->groups[i].first + k;
             const tile_operand *operand = &l->operands[at];
             if (operand->head && tile_node_is_literal(operand->head) == literals) {
-                const tile_type *hint = literals ? hint_for(l, i, k) : NULL;
+                const tile_type *hint = literals ? hint_for(l, i, k) : expected_for(l, i, k);
                 l->heads[at] = tile_lower_node(l->p, operand->head, hint);
                 complete &= l->heads[at].id != 0;
             }
@@ -221,18 +287,29 @@ static tile_op build(lowering *l, tile_loc loc, tile_opcode opcode) {
     return tile_build_op(&l->p->builder, opcode, segments, l->info->operand_count, l->given);
 }
 
-tile_op tile_lower_op(tile_parser *p, tile_loc loc, tile_opcode opcode,
-                      const tile_operand *operands, unsigned count, const tile_type *given) {
-    lowering l = {.p = p, .info = tile_op_get_info(opcode), .operands = operands};
-    l.given = given;
-    l.hint = given && tile_type_is_extents(given) ? NULL : given;
-    l.is_yield = opcode == TILE_OP_yield;
-    if (!deal(&l, loc, count)) return TILE_NO_OP;
+/* Operands of element-wise operations are like the result, except where they need not be. */
+static const tile_type *expected_of_operands(const tile_op_info *info, const tile_type *result) {
+    bool alike = info->traits & TILE_TRAIT_ELEMENTWISE && !info->type_given &&
+                 !(info->traits & (TILE_TRAIT_COMPARE | TILE_TRAIT_CONVERT));
+    return alike ? result : NULL;
+}
+
+tile_op tile_lower_op(tile_parser *p, const tile_invocation *call, const tile_type *expected) {
+    const tile_op_info *info = tile_op_get_info(call->opcode);
+    unsigned count = call->count;
+    lowering l = {.p = p, .info = info, .operands = call->operands, .given = call->given};
+    if (!l.given && tile_infer_needs_given(call->opcode)) l.given = expected;
+    l.hint = l.given && tile_type_is_extents(l.given) ? NULL : l.given;
+    l.expected = expected_of_operands(info, l.given ? l.given : expected);
+    l.is_yield = call->opcode == TILE_OP_yield;
+    if (!deal(&l, call->loc, count)) return TILE_NO_OP;
     l.heads = TILE_NEW_ARRAY(&p->arena, tile_value, count + 1u);
     l.tails = TILE_NEW_ARRAY(&p->arena, tile_value *, count + 1u);
     for (unsigned i = 0; i < count; i++)
-        l.tails[i] = TILE_NEW_ARRAY(&p->arena, tile_value, operands[i].tail_count + 1u);
+        l.tails[i] = TILE_NEW_ARRAY(&p->arena, tile_value, call->operands[i].tail_count + 1u);
     bool complete = lower_heads(&l, false);
     complete &= lower_heads(&l, true);
-    return complete ? build(&l, loc, opcode) : TILE_NO_OP;
+    tile_op op = complete ? build(&l, call->loc, call->opcode) : TILE_NO_OP;
+    tile_parse_set_attrs(p, op, call->attrs, call->attr_count);
+    return op;
 }

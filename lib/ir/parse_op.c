@@ -1,7 +1,6 @@
 /* Statements and attributes. */
 #include <string.h>
 
-#include "lib/ir/describe.h"
 #include "lib/ir/parser.h"
 #include "lib/ir/regions.h"
 
@@ -188,7 +187,7 @@ static bool parse_node_list(tile_parser *p, tile_operand *operand) {
     return tile_parse_expect(p, "]");
 }
 
-static bool parse_operand(tile_parser *p, tile_operand *operand) {
+bool tile_parse_operand(tile_parser *p, tile_operand *operand) {
     *operand = (tile_operand){.loc = p->token.loc};
     if (tile_parse_at(p, "[")) return parse_node_list(p, operand);
     operand->head = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
@@ -197,31 +196,59 @@ static bool parse_operand(tile_parser *p, tile_operand *operand) {
            parse_node_list(p, operand);
 }
 
+bool tile_parse_memory_operand(tile_parser *p, tile_operand *operand) {
+    *operand = (tile_operand){.loc = p->token.loc, .head = tile_parse_value_node(p)};
+    return !tile_parse_at(p, "[") || parse_node_list(p, operand);
+}
+
+/* Whether an operation may stand without its first operand. */
+static bool first_may_miss(const tile_op_info *info) {
+    bool ends = info->effects & TILE_EFFECT_TERMINATOR; /* no statement follows */
+    return tile_form_may_miss(info->operands[0].form) ||
+           (info->operands[0].form == TILE_FORM_variadic && !ends);
+}
+
 /* A word begins an operand unless it begins the next statement; so does a value where an operation
  * may have none or takes constants. */
-static bool at_operand(const tile_parser *p, const tile_op_info *info) {
+static bool at_operand(tile_parser *p, const tile_op_info *info) {
     bool may_miss = tile_form_may_miss(info->operands[0].form);
     if (p->token.kind == TILE_TOKEN_VALUE && may_miss &&
         info->operands[0].class_ == TILE_CLASS_constant)
         return false;
     if (p->token.kind == TILE_TOKEN_WORD) {
         bool called = p->next.kind == TILE_TOKEN_PUNCT && *p->next.text == '(';
-        return called || !tile_opcode_from_name(p->token.text, p->token.length);
+        return called || !tile_opcode_from_name(p->token.text, p->token.length) ||
+               (tile_parse_at_call(p) && !first_may_miss(info));
     }
     return p->token.kind == TILE_TOKEN_VALUE || p->token.kind == TILE_TOKEN_INT ||
            p->token.kind == TILE_TOKEN_FLOAT || tile_parse_at(p, "-") || tile_parse_at(p, "~") ||
            tile_parse_at(p, "(") || tile_parse_at(p, "[");
 }
 
-static bool parse_operands(tile_parser *p, const tile_op_info *info, tile_operand **operands,
-                           unsigned *count) {
+/* A type behind an operand is the operand's if more operands must follow, or if the operation has
+ * no result; else it is the result's. */
+static bool parse_operand_type(tile_parser *p, const tile_op_info *info, unsigned used,
+                               tile_operand *operand) {
+    unsigned needed = 0;
+    for (unsigned i = 0; i < info->operand_count; i++)
+        needed += !tile_form_may_miss(info->operands[i].form);
+    bool own = used < needed || info->effects & TILE_EFFECT_TERMINATOR;
+    if (!own || !operand->head || operand->brackets || !tile_parse_at(p, ":")) return true;
+    operand->head = tile_parse_type_behind(p, operand->loc, operand->head);
+    return operand->head != NULL;
+}
+
+static bool parse_operands(tile_parser *p, const tile_op_info *info, tile_invocation *call) {
     size_t used = 0, capacity = 0;
-    *operands = NULL;
     if (info->operand_count && at_operand(p, info)) do {
-            *operands = tile_arena_grow(&p->arena, *operands, used, &capacity, sizeof **operands);
-            if (!parse_operand(p, &(*operands)[used++])) return false;
+            call->operands =
+                tile_arena_grow(&p->arena, call->operands, used, &capacity, sizeof *call->operands);
+            tile_operand *operand = &call->operands[used++];
+            if (!tile_parse_operand(p, operand) ||
+                !parse_operand_type(p, info, (unsigned)used, operand))
+                return false;
         } while (tile_parse_take(p, ","));
-    *count = (unsigned)used;
+    call->count = (unsigned)used;
     return true;
 }
 
@@ -248,53 +275,44 @@ static bool take_all(tile_parser *p, const tile_op_info *info) {
            tile_parse_take_word(p, tile_attr_keyword(TILE_ATTR_all));
 }
 
-static bool parse_op(tile_parser *p, const tile_statement *s, tile_opcode opcode) {
-    const tile_op_info *info = tile_op_get_info(opcode);
-    tile_loc loc = p->token.loc;
-    tile_operand *operands;
-    tile_parsed_attr attrs[TILE_MAX_ATTRS];
-    unsigned count, attr_count = 0;
-    const tile_type *given;
-    tile_parse_advance(p);
-    if (take_all(p, info)) attrs[attr_count++] = (tile_parsed_attr){.id = TILE_ATTR_all};
-    if (!parse_operands(p, info, &operands, &count) ||
-        !tile_parse_attrs(p, tile_parse_allowed_attrs(info), info->name, attrs, &attr_count) ||
-        !parse_result_types(p, &given))
-        return false;
-    tile_op op = tile_lower_op(p, loc, opcode, operands, count, given);
-    tile_parse_set_attrs(p, op, attrs, attr_count);
-    return tile_parse_bind_results(p, s, op, info->name);
-}
-
-/* Whether extents alone are those of the type. */
-static bool has_extents(const tile_type *type, const tile_type *extents) {
-    bool equal = tile_type_is_extents(extents) && type->rank == extents->rank;
-    for (unsigned d = 0; d < type->rank && equal; d++) equal = type->dims[d] == extents->dims[d];
-    return equal;
-}
-
-/* %x = expr : type */
-static bool parse_expression(tile_parser *p, const tile_statement *s) {
-    tile_loc loc = p->token.loc;
-    const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
-    const tile_type *given;
-    if (!node || !parse_result_types(p, &given)) return false;
+/* %x = node */
+static bool bind_expression(tile_parser *p, const tile_statement *s, const tile_node *node) {
     if (s->count == 0)
         return tile_parse_error(p, s->loc, "the result of an expression needs a name: %%x = ...");
     if (s->count != 1)
         return tile_parse_error(p, s->loc, "an expression has 1 result, but %u names are given",
                                 s->count);
-    tile_value value = tile_lower_node(p, node, given);
-    const tile_type *type = value.id ? tile_value_type(p->function, value) : NULL;
-    if (given && type && type != given && !has_extents(type, given)) {
-        tile_arena scratch = {0};
-        tile_parse_error(p, loc, "the expression is %s, not %s",
-                         tile_type_text(p->function, type, NULL, &scratch),
-                         tile_type_text(p->function, given, NULL, &scratch));
-        tile_arena_reset(&scratch);
-        value = TILE_NO_VALUE;
-    }
+    tile_value value = tile_lower_node(p, node, NULL);
     return tile_parse_bind(p, &s->names[0], value) && value.id;
+}
+
+static bool parse_expression(tile_parser *p, const tile_statement *s) {
+    const tile_node *node = tile_parse_typed_node(p);
+    return node && bind_expression(p, s, node);
+}
+
+/* %t = load %a[0] : [8] * 2.0: the operation was only an expression's first operand. */
+static bool parse_expression_from(tile_parser *p, const tile_statement *s,
+                                  const tile_invocation *call) {
+    const tile_node *node = tile_parse_call_node(p, call);
+    if (node) node = tile_parse_infix(p, node, TILE_PRECEDENCE_LOWEST);
+    if (node && tile_parse_at(p, ":")) node = tile_parse_type_behind(p, call->loc, node);
+    return node && bind_expression(p, s, node);
+}
+
+static bool parse_op(tile_parser *p, const tile_statement *s, tile_opcode opcode) {
+    const tile_op_info *info = tile_op_get_info(opcode);
+    tile_invocation call = {.loc = p->token.loc, .opcode = opcode};
+    tile_parse_advance(p);
+    if (take_all(p, info)) call.attrs[call.attr_count++] = (tile_parsed_attr){.id = TILE_ATTR_all};
+    if (!parse_operands(p, info, &call) ||
+        !tile_parse_attrs(p, tile_parse_allowed_attrs(info), info->name, call.attrs,
+                          &call.attr_count) ||
+        !parse_result_types(p, &call.given))
+        return false;
+    if (tile_opcode_is_callable(opcode) && tile_parse_at_infix(p))
+        return parse_expression_from(p, s, &call);
+    return tile_parse_bind_results(p, s, tile_lower_op(p, &call, NULL), info->name);
 }
 
 /* Statements and regions ---------------------------------------------------------------------- */
@@ -337,17 +355,21 @@ static const char *new_name(const tile_token *token) {
     return NULL;
 }
 
-static bool unknown_op(tile_parser *p) {
-    const char *name = new_name(&p->token);
-    if (name)
-        return tile_parse_error(p, p->token.loc, "'%.*s' has been renamed to '%s'",
-                                (int)p->token.length, p->token.text, name);
-    tile_guess guess = tile_guess_start(p->token.text, p->token.length);
+const tile_node *tile_parse_unknown_op(tile_parser *p) {
+    const tile_token *token = &p->token;
+    const char *name = new_name(token);
+    if (name) {
+        tile_parse_error(p, token->loc, "'%.*s' has been renamed to '%s'", (int)token->length,
+                         token->text, name);
+        return NULL;
+    }
+    tile_guess guess = tile_guess_start(token->text, token->length);
     for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++)
         if (tile_op_get_info((tile_opcode)i)->name)
             tile_guess_try(&guess, tile_op_get_info((tile_opcode)i)->name);
-    return tile_parse_error(p, p->token.loc, "unknown operation '%.*s'%s", (int)p->token.length,
-                            p->token.text, tile_guess_text(p, &guess, ""));
+    tile_parse_error(p, token->loc, "unknown operation '%.*s'%s", (int)token->length, token->text,
+                     tile_guess_text(p, &guess, ""));
+    return NULL;
 }
 
 static bool parse_statement_rest(tile_parser *p, const tile_statement *s) {
@@ -358,7 +380,7 @@ static bool parse_statement_rest(tile_parser *p, const tile_statement *s) {
     if (tile_parse_at_sync_explicit(p)) opcode = TILE_OP_sync_explicit;
     if (tile_op_get_info(opcode)->shape) return tile_parse_control(p, s, opcode);
     if (opcode && !(called && tile_opcode_is_callable(opcode))) return parse_op(p, s, opcode);
-    if (!opcode && is_unknown_op(p)) return unknown_op(p);
+    if (!opcode && is_unknown_op(p)) return tile_parse_unknown_op(p) != NULL;
     if (p->token.kind == TILE_TOKEN_PUNCT && !s->count && !called)
         return tile_parse_expected(p, "a statement");
     return parse_expression(p, s);

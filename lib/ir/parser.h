@@ -21,6 +21,8 @@ typedef enum tile_node_kind {
     TILE_NODE_FLOAT, /* number */
     TILE_NODE_VALUE, /* value */
     TILE_NODE_OP,    /* opcode, args */
+    TILE_NODE_CALL,  /* call: an operation with all that one may be given */
+    TILE_NODE_TYPED, /* args[0], whose type is said: type */
 } tile_node_kind;
 
 typedef struct tile_node {
@@ -28,13 +30,42 @@ typedef struct tile_node {
     tile_loc loc;
     unsigned depth;
     const tile_expr *expr;
-    const tile_type *type; /* of a literal that names its type, such as i64(5) */
+    const tile_type *type; /* TYPED; of a literal that names its type, such as i64(5) */
     bool is_truth;         /* HOST: i1, where nothing else is asked for */
     double number;
     tile_value value;
     tile_opcode opcode;
     const struct tile_node *args[3];
+    const struct tile_invocation *call;
 } tile_node;
+
+typedef struct tile_operand {
+    tile_loc loc;
+    const tile_node *head;        /* NULL: a list */
+    const tile_node *const *tail; /* of an element or a list */
+    unsigned tail_count;
+    bool brackets;
+} tile_operand;
+
+typedef struct tile_parsed_attr {
+    tile_attr_id id;
+    const tile_expr *expr;
+    const int64_t *list;
+    unsigned count;
+    const char *text;
+    const tile_type *type;
+} tile_parsed_attr;
+
+/* An operation without regions as it is written. */
+typedef struct tile_invocation {
+    tile_loc loc;
+    tile_opcode opcode;
+    tile_operand *operands;
+    unsigned count;
+    tile_parsed_attr attrs[TILE_MAX_ATTRS];
+    unsigned attr_count;
+    const tile_type *given; /* NULL: none is written */
+} tile_invocation;
 
 typedef struct tile_symbol {
     const char *name;
@@ -123,6 +154,18 @@ const char *tile_guess_text(tile_parser *p, const tile_guess *guess, const char 
 
 /* parse_expr.c */
 const tile_node *tile_parse_node(tile_parser *p, int precedence);
+const tile_node *tile_parse_value_node(tile_parser *p); /* %x */
+/* An expression that may say its type: expr [":" type]. */
+const tile_node *tile_parse_typed_node(tile_parser *p);
+/* The ":" type that follows a node, which begins at loc. */
+const tile_node *tile_parse_type_behind(tile_parser *p, tile_loc loc, const tile_node *node);
+/* The operators that follow a node, which has been read. */
+const tile_node *tile_parse_infix(tile_parser *p, const tile_node *left, int precedence);
+bool tile_parse_at_infix(const tile_parser *p);
+tile_node *tile_parse_new_node(tile_parser *p, tile_node_kind kind, tile_loc loc);
+/* An operation on nodes, folded if they are numbers and parameters. */
+const tile_node *tile_parse_op_node(tile_parser *p, tile_loc loc, tile_opcode opcode,
+                                    const tile_node *const *args, unsigned count);
 /* Over numbers and parameters, and what a launch knows where that is allowed: arguments, num_sms.
  */
 const tile_expr *tile_parse_host_expr(tile_parser *p, int precedence, bool allow_args);
@@ -133,21 +176,19 @@ bool tile_node_is_literal(const tile_node *node);
 bool tile_parse_refuse_num_sms(tile_parser *p, tile_loc loc, const tile_expr *expr);
 bool tile_parse_int_list(tile_parser *p, const int64_t **values, unsigned *count);
 
+/* parse_call.c: operations inside an expression */
+/* f16(%acc), max(%a, 0), load %a[%i] : [8], thread_id: whether the word begins one. */
+bool tile_parse_at_call(tile_parser *p);
+const tile_node *tile_parse_call(tile_parser *p);
+const tile_node *tile_parse_call_node(tile_parser *p, const tile_invocation *call);
+
 /* parse_lower.c: operand expressions become values */
-typedef struct tile_operand {
-    tile_loc loc;
-    const tile_node *head;        /* NULL: a list */
-    const tile_node *const *tail; /* of an element or a list */
-    unsigned tail_count;
-    bool brackets;
-} tile_operand;
 /* hint: the type that a bare literal gets; a scalar literal becomes a splat if it is a tile's, a
  * tensor's or a vector's. NULL: its own type. */
 tile_value tile_lower_node(tile_parser *p, const tile_node *node, const tile_type *hint);
-/* Builds an operation from operands as they were written; given may be NULL. Op 0 after an error.
- */
-tile_op tile_lower_op(tile_parser *p, tile_loc loc, tile_opcode opcode,
-                      const tile_operand *operands, unsigned count, const tile_type *given);
+/* Builds what was written. expected: the type that the result should have where the operation does
+ * not say it, or NULL. Op 0 after an error. */
+tile_op tile_lower_op(tile_parser *p, const tile_invocation *call, const tile_type *expected);
 
 /* parse_type.c */
 const tile_type *tile_parse_type(tile_parser *p);
@@ -158,15 +199,13 @@ const tile_type *tile_parse_find_scalar(tile_parser *p, const char *text, size_t
 bool tile_parse_layout_alias(tile_parser *p);
 
 /* parse_op.c */
+/* %x, %x[%i, %j], [%i, %j]. */
+bool tile_parse_operand(tile_parser *p, tile_operand *operand);
+/* %x, %x[%i, %j]; an operator ends it. */
+bool tile_parse_memory_operand(tile_parser *p, tile_operand *operand);
+/* Reports the token; NULL. */
+const tile_node *tile_parse_unknown_op(tile_parser *p);
 bool tile_parse_region(tile_parser *p, tile_region region, bool needs_yield);
-typedef struct tile_parsed_attr {
-    tile_attr_id id;
-    const tile_expr *expr;
-    const int64_t *list;
-    unsigned count;
-    const char *text;
-    const tile_type *type;
-} tile_parsed_attr;
 /* `{...}` if it is there; allowed is a set of 1 << attribute. what: whose attributes these are. */
 bool tile_parse_attrs(tile_parser *p, uint64_t allowed, const char *what, tile_parsed_attr *attrs,
                       unsigned *count);

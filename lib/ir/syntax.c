@@ -32,8 +32,11 @@ const tile_infix *tile_infix_from_symbol(const char *text, size_t length) {
 }
 
 bool tile_opcode_is_callable(tile_opcode opcode) {
-    return tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE | TILE_TRAIT_UNIFORM) &&
-           !tile_op_get_info(opcode)->type_given;
+    const unsigned harmless =
+        TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_READ_SHARED | TILE_EFFECT_COLLECTIVE;
+    const tile_op_info *info = tile_op_get_info(opcode);
+    return info->name && info->shape == TILE_SHAPE_NONE && !(info->effects & ~harmless) &&
+           !(info->traits & TILE_TRAIT_FRESH);
 }
 
 bool tile_expr_is_truth(const tile_function *f, const tile_expr *expr) {

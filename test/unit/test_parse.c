@@ -79,8 +79,9 @@ Test(parse, operands) {
                   "2:9: error: add: both operands must have the same type, not i32 and f32\n");
     check_refused(TEXT_KERNEL("%a = %n + 1 : i64"), "2:6: error: the expression is i32, not i64\n");
     check_refused(TEXT_KERNEL("%a = i8(200)"), "2:6: error: 200 does not fit i8\n");
-    check_refused(TEXT_KERNEL("%a = i8(%n)"),
-                  "2:6: error: 'i8(...)' takes a constant; use 'cast' for values\n");
+    check_refused(TEXT_KERNEL("%a = i8(%p)"),
+                  "2:6: error: cast: operand 'src' must be a number: a scalar, tensor, tile or "
+                  "vector, not ptr<f32>\n");
     check_refused(TEXT_KERNEL("%a = 99999999999999999999"),
                   "2:6: error: this number is too large\n");
     check_refused(TEXT_KERNEL("%a = %n && %n"),
