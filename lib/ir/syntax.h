@@ -20,8 +20,8 @@ typedef struct tile_infix {
 const tile_infix *tile_infix_from_opcode(tile_opcode opcode);
 const tile_infix *tile_infix_from_symbol(const char *text, size_t length);
 
-/* True for operations that may be written inside an expression, max(%a, 0) or load %v[0] : [8]: they
- * compute or read and do nothing else, by their row's effects. */
+/* True for operations that may be written inside an expression, max(%a, 0) or load %v[0] : [8]:
+ * they compute or read and do nothing else, by their row's effects. */
 bool tile_opcode_is_callable(tile_opcode opcode);
 
 /* True if a host expression is a truth value by its form, so that its own type is i1 and not i32.
