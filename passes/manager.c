@@ -90,8 +90,8 @@ static void start_roots(manager *m, tile_function *only) {
 static tile_status verify(manager *m, const tile_pipeline_step *step, const tile_function *f) {
     if (m->options.skip_verify || tile_function_verify(f) == TILE_OK) return TILE_OK;
     tile_report(m->context, TILE_ERROR, f->loc,
-                "pass '%s' has left @%s in a state that breaks the rules above",
-                step->row->info.name, f->name);
+                "pass '%s' has made @%s invalid: see the errors above", step->row->info.name,
+                f->name);
     return TILE_FAILED;
 }
 
@@ -177,10 +177,10 @@ static bool refuse(manager *m, const tile_pipeline_step *step, const tile_functi
     bool compute = f->kind == TILE_COMPUTE;
     if (relation_to(step, f) == EARLY)
         return tile_pipeline_error(&m->pipeline, step->loc,
-                                   "pass '%s' works at level 3, @%s is at level %u", name, f->name,
-                                   f->level);
-    return tile_pipeline_error(&m->pipeline, step->loc, "pass '%s' works on %s, @%s is a %s", name,
-                               compute ? "kernels" : "computes", f->name,
+                                   "pass '%s' requires level 3, and @%s is at level %u", name,
+                                   f->name, f->level);
+    return tile_pipeline_error(&m->pipeline, step->loc, "pass '%s' runs on %s, and @%s is a %s",
+                               name, compute ? "kernels" : "computes", f->name,
                                compute ? "compute" : "kernel");
 }
 

@@ -183,9 +183,9 @@ static bool check_needs(tile_pipeline *p, size_t at, const progress *state) {
     for (unsigned i = 0; i < TILE_PROPERTY_COUNT; i++) {
         if (!(step->row->needs >> i & 1)) continue;
         if (state[i].undone_by)
-            return tile_pipeline_error(p, step->loc, "pass '%s' needs '%s', which '%s' has undone",
-                                       step->row->info.name, pass_for(p, i),
-                                       state[i].undone_by->info.name);
+            return tile_pipeline_error(
+                p, step->loc, "pass '%s' requires '%s', which '%s' has invalidated",
+                step->row->info.name, pass_for(p, i), state[i].undone_by->info.name);
         for (size_t later = at + 1; !state[i].holds && later < p->count; later++)
             if (p->steps[later].row->gives >> i & 1)
                 return tile_pipeline_error(p, step->loc,
@@ -211,9 +211,10 @@ static bool check_order(tile_pipeline *p) {
     for (size_t i = 0; i < p->count; i++) {
         const tile_pass_row *row = p->steps[i].row;
         if (raised && !(row->info.level_in & TILE_LEVEL_3))
-            return tile_pipeline_error(p, p->steps[i].loc,
-                                       "pass '%s' works at level 2, and '%s' leaves level 3",
-                                       row->info.name, raised->info.name);
+            return tile_pipeline_error(
+                p, p->steps[i].loc,
+                "pass '%s' requires level 2, and '%s' before it lowers to level 3", row->info.name,
+                raised->info.name);
         if (!check_needs(p, i, state)) return false;
         record(state, row);
         if (row->info.level_out == TILE_LEVEL_3) raised = row;

@@ -95,7 +95,7 @@ typedef struct reader {
 } reader;
 
 static tile_status fail(tile_context *context, const char *what) {
-    tile_report(context, TILE_ERROR, (tile_loc){0}, "this is no artifact: %s", what);
+    tile_report(context, TILE_ERROR, (tile_loc){0}, "this is not an artifact: %s", what);
     return TILE_INVALID;
 }
 
@@ -156,9 +156,9 @@ tile_status tile_artifact_read(tile_context *context, const void *data, size_t s
     *out = NULL;
     if (!context) return TILE_INVALID;
     if (!data || size < HEAD + END || memcmp(data, head, HEAD - 2) != 0)
-        return fail(context, "it begins otherwise");
-    if (memcmp(data, head, HEAD) != 0) return fail(context, "its form is of another version");
-    if (!is_whole(data, size)) return fail(context, "it is not whole");
+        return fail(context, "its first line is another one");
+    if (memcmp(data, head, HEAD) != 0) return fail(context, "its format has another version");
+    if (!is_whole(data, size)) return fail(context, "it is truncated or damaged");
     reader r = {tile_artifact_create(context), (const char *)data + HEAD,
                 (const char *)data + size - END};
     bool ok = take_part(&r, "compiler", &compiler, &length);
@@ -168,5 +168,5 @@ tile_status tile_artifact_read(tile_context *context, const void *data, size_t s
         return TILE_OK;
     }
     tile_artifact_destroy(r.artifact);
-    return fail(context, "its parts do not fit");
+    return fail(context, "its parts are not in the order of the format, or not all there");
 }

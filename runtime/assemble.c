@@ -86,7 +86,7 @@ static void report_messages(tile_context *context, ptxas_files *files, int code)
     char *text = read_all(files->messages, &size);
     while (size && (text[size - 1] == '\n' || text[size - 1] == '\r')) text[--size] = 0;
     if (code < 0)
-        tile_report(context, TILE_ERROR, (tile_loc){0}, "ptxas was ended by a signal");
+        tile_report(context, TILE_ERROR, (tile_loc){0}, "ptxas was killed by a signal");
     else
         tile_report(context, TILE_ERROR, (tile_loc){0}, "ptxas failed:\n%s",
                     size ? text : "no message");
@@ -107,7 +107,7 @@ static tile_status assemble_with(tile_context *context, const tile_blob *ptx, co
         cubin->data = read_all(files.out, &cubin->size);
         if (!cubin->size) {
             tile_blob_destroy(cubin);
-            tile_report(context, TILE_ERROR, (tile_loc){0}, "ptxas wrote no code");
+            tile_report(context, TILE_ERROR, (tile_loc){0}, "ptxas wrote no cubin");
             status = TILE_FAILED;
         }
     }

@@ -52,8 +52,8 @@ tile_status tile_buffer_wrap(tile_device *device, uint64_t address, size_t bytes
     *buffer = NULL;
     if (!device) return TILE_INVALID;
     if (!address && bytes) {
-        tile_report(device->context, TILE_ERROR, no_place, "there are no %zu bytes at address 0",
-                    bytes);
+        tile_report(device->context, TILE_ERROR, no_place,
+                    "a buffer of %zu bytes cannot begin at address 0", bytes);
         return TILE_INVALID;
     }
     *buffer = add_buffer(device, address, bytes, false);

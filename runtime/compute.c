@@ -156,7 +156,7 @@ static double *create_value(evaluation *e, tile_value value) {
     if (!resolve(e, tile_value_type(e->f, value), &shape)) return NULL;
     size_t count = count_elements(&shape);
     double *data = malloc(sizeof *data * (count + 1));
-    if (!data) FAIL(e, "@%s: the host has no room for a tensor of %zu elements", e->f->name, count);
+    if (!data) FAIL(e, "@%s: out of host memory for a tensor of %zu elements", e->f->name, count);
     e->data[value.id] = data;
     e->counts[value.id] = count;
     return data;
@@ -233,7 +233,7 @@ static void fail_element(evaluation *e, const tile_op_data *op, tile_scalar scal
                     tile_op_get_info(opcode)->name);
     else
         tile_report(tile_function_context(e->f), TILE_ERROR, op->loc,
-                    "%s has no meaning for elements of %s", tile_op_get_info(opcode)->name,
+                    "%s is not defined for elements of %s", tile_op_get_info(opcode)->name,
                     tile_scalar_name(scalar));
 }
 

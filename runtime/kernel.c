@@ -354,7 +354,7 @@ static tile_status check_argument(const tile_kernel *kernel, const tile_abi_arg 
     if (argument->buffer->device != kernel->device)
         return refuse_argument(kernel, arg->name, "is a buffer of another device");
     if (argument->offset > argument->buffer->bytes)
-        return refuse_argument(kernel, arg->name, "begins behind the end of its buffer");
+        return refuse_argument(kernel, arg->name, "begins past the end of its buffer");
     if ((argument->buffer->address + argument->offset) % tile_scalar_bytes(arg->type->scalar))
         return refuse_argument(kernel, arg->name, "is not aligned to its element type");
     return TILE_OK;
@@ -459,7 +459,7 @@ tile_status tile_kernel_time(tile_kernel *kernel, const tile_argument *arguments
     *milliseconds = 0;
     if (kernel && (warmup > MAX_REPEATS || repeats > MAX_REPEATS)) {
         tile_report(kernel->device->context, TILE_ERROR, no_place,
-                    "%u and %u launches are more than the %d that are timed", warmup, repeats,
+                    "%u launches to warm up and %u timed ones: at most %d each", warmup, repeats,
                     MAX_REPEATS);
         return TILE_INVALID;
     }

@@ -129,9 +129,9 @@ static void visit_buffer_use(tile_function *f, tile_op op, void *user) {
 static obstacle check_buffer(const planner *p, tile_op copy, tile_value buffer) {
     tile_op alloc = tile_value_def(p->f, buffer);
     if (!alloc.id || tile_op_opcode(p->f, alloc) != TILE_OP_alloc_shared)
-        return (obstacle){"it is not known which buffer it writes", alloc};
+        return (obstacle){"which buffer it writes is not known at compile time", alloc};
     if (tile_value_type(p->f, buffer)->stages)
-        return (obstacle){"its buffer has stages of its own", alloc};
+        return (obstacle){"its buffer already has stages", alloc};
     use_check c = {.p = p, .copy = copy, .memory = buffer};
     tile_walk(p->f, p->f->body, visit_buffer_use, &c);
     return c.found;
@@ -211,7 +211,7 @@ static bool check_permutation(const planner *p, const int64_t *order) {
     for (unsigned i = 0; i < p->statement_count; i++) {
         if (order[i] < 0 || order[i] >= p->statement_count || taken[order[i]]) {
             tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->statements[i]),
-                        "'order' must hold each of 0 to %u once", p->statement_count - 1);
+                        "'order' must be a permutation of 0 to %u", p->statement_count - 1);
             return false;
         }
         taken[order[i]] = true;

@@ -145,8 +145,8 @@ static void check_roles(checker *c, tile_op op) {
     tile_op control = divergent_control(c, op);
     if (control.id) {
         FAIL(c, op, "roles is in divergent control flow: all warps of the block must reach it");
-        tile_report(c->context, TILE_NOTE, tile_op_loc(c->f, control),
-                    "this %s differs between threads", tile_op_name(c->f, control));
+        tile_report(c->context, TILE_NOTE, tile_op_loc(c->f, control), "threads diverge at this %s",
+                    tile_op_name(c->f, control));
     }
     if (c->ok) check_role_numbers(c, op);
     c->ok &= before;

@@ -89,10 +89,12 @@ static bool check_control(assignment *a, tile_op op) {
     tile_op control = tile_divergent_control(a->f, a->divergent, op);
     if (!control.id) return true;
     a->status = TILE_INVALID;
-    tile_report(a->pass->context, TILE_ERROR, tile_op_loc(a->f, op),
-                "%s is in divergent control flow", tile_op_name(a->f, op));
+    tile_report(
+        a->pass->context, TILE_ERROR, tile_op_loc(a->f, op),
+        "%s is in divergent control flow: all threads that execute it together must reach it",
+        tile_op_name(a->f, op));
     tile_report(a->pass->context, TILE_NOTE, tile_op_loc(a->f, control),
-                "this %s differs between threads", tile_op_name(a->f, control));
+                "threads diverge at this %s", tile_op_name(a->f, control));
     return false;
 }
 
@@ -100,8 +102,8 @@ static void refuse_divergent(assignment *a, tile_op op, tile_value value) {
     tile_op source = tile_divergence_source(a->f, a->divergent, value);
     a->status = TILE_INVALID;
     tile_report(a->pass->context, TILE_ERROR, tile_op_loc(a->f, op),
-                "%s: an operand differs between threads, and a tile operation needs one for all; "
-                "where you know that it is, write `uniform`",
+                "%s: an operand differs between threads, and a tile operation takes uniform ones; "
+                "where the compiler cannot know that it is, write `uniform`",
                 tile_op_name(a->f, op));
     if (source.id)
         tile_report(a->pass->context, TILE_NOTE, tile_op_loc(a->f, source),
@@ -229,7 +231,7 @@ static void check_given(assignment *a, tile_value value) {
     tile_op def = tile_value_def(a->f, value);
     a->status = TILE_INVALID;
     tile_report(a->pass->context, TILE_ERROR, def.id ? tile_op_loc(a->f, def) : a->f->loc,
-                "this tile's layout is made for another number of warps: %u, not %u",
+                "this tile's layout is for %u warps, and the operation has %u",
                 1u << given->warp_bits, warps_of(a, value));
 }
 
@@ -333,8 +335,8 @@ static void check_offsets(tile_function *f, tile_op op, void *user) {
         if (!a->shared[values[0].id].rank) continue;
         a->status = TILE_INVALID;
         tile_report(a->pass->context, TILE_ERROR, tile_op_loc(f, op),
-                    "%s: tile operations use this buffer too, and decide at which offsets its "
-                    "elements lie; write %scoordinates, one for each dim",
+                    "%s: tile operations use this buffer too, so the compiler chooses its layout; "
+                    "instead of an offset write %scoordinates, one for each dim",
                     info->name, type->stages ? "the stage and " : "");
     }
 }
@@ -458,7 +460,7 @@ static void explain_layout(assignment *a, tile_op op) {
     if (!choose_instruction(a, op, false)) return; /* has been told */
     tile_mma_explain(&query, why, sizeof why);
     tile_report(a->pass->context, TILE_REMARK, tile_op_loc(a->f, op),
-                "dot: %s; the products are added one by one", why);
+                "dot: %s; an fma loop in each thread computes it", why);
 }
 
 static void convert_dot_operands(assignment *a, tile_op op) {

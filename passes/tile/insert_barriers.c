@@ -247,11 +247,11 @@ static bool may_stand_at(barriers *b, tile_op before) {
     if (!control.id || b->failed) return !b->failed;
     tile_report(
         b->pass->context, TILE_ERROR, tile_op_loc(b->f, before),
-        "%s needs a barrier before it, in divergent control flow; where the accesses of a branch "
-        "cannot meet, write `sync explicit {..}` around it, and the barriers yourself",
+        "%s needs a barrier before it, and is in divergent control flow; where the accesses of a "
+        "branch cannot conflict, put it into `sync explicit {..}` and write the barriers yourself",
         tile_op_name(b->f, before));
     tile_report(b->pass->context, TILE_NOTE, tile_op_loc(b->f, control),
-                "this %s differs between threads", tile_op_name(b->f, control));
+                "threads diverge at this %s", tile_op_name(b->f, control));
     b->failed = true;
     return false;
 }

@@ -35,7 +35,7 @@ static void check_value(checker *c, tile_op op, tile_value value) {
              tile ? "this tile has no layout; run assign-layouts"
                   : "this shared buffer has no layout; run assign-layouts");
     else if (tile && 1u << type->layout->warp_bits != tile_executors_of(c->f, op).warps)
-        fail(c, op, "this tile's layout is made for another number of warps");
+        fail(c, op, "this tile's layout is for another number of warps; run assign-layouts");
 }
 
 /* A thread has 255 registers. What lies far beyond would be a mile of code that spills, and minutes
@@ -62,9 +62,10 @@ static void check_dot(checker *c, tile_op op) {
                                       (uint32_t)tile_type_dim(type, 1));
         if (!row || !tile_layout_equal(&wanted, type->layout))
             fail(c, op,
-                 row ? "dot: an operand is not held as the instruction wants it; run assign-layouts"
-                     : "dot: no instruction takes this, so that operands must be in shared memory; "
-                       "run assign-layouts");
+                 row ? "dot: an operand's layout is not the instruction's fragments; run "
+                       "assign-layouts"
+                     : "dot: no mma instruction has these types and extents, so the operands must "
+                       "be in shared memory; run assign-layouts");
     }
 }
 
@@ -74,7 +75,9 @@ static void check_convert(checker *c, tile_op op) {
     const tile_layout *to = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
     tile_op_segment(c->f, op, 1, &count);
     if (!count && !tile_layout_equal(from, to))
-        fail(c, op, "convert_layout: threads exchange elements here, which needs a shared buffer");
+        fail(c, op,
+             "convert_layout: elements move between threads, which takes a shared buffer as second "
+             "operand");
 }
 
 static void check_broadcast(checker *c, tile_op op) {
@@ -153,8 +156,8 @@ static void check_length(checker *c, tile_op op) {
     if (before > MAX_INSTRUCTIONS || c->instructions <= MAX_INSTRUCTIONS) return;
     c->ok = false;
     tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, op),
-                "%s: up to here the code of one thread has more than %d instructions; use smaller "
-                "tiles, more warps or a loop",
+                "%s: the code of one thread exceeds %d instructions here; use smaller tiles, more "
+                "warps or a loop",
                 tile_op_name(c->f, op), MAX_INSTRUCTIONS);
 }
 
@@ -169,7 +172,7 @@ static void check_op(tile_function *f, tile_op op, void *user) {
     if (tile_op_opcode(f, op) == TILE_OP_alloc_shared && !tile_op_has_attr(f, op, TILE_ATTR_offset))
         fail(c, op, "alloc_shared: the buffer has no offset; run allocate-shared");
     if (tile_op_has_attr(f, op, TILE_ATTR_pipelined))
-        fail(c, op, "the loop is still to be pipelined; run pipeline");
+        fail(c, op, "this loop is still `pipelined`; run pipeline before lower-tiles");
     tile_iota iota;
     if (tile_op_opcode(f, op) == TILE_OP_iota && !tile_iota_of(f, op, &iota))
         fail(c, op, "iota: axis, start and step must be known at compile time");

@@ -126,13 +126,14 @@ static bool check_loop(tile_function *f, tile_op loop) {
     tile_op group = TILE_NO_OP;
     if (tile_op_attr_int(f, loop, TILE_ATTR_pipelined, 0) < 1) {
         tile_report(context, TILE_ERROR, tile_op_loc(f, loop),
-                    "pipelined needs a constant number of stages, at least 1");
+                    "pipelined: the number of stages must be a constant, at least 1");
         return false;
     }
     tile_walk(f, tile_op_region(f, loop, 0), visit_group, &group);
     if (!group.id) return true;
     tile_report(context, TILE_ERROR, tile_op_loc(f, group),
-                "%s in a pipelined loop: the loop's groups belong to the pipeline",
+                "%s in a pipelined loop: the pipeline commits and waits for the loop's copies "
+                "itself; remove it",
                 tile_op_name(f, group));
     tile_report(context, TILE_NOTE, tile_op_loc(f, loop), "this is the loop");
     return false;
@@ -166,7 +167,8 @@ static void visit_nested_async(tile_function *f, tile_op op, void *user) {
         holder = tile_op_parent(f, holder);
     if (!holder.id) return;
     tile_report(tile_function_context(f), TILE_REMARK, tile_op_loc(f, op),
-                "copy_async cannot run ahead of the loop: it does not stand directly in its body");
+                "copy_async cannot run ahead of the loop: it is nested in another region of the "
+                "loop's body");
     tile_op_at(f, op)->opcode = TILE_OP_copy;
 }
 

@@ -74,9 +74,9 @@ static void prepare_buffer(tile_pass *pass, tile_function *f, tile_value buffer)
     tile_walk(f, f->body, visit_use, &uses);
     if (!uses.first.id) return;
     if (uses.others) {
-        tile_report(pass->context, TILE_REMARK, tile_op_loc(f, uses.first),
-                    "copy_async: cp.async cannot round to tf32, so that this copy goes through "
-                    "registers");
+        tile_report(
+            pass->context, TILE_REMARK, tile_op_loc(f, uses.first),
+            "copy_async: cp.async cannot round to tf32, so this copy goes through registers");
         return;
     }
     tile_value_at(f, buffer)->type =

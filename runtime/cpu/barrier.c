@@ -33,9 +33,9 @@ static cpu_outcome refuse(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
                           const cpu_barrier *barrier, const char *why) {
     tile_arena scratch = {0};
     cpu_fault(run, agent, insn, -1,
-              "comes to %s %s: %u of %u warps have come, and it is not complete",
+              "arrives at %s %s: %u of %u warps have arrived, and it is not complete",
               barrier_name(&scratch, agent->block, barrier), why, barrier->come, barrier->wanted);
-    tile_report(run->context, TILE_NOTE, barrier->first->loc, "the first one came here");
+    tile_report(run->context, TILE_NOTE, barrier->first->loc, "the first one arrived here");
     tile_arena_reset(&scratch);
     return CPU_STOP;
 }
@@ -131,7 +131,7 @@ void cpu_report_stuck(cpu_run *run, cpu_block *block) {
         if (waits_like_earlier(block, a)) continue;
         if (first)
             tile_report(run->context, TILE_NOTE, insn->loc,
-                        "%s %s here for %s, where %u of %u warps have come",
+                        "%s %s here for %s, where %u of %u warps have arrived",
                         cpu_agent_name(&scratch, run, agent), agent->weight > 1 ? "wait" : "waits",
                         name, barrier->come, barrier->wanted);
         else if (ended && barrier == block->barriers)
@@ -140,8 +140,8 @@ void cpu_report_stuck(cpu_run *run, cpu_block *block) {
                       run->program->warps);
         else
             cpu_fault(run, agent, insn, -1,
-                      "deadlock: at %s %u of %u warps have come, and no other one will", name,
-                      barrier->come, barrier->wanted);
+                      "deadlock: %u of %u warps have arrived at %s, and no other one will",
+                      barrier->come, barrier->wanted, name);
         if (!first) first = agent;
     }
     tile_arena_reset(&scratch);

@@ -53,7 +53,8 @@ static size_t find_range(const cpu_run *run, uint64_t address) {
 static bool fault_outside(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, int lane,
                           uint64_t address, uint64_t bytes, size_t nearest) {
     if (!run->range_count) {
-        cpu_fault(run, agent, insn, lane, "%" PRIu64 " bytes of global memory, where there is none",
+        cpu_fault(run, agent, insn, lane,
+                  "%" PRIu64 " bytes of global memory, at an address that belongs to no buffer",
                   bytes);
         return false;
     }
@@ -99,11 +100,10 @@ tile_status cpu_check_clean(cpu_run *run) {
         if (!scratch->clean) continue;
         for (int64_t at = 0; at < run->scratch_bytes[i]; at++) {
             if (!run->scratch[i][at]) continue;
-            tile_report(
-                run->context, TILE_ERROR, scratch->loc,
-                "scratch: clean memory is not zero at the end of the launch: element %" PRId64
-                " was left behind",
-                at / scratch->element_bytes);
+            tile_report(run->context, TILE_ERROR, scratch->loc,
+                        "scratch: {clean} memory must be zero at the end of the launch, and "
+                        "element %" PRId64 " is not",
+                        at / scratch->element_bytes);
             status = TILE_FAULT;
             break;
         }

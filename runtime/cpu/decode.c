@@ -137,7 +137,7 @@ static void decode_elementwise(cpu_decoder *d, tile_op op) {
     insn->from = from->scalar;
     insn->flag = from->kind == TILE_TYPE_SCALAR;
     if (!insn->handler)
-        CPU_FAIL(d, insn->loc, "%s has no meaning for elements of %s",
+        CPU_FAIL(d, insn->loc, "%s is not defined for elements of %s",
                  tile_op_get_info(opcode)->name, tile_scalar_name(type->scalar));
 }
 

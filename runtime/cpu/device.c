@@ -32,7 +32,7 @@ static void *allocate_bytes(size_t bytes) {
 static tile_status cpu_allocate(tile_device *device, size_t bytes, uint64_t *address) {
     void *data = allocate_bytes(bytes);
     if (!data) {
-        tile_report(device->context, TILE_ERROR, (tile_loc){0}, "the host has no %zu bytes left",
+        tile_report(device->context, TILE_ERROR, (tile_loc){0}, "out of host memory: %zu bytes",
                     bytes);
         return TILE_FAILED;
     }
@@ -209,7 +209,7 @@ static tile_status cpu_launch(tile_device *device, const tile_launch *launch) {
     }
     if (!is_launchable(run.grid)) {
         tile_report(device->context, TILE_ERROR, program->function->loc,
-                    "@%s: a grid of %lld x %lld x %lld blocks is more than a launch takes",
+                    "@%s: a grid of %lld x %lld x %lld blocks exceeds the limits of a launch",
                     program->function->name, (long long)run.grid[0], (long long)run.grid[1],
                     (long long)run.grid[2]);
         return TILE_UNSUPPORTED;

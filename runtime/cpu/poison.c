@@ -17,12 +17,12 @@ static bool fault_use(cpu_run *run, const cpu_agent *agent, const cpu_insn *use,
                       uint8_t origin) {
     const char *name = tile_op_get_info(use->opcode)->name;
     if (origin == CPU_MANY_ORIGINS) {
-        cpu_fault(run, agent, use, lane, "uses what some division by zero gives");
+        cpu_fault(run, agent, use, lane, "uses the result of a division by zero");
         return false;
     }
     cpu_fault(run, agent, &run->program->insns[run->program->origins[origin]], lane,
               "division by zero");
-    tile_report(run->context, TILE_NOTE, use->loc, "what it gives is used here, by %s", name);
+    tile_report(run->context, TILE_NOTE, use->loc, "its result is used here, by %s", name);
     return false;
 }
 

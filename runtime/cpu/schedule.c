@@ -169,8 +169,8 @@ static bool run_agent(cpu_run *run, cpu_agent *agent) {
     while (outcome == CPU_NEXT || outcome == CPU_JUMP) {
         const cpu_insn *insn = &insns[agent->pc];
         if (executed == run->operations_left) {
-            outcome = cpu_fault(run, agent, insn, -1,
-                                "the launch has executed as many operations as it may");
+            outcome =
+                cpu_fault(run, agent, insn, -1, "the launch has executed its limit of operations");
             break;
         }
         outcome = insn->handler(run, agent, insn);

@@ -234,8 +234,7 @@ static tile_status check_ordinal(tile_context *context, const tile_driver *drive
         tile_report(context, TILE_ERROR, no_place, "the CUDA driver finds no GPU");
     else
         tile_report(context, TILE_ERROR, no_place,
-                    "there is no GPU number %d: they count from 0, and the driver finds %d",
-                    ordinal, count);
+                    "there is no GPU %d: the driver finds %d, numbered from 0", ordinal, count);
     return TILE_UNAVAILABLE;
 }
 

@@ -64,9 +64,8 @@ static tile_status refuse_capture(cuda_device *d, CUstream stream) {
     tile_status status = tile_cuda_is_capturing(d, stream, &capturing);
     if (status != TILE_OK || !capturing) return status;
     tile_report(d->base.context, TILE_ERROR, no_place,
-                "scratch memory cannot be made while the stream is being captured: call "
-                "tile_kernel_prepare with this stream and these arguments before the capture "
-                "begins");
+                "scratch memory cannot be allocated while the stream is being captured; call "
+                "tile_kernel_prepare with this stream and these arguments before the capture");
     return TILE_UNSUPPORTED;
 }
 
@@ -180,11 +179,11 @@ static tile_status check_limits(cuda_device *d, const tile_launch *launch) {
     if (launch->argument_count + 2 <= MAX_PARAMETERS && grid[0] <= INT32_MAX &&
         grid[1] <= MAX_GRID_YZ && grid[2] <= MAX_GRID_YZ)
         return TILE_OK;
-    tile_report(d->base.context, TILE_ERROR, no_place,
-                "@%s: %u arguments and a grid of %lld x %lld x %lld blocks are more than a launch "
-                "takes",
-                tile_abi_entry(launch->variant->abi), launch->argument_count, (long long)grid[0],
-                (long long)grid[1], (long long)grid[2]);
+    tile_report(
+        d->base.context, TILE_ERROR, no_place,
+        "@%s: %u arguments and a grid of %lld x %lld x %lld blocks exceed the limits of a launch",
+        tile_abi_entry(launch->variant->abi), launch->argument_count, (long long)grid[0],
+        (long long)grid[1], (long long)grid[2]);
     return TILE_UNSUPPORTED;
 }
 

@@ -53,8 +53,8 @@ Test(assemble, failures) {
         {"#!/bin/sh\necho 'ptxas fatal : line 3' >&2\nexit 255\n",
          "ptxas failed:\nptxas fatal : line 3"},
         {"#!/bin/sh\nexit 1\n", "ptxas failed:\nno message"},
-        {"#!/bin/sh\nkill -9 $$\n", "ended by a signal"},
-        {"#!/bin/sh\nexit 0\n", "ptxas wrote no code"},
+        {"#!/bin/sh\nkill -9 $$\n", "killed by a signal"},
+        {"#!/bin/sh\nexit 0\n", "ptxas wrote no cubin"},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
         assembler a;

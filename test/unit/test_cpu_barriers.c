@@ -101,14 +101,14 @@ Test(cpu_barriers, every_reader_counts) {
 Test(cpu_barriers, deadlocks) {
     expect((barrier_case){
         SETS("    sync 1, 4\n    sync 2, 4\n", "    sync 2, 4\n    sync 1, 4\n"),
-        "5:5:", "deadlock: at barrier 1 2 of 4 warps have come",
-        "8:5: note: warp 2 waits here for barrier 2, where 2 of 4 warps have come", 0});
+        "5:5:", "deadlock: 2 of 4 warps have arrived at barrier 1",
+        "8:5: note: warp 2 waits here for barrier 2, where 2 of 4 warps have arrived", 0});
     expect((barrier_case){SETS("    sync 1, 3\n", ""),
-                          "5:5:", "deadlock: at barrier 1 2 of 3 warps have come", "", 0});
+                          "5:5:", "deadlock: 2 of 3 warps have arrived at barrier 1", "", 0});
     expect((barrier_case){SETS("    sync_arrive 1, 3\n", "    sync 1, 4\n"), "",
-                          "comes to barrier 1", "note: the first one came here", 0});
+                          "arrives at barrier 1", "note: the first one arrived here", 0});
     expect((barrier_case){SETS("    sync_arrive 1, 4\n    sync 1, 4\n", ""),
-                          "6:5:", "comes to barrier 1 again", "again: ", 0});
+                          "6:5:", "arrives at barrier 1 again", "again: ", 0});
 }
 
 /* A release that nobody has acquired yet is known behind the block's barrier. */

@@ -158,7 +158,8 @@ Test(cpu_faults, dirty_scratch) {
                                  "  %s = scratch [64] {clean} : ptr<i32>\n"
                                  "  %t = thread_id\n  %v = ld_global %p[%t] : i32\n"
                                  "  st_global %v + select(%t == 5, 1, 0), %s[%t]\n}\n";
-    expect(3, kernel, 128, 1, "2:", "clean memory is not zero at the end of the launch: element 5");
+    expect(3, kernel, 128, 1,
+           "2:", "{clean} memory must be zero at the end of the launch, and element 5");
     expect(3,
            "kernel @k(%p: ptr<i32>) grid [1] warps 1 {\n  %s = scratch [64] : ptr<i32>\n"
            "  %t = thread_id\n  st_global 1, %s[%t]\n}\n",

@@ -177,14 +177,14 @@ Test(cpu_roles, deadlocks) {
                   "    warps 4 {\n      sync 2, 8\n      sync 1, 8 }\n  }\n");
     expect(2, (role_case){crossed,
                           "8:7:",
-                          "deadlock: at barrier 1 4 of 8 warps have come",
+                          "deadlock: 4 of 8 warps have arrived at barrier 1",
                           "11:7: note: warps 4 to 7 wait here for barrier 2",
                           {0}});
     static const char missing[] =
         TILES("", "  roles {\n    warps 4 {\n      sync 1, 8 }\n    warps 4 { }\n  }\n");
     expect(2, (role_case){missing,
                           "8:7:",
-                          "deadlock: at barrier 1 4 of 8 warps have come",
+                          "deadlock: 4 of 8 warps have arrived at barrier 1",
                           ", in block (0, 0, 0), warps 0 to 3",
                           {0}});
     static const char counts[] =
@@ -192,16 +192,17 @@ Test(cpu_roles, deadlocks) {
                   "  }\n");
     expect(2, (role_case){counts,
                           "",
-                          "comes to barrier 1 for another number of warps: 4 of ",
-                          "note: the first one came here",
+                          "arrives at barrier 1 for another number of warps: 4 of ",
+                          "note: the first one arrived here",
                           {0}});
     static const char twice[] =
         TILES("", "  roles {\n    warps 4 {\n      sync_arrive 1, 8\n      sync_arrive 1, 8 }\n"
                   "    warps 4 { }\n  }\n");
-    expect(2, (role_case){twice, "9:7:", "comes to barrier 1 again: 4 of 8", "8:7: note:", {0}});
+    expect(2, (role_case){twice, "9:7:", "arrives at barrier 1 again: 4 of 8", "8:7: note:", {0}});
     static const char many[] =
         TILES("", "  roles {\n    warps 3 { sync_arrive 1, 5 }\n    warps 5 { sync 1, 5 }\n  }\n");
-    expect(2, (role_case){many, "", "with too many warps: ", "note: the first one came here", {0}});
+    expect(2,
+           (role_case){many, "", "with too many warps: ", "note: the first one arrived here", {0}});
 }
 
 /* The same faults among warps. */
@@ -225,7 +226,7 @@ Test(cpu_roles, threads) {
                    "    warps 2 {\n      sync 2, 3\n      sync 1, 3 }\n  }\n");
     expect(3, (role_case){crossed,
                           "5:7:",
-                          "deadlock: at barrier 1 1 of 3 warps have come",
+                          "deadlock: 1 of 3 warps have arrived at barrier 1",
                           "8:7: note: warp 1 waits here for barrier 2, where 2 of 3 warps",
                           {0}});
     static const char divergent[] =

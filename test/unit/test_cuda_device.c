@@ -311,10 +311,9 @@ Test(cuda_device, what_is_not_there_is_told) {
     cr_assert_eq(create(&x, NULL), TILE_UNSUPPORTED);
     cr_assert_null(x.device);
     cr_assert_eq(gpu.retained, 0, "a device that was not made keeps nothing");
-    cr_assert_str_eq(x.text.messages,
-                     "the CUDA driver finds no GPU\n"
-                     "there is no GPU number 2: they count from 0, and the driver finds 2\n"
-                     "GPU 0 has compute capability 7.5; 8.0 is needed\n");
+    cr_assert_str_eq(x.text.messages, "the CUDA driver finds no GPU\n"
+                                      "there is no GPU 2: the driver finds 2, numbered from 0\n"
+                                      "GPU 0 has compute capability 7.5; 8.0 is needed\n");
     codegen_close(&x.text);
 }
 

@@ -114,7 +114,7 @@ Test(pass_table, a_module_pass_gets_the_roots_and_may_replace_them) {
 }
 
 Test(pass_table, what_a_pass_adds_is_verified) {
-    fails("k", "spoil,visit", "pass 'spoil' has left @spoilt");
+    fails("k", "spoil,visit", "pass 'spoil' has made @spoilt invalid");
 }
 
 Test(pass_table, options_are_those_of_the_row) {
@@ -127,9 +127,9 @@ Test(pass_table, options_are_those_of_the_row) {
 Test(pass_table, properties_hold_until_a_pass_loses_them) {
     runs("k", "lay,place,visit,use", "lay:k place:k visit:k use:k ");
     runs("k", "use", "use:k "); /* the text may be laid out and allocated */
-    fails("k", "lay,place,grow,use", "pass 'use' needs 'lay', which 'grow' has undone");
-    fails("k", "lay,place,use,use", "pass 'use' needs 'place', which 'use' has undone");
-    fails("k", "shake,use", "pass 'use' needs 'place', which 'shake' has undone");
+    fails("k", "lay,place,grow,use", "pass 'use' requires 'lay', which 'grow' has invalidated");
+    fails("k", "lay,place,use,use", "pass 'use' requires 'place', which 'use' has invalidated");
+    fails("k", "shake,use", "pass 'use' requires 'place', which 'shake' has invalidated");
     fails("k", "place,lay", "pass 'place' needs 'lay' before it, not after it");
     runs("k", "place,shake,place,use", "place:k shake:k place:k use:k ");
 }
@@ -186,11 +186,11 @@ Test(pass_table, passes_run_at_their_levels) {
         {NULL, 2, 3, "tiles", "tiles:k ", "@l is at level 3", TILE_OK},
         {"k", 3, 2, "tiles,tiles", "", past, TILE_OK},
         {NULL, 3, 3, "tiles,threads", "threads:k threads:l ", past, TILE_OK},
-        {NULL, 3, 2, "threads", "", "pass 'threads' works at level 3, @l is at level 2",
+        {NULL, 3, 2, "threads", "", "pass 'threads' requires level 3, and @l is at level 2",
          TILE_INVALID},
         {"k", 3, 2, "threads", "threads:k ", NULL, TILE_OK},
         {NULL, 2, 3, "tensors", "", NULL, TILE_OK},
-        {"k", 2, 3, "tensors", "", "pass 'tensors' works on computes, @k is a kernel",
+        {"k", 2, 3, "tensors", "", "pass 'tensors' runs on computes, and @k is a kernel",
          TILE_INVALID},
         {"k", 99, 2, "tiles", "", "@k is at level 99", TILE_INVALID},
     };

@@ -20,7 +20,7 @@ static void expect(unsigned level, const char *kernel, unsigned division, unsign
         cr_assert_eq(status, TILE_FAULT, "not found: %s", kernel);
         cr_assert(strncmp(messages, error, strlen(error)) == 0 && strstr(messages, "by zero"),
                   "%s%s", messages, kernel);
-        cr_assert(strstr(messages, note) && strstr(messages, "what it gives is used here"), "%s%s",
+        cr_assert(strstr(messages, note) && strstr(messages, "its result is used here"), "%s%s",
                   messages, kernel);
         cr_assert_eq(x.text.errors, 1);
     }

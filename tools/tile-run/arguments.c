@@ -142,8 +142,7 @@ bool arguments_fill(run_argument *arguments, unsigned count, uint64_t seed, doub
             if (!npy_read(arguments[i].path, &arguments[i].array)) return false;
             continue;
         }
-        if (!array_allocate(&arguments[i].array))
-            return fail(arguments[i].name, "there is not enough memory for it");
+        if (!array_allocate(&arguments[i].array)) return fail(arguments[i].name, "out of memory");
         fill_array(&arguments[i], &state, density);
     }
     return true;

@@ -31,7 +31,7 @@ bool compute_run(const tile_function *f, const run_argument *arguments, unsigned
         results[i] = (host_array){.scalar = outputs[i].scalar, .rank = outputs[i].rank};
         memcpy(results[i].dims, outputs[i].dims, sizeof results[i].dims);
         if (!array_allocate(&results[i])) {
-            fprintf(stderr, "error: there is not enough memory for the results\n");
+            fprintf(stderr, "error: out of memory for the results\n");
             return false;
         }
         outputs[i].data = results[i].data;

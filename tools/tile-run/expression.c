@@ -63,7 +63,7 @@ static tile_value apply(reader *r, tile_opcode opcode, const tile_value *operand
         type = tile_type_tensor(r->context, TILE_f64, a->rank, dims);
     }
     tile_value value = tile_build_op_value(&r->builder, opcode, segments, count, type);
-    return value.id ? value : fail(r, "the operands do not fit");
+    return value.id ? value : fail(r, "the operands' types or dims do not agree");
 }
 
 static tile_value read_call(reader *r, const char *name, size_t length) {

@@ -459,7 +459,7 @@ static bool run_kernel(run *r) {
         o->check ? check_output(o->check, o->arguments, o->argument_count) : NULL;
     double since = seconds();
     if (o->target && o->level == 1)
-        return !fail("--target", "has no meaning at level 1: a compute runs as it is");
+        return !fail("--target", "does not apply at level 1: a compute runs as it is");
     if (o->check && !output && o->level != 1)
         return !fail(o->check, "--check takes OUT=EXPR, where OUT is an array argument");
     if (o->with_reference && o->level == 1)

@@ -49,7 +49,8 @@ static bool parse_header(const char *path, const char *header, host_array *array
     for (size_t i = 0; plain && i < sizeof codes / sizeof *codes; i++)
         if (strncmp(code + 1, codes[i].code, 3) == 0) array->scalar = codes[i].scalar;
     if (array->scalar == TILE_SCALAR_NONE)
-        return fail(path, "its element type is none of b1 i1 i2 i4 i8 f2 f4 f8 u2, little-endian");
+        return fail(path,
+                    "its element type is not one of b1 i1 i2 i4 i8 f2 f4 f8 u2, little-endian");
     const char *order = strpbrk(fortran + 15, "TF");
     if (!order || *order == 'T') return fail(path, "it is in Fortran order; save it in C order");
     const char *at = strchr(shape, '(');
@@ -75,7 +76,7 @@ static bool read_all(const char *path, FILE *file, host_array *array) {
     if (fread(header, 1, length, file) != length) return fail(path, "it ends in its header");
     header[length < sizeof header ? length : sizeof header - 1] = 0;
     if (!parse_header(path, header, array)) return false;
-    if (!array_allocate(array)) return fail(path, "there is not enough memory for it");
+    if (!array_allocate(array)) return fail(path, "out of memory");
     size_t bytes = array->count * tile_scalar_bytes(array->scalar);
     return fread(array->data, 1, bytes, file) == bytes ||
            fail(path, "it ends before its last element");
