@@ -131,15 +131,62 @@ static void check_op(checker *c, tile_op op) {
     if (opcode == TILE_OP_roles) check_roles(c, op);
 }
 
-/* What works element by element is an instruction for each; the rest is one, or only says where
- * elements are. */
+/* LLVM computes with these itself. */
+static bool is_constant(const checker *c, tile_value value) {
+    tile_op def = tile_value_def(c->f, value);
+    if (!def.id) return tile_value_at(c->f, value)->kind == TILE_VALUE_CONSTANT;
+    if (tile_op_opcode(c->f, def) != TILE_OP_splat && tile_op_opcode(c->f, def) != TILE_OP_concat)
+        return false;
+    for (unsigned i = 0; i < tile_op_operand_count(c->f, def); i++)
+        if (tile_value_at(c->f, tile_op_operand(c->f, def, i))->kind != TILE_VALUE_CONSTANT)
+            return false;
+    return true;
+}
+
+/* Integers: without a known divisor, ptxas makes some fifty instructions of one division. */
+static int64_t weight_of_division(const checker *c, tile_op op, bool is_float) {
+    enum { FLOAT = 16, INTEGER = 24, BY_CONSTANT = 4 };
+    if (is_float) return FLOAT;
+    return is_constant(c, tile_op_operand(c->f, op, 1)) ? BY_CONSTANT : INTEGER;
+}
+
+static bool is_float8(tile_scalar scalar) {
+    return tile_scalar_is_floating(scalar) && tile_scalar_bits(scalar) == 8;
+}
+
+/* How many additions take LLVM and ptxas the time that one element of this takes. Measured: the
+ * longest code of each kind takes ptxas 10 to 20 seconds. */
+static int64_t weight_of(const checker *c, tile_op op) {
+    enum { LONG_MUL = 5, ROOT = 16, NARROW = 4, FLOAT8_CAST = 12, FIRST_WITH_FLOAT8 = 89 };
+    tile_opcode opcode = tile_op_opcode(c->f, op);
+    tile_scalar from = tile_value_type(c->f, tile_op_operand(c->f, op, 0))->scalar;
+    tile_scalar to = tile_value_type(c->f, tile_op_result(c->f, op, 0))->scalar;
+    bool is_float = tile_scalar_is_floating(from), narrow = tile_scalar_bits(from) < 32;
+    if (is_constant(c, tile_op_operand(c->f, op, 0)) && tile_op_operand_count(c->f, op) == 1)
+        return 1;
+    if (opcode == TILE_OP_div || opcode == TILE_OP_rem || opcode == TILE_OP_mod ||
+        opcode == TILE_OP_ceildiv)
+        return weight_of_division(c, op, is_float);
+    if (opcode == TILE_OP_sqrt) return ROOT;
+    if (opcode == TILE_OP_mul && from == TILE_i64) return LONG_MUL;
+    if (opcode == TILE_OP_mul && narrow && !is_float) return NARROW;
+    if ((opcode == TILE_OP_exp2 || opcode == TILE_OP_rsqrt) && narrow) return NARROW;
+    if (opcode == TILE_OP_cast && (is_float8(from) || is_float8(to)) &&
+        c->target->compute_capability < FIRST_WITH_FLOAT8)
+        return FLOAT8_CAST;
+    return 1;
+}
+
+/* What works element by element is so much for each; the rest is one, or only says where elements
+ * are. */
 static int64_t instructions_of(const checker *c, tile_op op) {
     if (!tile_op_has_trait(tile_op_opcode(c->f, op), TILE_TRAIT_ELEMENTWISE)) return 1;
     const tile_type *type = tile_value_type(c->f, tile_op_result(c->f, op, 0));
-    return type->kind == TILE_TYPE_VECTOR ? tile_type_elements(type) : 1;
+    int64_t elements = type->kind == TILE_TYPE_VECTOR ? tile_type_elements(type) : 1;
+    return elements * weight_of(c, op);
 }
 
-/* LLVM takes more than twice the time for twice the code: this much takes seconds. */
+/* LLVM and ptxas take more than twice the time for twice the code: this much takes seconds. */
 static void check_length(checker *c, tile_op op, int64_t copies) {
     enum { MAX_INSTRUCTIONS = 3 << 14 };
     int64_t before = c->instructions;
@@ -147,7 +194,7 @@ static void check_length(checker *c, tile_op op, int64_t copies) {
     if (before <= MAX_INSTRUCTIONS && c->instructions > MAX_INSTRUCTIONS)
         FAIL(c, tile_op_loc(c->f, op),
              "%s: here one thread's code exceeds %d instructions, each copy of an unrolled body "
-             "counted; unroll less, or use smaller vectors",
+             "counted; use smaller tiles or vectors, more warps, or unroll less",
              op_name(c, op), MAX_INSTRUCTIONS);
 }
 

@@ -194,5 +194,7 @@ tile_value lower_dot(lowering *l, tile_op op);
 
 /* A dot without an instruction, both operands in shared memory. */
 tile_value lower_fma_loop(lowering *l, tile_op op);
+/* About how many instructions that has at most, from the types with layouts. */
+int64_t lower_fma_length(const tile_type *acc, const tile_type *lhs);
 
 #endif

@@ -136,12 +136,9 @@ static int64_t instructions_of(const checker *c, tile_op op) {
     unsigned count;
     const tile_mma *row = lower_instruction(c->pass, c->f, op);
     const tile_type *left = tile_value_type(c->f, tile_op_segment(c->f, op, 0, &count)[0]);
-    if (!row) { /* a loop if that gets long */
-        enum { MAX_ROUND = 8192 };
-        int64_t all =
-            elements_of_thread(c, op, tile_op_result(c->f, op, 0)) * tile_type_dim(left, 1);
-        return larger(most, all < MAX_ROUND ? all : MAX_ROUND);
-    }
+    if (!row)
+        return larger(most,
+                      lower_fma_length(tile_value_type(c->f, tile_op_result(c->f, op, 0)), left));
     int64_t fragments = elements_of_thread(c, op, tile_op_result(c->f, op, 0)) /
                         tile_mma_elements(row, TILE_MMA_ACC);
     return fragments * (tile_type_dim(left, 1) / row->k) + most / ELEMENTS_OF_LDMATRIX;

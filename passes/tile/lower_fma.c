@@ -289,14 +289,24 @@ static int64_t cost_of(tile_scalar acc) {
     return acc == TILE_i64 ? 4 : 1;
 }
 
+static int64_t length_of_step(const tile_type *acc) {
+    return tile_type_registers(acc) * cost_of(acc->scalar);
+}
+
 /* Whether there is a loop, and how much a round of it has. */
 static void plan_rounds(fma_loop *x, const tile_layout *lhs) {
-    int64_t step = tile_layout_registers(x->acc->layout) * cost_of(x->acc->scalar);
+    int64_t step = length_of_step(x->acc);
     x->k_bits = x->low_bits = lhs->dim_bits[1];
     x->k_parts = lhs->count[1];
-    x->is_loop = step * x->k_parts << x->k_bits > MAX_PRODUCTS;
-    while (x->is_loop && x->low_bits && step << x->low_bits > MAX_PRODUCTS) x->low_bits--;
-    x->is_loop = x->low_bits < x->k_bits || (x->is_loop && x->k_parts > 1);
+    if (step * x->k_parts << x->k_bits <= MAX_PRODUCTS) return;
+    while (x->low_bits && step << x->low_bits > MAX_PRODUCTS) x->low_bits--;
+    x->is_loop = x->low_bits < x->k_bits || x->k_parts > 1;
+}
+
+int64_t lower_fma_length(const tile_type *acc, const tile_type *lhs) {
+    int64_t step = length_of_step(acc), all = step * tile_type_dim(lhs, 1);
+    int64_t round = step > MAX_PRODUCTS ? step : MAX_PRODUCTS;
+    return all < round ? all : round;
 }
 
 tile_value lower_fma_loop(lowering *l, tile_op op) {

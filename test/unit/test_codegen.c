@@ -185,6 +185,18 @@ Test(codegen, refusals) {
         {KERNEL("%x: ptr<i32>", "  %v = splat %t : vector<i32[1024]>\n"
                                 "  for %i = 0 to 9 step 1 unroll (128) { %w = add %v, %v }\n"),
          NULL, 0, "add: here one thread's code exceeds 49152 instructions"},
+        {KERNEL("%x: ptr<i64>", "  %y = ld_global %x[%t] : i64\n"
+                                "  %v = splat %y : vector<i64[1024]>\n"
+                                "  %w = div %v, %v\n  %u = div %w, %v\n  %r = div %u, %v\n"),
+         NULL, 0, "div: here one thread's code exceeds 49152 instructions"},
+        {KERNEL("%x: ptr<i64>", "  %y = ld_global %x[%t] : i64\n"
+                                "  %v = splat %y : vector<i64[1024]>\n"
+                                "  for %i = 0 to 9 step 1 unroll (10) { %w = mul %v, %v }\n"),
+         NULL, 0, "mul: here one thread's code exceeds 49152 instructions"},
+        {KERNEL("%x: ptr<f16>", "  %y = ld_global %x[%t] : f16\n"
+                                "  %v = splat %y : vector<f16[1024]>\n"
+                                "  for %i = 0 to 9 step 1 unroll (4) { %w = sqrt %v }\n"),
+         NULL, 0, "sqrt: here one thread's code exceeds 49152 instructions"},
         {KERNEL("", ""), NULL, 79, "PTX version 7.9 is not supported"},
         {"kernel @k() grid [1] cluster [2] warps 4 {\n}\n", NULL, 0,
          "clusters need compute capability"},
