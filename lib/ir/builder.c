@@ -3,6 +3,7 @@
 
 #include "lib/ir/function.h"
 #include "lib/ir/infer.h"
+#include "lib/ir/stretch.h"
 
 tile_builder tile_builder_at_end(tile_function *function, tile_region region) {
     tile_builder builder = {.function = function, .region = region};
@@ -89,7 +90,9 @@ tile_op tile_build_op(tile_builder *builder, tile_opcode opcode, const tile_segm
     tile_value *operands = TILE_NEW_ARRAY(&scratch, tile_value, total + 1);
     uint16_t sizes[TILE_MAX_OPERANDS] = {0};
     tile_op op = TILE_NO_OP;
-    if (flatten(builder, info, segments, segment_count, operands, sizes)) {
+    if (flatten(builder, info, segments, segment_count, operands, sizes) &&
+        (!tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) ||
+         tile_stretch_operands(builder, opcode, operands, segment_count))) {
         tile_infer infer = {.function = builder->function,
                             .opcode = opcode,
                             .loc = builder->loc,

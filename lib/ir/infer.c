@@ -239,12 +239,13 @@ static const tile_type *broadcast(const tile_type *a, const tile_type *b) {
 }
 
 static bool fail_mixed(const tile_infer *infer, const tile_type *a, const tile_type *b) {
-    bool splat =
-        (a->kind == TILE_TYPE_SCALAR) != (b->kind == TILE_TYPE_SCALAR) && same_element(a, b);
-    return fail(infer,
-                splat ? "both operands must have the same type (a scalar needs a splat), not"
-                      : "both operands must have the same type, not",
-                a, " and", b);
+    const char *what = "both operands must have the same type, not";
+    bool shapes = a->kind == b->kind && same_element(a, b) && !same_dims(a, b);
+    if (shapes && a->kind == TILE_TYPE_TILE && a->rank != b->rank)
+        what = "both operands must have the same rank (broadcast adds dims), not";
+    else if (shapes && (a->kind == TILE_TYPE_TILE || a->kind == TILE_TYPE_TENSOR))
+        what = "extents must be the same or 1, not";
+    return fail(infer, what, a, " and", b);
 }
 
 static bool tile_infer_arith(tile_infer *infer) {

@@ -1,0 +1,115 @@
+/* Operands of different shapes: see the header. */
+#include "lib/ir/stretch.h"
+
+#include "lib/ir/shape.h"
+
+typedef struct stretching {
+    tile_builder *builder;
+    const tile_op_info *info;
+    tile_value *operands;
+    unsigned count;
+    tile_type common; /* what all become; element types stay the operands' own */
+} stretching;
+
+static const tile_type *type_of(const stretching *s, unsigned i) {
+    return tile_value_type(s->builder->function, s->operands[i]);
+}
+
+static bool is_array(const tile_type *type) {
+    return type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_TENSOR ||
+           type->kind == TILE_TYPE_VECTOR;
+}
+
+static bool is_condition(const stretching *s, unsigned i) {
+    return s->info->operands[i].class_ == TILE_CLASS_boolean;
+}
+
+/* The kind of the arrays, if there are any and all have one, and the highest rank. Operands of one
+ * class must have one element type. */
+static bool find_kind(stretching *s) {
+    const tile_type *element = NULL;
+    bool arrays = false, fits = true;
+    for (unsigned i = 0; i < s->count; i++) {
+        const tile_type *type = type_of(s, i);
+        if (!is_condition(s, i)) {
+            element = element ? element : type;
+            fits &= type->scalar == element->scalar && type->param == element->param;
+        }
+        if (type->kind == TILE_TYPE_SCALAR) continue;
+        fits &= is_array(type) && (!arrays || type->kind == s->common.kind);
+        s->common.kind = type->kind;
+        s->common.rank = type->rank > s->common.rank ? type->rank : s->common.rank;
+        arrays = true;
+    }
+    return arrays && fits;
+}
+
+/* One extent of the common shape; at: counted from the last. Vectors are not stretched. */
+static bool find_dim(stretching *s, unsigned at) {
+    const tile_expr **dim = &s->common.dims[s->common.rank - 1 - at];
+    for (unsigned i = 0; i < s->count; i++) {
+        const tile_type *type = type_of(s, i);
+        if (at >= type->rank) continue;
+        const tile_expr *own = type->dims[type->rank - 1 - at];
+        bool one = tile_type_dim(type, type->rank - 1 - at) == 1;
+        if (!*dim || (tile_type_dim(&s->common, s->common.rank - 1 - at) == 1 && !one))
+            *dim = own;
+        else if (*dim != own && !one)
+            return false;
+    }
+    return true;
+}
+
+/* At level 2 ranks are written out. */
+static bool find_shape(stretching *s) {
+    bool stretches = s->common.kind != TILE_TYPE_VECTOR, fits = true;
+    for (unsigned at = 0; at < s->common.rank && fits; at++) fits = find_dim(s, at);
+    for (unsigned i = 0; i < s->count && fits; i++) {
+        const tile_type *type = type_of(s, i);
+        if (type->kind == TILE_TYPE_SCALAR) continue;
+        fits &= s->common.kind == TILE_TYPE_TENSOR || type->rank == s->common.rank;
+        fits &= stretches || type->dims[0] == s->common.dims[0];
+    }
+    return fits;
+}
+
+/* Whether an operation on two tensors repeats this operand itself: along leading dims. */
+static bool is_repeated(const stretching *s, const tile_type *type) {
+    if (s->common.kind != TILE_TYPE_TENSOR || s->count != 2) return false;
+    for (unsigned d = 0; d < type->rank; d++)
+        if (type->dims[d] != s->common.dims[s->common.rank - type->rank + d]) return false;
+    return true;
+}
+
+static bool has_shape(const stretching *s, const tile_type *type) {
+    bool same = type->rank == s->common.rank && type->kind == s->common.kind;
+    for (unsigned d = 0; d < s->common.rank && same; d++) same = type->dims[d] == s->common.dims[d];
+    return same;
+}
+
+/* The operand in the common shape, or as it is; no value after a diagnostic. */
+static tile_value stretch(const stretching *s, unsigned i) {
+    const tile_type *type = type_of(s, i);
+    bool scalar = type->kind == TILE_TYPE_SCALAR;
+    if (has_shape(s, type) || is_repeated(s, type) || (scalar && is_condition(s, i)))
+        return s->operands[i];
+    tile_type draft = s->common;
+    draft.scalar = type->scalar;
+    draft.param = type->param;
+    const tile_type *to = tile_type_get(tile_function_context(s->builder->function), &draft);
+    if (!to) return TILE_NO_VALUE;
+    return scalar ? tile_build_splat(s->builder, s->operands[i], to)
+                  : tile_build_broadcast(s->builder, s->operands[i], to);
+}
+
+bool tile_stretch_operands(tile_builder *builder, tile_opcode opcode, tile_value *operands,
+                           unsigned count) {
+    stretching s = {builder, tile_op_get_info(opcode), operands, count, {0}};
+    if (count < 2 || !find_kind(&s) || !find_shape(&s)) return true;
+    for (unsigned i = 0; i < count; i++)
+        if (has_shape(&s, type_of(&s, i)) && type_of(&s, i)->layout)
+            s.common.layout = type_of(&s, i)->layout;
+    for (unsigned i = 0; i < count; i++)
+        if (!(operands[i] = stretch(&s, i)).id) return false;
+    return true;
+}
