@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/ir/syntax.h"
 #include "lib/ir/function.h"
 #include "lib/ir/scalar.h"
 #include "lib/ir/shape.h"
@@ -60,6 +61,13 @@ static bool evaluate(evaluation *e, const tile_expr *expr, int64_t *value) {
     return expr && tile_expr_eval(expr, &bindings, value);
 }
 
+/* Compared, a type is its name. */
+static void add_type(evaluation *e, const char *name, tile_scalar scalar) {
+    bound_param *param = add_param(e, name);
+    param->scalar = scalar;
+    param->value = tile_word_value(tile_scalar_name(scalar));
+}
+
 /* An input's dims give values to the parameters that stand alone in its type. */
 static void bind_input(evaluation *e, const tile_arg_decl *arg, const tile_compute_array *input) {
     const tile_type *type = arg->type;
@@ -73,8 +81,7 @@ static void bind_input(evaluation *e, const tile_arg_decl *arg, const tile_compu
         if (dim && dim->kind == TILE_EXPR_PARAM && !find_param(e, dim->name))
             add_param(e, dim->name)->value = input->dims[d];
     }
-    if (type->param && !find_param(e, type->param))
-        add_param(e, type->param)->scalar = input->scalar;
+    if (type->param && !find_param(e, type->param)) add_type(e, type->param, input->scalar);
 }
 
 static void bind_defaults(evaluation *e) {
@@ -83,7 +90,7 @@ static void bind_defaults(evaluation *e) {
         int64_t value;
         if (find_param(e, param->name)) continue;
         if (param->kind == TILE_PARAM_type && param->default_type)
-            add_param(e, param->name)->scalar = param->default_type->scalar;
+            add_type(e, param->name, param->default_type->scalar);
         else if (evaluate(e, param->default_expr, &value))
             add_param(e, param->name)->value = value;
         else

@@ -80,6 +80,7 @@ TILE_API tile_op tile_build_sync_explicit(tile_builder *builder,
 
 TILE_API void tile_op_set_flag(tile_function *function, tile_op op, tile_attr_id id);
 TILE_API void tile_op_set_int(tile_function *function, tile_op op, tile_attr_id id, int64_t value);
+/* Of an attribute of kind word: a parameter of that kind, tile_expr_param. */
 TILE_API void tile_op_set_expr(tile_function *function, tile_op op, tile_attr_id id,
                                const tile_expr *expr);
 /* Kinds word, text and symbol, as the attribute's row says; a symbol without '@'. The text is

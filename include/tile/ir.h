@@ -246,6 +246,7 @@ typedef enum tile_expr_kind {
     TILE_EXPR_PARAM,   /* a compile-time parameter, by name */
     TILE_EXPR_ARG,     /* an argument of the function, by index */
     TILE_EXPR_NUM_SMS, /* streaming multiprocessors of the device that a launch goes to */
+    TILE_EXPR_WORD,    /* a word, or a scalar type's name: equal to itself only */
     TILE_EXPR_OP,      /* an arithmetic operation of ops.def on one to three expressions */
 } tile_expr_kind;
 
@@ -253,7 +254,7 @@ typedef struct tile_expr {
     tile_expr_kind kind;
     int64_t integer;    /* INT: the value. ARG: the index */
     double number;      /* FLOAT */
-    const char *name;   /* PARAM */
+    const char *name;   /* PARAM, WORD */
     tile_opcode opcode; /* OP */
     const struct tile_expr *args[3];
 } tile_expr;
@@ -262,6 +263,9 @@ TILE_API const tile_expr *tile_expr_int(tile_context *context, int64_t value);
 TILE_API const tile_expr *tile_expr_float(tile_context *context, double value);
 TILE_API const tile_expr *tile_expr_param(tile_context *context, const char *name);
 TILE_API const tile_expr *tile_expr_arg(tile_context *context, unsigned index);
+/* What a parameter of kind word or type is compared with, by eq and ne, and what `tune` and
+ * defaults give it. Evaluated, a word is a number that no other word has. */
+TILE_API const tile_expr *tile_expr_word(tile_context *context, const char *word);
 /* Only where the launch evaluates it: code is made without knowing it. */
 TILE_API const tile_expr *tile_expr_num_sms(tile_context *context);
 /* NULL if opcode is not integer arithmetic of that many operands, or an operand is NULL. */
@@ -381,7 +385,8 @@ typedef enum tile_param_kind {
     TILE_PARAM_int,
     TILE_PARAM_bool,
     TILE_PARAM_type,
-    TILE_PARAM_dim
+    TILE_PARAM_dim,
+    TILE_PARAM_word, /* for attributes that are words, and comparisons */
 } tile_param_kind;
 
 TILE_API tile_module *tile_module_create(tile_context *context);

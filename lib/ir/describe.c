@@ -14,6 +14,7 @@ static const char *expr_text(const tile_function *f, const tile_expr *expr, int 
     case TILE_EXPR_FLOAT:
         tile_double_to_text(expr->number, number);
         return tile_arena_format(arena, "%s", number);
+    case TILE_EXPR_WORD:
     case TILE_EXPR_PARAM: return expr->name;
     case TILE_EXPR_ARG:
         return f && (size_t)expr->integer < f->arg_count

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "lib/ir/intern.h"
+#include "lib/ir/syntax.h"
 
 static const tile_expr *intern_expr(tile_context *context, const tile_expr *draft) {
     return tile_intern(context, TILE_INTERN_EXPR, draft, sizeof *draft);
@@ -34,6 +35,20 @@ const tile_expr *tile_expr_param(tile_context *context, const char *name) {
     return intern_expr(context, &draft);
 }
 
+const tile_expr *tile_expr_word(tile_context *context, const char *word) {
+    tile_expr draft = blank(TILE_EXPR_WORD);
+    word = word ? word : "";
+    draft.name = tile_intern_name(context, word, strlen(word));
+    return intern_expr(context, &draft);
+}
+
+/* FNV-1a: two words of one program that meet in 64 bits are not to be expected. */
+int64_t tile_word_value(const char *word) {
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (; *word; word++) hash = (hash ^ (unsigned char)*word) * UINT64_C(0x100000001b3);
+    return (int64_t)hash;
+}
+
 const tile_expr *tile_expr_arg(tile_context *context, unsigned index) {
     tile_expr draft = blank(TILE_EXPR_ARG);
     draft.integer = index;
@@ -43,6 +58,12 @@ const tile_expr *tile_expr_arg(tile_context *context, unsigned index) {
 const tile_expr *tile_expr_num_sms(tile_context *context) {
     tile_expr draft = blank(TILE_EXPR_NUM_SMS);
     return intern_expr(context, &draft);
+}
+
+static bool is_constant(const tile_expr *expr, int64_t *value) {
+    bool word = expr && expr->kind == TILE_EXPR_WORD;
+    if (word) *value = tile_word_value(expr->name);
+    return word || tile_expr_is_int(expr, value);
 }
 
 static unsigned expr_arity(tile_opcode opcode) {
@@ -64,7 +85,7 @@ const tile_expr *tile_expr_op(tile_context *context, tile_opcode opcode, const t
         if ((args[i] != NULL) != (i < arity) || (args[i] && args[i]->kind == TILE_EXPR_FLOAT))
             return NULL;
         draft.args[i] = args[i];
-        constant &= i >= arity || tile_expr_is_int(args[i], &values[i]);
+        constant &= i >= arity || is_constant(args[i], &values[i]);
     }
     if (constant && tile_fold_int(opcode, values[0], values[1], values[2], &folded))
         return tile_expr_int(context, folded);
@@ -85,6 +106,7 @@ bool tile_expr_eval(const tile_expr *expr, const tile_bindings *bindings, int64_
     switch (expr->kind) {
     case TILE_EXPR_INT: *value = expr->integer; return true;
     case TILE_EXPR_FLOAT: return false;
+    case TILE_EXPR_WORD: *value = tile_word_value(expr->name); return true;
     case TILE_EXPR_PARAM:
         return bindings->param && bindings->param(expr->name, value, bindings->user);
     case TILE_EXPR_ARG:

@@ -15,7 +15,8 @@ static const char grammar[] =
     "kernel  = \"kernel\" \"@\"ID [params] \"(\" [arg],* \")\" {clause} region\n"
     "compute = \"compute\" \"@\"ID [params] \"(\" [arg],* \")\" \"->\" \"(\" (\"%\"ID \":\" "
     "type),+ \")\" region\n"
-    "params  = \"<\" (ID \":\" (\"int\" | \"bool\" | \"type\" | \"dim\") [\"=\" (expr | type)]),+ "
+    "params  = \"<\" (ID \":\" (\"int\" | \"bool\" | \"type\" | \"dim\" | \"word\") [\"=\" (expr | "
+    "type)]),+ "
     "\">\"\n"
     "arg     = \"%\"ID \":\" type [attrs]\n"
     "clause  = \"tune\" (ID | \"(\" ID,+ \")\") \"in\" \"[\" (expr | \"(\" expr,+ \")\"),+ \"]\"\n"
@@ -116,7 +117,11 @@ static const char notes[] =
     "  execute an operation on tiles are a power of two. A shared buffer that only `ld_shared` "
     "and its\n"
     "  like see has any extents. A tile has at most 2^20 elements, a vector 2^15.\n"
-    "* A parameter's default that compares stands in parentheses.\n";
+    "* A parameter's default that compares stands in parentheses.\n"
+    "* A parameter of kind `word` is for attributes that are words, and is compared with words as "
+    "one of kind\n"
+    "  `type` is with types: `where p == rows & T != f64`. `tune` lists words and types like "
+    "numbers.\n";
 
 static const char statements[] =
     "* `while` runs its first region, which yields an i1 and the carried values. If the i1 holds, "

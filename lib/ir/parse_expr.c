@@ -115,18 +115,63 @@ static const tile_node *parse_literal_word(tile_parser *p) {
     return node;
 }
 
+static bool at_comparison(const tile_token *token) {
+    return token->kind == TILE_TOKEN_PUNCT && token->length == 2 &&
+           (memcmp(token->text, "==", 2) == 0 || memcmp(token->text, "!=", 2) == 0);
+}
+
+static const tile_param_decl *param_at(const tile_parser *p) {
+    return p->function && p->token.kind == TILE_TOKEN_WORD
+               ? tile_function_find_param(p->function, p->token.text, p->token.length)
+               : NULL;
+}
+
+/* A parameter that is a word or a type, where it is compared. */
+static bool at_word_comparison(const tile_parser *p) {
+    const tile_param_decl *param = param_at(p);
+    return param && (param->kind == TILE_PARAM_word || param->kind == TILE_PARAM_type) &&
+           at_comparison(&p->next);
+}
+
+/* policy == rows: what stands on the right is a word, unless it is such a parameter too. */
+static const tile_node *parse_word_comparison(tile_parser *p) {
+    tile_token left = p->token;
+    const tile_param_decl *param = param_at(p);
+    tile_parse_advance(p);
+    tile_opcode opcode = *p->token.text == '=' ? TILE_OP_eq : TILE_OP_ne;
+    tile_parse_advance(p);
+    tile_token right = p->token;
+    const tile_param_decl *other = param_at(p);
+    bool is_type = right.kind == TILE_TOKEN_WORD && tile_scalar_from_name(right.text, right.length);
+    bool fits = other && other->kind == param->kind;
+    if (!fits && param->kind == TILE_PARAM_type && !is_type) {
+        tile_parse_expected(p, "an element type such as f16");
+        return NULL;
+    }
+    const char *word = tile_parse_name(p, TILE_TOKEN_WORD, "a word");
+    if (!word) return NULL;
+    const tile_expr *expr = tile_expr_op(
+        p->context, opcode, tile_expr_param(p->context, param->name),
+        fits ? tile_expr_param(p->context, word) : tile_expr_word(p->context, word), NULL);
+    return host_node(p, left.loc, expr);
+}
+
 static const tile_node *parse_param(tile_parser *p) {
     tile_token token = p->token;
-    const tile_param_decl *param =
-        p->function ? tile_function_find_param(p->function, token.text, token.length) : NULL;
+    const tile_param_decl *param = param_at(p);
     tile_parse_advance(p);
-    if (param && param->kind != TILE_PARAM_type)
+    if (param && param->kind != TILE_PARAM_type && param->kind != TILE_PARAM_word)
         return host_node(p, token.loc, tile_expr_param(p->context, param->name));
     tile_guess guess = tile_guess_start(token.text, token.length);
     for (size_t i = 0; p->function && i < p->function->param_count; i++)
         tile_guess_try(&guess, p->function->params[i].name);
     const char *name = tile_arena_string(&p->arena, token.text, token.length);
-    if (param || tile_scalar_from_name(token.text, token.length))
+    if (param && param->kind == TILE_PARAM_word)
+        tile_parse_error(
+            p, token.loc,
+            "'%s' is a word; it can only be compared, %s == rows, or be an attribute's", name,
+            name);
+    else if (param || tile_scalar_from_name(token.text, token.length))
         tile_parse_error(p, token.loc, "'%s' is a type; a number is needed here", name);
     else if (tile_opcode_from_name(token.text, token.length))
         tile_parse_error(p, token.loc, "'%s' is an operation and cannot be used in an expression",
@@ -140,6 +185,7 @@ static const tile_node *parse_param(tile_parser *p) {
 static const tile_node *parse_word(tile_parser *p) {
     if (tile_is_literal_word(p->token.text, p->token.length)) return parse_literal_word(p);
     if (tile_parse_at_call(p)) return tile_parse_call(p);
+    if (at_word_comparison(p)) return parse_word_comparison(p);
     bool called = p->next.kind == TILE_TOKEN_PUNCT && *p->next.text == '(';
     bool known = tile_opcode_from_name(p->token.text, p->token.length) ||
                  tile_function_find_param(p->function, p->token.text, p->token.length);

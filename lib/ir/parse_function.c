@@ -18,9 +18,9 @@ static bool parse_param_kind(tile_parser *p, tile_param_kind *kind) {
         tile_guess_try(&guess, name);
     }
     if (p->token.kind != TILE_TOKEN_WORD)
-        return tile_parse_expected(p, "a parameter's kind: int, bool, type or dim");
+        return tile_parse_expected(p, "a parameter's kind: int, bool, type, dim or word");
     return tile_parse_error(p, p->token.loc,
-                            "a parameter is an int, bool, type or dim, not '%.*s'%s",
+                            "a parameter is an int, bool, type, dim or word, not '%.*s'%s",
                             (int)p->token.length, p->token.text, tile_guess_text(p, &guess, ""));
 }
 
@@ -39,6 +39,12 @@ static bool check_param_name(tile_parser *p, const tile_token *token) {
     return true;
 }
 
+/* Whatever the word means elsewhere. */
+static const tile_expr *parse_word(tile_parser *p, const char *what) {
+    const char *word = tile_parse_name(p, TILE_TOKEN_WORD, what);
+    return word ? tile_expr_word(p->context, word) : NULL;
+}
+
 static bool parse_param(tile_parser *p) {
     tile_token token = p->token;
     const char *name = tile_parse_name(p, TILE_TOKEN_WORD, "a parameter's name");
@@ -54,6 +60,8 @@ static bool parse_param(tile_parser *p) {
             if (!(type = tile_parse_type(p))) return false;
             if (type->kind != TILE_TYPE_SCALAR || !type->scalar)
                 return tile_parse_error(p, loc, "a type parameter is an element type such as f16");
+        } else if (kind == TILE_PARAM_word) {
+            if (!(expr = parse_word(p, "a word"))) return false;
         } else if (!(expr = tile_parse_host_expr(p, TILE_PRECEDENCE_ABOVE_COMPARE, false))) {
             return false;
         }
@@ -220,8 +228,6 @@ static bool parse_tune_name(tile_parser *p, const char **names, unsigned *count)
         return tile_parse_error(p, token.loc, "there is no parameter '%s'%s", name,
                                 tile_guess_text(p, &guess, ""));
     }
-    if (param->kind == TILE_PARAM_type)
-        return tile_parse_error(p, token.loc, "'%s' is a type; 'tune' lists numbers", name);
     names[(*count)++] = name;
     return true;
 }
@@ -234,23 +240,37 @@ static bool parse_tune_names(tile_parser *p, const char **names, unsigned *count
     return tile_parse_expect(p, ")");
 }
 
-/* One point: a number, or as many in parentheses as there are names. */
-static bool parse_point(tile_parser *p, unsigned names, const tile_expr **values) {
+/* A number, a word or an element type, as the parameter is. */
+static const tile_expr *parse_tune_value(tile_parser *p, const char *name) {
+    const tile_param_decl *param = tile_function_find_param(p->function, name, strlen(name));
+    const tile_token token = p->token;
+    if (param->kind == TILE_PARAM_word) return parse_word(p, "a word");
+    if (param->kind != TILE_PARAM_type)
+        return tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
+    if (token.kind == TILE_TOKEN_WORD && tile_scalar_from_name(token.text, token.length))
+        return parse_word(p, "an element type such as f16");
+    tile_parse_expected(p, "an element type such as f16");
+    return NULL;
+}
+
+/* One point: a value, or as many in parentheses as there are names. */
+static bool parse_point(tile_parser *p, const char *const *names, unsigned name_count,
+                        const tile_expr **values) {
     tile_loc loc = p->token.loc;
-    if (names == 1) {
-        values[0] = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
-        return values[0] != NULL;
-    }
+    if (name_count == 1) return (values[0] = parse_tune_value(p, names[0])) != NULL;
     if (!tile_parse_expect(p, "(")) return false;
     unsigned count = 0;
     do {
-        const tile_expr *value = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
+        const tile_expr *value = count < name_count
+                                     ? parse_tune_value(p, names[count])
+                                     : tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
         if (!value) return false;
-        if (count < names) values[count] = value;
+        if (count < name_count) values[count] = value;
         count++;
     } while (tile_parse_take(p, ","));
-    if (count != names)
-        return tile_parse_error(p, loc, "this point has %u values for %u parameters", count, names);
+    if (count != name_count)
+        return tile_parse_error(p, loc, "this point has %u values for %u parameters", count,
+                                name_count);
     return tile_parse_expect(p, ")");
 }
 
@@ -268,7 +288,7 @@ static bool parse_tune(tile_parser *p) {
             values = tile_arena_grow(&p->arena, values, count + i, &capacity, sizeof *values);
             values[count + i] = NULL;
         }
-        if (!parse_point(p, name_count, values + count)) return false;
+        if (!parse_point(p, names, name_count, values + count)) return false;
         count += name_count;
     } while (tile_parse_take(p, ","));
     if (!tile_parse_expect(p, "]")) return false;

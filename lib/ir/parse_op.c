@@ -27,6 +27,15 @@ static bool parse_word(tile_parser *p, tile_parsed_attr *attr) {
         tile_guess_try(&guess, attr->text);
         words = tile_arena_format(&p->arena, "%s%s%s", words, i ? ", " : "", attr->text);
     }
+    const tile_param_decl *param =
+        token->kind == TILE_TOKEN_WORD
+            ? tile_function_find_param(p->function, token->text, token->length)
+            : NULL;
+    if (param && param->kind == TILE_PARAM_word) {
+        attr->expr = tile_expr_param(p->context, param->name);
+        tile_parse_advance(p);
+        return true;
+    }
     return tile_parse_error(p, token->loc, "'%s' is one of %s%s", tile_attr_keyword(attr->id),
                             words,
                             token->kind == TILE_TOKEN_WORD ? tile_guess_text(p, &guess, "") : "");
@@ -128,6 +137,12 @@ void tile_parse_set_attrs(tile_parser *p, tile_op op, const tile_parsed_attr *at
         case TILE_KIND_expr: tile_op_set_expr(f, op, attr->id, attr->expr); break;
         case TILE_KIND_list: tile_op_set_list(f, op, attr->id, attr->list, attr->count); break;
         case TILE_KIND_word:
+            if (attr->expr) {
+                tile_op_set_expr(f, op, attr->id, attr->expr);
+                break;
+            }
+            tile_op_set_text(f, op, attr->id, attr->text);
+            break;
         case TILE_KIND_text:
         case TILE_KIND_symbol: tile_op_set_text(f, op, attr->id, attr->text); break;
         case TILE_KIND_constant:

@@ -56,6 +56,13 @@ bool tile_expr_is_truth(const tile_function *f, const tile_expr *expr) {
     }
 }
 
+bool tile_expr_is_word(const tile_function *f, const tile_expr *expr) {
+    if (expr->kind == TILE_EXPR_WORD) return true;
+    if (expr->kind != TILE_EXPR_PARAM) return false;
+    const tile_param_decl *param = tile_function_find_param(f, expr->name, strlen(expr->name));
+    return param && (param->kind == TILE_PARAM_word || param->kind == TILE_PARAM_type);
+}
+
 const tile_param_decl *tile_function_find_param(const tile_function *f, const char *name,
                                                 size_t length) {
     for (size_t i = 0; i < f->param_count; i++)
@@ -89,10 +96,8 @@ bool tile_is_literal_word(const char *text, size_t length) {
 
 const char *tile_param_kind_name(tile_param_kind kind) {
     static const char *const names[] = {
-        [TILE_PARAM_int] = "int",
-        [TILE_PARAM_bool] = "bool",
-        [TILE_PARAM_type] = "type",
-        [TILE_PARAM_dim] = "dim",
+        [TILE_PARAM_int] = "int", [TILE_PARAM_bool] = "bool", [TILE_PARAM_type] = "type",
+        [TILE_PARAM_dim] = "dim", [TILE_PARAM_word] = "word",
     };
     return (unsigned)kind < sizeof names / sizeof *names ? names[kind] : NULL;
 }

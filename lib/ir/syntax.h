@@ -28,6 +28,11 @@ bool tile_opcode_is_callable(tile_opcode opcode);
  */
 bool tile_expr_is_truth(const tile_function *f, const tile_expr *expr);
 
+/* The number that stands for a word where an expression is evaluated. */
+int64_t tile_word_value(const char *word);
+/* True for a word, and for a parameter whose value is one or a type: what eq and ne alone take. */
+bool tile_expr_is_word(const tile_function *f, const tile_expr *expr);
+
 const tile_param_decl *tile_function_find_param(const tile_function *f, const char *name,
                                                 size_t length);
 

@@ -41,6 +41,20 @@ static const char *shown(const char *name) {
 
 typedef enum scope { SCOPE_PARAMS, SCOPE_ARGS } scope;
 
+/* Two words that are compared: the names of parameters among them are of the first ones. */
+static bool compares_words(const tile_function *f, const tile_expr *expr, size_t params) {
+    if (expr->opcode != TILE_OP_eq && expr->opcode != TILE_OP_ne) return false;
+    for (unsigned i = 0; i < 2; i++) {
+        const tile_expr *arg = expr->args[i];
+        if (!arg || !tile_expr_is_word(f, arg)) return false;
+        if (arg->kind == TILE_EXPR_PARAM &&
+            (size_t)(tile_function_find_param(f, arg->name, strlen(arg->name)) - f->params) >=
+                params)
+            return false;
+    }
+    return true;
+}
+
 /* An integer expression over the first `params` parameters and, for SCOPE_ARGS, what a launch
  * knows: integer arguments, and the device. */
 static bool is_host_expr(const tile_function *f, const tile_expr *expr, scope allowed,
@@ -49,12 +63,13 @@ static bool is_host_expr(const tile_function *f, const tile_expr *expr, scope al
     --*budget;
     switch (expr->kind) {
     case TILE_EXPR_INT: return true;
-    case TILE_EXPR_FLOAT: return false;
+    case TILE_EXPR_FLOAT:
+    case TILE_EXPR_WORD: return false;
     case TILE_EXPR_NUM_SMS: return allowed == SCOPE_ARGS;
     case TILE_EXPR_PARAM:
         for (size_t i = 0; i < params; i++)
             if (f->params[i].name && strcmp(f->params[i].name, expr->name) == 0)
-                return f->params[i].kind != TILE_PARAM_type;
+                return !tile_expr_is_word(f, expr);
         return false;
     case TILE_EXPR_ARG: {
         if (allowed != SCOPE_ARGS || (uint64_t)expr->integer >= f->arg_count) return false;
@@ -62,6 +77,7 @@ static bool is_host_expr(const tile_function *f, const tile_expr *expr, scope al
         return type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(type->scalar);
     }
     case TILE_EXPR_OP:
+        if (compares_words(f, expr, params)) return true;
         for (unsigned i = 0; i < 3 && expr->args[i]; i++)
             if (!is_host_expr(f, expr->args[i], allowed, params, budget)) return false;
         return true;
@@ -79,6 +95,18 @@ bool tile_is_host_expr(const tile_function *f, const tile_expr *expr) {
 }
 
 /* Types --------------------------------------------------------------------------------------- */
+
+/* What a parameter may be from the first on: a word, an element type's name, or a number that
+ * follows from the parameters before `params`. */
+static bool fits_param(const tile_function *f, const tile_param_decl *param, const tile_expr *expr,
+                       size_t params) {
+    unsigned budget = MAX_EXPR_NODES;
+    bool word = expr && expr->kind == TILE_EXPR_WORD;
+    if (param->kind == TILE_PARAM_word) return word && is_name(expr->name, false);
+    if (param->kind == TILE_PARAM_type)
+        return word && tile_scalar_from_name(expr->name, strlen(expr->name));
+    return is_host_expr(f, expr, SCOPE_PARAMS, params, &budget);
+}
 
 static bool is_type_param(const tile_function *f, const char *name) {
     const tile_param_decl *param = tile_function_find_param(f, name, strlen(name));
@@ -107,22 +135,26 @@ static void check_params(checker *c) {
     tile_function *f = c->f;
     for (size_t i = 0; i < f->param_count; i++) {
         const tile_param_decl *param = &f->params[i];
-        unsigned budget = MAX_EXPR_NODES;
         bool is_type = param->kind == TILE_PARAM_type;
         if (!is_name(param->name, false) || is_word_of_the_language(param->name))
             FAIL(c, f->loc, "'%s' cannot name a parameter", shown(param->name));
         else if (tile_function_find_param(f, param->name, strlen(param->name)) != param)
             FAIL(c, f->loc, "the parameter '%s' is declared twice", param->name);
-        else if ((unsigned)param->kind > TILE_PARAM_dim)
+        else if ((unsigned)param->kind > TILE_PARAM_word)
             FAIL(c, f->loc, "the parameter '%s' has no valid kind", param->name);
+        else if (param->kind == TILE_PARAM_word && f->kind == TILE_COMPUTE)
+            FAIL(c, f->loc, "the parameter '%s' is a word: only a kernel may have one",
+                 param->name);
         else if (is_type ? param->default_expr != NULL : param->default_type != NULL)
             FAIL(c, f->loc, "the default of '%s' does not have the parameter's kind", param->name);
         else if (param->default_type &&
                  (param->default_type->kind != TILE_TYPE_SCALAR || !param->default_type->scalar))
             FAIL(c, f->loc, "the default of '%s' must be an element type", param->name);
-        else if (param->default_expr &&
-                 !is_host_expr(f, param->default_expr, SCOPE_PARAMS, i, &budget))
-            FAIL(c, f->loc, "the default of '%s' may depend on the parameters before it only",
+        else if (param->default_expr && !fits_param(f, param, param->default_expr, i))
+            FAIL(c, f->loc,
+                 param->kind == TILE_PARAM_word
+                     ? "the default of '%s' must be a word"
+                     : "the default of '%s' may depend on the parameters before it only",
                  param->name);
     }
 }
@@ -146,12 +178,15 @@ static void check_args(checker *c) {
 
 static void check_tune(checker *c, const tile_tune_clause *tune) {
     bool ok = tune->name_count && tune->point_count;
-    for (unsigned i = 0; i < tune->name_count; i++)
-        ok &= tune->names[i] &&
-              tile_function_find_param(c->f, tune->names[i], strlen(tune->names[i])) != NULL &&
-              !is_type_param(c->f, tune->names[i]);
-    for (unsigned i = 0; ok && i < tune->name_count * tune->point_count; i++)
-        ok &= is_expr(c->f, tune->values[i], SCOPE_PARAMS);
+    for (unsigned i = 0; i < tune->name_count; i++) {
+        const char *name = tune->names[i];
+        const tile_param_decl *param =
+            name ? tile_function_find_param(c->f, name, strlen(name)) : NULL;
+        ok &= param != NULL;
+        for (unsigned k = 0; ok && k < tune->point_count; k++)
+            ok &=
+                fits_param(c->f, param, tune->values[k * tune->name_count + i], c->f->param_count);
+    }
     if (!ok)
         FAIL(c, c->f->loc,
              "`tune` needs declared parameters and a constant for each in each point");
@@ -191,11 +226,15 @@ static void check_constant(checker *c, tile_loc loc, const tile_value_data *valu
              tile_scalar_name(value->type->scalar));
 }
 
-static bool is_word(const tile_attr *attr) {
+/* One of the attribute's, or a parameter that will be. */
+static bool is_word(const checker *c, const tile_attr *attr) {
     const char *word;
-    for (unsigned i = 0; (word = tile_attr_word(attr->id, i)); i++)
+    for (unsigned i = 0; (word = tile_attr_word(attr->id, i)) && attr->text; i++)
         if (strcmp(word, attr->text) == 0) return true;
-    return false;
+    if (attr->text || attr->expr->kind != TILE_EXPR_PARAM) return false;
+    const tile_param_decl *param =
+        tile_function_find_param(c->f, attr->expr->name, strlen(attr->expr->name));
+    return param && param->kind == TILE_PARAM_word;
 }
 
 static bool is_constant(const checker *c, const tile_attr *attr) {
@@ -215,9 +254,10 @@ static void check_attr(checker *c, tile_loc loc, const tile_attr *attr) {
         [TILE_KIND_word] = 4,     [TILE_KIND_text] = 4, [TILE_KIND_symbol] = 4,
         [TILE_KIND_constant] = 9,
     };
-    bool ok = has == wanted[info->kind];
+    bool is_param = info->kind == TILE_KIND_word && has == 1;
+    bool ok = has == wanted[info->kind] || is_param;
     if (ok && info->kind == TILE_KIND_expr) ok = is_expr(c->f, attr->expr, SCOPE_PARAMS);
-    if (ok && info->kind == TILE_KIND_word) ok = is_word(attr);
+    if (ok && info->kind == TILE_KIND_word) ok = is_word(c, attr);
     if (ok && info->kind == TILE_KIND_constant) ok = is_constant(c, attr);
     if (info->name && !ok)
         FAIL(c, loc, "the attribute '%s' has a value of the wrong kind", info->name);

@@ -58,7 +58,8 @@ static void check_dim(checker *c, const tile_param_decl *param) {
     bool is_number = arg && arg->type->kind == TILE_TYPE_SCALAR && !arg->type->param &&
                      !tile_scalar_is_floating(arg->type->scalar);
     if (param->kind == TILE_PARAM_type || is_given(c->f, param->name) || is_number ||
-        (own && own->kind != TILE_PARAM_type) || param->default_expr)
+        (own && own->kind != TILE_PARAM_type && own->kind != TILE_PARAM_word) ||
+        param->default_expr)
         return;
     FAIL(c,
          "nothing says what '%s' of @%s is: an integer argument or a parameter of that name, or "

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/ir/describe.h"
+#include "lib/ir/syntax.h"
 
 static bool fail(const tile_function *f, const char *format, const char *a, const char *b,
                  const char *c) {
@@ -29,7 +30,7 @@ const tile_bound_param *tile_find_bound(const tile_bound_params *bound, const ch
 
 static bool param_value(const char *name, int64_t *value, void *user) {
     const tile_bound_param *param = find(user, name);
-    if (!param || !param->bound || param->scalar) return false;
+    if (!param || !param->bound) return false;
     *value = param->value;
     return true;
 }
@@ -47,12 +48,23 @@ static bool read_integer(const char *text, int64_t *value) {
     return end != text && !*end && !errno;
 }
 
+static bool set_type(tile_bound_param *param, tile_scalar scalar) {
+    param->scalar = scalar;
+    param->value = scalar ? tile_word_value(tile_scalar_name(scalar)) : 0;
+    return scalar != TILE_SCALAR_NONE;
+}
+
+static bool set_word(tile_bound_param *param, const char *word) {
+    param->word = word;
+    param->value = tile_word_value(word);
+    return *word != 0;
+}
+
 /* The kind decides how the text is read; false if it cannot be. */
 static bool read_value(tile_param_kind kind, const char *text, tile_bound_param *param) {
     switch (kind) {
-    case TILE_PARAM_type:
-        param->scalar = tile_scalar_from_name(text, strlen(text));
-        return param->scalar != TILE_SCALAR_NONE;
+    case TILE_PARAM_type: return set_type(param, tile_scalar_from_name(text, strlen(text)));
+    case TILE_PARAM_word: return set_word(param, text);
     case TILE_PARAM_bool:
         param->value = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
         return param->value || strcmp(text, "false") == 0 || strcmp(text, "0") == 0;
@@ -65,6 +77,7 @@ static bool read_value(tile_param_kind kind, const char *text, tile_bound_param 
 static const char *expected_words(tile_param_kind kind) {
     switch (kind) {
     case TILE_PARAM_type: return "an element type such as f16";
+    case TILE_PARAM_word: return "a word";
     case TILE_PARAM_bool: return "true or false";
     case TILE_PARAM_dim: return "an integer that is not negative";
     case TILE_PARAM_int: return "an integer";
@@ -86,21 +99,30 @@ static bool bind_given(tile_bound_params *bound, const tile_pass_option *option)
 
 /* Defaults and tuning points ----------------------------------------------------------------- */
 
+/* What a default or a point of `tune` gives a parameter. False if it has no value yet. */
+static bool evaluate(tile_bound_params *bound, tile_param_kind kind, const tile_expr *expr,
+                     tile_bound_param *param) {
+    tile_bindings bindings = tile_param_bindings(bound);
+    *param = (tile_bound_param){.bound = true};
+    if (kind == TILE_PARAM_word) return set_word(param, expr->name);
+    if (kind == TILE_PARAM_type)
+        return set_type(param, tile_scalar_from_name(expr->name, strlen(expr->name)));
+    return tile_expr_eval(expr, &bindings, &param->value);
+}
+
 /* Defaults may use other parameters: goes on until no further one can be evaluated. */
 static void bind_defaults(tile_bound_params *bound) {
-    tile_bindings bindings = tile_param_bindings(bound);
     for (bool progress = true; progress;) {
         progress = false;
         for (size_t i = 0; i < bound->f->param_count; i++) {
             const tile_param_decl *decl = &bound->f->params[i];
             tile_bound_param *param = &bound->params[i];
             if (param->bound) continue;
-            if (decl->default_type) {
-                param->scalar = decl->default_type->scalar;
-                param->bound = true;
-            } else if (decl->default_expr) {
-                param->bound = tile_expr_eval(decl->default_expr, &bindings, &param->value);
-            }
+            tile_bound_param value;
+            if (decl->default_type)
+                param->bound = set_type(param, decl->default_type->scalar);
+            else if (decl->default_expr && evaluate(bound, decl->kind, decl->default_expr, &value))
+                *param = value;
             progress |= param->bound;
         }
     }
@@ -124,18 +146,16 @@ static bool clause_matters(const tile_bound_params *bound, const tile_tune_claus
  * set of the clause's names. */
 static bool take_point(tile_bound_params *bound, const tile_tune_clause *clause, unsigned point,
                        uint32_t *added) {
-    tile_bindings bindings = tile_param_bindings(bound);
     *added = 0;
     for (unsigned n = 0; n < clause->name_count; n++) {
-        tile_bound_param *param = find(bound, clause->names[n]);
-        int64_t value;
-        bool fits =
-            param && n < 32 &&
-            tile_expr_eval(clause->values[point * clause->name_count + n], &bindings, &value);
+        tile_bound_param *param = find(bound, clause->names[n]), value;
+        bool fits = param && n < 32 &&
+                    evaluate(bound, bound->f->params[param - bound->params].kind,
+                             clause->values[point * clause->name_count + n], &value);
         if (fits && param->bound)
-            fits = param->value == value;
+            fits = param->value == value.value;
         else if (fits) {
-            *param = (tile_bound_param){.bound = true, .value = value};
+            *param = value;
             *added |= (uint32_t)1 << n;
         }
         if (fits) continue;
@@ -209,9 +229,9 @@ const char *tile_bound_text(const tile_bound_params *bound, const tile_expr *exp
         const tile_bound_param *param = &bound->params[i];
         if (!param->bound || (expr && !mentions(expr, decl->name))) continue;
         const char *comma = *text ? ", " : "";
-        if (decl->kind == TILE_PARAM_type)
-            text = tile_arena_format(arena, "%s%s%s = %s", text, comma, decl->name,
-                                     tile_scalar_name(param->scalar));
+        const char *name = param->word ? param->word : tile_scalar_name(param->scalar);
+        if (decl->kind == TILE_PARAM_type || decl->kind == TILE_PARAM_word)
+            text = tile_arena_format(arena, "%s%s%s = %s", text, comma, decl->name, name);
         else
             text = tile_arena_format(arena, "%s%s%s = %" PRId64, text, comma, decl->name,
                                      param->value);

@@ -7,8 +7,9 @@
 
 typedef struct tile_bound_param {
     bool bound;
-    int64_t value;      /* int, bool, dim */
+    int64_t value;      /* int, bool, dim; of type and word: tile_word_value */
     tile_scalar scalar; /* type */
+    const char *word;   /* word */
 } tile_bound_param;
 
 /* What a function's parameters are bound to: entry i belongs to f->params[i]. */

@@ -42,6 +42,7 @@
 #include <string.h>
 
 #include "lib/ir/describe.h"
+#include "lib/ir/intern.h"
 #include "lib/ir/syntax.h"
 #include "lib/ir/scalar.h"
 #include "lib/support/guess.h"
@@ -220,11 +221,33 @@ static void bind_values(instance *i) {
     }
 }
 
+/* A parameter of kind word becomes its word. */
+static void bind_attr(instance *i, tile_loc loc, tile_attr *attr) {
+    const tile_bound_param *param = NULL;
+    if (tile_attr_get_info(attr->id)->kind == TILE_KIND_word && attr->expr)
+        param = tile_find_bound(&i->bound, attr->expr->name);
+    if (!param || !param->word) {
+        attr->expr = bind_constant(i, loc, attr->expr);
+        return;
+    }
+    const char *word, *words = "";
+    bool known = false;
+    for (unsigned w = 0; (word = tile_attr_word(attr->id, w)); w++) {
+        known |= strcmp(word, param->word) == 0;
+        words = tile_arena_format(i->arena, "%s%s%s", words, w ? ", " : "", word);
+    }
+    if (!known)
+        FAIL(i, loc, "'%s' is one of %s, but %s", tile_attr_keyword(attr->id), words,
+             tile_bound_text(&i->bound, attr->expr, i->arena));
+    attr->text = tile_intern_name(i->context, param->word, strlen(param->word));
+    attr->expr = NULL;
+}
+
 static void bind_attrs(instance *i) {
     for (uint32_t id = 1; id < i->f->op_count; id++) {
         tile_op_data *op = &i->f->ops[id];
         for (unsigned a = 0; op->opcode && a < op->attr_count; a++)
-            op->attrs[a].expr = bind_constant(i, op->loc, op->attrs[a].expr);
+            bind_attr(i, op->loc, &op->attrs[a]);
     }
 }
 
@@ -246,7 +269,7 @@ static void bind_reference(instance *i) {
         bool told = tile_function_find_arg(f, name) != NULL;
         for (size_t v = 0; v < f->reference_count && !told; v++)
             told = strcmp(values[v].name, name) == 0;
-        if (own && !own->scalar && !told)
+        if (own && !own->scalar && !own->word && !told)
             values[given++] = (tile_param_value){name, tile_expr_int(i->context, own->value), NULL};
     }
     tile_loc loc = f->reference_loc;

@@ -4,6 +4,7 @@
 #include "lib/ir/function.h"
 #include "lib/ir/parser.h"
 #include "test/unit/text_fixture.h"
+#include "tile/pass.h"
 
 typedef struct attrs_fixture {
     text_fixture text;
@@ -27,6 +28,8 @@ static void read_attrs(attrs_fixture *x, const char *text) {
         tile_function_create(x->parser.module, TILE_KERNEL, "k", (tile_loc){file, 1, 1});
     x->parser.builder =
         tile_builder_at_end(x->parser.function, tile_function_body(x->parser.function));
+    tile_function_add_param(x->parser.function, "how", TILE_PARAM_word,
+                            tile_expr_word(context, "fma"), NULL);
     x->ok = tile_parse_attrs(&x->parser, UINT64_MAX, "this", x->attrs, &x->count);
 }
 
@@ -54,6 +57,38 @@ Test(attrs, have_seven_kinds) {
     read_attrs(&x, "{pad = i8(-3)}");
     cr_assert(x.ok, "%s", x.text.messages);
     cr_expect(x.attrs[0].type->scalar == TILE_i8 && x.attrs[0].expr->integer == -3);
+    close_attrs(&x);
+}
+
+/* Another word than the attribute's is named when it is bound. */
+Test(attrs, words_of_parameters_are_checked) {
+    attrs_fixture x;
+    read_attrs(&x, "{ordering = how}");
+    tile_builder *b = &x.parser.builder;
+    tile_op op = tile_build_op(b, TILE_OP_sync, (tile_segment[2]){{{0}, NULL, 0}}, 2, NULL);
+    tile_parse_set_attrs(&x.parser, op, x.attrs, x.count);
+    tile_run_passes(x.parser.module, "instantiate", NULL);
+    cr_expect(strstr(x.text.messages,
+                     "'ordering' is one of relaxed, acquire, release, acq_rel, but how = fma"),
+              "%s", x.text.messages);
+    close_attrs(&x);
+}
+
+/* What a parameter of kind word stands for, instantiate puts in its place. */
+Test(attrs, words_may_be_parameters) {
+    attrs_fixture x;
+    read_attrs(&x, "{via = how, ordering = relaxed}");
+    cr_assert(x.ok && x.count == 2, "%s", x.text.messages);
+    cr_expect_null(x.attrs[0].text);
+    cr_expect_eq(x.attrs[0].expr, tile_expr_param(x.text.context, "how"));
+    tile_builder *b = &x.parser.builder;
+    tile_op op = tile_build_op(b, TILE_OP_sync, (tile_segment[2]){{{0}, NULL, 0}}, 2, NULL);
+    tile_parse_set_attrs(&x.parser, op, x.attrs, 2);
+    cr_expect(strstr(text_print(&x.text, x.parser.module), "how: word = fma"));
+    /* No operation has such an attribute yet, which is all that is reported. */
+    cr_expect_eq(tile_run_passes(x.parser.module, "instantiate", NULL), TILE_INVALID);
+    cr_expect_null(strstr(x.text.messages, "is one of"), "%s", x.text.messages);
+    cr_expect_str_eq(tile_op_attr_text(b->function, op, TILE_ATTR_via), "fma");
     close_attrs(&x);
 }
 

@@ -42,7 +42,7 @@ Test(parse, words_that_nothing_has) {
                   "1:22: error: unknown clause 'wraps'; did you mean 'warps'?\n");
     check_refused(
         "kernel @k<p: itn>() grid [1] warps 4 {}",
-        "1:14: error: a parameter is an int, bool, type or dim, not 'itn'; did you mean 'int'?\n");
+        "1:14: error: a parameter is an int, bool, type, dim or word, not 'itn'; did you mean 'int'?\n");
     check_refused("kernal @k() {}",
                   "1:1: error: expected 'kernel', 'compute' or '#name = layout', found 'kernal'\n");
 }
@@ -125,6 +125,8 @@ Test(parse, constants_of_headers) {
                   "1:30: error: there is no parameter 'b'\n");
     check_refused("kernel @k<a: int, b: int>() tune (a, b) in [(1, 2, 3)] grid [1] warps 4 {}",
                   "1:45: error: this point has 3 values for 2 parameters\n");
+    check_refused("compute @c<p: word>(%a: tensor<f32[4]>) -> (%b: tensor<f32[4]>) { %b = neg %a }",
+                  "1:9: error: the parameter 'p' is a word: only a kernel may have one\n");
     check_refused("kernel @k<min: int>() grid [1] warps 4 {}",
                   "1:11: error: 'min' is a word of the language and cannot name a parameter\n");
     check_refused("kernel @k(%n: i32 {divisible = 0}) grid [1] warps 4 {}",
