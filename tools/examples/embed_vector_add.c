@@ -20,17 +20,16 @@ static void print_diagnostic(const tile_diagnostic *diagnostic, void *file) {
 
 /* One tile of a view that begins at `first`. */
 static tile_value load_tile(tile_builder *b, tile_value pointer, tile_value n, tile_value first,
-                            const tile_type *view_type, const tile_type *type) {
-    tile_value view = tile_build_view(b, pointer, &n, 1, NULL, 0, view_type);
+                            const tile_type *type) {
+    tile_value view = tile_build_view(b, pointer, &n, 1, NULL, 0, NULL); /* its type is inferred */
     return tile_build_load(b, view, &first, 1, type);
 }
 
 static tile_module *build_vector_add(tile_context *context) {
-    const int64_t unknown = -1, block = BLOCK;
+    const int64_t block = BLOCK;
     const tile_loc no_place = {0, 0, 0};
     const tile_type *i32 = tile_type_scalar(context, TILE_i32);
     const tile_type *pointer = tile_type_ptr(context, TILE_f32);
-    const tile_type *view = tile_type_view(context, TILE_f32, 1, &unknown);
     const tile_type *tile = tile_type_tile(context, TILE_f32, 1, &block);
 
     tile_module *module = tile_module_create(context);
@@ -47,9 +46,9 @@ static tile_module *build_vector_add(tile_context *context) {
 
     tile_builder b = tile_builder_at_end(kernel, tile_function_body(kernel));
     tile_value first = tile_build_mul(&b, tile_build_block_id(&b), tile_build_int(&b, BLOCK));
-    tile_value sum = tile_build_add(&b, load_tile(&b, x, n, first, view, tile),
-                                    load_tile(&b, y, n, first, view, tile));
-    tile_value target = tile_build_view(&b, z, &n, 1, NULL, 0, view);
+    tile_value sum =
+        tile_build_add(&b, load_tile(&b, x, n, first, tile), load_tile(&b, y, n, first, tile));
+    tile_value target = tile_build_view(&b, z, &n, 1, NULL, 0, NULL);
     tile_build_store(&b, sum, target, &first, 1);
     return module;
 }
