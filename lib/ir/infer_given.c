@@ -96,10 +96,9 @@ static const tile_type *complete_cast(const tile_infer *infer) {
 
 static const tile_type *complete_matmul(const tile_infer *infer) {
     const tile_type *lhs = type_of(infer, 0), *rhs = type_of(infer, 1);
-    tile_type draft = {.kind = TILE_TYPE_TENSOR, .rank = 2};
-    if (!is_scalar(infer->given) || lhs->rank != 2 || rhs->rank != 2) return infer->given;
-    draft.dims[0] = lhs->dims[0];
-    draft.dims[1] = rhs->dims[1];
+    tile_type draft = *lhs;
+    if (!is_scalar(infer->given) || lhs->rank < 2 || rhs->rank != lhs->rank) return infer->given;
+    draft.dims[lhs->rank - 1] = rhs->dims[rhs->rank - 1];
     set_element(&draft, infer->given);
     return get(infer, &draft);
 }

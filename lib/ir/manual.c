@@ -23,7 +23,7 @@ static const char grammar[] =
     "        | \"where\" expr | \"grid\" \"[\" expr,+ \"]\" | \"cluster\" \"[\" expr,+ \"]\"\n"
     "        | \"warps\" expr | \"sync\" \"explicit\" | \"level\" (\"2\" | \"3\")\n"
     "        | \"of\" \"@\"ID [values]\n"
-    "values  = \"<\" (ID \"=\" (expr | scalar)),+ \">\"\n"
+    "values  = \"<\" (ID \"=\" (expr | scalar | ID)),+ \">\"\n"
     "region  = \"{\" {stmt} \"}\"\n"
     "stmt    = [\"%\"ID,+ \"=\"] (op | for | while | if | roles | \"sync\" \"explicit\" region)\n"
     "        | \"%\"ID \"=\" typed\n"

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "lib/ir/intern.h"
 #include "lib/ir/level.h"
 
 /* Parameters ---------------------------------------------------------------------------------- */
@@ -296,13 +297,25 @@ static bool parse_tune(tile_parser *p) {
     return true;
 }
 
+/* A word on its own, or this function's parameter that is one; NULL where it means something else.
+ */
+static const tile_expr *find_word(tile_parser *p) {
+    const tile_token *token = &p->token;
+    const tile_param_decl *own = tile_function_find_param(p->function, token->text, token->length);
+    const char *name = tile_intern_name(p->context, token->text, token->length);
+    if (own) return own->kind == TILE_PARAM_word ? tile_expr_param(p->context, name) : NULL;
+    return tile_is_literal_word(token->text, token->length) ? NULL
+                                                            : tile_expr_word(p->context, name);
+}
+
 static bool parse_param_value(tile_parser *p, tile_param_value *value) {
     value->name = tile_parse_name(p, TILE_TOKEN_WORD, "the name of a parameter");
     if (!value->name || !tile_parse_expect(p, "=")) return false;
-    bool is_call = p->next.kind == TILE_TOKEN_PUNCT && *p->next.text == '(';
-    if (p->token.kind == TILE_TOKEN_WORD && !is_call)
-        value->type = tile_parse_find_scalar(p, p->token.text, p->token.length);
-    if (value->type)
+    bool alone = p->token.kind == TILE_TOKEN_WORD && p->next.kind == TILE_TOKEN_PUNCT &&
+                 (*p->next.text == ',' || *p->next.text == '>');
+    if (alone) value->type = tile_parse_find_scalar(p, p->token.text, p->token.length);
+    if (alone && !value->type) value->expr = find_word(p);
+    if (value->type || value->expr)
         tile_parse_advance(p);
     else
         value->expr = tile_parse_host_expr(p, TILE_PRECEDENCE_ABOVE_COMPARE, true);

@@ -138,6 +138,9 @@ static bool divides_by_zero(const tile_expr *expr) {
  * parameters in it. */
 static const tile_expr *bind_expr(instance *i, tile_loc loc, const tile_expr *expr) {
     if (!expr) return NULL;
+    const tile_bound_param *word =
+        expr->kind == TILE_EXPR_PARAM ? tile_find_bound(&i->bound, expr->name) : NULL;
+    if (word && word->word) return tile_expr_word(i->context, word->word);
     const tile_expr *bound = tile_expr_substitute(i->context, expr, &i->bindings);
     if (divides_by_zero(bound))
         FAIL(i, loc, "'%s' divides by zero: %s", tile_expr_text(i->f, expr, i->arena),
