@@ -40,9 +40,9 @@ Test(parse, words_that_nothing_has) {
                   "2:19: error: scratch has no attribute 'claen'; did you mean 'clean'?\n");
     check_refused("kernel @k() grid [1] wraps 4 {}",
                   "1:22: error: unknown clause 'wraps'; did you mean 'warps'?\n");
-    check_refused(
-        "kernel @k<p: itn>() grid [1] warps 4 {}",
-        "1:14: error: a parameter is an int, bool, type, dim or word, not 'itn'; did you mean 'int'?\n");
+    check_refused("kernel @k<p: itn>() grid [1] warps 4 {}",
+                  "1:14: error: a parameter is an int, bool, type, dim or word, not 'itn'; did you "
+                  "mean 'int'?\n");
     check_refused("kernal @k() {}",
                   "1:1: error: expected 'kernel', 'compute' or '#name = layout', found 'kernal'\n");
 }
