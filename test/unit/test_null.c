@@ -42,12 +42,14 @@ Test(null, expressions_and_types) {
     cr_expect_null(tile_expr_int(NULL, 1));
     cr_expect_null(tile_expr_float(NULL, 1));
     cr_expect_null(tile_expr_param(NULL, "a"));
+    cr_expect_null(tile_expr_word(NULL, "a"));
     cr_expect_null(tile_expr_arg(NULL, 1));
     cr_expect_null(tile_expr_num_sms(NULL));
     cr_expect_not(tile_expr_eval(tile_expr_num_sms(context), NULL, &value));
     cr_expect_null(tile_expr_op(NULL, TILE_OP_add, one, one, NULL));
     cr_expect_null(tile_expr_op(context, TILE_OP_add, one, NULL, NULL));
     cr_expect_not_null(tile_expr_param(context, NULL));
+    cr_expect_not_null(tile_expr_word(context, NULL));
     cr_expect_not(tile_expr_is_int(NULL, &value));
     cr_expect_not(tile_expr_eval(NULL, NULL, &value));
     cr_expect_not(tile_expr_eval(tile_expr_arg(context, 0), NULL, &value));
