@@ -2,6 +2,7 @@
  */
 #include "runtime/device.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,7 +129,7 @@ static bool variant_equals(const tile_variant *variant, const uint64_t *divisors
 
 /* What an argument's divisor is taken of: an address, or an integer without its sign. */
 static uint64_t magnitude(const tile_abi_arg *arg, const tile_argument *argument) {
-    if (arg->type->kind == TILE_TYPE_PTR) return argument->buffer->address + argument->offset;
+    if (tile_type_is_address(arg->type)) return argument->buffer->address + argument->offset;
     return argument->integer < 0 ? 0 - (uint64_t)argument->integer : (uint64_t)argument->integer;
 }
 
@@ -138,7 +139,7 @@ static tile_status refuse_variant(const tile_kernel *kernel, const tile_abi_arg 
                 "@%s: argument %%%s must be divisible by %u%s: the kernel is at level 3 and relies "
                 "on it",
                 kernel->name, arg->name, arg->divisible,
-                arg->type->kind == TILE_TYPE_PTR ? " (its address, in bytes)" : "");
+                tile_type_is_address(arg->type) ? " (its address, in bytes)" : "");
     return TILE_INVALID;
 }
 
@@ -342,7 +343,7 @@ static tile_status refuse_argument(const tile_kernel *kernel, const char *name, 
 
 static tile_status check_argument(const tile_kernel *kernel, const tile_abi_arg *arg,
                                   const tile_argument *argument) {
-    if (arg->type->kind != TILE_TYPE_PTR) {
+    if (!tile_type_is_address(arg->type)) {
         if (argument->buffer)
             return refuse_argument(kernel, arg->name, "is a scalar, not a buffer");
         return tile_integer_fits(arg->type->scalar, argument->integer)
@@ -358,6 +359,28 @@ static tile_status check_argument(const tile_kernel *kernel, const tile_abi_arg 
     if ((argument->buffer->address + argument->offset) % tile_scalar_bytes(arg->type->scalar))
         return refuse_argument(kernel, arg->name, "is not aligned to its element type");
     return TILE_OK;
+}
+
+/* Whether the buffer holds what the view reaches. */
+static tile_status check_view(const tile_kernel *kernel, const tile_abi *abi, unsigned index,
+                              const int64_t *integers, const tile_argument *argument) {
+    const tile_buffer *buffer = argument->buffer;
+    int64_t before, behind;
+    tile_status status = tile_abi_view_bytes(abi, index, integers, &before, &behind);
+    if (status != TILE_OK) return status;
+    if ((uint64_t)before <= argument->offset &&
+        (uint64_t)behind <= buffer->bytes - argument->offset)
+        return TILE_OK;
+    bool low = (uint64_t)before > argument->offset;
+    tile_report(kernel->device->context, TILE_ERROR, no_place,
+                "@%s: the view %%%s reaches %" PRId64 " bytes %s the offset %zu of its buffer, "
+                "where there are %zu: %s",
+                kernel->name, tile_abi_arg_at(abi, index)->name, low ? before : behind,
+                low ? "before" : "from", argument->offset,
+                low ? argument->offset : buffer->bytes - argument->offset,
+                low ? "give a larger offset, or other extents or strides"
+                    : "give a larger buffer, or other extents or strides");
+    return TILE_INVALID;
 }
 
 static tile_status check_count(const tile_kernel *kernel, const tile_argument *arguments,
@@ -390,6 +413,8 @@ static tile_status resolve(tile_kernel *kernel, const tile_argument *arguments, 
     for (unsigned i = 0; i < count && status == TILE_OK; i++) {
         status = check_argument(kernel, tile_abi_arg_at(abi, i), &arguments[i]);
         integers[i] = arguments[i].integer;
+        if (status == TILE_OK && tile_abi_arg_at(abi, i)->type->kind == TILE_TYPE_VIEW)
+            status = check_view(kernel, abi, i, integers, &arguments[i]);
     }
     *launch = (tile_launch){.arguments = arguments,
                             .argument_count = count,

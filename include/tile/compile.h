@@ -53,8 +53,12 @@ typedef struct tile_abi tile_abi;
 
 typedef struct tile_abi_arg {
     const char *name;
-    const tile_type *type; /* pointer or scalar */
+    const tile_type *type; /* view, pointer or scalar; a view is passed as a pointer */
     unsigned divisible;    /* what the code relies on; a pointer's address: in bytes; 1: nothing */
+    /* Views: over integer arguments before it. The code relies on extents from 0 to 2^31 - 1 and on
+     * the memory of every element; strides count elements. */
+    const tile_expr *extents[TILE_MAX_RANK];
+    const tile_expr *strides[TILE_MAX_RANK];
 } tile_abi_arg;
 
 /* NULL after a diagnostic: not a kernel, not instantiated, or a grid or scratch that the arguments
@@ -80,6 +84,15 @@ typedef struct tile_launch_facts {
  * TILE_INVALID after a diagnostic if there is no such grid. */
 TILE_API tile_status tile_abi_grid(const tile_abi *abi, const int64_t *args,
                                    const tile_launch_facts *facts, int64_t grid[3]);
+/* Extents and strides (in elements) of argument `index`, a view; TILE_INVALID after a diagnostic if
+ * these arguments give none. */
+TILE_API tile_status tile_abi_view_shape(const tile_abi *abi, unsigned index, const int64_t *args,
+                                         int64_t extents[TILE_MAX_RANK],
+                                         int64_t strides[TILE_MAX_RANK]);
+/* Bytes that it reaches, before its pointer (strides may be negative) and from there on; none if an
+ * extent is 0. */
+TILE_API tile_status tile_abi_view_bytes(const tile_abi *abi, unsigned index, const int64_t *args,
+                                         int64_t *before, int64_t *behind);
 /* Bytes of scratch for these arguments on this device: clean (zero before and after each launch)
  * and plain, each 0 if the kernel has none. A kernel that has the one or the other takes its base
  * as one more PTX parameter behind the arguments: clean, then plain. */

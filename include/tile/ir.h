@@ -423,6 +423,14 @@ TILE_API void tile_function_add_param(tile_function *function, const char *name,
 /* Adds an argument and returns the value it has in the body. */
 TILE_API tile_value tile_function_add_arg(tile_function *function, const char *name,
                                           const tile_type *type);
+/* The same for a view: %name: view<element[extents], strides [strides]>. rank expressions over
+ * parameters and integer arguments before it, strides in elements; strides NULL: row-major.
+ * element: a scalar type. The value's type has `?` where an expression is over arguments. Whoever
+ * launches the kernel gives a pointer, and vouches that the extents are 0 to 2^31 - 1. */
+TILE_API tile_value tile_function_add_view_arg(tile_function *function, const char *name,
+                                               const tile_type *element, unsigned rank,
+                                               const tile_expr *const *extents,
+                                               const tile_expr *const *strides);
 /* {divisible = n} (0: nothing is known), {noalias}, {const} of an argument. */
 TILE_API void tile_function_set_arg_divisible(tile_function *function, unsigned arg,
                                               unsigned divisor);
@@ -470,6 +478,12 @@ TILE_API unsigned tile_function_arg_count(const tile_function *function);
 TILE_API tile_value tile_function_arg(const tile_function *function, unsigned index);
 TILE_API const char *tile_function_arg_name(const tile_function *function, unsigned index);
 TILE_API const tile_type *tile_function_arg_type(const tile_function *function, unsigned index);
+/* Of a view argument: the extent of dim d, and its stride, also of a row-major one. NULL where
+ * there is none. */
+TILE_API const tile_expr *tile_function_arg_extent(const tile_function *function, unsigned index,
+                                                   unsigned d);
+TILE_API const tile_expr *tile_function_arg_stride(const tile_function *function, unsigned index,
+                                                   unsigned d);
 TILE_API unsigned tile_function_arg_divisible(const tile_function *function, unsigned index);
 TILE_API unsigned tile_function_result_count(const tile_function *function); /* computes */
 TILE_API const char *tile_function_result_name(const tile_function *function, unsigned index);

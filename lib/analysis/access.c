@@ -11,10 +11,6 @@ static unsigned power_of_two_part(int64_t divisor, unsigned limit) {
     return part;
 }
 
-static unsigned narrow(unsigned width, const tile_range *ranges, tile_value value) {
-    return power_of_two_part(ranges[value.id].divisor, width);
-}
-
 /* The dim of stride 1: by the type, or the last one of a view without strides. */
 static unsigned find_unit_dim(const tile_type *type) {
     int64_t stride;
@@ -24,34 +20,37 @@ static unsigned find_unit_dim(const tile_type *type) {
     return type->rank;
 }
 
-/* Without strides in the type, dim d's stride is the product of the later extents: all multiples of
- * the last one's divisor, which is checked as an extent. */
-static unsigned narrow_by_strides(const tile_function *f, const tile_range *ranges, tile_op def,
-                                  unsigned unit_dim, unsigned width) {
+/* What extent d (or stride d, where the type has strides) of a view is divisible by. */
+static int64_t divisor_along(const tile_function *f, const tile_range *ranges, tile_value view,
+                             unsigned d, bool is_stride) {
+    const tile_value_data *data = tile_value_at(f, view);
+    tile_op def = tile_value_def(f, view);
     unsigned count;
-    const tile_value *strides = tile_op_segment(f, def, 2, &count);
-    for (unsigned d = 0; d < count; d++)
-        if (d != unit_dim) width = narrow(width, ranges, strides[d]);
-    return width;
+    if (data->kind == TILE_VALUE_ARG)
+        return tile_range_of_expr(f, ranges,
+                                  is_stride ? tile_function_arg_stride(f, data->index, d)
+                                            : tile_function_arg_extent(f, data->index, d))
+            .divisor;
+    bool is_scratch = tile_op_opcode(f, def) == TILE_OP_scratch;
+    const tile_value *list = tile_op_segment(f, def, is_stride ? 2 : is_scratch ? 0 : 1, &count);
+    return ranges[list[d].id].divisor;
 }
 
+/* Without strides in the type, dim d's stride is the product of the later extents: all multiples of
+ * the last one's divisor, which is checked as an extent. */
 tile_access_facts tile_view_access(const tile_function *f, const tile_range *ranges,
                                    const tile_value *element) {
     const tile_type *type = tile_value_type(f, element[0]);
-    tile_op def = tile_value_def(f, element[0]);
-    bool is_scratch = tile_op_opcode(f, def) == TILE_OP_scratch;
     tile_access_facts facts = {.unit_dim = find_unit_dim(type), .width = 1};
-    if (facts.unit_dim == type->rank) return facts;
-    unsigned count, bytes = tile_scalar_bytes(type->scalar);
-    const tile_value *extents = tile_op_segment(f, def, is_scratch ? 0 : 1, &count);
-    unsigned width = 16 / bytes;
-    if (!is_scratch) {
-        tile_value base = tile_op_operand(f, def, 0);
-        width = power_of_two_part(ranges[base.id].divisor, 16) / bytes;
-        width = narrow_by_strides(f, ranges, def, facts.unit_dim, width ? width : 1);
-    }
-    width = narrow(width, ranges, extents[facts.unit_dim]);
-    facts.width = narrow(width, ranges, element[1 + facts.unit_dim]);
+    unsigned unit = facts.unit_dim, bytes = tile_scalar_bytes(type->scalar);
+    if (unit == type->rank) return facts;
+    unsigned width = power_of_two_part(ranges[element[0].id].divisor, 16) / bytes;
+    width = width ? width : 1;
+    for (unsigned d = 0; d < type->rank && type->has_strides; d++)
+        if (d != unit)
+            width = power_of_two_part(divisor_along(f, ranges, element[0], d, true), width);
+    width = power_of_two_part(divisor_along(f, ranges, element[0], unit, false), width);
+    facts.width = power_of_two_part(ranges[element[1 + unit].id].divisor, width);
     return facts;
 }
 

@@ -38,7 +38,9 @@ static tile_value memory_root(const tile_function *f, tile_value memory) {
         if (tile_value_at(f, memory)->kind == TILE_VALUE_ARG) return memory;
         tile_op def = tile_value_def(f, memory);
         if (def.id && tile_op_opcode(f, def) == TILE_OP_scratch) return memory;
-        if (!def.id || tile_op_opcode(f, def) != TILE_OP_view) return TILE_NO_VALUE;
+        if (!def.id ||
+            (tile_op_opcode(f, def) != TILE_OP_view && tile_op_opcode(f, def) != TILE_OP_base))
+            return TILE_NO_VALUE;
         memory = tile_op_operand(f, def, 0);
     }
 }

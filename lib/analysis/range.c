@@ -15,7 +15,7 @@
 enum {
     FREE_ROUNDS = 4,   /* before bounds are widened */
     NARROW_ROUNDS = 2, /* after nothing changes any more */
-    EXPR_BUDGET = 256, /* nodes of a grid expression that are looked at */
+    EXPR_BUDGET = 256, /* nodes of a host expression that are looked at */
 };
 
 /* Values ------------------------------------------------------------------------------------- */
@@ -291,28 +291,33 @@ static void set_range(analysis *a, tile_value value, tile_range range) {
     a->ranges[value.id] = range;
 }
 
-/* A host expression over arguments, evaluated in i64. */
-static tile_range range_of_expr(analysis *a, const tile_expr *expr, unsigned *budget) {
+static tile_range range_of_expr(const tile_function *f, const tile_range *ranges,
+                                const tile_expr *expr, unsigned *budget) {
     tile_range args[3];
     if (*budget == 0) return tile_range_of_scalar(TILE_i64);
     --*budget;
     switch (expr->kind) {
     case TILE_EXPR_INT: return tile_range_of_int(expr->integer);
-    case TILE_EXPR_ARG: return a->ranges[a->f->args[expr->integer].value.id];
+    case TILE_EXPR_ARG: return ranges[f->args[expr->integer].value.id];
     case TILE_EXPR_NUM_SMS: return (tile_range){1, INT32_MAX, 1};
     case TILE_EXPR_OP:
         for (unsigned i = 0; i < 3 && expr->args[i]; i++)
-            args[i] = range_of_expr(a, expr->args[i], budget);
+            args[i] = range_of_expr(f, ranges, expr->args[i], budget);
         return tile_range_apply(expr->opcode, TILE_i64, args);
     default: return tile_range_of_scalar(TILE_i64);
     }
 }
 
+tile_range tile_range_of_expr(const tile_function *f, const tile_range *ranges,
+                              const tile_expr *expr) {
+    unsigned budget = EXPR_BUDGET;
+    return range_of_expr(f, ranges, expr, &budget);
+}
+
 /* block_id and grid_dim. There is one block along a dim that the grid does not name. */
 static tile_range range_of_grid(analysis *a, unsigned dim, bool is_id) {
-    unsigned budget = EXPR_BUDGET;
     tile_range extent = {1, 1, 1};
-    if (dim < a->f->grid_rank) extent = range_of_expr(a, a->f->grid[dim], &budget);
+    if (dim < a->f->grid_rank) extent = tile_range_of_expr(a->f, a->ranges, a->f->grid[dim]);
     int64_t most = smaller(larger(extent.max, 1), INT32_MAX);
     if (is_id) return tighten((tile_range){0, most - 1, 1});
     return tighten((tile_range){larger(extent.min, 1), larger(most, larger(extent.min, 1)), 1});
@@ -351,6 +356,8 @@ static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned 
     case TILE_OP_thread_id: return range_of_thread(tile_executors_in(a->f, op->parent));
     case TILE_OP_scratch: return (tile_range){INT64_MIN, INT64_MAX, 256};
     case TILE_OP_iota: return range_of_iota(a->f, tile_value_def(a->f, op->first_result), type);
+    case TILE_OP_view:
+    case TILE_OP_base:
     case TILE_OP_uniform:
     case TILE_OP_broadcast:
     case TILE_OP_extract:
@@ -453,8 +460,18 @@ static void analyse_region(analysis *a, tile_region region) {
     }
 }
 
+/* Of a view argument, of which the launch vouches that they are. */
+static void mark_arg_extents(analysis *a, unsigned arg) {
+    for (unsigned d = 0; d < a->f->args[arg].type->rank; d++) {
+        const tile_expr *extent = tile_function_arg_extent(a->f, arg, d);
+        if (extent && extent->kind == TILE_EXPR_ARG)
+            a->not_negative[a->f->args[extent->integer].value.id] = true;
+    }
+}
+
 static void start_values(analysis *a) {
     const tile_function *f = a->f;
+    for (unsigned i = 0; i < f->arg_count; i++) mark_arg_extents(a, i);
     TILE_FOR_EACH_OP (f, op, f->body) {
         unsigned count = 0;
         const tile_value *extents = NULL;

@@ -2,7 +2,8 @@
  *
  * Everything here is sound for the wrapping arithmetic of ops.def: a range that would leave its
  * type becomes the whole type, and of its divisor only the power of two survives. What is assumed:
- * extents of views that the body always makes are not negative, a loop's steps do not wrap around.
+ * extents of views that are arguments or that the body always makes are not negative, a loop's
+ * steps do not wrap around.
  */
 #ifndef TILE_LIB_ANALYSIS_RANGE_H
 #define TILE_LIB_ANALYSIS_RANGE_H
@@ -13,11 +14,15 @@
 typedef struct tile_range {
     int64_t min, max;
     int64_t divisor; /* the value is a multiple of it. 1: nothing is known, 0: the value is 0.
-                        Pointers: bytes of the address */
+                        Pointers and views: bytes of the address */
 } tile_range;
 
 /* One entry for each value id of the function; what is not an integer has divisor 1. */
 const tile_range *tile_range_analyse(const tile_function *f, tile_arena *arena);
+
+/* A host expression over the function's arguments, evaluated in i64; ranges: by value id. */
+tile_range tile_range_of_expr(const tile_function *f, const tile_range *ranges,
+                              const tile_expr *expr);
 
 /* All values of an integer type. */
 tile_range tile_range_of_scalar(tile_scalar scalar);

@@ -118,14 +118,45 @@ static bool fill_scratch(tile_abi *abi, const tile_function *f) {
     return true;
 }
 
-static void fill_args(tile_abi *abi, const tile_function *f) {
+static bool fail_arg(const tile_function *f, const char *name) {
+    tile_report(tile_function_context(f), TILE_ERROR, f->loc,
+                "@%s: the extents and strides of %%%s must be computable from the arguments alone; "
+                "run instantiate",
+                f->name, name);
+    return false;
+}
+
+static bool fill_view(tile_abi *abi, const tile_function *f, unsigned index) {
+    tile_abi_arg *arg = &abi->args[index];
+    tile_abi_shape_text *text = &abi->shapes[index];
+    tile_type shown = *arg->type;
+    for (unsigned d = 0; d < shown.rank; d++) {
+        arg->extents[d] = tile_function_arg_extent(f, index, d);
+        arg->strides[d] = tile_function_arg_stride(f, index, d);
+        if (!is_launch_expr(arg->extents[d]) || !is_launch_expr(arg->strides[d]))
+            return fail_arg(f, arg->name);
+        shown.dims[d] = arg->extents[d];
+        shown.strides[d] = arg->strides[d];
+        text->extents[d] = tile_expr_text(f, arg->extents[d], &abi->arena);
+        text->strides[d] = tile_expr_text(f, arg->strides[d], &abi->arena);
+    }
+    text->type = tile_type_text(f, &shown, NULL, &abi->arena);
+    return true;
+}
+
+static bool fill_args(tile_abi *abi, const tile_function *f) {
     abi->arg_count = (unsigned)f->arg_count;
     abi->args = TILE_NEW_ARRAY(&abi->arena, tile_abi_arg, f->arg_count + 1);
+    abi->shapes = TILE_NEW_ARRAY(&abi->arena, tile_abi_shape_text, f->arg_count + 1);
     for (unsigned i = 0; i < abi->arg_count; i++) {
         const tile_arg_decl *arg = &f->args[i];
-        abi->args[i] = (tile_abi_arg){arg->name ? arg->name : "", arg->type,
-                                      arg->divisible ? arg->divisible : 1};
+        abi->args[i].name = arg->name ? arg->name : "";
+        abi->args[i].type = arg->type;
+        abi->args[i].divisible = arg->divisible ? arg->divisible : 1;
+        abi->shapes[i].type = tile_type_text(NULL, arg->type, NULL, &abi->arena);
+        if (arg->type->kind == TILE_TYPE_VIEW && !fill_view(abi, f, i)) return false;
     }
+    return true;
 }
 
 tile_abi *tile_abi_create(const tile_function *f) {
@@ -134,8 +165,7 @@ tile_abi *tile_abi_create(const tile_function *f) {
     *abi = (tile_abi){.context = tile_function_context(f), .entry = f->name, .loc = f->loc};
     abi->warps = tile_executors_of_block(f).warps;
     abi->shared_bytes = (unsigned)tile_shared_bytes(f);
-    fill_args(abi, f);
-    if (fill_grid(abi, f) && fill_scratch(abi, f)) return abi;
+    if (fill_args(abi, f) && fill_grid(abi, f) && fill_scratch(abi, f)) return abi;
     tile_abi_destroy(abi);
     return NULL;
 }
@@ -189,8 +219,8 @@ static bool arg_value(unsigned index, int64_t *value, void *user) {
     return type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(type->scalar);
 }
 
-static bool evaluate(const tile_abi *abi, const tile_expr *expr, const int64_t *args,
-                     const tile_launch_facts *facts, int64_t *value) {
+bool tile_abi_evaluate(const tile_abi *abi, const tile_expr *expr, const int64_t *args,
+                       const tile_launch_facts *facts, int64_t *value) {
     arg_values values = {abi, args};
     tile_launch_facts known;
     tile_take_options(&known, sizeof known, facts);
@@ -204,7 +234,7 @@ tile_status tile_abi_grid(const tile_abi *abi, const int64_t *args, const tile_l
     for (unsigned d = 0; d < 3; d++) {
         grid[d] = 1;
         if (d >= abi->grid_rank) continue;
-        if (!evaluate(abi, abi->grid[d], args, facts, &grid[d]) || grid[d] < 0) {
+        if (!tile_abi_evaluate(abi, abi->grid[d], args, facts, &grid[d]) || grid[d] < 0) {
             tile_report(abi->context, TILE_ERROR, abi->loc,
                         "@%s: these arguments give no grid: extent %u is %s", abi->entry, d + 1,
                         abi->grid_text[d]);
@@ -221,7 +251,7 @@ tile_status tile_abi_scratch(const tile_abi *abi, const int64_t *args,
     if (!abi) return TILE_INVALID;
     for (unsigned i = 0; i < abi->scratch_count; i++) {
         int64_t bytes, *sum = &sums[abi->scratch[i].clean];
-        if (!evaluate(abi, abi->scratch[i].bytes, args, facts, &bytes) || bytes < 0 ||
+        if (!tile_abi_evaluate(abi, abi->scratch[i].bytes, args, facts, &bytes) || bytes < 0 ||
             bytes > (INT64_MAX >> 2) - *sum) {
             tile_report(abi->context, TILE_ERROR, abi->loc,
                         "@%s: these arguments give no size of scratch memory: %s bytes", abi->entry,

@@ -5,12 +5,20 @@
 #include "lib/codegen/abi.h"
 #include "tile/compile.h"
 
+/* A view argument's expressions, with the arguments' names in them. */
+typedef struct tile_abi_shape_text {
+    const char *type;
+    const char *extents[TILE_MAX_RANK];
+    const char *strides[TILE_MAX_RANK];
+} tile_abi_shape_text;
+
 struct tile_abi {
     tile_context *context;
     tile_arena arena;
     const char *entry;
     tile_loc loc;
     tile_abi_arg *args;
+    tile_abi_shape_text *shapes; /* one for each argument; of other types `type` alone */
     unsigned arg_count;
     unsigned warps;
     unsigned shared_bytes;
@@ -22,5 +30,10 @@ struct tile_abi {
     unsigned scratch_count;
     bool has_scratch[2]; /* by `clean` */
 };
+
+/* A host expression, for integers at the places of the arguments. False on division by zero, or if
+ * facts (may be NULL) lack something. */
+bool tile_abi_evaluate(const tile_abi *abi, const tile_expr *expr, const int64_t *args,
+                       const tile_launch_facts *facts, int64_t *value);
 
 #endif

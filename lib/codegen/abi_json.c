@@ -5,12 +5,16 @@
  *     "parameters"    the PTX parameters in order, each with
  *       "name"
  *       "kind"          "argument", "clean_scratch" or "scratch"
- *       "type"          in the IR
+ *       "type"          in the IR; a view's with its extents, and its strides if it says any
  *       "ptx"           of the .param
  *       "divisible"     what the value must be divisible by; a pointer: its address in bytes
+ *       "extents"       of a view only: expressions over the arguments before it, whose values must
+ *                       be from 0 to 2^31 - 1
+ *       "strides"       of a view only: likewise, in elements; all memory between its smallest and
+ *                       its largest coordinates may be touched
  *     "grid"          blocks along x, y, z: expressions over the arguments (%name) and num_sms, the
- *                     device's multiprocessors, with C's operators and precedence; min max ceildiv
- *                     mod select are written as calls
+ *                     device's multiprocessors, with C's operators and precedence; neg min max
+ *                     ceildiv mod select are written as calls
  *     "block"         threads of a block, all along x
  *     "shared_bytes"  dynamic shared memory of a block
  *     "scratch"       the buffers behind the two scratch parameters in order, each with
@@ -20,7 +24,6 @@
 #include <string.h>
 
 #include "lib/codegen/abi_data.h"
-#include "lib/ir/describe.h"
 
 typedef struct out {
     tile_writer writer;
@@ -51,7 +54,7 @@ static const char *quoted(out *o, const char *text) {
 }
 
 static const char *ptx_type(const tile_type *type) {
-    if (type->kind == TILE_TYPE_PTR) return ".u64";
+    if (tile_type_is_address(type)) return ".u64";
     switch (type->scalar) {
     case TILE_i16: return ".u16";
     case TILE_i32: return ".u32";
@@ -71,16 +74,26 @@ static const char *ptx_type(const tile_type *type) {
     return "";
 }
 
+static void put_list(out *o, const char *name, const char *const *texts, unsigned count) {
+    put(o, ",\n     \"%s\": [", name);
+    for (unsigned d = 0; d < count; d++) put(o, "%s%s", d ? ", " : "", quoted(o, texts[d]));
+    put(o, "]");
+}
+
 static void put_parameters(out *o, const tile_abi *abi) {
     const char *comma = "";
     for (unsigned i = 0; i < abi->arg_count; i++) {
         const tile_abi_arg *arg = &abi->args[i];
         put(o,
             "%s\n    {\"name\": %s, \"kind\": \"argument\", \"type\": %s, \"ptx\": \"%s\", "
-            "\"divisible\": %u}",
-            comma, quoted(o, arg->name),
-            quoted(o, tile_type_text(NULL, arg->type, NULL, &o->arena)), ptx_type(arg->type),
+            "\"divisible\": %u",
+            comma, quoted(o, arg->name), quoted(o, abi->shapes[i].type), ptx_type(arg->type),
             arg->divisible);
+        if (arg->type->kind == TILE_TYPE_VIEW) {
+            put_list(o, "extents", abi->shapes[i].extents, arg->type->rank);
+            put_list(o, "strides", abi->shapes[i].strides, arg->type->rank);
+        }
+        put(o, "}");
         comma = ",";
     }
     for (int clean = 1; clean >= 0; clean--) {

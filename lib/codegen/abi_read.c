@@ -119,6 +119,27 @@ static void fill_scratch(const reader *r, tile_abi *abi, const tile_module *modu
     }
 }
 
+static bool is_list(const tile_json *list, const char *const *texts, unsigned count) {
+    unsigned i = 0;
+    for (const tile_json *at = list ? list->first : NULL; at; at = at->next, i++)
+        if (i == count || at->kind != TILE_JSON_STRING || strcmp(at->text, texts[i]) != 0)
+            return false;
+    return i == count;
+}
+
+/* A view's extents stand in its type as well. */
+static bool check_shapes(reader *r, const tile_abi *abi) {
+    const tile_json *at = r->parameters->first;
+    for (unsigned i = 0; i < abi->arg_count; i++, at = at->next) {
+        unsigned rank = abi->args[i].type->kind == TILE_TYPE_VIEW ? abi->args[i].type->rank : 0;
+        if (!is_list(tile_json_find(at, "extents", TILE_JSON_ARRAY), abi->shapes[i].extents,
+                     rank) ||
+            !is_list(tile_json_find(at, "strides", TILE_JSON_ARRAY), abi->shapes[i].strides, rank))
+            return fail(r, "a view's extents and strides are not those of its type");
+    }
+    return true;
+}
+
 static tile_abi *read_heads(reader *r) {
     tile_module *module =
         tile_module_parse(r->context, "launch interface", r->heads, strlen(r->heads));
@@ -127,6 +148,10 @@ static tile_abi *read_heads(reader *r) {
         fail(r, "its types or expressions are invalid");
     else if (check_heads(r, module))
         abi = tile_abi_create(module->first);
+    if (abi && !check_shapes(r, abi)) {
+        tile_abi_destroy(abi);
+        abi = NULL;
+    }
     if (abi) {
         abi->loc = (tile_loc){0}; /* not in the user's text */
         abi->shared_bytes = (unsigned)r->shared_bytes;

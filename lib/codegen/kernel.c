@@ -15,7 +15,7 @@ enum {
 
 /* Writing through anything but a plain argument could be writing through any of them. */
 static void note_write(tile_emitter *e, tile_value base) {
-    const tile_value_data *data = tile_value_at(e->f, base);
+    const tile_value_data *data = tile_value_at(e->f, tile_pointer_source(e->f, base));
     if (data->kind == TILE_VALUE_ARG)
         e->args[data->index].is_read_only = false;
     else if (tile_op_opcode(e->f, tile_value_def(e->f, base)) != TILE_OP_scratch)
@@ -27,8 +27,7 @@ static void note_write(tile_emitter *e, tile_value base) {
 static void find_read_only(tile_emitter *e) {
     e->args = TILE_NEW_ARRAY(&e->arena, tile_arg_facts, e->f->arg_count + 1);
     for (size_t i = 0; i < e->f->arg_count; i++)
-        e->args[i].is_read_only =
-            e->f->args[i].noalias && e->f->args[i].type->kind == TILE_TYPE_PTR;
+        e->args[i].is_read_only = e->f->args[i].noalias && tile_type_is_address(e->f->args[i].type);
     for (uint32_t i = 1; i < e->f->op_count; i++) {
         tile_op op = {i};
         unsigned count, opcode = tile_op_at(e->f, op)->opcode;
@@ -161,7 +160,7 @@ static void declare_function(tile_emitter *e, bool has_clean, bool has_plain) {
     LLVMSetFunctionCallConv(e->function, KERNEL_CONVENTION);
     set_launch_attributes(e);
     for (unsigned i = 0; i < f->arg_count; i++) {
-        if (!f->args[i].noalias || f->args[i].type->kind != TILE_TYPE_PTR) continue;
+        if (!f->args[i].noalias || !tile_type_is_address(f->args[i].type)) continue;
         add_arg_flag(e, i, "noalias");
         if (e->args[i].is_read_only) add_arg_flag(e, i, "readonly");
     }

@@ -31,7 +31,8 @@ static bool is_opaque(tile_scalar scalar) {
 static void check_value(checker *c, tile_op op, tile_value value) {
     const tile_value_data *data = tile_value_at(c->f, value);
     const tile_type *type = data->type;
-    bool thread_level = type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_PTR ||
+    bool view_arg = type->kind == TILE_TYPE_VIEW && data->kind == TILE_VALUE_ARG;
+    bool thread_level = type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_PTR || view_arg ||
                         type->kind == TILE_TYPE_SHARED || type->kind == TILE_TYPE_VECTOR;
     if (!thread_level)
         FAIL(c, tile_op_loc(c->f, op),
@@ -223,8 +224,8 @@ static void check_frame(checker *c) {
         FAIL(c, f->loc, "@%s: the number of warps must be a constant from 1 to 32", f->name);
     for (size_t i = 0; i < f->arg_count; i++)
         if (f->args[i].type->param ||
-            (f->args[i].type->kind != TILE_TYPE_SCALAR && f->args[i].type->kind != TILE_TYPE_PTR))
-            FAIL(c, f->loc, "@%s: argument %%%s must be a pointer or a scalar", f->name,
+            (f->args[i].type->kind != TILE_TYPE_SCALAR && !tile_type_is_address(f->args[i].type)))
+            FAIL(c, f->loc, "@%s: argument %%%s must be a view, a pointer or a scalar", f->name,
                  f->args[i].name ? f->args[i].name : "");
     if (!tile_check_barriers(f)) c->errors++;
     if (f->cluster_rank && c->target->compute_capability < 90)
@@ -245,7 +246,7 @@ static void check_parameters(checker *c, const bool has_scratch[2]) {
     int64_t bytes = 0;
     for (size_t i = 0; i < c->f->arg_count; i++) {
         const tile_type *type = c->f->args[i].type;
-        int64_t size = type->kind == TILE_TYPE_PTR ? 8 : tile_scalar_bytes(type->scalar);
+        int64_t size = tile_type_is_address(type) ? 8 : tile_scalar_bytes(type->scalar);
         bytes = tile_round_up(bytes, size) + size;
     }
     bytes = tile_round_up(bytes, 8) + 8 * (has_scratch[0] + has_scratch[1]);

@@ -104,7 +104,8 @@ static LLVMValueRef predicate_of(tile_emitter *e, tile_op op, unsigned operand) 
 }
 
 static bool reads_read_only(const tile_emitter *e, tile_op op) {
-    const tile_value_data *base = tile_value_at(e->f, tile_op_operand(e->f, op, 0));
+    tile_value source = tile_pointer_source(e->f, tile_op_operand(e->f, op, 0));
+    const tile_value_data *base = tile_value_at(e->f, source);
     return base->kind == TILE_VALUE_ARG && e->args[base->index].is_read_only;
 }
 

@@ -44,6 +44,10 @@ void tile_emit_uniform(tile_emitter *e, tile_op op) {
     tile_set_parts(e, tile_op_result(e->f, op, 0), tile_get_parts(e, tile_op_operand(e->f, op, 0)));
 }
 
+void tile_emit_base(tile_emitter *e, tile_op op) {
+    tile_emit_uniform(e, op);
+}
+
 /* Dispatch ------------------------------------------------------------------------------------- */
 
 typedef void (*emit_function)(tile_emitter *e, tile_op op);

@@ -1,6 +1,7 @@
 /* Host expressions: made once, folded while they are made, evaluated in i64. */
 #include <string.h>
 
+#include "lib/ir/function.h"
 #include "lib/ir/intern.h"
 #include "lib/ir/syntax.h"
 
@@ -96,6 +97,21 @@ bool tile_expr_is_int(const tile_expr *expr, int64_t *value) {
     if (!expr || expr->kind != TILE_EXPR_INT) return false;
     *value = expr->integer;
     return true;
+}
+
+bool tile_expr_has_arg(const tile_expr *expr) {
+    if (!expr) return false;
+    bool found = expr->kind == TILE_EXPR_ARG;
+    for (unsigned i = 0; i < 3 && !found; i++) found = tile_expr_has_arg(expr->args[i]);
+    return found;
+}
+
+/* Without what multiplying by 1 would do. */
+const tile_expr *tile_expr_multiply(tile_context *context, const tile_expr *a, const tile_expr *b) {
+    int64_t value;
+    if (tile_expr_is_int(a, &value) && value == 1) return b;
+    if (tile_expr_is_int(b, &value) && value == 1) return a;
+    return tile_expr_op(context, TILE_OP_mul, a, b, NULL);
 }
 
 bool tile_expr_eval(const tile_expr *expr, const tile_bindings *bindings, int64_t *value) {

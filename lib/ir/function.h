@@ -80,6 +80,8 @@ typedef struct tile_arg_decl {
     unsigned divisible; /* 0: nothing known. Pointers: bytes */
     bool noalias;
     bool is_const;
+    const tile_expr *extents[TILE_MAX_RANK]; /* views: all are said */
+    const tile_expr *strides[TILE_MAX_RANK]; /* views: as has_strides of the type says */
 } tile_arg_decl;
 
 typedef struct tile_result_decl {
@@ -171,6 +173,12 @@ static inline tile_op tile_value_def(const tile_function *f, tile_value value) {
     return (tile_op){data->kind == TILE_VALUE_RESULT ? data->owner : 0};
 }
 
+/* The view argument whose base a pointer is, or the pointer itself. */
+static inline tile_value tile_pointer_source(const tile_function *f, tile_value pointer) {
+    tile_op def = tile_value_def(f, pointer);
+    return def.id && f->ops[def.id].opcode == TILE_OP_base ? f->ops[def.id].operands[0] : pointer;
+}
+
 /* What an operand's form says: a first value outside of brackets; values in brackets behind it;
  * that it may be left out. */
 static inline bool tile_form_has_head(tile_operand_form form) {
@@ -221,6 +229,22 @@ static inline tile_op tile_op_parent(const tile_function *f, tile_op op) {
 static inline bool tile_type_is_extents(const tile_type *type) {
     return type->rank && !type->scalar && !type->param;
 }
+
+/* An argument that is passed as an address. */
+static inline bool tile_type_is_address(const tile_type *type) {
+    return type->kind == TILE_TYPE_PTR || type->kind == TILE_TYPE_VIEW;
+}
+/* The type of a view argument's value: what the expressions say without arguments. */
+const tile_type *tile_view_arg_type(tile_context *context, const tile_type *element, unsigned rank,
+                                    const tile_expr *const *extents,
+                                    const tile_expr *const *strides);
+/* Declares a view argument of this type, which tile_view_arg_type made of these expressions. */
+tile_value tile_declare_view_arg(tile_function *f, const char *name, const tile_type *type,
+                                 const tile_expr *const *extents, const tile_expr *const *strides);
+/* True if the expression names an argument of the function. */
+bool tile_expr_has_arg(const tile_expr *expr);
+/* The product, or the one factor if the other is 1; NULL if one is. */
+const tile_expr *tile_expr_multiply(tile_context *context, const tile_expr *a, const tile_expr *b);
 
 /* What a type has too many of, "more than ..."; NULL if it keeps the limits of its kind. */
 const char *tile_type_excess(const tile_type *type);

@@ -441,6 +441,14 @@ static bool tile_infer_view(tile_infer *infer) {
            check_known(infer, type->strides, 2, "a stride operand differs from that of");
 }
 
+static bool tile_infer_base(tile_infer *infer) {
+    tile_type draft = *type_of(infer, 0);
+    draft.kind = TILE_TYPE_PTR;
+    draft.rank = 0;
+    draft.has_strides = false;
+    return result(infer, tile_type_get(tile_function_context(infer->function), &draft));
+}
+
 static bool tile_infer_scratch(tile_infer *infer) {
     unsigned extents;
     segment(infer, 0, &extents);

@@ -153,9 +153,38 @@ tile_value tile_function_add_arg(tile_function *f, const char *name, const tile_
     unsigned index = (unsigned)f->arg_count;
     tile_value value = tile_add_value(f, TILE_VALUE_ARG, 0, index, type);
     tile_value_at(f, value)->name = declared(f, name);
-    *APPEND(f, args, arg_count, arg_capacity) =
-        (tile_arg_decl){.name = declared(f, name), .type = type, .value = value};
+    tile_arg_decl *arg = APPEND(f, args, arg_count, arg_capacity);
+    *arg = (tile_arg_decl){.name = declared(f, name), .type = type, .value = value};
+    for (unsigned d = 0; d < type->rank && type->kind == TILE_TYPE_VIEW; d++) {
+        arg->extents[d] = type->dims[d];
+        arg->strides[d] = type->strides[d];
+    }
     return value;
+}
+
+tile_value tile_declare_view_arg(tile_function *f, const char *name, const tile_type *type,
+                                 const tile_expr *const *extents, const tile_expr *const *strides) {
+    unsigned index = (unsigned)f->arg_count;
+    tile_value value = tile_function_add_arg(f, name, type);
+    for (unsigned d = 0; d < type->rank; d++) {
+        f->args[index].extents[d] = extents[d];
+        f->args[index].strides[d] = strides ? strides[d] : NULL;
+    }
+    return value;
+}
+
+tile_value tile_function_add_view_arg(tile_function *f, const char *name, const tile_type *element,
+                                      unsigned rank, const tile_expr *const *extents,
+                                      const tile_expr *const *strides) {
+    if (!f) return TILE_NO_VALUE;
+    if (!element || element->kind != TILE_TYPE_SCALAR || !extents || !rank) {
+        tile_report(f->module->context, TILE_ERROR, f->loc,
+                    "a view argument of @%s needs an element type, such as f16, and extents",
+                    f->name);
+        return TILE_NO_VALUE;
+    }
+    const tile_type *type = tile_view_arg_type(f->module->context, element, rank, extents, strides);
+    return type ? tile_declare_view_arg(f, name, type, extents, strides) : TILE_NO_VALUE;
 }
 
 void tile_function_set_arg_divisible(tile_function *f, unsigned arg, unsigned divisor) {
@@ -251,6 +280,26 @@ const char *tile_function_arg_name(const tile_function *f, unsigned index) {
 
 const tile_type *tile_function_arg_type(const tile_function *f, unsigned index) {
     return f && index < f->arg_count ? f->args[index].type : NULL;
+}
+
+static const tile_arg_decl *view_arg(const tile_function *f, unsigned index, unsigned d) {
+    const tile_arg_decl *arg = f && index < f->arg_count ? &f->args[index] : NULL;
+    return arg && arg->type->kind == TILE_TYPE_VIEW && d < arg->type->rank ? arg : NULL;
+}
+
+const tile_expr *tile_function_arg_extent(const tile_function *f, unsigned index, unsigned d) {
+    const tile_arg_decl *arg = view_arg(f, index, d);
+    return arg ? arg->extents[d] : NULL;
+}
+
+const tile_expr *tile_function_arg_stride(const tile_function *f, unsigned index, unsigned d) {
+    const tile_arg_decl *arg = view_arg(f, index, d);
+    if (!arg || arg->type->has_strides) return arg ? arg->strides[d] : NULL;
+    tile_context *context = f->module->context;
+    const tile_expr *stride = tile_expr_int(context, 1);
+    for (unsigned i = d + 1; i < arg->type->rank; i++)
+        stride = tile_expr_multiply(context, stride, arg->extents[i]);
+    return stride;
 }
 
 unsigned tile_function_arg_divisible(const tile_function *f, unsigned index) {

@@ -83,8 +83,8 @@ const tile_node *tile_parse_value_node(tile_parser *p) {
         tile_guess guess = tile_guess_start(token.text, token.length);
         for (size_t i = 0; i < p->symbols.depth; i++)
             tile_guess_try(&guess, p->symbols.stack[i]->name);
-        tile_parse_error(p, token.loc, "%%%s is not defined%s", name,
-                         tile_guess_text(p, &guess, "%"));
+        tile_parse_error(p, token.loc, "%%%s is not defined%s%s", name,
+                         p->shape ? " before this argument" : "", tile_guess_text(p, &guess, "%"));
         return node;
     }
     node->value = symbol->value;

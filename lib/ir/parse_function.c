@@ -108,10 +108,16 @@ static bool parse_arg(tile_parser *p) {
     tile_loc loc = p->token.loc;
     const char *name = tile_parse_name(p, TILE_TOKEN_VALUE, "an argument such as %n");
     if (!name || !tile_parse_expect(p, ":")) return false;
+    tile_shape shape = {{NULL}, {NULL}};
+    p->shape = &shape;
     const tile_type *type = tile_parse_type(p);
+    p->shape = NULL;
     if (!type) return false;
     unsigned index = tile_function_arg_count(p->function);
-    tile_value value = tile_function_add_arg(p->function, name, type);
+    tile_value value =
+        type->kind == TILE_TYPE_VIEW
+            ? tile_declare_view_arg(p->function, name, type, shape.extents, shape.strides)
+            : tile_function_add_arg(p->function, name, type);
     return tile_parse_define(p, name, loc, value) && parse_arg_attrs(p, index);
 }
 

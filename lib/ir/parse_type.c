@@ -216,15 +216,30 @@ static bool parse_element_type(tile_parser *p, tile_type *draft) {
     return true;
 }
 
-/* "[" (expr | "?"),+ "]" */
-static bool parse_extents(tile_parser *p, const tile_expr **extents, unsigned *rank) {
+/* An extent or stride of a view argument, which holds what is known without the arguments. */
+static bool parse_shape_expr(tile_parser *p, const tile_expr **kept, const tile_expr **known) {
+    if (tile_parse_at(p, "?"))
+        return tile_parse_error(p, p->token.loc,
+                                "a view argument says its extents and strides: numbers, "
+                                "parameters, integer arguments before it");
+    tile_loc loc = p->token.loc;
+    *kept = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, true);
+    *known = tile_expr_has_arg(*kept) ? NULL : *kept;
+    return *kept && tile_parse_refuse_num_sms(p, loc, *kept);
+}
+
+/* "[" (expr | "?"),+ "]"; kept: where a view argument's go, else NULL. */
+static bool parse_extents(tile_parser *p, const tile_expr **extents, const tile_expr **kept,
+                          unsigned *rank) {
     *rank = 0;
     if (!tile_parse_expect(p, "[")) return false;
     do {
         if (*rank == TILE_MAX_RANK)
             return tile_parse_error(p, p->token.loc, "a type has at most %d dims", TILE_MAX_RANK);
         extents[*rank] = NULL;
-        if (!tile_parse_take(p, "?")) {
+        if (kept) {
+            if (!parse_shape_expr(p, &kept[*rank], &extents[*rank])) return false;
+        } else if (!tile_parse_take(p, "?")) {
             extents[*rank] = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
             if (!extents[*rank]) return false;
         }
@@ -245,7 +260,8 @@ static bool parse_type_suffixes(tile_parser *p, tile_type *draft, tile_layout *l
             draft->layout = layout;
         } else if (draft->kind == TILE_TYPE_VIEW && !draft->has_strides &&
                    tile_parse_take_word(p, "strides")) {
-            if (!parse_extents(p, draft->strides, &rank)) return false;
+            const tile_expr **kept = p->shape ? p->shape->strides : NULL;
+            if (!parse_extents(p, draft->strides, kept, &rank)) return false;
             if (rank != draft->rank)
                 return tile_parse_error(p, token.loc, "the type has %u dims and %u strides",
                                         draft->rank, rank);
@@ -260,12 +276,14 @@ static bool parse_type_suffixes(tile_parser *p, tile_type *draft, tile_layout *l
 
 static bool parse_shape(tile_parser *p, tile_type *draft, tile_layout *layout) {
     tile_loc loc = p->token.loc;
-    if (!parse_extents(p, draft->dims, &draft->rank)) return false;
+    bool is_view_arg = p->shape && draft->kind == TILE_TYPE_VIEW;
+    const tile_expr **kept = is_view_arg ? p->shape->extents : NULL;
+    if (!parse_extents(p, draft->dims, kept, &draft->rank)) return false;
     if (draft->kind == TILE_TYPE_SHARED && tile_parse_at(p, "[")) {
         if (draft->rank != 1 || !draft->dims[0])
             return tile_parse_error(p, loc, "the first brackets hold the number of stages");
         draft->stages = draft->dims[0];
-        if (!parse_extents(p, draft->dims, &draft->rank)) return false;
+        if (!parse_extents(p, draft->dims, NULL, &draft->rank)) return false;
     }
     if (draft->kind == TILE_TYPE_VECTOR && draft->rank != 1)
         return tile_parse_error(p, loc, "a vector has one dim");
@@ -314,7 +332,7 @@ const tile_type *tile_parse_result_type(tile_parser *p) {
     tile_loc loc = p->token.loc;
     tile_type draft = {.kind = TILE_TYPE_TILE};
     if (!tile_parse_at(p, "[")) return tile_parse_type(p);
-    if (!parse_extents(p, draft.dims, &draft.rank)) return NULL;
+    if (!parse_extents(p, draft.dims, NULL, &draft.rank)) return NULL;
     for (unsigned d = 0; d < draft.rank; d++)
         if (!draft.dims[d]) {
             tile_parse_error(p, loc, "only a view may have an extent '?'");

@@ -104,6 +104,12 @@ typedef struct tile_alias {
     int64_t counts[TILE_MAX_RANK];
 } tile_alias;
 
+/* What stands in a view argument's type, arguments too. */
+typedef struct tile_shape {
+    const tile_expr *extents[TILE_MAX_RANK];
+    const tile_expr *strides[TILE_MAX_RANK];
+} tile_shape;
+
 typedef struct tile_parser {
     tile_context *context;
     tile_module *module;
@@ -117,6 +123,7 @@ typedef struct tile_parser {
     tile_alias *aliases;
 
     tile_function *function;
+    tile_shape *shape; /* of the argument whose type is read; NULL elsewhere */
     tile_builder builder;
     tile_symbol_table symbols;
     const tile_type *const *yield_types; /* what this region's yield should give, if known */

@@ -442,13 +442,23 @@ static void print_params(printer *p) {
     PRINT(p, "%s", p->f->param_count ? ">" : "");
 }
 
+/* With the expressions of a view argument. */
+static void print_arg_type(printer *p, const tile_arg_decl *arg) {
+    tile_type shown = *arg->type;
+    for (unsigned d = 0; d < shown.rank && shown.kind == TILE_TYPE_VIEW; d++) {
+        shown.dims[d] = arg->extents[d];
+        shown.strides[d] = arg->strides[d];
+    }
+    print_type(p, &shown);
+}
+
 static void print_args(printer *p) {
     PRINT(p, "(");
     for (size_t i = 0; i < p->f->arg_count; i++) {
         const tile_arg_decl *arg = &p->f->args[i];
         const char *before = " {";
         PRINT(p, "%s%%%s: ", i ? ", " : "", arg->name);
-        print_type(p, arg->type);
+        print_arg_type(p, arg);
         if (arg->divisible) {
             PRINT(p, "%s%s = %u", before, tile_attr_keyword(TILE_ATTR_divisible), arg->divisible);
             before = ", ";

@@ -76,6 +76,21 @@ const tile_type *tile_type_view(tile_context *context, tile_scalar scalar, unsig
     return make(context, TILE_TYPE_VIEW, scalar, 0, rank, dims);
 }
 
+const tile_type *tile_view_arg_type(tile_context *context, const tile_type *element, unsigned rank,
+                                    const tile_expr *const *extents,
+                                    const tile_expr *const *strides) {
+    tile_type draft = {.kind = TILE_TYPE_VIEW,
+                       .scalar = element->scalar,
+                       .param = element->param,
+                       .rank = rank,
+                       .has_strides = strides != NULL};
+    for (unsigned d = 0; d < rank && d < TILE_MAX_RANK; d++) {
+        draft.dims[d] = tile_expr_has_arg(extents[d]) ? NULL : extents[d];
+        if (strides) draft.strides[d] = tile_expr_has_arg(strides[d]) ? NULL : strides[d];
+    }
+    return tile_type_get(context, &draft);
+}
+
 const tile_type *tile_type_tile(tile_context *context, tile_scalar scalar, unsigned rank,
                                 const int64_t *dims) {
     return make(context, TILE_TYPE_TILE, scalar, 0, rank, dims);

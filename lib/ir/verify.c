@@ -434,8 +434,9 @@ static void check_kernel(verifier *v) {
     if (f->result_count) FAIL(v, f->loc, "a kernel has no results");
     for (size_t i = 0; i < f->arg_count; i++) {
         const tile_arg_decl *arg = &f->args[i];
-        if (arg->type->kind != TILE_TYPE_PTR && arg->type->kind != TILE_TYPE_SCALAR)
-            FAIL(v, f->loc, "argument %%%s of a kernel must be a pointer or a scalar, not %s",
+        if (!tile_type_is_address(arg->type) && arg->type->kind != TILE_TYPE_SCALAR)
+            FAIL(v, f->loc,
+                 "argument %%%s of a kernel must be a view, a pointer or a scalar, not %s",
                  arg->name, text(v, arg->type));
         if (arg->divisible && arg->type->kind == TILE_TYPE_SCALAR &&
             tile_scalar_is_floating(arg->type->scalar))

@@ -55,31 +55,36 @@ static bool compares_words(const tile_function *f, const tile_expr *expr, size_t
     return true;
 }
 
-/* An integer expression over the first `params` parameters and, for SCOPE_ARGS, what a launch
- * knows: integer arguments, and the device. */
-static bool is_host_expr(const tile_function *f, const tile_expr *expr, scope allowed,
-                         size_t params, unsigned *budget) {
+/* What an expression may name: the first parameters, the integers among the first arguments, and
+ * what only the launch knows of the device. */
+typedef struct names {
+    size_t params, args;
+    bool device;
+} names;
+
+static bool is_host_expr(const tile_function *f, const tile_expr *expr, const names *allowed,
+                         unsigned *budget) {
     if (!expr || !*budget) return false;
     --*budget;
     switch (expr->kind) {
     case TILE_EXPR_INT: return true;
     case TILE_EXPR_FLOAT:
     case TILE_EXPR_WORD: return false;
-    case TILE_EXPR_NUM_SMS: return allowed == SCOPE_ARGS;
+    case TILE_EXPR_NUM_SMS: return allowed->device;
     case TILE_EXPR_PARAM:
-        for (size_t i = 0; i < params; i++)
+        for (size_t i = 0; i < allowed->params; i++)
             if (f->params[i].name && strcmp(f->params[i].name, expr->name) == 0)
                 return !tile_expr_is_word(f, expr);
         return false;
     case TILE_EXPR_ARG: {
-        if (allowed != SCOPE_ARGS || (uint64_t)expr->integer >= f->arg_count) return false;
+        if ((uint64_t)expr->integer >= allowed->args) return false;
         const tile_type *type = f->args[expr->integer].type;
         return type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(type->scalar);
     }
     case TILE_EXPR_OP:
-        if (compares_words(f, expr, params)) return true;
+        if (compares_words(f, expr, allowed->params)) return true;
         for (unsigned i = 0; i < 3 && expr->args[i]; i++)
-            if (!is_host_expr(f, expr->args[i], allowed, params, budget)) return false;
+            if (!is_host_expr(f, expr->args[i], allowed, budget)) return false;
         return true;
     }
     return false;
@@ -87,7 +92,9 @@ static bool is_host_expr(const tile_function *f, const tile_expr *expr, scope al
 
 static bool is_expr(const tile_function *f, const tile_expr *expr, scope allowed) {
     unsigned budget = MAX_EXPR_NODES;
-    return is_host_expr(f, expr, allowed, f->param_count, &budget);
+    bool launch = allowed == SCOPE_ARGS;
+    const names all = {f->param_count, launch ? f->arg_count : 0, launch};
+    return is_host_expr(f, expr, &all, &budget);
 }
 
 bool tile_is_host_expr(const tile_function *f, const tile_expr *expr) {
@@ -105,7 +112,8 @@ static bool fits_param(const tile_function *f, const tile_param_decl *param, con
     if (param->kind == TILE_PARAM_word) return word && is_name(expr->name, false);
     if (param->kind == TILE_PARAM_type)
         return word && tile_scalar_from_name(expr->name, strlen(expr->name));
-    return is_host_expr(f, expr, SCOPE_PARAMS, params, &budget);
+    const names before = {.params = params};
+    return is_host_expr(f, expr, &before, &budget);
 }
 
 static bool is_type_param(const tile_function *f, const char *name) {
@@ -159,6 +167,29 @@ static void check_params(checker *c) {
     }
 }
 
+/* What a view argument's type leaves out. */
+static void check_view_arg(checker *c, size_t index) {
+    tile_function *f = c->f;
+    const tile_arg_decl *arg = &f->args[index];
+    const names before = {f->param_count, index, false};
+    for (unsigned d = 0; d < 2 * arg->type->rank; d++) {
+        bool is_stride = d >= arg->type->rank;
+        unsigned dim = is_stride ? d - arg->type->rank : d, budget = MAX_EXPR_NODES;
+        const tile_expr *expr = is_stride ? arg->strides[dim] : arg->extents[dim];
+        int64_t extent;
+        if (is_stride && !arg->type->has_strides) continue;
+        if (!is_host_expr(f, expr, &before, &budget))
+            FAIL(c, f->loc,
+                 "%s %u of the view %%%s may depend on parameters and integer arguments before it "
+                 "only",
+                 is_stride ? "stride" : "extent", dim + 1, shown(arg->name));
+        else if (!is_stride && tile_expr_is_int(expr, &extent) &&
+                 (extent < 0 || extent > INT32_MAX))
+            FAIL(c, f->loc, "extent %u of the view %%%s is %lld, not from 0 to 2^31 - 1", dim + 1,
+                 shown(arg->name), (long long)extent);
+    }
+}
+
 static void check_args(checker *c) {
     tile_function *f = c->f;
     for (size_t i = 0; i < f->arg_count; i++) {
@@ -168,6 +199,7 @@ static void check_args(checker *c) {
             if (f->args[i].name == f->args[j].name)
                 FAIL(c, f->loc, "the argument '%s' is declared twice", shown(f->args[i].name));
         check_type(c, f->loc, f->args[i].type);
+        if (f->args[i].type->kind == TILE_TYPE_VIEW) check_view_arg(c, i);
     }
     for (size_t i = 0; i < f->result_count; i++) {
         if (!is_name(f->results[i].name, true))

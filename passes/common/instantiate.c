@@ -283,8 +283,14 @@ static void bind_reference(instance *i) {
 static void bind_declarations(instance *i) {
     tile_function *f = i->f;
     if (f->reference) bind_reference(i);
-    for (size_t a = 0; a < f->arg_count; a++)
-        f->args[a].type = bind_type(i, f->loc, f->args[a].type);
+    for (size_t a = 0; a < f->arg_count; a++) {
+        tile_arg_decl *arg = &f->args[a];
+        arg->type = bind_type(i, f->loc, arg->type);
+        for (unsigned d = 0; d < TILE_MAX_RANK; d++) {
+            arg->extents[d] = bind_expr(i, f->loc, arg->extents[d]);
+            arg->strides[d] = bind_expr(i, f->loc, arg->strides[d]);
+        }
+    }
     for (size_t r = 0; r < f->result_count; r++)
         f->results[r].type = bind_type(i, f->loc, f->results[r].type);
     for (unsigned d = 0; d < f->grid_rank; d++) f->grid[d] = bind_expr(i, f->loc, f->grid[d]);

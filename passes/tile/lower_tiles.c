@@ -89,6 +89,51 @@ static void lower_view_op(lowering *l, tile_op op) {
     l->views[result.id] = view;
 }
 
+/* A host expression as i64 values. */
+static tile_value lower_expr(lowering *l, const tile_expr *expr) {
+    const tile_type *i64 = tile_type_scalar(tile_function_context(l->f), TILE_i64);
+    int64_t known;
+    if (tile_expr_is_int(expr, &known)) return lower_long(l, known);
+    if (expr->kind == TILE_EXPR_ARG)
+        return lower_to_long(l, tile_function_arg(l->f, (unsigned)expr->integer));
+    tile_segment operands[3];
+    unsigned count = 0;
+    for (; count < 3 && expr->args[count]; count++)
+        operands[count] = (tile_segment){.head = lower_expr(l, expr->args[count])};
+    if (expr->opcode == TILE_OP_select)
+        operands[0].head = tile_build_ne(&l->builder, operands[0].head, lower_long(l, 0));
+    tile_value value = tile_build_op_value(&l->builder, expr->opcode, operands, count, NULL);
+    bool truth = tile_op_has_trait(expr->opcode, TILE_TRAIT_COMPARE);
+    return truth ? tile_build_cast(&l->builder, value, i64) : value;
+}
+
+/* The launch has seen to it that it fits an i32. */
+static tile_value lower_extent(lowering *l, const tile_expr *expr) {
+    tile_context *context = tile_function_context(l->f);
+    const tile_type *i32 = tile_type_scalar(context, TILE_i32);
+    int64_t known;
+    if (tile_expr_is_int(expr, &known)) return lower_int(l, known);
+    if (expr->kind == TILE_EXPR_ARG) {
+        tile_value arg = tile_function_arg(l->f, (unsigned)expr->integer);
+        if (tile_value_type(l->f, arg) == i32) return arg;
+    }
+    return tile_build_cast(&l->builder, lower_expr(l, expr), i32);
+}
+
+static void lower_view_arg(lowering *l, unsigned index) {
+    const tile_arg_decl *arg = &l->f->args[index];
+    lower_view *view = TILE_NEW(l->pass->scratch, lower_view);
+    view->base = tile_build_base(&l->builder, arg->value);
+    tile_value_set_name(l->f, view->base,
+                        tile_arena_format(l->pass->scratch, "%s_base", arg->name));
+    for (unsigned d = 0; d < arg->type->rank; d++)
+        view->limits[d] = view->extents[d] = lower_extent(l, arg->extents[d]);
+    contiguous_strides(l, view, arg->type->rank);
+    for (unsigned d = 0; d < arg->type->rank && arg->type->has_strides; d++)
+        view->strides[d] = lower_expr(l, arg->strides[d]);
+    l->views[tile_function_arg(&l->old, index).id] = view;
+}
+
 /* 2. Regions keep their shape. ----------------------------------------------------------------- */
 
 static void copy_attrs(lowering *l, tile_op from, tile_op to) {
@@ -240,6 +285,7 @@ static void lower_op(lowering *l, tile_op op) {
     switch (opcode) {
     case TILE_OP_view:
     case TILE_OP_scratch: lower_view_op(l, op); break;
+    case TILE_OP_base: set_result(l, op, l->views[tile_op_operand(&l->old, op, 0).id]->base); break;
     case TILE_OP_lock_semaphore:
     case TILE_OP_release_semaphore: lower_semaphore(l, op); break;
     case TILE_OP_convert_layout: lower_convert(l, op); break;
@@ -281,6 +327,8 @@ tile_status tile_pass_lower_tiles(tile_pass *pass, tile_function *f) {
     l.map = TILE_NEW_ARRAY(pass->scratch, tile_value, l.old.value_count);
     l.views = TILE_NEW_ARRAY(pass->scratch, lower_view *, l.old.value_count);
     map_constants(&l);
+    for (unsigned i = 0; i < f->arg_count; i++)
+        if (f->args[i].type->kind == TILE_TYPE_VIEW) lower_view_arg(&l, i);
     enter_set(&l);
     lower_region(&l, l.old.body);
     f->level = 3;

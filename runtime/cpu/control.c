@@ -185,6 +185,17 @@ CPU_HANDLER(cpu_run_view) {
     return CPU_NEXT;
 }
 
+static bool set_address(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint64_t address) {
+    uint64_t *to = cpu_at(run, agent, insn->result);
+    for (unsigned lane = 0; lane < run->program->lanes; lane++) to[lane] = address;
+    return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_base) {
+    const cpu_view *view = cpu_at(run, agent, insn->operand[0]);
+    return set_address(run, agent, insn, view->base);
+}
+
 CPU_HANDLER(cpu_run_scratch) {
     uint64_t base = (uint64_t)(uintptr_t)run->scratch[insn->integer];
     if (insn->type->kind == TILE_TYPE_VIEW) {
@@ -196,9 +207,7 @@ CPU_HANDLER(cpu_run_scratch) {
         contiguous_strides(view, insn->index_count);
         return CPU_NEXT;
     }
-    uint64_t *to = cpu_at(run, agent, insn->result);
-    for (unsigned lane = 0; lane < run->program->lanes; lane++) to[lane] = base;
-    return CPU_NEXT;
+    return set_address(run, agent, insn, base);
 }
 
 /* The value is where the buffer starts. At level 2 its old contents are forgotten; at level 3

@@ -37,6 +37,10 @@ void cpu_decode_view(cpu_decoder *d, tile_op op) {
     insn->type = cpu_result_type(d, op);
 }
 
+void cpu_decode_base(cpu_decoder *d, tile_op op) {
+    cpu_add_op(d, op, cpu_run_base);
+}
+
 void cpu_decode_scratch(cpu_decoder *d, tile_op op) {
     unsigned count;
     const tile_value *extents = tile_op_segment(d->f, op, 0, &count);

@@ -79,13 +79,37 @@ static void cpu_discard(tile_device *device, tile_variant *variant) {
     variant->code = NULL;
 }
 
-static void fill_argument(uint8_t *to, const tile_type *type, unsigned lanes,
-                          const tile_argument *argument) {
+static bool argument_value(unsigned index, int64_t *value, void *user) {
+    const tile_launch *launch = user;
+    if (index >= launch->argument_count) return false;
+    *value = launch->arguments[index].integer;
+    return true;
+}
+
+/* The launch has checked that the expressions have values. */
+static void fill_view(const cpu_run *run, uint8_t *to, unsigned index, uint64_t address) {
+    const tile_function *f = run->program->function;
+    tile_launch launch = *run->launch;
+    tile_bindings bindings = {.arg = argument_value, .user = &launch};
+    cpu_view view = {.base = address};
+    for (unsigned d = 0; d < f->args[index].type->rank; d++) {
+        tile_expr_eval(tile_function_arg_extent(f, index, d), &bindings, &view.extent[d]);
+        tile_expr_eval(tile_function_arg_stride(f, index, d), &bindings, &view.stride[d]);
+    }
+    memcpy(to, &view, sizeof view);
+}
+
+static void fill_argument(const cpu_run *run, unsigned index) {
+    const cpu_program *program = run->program;
+    const tile_type *type = program->function->args[index].type;
+    const tile_argument *argument = &run->launch->arguments[index];
+    uint64_t address = (argument->buffer ? argument->buffer->address : 0) + argument->offset;
+    uint8_t *to = run->constants + (program->arg_places[index] & ~CPU_CONSTANT_PLACE);
     uint32_t size = cpu_value_size(type);
-    for (unsigned lane = 0; lane < lanes; lane++, to += size) {
-        if (type->kind == TILE_TYPE_PTR) {
-            uint64_t address =
-                (argument->buffer ? argument->buffer->address : 0) + argument->offset;
+    for (unsigned lane = 0; lane < program->lanes; lane++, to += size) {
+        if (type->kind == TILE_TYPE_VIEW) {
+            fill_view(run, to, index, address);
+        } else if (type->kind == TILE_TYPE_PTR) {
             memcpy(to, &address, sizeof address);
         } else if (tile_scalar_is_floating(type->scalar)) {
             tile_scalar_write(type->scalar, to, argument->number);
@@ -100,19 +124,10 @@ static void fill_constants(cpu_run *run) {
     run->constants = tile_malloc(program->constant_bytes);
     if (program->constant_bytes)
         memcpy(run->constants, program->constants, program->constant_bytes);
-    for (size_t i = 0; i < program->function->arg_count; i++)
-        fill_argument(run->constants + (program->arg_places[i] & ~CPU_CONSTANT_PLACE),
-                      program->function->args[i].type, program->lanes, &run->launch->arguments[i]);
+    for (unsigned i = 0; i < program->function->arg_count; i++) fill_argument(run, i);
 }
 
 /* Scratch -------------------------------------------------------------------------------------- */
-
-static bool argument_value(unsigned index, int64_t *value, void *user) {
-    const tile_launch *launch = user;
-    if (index >= launch->argument_count) return false;
-    *value = launch->arguments[index].integer;
-    return true;
-}
 
 static tile_status scratch_size(const cpu_run *run, const cpu_scratch *scratch, int64_t *bytes) {
     tile_launch launch = *run->launch;

@@ -33,6 +33,7 @@ CPU_HANDLER(cpu_run_block_id);
 CPU_HANDLER(cpu_run_grid_dim);
 CPU_HANDLER(cpu_run_thread_id);
 CPU_HANDLER(cpu_run_view);
+CPU_HANDLER(cpu_run_base);
 CPU_HANDLER(cpu_run_scratch);
 CPU_HANDLER(cpu_run_alloc_shared);
 CPU_HANDLER(cpu_run_extract);

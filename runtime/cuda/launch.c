@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "lib/ir/function.h"
 #include "lib/support/context.h"
 
 static const tile_loc no_place = {0, 0, 0};
@@ -166,7 +167,7 @@ typedef union parameter {
 } parameter;
 
 static void fill_parameter(parameter *p, const tile_type *type, const tile_argument *argument) {
-    if (type->kind == TILE_TYPE_PTR)
+    if (tile_type_is_address(type))
         p->address = argument->buffer->address + argument->offset;
     else if (tile_scalar_is_floating(type->scalar))
         tile_scalar_write(type->scalar, p->bytes, argument->number);

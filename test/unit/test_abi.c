@@ -12,6 +12,10 @@ static const char kernel[] =
     "  st_global 1, %c[%n]\n"
     "}\n";
 
+static const char viewer[] =
+    "kernel @k(%n: i32, %m: i64, %x: view<f16[%n, %m * 2, 3]> {divisible = 8},\n"
+    "    %y: view<i8[%n], strides [-%m]>, %z: view<f32[4, 2]>) grid [%n] warps 1 {\n}\n";
+
 static void append(const char *text, size_t length, void *user) {
     char *to = user;
     strncat(to, text, length);
@@ -112,6 +116,7 @@ Test(abi, round_trip) {
     static const char *const texts[] = {
         kernel,
         "kernel @k() grid [1] warps 32 {\n}\n",
+        viewer,
         "kernel @scratch_0(%0: i64 {divisible = 8}, %a: ptr<e4m3> {divisible = 1024}, %t: bf16,\n"
         "    %u: f64, %n: i32, %m: i8) grid [max(%0 * %n, 1) - rem(%n, 7), %n / 2 + (%m & 3), %n "
         "<< 1]\n"
@@ -148,6 +153,52 @@ static void replace(char *text, const char *from, const char *to) {
     strcpy(rest, at + strlen(from));
     strcpy(at, to);
     strcat(at, rest);
+}
+
+Test(abi, views) {
+    codegen_fixture x;
+    char text[4096] = "";
+    codegen_open(&x, viewer);
+    tile_abi *abi = tile_abi_create(x.kernel);
+    cr_assert(abi, "%s", x.messages);
+    tile_module_destroy(x.module);
+    x.module = NULL;
+    int64_t args[5] = {7, 5}, extents[TILE_MAX_RANK], strides[TILE_MAX_RANK], before, behind;
+    cr_assert_eq(tile_abi_view_shape(abi, 2, args, extents, strides), TILE_OK);
+    cr_expect(extents[0] == 7 && extents[1] == 10 && extents[2] == 3);
+    cr_expect(strides[0] == 30 && strides[1] == 3 && strides[2] == 1);
+    cr_assert_eq(tile_abi_view_bytes(abi, 2, args, &before, &behind), TILE_OK);
+    cr_expect(before == 0 && behind == 7 * 30 * 2);
+    cr_assert_eq(tile_abi_view_bytes(abi, 3, args, &before, &behind), TILE_OK);
+    cr_expect(before == 30 && behind == 1);
+    cr_expect_eq(tile_abi_view_shape(abi, 1, args, extents, strides), TILE_INVALID);
+    cr_expect_eq(tile_abi_view_bytes(abi, 9, args, &before, &behind), TILE_INVALID);
+    tile_abi_print(abi, append, text);
+    static const char *const pieces[] = {
+        "{\"name\": \"x\", \"kind\": \"argument\", \"type\": \"view<f16[%n, %m * 2, 3]>\", "
+        "\"ptx\": \".u64\", \"divisible\": 8,\n     \"extents\": [\"%n\", \"%m * 2\", \"3\"],\n"
+        "     \"strides\": [\"%m * 2 * 3\", \"3\", \"1\"]}",
+        "\"type\": \"view<i8[%n], strides [neg(%m)]>\"",
+        "\"strides\": [\"neg(%m)\"]}",
+        "\"strides\": [\"2\", \"1\"]}",
+    };
+    for (unsigned i = 0; i < sizeof pieces / sizeof *pieces; i++)
+        cr_expect(strstr(text, pieces[i]), "%s is missing in\n%s", pieces[i], text);
+    static const struct {
+        const char *from, *to;
+    } changes[] = {{"[\"neg(%m)\"]", "[\"%m\"]"},
+                   {"[\"neg(%m)\"]", "[\"neg(%m)\", \"1\"]"},
+                   {"[\"%n\", \"%m", "[\"%m"},
+                   {"view<i8[%n]", "view<i8[4]"}};
+    for (unsigned i = 0; i < sizeof changes / sizeof *changes; i++) {
+        char changed[4096];
+        strcpy(changed, text);
+        replace(changed, changes[i].from, changes[i].to);
+        cr_expect_null(tile_abi_read(x.context, changed, strlen(changed)), "case %u", i);
+        cr_expect(strstr(x.messages, "not those of its type"), "case %u: %s", i, x.messages);
+    }
+    tile_abi_destroy(abi);
+    codegen_close(&x);
 }
 
 Test(abi, what_cannot_be_read) {

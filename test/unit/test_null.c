@@ -130,6 +130,8 @@ static void read_nothing(const tile_function *f) {
     cr_expect_null(tile_function_arg_name(f, 99));
     cr_expect_null(tile_function_arg_type(f, 99));
     cr_expect_eq(tile_function_arg_divisible(f, 99), 0);
+    cr_expect_null(tile_function_arg_extent(f, 99, 0));
+    cr_expect_null(tile_function_arg_stride(f, 99, 0));
     cr_expect_null(tile_function_result_name(f, 99));
     cr_expect_eq(tile_region_first(f, region).id, 0);
     cr_expect_eq(tile_region_arg(f, region, 0).id, 0);
@@ -175,6 +177,7 @@ Test(null, no_function) {
     cr_expect_eq(tile_function_result_count(NULL), 0);
     cr_expect_eq(tile_function_body(NULL).id, 0);
     cr_expect_eq(tile_function_add_arg(NULL, "x", NULL).id, 0);
+    cr_expect_eq(tile_function_add_view_arg(NULL, "x", NULL, 1, NULL, NULL).id, 0);
     tile_function_add_param(NULL, "x", TILE_PARAM_int, NULL, NULL);
     tile_function_add_result(NULL, "x", NULL);
     tile_function_set_grid(NULL, 0, NULL);
@@ -283,7 +286,7 @@ Test(null, compiling) {
     tile_blob blob;
     tile_abi *abi;
     tile_function *f;
-    int64_t grid[3], bytes[2];
+    int64_t grid[3], bytes[2], shape[TILE_MAX_RANK];
     size_t printed = 0;
     cr_expect_eq(tile_emit(NULL, TILE_EMIT_PTX, &options, &blob), TILE_INVALID);
     cr_expect_eq(tile_instantiate(NULL, "k", NULL, 0, NULL), TILE_INVALID);
@@ -306,6 +309,8 @@ Test(null, compiling) {
     cr_expect_eq(tile_abi_shared_bytes(NULL), 0);
     cr_expect_eq(tile_abi_grid(NULL, NULL, NULL, grid), TILE_INVALID);
     cr_expect_eq(tile_abi_scratch(NULL, NULL, NULL, &bytes[0], &bytes[1]), TILE_INVALID);
+    cr_expect_eq(tile_abi_view_shape(NULL, 0, NULL, shape, shape), TILE_INVALID);
+    cr_expect_eq(tile_abi_view_bytes(NULL, 0, NULL, &bytes[0], &bytes[1]), TILE_INVALID);
     cr_expect_not(tile_abi_has_clean_scratch(NULL));
     cr_expect_not(tile_abi_has_plain_scratch(NULL));
     tile_abi_print(NULL, drop, &printed);

@@ -91,7 +91,8 @@ static const char *const text_corpus[] = {
 
     "kernel @clauses<block_m: int, block_n: int = 2 * 64, wide: bool = false, odd: bool = (block_m "
     "< 3),\n"
-    "    T: type = bf16>(%m: i32 {divisible = 8, const}, %a: ptr<f16> {noalias}, %b: ptr<T>)\n"
+    "    T: type = bf16>(%m: i32 {divisible = 8, const}, %a: ptr<f16> {noalias}, %b: ptr<T>,\n"
+    "    %v: view<T[%m, block_m * %m], strides [1, -%m]> {divisible = 4, noalias}, %w: view<f32[3]>)\n"
     "    tune block_m in [64, 128] tune (block_n, wide) in [(64, true), (2 * 16, false)]\n"
     "    where block_m * block_n <= 128 * 256 where rem(block_m, 2) == 0 & (block_n > 3 | wide)\n"
     "    grid [ceildiv(%m, block_m), min(block_n, %m - -4), 2] cluster [2] warps block_m / 16\n"
@@ -100,6 +101,7 @@ static const char *const text_corpus[] = {
     "  %t = load %ga[0, block_m * (2 - block_n)] : tile<T[block_m, 8]>\n"
     "  %u = add %t, 2 : tile<T[block_m, 8]>\n"
     "  %z = splat 3.0 : tile<T[4]>\n"
+    "  %p = base %v\n"
     "}\n",
 
     "#held = layout {reg = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp "

@@ -264,7 +264,7 @@ static bool order_arguments(run *r) {
         run_argument *given = arguments_find(o->arguments, o->argument_count, name, strlen(name));
         if (!given) return !fail(name, "the kernel has this argument: give it with --arg");
         const tile_type *type = tile_function_arg_type(r->function, i);
-        bool array = type->kind == TILE_TYPE_PTR || type->kind == TILE_TYPE_TENSOR;
+        bool array = type->kind != TILE_TYPE_SCALAR;
         if (array != given->is_array)
             return !fail(name, array ? "takes an array" : "is a scalar and takes a number");
         if (!array && !tile_scalar_is_floating(type->scalar) &&
