@@ -3,9 +3,10 @@
  *
  * The process reads PTX from its standard input and writes to its standard output; both, and its
  * messages, are unnamed temporary files, so that nothing is left behind whatever happens. */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE /* dladdr */
 #include "runtime/assemble.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -54,30 +55,31 @@ static char *read_all(FILE *file, size_t *size) {
     return data;
 }
 
-/* Waits for the child; *code is its exit code, -1 if a signal ended it. */
-static tile_status wait_for(tile_context *context, pid_t child, int *code) {
-    int state;
-    while (waitpid(child, &state, 0) < 0)
-        if (errno != EINTR) return fail_system(context, "ptxas", errno);
-    *code = WIFEXITED(state) ? WEXITSTATUS(state) : -1;
-    return TILE_OK;
-}
-
-static tile_status run_ptxas(tile_context *context, const char *path, const char *target,
-                             ptxas_files *files, int *code) {
-    char arch[32];
-    snprintf(arch, sizeof arch, "-arch=%s", target);
-    char *words[] = {(char *)path, arch, (char *)"-", (char *)"-o", (char *)"/dev/stdout", NULL};
+/* Runs a program on the files; *code is its exit code, -1 if a signal ended it. errno's number if
+ * it does not run. */
+static int run(char **words, const ptxas_files *files, int *code) {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, fileno(files->in), 0);
     posix_spawn_file_actions_adddup2(&actions, fileno(files->out), 1);
     posix_spawn_file_actions_adddup2(&actions, fileno(files->messages), 2);
     pid_t child;
-    int error = posix_spawnp(&child, path, &actions, NULL, words, environ);
+    int state, error = posix_spawnp(&child, words[0], &actions, NULL, words, environ);
     posix_spawn_file_actions_destroy(&actions);
-    if (error) return fail_system(context, path, error);
-    return wait_for(context, child, code);
+    if (error) return error;
+    while (waitpid(child, &state, 0) < 0)
+        if (errno != EINTR) return errno;
+    *code = WIFEXITED(state) ? WEXITSTATUS(state) : -1;
+    return 0;
+}
+
+static tile_status run_ptxas(tile_context *context, const char *path, const char *target,
+                             const ptxas_files *files, int *code) {
+    char arch[32];
+    snprintf(arch, sizeof arch, "-arch=%s", target);
+    char *words[] = {(char *)path, arch, (char *)"-", (char *)"-o", (char *)"/dev/stdout", NULL};
+    int error = run(words, files, code);
+    return error ? fail_system(context, path, error) : TILE_OK;
 }
 
 /* The assembler's own words; trailing line breaks are cut off. */
@@ -196,22 +198,61 @@ tile_status tile_assemble(tile_context *context, const tile_blob *ptx, const til
 
 /* Identities ----------------------------------------------------------------------------------- */
 
+/* The file's name, size and time of change; "" if there is no such file. The library behind the
+ * driver's functions has its version in the name. */
+static const char *describe_file(const char *path, tile_arena *arena) {
+    struct stat file;
+    if (stat(path, &file) != 0) return "";
+    const char *slash = strrchr(path, '/');
+    return tile_arena_format(arena, "%s %lld %lld.%09ld", slash ? slash + 1 : path,
+                             (long long)file.st_size, (long long)file.st_mtim.tv_sec,
+                             file.st_mtim.tv_nsec);
+}
+
+static const char *describe_library(const void *function, tile_arena *arena) {
+    Dl_info about;
+    if (!dladdr(function, &about) || !about.dli_fname) return "";
+    char *path = realpath(about.dli_fname, NULL);
+    const char *words = describe_file(path ? path : about.dli_fname, arena);
+    free(path);
+    return words;
+}
+
+/* cuDriverGetVersion gives CUDA's version, which drivers with different assemblers share. */
 static const char *driver_identity(tile_context *context, tile_arena *arena) {
     const tile_driver *driver = tile_driver_open(context);
     int version = 0;
+    const void *function;
     if (!driver ||
         tile_driver_check(context, driver, driver->cuDriverGetVersion(&version), "the driver"))
         return NULL;
-    return tile_arena_format(arena, "driver %d", version);
+    memcpy(&function, &driver->cuDriverGetVersion, sizeof function);
+    return tile_arena_format(arena, "driver %d, %s", version, describe_library(function, arena));
 }
 
+/* What `ptxas --version` prints; "" if it does not. */
+static const char *ptxas_version(const char *path, tile_arena *arena) {
+    ptxas_files files = {fopen("/dev/null", "r"), tmpfile(), tmpfile()};
+    char *words[] = {(char *)path, (char *)"--version", NULL};
+    const char *version = "";
+    int code = 0;
+    if (files.in && files.out && files.messages && run(words, &files, &code) == 0 && code == 0) {
+        size_t size;
+        char *text = read_all(files.out, &size);
+        version = tile_arena_string(arena, text, size);
+        free(text);
+    }
+    close_files(&files);
+    return version;
+}
+
+/* The version tells what a wrapper runs; the file tells wrappers of one version apart. */
 const char *tile_assembler_identity(tile_context *context, const char *ptxas, tile_arena *arena) {
-    struct stat file;
     if (!ptxas) return driver_identity(context, arena);
-    if (stat(ptxas, &file) == 0)
-        return tile_arena_format(arena, "%s %lld %lld", ptxas, (long long)file.st_size,
-                                 (long long)file.st_mtime);
-    if (!strchr(ptxas, '/')) return tile_arena_string(arena, ptxas, strlen(ptxas)); /* on PATH */
-    fail_system(context, ptxas, errno);
-    return NULL;
+    const char *file = describe_file(ptxas, arena);
+    if (!*file && strchr(ptxas, '/')) { /* else it is on PATH */
+        fail_system(context, ptxas, errno);
+        return NULL;
+    }
+    return tile_arena_format(arena, "%s\n%s", *file ? file : ptxas, ptxas_version(ptxas, arena));
 }

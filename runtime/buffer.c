@@ -2,11 +2,15 @@
 #include <stdlib.h>
 
 #include "runtime/device.h"
+#include "tile/cache.h"
 
 static const tile_loc no_place = {0, 0, 0};
 
 void tile_device_destroy(tile_device *device) {
-    if (device) device->ops->destroy(device);
+    if (!device) return;
+    tile_cache *cache = device->cache;
+    device->ops->destroy(device);
+    tile_cache_destroy(cache);
 }
 
 const char *tile_device_name(const tile_device *device) {

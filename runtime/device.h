@@ -13,8 +13,8 @@ typedef struct tile_variant {
     tile_module *module; /* instantiated, at the level that runs; holds `function` */
     tile_function *function;
     tile_artifact *artifact;
-    const tile_abi *abi; /* the artifact's, and so is ptx, as far as the device wants it */
-    tile_blob ptx;
+    const tile_abi *abi; /* the artifact's, and so are ptx and cubin, as far as they are wanted */
+    tile_blob ptx, cubin;
     uint64_t *divisors; /* one per argument: what this variant relies on (1: nothing) */
     void *code;         /* the device's own: prepared IR, or a loaded CUDA function */
 } tile_variant;
@@ -41,7 +41,8 @@ typedef struct tile_device_ops {
     tile_status (*write)(tile_device *device, uint64_t address, const void *data, size_t bytes);
     tile_status (*read)(tile_device *device, uint64_t address, void *data, size_t bytes);
     /* Makes variant->code from variant->function, which is at the device's level, or from
-     * variant->ptx. What is in code when this fails, discard takes back. */
+     * variant->cubin, if there is one, or variant->ptx. What is in code when this fails, discard
+     * takes back. */
     tile_status (*prepare)(tile_device *device, tile_variant *variant);
     void (*discard)(tile_device *device, tile_variant *variant);
     /* Several threads may launch at once. */
@@ -64,9 +65,11 @@ struct tile_device {
     tile_context *context;
     const tile_target *target;
     const char *name;
-    unsigned level;   /* of the IR that prepare wants */
-    unsigned num_sms; /* multiprocessors */
-    bool is_faithful; /* CPU: refuses what code for the target could not do */
+    const char *ptxas; /* who makes cubins; NULL: the driver */
+    tile_cache *cache; /* where they are kept; NULL: nowhere, and prepare makes its own */
+    unsigned level;    /* of the IR that prepare wants */
+    unsigned num_sms;  /* multiprocessors */
+    bool is_faithful;  /* CPU: refuses what code for the target could not do */
     tile_cpu_counts counts;
     tile_buffer *buffers; /* all that are alive, for the CPU device's bounds checks */
 };

@@ -62,8 +62,10 @@ static tile_status build_variant(tile_kernel *kernel, const kernel_point *point,
     const tile_device *device = kernel->device;
     const tile_build_options build = {.size = sizeof build,
                                       .target = device->target,
-                                      .wants = device->ops->wants,
-                                      .level = device->level};
+                                      .wants = device->cache ? TILE_WANT_CUBIN : device->ops->wants,
+                                      .level = device->level,
+                                      .ptxas = device->ptxas,
+                                      .cache = device->cache};
     tile_status status = tile_instantiate(variant->module, kernel->name, point->bindings,
                                           point->binding_count, divisors);
     if (status == TILE_OK)
@@ -73,6 +75,7 @@ static tile_status build_variant(tile_kernel *kernel, const kernel_point *point,
     variant->function = tile_module_find(variant->module, kernel->name);
     variant->abi = made->abi;
     variant->ptx = made->ptx;
+    variant->cubin = made->cubin;
     return TILE_OK;
 }
 

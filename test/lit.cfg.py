@@ -27,9 +27,13 @@ config.suffixes = [".tile", ".test"]
 config.excludes = ["Inputs", "unit", "CMakeLists.txt"]
 config.environment["PATH"] = os.pathsep.join(
     [os.path.join(build, "bin"), llvm_bin, os.environ.get("PATH", "/usr/bin:/bin")])
-for name in ("CUDA_HOME", "LD_LIBRARY_PATH", "XDG_CACHE_HOME"):
+for name in ("CUDA_HOME", "LD_LIBRARY_PATH"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
+# Nothing is found in a cache but what a test has put there, and no test touches the user's.
+config.environment["TILE_CACHE_DIR"] = ""
+config.environment["HOME"] = os.path.join(build, "test", "home")
+config.environment["XDG_CACHE_HOME"] = os.path.join(build, "test", "home", "cache")
 
 
 def find_cuda_file(*parts):

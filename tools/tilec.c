@@ -6,6 +6,7 @@
 
 #include "tile/artifact.h"
 #include "tools/common/assembler.h"
+#include "tools/common/cache.h"
 #include "tools/common/tool.h"
 
 static const char help[] =
@@ -26,7 +27,7 @@ static const char help[] =
     "  --passes=PIPELINE     instead of the default passes after instantiate\n"
     "  --ptx-version=N.N     a higher version of PTX than the kernel needs\n"
     "  --ptxas=PATH          which assembler; `driver` for the driver's\n"
-    "  --no-line-info        no .loc directives\n"
+    "  --no-line-info        no .loc directives\n" TOOL_CACHE_HELP
     "  --timing              what each step took, on standard error\n"
     "  --help\n";
 
@@ -39,6 +40,7 @@ typedef struct options {
     unsigned param_count;
     unsigned ptx_version;
     bool no_line_info, timing, help;
+    tool_cache cache;
 } options;
 
 static bool complain(const char *what, const char *word) {
@@ -98,6 +100,7 @@ static bool take_option(tool_arguments *words, options *o) {
     if (tool_flag(words, "--no-line-info")) return o->no_line_info = true;
     if (tool_flag(words, "--timing")) return o->timing = true;
     if (tool_flag(words, "--help") || tool_flag(words, "-h")) return o->help = true;
+    if (tool_cache_option(words, &o->cache)) return true;
     if (!o->input && tool_positional(words, &o->input)) return true;
     return complain("unknown or incomplete option", tool_current(words));
 }
@@ -178,6 +181,8 @@ static bool emit_artifact(const options *o, tile_module *module, tool_text *text
     unsigned wants = is_wanted(o, "abi")     ? 0
                      : is_wanted(o, "cubin") ? TILE_WANT_CUBIN
                                              : TILE_WANT_PTX;
+    bool looks = wants && !is_wanted(o, "key");
+    tile_cache *cache = looks ? tool_cache_open(&o->cache, tile_module_context(module)) : NULL;
     const tile_build_options wanted = {.size = sizeof wanted,
                                        .target = o->target,
                                        .wants = wants,
@@ -185,6 +190,7 @@ static bool emit_artifact(const options *o, tile_module *module, tool_text *text
                                        .ptx_version = o->ptx_version,
                                        .no_line_info = o->no_line_info,
                                        .ptxas = choose_ptxas(o, &found),
+                                       .cache = cache,
                                        .timing = print_time,
                                        .report_user = (void *)o};
     const tile_pass_options none = {
@@ -194,6 +200,7 @@ static bool emit_artifact(const options *o, tile_module *module, tool_text *text
         ok = emit_key(o, module, &wanted, text);
     else if (ok)
         ok = build(o, module, &wanted, text);
+    tile_cache_destroy(cache);
     free(found);
     return ok;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/support/options.h"
+#include "tile/cache.h"
 
 static const tile_loc no_place = {0, 0, 0};
 
@@ -251,6 +252,7 @@ tile_status tile_cuda_device_create(tile_context *context, const tile_driver *dr
     if (taken.ptxas) {
         d->ptxas = tile_malloc(strlen(taken.ptxas) + 1);
         strcpy(d->ptxas, taken.ptxas);
+        d->base.ptxas = d->ptxas;
     }
     status = choose_context(d, taken.ordinal);
     if (status == TILE_OK) status = describe(d);
@@ -258,6 +260,7 @@ tile_status tile_cuda_device_create(tile_context *context, const tile_driver *dr
         cuda_destroy(&d->base);
         return status;
     }
+    if (taken.cache_dir) tile_cache_create(context, taken.cache_dir, NULL, &d->base.cache);
     *device = &d->base;
     return TILE_OK;
 }

@@ -1,101 +1,13 @@
-/* From a variant's PTX to a loaded function.
+/* From a variant's cubin or PTX to a loaded function.
  *
- * Where the caller named an assembler, the cubins that it made are kept for the whole process, by
- * target, assembler and text: a kernel that is made again, on any device, is not assembled again.
- * Without one the driver assembles, which keeps what it made on disk by itself. A module is loaded
- * once per device for all variants of equal text. */
+ * With a cache there is a cubin. Without one, PTX is assembled here, or by the driver, which keeps
+ * what it made on disk by itself. A module is loaded once per device for all variants of equal
+ * text.
+ */
 #include "runtime/cuda/device.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Cubins -------------------------------------------------------------------------------------- */
-
-typedef struct cubin {
-    struct cubin *next; /* older */
-    char *key;
-    size_t key_size;
-    tile_blob code;
-} cubin;
-
-/* A search over a kernel's whole tuning space fits; past it the oldest ones go. */
-enum { CACHE_BYTES = 256 << 20 };
-
-static struct {
-    pthread_mutex_t lock;
-    cubin *newest;
-    size_t bytes;
-} cache = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static tile_blob copy_blob(const tile_blob *blob) {
-    tile_blob copy = {tile_malloc(blob->size + 1), blob->size};
-    memcpy(copy.data, blob->data, blob->size);
-    copy.data[copy.size] = 0;
-    return copy;
-}
-
-/* "<target>\0<assembler>\0<PTX>"; the caller frees it. */
-static char *make_key(const tile_target *target, const char *ptxas, const tile_blob *ptx,
-                      size_t *size) {
-    size_t target_size = strlen(target->name) + 1, ptxas_size = strlen(ptxas) + 1;
-    char *key = tile_malloc(target_size + ptxas_size + ptx->size);
-    memcpy(key, target->name, target_size);
-    memcpy(key + target_size, ptxas, ptxas_size);
-    memcpy(key + target_size + ptxas_size, ptx->data, ptx->size);
-    *size = target_size + ptxas_size + ptx->size;
-    return key;
-}
-
-static bool find_cubin(const char *key, size_t key_size, tile_blob *code) {
-    bool found = false;
-    pthread_mutex_lock(&cache.lock);
-    for (cubin *c = cache.newest; c && !found; c = c->next)
-        if (c->key_size == key_size && memcmp(c->key, key, key_size) == 0) {
-            *code = copy_blob(&c->code);
-            found = true;
-        }
-    pthread_mutex_unlock(&cache.lock);
-    return found;
-}
-
-static void drop_oldest(void) {
-    cubin **at = &cache.newest;
-    while ((*at)->next) at = &(*at)->next;
-    cubin *oldest = *at;
-    *at = NULL;
-    cache.bytes -= oldest->key_size + oldest->code.size;
-    tile_blob_destroy(&oldest->code);
-    free(oldest->key);
-    free(oldest);
-}
-
-/* Takes the key. */
-static void keep_cubin(char *key, size_t key_size, const tile_blob *code) {
-    cubin *c = tile_malloc(sizeof *c);
-    *c = (cubin){.key = key, .key_size = key_size, .code = copy_blob(code)};
-    pthread_mutex_lock(&cache.lock);
-    c->next = cache.newest;
-    cache.newest = c;
-    cache.bytes += key_size + code->size;
-    while (cache.bytes > CACHE_BYTES && cache.newest->next) drop_oldest();
-    pthread_mutex_unlock(&cache.lock);
-}
-
-static tile_status assemble(cuda_device *d, const tile_blob *ptx, tile_blob *code) {
-    size_t key_size;
-    char *key = make_key(d->base.target, d->ptxas, ptx, &key_size);
-    if (find_cubin(key, key_size, code)) {
-        free(key);
-        return TILE_OK;
-    }
-    tile_status status = tile_assemble(d->base.context, ptx, d->base.target, d->ptxas, code);
-    if (status == TILE_OK)
-        keep_cubin(key, key_size, code);
-    else
-        free(key);
-    return status;
-}
 
 /* Modules ------------------------------------------------------------------------------------- */
 
@@ -127,16 +39,26 @@ static tile_status load_image(cuda_device *d, const void *image, CUmodule *modul
     return status;
 }
 
-static tile_status load_ptx(cuda_device *d, const tile_blob *ptx, CUmodule *module) {
-    if (!d->ptxas) return load_image(d, ptx->data, module);
+static tile_status load(cuda_device *d, const tile_variant *variant, CUmodule *module) {
+    if (variant->cubin.size) return load_image(d, variant->cubin.data, module);
+    if (!d->ptxas) return load_image(d, variant->ptx.data, module);
     tile_blob code = {NULL, 0};
-    tile_status status = assemble(d, ptx, &code);
+    tile_status status =
+        tile_assemble(d->base.context, &variant->ptx, d->base.target, d->ptxas, &code);
     if (status == TILE_OK) status = load_image(d, code.data, module);
     tile_blob_destroy(&code);
     return status;
 }
 
-static tile_status take_module(cuda_device *d, const tile_blob *ptx, cuda_module **out) {
+static tile_blob copy_blob(const tile_blob *blob) {
+    tile_blob copy = {tile_malloc(blob->size + 1), blob->size};
+    memcpy(copy.data, blob->data, blob->size);
+    copy.data[copy.size] = 0;
+    return copy;
+}
+
+static tile_status take_module(cuda_device *d, const tile_variant *variant, cuda_module **out) {
+    const tile_blob *ptx = &variant->ptx;
     for (cuda_module *m = d->modules; m; m = m->next)
         if (m->ptx.size == ptx->size && memcmp(m->ptx.data, ptx->data, ptx->size) == 0) {
             m->uses++;
@@ -144,7 +66,7 @@ static tile_status take_module(cuda_device *d, const tile_blob *ptx, cuda_module
             return TILE_OK;
         }
     CUmodule loaded = NULL;
-    tile_status status = load_ptx(d, ptx, &loaded);
+    tile_status status = load(d, variant, &loaded);
     if (status != TILE_OK) return status;
     cuda_module *m = tile_malloc(sizeof *m);
     *m = (cuda_module){.next = d->modules, .ptx = copy_blob(ptx), .uses = 1, .module = loaded};
@@ -168,7 +90,7 @@ tile_status tile_cuda_prepare(cuda_device *d, tile_variant *variant) {
     cuda_code *code = tile_malloc(sizeof *code);
     *code = (cuda_code){NULL, NULL};
     variant->code = code;
-    tile_status status = take_module(d, &variant->ptx, &code->module);
+    tile_status status = take_module(d, variant, &code->module);
     if (status == TILE_OK)
         status =
             tile_cuda_check(d,

@@ -2,6 +2,7 @@
  */
 #define _XOPEN_SOURCE 700
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -209,6 +210,47 @@ Test(artifact, keys_of_cubins_name_the_assembler) {
     cr_expect_str_eq(key[0].text, "");
     cr_expect(strstr(x.messages, path), "%s", x.messages);
     codegen_close(&x);
+}
+
+/* The key of a cubin by an assembler that answers --version so, in a file of that name and time. */
+static tile_artifact_key key_by(const char *folder, const char *name, const char *version) {
+    codegen_fixture x;
+    char path[96];
+    tile_artifact_key key;
+    const struct timespec times[2] = {{1700000000, 5}, {1700000000, 5}};
+    tile_build_options options = options_for(TILE_WANT_CUBIN);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    fprintf(file, "#!/bin/sh\necho '%s'\n", version);
+    fclose(file);
+    chmod(path, 0700);
+    cr_assert_eq(utimensat(AT_FDCWD, path, times, 0), 0);
+    options.ptxas = strcmp(name, "on-path-ptxas") ? path : name;
+    open_instance(&x, kernel);
+    cr_assert_eq(tile_artifact_make_key(x.module, "k", &options, &key), TILE_OK, "%s", x.messages);
+    codegen_close(&x);
+    unlink(path);
+    return key;
+}
+
+/* Another version is another key even where the file looks the same, or is only known by name; a
+ * file that has moved is the same. */
+Test(artifact, keys_of_cubins_name_the_version) {
+    char folder[] = "/tmp/tile-artifact-XXXXXX", elsewhere[64];
+    cr_assert(mkdtemp(folder));
+    snprintf(elsewhere, sizeof elsewhere, "%s/a", folder);
+    mkdir(elsewhere, 0700);
+    setenv("PATH", folder, 1);
+    tile_artifact_key first = key_by(folder, "ptxas", "V1.0"), other;
+    other = key_by(folder, "ptxas", "V1.1");
+    cr_expect_str_neq(first.text, other.text);
+    other = key_by(elsewhere, "ptxas", "V1.0");
+    cr_expect_str_eq(first.text, other.text);
+    first = key_by(folder, "on-path-ptxas", "V1.0");
+    other = key_by(folder, "on-path-ptxas", "V1.1");
+    cr_expect_str_neq(first.text, other.text);
+    rmdir(elsewhere);
+    rmdir(folder);
 }
 
 /* Outside -------------------------------------------------------------------------------------- */

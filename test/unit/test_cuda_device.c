@@ -348,28 +348,44 @@ Test(cuda_device, the_assemblers_words_are_passed_on) {
     close_device(&x);
 }
 
-/* Its assembler is a program that says what it was given, and only once. */
-Test(cuda_device, cubins_are_kept_for_later_devices) {
-    static const char script[] = "#!/bin/sh\nrm \"$0\"\necho \"$1\" `cat`\n";
-    char path[] = "/tmp/tile-assembler-XXXXXX";
-    int file = mkstemp(path);
-    cr_assert(file >= 0 && write(file, script, sizeof script - 1) == sizeof script - 1);
-    fchmod(file, 0700);
-    close(file);
-    for (unsigned i = 0; i < 2; i++) {
+/* Its assembler says what it was given, and counts how often. */
+Test(cuda_device, a_cache_keeps_cubins_for_later_devices) {
+    static const char script[] = "#!/bin/sh\n"
+                                 "[ \"$1\" = --version ] && exec echo 1.0\n"
+                                 "printf . >>\"${0%/*}/calls\"\n"
+                                 "echo \"$1\" $(wc -l)\n";
+    char folder[] = "/tmp/tile-gpu-XXXXXX", ptxas[64], calls[64], first[64] = "";
+    struct stat counted;
+    cr_assert(mkdtemp(folder));
+    snprintf(ptxas, sizeof ptxas, "%s/ptxas", folder);
+    snprintf(calls, sizeof calls, "%s/calls", folder);
+    FILE *file = fopen(ptxas, "w");
+    fputs(script, file);
+    fclose(file);
+    chmod(ptxas, 0700);
+    for (unsigned i = 0; i < 4; i++) {
         cuda_fixture x;
+        tile_kernel *kernel;
         open_gpu(&x);
-        const tile_device_options options = {.size = sizeof options, .ptxas = path};
+        const tile_device_options options = {
+            .size = sizeof options, .ptxas = ptxas, .cache_dir = i < 3 ? folder : NULL};
         cr_assert_eq(create(&x, &options), TILE_OK);
-        x.variant =
-            (tile_variant){.abi = tile_abi_create(x.text.kernel), .ptx = {(char *)"ptx", 3}};
-        cr_assert_eq(x.device->ops->prepare(x.device, &x.variant), TILE_OK, "%s", x.text.messages);
-        cr_assert_str_eq(gpu.image, "-arch=sm_90a ptx\n");
-        tile_variant other = {.abi = x.variant.abi, .ptx = {(char *)"other", 5}};
-        cr_assert_neq(x.device->ops->prepare(x.device, &other), TILE_OK, "that is another text");
-        x.device->ops->discard(x.device, &other);
-        close_device(&x);
+        cr_assert_eq(tile_kernel_create(x.device, x.text.module, "k", NULL, 0, &kernel), TILE_OK,
+                     "%s", x.text.messages);
+        cr_expect_eq(strncmp(gpu.image, "-arch=sm_90a ", 13), 0, "%s", gpu.image);
+        if (i) cr_expect_str_eq(gpu.image, first);
+        strcpy(first, gpu.image);
+        cr_expect(strstr(tile_kernel_ptx(kernel)->data, ".entry k("));
+        cr_expect(stat(calls, &counted) == 0 && counted.st_size == (i < 3 ? 1 : 2), "device %u", i);
+        tile_kernel_destroy(kernel);
+        cr_expect_eq(gpu.loads, gpu.unloads);
+        tile_device_destroy(x.device);
+        cr_expect_str_eq(x.text.messages, "");
+        codegen_close(&x.text);
     }
+    char remove[96];
+    snprintf(remove, sizeof remove, "rm -r %s", folder);
+    cr_expect_eq(system(remove), 0);
 }
 
 /* Launches and scratch ------------------------------------------------------------------------ */

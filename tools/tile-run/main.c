@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tools/common/cache.h"
 #include "tools/common/tool.h"
 #include "tools/tile-run/run.h"
 
@@ -46,13 +47,14 @@ static const char help[] =
     "  --counts             CPU: barriers, bank conflicts, sectors and operations of the run\n"
     "  --timing             how long each step of the tool took\n"
     "  --ptx=FILE           writes the PTX that runs\n"
-    "  --ptxas=FILE         assembler for the GPU; without it the driver assembles\n"
-    "  --help\n"
+    "  --ptxas=FILE         assembler for the GPU; without it the driver "
+    "assembles\n" TOOL_CACHE_HELP "  --help\n"
     "\n"
     "Exit status: 0 if everything fits, 1 otherwise.\n";
 
 typedef struct options {
     const char *file, *kernel, *device, *check, *ptx, *ptxas;
+    tool_cache cache;
     tile_binding bindings[64];
     unsigned binding_count;
     run_argument arguments[64];
@@ -75,6 +77,7 @@ typedef struct options {
 typedef struct run {
     options *options;
     tile_context *context;
+    char *cache_dir;
     tile_module *module;
     tile_device *device;
     tile_kernel *kernel;
@@ -156,6 +159,7 @@ static bool parse_option(options *o, tool_arguments *args) {
         tool_option(args, "--check", &o->check) || tool_option(args, "--ptx", &o->ptx) ||
         tool_option(args, "--ptxas", &o->ptxas))
         return true;
+    if (tool_cache_option(args, &o->cache)) return true;
     if (tool_option(args, "--param", &value)) return add_binding(o, value);
     if (tool_option(args, "--arg", &value)) return add_argument(o, value);
     if (tool_option(args, "--save", &value)) return add_save(o, value);
@@ -204,10 +208,12 @@ static bool parse_option(options *o, tool_arguments *args) {
 
 static tile_status open_device(run *r) {
     const options *o = r->options;
+    r->cache_dir = tool_cache_folder(&o->cache);
     tile_device_options device = {.size = sizeof device,
                                   .level = o->level,
                                   .seed = o->seed_given ? o->seed : 0,
                                   .ptxas = o->ptxas,
+                                  .cache_dir = r->cache_dir,
                                   .target = o->target,
                                   .max_operations = o->max_operations,
                                   .sms = o->sms};
@@ -495,6 +501,7 @@ static void close_run(run *r) {
     tile_device_destroy(r->device);
     tile_module_destroy(r->module);
     tile_context_destroy(r->context);
+    free(r->cache_dir);
 }
 
 int main(int argc, char **argv) {

@@ -1,0 +1,113 @@
+/* tile-cache: shows, trims and clears the cache of compiled code and tuned points. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tools/common/cache.h"
+
+static const char help[] =
+    "usage: tile-cache [COMMAND] [options]\n"
+    "Looks at the cache of the tools.\n"
+    "\n"
+    "  show                  how much is in it (default)\n"
+    "  points                the tuned points, the newest first: when, kernel, device, bucket,\n"
+    "                        conditions, point, time, driver, compiler; `stale` if another\n"
+    "                        compiler made the code that was measured\n"
+    "  trim SIZE             drops the least recently used artifacts until the file takes at most\n"
+    "                        so many bytes; 500K, 20M, 1G are understood\n"
+    "  clear                 drops all artifacts, and keeps the points\n"
+    "  clear-points          drops all tuned points\n"
+    "\n"
+    "  --cache-dir=DIR       which cache (default: $TILE_CACHE_DIR, else tile in $XDG_CACHE_HOME "
+    "or\n"
+    "                        ~/.cache)\n"
+    "  --help\n";
+
+static bool complain(const char *what, const char *word) {
+    fprintf(stderr, "error: %s '%s'; see tile-cache --help\n", what, word);
+    return false;
+}
+
+static bool show(tile_cache *cache, const char *folder) {
+    const tile_cache_statistics s = tile_cache_get_statistics(cache);
+    printf("folder     %s\nartifacts  %" PRIu64 "\npoints     %" PRIu64 "\nbytes      %" PRIu64
+           " of %" PRIu64 "\n",
+           folder, s.artifacts, s.points, s.bytes, s.max_bytes);
+    return s.usable;
+}
+
+static void show_point(const tile_point_key *key, const tile_tuned_point *point, void *user) {
+    time_t when = (time_t)point->tuned;
+    char date[32] = "?";
+    const struct tm *parts = gmtime(&when);
+    (void)user;
+    if (parts) strftime(date, sizeof date, "%Y-%m-%d %H:%M", parts);
+    printf("%s  @%s  %s, %u SMs, %u MHz, %u W\n", date, point->kernel_name, key->device,
+           key->sm_count, key->memory_clock / 1000, key->power_limit / 1000);
+    printf("    bucket %s; conditions %s\n    %s: %.2f us%s\n    driver %s; %s\n",
+           *key->bucket ? key->bucket : "all", *key->conditions ? key->conditions : "none",
+           point->bindings, 1e6 * point->seconds, point->stale ? " (stale)" : "",
+           *point->driver ? point->driver : "unknown", point->compiler);
+}
+
+/* "500K" */
+static bool read_size(const char *text, uint64_t *size) {
+    static const char units[] = "KMG";
+    char *end;
+    double number = strtod(text, &end);
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    for (const char *u = units; unit && u <= unit; u++) number *= 1024;
+    if (end == text || !(number >= 0 && number < 0x1p62) || (*end && (!unit || end[1])))
+        return complain("trim takes a size, not", text);
+    *size = (uint64_t)number;
+    return true;
+}
+
+static bool run(tile_cache *cache, const char *folder, const char *command, const char *size) {
+    uint64_t bytes;
+    if (strcmp(command, "show") == 0) return show(cache, folder);
+    if (strcmp(command, "clear") == 0)
+        return tile_cache_clear(cache, TILE_CACHE_ARTIFACTS) == TILE_OK;
+    if (strcmp(command, "clear-points") == 0)
+        return tile_cache_clear(cache, TILE_CACHE_POINTS) == TILE_OK;
+    if (strcmp(command, "trim") == 0)
+        return read_size(size ? size : "", &bytes) && tile_cache_trim(cache, bytes) == TILE_OK;
+    if (strcmp(command, "points") != 0) return complain("there is no command", command);
+    tile_cache_list_points(cache, show_point, NULL);
+    return tile_cache_get_statistics(cache).usable;
+}
+
+int main(int argc, char **argv) {
+    tool_arguments words = {argc, argv, 1};
+    tool_cache choice = {NULL, false};
+    const char *command = NULL, *size = NULL;
+    tool_start();
+    while (words.next < argc) {
+        if (tool_flag(&words, "--help") || tool_flag(&words, "-h")) {
+            fputs(help, stdout);
+            return tool_finish(true);
+        }
+        if (tool_option(&words, "--cache-dir", &choice.folder) ||
+            (!command && tool_positional(&words, &command)) ||
+            (command && strcmp(command, "trim") == 0 && !size && tool_positional(&words, &size)))
+            continue;
+        complain("unknown or incomplete option", tool_current(&words));
+        return 1;
+    }
+    char *folder = tool_cache_folder(&choice);
+    if (!folder) {
+        fputs("error: there is no cache: no --cache-dir, no TILE_CACHE_DIR, no home\n", stderr);
+        return 1;
+    }
+    tile_context *context = tile_context_create();
+    tile_cache *cache = NULL;
+    tool_print_diagnostics(context);
+    bool ok = tile_cache_create(context, folder, NULL, &cache) == TILE_OK &&
+              run(cache, folder, command ? command : "show", size);
+    tile_cache_destroy(cache);
+    tile_context_destroy(context);
+    free(folder);
+    return tool_finish(ok);
+}
