@@ -56,20 +56,31 @@ static void destroy_variant(tile_device *device, tile_variant *variant) {
     free(variant);
 }
 
+/* tile_artifact_build; the driver assembles in the device's context. */
+static tile_status build(tile_device *device, tile_module *module, const char *name,
+                         tile_artifact **artifact) {
+    const tile_build_options options = {.size = sizeof options,
+                                        .target = device->target,
+                                        .wants =
+                                            device->cache ? TILE_WANT_CUBIN : device->ops->wants,
+                                        .level = device->level,
+                                        .ptxas = device->ptxas,
+                                        .cache = device->cache};
+    bool by_driver = device->cache && !device->ptxas && device->ops->enter;
+    void *before = NULL;
+    tile_status status = by_driver ? device->ops->enter(device, &before) : TILE_OK;
+    if (status == TILE_OK) status = tile_artifact_build(module, name, &options, artifact);
+    if (by_driver) device->ops->leave(device, before);
+    return status;
+}
+
 /* Brings variant->module to the level that the device wants, and makes what else it wants. */
 static tile_status build_variant(tile_kernel *kernel, const kernel_point *point,
                                  tile_variant *variant, const uint64_t *divisors) {
-    const tile_device *device = kernel->device;
-    const tile_build_options build = {.size = sizeof build,
-                                      .target = device->target,
-                                      .wants = device->cache ? TILE_WANT_CUBIN : device->ops->wants,
-                                      .level = device->level,
-                                      .ptxas = device->ptxas,
-                                      .cache = device->cache};
     tile_status status = tile_instantiate(variant->module, kernel->name, point->bindings,
                                           point->binding_count, divisors);
     if (status == TILE_OK)
-        status = tile_artifact_build(variant->module, kernel->name, &build, &variant->artifact);
+        status = build(kernel->device, variant->module, kernel->name, &variant->artifact);
     if (status != TILE_OK) return status;
     const tile_artifact_kernel *made = tile_artifact_kernel_at(variant->artifact, 0);
     variant->function = tile_module_find(variant->module, kernel->name);

@@ -12,6 +12,9 @@
  * whose digest does not fit is dropped. Processes may be killed at any time. A file of a newer Tile
  * or of another program is left alone.
  *
+ * A program that libtile.a is linked into needs a build id (-Wl,--build-id; tile.pc says so):
+ * without one, what another build compiled could not be told apart, and the cache is of no use.
+ *
  * Who can write to the folder decides what code runs: it should be its user's alone.
  *
  * Threads: a cache is used by one thread at a time, that of its context; others, and the child

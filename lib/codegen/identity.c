@@ -69,6 +69,11 @@ const char *tile_compiler_identity(tile_arena *arena) {
                              patch, id);
 }
 
+bool tile_compiler_is_known(void) {
+    size_t length;
+    return build_id(&length) != NULL;
+}
+
 void tile_digest(const void *data, size_t size, char text[TILE_DIGEST_TEXT]) {
     uint8_t hash[(TILE_DIGEST_TEXT - 1) / 2];
     llvm_blake3_hasher hasher;

@@ -8,6 +8,10 @@
  * 22.1.8, build 5f0c..."); in the arena. */
 const char *tile_compiler_identity(tile_arena *arena);
 
+/* Whether there is something that tells this build from others: a program that libtile.a is linked
+ * into has no build id unless its linker is told to. */
+bool tile_compiler_is_known(void);
+
 enum { TILE_DIGEST_TEXT = 33 };
 
 /* The first 128 bits of the bytes' BLAKE3 hash, in hexadecimal. The same on every machine. */

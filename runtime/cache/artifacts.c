@@ -39,7 +39,7 @@ static tile_artifact *read_silently(tile_context *context, const char *data, siz
 
 static tile_artifact *read_data(tile_context *context, const char *key, const row *r) {
     const char *line = r->size > KEY ? memchr(r->data, '\n', r->size) : NULL;
-    if (!line || memcmp(r->data, key, KEY) != 0) return NULL;
+    if (!line || memcmp(r->data, key, KEY) != 0 || r->data[KEY] != ' ') return NULL;
     size_t messages = strtoul(r->data + KEY, NULL, 10), left = r->size - (size_t)(++line - r->data);
     if (messages > left) return NULL;
     tile_artifact *artifact = read_silently(context, line + messages, left - messages);

@@ -67,7 +67,7 @@ static void finalize(tile_database *db) {
     }
 }
 
-static void give_up(tile_database *db, const char *why) {
+void tile_database_give_up(tile_database *db, const char *why) {
     if (!db->handle) return;
     report(db, why, "going on without it");
     finalize(db);
@@ -89,7 +89,7 @@ static int execute(tile_database *db, const char *sql) {
 static void renew(tile_database *db, const char *why) {
     finalize(db);
     if (!db->is_writable || db->renewals++ == RENEWALS) {
-        give_up(db, why);
+        tile_database_give_up(db, why);
         return;
     }
     report(db, why, "it is emptied");
@@ -100,7 +100,7 @@ static void renew(tile_database *db, const char *why) {
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_RESET_DATABASE, 0, 0);
     if (result == SQLITE_OK) result = execute(db, tables);
     db->is_known = result == SQLITE_OK;
-    if (!db->is_known) give_up(db, sqlite3_errmsg(db->handle));
+    if (!db->is_known) tile_database_give_up(db, sqlite3_errmsg(db->handle));
 }
 
 static void stop_writing(tile_database *db, const char *why) {
@@ -117,7 +117,8 @@ static void mend(tile_database *db, int result, bool was_writing) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         if (db->patient && ++db->waits == VAIN_WAITS)
-            give_up(db, "it stays locked by another process, or its folder knows no locks");
+            tile_database_give_up(
+                db, "it stays locked by another process, or its folder knows no locks");
         break;
     case SQLITE_CORRUPT: /* the message may hold bytes of the file */
     case SQLITE_NOTADB: renew(db, sqlite3_errstr(result)); break;
@@ -131,7 +132,7 @@ static void mend(tile_database *db, int result, bool was_writing) {
         if (was_writing)
             stop_writing(db, why);
         else
-            give_up(db, why);
+            tile_database_give_up(db, why);
     }
 }
 
@@ -183,7 +184,7 @@ static void make_tables(tile_database *db) {
     else if ((result & 0xff) == SQLITE_BUSY)
         mend(db, result, true);
     else
-        give_up(db, sqlite3_errmsg(db->handle));
+        tile_database_give_up(db, sqlite3_errmsg(db->handle));
 }
 
 /* Sees whether the file is one of ours, and makes a new one so. */
@@ -198,11 +199,11 @@ static void know(tile_database *db) {
     else if (application == APPLICATION && form == FORM)
         db->is_known = true;
     else if (application == APPLICATION && form > FORM)
-        give_up(db, "a newer version of Tile made it");
+        tile_database_give_up(db, "a newer version of Tile made it");
     else if (application == APPLICATION)
         renew(db, "an older version of Tile made it");
     else if (application || form || entries)
-        give_up(db, "it is the database of another program");
+        tile_database_give_up(db, "it is the database of another program");
     else
         make_tables(db);
 }
@@ -213,7 +214,7 @@ void tile_database_open(tile_database *db, tile_context *context, const char *fo
     make_folders(db->path);
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
     if (sqlite3_open_v2(db->path, &db->handle, flags, vfs) != SQLITE_OK) {
-        give_up(db, sqlite3_errmsg(db->handle));
+        tile_database_give_up(db, sqlite3_errmsg(db->handle));
         return;
     }
     db->is_writable = sqlite3_db_readonly(db->handle, "main") == 0;

@@ -30,6 +30,8 @@ typedef struct tile_database {
 void tile_database_open(tile_database *db, tile_context *context, const char *folder,
                         const char *vfs);
 void tile_database_close(tile_database *db);
+/* Reports why, once, and uses it no more. */
+void tile_database_give_up(tile_database *db, const char *why);
 
 /* A statement to bind values to and to step; NULL if there is none. tile_database_end ends it. */
 sqlite3_stmt *tile_database_begin(tile_database *db, db_statement statement);

@@ -38,7 +38,8 @@ static uint32_t find_source(const tile_context *context, const char *name, size_
 }
 
 void tile_messages_repeat(tile_context *context, const char *text, size_t size) {
-    const char *at = text, *end = text + size, *line;
+    tile_arena arena = {0};
+    const char *at = tile_arena_string(&arena, text, size), *end = at + size, *line;
     while ((line = memchr(at, '\n', (size_t)(end - at)))) {
         unsigned severity;
         tile_loc loc;
@@ -46,9 +47,10 @@ void tile_messages_repeat(tile_context *context, const char *text, size_t size) 
         if (sscanf(at, "%u %u %u %zu %zu", &severity, &loc.line, &loc.column, &file, &message) !=
                 5 ||
             severity > TILE_NOTE || file > left || message > left - file)
-            return;
+            break;
         loc.file = find_source(context, line, file);
         tile_report(context, (tile_severity)severity, loc, "%.*s", (int)message, line + file);
         at = line + file + message;
     }
+    tile_arena_reset(&arena);
 }

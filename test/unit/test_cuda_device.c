@@ -388,6 +388,22 @@ Test(cuda_device, a_cache_keeps_cubins_for_later_devices) {
     cr_expect_eq(system(remove), 0);
 }
 
+/* The driver assembles for the cache, in the device's context, whatever the thread works in. */
+Test(cuda_device, building_is_in_the_devices_context) {
+    cuda_fixture x;
+    void *before;
+    open_device(&x);
+    CUcontext callers[] = {NULL, CALLERS};
+    for (unsigned i = 0; i < 2; i++) {
+        gpu.current = callers[i];
+        cr_expect_eq(x.device->ops->enter(x.device, &before), TILE_OK);
+        cr_expect_eq(gpu.current, PRIMARY);
+        x.device->ops->leave(x.device, before);
+        cr_expect_eq(gpu.current, callers[i]);
+    }
+    close_device(&x);
+}
+
 /* Launches and scratch ------------------------------------------------------------------------ */
 
 Test(cuda_device, parameters_arrive) {
