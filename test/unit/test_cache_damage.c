@@ -41,7 +41,7 @@ static unsigned use_file(cache_fixture *x, bool *usable) {
     return found;
 }
 
-Test(cache_damage, a_truncated_file, .timeout = 60) {
+Test(cache_damage, a_truncated_file) {
     cache_fixture x;
     bool usable;
     make_image(&x);
@@ -74,7 +74,7 @@ Test(cache_damage, a_file_of_garbage) {
 }
 
 /* Bytes of the file become others, at a hundred places at once and at one. */
-Test(cache_damage, a_damaged_file, .timeout = 60) {
+Test(cache_damage, a_damaged_file) {
     cache_fixture x;
     unsigned found = 0, usable_files = 0, files = 0;
     make_image(&x);

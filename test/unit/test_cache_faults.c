@@ -72,7 +72,7 @@ static tally run_processes(cache_fixture *x, const char *vfs) {
     return sum;
 }
 
-Test(cache_faults, many_processes, .timeout = 60) {
+Test(cache_faults, many_processes) {
     cache_fixture x;
     cache_begin(&x);
     const tally t = run_processes(&x, NULL);
@@ -87,7 +87,7 @@ Test(cache_faults, many_processes, .timeout = 60) {
     cache_close(&x);
 }
 
-Test(cache_faults, killed_at_any_time, .timeout = 120) {
+Test(cache_faults, killed_at_any_time) {
     cache_fixture x;
     unsigned found = 0;
     cache_begin(&x);
@@ -145,7 +145,7 @@ Test(cache_faults, a_stuck_process) {
 }
 
 /* Locks that are all granted: processes write at the same time, and damage what they find. */
-Test(cache_faults, locks_that_do_nothing, .timeout = 120) {
+Test(cache_faults, locks_that_do_nothing) {
     cache_fixture x;
     for (unsigned round = 0; round < 5; round++) {
         cache_begin(&x);

@@ -67,7 +67,7 @@ static void break_calls(void) {
 
 /* What fails ---------------------------------------------------------------------------------- */
 
-Test(cache_system, any_call_to_the_system_fails, .timeout = 120) {
+Test(cache_system, any_call_to_the_system_fails) {
     static const int errors[] = {EIO, ENOSPC};
     unsigned broken = 0;
     for (unsigned i = 0; i < 2; i++) {
