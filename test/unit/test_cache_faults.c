@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -84,6 +86,39 @@ Test(cache_faults, many_processes) {
     cache_reopen(&x, NULL);
     for (unsigned i = 0; i < NUMBERS; i++) cr_expect(cache_has(&x, i), "%u", i);
     cr_expect_eq(tile_cache_get_statistics(x.cache).artifacts, NUMBERS);
+    cache_close(&x);
+}
+
+static void *hammer_in_thread(void *folder) {
+    cache_fixture x;
+    static atomic_uint seeds;
+    cache_begin(&x);
+    rmdir(x.folder);
+    strcpy(x.folder, folder);
+    tally *t = malloc(sizeof *t);
+    *t = hammer(&x, atomic_fetch_add(&seeds, 1) * 55 + 3, ROUNDS, NULL);
+    tile_cache_destroy(x.cache);
+    tile_module_destroy(x.module);
+    tile_context_destroy(x.context);
+    return t;
+}
+
+Test(cache_faults, many_threads) {
+    cache_fixture x;
+    pthread_t threads[PROCESSES];
+    cache_begin(&x);
+    for (unsigned i = 0; i < PROCESSES; i++)
+        cr_assert_eq(pthread_create(&threads[i], NULL, hammer_in_thread, x.folder), 0);
+    for (unsigned i = 0; i < PROCESSES; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        const tally *t = result;
+        cr_expect(t->wrong == 0 && t->errors == 0 && t->found > ROUNDS / 2, "%u found", t->found);
+        free(result);
+    }
+    cache_is_sound(&x);
+    cache_reopen(&x, NULL);
+    for (unsigned i = 0; i < NUMBERS; i++) cr_expect(cache_has(&x, i), "%u", i);
     cache_close(&x);
 }
 
