@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TILE_API_VERSION 1
+#define TILE_API_VERSION 2
 
 #if defined(__GNUC__)
 #define TILE_API __attribute__((visibility("default")))
