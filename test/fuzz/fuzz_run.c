@@ -38,7 +38,7 @@ static bool fill_arguments(run *r) {
         tile_argument *to = &r->arguments[i];
         to->integer = r->integers[i] = 64 % arg->divisible ? arg->divisible : 64;
         to->number = 1.5;
-        if (arg->type->kind != TILE_TYPE_PTR) continue;
+        if (arg->type->kind == TILE_TYPE_SCALAR) continue;
         if (tile_buffer_create(r->device, sizeof bytes, &to->buffer) != TILE_OK ||
             tile_buffer_write(to->buffer, 0, bytes, sizeof bytes) != TILE_OK)
             return false;

@@ -64,7 +64,7 @@ static bool parse_scalar(const char *text, const char *value, run_argument *argu
     if (end == value || *end)
         return fail(
             text, "the value is a number, FILL:TYPE[DIMS] with FILL one of int rand zeros poison, "
-                  "or @FILE.npy");
+                  "FILL alone for a view, or @FILE.npy");
     return true;
 }
 
@@ -86,10 +86,11 @@ bool argument_parse(const char *text, run_argument *argument) {
     }
     for (size_t i = 0; i < sizeof fills / sizeof *fills; i++) {
         size_t word = strlen(fills[i].name);
-        if (strncmp(value, fills[i].name, word) == 0 && value[word] == ':') {
+        if (strncmp(value, fills[i].name, word) == 0 && (value[word] == ':' || !value[word])) {
             argument->is_array = true;
             argument->fill = fills[i].fill;
-            return parse_shape(text, value + word + 1, &argument->array);
+            argument->shapeless = !value[word];
+            return argument->shapeless || parse_shape(text, value + word + 1, &argument->array);
         }
     }
     return parse_scalar(text, value, argument);

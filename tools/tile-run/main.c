@@ -20,7 +20,8 @@ static const char help[] =
     "  --param NAME=VALUE   binds a compile-time parameter; a missing one takes its value from "
     "the\n"
     "                       first point of the tune clauses that agrees with those given\n"
-    "  --arg NAME=VALUE     a number, FILL:TYPE[DIMS] or @FILE.npy, where FILL is\n"
+    "  --arg NAME=VALUE     a number, FILL:TYPE[DIMS] or @FILE.npy; for a view also FILL alone,\n"
+    "                       with the shape that the view has. FILL is\n"
     "                         int     -1, 0 and 1, so sparse that sums of products stay exact\n"
     "                         rand    uniform between -0.5 and 0.5\n"
     "                         zeros   zeros\n"
@@ -276,8 +277,11 @@ static bool order_arguments(run *r) {
         if (!array && !tile_scalar_is_floating(type->scalar) &&
             given->number != (double)given->integer)
             return !fail(name, "is an integer");
-        if (array && given->fill != FILL_FILE && type->scalar != TILE_SCALAR_NONE &&
-            given->array.scalar != type->scalar)
+        if (given->shapeless && type->kind != TILE_TYPE_VIEW)
+            return !fail(name,
+                         "is no view and has no shape: give TYPE[DIMS], as in int:f16[128,64]");
+        if (array && given->fill != FILL_FILE && !given->shapeless &&
+            type->scalar != TILE_SCALAR_NONE && given->array.scalar != type->scalar)
             return !fail(name, "the array's element type is not the argument's");
         run_argument swap = *given;
         *given = o->arguments[i];
@@ -521,8 +525,9 @@ int main(int argc, char **argv) {
     r.context = tile_context_create();
     tool_print_diagnostics(r.context);
     r.module = tool_parse_file(r.context, o.file);
-    bool right =
-        r.module && (r.function = find_function(&r)) && order_arguments(&r) && run_kernel(&r);
+    bool right = r.module && (r.function = find_function(&r)) && order_arguments(&r) &&
+                 arguments_shape(r.module, r.function, o.bindings, o.binding_count, o.arguments) &&
+                 run_kernel(&r);
     close_run(&r);
     return tool_finish(right);
 }

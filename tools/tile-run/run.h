@@ -33,6 +33,7 @@ typedef enum fill { FILL_INT, FILL_RAND, FILL_ZEROS, FILL_POISON, FILL_FILE } fi
 typedef struct run_argument {
     const char *name;
     bool is_array;
+    bool shapeless; /* no TYPE[DIMS] behind the generator: as the view of this name has it */
     fill fill;
     const char *path;
     int64_t integer; /* scalars; differs from number where that is no integer of 64 bits */
@@ -41,12 +42,17 @@ typedef struct run_argument {
     tile_buffer *buffer;
 } run_argument;
 
-/* NAME=VALUE, NAME=FILL:TYPE[DIMS] or NAME=@FILE.npy into *argument. Reports and returns false. */
+/* NAME=VALUE, NAME=FILL[:TYPE[DIMS]] or NAME=@FILE.npy into *argument. Reports and returns false. */
 bool argument_parse(const char *text, run_argument *argument);
 /* Fills the arrays: `int` so sparse that sums of `depth` products stay exact up to `limit`. */
 bool arguments_fill(run_argument *arguments, unsigned count, uint64_t seed, double limit);
 run_argument *arguments_find(run_argument *arguments, unsigned count, const char *name,
                              size_t length);
+
+/* shape.c: gives arrays without a shape that of the kernel's view, for these parameters and the
+ * integers among the arguments, which are in the kernel's order. Reports and returns false. */
+bool arguments_shape(const tile_module *module, const tile_function *f,
+                     const tile_binding *bindings, unsigned binding_count, run_argument *arguments);
 
 /* compute.c: level 1. */
 

@@ -1,0 +1,77 @@
+/* The shape that an array has where the command line leaves it to the kernel's view. */
+#include <stdio.h>
+
+#include "tools/tile-run/run.h"
+
+typedef struct dim {
+    int64_t extent, stride;
+} dim;
+
+static bool fail(const run_argument *argument, const char *why) {
+    fprintf(stderr, "error: --arg %s: %s: give its TYPE[DIMS]\n", argument->name, why);
+    return false;
+}
+
+static bool integer_of(unsigned index, int64_t *value, void *user) {
+    const run_argument *arguments = user;
+    *value = arguments[index].integer;
+    return !arguments[index].is_array;
+}
+
+/* With equal strides at most one extent is more than 1. */
+static bool comes_before(dim a, dim b) {
+    return a.stride != b.stride ? a.stride > b.stride : a.extent > b.extent;
+}
+
+/* The rows of the array, largest stride first, are as long as the strides say: columns-first views
+ * get their rows, padded ones their padding. */
+static bool shape_array(run_argument *argument, dim *dims, unsigned rank) {
+    for (unsigned i = 1; i < rank; i++)
+        for (unsigned k = i; k && comes_before(dims[k], dims[k - 1]); k--) {
+            dim swap = dims[k];
+            dims[k] = dims[k - 1];
+            dims[k - 1] = swap;
+        }
+    if (dims[rank - 1].stride != 1) return fail(argument, "no stride of the view is 1");
+    argument->array.dims[0] = dims[0].extent;
+    for (unsigned d = 1; d < rank; d++) {
+        int64_t longer = dims[d - 1].stride, row = longer / dims[d].stride;
+        if (longer % dims[d].stride || row < dims[d].extent)
+            return fail(argument, "the strides of the view are not those of an array");
+        argument->array.dims[d] = row;
+    }
+    return true;
+}
+
+static bool shape_argument(const tile_function *f, unsigned index, run_argument *arguments) {
+    const tile_bindings bindings = {.arg = integer_of, .user = arguments};
+    const tile_type *type = tile_function_arg_type(f, index);
+    dim dims[TILE_MAX_RANK];
+    for (unsigned d = 0; d < type->rank; d++) {
+        if (!tile_expr_eval(tile_function_arg_extent(f, index, d), &bindings, &dims[d].extent) ||
+            !tile_expr_eval(tile_function_arg_stride(f, index, d), &bindings, &dims[d].stride) ||
+            dims[d].extent < 0)
+            return fail(&arguments[index], "the view has no shape for these arguments");
+        arguments[index].array.dims[d] = dims[d].extent;
+    }
+    arguments[index].array.scalar = type->scalar;
+    arguments[index].array.rank = type->rank;
+    return !type->has_strides || shape_array(&arguments[index], dims, type->rank);
+}
+
+bool arguments_shape(const tile_module *module, const tile_function *f,
+                     const tile_binding *bindings, unsigned binding_count,
+                     run_argument *arguments) {
+    bool shapeless = false, right = true;
+    unsigned count = tile_function_arg_count(f);
+    for (unsigned i = 0; i < count; i++) shapeless |= arguments[i].shapeless;
+    if (!shapeless) return true;
+    tile_module *copy = tile_module_clone(module);
+    const char *name = tile_function_name(f);
+    right = tile_instantiate(copy, name, bindings, binding_count, NULL) == TILE_OK;
+    for (unsigned i = 0; i < count && right; i++)
+        if (arguments[i].shapeless)
+            right = shape_argument(tile_module_find(copy, name), i, arguments);
+    tile_module_destroy(copy);
+    return right;
+}
