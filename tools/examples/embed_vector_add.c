@@ -18,38 +18,29 @@ static void print_diagnostic(const tile_diagnostic *diagnostic, void *file) {
     tile_diagnostic_print(diagnostic, write_out, file);
 }
 
-/* One tile of a view that begins at `first`. */
-static tile_value load_tile(tile_builder *b, tile_value pointer, tile_value n, tile_value first,
-                            const tile_type *type) {
-    tile_value view = tile_build_view(b, pointer, &n, 1, NULL, 0, NULL); /* its type is inferred */
-    return tile_build_load(b, view, &first, 1, type);
-}
-
 static tile_module *build_vector_add(tile_context *context) {
     const int64_t block = BLOCK;
     const tile_loc no_place = {0, 0, 0};
-    const tile_type *i32 = tile_type_scalar(context, TILE_i32);
-    const tile_type *pointer = tile_type_ptr(context, TILE_f32);
+    const tile_type *f32 = tile_type_scalar(context, TILE_f32);
     const tile_type *tile = tile_type_tile(context, TILE_f32, 1, &block);
 
     tile_module *module = tile_module_create(context);
     tile_function *kernel = tile_function_create(module, TILE_KERNEL, "vector_add", no_place);
-    tile_value n = tile_function_add_arg(kernel, "n", i32);
-    tile_value x = tile_function_add_arg(kernel, "x", pointer);
-    tile_value y = tile_function_add_arg(kernel, "y", pointer);
-    tile_value z = tile_function_add_arg(kernel, "z", pointer);
-    for (unsigned arg = 1; arg <= 3; arg++) tile_function_set_arg_divisible(kernel, arg, 16);
-    const tile_expr *blocks = tile_expr_op(context, TILE_OP_ceildiv, tile_expr_arg(context, 0),
-                                           tile_expr_int(context, BLOCK), NULL);
+    const tile_expr *n = tile_expr_arg(context, 0); /* x, y, z: view<f32[%n]> */
+    tile_function_add_arg(kernel, "n", tile_type_scalar(context, TILE_i32));
+    tile_value x = tile_function_add_view_arg(kernel, "x", f32, 1, &n, NULL);
+    tile_value y = tile_function_add_view_arg(kernel, "y", f32, 1, &n, NULL);
+    tile_value z = tile_function_add_view_arg(kernel, "z", f32, 1, &n, NULL);
+    const tile_expr *blocks =
+        tile_expr_op(context, TILE_OP_ceildiv, n, tile_expr_int(context, BLOCK), NULL);
     tile_function_set_grid(kernel, 1, &blocks);
     tile_function_set_warps(kernel, tile_expr_int(context, 4));
 
     tile_builder b = tile_builder_at_end(kernel, tile_function_body(kernel));
     tile_value first = tile_build_mul(&b, tile_build_block_id(&b), tile_build_int(&b, BLOCK));
-    tile_value sum =
-        tile_build_add(&b, load_tile(&b, x, n, first, tile), load_tile(&b, y, n, first, tile));
-    tile_value target = tile_build_view(&b, z, &n, 1, NULL, 0, NULL);
-    tile_build_store(&b, sum, target, &first, 1);
+    tile_value sum = tile_build_add(&b, tile_build_load(&b, x, &first, 1, tile),
+                                    tile_build_load(&b, y, &first, 1, tile));
+    tile_build_store(&b, sum, z, &first, 1);
     return module;
 }
 
