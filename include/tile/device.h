@@ -1,7 +1,7 @@
 /* Devices run kernels: the CPU device executes the IR and checks it, the CUDA device runs its PTX.
  *
  * Buffers live in the device's memory. A launch checks its arguments (count, kinds, device,
- * alignment to the element), evaluates the grid and the scratch sizes, picks the variant of the
+ * alignment to the element, and that a buffer holds all of its view), evaluates the grid and the scratch sizes, picks the variant of the
  * kernel that the arguments' divisibility allows, and starts it. CUDA launches do not wait; the CPU
  * device runs the kernel at once. A launch compiles and allocates only what it is the first to
  * need; tile_kernel_prepare does that beforehand.
@@ -117,8 +117,8 @@ typedef struct tile_kernel_attributes {
 TILE_API tile_status tile_kernel_get_attributes(tile_kernel *kernel,
                                                 tile_kernel_attributes *attributes);
 
-/* An argument, at most 64 of them: a buffer for a pointer (with an offset in bytes), an integer or
- * a float for a scalar. */
+/* An argument, at most 64 of them: a buffer for a view or a pointer (with an offset in bytes, where
+ * the view has its coordinates 0), an integer or a float for a scalar. */
 typedef struct tile_argument {
     tile_buffer *buffer;
     size_t offset;

@@ -77,7 +77,7 @@ typedef struct tile_arg_decl {
     const char *name;
     const tile_type *type;
     tile_value value;
-    unsigned divisible; /* 0: nothing known. Pointers: bytes */
+    unsigned divisible; /* 0: nothing said, 1: nothing known. Pointers and views: bytes */
     bool noalias;
     bool is_const;
     const tile_expr *extents[TILE_MAX_RANK]; /* views: all are said */

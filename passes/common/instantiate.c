@@ -10,7 +10,7 @@
  *
  * pipeline: instantiate{block=256 n.divisible=4}
  * before:
- *   kernel @scale<block: int, T: type = f32, factor: int>(%n: i32, %x: ptr<T> {divisible = 16})
+ *   kernel @scale<block: int, T: type = f32, factor: int>(%n: i32, %x: ptr<T>)
  *       tune (block, factor) in [(512, 1), (256, 2), (256, 3)]
  *       where block <= 1024
  *       grid [ceildiv(%n, block)]  warps block / 64
@@ -33,6 +33,9 @@
  *     %2 = mul %b, 256 : i32
  *     store %t, %g[%2]
  *   }
+ *
+ * A pointer or view of which nothing is said becomes divisible by 16; `{divisible = 1}` says that
+ * it is not.
  *
  * Options: a parameter's name and value; an argument's name with `.divisible` and a number. Types
  * of values change in place: every type is mapped by itself, so that what was equal stays equal. */
@@ -106,7 +109,17 @@ static void set_divisible(instance *i, size_t arg, const char *text) {
         FAIL(i, i->f->loc, "'%s%s' takes a number from 1 to 2^30, not '%s'", i->f->args[arg].name,
              divisible_suffix, text);
     else
-        i->f->args[arg].divisible = divisor == 1 ? 0 : (unsigned)divisor;
+        i->f->args[arg].divisible = (unsigned)divisor;
+}
+
+/* Where nothing is said, memory is taken to be aligned as allocators and drivers align it, for the
+ * widest accesses; a launch that gives less gets a variant of its own. What is at level 3 is as its
+ * author wrote it. */
+static void assume_alignment(tile_function *f) {
+    enum { WIDEST_ACCESS = 16 };
+    for (size_t a = 0; a < f->arg_count && f->level != 3; a++)
+        if (tile_type_is_address(f->args[a].type) && !f->args[a].divisible)
+            f->args[a].divisible = WIDEST_ACCESS;
 }
 
 static void read_options(instance *i, const tile_pass_option *options, unsigned count) {
@@ -311,8 +324,9 @@ static tile_status check_result(instance *i) {
 static tile_status instantiate(tile_function *f, const tile_pass_option *options, unsigned count,
                                tile_arena *arena) {
     instance i = {.f = f, .context = tile_function_context(f), .arena = arena};
-    /* 1. What the parameters are. */
+    /* 1. What the parameters are, and what the arguments are like. */
     read_options(&i, options, count);
+    assume_alignment(f);
     if (i.errors || !tile_bind_params(f, options, count, arena, &i.bound) ||
         !tile_check_wheres(&i.bound, arena))
         return TILE_INVALID;
@@ -354,6 +368,7 @@ tile_status tile_instantiate(tile_module *module, const char *kernel, const tile
         if (!tile_function_find_param(f, bindings[o].name, strlen(bindings[o].name)))
             fail_unknown(&i, bindings[o].name);
     }
+    assume_alignment(f);
     for (size_t a = 0; arg_divisors && a < f->arg_count; a++)
         if (arg_divisors[a] && f->args[a].divisible)
             f->args[a].divisible = (unsigned)tile_gcd(arg_divisors[a], f->args[a].divisible);

@@ -123,7 +123,7 @@ static const tile_device_ops fake_ops = {
 };
 
 static const char kernels[] =
-    "kernel @k<block: int>(%n: i32 {divisible = 8}, %x: ptr<f32> {divisible = 16}, %h: ptr<f16>,\n"
+    "kernel @k<block: int>(%n: i32 {divisible = 8}, %x: ptr<f32>, %h: ptr<f16> {divisible = 1},\n"
     "    %b: i8, %l: i64 {divisible = 4}, %q: i1, %f: f32)\n"
     "    tune block in [64, 32] grid [ceildiv(%n, block), 3] warps 1 {\n"
     "  %bx, %by, %bz = block_id : i32\n"

@@ -8,14 +8,13 @@
 
 enum { ROWS = 11, COLUMNS = 21, BUFFER = 4096 };
 
-static const char mover[] =
-    "kernel @k(%m: i32, %n: i32, %s: i32, %t: i64,\n"
-    "    %x: view<f32[%m, %n], strides [%s, %t]> {divisible = 16}, %y: view<f32[%m, %n]>)\n"
-    "    grid [ceildiv(%m, 8), ceildiv(%n, 16)] warps 2 {\n"
-    "  %i, %j, %z = block_id : i32\n"
-    "  %v = load %x[%i * 8, %j * 16] : tile<f32[8, 16]>\n"
-    "  store %v, %y[%i * 8, %j * 16]\n"
-    "}\n";
+static const char mover[] = "kernel @k(%m: i32, %n: i32, %s: i32, %t: i64,\n"
+                            "    %x: view<f32[%m, %n], strides [%s, %t]>, %y: view<f32[%m, %n]>)\n"
+                            "    grid [ceildiv(%m, 8), ceildiv(%n, 16)] warps 2 {\n"
+                            "  %i, %j, %z = block_id : i32\n"
+                            "  %v = load %x[%i * 8, %j * 16] : tile<f32[8, 16]>\n"
+                            "  store %v, %y[%i * 8, %j * 16]\n"
+                            "}\n";
 
 typedef struct fixture {
     text_fixture text;
@@ -158,7 +157,6 @@ Test(view_args, calls_print_what_the_text_says) {
     text_fixture text;
     text_open(&text);
     tile_module *a = build(text.context), *b = text_parse(&text, mover);
-    tile_function_set_arg_divisible(tile_module_find(a, "k"), 4, 16);
     tile_module_print(a, append, built);
     tile_module_print(b, append, parsed);
     cr_expect(strstr(parsed, "%y: view<f32[%m, %n]>"), "%s", parsed);
