@@ -432,7 +432,8 @@ TILE_API tile_value tile_function_add_view_arg(tile_function *function, const ch
                                                const tile_expr *const *extents,
                                                const tile_expr *const *strides);
 /* {divisible = n} (0: nothing is said, and instantiating takes pointers and views to be aligned to
- * 16 bytes, unless the kernel is at level 3; 1: nothing is known), {noalias}, {const} of an argument. */
+ * 16 bytes, unless the kernel is at level 3; 1: nothing is known), {noalias}, {const} of an
+ * argument. */
 TILE_API void tile_function_set_arg_divisible(tile_function *function, unsigned arg,
                                               unsigned divisor);
 TILE_API void tile_function_set_arg_noalias(tile_function *function, unsigned arg, bool noalias);

@@ -42,7 +42,8 @@ typedef struct run_argument {
     tile_buffer *buffer;
 } run_argument;
 
-/* NAME=VALUE, NAME=FILL[:TYPE[DIMS]] or NAME=@FILE.npy into *argument. Reports and returns false. */
+/* NAME=VALUE, NAME=FILL[:TYPE[DIMS]] or NAME=@FILE.npy into *argument. Reports and returns false.
+ */
 bool argument_parse(const char *text, run_argument *argument);
 /* Fills the arrays: `int` so sparse that sums of `depth` products stay exact up to `limit`. */
 bool arguments_fill(run_argument *arguments, unsigned count, uint64_t seed, double limit);
