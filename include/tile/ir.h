@@ -234,6 +234,16 @@ TILE_API const tile_attr_info *tile_attr_get_info(tile_attr_id id);
 TILE_API const char *tile_attr_word(tile_attr_id id, unsigned index);
 TILE_API tile_attr_id tile_attr_from_name(const char *name, size_t length);
 
+/* In which order the tiles of a grid's first two dims, x and y, are visited. */
+typedef enum tile_raster {
+    TILE_RASTER_NONE = 0, /* x first, then y */
+    TILE_RASTER_ROWS,     /* groups of rows (neighbours in x); in each x first, then y */
+    TILE_RASTER_COLUMNS,  /* groups of columns (neighbours in y); in each y first, then x */
+    TILE_RASTER_HILBERT,  /* a curve along which tiles that are near stay near */
+} tile_raster;
+
+enum { TILE_MAX_RASTER_GROUP = 1 << 15 };
+
 /* Host expressions ---------------------------------------------------------------------------- */
 
 /* An expression over constants, compile-time parameters, a function's arguments and what the launch
@@ -242,17 +252,18 @@ TILE_API tile_attr_id tile_attr_from_name(const char *name, size_t length);
  */
 typedef enum tile_expr_kind {
     TILE_EXPR_INT,
-    TILE_EXPR_FLOAT,   /* only as a constant value's whole expression */
-    TILE_EXPR_PARAM,   /* a compile-time parameter, by name */
-    TILE_EXPR_ARG,     /* an argument of the function, by index */
-    TILE_EXPR_NUM_SMS, /* streaming multiprocessors of the device that a launch goes to */
-    TILE_EXPR_WORD,    /* a word, or a scalar type's name: equal to itself only */
-    TILE_EXPR_OP,      /* an arithmetic operation of ops.def on one to three expressions */
+    TILE_EXPR_FLOAT,    /* only as a constant value's whole expression */
+    TILE_EXPR_PARAM,    /* a compile-time parameter, by name */
+    TILE_EXPR_ARG,      /* an argument of the function, by index */
+    TILE_EXPR_NUM_SMS,  /* streaming multiprocessors of the device that a launch goes to */
+    TILE_EXPR_BLOCK_ID, /* a coordinate of the tile, by dim: only in the cost of `persistent by` */
+    TILE_EXPR_WORD,     /* a word, or a scalar type's name: equal to itself only */
+    TILE_EXPR_OP,       /* an arithmetic operation of ops.def on one to three expressions */
 } tile_expr_kind;
 
 typedef struct tile_expr {
     tile_expr_kind kind;
-    int64_t integer;    /* INT: the value. ARG: the index */
+    int64_t integer;    /* INT: the value. ARG: the index. BLOCK_ID: the dim */
     double number;      /* FLOAT */
     const char *name;   /* PARAM, WORD */
     tile_opcode opcode; /* OP */
@@ -268,6 +279,8 @@ TILE_API const tile_expr *tile_expr_arg(tile_context *context, unsigned index);
 TILE_API const tile_expr *tile_expr_word(tile_context *context, const char *word);
 /* Only where the launch evaluates it: code is made without knowing it. */
 TILE_API const tile_expr *tile_expr_num_sms(tile_context *context);
+/* dim: 0 to 2. */
+TILE_API const tile_expr *tile_expr_block_id(tile_context *context, unsigned dim);
 /* NULL if opcode is not integer arithmetic of that many operands, or an operand is NULL. */
 TILE_API const tile_expr *tile_expr_op(tile_context *context, tile_opcode opcode,
                                        const tile_expr *a, const tile_expr *b, const tile_expr *c);
@@ -276,12 +289,13 @@ TILE_API const tile_expr *tile_expr_op(tile_context *context, tile_opcode opcode
 TILE_API bool tile_expr_is_int(const tile_expr *expr, int64_t *value);
 
 /* Where the parameters' and arguments' values come from; a function that returns false makes the
- * evaluation fail. Either may be NULL, and num_sms 0: not known. */
+ * evaluation fail. Either may be NULL, block_id too, and num_sms 0: not known. */
 typedef struct tile_bindings {
     bool (*param)(const char *name, int64_t *value, void *user);
     bool (*arg)(unsigned index, int64_t *value, void *user);
     void *user;
     int64_t num_sms;
+    const int64_t *block_id; /* x, y, z */
 } tile_bindings;
 
 /* False if something is not bound, or on division by zero. */
@@ -451,6 +465,16 @@ TILE_API void tile_function_set_cluster(tile_function *function, unsigned rank,
                                         const tile_expr *const *extents);
 /* Warps of a block: an expression over parameters. */
 TILE_API void tile_function_set_warps(tile_function *function, const tile_expr *warps);
+/* The order in which tiles are visited; block_id goes on to be a tile's coordinates. group: of ROWS
+ * and COLUMNS, an expression over parameters from 1 to TILE_MAX_RASTER_GROUP; else NULL. */
+TILE_API void tile_function_set_raster(tile_function *function, tile_raster raster,
+                                       const tile_expr *group);
+/* `persistent`: as many blocks are launched as run at once, and each visits many tiles. cost (NULL:
+ * all cost the same): of a tile, over parameters, integer arguments and one dim of
+ * tile_expr_block_id; if it only grows or only falls along that dim, all blocks get about the
+ * same. */
+TILE_API void tile_function_set_persistent(tile_function *function, bool persistent,
+                                           const tile_expr *cost);
 /* `sync explicit`: the user writes every barrier. */
 TILE_API void tile_function_set_sync_explicit(tile_function *function, bool is_explicit);
 /* A value for a parameter of another function that is named: `@k<block = 64, T = f16>`. One of expr

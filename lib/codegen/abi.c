@@ -78,6 +78,10 @@ static bool check_kernel(const tile_function *f) {
     if (f->kind != TILE_KERNEL)
         tile_report(context, TILE_ERROR, f->loc, "@%s is a compute, and only kernels are launched",
                     f->name);
+    else if (f->raster || f->is_persistent)
+        tile_report(context, TILE_ERROR, f->loc,
+                    "@%s: blocks do not visit tiles as `%s` says yet; run walk-tiles", f->name,
+                    f->raster ? "raster" : "persistent");
     else if (!tile_executors_of_block(f).warps)
         tile_report(context, TILE_ERROR, f->loc,
                     "@%s: the number of warps is not known yet; run instantiate", f->name);

@@ -21,6 +21,8 @@ static const char *expr_text(const tile_function *f, const tile_expr *expr, int 
                    ? tile_arena_format(arena, "%%%s", f->args[expr->integer].name)
                    : tile_arena_format(arena, "%%arg%" PRId64, expr->integer);
     case TILE_EXPR_NUM_SMS: return TILE_NUM_SMS_WORD;
+    case TILE_EXPR_BLOCK_ID:
+        return tile_arena_format(arena, "block_id(%" PRId64 ")", expr->integer);
     case TILE_EXPR_OP: break;
     }
     const tile_infix *infix = tile_infix_from_opcode(expr->opcode);

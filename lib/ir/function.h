@@ -122,6 +122,10 @@ struct tile_function {
     const tile_expr *cluster[3];
     unsigned cluster_rank;
     const tile_expr *warps;
+    tile_raster raster;
+    const tile_expr *raster_group; /* of rows and columns */
+    bool is_persistent;
+    const tile_expr *cost; /* of a tile; NULL: all alike */
     bool sync_explicit;
     const char *reference; /* of @reference<values>; NULL: none */
     tile_param_value *reference_values;

@@ -22,6 +22,8 @@ static const char grammar[] =
     "clause  = \"tune\" (ID | \"(\" ID,+ \")\") \"in\" \"[\" (expr | \"(\" expr,+ \")\"),+ \"]\"\n"
     "        | \"where\" expr | \"grid\" \"[\" expr,+ \"]\" | \"cluster\" \"[\" expr,+ \"]\"\n"
     "        | \"warps\" expr | \"sync\" \"explicit\" | \"level\" (\"2\" | \"3\")\n"
+    "        | \"raster\" ((\"rows\" | \"columns\") \"(\" expr \")\" | \"hilbert\") | "
+    "\"persistent\" [\"by\" expr]\n"
     "        | \"of\" \"@\"ID [values]\n"
     "values  = \"<\" (ID \"=\" (expr | scalar | ID)),+ \">\"\n"
     "region  = \"{\" {stmt} \"}\"\n"
@@ -174,6 +176,38 @@ static const char statements[] =
     "  registers for one part after the other, buffers keep them one after the other, row-major. "
     "`block`\n"
     "  is for the blocks of a cluster; its coordinates are zero.\n";
+
+static const char walk[] =
+    "\n"
+    "## The order of tiles\n"
+    "\n"
+    "A kernel's body makes one tile, `block_id` says which. In which order tiles are visited is a "
+    "matter of\n"
+    "clauses; `block_id` and `grid_dim` go on to mean the tile and the grid that is written.\n"
+    "\n"
+    "* `raster rows(n)` visits tiles in groups of n neighbours along the first dim of the grid: in "
+    "a group\n"
+    "  these n first, then along the second dim. `raster columns(n)` exchanges the dims. Blocks "
+    "that run at\n"
+    "  once then read few rows and columns, which stay in the L2. n may be a parameter, and tuned. "
+    "`raster\n"
+    "  hilbert` follows a curve that keeps near together what is near, for any extents. Later dims "
+    "are\n"
+    "  slower, and not touched.\n"
+    "* `persistent` launches `min(tiles, num_sms)` blocks, which all run at once; each visits "
+    "tiles in\n"
+    "  ascending order, so that a tile may wait for those before it, as parts of a sum along the "
+    "third\n"
+    "  dim do. Shared memory is free again after each tile. There can be 2^30 tiles.\n"
+    "* `persistent by EXPR` deals tiles out so that all blocks get about the same: from the "
+    "dearest to the\n"
+    "  cheapest, in turns, each round in the reverse order of the one before. EXPR is the cost of "
+    "a tile\n"
+    "  over parameters, integer arguments and one of `block_id(0)`, `block_id(1)`, `block_id(2)`; "
+    "it may\n"
+    "  only grow, or only fall, along that dim: `persistent by block_id(0) + 1` under a causal "
+    "mask. Tiles\n"
+    "  of one coordinate come in the order that they would have otherwise.\n";
 
 static const char executors[] =
     "\n"
@@ -400,6 +434,7 @@ void tile_manual_print(tile_writer writer, void *user) {
     writer(notes, strlen(notes), user);
     writer(statements, strlen(statements), user);
     print_infix(&out);
+    writer(walk, strlen(walk), user);
     writer(executors, strlen(executors), user);
     print_scalars(&out);
     print_ops(&out);

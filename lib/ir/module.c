@@ -231,6 +231,18 @@ void tile_function_set_warps(tile_function *f, const tile_expr *warps) {
     if (f) f->warps = warps;
 }
 
+void tile_function_set_raster(tile_function *f, tile_raster raster, const tile_expr *group) {
+    if (!f) return;
+    f->raster = raster;
+    f->raster_group = group;
+}
+
+void tile_function_set_persistent(tile_function *f, bool persistent, const tile_expr *cost) {
+    if (!f) return;
+    f->is_persistent = persistent;
+    f->cost = cost;
+}
+
 void tile_function_set_sync_explicit(tile_function *f, bool is_explicit) {
     if (f) f->sync_explicit = is_explicit;
 }

@@ -182,11 +182,27 @@ static const tile_node *parse_param(tile_parser *p) {
     return poison_node(p, token.loc);
 }
 
+/* block_id(0): a coordinate of the tile whose cost is told. */
+static const tile_node *parse_block_id(tile_parser *p) {
+    tile_loc loc = p->token.loc;
+    int64_t dim;
+    tile_parse_advance(p);
+    tile_parse_advance(p);
+    const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
+    if (!node || !tile_parse_expect(p, ")")) return NULL;
+    if (node->kind != TILE_NODE_HOST || !tile_expr_is_int(node->expr, &dim) || dim < 0 || dim > 2) {
+        tile_parse_error(p, loc, "'block_id' takes a dim here: 0, 1 or 2");
+        return NULL;
+    }
+    return host_node(p, loc, tile_expr_block_id(p->context, (unsigned)dim));
+}
+
 static const tile_node *parse_word(tile_parser *p) {
     if (tile_is_literal_word(p->token.text, p->token.length)) return parse_literal_word(p);
+    bool called = p->next.kind == TILE_TOKEN_PUNCT && *p->next.text == '(';
+    if (called && p->has_block_id && tile_parse_at_word(p, "block_id")) return parse_block_id(p);
     if (tile_parse_at_call(p)) return tile_parse_call(p);
     if (at_word_comparison(p)) return parse_word_comparison(p);
-    bool called = p->next.kind == TILE_TOKEN_PUNCT && *p->next.text == '(';
     bool known = tile_opcode_from_name(p->token.text, p->token.length) ||
                  tile_function_find_param(p->function, p->token.text, p->token.length);
     return called && !known ? tile_parse_unknown_op(p) : parse_param(p);
@@ -313,15 +329,8 @@ bool tile_node_is_literal(const tile_node *node) {
     return literal;
 }
 
-static bool names_num_sms(const tile_expr *expr) {
-    bool found = expr->kind == TILE_EXPR_NUM_SMS;
-    for (unsigned i = 0; i < 3 && !found && expr->args[i]; i++)
-        found = names_num_sms(expr->args[i]);
-    return found;
-}
-
 bool tile_parse_refuse_num_sms(tile_parser *p, tile_loc loc, const tile_expr *expr) {
-    return !names_num_sms(expr) ||
+    return !tile_expr_holds(expr, TILE_EXPR_NUM_SMS) ||
            tile_parse_error(p, loc,
                             "'num_sms' is known to the launch alone, which evaluates grid extents; "
                             "in the kernel it is what 'grid_dim' makes of them");

@@ -207,6 +207,34 @@ static bool parse_sync(tile_parser *p) {
     return tile_parse_expect_word(p, "explicit");
 }
 
+/* "raster" ("rows" | "columns") "(" expr ")" | "raster" "hilbert" */
+static bool parse_raster(tile_parser *p) {
+    tile_raster raster = TILE_RASTER_ROWS;
+    const char *name;
+    const tile_expr *group = NULL;
+    while ((name = tile_raster_name(raster)) && !tile_parse_at_word(p, name)) raster++;
+    if (!name) return tile_parse_expected(p, "rows(n), columns(n) or hilbert");
+    tile_parse_advance(p);
+    if (raster != TILE_RASTER_HILBERT &&
+        (!tile_parse_expect(p, "(") ||
+         !(group = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false)) ||
+         !tile_parse_expect(p, ")")))
+        return false;
+    tile_function_set_raster(p->function, raster, group);
+    return true;
+}
+
+/* "persistent" ["by" expr] */
+static bool parse_persistent(tile_parser *p) {
+    const tile_expr *cost = NULL;
+    bool by = tile_parse_take_word(p, "by");
+    p->has_block_id = by;
+    if (by) cost = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, true);
+    p->has_block_id = false;
+    tile_function_set_persistent(p->function, true, cost);
+    return !by || cost;
+}
+
 static bool parse_level(tile_parser *p) {
     tile_loc loc = p->token.loc;
     int64_t level;
@@ -361,9 +389,11 @@ static const struct {
     bool repeats;
     bool (*parse)(tile_parser *p);
 } clauses[] = {
-    {"tune", true, parse_tune},        {"where", true, parse_where},  {"grid", false, parse_grid},
-    {"cluster", false, parse_cluster}, {"warps", false, parse_warps}, {"sync", false, parse_sync},
-    {"level", false, parse_level},     {"of", false, parse_of},
+    {"tune", true, parse_tune},      {"where", true, parse_where},
+    {"grid", false, parse_grid},     {"cluster", false, parse_cluster},
+    {"warps", false, parse_warps},   {"sync", false, parse_sync},
+    {"level", false, parse_level},   {"of", false, parse_of},
+    {"raster", false, parse_raster}, {"persistent", false, parse_persistent},
 };
 
 enum { CLAUSE_COUNT = sizeof clauses / sizeof *clauses };

@@ -126,6 +126,7 @@ typedef struct tile_parser {
     tile_shape *shape; /* of the argument whose type is read; NULL elsewhere */
     tile_builder builder;
     tile_symbol_table symbols;
+    bool has_block_id; /* block_id(0) stands in the expression that is being read */
     const tile_type *const *yield_types; /* what this region's yield should give, if known */
     unsigned yield_count;
 } tile_parser;

@@ -522,6 +522,14 @@ static void print_param_values(printer *p, const tile_param_value *values, size_
     PRINT(p, "%s", count ? ">" : "");
 }
 
+static void print_walk(printer *p) {
+    const char *raster = tile_raster_name(p->f->raster);
+    if (raster) PRINT(p, "\n    raster %s", raster);
+    if (p->f->raster_group) PRINT(p, "(%s)", tile_expr_text(p->f, p->f->raster_group, &p->text));
+    if (p->f->is_persistent) PRINT(p, "\n    persistent");
+    if (p->f->cost) PRINT(p, " by %s", tile_expr_text(p->f, p->f->cost, &p->text));
+}
+
 static void print_clauses(printer *p) {
     const tile_function *f = p->f;
     if (f->reference) PRINT(p, "\n    of @%s", f->reference);
@@ -533,6 +541,7 @@ static void print_clauses(printer *p) {
     }
     print_extents(p, "grid", f->grid, f->grid_rank);
     print_extents(p, "cluster", f->cluster, f->cluster_rank);
+    print_walk(p);
     if (f->warps) {
         PRINT(p, "\n    warps ");
         print_expr(p, f->warps);

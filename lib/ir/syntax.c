@@ -63,6 +63,13 @@ bool tile_expr_is_word(const tile_function *f, const tile_expr *expr) {
     return param && (param->kind == TILE_PARAM_word || param->kind == TILE_PARAM_type);
 }
 
+bool tile_expr_holds(const tile_expr *expr, tile_expr_kind leaf) {
+    bool found = expr->kind == leaf;
+    for (unsigned i = 0; i < 3 && !found && expr->args[i]; i++)
+        found = tile_expr_holds(expr->args[i], leaf);
+    return found;
+}
+
 const tile_param_decl *tile_function_find_param(const tile_function *f, const char *name,
                                                 size_t length) {
     for (size_t i = 0; i < f->param_count; i++)
@@ -92,6 +99,15 @@ bool tile_is_literal_word(const char *text, size_t length) {
     return equal("true", text, length) || equal("false", text, length) ||
            equal("inf", text, length) || equal("nan", text, length) ||
            equal(TILE_NUM_SMS_WORD, text, length);
+}
+
+const char *tile_raster_name(tile_raster raster) {
+    static const char *const names[] = {
+        [TILE_RASTER_ROWS] = "rows",
+        [TILE_RASTER_COLUMNS] = "columns",
+        [TILE_RASTER_HILBERT] = "hilbert",
+    };
+    return (unsigned)raster < sizeof names / sizeof *names ? names[raster] : NULL;
 }
 
 const char *tile_param_kind_name(tile_param_kind kind) {

@@ -33,6 +33,9 @@ int64_t tile_word_value(const char *word);
 /* True for a word, and for a parameter whose value is one or a type: what eq and ne alone take. */
 bool tile_expr_is_word(const tile_function *f, const tile_expr *expr);
 
+/* True if a leaf of the expression is of this kind. */
+bool tile_expr_holds(const tile_expr *expr, tile_expr_kind leaf);
+
 const tile_param_decl *tile_function_find_param(const tile_function *f, const char *name,
                                                 size_t length);
 
@@ -48,6 +51,9 @@ tile_attr_id tile_attr_from_keyword(const char *text, size_t length);
 
 /* true, false, inf, nan, num_sms: words that stand for a number and name nothing else. */
 bool tile_is_literal_word(const char *text, size_t length);
+
+/* The word behind `raster`; NULL for TILE_RASTER_NONE and past the end. */
+const char *tile_raster_name(tile_raster raster);
 
 const char *tile_param_kind_name(tile_param_kind kind);
 

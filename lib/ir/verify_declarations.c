@@ -39,7 +39,7 @@ static const char *shown(const char *name) {
 
 /* Expressions --------------------------------------------------------------------------------- */
 
-typedef enum scope { SCOPE_PARAMS, SCOPE_ARGS } scope;
+typedef enum scope { SCOPE_PARAMS, SCOPE_ARGS, SCOPE_TILE } scope;
 
 /* Two words that are compared: the names of parameters among them are of the first ones. */
 static bool compares_words(const tile_function *f, const tile_expr *expr, size_t params) {
@@ -56,10 +56,10 @@ static bool compares_words(const tile_function *f, const tile_expr *expr, size_t
 }
 
 /* What an expression may name: the first parameters, the integers among the first arguments, and
- * what only the launch knows of the device. */
+ * what only the launch knows of the device; a tile's coordinates. */
 typedef struct names {
     size_t params, args;
-    bool device;
+    bool device, tile;
 } names;
 
 static bool is_host_expr(const tile_function *f, const tile_expr *expr, const names *allowed,
@@ -71,6 +71,7 @@ static bool is_host_expr(const tile_function *f, const tile_expr *expr, const na
     case TILE_EXPR_FLOAT:
     case TILE_EXPR_WORD: return false;
     case TILE_EXPR_NUM_SMS: return allowed->device;
+    case TILE_EXPR_BLOCK_ID: return allowed->tile;
     case TILE_EXPR_PARAM:
         for (size_t i = 0; i < allowed->params; i++)
             if (f->params[i].name && strcmp(f->params[i].name, expr->name) == 0)
@@ -92,8 +93,10 @@ static bool is_host_expr(const tile_function *f, const tile_expr *expr, const na
 
 static bool is_expr(const tile_function *f, const tile_expr *expr, scope allowed) {
     unsigned budget = MAX_EXPR_NODES;
-    bool launch = allowed == SCOPE_ARGS;
-    const names all = {f->param_count, launch ? f->arg_count : 0, launch};
+    const names all = {.params = f->param_count,
+                       .args = allowed != SCOPE_PARAMS ? f->arg_count : 0,
+                       .device = allowed == SCOPE_ARGS,
+                       .tile = allowed == SCOPE_TILE};
     return is_host_expr(f, expr, &all, &budget);
 }
 
@@ -224,6 +227,73 @@ static void check_tune(checker *c, const tile_tune_clause *tune) {
              "`tune` needs declared parameters and a constant for each in each point");
 }
 
+static unsigned dims_named(const tile_expr *expr) {
+    unsigned dims = expr->kind == TILE_EXPR_BLOCK_ID ? 1u << expr->integer : 0;
+    for (unsigned i = 0; i < 3 && expr->args[i]; i++) dims |= dims_named(expr->args[i]);
+    return dims;
+}
+
+static void check_raster(checker *c) {
+    const tile_function *f = c->f;
+    bool grouped = f->raster == TILE_RASTER_ROWS || f->raster == TILE_RASTER_COLUMNS;
+    int64_t group;
+    if (f->raster != TILE_RASTER_NONE && !tile_raster_name(f->raster))
+        FAIL(c, f->loc, "this is no `raster`");
+    else if (grouped != (f->raster_group != NULL) ||
+             (grouped && !is_expr(f, f->raster_group, SCOPE_PARAMS)))
+        FAIL(c, f->loc,
+             "`raster`: n of rows(n) and columns(n) may depend on compile-time parameters only");
+    else if (grouped && tile_expr_is_int(f->raster_group, &group) &&
+             (group < 1 || group > TILE_MAX_RASTER_GROUP))
+        FAIL(c, f->loc, "`raster` %s takes 1 to %d, not %lld", tile_raster_name(f->raster),
+             TILE_MAX_RASTER_GROUP, (long long)group);
+    else if (f->raster && f->grid_rank == 1)
+        FAIL(c, f->loc, "`raster` orders the first two dims of a grid, and this one has one dim");
+}
+
+/* The kernel finds its tiles by the grid that is declared. */
+static void check_persistent(checker *c) {
+    const tile_function *f = c->f;
+    for (unsigned d = 0; d < f->grid_rank && f->is_persistent; d++)
+        if (is_expr(f, f->grid[d], SCOPE_ARGS) && tile_expr_holds(f->grid[d], TILE_EXPR_NUM_SMS))
+            FAIL(c, f->loc,
+                 "extent %u of the grid of a `persistent` kernel counts tiles: num_sms, the number "
+                 "of blocks that share them, cannot stand there",
+                 d + 1);
+    if (!f->cost) return;
+    unsigned dims = is_expr(f, f->cost, SCOPE_TILE) ? dims_named(f->cost) : 0;
+    if (!f->is_persistent)
+        FAIL(c, f->loc, "a tile's cost belongs to `persistent`");
+    else if (!is_expr(f, f->cost, SCOPE_TILE))
+        FAIL(c, f->loc,
+             "the cost of a tile may depend on compile-time parameters, integer arguments and "
+             "block_id(0), block_id(1) or block_id(2) only");
+    else if (!dims || dims & (dims - 1))
+        FAIL(c, f->loc, "the cost of a tile must name one dim of block_id, it names %s",
+             dims ? "more" : "none");
+    else if (dims >> f->grid_rank)
+        FAIL(c, f->loc, "the cost of a tile names a dim that the grid does not have");
+}
+
+/* They change what a block does, which at level 3 stands in the kernel. */
+static void check_walk(checker *c) {
+    const tile_function *f = c->f;
+    const char *clause = f->raster ? "raster" : "persistent";
+    check_raster(c);
+    check_persistent(c);
+    if (!f->raster && !f->is_persistent) return;
+    if (f->kind != TILE_KERNEL)
+        FAIL(c, f->loc, "`%s` belongs to a kernel", clause);
+    else if (f->level == 3)
+        FAIL(c, f->loc, "`%s` has no meaning at level 3, where a kernel is run as it stands",
+             clause);
+    else if (f->cluster_rank)
+        FAIL(c, f->loc,
+             "`%s` and `cluster` exclude each other: blocks of a cluster are neighbours in the "
+             "grid, and their tiles would not be",
+             clause);
+}
+
 static void check_header(checker *c) {
     tile_function *f = c->f;
     if (!is_name(f->name, false)) FAIL(c, f->loc, "'%s' cannot name a function", shown(f->name));
@@ -237,6 +307,7 @@ static void check_header(checker *c) {
         if (!is_expr(f, f->cluster[d], SCOPE_PARAMS))
             FAIL(c, f->loc, "extent %u of the cluster may depend on compile-time parameters only",
                  d + 1);
+    check_walk(c);
     if (f->warps && !is_expr(f, f->warps, SCOPE_PARAMS))
         FAIL(c, f->loc, "`warps` may depend on compile-time parameters only");
     for (size_t i = 0; i < f->where_count; i++)

@@ -309,6 +309,8 @@ static void bind_declarations(instance *i) {
     for (unsigned d = 0; d < f->grid_rank; d++) f->grid[d] = bind_expr(i, f->loc, f->grid[d]);
     for (unsigned d = 0; d < f->cluster_rank; d++)
         f->cluster[d] = bind_expr(i, f->loc, f->cluster[d]);
+    f->raster_group = bind_constant(i, f->loc, f->raster_group);
+    f->cost = bind_expr(i, f->loc, f->cost);
     f->warps = bind_constant(i, f->loc, f->warps);
 }
 

@@ -185,6 +185,9 @@ bool lower_can(tile_pass *pass, tile_function *f, const tile_range *ranges) {
     checker c = {.pass = pass, .f = f, .ranges = ranges, .ok = true};
     if (!tile_executors_of_block(f).warps)
         fail(&c, TILE_NO_OP, "the number of warps is not known yet; run instantiate");
+    if (f->raster || f->is_persistent)
+        fail(&c, TILE_NO_OP,
+             "blocks do not visit tiles as `raster` or `persistent` says yet; run walk-tiles");
     if (c.ok) tile_walk(f, f->body, check_op, &c);
     return c.ok;
 }

@@ -77,6 +77,15 @@ Test(abi, device) {
     codegen_close(&x);
 }
 
+/* The grid of such a kernel is not yet the one that is launched. */
+Test(abi, clauses_that_remain) {
+    codegen_fixture x;
+    codegen_open(&x, "kernel @k(%n: i32) grid [%n, 3] persistent warps 1 {\n}\n");
+    cr_expect_null(tile_abi_create(x.kernel));
+    cr_expect(strstr(x.messages, "run walk-tiles"), "%s", x.messages);
+    codegen_close(&x);
+}
+
 Test(abi, json) {
     codegen_fixture x;
     char text[4096] = "";

@@ -145,6 +145,22 @@ Test(misuse, header_expressions) {
             tile_function_add_where(x->kernel, tile_expr_float(x->context, NAN)));
 }
 
+Test(misuse, order_of_tiles) {
+    const char *group = "n of rows(n) and columns(n) may depend on compile-time parameters only";
+    const tile_expr *two = NULL;
+    REFUSED("this is no `raster`", tile_function_set_raster(x->kernel, (tile_raster)77, two));
+    REFUSED(group, tile_function_set_raster(x->kernel, TILE_RASTER_ROWS, NULL));
+    REFUSED(group,
+            tile_function_set_raster(x->kernel, TILE_RASTER_HILBERT, tile_expr_int(x->context, 2)));
+    REFUSED(group,
+            tile_function_set_raster(x->kernel, TILE_RASTER_COLUMNS, tile_expr_arg(x->context, 0)));
+    REFUSED("belongs to `persistent`",
+            tile_function_set_persistent(x->kernel, false, tile_expr_block_id(x->context, 0)));
+    REFUSED("the cost of a tile may depend on",
+            tile_function_set_persistent(x->kernel, true, tile_expr_float(x->context, 1.5)));
+    REFUSED("extent 1 of the grid", set_grid(x, tile_expr_block_id(x->context, 0)));
+}
+
 /* 2^64 nodes when it is walked as a tree. */
 Test(misuse, endless_expression) {
     REFUSED("extent 1 of the grid", const tile_expr *e = tile_expr_arg(x->context, 0);

@@ -45,6 +45,9 @@ Test(null, expressions_and_types) {
     cr_expect_null(tile_expr_word(NULL, "a"));
     cr_expect_null(tile_expr_arg(NULL, 1));
     cr_expect_null(tile_expr_num_sms(NULL));
+    cr_expect_null(tile_expr_block_id(NULL, 0));
+    cr_expect_null(tile_expr_block_id(context, 3));
+    cr_expect_not(tile_expr_eval(tile_expr_block_id(context, 2), NULL, &value));
     cr_expect_not(tile_expr_eval(tile_expr_num_sms(context), NULL, &value));
     cr_expect_null(tile_expr_op(NULL, TILE_OP_add, one, one, NULL));
     cr_expect_null(tile_expr_op(context, TILE_OP_add, one, NULL, NULL));
@@ -183,6 +186,8 @@ Test(null, no_function) {
     tile_function_set_grid(NULL, 0, NULL);
     tile_function_set_cluster(NULL, 0, NULL);
     tile_function_set_warps(NULL, NULL);
+    tile_function_set_raster(NULL, TILE_RASTER_HILBERT, NULL);
+    tile_function_set_persistent(NULL, true, NULL);
     tile_function_set_sync_explicit(NULL, true);
     tile_function_set_reference(NULL, "x", NULL, 1);
     cr_expect_null(tile_function_reference(NULL));

@@ -11,6 +11,7 @@ parser.add_argument("kernel")
 parser.add_argument("--device", default="cpu")
 parser.add_argument("--level")
 parser.add_argument("--seed")
+parser.add_argument("--sms")
 parser.add_argument("--fill", default="int")
 parser.add_argument("--sizes", required=True)
 parser.add_argument("--points", required=True)
@@ -29,6 +30,8 @@ for point in options.points.split(","):
             command.append("--level=" + options.level)
         if options.seed:
             command.append("--seed=" + options.seed)
+        if options.sms:
+            command.append("--sms=" + options.sms)
         result = subprocess.run(command, capture_output=True, text=True)
         if result.returncode or "check" not in result.stdout:
             sys.exit(" ".join(command) + "\n" + result.stdout + result.stderr)

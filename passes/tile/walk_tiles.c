@@ -1,0 +1,335 @@
+/* walk-tiles: makes the order of tiles, and blocks that visit many, out of `raster` and
+ * `persistent`.
+ *
+ * Blocks that run at once share the L2: if their tiles lie close together, they read the same rows
+ * and columns. A block that stays for more tiles is launched once, and tiles of unequal cost can be
+ * dealt out so that all blocks end together.
+ *
+ * level: 2 to 2
+ * requires: instantiated
+ * keeps: instantiated
+ * breaks: laid_out, allocated, synchronised
+ *
+ * pipeline: walk-tiles
+ * before:
+ *   kernel @copy(%n: i32, %x: ptr<f32>, %y: ptr<f32>)
+ *       grid [ceildiv(%n, 64), 4]
+ *       persistent
+ *       warps 4
+ *   {
+ *     %b, %c, %z = block_id : i32
+ *     %from = view %x, [%n, 256] : view<f32[?, 256]>
+ *     %to = view %y, [%n, 256] : view<f32[?, 256]>
+ *     %0 = mul %b, 64 : i32
+ *     %1 = mul %c, 64 : i32
+ *     %t = load %from[%0, %1] : tile<f32[64, 64]>
+ *     store %t, %to[%0, %1]
+ *   }
+ *
+ * after:
+ *   kernel @copy(%n: i32, %x: ptr<f32>, %y: ptr<f32>)
+ *       grid [select(ceildiv(%n, 64) * 4 > 1073741824, -1, min(ceildiv(%n, 64) * 4, num_sms))]
+ *       warps 4
+ *   {
+ *     %0 = ceildiv %n, 64 : i32
+ *     %1 = max %0, 1 : i32
+ *     %2 = mul %1, 4 : i32
+ *     %3, %4, %5 = block_id : i32
+ *     %6, %7, %8 = grid_dim : i32
+ *     for %tile = %3 to %2 step %6 {
+ *       %9 = rem %tile, %1 : i32
+ *       %10 = div %tile, %1 : i32
+ *       %11 = sub %1, 1 : i32
+ *       %12 = max %9, 0 : i32
+ *       %13 = min %12, %11 : i32
+ *       %14 = max %10, 0 : i32
+ *       %15 = min %14, 3 : i32
+ *       %from = view %x, [%n, 256] : view<f32[?, 256]>
+ *       %to = view %y, [%n, 256] : view<f32[?, 256]>
+ *       %16 = mul %13, 64 : i32
+ *       %17 = mul %15, 64 : i32
+ *       %t = load %from[%16, %17] : tile<f32[64, 64]>
+ *       store %t, %to[%16, %17]
+ *     }
+ *   }
+ *
+ * What remains. The body goes on to see the declared grid: block_id is the tile's coordinates,
+ * grid_dim the declared extents. So the pass renames block_id, by a function from numbers to tiles
+ * that hits every tile once, whatever the extents are (raster.h). The third dim is the slowest, and
+ * no order touches it: of parts of one tile along z, the lower ones come first, so that a part may
+ * wait for those below.
+ *
+ * `raster` alone: the grid stays. A block's number is that in which the device starts blocks, x
+ * first. Where it does not fit 32 bits block_id stays as it is: any order is right.
+ *
+ * `persistent`: min(tiles, num_sms) blocks along x, one for each multiprocessor, which all run at
+ * once. Each loops over the tiles, from its own number on in steps of the grid: in ascending order,
+ * so that a tile may wait for those before it. More blocks than that could leave one that is waited
+ * for without a place.
+ *
+ * `persistent by`: tiles are numbered from the dearest to the cheapest, and dealt out in turns,
+ * each round in the reverse order of the one before: who got the dearest of one round gets the
+ * cheapest of the next.
+ *
+ *       round 0:   block 0  1  2  3
+ *       round 1:         3  2  1  0        tiles 0 to 10 on 4 blocks: 0 7 8, 1 6 9, 2 5 10, 3 4
+ *       round 2:         0  1  2
+ *
+ * The cost names one dim and is compared at its two ends: the tiles of the dearer end come first,
+ * then the next coordinate's. That is the order of falling cost where the cost only grows or only
+ * falls along the dim, as under a causal mask. */
+#include "lib/analysis/executors.h"
+#include "lib/ir/syntax.h"
+#include "passes/tile/host_value.h"
+#include "passes/tile/raster.h"
+
+/* Loops count tiles in i32 and add the grid's extent once too often. */
+enum { MAX_TILES = 1 << 30 };
+
+/* What stands in the place of block_id and grid_dim. */
+typedef struct grid {
+    tile_value id[3];
+    tile_value extent[3];
+} grid;
+
+typedef struct walk {
+    tile_function *f;
+    tile_context *context;
+    int64_t group;
+    size_t old_ops; /* those of the body as it was */
+} walk;
+
+/* Values --------------------------------------------------------------------------------------- */
+
+static tile_value first_of(tile_builder *b, tile_value results, unsigned index) {
+    return tile_op_result(b->function, tile_value_def(b->function, results), index);
+}
+
+/* Says to who reads the code that the coordinate is inside; it is. */
+static tile_value bounded(tile_builder *b, tile_value coordinate, tile_value extent) {
+    int64_t known;
+    bool constant = tile_value_is_int(b->function, extent, &known);
+    if (constant && known == 1) return tile_build_int(b, 0);
+    tile_value last = constant ? tile_build_int(b, known - 1)
+                               : tile_build_sub(b, extent, tile_build_int(b, 1));
+    return tile_build_min(b, tile_build_max(b, coordinate, tile_build_int(b, 0)), last);
+}
+
+static tile_value product(tile_builder *b, const tile_value *factors, unsigned count) {
+    tile_value result = tile_build_int(b, 1);
+    for (unsigned i = 0; i < count; i++) {
+        int64_t known;
+        if (tile_value_is_int(b->function, factors[i], &known) && known == 1) continue;
+        bool first = tile_value_is_int(b->function, result, &known) && known == 1;
+        result = first ? factors[i] : tile_build_mul(b, result, factors[i]);
+    }
+    return result;
+}
+
+/* Takes the place of the operations' results in the region. */
+static void rename(tile_pass *pass, const walk *w, tile_region region, tile_opcode opcode,
+                   const tile_value *to) {
+    tile_value *map = TILE_NEW_ARRAY(pass->scratch, tile_value, w->f->value_count);
+    for (uint32_t id = 1; id < w->old_ops; id++) {
+        tile_op op = {id};
+        if (tile_op_opcode(w->f, op) != opcode) continue;
+        for (unsigned d = 0; d < tile_op_result_count(w->f, op); d++)
+            map[tile_op_result(w->f, op, d).id] = to[d];
+    }
+    tile_replace_values(w->f, region, map);
+    for (uint32_t id = 1; id < w->old_ops; id++)
+        if (tile_op_opcode(w->f, (tile_op){id}) == opcode) tile_erase_op(w->f, (tile_op){id});
+}
+
+/* Raster alone --------------------------------------------------------------------------------- */
+
+/* True if the numbers of the tiles along x and y fit an i32; 0: always. *never: they never do. */
+static tile_value numbers_fit(const walk *w, tile_builder *b, const tile_value extent[2],
+                              bool *never) {
+    const tile_type *i64 = tile_type_scalar(w->context, TILE_i64);
+    int64_t x, y;
+    *never = false;
+    if (tile_value_is_int(w->f, extent[0], &x) && tile_value_is_int(w->f, extent[1], &y)) {
+        *never = x > INT32_MAX / y;
+        return TILE_NO_VALUE;
+    }
+    tile_value tiles =
+        tile_build_mul(b, tile_build_cast(b, extent[0], i64), tile_build_cast(b, extent[1], i64));
+    return tile_build_le(b, tiles,
+                         tile_build_constant(b, i64, tile_expr_int(w->context, INT32_MAX)));
+}
+
+static tile_value extent_of_grid(const walk *w, tile_builder *b, tile_value dims, unsigned d) {
+    int64_t known;
+    bool constant = tile_expr_is_int(w->f->grid[d], &known) && known >= 1 && known <= INT32_MAX;
+    return constant ? tile_build_int(b, known) : first_of(b, dims, d);
+}
+
+static void order_blocks(tile_pass *pass, walk *w) {
+    tile_builder b = tile_builder_before(w->f, tile_region_first(w->f, w->f->body));
+    if (!b.before.id) return;
+    tile_value ids = tile_build_block_id(&b), dims = tile_build_grid_dim(&b), xyz[3], way[2];
+    const tile_value extent[2] = {extent_of_grid(w, &b, dims, 0), extent_of_grid(w, &b, dims, 1)};
+    for (unsigned d = 0; d < 3; d++) xyz[d] = first_of(&b, ids, d);
+    bool never;
+    tile_value fits = numbers_fit(w, &b, extent, &never);
+    if (never) return;
+    tile_value number = tile_build_add(&b, tile_build_mul(&b, xyz[1], extent[0]), xyz[0]);
+    if (fits.id) number = tile_build_select(&b, fits, number, tile_build_int(&b, 0));
+    raster_tile(&b, w->f->raster, w->group, number, extent, way);
+    for (unsigned d = 0; d < 2; d++) {
+        way[d] = bounded(&b, way[d], extent[d]);
+        xyz[d] = fits.id ? tile_build_select(&b, fits, way[d], xyz[d]) : way[d];
+    }
+    rename(pass, w, w->f->body, TILE_OP_block_id, xyz);
+}
+
+/* Persistent ----------------------------------------------------------------------------------- */
+
+/* At least 1: otherwise there is no block that could ask. */
+static tile_value declared_extent(const walk *w, tile_builder *b, unsigned d) {
+    int64_t known;
+    if (d >= w->f->grid_rank) return tile_build_int(b, 1);
+    if (tile_expr_is_int(w->f->grid[d], &known))
+        return tile_build_int(b, known < 1 ? 1 : known > INT32_MAX ? INT32_MAX : known);
+    tile_value extent = host_value(b, w->f->grid[d], TILE_NO_VALUE);
+    return tile_build_max(b, host_value_as(b, extent, TILE_i32), tile_build_int(b, 1));
+}
+
+/* The tile of a number: x and y in the raster's order, then z. */
+static void tile_of_number(const walk *w, tile_builder *b, tile_value number, grid *g) {
+    int64_t known;
+    bool flat = tile_value_is_int(w->f, g->extent[2], &known) && known == 1;
+    g->id[2] = tile_build_int(b, 0);
+    if (!flat) {
+        tile_value slice = product(b, g->extent, 2);
+        g->id[2] = tile_build_div(b, number, slice);
+        number = tile_build_rem(b, number, slice);
+    }
+    raster_tile(b, w->f->raster, w->group, number, g->extent, g->id);
+    for (unsigned d = 0; d < 3; d++) g->id[d] = bounded(b, g->id[d], g->extent[d]);
+}
+
+/* The dim that the cost names. */
+static unsigned cost_dim(const tile_expr *cost) {
+    unsigned dim = 3;
+    if (cost->kind == TILE_EXPR_BLOCK_ID) return (unsigned)cost->integer;
+    for (unsigned i = 0; i < 3 && dim == 3 && cost->args[i]; i++) dim = cost_dim(cost->args[i]);
+    return dim;
+}
+
+/* Whether the last coordinate costs more than the first one. */
+static tile_value cost_grows(const walk *w, tile_builder *b, tile_value extent) {
+    tile_value last = tile_build_sub(b, extent, tile_build_int(b, 1));
+    tile_value low = host_value(b, w->f->cost, tile_build_int(b, 0));
+    tile_value high = host_value(b, w->f->cost, last);
+    return tile_build_gt(b, host_value_as(b, high, TILE_i64), host_value_as(b, low, TILE_i64));
+}
+
+/* The tile of a number in the order of falling cost. */
+static void tile_by_cost(const walk *w, tile_builder *b, tile_value number, tile_value grows,
+                         grid *g) {
+    unsigned dim = cost_dim(w->f->cost);
+    grid rest = *g;
+    rest.extent[dim] = tile_build_int(b, 1);
+    tile_value alike = product(b, rest.extent, 3), rank = tile_build_div(b, number, alike);
+    tile_value last = tile_build_sub(b, g->extent[dim], tile_build_int(b, 1));
+    tile_of_number(w, b, tile_build_rem(b, number, alike), &rest);
+    for (unsigned d = 0; d < 3; d++) g->id[d] = rest.id[d];
+    rank = tile_build_select(b, grows, tile_build_sub(b, last, rank), rank);
+    g->id[dim] = bounded(b, rank, g->extent[dim]);
+}
+
+/* for %tile = %block to %tiles step %blocks {} */
+static tile_op loop_in_order(const walk *w, tile_builder *b, tile_value block, tile_value blocks,
+                             tile_value tiles, grid *g, tile_builder *body) {
+    tile_op loop = tile_build_for_loop(b, block, tiles, blocks, NULL, 0);
+    *body = tile_builder_at_end(w->f, tile_op_region(w->f, loop, 0));
+    tile_value number = tile_region_arg(w->f, body->region, 0);
+    tile_value_set_name(w->f, number, "tile");
+    tile_of_number(w, body, number, g);
+    return loop;
+}
+
+/* for %round = 0 to the block's share {}: rounds that are complete, and the last one if the block
+ * has a place in it. */
+static tile_op loop_by_cost(const walk *w, tile_builder *b, tile_value block, tile_value blocks,
+                            tile_value tiles, grid *g, tile_builder *body) {
+    tile_value zero = tile_build_int(b, 0), one = tile_build_int(b, 1);
+    tile_value grows = cost_grows(w, b, g->extent[cost_dim(w->f->cost)]);
+    tile_value other = tile_build_sub(b, tile_build_sub(b, blocks, one), block);
+    tile_value complete = tile_build_div(b, tiles, blocks), odd = tile_build_and(b, complete, one);
+    tile_value place = tile_build_select(b, tile_build_ne(b, odd, zero), other, block);
+    tile_value left = tile_build_rem(b, tiles, blocks);
+    tile_value more = tile_build_select(b, tile_build_lt(b, place, left), one, zero);
+    tile_op loop = tile_build_for_loop(b, zero, tile_build_add(b, complete, more), one, NULL, 0);
+    *body = tile_builder_at_end(w->f, tile_op_region(w->f, loop, 0));
+    tile_value round = tile_region_arg(w->f, body->region, 0);
+    tile_value_set_name(w->f, round, "round");
+    odd = tile_build_ne(body, tile_build_and(body, round, one), zero);
+    place = tile_build_select(body, odd, other, block);
+    tile_by_cost(w, body, tile_build_add(body, tile_build_mul(body, round, blocks), place), grows,
+                 g);
+    return loop;
+}
+
+/* min(tiles, num_sms), and no number where there are too many tiles. */
+static const tile_expr *launched_blocks(const walk *w) {
+    const tile_expr *tiles = w->f->grid[0];
+    int64_t known;
+    for (unsigned d = 1; d < w->f->grid_rank; d++) {
+        bool one = tile_expr_is_int(w->f->grid[d], &known) && known == 1;
+        if (!one) tiles = tile_expr_op(w->context, TILE_OP_mul, tiles, w->f->grid[d], NULL);
+    }
+    const tile_expr *blocks =
+        tile_expr_op(w->context, TILE_OP_min, tiles, tile_expr_num_sms(w->context), NULL);
+    if (tile_expr_is_int(tiles, &known) && known <= MAX_TILES) return blocks;
+    const tile_expr *many =
+        tile_expr_op(w->context, TILE_OP_gt, tiles, tile_expr_int(w->context, MAX_TILES), NULL);
+    return tile_expr_op(w->context, TILE_OP_select, many, tile_expr_int(w->context, -1), blocks);
+}
+
+static void move_body(tile_function *f, tile_op loop, tile_region region) {
+    for (tile_op op = tile_op_next(f, loop), next; op.id; op = next) {
+        next = tile_op_next(f, op);
+        tile_move_op(f, op, region, TILE_NO_OP);
+    }
+}
+
+static void visit_many_tiles(tile_pass *pass, walk *w) {
+    tile_function *f = w->f;
+    tile_builder b = tile_builder_before(f, tile_region_first(f, f->body)), body;
+    if (!b.before.id) b = tile_builder_at_end(f, f->body);
+    b.loc = f->loc;
+    grid g;
+    /* 1. The declared grid. */
+    for (unsigned d = 0; d < 3; d++) g.extent[d] = declared_extent(w, &b, d);
+    tile_value tiles = product(&b, g.extent, 3);
+    tile_value block = tile_build_block_id(&b), blocks = tile_build_grid_dim(&b);
+    /* 2. The loop, and the tile that an iteration is for. */
+    tile_op loop = f->cost ? loop_by_cost(w, &b, block, blocks, tiles, &g, &body)
+                           : loop_in_order(w, &b, block, blocks, tiles, &g, &body);
+    /* 3. The body in it. Its author did not write the loop, and so not the barrier that keeps one
+     * tile's writes to shared memory behind the reads of the tile before. */
+    move_body(f, loop, body.region);
+    if (f->sync_explicit) tile_build_sync_for(&body, tile_executors_of_block(f));
+    tile_build_yield(&body, NULL, 0);
+    rename(pass, w, body.region, TILE_OP_block_id, g.id);
+    rename(pass, w, body.region, TILE_OP_grid_dim, g.extent);
+    /* 4. The grid that is launched. */
+    f->grid[0] = launched_blocks(w);
+    f->grid_rank = 1;
+}
+
+tile_status tile_pass_walk_tiles(tile_pass *pass, tile_function *f) {
+    walk w = {.f = f, .context = pass->context, .group = 1, .old_ops = f->op_count};
+    if (f->raster_group) tile_expr_is_int(f->raster_group, &w.group);
+    if (f->is_persistent)
+        visit_many_tiles(pass, &w);
+    else if (f->raster)
+        order_blocks(pass, &w);
+    tile_pass_count(pass, "renamed", f->is_persistent || f->raster);
+    tile_function_set_raster(f, TILE_RASTER_NONE, NULL);
+    tile_function_set_persistent(f, false, NULL);
+    return TILE_OK;
+}

@@ -1,0 +1,297 @@
+/* `raster` and `persistent`: every tile once, in the order that the clause says, and what each
+ * block of a persistent kernel gets. One block sees the order: it counts. */
+#include <criterion/criterion.h>
+
+#include <stdlib.h>
+
+#include "test/unit/text_fixture.h"
+#include "tile/device.h"
+#include "tile/pass.h"
+
+enum { MOST = 9, MAX_TILES = MOST * MOST * 3 };
+
+typedef struct run {
+    text_fixture text;
+    tile_device *device;
+    tile_module *module;
+    tile_kernel *kernel;
+    tile_buffer *out, *next;
+} run;
+
+static void open_run(run *r, unsigned level, unsigned sms, const char *text) {
+    tile_device_options options = {.size = sizeof options, .level = level, .sms = sms};
+    *r = (run){0};
+    text_open(&r->text);
+    cr_assert_eq(tile_device_create_cpu(r->text.context, &options, &r->device), TILE_OK);
+    r->module = tile_module_parse(r->text.context, "kernel", text, strlen(text));
+    cr_assert(r->module, "%s\n%s", r->text.messages, text);
+    cr_assert_eq(tile_kernel_create(r->device, r->module, "k", NULL, 0, &r->kernel), TILE_OK,
+                 "%s\n%s", r->text.messages, text);
+    cr_assert_eq(tile_buffer_create(r->device, MAX_TILES * sizeof(int32_t), &r->out), TILE_OK);
+    cr_assert_eq(tile_buffer_create(r->device, sizeof(int32_t), &r->next), TILE_OK);
+}
+
+static void close_run(run *r) {
+    tile_kernel_destroy(r->kernel);
+    tile_buffer_destroy(r->out);
+    tile_buffer_destroy(r->next);
+    tile_module_destroy(r->module);
+    tile_device_destroy(r->device);
+    text_close(&r->text);
+}
+
+/* The kernel writes to out[tile], tiles in row-major order of (z, x, y). */
+static void launch(run *r, const int64_t grid[3], int32_t *out) {
+    static const int32_t zeros[MAX_TILES];
+    const size_t bytes = sizeof *out * (size_t)(grid[0] * grid[1] * grid[2]);
+    const tile_argument arguments[] = {{.integer = grid[0]},
+                                       {.integer = grid[1]},
+                                       {.integer = grid[2]},
+                                       {.buffer = r->out},
+                                       {.buffer = r->next}};
+    cr_assert_eq(tile_buffer_write(r->out, 0, zeros, bytes), TILE_OK);
+    cr_assert_eq(tile_buffer_write(r->next, 0, zeros, sizeof *zeros), TILE_OK);
+    cr_assert_eq(tile_kernel_launch(r->kernel, arguments, 5, NULL), TILE_OK, "%s",
+                 r->text.messages);
+    cr_assert_eq(tile_buffer_read(r->out, 0, out, bytes), TILE_OK);
+}
+
+static int32_t at(const int64_t grid[3], const int32_t *out, int64_t x, int64_t y, int64_t z) {
+    return out[(z * grid[0] + x) * grid[1] + y];
+}
+
+#define HEAD \
+    "kernel @k(%gx: i32, %gy: i32, %gz: i32, %out: ptr<i32>, %next: ptr<i32>)\n" \
+    "    grid [%gx, %gy, %gz] warps 1 "
+#define BODY \
+    " {\n" \
+    "  %x, %y, %z = block_id\n" \
+    "  %dx, %dy, %dz = grid_dim\n" \
+    "  %o = view %out, [%dz * %dx * %dy] : view<i32[?]>\n" \
+    "  %at = (%z * %dx + %x) * %dy + %y\n"
+
+/* Each tile is counted. */
+static const char counts[] = "  %t = load %o[%at] : tile<i32[1]>\n"
+                             "  store %t + 1, %o[%at]\n"
+                             "}\n";
+/* Each tile gets its number among those that the block visits. */
+static const char numbers[] = "  %n = view %next, [1] : view<i32[1]>\n"
+                              "  %t = load %n[0] : tile<i32[1]>\n"
+                              "  store %t, %o[%at]\n"
+                              "  store %t + 1, %n[0]\n"
+                              "}\n";
+
+static void check_once(const char *clauses, unsigned level, unsigned sms, int64_t step) {
+    char text[1024];
+    int32_t out[MAX_TILES];
+    run r;
+    snprintf(text, sizeof text, "%s%s%s%s", HEAD, clauses, BODY, counts);
+    open_run(&r, level, sms, text);
+    for (int64_t x = 1; x <= MOST; x += step)
+        for (int64_t y = 1; y <= MOST; y += step)
+            for (int64_t z = 1; z <= 3; z += 2) {
+                const int64_t grid[] = {x, y, z};
+                launch(&r, grid, out);
+                for (int64_t i = 0; i < x * y * z; i++)
+                    cr_assert_eq(out[i], 1, "%s: grid %d x %d x %d, tile %d", clauses, (int)x,
+                                 (int)y, (int)z, (int)i);
+            }
+    close_run(&r);
+}
+
+Test(walk_tiles, raster_visits_each_tile_once) {
+    check_once("raster rows(1)", 2, 0, 1);
+    check_once("raster rows(2)", 2, 0, 1);
+    check_once("raster rows(5)", 2, 0, 2);
+    check_once("raster columns(3)", 2, 0, 1);
+    check_once("raster columns(32768)", 2, 0, 4);
+    check_once("raster hilbert", 2, 0, 1);
+    check_once("raster rows(4)", 3, 0, 3);
+    check_once("raster hilbert", 3, 0, 3);
+}
+
+Test(walk_tiles, persistent_visits_each_tile_once) {
+    check_once("persistent", 2, 4, 2);
+    check_once("persistent raster rows(2)", 3, 5, 3);
+    check_once("persistent by block_id(0)", 2, 4, 2);
+    check_once("persistent by 7 - block_id(1)", 2, 5, 2);
+    check_once("raster hilbert persistent by block_id(2) * %gy + 1", 3, 3, 3);
+}
+
+/* Orders --------------------------------------------------------------------------------------- */
+
+typedef void (*order_check)(const int64_t grid[3], const int32_t *out);
+
+static void check_order(const char *clauses, order_check check) {
+    char text[1024];
+    int32_t out[MAX_TILES];
+    run r;
+    snprintf(text, sizeof text, "%spersistent %s%s%s", HEAD, clauses, BODY, numbers);
+    open_run(&r, 2, 1, text);
+    for (int64_t x = 1; x <= MOST; x++)
+        for (int64_t y = 1; y <= MOST; y++)
+            for (int64_t z = 1; z <= 3; z += 2) {
+                const int64_t grid[] = {x, y, z};
+                launch(&r, grid, out);
+                check(grid, out);
+            }
+    close_run(&r);
+}
+
+static void expect_number(const int64_t grid[3], const int32_t *out, int64_t x, int64_t y,
+                          int64_t z, int32_t number) {
+    int32_t found = at(grid, out, x, y, z);
+    cr_assert_eq(found, number, "%d x %d x %d: tile %d %d %d is number %d, not %d", (int)grid[0],
+                 (int)grid[1], (int)grid[2], (int)x, (int)y, (int)z, found, number);
+}
+
+static void check_plain(const int64_t grid[3], const int32_t *out) {
+    int32_t number = 0;
+    for (int64_t z = 0; z < grid[2]; z++)
+        for (int64_t y = 0; y < grid[1]; y++)
+            for (int64_t x = 0; x < grid[0]; x++) expect_number(grid, out, x, y, z, number++);
+}
+
+static void check_rows_of_2(const int64_t grid[3], const int32_t *out) {
+    int32_t number = 0;
+    for (int64_t z = 0; z < grid[2]; z++)
+        for (int64_t group = 0; group < grid[0]; group += 2)
+            for (int64_t y = 0; y < grid[1]; y++)
+                for (int64_t x = group; x < grid[0] && x < group + 2; x++)
+                    expect_number(grid, out, x, y, z, number++);
+}
+
+static void check_columns_of_3(const int64_t grid[3], const int32_t *out) {
+    int32_t number = 0;
+    for (int64_t z = 0; z < grid[2]; z++)
+        for (int64_t group = 0; group < grid[1]; group += 3)
+            for (int64_t x = 0; x < grid[0]; x++)
+                for (int64_t y = group; y < grid[1] && y < group + 3; y++)
+                    expect_number(grid, out, x, y, z, number++);
+}
+
+/* Consecutive tiles are neighbours; once they may touch at a corner. */
+static void check_curve(const int64_t grid[3], const int32_t *out) {
+    int64_t place[MAX_TILES][2], tiles = grid[0] * grid[1];
+    for (int64_t z = 0; z < grid[2]; z++) {
+        unsigned corners = 0;
+        for (int64_t x = 0; x < grid[0]; x++)
+            for (int64_t y = 0; y < grid[1]; y++) {
+                int64_t number = at(grid, out, x, y, z) - z * tiles;
+                cr_assert(number >= 0 && number < tiles);
+                place[number][0] = x;
+                place[number][1] = y;
+            }
+        for (int64_t i = 1; i < tiles; i++) {
+            int64_t dx = llabs(place[i][0] - place[i - 1][0]);
+            int64_t dy = llabs(place[i][1] - place[i - 1][1]);
+            cr_assert(dx <= 1 && dy <= 1 && dx + dy >= 1, "%d x %d: step %d", (int)grid[0],
+                      (int)grid[1], (int)i);
+            corners += dx + dy == 2;
+        }
+        cr_assert(corners <= 1, "%d x %d", (int)grid[0], (int)grid[1]);
+    }
+}
+
+static void check_falling_x(const int64_t grid[3], const int32_t *out) {
+    int32_t number = 0;
+    for (int64_t x = grid[0] - 1; x >= 0; x--)
+        for (int64_t z = 0; z < grid[2]; z++)
+            for (int64_t y = 0; y < grid[1]; y++) expect_number(grid, out, x, y, z, number++);
+}
+
+static void check_rising_y(const int64_t grid[3], const int32_t *out) {
+    int32_t number = 0;
+    for (int64_t y = 0; y < grid[1]; y++)
+        for (int64_t z = 0; z < grid[2]; z++)
+            for (int64_t x = 0; x < grid[0]; x++) expect_number(grid, out, x, y, z, number++);
+}
+
+Test(walk_tiles, orders) {
+    check_order("", check_plain);
+    check_order("raster rows(2)", check_rows_of_2);
+    check_order("raster columns(3)", check_columns_of_3);
+    check_order("raster hilbert", check_curve);
+    check_order("by (block_id(0) + 1) * 64", check_falling_x);
+    check_order("by max(%gy - block_id(1), 0)", check_rising_y);
+}
+
+/* Shares --------------------------------------------------------------------------------------- */
+
+/* The text of the kernel after the pass, in which the block's own number is there to be written. */
+static char *text_with_block(const char *text) {
+    text_fixture x;
+    static char result[1 << 14];
+    char name[32], *out = result;
+    text_open(&x);
+    tile_module *module = tile_module_parse(x.context, "kernel", text, strlen(text));
+    cr_assert(module, "%s", x.messages);
+    cr_assert_eq(tile_run_passes(module, "walk-tiles", NULL), TILE_OK, "%s", x.messages);
+    const char *printed = text_print(&x, module);
+    const char *end = strstr(printed, " = block_id"), *begin = end;
+    cr_assert(end, "%s", printed);
+    while (begin[-1] != '\n') begin--;
+    cr_assert_eq(sscanf(begin, " %31[^,]", name), 1);
+    for (const char *from = printed, *mark; *from; from = mark + strlen("splat %next")) {
+        mark = strstr(from, "splat %next");
+        out += sprintf(out, "%.*s", (int)(mark ? mark - from : (long)strlen(from)), from);
+        if (!mark) break;
+        out += sprintf(out, "splat %s", name);
+    }
+    tile_module_destroy(module);
+    text_close(&x);
+    return result;
+}
+
+/* What the blocks have to do differs by less than the dearest tile costs. */
+Test(walk_tiles, costs_are_dealt_out_evenly) {
+    static const unsigned blocks[] = {1, 2, 3, 4, 7, 13};
+    const char *text =
+        text_with_block("kernel @k(%gx: i32, %gy: i32, %gz: i32, %out: ptr<i32>, %next: i32)\n"
+                        "    grid [%gx, %gy, %gz] warps 1 persistent by block_id(0) + 1" BODY
+                        "  %t = splat %next : tile<i32[1]>\n"
+                        "  store %t, %o[%at]\n}\n");
+    for (unsigned b = 0; b < sizeof blocks / sizeof *blocks; b++) {
+        const int64_t grid[] = {9, 8, 3};
+        int64_t sums[13] = {0}, least = INT64_MAX, most = 0;
+        int32_t out[9 * 8 * 3];
+        run r;
+        open_run(&r, 2, blocks[b], text);
+        const tile_argument arguments[] = {
+            {.integer = 9}, {.integer = 8}, {.integer = 3}, {.buffer = r.out}, {.integer = 0}};
+        cr_assert_eq(tile_kernel_launch(r.kernel, arguments, 5, NULL), TILE_OK);
+        cr_assert_eq(tile_buffer_read(r.out, 0, out, sizeof out), TILE_OK);
+        for (int64_t x = 0; x < 9; x++)
+            for (int64_t y = 0; y < 8; y++)
+                for (int64_t z = 0; z < 3; z++) {
+                    int32_t block = at(grid, out, x, y, z);
+                    cr_assert(block >= 0 && block < (int32_t)blocks[b]);
+                    sums[block] += x + 1;
+                }
+        for (unsigned i = 0; i < blocks[b]; i++) {
+            least = sums[i] < least ? sums[i] : least;
+            most = sums[i] > most ? sums[i] : most;
+        }
+        cr_expect(most - least < 9, "%u blocks: %d to %d", blocks[b], (int)least, (int)most);
+        close_run(&r);
+    }
+}
+
+/* The launch refuses what the kernel could not count. */
+Test(walk_tiles, too_many_tiles) {
+    run r;
+    char text[1024];
+    snprintf(text, sizeof text, "%spersistent%s%s", HEAD, BODY, counts);
+    open_run(&r, 2, 0, text);
+    const int64_t args[] = {1 << 20, 1 << 10, 2, 0, 0};
+    const tile_launch_facts facts = {.size = sizeof facts, .num_sms = 132};
+    int64_t grid[3], fewer[] = {1 << 20, 1 << 10, 1, 0, 0};
+    const tile_abi *abi = tile_kernel_abi(r.kernel);
+    cr_expect_eq(tile_abi_grid(abi, args, &facts, grid), TILE_INVALID);
+    cr_expect_eq(tile_abi_grid(abi, fewer, &facts, grid), TILE_OK);
+    cr_expect(grid[0] == 132 && grid[1] == 1 && grid[2] == 1);
+    fewer[0] = 3, fewer[1] = 5;
+    cr_expect_eq(tile_abi_grid(abi, fewer, &facts, grid), TILE_OK);
+    cr_expect_eq(grid[0], 15);
+    close_run(&r);
+}
