@@ -96,6 +96,8 @@ const tile_expr *tile_expr_op(tile_context *context, tile_opcode opcode, const t
     }
     if (constant && tile_fold_int(opcode, values[0], values[1], values[2], &folded))
         return tile_expr_int(context, folded);
+    if (opcode == TILE_OP_select && tile_expr_is_int(args[0], &values[0]))
+        return values[0] ? args[1] : args[2];
     return intern_expr(context, &draft);
 }
 

@@ -203,11 +203,15 @@ static const char walk[] =
     "dearest to the\n"
     "  cheapest, in turns, each round in the reverse order of the one before. EXPR is the cost of "
     "a tile\n"
-    "  over parameters, integer arguments and one of `block_id(0)`, `block_id(1)`, `block_id(2)`; "
-    "it may\n"
-    "  only grow, or only fall, along that dim: `persistent by block_id(0) + 1` under a causal "
-    "mask. Tiles\n"
-    "  of one coordinate come in the order that they would have otherwise.\n";
+    "  over parameters, integer arguments and `block_id(0)`, `block_id(1)`, `block_id(2)`, as "
+    "`persistent by\n"
+    "  block_id(0) + 1` under a causal mask. Along each dim it names it may only grow, or only "
+    "fall; of\n"
+    "  several dims the first one decides first. Tiles that are alike in these dims come in the "
+    "order\n"
+    "  that they would have otherwise. A tile may wait for cheaper ones only if these come first: "
+    "the cost\n"
+    "  does not name the dim along which tiles wait.\n";
 
 static const char executors[] =
     "\n"

@@ -174,7 +174,7 @@ static void check_params(checker *c) {
 static void check_view_arg(checker *c, size_t index) {
     tile_function *f = c->f;
     const tile_arg_decl *arg = &f->args[index];
-    const names before = {f->param_count, index, false};
+    const names before = {.params = f->param_count, .args = index};
     for (unsigned d = 0; d < 2 * arg->type->rank; d++) {
         bool is_stride = d >= arg->type->rank;
         unsigned dim = is_stride ? d - arg->type->rank : d, budget = MAX_EXPR_NODES;
@@ -268,9 +268,6 @@ static void check_persistent(checker *c) {
         FAIL(c, f->loc,
              "the cost of a tile may depend on compile-time parameters, integer arguments and "
              "block_id(0), block_id(1) or block_id(2) only");
-    else if (!dims || dims & (dims - 1))
-        FAIL(c, f->loc, "the cost of a tile must name one dim of block_id, it names %s",
-             dims ? "more" : "none");
     else if (dims >> f->grid_rank)
         FAIL(c, f->loc, "the cost of a tile names a dim that the grid does not have");
 }

@@ -4,10 +4,10 @@
 
 #include "passes/pass.h"
 
-/* Builds an expression over arguments and, if it has any, the coordinate that block_id stands for
- * (an i32; 0: the expression has none). It is computed exactly, as the launch does: the result is
- * an i64, or an i32 where all numbers on the way fit one. Parameters are bound. */
-tile_value host_value(tile_builder *b, const tile_expr *expr, tile_value coordinate);
+/* Builds an expression over arguments and, if it has any, the coordinates that block_id stands for
+ * (i32, x y z; NULL: the expression has none). It is computed exactly, as the launch does: the
+ * result is an i64, or an i32 where all numbers on the way fit one. Parameters are bound. */
+tile_value host_value(tile_builder *b, const tile_expr *expr, const tile_value *block_id);
 
 /* The value as an i32 or i64, which it may be already. */
 tile_value host_value_as(tile_builder *b, tile_value value, tile_scalar scalar);

@@ -75,9 +75,10 @@
  *       round 1:         3  2  1  0        tiles 0 to 10 on 4 blocks: 0 7 8, 1 6 9, 2 5 10, 3 4
  *       round 2:         0  1  2
  *
- * The cost names one dim and is compared at its two ends: the tiles of the dearer end come first,
- * then the next coordinate's. That is the order of falling cost where the cost only grows or only
- * falls along the dim, as under a causal mask. */
+ * Of each dim that the cost names its two ends are compared: the tiles of the dearer end come
+ * first, then the next coordinate's. That is the order of falling cost where it names one dim, and
+ * only grows or only falls along it, as under a causal mask. Where it names more, the first one
+ * decides first. */
 #include "lib/analysis/executors.h"
 #include "lib/ir/syntax.h"
 #include "passes/tile/host_value.h"
@@ -96,7 +97,8 @@ typedef struct walk {
     tile_function *f;
     tile_context *context;
     int64_t group;
-    size_t old_ops; /* those of the body as it was */
+    unsigned sorted; /* dims, a set, by what their tiles cost */
+    size_t old_ops;  /* those of the body as it was */
 } walk;
 
 /* Values --------------------------------------------------------------------------------------- */
@@ -110,8 +112,8 @@ static tile_value bounded(tile_builder *b, tile_value coordinate, tile_value ext
     int64_t known;
     bool constant = tile_value_is_int(b->function, extent, &known);
     if (constant && known == 1) return tile_build_int(b, 0);
-    tile_value last = constant ? tile_build_int(b, known - 1)
-                               : tile_build_sub(b, extent, tile_build_int(b, 1));
+    tile_value last =
+        constant ? tile_build_int(b, known - 1) : tile_build_sub(b, extent, tile_build_int(b, 1));
     return tile_build_min(b, tile_build_max(b, coordinate, tile_build_int(b, 0)), last);
 }
 
@@ -192,7 +194,7 @@ static tile_value declared_extent(const walk *w, tile_builder *b, unsigned d) {
     if (d >= w->f->grid_rank) return tile_build_int(b, 1);
     if (tile_expr_is_int(w->f->grid[d], &known))
         return tile_build_int(b, known < 1 ? 1 : known > INT32_MAX ? INT32_MAX : known);
-    tile_value extent = host_value(b, w->f->grid[d], TILE_NO_VALUE);
+    tile_value extent = host_value(b, w->f->grid[d], NULL);
     return tile_build_max(b, host_value_as(b, extent, TILE_i32), tile_build_int(b, 1));
 }
 
@@ -210,34 +212,49 @@ static void tile_of_number(const walk *w, tile_builder *b, tile_value number, gr
     for (unsigned d = 0; d < 3; d++) g->id[d] = bounded(b, g->id[d], g->extent[d]);
 }
 
-/* The dim that the cost names. */
-static unsigned cost_dim(const tile_expr *cost) {
-    unsigned dim = 3;
-    if (cost->kind == TILE_EXPR_BLOCK_ID) return (unsigned)cost->integer;
-    for (unsigned i = 0; i < 3 && dim == 3 && cost->args[i]; i++) dim = cost_dim(cost->args[i]);
-    return dim;
+/* The dims that the cost names, a set. */
+static unsigned cost_dims(const tile_expr *cost) {
+    unsigned dims = cost->kind == TILE_EXPR_BLOCK_ID ? 1u << cost->integer : 0;
+    for (unsigned i = 0; i < 3 && cost->args[i]; i++) dims |= cost_dims(cost->args[i]);
+    return dims;
 }
 
-/* Whether the last coordinate costs more than the first one. */
-static tile_value cost_grows(const walk *w, tile_builder *b, tile_value extent) {
-    tile_value last = tile_build_sub(b, extent, tile_build_int(b, 1));
-    tile_value low = host_value(b, w->f->cost, tile_build_int(b, 0));
-    tile_value high = host_value(b, w->f->cost, last);
-    return tile_build_gt(b, host_value_as(b, high, TILE_i64), host_value_as(b, low, TILE_i64));
+static tile_value cost_at(const walk *w, tile_builder *b, const tile_value *block_id) {
+    return host_value_as(b, host_value(b, w->f->cost, block_id), TILE_i64);
 }
 
-/* The tile of a number in the order of falling cost. */
-static void tile_by_cost(const walk *w, tile_builder *b, tile_value number, tile_value grows,
-                         grid *g) {
-    unsigned dim = cost_dim(w->f->cost);
-    grid rest = *g;
-    rest.extent[dim] = tile_build_int(b, 1);
-    tile_value alike = product(b, rest.extent, 3), rank = tile_build_div(b, number, alike);
-    tile_value last = tile_build_sub(b, g->extent[dim], tile_build_int(b, 1));
-    tile_of_number(w, b, tile_build_rem(b, number, alike), &rest);
-    for (unsigned d = 0; d < 3; d++) g->id[d] = rest.id[d];
-    rank = tile_build_select(b, grows, tile_build_sub(b, last, rank), rank);
-    g->id[dim] = bounded(b, rank, g->extent[dim]);
+/* By dim: whether its last coordinate costs more than the first one, the others being 0. */
+static void find_dear_ends(const walk *w, tile_builder *b, const grid *g, tile_value grows[3]) {
+    tile_value zero = tile_build_int(b, 0), one = tile_build_int(b, 1);
+    const tile_value first[3] = {zero, zero, zero};
+    tile_value low = cost_at(w, b, first);
+    for (unsigned d = 0; d < 3; d++) {
+        if (!(w->sorted >> d & 1)) continue;
+        tile_value last[3] = {zero, zero, zero};
+        last[d] = tile_build_sub(b, g->extent[d], one);
+        grows[d] = tile_build_gt(b, cost_at(w, b, last), low);
+    }
+}
+
+/* The tile of a number in the order of falling cost: of the dims that it names the first one is the
+ * slowest; tiles that are alike in these come in the order that they have otherwise. */
+static void tile_by_cost(const walk *w, tile_builder *b, tile_value number,
+                         const tile_value grows[3], grid *g) {
+    grid alike = *g;
+    for (unsigned d = 0; d < 3; d++)
+        if (w->sorted >> d & 1) alike.extent[d] = tile_build_int(b, 1);
+    tile_value count = product(b, alike.extent, 3), rank = tile_build_div(b, number, count);
+    tile_of_number(w, b, tile_build_rem(b, number, count), &alike);
+    for (unsigned d = 3; d-- > 0;) {
+        g->id[d] = alike.id[d];
+        if (!(w->sorted >> d & 1)) continue;
+        bool slowest = !(w->sorted & ((1u << d) - 1));
+        tile_value at = slowest ? rank : tile_build_rem(b, rank, g->extent[d]);
+        if (!slowest) rank = tile_build_div(b, rank, g->extent[d]);
+        tile_value last = tile_build_sub(b, g->extent[d], tile_build_int(b, 1));
+        at = tile_build_select(b, grows[d], tile_build_sub(b, last, at), at);
+        g->id[d] = bounded(b, at, g->extent[d]);
+    }
 }
 
 /* for %tile = %block to %tiles step %blocks {} */
@@ -256,7 +273,8 @@ static tile_op loop_in_order(const walk *w, tile_builder *b, tile_value block, t
 static tile_op loop_by_cost(const walk *w, tile_builder *b, tile_value block, tile_value blocks,
                             tile_value tiles, grid *g, tile_builder *body) {
     tile_value zero = tile_build_int(b, 0), one = tile_build_int(b, 1);
-    tile_value grows = cost_grows(w, b, g->extent[cost_dim(w->f->cost)]);
+    tile_value grows[3] = {{0}};
+    find_dear_ends(w, b, g, grows);
     tile_value other = tile_build_sub(b, tile_build_sub(b, blocks, one), block);
     tile_value complete = tile_build_div(b, tiles, blocks), odd = tile_build_and(b, complete, one);
     tile_value place = tile_build_select(b, tile_build_ne(b, odd, zero), other, block);
@@ -307,7 +325,7 @@ static void visit_many_tiles(tile_pass *pass, walk *w) {
     tile_value tiles = product(&b, g.extent, 3);
     tile_value block = tile_build_block_id(&b), blocks = tile_build_grid_dim(&b);
     /* 2. The loop, and the tile that an iteration is for. */
-    tile_op loop = f->cost ? loop_by_cost(w, &b, block, blocks, tiles, &g, &body)
+    tile_op loop = w->sorted ? loop_by_cost(w, &b, block, blocks, tiles, &g, &body)
                            : loop_in_order(w, &b, block, blocks, tiles, &g, &body);
     /* 3. The body in it. Its author did not write the loop, and so not the barrier that keeps one
      * tile's writes to shared memory behind the reads of the tile before. */
@@ -323,6 +341,7 @@ static void visit_many_tiles(tile_pass *pass, walk *w) {
 
 tile_status tile_pass_walk_tiles(tile_pass *pass, tile_function *f) {
     walk w = {.f = f, .context = pass->context, .group = 1, .old_ops = f->op_count};
+    if (f->cost) w.sorted = cost_dims(f->cost);
     if (f->raster_group) tile_expr_is_int(f->raster_group, &w.group);
     if (f->is_persistent)
         visit_many_tiles(pass, &w);

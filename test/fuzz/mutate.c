@@ -137,7 +137,15 @@ static const char *const attributes[] = {" {fast}",          " {clean}",        
                                          " {order = [1, 0]}"};
 static const char *const loop_clauses[] = {" pipelined (2)", " pipelined (3)", " unroll (2)",
                                            " unroll (4)", " pipelined (2) unroll (2)"};
-static const char *const kernel_clauses[] = {" sync explicit", " cluster [2]", " where 1 < 2"};
+static const char *const kernel_clauses[] = {" sync explicit",
+                                             " cluster [2]",
+                                             " where 1 < 2",
+                                             " raster rows(2)",
+                                             " raster columns(3)",
+                                             " raster hilbert",
+                                             " persistent",
+                                             " persistent by block_id(0) * 2",
+                                             " raster hilbert persistent by 5 - block_id(1)"};
 
 #define ANY_OF(b, list) list[next_random(b, sizeof list / sizeof *list)]
 

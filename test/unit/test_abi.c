@@ -111,12 +111,13 @@ Test(abi, json) {
 }
 
 static void check_same_answers(const tile_abi *abi, const tile_abi *again, const int64_t *args) {
+    const tile_launch_facts facts = {.size = sizeof facts, .num_sms = 7};
     int64_t grid[2][3], clean[2], plain[2];
-    tile_status status = tile_abi_grid(abi, args, NULL, grid[0]);
-    cr_expect_eq(tile_abi_grid(again, args, NULL, grid[1]), status);
+    tile_status status = tile_abi_grid(abi, args, &facts, grid[0]);
+    cr_expect_eq(tile_abi_grid(again, args, &facts, grid[1]), status);
     if (status == TILE_OK) cr_expect_arr_eq(grid[0], grid[1], sizeof grid[0]);
-    status = tile_abi_scratch(abi, args, NULL, &clean[0], &plain[0]);
-    cr_expect_eq(tile_abi_scratch(again, args, NULL, &clean[1], &plain[1]), status);
+    status = tile_abi_scratch(abi, args, &facts, &clean[0], &plain[0]);
+    cr_expect_eq(tile_abi_scratch(again, args, &facts, &clean[1], &plain[1]), status);
     if (status == TILE_OK) cr_expect(clean[0] == clean[1] && plain[0] == plain[1]);
 }
 
@@ -126,6 +127,8 @@ Test(abi, round_trip) {
         kernel,
         "kernel @k() grid [1] warps 32 {\n}\n",
         viewer,
+        "kernel @k(%n: i32) grid [select(%n * 3 > 5, -1, min(%n * 3, num_sms)), num_sms] warps 1 "
+        "{\n}\n",
         "kernel @scratch_0(%0: i64 {divisible = 8}, %a: ptr<e4m3> {divisible = 1024}, %t: bf16,\n"
         "    %u: f64, %n: i32, %m: i8) grid [max(%0 * %n, 1) - rem(%n, 7), %n / 2 + (%m & 3), %n "
         "<< 1]\n"

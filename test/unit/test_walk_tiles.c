@@ -207,16 +207,32 @@ static void check_rising_y(const int64_t grid[3], const int32_t *out) {
             for (int64_t x = 0; x < grid[0]; x++) expect_number(grid, out, x, y, z, number++);
 }
 
+static void check_falling_x_rising_y(const int64_t grid[3], const int32_t *out) {
+    int32_t number = 0;
+    for (int64_t x = grid[0] - 1; x >= 0; x--)
+        for (int64_t y = 0; y < grid[1]; y++)
+            for (int64_t z = 0; z < grid[2]; z++) expect_number(grid, out, x, y, z, number++);
+}
+
 Test(walk_tiles, orders) {
     check_order("", check_plain);
     check_order("raster rows(2)", check_rows_of_2);
+    check_order("raster rows(2) by select(false, block_id(1), %gx)", check_rows_of_2);
     check_order("raster columns(3)", check_columns_of_3);
     check_order("raster hilbert", check_curve);
     check_order("by (block_id(0) + 1) * 64", check_falling_x);
     check_order("by max(%gy - block_id(1), 0)", check_rising_y);
+    check_order("by (block_id(0) + 1) * (9 - block_id(1))", check_falling_x_rising_y);
 }
 
 /* Shares --------------------------------------------------------------------------------------- */
+
+#define SHARES_HEAD \
+    "kernel @k(%gx: i32, %gy: i32, %gz: i32, %out: ptr<i32>, %next: i32)\n" \
+    "    grid [%gx, %gy, %gz] warps 1 persistent by "
+static const char shares[] = "  %t = splat %next : tile<i32[1]>\n"
+                             "  store %t, %o[%at]\n"
+                             "}\n";
 
 /* The text of the kernel after the pass, in which the block's own number is there to be written. */
 static char *text_with_block(const char *text) {
@@ -243,37 +259,42 @@ static char *text_with_block(const char *text) {
     return result;
 }
 
-/* What the blocks have to do differs by less than the dearest tile costs. */
+/* What the blocks have to do differs by no more than the dearest tile costs. */
+static void check_shares(const char *cost, const int32_t of[3], unsigned blocks) {
+    char text[1024];
+    const int64_t grid[] = {9, 8, 3};
+    int64_t sums[13] = {0}, least = INT64_MAX, most = 0;
+    int32_t out[9 * 8 * 3], dearest = (1 + 8 * of[0]) * (1 + 7 * of[1]) * (1 + 2 * of[2]);
+    snprintf(text, sizeof text, "%s%s%s%s", SHARES_HEAD, cost, BODY, shares);
+    run r;
+    open_run(&r, 2, blocks, text_with_block(text));
+    const tile_argument arguments[] = {
+        {.integer = 9}, {.integer = 8}, {.integer = 3}, {.buffer = r.out}, {.integer = 0}};
+    cr_assert_eq(tile_kernel_launch(r.kernel, arguments, 5, NULL), TILE_OK);
+    cr_assert_eq(tile_buffer_read(r.out, 0, out, sizeof out), TILE_OK);
+    for (int32_t x = 0; x < 9; x++)
+        for (int32_t y = 0; y < 8; y++)
+            for (int32_t z = 0; z < 3; z++) {
+                int32_t block = at(grid, out, x, y, z);
+                cr_assert(block >= 0 && block < (int32_t)blocks);
+                sums[block] += (1 + x * of[0]) * (1 + y * of[1]) * (1 + z * of[2]);
+            }
+    for (unsigned i = 0; i < blocks; i++) {
+        least = sums[i] < least ? sums[i] : least;
+        most = sums[i] > most ? sums[i] : most;
+    }
+    cr_expect(most - least <= dearest, "%s, %u blocks: %d to %d", cost, blocks, (int)least,
+              (int)most);
+    close_run(&r);
+}
+
 Test(walk_tiles, costs_are_dealt_out_evenly) {
     static const unsigned blocks[] = {1, 2, 3, 4, 7, 13};
-    const char *text =
-        text_with_block("kernel @k(%gx: i32, %gy: i32, %gz: i32, %out: ptr<i32>, %next: i32)\n"
-                        "    grid [%gx, %gy, %gz] warps 1 persistent by block_id(0) + 1" BODY
-                        "  %t = splat %next : tile<i32[1]>\n"
-                        "  store %t, %o[%at]\n}\n");
+    static const int32_t x[] = {1, 0, 0}, y[] = {0, 1, 0}, z[] = {0, 0, 1};
     for (unsigned b = 0; b < sizeof blocks / sizeof *blocks; b++) {
-        const int64_t grid[] = {9, 8, 3};
-        int64_t sums[13] = {0}, least = INT64_MAX, most = 0;
-        int32_t out[9 * 8 * 3];
-        run r;
-        open_run(&r, 2, blocks[b], text);
-        const tile_argument arguments[] = {
-            {.integer = 9}, {.integer = 8}, {.integer = 3}, {.buffer = r.out}, {.integer = 0}};
-        cr_assert_eq(tile_kernel_launch(r.kernel, arguments, 5, NULL), TILE_OK);
-        cr_assert_eq(tile_buffer_read(r.out, 0, out, sizeof out), TILE_OK);
-        for (int64_t x = 0; x < 9; x++)
-            for (int64_t y = 0; y < 8; y++)
-                for (int64_t z = 0; z < 3; z++) {
-                    int32_t block = at(grid, out, x, y, z);
-                    cr_assert(block >= 0 && block < (int32_t)blocks[b]);
-                    sums[block] += x + 1;
-                }
-        for (unsigned i = 0; i < blocks[b]; i++) {
-            least = sums[i] < least ? sums[i] : least;
-            most = sums[i] > most ? sums[i] : most;
-        }
-        cr_expect(most - least < 9, "%u blocks: %d to %d", blocks[b], (int)least, (int)most);
-        close_run(&r);
+        check_shares("block_id(0) + 1", x, blocks[b]);
+        check_shares("1 + block_id(1)", y, blocks[b]);
+        check_shares("block_id(2) + 1", z, blocks[b]);
     }
 }
 
