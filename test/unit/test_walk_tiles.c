@@ -217,7 +217,7 @@ static void check_falling_x_rising_y(const int64_t grid[3], const int32_t *out) 
 Test(walk_tiles, orders) {
     check_order("", check_plain);
     check_order("raster rows(2)", check_rows_of_2);
-    check_order("raster rows(2) by select(false, block_id(1), %gx)", check_rows_of_2);
+    check_order("by select(false, block_id(1), %gx) raster rows(2)", check_rows_of_2);
     check_order("raster columns(3)", check_columns_of_3);
     check_order("raster hilbert", check_curve);
     check_order("by (block_id(0) + 1) * 64", check_falling_x);
