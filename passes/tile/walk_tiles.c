@@ -326,7 +326,7 @@ static void visit_many_tiles(tile_pass *pass, walk *w) {
     tile_value block = tile_build_block_id(&b), blocks = tile_build_grid_dim(&b);
     /* 2. The loop, and the tile that an iteration is for. */
     tile_op loop = w->sorted ? loop_by_cost(w, &b, block, blocks, tiles, &g, &body)
-                           : loop_in_order(w, &b, block, blocks, tiles, &g, &body);
+                             : loop_in_order(w, &b, block, blocks, tiles, &g, &body);
     /* 3. The body in it. Its author did not write the loop, and so not the barrier that keeps one
      * tile's writes to shared memory behind the reads of the tile before. */
     move_body(f, loop, body.region);
