@@ -114,11 +114,14 @@ static const char *class_words(tile_operand_class class) {
 
 static bool fail_class(const tile_infer *infer, unsigned operand, tile_value value) {
     const tile_op_info *info = tile_op_get_info(infer->opcode);
+    const tile_type *type = tile_value_type(infer->function, value);
+    bool view =
+        info->operands[operand].class_ == TILE_CLASS_pointer && type->kind == TILE_TYPE_VIEW;
     tile_arena scratch = {0};
     tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
-                "%s: operand '%s' must be %s, not %s", info->name, info->operands[operand].name,
-                class_words(info->operands[operand].class_),
-                type_text(infer, tile_value_type(infer->function, value), &scratch));
+                "%s: operand '%s' must be %s, not %s%s", info->name, info->operands[operand].name,
+                class_words(info->operands[operand].class_), type_text(infer, type, &scratch),
+                view ? "; `base` gives its pointer" : "");
     tile_arena_reset(&scratch);
     return false;
 }

@@ -162,7 +162,7 @@ CPU_HANDLER(cpu_run_thread_id) {
     return CPU_NEXT;
 }
 
-static void contiguous_strides(cpu_view *view, unsigned rank) {
+void cpu_make_contiguous(cpu_view *view, unsigned rank) {
     int64_t stride = 1;
     for (unsigned d = rank; d-- > 0;) {
         view->stride[d] = stride;
@@ -176,7 +176,7 @@ CPU_HANDLER(cpu_run_view) {
     view->base = *(const uint64_t *)cpu_at(run, agent, insn->operand[0]);
     for (uint32_t d = 0; d < insn->index_count; d++)
         view->extent[d] = *(const int32_t *)cpu_at(run, agent, insn->index[d]);
-    contiguous_strides(view, insn->index_count);
+    cpu_make_contiguous(view, insn->index_count);
     for (uint32_t d = 0; d < insn->second_count; d++) {
         const void *stride = cpu_at(run, agent, insn->second[d]);
         view->stride[d] =
@@ -204,7 +204,7 @@ CPU_HANDLER(cpu_run_scratch) {
         view->base = base;
         for (uint32_t d = 0; d < insn->index_count; d++)
             view->extent[d] = *(const int32_t *)cpu_at(run, agent, insn->index[d]);
-        contiguous_strides(view, insn->index_count);
+        cpu_make_contiguous(view, insn->index_count);
         return CPU_NEXT;
     }
     return set_address(run, agent, insn, base);

@@ -86,16 +86,18 @@ static bool argument_value(unsigned index, int64_t *value, void *user) {
     return true;
 }
 
-/* The launch has checked that the expressions have values. */
+/* The launch has checked that the expressions have values. Several threads may come here at once:
+ * no expressions are made. */
 static void fill_view(const cpu_run *run, uint8_t *to, unsigned index, uint64_t address) {
-    const tile_function *f = run->program->function;
+    const tile_arg_decl *arg = &run->program->function->args[index];
     tile_launch launch = *run->launch;
     tile_bindings bindings = {.arg = argument_value, .user = &launch};
     cpu_view view = {.base = address};
-    for (unsigned d = 0; d < f->args[index].type->rank; d++) {
-        tile_expr_eval(tile_function_arg_extent(f, index, d), &bindings, &view.extent[d]);
-        tile_expr_eval(tile_function_arg_stride(f, index, d), &bindings, &view.stride[d]);
-    }
+    for (unsigned d = 0; d < arg->type->rank; d++)
+        tile_expr_eval(arg->extents[d], &bindings, &view.extent[d]);
+    cpu_make_contiguous(&view, arg->type->rank);
+    for (unsigned d = 0; d < arg->type->rank && arg->type->has_strides; d++)
+        tile_expr_eval(arg->strides[d], &bindings, &view.stride[d]);
     memcpy(to, &view, sizeof view);
 }
 

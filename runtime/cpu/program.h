@@ -84,6 +84,8 @@ typedef struct cpu_view {
     int64_t extent[TILE_MAX_RANK];
     int64_t stride[TILE_MAX_RANK];
 } cpu_view;
+/* Gives it the strides of a row-major array of its extents. */
+void cpu_make_contiguous(cpu_view *view, unsigned rank);
 
 typedef struct cpu_scratch {
     const tile_expr *extents[TILE_MAX_RANK];

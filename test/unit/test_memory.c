@@ -68,3 +68,25 @@ Test(memory, pointers_alias_unless_somebody_says_otherwise) {
     cr_expect(tile_may_alias(x.kernel, first, first));
     fixture_close(&x);
 }
+
+Test(memory, view_arguments_alias_as_their_pointers_do) {
+    pass_fixture x;
+    fixture_open(&x);
+    const tile_type *f16 = tile_type_scalar(x.context, TILE_f16);
+    const tile_expr *extent = tile_expr_int(x.context, 8);
+    tile_value views[3];
+    for (unsigned i = 0; i < 3; i++)
+        views[i] = tile_function_add_view_arg(x.kernel, (const char *[]){"u", "v", "w"}[i], f16, 1,
+                                              &extent, NULL);
+    tile_function_set_arg_noalias(x.kernel, tile_function_arg_count(x.kernel) - 1, true);
+    tile_value base = tile_build_base(&x.b, views[0]), other = tile_build_base(&x.b, views[2]);
+    const tile_value eight = tile_build_int(&x.b, 8);
+    tile_value again = tile_build_view(&x.b, base, &eight, 1, NULL, 0, NULL);
+    cr_expect(tile_may_alias(x.kernel, views[0], views[1]));
+    cr_expect(tile_may_alias(x.kernel, base, views[0]));
+    cr_expect(tile_may_alias(x.kernel, again, base));
+    cr_expect(tile_may_alias(x.kernel, other, views[2]));
+    cr_expect_not(tile_may_alias(x.kernel, views[0], views[2]));
+    cr_expect_not(tile_may_alias(x.kernel, again, other));
+    fixture_close(&x);
+}

@@ -177,6 +177,27 @@ Test(range, extents_of_views_are_not_negative) {
     close_kernel(&x);
 }
 
+Test(range, view_arguments) {
+    fixture x = open_kernel();
+    tile_value n = index_arg(&x, "n", 8), m = index_arg(&x, "m", 4);
+    const tile_expr *m_expr = tile_expr_arg(x.context, 1);
+    const tile_expr *extents[] = {
+        tile_expr_arg(x.context, 0),
+        tile_expr_op(x.context, TILE_OP_mul, m_expr, tile_expr_int(x.context, 6), NULL)};
+    tile_value v = tile_function_add_view_arg(x.kernel, "v", tile_type_scalar(x.context, TILE_f16),
+                                              2, extents, NULL);
+    tile_function_set_arg_divisible(x.kernel, 2, 64);
+    tile_value base = tile_build_base(&x.b, v);
+    tile_range r = range_of(&x, n);
+    cr_expect(r.min == 0 && r.max == INT32_MAX - 7 && r.divisor == 8);
+    cr_expect_lt(range_of(&x, m).min, 0, "m * 6 may wrap: nothing is known of m alone");
+    cr_expect_eq(range_of(&x, v).divisor, 64);
+    cr_expect_eq(range_of(&x, base).divisor, 64);
+    const tile_range *ranges = tile_range_analyse(x.kernel, &x.arena);
+    cr_expect_eq(tile_range_of_expr(x.kernel, ranges, extents[1]).divisor, 24);
+    close_kernel(&x);
+}
+
 Test(range, loops) {
     fixture x = open_kernel();
     tile_value n = index_arg(&x, "n", 0);

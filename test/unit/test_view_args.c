@@ -303,3 +303,61 @@ Test(view_args, buffers_are_checked_as_those_of_pointers) {
     expect(&f, "argument %x begins past the end of its buffer");
     close(&f);
 }
+
+/* Threads have the pointer, in a kernel that is lowered and in one that is at level 3 as written.
+ */
+static const char head[] =
+    "kernel @k(%n: i32, %x: view<f32[%n], strides [-1]>, %y: view<f32[%n]>) grid [1] warps 1 ";
+static const char threads[] = "{\n"
+                              "  %t = thread_id\n"
+                              "  %p = base %x\n"
+                              "  %q = base %y\n"
+                              "  %v = ld_global %p[0 - %t], %t < %n : f32\n"
+                              "  st_global %v + 1.0, %q[%t], %t < %n\n"
+                              "}\n";
+
+static void check_threads(const char *clause) {
+    enum { N = 20 };
+    fixture f;
+    float y[N];
+    char kernel[sizeof head + sizeof threads + 16] = "";
+    text_open(&f.text);
+    strcat(strcat(strcat(kernel, head), clause), threads);
+    open_kernel(&f, text_parse(&f.text, kernel), 3, N * sizeof(float));
+    const tile_argument arguments[] = {
+        {.integer = N}, {.buffer = f.x, .offset = (N - 1) * sizeof(float)}, {.buffer = f.y}};
+    cr_assert_eq(tile_kernel_launch(f.kernel, arguments, 3, NULL), TILE_OK, "%s", f.text.messages);
+    cr_assert_eq(tile_buffer_read(f.y, 0, y, sizeof y), TILE_OK);
+    for (int i = 0; i < N; i++) cr_expect_eq(y[i], (float)(N - i), "%d", i);
+    close(&f);
+}
+
+Test(view_args, threads) {
+    check_threads("");
+    check_threads("level 3 ");
+}
+
+/* A view of an argument's pointer, and one from a parameter. */
+Test(view_args, views_of_views) {
+    enum { N = 64 };
+    for (unsigned level = 2; level <= 3; level++) {
+        fixture f;
+        float y[N];
+        text_open(&f.text);
+        open_kernel(&f,
+                    text_parse(&f.text,
+                               "kernel @k<n: int = 8>(%x: view<f32[n, n]>, %y: view<f32[n * n]>)\n"
+                               "    grid [n] warps 1 {\n"
+                               "  %b = block_id\n"
+                               "  %g = view base(%x), [n, n], [1, n]\n"
+                               "  %t = load %g[%b, 0] : tile<f32[8]>\n"
+                               "  store %t, %y[%b * n]\n}\n"),
+                    level, N * sizeof(float));
+        const tile_argument arguments[] = {{.buffer = f.x}, {.buffer = f.y}};
+        cr_assert_eq(tile_kernel_launch(f.kernel, arguments, 2, NULL), TILE_OK, "%s",
+                     f.text.messages);
+        cr_assert_eq(tile_buffer_read(f.y, 0, y, sizeof y), TILE_OK);
+        for (int i = 0; i < N; i++) cr_expect_eq(y[i], (float)(i % 8 * 8 + i / 8), "%d", i);
+        close(&f);
+    }
+}
