@@ -8,9 +8,9 @@
  *
  * Nothing but time depends on it. Where the cache cannot do its work, because another process holds
  * it for long, the disk is full, the folder is read-only or knows no locks, or the file is damaged,
- * nothing is found, nothing is kept, and one remark says why. A damaged file is emptied; an entry
- * whose digest does not fit is dropped. Processes may be killed at any time. A file of a newer Tile
- * or of another program is left alone.
+ * nothing is found, nothing is kept, and one remark says why. A damaged file is made anew, with the
+ * tuned points that can be read; an entry whose digest does not fit is dropped. Processes may be
+ * killed at any time. A file of a newer Tile or of another program is left alone.
  *
  * A program that libtile.a is linked into needs a build id (-Wl,--build-id; tile.pc says so):
  * without one, what another build compiled could not be told apart, and the cache is of no use.

@@ -11,9 +11,9 @@
  * cache is given up, so that a stuck process, or a file system that refuses locks by calling them
  * taken, costs half a second once.
  *
- * Damage: the file is emptied in place, under SQLite's lock (SQLITE_DBCONFIG_RESET_DATABASE). It is
- * never removed or renamed: a process that has the old one open would leave a journal by the name
- * of the new one's. */
+ * Damage: the file is made anew in place, under SQLite's lock (SQLITE_DBCONFIG_RESET_DATABASE). It
+ * is never removed or renamed: a process that has the old one open would leave a journal by the
+ * name of the new one's. */
 #define _POSIX_C_SOURCE 200809L
 #include "runtime/cache/database.h"
 
@@ -85,22 +85,29 @@ static int execute(tile_database *db, const char *sql) {
     return sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
 }
 
-/* Empties the file, whatever is in it. */
+/* Makes the file anew, whatever is in it. Of the old one the points stay, if they can be read: they
+ * cost more time than all else, and each has its digest. */
 static void renew(tile_database *db, const char *why) {
     finalize(db);
     if (!db->is_writable || db->renewals++ == RENEWALS) {
         tile_database_give_up(db, why);
         return;
     }
-    report(db, why, "it is emptied");
-    execute(db, "SELECT 1 FROM sqlite_master"); /* a reset wants the tables to have been read */
+    report(db, why, "it is made anew");
+    /* A reset wants the tables to have been read, and this reads them. */
+    execute(db, "CREATE TEMP TABLE kept AS SELECT * FROM main.point");
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_RESET_DATABASE, 1, 0);
     execute(db, settings);
     int result = execute(db, "VACUUM");
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_RESET_DATABASE, 0, 0);
     if (result == SQLITE_OK) result = execute(db, tables);
     db->is_known = result == SQLITE_OK;
-    if (!db->is_known) tile_database_give_up(db, sqlite3_errmsg(db->handle));
+    if (!db->is_known) {
+        tile_database_give_up(db, sqlite3_errmsg(db->handle));
+        return;
+    }
+    execute(db, "INSERT OR IGNORE INTO main.point SELECT * FROM temp.kept");
+    execute(db, "DROP TABLE temp.kept");
 }
 
 static void stop_writing(tile_database *db, const char *why) {
@@ -128,7 +135,7 @@ static void mend(tile_database *db, int result, bool was_writing) {
     case SQLITE_ERROR: /* a table is not there */ renew(db, why); break;
     case SQLITE_FULL:
     case SQLITE_READONLY: stop_writing(db, why); break;
-    default:
+    default: /* SQLite has many more */
         if (was_writing)
             stop_writing(db, why);
         else
