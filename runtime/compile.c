@@ -127,6 +127,8 @@ static void add_lines(tile_text *text, const tile_function *f) {
     }
 }
 
+/* Whatever decides the result stands in the text that the key is a digest of. What the code may
+ * assume of its arguments is in the kernel's text, as `divisible`. */
 static tile_status make_key(const tile_function *f, const tile_build_options *options,
                             tile_artifact_key *key) {
     tile_arena arena = {0};
