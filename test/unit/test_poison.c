@@ -48,6 +48,22 @@ Test(poison, tiles_reach_memory_or_do_not) {
     expect(2, TILES("  %l = convert_layout %q : tile<i32[32]>\n  store %l, %w[0]\n"), 5, 7);
 }
 
+Test(poison, is_repeated) {
+    expect(2,
+           TILES("  %b = broadcast %q : tile<i32[2, 32]>\n"
+                 "  %v = view %p, [2, 20] : view<i32[2, 20]>\n  store %b, %v[0, 0]\n"),
+           5, 0);
+    expect(2,
+           TILES("  %b = broadcast %q : tile<i32[2, 32]>\n"
+                 "  %v = view %p, [2, 21] : view<i32[2, 21]>\n  store %b, %v[0, 0]\n"),
+           5, 8);
+    /* A coordinate may be zero. */
+    expect(2,
+           TILES("  %i = iota {axis = 0, start = -1} : tile<i32[32]>\n  %r = div %a, %i\n"
+                 "  store %r, %w[0]\n"),
+           7, 8);
+}
+
 Test(poison, select_takes_one_side) {
     expect(2, TILES("  %c = ne %a, %a\n  %v = select %c, %q, %a\n  store %v, %w[0]\n"), 5, 0);
     expect(2, TILES("  %c = eq %a, %a\n  %v = select %c, %q, %a\n  store %v, %w[0]\n"), 5, 8);

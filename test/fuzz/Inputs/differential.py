@@ -222,6 +222,45 @@ class Kernel:
         self.emit(f"{result.name} = cast {tile.name} : {result.type()}")
         return result
 
+    def narrow(self, tile, lead):
+        """A tile that a broadcast makes as large as this one, with up to so many dims less."""
+        dims = [1 if self.chance(0.5) else d for d in tile.dims]
+        return self.load(tile.scalar, dims[self.random.randrange(0, min(lead, len(dims) - 1) + 1):])
+
+    def broadcast(self, tile):
+        source = self.narrow(tile, 2)
+        result = Tile(self.name(), tile.scalar, tile.dims, source.small)
+        self.emit(f"{result.name} = broadcast {source.name} : {result.type()}")
+        return result
+
+    def iota(self, tile):
+        axis, step = self.random.randrange(len(tile.dims)), self.pick([0, 1, 1, 1, 2, -1, -3])
+        start = self.pick([0, 0, 1, -2, 100])
+        largest = max(abs(start), abs(start + step * (tile.dims[axis] - 1)))
+        result = Tile(self.name(), tile.scalar, tile.dims, largest if largest <= 4 else None)
+        self.emit(f"{result.name} = iota {{axis = {axis}, start = {start}, step = {step}}} : {result.type()}")
+        return result
+
+    def stretched(self, tile):
+        """An operation on operands of different shapes, one of which may be a scalar."""
+        if self.chance(0.6):
+            other = self.narrow(tile, 0).name
+        elif tile.scalar == "i32":
+            other = self.pick(self.indices)
+        else:
+            other = self.name()
+            self.emit(f"{other} = cast {self.pick(self.indices)} : {tile.scalar}")
+        sides = [tile.name, other]
+        self.random.shuffle(sides)
+        result = Tile(self.name(), tile.scalar, tile.dims)
+        kind = self.pick(["add", "sub", "mul", "min", "max", "select"])
+        if kind == "select":
+            condition = self.name()
+            self.emit(f"{condition} = {self.pick(['eq', 'lt', 'ge'])} {sides[0]}, {sides[1]}")
+            sides = [condition] + sides
+        self.emit(f"{result.name} = {kind} {', '.join(sides)} : {result.type()}")
+        return result
+
     def dot(self, tiles):
         small = [t for t in tiles if len(t.dims) == 2 and t.small is not None and t.small <= 4]
         lhs, rhs, sums = self.pick(PRODUCTS)
@@ -263,7 +302,7 @@ class Kernel:
             fresh = self.load(i.scalar, i.dims) if self.chance(0.6) else i
             visible = visible + [fresh]
             for _ in range(self.pick([0, 1, 2])):
-                visible = visible + [self.elementwise(visible, fresh)]
+                visible = visible + [self.stretched(fresh) if self.chance(0.2) else self.elementwise(visible, fresh)]
         # Values that cannot run away: what is carried must stay comparable.
         out = [self.pick([t for t in visible if (t.scalar, t.dims) == (i.scalar, i.dims)]) for i in inner]
         self.emit("yield " + ", ".join(t.name for t in out))
@@ -420,8 +459,14 @@ class Kernel:
         for _ in range(self.random.randrange(2, 8)):
             kind = self.random.random()
             tile = self.pick(tiles)
-            if kind < 0.35:
+            if kind < 0.2:
                 tiles.append(self.elementwise(tiles, tile))
+            elif kind < 0.25:
+                tiles.append(self.broadcast(tile))
+            elif kind < 0.3:
+                tiles.append(self.iota(tile))
+            elif kind < 0.35:
+                tiles.append(self.stretched(tile))
             elif kind < 0.45:
                 tiles.append(self.cast(tile, self.pick(scalars)))
             elif kind < 0.55:
