@@ -132,6 +132,19 @@ static void add_all(vector_space *span, const uint32_t *bases, unsigned count) {
     for (unsigned i = 0; i < count; i++) add_to_span(span, bases[i], 0);
 }
 
+uint32_t tile_layout_redundant_threads(const tile_layout *layout) {
+    vector_space image = {.count = 0};
+    uint32_t mask = 0;
+    add_all(&image, layout->reg, layout->reg_bits);
+    for (unsigned i = 0; i < TILE_LANE_BITS + (unsigned)layout->warp_bits; i++) {
+        unsigned before = image.count;
+        add_to_span(&image, i < TILE_LANE_BITS ? layout->lane[i] : layout->warp[i - TILE_LANE_BITS],
+                    0);
+        if (image.count == before) mask |= UINT32_C(1) << i;
+    }
+    return mask;
+}
+
 bool tile_layout_is_surjective(const tile_layout *layout) {
     vector_space image = {.count = 0};
     add_all(&image, layout->reg, layout->reg_bits);

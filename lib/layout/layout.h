@@ -39,6 +39,10 @@ uint32_t tile_layout_offset_of(const tile_layout *layout, uint32_t index);
  * the layout's. Part p begins at offset p << tile_layout_part_bits. */
 void tile_layout_to_offsets(const tile_layout *layout, const tile_layout *shared, uint32_t *reg,
                             uint32_t *lane, uint32_t *warp);
+/* Thread bits (lanes', then warps') without which a tile's elements are all held, each by one
+ * thread: those that contribute nothing, or what registers and the bits before contribute together.
+ */
+uint32_t tile_layout_redundant_threads(const tile_layout *layout);
 bool tile_layout_equal(const tile_layout *a, const tile_layout *b);
 /* Every element is held by someone; for a shared layout: each offset keeps another one. */
 bool tile_layout_is_surjective(const tile_layout *layout);

@@ -80,6 +80,9 @@ tile_value lower_bit_map(lowering *l, tile_value input, unsigned input_bits, con
 tile_value lower_thread_map(lowering *l, const uint32_t *bases, unsigned count);
 /* lower_thread_map of a register layout's lane and warp bits, of dim d only. */
 tile_value lower_thread_coordinate(lowering *l, const tile_layout *layout, unsigned d);
+/* Whether registers change bits of coordinate d that lanes or warps change, too: then what both
+ * contribute meets by exclusive-or, else it is a sum. */
+bool lower_bits_cross(const tile_layout *layout, unsigned d);
 /* Coordinate d of what thread 0 has in this register. */
 int64_t lower_register_coordinate(const tile_layout *layout, unsigned register_, unsigned d);
 /* The cut of a fragment for accesses of up to `widest` elements; offsets[b] is what register bit b
@@ -118,6 +121,8 @@ typedef struct lower_view_access {
     tile_value start[TILE_MAX_RANK]; /* i32, by tile dim: index + what the thread adds */
     tile_value base;                 /* i64 offset of the thread's first element */
     tile_value predicate;            /* leading dims; none if nothing is to be checked */
+    /* Where bits cross, what the thread adds: then start and base are without it. */
+    tile_value crossed[TILE_MAX_RANK];
     tile_value row_step[TILE_MAX_RANK];
     /* Predicates by dim and coordinate that registers add, so that equal ones are built once. */
     struct {

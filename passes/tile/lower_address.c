@@ -94,6 +94,17 @@ tile_value lower_thread_coordinate(lowering *l, const tile_layout *layout, unsig
     return lower_thread_map(l, bases, TILE_LANE_BITS + layout->warp_bits);
 }
 
+bool lower_bits_cross(const tile_layout *layout, unsigned d) {
+    uint32_t thread = 0, registers = 0;
+    for (unsigned i = 0; i < TILE_LANE_BITS; i++)
+        thread |= tile_layout_coordinate(layout, layout->lane[i], d);
+    for (unsigned i = 0; i < layout->warp_bits; i++)
+        thread |= tile_layout_coordinate(layout, layout->warp[i], d);
+    for (unsigned i = 0; i < layout->reg_bits; i++)
+        registers |= tile_layout_coordinate(layout, layout->reg[i], d);
+    return thread & registers;
+}
+
 int64_t lower_register_coordinate(const tile_layout *layout, unsigned register_, unsigned d) {
     return tile_layout_coordinate(layout, tile_layout_apply(layout, register_, 0, 0), d);
 }
@@ -153,18 +164,8 @@ unsigned lower_cut_register(const lower_cut *cut, unsigned index, unsigned eleme
     return register_;
 }
 
-/* Thread bits (lane, then warp) that no element depends on; 0 if every thread holds something of
- * its own. */
-static uint32_t redundant_threads(const tile_layout *layout) {
-    uint32_t mask = 0;
-    for (unsigned i = 0; i < TILE_LANE_BITS; i++) mask |= (uint32_t)(layout->lane[i] == 0) << i;
-    for (unsigned i = 0; i < layout->warp_bits; i++)
-        mask |= (uint32_t)(layout->warp[i] == 0) << (TILE_LANE_BITS + i);
-    return mask;
-}
-
 tile_value lower_first_holder(lowering *l, const tile_layout *layout) {
-    uint32_t mask = redundant_threads(layout);
+    uint32_t mask = tile_layout_redundant_threads(layout);
     if (!mask) return TILE_NO_VALUE;
     tile_value copy = tile_build_and(&l->builder, l->thread, lower_int(l, mask));
     return tile_build_eq(&l->builder, copy, lower_int(l, 0));

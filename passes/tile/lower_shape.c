@@ -4,24 +4,6 @@
 #include "lib/layout/layout.h"
 #include "passes/tile/lower.h"
 
-/* A thread's coordinates along one axis: what its number adds and what its registers add meet by
- * exclusive-or, which is a sum where no bit is in both. */
-typedef struct coordinates {
-    tile_value thread;
-    uint32_t thread_bits, register_bits;
-} coordinates;
-
-static coordinates find_coordinates(lowering *l, const tile_layout *layout, unsigned axis) {
-    coordinates c = {.thread = lower_thread_coordinate(l, layout, axis)};
-    for (unsigned i = 0; i < TILE_LANE_BITS; i++)
-        c.thread_bits |= tile_layout_coordinate(layout, layout->lane[i], axis);
-    for (unsigned i = 0; i < layout->warp_bits; i++)
-        c.thread_bits |= tile_layout_coordinate(layout, layout->warp[i], axis);
-    for (unsigned i = 0; i < layout->reg_bits; i++)
-        c.register_bits |= tile_layout_coordinate(layout, layout->reg[i], axis);
-    return c;
-}
-
 /* In i32, which is exact where the elements fit it and wraps as narrower integers do; else in i64.
  */
 static tile_scalar scalar_of(const tile_iota *iota, const tile_type *type) {
@@ -38,9 +20,10 @@ static tile_scalar scalar_of(const tile_iota *iota, const tile_type *type) {
 typedef struct counter {
     lowering *l;
     const tile_iota *iota;
-    coordinates at;
     const tile_type *scalar;
-    tile_value base; /* start + step * the thread's coordinate */
+    tile_value thread; /* the thread's coordinate */
+    bool crossed;      /* with its registers' */
+    tile_value base;   /* start + step * the thread's coordinate */
 } counter;
 
 static tile_value number(const counter *c, int64_t value) {
@@ -57,12 +40,12 @@ static tile_value scaled(const counter *c, tile_value coordinate) {
 }
 
 static tile_value count(const counter *c, int64_t added) {
-    if (!(c->at.thread_bits & c->at.register_bits)) {
+    if (!c->crossed) {
         uint64_t product = (uint64_t)c->iota->step * (uint64_t)added;
         return lower_add(c->l, c->base, number(c, (int64_t)product));
     }
     tile_value other = lower_int(c->l, added);
-    return scaled(c, added ? tile_build_xor(&c->l->builder, c->at.thread, other) : c->at.thread);
+    return scaled(c, added ? tile_build_xor(&c->l->builder, c->thread, other) : c->thread);
 }
 
 /* Registers with one coordinate share its value. */
@@ -71,9 +54,13 @@ tile_value lower_iota(lowering *l, tile_op op) {
     const tile_type *type = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
     tile_context *context = tile_function_context(l->f);
     tile_iota_of(&l->old, op, &iota);
-    counter c = {l, &iota, find_coordinates(l, type->layout, iota.axis),
-                 tile_type_scalar(context, scalar_of(&iota, type)), TILE_NO_VALUE};
-    c.base = scaled(&c, c.at.thread);
+    counter c = {l,
+                 &iota,
+                 tile_type_scalar(context, scalar_of(&iota, type)),
+                 lower_thread_coordinate(l, type->layout, iota.axis),
+                 lower_bits_cross(type->layout, iota.axis),
+                 TILE_NO_VALUE};
+    c.base = scaled(&c, c.thread);
     unsigned registers = tile_type_registers(type);
     tile_value *values = TILE_NEW_ARRAY(l->pass->scratch, tile_value, registers);
     tile_value *known =

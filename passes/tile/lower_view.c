@@ -37,7 +37,11 @@ lower_view_access lower_start_view(lowering *l, const tile_value *element,
         tile_value start = index;
         if (d >= a.first_dim) {
             unsigned t = d - a.first_dim;
-            start = lower_add(l, index, lower_thread_coordinate(l, layout, t));
+            tile_value thread = lower_thread_coordinate(l, layout, t);
+            if (lower_bits_cross(layout, t))
+                a.crossed[t] = thread;
+            else
+                start = lower_add(l, index, thread);
             a.start[t] = start;
             a.row_step[t] = a.view->strides[d];
         } else {
@@ -48,10 +52,14 @@ lower_view_access lower_start_view(lowering *l, const tile_value *element,
     return a;
 }
 
-static tile_value dim_predicate(lowering *l, lower_view_access *a, unsigned t, int64_t coordinate) {
+/* coordinate: what the register adds; crossed: with what the thread does, if that is a value. */
+static tile_value dim_predicate(lowering *l, lower_view_access *a, unsigned t, int64_t coordinate,
+                                tile_value crossed) {
     for (unsigned i = 0; i < a->known_count[t]; i++)
         if (a->known[t][i].coordinate == coordinate) return a->known[t][i].predicate;
-    tile_value predicate = inside(l, a->start[t], coordinate, a->view->limits[a->first_dim + t]);
+    tile_value start = crossed.id ? lower_add(l, a->start[t], crossed) : a->start[t];
+    tile_value predicate =
+        inside(l, start, crossed.id ? 0 : coordinate, a->view->limits[a->first_dim + t]);
     if (a->known_count[t] < sizeof a->known[t] / sizeof *a->known[t]) {
         a->known[t][a->known_count[t]].coordinate = coordinate;
         a->known[t][a->known_count[t]++].predicate = predicate;
@@ -67,8 +75,14 @@ tile_value lower_view_access_offset(lowering *l, lower_view_access *a, unsigned 
     *predicate = a->predicate;
     for (unsigned t = 0; t < a->layout->rank; t++) {
         int64_t coordinate = lower_register_coordinate(a->layout, register_, t);
-        offset = lower_add(l, offset, lower_mul(l, lower_long(l, coordinate), a->row_step[t]));
-        *predicate = lower_and(l, *predicate, dim_predicate(l, a, t, coordinate));
+        tile_value crossed = a->crossed[t], added = lower_long(l, coordinate);
+        if (crossed.id) {
+            if (coordinate)
+                crossed = tile_build_xor(&l->builder, crossed, lower_int(l, coordinate));
+            added = lower_to_long(l, crossed);
+        }
+        offset = lower_add(l, offset, lower_mul(l, added, a->row_step[t]));
+        *predicate = lower_and(l, *predicate, dim_predicate(l, a, t, coordinate, crossed));
     }
     return offset;
 }

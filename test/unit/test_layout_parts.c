@@ -293,3 +293,22 @@ Test(layout_parts, of_tiles_that_are_repeated_in_fragments) {
     check_narrow(&wide, half, 2);
     cr_assert_eq(tile_layout_narrow(&wide, half, 2).reg_bits, 1);
 }
+
+/* Of the threads that a predicate leaves, each element has one. */
+Test(layout_parts, redundant_threads_hold_nothing_of_their_own) {
+    const uint32_t dims[2] = {8, 96};
+    tile_layout layout = tile_layout_blank(TILE_LAYOUT_REGISTER, dims, 2);
+    const uint32_t reg[3] = {1, 3 << 5, 17}, lane[TILE_LANE_BITS] = {32, 64, 2, 4, 8};
+    memcpy(layout.reg, reg, sizeof reg);
+    memcpy(layout.lane, lane, sizeof lane);
+    layout.warp[0] = 4 << 5 | 3;
+    layout.reg_bits = 3;
+    layout.warp_bits = 2;
+    cr_assert_null(tile_layout_find_fault(&layout));
+    uint32_t mask = tile_layout_redundant_threads(&layout);
+    unsigned holders[8 * 96] = {0};
+    for (uint32_t thread = 0; thread < 128; thread++)
+        for (uint32_t r = 0; r < tile_layout_registers(&layout) && !(thread & mask); r++)
+            holders[tile_layout_apply(&layout, r, thread & 31, thread >> 5)]++;
+    for (unsigned i = 0; i < 8 * 96; i++) cr_assert_eq(holders[i], 1, "element %u", i);
+}
