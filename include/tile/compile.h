@@ -94,13 +94,29 @@ TILE_API tile_status tile_abi_view_shape(const tile_abi *abi, unsigned index, co
 TILE_API tile_status tile_abi_view_bytes(const tile_abi *abi, unsigned index, const int64_t *args,
                                          int64_t *before, int64_t *behind);
 /* Bytes of scratch for these arguments on this device: clean (zero before and after each launch)
- * and plain, each 0 if the kernel has none. A kernel that has the one or the other takes its base
- * as one more PTX parameter behind the arguments: clean, then plain. */
+ * and plain, each 0 if the kernel has none. */
 TILE_API tile_status tile_abi_scratch(const tile_abi *abi, const int64_t *args,
                                       const tile_launch_facts *facts, int64_t *clean_bytes,
                                       int64_t *plain_bytes);
-TILE_API bool tile_abi_has_clean_scratch(const tile_abi *abi);
-TILE_API bool tile_abi_has_plain_scratch(const tile_abi *abi);
+
+typedef enum tile_parameter_kind {
+#define PARAMETER(name, meaning) TILE_PARAMETER_##name,
+#include "tile/parameters.def"
+#undef PARAMETER
+} tile_parameter_kind;
+
+/* A parameter of the .entry. */
+typedef struct tile_abi_parameter {
+    tile_parameter_kind kind;
+    unsigned index; /* argument: which one */
+} tile_abi_parameter;
+
+/* "argument", "clean_scratch", ...; NULL if there is no such kind. */
+TILE_API const char *tile_parameter_kind_name(tile_parameter_kind kind);
+/* All of them, in order. */
+TILE_API unsigned tile_abi_parameter_count(const tile_abi *abi);
+/* NULL past the end. */
+TILE_API const tile_abi_parameter *tile_abi_parameter_at(const tile_abi *abi, unsigned index);
 /* All of it as JSON (lib/codegen/abi_json.c says what stands there). */
 TILE_API void tile_abi_print(const tile_abi *abi, tile_writer writer, void *user);
 /* The interface that tile_abi_print wrote. NULL after a diagnostic if the text is none. */

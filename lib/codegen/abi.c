@@ -117,7 +117,6 @@ static bool fill_scratch(tile_abi *abi, const tile_function *f) {
             return false;
         }
         abi->scratch_text[i] = tile_expr_text(f, abi->scratch[i].bytes, &abi->arena);
-        abi->has_scratch[abi->scratch[i].clean] = true;
     }
     return true;
 }
@@ -169,7 +168,10 @@ tile_abi *tile_abi_create(const tile_function *f) {
     *abi = (tile_abi){.context = tile_function_context(f), .entry = f->name, .loc = f->loc};
     abi->warps = tile_executors_of_block(f).warps;
     abi->shared_bytes = (unsigned)tile_shared_bytes(f);
-    if (fill_args(abi, f) && fill_grid(abi, f) && fill_scratch(abi, f)) return abi;
+    if (fill_args(abi, f) && fill_grid(abi, f) && fill_scratch(abi, f)) {
+        tile_abi_list_parameters(abi);
+        return abi;
+    }
     tile_abi_destroy(abi);
     return NULL;
 }
@@ -200,14 +202,6 @@ unsigned tile_abi_warps(const tile_abi *abi) {
 
 unsigned tile_abi_shared_bytes(const tile_abi *abi) {
     return abi ? abi->shared_bytes : 0;
-}
-
-bool tile_abi_has_clean_scratch(const tile_abi *abi) {
-    return abi && abi->has_scratch[true];
-}
-
-bool tile_abi_has_plain_scratch(const tile_abi *abi) {
-    return abi && abi->has_scratch[false];
 }
 
 typedef struct arg_values {

@@ -3,6 +3,7 @@
 #define TILE_LIB_CODEGEN_ABI_H
 
 #include "lib/ir/function.h"
+#include "tile/compile.h"
 
 enum { TILE_SCRATCH_ALIGNMENT = 256 };
 
@@ -19,5 +20,10 @@ tile_scratch *tile_scratch_list(const tile_function *kernel, tile_arena *arena, 
 
 /* Bytes of shared memory up to the end of the last buffer. */
 int64_t tile_shared_bytes(const tile_function *kernel);
+
+/* The parameters of a kernel's .entry, in order; the array is in the arena. Codegen declares them,
+ * the launch interface names them, the launch fills them. */
+tile_abi_parameter *tile_parameter_list(size_t arg_count, const tile_scratch *scratch,
+                                        unsigned scratch_count, tile_arena *arena, unsigned *count);
 
 #endif

@@ -28,12 +28,16 @@ struct tile_abi {
     tile_scratch *scratch; /* op is of a kernel that may be gone: do not use it */
     const char **scratch_text;
     unsigned scratch_count;
-    bool has_scratch[2]; /* by `clean` */
+    tile_abi_parameter *parameters;
+    unsigned parameter_count;
 };
 
 /* A host expression, for integers at the places of the arguments. False on division by zero, or if
  * facts (may be NULL) lack something. */
 bool tile_abi_evaluate(const tile_abi *abi, const tile_expr *expr, const int64_t *args,
                        const tile_launch_facts *facts, int64_t *value);
+
+/* abi->parameters from its arguments and scratch buffers. */
+void tile_abi_list_parameters(tile_abi *abi);
 
 #endif

@@ -4,7 +4,7 @@
  *     "entry"         name of the .entry
  *     "parameters"    the PTX parameters in order, each with
  *       "name"
- *       "kind"          "argument", "clean_scratch" or "scratch"
+ *       "kind"          "argument", or another row of tile/parameters.def
  *       "type"          in the IR; a view's with its extents, and its strides if it says any
  *       "ptx"           of the .param
  *       "divisible"     what the value must be divisible by; a pointer: its address in bytes
@@ -80,31 +80,29 @@ static void put_list(out *o, const char *name, const char *const *texts, unsigne
     put(o, "]");
 }
 
-static void put_parameters(out *o, const tile_abi *abi) {
-    const char *comma = "";
-    for (unsigned i = 0; i < abi->arg_count; i++) {
-        const tile_abi_arg *arg = &abi->args[i];
-        put(o,
-            "%s\n    {\"name\": %s, \"kind\": \"argument\", \"type\": %s, \"ptx\": \"%s\", "
-            "\"divisible\": %u",
-            comma, quoted(o, arg->name), quoted(o, abi->shapes[i].type), ptx_type(arg->type),
-            arg->divisible);
-        if (arg->type->kind == TILE_TYPE_VIEW) {
-            put_list(o, "extents", abi->shapes[i].extents, arg->type->rank);
-            put_list(o, "strides", abi->shapes[i].strides, arg->type->rank);
-        }
-        put(o, "}");
-        comma = ",";
+static void put_argument(out *o, const tile_abi *abi, unsigned index) {
+    const tile_abi_arg *arg = &abi->args[index];
+    put(o, "\"type\": %s, \"ptx\": \"%s\", \"divisible\": %u", quoted(o, abi->shapes[index].type),
+        ptx_type(arg->type), arg->divisible);
+    if (arg->type->kind == TILE_TYPE_VIEW) {
+        put_list(o, "extents", abi->shapes[index].extents, arg->type->rank);
+        put_list(o, "strides", abi->shapes[index].strides, arg->type->rank);
     }
-    for (int clean = 1; clean >= 0; clean--) {
-        const char *name = clean ? "clean_scratch" : "scratch";
-        if (!abi->has_scratch[clean]) continue;
-        put(o,
-            "%s\n    {\"name\": \"%s\", \"kind\": \"%s\", \"type\": \"ptr<i8>\", \"ptx\": "
-            "\".u64\", "
-            "\"divisible\": %d}",
-            comma, name, name, TILE_SCRATCH_ALIGNMENT);
-        comma = ",";
+}
+
+static void put_parameters(out *o, const tile_abi *abi) {
+    for (unsigned i = 0; i < abi->parameter_count; i++) {
+        const tile_abi_parameter *parameter = &abi->parameters[i];
+        const char *kind = tile_parameter_kind_name(parameter->kind), *name = kind;
+        bool is_argument = parameter->kind == TILE_PARAMETER_argument;
+        if (is_argument) name = abi->args[parameter->index].name;
+        put(o, "%s\n    {\"name\": %s, \"kind\": \"%s\", ", i ? "," : "", quoted(o, name), kind);
+        if (is_argument)
+            put_argument(o, abi, parameter->index);
+        else
+            put(o, "\"type\": \"ptr<i8>\", \"ptx\": \".u64\", \"divisible\": %d",
+                TILE_SCRATCH_ALIGNMENT);
+        put(o, "}");
     }
 }
 

@@ -115,7 +115,6 @@ static void fill_scratch(const reader *r, tile_abi *abi, const tile_module *modu
         abi->scratch[i].clean = tile_json_find(buffer, "clean", TILE_JSON_BOOL)->truth;
         abi->scratch[i].bytes = f->grid[0];
         abi->scratch_text[i] = tile_arena_string(&abi->arena, text, strlen(text));
-        abi->has_scratch[abi->scratch[i].clean] = true;
     }
 }
 
@@ -140,6 +139,16 @@ static bool check_shapes(reader *r, const tile_abi *abi) {
     return true;
 }
 
+/* They follow from the arguments and the scratch buffers. */
+static bool check_parameters(reader *r, const tile_abi *abi) {
+    const tile_json *at = r->parameters->first;
+    for (unsigned i = 0; i < abi->parameter_count; i++, at = at->next)
+        if (!at || strcmp(tile_json_find_text(at, "kind"),
+                          tile_parameter_kind_name(abi->parameters[i].kind)) != 0)
+            return fail(r, "its parameters are not those of its arguments and scratch buffers");
+    return !at || fail(r, "its parameters are not those of its arguments and scratch buffers");
+}
+
 static tile_abi *read_heads(reader *r) {
     tile_module *module =
         tile_module_parse(r->context, "launch interface", r->heads, strlen(r->heads));
@@ -156,6 +165,11 @@ static tile_abi *read_heads(reader *r) {
         abi->loc = (tile_loc){0}; /* not in the user's text */
         abi->shared_bytes = (unsigned)r->shared_bytes;
         fill_scratch(r, abi, module);
+        tile_abi_list_parameters(abi);
+    }
+    if (abi && !check_parameters(r, abi)) {
+        tile_abi_destroy(abi);
+        abi = NULL;
     }
     tile_module_destroy(module);
     return abi;

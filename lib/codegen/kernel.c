@@ -8,7 +8,6 @@
 enum {
     KERNEL_CONVENTION = 71, /* LLVM's CallingConv::PTX_Kernel */
     SHARED_ALIGNMENT = 1024,
-    MAX_SYNTHETIC_ARGS = 2,
 };
 
 /* What arguments point to ---------------------------------------------------------------------- */
@@ -148,13 +147,14 @@ static void set_launch_attributes(tile_emitter *e) {
         tile_arena_format(&e->arena, "%d,%d,%d", (int)extent[0], (int)extent[1], (int)extent[2]));
 }
 
-static void declare_function(tile_emitter *e, bool has_clean, bool has_plain) {
+static void declare_function(tile_emitter *e, const tile_abi_parameter *parameters,
+                             unsigned count) {
     const tile_function *f = e->f;
-    unsigned count = 0;
-    LLVMTypeRef *types = TILE_NEW_ARRAY(&e->arena, LLVMTypeRef, f->arg_count + MAX_SYNTHETIC_ARGS);
-    for (size_t i = 0; i < f->arg_count; i++) types[count++] = arg_type(e, f->args[i].type);
-    for (int i = 0; i < has_clean + has_plain; i++)
-        types[count++] = LLVMPointerTypeInContext(e->llvm, SPACE_GLOBAL);
+    LLVMTypeRef *types = TILE_NEW_ARRAY(&e->arena, LLVMTypeRef, count + 1u);
+    for (unsigned i = 0; i < count; i++)
+        types[i] = parameters[i].kind == TILE_PARAMETER_argument
+                       ? arg_type(e, f->args[parameters[i].index].type)
+                       : LLVMPointerTypeInContext(e->llvm, SPACE_GLOBAL);
     LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->llvm), types, count, false);
     e->function = LLVMAddFunction(e->module, f->name, type);
     LLVMSetFunctionCallConv(e->function, KERNEL_CONVENTION);
@@ -166,37 +166,40 @@ static void declare_function(tile_emitter *e, bool has_clean, bool has_plain) {
     }
 }
 
-static void bind_args(tile_emitter *e, bool has_clean, bool has_plain) {
-    unsigned next = (unsigned)e->f->arg_count;
-    for (unsigned i = 0; i < e->f->arg_count; i++) {
-        const tile_arg_decl *arg = &e->f->args[i];
+static void bind_arg(tile_emitter *e, unsigned index, LLVMValueRef value) {
+    const tile_arg_decl *arg = &e->f->args[index];
+    LLVMSetValueName2(value, arg->name, arg->name ? strlen(arg->name) : 0);
+    if (arg->type->kind == TILE_TYPE_SCALAR && arg->type->scalar == TILE_i1)
+        value = LLVMBuildICmp(e->builder, LLVMIntNE, value, tile_llvm_int(e->i8, 0), "");
+    tile_set_scalar(e, arg->value, value);
+}
+
+static void bind_parameters(tile_emitter *e, const tile_abi_parameter *parameters, unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
         LLVMValueRef value = LLVMGetParam(e->function, i);
-        LLVMSetValueName2(value, arg->name, arg->name ? strlen(arg->name) : 0);
-        if (arg->type->kind == TILE_TYPE_SCALAR && arg->type->scalar == TILE_i1)
-            value = LLVMBuildICmp(e->builder, LLVMIntNE, value, tile_llvm_int(e->i8, 0), "");
-        tile_set_scalar(e, arg->value, value);
+        switch (parameters[i].kind) {
+        case TILE_PARAMETER_argument: bind_arg(e, parameters[i].index, value); break;
+        case TILE_PARAMETER_clean_scratch: e->clean_base = value; break;
+        case TILE_PARAMETER_scratch: e->plain_base = value; break;
+        }
     }
-    e->clean_base = has_clean ? LLVMGetParam(e->function, next++) : NULL;
-    e->plain_base = has_plain ? LLVMGetParam(e->function, next) : NULL;
 }
 
 void tile_emit_kernel(tile_emitter *e) {
-    tile_arena list = {0};
-    unsigned count;
-    bool has[2] = {false, false};
-    tile_scratch *buffers = tile_scratch_list(e->f, &list, &count);
-    for (unsigned i = 0; i < count; i++) has[buffers[i].clean] = true;
-    tile_arena_reset(&list);
+    unsigned scratch_count, count;
+    tile_scratch *scratch = tile_scratch_list(e->f, &e->arena, &scratch_count);
+    tile_abi_parameter *parameters =
+        tile_parameter_list(e->f->arg_count, scratch, scratch_count, &e->arena, &count);
     e->parts = TILE_NEW_ARRAY(&e->arena, LLVMValueRef *, e->f->value_count);
     e->depths = TILE_NEW_ARRAY(&e->arena, uint16_t, e->f->value_count);
     find_read_only(e);
     declare_shared(e);
-    declare_function(e, has[true], has[false]);
+    declare_function(e, parameters, count);
     tile_lines_begin(e);
     LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(e->llvm, e->function, "entry");
     LLVMPositionBuilderAtEnd(e->builder, entry);
     tile_lines_set(e, e->f->loc);
-    bind_args(e, has[true], has[false]);
+    bind_parameters(e, parameters, count);
     tile_prepare_roles(e);
     tile_emit_region(e, e->f->body);
     LLVMBuildRetVoid(e->builder);

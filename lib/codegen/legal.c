@@ -240,16 +240,18 @@ static void check_frame(checker *c) {
              f->name);
 }
 
-/* Limits: PTX ISA, "Kernel Function Parameters". has_scratch: clean, plain. */
-static void check_parameters(checker *c, const bool has_scratch[2]) {
+/* Limits: PTX ISA, "Kernel Function Parameters". */
+static void check_parameters(checker *c, const tile_abi_parameter *parameters, unsigned count) {
     enum { MAX_BYTES_BEFORE_81 = 4352, MAX_BYTES = 32764 };
     int64_t bytes = 0;
-    for (size_t i = 0; i < c->f->arg_count; i++) {
-        const tile_type *type = c->f->args[i].type;
-        int64_t size = tile_type_is_address(type) ? 8 : tile_scalar_bytes(type->scalar);
+    for (unsigned i = 0; i < count; i++) {
+        int64_t size = 8; /* an address */
+        if (parameters[i].kind == TILE_PARAMETER_argument) {
+            const tile_type *type = c->f->args[parameters[i].index].type;
+            if (!tile_type_is_address(type)) size = tile_scalar_bytes(type->scalar);
+        }
         bytes = tile_round_up(bytes, size) + size;
     }
-    bytes = tile_round_up(bytes, 8) + 8 * (has_scratch[0] + has_scratch[1]);
     if (bytes > MAX_BYTES)
         FAIL(c, c->f->loc, "@%s: the arguments take %lld bytes, a kernel's at most %d", c->f->name,
              (long long)bytes, MAX_BYTES);
@@ -259,17 +261,16 @@ static void check_parameters(checker *c, const bool has_scratch[2]) {
 
 static void check_memory(checker *c) {
     tile_arena list = {0};
-    unsigned count;
-    bool has_scratch[2] = {false, false};
+    unsigned count, parameter_count;
     tile_scratch *buffers = tile_scratch_list(c->f, &list, &count);
-    for (unsigned i = 0; i < count; i++) {
-        has_scratch[buffers[i].clean] = true;
+    for (unsigned i = 0; i < count; i++)
         if (!buffers[i].bytes)
             FAIL(c, tile_op_loc(c->f, buffers[i].op),
                  "scratch: the extents must be computable from the kernel's arguments alone");
-    }
+    tile_abi_parameter *parameters =
+        tile_parameter_list(c->f->arg_count, buffers, count, &list, &parameter_count);
+    check_parameters(c, parameters, parameter_count);
     tile_arena_reset(&list);
-    check_parameters(c, has_scratch);
     int64_t shared = tile_shared_bytes(c->f);
     if (shared > c->target->max_shared_bytes)
         FAIL(c, c->f->loc, "@%s needs %lld bytes of shared memory, %s has %u per block", c->f->name,

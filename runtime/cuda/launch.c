@@ -166,7 +166,7 @@ typedef union parameter {
     unsigned char bytes[8];
 } parameter;
 
-static void fill_parameter(parameter *p, const tile_type *type, const tile_argument *argument) {
+static void fill_argument(parameter *p, const tile_type *type, const tile_argument *argument) {
     if (tile_type_is_address(type))
         p->address = argument->buffer->address + argument->offset;
     else if (tile_scalar_is_floating(type->scalar))
@@ -175,9 +175,27 @@ static void fill_parameter(parameter *p, const tile_type *type, const tile_argum
         p->integer = argument->integer; /* little-endian: narrower integers are its first bytes */
 }
 
+/* Memory that the launch needs nothing of may be missing. */
+static CUdeviceptr address_of(const chunk *memory) {
+    return memory ? memory->address : 0;
+}
+
+/* s may be NULL. */
+static void fill_parameter(parameter *p, const tile_launch *launch, const cuda_scratch *s,
+                           const tile_abi_parameter *what) {
+    switch (what->kind) {
+    case TILE_PARAMETER_argument:
+        fill_argument(p, tile_abi_arg_at(launch->variant->abi, what->index)->type,
+                      &launch->arguments[what->index]);
+        break;
+    case TILE_PARAMETER_clean_scratch: p->address = s ? address_of(s->clean) : 0; break;
+    case TILE_PARAMETER_scratch: p->address = s ? address_of(s->plain) : 0; break;
+    }
+}
+
 static tile_status check_limits(cuda_device *d, const tile_launch *launch) {
     const int64_t *grid = launch->grid;
-    if (launch->argument_count + 2 <= MAX_PARAMETERS && grid[0] <= INT32_MAX &&
+    if (tile_abi_parameter_count(launch->variant->abi) <= MAX_PARAMETERS && grid[0] <= INT32_MAX &&
         grid[1] <= MAX_GRID_YZ && grid[2] <= MAX_GRID_YZ)
         return TILE_OK;
     tile_report(
@@ -223,17 +241,15 @@ tile_status tile_cuda_launch(cuda_device *d, const tile_launch *launch) {
     const tile_abi *abi = launch->variant->abi;
     parameter values[MAX_PARAMETERS];
     void *pointers[MAX_PARAMETERS];
-    unsigned count = launch->argument_count;
+    unsigned count = tile_abi_parameter_count(abi);
     cuda_scratch *s;
     tile_status status = check_limits(d, launch);
     if (status == TILE_OK) status = take_scratch(d, launch, &s);
     if (status != TILE_OK) return status;
-    for (unsigned i = 0; i < count; i++)
-        fill_parameter(&values[i], tile_abi_arg_at(abi, i)->type, &launch->arguments[i]);
-    const chunk *clean = s ? s->clean : NULL, *plain = s ? s->plain : NULL;
-    if (tile_abi_has_clean_scratch(abi)) values[count++].address = clean ? clean->address : 0;
-    if (tile_abi_has_plain_scratch(abi)) values[count++].address = plain ? plain->address : 0;
-    for (unsigned i = 0; i < count; i++) pointers[i] = &values[i];
+    for (unsigned i = 0; i < count; i++) {
+        fill_parameter(&values[i], launch, s, tile_abi_parameter_at(abi, i));
+        pointers[i] = &values[i];
+    }
     status = start(d, launch, pointers);
     if (status != TILE_OK) tile_cuda_soil_scratch(d);
     return status;

@@ -121,6 +121,15 @@ static void check_same_answers(const tile_abi *abi, const tile_abi *again, const
     if (status == TILE_OK) cr_expect(clean[0] == clean[1] && plain[0] == plain[1]);
 }
 
+static void check_same_parameters(const tile_abi *abi, const tile_abi *back) {
+    cr_assert_eq(tile_abi_parameter_count(abi), tile_abi_parameter_count(back));
+    for (unsigned i = 0; i < tile_abi_parameter_count(abi); i++) {
+        cr_expect_eq(tile_abi_parameter_at(abi, i)->kind, tile_abi_parameter_at(back, i)->kind);
+        cr_expect_eq(tile_abi_parameter_at(abi, i)->index, tile_abi_parameter_at(back, i)->index);
+    }
+    cr_expect_null(tile_abi_parameter_at(abi, tile_abi_parameter_count(abi)));
+}
+
 /* What is read back prints the same and answers the same, in a context that knows nothing of it. */
 Test(abi, round_trip) {
     static const char *const texts[] = {
@@ -149,8 +158,7 @@ Test(abi, round_trip) {
         cr_expect_str_eq(text, again);
         for (size_t a = 0; a < sizeof args / sizeof *args; a++)
             check_same_answers(abi, back, args[a]);
-        cr_expect_eq(tile_abi_has_clean_scratch(back), tile_abi_has_clean_scratch(abi));
-        cr_expect_eq(tile_abi_has_plain_scratch(back), tile_abi_has_plain_scratch(abi));
+        check_same_parameters(abi, back);
         tile_abi_destroy(back);
         tile_abi_destroy(abi);
         codegen_close(&x);
@@ -234,6 +242,7 @@ Test(abi, what_cannot_be_read) {
         {"\"block\": 64", "\"block\": 2048", "warps of 32"},
         {"1024", "-1", "\"shared_bytes\" is missing or out of range"},
         {"\"clean\": true", "\"clean\": 1", "a scratch buffer"},
+        {"\"clean_scratch\", \"type\"", "\"scratch\", \"type\"", "its parameters are not those"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         codegen_fixture x;
@@ -275,4 +284,33 @@ Test(abi, refusals) {
         cr_expect(strstr(x.messages, cases[i].message), "case %u: %s", i, x.messages);
         codegen_close(&x);
     }
+}
+
+Test(abi, parameters_are_one_list) {
+    static const struct {
+        const char *text;
+        const char *kinds;
+    } cases[] = {
+        {"kernel @k() grid [1] warps 1 {\n}\n", ""},
+        {"kernel @k(%n: i32, %x: ptr<f32>) grid [1] warps 1 {\n}\n", "argument 0, argument 1, "},
+        {"kernel @k(%n: i32) grid [1] warps 1 {\n"
+         "  %a = scratch [%n] : ptr<i32>\n  %b = scratch [%n] {clean} : ptr<i32>\n"
+         "  %c = scratch [4] : ptr<i32>\n}\n",
+         "argument 0, clean_scratch 0, scratch 0, "},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        codegen_fixture x;
+        char kinds[200] = "";
+        codegen_open(&x, cases[c].text);
+        tile_abi *abi = tile_abi_create(x.kernel);
+        for (unsigned i = 0; i < tile_abi_parameter_count(abi); i++) {
+            const tile_abi_parameter *parameter = tile_abi_parameter_at(abi, i);
+            snprintf(kinds + strlen(kinds), sizeof kinds - strlen(kinds), "%s %u, ",
+                     tile_parameter_kind_name(parameter->kind), parameter->index);
+        }
+        cr_expect_str_eq(kinds, cases[c].kinds);
+        tile_abi_destroy(abi);
+        codegen_close(&x);
+    }
+    cr_expect_null(tile_parameter_kind_name((tile_parameter_kind)99));
 }

@@ -303,7 +303,8 @@ Test(artifact, round_trip) {
     const tile_artifact_kernel *first = tile_artifact_kernel_at(artifact, 0);
     const tile_artifact_kernel *second = tile_artifact_kernel_at(artifact, 1);
     cr_expect_str_eq(tile_abi_entry(first->abi), "k");
-    cr_expect(tile_abi_has_clean_scratch(first->abi));
+    unsigned last = tile_abi_parameter_count(first->abi) - 1;
+    cr_expect_eq(tile_abi_parameter_at(first->abi, last)->kind, TILE_PARAMETER_clean_scratch);
     cr_expect_eq(tile_abi_arg_at(first->abi, 1)->divisible, 16);
     cr_expect(strstr(first->ptx.data, ".entry k("));
     cr_expect_eq(first->ptx.data[first->ptx.size], 0);

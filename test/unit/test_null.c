@@ -316,8 +316,9 @@ Test(null, compiling) {
     cr_expect_eq(tile_abi_scratch(NULL, NULL, NULL, &bytes[0], &bytes[1]), TILE_INVALID);
     cr_expect_eq(tile_abi_view_shape(NULL, 0, NULL, shape, shape), TILE_INVALID);
     cr_expect_eq(tile_abi_view_bytes(NULL, 0, NULL, &bytes[0], &bytes[1]), TILE_INVALID);
-    cr_expect_not(tile_abi_has_clean_scratch(NULL));
-    cr_expect_not(tile_abi_has_plain_scratch(NULL));
+    cr_expect_eq(tile_abi_parameter_count(NULL), 0);
+    cr_expect_null(tile_abi_parameter_at(NULL, 0));
+    cr_expect_null(tile_parameter_kind_name((tile_parameter_kind)-1));
     tile_abi_print(NULL, drop, &printed);
     tile_abi_destroy(NULL);
     tile_artifact_key key;
