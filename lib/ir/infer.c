@@ -1,50 +1,10 @@
 /* The rules of ops.def: what operands an operation takes and what types its results have. */
 #include "lib/ir/infer.h"
 
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "lib/ir/describe.h"
+#include "lib/ir/infer_rules.h"
 #include "lib/ir/shape.h"
-#include "lib/layout/mma.h"
-
-/* Diagnostics --------------------------------------------------------------------------------- */
-
-static const char *op_name(const tile_infer *infer) {
-    return tile_op_get_info(infer->opcode)->name;
-}
-
-static const char *type_text(const tile_infer *infer, const tile_type *type, tile_arena *arena) {
-    return type ? tile_type_text(infer->function, type, NULL, arena) : "nothing";
-}
-
-/* Reports "<op>: <what> <a><between> <b>"; a and b may be NULL. */
-static bool fail(const tile_infer *infer, const char *what, const tile_type *a, const char *between,
-                 const tile_type *b) {
-    tile_arena scratch = {0};
-    tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc, "%s: %s%s%s%s%s%s",
-                op_name(infer), what, a ? " " : "", a ? type_text(infer, a, &scratch) : "", between,
-                b ? " " : "", b ? type_text(infer, b, &scratch) : "");
-    tile_arena_reset(&scratch);
-    return false;
-}
 
 /* Operands ------------------------------------------------------------------------------------ */
-
-static const tile_value *segment(const tile_infer *infer, unsigned operand, unsigned *count) {
-    unsigned start = 0;
-    for (unsigned i = 0; i < operand; i++) start += infer->segment[i];
-    *count = infer->segment[operand];
-    return infer->operands + start;
-}
-
-/* The type of an operand's first value, NULL if it is absent. */
-static const tile_type *type_of(const tile_infer *infer, unsigned operand) {
-    unsigned count;
-    const tile_value *values = segment(infer, operand, &count);
-    return count ? tile_value_type(infer->function, values[0]) : NULL;
-}
 
 static bool is_array(const tile_type *type) {
     return type->kind == TILE_TYPE_TENSOR || type->kind == TILE_TYPE_TILE ||
@@ -174,44 +134,10 @@ static bool check_classes(const tile_infer *infer) {
 
 /* Results ------------------------------------------------------------------------------------- */
 
-static bool fail_excess(const tile_infer *infer, const tile_type *type) {
-    tile_arena scratch = {0};
-    tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc, "%s: %s has %s",
-                op_name(infer), type_text(infer, type, &scratch), tile_type_excess(type));
-    tile_arena_reset(&scratch);
-    return false;
-}
-
-static bool result(tile_infer *infer, const tile_type *type) {
-    if (infer->given && infer->given != type)
-        return fail(infer, "the result is", type, ", not", infer->given);
-    if (tile_type_excess(type)) return fail_excess(infer, type);
-    infer->results[0] = type;
-    infer->result_count = 1;
-    return true;
-}
-
-/* Takes the type as given if it is of that kind. */
-static bool given(tile_infer *infer, tile_type_kind kind, const char *words) {
-    if (!infer->given || infer->given->kind != kind)
-        return fail(infer, words, NULL, infer->given ? ", not" : "; write its type after ':'",
-                    infer->given);
-    return result(infer, infer->given);
-}
-
 /* Where the operands tell the element type. */
 static bool needs_extents(const tile_infer *infer) {
     return infer->given ||
            fail(infer, "the result needs extents; write them after ':': [16, 16]", NULL, "", NULL);
-}
-
-static bool no_result(tile_infer *infer) {
-    infer->result_count = 0;
-    return !infer->given || fail(infer, "it has no result, so it takes no type", NULL, "", NULL);
-}
-
-static bool same_element(const tile_type *a, const tile_type *b) {
-    return a->scalar == b->scalar && a->param == b->param;
 }
 
 /* The last dims of `whole` are those of `part`; unknown extents fit. */
@@ -535,136 +461,6 @@ static bool tile_infer_semaphore(tile_infer *infer) {
     const tile_type *view = type_of(infer, 0);
     if (view->scalar != TILE_i32)
         return fail(infer, "a semaphore is an i32 element of a view, not of", view, "", NULL);
-    return no_result(infer);
-}
-
-/* Level 3 ------------------------------------------------------------------------------------- */
-
-/* Elements of a scalar or vector, -1 for other types. */
-static int64_t fragment_count(const tile_type *type) {
-    bool fits = type && (type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_VECTOR);
-    return fits ? tile_type_elements(type) : -1;
-}
-
-static bool tile_infer_extract(tile_infer *infer) {
-    unsigned count;
-    int64_t first, part = fragment_count(infer->given);
-    const tile_type *from = type_of(infer, 0);
-    if (part < 1 || !same_element(from, infer->given))
-        return fail(infer, "the result must be elements of", from, "", NULL);
-    if (!tile_value_is_int(infer->function, segment(infer, 1, &count)[0], &first) || first < 0 ||
-        first + part > tile_type_elements(from))
-        return fail(infer, "the elements are out of range of", from, "", NULL);
-    return result(infer, infer->given);
-}
-
-static bool tile_infer_concat(tile_infer *infer) {
-    unsigned count;
-    const tile_value *values = segment(infer, 0, &count);
-    int64_t total = 0;
-    for (unsigned i = 0; i < count; i++) {
-        const tile_type *type = tile_value_type(infer->function, values[i]);
-        int64_t part = fragment_count(type);
-        if (part < 1 || !same_element(type, tile_value_type(infer->function, values[0])))
-            return fail(infer, "the operands must be scalars and vectors of one element type, not",
-                        type, "", NULL);
-        total += part;
-    }
-    if (!count) return fail(infer, "it needs an operand", NULL, "", NULL);
-    if (total > UINT_MAX) total = UINT_MAX; /* more than any thread holds, as result() says */
-    tile_scalar scalar = tile_value_type(infer->function, values[0])->scalar;
-    return result(
-        infer, tile_type_vector(tile_function_context(infer->function), scalar, (unsigned)total));
-}
-
-static bool tile_infer_permute(tile_infer *infer) {
-    const tile_type *from = type_of(infer, 0);
-    return given(infer, TILE_TYPE_VECTOR, "the result must be a vector") &&
-           (same_element(from, infer->given) ||
-            fail(infer, "the result must have the element type of", from, "", NULL));
-}
-
-/* Consecutive elements in memory: 1, 2, 4, ... up to 16 bytes. */
-static bool check_access(const tile_infer *infer, const tile_type *fragment,
-                         const tile_type *memory) {
-    int64_t count = fragment_count(fragment);
-    if (count < 1 || !same_element(fragment, memory))
-        return fail(infer, "the value must be a scalar or vector of the memory's element type, not",
-                    fragment, "", NULL);
-    int64_t bytes = count * tile_scalar_bytes(fragment->scalar);
-    if ((count & (count - 1)) || bytes > 16)
-        return fail(infer,
-                    "an access must have a power of two of elements and at most 16 bytes, not",
-                    fragment, "", NULL);
-    return true;
-}
-
-static bool tile_infer_thread_load(tile_infer *infer) {
-    return check_access(infer, infer->given, type_of(infer, 0)) && result(infer, infer->given);
-}
-
-static bool tile_infer_thread_store(tile_infer *infer) {
-    return no_result(infer) && check_access(infer, type_of(infer, 0), type_of(infer, 1));
-}
-
-/* Each matrix gives a lane 32 bits. */
-static bool tile_infer_ldmatrix(tile_infer *infer) {
-    const tile_type *type = infer->given;
-    int64_t count = type && type->kind == TILE_TYPE_VECTOR ? fragment_count(type) : -1;
-    unsigned bits = count > 0 ? tile_scalar_bits(type->scalar) : 0;
-    bool narrow = bits == 8 || bits == 16 || bits == 32;
-    if (!narrow || (count * bits != 32 && count * bits != 64 && count * bits != 128) ||
-        !same_element(type, type_of(infer, 0)))
-        return fail(
-            infer,
-            "the result must be 4, 8 or 16 bytes of the buffer's elements, which have 8, 16 "
-            "or 32 bits",
-            NULL, "", NULL);
-    return result(infer, type);
-}
-
-static bool fail_mma(const tile_infer *infer, const tile_type *const types[3]) {
-    tile_context *context = tile_function_context(infer->function);
-    tile_arena scratch = {0};
-    tile_report(context, TILE_ERROR, infer->loc, "mma: there is no instruction for %s, %s and %s",
-                type_text(infer, types[0], &scratch), type_text(infer, types[1], &scratch),
-                type_text(infer, types[2], &scratch));
-    tile_arena_reset(&scratch);
-    for (unsigned i = 0; tile_mma_at(i); i++) {
-        const tile_mma *row = tile_mma_at(i);
-        if (row->lhs != types[0]->scalar || row->rhs != types[1]->scalar || row->unsigned_lhs ||
-            row->unsigned_rhs)
-            continue;
-        tile_report(context, TILE_NOTE, infer->loc, "%s takes %s[%u], %s[%u] and %s[%u]",
-                    row->shape, tile_scalar_name(row->lhs), tile_mma_elements(row, TILE_MMA_LHS),
-                    tile_scalar_name(row->rhs), tile_mma_elements(row, TILE_MMA_RHS),
-                    tile_scalar_name(row->acc), tile_mma_elements(row, TILE_MMA_ACC));
-    }
-    return false;
-}
-
-/* The signs are the verifier's: they change no type. */
-static bool tile_infer_mma(tile_infer *infer) {
-    const tile_type *types[3];
-    int64_t counts[3];
-    for (unsigned i = 0; i < 3; i++) {
-        types[i] = type_of(infer, i);
-        counts[i] = fragment_count(types[i]);
-    }
-    const tile_mma_query query = {
-        .lhs = types[0]->scalar, .rhs = types[1]->scalar, .acc = types[2]->scalar};
-    return tile_mma_of_fragments(&query, counts) ? result(infer, types[2]) : fail_mma(infer, types);
-}
-
-static bool tile_infer_cp_async(tile_infer *infer) {
-    const tile_type *from = type_of(infer, 0), *to = type_of(infer, 1);
-    if (!same_element(from, to)) return fail(infer, "the element types differ:", from, " and", to);
-    return no_result(infer);
-}
-
-static bool tile_infer_word(tile_infer *infer) {
-    if (type_of(infer, 0)->scalar != TILE_i32)
-        return fail(infer, "the pointer must be ptr<i32>, not", type_of(infer, 0), "", NULL);
     return no_result(infer);
 }
 

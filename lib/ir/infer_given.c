@@ -2,20 +2,7 @@
  * element type (tile<[16, 8]>, in the text only the extents), or all but that (f32 where the result
  * is an array). Here it is completed; the rules of infer.c then check it like one that was written
  * in full. */
-#include "lib/ir/infer.h"
-
-static const tile_value *segment(const tile_infer *infer, unsigned operand, unsigned *count) {
-    unsigned start = 0;
-    for (unsigned i = 0; i < operand; i++) start += infer->segment[i];
-    *count = infer->segment[operand];
-    return infer->operands + start;
-}
-
-static const tile_type *type_of(const tile_infer *infer, unsigned operand) {
-    unsigned count;
-    const tile_value *values = segment(infer, operand, &count);
-    return count ? tile_value_type(infer->function, values[0]) : NULL;
-}
+#include "lib/ir/infer_rules.h"
 
 static const tile_type *get(const tile_infer *infer, const tile_type *draft) {
     return tile_type_get(tile_function_context(infer->function), draft);

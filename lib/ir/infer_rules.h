@@ -1,0 +1,95 @@
+/* What the rules of several files are made of. A rule checks an operation's operands, then calls
+ * result or no_result. */
+#ifndef TILE_LIB_IR_INFER_RULES_H
+#define TILE_LIB_IR_INFER_RULES_H
+
+#include "lib/ir/describe.h"
+#include "lib/ir/infer.h"
+
+/* Diagnostics --------------------------------------------------------------------------------- */
+
+static inline const char *op_name(const tile_infer *infer) {
+    return tile_op_get_info(infer->opcode)->name;
+}
+
+static inline const char *type_text(const tile_infer *infer, const tile_type *type,
+                                    tile_arena *arena) {
+    return type ? tile_type_text(infer->function, type, NULL, arena) : "nothing";
+}
+
+/* Reports "<op>: <what> <a><between> <b>"; a and b may be NULL. */
+static inline bool fail(const tile_infer *infer, const char *what, const tile_type *a,
+                        const char *between, const tile_type *b) {
+    tile_arena scratch = {0};
+    tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc, "%s: %s%s%s%s%s%s",
+                op_name(infer), what, a ? " " : "", a ? type_text(infer, a, &scratch) : "", between,
+                b ? " " : "", b ? type_text(infer, b, &scratch) : "");
+    tile_arena_reset(&scratch);
+    return false;
+}
+
+/* Operands ------------------------------------------------------------------------------------ */
+
+static inline const tile_value *segment(const tile_infer *infer, unsigned operand,
+                                        unsigned *count) {
+    unsigned start = 0;
+    for (unsigned i = 0; i < operand; i++) start += infer->segment[i];
+    *count = infer->segment[operand];
+    return infer->operands + start;
+}
+
+/* The type of an operand's first value, NULL if it is absent. */
+static inline const tile_type *type_of(const tile_infer *infer, unsigned operand) {
+    unsigned count;
+    const tile_value *values = segment(infer, operand, &count);
+    return count ? tile_value_type(infer->function, values[0]) : NULL;
+}
+
+/* Results ------------------------------------------------------------------------------------- */
+
+static inline bool fail_excess(const tile_infer *infer, const tile_type *type) {
+    tile_arena scratch = {0};
+    tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc, "%s: %s has %s",
+                op_name(infer), type_text(infer, type, &scratch), tile_type_excess(type));
+    tile_arena_reset(&scratch);
+    return false;
+}
+
+static inline bool result(tile_infer *infer, const tile_type *type) {
+    if (infer->given && infer->given != type)
+        return fail(infer, "the result is", type, ", not", infer->given);
+    if (tile_type_excess(type)) return fail_excess(infer, type);
+    infer->results[0] = type;
+    infer->result_count = 1;
+    return true;
+}
+
+/* Takes the type as given if it is of that kind. */
+static inline bool given(tile_infer *infer, tile_type_kind kind, const char *words) {
+    if (!infer->given || infer->given->kind != kind)
+        return fail(infer, words, NULL, infer->given ? ", not" : "; write its type after ':'",
+                    infer->given);
+    return result(infer, infer->given);
+}
+
+static inline bool no_result(tile_infer *infer) {
+    infer->result_count = 0;
+    return !infer->given || fail(infer, "it has no result, so it takes no type", NULL, "", NULL);
+}
+
+static inline bool same_element(const tile_type *a, const tile_type *b) {
+    return a->scalar == b->scalar && a->param == b->param;
+}
+
+/* infer_thread.c: what one thread does */
+bool tile_infer_extract(tile_infer *infer);
+bool tile_infer_concat(tile_infer *infer);
+bool tile_infer_permute(tile_infer *infer);
+bool tile_infer_thread_load(tile_infer *infer);
+bool tile_infer_thread_store(tile_infer *infer);
+bool tile_infer_ldmatrix(tile_infer *infer);
+bool tile_infer_mma(tile_infer *infer);
+bool tile_infer_cp_async(tile_infer *infer);
+bool tile_infer_word(tile_infer *infer);
+
+#endif

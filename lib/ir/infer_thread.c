@@ -1,0 +1,133 @@
+/* The rules of level 3: fragments in one thread's registers, and its accesses to memory. */
+#include <limits.h>
+
+#include "lib/ir/infer_rules.h"
+#include "lib/layout/mma.h"
+
+/* Elements of a scalar or vector, -1 for other types. */
+static int64_t fragment_count(const tile_type *type) {
+    bool fits = type && (type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_VECTOR);
+    return fits ? tile_type_elements(type) : -1;
+}
+
+bool tile_infer_extract(tile_infer *infer) {
+    unsigned count;
+    int64_t first, part = fragment_count(infer->given);
+    const tile_type *from = type_of(infer, 0);
+    if (part < 1 || !same_element(from, infer->given))
+        return fail(infer, "the result must be elements of", from, "", NULL);
+    if (!tile_value_is_int(infer->function, segment(infer, 1, &count)[0], &first) || first < 0 ||
+        first + part > tile_type_elements(from))
+        return fail(infer, "the elements are out of range of", from, "", NULL);
+    return result(infer, infer->given);
+}
+
+bool tile_infer_concat(tile_infer *infer) {
+    unsigned count;
+    const tile_value *values = segment(infer, 0, &count);
+    int64_t total = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const tile_type *type = tile_value_type(infer->function, values[i]);
+        int64_t part = fragment_count(type);
+        if (part < 1 || !same_element(type, tile_value_type(infer->function, values[0])))
+            return fail(infer, "the operands must be scalars and vectors of one element type, not",
+                        type, "", NULL);
+        total += part;
+    }
+    if (!count) return fail(infer, "it needs an operand", NULL, "", NULL);
+    if (total > UINT_MAX) total = UINT_MAX; /* more than any thread holds, as result() says */
+    tile_scalar scalar = tile_value_type(infer->function, values[0])->scalar;
+    return result(
+        infer, tile_type_vector(tile_function_context(infer->function), scalar, (unsigned)total));
+}
+
+bool tile_infer_permute(tile_infer *infer) {
+    const tile_type *from = type_of(infer, 0);
+    return given(infer, TILE_TYPE_VECTOR, "the result must be a vector") &&
+           (same_element(from, infer->given) ||
+            fail(infer, "the result must have the element type of", from, "", NULL));
+}
+
+/* Consecutive elements in memory: 1, 2, 4, ... up to 16 bytes. */
+static bool check_access(const tile_infer *infer, const tile_type *fragment,
+                         const tile_type *memory) {
+    int64_t count = fragment_count(fragment);
+    if (count < 1 || !same_element(fragment, memory))
+        return fail(infer, "the value must be a scalar or vector of the memory's element type, not",
+                    fragment, "", NULL);
+    int64_t bytes = count * tile_scalar_bytes(fragment->scalar);
+    if ((count & (count - 1)) || bytes > 16)
+        return fail(infer,
+                    "an access must have a power of two of elements and at most 16 bytes, not",
+                    fragment, "", NULL);
+    return true;
+}
+
+bool tile_infer_thread_load(tile_infer *infer) {
+    return check_access(infer, infer->given, type_of(infer, 0)) && result(infer, infer->given);
+}
+
+bool tile_infer_thread_store(tile_infer *infer) {
+    return no_result(infer) && check_access(infer, type_of(infer, 0), type_of(infer, 1));
+}
+
+/* Each matrix gives a lane 32 bits. */
+bool tile_infer_ldmatrix(tile_infer *infer) {
+    const tile_type *type = infer->given;
+    int64_t count = type && type->kind == TILE_TYPE_VECTOR ? fragment_count(type) : -1;
+    unsigned bits = count > 0 ? tile_scalar_bits(type->scalar) : 0;
+    bool narrow = bits == 8 || bits == 16 || bits == 32;
+    if (!narrow || (count * bits != 32 && count * bits != 64 && count * bits != 128) ||
+        !same_element(type, type_of(infer, 0)))
+        return fail(
+            infer,
+            "the result must be 4, 8 or 16 bytes of the buffer's elements, which have 8, 16 "
+            "or 32 bits",
+            NULL, "", NULL);
+    return result(infer, type);
+}
+
+static bool fail_mma(const tile_infer *infer, const tile_type *const types[3]) {
+    tile_context *context = tile_function_context(infer->function);
+    tile_arena scratch = {0};
+    tile_report(context, TILE_ERROR, infer->loc, "mma: there is no instruction for %s, %s and %s",
+                type_text(infer, types[0], &scratch), type_text(infer, types[1], &scratch),
+                type_text(infer, types[2], &scratch));
+    tile_arena_reset(&scratch);
+    for (unsigned i = 0; tile_mma_at(i); i++) {
+        const tile_mma *row = tile_mma_at(i);
+        if (row->lhs != types[0]->scalar || row->rhs != types[1]->scalar || row->unsigned_lhs ||
+            row->unsigned_rhs)
+            continue;
+        tile_report(context, TILE_NOTE, infer->loc, "%s takes %s[%u], %s[%u] and %s[%u]",
+                    row->shape, tile_scalar_name(row->lhs), tile_mma_elements(row, TILE_MMA_LHS),
+                    tile_scalar_name(row->rhs), tile_mma_elements(row, TILE_MMA_RHS),
+                    tile_scalar_name(row->acc), tile_mma_elements(row, TILE_MMA_ACC));
+    }
+    return false;
+}
+
+/* The signs are the verifier's: they change no type. */
+bool tile_infer_mma(tile_infer *infer) {
+    const tile_type *types[3];
+    int64_t counts[3];
+    for (unsigned i = 0; i < 3; i++) {
+        types[i] = type_of(infer, i);
+        counts[i] = fragment_count(types[i]);
+    }
+    const tile_mma_query query = {
+        .lhs = types[0]->scalar, .rhs = types[1]->scalar, .acc = types[2]->scalar};
+    return tile_mma_of_fragments(&query, counts) ? result(infer, types[2]) : fail_mma(infer, types);
+}
+
+bool tile_infer_cp_async(tile_infer *infer) {
+    const tile_type *from = type_of(infer, 0), *to = type_of(infer, 1);
+    if (!same_element(from, to)) return fail(infer, "the element types differ:", from, " and", to);
+    return no_result(infer);
+}
+
+bool tile_infer_word(tile_infer *infer) {
+    if (type_of(infer, 0)->scalar != TILE_i32)
+        return fail(infer, "the pointer must be ptr<i32>, not", type_of(infer, 0), "", NULL);
+    return no_result(infer);
+}
