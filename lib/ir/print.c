@@ -189,7 +189,9 @@ static void print_attr(printer *p, const tile_attr *attr) {
             PRINT(p, "%s%lld", i ? ", " : "", (long long)attr->list[i]);
         PRINT(p, "]");
         break;
-    case TILE_KIND_word: PRINT(p, "%s", attr->text ? attr->text : attr->expr->name); break;
+    case TILE_KIND_word:
+        PRINT(p, "%s", attr->text ? attr->text : tile_expr_text(p->f, attr->expr, &p->text));
+        break;
     case TILE_KIND_text: print_quoted(p, attr->text); break;
     case TILE_KIND_symbol: PRINT(p, "@%s", attr->text); break;
     case TILE_KIND_constant:

@@ -240,7 +240,8 @@ static void bind_values(instance *i) {
 /* A parameter of kind word becomes its word. */
 static void bind_attr(instance *i, tile_loc loc, tile_attr *attr) {
     const tile_bound_param *param = NULL;
-    if (tile_attr_get_info(attr->id)->kind == TILE_KIND_word && attr->expr)
+    if (tile_attr_get_info(attr->id)->kind == TILE_KIND_word && attr->expr &&
+        attr->expr->kind == TILE_EXPR_PARAM)
         param = tile_find_bound(&i->bound, attr->expr->name);
     if (!param || !param->word) {
         attr->expr = bind_constant(i, loc, attr->expr);

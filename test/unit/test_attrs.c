@@ -123,6 +123,10 @@ Test(attrs, are_checked_by_kind) {
     tile_op_set_text(f, op, TILE_ATTR_offset, "far");
     cr_expect_eq(tile_module_verify(module), TILE_INVALID);
     cr_expect(strstr(x.messages, "'offset' has a value of the wrong kind"), "%s", x.messages);
+    tile_op_set_int(f, op, TILE_ATTR_via, 3);
+    cr_expect(strstr(text_print(&x, module), "via = 3") == NULL); /* alloc_shared has none */
+    cr_expect_eq(tile_module_verify(module), TILE_INVALID);
+    tile_op_remove_attr(f, op, TILE_ATTR_via);
     tile_op_set_int(f, op, TILE_ATTR_offset, 16);
     cr_expect_eq(tile_module_verify(module), TILE_OK);
     tile_module_destroy(module);
