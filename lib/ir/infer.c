@@ -216,7 +216,10 @@ static bool tile_infer_select(tile_infer *infer) {
 
 static bool tile_infer_cast(tile_infer *infer) {
     const tile_type *from = type_of(infer, 0), *to = infer->given;
-    if (!to || to->kind != from->kind || !same_dims(from, to) || from->layout != to->layout)
+    if (!to)
+        return fail(infer, "the result needs an element type; write it after ':': f32", NULL, "",
+                    NULL);
+    if (to->kind != from->kind || !same_dims(from, to) || from->layout != to->layout)
         return fail(infer, "the result must have the operand's shape: from", from, " to", to);
     return result(infer, to);
 }

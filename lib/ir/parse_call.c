@@ -107,6 +107,11 @@ static bool parse_arguments(tile_parser *p, const tile_op_info *info, tile_invoc
                 tile_arena_grow(&p->arena, call->operands, used, &capacity, sizeof *call->operands);
             tile_operand *operand = &call->operands[used++];
             if (!tile_parse_operand(p, operand)) return false;
+            if (operand->brackets && tile_parse_at(p, ":"))
+                return tile_parse_error(p, p->token.loc,
+                                        "the type is the operation's: it stands behind the "
+                                        "parenthesis, %s(..) : type",
+                                        info->name);
             if (operand->head && tile_parse_at(p, ":") &&
                 !(operand->head = tile_parse_type_behind(p, operand->loc, operand->head)))
                 return false;
@@ -166,6 +171,12 @@ const tile_node *tile_parse_call(tile_parser *p) {
     if (!called) return parse_prefix(p, info, &call) ? tile_parse_call_node(p, &call) : NULL;
     tile_parse_advance(p);
     if (!parse_arguments(p, info, &call)) return NULL;
+    if (at_attrs(p, tile_parse_allowed_attrs(info))) {
+        tile_parse_error(p, p->token.loc,
+                         "attributes of a call stand between its parentheses: %s(.., %.*s)",
+                         info->name, (int)p->next.length, p->next.text);
+        return NULL;
+    }
     return is_arithmetic(info) && !call.attr_count ? make_arithmetic(p, &call)
                                                    : tile_parse_call_node(p, &call);
 }

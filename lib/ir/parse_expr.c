@@ -171,6 +171,10 @@ static const tile_node *parse_param(tile_parser *p) {
             p, token.loc,
             "'%s' is a word; it can only be compared, %s == rows, or be an attribute's", name,
             name);
+    else if ((param || tile_scalar_from_name(token.text, token.length)) &&
+             p->token.kind == TILE_TOKEN_VALUE)
+        tile_parse_error(p, token.loc, "'%s' is a type; a cast is written %s(%%%.*s)", name, name,
+                         (int)p->token.length, p->token.text);
     else if (param || tile_scalar_from_name(token.text, token.length))
         tile_parse_error(p, token.loc, "'%s' is a type; a number is needed here", name);
     else if (tile_opcode_from_name(token.text, token.length))

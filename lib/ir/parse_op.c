@@ -207,8 +207,8 @@ bool tile_parse_operand(tile_parser *p, tile_operand *operand) {
     if (tile_parse_at(p, "[")) return parse_node_list(p, operand);
     operand->head = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
     if (!operand->head) return false;
-    return operand->head->kind != TILE_NODE_VALUE || !tile_parse_at(p, "[") ||
-           parse_node_list(p, operand);
+    bool memory = operand->head->kind == TILE_NODE_VALUE || operand->head->kind == TILE_NODE_CALL;
+    return !memory || !tile_parse_at(p, "[") || parse_node_list(p, operand);
 }
 
 bool tile_parse_memory_operand(tile_parser *p, tile_operand *operand) {
