@@ -17,6 +17,13 @@ static bool is_prefix(const tile_op_info *info) {
     return prefix;
 }
 
+/* %a, or view(..). */
+static bool is_memory(const tile_token *token) {
+    return token->kind == TILE_TOKEN_VALUE ||
+           (token->kind == TILE_TOKEN_WORD &&
+            tile_opcode_is_callable(tile_opcode_from_name(token->text, token->length)));
+}
+
 bool tile_parse_at_call(tile_parser *p) {
     if (p->token.kind != TILE_TOKEN_WORD) return false;
     const char *text = p->token.text;
@@ -25,7 +32,7 @@ bool tile_parse_at_call(tile_parser *p) {
     if (!opcode) return is_called(p) && tile_parse_find_scalar(p, text, p->token.length);
     return tile_opcode_is_callable(opcode) &&
            (is_called(p) || (!info->operand_count && !info->attr_count) ||
-            (is_prefix(info) && p->next.kind == TILE_TOKEN_VALUE));
+            (is_prefix(info) && is_memory(&p->next)));
 }
 
 static unsigned depth_of(const tile_operand *operand) {

@@ -73,7 +73,7 @@ const tile_node *tile_parse_op_node(tile_parser *p, tile_loc loc, tile_opcode op
 }
 
 /* An integer constant that has a name counts as the number it is. */
-const tile_node *tile_parse_value_node(tile_parser *p) {
+static const tile_node *parse_value(tile_parser *p) {
     tile_token token = p->token;
     const char *name = tile_intern_name(p->context, token.text, token.length);
     const tile_symbol *symbol = tile_parse_find(p, name);
@@ -228,15 +228,13 @@ static const tile_node *parse_number(tile_parser *p, bool negative) {
     return host_node(p, token.loc, tile_expr_int(p->context, (int64_t)bits));
 }
 
-static const tile_node *parse_primary(tile_parser *p);
-
 static const tile_node *parse_unary(tile_parser *p) {
     tile_loc loc = p->token.loc;
     bool minus = tile_parse_at(p, "-");
     tile_parse_advance(p);
     if (minus && (p->token.kind == TILE_TOKEN_INT || p->token.kind == TILE_TOKEN_FLOAT))
         return parse_number(p, true);
-    const tile_node *arg = parse_primary(p);
+    const tile_node *arg = tile_parse_primary(p);
     if (!arg) return NULL;
     if (minus && arg->kind == TILE_NODE_FLOAT && !arg->type) {
         tile_node *node = tile_parse_new_node(p, TILE_NODE_FLOAT, loc);
@@ -248,7 +246,7 @@ static const tile_node *parse_unary(tile_parser *p) {
 
 static const tile_node *parse_primary_inner(tile_parser *p) {
     switch (p->token.kind) {
-    case TILE_TOKEN_VALUE: return tile_parse_value_node(p);
+    case TILE_TOKEN_VALUE: return parse_value(p);
     case TILE_TOKEN_INT:
     case TILE_TOKEN_FLOAT: return parse_number(p, false);
     case TILE_TOKEN_WORD: return parse_word(p);
@@ -263,7 +261,7 @@ static const tile_node *parse_primary_inner(tile_parser *p) {
     return NULL;
 }
 
-static const tile_node *parse_primary(tile_parser *p) {
+const tile_node *tile_parse_primary(tile_parser *p) {
     if (p->depth >= TILE_PARSE_MAX_DEPTH) {
         tile_parse_too_deep(p, p->token.loc);
         return NULL;
@@ -305,7 +303,7 @@ const tile_node *tile_parse_infix(tile_parser *p, const tile_node *left, int pre
 }
 
 const tile_node *tile_parse_node(tile_parser *p, int precedence) {
-    return tile_parse_infix(p, parse_primary(p), precedence);
+    return tile_parse_infix(p, tile_parse_primary(p), precedence);
 }
 
 const tile_node *tile_parse_type_behind(tile_parser *p, tile_loc loc, const tile_node *inner) {

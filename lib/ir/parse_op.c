@@ -212,8 +212,9 @@ bool tile_parse_operand(tile_parser *p, tile_operand *operand) {
 }
 
 bool tile_parse_memory_operand(tile_parser *p, tile_operand *operand) {
-    *operand = (tile_operand){.loc = p->token.loc, .head = tile_parse_value_node(p)};
-    return !tile_parse_at(p, "[") || parse_node_list(p, operand);
+    *operand = (tile_operand){.loc = p->token.loc};
+    operand->head = tile_parse_primary(p);
+    return operand->head && (!tile_parse_at(p, "[") || parse_node_list(p, operand));
 }
 
 /* Whether an operation may stand without its first operand. */

@@ -162,7 +162,8 @@ const char *tile_guess_text(tile_parser *p, const tile_guess *guess, const char 
 
 /* parse_expr.c */
 const tile_node *tile_parse_node(tile_parser *p, int precedence);
-const tile_node *tile_parse_value_node(tile_parser *p); /* %x */
+/* What operators stand between. */
+const tile_node *tile_parse_primary(tile_parser *p);
 /* An expression that may say its type: expr [":" type]. */
 const tile_node *tile_parse_typed_node(tile_parser *p);
 /* The ":" type that follows a node, which begins at loc. */
