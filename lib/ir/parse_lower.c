@@ -117,6 +117,13 @@ static bool has_extents(const tile_type *type, const tile_type *extents) {
     return equal;
 }
 
+/* A number with extents is in every element. */
+static tile_value lower_filled(tile_parser *p, const tile_node *node) {
+    tile_value value = tile_lower_node(p, node->args[0], NULL);
+    p->builder.loc = node->loc;
+    return tile_build_splat(&p->builder, value, node->type);
+}
+
 /* The type behind an operation that takes one is the operation's. */
 static tile_value lower_typed(tile_parser *p, const tile_node *node) {
     const tile_invocation *call = node->args[0]->call;
@@ -125,6 +132,8 @@ static tile_value lower_typed(tile_parser *p, const tile_node *node) {
         typed.given = node->type;
         return lower_call(p, &typed, NULL);
     }
+    if (tile_type_is_extents(node->type) && tile_node_is_literal(node->args[0]))
+        return lower_filled(p, node);
     tile_value value = tile_lower_node(p, node->args[0], node->type);
     const tile_type *type = value.id ? tile_value_type(p->function, value) : node->type;
     if (type == node->type || has_extents(type, node->type)) return value;
