@@ -219,6 +219,11 @@ static const char *name_of(verifier *v, tile_op op) {
     return tile_op_name(v->f, op);
 }
 
+/* What stands for one place in memory wherever it is named. */
+static bool is_memory(const tile_type *type) {
+    return type->kind == TILE_TYPE_SHARED || type->kind == TILE_TYPE_VIEW;
+}
+
 /* Where values of a region and of its operation have different types, or cannot be carried. */
 static void check_carried_type(verifier *v, tile_op op, unsigned r, unsigned i) {
     tile_value sent = tile_carried_sent(v->f, op, (int)r, i);
@@ -226,9 +231,15 @@ static void check_carried_type(verifier *v, tile_op op, unsigned r, unsigned i) 
     const tile_type *want = tile_value_type(v->f, tile_carried_received(v->f, op, TILE_AROUND, i));
     tile_op yield = tile_region_yield(v->f, tile_op_region(v->f, op, r));
     unsigned place = tile_shape_own_yields(tile_shape_of(v->f, op), r) + i + 1;
+    bool receives = tile_shape_receives(tile_shape_of(v->f, op)); /* check_arguments */
     if (have != want)
         FAIL(v, tile_op_loc(v->f, yield), "value %u of `yield` is %s, but `%s` carries %s", place,
              text(v, have), name_of(v, op), text(v, want));
+    else if (is_memory(have) && !receives)
+        FAIL(v, tile_op_loc(v->f, yield),
+             "`%s` cannot yield %s: which memory is accessed must not depend on the path; access it "
+             "in the region, or yield coordinates or `base`",
+             name_of(v, op), text(v, have));
 }
 
 /* A region that decides whether the next one runs yields that first. */
@@ -278,7 +289,7 @@ static void check_arguments(verifier *v, tile_op op, unsigned r) {
         const tile_type *init = tile_value_type(v->f, tile_carried_sent(v->f, op, TILE_AROUND, i));
         const tile_type *carried =
             tile_value_type(v->f, tile_carried_received(v->f, op, (int)r, i));
-        if (init != carried || init->kind == TILE_TYPE_SHARED || init->kind == TILE_TYPE_VIEW)
+        if (init != carried || is_memory(init))
             FAIL(v, tile_op_loc(v->f, op), "a loop cannot carry %s as %s", text(v, init),
                  text(v, carried));
     }
