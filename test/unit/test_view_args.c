@@ -361,3 +361,74 @@ Test(view_args, views_of_views) {
         close(&f);
     }
 }
+
+/* y = x, which is a view of `opcode of %n, 3, %n, and then & 15` elements. */
+static tile_module *build_expression(tile_context *context, tile_opcode opcode) {
+    const tile_expr *number = tile_expr_arg(context, 0), *three = tile_expr_int(context, 3);
+    unsigned arity = tile_op_get_info(opcode)->operand_count;
+    const tile_expr *expr =
+        tile_expr_op(context, opcode, number, arity > 1 ? three : NULL, arity > 2 ? number : NULL);
+    expr = tile_expr_op(context, TILE_OP_and, expr, tile_expr_int(context, 15), NULL);
+    const tile_expr *sixteen = tile_expr_int(context, 16), *one = tile_expr_int(context, 1);
+    const tile_type *f32 = tile_type_scalar(context, TILE_f32);
+    tile_module *module = tile_module_create(context);
+    tile_function *k = tile_function_create(module, TILE_KERNEL, "k", (tile_loc){0, 0, 0});
+    tile_function_add_arg(k, "n", tile_type_scalar(context, TILE_i64));
+    tile_value from = tile_function_add_view_arg(k, "x", f32, 1, &expr, NULL);
+    tile_value to = tile_function_add_view_arg(k, "y", f32, 1, &sixteen, NULL);
+    tile_function_set_grid(k, 1, &one);
+    tile_function_set_warps(k, one);
+    tile_builder b = tile_builder_at_end(k, tile_function_body(k));
+    const tile_value zero = tile_build_int(&b, 0);
+    const int64_t dims[] = {16};
+    tile_value v = tile_build_load(&b, from, &zero, 1, tile_type_tile(context, TILE_f32, 1, dims));
+    tile_build_store(&b, v, to, &zero, 1);
+    return module;
+}
+
+/* Whatever an extent is computed with, the launch, level 2 and the threads agree on it. */
+static void check_expression(tile_opcode opcode, int64_t n, unsigned level) {
+    fixture f;
+    float y[16];
+    text_open(&f.text);
+    tile_module *module = build_expression(f.text.context, opcode);
+    open_kernel(&f, module, level, 64 * sizeof(float));
+    const tile_argument arguments[] = {
+        {.integer = n}, {.buffer = f.x, .offset = 16 * sizeof(float)}, {.buffer = f.y}};
+    cr_assert_eq(tile_kernel_launch(f.kernel, arguments, 3, NULL), TILE_OK, "%s", f.text.messages);
+    cr_assert_eq(tile_buffer_read(f.y, 0, y, sizeof y), TILE_OK);
+    int64_t extent;
+    cr_assert(tile_fold_int(opcode, n, 3, n, &extent));
+    for (int i = 0; i < 16; i++)
+        cr_expect_eq(y[i], i < (extent & 15) ? (float)(16 + i) : 0, "%s of %lld, element %d",
+                     tile_op_get_info(opcode)->name, (long long)n, i);
+    close(&f);
+}
+
+static void check_emits(tile_opcode opcode) {
+    text_fixture text;
+    text_open(&text);
+    tile_module *module = build_expression(text.context, opcode);
+    tile_emit_options options = {.size = sizeof options, .target = tile_target_find("sm_90a")};
+    tile_blob ptx;
+    cr_expect_eq(tile_compile(module, "k", NULL, 0, &options, &ptx, NULL), TILE_OK, "%s: %s",
+                 tile_op_get_info(opcode)->name, text.messages);
+    tile_blob_destroy(&ptx);
+    tile_module_destroy(module);
+    text_close(&text);
+}
+
+Test(view_args, every_operation_of_an_expression) {
+    static const int64_t numbers[] = {0, 1, 3, 7, -7, 1000, (INT64_C(1) << 40) + 5, INT64_MIN};
+    unsigned operations = 0;
+    for (unsigned opcode = 1; opcode < TILE_OPCODE_LIMIT; opcode++) {
+        int64_t ignored;
+        if (!tile_fold_int((tile_opcode)opcode, 1, 1, 1, &ignored)) continue;
+        operations++;
+        check_emits((tile_opcode)opcode);
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+            for (unsigned level = 2; level <= 3; level++)
+                check_expression((tile_opcode)opcode, numbers[i], level);
+    }
+    cr_expect_gt(operations, 15u);
+}
