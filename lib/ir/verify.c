@@ -236,10 +236,11 @@ static void check_carried_type(verifier *v, tile_op op, unsigned r, unsigned i) 
         FAIL(v, tile_op_loc(v->f, yield), "value %u of `yield` is %s, but `%s` carries %s", place,
              text(v, have), name_of(v, op), text(v, want));
     else if (is_memory(have) && !receives)
-        FAIL(v, tile_op_loc(v->f, yield),
-             "`%s` cannot yield %s: which memory is accessed must not depend on the path; access it "
-             "in the region, or yield coordinates or `base`",
-             name_of(v, op), text(v, have));
+        FAIL(
+            v, tile_op_loc(v->f, yield),
+            "`%s` cannot yield %s: which memory is accessed must not depend on the path; access it "
+            "in the region, or yield coordinates or `base`",
+            name_of(v, op), text(v, have));
 }
 
 /* A region that decides whether the next one runs yields that first. */
