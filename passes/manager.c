@@ -4,6 +4,7 @@
  * that there are when it begins, and what it adds becomes roots for the next one. */
 #include <string.h>
 
+#include "lib/ir/syntax.h"
 #include "lib/support/clock.h"
 #include "lib/support/guess.h"
 #include "lib/support/options.h"
@@ -160,7 +161,7 @@ static tile_status run_on_module(manager *m, const tile_pipeline_step *step) {
 /* What a pass is to a function, by their levels. */
 typedef enum relation {
     FITS,
-    OTHER, /* for computes where this is a kernel, or the reverse */
+    OTHER, /* for computes where this is a kernel, or the reverse; this is a plan */
     EARLY, /* the function is not yet at the pass' level */
     LATE,  /* the function is beyond it: it runs as it is written */
 } relation;
@@ -168,20 +169,20 @@ typedef enum relation {
 static relation relation_to(const tile_pipeline_step *step, const tile_function *f) {
     unsigned levels = step->row->info.level_in, level = f->level <= 3 ? 1u << f->level : 0;
     if (levels & level) return FITS;
-    if (f->kind == TILE_COMPUTE || levels == TILE_LEVEL_1) return OTHER;
+    if (f->kind != TILE_KERNEL || levels == TILE_LEVEL_1) return OTHER;
     return levels < level ? LATE : EARLY;
 }
 
 static bool refuse(manager *m, const tile_pipeline_step *step, const tile_function *f) {
     const char *name = step->row->info.name;
-    bool compute = f->kind == TILE_COMPUTE;
+    bool of_computes = step->row->info.level_in == TILE_LEVEL_1;
     if (relation_to(step, f) == EARLY)
         return tile_pipeline_error(&m->pipeline, step->loc,
                                    "pass '%s' requires level 3, and @%s is at level %u", name,
                                    f->name, f->level);
     return tile_pipeline_error(&m->pipeline, step->loc, "pass '%s' runs on %s, and @%s is a %s",
-                               name, compute ? "kernels" : "computes", f->name,
-                               compute ? "compute" : "kernel");
+                               name, of_computes ? "computes" : "kernels", f->name,
+                               tile_function_kind_name(f->kind));
 }
 
 /* That nothing happens to a kernel is said once, not for each pass. */

@@ -368,11 +368,13 @@ static void compute_broadcast(evaluation *e, tile_op op, double *to) {
 
 /* A row's name names the function that computes it, where it has level 1. */
 static void (*const computers[TILE_OPCODE_LIMIT])(evaluation *e, tile_op op, double *to) = {
+#define COMPUTER_L0(name) NULL
 #define COMPUTER_L1(name) compute_##name
 #define COMPUTER_L2(name) NULL
 #define COMPUTER_L12(name) compute_##name
 #define COMPUTER_L3(name) NULL
 #define COMPUTER_L23(name) NULL
+#define COMPUTER_L023(name) NULL
 #define COMPUTER_LX(name) compute_##name
 #define OP(number, name, levels, ...) [number] = COMPUTER_##levels(name),
 #define ELEMENTWISE_OP(number, name, ...) [number] = compute_elementwise,

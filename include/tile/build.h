@@ -78,6 +78,12 @@ TILE_API tile_op tile_build_sync_explicit(tile_builder *builder,
                                           const tile_type *const *result_types,
                                           unsigned result_count);
 
+/* Plans: launch @callee<values>(arguments). Whether they fit the kernel, which may come into the
+ * module later, is checked by tile_function_verify. */
+TILE_API tile_op tile_build_launch(tile_builder *builder, const char *callee,
+                                   const tile_param_value *values, unsigned value_count,
+                                   const tile_value *arguments, unsigned argument_count);
+
 TILE_API void tile_op_set_flag(tile_function *function, tile_op op, tile_attr_id id);
 TILE_API void tile_op_set_int(tile_function *function, tile_op op, tile_attr_id id, int64_t value);
 /* Of an attribute of kind word: a parameter of that kind, tile_expr_param. */
@@ -90,6 +96,9 @@ TILE_API void tile_op_set_text(tile_function *function, tile_op op, tile_attr_id
 /* Kind constant: a number of a scalar type. */
 TILE_API void tile_op_set_constant(tile_function *function, tile_op op, tile_attr_id id,
                                    const tile_type *type, const tile_expr *expr);
+/* Kind values: names and values are copied. */
+TILE_API void tile_op_set_values(tile_function *function, tile_op op, tile_attr_id id,
+                                 const tile_param_value *values, unsigned count);
 TILE_API void tile_op_set_list(tile_function *function, tile_op op, tile_attr_id id,
                                const int64_t *values, unsigned count);
 TILE_API void tile_value_set_name(tile_function *function, tile_value value, const char *name);
@@ -134,10 +143,11 @@ TILE_API void tile_value_set_name(tile_function *function, tile_value value, con
     static inline tile_value tile_build_##name( \
         tile_builder *builder TILE_EACH(TILE_ARG_, operands), const tile_type *type) \
         TILE_BUILD_BODY(name, operands, type)
-/* Operations with regions have builders of their own, above. */
+/* Operations with regions, and launches, have builders of their own, above. */
 #define TILE_BUILD_loop(name, operands)
 #define TILE_BUILD_while_loop(name, operands)
 #define TILE_BUILD_body(name, operands)
+#define TILE_BUILD_launch(name, operands)
 #define TILE_BUILD_branch(name, operands)
 
 #define OP(number, name, levels, operands, attributes, typing, ...) \
@@ -159,6 +169,7 @@ TILE_API void tile_value_set_name(tile_function *function, tile_value value, con
 #undef TILE_BUILD_branch
 #undef TILE_BUILD_given
 #undef TILE_BUILD_inferred
+#undef TILE_BUILD_launch
 #undef TILE_BUILD_loop
 #undef TILE_BUILD_while_loop
 #undef TILE_SEGMENT_address

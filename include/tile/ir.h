@@ -1,7 +1,7 @@
 /* Tile IR: modules, functions, operations, values, types and host expressions.
  *
- * A module holds functions: computes (level 1) and kernels (levels 2 and 3). A function holds
- * regions, a region holds one list of operations, an operation holds operands, results, attributes
+ * A module holds functions: computes (level 1), kernels (levels 2 and 3) and plans (level 0: what
+ * the host launches, in which order). A function holds regions, a region holds one list of operations, an operation holds operands, results, attributes
  * and up to two regions. Operations, values and regions are 32-bit ids in their function; id 0 is
  * "none".
  *
@@ -71,6 +71,7 @@ typedef enum tile_attr_kind {
     TILE_KIND_text,
     TILE_KIND_symbol,
     TILE_KIND_constant,
+    TILE_KIND_values, /* tile_param_value's, in `<..>` */
 } tile_attr_kind;
 
 /* How an operand is written; ops.def explains each. */
@@ -178,16 +179,19 @@ typedef enum tile_region_shape {
 } tile_region_shape;
 
 enum {
+    TILE_LEVEL_0 = 1 << 0,
     TILE_LEVEL_1 = 1 << 1,
     TILE_LEVEL_2 = 1 << 2,
     TILE_LEVEL_3 = 1 << 3,
     /* Sets of them, under the names that the tables use. */
+    TILE_LEVELS_L0 = TILE_LEVEL_0,
     TILE_LEVELS_L1 = TILE_LEVEL_1,
     TILE_LEVELS_L2 = TILE_LEVEL_2,
     TILE_LEVELS_L3 = TILE_LEVEL_3,
     TILE_LEVELS_L12 = TILE_LEVEL_1 | TILE_LEVEL_2,
     TILE_LEVELS_L23 = TILE_LEVEL_2 | TILE_LEVEL_3,
-    TILE_LEVELS_LX = TILE_LEVEL_1 | TILE_LEVEL_2 | TILE_LEVEL_3,
+    TILE_LEVELS_L023 = TILE_LEVEL_0 | TILE_LEVEL_2 | TILE_LEVEL_3,
+    TILE_LEVELS_LX = TILE_LEVEL_0 | TILE_LEVEL_1 | TILE_LEVEL_2 | TILE_LEVEL_3,
 };
 
 enum { TILE_MAX_OPERANDS = 8, TILE_MAX_ATTRS = 8 };
@@ -393,7 +397,7 @@ typedef struct tile_region {
 typedef struct tile_module tile_module;
 typedef struct tile_function tile_function;
 
-typedef enum tile_function_kind { TILE_COMPUTE, TILE_KERNEL } tile_function_kind;
+typedef enum tile_function_kind { TILE_COMPUTE, TILE_KERNEL, TILE_PLAN } tile_function_kind;
 
 typedef enum tile_param_kind {
     TILE_PARAM_int,
@@ -419,7 +423,7 @@ TILE_API tile_function *tile_function_create(tile_module *module, tile_function_
                                              const char *name, tile_loc loc);
 TILE_API const char *tile_function_name(const tile_function *function);
 TILE_API tile_function_kind tile_function_get_kind(const tile_function *function);
-/* 1 for computes; kernels are at level 2 (when they are created, too) until they are lowered, then
+/* 0 for plans, 1 for computes; kernels are at level 2 (when they are created, too) until they are lowered, then
  * at level 3: what stands in them is what threads do, with the barriers and the places of shared
  * buffers that it names, and it is run as it stands. */
 TILE_API unsigned tile_function_level(const tile_function *function);
@@ -484,9 +488,9 @@ typedef struct tile_param_value {
     const tile_type *type;
 } tile_param_value;
 
-/* Kernels: `of @compute<values>`, what is computed. Arguments and results of the compute are the
- * kernel's arguments of their names, tensors its pointers or views. A dim of the compute that is
- * neither in values nor a scalar argument is the kernel's parameter of its name. Names and values
+/* Kernels and plans: `of @compute<values>`, what is computed. Arguments and results of the compute
+ * are the function's arguments of their names, tensors its pointers or views. A dim of the compute that is
+ * neither in values nor a scalar argument is the function's parameter of its name. Names and values
  * are copied. */
 TILE_API void tile_function_set_reference(tile_function *function, const char *compute,
                                           const tile_param_value *values, unsigned count);

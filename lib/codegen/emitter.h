@@ -102,11 +102,13 @@ void tile_set_elements(tile_emitter *e, tile_value value, const LLVMValueRef *el
 LLVMValueRef tile_llvm_int(LLVMTypeRef type, int64_t value);
 
 /* One function for each operation of level 3, tile_emit_<op>; the element-wise ones share one. */
+#define EMITTED_L0(name)
 #define EMITTED_L1(name)
 #define EMITTED_L2(name)
 #define EMITTED_L12(name)
 #define EMITTED_L3(name) void tile_emit_##name(tile_emitter *e, tile_op op);
 #define EMITTED_L23(name) EMITTED_L3(name)
+#define EMITTED_L023(name) EMITTED_L3(name)
 #define EMITTED_LX(name) EMITTED_L3(name)
 #define OP(number, name, levels, ...) EMITTED_##levels(name)
 #define ELEMENTWISE_OP(...)

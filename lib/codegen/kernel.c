@@ -21,12 +21,19 @@ static void note_write(tile_emitter *e, tile_value base) {
         for (size_t i = 0; i < e->f->arg_count; i++) e->args[i].is_read_only = false;
 }
 
+/* A kernel that waits for the launch before it may have begun while that one still wrote. To LLVM,
+ * memory behind a `noalias` that it only sees read is constant from the kernel's first instruction
+ * on. */
+static bool is_alone(const tile_emitter *e, const tile_arg_decl *arg) {
+    return arg->noalias && tile_type_is_address(arg->type) && !tile_function_waits(e->f);
+}
+
 /* Only what is declared `noalias` and never written here is constant while the kernel runs: it may
  * go through the non-coherent cache. */
 static void find_read_only(tile_emitter *e) {
     e->args = TILE_NEW_ARRAY(&e->arena, tile_arg_facts, e->f->arg_count + 1);
     for (size_t i = 0; i < e->f->arg_count; i++)
-        e->args[i].is_read_only = e->f->args[i].noalias && tile_type_is_address(e->f->args[i].type);
+        e->args[i].is_read_only = is_alone(e, &e->f->args[i]);
     for (uint32_t i = 1; i < e->f->op_count; i++) {
         tile_op op = {i};
         unsigned count, opcode = tile_op_at(e->f, op)->opcode;
@@ -160,7 +167,7 @@ static void declare_function(tile_emitter *e, const tile_abi_parameter *paramete
     LLVMSetFunctionCallConv(e->function, KERNEL_CONVENTION);
     set_launch_attributes(e);
     for (unsigned i = 0; i < f->arg_count; i++) {
-        if (!f->args[i].noalias || !tile_type_is_address(f->args[i].type)) continue;
+        if (!is_alone(e, &f->args[i])) continue;
         add_arg_flag(e, i, "noalias");
         if (e->args[i].is_read_only) add_arg_flag(e, i, "readonly");
     }

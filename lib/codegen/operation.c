@@ -1,5 +1,6 @@
 /* Walks the body: one function for each operation. */
 #include "lib/codegen/emitter.h"
+#include "lib/codegen/ptx.h"
 
 /* Limits of a grid: CUDA C++ Programming Guide, table of technical specifications. */
 enum { MAX_GRID_X = 0x7fffffff, MAX_GRID_YZ = 0xffff };
@@ -29,6 +30,23 @@ void tile_emit_wait_group(tile_emitter *e, tile_op op) {
     tile_machine_call(e, tile_machine_of_op(e->f, op), &pending, 1);
 }
 
+/* Below sm_90 launches do not overlap. */
+static void emit_pdl(tile_emitter *e, tile_machine machine) {
+    if (e->options->target->compute_capability < tile_machine_capability(machine)) return;
+    tile_ptx ptx = tile_ptx_begin(e, machine);
+    tile_ptx_call(&ptx, NULL);
+}
+
+void tile_emit_pdl_wait(tile_emitter *e, tile_op op) {
+    (void)op;
+    emit_pdl(e, TILE_MACHINE_pdl_wait);
+}
+
+void tile_emit_pdl_trigger(tile_emitter *e, tile_op op) {
+    (void)op;
+    emit_pdl(e, TILE_MACHINE_pdl_trigger);
+}
+
 /* Shared memory is laid out before: nothing is left to do. */
 void tile_emit_free_shared(tile_emitter *e, tile_op op) {
     (void)e;
@@ -54,11 +72,13 @@ typedef void (*emit_function)(tile_emitter *e, tile_op op);
 
 /* Everything that level 3 has; rows of the lower levels are NULL. */
 static const emit_function functions[TILE_OPCODE_LIMIT] = {
+#define FUNCTION_L0(name) NULL
 #define FUNCTION_L1(name) NULL
 #define FUNCTION_L2(name) NULL
 #define FUNCTION_L12(name) NULL
 #define FUNCTION_L3(name) tile_emit_##name
 #define FUNCTION_L23(name) tile_emit_##name
+#define FUNCTION_L023(name) tile_emit_##name
 #define FUNCTION_LX(name) tile_emit_##name
 #define OP(number, name, levels, ...) [number] = FUNCTION_##levels(name),
 #define ELEMENTWISE_OP(number, name, ...) [number] = tile_emit_elementwise,

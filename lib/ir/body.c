@@ -312,6 +312,14 @@ void tile_op_set_text(tile_function *f, tile_op op, tile_attr_id id, const char 
         (tile_attr){.id = id, .text = tile_intern_name(f->module->context, text, strlen(text))});
 }
 
+void tile_op_set_values(tile_function *f, tile_op op, tile_attr_id id,
+                        const tile_param_value *values, unsigned count) {
+    if (!f || !values || !count) return;
+    set_attr(f, op, (tile_attr){.id = id,
+                                .values = tile_copy_values(f->module, values, count),
+                                .count = count});
+}
+
 void tile_op_set_constant(tile_function *f, tile_op op, tile_attr_id id, const tile_type *type,
                           const tile_expr *expr) {
     if (!f || !type || !expr) return;

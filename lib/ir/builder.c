@@ -246,6 +246,17 @@ tile_op tile_build_sync_explicit(tile_builder *builder, const tile_type *const *
     return op;
 }
 
+tile_op tile_build_launch(tile_builder *builder, const char *callee,
+                          const tile_param_value *values, unsigned value_count,
+                          const tile_value *arguments, unsigned argument_count) {
+    const tile_segment segments[] = {{TILE_NO_VALUE, arguments, arguments ? argument_count : 0}};
+    if (!is_ready(builder)) return TILE_NO_OP;
+    tile_op op = tile_build_op(builder, TILE_OP_launch, segments, 1, NULL);
+    tile_op_set_text(builder->function, op, TILE_ATTR_callee, callee ? callee : "");
+    tile_op_set_values(builder->function, op, TILE_ATTR_values, values, value_count);
+    return op;
+}
+
 tile_op tile_build_if_else(tile_builder *builder, tile_value condition,
                            const tile_type *const *result_types, unsigned result_count) {
     if (!is_ready(builder)) return TILE_NO_OP;

@@ -41,6 +41,7 @@ typedef struct tile_attr {
     unsigned count;
     const char *text;      /* kinds word, text and symbol (without '@'): interned */
     const tile_type *type; /* kind constant: a scalar's */
+    const tile_param_value *values; /* kind values; count of them */
 } tile_attr;
 
 typedef struct tile_op_data {
@@ -127,7 +128,8 @@ struct tile_function {
     bool is_persistent;
     const tile_expr *cost; /* of a tile; NULL: all alike */
     bool sync_explicit;
-    const char *reference; /* of @reference<values>; NULL: none */
+    const char *instance_of; /* the kernel that a plan's launch made this one of; NULL: none */
+    const char *reference;   /* of @reference<values>; NULL: none */
     tile_param_value *reference_values;
     size_t reference_count;
     tile_loc reference_loc;
@@ -304,6 +306,15 @@ void tile_function_restart(tile_function *f, tile_function *old);
 /* Calls visit for each op, outer ones before inner ones. */
 typedef void (*tile_op_visitor)(tile_function *f, tile_op op, void *user);
 void tile_walk(tile_function *f, tile_region region, tile_op_visitor visit, void *user);
+
+/* True if it has a `pdl_wait`. */
+bool tile_function_waits(const tile_function *f);
+
+/* Names are interned; one that is missing is empty. */
+tile_param_value *tile_copy_values(tile_module *module, const tile_param_value *values,
+                                   unsigned count);
+/* A copy in the same module, which comes last in it. The name must be free. */
+tile_function *tile_function_clone(tile_function *from, const char *name);
 
 /* How often each value is an operand: an array of value_count entries in the arena. */
 uint32_t *tile_count_uses(const tile_function *f, tile_arena *arena);

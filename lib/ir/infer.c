@@ -395,6 +395,18 @@ static bool tile_infer_scratch(tile_infer *infer) {
     return check_known(infer, type->dims, 0, "an extent operand differs from that of");
 }
 
+/* Which kernel it is, and so what it takes, may be known later: tile_verify_plan compares. */
+static bool tile_infer_launch(tile_infer *infer) {
+    return no_result(infer);
+}
+
+static bool tile_infer_fill(tile_infer *infer) {
+    const tile_type *view = type_of(infer, 0), *value = type_of(infer, 1);
+    if (value->kind != TILE_TYPE_SCALAR || !same_element(view, value))
+        return fail(infer, "the value must be an element of", view, ", not", value);
+    return no_result(infer);
+}
+
 static bool tile_infer_shared_buffer(tile_infer *infer) {
     return given(infer, TILE_TYPE_SHARED, "the result must be a shared buffer");
 }

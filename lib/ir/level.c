@@ -3,6 +3,7 @@
 
 bool tile_op_is_allowed(const tile_op_info *info, unsigned level) {
     switch (level) {
+    case 0: return info->levels & TILE_LEVEL_0;
     case 1: return info->levels & TILE_LEVEL_1;
     case 2: return info->levels & (TILE_LEVEL_2 | TILE_LEVEL_3);
     case 3: return info->levels & TILE_LEVEL_3;
@@ -17,7 +18,7 @@ bool tile_op_gives_tile(const tile_function *f, tile_op op) {
 }
 
 unsigned tile_function_level_by_ops(const tile_function *f) {
-    if (f->kind == TILE_COMPUTE) return 1;
+    if (f->kind != TILE_KERNEL) return f->kind == TILE_COMPUTE ? 1 : 0;
     bool thread_level = false, placed = false;
     for (uint32_t id = 1; id < f->op_count; id++) {
         tile_op op = {id};

@@ -7,7 +7,7 @@
 #include "lib/layout/mma.h"
 
 static const char grammar[] =
-    "file    = [\"tile_ir\" \"1\"] { alias | compute | kernel }\n"
+    "file    = [\"tile_ir\" \"1\"] { alias | compute | kernel | plan }\n"
     "alias   = \"#\"ID \"=\" \"layout\" \"{\" list {\",\" list} \"}\"\n"
     "list    = (\"reg\" | \"lane\" | \"warp\" | \"block\" | \"offset\") \"=\" \"[\" [\"[\" "
     "INT,+ \"]\"],* \"]\"\n"
@@ -15,6 +15,7 @@ static const char grammar[] =
     "kernel  = \"kernel\" \"@\"ID [params] \"(\" [arg],* \")\" {clause} region\n"
     "compute = \"compute\" \"@\"ID [params] \"(\" [arg],* \")\" \"->\" \"(\" (\"%\"ID \":\" "
     "type),+ \")\" region\n"
+    "plan    = \"plan\" \"@\"ID [params] \"(\" [arg],* \")\" {clause} region\n"
     "params  = \"<\" (ID \":\" (\"int\" | \"bool\" | \"type\" | \"dim\" | \"word\") [\"=\" (expr | "
     "type)]),+ "
     "\">\"\n"
@@ -27,12 +28,14 @@ static const char grammar[] =
     "        | \"of\" \"@\"ID [values]\n"
     "values  = \"<\" (ID \"=\" (expr | scalar | ID)),+ \">\"\n"
     "region  = \"{\" {stmt} \"}\"\n"
-    "stmt    = [\"%\"ID,+ \"=\"] (op | for | while | if | roles | \"sync\" \"explicit\" region)\n"
+    "stmt    = [\"%\"ID,+ \"=\"] (op | for | while | if | roles | launch\n"
+    "        | \"sync\" \"explicit\" region)\n"
     "        | \"%\"ID \"=\" typed\n"
     "op      = OP [\"all\"] [operand],* [attrs] [\":\" (type | extents),+]\n"
     "operand = typed | memory | \"[\" [expr],* \"]\"\n"
     "memory  = \"%\"ID [\"[\" [expr],* \"]\"]\n"
     "typed   = expr [\":\" (type | extents)]\n"
+    "launch  = \"launch\" \"@\"ID [values] \"(\" [expr],* \")\" [attrs]\n"
     "for     = \"for\" \"%\"ID \"=\" expr \"to\" expr [\"step\" expr]\n"
     "          [\"iter\" \"(\" (\"%\"ID \"=\" typed),+ \")\"] {ID \"(\" expr {\",\" ID \"=\" "
     "value} "
@@ -214,6 +217,31 @@ static const char walk[] =
     "the cost\n"
     "  does not name the dim along which tiles wait.\n";
 
+static const char plans[] =
+    "\n"
+    "## Plans\n"
+    "\n"
+    "A plan says what the host launches, its statements are steps, in program order on one stream:\n"
+    "\n"
+    "    plan @matmul_splitk<split: int = 4>(%m: i32, %n: i32, %k: i32, ...) of @matmul\n"
+    "    {\n"
+    "      %w = scratch [split, %m, %n] : view<f32[?, ?, ?]>\n"
+    "      launch @partial<split = split>(%m, %n, %k, %a, %b, %w)\n"
+    "      launch @reduce(%m, %n, %w, %c) {pdl}\n"
+    "    }\n"
+    "\n"
+    "* The steps are `launch`, `fill`, `if` on an integer expression, and `scratch`: a view that "
+    "lives to\n"
+    "  the end of the plan, whose bytes steps that do not use it may use.\n"
+    "* The clauses are `tune`, `where` and `of`; `<..>` hands parameters on to kernels by name. A "
+    "kernel's\n"
+    "  parameters that are not given are what they are where it is launched alone.\n"
+    "* What the host computes is integers, of integer arguments and `num_sms`; floats are handed "
+    "on.\n"
+    "* A launch with `{pdl}` overlaps the launch right before it. Before its `pdl_wait` the kernel "
+    "touches\n"
+    "  no scratch, and nothing that a step before wrote.\n";
+
 static const char executors[] =
     "\n"
     "## Roles and barriers\n"
@@ -330,7 +358,7 @@ static void print_op_row(const tile_out *out, const tile_op_info *info) {
     tile_out_print(out, "` | ");
     print_classes(out, info);
     tile_out_print(out, " | ");
-    for (unsigned level = 1; level <= 3; level++)
+    for (unsigned level = 0; level <= 3; level++)
         if (info->levels >> level & 1) tile_out_print(out, "%u ", level);
     tile_out_print(out, "|");
     for (unsigned i = 0; i < info->attr_count; i++)
@@ -362,7 +390,8 @@ static void print_attrs(const tile_out *out) {
                                         [TILE_KIND_word] = " = WORD",
                                         [TILE_KIND_text] = " = TEXT",
                                         [TILE_KIND_symbol] = " = @ID",
-                                        [TILE_KIND_constant] = " = number"};
+                                        [TILE_KIND_constant] = " = number",
+                                        [TILE_KIND_values] = ""};
     tile_out_print(out, "\n## Attributes\n\n| attribute | meaning |\n|---|---|\n");
     for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++) {
         const tile_attr_info *info = tile_attr_get_info((tile_attr_id)i);
@@ -441,6 +470,7 @@ void tile_manual_print(tile_writer writer, void *user) {
     print_infix(&out);
     writer(walk, strlen(walk), user);
     writer(executors, strlen(executors), user);
+    writer(plans, strlen(plans), user);
     print_scalars(&out);
     print_ops(&out);
     print_attrs(&out);

@@ -6,6 +6,7 @@
 
 #include "lib/ir/intern.h"
 #include "lib/ir/names.h"
+#include "lib/ir/syntax.h"
 
 tile_module *tile_module_create(tile_context *context) {
     if (!context) return NULL;
@@ -78,9 +79,13 @@ tile_function *tile_function_create(tile_module *module, tile_function_kind kind
         tile_report(module->context, TILE_NOTE, other->loc, "it is here");
         return NULL;
     }
+    if (!tile_function_kind_name(kind)) {
+        tile_report(module->context, TILE_ERROR, loc, "@%s is of no kind of function", name);
+        return NULL;
+    }
     tile_function *f = TILE_NEW(&module->arena, tile_function);
     f->kind = kind;
-    f->level = kind == TILE_COMPUTE ? 1 : 2;
+    f->level = kind == TILE_KERNEL ? 2 : kind == TILE_COMPUTE ? 1 : 0;
     f->name = tile_intern_name(module->context, name, strlen(name));
     f->loc = loc;
     link_function(module, f);
@@ -247,16 +252,23 @@ void tile_function_set_sync_explicit(tile_function *f, bool is_explicit) {
     if (f) f->sync_explicit = is_explicit;
 }
 
+tile_param_value *tile_copy_values(tile_module *module, const tile_param_value *values,
+                                   unsigned count) {
+    tile_param_value *copy = tile_arena_copy(&module->arena, values, sizeof *values * count);
+    for (unsigned i = 0; i < count; i++) {
+        const char *name = copy[i].name ? copy[i].name : "";
+        copy[i].name = tile_intern_name(module->context, name, strlen(name));
+    }
+    return copy;
+}
+
 void tile_function_set_reference(tile_function *f, const char *compute,
                                  const tile_param_value *values, unsigned count) {
     if (!f) return;
     f->reference = intern(f, compute);
     f->reference_loc = f->loc;
     f->reference_count = values ? count : 0;
-    f->reference_values =
-        tile_arena_copy(&f->module->arena, values, sizeof *values * f->reference_count);
-    for (size_t i = 0; i < f->reference_count; i++)
-        f->reference_values[i].name = declared(f, values[i].name);
+    f->reference_values = tile_copy_values(f->module, values, (unsigned)f->reference_count);
 }
 
 const char *tile_function_reference(const tile_function *f) {
@@ -359,9 +371,14 @@ static void clone_ops(tile_function *f) {
             tile_arena_copy(arena, op->operands, sizeof *op->operands * op->operand_count);
         op->attrs = tile_arena_copy(arena, op->attrs, sizeof *op->attrs * op->attr_count);
         op->regions = copy_regions(arena, op);
-        for (unsigned a = 0; a < op->attr_count; a++)
-            op->attrs[a].list =
-                tile_arena_copy(arena, op->attrs[a].list, sizeof(int64_t) * op->attrs[a].count);
+        for (unsigned a = 0; a < op->attr_count; a++) {
+            tile_attr *attr = &op->attrs[a];
+            if (attr->list)
+                attr->list = tile_arena_copy(arena, attr->list, sizeof *attr->list * attr->count);
+            if (attr->values)
+                attr->values =
+                    tile_arena_copy(arena, attr->values, sizeof *attr->values * attr->count);
+        }
     }
 }
 
@@ -369,9 +386,11 @@ static void clone_ops(tile_function *f) {
     ((f)->array = copy_array(&(f)->module->arena, (f)->array, (f)->count, &(f)->capacity, \
                              sizeof *(f)->array))
 
-static void clone_function(tile_module *module, const tile_function *from) {
+static tile_function *clone_function(tile_module *module, const tile_function *from,
+                                     const char *name) {
     tile_arena *arena = &module->arena;
     tile_function *f = tile_arena_copy(arena, from, sizeof *from);
+    f->name = name;
     link_function(module, f);
     CLONE(f, params, param_count, param_capacity);
     CLONE(f, args, arg_count, arg_capacity);
@@ -392,11 +411,17 @@ static void clone_function(tile_module *module, const tile_function *from) {
                                        sizeof *tune->values * tune->name_count * tune->point_count);
     }
     clone_ops(f);
+    return f;
+}
+
+tile_function *tile_function_clone(tile_function *from, const char *name) {
+    return clone_function(from->module, from,
+                          tile_intern_name(from->module->context, name, strlen(name)));
 }
 
 tile_module *tile_module_clone(const tile_module *module) {
     if (!module) return NULL;
     tile_module *copy = tile_module_create(module->context);
-    for (const tile_function *f = module->first; f; f = f->next) clone_function(copy, f);
+    for (const tile_function *f = module->first; f; f = f->next) clone_function(copy, f, f->name);
     return copy;
 }

@@ -31,6 +31,7 @@ enum {
     REGION = TILE_EFFECT_REGION,
     TERMINATOR = TILE_EFFECT_TERMINATOR,
     ALLOC = TILE_EFFECT_ALLOC,
+    STEP = TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_WRITE_GLOBAL,
 };
 
 /* Which memory an access of an operand of some class may reach. */
@@ -92,6 +93,7 @@ enum {
 #define TYPING_loop .shape = TILE_SHAPE_LOOP
 #define TYPING_while_loop .shape = TILE_SHAPE_WHILE
 #define TYPING_branch .shape = TILE_SHAPE_BRANCH
+#define TYPING_launch .type_given = false
 #define TYPING_body .shape = TILE_SHAPE_BODY
 #define COMPLETION_now .completion = TILE_COMPLETION_NOW
 #define COMPLETION_starts_group \

@@ -8,8 +8,7 @@
 static void recover_top_level(tile_parser *p, const char *start) {
     tile_parse_stop_if_too_many(p, p->token.loc);
     while (p->token.kind != TILE_TOKEN_END) {
-        bool begins = tile_parse_at_word(p, "kernel") || tile_parse_at_word(p, "compute") ||
-                      p->token.kind == TILE_TOKEN_ALIAS;
+        bool begins = tile_parse_at_function(p) || p->token.kind == TILE_TOKEN_ALIAS;
         if (begins && p->token.first_on_line && p->token.text != start) return;
         tile_parse_advance(p);
     }
@@ -17,9 +16,8 @@ static void recover_top_level(tile_parser *p, const char *start) {
 
 static bool parse_top_level(tile_parser *p) {
     if (p->token.kind == TILE_TOKEN_ALIAS) return tile_parse_layout_alias(p);
-    if (tile_parse_at_word(p, "kernel") || tile_parse_at_word(p, "compute"))
-        return tile_parse_function(p);
-    return tile_parse_expected(p, "'kernel', 'compute' or '#name = layout'");
+    if (tile_parse_at_function(p)) return tile_parse_function(p);
+    return tile_parse_expected(p, "'kernel', 'compute', 'plan' or '#name = layout'");
 }
 
 static bool parse_version(tile_parser *p) {

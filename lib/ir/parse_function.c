@@ -405,6 +405,13 @@ static bool unknown_clause(tile_parser *p) {
                             p->token.text, tile_guess_text(p, &guess, ""));
 }
 
+static bool is_for_plans(const char *clause) {
+    static const char *const words[] = {"tune", "where", "of"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], clause) == 0) return true;
+    return false;
+}
+
 static bool parse_clauses(tile_parser *p) {
     bool seen[CLAUSE_COUNT] = {false};
     while (p->token.kind == TILE_TOKEN_WORD) {
@@ -413,6 +420,10 @@ static bool parse_clauses(tile_parser *p) {
         if (i == CLAUSE_COUNT) return unknown_clause(p);
         if (seen[i] && !clauses[i].repeats)
             return tile_parse_error(p, p->token.loc, "'%s' is given twice", clauses[i].word);
+        if (p->function->kind == TILE_PLAN && !is_for_plans(clauses[i].word))
+            return tile_parse_error(p, p->token.loc,
+                                    "'%s' is a clause of kernels: a plan launches them as they are",
+                                    clauses[i].word);
         seen[i] = true;
         tile_parse_advance(p);
         if (!clauses[i].parse(p)) return false;
@@ -422,16 +433,32 @@ static bool parse_clauses(tile_parser *p) {
 
 /* Functions ----------------------------------------------------------------------------------- */
 
+static bool at_kind(const tile_parser *p, tile_function_kind *kind) {
+    const char *word;
+    for (unsigned k = 0; (word = tile_function_kind_name((tile_function_kind)k)); k++)
+        if (tile_parse_at_word(p, word)) {
+            *kind = (tile_function_kind)k;
+            return true;
+        }
+    return false;
+}
+
+bool tile_parse_at_function(const tile_parser *p) {
+    tile_function_kind kind;
+    return at_kind(p, &kind);
+}
+
 bool tile_parse_function(tile_parser *p) {
-    bool kernel = tile_parse_at_word(p, "kernel");
+    tile_function_kind kind = TILE_COMPUTE;
+    at_kind(p, &kind);
     tile_parse_advance(p);
     tile_loc loc = p->token.loc;
     const char *name = tile_parse_name(p, TILE_TOKEN_SYMBOL, "a name such as @matmul");
     if (!name) return false;
-    p->function = tile_function_create(p->module, kernel ? TILE_KERNEL : TILE_COMPUTE, name, loc);
+    p->function = tile_function_create(p->module, kind, name, loc);
     if (!p->function) return false;
     p->function->level = 0; /* not said yet */
-    if (!parse_params(p) || !parse_args(p) || !(kernel ? parse_clauses(p) : parse_results(p)))
+    if (!parse_params(p) || !parse_args(p) || !(kind == TILE_COMPUTE ? parse_results(p) : parse_clauses(p)))
         return false;
     p->builder = tile_builder_at_end(p->function, tile_function_body(p->function));
     bool ok = tile_parse_region(p, tile_function_body(p->function), false);

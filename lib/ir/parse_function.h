@@ -4,7 +4,9 @@
 
 #include "lib/ir/parser.h"
 
-/* At `kernel` or `compute`. */
+/* True at the word that begins a function. */
+bool tile_parse_at_function(const tile_parser *p);
+/* There. */
 bool tile_parse_function(tile_parser *p);
 
 #endif

@@ -43,7 +43,9 @@ static const tile_type *host_type(tile_parser *p, const tile_node *node, const t
 static tile_value lower_host(tile_parser *p, const tile_node *node, const tile_type *wanted) {
     const tile_type *type = host_type(p, node, wanted);
     int64_t value;
-    if (!tile_parse_refuse_num_sms(p, node->loc, node->expr)) return TILE_NO_VALUE;
+    if (p->function->kind != TILE_PLAN &&
+        !tile_parse_refuse_num_sms(p, node->loc, node->expr))
+        return TILE_NO_VALUE;
     if (tile_expr_is_int(node->expr, &value) && !check_range(p, node, type, value))
         return TILE_NO_VALUE;
     p->builder.loc = node->loc;
@@ -228,8 +230,9 @@ static const tile_type *type_of_peer(const lowering *l, unsigned place, bool *kn
 static const tile_type *type_of_memory(const lowering *l) {
     for (unsigned i = 0; i < l->info->operand_count; i++) {
         unsigned at = l->groups[i].first;
-        if (tile_form_has_brackets(l->info->operands[i].form) && l->groups[i].count &&
-            l->heads[at].id)
+        bool memory = tile_form_has_brackets(l->info->operands[i].form) ||
+                      l->info->operands[i].class_ == TILE_CLASS_view;
+        if (memory && l->groups[i].count && l->heads[at].id)
             return element_type(l->p, tile_value_type(l->p->function, l->heads[at]));
     }
     return NULL;

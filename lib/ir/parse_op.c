@@ -87,6 +87,7 @@ static bool parse_attr_value(tile_parser *p, tile_parsed_attr *attr) {
         attr->expr = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
         return attr->expr != NULL;
     case TILE_KIND_list: return tile_parse_int_list(p, &attr->list, &attr->count);
+    case TILE_KIND_values: return tile_parse_param_values(p, &attr->values, &attr->count);
     }
     return false;
 }
@@ -147,6 +148,9 @@ void tile_parse_set_attrs(tile_parser *p, tile_op op, const tile_parsed_attr *at
         case TILE_KIND_symbol: tile_op_set_text(f, op, attr->id, attr->text); break;
         case TILE_KIND_constant:
             tile_op_set_constant(f, op, attr->id, attr->type, attr->expr);
+            break;
+        case TILE_KIND_values:
+            tile_op_set_values(f, op, attr->id, attr->values, attr->count);
             break;
         }
     }
@@ -394,6 +398,7 @@ static bool parse_statement_rest(tile_parser *p, const tile_statement *s) {
                              ? tile_opcode_from_name(p->token.text, p->token.length)
                              : TILE_OP_NONE;
     if (tile_parse_at_sync_explicit(p)) opcode = TILE_OP_sync_explicit;
+    if (opcode == TILE_OP_launch) return tile_parse_launch(p, s);
     if (tile_op_get_info(opcode)->shape) return tile_parse_control(p, s, opcode);
     if (opcode && !(called && tile_opcode_is_callable(opcode))) return parse_op(p, s, opcode);
     if (!opcode && is_unknown_op(p)) return tile_parse_unknown_op(p) != NULL;

@@ -54,6 +54,7 @@ typedef struct tile_parsed_attr {
     unsigned count;
     const char *text;
     const tile_type *type;
+    const tile_param_value *values;
 } tile_parsed_attr;
 
 /* An operation without regions as it is written. */
@@ -241,6 +242,9 @@ typedef struct tile_statement {
 bool tile_parse_bind(tile_parser *p, const tile_binding *name, tile_value value);
 /* Also where the operation could not be built: then to value 0, so that uses are not reported. */
 bool tile_parse_bind_results(tile_parser *p, const tile_statement *s, tile_op op, const char *what);
+
+/* parse_plan.c: a step, from the word `launch` on. */
+bool tile_parse_launch(tile_parser *p, const tile_statement *s);
 
 /* parse_control.c: an operation with regions, from its word on */
 /* `sync explicit`, which begins a region. */

@@ -177,6 +177,25 @@ static void print_quoted(printer *p, const char *text) {
     PRINT(p, "\"");
 }
 
+/* In parentheses where a bare `>` would end the list around it. */
+static void print_closed_expr(printer *p, const tile_expr *expr) {
+    const tile_infix *infix =
+        expr->kind == TILE_EXPR_OP ? tile_infix_from_opcode(expr->opcode) : NULL;
+    bool parens = infix && infix->precedence < TILE_PRECEDENCE_ABOVE_COMPARE;
+    PRINT(p, parens ? "(%s)" : "%s", tile_expr_text(p->f, expr, &p->text));
+}
+
+static void print_param_values(printer *p, const tile_param_value *values, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        PRINT(p, "%s%s = ", i ? ", " : "<", values[i].name);
+        if (values[i].type)
+            print_type(p, values[i].type);
+        else
+            print_closed_expr(p, values[i].expr);
+    }
+    PRINT(p, "%s", count ? ">" : "");
+}
+
 static void print_attr(printer *p, const tile_attr *attr) {
     tile_attr_kind kind = tile_attr_get_info(attr->id)->kind;
     PRINT(p, "%s%s", tile_attr_keyword(attr->id), kind == TILE_KIND_flag ? "" : " = ");
@@ -197,6 +216,7 @@ static void print_attr(printer *p, const tile_attr *attr) {
     case TILE_KIND_constant:
         print_constant(p, &(tile_value_data){.type = attr->type, .expr = attr->expr});
         break;
+    case TILE_KIND_values: print_param_values(p, attr->values, attr->count); break;
     }
 }
 
@@ -319,6 +339,17 @@ static void print_if(printer *p, tile_op op) {
     print_region(p, no);
 }
 
+/* launch @k<block = 64>(%n, %x) {pdl} */
+static void print_launch(printer *p, tile_op op) {
+    const tile_attr *values = tile_op_attr(p->f, op, TILE_ATTR_values);
+    const char *callee = tile_op_attr_text(p->f, op, TILE_ATTR_callee);
+    PRINT(p, "launch @%s", callee ? callee : "");
+    if (values) print_param_values(p, values->values, values->count);
+    PRINT(p, "(");
+    print_values(p, tile_op_at(p->f, op)->operands, tile_op_operand_count(p->f, op));
+    PRINT(p, ")%s", tile_op_has_attr(p->f, op, TILE_ATTR_pdl) ? " {pdl}" : "");
+}
+
 static void print_sync_explicit(printer *p, tile_op op) {
     PRINT(p, "sync explicit ");
     print_region(p, tile_op_region(p->f, op, 0));
@@ -398,7 +429,12 @@ static void print_op(printer *p, tile_op op) {
         else
             print_sync_explicit(p, op);
         break;
-    case TILE_SHAPE_NONE: print_plain(p, op); break;
+    case TILE_SHAPE_NONE:
+        if (data->opcode == TILE_OP_launch)
+            print_launch(p, op);
+        else
+            print_plain(p, op);
+        break;
     }
     PRINT(p, "\n");
 }
@@ -413,14 +449,6 @@ static void print_region(printer *p, tile_region region) {
 }
 
 /* Functions ----------------------------------------------------------------------------------- */
-
-/* In parentheses where a bare `>` would end the list around it. */
-static void print_closed_expr(printer *p, const tile_expr *expr) {
-    const tile_infix *infix =
-        expr->kind == TILE_EXPR_OP ? tile_infix_from_opcode(expr->opcode) : NULL;
-    bool parens = infix && infix->precedence < TILE_PRECEDENCE_ABOVE_COMPARE;
-    PRINT(p, parens ? "(%s)" : "%s", tile_expr_text(p->f, expr, &p->text));
-}
 
 static void print_param(printer *p, const tile_param_decl *param) {
     PRINT(p, "%s: %s", param->name, tile_param_kind_name(param->kind));
@@ -513,17 +541,6 @@ static void print_tune(printer *p, const tile_tune_clause *tune) {
     PRINT(p, "]");
 }
 
-static void print_param_values(printer *p, const tile_param_value *values, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        PRINT(p, "%s%s = ", i ? ", " : "<", values[i].name);
-        if (values[i].type)
-            print_type(p, values[i].type);
-        else
-            print_closed_expr(p, values[i].expr);
-    }
-    PRINT(p, "%s", count ? ">" : "");
-}
-
 static void print_walk(printer *p) {
     const char *raster = tile_raster_name(p->f->raster);
     if (raster) PRINT(p, "\n    raster %s", raster);
@@ -570,7 +587,7 @@ static void print_result_aliases(printer *p) {
 static void print_function(printer *p, const tile_function *f) {
     p->f = f;
     p->names = tile_print_names(f, &p->arena);
-    PRINT(p, "%s @%s", f->kind == TILE_KERNEL ? "kernel" : "compute", f->name);
+    PRINT(p, "%s @%s", tile_function_kind_name(f->kind), f->name);
     print_params(p);
     print_args(p);
     print_results(p);

@@ -95,6 +95,12 @@ void tile_walk(tile_function *f, tile_region region, tile_op_visitor visit, void
     }
 }
 
+bool tile_function_waits(const tile_function *f) {
+    for (size_t id = 1; id < f->op_count; id++)
+        if (f->ops[id].opcode == TILE_OP_pdl_wait) return true;
+    return false;
+}
+
 uint32_t *tile_count_uses(const tile_function *f, tile_arena *arena) {
     uint32_t *uses = TILE_NEW_ARRAY(arena, uint32_t, f->value_count);
     for (size_t i = 1; i < f->op_count; i++)

@@ -110,6 +110,12 @@ const char *tile_raster_name(tile_raster raster) {
     return (unsigned)raster < sizeof names / sizeof *names ? names[raster] : NULL;
 }
 
+const char *tile_function_kind_name(tile_function_kind kind) {
+    static const char *const names[] = {
+        [TILE_COMPUTE] = "compute", [TILE_KERNEL] = "kernel", [TILE_PLAN] = "plan"};
+    return (size_t)kind < sizeof names / sizeof *names ? names[kind] : NULL;
+}
+
 const char *tile_param_kind_name(tile_param_kind kind) {
     static const char *const names[] = {
         [TILE_PARAM_int] = "int", [TILE_PARAM_bool] = "bool", [TILE_PARAM_type] = "type",

@@ -8,6 +8,7 @@
 #include "lib/ir/infer.h"
 #include "lib/ir/level.h"
 #include "lib/ir/regions.h"
+#include "lib/ir/syntax.h"
 #include "lib/ir/verify.h"
 #include "lib/layout/layout.h"
 
@@ -374,9 +375,9 @@ static void check_level(verifier *v, tile_op op) {
     const tile_function *f = v->f;
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     tile_loc loc = tile_op_loc(f, op);
-    bool compute = f->kind == TILE_COMPUTE;
-    if (!tile_op_is_allowed(info, compute ? 1 : 2))
-        FAIL(v, loc, "%s is not allowed in a %s", info->name, compute ? "compute" : "kernel");
+    static const unsigned levels[] = {[TILE_COMPUTE] = 1, [TILE_KERNEL] = 2, [TILE_PLAN] = 0};
+    if (!tile_op_is_allowed(info, levels[f->kind]))
+        FAIL(v, loc, "%s is not allowed in a %s", info->name, tile_function_kind_name(f->kind));
     else if (!tile_op_is_allowed(info, f->level))
         FAIL(v, loc, "%s is an operation of level 2, and @%s is at level 3", info->name, f->name);
     if (f->level != 3) return;
@@ -485,10 +486,11 @@ tile_status tile_function_verify(const tile_function *function) {
             f->values[id].kind == TILE_VALUE_ARG || f->values[id].kind == TILE_VALUE_CONSTANT;
     for (size_t i = 0; i < f->arg_count; i++) check_type(&v, f->loc, f->args[i].type);
     check_region(&v, f->body);
-    if (f->kind == TILE_KERNEL)
-        check_kernel(&v);
-    else
-        check_compute(&v);
+    switch (f->kind) {
+    case TILE_COMPUTE: check_compute(&v); break;
+    case TILE_KERNEL: check_kernel(&v); break;
+    case TILE_PLAN: v.errors += !v.errors && !tile_verify_plan(f); break;
+    }
     if (!tile_verify_reference(f)) v.errors++;
     tile_arena_reset(&v.scratch);
     bool sound = !v.errors && tile_verify_frees(f);

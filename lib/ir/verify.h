@@ -11,10 +11,16 @@ bool tile_verify_declarations(tile_function *function);
 /* An integer expression over the function's parameters and integer arguments, of a size that can be
  * walked. */
 bool tile_is_host_expr(const tile_function *f, const tile_expr *expr);
+/* The same over parameters alone. */
+bool tile_is_param_expr(const tile_function *f, const tile_expr *expr);
 
 /* The clause `of` names a compute of the module whose arguments, results and dims the function
  * has. False after a diagnostic. */
 bool tile_verify_reference(const tile_function *function);
+
+/* Steps and arguments of a plan whose operations are sound: what the host can evaluate, kernels that
+ * are there and take what they are given. False after a diagnostic. */
+bool tile_verify_plan(tile_function *function);
 
 /* No shared buffer is used after its free_shared. For functions in which everything else holds.
  * False after a diagnostic. */

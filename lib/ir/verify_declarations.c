@@ -104,6 +104,10 @@ bool tile_is_host_expr(const tile_function *f, const tile_expr *expr) {
     return is_expr(f, expr, SCOPE_ARGS);
 }
 
+bool tile_is_param_expr(const tile_function *f, const tile_expr *expr) {
+    return is_expr(f, expr, SCOPE_PARAMS);
+}
+
 /* Types --------------------------------------------------------------------------------------- */
 
 /* What a parameter may be from the first on: a word, an element type's name, or a number that
@@ -318,7 +322,8 @@ static void check_header(checker *c) {
 static void check_constant(checker *c, tile_loc loc, const tile_value_data *value) {
     int64_t integer;
     bool is_float = value->expr->kind == TILE_EXPR_FLOAT;
-    if (!is_float && !is_expr(c->f, value->expr, SCOPE_PARAMS))
+    scope allowed = c->f->kind == TILE_PLAN ? SCOPE_ARGS : SCOPE_PARAMS; /* num_sms */
+    if (!is_float && !is_expr(c->f, value->expr, allowed))
         FAIL(c, loc, "a constant may depend on compile-time parameters only");
     else if (!value->type->param && tile_expr_is_int(value->expr, &integer) &&
              !tile_integer_fits(value->type->scalar, integer))
@@ -347,12 +352,13 @@ static bool is_constant(const checker *c, const tile_attr *attr) {
 
 static void check_attr(checker *c, tile_loc loc, const tile_attr *attr) {
     const tile_attr_info *info = tile_attr_get_info(attr->id);
-    unsigned has = (attr->expr != NULL) + 2 * (attr->count != 0) + 4 * (attr->text != NULL) +
-                   8 * (attr->type != NULL);
+    unsigned has = (attr->expr != NULL) + 2 * (attr->count != 0 && !attr->values) +
+                   4 * (attr->text != NULL) + 8 * (attr->type != NULL) +
+                   16 * (attr->values != NULL);
     static const unsigned wanted[] = {
         [TILE_KIND_flag] = 0,     [TILE_KIND_expr] = 1, [TILE_KIND_list] = 2,
         [TILE_KIND_word] = 4,     [TILE_KIND_text] = 4, [TILE_KIND_symbol] = 4,
-        [TILE_KIND_constant] = 9,
+        [TILE_KIND_constant] = 9, [TILE_KIND_values] = 16,
     };
     bool is_param = info->kind == TILE_KIND_word && has == 1;
     bool ok = has == wanted[info->kind] || is_param;

@@ -36,7 +36,7 @@ static bool fits(const tile_type *of_compute, const tile_type *type) {
 /* An argument or result of the compute is an argument of the function, by name. */
 static void check_name(checker *c, const char *name, const tile_type *type, const char *what) {
     const tile_arg_decl *arg = tile_function_find_arg(c->f, name);
-    const char *kind = c->f->kind == TILE_KERNEL ? "kernel" : "plan";
+    const char *kind = tile_function_kind_name(c->f->kind);
     if (!arg)
         FAIL(c, "@%s has the %s %%%s, and this %s has no argument of that name", c->compute->name,
              what, name, kind);
@@ -109,7 +109,7 @@ bool tile_verify_reference(const tile_function *f) {
     checker c = {.f = f, .compute = tile_module_find(f->module, f->reference)};
     if (!f->reference) return true;
     if (f->kind == TILE_COMPUTE)
-        FAIL(&c, "a compute is its own reference: `of` is for kernels");
+        FAIL(&c, "a compute is its own reference: `of` is for kernels and plans");
     else if (!c.compute || c.compute->kind != TILE_COMPUTE)
         fail_unknown(&c);
     else

@@ -51,6 +51,7 @@
 #include "lib/support/guess.h"
 #include "lib/support/integer.h"
 #include "passes/common/bind_params.h"
+#include "passes/common/instantiate_plan.h"
 #include "tile/compile.h"
 
 typedef struct instance {
@@ -194,7 +195,9 @@ static const tile_type *bind_type(instance *i, tile_loc loc, const tile_type *ty
 static void bind_constant_value(instance *i, tile_value value, tile_value *map) {
     tile_value_data old = *tile_value_at(i->f, value);
     const tile_type *type = bind_type(i, i->f->loc, old.type);
-    const tile_expr *expr = bind_constant(i, i->f->loc, old.expr);
+    const tile_expr *expr = i->f->kind == TILE_PLAN /* it may name the device */
+                                ? bind_expr(i, i->f->loc, old.expr)
+                                : bind_constant(i, i->f->loc, old.expr);
     bool floating = tile_scalar_is_floating(type->scalar);
     int64_t integer;
     if (type->scalar && tile_expr_is_int(expr, &integer)) {
@@ -237,6 +240,17 @@ static void bind_values(instance *i) {
     }
 }
 
+/* What a launch says that a kernel's parameters are. */
+static void bind_attr_values(instance *i, tile_loc loc, tile_attr *attr) {
+    if (!attr->values) return;
+    tile_param_value *values = tile_copy_values(i->f->module, attr->values, attr->count);
+    for (unsigned v = 0; v < attr->count; v++) {
+        values[v].expr = bind_expr(i, loc, values[v].expr);
+        if (values[v].type) values[v].type = bind_type(i, loc, values[v].type);
+    }
+    attr->values = values;
+}
+
 /* A parameter of kind word becomes its word. */
 static void bind_attr(instance *i, tile_loc loc, tile_attr *attr) {
     const tile_bound_param *param = NULL;
@@ -245,6 +259,7 @@ static void bind_attr(instance *i, tile_loc loc, tile_attr *attr) {
         param = tile_find_bound(&i->bound, attr->expr->name);
     if (!param || !param->word) {
         attr->expr = bind_constant(i, loc, attr->expr);
+        bind_attr_values(i, loc, attr);
         return;
     }
     const char *word, *words = "";
@@ -333,7 +348,7 @@ static tile_status instantiate(tile_function *f, const tile_pass_option *options
     if (i.errors || !tile_bind_params(f, options, count, arena, &i.bound) ||
         !tile_check_wheres(&i.bound, arena))
         return TILE_INVALID;
-    if (!f->param_count) return TILE_OK;
+    if (!f->param_count) return tile_instantiate_launches(f, arena);
     i.bindings = tile_param_bindings(&i.bound);
     /* 2. Their values in all places. */
     bind_declarations(&i);
@@ -342,12 +357,39 @@ static tile_status instantiate(tile_function *f, const tile_pass_option *options
     tile_status status = check_result(&i);
     /* 3. They are gone. */
     f->param_count = f->tune_count = f->where_count = 0;
-    return status;
+    /* 4. Kernels of which it launches instances. */
+    return status == TILE_OK ? tile_instantiate_launches(f, arena) : status;
 }
 
-/* A compute's parameters are bound by its inputs. */
+/* True if something says what each parameter is. */
+static bool has_values(const tile_function *f, const tile_pass *pass) {
+    for (size_t p = 0; p < f->param_count; p++) {
+        const tile_param_decl *param = &f->params[p];
+        bool told = param->default_expr || param->default_type;
+        for (unsigned o = 0; o < pass->option_count; o++)
+            told |= strcmp(pass->options[o].key, param->name) == 0;
+        for (size_t t = 0; t < f->tune_count; t++)
+            for (unsigned n = 0; n < f->tunes[t].name_count; n++)
+                told |= strcmp(f->tunes[t].names[n], param->name) == 0;
+        if (!told) return false;
+    }
+    return true;
+}
+
+/* Plans come before the kernels that they launch, which are bound as they say. What is left of a
+ * kernel that has no values of its own is of no use. A compute's parameters are bound by its
+ * inputs. */
 tile_status tile_pass_instantiate(tile_pass *pass, tile_function *f) {
+    tile_function *plan;
+    tile_status status = TILE_OK;
     if (f->kind == TILE_COMPUTE) return TILE_OK;
+    while (status == TILE_OK && (plan = tile_find_launching_plan(f)))
+        status = instantiate(plan, pass->options, pass->option_count, pass->scratch);
+    if (status != TILE_OK) return status;
+    if (tile_has_instances(f) && !has_values(f, pass)) {
+        tile_module_remove(f->module, f);
+        return TILE_OK;
+    }
     return instantiate(f, pass->options, pass->option_count, pass->scratch);
 }
 

@@ -82,6 +82,13 @@ static bool land(cpu_run *run, cpu_agent *agent, cpu_copy *copy, uint32_t lanes)
     return true;
 }
 
+CPU_HANDLER(cpu_run_pdl_wait) {
+    (void)run;
+    (void)agent;
+    (void)insn;
+    return CPU_NEXT;
+}
+
 CPU_HANDLER(cpu_run_commit_group) {
     (void)insn;
     for (unsigned lane = 0; lane < run->program->lanes; lane++)

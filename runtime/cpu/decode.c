@@ -274,6 +274,16 @@ void cpu_decode_yield(cpu_decoder *d, tile_op op) {
 
 /* Order ---------------------------------------------------------------------------------------- */
 
+void cpu_decode_pdl_wait(cpu_decoder *d, tile_op op) {
+    cpu_add_op(d, op, cpu_run_pdl_wait);
+}
+
+/* When the next launch begins is not simulated: it is taken to begin at once. */
+void cpu_decode_pdl_trigger(cpu_decoder *d, tile_op op) {
+    (void)d;
+    (void)op;
+}
+
 void cpu_decode_commit_group(cpu_decoder *d, tile_op op) {
     cpu_add_op(d, op, cpu_run_commit_group);
 }
@@ -325,11 +335,13 @@ void cpu_decode_free_shared(cpu_decoder *d, tile_op op) {
 typedef void (*decode_function)(cpu_decoder *d, tile_op op);
 
 static const decode_function decoders[TILE_OPCODE_LIMIT] = {
+#define DECODER_L0(name) NULL /* runtime/plan.c */
 #define DECODER_L1(name) NULL /* runtime/compute.c */
 #define DECODER_L2(name) cpu_decode_##name
 #define DECODER_L12(name) cpu_decode_##name
 #define DECODER_L3(name) cpu_decode_##name
 #define DECODER_L23(name) cpu_decode_##name
+#define DECODER_L023(name) cpu_decode_##name
 #define DECODER_LX(name) cpu_decode_##name
 #define OP(number, name, levels, ...) [number] = DECODER_##levels(name),
 #define ELEMENTWISE_OP(number, name, ...) [number] = decode_elementwise,

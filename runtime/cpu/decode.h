@@ -47,11 +47,13 @@ void cpu_place_all(cpu_decoder *d, tile_function *f);
 
 /* One function for each operation that levels 2 or 3 have, in decode.c (regions, order) and
  * decode_memory.c; the element-wise ones share one. */
+#define DECODED_L0(name)
 #define DECODED_L1(name)
 #define DECODED_L2(name) void cpu_decode_##name(cpu_decoder *d, tile_op op);
 #define DECODED_L12(name) DECODED_L2(name)
 #define DECODED_L3(name) DECODED_L2(name)
 #define DECODED_L23(name) DECODED_L2(name)
+#define DECODED_L023(name) DECODED_L2(name)
 #define DECODED_LX(name) DECODED_L2(name)
 #define OP(number, name, levels, ...) DECODED_##levels(name)
 #define ELEMENTWISE_OP(...)

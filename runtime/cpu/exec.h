@@ -47,6 +47,7 @@ CPU_HANDLER(cpu_run_uniform);
 CPU_HANDLER(cpu_run_cp_async);
 CPU_HANDLER(cpu_run_copy_async);
 CPU_HANDLER(cpu_run_commit_group);
+CPU_HANDLER(cpu_run_pdl_wait);
 CPU_HANDLER(cpu_run_wait_group);
 /* Lets everything land that the agent still has in flight, at its end. */
 bool cpu_land_all(cpu_run *run, cpu_agent *agent);

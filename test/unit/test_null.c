@@ -164,6 +164,7 @@ static void change_nothing(tile_function *f) {
     tile_op_set_expr(f, op, TILE_ATTR_unroll, NULL);
     tile_op_set_list(f, op, TILE_ATTR_order, list, 1);
     tile_op_set_text(f, op, TILE_ATTR_text, "said");
+    tile_op_set_values(f, op, TILE_ATTR_values, NULL, 1);
     tile_op_set_constant(f, op, TILE_ATTR_pad, NULL, NULL);
     tile_value_set_name(f, (tile_value){123456789}, "a");
     tile_value_set_name(f, (tile_value){0}, "a");
@@ -206,6 +207,7 @@ static void build_nothing(tile_builder *b) {
     cr_expect_eq(tile_build_role_regions(b, NULL, NULL, NULL, 2).id, 0);
     cr_expect_eq(tile_build_if_else(b, (tile_value){1}, NULL, 0).id, 0);
     cr_expect_eq(tile_build_sync_explicit(b, NULL, 0).id, 0);
+    cr_expect_eq(tile_build_launch(b, NULL, NULL, 1, NULL, 1).id, 0);
     tile_build_sync(b, (tile_value){0}, (tile_value){0});
 }
 

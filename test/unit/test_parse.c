@@ -44,7 +44,7 @@ Test(parse, words_that_nothing_has) {
                   "1:14: error: a parameter is an int, bool, type, dim or word, not 'itn'; did you "
                   "mean 'int'?\n");
     check_refused("kernal @k() {}",
-                  "1:1: error: expected 'kernel', 'compute' or '#name = layout', found 'kernal'\n");
+                  "1:1: error: expected 'kernel', 'compute', 'plan' or '#name = layout', found 'kernal'\n");
 }
 
 Test(parse, names) {

@@ -44,8 +44,9 @@ Test(print, round_trip_of_all_operations) {
     for (unsigned i = 0; i < TEXT_CORPUS_COUNT; i++) {
         check_round_trip(&x, text_corpus[i]);
         tile_module *module = text_parse(&x, text_corpus[i]);
-        tile_function *f = tile_module_function(module, 0);
-        tile_walk(f, f->body, mark_op, seen);
+        tile_function *f;
+        for (unsigned k = 0; (f = tile_module_function(module, k)); k++)
+            tile_walk(f, f->body, mark_op, seen);
         tile_module_destroy(module);
     }
     for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++) {

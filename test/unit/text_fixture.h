@@ -207,6 +207,10 @@ static const char *const text_corpus[] = {
     TEXT_KERNEL("  %i = iota {axis = 0} : tile<i32[4, p]>\n"
                 "  %j = iota {axis = p - 3, start = -1, step = 2 * p} : tile<T[4, p]>\n"
                 "  %k = broadcast %j : tile<T[p, 4, p]>\n"),
+
+    "plan @p(%n: i32) {\n  %w = scratch [%n] : view<f16[?]>\n  fill %w, 1.5\n"
+    "  if %n > 4 {\n    launch @k<b = 8>(%n, %w)\n    launch @k<b = 4>(7, %w) {pdl}\n  }\n}\n"
+    "kernel @k<b: int>(%n: i32, %w: ptr<f16>) grid [b] warps 1 {\n  pdl_trigger\n  pdl_wait\n}\n",
 };
 
 enum { TEXT_CORPUS_COUNT = sizeof text_corpus / sizeof *text_corpus };
