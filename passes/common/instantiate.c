@@ -115,10 +115,10 @@ static void set_divisible(instance *i, size_t arg, const char *text) {
 
 /* Where nothing is said, memory is taken to be aligned as allocators and drivers align it, for the
  * widest accesses; a launch that gives less gets a variant of its own. What is at level 3 is as its
- * author wrote it. */
+ * author wrote it, and a plan accesses nothing. */
 static void assume_alignment(tile_function *f) {
     enum { WIDEST_ACCESS = 16 };
-    for (size_t a = 0; a < f->arg_count && f->level != 3; a++)
+    for (size_t a = 0; a < f->arg_count && f->level != 3 && f->level; a++)
         if (tile_type_is_address(f->args[a].type) && !f->args[a].divisible)
             f->args[a].divisible = WIDEST_ACCESS;
 }
