@@ -1,9 +1,9 @@
 /* Tile IR: modules, functions, operations, values, types and host expressions.
  *
  * A module holds functions: computes (level 1), kernels (levels 2 and 3) and plans (level 0: what
- * the host launches, in which order). A function holds regions, a region holds one list of operations, an operation holds operands, results, attributes
- * and up to two regions. Operations, values and regions are 32-bit ids in their function; id 0 is
- * "none".
+ * the host launches, in which order). A function holds regions, a region holds one list of
+ * operations, an operation holds operands, results, attributes and up to two regions. Operations,
+ * values and regions are 32-bit ids in their function; id 0 is "none".
  *
  * Ownership: a module owns its functions and all memory in them; types, expressions and names
  * belong to the context and live as long as it does. All pointers handed out here are borrowed.
@@ -423,9 +423,9 @@ TILE_API tile_function *tile_function_create(tile_module *module, tile_function_
                                              const char *name, tile_loc loc);
 TILE_API const char *tile_function_name(const tile_function *function);
 TILE_API tile_function_kind tile_function_get_kind(const tile_function *function);
-/* 0 for plans, 1 for computes; kernels are at level 2 (when they are created, too) until they are lowered, then
- * at level 3: what stands in them is what threads do, with the barriers and the places of shared
- * buffers that it names, and it is run as it stands. */
+/* 0 for plans, 1 for computes; kernels are at level 2 (when they are created, too) until they are
+ * lowered, then at level 3: what stands in them is what threads do, with the barriers and the
+ * places of shared buffers that it names, and it is run as it stands. */
 TILE_API unsigned tile_function_level(const tile_function *function);
 /* For kernels that are built at level 3; tile_function_verify checks what that promises. */
 TILE_API void tile_function_set_level(tile_function *function, unsigned level);
@@ -489,9 +489,9 @@ typedef struct tile_param_value {
 } tile_param_value;
 
 /* Kernels and plans: `of @compute<values>`, what is computed. Arguments and results of the compute
- * are the function's arguments of their names, tensors its pointers or views. A dim of the compute that is
- * neither in values nor a scalar argument is the function's parameter of its name. Names and values
- * are copied. */
+ * are the function's arguments of their names, tensors its pointers or views. A dim of the compute
+ * that is neither in values nor a scalar argument is the function's parameter of its name. Names
+ * and values are copied. */
 TILE_API void tile_function_set_reference(tile_function *function, const char *compute,
                                           const tile_param_value *values, unsigned count);
 /* The compute's name, NULL if there is none. */

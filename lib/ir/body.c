@@ -315,9 +315,9 @@ void tile_op_set_text(tile_function *f, tile_op op, tile_attr_id id, const char 
 void tile_op_set_values(tile_function *f, tile_op op, tile_attr_id id,
                         const tile_param_value *values, unsigned count) {
     if (!f || !values || !count) return;
-    set_attr(f, op, (tile_attr){.id = id,
-                                .values = tile_copy_values(f->module, values, count),
-                                .count = count});
+    set_attr(f, op,
+             (tile_attr){
+                 .id = id, .values = tile_copy_values(f->module, values, count), .count = count});
 }
 
 void tile_op_set_constant(tile_function *f, tile_op op, tile_attr_id id, const tile_type *type,

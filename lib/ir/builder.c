@@ -246,9 +246,9 @@ tile_op tile_build_sync_explicit(tile_builder *builder, const tile_type *const *
     return op;
 }
 
-tile_op tile_build_launch(tile_builder *builder, const char *callee,
-                          const tile_param_value *values, unsigned value_count,
-                          const tile_value *arguments, unsigned argument_count) {
+tile_op tile_build_launch(tile_builder *builder, const char *callee, const tile_param_value *values,
+                          unsigned value_count, const tile_value *arguments,
+                          unsigned argument_count) {
     const tile_segment segments[] = {{TILE_NO_VALUE, arguments, arguments ? argument_count : 0}};
     if (!is_ready(builder)) return TILE_NO_OP;
     tile_op op = tile_build_op(builder, TILE_OP_launch, segments, 1, NULL);

@@ -39,8 +39,8 @@ typedef struct tile_attr {
     const tile_expr *expr; /* kinds expr and constant */
     const int64_t *list;   /* kind list */
     unsigned count;
-    const char *text;      /* kinds word, text and symbol (without '@'): interned */
-    const tile_type *type; /* kind constant: a scalar's */
+    const char *text;               /* kinds word, text and symbol (without '@'): interned */
+    const tile_type *type;          /* kind constant: a scalar's */
     const tile_param_value *values; /* kind values; count of them */
 } tile_attr;
 

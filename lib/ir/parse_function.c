@@ -458,7 +458,8 @@ bool tile_parse_function(tile_parser *p) {
     p->function = tile_function_create(p->module, kind, name, loc);
     if (!p->function) return false;
     p->function->level = 0; /* not said yet */
-    if (!parse_params(p) || !parse_args(p) || !(kind == TILE_COMPUTE ? parse_results(p) : parse_clauses(p)))
+    if (!parse_params(p) || !parse_args(p) ||
+        !(kind == TILE_COMPUTE ? parse_results(p) : parse_clauses(p)))
         return false;
     p->builder = tile_builder_at_end(p->function, tile_function_body(p->function));
     bool ok = tile_parse_region(p, tile_function_body(p->function), false);

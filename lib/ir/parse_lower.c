@@ -43,8 +43,7 @@ static const tile_type *host_type(tile_parser *p, const tile_node *node, const t
 static tile_value lower_host(tile_parser *p, const tile_node *node, const tile_type *wanted) {
     const tile_type *type = host_type(p, node, wanted);
     int64_t value;
-    if (p->function->kind != TILE_PLAN &&
-        !tile_parse_refuse_num_sms(p, node->loc, node->expr))
+    if (p->function->kind != TILE_PLAN && !tile_parse_refuse_num_sms(p, node->loc, node->expr))
         return TILE_NO_VALUE;
     if (tile_expr_is_int(node->expr, &value) && !check_range(p, node, type, value))
         return TILE_NO_VALUE;

@@ -18,8 +18,8 @@ bool tile_is_param_expr(const tile_function *f, const tile_expr *expr);
  * has. False after a diagnostic. */
 bool tile_verify_reference(const tile_function *function);
 
-/* Steps and arguments of a plan whose operations are sound: what the host can evaluate, kernels that
- * are there and take what they are given. False after a diagnostic. */
+/* Steps and arguments of a plan whose operations are sound: what the host can evaluate, kernels
+ * that are there and take what they are given. False after a diagnostic. */
 bool tile_verify_plan(tile_function *function);
 
 /* No shared buffer is used after its free_shared. For functions in which everything else holds.

@@ -356,8 +356,8 @@ static void check_attr(checker *c, tile_loc loc, const tile_attr *attr) {
                    4 * (attr->text != NULL) + 8 * (attr->type != NULL) +
                    16 * (attr->values != NULL);
     static const unsigned wanted[] = {
-        [TILE_KIND_flag] = 0,     [TILE_KIND_expr] = 1, [TILE_KIND_list] = 2,
-        [TILE_KIND_word] = 4,     [TILE_KIND_text] = 4, [TILE_KIND_symbol] = 4,
+        [TILE_KIND_flag] = 0,     [TILE_KIND_expr] = 1,    [TILE_KIND_list] = 2,
+        [TILE_KIND_word] = 4,     [TILE_KIND_text] = 4,    [TILE_KIND_symbol] = 4,
         [TILE_KIND_constant] = 9, [TILE_KIND_values] = 16,
     };
     bool is_param = info->kind == TILE_KIND_word && has == 1;

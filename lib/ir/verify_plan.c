@@ -131,8 +131,9 @@ static void check_dependent(checker *c, tile_op op, const tile_function *kernel)
     if (tile_op_opcode(c->f, step_before(c, op)) != TILE_OP_launch)
         FAIL(c, loc, "a step with 'pdl' overlaps the launch right before it, and here is none");
     if (!tile_function_waits(kernel))
-        FAIL(c, loc, "@%s is launched with 'pdl' and has no `pdl_wait`, so that nothing orders it "
-                     "behind the steps before",
+        FAIL(c, loc,
+             "@%s is launched with 'pdl' and has no `pdl_wait`, so that nothing orders it "
+             "behind the steps before",
              kernel->name);
 }
 
@@ -178,8 +179,9 @@ static void check_args(checker *c) {
         bool fits = arg->type->kind == TILE_TYPE_PTR || arg->type->kind == TILE_TYPE_VIEW ||
                     arg->type->kind == TILE_TYPE_SCALAR;
         if (!fits)
-            FAIL(c, c->f->loc, "argument %%%s of a plan must be a pointer, a view or a scalar, not "
-                               "%s",
+            FAIL(c, c->f->loc,
+                 "argument %%%s of a plan must be a pointer, a view or a scalar, not "
+                 "%s",
                  arg->name, type_text(c, arg->type));
     }
 }

@@ -35,8 +35,7 @@ static bool same_values(const tile_attr *a, const tile_attr *b) {
 }
 
 static const char *free_name(instances *all, const tile_function *kernel) {
-    const char *stem =
-        tile_arena_format(all->arena, "%s_%s", all->plan->name, kernel->name);
+    const char *stem = tile_arena_format(all->arena, "%s_%s", all->plan->name, kernel->name);
     const char *name = stem;
     for (unsigned i = 2; tile_module_find(all->plan->module, name); i++)
         name = tile_arena_format(all->arena, "%s_%u", stem, i);
@@ -56,8 +55,7 @@ static const char *make(instances *all, tile_op op, tile_function *kernel,
     unsigned count = values ? values->count : 0;
     tile_binding *bindings = TILE_NEW_ARRAY(all->arena, tile_binding, count + 1u);
     for (unsigned i = 0; i < count; i++)
-        bindings[i] =
-            (tile_binding){values->values[i].name, value_text(all, &values->values[i])};
+        bindings[i] = (tile_binding){values->values[i].name, value_text(all, &values->values[i])};
     tile_function *copy = tile_function_clone(kernel, free_name(all, kernel));
     copy->instance_of = kernel->name;
     if (tile_instantiate(copy->module, copy->name, bindings, count, NULL) != TILE_OK) {
@@ -65,8 +63,8 @@ static const char *make(instances *all, tile_op op, tile_function *kernel,
                     "it is launched here");
         all->status = TILE_INVALID;
     }
-    all->made = tile_arena_grow(all->arena, all->made, all->count, &all->capacity,
-                                sizeof *all->made);
+    all->made =
+        tile_arena_grow(all->arena, all->made, all->count, &all->capacity, sizeof *all->made);
     all->made[all->count++] = (instance){kernel, values, copy->name};
     return copy->name;
 }

@@ -25,14 +25,13 @@ static tile_function *add_plan(tile_module *module, tile_op *launch) {
     tile_function_add_param(plan, "split", TILE_PARAM_int, NULL, NULL);
     tile_value n = tile_function_add_arg(plan, "n", tile_type_scalar(context, TILE_i32));
     tile_builder b = tile_builder_at_end(plan, tile_function_body(plan));
-    tile_value w =
-        tile_build_scratch(&b, &n, 1, tile_type_view(context, TILE_f32, 1, &unknown));
+    tile_value w = tile_build_scratch(&b, &n, 1, tile_type_view(context, TILE_f32, 1, &unknown));
     tile_build_fill(&b, w, tile_build_float(&b, 0));
     const tile_value arguments[] = {n, w};
-    const tile_param_value twice = {
-        .name = "split",
-        .expr = tile_expr_op(context, TILE_OP_mul, tile_expr_param(context, "split"),
-                             tile_expr_int(context, 2), NULL)};
+    const tile_param_value twice = {.name = "split",
+                                    .expr = tile_expr_op(context, TILE_OP_mul,
+                                                         tile_expr_param(context, "split"),
+                                                         tile_expr_int(context, 2), NULL)};
     *launch = tile_build_launch(&b, "k", &twice, 1, arguments, 2);
     return plan;
 }
