@@ -219,6 +219,26 @@ static LLVMValueRef call(tile_emitter *e, const emission *row, unsigned arity, b
 }
 
 /* op: 0 in a host expression, which is of integers. */
+/* Numbers that cannot be negative, by one that is at least 1: division is shorter then, and needs
+ * no detour around 0 and -1. */
+static bool divides_unsigned(tile_emitter *e, tile_op op, tile_opcode opcode) {
+    bool division = opcode == TILE_OP_div || opcode == TILE_OP_rem || opcode == TILE_OP_mod ||
+                    opcode == TILE_OP_ceildiv;
+    if (!division || !op.id) return false;
+    if (!e->ranges) e->ranges = tile_range_analyse(e->f, &e->arena);
+    return e->ranges[tile_op_operand(e->f, op, 0).id].min >= 0 &&
+           e->ranges[tile_op_operand(e->f, op, 1).id].min >= 1;
+}
+
+static LLVMValueRef divide_unsigned(tile_emitter *e, tile_opcode opcode, LLVMValueRef a,
+                                    LLVMValueRef b) {
+    LLVMValueRef less = splat_int(LLVMTypeOf(b), -1);
+    if (opcode == TILE_OP_rem || opcode == TILE_OP_mod) return LLVMBuildURem(e->builder, a, b, "");
+    if (opcode == TILE_OP_ceildiv) /* both are below half of the unsigned numbers */
+        a = LLVMBuildAdd(e->builder, a, LLVMBuildAdd(e->builder, b, less, ""), "");
+    return LLVMBuildUDiv(e->builder, a, b, "");
+}
+
 static LLVMValueRef emit_part(tile_emitter *e, tile_op op, tile_opcode opcode,
                               const LLVMValueRef *args) {
     bool real = is_float(args[0]);
@@ -236,7 +256,9 @@ static LLVMValueRef emit_part(tile_emitter *e, tile_op op, tile_opcode opcode,
         if (real)
             return LLVMBuildFCmp(e->builder, (LLVMRealPredicate)row->row, args[0], args[1], "");
         return LLVMBuildICmp(e->builder, (LLVMIntPredicate)row->row, args[0], args[1], "");
-    case HOW_MADE: return row->made(e, args[0], args[1]);
+    case HOW_MADE:
+        return divides_unsigned(e, op, opcode) ? divide_unsigned(e, opcode, args[0], args[1])
+                                               : row->made(e, args[0], args[1]);
     case HOW_FIRST: return args[0];
     case HOW_FALSE: return tile_llvm_int(e->i1, 0);
     case HOW_NONE: break; /* tile_emit_lacks has refused it */

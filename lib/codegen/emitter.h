@@ -13,6 +13,7 @@
 #include <llvm-c/Core.h>
 #include <llvm-c/DebugInfo.h>
 
+#include "lib/analysis/range.h"
 #include "lib/codegen/legal.h"
 #include "lib/ir/function.h"
 #include "tile/compile.h"
@@ -54,7 +55,8 @@ typedef struct tile_emitter {
     LLVMValueRef warp;    /* this warp's number, for roles; NULL: there are none */
     LLVMValueRef clean_base, plain_base;
     tile_arg_facts *args;
-    uint16_t *depths; /* by value id: address.c's notes */
+    uint16_t *depths;         /* by value id: address.c's notes */
+    const tile_range *ranges; /* by value id; NULL: nobody has asked yet */
 
     LLVMDIBuilderRef lines; /* NULL: no line table */
     LLVMMetadataRef line_scope;
