@@ -35,15 +35,20 @@ static tile_value along(tile_builder *b, tile_value base, tile_value direction, 
 
 /* Groups --------------------------------------------------------------------------------------- */
 
-/* In groups of `group` along dim 0 of `extent`. */
+/* In groups of `group` along dim 0 of `extent`. What is not negative is said to be so: a division
+ * of unsigned numbers is shorter. */
 static void grouped(tile_builder *b, int64_t group, tile_value n, const tile_value extent[2],
                     tile_value at[2]) {
+    tile_value zero = number(b, 0), one = number(b, 1);
     tile_value most = tile_build_min(b, number(b, group), extent[0]);
-    tile_value width = tile_build_mul(b, most, extent[1]);
+    n = tile_build_max(b, n, zero);
+    tile_value width = tile_build_max(b, tile_build_mul(b, most, extent[1]), one);
     tile_value which = tile_build_div(b, n, width);
     tile_value first = tile_build_mul(b, which, most);
     tile_value rows = tile_build_min(b, tile_build_sub(b, extent[0], first), most);
+    rows = tile_build_max(b, rows, one);
     tile_value rest = tile_build_sub(b, n, tile_build_mul(b, which, width));
+    rest = tile_build_max(b, rest, zero);
     at[1] = tile_build_div(b, rest, rows);
     at[0] = tile_build_add(b, first, tile_build_sub(b, rest, tile_build_mul(b, at[1], rows)));
 }

@@ -243,7 +243,9 @@ static void tile_by_cost(const walk *w, tile_builder *b, tile_value number,
     grid alike = *g;
     for (unsigned d = 0; d < 3; d++)
         if (w->sorted >> d & 1) alike.extent[d] = tile_build_int(b, 1);
-    tile_value count = product(b, alike.extent, 3), rank = tile_build_div(b, number, count);
+    tile_value count = product(b, alike.extent, 3);
+    number = tile_build_max(b, number, tile_build_int(b, 0));
+    tile_value rank = tile_build_div(b, number, count);
     tile_of_number(w, b, tile_build_rem(b, number, count), &alike);
     for (unsigned d = 3; d-- > 0;) {
         g->id[d] = alike.id[d];
