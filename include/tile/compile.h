@@ -124,6 +124,7 @@ TILE_API tile_abi *tile_abi_read(tile_context *context, const char *text, size_t
 
 /* The instantiate pass as a call: binds the kernel's compile-time parameters, in place. A missing
  * one takes its default, else its value in the first tune point that agrees with the given ones.
+ * Pointers and views of a kernel at level 2 that say nothing else are declared divisible by 16.
  * arg_divisors (one per argument, or NULL): what the arguments are really divisible by; of that,
  * what the kernel declares is kept. 0: unknown, all that it declares. TILE_INVALID after a
  * diagnostic. */

@@ -432,3 +432,29 @@ Test(view_args, every_operation_of_an_expression) {
     }
     cr_expect_gt(operations, 15u);
 }
+
+/* Arguments of every width count as the numbers they are, a truth value as 0 or 1. */
+Test(view_args, narrow_arguments) {
+    for (unsigned level = 2; level <= 3; level++) {
+        fixture f;
+        float y[16];
+        text_open(&f.text);
+        open_kernel(
+            &f,
+            text_parse(&f.text,
+                       "kernel @k(%f: i1, %c: i8, %x: view<f32[%f * 4 - %c], strides [%f]>,\n"
+                       "    %y: view<f32[16]>) grid [1] warps 1 {\n"
+                       "  %t = load %x[0] : tile<f32[16]>\n"
+                       "  store %t, %y[0]\n}\n"),
+            level, 64 * sizeof(float));
+        const tile_argument arguments[] = {{.integer = 1},
+                                           {.integer = -7},
+                                           {.buffer = f.x, .offset = 4 * sizeof(float)},
+                                           {.buffer = f.y}};
+        cr_assert_eq(tile_kernel_launch(f.kernel, arguments, 4, NULL), TILE_OK, "%s",
+                     f.text.messages);
+        cr_assert_eq(tile_buffer_read(f.y, 0, y, sizeof y), TILE_OK);
+        for (int i = 0; i < 16; i++) cr_expect_eq(y[i], i < 11 ? (float)(4 + i) : 0, "%d", i);
+        close(&f);
+    }
+}
