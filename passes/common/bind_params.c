@@ -104,6 +104,8 @@ static bool evaluate(tile_bound_params *bound, tile_param_kind kind, const tile_
                      tile_bound_param *param) {
     tile_bindings bindings = tile_param_bindings(bound);
     *param = (tile_bound_param){.bound = true};
+    bool named = kind == TILE_PARAM_word || kind == TILE_PARAM_type;
+    if (named && (!expr || expr->kind != TILE_EXPR_WORD)) return false; /* nobody has verified it */
     if (kind == TILE_PARAM_word) return set_word(param, expr->name);
     if (kind == TILE_PARAM_type)
         return set_type(param, tile_scalar_from_name(expr->name, strlen(expr->name)));

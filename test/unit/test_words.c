@@ -109,3 +109,23 @@ Test(words, stand_only_where_they_mean_something) {
     expect_refusal(TILE_PARAM_int, NULL, word, "`tune` needs");
     expect_refusal(TILE_PARAM_type, NULL, word, "`tune` needs");
 }
+
+/* Passes are as safe from what no verifier has seen. */
+Test(words, of_the_wrong_kind_reach_no_pass) {
+    const struct {
+        tile_param_kind kind;
+        bool is_default;
+    } cases[] = {{TILE_PARAM_word, true}, {TILE_PARAM_word, false}, {TILE_PARAM_type, false}};
+    for (unsigned i = 0; i < 3; i++) {
+        text_fixture x;
+        tile_module *module;
+        tile_function *f = new_kernel(&x, &module);
+        const char *name = "p";
+        const tile_expr *three = tile_expr_int(x.context, 3);
+        tile_function_add_param(f, name, cases[i].kind, cases[i].is_default ? three : NULL, NULL);
+        if (!cases[i].is_default) tile_function_add_tune(f, 1, &name, 1, &three);
+        cr_expect_eq(tile_run_passes(module, "instantiate", NULL), TILE_INVALID);
+        tile_module_destroy(module);
+        text_close(&x);
+    }
+}
