@@ -92,8 +92,9 @@ static bool is_named_cast(const tile_invocation *call) {
 
 static tile_value lower_cast(tile_parser *p, const tile_invocation *call) {
     tile_value value = tile_lower_node(p, call->operands[0].head, NULL);
-    if (value.id && tile_value_type(p->function, value)->scalar == call->given->scalar &&
-        tile_value_type(p->function, value)->param == call->given->param)
+    const tile_type *type = value.id ? tile_value_type(p->function, value) : call->given;
+    if ((type->kind == TILE_TYPE_SCALAR || is_array(type)) && type->scalar == call->given->scalar &&
+        type->param == call->given->param)
         return value;
     p->builder.loc = call->loc;
     return tile_build_cast(&p->builder, value, call->given);

@@ -83,6 +83,9 @@ Test(parse, operands) {
     check_refused(TEXT_KERNEL("%a = i8(%p)"),
                   "2:6: error: cast: operand 'src' must be a number: a scalar, tensor, tile or "
                   "vector, not ptr<f32>\n");
+    check_refused(TEXT_KERNEL("%a = f32(%p)"),
+                  "2:6: error: cast: operand 'src' must be a number: a scalar, tensor, tile or "
+                  "vector, not ptr<f32>\n");
     check_refused(TEXT_KERNEL("%a = 99999999999999999999"),
                   "2:6: error: this number is too large\n");
     check_refused(TEXT_KERNEL("%a = %n && %n"),
