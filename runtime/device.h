@@ -36,10 +36,6 @@ typedef struct tile_launch {
 typedef struct tile_device_ops {
     unsigned wants; /* a set of tile_want: what prepare needs of a variant beside its function */
     void (*destroy)(tile_device *device);
-    /* Makes the thread fit for building by the driver, and leave undoes it, also where it failed.
-     * NULL: both do nothing. */
-    tile_status (*enter)(tile_device *device, void **before);
-    void (*leave)(tile_device *device, void *before);
     tile_status (*allocate)(tile_device *device, size_t bytes, uint64_t *address);
     void (*release)(tile_device *device, uint64_t address, size_t bytes);
     tile_status (*write)(tile_device *device, uint64_t address, const void *data, size_t bytes);

@@ -56,22 +56,18 @@ static void destroy_variant(tile_device *device, tile_variant *variant) {
     free(variant);
 }
 
-/* tile_artifact_build; the driver assembles in the device's context. */
+/* tile_artifact_build. Without an assembler the driver takes the PTX: it keeps what it makes of it
+ * on disk by itself, and its linker, which would give us the cubin, makes slower code of it. */
 static tile_status build(tile_device *device, tile_module *module, const char *name,
                          tile_artifact **artifact) {
+    bool keeps_cubin = device->cache && device->ptxas;
     const tile_build_options options = {.size = sizeof options,
                                         .target = device->target,
-                                        .wants =
-                                            device->cache ? TILE_WANT_CUBIN : device->ops->wants,
+                                        .wants = keeps_cubin ? TILE_WANT_CUBIN : device->ops->wants,
                                         .level = device->level,
                                         .ptxas = device->ptxas,
                                         .cache = device->cache};
-    bool by_driver = device->cache && !device->ptxas && device->ops->enter;
-    void *before = NULL;
-    tile_status status = by_driver ? device->ops->enter(device, &before) : TILE_OK;
-    if (status == TILE_OK) status = tile_artifact_build(module, name, &options, artifact);
-    if (by_driver) device->ops->leave(device, before);
-    return status;
+    return tile_artifact_build(module, name, &options, artifact);
 }
 
 /* Brings variant->module to the level that the device wants, and makes what else it wants. */

@@ -135,17 +135,6 @@ static tile_status cuda_attributes(tile_device *device, tile_variant *variant,
                              : status;
 }
 
-static tile_status cuda_enter(tile_device *device, void **before) {
-    CUcontext current;
-    tile_status status = enter((cuda_device *)device, &current);
-    *before = current;
-    return status;
-}
-
-static void cuda_leave(tile_device *device, void *before) {
-    leave((cuda_device *)device, before, TILE_OK);
-}
-
 static void cuda_destroy(tile_device *device) {
     cuda_device *d = (cuda_device *)device;
     CUcontext before;
@@ -161,8 +150,6 @@ static void cuda_destroy(tile_device *device) {
 static const tile_device_ops cuda_ops = {
     .wants = TILE_WANT_PTX,
     .destroy = cuda_destroy,
-    .enter = cuda_enter,
-    .leave = cuda_leave,
     .allocate = cuda_allocate,
     .release = cuda_release,
     .write = cuda_write,

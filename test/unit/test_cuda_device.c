@@ -388,20 +388,26 @@ Test(cuda_device, a_cache_keeps_cubins_for_later_devices) {
     cr_expect_eq(system(remove), 0);
 }
 
-/* The driver assembles for the cache, in the device's context, whatever the thread works in. */
-Test(cuda_device, building_is_in_the_devices_context) {
-    cuda_fixture x;
-    void *before;
-    open_device(&x);
-    CUcontext callers[] = {NULL, CALLERS};
+/* Its linker, which would give the cubin, is not asked: what it makes of PTX is slower. */
+Test(cuda_device, without_an_assembler_the_driver_takes_ptx) {
+    char folder[] = "/tmp/tile-gpu-XXXXXX", remove[96];
+    cr_assert(mkdtemp(folder));
     for (unsigned i = 0; i < 2; i++) {
-        gpu.current = callers[i];
-        cr_expect_eq(x.device->ops->enter(x.device, &before), TILE_OK);
-        cr_expect_eq(gpu.current, PRIMARY);
-        x.device->ops->leave(x.device, before);
-        cr_expect_eq(gpu.current, callers[i]);
+        cuda_fixture x;
+        tile_kernel *kernel;
+        open_gpu(&x);
+        const tile_device_options options = {.size = sizeof options, .cache_dir = folder};
+        cr_assert_eq(create(&x, &options), TILE_OK);
+        cr_assert_eq(tile_kernel_create(x.device, x.text.module, "k", NULL, 0, &kernel), TILE_OK,
+                     "%s", x.text.messages);
+        cr_expect(strstr(gpu.image, "NVPTX"), "%s", gpu.image);
+        tile_kernel_destroy(kernel);
+        tile_device_destroy(x.device);
+        cr_expect_str_eq(x.text.messages, "");
+        codegen_close(&x.text);
     }
-    close_device(&x);
+    snprintf(remove, sizeof remove, "rm -r %s", folder);
+    cr_expect_eq(system(remove), 0);
 }
 
 /* Launches and scratch ------------------------------------------------------------------------ */
