@@ -87,7 +87,8 @@ class Kernel:
     # Views --------------------------------------------------------------------------------------
 
     def view(self, scalar, extents, generator):
-        """A view of a new argument; rows, columns or something else lie side by side."""
+        """A new argument that is a view, or a view of one; rows, columns or something else lie side
+        by side."""
         rank = len(extents)
         order = list(range(rank))
         style = self.random.random()
@@ -108,7 +109,14 @@ class Kernel:
         pointer = self.name("p")
         notes = [n for n in ("divisible = %d" % self.pick([4, 8, 16]), "noalias") if self.chance(0.6)]
         note = " {" + ", ".join(notes) + "}" if notes else ""
-        self.args.append((pointer, f"ptr<{scalar}>{note}", f"{generator}:{scalar}[{max(length, 1)}]"))
+        array = f"{generator}:{scalar}[{max(length, 1)}]"
+        if self.chance(0.5):
+            shape = f"[{', '.join(t[0] for t in texts)}]"
+            if strides:
+                shape += f", strides [{', '.join(self.extent(s)[0] for s in strides)}]"
+            self.args.append((pointer, f"view<{scalar}{shape}>{note}", array))
+            return pointer, pointer
+        self.args.append((pointer, f"ptr<{scalar}>{note}", array))
         name = self.name("g")
         dims = ", ".join(t[1] for t in texts)
         operands = f"[{', '.join(t[0] for t in texts)}]"
