@@ -37,7 +37,7 @@ tile_status tile_device_synchronize(tile_device *device) {
 
 static tile_buffer *add_buffer(tile_device *device, uint64_t address, size_t bytes, bool owned) {
     tile_buffer *buffer = tile_malloc(sizeof *buffer);
-    *buffer = (tile_buffer){device, device->buffers, address, bytes, owned};
+    *buffer = (tile_buffer){device, device->buffers, address, bytes, owned, false};
     device->buffers = buffer;
     return buffer;
 }

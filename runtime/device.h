@@ -29,6 +29,7 @@ typedef struct tile_launch {
     int64_t clean_bytes, plain_bytes; /* scratch */
     void *stream;
     bool overlaps; /* it may start before the launch before it on the stream has ended */
+    bool overlapped; /* so may the next launch before this one has */
     bool resident; /* all blocks at once, or not at all */
 } tile_launch;
 
@@ -80,6 +81,7 @@ struct tile_buffer {
     uint64_t address;
     size_t bytes;
     bool owned;
+    bool of_plan; /* a plan's scratch: what overlaps another launch must wait before it */
 };
 
 #endif

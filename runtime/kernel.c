@@ -1,6 +1,6 @@
 /* What all devices have in common when kernels are launched: variants, argument checks, launches.
  */
-#include "runtime/device.h"
+#include "runtime/plan.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -37,6 +37,7 @@ struct tile_kernel {
     const char *name;
     tile_arena arena;
     bool as_written; /* at level 3: there is one variant, which its author made */
+    tile_plan *plan; /* its name is a plan's: nothing below is in use */
     bool picks;      /* made without bindings: each launch takes the point of its bucket */
     kernel_point *points;
     kernel_point
@@ -282,8 +283,8 @@ tile_status tile_kernel_create(tile_device *device, const tile_module *module, c
     *out = NULL;
     if (!device) return TILE_INVALID;
     const tile_function *function = tile_module_find(module, name);
-    if (!function || tile_function_get_kind(function) != TILE_KERNEL) {
-        tile_report(device->context, TILE_ERROR, no_place, "there is no kernel @%s",
+    if (!function || tile_function_get_kind(function) == TILE_COMPUTE) {
+        tile_report(device->context, TILE_ERROR, no_place, "there is no kernel @%s, nor such a plan",
                     name ? name : "");
         return TILE_INVALID;
     }
@@ -293,14 +294,23 @@ tile_status tile_kernel_create(tile_device *device, const tile_module *module, c
                     device->name);
         return TILE_INVALID;
     }
+    tile_status status;
     tile_kernel *kernel = tile_malloc(sizeof *kernel);
     *kernel = (tile_kernel){.device = device,
                             .module = tile_module_clone(module),
                             .as_written = tile_function_level(function) == 3};
     kernel->name = tile_arena_string(&kernel->arena, name, strlen(name));
+    if (tile_function_get_kind(function) == TILE_PLAN) {
+        status = tile_plan_create(device, module, name, bindings, binding_count, &kernel->plan);
+        if (status == TILE_OK)
+            *out = kernel;
+        else
+            tile_kernel_destroy(kernel);
+        return status;
+    }
     kernel->picks = !binding_count && function->tune_count;
     tile_context_lock(device->context);
-    tile_status status = add_point(kernel, bindings, binding_count, &kernel->first);
+    status = add_point(kernel, bindings, binding_count, &kernel->first);
     tile_context_unlock(device->context);
     if (status == TILE_OK)
         *out = kernel;
@@ -311,6 +321,7 @@ tile_status tile_kernel_create(tile_device *device, const tile_module *module, c
 
 void tile_kernel_destroy(tile_kernel *kernel) {
     if (!kernel) return;
+    tile_plan_destroy(kernel->plan);
     for (kernel_point *point = kernel->points, *next; point; point = next) {
         next = point->next;
         destroy_point(kernel->device, point);
@@ -326,15 +337,24 @@ void tile_kernel_destroy(tile_kernel *kernel) {
 }
 
 const tile_abi *tile_kernel_abi(const tile_kernel *kernel) {
-    return kernel ? first_variant(kernel->first)->abi : NULL;
+    return kernel && !kernel->plan ? first_variant(kernel->first)->abi : NULL;
 }
 
 const tile_blob *tile_kernel_ptx(const tile_kernel *kernel) {
+    static const tile_blob none = {NULL, 0};
+    if (kernel && kernel->plan) return &none;
     return kernel ? &first_variant(kernel->first)->ptx : NULL;
+}
+
+static tile_status refuse_plan(const tile_kernel *kernel, const char *what) {
+    tile_report(kernel->device->context, TILE_ERROR, no_place, "@%s is a plan and has %s",
+                kernel->name, what);
+    return TILE_UNSUPPORTED;
 }
 
 tile_status tile_kernel_get_attributes(tile_kernel *kernel, tile_kernel_attributes *attributes) {
     if (!kernel) return TILE_INVALID;
+    if (kernel->plan) return refuse_plan(kernel, "no attributes: its kernels have them");
     if (kernel->device->ops->attributes)
         return kernel->device->ops->attributes(kernel->device, first_variant(kernel->first),
                                                attributes);
@@ -445,9 +465,27 @@ static bool is_empty(const tile_launch *launch) {
     return !launch->grid[0] || !launch->grid[1] || !launch->grid[2];
 }
 
+tile_status tile_kernel_take_step(tile_kernel *kernel, const tile_argument *arguments,
+                                  unsigned count, tile_step_launch *step, tile_step_mode mode) {
+    tile_launch launch;
+    const tile_device_ops *ops = kernel->device->ops;
+    tile_status status = resolve(kernel, arguments, count, step->stream, &launch);
+    step->launched = status == TILE_OK && !is_empty(&launch);
+    if (!step->launched) return status;
+    launch.overlaps = step->overlaps;
+    launch.overlapped = step->overlapped;
+    switch (mode) {
+    case TILE_STEP_CHECK: return status;
+    case TILE_STEP_PREPARE: return ops->reserve ? ops->reserve(kernel->device, &launch) : status;
+    case TILE_STEP_RUN: return ops->launch(kernel->device, &launch);
+    }
+    return status;
+}
+
 tile_status tile_kernel_launch(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                                void *stream) {
     tile_launch launch;
+    if (kernel && kernel->plan) return tile_plan_run(kernel->plan, arguments, count, stream, false);
     tile_status status = resolve(kernel, arguments, count, stream, &launch);
     if (status != TILE_OK || is_empty(&launch)) return status;
     return kernel->device->ops->launch(kernel->device, &launch);
@@ -456,6 +494,7 @@ tile_status tile_kernel_launch(tile_kernel *kernel, const tile_argument *argumen
 tile_status tile_kernel_prepare(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                                 void *stream) {
     tile_launch launch;
+    if (kernel && kernel->plan) return tile_plan_run(kernel->plan, arguments, count, stream, true);
     tile_status status = resolve(kernel, arguments, count, stream, &launch);
     if (status != TILE_OK || is_empty(&launch) || !kernel->device->ops->reserve) return status;
     return kernel->device->ops->reserve(kernel->device, &launch);
@@ -464,6 +503,7 @@ tile_status tile_kernel_prepare(tile_kernel *kernel, const tile_argument *argume
 tile_status tile_kernel_set_point(tile_kernel *kernel, const tile_argument *arguments,
                                   unsigned count, const tile_binding *bindings,
                                   unsigned binding_count) {
+    if (kernel && kernel->plan) return refuse_plan(kernel, "no other point");
     tile_status status = check_count(kernel, arguments, count);
     if (status != TILE_OK) return status;
     if (!kernel->picks) {
@@ -498,6 +538,7 @@ tile_status tile_kernel_time(tile_kernel *kernel, const tile_argument *arguments
                     MAX_REPEATS);
         return TILE_INVALID;
     }
+    if (kernel && kernel->plan) return refuse_plan(kernel, "no time of its own: time its kernels");
     tile_status status = resolve(kernel, arguments, count, NULL, &launch);
     if (status != TILE_OK || is_empty(&launch)) return status;
     return kernel->device->ops->time(kernel->device, &launch, warmup, repeats ? repeats : 1,

@@ -205,11 +205,39 @@ static bool emit_artifact(const options *o, tile_module *module, tool_text *text
     return ok;
 }
 
+/* The plan that is named, or the only one. */
+static tile_function *find_plan(const options *o, const tile_module *module) {
+    tile_function *f, *found = NULL;
+    for (unsigned i = 0; (f = tile_module_function(module, i)); i++) {
+        bool named = o->kernel && strcmp(tile_function_name(f), o->kernel) == 0;
+        if (tile_function_get_kind(f) != TILE_PLAN || (o->kernel && !named)) continue;
+        if (found) return NULL;
+        found = f;
+    }
+    return found;
+}
+
+/* A plan's text with the kernels that it launches, or its interface. */
+static bool emit_plan(const options *o, tile_module *module, tile_function *plan,
+                      tool_text *text) {
+    if (!is_wanted(o, "abi") && !is_wanted(o, "tile"))
+        return complain("a plan has no code of its own: --emit=tile or abi, or --kernel=KERNEL",
+                        tile_function_name(plan));
+    if (tile_instantiate(module, tile_function_name(plan), o->params, o->param_count, NULL) !=
+        TILE_OK)
+        return false;
+    if (is_wanted(o, "abi")) return tile_plan_print(plan, tool_append, text) == TILE_OK;
+    tile_module_print(module, tool_append, text);
+    return true;
+}
+
 static bool compile(const options *o, tile_module *module) {
     tool_text text = {NULL, 0, 0};
     bool ir = is_wanted(o, "tile") || is_wanted(o, "llvm");
+    tile_function *plan = find_plan(o, module);
     tool_append("", 0, &text);
-    bool ok = ir ? emit_ir(o, module, &text) : emit_artifact(o, module, &text);
+    bool ok = plan ? emit_plan(o, module, plan, &text)
+              : ir ? emit_ir(o, module, &text) : emit_artifact(o, module, &text);
     if (ok) ok = tool_write_file(o->output, text.data, text.size);
     free(text.data);
     return ok;

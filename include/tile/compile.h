@@ -122,6 +122,11 @@ TILE_API void tile_abi_print(const tile_abi *abi, tile_writer writer, void *user
 /* The interface that tile_abi_print wrote. NULL after a diagnostic if the text is none. */
 TILE_API tile_abi *tile_abi_read(tile_context *context, const char *text, size_t length);
 
+/* What launching an instantiated plan does, as JSON (lib/codegen/steps_json.c says what stands
+ * there): scratch, and the steps in terms of the plan's arguments. TILE_INVALID after a diagnostic.
+ */
+TILE_API tile_status tile_plan_print(const tile_function *plan, tile_writer writer, void *user);
+
 /* The instantiate pass as a call: binds the kernel's compile-time parameters, in place. A missing
  * one takes its default, else its value in the first tune point that agrees with the given ones.
  * Pointers and views of a kernel at level 2 that say nothing else are declared divisible by 16.

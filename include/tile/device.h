@@ -98,7 +98,12 @@ TILE_API size_t tile_buffer_size(const tile_buffer *buffer);
  * Without bindings, a kernel with `tune` picks its point at each launch: the one that was set for
  * the bucket of the arguments (tile_kernel_set_point), else the first of the space. Arguments are
  * in one bucket if each integer rounds up to the same of 1, 2, 3, 4, 6, 8, 12, 16, .. (2^i, 3 x
- * 2^i); what is not above 0 is a bucket of its own. */
+ * 2^i); what is not above 0 is a bucket of its own.
+ *
+ * The name may be a plan's: then a launch takes the plan's arguments and goes through its steps on
+ * the stream, after all of them have been checked. Its scratch is kept for each stream that it is
+ * launched on, until the kernel is destroyed; two threads do not launch it on one stream at once.
+ * It has no abi (NULL), PTX, attributes or points of its own. */
 TILE_API tile_status tile_kernel_create(tile_device *device, const tile_module *module,
                                         const char *kernel, const tile_binding *bindings,
                                         unsigned binding_count, tile_kernel **out);

@@ -58,7 +58,8 @@ static bool takes(const tile_type *wanted, const tile_type *given) {
                         (given->kind == TILE_TYPE_VIEW && !given->has_strides));
     case TILE_TYPE_VIEW:
         return same && (given->kind == TILE_TYPE_PTR ||
-                        (given->kind == TILE_TYPE_VIEW && given->rank == wanted->rank));
+                        (given->kind == TILE_TYPE_VIEW && given->rank == wanted->rank &&
+                         (wanted->has_strides || !given->has_strides)));
     case TILE_TYPE_SCALAR: return same && given->kind == TILE_TYPE_SCALAR;
     case TILE_TYPE_TENSOR:
     case TILE_TYPE_SHARED:
@@ -164,6 +165,9 @@ static void check_op(tile_function *f, tile_op op, void *user) {
     case TILE_OP_scratch: check_scratch(c, op); break;
     case TILE_OP_launch: check_launch(c, op); break;
     case TILE_OP_fill:
+        if (tile_value_type(c->f, tile_op_operand(c->f, op, 0))->has_strides)
+            FAIL(c, tile_op_loc(c->f, op), "fill: the view must be row-major, without strides");
+        break;
     case TILE_OP_yield: break;
     case TILE_OP_if:
         if (tile_op_result_count(c->f, op))

@@ -84,8 +84,8 @@ static bool land(cpu_run *run, cpu_agent *agent, cpu_copy *copy, uint32_t lanes)
 
 CPU_HANDLER(cpu_run_pdl_wait) {
     (void)run;
-    (void)agent;
     (void)insn;
+    agent->waited |= agent->mask;
     return CPU_NEXT;
 }
 

@@ -10,11 +10,13 @@
 #include "lib/support/options.h"
 #include "lib/support/target.h"
 #include "runtime/cpu/global_shadow.h"
+#include "runtime/cpu/overlap.h"
 
 typedef struct cpu_device {
     tile_device base;
     uint64_t seed;
     uint64_t max_operations;
+    cpu_trail trail; /* of the launches that the next one may overlap */
 } cpu_device;
 
 enum { DEFAULT_SMS = 132 /* of an H100 */ };
@@ -188,7 +190,8 @@ static void collect_ranges(cpu_run *run, const tile_device *device) {
     for (const tile_buffer *buffer = device->buffers; buffer; buffer = buffer->next)
         run->ranges[run->range_count++] = (cpu_range){.begin = buffer->address,
                                                       .end = buffer->address + buffer->bytes,
-                                                      .name = argument_of(run, buffer)};
+                                                      .name = argument_of(run, buffer),
+                                                      .is_scratch = buffer->of_plan};
     for (unsigned i = 0; i < run->program->scratch_count; i++) {
         const cpu_scratch *scratch = &run->program->scratch[i];
         uint64_t begin = (uint64_t)(uintptr_t)run->scratch[i];
@@ -196,7 +199,8 @@ static void collect_ranges(cpu_run *run, const tile_device *device) {
             (cpu_range){.begin = begin,
                         .end = begin + (uint64_t)run->scratch_bytes[i],
                         .name = "",
-                        .plain = scratch->clean ? NULL : scratch};
+                        .plain = scratch->clean ? NULL : scratch,
+                        .is_scratch = true};
     }
     qsort(run->ranges, run->range_count, sizeof *run->ranges, by_address);
 }
@@ -210,13 +214,15 @@ static bool is_launchable(const int64_t grid[3]) {
 
 static tile_status cpu_launch(tile_device *device, const tile_launch *launch) {
     const cpu_program *program = launch->variant->code;
-    const cpu_device *cpu = (const cpu_device *)(const void *)device;
+    cpu_device *cpu = (cpu_device *)(void *)device;
+    if (!launch->overlaps) cpu_trail_clear(&cpu->trail);
     cpu_run run = {.program = program,
                    .launch = launch,
                    .context = device->context,
                    .counts = &device->counts,
                    .operations_left = cpu->max_operations ? cpu->max_operations : UINT64_MAX,
-                   .random = cpu->seed};
+                   .random = cpu->seed,
+                   .trail = launch->overlaps ? &cpu->trail : NULL};
     memcpy(run.grid, launch->grid, sizeof run.grid);
     if (launch->argument_count != program->function->arg_count) {
         tile_report(device->context, TILE_ERROR, program->function->loc,
@@ -237,6 +243,7 @@ static tile_status cpu_launch(tile_device *device, const tile_launch *launch) {
         collect_ranges(&run, device);
         run.global = cpu_global_create(&run);
         status = cpu_execute(&run);
+        if (launch->overlapped) cpu_trail_add(&cpu->trail, run.global);
     }
     cpu_global_destroy(run.global);
     for (unsigned i = 0; i < program->scratch_count; i++) free(run.scratch[i]);
@@ -276,6 +283,7 @@ static tile_status cpu_time(tile_device *device, const tile_launch *launch, unsi
 }
 
 static void cpu_destroy(tile_device *device) {
+    cpu_trail_clear(&((cpu_device *)(void *)device)->trail);
     free(device);
 }
 

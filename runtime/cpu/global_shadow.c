@@ -7,6 +7,7 @@
 #include "lib/support/arena.h"
 #include "runtime/cpu/access_log.h"
 #include "runtime/cpu/check.h"
+#include "runtime/cpu/overlap.h"
 
 enum {
     PAGE_BITS = 12,
@@ -132,6 +133,22 @@ static void visit_cells(cpu_global *global, void (*visit)(cpu_log *log, cell *c)
             page *p = r->pages[j];
             for (size_t k = 0; p && k < (size_t)1 << (PAGE_BITS - p->cell_bits); k++)
                 visit(&global->log, &p->cells[k]);
+        }
+    }
+}
+
+void cpu_global_visit(const cpu_global *global, cpu_global_visitor visit, void *user) {
+    for (size_t i = 0; i < global->region_count; i++) {
+        const region *r = &global->regions[i];
+        for (size_t j = 0; r->pages && j < r->page_count; j++) {
+            const page *p = r->pages[j];
+            for (size_t k = 0; p && k < (size_t)1 << (PAGE_BITS - p->cell_bits); k++) {
+                const cell *c = &p->cells[k];
+                uint64_t begin = (r->first_page + j) << PAGE_BITS | k << p->cell_bits;
+                if (c->write || c->readers)
+                    visit(begin, begin + (UINT64_C(1) << p->cell_bits), c->write != 0,
+                          c->readers != 0, user);
+            }
         }
     }
 }
@@ -287,6 +304,12 @@ static bool walk_page(walk *w, region *r, uint64_t address, uint64_t bytes) {
 static bool walk_bytes(walk *w, uint64_t address, uint64_t bytes) {
     cpu_global *global = w->run->global;
     if (cpu_log_is_full(&global->log)) sweep(global);
+    uint32_t lanes = w->addresses ? w->mask
+                     : w->lane < 0 ? w->agent->mask
+                                   : UINT32_C(1) << w->lane;
+    if (w->run->trail && !cpu_overlap_allows(w->run, w->agent, w->insn, lanes, address, bytes,
+                                             w->access & CPU_WRITE, w->range))
+        return false;
     w->event = cpu_log_event(&global->log, &w->agent->clock, w->agent->recent,
                              (uint32_t)(w->insn - w->run->program->insns), w->access & CPU_ATOMIC);
     w->fine_write = w->fine_readers = w->old_readers = w->new_readers = 0;

@@ -26,6 +26,11 @@ typedef enum cpu_access {
 cpu_global *cpu_global_create(cpu_run *run);
 void cpu_global_destroy(cpu_global *global); /* NULL is fine */
 
+/* What has been accessed since the shadow was made. */
+typedef void (*cpu_global_visitor)(uint64_t begin, uint64_t end, bool written, bool read,
+                                   void *user);
+void cpu_global_visit(const cpu_global *global, cpu_global_visitor visit, void *user);
+
 /* The agent accesses these bytes, which lie in the range run->last_range (cpu_check_global). False
  * after a report. */
 bool cpu_global_access(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,

@@ -201,6 +201,7 @@ struct cpu_agent {
     uint8_t *frame;
     uint8_t *poison; /* of the frame, or NULL */
     uint32_t commits[CPU_LANES];
+    uint32_t waited; /* lanes that have passed `pdl_wait` */
     cpu_copy *copies;
     size_t copy_count, copy_capacity;
 };
@@ -229,6 +230,7 @@ typedef struct cpu_range {
     const char *name;         /* of the argument that points here; "" if there is none */
     const cpu_scratch *plain; /* scratch that is not clean, else NULL */
     uint32_t region;          /* of the shadow */
+    bool is_scratch;          /* of the kernel, or of its plan */
 } cpu_range;
 
 struct cpu_run {
@@ -243,6 +245,7 @@ struct cpu_run {
     cpu_range *ranges;
     size_t range_count, last_range;
     cpu_global *global; /* the shadow of all ranges */
+    const struct cpu_trail *trail; /* of the launches that this one overlaps (overlap.h), or NULL */
     uint8_t **scratch;  /* one for each scratch operation */
     int64_t *scratch_bytes;
     cpu_block *live, *idle;

@@ -48,6 +48,7 @@ static void start_group(cpu_run *run, cpu_agent *block, cpu_agent *agent, const 
     agent->pc = role->pc;
     agent->state = CPU_READY;
     memset(agent->commits, 0, sizeof agent->commits);
+    agent->waited = block->waited;
 }
 
 static cpu_outcome split(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
@@ -69,6 +70,9 @@ static cpu_outcome join(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     agent->state = CPU_DONE;
     for (unsigned a = 1; a < run->program->agents; a++)
         if (block[a].state != CPU_DONE) return CPU_PAUSE;
+    uint32_t waited = UINT32_MAX;
+    for (unsigned a = 1; a < run->program->agents; a++) waited &= block[a].waited;
+    block->waited |= waited;
     block->state = CPU_READY;
     block->pc = insn->target;
     return CPU_PAUSE;

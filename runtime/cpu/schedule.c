@@ -108,6 +108,7 @@ static cpu_block *start_block(cpu_run *run, int64_t number) {
         agent->mask = program->lanes == CPU_LANES ? UINT32_MAX : 1;
         agent->copy_count = 0;
         memset(agent->commits, 0, sizeof agent->commits);
+        agent->waited = 0;
         memset(agent->visits, 0, sizeof *agent->visits * program->uniform_count);
         memset(agent->recent, 0, sizeof agent->recent);
         agent->since = 0;

@@ -15,7 +15,9 @@ static const char help[] =
     "usage: tile-run FILE.tile [options]\n"
     "Runs a kernel of FILE and checks its result.\n"
     "\n"
-    "  --kernel=NAME        which kernel; needed if FILE has several\n"
+    "  --kernel=NAME        which kernel or plan; needed if FILE has several. Without it a plan "
+    "comes\n"
+    "                       before the kernels that it launches\n"
     "  --device=auto|cpu|cuda   auto takes a GPU if there is one (default: auto)\n"
     "  --param NAME=VALUE   binds a compile-time parameter; a missing one takes its value from "
     "the\n"
@@ -243,12 +245,17 @@ static const tile_function *find_function(run *r) {
     const options *o = r->options;
     tile_function_kind kind = o->level == 1 ? TILE_COMPUTE : TILE_KERNEL;
     const tile_function *found = NULL;
+    for (unsigned i = 0; kind == TILE_KERNEL && tile_module_function(r->module, i); i++)
+        if (tile_function_get_kind(tile_module_function(r->module, i)) == TILE_PLAN)
+            kind = TILE_PLAN; /* what launches the kernels */
     for (unsigned i = 0; tile_module_function(r->module, i); i++) {
         const tile_function *f = tile_module_function(r->module, i);
         bool named = o->kernel && strcmp(tile_function_name(f), o->kernel) == 0;
+        if (named && o->level != 1 && tile_function_get_kind(f) != TILE_COMPUTE)
+            kind = tile_function_get_kind(f);
         if (named || (!o->kernel && tile_function_get_kind(f) == kind)) {
             if (found && !named) {
-                fail(o->file, "holds several kernels; name one with --kernel");
+                fail(o->file, "holds several kernels or plans; name one with --kernel");
                 return NULL;
             }
             found = f;

@@ -1,0 +1,31 @@
+/* Launching plans: the steps in order, each kernel through the launch that single kernels have. */
+#ifndef TILE_RUNTIME_PLAN_H
+#define TILE_RUNTIME_PLAN_H
+
+#include "runtime/device.h"
+
+typedef struct tile_plan tile_plan;
+
+/* Instantiates the plan of a module of the device's context, and makes its kernels. *out is the
+ * caller's, NULL after a diagnostic. */
+tile_status tile_plan_create(tile_device *device, const tile_module *module, const char *name,
+                             const tile_binding *bindings, unsigned binding_count, tile_plan **out);
+void tile_plan_destroy(tile_plan *plan); /* NULL is fine */
+
+/* What tile_kernel_launch does with a plan; prepare: what tile_kernel_prepare does. */
+tile_status tile_plan_run(tile_plan *plan, const tile_argument *arguments, unsigned count,
+                          void *stream, bool prepare);
+
+/* kernel.c: a launch as a step of a plan. check: only whether it could be launched, and what is
+ * needed for that is made. */
+typedef enum tile_step_mode { TILE_STEP_CHECK, TILE_STEP_PREPARE, TILE_STEP_RUN } tile_step_mode;
+typedef struct tile_step_launch {
+    void *stream;
+    bool overlaps;   /* the launch before it, if there was one */
+    bool overlapped; /* the next launch will */
+    bool launched;   /* set: there are blocks to run */
+} tile_step_launch;
+tile_status tile_kernel_take_step(tile_kernel *kernel, const tile_argument *arguments,
+                                  unsigned count, tile_step_launch *step, tile_step_mode mode);
+
+#endif
