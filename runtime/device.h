@@ -28,9 +28,9 @@ typedef struct tile_launch {
     unsigned num_sms;                 /* the device's */
     int64_t clean_bytes, plain_bytes; /* scratch */
     void *stream;
-    bool overlaps; /* it may start before the launch before it on the stream has ended */
+    bool overlaps;   /* it may start before the launch before it on the stream has ended */
     bool overlapped; /* so may the next launch before this one has */
-    bool resident; /* all blocks at once, or not at all */
+    bool resident;   /* all blocks at once, or not at all */
 } tile_launch;
 
 /* What returns a status reports first, unless it is TILE_OK; the rest cannot fail. */

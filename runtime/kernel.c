@@ -284,8 +284,8 @@ tile_status tile_kernel_create(tile_device *device, const tile_module *module, c
     if (!device) return TILE_INVALID;
     const tile_function *function = tile_module_find(module, name);
     if (!function || tile_function_get_kind(function) == TILE_COMPUTE) {
-        tile_report(device->context, TILE_ERROR, no_place, "there is no kernel @%s, nor such a plan",
-                    name ? name : "");
+        tile_report(device->context, TILE_ERROR, no_place,
+                    "there is no kernel @%s, nor such a plan", name ? name : "");
         return TILE_INVALID;
     }
     if (tile_module_context(module) != device->context) {

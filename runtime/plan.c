@@ -50,12 +50,10 @@ static tile_status make_fill(tile_plan *plan, unsigned width) {
     const char *t = types[width];
     tile_arena arena = {0};
     const char *text = tile_arena_format(&arena, fill_text, t, t, t, t);
-    tile_module *module =
-        tile_module_parse(plan->device->context, "fill", text, strlen(text));
+    tile_module *module = tile_module_parse(plan->device->context, "fill", text, strlen(text));
     tile_status status = TILE_FAILED;
     if (module)
-        status =
-            tile_kernel_create(plan->device, module, "fill", NULL, 0, &plan->fills[width]);
+        status = tile_kernel_create(plan->device, module, "fill", NULL, 0, &plan->fills[width]);
     tile_module_destroy(module);
     tile_arena_reset(&arena);
     return status;
@@ -89,10 +87,11 @@ static tile_status check_limits(const tile_plan *plan) {
     for (size_t i = 0; i < steps->step_count; i++)
         fits &= steps->steps[i].given_count <= MAX_ARGUMENTS;
     if (!fits)
-        tile_report(plan->device->context, TILE_ERROR, steps->plan->loc,
-                    "@%s: a plan has at most %d arguments and %d scratch views, a kernel at most %d "
-                    "arguments",
-                    steps->plan->name, MAX_ARGUMENTS, MAX_SCRATCH, MAX_ARGUMENTS);
+        tile_report(
+            plan->device->context, TILE_ERROR, steps->plan->loc,
+            "@%s: a plan has at most %d arguments and %d scratch views, a kernel at most %d "
+            "arguments",
+            steps->plan->name, MAX_ARGUMENTS, MAX_SCRATCH, MAX_ARGUMENTS);
     return fits ? TILE_OK : TILE_INVALID;
 }
 
@@ -138,7 +137,7 @@ typedef struct run {
     const tile_argument *arguments;
     void *stream;
     tile_argument scratch[MAX_SCRATCH];
-    bool launched; /* the step before: an empty grid is nothing to overlap with */
+    bool launched;                 /* the step before: an empty grid is nothing to overlap with */
     tile_buffer *own[MAX_SCRATCH]; /* CPU: each has a buffer, so that nothing reaches another one */
 } run;
 
@@ -218,10 +217,9 @@ static tile_status provide_apart(run *r, const int64_t *bytes) {
 }
 
 static tile_buffer *find_buffer(const run *r, int64_t bytes) {
-    stream_scratch *scratch =
-        atomic_load_explicit(&r->plan->scratch, memory_order_acquire);
-    while (scratch && (scratch->stream != r->stream ||
-                       tile_buffer_size(scratch->buffer) < (size_t)bytes))
+    stream_scratch *scratch = atomic_load_explicit(&r->plan->scratch, memory_order_acquire);
+    while (scratch &&
+           (scratch->stream != r->stream || tile_buffer_size(scratch->buffer) < (size_t)bytes))
         scratch = scratch->next;
     return scratch ? scratch->buffer : NULL;
 }
@@ -234,8 +232,9 @@ static tile_status grow_scratch(run *r, int64_t bytes) {
                              : TILE_OK;
     if (status != TILE_OK) return status;
     if (capturing) {
-        fail(r, no_place, "it has no scratch yet, and the stream is being captured: call "
-                          "tile_kernel_prepare before the capture begins");
+        fail(r, no_place,
+             "it has no scratch yet, and the stream is being captured: call "
+             "tile_kernel_prepare before the capture begins");
         return TILE_UNSUPPORTED;
     }
     stream_scratch *added = tile_malloc(sizeof *added);

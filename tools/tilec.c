@@ -218,8 +218,7 @@ static tile_function *find_plan(const options *o, const tile_module *module) {
 }
 
 /* A plan's text with the kernels that it launches, or its interface. */
-static bool emit_plan(const options *o, tile_module *module, tile_function *plan,
-                      tool_text *text) {
+static bool emit_plan(const options *o, tile_module *module, tile_function *plan, tool_text *text) {
     if (!is_wanted(o, "abi") && !is_wanted(o, "tile"))
         return complain("a plan has no code of its own: --emit=tile or abi, or --kernel=KERNEL",
                         tile_function_name(plan));
@@ -237,7 +236,8 @@ static bool compile(const options *o, tile_module *module) {
     tile_function *plan = find_plan(o, module);
     tool_append("", 0, &text);
     bool ok = plan ? emit_plan(o, module, plan, &text)
-              : ir ? emit_ir(o, module, &text) : emit_artifact(o, module, &text);
+              : ir ? emit_ir(o, module, &text)
+                   : emit_artifact(o, module, &text);
     if (ok) ok = tool_write_file(o->output, text.data, text.size);
     free(text.data);
     return ok;

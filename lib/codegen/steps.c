@@ -62,8 +62,7 @@ static void add_scratch(maker *m, tile_op op) {
                                    .scalar = tile_value_type(m->f, value)->scalar,
                                    .rank = count,
                                    .first = 1};
-    for (unsigned d = 0; d < count; d++)
-        scratch->extents[d] = tile_value_as_expr(m->f, extents[d]);
+    for (unsigned d = 0; d < count; d++) scratch->extents[d] = tile_value_as_expr(m->f, extents[d]);
     m->scratch_of[value.id] = (unsigned)m->to->scratch_count;
 }
 

@@ -30,15 +30,15 @@ typedef struct tile_given {
 typedef struct tile_step {
     tile_step_kind kind;
     tile_loc loc;
-    unsigned kernel; /* LAUNCH: its index */
-    bool overlaps;   /* LAUNCH: with the launch before it */
-    bool overlapped; /* LAUNCH: by the launch behind it */
+    unsigned kernel;   /* LAUNCH: its index */
+    bool overlaps;     /* LAUNCH: with the launch before it */
+    bool overlapped;   /* LAUNCH: by the launch behind it */
     tile_given *given; /* LAUNCH: the kernel's arguments. FILL: the view, then the value */
     unsigned given_count;
-    tile_scalar scalar;                     /* FILL: of the elements */
-    unsigned rank;                          /* FILL */
+    tile_scalar scalar;                      /* FILL: of the elements */
+    unsigned rank;                           /* FILL */
     const tile_expr *extents[TILE_MAX_RANK]; /* FILL */
-    const tile_expr *condition;             /* BRANCH */
+    const tile_expr *condition;              /* BRANCH */
     unsigned target;
 } tile_step;
 

@@ -80,8 +80,8 @@ static void put_head(printer *p) {
 static void put_scratch(printer *p, unsigned index) {
     const tile_step_scratch *scratch = &p->steps->scratch[index];
     const tile_expr *bytes = bytes_of(p, scratch->scalar, scratch->extents, scratch->rank);
-    PUT(p, "%s\n    {\"name\": \"%s\", \"bytes\": \"%s\"", index ? "," : "",
-        scratch_name(p, index), tile_expr_text(p->steps->plan, bytes, &p->arena));
+    PUT(p, "%s\n    {\"name\": \"%s\", \"bytes\": \"%s\"", index ? "," : "", scratch_name(p, index),
+        tile_expr_text(p->steps->plan, bytes, &p->arena));
     if (scratch->first <= scratch->last)
         PUT(p, ", \"first_step\": %u, \"last_step\": %u", scratch->first, scratch->last);
     PUT(p, "}");

@@ -304,9 +304,7 @@ static bool walk_page(walk *w, region *r, uint64_t address, uint64_t bytes) {
 static bool walk_bytes(walk *w, uint64_t address, uint64_t bytes) {
     cpu_global *global = w->run->global;
     if (cpu_log_is_full(&global->log)) sweep(global);
-    uint32_t lanes = w->addresses ? w->mask
-                     : w->lane < 0 ? w->agent->mask
-                                   : UINT32_C(1) << w->lane;
+    uint32_t lanes = w->addresses ? w->mask : w->lane < 0 ? w->agent->mask : UINT32_C(1) << w->lane;
     if (w->run->trail && !cpu_overlap_allows(w->run, w->agent, w->insn, lanes, address, bytes,
                                              w->access & CPU_WRITE, w->range))
         return false;

@@ -77,8 +77,8 @@ void cpu_trail_clear(cpu_trail *trail) {
 
 /* Accesses ------------------------------------------------------------------------------------ */
 
-static bool fault(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, int lane,
-                  uint64_t at, size_t range, bool writes, const char *what) {
+static bool fault(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, int lane, uint64_t at,
+                  size_t range, bool writes, const char *what) {
     const cpu_range *r = &run->ranges[range];
     cpu_fault(run, agent, insn, lane, "%s offset %" PRIu64 " of %s%s before `pdl_wait`: %s",
               writes ? "writes" : "reads", at - r->begin, *r->name ? "%" : "",

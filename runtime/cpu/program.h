@@ -244,9 +244,9 @@ struct cpu_run {
     uint64_t random; /* 0: natural order */
     cpu_range *ranges;
     size_t range_count, last_range;
-    cpu_global *global; /* the shadow of all ranges */
+    cpu_global *global;            /* the shadow of all ranges */
     const struct cpu_trail *trail; /* of the launches that this one overlaps (overlap.h), or NULL */
-    uint8_t **scratch;  /* one for each scratch operation */
+    uint8_t **scratch;             /* one for each scratch operation */
     int64_t *scratch_bytes;
     cpu_block *live, *idle;
     unsigned resting, waiting; /* live blocks */

@@ -2,17 +2,16 @@
 #include "lib/codegen/steps.h"
 #include "test/unit/text_fixture.h"
 
-static const char text[] =
-    "plan @p(%n: i32) {\n"
-    "  %a = scratch [%n] : view<f32[?]>\n"
-    "  %b = scratch [%n] : view<f32[?]>\n"
-    "  %c = scratch [%n] : view<f32[?]>\n"
-    "  %d = scratch [%n] : view<f32[?]>\n"
-    "  launch @k(%a, %b)\n"
-    "  if %n > 3 { launch @k(%b, %c) } else { launch @k(%b, %b) }\n"
-    "  launch @k(%c, %c)\n"
-    "}\n"
-    "kernel @k(%x: ptr<f32>, %y: ptr<f32>) grid [1] warps 1 { }\n";
+static const char text[] = "plan @p(%n: i32) {\n"
+                           "  %a = scratch [%n] : view<f32[?]>\n"
+                           "  %b = scratch [%n] : view<f32[?]>\n"
+                           "  %c = scratch [%n] : view<f32[?]>\n"
+                           "  %d = scratch [%n] : view<f32[?]>\n"
+                           "  launch @k(%a, %b)\n"
+                           "  if %n > 3 { launch @k(%b, %c) } else { launch @k(%b, %b) }\n"
+                           "  launch @k(%c, %c)\n"
+                           "}\n"
+                           "kernel @k(%x: ptr<f32>, %y: ptr<f32>) grid [1] warps 1 { }\n";
 
 Test(steps, scratch_of_other_steps_shares_bytes) {
     text_fixture x;
