@@ -381,7 +381,10 @@ static tile_status check_argument(const tile_kernel *kernel, const tile_abi_arg 
                    : refuse_argument(kernel, arg->name, "does not fit its type");
     }
     if (!argument->buffer)
-        return refuse_argument(kernel, arg->name, "is a pointer and needs a buffer");
+        return refuse_argument(kernel, arg->name,
+                               arg->type->kind == TILE_TYPE_VIEW
+                                   ? "is a view and needs a buffer"
+                                   : "is a pointer and needs a buffer");
     if (argument->buffer->device != kernel->device)
         return refuse_argument(kernel, arg->name, "is a buffer of another device");
     if (argument->offset > argument->buffer->bytes)

@@ -297,7 +297,7 @@ Test(view_args, buffers_are_checked_as_those_of_pointers) {
     expect(&f, "argument %x is not aligned to its element type");
     arguments[4] = (tile_argument){.integer = 3};
     cr_expect_eq(tile_kernel_launch(f.kernel, arguments, 6, NULL), TILE_INVALID);
-    expect(&f, "argument %x is a pointer and needs a buffer");
+    expect(&f, "argument %x is a view and needs a buffer");
     arguments[4] = (tile_argument){.buffer = f.x, .offset = 65};
     cr_expect_eq(tile_kernel_launch(f.kernel, arguments, 6, NULL), TILE_INVALID);
     expect(&f, "argument %x begins past the end of its buffer");
