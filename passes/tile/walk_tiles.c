@@ -65,7 +65,7 @@
  * `persistent`: min(tiles, num_sms) blocks along x, one for each multiprocessor, which all run at
  * once. Each loops over the tiles, from its own number on in steps of the grid: in ascending order,
  * so that a tile may wait for those before it. More blocks than that could leave one that is waited
- * for without a place.
+ * for without a place. A tile begins when the copies of the one before are complete.
  *
  * `persistent by`: tiles are numbered from the dearest to the cheapest, and dealt out in turns,
  * each round in the reverse order of the one before: who got the dearest of one round gets the
@@ -316,6 +316,39 @@ static void move_body(tile_function *f, tile_op loop, tile_region region) {
     }
 }
 
+/* Whether threads that execute the region start copies; those of roles in it are others. */
+static bool starts_copies(const tile_function *f, tile_region region) {
+    TILE_FOR_EACH_OP (f, op, region) {
+        const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
+        if (info->completion == TILE_COMPLETION_STARTS && info->mechanism == TILE_MECHANISM_GROUP)
+            return true;
+        bool roles = tile_op_opcode(f, op) == TILE_OP_roles;
+        for (unsigned r = 0; !roles && r < tile_op_at(f, op)->region_count; r++)
+            if (starts_copies(f, tile_op_region(f, op, r))) return true;
+    }
+    return false;
+}
+
+/* What may be in flight when a block ends may not be when its next tile begins: who started copies
+ * waits for them. */
+static void end_copies(tile_function *f, tile_region region) {
+    tile_builder b = tile_builder_at_end(f, region);
+    bool waits = starts_copies(f, region);
+    tile_op last = tile_region_at(f, region)->last;
+    if (last.id && tile_op_effects(f, last) & TILE_EFFECT_TERMINATOR)
+        b = tile_builder_before(f, last);
+    if (waits) {
+        tile_build_commit_group(&b);
+        tile_build_wait_group(&b, tile_build_int(&b, 0));
+    }
+}
+
+static void end_copies_of_roles(tile_function *f, tile_op op, void *user) {
+    (void)user;
+    for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
+        if (tile_op_opcode(f, op) == TILE_OP_roles) end_copies(f, tile_op_region(f, op, r));
+}
+
 static void visit_many_tiles(tile_pass *pass, walk *w) {
     tile_function *f = w->f;
     tile_builder b = tile_builder_before(f, tile_region_first(f, f->body)), body;
@@ -329,9 +362,12 @@ static void visit_many_tiles(tile_pass *pass, walk *w) {
     /* 2. The loop, and the tile that an iteration is for. */
     tile_op loop = w->sorted ? loop_by_cost(w, &b, block, blocks, tiles, &g, &body)
                              : loop_in_order(w, &b, block, blocks, tiles, &g, &body);
-    /* 3. The body in it. Its author did not write the loop, and so not the barrier that keeps one
-     * tile's writes to shared memory behind the reads of the tile before. */
+    /* 3. The body in it. Its author did not write the loop, and so not what keeps one tile's writes
+     * to shared memory behind the tile before: the end of its copies, and a barrier behind its
+     * reads. */
     move_body(f, loop, body.region);
+    tile_walk(f, body.region, end_copies_of_roles, NULL);
+    end_copies(f, body.region);
     if (f->sync_explicit) tile_build_sync_for(&body, tile_executors_of_block(f));
     tile_build_yield(&body, NULL, 0);
     rename(pass, w, body.region, TILE_OP_block_id, g.id);
