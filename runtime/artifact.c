@@ -3,6 +3,8 @@
  *   tile artifact 1                            the form's number
  *   compiler 62                                each part: its name, how many bytes, a line break,
  *   tile 1.0.0, LLVM 22.1.8, build 5f0c...     the bytes, a line break
+ *   plan 310                                   of a plan: its text, and its kernels' heads
+ *   ...
  *   abi 480                                    begins a kernel
  *   {...}
  *   ptx 10311
@@ -17,6 +19,7 @@
 
 #include "lib/codegen/identity.h"
 #include "lib/support/text.h"
+#include "runtime/artifact_plan.h"
 
 static const char head[] = "tile artifact 1\n";
 enum { HEAD = sizeof head - 1, END = sizeof "end " - 1 + TILE_DIGEST_TEXT }; /* with line breaks */
@@ -42,6 +45,7 @@ void tile_artifact_destroy(tile_artifact *artifact) {
         tile_blob_destroy(&artifact->kernels[i].parts.ptx);
         tile_blob_destroy(&artifact->kernels[i].parts.cubin);
     }
+    tile_module_destroy(artifact->module);
     free(artifact->kernels);
     free(artifact);
 }
@@ -52,6 +56,10 @@ unsigned tile_artifact_kernel_count(const tile_artifact *artifact) {
 
 const tile_artifact_kernel *tile_artifact_kernel_at(const tile_artifact *artifact, unsigned index) {
     return artifact && index < artifact->count ? &artifact->kernels[index].parts : NULL;
+}
+
+const tile_function *tile_artifact_plan(const tile_artifact *artifact) {
+    return artifact ? artifact->plan : NULL;
 }
 
 /* Writing -------------------------------------------------------------------------------------- */
@@ -70,6 +78,12 @@ static void put_kernel(tile_text *text, const artifact_kernel *kernel) {
     put_part(text, "cubin", kernel->parts.cubin.data, kernel->parts.cubin.size);
 }
 
+static void put_plan(tile_text *text, const tile_module *module) {
+    tile_text plan = {.arena = text->arena};
+    tile_module_print(module, tile_text_append, &plan);
+    put_part(text, "plan", plan.data, plan.length);
+}
+
 void tile_artifact_write(const tile_artifact *artifact, tile_writer writer, void *user) {
     tile_arena arena = {0};
     tile_text text = {.arena = &arena};
@@ -78,6 +92,7 @@ void tile_artifact_write(const tile_artifact *artifact, tile_writer writer, void
     const char *compiler = tile_compiler_identity(&arena);
     tile_text_append(head, HEAD, &text);
     put_part(&text, "compiler", compiler, strlen(compiler));
+    if (artifact->plan) put_plan(&text, artifact->module);
     for (unsigned i = 0; i < artifact->count; i++) put_kernel(&text, &artifact->kernels[i]);
     tile_digest(text.data, text.length, digest);
     writer(text.data, text.length, user);
@@ -140,6 +155,13 @@ static bool take_kernel(reader *r) {
            take_blob(r, "cubin", &kernel->parts.cubin);
 }
 
+/* If there is one; then there are as many kernels as it launches. */
+static bool take_plan(reader *r) {
+    const char *text;
+    size_t size;
+    return !take_part(r, "plan", &text, &size) || tile_artifact_read_plan(r->artifact, text, size);
+}
+
 /* The digest guards against what a crash or a full disk leaves. */
 static bool is_whole(const char *data, size_t size) {
     char digest[TILE_DIGEST_TEXT];
@@ -161,9 +183,9 @@ tile_status tile_artifact_read(tile_context *context, const void *data, size_t s
     if (!is_whole(data, size)) return fail(context, "it is truncated or damaged");
     reader r = {tile_artifact_create(context), (const char *)data + HEAD,
                 (const char *)data + size - END};
-    bool ok = take_part(&r, "compiler", &compiler, &length);
+    bool ok = take_part(&r, "compiler", &compiler, &length) && take_plan(&r);
     while (ok && r.at < r.end) ok = take_kernel(&r);
-    if (ok) {
+    if (ok && tile_artifact_has_kernels(r.artifact)) {
         *out = r.artifact;
         return TILE_OK;
     }

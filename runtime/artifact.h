@@ -14,6 +14,8 @@ struct tile_artifact {
     tile_context *context;
     artifact_kernel *kernels;
     unsigned count;
+    tile_module *module; /* of the plan and its kernels' heads; NULL: it is of one kernel */
+    tile_function *plan;
 };
 
 /* An artifact without kernels; an artifact_kernel that is all zero is added by each call. */

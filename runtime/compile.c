@@ -9,6 +9,7 @@
 #include "lib/support/target.h"
 #include "lib/support/text.h"
 #include "runtime/artifact.h"
+#include "runtime/artifact_plan.h"
 #include "runtime/assemble.h"
 #include "runtime/cache/cache.h"
 #include "runtime/cache/messages.h"
@@ -151,8 +152,9 @@ static tile_status make_key(const tile_function *f, const tile_build_options *op
 tile_status tile_artifact_make_key(const tile_module *module, const char *kernel,
                                    const tile_build_options *given, tile_artifact_key *key) {
     tile_build_options options;
-    tile_function *f;
+    tile_function *f = tile_module_find(module, kernel);
     *key = (tile_artifact_key){{0}};
+    if (f && f->kind == TILE_PLAN) return tile_artifact_make_plan_key(f, given, key);
     return take(module, kernel, given, &options, &f) ? make_key(f, &options, key) : TILE_INVALID;
 }
 
@@ -192,8 +194,9 @@ static tile_status build_or_find(tile_function *f, const tile_build_options *opt
 tile_status tile_artifact_build(tile_module *module, const char *kernel,
                                 const tile_build_options *given, tile_artifact **out) {
     tile_build_options options;
-    tile_function *f;
+    tile_function *f = tile_module_find(module, kernel);
     *out = NULL;
+    if (f && f->kind == TILE_PLAN) return tile_artifact_build_plan(f, given, out);
     if (!take(module, kernel, given, &options, &f)) return TILE_INVALID;
     if (!options.cache || !options.wants) return build(f, &options, out);
     if (options.cache->context == module->context) return build_or_find(f, &options, out);

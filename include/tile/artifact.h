@@ -68,13 +68,17 @@ TILE_API tile_status tile_artifact_make_key(const tile_module *module, const cha
 /* Lowers an instantiated kernel, in place, and makes what is wanted. A kernel that is at level 3
  * already is taken as it is written; one that the cache has stays as it is. *out is the caller's,
  * NULL after a failure; fails as its parts do: tile_run_passes, tile_abi_create, tile_emit,
- * tile_assemble. */
+ * tile_assemble. The name may be a plan's: then all kernels that it launches are built. */
 TILE_API tile_status tile_artifact_build(tile_module *module, const char *kernel,
                                          const tile_build_options *options, tile_artifact **out);
 TILE_API void tile_artifact_destroy(tile_artifact *artifact);
 
 TILE_API unsigned tile_artifact_kernel_count(const tile_artifact *artifact);
-/* NULL past the end. */
+/* Of a plan: the plan, instantiated, whose launch goes through these kernels; its module has their
+ * heads, and tile_plan_print says the steps. NULL: one kernel is launched, with the arguments of
+ * its abi. The artifact's. */
+TILE_API const tile_function *tile_artifact_plan(const tile_artifact *artifact);
+/* NULL past the end. A plan's kernels are in the order in which it launches them first. */
 TILE_API const tile_artifact_kernel *tile_artifact_kernel_at(const tile_artifact *artifact,
                                                              unsigned index);
 

@@ -373,3 +373,74 @@ Test(artifact, what_is_signed_wrongly_does_no_harm) {
     free(out.data);
     codegen_close(&x);
 }
+
+/* Plans --------------------------------------------------------------------------------------- */
+
+static const char plan_text[] =
+    "plan @p<b: int = 32>(%n: i32, %x: view<f32[%n]>, %y: ptr<f32>) of @same {\n"
+    "  %w = scratch [%n] : view<f32[?]>\n"
+    "  launch @copy<b = b>(%n, %x, %w)\n"
+    "  launch @copy<b = b * 2>(%n, %w, %y) {pdl}\n"
+    "  launch @copy<b = b>(%n, %w, %x)\n"
+    "}\n"
+    "kernel @copy<b: int>(%n: i32, %x: view<f32[%n]>, %y: view<f32[%n]>)\n"
+    "    grid [ceildiv(%n, b)]  warps 1\n"
+    "{\n"
+    "  %i = block_id\n"
+    "  pdl_wait\n"
+    "  %t = load %x[%i * b] : [b]\n"
+    "  store %t, %y[%i * b]\n"
+    "}\n"
+    "compute @same<n: dim>(%x: tensor<f32[n]>) -> (%y: tensor<f32[n]>) { %y = %x + 0.0 }\n"
+    "kernel @other(%n: i32) grid [1] warps 1 { }\n";
+
+static void append_text(const char *text, size_t length, void *user) {
+    strncat(user, text, length);
+}
+
+static void check_plan(const tile_artifact *artifact) {
+    char text[4096] = "";
+    cr_assert_eq(tile_artifact_kernel_count(artifact), 2);
+    for (unsigned i = 0; i < 2; i++) {
+        const tile_artifact_kernel *made = tile_artifact_kernel_at(artifact, i);
+        const char *entry = tile_abi_entry(made->abi);
+        cr_expect_str_eq(entry, i ? "p_copy_2" : "p_copy");
+        cr_expect(strstr(made->ptx.data, i ? ".entry p_copy_2(" : ".entry p_copy("));
+    }
+    cr_assert_eq(tile_plan_print(tile_artifact_plan(artifact), append_text, text), TILE_OK);
+    cr_expect(strstr(text, "\"kernels\": [\"p_copy\", \"p_copy_2\"]"), "%s", text);
+    cr_expect(strstr(text, "\"kernel\": \"p_copy_2\", \"arguments\": [\"%n\", \"@w\", \"%y\"], "
+                           "\"pdl\": true"),
+              "%s", text);
+}
+
+Test(artifact, of_a_plan_holds_its_kernels) {
+    codegen_fixture x;
+    tile_build_options options = options_for(TILE_WANT_PTX);
+    tile_artifact *artifact, *again;
+    tile_artifact_key key, other;
+    char *data = calloc(1, 1 << 16);
+    codegen_open(&x, plan_text);
+    cr_expect_eq(tile_artifact_build(x.module, "p", &options, &artifact), TILE_INVALID);
+    cr_expect(strstr(x.messages, "@p has the parameter 'b': instantiate it first"), "%s",
+              x.messages);
+    cr_assert_eq(tile_instantiate(x.module, "p", NULL, 0, NULL), TILE_OK, "%s", x.messages);
+    cr_assert_eq(tile_artifact_make_key(x.module, "p", &options, &key), TILE_OK);
+    cr_assert_eq(tile_artifact_build(x.module, "p", &options, &artifact), TILE_OK, "%s",
+                 x.messages);
+    check_plan(artifact);
+    tile_artifact_write(artifact, append_text, data);
+    cr_assert_eq(tile_artifact_read(x.context, data, strlen(data), &again), TILE_OK, "%s",
+                 x.messages);
+    check_plan(again);
+    tile_artifact_destroy(again);
+    options.ptx_version = 78;
+    tile_module *fresh = tile_module_parse(x.context, "again", plan_text, strlen(plan_text));
+    tile_instantiate(fresh, "p", NULL, 0, NULL);
+    cr_expect_eq(tile_artifact_make_key(fresh, "p", &options, &other), TILE_OK);
+    cr_expect_str_neq(key.text, other.text);
+    tile_module_destroy(fresh);
+    tile_artifact_destroy(artifact);
+    codegen_close(&x);
+    free(data);
+}

@@ -334,6 +334,7 @@ Test(null, compiling) {
     cr_expect_eq(tile_artifact_read(context, NULL, 99, &artifact), TILE_INVALID);
     cr_expect_null(artifact);
     cr_expect_eq(tile_artifact_kernel_count(NULL), 0);
+    cr_expect_null(tile_artifact_plan(NULL));
     cr_expect_null(tile_artifact_kernel_at(NULL, 0));
     tile_artifact_write(NULL, drop, &printed);
     tile_artifact_destroy(NULL);
