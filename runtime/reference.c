@@ -43,8 +43,20 @@ static bool param_value(const char *name, int64_t *value, void *user) {
     return find_value(user, name, value);
 }
 
+/* Row-major, unless the argument is a view. */
+static bool stride(shaper *s, unsigned arg, const tile_compute_array *array, int64_t *strides) {
+    const tile_bindings own = {.arg = arg_value, .user = s};
+    bool is_view = s->f->args[arg].type->kind == TILE_TYPE_VIEW;
+    for (unsigned d = array->rank; d-- > 0;) {
+        strides[d] = d + 1 < array->rank ? strides[d + 1] * array->dims[d + 1] : 1;
+        if (is_view && !tile_expr_eval(tile_function_arg_stride(s->f, arg, d), &own, &strides[d]))
+            return false;
+    }
+    return true;
+}
+
 static tile_status shape(shaper *s, const char *name, const tile_type *type,
-                         tile_compute_array *array, unsigned *which) {
+                         tile_compute_array *array, unsigned *which, int64_t *strides) {
     const tile_arg_decl *arg = tile_function_find_arg(s->f, name);
     const tile_bindings bindings = {.param = param_value, .user = s};
     if (!arg) return fail(s, "there is no argument for", name);
@@ -53,12 +65,14 @@ static tile_status shape(shaper *s, const char *name, const tile_type *type,
     for (unsigned d = 0; d < type->rank; d++)
         if (!tile_expr_eval(type->dims[d], &bindings, &array->dims[d]) || array->dims[d] < 0)
             return fail(s, "these sizes make no extents for", name);
+    if (!stride(s, *which, array, strides)) return fail(s, "these sizes make no strides for", name);
     return TILE_OK;
 }
 
 tile_status tile_reference_shapes(const tile_function *kernel, const int64_t *sizes,
                                   const tile_function **compute, tile_compute_array *arrays,
-                                  unsigned *which, unsigned count) {
+                                  unsigned *which, int64_t (*strides)[TILE_MAX_RANK],
+                                  unsigned count) {
     if (compute) *compute = NULL;
     if (!kernel || !kernel->reference) return TILE_INVALID;
     shaper s = {kernel, tile_module_find(kernel->module, kernel->reference), sizes};
@@ -74,9 +88,10 @@ tile_status tile_reference_shapes(const tile_function *kernel, const int64_t *si
     tile_status status = TILE_OK;
     for (unsigned i = 0; i < count && status == TILE_OK; i++)
         status = i < inputs ? shape(&s, s.compute->args[i].name, s.compute->args[i].type,
-                                    &arrays[i], &which[i])
+                                    &arrays[i], &which[i], strides[i])
                             : shape(&s, s.compute->results[i - inputs].name,
-                                    s.compute->results[i - inputs].type, &arrays[i], &which[i]);
+                                    s.compute->results[i - inputs].type, &arrays[i], &which[i],
+                                    strides[i]);
     if (status == TILE_OK && compute) *compute = s.compute;
     return status;
 }

@@ -37,13 +37,14 @@ TILE_API tile_status tile_compute_run(const tile_function *compute,
 
 /* The reference of an instantiated kernel, which it names with `of`. Fills scalar, rank and dims of
  * what the compute takes, then of what it gives, and in which[] the index of the kernel's argument
- * of that name; count is the number of both. sizes: one integer for each argument of the kernel (a
+ * of that name, in strides[] how its elements lie there (in elements: a view's strides, row-major
+ * else); count is the number of both. sizes: one integer for each argument of the kernel (a
  * pointer's is not looked at), of which the dims follow. The compute is *compute, if that is not
  * NULL. TILE_INVALID after a diagnostic, also if the kernel names none. */
 TILE_API tile_status tile_reference_shapes(const tile_function *kernel, const int64_t *sizes,
                                            const tile_function **compute,
                                            tile_compute_array *arrays, unsigned *which,
-                                           unsigned count);
+                                           int64_t (*strides)[TILE_MAX_RANK], unsigned count);
 
 #ifdef __cplusplus
 }

@@ -30,7 +30,8 @@ bool reference_open(reference *to, const tile_module *module, const tile_functio
     to->module = tile_module_clone(module);
     return tile_instantiate(to->module, name, bindings, binding_count, NULL) == TILE_OK &&
            tile_reference_shapes(tile_module_find(to->module, name), sizes, &to->compute,
-                                 to->arrays, to->which, to->count) == TILE_OK;
+                                 to->arrays, to->which, to->strides,
+                                 to->count) == TILE_OK;
 }
 
 double reference_limit(const reference *from) {
@@ -48,9 +49,37 @@ static size_t count_elements(const tile_compute_array *array) {
     return count;
 }
 
-/* Its elements, seen with the dims that the sizes give. */
-static bool fits(const run_argument *argument, const tile_compute_array *array) {
-    if (argument->array.count == count_elements(array)) return true;
+static bool is_row_major(const reference *r, unsigned index) {
+    int64_t stride = 1;
+    for (unsigned d = r->arrays[index].rank; d-- > 0; stride *= r->arrays[index].dims[d])
+        if (r->arrays[index].dims[d] > 1 && r->strides[index][d] != stride) return false;
+    return true;
+}
+
+/* Where element `element` of the array lies in the argument. */
+static int64_t place_of(const reference *r, unsigned index, size_t element) {
+    int64_t place = 0;
+    for (unsigned d = r->arrays[index].rank; d-- > 0;) {
+        size_t extent = (size_t)r->arrays[index].dims[d];
+        place += (int64_t)(element % extent) * r->strides[index][d];
+        element /= extent;
+    }
+    return place;
+}
+
+/* Whether the argument has the array's elements: as many, or those that strides lead to. */
+static bool fits(const run_argument *argument, const reference *r, unsigned index) {
+    const tile_compute_array *array = &r->arrays[index];
+    size_t count = count_elements(array);
+    bool inside = argument->array.count == count;
+    if (!is_row_major(r, index)) {
+        inside = true;
+        for (size_t i = 0; i < count && inside; i++) {
+            int64_t place = place_of(r, index, i);
+            inside = place >= 0 && (size_t)place < argument->array.count;
+        }
+    }
+    if (inside) return true;
     fprintf(stderr, "error: --check: %s has %zu elements, the sizes ask for [", argument->name,
             argument->array.count);
     for (unsigned d = 0; d < array->rank; d++)
@@ -68,19 +97,31 @@ static host_array as_host(const tile_compute_array *array) {
     return host;
 }
 
+/* The array's elements, row-major. */
+static void gather(const reference *r, unsigned index, const run_argument *argument,
+                   unsigned char *to) {
+    size_t count = count_elements(&r->arrays[index]);
+    size_t size = tile_scalar_bytes(argument->array.scalar);
+    bool straight = is_row_major(r, index);
+    if (straight) memcpy(to, argument->array.data, count * size);
+    for (size_t i = 0; !straight && i < count; i++)
+        memcpy(to + i * size, argument->array.data + (size_t)place_of(r, index, i) * size, size);
+}
+
 bool reference_keep(reference *to, const run_argument *arguments) {
     for (unsigned i = 0; i < to->count; i++) {
         const run_argument *argument = &arguments[to->which[i]];
         tile_compute_array *array = &to->arrays[i];
-        if (argument->is_array && !fits(argument, array)) return false;
+        if (argument->is_array && !fits(argument, to, i)) return false;
         if (i >= to->input_count) continue;
         if (!argument->is_array) array->scalar = TILE_f64; /* it is converted */
         host_array kept = as_host(array);
         if (!array_allocate(&kept)) return fail(argument->name, "cannot be kept: no memory");
         array->data = kept.data;
-        memcpy(kept.data,
-               argument->is_array ? argument->array.data : (const void *)&argument->number,
-               kept.count * tile_scalar_bytes(kept.scalar));
+        if (argument->is_array)
+            gather(to, i, argument, kept.data);
+        else
+            memcpy(kept.data, &argument->number, sizeof argument->number);
     }
     return true;
 }
@@ -133,23 +174,32 @@ static bool run(reference *from) {
                             from->count - from->input_count) == TILE_OK;
 }
 
-bool reference_check(reference *from, const run_argument *arguments, unsigned index,
-                     double tolerance, check_result *result) {
-    const tile_compute_array *expected = &from->arrays[from->input_count + index], *a, *b;
-    const run_argument *output = &arguments[from->which[from->input_count + index]];
-    host_array got = as_host(expected);
-    got.data = output->array.data;
-    *result = (check_result){.elements = got.count};
-    result->exact = inputs_are_whole(from, arguments);
-    result->bound = tolerance >= 0 ? tolerance : 16 / exact_limit(got.scalar);
-    if (result->exact && is_product(from, &a, &b) && check_is_long(&got, a->dims[1])) {
+static bool check_result_array(reference *from, unsigned index, const host_array *got,
+                               const char *name, check_result *result) {
+    const tile_compute_array *expected = &from->arrays[index], *a, *b;
+    if (result->exact && is_product(from, &a, &b) && check_is_long(got, a->dims[1])) {
         host_array lhs = as_host(a), rhs = as_host(b);
-        return check_product(&lhs, &rhs, &got, output->name, result);
+        return check_product(&lhs, &rhs, got, name, result);
     }
     if (!expected->data && !run(from)) return false;
     host_array wanted = as_host(expected);
-    check_compare(&wanted, &got, result);
+    check_compare(&wanted, got, result);
     return true;
+}
+
+bool reference_check(reference *from, const run_argument *arguments, unsigned index,
+                     double tolerance, check_result *result) {
+    index += from->input_count;
+    const run_argument *output = &arguments[from->which[index]];
+    host_array got = as_host(&from->arrays[index]);
+    if (!array_allocate(&got)) return fail(output->name, "cannot be compared: no memory");
+    gather(from, index, output, got.data);
+    *result = (check_result){.elements = got.count};
+    result->exact = inputs_are_whole(from, arguments);
+    result->bound = tolerance >= 0 ? tolerance : 16 / exact_limit(got.scalar);
+    bool ok = check_result_array(from, index, &got, output->name, result);
+    free(got.data);
+    return ok;
 }
 
 void reference_close(reference *from) {

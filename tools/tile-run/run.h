@@ -94,6 +94,7 @@ typedef struct reference {
     const tile_function *compute;
     tile_compute_array arrays[64]; /* what it takes, then what it gives */
     unsigned which[64];            /* the arguments that these are */
+    int64_t strides[64][TILE_MAX_RANK]; /* of their elements there */
     unsigned input_count, count;
 } reference;
 
