@@ -1,4 +1,5 @@
-/* Artifacts of plans: the kernels that the plan launches, each built as it is alone, and the plan. */
+/* Artifacts of plans: the kernels that the plan launches, each built as it is alone, and the plan.
+ */
 #include "runtime/artifact_plan.h"
 
 #include <string.h>
@@ -34,8 +35,7 @@ static void make_head(tile_function *kernel) {
     if (waits) tile_build_pdl_wait(&b);
 }
 
-static void keep_plan(tile_artifact *artifact, const tile_function *plan,
-                      const tile_steps *steps) {
+static void keep_plan(tile_artifact *artifact, const tile_function *plan, const tile_steps *steps) {
     artifact->module = tile_module_clone(plan->module);
     for (tile_function *f = artifact->module->first, *next; f; f = next) {
         next = f->next;
@@ -76,8 +76,7 @@ tile_status tile_artifact_build_plan(const tile_function *plan, const tile_build
 }
 
 tile_status tile_artifact_make_plan_key(const tile_function *plan,
-                                        const tile_build_options *options,
-                                        tile_artifact_key *key) {
+                                        const tile_build_options *options, tile_artifact_key *key) {
     tile_arena arena = {0};
     tile_text text = {.arena = &arena};
     tile_status status = check(plan);

@@ -30,8 +30,7 @@ bool reference_open(reference *to, const tile_module *module, const tile_functio
     to->module = tile_module_clone(module);
     return tile_instantiate(to->module, name, bindings, binding_count, NULL) == TILE_OK &&
            tile_reference_shapes(tile_module_find(to->module, name), sizes, &to->compute,
-                                 to->arrays, to->which, to->strides,
-                                 to->count) == TILE_OK;
+                                 to->arrays, to->which, to->strides, to->count) == TILE_OK;
 }
 
 double reference_limit(const reference *from) {

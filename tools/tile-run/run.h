@@ -92,8 +92,8 @@ bool check_run(tile_context *context, const char *text, run_argument *arguments,
 typedef struct reference {
     tile_module *module; /* the instantiated kernel's; NULL: there is no such check */
     const tile_function *compute;
-    tile_compute_array arrays[64]; /* what it takes, then what it gives */
-    unsigned which[64];            /* the arguments that these are */
+    tile_compute_array arrays[64];      /* what it takes, then what it gives */
+    unsigned which[64];                 /* the arguments that these are */
     int64_t strides[64][TILE_MAX_RANK]; /* of their elements there */
     unsigned input_count, count;
 } reference;
