@@ -107,7 +107,9 @@ static void check_value(checker *c, tile_loc loc, const tile_attr *values, unsig
         FAIL(c, loc, "'%s' of @%s is given twice", value->name, kernel->name);
     } else if (is_type ? !value->type || value->type->kind != TILE_TYPE_SCALAR : !value->expr) {
         FAIL(c, loc, "'%s' of @%s is %s", value->name, kernel->name,
-             is_type ? "an element type" : "a number");
+             is_type                          ? "an element type"
+             : param->kind == TILE_PARAM_word ? "a word"
+                                              : "a number");
     } else if (param->kind == TILE_PARAM_word) {
         if (!tile_expr_is_word(c->f, value->expr))
             FAIL(c, loc, "'%s' of @%s is a word", value->name, kernel->name);
