@@ -2,6 +2,8 @@
  * cubin. Devices and tools go it through here. */
 #include <string.h>
 
+#include "lib/analysis/variants.h"
+#include "lib/codegen/abi_data.h"
 #include "lib/codegen/identity.h"
 #include "lib/ir/function.h"
 #include "lib/support/clock.h"
@@ -42,26 +44,44 @@ static const char *choose_pipeline(const tile_function *f, const char *given, un
 
 /* Building ------------------------------------------------------------------------------------- */
 
-/* The options with their defaults, and the kernel. False after a diagnostic. */
+/* A kernel, and what is to be made of it. */
+typedef struct job {
+    tile_function *f;
+    tile_build_options options; /* with their defaults */
+    tile_variants variants;
+    tile_arena arena;
+} job;
+
+static bool check_variant(job *j) {
+    tile_derive_variants(j->f, &j->arena, &j->variants);
+    if (j->options.variant < j->variants.count) return true;
+    tile_report(j->f->module->context, TILE_ERROR, j->f->loc,
+                "@%s has %u variants, 0 to %u: there is no variant %u", j->f->name,
+                j->variants.count, j->variants.count - 1, j->options.variant);
+    return false;
+}
+
+/* False after a diagnostic. The caller resets the arena. */
 static bool take(const tile_module *module, const char *kernel, const tile_build_options *given,
-                 tile_build_options *options, tile_function **f) {
-    *f = module ? choose_kernel(module, kernel) : NULL;
-    if (!*f) return false;
+                 job *j) {
+    *j = (job){.f = module ? choose_kernel(module, kernel) : NULL};
+    if (!j->f) return false;
+    const tile_function *f = j->f;
+    tile_build_options *options = &j->options;
     tile_take_options(options, sizeof *options, given);
     if (!options->level) options->level = 3;
-    options->pipeline = choose_pipeline(*f, options->pipeline, options->level);
+    options->pipeline = choose_pipeline(f, options->pipeline, options->level);
     if (options->wants & TILE_WANT_CUBIN) options->wants |= TILE_WANT_PTX;
     tile_context *context = module->context;
-    if (!tile_target_check(context, (*f)->loc, options->target)) return false;
-    if ((*f)->param_count)
-        tile_report(context, TILE_ERROR, (*f)->loc,
-                    "@%s has the parameter '%s': instantiate it first", (*f)->name,
-                    (*f)->params[0].name);
+    if (!tile_target_check(context, f->loc, options->target)) return false;
+    if (f->param_count)
+        tile_report(context, TILE_ERROR, f->loc, "@%s has the parameter '%s': instantiate it first",
+                    f->name, f->params[0].name);
     else if (options->level != 2 && options->level != 3)
-        tile_report(context, TILE_ERROR, (*f)->loc, "kernels are lowered to level 2 or 3, not %u",
+        tile_report(context, TILE_ERROR, f->loc, "kernels are lowered to level 2 or 3, not %u",
                     options->level);
     else
-        return true;
+        return check_variant(j);
     return false;
 }
 
@@ -96,13 +116,17 @@ static tile_status make_code(const tile_function *f, const tile_build_options *o
     return status;
 }
 
-static tile_status build(tile_function *f, const tile_build_options *options, tile_artifact **out) {
+static tile_status build(const job *j, tile_artifact **out) {
+    tile_function *f = j->f;
+    const tile_build_options *options = &j->options;
+    tile_assume_variant(f, j->variants.divisors[options->variant]);
     tile_status status = lower(f, options);
     if (status != TILE_OK) return status;
     tile_artifact *artifact = tile_artifact_create(f->module->context);
     artifact_kernel *added = tile_artifact_add(artifact);
     added->parts.abi = added->abi = tile_abi_create(f);
     status = added->abi ? make_code(f, options, &added->parts) : TILE_INVALID;
+    if (added->abi) tile_abi_set_variants(added->abi, f, &j->variants, options->variant);
     if (status == TILE_OK)
         *out = artifact;
     else
@@ -129,17 +153,19 @@ static void add_lines(tile_text *text, const tile_function *f) {
 }
 
 /* Whatever decides the result stands in the text that the key is a digest of. What the code may
- * assume of its arguments is in the kernel's text, as `divisible`. */
-static tile_status make_key(const tile_function *f, const tile_build_options *options,
-                            tile_artifact_key *key) {
+ * assume of its arguments follows from the kernel's text, as `divisible`, and the variant. */
+static tile_status make_key(const job *j, tile_artifact_key *key) {
+    const tile_function *f = j->f;
+    const tile_build_options *options = &j->options;
     tile_arena arena = {0};
     tile_text text = {.arena = &arena};
     const char *assembler = "";
     if (options->wants & TILE_WANT_CUBIN)
         assembler = tile_assembler_identity(f->module->context, options->ptxas, &arena);
-    tile_text_format(&text, "%s\n%s %u %u %u %d\n%s\n%s\n", tile_compiler_identity(&arena),
-                     options->target->name, options->wants, options->level, options->ptx_version,
-                     options->no_line_info, options->pipeline, assembler ? assembler : "");
+    tile_text_format(&text, "%s\n%s %u %u %u %u %d\n%s\n%s\n", tile_compiler_identity(&arena),
+                     options->target->name, options->wants, options->level, options->variant,
+                     options->ptx_version, options->no_line_info, options->pipeline,
+                     assembler ? assembler : "");
     tile_function_print(f, tile_text_append, &text);
     if (options->wants & TILE_WANT_PTX && !options->no_line_info) add_lines(&text, f);
     tile_digest(text.data, text.length, key->text);
@@ -151,11 +177,13 @@ static tile_status make_key(const tile_function *f, const tile_build_options *op
 
 tile_status tile_artifact_make_key(const tile_module *module, const char *kernel,
                                    const tile_build_options *given, tile_artifact_key *key) {
-    tile_build_options options;
-    tile_function *f = tile_module_find(module, kernel);
+    job j;
+    const tile_function *f = tile_module_find(module, kernel);
     *key = (tile_artifact_key){{0}};
     if (f && f->kind == TILE_PLAN) return tile_artifact_make_plan_key(f, given, key);
-    return take(module, kernel, given, &options, &f) ? make_key(f, &options, key) : TILE_INVALID;
+    tile_status status = take(module, kernel, given, &j) ? make_key(&j, key) : TILE_INVALID;
+    tile_arena_reset(&j.arena);
+    return status;
 }
 
 /* Through the cache ---------------------------------------------------------------------------- */
@@ -171,38 +199,44 @@ static void keep(const tile_build_options *options, const tile_artifact_key *key
 }
 
 /* Nothing is locked while it builds. */
-static tile_status build_or_find(tile_function *f, const tile_build_options *options,
-                                 tile_artifact **out) {
+static tile_status build_or_find(const job *j, tile_artifact **out) {
+    const tile_build_options *options = &j->options;
     double since = tile_seconds_now();
-    tile_context *context = f->module->context;
     tile_artifact_key key;
-    tile_status status = make_key(f, options, &key);
+    tile_status status = make_key(j, &key);
     if (status != TILE_OK) return status;
     *out = tile_cache_find_artifact(options->cache, &key);
     report_time(options, "cache-find", since);
     if (*out) return TILE_OK;
     tile_arena arena = {0};
     tile_messages messages;
-    tile_messages_begin(&messages, context, &arena);
-    status = build(f, options, out);
+    tile_messages_begin(&messages, j->f->module->context, &arena);
+    status = build(j, out);
     tile_messages_end(&messages);
     if (status == TILE_OK) keep(options, &key, *out, &messages.text);
     tile_arena_reset(&arena);
     return status;
 }
 
+static tile_status build_as_asked(const job *j, tile_artifact **out) {
+    const tile_build_options *options = &j->options;
+    tile_context *context = j->f->module->context;
+    if (!options->cache || !options->wants) return build(j, out);
+    if (options->cache->context == context) return build_or_find(j, out);
+    tile_report(context, TILE_ERROR, j->f->loc, "@%s: the cache is of another context", j->f->name);
+    return TILE_INVALID;
+}
+
 tile_status tile_artifact_build(tile_module *module, const char *kernel,
                                 const tile_build_options *given, tile_artifact **out) {
-    tile_build_options options;
+    job j;
     tile_function *f = tile_module_find(module, kernel);
+    tile_status status = TILE_INVALID;
     *out = NULL;
     if (f && f->kind == TILE_PLAN) return tile_artifact_build_plan(f, given, out);
-    if (!take(module, kernel, given, &options, &f)) return TILE_INVALID;
-    if (!options.cache || !options.wants) return build(f, &options, out);
-    if (options.cache->context == module->context) return build_or_find(f, &options, out);
-    tile_report(module->context, TILE_ERROR, f->loc, "@%s: the cache is of another context",
-                f->name);
-    return TILE_INVALID;
+    if (take(module, kernel, given, &j)) status = build_as_asked(&j, out);
+    tile_arena_reset(&j.arena);
+    return status;
 }
 
 /* In one call ---------------------------------------------------------------------------------- */
@@ -212,7 +246,7 @@ static tile_function *bind(tile_module *module, const char *kernel, const tile_b
                            unsigned count, const tile_build_options *options) {
     double since = tile_seconds_now();
     tile_function *f = module ? choose_kernel(module, kernel) : NULL;
-    if (!f || tile_instantiate(module, f->name, bindings, count, NULL) != TILE_OK) return NULL;
+    if (!f || tile_instantiate(module, f->name, bindings, count) != TILE_OK) return NULL;
     report_time(options, "instantiate", since);
     return f;
 }

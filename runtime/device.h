@@ -7,16 +7,14 @@
 #include "tile/artifact.h"
 #include "tile/device.h"
 
-/* A kernel compiled under one set of assumptions about its arguments' divisibility. */
+/* A kernel compiled under one set of conditions (tile_abi_variant of its abi says which). */
 typedef struct tile_variant {
-    struct tile_variant *_Atomic next;
     tile_module *module; /* instantiated, at the level that runs; holds `function` */
     tile_function *function;
     tile_artifact *artifact;
     const tile_abi *abi; /* the artifact's, and so are ptx and cubin, as far as they are wanted */
     tile_blob ptx, cubin;
-    uint64_t *divisors; /* one per argument: what this variant relies on (1: nothing) */
-    void *code;         /* the device's own: prepared IR, or a loaded CUDA function */
+    void *code; /* the device's own: prepared IR, or a loaded CUDA function */
 } tile_variant;
 
 /* A launch with everything resolved. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/codegen/abi_data.h"
 #include "lib/codegen/legal.h"
 #include "lib/ir/function.h"
 #include "lib/ir/scalar.h"
@@ -19,7 +20,8 @@ typedef struct kernel_point {
     struct kernel_point *next; /* older */
     const tile_binding *bindings;
     unsigned binding_count;
-    tile_variant *_Atomic variants; /* the first one assumes what the kernel declares */
+    tile_variant *_Atomic variants[TILE_MAX_VARIANTS]; /* as the abi numbers them; NULL: not
+                                                          compiled yet, which the first one is */
 } kernel_point;
 
 /* Which point the arguments of a bucket take. */
@@ -36,7 +38,6 @@ struct tile_kernel {
     tile_module *module; /* not instantiated: variants are cloned from it */
     const char *name;
     tile_arena arena;
-    bool as_written; /* at level 3: there is one variant, which its author made */
     tile_plan *plan; /* its name is a plan's: nothing below is in use */
     bool picks;      /* made without bindings: each launch takes the point of its bucket */
     kernel_point *points;
@@ -53,19 +54,19 @@ static void destroy_variant(tile_device *device, tile_variant *variant) {
     if (variant->code) device->ops->discard(device, variant);
     tile_artifact_destroy(variant->artifact);
     tile_module_destroy(variant->module);
-    free(variant->divisors);
     free(variant);
 }
 
 /* tile_artifact_build. Without an assembler the driver takes the PTX: it keeps what it makes of it
  * on disk by itself, and its linker, which would give us the cubin, makes slower code of it. */
 static tile_status build(tile_device *device, tile_module *module, const char *name,
-                         tile_artifact **artifact) {
+                         unsigned variant, tile_artifact **artifact) {
     bool keeps_cubin = device->cache && device->ptxas;
     const tile_build_options options = {.size = sizeof options,
                                         .target = device->target,
                                         .wants = keeps_cubin ? TILE_WANT_CUBIN : device->ops->wants,
                                         .level = device->level,
+                                        .variant = variant,
                                         .ptxas = device->ptxas,
                                         .cache = device->cache};
     return tile_artifact_build(module, name, &options, artifact);
@@ -73,11 +74,11 @@ static tile_status build(tile_device *device, tile_module *module, const char *n
 
 /* Brings variant->module to the level that the device wants, and makes what else it wants. */
 static tile_status build_variant(tile_kernel *kernel, const kernel_point *point,
-                                 tile_variant *variant, const uint64_t *divisors) {
-    tile_status status = tile_instantiate(variant->module, kernel->name, point->bindings,
-                                          point->binding_count, divisors);
+                                 tile_variant *variant, unsigned index) {
+    tile_status status =
+        tile_instantiate(variant->module, kernel->name, point->bindings, point->binding_count);
     if (status == TILE_OK)
-        status = build(kernel->device, variant->module, kernel->name, &variant->artifact);
+        status = build(kernel->device, variant->module, kernel->name, index, &variant->artifact);
     if (status != TILE_OK) return status;
     const tile_artifact_kernel *made = tile_artifact_kernel_at(variant->artifact, 0);
     variant->function = tile_module_find(variant->module, kernel->name);
@@ -107,24 +108,18 @@ static tile_status check_target(const tile_kernel *kernel, const tile_variant *v
 }
 
 /* Under the context's lock. */
-static tile_status add_variant(tile_kernel *kernel, kernel_point *point, const uint64_t *divisors,
+static tile_status add_variant(tile_kernel *kernel, kernel_point *point, unsigned index,
                                tile_variant **out) {
     tile_variant *variant = tile_malloc(sizeof *variant);
     *variant = (tile_variant){.module = tile_module_clone(kernel->module)};
-    tile_status status = build_variant(kernel, point, variant, divisors);
+    tile_status status = build_variant(kernel, point, variant, index);
     if (status == TILE_OK) status = check_target(kernel, variant);
     if (status == TILE_OK) status = kernel->device->ops->prepare(kernel->device, variant);
     if (status != TILE_OK) {
         destroy_variant(kernel->device, variant);
         return status;
     }
-    unsigned count = tile_abi_arg_count(variant->abi);
-    variant->divisors = tile_malloc(sizeof(uint64_t) * (count + 1u));
-    for (unsigned i = 0; i < count; i++)
-        variant->divisors[i] = tile_abi_arg_at(variant->abi, i)->divisible;
-    tile_variant *_Atomic *end = &point->variants;
-    while (*end) end = &(*end)->next;
-    atomic_store_explicit(end, variant, memory_order_release);
+    atomic_store_explicit(&point->variants[index], variant, memory_order_release);
     *out = variant;
     return TILE_OK;
 }
@@ -132,39 +127,39 @@ static tile_status add_variant(tile_kernel *kernel, kernel_point *point, const u
 /* Far from the driver's limit, 4 KB of parameters, and more than kernels have. */
 enum { MAX_ARGUMENTS = 64 };
 
-static bool variant_equals(const tile_variant *variant, const uint64_t *divisors, unsigned count) {
-    for (unsigned i = 0; i < count; i++)
-        if (variant->divisors[i] != divisors[i]) return false;
-    return true;
-}
-
-/* What an argument's divisor is taken of: an address, or an integer without its sign. */
-static uint64_t magnitude(const tile_abi_arg *arg, const tile_argument *argument) {
-    if (tile_type_is_address(arg->type)) return argument->buffer->address + argument->offset;
-    return argument->integer < 0 ? 0 - (uint64_t)argument->integer : (uint64_t)argument->integer;
-}
-
-/* What was lowered under an assumption cannot be lowered again without it. */
-static tile_status refuse_variant(const tile_kernel *kernel, const tile_abi_arg *arg) {
-    tile_report(kernel->device->context, TILE_ERROR, no_place,
-                "@%s: argument %%%s must be divisible by %u%s: the kernel is at level 3 and relies "
-                "on it",
-                kernel->name, arg->name, arg->divisible,
-                tile_type_is_address(arg->type) ? " (its address, in bytes)" : "");
-    return TILE_INVALID;
+static tile_variant *find_variant(const kernel_point *point, unsigned index) {
+    return atomic_load_explicit(&point->variants[index], memory_order_acquire);
 }
 
 static tile_variant *first_variant(const kernel_point *point) {
-    return atomic_load_explicit(&point->variants, memory_order_acquire);
+    return find_variant(point, 0);
 }
 
-/* The variant that assumes exactly this; NULL if there is none yet. */
-static tile_variant *find_variant(const kernel_point *point, const uint64_t *divisors,
-                                  unsigned count) {
-    tile_variant *variant = first_variant(point);
-    while (variant && !variant_equals(variant, divisors, count))
-        variant = atomic_load_explicit(&variant->next, memory_order_acquire);
-    return variant;
+/* No variant is for these arguments: the last one says why. */
+static tile_status refuse_conditions(const tile_kernel *kernel, const tile_abi *abi,
+                                     const int64_t *numbers) {
+    unsigned last = tile_abi_variant_count(abi) - 1, i = 0;
+    const tile_condition *condition;
+    while ((condition = tile_abi_condition_at(abi, last, i)) &&
+           tile_condition_holds(condition, numbers[condition->arg]))
+        i++;
+    if (!condition) return TILE_INVALID;
+    const tile_abi_arg *arg = tile_abi_arg_at(abi, condition->arg);
+    switch (condition->kind) {
+    case TILE_CONDITION_divisible:
+        tile_report(kernel->device->context, TILE_ERROR, no_place,
+                    "@%s: argument %%%s must be divisible by %" PRId64
+                    "%s: the kernel is at level 3 and relies on it",
+                    kernel->name, arg->name, condition->value,
+                    tile_type_is_address(arg->type) ? " (its address, in bytes)" : "");
+        break;
+    case TILE_CONDITION_value:
+        tile_report(kernel->device->context, TILE_ERROR, no_place,
+                    "@%s: argument %%%s must be %" PRId64 ", for which the kernel was made",
+                    kernel->name, arg->name, condition->value);
+        break;
+    }
+    return TILE_INVALID;
 }
 
 /* A stream that is being captured records a launch; it would not record what else is done. */
@@ -181,23 +176,19 @@ static tile_status refuse_capture(const tile_kernel *kernel, void *stream) {
     return TILE_UNSUPPORTED;
 }
 
-/* The variant for these arguments: it assumes as much as they allow of what the kernel declares. */
-static tile_status take_variant(tile_kernel *kernel, kernel_point *point,
-                                const tile_argument *arguments, unsigned count, void *stream,
-                                tile_variant **out) {
+/* The variant for these arguments (numbers: as tile_abi_pick_variant takes them): the first whose
+ * conditions hold. */
+static tile_status take_variant(tile_kernel *kernel, kernel_point *point, const int64_t *numbers,
+                                void *stream, tile_variant **out) {
     const tile_abi *abi = first_variant(point)->abi;
-    uint64_t divisors[MAX_ARGUMENTS];
-    for (unsigned i = 0; i < count; i++) {
-        const tile_abi_arg *arg = tile_abi_arg_at(abi, i);
-        divisors[i] = tile_gcd(arg->divisible, magnitude(arg, &arguments[i]));
-        if (kernel->as_written && divisors[i] != arg->divisible) return refuse_variant(kernel, arg);
-    }
-    if ((*out = find_variant(point, divisors, count))) return TILE_OK;
+    unsigned index = tile_abi_pick_variant(abi, numbers);
+    if (index == tile_abi_variant_count(abi)) return refuse_conditions(kernel, abi, numbers);
+    if ((*out = find_variant(point, index))) return TILE_OK;
     tile_status status = refuse_capture(kernel, stream);
     if (status != TILE_OK) return status;
     tile_context_lock(kernel->device->context);
-    *out = find_variant(point, divisors, count); /* another thread may have been here */
-    status = *out ? TILE_OK : add_variant(kernel, point, divisors, out);
+    *out = find_variant(point, index); /* another thread may have been here */
+    status = *out ? TILE_OK : add_variant(kernel, point, index, out);
     tile_context_unlock(kernel->device->context);
     return status;
 }
@@ -216,10 +207,8 @@ static const tile_binding *keep_bindings(tile_kernel *kernel, const tile_binding
 }
 
 static void destroy_point(tile_device *device, kernel_point *point) {
-    for (tile_variant *variant = point->variants, *next; variant; variant = next) {
-        next = variant->next;
-        destroy_variant(device, variant);
-    }
+    for (unsigned i = 0; i < TILE_MAX_VARIANTS; i++)
+        if (point->variants[i]) destroy_variant(device, point->variants[i]);
     free(point);
 }
 
@@ -241,7 +230,7 @@ static tile_status add_point(tile_kernel *kernel, const tile_binding *bindings, 
     kernel_point *point = tile_malloc(sizeof *point);
     *point = (kernel_point){.next = kernel->points, .bindings = bindings, .binding_count = count};
     tile_variant *variant;
-    tile_status status = add_variant(kernel, point, NULL, &variant);
+    tile_status status = add_variant(kernel, point, 0, &variant);
     if (status != TILE_OK) {
         destroy_point(kernel->device, point);
         return status;
@@ -296,9 +285,7 @@ tile_status tile_kernel_create(tile_device *device, const tile_module *module, c
     }
     tile_status status;
     tile_kernel *kernel = tile_malloc(sizeof *kernel);
-    *kernel = (tile_kernel){.device = device,
-                            .module = tile_module_clone(module),
-                            .as_written = tile_function_level(function) == 3};
+    *kernel = (tile_kernel){.device = device, .module = tile_module_clone(module)};
     kernel->name = tile_arena_string(&kernel->arena, name, strlen(name));
     if (tile_function_get_kind(function) == TILE_PLAN) {
         status = tile_plan_create(device, module, name, bindings, binding_count, &kernel->plan);
@@ -434,10 +421,16 @@ static tile_status check_count(const tile_kernel *kernel, const tile_argument *a
     return TILE_OK;
 }
 
+/* What conditions and host expressions read: an address or an integer. */
+static int64_t number_of(const tile_argument *argument) {
+    if (!argument->buffer) return argument->integer;
+    return (int64_t)(argument->buffer->address + argument->offset);
+}
+
 /* Compiles what is missing, but not while the stream is being captured. */
 static tile_status resolve(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                            void *stream, tile_launch *launch) {
-    int64_t integers[MAX_ARGUMENTS];
+    int64_t numbers[MAX_ARGUMENTS];
     tile_status status = check_count(kernel, arguments, count);
     if (status != TILE_OK) return status;
     kernel_point *point = find_point(kernel, arguments, count);
@@ -445,20 +438,19 @@ static tile_status resolve(tile_kernel *kernel, const tile_argument *arguments, 
     const tile_launch_facts facts = {.size = sizeof facts, .num_sms = kernel->device->num_sms};
     for (unsigned i = 0; i < count && status == TILE_OK; i++) {
         status = check_argument(kernel, tile_abi_arg_at(abi, i), &arguments[i]);
-        integers[i] = arguments[i].integer;
+        numbers[i] = number_of(&arguments[i]);
         if (status == TILE_OK && tile_abi_arg_at(abi, i)->type->kind == TILE_TYPE_VIEW)
-            status = check_view(kernel, abi, i, integers, &arguments[i]);
+            status = check_view(kernel, abi, i, numbers, &arguments[i]);
     }
     *launch = (tile_launch){.arguments = arguments,
                             .argument_count = count,
                             .num_sms = facts.num_sms,
                             .stream = stream};
+    if (status == TILE_OK) status = take_variant(kernel, point, numbers, stream, &launch->variant);
     if (status == TILE_OK)
-        status = take_variant(kernel, point, arguments, count, stream, &launch->variant);
+        status = tile_abi_grid(launch->variant->abi, numbers, &facts, launch->grid);
     if (status == TILE_OK)
-        status = tile_abi_grid(launch->variant->abi, integers, &facts, launch->grid);
-    if (status == TILE_OK)
-        status = tile_abi_scratch(launch->variant->abi, integers, &facts, &launch->clean_bytes,
+        status = tile_abi_scratch(launch->variant->abi, numbers, &facts, &launch->clean_bytes,
                                   &launch->plain_bytes);
     return status;
 }

@@ -101,7 +101,7 @@ tile_status tile_plan_create(tile_device *device, const tile_module *module, con
     tile_plan *plan = tile_malloc(sizeof *plan);
     *plan = (tile_plan){.device = device, .module = tile_module_clone(module)};
     *out = NULL;
-    tile_status status = tile_instantiate(plan->module, name, bindings, binding_count, NULL);
+    tile_status status = tile_instantiate(plan->module, name, bindings, binding_count);
     if (status == TILE_OK) {
         plan->steps = tile_steps_create(tile_module_find(plan->module, name));
         status = check_limits(plan);

@@ -23,6 +23,10 @@ static const char help[] =
     "                        cubin  by ptxas if there is one, else by the driver\n"
     "                        abi    the launch interface as JSON\n"
     "                        key    names PTX in a cache: equal keys mean equal PTX\n"
+    "  --variant=N|all       which of the kernel's variants (--emit=abi lists them); 0, the "
+    "default,\n"
+    "                        relies on all that the kernel declares. all: each into a file of its\n"
+    "                        own, FILE with the number before its extension: k.ptx gives k.0.ptx\n"
     "  -o FILE               where to (default -, standard output)\n"
     "  --passes=PIPELINE     instead of the default passes after instantiate\n"
     "  --ptx-version=N.N     a higher version of PTX than the kernel needs\n"
@@ -38,8 +42,8 @@ typedef struct options {
     const tile_target *target;
     tile_binding params[MAX_PARAMS];
     unsigned param_count;
-    unsigned ptx_version;
-    bool no_line_info, timing, help;
+    unsigned ptx_version, variant;
+    bool all_variants, no_line_info, timing, help;
     tool_cache cache;
 } options;
 
@@ -85,6 +89,14 @@ static bool set_ptx_version(options *o, const char *text) {
     return true;
 }
 
+static bool set_variant(options *o, const char *text) {
+    char rest;
+    o->all_variants = strcmp(text, "all") == 0;
+    o->variant = 0;
+    return o->all_variants || sscanf(text, "%1u%c", &o->variant, &rest) == 1 ||
+           complain("--variant takes a number from 0 or 'all', not", text);
+}
+
 static bool take_option(tool_arguments *words, options *o) {
     const char *value;
     if (tool_option(words, "--target", &value)) return set_target(o, value);
@@ -94,6 +106,7 @@ static bool take_option(tool_arguments *words, options *o) {
         return set_emit(o, value);
     }
     if (tool_option(words, "--ptx-version", &value)) return set_ptx_version(o, value);
+    if (tool_option(words, "--variant", &value)) return set_variant(o, value);
     if (tool_option(words, "--kernel", &o->kernel) || tool_option(words, "-o", &o->output) ||
         tool_option(words, "--passes", &o->passes) || tool_option(words, "--ptxas", &o->ptxas))
         return true;
@@ -124,20 +137,35 @@ static bool is_wanted(const options *o, const char *kind) {
     return strcmp(o->emit, kind) == 0;
 }
 
+static bool lower(const options *o, tile_module *module, tile_function **f) {
+    const tile_pass_options passes = {
+        .size = sizeof passes, .target = o->target, .timing = print_time, .report_user = (void *)o};
+    const char *after = o->passes ? o->passes : tile_default_pipeline(3);
+    tool_text text = {NULL, 0, 0};
+    char choice[40];
+    if (o->variant) {
+        snprintf(choice, sizeof choice, "choose-variant{variant=%u}%s", o->variant,
+                 *after ? "," : "");
+        tool_append(choice, strlen(choice), &text);
+        tool_append(after, strlen(after), &text);
+    }
+    tile_status status = tile_lower(module, o->kernel, o->params, o->param_count,
+                                    text.data ? text.data : o->passes, &passes, f);
+    free(text.data);
+    return status == TILE_OK;
+}
+
 /* The steps before there is PTX. */
 static bool emit_ir(const options *o, tile_module *module, tool_text *text) {
     tile_function *f;
     tile_blob llvm = {NULL, 0};
-    const tile_pass_options passes = {
-        .size = sizeof passes, .target = o->target, .timing = print_time, .report_user = (void *)o};
     const tile_emit_options emit = {.size = sizeof emit,
                                     .target = o->target,
                                     .ptx_version = o->ptx_version,
                                     .no_line_info = o->no_line_info,
                                     .timing = print_time,
                                     .report_user = (void *)o};
-    if (tile_lower(module, o->kernel, o->params, o->param_count, o->passes, &passes, &f) != TILE_OK)
-        return false;
+    if (!lower(o, module, &f)) return false;
     if (is_wanted(o, "tile")) tile_module_print(module, tool_append, text);
     if (is_wanted(o, "tile")) return true;
     bool ok = tile_emit(f, TILE_EMIT_LLVM, &emit, &llvm) == TILE_OK;
@@ -186,6 +214,7 @@ static bool emit_artifact(const options *o, tile_module *module, tool_text *text
     const tile_build_options wanted = {.size = sizeof wanted,
                                        .target = o->target,
                                        .wants = wants,
+                                       .variant = o->variant,
                                        .pipeline = o->passes,
                                        .ptx_version = o->ptx_version,
                                        .no_line_info = o->no_line_info,
@@ -222,15 +251,14 @@ static bool emit_plan(const options *o, tile_module *module, tile_function *plan
     if (!is_wanted(o, "abi") && !is_wanted(o, "tile"))
         return complain("a plan has no code of its own: --emit=tile or abi, or --kernel=KERNEL",
                         tile_function_name(plan));
-    if (tile_instantiate(module, tile_function_name(plan), o->params, o->param_count, NULL) !=
-        TILE_OK)
+    if (tile_instantiate(module, tile_function_name(plan), o->params, o->param_count) != TILE_OK)
         return false;
     if (is_wanted(o, "abi")) return tile_plan_print(plan, tool_append, text) == TILE_OK;
     tile_module_print(module, tool_append, text);
     return true;
 }
 
-static bool compile(const options *o, tile_module *module) {
+static bool compile_variant(const options *o, tile_module *module) {
     tool_text text = {NULL, 0, 0};
     bool ir = is_wanted(o, "tile") || is_wanted(o, "llvm");
     tile_function *plan = find_plan(o, module);
@@ -241,6 +269,58 @@ static bool compile(const options *o, tile_module *module) {
     if (ok) ok = tool_write_file(o->output, text.data, text.size);
     free(text.data);
     return ok;
+}
+
+/* Variants ------------------------------------------------------------------------------------ */
+
+/* 0 after a diagnostic. */
+static unsigned count_variants(const options *o, tile_module *module) {
+    tile_artifact *artifact;
+    const tile_build_options build = {.size = sizeof build, .target = o->target, .level = 2};
+    const tile_pass_options none = {.size = sizeof none, .target = o->target};
+    if (tile_lower(module, o->kernel, o->params, o->param_count, "", &none, NULL) != TILE_OK ||
+        tile_artifact_build(module, o->kernel, &build, &artifact) != TILE_OK)
+        return 0;
+    unsigned count = tile_abi_variant_count(tile_artifact_kernel_at(artifact, 0)->abi);
+    tile_artifact_destroy(artifact);
+    return count;
+}
+
+/* "folder/k.ptx" and 2 give "folder/k.2.ptx"; "k", "k.2". The caller frees it. */
+static char *numbered_path(const char *path, unsigned number) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    size_t stem = dot && dot != name ? (size_t)(dot - path) : strlen(path);
+    const char middle[] = {'.', (char)('0' + number)};
+    tool_text text = {NULL, 0, 0};
+    tool_append(path, stem, &text);
+    tool_append(middle, sizeof middle, &text);
+    tool_append(path + stem, strlen(path + stem), &text);
+    return text.data;
+}
+
+_Static_assert(TILE_MAX_VARIANTS <= 10, "a number is one digit");
+
+static bool compile_all(const options *o, const tile_module *module) {
+    tile_module *copy = tile_module_clone(module);
+    unsigned count = count_variants(o, copy);
+    tile_module_destroy(copy);
+    bool ok = count > 0;
+    for (unsigned variant = 0; variant < count && ok; variant++) {
+        char *path = numbered_path(o->output, variant);
+        options one = *o;
+        one.variant = variant;
+        one.output = path;
+        copy = tile_module_clone(module);
+        ok = compile_variant(&one, copy);
+        tile_module_destroy(copy);
+        free(path);
+    }
+    return ok;
+}
+
+static bool compile(const options *o, tile_module *module) {
+    return o->all_variants ? compile_all(o, module) : compile_variant(o, module);
 }
 
 int main(int argc, char **argv) {
@@ -257,6 +337,10 @@ int main(int argc, char **argv) {
     }
     if (!o.input) {
         fputs("error: no input file; see tilec --help\n", stderr);
+        return 1;
+    }
+    if (o.all_variants && strcmp(o.output, "-") == 0) {
+        fputs("error: --variant=all writes several files: name them with -o FILE\n", stderr);
         return 1;
     }
     tile_context *context = tile_context_create();

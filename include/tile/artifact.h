@@ -38,6 +38,7 @@ typedef struct tile_build_options {
     const tile_target *target; /* needed */
     unsigned wants;            /* a set of tile_want */
     unsigned level;            /* to which the kernel is lowered; 0: 3. Code needs 3 */
+    unsigned variant;          /* of the kernel's list (compile.h); 0 relies on all it declares */
     const char *pipeline;      /* the passes; NULL: tile_default_pipeline(level) */
     unsigned ptx_version;      /* as in tile_emit_options */
     bool no_line_info;
@@ -57,10 +58,10 @@ typedef struct tile_artifact_key {
 
 /* Names what tile_artifact_build would give for the same arguments. Equal keys mean equal
  * artifacts: a key is made of all that decides the result, which is the instantiated kernel's text
- * (with its lines in the source, if they are to be in the PTX), the target, the options, the
- * versions of Tile and LLVM, this build of the library, and the assembler if a cubin is wanted.
- * kernel may be NULL if the module has only one. TILE_INVALID after a diagnostic as from the build;
- * TILE_UNAVAILABLE if there is no such assembler. */
+ * (with its lines in the source, if they are to be in the PTX), the variant's conditions, the
+ * target, the options, the versions of Tile and LLVM, this build of the library, and the assembler
+ * if a cubin is wanted. kernel may be NULL if the module has only one. TILE_INVALID after a
+ * diagnostic as from the build; TILE_UNAVAILABLE if there is no such assembler. */
 TILE_API tile_status tile_artifact_make_key(const tile_module *module, const char *kernel,
                                             const tile_build_options *options,
                                             tile_artifact_key *key);

@@ -117,6 +117,33 @@ TILE_API const char *tile_parameter_kind_name(tile_parameter_kind kind);
 TILE_API unsigned tile_abi_parameter_count(const tile_abi *abi);
 /* NULL past the end. */
 TILE_API const tile_abi_parameter *tile_abi_parameter_at(const tile_abi *abi, unsigned index);
+
+/* What a launch can be asked for, so that code may rely on it (tile/conditions.def). */
+typedef enum tile_condition_kind {
+#define CONDITION(number, name, reads, meaning) TILE_CONDITION_##name = number,
+#include "tile/conditions.def"
+} tile_condition_kind;
+
+typedef struct tile_condition {
+    tile_condition_kind kind;
+    unsigned arg;
+    int64_t value;
+} tile_condition;
+
+enum { TILE_MAX_VARIANTS = 8 };
+
+/* A kernel has a list of variants: the same kernel, compiled under different sets of conditions. A
+ * launch takes the first one whose conditions all hold; the last one asks for nothing, unless the
+ * kernel was written at level 3. Code and interface are those of one of them. */
+TILE_API unsigned tile_abi_variant_count(const tile_abi *abi);
+/* Which of them this is. */
+TILE_API unsigned tile_abi_variant(const tile_abi *abi);
+/* The conditions of a variant, in the order of the arguments; NULL past the end. */
+TILE_API const tile_condition *tile_abi_condition_at(const tile_abi *abi, unsigned variant,
+                                                     unsigned index);
+/* The variant for a launch, from one integer per argument: of pointers the address (floats are not
+ * looked at). The count of variants if there is none. */
+TILE_API unsigned tile_abi_pick_variant(const tile_abi *abi, const int64_t *args);
 /* All of it as JSON (lib/codegen/abi_json.c says what stands there). */
 TILE_API void tile_abi_print(const tile_abi *abi, tile_writer writer, void *user);
 /* The interface that tile_abi_print wrote. NULL after a diagnostic if the text is none. */
@@ -130,12 +157,9 @@ TILE_API tile_status tile_plan_print(const tile_function *plan, tile_writer writ
 /* The instantiate pass as a call: binds the kernel's compile-time parameters, in place. A missing
  * one takes its default, else its value in the first tune point that agrees with the given ones.
  * Pointers and views of a kernel at level 2 that say nothing else are declared divisible by 16.
- * arg_divisors (one per argument, or NULL): what the arguments are really divisible by; of that,
- * what the kernel declares is kept. 0: unknown, all that it declares. TILE_INVALID after a
- * diagnostic. */
+ * TILE_INVALID after a diagnostic. */
 TILE_API tile_status tile_instantiate(tile_module *module, const char *kernel,
-                                      const tile_binding *bindings, unsigned binding_count,
-                                      const uint64_t *arg_divisors);
+                                      const tile_binding *bindings, unsigned binding_count);
 /* The first half of tile_compile: instantiate, then the pipeline (NULL: tile_default_pipeline(3)).
  * kernel may be NULL if the module has only one; options may be NULL, their `kernel` is not looked
  * at. *out, if out is not NULL, is the lowered function, borrowed from the module. Fails as the

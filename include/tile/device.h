@@ -2,9 +2,9 @@
  *
  * Buffers live in the device's memory. A launch checks its arguments (count, kinds, device,
  * alignment to the element, and that a buffer holds all of its view), evaluates the grid and the
- * scratch sizes, picks the variant of the kernel that the arguments' divisibility allows, and
- * starts it. CUDA launches do not wait; the CPU device runs the kernel at once. A launch compiles
- * and allocates only what it is the first to need; tile_kernel_prepare does that beforehand.
+ * scratch sizes, picks the first variant of the kernel whose conditions hold, and starts it. CUDA
+ * launches do not wait; the CPU device runs the kernel at once. A launch compiles and allocates
+ * only what it is the first to need; tile_kernel_prepare does that beforehand.
  *
  * Threads: on a CUDA device several threads may call tile_kernel_launch at once, for one kernel or
  * several, on one stream or several, while no other call uses the context; what they report reaches

@@ -54,6 +54,10 @@ tile_access_facts tile_view_access(const tile_function *f, const tile_range *ran
     return facts;
 }
 
+unsigned tile_view_unit_dim(const tile_type *type) {
+    return find_unit_dim(type);
+}
+
 unsigned tile_unit_dim(const tile_access_facts *facts, unsigned view_rank, unsigned tile_rank) {
     unsigned first = view_rank - tile_rank; /* the view's dim that is the tile's dim 0 */
     bool covered = facts->unit_dim >= first && facts->unit_dim < view_rank;

@@ -17,6 +17,9 @@ typedef struct tile_access_facts {
 tile_access_facts tile_view_access(const tile_function *f, const tile_range *ranges,
                                    const tile_value *element);
 
+/* Of a view's type: the dim of stride 1, or its rank if no stride is known to be 1. */
+unsigned tile_view_unit_dim(const tile_type *type);
+
 /* The dim of a tile of this rank (the view's last dims) that lies along the view's unit_dim; the
  * rank itself if none does. */
 unsigned tile_unit_dim(const tile_access_facts *facts, unsigned view_rank, unsigned tile_rank);

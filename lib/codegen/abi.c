@@ -168,6 +168,7 @@ tile_abi *tile_abi_create(const tile_function *f) {
     *abi = (tile_abi){.context = tile_function_context(f), .entry = f->name, .loc = f->loc};
     abi->warps = tile_executors_of_block(f).warps;
     abi->shared_bytes = (unsigned)tile_shared_bytes(f);
+    tile_abi_set_variants(abi, f, NULL, 0);
     if (fill_args(abi, f) && fill_grid(abi, f) && fill_scratch(abi, f)) {
         tile_abi_list_parameters(abi);
         return abi;

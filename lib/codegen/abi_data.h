@@ -2,6 +2,7 @@
 #ifndef TILE_LIB_CODEGEN_ABI_DATA_H
 #define TILE_LIB_CODEGEN_ABI_DATA_H
 
+#include "lib/analysis/variants.h"
 #include "lib/codegen/abi.h"
 #include "tile/compile.h"
 
@@ -11,6 +12,11 @@ typedef struct tile_abi_shape_text {
     const char *extents[TILE_MAX_RANK];
     const char *strides[TILE_MAX_RANK];
 } tile_abi_shape_text;
+
+typedef struct tile_abi_variant_conditions {
+    const tile_condition *list;
+    unsigned count;
+} tile_abi_variant_conditions;
 
 struct tile_abi {
     tile_context *context;
@@ -30,12 +36,28 @@ struct tile_abi {
     unsigned scratch_count;
     tile_abi_parameter *parameters;
     unsigned parameter_count;
+    tile_abi_variant_conditions variants[TILE_MAX_VARIANTS];
+    unsigned variant_count, variant;
 };
 
 /* A host expression, for integers at the places of the arguments. False on division by zero, or if
  * facts (may be NULL) lack something. */
 bool tile_abi_evaluate(const tile_abi *abi, const tile_expr *expr, const int64_t *args,
                        const tile_launch_facts *facts, int64_t *value);
+/* The kernel's list, and which of it this is. variants NULL: this one is all there is, with what
+ * the kernel declares. */
+void tile_abi_set_variants(tile_abi *abi, const tile_function *kernel,
+                           const tile_variants *variants, unsigned variant);
+/* A row of conditions.def. */
+typedef struct tile_condition_info {
+    tile_condition_kind kind;
+    const char *name, *reads, *meaning;
+} tile_condition_info;
+
+const tile_condition_info *tile_condition_info_at(unsigned index); /* NULL past the end */
+const tile_condition_info *tile_condition_get_info(tile_condition_kind kind);
+/* Whether `number`, an integer or an address, has what the condition asks for. */
+bool tile_condition_holds(const tile_condition *condition, int64_t number);
 
 /* abi->parameters from its arguments and scratch buffers. */
 void tile_abi_list_parameters(tile_abi *abi);

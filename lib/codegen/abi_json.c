@@ -7,7 +7,8 @@
  *       "kind"          "argument", or another row of tile/parameters.def
  *       "type"          in the IR; a view's with its extents, and its strides if it says any
  *       "ptx"           of the .param
- *       "divisible"     what the value must be divisible by; a pointer: its address in bytes
+ *       "divisible"     what this variant relies on that the value is divisible by; a pointer:
+ *                       its address in bytes
  *       "extents"       of a view only: expressions over the arguments before it, whose values must
  *                       be from 0 to 2^31 - 1
  *       "strides"       of a view only: likewise, in elements; all memory between its smallest and
@@ -20,7 +21,17 @@
  *     "scratch"       the buffers behind the two scratch parameters in order, each with
  *       "clean"         true: zero before a launch, and left so by it
  *       "bytes"         an expression; the buffer takes that, rounded up to 256
+ *     "variants"      the kernel is compiled once for each of these lists of conditions on a
+ *                     launch's arguments; launch the first variant whose conditions all hold, as
+ *                     the last one's do (a kernel written at level 3 has but one: refuse the launch
+ *                     where they do not). Each condition has
+ *       "condition"     "divisible": the argument (a pointer's address, in bytes) is a multiple of
+ *                       the value; "value": it is the value
+ *       "argument"      its name
+ *       "value"
+ *     "variant"       which of them this is, from 0
  *   } */
+#include <inttypes.h>
 #include <string.h>
 
 #include "lib/codegen/abi_data.h"
@@ -106,6 +117,21 @@ static void put_parameters(out *o, const tile_abi *abi) {
     }
 }
 
+static void put_variants(out *o, const tile_abi *abi) {
+    put(o, ",\n  \"variants\": [");
+    for (unsigned v = 0; v < abi->variant_count; v++) {
+        put(o, "%s\n    [", v ? "," : "");
+        for (unsigned i = 0; i < abi->variants[v].count; i++) {
+            const tile_condition *condition = &abi->variants[v].list[i];
+            put(o, "%s\n      {\"condition\": \"%s\", \"argument\": %s, \"value\": %" PRId64 "}",
+                i ? "," : "", tile_condition_get_info(condition->kind)->name,
+                quoted(o, abi->args[condition->arg].name), condition->value);
+        }
+        put(o, "]");
+    }
+    put(o, "\n  ],\n  \"variant\": %u", abi->variant);
+}
+
 void tile_abi_print(const tile_abi *abi, tile_writer writer, void *user) {
     out o = {writer, user, {0}};
     if (!abi || !writer) return;
@@ -119,6 +145,8 @@ void tile_abi_print(const tile_abi *abi, tile_writer writer, void *user) {
     for (unsigned i = 0; i < abi->scratch_count; i++)
         put(&o, "%s\n    {\"clean\": %s, \"bytes\": %s}", i ? "," : "",
             abi->scratch[i].clean ? "true" : "false", quoted(&o, abi->scratch_text[i]));
-    put(&o, "%s]\n}\n", abi->scratch_count ? "\n  " : "");
+    put(&o, "%s]", abi->scratch_count ? "\n  " : "");
+    put_variants(&o, abi);
+    put(&o, "\n}\n");
     tile_arena_reset(&o.arena);
 }

@@ -149,6 +149,56 @@ static bool check_parameters(reader *r, const tile_abi *abi) {
     return !at || fail(r, "its parameters are not those of its arguments and scratch buffers");
 }
 
+/* Variants ------------------------------------------------------------------------------------- */
+
+static bool find_kind(const char *name, tile_condition_kind *kind) {
+    const tile_condition_info *info;
+    for (unsigned i = 0; (info = tile_condition_info_at(i)); i++)
+        if (strcmp(info->name, name) == 0) {
+            *kind = info->kind;
+            return true;
+        }
+    return false;
+}
+
+static bool read_condition(const tile_json *json, const tile_abi *abi, tile_condition *condition) {
+    const char *kind = tile_json_find_text(json, "condition");
+    const char *name = tile_json_find_text(json, "argument");
+    if (!kind || !name || !find_kind(kind, &condition->kind) ||
+        !tile_json_find_int(json, "value", INT64_MIN, INT64_MAX, &condition->value) ||
+        (condition->kind == TILE_CONDITION_divisible && condition->value < 1))
+        return false;
+    condition->arg = 0;
+    while (condition->arg < abi->arg_count && strcmp(abi->args[condition->arg].name, name) != 0)
+        condition->arg++;
+    return condition->arg < abi->arg_count;
+}
+
+static bool read_variant(const tile_json *json, tile_abi *abi, tile_abi_variant_conditions *out) {
+    unsigned count = 0;
+    if (json->kind != TILE_JSON_ARRAY) return false;
+    for (const tile_json *at = json->first; at; at = at->next) count++;
+    tile_condition *list = TILE_NEW_ARRAY(&abi->arena, tile_condition, count + 1u);
+    *out = (tile_abi_variant_conditions){list, count};
+    for (const tile_json *at = json->first; at; at = at->next)
+        if (!read_condition(at, abi, list++)) return false;
+    return true;
+}
+
+static bool read_variants(reader *r, tile_abi *abi) {
+    const tile_json *list = tile_json_find(r->json, "variants", TILE_JSON_ARRAY);
+    int64_t variant;
+    abi->variant_count = 0;
+    for (const tile_json *at = list ? list->first : NULL; at; at = at->next)
+        if (abi->variant_count == TILE_MAX_VARIANTS ||
+            !read_variant(at, abi, &abi->variants[abi->variant_count++]))
+            return fail(r, "its variants are not lists of conditions on its arguments");
+    if (!tile_json_find_int(r->json, "variant", 0, (int64_t)abi->variant_count - 1, &variant))
+        return fail(r, "it does not say which of its variants it is");
+    abi->variant = (unsigned)variant;
+    return true;
+}
+
 static tile_abi *read_heads(reader *r) {
     tile_module *module =
         tile_module_parse(r->context, "launch interface", r->heads, strlen(r->heads));
@@ -167,7 +217,7 @@ static tile_abi *read_heads(reader *r) {
         fill_scratch(r, abi, module);
         tile_abi_list_parameters(abi);
     }
-    if (abi && !check_parameters(r, abi)) {
+    if (abi && (!check_parameters(r, abi) || !read_variants(r, abi))) {
         tile_abi_destroy(abi);
         abi = NULL;
     }

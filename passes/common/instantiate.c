@@ -396,7 +396,7 @@ tile_status tile_pass_instantiate(tile_pass *pass, tile_function *f) {
 /* As a call ---------------------------------------------------------------------------------- */
 
 tile_status tile_instantiate(tile_module *module, const char *kernel, const tile_binding *bindings,
-                             unsigned binding_count, const uint64_t *arg_divisors) {
+                             unsigned binding_count) {
     tile_function *f = tile_module_find(module, kernel);
     if (!module) return TILE_INVALID;
     if (!f) {
@@ -414,9 +414,6 @@ tile_status tile_instantiate(tile_module *module, const char *kernel, const tile
             fail_unknown(&i, bindings[o].name);
     }
     assume_alignment(f);
-    for (size_t a = 0; arg_divisors && a < f->arg_count; a++)
-        if (arg_divisors[a] && f->args[a].divisible)
-            f->args[a].divisible = (unsigned)tile_gcd(arg_divisors[a], f->args[a].divisible);
     tile_status status = i.errors ? TILE_INVALID : instantiate(f, options, binding_count, &arena);
     tile_arena_reset(&arena);
     return status;

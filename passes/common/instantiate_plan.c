@@ -58,7 +58,7 @@ static const char *make(instances *all, tile_op op, tile_function *kernel,
         bindings[i] = (tile_binding){values->values[i].name, value_text(all, &values->values[i])};
     tile_function *copy = tile_function_clone(kernel, free_name(all, kernel));
     copy->instance_of = kernel->name;
-    if (tile_instantiate(copy->module, copy->name, bindings, count, NULL) != TILE_OK) {
+    if (tile_instantiate(copy->module, copy->name, bindings, count) != TILE_OK) {
         tile_report(copy->module->context, TILE_NOTE, tile_op_loc(all->plan, op),
                     "it is launched here");
         all->status = TILE_INVALID;

@@ -103,6 +103,9 @@ Test(abi, json) {
         "\"block\": 64,",
         "\"shared_bytes\": 1024,",
         "{\"clean\": true, \"bytes\": \"28\"}",
+        "\"variants\": [\n    [\n"
+        "      {\"condition\": \"divisible\", \"argument\": \"x\", \"value\": 16}]\n  ],",
+        "\"variant\": 0\n",
     };
     for (unsigned i = 0; i < sizeof pieces / sizeof *pieces; i++)
         cr_expect(strstr(text, pieces[i]), "%s is missing in\n%s", pieces[i], text);
@@ -243,6 +246,15 @@ Test(abi, what_cannot_be_read) {
         {"1024", "-1", "\"shared_bytes\" is missing or out of range"},
         {"\"clean\": true", "\"clean\": 1", "a scratch buffer"},
         {"\"clean_scratch\", \"type\"", "\"scratch\", \"type\"", "its parameters are not those"},
+        {"\"variants\"", "\"others\"", "which of its variants"},
+        {"\"variant\": 0", "\"variant\": 1", "which of its variants"},
+        {"\"condition\": \"divisible\"", "\"condition\": \"prime\"", "lists of conditions"},
+        {"\"argument\": \"x\"", "\"argument\": \"y\"", "lists of conditions"},
+        {"\"value\": 16", "\"value\": 0", "lists of conditions"},
+        {"\"value\": 16", "\"value\": true", "lists of conditions"},
+        {"\"variants\": [", "\"variants\": [7, ", "lists of conditions"},
+        {"\"variants\": [", "\"variants\": [[], [], [], [], [], [], [], [], ",
+         "lists of conditions"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         codegen_fixture x;

@@ -31,7 +31,7 @@ static tile_build_options options_for(unsigned wants) {
 
 static void open_instance(codegen_fixture *x, const char *text) {
     codegen_open(x, text);
-    cr_assert_eq(tile_instantiate(x->module, "k", NULL, 0, NULL), TILE_OK, "%s", x->messages);
+    cr_assert_eq(tile_instantiate(x->module, "k", NULL, 0), TILE_OK, "%s", x->messages);
 }
 
 static tile_artifact *build(codegen_fixture *x, unsigned wants) {
@@ -424,7 +424,7 @@ Test(artifact, of_a_plan_holds_its_kernels) {
     cr_expect_eq(tile_artifact_build(x.module, "p", &options, &artifact), TILE_INVALID);
     cr_expect(strstr(x.messages, "@p has the parameter 'b': instantiate it first"), "%s",
               x.messages);
-    cr_assert_eq(tile_instantiate(x.module, "p", NULL, 0, NULL), TILE_OK, "%s", x.messages);
+    cr_assert_eq(tile_instantiate(x.module, "p", NULL, 0), TILE_OK, "%s", x.messages);
     cr_assert_eq(tile_artifact_make_key(x.module, "p", &options, &key), TILE_OK);
     cr_assert_eq(tile_artifact_build(x.module, "p", &options, &artifact), TILE_OK, "%s",
                  x.messages);
@@ -436,7 +436,7 @@ Test(artifact, of_a_plan_holds_its_kernels) {
     tile_artifact_destroy(again);
     options.ptx_version = 78;
     tile_module *fresh = tile_module_parse(x.context, "again", plan_text, strlen(plan_text));
-    tile_instantiate(fresh, "p", NULL, 0, NULL);
+    tile_instantiate(fresh, "p", NULL, 0);
     cr_expect_eq(tile_artifact_make_key(fresh, "p", &options, &other), TILE_OK);
     cr_expect_str_neq(key.text, other.text);
     tile_module_destroy(fresh);

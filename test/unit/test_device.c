@@ -268,7 +268,7 @@ Test(device, an_empty_grid_is_no_launch) {
 /* Variants ------------------------------------------------------------------------------------ */
 
 static uint64_t divisor(const fake_device *x, unsigned argument) {
-    return x->last.variant->divisors[argument] ? x->last.variant->divisors[argument] : 1;
+    return tile_abi_arg_at(x->last.variant->abi, argument)->divisible;
 }
 
 Test(device, variants_assume_what_the_arguments_allow) {
@@ -282,12 +282,13 @@ Test(device, variants_assume_what_the_arguments_allow) {
         uint64_t n_divisor, x_divisor, l_divisor;
         unsigned variants; /* made so far */
     } cases[] = {
-        {104, 0, 4, 8, 16, 4, 1},       /* all that is declared */
-        {64, 32, -8, 8, 16, 4, 1},      /* more than that: the same */
-        {100, 0, 4, 4, 16, 4, 2},       /* some of it */
-        {33, 4, 1, 1, 4, 1, 3},         /* nothing, but the alignment of f32 */
-        {35, 12, -3, 1, 4, 1, 3},       /* the same */
-        {104, 8, INT64_MIN, 8, 8, 4, 4} /* INT64_MIN has no positive counterpart */
+        {104, 0, 4, 8, 16, 4, 1},        /* all that is declared */
+        {64, 32, -8, 8, 16, 4, 1},       /* more than that: the same */
+        {100, 0, 4, 4, 16, 1, 2},        /* accesses of 16 bytes need no more */
+        {104, 0, 3, 4, 16, 1, 2},        /* l is in no view: the first variant's alone */
+        {33, 4, 1, 1, 4, 1, 3},          /* nothing, but the alignment of f32 */
+        {35, 12, -3, 1, 4, 1, 3},        /* the same */
+        {104, 8, INT64_MIN, 2, 8, 1, 4}, /* 8 bytes */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tile_argument arguments[COUNT];

@@ -154,7 +154,7 @@ Test(launch, threads_may_launch_at_once) {
     }
     cr_assert_eq(x->launched, THREADS * LAUNCHES * 4 / 5);
     cr_assert_eq(tile_context_error_count(x->text.context), THREADS * LAUNCHES / 5);
-    cr_assert_eq(x->prepared, 4 * 3, "n by 1, 2, 4, 8 and x by 4, 8, 16, each once");
+    cr_assert_eq(x->prepared, 4, "each variant once");
     tile_kernel_destroy(kernel);
     tile_buffer_destroy(buffer);
     tile_device_destroy(&x->base);

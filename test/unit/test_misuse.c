@@ -271,8 +271,8 @@ Test(misuse, compiling) {
     const tile_binding holes[] = {{NULL, NULL}, {"a", NULL}};
     const tile_emit_options options = {.size = sizeof options, .target = tile_target_find("sm_80")};
     cr_expect_eq(tile_run_passes(x.module, NULL, NULL), TILE_OK);
-    cr_expect_eq(tile_instantiate(x.module, NULL, NULL, 0, NULL), TILE_INVALID);
-    cr_expect_eq(tile_instantiate(x.module, "k", holes, 2, NULL), TILE_INVALID);
+    cr_expect_eq(tile_instantiate(x.module, NULL, NULL, 0), TILE_INVALID);
+    cr_expect_eq(tile_instantiate(x.module, "k", holes, 2), TILE_INVALID);
     cr_expect_eq(tile_compile(x.module, "k", NULL, 3, &options, &blob, NULL), TILE_INVALID);
     cr_expect_eq(tile_compile(x.module, "nobody", NULL, 0, &options, &blob, NULL), TILE_INVALID);
     cr_expect_eq(tile_compile(x.module, "k", NULL, 0, NULL, &blob, NULL), TILE_INVALID);

@@ -296,7 +296,7 @@ Test(null, compiling) {
     int64_t grid[3], bytes[2], shape[TILE_MAX_RANK];
     size_t printed = 0;
     cr_expect_eq(tile_emit(NULL, TILE_EMIT_PTX, &options, &blob), TILE_INVALID);
-    cr_expect_eq(tile_instantiate(NULL, "k", NULL, 0, NULL), TILE_INVALID);
+    cr_expect_eq(tile_instantiate(NULL, "k", NULL, 0), TILE_INVALID);
     cr_expect_eq(tile_run_passes(NULL, "dce", NULL), TILE_INVALID);
     cr_expect_eq(tile_lower(NULL, "k", NULL, 0, NULL, NULL, &f), TILE_INVALID);
     cr_expect_null(f);
@@ -314,6 +314,10 @@ Test(null, compiling) {
     cr_expect_eq(tile_abi_arg_count(NULL), 0);
     cr_expect_eq(tile_abi_warps(NULL), 0);
     cr_expect_eq(tile_abi_shared_bytes(NULL), 0);
+    cr_expect_eq(tile_abi_variant_count(NULL), 0);
+    cr_expect_eq(tile_abi_variant(NULL), 0);
+    cr_expect_null(tile_abi_condition_at(NULL, 0, 0));
+    cr_expect_eq(tile_abi_pick_variant(NULL, NULL), 0);
     cr_expect_eq(tile_abi_grid(NULL, NULL, NULL, grid), TILE_INVALID);
     cr_expect_eq(tile_abi_scratch(NULL, NULL, NULL, &bytes[0], &bytes[1]), TILE_INVALID);
     cr_expect_eq(tile_abi_view_shape(NULL, 0, NULL, shape, shape), TILE_INVALID);

@@ -111,7 +111,7 @@ Test(pass_manager, options_are_read_up_to_their_size) {
 Test(pass_manager, default_pipelines_reach_their_level) {
     pass_fixture x;
     tile_module *module = parse(&x);
-    cr_assert_eq(tile_instantiate(module, "k", NULL, 0, NULL), TILE_OK, "%s", x.messages);
+    cr_assert_eq(tile_instantiate(module, "k", NULL, 0), TILE_OK, "%s", x.messages);
     cr_assert_eq(tile_run_passes(module, tile_default_pipeline(2), NULL), TILE_OK, "%s",
                  x.messages);
     cr_assert_eq(tile_run_passes(module, tile_default_pipeline(3), NULL), TILE_OK, "%s",
@@ -120,28 +120,13 @@ Test(pass_manager, default_pipelines_reach_their_level) {
     fixture_close(&x);
 }
 
-Test(pass_manager, instantiate_lowers_what_arguments_are_divisible_by) {
-    pass_fixture x;
-    tile_module *module = parse(&x);
-    const tile_binding bindings[] = {{"block", "128"}};
-    const uint64_t divisors[] = {12, 64, 0};
-    tile_function *f = tile_module_find(module, "k");
-    cr_assert_eq(tile_instantiate(module, "k", bindings, 1, divisors), TILE_OK, "%s", x.messages);
-    cr_assert_eq(tile_function_arg_divisible(f, 0), 4, "gcd of 8 and 12");
-    cr_assert_eq(tile_function_arg_divisible(f, 1), 0, "nothing was declared");
-    cr_assert_eq(tile_function_arg_divisible(f, 2), 16, "unknown: what is declared stays");
-    cr_assert_eq(f->param_count, 0);
-    tile_module_destroy(module);
-    fixture_close(&x);
-}
-
 Test(pass_manager, instantiate_reports_bad_bindings) {
     pass_fixture x;
     tile_module *module = parse(&x);
     const tile_binding wrong[] = {{"blok", "128"}};
-    cr_assert_eq(tile_instantiate(module, "k", wrong, 1, NULL), TILE_INVALID);
+    cr_assert_eq(tile_instantiate(module, "k", wrong, 1), TILE_INVALID);
     cr_assert(strstr(x.messages, "did you mean 'block'?"), "%s", x.messages);
-    cr_assert_eq(tile_instantiate(module, "nobody", NULL, 0, NULL), TILE_INVALID);
+    cr_assert_eq(tile_instantiate(module, "nobody", NULL, 0), TILE_INVALID);
     tile_module_destroy(module);
     fixture_close(&x);
 }

@@ -52,7 +52,7 @@ Test(plan, is_built_and_instantiated) {
     cr_assert_eq(tile_module_verify(module), TILE_OK, "%s", x.messages);
     tile_module *copy = tile_module_clone(module);
     const tile_binding binding = {"split", "3"};
-    cr_assert_eq(tile_instantiate(copy, "p", &binding, 1, NULL), TILE_OK, "%s", x.messages);
+    cr_assert_eq(tile_instantiate(copy, "p", &binding, 1), TILE_OK, "%s", x.messages);
     tile_function_print(tile_module_find(copy, "p"), append, text);
     cr_expect_str_eq(text, "plan @p(%n: i32)\n{\n  %0 = scratch [%n] : view<f32[?]>\n"
                            "  fill %0, 0.0\n  launch @p_k(%n, %0)\n}\n");

@@ -28,7 +28,7 @@ bool reference_open(reference *to, const tile_module *module, const tile_functio
     if (to->count > MAX_ARRAYS || count > MAX_ARRAYS) return fail(name, "has too many arrays");
     for (unsigned i = 0; i < count; i++) sizes[i] = arguments[i].integer;
     to->module = tile_module_clone(module);
-    return tile_instantiate(to->module, name, bindings, binding_count, NULL) == TILE_OK &&
+    return tile_instantiate(to->module, name, bindings, binding_count) == TILE_OK &&
            tile_reference_shapes(tile_module_find(to->module, name), sizes, &to->compute,
                                  to->arrays, to->which, to->strides, to->count) == TILE_OK;
 }

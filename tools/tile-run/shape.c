@@ -68,7 +68,7 @@ bool arguments_shape(const tile_module *module, const tile_function *f,
     if (!shapeless) return true;
     tile_module *copy = tile_module_clone(module);
     const char *name = tile_function_name(f);
-    right = tile_instantiate(copy, name, bindings, binding_count, NULL) == TILE_OK;
+    right = tile_instantiate(copy, name, bindings, binding_count) == TILE_OK;
     for (unsigned i = 0; i < count && right; i++)
         if (arguments[i].shapeless)
             right = shape_argument(tile_module_find(copy, name), i, arguments);

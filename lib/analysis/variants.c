@@ -1,0 +1,204 @@
+/* Which variants a kernel has.
+ *
+ * What a kernel declares of its arguments makes wide accesses possible; a launch whose arguments do
+ * not have it needs other code. One variant for each combination would be exact and without end, so
+ * there is a fixed list, the same for everybody who compiles the kernel:
+ *
+ *   0            everything is as declared
+ *   next         all accesses of at most 16 bytes, then 8, then 4
+ *   next         one group of operands with accesses of an element, the others as declared
+ *   last         all accesses of an element: nothing is assumed
+ *
+ * An operand is an argument that is a pointer or a view. How wide it can be accessed depends on its
+ * alignment, and on the integer arguments in its views' strides and innermost extents: of a view of
+ * f16 with rows of %n elements, accesses of 8 bytes need both the address divisible by 8 and %n
+ * by 4.
+ *
+ * An integer that two operands use narrows both, so they form a group: of a matmul c[m, n] = a[m,
+ * k] b[k, n] these are {a} and {b, c}. What no view names (a loop's bound, say) is assumed by
+ * variant 0 alone.
+ *
+ * A launch takes the first variant whose conditions hold. So what asks for no less than an earlier
+ * one is left out, and so is what asks for no more than the last. Groups are taken in the order of
+ * their first operands, as many as there is room for. */
+#include "lib/analysis/variants.h"
+
+#include "lib/analysis/access.h"
+
+/* Widths in bytes, from wide to narrow; an access is at least one element. */
+static const unsigned widths[] = {16, 8, 4};
+enum { WIDTHS = sizeof widths / sizeof *widths, DECLARED = 0, ELEMENT = 1 };
+
+_Static_assert(TILE_MAX_VARIANTS > WIDTHS + 2, "there is no room for groups");
+
+typedef struct derivation {
+    const tile_function *f;
+    tile_arena *arena;
+    unsigned *groups; /* of each operand and integer: another argument of its group, or, of the
+                         group's first operand, itself */
+    unsigned *bytes;  /* of an operand's element; of an integer, the least of those of the operands
+                         that use it, so that each of them gets its full width; 0: neither */
+    tile_variants *out;
+} derivation;
+
+/* Groups -------------------------------------------------------------------------------------- */
+
+static unsigned find_group(const derivation *d, unsigned arg) {
+    while (d->groups[arg] != arg) arg = d->groups[arg];
+    return arg;
+}
+
+static void unite(derivation *d, unsigned operand, unsigned integer) {
+    unsigned a = find_group(d, operand);
+    if (!d->bytes[integer]) {
+        d->groups[integer] = a;
+        d->bytes[integer] = d->bytes[operand];
+    }
+    unsigned b = find_group(d, integer);
+    d->groups[a > b ? a : b] = a > b ? b : a;
+    if (d->bytes[operand] < d->bytes[integer]) d->bytes[integer] = d->bytes[operand];
+}
+
+static void unite_expr(derivation *d, unsigned operand, const tile_expr *expr) {
+    if (!expr) return;
+    if (expr->kind == TILE_EXPR_ARG) unite(d, operand, (unsigned)expr->integer);
+    for (unsigned i = 0; i < 3; i++) unite_expr(d, operand, expr->args[i]);
+}
+
+/* The argument whose memory it is; arg_count if it is none's. */
+static size_t find_operand(const tile_function *f, tile_value memory) {
+    for (;;) {
+        const tile_value_data *data = tile_value_at(f, memory);
+        if (data->kind == TILE_VALUE_ARG) return data->index;
+        tile_op def = tile_value_def(f, memory);
+        if (!def.id || (tile_op_opcode(f, def) != TILE_OP_view &&
+                        tile_op_opcode(f, def) != TILE_OP_base))
+            return f->arg_count;
+        memory = tile_op_operand(f, def, 0);
+    }
+}
+
+static void visit_view(tile_function *f, tile_op op, void *user) {
+    derivation *d = user;
+    unsigned count;
+    if (tile_op_opcode(f, op) != TILE_OP_view) return;
+    size_t operand = find_operand(f, tile_op_operand(f, op, 0));
+    const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
+    unsigned unit = tile_view_unit_dim(type);
+    if (operand == f->arg_count || unit == type->rank) return; /* nothing is wide in it anyway */
+    const tile_value *extents = tile_op_segment(f, op, 1, &count);
+    unite_expr(d, (unsigned)operand, tile_value_as_expr(f, extents[unit]));
+    const tile_value *strides = tile_op_segment(f, op, 2, &count);
+    for (unsigned i = 0; i < count; i++)
+        if (i != unit) unite_expr(d, (unsigned)operand, tile_value_as_expr(f, strides[i]));
+}
+
+static void visit_view_arg(derivation *d, unsigned arg) {
+    const tile_type *type = d->f->args[arg].type;
+    unsigned unit = tile_view_unit_dim(type);
+    if (unit == type->rank) return;
+    unite_expr(d, arg, tile_function_arg_extent(d->f, arg, unit));
+    for (unsigned i = 0; i < type->rank && type->has_strides; i++)
+        if (i != unit) unite_expr(d, arg, tile_function_arg_stride(d->f, arg, i));
+}
+
+static void find_groups(derivation *d) {
+    tile_function *f = (tile_function *)d->f; /* walking changes nothing */
+    d->groups = TILE_NEW_ARRAY(d->arena, unsigned, f->arg_count + 1);
+    d->bytes = TILE_NEW_ARRAY(d->arena, unsigned, f->arg_count + 1);
+    for (unsigned i = 0; i < f->arg_count; i++) {
+        const tile_type *type = f->args[i].type;
+        d->groups[i] = i;
+        if (tile_type_is_address(type)) d->bytes[i] = tile_scalar_bytes(type->scalar);
+    }
+    for (unsigned i = 0; i < f->arg_count; i++)
+        if (f->args[i].type->kind == TILE_TYPE_VIEW) visit_view_arg(d, i);
+    tile_walk(f, f->body, visit_view, d);
+}
+
+/* Variants ------------------------------------------------------------------------------------ */
+
+/* The largest power of two up to `most` that divides what is declared. */
+static unsigned narrow(unsigned declared, unsigned most) {
+    unsigned divisor = 1;
+    while (divisor < most && declared % (2 * divisor) == 0) divisor *= 2;
+    return declared ? divisor : 0;
+}
+
+static unsigned choose_divisor(const derivation *d, unsigned arg, unsigned width) {
+    const tile_arg_decl *decl = &d->f->args[arg];
+    unsigned bytes = d->bytes[arg];
+    if (width == DECLARED) return decl->divisible;
+    if (!bytes) return 0;
+    if (width < bytes) width = bytes;
+    return narrow(decl->divisible, decl->type->kind == TILE_TYPE_SCALAR ? width / bytes : width);
+}
+
+/* All accesses at most `width` wide; group's (arg_count: no group's) at most an element. */
+static unsigned *make_variant(const derivation *d, unsigned width, size_t group) {
+    unsigned *divisors = TILE_NEW_ARRAY(d->arena, unsigned, d->f->arg_count + 1);
+    for (unsigned i = 0; i < d->f->arg_count; i++) {
+        bool alone = d->bytes[i] && find_group(d, i) == group;
+        bool unnamed = !d->bytes[i] && group < d->f->arg_count;
+        divisors[i] = choose_divisor(d, i, alone || unnamed ? ELEMENT : width);
+    }
+    return divisors;
+}
+
+/* Whether these divisors hold wherever `by` do. */
+static bool is_implied(const derivation *d, const unsigned *by, const unsigned *divisors) {
+    for (unsigned i = 0; i < d->f->arg_count; i++)
+        if (divisors[i] > 1 && (!by[i] || by[i] % divisors[i])) return false;
+    return true;
+}
+
+static bool is_taken(const derivation *d, const unsigned *divisors) {
+    for (unsigned i = 0; i < d->out->count; i++)
+        if (is_implied(d, divisors, d->out->divisors[i])) return true;
+    return false;
+}
+
+/* Unless no launch would reach it, it equals the last one, or takes its place. */
+static void add_variant(derivation *d, unsigned *divisors, const unsigned *last) {
+    tile_variants *out = d->out;
+    if (!is_implied(d, last, divisors) && !is_taken(d, divisors) &&
+        out->count < TILE_MAX_VARIANTS - 1)
+        out->divisors[out->count++] = divisors;
+}
+
+void tile_derive_variants(const tile_function *f, tile_arena *arena, tile_variants *out) {
+    derivation d = {.f = f, .arena = arena, .out = out};
+    find_groups(&d);
+    out->count = 0;
+    unsigned *declared = make_variant(&d, DECLARED, f->arg_count);
+    unsigned *last = make_variant(&d, ELEMENT, f->arg_count);
+    if (tile_function_level(f) == 3) last = declared; /* its text is lowered already */
+    add_variant(&d, declared, last);
+    for (unsigned i = 0; i < WIDTHS && last != declared; i++)
+        add_variant(&d, make_variant(&d, widths[i], f->arg_count), last);
+    for (unsigned i = 0; i < f->arg_count && last != declared; i++)
+        if (d.bytes[i] && find_group(&d, i) == i)
+            add_variant(&d, make_variant(&d, DECLARED, i), last);
+    out->divisors[out->count++] = last;
+}
+
+void tile_assume_variant(tile_function *f, const unsigned *divisors) {
+    for (unsigned i = 0; i < f->arg_count; i++) f->args[i].divisible = divisors[i];
+}
+
+/* Conditions ---------------------------------------------------------------------------------- */
+
+/* Every launch checks that pointers are aligned to their elements. */
+static bool needs_check(const tile_type *type, unsigned divisor) {
+    return divisor > (tile_type_is_address(type) ? tile_scalar_bytes(type->scalar) : 1);
+}
+
+tile_condition *tile_list_conditions(const tile_function *f, const unsigned *divisors,
+                                     tile_arena *arena, unsigned *count) {
+    tile_condition *list = TILE_NEW_ARRAY(arena, tile_condition, f->arg_count + 1);
+    *count = 0;
+    for (unsigned i = 0; i < f->arg_count; i++)
+        if (needs_check(f->args[i].type, divisors[i]))
+            list[(*count)++] = (tile_condition){TILE_CONDITION_divisible, i, divisors[i]};
+    return list;
+}

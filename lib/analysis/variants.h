@@ -1,0 +1,25 @@
+/* Which variants a kernel has: what each of them relies on in the arguments of a launch. */
+#ifndef TILE_LIB_ANALYSIS_VARIANTS_H
+#define TILE_LIB_ANALYSIS_VARIANTS_H
+
+#include "lib/ir/function.h"
+#include "tile/compile.h"
+
+/* In the order in which a launch looks at them; all memory is an arena's. */
+typedef struct tile_variants {
+    unsigned count;                        /* at least 1 */
+    unsigned *divisors[TILE_MAX_VARIANTS]; /* one per argument, as tile_arg_decl has it */
+} tile_variants;
+
+/* Of an instantiated kernel as it was before any pass: at level 2, or written at level 3. */
+void tile_derive_variants(const tile_function *kernel, tile_arena *arena, tile_variants *out);
+
+/* From now on the kernel's arguments are divisible by what the variant says, and no more. */
+void tile_assume_variant(tile_function *kernel, const unsigned *divisors);
+
+/* What a launch must evaluate for these divisors, in the order of the arguments; *count of them, in
+ * the arena. */
+tile_condition *tile_list_conditions(const tile_function *kernel, const unsigned *divisors,
+                                     tile_arena *arena, unsigned *count);
+
+#endif

@@ -1,0 +1,71 @@
+/* The variants of a kernel, as a launch asks for them. */
+#include "lib/codegen/abi_data.h"
+
+static const tile_condition_info conditions[] = {
+#define CONDITION(number, name, reads, meaning) {TILE_CONDITION_##name, #name, reads, meaning},
+#include "tile/conditions.def"
+};
+
+const tile_condition_info *tile_condition_info_at(unsigned index) {
+    return index < sizeof conditions / sizeof *conditions ? &conditions[index] : NULL;
+}
+
+const tile_condition_info *tile_condition_get_info(tile_condition_kind kind) {
+    unsigned i = 0;
+    while (conditions[i].kind != kind) i++;
+    return &conditions[i];
+}
+
+static unsigned *declared_divisors(const tile_function *f, tile_arena *arena) {
+    unsigned *divisors = TILE_NEW_ARRAY(arena, unsigned, f->arg_count + 1);
+    for (unsigned i = 0; i < f->arg_count; i++) divisors[i] = f->args[i].divisible;
+    return divisors;
+}
+
+void tile_abi_set_variants(tile_abi *abi, const tile_function *f, const tile_variants *variants,
+                           unsigned variant) {
+    const tile_variants one = {1, {declared_divisors(f, &abi->arena)}};
+    if (!variants) variants = &one;
+    abi->variant_count = variants->count;
+    abi->variant = variant;
+    for (unsigned i = 0; i < variants->count; i++)
+        abi->variants[i].list =
+            tile_list_conditions(f, variants->divisors[i], &abi->arena, &abi->variants[i].count);
+}
+
+bool tile_condition_holds(const tile_condition *condition, int64_t number) {
+    int64_t value = condition->value;
+    switch (condition->kind) {
+    case TILE_CONDITION_divisible:
+        return (value & (value - 1)) ? number % value == 0 : (number & (value - 1)) == 0;
+    case TILE_CONDITION_value: return number == value;
+    }
+    return false;
+}
+
+unsigned tile_abi_variant_count(const tile_abi *abi) {
+    return abi ? abi->variant_count : 0;
+}
+
+unsigned tile_abi_variant(const tile_abi *abi) {
+    return abi ? abi->variant : 0;
+}
+
+const tile_condition *tile_abi_condition_at(const tile_abi *abi, unsigned variant, unsigned index) {
+    bool exists = abi && variant < abi->variant_count && index < abi->variants[variant].count;
+    return exists ? &abi->variants[variant].list[index] : NULL;
+}
+
+unsigned tile_abi_pick_variant(const tile_abi *abi, const int64_t *args) {
+    unsigned variant = 0;
+    if (!abi) return 0;
+    for (; variant < abi->variant_count; variant++) {
+        const tile_abi_variant_conditions *needs = &abi->variants[variant];
+        unsigned i = 0;
+        while (i < needs->count && args &&
+               tile_condition_holds(&needs->list[i], args[needs->list[i].arg]))
+            i++;
+        if (i == needs->count) break;
+    }
+    return variant;
+}

@@ -1,0 +1,57 @@
+/* choose-variant: makes a kernel one of its variants: lets it rely on less than it declares.
+ *
+ * A launch whose arguments lack what the kernel declares needs code that does without; compiling an
+ * artifact does the same, and this shows the kernel as its passes then get it.
+ *
+ * level: 2 and 3
+ * requires: instantiated
+ * keeps: instantiated
+ * breaks: nothing
+ *
+ * pipeline: choose-variant{variant=1}
+ * before:
+ *   kernel @copy(%n: i32 {divisible = 8}, %x: ptr<f16> {divisible = 16},
+ *                %y: ptr<f16> {divisible = 16})
+ *       grid [1]  warps 1
+ *   {
+ *     %from = view %x, [%n] : view<f16[?]>
+ *     %to = view %y, [%n] : view<f16[?]>
+ *     %t = load %from[0] : tile<f16[256]>
+ *     store %t, %to[0]
+ *   }
+ *
+ * after:
+ *   kernel @copy(%n: i32 {divisible = 4}, %x: ptr<f16> {divisible = 8},
+ *                %y: ptr<f16> {divisible = 8})
+ *       grid [1]  warps 1
+ *   {
+ *     %from = view %x, [%n] : view<f16[?]>
+ *     %to = view %y, [%n] : view<f16[?]>
+ *     %t = load %from[0] : tile<f16[256]>
+ *     store %t, %to[0]
+ *   }
+ *
+ * Options: `variant`, from 0, the default. lib/analysis/variants.c says which there are. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/analysis/variants.h"
+#include "passes/pass.h"
+
+tile_status tile_pass_choose_variant(tile_pass *pass, tile_function *f) {
+    const char *text = pass->option_count ? pass->options[0].value : "0";
+    tile_variants variants;
+    char *end;
+    if (f->kind != TILE_KERNEL) return TILE_OK;
+    tile_derive_variants(f, pass->scratch, &variants);
+    errno = 0;
+    long variant = strtol(text, &end, 10);
+    if (end == text || *end || errno || variant < 0 || variant >= (long)variants.count) {
+        tile_report(pass->context, TILE_ERROR, f->loc,
+                    "@%s has %u variants, 0 to %u: there is no variant '%s'", f->name,
+                    variants.count, variants.count - 1, text);
+        return TILE_INVALID;
+    }
+    tile_assume_variant(f, variants.divisors[variant]);
+    return TILE_OK;
+}

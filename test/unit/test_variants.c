@@ -1,0 +1,200 @@
+/* Which variants a kernel has, in which order, and which one a launch takes. */
+#include <criterion/criterion.h>
+
+#include "lib/analysis/variants.h"
+#include "test/unit/text_fixture.h"
+#include "tile/artifact.h"
+
+/* "n8 x16, n4 x16, -": what each variant relies on. */
+static void print_variants(const tile_function *f, const tile_variants *variants, char *text) {
+    *text = 0;
+    for (unsigned v = 0; v < variants->count; v++) {
+        const char *before = v ? ", " : "";
+        for (unsigned i = 0; i < f->arg_count; i++) {
+            if (variants->divisors[v][i] <= 1) continue;
+            sprintf(text + strlen(text), "%s%s%u", before, f->args[i].name,
+                    variants->divisors[v][i]);
+            before = " ";
+        }
+        if (*before == ',' || !*before) sprintf(text + strlen(text), "%s-", before);
+    }
+}
+
+static void check_list(const char *text, const char *want) {
+    text_fixture x;
+    tile_arena arena = {0};
+    tile_variants variants;
+    char found[2048];
+    text_open(&x);
+    tile_module *module = text_parse(&x, text);
+    cr_assert(module, "%s", x.messages);
+    const tile_function *f = tile_module_function(module, 0);
+    tile_derive_variants(f, &arena, &variants);
+    print_variants(f, &variants, found);
+    cr_expect_str_eq(found, want, "%s\n%s\ninstead of\n%s", text, found, want);
+    tile_arena_reset(&arena);
+    tile_module_destroy(module);
+    text_close(&x);
+}
+
+#define A ": ptr<f16> {divisible = 16}"
+#define LD " {divisible = 8}"
+
+static const char matmul[] =
+    "kernel @k(%m: i32, %n: i32" LD ", %k: i32" LD ", %a" A ", %b" A ", %c" A ")\n"
+    "    grid [1] warps 1 {\n"
+    "  %va = view %a, [%m, %k] : view<f16[?, ?]>\n"
+    "  %vb = view %b, [%k, %n] : view<f16[?, ?]>\n"
+    "  %vc = view %c, [%m, %n] : view<f16[?, ?]>\n"
+    "}\n";
+
+Test(variants, groups_share_an_integer) {
+    check_list(matmul, "n8 k8 a16 b16 c16, n4 k4 a8 b8 c8, n2 k2 a4 b4 c4, "
+                       "n8 a2 b16 c16, k8 a16 b2 c2, a2 b2 c2");
+}
+
+Test(variants, of_what_is_declared) {
+    static const struct {
+        const char *text, *list;
+    } cases[] = {
+        {"kernel @k() grid [1] warps 1 {\n}\n", "-"},
+        {"kernel @k(%n: i32, %p: ptr<f16>) grid [1] warps 1 {\n}\n", "-"},
+        /* Elements of 4 bytes: the last one is that of 4 bytes. */
+        {"kernel @k(%p: ptr<f32> {divisible = 16}) grid [1] warps 1 {\n}\n", "p16, p8, p4"},
+        {"kernel @k(%p: ptr<f64> {divisible = 16}) grid [1] warps 1 {\n}\n", "p16, p8"},
+        {"kernel @k(%p: ptr<i8> {divisible = 16}) grid [1] warps 1 {\n}\n", "p16, p8, p4, -"},
+        /* More than accesses need, less than they could have, and no power of two. */
+        {"kernel @k(%p: ptr<f16> {divisible = 128}) grid [1] warps 1 {\n}\n",
+         "p128, p16, p8, p4, p2"},
+        {"kernel @k(%p: ptr<f16> {divisible = 4}) grid [1] warps 1 {\n}\n", "p4, p2"},
+        {"kernel @k(%p: ptr<f16> {divisible = 24}) grid [1] warps 1 {\n}\n", "p24, p8, p4, p2"},
+        {"kernel @k(%p: ptr<f32> {divisible = 2}) grid [1] warps 1 {\n}\n", "p2"},
+        /* In no view: assumed by the first one alone. */
+        {"kernel @k(%n: i32 {divisible = 64}, %p" A ") grid [1] warps 1 {\n}\n",
+         "n64 p16, p16, p8, p4, p2"},
+        {"kernel @k(%n: i32 {divisible = 3}) grid [1] warps 1 {\n}\n", "n3, -"},
+        /* Extents other than the innermost one do not matter, strides do; so does what an
+         * expression is made of. */
+        {"kernel @k(%m: i32 {divisible = 8}, %n: i32 {divisible = 8}, %p" A ")\n"
+         "    grid [1] warps 1 {\n  %v = view %p, [%m, %n] : view<f16[?, ?]>\n}\n",
+         "m8 n8 p16, n8 p16, n4 p8, n2 p4, p2"},
+        {"kernel @k(%m: i32 {divisible = 8}, %n: i32 {divisible = 8}, %p" A ")\n"
+         "    grid [1] warps 1 {\n"
+         "  %l = mul %m, 2 : i32\n"
+         "  %v = view %p, [%n, 64], [%l, 1] : view<f16[?, 64], strides [?, 1]>\n}\n",
+         "m8 n8 p16, m8 p16, m4 p8, m2 p4, p2"},
+        /* No dim of stride 1: accesses are of an element whatever %n is. */
+        {"kernel @k(%n: i32 {divisible = 8}, %p" A ") grid [1] warps 1 {\n"
+         "  %v = view %p, [%n], [%n] : view<f16[?], strides [?]>\n}\n",
+         "n8 p16, p16, p8, p4, p2"},
+        /* Each operand of a group gets its full width. */
+        {"kernel @k(%n: i32 {divisible = 16}, %p" A ", %q: ptr<f32> {divisible = 16})\n"
+         "    grid [1] warps 1 {\n  %v = view %p, [%n] : view<f16[?]>\n"
+         "  %w = view %q, [%n] : view<f32[?]>\n}\n",
+         "n16 p16 q16, n8 p16 q16, n4 p8 q8, n2 p4 q4, p2 q4"},
+        /* Two views of one operand: one group, through an integer of the one or the other. */
+        {"kernel @k(%n: i32 {divisible = 8}, %m: i32 {divisible = 8}, %p" A ", %q" A ")\n"
+         "    grid [1] warps 1 {\n  if 1 < 2 {\n  %v = view %p, [%n] : view<f16[?]>\n"
+         "  %w = view %p, [%m] : view<f16[?]>\n  %u = view %q, [%m] : view<f16[?]>\n  }\n}\n",
+         "n8 m8 p16 q16, n4 m4 p8 q8, n2 m2 p4 q4, p2 q2"},
+        /* View arguments: one narrows what shares its rows, also through a view of its pointer. */
+        {"kernel @k(%n: i32 {divisible = 8}, %m: i32 {divisible = 8},\n"
+         "    %p: view<f16[%m, 2 * %n]> {divisible = 16}, %q" A ") grid [1] warps 1 {\n}\n",
+         "n8 m8 p16 q16, n8 p16 q16, n4 p8 q8, n2 p4 q4, p2 q16, n8 p16 q2, p2 q2"},
+        {"kernel @k(%n: i32 {divisible = 8}, %m: i32 {divisible = 8},\n"
+         "    %p: view<f16[64, %n], strides [1, %m]> {divisible = 16}) grid [1] warps 1 {\n"
+         "  %b = base %p\n  %v = view %b, [%n] : view<f16[?]>\n}\n",
+         "n8 m8 p16, n4 m4 p8, n2 m2 p4, p2"},
+        /* Written at level 3: as it stands. */
+        {"kernel @k(%n: i32 {divisible = 8}, %p" A ") grid [1] warps 1 level 3 {\n}\n", "n8 p16"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_list(cases[i].text, cases[i].list);
+}
+
+/* There is room for four groups: those of the first operands. */
+Test(variants, at_most_eight) {
+    check_list("kernel @k(%a" A ", %b" A ", %c" A ", %d" A ", %e" A ", %f" A ")\n"
+               "    grid [1] warps 1 {\n}\n",
+               "a16 b16 c16 d16 e16 f16, a8 b8 c8 d8 e8 f8, a4 b4 c4 d4 e4 f4, "
+               "a2 b16 c16 d16 e16 f16, a16 b2 c16 d16 e16 f16, a16 b16 c2 d16 e16 f16, "
+               "a16 b16 c16 d2 e16 f16, a2 b2 c2 d2 e2 f2");
+    check_list("kernel @k(%n: i32 {divisible = 64}, %a" A ", %b" A ", %c" A ", %d" A ", %e" A ")\n"
+               "    grid [1] warps 1 {\n}\n",
+               "n64 a16 b16 c16 d16 e16, a16 b16 c16 d16 e16, a8 b8 c8 d8 e8, a4 b4 c4 d4 e4, "
+               "a2 b16 c16 d16 e16, a16 b2 c16 d16 e16, a16 b16 c2 d16 e16, a2 b2 c2 d2 e2");
+}
+
+/* Building one of them ------------------------------------------------------------------------ */
+
+static tile_artifact *build(text_fixture *x, unsigned variant) {
+    const tile_build_options options = {.size = sizeof options,
+                                        .target = tile_target_find("sm_80"),
+                                        .wants = TILE_WANT_PTX,
+                                        .variant = variant};
+    tile_artifact *artifact;
+    tile_module *module = text_parse(x, matmul);
+    tile_status status = tile_artifact_build(module, "k", &options, &artifact);
+    cr_expect_eq(status, variant < 6 ? TILE_OK : TILE_INVALID, "%s", x->messages);
+    tile_module_destroy(module);
+    return artifact;
+}
+
+Test(variants, an_interface_lists_all) {
+    text_fixture x;
+    text_open(&x);
+    for (unsigned v = 0; v < 6; v++) {
+        tile_artifact *artifact = build(&x, v);
+        const tile_abi *abi = tile_artifact_kernel_at(artifact, 0)->abi;
+        cr_assert_eq(tile_abi_variant_count(abi), 6);
+        cr_expect_eq(tile_abi_variant(abi), v);
+        /* Of each the first condition; what every launch checks is none. */
+        static const int64_t first[6] = {8, 4, 2, 8, 8, 0};
+        static const unsigned counts[6] = {5, 5, 5, 3, 2, 0};
+        for (unsigned i = 0; i < 6; i++) {
+            const tile_condition *condition = tile_abi_condition_at(abi, i, 0);
+            cr_expect_eq(condition ? condition->value : 0, first[i]);
+            cr_expect_null(tile_abi_condition_at(abi, i, counts[i]));
+            if (counts[i]) cr_expect_not_null(tile_abi_condition_at(abi, i, counts[i] - 1));
+        }
+        cr_expect_null(tile_abi_condition_at(abi, 6, 0));
+        static const unsigned divisible[6] = {16, 8, 4, 2, 16, 2}; /* of %a */
+        cr_expect_eq(tile_abi_arg_at(abi, 3)->divisible, divisible[v]);
+        tile_artifact_destroy(artifact);
+    }
+    cr_expect_null(build(&x, 6));
+    cr_expect(strstr(x.messages, "@k has 6 variants, 0 to 5: there is no variant 6"), "%s",
+              x.messages);
+    text_close(&x);
+}
+
+/* Each condition from both sides, one at a time. */
+Test(variants, a_launch_takes_the_first_that_fits) {
+    static const struct {
+        int64_t args[6]; /* m, n, k, a, b, c */
+        unsigned variant;
+    } cases[] = {
+        {{1, 8, 8, 16, 16, 16}, 0},         {{3, -64, 0, 4096, 32, 48}, 0},
+        {{1, 12, 8, 16, 16, 16}, 1}, /* n */
+        {{1, 8, 20, 16, 16, 16}, 1}, /* k */
+        {{1, 8, 8, 8, 16, 16}, 1},   /* a */
+        {{1, 8, 8, 16, 24, 16}, 1},  /* b */
+        {{1, 8, 8, 16, 16, 40}, 1},  /* c */
+        {{1, 10, 8, 16, 16, 16}, 2},        {{1, 8, -6, 16, 16, 16}, 2},
+        {{1, 8, 8, 4, 16, 16}, 2},          {{1, 8, 4097, 16, 16, 16}, 3}, /* a alone is narrow */
+        {{1, 8, 8, 2, 16, 16}, 3},          {{1, 4097, 8, 16, 16, 16}, 4}, /* b and c are */
+        {{1, 8, 8, 16, 2, 16}, 4},          {{1, 8, 8, 16, 16, 2}, 4},
+        {{1, 4097, 4097, 16, 16, 16}, 5},   {{1, 8, 8, 2, 2, 16}, 5},
+        {{1, -1, INT64_MIN, 16, 2, 16}, 4},
+    };
+    text_fixture x;
+    text_open(&x);
+    tile_artifact *artifact = build(&x, 0);
+    const tile_abi *abi = tile_artifact_kernel_at(artifact, 0)->abi;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cr_expect_eq(tile_abi_pick_variant(abi, cases[i].args), cases[i].variant, "case %zu: %u", i,
+                     tile_abi_pick_variant(abi, cases[i].args));
+    cr_expect_eq(tile_abi_pick_variant(abi, NULL), 5, "nothing is known of the arguments");
+    tile_artifact_destroy(artifact);
+    text_close(&x);
+}
