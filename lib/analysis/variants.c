@@ -71,8 +71,8 @@ static size_t find_operand(const tile_function *f, tile_value memory) {
         const tile_value_data *data = tile_value_at(f, memory);
         if (data->kind == TILE_VALUE_ARG) return data->index;
         tile_op def = tile_value_def(f, memory);
-        if (!def.id || (tile_op_opcode(f, def) != TILE_OP_view &&
-                        tile_op_opcode(f, def) != TILE_OP_base))
+        if (!def.id ||
+            (tile_op_opcode(f, def) != TILE_OP_view && tile_op_opcode(f, def) != TILE_OP_base))
             return f->arg_count;
         memory = tile_op_operand(f, def, 0);
     }
