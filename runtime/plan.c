@@ -3,6 +3,7 @@
  */
 #include "runtime/plan.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ struct tile_plan {
     tile_device *device;
     tile_module *module; /* instantiated */
     tile_steps *steps;
+    tile_abi *head; /* of a kernel that has the plan's arguments */
     tile_kernel **kernels;
     tile_kernel *fills[WIDTHS];
     stream_scratch *_Atomic scratch;
@@ -81,6 +83,22 @@ static tile_status make_kernels(tile_plan *plan) {
     return status;
 }
 
+/* What a launch checks of arguments it knows of a kernel's: this one has the plan's. */
+static tile_status make_head(tile_plan *plan) {
+    const tile_expr *one = tile_expr_int(plan->device->context, 1);
+    tile_module *module = tile_module_clone(plan->module);
+    tile_function old, *f = tile_module_find(module, plan->steps->plan->name);
+    tile_function_restart(f, &old);
+    f->kind = TILE_KERNEL;
+    f->level = 2;
+    f->reference = NULL;
+    tile_function_set_grid(f, 1, &one);
+    tile_function_set_warps(f, one);
+    plan->head = tile_abi_create(f);
+    tile_module_destroy(module);
+    return plan->head ? TILE_OK : TILE_INVALID;
+}
+
 static tile_status check_limits(const tile_plan *plan) {
     const tile_steps *steps = plan->steps;
     bool fits = steps->plan->arg_count <= MAX_ARGUMENTS && steps->scratch_count <= MAX_SCRATCH;
@@ -106,6 +124,7 @@ tile_status tile_plan_create(tile_device *device, const tile_module *module, con
         plan->steps = tile_steps_create(tile_module_find(plan->module, name));
         status = check_limits(plan);
     }
+    if (status == TILE_OK) status = make_head(plan);
     if (status == TILE_OK) status = make_kernels(plan);
     if (status == TILE_OK)
         *out = plan;
@@ -125,6 +144,7 @@ void tile_plan_destroy(tile_plan *plan) {
         free(scratch);
     }
     free(plan->kernels);
+    tile_abi_destroy(plan->head);
     tile_steps_destroy(plan->steps);
     tile_module_destroy(plan->module);
     free(plan);
@@ -174,6 +194,25 @@ static bool count_elements(const run *r, tile_loc loc, const tile_expr *const *e
     return true;
 }
 
+/* Whether the buffer holds what the view reaches. */
+static tile_status check_view(const run *r, unsigned index) {
+    const tile_function *f = r->plan->steps->plan;
+    const tile_argument *argument = &r->arguments[index];
+    int64_t sizes[MAX_ARGUMENTS], before, behind;
+    for (unsigned i = 0; i < f->arg_count; i++) sizes[i] = r->arguments[i].integer;
+    tile_status status = tile_abi_view_bytes(r->plan->head, index, sizes, &before, &behind);
+    if (status != TILE_OK) return status;
+    if ((uint64_t)before <= argument->offset &&
+        (uint64_t)behind <= argument->buffer->bytes - argument->offset)
+        return TILE_OK;
+    tile_report(r->plan->device->context, TILE_ERROR, no_place,
+                "@%s: the view %%%s reaches %" PRId64 " bytes before and %" PRId64
+                " from the offset %zu of its buffer of %zu",
+                f->name, f->args[index].name, before, behind, argument->offset,
+                argument->buffer->bytes);
+    return TILE_INVALID;
+}
+
 static tile_status check_arguments(const run *r, unsigned count) {
     const tile_function *f = r->plan->steps->plan;
     tile_context *context = r->plan->device->context;
@@ -194,6 +233,8 @@ static tile_status check_arguments(const run *r, unsigned count) {
             why = "is a buffer of another device";
         else if (!address && !tile_integer_fits(type->scalar, r->arguments[i].integer))
             why = "does not fit its type";
+        if (!why && type->kind == TILE_TYPE_VIEW && check_view(r, i) != TILE_OK)
+            return TILE_INVALID;
         if (!why) continue;
         tile_report(context, TILE_ERROR, no_place, "@%s: argument %%%s %s", f->name,
                     f->args[i].name, why);
@@ -275,8 +316,8 @@ static tile_status provide_scratch(run *r) {
         bytes[i] *= tile_scalar_bytes(scratch->scalar);
     }
     if (!steps->scratch_count) return TILE_OK;
-    return tile_device_is_cuda(r->plan->device) ? provide_together(r, bytes)
-                                                : provide_apart(r, bytes);
+    bool has_streams = r->plan->device->ops->is_capturing != NULL;
+    return has_streams ? provide_together(r, bytes) : provide_apart(r, bytes);
 }
 
 /* Steps --------------------------------------------------------------------------------------- */
@@ -331,10 +372,6 @@ static tile_status take_fill(const run *r, const tile_step *step, tile_step_mode
         !take_given(r, step->loc, &step->given[1], &value) ||
         !count_elements(r, step->loc, step->extents, step->rank, &count))
         return TILE_INVALID;
-    if ((uint64_t)count << width > view.buffer->bytes - view.offset) {
-        fail(r, step->loc, "the view to fill is larger than its buffer");
-        return TILE_INVALID;
-    }
     tile_status status = TILE_OK;
     for (int64_t done = 0; done < count && status == TILE_OK; done += PIECE) {
         tile_argument arguments[3] = {

@@ -1,0 +1,216 @@
+/* Launching a plan on a device with streams that only remembers: order, arguments, scratch, what is
+ * refused. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "runtime/device.h"
+#include "test/unit/codegen_fixture.h"
+
+static const char plan_text[] =
+    "plan @p(%n: i32, %s: f32, %x: view<f32[%n]>, %y: ptr<f32>) {\n"
+    "  %v = scratch [%n, 2] : view<f32[?, ?]>\n"
+    "  %w = scratch [%n] : view<f32[?]>\n"
+    "  fill %w, -1.5\n"
+    "  launch @k(%n, %x, %v)\n"
+    "  launch @k(%n * 2, %v, %w) {pdl}\n"
+    "  if %n > 100 { launch @k(%n, %w, %y) }\n"
+    "}\n"
+    "kernel @k(%n: i32, %x: ptr<f32>, %y: ptr<f32>) grid [%n] warps 1 { pdl_wait }\n";
+
+enum { MOST = 16 };
+
+typedef struct recorded {
+    int64_t n, value;
+    uint64_t from, to;
+    bool overlaps;
+    void *stream;
+} recorded;
+
+typedef struct fake_device {
+    tile_device base;
+    uint64_t next;
+    unsigned allocations, launches, reserved;
+    bool capturing;
+    recorded launched[MOST];
+} fake_device;
+
+static tile_status allocate(tile_device *device, size_t bytes, uint64_t *address) {
+    fake_device *fake = (fake_device *)(void *)device;
+    *address = fake->next;
+    fake->next += (bytes + 255) / 256 * 256;
+    fake->allocations++;
+    return TILE_OK;
+}
+
+static void release(tile_device *device, uint64_t address, size_t bytes) {
+    (void)address;
+    (void)bytes;
+    ((fake_device *)(void *)device)->allocations--;
+}
+
+static tile_status prepare(tile_device *device, tile_variant *variant) {
+    variant->code = device;
+    return TILE_OK;
+}
+
+static void discard(tile_device *device, tile_variant *variant) {
+    (void)device;
+    variant->code = NULL;
+}
+
+static uint64_t address_of(const tile_argument *argument) {
+    return argument->buffer ? argument->buffer->address + argument->offset : 0;
+}
+
+static tile_status launch(tile_device *device, const tile_launch *what) {
+    fake_device *fake = (fake_device *)(void *)device;
+    const tile_argument *given = what->arguments;
+    cr_assert_lt(fake->launches, MOST);
+    fake->launched[fake->launches++] = (recorded){.n = given[0].integer,
+                                                  .value = given[1].integer,
+                                                  .from = address_of(&given[1]),
+                                                  .to = address_of(&given[2]),
+                                                  .overlaps = what->overlaps,
+                                                  .stream = what->stream};
+    return TILE_OK;
+}
+
+static tile_status reserve(tile_device *device, const tile_launch *what) {
+    (void)what;
+    ((fake_device *)(void *)device)->reserved++;
+    return TILE_OK;
+}
+
+static tile_status is_capturing(tile_device *device, void *stream, bool *capturing) {
+    (void)stream;
+    *capturing = ((fake_device *)(void *)device)->capturing;
+    return TILE_OK;
+}
+
+static const tile_device_ops ops = {.allocate = allocate,
+                                    .release = release,
+                                    .prepare = prepare,
+                                    .discard = discard,
+                                    .launch = launch,
+                                    .reserve = reserve,
+                                    .is_capturing = is_capturing};
+
+typedef struct plan_fixture {
+    codegen_fixture text;
+    fake_device device;
+    tile_kernel *plan;
+    tile_buffer x, y;
+} plan_fixture;
+
+static void open_plan(plan_fixture *x) {
+    *x = (plan_fixture){.device = {.next = 1 << 20}};
+    codegen_open(&x->text, plan_text);
+    tile_device *device = &x->device.base;
+    *device = (tile_device){.ops = &ops,
+                            .context = x->text.context,
+                            .target = tile_target_find("sm_90"),
+                            .name = "fake",
+                            .level = 3,
+                            .num_sms = 132};
+    cr_assert_eq(tile_kernel_create(device, x->text.module, "p", NULL, 0, &x->plan), TILE_OK, "%s",
+                 x->text.messages);
+    x->x = (tile_buffer){.device = device, .address = 4096, .bytes = 4096};
+    x->y = (tile_buffer){.device = device, .address = 8192, .bytes = 4096};
+}
+
+static void close_plan(plan_fixture *x) {
+    tile_kernel_destroy(x->plan);
+    cr_assert_eq(x->device.allocations, 0);
+    codegen_close(&x->text);
+}
+
+static tile_status run(plan_fixture *x, int64_t n, void *stream, bool only_prepare) {
+    const tile_argument arguments[] = {
+        {.integer = n}, {.number = 2}, {.buffer = &x->x}, {.buffer = &x->y, .offset = 64}};
+    x->device.launches = 0;
+    return only_prepare ? tile_kernel_prepare(x->plan, arguments, 4, stream)
+                        : tile_kernel_launch(x->plan, arguments, 4, stream);
+}
+
+Test(plan_launch, steps_in_order_with_scratch_of_the_stream) {
+    plan_fixture x;
+    int streams[2];
+    open_plan(&x);
+    const recorded *did = x.device.launched;
+    cr_assert_eq(run(&x, 50, &streams[0], false), TILE_OK, "%s", x.text.messages);
+    cr_assert_eq(x.device.launches, 3);
+    float value;
+    int32_t bits = (int32_t)did[0].value;
+    memcpy(&value, &bits, sizeof value);
+    cr_expect(did[0].n == 50 && value == -1.5f, "fill %g", (double)value);
+    uint64_t v = did[1].to, w = did[0].to;
+    cr_expect(v >> 20 && w >> 20 && (v + 400 <= w || w + 200 <= v), "they live side by side");
+    cr_expect(did[1].n == 50 && did[1].from == 4096 && !did[1].overlaps);
+    cr_expect(did[2].n == 100 && did[2].from == v && did[2].to == w && did[2].overlaps);
+    cr_expect_eq(did[2].stream, &streams[0]);
+    cr_expect_eq(x.device.allocations, 1, "one buffer for both");
+    cr_assert_eq(run(&x, 50, &streams[0], false), TILE_OK);
+    cr_expect(x.device.allocations == 1 && did[1].to == v, "it is kept");
+    cr_assert_eq(run(&x, 50, &streams[1], false), TILE_OK);
+    cr_expect(x.device.allocations == 2 && did[1].to != v, "another stream has its own");
+    cr_assert_eq(run(&x, 200, &streams[0], false), TILE_OK);
+    cr_assert_eq(x.device.launches, 4);
+    cr_expect(did[3].n == 200 && did[3].to == 8192 + 64 && !did[3].overlaps);
+    close_plan(&x);
+}
+
+Test(plan_launch, an_empty_grid_is_nothing_to_overlap_with) {
+    plan_fixture x;
+    open_plan(&x);
+    cr_assert_eq(run(&x, 0, NULL, false), TILE_OK, "%s", x.text.messages);
+    cr_expect_eq(x.device.launches, 0);
+    close_plan(&x);
+}
+
+Test(plan_launch, what_is_captured_has_been_prepared) {
+    plan_fixture x;
+    open_plan(&x);
+    x.device.capturing = true;
+    cr_expect_eq(run(&x, 50, NULL, false), TILE_UNSUPPORTED);
+    cr_expect(strstr(x.text.messages, "tile_kernel_prepare"), "%s", x.text.messages);
+    cr_expect_eq(x.device.launches, 0);
+    x.device.capturing = false;
+    cr_assert_eq(run(&x, 50, NULL, true), TILE_OK);
+    cr_expect(x.device.launches == 0 && x.device.reserved == 3 && x.device.allocations == 1);
+    x.device.capturing = true;
+    cr_expect_eq(run(&x, 50, NULL, false), TILE_OK, "%s", x.text.messages);
+    cr_expect_eq(x.device.launches, 3);
+    close_plan(&x);
+}
+
+Test(plan_launch, nothing_happens_before_all_is_checked) {
+    plan_fixture x;
+    open_plan(&x);
+    cr_expect_eq(run(&x, 1025, NULL, false), TILE_INVALID);
+    cr_expect(strstr(x.text.messages, "@p: the view %x reaches 0 bytes before and 4100 from the "
+                                      "offset 0 of its buffer of 4096"),
+              "%s", x.text.messages);
+    cr_expect_eq(x.device.launches, 0);
+    x.y.bytes = 32; /* before the offset */
+    cr_expect_eq(run(&x, 50, NULL, false), TILE_INVALID);
+    cr_expect(strstr(x.text.messages, "@p: argument %y begins past the end of its buffer"), "%s",
+              x.text.messages);
+    cr_expect_eq(x.device.launches, 0);
+    cr_expect_eq(run(&x, INT64_C(1) << 40, NULL, false), TILE_INVALID);
+    cr_expect_eq(tile_kernel_launch(x.plan, NULL, 0, NULL), TILE_INVALID);
+    cr_expect(strstr(x.text.messages, "@p takes 4 arguments, not 0"));
+    close_plan(&x);
+}
+
+Test(plan_launch, a_plan_is_no_kernel) {
+    plan_fixture x;
+    tile_kernel_attributes attributes;
+    double milliseconds;
+    open_plan(&x);
+    cr_expect_null(tile_kernel_abi(x.plan));
+    cr_expect_eq(tile_kernel_ptx(x.plan)->size, 0);
+    cr_expect_eq(tile_kernel_get_attributes(x.plan, &attributes), TILE_UNSUPPORTED);
+    cr_expect_eq(tile_kernel_time(x.plan, NULL, 0, 1, 1, false, &milliseconds), TILE_UNSUPPORTED);
+    cr_expect_eq(tile_kernel_set_point(x.plan, NULL, 0, NULL, 0), TILE_UNSUPPORTED);
+    close_plan(&x);
+}
