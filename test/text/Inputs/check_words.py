@@ -2,6 +2,7 @@
 
 usage: check_words.py FOLDER
 """
+import os
 import pathlib
 import re
 import sys
@@ -19,10 +20,13 @@ SUFFIXES = {".c", ".h", ".def", ".md", ".tile", ".test", ".py", ".txt"}
 
 
 def files(root):
-    for path in sorted(root.rglob("*")):
-        parts = path.relative_to(root).parts
-        if path.suffix in SUFFIXES and not any(p.startswith((".", "build")) for p in parts[:-1]):
-            yield path
+    """Build folders are not entered: other tests make and remove files there meanwhile."""
+    for folder, inner, names in os.walk(root):
+        inner[:] = sorted(name for name in inner if not name.startswith((".", "build")))
+        for name in sorted(names):
+            path = pathlib.Path(folder, name)
+            if path.suffix in SUFFIXES:
+                yield path
 
 
 def main():
