@@ -17,24 +17,39 @@
 
 enum { BATCH = 200, THREADS = 8, STREAMS = 2, N = 256, REPLAYS = 3 };
 
-/* %c counts the launches, under a semaphore in clean scratch as split-K has it. */
-static const char text[] = "kernel @count<block: int>(%n: i32 {divisible = 4}, %step: f32, %x: "
-                           "ptr<f32> {divisible = 16},\n"
-                           "    %c: ptr<f32> {divisible = 16})\n"
-                           "    tune block in [256, 512] grid [ceildiv(%n, block)] warps 4\n"
-                           "{\n"
-                           "  %b, %by, %bz = block_id : i32\n"
-                           "  %gx = view %x, [%n] : view<f32[?]>\n"
-                           "  %gc = view %c, [%n] : view<f32[?]>\n"
-                           "  %sem = scratch [ceildiv(%n, block)] {clean} : view<i32[?]>\n"
-                           "  lock_semaphore %sem[%b], 0\n"
-                           "  %tx = load %gx[%b * block] : tile<f32[block]>\n"
-                           "  %tc = load %gc[%b * block] : tile<f32[block]>\n"
-                           "  %ts = splat %step : tile<f32[block]>\n"
-                           "  %sum = fma %tx, %ts, %tc : tile<f32[block]>\n"
-                           "  store %sum, %gc[%b * block]\n"
-                           "  release_semaphore %sem[%b], 0\n"
-                           "}\n";
+/* @count adds to %c at each launch, under a semaphore in clean scratch as split-K has it; @twice
+ * does the same in two kernels, with scratch between them, the second of which begins early. */
+static const char text[] =
+    "kernel @count<block: int>(%n: i32 {divisible = 4}, %step: f32, %x: view<f32[%n]>,\n"
+    "    %c: view<f32[%n]>)\n"
+    "    tune block in [256, 512] grid [ceildiv(%n, block)] warps 4\n"
+    "{\n"
+    "  %b = block_id\n"
+    "  %sem = scratch [ceildiv(%n, block)] {clean} : view<i32[?]>\n"
+    "  lock_semaphore %sem[%b], 0\n"
+    "  store fma(load %x[%b * block] : [block], %step, load %c[%b * block] : [block]),\n"
+    "      %c[%b * block]\n"
+    "  release_semaphore %sem[%b], 0\n"
+    "}\n"
+    "kernel @scale(%n: i32, %step: f32, %x: view<f32[%n]>, %w: view<f32[%n]>)\n"
+    "    grid [ceildiv(%n, 256)] warps 4\n"
+    "{\n"
+    "  %b = block_id\n"
+    "  pdl_trigger\n"
+    "  pdl_wait\n"
+    "  store (load %x[%b * 256] : [256]) * %step, %w[%b * 256]\n"
+    "}\n"
+    "kernel @add(%n: i32, %w: view<f32[%n]>, %c: view<f32[%n]>) grid [ceildiv(%n, 256)] warps 4\n"
+    "{\n"
+    "  %b = block_id\n"
+    "  pdl_wait\n"
+    "  store (load %w[%b * 256] : [256]) + (load %c[%b * 256] : [256]), %c[%b * 256]\n"
+    "}\n"
+    "plan @twice(%n: i32, %step: f32, %x: view<f32[%n]>, %c: view<f32[%n]>) {\n"
+    "  %w = scratch [%n] : view<f32[?]>\n"
+    "  launch @scale(%n, %step, %x, %w)\n"
+    "  launch @add(%n, %w, %c) {pdl}\n"
+    "}\n";
 
 /* The driver, as far as it is called here. */
 typedef struct CUstream_st *CUstream;
@@ -106,7 +121,7 @@ static void show(const tile_diagnostic *diagnostic, void *user) {
 /* Launching ----------------------------------------------------------------------------------- */
 
 static tile_device *device;
-static tile_kernel *bound, *picking;
+static tile_kernel *bound, *picking, *plan;
 static CUfunction bare;
 
 /* A stream, and the vectors that are counted on it. */
@@ -185,20 +200,21 @@ static double median(double *times, int count) {
 }
 
 static void one_thread(int rounds) {
-    tile_kernel *kernels[] = {NULL, bound, picking};
-    double *times[3];
+    enum { KINDS = 4 };
+    tile_kernel *kernels[KINDS] = {NULL, bound, picking, plan};
+    double *times[KINDS];
     lane l;
     open_lane(&l, true);
-    for (int k = 0; k < 3; k++) times[k] = malloc(sizeof **times * (size_t)rounds);
+    for (int k = 0; k < KINDS; k++) times[k] = malloc(sizeof **times * (size_t)rounds);
     for (int r = 0; r < rounds; r++)
-        for (int k = 0; k < 3; k++) times[k][r] = time_batch(&l, kernels[k]);
+        for (int k = 0; k < KINDS; k++) times[k][r] = time_batch(&l, kernels[k]);
     check(&l);
     double least = median(times[0], rounds), ours = median(times[1], rounds),
-           picked = median(times[2], rounds);
+           picked = median(times[2], rounds), planned = median(times[3], rounds);
     printf("one thread: cuLaunchKernel %.0f ns, tile_kernel_launch %.0f ns (%+.0f), a kernel that "
-           "picks its point %.0f ns (%+.0f)\n",
-           least, ours, ours - least, picked, picked - least);
-    for (int k = 0; k < 3; k++) free(times[k]);
+           "picks its point %.0f ns (%+.0f), a plan of two kernels %.0f ns (%+.0f)\n",
+           least, ours, ours - least, picked, picked - least, planned, planned - 2 * least);
+    for (int k = 0; k < KINDS; k++) free(times[k]);
 }
 
 typedef struct worker {
@@ -254,15 +270,18 @@ static void captured(void) {
     open_lane(&l, true);
     const tile_argument arguments[] = {
         {.integer = N}, {.number = 1}, {.buffer = l.x}, {.buffer = l.c}};
-    must(tile_kernel_prepare(bound, arguments, 4, l.stream), "tile_kernel_prepare");
+    must(tile_kernel_prepare(bound, arguments, 4, l.stream) ||
+             tile_kernel_prepare(plan, arguments, 4, l.stream),
+         "tile_kernel_prepare");
     must(cu.begin_capture(l.stream, 0), "cuStreamBeginCapture");
-    for (int i = 0; i < launches; i++) launch_tile(&l, bound);
+    for (int i = 0; i < launches; i++) launch_tile(&l, i % 2 ? plan : bound);
     must(cu.end_capture(l.stream, &graph), "cuStreamEndCapture");
     must(cu.instantiate(&executable, graph, 0), "cuGraphInstantiate");
     for (int i = 0; i < REPLAYS; i++) must(cu.graph_launch(executable, l.stream), "cuGraphLaunch");
     l.launches = launches * REPLAYS;
     check(&l);
-    printf("a graph of %d launches, replayed %d times: right\n", launches, REPLAYS);
+    printf("a graph of %d launches, of a kernel and of a plan of two, replayed %d times: right\n",
+           launches, REPLAYS);
 }
 
 int main(int argc, char **argv) {
@@ -277,7 +296,8 @@ int main(int argc, char **argv) {
     must(cu.context_of(&driver_context, 0) || cu.set_context(driver_context), "context");
     tile_module *parsed = tile_module_parse(context, "count", text, sizeof text - 1);
     must(!parsed || tile_kernel_create(device, parsed, "count", &binding, 1, &bound) ||
-             tile_kernel_create(device, parsed, "count", NULL, 0, &picking),
+             tile_kernel_create(device, parsed, "count", NULL, 0, &picking) ||
+             tile_kernel_create(device, parsed, "twice", NULL, 0, &plan),
          "tile_kernel_create");
     must(cu.module_load(&module, tile_kernel_ptx(bound)->data) ||
              cu.get_function(&bare, module, "count"),
