@@ -29,6 +29,9 @@ typedef struct tile_launch {
     bool overlaps;   /* it may start before the launch before it on the stream has ended */
     bool overlapped; /* so may the next launch before this one has */
     bool resident;   /* all blocks at once, or not at all */
+    /* What `time` measures in the place of this launch: several on its stream. NULL: the launch. */
+    tile_status (*instead)(void *user);
+    void *user;
 } tile_launch;
 
 /* What returns a status reports first, unless it is TILE_OK; the rest cannot fail. */

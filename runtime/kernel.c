@@ -533,7 +533,9 @@ tile_status tile_kernel_time(tile_kernel *kernel, const tile_argument *arguments
                     MAX_REPEATS);
         return TILE_INVALID;
     }
-    if (kernel && kernel->plan) return refuse_plan(kernel, "no time of its own: time its kernels");
+    if (kernel && kernel->plan)
+        return tile_plan_time(kernel->plan, arguments, count, warmup, repeats ? repeats : 1,
+                              flush_l2, milliseconds);
     tile_status status = resolve(kernel, arguments, count, NULL, &launch);
     if (status != TILE_OK || is_empty(&launch)) return status;
     return kernel->device->ops->time(kernel->device, &launch, warmup, repeats ? repeats : 1,

@@ -405,13 +405,39 @@ static tile_status take_steps(run *r, tile_step_mode mode) {
     return status;
 }
 
+/* What is needed for the steps, up to what they write. */
+static tile_status begin(run *r, unsigned count, tile_step_mode mode) {
+    tile_status status = check_arguments(r, count);
+    if (status == TILE_OK) status = provide_scratch(r);
+    return status == TILE_OK ? take_steps(r, mode) : status;
+}
+
+static void end(run *r) {
+    for (size_t i = 0; i < r->plan->steps->scratch_count; i++) tile_buffer_destroy(r->own[i]);
+}
+
 tile_status tile_plan_run(tile_plan *plan, const tile_argument *arguments, unsigned count,
                           void *stream, bool prepare) {
     run r = {.plan = plan, .arguments = arguments, .stream = stream};
-    tile_status status = check_arguments(&r, count);
-    if (status == TILE_OK) status = provide_scratch(&r);
-    if (status == TILE_OK) status = take_steps(&r, prepare ? TILE_STEP_PREPARE : TILE_STEP_CHECK);
+    tile_status status = begin(&r, count, prepare ? TILE_STEP_PREPARE : TILE_STEP_CHECK);
     if (status == TILE_OK && !prepare) status = take_steps(&r, TILE_STEP_RUN);
-    for (size_t i = 0; i < plan->steps->scratch_count; i++) tile_buffer_destroy(r.own[i]);
+    end(&r);
+    return status;
+}
+
+static tile_status run_steps(void *user) {
+    return take_steps(user, TILE_STEP_RUN);
+}
+
+tile_status tile_plan_time(tile_plan *plan, const tile_argument *arguments, unsigned count,
+                           unsigned warmup, unsigned repeats, bool flush_l2,
+                           double *milliseconds) {
+    run r = {.plan = plan, .arguments = arguments};
+    const tile_launch launch = {.instead = run_steps, .user = &r};
+    tile_status status = begin(&r, count, TILE_STEP_PREPARE);
+    if (status == TILE_OK)
+        status = plan->device->ops->time(plan->device, &launch, warmup, repeats, flush_l2,
+                                         milliseconds);
+    end(&r);
     return status;
 }

@@ -16,6 +16,10 @@ void tile_plan_destroy(tile_plan *plan); /* NULL is fine */
 tile_status tile_plan_run(tile_plan *plan, const tile_argument *arguments, unsigned count,
                           void *stream, bool prepare);
 
+/* What tile_kernel_time does: the steps are measured together. */
+tile_status tile_plan_time(tile_plan *plan, const tile_argument *arguments, unsigned count,
+                           unsigned warmup, unsigned repeats, bool flush_l2, double *milliseconds);
+
 /* kernel.c: a launch as a step of a plan. check: only whether it could be launched, and what is
  * needed for that is made. */
 typedef enum tile_step_mode { TILE_STEP_CHECK, TILE_STEP_PREPARE, TILE_STEP_RUN } tile_step_mode;

@@ -279,7 +279,8 @@ static tile_status time_once(cuda_device *d, const tile_launch *launch, bool flu
     tile_status status = flush ? flush_cache(d, launch->stream) : TILE_OK;
     if (status == TILE_OK)
         status = tile_cuda_check(d, driver->cuEventRecord(start, launch->stream), "cuEventRecord");
-    if (status == TILE_OK) status = tile_cuda_launch(d, launch);
+    if (status == TILE_OK)
+        status = launch->instead ? launch->instead(launch->user) : tile_cuda_launch(d, launch);
     if (status == TILE_OK)
         status = tile_cuda_check(d, driver->cuEventRecord(end, launch->stream), "cuEventRecord");
     if (status != TILE_OK) return status;

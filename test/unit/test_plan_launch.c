@@ -81,6 +81,16 @@ static tile_status reserve(tile_device *device, const tile_launch *what) {
     return TILE_OK;
 }
 
+static tile_status take_time(tile_device *device, const tile_launch *what, unsigned warmup,
+                             unsigned repeats, bool flush_l2, double *milliseconds) {
+    (void)device, (void)flush_l2;
+    tile_status status = TILE_OK;
+    for (unsigned i = 0; i < warmup + repeats && status == TILE_OK; i++)
+        status = what->instead(what->user);
+    *milliseconds = repeats;
+    return status;
+}
+
 static tile_status is_capturing(tile_device *device, void *stream, bool *capturing) {
     (void)stream;
     *capturing = ((fake_device *)(void *)device)->capturing;
@@ -93,6 +103,7 @@ static const tile_device_ops ops = {.allocate = allocate,
                                     .discard = discard,
                                     .launch = launch,
                                     .reserve = reserve,
+                                    .time = take_time,
                                     .is_capturing = is_capturing};
 
 typedef struct plan_fixture {
@@ -202,6 +213,19 @@ Test(plan_launch, nothing_happens_before_all_is_checked) {
     close_plan(&x);
 }
 
+Test(plan_launch, all_steps_are_timed) {
+    plan_fixture x;
+    double milliseconds;
+    open_plan(&x);
+    const tile_argument arguments[] = {
+        {.integer = 50}, {.number = 2}, {.buffer = &x.x}, {.buffer = &x.y}};
+    cr_assert_eq(tile_kernel_time(x.plan, arguments, 4, 1, 3, false, &milliseconds), TILE_OK, "%s",
+                 x.text.messages);
+    cr_expect_eq(milliseconds, 3);
+    cr_expect_eq(x.device.launches, 4 * 3);
+    close_plan(&x);
+}
+
 Test(plan_launch, a_plan_is_no_kernel) {
     plan_fixture x;
     tile_kernel_attributes attributes;
@@ -210,7 +234,7 @@ Test(plan_launch, a_plan_is_no_kernel) {
     cr_expect_null(tile_kernel_abi(x.plan));
     cr_expect_eq(tile_kernel_ptx(x.plan)->size, 0);
     cr_expect_eq(tile_kernel_get_attributes(x.plan, &attributes), TILE_UNSUPPORTED);
-    cr_expect_eq(tile_kernel_time(x.plan, NULL, 0, 1, 1, false, &milliseconds), TILE_UNSUPPORTED);
+    cr_expect_eq(tile_kernel_time(x.plan, NULL, 0, 1, 1, false, &milliseconds), TILE_INVALID);
     cr_expect_eq(tile_kernel_set_point(x.plan, NULL, 0, NULL, 0), TILE_UNSUPPORTED);
     close_plan(&x);
 }
