@@ -430,14 +430,13 @@ static tile_status run_steps(void *user) {
 }
 
 tile_status tile_plan_time(tile_plan *plan, const tile_argument *arguments, unsigned count,
-                           unsigned warmup, unsigned repeats, bool flush_l2,
-                           double *milliseconds) {
+                           unsigned warmup, unsigned repeats, bool flush_l2, double *milliseconds) {
     run r = {.plan = plan, .arguments = arguments};
     const tile_launch launch = {.instead = run_steps, .user = &r};
     tile_status status = begin(&r, count, TILE_STEP_PREPARE);
     if (status == TILE_OK)
-        status = plan->device->ops->time(plan->device, &launch, warmup, repeats, flush_l2,
-                                         milliseconds);
+        status =
+            plan->device->ops->time(plan->device, &launch, warmup, repeats, flush_l2, milliseconds);
     end(&r);
     return status;
 }
