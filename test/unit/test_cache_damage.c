@@ -135,8 +135,8 @@ Test(cache_damage, an_entry_that_does_not_fit) {
         "UPDATE artifact SET digest = 'x'",
         "UPDATE artifact SET digest = 17",
         /* The other one's: a damaged index would find it. */
-        "UPDATE artifact SET (data, digest) = (SELECT data, digest FROM artifact o WHERE o.id <> "
-        "artifact.id)",
+        ("UPDATE artifact SET (data, digest) = (SELECT data, digest FROM artifact o WHERE o.id <> "
+         "artifact.id)"),
     };
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         cache_fixture x;
