@@ -103,8 +103,8 @@ Test(abi, json) {
         "\"block\": 64,",
         "\"shared_bytes\": 1024,",
         "{\"clean\": true, \"bytes\": \"28\"}",
-        "\"variants\": [\n    [\n"
-        "      {\"condition\": \"divisible\", \"argument\": \"x\", \"value\": 16}]\n  ],",
+        "\"variants\": [\n    [\n      {\"condition\": \"divisible\"",
+        "\"argument\": \"x\", \"value\": 16}]\n  ],",
         "\"variant\": 0\n",
     };
     for (unsigned i = 0; i < sizeof pieces / sizeof *pieces; i++)
