@@ -195,9 +195,10 @@ static void check_args(checker *c) {
 bool tile_verify_plan(tile_function *f) {
     checker c = {.f = f};
     check_args(&c);
-    if (f->grid_rank || f->cluster_rank || f->warps || f->sync_explicit || f->level ||
-        f->result_count)
-        FAIL(&c, f->loc, "a plan has no results, and no grid, cluster, warps, sync or level");
+    bool has_clauses = f->grid_rank || f->cluster_rank || f->warps || f->sync_explicit ||
+                       f->raster || f->is_persistent || f->level;
+    if (has_clauses || f->result_count)
+        FAIL(&c, f->loc, "a plan has no results and none of a kernel's clauses, such as `grid`");
     if (!c.errors) tile_walk(f, f->body, check_op, &c);
     tile_arena_reset(&c.scratch);
     return c.errors == 0;
