@@ -1,4 +1,5 @@
-"""The README's kernel is the file's, and its commands on the build's programs run as they are written.
+"""The README's kernel and plan are those of the files, the launch interface that it shows is what is printed,
+and its commands on the build's programs run as they are written.
 
 usage: readme.py README ROOT BUILD SCRATCH
 """
@@ -21,12 +22,26 @@ def commands(text):
                 yield line
 
 
-def kernels(text, root):
-    """Each block that is a kernel stands in one of the files that come with the tools."""
-    files = [path.read_text() for path in (root / "tools" / "kernels").glob("*.tile")]
+def sources(text, root):
+    """Each block that is a kernel or a plan stands in one of the files that the README names."""
+    files = [root / name for name in re.findall(r"(?:tools|test)/[\w/]+\.tile\b", text)]
     for block in blocks(text):
-        if block.startswith("kernel "):
-            yield any(block in file for file in files)
+        if block.startswith(("kernel ", "plan ")):
+            found = any(block in file.read_text() for file in files)
+            if not found:
+                print(f"in no file:\n{block}")
+            yield found
+
+
+def interfaces(text, outputs):
+    """Each block of JSON is a command's output; `...` stands for lines that are left out."""
+    for block in blocks(text):
+        if block.startswith("{"):
+            parts = [re.escape(part) for part in re.split(r"^ *\.\.\.\n", block, flags=re.M)]
+            found = any(re.fullmatch("(?:.*\n)+".join(parts), output) for output in outputs)
+            if not found:
+                print(f"no command prints this:\n{block}")
+            yield found
 
 
 def main():
@@ -36,12 +51,14 @@ def main():
                         ("build", pathlib.Path(sys.argv[3]).resolve())):
         if not (scratch / name).is_symlink():
             os.symlink(where, scratch / name)
-    found = list(kernels(text, root))
+    found, outputs = list(sources(text, root)), []
     for line in commands(text):
         run = subprocess.run(["bash", "-c", line], cwd=scratch, capture_output=True, text=True)
         found.append(run.returncode == 0)
+        outputs.append(run.stdout)
         if run.returncode:
             print(f"{line}\n{run.stderr}")
+    found += interfaces(text, outputs)
     wrong = found.count(False)
     print(f"{len(found)} tried, {wrong} wrong")
     return wrong > 0 or len(found) < 8
