@@ -2,7 +2,8 @@
  *
  *   {
  *     "plan"        name
- *     "arguments"   of the plan in order, each with "name" and "type" in the IR
+ *     "arguments"   of the plan in order, each with "name" and "type" in the IR; a view with its
+ *                   "extents" and, if it says any, its "strides": expressions over the arguments
  *     "kernels"     names, of the instances in the instantiated module
  *     "scratch"     memory that the plan needs while it runs, each with
  *       "name"
@@ -65,12 +66,28 @@ static const tile_expr *bytes_of(const printer *p, tile_scalar scalar,
                         tile_expr_int(context, tile_scalar_bytes(scalar)), NULL);
 }
 
+static void put_exprs(printer *p, const char *name, const tile_expr *const *exprs, unsigned count) {
+    PUT(p, ", \"%s\": [", name);
+    for (unsigned d = 0; d < count; d++)
+        PUT(p, "%s\"%s\"", d ? ", " : "", tile_expr_text(p->steps->plan, exprs[d], &p->arena));
+    PUT(p, "]");
+}
+
+static void put_argument(printer *p, unsigned index) {
+    const tile_arg_decl *arg = &p->steps->plan->args[index];
+    const tile_type *type = arg->type;
+    PUT(p, "%s\n    {\"name\": \"%s\", \"type\": \"%s\"", index ? "," : "", arg->name,
+        tile_type_text(p->steps->plan, type, NULL, &p->arena));
+    if (type->kind == TILE_TYPE_VIEW) put_exprs(p, "extents", arg->extents, type->rank);
+    if (type->kind == TILE_TYPE_VIEW && type->has_strides)
+        put_exprs(p, "strides", arg->strides, type->rank);
+    PUT(p, "}");
+}
+
 static void put_head(printer *p) {
     const tile_function *plan = p->steps->plan;
     PUT(p, "{\n  \"plan\": \"%s\",\n  \"arguments\": [", plan->name);
-    for (size_t i = 0; i < plan->arg_count; i++)
-        PUT(p, "%s\n    {\"name\": \"%s\", \"type\": \"%s\"}", i ? "," : "", plan->args[i].name,
-            tile_type_text(plan, plan->args[i].type, NULL, &p->arena));
+    for (unsigned i = 0; i < plan->arg_count; i++) put_argument(p, i);
     PUT(p, "%s],\n  \"kernels\": [", plan->arg_count ? "\n  " : "");
     for (size_t i = 0; i < p->steps->kernel_count; i++)
         PUT(p, "%s\"%s\"", i ? ", " : "", p->steps->kernels[i]);
