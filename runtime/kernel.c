@@ -20,6 +20,7 @@ typedef struct kernel_point {
     struct kernel_point *next; /* older */
     const tile_binding *bindings;
     unsigned binding_count;
+    tile_plan *plan; /* of a plan, which has no variants */
     tile_variant *_Atomic variants[TILE_MAX_VARIANTS]; /* as the abi numbers them; NULL: not
                                                           compiled yet, which the first one is */
 } kernel_point;
@@ -38,7 +39,7 @@ struct tile_kernel {
     tile_module *module; /* not instantiated: variants are cloned from it */
     const char *name;
     tile_arena arena;
-    tile_plan *plan; /* its name is a plan's: nothing below is in use */
+    bool is_plan;    /* its name is a plan's */
     bool picks;      /* made without bindings: each launch takes the point of its bucket */
     kernel_point *points;
     kernel_point
@@ -207,6 +208,7 @@ static const tile_binding *keep_bindings(tile_kernel *kernel, const tile_binding
 }
 
 static void destroy_point(tile_device *device, kernel_point *point) {
+    tile_plan_destroy(point->plan);
     for (unsigned i = 0; i < TILE_MAX_VARIANTS; i++)
         if (point->variants[i]) destroy_variant(device, point->variants[i]);
     free(point);
@@ -230,7 +232,10 @@ static tile_status add_point(tile_kernel *kernel, const tile_binding *bindings, 
     kernel_point *point = tile_malloc(sizeof *point);
     *point = (kernel_point){.next = kernel->points, .bindings = bindings, .binding_count = count};
     tile_variant *variant;
-    tile_status status = add_variant(kernel, point, 0, &variant);
+    tile_status status = kernel->is_plan
+                             ? tile_plan_create(kernel->device, kernel->module, kernel->name,
+                                                bindings, count, &point->plan)
+                             : add_variant(kernel, point, 0, &variant);
     if (status != TILE_OK) {
         destroy_point(kernel->device, point);
         return status;
@@ -240,10 +245,16 @@ static tile_status add_point(tile_kernel *kernel, const tile_binding *bindings, 
     return TILE_OK;
 }
 
+/* What is known of the arguments, at any point. */
+static const tile_abi *arguments_of(const tile_kernel *kernel) {
+    return kernel->is_plan ? tile_plan_head(kernel->first->plan)
+                           : first_variant(kernel->first)->abi;
+}
+
 /* The arguments' bucket as key; returns its hash. */
 static unsigned make_key(const tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                          int64_t key[MAX_ARGUMENTS]) {
-    const tile_abi *abi = first_variant(kernel->first)->abi;
+    const tile_abi *abi = arguments_of(kernel);
     uint64_t hash = 0;
     for (unsigned i = 0; i < count; i++) {
         const tile_type *type = tile_abi_arg_at(abi, i)->type;
@@ -283,21 +294,14 @@ tile_status tile_kernel_create(tile_device *device, const tile_module *module, c
                     device->name);
         return TILE_INVALID;
     }
-    tile_status status;
     tile_kernel *kernel = tile_malloc(sizeof *kernel);
-    *kernel = (tile_kernel){.device = device, .module = tile_module_clone(module)};
+    *kernel = (tile_kernel){.device = device,
+                            .module = tile_module_clone(module),
+                            .is_plan = tile_function_get_kind(function) == TILE_PLAN};
     kernel->name = tile_arena_string(&kernel->arena, name, strlen(name));
-    if (tile_function_get_kind(function) == TILE_PLAN) {
-        status = tile_plan_create(device, module, name, bindings, binding_count, &kernel->plan);
-        if (status == TILE_OK)
-            *out = kernel;
-        else
-            tile_kernel_destroy(kernel);
-        return status;
-    }
     kernel->picks = !binding_count && function->tune_count;
     tile_context_lock(device->context);
-    status = add_point(kernel, bindings, binding_count, &kernel->first);
+    tile_status status = add_point(kernel, bindings, binding_count, &kernel->first);
     tile_context_unlock(device->context);
     if (status == TILE_OK)
         *out = kernel;
@@ -308,7 +312,6 @@ tile_status tile_kernel_create(tile_device *device, const tile_module *module, c
 
 void tile_kernel_destroy(tile_kernel *kernel) {
     if (!kernel) return;
-    tile_plan_destroy(kernel->plan);
     for (kernel_point *point = kernel->points, *next; point; point = next) {
         next = point->next;
         destroy_point(kernel->device, point);
@@ -324,29 +327,26 @@ void tile_kernel_destroy(tile_kernel *kernel) {
 }
 
 const tile_abi *tile_kernel_abi(const tile_kernel *kernel) {
-    return kernel && !kernel->plan ? first_variant(kernel->first)->abi : NULL;
+    return kernel && !kernel->is_plan ? first_variant(kernel->first)->abi : NULL;
 }
 
 const tile_blob *tile_kernel_ptx(const tile_kernel *kernel) {
     static const tile_blob none = {NULL, 0};
-    if (kernel && kernel->plan) return &none;
+    if (kernel && kernel->is_plan) return &none;
     return kernel ? &first_variant(kernel->first)->ptx : NULL;
-}
-
-static tile_status refuse_plan(const tile_kernel *kernel, const char *what) {
-    tile_report(kernel->device->context, TILE_ERROR, no_place, "@%s is a plan and has %s",
-                kernel->name, what);
-    return TILE_UNSUPPORTED;
 }
 
 tile_status tile_kernel_get_attributes(tile_kernel *kernel, tile_kernel_attributes *attributes) {
     if (!kernel) return TILE_INVALID;
-    if (kernel->plan) return refuse_plan(kernel, "no attributes: its kernels have them");
-    if (kernel->device->ops->attributes)
+    if (kernel->device->ops->attributes && !kernel->is_plan)
         return kernel->device->ops->attributes(kernel->device, first_variant(kernel->first),
                                                attributes);
-    tile_report(kernel->device->context, TILE_ERROR, no_place, "device %s has no kernel attributes",
-                kernel->device->name);
+    if (kernel->is_plan)
+        tile_report(kernel->device->context, TILE_ERROR, no_place,
+                    "@%s is a plan: its kernels have attributes", kernel->name);
+    else
+        tile_report(kernel->device->context, TILE_ERROR, no_place,
+                    "device %s has no kernel attributes", kernel->device->name);
     return TILE_UNSUPPORTED;
 }
 
@@ -406,7 +406,7 @@ static tile_status check_view(const tile_kernel *kernel, const tile_abi *abi, un
 static tile_status check_count(const tile_kernel *kernel, const tile_argument *arguments,
                                unsigned count) {
     if (!kernel) return TILE_INVALID;
-    const tile_abi *abi = first_variant(kernel->first)->abi;
+    const tile_abi *abi = arguments_of(kernel);
     if (count != tile_abi_arg_count(abi) || count > MAX_ARGUMENTS) {
         tile_report(kernel->device->context, TILE_ERROR, no_place,
                     "@%s takes %u arguments (at most %d), not %u", kernel->name,
@@ -477,10 +477,25 @@ tile_status tile_kernel_take_step(tile_kernel *kernel, const tile_argument *argu
     return status;
 }
 
+/* The plan that these arguments take. */
+static tile_status take_plan(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                             tile_plan **plan) {
+    tile_status status = check_count(kernel, arguments, count);
+    if (status == TILE_OK) *plan = find_point(kernel, arguments, count)->plan;
+    return status;
+}
+
+static tile_status run_plan(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                            void *stream, bool prepare) {
+    tile_plan *plan;
+    tile_status status = take_plan(kernel, arguments, count, &plan);
+    return status == TILE_OK ? tile_plan_run(plan, arguments, stream, prepare) : status;
+}
+
 tile_status tile_kernel_launch(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                                void *stream) {
     tile_launch launch;
-    if (kernel && kernel->plan) return tile_plan_run(kernel->plan, arguments, count, stream, false);
+    if (kernel && kernel->is_plan) return run_plan(kernel, arguments, count, stream, false);
     tile_status status = resolve(kernel, arguments, count, stream, &launch);
     if (status != TILE_OK || is_empty(&launch)) return status;
     return kernel->device->ops->launch(kernel->device, &launch);
@@ -489,7 +504,7 @@ tile_status tile_kernel_launch(tile_kernel *kernel, const tile_argument *argumen
 tile_status tile_kernel_prepare(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                                 void *stream) {
     tile_launch launch;
-    if (kernel && kernel->plan) return tile_plan_run(kernel->plan, arguments, count, stream, true);
+    if (kernel && kernel->is_plan) return run_plan(kernel, arguments, count, stream, true);
     tile_status status = resolve(kernel, arguments, count, stream, &launch);
     if (status != TILE_OK || is_empty(&launch) || !kernel->device->ops->reserve) return status;
     return kernel->device->ops->reserve(kernel->device, &launch);
@@ -498,7 +513,6 @@ tile_status tile_kernel_prepare(tile_kernel *kernel, const tile_argument *argume
 tile_status tile_kernel_set_point(tile_kernel *kernel, const tile_argument *arguments,
                                   unsigned count, const tile_binding *bindings,
                                   unsigned binding_count) {
-    if (kernel && kernel->plan) return refuse_plan(kernel, "no other point");
     tile_status status = check_count(kernel, arguments, count);
     if (status != TILE_OK) return status;
     if (!kernel->picks) {
@@ -533,10 +547,15 @@ tile_status tile_kernel_time(tile_kernel *kernel, const tile_argument *arguments
                     MAX_REPEATS);
         return TILE_INVALID;
     }
-    if (kernel && kernel->plan)
-        return tile_plan_time(kernel->plan, arguments, count, warmup, repeats ? repeats : 1,
-                              flush_l2, milliseconds);
-    tile_status status = resolve(kernel, arguments, count, NULL, &launch);
+    tile_plan *plan;
+    tile_status status;
+    if (kernel && kernel->is_plan) {
+        status = take_plan(kernel, arguments, count, &plan);
+        return status == TILE_OK ? tile_plan_time(plan, arguments, warmup, repeats ? repeats : 1,
+                                                  flush_l2, milliseconds)
+                                 : status;
+    }
+    status = resolve(kernel, arguments, count, NULL, &launch);
     if (status != TILE_OK || is_empty(&launch)) return status;
     return kernel->device->ops->time(kernel->device, &launch, warmup, repeats ? repeats : 1,
                                      flush_l2, milliseconds);

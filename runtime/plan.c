@@ -213,15 +213,10 @@ static tile_status check_view(const run *r, unsigned index) {
     return TILE_INVALID;
 }
 
-static tile_status check_arguments(const run *r, unsigned count) {
+static tile_status check_arguments(const run *r) {
     const tile_function *f = r->plan->steps->plan;
     tile_context *context = r->plan->device->context;
-    if (count != f->arg_count || (count && !r->arguments)) {
-        tile_report(context, TILE_ERROR, no_place, "@%s takes %zu arguments, not %u", f->name,
-                    f->arg_count, r->arguments ? count : 0);
-        return TILE_INVALID;
-    }
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < f->arg_count; i++) {
         const tile_type *type = f->args[i].type;
         bool address = tile_type_is_address(type);
         const char *why = NULL;
@@ -406,8 +401,8 @@ static tile_status take_steps(run *r, tile_step_mode mode) {
 }
 
 /* What is needed for the steps, up to what they write. */
-static tile_status begin(run *r, unsigned count, tile_step_mode mode) {
-    tile_status status = check_arguments(r, count);
+static tile_status begin(run *r, tile_step_mode mode) {
+    tile_status status = check_arguments(r);
     if (status == TILE_OK) status = provide_scratch(r);
     return status == TILE_OK ? take_steps(r, mode) : status;
 }
@@ -416,10 +411,14 @@ static void end(run *r) {
     for (size_t i = 0; i < r->plan->steps->scratch_count; i++) tile_buffer_destroy(r->own[i]);
 }
 
-tile_status tile_plan_run(tile_plan *plan, const tile_argument *arguments, unsigned count,
-                          void *stream, bool prepare) {
+const tile_abi *tile_plan_head(const tile_plan *plan) {
+    return plan->head;
+}
+
+tile_status tile_plan_run(tile_plan *plan, const tile_argument *arguments, void *stream,
+                          bool prepare) {
     run r = {.plan = plan, .arguments = arguments, .stream = stream};
-    tile_status status = begin(&r, count, prepare ? TILE_STEP_PREPARE : TILE_STEP_CHECK);
+    tile_status status = begin(&r, prepare ? TILE_STEP_PREPARE : TILE_STEP_CHECK);
     if (status == TILE_OK && !prepare) status = take_steps(&r, TILE_STEP_RUN);
     end(&r);
     return status;
@@ -429,11 +428,11 @@ static tile_status run_steps(void *user) {
     return take_steps(user, TILE_STEP_RUN);
 }
 
-tile_status tile_plan_time(tile_plan *plan, const tile_argument *arguments, unsigned count,
-                           unsigned warmup, unsigned repeats, bool flush_l2, double *milliseconds) {
+tile_status tile_plan_time(tile_plan *plan, const tile_argument *arguments, unsigned warmup,
+                           unsigned repeats, bool flush_l2, double *milliseconds) {
     run r = {.plan = plan, .arguments = arguments};
     const tile_launch launch = {.instead = run_steps, .user = &r};
-    tile_status status = begin(&r, count, TILE_STEP_PREPARE);
+    tile_status status = begin(&r, TILE_STEP_PREPARE);
     if (status == TILE_OK)
         status =
             plan->device->ops->time(plan->device, &launch, warmup, repeats, flush_l2, milliseconds);

@@ -12,13 +12,16 @@ tile_status tile_plan_create(tile_device *device, const tile_module *module, con
                              const tile_binding *bindings, unsigned binding_count, tile_plan **out);
 void tile_plan_destroy(tile_plan *plan); /* NULL is fine */
 
-/* What tile_kernel_launch does with a plan; prepare: what tile_kernel_prepare does. */
-tile_status tile_plan_run(tile_plan *plan, const tile_argument *arguments, unsigned count,
-                          void *stream, bool prepare);
+/* Of a kernel that has the plan's arguments. */
+const tile_abi *tile_plan_head(const tile_plan *plan);
 
+/* What tile_kernel_launch does with a plan, on as many arguments as it has; prepare: what
+ * tile_kernel_prepare does. */
+tile_status tile_plan_run(tile_plan *plan, const tile_argument *arguments, void *stream,
+                          bool prepare);
 /* What tile_kernel_time does: the steps are measured together. */
-tile_status tile_plan_time(tile_plan *plan, const tile_argument *arguments, unsigned count,
-                           unsigned warmup, unsigned repeats, bool flush_l2, double *milliseconds);
+tile_status tile_plan_time(tile_plan *plan, const tile_argument *arguments, unsigned warmup,
+                           unsigned repeats, bool flush_l2, double *milliseconds);
 
 /* kernel.c: a launch as a step of a plan. check: only whether it could be launched, and what is
  * needed for that is made. */

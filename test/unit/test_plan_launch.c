@@ -209,7 +209,7 @@ Test(plan_launch, nothing_happens_before_all_is_checked) {
     cr_expect_eq(x.device.launches, 0);
     cr_expect_eq(run(&x, INT64_C(1) << 40, NULL, false), TILE_INVALID);
     cr_expect_eq(tile_kernel_launch(x.plan, NULL, 0, NULL), TILE_INVALID);
-    cr_expect(strstr(x.text.messages, "@p takes 4 arguments, not 0"));
+    cr_expect(strstr(x.text.messages, "@p takes 4 arguments (at most 64), not 0"));
     close_plan(&x);
 }
 
@@ -235,6 +235,43 @@ Test(plan_launch, a_plan_is_no_kernel) {
     cr_expect_eq(tile_kernel_ptx(x.plan)->size, 0);
     cr_expect_eq(tile_kernel_get_attributes(x.plan, &attributes), TILE_UNSUPPORTED);
     cr_expect_eq(tile_kernel_time(x.plan, NULL, 0, 1, 1, false, &milliseconds), TILE_INVALID);
-    cr_expect_eq(tile_kernel_set_point(x.plan, NULL, 0, NULL, 0), TILE_UNSUPPORTED);
+    close_plan(&x);
+}
+
+/* Points -------------------------------------------------------------------------------------- */
+
+static const char tuned_text[] =
+    "plan @p<by: int>(%n: i32, %f: f32, %x: ptr<f32>, %y: ptr<f32>) tune by in [2, 3, 5] {\n"
+    "  launch @k<by = by>(%n * by, %x, %y)\n"
+    "}\n"
+    "kernel @k<by: int>(%n: i32, %x: ptr<f32>, %y: ptr<f32>) grid [%n / by] warps 1 { }\n";
+
+Test(plan_launch, without_bindings_each_bucket_has_its_point) {
+    plan_fixture x;
+    const tile_binding five = {"by", "5"}, four = {"by", "4"};
+    tile_kernel *bound;
+    open_plan(&x);
+    tile_kernel_destroy(x.plan);
+    tile_module *module =
+        tile_module_parse(x.text.context, "tuned", tuned_text, strlen(tuned_text));
+    tile_device *device = &x.device.base;
+    cr_assert_eq(tile_kernel_create(device, module, "p", NULL, 0, &x.plan), TILE_OK);
+    const tile_argument arguments[] = {
+        {.integer = 1000}, {.number = 0}, {.buffer = &x.x}, {.buffer = &x.y}};
+    const recorded *did = x.device.launched;
+    cr_assert_eq(run(&x, 1000, NULL, false), TILE_OK, "%s", x.text.messages);
+    cr_expect_eq(did[0].n, 2000, "the first point");
+    cr_assert_eq(tile_kernel_set_point(x.plan, arguments, 4, &five, 1), TILE_OK);
+    cr_assert_eq(run(&x, 1010, NULL, false), TILE_OK);
+    cr_expect_eq(did[0].n, 5050, "the same bucket");
+    cr_assert_eq(run(&x, 10, NULL, false), TILE_OK);
+    cr_expect_eq(did[0].n, 20);
+    cr_assert_eq(tile_kernel_create(device, module, "p", &four, 1, &bound), TILE_OK);
+    cr_expect_eq(tile_kernel_set_point(bound, arguments, 4, &five, 1), TILE_INVALID);
+    x.device.launches = 0;
+    cr_assert_eq(tile_kernel_launch(bound, arguments, 4, NULL), TILE_OK);
+    cr_expect_eq(did[0].n, 4000);
+    tile_kernel_destroy(bound);
+    tile_module_destroy(module);
     close_plan(&x);
 }
