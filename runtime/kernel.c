@@ -20,7 +20,7 @@ typedef struct kernel_point {
     struct kernel_point *next; /* older */
     const tile_binding *bindings;
     unsigned binding_count;
-    tile_plan *plan; /* of a plan, which has no variants */
+    tile_plan *plan;                                   /* of a plan, which has no variants */
     tile_variant *_Atomic variants[TILE_MAX_VARIANTS]; /* as the abi numbers them; NULL: not
                                                           compiled yet, which the first one is */
 } kernel_point;
@@ -39,8 +39,8 @@ struct tile_kernel {
     tile_module *module; /* not instantiated: variants are cloned from it */
     const char *name;
     tile_arena arena;
-    bool is_plan;    /* its name is a plan's */
-    bool picks;      /* made without bindings: each launch takes the point of its bucket */
+    bool is_plan; /* its name is a plan's */
+    bool picks;   /* made without bindings: each launch takes the point of its bucket */
     kernel_point *points;
     kernel_point
         *first; /* of the given bindings; without: what takes every bucket without its own */
