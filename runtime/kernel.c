@@ -11,8 +11,10 @@
 #include "lib/codegen/legal.h"
 #include "lib/ir/function.h"
 #include "lib/ir/scalar.h"
+#include "lib/ir/syntax.h"
 #include "lib/support/context.h"
 #include "lib/support/integer.h"
+#include "passes/common/bind_params.h"
 
 /* A kernel with its parameters bound. Points and variants are only ever added, under the context's
  * lock, and published when they are whole: launches find them without a lock. */
@@ -42,6 +44,8 @@ struct tile_kernel {
     bool is_plan; /* its name is a plan's */
     bool picks;   /* made without bindings: each launch takes the point of its bucket */
     kernel_point *points;
+    uint64_t constants; /* a set of arguments: {const}, and no binding says their values. Each
+                           launch takes the point that was made for its values */
     kernel_point
         *first; /* of the given bindings; without: what takes every bucket without its own */
     kernel_bucket *_Atomic buckets[BUCKET_HEADS];
@@ -124,9 +128,6 @@ static tile_status add_variant(tile_kernel *kernel, kernel_point *point, unsigne
     *out = variant;
     return TILE_OK;
 }
-
-/* Far from the driver's limit, 4 KB of parameters, and more than kernels have. */
-enum { MAX_ARGUMENTS = 64 };
 
 static tile_variant *find_variant(const kernel_point *point, unsigned index) {
     return atomic_load_explicit(&point->variants[index], memory_order_acquire);
@@ -251,7 +252,35 @@ static const tile_abi *arguments_of(const tile_kernel *kernel) {
                            : first_variant(kernel->first)->abi;
 }
 
-/* The arguments' bucket as key; returns its hash. */
+/* Far from the driver's limit, 4 KB of parameters, and more than kernels have. */
+enum { MAX_ARGUMENTS = 64 };
+
+static bool is_constant(const tile_kernel *kernel, unsigned arg) {
+    return kernel->constants >> arg & 1;
+}
+
+/* The point of these bindings and the values of the constants among the arguments. Under the
+ * context's lock. */
+static tile_status add_special_point(tile_kernel *kernel, const tile_argument *arguments,
+                                     const tile_binding *bindings, unsigned count,
+                                     kernel_point **out) {
+    const tile_abi *abi = arguments_of(kernel);
+    if (!kernel->constants) return add_point(kernel, bindings, count, out);
+    if (!tile_bindings_are_complete(kernel->device->context, bindings, count)) return TILE_INVALID;
+    tile_arena arena = {0};
+    tile_binding *all = TILE_NEW_ARRAY(&arena, tile_binding, count + MAX_ARGUMENTS);
+    for (unsigned i = 0; i < count; i++) all[i] = bindings[i];
+    for (unsigned i = 0; i < MAX_ARGUMENTS; i++) {
+        if (!is_constant(kernel, i)) continue;
+        all[count].name = tile_arena_format(&arena, "%%%s", tile_abi_arg_at(abi, i)->name);
+        all[count++].value = tile_arena_format(&arena, "%" PRId64, arguments[i].integer);
+    }
+    tile_status status = add_point(kernel, all, count, out);
+    tile_arena_reset(&arena);
+    return status;
+}
+
+/* The arguments' bucket as key, constants as they are; returns its hash. */
 static unsigned make_key(const tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                          int64_t key[MAX_ARGUMENTS]) {
     const tile_abi *abi = arguments_of(kernel);
@@ -259,23 +288,72 @@ static unsigned make_key(const tile_kernel *kernel, const tile_argument *argumen
     for (unsigned i = 0; i < count; i++) {
         const tile_type *type = tile_abi_arg_at(abi, i)->type;
         bool counts = type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(type->scalar);
-        key[i] = counts ? tile_bucket(arguments[i].integer) : 0;
+        key[i] = is_constant(kernel, i)    ? arguments[i].integer
+                 : counts && kernel->picks ? tile_bucket(arguments[i].integer)
+                                           : 0;
         hash = (hash ^ (uint64_t)key[i]) * UINT64_C(0x9e3779b97f4a7c15);
     }
     return (unsigned)(hash >> 58);
 }
 
+/* NULL if no launch has had these constants yet. */
 static kernel_point *find_point(tile_kernel *kernel, const tile_argument *arguments,
                                 unsigned count) {
     int64_t key[MAX_ARGUMENTS];
-    if (!kernel->picks) return kernel->first;
+    if (!kernel->picks && !kernel->constants) return kernel->first;
     unsigned head = make_key(kernel, arguments, count, key);
     kernel_bucket *bucket = atomic_load_explicit(&kernel->buckets[head], memory_order_acquire);
     while (bucket && memcmp(bucket->key, key, sizeof *key * count) != 0) bucket = bucket->next;
-    return bucket ? bucket->point : kernel->first;
+    return bucket ? bucket->point : kernel->constants ? NULL : kernel->first;
+}
+
+/* From now on launches in the bucket of these arguments take the point of these bindings. Under the
+ * context's lock. */
+static tile_status add_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                              const tile_binding *bindings, unsigned binding_count) {
+    kernel_bucket *bucket = tile_malloc(sizeof *bucket + sizeof *bucket->key * MAX_ARGUMENTS);
+    unsigned head = make_key(kernel, arguments, count, bucket->key);
+    tile_status status =
+        add_special_point(kernel, arguments, bindings, binding_count, &bucket->point);
+    bucket->next = kernel->buckets[head];
+    if (status == TILE_OK)
+        atomic_store_explicit(&kernel->buckets[head], bucket, memory_order_release);
+    else
+        free(bucket);
+    return status;
+}
+
+/* The point for constants that no launch has had. */
+static tile_status specialise(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                              void *stream, kernel_point **out) {
+    const kernel_point *first = kernel->first;
+    tile_status status = refuse_capture(kernel, stream);
+    if (status != TILE_OK) return status;
+    tile_context_lock(kernel->device->context);
+    if (!find_point(kernel, arguments, count)) /* another thread may have been here */
+        status = add_bucket(kernel, arguments, count, first->bindings, first->binding_count);
+    *out = find_point(kernel, arguments, count);
+    tile_context_unlock(kernel->device->context);
+    return status;
 }
 
 /* Kernels ------------------------------------------------------------------------------------- */
+
+/* The bindings have been found to be right. */
+static uint64_t find_constants(const tile_function *f, const tile_binding *bindings,
+                               unsigned binding_count) {
+    uint64_t constants = 0;
+    for (unsigned i = 0; i < f->arg_count && i < MAX_ARGUMENTS; i++) {
+        bool open = f->args[i].is_const && !f->args[i].known;
+        for (unsigned b = 0; b < binding_count && open; b++) {
+            const char *name = bindings[b].name;
+            open = tile_function_find_param(f, name, strlen(name)) ||
+                   strcmp(name + (*name == '%'), f->args[i].name) != 0;
+        }
+        constants |= (uint64_t)open << i;
+    }
+    return constants;
+}
 
 tile_status tile_kernel_create(tile_device *device, const tile_module *module, const char *name,
                                const tile_binding *bindings, unsigned binding_count,
@@ -307,6 +385,7 @@ tile_status tile_kernel_create(tile_device *device, const tile_module *module, c
         *out = kernel;
     else
         tile_kernel_destroy(kernel);
+    if (status == TILE_OK) kernel->constants = find_constants(function, bindings, binding_count);
     return status;
 }
 
@@ -434,7 +513,7 @@ static tile_status resolve(tile_kernel *kernel, const tile_argument *arguments, 
     tile_status status = check_count(kernel, arguments, count);
     if (status != TILE_OK) return status;
     kernel_point *point = find_point(kernel, arguments, count);
-    const tile_abi *abi = first_variant(point)->abi;
+    const tile_abi *abi = first_variant(point ? point : kernel->first)->abi;
     const tile_launch_facts facts = {.size = sizeof facts, .num_sms = kernel->device->num_sms};
     for (unsigned i = 0; i < count && status == TILE_OK; i++) {
         status = check_argument(kernel, tile_abi_arg_at(abi, i), &arguments[i]);
@@ -446,6 +525,7 @@ static tile_status resolve(tile_kernel *kernel, const tile_argument *arguments, 
                             .argument_count = count,
                             .num_sms = facts.num_sms,
                             .stream = stream};
+    if (status == TILE_OK && !point) status = specialise(kernel, arguments, count, stream, &point);
     if (status == TILE_OK) status = take_variant(kernel, point, numbers, stream, &launch->variant);
     if (status == TILE_OK)
         status = tile_abi_grid(launch->variant->abi, numbers, &facts, launch->grid);
@@ -510,6 +590,20 @@ tile_status tile_kernel_prepare(tile_kernel *kernel, const tile_argument *argume
     return kernel->device->ops->reserve(kernel->device, &launch);
 }
 
+tile_status tile_kernel_variant(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                                const tile_abi **abi) {
+    tile_launch launch;
+    *abi = NULL;
+    if (kernel && kernel->is_plan) {
+        tile_report(kernel->device->context, TILE_ERROR, no_place,
+                    "@%s is a plan: its kernels have variants", kernel->name);
+        return TILE_UNSUPPORTED;
+    }
+    tile_status status = resolve(kernel, arguments, count, NULL, &launch);
+    if (status == TILE_OK) *abi = launch.variant->abi;
+    return status;
+}
+
 tile_status tile_kernel_set_point(tile_kernel *kernel, const tile_argument *arguments,
                                   unsigned count, const tile_binding *bindings,
                                   unsigned binding_count) {
@@ -521,15 +615,8 @@ tile_status tile_kernel_set_point(tile_kernel *kernel, const tile_argument *argu
                     kernel->name);
         return TILE_INVALID;
     }
-    kernel_bucket *bucket = tile_malloc(sizeof *bucket + sizeof *bucket->key * MAX_ARGUMENTS);
-    unsigned head = make_key(kernel, arguments, count, bucket->key);
     tile_context_lock(kernel->device->context);
-    status = add_point(kernel, bindings, binding_count, &bucket->point);
-    bucket->next = kernel->buckets[head];
-    if (status == TILE_OK)
-        atomic_store_explicit(&kernel->buckets[head], bucket, memory_order_release);
-    else
-        free(bucket);
+    status = add_bucket(kernel, arguments, count, bindings, binding_count);
     tile_context_unlock(kernel->device->context);
     return status;
 }

@@ -130,6 +130,9 @@ typedef struct tile_condition {
     int64_t value;
 } tile_condition;
 
+/* As in the table. */
+TILE_API const char *tile_condition_name(tile_condition_kind kind);
+
 enum { TILE_MAX_VARIANTS = 8 };
 
 /* A kernel has a list of variants: the same kernel, compiled under different sets of conditions. A
@@ -156,6 +159,8 @@ TILE_API tile_status tile_plan_print(const tile_function *plan, tile_writer writ
 
 /* The instantiate pass as a call: binds the kernel's compile-time parameters, in place. A missing
  * one takes its default, else its value in the first tune point that agrees with the given ones.
+ * The name may be that of a {const} argument ("n", or "%n" where a parameter is called n): it gets
+ * this value wherever it is used, and launches with another one are refused.
  * Pointers and views of a kernel at level 2 that say nothing else are declared divisible by 16.
  * TILE_INVALID after a diagnostic. */
 TILE_API tile_status tile_instantiate(tile_module *module, const char *kernel,

@@ -100,6 +100,9 @@ TILE_API size_t tile_buffer_size(const tile_buffer *buffer);
  * in one bucket if each integer rounds up to the same of 1, 2, 3, 4, 6, 8, 12, 16, .. (2^i, 3 x
  * 2^i); what is not above 0 is a bucket of its own.
  *
+ * A {const} argument that no binding gives a value is a number in the code: each value of it has
+ * its own, compiled by the first launch that has it.
+ *
  * The name may be a plan's: then a launch takes the plan's arguments and goes through its steps on
  * the stream, after all of them have been checked. Its scratch is kept for each stream that it is
  * launched on, until the kernel is destroyed; two threads do not launch it on one stream at once.
@@ -136,6 +139,10 @@ typedef struct tile_argument {
  * launch neither does that nor waits. The buffers are looked at for size and alignment only. */
 TILE_API tile_status tile_kernel_prepare(tile_kernel *kernel, const tile_argument *arguments,
                                          unsigned argument_count, void *stream);
+/* The interface of the variant that a launch with these arguments takes, which is compiled if it is
+ * not yet; the kernel's. */
+TILE_API tile_status tile_kernel_variant(tile_kernel *kernel, const tile_argument *arguments,
+                                         unsigned argument_count, const tile_abi **abi);
 /* From now on launches in the bucket of these arguments take the point of these bindings, which is
  * compiled at once. Only for kernels that pick. */
 TILE_API tile_status tile_kernel_set_point(tile_kernel *kernel, const tile_argument *arguments,

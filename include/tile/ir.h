@@ -456,6 +456,8 @@ TILE_API void tile_function_set_arg_divisible(tile_function *function, unsigned 
                                               unsigned divisor);
 TILE_API void tile_function_set_arg_noalias(tile_function *function, unsigned arg, bool noalias);
 TILE_API void tile_function_set_arg_const(tile_function *function, unsigned arg, bool is_const);
+/* {const, value = n}: what the argument is. Instantiating puts it in its place everywhere. */
+TILE_API void tile_function_set_arg_value(tile_function *function, unsigned arg, int64_t value);
 /* Computes: declares a result; its value is set when the body is built. */
 TILE_API void tile_function_add_result(tile_function *function, const char *name,
                                        const tile_type *type);

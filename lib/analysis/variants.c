@@ -18,6 +18,9 @@
  * k] b[k, n] these are {a} and {b, c}. What no view names (a loop's bound, say) is assumed by
  * variant 0 alone.
  *
+ * Beside that, all variants ask for the values of the {const} arguments for which the kernel was
+ * instantiated.
+ *
  * A launch takes the first variant whose conditions hold. So what asks for no less than an earlier
  * one is left out, and so is what asks for no more than the last. Groups are taken in the order of
  * their first operands, as many as there is room for. */
@@ -198,7 +201,9 @@ tile_condition *tile_list_conditions(const tile_function *f, const unsigned *div
     tile_condition *list = TILE_NEW_ARRAY(arena, tile_condition, f->arg_count + 1);
     *count = 0;
     for (unsigned i = 0; i < f->arg_count; i++)
-        if (needs_check(f->args[i].type, divisors[i]))
+        if (f->args[i].known)
+            list[(*count)++] = (tile_condition){TILE_CONDITION_value, i, f->args[i].known->integer};
+        else if (needs_check(f->args[i].type, divisors[i]))
             list[(*count)++] = (tile_condition){TILE_CONDITION_divisible, i, divisors[i]};
     return list;
 }

@@ -55,7 +55,6 @@ typedef struct tile_condition_info {
 } tile_condition_info;
 
 const tile_condition_info *tile_condition_info_at(unsigned index); /* NULL past the end */
-const tile_condition_info *tile_condition_get_info(tile_condition_kind kind);
 /* Whether `number`, an integer or an address, has what the condition asks for. */
 bool tile_condition_holds(const tile_condition *condition, int64_t number);
 

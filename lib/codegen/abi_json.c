@@ -124,7 +124,7 @@ static void put_variants(out *o, const tile_abi *abi) {
         for (unsigned i = 0; i < abi->variants[v].count; i++) {
             const tile_condition *condition = &abi->variants[v].list[i];
             put(o, "%s\n      {\"condition\": \"%s\", \"argument\": %s, \"value\": %" PRId64 "}",
-                i ? "," : "", tile_condition_get_info(condition->kind)->name,
+                i ? "," : "", tile_condition_name(condition->kind),
                 quoted(o, abi->args[condition->arg].name), condition->value);
         }
         put(o, "]");

@@ -10,10 +10,11 @@ const tile_condition_info *tile_condition_info_at(unsigned index) {
     return index < sizeof conditions / sizeof *conditions ? &conditions[index] : NULL;
 }
 
-const tile_condition_info *tile_condition_get_info(tile_condition_kind kind) {
-    unsigned i = 0;
-    while (conditions[i].kind != kind) i++;
-    return &conditions[i];
+const char *tile_condition_name(tile_condition_kind kind) {
+    const tile_condition_info *info;
+    for (unsigned i = 0; (info = tile_condition_info_at(i)); i++)
+        if (info->kind == kind) return info->name;
+    return NULL;
 }
 
 static unsigned *declared_divisors(const tile_function *f, tile_arena *arena) {

@@ -81,6 +81,7 @@ typedef struct tile_arg_decl {
     unsigned divisible; /* 0: nothing said, 1: nothing known. Pointers and views: bytes */
     bool noalias;
     bool is_const;
+    const tile_expr *known;                  /* const: its value, NULL: it is not known yet */
     const tile_expr *extents[TILE_MAX_RANK]; /* views: all are said */
     const tile_expr *strides[TILE_MAX_RANK]; /* views: as has_strides of the type says */
 } tile_arg_decl;

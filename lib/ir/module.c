@@ -204,6 +204,12 @@ void tile_function_set_arg_const(tile_function *f, unsigned arg, bool is_const) 
     if (f && arg < f->arg_count) f->args[arg].is_const = is_const;
 }
 
+void tile_function_set_arg_value(tile_function *f, unsigned arg, int64_t value) {
+    if (!f || arg >= f->arg_count) return;
+    f->args[arg].is_const = true;
+    f->args[arg].known = tile_expr_int(f->module->context, value);
+}
+
 void tile_function_add_result(tile_function *f, const char *name, const tile_type *type) {
     if (!f) return;
     if (!type) {

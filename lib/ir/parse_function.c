@@ -85,17 +85,21 @@ enum { MAX_DIVISOR = 1 << 30 };
 
 static bool parse_arg_attrs(tile_parser *p, unsigned arg) {
     const uint64_t allowed = (uint64_t)1 << TILE_ATTR_divisible | (uint64_t)1 << TILE_ATTR_noalias |
-                             (uint64_t)1 << TILE_ATTR_constant;
-    tile_parsed_attr attrs[3];
+                             (uint64_t)1 << TILE_ATTR_constant | (uint64_t)1 << TILE_ATTR_value;
+    tile_parsed_attr attrs[4];
     unsigned count = 0;
     tile_loc loc = p->token.loc;
     if (!tile_parse_attrs(p, allowed, "an argument", attrs, &count)) return false;
     for (unsigned i = 0; i < count; i++) {
-        int64_t divisor;
+        int64_t divisor, value;
         if (attrs[i].id == TILE_ATTR_noalias)
             tile_function_set_arg_noalias(p->function, arg, true);
         else if (attrs[i].id == TILE_ATTR_constant)
             tile_function_set_arg_const(p->function, arg, true);
+        else if (attrs[i].id == TILE_ATTR_value && !tile_expr_is_int(attrs[i].expr, &value))
+            return tile_parse_error(p, loc, "'value' takes a number");
+        else if (attrs[i].id == TILE_ATTR_value)
+            p->function->args[arg].known = attrs[i].expr;
         else if (!tile_expr_is_int(attrs[i].expr, &divisor) || divisor < 1 || divisor > MAX_DIVISOR)
             return tile_parse_error(p, loc, "'divisible' takes a number from 1 to 2^30");
         else

@@ -501,6 +501,11 @@ static void print_args(printer *p) {
             PRINT(p, "%s%s", before, tile_attr_keyword(TILE_ATTR_constant));
             before = ", ";
         }
+        if (arg->known) {
+            PRINT(p, "%s%s = ", before, tile_attr_keyword(TILE_ATTR_value));
+            print_expr(p, arg->known);
+            before = ", ";
+        }
         PRINT(p, "%s", *before == ',' ? "}" : "");
     }
     PRINT(p, ")");

@@ -197,6 +197,21 @@ static void check_view_arg(checker *c, size_t index) {
     }
 }
 
+static void check_constant_arg(checker *c, const tile_arg_decl *arg) {
+    bool integer =
+        arg->type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(arg->type->scalar);
+    int64_t value;
+    if ((arg->is_const || arg->known) && (!integer || c->f->kind != TILE_KERNEL))
+        FAIL(c, c->f->loc, "the argument '%s' is {const}, which only a kernel's integer may be",
+             shown(arg->name));
+    else if (arg->known && !arg->is_const)
+        FAIL(c, c->f->loc, "the argument '%s' has a value and is not {const}", shown(arg->name));
+    else if (arg->known && (!tile_expr_is_int(arg->known, &value) ||
+                            !tile_integer_fits(arg->type->scalar, value)))
+        FAIL(c, c->f->loc, "the value of the argument '%s' does not fit its type",
+             shown(arg->name));
+}
+
 static void check_args(checker *c) {
     tile_function *f = c->f;
     for (size_t i = 0; i < f->arg_count; i++) {
@@ -207,6 +222,7 @@ static void check_args(checker *c) {
                 FAIL(c, f->loc, "the argument '%s' is declared twice", shown(f->args[i].name));
         check_type(c, f->loc, f->args[i].type);
         if (f->args[i].type->kind == TILE_TYPE_VIEW) check_view_arg(c, i);
+        check_constant_arg(c, &f->args[i]);
     }
     for (size_t i = 0; i < f->result_count; i++) {
         if (!is_name(f->results[i].name, true))

@@ -34,11 +34,15 @@
  *     store %t, %g[%2]
  *   }
  *
+ * A {const} argument whose value is given becomes that number; it stays an argument, which the
+ * launch compares with it.
+ *
  * A pointer or view of which nothing is said becomes divisible by 16; `{divisible = 1}` says that
  * it is not.
  *
- * Options: a parameter's name and value; an argument's name with `.divisible` and a number. Types
- * of values change in place: every type is mapped by itself, so that what was equal stays equal. */
+ * Options: a parameter's name and value, or a {const} argument's (%n where a parameter has the
+ * name); an argument's name with `.divisible` and a number. Types of values change in place: every
+ * type is mapped by itself, so that what was equal stays equal. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -80,6 +84,18 @@ static size_t option_argument(const tile_function *f, const char *key) {
     return i;
 }
 
+/* The {const} argument of "%n", or of "n" if no parameter is called so; arg_count if there is none.
+ */
+static size_t constant_argument(const tile_function *f, const char *key) {
+    size_t i = 0;
+    if (*key == '%')
+        key++;
+    else if (tile_function_find_param(f, key, strlen(key)))
+        return f->arg_count;
+    while (i < f->arg_count && !(f->args[i].is_const && strcmp(f->args[i].name, key) == 0)) i++;
+    return i;
+}
+
 /* Another function of the module may be the one that is meant, also one that was instantiated
  * before this one and has no parameters any more. */
 static bool is_meant_for_another(const tile_function *f, const char *key) {
@@ -89,7 +105,8 @@ static bool is_meant_for_another(const tile_function *f, const char *key) {
             before = false;
         else if ((before && !other->param_count) ||
                  tile_function_find_param(other, key, strlen(key)) ||
-                 option_argument(other, key) < other->arg_count)
+                 option_argument(other, key) < other->arg_count ||
+                 constant_argument(other, key) < other->arg_count)
             return true;
     }
     return false;
@@ -113,6 +130,23 @@ static void set_divisible(instance *i, size_t arg, const char *text) {
         i->f->args[arg].divisible = (unsigned)divisor;
 }
 
+/* What is known of a constant is its value alone. */
+static void set_value(instance *i, size_t index, const char *text) {
+    tile_arg_decl *arg = &i->f->args[index];
+    int64_t value, known;
+    char *end;
+    errno = 0;
+    value = strtoll(text, &end, 0);
+    if (end == text || *end || errno || !tile_integer_fits(arg->type->scalar, value))
+        FAIL(i, i->f->loc, "the argument %%%s takes an integer of its type, not '%s'", arg->name,
+             text);
+    else if (arg->known && tile_expr_is_int(arg->known, &known) && known != value)
+        FAIL(i, i->f->loc, "the argument %%%s is %" PRId64 " already, not %" PRId64, arg->name,
+             known, value);
+    else
+        arg->known = tile_expr_int(i->context, value);
+}
+
 /* Where nothing is said, memory is taken to be aligned as allocators and drivers align it, for the
  * widest accesses; a launch that gives less gets a variant of its own. What is at level 3 is as its
  * author wrote it, and a plan accesses nothing. */
@@ -126,9 +160,11 @@ static void assume_alignment(tile_function *f) {
 static void read_options(instance *i, const tile_pass_option *options, unsigned count) {
     for (unsigned o = 0; o < count; o++) {
         const char *key = options[o].key;
-        size_t arg = option_argument(i->f, key);
+        size_t arg = option_argument(i->f, key), constant = constant_argument(i->f, key);
         if (arg < i->f->arg_count)
             set_divisible(i, arg, options[o].value);
+        else if (constant < i->f->arg_count)
+            set_value(i, constant, options[o].value);
         else if (!tile_function_find_param(i->f, key, strlen(key)) &&
                  !is_meant_for_another(i->f, key))
             fail_unknown(i, key);
@@ -215,6 +251,27 @@ static void bind_constant_value(instance *i, tile_value value, tile_value *map) 
     if (bound.id != value.id) map[value.id] = bound;
 }
 
+/* An argument's value, where it is known: for expressions that are bound. */
+static bool known_argument(unsigned index, int64_t *value, void *user) {
+    const tile_bound_params *bound = user;
+    const tile_expr *known = index < bound->f->arg_count ? bound->f->args[index].known : NULL;
+    return known && tile_expr_is_int(known, value);
+}
+
+static bool has_constants(const tile_function *f) {
+    for (size_t a = 0; a < f->arg_count; a++)
+        if (f->args[a].known) return true;
+    return false;
+}
+
+static void bind_argument(instance *i, tile_value value, tile_value *map) {
+    const tile_value_data data = *tile_value_at(i->f, value);
+    tile_arg_decl *arg = &i->f->args[data.index];
+    if (!arg->known) return;
+    arg->divisible = 0; /* the value says more, and may lack it */
+    map[value.id] = tile_function_constant(i->f, data.type, arg->known);
+}
+
 /* Constants that had different names for one number become one value. */
 static void bind_values(instance *i) {
     uint32_t count = (uint32_t)i->f->value_count;
@@ -230,11 +287,12 @@ static void bind_values(instance *i) {
         if (data.kind == TILE_VALUE_RESULT) loc = i->f->ops[data.owner].loc;
         const tile_type *type = bind_type(i, loc, data.type);
         tile_value_at(i->f, value)->type = type;
+        if (data.kind == TILE_VALUE_ARG) bind_argument(i, value, map);
     }
     tile_replace_values(i->f, i->f->body, map);
     /* Only now may the old ones equal those that took their place: each is found by what it is. */
     for (uint32_t id = 1; id < count; id++) {
-        if (!map[id].id) continue;
+        if (!map[id].id || i->f->values[id].kind != TILE_VALUE_CONSTANT) continue;
         i->f->values[id].type = i->f->values[map[id].id].type;
         i->f->values[id].expr = i->f->values[map[id].id].expr;
     }
@@ -348,8 +406,9 @@ static tile_status instantiate(tile_function *f, const tile_pass_option *options
     if (i.errors || !tile_bind_params(f, options, count, arena, &i.bound) ||
         !tile_check_wheres(&i.bound, arena))
         return TILE_INVALID;
-    if (!f->param_count) return tile_instantiate_launches(f, arena);
+    if (!f->param_count && !has_constants(f)) return tile_instantiate_launches(f, arena);
     i.bindings = tile_param_bindings(&i.bound);
+    i.bindings.arg = known_argument;
     /* 2. Their values in all places. */
     bind_declarations(&i);
     bind_attrs(&i);
@@ -410,7 +469,8 @@ tile_status tile_instantiate(tile_module *module, const char *kernel, const tile
     instance i = {.f = f, .context = module->context, .arena = &arena};
     for (unsigned o = 0; o < binding_count; o++) {
         options[o] = (tile_pass_option){bindings[o].name, bindings[o].value};
-        if (!tile_function_find_param(f, bindings[o].name, strlen(bindings[o].name)))
+        if (!tile_function_find_param(f, bindings[o].name, strlen(bindings[o].name)) &&
+            constant_argument(f, bindings[o].name) == f->arg_count)
             fail_unknown(&i, bindings[o].name);
     }
     assume_alignment(f);

@@ -112,6 +112,103 @@ Test(launch, a_kernel_without_bindings_takes_the_point_of_the_bucket) {
     tile_device_destroy(&x->base);
 }
 
+/* Constants ----------------------------------------------------------------------------------- */
+
+static const char special[] =
+    "kernel @s<block: int>(%n: i32 {const, divisible = 8}, %m: i32 {divisible = 8},\n"
+    "    %x: ptr<f32> {divisible = 16}) tune block in [32, 64]\n"
+    "    grid [ceildiv(%n, block), %m] warps 1 {\n"
+    "  %g = view %x, [%n] : view<f32[?]>\n"
+    "  %h = view %x, [%m] : view<f32[?]>\n"
+    "}\n";
+
+static tile_kernel *create_special(fake_device *x, const tile_binding *bindings, unsigned count) {
+    tile_kernel *kernel;
+    tile_module *module = text_parse(&x->text, special);
+    cr_assert(module, "%s", x->text.messages);
+    cr_assert_eq(tile_kernel_create(&x->base, module, "s", bindings, count, &kernel), TILE_OK, "%s",
+                 x->text.messages);
+    tile_module_destroy(module);
+    return kernel;
+}
+
+static tile_status launch_special(tile_kernel *kernel, tile_buffer *buffer, int64_t n, int64_t m) {
+    const tile_argument arguments[] = {{.integer = n}, {.integer = m}, {.buffer = buffer}};
+    return tile_kernel_launch(kernel, arguments, 3, NULL);
+}
+
+/* The value of the first condition of the variant that ran. */
+static int64_t special_value(const fake_device *x) {
+    const tile_abi *abi = x->last.variant->abi;
+    const tile_condition *condition = tile_abi_condition_at(abi, tile_abi_variant(abi), 0);
+    cr_assert(condition && condition->kind == TILE_CONDITION_value && condition->arg == 0);
+    return condition->value;
+}
+
+Test(launch, each_value_of_a_constant_has_its_own_code) {
+    fake_device *x = open_device();
+    const tile_binding block = {"block", "32"};
+    tile_buffer *buffer = create_buffer(x, 1024);
+    tile_kernel *kernel = create_special(x, &block, 1);
+    cr_expect_eq(x->prepared, 1, "for no value");
+    cr_expect_eq(launch_special(kernel, buffer, 100, 8), TILE_OK, "%s", x->text.messages);
+    cr_expect(x->prepared == 2 && x->last.grid[0] == 4 && special_value(x) == 100);
+    cr_expect_eq(launch_special(kernel, buffer, 100, 16), TILE_OK);
+    cr_expect(x->prepared == 2 && special_value(x) == 100);
+    cr_expect_eq(launch_special(kernel, buffer, 101, 8), TILE_OK);
+    cr_expect(x->prepared == 3 && special_value(x) == 101);
+    cr_expect_eq(launch_special(kernel, buffer, 100, 7), TILE_OK);
+    cr_expect(x->prepared == 4 && special_value(x) == 100, "a variant of the same point");
+    cr_expect_eq(tile_abi_arg_at(x->last.variant->abi, 1)->divisible, 1);
+    x->capturing = true;
+    cr_expect_eq(launch_special(kernel, buffer, 101, 8), TILE_OK);
+    cr_expect_eq(launch_special(kernel, buffer, 102, 8), TILE_UNSUPPORTED);
+    x->capturing = false;
+    cr_expect_eq(launch_special(kernel, buffer, INT64_MAX, 8), TILE_INVALID);
+    cr_expect_eq(x->prepared, 4);
+    tile_kernel_destroy(kernel);
+    tile_buffer_destroy(buffer);
+    tile_device_destroy(&x->base);
+}
+
+Test(launch, a_bound_constant_is_checked) {
+    fake_device *x = open_device();
+    const tile_binding both[] = {{"n", "100"}, {"block", "32"}};
+    tile_buffer *buffer = create_buffer(x, 1024);
+    tile_kernel *kernel = create_special(x, both, 2);
+    cr_expect_eq(launch_special(kernel, buffer, 100, 8), TILE_OK, "%s", x->text.messages);
+    cr_expect(x->prepared == 1 && special_value(x) == 100);
+    cr_expect_eq(launch_special(kernel, buffer, 101, 8), TILE_INVALID);
+    expect(x, "@s: argument %n must be 100, for which the kernel was made");
+    cr_expect_eq(x->prepared, 1);
+    tile_kernel_destroy(kernel);
+    tile_buffer_destroy(buffer);
+    tile_device_destroy(&x->base);
+}
+
+/* With points by bucket, those of one value are for that value. */
+Test(launch, constants_and_points) {
+    fake_device *x = open_device();
+    const tile_binding large = {"block", "64"};
+    tile_buffer *buffer = create_buffer(x, 1024);
+    tile_kernel *kernel = create_special(x, NULL, 0);
+    const tile_argument arguments[] = {{.integer = 100}, {.integer = 8}, {.buffer = buffer}};
+    cr_expect_eq(tile_kernel_set_point(kernel, arguments, 3, &large, 1), TILE_OK, "%s",
+                 x->text.messages);
+    cr_expect_eq(launch_special(kernel, buffer, 100, 7), TILE_OK);
+    cr_expect(x->last.grid[0] == 2 && special_value(x) == 100);
+    cr_expect_eq(launch_special(kernel, buffer, 99, 7), TILE_OK);
+    cr_expect(x->last.grid[0] == 4 && special_value(x) == 99);
+    cr_expect_eq(launch_special(kernel, buffer, 100, 99), TILE_OK);
+    cr_expect(x->last.grid[0] == 4 && special_value(x) == 100, "another bucket of m");
+    const tile_binding hole = {"block", NULL};
+    cr_expect_eq(tile_kernel_set_point(kernel, arguments, 3, &hole, 1), TILE_INVALID);
+    cr_expect_eq(tile_kernel_set_point(kernel, arguments, 3, NULL, 1), TILE_INVALID);
+    tile_kernel_destroy(kernel);
+    tile_buffer_destroy(buffer);
+    tile_device_destroy(&x->base);
+}
+
 /* Threads ------------------------------------------------------------------------------------- */
 
 enum { THREADS = 8, LAUNCHES = 400 };

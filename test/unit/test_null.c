@@ -158,6 +158,7 @@ static void change_nothing(tile_function *f) {
     tile_function_set_arg_divisible(f, 99, 8);
     tile_function_set_arg_noalias(f, 99, true);
     tile_function_set_arg_const(f, 99, true);
+    tile_function_set_arg_value(f, 99, 4);
     tile_function_set_result(f, 99, (tile_value){1});
     tile_op_set_flag(f, op, TILE_ATTR_fast);
     tile_op_set_int(f, op, TILE_ATTR_unroll, 2);
@@ -318,6 +319,7 @@ Test(null, compiling) {
     cr_expect_eq(tile_abi_variant(NULL), 0);
     cr_expect_null(tile_abi_condition_at(NULL, 0, 0));
     cr_expect_eq(tile_abi_pick_variant(NULL, NULL), 0);
+    cr_expect_null(tile_condition_name((tile_condition_kind)0));
     cr_expect_eq(tile_abi_grid(NULL, NULL, NULL, grid), TILE_INVALID);
     cr_expect_eq(tile_abi_scratch(NULL, NULL, NULL, &bytes[0], &bytes[1]), TILE_INVALID);
     cr_expect_eq(tile_abi_view_shape(NULL, 0, NULL, shape, shape), TILE_INVALID);
@@ -411,6 +413,9 @@ Test(null, devices) {
     cr_expect_eq(tile_kernel_launch(NULL, NULL, 0, NULL), TILE_INVALID);
     cr_expect_eq(tile_kernel_prepare(NULL, NULL, 0, NULL), TILE_INVALID);
     cr_expect_eq(tile_kernel_set_point(NULL, NULL, 0, NULL, 0), TILE_INVALID);
+    const tile_abi *variant;
+    cr_expect_eq(tile_kernel_variant(NULL, NULL, 0, &variant), TILE_INVALID);
+    cr_expect_null(variant);
     cr_expect_eq(tile_kernel_time(NULL, NULL, 0, 1, 1, false, &time), TILE_INVALID);
     tile_kernel_destroy(NULL);
     tile_context *context = tile_context_create();

@@ -33,6 +33,8 @@ static const char help[] =
     "                       Computed in f64 and rounded once; equality if the inputs are `int`\n"
     "                       OUT=@FILE.npy compares it with the file\n"
     "  --check              compares all results of the compute that the kernel names with `of`\n"
+    "  --offset NAME=BYTES  the array begins so far behind an aligned address (default: 0)\n"
+    "  --variant            which variant of the kernel runs, and under which conditions\n"
     "  --tolerance=X        error allowed otherwise, relative to |expected| + its root mean "
     "square\n"
     "                       (default: 16 times the output type's rounding unit; 0: equality)\n"
@@ -64,6 +66,8 @@ typedef struct options {
     unsigned argument_count;
     const char *saves[16];
     unsigned save_count;
+    const char *offsets[16];
+    unsigned offset_count;
     uint64_t seed, max_operations;
     unsigned sms; /* 0: the device's default */
     bool seed_given;
@@ -74,6 +78,7 @@ typedef struct options {
     bool no_flush;
     bool timing;
     bool counts;
+    bool variant;
     double tolerance; /* below 0: by type */
 } options;
 
@@ -132,6 +137,13 @@ static bool add_save(options *o, const char *text) {
     return true;
 }
 
+static bool add_offset(options *o, const char *text) {
+    if (!strchr(text, '=') || o->offset_count == 16)
+        return !fail(text, "--offset takes NAME=BYTES, at most 16 times");
+    o->offsets[o->offset_count++] = text;
+    return true;
+}
+
 enum { MAX_REPEATS = 1000000, MAX_SMS = 65535 };
 
 /* A number from 0 to limit. */
@@ -166,6 +178,7 @@ static bool parse_option(options *o, tool_arguments *args) {
     if (tool_option(args, "--param", &value)) return add_binding(o, value);
     if (tool_option(args, "--arg", &value)) return add_argument(o, value);
     if (tool_option(args, "--save", &value)) return add_save(o, value);
+    if (tool_option(args, "--offset", &value)) return add_offset(o, value);
     if (tool_option(args, "--max-operations", &value)) {
         bool ok = read_count("--max-operations", value, 0x1p53, &number);
         o->max_operations = ok ? (uint64_t)number : 0;
@@ -192,6 +205,7 @@ static bool parse_option(options *o, tool_arguments *args) {
     if (tool_option(args, "--tolerance", &value))
         return read_number("--tolerance", value, 1e30, &o->tolerance);
     if (tool_flag(args, "--no-flush")) return o->no_flush = true;
+    if (tool_flag(args, "--variant")) return o->variant = true;
     if (tool_flag(args, "--counts")) return o->counts = true;
     if (tool_flag(args, "--timing")) return o->timing = true;
     if (tool_flag(args, "--time")) {
@@ -318,17 +332,32 @@ static bool check_file_types(const run *r) {
     return true;
 }
 
+static bool set_offsets(options *o) {
+    for (unsigned i = 0; i < o->offset_count; i++) {
+        const char *equals = strchr(o->offsets[i], '=');
+        run_argument *a = arguments_find(o->arguments, o->argument_count, o->offsets[i],
+                                         (size_t)(equals - o->offsets[i]));
+        double number;
+        if (!a || !a->is_array) return !fail(o->offsets[i], "there is no array of this name");
+        if (!read_count("--offset", equals + 1, 1 << 20, &number)) return false;
+        a->offset = (size_t)number;
+    }
+    return true;
+}
+
 static bool upload(run *r) {
     options *o = r->options;
+    if (!set_offsets(o)) return false;
     for (unsigned i = 0; i < o->argument_count; i++) {
         run_argument *a = &o->arguments[i];
         r->launch[i] = (tile_argument){.integer = a->integer, .number = a->number};
         if (!a->is_array) continue;
         size_t bytes = a->array.count * tile_scalar_bytes(a->array.scalar);
-        if (tile_buffer_create(r->device, bytes, &a->buffer) != TILE_OK ||
-            tile_buffer_write(a->buffer, 0, a->array.data, bytes) != TILE_OK)
+        if (tile_buffer_create(r->device, a->offset + bytes, &a->buffer) != TILE_OK ||
+            tile_buffer_write(a->buffer, a->offset, a->array.data, bytes) != TILE_OK)
             return false;
         r->launch[i].buffer = a->buffer;
+        r->launch[i].offset = a->offset;
     }
     return true;
 }
@@ -337,8 +366,8 @@ static bool download(run *r) {
     options *o = r->options;
     for (unsigned i = 0; i < o->argument_count; i++) {
         run_argument *a = &o->arguments[i];
-        if (a->buffer &&
-            tile_buffer_read(a->buffer, 0, a->array.data, tile_buffer_size(a->buffer)) != TILE_OK)
+        if (a->buffer && tile_buffer_read(a->buffer, a->offset, a->array.data,
+                                          tile_buffer_size(a->buffer) - a->offset) != TILE_OK)
             return false;
     }
     return true;
@@ -364,6 +393,21 @@ static void print_head(const run *r) {
         if (!o->arguments[i].is_array)
             printf(" %s=%g", o->arguments[i].name, o->arguments[i].number);
     printf("\n");
+}
+
+static bool print_variant(run *r) {
+    const tile_abi *abi;
+    const tile_condition *condition;
+    if (!r->options->variant) return true;
+    if (tile_kernel_variant(r->kernel, r->launch, r->options->argument_count, &abi) != TILE_OK)
+        return false;
+    unsigned variant = tile_abi_variant(abi);
+    printf("variant  %u of %u", variant, tile_abi_variant_count(abi));
+    for (unsigned i = 0; (condition = tile_abi_condition_at(abi, variant, i)); i++)
+        printf("%s%s %s %" PRId64, i ? ", " : ": ", tile_abi_arg_at(abi, condition->arg)->name,
+               tile_condition_name(condition->kind), condition->value);
+    printf("\n");
+    return true;
 }
 
 static bool measure(run *r) {
@@ -456,7 +500,7 @@ static bool launch(run *r) {
     if (!tile_device_is_cuda(r->device))
         printf("time     %.3f ms, one run on the CPU device\n", 1e3 * took);
     if (o->counts) print_counts(tile_device_counts(r->device));
-    return true;
+    return print_variant(r);
 }
 
 /* A compute's results become arguments of their names, to be saved and checked. */

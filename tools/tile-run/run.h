@@ -40,6 +40,7 @@ typedef struct run_argument {
     double number;
     host_array array;
     tile_buffer *buffer;
+    size_t offset; /* bytes from the buffer's start to the array */
 } run_argument;
 
 /* NAME=VALUE, NAME=FILL[:TYPE[DIMS]] or NAME=@FILE.npy into *argument. Reports and returns false.
