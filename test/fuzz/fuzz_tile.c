@@ -131,6 +131,16 @@ static void check_abi_of(session *s, const tile_function *kernel) {
     tile_abi_destroy(abi);
 }
 
+/* Plans name parameters of kernels, which are gone once one of them is instantiated alone. */
+static void remove_plans(tile_module *module) {
+    unsigned i = 0;
+    for (tile_function *f; (f = tile_module_function(module, i));)
+        if (tile_function_get_kind(f) == TILE_PLAN)
+            tile_module_remove(module, f);
+        else
+            i++;
+}
+
 /* The kernel as a clone of its own, through the passes of a level; NULL if the target or the
  * passes refuse it. */
 static tile_function *lower(session *s, tile_module *module, const char *kernel, unsigned level,
@@ -138,6 +148,7 @@ static tile_function *lower(session *s, tile_module *module, const char *kernel,
     const tile_pass_options options = {.size = sizeof options, .target = target};
     tile_function *f;
     unsigned before = tile_context_error_count(s->context);
+    remove_plans(module);
     tile_status status =
         tile_lower(module, kernel, NULL, 0, tile_default_pipeline(level), &options, &f);
     return fuzz_succeeded(s, "tile_lower failed", status, before) ? f : NULL;
