@@ -19,7 +19,6 @@ static tile_status check(const tile_function *plan) {
     return tile_function_verify(plan);
 }
 
-/* The plan's text with the heads of its kernels, which its launches are checked against. */
 static bool is_launched(const tile_steps *steps, const char *name) {
     for (size_t i = 0; i < steps->kernel_count; i++)
         if (strcmp(steps->kernels[i], name) == 0) return true;
@@ -35,6 +34,7 @@ static void make_head(tile_function *kernel) {
     if (waits) tile_build_pdl_wait(&b);
 }
 
+/* The plan's text with the heads of its kernels, which its launches are checked against. */
 static void keep_plan(tile_artifact *artifact, const tile_function *plan, const tile_steps *steps) {
     artifact->module = tile_module_clone(plan->module);
     for (tile_function *f = artifact->module->first, *next; f; f = next) {

@@ -89,7 +89,7 @@ TILE_API unsigned tile_api_version(void);
 TILE_API const char *tile_status_name(tile_status status);
 
 TILE_API tile_context *tile_context_create(void);
-/* Modules, devices and interfaces (tile_abi) made in it must be gone by then. */
+/* Modules, devices, interfaces (tile_abi), artifacts and caches made in it must be gone by then. */
 TILE_API void tile_context_destroy(tile_context *context);
 
 /* Sends diagnostics to sink from now on. Without a sink they are only counted. */

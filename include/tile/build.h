@@ -58,8 +58,9 @@ TILE_API tile_op tile_build_for_loop(tile_builder *builder, tile_value begin, ti
 TILE_API tile_value tile_region_arg(const tile_function *function, tile_region region,
                                     unsigned index);
 /* roles {}: region i is run by groups[i] groups of warps[i] warps, whose threads are to have
- * registers[i] registers each; constants, i32. groups NULL: one each; registers NULL, or 0: as the
- * launch says. A region's value is its group's number; end each with tile_build_yield. */
+ * registers[i] registers each; constants, i32. groups NULL: one each; registers NULL, or the
+ * constant 0: as the launch says. A region's value is its group's number; end each with
+ * tile_build_yield. */
 TILE_API tile_op tile_build_role_regions(tile_builder *builder, const tile_value *warps,
                                          const tile_value *groups, const tile_value *registers,
                                          unsigned count);
