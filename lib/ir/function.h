@@ -237,6 +237,12 @@ static inline bool tile_type_is_extents(const tile_type *type) {
     return type->rank && !type->scalar && !type->param;
 }
 
+/* A value of many elements. */
+static inline bool tile_type_is_array(const tile_type *type) {
+    return type->kind == TILE_TYPE_TENSOR || type->kind == TILE_TYPE_TILE ||
+           type->kind == TILE_TYPE_VECTOR;
+}
+
 /* An argument that is passed as an address. */
 static inline bool tile_type_is_address(const tile_type *type) {
     return type->kind == TILE_TYPE_PTR || type->kind == TILE_TYPE_VIEW;

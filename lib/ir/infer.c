@@ -6,13 +6,8 @@
 
 /* Operands ------------------------------------------------------------------------------------ */
 
-static bool is_array(const tile_type *type) {
-    return type->kind == TILE_TYPE_TENSOR || type->kind == TILE_TYPE_TILE ||
-           type->kind == TILE_TYPE_VECTOR;
-}
-
 static bool is_value(const tile_type *type) {
-    return type->kind == TILE_TYPE_SCALAR || is_array(type);
+    return type->kind == TILE_TYPE_SCALAR || tile_type_is_array(type);
 }
 
 static bool is_scalar(const tile_type *type, tile_scalar scalar) {
@@ -227,7 +222,7 @@ static bool tile_infer_cast(tile_infer *infer) {
 static bool tile_infer_splat(tile_infer *infer) {
     const tile_type *from = type_of(infer, 0), *to = infer->given;
     if (!needs_extents(infer)) return false;
-    if (!is_array(to) || !same_element(from, to))
+    if (!tile_type_is_array(to) || !same_element(from, to))
         return fail(infer,
                     "the result must be a tile, tensor or vector of the operand's type, from", from,
                     " to", to);

@@ -13,11 +13,6 @@ static const tile_type *element_type(tile_parser *p, const tile_type *type) {
     return tile_type_get(p->context, &draft);
 }
 
-static bool is_array(const tile_type *type) {
-    return type->kind == TILE_TYPE_TENSOR || type->kind == TILE_TYPE_TILE ||
-           type->kind == TILE_TYPE_VECTOR;
-}
-
 static const tile_type *i32_type(tile_parser *p) {
     return tile_type_scalar(p->context, TILE_i32);
 }
@@ -93,8 +88,8 @@ static bool is_named_cast(const tile_invocation *call) {
 static tile_value lower_cast(tile_parser *p, const tile_invocation *call) {
     tile_value value = tile_lower_node(p, call->operands[0].head, NULL);
     const tile_type *type = value.id ? tile_value_type(p->function, value) : call->given;
-    if ((type->kind == TILE_TYPE_SCALAR || is_array(type)) && type->scalar == call->given->scalar &&
-        type->param == call->given->param)
+    if ((type->kind == TILE_TYPE_SCALAR || tile_type_is_array(type)) &&
+        type->scalar == call->given->scalar && type->param == call->given->param)
         return value;
     p->builder.loc = call->loc;
     return tile_build_cast(&p->builder, value, call->given);
@@ -152,7 +147,8 @@ tile_value tile_lower_node(tile_parser *p, const tile_node *node, const tile_typ
     if (node->kind == TILE_NODE_CALL) return lower_call(p, node->call, hint);
     if (node->kind == TILE_NODE_TYPED) return lower_typed(p, node);
     if (hint && tile_type_is_extents(hint)) hint = NULL;
-    if (hint && (hint->kind == TILE_TYPE_SCALAR || is_array(hint))) wanted = element_type(p, hint);
+    if (hint && (hint->kind == TILE_TYPE_SCALAR || tile_type_is_array(hint)))
+        wanted = element_type(p, hint);
     tile_value value = node->value;
     if (node->kind == TILE_NODE_HOST)
         value = lower_host(p, node, wanted);
@@ -160,7 +156,7 @@ tile_value tile_lower_node(tile_parser *p, const tile_node *node, const tile_typ
         value = lower_float(p, node, wanted);
     else if (node->kind == TILE_NODE_OP)
         value = lower_op_node(p, node, wanted, expected);
-    bool widen = value.id && wanted && is_array(hint) && tile_node_is_literal(node) &&
+    bool widen = value.id && wanted && tile_type_is_array(hint) && tile_node_is_literal(node) &&
                  tile_value_type(p->function, value) == wanted;
     p->builder.loc = node->loc;
     return widen ? tile_build_splat(&p->builder, value, hint) : value;

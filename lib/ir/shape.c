@@ -66,12 +66,9 @@ bool tile_iota_of(const tile_function *f, tile_op op, tile_iota *iota) {
     return known && axis >= 0 && axis < tile_value_type(f, tile_op_result(f, op, 0))->rank;
 }
 
-int64_t tile_iota_at(const tile_iota *iota, int64_t coordinate) {
-    return (int64_t)((uint64_t)iota->start + (uint64_t)iota->step * (uint64_t)coordinate);
-}
-
 void tile_iota_write(const tile_iota *iota, int64_t coordinate, tile_scalar scalar, void *at) {
-    int64_t value = tile_iota_at(iota, coordinate);
+    int64_t value =
+        (int64_t)((uint64_t)iota->start + (uint64_t)iota->step * (uint64_t)coordinate);
     if (tile_scalar_is_floating(scalar))
         tile_scalar_write(scalar, at, (double)value);
     else

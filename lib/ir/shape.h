@@ -23,8 +23,6 @@ typedef struct tile_iota {
 
 /* False while a parameter has no value yet, or the axis is not one of the result's dims. */
 bool tile_iota_of(const tile_function *f, tile_op op, tile_iota *iota);
-/* In i64. */
-int64_t tile_iota_at(const tile_iota *iota, int64_t coordinate);
 /* Writes one element of the type. */
 void tile_iota_write(const tile_iota *iota, int64_t coordinate, tile_scalar scalar, void *at);
 

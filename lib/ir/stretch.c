@@ -15,11 +15,6 @@ static const tile_type *type_of(const stretching *s, unsigned i) {
     return tile_value_type(s->builder->function, s->operands[i]);
 }
 
-static bool is_array(const tile_type *type) {
-    return type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_TENSOR ||
-           type->kind == TILE_TYPE_VECTOR;
-}
-
 static bool is_condition(const stretching *s, unsigned i) {
     return s->info->operands[i].class_ == TILE_CLASS_boolean;
 }
@@ -36,7 +31,7 @@ static bool find_kind(stretching *s) {
             fits &= type->scalar == element->scalar && type->param == element->param;
         }
         if (type->kind == TILE_TYPE_SCALAR) continue;
-        fits &= is_array(type) && (!arrays || type->kind == s->common.kind);
+        fits &= tile_type_is_array(type) && (!arrays || type->kind == s->common.kind);
         s->common.kind = type->kind;
         s->common.rank = type->rank > s->common.rank ? type->rank : s->common.rank;
         arrays = true;

@@ -4,7 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <time.h>
+
+#include "lib/support/clock.h"
 
 /* A way to the system ------------------------------------------------------------------------- */
 
@@ -99,12 +100,6 @@ Test(cache_system, any_call_to_the_system_fails) {
     cr_expect_gt(broken, 200);
 }
 
-static uint64_t milliseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 Test(cache_system, a_folder_without_locks) {
     /* Of a network file system without its lock server, of one without locks at all. */
     static const int errors[] = {ENOLCK, ENOSYS, EINVAL, EOPNOTSUPP, EPERM, EIO};
@@ -116,14 +111,14 @@ Test(cache_system, a_folder_without_locks) {
     break_calls();
     locks_fail = true;
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
-        uint64_t since = milliseconds();
+        double since = tile_seconds_now();
         call_error = errors[i];
         cache_reopen(&x, NULL);
         for (unsigned n = 0; n < 100; n++) {
             cr_expect_not(cache_has(&x, 1));
             cr_expect_not(cache_keep(&x, 2, 10));
         }
-        cr_expect_lt(milliseconds() - since, 3000);
+        cr_expect_lt(tile_seconds_now() - since, 3.0);
         cr_expect_not(tile_cache_get_statistics(x.cache).usable);
         cr_expect(strstr(x.messages, "going on without it\n"), "%d: %s", errors[i], x.messages);
         cr_expect_eq(strchr(x.messages, '\n')[1], 0, "said once: %s", x.messages);

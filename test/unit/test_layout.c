@@ -1,20 +1,7 @@
 /* Layouts against the tables of the PTX ISA and against brute force. */
-#include "lib/layout/mma.h"
+#include "test/unit/layout_fixture.h"
 
-#include <criterion/criterion.h>
 #include <string.h>
-
-/* m16n8k16 of f16 with sums in f32. */
-static const tile_mma *half_row(void) {
-    const tile_mma_query query = {.lhs = TILE_f16,
-                                  .rhs = TILE_f16,
-                                  .acc = TILE_f32,
-                                  .m = 16,
-                                  .n = 8,
-                                  .k = 16,
-                                  .capability = 80};
-    return tile_mma_find(&query);
-}
 
 static uint32_t flat(uint32_t row, uint32_t column, uint32_t columns) {
     return row * columns + column;
@@ -22,9 +9,9 @@ static uint32_t flat(uint32_t row, uint32_t column, uint32_t columns) {
 
 /* PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type". */
 Test(layout, fragments_are_those_of_the_ptx_isa) {
-    tile_layout sum = tile_mma_accumulator(half_row(), 16, 8, 1, 1);
-    tile_layout a = tile_mma_operand(half_row(), &sum, 0, 16, 16),
-                b = tile_mma_operand(half_row(), &sum, 1, 16, 8);
+    tile_layout sum = tile_mma_accumulator(layout_half_row(), 16, 8, 1, 1);
+    tile_layout a = tile_mma_operand(layout_half_row(), &sum, 0, 16, 16),
+                b = tile_mma_operand(layout_half_row(), &sum, 1, 16, 8);
     for (uint32_t lane = 0; lane < 32; lane++) {
         uint32_t group = lane / 4, in_group = lane % 4;
         for (uint32_t i = 0; i < 4; i++)
@@ -45,13 +32,13 @@ Test(layout, every_sum_and_its_operands_hold_all_elements) {
         for (uint32_t n = 8; n <= 256; n *= 2)
             for (unsigned warps = 1; warps <= 32; warps *= 2) {
                 uint32_t warps_m, warps_n;
-                tile_mma_choose_warps(half_row(), m, n, warps, &warps_m, &warps_n);
+                tile_mma_choose_warps(layout_half_row(), m, n, warps, &warps_m, &warps_n);
                 cr_assert_eq(warps_m * warps_n, warps);
-                tile_layout sum = tile_mma_accumulator(half_row(), m, n, warps_m, warps_n);
+                tile_layout sum = tile_mma_accumulator(layout_half_row(), m, n, warps_m, warps_n);
                 cr_assert(tile_layout_is_surjective(&sum), "%u x %u by %u", m, n, warps);
                 for (uint32_t k = 16; k <= 64; k *= 2) {
-                    tile_layout a = tile_mma_operand(half_row(), &sum, 0, m, k);
-                    tile_layout b = tile_mma_operand(half_row(), &sum, 1, k, n);
+                    tile_layout a = tile_mma_operand(layout_half_row(), &sum, 0, m, k);
+                    tile_layout b = tile_mma_operand(layout_half_row(), &sum, 1, k, n);
                     cr_assert(tile_layout_is_surjective(&a), "%u x %u by %u, k %u", m, n, warps, k);
                     cr_assert(tile_layout_is_surjective(&b), "%u x %u by %u, k %u", m, n, warps, k);
                 }
@@ -60,9 +47,9 @@ Test(layout, every_sum_and_its_operands_hold_all_elements) {
 
 /* A warp's rows of operand 0 and columns of operand 1 are those of its part of the accumulator. */
 Test(layout, operands_belong_to_the_warp_s_part) {
-    tile_layout sum = tile_mma_accumulator(half_row(), 64, 64, 2, 2);
-    tile_layout a = tile_mma_operand(half_row(), &sum, 0, 64, 32),
-                b = tile_mma_operand(half_row(), &sum, 1, 32, 64);
+    tile_layout sum = tile_mma_accumulator(layout_half_row(), 64, 64, 2, 2);
+    tile_layout a = tile_mma_operand(layout_half_row(), &sum, 0, 64, 32),
+                b = tile_mma_operand(layout_half_row(), &sum, 1, 32, 64);
     for (uint32_t warp = 0; warp < 4; warp++) {
         uint32_t corner = tile_layout_apply(&sum, 0, 0, warp);
         cr_assert_eq(tile_layout_apply(&a, 0, 0, warp) / 32, corner / 64);
@@ -119,8 +106,8 @@ Test(layout, planted_conflicts_are_counted) {
 
 Test(layout, offsets_compose_the_maps) {
     const uint32_t dims[2] = {64, 32};
-    tile_layout sum = tile_mma_accumulator(half_row(), 64, 64, 2, 2);
-    tile_layout a = tile_mma_operand(half_row(), &sum, 0, 64, 32);
+    tile_layout sum = tile_mma_accumulator(layout_half_row(), 64, 64, 2, 2);
+    tile_layout a = tile_mma_operand(layout_half_row(), &sum, 0, 64, 32);
     tile_layout shared = tile_layout_shared_swizzled(dims, 2, 1, 2);
     uint32_t reg[TILE_LAYOUT_MAX_BITS], lane[TILE_LANE_BITS], warp[TILE_LAYOUT_MAX_WARP_BITS];
     tile_layout_to_offsets(&a, &shared, reg, lane, warp);

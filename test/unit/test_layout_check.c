@@ -1,21 +1,8 @@
 /* Which layouts are refused, with planted faults; and the counts that the constructors promise,
  * held against enumeration. */
-#include "lib/layout/mma.h"
+#include "test/unit/layout_fixture.h"
 
-#include <criterion/criterion.h>
 #include <string.h>
-
-/* m16n8k16 of f16 with sums in f32. */
-static const tile_mma *half_row(void) {
-    const tile_mma_query query = {.lhs = TILE_f16,
-                                  .rhs = TILE_f16,
-                                  .acc = TILE_f32,
-                                  .m = 16,
-                                  .n = 8,
-                                  .k = 16,
-                                  .capability = 80};
-    return tile_mma_find(&query);
-}
 
 /* 8 x 16 in one warp: each thread has 2 x 2 elements. */
 static tile_layout small_tile(void) {
@@ -102,19 +89,20 @@ Test(layout_check, only_sums_of_mma_are_accumulators) {
         for (uint32_t n = 8; n <= 128; n *= 2)
             for (uint32_t warps_m = 1; warps_m <= 4; warps_m *= 2)
                 for (uint32_t warps_n = 1; warps_n <= 4; warps_n *= 2) {
-                    tile_layout sum = tile_mma_accumulator(half_row(), m, n, warps_m, warps_n);
-                    cr_assert(tile_mma_holds(half_row(), &sum));
+                    tile_layout sum =
+                        tile_mma_accumulator(layout_half_row(), m, n, warps_m, warps_n);
+                    cr_assert(tile_mma_holds(layout_half_row(), &sum));
                     cr_assert_null(tile_layout_find_fault(&sum));
                     uint32_t lane = sum.lane[0];
                     sum.lane[0] = sum.lane[1];
                     sum.lane[1] = lane;
-                    cr_assert(!tile_mma_holds(half_row(), &sum));
+                    cr_assert(!tile_mma_holds(layout_half_row(), &sum));
                 }
     const uint32_t dims[2] = {16, 8}, one[1] = {128};
     tile_layout blocked = tile_layout_blocked(dims, 2, 4, 1, 1);
     tile_layout flat = tile_layout_blocked(one, 1, 4, 0, 1);
-    cr_assert(!tile_mma_holds(half_row(), &blocked));
-    cr_assert(!tile_mma_holds(half_row(), &flat));
+    cr_assert(!tile_mma_holds(layout_half_row(), &blocked));
+    cr_assert(!tile_mma_holds(layout_half_row(), &flat));
 }
 
 /* The grid is the best there is: no other makes warps do less double work, or with the same work
@@ -124,7 +112,7 @@ Test(layout_check, the_grid_of_warps_is_the_best_one) {
         for (uint32_t n = 8; n <= 1024; n *= 2)
             for (unsigned warps = 1; warps <= 32; warps *= 2) {
                 uint32_t warps_m, warps_n;
-                tile_mma_choose_warps(half_row(), m, n, warps, &warps_m, &warps_n);
+                tile_mma_choose_warps(layout_half_row(), m, n, warps, &warps_m, &warps_n);
                 uint32_t rows = m / warps_m < 16 ? 16 : m / warps_m;
                 uint32_t columns = n / warps_n < 8 ? 8 : n / warps_n;
                 for (unsigned other = 1; other <= warps; other *= 2) {
@@ -137,7 +125,8 @@ Test(layout_check, the_grid_of_warps_is_the_best_one) {
             }
 }
 
-/* Which rows of operand 0 (columns of operand 1) a warp holds, as a set. */
+/* Which rows of operand 0 (columns of operand 1) a warp holds, as a set: extents are powers of two,
+ * so an index is a row-major place. */
 static void collect(const tile_layout *layout, uint32_t warp, unsigned dim, bool *held) {
     uint32_t columns = 1u << layout->dim_bits[1];
     for (uint32_t reg = 0; reg < 1u << layout->reg_bits; reg++)
@@ -152,9 +141,10 @@ Test(layout_check, each_warp_has_just_the_operands_of_its_part) {
         for (uint32_t n = 8; n <= 64; n *= 2)
             for (uint32_t warps_m = 1; warps_m <= 8; warps_m *= 2)
                 for (uint32_t warps_n = 1; warps_n * warps_m <= 8; warps_n *= 2) {
-                    tile_layout sum = tile_mma_accumulator(half_row(), m, n, warps_m, warps_n);
-                    tile_layout operands[2] = {tile_mma_operand(half_row(), &sum, 0, m, 32),
-                                               tile_mma_operand(half_row(), &sum, 1, 32, n)};
+                    tile_layout sum =
+                        tile_mma_accumulator(layout_half_row(), m, n, warps_m, warps_n);
+                    tile_layout operands[2] = {tile_mma_operand(layout_half_row(), &sum, 0, m, 32),
+                                               tile_mma_operand(layout_half_row(), &sum, 1, 32, n)};
                     for (uint32_t warp = 0; warp < warps_m * warps_n; warp++)
                         for (unsigned o = 0; o < 2; o++) {
                             bool wanted[64] = {false}, held[64] = {false};

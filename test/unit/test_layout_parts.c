@@ -1,22 +1,9 @@
 /* Layouts of tiles with several parts: extents that are odd counts times powers of two, held
  * against enumeration of all elements. */
-#include "lib/layout/mma.h"
+#include "test/unit/layout_fixture.h"
 
-#include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* m16n8k16 of f16 with sums in f32. */
-static const tile_mma *half_row(void) {
-    const tile_mma_query query = {.lhs = TILE_f16,
-                                  .rhs = TILE_f16,
-                                  .acc = TILE_f32,
-                                  .m = 16,
-                                  .n = 8,
-                                  .k = 16,
-                                  .capability = 80};
-    return tile_mma_find(&query);
-}
 
 enum { SHAPE_COUNT = 11 };
 
@@ -70,43 +57,13 @@ Test(layout_parts, six_dims) {
     }
 }
 
-/* How often each element is held; NULL where a thread holds one twice. The caller frees it. */
-static unsigned *count_holders(const tile_layout *layout) {
-    uint32_t elements = tile_layout_parts(layout) << tile_layout_part_bits(layout);
-    uint32_t registers = tile_layout_registers(layout);
-    unsigned *holders = calloc(elements, sizeof *holders);
-    uint32_t *last = calloc(elements, sizeof *last);
-    bool twice = false;
-    for (uint32_t thread = 0; thread < 32u << layout->warp_bits; thread++)
-        for (uint32_t reg = 0; reg < registers; reg++) {
-            uint32_t index = tile_layout_apply(layout, reg, thread % 32, thread / 32);
-            cr_assert_lt(index, elements);
-            twice |= last[index] == thread + 1;
-            last[index] = thread + 1;
-            holders[index]++;
-        }
-    free(last);
-    cr_assert(!twice);
-    return holders;
-}
-
-/* All elements are held, and all equally often. */
-static void expect_all_held(const tile_layout *layout) {
-    cr_assert_null(tile_layout_find_fault(layout));
-    uint32_t elements = tile_layout_parts(layout) << tile_layout_part_bits(layout);
-    unsigned *holders = count_holders(layout);
-    for (uint32_t i = 0; i < elements; i++)
-        cr_assert(holders[i] && holders[i] == holders[0], "element %u of %u", i, elements);
-    free(holders);
-}
-
 Test(layout_parts, blocked_tiles_hold_every_element) {
     for (unsigned s = 0; s < SHAPE_COUNT; s++)
         for (unsigned vec = 1; vec <= 8; vec *= 2)
             for (unsigned fastest = 0; fastest < 2; fastest++)
                 for (unsigned warps = 1; warps <= 8; warps *= 2) {
                     tile_layout layout = tile_layout_blocked(shapes[s], 2, vec, fastest, warps);
-                    expect_all_held(&layout);
+                    layout_expect_all_held(&layout);
                 }
 }
 
@@ -119,41 +76,33 @@ Test(layout_parts, sums_and_their_operands_hold_every_element) {
     for (unsigned s = 0; s < SHAPE_COUNT; s++)
         for (unsigned warps = 1; suits_mma(shapes[s]) && warps <= 16; warps *= 4) {
             uint32_t m = shapes[s][0], n = shapes[s][1], warps_m, warps_n;
-            tile_mma_choose_warps(half_row(), m, n, warps, &warps_m, &warps_n);
+            tile_mma_choose_warps(layout_half_row(), m, n, warps, &warps_m, &warps_n);
             cr_assert_eq(warps_m * warps_n, warps);
-            tile_layout sum = tile_mma_accumulator(half_row(), m, n, warps_m, warps_n);
-            cr_assert(tile_mma_holds(half_row(), &sum));
-            expect_all_held(&sum);
+            tile_layout sum = tile_mma_accumulator(layout_half_row(), m, n, warps_m, warps_n);
+            cr_assert(tile_mma_holds(layout_half_row(), &sum));
+            layout_expect_all_held(&sum);
             for (unsigned k = 0; k < sizeof depths / sizeof *depths; k++) {
-                tile_layout a = tile_mma_operand(half_row(), &sum, 0, m, depths[k]);
-                tile_layout b = tile_mma_operand(half_row(), &sum, 1, depths[k], n);
-                expect_all_held(&a);
-                expect_all_held(&b);
+                tile_layout a = tile_mma_operand(layout_half_row(), &sum, 0, m, depths[k]);
+                tile_layout b = tile_mma_operand(layout_half_row(), &sum, 1, depths[k], n);
+                layout_expect_all_held(&a);
+                layout_expect_all_held(&b);
             }
         }
-}
-
-/* Which coordinates along a dim a warp holds, as a set. */
-static void collect(const tile_layout *layout, uint32_t warp, unsigned dim, bool *held) {
-    for (uint32_t reg = 0; reg < tile_layout_registers(layout); reg++)
-        for (uint32_t lane = 0; lane < 32; lane++)
-            held[tile_layout_coordinate(layout, tile_layout_apply(layout, reg, lane, warp), dim)] =
-                true;
 }
 
 Test(layout_parts, each_warp_has_just_the_operands_of_its_share) {
     for (unsigned s = 0; s < SHAPE_COUNT; s++)
         for (unsigned warps = 1; suits_mma(shapes[s]) && warps <= 8; warps *= 2) {
             uint32_t m = shapes[s][0], n = shapes[s][1], warps_m, warps_n;
-            tile_mma_choose_warps(half_row(), m, n, warps, &warps_m, &warps_n);
-            tile_layout sum = tile_mma_accumulator(half_row(), m, n, warps_m, warps_n);
-            tile_layout operands[2] = {tile_mma_operand(half_row(), &sum, 0, m, 48),
-                                       tile_mma_operand(half_row(), &sum, 1, 48, n)};
+            tile_mma_choose_warps(layout_half_row(), m, n, warps, &warps_m, &warps_n);
+            tile_layout sum = tile_mma_accumulator(layout_half_row(), m, n, warps_m, warps_n);
+            tile_layout operands[2] = {tile_mma_operand(layout_half_row(), &sum, 0, m, 48),
+                                       tile_mma_operand(layout_half_row(), &sum, 1, 48, n)};
             for (uint32_t warp = 0; warp < warps; warp++)
                 for (unsigned o = 0; o < 2; o++) {
                     bool wanted[256] = {false}, held[256] = {false};
-                    collect(&sum, warp, o, wanted);
-                    collect(&operands[o], warp, o, held);
+                    layout_collect_coordinates(&sum, warp, o, wanted);
+                    layout_collect_coordinates(&operands[o], warp, o, held);
                     cr_assert_arr_eq(wanted, held, sizeof held);
                 }
         }
@@ -213,11 +162,11 @@ Test(layout_parts, conversions_bring_every_element_to_its_holders) {
     for (unsigned s = 0; s < SHAPE_COUNT; s++)
         for (unsigned warps = 1; suits_mma(shapes[s]) && warps <= 8; warps *= 2) {
             uint32_t m = shapes[s][0], n = shapes[s][1], warps_m, warps_n;
-            tile_mma_choose_warps(half_row(), m, n, warps, &warps_m, &warps_n);
-            tile_layout sum = tile_mma_accumulator(half_row(), m, n, warps_m, warps_n);
+            tile_mma_choose_warps(layout_half_row(), m, n, warps, &warps_m, &warps_n);
+            tile_layout sum = tile_mma_accumulator(layout_half_row(), m, n, warps_m, warps_n);
             tile_layout tiles[] = {sum, tile_layout_blocked(shapes[s], 2, 8, 1, warps),
                                    tile_layout_blocked(shapes[s], 2, 4, 0, warps),
-                                   tile_mma_operand(half_row(), &sum, 0, m, n)};
+                                   tile_mma_operand(layout_half_row(), &sum, 0, m, n)};
             unsigned count = n % 16 ? 3 : 4; /* n is the operand's depth */
             for (unsigned from = 0; from < count; from++)
                 for (unsigned to = 0; to < count; to++) {
@@ -280,7 +229,7 @@ Test(layout_parts, of_tiles_that_are_repeated) {
 /* An accumulator, and a layout whose registers become dependent where a dim is gone. */
 Test(layout_parts, of_tiles_that_are_repeated_in_fragments) {
     const uint32_t column[2] = {48, 1}, row[2] = {1, 80}, small[2] = {2, 8}, half[2] = {1, 8};
-    tile_layout wide = tile_mma_accumulator(half_row(), 48, 80, 1, 2);
+    tile_layout wide = tile_mma_accumulator(layout_half_row(), 48, 80, 1, 2);
     check_narrow(&wide, column, 2);
     check_narrow(&wide, row, 2);
     check_narrow(&wide, row + 1, 1);

@@ -1,8 +1,7 @@
 /* The rows of mma.def: their fragments against the tables of the PTX ISA, written down shape by
  * shape as they stand there; the choice among rows; layouts of tiles made of fragments. */
-#include "lib/layout/mma.h"
+#include "test/unit/layout_fixture.h"
 
-#include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,41 +168,21 @@ Test(mma, rows_differ) {
 
 /* Tiles ---------------------------------------------------------------------------------------- */
 
-/* All elements are held, and all equally often. */
-static void expect_all_held(const tile_layout *layout) {
-    cr_assert_null(tile_layout_find_fault(layout));
-    uint32_t elements = tile_layout_parts(layout) << tile_layout_part_bits(layout);
-    unsigned *holders = calloc(elements, sizeof *holders);
-    for (uint32_t thread = 0; thread < 32u << layout->warp_bits; thread++)
-        for (uint32_t reg = 0; reg < tile_layout_registers(layout); reg++)
-            holders[tile_layout_apply(layout, reg, thread % 32, thread / 32)]++;
-    for (uint32_t i = 0; i < elements; i++) cr_assert(holders[i] && holders[i] == holders[0]);
-    free(holders);
-}
-
-/* Which coordinates along a dim a warp holds, as a set. */
-static void collect(const tile_layout *layout, uint32_t warp, unsigned dim, bool *held) {
-    for (uint32_t reg = 0; reg < tile_layout_registers(layout); reg++)
-        for (uint32_t lane = 0; lane < 32; lane++)
-            held[tile_layout_coordinate(layout, tile_layout_apply(layout, reg, lane, warp), dim)] =
-                true;
-}
-
 static void check_tile(const tile_mma *row, uint32_t m, uint32_t n, uint32_t k, unsigned warps) {
     uint32_t warps_m, warps_n;
     tile_mma_choose_warps(row, m, n, warps, &warps_m, &warps_n);
     cr_assert_eq(warps_m * warps_n, warps);
     tile_layout sum = tile_mma_accumulator(row, m, n, warps_m, warps_n);
     cr_assert(tile_mma_holds(row, &sum), "%s", row->shape);
-    expect_all_held(&sum);
+    layout_expect_all_held(&sum);
     tile_layout operands[2] = {tile_mma_operand(row, &sum, TILE_MMA_LHS, m, k),
                                tile_mma_operand(row, &sum, TILE_MMA_RHS, k, n)};
     for (unsigned o = 0; o < 2; o++) {
-        expect_all_held(&operands[o]);
+        layout_expect_all_held(&operands[o]);
         for (uint32_t warp = 0; warp < warps; warp++) {
             bool wanted[1024] = {false}, held[1024] = {false};
-            collect(&sum, warp, o, wanted);
-            collect(&operands[o], warp, o, held);
+            layout_collect_coordinates(&sum, warp, o, wanted);
+            layout_collect_coordinates(&operands[o], warp, o, held);
             cr_assert_arr_eq(wanted, held, sizeof held);
         }
     }
