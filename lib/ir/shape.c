@@ -67,8 +67,7 @@ bool tile_iota_of(const tile_function *f, tile_op op, tile_iota *iota) {
 }
 
 void tile_iota_write(const tile_iota *iota, int64_t coordinate, tile_scalar scalar, void *at) {
-    int64_t value =
-        (int64_t)((uint64_t)iota->start + (uint64_t)iota->step * (uint64_t)coordinate);
+    int64_t value = (int64_t)((uint64_t)iota->start + (uint64_t)iota->step * (uint64_t)coordinate);
     if (tile_scalar_is_floating(scalar))
         tile_scalar_write(scalar, at, (double)value);
     else
