@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/ir/parser.h"
+#include "lib/ir/scalar.h"
 
 static bool is_called(const tile_parser *p) {
     return p->next.kind == TILE_TOKEN_PUNCT && *p->next.text == '(';
@@ -60,8 +61,18 @@ const tile_node *tile_parse_call_node(tile_parser *p, const tile_invocation *cal
 
 /* Casts --------------------------------------------------------------------------------------- */
 
+/* A number that names a type has the value that it has there: f16(0.1) is not 0.1. */
+static bool keeps_value(const tile_node *node) {
+    int64_t value;
+    return !node->type ||
+           (node->kind == TILE_NODE_HOST && node->type->scalar &&
+            !tile_scalar_is_floating(node->type->scalar) && tile_expr_is_int(node->expr, &value) &&
+            tile_integer_fits(node->type->scalar, value));
+}
+
 /* A number that can have the type as a constant does; so does a parameter an integer's. */
 static bool is_constant_of(const tile_node *node, const tile_type *type) {
+    if (node->type != type && !keeps_value(node)) return false;
     bool floating = type->scalar && tile_scalar_is_floating(type->scalar);
     if (node->kind == TILE_NODE_HOST) return !floating || node->expr->kind == TILE_EXPR_INT;
     return node->kind == TILE_NODE_FLOAT && (floating || !type->scalar);

@@ -26,6 +26,12 @@ static const tile_node *poison_node(tile_parser *p, tile_loc loc) {
     return tile_parse_new_node(p, TILE_NODE_VALUE, loc);
 }
 
+/* Host expressions compute with integers: what names a float type, or may, is an operation. */
+static bool is_whole(const tile_node *node) {
+    return node->kind == TILE_NODE_HOST &&
+           (!node->type || (node->type->scalar && !tile_scalar_is_floating(node->type->scalar)));
+}
+
 /* The operation on host expressions, NULL if it is not one. Literals that name different types are
  * left to the operation's own check. */
 static const tile_node *fold(tile_parser *p, tile_loc loc, tile_opcode opcode,
@@ -34,8 +40,7 @@ static const tile_node *fold(tile_parser *p, tile_loc loc, tile_opcode opcode,
     const tile_type *type = NULL;
     bool truth = count > 0;
     for (unsigned i = 0; i < count; i++) {
-        if (args[i]->kind != TILE_NODE_HOST || (type && args[i]->type && type != args[i]->type))
-            return NULL;
+        if (!is_whole(args[i]) || (type && args[i]->type && type != args[i]->type)) return NULL;
         exprs[i] = args[i]->expr;
         type = type ? type : args[i]->type;
         truth &= args[i]->is_truth;
@@ -329,6 +334,22 @@ bool tile_node_is_literal(const tile_node *node) {
     for (unsigned i = 0; i < 3 && literal && node->args[i]; i++)
         literal = tile_node_is_literal(node->args[i]);
     return literal;
+}
+
+const tile_type *tile_node_literal_type(const tile_node *node) {
+    const tile_type *type = node->type;
+    bool operation = node->kind == TILE_NODE_OP;
+    for (unsigned i = 0; i < 3 && operation && node->args[i] && !type; i++)
+        type = tile_node_literal_type(node->args[i]);
+    return operation && tile_op_has_trait(node->opcode, TILE_TRAIT_COMPARE) ? NULL : type;
+}
+
+bool tile_node_has_point(const tile_node *node) {
+    bool point = node->kind == TILE_NODE_FLOAT;
+    bool operation = node->kind == TILE_NODE_OP;
+    for (unsigned i = 0; i < 3 && operation && node->args[i] && !point; i++)
+        point = tile_node_has_point(node->args[i]);
+    return point && !(operation && tile_op_has_trait(node->opcode, TILE_TRAIT_COMPARE));
 }
 
 bool tile_parse_refuse_num_sms(tile_parser *p, tile_loc loc, const tile_expr *expr) {

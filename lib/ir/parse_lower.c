@@ -210,17 +210,33 @@ static bool deal(lowering *l, tile_loc loc, unsigned count) {
            tile_parse_error(l->p, l->operands[at].loc, "%s: too many operands", l->info->name);
 }
 
+static bool is_peer(const lowering *l, unsigned place, unsigned other) {
+    return other != place && l->groups[other].count &&
+           l->info->operands[other].class_ == l->info->operands[place].class_;
+}
+
 /* The type of another operand of the same class, that literals share. *known: there is one. */
 static const tile_type *type_of_peer(const lowering *l, unsigned place, bool *known) {
     for (unsigned i = 0; i < l->info->operand_count; i++) {
         unsigned at = l->groups[i].first;
-        if (i == place || l->info->operands[i].class_ != l->info->operands[place].class_ ||
-            !l->groups[i].count || tile_node_is_literal(l->operands[at].head))
-            continue;
+        if (!is_peer(l, place, i) || tile_node_is_literal(l->operands[at].head)) continue;
         *known = true;
         return l->heads[at].id ? tile_value_type(l->p->function, l->heads[at]) : NULL;
     }
     return NULL;
+}
+
+/* That of literals: the one that a literal names, or f32 beside one with a point. */
+static const tile_type *type_of_literals(const lowering *l, unsigned place) {
+    const tile_type *type = NULL;
+    bool point = false;
+    for (unsigned i = 0; i < l->info->operand_count; i++) {
+        if (!is_peer(l, place, i)) continue;
+        const tile_node *head = l->operands[l->groups[i].first].head;
+        type = type ? type : tile_node_literal_type(head);
+        point |= tile_node_has_point(head);
+    }
+    return !type && point ? tile_type_scalar(l->p->context, TILE_f32) : type;
 }
 
 static const tile_type *type_of_memory(const lowering *l) {
@@ -253,7 +269,8 @@ static const tile_type *hint_for(const lowering *l, unsigned place, unsigned ind
     const tile_type *peer = type_of_peer(l, place, &known);
     if (known) return peer;
     bool differs = l->info->traits & (TILE_TRAIT_COMPARE | TILE_TRAIT_CONVERT);
-    return l->hint && !differs ? l->hint : type_of_memory(l);
+    const tile_type *wanted = l->hint && !differs ? l->hint : type_of_memory(l);
+    return wanted ? wanted : type_of_literals(l, place);
 }
 
 /* What an operation in this place is expected to give, where nothing else tells. */

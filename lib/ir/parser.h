@@ -182,6 +182,10 @@ const tile_expr *tile_parse_host_expr(tile_parser *p, int precedence, bool allow
 /* `<name = value, ..>` if it is there: values for another function's parameters. */
 bool tile_parse_param_values(tile_parser *p, const tile_param_value **values, unsigned *count);
 bool tile_node_is_literal(const tile_node *node);
+/* The type that a literal names, NULL: none. */
+const tile_type *tile_node_literal_type(const tile_node *node);
+/* Whether there is a float in a literal. */
+bool tile_node_has_point(const tile_node *node);
 /* Reports num_sms in an expression that is needed before the launch, or in the kernel. */
 bool tile_parse_refuse_num_sms(tile_parser *p, tile_loc loc, const tile_expr *expr);
 bool tile_parse_int_list(tile_parser *p, const int64_t **values, unsigned *count);
