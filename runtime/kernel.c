@@ -64,17 +64,19 @@ static void destroy_variant(tile_device *device, tile_variant *variant) {
 
 /* tile_artifact_build. Without an assembler the driver takes the PTX: it keeps what it makes of it
  * on disk by itself, and its linker, which would give us the cubin, makes slower code of it. */
-static tile_status build(tile_device *device, tile_module *module, const char *name,
-                         unsigned variant, tile_artifact **artifact) {
+static tile_status build(const tile_kernel *kernel, tile_module *module, unsigned variant,
+                         tile_artifact **artifact) {
+    const tile_device *device = kernel->device;
     bool keeps_cubin = device->cache && device->ptxas;
     const tile_build_options options = {.size = sizeof options,
                                         .target = device->target,
                                         .wants = keeps_cubin ? TILE_WANT_CUBIN : device->ops->wants,
                                         .level = device->level,
                                         .variant = variant,
+                                        .no_remarks = kernel->first != NULL, /* they were made */
                                         .ptxas = device->ptxas,
                                         .cache = device->cache};
-    return tile_artifact_build(module, name, &options, artifact);
+    return tile_artifact_build(module, kernel->name, &options, artifact);
 }
 
 /* Brings variant->module to the level that the device wants, and makes what else it wants. */
@@ -82,8 +84,7 @@ static tile_status build_variant(tile_kernel *kernel, const kernel_point *point,
                                  tile_variant *variant, unsigned index) {
     tile_status status =
         tile_instantiate(variant->module, kernel->name, point->bindings, point->binding_count);
-    if (status == TILE_OK)
-        status = build(kernel->device, variant->module, kernel->name, index, &variant->artifact);
+    if (status == TILE_OK) status = build(kernel, variant->module, index, &variant->artifact);
     if (status != TILE_OK) return status;
     const tile_artifact_kernel *made = tile_artifact_kernel_at(variant->artifact, 0);
     variant->function = tile_module_find(variant->module, kernel->name);

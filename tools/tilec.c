@@ -279,7 +279,8 @@ static bool compile_variant(const options *o, tile_module *module) {
 /* 0 after a diagnostic. */
 static unsigned count_variants(const options *o, tile_module *module) {
     tile_artifact *artifact;
-    const tile_build_options build = {.size = sizeof build, .target = o->target, .level = 2};
+    const tile_build_options build = {
+        .size = sizeof build, .target = o->target, .level = 2, .no_remarks = true};
     const tile_pass_options none = {.size = sizeof none, .target = o->target};
     if (tile_lower(module, o->kernel, o->params, o->param_count, "", &none, NULL) != TILE_OK ||
         tile_artifact_build(module, o->kernel, &build, &artifact) != TILE_OK)

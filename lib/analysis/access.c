@@ -54,8 +54,42 @@ tile_access_facts tile_view_access(const tile_function *f, const tile_range *ran
     return facts;
 }
 
-unsigned tile_view_unit_dim(const tile_type *type) {
-    return find_unit_dim(type);
+size_t tile_view_operand(const tile_function *f, tile_value memory) {
+    for (;;) {
+        const tile_value_data *data = tile_value_at(f, memory);
+        if (data->kind == TILE_VALUE_ARG) return data->index;
+        tile_op def = tile_value_def(f, memory);
+        if (!def.id ||
+            (tile_op_opcode(f, def) != TILE_OP_view && tile_op_opcode(f, def) != TILE_OP_base))
+            return f->arg_count;
+        memory = tile_op_operand(f, def, 0);
+    }
+}
+
+static void mark_expr(const tile_expr *expr, bool *uses) {
+    if (!expr) return;
+    if (expr->kind == TILE_EXPR_ARG) uses[expr->integer] = true;
+    for (unsigned i = 0; i < 3; i++) mark_expr(expr->args[i], uses);
+}
+
+static const tile_expr *expr_along(const tile_function *f, tile_value view, unsigned d,
+                                   bool is_stride) {
+    const tile_value_data *data = tile_value_at(f, view);
+    tile_op def = tile_value_def(f, view);
+    unsigned count;
+    if (data->kind == TILE_VALUE_ARG)
+        return is_stride ? tile_function_arg_stride(f, data->index, d)
+                         : tile_function_arg_extent(f, data->index, d);
+    return tile_value_as_expr(f, tile_op_segment(f, def, is_stride ? 2 : 1, &count)[d]);
+}
+
+void tile_mark_view_integers(const tile_function *f, tile_value view, bool *uses) {
+    const tile_type *type = tile_value_type(f, view);
+    unsigned unit = find_unit_dim(type);
+    if (unit == type->rank || tile_view_operand(f, view) == f->arg_count) return;
+    mark_expr(expr_along(f, view, unit, false), uses);
+    for (unsigned d = 0; d < type->rank && type->has_strides; d++)
+        if (d != unit) mark_expr(expr_along(f, view, d, true), uses);
 }
 
 unsigned tile_unit_dim(const tile_access_facts *facts, unsigned view_rank, unsigned tile_rank) {

@@ -17,8 +17,11 @@ typedef struct tile_access_facts {
 tile_access_facts tile_view_access(const tile_function *f, const tile_range *ranges,
                                    const tile_value *element);
 
-/* Of a view's type: the dim of stride 1, or its rank if no stride is known to be 1. */
-unsigned tile_view_unit_dim(const tile_type *type);
+/* The argument whose memory a view or pointer reaches; arg_count if it is none's. */
+size_t tile_view_operand(const tile_function *f, tile_value memory);
+/* Sets uses[i] for the integer arguments on which the width of accesses to the view depends: those
+ * in its strides, and in its extent along the dim of stride 1. */
+void tile_mark_view_integers(const tile_function *f, tile_value view, bool *uses);
 
 /* The dim of a tile of this rank (the view's last dims) that lies along the view's unit_dim; the
  * rank itself if none does. */

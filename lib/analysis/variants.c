@@ -62,47 +62,17 @@ static void unite(derivation *d, unsigned operand, unsigned integer) {
     if (d->bytes[operand] < d->bytes[integer]) d->bytes[integer] = d->bytes[operand];
 }
 
-static void unite_expr(derivation *d, unsigned operand, const tile_expr *expr) {
-    if (!expr) return;
-    if (expr->kind == TILE_EXPR_ARG) unite(d, operand, (unsigned)expr->integer);
-    for (unsigned i = 0; i < 3; i++) unite_expr(d, operand, expr->args[i]);
-}
-
-/* The argument whose memory it is; arg_count if it is none's. */
-static size_t find_operand(const tile_function *f, tile_value memory) {
-    for (;;) {
-        const tile_value_data *data = tile_value_at(f, memory);
-        if (data->kind == TILE_VALUE_ARG) return data->index;
-        tile_op def = tile_value_def(f, memory);
-        if (!def.id ||
-            (tile_op_opcode(f, def) != TILE_OP_view && tile_op_opcode(f, def) != TILE_OP_base))
-            return f->arg_count;
-        memory = tile_op_operand(f, def, 0);
-    }
+static void unite_view(derivation *d, tile_value view) {
+    bool *uses = TILE_NEW_ARRAY(d->arena, bool, d->f->arg_count + 1);
+    size_t operand = tile_view_operand(d->f, view);
+    if (operand == d->f->arg_count) return;
+    tile_mark_view_integers(d->f, view, uses);
+    for (unsigned i = 0; i < d->f->arg_count; i++)
+        if (uses[i]) unite(d, (unsigned)operand, i);
 }
 
 static void visit_view(tile_function *f, tile_op op, void *user) {
-    derivation *d = user;
-    unsigned count;
-    if (tile_op_opcode(f, op) != TILE_OP_view) return;
-    size_t operand = find_operand(f, tile_op_operand(f, op, 0));
-    const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
-    unsigned unit = tile_view_unit_dim(type);
-    if (operand == f->arg_count || unit == type->rank) return; /* nothing is wide in it anyway */
-    const tile_value *extents = tile_op_segment(f, op, 1, &count);
-    unite_expr(d, (unsigned)operand, tile_value_as_expr(f, extents[unit]));
-    const tile_value *strides = tile_op_segment(f, op, 2, &count);
-    for (unsigned i = 0; i < count; i++)
-        if (i != unit) unite_expr(d, (unsigned)operand, tile_value_as_expr(f, strides[i]));
-}
-
-static void visit_view_arg(derivation *d, unsigned arg) {
-    const tile_type *type = d->f->args[arg].type;
-    unsigned unit = tile_view_unit_dim(type);
-    if (unit == type->rank) return;
-    unite_expr(d, arg, tile_function_arg_extent(d->f, arg, unit));
-    for (unsigned i = 0; i < type->rank && type->has_strides; i++)
-        if (i != unit) unite_expr(d, arg, tile_function_arg_stride(d->f, arg, i));
+    if (tile_op_opcode(f, op) == TILE_OP_view) unite_view(user, tile_op_result(f, op, 0));
 }
 
 static void find_groups(derivation *d) {
@@ -115,7 +85,7 @@ static void find_groups(derivation *d) {
         if (tile_type_is_address(type)) d->bytes[i] = tile_scalar_bytes(type->scalar);
     }
     for (unsigned i = 0; i < f->arg_count; i++)
-        if (f->args[i].type->kind == TILE_TYPE_VIEW) visit_view_arg(d, i);
+        if (f->args[i].type->kind == TILE_TYPE_VIEW) unite_view(d, f->args[i].value);
     tile_walk(f, f->body, visit_view, d);
 }
 

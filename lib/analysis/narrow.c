@@ -1,0 +1,137 @@
+/* Where wide accesses are lost because nothing is declared of an integer argument.
+ *
+ * That they are lost cannot be seen in the result, only in the time. To find out what an argument
+ * would have to be divisible by, it is declared so and the analysis that codegen relies on is asked
+ * again: whatever it takes into account then counts here too. */
+#include "lib/analysis/narrow.h"
+
+#include "lib/analysis/access.h"
+#include "lib/analysis/executors.h"
+#include "lib/ir/describe.h"
+#include "lib/layout/layout.h"
+
+enum {
+    WIDEST = 16,            /* bytes */
+    ASK_LIMIT = 256,        /* analyses of the function */
+    MAX_DECLARED = 1 << 26, /* of larger divisors no multiple is looked for */
+};
+
+typedef struct finding {
+    unsigned divisor; /* 0: none */
+    unsigned bytes;   /* of the accesses as they are */
+    const char *operand;
+} finding;
+
+typedef struct search {
+    tile_function *f;
+    tile_arena arena;
+    finding *findings; /* one for each argument */
+    const tile_range *ranges;
+    unsigned asked;
+} search;
+
+/* The access along the view's dim of stride 1 that a thread makes of the tile; 0 if the operand
+ * moves no tile. */
+static unsigned find_width(const search *s, const tile_range *ranges, tile_op op,
+                           const tile_value *element) {
+    const tile_function *f = s->f;
+    const tile_op_data *data = tile_op_at(f, op);
+    const tile_type *tile = NULL;
+    if (data->result_count) tile = tile_value_type(f, data->first_result);
+    for (uint32_t i = 0; i < data->operand_count; i++) {
+        const tile_type *type = tile_value_type(f, data->operands[i]);
+        if (type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_SHARED) tile = type;
+    }
+    if (!tile || (tile->kind != TILE_TYPE_TILE && tile->kind != TILE_TYPE_SHARED)) return 0;
+    tile_access_facts facts = tile_view_access(f, ranges, element);
+    unsigned rank = tile_value_type(f, element[0])->rank, width = facts.width;
+    if (facts.unit_dim == rank || tile->rank > rank) return 0;
+    unsigned unit = tile_unit_dim(&facts, rank, tile->rank);
+    if (unit == tile->rank) return 0;
+    int64_t elements = 1, warps = tile_executors_of(f, op).warps;
+    for (unsigned d = 0; d < tile->rank; d++) elements *= tile_type_dim(tile, d);
+    while (width > 1 && (width > tile_type_dim(tile, unit) ||
+                         (tile->kind == TILE_TYPE_TILE && width * 32 * warps > elements)))
+        width /= 2;
+    return width;
+}
+
+static unsigned common_multiple(unsigned declared, unsigned power_of_two) {
+    unsigned multiple = declared ? declared : 1;
+    if (multiple > MAX_DECLARED) return declared;
+    while (multiple % power_of_two) multiple *= 2;
+    return multiple;
+}
+
+/* The width if the arguments in `uses` were divisible by `most` as well, and `arg` by `divisor`
+ * instead. */
+static unsigned ask(search *s, tile_op op, const tile_value *element, const bool *uses,
+                    unsigned most, unsigned arg, unsigned divisor) {
+    tile_function *f = s->f;
+    unsigned *declared = TILE_NEW_ARRAY(&s->arena, unsigned, f->arg_count + 1);
+    for (unsigned i = 0; i < f->arg_count; i++) {
+        declared[i] = f->args[i].divisible;
+        if (uses[i]) f->args[i].divisible = common_multiple(declared[i], i == arg ? divisor : most);
+    }
+    unsigned width = find_width(s, tile_range_analyse(f, &s->arena), op, element);
+    for (unsigned i = 0; i < f->arg_count; i++) f->args[i].divisible = declared[i];
+    s->asked++;
+    return width;
+}
+
+static void look_at(search *s, tile_op op, const tile_value *element) {
+    tile_function *f = s->f;
+    unsigned bytes = tile_scalar_bytes(tile_value_type(f, element[0])->scalar);
+    unsigned width = find_width(s, s->ranges, op, element), most = WIDEST / bytes;
+    size_t operand = tile_view_operand(f, element[0]);
+    if (!width || width >= most || operand == f->arg_count || s->asked > ASK_LIMIT) return;
+    bool *uses = TILE_NEW_ARRAY(&s->arena, bool, f->arg_count + 1);
+    tile_mark_view_integers(f, element[0], uses);
+    unsigned possible = ask(s, op, element, uses, most, 0, most);
+    for (unsigned arg = 0; arg < f->arg_count && possible > width; arg++) {
+        const tile_arg_decl *decl = &f->args[arg];
+        unsigned divisor = 1;
+        if (!uses[arg] || decl->is_const) continue;
+        while (divisor < most && ask(s, op, element, uses, most, arg, divisor) < possible)
+            divisor *= 2;
+        if (divisor == 1) continue; /* it is not this one's fault */
+        divisor = common_multiple(decl->divisible, divisor);
+        if (divisor > s->findings[arg].divisor)
+            s->findings[arg] = (finding){divisor, width * bytes, f->args[operand].name};
+    }
+}
+
+static void visit(tile_function *f, tile_op op, void *user) {
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
+    for (unsigned o = 0; o < TILE_MAX_OPERANDS && o < info->operand_count; o++) {
+        unsigned count;
+        if (info->operands[o].form != TILE_FORM_element) continue;
+        const tile_value *element = tile_op_segment(f, op, o, &count);
+        if (count > 1 && tile_value_type(f, element[0])->kind == TILE_TYPE_VIEW)
+            look_at(user, op, element);
+    }
+}
+
+static void report(search *s, const tile_arg_decl *arg, const finding *found) {
+    tile_context *context = tile_function_context(s->f);
+    const char *type = tile_type_text(s->f, arg->type, NULL, &s->arena);
+    const char *known = arg->divisible
+                            ? tile_arena_format(&s->arena, "of %%%s only {divisible = %u} is known",
+                                                arg->name, arg->divisible)
+                            : tile_arena_format(&s->arena, "nothing is known of %%%s", arg->name);
+    tile_report(context, TILE_REMARK, s->f->loc,
+                "@%s: accesses to %%%s are %u bytes wide, for %s: write '%%%s: %s {divisible = "
+                "%u}'",
+                s->f->name, found->operand, found->bytes, known, arg->name, type, found->divisor);
+}
+
+void tile_remark_narrow(tile_function *f) {
+    search s = {.f = f};
+    if (tile_function_level(f) != 2) return;
+    s.findings = TILE_NEW_ARRAY(&s.arena, finding, f->arg_count + 1);
+    s.ranges = tile_range_analyse(f, &s.arena);
+    tile_walk(f, f->body, visit, &s);
+    for (unsigned i = 0; i < f->arg_count; i++)
+        if (s.findings[i].divisor) report(&s, &f->args[i], &s.findings[i]);
+    tile_arena_reset(&s.arena);
+}
