@@ -43,12 +43,15 @@ static bool param_value(const char *name, int64_t *value, void *user) {
     return find_value(user, name, value);
 }
 
-/* Row-major, unless the argument is a view. */
+/* Row-major, unless the argument is a view. False where 64 bits do not hold one. */
 static bool stride(shaper *s, unsigned arg, const tile_compute_array *array, int64_t *strides) {
     const tile_bindings own = {.arg = arg_value, .user = s};
     bool is_view = s->f->args[arg].type->kind == TILE_TYPE_VIEW;
     for (unsigned d = array->rank; d-- > 0;) {
-        strides[d] = d + 1 < array->rank ? strides[d + 1] * array->dims[d + 1] : 1;
+        strides[d] = 1;
+        if (!is_view && d + 1 < array->rank &&
+            __builtin_mul_overflow(strides[d + 1], array->dims[d + 1], &strides[d]))
+            return false;
         if (is_view && !tile_expr_eval(tile_function_arg_stride(s->f, arg, d), &own, &strides[d]))
             return false;
     }
@@ -74,7 +77,13 @@ tile_status tile_reference_shapes(const tile_function *kernel, const int64_t *si
                                   unsigned *which, int64_t (*strides)[TILE_MAX_RANK],
                                   unsigned count) {
     if (compute) *compute = NULL;
-    if (!kernel || !kernel->reference) return TILE_INVALID;
+    if (!kernel) return TILE_INVALID;
+    if (!kernel->reference) {
+        tile_report(tile_function_context(kernel), TILE_ERROR, kernel->loc,
+                    "@%s names no reference: write `of @compute` behind its arguments",
+                    kernel->name);
+        return TILE_INVALID;
+    }
     shaper s = {kernel, tile_module_find(kernel->module, kernel->reference), sizes};
     if (!tile_verify_reference(kernel)) return TILE_INVALID;
     size_t inputs = s.compute->arg_count, all = inputs + s.compute->result_count;

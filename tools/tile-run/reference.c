@@ -55,12 +55,14 @@ static bool is_row_major(const reference *r, unsigned index) {
     return true;
 }
 
-/* Where element `element` of the array lies in the argument. */
+/* Where element `element` of the array lies in the argument; -1 where no number says it. */
 static int64_t place_of(const reference *r, unsigned index, size_t element) {
-    int64_t place = 0;
+    int64_t place = 0, offset;
     for (unsigned d = r->arrays[index].rank; d-- > 0;) {
         size_t extent = (size_t)r->arrays[index].dims[d];
-        place += (int64_t)(element % extent) * r->strides[index][d];
+        if (__builtin_mul_overflow((int64_t)(element % extent), r->strides[index][d], &offset) ||
+            __builtin_add_overflow(place, offset, &place))
+            return -1;
         element /= extent;
     }
     return place;
