@@ -315,6 +315,12 @@ const tile_node *tile_parse_type_behind(tile_parser *p, tile_loc loc, const tile
     if (!tile_parse_expect(p, ":")) return NULL;
     const tile_type *type = tile_parse_result_type(p);
     if (!type) return NULL;
+    if (tile_parse_at_infix(p)) {
+        tile_parse_error(p, p->token.loc,
+                         "a type ends its expression: put both in parentheses, (.. : type) %.*s ..",
+                         (int)p->token.length, p->token.text);
+        return NULL;
+    }
     tile_node *node = tile_parse_new_node(p, TILE_NODE_TYPED, loc);
     node->args[0] = inner;
     node->depth = inner->depth + 1;
