@@ -1,7 +1,7 @@
 /* What all devices have in common beside kernels: what they say of themselves, and buffers. */
 #include <stdlib.h>
 
-#include "runtime/device.h"
+#include "runtime/table.h"
 #include "tile/cache.h"
 
 static const tile_loc no_place = {0, 0, 0};
@@ -9,6 +9,7 @@ static const tile_loc no_place = {0, 0, 0};
 void tile_device_destroy(tile_device *device) {
     if (!device) return;
     tile_cache *cache = device->cache;
+    tile_free_tables(device);
     device->ops->destroy(device);
     tile_cache_destroy(cache);
 }

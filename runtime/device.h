@@ -3,6 +3,7 @@
 #ifndef TILE_RUNTIME_DEVICE_H
 #define TILE_RUNTIME_DEVICE_H
 
+#include "lib/codegen/abi.h"
 #include "lib/support/arena.h"
 #include "tile/artifact.h"
 #include "tile/device.h"
@@ -17,6 +18,12 @@ typedef struct tile_variant {
     void *code; /* the device's own: prepared IR, or a loaded CUDA function */
 } tile_variant;
 
+/* One of the abi's tables, in the device's memory. */
+typedef struct tile_launch_table {
+    uint64_t address;
+    int32_t entries;
+} tile_launch_table;
+
 /* A launch with everything resolved. */
 typedef struct tile_launch {
     tile_variant *variant;
@@ -25,6 +32,7 @@ typedef struct tile_launch {
     int64_t grid[3];                  /* blocks, each at least 1 */
     unsigned num_sms;                 /* the device's */
     int64_t clean_bytes, plain_bytes; /* scratch */
+    tile_launch_table tables[TILE_MAX_TABLES];
     void *stream;
     bool overlaps;   /* it may start before the launch before it on the stream has ended */
     bool overlapped; /* so may the next launch before this one has */
@@ -61,6 +69,9 @@ typedef struct tile_device_ops {
                               tile_kernel_attributes *attributes);
 } tile_device_ops;
 
+typedef struct tile_host_table tile_host_table; /* table.c */
+enum { TILE_TABLE_HEAD_BITS = 6 };
+
 /* The first member of the devices' own structs. */
 struct tile_device {
     const tile_device_ops *ops;
@@ -73,6 +84,7 @@ struct tile_device {
     unsigned num_sms;  /* multiprocessors */
     bool is_faithful;  /* CPU: refuses what code for the target could not do */
     tile_cpu_counts counts;
+    tile_host_table *_Atomic tables[1 << TILE_TABLE_HEAD_BITS]; /* by what they depend on */
     tile_buffer *buffers; /* all that are alive, for the CPU device's bounds checks */
 };
 

@@ -15,6 +15,7 @@
 #include "lib/support/context.h"
 #include "lib/support/integer.h"
 #include "passes/common/bind_params.h"
+#include "runtime/table.h"
 
 /* A kernel with its parameters bound. Points and variants are only ever added, under the context's
  * lock, and published when they are whole: launches find them without a lock. */
@@ -507,6 +508,31 @@ static int64_t number_of(const tile_argument *argument) {
     return (int64_t)(argument->buffer->address + argument->offset);
 }
 
+/* Makes what is missing, but not while the stream is being captured. */
+static tile_status take_tables(const tile_kernel *kernel, const int64_t *numbers,
+                               tile_launch *launch) {
+    const tile_abi *abi = launch->variant->abi;
+    tile_device *device = kernel->device;
+    tile_status status = TILE_OK;
+    for (unsigned i = 0; i < abi->table_count && status == TILE_OK; i++) {
+        tile_table_key key;
+        if (!tile_make_table_key(abi, i, numbers, &key)) return TILE_INVALID;
+        launch->tables[i].entries = (int32_t)(key.value[1] * key.value[2] * key.value[3]);
+        if ((launch->tables[i].address = tile_find_table(device, &key))) continue;
+        status = refuse_capture(kernel, launch->stream);
+        if (status != TILE_OK) return status;
+        tile_context_lock(device->context);
+        status = tile_add_table(device, abi, i, numbers, &key, &launch->tables[i].address);
+        tile_context_unlock(device->context);
+    }
+    return status;
+}
+
+/* A grid with an empty dim has no blocks: nothing is to be done. */
+static bool is_empty(const tile_launch *launch) {
+    return !launch->grid[0] || !launch->grid[1] || !launch->grid[2];
+}
+
 /* Compiles what is missing, but not while the stream is being captured. */
 static tile_status resolve(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                            void *stream, tile_launch *launch) {
@@ -533,12 +559,8 @@ static tile_status resolve(tile_kernel *kernel, const tile_argument *arguments, 
     if (status == TILE_OK)
         status = tile_abi_scratch(launch->variant->abi, numbers, &facts, &launch->clean_bytes,
                                   &launch->plain_bytes);
+    if (status == TILE_OK && !is_empty(launch)) status = take_tables(kernel, numbers, launch);
     return status;
-}
-
-/* A grid with an empty dim has no blocks: nothing is to be done. */
-static bool is_empty(const tile_launch *launch) {
-    return !launch->grid[0] || !launch->grid[1] || !launch->grid[2];
 }
 
 tile_status tile_kernel_take_step(tile_kernel *kernel, const tile_argument *arguments,

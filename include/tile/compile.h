@@ -108,7 +108,7 @@ typedef enum tile_parameter_kind {
 /* A parameter of the .entry. */
 typedef struct tile_abi_parameter {
     tile_parameter_kind kind;
-    unsigned index; /* argument: which one */
+    unsigned index; /* argument, table: which one */
 } tile_abi_parameter;
 
 /* "argument", "clean_scratch", ...; NULL if there is no such kind. */

@@ -72,6 +72,7 @@ typedef enum tile_attr_kind {
     TILE_KIND_symbol,
     TILE_KIND_constant,
     TILE_KIND_values, /* tile_param_value's, in `<..>` */
+    TILE_KIND_tile,
 } tile_attr_kind;
 
 /* How an operand is written; ops.def explains each. */

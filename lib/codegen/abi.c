@@ -169,7 +169,8 @@ tile_abi *tile_abi_create(const tile_function *f) {
     abi->warps = tile_executors_of_block(f).warps;
     abi->shared_bytes = (unsigned)tile_shared_bytes(f);
     tile_abi_set_variants(abi, f, NULL, 0);
-    if (fill_args(abi, f) && fill_grid(abi, f) && fill_scratch(abi, f)) {
+    if (fill_args(abi, f) && fill_grid(abi, f) && fill_scratch(abi, f) &&
+        tile_abi_fill_tables(abi, f)) {
         tile_abi_list_parameters(abi);
         return abi;
     }
@@ -224,6 +225,13 @@ bool tile_abi_evaluate(const tile_abi *abi, const tile_expr *expr, const int64_t
     tile_launch_facts known;
     tile_take_options(&known, sizeof known, facts);
     tile_bindings bindings = {.arg = arg_value, .user = &values, .num_sms = known.num_sms};
+    return tile_expr_eval(expr, &bindings, value);
+}
+
+bool tile_abi_evaluate_cost(const tile_abi *abi, const tile_expr *expr, const int64_t *args,
+                            const int64_t block_id[3], int64_t *value) {
+    arg_values values = {abi, args};
+    tile_bindings bindings = {.arg = arg_value, .user = &values, .block_id = block_id};
     return tile_expr_eval(expr, &bindings, value);
 }
 

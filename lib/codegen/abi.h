@@ -18,12 +18,33 @@ typedef struct tile_scratch {
 /* The buffers in the order in which they lie in their memory; the array is in the arena. */
 tile_scratch *tile_scratch_list(const tile_function *kernel, tile_arena *arena, unsigned *count);
 
+/* The order of a grid's tiles by falling cost, which the launch makes for the operations that look
+ * it up. Extents are over the kernel's arguments, NULL if one cannot be known before the launch;
+ * the cost also over a tile's coordinates. */
+typedef struct tile_table {
+    tile_op op; /* the first one that uses it */
+    const tile_expr *extents[3];
+    const tile_expr *cost;
+    uint64_t args; /* that the cost names, a set: a launch has 64 at most */
+} tile_table;
+
+enum { TILE_MAX_TABLES = 4 };
+
+/* The kernel's tables, each once, in the order of their first uses; the array is in the arena. */
+tile_table *tile_table_list(const tile_function *kernel, tile_arena *arena, unsigned *count);
+/* Which one of them a tile_by_cost looks up. */
+unsigned tile_table_index(const tile_function *kernel, tile_op op, const tile_table *list,
+                          unsigned count);
+/* False after a diagnostic if a launch could not make them. */
+bool tile_table_check(const tile_function *kernel, const tile_table *list, unsigned count);
+
 /* Bytes of shared memory up to the end of the last buffer. */
 int64_t tile_shared_bytes(const tile_function *kernel);
 
 /* The parameters of a kernel's .entry, in order; the array is in the arena. Codegen declares them,
  * the launch interface names them, the launch fills them. */
 tile_abi_parameter *tile_parameter_list(size_t arg_count, const tile_scratch *scratch,
-                                        unsigned scratch_count, tile_arena *arena, unsigned *count);
+                                        unsigned scratch_count, unsigned table_count,
+                                        tile_arena *arena, unsigned *count);
 
 #endif

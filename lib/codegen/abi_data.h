@@ -18,6 +18,12 @@ typedef struct tile_abi_variant_conditions {
     unsigned count;
 } tile_abi_variant_conditions;
 
+/* A table's expressions, likewise. */
+typedef struct tile_table_text {
+    const char *extents[3];
+    const char *cost;
+} tile_table_text;
+
 struct tile_abi {
     tile_context *context;
     tile_arena arena;
@@ -34,6 +40,9 @@ struct tile_abi {
     tile_scratch *scratch; /* op is of a kernel that may be gone: do not use it */
     const char **scratch_text;
     unsigned scratch_count;
+    tile_table *tables; /* op: as of scratch */
+    tile_table_text *table_texts;
+    unsigned table_count;
     tile_abi_parameter *parameters;
     unsigned parameter_count;
     tile_abi_variant_conditions variants[TILE_MAX_VARIANTS];
@@ -44,6 +53,9 @@ struct tile_abi {
  * facts (may be NULL) lack something. */
 bool tile_abi_evaluate(const tile_abi *abi, const tile_expr *expr, const int64_t *args,
                        const tile_launch_facts *facts, int64_t *value);
+/* One of a tile's cost. */
+bool tile_abi_evaluate_cost(const tile_abi *abi, const tile_expr *expr, const int64_t *args,
+                            const int64_t block_id[3], int64_t *value);
 /* The kernel's list, and which of it this is. variants NULL: this one is all there is, with what
  * the kernel declares. */
 void tile_abi_set_variants(tile_abi *abi, const tile_function *kernel,
@@ -58,7 +70,19 @@ const tile_condition_info *tile_condition_info_at(unsigned index); /* NULL past 
 /* Whether `number`, an integer or an address, has what the condition asks for. */
 bool tile_condition_holds(const tile_condition *condition, int64_t number);
 
-/* abi->parameters from its arguments and scratch buffers. */
+/* The kernel's tables; false after a diagnostic. */
+bool tile_abi_fill_tables(tile_abi *abi, const tile_function *kernel);
+/* Table `index` from a kernel that visits its tiles by their cost. */
+void tile_abi_set_table(tile_abi *abi, unsigned index, const tile_function *walker);
+/* Table `index` for integers at the places of the arguments. Without a value of an expression, or
+ * with too many tiles, false after a diagnostic. */
+enum { TILE_MAX_TABLE_ENTRIES = 1 << 22 };
+bool tile_abi_table_extents(const tile_abi *abi, unsigned index, const int64_t *args,
+                            int64_t extents[3]);
+/* The table itself: as many entries as the product of these extents. */
+bool tile_abi_make_table(const tile_abi *abi, unsigned index, const int64_t *args,
+                         const int64_t extents[3], int32_t *entries);
+/* abi->parameters from its arguments, scratch buffers and tables. */
 void tile_abi_list_parameters(tile_abi *abi);
 
 #endif

@@ -21,6 +21,12 @@
  *     "scratch"       the buffers behind the two scratch parameters in order, each with
  *       "clean"         true: zero before a launch, and left so by it
  *       "bytes"         an expression; the buffer takes that, rounded up to 256
+ *     "tables"        what the "table" parameters point to, in order: arrays of i32 that hold the
+ *                     numbers of a grid's tiles by falling cost, equal ones by rising number. A
+ *                     tile's number is x + extents[0] * (y + extents[1] * z). Each has
+ *       "extents"       of the grid: three expressions over the arguments, at least 1
+ *       "cost"          an expression over the arguments and block_id(0), block_id(1), block_id(2),
+ *                       which are x, y and z
  *     "variants"      the kernel is compiled once for each of these lists of conditions on a
  *                     launch's arguments; launch the first variant whose conditions all hold, as
  *                     the last one's do (a kernel written at level 3 has but one: refuse the launch
@@ -106,15 +112,29 @@ static void put_parameters(out *o, const tile_abi *abi) {
         const tile_abi_parameter *parameter = &abi->parameters[i];
         const char *kind = tile_parameter_kind_name(parameter->kind), *name = kind;
         bool is_argument = parameter->kind == TILE_PARAMETER_argument;
+        bool is_table = parameter->kind == TILE_PARAMETER_table;
         if (is_argument) name = abi->args[parameter->index].name;
+        if (is_table) name = tile_arena_format(&o->arena, "table_%u", parameter->index);
         put(o, "%s\n    {\"name\": %s, \"kind\": \"%s\", ", i ? "," : "", quoted(o, name), kind);
         if (is_argument)
             put_argument(o, abi, parameter->index);
         else
-            put(o, "\"type\": \"ptr<i8>\", \"ptx\": \".u64\", \"divisible\": %d",
-                TILE_SCRATCH_ALIGNMENT);
+            put(o, "\"type\": \"ptr<%s>\", \"ptx\": \".u64\", \"divisible\": %d",
+                is_table ? "i32" : "i8", is_table ? 4 : TILE_SCRATCH_ALIGNMENT);
         put(o, "}");
     }
+}
+
+static void put_tables(out *o, const tile_abi *abi) {
+    put(o, ",\n  \"tables\": [");
+    for (unsigned i = 0; i < abi->table_count; i++) {
+        const tile_table_text *table = &abi->table_texts[i];
+        put(o, "%s\n    {\"extents\": [", i ? "," : "");
+        for (unsigned d = 0; d < 3; d++)
+            put(o, "%s%s", d ? ", " : "", quoted(o, table->extents[d]));
+        put(o, "], \"cost\": %s}", quoted(o, table->cost));
+    }
+    put(o, "%s]", abi->table_count ? "\n  " : "");
 }
 
 static void put_variants(out *o, const tile_abi *abi) {
@@ -146,6 +166,7 @@ void tile_abi_print(const tile_abi *abi, tile_writer writer, void *user) {
         put(&o, "%s\n    {\"clean\": %s, \"bytes\": %s}", i ? "," : "",
             abi->scratch[i].clean ? "true" : "false", quoted(&o, abi->scratch_text[i]));
     put(&o, "%s]", abi->scratch_count ? "\n  " : "");
+    put_tables(&o, abi);
     put_variants(&o, abi);
     put(&o, "\n}\n");
     tile_arena_reset(&o.arena);

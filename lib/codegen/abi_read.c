@@ -1,7 +1,8 @@
 /* The launch interface back from its JSON (abi_json.c says what that holds).
  *
  * Types and expressions are in the IR's own words, so the IR's parser reads them: the interface is
- * written as the head of a kernel, and the size of each scratch buffer as the grid of one more. */
+ * written as the head of a kernel, the size of each scratch buffer as the grid of one more, and
+ * each table as one that visits the tiles of a grid by their cost. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,9 +12,9 @@
 typedef struct reader {
     tile_context *context;
     tile_arena arena;
-    const tile_json *json, *parameters, *scratch;
+    const tile_json *json, *parameters, *scratch, *tables;
     const char *entry, *args; /* args: "%n: i32, %x: ptr<f16> {divisible = 16}" */
-    unsigned arg_count, scratch_count;
+    unsigned arg_count, scratch_count, table_count;
     int64_t warps, shared_bytes;
     const char *heads; /* the kernels */
 } reader;
@@ -43,23 +44,39 @@ static bool add_arg(reader *r, const tile_json *parameter) {
     return true;
 }
 
-/* name is the entry's, with a suffix for buffers. */
-static void add_head(reader *r, const char *suffix, const char *grid, int64_t warps) {
-    r->heads = tile_arena_format(&r->arena, "%skernel @%s%s(%s) grid [%s] warps %" PRId64 " {}\n",
-                                 r->heads, r->entry, suffix, r->args, grid, warps);
+/* name is the entry's, with a suffix for buffers and tables. */
+static void add_head(reader *r, const char *suffix, const char *clause, const char *grid,
+                     int64_t warps) {
+    r->heads = tile_arena_format(&r->arena, "%skernel @%s%s(%s) grid [%s]%s warps %" PRId64 " {}\n",
+                                 r->heads, r->entry, suffix, r->args, grid, clause, warps);
 }
 
-static bool add_grid(reader *r) {
-    const tile_json *grid = tile_json_find(r->json, "grid", TILE_JSON_ARRAY);
+/* NULL if they are not three expressions. */
+static const char *three_extents(reader *r, const tile_json *from, const char *name) {
+    const tile_json *list = tile_json_find(from, name, TILE_JSON_ARRAY);
     const char *text = "";
     unsigned rank = 0;
-    for (const tile_json *extent = grid ? grid->first : NULL; extent; extent = extent->next) {
+    for (const tile_json *extent = list ? list->first : NULL; extent; extent = extent->next) {
         if (extent->kind != TILE_JSON_STRING) break;
         text = tile_arena_format(&r->arena, "%s%s%s", text, rank ? ", " : "", extent->text);
         rank++;
     }
-    if (rank != 3) return fail(r, "a grid needs three expressions");
-    add_head(r, "", text, r->warps);
+    return rank == 3 ? text : NULL;
+}
+
+static bool add_grid(reader *r) {
+    const char *text = three_extents(r, r->json, "grid");
+    if (!text) return fail(r, "a grid needs three expressions");
+    add_head(r, "", "", text, r->warps);
+    return true;
+}
+
+static bool add_table(reader *r, const tile_json *table) {
+    const char *extents = three_extents(r, table, "extents");
+    const char *cost = tile_json_find_text(table, "cost");
+    if (!extents || !cost) return fail(r, "a table needs three extents and a cost");
+    add_head(r, tile_arena_format(&r->arena, "_table_%u", r->table_count++),
+             tile_arena_format(&r->arena, " persistent by %s", cost), extents, 1);
     return true;
 }
 
@@ -67,7 +84,7 @@ static bool add_scratch(reader *r, const tile_json *buffer) {
     const char *bytes = tile_json_find_text(buffer, "bytes");
     if (!bytes || !tile_json_find(buffer, "clean", TILE_JSON_BOOL))
         return fail(r, "a scratch buffer needs \"clean\" and \"bytes\"");
-    add_head(r, tile_arena_format(&r->arena, "_scratch_%u", r->scratch_count++), bytes, 1);
+    add_head(r, tile_arena_format(&r->arena, "_scratch_%u", r->scratch_count++), "", bytes, 1);
     return true;
 }
 
@@ -77,9 +94,10 @@ static bool read_json(reader *r, const char *text, size_t length) {
     r->entry = tile_json_find_text(r->json, "entry");
     r->parameters = tile_json_find(r->json, "parameters", TILE_JSON_ARRAY);
     r->scratch = tile_json_find(r->json, "scratch", TILE_JSON_ARRAY);
+    r->tables = tile_json_find(r->json, "tables", TILE_JSON_ARRAY);
     if (!r->json) return fail(r, "it is not JSON");
-    if (!r->entry || !r->parameters || !r->scratch)
-        return fail(r, "it has no entry, parameters or scratch");
+    if (!r->entry || !r->parameters || !r->scratch || !r->tables)
+        return fail(r, "it has no entry, parameters, scratch or tables");
     if (!tile_json_find_int(r->json, "block", 32, 1024, &threads) || threads % 32)
         return fail(r, "a block has 32 to 1024 threads, in warps of 32");
     if (!tile_json_find_int(r->json, "shared_bytes", 0, INT32_MAX, &r->shared_bytes))
@@ -90,6 +108,8 @@ static bool read_json(reader *r, const char *text, size_t length) {
     if (!add_grid(r)) return false;
     for (const tile_json *at = r->scratch->first; at; at = at->next)
         if (!add_scratch(r, at)) return false;
+    for (const tile_json *at = r->tables->first; at; at = at->next)
+        if (!add_table(r, at)) return false;
     return true;
 }
 
@@ -98,10 +118,14 @@ static bool read_json(reader *r, const char *text, size_t length) {
 /* Texts could hold more than one expression or type: then there is more than was asked for. */
 static bool check_heads(reader *r, const tile_module *module) {
     unsigned count = 0;
-    for (const tile_function *f = module->first; f; f = f->next, count++)
-        if (f->arg_count != r->arg_count || f->param_count || f->grid_rank != (count ? 1u : 3u))
+    for (const tile_function *f = module->first; f; f = f->next, count++) {
+        bool is_scratch = count > 0 && count <= r->scratch_count;
+        if (f->arg_count != r->arg_count || f->param_count ||
+            f->grid_rank != (is_scratch ? 1u : 3u) ||
+            (f->cost != NULL) != (count > r->scratch_count))
             return fail(r, "it has unexpected contents");
-    return count == 1 + r->scratch_count || fail(r, "it has unexpected contents");
+    }
+    return count == 1 + r->scratch_count + r->table_count || fail(r, "it has unexpected contents");
 }
 
 static void fill_scratch(const reader *r, tile_abi *abi, const tile_module *module) {
@@ -116,6 +140,15 @@ static void fill_scratch(const reader *r, tile_abi *abi, const tile_module *modu
         abi->scratch[i].bytes = f->grid[0];
         abi->scratch_text[i] = tile_arena_string(&abi->arena, text, strlen(text));
     }
+}
+
+static void fill_tables(const reader *r, tile_abi *abi, const tile_module *module) {
+    const tile_function *f = module->first->next;
+    for (unsigned i = 0; i < r->scratch_count; i++) f = f->next;
+    abi->table_count = r->table_count;
+    abi->tables = TILE_NEW_ARRAY(&abi->arena, tile_table, r->table_count + 1u);
+    abi->table_texts = TILE_NEW_ARRAY(&abi->arena, tile_table_text, r->table_count + 1u);
+    for (unsigned i = 0; i < r->table_count; i++, f = f->next) tile_abi_set_table(abi, i, f);
 }
 
 static bool is_list(const tile_json *list, const char *const *texts, unsigned count) {
@@ -139,14 +172,16 @@ static bool check_shapes(reader *r, const tile_abi *abi) {
     return true;
 }
 
-/* They follow from the arguments and the scratch buffers. */
+/* They follow from the arguments, the scratch buffers and the tables. */
 static bool check_parameters(reader *r, const tile_abi *abi) {
     const tile_json *at = r->parameters->first;
     for (unsigned i = 0; i < abi->parameter_count; i++, at = at->next)
         if (!at || strcmp(tile_json_find_text(at, "kind"),
                           tile_parameter_kind_name(abi->parameters[i].kind)) != 0)
-            return fail(r, "its parameters are not those of its arguments and scratch buffers");
-    return !at || fail(r, "its parameters are not those of its arguments and scratch buffers");
+            return fail(
+                r, "its parameters are not those of its arguments, scratch buffers and tables");
+    return !at ||
+           fail(r, "its parameters are not those of its arguments, scratch buffers and tables");
 }
 
 /* Variants ------------------------------------------------------------------------------------- */
@@ -215,6 +250,7 @@ static tile_abi *read_heads(reader *r) {
         abi->loc = (tile_loc){0}; /* not in the user's text */
         abi->shared_bytes = (unsigned)r->shared_bytes;
         fill_scratch(r, abi, module);
+        fill_tables(r, abi, module);
         tile_abi_list_parameters(abi);
     }
     if (abi && (!check_parameters(r, abi) || !read_variants(r, abi))) {

@@ -14,6 +14,7 @@
 #include <llvm-c/DebugInfo.h>
 
 #include "lib/analysis/range.h"
+#include "lib/codegen/abi.h"
 #include "lib/codegen/legal.h"
 #include "lib/ir/function.h"
 #include "tile/compile.h"
@@ -54,6 +55,9 @@ typedef struct tile_emitter {
     LLVMValueRef shared;  /* the block's shared memory, from its start; NULL: none */
     LLVMValueRef warp;    /* this warp's number, for roles; NULL: there are none */
     LLVMValueRef clean_base, plain_base;
+    LLVMValueRef *table_bases; /* of each table */
+    const tile_table *tables;
+    unsigned table_count;
     tile_arg_facts *args;
     uint16_t *depths;         /* by value id: address.c's notes */
     const tile_range *ranges; /* by value id; NULL: nobody has asked yet */

@@ -100,6 +100,27 @@ void tile_emit_scratch(tile_emitter *e, tile_op op) {
     tile_arena_reset(&list);
 }
 
+/* Host tables ---------------------------------------------------------------------------------- */
+
+/* The launch has seen that the extents are positive and their product fits an i32. */
+void tile_emit_tile_by_cost(tile_emitter *e, tile_op op) {
+    const tile_table *table = &e->tables[tile_table_index(e->f, op, e->tables, e->table_count)];
+    LLVMValueRef rank = tile_get_scalar(e, tile_op_operand(e->f, op, 0)), last = NULL;
+    for (unsigned d = 0; d < 3; d++) {
+        LLVMValueRef extent = emit_expr(e, table->extents[d]);
+        last = last ? LLVMBuildMul(e->builder, last, extent, "") : extent;
+    }
+    last = LLVMBuildSub(e->builder, LLVMBuildTrunc(e->builder, last, e->i32, ""),
+                        tile_llvm_int(e->i32, 1), "");
+    rank = tile_emit_int_op(e, TILE_OP_max, rank, tile_llvm_int(e->i32, 0));
+    rank = tile_emit_int_op(e, TILE_OP_min, rank, last);
+    rank = LLVMBuildZExt(e->builder, rank, e->i64, "");
+    LLVMValueRef base = e->table_bases[table - e->tables];
+    LLVMValueRef address = LLVMBuildGEP2(e->builder, e->i32, base, &rank, 1, "");
+    tile_set_scalar(e, tile_op_result(e->f, op, 0),
+                    LLVMBuildLoad2(e->builder, e->i32, address, ""));
+}
+
 /* Shared memory -------------------------------------------------------------------------------- */
 
 void tile_emit_alloc_shared(tile_emitter *e, tile_op op) {
@@ -166,6 +187,11 @@ static void declare_function(tile_emitter *e, const tile_abi_parameter *paramete
     e->function = LLVMAddFunction(e->module, f->name, type);
     LLVMSetFunctionCallConv(e->function, KERNEL_CONVENTION);
     set_launch_attributes(e);
+    for (unsigned i = 0; i < count; i++)
+        if (parameters[i].kind == TILE_PARAMETER_table) {
+            add_arg_flag(e, i, "noalias");
+            add_arg_flag(e, i, "readonly");
+        }
     for (unsigned i = 0; i < f->arg_count; i++) {
         if (!is_alone(e, &f->args[i])) continue;
         add_arg_flag(e, i, "noalias");
@@ -188,6 +214,7 @@ static void bind_parameters(tile_emitter *e, const tile_abi_parameter *parameter
         case TILE_PARAMETER_argument: bind_arg(e, parameters[i].index, value); break;
         case TILE_PARAMETER_clean_scratch: e->clean_base = value; break;
         case TILE_PARAMETER_scratch: e->plain_base = value; break;
+        case TILE_PARAMETER_table: e->table_bases[parameters[i].index] = value; break;
         }
     }
 }
@@ -195,8 +222,10 @@ static void bind_parameters(tile_emitter *e, const tile_abi_parameter *parameter
 void tile_emit_kernel(tile_emitter *e) {
     unsigned scratch_count, count;
     tile_scratch *scratch = tile_scratch_list(e->f, &e->arena, &scratch_count);
-    tile_abi_parameter *parameters =
-        tile_parameter_list(e->f->arg_count, scratch, scratch_count, &e->arena, &count);
+    e->tables = tile_table_list(e->f, &e->arena, &e->table_count);
+    e->table_bases = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, e->table_count + 1u);
+    tile_abi_parameter *parameters = tile_parameter_list(e->f->arg_count, scratch, scratch_count,
+                                                         e->table_count, &e->arena, &count);
     e->parts = TILE_NEW_ARRAY(&e->arena, LLVMValueRef *, e->f->value_count);
     e->depths = TILE_NEW_ARRAY(&e->arena, uint16_t, e->f->value_count);
     find_read_only(e);

@@ -261,14 +261,16 @@ static void check_parameters(checker *c, const tile_abi_parameter *parameters, u
 
 static void check_memory(checker *c) {
     tile_arena list = {0};
-    unsigned count, parameter_count;
+    unsigned count, table_count, parameter_count;
     tile_scratch *buffers = tile_scratch_list(c->f, &list, &count);
     for (unsigned i = 0; i < count; i++)
         if (!buffers[i].bytes)
             FAIL(c, tile_op_loc(c->f, buffers[i].op),
                  "scratch: the extents must be computable from the kernel's arguments alone");
+    tile_table *tables = tile_table_list(c->f, &list, &table_count);
+    if (!tile_table_check(c->f, tables, table_count)) c->errors++;
     tile_abi_parameter *parameters =
-        tile_parameter_list(c->f->arg_count, buffers, count, &list, &parameter_count);
+        tile_parameter_list(c->f->arg_count, buffers, count, table_count, &list, &parameter_count);
     check_parameters(c, parameters, parameter_count);
     tile_arena_reset(&list);
     int64_t shared = tile_shared_bytes(c->f);

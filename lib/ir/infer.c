@@ -325,6 +325,13 @@ static bool tile_infer_index(tile_infer *infer) {
     return result(infer, scalar_type(infer, TILE_i32));
 }
 
+static bool tile_infer_tile_by_cost(tile_infer *infer) {
+    unsigned extents;
+    segment(infer, 1, &extents);
+    if (extents < 1 || extents > 3) return fail(infer, "a grid has 1 to 3 extents", NULL, "", NULL);
+    return tile_infer_index(infer);
+}
+
 static bool tile_infer_index3(tile_infer *infer) {
     if (!tile_infer_index(infer)) return false;
     infer->results[1] = infer->results[2] = infer->results[0];

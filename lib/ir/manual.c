@@ -392,7 +392,8 @@ static void print_attrs(const tile_out *out) {
                                         [TILE_KIND_text] = " = TEXT",
                                         [TILE_KIND_symbol] = " = @ID",
                                         [TILE_KIND_constant] = " = number",
-                                        [TILE_KIND_values] = ""};
+                                        [TILE_KIND_values] = "",
+                                        [TILE_KIND_tile] = " = expr"};
     tile_out_print(out, "\n## Attributes\n\n| attribute | meaning |\n|---|---|\n");
     for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++) {
         const tile_attr_info *info = tile_attr_get_info((tile_attr_id)i);

@@ -86,6 +86,11 @@ static bool parse_attr_value(tile_parser *p, tile_parsed_attr *attr) {
     case TILE_KIND_expr:
         attr->expr = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
         return attr->expr != NULL;
+    case TILE_KIND_tile:
+        p->has_block_id = true;
+        attr->expr = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, true);
+        p->has_block_id = false;
+        return attr->expr != NULL;
     case TILE_KIND_list: return tile_parse_int_list(p, &attr->list, &attr->count);
     case TILE_KIND_values: return tile_parse_param_values(p, &attr->values, &attr->count);
     }
@@ -135,7 +140,8 @@ void tile_parse_set_attrs(tile_parser *p, tile_op op, const tile_parsed_attr *at
         const tile_parsed_attr *attr = &attrs[i];
         switch (tile_attr_get_info(attr->id)->kind) {
         case TILE_KIND_flag: tile_op_set_flag(f, op, attr->id); break;
-        case TILE_KIND_expr: tile_op_set_expr(f, op, attr->id, attr->expr); break;
+        case TILE_KIND_expr:
+        case TILE_KIND_tile: tile_op_set_expr(f, op, attr->id, attr->expr); break;
         case TILE_KIND_list: tile_op_set_list(f, op, attr->id, attr->list, attr->count); break;
         case TILE_KIND_word:
             if (attr->expr) {

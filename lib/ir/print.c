@@ -201,7 +201,8 @@ static void print_attr(printer *p, const tile_attr *attr) {
     PRINT(p, "%s%s", tile_attr_keyword(attr->id), kind == TILE_KIND_flag ? "" : " = ");
     switch (kind) {
     case TILE_KIND_flag: break;
-    case TILE_KIND_expr: print_expr(p, attr->expr); break;
+    case TILE_KIND_expr:
+    case TILE_KIND_tile: print_expr(p, attr->expr); break;
     case TILE_KIND_list:
         PRINT(p, "[");
         for (unsigned i = 0; i < attr->count; i++)

@@ -374,11 +374,12 @@ static void check_attr(checker *c, tile_loc loc, const tile_attr *attr) {
     static const unsigned wanted[] = {
         [TILE_KIND_flag] = 0,     [TILE_KIND_expr] = 1,    [TILE_KIND_list] = 2,
         [TILE_KIND_word] = 4,     [TILE_KIND_text] = 4,    [TILE_KIND_symbol] = 4,
-        [TILE_KIND_constant] = 9, [TILE_KIND_values] = 16,
+        [TILE_KIND_constant] = 9, [TILE_KIND_values] = 16, [TILE_KIND_tile] = 1,
     };
     bool is_param = info->kind == TILE_KIND_word && has == 1;
     bool ok = has == wanted[info->kind] || is_param;
     if (ok && info->kind == TILE_KIND_expr) ok = is_expr(c->f, attr->expr, SCOPE_PARAMS);
+    if (ok && info->kind == TILE_KIND_tile) ok = is_expr(c->f, attr->expr, SCOPE_TILE);
     if (ok && info->kind == TILE_KIND_word) ok = is_word(c, attr);
     if (ok && info->kind == TILE_KIND_constant) ok = is_constant(c, attr);
     if (info->name && !ok)

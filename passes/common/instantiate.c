@@ -316,7 +316,8 @@ static void bind_attr(instance *i, tile_loc loc, tile_attr *attr) {
         attr->expr->kind == TILE_EXPR_PARAM)
         param = tile_find_bound(&i->bound, attr->expr->name);
     if (!param || !param->word) {
-        attr->expr = bind_constant(i, loc, attr->expr);
+        bool of_tile = tile_attr_get_info(attr->id)->kind == TILE_KIND_tile;
+        attr->expr = (of_tile ? bind_expr : bind_constant)(i, loc, attr->expr);
         bind_attr_values(i, loc, attr);
         return;
     }

@@ -75,10 +75,10 @@
  *       round 1:         3  2  1  0        tiles 0 to 10 on 4 blocks: 0 7 8, 1 6 9, 2 5 10, 3 4
  *       round 2:         0  1  2
  *
- * Of each dim that the cost names its two ends are compared: the tiles of the dearer end come
- * first, then the next coordinate's. That is the order of falling cost where it names one dim, and
- * only grows or only falls along it, as under a causal mask. Where it names more, the first one
- * decides first. */
+ * Along one dim a cost that only grows or only falls, as under a causal mask, needs no more than a
+ * look at both ends: the tiles of the dearer end come first, then the next coordinate's. Any other
+ * order is sorted by the launch, into a table that tile_by_cost reads: 4 bytes for each tile of the
+ * dims that the cost names, one load a tile. */
 #include "lib/analysis/executors.h"
 #include "lib/ir/syntax.h"
 #include "passes/tile/host_value.h"
@@ -98,6 +98,7 @@ typedef struct walk {
     tile_context *context;
     int64_t group;
     unsigned sorted; /* dims, a set, by what their tiles cost */
+    bool is_steady;  /* the cost only grows or only falls along the one dim that it names */
     size_t old_ops;  /* those of the body as it was */
 } walk;
 
@@ -219,6 +220,22 @@ static unsigned cost_dims(const tile_expr *cost) {
     return dims;
 }
 
+/* Whether an operation on a rising or falling operand, the left one or not, rises or falls. */
+static bool keeps_order(tile_opcode opcode, bool left) {
+    bool either = opcode == TILE_OP_add || opcode == TILE_OP_sub || opcode == TILE_OP_mul ||
+                  opcode == TILE_OP_min || opcode == TILE_OP_max || opcode == TILE_OP_neg;
+    bool of_left = opcode == TILE_OP_div || opcode == TILE_OP_ceildiv || opcode == TILE_OP_shr;
+    return either || (of_left && left);
+}
+
+/* Whether the cost surely only grows or only falls along one dim: block_id stands in it once, and
+ * what is done to it keeps that order or turns it round. */
+static bool is_steady(const tile_expr *cost) {
+    if (cost->kind == TILE_EXPR_BLOCK_ID || !cost_dims(cost)) return true;
+    bool left = cost_dims(cost->args[0]), right = cost->args[1] && cost_dims(cost->args[1]);
+    return left != right && keeps_order(cost->opcode, left) && is_steady(cost->args[left ? 0 : 1]);
+}
+
 static tile_value cost_at(const walk *w, tile_builder *b, const tile_value *block_id) {
     return host_value_as(b, host_value(b, w->f->cost, block_id), TILE_i64);
 }
@@ -236,8 +253,35 @@ static void find_dear_ends(const walk *w, tile_builder *b, const grid *g, tile_v
     }
 }
 
-/* The tile of a number in the order of falling cost: of the dims that it names the first one is the
- * slowest; tiles that are alike in these come in the order that they have otherwise. */
+/* The coordinates along the dims that the cost names: from the dearer end of the one there is. */
+static void sort_by_ends(const walk *w, tile_builder *b, tile_value rank, const tile_value grows[3],
+                         grid *g) {
+    for (unsigned d = 0; d < 3; d++) {
+        if (!(w->sorted >> d & 1)) continue;
+        tile_value last = tile_build_sub(b, g->extent[d], tile_build_int(b, 1));
+        tile_value at = tile_build_select(b, grows[d], tile_build_sub(b, last, rank), rank);
+        g->id[d] = bounded(b, at, g->extent[d]);
+    }
+}
+
+/* The same from the launch's table. */
+static void sort_by_table(const walk *w, tile_builder *b, tile_value rank, grid *g) {
+    tile_value extent[3];
+    for (unsigned d = 0; d < 3; d++)
+        extent[d] = w->sorted >> d & 1 ? g->extent[d] : tile_build_int(b, 1);
+    tile_value number = tile_build_tile_by_cost(b, rank, extent, 3);
+    tile_op_set_expr(w->f, tile_value_def(w->f, number), TILE_ATTR_cost, w->f->cost);
+    for (unsigned d = 0; d < 3; d++) {
+        if (!(w->sorted >> d & 1)) continue;
+        bool slowest = !(w->sorted >> (d + 1));
+        tile_value at = slowest ? number : tile_build_rem(b, number, extent[d]);
+        if (!slowest) number = tile_build_div(b, number, extent[d]);
+        g->id[d] = bounded(b, at, g->extent[d]);
+    }
+}
+
+/* The tile of a number in the order of falling cost; tiles that are alike in the dims that it names
+ * come in the order that they have otherwise. */
 static void tile_by_cost(const walk *w, tile_builder *b, tile_value number,
                          const tile_value grows[3], grid *g) {
     grid alike = *g;
@@ -247,16 +291,11 @@ static void tile_by_cost(const walk *w, tile_builder *b, tile_value number,
     number = tile_build_max(b, number, tile_build_int(b, 0));
     tile_value rank = tile_build_div(b, number, count);
     tile_of_number(w, b, tile_build_rem(b, number, count), &alike);
-    for (unsigned d = 3; d-- > 0;) {
-        g->id[d] = alike.id[d];
-        if (!(w->sorted >> d & 1)) continue;
-        bool slowest = !(w->sorted & ((1u << d) - 1));
-        tile_value at = slowest ? rank : tile_build_rem(b, rank, g->extent[d]);
-        if (!slowest) rank = tile_build_div(b, rank, g->extent[d]);
-        tile_value last = tile_build_sub(b, g->extent[d], tile_build_int(b, 1));
-        at = tile_build_select(b, grows[d], tile_build_sub(b, last, at), at);
-        g->id[d] = bounded(b, at, g->extent[d]);
-    }
+    for (unsigned d = 0; d < 3; d++) g->id[d] = alike.id[d];
+    if (w->is_steady)
+        sort_by_ends(w, b, rank, grows, g);
+    else
+        sort_by_table(w, b, rank, g);
 }
 
 /* for %tile = %block to %tiles step %blocks {} */
@@ -276,7 +315,7 @@ static tile_op loop_by_cost(const walk *w, tile_builder *b, tile_value block, ti
                             tile_value tiles, grid *g, tile_builder *body) {
     tile_value zero = tile_build_int(b, 0), one = tile_build_int(b, 1);
     tile_value grows[3] = {{0}};
-    find_dear_ends(w, b, g, grows);
+    if (w->is_steady) find_dear_ends(w, b, g, grows);
     tile_value other = tile_build_sub(b, tile_build_sub(b, blocks, one), block);
     tile_value complete = tile_build_div(b, tiles, blocks), odd = tile_build_and(b, complete, one);
     tile_value place = tile_build_select(b, tile_build_ne(b, odd, zero), other, block);
@@ -379,7 +418,10 @@ static void visit_many_tiles(tile_pass *pass, walk *w) {
 
 tile_status tile_pass_walk_tiles(tile_pass *pass, tile_function *f) {
     walk w = {.f = f, .context = pass->context, .group = 1, .old_ops = f->op_count};
-    if (f->cost) w.sorted = cost_dims(f->cost);
+    if (f->cost) {
+        w.sorted = cost_dims(f->cost);
+        w.is_steady = is_steady(f->cost);
+    }
     if (f->raster_group) tile_expr_is_int(f->raster_group, &w.group);
     if (f->is_persistent)
         visit_many_tiles(pass, &w);

@@ -62,6 +62,12 @@ void cpu_decode_scratch(cpu_decoder *d, tile_op op) {
                      "scratch: extent %u depends on more than the kernel's arguments", i + 1);
 }
 
+void cpu_decode_tile_by_cost(cpu_decoder *d, tile_op op) {
+    unsigned count;
+    const tile_table *tables = tile_table_list(d->f, &d->scratch, &count);
+    cpu_add_op(d, op, cpu_run_tile_by_cost)->integer = tile_table_index(d->f, op, tables, count);
+}
+
 void cpu_decode_alloc_shared(cpu_decoder *d, tile_op op) {
     int64_t stride;
     tile_alloc_bytes(d->f, op, &stride);

@@ -190,6 +190,7 @@ static void fill_parameter(parameter *p, const tile_launch *launch, const cuda_s
         break;
     case TILE_PARAMETER_clean_scratch: p->address = s ? address_of(s->clean) : 0; break;
     case TILE_PARAMETER_scratch: p->address = s ? address_of(s->plain) : 0; break;
+    case TILE_PARAMETER_table: p->address = launch->tables[what->index].address; break;
     }
 }
 

@@ -116,18 +116,21 @@ Test(walk_tiles, persistent_visits_each_tile_once) {
     check_once("persistent by block_id(0)", 2, 4, 2);
     check_once("persistent by 7 - block_id(1)", 2, 5, 2);
     check_once("raster hilbert persistent by block_id(2) * %gy + 1", 3, 3, 3);
+    check_once("persistent by block_id(0) * block_id(1)", 2, 4, 1);
+    check_once("persistent by block_id(0) * block_id(1)", 3, 132, 2);
+    check_once("raster hilbert persistent by rem(block_id(2), 2) * %gy", 3, 3, 3);
 }
 
 /* Orders --------------------------------------------------------------------------------------- */
 
 typedef void (*order_check)(const int64_t grid[3], const int32_t *out);
 
-static void check_order(const char *clauses, order_check check) {
+static void check_order_at(unsigned level, const char *clauses, order_check check) {
     char text[1024];
     int32_t out[MAX_TILES];
     run r;
     snprintf(text, sizeof text, "%spersistent %s%s%s", HEAD, clauses, BODY, numbers);
-    open_run(&r, 2, 1, text);
+    open_run(&r, level, 1, text);
     for (int64_t x = 1; x <= MOST; x++)
         for (int64_t y = 1; y <= MOST; y++)
             for (int64_t z = 1; z <= 3; z += 2) {
@@ -136,6 +139,10 @@ static void check_order(const char *clauses, order_check check) {
                 check(grid, out);
             }
     close_run(&r);
+}
+
+static void check_order(const char *clauses, order_check check) {
+    check_order_at(2, clauses, check);
 }
 
 static void expect_number(const int64_t grid[3], const int32_t *out, int64_t x, int64_t y,
@@ -207,11 +214,93 @@ static void check_rising_y(const int64_t grid[3], const int32_t *out) {
             for (int64_t x = 0; x < grid[0]; x++) expect_number(grid, out, x, y, z, number++);
 }
 
-static void check_falling_x_rising_y(const int64_t grid[3], const int32_t *out) {
-    int32_t number = 0;
-    for (int64_t x = grid[0] - 1; x >= 0; x--)
-        for (int64_t y = 0; y < grid[1]; y++)
-            for (int64_t z = 0; z < grid[2]; z++) expect_number(grid, out, x, y, z, number++);
+/* Sorted costs ----------------------------------------------------------------------------------
+ */
+
+typedef int64_t (*tile_cost)(const int64_t grid[3], const int64_t tile[3]);
+
+typedef struct priced {
+    int64_t cost, order, tile[3];
+} priced;
+
+static int dearest_first(const void *a, const void *b) {
+    const priced *x = a, *y = b;
+    if (x->cost != y->cost) return x->cost < y->cost ? 1 : -1;
+    return x->order < y->order ? -1 : 1;
+}
+
+/* Tiles that are alike in the dims of the set come in their order along z; equal costs by x, then y
+ * of the set. */
+static int64_t sort_tiles(const int64_t grid[3], tile_cost cost, unsigned dims, priced *tiles) {
+    int64_t count = 0, tile[3], extent[3], inner[3];
+    for (unsigned d = 0; d < 3; d++) {
+        extent[d] = dims >> d & 1 ? grid[d] : 1;
+        inner[d] = dims >> d & 1 ? 1 : grid[d];
+    }
+    for (tile[2] = 0; tile[2] < grid[2]; tile[2]++)
+        for (tile[1] = 0; tile[1] < grid[1]; tile[1]++)
+            for (tile[0] = 0; tile[0] < grid[0]; tile[0]++) {
+                int64_t at[3], in[3];
+                for (unsigned d = 0; d < 3; d++) {
+                    at[d] = dims >> d & 1 ? tile[d] : 0;
+                    in[d] = tile[d] - at[d];
+                }
+                priced *p = &tiles[count++];
+                p->cost = cost(grid, tile);
+                p->order = at[0] + extent[0] * (at[1] + extent[1] * at[2]);
+                p->order = p->order * inner[0] * inner[1] * inner[2] + in[0] +
+                           inner[0] * (in[1] + inner[1] * in[2]);
+                memcpy(p->tile, tile, sizeof tile);
+            }
+    qsort(tiles, (size_t)count, sizeof *tiles, dearest_first);
+    return count;
+}
+
+static void check_sorted(const int64_t grid[3], const int32_t *out, tile_cost cost, unsigned dims) {
+    static priced tiles[MAX_TILES];
+    int64_t count = sort_tiles(grid, cost, dims, tiles);
+    for (int64_t i = 0; i < count; i++)
+        expect_number(grid, out, tiles[i].tile[0], tiles[i].tile[1], tiles[i].tile[2], (int32_t)i);
+}
+
+static int64_t product_of_two(const int64_t grid[3], const int64_t tile[3]) {
+    (void)grid;
+    return (tile[0] + 1) * (9 - tile[1]);
+}
+
+static void check_product_of_two(const int64_t grid[3], const int32_t *out) {
+    check_sorted(grid, out, product_of_two, 3);
+}
+
+static int64_t valley(const int64_t grid[3], const int64_t tile[3]) {
+    (void)grid;
+    return (tile[1] - 4) * (tile[1] - 4);
+}
+
+static void check_valley(const int64_t grid[3], const int32_t *out) {
+    check_sorted(grid, out, valley, 2);
+}
+
+static int64_t scattered(const int64_t grid[3], const int64_t tile[3]) {
+    return (tile[0] * 7 + tile[2] * grid[0] * 3) % 5 - tile[2];
+}
+
+static void check_scattered(const int64_t grid[3], const int32_t *out) {
+    check_sorted(grid, out, scattered, 5);
+}
+
+static int64_t product(const int64_t grid[3], const int64_t tile[3]) {
+    (void)grid;
+    return tile[0] * tile[1];
+}
+
+static int64_t sum_of_three(const int64_t grid[3], const int64_t tile[3]) {
+    (void)grid;
+    return tile[0] * tile[1] + 3 * tile[2];
+}
+
+static void check_sum_of_three(const int64_t grid[3], const int32_t *out) {
+    check_sorted(grid, out, sum_of_three, 7);
 }
 
 Test(walk_tiles, orders) {
@@ -222,7 +311,16 @@ Test(walk_tiles, orders) {
     check_order("raster hilbert", check_curve);
     check_order("by (block_id(0) + 1) * 64", check_falling_x);
     check_order("by max(%gy - block_id(1), 0)", check_rising_y);
-    check_order("by (block_id(0) + 1) * (9 - block_id(1))", check_falling_x_rising_y);
+}
+
+Test(walk_tiles, orders_that_the_launch_sorts) {
+    for (unsigned level = 2; level <= 3; level++) {
+        check_order_at(level, "by (block_id(0) + 1) * (9 - block_id(1))", check_product_of_two);
+        check_order_at(level, "by (block_id(1) - 4) * (block_id(1) - 4)", check_valley);
+        check_order_at(level, "by mod(block_id(0) * 7 + block_id(2) * %gx * 3, 5) - block_id(2)",
+                       check_scattered);
+        check_order_at(level, "by block_id(0) * block_id(1) + 3 * block_id(2)", check_sum_of_three);
+    }
 }
 
 /* Shares --------------------------------------------------------------------------------------- */
@@ -296,6 +394,61 @@ Test(walk_tiles, costs_are_dealt_out_evenly) {
         check_shares("1 + block_id(1)", y, blocks[b]);
         check_shares("block_id(2) + 1", z, blocks[b]);
     }
+}
+
+/* On a real grid the blocks' shares are those of sorting and dealing in turns. */
+Test(walk_tiles, a_product_is_dealt_out_as_sorted) {
+    enum { SIDE = 32, BLOCKS = 132 };
+    static priced tiles[SIDE * SIDE];
+    static int32_t out[SIDE * SIDE];
+    const int64_t grid[] = {SIDE, SIDE, 1};
+    int64_t wanted[BLOCKS] = {0}, found[BLOCKS] = {0}, most[2] = {0};
+    char text[1024];
+    run r;
+    snprintf(text, sizeof text, "%s%s%s%s", SHARES_HEAD, "block_id(0) * block_id(1)", BODY, shares);
+    open_run(&r, 2, BLOCKS, text_with_block(text));
+    tile_buffer_destroy(r.out);
+    cr_assert_eq(tile_buffer_create(r.device, sizeof out, &r.out), TILE_OK);
+    const tile_argument arguments[] = {
+        {.integer = SIDE}, {.integer = SIDE}, {.integer = 1}, {.buffer = r.out}, {.integer = 0}};
+    cr_assert_eq(tile_kernel_launch(r.kernel, arguments, 5, NULL), TILE_OK, "%s", r.text.messages);
+    cr_assert_eq(tile_buffer_read(r.out, 0, out, sizeof out), TILE_OK);
+    sort_tiles(grid, product, 3, tiles);
+    for (int64_t i = 0; i < SIDE * SIDE; i++) {
+        int64_t place = i % BLOCKS, x = tiles[i].tile[0], y = tiles[i].tile[1];
+        wanted[i / BLOCKS % 2 ? BLOCKS - 1 - place : place] += x * y;
+        found[out[x * SIDE + y]] += x * y;
+    }
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        most[0] = wanted[i] > most[0] ? wanted[i] : most[0];
+        most[1] = found[i] > most[1] ? found[i] : most[1];
+    }
+    cr_expect(most[1] * 100 <= most[0] * 101, "%d, and not %d", (int)most[1], (int)most[0]);
+    cr_expect_arr_eq(found, wanted, sizeof found);
+    close_run(&r);
+}
+
+/* What a launch cannot sort it refuses, and says why. */
+Test(walk_tiles, no_order) {
+    char text[1024];
+    run r;
+    snprintf(text, sizeof text, "%s%s%s%s", SHARES_HEAD, "block_id(0) * block_id(1) / %next", BODY,
+             shares);
+    open_run(&r, 2, 4, text);
+    tile_argument arguments[] = {
+        {.integer = 5}, {.integer = 5}, {.integer = 1}, {.buffer = r.out}, {.integer = 0}};
+    cr_expect_eq(tile_kernel_launch(r.kernel, arguments, 5, NULL), TILE_INVALID);
+    cr_expect(strstr(r.text.messages, "the tile 0 0 0 has no cost: block_id(0) * block_id(1) / "
+                                      "%next divides by zero"),
+              "%s", r.text.messages);
+    arguments[4].integer = 1;
+    cr_expect_eq(tile_kernel_launch(r.kernel, arguments, 5, NULL), TILE_OK);
+    arguments[0].integer = 1 << 20;
+    cr_expect_eq(tile_kernel_launch(r.kernel, arguments, 5, NULL), TILE_INVALID);
+    cr_expect(strstr(r.text.messages, "there must be 1 to 4194304 tiles"), "%s", r.text.messages);
+    arguments[0].integer = 0; /* no tiles: nothing is to be done */
+    cr_expect_eq(tile_kernel_launch(r.kernel, arguments, 5, NULL), TILE_OK);
+    close_run(&r);
 }
 
 /* The launch refuses what the kernel could not count. */

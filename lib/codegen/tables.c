@@ -1,0 +1,176 @@
+/* Host tables: what the launch computes of a kernel's arguments and the kernel looks up. */
+#include <stdlib.h>
+
+#include "lib/codegen/abi_data.h"
+#include "lib/ir/describe.h"
+#include "lib/ir/syntax.h"
+
+/* False if the expression names what only the kernel or the device knows. */
+static bool is_of_arguments(const tile_expr *expr) {
+    return expr && !tile_expr_holds(expr, TILE_EXPR_PARAM) &&
+           !tile_expr_holds(expr, TILE_EXPR_FLOAT) && !tile_expr_holds(expr, TILE_EXPR_NUM_SMS);
+}
+
+static bool is_same(const tile_table *a, const tile_table *b) {
+    bool same = a->cost == b->cost;
+    for (unsigned d = 0; d < 3; d++) same &= a->extents[d] == b->extents[d];
+    return same;
+}
+
+static tile_table table_of(const tile_function *f, tile_op op) {
+    unsigned count;
+    const tile_value *extents = tile_op_segment(f, op, 1, &count);
+    tile_table table = {.op = op, .cost = tile_op_attr(f, op, TILE_ATTR_cost)->expr};
+    for (unsigned d = 0; d < 3; d++) {
+        table.extents[d] = d < count ? tile_value_as_expr(f, extents[d])
+                                     : tile_expr_int(tile_function_context(f), 1);
+        if (!is_of_arguments(table.extents[d])) table.extents[d] = NULL;
+    }
+    return table;
+}
+
+unsigned tile_table_index(const tile_function *kernel, tile_op op, const tile_table *list,
+                          unsigned count) {
+    const tile_table wanted = table_of(kernel, op);
+    unsigned i = 0;
+    while (i < count && !is_same(&list[i], &wanted)) i++;
+    return i;
+}
+
+static uint64_t args_of(const tile_expr *expr) {
+    uint64_t args = expr->kind == TILE_EXPR_ARG ? (uint64_t)1 << (expr->integer & 63) : 0;
+    for (unsigned i = 0; i < 3 && expr->args[i]; i++) args |= args_of(expr->args[i]);
+    return args;
+}
+
+typedef struct search {
+    tile_arena *arena;
+    tile_table *found;
+    size_t count, capacity;
+} search;
+
+static void find_table(tile_function *f, tile_op op, void *user) {
+    search *s = user;
+    if (tile_op_opcode(f, op) != TILE_OP_tile_by_cost ||
+        tile_table_index(f, op, s->found, (unsigned)s->count) < s->count)
+        return;
+    s->found = tile_arena_grow(s->arena, s->found, s->count, &s->capacity, sizeof *s->found);
+    tile_table *table = &s->found[s->count++];
+    *table = table_of(f, op);
+    table->args = args_of(table->cost);
+}
+
+tile_table *tile_table_list(const tile_function *kernel, tile_arena *arena, unsigned *count) {
+    search s = {.arena = arena};
+    tile_walk((tile_function *)(uintptr_t)kernel, kernel->body, find_table, &s);
+    *count = (unsigned)s.count;
+    return s.found;
+}
+
+static bool is_known(const tile_table *table) {
+    return table->extents[0] && table->extents[1] && table->extents[2];
+}
+
+bool tile_table_check(const tile_function *f, const tile_table *list, unsigned count) {
+    tile_context *context = tile_function_context(f);
+    for (unsigned i = 0; i < count; i++)
+        if (!is_known(&list[i])) {
+            tile_report(context, TILE_ERROR, tile_op_loc(f, list[i].op),
+                        "tile_by_cost: the extents must be computable from the kernel's arguments "
+                        "alone");
+            return false;
+        }
+    if (count <= TILE_MAX_TABLES) return true;
+    tile_report(context, TILE_ERROR, tile_op_loc(f, list[TILE_MAX_TABLES].op),
+                "tile_by_cost: a kernel has at most %d orders of tiles, differing in extents or "
+                "cost",
+                TILE_MAX_TABLES);
+    return false;
+}
+
+static void set_texts(tile_abi *abi, unsigned index, const tile_function *f) {
+    const tile_table *table = &abi->tables[index];
+    tile_table_text *text = &abi->table_texts[index];
+    for (unsigned d = 0; d < 3; d++)
+        text->extents[d] = tile_expr_text(f, table->extents[d], &abi->arena);
+    text->cost = tile_expr_text(f, table->cost, &abi->arena);
+}
+
+bool tile_abi_fill_tables(tile_abi *abi, const tile_function *f) {
+    abi->tables = tile_table_list(f, &abi->arena, &abi->table_count);
+    abi->table_texts = TILE_NEW_ARRAY(&abi->arena, tile_table_text, abi->table_count + 1u);
+    if (!tile_table_check(f, abi->tables, abi->table_count)) return false;
+    for (unsigned i = 0; i < abi->table_count; i++) set_texts(abi, i, f);
+    return true;
+}
+
+void tile_abi_set_table(tile_abi *abi, unsigned index, const tile_function *walker) {
+    tile_table *table = &abi->tables[index];
+    *table = (tile_table){.cost = walker->cost, .args = args_of(walker->cost)};
+    for (unsigned d = 0; d < 3; d++) table->extents[d] = walker->grid[d];
+    set_texts(abi, index, walker);
+}
+
+/* Making one ----------------------------------------------------------------------------------- */
+
+bool tile_abi_table_extents(const tile_abi *abi, unsigned index, const int64_t *args,
+                            int64_t extents[3]) {
+    int64_t count = 1;
+    for (unsigned d = 0; d < 3; d++) {
+        bool known = tile_abi_evaluate(abi, abi->tables[index].extents[d], args, NULL, &extents[d]);
+        if (known && extents[d] >= 1 && extents[d] <= TILE_MAX_TABLE_ENTRIES / count) {
+            count *= extents[d];
+            continue;
+        }
+        tile_report(abi->context, TILE_ERROR, abi->loc,
+                    "@%s: these arguments give no order of tiles by cost: extent %u is %s, and "
+                    "there must be 1 to %d tiles; launch less at once, or leave out the `by` of "
+                    "`persistent`",
+                    abi->entry, d + 1, abi->table_texts[index].extents[d], TILE_MAX_TABLE_ENTRIES);
+        return false;
+    }
+    return true;
+}
+
+typedef struct priced {
+    int64_t cost;
+    int32_t tile;
+} priced;
+
+static int dearest_first(const void *a, const void *b) {
+    const priced *x = a, *y = b;
+    if (x->cost != y->cost) return x->cost < y->cost ? 1 : -1;
+    return (x->tile > y->tile) - (x->tile < y->tile);
+}
+
+static bool price_tiles(const tile_abi *abi, unsigned index, const int64_t *args,
+                        const int64_t extents[3], priced *tiles) {
+    int64_t at[3];
+    int32_t tile = 0;
+    for (at[2] = 0; at[2] < extents[2]; at[2]++)
+        for (at[1] = 0; at[1] < extents[1]; at[1]++)
+            for (at[0] = 0; at[0] < extents[0]; at[0]++) {
+                tiles[tile].tile = tile;
+                if (tile_abi_evaluate_cost(abi, abi->tables[index].cost, args, at,
+                                           &tiles[tile++].cost))
+                    continue;
+                tile_report(abi->context, TILE_ERROR, abi->loc,
+                            "@%s: with these arguments the tile %d %d %d has no cost: %s divides "
+                            "by zero",
+                            abi->entry, (int)at[0], (int)at[1], (int)at[2],
+                            abi->table_texts[index].cost);
+                return false;
+            }
+    return true;
+}
+
+bool tile_abi_make_table(const tile_abi *abi, unsigned index, const int64_t *args,
+                         const int64_t extents[3], int32_t *entries) {
+    size_t count = (size_t)(extents[0] * extents[1] * extents[2]);
+    priced *tiles = tile_malloc(sizeof *tiles * count);
+    bool ok = price_tiles(abi, index, args, extents, tiles);
+    if (ok) qsort(tiles, count, sizeof *tiles, dearest_first);
+    for (size_t i = 0; i < count && ok; i++) entries[i] = tiles[i].tile;
+    free(tiles);
+    return ok;
+}
