@@ -19,7 +19,7 @@ bool tile_make_table_key(const tile_abi *abi, unsigned index, const int64_t *arg
     const tile_table *table = &abi->tables[index];
     key->value[0] = (int64_t)(uintptr_t)table->cost;
     key->length = 4;
-    if (!tile_abi_table_extents(abi, index, args, &key->value[1])) return false;
+    if (tile_abi_table_extents(abi, index, args, &key->value[1]) != TILE_OK) return false;
     for (unsigned i = 0; table->args >> i; i++) {
         key->value[key->length++] = table->args >> i & 1 ? args[i] : 0;
         if (i == 63) break;
@@ -58,8 +58,7 @@ static tile_status make(tile_device *device, tile_host_table *table, const tile_
     const int64_t *extents = &table->key.value[1];
     table->bytes = sizeof(int32_t) * (size_t)(extents[0] * extents[1] * extents[2]);
     int32_t *entries = tile_malloc(table->bytes);
-    tile_status status =
-        tile_abi_make_table(abi, index, args, extents, entries) ? TILE_OK : TILE_INVALID;
+    tile_status status = tile_abi_make_table(abi, index, args, entries);
     if (status == TILE_OK) status = device->ops->allocate(device, table->bytes, &table->address);
     if (status == TILE_OK && (status = upload(device, table, entries)) != TILE_OK)
         device->ops->release(device, table->address, table->bytes);

@@ -99,6 +99,18 @@ TILE_API tile_status tile_abi_scratch(const tile_abi *abi, const int64_t *args,
                                       const tile_launch_facts *facts, int64_t *clean_bytes,
                                       int64_t *plain_bytes);
 
+/* The host tables behind the parameters of kind `table`: the numbers of a grid's tiles, x +
+ * extents[0] * (y + extents[1] * z), by falling cost, equal ones by rising number. */
+enum { TILE_MAX_TABLE_ENTRIES = 1 << 22 };
+/* The extents for these arguments; TILE_INVALID where they are not 1 to TILE_MAX_TABLE_ENTRIES
+ * tiles. */
+TILE_API tile_status tile_abi_table_extents(const tile_abi *abi, unsigned index,
+                                            const int64_t *args, int64_t extents[3]);
+/* The table: as many entries as the product of the extents. TILE_INVALID if a tile has no cost,
+ * which divides by zero. */
+TILE_API tile_status tile_abi_make_table(const tile_abi *abi, unsigned index, const int64_t *args,
+                                         int32_t *entries);
+
 typedef enum tile_parameter_kind {
 #define PARAMETER(name, meaning) TILE_PARAMETER_##name,
 #include "tile/parameters.def"

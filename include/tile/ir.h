@@ -477,8 +477,8 @@ TILE_API void tile_function_set_warps(tile_function *function, const tile_expr *
 TILE_API void tile_function_set_raster(tile_function *function, tile_raster raster,
                                        const tile_expr *group);
 /* `persistent`: as many blocks are launched as run at once, and each visits many tiles. cost (NULL:
- * all cost the same): of a tile, over parameters, integer arguments and tile_expr_block_id; if it
- * only grows or only falls along a dim, all blocks get about the same. */
+ * all cost the same): of a tile, over parameters, integer arguments and tile_expr_block_id; all
+ * blocks get about the same. */
 TILE_API void tile_function_set_persistent(tile_function *function, bool persistent,
                                            const tile_expr *cost);
 /* `sync explicit`: the user writes every barrier. */

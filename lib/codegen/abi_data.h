@@ -74,14 +74,6 @@ bool tile_condition_holds(const tile_condition *condition, int64_t number);
 bool tile_abi_fill_tables(tile_abi *abi, const tile_function *kernel);
 /* Table `index` from a kernel that visits its tiles by their cost. */
 void tile_abi_set_table(tile_abi *abi, unsigned index, const tile_function *walker);
-/* Table `index` for integers at the places of the arguments. Without a value of an expression, or
- * with too many tiles, false after a diagnostic. */
-enum { TILE_MAX_TABLE_ENTRIES = 1 << 22 };
-bool tile_abi_table_extents(const tile_abi *abi, unsigned index, const int64_t *args,
-                            int64_t extents[3]);
-/* The table itself: as many entries as the product of these extents. */
-bool tile_abi_make_table(const tile_abi *abi, unsigned index, const int64_t *args,
-                         const int64_t extents[3], int32_t *entries);
 /* abi->parameters from its arguments, scratch buffers and tables. */
 void tile_abi_list_parameters(tile_abi *abi);
 

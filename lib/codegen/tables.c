@@ -113,9 +113,10 @@ void tile_abi_set_table(tile_abi *abi, unsigned index, const tile_function *walk
 
 /* Making one ----------------------------------------------------------------------------------- */
 
-bool tile_abi_table_extents(const tile_abi *abi, unsigned index, const int64_t *args,
-                            int64_t extents[3]) {
+tile_status tile_abi_table_extents(const tile_abi *abi, unsigned index, const int64_t *args,
+                                   int64_t extents[3]) {
     int64_t count = 1;
+    if (!abi || index >= abi->table_count) return TILE_INVALID;
     for (unsigned d = 0; d < 3; d++) {
         bool known = tile_abi_evaluate(abi, abi->tables[index].extents[d], args, NULL, &extents[d]);
         if (known && extents[d] >= 1 && extents[d] <= TILE_MAX_TABLE_ENTRIES / count) {
@@ -127,9 +128,9 @@ bool tile_abi_table_extents(const tile_abi *abi, unsigned index, const int64_t *
                     "there must be 1 to %d tiles; launch less at once, or leave out the `by` of "
                     "`persistent`",
                     abi->entry, d + 1, abi->table_texts[index].extents[d], TILE_MAX_TABLE_ENTRIES);
-        return false;
+        return TILE_INVALID;
     }
-    return true;
+    return TILE_OK;
 }
 
 typedef struct priced {
@@ -164,13 +165,16 @@ static bool price_tiles(const tile_abi *abi, unsigned index, const int64_t *args
     return true;
 }
 
-bool tile_abi_make_table(const tile_abi *abi, unsigned index, const int64_t *args,
-                         const int64_t extents[3], int32_t *entries) {
+tile_status tile_abi_make_table(const tile_abi *abi, unsigned index, const int64_t *args,
+                                int32_t *entries) {
+    int64_t extents[3];
+    tile_status status = tile_abi_table_extents(abi, index, args, extents);
+    if (status != TILE_OK) return status;
     size_t count = (size_t)(extents[0] * extents[1] * extents[2]);
     priced *tiles = tile_malloc(sizeof *tiles * count);
-    bool ok = price_tiles(abi, index, args, extents, tiles);
-    if (ok) qsort(tiles, count, sizeof *tiles, dearest_first);
-    for (size_t i = 0; i < count && ok; i++) entries[i] = tiles[i].tile;
+    if (!price_tiles(abi, index, args, extents, tiles)) status = TILE_INVALID;
+    if (status == TILE_OK) qsort(tiles, count, sizeof *tiles, dearest_first);
+    for (size_t i = 0; i < count && status == TILE_OK; i++) entries[i] = tiles[i].tile;
     free(tiles);
-    return ok;
+    return status;
 }

@@ -209,13 +209,20 @@ static const char walk[] =
     "a tile\n"
     "  over parameters, integer arguments and `block_id(0)`, `block_id(1)`, `block_id(2)`, as "
     "`persistent by\n"
-    "  block_id(0) + 1` under a causal mask. Along each dim it names it may only grow, or only "
-    "fall; of\n"
-    "  several dims the first one decides first. Tiles that are alike in these dims come in the "
+    "  block_id(0) + 1` under a causal mask. Tiles that are alike in the dims it names come in the "
     "order\n"
-    "  that they would have otherwise. A tile may wait for cheaper ones only if these come first: "
-    "the cost\n"
-    "  does not name the dim along which tiles wait.\n";
+    "  that they would have otherwise; others of equal cost come with `x` the fastest, then `y`. A "
+    "tile may\n"
+    "  wait for cheaper ones only if these come first: the cost does not name the dim along which "
+    "tiles\n"
+    "  wait.\n"
+    "* A cost that names one dim, and plainly only grows or only falls along it, takes the kernel "
+    "a few\n"
+    "  instructions. For any other the kernel looks its tiles up with `tile_by_cost`: the launch "
+    "sorts them,\n"
+    "  once for each shape on a device, and keeps 4 bytes for each tile of the dims that are "
+    "named, 2^22 at\n"
+    "  most. A captured launch finds its order if `tile_kernel_prepare` made it before.\n";
 
 static const char plans[] =
     "\n"

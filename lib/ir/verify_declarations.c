@@ -271,6 +271,12 @@ static void check_raster(checker *c) {
         FAIL(c, f->loc, "`raster` orders the first two dims of a grid, and this one has one dim");
 }
 
+static void fail_cost(checker *c, tile_loc loc) {
+    FAIL(c, loc,
+         "the cost of a tile may depend on compile-time parameters, integer arguments and "
+         "block_id(0), block_id(1) or block_id(2) only");
+}
+
 /* The kernel finds its tiles by the grid that is declared. */
 static void check_persistent(checker *c) {
     const tile_function *f = c->f;
@@ -285,9 +291,7 @@ static void check_persistent(checker *c) {
     if (!f->is_persistent)
         FAIL(c, f->loc, "a tile's cost belongs to `persistent`");
     else if (!is_expr(f, f->cost, SCOPE_TILE))
-        FAIL(c, f->loc,
-             "the cost of a tile may depend on compile-time parameters, integer arguments and "
-             "block_id(0), block_id(1) or block_id(2) only");
+        fail_cost(c, f->loc);
     else if (dims >> f->grid_rank)
         FAIL(c, f->loc, "the cost of a tile names a dim that the grid does not have");
 }
@@ -379,7 +383,8 @@ static void check_attr(checker *c, tile_loc loc, const tile_attr *attr) {
     bool is_param = info->kind == TILE_KIND_word && has == 1;
     bool ok = has == wanted[info->kind] || is_param;
     if (ok && info->kind == TILE_KIND_expr) ok = is_expr(c->f, attr->expr, SCOPE_PARAMS);
-    if (ok && info->kind == TILE_KIND_tile) ok = is_expr(c->f, attr->expr, SCOPE_TILE);
+    if (ok && info->kind == TILE_KIND_tile && !is_expr(c->f, attr->expr, SCOPE_TILE))
+        fail_cost(c, loc);
     if (ok && info->kind == TILE_KIND_word) ok = is_word(c, attr);
     if (ok && info->kind == TILE_KIND_constant) ok = is_constant(c, attr);
     if (info->name && !ok)

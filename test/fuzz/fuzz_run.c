@@ -48,6 +48,12 @@ static bool fill_arguments(run *r) {
 
 static bool is_small(const run *r) {
     int64_t grid[3], clean, plain;
+    const tile_abi_parameter *p;
+    for (unsigned i = 0; (p = tile_abi_parameter_at(r->abi, i)); i++)
+        if (p->kind == TILE_PARAMETER_table &&
+            (tile_abi_table_extents(r->abi, p->index, r->integers, grid) != TILE_OK ||
+             grid[0] * grid[1] * grid[2] > MAX_RUN_BLOCKS))
+            return false;
     const tile_launch_facts facts = {.size = sizeof facts, .num_sms = 132};
     return tile_abi_grid(r->abi, r->integers, &facts, grid) == TILE_OK &&
            tile_abi_scratch(r->abi, r->integers, &facts, &clean, &plain) == TILE_OK &&

@@ -236,6 +236,7 @@ static void try_abi_text(session *s, const char *text, size_t length) {
     if (abi && tile_abi_arg_count(abi) <= MAX_ARGS) {
         tile_abi_grid(abi, ones, NULL, grid);
         tile_abi_scratch(abi, ones, NULL, &clean, &plain);
+        tile_abi_table_extents(abi, 0, ones, grid);
     }
     tile_abi_destroy(abi);
 }

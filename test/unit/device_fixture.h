@@ -17,7 +17,7 @@ typedef struct fake_device {
     text_fixture text;
     tile_module *module;
     tile_status next; /* what allocate, prepare, launch and time return */
-    unsigned allocated, prepared, discarded, reserved, timed, repeats;
+    unsigned allocated, prepared, discarded, reserved, timed, repeats, written;
     atomic_uint launched;
     bool capturing;
     bool shared; /* by threads: `last` is not written */
@@ -54,7 +54,7 @@ static void fake_release(tile_device *device, uint64_t address, size_t bytes) {
 
 static tile_status fake_write(tile_device *device, uint64_t address, const void *data,
                               size_t bytes) {
-    (void)device;
+    fake_of(device)->written++;
     memcpy((void *)(uintptr_t)address, data, bytes);
     return TILE_OK;
 }

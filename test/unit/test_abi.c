@@ -16,6 +16,17 @@ static const char viewer[] =
     "kernel @k(%n: i32, %m: i64, %x: view<f16[%n, %m * 2, 3]> {divisible = 8},\n"
     "    %y: view<i8[%n], strides [-%m]>, %z: view<f32[4, 2]>) grid [%n] warps 1 {\n}\n";
 
+static const char sorter[] =
+    "kernel @k(%n: i32, %m: i64, %x: ptr<f32>) grid [3] warps 1 {\n"
+    "  %i = block_id\n"
+    "  %s = scratch [2] : ptr<i32>\n"
+    "  %e = i32(%m) + 1\n"
+    "  %a = tile_by_cost %i, [%n, %e] {cost = block_id(0) * (block_id(1) - %n) / %m}\n"
+    "  %b = tile_by_cost %a, [4] {cost = mod(block_id(0), 2)}\n"
+    "  %c = tile_by_cost %b, [%n, %e, 1] {cost = block_id(0) * (block_id(1) - %n) / %m}\n"
+    "  st_global %c, %s[%a]\n"
+    "}\n";
+
 static void append(const char *text, size_t length, void *user) {
     char *to = user;
     strncat(to, text, length);
@@ -86,6 +97,82 @@ Test(abi, clauses_that_remain) {
     codegen_close(&x);
 }
 
+/* Tables that differ in nothing are one. */
+Test(abi, tables) {
+    codegen_fixture x;
+    char text[4096] = "";
+    codegen_open(&x, sorter);
+    tile_abi *abi = tile_abi_create(x.kernel);
+    cr_assert(abi, "%s", x.messages);
+    tile_module_destroy(x.module);
+    x.module = NULL;
+    tile_abi_print(abi, append, text);
+    static const char *const pieces[] = {
+        "{\"name\": \"table_0\", \"kind\": \"table\", \"type\": \"ptr<i32>\", \"ptx\": \".u64\", "
+        "\"divisible\": 4}",
+        "\"tables\": [\n"
+        "    {\"extents\": [\"%n\", \"%m + 1\", \"1\"], \"cost\": \"block_id(0) * (block_id(1) - "
+        "%n) / %m\"},\n"
+        "    {\"extents\": [\"4\", \"1\", \"1\"], \"cost\": \"mod(block_id(0), 2)\"}\n  ]",
+    };
+    for (unsigned i = 0; i < sizeof pieces / sizeof *pieces; i++)
+        cr_expect(strstr(text, pieces[i]), "%s is missing in\n%s", pieces[i], text);
+    cr_assert_eq(tile_abi_parameter_count(abi), 3 + 1 + 2);
+    cr_expect_eq(tile_abi_parameter_at(abi, 5)->kind, TILE_PARAMETER_table);
+    cr_expect_eq(tile_abi_parameter_at(abi, 5)->index, 1);
+    int64_t args[] = {3, 1, 0}, extents[3];
+    int32_t table[6];
+    cr_assert_eq(tile_abi_table_extents(abi, 0, args, extents), TILE_OK);
+    cr_expect(extents[0] == 3 && extents[1] == 2 && extents[2] == 1);
+    cr_assert_eq(tile_abi_make_table(abi, 0, args, table), TILE_OK);
+    static const int32_t first[] = {0, 3, 4, 1, 5, 2}; /* x * (y - 3): 0 -3 -6, 0 -2 -4 */
+    cr_expect_arr_eq(table, first, sizeof first);
+    cr_assert_eq(tile_abi_make_table(abi, 1, args, table), TILE_OK);
+    static const int32_t second[] = {1, 3, 0, 2};
+    cr_expect_arr_eq(table, second, sizeof second);
+    cr_expect_eq(tile_abi_table_extents(abi, 2, args, extents), TILE_INVALID);
+    args[1] = 0;
+    cr_expect_eq(tile_abi_make_table(abi, 0, args, table), TILE_INVALID);
+    cr_expect(strstr(x.messages, "the tile 0 0 0 has no cost"), "%s", x.messages);
+    args[0] = 0;
+    cr_expect_eq(tile_abi_make_table(abi, 0, args, table), TILE_INVALID);
+    cr_expect(strstr(x.messages, "extent 1 is %n"), "%s", x.messages);
+    args[0] = INT32_MAX;
+    args[1] = INT64_MAX;
+    cr_expect_eq(tile_abi_table_extents(abi, 0, args, extents), TILE_INVALID);
+    tile_abi_destroy(abi);
+    codegen_close(&x);
+}
+
+Test(abi, tables_that_no_launch_can_make) {
+    static const struct {
+        const char *body, *message;
+    } cases[] = {
+        {"  %i = thread_id\n  %a = tile_by_cost %n, [%i] {cost = block_id(0)}\n",
+         "tile_by_cost: the extents must be computable from the kernel's arguments alone"},
+        {"  %i, %j, %k = grid_dim\n  %a = tile_by_cost %n, [%j] {cost = block_id(0)}\n",
+         "tile_by_cost: the extents must be computable from the kernel's arguments alone"},
+        {"  %a = tile_by_cost %n, [1] {cost = 1}\n  %b = tile_by_cost %n, [2] {cost = 1}\n"
+         "  %c = tile_by_cost %n, [3] {cost = 1}\n  %d = tile_by_cost %n, [4] {cost = 1}\n"
+         "  %e = tile_by_cost %n, [4] {cost = 2}\n",
+         "a kernel has at most 4 orders of tiles"},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        codegen_fixture x;
+        tile_blob out;
+        char text[1024];
+        snprintf(text, sizeof text, "kernel @k(%%n: i32) grid [%%n, num_sms] warps 1 {\n%s}\n",
+                 cases[i].body);
+        codegen_open(&x, text);
+        cr_expect_null(tile_abi_create(x.kernel));
+        cr_expect(strstr(x.messages, cases[i].message), "%s", x.messages);
+        *x.messages = 0;
+        cr_expect_neq(codegen_emit(&x, TILE_EMIT_PTX, "sm_90a", &out), TILE_OK);
+        cr_expect(strstr(x.messages, cases[i].message), "%s", x.messages);
+        codegen_close(&x);
+    }
+}
+
 Test(abi, json) {
     codegen_fixture x;
     char text[4096] = "";
@@ -122,6 +209,18 @@ static void check_same_answers(const tile_abi *abi, const tile_abi *again, const
     status = tile_abi_scratch(abi, args, &facts, &clean[0], &plain[0]);
     cr_expect_eq(tile_abi_scratch(again, args, &facts, &clean[1], &plain[1]), status);
     if (status == TILE_OK) cr_expect(clean[0] == clean[1] && plain[0] == plain[1]);
+    for (unsigned i = 0; i < 3; i++) {
+        int64_t extents[2][3];
+        int32_t tables[2][6];
+        status = tile_abi_table_extents(abi, i, args, extents[0]);
+        cr_expect_eq(tile_abi_table_extents(again, i, args, extents[1]), status);
+        if (status != TILE_OK || extents[0][0] * extents[0][1] > 6) continue;
+        status = tile_abi_make_table(abi, i, args, tables[0]);
+        cr_expect_eq(tile_abi_make_table(again, i, args, tables[1]), status);
+        if (status == TILE_OK)
+            cr_expect_arr_eq(tables[0], tables[1],
+                             sizeof(int32_t) * (size_t)(extents[0][0] * extents[0][1]));
+    }
 }
 
 static void check_same_parameters(const tile_abi *abi, const tile_abi *back) {
@@ -139,6 +238,7 @@ Test(abi, round_trip) {
         kernel,
         "kernel @k() grid [1] warps 32 {\n}\n",
         viewer,
+        sorter,
         "kernel @k(%n: i32) grid [select(%n * 3 > 5, -1, min(%n * 3, num_sms)), num_sms] warps 1 "
         "{\n}\n",
         "kernel @scratch_0(%0: i64 {divisible = 8}, %a: ptr<e4m3> {divisible = 1024}, %t: bf16,\n"
@@ -147,7 +247,7 @@ Test(abi, round_trip) {
         "    warps 1 {\n"
         "  %x = add %n, 1 : i32\n  %y = mul %x, %n : i32\n  %s = scratch [%y, %n] : ptr<i64>\n}\n",
     };
-    static const int64_t args[][6] = {{300, 7}, {1, 0, 0, 0, 50, 3}, {-5}, {0}};
+    static const int64_t args[][6] = {{300, 7}, {1, 0, 0, 0, 50, 3}, {-5}, {0}, {2, 2}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         codegen_fixture x, y;
         char text[4096] = "", again[4096] = "";
@@ -224,6 +324,8 @@ Test(abi, views) {
     codegen_close(&x);
 }
 
+#define TABLE(extent, cost) "{\"extents\": [\"1\", \"" extent "\", \"1\"], \"cost\": \"" cost "\"}"
+
 Test(abi, what_cannot_be_read) {
     static const struct {
         const char *from, *to, *message;
@@ -246,6 +348,16 @@ Test(abi, what_cannot_be_read) {
         {"1024", "-1", "\"shared_bytes\" is missing or out of range"},
         {"\"clean\": true", "\"clean\": 1", "a scratch buffer"},
         {"\"clean_scratch\", \"type\"", "\"scratch\", \"type\"", "its parameters are not those"},
+        {"\"tables\"", "\"others\"", "it has no entry"},
+        {"\"tables\": []", "\"tables\": [{\"extents\": [\"1\", \"1\"], \"cost\": \"1\"}]",
+         "a table needs three extents and a cost"},
+        {"\"tables\": []", "\"tables\": [" TABLE("1", "num_sms") "]", "expressions are invalid"},
+        {"\"tables\": []", "\"tables\": [" TABLE("num_sms", "1") "]", "expressions are invalid"},
+        {"\"tables\": []", "\"tables\": [" TABLE("1", "%z") "]", "expressions are invalid"},
+        {"\"tables\": []", "\"tables\": [" TABLE("1", "1 warps 1") "]", "expressions are invalid"},
+        {"\"tables\": []", "\"tables\": [" TABLE("1", "1 warps 1 {} kernel @e() grid [1]") "]",
+         "unexpected contents"},
+        {"\"tables\": []", "\"tables\": [" TABLE("%n", "1") "]", "its parameters are not those"},
         {"\"variants\"", "\"others\"", "which of its variants"},
         {"\"variant\": 0", "\"variant\": 1", "which of its variants"},
         {"\"condition\": \"divisible\"", "\"condition\": \"prime\"", "lists of conditions"},

@@ -16,6 +16,7 @@ static const char kernel_text[] =
     "kernel @k(%n: i32, %s: f32, %x: ptr<f32>) grid [%n, 2] warps 4 {\n"
     "  %a = scratch [%n] {clean} : ptr<i32>\n"
     "  %b = scratch [%n] : ptr<i32>\n"
+    "  %t = tile_by_cost %n, [%n, 2] {cost = block_id(0) * block_id(1)}\n"
     "}\n";
 
 /* The fake driver ----------------------------------------------------------------------------- */
@@ -32,7 +33,7 @@ static struct {
     unsigned grid[3], block, shared, attributes;
     int32_t n;
     float s;
-    CUdeviceptr x, clean, plain;
+    CUdeviceptr x, clean, plain, table;
     char image[64];
 } gpu;
 
@@ -179,6 +180,7 @@ static CUresult launch(const CUlaunchConfig *config, CUfunction function, void *
     memcpy(&gpu.x, parameters[2], sizeof gpu.x);
     memcpy(&gpu.clean, parameters[3], sizeof gpu.clean);
     memcpy(&gpu.plain, parameters[4], sizeof gpu.plain);
+    memcpy(&gpu.table, parameters[5], sizeof gpu.table);
     return gpu.launch_result;
 }
 
@@ -255,6 +257,7 @@ static tile_status launch_with(cuda_fixture *x, int64_t clean, int64_t plain, CU
                               .grid = {5, 2, 1},
                               .clean_bytes = clean,
                               .plain_bytes = plain,
+                              .tables = {{8192, 10}},
                               .stream = stream};
     return x->device->ops->launch(x->device, &what);
 }
@@ -422,6 +425,7 @@ Test(cuda_device, parameters_arrive) {
     cr_assert_eq(gpu.n, -3);
     cr_assert_eq(gpu.s, 1.5f);
     cr_assert_eq(gpu.x, 4096 + 64);
+    cr_assert_eq(gpu.table, 8192);
     cr_assert(gpu.clean && gpu.plain && gpu.clean != gpu.plain);
     cr_assert(gpu.cleared == gpu.clean && gpu.cleared_bytes == 256);
     close_device(&x);

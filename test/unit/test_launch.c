@@ -39,6 +39,86 @@ Test(launch, what_is_prepared_is_not_made_again) {
     tile_device_destroy(&x->base);
 }
 
+/* Tables -------------------------------------------------------------------------------------- */
+
+#define WALK \
+    " {\n" \
+    "  %x, %y = block_id\n" \
+    "  %s = scratch [64] : view<i32[64]>\n" \
+    "  %t = splat %x : tile<i32[1]>\n" \
+    "  store %t, %s[%y]\n" \
+    "}\n"
+static const char walkers[] =
+    "kernel @p(%m: i32, %n: i32, %w: i32, %f: f32) grid [%m, %n, 2] warps 1\n"
+    "    persistent by block_id(0) * block_id(1) * %w" WALK
+    "kernel @q(%m: i32, %n: i32, %w: i32) grid [%m, %n] raster hilbert warps 1\n"
+    "    persistent by block_id(0) * block_id(1) * %w" WALK;
+
+static tile_kernel *walker(fake_device *x, const tile_module *module, const char *name) {
+    tile_kernel *kernel;
+    cr_assert_eq(tile_kernel_create(&x->base, module, name, NULL, 0, &kernel), TILE_OK, "%s",
+                 x->text.messages);
+    return kernel;
+}
+
+Test(launch, a_table_is_made_once_for_a_shape) {
+    fake_device *x = open_device();
+    x->base.num_sms = 4;
+    tile_module *module = text_parse(&x->text, walkers);
+    tile_kernel *p = walker(x, module, "p"), *q = walker(x, module, "q");
+    tile_argument arguments[] = {{.integer = 2}, {.integer = 3}, {.integer = 1}, {.number = 1}};
+    cr_assert_eq(tile_kernel_prepare(p, arguments, 4, x), TILE_OK, "%s", x->text.messages);
+    cr_assert(x->allocated == 1 && x->written == 1 && x->launched == 0);
+    x->capturing = true;
+    arguments[3].number = 2; /* not named */
+    cr_assert_eq(tile_kernel_launch(p, arguments, 4, x), TILE_OK);
+    cr_assert_eq(tile_kernel_launch(p, arguments, 4, x), TILE_OK);
+    cr_assert(x->allocated == 1 && x->written == 1 && x->launched == 2);
+    static const int32_t falling[] = {5, 3, 0, 1, 2, 4}; /* of x + 2 * y by x * y */
+    cr_assert_eq(x->last.tables[0].entries, 6);
+    cr_assert_arr_eq((const int32_t *)(uintptr_t)x->last.tables[0].address, falling,
+                     sizeof falling);
+    cr_assert_eq(tile_kernel_launch(q, arguments, 3, x), TILE_OK, "it is @q's as well");
+    arguments[2].integer = -1; /* each of these is another table */
+    cr_assert_eq(tile_kernel_launch(p, arguments, 4, x), TILE_UNSUPPORTED);
+    expect(x, "@p is not prepared for these arguments, and the stream is being captured: call "
+              "tile_kernel_prepare with them before the capture begins");
+    arguments[2].integer = 1;
+    arguments[1].integer = 4;
+    cr_assert_eq(tile_kernel_prepare(p, arguments, 4, x), TILE_UNSUPPORTED);
+    arguments[1].integer = 0; /* without blocks there is no order */
+    cr_assert_eq(tile_kernel_launch(p, arguments, 4, x), TILE_OK);
+    cr_assert(x->allocated == 1 && x->written == 1 && x->launched == 3);
+    x->capturing = false;
+    arguments[1].integer = 4;
+    cr_assert_eq(tile_kernel_launch(p, arguments, 4, x), TILE_OK);
+    arguments[2].integer = -1;
+    cr_assert_eq(tile_kernel_launch(p, arguments, 4, x), TILE_OK);
+    cr_assert(x->allocated == 3 && x->written == 3 && x->launched == 5);
+    tile_kernel_destroy(p);
+    tile_kernel_destroy(q);
+    tile_module_destroy(module);
+    tile_device_destroy(&x->base); /* which wants to have its memory back */
+}
+
+/* Nothing is kept of what could not be made. */
+Test(launch, a_table_that_the_device_has_no_memory_for) {
+    fake_device *x = open_device();
+    x->base.num_sms = 4;
+    tile_module *module = text_parse(&x->text, walkers);
+    tile_kernel *kernel = walker(x, module, "q");
+    const tile_argument arguments[] = {{.integer = 2}, {.integer = 3}, {.integer = 1}};
+    x->next = TILE_FAILED;
+    cr_assert_eq(tile_kernel_launch(kernel, arguments, 3, x), TILE_FAILED);
+    cr_assert(x->allocated == 0 && x->launched == 0);
+    x->next = TILE_OK;
+    cr_assert_eq(tile_kernel_launch(kernel, arguments, 3, x), TILE_OK);
+    cr_assert(x->allocated == 1 && x->launched == 1);
+    tile_kernel_destroy(kernel);
+    tile_module_destroy(module);
+    tile_device_destroy(&x->base);
+}
+
 /* Points -------------------------------------------------------------------------------------- */
 
 Test(launch, buckets_grow_by_halves) {
@@ -233,6 +313,45 @@ static void *work(void *user) {
         w->refused += tile_kernel_launch(w->kernel, arguments, COUNT, NULL) != TILE_OK;
     }
     return NULL;
+}
+
+typedef struct shape_worker {
+    fake_device *x;
+    tile_kernel *kernel;
+    unsigned seed, wrong;
+    pthread_t thread;
+} shape_worker;
+
+static void *launch_shapes(void *user) {
+    shape_worker *w = user;
+    for (unsigned i = 0; i < LAUNCHES; i++) {
+        const tile_argument arguments[] = {{.integer = 1 + (i + w->seed) % 7},
+                                           {.integer = 1 + (i * 3 + w->seed) % 5},
+                                           {.integer = 1}};
+        w->wrong += tile_kernel_launch(w->kernel, arguments, 3, NULL) != TILE_OK;
+    }
+    return NULL;
+}
+
+Test(launch, threads_share_tables) {
+    fake_device *x = open_device();
+    shape_worker workers[THREADS];
+    x->base.num_sms = 4;
+    tile_module *module = text_parse(&x->text, walkers);
+    tile_kernel *kernel = walker(x, module, "q");
+    x->shared = true;
+    for (unsigned i = 0; i < THREADS; i++) {
+        workers[i] = (shape_worker){.x = x, .kernel = kernel, .seed = i};
+        cr_assert_eq(pthread_create(&workers[i].thread, NULL, launch_shapes, &workers[i]), 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(workers[i].thread, NULL);
+        cr_assert_eq(workers[i].wrong, 0);
+    }
+    cr_assert_eq(x->allocated, 7 * 5, "each table once");
+    tile_kernel_destroy(kernel);
+    tile_module_destroy(module);
+    tile_device_destroy(&x->base);
 }
 
 Test(launch, threads_may_launch_at_once) {

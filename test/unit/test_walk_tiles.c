@@ -428,6 +428,47 @@ Test(walk_tiles, a_product_is_dealt_out_as_sorted) {
     close_run(&r);
 }
 
+/* The operation by itself, where threads ask for different ranks: one outside is the nearest. */
+Test(walk_tiles, look_ups) {
+    static const char *const asked[] = {
+        "  %t = tile_by_cost(%i - 1, [%m, 3], cost = block_id(0) * block_id(1))\n"
+        "  %v = view %x, [8] : view<i32[8]>\n"
+        "  store splat(%t) : tile<i32[1]>, %v[%i]\n",
+        "  %id = thread_id\n"
+        "  %t = tile_by_cost(%id - 1, [%m, 3], cost = block_id(0) * block_id(1))\n"
+        "  st_global %t, %x[%id], (%id < 8) & (%i == 0)\n",
+    };
+    static const int32_t order[] = {5, 5, 3, 0, 1, 2, 4, 4};
+    for (unsigned i = 0; i < 3; i++) {
+        text_fixture x;
+        char text[1024];
+        int32_t out[8];
+        tile_device *device;
+        tile_kernel *kernel;
+        tile_buffer *buffer;
+        const tile_device_options options = {.size = sizeof options, .level = i == 1 ? 2 : 3};
+        snprintf(text, sizeof text,
+                 "kernel @k(%%m: i32, %%x: ptr<i32>) grid [8] warps 1 {\n  %%i = block_id\n%s}\n",
+                 asked[i == 2]);
+        text_open(&x);
+        tile_module *module = text_parse(&x, text);
+        cr_assert(module, "%s", x.messages);
+        cr_assert_eq(tile_device_create_cpu(x.context, &options, &device), TILE_OK);
+        cr_assert_eq(tile_buffer_create(device, sizeof out, &buffer), TILE_OK);
+        cr_assert_eq(tile_kernel_create(device, module, "k", NULL, 0, &kernel), TILE_OK, "%s",
+                     x.messages);
+        const tile_argument arguments[] = {{.integer = 2}, {.buffer = buffer}};
+        cr_assert_eq(tile_kernel_launch(kernel, arguments, 2, NULL), TILE_OK, "%s", x.messages);
+        cr_assert_eq(tile_buffer_read(buffer, 0, out, sizeof out), TILE_OK);
+        cr_expect_arr_eq(out, order, sizeof out, "case %u", i);
+        tile_kernel_destroy(kernel);
+        tile_buffer_destroy(buffer);
+        tile_module_destroy(module);
+        tile_device_destroy(device);
+        text_close(&x);
+    }
+}
+
 /* What a launch cannot sort it refuses, and says why. */
 Test(walk_tiles, no_order) {
     char text[1024];
