@@ -63,7 +63,7 @@ void tile_abi_set_variants(tile_abi *abi, const tile_function *kernel,
 /* A row of conditions.def. */
 typedef struct tile_condition_info {
     tile_condition_kind kind;
-    const char *name, *reads, *meaning;
+    const char *name;
 } tile_condition_info;
 
 const tile_condition_info *tile_condition_info_at(unsigned index); /* NULL past the end */

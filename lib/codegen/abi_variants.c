@@ -2,7 +2,7 @@
 #include "lib/codegen/abi_data.h"
 
 static const tile_condition_info conditions[] = {
-#define CONDITION(number, name, reads, meaning) {TILE_CONDITION_##name, #name, reads, meaning},
+#define CONDITION(number, name, reads, meaning) {TILE_CONDITION_##name, #name},
 #include "tile/conditions.def"
 };
 

@@ -391,6 +391,16 @@ static void print_words(const tile_out *out, tile_attr_id id) {
         tile_out_print(out, "%s`%s`", i ? ", " : ": ", word);
 }
 
+static void print_conditions(const tile_out *out) {
+    tile_out_print(out,
+                   "\n## Conditions\n\nA kernel has up to 8 variants. Each relies on conditions on "
+                   "the arguments, and a launch takes the first one whose conditions hold.\n\n"
+                   "| condition | reads | holds if |\n|---|---|---|\n");
+#define CONDITION(number, name, reads, meaning) \
+    tile_out_print(out, "| `%s` | %s | %s |\n", #name, reads, meaning);
+#include "tile/conditions.def"
+}
+
 static void print_attrs(const tile_out *out) {
     static const char *const kinds[] = {[TILE_KIND_flag] = "",
                                         [TILE_KIND_expr] = " = expr",
@@ -483,6 +493,7 @@ void tile_manual_print(tile_writer writer, void *user) {
     print_scalars(&out);
     print_ops(&out);
     print_attrs(&out);
+    print_conditions(&out);
     print_products(&out);
     print_glossary(&out);
 }

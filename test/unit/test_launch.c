@@ -354,6 +354,37 @@ Test(launch, threads_share_tables) {
     tile_device_destroy(&x->base);
 }
 
+/* Values that no launch had before, of all threads at once. */
+static void *work_on_constants(void *user) {
+    worker *w = user;
+    for (unsigned i = 0; i < LAUNCHES; i++)
+        w->refused +=
+            launch_special(w->kernel, w->buffer, 100 + (i + w->seed) % 4, 8 - i % 2) != TILE_OK;
+    return NULL;
+}
+
+Test(launch, threads_may_bring_constants) {
+    fake_device *x = open_device();
+    const tile_binding block = {"block", "32"};
+    worker workers[THREADS];
+    tile_buffer *buffer = create_buffer(x, 1024);
+    tile_kernel *kernel = create_special(x, &block, 1);
+    x->shared = true;
+    for (unsigned i = 0; i < THREADS; i++) {
+        workers[i] = (worker){.x = x, .kernel = kernel, .buffer = buffer, .seed = i};
+        cr_assert_eq(pthread_create(&workers[i].thread, NULL, work_on_constants, &workers[i]), 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(workers[i].thread, NULL);
+        cr_assert_eq(workers[i].refused, 0, "%s", x->text.messages);
+    }
+    cr_assert_eq(x->launched, THREADS * LAUNCHES);
+    cr_assert_eq(x->prepared, 1 + 4 * 2, "each value once, with both variants");
+    tile_kernel_destroy(kernel);
+    tile_buffer_destroy(buffer);
+    tile_device_destroy(&x->base);
+}
+
 Test(launch, threads_may_launch_at_once) {
     fake_device *x = open_device();
     worker workers[THREADS];

@@ -81,7 +81,9 @@ class Kernel:
 
     def scalar_arg(self, value, stem="n", divisible=None):
         name = self.name(stem)
-        note = f" {{divisible = {divisible}}}" if divisible else ""
+        notes = [f"divisible = {divisible}"] if divisible else []
+        notes += ["const"] if self.chance(0.05) else []
+        note = f" {{{', '.join(notes)}}}" if notes else ""
         self.args.append((name, f"i32{note}", str(value)))
         return name
 
