@@ -136,13 +136,14 @@ typedef enum tile_condition_kind {
 #include "tile/conditions.def"
 } tile_condition_kind;
 
+/* Of the argument of index arg: its integer, or its address in bytes, against value. */
 typedef struct tile_condition {
     tile_condition_kind kind;
     unsigned arg;
     int64_t value;
 } tile_condition;
 
-/* As in the table. */
+/* "divisible", ...; NULL if there is no such kind. */
 TILE_API const char *tile_condition_name(tile_condition_kind kind);
 
 enum { TILE_MAX_VARIANTS = 8 };
