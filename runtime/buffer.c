@@ -34,6 +34,18 @@ tile_status tile_device_synchronize(tile_device *device) {
     return device ? device->ops->synchronize(device) : TILE_INVALID;
 }
 
+tile_status tile_refuse_capture(tile_device *device, const char *kernel, void *stream) {
+    bool capturing = false;
+    tile_status status =
+        device->ops->is_capturing ? device->ops->is_capturing(device, stream, &capturing) : TILE_OK;
+    if (status != TILE_OK || !capturing) return status;
+    tile_report(device->context, TILE_ERROR, no_place,
+                "@%s is not prepared for these arguments, and the stream is being captured: call "
+                "tile_kernel_prepare with them before the capture begins",
+                kernel);
+    return TILE_UNSUPPORTED;
+}
+
 /* Buffers ------------------------------------------------------------------------------------- */
 
 static tile_buffer *add_buffer(tile_device *device, uint64_t address, size_t bytes, bool owned) {

@@ -88,6 +88,10 @@ struct tile_device {
     tile_buffer *buffers; /* all that are alive, for the CPU device's bounds checks */
 };
 
+/* A stream that is being captured records a launch; it would not record what else is done for it:
+ * TILE_UNSUPPORTED then, after a diagnostic. */
+tile_status tile_refuse_capture(tile_device *device, const char *kernel, void *stream);
+
 struct tile_buffer {
     tile_device *device;
     tile_buffer *next;

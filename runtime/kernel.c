@@ -166,20 +166,6 @@ static tile_status refuse_conditions(const tile_kernel *kernel, const tile_abi *
     return TILE_INVALID;
 }
 
-/* A stream that is being captured records a launch; it would not record what else is done. */
-static tile_status refuse_capture(const tile_kernel *kernel, void *stream) {
-    tile_device *device = kernel->device;
-    bool capturing = false;
-    tile_status status =
-        device->ops->is_capturing ? device->ops->is_capturing(device, stream, &capturing) : TILE_OK;
-    if (status != TILE_OK || !capturing) return status;
-    tile_report(device->context, TILE_ERROR, no_place,
-                "@%s is not prepared for these arguments, and the stream is being captured: call "
-                "tile_kernel_prepare with them before the capture begins",
-                kernel->name);
-    return TILE_UNSUPPORTED;
-}
-
 /* The variant for these arguments (numbers: as tile_abi_pick_variant takes them): the first whose
  * conditions hold. */
 static tile_status take_variant(tile_kernel *kernel, kernel_point *point, const int64_t *numbers,
@@ -188,7 +174,7 @@ static tile_status take_variant(tile_kernel *kernel, kernel_point *point, const 
     unsigned index = tile_abi_pick_variant(abi, numbers);
     if (index == tile_abi_variant_count(abi)) return refuse_conditions(kernel, abi, numbers);
     if ((*out = find_variant(point, index))) return TILE_OK;
-    tile_status status = refuse_capture(kernel, stream);
+    tile_status status = tile_refuse_capture(kernel->device, kernel->name, stream);
     if (status != TILE_OK) return status;
     tile_context_lock(kernel->device->context);
     *out = find_variant(point, index); /* another thread may have been here */
@@ -329,7 +315,7 @@ static tile_status add_bucket(tile_kernel *kernel, const tile_argument *argument
 static tile_status specialise(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                               void *stream, kernel_point **out) {
     const kernel_point *first = kernel->first;
-    tile_status status = refuse_capture(kernel, stream);
+    tile_status status = tile_refuse_capture(kernel->device, kernel->name, stream);
     if (status != TILE_OK) return status;
     tile_context_lock(kernel->device->context);
     if (!find_point(kernel, arguments, count)) /* another thread may have been here */
@@ -508,26 +494,6 @@ static int64_t number_of(const tile_argument *argument) {
     return (int64_t)(argument->buffer->address + argument->offset);
 }
 
-/* Makes what is missing, but not while the stream is being captured. */
-static tile_status take_tables(const tile_kernel *kernel, const int64_t *numbers,
-                               tile_launch *launch) {
-    const tile_abi *abi = launch->variant->abi;
-    tile_device *device = kernel->device;
-    tile_status status = TILE_OK;
-    for (unsigned i = 0; i < abi->table_count && status == TILE_OK; i++) {
-        tile_table_key key;
-        if (!tile_make_table_key(abi, i, numbers, &key)) return TILE_INVALID;
-        launch->tables[i].entries = (int32_t)(key.value[1] * key.value[2] * key.value[3]);
-        if ((launch->tables[i].address = tile_find_table(device, &key))) continue;
-        status = refuse_capture(kernel, launch->stream);
-        if (status != TILE_OK) return status;
-        tile_context_lock(device->context);
-        status = tile_add_table(device, abi, i, numbers, &key, &launch->tables[i].address);
-        tile_context_unlock(device->context);
-    }
-    return status;
-}
-
 /* A grid with an empty dim has no blocks: nothing is to be done. */
 static bool is_empty(const tile_launch *launch) {
     return !launch->grid[0] || !launch->grid[1] || !launch->grid[2];
@@ -559,7 +525,8 @@ static tile_status resolve(tile_kernel *kernel, const tile_argument *arguments, 
     if (status == TILE_OK)
         status = tile_abi_scratch(launch->variant->abi, numbers, &facts, &launch->clean_bytes,
                                   &launch->plain_bytes);
-    if (status == TILE_OK && !is_empty(launch)) status = take_tables(kernel, numbers, launch);
+    if (status == TILE_OK && !is_empty(launch))
+        status = tile_take_tables(kernel->device, numbers, launch);
     return status;
 }
 

@@ -7,15 +7,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/codegen/abi_data.h"
+#include "lib/support/context.h"
+
+/* What a table depends on: its cost, which is one expression for each text; the extents' values;
+ * and those of the arguments that the cost names, 0 for the others. */
+enum { MAX_KEY = 4 + 64 };
+typedef struct table_key {
+    unsigned length; /* in use of these */
+    int64_t value[MAX_KEY];
+} table_key;
+
 struct tile_host_table {
     struct tile_host_table *next; /* older */
     uint64_t address;
     size_t bytes;
-    tile_table_key key;
+    table_key key;
 };
 
-bool tile_make_table_key(const tile_abi *abi, unsigned index, const int64_t *args,
-                         tile_table_key *key) {
+/* False after a diagnostic if these arguments give no table. */
+static bool make_key(const tile_abi *abi, unsigned index, const int64_t *args, table_key *key) {
     const tile_table *table = &abi->tables[index];
     key->value[0] = (int64_t)(uintptr_t)table->cost;
     key->length = 4;
@@ -27,14 +38,15 @@ bool tile_make_table_key(const tile_abi *abi, unsigned index, const int64_t *arg
     return true;
 }
 
-static tile_host_table *_Atomic *head_of(tile_device *device, const tile_table_key *key) {
+static tile_host_table *_Atomic *head_of(tile_device *device, const table_key *key) {
     uint64_t hash = 0;
     for (unsigned i = 0; i < key->length; i++)
         hash = (hash ^ (uint64_t)key->value[i]) * UINT64_C(0x9e3779b97f4a7c15);
     return &device->tables[hash >> (64 - TILE_TABLE_HEAD_BITS)];
 }
 
-uint64_t tile_find_table(tile_device *device, const tile_table_key *key) {
+/* 0: nobody has made it. */
+static uint64_t find_table(tile_device *device, const table_key *key) {
     const tile_host_table *at = atomic_load_explicit(head_of(device, key), memory_order_acquire);
     for (; at; at = at->next)
         if (at->key.length == key->length &&
@@ -66,9 +78,10 @@ static tile_status make(tile_device *device, tile_host_table *table, const tile_
     return status;
 }
 
-tile_status tile_add_table(tile_device *device, const tile_abi *abi, unsigned index,
-                           const int64_t *args, const tile_table_key *key, uint64_t *address) {
-    if ((*address = tile_find_table(device, key))) return TILE_OK;
+/* Under the context's lock. */
+static tile_status add_table(tile_device *device, const tile_abi *abi, unsigned index,
+                             const int64_t *args, const table_key *key, uint64_t *address) {
+    if ((*address = find_table(device, key))) return TILE_OK;
     tile_host_table *_Atomic *head = head_of(device, key);
     tile_host_table *table = tile_malloc(sizeof *table);
     *table = (tile_host_table){.next = *head, .key = *key};
@@ -80,6 +93,24 @@ tile_status tile_add_table(tile_device *device, const tile_abi *abi, unsigned in
     *address = table->address;
     atomic_store_explicit(head, table, memory_order_release);
     return TILE_OK;
+}
+
+tile_status tile_take_tables(tile_device *device, const int64_t *args, tile_launch *launch) {
+    const tile_abi *abi = launch->variant->abi;
+    tile_status status = TILE_OK;
+    for (unsigned i = 0; i < abi->table_count && status == TILE_OK; i++) {
+        tile_launch_table *table = &launch->tables[i];
+        table_key key;
+        if (!make_key(abi, i, args, &key)) return TILE_INVALID;
+        table->entries = (int32_t)(key.value[1] * key.value[2] * key.value[3]);
+        if ((table->address = find_table(device, &key))) continue;
+        status = tile_refuse_capture(device, abi->entry, launch->stream);
+        if (status != TILE_OK) return status;
+        tile_context_lock(device->context);
+        status = add_table(device, abi, i, args, &key, &table->address);
+        tile_context_unlock(device->context);
+    }
+    return status;
 }
 
 void tile_free_tables(tile_device *device) {

@@ -135,8 +135,9 @@ typedef struct tile_argument {
     double number;
 } tile_argument;
 
-/* Compiles, loads and allocates what a launch with such arguments on this stream needs, so that the
- * launch neither does that nor waits. The buffers are looked at for size and alignment only. */
+/* Compiles, loads, allocates and sorts (tile_abi_make_table) what a launch with such arguments on
+ * this stream needs, so that the launch neither does that nor waits. The buffers are looked at for
+ * size and alignment only. */
 TILE_API tile_status tile_kernel_prepare(tile_kernel *kernel, const tile_argument *arguments,
                                          unsigned argument_count, void *stream);
 /* The interface of the variant that a launch with these arguments takes, which is compiled if it is

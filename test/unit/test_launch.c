@@ -101,6 +101,31 @@ Test(launch, a_table_is_made_once_for_a_shape) {
     tile_device_destroy(&x->base); /* which wants to have its memory back */
 }
 
+/* A plan prepares the tables of its kernels, and asks for nothing more while it is captured. */
+Test(launch, tables_of_a_plan) {
+    fake_device *x = open_device();
+    x->base.num_sms = 4;
+    char text[2048];
+    snprintf(text, sizeof text,
+             "%splan @a(%%n: i32) {\n"
+             "  launch @q(%%n, 3, 1)\n  launch @q(3, %%n, 1)\n  launch @q(%%n, 3, 1)\n}\n",
+             walkers);
+    tile_module *module = text_parse(&x->text, text);
+    cr_assert(module, "%s", x->text.messages);
+    tile_kernel *plan = walker(x, module, "a");
+    const tile_argument argument = {.integer = 2}, other = {.integer = 5};
+    cr_assert_eq(tile_kernel_prepare(plan, &argument, 1, x), TILE_OK, "%s", x->text.messages);
+    cr_assert(x->written == 2 && x->launched == 0);
+    x->capturing = true;
+    cr_assert_eq(tile_kernel_launch(plan, &argument, 1, x), TILE_OK, "%s", x->text.messages);
+    cr_assert(x->written == 2 && x->launched == 3);
+    cr_assert_eq(tile_kernel_launch(plan, &other, 1, x), TILE_UNSUPPORTED);
+    cr_assert(x->written == 2 && x->launched == 3, "no step runs if one is refused");
+    tile_kernel_destroy(plan);
+    tile_module_destroy(module);
+    tile_device_destroy(&x->base);
+}
+
 /* Nothing is kept of what could not be made. */
 Test(launch, a_table_that_the_device_has_no_memory_for) {
     fake_device *x = open_device();
