@@ -324,6 +324,10 @@ static bool compile_all(const options *o, const tile_module *module) {
 }
 
 static bool compile(const options *o, tile_module *module) {
+    const tile_function *plan = find_plan(o, module);
+    if (plan && (o->variant || o->all_variants))
+        return complain("a plan has no variants, its kernels have: --kernel=KERNEL",
+                        tile_function_name(plan));
     return o->all_variants ? compile_all(o, module) : compile_variant(o, module);
 }
 

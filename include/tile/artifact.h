@@ -38,7 +38,8 @@ typedef struct tile_build_options {
     const tile_target *target; /* needed */
     unsigned wants;            /* a set of tile_want */
     unsigned level;            /* to which the kernel is lowered; 0: 3. Code needs 3 */
-    unsigned variant;          /* of the kernel's list (compile.h); 0 relies on all it declares */
+    unsigned variant;          /* of the kernel's list (compile.h); 0 relies on all it declares. Of
+                                  a plan: of each of its kernels, so 0 */
     const char *pipeline;      /* the passes; NULL: tile_default_pipeline(level) */
     unsigned ptx_version;      /* as in tile_emit_options */
     bool no_line_info;
