@@ -4,7 +4,7 @@
 
 #include "passes/pass.h"
 
-/* A row of passes.def with its functions; sets are of tile_property. */
+/* A row of passes.def with its functions; the sets are of properties, TILE_PROPERTY_<name>. */
 typedef struct tile_pass_row {
     tile_pass_info info;
     tile_pass_function run;               /* scope function */
