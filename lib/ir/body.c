@@ -299,7 +299,7 @@ void tile_op_set_int(tile_function *f, tile_op op, tile_attr_id id, int64_t valu
 
 void tile_op_set_list(tile_function *f, tile_op op, tile_attr_id id, const int64_t *values,
                       unsigned count) {
-    if (!f) return;
+    if (!f || (count && !values)) return;
     const int64_t *list =
         count ? tile_arena_copy(&f->module->arena, values, sizeof *values * count) : NULL;
     set_attr(f, op, (tile_attr){.id = id, .list = list, .count = count});

@@ -44,6 +44,22 @@ static bool is_ready(const tile_builder *builder) {
     return builder && builder->function;
 }
 
+/* Each segment has the parts that its row has a place for. */
+static bool check_parts(const tile_builder *builder, const tile_op_info *info,
+                        const tile_segment *segments) {
+    for (unsigned i = 0; i < info->operand_count; i++) {
+        tile_operand_form form = info->operands[i].form;
+        bool list = tile_form_is_list(form);
+        if (list ? !segments[i].head.id : !segments[i].tail_count || tile_form_has_brackets(form))
+            continue;
+        tile_report(tile_function_context(builder->function), TILE_ERROR, builder->loc,
+                    "%s: operand '%s' is %s", info->name, info->operands[i].name,
+                    list ? "a list: its values are the tail" : "one value, without a tail");
+        return false;
+    }
+    return true;
+}
+
 /* Lays the segments in a row. False if a needed value is missing or none of the function's. */
 static bool flatten(const tile_builder *builder, const tile_op_info *info,
                     const tile_segment *segments, unsigned count, tile_value *operands,
@@ -59,7 +75,7 @@ static bool flatten(const tile_builder *builder, const tile_op_info *info,
         else if (tile_form_has_head(form) && !tile_form_may_miss(form))
             return false;
         for (unsigned t = 0; t < segments[i].tail_count; t++) {
-            if (!is_known(builder, segments[i].tail[t])) return false;
+            if (!segments[i].tail || !is_known(builder, segments[i].tail[t])) return false;
             operands[at++] = segments[i].tail[t];
         }
         segment_sizes[i] = (uint16_t)(at - start);
@@ -69,7 +85,7 @@ static bool flatten(const tile_builder *builder, const tile_op_info *info,
 
 tile_op tile_build_op(tile_builder *builder, tile_opcode opcode, const tile_segment *segments,
                       unsigned segment_count, const tile_type *type) {
-    if (!is_ready(builder)) return TILE_NO_OP;
+    if (!is_ready(builder) || (segment_count && !segments)) return TILE_NO_OP;
     const tile_op_info *info = tile_op_get_info(opcode);
     tile_context *context = tile_function_context(builder->function);
     if (!info->name || segment_count != info->operand_count) {
@@ -78,7 +94,7 @@ tile_op tile_build_op(tile_builder *builder, tile_opcode opcode, const tile_segm
                     segment_count);
         return TILE_NO_OP;
     }
-    if (!has_place(builder)) return TILE_NO_OP;
+    if (!has_place(builder) || !check_parts(builder, info, segments)) return TILE_NO_OP;
     size_t total = 0;
     for (unsigned i = 0; i < segment_count; i++) total += 1 + (size_t)segments[i].tail_count;
     if (total > UINT16_MAX) {

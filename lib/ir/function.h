@@ -195,6 +195,9 @@ static inline bool tile_form_has_head(tile_operand_form form) {
 static inline bool tile_form_has_brackets(tile_operand_form form) {
     return form == TILE_FORM_element || form == TILE_FORM_address;
 }
+static inline bool tile_form_is_list(tile_operand_form form) {
+    return form == TILE_FORM_list || form == TILE_FORM_optlist || form == TILE_FORM_variadic;
+}
 static inline bool tile_form_may_miss(tile_operand_form form) {
     return form == TILE_FORM_optional || form == TILE_FORM_whole || form == TILE_FORM_optlist;
 }

@@ -221,7 +221,8 @@ void tile_function_add_result(tile_function *f, const char *name, const tile_typ
 }
 
 void tile_function_set_result(tile_function *f, unsigned index, tile_value value) {
-    if (f && index < f->result_count) f->results[index].value = value;
+    bool known = f && value.id < f->value_count;
+    if (f && index < f->result_count) f->results[index].value = known ? value : TILE_NO_VALUE;
 }
 
 static unsigned set_extents(const tile_expr **to, unsigned rank, const tile_expr *const *from) {
@@ -288,6 +289,7 @@ void tile_function_add_where(tile_function *f, const tile_expr *condition) {
 void tile_function_add_tune(tile_function *f, unsigned name_count, const char *const *names,
                             unsigned point_count, const tile_expr *const *values) {
     if (!f) return;
+    if (!names || !values) name_count = point_count = 0; /* the verifier refuses that */
     tile_arena *arena = &f->module->arena;
     tile_tune_clause clause = {.name_count = name_count, .point_count = point_count};
     clause.names = TILE_NEW_ARRAY(arena, const char *, name_count);

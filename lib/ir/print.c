@@ -180,7 +180,7 @@ static void print_quoted(printer *p, const char *text) {
 /* In parentheses where a bare `>` would end the list around it. */
 static void print_closed_expr(printer *p, const tile_expr *expr) {
     const tile_infix *infix =
-        expr->kind == TILE_EXPR_OP ? tile_infix_from_opcode(expr->opcode) : NULL;
+        expr && expr->kind == TILE_EXPR_OP ? tile_infix_from_opcode(expr->opcode) : NULL;
     bool parens = infix && infix->precedence < TILE_PRECEDENCE_ABOVE_COMPARE;
     PRINT(p, parens ? "(%s)" : "%s", tile_expr_text(p->f, expr, &p->text));
 }

@@ -403,7 +403,7 @@ static void check_op(verifier *v, tile_op op) {
     if (v->errors > before) return;
     check_attrs(v, op);
     check_values_of_attrs(v, op);
-    check_signs(v, op);
+    if (v->errors == before) check_signs(v, op);
     check_matrices(v, op);
     bool sound = check_rule(v, op);
     if (sound) check_buffers(v, op);

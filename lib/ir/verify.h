@@ -13,6 +13,9 @@ bool tile_verify_declarations(tile_function *function);
 bool tile_is_host_expr(const tile_function *f, const tile_expr *expr);
 /* The same over parameters alone. */
 bool tile_is_param_expr(const tile_function *f, const tile_expr *expr);
+/* Of numbers alone, so that instantiating puts nothing in and would not see it. One of the above,
+ * or another one that can be walked. */
+bool tile_divides_by_zero(const tile_expr *expr);
 
 /* The clause `of` names a compute of the module whose arguments, results and dims the function
  * has. False after a diagnostic. */

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "lib/ir/describe.h"
 #include "lib/ir/scalar.h"
 #include "lib/ir/syntax.h"
 
@@ -100,6 +101,24 @@ static bool is_expr(const tile_function *f, const tile_expr *expr, scope allowed
     return is_host_expr(f, expr, &all, &budget);
 }
 
+bool tile_divides_by_zero(const tile_expr *expr) {
+    static const tile_bindings none = {.num_sms = 0};
+    static const tile_expr_kind leaves[] = {TILE_EXPR_PARAM, TILE_EXPR_ARG, TILE_EXPR_WORD,
+                                            TILE_EXPR_NUM_SMS, TILE_EXPR_BLOCK_ID};
+    int64_t value;
+    for (size_t i = 0; i < sizeof leaves / sizeof *leaves; i++)
+        if (tile_expr_holds(expr, leaves[i])) return false;
+    return !tile_expr_eval(expr, &none, &value);
+}
+
+/* Of an expression that may stand where it does. */
+static void check_division(checker *c, tile_loc loc, const tile_expr *expr) {
+    tile_arena scratch = {0};
+    if (tile_divides_by_zero(expr))
+        FAIL(c, loc, "'%s' has no value: it divides by zero", tile_expr_text(c->f, expr, &scratch));
+    tile_arena_reset(&scratch);
+}
+
 bool tile_is_host_expr(const tile_function *f, const tile_expr *expr) {
     return is_expr(f, expr, SCOPE_ARGS);
 }
@@ -137,11 +156,17 @@ static void check_type(checker *c, tile_loc loc, const tile_type *type) {
     if (type->stages && !is_expr(c->f, type->stages, SCOPE_PARAMS))
         FAIL(c, loc,
              "the number of stages of a shared buffer may depend on compile-time parameters only");
-    for (unsigned d = 0; d < type->rank; d++)
-        if ((type->dims[d] && !is_expr(c->f, type->dims[d], SCOPE_PARAMS)) ||
-            (type->strides[d] && !is_expr(c->f, type->strides[d], SCOPE_PARAMS)))
-            FAIL(c, loc,
-                 "extents and strides in a type may depend on compile-time parameters only");
+    else if (type->stages)
+        check_division(c, loc, type->stages);
+    for (unsigned d = 0; d < type->rank; d++) {
+        const tile_expr *numbers[] = {type->dims[d], type->strides[d]};
+        for (unsigned i = 0; i < 2; i++)
+            if (numbers[i] && !is_expr(c->f, numbers[i], SCOPE_PARAMS))
+                FAIL(c, loc,
+                     "extents and strides in a type may depend on compile-time parameters only");
+            else if (numbers[i])
+                check_division(c, loc, numbers[i]);
+    }
 }
 
 /* Declarations -------------------------------------------------------------------------------- */
@@ -238,9 +263,14 @@ static void check_tune(checker *c, const tile_tune_clause *tune) {
         const tile_param_decl *param =
             name ? tile_function_find_param(c->f, name, strlen(name)) : NULL;
         ok &= param != NULL;
-        for (unsigned k = 0; ok && k < tune->point_count; k++)
-            ok &=
-                fits_param(c->f, param, tune->values[k * tune->name_count + i], c->f->param_count);
+        for (unsigned k = 0; ok && k < i; k++)
+            if (strcmp(tune->names[k], name) == 0)
+                FAIL(c, c->f->loc, "the parameter '%s' stands twice in one `tune`", name);
+        for (unsigned k = 0; ok && k < tune->point_count; k++) {
+            const tile_expr *value = tune->values[k * tune->name_count + i];
+            ok &= fits_param(c->f, param, value, c->f->param_count);
+            if (ok) check_division(c, c->f->loc, value);
+        }
     }
     if (!ok)
         FAIL(c, c->f->loc,
@@ -263,6 +293,8 @@ static void check_raster(checker *c) {
              (grouped && !is_expr(f, f->raster_group, SCOPE_PARAMS)))
         FAIL(c, f->loc,
              "`raster`: n of rows(n) and columns(n) may depend on compile-time parameters only");
+    else if (grouped && tile_divides_by_zero(f->raster_group))
+        check_division(c, f->loc, f->raster_group);
     else if (grouped && tile_expr_is_int(f->raster_group, &group) &&
              (group < 1 || group > TILE_MAX_RASTER_GROUP))
         FAIL(c, f->loc, "`raster` %s takes 1 to %d, not %lld", tile_raster_name(f->raster),
@@ -324,16 +356,24 @@ static void check_header(checker *c) {
                  "extent %u of the grid may depend on compile-time parameters and integer "
                  "arguments only",
                  d + 1);
+        else
+            check_division(c, f->loc, f->grid[d]);
     for (unsigned d = 0; d < f->cluster_rank; d++)
         if (!is_expr(f, f->cluster[d], SCOPE_PARAMS))
             FAIL(c, f->loc, "extent %u of the cluster may depend on compile-time parameters only",
                  d + 1);
+        else
+            check_division(c, f->loc, f->cluster[d]);
     check_walk(c);
     if (f->warps && !is_expr(f, f->warps, SCOPE_PARAMS))
         FAIL(c, f->loc, "`warps` may depend on compile-time parameters only");
+    else if (f->warps)
+        check_division(c, f->loc, f->warps);
     for (size_t i = 0; i < f->where_count; i++)
         if (!is_expr(f, f->wheres[i], SCOPE_PARAMS))
             FAIL(c, f->loc, "`where` may depend on compile-time parameters only");
+        else
+            check_division(c, f->loc, f->wheres[i]);
     for (size_t i = 0; i < f->tune_count; i++) check_tune(c, &f->tunes[i]);
 }
 
@@ -345,6 +385,8 @@ static void check_constant(checker *c, tile_loc loc, const tile_value_data *valu
     scope allowed = c->f->kind == TILE_PLAN ? SCOPE_ARGS : SCOPE_PARAMS; /* num_sms */
     if (!is_float && !is_expr(c->f, value->expr, allowed))
         FAIL(c, loc, "a constant may depend on compile-time parameters only");
+    else if (!is_float && tile_divides_by_zero(value->expr))
+        check_division(c, loc, value->expr);
     else if (!value->type->param && tile_expr_is_int(value->expr, &integer) &&
              !tile_integer_fits(value->type->scalar, integer))
         FAIL(c, loc, "%lld does not fit %s", (long long)integer,
@@ -389,6 +431,8 @@ static void check_attr(checker *c, tile_loc loc, const tile_attr *attr) {
     if (ok && info->kind == TILE_KIND_constant) ok = is_constant(c, attr);
     if (info->name && !ok)
         FAIL(c, loc, "the attribute '%s' has a value of the wrong kind", info->name);
+    else if (ok && info->kind == TILE_KIND_expr)
+        check_division(c, loc, attr->expr);
 }
 
 static void check_op(tile_function *f, tile_op op, void *user) {

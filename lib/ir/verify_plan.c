@@ -105,7 +105,8 @@ static void check_value(checker *c, tile_loc loc, const tile_attr *values, unsig
              tile_guess_phrase(&guess, "", &c->scratch));
     } else if (is_given_before(values, index)) {
         FAIL(c, loc, "'%s' of @%s is given twice", value->name, kernel->name);
-    } else if (is_type ? !value->type || value->type->kind != TILE_TYPE_SCALAR : !value->expr) {
+    } else if (is_type ? !value->type || value->type->kind != TILE_TYPE_SCALAR
+                       : !value->expr || value->type) {
         FAIL(c, loc, "'%s' of @%s is %s", value->name, kernel->name,
              is_type                          ? "an element type"
              : param->kind == TILE_PARAM_word ? "a word"
@@ -116,6 +117,9 @@ static void check_value(checker *c, tile_loc loc, const tile_attr *values, unsig
     } else if (value->expr && !tile_is_param_expr(c->f, value->expr)) {
         FAIL(c, loc, "'%s' of @%s must follow from the plan's parameters", value->name,
              kernel->name);
+    } else if (value->expr && tile_divides_by_zero(value->expr)) {
+        FAIL(c, loc, "'%s' of @%s has no value: '%s' divides by zero", value->name, kernel->name,
+             tile_expr_text(c->f, value->expr, &c->scratch));
     }
 }
 

@@ -85,6 +85,9 @@ static void check_value(checker *c, const tile_param_value *value) {
     else if (!value->expr || !tile_is_host_expr(c->f, value->expr))
         FAIL(c, "'%s' of @%s must follow from parameters and integer arguments", value->name,
              c->compute->name);
+    else if (tile_divides_by_zero(value->expr))
+        FAIL(c, "'%s' of @%s has no value: '%s' divides by zero", value->name, c->compute->name,
+             tile_expr_text(c->f, value->expr, &c->scratch));
 }
 
 static void check_compute(checker *c) {

@@ -252,6 +252,34 @@ Test(misuse, attributes) {
             tile_op_set_expr(x->kernel, op, TILE_ATTR_offset, tile_expr_arg(x->context, 0)));
 }
 
+Test(misuse, segments) {
+    const tile_value more[] = {{1}, {1}};
+    const tile_segment tail = {{1}, more, 2}, absent = {{1}, NULL, 2}, head = {{1}, more, 1};
+    REPORTED("neg: operand 'src' is one value, without a tail",
+             tile_build_op(&x->b, TILE_OP_neg, &tail, 1, NULL));
+    REPORTED("scratch: operand 'extents' is a list: its values are the tail",
+             tile_build_op(&x->b, TILE_OP_scratch, &head, 1, NULL));
+    REPORTED("", tile_build_op(&x->b, TILE_OP_scratch, &absent, 1, NULL);
+             tile_build_op(&x->b, TILE_OP_neg, NULL, 1, NULL));
+}
+
+/* Lists that are not there, values that are none, and rules of attributes that are another's. */
+Test(misuse, what_is_not_there) {
+    const tile_param_value empty = {"n", NULL, NULL};
+    REPORTED("", tile_build_neg(&x->b, x->n);
+             tile_op op = tile_region_first(x->kernel, tile_function_body(x->kernel));
+             tile_op_set_list(x->kernel, op, TILE_ATTR_order, NULL, 2));
+    REFUSED("`tune` needs", tile_function_add_tune(x->kernel, 1, NULL, 1, NULL));
+    REFUSED("neg has no attribute 'unsigned_lhs'", tile_build_neg(&x->b, x->n);
+            tile_op op = tile_region_first(x->kernel, tile_function_body(x->kernel));
+            tile_op_set_flag(x->kernel, op, TILE_ATTR_unsigned_lhs));
+    REFUSED("there is no compute @c", tile_function_set_reference(x->kernel, "c", &empty, 1));
+    REFUSED("the result %c is never computed",
+            tile_function *c = tile_function_create(x->module, TILE_COMPUTE, "f", (tile_loc){0});
+            tile_function_add_result(c, "c", tile_type_scalar(x->context, TILE_f32));
+            tile_function_set_result(c, 0, (tile_value){999}));
+}
+
 Test(misuse, indices_past_the_end) {
     REPORTED("", tile_function_set_arg_divisible(x->kernel, 50, 3);
              tile_function_set_arg_noalias(x->kernel, 50, true);
