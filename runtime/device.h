@@ -64,6 +64,8 @@ typedef struct tile_device_ops {
     tile_status (*synchronize)(tile_device *device);
     tile_status (*time)(tile_device *device, const tile_launch *launch, unsigned warmup,
                         unsigned repeats, bool flush_l2, double *milliseconds);
+    /* Milliwatts that the device may take, 0: not known; NULL: never known. */
+    unsigned (*power_limit)(tile_device *device);
     /* NULL: the device has none. */
     tile_status (*attributes)(tile_device *device, tile_variant *variant,
                               tile_kernel_attributes *attributes);
@@ -78,11 +80,12 @@ struct tile_device {
     tile_context *context;
     const tile_target *target;
     const char *name;
-    const char *ptxas; /* who makes cubins; NULL: the driver */
-    tile_cache *cache; /* where they are kept; NULL: nowhere, and prepare makes its own */
-    unsigned level;    /* of the IR that prepare wants */
-    unsigned num_sms;  /* multiprocessors */
-    bool is_faithful;  /* CPU: refuses what code for the target could not do */
+    const char *ptxas;     /* who makes cubins; NULL: the driver */
+    unsigned memory_clock; /* kHz; 0: not known */
+    tile_cache *cache;     /* where they are kept; NULL: nowhere, and prepare makes its own */
+    unsigned level;        /* of the IR that prepare wants */
+    unsigned num_sms;      /* multiprocessors */
+    bool is_faithful;      /* CPU: refuses what code for the target could not do */
     tile_cpu_counts counts;
     tile_host_table *_Atomic tables[1 << TILE_TABLE_HEAD_BITS]; /* by what they depend on */
     tile_buffer *buffers; /* all that are alive, for the CPU device's bounds checks */

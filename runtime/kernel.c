@@ -16,6 +16,7 @@
 #include "lib/support/integer.h"
 #include "passes/common/bind_params.h"
 #include "runtime/table.h"
+#include "runtime/tuned.h"
 
 /* A kernel with its parameters bound. Points and variants are only ever added, under the context's
  * lock, and published when they are whole: launches find them without a lock. */
@@ -284,7 +285,12 @@ static unsigned make_key(const tile_kernel *kernel, const tile_argument *argumen
     return (unsigned)(hash >> 58);
 }
 
-/* NULL if no launch has had these constants yet. */
+/* Whether buckets have points that nobody has set: those of constants, and tuned ones. */
+static bool has_hidden_points(const tile_kernel *kernel) {
+    return kernel->constants || (kernel->picks && kernel->device->cache);
+}
+
+/* NULL if no launch has been in this bucket, and it may have a point of its own. */
 static kernel_point *find_point(tile_kernel *kernel, const tile_argument *arguments,
                                 unsigned count) {
     int64_t key[MAX_ARGUMENTS];
@@ -292,7 +298,7 @@ static kernel_point *find_point(tile_kernel *kernel, const tile_argument *argume
     unsigned head = make_key(kernel, arguments, count, key);
     kernel_bucket *bucket = atomic_load_explicit(&kernel->buckets[head], memory_order_acquire);
     while (bucket && memcmp(bucket->key, key, sizeof *key * count) != 0) bucket = bucket->next;
-    return bucket ? bucket->point : kernel->constants ? NULL : kernel->first;
+    return bucket ? bucket->point : has_hidden_points(kernel) ? NULL : kernel->first;
 }
 
 /* From now on launches in the bucket of these arguments take the point of these bindings. Under the
@@ -311,15 +317,51 @@ static tile_status add_bucket(tile_kernel *kernel, const tile_argument *argument
     return status;
 }
 
-/* The point for constants that no launch has had. */
-static tile_status specialise(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
-                              void *stream, kernel_point **out) {
+/* "m=96 n=4096": integers in the order of the arguments. */
+static const char *bucket_text(const tile_kernel *kernel, const tile_argument *arguments,
+                               unsigned count, tile_arena *arena) {
+    const tile_abi *abi = arguments_of(kernel);
+    int64_t key[MAX_ARGUMENTS];
+    const char *text = "";
+    make_key(kernel, arguments, count, key);
+    for (unsigned i = 0; i < count; i++) {
+        const tile_abi_arg *arg = tile_abi_arg_at(abi, i);
+        if (arg->type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(arg->type->scalar))
+            text = tile_arena_format(arena, "%s%s%s=%" PRId64, text, *text ? " " : "", arg->name,
+                                     key[i]);
+    }
+    return text;
+}
+
+/* Gives the bucket the point that the device's cache has for it; TILE_UNAVAILABLE without a report
+ * if it has none. One that does not compile any more has been reported, and is none. Under the
+ * context's lock. */
+static tile_status add_tuned(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
+    tile_arena arena = {0};
+    unsigned bound = 0;
+    tile_binding *bindings = NULL;
+    if (kernel->picks)
+        bindings = tile_find_tuned(kernel->device, tile_module_find(kernel->module, kernel->name),
+                                   bucket_text(kernel, arguments, count, &arena), &arena, &bound);
+    tile_status status = TILE_UNAVAILABLE;
+    if (bindings && add_bucket(kernel, arguments, count, bindings, bound) == TILE_OK)
+        status = TILE_OK;
+    tile_arena_reset(&arena);
+    return status;
+}
+
+/* The point of a bucket that no launch has been in. */
+static tile_status meet_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                               void *stream, kernel_point **out) {
     const kernel_point *first = kernel->first;
     tile_status status = tile_refuse_capture(kernel->device, kernel->name, stream);
     if (status != TILE_OK) return status;
     tile_context_lock(kernel->device->context);
-    if (!find_point(kernel, arguments, count)) /* another thread may have been here */
-        status = add_bucket(kernel, arguments, count, first->bindings, first->binding_count);
+    if (!find_point(kernel, arguments, count)) { /* another thread may have been here */
+        status = add_tuned(kernel, arguments, count);
+        if (status == TILE_UNAVAILABLE)
+            status = add_bucket(kernel, arguments, count, first->bindings, first->binding_count);
+    }
     *out = find_point(kernel, arguments, count);
     tile_context_unlock(kernel->device->context);
     return status;
@@ -518,7 +560,7 @@ static tile_status resolve(tile_kernel *kernel, const tile_argument *arguments, 
                             .argument_count = count,
                             .num_sms = facts.num_sms,
                             .stream = stream};
-    if (status == TILE_OK && !point) status = specialise(kernel, arguments, count, stream, &point);
+    if (status == TILE_OK && !point) status = meet_bucket(kernel, arguments, count, stream, &point);
     if (status == TILE_OK) status = take_variant(kernel, point, numbers, stream, &launch->variant);
     if (status == TILE_OK)
         status = tile_abi_grid(launch->variant->abi, numbers, &facts, launch->grid);
@@ -549,16 +591,19 @@ tile_status tile_kernel_take_step(tile_kernel *kernel, const tile_argument *argu
 
 /* The plan that these arguments take. */
 static tile_status take_plan(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
-                             tile_plan **plan) {
+                             void *stream, tile_plan **plan) {
     tile_status status = check_count(kernel, arguments, count);
-    if (status == TILE_OK) *plan = find_point(kernel, arguments, count)->plan;
+    if (status != TILE_OK) return status;
+    kernel_point *point = find_point(kernel, arguments, count);
+    if (!point) status = meet_bucket(kernel, arguments, count, stream, &point);
+    if (status == TILE_OK) *plan = point->plan;
     return status;
 }
 
 static tile_status run_plan(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                             void *stream, bool prepare) {
     tile_plan *plan;
-    tile_status status = take_plan(kernel, arguments, count, &plan);
+    tile_status status = take_plan(kernel, arguments, count, stream, &plan);
     return status == TILE_OK ? tile_plan_run(plan, arguments, stream, prepare) : status;
 }
 
@@ -627,7 +672,7 @@ tile_status tile_kernel_time(tile_kernel *kernel, const tile_argument *arguments
     tile_plan *plan;
     tile_status status;
     if (kernel && kernel->is_plan) {
-        status = take_plan(kernel, arguments, count, &plan);
+        status = take_plan(kernel, arguments, count, NULL, &plan);
         return status == TILE_OK ? tile_plan_time(plan, arguments, warmup, repeats ? repeats : 1,
                                                   flush_l2, milliseconds)
                                  : status;

@@ -135,6 +135,10 @@ static tile_status cuda_attributes(tile_device *device, tile_variant *variant,
                              : status;
 }
 
+static unsigned cuda_power_limit(tile_device *device) {
+    return tile_cuda_power_limit((cuda_device *)device);
+}
+
 static void cuda_destroy(tile_device *device) {
     cuda_device *d = (cuda_device *)device;
     CUcontext before;
@@ -161,6 +165,7 @@ static const tile_device_ops cuda_ops = {
     .is_capturing = cuda_is_capturing,
     .synchronize = cuda_synchronize,
     .time = cuda_time,
+    .power_limit = cuda_power_limit,
     .attributes = cuda_attributes,
 };
 
@@ -197,7 +202,7 @@ static const tile_target *choose_target(int capability) {
 }
 
 static tile_status describe(cuda_device *d) {
-    int major = 0, minor = 0, num_sms = 0;
+    int major = 0, minor = 0, num_sms = 0, memory_clock = 0;
     tile_status status = tile_cuda_check(
         d, d->driver->cuDeviceGetName(d->name, sizeof d->name, d->device), "cuDeviceGetName");
     const struct {
@@ -207,6 +212,7 @@ static tile_status describe(cuda_device *d) {
         {&major, TILE_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR},
         {&minor, TILE_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR},
         {&num_sms, TILE_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT},
+        {&memory_clock, TILE_CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE},
         {&d->l2_bytes, TILE_CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted && status == TILE_OK; i++)
@@ -215,6 +221,7 @@ static tile_status describe(cuda_device *d) {
             "cuDeviceGetAttribute");
     d->base.name = d->name;
     d->base.num_sms = (unsigned)num_sms;
+    d->base.memory_clock = (unsigned)memory_clock;
     d->base.target = choose_target(10 * major + minor);
     if (status == TILE_OK && !d->base.target) {
         tile_report(d->base.context, TILE_ERROR, no_place,

@@ -30,6 +30,9 @@ static inline tile_status tile_cuda_check(cuda_device *d, CUresult result, const
     return tile_driver_check(d->base.context, d->driver, result, what);
 }
 
+/* Milliwatts that the GPU may take, by NVML; 0 where that cannot be known. */
+unsigned tile_cuda_power_limit(cuda_device *d);
+
 /* What follows wants the device's context to be current. */
 
 /* Gives variant->code; whatever it is when this fails, discard takes it back. */

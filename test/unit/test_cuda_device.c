@@ -63,6 +63,11 @@ static CUresult device_name(char *name, int length, CUdevice device) {
     return 0;
 }
 
+static CUresult bus_id(char *id, int length, CUdevice device) {
+    snprintf(id, (size_t)length, "0000:%02x:00.0", device);
+    return 0;
+}
+
 static CUresult device_attribute(int *value, CUdevice_attribute attribute, CUdevice device) {
     (void)device;
     *value = attribute == TILE_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? gpu.major
@@ -192,6 +197,7 @@ static const tile_driver fake = {
     .cuDeviceGetCount = count_devices,
     .cuDeviceGetName = device_name,
     .cuDeviceGetAttribute = device_attribute,
+    .cuDeviceGetPCIBusId = bus_id,
     .cuDevicePrimaryCtxRetain = retain,
     .cuDevicePrimaryCtxRelease = let_go,
     .cuCtxGetCurrent = get_current,

@@ -1,0 +1,49 @@
+#include "runtime/tuned.h"
+
+#include <string.h>
+
+#include "lib/support/text.h"
+
+tile_point_key tile_tuned_key(tile_device *device, const tile_function *kernel, const char *bucket,
+                              tile_arena *arena) {
+    tile_text text = {.arena = arena};
+    tile_function_print(kernel, tile_text_append, &text);
+    return (tile_point_key){.kernel = tile_arena_string(arena, text.data, text.length),
+                            .bucket = bucket,
+                            .device = device->name,
+                            .sm_count = device->num_sms,
+                            .memory_clock = device->memory_clock,
+                            .power_limit =
+                                device->ops->power_limit ? device->ops->power_limit(device) : 0};
+}
+
+static unsigned count_words(const char *text) {
+    unsigned words = 0;
+    for (const char *at = text; *at; at++) words += *at != ' ' && (at == text || at[-1] == ' ');
+    return words;
+}
+
+/* "block_m=128 T=f16"; NULL if it is written differently. */
+static tile_binding *read_bindings(const char *text, tile_arena *arena, unsigned *count) {
+    tile_binding *bindings = TILE_NEW_ARRAY(arena, tile_binding, count_words(text) + 1u);
+    *count = 0;
+    while (*(text += strspn(text, " "))) {
+        size_t name = strcspn(text, " ="), value;
+        if (!name || text[name] != '=') return NULL;
+        value = strcspn(text + name + 1, " ");
+        if (!value) return NULL;
+        bindings[(*count)++] = (tile_binding){tile_arena_string(arena, text, name),
+                                              tile_arena_string(arena, text + name + 1, value)};
+        text += name + 1 + value;
+    }
+    return *count ? bindings : NULL;
+}
+
+tile_binding *tile_find_tuned(tile_device *device, const tile_function *kernel, const char *bucket,
+                              tile_arena *arena, unsigned *count) {
+    tile_tuned_point point;
+    if (!device->cache) return NULL;
+    tile_point_key key = tile_tuned_key(device, kernel, bucket, arena);
+    if (!tile_cache_find_point(device->cache, &key, &point)) return NULL;
+    return read_bindings(point.bindings, arena, count);
+}
