@@ -1,0 +1,83 @@
+/* Kernels as variant.c, point.c and kernel.c share them. What returns a status has reported why,
+ * unless it is TILE_OK. */
+#ifndef TILE_RUNTIME_KERNEL_H
+#define TILE_RUNTIME_KERNEL_H
+
+#include "runtime/plan.h"
+
+/* A kernel with its parameters bound. Points and variants are only ever added, under the context's
+ * lock, and published when they are whole: launches find them without a lock. */
+typedef struct kernel_point {
+    struct kernel_point *next; /* older */
+    const tile_binding *bindings;
+    unsigned binding_count;
+    tile_plan *plan; /* of a plan, which has no variants */
+    /* As the abi numbers them; NULL: not compiled yet, which the first one always is. */
+    tile_variant *_Atomic variants[TILE_MAX_VARIANTS];
+} kernel_point;
+
+/* Which point the arguments of a bucket take. */
+typedef struct kernel_bucket {
+    struct kernel_bucket *next; /* older: the newest one of a key holds */
+    kernel_point *point;
+    int64_t key[];
+} kernel_bucket;
+
+enum { TILE_BUCKET_HEAD_BITS = 6 };
+
+struct tile_kernel {
+    tile_device *device;
+    tile_module *module; /* not instantiated: variants are cloned from it */
+    const char *name;
+    tile_arena arena;
+    bool is_plan; /* its name is a plan's */
+    bool picks;   /* made without bindings: each launch takes the point of its bucket */
+    kernel_point *points;
+    /* A set of arguments: {const}, and no binding says their values. Each launch takes the point
+     * that was made for its values. */
+    uint64_t constants;
+    /* The point of the bindings that the kernel was made with; where it picks, what every bucket
+     * takes that has no point of its own. */
+    kernel_point *first;
+    kernel_bucket *_Atomic buckets[1 << TILE_BUCKET_HEAD_BITS];
+};
+
+/* variant.c */
+
+/* Compiles a variant of the point. Under the context's lock. */
+tile_status tile_add_variant(tile_kernel *kernel, kernel_point *point, unsigned index,
+                             tile_variant **out);
+void tile_destroy_variant(tile_device *device, tile_variant *variant);
+/* NULL: not compiled yet. */
+tile_variant *tile_find_variant(const kernel_point *point, unsigned index);
+/* The one that assumes what the kernel declares; never NULL, but for a plan's point. */
+tile_variant *tile_first_variant(const kernel_point *point);
+/* The first variant whose conditions hold for these arguments (numbers: as tile_abi_pick_variant
+ * takes them), compiled if it is not yet, but not while the stream is being captured. */
+tile_status tile_take_variant(tile_kernel *kernel, kernel_point *point, const int64_t *numbers,
+                              void *stream, tile_variant **out);
+
+/* point.c */
+
+/* The point of these bindings, with its first variant. Under the context's lock. */
+tile_status tile_add_point(tile_kernel *kernel, const tile_binding *bindings, unsigned count,
+                           kernel_point **out);
+void tile_destroy_point(tile_device *device, kernel_point *point);
+/* What is known of the arguments, at any point. */
+const tile_abi *tile_arguments_of(const tile_kernel *kernel);
+/* NULL if no launch has been in the bucket of these arguments, and it may have a point of its own.
+ */
+kernel_point *tile_find_point(tile_kernel *kernel, const tile_argument *arguments, unsigned count);
+/* The point of a bucket for which tile_find_point knows none; not while the stream is being
+ * captured. */
+tile_status tile_meet_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                             void *stream, kernel_point **out);
+/* From now on launches in the bucket of these arguments take the point of these bindings. Under the
+ * context's lock. */
+tile_status tile_add_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                            const tile_binding *bindings, unsigned binding_count);
+/* What tile_kernel.constants is for these bindings, which have been found to be right. */
+uint64_t tile_find_constants(const tile_function *f, const tile_binding *bindings,
+                             unsigned binding_count);
+
+#endif

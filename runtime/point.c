@@ -1,0 +1,201 @@
+/* Points of a kernel, and which of them a launch takes: by the bucket of its arguments, which may
+ * have a tuned point, and by the values of those that are {const}. */
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/ir/function.h"
+#include "lib/ir/scalar.h"
+#include "lib/ir/syntax.h"
+#include "lib/support/context.h"
+#include "lib/support/integer.h"
+#include "passes/common/bind_params.h"
+#include "runtime/kernel.h"
+#include "runtime/tuned.h"
+
+static const tile_binding *keep_bindings(tile_kernel *kernel, const tile_binding *bindings,
+                                         unsigned count) {
+    tile_binding *kept = TILE_NEW_ARRAY(&kernel->arena, tile_binding, count + 1u);
+    for (unsigned i = 0; i < count; i++) {
+        const char *name = bindings[i].name, *value = bindings[i].value;
+        kept[i].name = tile_arena_string(&kernel->arena, name, strlen(name));
+        kept[i].value = tile_arena_string(&kernel->arena, value, strlen(value));
+    }
+    return kept;
+}
+
+void tile_destroy_point(tile_device *device, kernel_point *point) {
+    tile_plan_destroy(point->plan);
+    for (unsigned i = 0; i < TILE_MAX_VARIANTS; i++)
+        if (point->variants[i]) tile_destroy_variant(device, point->variants[i]);
+    free(point);
+}
+
+static bool point_equals(const kernel_point *point, const tile_binding *bindings, unsigned count) {
+    if (point->binding_count != count) return false;
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(point->bindings[i].name, bindings[i].name) != 0 ||
+            strcmp(point->bindings[i].value, bindings[i].value) != 0)
+            return false;
+    return true;
+}
+
+tile_status tile_add_point(tile_kernel *kernel, const tile_binding *bindings, unsigned count,
+                           kernel_point **out) {
+    for (*out = kernel->points; *out; *out = (*out)->next)
+        if (point_equals(*out, bindings, count)) return TILE_OK;
+    kernel_point *point = tile_malloc(sizeof *point);
+    *point = (kernel_point){.next = kernel->points, .bindings = bindings, .binding_count = count};
+    tile_variant *variant;
+    tile_status status = kernel->is_plan
+                             ? tile_plan_create(kernel->device, kernel->module, kernel->name,
+                                                bindings, count, &point->plan)
+                             : tile_add_variant(kernel, point, 0, &variant);
+    if (status != TILE_OK) {
+        tile_destroy_point(kernel->device, point);
+        return status;
+    }
+    point->bindings = keep_bindings(kernel, bindings, count); /* known to be complete only now */
+    kernel->points = *out = point;
+    return TILE_OK;
+}
+
+const tile_abi *tile_arguments_of(const tile_kernel *kernel) {
+    return kernel->is_plan ? tile_plan_head(kernel->first->plan)
+                           : tile_first_variant(kernel->first)->abi;
+}
+
+static bool is_constant(const tile_kernel *kernel, unsigned arg) {
+    return kernel->constants >> arg & 1;
+}
+
+/* The point of these bindings and the values of the constants among the arguments. Under the
+ * context's lock. */
+static tile_status add_special_point(tile_kernel *kernel, const tile_argument *arguments,
+                                     const tile_binding *bindings, unsigned count,
+                                     kernel_point **out) {
+    const tile_abi *abi = tile_arguments_of(kernel);
+    if (!kernel->constants) return tile_add_point(kernel, bindings, count, out);
+    if (!tile_bindings_are_complete(kernel->device->context, bindings, count)) return TILE_INVALID;
+    tile_arena arena = {0};
+    tile_binding *all = TILE_NEW_ARRAY(&arena, tile_binding, count + TILE_MAX_ARGUMENTS);
+    for (unsigned i = 0; i < count; i++) all[i] = bindings[i];
+    for (unsigned i = 0; i < TILE_MAX_ARGUMENTS; i++) {
+        if (!is_constant(kernel, i)) continue;
+        all[count].name = tile_arena_format(&arena, "%%%s", tile_abi_arg_at(abi, i)->name);
+        all[count++].value = tile_arena_format(&arena, "%" PRId64, arguments[i].integer);
+    }
+    tile_status status = tile_add_point(kernel, all, count, out);
+    tile_arena_reset(&arena);
+    return status;
+}
+
+/* The arguments' bucket as key, constants as they are; returns its hash. */
+static unsigned make_key(const tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                         int64_t key[TILE_MAX_ARGUMENTS]) {
+    const tile_abi *abi = tile_arguments_of(kernel);
+    uint64_t hash = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const tile_type *type = tile_abi_arg_at(abi, i)->type;
+        bool counts = type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(type->scalar);
+        key[i] = is_constant(kernel, i)    ? arguments[i].integer
+                 : counts && kernel->picks ? tile_bucket(arguments[i].integer)
+                                           : 0;
+        hash = (hash ^ (uint64_t)key[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    }
+    return (unsigned)(hash >> (64 - TILE_BUCKET_HEAD_BITS));
+}
+
+/* Whether buckets have points that nobody has set: those of constants, and tuned ones. */
+static bool has_hidden_points(const tile_kernel *kernel) {
+    return kernel->constants || (kernel->picks && kernel->device->cache);
+}
+
+kernel_point *tile_find_point(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
+    int64_t key[TILE_MAX_ARGUMENTS];
+    if (!kernel->picks && !kernel->constants) return kernel->first;
+    unsigned head = make_key(kernel, arguments, count, key);
+    kernel_bucket *bucket = atomic_load_explicit(&kernel->buckets[head], memory_order_acquire);
+    while (bucket && memcmp(bucket->key, key, sizeof *key * count) != 0) bucket = bucket->next;
+    return bucket ? bucket->point : has_hidden_points(kernel) ? NULL : kernel->first;
+}
+
+tile_status tile_add_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                            const tile_binding *bindings, unsigned binding_count) {
+    kernel_bucket *bucket = tile_malloc(sizeof *bucket + sizeof *bucket->key * TILE_MAX_ARGUMENTS);
+    unsigned head = make_key(kernel, arguments, count, bucket->key);
+    tile_status status =
+        add_special_point(kernel, arguments, bindings, binding_count, &bucket->point);
+    bucket->next = kernel->buckets[head];
+    if (status == TILE_OK)
+        atomic_store_explicit(&kernel->buckets[head], bucket, memory_order_release);
+    else
+        free(bucket);
+    return status;
+}
+
+/* "m=96 n=4096": integers in the order of the arguments. */
+static const char *bucket_text(const tile_kernel *kernel, const tile_argument *arguments,
+                               unsigned count, tile_arena *arena) {
+    const tile_abi *abi = tile_arguments_of(kernel);
+    int64_t key[TILE_MAX_ARGUMENTS];
+    const char *text = "";
+    make_key(kernel, arguments, count, key);
+    for (unsigned i = 0; i < count; i++) {
+        const tile_abi_arg *arg = tile_abi_arg_at(abi, i);
+        if (arg->type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(arg->type->scalar))
+            text = tile_arena_format(arena, "%s%s%s=%" PRId64, text, *text ? " " : "", arg->name,
+                                     key[i]);
+    }
+    return text;
+}
+
+/* Gives the bucket the point that the device's cache has for it; TILE_UNAVAILABLE without a report
+ * if it has none. One that does not compile any more has been reported, and is none. Under the
+ * context's lock. */
+static tile_status add_tuned(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
+    tile_arena arena = {0};
+    unsigned bound = 0;
+    tile_binding *bindings = NULL;
+    if (kernel->picks)
+        bindings = tile_find_tuned(kernel->device, tile_module_find(kernel->module, kernel->name),
+                                   bucket_text(kernel, arguments, count, &arena), &arena, &bound);
+    tile_status status = TILE_UNAVAILABLE;
+    if (bindings && tile_add_bucket(kernel, arguments, count, bindings, bound) == TILE_OK)
+        status = TILE_OK;
+    tile_arena_reset(&arena);
+    return status;
+}
+
+tile_status tile_meet_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                             void *stream, kernel_point **out) {
+    const kernel_point *first = kernel->first;
+    tile_status status = tile_refuse_capture(kernel->device, kernel->name, stream);
+    if (status != TILE_OK) return status;
+    tile_context_lock(kernel->device->context);
+    if (!tile_find_point(kernel, arguments, count)) { /* another thread may have been here */
+        status = add_tuned(kernel, arguments, count);
+        if (status == TILE_UNAVAILABLE)
+            status =
+                tile_add_bucket(kernel, arguments, count, first->bindings, first->binding_count);
+    }
+    *out = tile_find_point(kernel, arguments, count);
+    tile_context_unlock(kernel->device->context);
+    return status;
+}
+
+uint64_t tile_find_constants(const tile_function *f, const tile_binding *bindings,
+                             unsigned binding_count) {
+    uint64_t constants = 0;
+    for (unsigned i = 0; i < f->arg_count && i < TILE_MAX_ARGUMENTS; i++) {
+        bool open = f->args[i].is_const && !f->args[i].known;
+        for (unsigned b = 0; b < binding_count && open; b++) {
+            const char *name = bindings[b].name;
+            open = tile_function_find_param(f, name, strlen(name)) ||
+                   strcmp(name + (*name == '%'), f->args[i].name) != 0;
+        }
+        constants |= (uint64_t)open << i;
+    }
+    return constants;
+}

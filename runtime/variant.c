@@ -1,0 +1,137 @@
+/* Variants of a point: the kernel compiled under one set of conditions on its arguments. */
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "lib/codegen/abi_data.h"
+#include "lib/codegen/legal.h"
+#include "lib/ir/function.h"
+#include "lib/support/context.h"
+#include "passes/common/bind_params.h"
+#include "runtime/kernel.h"
+
+static const tile_loc no_place = {0, 0, 0};
+
+void tile_destroy_variant(tile_device *device, tile_variant *variant) {
+    if (variant->code) device->ops->discard(device, variant);
+    tile_artifact_destroy(variant->artifact);
+    tile_module_destroy(variant->module);
+    free(variant);
+}
+
+/* tile_artifact_build. Without an assembler the driver takes the PTX: it keeps what it makes of it
+ * on disk by itself, and its linker, which would give us the cubin, makes slower code of it. */
+static tile_status build(const tile_kernel *kernel, tile_module *module, unsigned variant,
+                         tile_artifact **artifact) {
+    const tile_device *device = kernel->device;
+    bool keeps_cubin = device->cache && device->ptxas;
+    const tile_build_options options = {.size = sizeof options,
+                                        .target = device->target,
+                                        .wants = keeps_cubin ? TILE_WANT_CUBIN : device->ops->wants,
+                                        .level = device->level,
+                                        .variant = variant,
+                                        .no_remarks = kernel->first != NULL, /* they were made */
+                                        .ptxas = device->ptxas,
+                                        .cache = device->cache};
+    return tile_artifact_build(module, kernel->name, &options, artifact);
+}
+
+/* Brings variant->module to the level that the device wants, and makes what else it wants. */
+static tile_status build_variant(tile_kernel *kernel, const kernel_point *point,
+                                 tile_variant *variant, unsigned index) {
+    tile_status status =
+        tile_instantiate(variant->module, kernel->name, point->bindings, point->binding_count);
+    if (status == TILE_OK) status = build(kernel, variant->module, index, &variant->artifact);
+    if (status != TILE_OK) return status;
+    const tile_artifact_kernel *made = tile_artifact_kernel_at(variant->artifact, 0);
+    variant->function = tile_module_find(variant->module, kernel->name);
+    variant->abi = made->abi;
+    variant->ptx = made->ptx;
+    variant->cubin = made->cubin;
+    return TILE_OK;
+}
+
+/* Whether code for the device's target could be made of what runs; at level 2 a copy is lowered to
+ * see. */
+static tile_status check_target(const tile_kernel *kernel, const tile_variant *variant) {
+    const tile_device *device = kernel->device;
+    const tile_pass_options passes = {
+        .size = sizeof passes, .target = device->target, .kernel = kernel->name};
+    unsigned ptx_version;
+    if (!device->is_faithful) return TILE_OK;
+    tile_module *copy = tile_module_clone(variant->module);
+    tile_status status = TILE_OK;
+    if (tile_function_level(variant->function) < 3)
+        status = tile_run_passes(copy, "lower-tiles", &passes);
+    if (status == TILE_OK)
+        status =
+            tile_emit_check(tile_module_find(copy, kernel->name), device->target, &ptx_version);
+    tile_module_destroy(copy);
+    return status;
+}
+
+tile_status tile_add_variant(tile_kernel *kernel, kernel_point *point, unsigned index,
+                             tile_variant **out) {
+    tile_variant *variant = tile_malloc(sizeof *variant);
+    *variant = (tile_variant){.module = tile_module_clone(kernel->module)};
+    tile_status status = build_variant(kernel, point, variant, index);
+    if (status == TILE_OK) status = check_target(kernel, variant);
+    if (status == TILE_OK) status = kernel->device->ops->prepare(kernel->device, variant);
+    if (status != TILE_OK) {
+        tile_destroy_variant(kernel->device, variant);
+        return status;
+    }
+    atomic_store_explicit(&point->variants[index], variant, memory_order_release);
+    *out = variant;
+    return TILE_OK;
+}
+
+tile_variant *tile_find_variant(const kernel_point *point, unsigned index) {
+    return atomic_load_explicit(&point->variants[index], memory_order_acquire);
+}
+
+tile_variant *tile_first_variant(const kernel_point *point) {
+    return tile_find_variant(point, 0);
+}
+
+/* No variant is for these arguments: the last one says why. */
+static tile_status refuse_conditions(const tile_kernel *kernel, const tile_abi *abi,
+                                     const int64_t *numbers) {
+    unsigned last = tile_abi_variant_count(abi) - 1, i = 0;
+    const tile_condition *condition;
+    while ((condition = tile_abi_condition_at(abi, last, i)) &&
+           tile_condition_holds(condition, numbers[condition->arg]))
+        i++;
+    if (!condition) return TILE_INVALID;
+    const tile_abi_arg *arg = tile_abi_arg_at(abi, condition->arg);
+    switch (condition->kind) {
+    case TILE_CONDITION_divisible:
+        tile_report(kernel->device->context, TILE_ERROR, no_place,
+                    "@%s: argument %%%s must be divisible by %" PRId64
+                    "%s: the kernel is at level 3 and relies on it",
+                    kernel->name, arg->name, condition->value,
+                    tile_type_is_address(arg->type) ? " (its address, in bytes)" : "");
+        break;
+    case TILE_CONDITION_value:
+        tile_report(kernel->device->context, TILE_ERROR, no_place,
+                    "@%s: argument %%%s must be %" PRId64 ", for which the kernel was made",
+                    kernel->name, arg->name, condition->value);
+        break;
+    }
+    return TILE_INVALID;
+}
+
+tile_status tile_take_variant(tile_kernel *kernel, kernel_point *point, const int64_t *numbers,
+                              void *stream, tile_variant **out) {
+    const tile_abi *abi = tile_first_variant(point)->abi;
+    unsigned index = tile_abi_pick_variant(abi, numbers);
+    if (index == tile_abi_variant_count(abi)) return refuse_conditions(kernel, abi, numbers);
+    if ((*out = tile_find_variant(point, index))) return TILE_OK;
+    tile_status status = tile_refuse_capture(kernel->device, kernel->name, stream);
+    if (status != TILE_OK) return status;
+    tile_context_lock(kernel->device->context);
+    *out = tile_find_variant(point, index); /* another thread may have been here */
+    status = *out ? TILE_OK : tile_add_variant(kernel, point, index, out);
+    tile_context_unlock(kernel->device->context);
+    return status;
+}
