@@ -283,6 +283,13 @@ static const tile_function *find_function(run *r) {
     return found && tile_function_get_kind(found) == kind ? found : NULL;
 }
 
+/* Before arrays are made of that size. */
+static bool fits_type(const tile_type *type, int64_t value) {
+    unsigned bits = tile_scalar_bits(type->scalar);
+    if (type->scalar == TILE_i1) return value == 0 || value == 1;
+    return !bits || bits >= 64 || (value >> (bits - 1)) == (value < 0 ? -1 : 0);
+}
+
 /* Puts the arguments into the order of the kernel's. */
 static bool order_arguments(run *r) {
     options *o = r->options;
@@ -298,6 +305,8 @@ static bool order_arguments(run *r) {
         if (!array && !tile_scalar_is_floating(type->scalar) &&
             given->number != (double)given->integer)
             return !fail(name, "is an integer");
+        if (!array && !tile_scalar_is_floating(type->scalar) && !fits_type(type, given->integer))
+            return !fail(name, "the number does not fit the argument's type");
         if (given->shapeless && type->kind != TILE_TYPE_VIEW)
             return !fail(name,
                          "is no view and has no shape: give TYPE[DIMS], as in int:f16[128,64]");
