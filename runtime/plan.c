@@ -186,9 +186,16 @@ static bool count_elements(const run *r, tile_loc loc, const tile_expr *const *e
     *count = 1;
     for (unsigned d = 0; d < rank; d++) {
         int64_t extent;
-        if (!evaluate(r, extents[d], &extent) || extent < 0 || extent > INT32_MAX ||
-            (extent && *count > most / extent))
-            return fail(r, loc, "an extent cannot be computed or is out of range");
+        if (!evaluate(r, extents[d], &extent))
+            return fail(r, loc, "an extent has no value: it divides by zero");
+        if (extent < 0 || extent > INT32_MAX) {
+            tile_report(r->plan->device->context, TILE_ERROR, loc,
+                        "@%s: extent %u is %" PRId64 ", which must be from 0 to 2^31 - 1",
+                        r->plan->steps->plan->name, d + 1, extent);
+            return false;
+        }
+        if (extent && *count > most / extent)
+            return fail(r, loc, "its extents are more than 2^40 elements");
         *count *= extent;
     }
     return true;
@@ -389,7 +396,7 @@ static tile_status take_steps(run *r, tile_step_mode mode) {
         case TILE_STEP_FILL: status = take_fill(r, step, mode); break;
         case TILE_STEP_BRANCH:
             if (!evaluate(r, step->condition, &condition)) {
-                fail(r, step->loc, "the condition of this `if` has no value");
+                fail(r, step->loc, "the condition of this `if` has no value: it divides by zero");
                 return TILE_INVALID;
             }
             if (!condition) i = step->target;
