@@ -1,4 +1,4 @@
-/* The device interface that runtime/cpu and runtime/cuda implement; runtime/kernel.c, point.c,
+/* The device interface that runtime/cpu and runtime/cuda implement; arguments.c, kernel.c, point.c,
  * variant.c and buffer.c do what both have in common: argument checks, points, variants, grid and
  * scratch sizes. */
 #ifndef TILE_RUNTIME_DEVICE_H
@@ -8,10 +8,6 @@
 #include "lib/support/arena.h"
 #include "tile/artifact.h"
 #include "tile/device.h"
-
-/* Of a kernel or a plan: more than they have, and far from the driver's 4 KB of parameters. Sets of
- * arguments are 64 bits. */
-enum { TILE_MAX_ARGUMENTS = 64 };
 
 /* A kernel compiled under one set of conditions (tile_abi_variant of its abi says which). */
 typedef struct tile_variant {

@@ -1,15 +1,12 @@
-/* What all devices have in common when kernels are launched: argument checks, grids, scratch sizes.
- */
+/* What all devices have in common when kernels are launched: grids, scratch sizes, tables. */
 #include "runtime/kernel.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/ir/function.h"
-#include "lib/ir/scalar.h"
 #include "lib/support/context.h"
-#include "lib/support/integer.h"
+#include "runtime/arguments.h"
 #include "runtime/table.h"
 
 static const tile_loc no_place = {0, 0, 0};
@@ -93,57 +90,6 @@ tile_status tile_kernel_get_attributes(tile_kernel *kernel, tile_kernel_attribut
 
 /* Launches ------------------------------------------------------------------------------------ */
 
-static tile_status refuse_argument(const tile_kernel *kernel, const char *name, const char *why) {
-    tile_report(kernel->device->context, TILE_ERROR, no_place, "@%s: argument %%%s %s",
-                kernel->name, name, why);
-    return TILE_INVALID;
-}
-
-static tile_status check_argument(const tile_kernel *kernel, const tile_abi_arg *arg,
-                                  const tile_argument *argument) {
-    if (!tile_type_is_address(arg->type)) {
-        if (argument->buffer)
-            return refuse_argument(kernel, arg->name, "is a scalar, not a buffer");
-        return tile_integer_fits(arg->type->scalar, argument->integer)
-                   ? TILE_OK
-                   : refuse_argument(kernel, arg->name, "does not fit its type");
-    }
-    if (!argument->buffer)
-        return refuse_argument(kernel, arg->name,
-                               arg->type->kind == TILE_TYPE_VIEW
-                                   ? "is a view and needs a buffer"
-                                   : "is a pointer and needs a buffer");
-    if (argument->buffer->device != kernel->device)
-        return refuse_argument(kernel, arg->name, "is a buffer of another device");
-    if (argument->offset > argument->buffer->bytes)
-        return refuse_argument(kernel, arg->name, "begins past the end of its buffer");
-    if ((argument->buffer->address + argument->offset) % tile_scalar_bytes(arg->type->scalar))
-        return refuse_argument(kernel, arg->name, "is not aligned to its element type");
-    return TILE_OK;
-}
-
-/* Whether the buffer holds what the view reaches. */
-static tile_status check_view(const tile_kernel *kernel, const tile_abi *abi, unsigned index,
-                              const int64_t *integers, const tile_argument *argument) {
-    const tile_buffer *buffer = argument->buffer;
-    int64_t before, behind;
-    tile_status status = tile_abi_view_bytes(abi, index, integers, &before, &behind);
-    if (status != TILE_OK) return status;
-    if ((uint64_t)before <= argument->offset &&
-        (uint64_t)behind <= buffer->bytes - argument->offset)
-        return TILE_OK;
-    bool low = (uint64_t)before > argument->offset;
-    tile_report(kernel->device->context, TILE_ERROR, no_place,
-                "@%s: the view %%%s reaches %" PRId64 " bytes %s the offset %zu of its buffer, "
-                "where there are %zu: %s",
-                kernel->name, tile_abi_arg_at(abi, index)->name, low ? before : behind,
-                low ? "before" : "from", argument->offset,
-                low ? argument->offset : buffer->bytes - argument->offset,
-                low ? "give a larger offset, or other extents or strides"
-                    : "give a larger buffer, or other extents or strides");
-    return TILE_INVALID;
-}
-
 static tile_status check_count(const tile_kernel *kernel, const tile_argument *arguments,
                                unsigned count) {
     if (!kernel) return TILE_INVALID;
@@ -162,12 +108,6 @@ static tile_status check_count(const tile_kernel *kernel, const tile_argument *a
     return TILE_OK;
 }
 
-/* What conditions and host expressions read: an address or an integer. */
-static int64_t number_of(const tile_argument *argument) {
-    if (!argument->buffer) return argument->integer;
-    return (int64_t)(argument->buffer->address + argument->offset);
-}
-
 /* A grid with an empty dim has no blocks: nothing is to be done. */
 static bool is_empty(const tile_launch *launch) {
     return !launch->grid[0] || !launch->grid[1] || !launch->grid[2];
@@ -182,12 +122,7 @@ static tile_status resolve(tile_kernel *kernel, const tile_argument *arguments, 
     kernel_point *point = tile_find_point(kernel, arguments, count);
     const tile_abi *abi = tile_first_variant(point ? point : kernel->first)->abi;
     const tile_launch_facts facts = {.size = sizeof facts, .num_sms = kernel->device->num_sms};
-    for (unsigned i = 0; i < count && status == TILE_OK; i++) {
-        status = check_argument(kernel, tile_abi_arg_at(abi, i), &arguments[i]);
-        numbers[i] = number_of(&arguments[i]);
-        if (status == TILE_OK && tile_abi_arg_at(abi, i)->type->kind == TILE_TYPE_VIEW)
-            status = check_view(kernel, abi, i, numbers, &arguments[i]);
-    }
+    status = tile_check_arguments(kernel->device, kernel->name, abi, arguments, numbers);
     *launch = (tile_launch){.arguments = arguments,
                             .argument_count = count,
                             .num_sms = facts.num_sms,

@@ -13,8 +13,9 @@
 #include "lib/ir/scalar.h"
 #include "lib/support/context.h"
 #include "lib/support/integer.h"
+#include "runtime/arguments.h"
 
-enum { MAX_ARGUMENTS = 64, MAX_SCRATCH = 64, WIDTHS = 4 /* 1, 2, 4 and 8 bytes */ };
+enum { MAX_SCRATCH = 64, WIDTHS = 4 /* 1, 2, 4 and 8 bytes */ };
 
 /* Scratch of the launches on one stream; none of it goes before the plan does, since launches may
  * still use it. Added under the context's lock, found without one. */
@@ -101,15 +102,15 @@ static tile_status make_head(tile_plan *plan) {
 
 static tile_status check_limits(const tile_plan *plan) {
     const tile_steps *steps = plan->steps;
-    bool fits = steps->plan->arg_count <= MAX_ARGUMENTS && steps->scratch_count <= MAX_SCRATCH;
+    bool fits = steps->plan->arg_count <= TILE_MAX_ARGUMENTS && steps->scratch_count <= MAX_SCRATCH;
     for (size_t i = 0; i < steps->step_count; i++)
-        fits &= steps->steps[i].given_count <= MAX_ARGUMENTS;
+        fits &= steps->steps[i].given_count <= TILE_MAX_ARGUMENTS;
     if (!fits)
         tile_report(
             plan->device->context, TILE_ERROR, steps->plan->loc,
             "@%s: a plan has at most %d arguments and %d scratch views, a kernel at most %d "
             "arguments",
-            steps->plan->name, MAX_ARGUMENTS, MAX_SCRATCH, MAX_ARGUMENTS);
+            steps->plan->name, TILE_MAX_ARGUMENTS, MAX_SCRATCH, TILE_MAX_ARGUMENTS);
     return fits ? TILE_OK : TILE_INVALID;
 }
 
@@ -199,50 +200,6 @@ static bool count_elements(const run *r, tile_loc loc, const tile_expr *const *e
         *count *= extent;
     }
     return true;
-}
-
-/* Whether the buffer holds what the view reaches. */
-static tile_status check_view(const run *r, unsigned index) {
-    const tile_function *f = r->plan->steps->plan;
-    const tile_argument *argument = &r->arguments[index];
-    int64_t sizes[MAX_ARGUMENTS], before, behind;
-    for (unsigned i = 0; i < f->arg_count; i++) sizes[i] = r->arguments[i].integer;
-    tile_status status = tile_abi_view_bytes(r->plan->head, index, sizes, &before, &behind);
-    if (status != TILE_OK) return status;
-    if ((uint64_t)before <= argument->offset &&
-        (uint64_t)behind <= argument->buffer->bytes - argument->offset)
-        return TILE_OK;
-    tile_report(r->plan->device->context, TILE_ERROR, no_place,
-                "@%s: the view %%%s reaches %" PRId64 " bytes before and %" PRId64
-                " from the offset %zu of its buffer of %zu",
-                f->name, f->args[index].name, before, behind, argument->offset,
-                argument->buffer->bytes);
-    return TILE_INVALID;
-}
-
-static tile_status check_arguments(const run *r) {
-    const tile_function *f = r->plan->steps->plan;
-    tile_context *context = r->plan->device->context;
-    for (unsigned i = 0; i < f->arg_count; i++) {
-        const tile_type *type = f->args[i].type;
-        bool address = tile_type_is_address(type);
-        const char *why = NULL;
-        if (address != (r->arguments[i].buffer != NULL))
-            why = address ? "is a pointer and needs a buffer" : "is a scalar, not a buffer";
-        else if (address && r->arguments[i].offset > r->arguments[i].buffer->bytes)
-            why = "begins past the end of its buffer";
-        else if (address && r->arguments[i].buffer->device != r->plan->device)
-            why = "is a buffer of another device";
-        else if (!address && !tile_integer_fits(type->scalar, r->arguments[i].integer))
-            why = "does not fit its type";
-        if (!why && type->kind == TILE_TYPE_VIEW && check_view(r, i) != TILE_OK)
-            return TILE_INVALID;
-        if (!why) continue;
-        tile_report(context, TILE_ERROR, no_place, "@%s: argument %%%s %s", f->name,
-                    f->args[i].name, why);
-        return TILE_INVALID;
-    }
-    return TILE_OK;
 }
 
 /* Scratch ------------------------------------------------------------------------------------- */
@@ -340,7 +297,7 @@ static bool take_given(const run *r, tile_loc loc, const tile_given *given, tile
 }
 
 static tile_status take_launch(run *r, const tile_step *step, tile_step_mode mode) {
-    tile_argument arguments[MAX_ARGUMENTS];
+    tile_argument arguments[TILE_MAX_ARGUMENTS];
     tile_step_launch how = {.stream = r->stream,
                             .overlaps = step->overlaps && r->launched,
                             .overlapped = step->overlapped};
@@ -409,7 +366,10 @@ static tile_status take_steps(run *r, tile_step_mode mode) {
 
 /* What is needed for the steps, up to what they write. */
 static tile_status begin(run *r, tile_step_mode mode) {
-    tile_status status = check_arguments(r);
+    const tile_plan *plan = r->plan;
+    int64_t numbers[TILE_MAX_ARGUMENTS];
+    tile_status status = tile_check_arguments(plan->device, plan->steps->plan->name, plan->head,
+                                              r->arguments, numbers);
     if (status == TILE_OK) status = provide_scratch(r);
     return status == TILE_OK ? take_steps(r, mode) : status;
 }

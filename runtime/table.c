@@ -12,7 +12,7 @@
 
 /* What a table depends on: its cost, which is one expression for each text; the extents' values;
  * and those of the arguments that the cost names, 0 for the others. */
-enum { MAX_KEY = 4 + 64 };
+enum { MAX_KEY = 4 + TILE_MAX_ARGUMENTS };
 typedef struct table_key {
     unsigned length; /* in use of these */
     int64_t value[MAX_KEY];
@@ -31,10 +31,8 @@ static bool make_key(const tile_abi *abi, unsigned index, const int64_t *args, t
     key->value[0] = (int64_t)(uintptr_t)table->cost;
     key->length = 4;
     if (tile_abi_table_extents(abi, index, args, &key->value[1]) != TILE_OK) return false;
-    for (unsigned i = 0; table->args >> i; i++) {
+    for (unsigned i = 0; i < TILE_MAX_ARGUMENTS && table->args >> i; i++)
         key->value[key->length++] = table->args >> i & 1 ? args[i] : 0;
-        if (i == 63) break;
-    }
     return true;
 }
 

@@ -5,7 +5,15 @@
 #include "lib/ir/function.h"
 #include "tile/compile.h"
 
-enum { TILE_SCRATCH_ALIGNMENT = 256 };
+enum {
+    TILE_SCRATCH_ALIGNMENT = 256,
+    /* Of a launch: more than kernels have, and far from the driver's 4 KB of parameters. Sets of
+     * arguments are 64 bits. */
+    TILE_MAX_ARGUMENTS = 64,
+    TILE_MAX_TABLES = 4,
+    /* With those of the two kinds of scratch. */
+    TILE_MAX_PARAMETERS = TILE_MAX_ARGUMENTS + 2 + TILE_MAX_TABLES
+};
 
 /* One scratch buffer; bytes is over the kernel's arguments and not rounded yet, NULL if an extent
  * cannot be known before the launch. */
@@ -25,10 +33,8 @@ typedef struct tile_table {
     tile_op op; /* the first one that uses it */
     const tile_expr *extents[3];
     const tile_expr *cost;
-    uint64_t args; /* that the cost names, a set: a launch has 64 at most */
+    uint64_t args; /* that the cost names, a set */
 } tile_table;
-
-enum { TILE_MAX_TABLES = 4 };
 
 /* The kernel's tables, each once, in the order of their first uses; the array is in the arena. */
 tile_table *tile_table_list(const tile_function *kernel, tile_arena *arena, unsigned *count);

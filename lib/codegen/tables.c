@@ -38,7 +38,8 @@ unsigned tile_table_index(const tile_function *kernel, tile_op op, const tile_ta
 }
 
 static uint64_t args_of(const tile_expr *expr) {
-    uint64_t args = expr->kind == TILE_EXPR_ARG ? (uint64_t)1 << (expr->integer & 63) : 0;
+    bool launchable = expr->kind == TILE_EXPR_ARG && expr->integer < TILE_MAX_ARGUMENTS;
+    uint64_t args = launchable ? (uint64_t)1 << expr->integer : 0;
     for (unsigned i = 0; i < 3 && expr->args[i]; i++) args |= args_of(expr->args[i]);
     return args;
 }

@@ -157,7 +157,7 @@ void tile_cuda_free_scratch(cuda_device *d) {
 
 /* Launches ------------------------------------------------------------------------------------ */
 
-enum { MAX_PARAMETERS = 66, MAX_GRID_YZ = 65535 };
+enum { MAX_GRID_YZ = 65535 };
 
 /* One parameter's bytes; the driver reads as many as the kernel declares. */
 typedef union parameter {
@@ -196,8 +196,8 @@ static void fill_parameter(parameter *p, const tile_launch *launch, const cuda_s
 
 static tile_status check_limits(cuda_device *d, const tile_launch *launch) {
     const int64_t *grid = launch->grid;
-    if (tile_abi_parameter_count(launch->variant->abi) <= MAX_PARAMETERS && grid[0] <= INT32_MAX &&
-        grid[1] <= MAX_GRID_YZ && grid[2] <= MAX_GRID_YZ)
+    if (tile_abi_parameter_count(launch->variant->abi) <= TILE_MAX_PARAMETERS &&
+        grid[0] <= INT32_MAX && grid[1] <= MAX_GRID_YZ && grid[2] <= MAX_GRID_YZ)
         return TILE_OK;
     tile_report(
         d->base.context, TILE_ERROR, no_place,
@@ -240,8 +240,8 @@ static tile_status start(cuda_device *d, const tile_launch *launch, void **param
 
 tile_status tile_cuda_launch(cuda_device *d, const tile_launch *launch) {
     const tile_abi *abi = launch->variant->abi;
-    parameter values[MAX_PARAMETERS];
-    void *pointers[MAX_PARAMETERS];
+    parameter values[TILE_MAX_PARAMETERS];
+    void *pointers[TILE_MAX_PARAMETERS];
     unsigned count = tile_abi_parameter_count(abi);
     cuda_scratch *s;
     tile_status status = check_limits(d, launch);

@@ -35,6 +35,8 @@ static struct {
     float s;
     CUdeviceptr x, clean, plain, table;
     char image[64];
+    unsigned all_count; /* of the parameters, wanted */
+    uint64_t all[TILE_MAX_PARAMETERS];
 } gpu;
 
 static char contexts[2];
@@ -176,6 +178,7 @@ static CUresult launch(const CUlaunchConfig *config, CUfunction function, void *
     gpu.block = config->blockDimX;
     gpu.shared = config->sharedMemBytes;
     gpu.attributes = 0;
+    for (unsigned i = 0; i < gpu.all_count; i++) memcpy(&gpu.all[i], parameters[i], 8);
     for (unsigned i = 0; i < config->numAttrs; i++) {
         cr_assert_eq(config->attrs[i].value.number, 1);
         gpu.attributes |= 1u << config->attrs[i].id;
@@ -224,25 +227,33 @@ typedef struct cuda_fixture {
     tile_buffer buffer;
 } cuda_fixture;
 
-static void open_gpu(cuda_fixture *x) {
+static void open_gpu_for(cuda_fixture *x, const char *text) {
     memset(&gpu, 0, sizeof gpu);
     gpu.devices = 1;
     gpu.major = 9;
     gpu.next = 1 << 20;
     *x = (cuda_fixture){0};
-    codegen_open(&x->text, kernel_text);
+    codegen_open(&x->text, text);
+}
+
+static void open_gpu(cuda_fixture *x) {
+    open_gpu_for(x, kernel_text);
 }
 
 static tile_status create(cuda_fixture *x, const tile_device_options *options) {
     return tile_cuda_device_create(x->text.context, &fake, options, &x->device);
 }
 
-static void open_device(cuda_fixture *x) {
-    open_gpu(x);
+static void open_device_for(cuda_fixture *x, const char *text) {
+    open_gpu_for(x, text);
     cr_assert_eq(create(x, NULL), TILE_OK, "%s", x->text.messages);
     x->variant = (tile_variant){.abi = tile_abi_create(x->text.kernel), .ptx = {(char *)"ptx", 3}};
     x->buffer = (tile_buffer){.device = x->device, .address = 4096, .bytes = 1024};
     cr_assert_eq(x->device->ops->prepare(x->device, &x->variant), TILE_OK);
+}
+
+static void open_device(cuda_fixture *x) {
+    open_device_for(x, kernel_text);
 }
 
 static void close_device(cuda_fixture *x) {
@@ -548,5 +559,44 @@ Test(cuda_device, too_large_a_grid_is_refused) {
     cr_assert_eq(x.device->ops->launch(x.device, &what), TILE_UNSUPPORTED);
     cr_assert_not_null(strstr(x.text.messages, "1 x 65536 x 1"));
     cr_assert_eq(gpu.launches, 0);
+    close_device(&x);
+}
+
+/* As many parameters as a kernel can have. */
+Test(cuda_device, all_parameters_of_a_full_kernel_arrive) {
+    enum { TABLES = TILE_MAX_ARGUMENTS + 2 };
+    cuda_fixture x;
+    char text[4096];
+    size_t end = (size_t)snprintf(text, sizeof text, "kernel @k(");
+    for (unsigned i = 0; i < TILE_MAX_ARGUMENTS; i++)
+        end += (size_t)snprintf(text + end, sizeof text - end, "%s%%a%u: i64", i ? ", " : "", i);
+    end += (size_t)snprintf(text + end, sizeof text - end,
+                            ") grid [1] warps 1 {\n"
+                            "  %%c = scratch [64] {clean} : ptr<i32>\n"
+                            "  %%p = scratch [64] : ptr<i32>\n");
+    for (unsigned i = 0; i < TILE_MAX_TABLES; i++)
+        end += (size_t)snprintf(text + end, sizeof text - end,
+                                "  %%t%u = tile_by_cost 1, [8] {cost = block_id(0) * %u + %%a63}\n",
+                                i, i + 1);
+    snprintf(text + end, sizeof text - end, "}\n");
+    open_device_for(&x, text);
+    cr_assert_eq(tile_abi_parameter_count(x.variant.abi), TILE_MAX_PARAMETERS);
+    tile_argument arguments[TILE_MAX_ARGUMENTS] = {{0}};
+    for (int i = 0; i < TILE_MAX_ARGUMENTS; i++) arguments[i].integer = -1 - i;
+    tile_launch what = {.variant = &x.variant,
+                        .arguments = arguments,
+                        .argument_count = TILE_MAX_ARGUMENTS,
+                        .grid = {1, 1, 1},
+                        .clean_bytes = 256,
+                        .plain_bytes = 512};
+    for (unsigned i = 0; i < TILE_MAX_TABLES; i++) what.tables[i].address = 8192 + 512 * i;
+    gpu.all_count = TILE_MAX_PARAMETERS;
+    cr_assert_eq(x.device->ops->launch(x.device, &what), TILE_OK, "%s", x.text.messages);
+    for (int i = 0; i < TILE_MAX_ARGUMENTS; i++) cr_expect_eq((int64_t)gpu.all[i], -1 - i, "%d", i);
+    cr_expect_eq(gpu.all[TILE_MAX_ARGUMENTS], gpu.cleared);
+    cr_expect(gpu.all[TILE_MAX_ARGUMENTS + 1] &&
+              gpu.all[TILE_MAX_ARGUMENTS + 1] != gpu.all[TILE_MAX_ARGUMENTS]);
+    for (unsigned i = 0; i < TILE_MAX_TABLES; i++)
+        cr_expect_eq(gpu.all[TABLES + i], 8192 + 512 * i, "%u", i);
     close_device(&x);
 }

@@ -198,8 +198,8 @@ Test(plan_launch, nothing_happens_before_all_is_checked) {
     plan_fixture x;
     open_plan(&x);
     cr_expect_eq(run(&x, 1025, NULL, false), TILE_INVALID);
-    cr_expect(strstr(x.text.messages, "@p: the view %x reaches 0 bytes before and 4100 from the "
-                                      "offset 0 of its buffer of 4096"),
+    cr_expect(strstr(x.text.messages, "@p: the view %x reaches 4100 bytes from the offset 0 of "
+                                      "its buffer, where there are 4096: give a larger buffer"),
               "%s", x.text.messages);
     cr_expect_eq(x.device.launches, 0);
     x.y.bytes = 32; /* before the offset */
@@ -207,6 +207,10 @@ Test(plan_launch, nothing_happens_before_all_is_checked) {
     cr_expect(strstr(x.text.messages, "@p: argument %y begins past the end of its buffer"), "%s",
               x.text.messages);
     cr_expect_eq(x.device.launches, 0);
+    x.x.address += 2;
+    cr_expect_eq(run(&x, 50, NULL, false), TILE_INVALID);
+    cr_expect(strstr(x.text.messages, "@p: argument %x is not aligned to its element type"), "%s",
+              x.text.messages);
     cr_expect_eq(run(&x, INT64_C(1) << 40, NULL, false), TILE_INVALID);
     cr_expect_eq(tile_kernel_launch(x.plan, NULL, 0, NULL), TILE_INVALID);
     cr_expect(strstr(x.text.messages, "@p takes 4 arguments (at most 64), not 0"));

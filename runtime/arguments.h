@@ -1,0 +1,13 @@
+/* What a launch checks of its arguments, of a kernel and of a plan alike. */
+#ifndef TILE_RUNTIME_ARGUMENTS_H
+#define TILE_RUNTIME_ARGUMENTS_H
+
+#include "runtime/device.h"
+
+/* Whether the device can take these arguments, as many as the abi has: their kinds, their buffers,
+ * and that these hold what views reach; what is wrong is reported of @name. numbers become what
+ * conditions and host expressions read: integers and addresses. */
+tile_status tile_check_arguments(const tile_device *device, const char *name, const tile_abi *abi,
+                                 const tile_argument *arguments, int64_t *numbers);
+
+#endif
