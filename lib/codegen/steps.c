@@ -1,6 +1,7 @@
 /* From a plan to the list of what its launch does. */
 #include "lib/codegen/steps.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,13 +115,22 @@ static void add_if(maker *m, tile_op op) {
     to->steps[jump].target = (unsigned)to->step_count;
 }
 
+/* What is no step stands in the expressions of others, or the plan has not been verified. */
+static void check_expression(const maker *m, tile_op op) {
+    unsigned count = tile_op_result_count(m->f, op);
+    assert(count && "an operation without results is a step");
+    for (unsigned i = 0; i < count; i++)
+        assert(tile_value_as_expr(m->f, tile_op_result(m->f, op, i)));
+}
+
 static void add_region(maker *m, tile_region region) {
     TILE_FOR_EACH_OP (m->f, op, region) switch (tile_op_opcode(m->f, op)) {
         case TILE_OP_scratch: add_scratch(m, op); break;
         case TILE_OP_launch: add_launch(m, op); break;
         case TILE_OP_fill: add_fill(m, op); break;
         case TILE_OP_if: add_if(m, op); break;
-        default: break; /* in the expressions of others */
+        case TILE_OP_yield: break;
+        default: check_expression(m, op); break;
         }
 }
 

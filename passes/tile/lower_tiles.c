@@ -30,6 +30,7 @@
  * source: PTX ISA, "Matrix Fragments", "ldmatrix", "cp.async". */
 #include <string.h>
 
+#include "lib/ir/level.h"
 #include "passes/tile/lower.h"
 
 static void lower_region(lowering *l, tile_region from);
@@ -260,6 +261,18 @@ static void lower_plain(lowering *l, tile_op op) {
     map_results(l, op, copy);
 }
 
+/* What is of level 3 too stays as it is, with its values lowered. */
+static void lower_other(lowering *l, tile_op op, tile_opcode opcode) {
+    if (tile_op_is_allowed(tile_op_get_info(opcode), 3)) {
+        lower_plain(l, op);
+        return;
+    }
+    l->failed = true;
+    tile_report(l->pass->context, TILE_ERROR, tile_op_loc(&l->old, op),
+                "%s: lower-tiles cannot bring this operation to level 3",
+                tile_op_name(&l->old, op));
+}
+
 static void lower_transfer(lowering *l, tile_op op, tile_opcode opcode) {
     bool is_load = opcode == TILE_OP_load || opcode == TILE_OP_load_shared;
     unsigned count, ignored;
@@ -299,7 +312,7 @@ static void lower_op(lowering *l, tile_op op) {
     case TILE_OP_iota: set_result(l, op, lower_iota(l, op)); break;
     case TILE_OP_broadcast: set_result(l, op, lower_broadcast(l, op)); break;
     case TILE_OP_free_shared: break; /* memory has been laid out: nothing is left to say */
-    default: lower_plain(l, op); break;
+    default: lower_other(l, op, opcode); break;
     }
 }
 

@@ -102,8 +102,12 @@ uint32_t cpu_value_size(const tile_type *type) {
     case TILE_TYPE_PTR: return sizeof(uint64_t);
     case TILE_TYPE_VIEW: return sizeof(cpu_view);
     case TILE_TYPE_SHARED: return sizeof(uint32_t);
-    default: return tile_scalar_bytes(type->scalar);
+    case TILE_TYPE_SCALAR:
+    case TILE_TYPE_TENSOR:
+    case TILE_TYPE_TILE:
+    case TILE_TYPE_VECTOR: break; /* of one element */
     }
+    return tile_scalar_bytes(type->scalar);
 }
 
 /* Free places by size: few sizes occur. */
