@@ -81,7 +81,7 @@ typedef struct tile_launch_facts {
 
 /* Blocks of the grid, from one integer per argument (entries of pointers and floats are not used)
  * and the device (facts may be NULL: nothing is known); 1 in dims that the kernel does not name.
- * TILE_INVALID after a diagnostic if there is no such grid. */
+ * TILE_INVALID after a diagnostic if there is no such grid, or it is not made of whole clusters. */
 TILE_API tile_status tile_abi_grid(const tile_abi *abi, const int64_t *args,
                                    const tile_launch_facts *facts, int64_t grid[3]);
 /* Extents and strides (in elements) of argument `index`, a view; TILE_INVALID after a diagnostic if

@@ -1,6 +1,7 @@
 /* A kernel as its launcher sees it. */
 #include "lib/codegen/abi.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "lib/analysis/executors.h"
@@ -71,6 +72,18 @@ int64_t tile_shared_bytes(const tile_function *kernel) {
     return total;
 }
 
+bool tile_cluster_extents(const tile_function *kernel, int64_t extents[3]) {
+    int64_t blocks = 1;
+    for (unsigned d = 0; d < 3; d++) {
+        extents[d] = 1;
+        if (d < kernel->cluster_rank && !tile_expr_is_int(kernel->cluster[d], &extents[d]))
+            return false;
+        if (extents[d] < 1 || extents[d] > TILE_MAX_CLUSTER) return false;
+        blocks *= extents[d];
+    }
+    return blocks <= TILE_MAX_CLUSTER;
+}
+
 /* Creation ------------------------------------------------------------------------------------- */
 
 static bool check_kernel(const tile_function *f) {
@@ -104,6 +117,14 @@ static bool fill_grid(tile_abi *abi, const tile_function *f) {
         abi->grid_text[d] = tile_expr_text(f, f->grid[d], &abi->arena);
     }
     return true;
+}
+
+static bool fill_cluster(tile_abi *abi, const tile_function *f) {
+    if (tile_cluster_extents(f, abi->cluster)) return true;
+    tile_report(abi->context, TILE_ERROR, f->loc,
+                "@%s: a cluster's extents must be constants and their product at most %d", f->name,
+                TILE_MAX_CLUSTER);
+    return false;
 }
 
 static bool fill_scratch(tile_abi *abi, const tile_function *f) {
@@ -169,7 +190,7 @@ tile_abi *tile_abi_create(const tile_function *f) {
     abi->warps = tile_executors_of_block(f).warps;
     abi->shared_bytes = (unsigned)tile_shared_bytes(f);
     tile_abi_set_variants(abi, f, NULL, 0);
-    if (fill_args(abi, f) && fill_grid(abi, f) && fill_scratch(abi, f) &&
+    if (fill_args(abi, f) && fill_grid(abi, f) && fill_cluster(abi, f) && fill_scratch(abi, f) &&
         tile_abi_fill_tables(abi, f)) {
         tile_abi_list_parameters(abi);
         return abi;
@@ -235,6 +256,19 @@ bool tile_abi_evaluate_cost(const tile_abi *abi, const tile_expr *expr, const in
     return tile_expr_eval(expr, &bindings, value);
 }
 
+static tile_status check_clusters(const tile_abi *abi, const int64_t grid[3]) {
+    for (unsigned d = 0; d < 3; d++) {
+        if (grid[d] % abi->cluster[d] == 0) continue;
+        tile_report(abi->context, TILE_ERROR, abi->loc,
+                    "@%s: a grid of %" PRId64 " x %" PRId64 " x %" PRId64
+                    " blocks is not made of whole clusters: extent %u must be a multiple of "
+                    "%" PRId64 "; round it up in `grid`, or launch without `cluster`",
+                    abi->entry, grid[0], grid[1], grid[2], d + 1, abi->cluster[d]);
+        return TILE_INVALID;
+    }
+    return TILE_OK;
+}
+
 tile_status tile_abi_grid(const tile_abi *abi, const int64_t *args, const tile_launch_facts *facts,
                           int64_t grid[3]) {
     if (!abi) return TILE_INVALID;
@@ -248,7 +282,7 @@ tile_status tile_abi_grid(const tile_abi *abi, const int64_t *args, const tile_l
             return TILE_INVALID;
         }
     }
-    return TILE_OK;
+    return check_clusters(abi, grid);
 }
 
 tile_status tile_abi_scratch(const tile_abi *abi, const int64_t *args,

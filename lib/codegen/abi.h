@@ -44,6 +44,11 @@ unsigned tile_table_index(const tile_function *kernel, tile_op op, const tile_ta
 /* False after a diagnostic if a launch could not make them. */
 bool tile_table_check(const tile_function *kernel, const tile_table *list, unsigned count);
 
+/* Blocks of the kernel's clusters along x, y and z, 1 where it names none. False without a report
+ * unless they are constants and at most 16 together, which is what hardware has. */
+enum { TILE_MAX_CLUSTER = 16 };
+bool tile_cluster_extents(const tile_function *kernel, int64_t extents[3]);
+
 /* Bytes of shared memory up to the end of the last buffer. */
 int64_t tile_shared_bytes(const tile_function *kernel);
 

@@ -16,6 +16,8 @@
  *     "grid"          blocks along x, y, z: expressions over the arguments (%name) and num_sms, the
  *                     device's multiprocessors, with C's operators and precedence; neg min max
  *                     ceildiv mod select are written as calls
+ *     "cluster"       blocks of a cluster along x, y, z: of the grid's extents each must be a
+ *                     multiple of its own
  *     "block"         threads of a block, all along x
  *     "shared_bytes"  dynamic shared memory of a block
  *     "scratch"       the buffers behind the two scratch parameters in order, each with
@@ -160,7 +162,9 @@ void tile_abi_print(const tile_abi *abi, tile_writer writer, void *user) {
     put(&o, "\n  ],\n  \"grid\": [");
     for (unsigned d = 0; d < 3; d++)
         put(&o, "%s%s", d ? ", " : "", quoted(&o, d < abi->grid_rank ? abi->grid_text[d] : "1"));
-    put(&o, "],\n  \"block\": %u,\n  \"shared_bytes\": %u,\n  \"scratch\": [", 32 * abi->warps,
+    put(&o, "],\n  \"cluster\": [%" PRId64 ", %" PRId64 ", %" PRId64 "]", abi->cluster[0],
+        abi->cluster[1], abi->cluster[2]);
+    put(&o, ",\n  \"block\": %u,\n  \"shared_bytes\": %u,\n  \"scratch\": [", 32 * abi->warps,
         abi->shared_bytes);
     for (unsigned i = 0; i < abi->scratch_count; i++)
         put(&o, "%s\n    {\"clean\": %s, \"bytes\": %s}", i ? "," : "",

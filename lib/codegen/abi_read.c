@@ -64,10 +64,24 @@ static const char *three_extents(reader *r, const tile_json *from, const char *n
     return rank == 3 ? text : NULL;
 }
 
+/* NULL if it is not three numbers. */
+static const char *cluster_clause(reader *r) {
+    const tile_json *list = tile_json_find(r->json, "cluster", TILE_JSON_ARRAY);
+    const char *text = "";
+    unsigned rank = 0;
+    for (const tile_json *extent = list ? list->first : NULL; extent; extent = extent->next) {
+        if (extent->kind != TILE_JSON_NUMBER) return NULL;
+        text = tile_arena_format(&r->arena, "%s%s%s", text, rank ? ", " : "", extent->text);
+        rank++;
+    }
+    return rank == 3 ? tile_arena_format(&r->arena, " cluster [%s]", text) : NULL;
+}
+
 static bool add_grid(reader *r) {
-    const char *text = three_extents(r, r->json, "grid");
+    const char *text = three_extents(r, r->json, "grid"), *cluster = cluster_clause(r);
     if (!text) return fail(r, "a grid needs three expressions");
-    add_head(r, "", "", text, r->warps);
+    if (!cluster) return fail(r, "a cluster needs three whole numbers");
+    add_head(r, "", cluster, text, r->warps);
     return true;
 }
 

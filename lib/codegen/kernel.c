@@ -164,12 +164,11 @@ static void set_attribute(tile_emitter *e, const char *name, const char *value) 
 }
 
 static void set_launch_attributes(tile_emitter *e) {
-    int64_t extent[3] = {1, 1, 1};
+    int64_t extent[3];
     set_attribute(e, "nvvm.reqntid",
                   tile_arena_format(&e->arena, "%u", 32 * tile_executors_of_block(e->f).warps));
     if (!e->f->cluster_rank) return;
-    for (unsigned d = 0; d < e->f->cluster_rank; d++)
-        tile_expr_is_int(e->f->cluster[d], &extent[d]);
+    tile_cluster_extents(e->f, extent); /* checked */
     set_attribute(
         e, "nvvm.cluster_dim",
         tile_arena_format(&e->arena, "%d,%d,%d", (int)extent[0], (int)extent[1], (int)extent[2]));

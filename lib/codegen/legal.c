@@ -219,7 +219,7 @@ static void check_region(checker *c, tile_region region, int64_t copies) {
 
 static void check_frame(checker *c) {
     const tile_function *f = c->f;
-    int64_t extent, blocks = 1;
+    int64_t cluster[3];
     if (!tile_executors_of_block(f).warps)
         FAIL(c, f->loc, "@%s: the number of warps must be a constant from 1 to 32", f->name);
     for (size_t i = 0; i < f->arg_count; i++)
@@ -232,12 +232,9 @@ static void check_frame(checker *c) {
         FAIL(c, f->loc, "@%s: clusters need compute capability 9.0, %s has %u.%u", f->name,
              c->target->name, c->target->compute_capability / 10,
              c->target->compute_capability % 10);
-    for (unsigned d = 0; d < f->cluster_rank; d++)
-        blocks *=
-            tile_expr_is_int(f->cluster[d], &extent) && extent >= 1 && extent <= 16 ? extent : 17;
-    if (blocks > 16)
-        FAIL(c, f->loc, "@%s: a cluster's extents must be constants and their product at most 16",
-             f->name);
+    if (!tile_cluster_extents(f, cluster))
+        FAIL(c, f->loc, "@%s: a cluster's extents must be constants and their product at most %d",
+             f->name, TILE_MAX_CLUSTER);
 }
 
 /* Limits: PTX ISA, "Kernel Function Parameters". */

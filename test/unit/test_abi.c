@@ -88,6 +88,32 @@ Test(abi, device) {
     codegen_close(&x);
 }
 
+/* Clusters are whole: a grid that is not made of them is refused before a driver does. */
+Test(abi, clusters) {
+    codegen_fixture x;
+    char text[4096] = "";
+    codegen_open(&x, "kernel @k(%n: i32) grid [2, %n] cluster [2, 3] warps 1 {\n}\n");
+    tile_abi *abi = tile_abi_create(x.kernel);
+    cr_assert(abi, "%s", x.messages);
+    tile_abi_print(abi, append, text);
+    cr_expect(strstr(text, "\"cluster\": [2, 3, 1],"), "%s", text);
+    tile_abi *again = tile_abi_read(x.context, text, strlen(text));
+    cr_assert(again, "%s", x.messages);
+    for (int64_t n = 0; n < 8; n++) {
+        int64_t grid[3];
+        tile_status wanted = n % 3 ? TILE_INVALID : TILE_OK;
+        cr_expect_eq(tile_abi_grid(abi, &n, NULL, grid), wanted);
+        cr_expect_eq(tile_abi_grid(again, &n, NULL, grid), wanted);
+    }
+    cr_expect(strstr(x.messages, "@k: a grid of 2 x 7 x 1 blocks is not made of whole "
+                                 "clusters: extent 2 must be a multiple of 3; round it up in "
+                                 "`grid`, or launch without `cluster`"),
+              "%s", x.messages);
+    tile_abi_destroy(abi);
+    tile_abi_destroy(again);
+    codegen_close(&x);
+}
+
 /* The grid of such a kernel is not yet the one that is launched. */
 Test(abi, clauses_that_remain) {
     codegen_fixture x;
@@ -187,6 +213,7 @@ Test(abi, json) {
         "\"name\": \"clean_scratch\"",
         "\"name\": \"scratch\"",
         "\"grid\": [\"ceildiv(%n, 128)\", \"3\", \"1\"]",
+        "\"cluster\": [1, 1, 1],",
         "\"block\": 64,",
         "\"shared_bytes\": 1024,",
         "{\"clean\": true, \"bytes\": \"28\"}",
@@ -343,6 +370,12 @@ Test(abi, what_cannot_be_read) {
         {"\"3\"", "\"3, 4\"", "its types or expressions are invalid"},
         {"\"28\"", "\"28, 4\"", "unexpected contents"},
         {"\"28\"", "\"28] warps 1 { } kernel @evil() grid [1\"", "unexpected contents"},
+        {"\"cluster\": [1, 1, 1]", "\"cluster\": [1, 1]", "a cluster needs three"},
+        {"\"cluster\": [1, 1, 1]", "\"cluster\": [1, 1, \"1\"]", "a cluster needs three"},
+        {"\"cluster\": [1, 1, 1]", "\"clusters\": [1, 1, 1]", "a cluster needs three"},
+        {"\"cluster\": [1, 1, 1]", "\"cluster\": [1, 0, 1]", "product at most 16"},
+        {"\"cluster\": [1, 1, 1]", "\"cluster\": [1, -1, 1]", "product at most 16"},
+        {"\"cluster\": [1, 1, 1]", "\"cluster\": [4, 1, 5]", "product at most 16"},
         {"\"block\": 64", "\"block\": 65", "warps of 32"},
         {"\"block\": 64", "\"block\": 2048", "warps of 32"},
         {"1024", "-1", "\"shared_bytes\" is missing or out of range"},
