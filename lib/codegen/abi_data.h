@@ -37,7 +37,7 @@ struct tile_abi {
     const tile_expr *grid[3];
     const char *grid_text[3];
     unsigned grid_rank;
-    int64_t cluster[3]; /* blocks, each at least 1 */
+    int64_t cluster[3];    /* blocks, each at least 1 */
     tile_scratch *scratch; /* op is of a kernel that may be gone: do not use it */
     const char **scratch_text;
     unsigned scratch_count;
