@@ -50,7 +50,11 @@ tile_status tile_refuse_capture(tile_device *device, const char *kernel, void *s
 
 static tile_buffer *add_buffer(tile_device *device, uint64_t address, size_t bytes, bool owned) {
     tile_buffer *buffer = tile_malloc(sizeof *buffer);
-    *buffer = (tile_buffer){device, device->buffers, address, bytes, owned, false};
+    *buffer = (tile_buffer){.device = device,
+                            .next = device->buffers,
+                            .address = address,
+                            .bytes = bytes,
+                            .owned = owned};
     device->buffers = buffer;
     return buffer;
 }
@@ -87,6 +91,7 @@ void tile_buffer_destroy(tile_buffer *buffer) {
         }
     if (buffer->owned)
         device->ops->release(device, buffer->address, buffer->bytes ? buffer->bytes : 1);
+    free(buffer->written);
     free(buffer);
 }
 

@@ -103,6 +103,9 @@ struct tile_buffer {
     size_t bytes;
     bool owned;
     bool of_plan; /* a plan's scratch: what overlaps another launch must wait before it */
+    /* CPU: a byte for each of a plan's scratch, 1 if a step has written it; NULL: not followed. */
+    uint8_t *written;
+    tile_loc scratch_loc; /* where the plan asks for it */
 };
 
 #endif

@@ -41,18 +41,18 @@ static const tile_loc no_place = {0, 0, 0};
 
 /* Bits are filled, so that one kernel does for all types of a width. %s is an integer type. */
 static const char fill_text[] =
-    "kernel @fill(%%n: i32, %%value: %s, %%x: ptr<%s>) grid [ceildiv(%%n, 1024)] warps 4 {\n"
-    "  %%b, %%by, %%bz = block_id\n"
-    "  %%g = view %%x, [%%n] : view<%s[?]>\n"
-    "  %%t = splat %%value : tile<%s[1024]>\n"
-    "  store %%t, %%g[%%b * 1024]\n"
+    "kernel @fill(%%n: i32 {divisible = 16}, %%value: %s, %%x: ptr<%s>)\n"
+    "    grid [ceildiv(%%n, 1024)] warps 4 {\n"
+    "  %%b = block_id\n"
+    "  %%g = view %%x, [%%n]\n"
+    "  store splat(%%value) : [1024], %%g[%%b * 1024]\n"
     "}\n";
 
 static tile_status make_fill(tile_plan *plan, unsigned width) {
     static const char *const types[WIDTHS] = {"i8", "i16", "i32", "i64"};
     const char *t = types[width];
     tile_arena arena = {0};
-    const char *text = tile_arena_format(&arena, fill_text, t, t, t, t);
+    const char *text = tile_arena_format(&arena, fill_text, t, t);
     tile_module *module = tile_module_parse(plan->device->context, "fill", text, strlen(text));
     tile_status status = TILE_FAILED;
     if (module)
@@ -211,6 +211,9 @@ static tile_status provide_apart(run *r, const int64_t *bytes) {
         status = tile_buffer_create(r->plan->device, (size_t)bytes[i], &r->own[i]);
         if (status != TILE_OK) break;
         r->own[i]->of_plan = true;
+        r->own[i]->written = tile_malloc((size_t)bytes[i] + 1);
+        memset(r->own[i]->written, 0, (size_t)bytes[i]);
+        r->own[i]->scratch_loc = r->plan->steps->scratch[i].loc;
         r->scratch[i].buffer = r->own[i];
     }
     return status;

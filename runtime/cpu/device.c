@@ -191,7 +191,8 @@ static void collect_ranges(cpu_run *run, const tile_device *device) {
         run->ranges[run->range_count++] = (cpu_range){.begin = buffer->address,
                                                       .end = buffer->address + buffer->bytes,
                                                       .name = argument_of(run, buffer),
-                                                      .is_scratch = buffer->of_plan};
+                                                      .is_scratch = buffer->of_plan,
+                                                      .of_plan = buffer->written ? buffer : NULL};
     for (unsigned i = 0; i < run->program->scratch_count; i++) {
         const cpu_scratch *scratch = &run->program->scratch[i];
         uint64_t begin = (uint64_t)(uintptr_t)run->scratch[i];

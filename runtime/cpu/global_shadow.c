@@ -231,13 +231,33 @@ static bool fault_race(walk *w, uint64_t address, uint32_t event, bool other_wri
     return false;
 }
 
-static bool fault_unwritten(walk *w, uint64_t address, const cpu_scratch *plain) {
+static bool fault_undefined(walk *w, uint64_t address, tile_loc loc, const char *why) {
     const cpu_range *range = &w->run->ranges[w->range];
     cpu_fault(w->run, w->agent, w->insn, lane_at(w, address),
               "read of uninitialised scratch memory, at offset %" PRIu64, address - range->begin);
-    tile_report(w->run->context, TILE_NOTE, plain->loc,
-                "it is undefined at the start of a launch; {clean} makes it zero");
+    tile_report(w->run->context, TILE_NOTE, loc, "%s", why);
     return false;
+}
+
+static bool fault_unwritten(walk *w, uint64_t address, const cpu_scratch *plain) {
+    return fault_undefined(w, address, plain->loc,
+                           "it is undefined at the start of a launch; {clean} makes it zero");
+}
+
+/* Scratch of the plan: what a step writes, later ones may read. */
+static bool follow_plan(walk *w, uint64_t address, uint64_t bytes) {
+    const cpu_range *range = &w->run->ranges[w->range];
+    const tile_buffer *buffer = range->of_plan;
+    if (!buffer) return true;
+    uint8_t *written = buffer->written + (address - range->begin);
+    if (w->access & CPU_WRITE) {
+        memset(written, 1, (size_t)bytes);
+        return true;
+    }
+    const uint8_t *hole = memchr(written, 0, (size_t)bytes);
+    if (!hole) return true;
+    return fault_undefined(w, address + (uint64_t)(hole - written), buffer->scratch_loc,
+                           "no step has written it; `fill` makes it defined");
 }
 
 /* Cells ---------------------------------------------------------------------------------------- */
@@ -308,6 +328,7 @@ static bool walk_bytes(walk *w, uint64_t address, uint64_t bytes) {
     if (w->run->trail && !cpu_overlap_allows(w->run, w->agent, w->insn, lanes, address, bytes,
                                              w->access & CPU_WRITE, w->range))
         return false;
+    if (!follow_plan(w, address, bytes)) return false;
     w->event = cpu_log_event(&global->log, &w->agent->clock, w->agent->recent,
                              (uint32_t)(w->insn - w->run->program->insns), w->access & CPU_ATOMIC);
     w->fine_write = w->fine_readers = w->old_readers = w->new_readers = 0;

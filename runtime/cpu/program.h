@@ -227,10 +227,11 @@ struct cpu_block {
 /* Memory that a kernel may touch; sorted by address. */
 typedef struct cpu_range {
     uint64_t begin, end;
-    const char *name;         /* of the argument that points here; "" if there is none */
-    const cpu_scratch *plain; /* scratch that is not clean, else NULL */
-    uint32_t region;          /* of the shadow */
-    bool is_scratch;          /* of the kernel, or of its plan */
+    const char *name;           /* of the argument that points here; "" if there is none */
+    const cpu_scratch *plain;   /* scratch that is not clean, else NULL */
+    uint32_t region;            /* of the shadow */
+    bool is_scratch;            /* of the kernel, or of its plan */
+    const tile_buffer *of_plan; /* whose bytes that are not written yet are undefined, else NULL */
 } cpu_range;
 
 struct cpu_run {
