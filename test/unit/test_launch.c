@@ -315,75 +315,77 @@ Test(launch, constants_and_points) {
     tile_device_destroy(&x->base);
 }
 
-/* The cache's point is for n from 65 to 96, with l = 2^40, on a device of 7 SMs. */
+/* A device with a cache, and @k without bindings on it. */
+typedef struct tuned {
+    fake_device *x;
+    tile_kernel *kernel;
+    tile_argument arguments[COUNT];
+    tile_buffer *buffer;
+    tile_arena arena;
+    char folder[32];
+} tuned;
+
+static void tuned_open(tuned *t) {
+    *t = (tuned){.x = open_device(), .folder = "/tmp/tile-tuned-XXXXXX"};
+    t->buffer = create_buffer(t->x, 1024);
+    fill(t->arguments, t->buffer);
+    cr_assert(mkdtemp(t->folder));
+    t->x->base.num_sms = 7;
+    cr_assert_eq(tile_cache_create(t->x->text.context, t->folder, NULL, &t->x->base.cache),
+                 TILE_OK);
+    cr_assert_eq(tile_kernel_create(&t->x->base, t->x->module, "k", NULL, 0, &t->kernel), TILE_OK);
+}
+
+static void tuned_close(tuned *t) {
+    char remove[64];
+    tile_kernel_destroy(t->kernel);
+    tile_buffer_destroy(t->buffer);
+    tile_cache_destroy(t->x->base.cache); /* before its context */
+    t->x->base.cache = NULL;
+    tile_device_destroy(&t->x->base);
+    tile_arena_reset(&t->arena);
+    snprintf(remove, sizeof remove, "rm -r %s", t->folder);
+    cr_expect_eq(system(remove), 0);
+}
+
+/* For n from 65 to 96, with l = 2^40, on a device of so many SMs. */
+static void keep_point(tuned *t, unsigned sm_count, const char *bindings) {
+    const tile_tuned_point point = {.kernel_name = "k", .bindings = bindings, .driver = "1"};
+    tile_point_key key = tile_tuned_key(&t->x->base, tile_module_find(t->x->module, "k"),
+                                        "n=96 b=-128 l=1099511627776 q=1", &t->arena);
+    key.sm_count = sm_count;
+    cr_assert(tile_cache_keep_point(t->x->base.cache, &key, &point));
+}
+
 Test(launch, a_tuned_point_is_found_in_the_cache) {
     static const struct {
         int64_t n, blocks;
     } cases[] = {{96, 6}, {72, 5}, {104, 2}, {64, 1}, {96, 6}};
-    fake_device *x = open_device();
-    char folder[] = "/tmp/tile-tuned-XXXXXX", remove[64];
-    tile_arena arena = {0};
-    tile_kernel *kernel;
-    tile_argument arguments[COUNT];
-    tile_buffer *buffer = create_buffer(x, 1024);
-    cr_assert(mkdtemp(folder));
-    fill(arguments, buffer);
-    cr_assert_eq(tile_cache_create(x->text.context, folder, NULL, &x->base.cache), TILE_OK);
-    x->base.num_sms = 7;
-    tile_point_key key = tile_tuned_key(&x->base, tile_module_find(x->module, "k"),
-                                        "n=96 b=-128 l=1099511627776 q=1", &arena);
-    tile_tuned_point point = {.kernel_name = "k", .bindings = "block=16", .driver = "1"};
-    cr_assert(tile_cache_keep_point(x->base.cache, &key, &point));
-    key.sm_count = 8; /* another device's */
-    point.bindings = "block=128";
-    cr_assert(tile_cache_keep_point(x->base.cache, &key, &point));
-    cr_assert_eq(tile_kernel_create(&x->base, x->module, "k", NULL, 0, &kernel), TILE_OK);
+    tuned t;
+    tuned_open(&t);
+    keep_point(&t, 7, "block=16");
+    keep_point(&t, 8, "block=128"); /* another device's */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        cr_expect_eq(launch_blocks(x, kernel, arguments, cases[i].n), cases[i].blocks, "case %zu",
-                     i);
-    cr_expect_eq(x->prepared, 2, "one for each point");
-    x->capturing = true; /* a bucket that has been met launches, another one is refused */
-    cr_expect_eq(launch_blocks(x, kernel, arguments, 80), 5);
-    arguments[N].integer = 8000;
-    cr_expect_eq(tile_kernel_launch(kernel, arguments, COUNT, NULL), TILE_UNSUPPORTED);
-    x->capturing = false;
-    tile_kernel_destroy(kernel);
-    tile_cache_destroy(x->base.cache); /* before its context */
-    x->base.cache = NULL;
-    tile_buffer_destroy(buffer);
-    tile_device_destroy(&x->base);
-    tile_arena_reset(&arena);
-    snprintf(remove, sizeof remove, "rm -r %s", folder);
-    cr_expect_eq(system(remove), 0);
+        cr_expect_eq(launch_blocks(t.x, t.kernel, t.arguments, cases[i].n), cases[i].blocks,
+                     "case %zu", i);
+    cr_expect_eq(t.x->prepared, 2, "one for each point");
+    t.x->capturing = true; /* a bucket that has been met launches, another one is refused */
+    cr_expect_eq(launch_blocks(t.x, t.kernel, t.arguments, 80), 5);
+    t.arguments[N].integer = 8000;
+    cr_expect_eq(tile_kernel_launch(t.kernel, t.arguments, COUNT, NULL), TILE_UNSUPPORTED);
+    t.x->capturing = false;
+    tuned_close(&t);
 }
 
 Test(launch, a_tuned_point_that_makes_no_sense_is_none) {
     static const char *const bindings[] = {
         "", " ", "block", "block=", "=16", "block =16", "blocks=16", "block=0"};
     for (size_t i = 0; i < sizeof bindings / sizeof *bindings; i++) {
-        fake_device *x = open_device();
-        char folder[] = "/tmp/tile-tuned-XXXXXX", remove[64];
-        tile_arena arena = {0};
-        tile_kernel *kernel;
-        tile_argument arguments[COUNT];
-        tile_buffer *buffer = create_buffer(x, 1024);
-        cr_assert(mkdtemp(folder));
-        fill(arguments, buffer);
-        cr_assert_eq(tile_cache_create(x->text.context, folder, NULL, &x->base.cache), TILE_OK);
-        const tile_point_key key = tile_tuned_key(&x->base, tile_module_find(x->module, "k"),
-                                                  "n=96 b=-128 l=1099511627776 q=1", &arena);
-        const tile_tuned_point point = {.kernel_name = "k", .bindings = bindings[i]};
-        cr_assert(tile_cache_keep_point(x->base.cache, &key, &point));
-        cr_assert_eq(tile_kernel_create(&x->base, x->module, "k", NULL, 0, &kernel), TILE_OK);
-        cr_expect_eq(launch_blocks(x, kernel, arguments, 96), 2, "'%s'", bindings[i]);
-        tile_kernel_destroy(kernel);
-        tile_cache_destroy(x->base.cache); /* before its context */
-        x->base.cache = NULL;
-        tile_buffer_destroy(buffer);
-        tile_device_destroy(&x->base);
-        tile_arena_reset(&arena);
-        snprintf(remove, sizeof remove, "rm -r %s", folder);
-        cr_expect_eq(system(remove), 0);
+        tuned t;
+        tuned_open(&t);
+        keep_point(&t, 7, bindings[i]);
+        cr_expect_eq(launch_blocks(t.x, t.kernel, t.arguments, 96), 2, "'%s'", bindings[i]);
+        tuned_close(&t);
     }
 }
 
