@@ -6,6 +6,7 @@
 #include "lib/analysis/variants.h"
 #include "lib/codegen/abi_data.h"
 #include "lib/codegen/identity.h"
+#include "lib/codegen/legal.h"
 #include "lib/ir/function.h"
 #include "lib/support/clock.h"
 #include "lib/support/options.h"
@@ -222,7 +223,9 @@ static tile_status build_or_find(const job *j, tile_artifact **out) {
 static tile_status build_as_asked(const job *j, tile_artifact **out) {
     const tile_build_options *options = &j->options;
     tile_context *context = j->f->module->context;
-    if (!options->variant && !options->no_remarks) tile_remark_narrow(j->f);
+    bool remarks = !options->variant && !options->no_remarks;
+    if (remarks) tile_remark_narrow(j->f);
+    if (remarks && options->wants) tile_remark_registers(j->f);
     if (!options->cache || !options->wants) return build(j, out);
     if (options->cache->context == context) return build_or_find(j, out);
     tile_report(context, TILE_ERROR, j->f->loc, "@%s: the cache is of another context", j->f->name);

@@ -293,3 +293,23 @@ tile_status tile_emit_check(const tile_function *kernel, const tile_target *targ
     *ptx_version = c.ptx_version;
     return c.errors ? TILE_INVALID : TILE_OK;
 }
+
+static void remark_roles(tile_function *f, tile_op op, void *user) {
+    bool said = false;
+    int64_t registers;
+    (void)user;
+    if (tile_op_opcode(f, op) != TILE_OP_roles) return;
+    unsigned count;
+    const tile_value *values = tile_op_segment(f, op, 2, &count);
+    for (unsigned r = 0; r < count; r++)
+        said |= tile_value_is_int(f, values[r], &registers) && registers;
+    if (said)
+        tile_report(tile_function_context(f), TILE_REMARK, tile_op_loc(f, op),
+                    "@%s: `registers` of roles has no effect yet: the PTX has no setmaxnreg, and "
+                    "all threads have as many as ptxas gives the kernel",
+                    f->name);
+}
+
+void tile_remark_registers(tile_function *kernel) {
+    tile_walk(kernel, kernel->body, remark_roles, NULL);
+}

@@ -10,5 +10,8 @@
  * cannot be. *ptx_version is the least that is needed. */
 tile_status tile_emit_check(const tile_function *kernel, const tile_target *target,
                             unsigned *ptx_version);
+/* A remark at each `roles` of the instantiated kernel that says `registers`: code does not ask for
+ * them yet. */
+void tile_remark_registers(tile_function *kernel);
 
 #endif

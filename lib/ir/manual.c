@@ -271,6 +271,7 @@ static const char executors[] =
     "  `sync`, and each buffer that it allocates. Values from outside are seen inside, except "
     "tiles.\n"
     "* `registers` is what each thread is to have, for groups of 4 warps from a multiple of 4 on.\n"
+    "  PTX does not ask for them yet, and a remark says so.\n"
     "* `sync` is the barrier of all threads that execute it, in a region one group's; `sync all` "
     "is for\n"
     "  all groups of the region. `sync 1, 8` is barrier 1, where 8 warps meet; some of them may "
