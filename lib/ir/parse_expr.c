@@ -214,7 +214,8 @@ static const tile_node *parse_word(tile_parser *p) {
     if (at_word_comparison(p)) return parse_word_comparison(p);
     bool known = tile_opcode_from_name(p->token.text, p->token.length) ||
                  tile_function_find_param(p->function, p->token.text, p->token.length);
-    return called && !known ? tile_parse_unknown_op(p) : parse_param(p);
+    bool is_op = !known && (called || tile_parse_at_foreign_op(p));
+    return is_op ? tile_parse_unknown_op(p) : parse_param(p);
 }
 
 static const tile_node *parse_number(tile_parser *p, bool negative) {

@@ -371,14 +371,36 @@ static bool is_unknown_op(const tile_parser *p) {
            !tile_scalar_from_name(token->text, token->length);
 }
 
+typedef struct other_name {
+    const char *other, *is;
+} other_name;
+
+static const char *find_name(const other_name *names, size_t count, const tile_token *token) {
+    for (size_t i = 0; i < count; i++)
+        if (strlen(names[i].other) == token->length &&
+            memcmp(names[i].other, token->text, token->length) == 0)
+            return names[i].is;
+    return NULL;
+}
+
 /* Operations under the names that they once had. */
 static const char *new_name(const tile_token *token) {
-    static const struct { const char *was, *is; } renamed[] = {{"shuffle", "permute"}};
-    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
-        if (strlen(renamed[i].was) == token->length &&
-            memcmp(renamed[i].was, token->text, token->length) == 0)
-            return renamed[i].is;
-    return NULL;
+    static const other_name names[] = {{"shuffle", "permute"}};
+    return find_name(names, sizeof names / sizeof *names, token);
+}
+
+/* Operations under the names that CUDA and PTX have for them. */
+static const char *own_name(const tile_token *token) {
+    static const other_name names[] = {
+        {"bar", "sync"},          {"barrier", "sync"},        {"__syncthreads", "sync"},
+        {"tid", "thread_id"},     {"threadIdx", "thread_id"}, {"ctaid", "block_id"},
+        {"blockIdx", "block_id"},
+    };
+    return find_name(names, sizeof names / sizeof *names, token);
+}
+
+bool tile_parse_at_foreign_op(const tile_parser *p) {
+    return p->token.kind == TILE_TOKEN_WORD && own_name(&p->token);
 }
 
 const tile_node *tile_parse_unknown_op(tile_parser *p) {
@@ -387,6 +409,11 @@ const tile_node *tile_parse_unknown_op(tile_parser *p) {
     if (name) {
         tile_parse_error(p, token->loc, "'%.*s' has been renamed to '%s'", (int)token->length,
                          token->text, name);
+        return NULL;
+    }
+    if ((name = own_name(token))) {
+        tile_parse_error(p, token->loc, "unknown operation '%.*s'; it is called '%s' here",
+                         (int)token->length, token->text, name);
         return NULL;
     }
     tile_guess guess = tile_guess_start(token->text, token->length);

@@ -219,6 +219,8 @@ bool tile_parse_operand(tile_parser *p, tile_operand *operand);
 bool tile_parse_memory_operand(tile_parser *p, tile_operand *operand);
 /* Reports the token; NULL. */
 const tile_node *tile_parse_unknown_op(tile_parser *p);
+/* At a word that CUDA or PTX has for an operation, and that is none here. */
+bool tile_parse_at_foreign_op(const tile_parser *p);
 bool tile_parse_region(tile_parser *p, tile_region region, bool needs_yield);
 /* `{...}` if it is there; allowed is a set of 1 << attribute. what: whose attributes these are. */
 bool tile_parse_attrs(tile_parser *p, uint64_t allowed, const char *what, tile_parsed_attr *attrs,
