@@ -103,6 +103,11 @@ static LLVMValueRef predicate_of(tile_emitter *e, tile_op op, unsigned operand) 
                : predicate;
 }
 
+/* What never happens is not emitted: an access outside of its view for sure. */
+static bool is_never(LLVMValueRef predicate) {
+    return predicate && LLVMIsNull(predicate);
+}
+
 static bool reads_read_only(const tile_emitter *e, tile_op op) {
     tile_value source = tile_pointer_source(e->f, tile_op_operand(e->f, op, 0));
     const tile_value_data *base = tile_value_at(e->f, source);
@@ -156,7 +161,9 @@ static void emit_load(tile_emitter *e, tile_op op) {
     LLVMValueRef words[MAX_WORDS], *parts = tile_new_parts(e, a.type);
     LLVMValueRef address = tile_emit_address(e, op, 0);
     LLVMValueRef predicate = global ? predicate_of(e, op, 1) : NULL;
-    if (predicate)
+    if (is_never(predicate))
+        for (unsigned w = 0; w < a.words; w++) words[w] = LLVMConstNull(a.word);
+    else if (predicate)
         load_predicated(e, &a, address, predicate, reads_read_only(e, op), words);
     else
         load_plain(e, &a, address, words);
@@ -169,6 +176,7 @@ static void emit_store(tile_emitter *e, tile_op op) {
     access a = access_of(e, tile_value_type(e->f, src));
     LLVMValueRef words[MAX_WORDS];
     LLVMValueRef address = tile_emit_address(e, op, 1), predicate = predicate_of(e, op, 2);
+    if (is_never(predicate)) return;
     split_words(e, &a, tile_get_parts(e, src), words);
     if (predicate) {
         bool shared = tile_op_opcode(e->f, op) == TILE_OP_st_shared;
