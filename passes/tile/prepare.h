@@ -19,5 +19,8 @@ void prepare_dots(tile_pass *pass, tile_function *f);
 tile_value prepare_tile(tile_builder *b, const tile_value *element, unsigned count);
 /* Makes an element operand this one value. */
 void prepare_set_operand(tile_function *f, tile_op op, unsigned operand, tile_value value);
+/* Makes an element operand a tile of this element type, by a cast before the operation; one that
+ * has the type stays as it is. */
+void prepare_convert_operand(tile_function *f, tile_op op, unsigned operand, tile_scalar to);
 
 #endif

@@ -36,7 +36,7 @@ tile_value prepare_tile(tile_builder *b, const tile_value *element, unsigned cou
                                   tile_type_get(tile_function_context(b->function), &draft));
 }
 
-static void convert_operand(tile_function *f, tile_op op, unsigned operand, tile_scalar to) {
+void prepare_convert_operand(tile_function *f, tile_op op, unsigned operand, tile_scalar to) {
     unsigned count;
     const tile_value *element = tile_op_segment(f, op, operand, &count);
     if (tile_value_type(f, element[0])->scalar == to) return;
@@ -67,8 +67,8 @@ static void prepare(tile_pass *pass, tile_function *f, tile_op op) {
     tile_report(pass->context, TILE_REMARK, tile_op_loc(f, op),
                 "dot: %s; the operands are converted to %s, which represents them exactly", why,
                 tile_scalar_name(wider->lhs));
-    convert_operand(f, op, TILE_MMA_LHS, wider->lhs);
-    convert_operand(f, op, TILE_MMA_RHS, wider->rhs);
+    prepare_convert_operand(f, op, TILE_MMA_LHS, wider->lhs);
+    prepare_convert_operand(f, op, TILE_MMA_RHS, wider->rhs);
 }
 
 void prepare_dots(tile_pass *pass, tile_function *f) {

@@ -59,12 +59,7 @@ static void round_operands(tile_function *f, tile_op dot, tile_value buffer) {
     for (unsigned operand = 0; operand < 2; operand++) {
         unsigned count;
         const tile_value *element = tile_op_segment(f, dot, operand, &count);
-        if (element[0].id != buffer.id) continue;
-        tile_builder b = tile_builder_before(f, dot);
-        tile_value single = prepare_tile(&b, element, count);
-        const tile_type *type =
-            tile_type_with_scalar(tile_function_context(f), tile_value_type(f, single), TILE_tf32);
-        prepare_set_operand(f, dot, operand, tile_build_cast(&b, single, type));
+        if (element[0].id == buffer.id) prepare_convert_operand(f, dot, operand, TILE_tf32);
     }
 }
 

@@ -8,14 +8,18 @@
 #include "lib/layout/mma.h"
 
 /* m16n8k16 of f16 with sums in f32. */
+static inline tile_mma_query layout_half_query(void) {
+    return (tile_mma_query){.lhs = TILE_f16,
+                            .rhs = TILE_f16,
+                            .acc = TILE_f32,
+                            .m = 16,
+                            .n = 8,
+                            .k = 16,
+                            .capability = 80};
+}
+
 static inline const tile_mma *layout_half_row(void) {
-    const tile_mma_query query = {.lhs = TILE_f16,
-                                  .rhs = TILE_f16,
-                                  .acc = TILE_f32,
-                                  .m = 16,
-                                  .n = 8,
-                                  .k = 16,
-                                  .capability = 80};
+    const tile_mma_query query = layout_half_query();
     return tile_mma_find(&query);
 }
 

@@ -255,17 +255,6 @@ Test(mma, what_holds_fragments) {
 
 /* The choice ----------------------------------------------------------------------------------- */
 
-/* f16 with sums in f32, [16, 8, 16], sm_80. */
-static tile_mma_query halves(void) {
-    return (tile_mma_query){.lhs = TILE_f16,
-                            .rhs = TILE_f16,
-                            .acc = TILE_f32,
-                            .m = 16,
-                            .n = 8,
-                            .k = 16,
-                            .capability = 80};
-}
-
 static void expect_shape(const tile_mma *row, const char *shape) {
     cr_assert_str_eq(row ? row->shape : "none", shape);
 }
@@ -299,7 +288,7 @@ static void expect_reason(const tile_mma_query *query, const char *reason) {
 
 /* The widest that fits is taken. */
 Test(mma, shapes_are_chosen_by_extents) {
-    tile_mma_query query = halves();
+    tile_mma_query query = layout_half_query();
     expect_shape(tile_mma_find(&query), "m16n8k16");
     query.k = 24;
     expect_shape(tile_mma_find(&query), "m16n8k8");
@@ -341,7 +330,7 @@ Test(mma, operands_are_widened) {
         {TILE_bf16, TILE_bf16, TILE_bf16, TILE_SCALAR_NONE},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
-        tile_mma_query query = halves();
+        tile_mma_query query = layout_half_query();
         query.lhs = cases[i].lhs;
         query.rhs = cases[i].rhs;
         query.acc = cases[i].acc;
@@ -349,7 +338,7 @@ Test(mma, operands_are_widened) {
         const tile_mma *row = tile_mma_find_wider(&query);
         cr_expect_eq(row ? row->lhs : TILE_SCALAR_NONE, cases[i].wide, "case %u", i);
     }
-    tile_mma_query query = halves();
+    tile_mma_query query = layout_half_query();
     query.lhs = TILE_i8;
     query.unsigned_lhs = true;
     cr_expect_null(tile_mma_find_wider(&query), "0 to 255 are not what a cast gives");
@@ -364,22 +353,22 @@ Test(mma, widened_integers_are_exact) {
 }
 
 Test(mma, the_table_says_why_nothing_fits) {
-    tile_mma_query query = halves();
+    tile_mma_query query = layout_half_query();
     expect_shape(tile_mma_find(&query), "m16n8k16");
     query.k = 4;
     expect_reason(&query, "mma m16n8k8 needs multiples of its extents, not m 16, n 8, k 4");
-    query = halves();
+    query = layout_half_query();
     query.lhs = query.rhs = TILE_e4m3;
     query.k = 32;
     expect_reason(&query, "mma m16n8k32 on e4m3 and e4m3 needs compute capability 8.9");
     query.capability = 89;
     expect_shape(tile_mma_find(&query), "m16n8k32");
-    query = halves();
+    query = layout_half_query();
     query.lhs = query.rhs = TILE_f32;
     expect_reason(&query, "no mma instruction multiplies f32 by f32 and accumulates in f32");
     const uint32_t dims[2] = {16, 8};
     tile_layout blocked = tile_layout_blocked(dims, 2, 4, 1, 1);
-    query = halves();
+    query = layout_half_query();
     query.acc_layout = &blocked;
     expect_reason(&query, "the accumulator's layout does not consist of fragments of mma m16n8k16");
 }
