@@ -17,6 +17,8 @@ typedef struct cuda_device {
     char name[128];
     char *ptxas;
     int l2_bytes;
+    bool power_is_asked;
+    unsigned power_limit; /* mW, once it is asked */
     cuda_scratch *_Atomic scratches;
     cuda_module *modules;
     CUdeviceptr flush;
@@ -30,7 +32,8 @@ static inline tile_status tile_cuda_check(cuda_device *d, CUresult result, const
     return tile_driver_check(d->base.context, d->driver, result, what);
 }
 
-/* Milliwatts that the GPU may take, by NVML; 0 where that cannot be known. */
+/* Milliwatts that the GPU might take when they were first asked for, by NVML; 0 where that cannot
+ * be known. Under the context's lock. */
 unsigned tile_cuda_power_limit(cuda_device *d);
 
 /* What follows wants the device's context to be current. */

@@ -29,7 +29,7 @@ static unsigned ask(void *library, const char *bus_id) {
     return milliwatts;
 }
 
-unsigned tile_cuda_power_limit(cuda_device *d) {
+static unsigned find_power_limit(const cuda_device *d) {
     char bus_id[32] = "";
     if (d->driver->cuDeviceGetPCIBusId(bus_id, sizeof bus_id, d->device) != 0) return 0;
     void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -37,4 +37,11 @@ unsigned tile_cuda_power_limit(cuda_device *d) {
     unsigned milliwatts = ask(library, bus_id);
     dlclose(library);
     return milliwatts;
+}
+
+/* NVML takes long to start, and each new bucket of arguments asks. */
+unsigned tile_cuda_power_limit(cuda_device *d) {
+    if (!d->power_is_asked) d->power_limit = find_power_limit(d);
+    d->power_is_asked = true;
+    return d->power_limit;
 }
