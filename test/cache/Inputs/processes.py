@@ -27,7 +27,7 @@ for i, process in running:
     assert process.returncode == 0 and output == expected[i], (i, errors)
 for round in range(20):
     if round % 5 == 0:
-        subprocess.run(["tile-cache", "clear", cached], check=True)
+        subprocess.run(["tile-bench", "cache", "clear", cached], check=True)
     running = [start(block, cached) for block in blocks]
     time.sleep(0.004 * round)
     for process in running:
@@ -36,6 +36,6 @@ for round in range(20):
     for (output, errors), right in zip(compile_all(cached), expected):
         assert output == right, errors
         assert errors == "", errors
-shown = subprocess.run(["tile-cache", "show", cached], stdout=subprocess.PIPE, text=True).stdout
+shown = subprocess.run(["tile-bench", "cache", "show", cached], stdout=subprocess.PIPE, text=True).stdout
 assert "artifacts  4" in shown, shown
 assert os.listdir(folder) == ["tile-cache.sqlite"], os.listdir(folder)

@@ -1,4 +1,4 @@
-/* tile-cache: shows, trims and clears the cache of compiled code and tuned points. */
+/* tile-bench cache: shows, lists, trims and clears the cache of compiled code and tuned points. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,13 +6,14 @@
 #include <time.h>
 
 #include "tools/common/cache.h"
+#include "tools/tile-bench/bench.h"
 
 static const char help[] =
-    "usage: tile-cache [COMMAND] [options]\n"
+    "usage: tile-bench cache [COMMAND] [options]\n"
     "Looks at the cache of the tools.\n"
     "\n"
     "  show                  how much is in it (default)\n"
-    "  points                the tuned points, the newest first: when, kernel, device, bucket,\n"
+    "  list                  the tuned points, the newest first: when, kernel, device, bucket,\n"
     "                        conditions, point, time, driver, compiler; `stale` if another\n"
     "                        compiler made the code that was measured\n"
     "  trim SIZE             drops the least recently used artifacts until the file takes at most\n"
@@ -26,7 +27,7 @@ static const char help[] =
     "  --help\n";
 
 static bool complain(const char *what, const char *word) {
-    fprintf(stderr, "error: %s '%s'; see tile-cache --help\n", what, word);
+    fprintf(stderr, "error: %s '%s'; see tile-bench cache --help\n", what, word);
     return false;
 }
 
@@ -74,26 +75,24 @@ static bool run(tile_cache *cache, const char *folder, const char *command, cons
         return tile_cache_clear(cache, TILE_CACHE_POINTS) == TILE_OK;
     if (strcmp(command, "trim") == 0)
         return read_size(size ? size : "", &bytes) && tile_cache_trim(cache, bytes) == TILE_OK;
-    if (strcmp(command, "points") != 0) return complain("there is no command", command);
+    if (strcmp(command, "list") != 0) return complain("there is no command", command);
     tile_cache_list_points(cache, show_point, NULL);
     return tile_cache_get_statistics(cache).usable;
 }
 
-int main(int argc, char **argv) {
-    tool_arguments words = {argc, argv, 1};
+int tile_bench_cache(tool_arguments *words) {
     tool_cache choice = {NULL, false};
     const char *command = NULL, *size = NULL;
-    tool_start();
-    while (words.next < argc) {
-        if (tool_flag(&words, "--help") || tool_flag(&words, "-h")) {
+    while (words->next < words->argc) {
+        if (tool_flag(words, "--help") || tool_flag(words, "-h")) {
             fputs(help, stdout);
             return tool_finish(true);
         }
-        if (tool_option(&words, "--cache-dir", &choice.folder) ||
-            (!command && tool_positional(&words, &command)) ||
-            (command && strcmp(command, "trim") == 0 && !size && tool_positional(&words, &size)))
+        if (tool_option(words, "--cache-dir", &choice.folder) ||
+            (!command && tool_positional(words, &command)) ||
+            (command && strcmp(command, "trim") == 0 && !size && tool_positional(words, &size)))
             continue;
-        complain("unknown or incomplete option", tool_current(&words));
+        complain("unknown or incomplete option", tool_current(words));
         return 1;
     }
     char *folder = tool_cache_folder(&choice);
