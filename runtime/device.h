@@ -7,7 +7,7 @@
 #include "lib/codegen/abi.h"
 #include "lib/support/arena.h"
 #include "tile/artifact.h"
-#include "tile/device.h"
+#include "tile/measure.h"
 
 /* A kernel compiled under one set of conditions (tile_abi_variant of its abi says which). */
 typedef struct tile_variant {
@@ -38,10 +38,16 @@ typedef struct tile_launch {
     bool overlaps;   /* it may start before the launch before it on the stream has ended */
     bool overlapped; /* so may the next launch before this one has */
     bool resident;   /* all blocks at once, or not at all */
-    /* What `time` measures in the place of this launch: several on its stream. NULL: the launch. */
-    tile_status (*instead)(void *user);
-    void *user;
 } tile_launch;
+
+/* Launches to be timed: `batch` in a row, each by a call. */
+typedef struct tile_timed {
+    tile_status (*launch)(void *user);
+    void *user;
+    void *stream; /* where they go */
+    tile_flush flush;
+    unsigned batch;
+} tile_timed;
 
 /* What returns a status reports first, unless it is TILE_OK; the rest cannot fail. */
 typedef struct tile_device_ops {
@@ -63,8 +69,8 @@ typedef struct tile_device_ops {
     /* Whether launches on the stream are recorded rather than run; NULL: never. */
     tile_status (*is_capturing)(tile_device *device, void *stream, bool *capturing);
     tile_status (*synchronize)(tile_device *device);
-    tile_status (*time)(tile_device *device, const tile_launch *launch, unsigned warmup,
-                        unsigned repeats, bool flush_l2, double *milliseconds);
+    /* Seconds of all of them together; they have ended when it returns. One thread at a time. */
+    tile_status (*time)(tile_device *device, const tile_timed *timed, double *seconds);
     /* Milliwatts that the device may take, 0: not known; NULL: never known. */
     unsigned (*power_limit)(tile_device *device);
     /* NULL: the device has none. */

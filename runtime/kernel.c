@@ -7,6 +7,7 @@
 #include "lib/ir/function.h"
 #include "lib/support/context.h"
 #include "runtime/arguments.h"
+#include "runtime/measure.h"
 #include "runtime/table.h"
 
 static const tile_loc no_place = {0, 0, 0};
@@ -225,29 +226,52 @@ tile_status tile_kernel_set_point(tile_kernel *kernel, const tile_argument *argu
     return status;
 }
 
-enum { MAX_REPEATS = 1000000 };
+/* Times --------------------------------------------------------------------------------------- */
+
+typedef struct timed_launch {
+    tile_device *device;
+    tile_launch launch;
+} timed_launch;
+
+static tile_status launch_timed(void *user) {
+    timed_launch *timed = user;
+    return timed->device->ops->launch(timed->device, &timed->launch);
+}
+
+static tile_status measure_kernel(tile_kernel *kernel, const tile_argument *arguments,
+                                  unsigned count, void *stream, const tile_measure_options *options,
+                                  tile_measurement *out) {
+    tile_device *device = kernel->device;
+    timed_launch launch = {.device = device};
+    const tile_timed timed = {.launch = launch_timed, .user = &launch, .stream = stream};
+    tile_status status = resolve(kernel, arguments, count, stream, &launch.launch);
+    if (status != TILE_OK || is_empty(&launch.launch)) return status;
+    if (device->ops->reserve) status = device->ops->reserve(device, &launch.launch);
+    return status == TILE_OK ? tile_measure_timed(device, &timed, 1, options, out) : status;
+}
+
+tile_status tile_measure(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                         void *stream, const tile_measure_options *options, tile_measurement *out) {
+    tile_measure_options taken;
+    tile_plan *plan;
+    *out = (tile_measurement){0};
+    if (!kernel) return TILE_INVALID;
+    tile_status status = tile_take_measure_options(kernel->device->context, options, &taken);
+    if (status != TILE_OK) return status;
+    if (!kernel->is_plan) return measure_kernel(kernel, arguments, count, stream, &taken, out);
+    status = take_plan(kernel, arguments, count, stream, &plan);
+    return status == TILE_OK ? tile_plan_measure(plan, arguments, stream, &taken, out) : status;
+}
 
 tile_status tile_kernel_time(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                              unsigned warmup, unsigned repeats, bool flush_l2,
                              double *milliseconds) {
-    tile_launch launch;
-    *milliseconds = 0;
-    if (kernel && (warmup > MAX_REPEATS || repeats > MAX_REPEATS)) {
-        tile_report(kernel->device->context, TILE_ERROR, no_place,
-                    "%u launches to warm up and %u timed ones: at most %d each", warmup, repeats,
-                    MAX_REPEATS);
-        return TILE_INVALID;
-    }
-    tile_plan *plan;
-    tile_status status;
-    if (kernel && kernel->is_plan) {
-        status = take_plan(kernel, arguments, count, NULL, &plan);
-        return status == TILE_OK ? tile_plan_time(plan, arguments, warmup, repeats ? repeats : 1,
-                                                  flush_l2, milliseconds)
-                                 : status;
-    }
-    status = resolve(kernel, arguments, count, NULL, &launch);
-    if (status != TILE_OK || is_empty(&launch)) return status;
-    return kernel->device->ops->time(kernel->device, &launch, warmup, repeats ? repeats : 1,
-                                     flush_l2, milliseconds);
+    const tile_measure_options options = {.size = sizeof options,
+                                          .warmup = warmup,
+                                          .repeats = repeats,
+                                          .flush = flush_l2 ? TILE_FLUSH_DIRTY : TILE_FLUSH_NONE};
+    tile_measurement taken;
+    tile_status status = tile_measure(kernel, arguments, count, NULL, &options, &taken);
+    *milliseconds = 1e3 * taken.median;
+    return status;
 }

@@ -14,6 +14,7 @@
 #include "lib/support/context.h"
 #include "lib/support/integer.h"
 #include "runtime/arguments.h"
+#include "runtime/measure.h"
 
 enum { MAX_SCRATCH = 64, WIDTHS = 4 /* 1, 2, 4 and 8 bytes */ };
 
@@ -398,14 +399,12 @@ static tile_status run_steps(void *user) {
     return take_steps(user, TILE_STEP_RUN);
 }
 
-tile_status tile_plan_time(tile_plan *plan, const tile_argument *arguments, unsigned warmup,
-                           unsigned repeats, bool flush_l2, double *milliseconds) {
-    run r = {.plan = plan, .arguments = arguments};
-    const tile_launch launch = {.instead = run_steps, .user = &r};
+tile_status tile_plan_measure(tile_plan *plan, const tile_argument *arguments, void *stream,
+                              const tile_measure_options *options, tile_measurement *out) {
+    run r = {.plan = plan, .arguments = arguments, .stream = stream};
+    const tile_timed timed = {.launch = run_steps, .user = &r, .stream = stream};
     tile_status status = begin(&r, TILE_STEP_PREPARE);
-    if (status == TILE_OK)
-        status =
-            plan->device->ops->time(plan->device, &launch, warmup, repeats, flush_l2, milliseconds);
+    if (status == TILE_OK) status = tile_measure_timed(plan->device, &timed, 1, options, out);
     end(&r);
     return status;
 }

@@ -19,9 +19,9 @@ const tile_abi *tile_plan_head(const tile_plan *plan);
  * tile_kernel_prepare does. */
 tile_status tile_plan_run(tile_plan *plan, const tile_argument *arguments, void *stream,
                           bool prepare);
-/* What tile_kernel_time does: the steps are measured together. */
-tile_status tile_plan_time(tile_plan *plan, const tile_argument *arguments, unsigned warmup,
-                           unsigned repeats, bool flush_l2, double *milliseconds);
+/* What tile_measure does: the steps are measured together. */
+tile_status tile_plan_measure(tile_plan *plan, const tile_argument *arguments, void *stream,
+                              const tile_measure_options *options, tile_measurement *out);
 
 /* kernel.c: a launch as a step of a plan. check: only whether it could be launched, and what is
  * needed for that is made. */

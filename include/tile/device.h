@@ -159,7 +159,7 @@ TILE_API tile_status tile_kernel_launch(tile_kernel *kernel, const tile_argument
 TILE_API tile_status tile_device_synchronize(tile_device *device);
 /* Milliseconds of one launch on the device, on the default stream: the median over `repeats`
  * launches (at least one) after `warmup` ones; with flush_l2 a buffer larger than the L2 is written
- * before each. CPU: wall time. */
+ * before each. CPU: wall time. tile/measure.h has more. */
 TILE_API tile_status tile_kernel_time(tile_kernel *kernel, const tile_argument *arguments,
                                       unsigned argument_count, unsigned warmup, unsigned repeats,
                                       bool flush_l2, double *milliseconds);

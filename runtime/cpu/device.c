@@ -260,26 +260,13 @@ static tile_status cpu_synchronize(tile_device *device) {
     return TILE_OK;
 }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static tile_status cpu_time(tile_device *device, const tile_launch *launch, unsigned warmup,
-                            unsigned repeats, bool flush_l2, double *milliseconds) {
-    double *times = tile_malloc(sizeof *times * (repeats + 1u));
+static tile_status cpu_time(tile_device *device, const tile_timed *timed, double *seconds) {
+    double start = tile_seconds_now();
     tile_status status = TILE_OK;
-    (void)flush_l2;
-    for (unsigned i = 0; i < warmup + repeats && status == TILE_OK; i++) {
-        double start = tile_seconds_now();
-        status = launch->instead ? launch->instead(launch->user) : cpu_launch(device, launch);
-        if (i >= warmup) times[i - warmup] = 1e3 * (tile_seconds_now() - start);
-    }
-    if (status == TILE_OK && repeats) {
-        qsort(times, repeats, sizeof *times, by_value);
-        *milliseconds = times[repeats / 2];
-    }
-    free(times);
+    (void)device;
+    for (unsigned i = 0; i < timed->batch && status == TILE_OK; i++)
+        status = timed->launch(timed->user);
+    *seconds = tile_seconds_now() - start;
     return status;
 }
 

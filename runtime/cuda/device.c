@@ -117,13 +117,11 @@ static tile_status cuda_synchronize(tile_device *device) {
     return leave(d, before, status);
 }
 
-static tile_status cuda_time(tile_device *device, const tile_launch *launch, unsigned warmup,
-                             unsigned repeats, bool flush, double *milliseconds) {
+static tile_status cuda_time(tile_device *device, const tile_timed *timed, double *seconds) {
     cuda_device *d = (cuda_device *)device;
     CUcontext before;
     tile_status status = enter(d, &before);
-    if (status != TILE_OK) return status;
-    return leave(d, before, tile_cuda_time(d, launch, warmup, repeats, flush, milliseconds));
+    return status == TILE_OK ? leave(d, before, tile_cuda_time(d, timed, seconds)) : status;
 }
 
 static tile_status cuda_attributes(tile_device *device, tile_variant *variant,
@@ -144,7 +142,7 @@ static void cuda_destroy(tile_device *device) {
     CUcontext before;
     enter(d, &before);
     tile_cuda_free_scratch(d);
-    if (d->flush) d->driver->cuMemFree(d->flush);
+    tile_cuda_free_timing(d);
     leave(d, before, TILE_OK);
     if (d->retained) d->driver->cuDevicePrimaryCtxRelease(d->device);
     free(d->ptxas);

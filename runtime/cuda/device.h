@@ -21,7 +21,11 @@ typedef struct cuda_device {
     unsigned power_limit; /* mW, once it is asked */
     cuda_scratch *_Atomic scratches;
     cuda_module *modules;
-    CUdeviceptr flush;
+    /* For measurements, made when first needed. */
+    CUdeviceptr flush; /* a buffer */
+    CUmodule flush_module;
+    CUfunction flush_reader;
+    CUevent start, end;
 } cuda_device;
 
 /* tile_device_create_cuda over a given driver. */
@@ -49,8 +53,12 @@ tile_status tile_cuda_launch(cuda_device *d, const tile_launch *launch);
 /* Makes the scratch memory that the launch needs. */
 tile_status tile_cuda_reserve(cuda_device *d, const tile_launch *launch);
 tile_status tile_cuda_is_capturing(cuda_device *d, CUstream stream, bool *capturing);
-tile_status tile_cuda_time(cuda_device *d, const tile_launch *launch, unsigned warmup,
-                           unsigned repeats, bool flush, double *milliseconds);
+/* time.c: the device's op. */
+tile_status tile_cuda_time(cuda_device *d, const tile_timed *timed, double *seconds);
+void tile_cuda_free_timing(cuda_device *d);
+/* The PTX of the kernel that reads a buffer: parameters are its address, how many 16 bytes there
+ * are, and an address for a word that is never written. */
+extern const char tile_cuda_read_ptx[];
 /* From now on no clean scratch counts as clean: a launch has failed. */
 void tile_cuda_soil_scratch(cuda_device *d);
 void tile_cuda_free_scratch(cuda_device *d);

@@ -1,4 +1,4 @@
-/* Launches on the caller's stream, the scratch memory that they need, and their times.
+/* Launches on the caller's stream, and the scratch memory that they need.
  *
  * Scratch belongs to a stream, whose launches run one after the other. It grows by doubling and
  * what is outgrown is kept until the end: launches in flight and captured graphs may still use it.
@@ -253,64 +253,5 @@ tile_status tile_cuda_launch(cuda_device *d, const tile_launch *launch) {
     }
     status = start(d, launch, pointers);
     if (status != TILE_OK) tile_cuda_soil_scratch(d);
-    return status;
-}
-
-/* Times --------------------------------------------------------------------------------------- */
-
-static int by_size(const void *a, const void *b) {
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
-/* Writes more than the L2 holds, so that nothing of the last launch is in it. */
-static tile_status flush_cache(cuda_device *d, CUstream stream) {
-    size_t bytes = (size_t)d->l2_bytes * 4;
-    tile_status status = TILE_OK;
-    if (!d->flush)
-        status = tile_cuda_check(d, d->driver->cuMemAlloc(&d->flush, bytes), "cuMemAlloc");
-    if (status != TILE_OK) return status;
-    return tile_cuda_check(d, d->driver->cuMemsetD8Async(d->flush, 0, bytes, stream),
-                           "cuMemsetD8Async");
-}
-
-static tile_status time_once(cuda_device *d, const tile_launch *launch, bool flush, CUevent start,
-                             CUevent end, float *milliseconds) {
-    const tile_driver *driver = d->driver;
-    tile_status status = flush ? flush_cache(d, launch->stream) : TILE_OK;
-    if (status == TILE_OK)
-        status = tile_cuda_check(d, driver->cuEventRecord(start, launch->stream), "cuEventRecord");
-    if (status == TILE_OK)
-        status = launch->instead ? launch->instead(launch->user) : tile_cuda_launch(d, launch);
-    if (status == TILE_OK)
-        status = tile_cuda_check(d, driver->cuEventRecord(end, launch->stream), "cuEventRecord");
-    if (status != TILE_OK) return status;
-    status = tile_cuda_check(d, driver->cuEventSynchronize(end), "cuEventSynchronize");
-    if (status != TILE_OK) {
-        tile_cuda_soil_scratch(d);
-        return status;
-    }
-    return tile_cuda_check(d, driver->cuEventElapsedTime(milliseconds, start, end),
-                           "cuEventElapsedTime");
-}
-
-tile_status tile_cuda_time(cuda_device *d, const tile_launch *launch, unsigned warmup,
-                           unsigned repeats, bool flush, double *milliseconds) {
-    CUevent start = NULL, end = NULL;
-    float *times = tile_malloc(sizeof *times * repeats), ignored;
-    tile_status status = tile_cuda_check(d, d->driver->cuEventCreate(&start, 0), "cuEventCreate");
-    if (status == TILE_OK)
-        status = tile_cuda_check(d, d->driver->cuEventCreate(&end, 0), "cuEventCreate");
-    for (unsigned i = 0; i < warmup && status == TILE_OK; i++)
-        status = time_once(d, launch, flush, start, end, &ignored);
-    for (unsigned i = 0; i < repeats && status == TILE_OK; i++)
-        status = time_once(d, launch, flush, start, end, &times[i]);
-    if (status == TILE_OK) {
-        qsort(times, repeats, sizeof *times, by_size);
-        *milliseconds = times[repeats / 2];
-    }
-    free(times);
-    if (start) d->driver->cuEventDestroy(start);
-    if (end) d->driver->cuEventDestroy(end);
     return status;
 }

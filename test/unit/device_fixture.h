@@ -17,7 +17,9 @@ typedef struct fake_device {
     text_fixture text;
     tile_module *module;
     tile_status next; /* what allocate, prepare, launch and time return */
-    unsigned allocated, prepared, discarded, reserved, timed, repeats, written;
+    unsigned allocated, prepared, discarded, reserved, timed, written;
+    double seconds[8]; /* that launches take, in turn, when they are timed */
+    tile_flush flushed;
     atomic_uint launched;
     bool capturing;
     bool shared; /* by threads: `last` is not written */
@@ -98,14 +100,16 @@ static tile_status fake_is_capturing(tile_device *device, void *stream, bool *ca
     return TILE_OK;
 }
 
-static tile_status fake_time(tile_device *device, const tile_launch *launch, unsigned warmup,
-                             unsigned repeats, bool flush_l2, double *milliseconds) {
-    (void)warmup, (void)flush_l2;
-    fake_of(device)->timed++;
-    fake_of(device)->last = *launch;
-    fake_of(device)->repeats = repeats;
-    *milliseconds = 1.5;
-    return fake_of(device)->next;
+static tile_status fake_time(tile_device *device, const tile_timed *timed, double *seconds) {
+    fake_device *x = fake_of(device);
+    *seconds = x->seconds[x->timed % (sizeof x->seconds / sizeof *x->seconds)];
+    x->flushed = timed->flush;
+    x->timed++;
+    for (unsigned i = 0; i < timed->batch; i++) {
+        tile_status status = timed->launch(timed->user);
+        if (status != TILE_OK) return status;
+    }
+    return x->next;
 }
 
 static const tile_device_ops fake_ops = {

@@ -8,7 +8,7 @@
 #include "tile/cache.h"
 #include "tile/compile.h"
 #include "tile/compute.h"
-#include "tile/device.h"
+#include "tile/measure.h"
 
 static void drop(const char *text, size_t length, void *user) {
     (void)text;
@@ -419,6 +419,9 @@ Test(null, devices) {
     cr_expect_eq(tile_kernel_variant(NULL, NULL, 0, &variant), TILE_INVALID);
     cr_expect_null(variant);
     cr_expect_eq(tile_kernel_time(NULL, NULL, 0, 1, 1, false, &time), TILE_INVALID);
+    tile_measurement measured;
+    cr_expect_eq(tile_measure(NULL, NULL, 0, NULL, NULL, &measured), TILE_INVALID);
+    cr_expect_eq(tile_measure_works(NULL, NULL, 0, NULL, NULL, NULL), TILE_INVALID);
     tile_kernel_destroy(NULL);
     tile_context *context = tile_context_create();
     cr_assert_eq(tile_device_create_cpu(context, NULL, &device), TILE_OK);

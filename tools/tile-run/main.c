@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tile/measure.h"
 #include "tools/common/cache.h"
 #include "tools/common/tool.h"
 #include "tools/tile-run/run.h"
@@ -48,7 +49,8 @@ static const char help[] =
     "  --sms=N              CPU: num_sms of grid extents (default: 132)\n"
     "  --max-operations=N   CPU: ends a launch that executes more than this (default: no limit)\n"
     "  --time[=N]           measures N launches (default: 20), with the L2 flushed before each\n"
-    "  --no-flush           leaves the L2 as it is\n"
+    "  --flush=dirty|clean|none   by writing a large buffer, by reading one, or not at all\n"
+    "                       (default: dirty); --no-flush is --flush=none\n"
     "  --counts             CPU: barriers, bank conflicts, sectors and operations of the run\n"
     "  --timing             how long each step of the tool took\n"
     "  --ptx=FILE           writes the PTX that runs\n"
@@ -75,7 +77,7 @@ typedef struct options {
     unsigned level;
     unsigned repeats;    /* 0: no measurement */
     bool with_reference; /* --check without OUT=EXPR */
-    bool no_flush;
+    tile_flush flush;
     bool timing;
     bool counts;
     bool variant;
@@ -144,7 +146,7 @@ static bool add_offset(options *o, const char *text) {
     return true;
 }
 
-enum { MAX_REPEATS = 1000000, MAX_SMS = 65535 };
+enum { MAX_SMS = 65535 };
 
 /* A number from 0 to limit. */
 static bool read_number(const char *name, const char *text, double limit, double *number) {
@@ -157,6 +159,18 @@ static bool read_number(const char *name, const char *text, double limit, double
 static bool read_count(const char *name, const char *text, double limit, double *number) {
     return read_number(name, text, limit, number) &&
            (*number == (double)(uint64_t)*number || !fail(name, "takes a whole number"));
+}
+
+static const char *const flush_names[] = {
+    [TILE_FLUSH_NONE] = "none", [TILE_FLUSH_DIRTY] = "dirty", [TILE_FLUSH_CLEAN] = "clean"};
+
+static bool read_flush(const char *text, tile_flush *flush) {
+    for (unsigned i = 0; i < sizeof flush_names / sizeof *flush_names; i++)
+        if (strcmp(text, flush_names[i]) == 0) {
+            *flush = (tile_flush)i;
+            return true;
+        }
+    return !fail(text, "--flush takes dirty, clean or none");
 }
 
 /* Alone, and not before OUT=EXPR. */
@@ -204,7 +218,8 @@ static bool parse_option(options *o, tool_arguments *args) {
     }
     if (tool_option(args, "--tolerance", &value))
         return read_number("--tolerance", value, 1e30, &o->tolerance);
-    if (tool_flag(args, "--no-flush")) return o->no_flush = true;
+    if (tool_option(args, "--flush", &value)) return read_flush(value, &o->flush);
+    if (tool_flag(args, "--no-flush")) return read_flush("none", &o->flush);
     if (tool_flag(args, "--variant")) return o->variant = true;
     if (tool_flag(args, "--counts")) return o->counts = true;
     if (tool_flag(args, "--timing")) return o->timing = true;
@@ -213,7 +228,7 @@ static bool parse_option(options *o, tool_arguments *args) {
         return true;
     }
     if (tool_option(args, "--time", &value)) {
-        bool ok = read_count("--time", value, MAX_REPEATS, &number);
+        bool ok = read_count("--time", value, TILE_MAX_REPEATS, &number);
         o->repeats = ok ? (unsigned)number : 0;
         return ok;
     }
@@ -421,14 +436,19 @@ static bool print_variant(run *r) {
 
 static bool measure(run *r) {
     const options *o = r->options;
-    double milliseconds;
+    const tile_measure_options how = {
+        .size = sizeof how, .warmup = 5, .repeats = o->repeats, .flush = o->flush};
+    static const char *const caches[] = {[TILE_FLUSH_NONE] = ", L2 as it is",
+                                         [TILE_FLUSH_DIRTY] = ", L2 flushed",
+                                         [TILE_FLUSH_CLEAN] = ", L2 flushed clean"};
+    tile_measurement m;
     if (!o->repeats) return true;
-    if (tile_kernel_time(r->kernel, r->launch, o->argument_count, 5, o->repeats, !o->no_flush,
-                         &milliseconds) != TILE_OK)
+    if (tile_measure(r->kernel, r->launch, o->argument_count, NULL, &how, &m) != TILE_OK)
         return false;
-    const char *cache = o->no_flush ? ", L2 as it is" : ", L2 flushed";
-    printf("time     %.3f us, median of %u%s\n", 1e3 * milliseconds, o->repeats,
-           tile_device_is_cuda(r->device) ? cache : "");
+    printf("time     %.3f us, median of %u%s\n", 1e6 * m.median, m.repeats,
+           tile_device_is_cuda(r->device) ? caches[o->flush] : "");
+    printf("spread   %.3f to %.3f us, half of them from %.3f to %.3f\n", 1e6 * m.fastest,
+           1e6 * m.slowest, 1e6 * m.lower, 1e6 * m.upper);
     return true;
 }
 
@@ -569,7 +589,7 @@ static void close_run(run *r) {
 }
 
 int main(int argc, char **argv) {
-    static options o = {.tolerance = -1};
+    static options o = {.tolerance = -1, .flush = TILE_FLUSH_DIRTY};
     run r = {.options = &o};
     tool_arguments args = {.argc = argc, .argv = argv, .next = 1};
     tool_start();
