@@ -5,6 +5,7 @@
  * loses bits, so that the second rounding sees what the first one cut off. Targets before sm_89
  * have no instruction for 8-bit floats: integer operations give the same codes. */
 #include "lib/codegen/emitter.h"
+#include "lib/codegen/ptx.h"
 #include "lib/ir/scalar.h"
 
 /* One element at a time. */
@@ -171,13 +172,22 @@ static bool has_byte_floats(unsigned capability) {
     return capability >= tile_machine_capability(TILE_MACHINE_f32_to_e4m3);
 }
 
+static LLVMValueRef upper_half(tile_emitter *e, LLVMValueRef word) {
+    if (!has_byte_floats(e->options->target->compute_capability)) return shift_right(e, word, 16);
+    tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_upper_half);
+    LLVMValueRef half;
+    tile_ptx_add_results(&ptx, &e->i32, 1);
+    tile_ptx_add_inputs(&ptx, &word, 1);
+    tile_ptx_call(&ptx, &half);
+    return half;
+}
+
 /* Elements 2i and 2i + 1 as one i16; the last one of an odd number comes with a zero. */
 static LLVMValueRef byte_pair(tile_emitter *e, tile_value src, unsigned i) {
     const tile_type *type = tile_value_type(e->f, src);
     if (tile_pack(type) == 4) {
-        LLVMValueRef word = LLVMBuildBitCast(e->builder, tile_get_parts(e, src)[i / 2],
-                                             LLVMVectorType(e->i16, 2), "");
-        return half_of(e, word, i % 2);
+        LLVMValueRef word = LLVMBuildBitCast(e->builder, tile_get_parts(e, src)[i / 2], e->i32, "");
+        return LLVMBuildTrunc(e->builder, i % 2 ? upper_half(e, word) : word, e->i16, "");
     }
     LLVMValueRef low = LLVMBuildZExt(e->builder, tile_get_element(e, src, 2 * i), e->i16, "");
     if (2 * i + 1 == tile_type_elements(type)) return low;
