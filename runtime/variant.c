@@ -65,7 +65,7 @@ static tile_status check_target(const tile_kernel *kernel, const tile_variant *v
         status = tile_run_passes(copy, "lower-tiles", &passes);
     if (status == TILE_OK)
         status =
-            tile_emit_check(tile_module_find(copy, kernel->name), device->target, &ptx_version);
+            tile_emit_check(tile_module_find(copy, kernel->name), device->target, 0, &ptx_version);
     tile_module_destroy(copy);
     return status;
 }

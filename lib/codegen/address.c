@@ -89,7 +89,7 @@ static void add_terms(tile_emitter *e, sum *to, tile_value value) {
 }
 
 /* No `inbounds`: under a predicate the address may lie anywhere. */
-LLVMValueRef tile_emit_address(tile_emitter *e, tile_op op, unsigned operand) {
+static LLVMValueRef emit_address(tile_emitter *e, tile_op op, unsigned operand, bool hidden) {
     unsigned count;
     const tile_value *values = tile_op_segment(e->f, op, operand, &count);
     const tile_type *type = tile_value_type(e->f, values[0]);
@@ -103,7 +103,20 @@ LLVMValueRef tile_emit_address(tile_emitter *e, tile_op op, unsigned operand) {
             LLVMBuildSExt(e->builder, tile_get_scalar(e, values[1]), e->i64, "");
     else
         add_terms(e, &offset, values[1]);
-    for (unsigned i = 0; i < offset.count; i++)
+    for (unsigned i = 0; i < offset.count; i++) {
+        if (hidden && offset.terms[i].depth == CONSTANT_DEPTH) {
+            address = tile_emit_hidden(e, address);
+            hidden = false;
+        }
         address = LLVMBuildGEP2(e->builder, element, address, &offset.terms[i].value, 1, "");
-    return address;
+    }
+    return hidden ? tile_emit_hidden(e, address) : address;
+}
+
+LLVMValueRef tile_emit_address(tile_emitter *e, tile_op op, unsigned operand) {
+    return emit_address(e, op, operand, false);
+}
+
+LLVMValueRef tile_emit_hidden_address(tile_emitter *e, tile_op op, unsigned operand) {
+    return emit_address(e, op, operand, true);
 }

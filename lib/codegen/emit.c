@@ -53,7 +53,7 @@ static tile_status choose_ptx(const tile_function *kernel, const tile_emit_optio
                               unsigned *version) {
     tile_context *context = tile_function_context(kernel);
     unsigned asked = options->ptx_version;
-    tile_status status = tile_emit_check(kernel, options->target, version);
+    tile_status status = tile_emit_check(kernel, options->target, asked, version);
     if (status != TILE_OK || !asked) return status;
     if (!tile_backend_has_ptx(asked)) {
         tile_report(context, TILE_ERROR, (tile_loc){0}, "PTX version %u.%u is not supported",
@@ -87,7 +87,9 @@ tile_status tile_emit(const tile_function *kernel, tile_emit_kind kind,
     tile_status status = choose_ptx(kernel, options, &ptx_version);
     if (status != TILE_OK) return status;
     double since = tile_seconds_now();
-    emission em = {.emitter = {.f = kernel, .options = options}, .kind = kind, .out = out};
+    emission em = {.emitter = {.f = kernel, .options = options, .ptx_version = ptx_version},
+                   .kind = kind,
+                   .out = out};
     status = tile_backend_open(&em.backend, context, kernel->loc, kernel->name, options->target,
                                ptx_version);
     report_time(options, "llvm-start", &since);

@@ -31,9 +31,16 @@ typedef enum tile_machine {
 } tile_machine;
 
 /* Marks of a row. */
-enum { TILE_MACHINE_NONE = 0, TILE_MACHINE_CONVERGENT = 1 << 0, TILE_MACHINE_MEMORY = 1 << 1 };
+enum {
+    TILE_MACHINE_NONE = 0,
+    TILE_MACHINE_CONVERGENT = 1 << 0,
+    TILE_MACHINE_MEMORY = 1 << 1,
+    TILE_MACHINE_PURE = 1 << 2,
+};
 
 enum { SPACE_GLOBAL = 1, SPACE_SHARED = 3 };
+
+enum { TILE_CACHE_POLICIES = 2 };
 
 /* What loads through an argument may assume. */
 typedef struct tile_arg_facts {
@@ -54,6 +61,8 @@ typedef struct tile_emitter {
     LLVMValueRef **parts; /* by value id; NULL: not computed yet */
     LLVMValueRef shared;  /* the block's shared memory, from its start; NULL: none */
     LLVMValueRef warp;    /* this warp's number, for roles; NULL: there are none */
+    unsigned ptx_version; /* that the code is written in */
+    LLVMValueRef policies[TILE_CACHE_POLICIES], hidden_zero; /* cache.c's; NULL: not used yet */
     LLVMValueRef clean_base, plain_base;
     LLVMValueRef *table_bases; /* of each table */
     const tile_table *tables;
@@ -136,9 +145,26 @@ bool tile_loop_is_periodic(const tile_function *f, tile_op loop, unsigned carrie
                            int64_t *value);
 /* address.c: where element operand `operand` (a base and its offset in elements) lies. */
 LLVMValueRef tile_emit_address(tile_emitter *e, tile_op op, unsigned operand);
+/* The same, all but a constant at its end hidden (cache.c). */
+LLVMValueRef tile_emit_hidden_address(tile_emitter *e, tile_op op, unsigned operand);
 /* An element-wise operation on integers of one LLVM type: i1 from comparisons. b: NULL if it has
  * one operand. For host expressions. */
 LLVMValueRef tile_emit_int_op(tile_emitter *e, tile_opcode opcode, LLVMValueRef a, LLVMValueRef b);
+
+/* cache.c: what an access says to the caches. */
+typedef struct tile_cache_hint {
+    tile_machine machine; /* what the access is emitted as; TILE_MACHINE_COUNT: it says nothing */
+    unsigned policy;      /* the L2's; TILE_CACHE_POLICIES: none */
+} tile_cache_hint;
+/* Of ld_global, st_global or cp_async. read_only: it goes through the non-coherent cache. */
+tile_cache_hint tile_find_cache_hint(const tile_function *f, tile_op op, bool read_only);
+/* Whether the operation has something to say that target and PTX version can. remark: where they
+ * cannot, the user is told. */
+bool tile_check_cache_hint(const tile_function *f, tile_op op, const tile_target *target,
+                           unsigned ptx_version, bool remark);
+LLVMValueRef tile_emit_cache_policy(tile_emitter *e, unsigned policy);
+/* A shared address, in a register of which ptxas does not know how it was computed. */
+LLVMValueRef tile_emit_hidden(tile_emitter *e, LLVMValueRef address);
 
 /* roles.c: at the kernel's beginning; and the number of op's group, where there are several */
 void tile_prepare_roles(tile_emitter *e);

@@ -12,7 +12,9 @@ typedef struct checker {
     const tile_function *f;
     tile_context *context;
     const tile_target *target;
+    unsigned asked;       /* PTX version, 0: any */
     unsigned ptx_version; /* the least that is needed so far */
+    tile_loc remarked;    /* where the last one was: a copy's accesses all stand there */
     int64_t instructions; /* about, up to here */
     unsigned errors;
 } checker;
@@ -82,6 +84,17 @@ static void check_machine(checker *c, tile_op op) {
     if (c->ptx_version < tile_machine_ptx(machine)) c->ptx_version = tile_machine_ptx(machine);
 }
 
+static void check_cache(checker *c, tile_op op) {
+    tile_loc loc = tile_op_loc(c->f, op);
+    unsigned needed = tile_machine_ptx(TILE_MACHINE_cache_policy);
+    if (!tile_op_has_attr(c->f, op, TILE_ATTR_cache)) return;
+    bool again = loc.file == c->remarked.file && loc.line == c->remarked.line &&
+                 loc.column == c->remarked.column;
+    bool said = tile_check_cache_hint(c->f, op, c->target, c->asked ? c->asked : needed, !again);
+    c->remarked = loc;
+    if (said && c->ptx_version < needed) c->ptx_version = needed;
+}
+
 static void check_alloc(checker *c, tile_op op) {
     const tile_type *type = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     int64_t offset = tile_op_attr_int(c->f, op, TILE_ATTR_offset, -1);
@@ -127,6 +140,7 @@ static void check_op(checker *c, tile_op op) {
         check_value(c, op, tile_op_result(c->f, op, i));
     check_arithmetic(c, op);
     check_machine(c, op);
+    check_cache(c, op);
     if (opcode == TILE_OP_alloc_shared) check_alloc(c, op);
     if (opcode == TILE_OP_wait_group) check_wait(c, op);
     if (opcode == TILE_OP_roles) check_roles(c, op);
@@ -276,11 +290,12 @@ static void check_memory(checker *c) {
              (long long)shared, c->target->name, c->target->max_shared_bytes);
 }
 
-tile_status tile_emit_check(const tile_function *kernel, const tile_target *target,
+tile_status tile_emit_check(const tile_function *kernel, const tile_target *target, unsigned asked,
                             unsigned *ptx_version) {
     checker c = {.f = kernel,
                  .context = tile_function_context(kernel),
                  .target = target,
+                 .asked = asked,
                  .ptx_version = target->ptx_version};
     if (kernel->kind != TILE_KERNEL)
         FAIL(&c, kernel->loc, "@%s is a compute, and PTX is generated from kernels only",

@@ -7,8 +7,10 @@
 
 /* Everything that emission takes for granted of a kernel at level 3: operations, types, memory, and
  * that the target has the instructions. TILE_INVALID after a diagnostic at each operation that
- * cannot be. *ptx_version is the least that is needed. */
-tile_status tile_emit_check(const tile_function *kernel, const tile_target *target,
+ * cannot be. asked: the PTX version to write, 0 for any: what only tells the caches something is
+ * left out, with a remark, where it has no words for that. *ptx_version is the least that is
+ * needed. */
+tile_status tile_emit_check(const tile_function *kernel, const tile_target *target, unsigned asked,
                             unsigned *ptx_version);
 /* A remark at each `roles` of the instantiated kernel that says `registers`: code does not ask for
  * them yet. */

@@ -21,6 +21,7 @@ static const struct {
 #define NONE TILE_MACHINE_NONE
 #define CONVERGENT TILE_MACHINE_CONVERGENT
 #define MEMORY TILE_MACHINE_MEMORY
+#define PURE TILE_MACHINE_PURE
 #define MACHINE(name, form, text, overload, marks, capability, ptx) \
     {text, form, OVERLOAD_##overload, marks, capability, ptx},
 #include "lib/codegen/machine.def"
@@ -74,10 +75,17 @@ static LLVMAttributeRef flag_attribute(const tile_emitter *e, const char *name) 
     return LLVMCreateEnumAttribute(e->llvm, kind, 0);
 }
 
+static void mark_call(const tile_emitter *e, LLVMValueRef call, const char *name) {
+    LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                             flag_attribute(e, name));
+}
+
 void tile_machine_mark(tile_emitter *e, tile_machine machine, LLVMValueRef call) {
-    if (machines[machine].marks & TILE_MACHINE_CONVERGENT)
-        LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                                 flag_attribute(e, "convergent"));
+    if (machines[machine].marks & TILE_MACHINE_CONVERGENT) mark_call(e, call, "convergent");
+    if (machines[machine].marks & TILE_MACHINE_PURE) {
+        mark_call(e, call, "memory"); /* with the value 0: none */
+        mark_call(e, call, "nounwind");
+    }
 }
 
 LLVMValueRef tile_machine_call_typed(tile_emitter *e, tile_machine machine, LLVMTypeRef result,

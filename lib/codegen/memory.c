@@ -2,7 +2,8 @@
  *
  * An access moves consecutive elements of at most 16 bytes. It is made in words: 32-bit ones, or
  * one of 16 or 8 bits if it is smaller. Without a predicate it is a plain LLVM load or store. With
- * one it is a line of inline PTX, since LLVM would make a branch of it. */
+ * one it is a line of inline PTX, since LLVM would make a branch of it; also where it tells the
+ * caches something: then under a predicate that is always true, of which ptxas leaves nothing. */
 #include "lib/codegen/ptx.h"
 
 /* Words ---------------------------------------------------------------------------------------- */
@@ -120,28 +121,57 @@ static void modify(tile_ptx *ptx, const access *a) {
     tile_ptx_modify(ptx, ".b%u", a->bits);
 }
 
+static tile_cache_hint hint_of(tile_emitter *e, tile_op op, bool read_only) {
+    tile_cache_hint none = {TILE_MACHINE_COUNT, TILE_CACHE_POLICIES};
+    bool known = tile_check_cache_hint(e->f, op, e->options->target, e->ptx_version, false);
+    return known ? tile_find_cache_hint(e->f, op, read_only) : none;
+}
+
+static bool says_something(tile_cache_hint hint) {
+    return hint.machine != TILE_MACHINE_COUNT;
+}
+
+static void add_predicate(tile_ptx *ptx, LLVMValueRef predicate) {
+    if (!predicate) predicate = tile_llvm_int(ptx->e->i1, 1);
+    tile_ptx_add_inputs(ptx, &predicate, 1);
+}
+
+static void add_policy(tile_ptx *ptx, tile_cache_hint hint) {
+    if (!says_something(hint) || hint.policy == TILE_CACHE_POLICIES) return;
+    LLVMValueRef policy = tile_emit_cache_policy(ptx->e, hint.policy);
+    tile_ptx_add_inputs(ptx, &policy, 1);
+}
+
 /* The destinations begin as zeros, which is what a false predicate leaves there. */
-static void load_predicated(tile_emitter *e, const access *a, LLVMValueRef address,
-                            LLVMValueRef predicate, bool read_only, LLVMValueRef *words) {
+static void load_inline(tile_emitter *e, const access *a, tile_op op, LLVMValueRef address,
+                        LLVMValueRef predicate, LLVMValueRef *words) {
     LLVMValueRef zeros[MAX_WORDS];
-    tile_ptx ptx =
-        tile_ptx_begin(e, read_only ? TILE_MACHINE_ld_constant_if : TILE_MACHINE_ld_global_if);
+    bool read_only = reads_read_only(e, op);
+    tile_cache_hint hint = hint_of(e, op, read_only);
+    tile_ptx ptx = tile_ptx_begin(e, says_something(hint) ? hint.machine
+                                     : read_only          ? TILE_MACHINE_ld_constant_if
+                                                          : TILE_MACHINE_ld_global_if);
     for (unsigned w = 0; w < a->words; w++) zeros[w] = LLVMConstNull(a->word);
     modify(&ptx, a);
     tile_ptx_add_tied(&ptx, zeros, a->words);
     tile_ptx_add_inputs(&ptx, &address, 1);
-    tile_ptx_add_inputs(&ptx, &predicate, 1);
+    add_predicate(&ptx, predicate);
+    add_policy(&ptx, hint);
     tile_ptx_call(&ptx, words);
 }
 
-static void store_predicated(tile_emitter *e, const access *a, bool shared, LLVMValueRef address,
-                             LLVMValueRef predicate, LLVMValueRef *words) {
-    tile_ptx ptx =
-        tile_ptx_begin(e, shared ? TILE_MACHINE_st_shared_if : TILE_MACHINE_st_global_if);
+static void store_inline(tile_emitter *e, const access *a, tile_op op, LLVMValueRef address,
+                         LLVMValueRef predicate, LLVMValueRef *words) {
+    tile_cache_hint hint = hint_of(e, op, false);
+    bool shared = tile_op_opcode(e->f, op) == TILE_OP_st_shared;
+    tile_ptx ptx = tile_ptx_begin(e, says_something(hint) ? hint.machine
+                                     : shared             ? TILE_MACHINE_st_shared_if
+                                                          : TILE_MACHINE_st_global_if);
     modify(&ptx, a);
     tile_ptx_add_inputs(&ptx, &address, 1);
-    tile_ptx_add_inputs(&ptx, &predicate, 1);
+    add_predicate(&ptx, predicate);
     tile_ptx_add_inputs(&ptx, words, a->words);
+    add_policy(&ptx, hint);
     tile_ptx_call(&ptx, NULL);
 }
 
@@ -163,8 +193,8 @@ static void emit_load(tile_emitter *e, tile_op op) {
     LLVMValueRef predicate = global ? predicate_of(e, op, 1) : NULL;
     if (is_never(predicate))
         for (unsigned w = 0; w < a.words; w++) words[w] = LLVMConstNull(a.word);
-    else if (predicate)
-        load_predicated(e, &a, address, predicate, reads_read_only(e, op), words);
+    else if (predicate || (global && says_something(hint_of(e, op, false))))
+        load_inline(e, &a, op, address, predicate, words);
     else
         load_plain(e, &a, address, words);
     join_words(e, &a, words, parts);
@@ -178,9 +208,8 @@ static void emit_store(tile_emitter *e, tile_op op) {
     LLVMValueRef address = tile_emit_address(e, op, 1), predicate = predicate_of(e, op, 2);
     if (is_never(predicate)) return;
     split_words(e, &a, tile_get_parts(e, src), words);
-    if (predicate) {
-        bool shared = tile_op_opcode(e->f, op) == TILE_OP_st_shared;
-        store_predicated(e, &a, shared, address, predicate, words);
+    if (predicate || says_something(hint_of(e, op, false))) {
+        store_inline(e, &a, op, address, predicate, words);
         return;
     }
     LLVMValueRef all = words[0];
@@ -209,8 +238,22 @@ void tile_emit_st_shared(tile_emitter *e, tile_op op) {
 
 /* Asynchronous copies -------------------------------------------------------------------------- */
 
+/* In words of ours, since LLVM has no intrinsic that takes a policy. */
+static void copy_inline(tile_emitter *e, tile_cache_hint hint, const LLVMValueRef *args,
+                        unsigned count) {
+    tile_ptx ptx = tile_ptx_begin(e, hint.machine);
+    tile_ptx_add_inputs(&ptx, &args[0], 1);
+    tile_ptx_add_inputs(&ptx, &args[1], 1);
+    add_policy(&ptx, hint);
+    if (count > 2) tile_ptx_add_inputs(&ptx, &args[2], 1);
+    tile_ptx_call(&ptx, NULL);
+}
+
 void tile_emit_cp_async(tile_emitter *e, tile_op op) {
-    LLVMValueRef from = tile_emit_address(e, op, 0), to = tile_emit_address(e, op, 1);
+    tile_cache_hint hint = hint_of(e, op, false);
+    LLVMValueRef from = tile_emit_address(e, op, 0);
+    LLVMValueRef to =
+        says_something(hint) ? tile_emit_hidden_address(e, op, 1) : tile_emit_address(e, op, 1);
     int64_t bytes = tile_op_attr_int(e->f, op, TILE_ATTR_bytes, 0);
     unsigned predicates;
     const tile_value *predicate = tile_op_segment(e->f, op, 2, &predicates);
@@ -220,7 +263,11 @@ void tile_emit_cp_async(tile_emitter *e, tile_op op) {
     if (predicates)
         args[2] = LLVMBuildSelect(e->builder, tile_get_scalar(e, predicate[0]),
                                   tile_llvm_int(e->i32, bytes), tile_llvm_int(e->i32, 0), "");
-    tile_machine_call(e, tile_machine_of_op(e->f, op), args, predicates ? 3 : 2);
+    unsigned count = predicates ? 3 : 2;
+    if (says_something(hint))
+        copy_inline(e, hint, args, count);
+    else
+        tile_machine_call(e, tile_machine_of_op(e->f, op), args, count);
 }
 
 /* Words between blocks ------------------------------------------------------------------------- */

@@ -285,6 +285,12 @@ static void set_attr(tile_function *f, tile_op op, tile_attr attr) {
     data->attrs = attrs;
 }
 
+void tile_op_take_attr(tile_function *f, tile_op op, const tile_function *from, tile_op source,
+                       tile_attr_id id) {
+    const tile_attr *attr = tile_op_attr(from, source, id);
+    if (attr) set_attr(f, op, *attr);
+}
+
 void tile_op_set_flag(tile_function *f, tile_op op, tile_attr_id id) {
     set_attr(f, op, (tile_attr){.id = id});
 }

@@ -278,6 +278,10 @@ const char *tile_op_attr_text(const tile_function *f, tile_op op, tile_attr_id i
 bool tile_op_has_attr(const tile_function *f, tile_op op, tile_attr_id id);
 /* The attribute's constant, or otherwise if it is absent or not constant. */
 int64_t tile_op_attr_int(const tile_function *f, tile_op op, tile_attr_id id, int64_t otherwise);
+/* Gives op the attribute that source, of a function of the same module, has; nothing if that has
+ * none. */
+void tile_op_take_attr(tile_function *f, tile_op op, const tile_function *from, tile_op source,
+                       tile_attr_id id);
 void tile_op_remove_attr(tile_function *f, tile_op op, tile_attr_id id);
 
 /* True and *integer if the value is an integer constant. */

@@ -138,9 +138,13 @@ lower_view_access lower_start_view(lowering *l, const tile_value *element,
 /* Offset and predicate of access `index` of the cut. */
 tile_value lower_view_access_offset(lowering *l, lower_view_access *a, unsigned index,
                                     tile_value *predicate);
-tile_value lower_load_view(lowering *l, const tile_value *element, const tile_type *tile);
-void lower_store_view(lowering *l, tile_value fragment, const tile_type *tile,
+/* op: the load; the store or copy. */
+tile_value lower_load_view(lowering *l, tile_op op, const tile_value *element,
+                           const tile_type *tile);
+void lower_store_view(lowering *l, tile_op op, tile_value fragment, const tile_type *tile,
                       const tile_value *element);
+/* The access of global memory that has just been built tells the caches what op does. */
+void lower_keep_cache(lowering *l, tile_op op);
 /* The i64 offset of one element of a view: an element operand of the old body. */
 tile_value lower_view_offset(lowering *l, const tile_value *element, unsigned count);
 

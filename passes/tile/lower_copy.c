@@ -14,9 +14,9 @@ static unsigned common_width(const lower_cut *a, const lower_cut *b) {
 
 /* One thread's part of a copy from a view to a buffer: in the background where the hardware can,
  * which cannot round. */
-static void copy_in(lowering *l, const tile_value *view, const tile_value *buffer,
-                    unsigned buffer_count, const tile_layout *layout, const tile_type *tile,
-                    bool async) {
+static void copy_in(lowering *l, tile_op op, const tile_value *view, const tile_value *buffer,
+                    unsigned buffer_count, const tile_layout *layout, const tile_type *tile) {
+    bool async = tile_op_opcode(&l->old, op) == TILE_OP_copy_async;
     lower_view_access from =
         lower_start_view(l, view, layout, tile->rank, lower_widest(tile->scalar));
     lower_shared_map map = lower_map_shared(l, buffer, buffer_count, layout);
@@ -34,9 +34,11 @@ static void copy_in(lowering *l, const tile_value *view, const tile_value *buffe
                                 predicate);
             tile_op last = tile_region_at(l->f, l->builder.region)->last;
             tile_op_set_int(l->f, last, TILE_ATTR_bytes, bytes);
+            lower_keep_cache(l, op);
         } else {
             tile_value part = tile_build_ld_global(&l->builder, from.view->base, &source, 1,
                                                    predicate, lower_part_type(l, scalar, width));
+            lower_keep_cache(l, op);
             if (scalar != tile->scalar)
                 part = tile_build_cast(&l->builder, part, lower_part_type(l, tile->scalar, width));
             tile_build_st_shared(&l->builder, part, to.map.buffer, &target, 1, TILE_NO_VALUE);
@@ -64,7 +66,6 @@ static void close_guard(lowering *l, tile_op guard, tile_builder outer) {
 }
 
 void lower_copy(lowering *l, tile_op op) {
-    const tile_op_data *data = tile_op_at(&l->old, op);
     unsigned from_count, to_count;
     const tile_value *from = tile_op_segment(&l->old, op, 0, &from_count);
     const tile_value *to = tile_op_segment(&l->old, op, 1, &to_count);
@@ -75,7 +76,7 @@ void lower_copy(lowering *l, tile_op op) {
     tile_builder outer;
     tile_op guard = open_guard(l, &layout, &outer);
     if (in) {
-        copy_in(l, from, to, to_count, &layout, buffer, data->opcode == TILE_OP_copy_async);
+        copy_in(l, op, from, to, to_count, &layout, buffer);
     } else {
         tile_type draft = {.kind = TILE_TYPE_TILE,
                            .scalar = buffer->scalar,
@@ -83,7 +84,7 @@ void lower_copy(lowering *l, tile_op op) {
                            .layout = &layout};
         memcpy(draft.dims, buffer->dims, sizeof draft.dims);
         const tile_type *tile = tile_type_get(tile_function_context(l->f), &draft);
-        lower_store_view(l, lower_load_shared(l, from, from_count, tile, !guard.id), tile, to);
+        lower_store_view(l, op, lower_load_shared(l, from, from_count, tile, !guard.id), tile, to);
     }
     close_guard(l, guard, outer);
 }

@@ -280,14 +280,14 @@ static void lower_transfer(lowering *l, tile_op op, tile_opcode opcode) {
     if (is_load) {
         const tile_type *tile = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
         set_result(l, op,
-                   opcode == TILE_OP_load ? lower_load_view(l, element, tile)
+                   opcode == TILE_OP_load ? lower_load_view(l, op, element, tile)
                                           : lower_load_shared(l, element, count, tile, true));
         return;
     }
     tile_value source = tile_op_segment(&l->old, op, 0, &ignored)[0];
     const tile_type *tile = tile_value_type(&l->old, source);
     if (opcode == TILE_OP_store)
-        lower_store_view(l, lower_mapped(l, source), tile, element);
+        lower_store_view(l, op, lower_mapped(l, source), tile, element);
     else
         lower_store_shared(l, lower_mapped(l, source), tile, element, count);
 }

@@ -87,7 +87,13 @@ tile_value lower_view_access_offset(lowering *l, lower_view_access *a, unsigned 
     return offset;
 }
 
-tile_value lower_load_view(lowering *l, const tile_value *element, const tile_type *tile) {
+void lower_keep_cache(lowering *l, tile_op op) {
+    tile_op access = tile_region_at(l->f, l->builder.region)->last;
+    tile_op_take_attr(l->f, access, &l->old, op, TILE_ATTR_cache);
+}
+
+tile_value lower_load_view(lowering *l, tile_op op, const tile_value *element,
+                           const tile_type *tile) {
     lower_view_access a =
         lower_start_view(l, element, tile->layout, tile->rank, lower_widest(tile->scalar));
     unsigned accesses = a.cut.count;
@@ -96,11 +102,12 @@ tile_value lower_load_view(lowering *l, const tile_value *element, const tile_ty
         tile_value predicate, offset = lower_view_access_offset(l, &a, i, &predicate);
         parts[i] = tile_build_ld_global(&l->builder, a.view->base, &offset, 1, predicate,
                                         lower_part_type(l, tile->scalar, 1u << a.cut.width_bits));
+        lower_keep_cache(l, op);
     }
     return lower_assemble(l, parts, &a.cut);
 }
 
-void lower_store_view(lowering *l, tile_value fragment, const tile_type *tile,
+void lower_store_view(lowering *l, tile_op op, tile_value fragment, const tile_type *tile,
                       const tile_value *element) {
     lower_view_access a =
         lower_start_view(l, element, tile->layout, tile->rank, lower_widest(tile->scalar));
@@ -109,5 +116,6 @@ void lower_store_view(lowering *l, tile_value fragment, const tile_type *tile,
         tile_value predicate, offset = lower_view_access_offset(l, &a, i, &predicate);
         tile_value part = lower_take(l, fragment, &a.cut, i);
         tile_build_st_global(&l->builder, part, a.view->base, &offset, 1, predicate);
+        lower_keep_cache(l, op);
     }
 }

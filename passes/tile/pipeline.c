@@ -241,6 +241,13 @@ static tile_value clone_address(ring *r, tile_builder *b, tile_value value, tile
     return map[value.id];
 }
 
+/* What has just been built tells the caches what op does. */
+static void keep_cache(ring *r, const tile_builder *b, tile_op op) {
+    tile_op built =
+        b->before.id ? tile_op_at(r->f, b->before)->prev : tile_region_at(r->f, b->region)->last;
+    tile_op_take_attr(r->f, built, r->f, op, TILE_ATTR_cache);
+}
+
 static void build_copy(ring *r, tile_builder *b, unsigned index, tile_value stage, tile_value *map,
                        size_t map_count) {
     unsigned size;
@@ -251,6 +258,7 @@ static void build_copy(ring *r, tile_builder *b, unsigned index, tile_value stag
     tile_builder place = *b;
     place.loc = tile_op_loc(r->f, op);
     tile_build_copy_async(&place, from[0], from + 1, size - 1, r->buffers[index], &stage, 1);
+    keep_cache(r, &place, op);
 }
 
 /* if iv < end { all copies of the iteration iv into stage }, commit. stage 0: the ring's stage,
@@ -452,6 +460,7 @@ static void build_plain_copies(ring *r) {
         tile_builder b = tile_builder_before(r->f, op);
         const tile_value *source = tile_op_segment(r->f, op, 0, &size);
         tile_build_copy(&b, source[0], source + 1, size - 1, r->buffers[i], NULL, 0);
+        keep_cache(r, &b, op);
     }
 }
 

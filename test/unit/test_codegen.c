@@ -213,7 +213,7 @@ Test(codegen, refusals) {
         tile_blob out;
         unsigned ptx;
         tile_status status = cases[i].target /* none of the table, so not for tile_emit */
-                                 ? tile_emit_check(x.kernel, target, &ptx)
+                                 ? tile_emit_check(x.kernel, target, 0, &ptx)
                                  : tile_emit(x.kernel, TILE_EMIT_PTX, &options, &out);
         cr_expect_eq(status, TILE_INVALID, "case %u", i);
         cr_expect(cases[i].target || !out.data);

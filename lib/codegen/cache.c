@@ -1,0 +1,125 @@
+/* What accesses say to the caches: the attribute `cache`. Its words are PTX's, so that they become
+ * part of the instruction.
+ *
+ * An L2 policy is a 64-bit value that createpolicy makes. One for each word is made where the
+ * kernel begins, and is a constant to ptxas.
+ *
+ * cp.async with a policy. Where its shared address is the sum of a register and a uniform one, as a
+ * stage's offset is, ptxas 13.0 emits [R+UR0], desc[UR1]: registers that it has given to nobody,
+ * and an illegal instruction at run time. Without a policy it never uses this form. So all of the
+ * address but a constant is put through an exclusive-or, which is no sum, with a zero that ptxas
+ * does not see through: no lane comes before itself. (lane / 32 is none, it knows how large a lane
+ * is.) One instruction for each buffer of a stage. */
+#include <string.h>
+
+#include "lib/codegen/ptx.h"
+
+/* The L2's policies; evict_normal is what it does anyway. */
+static const char *const policies[TILE_CACHE_POLICIES] = {"evict_first", "evict_last"};
+
+static unsigned policy_of(const char *word) {
+    unsigned i = 0;
+    while (i < TILE_CACHE_POLICIES && strcmp(policies[i], word) != 0) i++;
+    return i;
+}
+
+static tile_machine copy_machine(const tile_function *f, tile_op op) {
+    unsigned predicates;
+    tile_op_segment(f, op, 2, &predicates);
+    switch (tile_op_attr_int(f, op, TILE_ATTR_bytes, 0)) {
+    case 4: return predicates ? TILE_MACHINE_cp_async_4zh : TILE_MACHINE_cp_async_4h;
+    case 8: return predicates ? TILE_MACHINE_cp_async_8zh : TILE_MACHINE_cp_async_8h;
+    case 16: return predicates ? TILE_MACHINE_cp_async_16zh : TILE_MACHINE_cp_async_16h;
+    default: return TILE_MACHINE_COUNT; /* the verifier has refused it */
+    }
+}
+
+tile_cache_hint tile_find_cache_hint(const tile_function *f, tile_op op, bool read_only) {
+    const char *word = tile_op_attr_text(f, op, TILE_ATTR_cache);
+    tile_cache_hint hint = {.machine = TILE_MACHINE_COUNT};
+    if (!word) return hint;
+    hint.policy = policy_of(word);
+    bool policy = hint.policy < TILE_CACHE_POLICIES, no_line = strcmp(word, "no_allocate") == 0;
+    switch (tile_op_opcode(f, op)) {
+    case TILE_OP_ld_global:
+        if (policy)
+            hint.machine =
+                read_only ? TILE_MACHINE_ld_constant_policy : TILE_MACHINE_ld_global_policy;
+        if (no_line)
+            hint.machine =
+                read_only ? TILE_MACHINE_ld_constant_no_line : TILE_MACHINE_ld_global_no_line;
+        break;
+    case TILE_OP_st_global:
+        if (policy) hint.machine = TILE_MACHINE_st_global_policy;
+        if (no_line) hint.machine = TILE_MACHINE_st_global_no_line;
+        break;
+    case TILE_OP_cp_async:
+        if (policy) hint.machine = copy_machine(f, op);
+        break;
+    default: break; /* no other row takes the attribute at level 3 */
+    }
+    return hint;
+}
+
+/* Why the access cannot say it; NULL if it can, or there is nothing to say. */
+static const char *explain(const tile_function *f, tile_op op, const tile_target *target,
+                           unsigned ptx_version, tile_machine machine) {
+    const char *word = tile_op_attr_text(f, op, TILE_ATTR_cache);
+    if (machine != TILE_MACHINE_COUNT) {
+        if (target->compute_capability < tile_machine_capability(machine))
+            return "the target has no instruction that says it";
+        return ptx_version < tile_machine_ptx(machine) ? "PTX has it from 7.4 on" : NULL;
+    }
+    bool small = tile_op_opcode(f, op) == TILE_OP_cp_async &&
+                 tile_op_attr_int(f, op, TILE_ATTR_bytes, 0) < 16;
+    return word && small && strcmp(word, "no_allocate") == 0
+               ? "asynchronous copies of less than 16 bytes go through the L1"
+               : NULL;
+}
+
+bool tile_check_cache_hint(const tile_function *f, tile_op op, const tile_target *target,
+                           unsigned ptx_version, bool remark) {
+    tile_cache_hint hint = tile_find_cache_hint(f, op, false);
+    const char *why = explain(f, op, target, ptx_version, hint.machine);
+    if (why && remark)
+        tile_report(tile_function_context(f), TILE_REMARK, tile_op_loc(f, op),
+                    "%s: cache = %s is left out: %s", tile_op_name(f, op),
+                    tile_op_attr_text(f, op, TILE_ATTR_cache), why);
+    return hint.machine != TILE_MACHINE_COUNT && !why;
+}
+
+/* At the beginning of the kernel, where all of it sees the value. */
+static LLVMValueRef emit_first(tile_emitter *e, tile_machine machine, const char *modifiers,
+                               LLVMTypeRef type) {
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(e->builder);
+    LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(e->function);
+    LLVMValueRef value;
+    LLVMPositionBuilder(e->builder, entry, LLVMGetFirstInstruction(entry));
+    tile_ptx ptx = tile_ptx_begin(e, machine);
+    tile_ptx_modify(&ptx, "%s", modifiers);
+    tile_ptx_add_results(&ptx, &type, 1);
+    tile_ptx_call(&ptx, &value);
+    LLVMPositionBuilderAtEnd(e->builder, here);
+    return value;
+}
+
+LLVMValueRef tile_emit_cache_policy(tile_emitter *e, unsigned policy) {
+    if (!e->policies[policy]) {
+        const char *word = tile_arena_format(&e->arena, "%s.b64", policies[policy]);
+        e->policies[policy] = emit_first(e, TILE_MACHINE_cache_policy, word, e->i64);
+    }
+    return e->policies[policy];
+}
+
+LLVMValueRef tile_emit_hidden(tile_emitter *e, LLVMValueRef address) {
+    LLVMTypeRef type = LLVMTypeOf(address);
+    LLVMValueRef hidden;
+    if (!e->hidden_zero)
+        e->hidden_zero = emit_first(e, TILE_MACHINE_hidden_zero, "", e->i32);
+    tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_hide);
+    tile_ptx_add_results(&ptx, &type, 1);
+    tile_ptx_add_inputs(&ptx, &address, 1);
+    tile_ptx_add_inputs(&ptx, &e->hidden_zero, 1);
+    tile_ptx_call(&ptx, &hidden);
+    return hidden;
+}
