@@ -114,8 +114,7 @@ LLVMValueRef tile_emit_cache_policy(tile_emitter *e, unsigned policy) {
 LLVMValueRef tile_emit_hidden(tile_emitter *e, LLVMValueRef address) {
     LLVMTypeRef type = LLVMTypeOf(address);
     LLVMValueRef hidden;
-    if (!e->hidden_zero)
-        e->hidden_zero = emit_first(e, TILE_MACHINE_hidden_zero, "", e->i32);
+    if (!e->hidden_zero) e->hidden_zero = emit_first(e, TILE_MACHINE_hidden_zero, "", e->i32);
     tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_hide);
     tile_ptx_add_results(&ptx, &type, 1);
     tile_ptx_add_inputs(&ptx, &address, 1);
