@@ -457,6 +457,9 @@ static const char products[] =
     "is rounded where it is read; where other operations write it, the copy goes through registers "
     "instead,\n"
     "and a remark says so.\n\n"
+    "Where m is a multiple of 8 but not of 16, and n is one of 16, the compiler multiplies the "
+    "transposed\n"
+    "matrices, so that n lies in the instruction's 16 rows: tiles of 8 rows waste nothing.\n\n"
     "| instruction | lhs | rhs | acc | compute capability |\n|---|---|---|---|---|\n";
 
 static void print_products(const tile_out *out) {

@@ -8,13 +8,21 @@
 
 /* The table ----------------------------------------------------------------------------------- */
 
-static const tile_mma table[] = {
 #define SIGNS_ss false, false
 #define SIGNS_us true, false
 #define SIGNS_su false, true
 #define SIGNS_uu true, true
+#define EXCHANGED_ss SIGNS_ss
+#define EXCHANGED_us SIGNS_su
+#define EXCHANGED_su SIGNS_us
+#define EXCHANGED_uu SIGNS_uu
+#define PLACES(first, second) TILE_MMA_PLACE_##first, TILE_MMA_PLACE_##second
+
+/* Each row as it is, then exchanged: of those that fit, the first one is taken. */
+static const tile_mma table[] = {
 #define MMA(name, m, n, k, lhs, rhs, acc, signs, lhs_place, rhs_place, capability, ptx, intrinsic) \
     {"m" #m "n" #n "k" #k, \
+     false, \
      m, \
      n, \
      k, \
@@ -22,21 +30,36 @@ static const tile_mma table[] = {
      TILE_##rhs, \
      TILE_##acc, \
      SIGNS_##signs, \
-     TILE_MMA_PLACE_##lhs_place, \
-     TILE_MMA_PLACE_##rhs_place, \
+     PLACES(lhs_place, rhs_place), \
      capability, \
-     ptx},
+     ptx}, \
+        {"m" #m "n" #n "k" #k, \
+         true, \
+         n, \
+         m, \
+         k, \
+         TILE_##rhs, \
+         TILE_##lhs, \
+         TILE_##acc, \
+         EXCHANGED_##signs, \
+         PLACES(rhs_place, lhs_place), \
+         capability, \
+         ptx},
 #include "lib/layout/mma.def"
 };
 
 enum { ROWS = sizeof table / sizeof *table };
 
 const tile_mma *tile_mma_at(unsigned index) {
-    return index < ROWS ? &table[index] : NULL;
+    return index < ROWS / 2 ? &table[2 * index] : NULL;
+}
+
+const tile_mma *tile_mma_exchange(const tile_mma *row) {
+    return row->exchanged ? row - 1 : row + 1;
 }
 
 unsigned tile_mma_index(const tile_mma *row) {
-    return (unsigned)(row - table);
+    return (unsigned)(row - table) / 2;
 }
 
 /* Finding ------------------------------------------------------------------------------------- */
@@ -85,7 +108,7 @@ const tile_mma *tile_mma_find_wider(const tile_mma_query *q) {
 static const tile_mma *nearest(const tile_mma_query *q) {
     const tile_mma *best = NULL;
     for (unsigned i = 0; i < ROWS; i++) {
-        if (!has_types(&table[i], q)) continue;
+        if (table[i].exchanged || !has_types(&table[i], q)) continue;
         if (!best) best = &table[i];
         if (table[i].capability <= q->capability && !divides(best, q)) best = &table[i];
     }
@@ -112,7 +135,7 @@ void tile_mma_explain(const tile_mma_query *q, char *text, size_t size) {
 
 const tile_mma *tile_mma_of_fragments(const tile_mma_query *types, const int64_t counts[3]) {
     for (unsigned i = 0; i < ROWS; i++) {
-        bool same = has_types(&table[i], types);
+        bool same = !table[i].exchanged && has_types(&table[i], types);
         for (unsigned o = 0; o < 3; o++) same &= tile_mma_elements(&table[i], o) == counts[o];
         if (same) return &table[i];
     }
@@ -135,8 +158,26 @@ static void set_lanes(tile_layout *layout, unsigned quad, uint32_t step) {
         layout->lane[2 + i] = UINT32_C(1) << i << tile_layout_dim_shift(layout, 1 - quad);
 }
 
-tile_layout tile_mma_fragment(const tile_mma *row, unsigned operand, uint32_t rows,
-                              uint32_t columns) {
+/* index with its coordinates exchanged */
+static uint32_t exchange(const tile_layout *layout, uint32_t index) {
+    return tile_layout_coordinate(layout, index, 1) << layout->dim_bits[0] |
+           tile_layout_coordinate(layout, index, 0);
+}
+
+/* Of the exchanged matrix. */
+static tile_layout exchange_dims(const tile_layout *layout) {
+    const uint32_t dims[2] = {tile_layout_extent(layout, 1), tile_layout_extent(layout, 0)};
+    tile_layout exchanged = tile_layout_blank(TILE_LAYOUT_REGISTER, dims, 2);
+    exchanged.reg_bits = layout->reg_bits;
+    for (unsigned i = 0; i < layout->reg_bits; i++)
+        exchanged.reg[i] = exchange(layout, layout->reg[i]);
+    for (unsigned i = 0; i < TILE_LANE_BITS; i++)
+        exchanged.lane[i] = exchange(layout, layout->lane[i]);
+    return exchanged;
+}
+
+static tile_layout plain_fragment(const tile_mma *row, unsigned operand, uint32_t rows,
+                                  uint32_t columns) {
     const uint32_t dims[2] = {rows, columns};
     tile_layout layout = tile_layout_blank(TILE_LAYOUT_REGISTER, dims, 2);
     unsigned quad = operand == TILE_MMA_RHS ? 0 : 1;
@@ -148,6 +189,14 @@ tile_layout tile_mma_fragment(const tile_mma *row, unsigned operand, uint32_t ro
     add_registers(&layout, quad, 4 * pack, operand == TILE_MMA_ACC ? row->n : row->k);
     set_lanes(&layout, quad, pack);
     return layout;
+}
+
+tile_layout tile_mma_fragment(const tile_mma *row, unsigned operand, uint32_t rows,
+                              uint32_t columns) {
+    if (!row->exchanged) return plain_fragment(row, operand, rows, columns);
+    static const unsigned instead[] = {TILE_MMA_RHS, TILE_MMA_LHS, TILE_MMA_ACC};
+    tile_layout fragment = plain_fragment(tile_mma_exchange(row), instead[operand], columns, rows);
+    return exchange_dims(&fragment);
 }
 
 unsigned tile_mma_elements(const tile_mma *row, unsigned operand) {

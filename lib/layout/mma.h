@@ -11,7 +11,15 @@
  * 4 rhs  k 1 .. p / 2, k 4p, 8p ..                       rhs  k p, 2p, columns 1, 2, 4 acc  column
  * 1, row 8                                 acc  columns 2, 4, rows 1, 2, 4
  *
- * where m is 16; with m = 8 there is no row 8. Pure functions on values. */
+ * where m is 16; with m = 8 there is no row 8.
+ *
+ * Exchanged rows. C^T = B^T A^T: a product whose m is 8 would waste half of an instruction's 16
+ * rows, and does not where n lies in them. So each row of the table exists a second time with rhs
+ * as the instruction's first operand and lhs as its second: its m is the instruction's n, its
+ * fragments are the instruction's with their coordinates exchanged. Registers are in the
+ * instruction's order, so that nothing else of the code changes.
+ *
+ * Pure functions on values. */
 #ifndef TILE_LIB_LAYOUT_MMA_H
 #define TILE_LIB_LAYOUT_MMA_H
 
@@ -24,9 +32,11 @@ typedef enum tile_mma_place { TILE_MMA_PLACE_registers } tile_mma_place;
 
 enum { TILE_MMA_LHS, TILE_MMA_RHS, TILE_MMA_ACC };
 
-/* A row of mma.def. */
+/* A row of mma.def, as it is or exchanged: then everything but the shape is said of lhs, rhs and
+ * acc of the product. */
 typedef struct tile_mma {
     const char *shape; /* "m16n8k16" */
+    bool exchanged;    /* the instruction's first operand is rhs, its second lhs */
     uint32_t m, n, k;
     tile_scalar lhs, rhs, acc;
     bool unsigned_lhs, unsigned_rhs;
@@ -34,8 +44,11 @@ typedef struct tile_mma {
     unsigned capability, ptx_version;
 } tile_mma;
 
-/* The row; NULL past the end. */
+/* The row as it is; NULL past the end. */
 const tile_mma *tile_mma_at(unsigned index);
+/* The row exchanged, or as it is. */
+const tile_mma *tile_mma_exchange(const tile_mma *row);
+/* Of a row, exchanged or not. */
 unsigned tile_mma_index(const tile_mma *row);
 
 /* Finding ------------------------------------------------------------------------------------- */

@@ -60,11 +60,19 @@ static fragment_table operand_fragments(lowering *l, tile_op op, unsigned operan
     return cut_fragments(l, lower_load_shared(l, element, count, tile, true), tile->layout, size);
 }
 
-static void copy_signs(lowering *l, tile_op from, tile_value product) {
+static void copy_signs(lowering *l, tile_op from, tile_value product, bool exchanged) {
     static const tile_attr_id signs[] = {TILE_ATTR_unsigned_lhs, TILE_ATTR_unsigned_rhs};
     for (unsigned i = 0; i < 2; i++)
         if (tile_op_has_attr(&l->old, from, signs[i]))
-            tile_op_set_flag(l->f, tile_value_def(l->f, product), signs[i]);
+            tile_op_set_flag(l->f, tile_value_def(l->f, product), signs[exchanged ? 1 - i : i]);
+}
+
+static tile_value multiply(lowering *l, tile_op op, const tile_mma *row, tile_value lhs,
+                           tile_value rhs, tile_value acc) {
+    tile_value product = row->exchanged ? tile_build_mma(&l->builder, rhs, lhs, acc)
+                                        : tile_build_mma(&l->builder, lhs, rhs, acc);
+    copy_signs(l, op, product, row->exchanged);
+    return product;
 }
 
 tile_value lower_dot(lowering *l, tile_op op) {
@@ -82,9 +90,8 @@ tile_value lower_dot(lowering *l, tile_op op) {
         for (unsigned i = 0; i < c.count; i++) {
             int64_t m = lower_register_coordinate(layout, i * size, 0);
             int64_t n = lower_register_coordinate(layout, i * size, 1);
-            c.parts[i] = tile_build_mma(&l->builder, find_fragment(&a, m, k),
-                                        find_fragment(&b, k, n), c.parts[i]);
-            copy_signs(l, op, c.parts[i]);
+            c.parts[i] =
+                multiply(l, op, row, find_fragment(&a, m, k), find_fragment(&b, k, n), c.parts[i]);
         }
     return c.count == 1 ? c.parts[0] : tile_build_concat(&l->builder, c.parts, c.count);
 }

@@ -188,12 +188,47 @@ static void check_tile(const tile_mma *row, uint32_t m, uint32_t n, uint32_t k, 
     }
 }
 
+static void check_tiles(const tile_mma *row) {
+    for (uint32_t m = row->m; m <= 8 * row->m; m += row->m)
+        for (uint32_t n = row->n; n <= 8 * row->n; n *= 2)
+            for (unsigned warps = 1; warps <= 8; warps *= 2)
+                check_tile(row, m, n, 3 * row->k, warps);
+}
+
 Test(mma, tiles_of_every_row) {
-    FOR_EACH_ROW (row, i)
-        for (uint32_t m = row->m; m <= 8 * row->m; m += row->m)
-            for (uint32_t n = row->n; n <= 8 * row->n; n *= 2)
-                for (unsigned warps = 1; warps <= 8; warps *= 2)
-                    check_tile(row, m, n, 3 * row->k, warps);
+    FOR_EACH_ROW (row, i) {
+        check_tiles(row);
+        check_tiles(tile_mma_exchange(row));
+    }
+}
+
+/* C^T = B^T A^T: what a lane has of lhs, it has of the instruction's second operand at exchanged
+ * coordinates. */
+Test(mma, exchanged_rows_hold_the_transposed_matrices) {
+    static const unsigned instead[] = {TILE_MMA_RHS, TILE_MMA_LHS, TILE_MMA_ACC};
+    FOR_EACH_ROW (row, i) {
+        const tile_mma *exchanged = tile_mma_exchange(row);
+        cr_assert(exchanged->exchanged && !row->exchanged);
+        cr_assert_eq(tile_mma_exchange(exchanged), row);
+        cr_assert_eq(tile_mma_index(exchanged), i);
+        cr_assert(exchanged->lhs == row->rhs && exchanged->rhs == row->lhs);
+        cr_assert(exchanged->unsigned_lhs == row->unsigned_rhs);
+        cr_assert(exchanged->m == row->n && exchanged->n == row->m && exchanged->k == row->k);
+        for (unsigned o = 0; o < 3; o++) {
+            uint32_t rows, columns, plain = instead[o];
+            extents_of(exchanged, o, &rows, &columns);
+            tile_layout fragment = tile_mma_fragment(exchanged, o, rows, columns);
+            tile_layout whole = tile_mma_fragment(row, plain, columns, rows);
+            cr_assert_null(tile_layout_find_fault(&fragment));
+            cr_assert_eq(tile_mma_elements(exchanged, o), tile_mma_elements(row, plain));
+            for (uint32_t lane = 0; lane < 32; lane++)
+                for (uint32_t e = 0; e < tile_mma_elements(row, plain); e++) {
+                    uint32_t at = tile_layout_apply(&whole, e, lane, 0);
+                    cr_assert_eq(tile_layout_apply(&fragment, e, lane, 0),
+                                 at % rows * columns + at / rows, "%s operand %u", row->shape, o);
+                }
+        }
+    }
 }
 
 /* The addresses of one register of all lanes of warp 0. */
@@ -305,6 +340,33 @@ Test(mma, shapes_are_chosen_by_extents) {
     expect_shape(tile_mma_find(&query), "m16n8k32");
     cr_assert(tile_mma_find(&query)->unsigned_rhs && !tile_mma_find(&query)->unsigned_lhs);
     query.k = 48;
+    expect_shape(tile_mma_find(&query), "m16n8k16");
+}
+
+/* Where rows would be wasted, n lies in them; where it would waste columns, too, nothing fits. */
+Test(mma, small_products_are_exchanged) {
+    tile_mma_query query = layout_half_query();
+    query.n = 16;
+    cr_assert_not(tile_mma_find(&query)->exchanged, "m 16 and n 16 fit as they are");
+    query.m = 8;
+    cr_assert(tile_mma_find(&query)->exchanged);
+    expect_shape(tile_mma_find(&query), "m16n8k16");
+    query.m = 24;
+    cr_assert(tile_mma_find(&query)->exchanged);
+    query.n = 8;
+    cr_assert_null(tile_mma_find(&query));
+    query.m = 4;
+    query.n = 64;
+    cr_assert_null(tile_mma_find(&query));
+    query.m = 8;
+    query.lhs = TILE_e4m3;
+    query.rhs = TILE_e5m2;
+    query.capability = 89;
+    query.k = 32;
+    cr_assert_eq(tile_mma_find(&query)->lhs, TILE_e4m3);
+    query.lhs = query.rhs = query.acc = TILE_f64;
+    expect_shape(tile_mma_find(&query), "m8n8k4");
+    query.capability = 90;
     expect_shape(tile_mma_find(&query), "m16n8k16");
 }
 

@@ -1,6 +1,6 @@
 """Compiles products of many types for a target, assembles them, and names the instructions.
 
-    matmul_types.py KERNELS.tile TARGET PTXAS|none KERNEL:A,B,S ...
+    matmul_types.py KERNELS.tile TARGET PTXAS|none KERNEL:A,B,S[:name=value] ...
 """
 import os
 import re
@@ -11,10 +11,10 @@ import tempfile
 file, target, assembler = sys.argv[1:4]
 with tempfile.TemporaryDirectory() as folder:
     for case in sys.argv[4:]:
-        kernel, types = case.split(":")
+        kernel, types, *more = case.split(":")
         a, b, s = types.split(",")
         ptx = os.path.join(folder, "k.ptx")
-        parameters = ["A=" + a, "B=" + b, "S=" + s] + (["C=" + s] if kernel != "unsigned" else [])
+        parameters = ["A=" + a, "B=" + b, "S=" + s] + (["C=" + s] if kernel != "unsigned" else []) + more
         command = ["tilec", file, "--kernel=" + kernel, "--target=" + target, "--emit=ptx", "-o", ptx]
         for parameter in parameters:
             command += ["--param", parameter]
