@@ -17,6 +17,7 @@
 #include "runtime/assemble.h"
 #include "runtime/cache/cache.h"
 #include "runtime/cache/messages.h"
+#include "passes/tile/split_steps.h"
 
 /* The kernel of that name; without a name the only kernel there is. NULL after a diagnostic. */
 static tile_function *choose_kernel(const tile_module *module, const char *name) {
@@ -123,6 +124,13 @@ static tile_status build(const job *j, tile_artifact **out) {
     const tile_build_options *options = &j->options;
     tile_assume_variant(f, j->variants.divisors[options->variant]);
     tile_status status = lower(f, options);
+    if (status == TILE_OK && f->kind != TILE_KERNEL) {
+        tile_report(f->module->context, TILE_ERROR, f->loc,
+                    "@%s takes several launches after these passes: choose how it is split by the "
+                    "clause `split` instead",
+                    f->name);
+        status = TILE_INVALID;
+    }
     if (status != TILE_OK) return status;
     tile_artifact *artifact = tile_artifact_create(f->module->context);
     artifact_kernel *added = tile_artifact_add(artifact);
@@ -232,13 +240,28 @@ static tile_status build_as_asked(const job *j, tile_artifact **out) {
     return TILE_INVALID;
 }
 
+/* What is launched in several steps, made into a plan. */
+static tile_status build_steps(tile_function *f, const tile_build_options *given,
+                               tile_artifact **out) {
+    tile_build_options options;
+    tile_take_options(&options, sizeof options, given);
+    tile_status status = TILE_OK;
+    if (!f->param_count) { /* what else it is refused for comes first */
+        if (!tile_target_check(f->module->context, f->loc, options.target)) return TILE_INVALID;
+        status = tile_make_steps(f->module, f->name, options.target);
+    }
+    return status == TILE_OK ? tile_artifact_build_plan(f, given, out) : status;
+}
+
 tile_status tile_artifact_build(tile_module *module, const char *kernel,
                                 const tile_build_options *given, tile_artifact **out) {
     job j;
-    tile_function *f = tile_module_find(module, kernel);
+    tile_function *f = module && !kernel ? choose_kernel(module, NULL)
+                                         : tile_module_find(module, kernel);
     tile_status status = TILE_INVALID;
     *out = NULL;
-    if (f && f->kind == TILE_PLAN) return tile_artifact_build_plan(f, given, out);
+    if (module && !kernel && !f) return TILE_INVALID;
+    if (f && tile_takes_steps(f)) return build_steps(f, given, out);
     if (take(module, kernel, given, &j)) status = build_as_asked(&j, out);
     tile_arena_reset(&j.arena);
     return status;
@@ -290,6 +313,13 @@ tile_status tile_compile(tile_module *module, const char *kernel, const tile_bin
     tile_artifact *artifact;
     tile_status status = tile_artifact_build(module, f->name, &build, &artifact);
     if (status != TILE_OK) return status;
+    if (artifact->plan) {
+        tile_report(module->context, TILE_ERROR, f->loc,
+                    "@%s takes several launches at this point: tile_artifact_build has them all",
+                    f->name);
+        tile_artifact_destroy(artifact);
+        return TILE_UNSUPPORTED;
+    }
     artifact_kernel *made = &artifact->kernels[0]; /* what is taken out of it stays */
     *ptx = made->parts.ptx;
     made->parts.ptx = (tile_blob){0};

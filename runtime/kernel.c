@@ -1,6 +1,7 @@
 /* What all devices have in common when kernels are launched: grids, scratch sizes, tables. */
 #include "runtime/kernel.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,8 +34,7 @@ tile_status tile_kernel_create(tile_device *device, const tile_module *module, c
     }
     tile_kernel *kernel = tile_malloc(sizeof *kernel);
     *kernel = (tile_kernel){.device = device,
-                            .module = tile_module_clone(module),
-                            .is_plan = tile_function_get_kind(function) == TILE_PLAN};
+                            .module = tile_module_clone(module)};
     kernel->name = tile_arena_string(&kernel->arena, name, strlen(name));
     kernel->picks = !binding_count && function->tune_count;
     tile_context_lock(device->context);
@@ -66,21 +66,21 @@ void tile_kernel_destroy(tile_kernel *kernel) {
 }
 
 const tile_abi *tile_kernel_abi(const tile_kernel *kernel) {
-    return kernel && !kernel->is_plan ? tile_first_variant(kernel->first)->abi : NULL;
+    return kernel && !kernel->first->plan ? tile_first_variant(kernel->first)->abi : NULL;
 }
 
 const tile_blob *tile_kernel_ptx(const tile_kernel *kernel) {
     static const tile_blob none = {NULL, 0};
-    if (kernel && kernel->is_plan) return &none;
+    if (kernel && kernel->first->plan) return &none;
     return kernel ? &tile_first_variant(kernel->first)->ptx : NULL;
 }
 
 tile_status tile_kernel_get_attributes(tile_kernel *kernel, tile_kernel_attributes *attributes) {
     if (!kernel) return TILE_INVALID;
-    if (kernel->device->ops->attributes && !kernel->is_plan)
+    if (kernel->device->ops->attributes && !kernel->first->plan)
         return kernel->device->ops->attributes(kernel->device, tile_first_variant(kernel->first),
                                                attributes);
-    if (kernel->is_plan)
+    if (kernel->first->plan)
         tile_report(kernel->device->context, TILE_ERROR, no_place,
                     "@%s is a plan: its kernels have attributes", kernel->name);
     else
@@ -114,22 +114,32 @@ static bool is_empty(const tile_launch *launch) {
     return !launch->grid[0] || !launch->grid[1] || !launch->grid[2];
 }
 
-/* Compiles what is missing, but not while the stream is being captured. */
-static tile_status resolve(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
-                           void *stream, tile_launch *launch) {
+/* The point that these arguments take, compiled if no launch has been in their bucket, but not while
+ * the stream is being captured. */
+static tile_status take_point(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                              void *stream, kernel_point **point) {
     int64_t numbers[TILE_MAX_ARGUMENTS];
     tile_status status = check_count(kernel, arguments, count);
     if (status != TILE_OK) return status;
-    kernel_point *point = tile_find_point(kernel, arguments, count);
-    const tile_abi *abi = tile_first_variant(point ? point : kernel->first)->abi;
+    *point = tile_find_point(kernel, arguments, count);
+    if (*point) return TILE_OK;
+    status = tile_check_arguments(kernel->device, kernel->name, tile_arguments_of(kernel),
+                                  arguments, numbers);
+    return status == TILE_OK ? tile_meet_bucket(kernel, arguments, count, stream, point) : status;
+}
+
+/* Compiles what is missing of a point without a plan, but not while the stream is being captured. */
+static tile_status resolve(tile_kernel *kernel, kernel_point *point, const tile_argument *arguments,
+                           unsigned count, void *stream, tile_launch *launch) {
+    int64_t numbers[TILE_MAX_ARGUMENTS];
+    const tile_abi *abi = tile_first_variant(point)->abi;
     const tile_launch_facts facts = {.size = sizeof facts, .num_sms = kernel->device->num_sms};
-    status = tile_check_arguments(kernel->device, kernel->name, abi, arguments, numbers);
+    tile_status status =
+        tile_check_arguments(kernel->device, kernel->name, abi, arguments, numbers);
     *launch = (tile_launch){.arguments = arguments,
                             .argument_count = count,
                             .num_sms = facts.num_sms,
                             .stream = stream};
-    if (status == TILE_OK && !point)
-        status = tile_meet_bucket(kernel, arguments, count, stream, &point);
     if (status == TILE_OK)
         status = tile_take_variant(kernel, point, numbers, stream, &launch->variant);
     if (status == TILE_OK)
@@ -145,8 +155,12 @@ static tile_status resolve(tile_kernel *kernel, const tile_argument *arguments, 
 tile_status tile_kernel_take_step(tile_kernel *kernel, const tile_argument *arguments,
                                   unsigned count, tile_step_launch *step, tile_step_mode mode) {
     tile_launch launch;
+    kernel_point *point;
     const tile_device_ops *ops = kernel->device->ops;
-    tile_status status = resolve(kernel, arguments, count, step->stream, &launch);
+    tile_status status = take_point(kernel, arguments, count, step->stream, &point);
+    if (status != TILE_OK) return status;
+    assert(!point->plan && "the kernels of a plan have one step each");
+    status = resolve(kernel, point, arguments, count, step->stream, &launch);
     step->launched = status == TILE_OK && !is_empty(&launch);
     if (!step->launched) return status;
     launch.overlaps = step->overlaps;
@@ -159,29 +173,14 @@ tile_status tile_kernel_take_step(tile_kernel *kernel, const tile_argument *argu
     return status;
 }
 
-/* The plan that these arguments take. */
-static tile_status take_plan(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
-                             void *stream, tile_plan **plan) {
-    tile_status status = check_count(kernel, arguments, count);
-    if (status != TILE_OK) return status;
-    kernel_point *point = tile_find_point(kernel, arguments, count);
-    if (!point) status = tile_meet_bucket(kernel, arguments, count, stream, &point);
-    if (status == TILE_OK) *plan = point->plan;
-    return status;
-}
-
-static tile_status run_plan(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
-                            void *stream, bool prepare) {
-    tile_plan *plan;
-    tile_status status = take_plan(kernel, arguments, count, stream, &plan);
-    return status == TILE_OK ? tile_plan_run(plan, arguments, stream, prepare) : status;
-}
-
 tile_status tile_kernel_launch(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                                void *stream) {
     tile_launch launch;
-    if (kernel && kernel->is_plan) return run_plan(kernel, arguments, count, stream, false);
-    tile_status status = resolve(kernel, arguments, count, stream, &launch);
+    kernel_point *point;
+    tile_status status = take_point(kernel, arguments, count, stream, &point);
+    if (status != TILE_OK) return status;
+    if (point->plan) return tile_plan_run(point->plan, arguments, stream, false);
+    status = resolve(kernel, point, arguments, count, stream, &launch);
     if (status != TILE_OK || is_empty(&launch)) return status;
     return kernel->device->ops->launch(kernel->device, &launch);
 }
@@ -189,8 +188,11 @@ tile_status tile_kernel_launch(tile_kernel *kernel, const tile_argument *argumen
 tile_status tile_kernel_prepare(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                                 void *stream) {
     tile_launch launch;
-    if (kernel && kernel->is_plan) return run_plan(kernel, arguments, count, stream, true);
-    tile_status status = resolve(kernel, arguments, count, stream, &launch);
+    kernel_point *point;
+    tile_status status = take_point(kernel, arguments, count, stream, &point);
+    if (status != TILE_OK) return status;
+    if (point->plan) return tile_plan_run(point->plan, arguments, stream, true);
+    status = resolve(kernel, point, arguments, count, stream, &launch);
     if (status != TILE_OK || is_empty(&launch) || !kernel->device->ops->reserve) return status;
     return kernel->device->ops->reserve(kernel->device, &launch);
 }
@@ -198,13 +200,16 @@ tile_status tile_kernel_prepare(tile_kernel *kernel, const tile_argument *argume
 tile_status tile_kernel_variant(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                                 const tile_abi **abi) {
     tile_launch launch;
+    kernel_point *point;
     *abi = NULL;
-    if (kernel && kernel->is_plan) {
+    tile_status status = take_point(kernel, arguments, count, NULL, &point);
+    if (status != TILE_OK) return status;
+    if (point->plan) {
         tile_report(kernel->device->context, TILE_ERROR, no_place,
                     "@%s is a plan: its kernels have variants", kernel->name);
         return TILE_UNSUPPORTED;
     }
-    tile_status status = resolve(kernel, arguments, count, NULL, &launch);
+    status = resolve(kernel, point, arguments, count, NULL, &launch);
     if (status == TILE_OK) *abi = launch.variant->abi;
     return status;
 }
@@ -238,13 +243,13 @@ static tile_status launch_timed(void *user) {
     return timed->device->ops->launch(timed->device, &timed->launch);
 }
 
-static tile_status measure_kernel(tile_kernel *kernel, const tile_argument *arguments,
-                                  unsigned count, void *stream, const tile_measure_options *options,
+static tile_status measure_kernel(tile_kernel *kernel, kernel_point *point,
+                                  const tile_argument *arguments, unsigned count, void *stream, const tile_measure_options *options,
                                   tile_measurement *out) {
     tile_device *device = kernel->device;
     timed_launch launch = {.device = device};
     const tile_timed timed = {.launch = launch_timed, .user = &launch, .stream = stream};
-    tile_status status = resolve(kernel, arguments, count, stream, &launch.launch);
+    tile_status status = resolve(kernel, point, arguments, count, stream, &launch.launch);
     if (status != TILE_OK || is_empty(&launch.launch)) return status;
     if (device->ops->reserve) status = device->ops->reserve(device, &launch.launch);
     return status == TILE_OK ? tile_measure_timed(device, &timed, 1, options, out) : status;
@@ -253,14 +258,15 @@ static tile_status measure_kernel(tile_kernel *kernel, const tile_argument *argu
 tile_status tile_measure(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                          void *stream, const tile_measure_options *options, tile_measurement *out) {
     tile_measure_options taken;
-    tile_plan *plan;
+    kernel_point *point;
     *out = (tile_measurement){0};
     if (!kernel) return TILE_INVALID;
     tile_status status = tile_take_measure_options(kernel->device->context, options, &taken);
     if (status != TILE_OK) return status;
-    if (!kernel->is_plan) return measure_kernel(kernel, arguments, count, stream, &taken, out);
-    status = take_plan(kernel, arguments, count, stream, &plan);
-    return status == TILE_OK ? tile_plan_measure(plan, arguments, stream, &taken, out) : status;
+    status = take_point(kernel, arguments, count, stream, &point);
+    if (status != TILE_OK) return status;
+    return point->plan ? tile_plan_measure(point->plan, arguments, stream, &taken, out)
+                       : measure_kernel(kernel, point, arguments, count, stream, &taken, out);
 }
 
 tile_status tile_kernel_time(tile_kernel *kernel, const tile_argument *arguments, unsigned count,

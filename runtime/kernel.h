@@ -11,7 +11,7 @@ typedef struct kernel_point {
     struct kernel_point *next; /* older */
     const tile_binding *bindings;
     unsigned binding_count;
-    tile_plan *plan; /* of a plan, which has no variants */
+    tile_plan *plan; /* of what is launched in several steps, and has no variants; else NULL */
     /* As the abi numbers them; NULL: not compiled yet, which the first one always is. */
     tile_variant *_Atomic variants[TILE_MAX_VARIANTS];
 } kernel_point;
@@ -30,7 +30,6 @@ struct tile_kernel {
     tile_module *module; /* not instantiated: variants are cloned from it */
     const char *name;
     tile_arena arena;
-    bool is_plan; /* its name is a plan's */
     bool picks;   /* made without bindings: each launch takes the point of its bucket */
     kernel_point *points;
     /* A set of arguments: {const}, and no binding says their values. Each launch takes the point
@@ -44,13 +43,14 @@ struct tile_kernel {
 
 /* variant.c */
 
-/* Compiles a variant of the point. Under the context's lock. */
+/* Compiles a variant of the point; the module, in which it is instantiated, is taken over, also by a
+ * call that fails. Under the context's lock. */
 tile_status tile_add_variant(tile_kernel *kernel, kernel_point *point, unsigned index,
-                             tile_variant **out);
+                             tile_module *module, tile_variant **out);
 void tile_destroy_variant(tile_device *device, tile_variant *variant);
 /* NULL: not compiled yet. */
 tile_variant *tile_find_variant(const kernel_point *point, unsigned index);
-/* The one that assumes what the kernel declares; never NULL, but for a plan's point. */
+/* The one that assumes what the kernel declares; never NULL, but for a point that has a plan. */
 tile_variant *tile_first_variant(const kernel_point *point);
 /* The first variant whose conditions hold for these arguments (numbers: as tile_abi_pick_variant
  * takes them), compiled if it is not yet, but not while the stream is being captured. */

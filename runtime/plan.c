@@ -13,6 +13,7 @@
 #include "lib/ir/scalar.h"
 #include "lib/support/context.h"
 #include "lib/support/integer.h"
+#include "passes/tile/split_steps.h"
 #include "runtime/arguments.h"
 #include "runtime/measure.h"
 
@@ -115,13 +116,12 @@ static tile_status check_limits(const tile_plan *plan) {
     return fits ? TILE_OK : TILE_INVALID;
 }
 
-tile_status tile_plan_create(tile_device *device, const tile_module *module, const char *name,
-                             const tile_binding *bindings, unsigned binding_count,
+tile_status tile_plan_create(tile_device *device, tile_module *module, const char *name,
                              tile_plan **out) {
     tile_plan *plan = tile_malloc(sizeof *plan);
-    *plan = (tile_plan){.device = device, .module = tile_module_clone(module)};
+    *plan = (tile_plan){.device = device, .module = module};
     *out = NULL;
-    tile_status status = tile_instantiate(plan->module, name, bindings, binding_count);
+    tile_status status = tile_make_steps(module, name, device->target);
     if (status == TILE_OK) {
         plan->steps = tile_steps_create(tile_module_find(plan->module, name));
         status = check_limits(plan);

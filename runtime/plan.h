@@ -6,10 +6,11 @@
 
 typedef struct tile_plan tile_plan;
 
-/* Instantiates the plan of a module of the device's context, and makes its kernels. *out is the
- * caller's, NULL after a diagnostic. */
-tile_status tile_plan_create(tile_device *device, const tile_module *module, const char *name,
-                             const tile_binding *bindings, unsigned binding_count, tile_plan **out);
+/* Makes the steps of a plan, or of a kernel that takes several (split_steps.h), and their kernels;
+ * it is instantiated, and of the device's context. The module is taken over, also by a call that
+ * fails. *out is the caller's, NULL after a diagnostic. */
+tile_status tile_plan_create(tile_device *device, tile_module *module, const char *name,
+                             tile_plan **out);
 void tile_plan_destroy(tile_plan *plan); /* NULL is fine */
 
 /* Of a kernel that has the plan's arguments. */

@@ -11,6 +11,7 @@
 #include "lib/support/context.h"
 #include "lib/support/integer.h"
 #include "passes/common/bind_params.h"
+#include "passes/tile/split_steps.h"
 #include "runtime/kernel.h"
 #include "runtime/tuned.h"
 
@@ -41,17 +42,28 @@ static bool point_equals(const kernel_point *point, const tile_binding *bindings
     return true;
 }
 
+/* Several launches, or one kernel's first variant. */
+static tile_status make_point(tile_kernel *kernel, kernel_point *point) {
+    tile_module *module = tile_module_clone(kernel->module);
+    tile_variant *variant;
+    tile_status status =
+        tile_instantiate(module, kernel->name, point->bindings, point->binding_count);
+    if (status != TILE_OK) {
+        tile_module_destroy(module);
+        return status;
+    }
+    return tile_takes_steps(tile_module_find(module, kernel->name))
+               ? tile_plan_create(kernel->device, module, kernel->name, &point->plan)
+               : tile_add_variant(kernel, point, 0, module, &variant);
+}
+
 tile_status tile_add_point(tile_kernel *kernel, const tile_binding *bindings, unsigned count,
                            kernel_point **out) {
     for (*out = kernel->points; *out; *out = (*out)->next)
         if (point_equals(*out, bindings, count)) return TILE_OK;
     kernel_point *point = tile_malloc(sizeof *point);
     *point = (kernel_point){.next = kernel->points, .bindings = bindings, .binding_count = count};
-    tile_variant *variant;
-    tile_status status = kernel->is_plan
-                             ? tile_plan_create(kernel->device, kernel->module, kernel->name,
-                                                bindings, count, &point->plan)
-                             : tile_add_variant(kernel, point, 0, &variant);
+    tile_status status = make_point(kernel, point);
     if (status != TILE_OK) {
         tile_destroy_point(kernel->device, point);
         return status;
@@ -62,8 +74,8 @@ tile_status tile_add_point(tile_kernel *kernel, const tile_binding *bindings, un
 }
 
 const tile_abi *tile_arguments_of(const tile_kernel *kernel) {
-    return kernel->is_plan ? tile_plan_head(kernel->first->plan)
-                           : tile_first_variant(kernel->first)->abi;
+    return kernel->first->plan ? tile_plan_head(kernel->first->plan)
+                               : tile_first_variant(kernel->first)->abi;
 }
 
 static bool is_constant(const tile_kernel *kernel, unsigned arg) {

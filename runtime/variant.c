@@ -36,12 +36,10 @@ static tile_status build(const tile_kernel *kernel, tile_module *module, unsigne
     return tile_artifact_build(module, kernel->name, &options, artifact);
 }
 
-/* Brings variant->module to the level that the device wants, and makes what else it wants. */
-static tile_status build_variant(tile_kernel *kernel, const kernel_point *point,
-                                 tile_variant *variant, unsigned index) {
-    tile_status status =
-        tile_instantiate(variant->module, kernel->name, point->bindings, point->binding_count);
-    if (status == TILE_OK) status = build(kernel, variant->module, index, &variant->artifact);
+/* Brings variant->module, which is instantiated, to the level that the device wants, and makes what
+ * else it wants. */
+static tile_status build_variant(tile_kernel *kernel, tile_variant *variant, unsigned index) {
+    tile_status status = build(kernel, variant->module, index, &variant->artifact);
     if (status != TILE_OK) return status;
     const tile_artifact_kernel *made = tile_artifact_kernel_at(variant->artifact, 0);
     variant->function = tile_module_find(variant->module, kernel->name);
@@ -71,10 +69,10 @@ static tile_status check_target(const tile_kernel *kernel, const tile_variant *v
 }
 
 tile_status tile_add_variant(tile_kernel *kernel, kernel_point *point, unsigned index,
-                             tile_variant **out) {
+                             tile_module *module, tile_variant **out) {
     tile_variant *variant = tile_malloc(sizeof *variant);
-    *variant = (tile_variant){.module = tile_module_clone(kernel->module)};
-    tile_status status = build_variant(kernel, point, variant, index);
+    *variant = (tile_variant){.module = module};
+    tile_status status = build_variant(kernel, variant, index);
     if (status == TILE_OK) status = check_target(kernel, variant);
     if (status == TILE_OK) status = kernel->device->ops->prepare(kernel->device, variant);
     if (status != TILE_OK) {
@@ -84,6 +82,17 @@ tile_status tile_add_variant(tile_kernel *kernel, kernel_point *point, unsigned 
     atomic_store_explicit(&point->variants[index], variant, memory_order_release);
     *out = variant;
     return TILE_OK;
+}
+
+/* Compiles a variant behind the first. */
+static tile_status add_later_variant(tile_kernel *kernel, kernel_point *point, unsigned index,
+                                     tile_variant **out) {
+    tile_module *module = tile_module_clone(kernel->module);
+    tile_status status =
+        tile_instantiate(module, kernel->name, point->bindings, point->binding_count);
+    if (status == TILE_OK) return tile_add_variant(kernel, point, index, module, out);
+    tile_module_destroy(module);
+    return status;
 }
 
 tile_variant *tile_find_variant(const kernel_point *point, unsigned index) {
@@ -131,7 +140,7 @@ tile_status tile_take_variant(tile_kernel *kernel, kernel_point *point, const in
     if (status != TILE_OK) return status;
     tile_context_lock(kernel->device->context);
     *out = tile_find_variant(point, index); /* another thread may have been here */
-    status = *out ? TILE_OK : tile_add_variant(kernel, point, index, out);
+    status = *out ? TILE_OK : add_later_variant(kernel, point, index, out);
     tile_context_unlock(kernel->device->context);
     return status;
 }

@@ -158,6 +158,10 @@ static bool lower(const options *o, tile_module *module, tile_function **f) {
     return status == TILE_OK;
 }
 
+static bool refuse_code(const char *plan) {
+    return complain("a plan has no code of its own: --emit=tile or abi, or --kernel=KERNEL", plan);
+}
+
 /* The steps before there is PTX. */
 static bool emit_ir(const options *o, tile_module *module, tool_text *text) {
     tile_function *f;
@@ -171,6 +175,7 @@ static bool emit_ir(const options *o, tile_module *module, tool_text *text) {
     if (!lower(o, module, &f)) return false;
     if (is_wanted(o, "tile")) tile_module_print(module, tool_append, text);
     if (is_wanted(o, "tile")) return true;
+    if (tile_function_get_kind(f) == TILE_PLAN) return refuse_code(tile_function_name(f));
     bool ok = tile_emit(f, TILE_EMIT_LLVM, &emit, &llvm) == TILE_OK;
     if (ok) tool_append(llvm.data, llvm.size, text);
     tile_blob_destroy(&llvm);
@@ -181,6 +186,13 @@ static bool build(const options *o, tile_module *module, const tile_build_option
                   tool_text *text) {
     tile_artifact *artifact;
     if (tile_artifact_build(module, o->kernel, wanted, &artifact) != TILE_OK) return false;
+    const tile_function *plan = tile_artifact_plan(artifact);
+    if (plan) { /* what the kernel is at this point */
+        bool ok = is_wanted(o, "abi") ? tile_plan_print(plan, tool_append, text) == TILE_OK
+                                      : refuse_code(tile_function_name(plan));
+        tile_artifact_destroy(artifact);
+        return ok;
+    }
     const tile_artifact_kernel *made = tile_artifact_kernel_at(artifact, 0);
     const tile_blob *code = is_wanted(o, "cubin") ? &made->cubin : &made->ptx;
     if (is_wanted(o, "abi"))
@@ -252,8 +264,7 @@ static tile_function *find_plan(const options *o, const tile_module *module) {
 /* A plan's text with the kernels that it launches, or its interface. */
 static bool emit_plan(const options *o, tile_module *module, tile_function *plan, tool_text *text) {
     if (!is_wanted(o, "abi") && !is_wanted(o, "tile"))
-        return complain("a plan has no code of its own: --emit=tile or abi, or --kernel=KERNEL",
-                        tile_function_name(plan));
+        return refuse_code(tile_function_name(plan));
     if (tile_instantiate(module, tile_function_name(plan), o->params, o->param_count) != TILE_OK)
         return false;
     if (is_wanted(o, "abi")) return tile_plan_print(plan, tool_append, text) == TILE_OK;

@@ -249,6 +249,9 @@ typedef enum tile_raster {
 
 enum { TILE_MAX_RASTER_GROUP = 1 << 15 };
 
+/* Parts of a split loop: what the third dim of a grid can count. */
+enum { TILE_MAX_SPLIT = 65535 };
+
 /* Host expressions ---------------------------------------------------------------------------- */
 
 /* An expression over constants, compile-time parameters, a function's arguments and what the launch

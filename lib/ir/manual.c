@@ -37,9 +37,8 @@ static const char grammar[] =
     "typed   = expr [\":\" (type | extents)]\n"
     "launch  = \"launch\" \"@\"ID [values] \"(\" [expr],* \")\" [attrs]\n"
     "for     = \"for\" \"%\"ID \"=\" expr \"to\" expr [\"step\" expr]\n"
-    "          [\"iter\" \"(\" (\"%\"ID \"=\" typed),+ \")\"] {ID \"(\" expr {\",\" ID \"=\" "
-    "value} "
-    "\")\"} region\n"
+    "          [\"iter\" \"(\" (\"%\"ID \"=\" typed),+ \")\"] {clause} region\n"
+    "clause  = ID \"(\" expr {\",\" ID \"=\" value} \")\" | \"split\" \"(\" expr \",\" ID \")\"\n"
     "while   = \"while\" [\"iter\" \"(\" (\"%\"ID \"=\" typed),+ \")\"] region\n"
     "          \"do\" [\"(\" \"%\"ID,+ \")\"] region\n"
     "if      = \"if\" expr region [\"else\" region]\n"
@@ -228,6 +227,32 @@ static const char walk[] =
     "  once for each shape on a device, and keeps 4 bytes for each tile of the dims that are "
     "named, 2^22 at\n"
     "  most. A captured launch finds its order if `tile_kernel_prepare` made it before.\n";
+
+static const char splits[] =
+    "\n"
+    "## Sums in parts\n"
+    "\n"
+    "A loop that carries sums can be dealt out to several blocks, which matters where a grid has "
+    "few tiles and\n"
+    "k is long:\n"
+    "\n"
+    "    %acc = for %ko = 0 to %k step block_k iter (%sum = 0.0 : tile<f32[64, 64]>) split (8, "
+    "workspace) pipelined (4) {\n"
+    "\n"
+    "* `split (factor, strategy)`: both may be parameters, as in `tune (split, strategy) in [(1, "
+    "serial), (8,\n"
+    "  workspace)]`. Part p runs the iterations p, p + factor, ..; any factor is right, 1 is no "
+    "split.\n"
+    "* What the loop carries is tiles that start at 0 and are only added to (`dot`, `add`, `sub`, "
+    "`fma`, also\n"
+    "  inside `if` and `for`); the body writes nothing that is seen outside, and an iteration reads "
+    "nothing\n"
+    "  that another one has written. What stands behind the loop is done once, with the whole "
+    "sums.\n"
+    "* Parts are added in the type of the accumulator, at least f32, in a fixed order: the result is "
+    "the same,\n"
+    "  bit by bit, in every launch.\n"
+    "* `block_id` and `grid_dim` go on to mean the grid that is written.\n";
 
 static const char plans[] =
     "\n"
@@ -497,6 +522,7 @@ void tile_manual_print(tile_writer writer, void *user) {
     writer(statements, strlen(statements), user);
     print_infix(&out);
     writer(walk, strlen(walk), user);
+    writer(splits, strlen(splits), user);
     writer(executors, strlen(executors), user);
     writer(plans, strlen(plans), user);
     print_scalars(&out);

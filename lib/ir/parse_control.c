@@ -50,6 +50,13 @@ static bool parse_iter(tile_parser *p, loop *l) {
     return tile_parse_expect(p, ")");
 }
 
+/* "," WORD: what `split` says behind the factor, without a name. */
+static bool parse_strategy(tile_parser *p, loop *l) {
+    tile_parsed_attr *attr = &l->attrs[l->attr_count++];
+    *attr = (tile_parsed_attr){.id = TILE_ATTR_strategy};
+    return tile_parse_expect(p, ",") && tile_parse_attr_word(p, attr);
+}
+
 /* ID "(" expr {"," ID "=" value} ")": an attribute of the loop, and those that go with it. */
 static bool parse_loop_clause(tile_parser *p, const tile_op_info *info, loop *l) {
     uint64_t allowed = tile_parse_allowed_attrs(info);
@@ -65,7 +72,8 @@ static bool parse_loop_clause(tile_parser *p, const tile_op_info *info, loop *l)
     *attr = (tile_parsed_attr){.id = id};
     attr->expr = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
     if (!attr->expr) return false;
-    while (tile_parse_take(p, ","))
+    if (id == TILE_ATTR_split && !parse_strategy(p, l)) return false;
+    while (id != TILE_ATTR_split && tile_parse_take(p, ","))
         if (!tile_parse_attr(p, allowed, info->name, l->attrs, &l->attr_count)) return false;
     return tile_parse_expect(p, ")");
 }

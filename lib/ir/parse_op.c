@@ -14,7 +14,7 @@ bool tile_parse_unknown_attr(tile_parser *p, uint64_t allowed, const char *what)
                             (int)p->token.length, p->token.text, tile_guess_text(p, &guess, ""));
 }
 
-static bool parse_word(tile_parser *p, tile_parsed_attr *attr) {
+bool tile_parse_attr_word(tile_parser *p, tile_parsed_attr *attr) {
     const tile_token *token = &p->token;
     tile_guess guess = tile_guess_start(token->text, token->length);
     const char *words = "";
@@ -77,7 +77,7 @@ static bool parse_attr_value(tile_parser *p, tile_parsed_attr *attr) {
     if (!tile_parse_expect(p, "=")) return false;
     switch (kind) {
     case TILE_KIND_flag: return true;
-    case TILE_KIND_word: return parse_word(p, attr);
+    case TILE_KIND_word: return tile_parse_attr_word(p, attr);
     case TILE_KIND_text: return parse_text(p, attr);
     case TILE_KIND_symbol:
         attr->text = tile_parse_name(p, TILE_TOKEN_SYMBOL, "a function's name such as @k");

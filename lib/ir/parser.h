@@ -228,6 +228,8 @@ bool tile_parse_attrs(tile_parser *p, uint64_t allowed, const char *what, tile_p
 /* One of them, after those that are there already. */
 bool tile_parse_attr(tile_parser *p, uint64_t allowed, const char *what, tile_parsed_attr *attrs,
                      unsigned *count);
+/* The value of an attribute of kind word. */
+bool tile_parse_attr_word(tile_parser *p, tile_parsed_attr *attr);
 /* Reports the token; false. */
 bool tile_parse_unknown_attr(tile_parser *p, uint64_t allowed, const char *what);
 uint64_t tile_parse_allowed_attrs(const tile_op_info *info);

@@ -196,6 +196,11 @@ static void print_param_values(printer *p, const tile_param_value *values, size_
     PRINT(p, "%s", count ? ">" : "");
 }
 
+/* The word, or the parameter that stands for it. */
+static const char *word_text(printer *p, const tile_attr *attr) {
+    return attr->text ? attr->text : tile_expr_text(p->f, attr->expr, &p->text);
+}
+
 static void print_attr(printer *p, const tile_attr *attr) {
     tile_attr_kind kind = tile_attr_get_info(attr->id)->kind;
     PRINT(p, "%s%s", tile_attr_keyword(attr->id), kind == TILE_KIND_flag ? "" : " = ");
@@ -210,7 +215,7 @@ static void print_attr(printer *p, const tile_attr *attr) {
         PRINT(p, "]");
         break;
     case TILE_KIND_word:
-        PRINT(p, "%s", attr->text ? attr->text : tile_expr_text(p->f, attr->expr, &p->text));
+        PRINT(p, "%s", word_text(p, attr));
         break;
     case TILE_KIND_text: print_quoted(p, attr->text); break;
     case TILE_KIND_symbol: PRINT(p, "@%s", attr->text); break;
@@ -261,7 +266,15 @@ static void print_operands(printer *p, tile_op op, const tile_op_info *info) {
 
 static void print_region(printer *p, tile_region region);
 
-/* pipelined (3, order = [0, 1]) unroll (2): an expression opens a clause, lists go with it. */
+/* , WORD */
+static void print_strategy(printer *p, tile_op op) {
+    const tile_attr *strategy = tile_op_attr(p->f, op, TILE_ATTR_strategy);
+    if (!strategy) return;
+    PRINT(p, ", %s", word_text(p, strategy));
+}
+
+/* split (8, serial) pipelined (3, order = [0, 1]) unroll (2): an expression opens a clause, the word
+ * or the lists go with it. */
 static void print_loop_clauses(printer *p, tile_op op) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(p->f, op));
     const tile_attr *pipelined = tile_op_attr(p->f, op, TILE_ATTR_pipelined);
@@ -276,6 +289,7 @@ static void print_loop_clauses(printer *p, tile_op op) {
             PRINT(p, ", ");
             print_attr(p, list);
         }
+        if (attr->id == TILE_ATTR_split) print_strategy(p, op);
         PRINT(p, ")");
     }
 }

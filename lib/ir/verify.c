@@ -121,6 +121,13 @@ static void check_values_of_attrs(verifier *v, tile_op op) {
             FAIL(v, data->loc, "the step of `for` must be positive, it is %lld", (long long)step);
         if (depth < 1 || depth > 64)
             FAIL(v, data->loc, "pipelined takes 1 to 64 stages, not %lld", (long long)depth);
+        int64_t factor = tile_op_attr_int(v->f, op, TILE_ATTR_split, 1);
+        if (factor < 1 || factor > TILE_MAX_SPLIT)
+            FAIL(v, data->loc, "split takes 1 to %d parts, not %lld", TILE_MAX_SPLIT,
+                 (long long)factor);
+        if (tile_op_has_attr(v->f, op, TILE_ATTR_split) !=
+            tile_op_has_attr(v->f, op, TILE_ATTR_strategy))
+            FAIL(v, data->loc, "split takes a factor and a strategy: `split(8, serial)`");
         if (tile_op_attr_int(v->f, op, TILE_ATTR_unroll, 1) < 1)
             FAIL(v, data->loc, "unroll takes at least 1");
     }
@@ -391,6 +398,9 @@ static void check_level(verifier *v, tile_op op) {
         FAIL(v, loc, "%s has a tile as its result, and @%s is at level 3", info->name, f->name);
     if (tile_op_has_attr(f, op, TILE_ATTR_pipelined))
         FAIL(v, loc, "%s: @%s is at level 3, where no loop is to be pipelined any more", info->name,
+             f->name);
+    if (tile_op_has_attr(f, op, TILE_ATTR_split))
+        FAIL(v, loc, "%s: @%s is at level 3, where no loop is to be split any more", info->name,
              f->name);
 }
 

@@ -170,6 +170,8 @@ static void check_op(tile_function *f, tile_op op, void *user) {
         fail(c, op, "alloc_shared: the buffer has no offset; run allocate-shared");
     if (tile_op_has_attr(f, op, TILE_ATTR_pipelined))
         fail(c, op, "this loop is still `pipelined`; run pipeline before lower-tiles");
+    if (tile_op_has_attr(f, op, TILE_ATTR_split))
+        fail(c, op, "this loop is still to be `split`; run split-k before lower-tiles");
     tile_iota iota;
     if (tile_op_opcode(f, op) == TILE_OP_iota && !tile_iota_of(f, op, &iota))
         fail(c, op, "iota: axis, start and step must be known at compile time");

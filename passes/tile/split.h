@@ -1,0 +1,71 @@
+/* What the files of split-k share: the loop that is split, where a block stands, what is combined.
+ */
+#ifndef TILE_PASSES_TILE_SPLIT_H
+#define TILE_PASSES_TILE_SPLIT_H
+
+#include "passes/pass.h"
+
+typedef struct split split;
+
+/* A strategy: what it makes of a kernel whose clause has been found legal. */
+typedef struct split_strategy {
+    const char *word;
+    tile_status (*lower)(split *s);
+    bool takes_steps; /* the kernel becomes a plan */
+} split_strategy;
+
+struct split {
+    tile_pass *pass;
+    tile_context *context;
+    tile_function *f;
+    tile_op loop;
+    int64_t factor; /* at least 2 */
+    const split_strategy *strategy;
+    unsigned count; /* of carried values, all of which are sums */
+};
+
+/* The strategy of that word; never NULL for a word of attrs.def. */
+const split_strategy *split_find_strategy(const char *word);
+
+/* The loops of the function that have the clause: the first one, and how many there are. */
+tile_op split_find_clause(const tile_function *f, unsigned *count);
+
+/* split_check.c: false after a diagnostic that names what keeps the loop from being split. */
+bool split_is_legal(split *s);
+
+/* split_parts.c */
+
+/* The tile that a block works on in the grid as it is declared, and which part of its sum. */
+typedef struct split_grid {
+    tile_value id[3], extent[3];
+    tile_value part; /* 0: all of it */
+} split_grid;
+
+/* Gives each part a block of its own: the grid gets the parts as its slowest dim, block_id and
+ * grid_dim go on to say what was declared, and the loop runs the iterations part, part + factor, ...
+ * The clause is gone then. */
+void split_deal_out(split *s, split_grid *grid);
+/* The grid of a kernel that has no parts. */
+void split_look(tile_builder *b, split_grid *grid);
+/* x + extent(0) * (y + extent(1) * z), and the product of the extents. */
+tile_value split_tile_number(tile_builder *b, const split_grid *grid);
+tile_value split_tile_count(tile_builder *b, const split_grid *grid);
+
+/* Behind the loop, before what follows it. */
+tile_builder split_behind(const split *s);
+/* The operations behind the loop, in order, without the free_shared of buffers that none of them
+ * uses; they are put right behind the loop. In the pass' scratch arena. */
+tile_op *split_take_epilogue(split *s, unsigned *count);
+
+/* The type in which carried value i is handed from block to block: its own, f32 for shorter floats.
+ */
+const tile_type *split_part_type(const split *s, unsigned i);
+/* The value of carried value i in that type, and back. */
+tile_value split_to_part(split *s, tile_builder *b, unsigned i, tile_value value);
+tile_value split_from_part(split *s, tile_builder *b, unsigned i, tile_value value);
+
+/* split_serial.c, split_workspace.c */
+tile_status split_serial(split *s);
+tile_status split_workspace(split *s);
+
+#endif

@@ -1,0 +1,345 @@
+/* Whether a loop may be split: its iterations can be run in parts, in any order, by blocks that know
+ * nothing of each other, if all that they hand on is sums. */
+#include "lib/analysis/memory.h"
+#include "lib/ir/regions.h"
+#include "lib/ir/syntax.h"
+#include "passes/tile/split.h"
+
+typedef struct checker {
+    split *s;
+    tile_function *f;
+    const uint32_t *uses; /* by value */
+    uint32_t *summed;     /* by value: uses that only add to it */
+    uint32_t *barren;     /* by value: the carried value to which it does not lead */
+    bool *touched;        /* by value: a shared buffer that the loop writes */
+    bool ok;
+} checker;
+
+static const char *name_of(const checker *c, tile_value value, const char *otherwise) {
+    const char *name = tile_value_at(c->f, value)->name;
+    return name ? tile_arena_format(c->s->pass->scratch, "%%%s", name) : otherwise;
+}
+
+#define FAIL(c, loc, ...) \
+    ((c)->ok = false, tile_report((c)->s->context, TILE_ERROR, (loc), __VA_ARGS__))
+
+static void note_split(checker *c) {
+    tile_report(c->s->context, TILE_NOTE, tile_op_loc(c->f, c->s->loop), "this loop is split");
+}
+
+/* Sums ----------------------------------------------------------------------------------------- */
+
+static bool adds_to(checker *c, tile_value value, tile_value carried);
+
+/* Operand `index` is what is added to. */
+static bool adds_to_operand(checker *c, tile_op op, unsigned index, tile_value carried) {
+    unsigned at = 0, count;
+    for (unsigned i = 0; i < index; i++) {
+        tile_op_segment(c->f, op, i, &count);
+        at += count;
+    }
+    tile_value operand = tile_op_operand(c->f, op, at);
+    if (!adds_to(c, operand, carried)) return false;
+    c->summed[operand.id]++;
+    return true;
+}
+
+/* A region hands it on as it came, with something added. */
+static bool adds_in_region(checker *c, tile_op op, int region, unsigned index, tile_value carried) {
+    tile_value sent = tile_carried_sent(c->f, op, region, index);
+    if (!adds_to(c, sent, carried)) return false;
+    c->summed[sent.id]++;
+    return true;
+}
+
+static bool adds_in_loop(checker *c, tile_op op, unsigned index, tile_value carried) {
+    tile_value init = tile_carried_sent(c->f, op, TILE_AROUND, index);
+    tile_value inner = tile_carried_received(c->f, op, 0, index);
+    if (!adds_to(c, init, carried) || !adds_in_region(c, op, 0, index, inner)) return false;
+    c->summed[init.id]++;
+    return true;
+}
+
+static bool leads_to(checker *c, tile_value value, tile_value carried) {
+    tile_op op = tile_value_def(c->f, value);
+    unsigned index = tile_value_at(c->f, value)->index;
+    switch (tile_op_opcode(c->f, op)) {
+    case TILE_OP_dot: return adds_to_operand(c, op, 2, carried);
+    case TILE_OP_fma: return adds_to_operand(c, op, 2, carried);
+    case TILE_OP_sub: return adds_to_operand(c, op, 0, carried);
+    case TILE_OP_add:
+        return adds_to_operand(c, op, 0, carried) || adds_to_operand(c, op, 1, carried);
+    case TILE_OP_for: return adds_in_loop(c, op, index, carried);
+    case TILE_OP_if:
+        return adds_in_region(c, op, 0, index, carried) && adds_in_region(c, op, 1, index, carried);
+    default: return false; /* it does something else with the value, if it has it at all */
+    }
+}
+
+/* Whether the value is the carried one plus something; counts the uses that lead there. */
+static bool adds_to(checker *c, tile_value value, tile_value carried) {
+    if (value.id == carried.id) return true;
+    if (c->barren[value.id] == carried.id) return false;
+    bool leads = leads_to(c, value, carried);
+    if (!leads) c->barren[value.id] = carried.id;
+    return leads;
+}
+
+static bool is_zero(const checker *c, tile_value value) {
+    const tile_value_data *data = tile_value_at(c->f, value);
+    tile_op op = tile_value_def(c->f, value);
+    if (op.id && tile_op_opcode(c->f, op) == TILE_OP_splat)
+        return is_zero(c, tile_op_operand(c->f, op, 0));
+    if (data->kind != TILE_VALUE_CONSTANT) return false;
+    return data->expr->kind == TILE_EXPR_FLOAT ? data->expr->number == 0
+                                               : data->expr->integer == 0;
+}
+
+typedef struct misuse {
+    checker *c;
+    tile_value value;
+    tile_op op;
+} misuse;
+
+static void find_misuse(tile_function *f, tile_op op, void *user) {
+    misuse *m = user;
+    if (m->op.id || tile_op_effects(f, op) & TILE_EFFECT_TERMINATOR) return;
+    for (unsigned i = 0; i < tile_op_operand_count(f, op) && !m->op.id; i++)
+        if (tile_op_operand(f, op, i).id == m->value.id) m->op = op;
+}
+
+static void refuse_sum(checker *c, tile_value carried, const char *why) {
+    misuse m = {.c = c, .value = carried};
+    tile_walk(c->f, tile_op_region(c->f, c->s->loop, 0), find_misuse, &m);
+    FAIL(c, tile_op_loc(c->f, m.op.id ? m.op : c->s->loop),
+         "split: %s, which the loop carries, %s; each part of a split loop begins at 0, and the "
+         "parts are added",
+         name_of(c, carried, "a value"), why);
+    if (m.op.id) note_split(c);
+}
+
+/* Each value on the way from the carried one to what is yielded has that one use. */
+static bool has_other_uses(const checker *c, tile_value value, tile_value carried) {
+    if (c->uses[value.id] != c->summed[value.id]) return true;
+    if (value.id == carried.id) return false;
+    tile_op op = tile_value_def(c->f, value);
+    for (unsigned i = 0; i < tile_op_operand_count(c->f, op); i++) {
+        tile_value operand = tile_op_operand(c->f, op, i);
+        if (c->summed[operand.id] && has_other_uses(c, operand, carried)) return true;
+    }
+    return false;
+}
+
+static void check_sum(checker *c, unsigned i) {
+    tile_op loop = c->s->loop;
+    tile_value carried = tile_carried_received(c->f, loop, 0, i);
+    tile_value next = tile_carried_sent(c->f, loop, 0, i);
+    tile_value init = tile_carried_sent(c->f, loop, TILE_AROUND, i);
+    const tile_type *type = tile_value_type(c->f, carried);
+    if (type->kind != TILE_TYPE_TILE)
+        refuse_sum(c, carried, "is no tile");
+    else if (type->rank == TILE_MAX_RANK)
+        refuse_sum(c, carried, "has too many dims to be stored by parts");
+    else if (!adds_to(c, next, carried))
+        refuse_sum(c, carried, "is no sum: it is not only added to (`dot`, `add`, `sub`, `fma`)");
+    else if (c->summed[next.id]++, has_other_uses(c, next, carried))
+        refuse_sum(c, carried, "is also used before the sum is complete");
+    else if (!is_zero(c, init))
+        FAIL(c, tile_op_loc(c->f, loop),
+             "split: %s starts at another value than 0, which each part would add; start it at 0 "
+             "and add %s behind the loop",
+             name_of(c, carried, "a carried value"), name_of(c, init, "the value"));
+}
+
+/* Effects -------------------------------------------------------------------------------------- */
+
+enum {
+    ORDERS = TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE,
+};
+
+/* Writes to global memory, or orders them for others. */
+static bool is_seen_outside(const tile_function *f, tile_op op) {
+    tile_access accesses[TILE_MAX_ACCESSES];
+    unsigned count = tile_op_accesses(f, op, accesses);
+    bool seen = tile_op_effects(f, op) & ORDERS;
+    for (unsigned i = 0; i < count; i++) seen |= accesses[i].write && !accesses[i].shared;
+    return seen;
+}
+
+static void check_op(tile_function *f, tile_op op, void *user) {
+    checker *c = user;
+    if (c->ok && is_seen_outside(f, op)) {
+        FAIL(c, tile_op_loc(f, op),
+             "split: %s stands in a loop that is split, whose parts run in any order; move it behind "
+             "the loop",
+             tile_op_name(f, op));
+        note_split(c);
+    }
+}
+
+static void check_before(tile_function *f, tile_op op, void *user) {
+    checker *c = user;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    bool pdl = opcode == TILE_OP_pdl_wait || opcode == TILE_OP_pdl_trigger;
+    if (!c->ok || pdl || !is_seen_outside(f, op)) return;
+    FAIL(c, tile_op_loc(f, op),
+         "split: %s stands before a loop that is split, and each part would do it; move it behind "
+         "the loop",
+         tile_op_name(f, op));
+    note_split(c);
+}
+
+static void check_effects(checker *c) {
+    tile_function *f = c->f;
+    for (tile_op op = tile_region_first(f, f->body); op.id != c->s->loop.id;
+         op = tile_op_next(f, op)) {
+        check_before(f, op, c);
+        for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
+            tile_walk(f, tile_op_region(f, op, r), check_before, c);
+    }
+    if (c->ok) tile_walk(f, tile_op_region(f, c->s->loop, 0), check_op, c);
+}
+
+/* Shared memory -------------------------------------------------------------------------------- */
+
+static void mark_written(tile_function *f, tile_op op, void *user) {
+    checker *c = user;
+    tile_access accesses[TILE_MAX_ACCESSES];
+    unsigned count = tile_op_accesses(f, op, accesses);
+    for (unsigned i = 0; i < count; i++)
+        if (accesses[i].shared && accesses[i].write) c->touched[accesses[i].memory.id] = true;
+}
+
+static void mark_written_in(checker *c, tile_op op) {
+    mark_written(c->f, op, c);
+    for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
+        tile_walk(c->f, tile_op_region(c->f, op, r), mark_written, c);
+}
+
+typedef struct access_search {
+    tile_value buffer;
+    bool reads;  /* or frees it */
+    bool writes; /* all of it */
+} access_search;
+
+static void find_access(tile_function *f, tile_op op, void *user) {
+    access_search *search = user;
+    tile_access accesses[TILE_MAX_ACCESSES];
+    unsigned count = tile_op_accesses(f, op, accesses);
+    for (unsigned i = 0; i < count; i++) {
+        if (accesses[i].memory.id != search->buffer.id) continue;
+        bool whole = accesses[i].write && !accesses[i].index_count && !search->reads;
+        if (whole)
+            search->writes = true;
+        else if (!search->writes)
+            search->reads = true;
+    }
+}
+
+/* What an iteration reads it has written before, or nobody in the loop has. */
+static void check_buffer(checker *c, tile_value buffer) {
+    tile_region body = tile_op_region(c->f, c->s->loop, 0);
+    access_search search = {.buffer = buffer};
+    tile_op place = TILE_NO_OP;
+    TILE_FOR_EACH_OP (c->f, op, body) {
+        bool nested = tile_op_at(c->f, op)->region_count != 0;
+        access_search inner = {.buffer = buffer};
+        find_access(c->f, op, &search);
+        for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
+            tile_walk(c->f, tile_op_region(c->f, op, r), find_access, &inner);
+        if (nested && !search.writes && (inner.reads || inner.writes)) search.reads = true;
+        if (search.reads && !place.id) place = op;
+        if (search.reads || search.writes) break;
+    }
+    if (search.reads) {
+        FAIL(c, tile_op_loc(c->f, place),
+             "split: %s may hold what another iteration of a split loop has written; write all of "
+             "it before it is used (`pipelined` makes stages by itself)",
+             name_of(c, buffer, "a shared buffer"));
+        note_split(c);
+    }
+}
+
+static void check_behind(tile_function *f, tile_op op, void *user) {
+    checker *c = user;
+    tile_access accesses[TILE_MAX_ACCESSES];
+    unsigned count = c->ok ? tile_op_accesses(f, op, accesses) : 0;
+    for (unsigned i = 0; i < count; i++) {
+        tile_value memory = accesses[i].memory;
+        if (!accesses[i].shared || accesses[i].write || !c->touched[memory.id]) continue;
+        c->touched[memory.id] = false;
+        FAIL(c, tile_op_loc(f, op),
+             "split: %s holds what the last iteration of a split loop has written, which only one "
+             "part has; carry it out of the loop as a sum",
+             name_of(c, memory, "a shared buffer"));
+        note_split(c);
+    }
+}
+
+/* What is written anew behind the loop is no longer the loop's. */
+static void forget_written(checker *c, tile_op op) {
+    tile_access accesses[TILE_MAX_ACCESSES];
+    unsigned count = tile_op_accesses(c->f, op, accesses);
+    for (unsigned i = 0; i < count; i++)
+        if (accesses[i].shared && accesses[i].write && !accesses[i].index_count)
+            c->touched[accesses[i].memory.id] = false;
+}
+
+static void check_shared(checker *c) {
+    tile_function *f = c->f;
+    mark_written_in(c, c->s->loop);
+    for (uint32_t id = 1; id < f->value_count && c->ok; id++) {
+        tile_op def = tile_value_def(f, (tile_value){id});
+        bool outside = def.id && tile_op_at(f, def)->parent.id == f->body.id;
+        if (c->touched[id] && outside) check_buffer(c, (tile_value){id});
+    }
+    for (tile_op op = tile_op_next(f, c->s->loop); op.id; op = tile_op_next(f, op)) {
+        check_behind(f, op, c);
+        for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
+            tile_walk(f, tile_op_region(f, op, r), check_behind, c);
+        forget_written(c, op);
+    }
+}
+
+/* The whole ------------------------------------------------------------------------------------ */
+
+enum { MAX_STEP = 1 << 24 };
+
+static void check_place(checker *c) {
+    tile_function *f = c->f;
+    tile_loc loc = tile_op_loc(f, c->s->loop);
+    int64_t step;
+    if (tile_op_at(f, c->s->loop)->parent.id != f->body.id)
+        FAIL(c, loc,
+             "split: the loop stands inside of another operation; a loop that is split stands in "
+             "the kernel's body itself");
+    else if (f->sync_explicit)
+        FAIL(c, loc,
+             "split: @%s is `sync explicit`, and split-k writes no barriers; leave them to the "
+             "compiler",
+             f->name);
+    else if (tile_value_is_int(f, tile_op_operand(f, c->s->loop, 2), &step) &&
+             step * c->s->factor > MAX_STEP)
+        FAIL(c, loc, "split: the factor times the step is %lld, at most %d can be counted",
+             (long long)(step * c->s->factor), MAX_STEP);
+    for (unsigned d = 0; d < f->grid_rank && c->s->strategy->takes_steps; d++)
+        if (tile_expr_holds(f->grid[d], TILE_EXPR_NUM_SMS))
+            FAIL(c, loc,
+                 "split: the grid of @%s names num_sms, so that the number of parts is not known "
+                 "to the kernels; take the strategy serial",
+                 f->name);
+}
+
+bool split_is_legal(split *s) {
+    tile_arena *arena = s->pass->scratch;
+    checker c = {.s = s, .f = s->f, .ok = true};
+    c.uses = tile_count_uses(s->f, arena);
+    c.summed = TILE_NEW_ARRAY(arena, uint32_t, s->f->value_count);
+    c.barren = TILE_NEW_ARRAY(arena, uint32_t, s->f->value_count);
+    c.touched = TILE_NEW_ARRAY(arena, bool, s->f->value_count);
+    check_place(&c);
+    if (c.ok) check_effects(&c);
+    for (unsigned i = 0; i < s->count && c.ok; i++) check_sum(&c, i);
+    if (c.ok) check_shared(&c);
+    return c.ok;
+}

@@ -1,0 +1,194 @@
+/* What all strategies have in common: a block for each part, tiles by number, the epilogue. */
+#include "passes/tile/split.h"
+
+static tile_value result_at(tile_builder *b, tile_value results, unsigned index) {
+    return tile_op_result(b->function, tile_value_def(b->function, results), index);
+}
+
+/* Where blocks stand --------------------------------------------------------------------------- */
+
+static bool is_one(const tile_builder *b, tile_value value) {
+    int64_t known;
+    return tile_value_is_int(b->function, value, &known) && known == 1;
+}
+
+/* An extent that the launch computes, which grid_dim tells. */
+static bool is_open(const tile_function *f, unsigned d, int64_t *extent) {
+    *extent = 1;
+    if (d >= f->grid_rank) return false;
+    return !tile_expr_is_int(f->grid[d], extent) || *extent < 1 || *extent > INT32_MAX;
+}
+
+static void look(tile_builder *b, tile_value ids, split_grid *grid) {
+    const tile_function *f = b->function;
+    tile_value dims = TILE_NO_VALUE;
+    *grid = (split_grid){.part = TILE_NO_VALUE};
+    for (unsigned d = 0; d < 3; d++) {
+        int64_t extent;
+        bool open = is_open(f, d, &extent);
+        if (open && !dims.id) dims = tile_build_grid_dim(b);
+        grid->id[d] = !open && extent == 1 ? tile_build_int(b, 0) : result_at(b, ids, d);
+        grid->extent[d] = open ? result_at(b, dims, d) : tile_build_int(b, extent);
+    }
+}
+
+void split_look(tile_builder *b, split_grid *grid) {
+    look(b, tile_build_block_id(b), grid);
+}
+
+/* Takes the place of what the function's own block_id or grid_dim gave. */
+static void rename(const split *s, size_t old_ops, tile_opcode opcode, const tile_value *to) {
+    tile_function *f = s->f;
+    tile_value *map = TILE_NEW_ARRAY(s->pass->scratch, tile_value, f->value_count);
+    for (uint32_t id = 1; id < old_ops; id++)
+        for (unsigned d = 0; f->ops[id].opcode == opcode && d < 3; d++)
+            map[tile_op_result(f, (tile_op){id}, d).id] = to[d];
+    tile_replace_values(f, f->body, map);
+    for (uint32_t id = 1; id < old_ops; id++)
+        if (f->ops[id].opcode == opcode) tile_erase_op(f, (tile_op){id});
+}
+
+static void add_dim(const split *s) {
+    tile_function *f = s->f;
+    const tile_expr *one = tile_expr_int(s->context, 1);
+    const tile_expr *factor = tile_expr_int(s->context, s->factor);
+    while (f->grid_rank < 3) f->grid[f->grid_rank++] = one;
+    f->grid[2] = tile_expr_op(s->context, TILE_OP_mul, f->grid[2], factor, NULL);
+}
+
+/* The number is a constant where it can be. */
+static tile_value times(tile_builder *b, tile_value value, int64_t factor) {
+    int64_t known;
+    if (tile_value_is_int(b->function, value, &known)) return tile_build_int(b, known * factor);
+    return tile_build_mul(b, value, tile_build_int(b, factor));
+}
+
+static void take_every(const split *s, tile_value part) {
+    tile_function *f = s->f;
+    tile_builder b = tile_builder_before(f, s->loop);
+    tile_value begin = tile_op_operand(f, s->loop, 0), step = tile_op_operand(f, s->loop, 2);
+    int64_t known;
+    bool from_zero = tile_value_is_int(f, begin, &known) && known == 0;
+    tile_value ahead = is_one(&b, step) ? part : tile_build_mul(&b, part, step);
+    begin = from_zero ? ahead : tile_build_add(&b, begin, ahead);
+    step = times(&b, step, s->factor);
+    tile_value *bounds = tile_op_at(f, s->loop)->operands;
+    bounds[0] = begin;
+    bounds[2] = step;
+}
+
+void split_deal_out(split *s, split_grid *grid) {
+    tile_function *f = s->f;
+    size_t old_ops = f->op_count;
+    tile_builder b = tile_builder_before(f, tile_region_first(f, f->body));
+    b.loc = tile_op_loc(f, s->loop);
+    tile_value ids = tile_build_block_id(&b), z = result_at(&b, ids, 2);
+    look(&b, ids, grid);
+    grid->part = z;
+    if (!is_one(&b, grid->extent[2])) { /* all parts of each of them */
+        tile_value all = result_at(&b, tile_build_grid_dim(&b), 2);
+        grid->extent[2] = tile_build_div(&b, all, tile_build_int(&b, s->factor));
+        grid->part = tile_build_div(&b, z, grid->extent[2]);
+        grid->id[2] = tile_build_rem(&b, z, grid->extent[2]);
+    }
+    tile_value_set_name(f, grid->part, "part");
+    add_dim(s);
+    rename(s, old_ops, TILE_OP_block_id, grid->id);
+    rename(s, old_ops, TILE_OP_grid_dim, grid->extent);
+    take_every(s, grid->part);
+    tile_op_remove_attr(f, s->loop, TILE_ATTR_split);
+    tile_op_remove_attr(f, s->loop, TILE_ATTR_strategy);
+}
+
+tile_value split_tile_number(tile_builder *b, const split_grid *grid) {
+    tile_value number = grid->id[2];
+    for (unsigned d = 2; d-- > 0;) {
+        if (is_one(b, grid->extent[d])) continue;
+        int64_t known;
+        bool zero = tile_value_is_int(b->function, number, &known) && known == 0;
+        number = zero ? grid->id[d]
+                      : tile_build_add(b, tile_build_mul(b, number, grid->extent[d]), grid->id[d]);
+    }
+    return number;
+}
+
+tile_value split_tile_count(tile_builder *b, const split_grid *grid) {
+    tile_value count = grid->extent[0];
+    for (unsigned d = 1; d < 3; d++) {
+        if (is_one(b, grid->extent[d])) continue;
+        count = is_one(b, count) ? grid->extent[d] : tile_build_mul(b, count, grid->extent[d]);
+    }
+    return count;
+}
+
+/* What follows the loop ------------------------------------------------------------------------ */
+
+tile_builder split_behind(const split *s) {
+    tile_op next = tile_op_next(s->f, s->loop);
+    tile_builder b =
+        next.id ? tile_builder_before(s->f, next) : tile_builder_at_end(s->f, s->f->body);
+    b.loc = tile_op_loc(s->f, s->loop);
+    return b;
+}
+
+typedef struct buffer_search {
+    tile_value buffer;
+    bool found;
+} buffer_search;
+
+static void find_use(tile_function *f, tile_op op, void *user) {
+    buffer_search *search = user;
+    if (tile_op_opcode(f, op) == TILE_OP_free_shared) return;
+    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
+        search->found |= tile_op_operand(f, op, i).id == search->buffer.id;
+}
+
+static void search_op(tile_function *f, tile_op op, buffer_search *search) {
+    find_use(f, op, search);
+    for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
+        tile_walk(f, tile_op_region(f, op, r), find_use, search);
+}
+
+static bool is_used_behind(const split *s, tile_value buffer) {
+    buffer_search search = {buffer, false};
+    for (tile_op op = tile_op_next(s->f, s->loop); op.id; op = tile_op_next(s->f, op))
+        search_op(s->f, op, &search);
+    return search.found;
+}
+
+tile_op *split_take_epilogue(split *s, unsigned *count) {
+    tile_function *f = s->f;
+    tile_op *ops = TILE_NEW_ARRAY(s->pass->scratch, tile_op, f->op_count);
+    tile_op first = tile_op_next(f, s->loop);
+    *count = 0;
+    for (tile_op op = first, next; op.id; op = next) {
+        next = tile_op_next(f, op);
+        bool early = tile_op_opcode(f, op) == TILE_OP_free_shared &&
+                     !is_used_behind(s, tile_op_operand(f, op, 0));
+        if (!early)
+            ops[(*count)++] = op;
+        else if (op.id != first.id)
+            tile_move_op(f, op, f->body, first);
+    }
+    return ops;
+}
+
+/* Sums ----------------------------------------------------------------------------------------- */
+
+const tile_type *split_part_type(const split *s, unsigned i) {
+    const tile_type *type = tile_value_type(s->f, tile_op_result(s->f, s->loop, i));
+    bool is_short = tile_scalar_is_floating(type->scalar) && tile_scalar_bits(type->scalar) < 32;
+    return is_short ? tile_type_with_scalar(s->context, type, TILE_f32) : type;
+}
+
+static tile_value as_type(tile_builder *b, tile_value value, const tile_type *type) {
+    return tile_value_type(b->function, value) == type ? value : tile_build_cast(b, value, type);
+}
+
+tile_value split_to_part(split *s, tile_builder *b, unsigned i, tile_value value) {
+    return as_type(b, value, split_part_type(s, i));
+}
+
+tile_value split_from_part(split *s, tile_builder *b, unsigned i, tile_value value) {
+    return as_type(b, value, tile_value_type(s->f, tile_op_result(s->f, s->loop, i)));
+}

@@ -1,0 +1,267 @@
+/* workspace: the parts go to memory, a second kernel adds them and goes on with what stood behind
+ * the loop. The kernel becomes a plan of its name:
+ *
+ *     plan @k(...)
+ *     {
+ *       %parts = scratch [factor * tiles, 64, 64] : view<f32[?, 64, 64]>
+ *       launch @k_partial(..., %parts)          up to the loop, a block for each part
+ *       launch @k_reduce(..., %parts) {pdl}     a block for each tile
+ *     }
+ *
+ * Both take the arguments of the kernel. Parts lie by part, then by tile, each row by row: every
+ * access is wide, and no bound has to be looked at. Parts are added in their order. */
+#include <string.h>
+
+#include "lib/analysis/memory.h"
+#include "lib/ir/syntax.h"
+#include "passes/tile/host_value.h"
+#include "passes/tile/split.h"
+
+/* Names ---------------------------------------------------------------------------------------- */
+
+static const char *free_name(const split *s, const char *suffix) {
+    const char *stem = tile_arena_format(s->pass->scratch, "%s_%s", s->f->name, suffix);
+    const char *name = stem;
+    for (unsigned i = 2; tile_module_find(s->f->module, name); i++)
+        name = tile_arena_format(s->pass->scratch, "%s_%u", stem, i);
+    return name;
+}
+
+static const char *free_argument(const split *s, const tile_function *f, unsigned i) {
+    const char *name = tile_value_at(s->f, tile_op_result(s->f, s->loop, i))->name;
+    const char *stem = tile_arena_format(s->pass->scratch, "%s_parts", name ? name : "sum");
+    name = stem;
+    for (unsigned n = 2; tile_function_find_arg(f, name); n++)
+        name = tile_arena_format(s->pass->scratch, "%s_%u", stem, n);
+    return name;
+}
+
+static tile_function *copy_of(const split *s, const char *suffix) {
+    tile_function *copy = tile_function_clone(s->f, free_name(s, suffix));
+    copy->seen = 0; /* the pass manager meets it now */
+    copy->reference = NULL;
+    copy->reference_count = 0;
+    return copy;
+}
+
+/* Scratch -------------------------------------------------------------------------------------- */
+
+/* Of all parts, as the launch knows it. */
+static const tile_expr *count_parts(const split *s) {
+    const tile_expr *count = tile_expr_int(s->context, s->factor);
+    for (unsigned d = 0; d < s->f->grid_rank; d++)
+        count = tile_expr_multiply(s->context, count, s->f->grid[d]);
+    return count;
+}
+
+/* The kernel gets an argument for the parts of each sum; parts[i] is its value. */
+static void add_arguments(const split *s, tile_function *kernel, tile_value *parts) {
+    const tile_expr *extents[TILE_MAX_RANK] = {count_parts(s)};
+    for (unsigned i = 0; i < s->count; i++) {
+        const tile_type *type = split_part_type(s, i);
+        for (unsigned d = 0; d < type->rank; d++) extents[d + 1] = type->dims[d];
+        parts[i] = tile_function_add_view_arg(kernel, free_argument(s, kernel, i),
+                                              tile_type_scalar(s->context, type->scalar),
+                                              type->rank + 1, extents, NULL);
+        tile_function_set_arg_divisible(kernel, (unsigned)kernel->arg_count - 1, 16);
+    }
+}
+
+static unsigned place_of(tile_builder *b, const tile_type *part, tile_value first,
+                         tile_value place[TILE_MAX_RANK]) {
+    place[0] = first;
+    for (unsigned d = 0; d < part->rank; d++) place[d + 1] = tile_build_int(b, 0);
+    return part->rank + 1;
+}
+
+/* The first kernel ----------------------------------------------------------------------------- */
+
+static void erase_all(tile_function *f, const tile_op *ops, unsigned count) {
+    while (count-- > 0) tile_erase_op(f, ops[count]);
+}
+
+static tile_function *make_partial(const split *s) {
+    split own = *s;
+    split_grid grid;
+    unsigned count;
+    tile_function *f = own.f = copy_of(s, "partial");
+    tile_value *parts = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
+    add_arguments(s, f, parts);
+    split_deal_out(&own, &grid);
+    const tile_op *epilogue = split_take_epilogue(&own, &count);
+    erase_all(f, epilogue, count);
+    tile_builder b = split_behind(&own);
+    tile_build_pdl_trigger(&b);
+    tile_value first = tile_build_add(
+        &b, tile_build_mul(&b, grid.part, split_tile_count(&b, &grid)), split_tile_number(&b, &grid));
+    for (unsigned i = 0; i < s->count; i++) {
+        tile_value place[TILE_MAX_RANK];
+        unsigned rank = place_of(&b, split_part_type(s, i), first, place);
+        tile_value part = split_to_part(&own, &b, i, tile_op_result(f, own.loop, i));
+        tile_build_store(&b, part, parts[i], place, rank);
+    }
+    return f;
+}
+
+/* The second kernel ---------------------------------------------------------------------------- */
+
+static tile_value zero_of(const split *s, tile_builder *b, const tile_type *type) {
+    const tile_type *scalar = tile_type_scalar(s->context, type->scalar);
+    return tile_build_splat(b, tile_build_constant(b, scalar, tile_expr_int(s->context, 0)), type);
+}
+
+/* So many loads are under way at once. */
+enum { MAX_UNROLL = 8 };
+
+/* for %part = 0 to factor { sum + part } */
+static tile_op add_parts(const split *s, tile_builder *b, const split_grid *grid,
+                         const tile_value *parts) {
+    tile_function *f = b->function;
+    tile_arena *arena = s->pass->scratch;
+    tile_value *sums = TILE_NEW_ARRAY(arena, tile_value, s->count + 1);
+    for (unsigned i = 0; i < s->count; i++) sums[i] = zero_of(s, b, split_part_type(s, i));
+    tile_value tile = split_tile_number(b, grid), tiles = split_tile_count(b, grid);
+    tile_op loop = tile_build_for_loop(b, tile_build_int(b, 0), tile_build_int(b, s->factor),
+                                       tile_build_int(b, 1), sums, s->count);
+    tile_op_set_int(f, loop, TILE_ATTR_unroll, s->factor < MAX_UNROLL ? s->factor : MAX_UNROLL);
+    tile_builder body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
+    body.loc = b->loc;
+    tile_value part = tile_region_arg(f, body.region, 0);
+    tile_value first = tile_build_add(&body, tile_build_mul(&body, part, tiles), tile);
+    for (unsigned i = 0; i < s->count; i++) {
+        const tile_type *type = split_part_type(s, i);
+        tile_value place[TILE_MAX_RANK];
+        unsigned rank = place_of(&body, type, first, place);
+        sums[i] = tile_build_add(&body, tile_region_arg(f, body.region, i + 1),
+                                 tile_build_load(&body, parts[i], place, rank, type));
+    }
+    tile_build_yield(&body, sums, s->count);
+    return loop;
+}
+
+static void mark_operands(tile_function *f, tile_op op, void *user) {
+    bool *live = user;
+    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
+        live[tile_op_operand(f, op, i).id] = true;
+}
+
+static void mark_all(tile_function *f, tile_op op, bool *live) {
+    mark_operands(f, op, live);
+    for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
+        tile_walk(f, tile_op_region(f, op, r), mark_operands, live);
+}
+
+/* Whether what stands before the loop is needed for what follows it: for a value that is used
+ * there, to fill a buffer that is, or to order such things. */
+static bool is_needed(const tile_function *f, tile_op op, const bool *live) {
+    enum { ORDERS = TILE_EFFECT_BARRIER | TILE_EFFECT_WAIT | TILE_EFFECT_REGION };
+    unsigned effects = tile_op_effects(f, op);
+    tile_opcode opcode = tile_op_opcode(f, op);
+    bool needed = effects & ORDERS || opcode == TILE_OP_commit_group ||
+                  opcode == TILE_OP_pdl_trigger;
+    for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
+        needed |= live[tile_op_result(f, op, i).id];
+    for (unsigned i = 0; i < tile_op_operand_count(f, op) && effects; i++) {
+        tile_value value = tile_op_operand(f, op, i);
+        needed |= live[value.id] && tile_value_type(f, value)->kind == TILE_TYPE_SHARED;
+    }
+    return needed;
+}
+
+/* Drops the loop and what stands before it for its sake alone, last ones first: what they use may
+ * go, too. */
+static void drop_unneeded(const split *s, tile_function *f) {
+    bool *live = TILE_NEW_ARRAY(s->pass->scratch, bool, f->value_count);
+    for (tile_op op = tile_op_next(f, s->loop); op.id; op = tile_op_next(f, op))
+        if (tile_op_opcode(f, op) != TILE_OP_free_shared) mark_all(f, op, live);
+    for (tile_op op = tile_op_next(f, s->loop), next; op.id; op = next) {
+        next = tile_op_next(f, op);
+        bool frees = tile_op_opcode(f, op) == TILE_OP_free_shared;
+        if (frees && !live[tile_op_operand(f, op, 0).id]) tile_erase_op(f, op);
+    }
+    tile_op before = tile_op_at(f, s->loop)->prev;
+    tile_erase_op(f, s->loop);
+    for (tile_op op = before; op.id; op = before) {
+        before = tile_op_at(f, op)->prev;
+        if (is_needed(f, op, live))
+            mark_all(f, op, live);
+        else
+            tile_erase_op(f, op);
+    }
+}
+
+static tile_function *make_reduce(const split *s) {
+    split own = *s;
+    split_grid grid;
+    unsigned count;
+    tile_function *f = own.f = copy_of(s, "reduce");
+    tile_value *parts = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
+    add_arguments(s, f, parts);
+    tile_op *epilogue = split_take_epilogue(&own, &count);
+    tile_builder b = count ? tile_builder_before(f, epilogue[0]) : tile_builder_at_end(f, f->body);
+    b.loc = tile_op_loc(f, own.loop);
+    split_look(&b, &grid);
+    tile_op sum = add_parts(&own, &b, &grid, parts);
+    tile_value *map = TILE_NEW_ARRAY(s->pass->scratch, tile_value, f->value_count + s->count);
+    for (unsigned i = 0; i < s->count; i++)
+        map[tile_op_result(f, own.loop, i).id] =
+            split_from_part(&own, &b, i, tile_op_result(f, sum, i));
+    tile_replace_values(f, f->body, map);
+    drop_unneeded(&own, f);
+    b = tile_builder_before(f, tile_region_first(f, f->body));
+    b.loc = tile_op_loc(s->f, s->loop);
+    tile_build_pdl_wait(&b);
+    return f;
+}
+
+/* The plan ------------------------------------------------------------------------------------- */
+
+static void become_plan(tile_function *f) {
+    tile_function old;
+    tile_function_restart(f, &old);
+    f->kind = TILE_PLAN;
+    f->level = 0;
+    f->grid_rank = f->cluster_rank = 0;
+    f->warps = f->raster_group = f->cost = NULL;
+    f->raster = TILE_RASTER_NONE;
+    f->is_persistent = false;
+    for (unsigned i = 0; i < f->arg_count; i++) f->args[i].divisible = 0;
+}
+
+static void launch(tile_builder *b, const tile_function *kernel, const tile_value *scratch,
+                   tile_arena *arena, bool overlaps) {
+    tile_function *plan = b->function;
+    tile_value *values = TILE_NEW_ARRAY(arena, tile_value, kernel->arg_count + 1);
+    for (size_t i = 0; i < plan->arg_count; i++) values[i] = plan->args[i].value;
+    for (size_t i = plan->arg_count; i < kernel->arg_count; i++)
+        values[i] = scratch[i - plan->arg_count];
+    tile_op op =
+        tile_build_launch(b, kernel->name, NULL, 0, values, (unsigned)kernel->arg_count);
+    if (overlaps) tile_op_set_flag(plan, op, TILE_ATTR_pdl);
+}
+
+tile_status split_workspace(split *s) {
+    tile_arena *arena = s->pass->scratch;
+    tile_loc loc = tile_op_loc(s->f, s->loop);
+    const tile_expr *parts = count_parts(s);
+    const tile_type **types = TILE_NEW_ARRAY(arena, const tile_type *, s->count + 1);
+    tile_value *scratch = TILE_NEW_ARRAY(arena, tile_value, s->count + 1);
+    for (unsigned i = 0; i < s->count; i++) types[i] = split_part_type(s, i);
+    tile_function *partial = make_partial(s), *reduce = make_reduce(s);
+    become_plan(s->f);
+    tile_builder b = tile_builder_at_end(s->f, s->f->body);
+    b.loc = loc;
+    tile_value count = host_value_as(&b, host_value(&b, parts, NULL), TILE_i32);
+    for (unsigned i = 0; i < s->count; i++) {
+        tile_value extents[TILE_MAX_RANK] = {count};
+        for (unsigned d = 0; d < types[i]->rank; d++)
+            extents[d + 1] = tile_build_int(&b, tile_type_dim(types[i], d));
+        scratch[i] = tile_build_scratch(&b, extents, types[i]->rank + 1,
+                                        tile_type_scalar(s->context, types[i]->scalar));
+        tile_value_set_name(s->f, scratch[i],
+                            partial->args[s->f->arg_count + i].name);
+    }
+    launch(&b, partial, scratch, arena, false);
+    launch(&b, reduce, scratch, arena, true);
+    return TILE_OK;
+}
