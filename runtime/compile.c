@@ -256,8 +256,8 @@ static tile_status build_steps(tile_function *f, const tile_build_options *given
 tile_status tile_artifact_build(tile_module *module, const char *kernel,
                                 const tile_build_options *given, tile_artifact **out) {
     job j;
-    tile_function *f = module && !kernel ? choose_kernel(module, NULL)
-                                         : tile_module_find(module, kernel);
+    tile_function *f =
+        module && !kernel ? choose_kernel(module, NULL) : tile_module_find(module, kernel);
     tile_status status = TILE_INVALID;
     *out = NULL;
     if (module && !kernel && !f) return TILE_INVALID;

@@ -33,8 +33,7 @@ tile_status tile_kernel_create(tile_device *device, const tile_module *module, c
         return TILE_INVALID;
     }
     tile_kernel *kernel = tile_malloc(sizeof *kernel);
-    *kernel = (tile_kernel){.device = device,
-                            .module = tile_module_clone(module)};
+    *kernel = (tile_kernel){.device = device, .module = tile_module_clone(module)};
     kernel->name = tile_arena_string(&kernel->arena, name, strlen(name));
     kernel->picks = !binding_count && function->tune_count;
     tile_context_lock(device->context);
@@ -114,8 +113,8 @@ static bool is_empty(const tile_launch *launch) {
     return !launch->grid[0] || !launch->grid[1] || !launch->grid[2];
 }
 
-/* The point that these arguments take, compiled if no launch has been in their bucket, but not while
- * the stream is being captured. */
+/* The point that these arguments take, compiled if no launch has been in their bucket, but not
+ * while the stream is being captured. */
 static tile_status take_point(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                               void *stream, kernel_point **point) {
     int64_t numbers[TILE_MAX_ARGUMENTS];
@@ -128,7 +127,8 @@ static tile_status take_point(tile_kernel *kernel, const tile_argument *argument
     return status == TILE_OK ? tile_meet_bucket(kernel, arguments, count, stream, point) : status;
 }
 
-/* Compiles what is missing of a point without a plan, but not while the stream is being captured. */
+/* Compiles what is missing of a point without a plan, but not while the stream is being captured.
+ */
 static tile_status resolve(tile_kernel *kernel, kernel_point *point, const tile_argument *arguments,
                            unsigned count, void *stream, tile_launch *launch) {
     int64_t numbers[TILE_MAX_ARGUMENTS];
@@ -244,8 +244,8 @@ static tile_status launch_timed(void *user) {
 }
 
 static tile_status measure_kernel(tile_kernel *kernel, kernel_point *point,
-                                  const tile_argument *arguments, unsigned count, void *stream, const tile_measure_options *options,
-                                  tile_measurement *out) {
+                                  const tile_argument *arguments, unsigned count, void *stream,
+                                  const tile_measure_options *options, tile_measurement *out) {
     tile_device *device = kernel->device;
     timed_launch launch = {.device = device};
     const tile_timed timed = {.launch = launch_timed, .user = &launch, .stream = stream};

@@ -30,7 +30,7 @@ struct tile_kernel {
     tile_module *module; /* not instantiated: variants are cloned from it */
     const char *name;
     tile_arena arena;
-    bool picks;   /* made without bindings: each launch takes the point of its bucket */
+    bool picks; /* made without bindings: each launch takes the point of its bucket */
     kernel_point *points;
     /* A set of arguments: {const}, and no binding says their values. Each launch takes the point
      * that was made for its values. */
@@ -43,8 +43,8 @@ struct tile_kernel {
 
 /* variant.c */
 
-/* Compiles a variant of the point; the module, in which it is instantiated, is taken over, also by a
- * call that fails. Under the context's lock. */
+/* Compiles a variant of the point; the module, in which it is instantiated, is taken over, also by
+ * a call that fails. Under the context's lock. */
 tile_status tile_add_variant(tile_kernel *kernel, kernel_point *point, unsigned index,
                              tile_module *module, tile_variant **out);
 void tile_destroy_variant(tile_device *device, tile_variant *variant);

@@ -263,8 +263,7 @@ static tile_function *find_plan(const options *o, const tile_module *module) {
 
 /* A plan's text with the kernels that it launches, or its interface. */
 static bool emit_plan(const options *o, tile_module *module, tile_function *plan, tool_text *text) {
-    if (!is_wanted(o, "abi") && !is_wanted(o, "tile"))
-        return refuse_code(tile_function_name(plan));
+    if (!is_wanted(o, "abi") && !is_wanted(o, "tile")) return refuse_code(tile_function_name(plan));
     if (tile_instantiate(module, tile_function_name(plan), o->params, o->param_count) != TILE_OK)
         return false;
     if (is_wanted(o, "abi")) return tile_plan_print(plan, tool_append, text) == TILE_OK;

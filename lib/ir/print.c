@@ -214,9 +214,7 @@ static void print_attr(printer *p, const tile_attr *attr) {
             PRINT(p, "%s%lld", i ? ", " : "", (long long)attr->list[i]);
         PRINT(p, "]");
         break;
-    case TILE_KIND_word:
-        PRINT(p, "%s", word_text(p, attr));
-        break;
+    case TILE_KIND_word: PRINT(p, "%s", word_text(p, attr)); break;
     case TILE_KIND_text: print_quoted(p, attr->text); break;
     case TILE_KIND_symbol: PRINT(p, "@%s", attr->text); break;
     case TILE_KIND_constant:
@@ -273,8 +271,8 @@ static void print_strategy(printer *p, tile_op op) {
     PRINT(p, ", %s", word_text(p, strategy));
 }
 
-/* split (8, serial) pipelined (3, order = [0, 1]) unroll (2): an expression opens a clause, the word
- * or the lists go with it. */
+/* split (8, serial) pipelined (3, order = [0, 1]) unroll (2): an expression opens a clause, the
+ * word or the lists go with it. */
 static void print_loop_clauses(printer *p, tile_op op) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(p->f, op));
     const tile_attr *pipelined = tile_op_attr(p->f, op, TILE_ATTR_pipelined);

@@ -42,8 +42,8 @@ typedef struct split_grid {
 } split_grid;
 
 /* Gives each part a block of its own: the grid gets the parts as its slowest dim, block_id and
- * grid_dim go on to say what was declared, and the loop runs the iterations part, part + factor, ...
- * The clause is gone then. */
+ * grid_dim go on to say what was declared, and the loop runs the iterations part, part + factor,
+ * ... The clause is gone then. */
 void split_deal_out(split *s, split_grid *grid);
 /* The grid of a kernel that has no parts. */
 void split_look(tile_builder *b, split_grid *grid);

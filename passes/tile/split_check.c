@@ -1,5 +1,5 @@
-/* Whether a loop may be split: its iterations can be run in parts, in any order, by blocks that know
- * nothing of each other, if all that they hand on is sums. */
+/* Whether a loop may be split: its iterations can be run in parts, in any order, by blocks that
+ * know nothing of each other, if all that they hand on is sums. */
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
@@ -91,8 +91,7 @@ static bool is_zero(const checker *c, tile_value value) {
     if (op.id && tile_op_opcode(c->f, op) == TILE_OP_splat)
         return is_zero(c, tile_op_operand(c->f, op, 0));
     if (data->kind != TILE_VALUE_CONSTANT) return false;
-    return data->expr->kind == TILE_EXPR_FLOAT ? data->expr->number == 0
-                                               : data->expr->integer == 0;
+    return data->expr->kind == TILE_EXPR_FLOAT ? data->expr->number == 0 : data->expr->integer == 0;
 }
 
 typedef struct misuse {
@@ -170,7 +169,8 @@ static void check_op(tile_function *f, tile_op op, void *user) {
     checker *c = user;
     if (c->ok && is_seen_outside(f, op)) {
         FAIL(c, tile_op_loc(f, op),
-             "split: %s stands in a loop that is split, whose parts run in any order; move it behind "
+             "split: %s stands in a loop that is split, whose parts run in any order; move it "
+             "behind "
              "the loop",
              tile_op_name(f, op));
         note_split(c);

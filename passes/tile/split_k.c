@@ -1,8 +1,8 @@
 /* split-k: gives the parts of a long sum blocks of their own.
  *
- * A product with few tiles of c and a long k leaves most multiprocessors idle: 64 x 64 x 65536 is one
- * tile. `for .. split(factor, strategy)` deals the iterations out to `factor` blocks and adds up
- * what they carry. This pass writes the clause that it is given onto the loop, and lowers it.
+ * A product with few tiles of c and a long k leaves most multiprocessors idle: 64 x 64 x 65536 is
+ * one tile. `for .. split(factor, strategy)` deals the iterations out to `factor` blocks and adds
+ * up what they carry. This pass writes the clause that it is given onto the loop, and lowers it.
  *
  * level: 2 to 2
  * requires: instantiated
@@ -57,8 +57,8 @@
  *   }
  *
  * Which iterations. Part p of f runs the iterations p, p + f, p + 2 f, ...: blocks that run at once
- * read neighbouring memory, there is nothing to divide before the first load, and a factor that does
- * not divide the count, or exceeds it, leaves shorter parts, or empty ones. The part is the
+ * read neighbouring memory, there is nothing to divide before the first load, and a factor that
+ * does not divide the count, or exceeds it, leaves shorter parts, or empty ones. The part is the
  * slowest dim of the grid: blocks that run at once have the same part of many tiles, and parts that
  * others wait for start first.
  *

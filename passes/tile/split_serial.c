@@ -2,11 +2,13 @@
  *
  *     part 0   ---loop---> store  release 1
  *     part 1   ---loop--->        lock 1  load + add  store  release 2
- *     part 2   ---loop--->                                   lock 2  load + add  epilogue  release 0
+ *     part 2   ---loop--->                                   lock 2  load + add  epilogue  release
+ * 0
  *
- * The sum so far lies in scratch in the type of the accumulator, one tile of it for each tile of the
- * grid; the semaphore counts the parts that are in it. The last part has the whole sum in registers
- * and goes on with what stood behind the loop. The order of additions is that of the parts. */
+ * The sum so far lies in scratch in the type of the accumulator, one tile of it for each tile of
+ * the grid; the semaphore counts the parts that are in it. The last part has the whole sum in
+ * registers and goes on with what stood behind the loop. The order of additions is that of the
+ * parts. */
 #include "passes/tile/split.h"
 
 typedef struct chain {

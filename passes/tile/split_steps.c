@@ -18,8 +18,7 @@ bool tile_takes_steps(const tile_function *f) {
 /* Running the pass ----------------------------------------------------------------------------- */
 
 static tile_status split_kernel(tile_function *f, const tile_target *target) {
-    const tile_pass_options options = {
-        .size = sizeof options, .target = target, .kernel = f->name};
+    const tile_pass_options options = {.size = sizeof options, .target = target, .kernel = f->name};
     return tile_takes_steps(f) ? tile_run_passes(f->module, "split-k", &options) : TILE_OK;
 }
 
@@ -60,7 +59,8 @@ static const tile_expr *outer_expr(const place *p, const tile_expr *expr) {
                : expr;
 }
 
-/* Scratch lives to the end: it is asked for at the start, also for what stands inside of an `if`. */
+/* Scratch lives to the end: it is asked for at the start, also for what stands inside of an `if`.
+ */
 static void place_scratch(place *p, tile_op op) {
     tile_value extents[TILE_MAX_RANK], from = tile_op_result(p->plan, op, 0);
     unsigned count;

@@ -92,8 +92,9 @@ static tile_function *make_partial(const split *s) {
     erase_all(f, epilogue, count);
     tile_builder b = split_behind(&own);
     tile_build_pdl_trigger(&b);
-    tile_value first = tile_build_add(
-        &b, tile_build_mul(&b, grid.part, split_tile_count(&b, &grid)), split_tile_number(&b, &grid));
+    tile_value first =
+        tile_build_add(&b, tile_build_mul(&b, grid.part, split_tile_count(&b, &grid)),
+                       split_tile_number(&b, &grid));
     for (unsigned i = 0; i < s->count; i++) {
         tile_value place[TILE_MAX_RANK];
         unsigned rank = place_of(&b, split_part_type(s, i), first, place);
@@ -157,8 +158,8 @@ static bool is_needed(const tile_function *f, tile_op op, const bool *live) {
     enum { ORDERS = TILE_EFFECT_BARRIER | TILE_EFFECT_WAIT | TILE_EFFECT_REGION };
     unsigned effects = tile_op_effects(f, op);
     tile_opcode opcode = tile_op_opcode(f, op);
-    bool needed = effects & ORDERS || opcode == TILE_OP_commit_group ||
-                  opcode == TILE_OP_pdl_trigger;
+    bool needed =
+        effects & ORDERS || opcode == TILE_OP_commit_group || opcode == TILE_OP_pdl_trigger;
     for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
         needed |= live[tile_op_result(f, op, i).id];
     for (unsigned i = 0; i < tile_op_operand_count(f, op) && effects; i++) {
@@ -235,8 +236,7 @@ static void launch(tile_builder *b, const tile_function *kernel, const tile_valu
     for (size_t i = 0; i < plan->arg_count; i++) values[i] = plan->args[i].value;
     for (size_t i = plan->arg_count; i < kernel->arg_count; i++)
         values[i] = scratch[i - plan->arg_count];
-    tile_op op =
-        tile_build_launch(b, kernel->name, NULL, 0, values, (unsigned)kernel->arg_count);
+    tile_op op = tile_build_launch(b, kernel->name, NULL, 0, values, (unsigned)kernel->arg_count);
     if (overlaps) tile_op_set_flag(plan, op, TILE_ATTR_pdl);
 }
 
@@ -258,8 +258,7 @@ tile_status split_workspace(split *s) {
             extents[d + 1] = tile_build_int(&b, tile_type_dim(types[i], d));
         scratch[i] = tile_build_scratch(&b, extents, types[i]->rank + 1,
                                         tile_type_scalar(s->context, types[i]->scalar));
-        tile_value_set_name(s->f, scratch[i],
-                            partial->args[s->f->arg_count + i].name);
+        tile_value_set_name(s->f, scratch[i], partial->args[s->f->arg_count + i].name);
     }
     launch(&b, partial, scratch, arena, false);
     launch(&b, reduce, scratch, arena, true);
