@@ -1,0 +1,406 @@
+/* Candidates: kernels of .tile files, cuBLASLt, and reading. */
+#include "tools/tile-bench/candidate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/tile-bench/cublaslt.h"
+#include "tools/tile-bench/operands.h"
+#include "tools/tile-bench/read_kernel.h"
+
+static const tile_loc no_place = {0, 0, 0};
+
+enum { WORKSPACE_BYTES = 64 << 20, ARGUMENTS = 9 };
+
+struct bench_candidate {
+    tile_context *context;
+    bench_lab *lab;
+    const bench_candidate_options *options;
+    bench_product product;
+    bench_memory a, b, c, workspace;
+    bench_fill fill; /* what the operands are, if is_filled */
+    bool is_filled;
+    bench_verdict verdict;
+    char point[160];
+    /* BENCH_KERNEL */
+    tile_module *module;
+    tile_kernel *kernel;
+    tile_argument arguments[ARGUMENTS];
+    unsigned argument_count;
+    char values[BENCH_MAX_BINDINGS][2][64]; /* names and values, filled in */
+    tile_binding bindings[BENCH_MAX_BINDINGS];
+    /* BENCH_CUBLASLT */
+    bench_cublas *cublas;
+    /* BENCH_READ */
+    bench_reader *reader;
+};
+
+static tile_status refuse(const bench_candidate *c, const char *what, const char *name) {
+    tile_report(c->context, TILE_ERROR, no_place, "%s%s%s", name ? name : "", name ? ": " : "",
+                what);
+    return TILE_INVALID;
+}
+
+/* Memory -------------------------------------------------------------------------------------- */
+
+static void free_memory(bench_candidate *c) {
+    bench_memory_destroy(c->lab, &c->a);
+    bench_memory_destroy(c->lab, &c->b);
+    bench_memory_destroy(c->lab, &c->c);
+}
+
+static tile_status allocate(bench_candidate *c) {
+    const bench_product *p = &c->product;
+    size_t width = tile_scalar_bytes(p->type->operand);
+    tile_status status = bench_memory_create(c->lab, (size_t)(p->m * p->k) * width, &c->a);
+    if (status == TILE_OK)
+        status = bench_memory_create(c->lab, (size_t)(p->k * p->n) * width, &c->b);
+    if (status == TILE_OK)
+        status = bench_memory_create(
+            c->lab, (size_t)(p->m * p->n) * tile_scalar_bytes(p->type->result), &c->c);
+    return status;
+}
+
+static tile_status fill_operands(bench_candidate *c, bench_fill fill) {
+    if (c->is_filled && c->fill == fill) return TILE_OK;
+    tile_status status = bench_fill_operands(&c->product, fill, c->a.buffer, c->b.buffer);
+    c->is_filled = status == TILE_OK;
+    c->fill = fill;
+    return status;
+}
+
+/* Kernels ------------------------------------------------------------------------------------- */
+
+static const tile_function *find_function(const bench_candidate *c) {
+    const char *wanted = c->options->kernel;
+    const tile_function *found[2] = {NULL, NULL}; /* a kernel, a plan */
+    unsigned counts[2] = {0, 0};
+    for (unsigned i = 0; tile_module_function(c->module, i); i++) {
+        const tile_function *f = tile_module_function(c->module, i);
+        bool plan = tile_function_get_kind(f) == TILE_PLAN;
+        if (tile_function_get_kind(f) == TILE_COMPUTE) continue;
+        if (wanted && strcmp(tile_function_name(f), wanted) == 0) return f;
+        found[plan] = f;
+        counts[plan]++;
+    }
+    if (!wanted && counts[1] == 1) return found[1];
+    if (!wanted && counts[1] == 0 && counts[0] == 1) return found[0];
+    refuse(c, wanted ? "there is no such kernel" : "holds several kernels; name one with FILE:NAME",
+           wanted ? wanted : c->options->file);
+    return NULL;
+}
+
+/* "T={type}" for this product. */
+static bool fill_binding(bench_candidate *c, unsigned index) {
+    const char *text = c->options->bindings[index], *value = strchr(text, '=');
+    char *name = c->values[index][0], *filled = c->values[index][1];
+    const size_t room = sizeof c->values[index][0];
+    if (!value || (size_t)(value - text) >= room || strlen(value) >= room) {
+        refuse(c, "a parameter is NAME=VALUE, neither longer than 60 letters", text);
+        return false;
+    }
+    snprintf(name, room, "%.*s", (int)(value - text), text);
+    if (strcmp(value, "={type}") == 0)
+        snprintf(filled, room, "%s", tile_scalar_name(c->product.type->operand));
+    else if (strcmp(value, "={result}") == 0)
+        snprintf(filled, room, "%s", tile_scalar_name(c->product.type->result));
+    else
+        snprintf(filled, room, "%s", value + 1);
+    c->bindings[index] = (tile_binding){name, filled};
+    return true;
+}
+
+/* m, n, k, and how far apart rows lie in memory. */
+static bool size_of(const bench_product *p, const char *name, int64_t *value) {
+    const struct {
+        const char *name;
+        int64_t value;
+    } sizes[] = {{"m", p->m},
+                 {"n", p->n},
+                 {"k", p->k},
+                 {"lda", p->transposed_a ? p->m : p->k},
+                 {"ldb", p->transposed_b ? p->k : p->n},
+                 {"ldc", p->n}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (strcmp(name, sizes[i].name) == 0) {
+            *value = sizes[i].value;
+            return true;
+        }
+    return false;
+}
+
+static bool size_at(unsigned index, int64_t *value, void *user) {
+    const bench_candidate *c = user;
+    *value = c->arguments[index].integer;
+    return true;
+}
+
+/* Whether a view's extents and strides are these. */
+static bool is_laid_out(bench_candidate *c, const tile_function *f, unsigned index,
+                        const int64_t extents[2], const int64_t strides[2]) {
+    const tile_bindings bindings = {.arg = size_at, .user = c};
+    for (unsigned d = 0; d < 2; d++) {
+        int64_t extent, stride;
+        if (!tile_expr_eval(tile_function_arg_extent(f, index, d), &bindings, &extent) ||
+            !tile_expr_eval(tile_function_arg_stride(f, index, d), &bindings, &stride) ||
+            extent != extents[d] || stride != strides[d])
+            return false;
+    }
+    return true;
+}
+
+static const char fitting[] =
+    "a kernel to be measured takes m, n, k, their pitches lda, ldb, ldc, and arrays a, b, c";
+
+/* One of the product's arrays, of so many rows and columns as it is multiplied. A view of it may
+ * also be of the transposed array, as it lies in memory. */
+static tile_status check_array(bench_candidate *c, const tile_function *f, unsigned index,
+                               int64_t rows, int64_t columns, bool transposed, tile_scalar scalar) {
+    const int64_t as_is[2] = {rows, columns}, turned[2] = {columns, rows};
+    const int64_t by_rows[2] = {columns, 1}, by_columns[2] = {1, rows}, turned_rows[2] = {rows, 1};
+    const tile_type *type = tile_function_arg_type(f, index);
+    const char *name = tile_function_arg_name(f, index);
+    if (type->scalar != scalar) {
+        tile_report(c->context, TILE_ERROR, no_place, "%%%s holds %s where the product has %s",
+                    name, tile_scalar_name(type->scalar), tile_scalar_name(scalar));
+        return TILE_INVALID;
+    }
+    if (type->kind != TILE_TYPE_VIEW ||
+        (type->rank == 2 && (transposed ? is_laid_out(c, f, index, as_is, by_columns) ||
+                                              is_laid_out(c, f, index, turned, turned_rows)
+                                        : is_laid_out(c, f, index, as_is, by_rows))))
+        return TILE_OK;
+    tile_report(c->context, TILE_ERROR, no_place,
+                "%%%s does not lie as --trans=%s says: %lld x %lld, %s", name,
+                bench_trans_name(&c->product), (long long)rows, (long long)columns,
+                transposed ? "transposed" : "by rows");
+    return TILE_INVALID;
+}
+
+static tile_status set_argument(bench_candidate *c, const tile_function *f, unsigned index) {
+    const bench_product *p = &c->product;
+    const char *name = tile_function_arg_name(f, index);
+    tile_argument *argument = &c->arguments[index];
+    bool is_array = tile_function_arg_type(f, index)->kind != TILE_TYPE_SCALAR;
+    if (!is_array) return size_of(p, name, &argument->integer) ? TILE_OK : refuse(c, fitting, name);
+    if (strcmp(name, "a") == 0) {
+        argument->buffer = c->a.buffer;
+        return check_array(c, f, index, p->m, p->k, p->transposed_a, p->type->operand);
+    }
+    if (strcmp(name, "b") == 0) {
+        argument->buffer = c->b.buffer;
+        return check_array(c, f, index, p->k, p->n, p->transposed_b, p->type->operand);
+    }
+    if (strcmp(name, "c") == 0) {
+        argument->buffer = c->c.buffer;
+        return check_array(c, f, index, p->m, p->n, false, p->type->result);
+    }
+    return refuse(c, fitting, name);
+}
+
+/* On an instantiated copy, where types are known. */
+static tile_status set_arguments(bench_candidate *c, const char *name) {
+    tile_module *copy = tile_module_clone(c->module);
+    tile_status status = tile_instantiate(copy, name, c->bindings, c->options->binding_count);
+    const tile_function *f = status == TILE_OK ? tile_module_find(copy, name) : NULL;
+    c->argument_count = f ? tile_function_arg_count(f) : 0;
+    memset(c->arguments, 0, sizeof c->arguments);
+    if (c->argument_count > ARGUMENTS) status = refuse(c, fitting, name);
+    for (unsigned i = 0; status == TILE_OK && i < c->argument_count; i++)
+        status = set_argument(c, f, i);
+    tile_module_destroy(copy);
+    return status;
+}
+
+static tile_status set_kernel(bench_candidate *c) {
+    const tile_function *f = find_function(c);
+    if (!f) return TILE_INVALID;
+    for (unsigned i = 0; i < c->options->binding_count; i++)
+        if (!fill_binding(c, i)) return TILE_INVALID;
+    tile_status status = set_arguments(c, tile_function_name(f));
+    if (status != TILE_OK) return status;
+    tile_kernel_destroy(c->kernel);
+    c->kernel = NULL;
+    status = tile_kernel_create(bench_lab_device(c->lab), c->module, tile_function_name(f),
+                                c->bindings, c->options->binding_count, &c->kernel);
+    if (status != TILE_OK) return status;
+    return tile_kernel_prepare(c->kernel, c->arguments, c->argument_count, NULL);
+}
+
+static tile_status launch_kernel(void *stream, void *user) {
+    bench_candidate *c = user;
+    return tile_kernel_launch(c->kernel, c->arguments, c->argument_count, stream);
+}
+
+/* Choices that are the candidate's own -------------------------------------------------------- */
+
+static tile_status time_choice(bench_candidate *c, const tile_work *work, tile_flush flush,
+                               double best, double *seconds) {
+    const tile_measure_options options = {.size = sizeof options,
+                                          .warmup = 2,
+                                          .repeats = 7,
+                                          .flush = flush,
+                                          .hopeless = best > 0 ? 1.5 * best : 0};
+    tile_measurement taken;
+    tile_status status =
+        tile_measure_works(bench_lab_device(c->lab), work, 1, NULL, &options, &taken);
+    *seconds = taken.hopeless ? 0 : taken.median;
+    return status;
+}
+
+/* An algorithm that cuBLASLt names and then refuses to launch is passed over. */
+static tile_status set_cublas(bench_candidate *c, tile_flush flush) {
+    const tile_work work = {bench_cublas_launch, c->cublas};
+    double best = 0;
+    unsigned chosen = 0,
+             count = bench_cublas_set(c->cublas, &c->product, c->a.address, c->b.address,
+                                      c->c.address, c->workspace.address, WORKSPACE_BYTES);
+    tile_status status = count ? TILE_FAILED : TILE_UNSUPPORTED;
+    for (unsigned i = 0; i < count; i++) {
+        double seconds;
+        bench_cublas_choose(c->cublas, i);
+        if (time_choice(c, &work, flush, best, &seconds) != TILE_OK) continue;
+        status = TILE_OK;
+        if (seconds > 0 && (best == 0 || seconds < best)) {
+            best = seconds;
+            chosen = i;
+        }
+    }
+    bench_cublas_choose(c->cublas, chosen);
+    if (status != TILE_OK) return status;
+    bench_cublas_describe(c->cublas, chosen, c->point, sizeof c->point);
+    size_t length = strlen(c->point);
+    snprintf(c->point + length, sizeof c->point - length, " (best of %u)", count);
+    return TILE_OK;
+}
+
+static tile_status set_reader(bench_candidate *c, tile_flush flush) {
+    size_t bytes = (size_t)bench_product_read_bytes(&c->product);
+    tile_device *device = bench_lab_device(c->lab);
+    double best = 0;
+    unsigned chosen = 0;
+    for (unsigned i = 0; i <= BENCH_READER_POINTS; i++) {
+        double seconds;
+        bool last = i == BENCH_READER_POINTS;
+        bench_reader_destroy(c->reader);
+        c->reader = bench_reader_create(c->context, device, bytes, last ? chosen : i);
+        if (!c->reader) return TILE_FAILED;
+        /* On the CPU device one is as good as the other, and slow. */
+        if (last || !bench_lab_is_cuda(c->lab)) break;
+        const tile_work work = {bench_reader_launch, c->reader};
+        tile_status status = time_choice(c, &work, flush, best, &seconds);
+        if (status != TILE_OK) return status;
+        if (seconds > 0 && (best == 0 || seconds < best)) {
+            best = seconds;
+            chosen = i;
+        }
+    }
+    snprintf(c->point, sizeof c->point, "%s", bench_reader_point(chosen));
+    return TILE_OK;
+}
+
+/* The candidate ------------------------------------------------------------------------------- */
+
+bench_candidate *bench_candidate_create(tile_context *context, bench_lab *lab,
+                                        const bench_candidate_options *options) {
+    bench_candidate *c = calloc(1, sizeof *c);
+    if (!c) return NULL;
+    *c = (bench_candidate){.context = context, .lab = lab, .options = options};
+    bool ok = true;
+    switch (options->kind) {
+    case BENCH_KERNEL:
+        c->module = tool_parse_file(context, options->file);
+        ok = c->module != NULL;
+        if (!ok && !tile_context_error_count(context))
+            refuse(c, "the file cannot be read", options->file);
+        break;
+    case BENCH_CUBLASLT:
+        c->cublas = bench_cublas_open(context, options->cublas);
+        ok = c->cublas && bench_memory_create(lab, WORKSPACE_BYTES, &c->workspace) == TILE_OK;
+        break;
+    case BENCH_READ: break;
+    }
+    if (ok) return c;
+    bench_candidate_destroy(c);
+    return NULL;
+}
+
+void bench_candidate_destroy(bench_candidate *c) {
+    if (!c) return;
+    free_memory(c);
+    bench_memory_destroy(c->lab, &c->workspace);
+    bench_reader_destroy(c->reader);
+    bench_cublas_close(c->cublas);
+    tile_kernel_destroy(c->kernel);
+    tile_module_destroy(c->module);
+    free(c);
+}
+
+tile_status bench_candidate_set(bench_candidate *c, const bench_product *product,
+                                tile_flush flush) {
+    free_memory(c);
+    c->product = *product;
+    c->is_filled = false;
+    *c->point = 0;
+    tile_status status = c->options->kind == BENCH_READ ? TILE_OK : allocate(c);
+    /* What is chosen by time is chosen on the numbers that are measured. */
+    if (status == TILE_OK && c->options->kind == BENCH_CUBLASLT)
+        status = fill_operands(c, BENCH_RANDOM);
+    if (status != TILE_OK) return status;
+    switch (c->options->kind) {
+    case BENCH_KERNEL: return set_kernel(c);
+    case BENCH_CUBLASLT: return set_cublas(c, flush);
+    case BENCH_READ: return set_reader(c, flush);
+    }
+    return TILE_INVALID;
+}
+
+static tile_work work_of(bench_candidate *c) {
+    switch (c->options->kind) {
+    case BENCH_KERNEL: return (tile_work){launch_kernel, c};
+    case BENCH_CUBLASLT: return (tile_work){bench_cublas_launch, c->cublas};
+    case BENCH_READ: return (tile_work){bench_reader_launch, c->reader};
+    }
+    return (tile_work){NULL, NULL};
+}
+
+tile_status bench_candidate_check(bench_candidate *c, const char **wrong, bool *by_elements) {
+    const tile_work work = work_of(c);
+    tile_device *device = bench_lab_device(c->lab);
+    *wrong = NULL;
+    *by_elements = true;
+    if (c->options->kind == BENCH_READ) return TILE_OK;
+    tile_status status = fill_operands(c, BENCH_WHOLE);
+    /* Twice, for what a launch leaves behind in its scratch memory meets the next one. */
+    for (int i = 0; i < 2 && status == TILE_OK && !*wrong; i++) {
+        status = bench_poison_result(&c->product, c->c.buffer);
+        if (status == TILE_OK) status = work.launch(NULL, work.user);
+        if (status == TILE_OK) status = tile_device_synchronize(device);
+        if (status == TILE_OK) status = bench_check_result(&c->product, c->c.buffer, &c->verdict);
+        if (status == TILE_OK && *c->verdict.wrong) *wrong = c->verdict.wrong;
+    }
+    *by_elements = c->verdict.by_elements;
+    return status;
+}
+
+tile_status bench_candidate_work(bench_candidate *c, tile_work *work) {
+    *work = work_of(c);
+    if (c->options->kind == BENCH_READ) return TILE_OK;
+    return fill_operands(c, BENCH_RANDOM);
+}
+
+bench_details bench_candidate_details(bench_candidate *c) {
+    bench_details details = {.registers = -1, .local_bytes = -1, .shared_bytes = -1};
+    tile_kernel_attributes attributes;
+    snprintf(details.point, sizeof details.point, "%s", c->point);
+    if (c->options->kind != BENCH_KERNEL || !bench_lab_is_cuda(c->lab) ||
+        !tile_kernel_abi(c->kernel) ||
+        tile_kernel_get_attributes(c->kernel, &attributes) != TILE_OK)
+        return details;
+    details.registers = attributes.registers;
+    details.local_bytes = attributes.local_bytes;
+    details.shared_bytes =
+        attributes.shared_bytes + (int)tile_abi_shared_bytes(tile_kernel_abi(c->kernel));
+    return details;
+}

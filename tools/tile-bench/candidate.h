@@ -1,0 +1,53 @@
+/* What computes a product, or stands for its floor: one candidate, inside its worker. */
+#ifndef TILE_TOOLS_TILE_BENCH_CANDIDATE_H
+#define TILE_TOOLS_TILE_BENCH_CANDIDATE_H
+
+#include "tools/tile-bench/lab.h"
+#include "tools/tile-bench/product.h"
+
+typedef enum bench_kind {
+    BENCH_KERNEL,   /* a kernel or plan of a file */
+    BENCH_CUBLASLT, /* the best of cuBLASLt's algorithms */
+    BENCH_READ,     /* reads the operands' bytes, and computes nothing: a floor */
+} bench_kind;
+
+enum { BENCH_MAX_BINDINGS = 32 };
+
+typedef struct bench_candidate_options {
+    bench_kind kind;
+    const char *file, *kernel; /* of a BENCH_KERNEL; kernel NULL: the only one, or the only plan */
+    /* NAME=VALUE; {type} and {result} in a value are those of the product. */
+    const char *bindings[BENCH_MAX_BINDINGS];
+    unsigned binding_count;
+    const char *cublas; /* path of the library, or NULL */
+} bench_candidate_options;
+
+typedef struct bench_candidate bench_candidate;
+
+/* NULL after a diagnostic. The options must live as long. */
+bench_candidate *bench_candidate_create(tile_context *context, bench_lab *lab,
+                                        const bench_candidate_options *options);
+void bench_candidate_destroy(bench_candidate *candidate);
+
+/* Makes ready for a product, in the place of the one before: compiles, allocates, and where there
+ * is a choice that is the candidate's own (cuBLASLt's algorithms), takes the fastest with this
+ * flush. */
+tile_status bench_candidate_set(bench_candidate *candidate, const bench_product *product,
+                                tile_flush flush);
+/* Computes the product of whole numbers and compares the result, again after another launch.
+ * *wrong is what is wrong, NULL: nothing; by_elements: every element was compared. A floor is never
+ * wrong. */
+tile_status bench_candidate_check(bench_candidate *candidate, const char **wrong,
+                                  bool *by_elements);
+/* What is measured, on the numbers that BENCH_RANDOM gives. */
+tile_status bench_candidate_work(bench_candidate *candidate, tile_work *work);
+
+/* What else is known of it, after it was set. */
+typedef struct bench_details {
+    char point[160]; /* "algo 66, tile 20, stages 36, split 4 (best of 8)" */
+    int registers, local_bytes, shared_bytes; /* -1: not known */
+} bench_details;
+
+bench_details bench_candidate_details(bench_candidate *candidate);
+
+#endif

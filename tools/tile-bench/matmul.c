@@ -1,0 +1,444 @@
+/* tile-bench matmul: kernels beside cuBLASLt and the floors. */
+#define _POSIX_C_SOURCE 200809L
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/common/cache.h"
+#include "tools/tile-bench/bench.h"
+#include "tools/tile-bench/pool.h"
+#include "tools/tile-bench/run.h"
+
+static const char help_head[] =
+    "usage: tile-bench matmul [--kernel=FILE[:NAME] [--point=..]..].. [--shapes=LIST|FILE] "
+    "[options]\n"
+    "Measures kernels that compute c = a x b, beside cuBLASLt and the floors of memory and tensor\n"
+    "cores. A kernel takes %m, %n, %k and the arrays %a, %b, %c. Every result is checked first, "
+    "on\n"
+    "whole numbers, for equality; each candidate has a process of its own.\n"
+    "\n"
+    "  --kernel=FILE[:NAME]  a kernel or plan, may be given again; NAME if FILE has several\n"
+    "  --param=NAME=VALUE    binds a parameter of the kernel before it; {type} and {result} are "
+    "the\n"
+    "                        product's element types\n"
+    "  --point='A=1 B=2'     likewise, several at once; each further --point is one more "
+    "candidate.\n"
+    "                        Without any the kernel takes its tuned point, else its first\n"
+    "  --shape=M,N,K         may be given again\n"
+    "  --shapes=LIST         shapes from a file (blanks between them, # begins a comment), or\n";
+
+static const char help_rest[] =
+    "  --type=f16            of the operands: f16 bf16 tf32 f32 f64 i8 e4m3; several with commas\n"
+    "  --trans=NN            N or T for a, then b; several with commas\n"
+    "  --protocol=interleaved  in random order, one after the other, ranked by latency (default)\n"
+    "           sustained    each back to back, with clock and power; ranked by energy where the "
+    "chip\n"
+    "                        is at its power limit\n"
+    "           both\n"
+    "  --l2=dirty|clean|none  what is done to the L2 before each launch of `interleaved`: it is\n"
+    "                        written over (default), read over, left alone\n"
+    "  --rounds=20 --turn=5  interleaved: rounds, and launches of a candidate in each\n"
+    "  --seconds=1           sustained: of each candidate\n"
+    "  --timeout=60          a worker that gives no answer for so many seconds is ended\n"
+    "  --seed=N              of the random order\n"
+    "  --device=auto|cpu|cuda  the CPU device shows that everything works; its times mean nothing\n"
+    "  --cublas=FILE         the library; default: where the loader or $CUDA_HOME has it\n"
+    "  --no-cublas           leaves it out\n"
+    "  --no-floor            leaves the reading kernel out\n"
+    "  --csv=FILE --json=FILE  writes the table so too; - is standard output, in the\n"
+    "                        place of the text\n"
+    "  --ptxas=FILE          assembler for the GPU; without it the driver "
+    "assembles\n" TOOL_CACHE_HELP "  --help\n"
+    "\n"
+    "Exit status: 0 if each product had a candidate that is right, 1 otherwise.\n";
+
+typedef struct options {
+    bench_plan plan;
+    unsigned open;      /* contenders of the last --kernel: they begin here */
+    unsigned own_count; /* of its words before its first --point */
+    char *own_point;    /* what these bind */
+    bool has_point;
+    const char *device, *cublas, *ptxas, *csv, *json;
+    bool no_cublas, no_floor;
+    tool_cache cache;
+} options;
+
+static bool complain(const char *what, const char *word) {
+    fprintf(stderr, "error: %s '%s'; see tile-bench matmul --help\n", what, word);
+    return false;
+}
+
+/* Candidates ---------------------------------------------------------------------------------- */
+
+/* Words live as long as the program. */
+static const char *word(const char *name, const char *value, size_t length) {
+    tool_text text = {NULL, 0, 0};
+    tool_append(name, strlen(name), &text);
+    tool_append(value, length, &text);
+    return text.data;
+}
+
+static bench_contender *add_contender(options *o, const char *name, const char *kind) {
+    if (o->plan.contender_count == BENCH_MAX_CANDIDATES) {
+        complain("there are too many candidates, with", name);
+        return NULL;
+    }
+    bench_contender *c = &o->plan.contenders[o->plan.contender_count++];
+    *c = (bench_contender){.name = name, .kind = kind};
+    bench_contender_add_word(c, "worker");
+    bench_contender_add_word(c, word("--candidate=", kind, strlen(kind)));
+    return c;
+}
+
+/* "folder/file.tile:name": the colon of a path is behind a slash, or there is no file of it. */
+static bool add_kernel(options *o, const char *value) {
+    const char *colon = strrchr(value, ':');
+    if (colon && strchr(colon, '/')) colon = NULL;
+    size_t length = colon ? (size_t)(colon - value) : strlen(value);
+    const char *base = value + length;
+    while (base > value && base[-1] != '/') base--;
+    size_t name = length - (size_t)(base - value);
+    if (name > 5 && strncmp(base + name - 5, ".tile", 5) == 0) name -= 5;
+    bench_contender *c = add_contender(o, colon ? colon + 1 : word("", base, name), "kernel");
+    if (!c) return false;
+    bench_contender_add_word(c, word("--file=", value, length));
+    if (colon) bench_contender_add_word(c, word("--kernel=", colon + 1, strlen(colon + 1)));
+    o->open = o->plan.contender_count - 1;
+    o->own_count = c->word_count;
+    o->own_point = NULL;
+    o->has_point = false;
+    return true;
+}
+
+static void add_to_point(bench_contender *c, const char *text, size_t length) {
+    tool_text point = {NULL, 0, 0};
+    if (c->point) {
+        tool_append(c->point, strlen(c->point), &point);
+        tool_append(" ", 1, &point);
+    }
+    tool_append(text, length, &point);
+    c->point = point.data;
+    bench_contender_add_word(c, word("--param=", text, length));
+}
+
+static bool has_kernel(const options *o, const char *value) {
+    return (o->plan.contender_count && strcmp(o->plan.contenders[o->open].kind, "kernel") == 0) ||
+           complain("there is no --kernel before", value);
+}
+
+/* For all points of the kernel, those before it and those behind. */
+static bool add_param(options *o, const char *value) {
+    if (!has_kernel(o, value)) return false;
+    for (unsigned i = o->open; i < o->plan.contender_count; i++)
+        add_to_point(&o->plan.contenders[i], value, strlen(value));
+    if (!o->has_point) {
+        o->own_count = o->plan.contenders[o->open].word_count;
+        o->own_point = o->plan.contenders[o->open].point;
+    }
+    return true;
+}
+
+static bool add_point(options *o, const char *value) {
+    if (!has_kernel(o, value)) return false;
+    bench_contender *c = &o->plan.contenders[o->open];
+    if (o->has_point) {
+        const bench_contender first = *c;
+        c = add_contender(o, first.name, "kernel");
+        if (!c) return false;
+        *c = first;
+        c->word_count = o->own_count;
+        memset(c->words + c->word_count, 0, sizeof *c->words * (BENCH_MAX_WORDS - c->word_count));
+        c->point = o->own_point;
+    }
+    o->has_point = true;
+    while (*(value += strspn(value, " ,"))) {
+        size_t length = strcspn(value, " ,");
+        add_to_point(c, value, length);
+        value += length;
+    }
+    return true;
+}
+
+/* Options ------------------------------------------------------------------------------------- */
+
+/* The next of a list with commas; *text is behind it. False at the end. */
+static bool next_word(const char **text, char piece[16]) {
+    size_t length = strcspn(*text, ",");
+    if (!length) return false;
+    snprintf(piece, 16, "%.*s", (int)length, *text);
+    *text += length + ((*text)[length] == ',');
+    return true;
+}
+
+static bool add_types(bench_plan *plan, const char *value) {
+    char piece[16];
+    while (next_word(&value, piece)) {
+        const bench_type *type = bench_type_find(piece);
+        if (!type || plan->type_count == BENCH_MAX_TYPES)
+            return complain("--type takes f16 bf16 tf32 f32 f64 i8 e4m3, not", piece);
+        plan->types[plan->type_count++] = type;
+    }
+    return true;
+}
+
+static bool add_trans(bench_plan *plan, const char *value) {
+    char piece[16];
+    bench_product ignored;
+    while (next_word(&value, piece)) {
+        if (!bench_read_trans(piece, &ignored) || plan->trans_count == 4)
+            return complain("--trans takes NN, NT, TN, TT, not", piece);
+        plan->trans[plan->trans_count++] = word("", piece, strlen(piece));
+    }
+    return true;
+}
+
+static bool read_number(const char *name, const char *text, double least, double most,
+                        double *number) {
+    char *end;
+    *number = strtod(text, &end);
+    if (end != text && !*end && *number >= least && *number <= most) return true;
+    fprintf(stderr, "error: %s takes a number from %g to %g, not '%s'\n", name, least, most, text);
+    return false;
+}
+
+static bool read_count(const char *name, const char *text, unsigned most, unsigned *count) {
+    double number;
+    if (!read_number(name, text, 1, most, &number)) return false;
+    *count = (unsigned)number;
+    return true;
+}
+
+static bool choose_protocol(bench_plan *plan, const char *value) {
+    bool both = strcmp(value, "both") == 0;
+    plan->interleaved = both || strcmp(value, "interleaved") == 0;
+    plan->sustained = both || strcmp(value, "sustained") == 0;
+    return plan->interleaved || plan->sustained ||
+           complain("--protocol takes interleaved, sustained or both, not", value);
+}
+
+static bool choose_flush(bench_plan *plan, const char *value) {
+    static const char *const words[] = {"dirty", "clean", "none"};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(value, words[i]) == 0) {
+            plan->flush = words[i];
+            return true;
+        }
+    return complain("--l2 takes dirty, clean or none, not", value);
+}
+
+static bool parse_measuring(options *o, tool_arguments *words, bool *taken) {
+    bench_plan *plan = &o->plan;
+    const char *value;
+    double number;
+    *taken = true;
+    if (tool_option(words, "--protocol", &value)) return choose_protocol(plan, value);
+    if (tool_option(words, "--l2", &value)) return choose_flush(plan, value);
+    if (tool_option(words, "--rounds", &value))
+        return read_count("--rounds", value, 100000, &plan->rounds);
+    if (tool_option(words, "--turn", &value))
+        return read_count("--turn", value, 10000, &plan->turn);
+    if (tool_option(words, "--seconds", &value))
+        return read_number("--seconds", value, 0.01, 3600, &plan->seconds);
+    if (tool_option(words, "--timeout", &value))
+        return read_number("--timeout", value, 0.1, 86400, &plan->patience);
+    if (tool_option(words, "--seed", &value)) {
+        bool ok = read_number("--seed", value, 0, 0x1p53, &number);
+        plan->seed = ok ? (uint64_t)number : 0;
+        return ok;
+    }
+    *taken = false;
+    return true;
+}
+
+static bool parse_option(options *o, tool_arguments *words) {
+    const char *value;
+    bool taken;
+    if (!parse_measuring(o, words, &taken)) return false;
+    if (taken) return true;
+    if (tool_option(words, "--kernel", &value)) return add_kernel(o, value);
+    if (tool_option(words, "--param", &value)) return add_param(o, value);
+    if (tool_option(words, "--point", &value)) return add_point(o, value);
+    if (tool_option(words, "--shape", &value)) return bench_shapes_add(&o->plan.shapes, value);
+    if (tool_option(words, "--shapes", &value))
+        return bench_shapes_add_list(&o->plan.shapes, value);
+    if (tool_option(words, "--type", &value)) return add_types(&o->plan, value);
+    if (tool_option(words, "--trans", &value)) return add_trans(&o->plan, value);
+    if (tool_option(words, "--device", &o->device) || tool_option(words, "--cublas", &o->cublas) ||
+        tool_option(words, "--csv", &o->csv) || tool_option(words, "--json", &o->json) ||
+        tool_option(words, "--ptxas", &o->ptxas) || tool_cache_option(words, &o->cache))
+        return true;
+    if (tool_flag(words, "--no-cublas")) return o->no_cublas = true;
+    if (tool_flag(words, "--no-floor")) return o->no_floor = true;
+    return complain("unknown or incomplete option", tool_current(words));
+}
+
+static bool complete(options *o) {
+    if (!o->plan.shapes.count) {
+        fputs("error: which products? Give --shape or --shapes; see tile-bench matmul --help\n",
+              stderr);
+        return false;
+    }
+    if (!o->plan.type_count && !add_types(&o->plan, "f16")) return false;
+    if (!o->plan.trans_count && !add_trans(&o->plan, "NN")) return false;
+    if (o->device && strcmp(o->device, "auto") != 0 && strcmp(o->device, "cpu") != 0 &&
+        strcmp(o->device, "cuda") != 0)
+        return complain("--device takes auto, cpu or cuda, not", o->device);
+    return true;
+}
+
+/* The device ---------------------------------------------------------------------------------- */
+
+/* This process never touches the GPU: a worker that reads is asked for the facts. */
+static bool ask_facts(const char *device, double patience, bench_facts *facts, char why[400]) {
+    const char *words[] = {"worker", "--candidate=read", device, "--no-cache", NULL};
+    bench_worker *worker = bench_worker_start(words);
+    int at = 0;
+    unsigned long long l2 = 0;
+    if (!worker) return false;
+    bench_worker_tell(worker, "facts");
+    const char *answer = bench_worker_hear(worker, patience);
+    *facts = (bench_facts){0};
+    bool ok = sscanf(answer, "facts %u %u %u %u %llu %31s %n", &facts->sms, &facts->capability,
+                     &facts->clock, &facts->power_limit, &l2, facts->driver, &at) >= 6;
+    if (ok) {
+        snprintf(facts->name, sizeof facts->name, "%s", answer + at);
+        if (strcmp(facts->driver, "-") == 0) *facts->driver = 0;
+        facts->l2_bytes = l2;
+    } else {
+        const char *space = strchr(answer, ' ');
+        snprintf(why, 400, "%s", space ? space + 1 : answer);
+    }
+    bench_worker_stop(worker);
+    return ok;
+}
+
+static bool choose_device(options *o, bench_facts *facts) {
+    char why[400] = "no process could be started";
+    bool automatic = !o->device || strcmp(o->device, "auto") == 0;
+    o->plan.cuda = (automatic || strcmp(o->device, "cuda") == 0) &&
+                   ask_facts("--device=cuda", o->plan.patience, facts, why);
+    if (o->plan.cuda) return true;
+    if (!automatic && strcmp(o->device, "cuda") == 0) {
+        fprintf(stderr, "error: %s\n", why);
+        return false;
+    }
+    if (automatic) fprintf(stderr, "remark: the CPU device is used: %s\n", why);
+    if (ask_facts("--device=cpu", o->plan.patience, facts, why)) {
+        facts->sms = 0; /* of what it stands in for */
+        return true;
+    }
+    fprintf(stderr, "error: %s\n", why);
+    return false;
+}
+
+/* What all workers are told alike. */
+static void finish_contenders(options *o) {
+    static const char *const devices[] = {"--device=cpu", "--device=cuda"};
+    for (unsigned i = 0; i < o->plan.contender_count; i++) {
+        bench_contender *c = &o->plan.contenders[i];
+        bench_contender_add_word(c, devices[o->plan.cuda]);
+        if (o->ptxas) bench_contender_add_word(c, word("--ptxas=", o->ptxas, strlen(o->ptxas)));
+        if (o->cache.none) bench_contender_add_word(c, "--no-cache");
+        if (o->cache.folder)
+            bench_contender_add_word(
+                c, word("--cache-dir=", o->cache.folder, strlen(o->cache.folder)));
+    }
+}
+
+/* On the CPU device there is nothing to compare with. */
+static void add_peers(options *o) {
+    if (!o->plan.cuda) return;
+    bench_contender *c = o->no_cublas ? NULL : add_contender(o, "cuBLASLt", "cublaslt");
+    if (c && o->cublas)
+        bench_contender_add_word(c, word("--cublas=", o->cublas, strlen(o->cublas)));
+    if (!o->no_floor) add_contender(o, "read floor", "read");
+}
+
+/* The report ---------------------------------------------------------------------------------- */
+
+static void write_title(const options *o, bench_report *report) {
+    const bench_plan *p = &o->plan;
+    tool_text text = {NULL, 0, 0};
+    for (unsigned i = 0; i < p->type_count; i++)
+        bench_print(tool_append, &text, "%s%s", i ? ", " : "", p->types[i]->name);
+    for (unsigned i = 0; i < p->trans_count; i++)
+        bench_print(tool_append, &text, "%s%s", i ? ", " : " ", p->trans[i]);
+    if (p->interleaved)
+        bench_print(tool_append, &text, "; interleaved, median of %u launches in %u rounds",
+                    p->rounds * p->turn, p->rounds);
+    if (p->interleaved && p->cuda)
+        bench_print(tool_append, &text, ", L2 %s",
+                    strcmp(p->flush, "dirty") == 0   ? "flushed by writes"
+                    : strcmp(p->flush, "clean") == 0 ? "flushed by reads"
+                                                     : "as it is");
+    if (p->sustained) bench_print(tool_append, &text, "; sustained, %g s each", p->seconds);
+    if (!p->cuda)
+        bench_print(
+            tool_append, &text,
+            "; the CPU device executes the IR: times are its own, and there is no cuBLASLt");
+    snprintf(report->title, sizeof report->title, "%s", text.data);
+    free(text.data);
+    unsigned flop = bench_type_peak(p->types[0], report->facts.capability);
+    if (flop && report->facts.clock)
+        snprintf(report->sums, sizeof report->sums, "%.0f TFLOP/s of %s: %u a clock and SM",
+                 1e-6 * flop * report->facts.sms * report->facts.clock, p->types[0]->name, flop);
+}
+
+static bool write_file(const char *path, const bench_report *report,
+                       void (*write)(const bench_report *, tile_writer, void *)) {
+    tool_text text = {NULL, 0, 0};
+    if (!path) return true;
+    write(report, tool_append, &text);
+    bool ok = tool_write_file(path, text.data, text.size);
+    free(text.data);
+    return ok;
+}
+
+static bool is_output(const char *path) {
+    return path && strcmp(path, "-") == 0;
+}
+
+static bool write_report(const options *o, const bench_report *report) {
+    bool colour = isatty(1) && !getenv("NO_COLOR");
+    if (!is_output(o->csv) && !is_output(o->json))
+        bench_write_text(report, colour, tool_write, stdout);
+    return write_file(o->csv, report, bench_write_csv) &
+           write_file(o->json, report, bench_write_json);
+}
+
+static void print_help(void) {
+    fputs(help_head, stdout);
+    bench_shapes_describe();
+    fputs(help_rest, stdout);
+}
+
+int tile_bench_matmul(tool_arguments *words) {
+    static options o = {.plan = {.interleaved = true,
+                                 .flush = "dirty",
+                                 .rounds = 20,
+                                 .turn = 5,
+                                 .seconds = 1,
+                                 .patience = 60,
+                                 .seed = 1}};
+    bench_report report = {0};
+    while (words->next < words->argc) {
+        if (tool_flag(words, "--help") || tool_flag(words, "-h")) {
+            print_help();
+            return tool_finish(true);
+        }
+        if (!parse_option(&o, words)) return 1;
+    }
+    if (!complete(&o) || !choose_device(&o, &report.facts)) return 1;
+    add_peers(&o);
+    finish_contenders(&o);
+    if (!o.plan.contender_count)
+        return !complain("there is nothing to measure: give --kernel, not", "");
+    o.plan.tells_progress = isatty(2);
+    write_title(&o, &report);
+    bool right = bench_run(&o.plan, &report);
+    bool written = write_report(&o, &report);
+    bench_report_free(&report);
+    free(o.plan.shapes.shapes);
+    return tool_finish(right && written);
+}

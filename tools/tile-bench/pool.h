@@ -1,0 +1,25 @@
+/* Workers as their starter sees them: processes that are asked, with patience that ends. */
+#ifndef TILE_TOOLS_TILE_BENCH_POOL_H
+#define TILE_TOOLS_TILE_BENCH_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct bench_worker bench_worker;
+
+/* Starts this program again, with these words behind its name (NULL ends them). NULL if there is no
+ * process to be had. */
+bench_worker *bench_worker_start(const char *const *words);
+/* Ends the process, if it has not ended. */
+void bench_worker_stop(bench_worker *worker);
+
+/* Sends a line. What goes wrong is what the next answer tells. */
+void bench_worker_tell(bench_worker *worker, const char *line);
+/* The answer to it, of any length, within so many seconds; it is the worker's until the next call.
+ * A worker that does not answer in time, or ends, is stopped for good and answers "failed ..." from
+ * then on. */
+const char *bench_worker_hear(bench_worker *worker, double seconds);
+/* Whether it can be asked. */
+bool bench_worker_is_alive(const bench_worker *worker);
+
+#endif

@@ -1,0 +1,77 @@
+/* The reading kernel, in the language that is measured. */
+#include "tools/tile-bench/read_kernel.h"
+
+#include <stdlib.h>
+
+/* As many blocks as run at once go over the array together. Nobody can know that %flag is 0, so
+ * every load has to be made. */
+static const char text[] =
+    "kernel @read<block: int, blocks: int>(%n: i32 {divisible = 4}, %flag: i32, %x: "
+    "view<i32[%n]>,\n"
+    "                                      %out: view<i32[block]>)\n"
+    "    grid [num_sms * blocks]  warps 8\n"
+    "{\n"
+    "  %b = block_id\n"
+    "  %g = grid_dim\n"
+    "  %all = for %i = %b to ceildiv(%n, block) step %g iter (%some = 0 : tile<i32[block]>) {\n"
+    "    yield xor(%some, load %x[%i * block] : [block])\n"
+    "  }\n"
+    "  if %flag > 0 {\n"
+    "    store %all, %out[0]\n"
+    "  }\n"
+    "}\n";
+
+/* Which is fastest depends on how much there is to read. */
+static const struct {
+    const char *block, *blocks, *name;
+    size_t out_bytes;
+} points[BENCH_READER_POINTS] = {
+#define POINT(block, blocks) \
+    { #block, #blocks, "block=" #block " blocks=" #blocks, 4 * (block) }
+    POINT(4096, 8), POINT(8192, 4), POINT(8192, 8), POINT(4096, 4), POINT(2048, 8), POINT(16384, 4),
+#undef POINT
+};
+
+struct bench_reader {
+    tile_kernel *kernel;
+    tile_buffer *from, *to;
+    int64_t count;
+};
+
+const char *bench_reader_point(unsigned point) {
+    return points[point].name;
+}
+
+bench_reader *bench_reader_create(tile_context *context, tile_device *device, size_t bytes,
+                                  unsigned point) {
+    const tile_binding bindings[] = {{"block", points[point].block},
+                                     {"blocks", points[point].blocks}};
+    size_t rounded = (bytes + 15) / 16 * 16;
+    bench_reader *r = calloc(1, sizeof *r);
+    tile_module *module = tile_module_parse(context, "the reading kernel", text, sizeof text - 1);
+    if (!r || !module ||
+        tile_kernel_create(device, module, "read", bindings, 2, &r->kernel) != TILE_OK ||
+        tile_buffer_create(device, rounded, &r->from) != TILE_OK ||
+        tile_buffer_create(device, points[point].out_bytes, &r->to) != TILE_OK) {
+        bench_reader_destroy(r);
+        r = NULL;
+    }
+    if (r) r->count = (int64_t)(rounded / 4);
+    tile_module_destroy(module);
+    return r;
+}
+
+void bench_reader_destroy(bench_reader *reader) {
+    if (!reader) return;
+    tile_kernel_destroy(reader->kernel);
+    tile_buffer_destroy(reader->from);
+    tile_buffer_destroy(reader->to);
+    free(reader);
+}
+
+tile_status bench_reader_launch(void *stream, void *reader) {
+    const bench_reader *r = reader;
+    const tile_argument arguments[] = {
+        {.integer = r->count}, {.integer = 0}, {.buffer = r->from}, {.buffer = r->to}};
+    return tile_kernel_launch(r->kernel, arguments, 4, stream);
+}

@@ -1,0 +1,345 @@
+/* The table of results as text, CSV and JSON. */
+#include "tools/tile-bench/report.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum form { FORM_text, FORM_whole, FORM_number, FORM_share } form;
+typedef enum where { WHERE_always, WHERE_varying, WHERE_known, WHERE_data } where;
+
+static const struct {
+    const char *id, *heading;
+    form form;
+    where where;
+    int digits;
+} columns[BENCH_COLUMNS] = {
+#define COLUMN(id, form, heading, digits, where, meaning) \
+    {#id, heading, FORM_##form, WHERE_##where, digits},
+#include "tools/tile-bench/columns.def"
+#undef COLUMN
+};
+
+void bench_print(tile_writer writer, void *user, const char *format, ...) {
+    char text[2000];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (length < 0) return;
+    writer(text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1, user);
+}
+
+static void put(tile_writer writer, void *user, const char *text) {
+    writer(text, strlen(text), user);
+}
+
+/* Rows ---------------------------------------------------------------------------------------- */
+
+bench_row *bench_report_add(bench_report *report, unsigned group) {
+    report->rows = realloc(report->rows, (report->count + 1) * sizeof *report->rows);
+    if (!report->rows) abort();
+    bench_row *row = &report->rows[report->count++];
+    memset(row, 0, sizeof *row);
+    row->group = group;
+    return row;
+}
+
+void bench_report_free(bench_report *report) {
+    for (size_t i = 0; i < report->count; i++)
+        for (int c = 0; c < BENCH_COLUMNS; c++) free(report->rows[i].cells[c].text);
+    free(report->rows);
+    report->rows = NULL;
+    report->count = 0;
+}
+
+void bench_set_number(bench_row *row, bench_column column, double number) {
+    row->cells[column].known = true;
+    row->cells[column].number = number;
+}
+
+void bench_set_text(bench_row *row, bench_column column, const char *text) {
+    free(row->cells[column].text);
+    row->cells[column].known = true;
+    row->cells[column].text = tool_copy(text, strlen(text));
+}
+
+const char *bench_text_of(const bench_row *row, bench_column column) {
+    return row->cells[column].text;
+}
+
+double bench_number_of(const bench_row *row, bench_column column) {
+    return row->cells[column].known ? row->cells[column].number : 0;
+}
+
+static bool has_text(const bench_row *row, bench_column column, const char *text) {
+    const char *found = bench_text_of(row, column);
+    return found && text && strcmp(found, text) == 0;
+}
+
+/* Where a row stands in its group. */
+static double place_of(const bench_row *row) {
+    if (row->cells[BENCH_rank].known) return row->cells[BENCH_rank].number;
+    if (has_text(row, BENCH_kind, "floor")) return 2e9;
+    return 1e9;
+}
+
+static int by_place(const void *a, const void *b) {
+    const bench_row *x = a, *y = b;
+    if (x->group != y->group) return x->group < y->group ? -1 : 1;
+    return (place_of(x) > place_of(y)) - (place_of(x) < place_of(y));
+}
+
+/* qsort keeps no order among equals; there are few rows, and that they stay in order is worth it.
+ */
+void bench_report_sort(bench_report *report) {
+    for (size_t i = 1; i < report->count; i++)
+        for (size_t j = i; j && by_place(&report->rows[j - 1], &report->rows[j]) > 0; j--) {
+            bench_row swap = report->rows[j];
+            report->rows[j] = report->rows[j - 1];
+            report->rows[j - 1] = swap;
+        }
+}
+
+/* Text ---------------------------------------------------------------------------------------- */
+
+enum { MARGIN = 2, MAX_CELL = 200 };
+
+/* Letters, of UTF-8. */
+static int width_of(const char *text) {
+    int width = 0;
+    for (; *text; text++) width += ((unsigned char)*text & 0xc0) != 0x80;
+    return width;
+}
+
+static void write_cell(const bench_row *row, int column, char text[MAX_CELL]) {
+    const bench_cell *cell = &row->cells[column];
+    *text = 0;
+    if (!cell->known) return;
+    switch (columns[column].form) {
+    case FORM_text: snprintf(text, MAX_CELL, "%s", cell->text); break;
+    case FORM_whole: snprintf(text, MAX_CELL, "%.0f", cell->number); break;
+    case FORM_number: snprintf(text, MAX_CELL, "%.*f", columns[column].digits, cell->number); break;
+    case FORM_share:
+        snprintf(text, MAX_CELL, "%.*f %%", columns[column].digits, 100 * cell->number);
+        break;
+    }
+}
+
+/* Rows that failed say why, where the others have their numbers. */
+static bool is_told(const bench_row *row) {
+    return row->cells[BENCH_note].known && !row->cells[BENCH_latency_us].known;
+}
+
+static bool is_shown(const bench_report *r, int column) {
+    switch (columns[column].where) {
+    case WHERE_always: return true;
+    case WHERE_data: return false;
+    case WHERE_varying:
+        for (size_t i = 1; i < r->count; i++)
+            if (!has_text(&r->rows[i], (bench_column)column,
+                          bench_text_of(&r->rows[0], (bench_column)column)))
+                return true;
+        return false;
+    case WHERE_known:
+        for (size_t i = 0; i < r->count; i++)
+            if (r->rows[i].cells[column].known) return true;
+        return false;
+    }
+    return false;
+}
+
+static int measure_column(const bench_report *r, int column) {
+    int width = width_of(columns[column].heading);
+    for (size_t i = 0; i < r->count; i++) {
+        char text[MAX_CELL];
+        write_cell(&r->rows[i], column, text);
+        if (width_of(text) > width) width = width_of(text);
+    }
+    return width;
+}
+
+static void pad(int count, tile_writer writer, void *user) {
+    for (; count > 0; count--) put(writer, user, " ");
+}
+
+static void align(const char *text, int width, bool left, tile_writer writer, void *user) {
+    if (!left) pad(width - width_of(text), writer, user);
+    put(writer, user, text);
+    if (left) pad(width - width_of(text), writer, user);
+}
+
+/* The same in all rows of a group, and so told in its first. */
+static bool is_of_product(int column) {
+    return column <= BENCH_trans;
+}
+
+/* A line ends behind what stands in it. */
+static void write_row(const bench_row *row, bool first, const int *widths, tile_writer writer,
+                      void *user) {
+    int gap = 0;
+    for (int c = 0; c < BENCH_COLUMNS; c++) {
+        char text[MAX_CELL] = "";
+        if (widths[c] < 0) continue;
+        if (first || !is_of_product(c)) write_cell(row, c, text);
+        if (is_told(row) && c > BENCH_name) break;
+        bool left = columns[c].form == FORM_text;
+        if (*text) {
+            pad(gap + (left ? 0 : widths[c] - width_of(text)), writer, user);
+            put(writer, user, text);
+            gap = MARGIN + (left ? widths[c] - width_of(text) : 0);
+        } else {
+            gap += widths[c] + MARGIN;
+        }
+    }
+    if (is_told(row)) {
+        pad(gap, writer, user);
+        put(writer, user, bench_text_of(row, BENCH_note));
+    }
+}
+
+static const char *paint_of(const bench_row *row) {
+    if (is_told(row)) return "\033[31m";
+    if (has_text(row, BENCH_kind, "floor")) return "\033[2m";
+    return bench_number_of(row, BENCH_rank) == 1 ? "\033[1m" : "";
+}
+
+static void write_facts(const bench_report *r, tile_writer writer, void *user) {
+    const bench_facts *f = &r->facts;
+    bench_print(writer, user, "%s", *f->name ? f->name : "?");
+    if (f->sms) bench_print(writer, user, ", %u SMs", f->sms);
+    if (f->clock) bench_print(writer, user, ", %u MHz", f->clock);
+    if (f->l2_bytes) bench_print(writer, user, ", %.0f MiB of L2", (double)f->l2_bytes / 0x1p20);
+    if (f->power_limit) bench_print(writer, user, ", %u W", f->power_limit);
+    if (*f->driver) bench_print(writer, user, "; driver %s", f->driver);
+    if (*r->peer) bench_print(writer, user, "; %s", r->peer);
+    put(writer, user, "\n");
+}
+
+static void write_headings(const int *widths, tile_writer writer, void *user) {
+    int total = 0;
+    for (int c = 0; c < BENCH_COLUMNS; c++) {
+        if (widths[c] < 0) continue;
+        bool last = true;
+        for (int d = c + 1; d < BENCH_COLUMNS; d++) last &= widths[d] < 0;
+        bool left = columns[c].form == FORM_text;
+        pad(total ? MARGIN : 0, writer, user);
+        align(columns[c].heading, last && left ? 0 : widths[c], left, writer, user);
+        total += (total ? MARGIN : 0) + (last && left ? width_of(columns[c].heading) : widths[c]);
+    }
+    put(writer, user, "\n");
+    for (int i = 0; i < total; i++) put(writer, user, "─");
+    put(writer, user, "\n");
+}
+
+void bench_write_text(const bench_report *r, bool colour, tile_writer writer, void *user) {
+    int widths[BENCH_COLUMNS];
+    for (int c = 0; c < BENCH_COLUMNS; c++) widths[c] = is_shown(r, c) ? measure_column(r, c) : -1;
+    write_facts(r, writer, user);
+    bench_print(writer, user, "%s\n", r->title);
+    if (*r->sums) bench_print(writer, user, "%s\n", r->sums);
+    put(writer, user, "\n");
+    write_headings(widths, writer, user);
+    for (size_t i = 0; i < r->count; i++) {
+        const bench_row *row = &r->rows[i];
+        bool first = i == 0 || row[-1].group != row->group;
+        const char *paint = colour ? paint_of(row) : "";
+        if (first && i) put(writer, user, "\n");
+        put(writer, user, paint);
+        write_row(row, first, widths, writer, user);
+        put(writer, user, *paint ? "\033[0m\n" : "\n");
+    }
+}
+
+/* Data ---------------------------------------------------------------------------------------- */
+
+/* As many digits as a double is told apart by, where it is no whole number. */
+static void write_number(double number, tile_writer writer, void *user) {
+    bool whole = number == floor(number) && fabs(number) < 1e15;
+    bench_print(writer, user, whole ? "%.0f" : "%.9g", number);
+}
+
+/* RFC 4180. */
+static void write_csv_text(const char *text, tile_writer writer, void *user) {
+    bool quoted = strpbrk(text, ",\"\r\n") != NULL;
+    if (!quoted) {
+        put(writer, user, text);
+        return;
+    }
+    put(writer, user, "\"");
+    for (; *text; text++) {
+        if (*text == '"') put(writer, user, "\"");
+        writer(text, 1, user);
+    }
+    put(writer, user, "\"");
+}
+
+void bench_write_csv(const bench_report *r, tile_writer writer, void *user) {
+    for (int c = 0; c < BENCH_COLUMNS; c++)
+        bench_print(writer, user, "%s%s", c ? "," : "", columns[c].id);
+    put(writer, user, "\n");
+    for (size_t i = 0; i < r->count; i++) {
+        for (int c = 0; c < BENCH_COLUMNS; c++) {
+            const bench_cell *cell = &r->rows[i].cells[c];
+            if (c) put(writer, user, ",");
+            if (!cell->known) continue;
+            if (columns[c].form == FORM_text)
+                write_csv_text(cell->text, writer, user);
+            else
+                write_number(cell->number, writer, user);
+        }
+        put(writer, user, "\n");
+    }
+}
+
+static void write_json_text(const char *text, tile_writer writer, void *user) {
+    put(writer, user, "\"");
+    for (; *text; text++) {
+        unsigned char letter = (unsigned char)*text;
+        if (letter == '"' || letter == '\\') put(writer, user, "\\");
+        if (letter < 0x20)
+            bench_print(writer, user, "\\u%04x", letter);
+        else
+            writer(text, 1, user);
+    }
+    put(writer, user, "\"");
+}
+
+static void write_json_row(const bench_row *row, tile_writer writer, void *user) {
+    bool first = true;
+    put(writer, user, "    {");
+    for (int c = 0; c < BENCH_COLUMNS; c++) {
+        const bench_cell *cell = &row->cells[c];
+        if (!cell->known) continue;
+        bench_print(writer, user, "%s\"%s\": ", first ? "" : ", ", columns[c].id);
+        first = false;
+        if (columns[c].form == FORM_text)
+            write_json_text(cell->text, writer, user);
+        else
+            write_number(cell->number, writer, user);
+    }
+    put(writer, user, "}");
+}
+
+void bench_write_json(const bench_report *r, tile_writer writer, void *user) {
+    const bench_facts *f = &r->facts;
+    put(writer, user, "{\n  \"device\": {\"name\": ");
+    write_json_text(f->name, writer, user);
+    bench_print(writer, user,
+                ", \"sms\": %u, \"capability\": %u, \"clock_mhz\": %u, \"l2_bytes\": %llu, "
+                "\"power_limit_w\": %u, \"driver\": ",
+                f->sms, f->capability, f->clock, (unsigned long long)f->l2_bytes, f->power_limit);
+    write_json_text(f->driver, writer, user);
+    put(writer, user, "},\n  \"title\": ");
+    write_json_text(r->title, writer, user);
+    put(writer, user, ",\n  \"peer\": ");
+    write_json_text(r->peer, writer, user);
+    put(writer, user, ",\n  \"rows\": [\n");
+    for (size_t i = 0; i < r->count; i++) {
+        write_json_row(&r->rows[i], writer, user);
+        put(writer, user, i + 1 < r->count ? ",\n" : "\n");
+    }
+    put(writer, user, "  ]\n}\n");
+}

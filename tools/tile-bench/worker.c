@@ -1,0 +1,217 @@
+/* tile-bench worker: one candidate in a process of its own, so that a kernel which hangs or faults
+ * takes nobody along. It is told what to do by lines on standard input and answers each with one
+ * line on standard output; `tile-bench matmul` is who asks (pool.c).
+ *
+ *   product M N K TYPE TRANS FLUSH   ready REGISTERS LOCAL SHARED POINT
+ *   check                            right elements | right freivalds | wrong WHY
+ *   turn WARMUP COUNT                times SECONDS ..
+ *   sustain SECONDS                  sustained LAUNCHES SECONDS CLOCK POWER ENERGY CAPPED
+ *   facts                            facts SMS CAPABILITY CLOCK WATTS L2 DRIVER NAME
+ *
+ * What fails is answered by "failed WHY", and the next line is waited for; after a fault of a GPU
+ * kernel that will fail too, and the worker is ended by whoever started it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/common/cache.h"
+#include "tools/tile-bench/bench.h"
+#include "tools/tile-bench/candidate.h"
+
+static const char help[] =
+    "usage: tile-bench worker --candidate=kernel|cublaslt|read [options]\n"
+    "Measures one candidate, told how by lines on standard input; `tile-bench matmul` starts it.\n";
+
+enum { MAX_TURN = 100000 };
+
+typedef struct worker {
+    bench_candidate_options options;
+    bench_lab_options lab_options;
+    tool_cache cache;
+    tile_context *context;
+    bench_lab *lab;
+    bench_candidate *candidate;
+    tile_flush flush;
+    char error[400]; /* the first one since the last answer */
+} worker;
+
+/* Its own words are an answer, one line long. */
+static void keep_error(const tile_diagnostic *diagnostic, void *user) {
+    worker *w = user;
+    if (diagnostic->severity != TILE_ERROR || *w->error) return;
+    if (diagnostic->line)
+        snprintf(w->error, sizeof w->error, "%s:%u: %s", diagnostic->file, diagnostic->line,
+                 diagnostic->message);
+    else
+        snprintf(w->error, sizeof w->error, "%s", diagnostic->message);
+    for (char *at = w->error; *at; at++)
+        if (*at == '\n' || *at == '\r') *at = ' ';
+}
+
+static void answer_failure(worker *w) {
+    printf("failed %s\n", *w->error ? w->error : "nobody said why");
+}
+
+/* Answers ------------------------------------------------------------------------------------- */
+
+static void set_product(worker *w, const char *line) {
+    bench_product p = {0};
+    char type[16], trans[8], flush[8];
+    bool read = sscanf(line, "product %" SCNd64 " %" SCNd64 " %" SCNd64 " %15s %7s %7s", &p.m, &p.n,
+                       &p.k, type, trans, flush) == 6;
+    p.type = read ? bench_type_find(type) : NULL;
+    if (!p.type || !bench_read_trans(trans, &p)) {
+        printf("failed the request '%s' is not understood\n", line);
+        return;
+    }
+    w->flush = strcmp(flush, "dirty") == 0   ? TILE_FLUSH_DIRTY
+               : strcmp(flush, "clean") == 0 ? TILE_FLUSH_CLEAN
+                                             : TILE_FLUSH_NONE;
+    if (bench_candidate_set(w->candidate, &p, w->flush) != TILE_OK) {
+        answer_failure(w);
+        return;
+    }
+    bench_details d = bench_candidate_details(w->candidate);
+    printf("ready %d %d %d %s\n", d.registers, d.local_bytes, d.shared_bytes, d.point);
+}
+
+static void check(worker *w) {
+    const char *wrong;
+    bool by_elements;
+    if (bench_candidate_check(w->candidate, &wrong, &by_elements) != TILE_OK)
+        answer_failure(w);
+    else if (wrong)
+        printf("wrong %s\n", wrong);
+    else
+        printf("right %s\n", by_elements ? "elements" : "freivalds");
+}
+
+static void take_turn(worker *w, const char *line) {
+    unsigned warmup = 0, count = 0;
+    static double samples[MAX_TURN];
+    tile_work work;
+    tile_measurement taken;
+    if (sscanf(line, "turn %u %u", &warmup, &count) != 2 || !count || count > MAX_TURN) {
+        printf("failed the request '%s' is not understood\n", line);
+        return;
+    }
+    const tile_measure_options options = {.size = sizeof options,
+                                          .warmup = warmup,
+                                          .repeats = count,
+                                          .flush = w->flush,
+                                          .samples = samples};
+    /* The operands are the random ones from the first turn on. */
+    tile_status status = bench_candidate_work(w->candidate, &work);
+    if (status == TILE_OK)
+        status = tile_measure_works(bench_lab_device(w->lab), &work, 1, NULL, &options, &taken);
+    if (status != TILE_OK) {
+        answer_failure(w);
+        return;
+    }
+    printf("times");
+    for (unsigned i = 0; i < count; i++) printf(" %.9g", samples[i]);
+    printf("\n");
+}
+
+static void sustain(worker *w, const char *line) {
+    double seconds = 0;
+    tile_work work;
+    bench_sustained s;
+    if (sscanf(line, "sustain %lf", &seconds) != 1 || !(seconds > 0))
+        printf("failed the request '%s' is not understood\n", line);
+    else if (bench_candidate_work(w->candidate, &work) != TILE_OK ||
+             bench_lab_sustain(w->lab, &work, seconds, &s) != TILE_OK)
+        answer_failure(w);
+    else
+        printf("sustained %" PRIu64 " %.9g %.6g %.6g %.6g %d\n", s.launches, s.seconds, s.clock,
+               s.power, s.energy, s.capped);
+}
+
+static void tell_facts(worker *w) {
+    bench_facts f = bench_lab_facts(w->lab);
+    printf("facts %u %u %u %u %" PRIu64 " %s %s\n", f.sms, f.capability, f.clock, f.power_limit,
+           f.l2_bytes, *f.driver ? f.driver : "-", f.name);
+}
+
+static void answer(worker *w, const char *line) {
+    *w->error = 0;
+    if (strncmp(line, "product ", 8) == 0)
+        set_product(w, line);
+    else if (strcmp(line, "check") == 0)
+        check(w);
+    else if (strncmp(line, "turn ", 5) == 0)
+        take_turn(w, line);
+    else if (strncmp(line, "sustain ", 8) == 0)
+        sustain(w, line);
+    else if (strcmp(line, "facts") == 0)
+        tell_facts(w);
+    else
+        printf("failed the request '%s' is not understood\n", line);
+    fflush(stdout);
+}
+
+/* The program --------------------------------------------------------------------------------- */
+
+static bool parse_kind(worker *w, const char *word) {
+    static const char *const names[] = {"kernel", "cublaslt", "read"};
+    for (unsigned i = 0; i < 3; i++)
+        if (strcmp(word, names[i]) == 0) {
+            w->options.kind = (bench_kind)i;
+            return true;
+        }
+    return false;
+}
+
+static bool parse_option(worker *w, tool_arguments *words) {
+    const char *value;
+    if (tool_option(words, "--candidate", &value)) return parse_kind(w, value);
+    if (tool_option(words, "--device", &value))
+        return w->lab_options.cuda = strcmp(value, "cuda") == 0, true;
+    if (tool_option(words, "--sms", &value))
+        return w->lab_options.sms = (unsigned)strtoul(value, NULL, 10), true;
+    if (tool_option(words, "--param", &value)) {
+        if (w->options.binding_count == BENCH_MAX_BINDINGS) return false;
+        w->options.bindings[w->options.binding_count++] = value;
+        return true;
+    }
+    return tool_option(words, "--file", &w->options.file) ||
+           tool_option(words, "--kernel", &w->options.kernel) ||
+           tool_option(words, "--cublas", &w->options.cublas) ||
+           tool_option(words, "--ptxas", &w->lab_options.ptxas) ||
+           tool_cache_option(words, &w->cache);
+}
+
+int tile_bench_worker(tool_arguments *words) {
+    static worker w;
+    char line[256];
+    while (words->next < words->argc) {
+        if (tool_flag(words, "--help")) {
+            fputs(help, stdout);
+            return tool_finish(true);
+        }
+        if (parse_option(&w, words)) continue;
+        fprintf(stderr, "error: unknown or incomplete option '%s'\n", tool_current(words));
+        return 1;
+    }
+    char *folder = tool_cache_folder(&w.cache);
+    w.lab_options.cache_dir = folder;
+    w.context = tile_context_create();
+    tile_context_set_sink(w.context, keep_error, &w);
+    w.lab = bench_lab_open(w.context, &w.lab_options);
+    w.candidate = w.lab ? bench_candidate_create(w.context, w.lab, &w.options) : NULL;
+    while (fgets(line, sizeof line, stdin)) {
+        line[strcspn(line, "\n")] = 0;
+        if (w.candidate) {
+            answer(&w, line);
+        } else {
+            answer_failure(&w);
+            fflush(stdout);
+        }
+    }
+    bench_candidate_destroy(w.candidate);
+    bench_lab_close(w.lab);
+    tile_context_destroy(w.context);
+    free(folder);
+    return tool_finish(true);
+}
