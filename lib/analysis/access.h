@@ -32,5 +32,9 @@ unsigned tile_unit_dim(const tile_access_facts *facts, unsigned view_rank, unsig
 tile_layout tile_access_layout(const tile_function *f, const tile_range *ranges,
                                const tile_value *element, const tile_type *tile,
                                unsigned num_warps);
+/* Of a tile that is copied to a shared buffer: as wide as can be, by fewer threads if it is small.
+ * Asynchronous copies of less than 16 bytes go through the L1. */
+tile_layout tile_copy_layout(const tile_function *f, const tile_range *ranges,
+                             const tile_value *element, const tile_type *tile, unsigned num_warps);
 
 #endif

@@ -236,22 +236,33 @@ static unsigned bits_in_order(const tile_layout *layout, unsigned fastest, uint3
     return count;
 }
 
-tile_layout tile_layout_blocked(const uint32_t *dims, unsigned rank, unsigned vec, unsigned fastest,
-                                unsigned num_warps) {
+static tile_layout spread(const uint32_t *dims, unsigned rank, unsigned vec, unsigned fastest,
+                          unsigned num_warps, bool shrinks) {
     tile_layout layout = tile_layout_blank(TILE_LAYOUT_REGISTER, dims, rank);
     uint32_t bits[TILE_LAYOUT_MAX_BITS + 12];
     unsigned count = bits_in_order(&layout, fastest, bits), at = 0;
     unsigned vec_bits = log2_of(vec);
     layout.warp_bits = (uint8_t)log2_of(num_warps);
-    /* Rather one narrower access by every thread than a wide one by a few. */
     unsigned thread_bits = TILE_LANE_BITS + layout.warp_bits;
     if (vec_bits > layout.dim_bits[fastest]) vec_bits = layout.dim_bits[fastest];
-    if (count < thread_bits + vec_bits) vec_bits = count > thread_bits ? count - thread_bits : 0;
+    if (shrinks && count < thread_bits + vec_bits)
+        vec_bits = count > thread_bits ? count - thread_bits : 0;
     for (; at < vec_bits; at++) layout.reg[layout.reg_bits++] = bits[at];
     for (unsigned i = 0; i < TILE_LANE_BITS && at < count; i++) layout.lane[i] = bits[at++];
     for (unsigned i = 0; i < layout.warp_bits && at < count; i++) layout.warp[i] = bits[at++];
     while (at < count) layout.reg[layout.reg_bits++] = bits[at++];
     return layout;
+}
+
+/* Rather one narrower access by every thread than a wide one by a few. */
+tile_layout tile_layout_blocked(const uint32_t *dims, unsigned rank, unsigned vec, unsigned fastest,
+                                unsigned num_warps) {
+    return spread(dims, rank, vec, fastest, num_warps, true);
+}
+
+tile_layout tile_layout_chunked(const uint32_t *dims, unsigned rank, unsigned vec, unsigned fastest,
+                                unsigned num_warps) {
+    return spread(dims, rank, vec, fastest, num_warps, false);
 }
 
 tile_layout tile_layout_shared_swizzled(const uint32_t *dims, unsigned rank, unsigned fastest,

@@ -66,6 +66,10 @@ tile_layout tile_layout_blank(tile_layout_kind kind, const uint32_t *dims, unsig
 tile_layout tile_layout_blocked(const uint32_t *dims, unsigned rank, unsigned vec, unsigned fastest,
                                 unsigned num_warps);
 
+/* The same, but vec shrinks to the extent only: a small part is held by the first threads. */
+tile_layout tile_layout_chunked(const uint32_t *dims, unsigned rank, unsigned vec, unsigned fastest,
+                                unsigned num_warps);
+
 /* Row-major with dim `fastest` innermost, its 16-byte chunks exchanged by exclusive-or with bits of
  * the row, so that eight rows next to each other have one chunk in every bank group:
  *

@@ -71,8 +71,9 @@ void lower_copy(lowering *l, tile_op op) {
     const tile_value *to = tile_op_segment(&l->old, op, 1, &to_count);
     bool in = tile_value_type(&l->old, from[0])->kind == TILE_TYPE_VIEW;
     const tile_type *buffer = tile_value_type(&l->old, in ? to[0] : from[0]);
-    tile_layout layout =
-        tile_access_layout(&l->old, l->ranges, in ? from : to, buffer, 1u << l->warp_bits);
+    unsigned warps = 1u << l->warp_bits;
+    tile_layout layout = in ? tile_copy_layout(&l->old, l->ranges, from, buffer, warps)
+                            : tile_access_layout(&l->old, l->ranges, to, buffer, warps);
     tile_builder outer;
     tile_op guard = open_guard(l, &layout, &outer);
     if (in) {

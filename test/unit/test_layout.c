@@ -66,6 +66,12 @@ Test(layout, blocked_tiles_hold_each_element_once_or_replicate) {
                     tile_layout layout = tile_layout_blocked(dims, 2, vec, fastest, 4);
                     cr_assert(tile_layout_is_surjective(&layout));
                     cr_assert((1u << layout.reg_bits) <= (rows * columns + 127) / 128);
+                    layout = tile_layout_chunked(dims, 2, vec, fastest, 4);
+                    cr_assert(tile_layout_is_surjective(&layout));
+                    unsigned run = vec < dims[fastest] ? vec : dims[fastest];
+                    uint32_t others = rows * columns / run;
+                    cr_assert_eq(tile_layout_registers(&layout),
+                                 run * (others > 128 ? others / 128 : 1));
                 }
 }
 

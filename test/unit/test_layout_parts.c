@@ -64,6 +64,8 @@ Test(layout_parts, blocked_tiles_hold_every_element) {
                 for (unsigned warps = 1; warps <= 8; warps *= 2) {
                     tile_layout layout = tile_layout_blocked(shapes[s], 2, vec, fastest, warps);
                     layout_expect_all_held(&layout);
+                    layout = tile_layout_chunked(shapes[s], 2, vec, fastest, warps);
+                    layout_expect_all_held(&layout);
                 }
 }
 
