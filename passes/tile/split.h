@@ -11,7 +11,8 @@ typedef struct split split;
 typedef struct split_strategy {
     const char *word;
     tile_status (*lower)(split *s);
-    bool takes_steps; /* the kernel becomes a plan */
+    bool takes_steps;    /* the kernel becomes a plan */
+    unsigned max_factor; /* 0: any */
 } split_strategy;
 
 struct split {
@@ -22,13 +23,18 @@ struct split {
     int64_t factor; /* at least 2 */
     const split_strategy *strategy;
     unsigned count; /* of carried values, all of which are sums */
+    bool quiet;     /* only to see whether it is legal */
 };
 
-/* The strategy of that word; never NULL for a word of attrs.def. */
+/* NULL past the end, or if there is no such word, which attrs.def does not have either. */
+const split_strategy *split_strategy_at(unsigned index);
 const split_strategy *split_find_strategy(const char *word);
 
 /* The loops of the function that have the clause: the first one, and how many there are. */
 tile_op split_find_clause(const tile_function *f, unsigned *count);
+/* The only loop of the body that carries values, of those whose variable has the name (NULL: all);
+ * 0 after a diagnostic. */
+tile_op split_find_loop(const tile_function *f, const char *name);
 
 /* split_check.c: false after a diagnostic that names what keeps the loop from being split. */
 bool split_is_legal(split *s);

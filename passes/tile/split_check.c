@@ -21,9 +21,11 @@ static const char *name_of(const checker *c, tile_value value, const char *other
 }
 
 #define FAIL(c, loc, ...) \
-    ((c)->ok = false, tile_report((c)->s->context, TILE_ERROR, (loc), __VA_ARGS__))
+    ((c)->ok = false, \
+     (c)->s->quiet ? (void)0 : tile_report((c)->s->context, TILE_ERROR, (loc), __VA_ARGS__))
 
 static void note_split(checker *c) {
+    if (c->s->quiet) return;
     tile_report(c->s->context, TILE_NOTE, tile_op_loc(c->f, c->s->loop), "this loop is split");
 }
 
@@ -322,6 +324,10 @@ static void check_place(checker *c) {
              step * c->s->factor > MAX_STEP)
         FAIL(c, loc, "split: the factor times the step is %lld, at most %d can be counted",
              (long long)(step * c->s->factor), MAX_STEP);
+    const split_strategy *strategy = c->s->strategy;
+    if (strategy->max_factor && c->s->factor > strategy->max_factor)
+        FAIL(c, loc, "split: the strategy %s has at most %u parts, not %lld", strategy->word,
+             strategy->max_factor, (long long)c->s->factor);
     for (unsigned d = 0; d < f->grid_rank && c->s->strategy->takes_steps; d++)
         if (tile_expr_holds(f->grid[d], TILE_EXPR_NUM_SMS))
             FAIL(c, loc,

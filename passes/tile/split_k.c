@@ -78,11 +78,15 @@
 #include "passes/tile/split_steps.h"
 
 static const split_strategy strategies[] = {
-    {"serial", split_serial, false},
-    {"workspace", split_workspace, true},
+    {"serial", split_serial, false, 0},
+    {"workspace", split_workspace, true, 0},
 };
 
 enum { STRATEGY_COUNT = sizeof strategies / sizeof *strategies };
+
+const split_strategy *split_strategy_at(unsigned index) {
+    return index < STRATEGY_COUNT ? &strategies[index] : NULL;
+}
 
 const split_strategy *split_find_strategy(const char *word) {
     for (unsigned i = 0; word && i < STRATEGY_COUNT; i++)
@@ -113,25 +117,6 @@ static choice read_options(const tile_pass *pass) {
     return c;
 }
 
-/* Loops of the body that carry something, or the one whose variable has the name. */
-static tile_op find_loop(const tile_pass *pass, tile_function *f, const char *name) {
-    tile_op found = TILE_NO_OP;
-    bool several = false;
-    TILE_FOR_EACH_OP (f, op, f->body) {
-        if (tile_op_opcode(f, op) != TILE_OP_for || !tile_carried_count(f, op)) continue;
-        tile_value iv = tile_region_arg(f, tile_op_region(f, op, 0), 0);
-        const char *own = tile_value_at(f, iv)->name;
-        if (name && (!own || strcmp(own, name) != 0)) continue;
-        several |= found.id != 0;
-        found = op;
-    }
-    if (several)
-        fail(pass, f, "several loops carry values", "; say which with loop=VARIABLE");
-    else if (!found.id)
-        fail(pass, f, "no loop of its body carries a sum", name ? " with this variable" : "");
-    return several ? TILE_NO_OP : found;
-}
-
 static bool write_clause(const tile_pass *pass, tile_function *f, const choice *c) {
     char *end;
     errno = 0;
@@ -142,7 +127,7 @@ static bool write_clause(const tile_pass *pass, tile_function *f, const choice *
         return fail(pass, f, "a factor is a number from 1 to 65535, not ", c->factor);
     if (!split_find_strategy(c->strategy))
         return fail(pass, f, "there is no strategy ", c->strategy);
-    tile_op loop = find_loop(pass, f, c->loop && *c->loop == '%' ? c->loop + 1 : c->loop);
+    tile_op loop = split_find_loop(f, c->loop && *c->loop == '%' ? c->loop + 1 : c->loop);
     if (!loop.id) return false;
     tile_op_set_int(f, loop, TILE_ATTR_split, factor);
     tile_op_set_text(f, loop, TILE_ATTR_strategy, c->strategy);
