@@ -9,6 +9,7 @@
 #include "tile/compile.h"
 #include "tile/compute.h"
 #include "tile/measure.h"
+#include "tile/split.h"
 
 static void drop(const char *text, size_t length, void *user) {
     (void)text;
@@ -428,4 +429,12 @@ Test(null, devices) {
     cr_expect_eq(tile_kernel_create(device, NULL, "k", NULL, 0, &kernel), TILE_INVALID);
     tile_device_destroy(device);
     tile_context_destroy(context);
+}
+
+Test(null, split) {
+    tile_split_point points[TILE_MAX_SPLIT_POINTS];
+    const tile_split_point point = {2, NULL};
+    cr_expect_eq(tile_split_space(NULL, NULL, points), 0);
+    cr_expect_eq(tile_split_write(NULL, NULL), TILE_INVALID);
+    cr_expect_eq(tile_split_write(NULL, &point), TILE_INVALID);
 }
