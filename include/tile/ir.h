@@ -100,8 +100,9 @@ typedef enum tile_operand_class {
     TILE_CLASS_pointer,
     TILE_CLASS_tensor,
     TILE_CLASS_view,
-    TILE_CLASS_shared,
-    TILE_CLASS_memory, /* view or shared */
+    TILE_CLASS_shared,     /* of the block itself */
+    TILE_CLASS_any_shared, /* of any block of its cluster */
+    TILE_CLASS_memory,     /* view or shared */
     TILE_CLASS_tile,
     TILE_CLASS_tile_or_shared,
     TILE_CLASS_vector,
@@ -151,6 +152,9 @@ typedef enum tile_effect {
     TILE_EFFECT_REGION = 1 << 10,    /* its effects are those of its regions */
     TILE_EFFECT_TERMINATOR = 1 << 11,
     TILE_EFFECT_ALLOC = 1 << 12, /* begins or ends a shared buffer */
+    TILE_EFFECT_CLUSTER =
+        1 << 13, /* all threads of all blocks of the cluster meet: RELEASE they arrive, ACQUIRE they
+                    wait */
 } tile_effect;
 
 /* How asynchronous accesses are waited for. */
@@ -350,6 +354,7 @@ typedef struct tile_type {
     bool has_strides;                        /* views: strides are part of the type */
     const tile_expr *strides[TILE_MAX_RANK]; /* in elements; NULL: `?` */
     const tile_expr *stages;                 /* shared: NULL if there are none */
+    bool cluster;                            /* shared: of a block of the cluster, by map_shared */
     const tile_layout *layout;               /* tiles and shared buffers; NULL: not assigned yet */
 } tile_type;
 
@@ -371,6 +376,8 @@ TILE_API const tile_type *tile_type_tile(tile_context *context, tile_scalar scal
 /* stages 0: a buffer without stages. */
 TILE_API const tile_type *tile_type_shared(tile_context *context, tile_scalar scalar,
                                            unsigned stages, unsigned rank, const int64_t *dims);
+/* A shared buffer as map_shared gives it, in the block itself or in another one of the cluster. */
+TILE_API const tile_type *tile_type_in_cluster(tile_context *context, const tile_type *shared);
 TILE_API const tile_type *tile_type_with_layout(tile_context *context, const tile_type *type,
                                                 const tile_layout *layout);
 TILE_API const tile_type *tile_type_with_scalar(tile_context *context, const tile_type *type,

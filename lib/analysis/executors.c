@@ -40,6 +40,12 @@ tile_executors tile_executors_of_role(const tile_function *f, tile_op roles, uns
     return who;
 }
 
+bool tile_op_needs_cluster(tile_opcode opcode) {
+    return opcode == TILE_OP_cluster_rank || opcode == TILE_OP_cluster_id ||
+           opcode == TILE_OP_cluster_dim || opcode == TILE_OP_map_shared ||
+           tile_op_get_info(opcode)->effects & TILE_EFFECT_CLUSTER;
+}
+
 unsigned tile_role_registers(const tile_function *f, tile_op roles, unsigned r) {
     return role_number(f, roles, 2, r, UINT8_MAX);
 }

@@ -28,6 +28,9 @@ tile_executors tile_executors_of_block(const tile_function *f);
 /* Of region r of a `roles`; of a sound one, if their numbers are known. */
 tile_executors tile_executors_of_role(const tile_function *f, tile_op roles, unsigned r);
 
+/* Whether the operation means nothing in a kernel without clusters. */
+bool tile_op_needs_cluster(tile_opcode opcode);
+
 /* The registers that each thread of region r is to have; 0: as the kernel's launch says. */
 unsigned tile_role_registers(const tile_function *f, tile_op roles, unsigned r);
 

@@ -16,6 +16,9 @@ typedef struct liveness {
     uint32_t *lifetime_of; /* by value: index + 1 */
     tile_op *waits;        /* those that leave nothing unfinished */
     unsigned wait_count;
+    tile_op *meetings;     /* cluster_arrive and cluster_wait, in the order of the text */
+    unsigned meeting_count;
+    bool *mapped;          /* by value: what map_shared gives */
 } liveness;
 
 static void number_region(liveness *l, tile_region region) {
@@ -25,6 +28,7 @@ static void number_region(liveness *l, tile_region region) {
             number_region(l, tile_op_region(l->f, op, r));
         l->end[op.id] = l->next++;
         if (tile_waits_for_all(l->f, op)) l->waits[l->wait_count++] = op;
+        if (tile_op_effects(l->f, op) & TILE_EFFECT_CLUSTER) l->meetings[l->meeting_count++] = op;
     }
 }
 
@@ -58,6 +62,13 @@ static tile_mechanism mechanism_of(const liveness *l, tile_op op) {
     return tile_op_get_info(tile_op_opcode(l->f, op))->mechanism;
 }
 
+/* Loops around op that `until` is not in can be in any of their iterations. */
+static void extend_to_loops(liveness *l, tile_lifetime *lifetime, tile_op op, tile_op until) {
+    for (tile_op at = tile_op_parent(l->f, op); at.id; at = tile_op_parent(l->f, at))
+        if (tile_repeats(l->f, at) && (!until.id || !is_inside(l, until, at)))
+            extend(lifetime, l->position[at.id], l->end[at.id]);
+}
+
 /* The first such wait after the copy whose region holds the copy too ends it. Loops inside of
  * that region can be in their next iteration by then, whoever makes the buffer. */
 static void extend_to_wait(liveness *l, tile_lifetime *lifetime, tile_op copy) {
@@ -72,9 +83,42 @@ static void extend_to_wait(liveness *l, tile_lifetime *lifetime, tile_op copy) {
         extend_to_use(l, lifetime, wait);
     else
         extend(lifetime, l->position[copy.id], l->next);
-    for (tile_op at = tile_op_parent(l->f, copy); at.id; at = tile_op_parent(l->f, at))
-        if (tile_repeats(l->f, at) && (!wait.id || !is_inside(l, wait, at)))
-            extend(lifetime, l->position[at.id], l->end[at.id]);
+    extend_to_loops(l, lifetime, copy, wait);
+}
+
+/* Whether meeting i is a cluster_arrive and the next one its cluster_wait, which together order
+ * memory, in one region that holds op too: every path through op takes both or none. */
+static bool is_meeting_around(const liveness *l, unsigned i, tile_op op) {
+    if (i + 1 >= l->meeting_count) return false;
+    tile_op arrive = l->meetings[i], wait = l->meetings[i + 1];
+    tile_region region = tile_op_at(l->f, arrive)->parent;
+    return tile_op_opcode(l->f, arrive) == TILE_OP_cluster_arrive &&
+           !tile_op_has_attr(l->f, arrive, TILE_ATTR_relaxed) &&
+           tile_op_opcode(l->f, wait) == TILE_OP_cluster_wait &&
+           tile_op_at(l->f, wait)->parent.id == region.id &&
+           tile_ancestor_in(l->f, op, region).id;
+}
+
+/* Another block may access the buffer from the moment when this one has arrived at the last cluster
+ * barrier before the access until this one has waited at the first one behind it. */
+static void extend_to_meetings(liveness *l, tile_lifetime *lifetime, tile_op use) {
+    tile_op from = TILE_NO_OP, to = TILE_NO_OP;
+    uint32_t position = l->position[use.id];
+    for (unsigned i = 0; i < l->meeting_count; i++) {
+        if (!is_meeting_around(l, i, use)) continue;
+        if (l->position[l->meetings[i + 1].id] < position) from = l->meetings[i];
+        if (l->position[l->meetings[i].id] > position && !to.id) to = l->meetings[i + 1];
+    }
+    if (from.id)
+        extend_to_use(l, lifetime, from);
+    else
+        extend(lifetime, 0, position);
+    if (to.id)
+        extend_to_use(l, lifetime, to);
+    else
+        extend(lifetime, position, l->next);
+    extend_to_loops(l, lifetime, use, from);
+    extend_to_loops(l, lifetime, use, to);
 }
 
 /* Nobody says when the buffer is done with: in a loop, not in the next iteration either. */
@@ -111,6 +155,11 @@ static void visit_use(tile_function *f, tile_op op, void *user) {
         lifetime->explicit_ |= tile_sync_is_explicit(f, op);
         extend_to_use(l, lifetime, op);
         if (async) extend_to_wait(l, lifetime, op);
+        if (l->mapped[data->operands[i].id]) extend_to_meetings(l, lifetime, op);
+        if (data->opcode == TILE_OP_map_shared) {
+            l->mapped[data->first_result.id] = true;
+            l->lifetime_of[data->first_result.id] = index;
+        }
         if (tile_op_effects(f, op) & TILE_EFFECT_TERMINATOR || data->opcode == TILE_OP_select)
             extend(lifetime, 0, l->next); /* it goes on under another name */
     }
@@ -123,6 +172,8 @@ tile_lifetime *tile_shared_lifetimes(tile_function *f, tile_arena *arena, unsign
     l.waits = TILE_NEW_ARRAY(arena, tile_op, f->op_count);
     l.lifetimes = TILE_NEW_ARRAY(arena, tile_lifetime, f->op_count);
     l.lifetime_of = TILE_NEW_ARRAY(arena, uint32_t, f->value_count);
+    l.meetings = TILE_NEW_ARRAY(arena, tile_op, f->op_count);
+    l.mapped = TILE_NEW_ARRAY(arena, bool, f->value_count);
     number_region(&l, f->body);
     tile_walk(f, f->body, visit_alloc, &l);
     tile_walk(f, f->body, visit_use, &l);

@@ -27,7 +27,10 @@ typedef struct tile_lifetime {
  * and so does one that several groups make; what other roles make lives at the same time, whatever
  * the positions (tile_live_together). Under `sync
  * explicit` a buffer lives from its alloc_shared to its free_shared, or to the end if it has none:
- * where the user puts the barriers, only the user knows when the threads are done. The user knows
+ * where the user puts the barriers, only the user knows when the threads are done. A
+ * buffer that map_shared names is accessed by other blocks, too, wherever this one accesses what
+ * map_shared gives: it lives from the cluster_arrive before such an access, or the function's
+ * beginning, to the cluster_wait behind it, or to the end. The user knows
  * nothing of the compiler's convert_layout: a buffer of these is held to the function's end against
  * all others, and in a loop from the loop's beginning. Among themselves, and after a buffer that is
  * done with, the barrier that convert_layout begins with is enough. */

@@ -26,6 +26,12 @@ unsigned tile_op_accesses(const tile_function *f, tile_op op, tile_access out[TI
     return count;
 }
 
+tile_value tile_shared_source(const tile_function *f, tile_value buffer) {
+    tile_op def = tile_value_def(f, buffer);
+    bool mapped = def.id && tile_op_opcode(f, def) == TILE_OP_map_shared;
+    return mapped ? tile_op_operand(f, def, 0) : buffer;
+}
+
 bool tile_waits_for_all(const tile_function *f, tile_op op) {
     int64_t left;
     return tile_op_get_info(tile_op_opcode(f, op))->completion == TILE_COMPLETION_WAITS &&

@@ -21,6 +21,10 @@ enum { TILE_MAX_ACCESSES = 2 * TILE_MAX_OPERANDS };
  * alloc_shared access nothing. */
 unsigned tile_op_accesses(const tile_function *f, tile_op op, tile_access out[TILE_MAX_ACCESSES]);
 
+/* The block's own buffer that a shared buffer is, or that map_shared finds in some block of the
+ * cluster, this one perhaps; other values are their own. */
+tile_value tile_shared_source(const tile_function *f, tile_value buffer);
+
 /* True for a wait that leaves nothing of its mechanism unfinished. */
 bool tile_waits_for_all(const tile_function *f, tile_op op);
 

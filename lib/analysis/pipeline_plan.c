@@ -244,7 +244,8 @@ static bool orders_memory(const tile_function *f, tile_op op) {
 
 static bool accesses_meet(const tile_function *f, const tile_access *a, const tile_access *b) {
     if (a->shared != b->shared || !(a->write || b->write)) return false;
-    return a->shared ? a->memory.id == b->memory.id : tile_may_alias(f, a->memory, b->memory);
+    return a->shared ? tile_shared_source(f, a->memory).id == tile_shared_source(f, b->memory).id
+                     : tile_may_alias(f, a->memory, b->memory);
 }
 
 static void visit_earlier(tile_function *f, tile_op op, void *user) {

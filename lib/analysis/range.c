@@ -323,6 +323,16 @@ static tile_range range_of_grid(analysis *a, unsigned dim, bool is_id) {
     return tighten((tile_range){larger(extent.min, 1), larger(most, larger(extent.min, 1)), 1});
 }
 
+/* What is not known yet, or refused by whoever makes code, is bounded by what there can be. */
+static tile_range range_of_rank(const tile_function *f) {
+    enum { MOST = 16 };
+    int64_t blocks = 1, extent;
+    for (unsigned d = 0; d < f->cluster_rank; d++)
+        blocks *= tile_expr_is_int(f->cluster[d], &extent) && extent >= 1 && extent <= MOST ? extent
+                                                                                           : MOST;
+    return tighten((tile_range){0, blocks - 1, 1});
+}
+
 static tile_range range_of_thread(tile_executors who) {
     int64_t warps = who.warps ? who.warps : TILE_MAX_WARPS;
     return (tile_range){0, warps * 32 - 1, 1};
@@ -353,6 +363,8 @@ static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned 
     switch (op->opcode) {
     case TILE_OP_block_id: return range_of_grid(a, index, true);
     case TILE_OP_grid_dim: return range_of_grid(a, index, false);
+    case TILE_OP_cluster_rank: return range_of_rank(a->f);
+    case TILE_OP_cluster_id: return (tile_range){0, INT32_MAX, 1};
     case TILE_OP_thread_id: return range_of_thread(tile_executors_in(a->f, op->parent));
     case TILE_OP_scratch: return (tile_range){INT64_MIN, INT64_MAX, 256};
     case TILE_OP_tile_by_cost: return (tile_range){0, INT32_MAX - 1, 1};

@@ -38,7 +38,7 @@ enum {
     TILE_MACHINE_PURE = 1 << 2,
 };
 
-enum { SPACE_GLOBAL = 1, SPACE_SHARED = 3 };
+enum { SPACE_GLOBAL = 1, SPACE_SHARED = 3, SPACE_CLUSTER = 7 };
 
 enum { TILE_CACHE_POLICIES = 2 };
 

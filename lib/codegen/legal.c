@@ -16,6 +16,7 @@ typedef struct checker {
     unsigned ptx_version; /* the least that is needed so far */
     tile_loc remarked;    /* where the last one was: a copy's accesses all stand there */
     int64_t instructions; /* about, up to here */
+    bool lacks_clusters;  /* and that has been said */
     unsigned errors;
 } checker;
 
@@ -76,7 +77,9 @@ static tile_machine machine_of(const checker *c, tile_op op) {
 static void check_machine(checker *c, tile_op op) {
     tile_machine machine = machine_of(c, op);
     if (machine == TILE_MACHINE_COUNT) return;
-    if (c->target->compute_capability < tile_machine_capability(machine))
+    bool said = c->lacks_clusters && (tile_op_needs_cluster(tile_op_opcode(c->f, op)) ||
+                                      machine == TILE_MACHINE_st_cluster_if);
+    if (c->target->compute_capability < tile_machine_capability(machine) && !said)
         FAIL(c, tile_op_loc(c->f, op), "%s needs compute capability %u.%u, %s has %u.%u",
              op_name(c, op), tile_machine_capability(machine) / 10,
              tile_machine_capability(machine) % 10, c->target->name,
@@ -242,9 +245,12 @@ static void check_frame(checker *c) {
             FAIL(c, f->loc, "@%s: argument %%%s must be a view, a pointer or a scalar", f->name,
                  f->args[i].name ? f->args[i].name : "");
     if (!tile_check_barriers(f)) c->errors++;
-    if (f->cluster_rank && c->target->compute_capability < 90)
-        FAIL(c, f->loc, "@%s: clusters need compute capability 9.0, %s has %u.%u", f->name,
-             c->target->name, c->target->compute_capability / 10,
+    c->lacks_clusters = f->cluster_rank && c->target->compute_capability < 90;
+    if (c->lacks_clusters)
+        FAIL(c, f->loc,
+             "@%s: clusters need compute capability 9.0, %s has %u.%u; compile for sm_90, or write "
+             "the kernel without `cluster`",
+             f->name, c->target->name, c->target->compute_capability / 10,
              c->target->compute_capability % 10);
     if (!tile_cluster_extents(f, cluster))
         FAIL(c, f->loc, "@%s: a cluster's extents must be constants and their product at most %d",

@@ -4,6 +4,7 @@
 
 #include "lib/analysis/executors.h"
 #include "lib/analysis/product.h"
+#include "lib/analysis/uniform.h"
 #include "lib/codegen/emitter.h"
 
 enum overload { OVERLOAD_none, OVERLOAD_operand, OVERLOAD_result };
@@ -157,6 +158,29 @@ static tile_machine sync_machine(const tile_function *f, tile_op op) {
     return barrier.number ? TILE_MACHINE_sync_count : TILE_MACHINE_sync;
 }
 
+static bool reaches_cluster(const tile_function *f, tile_op store) {
+    unsigned count;
+    return tile_value_type(f, tile_op_segment(f, store, 1, &count)[0])->cluster;
+}
+
+/* Whether the lanes of a warp are surely together. Roles are branches of whole warps, which LLVM and
+ * ptxas need not see. */
+static bool all_lanes_come(const tile_function *f, tile_op op) {
+    tile_arena scratch = {0};
+    const bool *divergent = tile_divergent_values((tile_function *)f, &scratch); /* only reads it */
+    bool together =
+        !tile_executors_of(f, op).role.id && !tile_divergent_control(f, divergent, op).id;
+    tile_arena_reset(&scratch);
+    return together;
+}
+
+static tile_machine arrive_machine(const tile_function *f, tile_op op) {
+    bool aligned = all_lanes_come(f, op);
+    if (tile_op_has_attr(f, op, TILE_ATTR_relaxed))
+        return aligned ? TILE_MACHINE_cluster_relaxed_aligned : TILE_MACHINE_cluster_relaxed;
+    return aligned ? TILE_MACHINE_cluster_arrive_aligned : TILE_MACHINE_cluster_arrive;
+}
+
 tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     switch (tile_op_opcode(f, op)) {
     case TILE_OP_mma: return mma_machine(f, op);
@@ -164,7 +188,16 @@ tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     case TILE_OP_cp_async: return cp_async_machine(f, op);
     case TILE_OP_ld_global: return predicated_machine(f, op, 1, TILE_MACHINE_ld_global_if);
     case TILE_OP_st_global: return predicated_machine(f, op, 2, TILE_MACHINE_st_global_if);
-    case TILE_OP_st_shared: return predicated_machine(f, op, 2, TILE_MACHINE_st_shared_if);
+    case TILE_OP_st_shared:
+        return predicated_machine(
+            f, op, 2, reaches_cluster(f, op) ? TILE_MACHINE_st_cluster_if : TILE_MACHINE_st_shared_if);
+    case TILE_OP_cluster_rank: return TILE_MACHINE_cluster_rank;
+    case TILE_OP_cluster_id: return TILE_MACHINE_cluster_id_x;
+    case TILE_OP_cluster_arrive: return arrive_machine(f, op);
+    case TILE_OP_cluster_wait:
+        return all_lanes_come(f, op) ? TILE_MACHINE_cluster_wait_aligned
+                                     : TILE_MACHINE_cluster_wait;
+    case TILE_OP_map_shared: return TILE_MACHINE_map_shared;
     case TILE_OP_commit_group: return TILE_MACHINE_commit_group;
     case TILE_OP_wait_group: return TILE_MACHINE_wait_group;
     case TILE_OP_sync: return sync_machine(f, op);

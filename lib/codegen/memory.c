@@ -163,10 +163,8 @@ static void load_inline(tile_emitter *e, const access *a, tile_op op, LLVMValueR
 static void store_inline(tile_emitter *e, const access *a, tile_op op, LLVMValueRef address,
                          LLVMValueRef predicate, LLVMValueRef *words) {
     tile_cache_hint hint = hint_of(e, op, false);
-    bool shared = tile_op_opcode(e->f, op) == TILE_OP_st_shared;
-    tile_ptx ptx = tile_ptx_begin(e, says_something(hint) ? hint.machine
-                                     : shared             ? TILE_MACHINE_st_shared_if
-                                                          : TILE_MACHINE_st_global_if);
+    tile_ptx ptx =
+        tile_ptx_begin(e, says_something(hint) ? hint.machine : tile_machine_of_op(e->f, op));
     modify(&ptx, a);
     tile_ptx_add_inputs(&ptx, &address, 1);
     add_predicate(&ptx, predicate);

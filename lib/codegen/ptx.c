@@ -93,7 +93,10 @@ static const char *letter_of(LLVMTypeRef type) {
     case LLVMDoubleTypeKind: return "d";
     case LLVMHalfTypeKind:
     case LLVMBFloatTypeKind: return "h";
-    case LLVMPointerTypeKind: return LLVMGetPointerAddressSpace(type) == SPACE_SHARED ? "r" : "l";
+    case LLVMPointerTypeKind: {
+        unsigned space = LLVMGetPointerAddressSpace(type);
+        return space == SPACE_SHARED || space == SPACE_CLUSTER ? "r" : "l";
+    }
     case LLVMIntegerTypeKind: {
         unsigned bits = LLVMGetIntTypeWidth(type);
         return bits == 1 ? "b" : bits <= 16 ? "h" : bits == 32 ? "r" : "l";

@@ -68,7 +68,8 @@ const char *tile_type_text(const tile_function *f, const tile_type *type, const 
                               ? tile_arena_format(arena, ", strides [%s]",
                                                   extents_text(f, type->strides, type->rank, arena))
                               : "";
-    return tile_arena_format(arena, "%s<%s%s[%s]%s%s%s>", words[type->kind], element, stages,
+    return tile_arena_format(arena, "%s<%s%s[%s]%s%s%s%s>", words[type->kind], element, stages,
                              extents_text(f, type->dims, type->rank, arena), strides,
-                             layout ? ", #" : "", layout ? layout : "");
+                             layout ? ", #" : "", layout ? layout : "",
+                             type->cluster ? ", cluster" : "");
 }

@@ -14,6 +14,10 @@ static bool is_scalar(const tile_type *type, tile_scalar scalar) {
     return type->kind == TILE_TYPE_SCALAR && type->scalar == scalar;
 }
 
+static bool is_own_buffer(const tile_type *type) {
+    return type->kind == TILE_TYPE_SHARED && !type->cluster;
+}
+
 static bool class_fits(const tile_infer *infer, tile_operand_class class, tile_value value) {
     const tile_type *type = tile_value_type(infer->function, value);
     bool generic = type->param != NULL;
@@ -34,11 +38,12 @@ static bool class_fits(const tile_infer *infer, tile_operand_class class, tile_v
     case TILE_CLASS_pointer: return type->kind == TILE_TYPE_PTR;
     case TILE_CLASS_tensor: return type->kind == TILE_TYPE_TENSOR;
     case TILE_CLASS_view: return type->kind == TILE_TYPE_VIEW;
-    case TILE_CLASS_shared: return type->kind == TILE_TYPE_SHARED;
-    case TILE_CLASS_memory: return type->kind == TILE_TYPE_VIEW || type->kind == TILE_TYPE_SHARED;
+    case TILE_CLASS_shared: return is_own_buffer(type);
+    case TILE_CLASS_any_shared: return type->kind == TILE_TYPE_SHARED;
+    case TILE_CLASS_memory: return type->kind == TILE_TYPE_VIEW || is_own_buffer(type);
     case TILE_CLASS_tile: return type->kind == TILE_TYPE_TILE;
     case TILE_CLASS_tile_or_shared:
-        return type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_SHARED;
+        return type->kind == TILE_TYPE_TILE || is_own_buffer(type);
     case TILE_CLASS_vector: return type->kind == TILE_TYPE_VECTOR;
     }
     return false;
@@ -59,6 +64,7 @@ static const char *class_words(tile_operand_class class) {
         [TILE_CLASS_tensor] = "a tensor",
         [TILE_CLASS_view] = "a view",
         [TILE_CLASS_shared] = "a shared buffer",
+        [TILE_CLASS_any_shared] = "a shared buffer",
         [TILE_CLASS_memory] = "a view or a shared buffer",
         [TILE_CLASS_tile] = "a tile",
         [TILE_CLASS_tile_or_shared] = "a tile or a shared buffer",
@@ -72,11 +78,14 @@ static bool fail_class(const tile_infer *infer, unsigned operand, tile_value val
     const tile_type *type = tile_value_type(infer->function, value);
     bool view =
         info->operands[operand].class_ == TILE_CLASS_pointer && type->kind == TILE_TYPE_VIEW;
+    const char *remedy = view ? "; `base` gives its pointer" : "";
+    if (type->kind == TILE_TYPE_SHARED && type->cluster)
+        remedy = "; through map_shared only load_shared, store_shared, ld_shared and st_shared go";
     tile_arena scratch = {0};
     tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
                 "%s: operand '%s' must be %s, not %s%s", info->name, info->operands[operand].name,
                 class_words(info->operands[operand].class_), type_text(infer, type, &scratch),
-                view ? "; `base` gives its pointer" : "");
+                remedy);
     tile_arena_reset(&scratch);
     return false;
 }
@@ -410,7 +419,15 @@ static bool tile_infer_fill(tile_infer *infer) {
 }
 
 static bool tile_infer_shared_buffer(tile_infer *infer) {
+    if (infer->given && infer->given->kind == TILE_TYPE_SHARED && infer->given->cluster)
+        return fail(infer, "a buffer of the cluster comes from map_shared, not", infer->given, "",
+                    NULL);
     return given(infer, TILE_TYPE_SHARED, "the result must be a shared buffer");
+}
+
+static bool tile_infer_map_shared(tile_infer *infer) {
+    const tile_type *own = type_of(infer, 0);
+    return result(infer, tile_type_in_cluster(tile_function_context(infer->function), own));
 }
 
 static bool check_shapes(const tile_infer *infer, const tile_type *tile, const tile_type *memory) {

@@ -62,6 +62,7 @@ static const tile_type *complete_load_shared(const tile_infer *infer) {
     draft.kind = TILE_TYPE_TILE;
     draft.stages = NULL;
     draft.layout = NULL;
+    draft.cluster = false;
     return get(infer, &draft);
 }
 

@@ -50,7 +50,8 @@ static const char grammar[] =
     "type    = scalar | \"ptr\" \"<\" scalar \">\"\n"
     "        | (\"tensor\" | \"view\" | \"tile\" | \"vector\") \"<\" scalar extents\n"
     "          [\",\" \"strides\" extents] [\",\" \"#\"ID] \">\"\n"
-    "        | \"shared\" \"<\" scalar [\"[\" expr \"]\"] extents [\",\" \"#\"ID] \">\"\n"
+    "        | \"shared\" \"<\" scalar [\"[\" expr \"]\"] extents [\",\" \"#\"ID] [\",\" "
+    "\"cluster\"] \">\"\n"
     "scalar  = a scalar's name | ID of a type parameter\n"
     "extents = \"[\" (expr | \"?\"),+ \"]\"\n"
     "expr    = unary {INFIX unary}\n"
@@ -318,6 +319,44 @@ static const char executors[] =
     "  numbers; the CPU device reports what is not, and who waits for ever.\n"
     "* Behind its region a warp waits for nobody. After the roles all warps go on together.\n";
 
+static const char clusters[] =
+    "\n"
+    "## Clusters\n"
+    "\n"
+    "With `cluster [2]` behind the grid, neighbours along its first dim are clusters of two: they run "
+    "at the\n"
+    "same time and reach each other's shared memory. From sm_90 on; PTX promises clusters of up to 8 "
+    "blocks,\n"
+    "more are up to the GPU. `cluster [1, 2]` is along the second dim.\n"
+    "\n"
+    "    store_shared %partial, %s\n"
+    "    cluster_arrive\n"
+    "    cluster_wait\n"
+    "    %peer = map_shared %s, %rank\n"
+    "    %theirs = load_shared %peer\n"
+    "    cluster_arrive\n"
+    "    cluster_wait\n"
+    "\n"
+    "* `map_shared %s, %rank` is the buffer `%s` of the block with that rank, for instance a\n"
+    "  `shared<f32[64, 64], cluster>`. `load_shared`, `store_shared`, `ld_shared` and `st_shared` go "
+    "through\n"
+    "  it, stages, coordinates and layout are those of `%s`. The rank may be the block's own.\n"
+    "* `cluster_arrive` and `cluster_wait` are one barrier of all threads of the cluster in two "
+    "halves, and so\n"
+    "  of the block, too. All threads come to both, in turn. What is before the first half comes "
+    "before what\n"
+    "  is behind the second one; between the two a block does what concerns nobody else. With\n"
+    "  `cluster_arrive {relaxed}` the blocks only meet.\n"
+    "* A block's shared memory is there once it has started, and until it ends: a cluster barrier "
+    "comes before\n"
+    "  the first access and behind the last one. In which order blocks access it is yours to say; "
+    "the compiler\n"
+    "  orders what the block's own threads do with it, and gives the bytes to another buffer only "
+    "behind the\n"
+    "  cluster barrier that follows the last access through `map_shared`. The CPU device reports "
+    "what is not\n"
+    "  in order, at the access.\n";
+
 static void print_infix(const tile_out *out) {
     tile_out_print(out, "\nINFIX, from weak to strong, all left associative:");
     for (int precedence = TILE_PRECEDENCE_LOWEST; precedence < TILE_PRECEDENCE_UNARY; precedence++)
@@ -364,6 +403,7 @@ static const char *class_word(tile_operand_class class) {
         [TILE_CLASS_tensor] = "tensor",
         [TILE_CLASS_view] = "view",
         [TILE_CLASS_shared] = "shared",
+        [TILE_CLASS_any_shared] = "shared, of the cluster too",
         [TILE_CLASS_memory] = "view or shared",
         [TILE_CLASS_tile] = "tile",
         [TILE_CLASS_tile_or_shared] = "tile or shared",
@@ -526,6 +566,7 @@ void tile_manual_print(tile_writer writer, void *user) {
     writer(walk, strlen(walk), user);
     writer(splits, strlen(splits), user);
     writer(executors, strlen(executors), user);
+    writer(clusters, strlen(clusters), user);
     writer(plans, strlen(plans), user);
     print_scalars(&out);
     print_ops(&out);

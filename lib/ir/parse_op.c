@@ -394,7 +394,7 @@ static const char *own_name(const tile_token *token) {
     static const other_name names[] = {
         {"bar", "sync"},          {"barrier", "sync"},        {"__syncthreads", "sync"},
         {"tid", "thread_id"},     {"threadIdx", "thread_id"}, {"ctaid", "block_id"},
-        {"blockIdx", "block_id"},
+        {"blockIdx", "block_id"}, {"mapa", "map_shared"},     {"cluster_ctarank", "cluster_rank"},
     };
     return find_name(names, sizeof names / sizeof *names, token);
 }

@@ -248,7 +248,7 @@ static bool parse_extents(tile_parser *p, const tile_expr **extents, const tile_
     return tile_parse_expect(p, "]");
 }
 
-/* "," "strides" "[" ... "]" and "," "#"ID */
+/* "," "strides" "[" ... "]", "," "#"ID and "," "cluster" */
 static bool parse_type_suffixes(tile_parser *p, tile_type *draft, tile_layout *layout) {
     while (tile_parse_take(p, ",")) {
         tile_token token = p->token;
@@ -266,6 +266,9 @@ static bool parse_type_suffixes(tile_parser *p, tile_type *draft, tile_layout *l
                 return tile_parse_error(p, token.loc, "the type has %u dims and %u strides",
                                         draft->rank, rank);
             draft->has_strides = true;
+        } else if (draft->kind == TILE_TYPE_SHARED && !draft->cluster &&
+                   tile_parse_take_word(p, "cluster")) {
+            draft->cluster = true;
         } else {
             return tile_parse_expected(p, draft->kind == TILE_TYPE_VIEW ? "'strides'"
                                                                         : "a layout such as #a");

@@ -10,7 +10,7 @@
 static bool is_sound(const tile_type *draft) {
     const tile_layout *layout = draft->layout;
     if ((unsigned)draft->kind > TILE_TYPE_VECTOR || (unsigned)draft->scalar >= TILE_SCALAR_COUNT ||
-        draft->rank > TILE_MAX_RANK)
+        draft->rank > TILE_MAX_RANK || (draft->cluster && draft->kind != TILE_TYPE_SHARED))
         return false;
     return !layout || tile_layout_fits_limits(layout);
 }
@@ -31,6 +31,7 @@ const tile_type *tile_type_get(tile_context *context, const tile_type *draft) {
     clean.rank = draft->rank;
     clean.has_strides = draft->has_strides;
     clean.stages = draft->stages;
+    clean.cluster = draft->cluster;
     for (unsigned d = 0; d < draft->rank; d++) {
         clean.dims[d] = draft->dims[d];
         clean.strides[d] = draft->has_strides ? draft->strides[d] : NULL;
@@ -99,6 +100,13 @@ const tile_type *tile_type_tile(tile_context *context, tile_scalar scalar, unsig
 const tile_type *tile_type_shared(tile_context *context, tile_scalar scalar, unsigned stages,
                                   unsigned rank, const int64_t *dims) {
     return make(context, TILE_TYPE_SHARED, scalar, stages, rank, dims);
+}
+
+const tile_type *tile_type_in_cluster(tile_context *context, const tile_type *shared) {
+    if (!shared) return NULL;
+    tile_type draft = *shared;
+    draft.cluster = true;
+    return tile_type_get(context, &draft);
 }
 
 const tile_type *tile_type_with_layout(tile_context *context, const tile_type *type,

@@ -172,10 +172,18 @@ static void check_tiles(checker *c, tile_op op) {
     }
 }
 
+/* There is no cluster where no clause makes one. */
+static void check_cluster(checker *c, tile_op op) {
+    if (c->f->kind == TILE_KERNEL && !c->f->cluster_rank)
+        FAIL(c, op, "%s: @%s has no clusters; write `cluster [2]` behind its `grid`",
+             tile_op_name(c->f, op), c->f->name);
+}
+
 static void check_op(tile_function *f, tile_op op, void *user) {
     checker *c = user;
     tile_opcode opcode = tile_op_opcode(f, op);
     check_tiles(c, op);
+    if (tile_op_needs_cluster(opcode)) check_cluster(c, op);
     if (opcode == TILE_OP_roles) check_roles(c, op);
     if (opcode != TILE_OP_sync && opcode != TILE_OP_sync_arrive) return;
     if (tile_op_operand_count(f, op)) check_named_barrier(c, op);

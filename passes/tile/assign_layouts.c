@@ -35,6 +35,7 @@
 
 #include "lib/analysis/access.h"
 #include "lib/analysis/executors.h"
+#include "lib/analysis/memory.h"
 #include "lib/analysis/product.h"
 #include "lib/analysis/uniform.h"
 #include "lib/ir/regions.h"
@@ -313,11 +314,12 @@ static void wish_broadcasts(assignment *a) {
 /* 4. Shared buffers: contiguous along the dim that their views are contiguous in, and swizzled.
  * ----- */
 
+/* In all blocks of a cluster it is the same. */
 static void lay_buffer(assignment *a, tile_value buffer, unsigned fastest) {
     const tile_type *type = tile_value_type(a->f, buffer);
     uint32_t dims[TILE_MAX_RANK];
     dims_of(type, dims);
-    a->shared[buffer.id] =
+    a->shared[tile_shared_source(a->f, buffer).id] =
         tile_layout_shared_swizzled(dims, type->rank, fastest, tile_scalar_bytes(type->scalar));
 }
 
@@ -332,7 +334,7 @@ static void check_offsets(tile_function *f, tile_op op, void *user) {
         const tile_type *type = tile_value_type(f, values[0]);
         bool flat = type->rank == 1 && !type->stages; /* its coordinate is the offset */
         if (type->kind != TILE_TYPE_SHARED || type->layout || flat) continue;
-        if (!a->shared[values[0].id].rank) continue;
+        if (!a->shared[tile_shared_source(f, values[0]).id].rank) continue;
         a->status = TILE_INVALID;
         tile_report(a->pass->context, TILE_ERROR, tile_op_loc(f, op),
                     "%s: tile operations use this buffer too, so the compiler chooses its layout; "
@@ -372,8 +374,9 @@ static void set_layouts(assignment *a) {
     for (uint32_t id = 1; id < a->value_count; id++) {
         tile_value value = {id};
         const tile_type *type = tile_value_type(a->f, value);
-        if (type->kind == TILE_TYPE_SHARED && !type->layout && a->shared[id].rank)
-            tile_value_at(a->f, value)->type = tile_type_with_layout(context, type, &a->shared[id]);
+        const tile_layout *shared = &a->shared[tile_shared_source(a->f, value).id];
+        if (type->kind == TILE_TYPE_SHARED && !type->layout && shared->rank)
+            tile_value_at(a->f, value)->type = tile_type_with_layout(context, type, shared);
         if (type->kind != TILE_TYPE_TILE || type->layout) continue;
         uint32_t class = class_of(a, value);
         if (!a->wish[class]) wish_blocked(a, value);

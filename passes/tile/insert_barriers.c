@@ -60,6 +60,12 @@
  * or of two groups of one, are not compared: who shares memory with another role says with numbered
  * barriers in which order.
  *
+ * Clusters. `cluster_arrive` and `cluster_wait` together are a barrier of the block, too: what was
+ * pending when its threads arrived is not after they have waited, and what is accessed between the
+ * two still is. A relaxed `cluster_arrive` orders nothing. What map_shared gives is taken to be the
+ * block's own buffer, as its rank may be. In which order blocks access one's memory is the author's
+ * to say, by these two.
+ *
  * Threads that run on their own (level 3) can need a barrier in a branch that not all of them take;
  * that is an error, for the user to write otherwise.
  *
@@ -78,6 +84,7 @@ typedef struct pending_access {
     tile_access access;
     bool stale; /* of an earlier iteration: stage and index tell nothing */
     bool outer; /* was pending before the region that is being looked at */
+    bool arrived; /* was pending when all threads arrived at the cluster's barrier */
 } pending_access;
 
 typedef struct access_set {
@@ -116,7 +123,7 @@ typedef struct barriers {
 static bool same_access(const pending_access *a, const pending_access *b) {
     return a->access.op.id == b->access.op.id && a->access.memory.id == b->access.memory.id &&
            a->access.stage.id == b->access.stage.id && a->access.write == b->access.write &&
-           a->stale == b->stale && a->outer == b->outer;
+           a->stale == b->stale && a->outer == b->outer && a->arrived == b->arrived;
 }
 
 static bool set_add(barriers *b, access_set *set, pending_access access) {
@@ -203,10 +210,12 @@ static void shared_bytes(const tile_function *f, tile_value buffer, int64_t *fro
 }
 
 static bool shared_meets(const tile_function *f, const tile_access *a, const tile_access *b) {
-    if (a->memory.id == b->memory.id) return tile_stages_may_meet(f, a->stage, b->stage);
+    tile_value a_buffer = tile_shared_source(f, a->memory);
+    tile_value b_buffer = tile_shared_source(f, b->memory);
+    if (a_buffer.id == b_buffer.id) return tile_stages_may_meet(f, a->stage, b->stage);
     int64_t a_from, a_to, b_from, b_to;
-    shared_bytes(f, a->memory, &a_from, &a_to);
-    shared_bytes(f, b->memory, &b_from, &b_to);
+    shared_bytes(f, a_buffer, &a_from, &a_to);
+    shared_bytes(f, b_buffer, &b_from, &b_to);
     return a_from < b_to && b_from < a_to;
 }
 
@@ -411,6 +420,20 @@ static bool is_everybodys(barriers *b, tile_op op) {
     return !tile_op_operand_count(b->f, op) || !tile_divergent_control(b->f, b->divergent, op).id;
 }
 
+/* All threads of the block arrive, or wait for all that have. */
+static void walk_cluster_barrier(barriers *b, tile_op op, state *s) {
+    bool waits = tile_op_effects(b->f, op) & TILE_EFFECT_ACQUIRE;
+    if (!waits && tile_op_has_attr(b->f, op, TILE_ATTR_relaxed)) return;
+    access_set before = s->pending;
+    s->pending = (access_set){.items = NULL};
+    for (size_t i = 0; i < before.count; i++) {
+        pending_access access = before.items[i];
+        if (waits && access.arrived) continue;
+        access.arrived |= !waits;
+        set_add(b, &s->pending, access);
+    }
+}
+
 static void walk_op(barriers *b, tile_op op, state *s) {
     tile_opcode opcode = tile_op_opcode(b->f, op);
     const tile_op_info *info = tile_op_get_info(opcode);
@@ -420,6 +443,8 @@ static void walk_op(barriers *b, tile_op op, state *s) {
         walk_regions(b, op, s);
     else if (info->completion == TILE_COMPLETION_WAITS)
         complete(b, op, s);
+    else if (info->effects & TILE_EFFECT_CLUSTER)
+        walk_cluster_barrier(b, op, s);
     else if (info->effects & TILE_EFFECT_BARRIER) {
         if (is_everybodys(b, op)) s->pending.count = 0;
     } else if (info->traits & (TILE_TRAIT_BARRIER_BEFORE | TILE_TRAIT_BARRIER_AFTER))

@@ -146,7 +146,8 @@ static tile_value load_elements(lowering *l, const lower_shared_map *map, const 
 tile_value lower_load_shared(lowering *l, const tile_value *element, unsigned count,
                              const tile_type *tile, bool whole_warps) {
     lower_shared_map map = lower_map_shared(l, element, count, tile->layout);
-    tile_value matrices = whole_warps ? load_matrices(l, &map, tile) : TILE_NO_VALUE;
+    bool own = !tile_value_type(&l->old, element[0])->cluster; /* as ldmatrix wants it */
+    tile_value matrices = whole_warps && own ? load_matrices(l, &map, tile) : TILE_NO_VALUE;
     return matrices.id ? matrices : load_elements(l, &map, tile);
 }
 

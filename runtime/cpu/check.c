@@ -12,6 +12,12 @@ const char *cpu_agent_name(tile_arena *arena, const cpu_run *run, const cpu_agen
                               : tile_arena_format(arena, "warps %u to %u", agent->first, last);
 }
 
+const char *cpu_block_name(tile_arena *arena, const cpu_block *block) {
+    const int64_t *id = block->id;
+    return tile_arena_format(arena, "block (%" PRId64 ", %" PRId64 ", %" PRId64 ")", id[0], id[1],
+                             id[2]);
+}
+
 cpu_outcome cpu_fault(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, int lane,
                       const char *format, ...) {
     tile_arena scratch = {0};

@@ -18,6 +18,9 @@ bool cpu_find_global(cpu_run *run, uint64_t address, uint64_t bytes);
 bool cpu_check_global(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, int lane,
                       uint64_t address, uint64_t bytes, uint32_t alignment);
 
+/* "block (1, 0, 0)" */
+const char *cpu_block_name(tile_arena *arena, const cpu_block *block);
+
 /* Shared memory: inside of the buffer that starts at base, and aligned. */
 bool cpu_check_shared(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, int lane,
                       uint32_t base, int64_t offset, uint32_t bytes);
@@ -31,16 +34,21 @@ bool cpu_shared_start_copy(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
                            uint16_t thread, uint32_t offset, uint32_t bytes);
 void cpu_shared_end_copy(cpu_run *run, cpu_agent *agent, uint16_t thread, uint32_t offset,
                          uint32_t bytes);
+/* The same for memory of a block of the agent's cluster. */
+bool cpu_cluster_read(cpu_run *run, cpu_agent *agent, cpu_block *owner, const cpu_insn *insn,
+                      int lane, uint16_t thread, uint32_t offset, uint32_t bytes);
+bool cpu_cluster_write(cpu_run *run, cpu_agent *agent, cpu_block *owner, const cpu_insn *insn,
+                       int lane, uint16_t thread, uint32_t offset, uint32_t bytes);
 /* Nobody has written these bytes. */
 void cpu_shared_forget(cpu_run *run, cpu_agent *agent, uint32_t offset, uint32_t bytes);
 
 /* Clean scratch must be zero again. */
 tile_status cpu_check_clean(cpu_run *run);
 
-/* A lane's thread number in its block, from 1. CPU_LANES: several of the agent's threads, whoever
+/* A lane's thread number in its cluster, from 1. CPU_LANES: several of the agent's threads, whoever
  * comes next is another one. */
 static inline uint16_t cpu_thread(const cpu_agent *agent, unsigned lane) {
-    return (uint16_t)(agent->index * (CPU_LANES + 1) + lane + 1);
+    return (uint16_t)(agent->number * (CPU_LANES + 1) + lane + 1);
 }
 
 #endif

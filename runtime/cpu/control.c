@@ -127,14 +127,17 @@ CPU_HANDLER(cpu_run_end) {
     return CPU_PAUSE;
 }
 
+bool cpu_whole_agent(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+    if (agent->mask == (run->program->lanes == CPU_LANES ? UINT32_MAX : 1)) return true;
+    cpu_fault(run, agent, insn, -1,
+              "barrier reached by part of the block: lanes %#" PRIx32 " of the warp", agent->mask);
+    return false;
+}
+
 /* order: the barrier's number by group, count: the warps that meet; flag: without waiting for them.
  */
 CPU_HANDLER(cpu_run_sync) {
-    uint32_t all = run->program->lanes == CPU_LANES ? UINT32_MAX : 1;
-    if (agent->mask != all)
-        return cpu_fault(run, agent, insn, -1,
-                         "barrier reached by part of the block: lanes %#" PRIx32 " of the warp",
-                         agent->mask);
+    if (!cpu_whole_agent(run, agent, insn)) return CPU_STOP;
     unsigned number = (unsigned)insn->order[agent->group];
     return cpu_come_to_barrier(run, agent, insn, number, insn->count, !insn->flag);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/analysis/executors.h"
+#include "lib/codegen/abi.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/scalar.h"
 #include "runtime/cpu/poison.h"
@@ -324,6 +325,14 @@ void cpu_decode_sync_arrive(cpu_decoder *d, tile_op op) {
     cpu_decode_sync(d, op);
 }
 
+void cpu_decode_cluster_arrive(cpu_decoder *d, tile_op op) {
+    cpu_add_op(d, op, cpu_run_cluster_arrive)->flag = tile_op_has_attr(d->f, op, TILE_ATTR_relaxed);
+}
+
+void cpu_decode_cluster_wait(cpu_decoder *d, tile_op op) {
+    cpu_add_op(d, op, cpu_run_cluster_wait);
+}
+
 /* Nothing runs: the buffer's bytes are whose they are by their places. */
 void cpu_decode_free_shared(cpu_decoder *d, tile_op op) {
     (void)d;
@@ -396,6 +405,12 @@ static void decode_function_body(cpu_decoder *d, tile_function *f) {
         CPU_FAIL(d, f->loc, "kernel @%s: the number of warps is not known", f->name);
         return;
     }
+    if (!tile_cluster_extents(f, p->cluster)) {
+        CPU_FAIL(d, f->loc, "@%s: a cluster's extents must be constants and their product at most %d",
+                 f->name, TILE_MAX_CLUSTER);
+        return;
+    }
+    p->cluster_blocks = (unsigned)(p->cluster[0] * p->cluster[1] * p->cluster[2]);
     p->warps = warps;
     p->agents = p->level == 2 ? 1 + most_groups(f) : warps;
     tile_walk(f, f->body, find_pipelined, &pipelined);

@@ -25,6 +25,22 @@ void cpu_decode_grid_dim(cpu_decoder *d, tile_op op) {
     decode_three(d, op, cpu_run_grid_dim);
 }
 
+void cpu_decode_cluster_rank(cpu_decoder *d, tile_op op) {
+    cpu_add_op(d, op, cpu_run_cluster_rank);
+}
+
+void cpu_decode_cluster_id(cpu_decoder *d, tile_op op) {
+    decode_three(d, op, cpu_run_cluster_id);
+}
+
+void cpu_decode_cluster_dim(cpu_decoder *d, tile_op op) {
+    decode_three(d, op, cpu_run_cluster_dim);
+}
+
+void cpu_decode_map_shared(cpu_decoder *d, tile_op op) {
+    cpu_add_op(d, op, cpu_run_map_shared);
+}
+
 void cpu_decode_view(cpu_decoder *d, tile_op op) {
     unsigned count;
     const tile_value *strides = tile_op_segment(d->f, op, 2, &count);

@@ -26,6 +26,8 @@ CPU_HANDLER(cpu_run_else);
 CPU_HANDLER(cpu_run_region_end);
 CPU_HANDLER(cpu_run_move);
 CPU_HANDLER(cpu_run_end);
+/* False, after a report, if a lane of the agent is missing at a barrier. */
+bool cpu_whole_agent(cpu_run *run, cpu_agent *agent, const cpu_insn *insn);
 CPU_HANDLER(cpu_run_sync);
 CPU_HANDLER(cpu_run_roles);
 CPU_HANDLER(cpu_run_role_end); /* target: behind the roles */
@@ -40,6 +42,19 @@ CPU_HANDLER(cpu_run_alloc_shared);
 CPU_HANDLER(cpu_run_extract);
 CPU_HANDLER(cpu_run_concat);
 CPU_HANDLER(cpu_run_permute);
+
+/* cluster.c */
+CPU_HANDLER(cpu_run_cluster_rank);
+CPU_HANDLER(cpu_run_cluster_id);  /* integer: the dim */
+CPU_HANDLER(cpu_run_cluster_dim); /* the same */
+CPU_HANDLER(cpu_run_cluster_arrive);
+CPU_HANDLER(cpu_run_cluster_wait);
+CPU_HANDLER(cpu_run_map_shared);
+/* Of a buffer as the instruction's memory operand gives it: the block whose memory it is in, NULL
+ * after a report if that cannot be accessed now; and its place there. */
+cpu_block *cpu_find_owner(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                          uint32_t buffer);
+uint32_t cpu_buffer_offset(const cpu_insn *insn, uint32_t buffer);
 
 /* uniform.c */
 CPU_HANDLER(cpu_run_uniform);

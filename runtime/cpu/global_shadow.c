@@ -198,9 +198,11 @@ static int lane_at(const walk *w, uint64_t address) {
 static const char *describe_agent(tile_arena *arena, const walk *w, uint64_t agent) {
     const cpu_run *run = w->run;
     unsigned agents = run->program->agents, index = (unsigned)(agent % agents);
-    uint64_t number = agent / agents, x = (uint64_t)run->grid[0], y = (uint64_t)run->grid[1];
-    const char *block = tile_arena_format(arena, "block (%" PRIu64 ", %" PRIu64 ", %" PRIu64 ")",
-                                          number % x, number / x % y, number / x / y);
+    uint64_t number = agent / agents;
+    int64_t id[3];
+    cpu_find_block(run, number, id);
+    const char *block = tile_arena_format(arena, "block (%" PRId64 ", %" PRId64 ", %" PRId64 ")",
+                                          id[0], id[1], id[2]);
     if (run->program->lanes > 1) return tile_arena_format(arena, "%s, warp %u", block, index);
     bool same_block = number == w->agent->clock.agent / agents;
     if (index == 0 || !same_block) return block;
@@ -213,8 +215,10 @@ static bool fault_race(walk *w, uint64_t address, uint32_t event, bool other_wri
     const cpu_event *other = &run->global->log.events[event];
     const cpu_insn *insn = &run->program->insns[other->insn];
     const cpu_range *range = &run->ranges[w->range];
-    bool same_block =
-        other->agent / run->program->agents == w->agent->clock.agent / run->program->agents;
+    unsigned agents = run->program->agents;
+    bool same_block = other->agent / agents == w->agent->clock.agent / agents;
+    agents *= run->program->cluster_blocks;
+    bool same_cluster = other->agent / agents == w->agent->clock.agent / agents;
     tile_arena scratch = {0};
     const char *agent = describe_agent(&scratch, w, other->agent);
     cpu_fault(
@@ -224,7 +228,7 @@ static bool fault_race(walk *w, uint64_t address, uint32_t event, bool other_wri
         *range->name   ? range->name
         : range->plain ? "scratch"
                        : "a buffer",
-        other_writes ? "written" : "read", agent, same_block ? "barrier" : "release and acquire");
+        other_writes ? "written" : "read", agent, same_block ? "barrier" : same_cluster ? "cluster barrier" : "release and acquire");
     tile_report(run->context, TILE_NOTE, insn->loc, "the other access: %s, in %s",
                 tile_op_get_info(insn->opcode)->name, agent);
     tile_arena_reset(&scratch);

@@ -66,22 +66,43 @@ static void restore_poison(const cpu_agent *agent, const cpu_poison *p, const ui
     }
 }
 
+typedef struct memory_of_block {
+    uint8_t *shared;
+    cpu_shadow *shadow;
+} memory_of_block;
+
+/* The blocks' poison in the place of their shared memory; and back. */
+static void show_poison(const cpu_cluster *cluster, memory_of_block *memory) {
+    for (unsigned b = 0; b < cluster->count; b++) {
+        cpu_block *block = cluster->blocks[b];
+        memory[b] = (memory_of_block){block->shared, block->shadow};
+        block->shared = block->poison;
+        block->shadow = NULL;
+    }
+}
+
+static void show_memory(const cpu_cluster *cluster, const memory_of_block *memory) {
+    for (unsigned b = 0; b < cluster->count; b++) {
+        cluster->blocks[b]->shared = memory[b].shared;
+        cluster->blocks[b]->shadow = memory[b].shadow;
+    }
+}
+
 /* The access has been checked and counted already: there is no shadow now. */
 CPU_HANDLER(cpu_run_poison_again) {
-    cpu_block *block = agent->block;
-    const cpu_block was = *block;
+    const cpu_cluster *cluster = agent->block->cluster;
+    memory_of_block *memory = tile_malloc(sizeof *memory * cluster->count);
     const tile_cpu_counts counts = *run->counts;
     uint8_t *frame = agent->frame, *saved = tile_malloc(insn->poison->plain_bytes);
     place_plain_operands(agent, insn->poison, saved);
     agent->frame = agent->poison;
-    block->shared = block->poison;
-    block->shadow = NULL;
+    show_poison(cluster, memory);
     cpu_outcome outcome = insn->poison->handler(run, agent, insn);
     agent->frame = frame;
-    block->shared = was.shared;
-    block->shadow = was.shadow;
+    show_memory(cluster, memory);
     *run->counts = counts;
     restore_poison(agent, insn->poison, saved);
+    free(memory);
     free(saved);
     return outcome;
 }

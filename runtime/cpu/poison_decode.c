@@ -31,6 +31,7 @@ static bool carries_elements(tile_opcode opcode, unsigned operand) {
     case TILE_CLASS_pointer:
     case TILE_CLASS_view:
     case TILE_CLASS_shared:
+    case TILE_CLASS_any_shared:
     case TILE_CLASS_memory: return false;
     }
     return false;

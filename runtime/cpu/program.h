@@ -101,6 +101,8 @@ typedef struct cpu_program {
     unsigned level;
     unsigned lanes, warps;
     unsigned agents; /* of a block: its warps; at level 2 one, and one for each group of roles */
+    int64_t cluster[3];
+    unsigned cluster_blocks;
     cpu_insn *insns;
     uint32_t insn_count;
     uint32_t frame_bytes;
@@ -152,6 +154,24 @@ enum {
     CPU_MAX_AGENTS = TILE_MAX_WARPS + 1, /* of a block */
 };
 
+/* Blocks that run together, and their barrier. */
+typedef struct cpu_cluster {
+    unsigned count, ended;     /* blocks */
+    unsigned attached;         /* of these, the ones that still point here */
+    struct cpu_block **blocks; /* by rank */
+    unsigned come;             /* warps that have arrived since the barrier was complete last */
+    uint32_t rounds;           /* how often it was */
+    cpu_clock arriving;        /* knows what those know who have arrived */
+    cpu_clock arrived;         /* the same of the last round */
+} cpu_cluster;
+
+/* The last time that an agent of another block accessed a block's shared memory. */
+typedef struct cpu_visit {
+    uint32_t time; /* 0: never */
+    uint32_t insn;
+    int lane;
+} cpu_visit;
+
 /* An asynchronous copy that has not landed: a whole tile at level 2, one piece a lane at level 3.
  */
 typedef struct cpu_copy {
@@ -168,6 +188,7 @@ typedef struct cpu_copy {
 typedef enum cpu_state {
     CPU_READY,
     CPU_AT_BARRIER,
+    CPU_AT_CLUSTER, /* waits for the cluster's barrier */
     CPU_WAITING,
     CPU_RESTING, /* preempted: goes on when its block is woken */
     CPU_APART,   /* level 2: its warps are on their own, in roles */
@@ -187,11 +208,17 @@ struct cpu_agent {
     cpu_block *block;
     uint32_t *visits; /* of each `uniform` */
     unsigned index;
+    unsigned number; /* in the cluster */
     unsigned first, weight; /* the warps that it stands for */
     unsigned set, group;    /* in roles: its set's first warp, its group's number */
     cpu_clock clock;
     uint32_t since; /* its time after the last barrier: what its own threads did before is done */
     cpu_recent recent[CPU_RECENT];
+    bool has_arrived;     /* at the cluster's barrier, and not waited */
+    bool arrived_relaxed; /* that orders nothing */
+    uint32_t round;       /* at that time */
+    uint32_t arrived_at;  /* its time behind it */
+    uint32_t meetings;    /* how often it has waited there */
     cpu_state state;
     bool rested; /* at this instruction, which has not run yet */
     uint32_t pc;
@@ -209,6 +236,10 @@ struct cpu_agent {
 struct cpu_block {
     cpu_block *next;
     int64_t id[3];
+    cpu_cluster *cluster; /* NULL: idle */
+    unsigned rank;
+    bool ended;
+    cpu_visit *visits; /* by agents of the cluster, by their number */
     cpu_agent *agents;
     uint8_t *shared;
     cpu_shadow *shadow;        /* NULL: accesses are not looked at */
@@ -285,6 +316,18 @@ cpu_outcome cpu_come_to_barrier(cpu_run *run, cpu_agent *agent, const cpu_insn *
 /* Reports that nobody will ever come to the barriers that all agents of the block wait at. */
 void cpu_report_stuck(cpu_run *run, cpu_block *block);
 void cpu_clear_barriers(cpu_block *block);
+
+/* cluster.c: the blocks of the cluster with this number, which the caller fills in. */
+cpu_cluster *cpu_cluster_create(unsigned blocks);
+/* The block belongs to none any more; the last one takes the cluster with it. */
+void cpu_leave_cluster(cpu_block *block);
+/* The block has come to its end: whether no other one may access its shared memory after this, else
+ * a report. */
+bool cpu_may_end(cpu_run *run, cpu_block *block);
+/* Whether nobody in the cluster will ever go on, after a report. */
+bool cpu_cluster_is_stuck(cpu_run *run, const cpu_cluster *cluster);
+/* The coordinates of the block with this number: cluster * blocks of one + rank. */
+void cpu_find_block(const cpu_run *run, uint64_t number, int64_t id[3]);
 
 /* schedule.c: runs all blocks. */
 tile_status cpu_execute(cpu_run *run);

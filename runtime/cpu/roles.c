@@ -49,6 +49,11 @@ static void start_group(cpu_run *run, cpu_agent *block, cpu_agent *agent, const 
     agent->state = CPU_READY;
     memset(agent->commits, 0, sizeof agent->commits);
     agent->waited = block->waited;
+    agent->has_arrived = block->has_arrived;
+    agent->arrived_relaxed = block->arrived_relaxed;
+    agent->round = block->round;
+    agent->arrived_at = agent->since; /* what its threads did before is the block's */
+    agent->meetings = block->meetings;
 }
 
 static cpu_outcome split(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
@@ -62,6 +67,20 @@ static cpu_outcome split(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     return CPU_PAUSE;
 }
 
+/* At the cluster's barrier all groups have done the same: else its next round never ends. */
+static void join_arrivals(const cpu_run *run, cpu_agent *block) {
+    block->has_arrived = false;
+    for (unsigned a = 1; a < run->program->agents; a++) {
+        const cpu_agent *group = &block[a];
+        if (group->meetings > block->meetings) block->meetings = group->meetings;
+        if (!group->has_arrived) continue;
+        block->has_arrived = true;
+        block->arrived_relaxed = group->arrived_relaxed;
+        block->round = group->round;
+        block->arrived_at = block->since;
+    }
+}
+
 /* The last one to end wakes the block. */
 static cpu_outcome join(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     cpu_agent *block = agent->block->agents;
@@ -70,6 +89,7 @@ static cpu_outcome join(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     agent->state = CPU_DONE;
     for (unsigned a = 1; a < run->program->agents; a++)
         if (block[a].state != CPU_DONE) return CPU_PAUSE;
+    join_arrivals(run, block);
     uint32_t waited = UINT32_MAX;
     for (unsigned a = 1; a < run->program->agents; a++) waited &= block[a].waited;
     block->waited |= waited;

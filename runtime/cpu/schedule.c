@@ -1,8 +1,9 @@
 /* The order of things: agents of a block between barriers, blocks of a grid around semaphores.
  *
- * A block runs until it ends, all of its agents wait for a semaphore, or it is preempted. Another
- * block starts only when no live one can go on, so that few are alive at a time. If then none is
- * left to start, nobody will ever release what the live ones wait for: a deadlock.
+ * A block runs until it ends, all of its agents wait for a semaphore or the cluster's barrier, or
+ * it is preempted. The blocks of a cluster start together; another cluster only when no live block
+ * can go on, so that few are alive at a time. If then none is left to start, nobody will ever
+ * release what the live ones wait for: a deadlock.
  *
  * Preempted agents rest before a write to global memory or after a release, while other blocks get
  * on. In natural order that is one agent of every second block, before its first write, and whoever
@@ -65,6 +66,8 @@ static void destroy_blocks(const cpu_program *program, cpu_block *list) {
             free(list->agents[w].copies);
             cpu_clock_stop(&list->agents[w].clock);
         }
+        if (list->cluster) cpu_leave_cluster(list);
+        free(list->visits);
         free(list->agents);
         free(list->shared);
         free(list->shadow);
@@ -77,44 +80,97 @@ static void destroy_blocks(const cpu_program *program, cpu_block *list) {
     }
 }
 
-static cpu_block *start_block(cpu_run *run, int64_t number) {
+static void start_agent(const cpu_run *run, cpu_block *block, unsigned index, uint64_t number) {
     const cpu_program *program = run->program;
+    cpu_agent *agent = &block->agents[index];
+    bool idle = program->lanes == 1 && index > 0; /* until there are roles */
+    agent->state = idle ? CPU_DONE : CPU_READY;
+    if (program->lanes == 1 && index == 0) agent->weight = program->warps;
+    agent->number = block->rank * program->agents + index;
+    agent->set = agent->group = 0;
+    agent->rested = false;
+    agent->has_arrived = false;
+    agent->meetings = 0;
+    agent->pc = agent->depth = 0;
+    agent->mask = program->lanes == CPU_LANES ? UINT32_MAX : 1;
+    agent->copy_count = 0;
+    memset(agent->commits, 0, sizeof agent->commits);
+    agent->waited = 0;
+    memset(agent->visits, 0, sizeof *agent->visits * program->uniform_count);
+    memset(agent->recent, 0, sizeof agent->recent);
+    agent->since = 0;
+    cpu_clock_start(&agent->clock, number * program->agents + index);
+}
+
+/* rank: in the cluster with this number. */
+static cpu_block *start_block(cpu_run *run, cpu_cluster *cluster, int64_t cluster_number,
+                              unsigned rank) {
+    const cpu_program *program = run->program;
+    uint64_t number = (uint64_t)cluster_number * cluster->count + rank;
     cpu_block *block = run->idle;
     if (block)
         run->idle = block->next;
     else
         block = create_block(program);
     block->next = NULL;
+    block->cluster = cluster;
+    block->rank = rank;
+    block->ended = false;
     block->settled = 0;
     block->reader_count = 1;
     block->free_reader = 0;
     cpu_clear_barriers(block);
     block->waits = block->rests = false;
     block->rests_left = run->random ? RESTS : 1;
-    block->id[0] = number % run->grid[0];
-    block->id[1] = number / run->grid[0] % run->grid[1];
-    block->id[2] = number / run->grid[0] / run->grid[1];
+    cpu_find_block(run, number, block->id);
     memset(block->shadow, 0,
            sizeof(cpu_shadow) * ((program->shared_bytes >> program->granule_bits) + 1));
     for (unsigned u = 0; u < program->uniform_count; u++) block->agreements[u].count = 0;
-    for (unsigned w = 0; w < program->agents; w++) {
-        cpu_agent *agent = &block->agents[w];
-        bool idle = program->lanes == 1 && w > 0; /* until there are roles */
-        agent->state = idle ? CPU_DONE : CPU_READY;
-        if (program->lanes == 1 && w == 0) agent->weight = program->warps;
-        agent->set = agent->group = 0;
-        agent->rested = false;
-        agent->pc = agent->depth = 0;
-        agent->mask = program->lanes == CPU_LANES ? UINT32_MAX : 1;
-        agent->copy_count = 0;
-        memset(agent->commits, 0, sizeof agent->commits);
-        agent->waited = 0;
-        memset(agent->visits, 0, sizeof *agent->visits * program->uniform_count);
-        memset(agent->recent, 0, sizeof agent->recent);
-        agent->since = 0;
-        cpu_clock_start(&agent->clock, (uint64_t)number * program->agents + w);
-    }
+    for (unsigned w = 0; w < program->agents; w++) start_agent(run, block, w, number);
     return block;
+}
+
+/* All of its blocks, in order or shuffled. */
+static void start_cluster(cpu_run *run, int64_t number) {
+    cpu_cluster *cluster = cpu_cluster_create(run->program->cluster_blocks);
+    for (unsigned rank = 0; rank < cluster->count; rank++)
+        cluster->blocks[rank] = start_block(run, cluster, number, rank);
+    bool shuffled = run->random && cluster->count > 1;
+    unsigned first = shuffled ? (unsigned)(next_random(run) % cluster->count) : 0;
+    for (unsigned i = cluster->count; i-- > 0;) {
+        cpu_block *block = cluster->blocks[(first + i) % cluster->count];
+        block->next = run->live;
+        run->live = block;
+    }
+}
+
+/* A block's shared memory is there until all of its cluster have ended. */
+static bool end_block(cpu_run *run, cpu_block *block) {
+    cpu_cluster *cluster = block->cluster;
+    if (!cpu_may_end(run, block)) return false;
+    block->ended = true;
+    if (++cluster->ended < cluster->count) return true;
+    for (unsigned rank = 0, count = cluster->count; rank < count; rank++) {
+        cpu_block *idle = cluster->blocks[rank];
+        free(idle->visits);
+        idle->visits = NULL;
+        idle->next = run->idle;
+        run->idle = idle;
+        cpu_leave_cluster(idle); /* the last one takes it along */
+    }
+    return true;
+}
+
+/* After a fault: those that have ended in clusters that have not. */
+static void collect_ended(cpu_run *run) {
+    for (cpu_block *block = run->live; block; block = block->next)
+        for (unsigned rank = 0; rank < block->cluster->count; rank++) {
+            cpu_block *other = block->cluster->blocks[rank];
+            if (!other->ended) continue;
+            other->ended = false;
+            other->next = run->idle;
+            run->idle = other;
+        }
 }
 
 /* Preemption ----------------------------------------------------------------------------------- */
@@ -217,7 +273,8 @@ static block_state run_block(cpu_run *run, cpu_block *block) {
         any |= block->progressed;
         if (count_state(run, block, CPU_DONE) == run->program->agents) return BLOCK_DONE;
         if (count_state(run, block, CPU_READY)) continue;
-        if (!block->rests && count_state(run, block, CPU_WAITING) == 0) {
+        if (!block->rests && !count_state(run, block, CPU_WAITING) &&
+            !count_state(run, block, CPU_AT_CLUSTER)) {
             cpu_report_stuck(run, block);
             return BLOCK_FAULT;
         }
@@ -230,14 +287,15 @@ static block_state run_block(cpu_run *run, cpu_block *block) {
 
 /* The grid ------------------------------------------------------------------------------------- */
 
-/* Block numbers 0 to total - 1, each once: in order, or in strides that share no divisor with
+/* Numbers of clusters, 0 to total - 1, each once: in order, or in strides that share no divisor with
  * total. */
 typedef struct block_order {
     int64_t total, started, at, stride;
 } block_order;
 
 static block_order order_blocks(cpu_run *run) {
-    block_order order = {.total = run->grid[0] * run->grid[1] * run->grid[2], .stride = 1};
+    block_order order = {.total = 1, .stride = 1};
+    for (unsigned d = 0; d < 3; d++) order.total *= run->grid[d] / run->program->cluster[d];
     if (!run->random || order.total < 2) return order;
     order.at = (int64_t)(next_random(run) % (uint64_t)order.total);
     do order.stride = 1 + (int64_t)(next_random(run) % (uint64_t)(order.total - 1));
@@ -245,7 +303,7 @@ static block_order order_blocks(cpu_run *run) {
     return order;
 }
 
-static int64_t next_block(block_order *order) {
+static int64_t next_cluster(block_order *order) {
     int64_t number = order->at;
     order->at = (order->at + order->stride) % order->total;
     order->started++;
@@ -280,17 +338,31 @@ static bool run_live(cpu_run *run, bool wake_all, bool *progress) {
             continue;
         }
         *at = block->next;
-        block->next = run->idle;
-        run->idle = block;
+        block->next = NULL;
+        if (!end_block(run, block)) {
+            block->next = run->live;
+            run->live = block;
+            return false;
+        }
     }
     return true;
 }
 
+static bool is_stuck(cpu_run *run) {
+    for (const cpu_block *block = run->live; block; block = block->next)
+        if (cpu_cluster_is_stuck(run, block->cluster)) return true;
+    return false;
+}
+
 static void report_deadlock(cpu_run *run) {
     unsigned blocks = 0;
-    for (const cpu_block *block = run->live; block; block = block->next) blocks++;
-    for (unsigned w = 0; w < run->program->agents; w++) {
-        const cpu_agent *agent = &run->live->agents[w];
+    const cpu_block *first = NULL;
+    for (const cpu_block *block = run->live; block; block = block->next) {
+        if (!first && count_state(run, block, CPU_WAITING)) first = block;
+        blocks++;
+    }
+    for (unsigned w = 0; first && w < run->program->agents; w++) {
+        const cpu_agent *agent = &first->agents[w];
         const cpu_insn *insn = &run->program->insns[agent->pc];
         unsigned lane = 0;
         if (agent->state != CPU_WAITING) continue;
@@ -310,14 +382,13 @@ static tile_status run_grid(cpu_run *run) {
     for (;;) {
         if (!run_live(run, false, &progress)) return TILE_FAULT;
         if (progress) continue;
+        if (is_stuck(run)) return TILE_FAULT;
         if (order.started == order.total) {
             if (!run->resting) break;
             if (!run_live(run, true, &progress)) return TILE_FAULT;
             continue;
         }
-        cpu_block *block = start_block(run, next_block(&order));
-        block->next = run->live;
-        run->live = block;
+        start_cluster(run, next_cluster(&order));
     }
     if (!run->live) return TILE_OK;
     report_deadlock(run);
@@ -326,6 +397,7 @@ static tile_status run_grid(cpu_run *run) {
 
 tile_status cpu_execute(cpu_run *run) {
     tile_status status = run_grid(run);
+    collect_ended(run);
     destroy_blocks(run->program, run->live);
     destroy_blocks(run->program, run->idle);
     run->live = run->idle = NULL;

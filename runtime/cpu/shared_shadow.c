@@ -5,7 +5,10 @@
  * earlier ones, too. Two threads race that touch a granule, one of them writing, if nothing orders
  * them, whatever order they run in here. What orders threads of different agents is their clocks
  * (clocks.h); those of one agent, lanes that run on their own, only a barrier of that agent. Most
- * barriers are the whole block's: the time that they settle is looked at first. */
+ * barriers are the whole block's: the time that they settle is looked at first.
+ *
+ * Memory belongs to a block, which its cells and lists stand in; who accesses it may be of another
+ * block of its cluster. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -16,16 +19,17 @@
 typedef struct access {
     cpu_run *run;
     cpu_agent *agent;
+    cpu_block *owner; /* of the memory */
     const cpu_insn *insn;
     int lane;
     uint16_t thread;
     uint32_t number; /* of the instruction */
 } access;
 
-static access begin_access(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
-                           uint16_t thread) {
+static access begin_access(cpu_run *run, cpu_agent *agent, cpu_block *owner, const cpu_insn *insn,
+                           int lane, uint16_t thread) {
     agent->clock.used = true;
-    return (access){run, agent, insn, lane, thread, (uint32_t)(insn - run->program->insns)};
+    return (access){run, agent, owner, insn, lane, thread, (uint32_t)(insn - run->program->insns)};
 }
 
 /* The granules that hold these bytes. */
@@ -38,8 +42,14 @@ static void granules(const cpu_run *run, uint32_t offset, uint32_t bytes, uint32
 
 /* Order ---------------------------------------------------------------------------------------- */
 
+/* By its number in the cluster. */
 static unsigned agent_of(uint16_t thread) {
     return (thread - 1u) / (CPU_LANES + 1);
+}
+
+static cpu_agent *find_agent(const access *a, uint16_t thread) {
+    unsigned agents = a->run->program->agents, number = agent_of(thread);
+    return &a->owner->cluster->blocks[number / agents]->agents[number % agents];
 }
 
 static bool is_one_thread(uint16_t thread) {
@@ -49,30 +59,39 @@ static bool is_one_thread(uint16_t thread) {
 /* Whether what the thread did at this time comes before this access. */
 static bool is_before(const access *a, uint16_t thread, uint32_t time) {
     const cpu_agent *agent = a->agent;
-    if (time <= agent->block->settled) return true;
-    unsigned other = agent_of(thread);
-    if (other == agent->index)
+    unsigned other = agent_of(thread), first = agent->number - agent->index;
+    bool same_block = other - first < a->run->program->agents;
+    if (same_block && time <= agent->block->settled) return true;
+    if (other == agent->number)
         return (thread == a->thread && is_one_thread(thread)) || time < agent->since;
-    return cpu_clock_knows(&agent->clock, agent->clock.agent - agent->index + other, time);
+    return cpu_clock_knows(&agent->clock, agent->clock.agent - agent->number + other, time);
 }
 
 /* Faults --------------------------------------------------------------------------------------- */
 
 static bool fault_at(const access *a, const char *what, uint32_t granule) {
+    tile_arena scratch = {0};
+    bool own = a->owner == a->agent->block;
     cpu_fault(a->run, a->agent, a->insn, a->lane,
-              "%s, at byte %" PRIu64 " of the block's shared memory (%%%s)", what,
-              (uint64_t)granule << a->run->program->granule_bits, a->insn->name);
+              "%s, at byte %" PRIu64 " of %s shared memory%s%s (%%%s)", what,
+              (uint64_t)granule << a->run->program->granule_bits, own ? "the block's" : "the",
+              own ? "" : " of ", own ? "" : cpu_block_name(&scratch, a->owner), a->insn->name);
+    tile_arena_reset(&scratch);
     return false;
 }
 
 static bool fault_race(const access *a, const char *what, uint32_t granule, uint16_t thread,
                        uint32_t number) {
     const cpu_insn *insn = &a->run->program->insns[number];
-    fault_at(a, what, granule);
     tile_arena scratch = {0};
-    const cpu_agent *other = &a->agent->block->agents[agent_of(thread)];
-    tile_report(a->run->context, TILE_NOTE, insn->loc, "the other access: %s, by %s",
-                tile_op_get_info(insn->opcode)->name, cpu_agent_name(&scratch, a->run, other));
+    const cpu_agent *other = find_agent(a, thread);
+    bool apart = other->block != a->agent->block;
+    const char *name = apart ? cpu_block_name(&scratch, other->block)
+                             : cpu_agent_name(&scratch, a->run, other);
+    fault_at(a, tile_arena_format(&scratch, "data race: %s", what), granule);
+    tile_report(a->run->context, TILE_NOTE, insn->loc, "the other access: %s, by %s%s",
+                tile_op_get_info(insn->opcode)->name, name,
+                apart ? "; cluster_arrive and cluster_wait between the two order them" : "");
     tile_arena_reset(&scratch);
     return false;
 }
@@ -106,10 +125,10 @@ static void drop_readers(cpu_block *block, cpu_shadow *shadow) {
 
 /* The agent's own earlier read, and those that this one comes after, leave the list. */
 static void prune_readers(const access *a, cpu_shadow *shadow) {
-    cpu_block *block = a->agent->block;
+    cpu_block *block = a->owner;
     for (uint32_t *at = &shadow->readers; *at;) {
         cpu_reader *reader = &block->readers[*at];
-        bool own = agent_of(reader->thread) == a->agent->index;
+        bool own = agent_of(reader->thread) == a->agent->number;
         if (!own && !is_before(a, reader->thread, reader->time)) {
             at = &reader->next;
             continue;
@@ -123,13 +142,13 @@ static void prune_readers(const access *a, cpu_shadow *shadow) {
 
 static void add_read(const access *a, cpu_shadow *shadow) {
     uint16_t thread = a->thread;
-    bool own = shadow->reader && agent_of(shadow->reader) == a->agent->index;
+    bool own = shadow->reader && agent_of(shadow->reader) == a->agent->number;
     bool before = !shadow->reader || is_before(a, shadow->reader, shadow->read_time);
     if (own && !before) thread = cpu_thread(a->agent, CPU_LANES);
     if (shadow->readers) prune_readers(a, shadow);
     if (!own && !before) {
         cpu_reader other = {shadow->reader, shadow->read_time, shadow->read_insn, shadow->readers};
-        shadow->readers = new_reader(a->agent->block, other);
+        shadow->readers = new_reader(a->owner, other);
     }
     shadow->reader = thread;
     shadow->read_time = a->agent->clock.time;
@@ -138,23 +157,28 @@ static void add_read(const access *a, cpu_shadow *shadow) {
 
 /* Accesses ------------------------------------------------------------------------------------- */
 
-bool cpu_shared_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
-                     uint16_t thread, uint32_t offset, uint32_t bytes) {
+bool cpu_cluster_read(cpu_run *run, cpu_agent *agent, cpu_block *owner, const cpu_insn *insn,
+                      int lane, uint16_t thread, uint32_t offset, uint32_t bytes) {
     uint32_t first, end;
-    if (!agent->block->shadow) return true;
-    access a = begin_access(run, agent, insn, lane, thread);
+    if (!owner->shadow) return true;
+    access a = begin_access(run, agent, owner, insn, lane, thread);
     granules(run, offset, bytes, &first, &end);
     for (uint32_t i = first; i < end; i++) {
-        cpu_shadow *shadow = &agent->block->shadow[i];
+        cpu_shadow *shadow = &owner->shadow[i];
         if (shadow->writer == CPU_IN_FLIGHT)
             return fault_at(&a, "read while an asynchronous copy is in flight", i);
         if (!shadow->writer) return fault_at(&a, "read of uninitialised shared memory", i);
         if (!is_before(&a, shadow->writer, shadow->write_time))
-            return fault_race(&a, "data race: read without a barrier after a write", i,
+            return fault_race(&a, "read without a barrier after a write", i,
                               shadow->writer, shadow->write_insn);
         add_read(&a, shadow);
     }
     return true;
+}
+
+bool cpu_shared_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                     uint16_t thread, uint32_t offset, uint32_t bytes) {
+    return cpu_cluster_read(run, agent, agent->block, insn, lane, thread, offset, bytes);
 }
 
 /* False after a report of what the write collides with. */
@@ -162,14 +186,14 @@ static bool check_write(const access *a, const cpu_shadow *shadow, uint32_t gran
     if (shadow->writer == CPU_IN_FLIGHT)
         return fault_at(a, "write while an asynchronous copy is in flight", granule);
     if (shadow->writer && !is_before(a, shadow->writer, shadow->write_time))
-        return fault_race(a, "data race: write without a barrier after another write", granule,
+        return fault_race(a, "write without a barrier after another write", granule,
                           shadow->writer, shadow->write_insn);
     if (!shadow->reader) return true;
-    static const char after_read[] = "data race: write without a barrier after a read";
+    static const char after_read[] = "write without a barrier after a read";
     if (!is_before(a, shadow->reader, shadow->read_time))
         return fault_race(a, after_read, granule, shadow->reader, shadow->read_insn);
-    for (uint32_t at = shadow->readers; at; at = a->agent->block->readers[at].next) {
-        const cpu_reader *reader = &a->agent->block->readers[at];
+    for (uint32_t at = shadow->readers; at; at = a->owner->readers[at].next) {
+        const cpu_reader *reader = &a->owner->readers[at];
         if (!is_before(a, reader->thread, reader->time))
             return fault_race(a, after_read, granule, reader->thread, reader->insn);
     }
@@ -178,12 +202,12 @@ static bool check_write(const access *a, const cpu_shadow *shadow, uint32_t gran
 
 static bool mark_write(const access *a, uint16_t writer, uint32_t offset, uint32_t bytes) {
     uint32_t first, end;
-    if (!a->agent->block->shadow) return true;
+    if (!a->owner->shadow) return true;
     granules(a->run, offset, bytes, &first, &end);
     for (uint32_t i = first; i < end; i++) {
-        cpu_shadow *shadow = &a->agent->block->shadow[i];
+        cpu_shadow *shadow = &a->owner->shadow[i];
         if (!check_write(a, shadow, i)) return false;
-        if (shadow->reader) drop_readers(a->agent->block, shadow);
+        if (shadow->reader) drop_readers(a->owner, shadow);
         shadow->writer = writer;
         shadow->write_time = a->agent->clock.time;
         shadow->write_insn = a->number;
@@ -191,15 +215,20 @@ static bool mark_write(const access *a, uint16_t writer, uint32_t offset, uint32
     return true;
 }
 
+bool cpu_cluster_write(cpu_run *run, cpu_agent *agent, cpu_block *owner, const cpu_insn *insn,
+                       int lane, uint16_t thread, uint32_t offset, uint32_t bytes) {
+    access a = begin_access(run, agent, owner, insn, lane, thread);
+    return mark_write(&a, thread, offset, bytes);
+}
+
 bool cpu_shared_write(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                       uint16_t thread, uint32_t offset, uint32_t bytes) {
-    access a = begin_access(run, agent, insn, lane, thread);
-    return mark_write(&a, thread, offset, bytes);
+    return cpu_cluster_write(run, agent, agent->block, insn, lane, thread, offset, bytes);
 }
 
 bool cpu_shared_start_copy(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                            uint16_t thread, uint32_t offset, uint32_t bytes) {
-    access a = begin_access(run, agent, insn, lane, thread);
+    access a = begin_access(run, agent, agent->block, insn, lane, thread);
     return mark_write(&a, CPU_IN_FLIGHT, offset, bytes);
 }
 
@@ -214,8 +243,14 @@ void cpu_shared_end_copy(cpu_run *run, cpu_agent *agent, uint16_t thread, uint32
     }
 }
 
+/* What another block has written since this one came to the cluster's barrier is for what comes. */
 void cpu_shared_forget(cpu_run *run, cpu_agent *agent, uint32_t offset, uint32_t bytes) {
     unsigned bits = run->program->granule_bits;
-    for (uint32_t i = offset >> bits; i < (offset + bytes) >> bits; i++)
-        if (agent->block->shadow[i].writer != CPU_IN_FLIGHT) agent->block->shadow[i].writer = 0;
+    const access a = {.run = run, .agent = agent, .owner = agent->block};
+    for (uint32_t i = offset >> bits; i < (offset + bytes) >> bits; i++) {
+        cpu_shadow *shadow = &agent->block->shadow[i];
+        if (!shadow->writer || shadow->writer == CPU_IN_FLIGHT) continue;
+        bool own = agent_of(shadow->writer) - (agent->number - agent->index) < run->program->agents;
+        if (own || is_before(&a, shadow->writer, shadow->write_time)) shadow->writer = 0;
+    }
 }

@@ -41,8 +41,9 @@ bool cpu_shared_offsets(cpu_run *run, const cpu_agent *agent, const cpu_insn *in
     const int32_t *element = cpu_at(run, agent, index[0]);
     FOR_EACH_LANE (lane, mask) {
         int64_t offset = (int64_t)element[lane] * tile_scalar_bytes(insn->memory->scalar);
-        if (!cpu_check_shared(run, agent, insn, (int)lane, base[lane], offset, bytes)) return false;
-        offsets[lane] = base[lane] + (uint32_t)offset;
+        uint32_t at = cpu_buffer_offset(insn, base[lane]);
+        if (!cpu_check_shared(run, agent, insn, (int)lane, at, offset, bytes)) return false;
+        offsets[lane] = at + (uint32_t)offset;
     }
     return true;
 }
@@ -130,11 +131,13 @@ CPU_HANDLER(cpu_run_ld_shared) {
     char *to = cpu_at(run, agent, insn->result);
     if (!cpu_shared_offsets(run, agent, insn, 0, insn->index, agent->mask, bytes, offsets))
         return CPU_STOP;
+    const uint32_t *buffers = cpu_at(run, agent, insn->operand[0]);
     FOR_EACH_LANE (lane, agent->mask) {
-        if (!cpu_shared_read(run, agent, insn, (int)lane, cpu_thread(agent, lane), offsets[lane],
-                             bytes))
+        cpu_block *owner = cpu_find_owner(run, agent, insn, (int)lane, buffers[lane]);
+        if (!owner || !cpu_cluster_read(run, agent, owner, insn, (int)lane,
+                                        cpu_thread(agent, lane), offsets[lane], bytes))
             return CPU_STOP;
-        scatter(to, (const char *)agent->block->shared + offsets[lane], lane, elements, insn->size);
+        scatter(to, (const char *)owner->shared + offsets[lane], lane, elements, insn->size);
     }
     cpu_count_conflicts(run, agent->mask, offsets, bytes);
     return CPU_NEXT;
@@ -147,11 +150,13 @@ CPU_HANDLER(cpu_run_st_shared) {
     const char *from = cpu_at(run, agent, insn->operand[0]);
     if (!cpu_shared_offsets(run, agent, insn, 1, insn->index, active, bytes, offsets))
         return CPU_STOP;
+    const uint32_t *buffers = cpu_at(run, agent, insn->operand[1]);
     FOR_EACH_LANE (lane, active) {
-        if (!cpu_shared_write(run, agent, insn, (int)lane, cpu_thread(agent, lane), offsets[lane],
-                              bytes))
+        cpu_block *owner = cpu_find_owner(run, agent, insn, (int)lane, buffers[lane]);
+        if (!owner || !cpu_cluster_write(run, agent, owner, insn, (int)lane,
+                                         cpu_thread(agent, lane), offsets[lane], bytes))
             return CPU_STOP;
-        gather((char *)agent->block->shared + offsets[lane], from, lane, elements, insn->size);
+        gather((char *)owner->shared + offsets[lane], from, lane, elements, insn->size);
     }
     cpu_count_conflicts(run, active, offsets, bytes);
     return CPU_NEXT;

@@ -166,28 +166,40 @@ bool cpu_stage_offset(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn
                   stages);
         return false;
     }
-    *offset = *(const uint32_t *)cpu_at(run, agent, insn->operand[operand]) +
-              (uint32_t)stage * cpu_stage_bytes(buffer);
+    *offset =
+        cpu_buffer_offset(insn, *(const uint32_t *)cpu_at(run, agent, insn->operand[operand])) +
+        (uint32_t)stage * cpu_stage_bytes(buffer);
     return true;
+}
+
+/* The block whose memory operand `operand` is in; NULL after a report. */
+static cpu_block *find_owner(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
+                             unsigned operand) {
+    const uint32_t *buffer = cpu_at(run, agent, insn->operand[operand]);
+    return cpu_find_owner(run, agent, insn, -1, *buffer);
 }
 
 CPU_HANDLER(cpu_run_load_shared) {
     uint32_t offset, bytes = cpu_stage_bytes(insn->memory);
-    if (!cpu_stage_offset(run, agent, insn, 0, insn->index, insn->index_count, insn->memory,
+    cpu_block *owner = find_owner(run, agent, insn, 0);
+    if (!owner ||
+        !cpu_stage_offset(run, agent, insn, 0, insn->index, insn->index_count, insn->memory,
                           &offset) ||
-        !cpu_shared_read(run, agent, insn, -1, cpu_set_thread(agent, insn), offset, bytes))
+        !cpu_cluster_read(run, agent, owner, insn, -1, cpu_set_thread(agent, insn), offset, bytes))
         return CPU_STOP;
-    memcpy(cpu_at(run, agent, insn->result), agent->block->shared + offset, bytes);
+    memcpy(cpu_at(run, agent, insn->result), owner->shared + offset, bytes);
     return CPU_NEXT;
 }
 
 CPU_HANDLER(cpu_run_store_shared) {
     uint32_t offset, bytes = cpu_stage_bytes(insn->memory);
-    if (!cpu_stage_offset(run, agent, insn, 1, insn->index, insn->index_count, insn->memory,
+    cpu_block *owner = find_owner(run, agent, insn, 1);
+    if (!owner ||
+        !cpu_stage_offset(run, agent, insn, 1, insn->index, insn->index_count, insn->memory,
                           &offset) ||
-        !cpu_shared_write(run, agent, insn, -1, cpu_set_thread(agent, insn), offset, bytes))
+        !cpu_cluster_write(run, agent, owner, insn, -1, cpu_set_thread(agent, insn), offset, bytes))
         return CPU_STOP;
-    memcpy(agent->block->shared + offset, cpu_at(run, agent, insn->operand[0]), bytes);
+    memcpy(owner->shared + offset, cpu_at(run, agent, insn->operand[0]), bytes);
     return CPU_NEXT;
 }
 

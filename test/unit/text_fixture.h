@@ -209,6 +209,13 @@ static const char *const text_corpus[] = {
                 "  %j = iota {axis = p - 3, start = -1, step = 2 * p} : tile<T[4, p]>\n"
                 "  %k = broadcast %j : tile<T[p, 4, p]>\n"),
 
+    "kernel @clustered<c: int = 2>(%n: i32) grid [c * %n] cluster [c, 1] warps 1 {\n"
+    "  %r = cluster_rank\n  %x, %y, %z = cluster_id\n  %i, %j, %k = cluster_dim : i32\n"
+    "  %s = alloc_shared : shared<f16[c][16, 8]>\n"
+    "  cluster_arrive {relaxed}\n  cluster_wait\n"
+    "  %m = map_shared %s, %r ^ 1 : shared<f16[c][16, 8], cluster>\n"
+    "  %t = load_shared %m[%x] : tile<f16[16, 8]>\n  cluster_arrive\n  cluster_wait\n}\n",
+
     "plan @p(%n: i32) {\n  %w = scratch [%n] : view<f16[?]>\n  fill %w, 1.5\n"
     "  if %n > 4 {\n    launch @k<b = 8>(%n, %w)\n    launch @k<b = 4>(7, %w) {pdl}\n  }\n}\n"
     "kernel @k<b: int>(%n: i32, %w: ptr<f16>) grid [b] warps 1 {\n  pdl_trigger\n  pdl_wait\n}\n",
