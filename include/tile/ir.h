@@ -151,10 +151,9 @@ typedef enum tile_effect {
     TILE_EFFECT_COLLECTIVE = 1 << 9, /* all threads of a warp must reach it together */
     TILE_EFFECT_REGION = 1 << 10,    /* its effects are those of its regions */
     TILE_EFFECT_TERMINATOR = 1 << 11,
-    TILE_EFFECT_ALLOC = 1 << 12, /* begins or ends a shared buffer */
-    TILE_EFFECT_CLUSTER =
-        1 << 13, /* all threads of all blocks of the cluster meet: RELEASE they arrive, ACQUIRE they
-                    wait */
+    TILE_EFFECT_ALLOC = 1 << 12,   /* begins or ends a shared buffer */
+    TILE_EFFECT_CLUSTER = 1 << 13, /* all threads of all blocks of the cluster meet: RELEASE they
+                                      arrive, ACQUIRE they wait */
 } tile_effect;
 
 /* How asynchronous accesses are waited for. */

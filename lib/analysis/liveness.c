@@ -16,9 +16,9 @@ typedef struct liveness {
     uint32_t *lifetime_of; /* by value: index + 1 */
     tile_op *waits;        /* those that leave nothing unfinished */
     unsigned wait_count;
-    tile_op *meetings;     /* cluster_arrive and cluster_wait, in the order of the text */
+    tile_op *meetings; /* cluster_arrive and cluster_wait, in the order of the text */
     unsigned meeting_count;
-    bool *mapped;          /* by value: what map_shared gives */
+    bool *mapped; /* by value: what map_shared gives */
 } liveness;
 
 static void number_region(liveness *l, tile_region region) {
@@ -95,8 +95,7 @@ static bool is_meeting_around(const liveness *l, unsigned i, tile_op op) {
     return tile_op_opcode(l->f, arrive) == TILE_OP_cluster_arrive &&
            !tile_op_has_attr(l->f, arrive, TILE_ATTR_relaxed) &&
            tile_op_opcode(l->f, wait) == TILE_OP_cluster_wait &&
-           tile_op_at(l->f, wait)->parent.id == region.id &&
-           tile_ancestor_in(l->f, op, region).id;
+           tile_op_at(l->f, wait)->parent.id == region.id && tile_ancestor_in(l->f, op, region).id;
 }
 
 /* Another block may access the buffer from the moment when this one has arrived at the last cluster

@@ -329,7 +329,7 @@ static tile_range range_of_rank(const tile_function *f) {
     int64_t blocks = 1, extent;
     for (unsigned d = 0; d < f->cluster_rank; d++)
         blocks *= tile_expr_is_int(f->cluster[d], &extent) && extent >= 1 && extent <= MOST ? extent
-                                                                                           : MOST;
+                                                                                            : MOST;
     return tighten((tile_range){0, blocks - 1, 1});
 }
 

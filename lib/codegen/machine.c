@@ -163,8 +163,8 @@ static bool reaches_cluster(const tile_function *f, tile_op store) {
     return tile_value_type(f, tile_op_segment(f, store, 1, &count)[0])->cluster;
 }
 
-/* Whether the lanes of a warp are surely together. Roles are branches of whole warps, which LLVM and
- * ptxas need not see. */
+/* Whether the lanes of a warp are surely together. Roles are branches of whole warps, which LLVM
+ * and ptxas need not see. */
 static bool all_lanes_come(const tile_function *f, tile_op op) {
     tile_arena scratch = {0};
     const bool *divergent = tile_divergent_values((tile_function *)f, &scratch); /* only reads it */
@@ -189,8 +189,9 @@ tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     case TILE_OP_ld_global: return predicated_machine(f, op, 1, TILE_MACHINE_ld_global_if);
     case TILE_OP_st_global: return predicated_machine(f, op, 2, TILE_MACHINE_st_global_if);
     case TILE_OP_st_shared:
-        return predicated_machine(
-            f, op, 2, reaches_cluster(f, op) ? TILE_MACHINE_st_cluster_if : TILE_MACHINE_st_shared_if);
+        return predicated_machine(f, op, 2,
+                                  reaches_cluster(f, op) ? TILE_MACHINE_st_cluster_if
+                                                         : TILE_MACHINE_st_shared_if);
     case TILE_OP_cluster_rank: return TILE_MACHINE_cluster_rank;
     case TILE_OP_cluster_id: return TILE_MACHINE_cluster_id_x;
     case TILE_OP_cluster_arrive: return arrive_machine(f, op);

@@ -42,8 +42,7 @@ static bool class_fits(const tile_infer *infer, tile_operand_class class, tile_v
     case TILE_CLASS_any_shared: return type->kind == TILE_TYPE_SHARED;
     case TILE_CLASS_memory: return type->kind == TILE_TYPE_VIEW || is_own_buffer(type);
     case TILE_CLASS_tile: return type->kind == TILE_TYPE_TILE;
-    case TILE_CLASS_tile_or_shared:
-        return type->kind == TILE_TYPE_TILE || is_own_buffer(type);
+    case TILE_CLASS_tile_or_shared: return type->kind == TILE_TYPE_TILE || is_own_buffer(type);
     case TILE_CLASS_vector: return type->kind == TILE_TYPE_VECTOR;
     }
     return false;

@@ -82,8 +82,8 @@
 
 typedef struct pending_access {
     tile_access access;
-    bool stale; /* of an earlier iteration: stage and index tell nothing */
-    bool outer; /* was pending before the region that is being looked at */
+    bool stale;   /* of an earlier iteration: stage and index tell nothing */
+    bool outer;   /* was pending before the region that is being looked at */
     bool arrived; /* was pending when all threads arrived at the cluster's barrier */
 } pending_access;
 

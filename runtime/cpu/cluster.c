@@ -13,7 +13,8 @@
 enum { OFFSET_BITS = 27, OFFSET_MASK = (1 << OFFSET_BITS) - 1 };
 #define NO_BLOCK UINT32_C(0x80000000)
 
-/* Clusters -------------------------------------------------------------------------------------- */
+/* Clusters --------------------------------------------------------------------------------------
+ */
 
 cpu_cluster *cpu_cluster_create(unsigned blocks) {
     cpu_cluster *cluster = tile_malloc(sizeof *cluster);
@@ -44,7 +45,8 @@ void cpu_find_block(const cpu_run *run, uint64_t number, int64_t id[3]) {
     }
 }
 
-/* Places ---------------------------------------------------------------------------------------- */
+/* Places ----------------------------------------------------------------------------------------
+ */
 
 static cpu_outcome set_all(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int64_t value) {
     int32_t *to = cpu_at(run, agent, insn->result);
@@ -65,7 +67,8 @@ CPU_HANDLER(cpu_run_cluster_dim) {
     return set_all(run, agent, insn, run->program->cluster[insn->integer]);
 }
 
-/* The barrier ----------------------------------------------------------------------------------- */
+/* The barrier -----------------------------------------------------------------------------------
+ */
 
 static void complete(cpu_run *run, cpu_cluster *cluster) {
     cpu_clock_stop(&cluster->arrived);
@@ -120,7 +123,8 @@ CPU_HANDLER(cpu_run_cluster_wait) {
     return CPU_NEXT;
 }
 
-/* Nobody comes any more ------------------------------------------------------------------------- */
+/* Nobody comes any more -------------------------------------------------------------------------
+ */
 
 static unsigned count_state(const cpu_run *run, const cpu_cluster *cluster, cpu_state state) {
     unsigned count = 0;
@@ -171,7 +175,8 @@ bool cpu_cluster_is_stuck(cpu_run *run, const cpu_cluster *cluster) {
     return true;
 }
 
-/* Shared memory of others ----------------------------------------------------------------------- */
+/* Shared memory of others -----------------------------------------------------------------------
+ */
 
 CPU_HANDLER(cpu_run_map_shared) {
     const uint32_t *from = cpu_at(run, agent, insn->operand[0]);
@@ -215,14 +220,15 @@ cpu_block *cpu_find_owner(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
     cpu_block *block = buffer == NO_BLOCK ? NULL : cluster->blocks[buffer >> OFFSET_BITS];
     if (block == agent->block) return block;
     if (!block)
-        why = tile_arena_format(&scratch, "the rank that %%%s was mapped with is none of the "
-                                          "cluster's, which are 0 to %u",
+        why = tile_arena_format(&scratch,
+                                "the rank that %%%s was mapped with is none of the "
+                                "cluster's, which are 0 to %u",
                                 insn->name, cluster->count - 1);
     else if (!has_started(run, agent, block))
-        why = tile_arena_format(
-            &scratch, "%s may not have started, so there is no shared memory of its; put "
-                      "`cluster_arrive` and `cluster_wait` before the first access",
-            cpu_block_name(&scratch, block));
+        why = tile_arena_format(&scratch,
+                                "%s may not have started, so there is no shared memory of its; put "
+                                "`cluster_arrive` and `cluster_wait` before the first access",
+                                cpu_block_name(&scratch, block));
     else if (block->ended)
         why = tile_arena_format(&scratch,
                                 "%s has ended, and its shared memory with it; put `cluster_arrive` "

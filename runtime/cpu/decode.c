@@ -406,8 +406,9 @@ static void decode_function_body(cpu_decoder *d, tile_function *f) {
         return;
     }
     if (!tile_cluster_extents(f, p->cluster)) {
-        CPU_FAIL(d, f->loc, "@%s: a cluster's extents must be constants and their product at most %d",
-                 f->name, TILE_MAX_CLUSTER);
+        CPU_FAIL(d, f->loc,
+                 "@%s: a cluster's extents must be constants and their product at most %d", f->name,
+                 TILE_MAX_CLUSTER);
         return;
     }
     p->cluster_blocks = (unsigned)(p->cluster[0] * p->cluster[1] * p->cluster[2]);

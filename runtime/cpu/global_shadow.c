@@ -221,14 +221,17 @@ static bool fault_race(walk *w, uint64_t address, uint32_t event, bool other_wri
     bool same_cluster = other->agent / agents == w->agent->clock.agent / agents;
     tile_arena scratch = {0};
     const char *agent = describe_agent(&scratch, w, other->agent);
-    cpu_fault(
-        run, w->agent, w->insn, lane_at(w, address),
-        "data race: %s offset %" PRIu64 " of %s%s, %s by %s; no %s orders the two",
-        w->access & CPU_WRITE ? "writes" : "reads", address - range->begin, *range->name ? "%" : "",
-        *range->name   ? range->name
-        : range->plain ? "scratch"
-                       : "a buffer",
-        other_writes ? "written" : "read", agent, same_block ? "barrier" : same_cluster ? "cluster barrier" : "release and acquire");
+    cpu_fault(run, w->agent, w->insn, lane_at(w, address),
+              "data race: %s offset %" PRIu64 " of %s%s, %s by %s; no %s orders the two",
+              w->access & CPU_WRITE ? "writes" : "reads", address - range->begin,
+              *range->name ? "%" : "",
+              *range->name   ? range->name
+              : range->plain ? "scratch"
+                             : "a buffer",
+              other_writes ? "written" : "read", agent,
+              same_block     ? "barrier"
+              : same_cluster ? "cluster barrier"
+                             : "release and acquire");
     tile_report(run->context, TILE_NOTE, insn->loc, "the other access: %s, in %s",
                 tile_op_get_info(insn->opcode)->name, agent);
     tile_arena_reset(&scratch);

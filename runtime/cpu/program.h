@@ -208,7 +208,7 @@ struct cpu_agent {
     cpu_block *block;
     uint32_t *visits; /* of each `uniform` */
     unsigned index;
-    unsigned number; /* in the cluster */
+    unsigned number;        /* in the cluster */
     unsigned first, weight; /* the warps that it stands for */
     unsigned set, group;    /* in roles: its set's first warp, its group's number */
     cpu_clock clock;

@@ -287,8 +287,8 @@ static block_state run_block(cpu_run *run, cpu_block *block) {
 
 /* The grid ------------------------------------------------------------------------------------- */
 
-/* Numbers of clusters, 0 to total - 1, each once: in order, or in strides that share no divisor with
- * total. */
+/* Numbers of clusters, 0 to total - 1, each once: in order, or in strides that share no divisor
+ * with total. */
 typedef struct block_order {
     int64_t total, started, at, stride;
 } block_order;

@@ -86,8 +86,8 @@ static bool fault_race(const access *a, const char *what, uint32_t granule, uint
     tile_arena scratch = {0};
     const cpu_agent *other = find_agent(a, thread);
     bool apart = other->block != a->agent->block;
-    const char *name = apart ? cpu_block_name(&scratch, other->block)
-                             : cpu_agent_name(&scratch, a->run, other);
+    const char *name =
+        apart ? cpu_block_name(&scratch, other->block) : cpu_agent_name(&scratch, a->run, other);
     fault_at(a, tile_arena_format(&scratch, "data race: %s", what), granule);
     tile_report(a->run->context, TILE_NOTE, insn->loc, "the other access: %s, by %s%s",
                 tile_op_get_info(insn->opcode)->name, name,
@@ -169,8 +169,8 @@ bool cpu_cluster_read(cpu_run *run, cpu_agent *agent, cpu_block *owner, const cp
             return fault_at(&a, "read while an asynchronous copy is in flight", i);
         if (!shadow->writer) return fault_at(&a, "read of uninitialised shared memory", i);
         if (!is_before(&a, shadow->writer, shadow->write_time))
-            return fault_race(&a, "read without a barrier after a write", i,
-                              shadow->writer, shadow->write_insn);
+            return fault_race(&a, "read without a barrier after a write", i, shadow->writer,
+                              shadow->write_insn);
         add_read(&a, shadow);
     }
     return true;
@@ -186,8 +186,8 @@ static bool check_write(const access *a, const cpu_shadow *shadow, uint32_t gran
     if (shadow->writer == CPU_IN_FLIGHT)
         return fault_at(a, "write while an asynchronous copy is in flight", granule);
     if (shadow->writer && !is_before(a, shadow->writer, shadow->write_time))
-        return fault_race(a, "write without a barrier after another write", granule,
-                          shadow->writer, shadow->write_insn);
+        return fault_race(a, "write without a barrier after another write", granule, shadow->writer,
+                          shadow->write_insn);
     if (!shadow->reader) return true;
     static const char after_read[] = "write without a barrier after a read";
     if (!is_before(a, shadow->reader, shadow->read_time))

@@ -134,8 +134,8 @@ CPU_HANDLER(cpu_run_ld_shared) {
     const uint32_t *buffers = cpu_at(run, agent, insn->operand[0]);
     FOR_EACH_LANE (lane, agent->mask) {
         cpu_block *owner = cpu_find_owner(run, agent, insn, (int)lane, buffers[lane]);
-        if (!owner || !cpu_cluster_read(run, agent, owner, insn, (int)lane,
-                                        cpu_thread(agent, lane), offsets[lane], bytes))
+        if (!owner || !cpu_cluster_read(run, agent, owner, insn, (int)lane, cpu_thread(agent, lane),
+                                        offsets[lane], bytes))
             return CPU_STOP;
         scatter(to, (const char *)owner->shared + offsets[lane], lane, elements, insn->size);
     }

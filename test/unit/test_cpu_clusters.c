@@ -96,15 +96,16 @@ Test(cpu_clusters, races) {
     /* Global memory: a barrier orders what is before it and behind it. */
     expect_on(2, 0, KERNEL(1, MEET "  st_global 1, %p[0], %t == 0\n"),
               "no cluster barrier orders the two");
-    expect_on(2, 0,
-              KERNEL(1, "  st_global 1, %p[%r]\n" MEET "  %v = ld_global %p[1 - %r]\n"), NULL);
+    expect_on(2, 0, KERNEL(1, "  st_global 1, %p[%r]\n" MEET "  %v = ld_global %p[1 - %r]\n"),
+              NULL);
 }
 
 Test(cpu_clusters, barriers) {
     expect(KERNEL(2, "  if %t < 32 { cluster_arrive cluster_wait } else { sync 1, 2 }\n"),
            "have arrived at the cluster's barrier, and no other one will");
     expect(KERNEL(1, "  if %t < 7 { cluster_arrive }\n"), "barrier reached by part of the block");
-    expect(KERNEL(1, "  cluster_arrive\n  cluster_arrive\n"), "arrives at the cluster's barrier again");
+    expect(KERNEL(1, "  cluster_arrive\n  cluster_arrive\n"),
+           "arrives at the cluster's barrier again");
     expect(KERNEL(1, "  cluster_wait\n"), "without having arrived");
     expect(KERNEL(1, "  if %r == 0 { cluster_arrive cluster_wait }\n"),
            "1 of 2 warps have arrived at the cluster's barrier");
