@@ -103,6 +103,7 @@ typedef enum tile_operand_class {
     TILE_CLASS_shared,     /* of the block itself */
     TILE_CLASS_any_shared, /* of any block of its cluster */
     TILE_CLASS_memory,     /* view or shared */
+    TILE_CLASS_location,   /* pointer or shared */
     TILE_CLASS_tile,
     TILE_CLASS_tile_or_shared,
     TILE_CLASS_vector,
@@ -134,6 +135,7 @@ typedef enum tile_trait {
     TILE_TRAIT_BARRIER_AFTER = 1 << 10, /* ... behind it */
     TILE_TRAIT_UNIFORM =
         1 << 11, /* the result is one for the executing set, whatever the operands */
+    TILE_TRAIT_SIDE_RESULT = 1 << 12, /* the text may leave the result without a name */
 } tile_trait;
 
 /* What an operation does besides computing results; a set. Those on memory follow from its
@@ -154,6 +156,7 @@ typedef enum tile_effect {
     TILE_EFFECT_ALLOC = 1 << 12,   /* begins or ends a shared buffer */
     TILE_EFFECT_CLUSTER = 1 << 13, /* all threads of all blocks of the cluster meet: RELEASE they
                                       arrive, ACQUIRE they wait */
+    TILE_EFFECT_ATOMIC = 1 << 14,  /* its accesses race with none that are atomic */
 } tile_effect;
 
 /* How asynchronous accesses are waited for. */
@@ -227,6 +230,7 @@ typedef struct tile_op_info {
 
 /* Never NULL for a number of tile_opcode; the name is NULL for one that is not in use. */
 TILE_API const tile_op_info *tile_op_get_info(tile_opcode opcode);
+/* Also of a name with a word of the attribute `kind` behind it, as the text has it: atomic_add. */
 TILE_API tile_opcode tile_opcode_from_name(const char *name, size_t length);
 /* True if the operation has any of these traits. */
 TILE_API bool tile_op_has_trait(tile_opcode opcode, unsigned traits);

@@ -15,6 +15,8 @@ unsigned tile_op_accesses(const tile_function *f, tile_op op, tile_access out[TI
         tile_access access = {.op = op,
                               .memory = values[0],
                               .shared = shared,
+                              .atomic = info->effects & TILE_EFFECT_ATOMIC &&
+                                        info->operands[i].form != TILE_FORM_whole,
                               .index = values + 1,
                               .index_count = size - 1};
         if (shared && type->stages && size == 2 && info->operands[i].form == TILE_FORM_element)

@@ -10,6 +10,7 @@ typedef struct tile_access {
     tile_value memory; /* the view, pointer or shared buffer that the operation names */
     bool shared;
     bool write;
+    bool atomic;
     const tile_value *index; /* as the operation gives them */
     unsigned index_count;
     tile_value stage; /* shared, level 2: which stage; 0: none, or not known to be one */

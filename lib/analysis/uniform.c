@@ -73,6 +73,7 @@ static bool reads_constant(const spread *s, tile_op op) {
 static bool gives_divergent(const spread *s, tile_op op) {
     tile_opcode opcode = tile_op_opcode(s->f, op);
     if (tile_op_has_trait(opcode, TILE_TRAIT_UNIFORM) && !s->groups) return false;
+    if (s->groups && tile_op_get_info(opcode)->effects & TILE_EFFECT_ATOMIC) return true;
     if (tile_op_has_trait(opcode, TILE_TRAIT_DIVERGES)) return !reads_constant(s, op);
     return any_operand(s, op);
 }

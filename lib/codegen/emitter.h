@@ -100,6 +100,9 @@ bool tile_machine_exists(tile_machine machine);
 /* The row an operation is emitted as, TILE_MACHINE_COUNT if it is not one instruction. */
 tile_machine tile_machine_of_op(const tile_function *f, tile_op op);
 
+/* atomic.c: the row that an atomic operation needs most for on such a target */
+tile_machine tile_atomic_machine(const tile_function *f, tile_op op, unsigned capability);
+
 /* value.c: how values are held */
 LLVMTypeRef tile_llvm_scalar(const tile_emitter *e, tile_scalar scalar);
 /* How many elements one part holds: 1, or as many as fill a 32-bit register. */
@@ -147,8 +150,8 @@ bool tile_loop_is_periodic(const tile_function *f, tile_op loop, unsigned carrie
 LLVMValueRef tile_emit_address(tile_emitter *e, tile_op op, unsigned operand);
 /* The same, all but a constant at its end hidden (cache.c). */
 LLVMValueRef tile_emit_hidden_address(tile_emitter *e, tile_op op, unsigned operand);
-/* An element-wise operation on integers of one LLVM type: i1 from comparisons. b: NULL if it has
- * one operand. For host expressions. */
+/* An element-wise operation on values of one LLVM type: i1 from comparisons. b: NULL if it has one
+ * operand. For host expressions, and loops of compare and swap. */
 LLVMValueRef tile_emit_int_op(tile_emitter *e, tile_opcode opcode, LLVMValueRef a, LLVMValueRef b);
 
 /* cache.c: what an access says to the caches. */

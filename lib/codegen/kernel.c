@@ -2,8 +2,10 @@
 #include <string.h>
 
 #include "lib/analysis/executors.h"
+#include "lib/analysis/memory.h"
 #include "lib/codegen/abi.h"
 #include "lib/codegen/emitter.h"
+#include "lib/ir/atomic.h"
 
 enum {
     KERNEL_CONVENTION = 71, /* LLVM's CallingConv::PTX_Kernel */
@@ -36,11 +38,13 @@ static void find_read_only(tile_emitter *e) {
         e->args[i].is_read_only = is_alone(e, &e->f->args[i]);
     for (uint32_t i = 1; i < e->f->op_count; i++) {
         tile_op op = {i};
-        unsigned count, opcode = tile_op_at(e->f, op)->opcode;
-        if (opcode == TILE_OP_st_global)
-            note_write(e, tile_op_segment(e->f, op, 1, &count)[0]);
-        else if (opcode == TILE_OP_st_release || opcode == TILE_OP_wait_acquire)
-            note_write(e, tile_op_segment(e->f, op, 0, &count)[0]);
+        tile_access accesses[TILE_MAX_ACCESSES];
+        if (!e->f->ops[i].opcode) continue;
+        bool waits = tile_op_acquires(e->f, op); /* for what others write */
+        unsigned count = tile_op_accesses(e->f, op, accesses);
+        for (unsigned a = 0; a < count; a++)
+            if (!accesses[a].shared && (accesses[a].write || waits))
+                note_write(e, accesses[a].memory);
     }
 }
 

@@ -68,6 +68,8 @@ static void check_arithmetic(checker *c, tile_op op) {
 
 /* The row that an operation is emitted as for this target. */
 static tile_machine machine_of(const checker *c, tile_op op) {
+    if (tile_op_get_info(tile_op_opcode(c->f, op))->effects & TILE_EFFECT_ATOMIC)
+        return tile_atomic_machine(c->f, op, c->target->compute_capability);
     if (tile_op_opcode(c->f, op) != TILE_OP_cast) return tile_machine_of_op(c->f, op);
     return tile_cast_machine(tile_value_type(c->f, tile_op_operand(c->f, op, 0))->scalar,
                              tile_value_type(c->f, tile_op_result(c->f, op, 0))->scalar,

@@ -203,6 +203,7 @@ tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     case TILE_OP_wait_group: return TILE_MACHINE_wait_group;
     case TILE_OP_sync: return sync_machine(f, op);
     case TILE_OP_sync_arrive: return TILE_MACHINE_sync_arrive;
+    case TILE_OP_fence: return TILE_MACHINE_fence;
     default: return TILE_MACHINE_COUNT;
     }
 }

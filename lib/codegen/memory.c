@@ -4,7 +4,10 @@
  * one of 16 or 8 bits if it is smaller. Without a predicate it is a plain LLVM load or store. With
  * one it is a line of inline PTX, since LLVM would make a branch of it; also where it tells the
  * caches something: then under a predicate that is always true, of which ptxas leaves nothing. */
+#include <string.h>
+
 #include "lib/codegen/ptx.h"
+#include "lib/ir/atomic.h"
 
 /* Words ---------------------------------------------------------------------------------------- */
 
@@ -270,10 +273,33 @@ void tile_emit_cp_async(tile_emitter *e, tile_op op) {
 
 /* Words between blocks ------------------------------------------------------------------------- */
 
-static void make_atomic(const tile_emitter *e, LLVMValueRef word, LLVMAtomicOrdering ordering) {
+/* LLVM's names of PTX's scopes; below sm_90 a cluster's is the device's. */
+static const char *scope_of(const tile_emitter *e, tile_op op) {
+    switch (tile_op_word(e->f, op, TILE_ATTR_scope)) {
+    case TILE_WORD_scope_cta: return "block";
+    case TILE_WORD_scope_cluster:
+        return e->options->target->compute_capability < 90 ? "device" : "cluster";
+    case TILE_WORD_scope_sys: return "";
+    default: return "device";
+    }
+}
+
+static void make_atomic(const tile_emitter *e, LLVMValueRef word, LLVMAtomicOrdering ordering,
+                        const char *scope) {
     LLVMSetOrdering(word, ordering);
-    LLVMSetAtomicSyncScopeID(word, LLVMGetSyncScopeID(e->llvm, "device", 6));
+    LLVMSetAtomicSyncScopeID(word, LLVMGetSyncScopeID(e->llvm, scope, strlen(scope)));
     LLVMSetAlignment(word, 4);
+}
+
+static LLVMIntPredicate predicate_of_compare(const tile_emitter *e, tile_op op) {
+    switch (tile_op_word(e->f, op, TILE_ATTR_compare)) {
+    case TILE_WORD_compare_ne: return LLVMIntNE;
+    case TILE_WORD_compare_lt: return LLVMIntSLT;
+    case TILE_WORD_compare_le: return LLVMIntSLE;
+    case TILE_WORD_compare_gt: return LLVMIntSGT;
+    case TILE_WORD_compare_ge: return LLVMIntSGE;
+    default: return LLVMIntEQ;
+    }
 }
 
 void tile_emit_wait_acquire(tile_emitter *e, tile_op op) {
@@ -285,9 +311,9 @@ void tile_emit_wait_acquire(tile_emitter *e, tile_op op) {
     LLVMBuildBr(e->builder, again);
     LLVMPositionBuilderAtEnd(e->builder, again);
     LLVMValueRef word = LLVMBuildLoad2(e->builder, e->i32, address, "");
-    make_atomic(e, word, LLVMAtomicOrderingAcquire);
-    LLVMValueRef equal = LLVMBuildICmp(e->builder, LLVMIntEQ, word, wanted, "");
-    LLVMBuildCondBr(e->builder, equal, done, again);
+    make_atomic(e, word, LLVMAtomicOrderingAcquire, scope_of(e, op));
+    LLVMValueRef met = LLVMBuildICmp(e->builder, predicate_of_compare(e, op), word, wanted, "");
+    LLVMBuildCondBr(e->builder, met, done, again);
     LLVMPositionBuilderAtEnd(e->builder, done);
 }
 
@@ -295,5 +321,5 @@ void tile_emit_st_release(tile_emitter *e, tile_op op) {
     LLVMValueRef address = tile_emit_address(e, op, 0);
     unsigned count;
     LLVMValueRef value = tile_get_scalar(e, tile_op_segment(e->f, op, 1, &count)[0]);
-    make_atomic(e, LLVMBuildStore(e->builder, value, address), LLVMAtomicOrderingRelease);
+    make_atomic(e, LLVMBuildStore(e->builder, value, address), LLVMAtomicOrderingRelease, "device");
 }

@@ -216,10 +216,8 @@ static inline bool tile_sync_is_explicit(const tile_function *f, tile_op op) {
 static inline const char *tile_op_name(const tile_function *f, tile_op op) {
     return tile_op_get_info((tile_opcode)tile_op_at(f, op)->opcode)->name;
 }
-/* A set of tile_effect. */
-static inline unsigned tile_op_effects(const tile_function *f, tile_op op) {
-    return tile_op_get_info((tile_opcode)tile_op_at(f, op)->opcode)->effects;
-}
+/* A set of tile_effect: the row's, and of an atomic operation what its ordering adds (atomic.c). */
+unsigned tile_op_effects(const tile_function *f, tile_op op);
 /* Whether op handles this operand or result as a tile, whose elements lie where its layout says: a
  * tile, or a buffer that all threads work on together. One thread alone names offsets in a buffer,
  * which then may have any extents. */

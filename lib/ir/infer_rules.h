@@ -91,5 +91,14 @@ bool tile_infer_ldmatrix(tile_infer *infer);
 bool tile_infer_mma(tile_infer *infer);
 bool tile_infer_cp_async(tile_infer *infer);
 bool tile_infer_word(tile_infer *infer);
+/* A scalar or vector that one access of a thread moves. False after a report. */
+bool tile_infer_is_access(const tile_infer *infer, const tile_type *fragment,
+                          const tile_type *memory);
+
+/* infer_atomic.c */
+bool tile_infer_atomic(tile_infer *infer);
+bool tile_infer_atomic_cas(tile_infer *infer);
+bool tile_infer_atomic_thread(tile_infer *infer);
+bool tile_infer_atomic_cas_thread(tile_infer *infer);
 
 #endif

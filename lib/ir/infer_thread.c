@@ -49,8 +49,8 @@ bool tile_infer_permute(tile_infer *infer) {
 }
 
 /* Consecutive elements in memory: 1, 2, 4, ... up to 16 bytes. */
-static bool check_access(const tile_infer *infer, const tile_type *fragment,
-                         const tile_type *memory) {
+bool tile_infer_is_access(const tile_infer *infer, const tile_type *fragment,
+                          const tile_type *memory) {
     int64_t count = fragment_count(fragment);
     if (count < 1 || !same_element(fragment, memory))
         return fail(infer, "the value must be a scalar or vector of the memory's element type, not",
@@ -64,11 +64,12 @@ static bool check_access(const tile_infer *infer, const tile_type *fragment,
 }
 
 bool tile_infer_thread_load(tile_infer *infer) {
-    return check_access(infer, infer->given, type_of(infer, 0)) && result(infer, infer->given);
+    return tile_infer_is_access(infer, infer->given, type_of(infer, 0)) &&
+           result(infer, infer->given);
 }
 
 bool tile_infer_thread_store(tile_infer *infer) {
-    return no_result(infer) && check_access(infer, type_of(infer, 0), type_of(infer, 1));
+    return no_result(infer) && tile_infer_is_access(infer, type_of(infer, 0), type_of(infer, 1));
 }
 
 /* Each matrix gives a lane 32 bits. */

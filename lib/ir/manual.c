@@ -408,6 +408,7 @@ static const char *class_word(tile_operand_class class) {
         [TILE_CLASS_shared] = "shared",
         [TILE_CLASS_any_shared] = "shared, of the cluster too",
         [TILE_CLASS_memory] = "view or shared",
+        [TILE_CLASS_location] = "ptr or shared",
         [TILE_CLASS_tile] = "tile",
         [TILE_CLASS_tile_or_shared] = "tile or shared",
         [TILE_CLASS_vector] = "vector",

@@ -19,6 +19,7 @@ enum {
     BARRIER_BEFORE = TILE_TRAIT_BARRIER_BEFORE,
     BARRIER_AFTER = TILE_TRAIT_BARRIER_AFTER,
     UNIFORM = TILE_TRAIT_UNIFORM,
+    SIDE_RESULT = TILE_TRAIT_SIDE_RESULT,
 };
 
 enum {
@@ -29,6 +30,8 @@ enum {
     CLUSTER_WAIT = TILE_EFFECT_ACQUIRE | TILE_EFFECT_COLLECTIVE | TILE_EFFECT_CLUSTER,
     ACQUIRE = TILE_EFFECT_ACQUIRE,
     RELEASE = TILE_EFFECT_RELEASE,
+    FENCE = TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE,
+    ATOMIC = TILE_EFFECT_ATOMIC, /* and what `ordering` says: tile_op_effects */
     WARP = TILE_EFFECT_COLLECTIVE,
     REGION = TILE_EFFECT_REGION,
     TERMINATOR = TILE_EFFECT_TERMINATOR,
@@ -50,6 +53,8 @@ enum {
     TOUCH_write_any_shared = TILE_EFFECT_WRITE_SHARED,
     TOUCH_write_memory = TILE_EFFECT_WRITE_GLOBAL | TILE_EFFECT_WRITE_SHARED,
     TOUCH_update_shared = TILE_EFFECT_READ_SHARED | TILE_EFFECT_WRITE_SHARED,
+    TOUCH_update_memory = TOUCH_read_memory | TOUCH_write_memory,
+    TOUCH_update_location = TOUCH_update_memory,
 };
 #define EFFECT_none
 #define EFFECT_value(name, class)
@@ -167,9 +172,28 @@ static bool names_equal(const char *name, const char *text, size_t length) {
     return name && text && strlen(name) == length && memcmp(name, text, length) == 0;
 }
 
+/* Whether the attribute `kind` of an operation may be this word. */
+static bool is_kind_of(const tile_op_info *info, const char *text, size_t length) {
+    bool takes = false;
+    const char *word;
+    for (unsigned i = 0; i < info->attr_count; i++) takes |= info->attrs[i].id == TILE_ATTR_kind;
+    for (unsigned i = 0; takes && (word = tile_attr_word(TILE_ATTR_kind, i)); i++)
+        if (names_equal(word, text, length)) return true;
+    return false;
+}
+
+/* atomic_add: the name, and the word of `kind` behind it. */
+static bool is_name_with_kind(const tile_op_info *info, const char *text, size_t length) {
+    size_t own = info->name ? strlen(info->name) : 0;
+    return own && length > own + 1 && memcmp(info->name, text, own) == 0 && text[own] == '_' &&
+           is_kind_of(info, text + own + 1, length - own - 1);
+}
+
 tile_opcode tile_opcode_from_name(const char *name, size_t length) {
     for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++)
         if (names_equal(op_table[i].name, name, length)) return (tile_opcode)i;
+    for (unsigned i = 1; i < TILE_OPCODE_LIMIT && name; i++)
+        if (is_name_with_kind(&op_table[i], name, length)) return (tile_opcode)i;
     return TILE_OP_NONE;
 }
 

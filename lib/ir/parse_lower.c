@@ -184,6 +184,17 @@ static bool form_fits(tile_operand_form form, const tile_operand *operand) {
     return operand->head && (tile_form_has_brackets(form) || !operand->brackets);
 }
 
+/* A shared buffer is not taken for an operand that may miss where a later place is one for it. */
+static bool is_for_later(const lowering *l, unsigned place, const tile_operand *operand) {
+    const tile_node *head = operand->head;
+    if (!head || head->kind != TILE_NODE_VALUE || !head->value.id) return false;
+    bool shared = tile_value_type(l->p->function, head->value)->kind == TILE_TYPE_SHARED;
+    bool later = false;
+    for (unsigned i = place + 1; i < l->info->operand_count; i++)
+        later |= l->info->operands[i].class_ == TILE_CLASS_shared;
+    return shared && later && l->info->operands[place].form == TILE_FORM_optional;
+}
+
 /* Deals the operands out to the row's places. */
 static bool deal(lowering *l, tile_loc loc, unsigned count) {
     unsigned at = 0;
@@ -193,7 +204,8 @@ static bool deal(lowering *l, tile_loc loc, unsigned count) {
         l->groups[i].first = at;
         if (form == TILE_FORM_variadic) {
             for (; at < count && form_fits(form, &l->operands[at]); at++) l->groups[i].count++;
-        } else if (at < count && form_fits(form, &l->operands[at])) {
+        } else if (at < count && form_fits(form, &l->operands[at]) &&
+                   !is_for_later(l, i, &l->operands[at])) {
             l->groups[i].count = 1;
             at++;
         } else if (!may_miss) {

@@ -177,11 +177,15 @@ bool tile_parse_bind(tile_parser *p, const tile_binding *name, tile_value value)
 }
 
 /* Also where the operation could not be built: then to value 0, so that uses are not reported.
- * What only computes may leave its last results without names. */
+ * What only computes may leave its last results without names, and so may what has one beside what
+ * it does. */
 bool tile_parse_bind_results(tile_parser *p, const tile_statement *s, tile_op op,
                              const char *what) {
     unsigned results = op.id ? tile_op_result_count(p->function, op) : s->count;
-    bool fewer = op.id && !tile_op_effects(p->function, op) && s->count < results;
+    bool may_miss =
+        op.id && (!tile_op_effects(p->function, op) ||
+                  tile_op_has_trait(tile_op_opcode(p->function, op), TILE_TRAIT_SIDE_RESULT));
+    bool fewer = may_miss && s->count < results;
     bool ok = s->count == 0 || s->count == results || fewer;
     if (!ok)
         tile_parse_error(p, s->loc, "'%s' has %u result%s, but %u name%s %s given", what, results,
@@ -326,9 +330,19 @@ static bool parse_expression_from(tile_parser *p, const tile_statement *s,
     return node && bind_expression(p, s, node);
 }
 
+/* atomic_add: the name says what kind it is. */
+static void take_kind(tile_parser *p, const tile_op_info *info, tile_invocation *call) {
+    size_t own = strlen(info->name);
+    if (p->token.length <= own) return;
+    const char *word =
+        tile_arena_string(&p->arena, p->token.text + own + 1, p->token.length - own - 1);
+    call->attrs[call->attr_count++] = (tile_parsed_attr){.id = TILE_ATTR_kind, .text = word};
+}
+
 static bool parse_op(tile_parser *p, const tile_statement *s, tile_opcode opcode) {
     const tile_op_info *info = tile_op_get_info(opcode);
     tile_invocation call = {.loc = p->token.loc, .opcode = opcode};
+    take_kind(p, info, &call);
     tile_parse_advance(p);
     if (take_all(p, info)) call.attrs[call.attr_count++] = (tile_parsed_attr){.id = TILE_ATTR_all};
     if (!parse_operands(p, info, &call) ||
@@ -392,9 +406,27 @@ static const char *new_name(const tile_token *token) {
 /* Operations under the names that CUDA and PTX have for them. */
 static const char *own_name(const tile_token *token) {
     static const other_name names[] = {
-        {"bar", "sync"},          {"barrier", "sync"},        {"__syncthreads", "sync"},
-        {"tid", "thread_id"},     {"threadIdx", "thread_id"}, {"ctaid", "block_id"},
-        {"blockIdx", "block_id"}, {"mapa", "map_shared"},     {"cluster_ctarank", "cluster_rank"},
+        {"bar", "sync"},
+        {"barrier", "sync"},
+        {"__syncthreads", "sync"},
+        {"tid", "thread_id"},
+        {"threadIdx", "thread_id"},
+        {"ctaid", "block_id"},
+        {"blockIdx", "block_id"},
+        {"atomicAdd", "atomic_add"},
+        {"atomicMin", "atomic_min"},
+        {"atomicMax", "atomic_max"},
+        {"atomicAnd", "atomic_and"},
+        {"atomicOr", "atomic_or"},
+        {"atomicXor", "atomic_xor"},
+        {"atomicExch", "atomic_exch"},
+        {"atomicCAS", "atomic_cas"},
+        {"atom", "atomic"},
+        {"red", "atomic"},
+        {"membar", "fence"},
+        {"__threadfence", "fence"},
+        {"mapa", "map_shared"},
+        {"cluster_ctarank", "cluster_rank"},
     };
     return find_name(names, sizeof names / sizeof *names, token);
 }

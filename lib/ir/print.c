@@ -149,7 +149,14 @@ static void print_values(printer *p, const tile_value *values, unsigned count) {
     }
 }
 
+/* A result beside what the operation does, which nobody names. */
+static bool is_unnamed(const printer *p, const tile_op_data *data) {
+    return tile_op_has_trait((tile_opcode)data->opcode, TILE_TRAIT_SIDE_RESULT) &&
+           data->result_count && !p->names[data->first_result.id];
+}
+
 static void print_result_names(printer *p, const tile_op_data *data) {
+    if (is_unnamed(p, data)) return;
     for (uint32_t i = 0; i < data->result_count; i++) {
         PRINT(p, "%s", i ? ", " : "");
         print_value(p, (tile_value){data->first_result.id + i});
@@ -160,6 +167,7 @@ static void print_result_names(printer *p, const tile_op_data *data) {
 /* Several results of one type show it once. */
 static void print_result_types(printer *p, const tile_op_data *data) {
     bool same = true;
+    if (is_unnamed(p, data)) return;
     const tile_type *first = tile_value_type(p->f, data->first_result);
     for (uint32_t i = 1; i < data->result_count; i++)
         same &= tile_value_type(p->f, (tile_value){data->first_result.id + i}) == first;

@@ -1,9 +1,11 @@
 /* Names for printing. Arguments and a compute's results keep theirs; other values get theirs in the
  * order in which they are printed, with a number behind it if it is taken; values without a name
- * are numbered. */
+ * are numbered. A result beside what an operation does goes without one if nobody takes it. */
 #include "lib/ir/print_names.h"
 
 #include <string.h>
+
+#include "lib/ir/atomic.h"
 
 typedef struct taken {
     const char *name;
@@ -16,6 +18,7 @@ typedef struct naming {
     taken *table; /* open addressing */
     size_t capacity, count;
     unsigned number;
+    const bool *used; /* by value */
 } naming;
 
 static size_t hash(const char *name) {
@@ -87,8 +90,12 @@ static void name_region(naming *n, const tile_function *f, tile_region region);
 /* In the order of the text: a loop's results, its variable, what it carries, its body. */
 static void name_op(naming *n, const tile_function *f, tile_op op) {
     const tile_op_data *data = tile_op_at(f, op);
-    for (uint32_t i = 0; i < data->result_count; i++)
-        name_value(n, f, (tile_value){data->first_result.id + i});
+    bool may_miss = tile_op_has_trait((tile_opcode)data->opcode, TILE_TRAIT_SIDE_RESULT);
+    for (uint32_t i = 0; i < data->result_count; i++) {
+        tile_value value = {data->first_result.id + i};
+        if (!may_miss || n->used[value.id] || tile_value_at(f, value)->name)
+            name_value(n, f, value);
+    }
     for (unsigned r = 0; r < data->region_count; r++) {
         const tile_region_data *region = tile_region_at(f, data->regions[r]);
         for (uint32_t i = 0; i < region->arg_count; i++)
@@ -102,7 +109,7 @@ static void name_region(naming *n, const tile_function *f, tile_region region) {
 }
 
 const char **tile_print_names(const tile_function *f, tile_arena *arena) {
-    naming n = {.arena = arena};
+    naming n = {.arena = arena, .used = tile_used_values(f, arena)};
     n.names = TILE_NEW_ARRAY(arena, const char *, f->value_count);
     for (size_t i = 0; i < f->result_count; i++) {
         tile_value value = f->results[i].value;

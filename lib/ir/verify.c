@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/analysis/executors.h"
+#include "lib/ir/atomic.h"
 #include "lib/ir/describe.h"
 #include "lib/ir/infer.h"
 #include "lib/ir/level.h"
@@ -417,6 +418,7 @@ static void check_op(verifier *v, tile_op op) {
     check_matrices(v, op);
     bool sound = check_rule(v, op);
     if (sound) check_buffers(v, op);
+    if (sound && !tile_verify_atomic(v->f, op)) v->errors++;
     if (v->f->kind == TILE_KERNEL) check_executors(v, op);
     for (uint32_t i = 0; sound && i < data.result_count; i++)
         check_type(v, data.loc, tile_value_type(v->f, tile_op_result(v->f, op, i)));

@@ -38,6 +38,7 @@
 #include "lib/analysis/memory.h"
 #include "lib/analysis/product.h"
 #include "lib/analysis/uniform.h"
+#include "lib/ir/atomic.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/shape.h"
 #include "lib/layout/layout.h"
@@ -143,6 +144,12 @@ static void unite(assignment *a, tile_value x, tile_value y) {
     if (x.id && y.id && is_tile(a, x) && is_tile(a, y)) a->parent[class_of(a, y)] = class_of(a, x);
 }
 
+static bool is_atomic_tile(const tile_function *f, tile_op op) {
+    unsigned effects = tile_op_get_info(tile_op_opcode(f, op))->effects;
+    return effects & TILE_EFFECT_ATOMIC &&
+           tile_op_has_trait(tile_op_opcode(f, op), TILE_TRAIT_WHOLE_SET);
+}
+
 static void unite_carried(assignment *a, tile_op op) {
     for (unsigned i = 0; i < tile_carried_count(a->f, op); i++)
         TILE_FOR_EACH_PLACE (a->f, op, at) {
@@ -159,6 +166,8 @@ static void unite_op(tile_function *f, tile_op op, void *user) {
         unite(a, data->first_result, data->operands[i]);
     if (data->opcode == TILE_OP_dot)
         unite(a, data->first_result, data->operands[data->operand_count - 1]);
+    for (uint32_t i = 0; is_atomic_tile(f, op) && i < data->operand_count; i++)
+        unite(a, data->first_result, data->operands[i]); /* not with memory, which is no tile */
     unite_carried(a, op);
 }
 
@@ -247,6 +256,22 @@ static void wish_blocked(assignment *a, tile_value value) {
     wish(a, value, WISH_STORE, &layout);
 }
 
+/* Where an atomic operation names its memory. */
+static const tile_value *atomic_memory(const tile_function *f, tile_op op, unsigned *count) {
+    return tile_op_segment(f, op, tile_op_opcode(f, op) == TILE_OP_atomic_cas ? 2 : 1, count);
+}
+
+/* As a store of the tile. */
+static void wish_atomic(assignment *a, tile_op op) {
+    unsigned count;
+    tile_value tile = tile_op_operand(a->f, op, 0);
+    const tile_value *memory = atomic_memory(a->f, op, &count);
+    if (!is_tile(a, tile) || tile_value_type(a->f, memory[0])->kind != TILE_TYPE_VIEW) return;
+    tile_layout layout =
+        tile_access_layout(a->f, a->ranges, memory, tile_value_type(a->f, tile), warps_at(a, op));
+    wish(a, tile, WISH_STORE, &layout);
+}
+
 static void wish_op(tile_function *f, tile_op op, void *user) {
     assignment *a = user;
     unsigned count;
@@ -264,6 +289,7 @@ static void wish_op(tile_function *f, tile_op op, void *user) {
                                                 tile_value_type(f, tile), warps_at(a, op));
         wish(a, tile, WISH_STORE, &layout);
     }
+    if (is_atomic_tile(f, op)) wish_atomic(a, op);
 }
 
 typedef struct op_list {
@@ -511,12 +537,40 @@ static void widen_store(assignment *a, tile_op op) {
     if (now < facts.width && now < then) set_operand(a, op, 0, convert(a, op, tile, &wide));
 }
 
+/* What one thread gets and others need, too, goes through a buffer. */
+static void give_buffer(assignment *a, tile_op op) {
+    tile_value result = tile_op_result(a->f, op, 0);
+    const tile_type *type = tile_value_type(a->f, result);
+    bool whole = type->kind == TILE_TYPE_TILE;
+    tile_op_data *data = tile_op_at(a->f, op);
+    if (data->segment[3] || !tile_value_is_used(a->f, result) ||
+        (whole && !tile_layout_redundant_threads(type->layout)))
+        return;
+    tile_type draft = *type;
+    if (!whole) {
+        draft.rank = 1;
+        draft.dims[0] = tile_expr_int(a->pass->context, 1);
+    }
+    tile_builder b = tile_builder_before(a->f, op);
+    tile_value buffer = tile_build_alloc_shared(&b, buffer_type(a, &draft));
+    tile_value *operands =
+        TILE_NEW_ARRAY(&a->f->module->arena, tile_value, data->operand_count + 1u);
+    data = tile_op_at(a->f, op);
+    memcpy(operands, data->operands, sizeof *operands * data->operand_count);
+    operands[data->operand_count++] = buffer; /* the row's last */
+    data->operands = operands;
+    data->segment[3] = 1;
+    b.before = data->next;
+    tile_build_free_shared(&b, buffer);
+}
+
 static void convert_region(assignment *a, tile_region region) {
     TILE_FOR_EACH_OP (a->f, op, region) {
         tile_opcode opcode = tile_op_opcode(a->f, op);
         if (opcode == TILE_OP_dot) convert_dot_operands(a, op);
         if (opcode == TILE_OP_store) widen_store(a, op);
         if (opcode == TILE_OP_broadcast) convert_repeated(a, op);
+        if (is_atomic_tile(a->f, op)) give_buffer(a, op);
         for (unsigned r = 0; r < tile_op_at(a->f, op)->region_count; r++)
             convert_region(a, tile_op_region(a->f, op, r));
     }

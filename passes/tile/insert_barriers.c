@@ -54,7 +54,8 @@
  *
  * Global memory is treated likewise by what its views are made of. A tile that is loaded and stored
  * at the same indices under the same layout stays in its threads, if none is held twice. Semaphores
- * bring barriers of their own, before and after.
+ * bring barriers of their own, before and after; so do atomic accesses that release or acquire.
+ * Atomic accesses of one kind whose old elements nobody takes need none between them.
  *
  * Roles. In a region of `roles` barriers are those of its executing set. Accesses of two regions,
  * or of two groups of one, are not compared: who shares memory with another role says with numbered
@@ -77,6 +78,7 @@
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/uniform.h"
+#include "lib/ir/atomic.h"
 #include "lib/ir/regions.h"
 #include "passes/pass.h"
 
@@ -240,9 +242,25 @@ static bool same_threads(const tile_function *f, const tile_access *a, const til
     return holders == tile_type_elements(type);
 }
 
+/* Two atomic accesses, of threads that run on their own, or of tiles whose order nobody sees: of
+ * one kind, which does not depend on it, and nobody takes the old elements. */
+static bool may_come_together(const tile_function *f, const tile_access *a, const tile_access *b) {
+    const tile_access *both[2] = {a, b};
+    tile_word kind = tile_op_word(f, a->op, TILE_ATTR_kind);
+    if (!a->atomic || !b->atomic) return false;
+    bool same = kind == tile_op_word(f, b->op, TILE_ATTR_kind) && tile_kind_opcode(kind);
+    bool fine = true;
+    for (unsigned i = 0; i < 2; i++) {
+        bool whole = tile_op_has_trait(tile_op_opcode(f, both[i]->op), TILE_TRAIT_WHOLE_SET);
+        fine &= !whole || (same && !tile_value_is_used(f, tile_op_result(f, both[i]->op, 0)));
+    }
+    return fine;
+}
+
 static bool meets(const tile_function *f, const pending_access *earlier, const tile_access *later) {
     const tile_access *access = &earlier->access;
     if (access->shared != later->shared || !(access->write || later->write)) return false;
+    if (may_come_together(f, access, later)) return false;
     if (access->shared) return shared_meets(f, access, later);
     if (!tile_may_alias(f, access->memory, later->memory)) return false;
     return earlier->stale || !same_threads(f, access, later);
@@ -434,6 +452,39 @@ static void walk_cluster_barrier(barriers *b, tile_op op, state *s) {
     }
 }
 
+/* Its lowering has a barrier before what it releases and one behind what it acquires. */
+static void walk_atomic(barriers *b, tile_op op, state *s) {
+    if (tile_op_releases(b->f, op)) s->pending.count = 0;
+    walk_accesses(b, op, s);
+    if (!tile_op_acquires(b->f, op)) return;
+    size_t kept = 0; /* the buffer is read behind that barrier */
+    for (size_t i = 0; i < s->pending.count; i++)
+        if (s->pending.items[i].access.op.id == op.id && !s->pending.items[i].access.atomic)
+            s->pending.items[kept++] = s->pending.items[i];
+    s->pending.count = kept;
+}
+
+static bool is_plain_sync(const tile_function *f, tile_op op) {
+    return op.id && tile_op_opcode(f, op) == TILE_OP_sync && !tile_op_operand_count(f, op) &&
+           !tile_op_has_attr(f, op, TILE_ATTR_all);
+}
+
+/* A fence orders what its own thread does. Where all threads come to it, barriers around it make
+ * that what all of them do. */
+static void walk_fence(barriers *b, tile_op op, state *s) {
+    if (tile_sync_is_explicit(b->f, op) || tile_divergent_control(b->f, b->divergent, op).id)
+        return;
+    const tile_op_data data = *tile_op_at(b->f, op);
+    if (tile_op_releases(b->f, op) && !is_plain_sync(b->f, data.prev)) put_barrier(b, op, s);
+    if (!tile_op_acquires(b->f, op)) return;
+    s->pending.count = 0;
+    if (b->dry || is_plain_sync(b->f, data.next)) return;
+    tile_builder builder = tile_builder_before(b->f, op);
+    builder.before = data.next;
+    tile_build_sync_for(&builder, tile_executors_of(b->f, op));
+    b->inserted++;
+}
+
 static void walk_op(barriers *b, tile_op op, state *s) {
     tile_opcode opcode = tile_op_opcode(b->f, op);
     const tile_op_info *info = tile_op_get_info(opcode);
@@ -449,6 +500,10 @@ static void walk_op(barriers *b, tile_op op, state *s) {
         if (is_everybodys(b, op)) s->pending.count = 0;
     } else if (info->traits & (TILE_TRAIT_BARRIER_BEFORE | TILE_TRAIT_BARRIER_AFTER))
         s->pending.count = 0;
+    else if (opcode == TILE_OP_fence)
+        walk_fence(b, op, s);
+    else if (info->effects & TILE_EFFECT_ATOMIC && info->traits & TILE_TRAIT_WHOLE_SET)
+        walk_atomic(b, op, s);
     else if (info->effects)
         walk_accesses(b, op, s);
 }

@@ -6,6 +6,7 @@
  *   lower_view.c     loads and stores between views and fragments
  *   lower_shared.c   loads and stores between shared buffers and fragments, ldmatrix
  *   lower_thread.c   accesses of single threads to shared buffers by coordinates
+ *   lower_atomic.c   atomic accesses
  *   lower_copy.c     copies between views and shared buffers
  *   lower_shape.c    coordinates of a tile's elements, elements that are repeated
  *   lower_dot.c      mma on fragments
@@ -183,6 +184,14 @@ tile_value lower_load_shared(lowering *l, const tile_value *element, unsigned co
                              const tile_type *tile, bool whole_warps);
 void lower_store_shared(lowering *l, tile_value fragment, const tile_type *tile,
                         const tile_value *element, unsigned count);
+
+/* lower_atomic.c ------------------------------------------------------------------------------ */
+
+/* The old elements; no value for a scalar's that nobody takes. */
+tile_value lower_atomic(lowering *l, tile_op op);
+/* lower_tiles.c: a barrier at the end of what has been built, unless the user's own stands there.
+ */
+void lower_end_in_sync(lowering *l);
 
 /* lower_copy.c -------------------------------------------------------------------------------- */
 

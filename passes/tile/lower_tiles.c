@@ -30,6 +30,7 @@
  * source: PTX ISA, "Matrix Fragments", "ldmatrix", "cp.async". */
 #include <string.h>
 
+#include "lib/ir/atomic.h"
 #include "lib/ir/level.h"
 #include "passes/tile/lower.h"
 
@@ -43,7 +44,7 @@ static const tile_type *lowered_type(const lowering *l, const tile_type *type) {
 static void set_result(lowering *l, tile_op op, tile_value value) {
     tile_value old = tile_op_result(&l->old, op, 0);
     l->map[old.id] = value;
-    if (!tile_value_at(l->f, value)->name)
+    if (value.id && !tile_value_at(l->f, value)->name)
         tile_value_at(l->f, value)->name = tile_value_at(&l->old, old)->name;
 }
 
@@ -181,7 +182,7 @@ static void map_results(lowering *l, tile_op from, tile_op to) {
 
 /* A barrier at the end of what has been built, unless the user's own stands there, with nothing but
  * arithmetic behind it: that one serves as well. */
-static void end_in_sync(lowering *l) {
+void lower_end_in_sync(lowering *l) {
     tile_op last = tile_region_at(l->f, l->builder.region)->last;
     while (last.id && !tile_op_effects(l->f, last)) last = tile_op_at(l->f, last)->prev;
     if (!last.id || tile_op_opcode(l->f, last) != TILE_OP_sync)
@@ -197,15 +198,16 @@ static void lower_semaphore(lowering *l, tile_op op) {
     tile_value value = lower_mapped(l, tile_op_segment(&l->old, op, 1, &ignored)[0]);
     tile_value base = l->views[element[0].id]->base;
     tile_value offset = lower_view_offset(l, element, count);
-    bool lock = tile_op_opcode(&l->old, op) == TILE_OP_lock_semaphore;
-    if (!lock) end_in_sync(l);
+    bool lock = tile_op_acquires(&l->old, op);
+    if (!lock) lower_end_in_sync(l);
     tile_value first = tile_build_eq(&l->builder, l->thread, lower_int(l, 0));
     tile_op branch = tile_build_if_else(&l->builder, first, NULL, 0);
     tile_builder inner = tile_builder_at_end(l->f, tile_op_region(l->f, branch, 0));
     inner.loc = l->builder.loc;
-    if (lock)
+    if (lock) {
         tile_build_wait_acquire(&inner, base, &offset, 1, value);
-    else
+        copy_attrs(l, op, tile_region_at(l->f, inner.region)->last);
+    } else
         tile_build_st_release(&inner, base, &offset, 1, value);
     tile_build_yield(&inner, NULL, 0);
     inner.region = tile_op_region(l->f, branch, 1);
@@ -224,7 +226,7 @@ static void lower_convert(lowering *l, tile_op op) {
     const tile_type *to = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
     tile_value value = lower_mapped(l, source[0]);
     if (buffers) {
-        if (tile_sync_is_explicit(&l->old, op)) end_in_sync(l);
+        if (tile_sync_is_explicit(&l->old, op)) lower_end_in_sync(l);
         lower_store_shared(l, value, from, buffer, 1);
         tile_build_sync_for(&l->builder, l->who);
         value = lower_load_shared(l, buffer, 1, to, true);
@@ -300,7 +302,10 @@ static void lower_op(lowering *l, tile_op op) {
     case TILE_OP_scratch: lower_view_op(l, op); break;
     case TILE_OP_base: set_result(l, op, l->views[tile_op_operand(&l->old, op, 0).id]->base); break;
     case TILE_OP_lock_semaphore:
+    case TILE_OP_wait_value:
     case TILE_OP_release_semaphore: lower_semaphore(l, op); break;
+    case TILE_OP_atomic:
+    case TILE_OP_atomic_cas: set_result(l, op, lower_atomic(l, op)); break;
     case TILE_OP_convert_layout: lower_convert(l, op); break;
     case TILE_OP_load:
     case TILE_OP_store:

@@ -30,6 +30,9 @@ bool cpu_shared_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int l
                      uint16_t thread, uint32_t offset, uint32_t bytes);
 bool cpu_shared_write(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                       uint16_t thread, uint32_t offset, uint32_t bytes);
+/* An atomic access, which reads and writes. */
+bool cpu_shared_update(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                       uint16_t thread, uint32_t offset, uint32_t bytes);
 bool cpu_shared_start_copy(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                            uint16_t thread, uint32_t offset, uint32_t bytes);
 void cpu_shared_end_copy(cpu_run *run, cpu_agent *agent, uint16_t thread, uint32_t offset,

@@ -71,8 +71,11 @@ cpu_insn *cpu_add_insn(cpu_decoder *d, tile_op op, cpu_handler handler) {
     *insn = (cpu_insn){.handler = handler,
                        .opcode = (tile_opcode)data->opcode,
                        .result = CPU_NO_PLACE,
-                       .operand = {CPU_NO_PLACE, CPU_NO_PLACE, CPU_NO_PLACE},
+                       .operand = {CPU_NO_PLACE, CPU_NO_PLACE, CPU_NO_PLACE, CPU_NO_PLACE},
                        .own_order = d->own_order,
+                       .releases = tile_op_releases(d->f, op),
+                       .acquires = tile_op_acquires(d->f, op),
+                       .scope = tile_op_word(d->f, op, TILE_ATTR_scope),
                        .name = "memory",
                        .loc = data->loc};
     return insn;
@@ -94,7 +97,7 @@ cpu_insn *cpu_add_op(cpu_decoder *d, tile_op op, cpu_handler handler) {
     cpu_insn *insn = cpu_add_insn(d, op, handler);
     const tile_op_info *info = tile_op_get_info(insn->opcode);
     bool first = true;
-    for (unsigned i = 0; i < info->operand_count && i < 3; i++) {
+    for (unsigned i = 0; i < info->operand_count && i < CPU_OPERANDS; i++) {
         unsigned count, heads = tile_form_has_head(info->operands[i].form);
         const tile_value *values = tile_op_segment(d->f, op, i, &count);
         if (heads && count) {
@@ -283,6 +286,11 @@ void cpu_decode_pdl_wait(cpu_decoder *d, tile_op op) {
 void cpu_decode_pdl_trigger(cpu_decoder *d, tile_op op) {
     (void)d;
     (void)op;
+}
+
+void cpu_decode_fence(cpu_decoder *d, tile_op op) {
+    cpu_add_op(d, op, cpu_run_fence);
+    d->program->fences = true;
 }
 
 void cpu_decode_commit_group(cpu_decoder *d, tile_op op) {

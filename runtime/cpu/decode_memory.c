@@ -169,6 +169,10 @@ void cpu_decode_lock_semaphore(cpu_decoder *d, tile_op op) {
     cpu_add_op(d, op, cpu_run_lock_semaphore);
 }
 
+void cpu_decode_wait_value(cpu_decoder *d, tile_op op) {
+    cpu_add_op(d, op, cpu_run_lock_semaphore)->kind = tile_op_word(d->f, op, TILE_ATTR_compare);
+}
+
 void cpu_decode_release_semaphore(cpu_decoder *d, tile_op op) {
     cpu_add_op(d, op, cpu_run_release_semaphore);
 }
@@ -240,14 +244,59 @@ void cpu_decode_cp_async(cpu_decoder *d, tile_op op) {
     insn->integer = tile_op_attr_int(d->f, op, TILE_ATTR_bytes, 16);
 }
 
-static void decode_word(cpu_decoder *d, tile_op op, cpu_handler handler) {
-    add_access(d, op, handler, cpu_operand_type(d, op, 1), 0)->size = sizeof(int32_t);
+static cpu_insn *decode_word(cpu_decoder *d, tile_op op, cpu_handler handler) {
+    cpu_insn *insn = add_access(d, op, handler, cpu_operand_type(d, op, 1), 0);
+    insn->size = sizeof(int32_t);
+    return insn;
 }
 
 void cpu_decode_wait_acquire(cpu_decoder *d, tile_op op) {
-    decode_word(d, op, cpu_run_wait_acquire);
+    decode_word(d, op, cpu_run_wait_acquire)->kind = tile_op_word(d->f, op, TILE_ATTR_compare);
 }
 
 void cpu_decode_st_release(cpu_decoder *d, tile_op op) {
     decode_word(d, op, cpu_run_st_release);
+}
+
+/* Atomic accesses ------------------------------------------------------------------------------ */
+
+/* memory: the operand that is accessed. flag: it is compare and swap; integer: where the predicate
+ * is, among the operands. */
+static void finish_atomic(cpu_decoder *d, tile_op op, cpu_insn *insn, unsigned memory) {
+    insn->kind = tile_op_word(d->f, op, TILE_ATTR_kind);
+    insn->flag = memory == 2;
+    insn->integer = memory + 1;
+}
+
+static void decode_atomic_tile(cpu_decoder *d, tile_op op, unsigned memory) {
+    const tile_type *type = cpu_operand_type(d, op, 0), *to = cpu_operand_type(d, op, memory);
+    bool shared = to->kind == TILE_TYPE_SHARED;
+    decode_access(d, op, shared ? cpu_run_atomic_shared : cpu_run_atomic, type, to);
+    cpu_insn *insn = &d->program->insns[d->program->insn_count - 1];
+    finish_atomic(d, op, insn, memory);
+    if (memory == 2) insn->operand[3] = CPU_NO_PLACE; /* the buffer: here all threads are one */
+}
+
+void cpu_decode_atomic(cpu_decoder *d, tile_op op) {
+    decode_atomic_tile(d, op, 1);
+}
+
+void cpu_decode_atomic_cas(cpu_decoder *d, tile_op op) {
+    decode_atomic_tile(d, op, 2);
+}
+
+static void decode_atomic_thread(cpu_decoder *d, tile_op op, unsigned memory) {
+    bool shared = cpu_operand_type(d, op, memory)->kind == TILE_TYPE_SHARED;
+    finish_atomic(d, op,
+                  add_access(d, op, shared ? cpu_run_atomic_lanes_shared : cpu_run_atomic_global,
+                             cpu_operand_type(d, op, 0), memory),
+                  memory);
+}
+
+void cpu_decode_atomic_thread(cpu_decoder *d, tile_op op) {
+    decode_atomic_thread(d, op, 1);
+}
+
+void cpu_decode_atomic_cas_thread(cpu_decoder *d, tile_op op) {
+    decode_atomic_thread(d, op, 2);
 }

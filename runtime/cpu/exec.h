@@ -3,6 +3,7 @@
 #define TILE_RUNTIME_CPU_EXEC_H
 
 #include "runtime/cpu/check.h"
+#include "runtime/cpu/global_shadow.h"
 
 #define CPU_HANDLER(name) cpu_outcome name(cpu_run *run, cpu_agent *agent, const cpu_insn *insn)
 
@@ -13,6 +14,9 @@
 bool cpu_rests_before(cpu_run *run, cpu_agent *agent);
 /* What a release returns when it is done. */
 cpu_outcome cpu_rest_after(cpu_run *run, cpu_agent *agent);
+/* What an atomic update of global memory returns: now and then it lets other blocks go on, which it
+ * may be waiting for in a loop. */
+cpu_outcome cpu_rest_from_updates(cpu_run *run, cpu_agent *agent, const cpu_insn *insn);
 
 /* control.c */
 CPU_HANDLER(cpu_run_loop_enter); /* operands: begin, end, step; result: the induction variable */
@@ -95,6 +99,17 @@ void cpu_count_sectors(cpu_run *run, uint32_t mask, const uint64_t addresses[CPU
 void cpu_count_conflicts(cpu_run *run, uint32_t mask, const uint32_t offsets[CPU_LANES],
                          uint32_t bytes);
 
+/* atomic.c: both levels */
+CPU_HANDLER(cpu_run_atomic);
+CPU_HANDLER(cpu_run_atomic_shared); /* level 2 */
+CPU_HANDLER(cpu_run_atomic_global); /* level 3 */
+CPU_HANDLER(cpu_run_atomic_lanes_shared);
+CPU_HANDLER(cpu_run_fence);
+/* Goes on if the word, which lies inside of its buffer, compares with the value as insn->kind
+ * says; else the agent waits there. */
+cpu_outcome cpu_wait_for_word(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                              uint64_t address, int32_t value);
+
 /* product.c: both levels */
 CPU_HANDLER(cpu_run_dot);
 CPU_HANDLER(cpu_run_mma);
@@ -111,6 +126,21 @@ CPU_HANDLER(cpu_run_store_shared);
 CPU_HANDLER(cpu_run_copy);
 CPU_HANDLER(cpu_run_lock_semaphore);
 CPU_HANDLER(cpu_run_release_semaphore);
+/* A tile's rows in a view, one after the other: a tile of insn->type at these coordinates. */
+typedef struct cpu_rows {
+    const cpu_view *view;
+    const tile_type *tile;
+    unsigned view_rank;
+    const int64_t *at;
+    int64_t rows, length;
+} cpu_rows;
+cpu_rows cpu_walk_rows(const cpu_insn *insn, const cpu_view *view, const int64_t *at,
+                       unsigned view_rank);
+/* Where a row starts, and which of its elements [*first, *end) are inside of the extents. */
+uint64_t cpu_find_row(const cpu_rows *walk, int64_t row, int64_t *first, int64_t *end);
+/* Elements [first, end) of a row are touched: false after a report. */
+bool cpu_touch_row(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint64_t address,
+                   int64_t stride, int64_t first, int64_t end, cpu_access access);
 /* The coordinates of an element operand of a view. */
 void cpu_view_position(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                        const uint32_t *index, int64_t at[TILE_MAX_RANK]);

@@ -15,8 +15,9 @@ enum {
 };
 
 typedef struct cell {
-    uint32_t write;   /* an event */
+    uint32_t write;   /* an event, not an atomic one */
     uint32_t readers; /* since that write */
+    uint32_t updates; /* atomic writes since then */
 } cell;
 
 typedef struct page {
@@ -32,29 +33,21 @@ typedef struct region {
     const cpu_scratch *plain; /* scratch whose contents are undefined at the start */
 } region;
 
-/* What the latest release of a word knew. */
-typedef struct released_word {
-    uint64_t address; /* 0: a free place */
-    cpu_known *known;
-} released_word;
-
 struct cpu_global {
     cpu_log log;
     region *regions;
     size_t region_count;
-    released_word *words; /* hashed, at most half full */
-    size_t word_count, word_capacity;
+    cpu_words words;
 };
 
 /* Making --------------------------------------------------------------------------------------- */
 
 cpu_global *cpu_global_create(cpu_run *run) {
     cpu_global *global = tile_malloc(sizeof *global);
-    *global = (cpu_global){.word_capacity = 16};
+    *global = (cpu_global){.region_count = 0};
     cpu_log_open(&global->log);
+    cpu_words_open(&global->words);
     global->regions = tile_malloc(sizeof *global->regions * (run->range_count + 1));
-    global->words = tile_malloc(sizeof *global->words * global->word_capacity);
-    memset(global->words, 0, sizeof *global->words * global->word_capacity);
     uint64_t end = 0;
     for (size_t i = 0; i < run->range_count; i++) {
         cpu_range *range = &run->ranges[i];
@@ -79,11 +72,14 @@ void cpu_global_destroy(cpu_global *global) {
         for (size_t j = 0; r->pages && j < r->page_count; j++) free(r->pages[j]);
         free(r->pages);
     }
-    for (size_t i = 0; i < global->word_capacity; i++) cpu_known_drop(global->words[i].known);
+    cpu_words_close(&global->words);
     cpu_log_close(&global->log);
     free(global->regions);
-    free(global->words);
     free(global);
+}
+
+cpu_words *cpu_global_words(cpu_global *global) {
+    return &global->words;
 }
 
 /* Pages ---------------------------------------------------------------------------------------- */
@@ -145,8 +141,8 @@ void cpu_global_visit(const cpu_global *global, cpu_global_visitor visit, void *
             for (size_t k = 0; p && k < (size_t)1 << (PAGE_BITS - p->cell_bits); k++) {
                 const cell *c = &p->cells[k];
                 uint64_t begin = (r->first_page + j) << PAGE_BITS | k << p->cell_bits;
-                if (c->write || c->readers)
-                    visit(begin, begin + (UINT64_C(1) << p->cell_bits), c->write != 0,
+                if (c->write || c->readers || c->updates)
+                    visit(begin, begin + (UINT64_C(1) << p->cell_bits), c->write || c->updates,
                           c->readers != 0, user);
             }
         }
@@ -155,10 +151,13 @@ void cpu_global_visit(const cpu_global *global, cpu_global_visitor visit, void *
 
 static void mark_cell(cpu_log *log, cell *c) {
     cpu_log_mark(log, c->write, c->readers);
+    cpu_log_mark(log, 0, c->updates);
 }
 
 static void renew_cell(cpu_log *log, cell *c) {
+    uint32_t none = 0;
     cpu_log_renew(log, &c->write, &c->readers);
+    cpu_log_renew(log, &none, &c->updates);
 }
 
 static void sweep(cpu_global *global) {
@@ -184,6 +183,7 @@ typedef struct walk {
     uint32_t event;
     /* What the cells before this one held. */
     uint32_t fine_write, fine_readers, old_readers, new_readers;
+    uint32_t fine_updates, old_updates, new_updates;
 } walk;
 
 /* The lane that accesses this byte. */
@@ -210,6 +210,15 @@ static const char *describe_agent(tile_arena *arena, const walk *w, uint64_t age
                              cpu_agent_name(arena, run, &w->agent->block->agents[index]));
 }
 
+/* Both are atomic, but not for each other. */
+static const char *describe_scope(tile_arena *arena, const walk *w, const cpu_insn *insn) {
+    const cpu_insn *narrow =
+        cpu_reach_of(insn->scope) < cpu_reach_of(w->insn->scope) ? insn : w->insn;
+    return tile_arena_format(arena, "; scope %s of %s does not reach from one to the other",
+                             cpu_reach_of(narrow->scope) == CPU_REACH_BLOCK ? "cta" : "cluster",
+                             narrow == w->insn ? "this access" : "the other access");
+}
+
 static bool fault_race(walk *w, uint64_t address, uint32_t event, bool other_writes) {
     cpu_run *run = w->run;
     const cpu_event *other = &run->global->log.events[event];
@@ -221,19 +230,27 @@ static bool fault_race(walk *w, uint64_t address, uint32_t event, bool other_wri
     bool same_cluster = other->agent / agents == w->agent->clock.agent / agents;
     tile_arena scratch = {0};
     const char *agent = describe_agent(&scratch, w, other->agent);
+    const char *order = same_block ? "; no barrier orders the two"
+                        : other->atomic && w->access & CPU_ATOMIC
+                            ? describe_scope(&scratch, w, insn)
+                        : same_cluster ? "; no cluster barrier orders the two"
+                                       : "; no release and acquire orders the two";
     cpu_fault(run, w->agent, w->insn, lane_at(w, address),
-              "data race: %s offset %" PRIu64 " of %s%s, %s by %s; no %s orders the two",
+              "data race: %s offset %" PRIu64 " of %s%s, %s by %s%s",
               w->access & CPU_WRITE ? "writes" : "reads", address - range->begin,
               *range->name ? "%" : "",
               *range->name   ? range->name
               : range->plain ? "scratch"
                              : "a buffer",
-              other_writes ? "written" : "read", agent,
-              same_block     ? "barrier"
-              : same_cluster ? "cluster barrier"
-                             : "release and acquire");
+              other_writes ? "written" : "read", agent, order);
     tile_report(run->context, TILE_NOTE, insn->loc, "the other access: %s, in %s",
                 tile_op_get_info(insn->opcode)->name, agent);
+    const cpu_insn *narrow = w->agent->order.narrow;
+    if (narrow && !same_block)
+        tile_report(run->context, TILE_NOTE, narrow->loc,
+                    "this %s met the release of another block, and the scopes of the two do not "
+                    "reach that far",
+                    tile_op_get_info(narrow->opcode)->name);
     tile_arena_reset(&scratch);
     return false;
 }
@@ -257,7 +274,7 @@ static bool follow_plan(walk *w, uint64_t address, uint64_t bytes) {
     const tile_buffer *buffer = range->of_plan;
     if (!buffer) return true;
     uint8_t *written = buffer->written + (address - range->begin);
-    if (w->access & CPU_WRITE) {
+    if (w->access & CPU_WRITE && !(w->access & CPU_MODIFY)) {
         memset(written, 1, (size_t)bytes);
         return true;
     }
@@ -269,27 +286,51 @@ static bool follow_plan(walk *w, uint64_t address, uint64_t bytes) {
 
 /* Cells ---------------------------------------------------------------------------------------- */
 
+/* Two atomic accesses whose scopes reach from one agent to the other. */
+static bool are_atomic_together(const walk *w, const cpu_event *other) {
+    if (!other->atomic || !(w->access & CPU_ATOMIC)) return false;
+    cpu_reach mine = cpu_reach_of(w->insn->scope);
+    cpu_reach its = cpu_reach_of(w->run->program->insns[other->insn].scope);
+    if (mine == CPU_REACH_ALL && its == CPU_REACH_ALL) return true;
+    cpu_reach needed = cpu_distance(w->run, w->agent->clock.agent, other->agent);
+    return needed <= mine && needed <= its;
+}
+
 /* Whether this access may come where the event has been. */
 static bool is_fine(const walk *w, uint32_t event) {
     const cpu_event *other = &w->run->global->log.events[event];
-    return !event || (other->atomic && w->access & CPU_ATOMIC) ||
+    return !event || are_atomic_together(w, other) ||
            cpu_clock_knows(&w->agent->clock, other->agent, other->time);
 }
 
-/* The reader that the write races with, or 0. */
-static uint32_t find_racing_reader(const walk *w, uint32_t readers) {
+/* The member of a set that this access races with, or 0. */
+static uint32_t find_racing(const walk *w, uint32_t set) {
     const cpu_log *log = &w->run->global->log;
-    for (; readers; readers = log->readers[readers].rest)
-        if (!is_fine(w, log->readers[readers].event)) return log->readers[readers].event;
+    for (; set; set = log->readers[set].rest)
+        if (!is_fine(w, log->readers[set].event)) return log->readers[set].event;
     return 0;
 }
 
-static bool read_cell(walk *w, cell *c, uint64_t address, const cpu_scratch *plain) {
-    if (!c->write && plain) return fault_unwritten(w, address, plain);
+/* Against writes of both sorts. */
+static bool check_writes(walk *w, const cell *c, uint64_t address) {
     if (c->write != w->fine_write) {
         if (!is_fine(w, c->write)) return fault_race(w, address, c->write, true);
         w->fine_write = c->write;
     }
+    if (c->updates == w->fine_updates) return true;
+    uint32_t racing = find_racing(w, c->updates);
+    if (racing) return fault_race(w, address, racing, true);
+    w->fine_updates = c->updates;
+    return true;
+}
+
+static bool is_written(const cell *c) {
+    return c->write || c->updates;
+}
+
+static bool read_cell(walk *w, cell *c, uint64_t address, const cpu_scratch *plain) {
+    if (plain && !is_written(c)) return fault_unwritten(w, address, plain);
+    if (!check_writes(w, c, address)) return false;
     if (c->readers != w->old_readers || !w->new_readers) {
         w->old_readers = c->readers;
         w->new_readers =
@@ -299,17 +340,28 @@ static bool read_cell(walk *w, cell *c, uint64_t address, const cpu_scratch *pla
     return true;
 }
 
-static bool write_cell(walk *w, cell *c, uint64_t address) {
-    if (c->write != w->fine_write) {
-        if (!is_fine(w, c->write)) return fault_race(w, address, c->write, true);
-        w->fine_write = c->write;
+static void add_update(walk *w, cell *c) {
+    if (c->updates != w->old_updates || !w->new_updates) {
+        w->old_updates = c->updates;
+        w->new_updates =
+            cpu_log_add_reader(&w->run->global->log, &w->agent->clock, c->updates, w->event);
     }
+    c->updates = w->new_updates;
+}
+
+static bool write_cell(walk *w, cell *c, uint64_t address, const cpu_scratch *plain) {
+    if (plain && w->access & CPU_MODIFY && !is_written(c))
+        return fault_unwritten(w, address, plain);
+    if (!check_writes(w, c, address)) return false;
     if (c->readers != w->fine_readers) {
-        uint32_t racing = find_racing_reader(w, c->readers);
+        uint32_t racing = find_racing(w, c->readers);
         if (racing) return fault_race(w, address, racing, false);
         w->fine_readers = c->readers;
     }
-    *c = (cell){.write = w->event};
+    if (w->access & CPU_ATOMIC)
+        add_update(w, c);
+    else
+        *c = (cell){.write = w->event};
     return true;
 }
 
@@ -321,7 +373,7 @@ static bool walk_page(walk *w, region *r, uint64_t address, uint64_t bytes) {
     size_t count = (size_t)bytes >> bits;
     for (size_t i = 0; i < count; i++) {
         uint64_t at = address + (i << bits);
-        bool fine = w->access & CPU_WRITE ? write_cell(w, &p->cells[first + i], at)
+        bool fine = w->access & CPU_WRITE ? write_cell(w, &p->cells[first + i], at, r->plain)
                                           : read_cell(w, &p->cells[first + i], at, r->plain);
         if (!fine) return false;
     }
@@ -339,6 +391,7 @@ static bool walk_bytes(walk *w, uint64_t address, uint64_t bytes) {
     w->event = cpu_log_event(&global->log, &w->agent->clock, w->agent->recent,
                              (uint32_t)(w->insn - w->run->program->insns), w->access & CPU_ATOMIC);
     w->fine_write = w->fine_readers = w->old_readers = w->new_readers = 0;
+    w->fine_updates = w->old_updates = w->new_updates = 0;
     region *r = &global->regions[w->run->ranges[w->range].region];
     while (bytes) {
         uint64_t part = PAGE_BYTES - address % PAGE_BYTES;
@@ -392,32 +445,6 @@ bool cpu_global_lanes(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint
 
 /* Words ---------------------------------------------------------------------------------------- */
 
-static released_word *find_word(const cpu_global *global, uint64_t address) {
-    size_t at = (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32) % global->word_capacity;
-    while (global->words[at].address && global->words[at].address != address)
-        at = (at + 1) % global->word_capacity;
-    return &global->words[at];
-}
-
-static void grow_words(cpu_global *global) {
-    released_word *old = global->words;
-    size_t count = global->word_capacity;
-    global->word_capacity *= 2;
-    global->words = tile_malloc(sizeof *old * global->word_capacity);
-    memset(global->words, 0, sizeof *old * global->word_capacity);
-    for (size_t i = 0; i < count; i++)
-        if (old[i].address) *find_word(global, old[i].address) = old[i];
-    free(old);
-}
-
-static void set_released(cpu_global *global, uint64_t address, cpu_known *known) {
-    if (2 * (global->word_count + 1) > global->word_capacity) grow_words(global);
-    released_word *word = find_word(global, address);
-    global->word_count += !word->address;
-    cpu_known_drop(word->known);
-    *word = (released_word){address, known};
-}
-
 static const cell *find_cell(region *r, uint64_t address) {
     page *p = find_page(r, address, fitting_bits(address, sizeof(int32_t)));
     return &p->cells[(address % PAGE_BYTES) >> p->cell_bits];
@@ -428,7 +455,7 @@ bool cpu_global_acquire(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, in
                         uint64_t address, bool met) {
     cpu_global *global = run->global;
     region *r = &global->regions[run->ranges[run->last_range].region];
-    if (r->plain && !find_cell(r, address)->write) {
+    if (r->plain && !is_written(find_cell(r, address))) {
         walk w = {.run = run, .agent = agent, .insn = insn, .lane = lane};
         w.range = run->last_range;
         return fault_unwritten(&w, address, r->plain);
@@ -436,8 +463,7 @@ bool cpu_global_acquire(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, in
     if (!met) return true;
     if (!cpu_global_access(run, agent, insn, lane, address, sizeof(int32_t), CPU_ATOMIC_READ))
         return false;
-    if (global->log.events[find_cell(r, address)->write].atomic)
-        cpu_clock_acquire(&agent->clock, find_word(global, address)->known);
+    if (find_cell(r, address)->updates) cpu_acquire_word(run, agent, insn, address);
     return true;
 }
 
@@ -445,6 +471,6 @@ bool cpu_global_release(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, in
                         uint64_t address) {
     if (!cpu_global_access(run, agent, insn, lane, address, sizeof(int32_t), CPU_ATOMIC_WRITE))
         return false;
-    set_released(run->global, address, cpu_clock_release(&agent->clock));
+    cpu_release_word(run, agent, insn, address);
     return true;
 }

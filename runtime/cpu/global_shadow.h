@@ -1,11 +1,12 @@
 /* The shadow of global memory: races between agents, and reads of what nobody has written.
  *
- * Two accesses of the same byte by different agents race if one of them writes, not both are
- * atomic, and neither happens before the other (clocks.h). Found whatever order they run in here,
- * since it is their order in the program that counts. A shadow lives as long as a launch: launches
- * are ordered.
+ * Two accesses of the same byte by different agents race if one of them writes, not both are atomic
+ * in scopes that hold both agents, and neither happens before the other (clocks.h). Found whatever
+ * order they run in here, since it is their order in the program that counts. A shadow lives as
+ * long as a launch: launches are ordered.
  *
- * Each cell stands for a few bytes and holds the last write and the reads since then. A page of
+ * Each cell stands for a few bytes and holds the last write that was not atomic, and since then the
+ * reads and those atomic writes that no later one comes after. A page of
  * cells is made when memory is touched first, with cells as large as that access allows, and made
  * again with smaller ones when an access ends inside of a cell: so it is exact to the byte, and a
  * wide access looks at few cells. */
@@ -18,8 +19,10 @@ typedef enum cpu_access {
     CPU_READ = 0,
     CPU_WRITE = 1,
     CPU_ATOMIC = 2,
+    CPU_MODIFY = 4, /* an atomic write that reads, too */
     CPU_ATOMIC_READ = CPU_ATOMIC | CPU_READ,
     CPU_ATOMIC_WRITE = CPU_ATOMIC | CPU_WRITE,
+    CPU_ATOMIC_UPDATE = CPU_ATOMIC | CPU_WRITE | CPU_MODIFY,
 } cpu_access;
 
 /* Of run->ranges, sorted by address; sets their regions. */
@@ -47,5 +50,39 @@ bool cpu_global_acquire(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, in
                         uint64_t address, bool met);
 bool cpu_global_release(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                         uint64_t address);
+
+/* What is ordered by atomic updates, whose words the caller has accessed and now changes (order.c).
+ * begin: what all of them hand on to those who acquire them, or NULL; the caller drops it. Then one
+ * call for each word. */
+cpu_known *cpu_begin_updates(cpu_run *run, cpu_agent *agent, const cpu_insn *insn);
+void cpu_update_word(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint64_t address,
+                     cpu_known *released);
+/* A fence of the agent. */
+void cpu_fence(cpu_run *run, cpu_agent *agent, const cpu_insn *insn);
+/* Forgets what an agent's fences have to do with; for one that starts, or is no more. */
+void cpu_order_clear(cpu_order *order);
+/* How far a scope reaches, and the least that reaches from one agent of the launch to another. */
+cpu_reach cpu_reach_of(tile_word scope);
+cpu_reach cpu_distance(const cpu_run *run, uint64_t agent, uint64_t other);
+
+/* order.c's store: what the latest releases of words knew. */
+typedef struct cpu_word {
+    uint64_t address; /* 0: a free place */
+    cpu_clock known;  /* of nobody: what the word's release sequence hands on */
+    uint64_t agent;   /* the latest one that released it, and how far */
+    cpu_reach reach;
+} cpu_word;
+typedef struct cpu_words {
+    cpu_word *words; /* hashed, at most half full */
+    size_t count, capacity;
+} cpu_words;
+void cpu_words_open(cpu_words *words);
+void cpu_words_close(cpu_words *words);
+cpu_words *cpu_global_words(cpu_global *global);
+/* The agent reads the word's value: it acquires what comes with it as its instruction says, at once
+ * or at a fence. */
+void cpu_acquire_word(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint64_t address);
+/* A store, which ends the word's release sequence and begins another one. */
+void cpu_release_word(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint64_t address);
 
 #endif

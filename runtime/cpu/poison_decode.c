@@ -32,7 +32,8 @@ static bool carries_elements(tile_opcode opcode, unsigned operand) {
     case TILE_CLASS_view:
     case TILE_CLASS_shared:
     case TILE_CLASS_any_shared:
-    case TILE_CLASS_memory: return false;
+    case TILE_CLASS_memory:
+    case TILE_CLASS_location: return false;
     }
     return false;
 }
@@ -358,6 +359,8 @@ static follow_function find_follower(tile_opcode opcode) {
         {TILE_OP_dot, follow_dot},
         {TILE_OP_store, follow_store},
         {TILE_OP_st_global, follow_store},
+        {TILE_OP_atomic, follow_store},
+        {TILE_OP_atomic_thread, follow_store},
         {TILE_OP_copy, follow_copy},
         {TILE_OP_copy_async, follow_copy},
         {TILE_OP_cp_async, follow_copy},

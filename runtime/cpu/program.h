@@ -15,13 +15,14 @@
 #define TILE_RUNTIME_CPU_PROGRAM_H
 
 #include "lib/analysis/executors.h"
-#include "lib/ir/function.h"
+#include "lib/ir/atomic.h"
 #include "runtime/cpu/access_log.h"
 #include "runtime/device.h"
 
 enum {
     CPU_LANES = 32,
     CPU_PLACE_ALIGN = 64,
+    CPU_OPERANDS = 4, /* of an instruction that has a place for each */
 };
 
 /* A place with this bit is in the launch's constants, else in the agent's frame. */
@@ -56,14 +57,17 @@ struct cpu_insn {
     tile_opcode opcode;
     tile_scalar scalar; /* of the elements that the operation works on */
     tile_scalar from;   /* casts: the operand's; accesses: the index's */
-    bool flag;       /* ldmatrix: trans; scratch: clean; select: one condition for all elements */
-    bool own_order;  /* level 2: the block's accesses are ordered without barriers */
-    uint32_t count;  /* elements of all lanes together */
-    uint32_t size;   /* bytes of one element */
-    uint32_t result; /* place */
-    uint32_t operand[3]; /* places, in the order of the row; CPU_NO_PLACE where absent */
-    uint32_t *index;     /* an element's indices, a view's extents, concat's parts: places */
-    uint32_t *second;    /* the second element's indices, a view's strides, concat's counts */
+    bool flag;      /* ldmatrix: trans; scratch: clean; select: one condition for all elements */
+    bool own_order; /* level 2: the block's accesses are ordered without barriers */
+    bool releases, acquires;
+    tile_word kind;                 /* atomic operations; waits: how they compare */
+    tile_word scope;                /* NONE: gpu */
+    uint32_t count;                 /* elements of all lanes together */
+    uint32_t size;                  /* bytes of one element */
+    uint32_t result;                /* place */
+    uint32_t operand[CPU_OPERANDS]; /* places, in the order of the row; CPU_NO_PLACE where absent */
+    uint32_t *index;  /* an element's indices, a view's extents, concat's parts: places */
+    uint32_t *second; /* the second element's indices, a view's strides, concat's counts */
     uint32_t index_count, second_count;
     uint32_t target; /* jumps: an instruction */
     int64_t integer; /* wait_group: pending; cp_async: bytes; ids: the dim; scratch: which one */
@@ -114,7 +118,8 @@ typedef struct cpu_program {
     unsigned granule_bits; /* log2 of the bytes that one cpu_shadow stands for */
     cpu_scratch *scratch;
     unsigned scratch_count;
-    unsigned uniform_count;     /* `uniform` operations */
+    unsigned uniform_count; /* `uniform` operations */
+    bool fences;
     bool poison, shared_poison; /* some value, something in shared memory may be poisoned */
     uint32_t *origins;          /* instructions that poison; origin_count - 1 of them, from 1 */
     unsigned origin_count;
@@ -123,12 +128,13 @@ typedef struct cpu_program {
 /* What is known about a few bytes of shared memory: the last write and the reads since then. Times
  * are those of the threads' agents (clocks.h). */
 typedef struct cpu_shadow {
-    uint16_t writer; /* a thread from 1 (check.h); 0: never written */
+    uint16_t writer; /* a thread from 1 (check.h); 0: never written; not of an atomic access */
     uint16_t reader; /* the last one; 0: none */
     uint32_t write_time, read_time;
     uint32_t write_insn, read_insn;
     uint32_t
         readers; /* of other agents, before the last one: a place in the block's list; 0: none */
+    uint32_t updates; /* atomic accesses since the write, the last one of each agent: likewise */
 } cpu_shadow;
 
 typedef struct cpu_reader {
@@ -198,6 +204,22 @@ typedef enum cpu_state {
 typedef struct cpu_block cpu_block;
 typedef struct cpu_global cpu_global;
 
+/* How far a scope reaches. */
+typedef enum cpu_reach { CPU_REACH_BLOCK, CPU_REACH_CLUSTER, CPU_REACH_ALL, CPU_REACHES } cpu_reach;
+
+/* What an agent's fences and relaxed accesses make of each other. */
+typedef struct cpu_order {
+    cpu_known *fenced;           /* what it knew at its last release fence, or NULL */
+    cpu_reach fence;             /* of that one */
+    cpu_clock seen[CPU_REACHES]; /* what releases knew whose words it has read since, by how far
+                                    they are away: for an acquire fence */
+    const cpu_insn
+        *narrow;      /* the last one that reached less far than the release it met, or NULL */
+    uint64_t address; /* CPU_WAITING: of the word */
+    unsigned lane;    /* whose it is */
+    uint32_t updates; /* how many atomic instructions it has executed */
+} cpu_order;
+
 /* What the first agent that came to a `uniform` had there, each time. */
 typedef struct cpu_agreement {
     uint64_t *values;
@@ -227,6 +249,7 @@ struct cpu_agent {
     uint32_t *masks;
     uint8_t *frame;
     uint8_t *poison; /* of the frame, or NULL */
+    cpu_order order;
     uint32_t commits[CPU_LANES];
     uint32_t waited; /* lanes that have passed `pdl_wait` */
     cpu_copy *copies;

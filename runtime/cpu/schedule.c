@@ -65,6 +65,7 @@ static void destroy_blocks(const cpu_program *program, cpu_block *list) {
             free(list->agents[w].poison);
             free(list->agents[w].copies);
             cpu_clock_stop(&list->agents[w].clock);
+            cpu_order_clear(&list->agents[w].order);
         }
         if (list->cluster) cpu_leave_cluster(list);
         free(list->visits);
@@ -100,6 +101,7 @@ static void start_agent(const cpu_run *run, cpu_block *block, unsigned index, ui
     memset(agent->recent, 0, sizeof agent->recent);
     agent->since = 0;
     cpu_clock_start(&agent->clock, number * program->agents + index);
+    cpu_order_clear(&agent->order);
 }
 
 /* rank: in the cluster with this number. */
@@ -201,6 +203,16 @@ bool cpu_rests_before(cpu_run *run, cpu_agent *agent) {
 cpu_outcome cpu_rest_after(cpu_run *run, cpu_agent *agent) {
     bool now = run->random ? next_random(run) % 2 : run->waiting > 0;
     if (!now || !may_rest(run, agent->block)) return CPU_NEXT;
+    agent->pc++;
+    rest(run, agent);
+    return CPU_PAUSE;
+}
+
+/* However many rest: a loop of updates that waits for others would never end. */
+cpu_outcome cpu_rest_from_updates(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+    enum { UPDATES = 256 };
+    if (++agent->order.updates % UPDATES)
+        return insn->releases ? cpu_rest_after(run, agent) : CPU_NEXT;
     agent->pc++;
     rest(run, agent);
     return CPU_PAUSE;
@@ -354,6 +366,16 @@ static bool is_stuck(cpu_run *run) {
     return false;
 }
 
+/* The argument whose buffer holds the word, and where in it. */
+static void report_word(cpu_run *run, const cpu_insn *insn, uint64_t address) {
+    if (!cpu_find_global(run, address, sizeof(int32_t))) return;
+    const cpu_range *range = &run->ranges[run->last_range];
+    tile_report(run->context, TILE_NOTE, insn->loc,
+                "the word at offset %" PRIu64 " of %s%s is %" PRId32, address - range->begin,
+                *range->name ? "%" : "", *range->name ? range->name : "scratch",
+                *(const int32_t *)(uintptr_t)address);
+}
+
 static void report_deadlock(cpu_run *run) {
     unsigned blocks = 0;
     const cpu_block *first = NULL;
@@ -364,14 +386,16 @@ static void report_deadlock(cpu_run *run) {
     for (unsigned w = 0; first && w < run->program->agents; w++) {
         const cpu_agent *agent = &first->agents[w];
         const cpu_insn *insn = &run->program->insns[agent->pc];
-        unsigned lane = 0;
+        unsigned lane = agent->order.lane;
         if (agent->state != CPU_WAITING) continue;
-        while (!(agent->mask >> lane & 1)) lane++;
         const int32_t *value = cpu_at(run, agent, insn->operand[1]);
+        const char *compare = tile_compare_symbol(insn->kind);
         cpu_fault(run, agent, insn, (int)lane,
-                  "deadlock: waits for the value %" PRId32
+                  "deadlock: waits for %s value %s%" PRId32
                   ", which no block will store; %u block%s wait%s",
-                  value[lane], blocks, blocks == 1 ? "" : "s", blocks == 1 ? "s" : "");
+                  *compare ? "a" : "the", compare, value[lane], blocks, blocks == 1 ? "" : "s",
+                  blocks == 1 ? "s" : "");
+        report_word(run, insn, agent->order.address);
         return;
     }
 }

@@ -5,7 +5,9 @@
  * earlier ones, too. Two threads race that touch a granule, one of them writing, if nothing orders
  * them, whatever order they run in here. What orders threads of different agents is their clocks
  * (clocks.h); those of one agent, lanes that run on their own, only a barrier of that agent. Most
- * barriers are the whole block's: the time that they settle is looked at first.
+ * barriers are the whole block's: the time that they settle is looked at first. Atomic accesses
+ * race with the others only; each agent's last one since the write is kept in a list beside the
+ * reads.
  *
  * Memory belongs to a block, which its cells and lists stand in; who accesses it may be of another
  * block of its cluster. */
@@ -114,13 +116,19 @@ static uint32_t new_reader(cpu_block *block, cpu_reader reader) {
     return index;
 }
 
-static void drop_readers(cpu_block *block, cpu_shadow *shadow) {
-    for (uint32_t at = shadow->readers, next; at; at = next) {
+static void drop_list(cpu_block *block, uint32_t list) {
+    for (uint32_t at = list, next; at; at = next) {
         next = block->readers[at].next;
         block->readers[at].next = block->free_reader;
         block->free_reader = at;
     }
+}
+
+static void drop_readers(cpu_block *block, cpu_shadow *shadow) {
+    drop_list(block, shadow->readers);
+    drop_list(block, shadow->updates);
     shadow->readers = shadow->reader = 0;
+    shadow->updates = 0;
 }
 
 /* The agent's own earlier read, and those that this one comes after, leave the list. */
@@ -155,7 +163,36 @@ static void add_read(const access *a, cpu_shadow *shadow) {
     shadow->read_insn = a->number;
 }
 
+/* Atomic accesses ------------------------------------------------------------------------------ */
+
+static void add_update(const access *a, cpu_shadow *shadow) {
+    cpu_block *block = a->owner;
+    uint32_t at = shadow->updates;
+    while (at && agent_of(block->readers[at].thread) != a->agent->number)
+        at = block->readers[at].next;
+    if (!at) {
+        cpu_reader own = {a->thread, a->agent->clock.time, a->number, shadow->updates};
+        shadow->updates = new_reader(block, own);
+        return;
+    }
+    cpu_reader *own = &block->readers[at];
+    bool before = is_before(a, own->thread, own->time);
+    own->thread = before ? a->thread : cpu_thread(a->agent, CPU_LANES);
+    own->time = a->agent->clock.time;
+    own->insn = a->number;
+}
+
 /* Accesses ------------------------------------------------------------------------------------- */
+
+/* Against the entries of a list. */
+static bool check_list(const access *a, uint32_t list, const char *what, uint32_t granule) {
+    for (uint32_t at = list; at; at = a->owner->readers[at].next) {
+        const cpu_reader *other = &a->owner->readers[at];
+        if (!is_before(a, other->thread, other->time))
+            return fault_race(a, what, granule, other->thread, other->insn);
+    }
+    return true;
+}
 
 bool cpu_cluster_read(cpu_run *run, cpu_agent *agent, cpu_block *owner, const cpu_insn *insn,
                       int lane, uint16_t thread, uint32_t offset, uint32_t bytes) {
@@ -171,6 +208,8 @@ bool cpu_cluster_read(cpu_run *run, cpu_agent *agent, cpu_block *owner, const cp
         if (!is_before(&a, shadow->writer, shadow->write_time))
             return fault_race(&a, "read without a barrier after a write", i, shadow->writer,
                               shadow->write_insn);
+        if (!check_list(&a, shadow->updates, "read without a barrier after an atomic access", i))
+            return false;
         add_read(&a, shadow);
     }
     return true;
@@ -181,6 +220,14 @@ bool cpu_shared_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int l
     return cpu_cluster_read(run, agent, agent->block, insn, lane, thread, offset, bytes);
 }
 
+static bool check_reads(const access *a, const cpu_shadow *shadow, uint32_t granule,
+                        const char *what) {
+    if (!shadow->reader) return true;
+    if (!is_before(a, shadow->reader, shadow->read_time))
+        return fault_race(a, what, granule, shadow->reader, shadow->read_insn);
+    return check_list(a, shadow->readers, what, granule);
+}
+
 /* False after a report of what the write collides with. */
 static bool check_write(const access *a, const cpu_shadow *shadow, uint32_t granule) {
     if (shadow->writer == CPU_IN_FLIGHT)
@@ -188,16 +235,9 @@ static bool check_write(const access *a, const cpu_shadow *shadow, uint32_t gran
     if (shadow->writer && !is_before(a, shadow->writer, shadow->write_time))
         return fault_race(a, "write without a barrier after another write", granule, shadow->writer,
                           shadow->write_insn);
-    if (!shadow->reader) return true;
-    static const char after_read[] = "write without a barrier after a read";
-    if (!is_before(a, shadow->reader, shadow->read_time))
-        return fault_race(a, after_read, granule, shadow->reader, shadow->read_insn);
-    for (uint32_t at = shadow->readers; at; at = a->owner->readers[at].next) {
-        const cpu_reader *reader = &a->owner->readers[at];
-        if (!is_before(a, reader->thread, reader->time))
-            return fault_race(a, after_read, granule, reader->thread, reader->insn);
-    }
-    return true;
+    return check_list(a, shadow->updates, "write without a barrier after an atomic access",
+                      granule) &&
+           check_reads(a, shadow, granule, "write without a barrier after a read");
 }
 
 static bool mark_write(const access *a, uint16_t writer, uint32_t offset, uint32_t bytes) {
@@ -207,7 +247,7 @@ static bool mark_write(const access *a, uint16_t writer, uint32_t offset, uint32
     for (uint32_t i = first; i < end; i++) {
         cpu_shadow *shadow = &a->owner->shadow[i];
         if (!check_write(a, shadow, i)) return false;
-        if (shadow->reader) drop_readers(a->owner, shadow);
+        if (shadow->reader || shadow->updates) drop_readers(a->owner, shadow);
         shadow->writer = writer;
         shadow->write_time = a->agent->clock.time;
         shadow->write_insn = a->number;
@@ -224,6 +264,27 @@ bool cpu_cluster_write(cpu_run *run, cpu_agent *agent, cpu_block *owner, const c
 bool cpu_shared_write(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                       uint16_t thread, uint32_t offset, uint32_t bytes) {
     return cpu_cluster_write(run, agent, agent->block, insn, lane, thread, offset, bytes);
+}
+
+bool cpu_shared_update(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                       uint16_t thread, uint32_t offset, uint32_t bytes) {
+    uint32_t first, end;
+    if (!agent->block->shadow) return true;
+    access a = begin_access(run, agent, agent->block, insn, lane, thread);
+    granules(run, offset, bytes, &first, &end);
+    for (uint32_t i = first; i < end; i++) {
+        cpu_shadow *shadow = &agent->block->shadow[i];
+        if (shadow->writer == CPU_IN_FLIGHT)
+            return fault_at(&a, "updated while an asynchronous copy is in flight", i);
+        if (!shadow->writer) return fault_at(&a, "read of uninitialised shared memory", i);
+        if (!is_before(&a, shadow->writer, shadow->write_time))
+            return fault_race(&a, "atomic access without a barrier after a write", i,
+                              shadow->writer, shadow->write_insn);
+        if (!check_reads(&a, shadow, i, "atomic access without a barrier after a read"))
+            return false;
+        add_update(&a, shadow);
+    }
+    return true;
 }
 
 bool cpu_shared_start_copy(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,

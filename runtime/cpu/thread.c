@@ -208,11 +208,9 @@ CPU_HANDLER(cpu_run_wait_acquire) {
     cpu_global_addresses(run, agent, insn, 0, agent->mask, addresses);
     FOR_EACH_LANE (lane, agent->mask) {
         if (!cpu_check_global(run, agent, insn, (int)lane, addresses[lane], 4, 4)) return CPU_STOP;
-        bool met = *(const int32_t *)(uintptr_t)addresses[lane] == value[lane];
-        if (!cpu_global_acquire(run, agent, insn, (int)lane, addresses[lane], met)) return CPU_STOP;
-        if (met) continue;
-        agent->state = CPU_WAITING;
-        return CPU_PAUSE;
+        cpu_outcome outcome =
+            cpu_wait_for_word(run, agent, insn, (int)lane, addresses[lane], value[lane]);
+        if (outcome != CPU_NEXT) return outcome;
     }
     return CPU_NEXT;
 }

@@ -20,25 +20,15 @@ void cpu_view_position(const cpu_run *run, const cpu_agent *agent, const cpu_ins
         at[d] = *(const int32_t *)cpu_at(run, agent, index[d]);
 }
 
-/* A tile's rows, one after the other. */
-typedef struct row_walk {
-    const cpu_view *view;
-    const tile_type *tile;
-    unsigned view_rank;
-    const int64_t *at;
-    int64_t rows, length;
-} row_walk;
-
-static row_walk walk_rows(const cpu_insn *insn, const cpu_view *view, const int64_t *at,
-                          unsigned view_rank) {
-    row_walk walk = {.view = view, .tile = insn->type, .view_rank = view_rank, .at = at};
+cpu_rows cpu_walk_rows(const cpu_insn *insn, const cpu_view *view, const int64_t *at,
+                       unsigned view_rank) {
+    cpu_rows walk = {.view = view, .tile = insn->type, .view_rank = view_rank, .at = at};
     walk.length = tile_type_dim(walk.tile, walk.tile->rank - 1);
     walk.rows = tile_type_elements(walk.tile) / walk.length;
     return walk;
 }
 
-/* Where a row starts, and which of its elements [*first, *end) are inside of the extents. */
-static uint64_t find_row(const row_walk *walk, int64_t row, int64_t *first, int64_t *end) {
+uint64_t cpu_find_row(const cpu_rows *walk, int64_t row, int64_t *first, int64_t *end) {
     const cpu_view *view = walk->view;
     unsigned last = walk->view_rank - 1, offset = walk->view_rank - walk->tile->rank;
     uint64_t element = 0; /* wraps, as on a GPU, where the view's strides are absurd */
@@ -60,9 +50,8 @@ static uint64_t find_row(const row_walk *walk, int64_t row, int64_t *first, int6
     return view->base + element * tile_scalar_bytes(walk->tile->scalar);
 }
 
-/* Elements [first, end) of a row are touched: false after a report. */
-static bool touch_row(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint64_t address,
-                      int64_t stride, int64_t first, int64_t end, cpu_access access) {
+bool cpu_touch_row(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint64_t address,
+                   int64_t stride, int64_t first, int64_t end, cpu_access access) {
     unsigned size = tile_scalar_bytes(insn->type->scalar);
     bool dense = stride == 1;
     uint64_t step = (uint64_t)stride * size;
@@ -77,7 +66,7 @@ static bool touch_row(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint
 }
 
 /* The row's elements [first, end), zeros around them. */
-static void read_row(const row_walk *walk, uint64_t address, int64_t stride, int64_t first,
+static void read_row(const cpu_rows *walk, uint64_t address, int64_t stride, int64_t first,
                      int64_t end, char *to) {
     unsigned size = tile_scalar_bytes(walk->tile->scalar);
     memset(to, 0, (size_t)(walk->length * size));
@@ -102,12 +91,12 @@ static void round_row(const cpu_insn *insn, char *row, int64_t count) {
 
 bool cpu_load_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
                    const int64_t at[TILE_MAX_RANK], char *to) {
-    row_walk walk = walk_rows(insn, view, at, insn->index_count);
+    cpu_rows walk = cpu_walk_rows(insn, view, at, insn->index_count);
     unsigned size = tile_scalar_bytes(insn->type->scalar);
     int64_t stride = view->stride[insn->index_count - 1], first, end;
     for (int64_t row = 0; row < walk.rows; row++) {
-        uint64_t address = find_row(&walk, row, &first, &end);
-        if (!touch_row(run, agent, insn, address, stride, first, end, CPU_READ)) return false;
+        uint64_t address = cpu_find_row(&walk, row, &first, &end);
+        if (!cpu_touch_row(run, agent, insn, address, stride, first, end, CPU_READ)) return false;
         if (!to) continue;
         read_row(&walk, address, stride, first, end, to + row * walk.length * size);
         round_row(insn, to + row * walk.length * size, walk.length);
@@ -118,13 +107,13 @@ bool cpu_load_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const c
 /* poison: of what is stored, or NULL. */
 static bool store_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
                        const int64_t at[TILE_MAX_RANK], const char *from, const uint8_t *poison) {
-    row_walk walk = walk_rows(insn, view, at, insn->index_count);
+    cpu_rows walk = cpu_walk_rows(insn, view, at, insn->index_count);
     unsigned size = tile_scalar_bytes(insn->type->scalar);
     int64_t stride = view->stride[insn->index_count - 1], first, end;
     for (int64_t row = 0; row < walk.rows; row++, from += walk.length * size) {
-        uint64_t address = find_row(&walk, row, &first, &end);
+        uint64_t address = cpu_find_row(&walk, row, &first, &end);
         int64_t inside = (row * walk.length + first) * size;
-        if (!touch_row(run, agent, insn, address, stride, first, end, CPU_WRITE) ||
+        if (!cpu_touch_row(run, agent, insn, address, stride, first, end, CPU_WRITE) ||
             (poison &&
              !cpu_poison_row_may_leave(run, agent, insn, poison + inside, end - first, size)))
             return false;
@@ -252,11 +241,7 @@ CPU_HANDLER(cpu_run_lock_semaphore) {
     uint64_t address = find_word(run, agent, insn);
     const int32_t *value = cpu_at(run, agent, insn->operand[1]);
     if (!address) return CPU_STOP;
-    bool met = *(const int32_t *)(uintptr_t)address == *value;
-    if (!cpu_global_acquire(run, agent, insn, -1, address, met)) return CPU_STOP;
-    if (met) return CPU_NEXT;
-    agent->state = CPU_WAITING;
-    return CPU_PAUSE;
+    return cpu_wait_for_word(run, agent, insn, -1, address, *value);
 }
 
 CPU_HANDLER(cpu_run_release_semaphore) {

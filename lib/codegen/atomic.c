@@ -1,0 +1,372 @@
+/* Atomic accesses, compare and swap, fences: the one place that writes them.
+ *
+ * Never LLVM's atomicrmw: for NVPTX it loses its ordering and scope. What PTX has for a type and a
+ * kind is a line of inline PTX: `red` where nobody takes the old elements, else `atom`, on as many
+ * neighbours as one instruction of the target takes. All else is a loop around compare and swap, on
+ * the element's own bits, or on the word that a byte lies in. */
+#include <string.h>
+
+#include "lib/codegen/ptx.h"
+#include "lib/ir/atomic.h"
+
+/* What an instruction takes -------------------------------------------------------------------- */
+
+typedef struct instruction {
+    const char *type; /* ".f32"; NULL: there is none, a loop does it */
+    unsigned parts;   /* registers of one instruction */
+} instruction;
+
+typedef struct atomic_access {
+    tile_op op;
+    const tile_type *type; /* of the value */
+    tile_word kind;        /* NONE: compare and swap */
+    bool shared;
+    bool result; /* somebody takes the old elements */
+} atomic_access;
+
+enum { VECTORS = 90 }; /* the compute capability from which on `red` and `atom` take vectors */
+
+static const char *integer_type(tile_word kind, tile_scalar scalar) {
+    bool is_long = scalar == TILE_i64;
+    switch (kind) {
+    case TILE_WORD_kind_add: return is_long ? ".u64" : ".s32"; /* wraps: signs are alike */
+    case TILE_WORD_kind_min:
+    case TILE_WORD_kind_max: return is_long ? ".s64" : ".s32";
+    default: return is_long ? ".b64" : ".b32";
+    }
+}
+
+/* Parts are scalars, or pairs of 16-bit floats. */
+static instruction add_of_floats(const atomic_access *a, unsigned capability) {
+    unsigned parts = tile_part_count(a->type);
+    bool pairs = tile_pack(a->type) == 2, vectors = capability >= VECTORS && !a->shared;
+    unsigned most = vectors ? 4 : 1;
+    if (most > parts) most = parts;
+    switch (a->type->scalar) {
+    case TILE_f32: return (instruction){".f32", most};
+    case TILE_f64: return (instruction){".f64", 1};
+    case TILE_f16: return (instruction){pairs ? ".f16x2" : ".f16", pairs ? most : 1};
+    case TILE_bf16:
+        if (capability < VECTORS) break; /* as old as the vectors */
+        return (instruction){pairs ? ".bf16x2" : ".bf16", pairs ? most : 1};
+    default: break;
+    }
+    return (instruction){NULL, 1};
+}
+
+/* PTX's minima of floats would not do: NaN is to lose, whichever side it is on. */
+static instruction choose(const atomic_access *a, unsigned capability) {
+    tile_scalar scalar = a->type->scalar;
+    bool word = tile_scalar_bits(scalar) >= 32;
+    if (a->kind == TILE_WORD_kind_exch)
+        return (instruction){!word ? NULL : tile_scalar_bits(scalar) == 64 ? ".b64" : ".b32", 1};
+    if (!tile_scalar_is_floating(scalar) && a->kind)
+        return (instruction){word ? integer_type(a->kind, scalar) : NULL, 1};
+    return a->kind == TILE_WORD_kind_add ? add_of_floats(a, capability) : (instruction){NULL, 1};
+}
+
+static atomic_access access_of(const tile_function *f, tile_op op) {
+    atomic_access a = {.op = op, .kind = tile_op_word(f, op, TILE_ATTR_kind)};
+    unsigned count, memory = tile_op_opcode(f, op) == TILE_OP_atomic_thread ? 1 : 2;
+    a.type = tile_value_type(f, tile_op_operand(f, op, 0));
+    a.shared =
+        tile_value_type(f, tile_op_segment(f, op, memory, &count)[0])->kind == TILE_TYPE_SHARED;
+    a.result = tile_value_is_used(f, tile_op_result(f, op, 0));
+    return a;
+}
+
+/* `red` releases at most, and exchanges nothing. */
+static bool is_red(const tile_function *f, const atomic_access *a) {
+    return !a->result && !tile_op_acquires(f, a->op) && a->kind != TILE_WORD_kind_exch;
+}
+
+static tile_machine machine_of(const tile_function *f, const atomic_access *a, unsigned parts,
+                               bool predicated) {
+    if (is_red(f, a) && parts > 1)
+        return predicated ? TILE_MACHINE_red_vector_if : TILE_MACHINE_red_vector;
+    if (is_red(f, a)) return predicated ? TILE_MACHINE_red_if : TILE_MACHINE_red;
+    if (parts > 1) return predicated ? TILE_MACHINE_atom_vector_if : TILE_MACHINE_atom_vector;
+    return predicated ? TILE_MACHINE_atom_if : TILE_MACHINE_atom;
+}
+
+tile_machine tile_atomic_machine(const tile_function *f, tile_op op, unsigned capability) {
+    atomic_access a = access_of(f, op);
+    instruction one = choose(&a, capability);
+    return one.type ? machine_of(f, &a, one.parts, false) : TILE_MACHINE_atom_cas;
+}
+
+/* Words of the instruction --------------------------------------------------------------------- */
+
+/* Below sm_90 there are no clusters: the whole device is more than is asked for. */
+static const char *scope_of(const tile_emitter *e, tile_op op) {
+    const char *scope = tile_op_attr_text(e->f, op, TILE_ATTR_scope);
+    if (!scope) return "gpu";
+    bool cluster = strcmp(scope, "cluster") == 0;
+    return cluster && e->options->target->compute_capability < 90 ? "gpu" : scope;
+}
+
+static const char *ordering_of(const tile_emitter *e, tile_op op) {
+    const char *ordering = tile_op_attr_text(e->f, op, TILE_ATTR_ordering);
+    return ordering ? ordering : "relaxed";
+}
+
+static const char *space_of(const atomic_access *a) {
+    return a->shared ? "shared" : "global";
+}
+
+/* ".relaxed.gpu.global.add.noftz.v4.f16x2" */
+static void modify(tile_ptx *ptx, const tile_emitter *e, const atomic_access *a,
+                   const instruction *one) {
+    bool half = strstr(one->type, "f16") != NULL;
+    tile_ptx_modify(ptx, ".%s.%s.%s.%s%s", ordering_of(e, a->op), scope_of(e, a->op), space_of(a),
+                    tile_op_attr_text(e->f, a->op, TILE_ATTR_kind), half ? ".noftz" : "");
+    if (one->parts > 1) tile_ptx_modify(ptx, ".v%u", one->parts);
+    tile_ptx_modify(ptx, "%s", one->type);
+}
+
+/* Instructions --------------------------------------------------------------------------------- */
+
+static LLVMValueRef offset_address(tile_emitter *e, const atomic_access *a, LLVMValueRef address,
+                                   unsigned element) {
+    LLVMValueRef index = tile_llvm_int(e->i32, element);
+    if (element == 0) return address;
+    return LLVMBuildGEP2(e->builder, tile_llvm_scalar(e, a->type->scalar), address, &index, 1, "");
+}
+
+/* A false predicate leaves zeros where the old elements would be. */
+static void emit_one(tile_emitter *e, const atomic_access *a, const instruction *one,
+                     LLVMValueRef address, LLVMValueRef predicate, LLVMValueRef *parts,
+                     LLVMValueRef *old) {
+    enum { MOST_PARTS = 4 };
+    bool red = is_red(e->f, a);
+    LLVMTypeRef types[MOST_PARTS];
+    LLVMValueRef zeros[MOST_PARTS];
+    tile_ptx ptx = tile_ptx_begin(e, machine_of(e->f, a, one->parts, predicate != NULL));
+    for (unsigned i = 0; i < one->parts; i++) types[i] = LLVMTypeOf(parts[i]);
+    for (unsigned i = 0; i < one->parts; i++) zeros[i] = LLVMConstNull(types[i]);
+    modify(&ptx, e, a, one);
+    if (!red && predicate) tile_ptx_add_tied(&ptx, zeros, one->parts);
+    if (!red && !predicate) tile_ptx_add_results(&ptx, types, one->parts);
+    tile_ptx_add_inputs(&ptx, &address, 1);
+    if (predicate) tile_ptx_add_inputs(&ptx, &predicate, 1);
+    tile_ptx_add_inputs(&ptx, parts, one->parts);
+    tile_ptx_call(&ptx, red ? NULL : old);
+}
+
+static void emit_native(tile_emitter *e, const atomic_access *a, const instruction *one,
+                        LLVMValueRef address, LLVMValueRef predicate) {
+    LLVMValueRef *parts = tile_get_parts(e, tile_op_operand(e->f, a->op, 0));
+    LLVMValueRef *old = tile_new_parts(e, a->type);
+    unsigned pack = tile_pack(a->type);
+    for (unsigned i = 0; i < tile_part_count(a->type); i += one->parts)
+        emit_one(e, a, one, offset_address(e, a, address, i * pack), predicate, parts + i, old + i);
+    tile_set_parts(e, tile_op_result(e->f, a->op, 0), old);
+}
+
+/* Loops ---------------------------------------------------------------------------------------- */
+
+/* An element where compare and swap reaches it: its own bits, or a byte's word. */
+typedef struct cell {
+    LLVMValueRef address;
+    LLVMTypeRef bits;   /* the integer that is swapped */
+    LLVMValueRef shift; /* of a byte in its word; NULL: the element is the whole cell */
+} cell;
+
+static LLVMBasicBlockRef new_block(tile_emitter *e, const char *name) {
+    return LLVMAppendBasicBlockInContext(e->llvm, e->function, name);
+}
+
+static cell cell_of(tile_emitter *e, const atomic_access *a, LLVMValueRef address) {
+    unsigned bits = tile_scalar_bits(a->type->scalar);
+    if (bits > 8) return (cell){address, bits == 16 ? e->i16 : bits == 32 ? e->i32 : e->i64, NULL};
+    LLVMTypeRef whole = a->shared ? e->i32 : e->i64;
+    LLVMValueRef number = LLVMBuildPtrToInt(e->builder, address, whole, "");
+    LLVMValueRef inside = LLVMBuildAnd(e->builder, number, tile_llvm_int(whole, 3), "");
+    LLVMValueRef back = LLVMBuildNeg(e->builder, inside, "");
+    LLVMValueRef shift = LLVMBuildIntCast2(e->builder, inside, e->i32, false, "");
+    return (cell){LLVMBuildGEP2(e->builder, e->i8, address, &back, 1, ""), e->i32,
+                  LLVMBuildShl(e->builder, shift, tile_llvm_int(e->i32, 3), "")};
+}
+
+static LLVMValueRef element_in(tile_emitter *e, const atomic_access *a, const cell *c,
+                               LLVMValueRef bits) {
+    LLVMTypeRef type = tile_llvm_scalar(e, a->type->scalar);
+    if (!c->shift) return LLVMBuildBitCast(e->builder, bits, type, "");
+    return LLVMBuildTrunc(e->builder, LLVMBuildLShr(e->builder, bits, c->shift, ""), type, "");
+}
+
+/* The cell's bits with another element. */
+static LLVMValueRef with_element(tile_emitter *e, const cell *c, LLVMValueRef bits,
+                                 LLVMValueRef element) {
+    if (!c->shift) return LLVMBuildBitCast(e->builder, element, c->bits, "");
+    LLVMValueRef byte = LLVMBuildZExt(e->builder, element, e->i32, "");
+    LLVMValueRef mask = LLVMBuildShl(e->builder, tile_llvm_int(e->i32, 0xff), c->shift, "");
+    bits = LLVMBuildAnd(e->builder, bits, LLVMBuildNot(e->builder, mask, ""), "");
+    return LLVMBuildOr(e->builder, bits, LLVMBuildShl(e->builder, byte, c->shift, ""), "");
+}
+
+static LLVMValueRef load_cell(tile_emitter *e, const atomic_access *a, const cell *c) {
+    LLVMValueRef bits;
+    tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_ld_relaxed);
+    tile_ptx_modify(&ptx, ".%s.%s.b%u", scope_of(e, a->op), space_of(a),
+                    LLVMGetIntTypeWidth(c->bits));
+    tile_ptx_add_results(&ptx, &c->bits, 1);
+    tile_ptx_add_inputs(&ptx, &c->address, 1);
+    tile_ptx_call(&ptx, &bits);
+    return bits;
+}
+
+static LLVMValueRef swap_cell(tile_emitter *e, const atomic_access *a, const cell *c,
+                              LLVMValueRef expected, LLVMValueRef desired) {
+    LLVMValueRef bits;
+    tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_atom_cas);
+    tile_ptx_modify(&ptx, ".%s.%s.%s.cas.b%u", ordering_of(e, a->op), scope_of(e, a->op),
+                    space_of(a), LLVMGetIntTypeWidth(c->bits));
+    tile_ptx_add_results(&ptx, &c->bits, 1);
+    tile_ptx_add_inputs(&ptx, &c->address, 1);
+    tile_ptx_add_inputs(&ptx, &expected, 1);
+    tile_ptx_add_inputs(&ptx, &desired, 1);
+    tile_ptx_call(&ptx, &bits);
+    return bits;
+}
+
+/* expected: of compare and swap, which ends where the element is another one; else NULL. The old
+ * element. */
+static LLVMValueRef emit_loop(tile_emitter *e, const atomic_access *a, LLVMValueRef address,
+                              LLVMValueRef expected, LLVMValueRef operand) {
+    LLVMBasicBlockRef before, again = new_block(e, "swap"), done = new_block(e, "swapped");
+    cell c = cell_of(e, a, address);
+    LLVMValueRef first = load_cell(e, a, &c);
+    before = LLVMGetInsertBlock(e->builder);
+    LLVMBuildBr(e->builder, again);
+    LLVMPositionBuilderAtEnd(e->builder, again);
+    LLVMValueRef old = LLVMBuildPhi(e->builder, c.bits, ""), element = operand;
+    if (expected)
+        old = with_element(e, &c, old, expected);
+    else if (tile_kind_opcode(a->kind))
+        element =
+            tile_emit_int_op(e, tile_kind_opcode(a->kind), element_in(e, a, &c, old), operand);
+    LLVMValueRef phi = LLVMGetFirstInstruction(again);
+    LLVMValueRef seen = swap_cell(e, a, &c, old, with_element(e, &c, old, element));
+    LLVMValueRef end = LLVMBuildICmp(e->builder, LLVMIntEQ, seen, old, "");
+    if (expected) {
+        LLVMValueRef is =
+            LLVMBuildBitCast(e->builder, element_in(e, a, &c, seen),
+                             LLVMIntTypeInContext(e->llvm, tile_scalar_bits(a->type->scalar)), "");
+        LLVMValueRef want = LLVMBuildBitCast(e->builder, expected, LLVMTypeOf(is), "");
+        LLVMValueRef other = LLVMBuildICmp(e->builder, LLVMIntNE, is, want, "");
+        end = LLVMBuildOr(e->builder, end, other, "");
+    }
+    LLVMAddIncoming(phi, &first, &before, 1);
+    LLVMAddIncoming(phi, &seen, &again, 1);
+    LLVMBuildCondBr(e->builder, end, done, again);
+    LLVMPositionBuilderAtEnd(e->builder, done);
+    return element_in(e, a, &c, seen);
+}
+
+/* One compare and swap does where the element fills its cell. */
+static LLVMValueRef emit_swap(tile_emitter *e, const atomic_access *a, LLVMValueRef address,
+                              LLVMValueRef expected, LLVMValueRef desired) {
+    cell c = cell_of(e, a, address);
+    if (c.shift) return emit_loop(e, a, address, expected, desired);
+    LLVMValueRef old = swap_cell(e, a, &c, with_element(e, &c, NULL, expected),
+                                 with_element(e, &c, NULL, desired));
+    return element_in(e, a, &c, old);
+}
+
+/* The builder goes on where the predicate holds; emit_behind brings both ways together. */
+typedef struct branch {
+    LLVMBasicBlockRef before, behind; /* NULL: there is no predicate */
+} branch;
+
+static branch emit_where(tile_emitter *e, LLVMValueRef predicate) {
+    if (!predicate) return (branch){NULL, NULL};
+    branch b = {LLVMGetInsertBlock(e->builder), new_block(e, "")};
+    LLVMBasicBlockRef there = new_block(e, "atomic");
+    LLVMBuildCondBr(e->builder, predicate, there, b.behind);
+    LLVMPositionBuilderAtEnd(e->builder, there);
+    return b;
+}
+
+static void emit_behind(tile_emitter *e, const branch *b, LLVMValueRef *old, unsigned count) {
+    if (!b->behind) return;
+    LLVMBasicBlockRef there = LLVMGetInsertBlock(e->builder);
+    LLVMBuildBr(e->builder, b->behind);
+    LLVMPositionBuilderAtEnd(e->builder, b->behind);
+    for (unsigned i = 0; i < count; i++) {
+        LLVMValueRef phi = LLVMBuildPhi(e->builder, LLVMTypeOf(old[i]), "");
+        LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(old[i]));
+        LLVMBasicBlockRef before = b->before;
+        LLVMAddIncoming(phi, &old[i], &there, 1);
+        LLVMAddIncoming(phi, &zero, &before, 1);
+        old[i] = phi;
+    }
+}
+
+static void emit_loops(tile_emitter *e, const atomic_access *a, LLVMValueRef address,
+                       LLVMValueRef predicate) {
+    unsigned count = (unsigned)tile_type_elements(a->type);
+    tile_value src = tile_op_operand(e->f, a->op, 0);
+    LLVMValueRef *old = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, count);
+    branch b = emit_where(e, predicate);
+    for (unsigned i = 0; i < count; i++)
+        old[i] =
+            emit_loop(e, a, offset_address(e, a, address, i), NULL, tile_get_element(e, src, i));
+    emit_behind(e, &b, old, count);
+    tile_set_elements(e, tile_op_result(e->f, a->op, 0), old);
+}
+
+/* Operations ----------------------------------------------------------------------------------- */
+
+/* *never: it is false for sure. NULL without one, or with one that is true. */
+static LLVMValueRef predicate_of(tile_emitter *e, tile_op op, unsigned operand, bool *never) {
+    unsigned count;
+    const tile_value *values = tile_op_segment(e->f, op, operand, &count);
+    LLVMValueRef predicate = count ? tile_get_scalar(e, values[0]) : NULL;
+    *never = predicate && LLVMIsNull(predicate);
+    return predicate && LLVMIsAConstantInt(predicate) ? NULL : predicate;
+}
+
+/* What never happens is not emitted. */
+static void set_nothing(tile_emitter *e, const atomic_access *a) {
+    LLVMValueRef *old = tile_new_parts(e, a->type);
+    for (unsigned i = 0; i < tile_part_count(a->type); i++)
+        old[i] = LLVMConstNull(tile_part_type(e, a->type));
+    tile_set_parts(e, tile_op_result(e->f, a->op, 0), old);
+}
+
+void tile_emit_atomic_thread(tile_emitter *e, tile_op op) {
+    bool never;
+    atomic_access a = access_of(e->f, op);
+    instruction one = choose(&a, e->options->target->compute_capability);
+    LLVMValueRef address = tile_emit_address(e, op, 1), predicate = predicate_of(e, op, 2, &never);
+    if (never)
+        set_nothing(e, &a);
+    else if (one.type)
+        emit_native(e, &a, &one, address, predicate);
+    else
+        emit_loops(e, &a, address, predicate);
+}
+
+void tile_emit_atomic_cas_thread(tile_emitter *e, tile_op op) {
+    bool never;
+    atomic_access a = access_of(e->f, op);
+    LLVMValueRef address = tile_emit_address(e, op, 2), predicate = predicate_of(e, op, 3, &never);
+    if (never) {
+        set_nothing(e, &a);
+        return;
+    }
+    branch b = emit_where(e, predicate);
+    LLVMValueRef old = emit_swap(e, &a, address, tile_get_scalar(e, tile_op_operand(e->f, op, 0)),
+                                 tile_get_scalar(e, tile_op_operand(e->f, op, 1)));
+    emit_behind(e, &b, &old, 1);
+    tile_set_scalar(e, tile_op_result(e->f, op, 0), old);
+}
+
+/* PTX has fences of both directions only. */
+void tile_emit_fence(tile_emitter *e, tile_op op) {
+    bool sc = tile_op_word(e->f, op, TILE_ATTR_ordering) == TILE_WORD_ordering_sc;
+    tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_fence);
+    tile_ptx_modify(&ptx, ".%s.%s", sc ? "sc" : "acq_rel", scope_of(e, op));
+    tile_ptx_call(&ptx, NULL);
+}

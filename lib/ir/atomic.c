@@ -1,0 +1,136 @@
+#include "lib/ir/atomic.h"
+
+#include <string.h>
+
+tile_word tile_op_word(const tile_function *f, tile_op op, tile_attr_id id) {
+    static const struct {
+        tile_attr_id id;
+        const char *text;
+    } words[] = {
+        {TILE_ATTR_NONE, ""},
+#define ATTR(number, name, kind, meaning)
+#define WORD(attribute, word, meaning) {TILE_ATTR_##attribute, #word},
+#include "tile/attrs.def"
+    };
+    const char *text = tile_op_attr_text(f, op, id);
+    for (unsigned i = 1; text && i < sizeof words / sizeof *words; i++)
+        if (words[i].id == id && strcmp(words[i].text, text) == 0) return (tile_word)i;
+    return TILE_WORD_NONE;
+}
+
+/* Order --------------------------------------------------------------------------------------- */
+
+enum { RELEASES = 1, ACQUIRES = 2 };
+
+/* What may be any ordering, a parameter that has no value yet, is both. */
+static unsigned order_of(const tile_function *f, tile_op op) {
+    unsigned effects = tile_op_get_info(tile_op_opcode(f, op))->effects;
+    bool fence = tile_op_opcode(f, op) == TILE_OP_fence;
+    if (!(effects & TILE_EFFECT_ATOMIC) && !fence)
+        return (effects & TILE_EFFECT_RELEASE ? RELEASES : 0) |
+               (effects & TILE_EFFECT_ACQUIRE ? ACQUIRES : 0);
+    if (!tile_op_has_attr(f, op, TILE_ATTR_ordering)) return fence ? RELEASES | ACQUIRES : 0;
+    switch (tile_op_word(f, op, TILE_ATTR_ordering)) {
+    case TILE_WORD_ordering_relaxed: return 0;
+    case TILE_WORD_ordering_acquire: return ACQUIRES;
+    case TILE_WORD_ordering_release: return RELEASES;
+    default: return RELEASES | ACQUIRES;
+    }
+}
+
+bool tile_op_releases(const tile_function *f, tile_op op) {
+    return order_of(f, op) & RELEASES;
+}
+
+bool tile_op_acquires(const tile_function *f, tile_op op) {
+    return order_of(f, op) & ACQUIRES;
+}
+
+unsigned tile_op_effects(const tile_function *f, tile_op op) {
+    unsigned effects = tile_op_get_info((tile_opcode)tile_op_at(f, op)->opcode)->effects;
+    if (!(effects & TILE_EFFECT_ATOMIC)) return effects;
+    return effects | (tile_op_releases(f, op) ? TILE_EFFECT_RELEASE : 0u) |
+           (tile_op_acquires(f, op) ? TILE_EFFECT_ACQUIRE : 0u);
+}
+
+/* Results ------------------------------------------------------------------------------------- */
+
+bool *tile_used_values(const tile_function *f, tile_arena *arena) {
+    bool *used = TILE_NEW_ARRAY(arena, bool, f->value_count);
+    for (uint32_t id = 1; id < f->op_count; id++)
+        for (uint32_t i = 0; f->ops[id].opcode && i < f->ops[id].operand_count; i++)
+            used[f->ops[id].operands[i].id] = true;
+    return used;
+}
+
+bool tile_value_is_used(const tile_function *f, tile_value value) {
+    for (uint32_t id = 1; id < f->op_count; id++)
+        for (uint32_t i = 0; f->ops[id].opcode && i < f->ops[id].operand_count; i++)
+            if (f->ops[id].operands[i].id == value.id) return true;
+    return false;
+}
+
+/* Meaning ------------------------------------------------------------------------------------- */
+
+tile_opcode tile_kind_opcode(tile_word kind) {
+    switch (kind) {
+    case TILE_WORD_kind_add: return TILE_OP_add;
+    case TILE_WORD_kind_min: return TILE_OP_min;
+    case TILE_WORD_kind_max: return TILE_OP_max;
+    case TILE_WORD_kind_and: return TILE_OP_and;
+    case TILE_WORD_kind_or: return TILE_OP_or;
+    case TILE_WORD_kind_xor: return TILE_OP_xor;
+    default: return TILE_OP_NONE;
+    }
+}
+
+bool tile_compare_holds(tile_word compare, int32_t word, int32_t value) {
+    switch (compare) {
+    case TILE_WORD_compare_ne: return word != value;
+    case TILE_WORD_compare_lt: return word < value;
+    case TILE_WORD_compare_le: return word <= value;
+    case TILE_WORD_compare_gt: return word > value;
+    case TILE_WORD_compare_ge: return word >= value;
+    default: return word == value;
+    }
+}
+
+const char *tile_compare_symbol(tile_word compare) {
+    switch (compare) {
+    case TILE_WORD_compare_ne: return "!= ";
+    case TILE_WORD_compare_lt: return "< ";
+    case TILE_WORD_compare_le: return "<= ";
+    case TILE_WORD_compare_gt: return "> ";
+    case TILE_WORD_compare_ge: return ">= ";
+    default: return "";
+    }
+}
+
+/* Checks -------------------------------------------------------------------------------------- */
+
+static bool fail(const tile_function *f, tile_op op, const char *what) {
+    tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op), "%s: %s",
+                tile_op_name(f, op), what);
+    return false;
+}
+
+/* A sum of truth values or of floats' bits means nothing. */
+static bool verify_kind(const tile_function *f, tile_op op) {
+    const tile_type *type = tile_value_type(f, tile_op_operand(f, op, 0));
+    tile_word kind = tile_op_word(f, op, TILE_ATTR_kind);
+    bool bits =
+        kind == TILE_WORD_kind_and || kind == TILE_WORD_kind_or || kind == TILE_WORD_kind_xor;
+    if (type->param || !bits || !tile_scalar_is_floating(type->scalar)) return true;
+    return fail(f, op, "and, or and xor are for integers");
+}
+
+bool tile_verify_atomic(const tile_function *f, tile_op op) {
+    tile_word ordering = tile_op_word(f, op, TILE_ATTR_ordering);
+    if (tile_op_opcode(f, op) == TILE_OP_fence)
+        return ordering != TILE_WORD_ordering_relaxed ||
+               fail(f, op, "a relaxed fence orders nothing; leave it out");
+    if (!(tile_op_get_info(tile_op_opcode(f, op))->effects & TILE_EFFECT_ATOMIC)) return true;
+    if (ordering == TILE_WORD_ordering_sc)
+        return fail(f, op, "PTX has no sc access; put `fence {ordering = sc}` before it");
+    return !tile_op_has_attr(f, op, TILE_ATTR_kind) || verify_kind(f, op);
+}

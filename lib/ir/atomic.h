@@ -1,0 +1,39 @@
+/* What the attributes of atomic operations, waits and fences say, for whoever checks, lowers or
+ * runs them. */
+#ifndef TILE_LIB_IR_ATOMIC_H
+#define TILE_LIB_IR_ATOMIC_H
+
+#include "lib/ir/function.h"
+
+/* Every WORD of attrs.def. */
+typedef enum tile_word {
+    TILE_WORD_NONE = 0,
+#define ATTR(number, name, kind, meaning)
+#define WORD(attribute, word, meaning) TILE_WORD_##attribute##_##word,
+#include "tile/attrs.def"
+} tile_word;
+
+/* The word that an attribute is; NONE where it is absent, or a parameter that has no value yet. */
+tile_word tile_op_word(const tile_function *f, tile_op op, tile_attr_id id);
+
+/* True where op orders accesses of its thread before it (release) or behind it (acquire). */
+bool tile_op_releases(const tile_function *f, tile_op op);
+bool tile_op_acquires(const tile_function *f, tile_op op);
+
+/* True if some operation takes the result of one that has a result beside what it does. */
+bool tile_value_is_used(const tile_function *f, tile_value value);
+/* The same of all values at once, by id. */
+bool *tile_used_values(const tile_function *f, tile_arena *arena);
+
+/* The element-wise operation that a kind applies to the old element and the operand, NONE: exch. */
+tile_opcode tile_kind_opcode(tile_word kind);
+
+/* A condition of a wait, word by value. */
+bool tile_compare_holds(tile_word compare, int32_t word, int32_t value);
+/* ">= "; "" for eq. */
+const char *tile_compare_symbol(tile_word compare);
+
+/* What the row's rule cannot see, as attributes are set later. False after a diagnostic. */
+bool tile_verify_atomic(const tile_function *f, tile_op op);
+
+#endif

@@ -1,0 +1,168 @@
+/* Atomic accesses of tiles, one thread's for all, and fences.
+ *
+ * A tile's elements are updated by the threads that hold them, neighbours together. Where several
+ * threads hold one, the first does it, and where the old elements are taken they reach the others
+ * through a shared buffer; so does what thread 0 gets for a scalar. What is released is what all
+ * threads of the set did before, so that a barrier comes first, and one behind what is acquired. */
+#include "lib/ir/atomic.h"
+#include "lib/layout/layout.h"
+#include "passes/tile/lower.h"
+
+typedef struct atomic_op {
+    tile_op op;
+    bool swaps;               /* compare and swap */
+    const tile_value *memory; /* in the old body */
+    unsigned memory_count;
+    const tile_type *type;
+    tile_value src, desired, predicate; /* lowered */
+    tile_value buffer;                  /* of the old body; 0: there is none */
+} atomic_op;
+
+static tile_value operand_of(lowering *l, tile_op op, unsigned operand) {
+    unsigned count;
+    const tile_value *values = tile_op_segment(&l->old, op, operand, &count);
+    return count ? lower_mapped(l, values[0]) : TILE_NO_VALUE;
+}
+
+static atomic_op read_op(lowering *l, tile_op op) {
+    unsigned count;
+    atomic_op a = {.op = op, .swaps = tile_op_opcode(&l->old, op) == TILE_OP_atomic_cas};
+    const tile_value *buffer = tile_op_segment(&l->old, op, 3, &count);
+    if (count) a.buffer = buffer[0];
+    a.memory = tile_op_segment(&l->old, op, a.swaps ? 2 : 1, &a.memory_count);
+    a.type = tile_value_type(&l->old, tile_op_operand(&l->old, op, 0));
+    a.src = operand_of(l, op, 0);
+    if (a.swaps)
+        a.desired = operand_of(l, op, 1);
+    else
+        a.predicate = operand_of(l, op, 2);
+    return a;
+}
+
+/* One access of a thread, at an offset in elements. */
+static tile_value build_access(lowering *l, tile_builder *b, const atomic_op *a, tile_value src,
+                               tile_value desired, tile_value base, tile_value offset,
+                               tile_value predicate) {
+    tile_value old =
+        a->swaps ? tile_build_atomic_cas_thread(b, src, desired, base, &offset, 1, predicate)
+                 : tile_build_atomic_thread(b, src, base, &offset, 1, predicate);
+    tile_op_data *to = tile_op_at(l->f, tile_value_def(l->f, old));
+    const tile_op_data *from = tile_op_at(&l->old, a->op);
+    to->attrs = from->attrs;
+    to->attr_count = from->attr_count;
+    return old;
+}
+
+/* Tiles --------------------------------------------------------------------------------------- */
+
+static tile_value elements_of(lowering *l, tile_value fragment, const lower_cut *cut, unsigned i) {
+    return fragment.id ? lower_take(l, fragment, cut, i) : TILE_NO_VALUE;
+}
+
+/* Where the cut takes one at a time. */
+static tile_value element_of(lowering *l, tile_value fragment, const lower_cut *cut, unsigned i) {
+    tile_value taken = elements_of(l, fragment, cut, i);
+    if (!taken.id || tile_value_type(l->f, taken)->kind == TILE_TYPE_SCALAR) return taken;
+    tile_scalar scalar = tile_value_type(l->f, taken)->scalar;
+    return tile_build_extract(&l->builder, taken, lower_int(l, 0), lower_part_type(l, scalar, 1));
+}
+
+static tile_value operand_at(lowering *l, const atomic_op *a, tile_value fragment,
+                             const lower_cut *cut, unsigned i) {
+    return a->swaps ? element_of(l, fragment, cut, i) : elements_of(l, fragment, cut, i);
+}
+
+/* Elements that one instruction may take together: PTX's vectors and pairs are of sums of floats.
+ */
+static unsigned widest(lowering *l, const atomic_op *a, bool shared) {
+    bool sum =
+        tile_op_word(&l->old, a->op, TILE_ATTR_kind) == TILE_WORD_kind_add && !a->predicate.id;
+    bool half = tile_scalar_bits(a->type->scalar) == 16;
+    if (!sum || !tile_scalar_is_floating(a->type->scalar) || a->type->scalar == TILE_f64) return 1;
+    if (shared) return half ? 2 : 1;
+    return lower_widest(a->type->scalar);
+}
+
+static tile_value update_view(lowering *l, const atomic_op *a, tile_value holder) {
+    lower_view_access v =
+        lower_start_view(l, a->memory, a->type->layout, a->type->rank, widest(l, a, false));
+    tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, v.cut.count);
+    v.predicate = lower_and(l, v.predicate, holder);
+    for (unsigned i = 0; i < v.cut.count; i++) {
+        tile_value predicate, offset = lower_view_access_offset(l, &v, i, &predicate);
+        predicate = lower_and(l, predicate, element_of(l, a->predicate, &v.cut, i));
+        parts[i] =
+            build_access(l, &l->builder, a, operand_at(l, a, a->src, &v.cut, i),
+                         operand_at(l, a, a->desired, &v.cut, i), v.view->base, offset, predicate);
+    }
+    return lower_assemble(l, parts, &v.cut);
+}
+
+static tile_value update_shared(lowering *l, const atomic_op *a, tile_value holder) {
+    lower_shared_map map = lower_map_shared(l, a->memory, a->memory_count, a->type->layout);
+    lower_shared_access s = lower_start_shared(l, &map, a->type->layout, widest(l, a, true));
+    tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, s.cut.count);
+    for (unsigned i = 0; i < s.cut.count; i++) {
+        tile_value offset = lower_shared_access_offset(l, &s, lower_cut_register(&s.cut, i, 0));
+        tile_value predicate = lower_and(l, holder, element_of(l, a->predicate, &s.cut, i));
+        parts[i] =
+            build_access(l, &l->builder, a, operand_at(l, a, a->src, &s.cut, i),
+                         operand_at(l, a, a->desired, &s.cut, i), map.buffer, offset, predicate);
+    }
+    return lower_assemble(l, parts, &s.cut);
+}
+
+static tile_value update_tile(lowering *l, const atomic_op *a) {
+    bool shared = tile_value_type(&l->old, a->memory[0])->kind == TILE_TYPE_SHARED;
+    tile_value holder = lower_first_holder(l, a->type->layout);
+    tile_value old = shared ? update_shared(l, a, holder) : update_view(l, a, holder);
+    if (!a->buffer.id) return old;
+    if (tile_sync_is_explicit(&l->old, a->op)) lower_end_in_sync(l);
+    lower_store_shared(l, old, a->type, &a->buffer, 1);
+    tile_build_sync_for(&l->builder, l->who);
+    return lower_load_shared(l, &a->buffer, 1, a->type, true);
+}
+
+/* Scalars ------------------------------------------------------------------------------------- */
+
+/* i1: all coordinates are inside of the view. */
+static tile_value inside_view(lowering *l, const atomic_op *a) {
+    const lower_view *view = l->views[a->memory[0].id];
+    tile_value inside = TILE_NO_VALUE;
+    for (unsigned d = 0; d + 1 < a->memory_count; d++)
+        inside = lower_and(
+            l, inside,
+            tile_build_ult(&l->builder, lower_mapped(l, a->memory[1 + d]), view->limits[d]));
+    return inside;
+}
+
+static tile_value update_scalar(lowering *l, const atomic_op *a) {
+    tile_value base = l->views[a->memory[0].id]->base, zero = lower_int(l, 0);
+    tile_value offset = lower_view_offset(l, a->memory, a->memory_count);
+    tile_value predicate = lower_and(l, inside_view(l, a), a->predicate);
+    if (a->buffer.id && tile_sync_is_explicit(&l->old, a->op)) lower_end_in_sync(l);
+    tile_value first = tile_build_eq(&l->builder, l->thread, zero);
+    tile_op branch = tile_build_if_else(&l->builder, first, NULL, 0);
+    tile_builder inner = tile_builder_at_end(l->f, tile_op_region(l->f, branch, 0));
+    inner.loc = l->builder.loc;
+    tile_value old = build_access(l, &inner, a, a->src, a->desired, base, offset, predicate);
+    tile_value buffer = a->buffer.id ? lower_mapped(l, a->buffer) : TILE_NO_VALUE;
+    if (buffer.id) tile_build_st_shared(&inner, old, buffer, &zero, 1, TILE_NO_VALUE);
+    tile_build_yield(&inner, NULL, 0);
+    inner.region = tile_op_region(l->f, branch, 1);
+    tile_build_yield(&inner, NULL, 0);
+    if (!buffer.id) return TILE_NO_VALUE;
+    tile_build_sync_for(&l->builder, l->who);
+    old = tile_build_ld_shared(&l->builder, buffer, &zero, 1, a->type);
+    return tile_build_uniform(&l->builder, old);
+}
+
+/* --------------------------------------------------------------------------------------------- */
+
+tile_value lower_atomic(lowering *l, tile_op op) {
+    atomic_op a = read_op(l, op);
+    if (tile_op_releases(&l->old, op)) lower_end_in_sync(l);
+    tile_value old = a.type->kind == TILE_TYPE_TILE ? update_tile(l, &a) : update_scalar(l, &a);
+    if (tile_op_acquires(&l->old, op) && !a.buffer.id) tile_build_sync_for(&l->builder, l->who);
+    return old;
+}

@@ -1,0 +1,270 @@
+/* Atomic accesses at both levels, fences, and waits for a word.
+ *
+ * Elements are updated one after the other; with a seed the lanes of a warp take turns in another
+ * order, and blocks run in another order anyway, so that sums of floats differ as they may. */
+#include <string.h>
+
+#include "lib/ir/scalar.h"
+#include "runtime/cpu/exec.h"
+#include "runtime/cpu/poison.h"
+
+/* One element ---------------------------------------------------------------------------------- */
+
+enum { MOST_BYTES = 8 };
+
+/* A sum in global memory takes subnormals for zeros, and gives none (PTX ISA, "atom"). */
+static double flush(double value) {
+    return value > -0x1p-126 && value < 0x1p-126 ? value < 0 ? -0.0 : 0.0 : value;
+}
+
+static void update_float(const cpu_insn *insn, void *at, const void *operand) {
+    double result, a = tile_scalar_read(insn->scalar, at);
+    double b = tile_scalar_read(insn->scalar, operand);
+    bool flushes = insn->scalar == TILE_f32 && insn->kind == TILE_WORD_kind_add &&
+                   insn->memory->kind != TILE_TYPE_SHARED;
+    tile_fold_float(tile_kind_opcode(insn->kind), insn->scalar, flushes ? flush(a) : a,
+                    flushes ? flush(b) : b, 0, &result);
+    tile_scalar_write(insn->scalar, at, result);
+    if (flushes) tile_scalar_write(insn->scalar, at, flush(tile_scalar_read(insn->scalar, at)));
+}
+
+static void update_integer(const cpu_insn *insn, void *at, const void *operand) {
+    int64_t result;
+    tile_fold_int(tile_kind_opcode(insn->kind), tile_integer_read(insn->scalar, at),
+                  tile_integer_read(insn->scalar, operand), 0, &result);
+    tile_integer_write(insn->scalar, at, result);
+}
+
+/* desired: of compare and swap; old: where the old element goes, or NULL. */
+static void update(const cpu_insn *insn, void *at, const void *operand, const void *desired,
+                   void *old) {
+    char before[MOST_BYTES];
+    memcpy(before, at, insn->size);
+    if (desired) {
+        if (memcmp(at, operand, insn->size) == 0) memcpy(at, desired, insn->size);
+    } else if (!tile_kind_opcode(insn->kind)) {
+        memcpy(at, operand, insn->size);
+    } else if (tile_scalar_is_floating(insn->scalar)) {
+        update_float(insn, at, operand);
+    } else {
+        update_integer(insn, at, operand);
+    }
+    if (old) memcpy(old, before, insn->size);
+}
+
+/* What the instruction's operands are: of all lanes, or of a tile. */
+typedef struct operands {
+    const char *src, *desired; /* NULL: no compare and swap */
+    const uint8_t *predicate;  /* NULL: there is none */
+    char *old;                 /* NULL: nobody takes it */
+} operands;
+
+static operands operands_of(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+    operands o = {.src = cpu_at(run, agent, insn->operand[0])};
+    uint32_t predicate = insn->operand[insn->integer];
+    if (insn->flag) o.desired = cpu_at(run, agent, insn->operand[1]);
+    if (predicate != CPU_NO_PLACE) o.predicate = cpu_at(run, agent, predicate);
+    if (insn->result != CPU_NO_PLACE) {
+        o.old = cpu_at(run, agent, insn->result);
+        if (agent->poison) /* what has been stored is clean */
+            memset(agent->poison + insn->result, 0, (size_t)insn->count * insn->size);
+    }
+    return o;
+}
+
+static void update_at(const cpu_insn *insn, const operands *o, void *at, size_t element) {
+    size_t byte = element * insn->size;
+    update(insn, at, o->src + byte, o->desired ? o->desired + byte : NULL,
+           o->old ? o->old + byte : NULL);
+}
+
+/* Level 2 -------------------------------------------------------------------------------------- */
+
+static bool is_active(const operands *o, int64_t element) {
+    return !o->predicate || o->predicate[element];
+}
+
+/* A tile's rows, or one element. */
+static cpu_rows rows_of(const cpu_insn *insn, const cpu_view *view, const int64_t *at) {
+    if (insn->type->kind == TILE_TYPE_TILE) return cpu_walk_rows(insn, view, at, insn->index_count);
+    return (cpu_rows){.view = view,
+                      .tile = insn->type,
+                      .view_rank = insn->index_count,
+                      .at = at,
+                      .rows = 1,
+                      .length = 1};
+}
+
+/* The next elements of a row, from *first on and before end, that are updated; false: none. */
+static bool next_run(const operands *o, int64_t row_start, int64_t *first, int64_t end,
+                     int64_t *stop) {
+    while (*first < end && !is_active(o, row_start + *first)) ++*first;
+    *stop = *first;
+    while (*stop < end && is_active(o, row_start + *stop)) ++*stop;
+    return *first < end;
+}
+
+typedef bool (*visit_run)(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, operands *o,
+                          uint64_t address, int64_t stride, int64_t element, int64_t count,
+                          void *user);
+
+static bool visit_runs(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, operands *o,
+                       visit_run visit, void *user) {
+    int64_t at[TILE_MAX_RANK] = {0}, first, end, stop;
+    const cpu_view *view = cpu_at(run, agent, insn->operand[insn->flag ? 2 : 1]);
+    cpu_view_position(run, agent, insn, insn->index, at);
+    cpu_rows rows = rows_of(insn, view, at);
+    int64_t stride = view->stride[insn->index_count - 1];
+    for (int64_t row = 0; row < rows.rows; row++) {
+        uint64_t address = cpu_find_row(&rows, row, &first, &end);
+        int64_t start = row * rows.length;
+        for (; next_run(o, start, &first, end, &stop); first = stop) {
+            uint64_t from = address + (uint64_t)first * (uint64_t)stride * insn->size;
+            if (!visit(run, agent, insn, o, from, stride, start + first, stop - first, user))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool touch_run(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, operands *o,
+                      uint64_t address, int64_t stride, int64_t element, int64_t count,
+                      void *user) {
+    const uint8_t *poison =
+        insn->poison ? agent->poison + insn->operand[0] + element * insn->size : NULL;
+    (void)o;
+    (void)user;
+    return cpu_touch_row(run, agent, insn, address, stride, 0, count, CPU_ATOMIC_UPDATE) &&
+           (!poison || cpu_poison_row_may_leave(run, agent, insn, poison, count, insn->size));
+}
+
+static bool update_run(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, operands *o,
+                       uint64_t address, int64_t stride, int64_t element, int64_t count,
+                       void *user) {
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t at = address + (uint64_t)i * (uint64_t)stride * insn->size;
+        if (insn->acquires || user || run->program->fences)
+            cpu_update_word(run, agent, insn, at, user);
+        update_at(insn, o, (void *)(uintptr_t)at, (size_t)(element + i));
+    }
+    return true;
+}
+
+CPU_HANDLER(cpu_run_atomic) {
+    if (cpu_rests_before(run, agent)) return CPU_PAUSE;
+    operands o = operands_of(run, agent, insn);
+    if (!visit_runs(run, agent, insn, &o, touch_run, NULL)) return CPU_STOP;
+    if (o.old) memset(o.old, 0, (size_t)insn->count * insn->size);
+    cpu_known *released = cpu_begin_updates(run, agent, insn);
+    visit_runs(run, agent, insn, &o, update_run, released);
+    cpu_known_drop(released);
+    return cpu_rest_from_updates(run, agent, insn);
+}
+
+/* Elements of a buffer have the tile's order. */
+CPU_HANDLER(cpu_run_atomic_shared) {
+    operands o = operands_of(run, agent, insn);
+    uint32_t offset;
+    if (!cpu_stage_offset(run, agent, insn, insn->flag ? 2 : 1, insn->index, insn->index_count,
+                          insn->memory, &offset))
+        return CPU_STOP;
+    if (o.old) memset(o.old, 0, (size_t)insn->count * insn->size);
+    for (uint32_t i = 0; i < insn->count; i++) {
+        uint32_t at = offset + i * insn->size;
+        if (!is_active(&o, i)) continue;
+        if (!cpu_shared_update(run, agent, insn, -1, cpu_set_thread(agent, insn), at, insn->size) ||
+            (insn->poison && !cpu_poison_row_may_leave(
+                                 run, agent, insn,
+                                 agent->poison + insn->operand[0] + i * insn->size, 1, insn->size)))
+            return CPU_STOP;
+        update_at(insn, &o, agent->block->shared + at, i);
+    }
+    return CPU_NEXT;
+}
+
+/* Level 3 -------------------------------------------------------------------------------------- */
+
+/* Lane number `turn` to be served. */
+static unsigned lane_of(const cpu_run *run, const cpu_agent *agent, unsigned turn) {
+    if (!run->random) return turn;
+    unsigned step = (unsigned)(run->random >> 8) | 1;
+    return (turn * step + (unsigned)run->random + agent->pc) % CPU_LANES;
+}
+
+static void clear_old(const cpu_agent *agent, const cpu_insn *insn, const operands *o) {
+    for (uint32_t i = 0; o->old && i < insn->count; i++)
+        if (agent->mask >> i % CPU_LANES & 1) memset(o->old + i * insn->size, 0, insn->size);
+}
+
+static void update_lane(const cpu_insn *insn, const operands *o, char *at, unsigned lane) {
+    for (uint32_t e = 0; e < insn->count / CPU_LANES; e++)
+        update_at(insn, o, at + e * insn->size, e * CPU_LANES + lane);
+}
+
+static bool may_leave(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint32_t active) {
+    return !insn->poison || cpu_poison_may_leave(run, agent, insn, active);
+}
+
+CPU_HANDLER(cpu_run_atomic_global) {
+    if (cpu_rests_before(run, agent)) return CPU_PAUSE;
+    uint64_t addresses[CPU_LANES] = {0};
+    uint32_t bytes = insn->count / CPU_LANES * insn->size;
+    uint32_t active = cpu_active_lanes(run, agent, insn, (unsigned)insn->integer);
+    operands o = operands_of(run, agent, insn);
+    cpu_global_addresses(run, agent, insn, insn->flag ? 2 : 1, active, addresses);
+    if (!cpu_global_lanes(run, agent, insn, active, addresses, bytes, CPU_ATOMIC_UPDATE) ||
+        !may_leave(run, agent, insn, active))
+        return CPU_STOP;
+    clear_old(agent, insn, &o);
+    cpu_known *released = cpu_begin_updates(run, agent, insn);
+    bool orders = insn->acquires || released || run->program->fences;
+    for (unsigned turn = 0; turn < CPU_LANES; turn++) {
+        unsigned lane = lane_of(run, agent, turn);
+        if (!(active >> lane & 1)) continue;
+        for (uint32_t at = 0; orders && at < bytes; at += insn->size)
+            cpu_update_word(run, agent, insn, addresses[lane] + at, released);
+        update_lane(insn, &o, (char *)(uintptr_t)addresses[lane], lane);
+    }
+    cpu_known_drop(released);
+    cpu_count_sectors(run, active, addresses);
+    return cpu_rest_from_updates(run, agent, insn);
+}
+
+CPU_HANDLER(cpu_run_atomic_lanes_shared) {
+    uint32_t offsets[CPU_LANES] = {0}, bytes = insn->count / CPU_LANES * insn->size;
+    uint32_t active = cpu_active_lanes(run, agent, insn, (unsigned)insn->integer);
+    operands o = operands_of(run, agent, insn);
+    if (!cpu_shared_offsets(run, agent, insn, insn->flag ? 2 : 1, insn->index, active, bytes,
+                            offsets) ||
+        !may_leave(run, agent, insn, active))
+        return CPU_STOP;
+    clear_old(agent, insn, &o);
+    for (unsigned turn = 0; turn < CPU_LANES; turn++) {
+        unsigned lane = lane_of(run, agent, turn);
+        if (!(active >> lane & 1)) continue;
+        if (!cpu_shared_update(run, agent, insn, (int)lane, cpu_thread(agent, lane), offsets[lane],
+                               bytes))
+            return CPU_STOP;
+        update_lane(insn, &o, (char *)agent->block->shared + offsets[lane], lane);
+    }
+    cpu_count_conflicts(run, active, offsets, bytes);
+    return CPU_NEXT;
+}
+
+/* Order ---------------------------------------------------------------------------------------- */
+
+CPU_HANDLER(cpu_run_fence) {
+    cpu_fence(run, agent, insn);
+    return CPU_NEXT;
+}
+
+cpu_outcome cpu_wait_for_word(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                              uint64_t address, int32_t value) {
+    bool met = tile_compare_holds(insn->kind, *(const int32_t *)(uintptr_t)address, value);
+    if (!cpu_global_acquire(run, agent, insn, lane, address, met)) return CPU_STOP;
+    if (met) return CPU_NEXT;
+    agent->state = CPU_WAITING;
+    agent->order.address = address;
+    agent->order.lane = lane < 0 ? 0 : (unsigned)lane;
+    return CPU_PAUSE;
+}
