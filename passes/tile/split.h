@@ -51,6 +51,15 @@ typedef struct split_grid {
  * grid_dim go on to say what was declared, and the loop runs the iterations part, part + factor,
  * ... The clause is gone then. */
 void split_deal_out(split *s, split_grid *grid);
+/* A tile cut into pieces along a dim. */
+typedef struct split_pieces {
+    unsigned axis;
+    int64_t count; /* 1: it is not cut; else a power of two that divides the extent */
+} split_pieces;
+
+/* Gives each piece a block: the first dim of the grid gets so many times more. Returns where the
+ * block's piece begins along the axis. */
+tile_value split_into_pieces(split *s, const split_pieces *pieces, split_grid *grid);
 /* The grid of a kernel that has no parts. */
 void split_look(tile_builder *b, split_grid *grid);
 /* x + extent(0) * (y + extent(1) * z), and the product of the extents. */
@@ -68,7 +77,21 @@ tile_op *split_take_epilogue(split *s, unsigned *count);
 const tile_type *split_part_type(const split *s, unsigned i);
 /* The value of carried value i in that type, and back. */
 tile_value split_to_part(split *s, tile_builder *b, unsigned i, tile_value value);
+tile_value split_as_type(tile_builder *b, tile_value value, const tile_type *type);
 tile_value split_from_part(split *s, tile_builder *b, unsigned i, tile_value value);
+
+/* split_share.c */
+
+/* Into how many pieces what stands behind the loop can be cut, `wanted` at most. */
+split_pieces split_choose_pieces(split *s, const tile_op *epilogue, unsigned count, int64_t wanted);
+const tile_type *split_piece_type(const split *s, const split_pieces *pieces,
+                                  const tile_type *type);
+/* Copies what stands behind the loop, and what it needs by pieces of what stands before it, for the
+ * piece that begins at the coordinate `first` of the axis; sums[i] is the piece of carried value i.
+ */
+void split_copy_pieces(split *s, const split_pieces *pieces, tile_builder *b,
+                       const tile_op *epilogue, unsigned count, tile_value first,
+                       const tile_value *sums);
 
 /* split_serial.c, split_workspace.c */
 tile_status split_serial(split *s);

@@ -100,6 +100,34 @@ void split_deal_out(split *s, split_grid *grid) {
     tile_op_remove_attr(f, s->loop, TILE_ATTR_strategy);
 }
 
+tile_value split_into_pieces(split *s, const split_pieces *pieces, split_grid *grid) {
+    tile_function *f = s->f;
+    size_t old_ops = f->op_count;
+    tile_builder b = tile_builder_before(f, tile_region_first(f, f->body));
+    b.loc = tile_op_loc(f, s->loop);
+    tile_value ids = tile_build_block_id(&b);
+    look(&b, ids, grid);
+    if (pieces->count == 1) return tile_build_int(&b, 0);
+    tile_value count = tile_build_int(&b, pieces->count), x = result_at(&b, ids, 0);
+    grid->id[0] =
+        is_one(&b, grid->extent[0]) ? tile_build_int(&b, 0) : tile_build_div(&b, x, count);
+    tile_value piece = is_one(&b, grid->extent[0]) ? x : tile_build_rem(&b, x, count);
+    f->grid[0] = tile_expr_op(s->context, TILE_OP_mul, f->grid[0],
+                              tile_expr_int(s->context, pieces->count), NULL);
+    int64_t known;
+    if (!tile_value_is_int(f, grid->extent[0], &known))
+        grid->extent[0] = tile_build_div(&b, grid->extent[0], count);
+    const tile_type *type = tile_value_type(f, tile_op_result(f, s->loop, 0));
+    int64_t length = tile_type_dim(type, pieces->axis) / pieces->count;
+    tile_value first = length == 1 ? piece : tile_build_mul(&b, piece, tile_build_int(&b, length));
+    rename(s, old_ops, TILE_OP_block_id, grid->id); /* and the builder's place may be gone */
+    rename(s, old_ops, TILE_OP_grid_dim, grid->extent);
+    f->raster = TILE_RASTER_NONE;
+    f->raster_group = NULL;
+    f->cluster_rank = 0;
+    return first;
+}
+
 tile_value split_tile_number(tile_builder *b, const split_grid *grid) {
     tile_value number = grid->id[2];
     for (unsigned d = 2; d-- > 0;) {
@@ -181,14 +209,14 @@ const tile_type *split_part_type(const split *s, unsigned i) {
     return is_short ? tile_type_with_scalar(s->context, type, TILE_f32) : type;
 }
 
-static tile_value as_type(tile_builder *b, tile_value value, const tile_type *type) {
+tile_value split_as_type(tile_builder *b, tile_value value, const tile_type *type) {
     return tile_value_type(b->function, value) == type ? value : tile_build_cast(b, value, type);
 }
 
 tile_value split_to_part(split *s, tile_builder *b, unsigned i, tile_value value) {
-    return as_type(b, value, split_part_type(s, i));
+    return split_as_type(b, value, split_part_type(s, i));
 }
 
 tile_value split_from_part(split *s, tile_builder *b, unsigned i, tile_value value) {
-    return as_type(b, value, tile_value_type(s->f, tile_op_result(s->f, s->loop, i)));
+    return split_as_type(b, value, tile_value_type(s->f, tile_op_result(s->f, s->loop, i)));
 }

@@ -114,25 +114,36 @@ static tile_value zero_of(const split *s, tile_builder *b, const tile_type *type
 /* So many loads are under way at once. */
 enum { MAX_UNROLL = 8 };
 
+/* What a block of the second kernel does: a piece of a tile. */
+typedef struct piece {
+    split_grid grid;
+    split_pieces cut;
+    tile_value first; /* along the axis */
+} piece;
+
+static const tile_type *type_of(const split *s, const piece *p, unsigned i) {
+    const tile_type *type = split_part_type(s, i);
+    return p->cut.count > 1 ? split_piece_type(s, &p->cut, type) : type;
+}
+
 /* for %part = 0 to factor { sum + part } */
-static tile_op add_parts(const split *s, tile_builder *b, const split_grid *grid,
-                         const tile_value *parts) {
+static tile_op add_parts(const split *s, tile_builder *b, const piece *p, const tile_value *parts) {
     tile_function *f = b->function;
-    tile_arena *arena = s->pass->scratch;
-    tile_value *sums = TILE_NEW_ARRAY(arena, tile_value, s->count + 1);
-    for (unsigned i = 0; i < s->count; i++) sums[i] = zero_of(s, b, split_part_type(s, i));
-    tile_value tile = split_tile_number(b, grid), tiles = split_tile_count(b, grid);
+    tile_value *sums = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
+    for (unsigned i = 0; i < s->count; i++) sums[i] = zero_of(s, b, type_of(s, p, i));
+    tile_value tile = split_tile_number(b, &p->grid), tiles = split_tile_count(b, &p->grid);
     tile_op loop = tile_build_for_loop(b, tile_build_int(b, 0), tile_build_int(b, s->factor),
                                        tile_build_int(b, 1), sums, s->count);
     tile_op_set_int(f, loop, TILE_ATTR_unroll, s->factor < MAX_UNROLL ? s->factor : MAX_UNROLL);
     tile_builder body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
     body.loc = b->loc;
     tile_value part = tile_region_arg(f, body.region, 0);
-    tile_value first = tile_build_add(&body, tile_build_mul(&body, part, tiles), tile);
+    tile_value at = tile_build_add(&body, tile_build_mul(&body, part, tiles), tile);
     for (unsigned i = 0; i < s->count; i++) {
-        const tile_type *type = split_part_type(s, i);
+        const tile_type *type = type_of(s, p, i);
         tile_value place[TILE_MAX_RANK];
-        unsigned rank = place_of(&body, type, first, place);
+        unsigned rank = place_of(&body, type, at, place);
+        if (p->cut.count > 1) place[1 + p->cut.axis] = p->first;
         sums[i] = tile_build_add(&body, tile_region_arg(f, body.region, i + 1),
                                  tile_build_load(&body, parts[i], place, rank, type));
     }
@@ -191,23 +202,39 @@ static void drop_unneeded(const split *s, tile_function *f) {
     }
 }
 
+/* Enough pieces that each thread has one wide access of every part. */
+static int64_t count_pieces(const split *s) {
+    enum { BYTES = 16 };
+    int64_t warps = 1, most = 1;
+    tile_expr_is_int(s->f->warps, &warps);
+    for (unsigned i = 0; i < s->count; i++) {
+        const tile_type *type = split_part_type(s, i);
+        int64_t bytes = tile_type_elements(type) * tile_scalar_bytes(type->scalar);
+        if (bytes / (BYTES * 32 * warps) > most) most = bytes / (BYTES * 32 * warps);
+    }
+    return most;
+}
+
 static tile_function *make_reduce(const split *s) {
     split own = *s;
-    split_grid grid;
     unsigned count;
     tile_function *f = own.f = copy_of(s, "reduce");
     tile_value *parts = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
+    tile_value *sums = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
     add_arguments(s, f, parts);
     tile_op *epilogue = split_take_epilogue(&own, &count);
-    tile_builder b = count ? tile_builder_before(f, epilogue[0]) : tile_builder_at_end(f, f->body);
+    piece p = {.cut = split_choose_pieces(&own, epilogue, count, count_pieces(s))};
+    p.first = split_into_pieces(&own, &p.cut, &p.grid);
+    tile_builder b = tile_builder_at_end(f, f->body);
     b.loc = tile_op_loc(f, own.loop);
-    split_look(&b, &grid);
-    tile_op sum = add_parts(&own, &b, &grid, parts);
-    tile_value *map = TILE_NEW_ARRAY(s->pass->scratch, tile_value, f->value_count + s->count);
-    for (unsigned i = 0; i < s->count; i++)
-        map[tile_op_result(f, own.loop, i).id] =
-            split_from_part(&own, &b, i, tile_op_result(f, sum, i));
-    tile_replace_values(f, f->body, map);
+    tile_op sum = add_parts(&own, &b, &p, parts);
+    for (unsigned i = 0; i < s->count; i++) {
+        const tile_type *type = tile_value_type(f, tile_op_result(f, own.loop, i));
+        if (p.cut.count > 1) type = split_piece_type(&own, &p.cut, type);
+        sums[i] = split_as_type(&b, tile_op_result(f, sum, i), type);
+    }
+    split_copy_pieces(&own, &p.cut, &b, epilogue, count, p.first, sums);
+    erase_all(f, epilogue, count);
     drop_unneeded(&own, f);
     b = tile_builder_before(f, tile_region_first(f, f->body));
     b.loc = tile_op_loc(s->f, s->loop);

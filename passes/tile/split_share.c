@@ -1,0 +1,225 @@
+/* Parts of the epilogue: what stands behind the loop, done for some rows of a tile only.
+ *
+ * One block for each tile would add the parts of few tiles with few multiprocessors. Where every
+ * element of what is stored depends on the same element of the sums, and on memory, the tile can be
+ * cut along a dim, and any block do any piece:
+ *
+ *     %r = load %bias[%x * 64] : [64, 1]         %r = load %bias[%x * 64 + first] : [8, 1]
+ *     %t = %acc + %r                             %t = %piece + %r
+ *     store %t, %c[%x * 64, %y * 64]             store %t, %c[%x * 64 + first, %y * 64]
+ *
+ * 1. From the last operation back: which values are needed by pieces, and whether those that are
+ * can be cut. 2. In order: a copy of each such operation, with the types of pieces. */
+#include <assert.h>
+
+#include "passes/tile/split.h"
+
+typedef struct cutter {
+    split *s;
+    tile_function *f;
+    const split_pieces *pieces;
+    bool *wanted;     /* by value: by pieces */
+    bool *needed;     /* by value: at all */
+    bool *tainted;    /* by value: depends on the sums */
+    tile_value *made; /* by value: its piece */
+    size_t count;     /* of values, when it began */
+    unsigned rank;    /* of the sums */
+} cutter;
+
+/* Types ---------------------------------------------------------------------------------------- */
+
+static int64_t extent_of(const split *s, unsigned axis) {
+    return tile_type_dim(tile_value_type(s->f, tile_op_result(s->f, s->loop, 0)), axis);
+}
+
+/* Whether the value has the axis, as long as the sums have it. */
+static bool has_axis(const cutter *c, tile_value value) {
+    const tile_type *type = tile_value_type(c->f, value);
+    return type->kind == TILE_TYPE_TILE && type->rank == c->rank &&
+           tile_type_dim(type, c->pieces->axis) == extent_of(c->s, c->pieces->axis);
+}
+
+const tile_type *split_piece_type(const split *s, const split_pieces *pieces,
+                                  const tile_type *type) {
+    tile_type draft = *type;
+    draft.layout = NULL;
+    draft.dims[pieces->axis] =
+        tile_expr_int(s->context, tile_type_dim(type, pieces->axis) / pieces->count);
+    return tile_type_get(s->context, &draft);
+}
+
+/* Which can be cut ----------------------------------------------------------------------------- */
+
+/* A tile of fewer dims has the axis, too, if it is one of the last. */
+static bool is_aligned(const cutter *c, tile_value operand) {
+    const tile_type *type = tile_value_type(c->f, operand);
+    unsigned front = c->rank - type->rank;
+    return type->kind != TILE_TYPE_TILE || type->rank == c->rank || c->pieces->axis < front ||
+           tile_type_dim(type, c->pieces->axis - front) == 1;
+}
+
+/* Operands that are needed by pieces, if the result is; false if it cannot be cut. */
+static bool want_operands(cutter *c, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(c->f, op);
+    bool stores = opcode == TILE_OP_store;
+    bool accesses = stores || opcode == TILE_OP_load;
+    bool given = accesses || opcode == TILE_OP_splat || opcode == TILE_OP_iota;
+    if (!given && opcode != TILE_OP_broadcast && !tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE))
+        return false;
+    for (unsigned i = 0; i < tile_op_operand_count(c->f, op); i++) {
+        tile_value operand = tile_op_operand(c->f, op, i);
+        bool is_tile = tile_value_type(c->f, operand)->kind == TILE_TYPE_TILE;
+        bool along = has_axis(c, operand);
+        if ((given && is_tile && !(stores && i == 0)) || !is_aligned(c, operand)) return false;
+        if (!along && ((stores && i == 0) || c->tainted[operand.id])) return false;
+        c->wanted[operand.id] |= along;
+    }
+    return true;
+}
+
+static bool is_in(const tile_function *f, tile_op op, const bool *set) {
+    for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
+        if (set[tile_op_result(f, op, i).id]) return true;
+    return false;
+}
+
+static void taint(cutter *c, tile_op op) {
+    bool tainted = op.id == c->s->loop.id;
+    for (unsigned i = 0; i < tile_op_operand_count(c->f, op); i++)
+        tainted |= c->tainted[tile_op_operand(c->f, op, i).id];
+    for (unsigned i = 0; i < tile_op_result_count(c->f, op); i++)
+        c->tainted[tile_op_result(c->f, op, i).id] = tainted;
+}
+
+static void need(cutter *c, tile_op op) {
+    for (unsigned i = 0; i < tile_op_operand_count(c->f, op); i++)
+        c->needed[tile_op_operand(c->f, op, i).id] = true;
+}
+
+/* Whether a copy is made of what stands behind the loop. */
+static bool is_copied(const cutter *c, tile_op op) {
+    enum { HARMLESS = TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_COLLECTIVE };
+    return is_in(c->f, op, c->needed) || tile_op_effects(c->f, op) & ~(unsigned)HARMLESS;
+}
+
+/* Stores, which are cut, and values: by pieces, or such that all pieces have alike. */
+static bool is_cut(cutter *c, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(c->f, op);
+    if (!is_copied(c, op)) return true;
+    need(c, op);
+    if (opcode == TILE_OP_store || is_in(c->f, op, c->wanted)) return want_operands(c, op);
+    for (unsigned i = 0; i < tile_op_operand_count(c->f, op); i++)
+        if (c->tainted[tile_op_operand(c->f, op, i).id]) return false;
+    return opcode == TILE_OP_pdl_trigger || is_in(c->f, op, c->needed);
+}
+
+/* A value that is needed by pieces is not needed as a whole. */
+static bool is_consistent(const cutter *c, tile_op op) {
+    bool cut = tile_op_opcode(c->f, op) == TILE_OP_store || is_in(c->f, op, c->wanted);
+    for (unsigned i = 0; i < tile_op_operand_count(c->f, op); i++)
+        if (c->wanted[tile_op_operand(c->f, op, i).id] && !cut) return false;
+    return true;
+}
+
+static bool can_cut(cutter *c, const tile_op *epilogue, unsigned count) {
+    for (unsigned i = 0; i < c->s->count; i++)
+        if (!has_axis(c, tile_op_result(c->f, c->s->loop, i))) return false;
+    taint(c, c->s->loop);
+    for (unsigned i = 0; i < count; i++) taint(c, epilogue[i]);
+    for (unsigned i = count; i-- > 0;)
+        if (!is_cut(c, epilogue[i])) return false;
+    for (unsigned i = 0; i < count; i++)
+        if (is_copied(c, epilogue[i]) && !is_consistent(c, epilogue[i])) return false;
+    for (tile_op op = tile_op_at(c->f, c->s->loop)->prev; op.id; op = tile_op_at(c->f, op)->prev)
+        if (is_in(c->f, op, c->wanted) && !want_operands(c, op)) return false;
+    return true;
+}
+
+static cutter make_cutter(split *s, const split_pieces *pieces) {
+    tile_arena *arena = s->pass->scratch;
+    cutter c = {.s = s, .f = s->f, .pieces = pieces};
+    size_t count = c.count = s->f->value_count;
+    c.rank = s->count ? tile_value_type(s->f, tile_op_result(s->f, s->loop, 0))->rank : 0;
+    c.needed = TILE_NEW_ARRAY(arena, bool, count);
+    c.wanted = TILE_NEW_ARRAY(arena, bool, count);
+    c.tainted = TILE_NEW_ARRAY(arena, bool, count);
+    c.made = TILE_NEW_ARRAY(arena, tile_value, count);
+    return c;
+}
+
+/* Of the dims, the first whose pieces are the wanted number, else the one with the most. */
+split_pieces split_choose_pieces(split *s, const tile_op *epilogue, unsigned count,
+                                 int64_t wanted) {
+    split_pieces best = {.axis = 0, .count = 1};
+    unsigned rank = s->count ? tile_value_type(s->f, tile_op_result(s->f, s->loop, 0))->rank : 0;
+    for (unsigned axis = 0; axis < rank; axis++) {
+        split_pieces pieces = {.axis = axis, .count = 1};
+        int64_t extent = extent_of(s, axis);
+        while (pieces.count < wanted && extent % (2 * pieces.count) == 0) pieces.count *= 2;
+        cutter c = make_cutter(s, &pieces);
+        if (pieces.count > best.count && can_cut(&c, epilogue, count)) best = pieces;
+    }
+    return best;
+}
+
+/* Copies --------------------------------------------------------------------------------------- */
+
+/* The index of an element's operand that runs along the axis is moved on to the piece. */
+static void move_index(const cutter *c, tile_op op, unsigned element, tile_value first) {
+    tile_function *f = c->f;
+    tile_builder b = tile_builder_before(f, op);
+    unsigned before = 0, count;
+    for (unsigned i = 0; i < element; i++) {
+        tile_op_segment(f, op, i, &count);
+        before += count;
+    }
+    tile_op_segment(f, op, element, &count);
+    unsigned at = before + count - c->rank + c->pieces->axis;
+    tile_value index = tile_op_operand(f, op, at);
+    int64_t known;
+    bool zero = tile_value_is_int(f, index, &known) && known == 0;
+    index = zero ? first : tile_build_add(&b, index, first);
+    tile_op_at(f, op)->operands[at] = index;
+}
+
+/* What counts along the axis starts later. */
+static tile_value move_iota(const cutter *c, tile_builder *b, tile_op op, tile_value first) {
+    tile_value counted = tile_op_result(c->f, op, 0);
+    const tile_type *type = tile_value_type(c->f, counted);
+    int64_t step = tile_op_attr_int(c->f, op, TILE_ATTR_step, 1);
+    if (tile_op_attr_int(c->f, op, TILE_ATTR_axis, 0) != c->pieces->axis) return counted;
+    tile_value ahead = step == 1 ? first : tile_build_mul(b, first, tile_build_int(b, step));
+    const tile_type *scalar = tile_type_scalar(c->s->context, type->scalar);
+    if (tile_value_type(c->f, ahead) != scalar) ahead = tile_build_cast(b, ahead, scalar);
+    return tile_build_add(b, counted, tile_build_splat(b, ahead, type));
+}
+
+static void copy_op(cutter *c, tile_builder *b, tile_op op, tile_value first) {
+    tile_function *f = c->f;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    tile_op copy = tile_clone_op(b, op, c->made, c->count);
+    if (opcode == TILE_OP_store) move_index(c, copy, 1, first);
+    if (opcode == TILE_OP_load) move_index(c, copy, 0, first);
+    for (unsigned i = 0; i < tile_op_result_count(f, op); i++) {
+        tile_value old = tile_op_result(f, op, i), value = tile_op_result(f, copy, i);
+        if (!c->wanted[old.id]) continue;
+        const tile_type *type = split_piece_type(c->s, c->pieces, tile_value_type(f, old));
+        tile_value_at(f, value)->type = type;
+        c->made[old.id] = opcode == TILE_OP_iota ? move_iota(c, b, copy, first) : value;
+    }
+}
+
+void split_copy_pieces(split *s, const split_pieces *pieces, tile_builder *b,
+                       const tile_op *epilogue, unsigned count, tile_value first,
+                       const tile_value *sums) {
+    cutter c = make_cutter(s, pieces);
+    bool possible = pieces->count == 1 || can_cut(&c, epilogue, count);
+    assert(possible && "the pieces have been chosen");
+    tile_op loop = s->loop;
+    for (unsigned i = 0; i < s->count; i++) c.made[tile_op_result(s->f, loop, i).id] = sums[i];
+    for (tile_op op = tile_region_first(s->f, s->f->body); op.id && op.id != loop.id;
+         op = tile_op_next(s->f, op))
+        if (is_in(s->f, op, c.wanted)) copy_op(&c, b, op, first);
+    for (unsigned i = 0; i < count; i++)
+        if (pieces->count == 1 || is_copied(&c, epilogue[i])) copy_op(&c, b, epilogue[i], first);
+}
