@@ -97,7 +97,8 @@ static tile_status lower(tile_function *f, const tile_build_options *options) {
                                       .target = options->target,
                                       .kernel = f->name,
                                       .timing = options->timing,
-                                      .report_user = options->report_user};
+                                      .report_user = options->report_user,
+                                      .verify_less = true};
     return tile_run_passes(f->module, options->pipeline, &passes);
 }
 

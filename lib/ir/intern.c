@@ -16,11 +16,19 @@ struct tile_intern {
     size_t count;
 };
 
-/* FNV-1a, 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/). */
+/* FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/) over words of eight bytes, since types take
+ * hundreds; the upper half of the last product depends on all bits. */
 static uint32_t hash_bytes(unsigned tag, const unsigned char *bytes, size_t size) {
-    uint32_t hash = 2166136261u ^ tag;
-    for (size_t i = 0; i < size; i++) hash = (hash ^ bytes[i]) * 16777619u;
-    return hash;
+    const uint64_t prime = UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = UINT64_C(14695981039346656037) ^ tag, word;
+    size_t i = 0;
+    for (; i + sizeof word <= size; i += sizeof word) {
+        memcpy(&word, bytes + i, sizeof word);
+        hash = (hash ^ word) * prime;
+        hash ^= hash >> 32;
+    }
+    for (; i < size; i++) hash = (hash ^ bytes[i]) * prime;
+    return (uint32_t)(hash >> 32);
 }
 
 static entry *find_place(struct tile_intern *table, unsigned tag, uint32_t hash, const void *data,

@@ -91,6 +91,12 @@ Test(pass_manager, a_pass_that_breaks_the_ir_is_named) {
     cr_assert(strstr(x.messages, "pass 'cse' has made @k invalid"), "%s", x.messages);
     tile_module_destroy(module);
     module = tile_module_parse(x.context, "k.tile", kernel_text, sizeof kernel_text - 1);
+    options.verify_less = true;
+    cr_assert_eq(tile_run_passes(module, "cse,dce", &options), TILE_FAILED);
+    cr_assert(strstr(x.messages, "pass 'dce' or one right before it has made @k invalid"), "%s",
+              x.messages);
+    tile_module_destroy(module);
+    module = tile_module_parse(x.context, "k.tile", kernel_text, sizeof kernel_text - 1);
     options.skip_verify = true;
     cr_assert_eq(tile_run_passes(module, "cse", &options), TILE_OK);
     tile_module_destroy(module);
