@@ -88,16 +88,24 @@ static void cast_plain(tile_emitter *e, elements *x, tile_scalar scalar) {
     x->scalar = scalar;
 }
 
-/* Two f32 become one pair in one instruction, if LLVM sees them as a vector. */
+/* Two f32 become one pair in one instruction. Constants are left to LLVM, which computes them. */
+static LLVMValueRef cast_pair(tile_emitter *e, LLVMValueRef low, LLVMValueRef high,
+                              const tile_type *type) {
+    LLVMValueRef both[] = {high, low};
+    if (LLVMIsConstant(low) && LLVMIsConstant(high)) {
+        LLVMValueRef pair = make_pair(e, LLVMVectorType(f32_of(e), 2), low, high);
+        return LLVMBuildFPTrunc(e->builder, pair, tile_part_type(e, type), "");
+    }
+    return tile_machine_call(
+        e, type->scalar == TILE_f16 ? TILE_MACHINE_f32_to_f16 : TILE_MACHINE_f32_to_bf16, both, 2);
+}
+
 static void cast_pairs(tile_emitter *e, tile_value src, tile_value result) {
     const tile_type *type = tile_value_type(e->f, result);
-    LLVMTypeRef wide = LLVMVectorType(f32_of(e), 2);
     LLVMValueRef *parts = tile_new_parts(e, type);
-    for (unsigned i = 0; i < tile_part_count(type); i++) {
-        LLVMValueRef pair = make_pair(e, wide, tile_get_element(e, src, 2 * i),
-                                      tile_get_element(e, src, 2 * i + 1));
-        parts[i] = LLVMBuildFPTrunc(e->builder, pair, tile_part_type(e, type), "");
-    }
+    for (unsigned i = 0; i < tile_part_count(type); i++)
+        parts[i] = cast_pair(e, tile_get_element(e, src, 2 * i),
+                             tile_get_element(e, src, 2 * i + 1), type);
     tile_set_parts(e, result, parts);
 }
 

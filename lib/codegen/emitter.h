@@ -57,6 +57,7 @@ typedef struct tile_emitter {
     LLVMBuilderRef builder;
     LLVMValueRef function;
     LLVMTypeRef i1, i8, i16, i32, i64;
+    LLVMValueRef callees[TILE_MACHINE_COUNT]; /* declarations; NULL: not called yet */
 
     LLVMValueRef **parts; /* by value id; NULL: not computed yet */
     LLVMValueRef shared;  /* the block's shared memory, from its start; NULL: none */

@@ -89,14 +89,23 @@ void tile_machine_mark(tile_emitter *e, tile_machine machine, LLVMValueRef call)
     }
 }
 
+/* LLVM looks intrinsics up by name; those that are not overloaded are asked for once. */
+static LLVMValueRef declare(tile_emitter *e, tile_machine machine, LLVMTypeRef *types,
+                            unsigned count) {
+    if (!count && e->callees[machine]) return e->callees[machine];
+    LLVMValueRef callee =
+        LLVMGetIntrinsicDeclaration(e->module, intrinsic_id(machine), types, count);
+    if (!count) e->callees[machine] = callee;
+    return callee;
+}
+
 LLVMValueRef tile_machine_call_typed(tile_emitter *e, tile_machine machine, LLVMTypeRef result,
                                      LLVMValueRef *args, unsigned count) {
-    unsigned id = intrinsic_id(machine);
     LLVMTypeRef types[2];
     unsigned type_count = 0;
     if (machines[machine].overload == OVERLOAD_result) types[type_count++] = result;
     if (machines[machine].overload != OVERLOAD_none) types[type_count++] = LLVMTypeOf(args[0]);
-    LLVMValueRef callee = LLVMGetIntrinsicDeclaration(e->module, id, types, type_count);
+    LLVMValueRef callee = declare(e, machine, types, type_count);
     LLVMTypeRef type = LLVMGlobalGetValueType(callee);
     LLVMValueRef call = LLVMBuildCall2(e->builder, type, callee, args, count, "");
     tile_machine_mark(e, machine, call);
