@@ -165,7 +165,7 @@ static void add_lines(tile_text *text, const tile_function *f) {
 
 /* Whatever decides the result stands in the text that the key is a digest of. What the code may
  * assume of its arguments follows from the kernel's text, as `divisible`, and the variant. */
-static tile_status make_key(const job *j, tile_artifact_key *key) {
+static tile_status make_key(const job *j, bool with_compiler, tile_artifact_key *key) {
     const tile_function *f = j->f;
     const tile_build_options *options = &j->options;
     tile_arena arena = {0};
@@ -173,7 +173,8 @@ static tile_status make_key(const job *j, tile_artifact_key *key) {
     const char *assembler = "";
     if (options->wants & TILE_WANT_CUBIN)
         assembler = tile_assembler_identity(f->module->context, options->ptxas, &arena);
-    tile_text_format(&text, "%s\n%s %u %u %u %u %d\n%s\n%s\n", tile_compiler_identity(&arena),
+    tile_text_format(&text, "%s\n%s %u %u %u %u %d\n%s\n%s\n",
+                     with_compiler ? tile_compiler_identity(&arena) : "",
                      options->target->name, options->wants, options->level, options->variant,
                      options->ptx_version, options->no_line_info, options->pipeline,
                      assembler ? assembler : "");
@@ -192,7 +193,16 @@ tile_status tile_artifact_make_key(const tile_module *module, const char *kernel
     const tile_function *f = tile_module_find(module, kernel);
     *key = (tile_artifact_key){{0}};
     if (f && f->kind == TILE_PLAN) return tile_artifact_make_plan_key(f, given, key);
-    tile_status status = take(module, kernel, given, &j) ? make_key(&j, key) : TILE_INVALID;
+    tile_status status = take(module, kernel, given, &j) ? make_key(&j, true, key) : TILE_INVALID;
+    tile_arena_reset(&j.arena);
+    return status;
+}
+
+tile_status tile_artifact_make_local_key(const tile_module *module, const char *kernel,
+                                         const tile_build_options *given, tile_artifact_key *key) {
+    job j;
+    tile_status status =
+        take(module, kernel, given, &j) ? make_key(&j, false, key) : TILE_INVALID;
     tile_arena_reset(&j.arena);
     return status;
 }
@@ -214,7 +224,7 @@ static tile_status build_or_find(const job *j, tile_artifact **out) {
     const tile_build_options *options = &j->options;
     double since = tile_seconds_now();
     tile_artifact_key key;
-    tile_status status = make_key(j, &key);
+    tile_status status = make_key(j, true, &key);
     if (status != TILE_OK) return status;
     *out = tile_cache_find_artifact(options->cache, &key);
     report_time(options, "cache-find", since);

@@ -71,6 +71,13 @@ typedef struct tile_device_ops {
     tile_status (*synchronize)(tile_device *device);
     /* Seconds of all of them together; they have ended when it returns. One thread at a time. */
     tile_status (*time)(tile_device *device, const tile_timed *timed, double *seconds);
+    /* Sets bytes, before whatever is launched on the default stream later. */
+    tile_status (*fill)(tile_device *device, uint64_t address, unsigned char byte, size_t bytes);
+    /* The options with which another process makes a device like this one, cache_dir left out; the
+     * texts are the device's. NULL: none does. */
+    void (*describe)(const tile_device *device, tile_device_options *options);
+    /* How many blocks of the variant one multiprocessor has at once; NULL: not known. */
+    tile_status (*residency)(tile_device *device, tile_variant *variant, int *blocks);
     /* Milliwatts that the device may take, 0: not known; NULL: never known. */
     unsigned (*power_limit)(tile_device *device);
     /* NULL: the device has none. */
@@ -89,7 +96,11 @@ struct tile_device {
     const char *name;
     const char *ptxas;     /* who makes cubins; NULL: the driver */
     unsigned memory_clock; /* kHz; 0: not known */
+    unsigned memory_bus;   /* bits; 0: not known */
+    unsigned clock;        /* of the multiprocessors at most, kHz; 0: not known */
     tile_cache *cache;     /* where they are kept; NULL: nowhere, and prepare makes its own */
+    struct tile_store *store; /* where they are kept in memory instead (runtime/tune/store.h) */
+    struct tile_store_log *store_log;
     unsigned level;        /* of the IR that prepare wants */
     unsigned num_sms;      /* multiprocessors */
     bool is_faithful;      /* CPU: refuses what code for the target could not do */

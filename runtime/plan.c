@@ -386,6 +386,10 @@ const tile_abi *tile_plan_head(const tile_plan *plan) {
     return plan->head;
 }
 
+tile_kernel *tile_plan_kernel_at(const tile_plan *plan, unsigned index) {
+    return index < plan->steps->kernel_count ? plan->kernels[index] : NULL;
+}
+
 tile_status tile_plan_run(tile_plan *plan, const tile_argument *arguments, void *stream,
                           bool prepare) {
     run r = {.plan = plan, .arguments = arguments, .stream = stream};

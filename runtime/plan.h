@@ -16,6 +16,9 @@ void tile_plan_destroy(tile_plan *plan); /* NULL is fine */
 /* Of a kernel that has the plan's arguments. */
 const tile_abi *tile_plan_head(const tile_plan *plan);
 
+/* The kernels that it launches; NULL past the end. */
+tile_kernel *tile_plan_kernel_at(const tile_plan *plan, unsigned index);
+
 /* What tile_kernel_launch does with a plan, on as many arguments as it has; prepare: what
  * tile_kernel_prepare does. */
 tile_status tile_plan_run(tile_plan *plan, const tile_argument *arguments, void *stream,

@@ -147,22 +147,6 @@ tile_status tile_add_bucket(tile_kernel *kernel, const tile_argument *arguments,
     return status;
 }
 
-/* "m=96 n=4096": integers in the order of the arguments. */
-static const char *bucket_text(const tile_kernel *kernel, const tile_argument *arguments,
-                               unsigned count, tile_arena *arena) {
-    const tile_abi *abi = tile_arguments_of(kernel);
-    int64_t key[TILE_MAX_ARGUMENTS];
-    const char *text = "";
-    make_key(kernel, arguments, count, key);
-    for (unsigned i = 0; i < count; i++) {
-        const tile_abi_arg *arg = tile_abi_arg_at(abi, i);
-        if (arg->type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(arg->type->scalar))
-            text = tile_arena_format(arena, "%s%s%s=%" PRId64, text, *text ? " " : "", arg->name,
-                                     key[i]);
-    }
-    return text;
-}
-
 /* Gives the bucket the point that the device's cache has for it; TILE_UNAVAILABLE without a report
  * if it has none. One that does not compile any more has been reported, and is none. Under the
  * context's lock. */
@@ -170,9 +154,13 @@ static tile_status add_tuned(tile_kernel *kernel, const tile_argument *arguments
     tile_arena arena = {0};
     unsigned bound = 0;
     tile_binding *bindings = NULL;
-    if (kernel->picks)
-        bindings = tile_find_tuned(kernel->device, tile_module_find(kernel->module, kernel->name),
-                                   bucket_text(kernel, arguments, count, &arena), &arena, &bound);
+    if (kernel->picks) {
+        const tile_function *f = tile_module_find(kernel->module, kernel->name);
+        int64_t integers[TILE_MAX_ARGUMENTS];
+        for (unsigned i = 0; i < count; i++) integers[i] = arguments[i].integer;
+        bindings = tile_find_tuned(kernel->device, f, tile_bucket_text(f, integers, &arena), &arena,
+                                   &bound);
+    }
     tile_status status = TILE_UNAVAILABLE;
     if (bindings && tile_add_bucket(kernel, arguments, count, bindings, bound) == TILE_OK)
         status = TILE_OK;

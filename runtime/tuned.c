@@ -1,7 +1,10 @@
 #include "runtime/tuned.h"
 
+#include <inttypes.h>
 #include <string.h>
 
+#include "lib/ir/function.h"
+#include "lib/support/integer.h"
 #include "lib/support/text.h"
 
 tile_point_key tile_tuned_key(tile_device *device, const tile_function *kernel, const char *bucket,
@@ -17,14 +20,27 @@ tile_point_key tile_tuned_key(tile_device *device, const tile_function *kernel, 
                                 device->ops->power_limit ? device->ops->power_limit(device) : 0};
 }
 
+const char *tile_bucket_text(const tile_function *kernel, const int64_t *integers,
+                             tile_arena *arena) {
+    const char *text = "";
+    for (size_t i = 0; i < kernel->arg_count; i++) {
+        const tile_arg_decl *arg = &kernel->args[i];
+        bool is_open = arg->is_const && !arg->known;
+        if (arg->type->kind != TILE_TYPE_SCALAR || tile_scalar_is_floating(arg->type->scalar))
+            continue;
+        text = tile_arena_format(arena, "%s%s%s=%" PRId64, text, *text ? " " : "", arg->name,
+                                 is_open ? integers[i] : tile_bucket(integers[i]));
+    }
+    return text;
+}
+
 static unsigned count_words(const char *text) {
     unsigned words = 0;
     for (const char *at = text; *at; at++) words += *at != ' ' && (at == text || at[-1] == ' ');
     return words;
 }
 
-/* "block_m=128 T=f16"; NULL if it is written differently. */
-static tile_binding *read_bindings(const char *text, tile_arena *arena, unsigned *count) {
+tile_binding *tile_read_bindings(const char *text, tile_arena *arena, unsigned *count) {
     tile_binding *bindings = TILE_NEW_ARRAY(arena, tile_binding, count_words(text) + 1u);
     *count = 0;
     while (*(text += strspn(text, " "))) {
@@ -45,5 +61,5 @@ tile_binding *tile_find_tuned(tile_device *device, const tile_function *kernel, 
     if (!device->cache) return NULL;
     tile_point_key key = tile_tuned_key(device, kernel, bucket, arena);
     if (!tile_cache_find_point(device->cache, &key, &point)) return NULL;
-    return read_bindings(point.bindings, arena, count);
+    return tile_read_bindings(point.bindings, arena, count);
 }

@@ -9,6 +9,7 @@
 #include "lib/support/context.h"
 #include "passes/common/bind_params.h"
 #include "runtime/kernel.h"
+#include "runtime/tune/store.h"
 
 static const tile_loc no_place = {0, 0, 0};
 
@@ -24,7 +25,7 @@ void tile_destroy_variant(tile_device *device, tile_variant *variant) {
 static tile_status build(const tile_kernel *kernel, tile_module *module, unsigned variant,
                          tile_artifact **artifact) {
     const tile_device *device = kernel->device;
-    bool keeps_cubin = device->cache && device->ptxas;
+    bool keeps_cubin = (device->cache || device->store) && device->ptxas;
     const tile_build_options options = {.size = sizeof options,
                                         .target = device->target,
                                         .wants = keeps_cubin ? TILE_WANT_CUBIN : device->ops->wants,
@@ -33,6 +34,9 @@ static tile_status build(const tile_kernel *kernel, tile_module *module, unsigne
                                         .no_remarks = kernel->first != NULL, /* they were made */
                                         .ptxas = device->ptxas,
                                         .cache = device->cache};
+    if (device->store)
+        return tile_store_build(device->store, device->store_log, module, kernel->name, &options,
+                                artifact);
     return tile_artifact_build(module, kernel->name, &options, artifact);
 }
 

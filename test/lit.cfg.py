@@ -24,7 +24,7 @@ config.test_format = lit.formats.ShTest(execute_external=False)
 config.test_source_root = os.path.join(root, "test")
 config.test_exec_root = os.path.join(build, "test", "output")
 config.suffixes = [".tile", ".test"]
-config.excludes = ["Inputs", "unit", "CMakeLists.txt"]
+config.excludes = ["Inputs", "unit", "worker", "CMakeLists.txt"]
 config.environment["PATH"] = os.pathsep.join(
     [os.path.join(build, "bin"), llvm_bin, os.environ.get("PATH", "/usr/bin:/bin")])
 for name in ("CUDA_HOME", "LD_LIBRARY_PATH"):

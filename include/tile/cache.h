@@ -89,6 +89,7 @@ typedef struct tile_tuned_point {
     const char *bindings;    /* the point: "block_m=128 block_n=64" */
     double seconds;          /* of one launch */
     const char *driver;      /* under which it was measured: its version */
+    bool unchecked;          /* nobody knows whether its results are right */
     /* The cache gives these three, and does not look at them when it keeps a point. */
     const char *compiler; /* that made the code: versions and build */
     bool stale;           /* it is not the one that runs now: use the point, until it is retuned */

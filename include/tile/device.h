@@ -51,9 +51,9 @@ typedef struct tile_device_options {
      * TILE_FAULT, so that a loop without end has one. 0: no limit. */
     uint64_t max_operations;
     unsigned sms; /* CPU: num_sms of host expressions; 0: 132. CUDA: the device's are counted */
-    /* CUDA: the folder of a cache (tile/cache.h), where what is to be compiled is looked for
-     * first, and kept: cubins if there is an assembler, else PTX, whose cubins the driver keeps.
-     * NULL: none. */
+    /* The folder of a cache (tile/cache.h) with tuned points; CUDA: what is to be compiled is
+     * looked for there first, too, and kept: cubins if there is an assembler, else PTX, whose
+     * cubins the driver keeps. NULL: none. */
     const char *cache_dir;
 } tile_device_options;
 

@@ -213,6 +213,87 @@ bool tile_bind_params(const tile_function *f, const tile_pass_option *options,
     return true;
 }
 
+/* The whole space ----------------------------------------------------------------------------- */
+
+typedef struct walk {
+    tile_bound_params bound;
+    tile_arena *arena;
+    tile_point_visit visit;
+    void *user;
+    bool ended;
+} walk;
+
+bool tile_is_tuned(const tile_function *f, const char *param) {
+    for (size_t t = 0; t < f->tune_count; t++)
+        for (unsigned n = 0; n < f->tunes[t].name_count; n++)
+            if (strcmp(f->tunes[t].names[n], param) == 0) return true;
+    return false;
+}
+
+static bool all_wheres_hold(tile_bound_params *bound) {
+    tile_bindings bindings = tile_param_bindings(bound);
+    for (size_t i = 0; i < bound->f->where_count; i++) {
+        int64_t value;
+        if (!tile_expr_eval(bound->f->wheres[i], &bindings, &value) || !value) return false;
+    }
+    return true;
+}
+
+/* Defaults may depend on the point, so each has a copy of what is bound. */
+static void visit_point(walk *w) {
+    size_t count = w->bound.f->param_count, size = sizeof *w->bound.params * count;
+    tile_bound_params point = {w->bound.f, tile_arena_copy(w->arena, w->bound.params, size)};
+    bind_defaults(&point);
+    for (size_t i = 0; i < count; i++)
+        if (!point.params[i].bound) return;
+    if (all_wheres_hold(&point)) w->ended = !w->visit(&point, w->user);
+}
+
+static void walk_clauses(walk *w, size_t clause_index) {
+    if (clause_index == w->bound.f->tune_count) {
+        visit_point(w);
+        return;
+    }
+    const tile_tune_clause *clause = &w->bound.f->tunes[clause_index];
+    for (unsigned point = 0; point < clause->point_count && !w->ended; point++) {
+        uint32_t added;
+        if (!take_point(&w->bound, clause, point, &added)) continue;
+        walk_clauses(w, clause_index + 1);
+        for (unsigned n = 0; n < clause->name_count; n++)
+            if (added >> n & 1) find(&w->bound, clause->names[n])->bound = false;
+    }
+}
+
+bool tile_visit_points(const tile_function *f, const tile_pass_option *options,
+                       unsigned option_count, tile_arena *arena, tile_point_visit visit,
+                       void *user) {
+    walk w = {.bound = {f, TILE_NEW_ARRAY(arena, tile_bound_param, f->param_count + 1)},
+              .arena = arena,
+              .visit = visit,
+              .user = user};
+    for (unsigned i = 0; i < option_count; i++)
+        if (!bind_given(&w.bound, &options[i])) return false;
+    bool *given = TILE_NEW_ARRAY(arena, bool, f->param_count + 1);
+    for (size_t i = 0; i < f->param_count; i++) given[i] = w.bound.params[i].bound;
+    bind_defaults(&w.bound);
+    for (size_t i = 0; i < f->param_count; i++)
+        w.bound.params[i].bound &= given[i] || !tile_is_tuned(f, f->params[i].name);
+    walk_clauses(&w, 0);
+    return true;
+}
+
+const char *tile_bound_value(const tile_bound_params *bound, size_t param, tile_arena *arena) {
+    const tile_bound_param *value = &bound->params[param];
+    switch (bound->f->params[param].kind) {
+    case TILE_PARAM_type: return tile_scalar_name(value->scalar);
+    case TILE_PARAM_word: return value->word;
+    case TILE_PARAM_bool: return value->value ? "true" : "false";
+    case TILE_PARAM_dim:
+    case TILE_PARAM_int: return tile_arena_format(arena, "%" PRId64, value->value);
+    }
+    return "";
+}
+
 /* Words and checks --------------------------------------------------------------------------- */
 
 static bool mentions(const tile_expr *expr, const char *name) {

@@ -24,6 +24,20 @@ typedef struct tile_bound_params {
 bool tile_bind_params(const tile_function *f, const tile_pass_option *options,
                       unsigned option_count, tile_arena *arena, tile_bound_params *out);
 
+/* What a parameter is bound to as text ("128", "true", "f16"); in the arena. */
+const char *tile_bound_value(const tile_bound_params *bound, size_t param, tile_arena *arena);
+
+/* Calls visit for each point of the tuning space that agrees with the options and for which every
+ * `where` holds, the last clause varying fastest; what `tune` gives a value is bound by it, even if
+ * it has a default. Ends when visit returns false. False after a diagnostic if the options are
+ * wrong. */
+typedef bool (*tile_point_visit)(const tile_bound_params *point, void *user);
+bool tile_visit_points(const tile_function *f, const tile_pass_option *options,
+                       unsigned option_count, tile_arena *arena, tile_point_visit visit,
+                       void *user);
+/* Whether a `tune` clause names the parameter. */
+bool tile_is_tuned(const tile_function *f, const char *param);
+
 /* Whether every binding of the caller has a name and a value. False after a diagnostic. */
 bool tile_bindings_are_complete(tile_context *context, const tile_binding *bindings,
                                 unsigned count);

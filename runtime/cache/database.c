@@ -27,7 +27,7 @@
 
 enum {
     APPLICATION = 0x54696c65, /* "Tile" */
-    FORM = 1,                 /* of the tables: user_version */
+    FORM = 2,                 /* of the tables: user_version */
     WAITS = 50,               /* of 2 ms each */
     VAIN_WAITS = 5,
     RENEWALS = 2,
@@ -38,7 +38,7 @@ static const char tables[] =
     "PRAGMA auto_vacuum = INCREMENTAL;"
     "BEGIN IMMEDIATE;"
     "PRAGMA application_id = 1416195173;"
-    "PRAGMA user_version = 1;"
+    "PRAGMA user_version = 2;"
     "CREATE TABLE IF NOT EXISTS artifact(id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,"
     " used INTEGER NOT NULL, size INTEGER NOT NULL, digest TEXT NOT NULL, data BLOB NOT NULL);"
     "CREATE INDEX IF NOT EXISTS artifact_used ON artifact(used, size);"
@@ -46,7 +46,8 @@ static const char tables[] =
     " conditions TEXT NOT NULL, device TEXT NOT NULL, sm_count INTEGER NOT NULL,"
     " memory_clock INTEGER NOT NULL, power_limit INTEGER NOT NULL, name TEXT NOT NULL,"
     " bindings TEXT NOT NULL, seconds REAL NOT NULL, driver TEXT NOT NULL, compiler TEXT NOT NULL,"
-    " tuned INTEGER NOT NULL, digest TEXT NOT NULL, PRIMARY KEY(kernel, bucket, conditions, device,"
+    " tuned INTEGER NOT NULL, digest TEXT NOT NULL, unchecked INTEGER NOT NULL, PRIMARY "
+    "KEY(kernel, bucket, conditions, device,"
     " sm_count, memory_clock, power_limit)) WITHOUT ROWID;"
     "COMMIT";
 
@@ -54,7 +55,7 @@ static const char tables[] =
 static const char settings[] =
     "PRAGMA temp_store = MEMORY; PRAGMA synchronous = OFF; PRAGMA secure_delete = OFF";
 
-_Static_assert(APPLICATION == 1416195173 && FORM == 1, "the numbers in the text");
+_Static_assert(APPLICATION == 1416195173 && FORM == 2, "the numbers in the text");
 
 static void report(const tile_database *db, const char *what, const char *then) {
     tile_report(db->context, TILE_REMARK, (tile_loc){0}, "cache %s: %s; %s", db->path, what, then);
@@ -107,6 +108,8 @@ static void renew(tile_database *db, const char *why) {
         return;
     }
     execute(db, "INSERT OR IGNORE INTO main.point SELECT * FROM temp.kept");
+    /* Those of form 1 lack the last column, so that the line above inserts none of them. */
+    execute(db, "INSERT OR IGNORE INTO main.point SELECT *, 0 FROM temp.kept");
     execute(db, "DROP TABLE temp.kept");
 }
 

@@ -35,10 +35,12 @@ static void digest_of(const texts *t, const tile_point_key *key, const tile_tune
                       char digest[TILE_DIGEST_TEXT]) {
     tile_arena arena = {0};
     tile_text text = {.arena = &arena};
-    tile_text_format(&text, "%s\n%s\n%s\n%s\n%u %u %u\n%s\n%s\n%s\n%s\n%a %lld", t->kernel,
+    /* As it was before there were unchecked ones: what was kept then stays good. */
+    const char *unchecked = point->unchecked ? " unchecked" : "";
+    tile_text_format(&text, "%s\n%s\n%s\n%s\n%u %u %u\n%s\n%s\n%s\n%s\n%a %lld%s", t->kernel,
                      t->bucket, t->conditions, t->device, key->sm_count, key->memory_clock,
                      key->power_limit, t->name, t->bindings, t->driver, t->compiler, point->seconds,
-                     (long long)point->tuned);
+                     (long long)point->tuned, unchecked);
     tile_digest(text.data, text.length, digest);
     tile_arena_reset(&arena);
 }
@@ -73,7 +75,8 @@ static bool read_point(const tile_cache *cache, tile_arena *arena, sqlite3_stmt 
                                 .seconds = sqlite3_column_double(statement, 2),
                                 .driver = column(arena, statement, 3),
                                 .compiler = column(arena, statement, 4),
-                                .tuned = sqlite3_column_int64(statement, 5)};
+                                .tuned = sqlite3_column_int64(statement, 5),
+                                .unchecked = sqlite3_column_int64(statement, 7) != 0};
     point->stale = strcmp(point->compiler, cache->compiler) != 0;
     char unused[TILE_DIGEST_TEXT];
     texts t = take_texts(key, point, unused);
@@ -108,13 +111,13 @@ void tile_cache_list_points(tile_cache *cache, tile_point_visitor visit, void *u
     while ((result = sqlite3_step(statement)) == SQLITE_ROW) {
         tile_arena arena = {0};
         tile_tuned_point point;
-        const tile_point_key key = {.kernel = column(&arena, statement, 7),
-                                    .bucket = column(&arena, statement, 8),
-                                    .conditions = column(&arena, statement, 9),
-                                    .device = column(&arena, statement, 10),
-                                    .sm_count = (unsigned)sqlite3_column_int64(statement, 11),
-                                    .memory_clock = (unsigned)sqlite3_column_int64(statement, 12),
-                                    .power_limit = (unsigned)sqlite3_column_int64(statement, 13)};
+        const tile_point_key key = {.kernel = column(&arena, statement, 8),
+                                    .bucket = column(&arena, statement, 9),
+                                    .conditions = column(&arena, statement, 10),
+                                    .device = column(&arena, statement, 11),
+                                    .sm_count = (unsigned)sqlite3_column_int64(statement, 12),
+                                    .memory_clock = (unsigned)sqlite3_column_int64(statement, 13),
+                                    .power_limit = (unsigned)sqlite3_column_int64(statement, 14)};
         if (read_point(cache, &arena, statement, key.kernel, &key, &point))
             visit(&key, &point, user);
         tile_arena_reset(&arena);
@@ -143,5 +146,6 @@ bool tile_cache_keep_point(tile_cache *cache, const tile_point_key *key,
     bind_text(statement, 12, t.compiler);
     sqlite3_bind_int64(statement, 13, kept.tuned);
     bind_text(statement, 14, digest);
+    sqlite3_bind_int64(statement, 15, kept.unchecked);
     return tile_database_end(&cache->db, DB_KEEP_POINT, sqlite3_step(statement));
 }

@@ -11,6 +11,7 @@
 #include "lib/support/target.h"
 #include "runtime/cpu/global_shadow.h"
 #include "runtime/cpu/overlap.h"
+#include "tile/cache.h"
 
 typedef struct cpu_device {
     tile_device base;
@@ -270,6 +271,23 @@ static tile_status cpu_time(tile_device *device, const tile_timed *timed, double
     return status;
 }
 
+static tile_status cpu_fill(tile_device *device, uint64_t address, unsigned char byte,
+                            size_t bytes) {
+    (void)device;
+    memset((void *)(uintptr_t)address, byte, bytes);
+    return TILE_OK;
+}
+
+static void cpu_describe(const tile_device *device, tile_device_options *options) {
+    const cpu_device *cpu = (const cpu_device *)(const void *)device;
+    *options = (tile_device_options){.size = sizeof *options,
+                                     .level = device->level,
+                                     .seed = cpu->seed,
+                                     .target = device->is_faithful ? device->target : NULL,
+                                     .max_operations = cpu->max_operations,
+                                     .sms = device->num_sms};
+}
+
 static void cpu_destroy(tile_device *device) {
     cpu_trail_clear(&((cpu_device *)(void *)device)->trail);
     free(device);
@@ -286,6 +304,8 @@ tile_status tile_device_create_cpu(tile_context *context, const tile_device_opti
                                         .discard = cpu_discard,
                                         .launch = cpu_launch,
                                         .synchronize = cpu_synchronize,
+                                        .fill = cpu_fill,
+                                        .describe = cpu_describe,
                                         .time = cpu_time};
     tile_device_options taken;
     tile_take_options(&taken, sizeof taken, options);
@@ -310,6 +330,7 @@ tile_status tile_device_create_cpu(tile_context *context, const tile_device_opti
                  .is_faithful = taken.target != NULL},
         .seed = taken.seed,
         .max_operations = taken.max_operations};
+    if (taken.cache_dir) tile_cache_create(context, taken.cache_dir, NULL, &device->base.cache);
     *out = &device->base;
     return TILE_OK;
 }

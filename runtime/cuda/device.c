@@ -133,6 +133,34 @@ static tile_status cuda_attributes(tile_device *device, tile_variant *variant,
                              : status;
 }
 
+static tile_status cuda_fill(tile_device *device, uint64_t address, unsigned char byte,
+                             size_t bytes) {
+    cuda_device *d = (cuda_device *)device;
+    CUcontext before;
+    tile_status status = enter(d, &before);
+    if (status != TILE_OK) return status;
+    CUresult result = d->driver->cuMemsetD8Async(address, byte, bytes, NULL);
+    return leave(d, before, tile_cuda_check(d, result, "cuMemsetD8Async"));
+}
+
+static void cuda_describe(const tile_device *device, tile_device_options *options) {
+    const cuda_device *d = (const cuda_device *)device;
+    *options = (tile_device_options){
+        .size = sizeof *options, .ptxas = device->ptxas, .ordinal = (int)d->device};
+}
+
+static tile_status cuda_residency(tile_device *device, tile_variant *variant, int *blocks) {
+    cuda_device *d = (cuda_device *)device;
+    CUcontext before;
+    tile_status status = enter(d, &before);
+    if (status != TILE_OK) return status;
+    CUresult result = d->driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        blocks, tile_cuda_function(variant), 32 * (int)tile_abi_warps(variant->abi),
+        tile_abi_shared_bytes(variant->abi));
+    return leave(d, before,
+                 tile_cuda_check(d, result, "cuOccupancyMaxActiveBlocksPerMultiprocessor"));
+}
+
 static unsigned cuda_power_limit(tile_device *device) {
     return tile_cuda_power_limit((cuda_device *)device);
 }
@@ -163,6 +191,9 @@ static const tile_device_ops cuda_ops = {
     .is_capturing = cuda_is_capturing,
     .synchronize = cuda_synchronize,
     .time = cuda_time,
+    .fill = cuda_fill,
+    .describe = cuda_describe,
+    .residency = cuda_residency,
     .power_limit = cuda_power_limit,
     .attributes = cuda_attributes,
 };
@@ -200,7 +231,7 @@ static const tile_target *choose_target(int capability) {
 }
 
 static tile_status describe(cuda_device *d) {
-    int major = 0, minor = 0, num_sms = 0, memory_clock = 0;
+    int major = 0, minor = 0, num_sms = 0, memory_clock = 0, memory_bus = 0, clock = 0;
     tile_status status = tile_cuda_check(
         d, d->driver->cuDeviceGetName(d->name, sizeof d->name, d->device), "cuDeviceGetName");
     const struct {
@@ -211,6 +242,8 @@ static tile_status describe(cuda_device *d) {
         {&minor, TILE_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR},
         {&num_sms, TILE_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT},
         {&memory_clock, TILE_CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE},
+        {&memory_bus, TILE_CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH},
+        {&clock, TILE_CU_DEVICE_ATTRIBUTE_CLOCK_RATE},
         {&d->l2_bytes, TILE_CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted && status == TILE_OK; i++)
@@ -220,6 +253,8 @@ static tile_status describe(cuda_device *d) {
     d->base.name = d->name;
     d->base.num_sms = (unsigned)num_sms;
     d->base.memory_clock = (unsigned)memory_clock;
+    d->base.memory_bus = (unsigned)memory_bus;
+    d->base.clock = (unsigned)clock;
     d->base.target = choose_target(10 * major + minor);
     if (status == TILE_OK && !d->base.target) {
         tile_report(d->base.context, TILE_ERROR, no_place,

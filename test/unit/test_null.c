@@ -10,6 +10,7 @@
 #include "tile/compute.h"
 #include "tile/measure.h"
 #include "tile/split.h"
+#include "tile/tune.h"
 
 static void drop(const char *text, size_t length, void *user) {
     (void)text;
@@ -440,4 +441,18 @@ Test(null, split) {
     cr_expect_eq(tile_split_space(NULL, NULL, points), 0);
     cr_expect_eq(tile_split_write(NULL, NULL), TILE_INVALID);
     cr_expect_eq(tile_split_write(NULL, &point), TILE_INVALID);
+}
+
+Test(null, tunings) {
+    tile_tuning *tuning;
+    cr_expect_eq(tile_tune(NULL, NULL, "k", NULL, 0, NULL, &tuning), TILE_INVALID);
+    cr_expect_null(tuning);
+    cr_expect_null(tile_tuning_best(NULL));
+    cr_expect_null(tile_tuning_candidate_at(NULL, 0));
+    cr_expect_eq(tile_tuning_candidate_count(NULL), 0);
+    cr_expect_null(tile_tuning_get_facts(NULL).name);
+    cr_expect_null(tile_candidate_state_name((tile_candidate_state)99));
+    cr_expect_eq(tile_tune_serve(-1, -1), 1);
+    tile_tuning_print(NULL, TILE_TUNING_TEXT, NULL, NULL);
+    tile_tuning_destroy(NULL);
 }

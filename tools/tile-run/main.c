@@ -11,6 +11,7 @@
 #include "tools/common/cache.h"
 #include "tools/common/tool.h"
 #include "tools/tile-run/run.h"
+#include "tools/tile-run/tune.h"
 
 static const char help[] =
     "usage: tile-run FILE.tile [options]\n"
@@ -50,7 +51,7 @@ static const char help[] =
     "  --max-operations=N   CPU: ends a launch that executes more than this (default: no limit)\n"
     "  --time[=N]           measures N launches (default: 20), with the L2 flushed before each\n"
     "  --flush=dirty|clean|none   by writing a large buffer, by reading one, or not at all\n"
-    "                       (default: dirty); --no-flush is --flush=none\n"
+    "                       (default: dirty); --no-flush is --flush=none\n" TUNE_HELP
     "  --counts             CPU: barriers, bank conflicts, sectors and operations of the run\n"
     "  --timing             how long each step of the tool took\n"
     "  --ptx=FILE           writes the PTX that runs\n"
@@ -78,6 +79,7 @@ typedef struct options {
     unsigned repeats;    /* 0: no measurement */
     bool with_reference; /* --check without OUT=EXPR */
     tile_flush flush;
+    tune_options tuning;
     bool timing;
     bool counts;
     bool variant;
@@ -93,6 +95,7 @@ typedef struct run {
     tile_kernel *kernel;
     const tile_function *function;
     tile_argument launch[64];
+    tile_tuning *tuning;
     reference reference;
 } run;
 
@@ -183,6 +186,8 @@ static bool is_bare_check(const tool_arguments *args) {
 static bool parse_option(options *o, tool_arguments *args) {
     const char *value;
     double number = 20;
+    bool taken;
+    if (tune_option(args, &o->tuning, &taken)) return taken;
     if (is_bare_check(args)) return o->with_reference = tool_flag(args, "--check");
     if (tool_option(args, "--kernel", &o->kernel) || tool_option(args, "--device", &o->device) ||
         tool_option(args, "--check", &o->check) || tool_option(args, "--ptx", &o->ptx) ||
@@ -510,6 +515,26 @@ static void print_counts(tile_cpu_counts counts) {
            counts.barriers, counts.bank_conflicts, counts.sectors, counts.operations);
 }
 
+/* What runs then is the best point. */
+static bool tune(run *r) {
+    options *o = r->options;
+    const tile_measure_options how = {
+        .size = sizeof how, .warmup = 5, .repeats = o->repeats, .flush = o->flush};
+    if (!o->tuning.tune) return true;
+    if (!tune_run(&o->tuning, r->device, r->module, r->function, o->bindings, o->binding_count,
+                  o->arguments, o->repeats ? &how : NULL, &r->tuning))
+        return false;
+    const tile_candidate *best = tile_tuning_best(r->tuning);
+    for (unsigned i = 0; i < o->binding_count; i++) free((char *)o->bindings[i].name);
+    o->binding_count = 0;
+    for (unsigned i = 0; i < best->binding_count && i < 64; i++) {
+        const tile_binding *b = &best->bindings[i];
+        o->bindings[o->binding_count++] =
+            (tile_binding){tool_copy(b->name, strlen(b->name)), b->value};
+    }
+    return true;
+}
+
 static bool launch(run *r) {
     options *o = r->options;
     double since = seconds();
@@ -565,7 +590,7 @@ static bool run_kernel(run *r) {
         return false;
     tell_time(o, "make arguments", since);
     if (o->level == 1) return run_level_1(r);
-    if (open_device(r) != TILE_OK || !launch(r)) return false;
+    if (open_device(r) != TILE_OK || !tune(r) || !launch(r)) return false;
     since = seconds();
     bool right = check(r);
     tell_time(o, "check", since);
@@ -582,6 +607,7 @@ static void close_run(run *r) {
     }
     for (unsigned i = 0; i < o->binding_count; i++) free((char *)o->bindings[i].name);
     tile_kernel_destroy(r->kernel);
+    tile_tuning_destroy(r->tuning);
     tile_device_destroy(r->device);
     tile_module_destroy(r->module);
     tile_context_destroy(r->context);

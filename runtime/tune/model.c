@@ -1,0 +1,433 @@
+/* The model by which candidates are ordered, and those dropped that cannot fit.
+ *
+ * It reads the instantiated kernel at level 2, without lowering it, as one block runs it: loops
+ * with their trip counts where the sizes give them, the first block's coordinates. Counted are
+ * products, bytes between global and shared memory or registers, bytes stored, shared memory that
+ * is alive at once (a pipelined copy's buffer as often as the loop has stages), and accumulators.
+ * Then, with B blocks on one multiprocessor at once, and W waves of them:
+ *
+ *   products   B x operations / rate. mma.sync of a warp reads its operands from shared memory, so
+ *              the rate is bounded by the shape of the warps' tiles as well
+ *   traffic    B x bytes / what a multiprocessor gets. Little's law: no more than what is in
+ * flight, stages - 1 copies of each block, in a latency wave       the longest of these, and a
+ * latency to begin with memory     at least what all arrays have, at the memory's rate, in all
+ * waves together order      blocks that wait for each other at semaphores take turns, a latency
+ * each
+ *
+ * The rates are of the target's generation, per multiprocessor and cycle, and the device's own
+ * clock and bandwidth. Nothing is fitted to shapes. Absolute times are off by a factor of two or
+ * so; what counts is that the likely ones come first. */
+#include "runtime/tune/model.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "lib/codegen/steps.h"
+#include "passes/tile/split_steps.h"
+
+static const double launch_seconds = 2.5e-6, latency = 0.8e-6, turn_seconds = 1.2e-6;
+static const double l2_factor = 1.6; /* of the memory's bandwidth: all that goes through the L2 */
+
+/* A multiprocessor (CUDA C++ Programming Guide, table of technical specifications). */
+enum {
+    SM_THREADS = 2048,
+    SM_REGISTERS = 65536,
+    SM_BLOCKS = 32,
+    SHARED_RESERVED = 1024, /* of each block, by the driver */
+    SHARED_PER_CYCLE = 128, /* bytes */
+    MOST_REGISTERS = 255,
+    OTHER_REGISTERS = 40, /* of a thread, beside accumulators: fragments, addresses */
+    WARPS_TO_SATURATE = 8,
+};
+
+typedef struct machine {
+    const tile_target *target;
+    double sms, clock, bandwidth; /* Hz, bytes per second */
+    double mma;                   /* f16 operations of mma.sync per cycle and multiprocessor */
+} machine;
+
+/* What one block does. */
+typedef struct work {
+    double operations;           /* of products of 16-bit elements; others count by their width */
+    double shared_reads;         /* bytes that the warps read for them */
+    double loaded, stored;       /* bytes */
+    double in_flight;            /* the largest sum of a loop's copies that are under way, bytes */
+    double accumulators;         /* bytes of the largest one */
+    int64_t shared, most_shared; /* bytes alive */
+    double turns;                /* of semaphores; 0: none */
+} work;
+
+typedef struct scan {
+    const tile_function *f;
+    const int64_t *sizes;
+    int64_t *values; /* by value id */
+    bool *known;
+    int64_t grid[3], semaphores;
+    unsigned warps;
+    work w;
+    double copied; /* by the body of the innermost loop so far */
+} scan;
+
+/* Integers --------------------------------------------------------------------------------------
+ */
+
+static bool value_of(scan *s, tile_value value, int64_t *integer) {
+    const tile_value_data *data = tile_value_at(s->f, value);
+    if (data->kind == TILE_VALUE_CONSTANT) return tile_expr_is_int(data->expr, integer);
+    *integer = s->values[value.id];
+    return s->known[value.id];
+}
+
+static void set_value(scan *s, tile_value value, int64_t integer) {
+    s->values[value.id] = integer;
+    s->known[value.id] = true;
+}
+
+static void fold(scan *s, const tile_op_data *op) {
+    int64_t in[3] = {0}, out;
+    if (op->result_count != 1 || op->operand_count < 1 || op->operand_count > 3) return;
+    const tile_type *type = tile_value_type(s->f, op->first_result);
+    if (type->kind != TILE_TYPE_SCALAR || tile_scalar_is_floating(type->scalar)) return;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (!value_of(s, op->operands[i], &in[i])) return;
+    if (op->opcode == TILE_OP_cast)
+        set_value(s, op->first_result, in[0]);
+    else if (tile_fold_int((tile_opcode)op->opcode, in[0], in[1], in[2], &out))
+        set_value(s, op->first_result, out);
+}
+
+/* Operations ------------------------------------------------------------------------------------
+ */
+
+static double bytes_of(const tile_type *type) {
+    int64_t elements = tile_type_elements(type);
+    return elements > 0 ? (double)elements * tile_scalar_bytes(type->scalar) : 0;
+}
+
+/* The element count that a warp's part of the product has least of both sides together: warps split
+ * rows and columns, and each reads its rows and its columns. */
+static double reads_of_warps(double m, double n, double k, unsigned warps) {
+    double least = INFINITY;
+    for (unsigned rows = 1; rows <= warps; rows *= 2) {
+        double columns = (double)warps / rows, reads = k * (m * columns + n * rows);
+        if (reads < least) least = reads;
+    }
+    return least;
+}
+
+static void add_dot(scan *s, const tile_op_data *op, double times) {
+    const tile_type *lhs = tile_value_type(s->f, op->operands[0]);
+    const tile_type *acc = tile_value_type(s->f, op->first_result);
+    if (acc->rank != 2) return;
+    double m = (double)tile_type_dim(acc, 0), n = (double)tile_type_dim(acc, 1);
+    double k = (double)tile_type_dim(lhs, lhs->rank - 1), width = tile_scalar_bytes(lhs->scalar);
+    /* mma.sync takes 16 rows and 8 columns at least. */
+    double rows = ceil(m / 16) * 16, columns = ceil(n / 8) * 8;
+    s->w.operations += times * 2 * rows * columns * k * width / 2;
+    s->w.shared_reads += times * width * reads_of_warps(rows, columns, k, s->warps);
+    if (bytes_of(acc) > s->w.accumulators) s->w.accumulators = bytes_of(acc);
+}
+
+static bool is_view(const scan *s, tile_value value) {
+    return tile_value_type(s->f, value)->kind == TILE_TYPE_VIEW;
+}
+
+static void take_shared(scan *s, int64_t bytes) {
+    s->w.shared += bytes;
+    if (s->w.shared > s->w.most_shared) s->w.most_shared = s->w.shared;
+}
+
+static int64_t shared_bytes(const tile_type *type) {
+    int64_t stages = tile_type_stage_count(type);
+    return (int64_t)bytes_of(type) * (stages > 0 ? stages : 1);
+}
+
+/* A copy into a buffer without stages, in a loop that gives it some. */
+static void add_copy(scan *s, const tile_op_data *op, double times, int64_t stages) {
+    tile_value dst = op->operands[op->segment[0]];
+    const tile_type *type = tile_value_type(s->f, dst);
+    double bytes = bytes_of(type);
+    if (!is_view(s, op->operands[0])) {
+        s->w.stored += times * bytes_of(tile_value_type(s->f, op->operands[0]));
+        return;
+    }
+    s->w.loaded += times * bytes;
+    bool ring = type->stages != NULL;
+    int64_t depth = ring ? tile_type_stage_count(type) : stages;
+    s->copied += bytes * (double)(depth > 1 ? depth - 1 : 1);
+    if (!ring && stages > 1) take_shared(s, (int64_t)bytes * (stages - 1));
+}
+
+static int64_t count_trips(scan *s, const tile_op_data *op) {
+    int64_t begin, end, step;
+    if (!value_of(s, op->operands[0], &begin) || !value_of(s, op->operands[1], &end) ||
+        !value_of(s, op->operands[2], &step) || step <= 0)
+        return 1;
+    return end > begin ? (end - begin + step - 1) / step : 0;
+}
+
+static void scan_region(scan *s, tile_region region, double times, int64_t stages);
+
+static void scan_loop(scan *s, tile_op id, const tile_op_data *op, double times) {
+    int64_t trips = count_trips(s, op), stages = 1, begin;
+    const tile_region_data *body = tile_region_at(s->f, op->regions[0]);
+    double before = s->copied;
+    if (tile_op_has_attr(s->f, id, TILE_ATTR_pipelined))
+        stages = tile_op_attr_int(s->f, id, TILE_ATTR_pipelined, 1);
+    if (body->arg_count && value_of(s, op->operands[0], &begin))
+        set_value(s, body->first_arg, begin);
+    s->copied = 0;
+    scan_region(s, op->regions[0], times * (double)trips, stages);
+    if (s->copied > s->w.in_flight && trips > 0) s->w.in_flight = s->copied;
+    s->copied = before;
+}
+
+static void scan_branch(scan *s, const tile_op_data *op, double times, int64_t stages) {
+    int64_t condition;
+    bool known = value_of(s, op->operands[0], &condition);
+    for (uint32_t r = 0; r < op->region_count; r++)
+        if (!known || (condition != 0) == (r == 0)) scan_region(s, op->regions[r], times, stages);
+}
+
+static void scan_op(scan *s, tile_op id, double times, int64_t stages) {
+    const tile_op_data *op = tile_op_at(s->f, id);
+    switch (op->opcode) {
+    case TILE_OP_for: scan_loop(s, id, op, times); return;
+    case TILE_OP_if: scan_branch(s, op, times, stages); return;
+    case TILE_OP_block_id:
+    case TILE_OP_grid_dim:
+        for (uint32_t i = 0; i < op->result_count; i++)
+            set_value(s, tile_op_result(s->f, id, i),
+                      op->opcode == TILE_OP_block_id ? 0 : s->grid[i]);
+        return;
+    case TILE_OP_dot: add_dot(s, op, times); return;
+    case TILE_OP_load:
+        s->w.loaded += times * bytes_of(tile_value_type(s->f, op->first_result));
+        return;
+    case TILE_OP_store:
+        s->w.stored += times * bytes_of(tile_value_type(s->f, op->operands[0]));
+        return;
+    case TILE_OP_copy:
+    case TILE_OP_copy_async: add_copy(s, op, times, stages); return;
+    case TILE_OP_alloc_shared:
+        take_shared(s, shared_bytes(tile_value_type(s->f, op->first_result)));
+        return;
+    case TILE_OP_free_shared:
+        s->w.shared -= shared_bytes(tile_value_type(s->f, op->operands[0]));
+        return;
+    case TILE_OP_lock_semaphore: s->w.turns = 1; return;
+    default: break; /* what has no cost of its own is computed, if it is an integer */
+    }
+    fold(s, op);
+    for (uint32_t r = 0; r < op->region_count; r++) scan_region(s, op->regions[r], times, stages);
+}
+
+static void scan_region(scan *s, tile_region region, double times, int64_t stages) {
+    for (tile_op op = tile_region_first(s->f, region); op.id; op = tile_op_next(s->f, op))
+        scan_op(s, op, times, stages);
+}
+
+/* The launch ------------------------------------------------------------------------------------
+ */
+
+static bool arg_value(unsigned index, int64_t *value, void *user) {
+    const scan *s = user;
+    *value = s->sizes[index];
+    return true;
+}
+
+/* Elements of the smallest scratch: the semaphores, of which blocks take turns at one. */
+static void count_semaphores(scan *s, const tile_bindings *bindings) {
+    (void)bindings;
+    for (uint32_t id = 1; id < s->f->op_count; id++) {
+        const tile_op_data *op = &s->f->ops[id];
+        int64_t count = 1, extent;
+        if (op->opcode != TILE_OP_scratch) continue;
+        for (uint32_t i = 0; i < op->operand_count; i++)
+            count *= value_of(s, op->operands[i], &extent) && extent > 0 ? extent : 1;
+        if (!s->semaphores || count < s->semaphores) s->semaphores = count;
+    }
+}
+
+static double view_bytes(const scan *s, const tile_bindings *bindings) {
+    double bytes = 0;
+    for (size_t i = 0; i < s->f->arg_count; i++) {
+        const tile_type *type = s->f->args[i].type;
+        double elements = 1;
+        if (type->kind != TILE_TYPE_VIEW) continue;
+        for (unsigned d = 0; d < type->rank; d++) {
+            int64_t extent;
+            if (!tile_expr_eval(s->f->args[i].extents[d], bindings, &extent)) extent = 1;
+            elements *= (double)extent;
+        }
+        bytes += elements * tile_scalar_bytes(type->scalar);
+    }
+    return bytes;
+}
+
+static double registers_of(const scan *s) {
+    return s->w.accumulators / 4 / (32.0 * s->warps);
+}
+
+/* NULL if it fits; else why not, in the arena. */
+static const char *find_obstacle(const scan *s, const machine *m, tile_arena *arena) {
+    unsigned threads = 32 * s->warps;
+    if (threads > 1024)
+        return tile_arena_format(arena, "%u threads, a block has at most 1024", threads);
+    if (s->w.most_shared > (int64_t)m->target->max_shared_bytes)
+        return tile_arena_format(arena, "%lld bytes of shared memory, %s has %u",
+                                 (long long)s->w.most_shared, m->target->name,
+                                 m->target->max_shared_bytes);
+    if (registers_of(s) > MOST_REGISTERS)
+        return tile_arena_format(arena,
+                                 "its accumulators take %.0f registers of a thread, which has %d",
+                                 registers_of(s), MOST_REGISTERS);
+    return NULL;
+}
+
+static double least(double a, double b) {
+    return a < b ? a : b;
+}
+
+static double most(double a, double b) {
+    return a > b ? a : b;
+}
+
+/* Blocks of which a multiprocessor has the room. */
+static double count_resident(const scan *s, const machine *m) {
+    double threads = 32.0 * s->warps;
+    double registers = least(MOST_REGISTERS + 1, ceil((registers_of(s) + OTHER_REGISTERS) / 8) * 8);
+    double shared = (double)m->target->max_shared_bytes + SHARED_RESERVED;
+    double blocks = least(SM_BLOCKS, floor(SM_THREADS / threads));
+    blocks = least(blocks, floor(SM_REGISTERS / (registers * threads)));
+    blocks = least(blocks, floor(shared / ((double)s->w.most_shared + SHARED_RESERVED)));
+    return most(blocks, 1);
+}
+
+static double estimate(const scan *s, const machine *m, double arrays) {
+    double blocks = (double)s->grid[0] * (double)s->grid[1] * (double)s->grid[2];
+    double resident = least(count_resident(s, m), ceil(blocks / m->sms));
+    double waves = ceil(blocks / (resident * m->sms)), warps = resident * s->warps;
+    double mma = m->mma * least(1, warps / WARPS_TO_SATURATE);
+    double products = most(s->w.operations / mma, s->w.shared_reads / SHARED_PER_CYCLE) / m->clock;
+    double share = m->bandwidth * l2_factor / m->sms;
+    if (s->w.in_flight > 0) share = least(share, resident * s->w.in_flight / latency);
+    double wave = most(products, (s->w.loaded + s->w.stored) / share) * resident + latency;
+    double chain = 0;
+    if (s->w.turns > 0 && s->semaphores)
+        chain = (blocks / (double)s->semaphores - 1) * turn_seconds;
+    return launch_seconds + most(waves * wave, arrays / m->bandwidth) + chain;
+}
+
+/* Seconds of a launch of the instantiated kernel; *why is not NULL if it cannot fit. */
+static double estimate_kernel(const tile_function *f, const int64_t *sizes, const machine *m,
+                              tile_arena *arena, const char **why) {
+    scan s = {.f = f, .sizes = sizes, .grid = {1, 1, 1}};
+    const tile_bindings bindings = {.arg = arg_value, .user = &s, .num_sms = (int64_t)m->sms};
+    int64_t warps = 1;
+    s.values = TILE_NEW_ARRAY(arena, int64_t, f->value_count + 1);
+    s.known = TILE_NEW_ARRAY(arena, bool, f->value_count + 1);
+    for (unsigned i = 0; i < f->grid_rank; i++)
+        if (!tile_expr_eval(f->grid[i], &bindings, &s.grid[i]) || s.grid[i] < 1) s.grid[i] = 1;
+    if (f->warps && tile_expr_eval(f->warps, &bindings, &warps) && warps > 0 && warps < 1 << 16)
+        s.warps = (unsigned)warps;
+    else
+        s.warps = 1;
+    for (size_t i = 0; i < f->arg_count; i++)
+        if (f->args[i].type->kind == TILE_TYPE_SCALAR) set_value(&s, f->args[i].value, sizes[i]);
+    scan_region(&s, f->body, 1, 1);
+    count_semaphores(&s, &bindings);
+    *why = find_obstacle(&s, m, arena);
+    return estimate(&s, m, view_bytes(&s, &bindings));
+}
+
+/* Plans: their launches one after the other. */
+static double estimate_plan(const tile_function *f, const int64_t *sizes, const machine *m,
+                            tile_arena *arena, const char **why) {
+    tile_steps *steps = tile_steps_create(f);
+    scan s = {.f = f, .sizes = sizes};
+    const tile_bindings bindings = {.arg = arg_value, .user = &s, .num_sms = (int64_t)m->sms};
+    double seconds = 0;
+    for (size_t i = 0; steps && i < steps->step_count && !*why; i++) {
+        const tile_step *step = &steps->steps[i];
+        if (step->kind != TILE_STEP_LAUNCH) continue;
+        int64_t *own = TILE_NEW_ARRAY(arena, int64_t, step->given_count + 1u);
+        for (unsigned g = 0; g < step->given_count; g++) {
+            const tile_given *given = &step->given[g];
+            if (given->kind == TILE_GIVEN_ARGUMENT) own[g] = sizes[given->index];
+            if (given->kind == TILE_GIVEN_INTEGER) tile_expr_eval(given->expr, &bindings, &own[g]);
+        }
+        const tile_function *kernel = tile_module_find(f->module, steps->kernels[step->kernel]);
+        if (kernel) seconds += estimate_kernel(kernel, own, m, arena, why);
+    }
+    tile_steps_destroy(steps);
+    return seconds;
+}
+
+/* Dense f16 products with f32 sums by mma.sync, operations per cycle of one multiprocessor:
+ * NVIDIA's whitepapers of the generations; sm_90 as measured, 636 TFLOP/s on 132 of them. */
+static double mma_rate(const tile_target *target) {
+    switch (target->compute_capability) {
+    case 80: return 2048;
+    case 86: return 1024;
+    case 89: return 1024;
+    default: return 2745;
+    }
+}
+
+static machine describe(const tile_device *device) {
+    machine m = {.target = device->target,
+                 .sms = device->num_sms ? device->num_sms : 132,
+                 .clock = device->clock ? 1e3 * device->clock : 1.755e9,
+                 .bandwidth = 4e12,
+                 .mma = mma_rate(device->target)};
+    if (device->memory_clock && device->memory_bus)
+        m.bandwidth = 2e3 * device->memory_clock * device->memory_bus / 8;
+    return m;
+}
+
+/* Loops that are split have their blocks and launches. */
+static tile_status deal_out(tile_module *module, const char *name, const tile_target *target) {
+    const tile_pass_options passes = {.size = sizeof passes, .target = target, .kernel = name};
+    if (tile_takes_steps(tile_module_find(module, name)))
+        return tile_make_steps(module, name, target);
+    return tile_run_passes(module, "split-k", &passes);
+}
+
+/* The first error, into the point's arena. */
+static void take_message(const tile_diagnostic *d, void *user) {
+    tune_point *point = user;
+    if (d->severity != TILE_ERROR || point->c.state == TILE_CANDIDATE_dropped) return;
+    point->c.state = TILE_CANDIDATE_dropped;
+    point->c.why = tile_arena_string(&point->arena, d->message, strlen(d->message));
+}
+
+void tune_estimate_points(const tile_device *device, const tile_module *module, const char *name,
+                          const int64_t *sizes, tune_point *points, size_t count) {
+    machine m = describe(device);
+    tile_context *context = tile_module_context(module);
+    tile_sink sink = context->sink;
+    void *user = context->sink_user;
+    unsigned errors = context->errors;
+    for (size_t i = 0; i < count; i++) {
+        tile_candidate *c = &points[i].c;
+        tile_arena arena = {0};
+        const char *why = NULL;
+        tile_module *copy = tile_module_clone(module);
+        tile_context_set_sink(context, take_message, &points[i]);
+        if (tile_instantiate(copy, name, c->bindings, c->binding_count) == TILE_OK &&
+            deal_out(copy, name, device->target) == TILE_OK) {
+            const tile_function *f = tile_module_find(copy, name);
+            c->estimate = f->kind == TILE_PLAN ? estimate_plan(f, sizes, &m, &arena, &why)
+                                               : estimate_kernel(f, sizes, &m, &arena, &why);
+        }
+        if (why) {
+            c->state = TILE_CANDIDATE_dropped;
+            c->why = tile_arena_string(&points[i].arena, why, strlen(why));
+        }
+        tile_module_destroy(copy);
+        tile_arena_reset(&arena);
+    }
+    tile_context_set_sink(context, sink, user);
+    context->errors = errors;
+}

@@ -1,0 +1,108 @@
+/* The worker's side: a loop over the messages of worker.c. A message is its size, then its bytes.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/tune/serve.h"
+#include "runtime/tune/session.h"
+
+static bool read_all(int file, void *to, size_t size) {
+    char *at = to;
+    while (size) {
+        ssize_t got = read(file, at, size);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return false;
+        at += got;
+        size -= (size_t)got;
+    }
+    return true;
+}
+
+static bool write_all(int file, const void *from, size_t size) {
+    const char *at = from;
+    while (size) {
+        ssize_t put = write(file, at, size);
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) return false;
+        at += put;
+        size -= (size_t)put;
+    }
+    return true;
+}
+
+/* NULL where the messages end. The caller frees it. */
+static char *read_message(int file, size_t *size) {
+    uint64_t length;
+    if (!read_all(file, &length, sizeof length) || length > TUNE_LONGEST_MESSAGE) return NULL;
+    char *message = tile_malloc((size_t)length + 1);
+    *size = (size_t)length;
+    if (read_all(file, message, *size)) return message;
+    free(message);
+    return NULL;
+}
+
+static bool send(int file, const tile_text *text) {
+    uint64_t length = text->length;
+    return write_all(file, &length, sizeof length) && write_all(file, text->data, text->length);
+}
+
+/* The first message: which build asks, and what for. Answered with why not, or "". */
+static tune_session *begin(int output, const char *message, size_t size) {
+    tile_arena arena = {0};
+    tile_text answer = {.arena = &arena};
+    tune_reader reader = {.at = message, .end = message + size, .arena = &arena};
+    const char *identity = tune_get_text(&reader), *why = "";
+    tune_session *session = NULL;
+    size_t length;
+    const char *task = tune_get(&reader, &length);
+    if (!identity || strcmp(identity, tune_protocol(&arena)) != 0)
+        why = "the worker is of another version of Tile";
+    else
+        session = tune_session_open(task, length, &arena, &why);
+    tune_put_text(&answer, why);
+    bool sent = send(output, &answer);
+    tile_arena_reset(&arena);
+    if (sent) return session;
+    tune_session_close(session);
+    return NULL;
+}
+
+/* False if this worker is of no further use. */
+static bool serve_trial(tune_session *session, int output, const char *message, size_t size,
+                        tune_serve_hook hook, void *user) {
+    tile_arena arena = {0};
+    tile_text answer = {.arena = &arena};
+    tune_reader reader = {.at = message, .end = message + size, .arena = &arena};
+    tune_trial trial;
+    tune_outcome outcome;
+    bool ok = tune_trial_read(&reader, &trial);
+    if (ok && hook) hook(trial.bindings, user);
+    if (ok) {
+        tune_session_try(session, &trial, &arena, &outcome);
+        tune_outcome_write(&answer, &outcome);
+        ok = send(output, &answer) && !outcome.broken;
+    }
+    tile_arena_reset(&arena);
+    return ok;
+}
+
+int tile_tune_serve_with(int input, int output, tune_serve_hook hook, void *user) {
+    size_t size;
+    char *task = read_message(input, &size), *message; /* the arrays' data are in it */
+    tune_session *session = task ? begin(output, task, size) : NULL;
+    bool goes_on = session != NULL;
+    int status = goes_on ? 0 : 1;
+    while (goes_on && (message = read_message(input, &size))) {
+        goes_on = serve_trial(session, output, message, size, hook, user);
+        free(message);
+    }
+    tune_session_close(session);
+    free(task);
+    return status;
+}
+
+int tile_tune_serve(int input, int output) {
+    return tile_tune_serve_with(input, output, NULL, NULL);
+}

@@ -1,0 +1,43 @@
+/* The points of a kernel's or plan's space as candidates, and the shape at which they are checked.
+ */
+#ifndef TILE_RUNTIME_TUNE_SPACE_H
+#define TILE_RUNTIME_TUNE_SPACE_H
+
+#include "lib/ir/function.h"
+#include "runtime/tune/store.h"
+#include "tile/tune.h"
+
+typedef enum tune_build_state {
+    TUNE_UNBUILT,
+    TUNE_BUILDING,
+    TUNE_BUILT,
+    TUNE_BUILD_FAILED
+} tune_build_state;
+
+/* A candidate while it is worked on. */
+typedef struct tune_point {
+    tile_candidate c;       /* first: what the caller sees */
+    size_t order;           /* as the space lists it */
+    tune_build_state build; /* under the builder's lock */
+    tile_arena arena;       /* the builder's: of the log, and of why it failed */
+    tile_store_log log;
+} tune_point;
+
+enum { TUNE_MOST_POINTS = 1 << 16 };
+
+/* All points that agree with the bindings. False after a report: the bindings are wrong, there is
+ * no point, or there are too many. */
+bool tune_list_points(const tile_function *f, const tile_binding *bindings, unsigned count,
+                      tile_arena *arena, tune_point **points, size_t *point_count);
+
+/* The integers of a small shape with the same divisors, so that the same variants run: sizes above
+ * `limit` become at most so large, and smaller still while the arrays together would take long.
+ * Strides and flags, which are no extents, stay; so do {const} arguments, which are in the code. */
+void tune_choose_small(const tile_function *f, const tile_tune_argument *arguments, int64_t limit,
+                       int64_t *small);
+
+/* "4096-4096-14336-d16": sizes, and what they all are divisible by up to 16; in the arena. */
+const char *tune_shape_name(const tile_function *f, const tile_tune_argument *arguments,
+                            tile_arena *arena);
+
+#endif

@@ -1,0 +1,414 @@
+/* The course of a tuning (tile/tune.h says what happens in which order). */
+#include "tile/tune.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/ir/function.h"
+#include "passes/common/bind_params.h"
+#include "lib/support/clock.h"
+#include "lib/support/options.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/measure.h"
+#include "runtime/tune/build.h"
+#include "runtime/tune/model.h"
+#include "runtime/tune/tuning.h"
+#include "runtime/tune/worker.h"
+#include "runtime/tuned.h"
+
+static const tile_loc no_place = {0, 0, 0};
+
+static const double default_timeout = 20, progress_interval = 0.1;
+static const double hopeless_factor = 1.1; /* above the best median, nobody wins any more */
+static const double final_factor = 1.05;   /* up to here above it, another measurement may decide */
+
+enum { FINALISTS = 5, SMALL_LIMIT_CUDA = 256, SMALL_LIMIT_CPU = 64 };
+
+typedef struct tuner {
+    tile_device *device;
+    const tile_module *module;
+    const tile_function *f;
+    const tile_tune_argument *arguments;
+    tile_tune_options options;
+    tile_tuning *t;
+    tile_arena arena;
+    tune_task task;
+    tile_text task_text;
+    int64_t sizes[TILE_MAX_ARGUMENTS];
+    size_t runnable; /* points that were not dropped: the first ones */
+    tile_store *store;
+    tune_builder *builder;
+    tune_runner runner;
+    size_t tried;
+    double start, last_progress, tuning_start;
+    const tile_candidate *best; /* so far */
+} tuner;
+
+static tile_status fail(const tuner *u, tile_status status, const char *format, const char *a) {
+    tile_arena arena = {0};
+    tile_report(u->device->context, TILE_ERROR, u->f ? u->f->loc : no_place, "%s",
+                tile_arena_format(&arena, format, a));
+    tile_arena_reset(&arena);
+    return status;
+}
+
+/* Progress --------------------------------------------------------------------------------------
+ */
+
+static void tell(tuner *u, const char *stage, size_t done, double since) {
+    const tile_tune_progress progress = {.stage = stage,
+                                         .name = u->t->facts.name,
+                                         .done = (unsigned)done,
+                                         .total = (unsigned)u->runnable,
+                                         .seconds = tile_seconds_now() - since,
+                                         .best = u->best};
+    if (u->options.progress) u->options.progress(&progress, u->options.user);
+}
+
+static void show_progress(tuner *u, bool now) {
+    double time = tile_seconds_now();
+    if (!now && time - u->last_progress < progress_interval) return;
+    u->last_progress = time;
+    size_t built = u->builder ? tune_builder_count(u->builder) : u->runnable;
+    bool builds = u->device->ops->wants && u->builder;
+    if (builds && !u->tuning_start) tell(u, "Building", built, u->start);
+    if (builds && !u->tuning_start && built == u->runnable) {
+        u->t->facts.build_seconds = time - u->start;
+        u->tuning_start = u->start;
+    }
+    if (!builds || u->tuning_start)
+        tell(u, "Tuning", u->tried, u->tuning_start ? u->tuning_start : u->start);
+}
+
+static void show_idle(void *user) {
+    show_progress(user, false);
+}
+
+/* What is asked ---------------------------------------------------------------------------------
+ */
+
+static tile_status check_request(tuner *u, const char *name, unsigned argument_count) {
+    u->f = tile_module_find(u->module, name);
+    if (!u->f || u->f->kind == TILE_COMPUTE)
+        return fail(u, TILE_INVALID, "there is no kernel @%s, nor such a plan", name ? name : "");
+    if (tile_module_context(u->module) != u->device->context)
+        return fail(u, TILE_INVALID, "@%s belongs to a module of another context than the device",
+                    u->f->name);
+    if (argument_count != u->f->arg_count || argument_count > TILE_MAX_ARGUMENTS ||
+        (argument_count && !u->arguments))
+        return fail(u, TILE_INVALID, "@%s: a tuning takes a value for each argument", u->f->name);
+    if (!u->device->ops->describe || !u->device->ops->fill)
+        return fail(u, TILE_UNSUPPORTED, "there is no tuning on device %s", u->device->name);
+    if (!u->f->reference && !u->options.unchecked)
+        return fail(u, TILE_INVALID,
+                    "@%s names no reference, so no result could be checked: write `of @compute` "
+                    "behind its arguments, or allow what is unchecked",
+                    u->f->name);
+    if (!tile_bindings_are_complete(u->device->context, u->options.bindings,
+                                    u->options.binding_count))
+        return TILE_INVALID;
+    return TILE_OK;
+}
+
+static void choose_defaults(tuner *u) {
+    bool cuda = tile_device_is_cuda(u->device);
+    tile_measure_options *m = &u->task.measure;
+    if (!(u->options.timeout > 0)) u->options.timeout = default_timeout;
+    if (!u->options.seed) u->options.seed = 1;
+    *m = (tile_measure_options){.size = sizeof *m, .repeats = 1};
+    if (cuda) m->warmup = 5, m->repeats = 20, m->flush = TILE_FLUSH_DIRTY;
+    if (u->options.measure) tile_take_options(m, sizeof *m, u->options.measure);
+    m->samples = NULL;
+    m->hopeless = 0;
+}
+
+static tile_status make_task(tuner *u, unsigned count) {
+    tune_task *task = &u->task;
+    tile_text text = {.arena = &u->arena};
+    tile_measure_options checked;
+    choose_defaults(u);
+    if (tile_take_measure_options(u->device->context, &task->measure, &checked) != TILE_OK)
+        return TILE_INVALID;
+    task->cuda = tile_device_is_cuda(u->device);
+    u->device->ops->describe(u->device, &task->device);
+    tile_module_print(u->module, tile_text_append, &text);
+    task->text = tile_arena_string(&u->arena, text.data, text.length);
+    task->kernel = u->f->name;
+    task->argument_count = count;
+    task->arguments =
+        tile_arena_copy(&u->arena, u->arguments, sizeof *u->arguments * (count + !count));
+    task->small = TILE_NEW_ARRAY(&u->arena, int64_t, count + 1);
+    task->unchecked = !u->f->reference;
+    task->seed = u->options.seed;
+    tune_choose_small(u->f, u->arguments, task->cuda ? SMALL_LIMIT_CUDA : SMALL_LIMIT_CPU,
+                      task->small);
+    u->task_text.arena = &u->arena;
+    tune_task_write(&u->task_text, task);
+    return TILE_OK;
+}
+
+/* The point that is there -----------------------------------------------------------------------
+ */
+
+static bool find_point(tuner *u) {
+    tile_tuning *t = u->t;
+    tile_tuned_point found;
+    tile_retune retune = u->options.retune;
+    if (!u->device->cache || u->options.binding_count || retune == TILE_RETUNE_ALWAYS) return false;
+    tile_point_key key = tile_tuned_key(u->device, u->f, t->facts.bucket, &u->arena);
+    if (!tile_cache_find_point(u->device->cache, &key, &found)) return false;
+    if (found.stale && retune == TILE_RETUNE_STALE) return false;
+    tune_point *p = t->points = TILE_NEW(&t->arena, tune_point);
+    p->c = (tile_candidate){
+        .text = tile_arena_string(&t->arena, found.bindings, strlen(found.bindings)),
+        .state = TILE_CANDIDATE_measured,
+        .why = "",
+        .time = {.median = found.seconds},
+        .rate = found.seconds};
+    p->c.bindings = tile_read_bindings(p->c.text, &t->arena, &p->c.binding_count);
+    if (!p->c.bindings) return false;
+    t->count = 1;
+    t->facts.found = t->facts.kept = true;
+    t->facts.stale = found.stale;
+    t->facts.unchecked = found.unchecked;
+    return true;
+}
+
+/* Under which it is measured. */
+static const char *driver_text(const tuner *u) {
+    int version = 0;
+    const tile_driver *driver = u->task.cuda ? tile_driver_open(u->device->context) : NULL;
+    if (!driver || driver->cuDriverGetVersion(&version) != 0) return "";
+    return tile_arena_format((tile_arena *)&u->arena, "%d.%d", version / 1000, version % 1000 / 10);
+}
+
+static void keep_best(tuner *u) {
+    tile_tuning *t = u->t;
+    if (!t->best || !u->device->cache || u->options.binding_count) return;
+    const tile_tuned_point point = {.kernel_name = t->kernel,
+                                    .bindings = t->best->text,
+                                    .seconds = t->best->time.median,
+                                    .driver = driver_text(u),
+                                    .unchecked = t->facts.unchecked};
+    tile_point_key key = tile_tuned_key(u->device, u->f, t->facts.bucket, &u->arena);
+    t->facts.kept = tile_cache_keep_point(u->device->cache, &key, &point);
+}
+
+/* The code of the best as launches will ask for it, in the cache: with the caller's lines. */
+static void keep_code(tuner *u) {
+    tile_kernel *kernel;
+    tile_argument arguments[TILE_MAX_ARGUMENTS];
+    if (!u->t->facts.kept || !u->device->ops->wants) return;
+    for (unsigned i = 0; i < u->f->arg_count; i++)
+        arguments[i] = (tile_argument){.integer = u->sizes[i]};
+    if (tile_kernel_create(u->device, u->module, u->f->name, NULL, 0, &kernel) != TILE_OK) return;
+    tile_kernel_set_point(kernel, arguments, (unsigned)u->f->arg_count, u->t->best->bindings,
+                          u->t->best->binding_count);
+    tile_kernel_destroy(kernel);
+}
+
+/* Candidates ------------------------------------------------------------------------------------
+ */
+
+/* What was dropped last, the rest by the model's time, then as the space lists it. */
+static int by_estimate(const void *a, const void *b) {
+    const tune_point *x = a, *y = b;
+    bool dropped = x->c.state == TILE_CANDIDATE_dropped;
+    if (dropped != (y->c.state == TILE_CANDIDATE_dropped)) return dropped ? 1 : -1;
+    if (x->c.estimate != y->c.estimate) return x->c.estimate < y->c.estimate ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+static tile_status list_points(tuner *u) {
+    tile_tuning *t = u->t;
+    if (!tune_list_points(u->f, u->options.bindings, u->options.binding_count, &t->arena,
+                          &t->points, &t->count))
+        return TILE_INVALID;
+    tune_estimate_points(u->device, u->module, u->f->name, u->sizes, t->points, t->count);
+    qsort(t->points, t->count, sizeof *t->points, by_estimate);
+    while (u->runnable < t->count && t->points[u->runnable].c.state != TILE_CANDIDATE_dropped)
+        u->runnable++;
+    return TILE_OK;
+}
+
+static void fill_trial(tuner *u, tune_point *p, bool again, tile_arena *arena, tune_trial *trial) {
+    size_t count = p->log.count;
+    *trial = (tune_trial){.bindings = p->c.text, .again = again};
+    if (u->best && !u->options.rate) trial->hopeless = u->best->time.median * hopeless_factor;
+    trial->keys = TILE_NEW_ARRAY(arena, const char *, count + 1);
+    trial->data = TILE_NEW_ARRAY(arena, const void *, count + 1);
+    trial->sizes = TILE_NEW_ARRAY(arena, size_t, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        unsigned at = trial->artifact_count;
+        trial->keys[at] = p->log.keys[i];
+        if (tile_store_find(u->store, p->log.keys[i], &trial->data[at], &trial->sizes[at]))
+            trial->artifact_count++;
+    }
+}
+
+static void rate(tuner *u, tile_candidate *c) {
+    c->rate = c->time.median;
+    if (u->options.rate) c->rate = u->options.rate(c, u->options.user);
+    if (!(c->rate >= 0)) c->rate = INFINITY;
+    if (!u->best || c->rate < u->best->rate) u->best = c;
+}
+
+static void take_outcome(tuner *u, tune_point *p, const tune_outcome *o) {
+    tile_candidate *c = &p->c;
+    tile_tuning_facts *facts = &u->t->facts;
+    c->state = o->state;
+    c->why = o->why ? tile_arena_string(&p->arena, o->why, strlen(o->why)) : "";
+    c->time = o->time;
+    c->registers = o->registers;
+    c->local_bytes = o->local_bytes;
+    c->shared_bytes = o->shared_bytes;
+    c->blocks_per_sm = o->blocks_per_sm;
+    if (o->check && !*facts->check)
+        facts->check = tile_arena_string(&u->t->arena, o->check, strlen(o->check));
+    if (c->state == TILE_CANDIDATE_measured) rate(u, c);
+}
+
+static tile_status try_point(tuner *u, tune_point *p) {
+    tile_arena arena = {0};
+    tune_trial trial;
+    tune_outcome outcome;
+    if (p->build == TUNE_BUILD_FAILED) {
+        p->c.state = TILE_CANDIDATE_refused;
+        return TILE_OK;
+    }
+    fill_trial(u, p, false, &arena, &trial);
+    tile_status status = tune_runner_try(&u->runner, &trial, &arena, &outcome);
+    take_outcome(u, p, &outcome);
+    tile_arena_reset(&arena);
+    return status;
+}
+
+static bool is_spent(const tuner *u) {
+    return u->options.budget > 0 && u->best && tile_seconds_now() - u->start > u->options.budget;
+}
+
+static tile_status try_all(tuner *u) {
+    bool over = false;
+    tile_status status = TILE_OK;
+    while (status == TILE_OK && !over && !is_spent(u)) {
+        tune_point *p = tune_builder_next(u->builder, &over);
+        if (p) {
+            status = try_point(u, p);
+            u->tried++;
+        }
+        show_progress(u, false);
+    }
+    show_progress(u, true);
+    return status;
+}
+
+/* The best ones once more, in more launches: the differences between them are as small as those
+ * between the measurements. */
+static tile_status try_again(tuner *u) {
+    const tile_tuning *t = u->t;
+    tile_status status = TILE_OK;
+    double bound = t->best ? t->best->rate * final_factor : 0;
+    if (u->task.measure.repeats < 2 || t->count < 2) return TILE_OK;
+    const tile_candidate *finalists[FINALISTS] = {NULL};
+    for (unsigned i = 0; i < FINALISTS && i < t->count; i++)
+        if (t->ranked[i]->state == TILE_CANDIDATE_measured && t->ranked[i]->rate <= bound)
+            finalists[i] = t->ranked[i];
+    u->best = NULL;
+    for (unsigned i = 0; i < FINALISTS && finalists[i] && status == TILE_OK; i++) {
+        tune_point *p = (tune_point *)(void *)finalists[i];
+        tile_arena arena = {0};
+        tune_trial trial;
+        tune_outcome outcome;
+        fill_trial(u, p, true, &arena, &trial);
+        status = tune_runner_try(&u->runner, &trial, &arena, &outcome);
+        take_outcome(u, p, &outcome);
+        tile_arena_reset(&arena);
+    }
+    return status;
+}
+
+/* Running ---------------------------------------------------------------------------------------
+ */
+
+static uint64_t half_of_memory(void) {
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size / 2 : 0;
+}
+
+static tile_status run(tuner *u) {
+    u->store = tile_store_create();
+    u->runner = (tune_runner){.context = u->device->context,
+                              .path = u->options.worker,
+                              .task = u->task_text.data,
+                              .task_size = u->task_text.length,
+                              .timeout = u->options.timeout,
+                              .most_bytes = u->options.worker_bytes ? u->options.worker_bytes
+                                                                    : half_of_memory(),
+                              .idle = show_idle,
+                              .user = u};
+    u->builder = tune_builder_start(u->device, &u->task, u->store, u->t->points, u->runnable,
+                                    u->options.jobs);
+    tile_status status = tune_runner_start(&u->runner);
+    if (status == TILE_OK) status = try_all(u);
+    double stop = tile_seconds_now();
+    tune_builder_stop(u->builder);
+    u->builder = NULL;
+    if (!(u->t->facts.build_seconds > 0) && u->device->ops->wants)
+        u->t->facts.build_seconds = stop - u->start;
+    tune_rank(u->t);
+    if (status == TILE_OK) status = try_again(u);
+    tune_rank(u->t);
+    tune_runner_stop(&u->runner);
+    u->t->facts.restarts = u->runner.restarts;
+    return status;
+}
+
+static tile_status tune(tuner *u, const char *name, unsigned count) {
+    tile_tuning *t = u->t;
+    tile_status status = check_request(u, name, count);
+    if (status != TILE_OK) return status;
+    for (unsigned i = 0; i < count; i++) u->sizes[i] = u->arguments[i].integer;
+    t->kernel = tile_arena_string(&t->arena, u->f->name, strlen(u->f->name));
+    const char *shape = tune_shape_name(u->f, u->arguments, &u->arena);
+    t->facts.name = tile_arena_format(&t->arena, "%s %s", u->f->name, shape);
+    t->facts.bucket = tile_bucket_text(u->f, u->sizes, &t->arena);
+    t->facts.in_process = !u->options.worker;
+    t->facts.unchecked = !u->f->reference;
+    if (find_point(u)) {
+        tune_rank(t);
+        return TILE_OK;
+    }
+    status = list_points(u);
+    if (status == TILE_OK) status = make_task(u, count);
+    if (status == TILE_OK) status = run(u);
+    if (status != TILE_OK) return status;
+    keep_best(u);
+    keep_code(u);
+    if (t->best) return TILE_OK;
+    return fail(u, TILE_FAILED, "no candidate of @%s won; the report says what became of each",
+                u->f->name);
+}
+
+tile_status tile_tune(tile_device *device, const tile_module *module, const char *kernel,
+                      const tile_tune_argument *arguments, unsigned count,
+                      const tile_tune_options *options, tile_tuning **out) {
+    if (out) *out = NULL;
+    if (!device || !module || !out) return TILE_INVALID;
+    tuner *u = tile_malloc(sizeof *u);
+    *u = (tuner){.device = device, .module = module, .arguments = arguments};
+    u->t = tile_malloc(sizeof *u->t);
+    *u->t = (tile_tuning){.kernel = "", .facts = {.name = "", .bucket = "", .check = ""}};
+    u->start = tile_seconds_now();
+    tile_take_options(&u->options, sizeof u->options, options);
+    tile_status status = tune(u, kernel, count);
+    u->t->facts.seconds = tile_seconds_now() - u->start;
+    if (!u->t->ranked) tune_rank(u->t);
+    *out = u->t;
+    tile_store_destroy(u->store);
+    tile_arena_reset(&u->arena);
+    free(u);
+    return status;
+}

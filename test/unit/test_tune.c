@@ -1,0 +1,229 @@
+#include "test/unit/tune_fixture.h"
+
+/* Smaller blocks are worse, whatever they take. */
+static double prefer_large(const tile_candidate *c, void *user) {
+    (void)user;
+    return strstr(c->text, "block=64") ? 1 : 2;
+}
+
+Test(tune, the_best_is_found_kept_and_found_again) {
+    tune_fixture x;
+    tune_open(&x, tune_text, "0");
+    x.options.rate = prefer_large;
+    cr_assert_eq(tune_add(&x, 50), TILE_OK, "%s", x.text.messages);
+    tile_tuning_facts facts = tile_tuning_get_facts(x.tuning);
+    cr_expect_str_eq(facts.name, "add 50-d2");
+    cr_expect_str_eq(facts.bucket, "n=64");
+    cr_expect_str_eq(facts.check, "element by element");
+    cr_expect(facts.in_process && facts.kept && !facts.found && !facts.unchecked);
+    cr_assert(tile_tuning_best(x.tuning));
+    cr_expect_str_eq(tile_tuning_best(x.tuning)->text, "block=64 fault=0");
+    cr_expect_eq(tile_tuning_candidate_count(x.tuning), 2);
+    /* In the same bucket. */
+    cr_assert_eq(tune_add(&x, 60), TILE_OK);
+    facts = tile_tuning_get_facts(x.tuning);
+    cr_expect(facts.found && facts.kept && !facts.stale);
+    cr_expect_str_eq(tile_tuning_best(x.tuning)->text, "block=64 fault=0");
+    x.options.retune = TILE_RETUNE_ALWAYS;
+    cr_assert_eq(tune_add(&x, 60), TILE_OK);
+    cr_expect(!tile_tuning_get_facts(x.tuning).found);
+    tune_close(&x);
+}
+
+Test(tune, launches_take_the_point) {
+    tune_fixture x;
+    tile_kernel *kernel;
+    tile_buffer *buffer;
+    const tile_abi *abi;
+    int64_t grid[3];
+    tune_open(&x, tune_text, "0");
+    x.options.rate = prefer_large;
+    cr_assert_eq(tune_add(&x, 64), TILE_OK);
+    cr_assert_eq(tile_kernel_create(x.device, x.module, "add", NULL, 0, &kernel), TILE_OK);
+    cr_assert_eq(tile_buffer_create(x.device, 512, &buffer), TILE_OK);
+    const tile_argument arguments[] = {
+        {.integer = 64}, {.buffer = buffer}, {.buffer = buffer, .offset = 256}};
+    cr_assert_eq(tile_kernel_variant(kernel, arguments, 3, &abi), TILE_OK);
+    cr_assert_eq(tile_abi_grid(abi, (int64_t[3]){64}, NULL, grid), TILE_OK);
+    cr_expect_eq(grid[0], 1, "the first point of the space has two blocks");
+    tile_kernel_destroy(kernel);
+    tile_buffer_destroy(buffer);
+    tune_close(&x);
+}
+
+/* Planted faults ------------------------------------------------------------------------------- */
+
+Test(tune, what_is_wrong_does_not_win) {
+    tune_fixture x;
+    tune_open(&x, tune_text, "0, 10, 11, 12");
+    cr_assert_eq(tune_add(&x, 50), TILE_OK, "%s", x.text.messages);
+    const tile_candidate *wrong = tune_find(&x, "block=32 fault=10");
+    cr_expect_eq(wrong->state, TILE_CANDIDATE_wrong);
+    cr_expect(strncmp(wrong->why, "at n=50: element [5] of %c is ", 30) == 0, "%s", wrong->why);
+    const tile_candidate *fault = tune_find(&x, "block=64 fault=11");
+    cr_expect_eq(fault->state, TILE_CANDIDATE_fault, "%s", fault->why);
+    const tile_candidate *endless = tune_find(&x, "block=64 fault=12");
+    cr_expect_eq(endless->state, TILE_CANDIDATE_fault, "%s", endless->why);
+    cr_expect(strstr(endless->why, "operations"), "%s", endless->why);
+    cr_expect(strstr(tile_tuning_best(x.tuning)->text, "fault=0"));
+    tune_close(&x);
+}
+
+Test(tune, what_is_wrong_at_the_tuned_shape_only_does_not_win) {
+    tune_fixture x;
+    tune_open(&x, tune_text, "0, 13");
+    cr_assert_eq(tune_add(&x, 200), TILE_OK, "%s", x.text.messages);
+    const tile_candidate *wrong = tune_find(&x, "block=32 fault=13");
+    cr_expect_eq(wrong->state, TILE_CANDIDATE_wrong);
+    cr_expect(strstr(wrong->why, "at n=200: element [100] of %c"), "%s", wrong->why);
+    cr_expect(strstr(tile_tuning_get_facts(x.tuning).check, "element by element at n=56; then"),
+              "%s", tile_tuning_get_facts(x.tuning).check);
+    tune_close(&x);
+}
+
+Test(tune, nothing_wins_where_all_are_wrong) {
+    tune_fixture x;
+    tune_open(&x, tune_text, "10");
+    cr_assert_eq(tune_add(&x, 50), TILE_FAILED);
+    cr_expect(strstr(x.text.messages, "no candidate of @add won"), "%s", x.text.messages);
+    cr_expect_null(tile_tuning_best(x.tuning));
+    cr_expect_eq(tile_tuning_candidate_count(x.tuning), 2);
+    cr_expect(!tile_tuning_get_facts(x.tuning).kept);
+    tune_close(&x);
+}
+
+Test(tune, a_worker_that_crashes_hangs_or_swells_costs_a_candidate, .timeout = 120) {
+    tune_fixture x;
+    tune_open(&x, tune_text, "0, 1, 2, 3, 4");
+    x.options.worker = tune_program("tile-faulty-worker");
+    x.options.timeout = 2;
+    x.options.worker_bytes = 400 << 20;
+    cr_assert_eq(tune_add(&x, 50), TILE_OK, "%s", x.text.messages);
+    const tile_candidate *c = tune_find(&x, "block=32 fault=1");
+    cr_expect_eq(c->state, TILE_CANDIDATE_fault);
+    cr_expect_str_eq(c->why, "its process ended: Segmentation fault");
+    c = tune_find(&x, "block=32 fault=2");
+    cr_expect_eq(c->state, TILE_CANDIDATE_timeout);
+    cr_expect_str_eq(c->why, "it took too long");
+    c = tune_find(&x, "block=64 fault=3");
+    cr_expect_eq(c->state, TILE_CANDIDATE_memory, "%s", c->why);
+    c = tune_find(&x, "block=64 fault=4");
+    cr_expect_eq(c->state, TILE_CANDIDATE_fault);
+    cr_expect_str_eq(c->why, "its process ended with status 3");
+    cr_expect_eq(tile_tuning_get_facts(x.tuning).restarts, 8);
+    cr_expect(!tile_tuning_get_facts(x.tuning).in_process);
+    cr_expect(strstr(tile_tuning_best(x.tuning)->text, "fault=0"));
+    tune_close(&x);
+}
+
+/* A fault on the CPU device is no process's end. */
+Test(tune, the_shipped_worker_gives_what_this_process_gives, .timeout = 60) {
+    tune_fixture x;
+    tune_open(&x, tune_text, "0, 10, 11");
+    x.options.worker = tune_program("tile-worker");
+    x.options.rate = prefer_large;
+    cr_assert_eq(tune_add(&x, 50), TILE_OK, "%s", x.text.messages);
+    cr_expect_eq(tune_find(&x, "block=32 fault=10")->state, TILE_CANDIDATE_wrong);
+    cr_expect_eq(tune_find(&x, "block=32 fault=11")->state, TILE_CANDIDATE_fault);
+    cr_expect_str_eq(tile_tuning_best(x.tuning)->text, "block=64 fault=0");
+    cr_expect_eq(tile_tuning_get_facts(x.tuning).restarts, 0);
+    tune_close(&x);
+}
+
+Test(tune, a_worker_that_is_none_is_reported) {
+    static const char *const workers[] = {"/no/such/worker", "/bin/true"};
+    static const char *const said[] = {
+        "the worker /no/such/worker: No such file or directory",
+        "the worker /bin/true does not begin: its process ended with "
+        "status 0"};
+    for (unsigned i = 0; i < 2; i++) {
+        tune_fixture x;
+        tune_open(&x, tune_text, "0");
+        x.options.worker = workers[i];
+        cr_expect_eq(tune_add(&x, 50), TILE_UNAVAILABLE);
+        cr_expect(strstr(x.text.messages, said[i]), "%s", x.text.messages);
+        tune_close(&x);
+    }
+}
+
+/* Requests ------------------------------------------------------------------------------------- */
+
+static const char without_reference[] =
+    "kernel @add<block: int>(%n: i32, %x: view<f32[%n]>, %c: view<f32[%n]>)\n"
+    "    tune block in [32, 64] grid [ceildiv(%n, block)] warps 1 {\n"
+    "  %b = block_id\n"
+    "  store load %x[%b * block] : [block], %c[%b * block]\n"
+    "}\n";
+
+Test(tune, without_a_reference_it_takes_a_word) {
+    tune_fixture x;
+    tune_open(&x, without_reference, "");
+    cr_expect_eq(tune_add(&x, 50), TILE_INVALID);
+    cr_expect(strstr(x.text.messages, "@add names no reference"), "%s", x.text.messages);
+    x.options.unchecked = true;
+    cr_assert_eq(tune_add(&x, 50), TILE_OK, "%s", x.text.messages);
+    cr_expect(tile_tuning_get_facts(x.tuning).unchecked);
+    cr_assert_eq(tune_add(&x, 50), TILE_OK);
+    cr_expect(tile_tuning_get_facts(x.tuning).found && tile_tuning_get_facts(x.tuning).unchecked,
+              "the point says so");
+    tune_close(&x);
+}
+
+Test(tune, wrong_requests_are_refused) {
+    tune_fixture x;
+    const tile_tune_argument arguments[3] = {{.integer = 8}};
+    const tile_binding none = {"size", "4"}, far = {"block", "7"};
+    tune_open(&x, tune_text, "0");
+    cr_expect_eq(tile_tune(x.device, x.module, "no", arguments, 3, NULL, &x.tuning), TILE_INVALID);
+    tile_tuning_destroy(x.tuning);
+    cr_expect_eq(tile_tune(x.device, x.module, "add", arguments, 2, NULL, &x.tuning), TILE_INVALID);
+    x.options.binding_count = 1;
+    x.options.bindings = &none;
+    cr_expect_eq(tune_add(&x, 8), TILE_INVALID);
+    cr_expect(strstr(x.text.messages, "@add has no parameter 'size'"), "%s", x.text.messages);
+    x.options.bindings = &far;
+    cr_expect_eq(tune_add(&x, 8), TILE_INVALID);
+    cr_expect(strstr(x.text.messages, "@add has no point"), "%s", x.text.messages);
+    tune_close(&x);
+}
+
+Test(tune, given_parameters_restrict_the_space_and_nothing_is_kept) {
+    tune_fixture x;
+    const tile_binding given = {"block", "32"};
+    tune_open(&x, tune_text, "0");
+    x.options.binding_count = 1;
+    x.options.bindings = &given;
+    cr_assert_eq(tune_add(&x, 50), TILE_OK);
+    cr_expect_eq(tile_tuning_candidate_count(x.tuning), 1);
+    cr_expect_str_eq(tile_tuning_best(x.tuning)->text, "block=32 fault=0");
+    cr_expect(!tile_tuning_get_facts(x.tuning).kept);
+    tune_close(&x);
+}
+
+/* Reports -------------------------------------------------------------------------------------- */
+
+static void count_progress(const tile_tune_progress *progress, void *user) {
+    tune_fixture *x = user;
+    cr_expect_str_eq(progress->stage, "Tuning");
+    cr_expect_str_eq(progress->name, "add 50-d2");
+    cr_expect_leq(progress->done, progress->total);
+    x->told++;
+}
+
+Test(tune, every_candidate_is_in_the_report) {
+    tune_fixture x;
+    tune_open(&x, tune_text, "0, 10");
+    x.options.progress = count_progress;
+    x.options.user = &x;
+    cr_assert_eq(tune_add(&x, 50), TILE_OK);
+    cr_expect_geq(x.told, 1);
+    text_buffer text = {.arena = &x.text.arena}, json = {.arena = &x.text.arena};
+    tile_tuning_print(x.tuning, TILE_TUNING_TEXT, text_append, &text);
+    tile_tuning_print(x.tuning, TILE_TUNING_JSON, text_append, &json);
+    cr_expect(strstr(text.data, "block=32 fault=10  wrong: at n=50: element [5]"), "%s", text.data);
+    cr_expect(strstr(text.data, "worker   none: candidates ran in this process"));
+    cr_expect(strstr(json.data, "\"state\": \"measured\", \"point\": \"block=64 fault=0\""), "%s",
+              json.data);
+    cr_expect(strstr(json.data, "\"in_process\": true"));
+    tune_close(&x);
+}

@@ -1,0 +1,156 @@
+#include "runtime/tune/model.h"
+#include "runtime/tune/space.h"
+#include "test/unit/text_fixture.h"
+
+typedef struct space_fixture {
+    text_fixture text;
+    tile_module *module;
+    const tile_function *f;
+    tune_point *points;
+    size_t count;
+} space_fixture;
+
+static void open_space(space_fixture *x, const char *text) {
+    *x = (space_fixture){.count = 0};
+    text_open(&x->text);
+    x->module = tile_module_parse(x->text.context, "space", text, strlen(text));
+    cr_assert(x->module, "%s", x->text.messages);
+    x->f = tile_module_function(x->module, 0);
+}
+
+static void close_space(space_fixture *x) {
+    for (size_t i = 0; i < x->count; i++) tile_arena_reset(&x->points[i].arena);
+    tile_module_destroy(x->module);
+    text_close(&x->text);
+}
+
+/* The points' texts, a line each. */
+static const char *list(space_fixture *x, const tile_binding *bindings, unsigned count) {
+    const char *all = "";
+    if (!tune_list_points(x->f, bindings, count, &x->text.arena, &x->points, &x->count))
+        return x->text.messages;
+    for (size_t i = 0; i < x->count; i++)
+        all = tile_arena_format(&x->text.arena, "%s%s\n", all, x->points[i].c.text);
+    return all;
+}
+
+Test(tune_space, all_points_that_where_allows_are_listed) {
+    space_fixture x;
+    open_space(&x,
+               "kernel @k<T: type, a: int, b: int = 2 * a, c: int = 7, fast: bool>()\n"
+               "    tune (a, T) in [(1, f16), (2, f32), (2, f16)] tune fast in [true, false]\n"
+               "    tune c in [a, 8] where b + c < 12 where not(eq(c, 1)) grid [1] warps 1 {}\n");
+    cr_expect_str_eq(list(&x, NULL, 0), "T=f16 a=1 c=8 fast=true\nT=f16 a=1 c=8 fast=false\n"
+                                        "T=f32 a=2 c=2 fast=true\nT=f32 a=2 c=2 fast=false\n"
+                                        "T=f16 a=2 c=2 fast=true\nT=f16 a=2 c=2 fast=false\n");
+    const tile_binding given[] = {{"T", "f32"}, {"b", "1"}};
+    cr_expect_str_eq(list(&x, given, 2),
+                     "T=f32 a=2 b=1 c=2 fast=true\nT=f32 a=2 b=1 c=8 fast=true\n"
+                     "T=f32 a=2 b=1 c=2 fast=false\nT=f32 a=2 b=1 c=8 fast=false\n");
+    close_space(&x);
+}
+
+static const char sizes_text[] =
+    "kernel @k<block: int>(%m: i32, %n: i32 {divisible = 8}, %lda: i32, %causal: i32, %h: i32 "
+    "{const},\n"
+    "    %a: view<f16[%m, %n], strides [%lda, 1]>, %c: view<f16[%h, %n]>)\n"
+    "    tune block in [16] grid [ceildiv(%m, block)] warps 1 {}\n";
+
+Test(tune_space, the_small_shape_has_the_same_divisors) {
+    static const struct {
+        int64_t given[5], limit, small[5];
+    } cases[] = {
+        /* Sizes shrink to an odd multiple of 16; strides, flags and {const} stay. */
+        {{4096, 4096, 5000, 1, 512}, 256, {240, 240, 5000, 1, 512}},
+        {{1000, 24, 30, 0, 3}, 256, {248, 24, 30, 0, 3}},
+        {{4097, 65536, 70000, 0, 3}, 64, {63, 48, 70000, 0, 3}},
+        {{7, 8, 8, 0, 3}, 64, {7, 8, 8, 0, 3}},
+    };
+    space_fixture x;
+    open_space(&x, sizes_text);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tile_tune_argument arguments[7] = {{0}};
+        int64_t small[7];
+        for (unsigned a = 0; a < 5; a++) arguments[a].integer = cases[i].given[a];
+        tune_choose_small(x.f, arguments, cases[i].limit, small);
+        for (unsigned a = 0; a < 5; a++)
+            cr_expect_eq(small[a], cases[i].small[a], "case %zu argument %u: %lld", i, a,
+                         (long long)small[a]);
+    }
+    close_space(&x);
+}
+
+Test(tune_space, a_shape_has_a_name) {
+    space_fixture x;
+    open_space(&x, sizes_text);
+    const tile_tune_argument arguments[7] = {
+        {.integer = 4096}, {.integer = 24}, {.integer = 64}, {.integer = 0}, {.integer = 8}};
+    cr_expect_str_eq(tune_shape_name(x.f, arguments, &x.text.arena), "4096-24-64-0-8-d8");
+    close_space(&x);
+}
+
+/* The model ------------------------------------------------------------------------------------ */
+
+static const char model_text[] =
+    "kernel @k<bm: int, bk: int, stages: int>(%m: i32, %k: i32, %a: view<f16[%m, %k]>,\n"
+    "    %b: view<f16[%k, %m]>, %c: view<f16[%m, %m]>)\n"
+    "    tune (bm, bk, stages) in [(128, 32, 3), (16, 16, 2), (128, 256, 4), (256, 32, 3)]\n"
+    "    grid [ceildiv(%m, bm), ceildiv(%m, bm)] warps 4 {\n"
+    "  %x, %y = block_id\n"
+    "  %sa = alloc_shared : shared<f16[bm, bk]>\n"
+    "  %sb = alloc_shared : shared<f16[bk, bm]>\n"
+    "  %acc = for %i = 0 to %k step bk iter (%s = 0.0 : tile<f32[bm, bm]>) pipelined (stages) {\n"
+    "    copy %a[%x * bm, %i], %sa\n"
+    "    copy %b[%i, %y * bm], %sb\n"
+    "    yield dot(%sa, %sb, %s)\n"
+    "  }\n"
+    "  store f16(%acc), %c[%x * bm, %y * bm]\n"
+    "}\n";
+
+Test(tune_space, what_cannot_fit_is_dropped_and_large_tiles_come_before_small_ones) {
+    space_fixture x;
+    const int64_t sizes[] = {4096, 4096, 0, 0, 0};
+    const tile_device device = {.target = tile_target_find("sm_90a"), .num_sms = 132};
+    open_space(&x, model_text);
+    list(&x, NULL, 0);
+    cr_assert_eq(x.count, 4);
+    tune_estimate_points(&device, x.module, "k", sizes, x.points, x.count);
+    cr_expect_eq(x.points[0].c.state, TILE_CANDIDATE_waiting);
+    cr_expect(x.points[0].c.estimate > 100e-6 && x.points[0].c.estimate < 2e-3, "%g",
+              x.points[0].c.estimate);
+    cr_expect_gt(x.points[1].c.estimate, 2 * x.points[0].c.estimate);
+    cr_expect_eq(x.points[2].c.state, TILE_CANDIDATE_dropped);
+    cr_expect_str_eq(x.points[2].c.why, "524288 bytes of shared memory, sm_90a has 232448");
+    cr_expect_eq(x.points[3].c.state, TILE_CANDIDATE_dropped);
+    cr_expect(strstr(x.points[3].c.why, "its accumulators take 512 registers of a thread"), "%s",
+              x.points[3].c.why);
+    cr_expect_eq(x.text.errors, 0);
+    close_space(&x);
+}
+
+Test(tune_space, more_blocks_along_k_pay_where_there_are_few_tiles) {
+    static const char split[] =
+        "kernel @k<split: int>(%k: i32, %a: view<f16[64, %k]>, %b: view<f16[%k, 64]>,\n"
+        "    %c: view<f32[64, 64]>) tune split in [1, 8, 64, 1000]\n"
+        "    grid [1, 1, split] warps 4 {\n"
+        "  %x, %y, %z = block_id\n"
+        "  %span = ceildiv(%k, split * 32) * 32\n"
+        "  %end = min(%z * %span + %span, %k)\n"
+        "  %acc = for %i = %z * %span to %end step 32 iter (%s = 0.0 : tile<f32[64, 64]>) {\n"
+        "    yield dot(load %a[0, %i] : [64, 32], load %b[%i, 0] : [32, 64], %s)\n"
+        "  }\n"
+        "  %sem = scratch [1] {clean} : i32\n"
+        "  lock_semaphore %sem[0], %z\n"
+        "  store %acc, %c[0, 0]\n"
+        "  release_semaphore %sem[0], rem(%z + 1, split)\n"
+        "}\n";
+    space_fixture x;
+    const int64_t sizes[] = {65536, 0, 0, 0};
+    const tile_device device = {.target = tile_target_find("sm_90a"), .num_sms = 132};
+    open_space(&x, split);
+    list(&x, NULL, 0);
+    tune_estimate_points(&device, x.module, "k", sizes, x.points, x.count);
+    cr_expect_lt(x.points[1].c.estimate, x.points[0].c.estimate / 3, "eight are faster than one");
+    cr_expect_gt(x.points[3].c.estimate, x.points[2].c.estimate, "turns cost more than is won");
+    close_space(&x);
+}

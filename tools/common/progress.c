@@ -1,0 +1,44 @@
+#define _POSIX_C_SOURCE 200809L
+#include "tools/common/progress.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void put_time(char to[16], double seconds) {
+    unsigned whole = seconds > 0 && seconds < 360000 ? (unsigned)(seconds + 0.5) : 0;
+    if (whole >= 3600)
+        snprintf(to, 16, "%u:%02u:%02u", whole / 3600, whole / 60 % 60, whole % 60);
+    else
+        snprintf(to, 16, "%02u:%02u", whole / 60, whole % 60);
+}
+
+void tool_progress_text(const tile_tune_progress *p, char *to, size_t size) {
+    char spent[16], left[16] = "?";
+    double speed = p->seconds > 0 ? p->done / p->seconds : 0;
+    put_time(spent, p->seconds);
+    if (speed > 0) put_time(left, (p->total - p->done) / speed);
+    snprintf(to, size, "[%s] %s %3u%% %u/%u [%s<%s, %.1f/s]", p->stage, p->name,
+             p->total ? 100 * p->done / p->total : 100, p->done, p->total, spent, left, speed);
+}
+
+static bool is_drawn;
+
+void tool_progress_draw(const tile_tune_progress *progress) {
+    char line[256];
+    if (!isatty(STDERR_FILENO)) return;
+    tool_progress_text(progress, line, sizeof line);
+    if (progress->best) {
+        size_t length = strlen(line);
+        snprintf(line + length, sizeof line - length, "  best %.2f us",
+                 1e6 * progress->best->time.median);
+    }
+    fprintf(stderr, "\r\033[K%s", line);
+    fflush(stderr);
+    is_drawn = true;
+}
+
+void tool_progress_end(void) {
+    if (is_drawn) fputs("\r\033[K", stderr);
+    is_drawn = false;
+}

@@ -1,0 +1,29 @@
+/* tile-worker: runs the candidates of a tuning, so that what they do to their process is done to
+ * this one. Started by the library (tile_tune_options.worker), which talks to it by its standard
+ * input and output; nobody calls it by hand. */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "tile/tune.h"
+
+int main(int argc, char **argv) {
+    if (argc > 1) {
+        bool help = strcmp(argv[1], "--help") == 0;
+        fputs("usage: tile-worker\n"
+              "Runs candidates for a tuning, which starts it (tile-run --tune, tile-bench).\n"
+              "It talks by standard input and output, and is of no use by hand.\n",
+              help ? stdout : stderr);
+        return help ? 0 : 1;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a kernel that hangs must not outlive who started it */
+    /* What the machine runs short of is to be taken from this process first. */
+    FILE *score = fopen("/proc/self/oom_score_adj", "w");
+    if (score) {
+        fputs("1000", score);
+        fclose(score);
+    }
+    return tile_tune_serve(0, 1);
+}
