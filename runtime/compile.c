@@ -174,10 +174,9 @@ static tile_status make_key(const job *j, bool with_compiler, tile_artifact_key 
     if (options->wants & TILE_WANT_CUBIN)
         assembler = tile_assembler_identity(f->module->context, options->ptxas, &arena);
     tile_text_format(&text, "%s\n%s %u %u %u %u %d\n%s\n%s\n",
-                     with_compiler ? tile_compiler_identity(&arena) : "",
-                     options->target->name, options->wants, options->level, options->variant,
-                     options->ptx_version, options->no_line_info, options->pipeline,
-                     assembler ? assembler : "");
+                     with_compiler ? tile_compiler_identity(&arena) : "", options->target->name,
+                     options->wants, options->level, options->variant, options->ptx_version,
+                     options->no_line_info, options->pipeline, assembler ? assembler : "");
     tile_function_print(f, tile_text_append, &text);
     if (options->wants & TILE_WANT_PTX && !options->no_line_info) add_lines(&text, f);
     tile_digest(text.data, text.length, key->text);
@@ -201,8 +200,7 @@ tile_status tile_artifact_make_key(const tile_module *module, const char *kernel
 tile_status tile_artifact_make_local_key(const tile_module *module, const char *kernel,
                                          const tile_build_options *given, tile_artifact_key *key) {
     job j;
-    tile_status status =
-        take(module, kernel, given, &j) ? make_key(&j, false, key) : TILE_INVALID;
+    tile_status status = take(module, kernel, given, &j) ? make_key(&j, false, key) : TILE_INVALID;
     tile_arena_reset(&j.arena);
     return status;
 }

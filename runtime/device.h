@@ -94,16 +94,16 @@ struct tile_device {
     tile_context *context;
     const tile_target *target;
     const char *name;
-    const char *ptxas;     /* who makes cubins; NULL: the driver */
-    unsigned memory_clock; /* kHz; 0: not known */
-    unsigned memory_bus;   /* bits; 0: not known */
-    unsigned clock;        /* of the multiprocessors at most, kHz; 0: not known */
-    tile_cache *cache;     /* where they are kept; NULL: nowhere, and prepare makes its own */
+    const char *ptxas;        /* who makes cubins; NULL: the driver */
+    unsigned memory_clock;    /* kHz; 0: not known */
+    unsigned memory_bus;      /* bits; 0: not known */
+    unsigned clock;           /* of the multiprocessors at most, kHz; 0: not known */
+    tile_cache *cache;        /* where they are kept; NULL: nowhere, and prepare makes its own */
     struct tile_store *store; /* where they are kept in memory instead (runtime/tune/store.h) */
     struct tile_store_log *store_log;
-    unsigned level;        /* of the IR that prepare wants */
-    unsigned num_sms;      /* multiprocessors */
-    bool is_faithful;      /* CPU: refuses what code for the target could not do */
+    unsigned level;   /* of the IR that prepare wants */
+    unsigned num_sms; /* multiprocessors */
+    bool is_faithful; /* CPU: refuses what code for the target could not do */
     tile_cpu_counts counts;
     tile_host_table *_Atomic tables[1 << TILE_TABLE_HEAD_BITS]; /* by what they depend on */
     tile_buffer *buffers; /* all that are alive, for the CPU device's bounds checks */

@@ -10,8 +10,8 @@
 tile_point_key tile_tuned_key(tile_device *device, const tile_function *kernel, const char *bucket,
                               tile_arena *arena);
 
-/* "m=96 n=4096": the bucket of these arguments (tile/device.h), integers in their order; {const} ones
- * that have no value yet are as they are. integers: one for each argument. In the arena. */
+/* "m=96 n=4096": the bucket of these arguments (tile/device.h), integers in their order; {const}
+ * ones that have no value yet are as they are. integers: one for each argument. In the arena. */
 const char *tile_bucket_text(const tile_function *kernel, const int64_t *integers,
                              tile_arena *arena);
 /* What such text says, "block_m=128 T=f16", in the arena; NULL if it is written differently. */

@@ -49,7 +49,10 @@ static void show_point(const tile_point_key *key, const tile_tuned_point *point,
            key->sm_count, key->memory_clock / 1000, key->power_limit / 1000);
     printf("    bucket %s; conditions %s\n    %s: %.2f us%s\n    driver %s; %s\n",
            *key->bucket ? key->bucket : "all", *key->conditions ? key->conditions : "none",
-           point->bindings, 1e6 * point->seconds, point->stale ? " (stale)" : point->unchecked ? " (unchecked)" : "",
+           point->bindings, 1e6 * point->seconds,
+           point->stale       ? " (stale)"
+           : point->unchecked ? " (unchecked)"
+                              : "",
            *point->driver ? point->driver : "unknown", point->compiler);
 }
 
