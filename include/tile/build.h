@@ -115,6 +115,8 @@ TILE_API void tile_value_set_name(tile_function *function, tile_value value, con
 #define TILE_ARG_whole(name, class_, access) , tile_value name
 #define TILE_ARG_element(name, class_, access) \
     , tile_value name, const tile_value *name##_index, unsigned name##_rank
+#define TILE_ARG_part(name, class_, access) \
+    , tile_value name, const tile_value *name##_index, unsigned name##_rank
 #define TILE_ARG_address(name, class_, access) \
     , tile_value name, const tile_value *name##_index, unsigned name##_rank
 #define TILE_ARG_list(name, class_) , const tile_value *name, unsigned name##_count
@@ -125,6 +127,7 @@ TILE_API void tile_value_set_name(tile_function *function, tile_value value, con
 #define TILE_SEGMENT_optional(name, class_) {name, NULL, 0},
 #define TILE_SEGMENT_whole(name, class_, access) {name, NULL, 0},
 #define TILE_SEGMENT_element(name, class_, access) {name, name##_index, name##_rank},
+#define TILE_SEGMENT_part(name, class_, access) {name, name##_index, name##_rank},
 #define TILE_SEGMENT_address(name, class_, access) {name, name##_index, name##_rank},
 #define TILE_SEGMENT_list(name, class_) {{0}, name, name##_count},
 #define TILE_SEGMENT_optlist(name, class_) {{0}, name, name##_count},

@@ -80,6 +80,7 @@ typedef enum tile_operand_form {
     TILE_FORM_value,
     TILE_FORM_optional,
     TILE_FORM_element,
+    TILE_FORM_part,
     TILE_FORM_address,
     TILE_FORM_whole,
     TILE_FORM_list,

@@ -19,7 +19,7 @@ unsigned tile_op_accesses(const tile_function *f, tile_op op, tile_access out[TI
                                         info->operands[i].form != TILE_FORM_whole,
                               .index = values + 1,
                               .index_count = size - 1};
-        if (shared && type->stages && size == 2 && info->operands[i].form == TILE_FORM_element)
+        if (shared && type->stages && size > 1 && info->operands[i].form != TILE_FORM_address)
             access.stage = values[1];
         if (kind & TILE_ACCESS_read) out[count++] = access;
         access.write = true;

@@ -190,10 +190,10 @@ static inline tile_value tile_pointer_source(const tile_function *f, tile_value 
  * that it may be left out. */
 static inline bool tile_form_has_head(tile_operand_form form) {
     return form == TILE_FORM_value || form == TILE_FORM_optional || form == TILE_FORM_element ||
-           form == TILE_FORM_address || form == TILE_FORM_whole;
+           form == TILE_FORM_part || form == TILE_FORM_address || form == TILE_FORM_whole;
 }
 static inline bool tile_form_has_brackets(tile_operand_form form) {
-    return form == TILE_FORM_element || form == TILE_FORM_address;
+    return form == TILE_FORM_element || form == TILE_FORM_part || form == TILE_FORM_address;
 }
 static inline bool tile_form_is_list(tile_operand_form form) {
     return form == TILE_FORM_list || form == TILE_FORM_optlist || form == TILE_FORM_variadic;

@@ -100,7 +100,8 @@ static bool check_indices(const tile_infer *infer, tile_operand_form form, const
                       : base->kind == TILE_TYPE_VIEW ? base->rank
                       : base->kind == TILE_TYPE_TILE ? 0
                                                      : base->stages != NULL;
-    bool shared = form == TILE_FORM_address && base->kind == TILE_TYPE_SHARED;
+    bool part = form == TILE_FORM_part;
+    bool shared = (part || form == TILE_FORM_address) && base->kind == TILE_TYPE_SHARED;
     unsigned placed = shared ? base->rank + (base->stages != NULL) : wanted; /* by coordinates */
     if (count - 1 != wanted && count - 1 != placed) {
         tile_arena scratch = {0};
@@ -108,9 +109,11 @@ static bool check_indices(const tile_infer *infer, tile_operand_form form, const
             tile_function_context(infer->function), TILE_ERROR, infer->loc,
             "%s: %s takes %u %s in brackets, not %u%s", op_name(infer),
             type_text(infer, base, &scratch), placed, placed == 1 ? "index" : "indices", count - 1,
-            placed != wanted ? base->stages ? " (a stage and its coordinates, or one offset)"
-                                            : " (its coordinates, or one offset)"
-                             : "");
+            placed == wanted ? ""
+            : part           ? base->stages ? " (a stage and where a part of it begins, or the stage)"
+                                            : " (where a part of it begins, or none)"
+            : base->stages   ? " (a stage and its coordinates, or one offset)"
+                             : " (its coordinates, or one offset)");
         tile_arena_reset(&scratch);
         return false;
     }
@@ -129,7 +132,7 @@ static bool check_classes(const tile_infer *infer) {
         unsigned count;
         const tile_value *values = segment(infer, i, &count);
         tile_operand_form form = info->operands[i].form;
-        bool element = form == TILE_FORM_element || form == TILE_FORM_address;
+        bool element = tile_form_has_brackets(form);
         for (unsigned v = 0; v < (element ? 1 : count); v++)
             if (!class_fits(infer, info->operands[i].class_, values[v]))
                 return fail_class(infer, i, values[v]);
@@ -446,13 +449,44 @@ static bool check_transfer(const tile_infer *infer, const tile_type *tile,
     return check_shapes(infer, tile, memory);
 }
 
+/* Parts lie side by side: their extents are powers of two that divide the buffer's, or the same. */
+static bool check_part(const tile_infer *infer, const tile_type *tile, const tile_type *buffer) {
+    bool fits = tile->rank == buffer->rank;
+    for (unsigned d = 0; fits && d < tile->rank; d++) {
+        int64_t part = tile_type_dim(tile, d), whole = tile_type_dim(buffer, d);
+        bool known = part > 0 && whole > 0;
+        fits = tile->dims[d] == buffer->dims[d] || !known ||
+               ((part & (part - 1)) == 0 && whole % part == 0);
+    }
+    if (!fits)
+        return fail(infer,
+                    "a part's extents must be those of the buffer, or powers of two that divide "
+                    "them:",
+                    tile, " of", buffer);
+    return same_element(tile, buffer) ||
+           fail(infer, "the element types differ:", tile, " and", buffer);
+}
+
+/* Whether it is a part of its shared buffer, not all of a stage. */
+static bool is_part(const tile_infer *infer, unsigned operand) {
+    const tile_type *type = type_of(infer, operand);
+    unsigned count;
+    segment(infer, operand, &count);
+    return type->kind == TILE_TYPE_SHARED && count > 1u + (type->stages != NULL);
+}
+
 static bool tile_infer_load(tile_infer *infer) {
-    return needs_extents(infer) && given(infer, TILE_TYPE_TILE, "the result must be a tile") &&
-           check_transfer(infer, infer->given, type_of(infer, 0));
+    const tile_type *memory = type_of(infer, 0);
+    if (!needs_extents(infer) || !given(infer, TILE_TYPE_TILE, "the result must be a tile"))
+        return false;
+    return is_part(infer, 0) ? check_part(infer, infer->given, memory)
+                             : check_transfer(infer, infer->given, memory);
 }
 
 static bool tile_infer_store(tile_infer *infer) {
-    return no_result(infer) && check_transfer(infer, type_of(infer, 0), type_of(infer, 1));
+    const tile_type *tile = type_of(infer, 0), *memory = type_of(infer, 1);
+    return no_result(infer) && (is_part(infer, 1) ? check_part(infer, tile, memory)
+                                                  : check_transfer(infer, tile, memory));
 }
 
 static bool tile_infer_copy(tile_infer *infer) {

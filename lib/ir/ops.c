@@ -60,6 +60,7 @@ enum {
 #define EFFECT_value(name, class)
 #define EFFECT_optional(name, class)
 #define EFFECT_element(name, class, access) | TOUCH_##access##_##class
+#define EFFECT_part(name, class, access) | TOUCH_##access##_##class
 #define EFFECT_address(name, class, access) | TOUCH_##access##_##class
 #define EFFECT_whole(name, class, access) | TOUCH_##access##_##class
 #define EFFECT_list(name, class)
@@ -73,6 +74,8 @@ enum {
     {TILE_FORM_optional, #name, TILE_CLASS_##class, TILE_ACCESS_none},
 #define OPERAND_element(name, class, access) \
     {TILE_FORM_element, #name, TILE_CLASS_##class, TILE_ACCESS_##access},
+#define OPERAND_part(name, class, access) \
+    {TILE_FORM_part, #name, TILE_CLASS_##class, TILE_ACCESS_##access},
 #define OPERAND_address(name, class, access) \
     {TILE_FORM_address, #name, TILE_CLASS_##class, TILE_ACCESS_##access},
 #define OPERAND_whole(name, class, access) \
@@ -89,6 +92,7 @@ enum {
 #define ONE_value(name, class) +1
 #define ONE_optional(...) +1 /* operand or attribute */
 #define ONE_element(name, class, access) +1
+#define ONE_part(name, class, access) +1
 #define ONE_address(name, class, access) +1
 #define ONE_whole(name, class, access) +1
 #define ONE_list(name, class) +1

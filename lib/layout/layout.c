@@ -115,14 +115,22 @@ uint32_t tile_layout_offset_of(const tile_layout *layout, uint32_t index) {
     return index >> bits << layout->reg_bits | offset;
 }
 
+/* The offset of the element that has the coordinates of the tile's element with this index. */
+static uint32_t offset_at(const tile_layout *layout, const tile_layout *shared, uint32_t index) {
+    uint32_t at = 0;
+    for (unsigned d = 0; d < layout->rank; d++)
+        at |= tile_layout_coordinate(layout, index, d) << tile_layout_dim_shift(shared, d);
+    return tile_layout_offset_of(shared, at);
+}
+
 void tile_layout_to_offsets(const tile_layout *layout, const tile_layout *shared, uint32_t *reg,
                             uint32_t *lane, uint32_t *warp) {
     for (unsigned i = 0; i < layout->reg_bits; i++)
-        reg[i] = tile_layout_offset_of(shared, layout->reg[i]);
+        reg[i] = offset_at(layout, shared, layout->reg[i]);
     for (unsigned i = 0; i < TILE_LANE_BITS; i++)
-        lane[i] = tile_layout_offset_of(shared, layout->lane[i]);
+        lane[i] = offset_at(layout, shared, layout->lane[i]);
     for (unsigned i = 0; i < layout->warp_bits; i++)
-        warp[i] = tile_layout_offset_of(shared, layout->warp[i]);
+        warp[i] = offset_at(layout, shared, layout->warp[i]);
 }
 
 bool tile_layout_equal(const tile_layout *a, const tile_layout *b) {

@@ -32,7 +32,8 @@ uint32_t tile_layout_at_offset(const tile_layout *layout, uint32_t offset);
 /* The offset at which a shared layout keeps an element; every offset keeps one. */
 uint32_t tile_layout_offset_of(const tile_layout *layout, uint32_t index);
 /* What each register, lane and warp bit of a tile adds (by exclusive-or) to the offset in a shared
- * buffer of the same extents: the inverse of the shared layout after the tile's. Arrays as long as
+ * buffer of the same extents, or of larger ones from coordinates 0 on: the inverse of the shared
+ * layout after the tile's. Arrays as long as
  * the layout's. Part p begins at offset p << tile_layout_part_bits. */
 void tile_layout_to_offsets(const tile_layout *layout, const tile_layout *shared, uint32_t *reg,
                             uint32_t *lane, uint32_t *warp);

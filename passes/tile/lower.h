@@ -59,6 +59,13 @@ typedef struct lower_cut {
 bool lower_thread_operands(lowering *l, tile_op op, tile_value *operands, unsigned *count,
                            uint16_t *segments);
 
+/* The offset of an element in a stage with this layout, from its coordinates in the new body. inner:
+ * where not NULL, a tile's layout, of whose extents they are multiples; then *begin_bits are those
+ * that the offset may have inside of a part of the buffer's layout. */
+tile_value lower_laid_out_offset(lowering *l, const tile_layout *layout,
+                                 const tile_value *coordinates, const tile_layout *inner,
+                                 uint32_t *begin_bits);
+
 /* lower_check.c ------------------------------------------------------------------------------- */
 
 /* Whether every tile operation can be lowered. False after a diagnostic at each one that cannot.
@@ -156,6 +163,8 @@ tile_value lower_view_offset(lowering *l, const tile_value *element, unsigned co
 typedef struct lower_shared_map {
     tile_value buffer;
     tile_value stage;   /* element offset of the stage's beginning */
+    tile_value begin;   /* of a part of the stage: by exclusive-or, where it begins; or none */
+    uint32_t begin_bits; /* that it may have */
     unsigned part_bits; /* part p begins p << part_bits elements behind it */
     uint32_t reg[TILE_LAYOUT_MAX_BITS];
     uint32_t lane[TILE_LANE_BITS];
@@ -171,7 +180,8 @@ typedef struct lower_shared_access {
     tile_value thread_part;
 } lower_shared_access;
 
-/* element: a shared buffer and its stage, if it has stages, in the old body. */
+/* element: a shared buffer, its stage, if it has stages, and where a part of that begins, if it is
+ * one; in the old body. */
 lower_shared_map lower_map_shared(lowering *l, const tile_value *element, unsigned count,
                                   const tile_layout *layout);
 lower_shared_access lower_start_shared(lowering *l, const lower_shared_map *map,

@@ -110,6 +110,43 @@ static void check_stages(checker *c, tile_op op) {
     }
 }
 
+/* A part of a buffer is found by the bits of its coordinates, which have nothing in common with those
+ * inside of it. */
+static void check_part(checker *c, tile_op op, const tile_value *element, const tile_type *tile) {
+    const tile_type *buffer = tile_value_type(c->f, element[0]);
+    const tile_value *at = element + 1 + (buffer->stages != NULL);
+    for (unsigned d = 0; d < tile->rank; d++) {
+        int64_t extent = tile_type_dim(tile, d);
+        if (c->ranges[at[d].id].divisor % extent == 0) continue;
+        c->ok = false;
+        tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, op),
+                    "%s: coordinate %u of the part is not known to be a multiple of its extent; "
+                    "write it as a product with %lld",
+                    tile_op_name(c->f, op), d + 1, (long long)extent);
+    }
+    bool counted = false, same = true;
+    for (unsigned d = 0; d < tile->rank; d++) {
+        counted |= tile->layout->count[d] > 1;
+        same &= tile->layout->count[d] == buffer->layout->count[d];
+    }
+    if (counted && !same)
+        fail(c, op, "a part of a buffer must have extents that are powers of two here");
+}
+
+static void check_parts(checker *c, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(c->f, op);
+    const tile_op_info *info = tile_op_get_info(opcode);
+    for (unsigned i = 0; i < info->operand_count; i++) {
+        unsigned count;
+        if (info->operands[i].form != TILE_FORM_part) continue;
+        const tile_value *element = tile_op_segment(c->f, op, i, &count);
+        tile_value tile =
+            opcode == TILE_OP_load_shared ? tile_op_result(c->f, op, 0) : tile_op_operand(c->f, op, 0);
+        if (count > 1u + (tile_value_type(c->f, element[0])->stages != NULL))
+            check_part(c, op, element, tile_value_type(c->f, tile));
+    }
+}
+
 /* What one thread holds of a tile, or moves of a shared buffer. */
 static int64_t elements_of_thread(const checker *c, tile_op op, tile_value value) {
     const tile_type *type = tile_value_type(c->f, value);
@@ -176,6 +213,7 @@ static void check_op(tile_function *f, tile_op op, void *user) {
     if (tile_op_opcode(f, op) == TILE_OP_iota && !tile_iota_of(f, op, &iota))
         fail(c, op, "iota: axis, start and step must be known at compile time");
     if (c->ok) check_stages(c, op);
+    if (c->ok) check_parts(c, op);
     if (c->ok) check_length(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_dot) check_dot(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_convert_layout) check_convert(c, op);

@@ -8,7 +8,15 @@ lower_shared_map lower_map_shared(lowering *l, const tile_value *element, unsign
                                   const tile_layout *layout) {
     const tile_type *type = tile_value_type(&l->old, element[0]);
     lower_shared_map map = {.buffer = lower_mapped(l, element[0])};
-    tile_value stage = count > 1 ? lower_mapped(l, element[1]) : lower_int(l, 0);
+    unsigned stages = type->stages != NULL;
+    tile_value stage = stages ? lower_mapped(l, element[1]) : lower_int(l, 0);
+    if (count > 1 + stages) {
+        tile_value coordinates[TILE_MAX_RANK];
+        for (unsigned d = 0; d < type->rank; d++)
+            coordinates[d] = lower_mapped(l, element[1 + stages + d]);
+        map.begin =
+            lower_laid_out_offset(l, type->layout, coordinates, layout, &map.begin_bits);
+    }
     map.stage = lower_mul(l, stage, lower_int(l, tile_type_elements(type)));
     map.part_bits = tile_layout_part_bits(type->layout);
     tile_layout_to_offsets(layout, type->layout, map.reg, map.lane, map.warp);
@@ -44,6 +52,10 @@ lower_shared_access lower_start_shared(lowering *l, const lower_shared_map *map,
     memcpy(bases + TILE_LANE_BITS, a.map.warp, sizeof(uint32_t) * layout->warp_bits);
     for (unsigned i = 0; i < inputs; i++) a.thread_bits |= bases[i];
     a.thread_part = lower_thread_map(l, bases, inputs);
+    if (map->begin.id) {
+        a.thread_bits |= map->begin_bits;
+        a.thread_part = tile_build_xor(&l->builder, a.thread_part, map->begin);
+    }
     a.cut = lower_cut_fragment(layout, a.map.reg, a.thread_bits, widest);
     return a;
 }
@@ -146,8 +158,9 @@ static tile_value load_elements(lowering *l, const lower_shared_map *map, const 
 tile_value lower_load_shared(lowering *l, const tile_value *element, unsigned count,
                              const tile_type *tile, bool whole_warps) {
     lower_shared_map map = lower_map_shared(l, element, count, tile->layout);
-    bool own = !tile_value_type(&l->old, element[0])->cluster; /* as ldmatrix wants it */
-    tile_value matrices = whole_warps && own ? load_matrices(l, &map, tile) : TILE_NO_VALUE;
+    /* ldmatrix reads the block's own memory. */
+    bool plain = !map.begin.id && !tile_value_type(&l->old, element[0])->cluster;
+    tile_value matrices = whole_warps && plain ? load_matrices(l, &map, tile) : TILE_NO_VALUE;
     return matrices.id ? matrices : load_elements(l, &map, tile);
 }
 

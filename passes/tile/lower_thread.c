@@ -29,14 +29,23 @@ static tile_value part_of(lowering *l, tile_value coordinate, unsigned bits) {
     return tile_build_shr(&l->builder, coordinate, lower_int(l, bits));
 }
 
-static tile_value laid_out_offset(lowering *l, const tile_layout *layout,
-                                  const tile_value *coordinates) {
+/* Low bits of a part's coordinate along dim d that are zero. */
+static unsigned zero_bits(const tile_layout *inner, unsigned d) {
+    return inner ? inner->dim_bits[d] : 0;
+}
+
+tile_value lower_laid_out_offset(lowering *l, const tile_layout *layout,
+                                 const tile_value *coordinates, const tile_layout *inner,
+                                 uint32_t *begin_bits) {
     tile_value offset = lower_int(l, 0), part = lower_int(l, 0);
+    if (inner) *begin_bits = 0;
     for (unsigned d = 0; d < layout->rank; d++) {
         unsigned bits = layout->dim_bits[d], shift = tile_layout_dim_shift(layout, d);
-        uint32_t bases[TILE_LAYOUT_MAX_BITS];
-        for (unsigned bit = 0; bit < bits; bit++)
+        uint32_t bases[TILE_LAYOUT_MAX_BITS] = {0};
+        for (unsigned bit = zero_bits(inner, d); bit < bits; bit++) {
             bases[bit] = tile_layout_offset_of(layout, UINT32_C(1) << (shift + bit));
+            if (inner) *begin_bits |= bases[bit];
+        }
         tile_value added = lower_bit_map(l, coordinates[d], 32, bases, bits);
         int64_t nothing;
         if (tile_value_is_int(l->f, offset, &nothing) && nothing == 0)
@@ -79,7 +88,7 @@ static bool find_offset(lowering *l, tile_op op, const tile_value *element, tile
     for (unsigned d = 0; d < buffer->rank; d++)
         coordinates[d] = lower_mapped(l, element[1 + stages + d]);
     if (buffer->layout && !runs_along_last(buffer->layout, run)) return refuse_run(l, op, run);
-    *offset = buffer->layout ? laid_out_offset(l, buffer->layout, coordinates)
+    *offset = buffer->layout ? lower_laid_out_offset(l, buffer->layout, coordinates, NULL, NULL)
                              : row_major_offset(l, buffer, coordinates);
     if (stages) {
         int64_t each = tile_type_elements(buffer);

@@ -320,13 +320,13 @@ static void set_stage_operand(ring *r, tile_op op, unsigned operand, tile_value 
     unsigned size;
     const tile_value *segment = tile_op_segment(f, op, operand, &size);
     tile_op_data *data = tile_op_at(f, op);
-    unsigned start = (unsigned)(segment - data->operands), taken = r->stage.id ? 2 : 1;
+    unsigned start = (unsigned)(segment - data->operands), taken = size + (r->stage.id != 0);
     tile_value *operands = TILE_NEW_ARRAY(&f->module->arena, tile_value, data->operand_count + 2u);
     unsigned at = 0;
     for (unsigned i = 0; i < start; i++) operands[at++] = data->operands[i];
     operands[at++] = buffer;
     if (r->stage.id) operands[at++] = r->stage;
-    for (unsigned i = start + size; i < data->operand_count; i++)
+    for (unsigned i = start + 1; i < data->operand_count; i++)
         operands[at++] = data->operands[i];
     data->operands = operands;
     data->operand_count = at;
@@ -351,7 +351,8 @@ static void visit_reader(tile_function *f, tile_op op, void *user) {
     for (unsigned i = 0; i < info->operand_count; i++) {
         unsigned size;
         const tile_value *values = tile_op_segment(f, op, i, &size);
-        if (info->operands[i].form != TILE_FORM_element || size != 1) continue;
+        bool part = info->operands[i].form == TILE_FORM_part; /* its coordinates stay */
+        if (!part && (info->operands[i].form != TILE_FORM_element || size != 1)) continue;
         tile_value buffer = staged_buffer(r, op, i, *values);
         if (buffer.id) set_stage_operand(r, op, i, buffer);
     }

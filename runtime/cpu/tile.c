@@ -147,7 +147,8 @@ CPU_HANDLER(cpu_run_store) {
 bool cpu_stage_offset(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, unsigned operand,
                       const uint32_t *index, uint32_t index_count, const tile_type *buffer,
                       uint32_t *offset) {
-    int64_t stage = index_count ? *(const int32_t *)cpu_at(run, agent, index[0]) : 0;
+    bool staged = index_count && buffer->stages;
+    int64_t stage = staged ? *(const int32_t *)cpu_at(run, agent, index[0]) : 0;
     int64_t stages = tile_type_stage_count(buffer);
     if (stage < 0 || stage >= stages) {
         cpu_fault(run, agent, insn, -1,
@@ -168,27 +169,88 @@ static cpu_block *find_owner(cpu_run *run, cpu_agent *agent, const cpu_insn *ins
     return cpu_find_owner(run, agent, insn, -1, *buffer);
 }
 
+/* A part of a stage, row by row; all of it, as one row. */
+typedef struct part_walk {
+    cpu_block *owner;
+    uint32_t begin;          /* of the stage */
+    int64_t rows, row_bytes; /* of the part */
+    int64_t at[TILE_MAX_RANK];
+} part_walk;
+
+static bool fault_part(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, unsigned d,
+                       int64_t at, const char *what) {
+    cpu_fault(run, agent, insn, -1, "%s: coordinate %u of the part is %" PRId64 ", %%%s has %" PRId64
+              " there and the part %" PRId64,
+              what, d + 1, at, insn->name, tile_type_dim(insn->memory, d),
+              tile_type_dim(insn->type, d));
+    return false;
+}
+
+/* False after a report. operand: the buffer's. Without coordinates the part is the whole stage. */
+static bool start_part(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned operand,
+                       part_walk *walk) {
+    const tile_type *part = insn->type, *buffer = insn->memory;
+    unsigned stages = buffer->stages != NULL;
+    *walk = (part_walk){.owner = find_owner(run, agent, insn, operand), .rows = 1};
+    if (!walk->owner || !cpu_stage_offset(run, agent, insn, operand, insn->index,
+                                          insn->index_count, buffer, &walk->begin))
+        return false;
+    if (insn->index_count == stages) {
+        walk->row_bytes = cpu_stage_bytes(buffer);
+        return true;
+    }
+    for (unsigned d = 0; d < part->rank; d++) {
+        int64_t at = *(const int32_t *)cpu_at(run, agent, insn->index[stages + d]);
+        int64_t extent = tile_type_dim(part, d);
+        if (at < 0 || at + extent > tile_type_dim(buffer, d))
+            return fault_part(run, agent, insn, d, at, "out of bounds");
+        if (at % extent) return fault_part(run, agent, insn, d, at, "no multiple of its extent");
+        walk->at[d] = at;
+    }
+    for (unsigned d = 0; d + 1 < part->rank; d++) walk->rows *= tile_type_dim(part, d);
+    walk->row_bytes = tile_type_dim(part, part->rank - 1) * tile_scalar_bytes(part->scalar);
+    return true;
+}
+
+/* Where a row of the part is in the owner's shared memory. */
+static uint32_t row_offset(const part_walk *walk, const cpu_insn *insn, int64_t row) {
+    int64_t at = 0, place[TILE_MAX_RANK] = {0};
+    for (unsigned d = insn->type->rank - 1; d-- > 0;) {
+        place[d] = row % tile_type_dim(insn->type, d);
+        row /= tile_type_dim(insn->type, d);
+    }
+    for (unsigned d = 0; d < insn->type->rank; d++)
+        at = at * tile_type_dim(insn->memory, d) + walk->at[d] + place[d];
+    return walk->begin + (uint32_t)at * tile_scalar_bytes(insn->type->scalar);
+}
+
 CPU_HANDLER(cpu_run_load_shared) {
-    uint32_t offset, bytes = cpu_stage_bytes(insn->memory);
-    cpu_block *owner = find_owner(run, agent, insn, 0);
-    if (!owner ||
-        !cpu_stage_offset(run, agent, insn, 0, insn->index, insn->index_count, insn->memory,
-                          &offset) ||
-        !cpu_cluster_read(run, agent, owner, insn, -1, cpu_set_thread(agent, insn), offset, bytes))
-        return CPU_STOP;
-    memcpy(cpu_at(run, agent, insn->result), owner->shared + offset, bytes);
+    part_walk walk;
+    char *to = cpu_at(run, agent, insn->result);
+    if (!start_part(run, agent, insn, 0, &walk)) return CPU_STOP;
+    uint32_t bytes = (uint32_t)walk.row_bytes;
+    for (int64_t row = 0; row < walk.rows; row++, to += bytes) {
+        uint32_t offset = row_offset(&walk, insn, row);
+        if (!cpu_cluster_read(run, agent, walk.owner, insn, -1, cpu_set_thread(agent, insn), offset,
+                              bytes))
+            return CPU_STOP;
+        memcpy(to, walk.owner->shared + offset, bytes);
+    }
     return CPU_NEXT;
 }
 
 CPU_HANDLER(cpu_run_store_shared) {
-    uint32_t offset, bytes = cpu_stage_bytes(insn->memory);
-    cpu_block *owner = find_owner(run, agent, insn, 1);
-    if (!owner ||
-        !cpu_stage_offset(run, agent, insn, 1, insn->index, insn->index_count, insn->memory,
-                          &offset) ||
-        !cpu_cluster_write(run, agent, owner, insn, -1, cpu_set_thread(agent, insn), offset, bytes))
-        return CPU_STOP;
-    memcpy(owner->shared + offset, cpu_at(run, agent, insn->operand[0]), bytes);
+    part_walk walk;
+    const char *from = cpu_at(run, agent, insn->operand[0]);
+    if (!start_part(run, agent, insn, 1, &walk)) return CPU_STOP;
+    uint32_t bytes = (uint32_t)walk.row_bytes;
+    for (int64_t row = 0; row < walk.rows; row++, from += bytes) {
+        uint32_t offset = row_offset(&walk, insn, row);
+        if (!cpu_cluster_write(run, agent, walk.owner, insn, -1, cpu_set_thread(agent, insn),
+                               offset, bytes))
+            return CPU_STOP;
+        memcpy(walk.owner->shared + offset, from, bytes);
+    }
     return CPU_NEXT;
 }
 
