@@ -105,15 +105,15 @@ static bool check_indices(const tile_infer *infer, tile_operand_form form, const
     unsigned placed = shared ? base->rank + (base->stages != NULL) : wanted; /* by coordinates */
     if (count - 1 != wanted && count - 1 != placed) {
         tile_arena scratch = {0};
-        tile_report(
-            tile_function_context(infer->function), TILE_ERROR, infer->loc,
-            "%s: %s takes %u %s in brackets, not %u%s", op_name(infer),
-            type_text(infer, base, &scratch), placed, placed == 1 ? "index" : "indices", count - 1,
-            placed == wanted ? ""
-            : part           ? base->stages ? " (a stage and where a part of it begins, or the stage)"
-                                            : " (where a part of it begins, or none)"
-            : base->stages   ? " (a stage and its coordinates, or one offset)"
-                             : " (its coordinates, or one offset)");
+        tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
+                    "%s: %s takes %u %s in brackets, not %u%s", op_name(infer),
+                    type_text(infer, base, &scratch), placed, placed == 1 ? "index" : "indices",
+                    count - 1,
+                    placed == wanted ? ""
+                    : part ? base->stages ? " (a stage and where a part of it begins, or the stage)"
+                                          : " (where a part of it begins, or none)"
+                    : base->stages ? " (a stage and its coordinates, or one offset)"
+                                   : " (its coordinates, or one offset)");
         tile_arena_reset(&scratch);
         return false;
     }

@@ -59,9 +59,9 @@ typedef struct lower_cut {
 bool lower_thread_operands(lowering *l, tile_op op, tile_value *operands, unsigned *count,
                            uint16_t *segments);
 
-/* The offset of an element in a stage with this layout, from its coordinates in the new body. inner:
- * where not NULL, a tile's layout, of whose extents they are multiples; then *begin_bits are those
- * that the offset may have inside of a part of the buffer's layout. */
+/* The offset of an element in a stage with this layout, from its coordinates in the new body.
+ * inner: where not NULL, a tile's layout, of whose extents they are multiples; then *begin_bits are
+ * those that the offset may have inside of a part of the buffer's layout. */
 tile_value lower_laid_out_offset(lowering *l, const tile_layout *layout,
                                  const tile_value *coordinates, const tile_layout *inner,
                                  uint32_t *begin_bits);
@@ -162,10 +162,10 @@ tile_value lower_view_offset(lowering *l, const tile_value *element, unsigned co
  * the element offset inside the stage. */
 typedef struct lower_shared_map {
     tile_value buffer;
-    tile_value stage;   /* element offset of the stage's beginning */
-    tile_value begin;   /* of a part of the stage: by exclusive-or, where it begins; or none */
+    tile_value stage;    /* element offset of the stage's beginning */
+    tile_value begin;    /* of a part of the stage: by exclusive-or, where it begins; or none */
     uint32_t begin_bits; /* that it may have */
-    unsigned part_bits; /* part p begins p << part_bits elements behind it */
+    unsigned part_bits;  /* part p begins p << part_bits elements behind it */
     uint32_t reg[TILE_LAYOUT_MAX_BITS];
     uint32_t lane[TILE_LANE_BITS];
     uint32_t warp[TILE_LAYOUT_MAX_WARP_BITS];

@@ -110,8 +110,8 @@ static void check_stages(checker *c, tile_op op) {
     }
 }
 
-/* A part of a buffer is found by the bits of its coordinates, which have nothing in common with those
- * inside of it. */
+/* A part of a buffer is found by the bits of its coordinates, which have nothing in common with
+ * those inside of it. */
 static void check_part(checker *c, tile_op op, const tile_value *element, const tile_type *tile) {
     const tile_type *buffer = tile_value_type(c->f, element[0]);
     const tile_value *at = element + 1 + (buffer->stages != NULL);
@@ -140,8 +140,8 @@ static void check_parts(checker *c, tile_op op) {
         unsigned count;
         if (info->operands[i].form != TILE_FORM_part) continue;
         const tile_value *element = tile_op_segment(c->f, op, i, &count);
-        tile_value tile =
-            opcode == TILE_OP_load_shared ? tile_op_result(c->f, op, 0) : tile_op_operand(c->f, op, 0);
+        tile_value tile = opcode == TILE_OP_load_shared ? tile_op_result(c->f, op, 0)
+                                                        : tile_op_operand(c->f, op, 0);
         if (count > 1u + (tile_value_type(c->f, element[0])->stages != NULL))
             check_part(c, op, element, tile_value_type(c->f, tile));
     }

@@ -14,8 +14,7 @@ lower_shared_map lower_map_shared(lowering *l, const tile_value *element, unsign
         tile_value coordinates[TILE_MAX_RANK];
         for (unsigned d = 0; d < type->rank; d++)
             coordinates[d] = lower_mapped(l, element[1 + stages + d]);
-        map.begin =
-            lower_laid_out_offset(l, type->layout, coordinates, layout, &map.begin_bits);
+        map.begin = lower_laid_out_offset(l, type->layout, coordinates, layout, &map.begin_bits);
     }
     map.stage = lower_mul(l, stage, lower_int(l, tile_type_elements(type)));
     map.part_bits = tile_layout_part_bits(type->layout);

@@ -326,8 +326,7 @@ static void set_stage_operand(ring *r, tile_op op, unsigned operand, tile_value 
     for (unsigned i = 0; i < start; i++) operands[at++] = data->operands[i];
     operands[at++] = buffer;
     if (r->stage.id) operands[at++] = r->stage;
-    for (unsigned i = start + 1; i < data->operand_count; i++)
-        operands[at++] = data->operands[i];
+    for (unsigned i = start + 1; i < data->operand_count; i++) operands[at++] = data->operands[i];
     data->operands = operands;
     data->operand_count = at;
     data->segment[operand] = (uint16_t)taken;

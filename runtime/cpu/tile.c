@@ -179,7 +179,8 @@ typedef struct part_walk {
 
 static bool fault_part(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, unsigned d,
                        int64_t at, const char *what) {
-    cpu_fault(run, agent, insn, -1, "%s: coordinate %u of the part is %" PRId64 ", %%%s has %" PRId64
+    cpu_fault(run, agent, insn, -1,
+              "%s: coordinate %u of the part is %" PRId64 ", %%%s has %" PRId64
               " there and the part %" PRId64,
               what, d + 1, at, insn->name, tile_type_dim(insn->memory, d),
               tile_type_dim(insn->type, d));
@@ -192,8 +193,8 @@ static bool start_part(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uns
     const tile_type *part = insn->type, *buffer = insn->memory;
     unsigned stages = buffer->stages != NULL;
     *walk = (part_walk){.owner = find_owner(run, agent, insn, operand), .rows = 1};
-    if (!walk->owner || !cpu_stage_offset(run, agent, insn, operand, insn->index,
-                                          insn->index_count, buffer, &walk->begin))
+    if (!walk->owner || !cpu_stage_offset(run, agent, insn, operand, insn->index, insn->index_count,
+                                          buffer, &walk->begin))
         return false;
     if (insn->index_count == stages) {
         walk->row_bytes = cpu_stage_bytes(buffer);
