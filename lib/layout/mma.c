@@ -115,6 +115,13 @@ static const tile_mma *nearest(const tile_mma_query *q) {
     return best;
 }
 
+/* Whether only m is in the way. */
+static bool fits_with_rows(const tile_mma_query *q, uint32_t rows) {
+    tile_mma_query other = *q;
+    other.m = rows;
+    return !q->acc_layout && tile_mma_find(&other);
+}
+
 void tile_mma_explain(const tile_mma_query *q, char *text, size_t size) {
     const tile_mma *row = nearest(q);
     const char *lhs = tile_scalar_name(q->lhs), *rhs = tile_scalar_name(q->rhs);
@@ -126,8 +133,9 @@ void tile_mma_explain(const tile_mma_query *q, char *text, size_t size) {
         snprintf(text, size, "mma %s on %s and %s needs compute capability %u.%u", row->shape, lhs,
                  rhs, row->capability / 10, row->capability % 10);
     else if (!divides(row, q))
-        snprintf(text, size, "mma %s needs multiples of its extents, not m %u, n %u, k %u",
-                 row->shape, (unsigned)q->m, (unsigned)q->n, (unsigned)q->k);
+        snprintf(text, size, "mma %s needs multiples of its extents, not m %u, n %u, k %u%s",
+                 row->shape, (unsigned)q->m, (unsigned)q->n, (unsigned)q->k,
+                 fits_with_rows(q, 8) ? " (8 rows would do)" : "");
     else
         snprintf(text, size, "the accumulator's layout does not consist of fragments of mma %s",
                  row->shape);

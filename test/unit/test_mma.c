@@ -420,6 +420,12 @@ Test(mma, the_table_says_why_nothing_fits) {
     query.k = 4;
     expect_reason(&query, "mma m16n8k8 needs multiples of its extents, not m 16, n 8, k 4");
     query = layout_half_query();
+    query.m = 4;
+    query.n = 16;
+    expect_reason(&query,
+                  "mma m16n8k8 needs multiples of its extents, not m 4, n 16, k 16 (8 rows would "
+                  "do)");
+    query = layout_half_query();
     query.lhs = query.rhs = TILE_e4m3;
     query.k = 32;
     expect_reason(&query, "mma m16n8k32 on e4m3 and e4m3 needs compute capability 8.9");
