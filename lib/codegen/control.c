@@ -74,7 +74,44 @@ void tile_emit_while(tile_emitter *e, tile_op op) {
 
 /* if ------------------------------------------------------------------------------------------- */
 
+/* Undefined, not only unspecified, for some operands. */
+static bool may_trap(const tile_function *f, tile_op op) {
+    int64_t divisor;
+    switch (tile_op_opcode(f, op)) {
+    case TILE_OP_div:
+    case TILE_OP_rem:
+    case TILE_OP_mod:
+    case TILE_OP_ceildiv:
+        return !tile_value_is_int(f, tile_op_operand(f, op, 1), &divisor) || divisor == 0 ||
+               divisor == -1;
+    default: return false;
+    }
+}
+
+/* Copies in the background and what computes their addresses, and nothing else: a branch around
+ * them would cut the loop's body into blocks, over which ptxas moves no mma. Each copy has a
+ * predicate instead. */
+static bool is_flat(const tile_function *f, tile_op op) {
+    bool copies = false;
+    if (tile_op_result_count(f, op)) return false;
+    for (unsigned r = 0; r < 2; r++)
+        TILE_FOR_EACH_OP (f, inner, tile_op_region(f, op, r)) {
+            tile_opcode opcode = tile_op_opcode(f, inner);
+            bool copy = opcode == TILE_OP_cp_async && r == 0;
+            copies |= copy;
+            if (opcode == TILE_OP_yield || copy) continue;
+            if (tile_op_effects(f, inner) || may_trap(f, inner)) return false;
+        }
+    return copies;
+}
+
 void tile_emit_if(tile_emitter *e, tile_op op) {
+    if (!e->only_if && is_flat(e->f, op)) {
+        e->only_if = tile_get_scalar(e, tile_op_operand(e->f, op, 0));
+        tile_emit_region(e, tile_op_region(e->f, op, 0));
+        e->only_if = NULL;
+        return;
+    }
     LLVMBasicBlockRef ends[2], sides[2] = {new_block(e, "then"), new_block(e, "else")};
     LLVMBasicBlockRef join = new_block(e, "join");
     LLVMBuildCondBr(e->builder, tile_get_scalar(e, tile_op_operand(e->f, op, 0)), sides[0],

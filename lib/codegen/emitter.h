@@ -61,6 +61,7 @@ typedef struct tile_emitter {
 
     LLVMValueRef **parts; /* by value id; NULL: not computed yet */
     LLVMValueRef shared;  /* the block's shared memory, from its start; NULL: none */
+    LLVMValueRef only_if; /* what is emitted happens under this predicate; NULL: always */
     LLVMValueRef warp;    /* this warp's number, for roles; NULL: there are none */
     unsigned ptx_version; /* that the code is written in */
     LLVMValueRef policies[TILE_CACHE_POLICIES], hidden_zero; /* cache.c's; NULL: not used yet */

@@ -250,6 +250,20 @@ static void copy_inline(tile_emitter *e, tile_cache_hint hint, const LLVMValueRe
     tile_ptx_call(&ptx, NULL);
 }
 
+/* Under a branch's condition: nothing happens if it does not hold. */
+static void copy_only_if(tile_emitter *e, tile_cache_hint hint, LLVMValueRef args[3],
+                         int64_t bytes) {
+    static const tile_machine rows[2][3] = {
+        {TILE_MACHINE_cp_async_4if, TILE_MACHINE_cp_async_8if, TILE_MACHINE_cp_async_16if},
+        {TILE_MACHINE_cp_async_4ifh, TILE_MACHINE_cp_async_8ifh, TILE_MACHINE_cp_async_16ifh}};
+    tile_ptx ptx =
+        tile_ptx_begin(e, rows[says_something(hint)][bytes == 4 ? 0 : bytes == 8 ? 1 : 2]);
+    for (unsigned i = 0; i < 3; i++) tile_ptx_add_inputs(&ptx, &args[i], 1);
+    tile_ptx_add_inputs(&ptx, &e->only_if, 1);
+    add_policy(&ptx, hint);
+    tile_ptx_call(&ptx, NULL);
+}
+
 void tile_emit_cp_async(tile_emitter *e, tile_op op) {
     tile_cache_hint hint = hint_of(e, op, false);
     LLVMValueRef from = tile_emit_address(e, op, 0);
@@ -258,14 +272,16 @@ void tile_emit_cp_async(tile_emitter *e, tile_op op) {
     int64_t bytes = tile_op_attr_int(e->f, op, TILE_ATTR_bytes, 0);
     unsigned predicates;
     const tile_value *predicate = tile_op_segment(e->f, op, 2, &predicates);
-    LLVMValueRef args[3] = {to, from};
+    LLVMValueRef args[3] = {to, from, tile_llvm_int(e->i32, bytes)};
     /* fewer bytes than the copy has: the rest becomes zero, and with none the source is not touched
      */
     if (predicates)
         args[2] = LLVMBuildSelect(e->builder, tile_get_scalar(e, predicate[0]),
                                   tile_llvm_int(e->i32, bytes), tile_llvm_int(e->i32, 0), "");
     unsigned count = predicates ? 3 : 2;
-    if (says_something(hint))
+    if (e->only_if)
+        copy_only_if(e, hint, args, bytes);
+    else if (says_something(hint))
         copy_inline(e, hint, args, count);
     else
         tile_machine_call(e, tile_machine_of_op(e->f, op), args, count);

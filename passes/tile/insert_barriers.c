@@ -44,9 +44,12 @@
  * it wrote can be read, and what it read can be written, after a wait and a barrier, in this order:
  * each thread waits for its own only. So a wait makes the accesses under way pending, those of its
  * own mechanism (cp.async groups, ..); one that leaves nothing unfinished leaves none under way.
+ * Only a barrier between that wait and the access serves, while others can stand in many places: in
+ * regions those that a wait asks for are put first, and often serve for everything else.
  *
- * Loops. What is pending at the end of the body is pending at its head, its stage indices being
- * those of another iteration: not comparable, unless constant. The barriers that the loop needs
+ * Loops. What is pending at the end of the body is pending at its head. A stage index that the loop
+ * hands on is known there under its new name (the stage read ahead is the next iteration's); others
+ * are those of another iteration: not comparable, unless constant. The barriers that the loop needs
  * because of itself are found first, then what is pending before it is looked at: if only that asks
  * for a barrier, the barrier goes before the loop. It goes before an `if` too, when what is pending
  * before it meets what is inside: a barrier on one branch would leave the other one to need its
@@ -87,6 +90,7 @@ typedef struct pending_access {
     bool stale;   /* of an earlier iteration: stage and index tell nothing */
     bool outer;   /* was pending before the region that is being looked at */
     bool arrived; /* was pending when all threads arrived at the cluster's barrier */
+    bool landed;  /* a wait has made it pending, in this iteration */
 } pending_access;
 
 typedef struct access_set {
@@ -103,6 +107,7 @@ typedef struct state {
 /* What a walk through the regions of an operation made of a state. */
 typedef struct walk_note {
     bool known;
+    bool landed_only;
     bool hoist;
     state before, after;
     long inserted; /* when it was made */
@@ -111,7 +116,10 @@ typedef struct walk_note {
 typedef struct barriers {
     tile_pass *pass;
     tile_function *f;
-    bool *settled;         /* by op: its regions have the barriers that they need by themselves */
+    /* By op: its regions have the barriers that they need by themselves; those that what has landed
+     * needs come first, [1]. */
+    bool (*settled)[2];
+    bool landed_only;      /* only what has landed asks for barriers */
     walk_note (*notes)[2]; /* by op: the last walk, and the last one that only looked */
     bool dry;              /* look only */
     bool hoist;            /* dry: an access from before the region is met in it */
@@ -125,7 +133,8 @@ typedef struct barriers {
 static bool same_access(const pending_access *a, const pending_access *b) {
     return a->access.op.id == b->access.op.id && a->access.memory.id == b->access.memory.id &&
            a->access.stage.id == b->access.stage.id && a->access.write == b->access.write &&
-           a->stale == b->stale && a->outer == b->outer && a->arrived == b->arrived;
+           a->stale == b->stale && a->outer == b->outer && a->arrived == b->arrived &&
+           a->landed == b->landed;
 }
 
 static bool set_add(barriers *b, access_set *set, pending_access access) {
@@ -185,19 +194,59 @@ static bool same_state(const state *a, const state *b) {
     return same;
 }
 
-static void set_age(const tile_function *f, access_set *set) {
+/* What region `to` of op calls a value that region `from` has; no value where it has no name. */
+typedef struct passage {
+    tile_op op;
+    int from, to;
+} passage;
+
+static tile_value name_behind(const tile_function *f, passage way, tile_value value) {
+    if (tile_value_at(f, value)->kind == TILE_VALUE_CONSTANT) return value;
+    for (unsigned i = 0; way.op.id && i < tile_carried_count(f, way.op); i++)
+        if (tile_carried_sent(f, way.op, way.from, i).id == value.id)
+            return tile_carried_received(f, way.op, way.to, i);
+    return TILE_NO_VALUE;
+}
+
+static void set_age(const tile_function *f, passage way, access_set *set) {
     for (size_t i = 0; i < set->count; i++) {
         tile_access *access = &set->items[i].access;
         set->items[i].stale = true;
-        if (access->stage.id && tile_value_at(f, access->stage)->kind != TILE_VALUE_CONSTANT)
-            access->stage = TILE_NO_VALUE;
+        set->items[i].landed = false;
+        if (access->stage.id) access->stage = name_behind(f, way, access->stage);
     }
 }
 
-/* Another iteration's accesses. */
-static void state_age(const tile_function *f, state *s) {
-    set_age(f, &s->pending);
-    for (unsigned m = 0; m < TILE_MECHANISM_COUNT; m++) set_age(f, &s->under_way[m]);
+/* A counter that begins as the constant stands for it in the first iteration, and unlike it can be
+ * compared with stages that are counted from it. Of several counters none. */
+static tile_value counter_from(const tile_function *f, tile_op op, int to, tile_value constant) {
+    tile_value counter = TILE_NO_VALUE;
+    for (unsigned i = 0; i < tile_carried_count(f, op); i++) {
+        if (tile_carried_sent(f, op, TILE_AROUND, i).id != constant.id) continue;
+        if (counter.id) return constant;
+        counter = tile_carried_received(f, op, to, i);
+    }
+    return counter.id ? counter : constant;
+}
+
+static void set_enter(const tile_function *f, tile_op op, int to, access_set *set) {
+    for (size_t i = 0; i < set->count; i++) {
+        tile_value *stage = &set->items[i].access.stage;
+        if (stage->id && tile_value_at(f, *stage)->kind == TILE_VALUE_CONSTANT)
+            *stage = counter_from(f, op, to, *stage);
+    }
+}
+
+/* What was before a loop, as its region `to` sees it in the first iteration. */
+static void state_enter(const tile_function *f, tile_op op, int to, state *s) {
+    set_enter(f, op, to, &s->pending);
+    for (unsigned m = 0; m < TILE_MECHANISM_COUNT; m++) set_enter(f, op, to, &s->under_way[m]);
+}
+
+/* Another iteration's accesses, as they are seen behind the passage; none: from outside. */
+static void state_age(const tile_function *f, passage way, state *s) {
+    set_age(f, way, &s->pending);
+    for (unsigned m = 0; m < TILE_MECHANISM_COUNT; m++) set_age(f, way, &s->under_way[m]);
 }
 
 /* Conflicts ------------------------------------------------------------------------------------ */
@@ -257,8 +306,10 @@ static bool may_come_together(const tile_function *f, const tile_access *a, cons
     return fine;
 }
 
-static bool meets(const tile_function *f, const pending_access *earlier, const tile_access *later) {
+static bool meets(const barriers *b, const pending_access *earlier, const tile_access *later) {
+    const tile_function *f = b->f;
     const tile_access *access = &earlier->access;
+    if (b->landed_only && !earlier->landed) return false;
     if (access->shared != later->shared || !(access->write || later->write)) return false;
     if (may_come_together(f, access, later)) return false;
     if (access->shared) return shared_meets(f, access, later);
@@ -294,7 +345,11 @@ static void put_barrier(barriers *b, tile_op before, state *s) {
 
 static void complete(barriers *b, tile_op wait, state *s) {
     access_set *under_way = &s->under_way[tile_op_get_info(tile_op_opcode(b->f, wait))->mechanism];
-    set_add_all(b, &s->pending, under_way);
+    for (size_t i = 0; i < under_way->count; i++) {
+        pending_access access = under_way->items[i];
+        access.landed = true;
+        set_add(b, &s->pending, access);
+    }
     if (tile_waits_for_all(b->f, wait)) under_way->count = 0;
 }
 
@@ -304,7 +359,7 @@ static void walk_accesses(barriers *b, tile_op op, state *s) {
     bool conflict = false;
     for (size_t i = 0; i < s->pending.count; i++)
         for (unsigned a = 0; a < count; a++)
-            if (meets(b->f, &s->pending.items[i], &accesses[a])) {
+            if (meets(b, &s->pending.items[i], &accesses[a])) {
                 conflict = true;
                 b->hoist |= s->pending.items[i].outer;
             }
@@ -322,9 +377,11 @@ static void walk_region(barriers *b, tile_region region, state *s);
 static state *enter_regions(barriers *b, tile_op op, const state *before, state *after) {
     state *heads = TILE_NEW_ARRAY(b->pass->scratch, state, tile_op_at(b->f, op)->region_count + 1u);
     *after = (state){0};
-    TILE_FOR_EACH_PLACE (b->f, op, to)
-        if (tile_goes(b->f, op, TILE_AROUND, to))
-            state_join(b, to == TILE_AROUND ? after : &heads[to], before);
+    TILE_FOR_EACH_PLACE (b->f, op, to) {
+        if (!tile_goes(b->f, op, TILE_AROUND, to)) continue;
+        state_join(b, to == TILE_AROUND ? after : &heads[to], before);
+        if (to != TILE_AROUND && tile_repeats(b->f, op)) state_enter(b->f, op, to, &heads[to]);
+    }
     return heads;
 }
 
@@ -338,9 +395,13 @@ static bool walk_round(barriers *b, tile_op op, state *heads, state *after) {
         walk_region(b, tile_op_region(b->f, op, (unsigned)r), &end);
         for (int to = r + 1; to < (int)tile_op_at(b->f, op)->region_count; to++)
             if (tile_goes(b->f, op, r, to)) state_join(b, &heads[to], &end);
-        if (tile_repeats(b->f, op)) state_age(b->f, &end);
-        for (int to = 0; to <= r; to++)
-            if (tile_goes(b->f, op, r, to)) grown |= state_join(b, &heads[to], &end);
+        for (int to = 0; to <= r; to++) {
+            if (!tile_goes(b->f, op, r, to)) continue;
+            state next = state_copy(b, &end);
+            state_age(b->f, (passage){op, r, to}, &next);
+            grown |= state_join(b, &heads[to], &next);
+        }
+        if (tile_repeats(b->f, op)) state_age(b->f, (passage){0}, &end);
         if (tile_goes(b->f, op, r, TILE_AROUND)) state_join(b, after, &end);
     }
     return grown;
@@ -370,9 +431,14 @@ static bool meets_inside(barriers *b, tile_op op, const state *now) {
 /* The barriers that the regions need because of themselves come first, once; then one before op if
  * what is pending now asks for it. */
 static void settle(barriers *b, tile_op op, state *s) {
-    state nothing = {0};
-    if (!b->settled[op.id]) walk_rounds(b, op, &nothing);
-    b->settled[op.id] = true;
+    bool only = b->landed_only;
+    for (int first = 1; first >= (int)only; first--) {
+        state nothing = {0};
+        b->landed_only = first;
+        if (!b->settled[op.id][first]) walk_rounds(b, op, &nothing);
+        b->settled[op.id][first] = true;
+    }
+    b->landed_only = only;
     if (s->pending.count && meets_inside(b, op, s)) put_barrier(b, op, s);
 }
 
@@ -381,8 +447,10 @@ static void settle(barriers *b, tile_op op, state *s) {
 static void walk_regions(barriers *b, tile_op op, state *s) {
     walk_note *last = &b->notes[op.id][b->dry];
     bool met = b->hoist;
-    if (!last->known || last->inserted != b->inserted || !same_state(&last->before, s)) {
+    if (!last->known || last->inserted != b->inserted || last->landed_only != b->landed_only ||
+        !same_state(&last->before, s)) {
         *last = (walk_note){.before = state_copy(b, s), .inserted = b->inserted};
+        last->landed_only = b->landed_only;
         if (!b->dry) settle(b, op, s);
         b->hoist = false;
         walk_rounds(b, op, s);
@@ -416,17 +484,17 @@ static void walk_roles(barriers *b, tile_op op, state *s) {
         collect_accesses(b, tile_op_region(b->f, op, r), &inside);
     for (size_t i = 0; i < s->pending.count; i++)
         for (size_t a = 0; a < inside.count; a++)
-            if (meets(b->f, &s->pending.items[i], &inside.items[a].access)) {
+            if (meets(b, &s->pending.items[i], &inside.items[a].access)) {
                 conflict = true;
                 b->hoist |= s->pending.items[i].outer;
             }
     if (conflict) put_barrier(b, op, s);
-    set_age(b->f, &inside);
+    set_age(b->f, (passage){0}, &inside);
     set_add_all(b, &s->pending, &inside);
     for (unsigned r = 0; r < tile_op_at(b->f, op)->region_count; r++) {
         state own = {0};
         walk_region(b, tile_op_region(b->f, op, r), &own);
-        state_age(b->f, &own);
+        state_age(b->f, (passage){0}, &own);
         for (unsigned m = 0; m < TILE_MECHANISM_COUNT; m++)
             set_add_all(b, &s->under_way[m], &own.under_way[m]);
     }
@@ -515,7 +583,7 @@ static void walk_region(barriers *b, tile_region region, state *s) {
 tile_status tile_pass_insert_barriers(tile_pass *pass, tile_function *f) {
     if (f->sync_explicit) return TILE_OK;
     barriers b = {.pass = pass, .f = f, .divergent = tile_divergent_values(f, pass->scratch)};
-    b.settled = TILE_NEW_ARRAY(pass->scratch, bool, f->op_count);
+    b.settled = tile_arena_alloc(pass->scratch, sizeof *b.settled * f->op_count);
     b.notes = tile_arena_alloc(pass->scratch, sizeof *b.notes * f->op_count);
     state s = {0};
     walk_region(&b, f->body, &s);

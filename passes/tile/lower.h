@@ -165,6 +165,7 @@ typedef struct lower_shared_map {
     tile_value stage;    /* element offset of the stage's beginning */
     tile_value begin;    /* of a part of the stage: by exclusive-or, where it begins; or none */
     uint32_t begin_bits; /* that it may have */
+    uint32_t origin;     /* the same where it is a constant */
     unsigned part_bits;  /* part p begins p << part_bits elements behind it */
     uint32_t reg[TILE_LAYOUT_MAX_BITS];
     uint32_t lane[TILE_LANE_BITS];

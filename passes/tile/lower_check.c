@@ -165,7 +165,7 @@ static int64_t instructions_of(const checker *c, tile_op op) {
     if (data->opcode != TILE_OP_iota &&
         !tile_op_has_trait(tile_op_opcode(c->f, op), TILE_TRAIT_WHOLE_SET | TILE_TRAIT_ELEMENTWISE))
         return 0;
-    for (uint32_t i = 0; i < data->operand_count; i++)
+    for (uint32_t i = 0; i < data->operand_count && data->opcode != TILE_OP_load_shared; i++)
         most = larger(most, elements_of_thread(c, op, data->operands[i]));
     for (uint32_t i = 0; i < data->result_count; i++)
         most = larger(most, elements_of_thread(c, op, tile_op_result(c->f, op, i)));

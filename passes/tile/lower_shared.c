@@ -4,6 +4,23 @@
 #include "lib/layout/layout.h"
 #include "passes/tile/lower.h"
 
+/* What the coordinates of a part add to its offsets where all are constants: bits that the part has
+ * none of, so that they can be added. False if they are not, or lie in parts of another count. */
+static bool find_origin(const lowering *l, const tile_value *at, const tile_layout *layout,
+                        uint32_t *origin) {
+    uint32_t index = 0;
+    for (unsigned d = 0; d < layout->rank; d++) {
+        int64_t coordinate;
+        if (!tile_value_is_int(l->f, at[d], &coordinate) ||
+            (coordinate && layout->count[d] > 1) ||
+            coordinate >> layout->dim_bits[d] != 0)
+            return false;
+        index |= (uint32_t)coordinate << tile_layout_dim_shift(layout, d);
+    }
+    *origin = tile_layout_offset_of(layout, index);
+    return true;
+}
+
 lower_shared_map lower_map_shared(lowering *l, const tile_value *element, unsigned count,
                                   const tile_layout *layout) {
     const tile_type *type = tile_value_type(&l->old, element[0]);
@@ -14,7 +31,9 @@ lower_shared_map lower_map_shared(lowering *l, const tile_value *element, unsign
         tile_value coordinates[TILE_MAX_RANK];
         for (unsigned d = 0; d < type->rank; d++)
             coordinates[d] = lower_mapped(l, element[1 + stages + d]);
-        map.begin = lower_laid_out_offset(l, type->layout, coordinates, layout, &map.begin_bits);
+        if (!find_origin(l, coordinates, type->layout, &map.origin))
+            map.begin =
+                lower_laid_out_offset(l, type->layout, coordinates, layout, &map.begin_bits);
     }
     map.stage = lower_mul(l, stage, lower_int(l, tile_type_elements(type)));
     map.part_bits = tile_layout_part_bits(type->layout);
@@ -25,7 +44,7 @@ lower_shared_map lower_map_shared(lowering *l, const tile_value *element, unsign
 /* What a register adds to the offset in a stage. */
 static uint32_t register_offset(const lower_shared_map *map, const tile_layout *layout,
                                 unsigned register_) {
-    uint32_t added = register_ >> layout->reg_bits << map->part_bits;
+    uint32_t added = (register_ >> layout->reg_bits << map->part_bits) ^ map->origin;
     for (unsigned bit = 0; bit < layout->reg_bits; bit++)
         if (register_ >> bit & 1) added ^= map->reg[bit];
     return added;

@@ -275,15 +275,28 @@ static void lower_other(lowering *l, tile_op op, tile_opcode opcode) {
                 tile_op_name(&l->old, op));
 }
 
+/* The loads behind `before`, or all of the region, are what the old load was. */
+static void mark_speculative(lowering *l, tile_op before) {
+    tile_op op =
+        before.id ? tile_op_next(l->f, before) : tile_region_first(l->f, l->builder.region);
+    for (; op.id; op = tile_op_next(l->f, op)) {
+        tile_opcode opcode = tile_op_opcode(l->f, op);
+        if (opcode == TILE_OP_ld_shared || opcode == TILE_OP_ldmatrix)
+            tile_op_set_flag(l->f, op, TILE_ATTR_speculative);
+    }
+}
+
 static void lower_transfer(lowering *l, tile_op op, tile_opcode opcode) {
     bool is_load = opcode == TILE_OP_load || opcode == TILE_OP_load_shared;
     unsigned count, ignored;
     const tile_value *element = tile_op_segment(&l->old, op, is_load ? 0 : 1, &count);
     if (is_load) {
         const tile_type *tile = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
+        tile_op before = tile_region_at(l->f, l->builder.region)->last;
         set_result(l, op,
                    opcode == TILE_OP_load ? lower_load_view(l, op, element, tile)
                                           : lower_load_shared(l, element, count, tile, true));
+        if (tile_op_has_attr(&l->old, op, TILE_ATTR_speculative)) mark_speculative(l, before);
         return;
     }
     tile_value source = tile_op_segment(&l->old, op, 0, &ignored)[0];

@@ -76,6 +76,7 @@ cpu_insn *cpu_add_insn(cpu_decoder *d, tile_op op, cpu_handler handler) {
                        .releases = tile_op_releases(d->f, op),
                        .acquires = tile_op_acquires(d->f, op),
                        .scope = tile_op_word(d->f, op, TILE_ATTR_scope),
+                       .speculative = tile_op_has_attr(d->f, op, TILE_ATTR_speculative),
                        .name = "memory",
                        .loc = data->loc};
     return insn;

@@ -204,8 +204,9 @@ bool cpu_cluster_read(cpu_run *run, cpu_agent *agent, cpu_block *owner, const cp
         cpu_shadow *shadow = &owner->shadow[i];
         if (shadow->writer == CPU_IN_FLIGHT)
             return fault_at(&a, "read while an asynchronous copy is in flight", i);
-        if (!shadow->writer) return fault_at(&a, "read of uninitialised shared memory", i);
-        if (!is_before(&a, shadow->writer, shadow->write_time))
+        if (!shadow->writer && !insn->speculative)
+            return fault_at(&a, "read of uninitialised shared memory", i);
+        if (shadow->writer && !is_before(&a, shadow->writer, shadow->write_time))
             return fault_race(&a, "read without a barrier after a write", i, shadow->writer,
                               shadow->write_insn);
         if (!check_list(&a, shadow->updates, "read without a barrier after an atomic access", i))
