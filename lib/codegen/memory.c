@@ -256,8 +256,9 @@ static void copy_only_if(tile_emitter *e, tile_cache_hint hint, LLVMValueRef arg
     static const tile_machine rows[2][3] = {
         {TILE_MACHINE_cp_async_4if, TILE_MACHINE_cp_async_8if, TILE_MACHINE_cp_async_16if},
         {TILE_MACHINE_cp_async_4ifh, TILE_MACHINE_cp_async_8ifh, TILE_MACHINE_cp_async_16ifh}};
-    tile_ptx ptx =
-        tile_ptx_begin(e, rows[says_something(hint)][bytes == 4 ? 0 : bytes == 8 ? 1 : 2]);
+    tile_ptx ptx = tile_ptx_begin(e, rows[says_something(hint)][bytes == 4   ? 0
+                                                                : bytes == 8 ? 1
+                                                                             : 2]);
     for (unsigned i = 0; i < 3; i++) tile_ptx_add_inputs(&ptx, &args[i], 1);
     tile_ptx_add_inputs(&ptx, &e->only_if, 1);
     add_policy(&ptx, hint);

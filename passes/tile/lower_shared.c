@@ -11,8 +11,7 @@ static bool find_origin(const lowering *l, const tile_value *at, const tile_layo
     uint32_t index = 0;
     for (unsigned d = 0; d < layout->rank; d++) {
         int64_t coordinate;
-        if (!tile_value_is_int(l->f, at[d], &coordinate) ||
-            (coordinate && layout->count[d] > 1) ||
+        if (!tile_value_is_int(l->f, at[d], &coordinate) || (coordinate && layout->count[d] > 1) ||
             coordinate >> layout->dim_bits[d] != 0)
             return false;
         index |= (uint32_t)coordinate << tile_layout_dim_shift(layout, d);
