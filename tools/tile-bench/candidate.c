@@ -220,6 +220,11 @@ static tile_status set_kernel(bench_candidate *c) {
         if (!fill_binding(c, i)) return TILE_INVALID;
     tile_status status = set_arguments(c, tile_function_name(f));
     if (status != TILE_OK) return status;
+    for (unsigned i = 0; i < c->options->binding_count; i++) {
+        size_t length = strlen(c->point);
+        snprintf(c->point + length, sizeof c->point - length, "%s%s=%s", i ? " " : "",
+                 c->bindings[i].name, c->bindings[i].value);
+    }
     tile_kernel_destroy(c->kernel);
     c->kernel = NULL;
     status = tile_kernel_create(bench_lab_device(c->lab), c->module, tile_function_name(f),

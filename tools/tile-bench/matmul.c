@@ -46,7 +46,7 @@ static const char help_rest[] =
     "  --cublas=FILE         the library; default: where the loader or $CUDA_HOME has it\n"
     "  --no-cublas           leaves it out\n"
     "  --no-floor            leaves the reading kernel out\n"
-    "  --csv=FILE --json=FILE  writes the table so too; - is standard output, in the\n"
+    "  --csv=FILE --json=FILE --svg=FILE  writes the table so too; - is standard output, in the\n"
     "                        place of the text\n"
     "  --ptxas=FILE          assembler for the GPU; without it the driver "
     "assembles\n" TOOL_CACHE_HELP "  --help\n"
@@ -59,7 +59,7 @@ typedef struct options {
     unsigned own_count; /* of its words before its first --point */
     char *own_point;    /* what these bind */
     bool has_point;
-    const char *device, *cublas, *ptxas, *csv, *json;
+    const char *device, *cublas, *ptxas, *csv, *json, *svg;
     bool no_cublas, no_floor;
     tool_cache cache;
 } options;
@@ -266,7 +266,8 @@ static bool parse_option(options *o, tool_arguments *words) {
     if (tool_option(words, "--trans", &value)) return add_trans(&o->plan, value);
     if (tool_option(words, "--device", &o->device) || tool_option(words, "--cublas", &o->cublas) ||
         tool_option(words, "--csv", &o->csv) || tool_option(words, "--json", &o->json) ||
-        tool_option(words, "--ptxas", &o->ptxas) || tool_cache_option(words, &o->cache))
+        tool_option(words, "--svg", &o->svg) || tool_option(words, "--ptxas", &o->ptxas) ||
+        tool_cache_option(words, &o->cache))
         return true;
     if (tool_flag(words, "--no-cublas")) return o->no_cublas = true;
     if (tool_flag(words, "--no-floor")) return o->no_floor = true;
@@ -401,10 +402,11 @@ static bool is_output(const char *path) {
 
 static bool write_report(const options *o, const bench_report *report) {
     bool colour = isatty(1) && !getenv("NO_COLOR");
-    if (!is_output(o->csv) && !is_output(o->json))
+    if (!is_output(o->csv) && !is_output(o->json) && !is_output(o->svg))
         bench_write_text(report, colour, tool_write, stdout);
     return write_file(o->csv, report, bench_write_csv) &
-           write_file(o->json, report, bench_write_json);
+           write_file(o->json, report, bench_write_json) &
+           write_file(o->svg, report, bench_write_svg);
 }
 
 static void print_help(void) {

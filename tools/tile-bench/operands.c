@@ -167,27 +167,22 @@ static void check_elements(const check *x, bench_verdict *verdict) {
     free(b);
 }
 
-/* y = M x for an operand. */
+/* y = M x for an operand: along the pattern, whichever way it lies, in pieces in which it does not
+ * begin again. */
 static void multiply(const int8_t *pattern, strides s, int64_t rows, int64_t columns,
                      const int64_t *x, int64_t *y) {
+    bool by_rows = s.right == 1;
+    int64_t lines = by_rows ? rows : columns, length = by_rows ? columns : rows;
     memset(y, 0, (size_t)rows * sizeof *y);
-    /* Along the pattern, whichever way it lies; without a division for each element. */
-    if (s.right == 1) {
-        for (int64_t i = 0; i < rows; i++) {
-            int64_t at = i * s.down % PERIOD, sum = 0;
-            for (int64_t j = 0; j < columns; j++) {
-                sum += pattern[at] * x[j];
-                at = at + 1 == PERIOD ? 0 : at + 1;
-            }
-            y[i] = sum;
-        }
-        return;
-    }
-    for (int64_t j = 0; j < columns; j++) {
-        int64_t at = j * s.right % PERIOD;
-        for (int64_t i = 0; i < rows; i++) {
-            y[i] += pattern[at] * x[j];
-            at = at + 1 == PERIOD ? 0 : at + 1;
+    for (int64_t line = 0; line < lines; line++) {
+        int64_t at = line * (by_rows ? s.down : s.right) % PERIOD;
+        for (int64_t done = 0, piece; done < length; done += piece, at = 0) {
+            piece = length - done < PERIOD - at ? length - done : PERIOD - at;
+            const int8_t *from = pattern + at;
+            int64_t sum = 0;
+            for (int64_t i = 0; by_rows && i < piece; i++) sum += from[i] * x[done + i];
+            for (int64_t i = 0; !by_rows && i < piece; i++) y[done + i] += from[i] * x[line];
+            if (by_rows) y[line] += sum;
         }
     }
 }

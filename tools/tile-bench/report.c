@@ -38,12 +38,13 @@ static void put(tile_writer writer, void *user, const char *text) {
 
 /* Rows ---------------------------------------------------------------------------------------- */
 
-bench_row *bench_report_add(bench_report *report, unsigned group) {
+bench_row *bench_report_add(bench_report *report, unsigned group, unsigned series) {
     report->rows = realloc(report->rows, (report->count + 1) * sizeof *report->rows);
     if (!report->rows) abort();
     bench_row *row = &report->rows[report->count++];
     memset(row, 0, sizeof *row);
     row->group = group;
+    row->series = series;
     return row;
 }
 

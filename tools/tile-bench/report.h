@@ -12,6 +12,8 @@ typedef enum bench_column {
     BENCH_COLUMNS
 } bench_column;
 
+enum { BENCH_MAX_SERIES = 66 };
+
 typedef struct bench_cell {
     bool known;
     double number;
@@ -19,7 +21,8 @@ typedef struct bench_cell {
 } bench_cell;
 
 typedef struct bench_row {
-    unsigned group; /* rows of one product have one number */
+    unsigned group;  /* rows of one product have one number */
+    unsigned series; /* rows of one candidate have one, below BENCH_MAX_SERIES */
     bench_cell cells[BENCH_COLUMNS];
 } bench_row;
 
@@ -35,7 +38,7 @@ typedef struct bench_report {
 
 void bench_report_free(bench_report *report);
 /* An empty row, until the next one is added. */
-bench_row *bench_report_add(bench_report *report, unsigned group);
+bench_row *bench_report_add(bench_report *report, unsigned group, unsigned series);
 void bench_set_number(bench_row *row, bench_column column, double number);
 void bench_set_text(bench_row *row, bench_column column, const char *text);
 /* NULL or 0 where the cell is not known. */
@@ -48,6 +51,9 @@ void bench_report_sort(bench_report *report);
 void bench_write_text(const bench_report *report, bool colour, tile_writer writer, void *user);
 void bench_write_csv(const bench_report *report, tile_writer writer, void *user);
 void bench_write_json(const bench_report *report, tile_writer writer, void *user);
+/* Bars and a roofline in one SVG file that needs nothing else, for light and dark. */
+void bench_write_svg(const bench_report *report, tile_writer writer, void *user);
+
 /* printf to a writer, at most 2000 bytes at once. */
 void bench_print(tile_writer writer, void *user, const char *format, ...) TILE_PRINTF(3, 4);
 

@@ -108,8 +108,7 @@ static void end_entry(run *r, entry *e) {
     if (!rest) return;
     e->is_ready = true;
     if (sscanf(rest, "%d %d %d %n", &e->registers, &e->local_bytes, &e->shared_bytes, &at) >= 3)
-        snprintf(e->point, sizeof e->point, "%s",
-                 e->contender->point ? e->contender->point : rest + at);
+        snprintf(e->point, sizeof e->point, "%s", rest + at);
 }
 
 /* Kernels are compiled side by side. Who measures to make a choice has the device alone. */
@@ -227,7 +226,7 @@ static void fill_code(const entry *e, bench_row *row) {
 }
 
 static void add_row(run *r, const entry *e, bench_report *report, unsigned group) {
-    bench_row *row = bench_report_add(report, group);
+    bench_row *row = bench_report_add(report, group, (unsigned)(e - r->entries));
     fill_product(r, row);
     bench_set_text(row, BENCH_name, e->contender->name);
     bench_set_text(row, BENCH_kind, is_read(e) ? "floor" : e->contender->kind);
@@ -254,7 +253,7 @@ static double peak_seconds(const run *r, const bench_facts *facts) {
 static void add_peak(run *r, bench_report *report, unsigned group) {
     double seconds = peak_seconds(r, &report->facts);
     if (seconds == 0) return;
-    bench_row *row = bench_report_add(report, group);
+    bench_row *row = bench_report_add(report, group, r->count);
     fill_product(r, row);
     bench_set_text(row, BENCH_name, "peak (computed)");
     bench_set_text(row, BENCH_kind, "floor");

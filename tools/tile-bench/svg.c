@@ -1,0 +1,205 @@
+/* A report as one picture: head, legend, bars, roofline.
+ *
+ * Everything is in the file: colours by classes, those of a dark scheme in a media query, the fonts
+ * that the system has. What a mark stands for is told by its <title>, which browsers show when one
+ * points at it. */
+#include "tools/tile-bench/svg.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Writing ------------------------------------------------------------------------------------- */
+
+void svg_print(svg *s, const char *format, ...) {
+    char text[1200];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (length > 0)
+        s->writer(text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1, s->user);
+}
+
+void svg_escape(const char *text, tile_writer writer, void *user) {
+    for (; *text; text++) {
+        const char *entity = NULL;
+        if (*text == '&') entity = "&amp;";
+        if (*text == '<') entity = "&lt;";
+        if (*text == '>') entity = "&gt;";
+        if (*text == '"') entity = "&quot;";
+        if (*text == '\'') entity = "&#39;";
+        if ((unsigned char)*text < 0x20) entity = " ";
+        if (entity)
+            writer(entity, strlen(entity), user);
+        else
+            writer(text, 1, user);
+    }
+}
+
+void svg_text(svg *s, double x, double y, const char *class, const char *anchor, const char *text) {
+    svg_print(s, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\" text-anchor=\"%s\">", x, y, class,
+              anchor);
+    svg_escape(text, s->writer, s->user);
+    svg_print(s, "</text>\n");
+}
+
+/* Rows ---------------------------------------------------------------------------------------- */
+
+bool svg_is_kind(const bench_row *row, const char *kind) {
+    const char *own = bench_text_of(row, BENCH_kind);
+    return own && strcmp(own, kind) == 0;
+}
+
+void svg_class_of(const bench_row *row, char class[16]) {
+    if (svg_is_kind(row, "cublaslt"))
+        strcpy(class, "peer");
+    else
+        snprintf(class, 16, "s%u", row->series % SVG_COLOURS);
+}
+
+size_t svg_group_end(const svg *s, size_t first) {
+    size_t end = first;
+    while (end < s->report->count && s->report->rows[end].group == s->report->rows[first].group)
+        end++;
+    return end;
+}
+
+static bool varies(const bench_report *r, bench_column column) {
+    for (size_t i = 1; i < r->count; i++)
+        if (strcmp(bench_text_of(&r->rows[i], column), bench_text_of(&r->rows[0], column)) != 0)
+            return true;
+    return false;
+}
+
+void svg_name_product(const svg *s, const bench_row *row, char *text, size_t size) {
+    bool types = varies(s->report, BENCH_type), trans = varies(s->report, BENCH_trans);
+    snprintf(text, size, "%.0f × %.0f × %.0f%s%s%s%s", bench_number_of(row, BENCH_m),
+             bench_number_of(row, BENCH_n), bench_number_of(row, BENCH_k), types ? "  " : "",
+             types ? bench_text_of(row, BENCH_type) : "", trans ? "  " : "",
+             trans ? bench_text_of(row, BENCH_trans) : "");
+}
+
+/* The head ------------------------------------------------------------------------------------ */
+
+/* Light first: what knows no media queries shows that. */
+static const char style[] =
+    "<style>\n"
+    "text { font-family: ui-sans-serif, system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, "
+    "sans-serif; font-size: 12px; fill: #1b2330; font-variant-numeric: tabular-nums }\n"
+    ".title { font-size: 21px; font-weight: 650; letter-spacing: -0.2px }\n"
+    ".panel { font-size: 14px; font-weight: 620 }\n"
+    ".product { font-weight: 560 }\n"
+    ".soft { fill: #66707f }\n"
+    ".small { font-size: 11px }\n"
+    ".bad { fill: #c2333f }\n"
+    ".best { font-weight: 650 }\n"
+    ".paper { fill: #ffffff }\n"
+    ".grid { stroke: #e7eaef; stroke-width: 1; fill: none }\n"
+    ".axis { stroke: #9aa4b2; stroke-width: 1; fill: none }\n"
+    ".one { stroke: #66707f; stroke-width: 1.2; fill: none }\n"
+    ".roof { stroke: #1b2330; stroke-width: 1.8; fill: none; stroke-linejoin: round }\n"
+    ".under { fill: #f5f7fa }\n"
+    ".floor { stroke: #1b2330; stroke-width: 1.2; stroke-dasharray: 2 2.5; fill: none }\n"
+    ".stem { stroke: #c3cad4; stroke-width: 1.2; fill: none }\n"
+    ".dot { stroke: #ffffff; stroke-width: 1.5 }\n"
+    ".peer { fill: #aab3c0 }\n"
+    ".s0 { fill: #2f6fde } .s1 { fill: #e2762b } .s2 { fill: #159a83 } .s3 { fill: #8a56c9 }\n"
+    ".s4 { fill: #cf3f75 } .s5 { fill: #7a8b1f } .s6 { fill: #1795b8 } .s7 { fill: #a8682f }\n"
+    "@media (prefers-color-scheme: dark) {\n"
+    "text { fill: #e6eaf0 } .soft { fill: #95a0b0 } .bad { fill: #ff7b84 }\n"
+    ".paper { fill: #12161d } .grid { stroke: #242b36 } .axis { stroke: #566171 }\n"
+    ".one { stroke: #95a0b0 } .roof { stroke: #e6eaf0 } .under { fill: #181e27 }\n"
+    ".floor { stroke: #e6eaf0 } .stem { stroke: #3a4452 } .dot { stroke: #12161d }\n"
+    ".peer { fill: #66717f }\n"
+    ".s0 { fill: #6ea1ff } .s1 { fill: #f79a5c } .s2 { fill: #43c7ae } .s3 { fill: #b58cf0 }\n"
+    ".s4 { fill: #f2739f } .s5 { fill: #b3c64a } .s6 { fill: #4fc3e3 } .s7 { fill: #d39a63 }\n"
+    "}\n"
+    "</style>\n";
+
+/* A candidate that stands in the legend: the first row of each series that is no floor. */
+static const bench_row *first_of_series(const bench_report *r, unsigned series) {
+    for (size_t i = 0; i < r->count; i++)
+        if (r->rows[i].series == series && !svg_is_kind(&r->rows[i], "floor")) return &r->rows[i];
+    return NULL;
+}
+
+/* Several points of one kernel are told apart by their parameters. */
+static void name_series(const bench_report *r, const bench_row *row, char *text, size_t size) {
+    const char *name = bench_text_of(row, BENCH_name), *point = bench_text_of(row, BENCH_point);
+    bool shared = false;
+    for (unsigned i = 0; i < BENCH_MAX_SERIES; i++) {
+        const bench_row *other = first_of_series(r, i);
+        shared |= other && other->series != row->series &&
+                  strcmp(bench_text_of(other, BENCH_name), name) == 0;
+    }
+    snprintf(text, size, "%s%s%s", name, shared && point ? "  " : "", shared && point ? point : "");
+}
+
+/* About: letters of this font are 6.4 pixels wide, one with another. */
+static double width_of(const char *text) {
+    return 6.4 * (double)strlen(text);
+}
+
+/* Draws it, or only finds out where it ends. */
+static double legend(svg *s, double y, bool draws) {
+    double x = SVG_MARGIN;
+    for (unsigned i = 0; i < BENCH_MAX_SERIES; i++) {
+        const bench_row *row = first_of_series(s->report, i);
+        char text[120], class[16];
+        if (!row) continue;
+        name_series(s->report, row, text, sizeof text);
+        if (x > SVG_MARGIN && x + 18 + width_of(text) > SVG_WIDTH - SVG_MARGIN) {
+            x = SVG_MARGIN;
+            y += 20;
+        }
+        svg_class_of(row, class);
+        if (draws) {
+            svg_print(
+                s,
+                "<rect x=\"%.1f\" y=\"%.1f\" width=\"11\" height=\"11\" rx=\"3\" class=\"%s\"/>\n",
+                x, y - 10, class);
+            svg_text(s, x + 17, y, "", "start", text);
+        }
+        x += 17 + width_of(text) + 22;
+    }
+    return y;
+}
+
+static void head(svg *s) {
+    const bench_report *r = s->report;
+    const bench_facts *f = &r->facts;
+    char line[400];
+    svg_text(s, SVG_MARGIN, 46, "title", "start", f->name);
+    int length = snprintf(line, sizeof line, "%s", r->title);
+    if (f->clock)
+        snprintf(line + length, sizeof line - (size_t)length, "; %u SMs, %u MHz, %u W", f->sms,
+                 f->clock, f->power_limit);
+    svg_text(s, SVG_MARGIN, 68, "soft", "start", line);
+    length = snprintf(line, sizeof line, "%s", r->peer);
+    if (*f->driver)
+        length += snprintf(line + length, sizeof line - (size_t)length, "%sdriver %s",
+                           length ? "; " : "", f->driver);
+    if (*r->sums)
+        snprintf(line + length, sizeof line - (size_t)length, "%s%s", length ? "; " : "", r->sums);
+    svg_text(s, SVG_MARGIN, 86, "soft", "start", line);
+    s->y = legend(s, 118, true) + 30;
+}
+
+void bench_write_svg(const bench_report *report, tile_writer writer, void *user) {
+    svg s = {.report = report, .writer = writer, .user = user};
+    double end = legend(&s, 118, false) + 30 + svg_bars_height(&s) + svg_roofline_height(&s);
+    svg_print(&s,
+              "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" width=\"%d\" "
+              "height=\"%.0f\" role=\"img\">\n<title>",
+              SVG_WIDTH, end, SVG_WIDTH, end);
+    svg_escape(report->title, writer, user);
+    svg_print(&s, "</title>\n");
+    writer(style, sizeof style - 1, user);
+    svg_print(&s, "<rect class=\"paper\" width=\"%d\" height=\"%.0f\" rx=\"12\"/>\n", SVG_WIDTH,
+              end);
+    head(&s);
+    svg_bars(&s);
+    svg_roofline(&s);
+    svg_print(&s, "</svg>\n");
+}

@@ -1,0 +1,40 @@
+/* What the drawings of a report share. Lengths are pixels. */
+#ifndef TILE_TOOLS_TILE_BENCH_SVG_H
+#define TILE_TOOLS_TILE_BENCH_SVG_H
+
+#include "tools/tile-bench/report.h"
+
+enum {
+    SVG_WIDTH = 980,
+    SVG_MARGIN = 32,
+    SVG_COLOURS = 8, /* of series: classes s0 to s7 */
+};
+
+typedef struct svg {
+    const bench_report *report;
+    tile_writer writer;
+    void *user;
+    double y; /* where the next panel begins */
+} svg;
+
+void svg_print(svg *s, const char *format, ...) TILE_PRINTF(2, 3);
+/* Text as character data or as an attribute's value; control characters, which XML cannot hold,
+ * become spaces. */
+void svg_escape(const char *text, tile_writer writer, void *user);
+/* A line of text; anchor: start, middle or end. */
+void svg_text(svg *s, double x, double y, const char *class, const char *anchor, const char *text);
+/* "16 × 4096 × 14336", with type and transposes where the report has several. */
+void svg_name_product(const svg *s, const bench_row *row, char *text, size_t size);
+/* The class of a row's colour: s0.., or `peer`. */
+void svg_class_of(const bench_row *row, char class[16]);
+bool svg_is_kind(const bench_row *row, const char *kind);
+/* The first row behind those of the group that begins at this one. */
+size_t svg_group_end(const svg *s, size_t first);
+
+/* How high a panel is, and the panel itself, which moves y on. Height 0: it has nothing to show. */
+double svg_bars_height(const svg *s);
+void svg_bars(svg *s);
+double svg_roofline_height(const svg *s);
+void svg_roofline(svg *s);
+
+#endif

@@ -1,0 +1,182 @@
+/* The roofline (Williams, Waterman and Patterson, "Roofline: an insightful visual performance model
+ * for multicore architectures", 2009): FLOP a second over FLOP a byte, both in decades. The
+ * memory's slope is the fastest reading that was measured, the ceiling the peak that was computed.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/tile-bench/product.h"
+#include "tools/tile-bench/svg.h"
+
+enum { LEFT = 78, RIGHT = 32, PLOT = 340, TOP = 34, BOTTOM = 62 };
+
+typedef struct plot {
+    double x0, x1, y0, y1; /* decades: powers of ten of the edges */
+    double bandwidth;      /* bytes a second; 0: not known */
+    double peak;           /* FLOP a second; 0: not known */
+    double top;
+} plot;
+
+static double flop_of(const bench_row *row) {
+    return 2 * bench_number_of(row, BENCH_m) * bench_number_of(row, BENCH_n) *
+           bench_number_of(row, BENCH_k);
+}
+
+static double bytes_of(const bench_row *row, bool with_result) {
+    const bench_type *type = bench_type_find(bench_text_of(row, BENCH_type));
+    double m = bench_number_of(row, BENCH_m), n = bench_number_of(row, BENCH_n);
+    double bytes = (m + n) * bench_number_of(row, BENCH_k) * tile_scalar_bytes(type->operand);
+    return with_result ? bytes + m * n * tile_scalar_bytes(type->result) : bytes;
+}
+
+static double speed_of(const bench_row *row) {
+    double speed = bench_number_of(row, BENCH_tflops);
+    return 1e12 * (speed > 0 ? speed : bench_number_of(row, BENCH_sustained_tflops));
+}
+
+static bool is_drawn(const bench_row *row) {
+    return !svg_is_kind(row, "floor") && speed_of(row) > 0;
+}
+
+/* False where there is nothing to draw, or several types: their ceilings are not one. */
+static bool find_edges(const svg *s, plot *p) {
+    const bench_report *r = s->report;
+    double least_x = 1e300, most_x = 0, least_y = 1e300, most_y = 0;
+    *p = (plot){0};
+    for (size_t i = 0; i < r->count; i++) {
+        const bench_row *row = &r->rows[i];
+        if (strcmp(bench_text_of(row, BENCH_type), bench_text_of(&r->rows[0], BENCH_type)) != 0)
+            return false;
+        const char *status = bench_text_of(row, BENCH_status);
+        double latency = bench_number_of(row, BENCH_latency_us);
+        if (status && strcmp(status, "floor") == 0 && latency > 0)
+            p->bandwidth = fmax(p->bandwidth, bytes_of(row, false) / (1e-6 * latency));
+        if (status && strcmp(status, "computed") == 0)
+            p->peak = 1e12 * bench_number_of(row, BENCH_tflops);
+        if (!is_drawn(row)) continue;
+        double x = flop_of(row) / bytes_of(row, true);
+        least_x = fmin(least_x, x);
+        most_x = fmax(most_x, x);
+        least_y = fmin(least_y, speed_of(row));
+        most_y = fmax(most_y, speed_of(row));
+    }
+    if (most_y == 0 || p->bandwidth == 0 || p->peak == 0) return false;
+    p->x0 = log10(least_x * 0.5);
+    p->x1 = log10(fmax(most_x * 2, 2.5 * p->peak / p->bandwidth));
+    p->y0 = log10(least_y * 0.5);
+    p->y1 = log10(fmax(p->peak, most_y) * 1.6);
+    return true;
+}
+
+double svg_roofline_height(const svg *s) {
+    plot p;
+    return s->report->count && find_edges(s, &p) ? TOP + PLOT + BOTTOM : 0;
+}
+
+/* Drawing ------------------------------------------------------------------------------------- */
+
+static double across(const plot *p, double x) {
+    return LEFT + (log10(x) - p->x0) / (p->x1 - p->x0) * (SVG_WIDTH - LEFT - RIGHT);
+}
+
+static double down(const plot *p, double y) {
+    return p->top + PLOT - (log10(y) - p->y0) / (p->y1 - p->y0) * PLOT;
+}
+
+/* What can be reached lies under the roof. The slope leaves the picture at its left edge or at its
+ * bottom. */
+static void ground(svg *s, const plot *p) {
+    double from = fmax(pow(10, p->x0), pow(10, p->y0) / p->bandwidth), bottom = p->top + PLOT;
+    svg_print(s, "<path d=\"M%.1f %.1fV%.1fL%.1f %.1fH%dV%.1fZ\" class=\"under\"/>\n",
+              across(p, from), bottom, down(p, from * p->bandwidth),
+              across(p, p->peak / p->bandwidth), down(p, p->peak), SVG_WIDTH - RIGHT, bottom);
+}
+
+static void grid(svg *s, const plot *p) {
+    char text[32];
+    for (double d = ceil(p->x0); d <= p->x1; d++) {
+        double x = across(p, pow(10, d));
+        svg_print(s, "<path d=\"M%.1f %.1fV%.1f\" class=\"grid\"/>\n", x, p->top, p->top + PLOT);
+        snprintf(text, sizeof text, "%g", pow(10, d));
+        svg_text(s, x, p->top + PLOT + 18, "soft", "middle", text);
+    }
+    for (double d = ceil(p->y0); d <= p->y1; d++) {
+        double y = down(p, pow(10, d));
+        svg_print(s, "<path d=\"M%d %.1fH%d\" class=\"grid\"/>\n", LEFT, y, SVG_WIDTH - RIGHT);
+        snprintf(text, sizeof text, "%g", pow(10, d - 12));
+        svg_text(s, LEFT - 10, y + 4, "soft", "end", text);
+    }
+    svg_text(s, SVG_WIDTH - RIGHT, p->top + PLOT + 36, "soft small", "end",
+             "FLOP per byte of a, b and c");
+    svg_text(s, LEFT, p->top - 10, "soft small", "start", "TFLOP/s");
+}
+
+static void roof(svg *s, const plot *p) {
+    double ridge = p->peak / p->bandwidth;
+    double from = fmax(pow(10, p->x0), pow(10, p->y0) / p->bandwidth);
+    char text[80];
+    svg_print(s, "<path d=\"M%.1f %.1fL%.1f %.1fH%d\" class=\"roof\"/>\n", across(p, from),
+              down(p, from * p->bandwidth), across(p, ridge), down(p, p->peak), SVG_WIDTH - RIGHT);
+    snprintf(text, sizeof text, "%.0f TFLOP/s, computed", 1e-12 * p->peak);
+    svg_text(s, SVG_WIDTH - RIGHT - 4, down(p, p->peak) - 7, "small", "end", text);
+    double middle = sqrt(from * ridge), x = across(p, middle), y = down(p, middle * p->bandwidth);
+    double angle =
+        atan2(down(p, p->peak) - down(p, from * p->bandwidth), across(p, ridge) - across(p, from));
+    snprintf(text, sizeof text, "%.2f TB/s, measured", 1e-12 * p->bandwidth);
+    svg_print(s,
+              "<text x=\"%.1f\" y=\"%.1f\" class=\"small\" text-anchor=\"middle\" "
+              "transform=\"rotate(%.1f %.1f %.1f)\" dy=\"-7\">%s</text>\n",
+              x, y, angle * 180 / 3.14159265358979, x, y, text);
+}
+
+static void dot(svg *s, const plot *p, const bench_row *row) {
+    double x = across(p, flop_of(row) / bytes_of(row, true)), y = down(p, speed_of(row));
+    char class[16], product[100];
+    svg_class_of(row, class);
+    svg_name_product(s, row, product, sizeof product);
+    svg_print(s, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" class=\"dot %s\"><title>", x, y,
+              svg_is_kind(row, "cublaslt") ? 4.5 : 5.5, class);
+    svg_escape(product, s->writer, s->user);
+    svg_print(s, ", ");
+    svg_escape(bench_text_of(row, BENCH_name), s->writer, s->user);
+    svg_print(s, ": %.1f TFLOP/s</title></circle>\n", 1e-12 * speed_of(row));
+}
+
+/* The dots of one product stand above each other. */
+static void draw_group(svg *s, const plot *p, size_t first, size_t end, unsigned number) {
+    const bench_row *rows = s->report->rows;
+    double least = 0, most = 0;
+    char text[16];
+    for (size_t i = first; i < end; i++) {
+        double speed = is_drawn(&rows[i]) ? speed_of(&rows[i]) : 0;
+        if (speed > most) most = speed;
+        if (speed > 0 && (least == 0 || speed < least)) least = speed;
+    }
+    if (most == 0) return;
+    double x = across(p, flop_of(&rows[first]) / bytes_of(&rows[first], true));
+    svg_print(s, "<path d=\"M%.1f %.1fV%.1f\" class=\"stem\"/>\n", x, down(p, least),
+              down(p, most));
+    for (size_t i = end; i-- > first;) /* the best is on top */
+        if (is_drawn(&rows[i])) dot(s, p, &rows[i]);
+    snprintf(text, sizeof text, "%u", number);
+    svg_text(s, x + 9, down(p, least) + 14, "soft small", "start", text);
+}
+
+void svg_roofline(svg *s) {
+    plot p;
+    unsigned number = 1;
+    if (!s->report->count || !find_edges(s, &p)) return;
+    p.top = s->y + TOP;
+    svg_text(s, SVG_MARGIN, s->y + 4, "panel", "start", "Roofline");
+    svg_text(s, SVG_WIDTH - SVG_MARGIN, s->y + 4, "soft small", "end",
+             "numbers: the products above");
+    ground(s, &p);
+    grid(s, &p);
+    roof(s, &p);
+    for (size_t first = 0, end; first < s->report->count; first = end, number++) {
+        end = svg_group_end(s, first);
+        draw_group(s, &p, first, end, number);
+    }
+    s->y += svg_roofline_height(s);
+}
