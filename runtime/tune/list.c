@@ -1,0 +1,39 @@
+/* The points of a space, for who only wants to know them. */
+#include "runtime/tune/space.h"
+
+#include <string.h>
+
+#include "passes/common/bind_params.h"
+
+/* NULL after a diagnostic. */
+static const tile_function *find(const tile_module *module, const char *name) {
+    const tile_function *found = NULL;
+    unsigned count = 0;
+    for (const tile_function *f = module->first; f; f = f->next) {
+        if (name ? strcmp(f->name, name) != 0 : !f->tune_count) continue;
+        found = f;
+        count++;
+    }
+    if (count == 1) return found;
+    if (name)
+        tile_report(module->context, TILE_ERROR, (tile_loc){0}, "there is no kernel @%s", name);
+    else
+        tile_report(module->context, TILE_ERROR, (tile_loc){0},
+                    count ? "%u kernels have a 'tune': name one" : "no kernel has a 'tune'", count);
+    return NULL;
+}
+
+tile_status tile_list_points(const tile_module *module, const char *kernel,
+                             const tile_binding *bindings, unsigned binding_count,
+                             bool (*visit)(const char *point, void *user), void *user) {
+    tile_arena arena = {0};
+    tune_point *points;
+    size_t count;
+    if (!module || !visit || !tile_bindings_are_complete(module->context, bindings, binding_count))
+        return TILE_INVALID;
+    const tile_function *f = find(module, kernel);
+    bool ok = f && tune_list_points(f, bindings, binding_count, &arena, &points, &count);
+    for (size_t i = 0; ok && i < count && visit(points[i].c.text, user); i++) continue;
+    tile_arena_reset(&arena);
+    return ok ? TILE_OK : TILE_INVALID;
+}
