@@ -11,8 +11,12 @@ typedef struct split split;
 typedef struct split_strategy {
     const char *word;
     tile_status (*lower)(split *s);
-    bool takes_steps;    /* the kernel becomes a plan */
-    unsigned max_factor; /* 0: any */
+    bool takes_steps; /* the kernel becomes a plan */
+    bool knows_grid;  /* the kernel computes the grid's extents, which the launch alone knows where
+                         they name the device */
+    unsigned max_factor;                    /* 0: any */
+    bool splits_one;                        /* a factor of 1 is a split, too */
+    const char *(*refuses)(const split *s); /* why it cannot split this loop; NULL: it can */
 } split_strategy;
 
 struct split {
@@ -68,15 +72,50 @@ tile_value split_tile_count(tile_builder *b, const split_grid *grid);
 
 /* Behind the loop, before what follows it. */
 tile_builder split_behind(const split *s);
+/* What the operation gives. */
+tile_value split_result(tile_builder *b, tile_value results, unsigned index);
+/* to[d] takes the place of what the function's own operations (those before old_ops) of opcode
+ * block_id or grid_dim give. */
+void split_rename(const split *s, size_t old_ops, tile_opcode opcode, const tile_value *to);
+
 /* The operations behind the loop, in order, without the free_shared of buffers that none of them
  * uses; they are put right behind the loop. In the pass' scratch arena. */
 tile_op *split_take_epilogue(split *s, unsigned *count);
+
+tile_builder split_before_epilogue(const split *s, const tile_op *epilogue, unsigned count);
+/* Moves them to the builder's region, which has nothing behind the builder yet, where they see the
+ * sums in the place of what the loop carries. */
+void split_finish(split *s, tile_builder *b, const tile_op *epilogue, unsigned count,
+                  const tile_value *totals);
+
+/* Scratch for `count` parts of carried value i, [count, extents..], and the indices of one. */
+tile_value split_scratch(const split *s, tile_builder *b, unsigned i, tile_value count);
+unsigned split_place(tile_builder *b, const tile_type *type, tile_value number,
+                     tile_value place[TILE_MAX_RANK]);
+/* Clean scratch: an i32 for each tile. */
+tile_value split_clean_words(const split *s, tile_builder *b, tile_value count, const char *name);
+/* ordering: NULL for relaxed. */
+tile_value split_build_atomic(tile_builder *b, const char *kind, const char *ordering,
+                              tile_value value, tile_value memory, const tile_value *index,
+                              unsigned rank);
+/* Says that this block's accesses for a part of the tile are done; true for the block that is the
+ * last of so many to say so, which sees those of all others. */
+tile_value split_arrive(tile_builder *b, tile_value counts, tile_value tile, tile_value parts);
+
+/* if condition { yes } else { no }; end both with a yield. */
+typedef struct split_fork {
+    tile_op op;
+    tile_builder yes, no;
+} split_fork;
+split_fork split_begin_fork(tile_builder *b, tile_value condition, const tile_type *const *types,
+                            unsigned count);
 
 /* The type in which carried value i is handed from block to block: its own, f32 for shorter floats.
  */
 const tile_type *split_part_type(const split *s, unsigned i);
 /* The value of carried value i in that type, and back. */
 tile_value split_to_part(split *s, tile_builder *b, unsigned i, tile_value value);
+tile_value split_zero(const split *s, tile_builder *b, const tile_type *type);
 tile_value split_as_type(tile_builder *b, tile_value value, const tile_type *type);
 tile_value split_from_part(split *s, tile_builder *b, unsigned i, tile_value value);
 
@@ -93,8 +132,11 @@ void split_copy_pieces(split *s, const split_pieces *pieces, tile_builder *b,
                        const tile_op *epilogue, unsigned count, tile_value first,
                        const tile_value *sums);
 
-/* split_serial.c, split_workspace.c */
+/* A file each. */
 tile_status split_serial(split *s);
 tile_status split_workspace(split *s);
+tile_status split_atomic(split *s);
+tile_status split_stream_k(split *s);
+const char *split_stream_k_refuses(const split *s);
 
 #endif

@@ -307,6 +307,24 @@ static void check_shared(checker *c) {
 
 enum { MAX_STEP = 1 << 24 };
 
+static void check_strategy(checker *c) {
+    const split_strategy *strategy = c->s->strategy;
+    const tile_function *f = c->f;
+    tile_loc loc = tile_op_loc(f, c->s->loop);
+    const char *why = strategy->refuses ? strategy->refuses(c->s) : NULL;
+    if (why)
+        FAIL(c, loc, "split: the strategy %s cannot split this loop: %s", strategy->word, why);
+    else if (strategy->max_factor && c->s->factor > strategy->max_factor)
+        FAIL(c, loc, "split: the strategy %s takes factors up to %u, not %lld", strategy->word,
+             strategy->max_factor, (long long)c->s->factor);
+    for (unsigned d = 0; d < f->grid_rank && strategy->knows_grid && c->ok; d++)
+        if (tile_expr_holds(f->grid[d], TILE_EXPR_NUM_SMS))
+            FAIL(c, loc,
+                 "split: the grid of @%s names num_sms, so that its kernels do not know how many "
+                 "parts there are; take the strategy serial",
+                 f->name);
+}
+
 static void check_place(checker *c) {
     tile_function *f = c->f;
     tile_loc loc = tile_op_loc(f, c->s->loop);
@@ -324,16 +342,7 @@ static void check_place(checker *c) {
              step * c->s->factor > MAX_STEP)
         FAIL(c, loc, "split: the factor times the step is %lld, at most %d can be counted",
              (long long)(step * c->s->factor), MAX_STEP);
-    const split_strategy *strategy = c->s->strategy;
-    if (strategy->max_factor && c->s->factor > strategy->max_factor)
-        FAIL(c, loc, "split: the strategy %s has at most %u parts, not %lld", strategy->word,
-             strategy->max_factor, (long long)c->s->factor);
-    for (unsigned d = 0; d < f->grid_rank && c->s->strategy->takes_steps; d++)
-        if (tile_expr_holds(f->grid[d], TILE_EXPR_NUM_SMS))
-            FAIL(c, loc,
-                 "split: the grid of @%s names num_sms, so that the number of parts is not known "
-                 "to the kernels; take the strategy serial",
-                 f->name);
+    if (c->ok) check_strategy(c);
 }
 
 bool split_is_legal(split *s) {

@@ -78,8 +78,15 @@
 #include "passes/tile/split_steps.h"
 
 static const split_strategy strategies[] = {
-    {"serial", split_serial, false, 0},
-    {"workspace", split_workspace, true, 0},
+    {.word = "serial", .lower = split_serial},
+    {.word = "workspace", .lower = split_workspace, .takes_steps = true, .knows_grid = true},
+    {.word = "atomic", .lower = split_atomic},
+    {.word = "stream_k",
+     .lower = split_stream_k,
+     .knows_grid = true,
+     .max_factor = 8,
+     .splits_one = true,
+     .refuses = split_stream_k_refuses},
 };
 
 enum { STRATEGY_COUNT = sizeof strategies / sizeof *strategies };
@@ -148,15 +155,15 @@ tile_op split_find_clause(const tile_function *f, unsigned *count) {
     return found;
 }
 
-static tile_status lower(tile_pass *pass, tile_function *f, tile_op loop) {
+static tile_status lower(tile_pass *pass, tile_function *f, tile_op loop,
+                         const split_strategy *strategy) {
     split s = {.pass = pass,
                .context = pass->context,
                .f = f,
                .loop = loop,
                .factor = tile_op_attr_int(f, loop, TILE_ATTR_split, 1),
-               .strategy = split_find_strategy(tile_op_attr_text(f, loop, TILE_ATTR_strategy)),
+               .strategy = strategy,
                .count = tile_carried_count(f, loop)};
-    if (!s.strategy) return TILE_INVALID;
     if (!split_is_legal(&s)) return TILE_INVALID;
     tile_status status = s.strategy->lower(&s);
     if (status == TILE_OK && f->kind == TILE_PLAN) tile_inline_steps(f, pass->scratch);
@@ -174,7 +181,11 @@ tile_status tile_pass_split_k(tile_pass *pass, tile_function *f) {
     }
     if (!loop.id) return TILE_OK;
     tile_pass_count(pass, "split", 1);
-    if (tile_op_attr_int(f, loop, TILE_ATTR_split, 1) > 1) return lower(pass, f, loop);
+    const split_strategy *strategy =
+        split_find_strategy(tile_op_attr_text(f, loop, TILE_ATTR_strategy));
+    if (!strategy) return TILE_INVALID;
+    if (strategy->splits_one || tile_op_attr_int(f, loop, TILE_ATTR_split, 1) > 1)
+        return lower(pass, f, loop, strategy);
     tile_op_remove_attr(f, loop, TILE_ATTR_split);
     tile_op_remove_attr(f, loop, TILE_ATTR_strategy);
     return TILE_OK;

@@ -1,7 +1,7 @@
 /* What all strategies have in common: a block for each part, tiles by number, the epilogue. */
 #include "passes/tile/split.h"
 
-static tile_value result_at(tile_builder *b, tile_value results, unsigned index) {
+tile_value split_result(tile_builder *b, tile_value results, unsigned index) {
     return tile_op_result(b->function, tile_value_def(b->function, results), index);
 }
 
@@ -27,8 +27,8 @@ static void look(tile_builder *b, tile_value ids, split_grid *grid) {
         int64_t extent;
         bool open = is_open(f, d, &extent);
         if (open && !dims.id) dims = tile_build_grid_dim(b);
-        grid->id[d] = !open && extent == 1 ? tile_build_int(b, 0) : result_at(b, ids, d);
-        grid->extent[d] = open ? result_at(b, dims, d) : tile_build_int(b, extent);
+        grid->id[d] = !open && extent == 1 ? tile_build_int(b, 0) : split_result(b, ids, d);
+        grid->extent[d] = open ? split_result(b, dims, d) : tile_build_int(b, extent);
     }
 }
 
@@ -37,7 +37,7 @@ void split_look(tile_builder *b, split_grid *grid) {
 }
 
 /* Takes the place of what the function's own block_id or grid_dim gave. */
-static void rename(const split *s, size_t old_ops, tile_opcode opcode, const tile_value *to) {
+void split_rename(const split *s, size_t old_ops, tile_opcode opcode, const tile_value *to) {
     tile_function *f = s->f;
     tile_value *map = TILE_NEW_ARRAY(s->pass->scratch, tile_value, f->value_count);
     for (uint32_t id = 1; id < old_ops; id++)
@@ -82,19 +82,19 @@ void split_deal_out(split *s, split_grid *grid) {
     size_t old_ops = f->op_count;
     tile_builder b = tile_builder_before(f, tile_region_first(f, f->body));
     b.loc = tile_op_loc(f, s->loop);
-    tile_value ids = tile_build_block_id(&b), z = result_at(&b, ids, 2);
+    tile_value ids = tile_build_block_id(&b), z = split_result(&b, ids, 2);
     look(&b, ids, grid);
     grid->part = z;
     if (!is_one(&b, grid->extent[2])) { /* all parts of each of them */
-        tile_value all = result_at(&b, tile_build_grid_dim(&b), 2);
+        tile_value all = split_result(&b, tile_build_grid_dim(&b), 2);
         grid->extent[2] = tile_build_div(&b, all, tile_build_int(&b, s->factor));
         grid->part = tile_build_div(&b, z, grid->extent[2]);
         grid->id[2] = tile_build_rem(&b, z, grid->extent[2]);
     }
     tile_value_set_name(f, grid->part, "part");
     add_dim(s);
-    rename(s, old_ops, TILE_OP_block_id, grid->id);
-    rename(s, old_ops, TILE_OP_grid_dim, grid->extent);
+    split_rename(s, old_ops, TILE_OP_block_id, grid->id);
+    split_rename(s, old_ops, TILE_OP_grid_dim, grid->extent);
     take_every(s, grid->part);
     tile_op_remove_attr(f, s->loop, TILE_ATTR_split);
     tile_op_remove_attr(f, s->loop, TILE_ATTR_strategy);
@@ -108,7 +108,7 @@ tile_value split_into_pieces(split *s, const split_pieces *pieces, split_grid *g
     tile_value ids = tile_build_block_id(&b);
     look(&b, ids, grid);
     if (pieces->count == 1) return tile_build_int(&b, 0);
-    tile_value count = tile_build_int(&b, pieces->count), x = result_at(&b, ids, 0);
+    tile_value count = tile_build_int(&b, pieces->count), x = split_result(&b, ids, 0);
     grid->id[0] =
         is_one(&b, grid->extent[0]) ? tile_build_int(&b, 0) : tile_build_div(&b, x, count);
     tile_value piece = is_one(&b, grid->extent[0]) ? x : tile_build_rem(&b, x, count);
@@ -120,8 +120,8 @@ tile_value split_into_pieces(split *s, const split_pieces *pieces, split_grid *g
     const tile_type *type = tile_value_type(f, tile_op_result(f, s->loop, 0));
     int64_t length = tile_type_dim(type, pieces->axis) / pieces->count;
     tile_value first = length == 1 ? piece : tile_build_mul(&b, piece, tile_build_int(&b, length));
-    rename(s, old_ops, TILE_OP_block_id, grid->id); /* and the builder's place may be gone */
-    rename(s, old_ops, TILE_OP_grid_dim, grid->extent);
+    split_rename(s, old_ops, TILE_OP_block_id, grid->id); /* and the builder's place may be gone */
+    split_rename(s, old_ops, TILE_OP_grid_dim, grid->extent);
     f->raster = TILE_RASTER_NONE;
     f->raster_group = NULL;
     f->cluster_rank = 0;
@@ -153,8 +153,8 @@ tile_value split_tile_count(tile_builder *b, const split_grid *grid) {
 
 tile_builder split_behind(const split *s) {
     tile_op next = tile_op_next(s->f, s->loop);
-    tile_builder b =
-        next.id ? tile_builder_before(s->f, next) : tile_builder_at_end(s->f, s->f->body);
+    tile_builder b = next.id ? tile_builder_before(s->f, next)
+                             : tile_builder_at_end(s->f, tile_op_at(s->f, s->loop)->parent);
     b.loc = tile_op_loc(s->f, s->loop);
     return b;
 }
@@ -184,6 +184,16 @@ static bool is_used_behind(const split *s, tile_value buffer) {
     return search.found;
 }
 
+/* In the operation, and what stands in its regions. */
+static void replace_in(tile_function *f, tile_op op, const tile_value *map) {
+    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
+        tile_value *operand = &tile_op_at(f, op)->operands[i];
+        if (map[operand->id].id) *operand = map[operand->id];
+    }
+    for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
+        tile_replace_values(f, tile_op_region(f, op, r), map);
+}
+
 tile_op *split_take_epilogue(split *s, unsigned *count) {
     tile_function *f = s->f;
     tile_op *ops = TILE_NEW_ARRAY(s->pass->scratch, tile_op, f->op_count);
@@ -196,9 +206,27 @@ tile_op *split_take_epilogue(split *s, unsigned *count) {
         if (!early)
             ops[(*count)++] = op;
         else if (op.id != first.id)
-            tile_move_op(f, op, f->body, first);
+            tile_move_op(f, op, tile_op_at(f, first)->parent, first);
     }
     return ops;
+}
+
+tile_builder split_before_epilogue(const split *s, const tile_op *epilogue, unsigned count) {
+    tile_builder b = count ? tile_builder_before(s->f, epilogue[0]) : split_behind(s);
+    b.loc = tile_op_loc(s->f, s->loop);
+    return b;
+}
+
+void split_finish(split *s, tile_builder *b, const tile_op *epilogue, unsigned count,
+                  const tile_value *totals) {
+    tile_function *f = s->f;
+    tile_value *map = TILE_NEW_ARRAY(s->pass->scratch, tile_value, f->value_count + s->count);
+    for (unsigned i = 0; i < s->count; i++)
+        map[tile_op_result(f, s->loop, i).id] = split_from_part(s, b, i, totals[i]);
+    for (unsigned i = 0; i < count; i++) {
+        tile_move_op(f, epilogue[i], b->region, TILE_NO_OP);
+        replace_in(f, epilogue[i], map);
+    }
 }
 
 /* Sums ----------------------------------------------------------------------------------------- */
@@ -219,4 +247,64 @@ tile_value split_to_part(split *s, tile_builder *b, unsigned i, tile_value value
 
 tile_value split_from_part(split *s, tile_builder *b, unsigned i, tile_value value) {
     return split_as_type(b, value, tile_value_type(s->f, tile_op_result(s->f, s->loop, i)));
+}
+
+tile_value split_zero(const split *s, tile_builder *b, const tile_type *type) {
+    const tile_type *scalar = tile_type_scalar(s->context, type->scalar);
+    return tile_build_splat(b, tile_build_constant(b, scalar, tile_expr_int(s->context, 0)), type);
+}
+
+/* Memory between blocks ------------------------------------------------------------------------ */
+
+unsigned split_place(tile_builder *b, const tile_type *type, tile_value number,
+                     tile_value place[TILE_MAX_RANK]) {
+    place[0] = number;
+    for (unsigned d = 0; d < type->rank; d++) place[d + 1] = tile_build_int(b, 0);
+    return type->rank + 1;
+}
+
+tile_value split_scratch(const split *s, tile_builder *b, unsigned i, tile_value count) {
+    const tile_type *type = split_part_type(s, i);
+    tile_value extents[TILE_MAX_RANK];
+    extents[0] = count;
+    for (unsigned d = 0; d < type->rank; d++)
+        extents[d + 1] = tile_build_int(b, tile_type_dim(type, d));
+    tile_value scratch =
+        tile_build_scratch(b, extents, type->rank + 1, tile_type_scalar(s->context, type->scalar));
+    const char *name = tile_value_at(s->f, tile_op_result(s->f, s->loop, i))->name;
+    if (name) tile_value_set_name(s->f, scratch, name);
+    return scratch;
+}
+
+tile_value split_clean_words(const split *s, tile_builder *b, tile_value count, const char *name) {
+    tile_value words = tile_build_scratch(b, &count, 1, tile_type_scalar(s->context, TILE_i32));
+    tile_op_set_flag(b->function, tile_value_def(b->function, words), TILE_ATTR_clean);
+    tile_value_set_name(b->function, words, name);
+    return words;
+}
+
+tile_value split_build_atomic(tile_builder *b, const char *kind, const char *ordering,
+                              tile_value value, tile_value memory, const tile_value *index,
+                              unsigned rank) {
+    tile_value old = tile_build_atomic(b, value, memory, index, rank, TILE_NO_VALUE, TILE_NO_VALUE);
+    tile_op op = tile_value_def(b->function, old);
+    tile_op_set_text(b->function, op, TILE_ATTR_kind, kind);
+    if (ordering) tile_op_set_text(b->function, op, TILE_ATTR_ordering, ordering);
+    return old;
+}
+
+tile_value split_arrive(tile_builder *b, tile_value counts, tile_value tile, tile_value parts) {
+    tile_value before =
+        split_build_atomic(b, "add", "acq_rel", tile_build_int(b, 1), counts, &tile, 1);
+    return tile_build_eq(b, before, tile_build_sub(b, parts, tile_build_int(b, 1)));
+}
+
+split_fork split_begin_fork(tile_builder *b, tile_value condition, const tile_type *const *types,
+                            unsigned count) {
+    tile_function *f = b->function;
+    split_fork fork = {.op = tile_build_if_else(b, condition, types, count)};
+    fork.yes = tile_builder_at_end(f, tile_op_region(f, fork.op, 0));
+    fork.no = tile_builder_at_end(f, tile_op_region(f, fork.op, 1));
+    fork.yes.loc = fork.no.loc = b->loc;
+    return fork;
 }

@@ -59,6 +59,8 @@ static unsigned add_points(const tile_function *f, const tile_target *target, ti
                            const split_strategy *strategy, tile_split_point *points) {
     tile_arena arena = {0};
     unsigned count = 0;
+    if (strategy->splits_one && is_possible(f, target, loop, strategy, 1, &arena))
+        points[count++] = (tile_split_point){1, strategy->word};
     for (unsigned power = 2; power <= MOST_PARTS; power *= 2)
         for (unsigned half = 0; half < 2; half++) {
             unsigned factor = power + half * power / 2;

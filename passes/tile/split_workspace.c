@@ -67,13 +67,6 @@ static void add_arguments(const split *s, tile_function *kernel, tile_value *par
     }
 }
 
-static unsigned place_of(tile_builder *b, const tile_type *part, tile_value first,
-                         tile_value place[TILE_MAX_RANK]) {
-    place[0] = first;
-    for (unsigned d = 0; d < part->rank; d++) place[d + 1] = tile_build_int(b, 0);
-    return part->rank + 1;
-}
-
 /* The first kernel ----------------------------------------------------------------------------- */
 
 static void erase_all(tile_function *f, const tile_op *ops, unsigned count) {
@@ -97,7 +90,7 @@ static tile_function *make_partial(const split *s) {
                        split_tile_number(&b, &grid));
     for (unsigned i = 0; i < s->count; i++) {
         tile_value place[TILE_MAX_RANK];
-        unsigned rank = place_of(&b, split_part_type(s, i), first, place);
+        unsigned rank = split_place(&b, split_part_type(s, i), first, place);
         tile_value part = split_to_part(&own, &b, i, tile_op_result(f, own.loop, i));
         tile_build_store(&b, part, parts[i], place, rank);
     }
@@ -105,11 +98,6 @@ static tile_function *make_partial(const split *s) {
 }
 
 /* The second kernel ---------------------------------------------------------------------------- */
-
-static tile_value zero_of(const split *s, tile_builder *b, const tile_type *type) {
-    const tile_type *scalar = tile_type_scalar(s->context, type->scalar);
-    return tile_build_splat(b, tile_build_constant(b, scalar, tile_expr_int(s->context, 0)), type);
-}
 
 /* So many loads are under way at once. */
 enum { MAX_UNROLL = 8 };
@@ -130,7 +118,7 @@ static const tile_type *type_of(const split *s, const piece *p, unsigned i) {
 static tile_op add_parts(const split *s, tile_builder *b, const piece *p, const tile_value *parts) {
     tile_function *f = b->function;
     tile_value *sums = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
-    for (unsigned i = 0; i < s->count; i++) sums[i] = zero_of(s, b, type_of(s, p, i));
+    for (unsigned i = 0; i < s->count; i++) sums[i] = split_zero(s, b, type_of(s, p, i));
     tile_value tile = split_tile_number(b, &p->grid), tiles = split_tile_count(b, &p->grid);
     tile_op loop = tile_build_for_loop(b, tile_build_int(b, 0), tile_build_int(b, s->factor),
                                        tile_build_int(b, 1), sums, s->count);
@@ -142,7 +130,7 @@ static tile_op add_parts(const split *s, tile_builder *b, const piece *p, const 
     for (unsigned i = 0; i < s->count; i++) {
         const tile_type *type = type_of(s, p, i);
         tile_value place[TILE_MAX_RANK];
-        unsigned rank = place_of(&body, type, at, place);
+        unsigned rank = split_place(&body, type, at, place);
         if (p->cut.count > 1) place[1 + p->cut.axis] = p->first;
         sums[i] = tile_build_add(&body, tile_region_arg(f, body.region, i + 1),
                                  tile_build_load(&body, parts[i], place, rank, type));

@@ -1,0 +1,292 @@
+/* stream_k: the iterations of all tiles, one tile after the other, are one long row, of which each
+ * block takes an equal share: factor x num_sms blocks end at the same time, whatever the number of
+ * tiles is.
+ *
+ *     tiles         0         1         2         3         4
+ *     iterations    |---------|---------|---------|---------|---------|
+ *     blocks        |-- 0 --------|-- 1 --------|-- 2 --------|-- 3 --|
+ *
+ * A block that has all iterations of a tile goes on with what stood behind the loop. Else it stores
+ * its part, and whoever comes last of a tile's blocks adds the parts, by their blocks' numbers, and
+ * goes on: nobody waits, and the order of additions does not depend on who that is. A block has
+ * parts of two tiles at most, its first and its last one, so there are two places for each block.
+ *
+ * Source: Osama et al., Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix
+ * Multiplication on the GPU, PPoPP 2023. */
+#include "passes/tile/host_value.h"
+#include "passes/tile/raster.h"
+#include "passes/tile/split.h"
+
+/* Iterations are counted in i32. */
+enum { MAX_ITERATIONS = 1 << 30 };
+
+typedef struct stream {
+    split *s;
+    tile_function *f;
+    split_grid grid;
+    tile_value begin, end, step;  /* of the loop, for every tile */
+    tile_value block, blocks;     /* this one's number, and how many there are */
+    tile_value share, larger;     /* iterations of a block; so many of them have one more */
+    tile_value from, to;          /* this block's share */
+    tile_value length;            /* iterations of a tile, at least 1 */
+    tile_value first, tile, base; /* the block's first tile; the tile; where its iterations begin */
+    tile_value low, high;         /* those of this block, counted from there */
+    tile_value counts;
+    tile_value *parts; /* scratch, by carried value */
+} stream;
+
+const char *split_stream_k_refuses(const split *s) {
+    for (unsigned i = 0; i < 3; i++)
+        if (!tile_value_as_expr(s->f, tile_op_operand(s->f, s->loop, i)))
+            return "its bounds are not the same for all tiles, over the kernel's arguments";
+    return NULL;
+}
+
+static tile_value bound(stream *t, tile_builder *b, unsigned i) {
+    tile_value value = tile_op_operand(t->f, t->s->loop, i);
+    return host_value_as(b, host_value(b, tile_value_as_expr(t->f, value), NULL), TILE_i32);
+}
+
+static tile_value number(tile_builder *b, int64_t value) {
+    return tile_build_int(b, value);
+}
+
+/* The grid that is launched; no number where there is too much to count. */
+static void set_grid(stream *t) {
+    tile_context *context = t->s->context;
+    const tile_expr *bounds[3], *total, *one = tile_expr_int(context, 1);
+    for (unsigned i = 0; i < 3; i++)
+        bounds[i] = tile_value_as_expr(t->f, tile_op_operand(t->f, t->s->loop, i));
+    total = tile_expr_op(context, TILE_OP_sub, bounds[1], bounds[0], NULL);
+    total = tile_expr_op(context, TILE_OP_ceildiv, total, bounds[2], NULL);
+    total = tile_expr_op(context, TILE_OP_max, total, one, NULL);
+    for (unsigned d = 0; d < t->f->grid_rank; d++)
+        total = tile_expr_op(context, TILE_OP_mul, total, t->f->grid[d], NULL);
+    const tile_expr *blocks = tile_expr_op(context, TILE_OP_mul, tile_expr_num_sms(context),
+                                           tile_expr_int(context, t->s->factor), NULL);
+    blocks = tile_expr_op(context, TILE_OP_min, total, blocks, NULL);
+    const tile_expr *many =
+        tile_expr_op(context, TILE_OP_gt, total, tile_expr_int(context, MAX_ITERATIONS), NULL);
+    t->f->grid[0] = tile_expr_op(context, TILE_OP_select, many, tile_expr_int(context, -1), blocks);
+    t->f->grid_rank = 1;
+}
+
+/* At least 1: otherwise there is no block that could ask. */
+static tile_value declared_extent(stream *t, tile_builder *b, unsigned d) {
+    int64_t known;
+    if (d >= t->f->grid_rank) return number(b, 1);
+    if (tile_expr_is_int(t->f->grid[d], &known)) return number(b, known < 1 ? 1 : known);
+    tile_value extent = host_value_as(b, host_value(b, t->f->grid[d], NULL), TILE_i32);
+    return tile_build_max(b, extent, number(b, 1));
+}
+
+/* Shares -------------------------------------------------------------------------------------- */
+
+/* Where the share of a block begins. */
+static tile_value share_of(stream *t, tile_builder *b, tile_value block) {
+    return tile_build_add(b, tile_build_mul(b, block, t->share),
+                          tile_build_min(b, block, t->larger));
+}
+
+/* The block in whose share an iteration lies. */
+static tile_value owner_of(stream *t, tile_builder *b, tile_value iteration) {
+    tile_value more = tile_build_add(b, t->share, number(b, 1));
+    tile_value border = tile_build_mul(b, t->larger, more);
+    tile_value before = tile_build_div(b, iteration, more);
+    tile_value rest = tile_build_max(b, tile_build_sub(b, iteration, border), number(b, 0));
+    rest = tile_build_div(b, rest, tile_build_max(b, t->share, number(b, 1)));
+    return tile_build_select(b, tile_build_lt(b, iteration, border), before,
+                             tile_build_add(b, t->larger, rest));
+}
+
+static void find_share(stream *t, tile_builder *b) {
+    tile_value ids = tile_build_block_id(b), dims = tile_build_grid_dim(b);
+    t->block = split_result(b, ids, 0);
+    t->blocks = split_result(b, dims, 0);
+    tile_value span = tile_build_sub(b, t->end, t->begin);
+    t->length = tile_build_max(b, tile_build_ceildiv(b, span, t->step), number(b, 1));
+    tile_value total = tile_build_mul(b, split_tile_count(b, &t->grid), t->length);
+    t->share = tile_build_div(b, total, t->blocks);
+    t->larger = tile_build_sub(b, total, tile_build_mul(b, t->share, t->blocks));
+    t->from = share_of(t, b, t->block);
+    t->to = share_of(t, b, tile_build_add(b, t->block, number(b, 1)));
+    t->first = tile_build_div(b, t->from, t->length);
+}
+
+/* The tiles ------------------------------------------------------------------------------------ */
+
+static tile_value inside(tile_builder *b, tile_value coordinate, tile_value extent) {
+    tile_value last = tile_build_sub(b, extent, number(b, 1));
+    return tile_build_min(b, tile_build_max(b, coordinate, number(b, 0)), last);
+}
+
+static void find_tile(stream *t, tile_builder *b) {
+    int64_t group = 1;
+    if (t->f->raster_group) tile_expr_is_int(t->f->raster_group, &group);
+    t->base = tile_build_mul(b, t->tile, t->length);
+    t->low = tile_build_max(b, tile_build_sub(b, t->from, t->base), number(b, 0));
+    t->high = tile_build_min(b, tile_build_sub(b, t->to, t->base), t->length);
+    tile_value slice = tile_build_mul(b, t->grid.extent[0], t->grid.extent[1]);
+    tile_value rest = tile_build_rem(b, t->tile, slice);
+    t->grid.id[2] = inside(b, tile_build_div(b, t->tile, slice), t->grid.extent[2]);
+    raster_tile(b, t->f->raster, group, rest, t->grid.extent, t->grid.id);
+    for (unsigned d = 0; d < 2; d++) t->grid.id[d] = inside(b, t->grid.id[d], t->grid.extent[d]);
+}
+
+/* for %tile = first to the last one of the share {}, with all that stood in the kernel */
+static tile_builder loop_over_tiles(stream *t, tile_builder *b, size_t old_ops) {
+    tile_function *f = t->f;
+    tile_value some = tile_build_gt(b, t->to, t->from);
+    tile_value end = tile_build_select(b, some, tile_build_ceildiv(b, t->to, t->length), t->first);
+    tile_op tiles = tile_build_for_loop(b, t->first, end, number(b, 1), NULL, 0);
+    tile_builder body = tile_builder_at_end(f, tile_op_region(f, tiles, 0));
+    body.loc = b->loc;
+    t->tile = tile_region_arg(f, body.region, 0);
+    tile_value_set_name(f, t->tile, "tile");
+    find_tile(t, &body);
+    for (tile_op op = tile_op_next(f, tiles), next; op.id; op = next) {
+        next = tile_op_next(f, op);
+        tile_move_op(f, op, body.region, TILE_NO_OP);
+    }
+    split_rename(t->s, old_ops, TILE_OP_block_id, t->grid.id);
+    split_rename(t->s, old_ops, TILE_OP_grid_dim, t->grid.extent);
+    return body;
+}
+
+static void shorten_loop(stream *t) {
+    tile_function *f = t->f;
+    tile_builder b = tile_builder_before(f, t->s->loop);
+    tile_value begin = tile_build_add(&b, t->begin, tile_build_mul(&b, t->low, t->step));
+    tile_value end = tile_build_add(&b, t->begin, tile_build_mul(&b, t->high, t->step));
+    end = tile_build_min(&b, end, t->end);
+    tile_value *bounds = tile_op_at(f, t->s->loop)->operands;
+    bounds[0] = begin;
+    bounds[1] = end;
+    tile_op_remove_attr(f, t->s->loop, TILE_ATTR_split);
+    tile_op_remove_attr(f, t->s->loop, TILE_ATTR_strategy);
+}
+
+/* Sums ----------------------------------------------------------------------------------------- */
+
+static void store_parts(stream *t, tile_builder *b) {
+    split *s = t->s;
+    tile_value second = tile_build_ne(b, t->tile, t->first);
+    second = tile_build_select(b, second, number(b, 1), number(b, 0));
+    tile_value at = tile_build_add(b, tile_build_mul(b, t->block, number(b, 2)), second);
+    for (unsigned i = 0; i < s->count; i++) {
+        tile_value place[TILE_MAX_RANK];
+        unsigned rank = split_place(b, split_part_type(s, i), at, place);
+        tile_build_store(b, split_to_part(s, b, i, tile_op_result(t->f, s->loop, i)), t->parts[i],
+                         place, rank);
+    }
+}
+
+static void load_parts(stream *t, tile_builder *b, tile_value at, tile_value *parts) {
+    for (unsigned i = 0; i < t->s->count; i++) {
+        const tile_type *type = split_part_type(t->s, i);
+        tile_value place[TILE_MAX_RANK];
+        unsigned rank = split_place(b, type, at, place);
+        parts[i] = tile_build_load(b, t->parts[i], place, rank, type);
+    }
+}
+
+/* The part of the first block, which may have begun with another tile, then those of the others,
+ * which began with this one. */
+static void add_parts(stream *t, tile_builder *b, tile_value from, tile_value to,
+                      tile_value *sums) {
+    split *s = t->s;
+    tile_function *f = t->f;
+    tile_value two = number(b, 2), one = number(b, 1);
+    tile_value own = tile_build_eq(b, share_of(t, b, from), t->base);
+    tile_value at = tile_build_add(b, tile_build_mul(b, from, two),
+                                   tile_build_select(b, own, number(b, 0), one));
+    load_parts(t, b, at, sums);
+    tile_op loop = tile_build_for_loop(b, tile_build_add(b, from, one), tile_build_add(b, to, one),
+                                       one, sums, s->count);
+    tile_builder body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
+    body.loc = b->loc;
+    at = tile_build_mul(&body, tile_region_arg(f, body.region, 0), two);
+    load_parts(t, &body, at, sums);
+    for (unsigned i = 0; i < s->count; i++)
+        sums[i] = tile_build_add(&body, tile_region_arg(f, body.region, i + 1), sums[i]);
+    tile_build_yield(&body, sums, s->count);
+    for (unsigned i = 0; i < s->count; i++) sums[i] = tile_op_result(f, loop, i);
+}
+
+/* Stores this block's part; if it is the last one to come, the sums of all, and true. */
+static void meet(stream *t, tile_builder *b, const tile_type **types, tile_value *values) {
+    split *s = t->s;
+    tile_value last_one = tile_build_add(b, t->base, tile_build_sub(b, t->length, number(b, 1)));
+    tile_value from = owner_of(t, b, t->base), to = owner_of(t, b, last_one);
+    store_parts(t, b);
+    tile_value count = tile_build_add(b, tile_build_sub(b, to, from), number(b, 1));
+    tile_value last = split_arrive(b, t->counts, t->tile, count);
+    split_fork fork = split_begin_fork(b, last, types, s->count);
+    split_build_atomic(&fork.yes, "exch", NULL, number(b, 0), t->counts, &t->tile, 1);
+    add_parts(t, &fork.yes, from, to, values);
+    tile_build_yield(&fork.yes, values, s->count);
+    for (unsigned i = 0; i < s->count; i++) values[i] = split_zero(s, &fork.no, types[i]);
+    tile_build_yield(&fork.no, values, s->count);
+    for (unsigned i = 0; i < s->count; i++) values[i] = tile_op_result(t->f, fork.op, i);
+    values[s->count] = last;
+}
+
+/* if the block has the whole tile { its sums, true } else { meet } */
+static tile_op combine(stream *t, tile_builder *b) {
+    split *s = t->s;
+    tile_arena *arena = s->pass->scratch;
+    const tile_type *i1 = tile_type_scalar(s->context, TILE_i1);
+    const tile_type **types = TILE_NEW_ARRAY(arena, const tile_type *, s->count + 2);
+    tile_value *values = TILE_NEW_ARRAY(arena, tile_value, s->count + 2);
+    for (unsigned i = 0; i < s->count; i++) types[i] = split_part_type(s, i);
+    types[s->count] = i1;
+    tile_value whole = tile_build_and(b, tile_build_eq(b, t->low, number(b, 0)),
+                                      tile_build_eq(b, t->high, t->length));
+    split_fork fork = split_begin_fork(b, whole, types, s->count + 1);
+    for (unsigned i = 0; i < s->count; i++)
+        values[i] = split_to_part(s, &fork.yes, i, tile_op_result(t->f, s->loop, i));
+    values[s->count] = tile_build_constant(&fork.yes, i1, tile_expr_int(s->context, 1));
+    tile_build_yield(&fork.yes, values, s->count + 1);
+    meet(t, &fork.no, types, values);
+    tile_build_yield(&fork.no, values, s->count + 1);
+    return fork.op;
+}
+
+tile_status split_stream_k(split *s) {
+    tile_function *f = s->f;
+    stream t = {.s = s, .f = f};
+    size_t old_ops = f->op_count;
+    unsigned count;
+    t.parts = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
+    tile_value *totals = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
+    tile_builder b = tile_builder_before(f, tile_region_first(f, f->body));
+    b.loc = tile_op_loc(f, s->loop);
+    /* 1. Shares of all iterations. */
+    for (unsigned d = 0; d < 3; d++) t.grid.extent[d] = declared_extent(&t, &b, d);
+    t.begin = bound(&t, &b, 0);
+    t.end = bound(&t, &b, 1);
+    t.step = bound(&t, &b, 2);
+    set_grid(&t);
+    find_share(&t, &b);
+    t.counts = split_clean_words(s, &b, split_tile_count(&b, &t.grid), "arrived");
+    tile_value places = tile_build_mul(&b, t.blocks, number(&b, 2));
+    for (unsigned i = 0; i < s->count; i++) t.parts[i] = split_scratch(s, &b, i, places);
+    /* 2. The kernel for each tile of the share. */
+    tile_builder body = loop_over_tiles(&t, &b, old_ops);
+    shorten_loop(&t);
+    /* 3. What follows the loop, where the sums are whole. */
+    tile_op *epilogue = split_take_epilogue(s, &count);
+    b = split_before_epilogue(s, epilogue, count);
+    tile_op sums = combine(&t, &b);
+    for (unsigned i = 0; i < s->count; i++) totals[i] = tile_op_result(f, sums, i);
+    split_fork fork = split_begin_fork(&b, tile_op_result(f, sums, s->count), NULL, 0);
+    split_finish(s, &fork.yes, epilogue, count, totals);
+    tile_build_yield(&fork.yes, NULL, 0);
+    tile_build_yield(&fork.no, NULL, 0);
+    body = tile_builder_at_end(f, body.region);
+    body.loc = b.loc;
+    tile_build_yield(&body, NULL, 0);
+    tile_function_set_raster(f, TILE_RASTER_NONE, NULL);
+    tile_function_set_persistent(f, false, NULL);
+    return TILE_OK;
+}
