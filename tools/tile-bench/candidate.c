@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tile/tune.h"
+#include "tools/common/progress.h"
 #include "tools/tile-bench/cublaslt.h"
 #include "tools/tile-bench/operands.h"
 #include "tools/tile-bench/read_kernel.h"
@@ -22,14 +24,16 @@ struct bench_candidate {
     bench_fill fill; /* what the operands are, if is_filled */
     bool is_filled;
     bench_verdict verdict;
-    char point[160];
+    char point[240], remark[40];
     /* BENCH_KERNEL */
     tile_module *module;
     tile_kernel *kernel;
     tile_argument arguments[ARGUMENTS];
     unsigned argument_count;
-    char values[BENCH_MAX_BINDINGS][2][64]; /* names and values, filled in */
-    tile_binding bindings[BENCH_MAX_BINDINGS];
+    char values[BENCH_MAX_BINDINGS][2][64];    /* names and values, filled in */
+    tile_binding bindings[BENCH_MAX_BINDINGS]; /* of the options, then those that were tuned */
+    unsigned binding_count;
+    tile_tuning *tuning; /* has the names and values of the latter */
     /* BENCH_CUBLASLT */
     bench_cublas *cublas;
     /* BENCH_READ */
@@ -213,22 +217,81 @@ static tile_status set_arguments(bench_candidate *c, const char *name) {
     return status;
 }
 
-static tile_status set_kernel(bench_candidate *c) {
+static void draw_progress(const tile_tune_progress *progress, void *user) {
+    (void)user;
+    tool_progress_draw(progress);
+}
+
+/* Takes the bindings of the fastest point, and says of how many. */
+static void take_best(bench_candidate *c) {
+    const tile_candidate *best = tile_tuning_best(c->tuning);
+    unsigned count = tile_tuning_candidate_count(c->tuning), given = c->options->binding_count;
+    for (unsigned i = 0; i < best->binding_count && c->binding_count < BENCH_MAX_BINDINGS; i++) {
+        bool is_given = false;
+        for (unsigned g = 0; g < given; g++)
+            is_given |= strcmp(c->bindings[g].name, best->bindings[i].name) == 0;
+        if (!is_given) c->bindings[c->binding_count++] = best->bindings[i];
+    }
+    if (tile_tuning_get_facts(c->tuning).found)
+        snprintf(c->remark, sizeof c->remark, " (tuned before)");
+    else
+        snprintf(c->remark, sizeof c->remark, " (best of %u)", count);
+}
+
+/* Needs the arguments; the tuner makes arrays of its own. */
+static tile_status tune(bench_candidate *c, const char *name, tile_flush flush) {
+    tile_device *device = bench_lab_device(c->lab);
+    const bool cuda = bench_lab_is_cuda(c->lab);
+    const tile_measure_options measure = {
+        .size = sizeof measure, .warmup = cuda ? 5 : 0, .repeats = cuda ? 20 : 1, .flush = flush};
+    const tile_tune_options options = {.size = sizeof options,
+                                       .worker = c->options->tuner,
+                                       .bindings = c->bindings,
+                                       .binding_count = c->options->binding_count,
+                                       .budget = c->options->budget,
+                                       .retune = c->options->retunes ? TILE_RETUNE_ALWAYS
+                                                                     : TILE_RETUNE_STALE,
+                                       .measure = &measure,
+                                       .progress = draw_progress};
+    const bench_product *p = &c->product;
+    tile_tune_argument sizes[ARGUMENTS] = {{0}};
+    for (unsigned i = 0; i < c->argument_count; i++) {
+        const tile_buffer *buffer = c->arguments[i].buffer;
+        sizes[i].integer = c->arguments[i].integer;
+        sizes[i].elements = buffer == c->a.buffer   ? p->m * p->k
+                            : buffer == c->b.buffer ? p->k * p->n
+                                                    : p->m * p->n;
+    }
+    tile_status status =
+        tile_tune(device, c->module, name, sizes, c->argument_count, &options, &c->tuning);
+    tool_progress_end();
+    if (status == TILE_OK) take_best(c);
+    return status;
+}
+
+static tile_status set_kernel(bench_candidate *c, tile_flush flush) {
     const tile_function *f = find_function(c);
     if (!f) return TILE_INVALID;
-    for (unsigned i = 0; i < c->options->binding_count; i++)
+    c->binding_count = c->options->binding_count;
+    tile_tuning_destroy(c->tuning);
+    c->tuning = NULL;
+    *c->remark = 0;
+    for (unsigned i = 0; i < c->binding_count; i++)
         if (!fill_binding(c, i)) return TILE_INVALID;
     tile_status status = set_arguments(c, tile_function_name(f));
+    if (status == TILE_OK && c->options->budget > 0) status = tune(c, tile_function_name(f), flush);
     if (status != TILE_OK) return status;
-    for (unsigned i = 0; i < c->options->binding_count; i++) {
+    for (unsigned i = 0; i < c->binding_count; i++) {
         size_t length = strlen(c->point);
         snprintf(c->point + length, sizeof c->point - length, "%s%s=%s", i ? " " : "",
                  c->bindings[i].name, c->bindings[i].value);
     }
+    size_t length = strlen(c->point);
+    snprintf(c->point + length, sizeof c->point - length, "%s", c->remark);
     tile_kernel_destroy(c->kernel);
     c->kernel = NULL;
     status = tile_kernel_create(bench_lab_device(c->lab), c->module, tile_function_name(f),
-                                c->bindings, c->options->binding_count, &c->kernel);
+                                c->bindings, c->binding_count, &c->kernel);
     if (status != TILE_OK) return status;
     return tile_kernel_prepare(c->kernel, c->arguments, c->argument_count, NULL);
 }
@@ -338,6 +401,7 @@ void bench_candidate_destroy(bench_candidate *c) {
     bench_reader_destroy(c->reader);
     bench_cublas_close(c->cublas);
     tile_kernel_destroy(c->kernel);
+    tile_tuning_destroy(c->tuning);
     tile_module_destroy(c->module);
     free(c);
 }
@@ -354,7 +418,7 @@ tile_status bench_candidate_set(bench_candidate *c, const bench_product *product
         status = fill_operands(c, BENCH_RANDOM);
     if (status != TILE_OK) return status;
     switch (c->options->kind) {
-    case BENCH_KERNEL: return set_kernel(c);
+    case BENCH_KERNEL: return set_kernel(c, flush);
     case BENCH_CUBLASLT: return set_cublas(c, flush);
     case BENCH_READ: return set_reader(c, flush);
     }

@@ -20,6 +20,10 @@ typedef struct bench_candidate_options {
     const char *bindings[BENCH_MAX_BINDINGS];
     unsigned binding_count;
     const char *cublas; /* path of the library, or NULL */
+    /* BENCH_KERNEL: tunes for each product, for so many seconds at most; 0: does not. */
+    double budget;
+    bool retunes;      /* also where there is a tuned point already */
+    const char *tuner; /* path of tile-worker, in which points are tried; NULL: here */
 } bench_candidate_options;
 
 typedef struct bench_candidate bench_candidate;
@@ -44,7 +48,7 @@ tile_status bench_candidate_work(bench_candidate *candidate, tile_work *work);
 
 /* What else is known of it, after it was set. */
 typedef struct bench_details {
-    char point[160]; /* "algo 66, tile 20, stages 36, split 4 (best of 8)" */
+    char point[240]; /* "algo 66, tile 20, stages 36, split 4 (best of 8)" */
     int registers, local_bytes, shared_bytes; /* -1: not known */
 } bench_details;
 

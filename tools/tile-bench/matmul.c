@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "tools/common/cache.h"
+#include "tools/common/worker.h"
 #include "tools/tile-bench/bench.h"
 #include "tools/tile-bench/pool.h"
 #include "tools/tile-bench/run.h"
@@ -25,6 +26,8 @@ static const char help_head[] =
     "  --point='A=1 B=2'     likewise, several at once; each further --point is one more "
     "candidate.\n"
     "                        Without any the kernel takes its tuned point, else its first\n"
+    "  --tune=SECONDS        tunes each kernel for each product first, for so long at most\n"
+    "  --retune              also where the cache has a tuned point\n"
     "  --shape=M,N,K         may be given again\n"
     "  --shapes=LIST         shapes from a file (blanks between them, # begins a comment), or\n";
 
@@ -60,7 +63,7 @@ typedef struct options {
     char *own_point;    /* what these bind */
     bool has_point;
     const char *device, *cublas, *ptxas, *csv, *json, *svg;
-    bool no_cublas, no_floor;
+    bool no_cublas, no_floor, retunes;
     tool_cache cache;
 } options;
 
@@ -242,6 +245,8 @@ static bool parse_measuring(options *o, tool_arguments *words, bool *taken) {
         return read_number("--seconds", value, 0.01, 3600, &plan->seconds);
     if (tool_option(words, "--timeout", &value))
         return read_number("--timeout", value, 0.1, 86400, &plan->patience);
+    if (tool_option(words, "--tune", &value))
+        return read_number("--tune", value, 0.1, 86400, &plan->budget);
     if (tool_option(words, "--seed", &value)) {
         bool ok = read_number("--seed", value, 0, 0x1p53, &number);
         plan->seed = ok ? (uint64_t)number : 0;
@@ -269,6 +274,7 @@ static bool parse_option(options *o, tool_arguments *words) {
         tool_option(words, "--svg", &o->svg) || tool_option(words, "--ptxas", &o->ptxas) ||
         tool_cache_option(words, &o->cache))
         return true;
+    if (tool_flag(words, "--retune")) return o->retunes = true;
     if (tool_flag(words, "--no-cublas")) return o->no_cublas = true;
     if (tool_flag(words, "--no-floor")) return o->no_floor = true;
     return complain("unknown or incomplete option", tool_current(words));
@@ -333,6 +339,16 @@ static bool choose_device(options *o, bench_facts *facts) {
     return false;
 }
 
+static void add_tuning(const options *o, bench_contender *c) {
+    char seconds[32];
+    char *tuner = tool_find_worker();
+    snprintf(seconds, sizeof seconds, "%g", o->plan.budget);
+    bench_contender_add_word(c, word("--tune=", seconds, strlen(seconds)));
+    if (o->retunes) bench_contender_add_word(c, "--retune");
+    if (tuner) bench_contender_add_word(c, word("--tuner=", tuner, strlen(tuner)));
+    free(tuner);
+}
+
 /* What all workers are told alike. */
 static void finish_contenders(options *o) {
     static const char *const devices[] = {"--device=cpu", "--device=cuda"};
@@ -340,6 +356,7 @@ static void finish_contenders(options *o) {
         bench_contender *c = &o->plan.contenders[i];
         bench_contender_add_word(c, devices[o->plan.cuda]);
         if (o->ptxas) bench_contender_add_word(c, word("--ptxas=", o->ptxas, strlen(o->ptxas)));
+        if (o->plan.budget > 0) add_tuning(o, c);
         if (o->cache.none) bench_contender_add_word(c, "--no-cache");
         if (o->cache.folder)
             bench_contender_add_word(

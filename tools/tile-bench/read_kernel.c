@@ -14,21 +14,25 @@ static const char text[] =
     "  %b = block_id\n"
     "  %g = grid_dim\n"
     "  %all = for %i = %b to ceildiv(%n, block) step %g iter (%some = 0 : tile<i32[block]>) {\n"
-    "    yield xor(%some, load %x[%i * block] : [block])\n"
+    "    %more = load %x[%i * block] {cache = policy} : [block]\n"
+    "    yield xor(%some, %more)\n"
     "  }\n"
     "  if %flag > 0 {\n"
     "    store %all, %out[0]\n"
     "  }\n"
     "}\n";
 
-/* Which is fastest depends on how much there is to read. */
+/* Which is fastest depends on how much there is to read, and on what the L2 holds: where its lines
+ * are dirty, evict_first leaves most of them there. */
 static const struct {
-    const char *block, *blocks, *name;
+    const char *block, *blocks, *policy, *name;
     size_t out_bytes;
 } points[BENCH_READER_POINTS] = {
-#define POINT(block, blocks) \
-    { #block, #blocks, "block=" #block " blocks=" #blocks, 4 * (block) }
-    POINT(4096, 8), POINT(8192, 4), POINT(8192, 8), POINT(4096, 4), POINT(2048, 8), POINT(16384, 4),
+#define POINT(block, blocks, policy) \
+    { #block, #blocks, #policy, "block=" #block " blocks=" #blocks " policy=" #policy, 4 * (block) }
+    POINT(2048, 8, evict_normal), POINT(2048, 8, evict_first),  POINT(4096, 8, evict_normal),
+    POINT(4096, 8, evict_first),  POINT(8192, 4, evict_normal), POINT(8192, 4, evict_first),
+    POINT(2048, 4, evict_normal), POINT(2048, 8, no_allocate),
 #undef POINT
 };
 
@@ -45,12 +49,13 @@ const char *bench_reader_point(unsigned point) {
 bench_reader *bench_reader_create(tile_context *context, tile_device *device, size_t bytes,
                                   unsigned point) {
     const tile_binding bindings[] = {{"block", points[point].block},
-                                     {"blocks", points[point].blocks}};
+                                     {"blocks", points[point].blocks},
+                                     {"policy", points[point].policy}};
     size_t rounded = (bytes + 15) / 16 * 16;
     bench_reader *r = calloc(1, sizeof *r);
     tile_module *module = tile_module_parse(context, "the reading kernel", text, sizeof text - 1);
     if (!r || !module ||
-        tile_kernel_create(device, module, "read", bindings, 2, &r->kernel) != TILE_OK ||
+        tile_kernel_create(device, module, "read", bindings, 3, &r->kernel) != TILE_OK ||
         tile_buffer_create(device, rounded, &r->from) != TILE_OK ||
         tile_buffer_create(device, points[point].out_bytes, &r->to) != TILE_OK) {
         bench_reader_destroy(r);

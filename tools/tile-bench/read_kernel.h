@@ -6,7 +6,7 @@
 
 typedef struct bench_reader bench_reader;
 
-enum { BENCH_READER_POINTS = 6 };
+enum { BENCH_READER_POINTS = 8 };
 
 /* A kernel that reads `bytes` bytes of a buffer of its own, one of BENCH_READER_POINTS ways to do
  * it. NULL after a diagnostic. */
@@ -15,7 +15,7 @@ bench_reader *bench_reader_create(tile_context *context, tile_device *device, si
 void bench_reader_destroy(bench_reader *reader);
 /* The launch of a tile_work. */
 tile_status bench_reader_launch(void *stream, void *reader);
-/* "blocks=4 block=8192" */
+/* "block=8192 blocks=4 policy=evict_first" */
 const char *bench_reader_point(unsigned point);
 
 #endif

@@ -24,7 +24,7 @@ typedef struct entry {
     bool is_ready;        /* for the product, and right so far */
     bool is_wrong;        /* its result is */
     const char *how;      /* it was found right */
-    char point[160], note[400];
+    char point[240], note[400];
     int registers, local_bytes, shared_bytes;
     double *samples; /* seconds */
     size_t count;
@@ -111,16 +111,21 @@ static void end_entry(run *r, entry *e) {
         snprintf(e->point, sizeof e->point, "%s", rest + at);
 }
 
+/* Whether it measures to make a choice. */
+static bool has_choice(const run *r, const entry *e) {
+    return !is_kernel(e) || r->plan->budget > 0;
+}
+
 /* Kernels are compiled side by side. Who measures to make a choice has the device alone. */
 static void make_ready(run *r) {
     for (unsigned i = 0; i < r->count; i++)
-        if (is_kernel(&r->entries[i])) begin_entry(r, &r->entries[i]);
+        if (!has_choice(r, &r->entries[i])) begin_entry(r, &r->entries[i]);
     tell(r, "compiling", NULL);
     for (unsigned i = 0; i < r->count; i++)
-        if (is_kernel(&r->entries[i])) end_entry(r, &r->entries[i]);
+        if (!has_choice(r, &r->entries[i])) end_entry(r, &r->entries[i]);
     for (unsigned i = 0; i < r->count; i++) {
         entry *e = &r->entries[i];
-        if (is_kernel(e)) continue;
+        if (!has_choice(r, e)) continue;
         tell(r, "choosing", e);
         begin_entry(r, e);
         end_entry(r, e);

@@ -31,6 +31,7 @@ typedef struct bench_plan {
     unsigned rounds, turn;       /* interleaved: launches of a candidate are rounds x turn */
     double seconds;              /* sustained: of each candidate */
     double patience;             /* seconds for any answer of a worker */
+    double budget;               /* seconds that a kernel is tuned for each product; 0: it is not */
     uint64_t seed;               /* of the order in each round */
     bool tells_progress;         /* on stderr */
 } bench_plan;

@@ -175,8 +175,11 @@ static bool parse_option(worker *w, tool_arguments *words) {
         w->options.bindings[w->options.binding_count++] = value;
         return true;
     }
+    if (tool_option(words, "--tune", &value)) return w->options.budget = strtod(value, NULL), true;
+    if (tool_flag(words, "--retune")) return w->options.retunes = true;
     return tool_option(words, "--file", &w->options.file) ||
            tool_option(words, "--kernel", &w->options.kernel) ||
+           tool_option(words, "--tuner", &w->options.tuner) ||
            tool_option(words, "--cublas", &w->options.cublas) ||
            tool_option(words, "--ptxas", &w->lab_options.ptxas) ||
            tool_cache_option(words, &w->cache);
