@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/codegen/abi_data.h"
+
 /* Modules ------------------------------------------------------------------------------------- */
 
 struct cuda_module {
@@ -86,6 +88,19 @@ static void give_module(cuda_device *d, cuda_module *module) {
 
 /* Functions ----------------------------------------------------------------------------------- */
 
+/* Larger clusters run only where the GPU has room for them, and where the function says so. */
+enum { PORTABLE_CLUSTER = 8 };
+
+static int64_t cluster_blocks(const tile_abi *abi) {
+    return abi->cluster[0] * abi->cluster[1] * abi->cluster[2];
+}
+
+static tile_status set_attribute(cuda_device *d, CUfunction function, CUfunction_attribute what,
+                                 int value) {
+    return tile_cuda_check(d, d->driver->cuFuncSetAttribute(function, what, value),
+                           "cuFuncSetAttribute");
+}
+
 tile_status tile_cuda_prepare(cuda_device *d, tile_variant *variant) {
     cuda_code *code = tile_malloc(sizeof *code);
     *code = (cuda_code){NULL, NULL};
@@ -98,12 +113,12 @@ tile_status tile_cuda_prepare(cuda_device *d, tile_variant *variant) {
                                                            tile_abi_entry(variant->abi)),
                             "cuModuleGetFunction");
     if (status == TILE_OK)
-        status = tile_cuda_check(
-            d,
-            d->driver->cuFuncSetAttribute(code->function,
-                                          TILE_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                          (int)tile_abi_shared_bytes(variant->abi)),
-            "cuFuncSetAttribute");
+        status = set_attribute(d, code->function,
+                               TILE_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                               (int)tile_abi_shared_bytes(variant->abi));
+    if (status == TILE_OK && cluster_blocks(variant->abi) > PORTABLE_CLUSTER)
+        status = set_attribute(d, code->function,
+                               TILE_CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
     return status;
 }
 

@@ -31,6 +31,7 @@ static struct {
     CUstream cleared_on;
     CUcontext launched_in;
     unsigned grid[3], block, shared, attributes;
+    int large_clusters;
     int32_t n;
     float s;
     CUdeviceptr x, clean, plain, table;
@@ -134,9 +135,10 @@ static CUresult get_function(CUfunction *function, CUmodule module, const char *
 }
 
 static CUresult set_attribute(CUfunction function, CUfunction_attribute attribute, int value) {
+    bool large = attribute == TILE_CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
     (void)function;
-    (void)value;
-    return attribute == TILE_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ? 0 : 1;
+    if (large) gpu.large_clusters = value;
+    return attribute == TILE_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || large ? 0 : 1;
 }
 
 static CUresult allocate(CUdeviceptr *address, size_t bytes) {
@@ -548,6 +550,20 @@ Test(cuda_device, a_launch_asks_for_what_it_needs) {
         cr_assert_eq(gpu.attributes, (i & 1 ? 1u << 6 : 0) | (i & 2 ? 1u << 2 : 0));
     }
     close_device(&x);
+}
+
+/* Clusters of more than 8 blocks run where there is room, if the function allows it. */
+Test(cuda_device, large_clusters_are_allowed) {
+    static const int sizes[] = {1, 8, 9, 16};
+    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        cuda_fixture x;
+        char text[128];
+        snprintf(text, sizeof text, "kernel @k() grid [%d] cluster [%d] warps 1 {\n}\n", sizes[i],
+                 sizes[i]);
+        open_device_for(&x, text);
+        cr_expect_eq(gpu.large_clusters, sizes[i] > 8, "%d blocks", sizes[i]);
+        close_device(&x);
+    }
 }
 
 Test(cuda_device, too_large_a_grid_is_refused) {
