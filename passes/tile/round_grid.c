@@ -51,13 +51,15 @@
  *
  * How. Between two cluster barriers, what has an effect or needs the result of something that has
  * one goes into a branch for the blocks of the grid; what lives on behind a barrier is zero in the
- * others. What only computes stays where it is. A loop or branch with a cluster barrier in it stays,
- * and its regions are treated likewise: so that the others come to the same barriers as often, they
- * take the coordinates of the nearest block of the grid, which is one of their cluster. How often
- * they come must follow from arguments and coordinates; what comes from memory they do not know.
+ * others. What only computes stays where it is. A loop or branch with a cluster barrier in it
+ * stays, and its regions are treated likewise: so that the others come to the same barriers as
+ * often, they take the coordinates of the nearest block of the grid, which is one of their cluster.
+ * How often they come must follow from arguments and coordinates; what comes from memory they do
+ * not know.
  *
- * Phases: 1. which dims are to be rounded; 2. which values come from memory, and whether they decide
- * about a cluster barrier; 3. the coordinates; 4. the branches; 5. the grid that is launched. */
+ * Phases: 1. which dims are to be rounded; 2. which values come from memory, and whether they
+ * decide about a cluster barrier; 3. the coordinates; 4. the branches; 5. the grid that is
+ * launched. */
 #include <string.h>
 
 #include "lib/analysis/range.h"
@@ -70,14 +72,15 @@ typedef struct rounding {
     tile_pass *pass;
     tile_function *f;
     bool rounds[3];
-    bool *meets;    /* by op: it is a cluster barrier, or its regions hold one */
-    bool *unknown;  /* by value: from memory, which blocks behind the grid do not read */
+    bool *meets;        /* by op: it is a cluster barrier, or its regions hold one */
+    bool *unknown;      /* by value: from memory, which blocks behind the grid do not read */
     size_t ops, values; /* that these are about; values behind them are those of branches */
     bool changed, failed;
     tile_value in_grid; /* i1: the block is one of the grid */
 } rounding;
 
-/* 1. Dims --------------------------------------------------------------------------------------- */
+/* 1. Dims ---------------------------------------------------------------------------------------
+ */
 
 static int64_t cluster_extent(const rounding *r, unsigned d) {
     int64_t extent;
@@ -101,7 +104,8 @@ static bool find_dims(rounding *r) {
     return any;
 }
 
-/* 2. What comes from memory --------------------------------------------------------------------- */
+/* 2. What comes from memory ---------------------------------------------------------------------
+ */
 
 static bool find_meetings(rounding *r, tile_region region) {
     bool any = false;
@@ -178,8 +182,8 @@ static void refuse_control(rounding *r, tile_op op, tile_value value) {
                 "block_id, or make the grid's extents multiples of those of `cluster`",
                 tile_op_name(r->f, op), r->f->name);
     if (def.id && def.id != op.id)
-        tile_report(r->pass->context, TILE_NOTE, tile_op_loc(r->f, def),
-                    "this %s decides about it", tile_op_name(r->f, def));
+        tile_report(r->pass->context, TILE_NOTE, tile_op_loc(r->f, def), "this %s decides about it",
+                    tile_op_name(r->f, def));
 }
 
 static void check_control(tile_function *f, tile_op op, void *user) {
@@ -202,7 +206,8 @@ static void find_unknown(rounding *r) {
     tile_walk(r->f, r->f->body, check_control, r);
 }
 
-/* 3. Coordinates -------------------------------------------------------------------------------- */
+/* 3. Coordinates --------------------------------------------------------------------------------
+ */
 
 /* At least 1: otherwise there is no block that could ask. */
 static tile_value declared_extent(const rounding *r, tile_builder *b, unsigned d) {
@@ -249,13 +254,15 @@ static void place_blocks(rounding *r) {
     tile_replace_values(f, f->body, map);
     erase_all(f, TILE_OP_block_id, own_ids);
     erase_all(f, TILE_OP_grid_dim, own_dims);
-    bool *unknown = TILE_NEW_ARRAY(r->pass->scratch, bool, f->value_count); /* none of the new ones */
+    bool *unknown =
+        TILE_NEW_ARRAY(r->pass->scratch, bool, f->value_count); /* none of the new ones */
     memcpy(unknown, r->unknown, sizeof *unknown * r->values);
     r->unknown = unknown;
     r->values = f->value_count;
 }
 
-/* 4. Branches ----------------------------------------------------------------------------------- */
+/* 4. Branches -----------------------------------------------------------------------------------
+ */
 
 /* Operations of one region that follow each other, but for those that only compute. */
 typedef struct stretch {
@@ -386,7 +393,8 @@ static void guard_region(rounding *r, tile_region region) {
     close_stretch(r, &s, TILE_NO_OP, region);
 }
 
-/* 5. The grid ----------------------------------------------------------------------------------- */
+/* 5. The grid -----------------------------------------------------------------------------------
+ */
 
 static void round_extents(rounding *r) {
     tile_function *f = r->f;

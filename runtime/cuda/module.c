@@ -113,9 +113,9 @@ tile_status tile_cuda_prepare(cuda_device *d, tile_variant *variant) {
                                                            tile_abi_entry(variant->abi)),
                             "cuModuleGetFunction");
     if (status == TILE_OK)
-        status = set_attribute(d, code->function,
-                               TILE_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                               (int)tile_abi_shared_bytes(variant->abi));
+        status =
+            set_attribute(d, code->function, TILE_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                          (int)tile_abi_shared_bytes(variant->abi));
     if (status == TILE_OK && cluster_blocks(variant->abi) > PORTABLE_CLUSTER)
         status = set_attribute(d, code->function,
                                TILE_CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
