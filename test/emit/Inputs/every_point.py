@@ -17,7 +17,7 @@ first_only = "--first" in sys.argv
 def points(path):
     """The points of a file's tune clauses as lists of NAME=VALUE, the last clause fastest."""
     clauses = []
-    for names, values in re.findall(r"^ *tune +(\(.*?\)|\w+) in \[([^]]*)\]", open(path).read(), re.M):
+    for names, values in re.findall(r"^ *tune +(\(.*?\)|\w+) in\s+\[([^]]*)\]", open(path).read(), re.M):
         names = re.findall(r"\w+", names)
         numbers = re.findall(r"\w+", values)
         rows = [numbers[i:i + len(names)] for i in range(0, len(numbers), len(names))]
