@@ -99,6 +99,7 @@ struct tile_device {
     unsigned memory_bus;      /* bits; 0: not known */
     unsigned clock;           /* of the multiprocessors at most, kHz; 0: not known */
     tile_cache *cache;        /* where they are kept; NULL: nowhere, and prepare makes its own */
+    const tile_tuned_table *tuned; /* looked into where the cache has no point; may be NULL */
     struct tile_store *store; /* where they are kept in memory instead (runtime/tune/store.h) */
     struct tile_store_log *store_log;
     unsigned level;   /* of the IR that prepare wants */

@@ -121,7 +121,7 @@ static unsigned make_key(const tile_kernel *kernel, const tile_argument *argumen
 
 /* Whether buckets have points that nobody has set: those of constants, and tuned ones. */
 static bool has_hidden_points(const tile_kernel *kernel) {
-    return kernel->constants || (kernel->picks && kernel->device->cache);
+    return kernel->constants || (kernel->picks && (kernel->device->cache || kernel->device->tuned));
 }
 
 kernel_point *tile_find_point(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {

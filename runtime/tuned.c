@@ -6,6 +6,7 @@
 #include "lib/ir/function.h"
 #include "lib/support/integer.h"
 #include "lib/support/text.h"
+#include "runtime/tuned_table.h"
 
 tile_point_key tile_tuned_key(tile_device *device, const tile_function *kernel, const char *bucket,
                               tile_arena *arena) {
@@ -57,9 +58,11 @@ tile_binding *tile_read_bindings(const char *text, tile_arena *arena, unsigned *
 
 tile_binding *tile_find_tuned(tile_device *device, const tile_function *kernel, const char *bucket,
                               tile_arena *arena, unsigned *count) {
-    tile_tuned_point point;
-    if (!device->cache) return NULL;
+    tile_tuned_point found;
+    const tile_tuned_point *point = NULL;
+    if (!device->cache && !device->tuned) return NULL;
     tile_point_key key = tile_tuned_key(device, kernel, bucket, arena);
-    if (!tile_cache_find_point(device->cache, &key, &point)) return NULL;
-    return tile_read_bindings(point.bindings, arena, count);
+    if (device->cache && tile_cache_find_point(device->cache, &key, &found)) point = &found;
+    if (!point) point = tile_tuned_table_find(device->tuned, &key);
+    return point ? tile_read_bindings(point->bindings, arena, count) : NULL;
 }

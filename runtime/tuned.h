@@ -17,7 +17,7 @@ const char *tile_bucket_text(const tile_function *kernel, const int64_t *integer
 /* What such text says, "block_m=128 T=f16", in the arena; NULL if it is written differently. */
 tile_binding *tile_read_bindings(const char *text, tile_arena *arena, unsigned *count);
 
-/* The bindings of the point in the device's cache, in the arena; NULL if there is no cache, no such
+/* The bindings of the point in the device's cache or table, in the arena; NULL if there is no such
  * point, or none that can be read. */
 tile_binding *tile_find_tuned(tile_device *device, const tile_function *kernel, const char *bucket,
                               tile_arena *arena, unsigned *count);

@@ -27,6 +27,8 @@ typedef struct tile_device tile_device;
 typedef struct tile_buffer tile_buffer;
 typedef struct tile_kernel tile_kernel;
 
+typedef struct tile_tuned_table tile_tuned_table; /* tile/tuned.h */
+
 /* What the CPU device saw; sums over all launches since it was made. */
 typedef struct tile_cpu_counts {
     uint64_t barriers;       /* blocks passing a barrier */
@@ -55,6 +57,9 @@ typedef struct tile_device_options {
      * looked for there first, too, and kept: cubins if there is an assembler, else PTX, whose
      * cubins the driver keeps. NULL: none. */
     const char *cache_dir;
+    /* Tuned points that are looked for where the cache has none; must outlive the device. NULL:
+     * none. */
+    const tile_tuned_table *tuned;
 } tile_device_options;
 
 /* options may be NULL. */
@@ -97,7 +102,7 @@ TILE_API size_t tile_buffer_size(const tile_buffer *buffer);
  *
  * Without bindings, a kernel with `tune` picks its point at each launch: the one that was set for
  * the bucket of the arguments (tile_kernel_set_point), else the tuned one that the device's cache
- * has for it, else the first of the space. Arguments are in one bucket if each integer rounds up to
+ * or its table has for it, else the first of the space. Arguments are in one bucket if each integer rounds up to
  * the same of 1, 2, 3, 4, 6, 8, 12, 16, .. (2^i, 3 x 2^i); what is not above 0 is a bucket of its
  * own.
  *

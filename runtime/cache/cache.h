@@ -24,4 +24,9 @@ tile_cache *tile_cache_open(tile_context *context, const char *folder,
 bool tile_cache_keep(tile_cache *cache, const tile_artifact_key *key, const tile_artifact *artifact,
                      const char *messages, size_t messages_size);
 
+/* tile_cache_keep_point of a key whose kernel is a digest already, and of a point that says which
+ * compiler made the code, and when. */
+bool tile_cache_import_point(tile_cache *cache, const tile_point_key *key,
+                             const tile_tuned_point *point);
+
 #endif

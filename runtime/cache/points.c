@@ -127,25 +127,41 @@ void tile_cache_list_points(tile_cache *cache, tile_point_visitor visit, void *u
 
 /* Keeping -------------------------------------------------------------------------------------- */
 
-bool tile_cache_keep_point(tile_cache *cache, const tile_point_key *key,
-                           const tile_tuned_point *point) {
-    char kernel[TILE_DIGEST_TEXT], digest[TILE_DIGEST_TEXT];
-    if (!cache || !key || !point || !cache->db.is_writable) return false;
+/* The row of these texts. */
+static bool keep(tile_cache *cache, const texts *t, const tile_point_key *key,
+                 const tile_tuned_point *point) {
+    char digest[TILE_DIGEST_TEXT];
     sqlite3_stmt *statement = tile_database_begin(&cache->db, DB_KEEP_POINT);
     if (!statement) return false;
+    digest_of(t, key, point, digest);
+    bind_key(statement, t, key);
+    bind_text(statement, 8, t->name);
+    bind_text(statement, 9, t->bindings);
+    sqlite3_bind_double(statement, 10, point->seconds);
+    bind_text(statement, 11, t->driver);
+    bind_text(statement, 12, t->compiler);
+    sqlite3_bind_int64(statement, 13, point->tuned);
+    bind_text(statement, 14, digest);
+    sqlite3_bind_int64(statement, 15, point->unchecked);
+    return tile_database_end(&cache->db, DB_KEEP_POINT, sqlite3_step(statement));
+}
+
+bool tile_cache_keep_point(tile_cache *cache, const tile_point_key *key,
+                           const tile_tuned_point *point) {
+    char kernel[TILE_DIGEST_TEXT];
+    if (!cache || !key || !point || !cache->db.is_writable) return false;
     tile_tuned_point kept = *point;
     kept.compiler = cache->compiler;
     kept.tuned = cache->now();
     const texts t = take_texts(key, &kept, kernel);
-    digest_of(&t, key, &kept, digest);
-    bind_key(statement, &t, key);
-    bind_text(statement, 8, t.name);
-    bind_text(statement, 9, t.bindings);
-    sqlite3_bind_double(statement, 10, kept.seconds);
-    bind_text(statement, 11, t.driver);
-    bind_text(statement, 12, t.compiler);
-    sqlite3_bind_int64(statement, 13, kept.tuned);
-    bind_text(statement, 14, digest);
-    sqlite3_bind_int64(statement, 15, kept.unchecked);
-    return tile_database_end(&cache->db, DB_KEEP_POINT, sqlite3_step(statement));
+    return keep(cache, &t, key, &kept);
+}
+
+bool tile_cache_import_point(tile_cache *cache, const tile_point_key *key,
+                             const tile_tuned_point *point) {
+    char unused[TILE_DIGEST_TEXT];
+    if (!cache->db.is_writable) return false;
+    texts t = take_texts(key, point, unused);
+    t.kernel = text_of(key->kernel);
+    return keep(cache, &t, key, point);
 }

@@ -326,6 +326,7 @@ tile_status tile_device_create_cpu(tile_context *context, const tile_device_opti
                  .target = tile_target_find(taken.target ? taken.target->name : "sm_90"),
                  .name = "cpu",
                  .level = level,
+                 .tuned = taken.tuned,
                  .num_sms = taken.sms ? taken.sms : DEFAULT_SMS,
                  .is_faithful = taken.target != NULL},
         .seed = taken.seed,

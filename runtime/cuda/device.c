@@ -300,6 +300,7 @@ tile_status tile_cuda_device_create(tile_context *context, const tile_driver *dr
         cuda_destroy(&d->base);
         return status;
     }
+    d->base.tuned = taken.tuned;
     if (taken.cache_dir) tile_cache_create(context, taken.cache_dir, NULL, &d->base.cache);
     *device = &d->base;
     return TILE_OK;

@@ -197,6 +197,33 @@ Test(cache_damage, other_tables_are_replaced) {
     }
 }
 
+/* As the version before wrote it: no column for what nobody has checked. */
+Test(cache_damage, points_of_an_older_form_stay) {
+    static const tile_point_key key = {.kernel = "kernel @k", .device = "NVIDIA H200"};
+    static const tile_point_key unknown = {.kernel = "kernel @u", .device = "NVIDIA H200"};
+    static const tile_tuned_point point = {.bindings = "b=64", .seconds = 1e-5};
+    static const tile_tuned_point unchecked = {
+        .bindings = "b=32", .seconds = 1e-5, .unchecked = true};
+    cache_fixture x;
+    tile_tuned_point found;
+    cache_open(&x);
+    cr_assert(tile_cache_keep_point(x.cache, &key, &point));
+    cache_do(&x, "ALTER TABLE point DROP COLUMN unchecked");
+    cache_do(&x, "PRAGMA user_version = 1");
+    cache_reopen(&x, NULL);
+    cr_expect(strstr(x.messages, "an older version of Tile made it"), "%s", x.messages);
+    cr_assert(tile_cache_find_point(x.cache, &key, &found), "%s", x.messages);
+    cr_expect_str_eq(found.bindings, "b=64");
+    cr_expect(!found.unchecked);
+    cr_assert(tile_cache_keep_point(x.cache, &unknown, &unchecked));
+    cr_assert(tile_cache_find_point(x.cache, &unknown, &found));
+    cr_expect(found.unchecked);
+    /* The digest notices. */
+    cache_do(&x, "UPDATE point SET unchecked = 0");
+    cr_expect_not(tile_cache_find_point(x.cache, &unknown, &found));
+    cache_close(&x);
+}
+
 /* The file is emptied, or goes, while it is in use. */
 Test(cache_damage, the_file_changes_underneath) {
     cache_fixture x;

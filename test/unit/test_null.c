@@ -11,6 +11,7 @@
 #include "tile/measure.h"
 #include "tile/split.h"
 #include "tile/tune.h"
+#include "tile/tuned.h"
 
 static void drop(const char *text, size_t length, void *user) {
     (void)text;
@@ -456,4 +457,16 @@ Test(null, tunings) {
     cr_expect_eq(tile_list_points(NULL, NULL, NULL, 0, NULL, NULL), TILE_INVALID);
     tile_tuning_print(NULL, TILE_TUNING_TEXT, NULL, NULL);
     tile_tuning_destroy(NULL);
+}
+
+Test(null, tuned_tables) {
+    tile_tuned_table *table;
+    cr_expect_eq(tile_tuned_table_read(NULL, NULL, 0, &table), TILE_INVALID);
+    cr_expect_null(table);
+    cr_expect_eq(tile_tuned_table_take(NULL, NULL, NULL), 0);
+    cr_expect_eq(tile_tuned_table_keep(NULL, NULL), 0);
+    cr_expect_eq(tile_tuned_table_count(NULL), 0);
+    cr_expect(!tile_tuned_table_at(NULL, 0, NULL, NULL));
+    tile_tuned_table_write(NULL, TILE_TABLE_TEXT, NULL, NULL, NULL);
+    tile_tuned_table_destroy(NULL);
 }

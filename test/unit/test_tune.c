@@ -1,5 +1,8 @@
 #include "test/unit/tune_fixture.h"
 
+#include "runtime/device.h"
+#include "tile/tuned.h"
+
 /* Smaller blocks are worse, whatever they take. */
 static double prefer_large(const tile_candidate *c, void *user) {
     (void)user;
@@ -225,5 +228,100 @@ Test(tune, every_candidate_is_in_the_report) {
     cr_expect(strstr(json.data, "\"state\": \"measured\", \"point\": \"block=64 fault=0\""), "%s",
               json.data);
     cr_expect(strstr(json.data, "\"in_process\": true"));
+    tune_close(&x);
+}
+
+/* Tables --------------------------------------------------------------------------------------- */
+
+/* Blocks that a launch of 64 elements has on a device with this table and no cache. */
+static int64_t count_blocks(tune_fixture *x, const tile_tuned_table *table) {
+    const tile_device_options options = {.size = sizeof options, .tuned = table};
+    tile_device *device;
+    tile_kernel *kernel;
+    tile_buffer *buffer;
+    const tile_abi *abi;
+    int64_t grid[3];
+    cr_assert_eq(tile_device_create_cpu(x->text.context, &options, &device), TILE_OK);
+    cr_assert_eq(tile_kernel_create(device, x->module, "add", NULL, 0, &kernel), TILE_OK);
+    cr_assert_eq(tile_buffer_create(device, 512, &buffer), TILE_OK);
+    const tile_argument arguments[] = {
+        {.integer = 64}, {.buffer = buffer}, {.buffer = buffer, .offset = 256}};
+    cr_assert_eq(tile_kernel_variant(kernel, arguments, 3, &abi), TILE_OK);
+    cr_assert_eq(tile_abi_grid(abi, (int64_t[3]){64}, NULL, grid), TILE_OK);
+    tile_kernel_destroy(kernel);
+    tile_buffer_destroy(buffer);
+    tile_device_destroy(device);
+    return grid[0];
+}
+
+Test(tune, a_table_goes_where_no_cache_is) {
+    tune_fixture x;
+    tune_open(&x, tune_text, "0");
+    x.options.rate = prefer_large;
+    cr_assert_eq(tune_add(&x, 64), TILE_OK);
+    tile_tuned_table *table = tile_tuned_table_create(), *read;
+    cr_expect_eq(count_blocks(&x, table), 2, "the first point of the space");
+    cr_expect_eq(tile_tuned_table_take(table, x.device->cache, "other"), 0);
+    cr_expect_eq(tile_tuned_table_take(table, x.device->cache, "add"), 1);
+    cr_expect_eq(tile_tuned_table_take(table, x.device->cache, NULL), 1);
+    cr_expect_eq(tile_tuned_table_count(table), 1, "in the place of the same one");
+    text_buffer text = {.arena = &x.text.arena};
+    tile_tuned_table_write(table, TILE_TABLE_TEXT, NULL, text_append, &text);
+    tile_tuned_table_destroy(table);
+    cr_assert_eq(tile_tuned_table_read(x.text.context, text.data, text.length, &read), TILE_OK,
+                 "%s", x.text.messages);
+    cr_expect_eq(count_blocks(&x, read), 1);
+    tile_point_key key;
+    tile_tuned_point point;
+    cr_assert(tile_tuned_table_at(read, 0, &key, &point));
+    cr_expect_str_eq(point.bindings, "block=64 fault=0");
+    cr_expect_str_eq(key.bucket, "n=64");
+    /* Back into a cache that has lost it. */
+    cr_assert_eq(tile_cache_clear(x.device->cache, TILE_CACHE_POINTS), TILE_OK);
+    cr_expect_eq(tile_tuned_table_keep(read, x.device->cache), 1);
+    cr_assert_eq(tune_add(&x, 64), TILE_OK);
+    cr_expect(tile_tuning_get_facts(x.tuning).found && !tile_tuning_get_facts(x.tuning).stale);
+    tile_tuned_table_destroy(read);
+    tune_close(&x);
+}
+
+Test(tune, a_table_for_another_gpu_or_kernel_is_not_taken) {
+    static const char *const swaps[][2] = {
+        {"\"device\": \"cpu\"", "\"device\": \"gpu\""}, {"\"sm_count\": 132", "\"sm_count\": 131"},
+        {"\"kernel\": \"", "\"kernel\": \"0"},          {"\"bucket\": \"n=64\"", "\"bucket\": \"n=96\""},
+    };
+    for (size_t i = 0; i < sizeof swaps / sizeof *swaps; i++) {
+        tune_fixture x;
+        tile_tuned_table *table = tile_tuned_table_create(), *read;
+        tune_open(&x, tune_text, "0");
+        x.options.rate = prefer_large;
+        cr_assert_eq(tune_add(&x, 64), TILE_OK);
+        tile_tuned_table_take(table, x.device->cache, NULL);
+        text_buffer text = {.arena = &x.text.arena};
+        tile_tuned_table_write(table, TILE_TABLE_TEXT, NULL, text_append, &text);
+        tile_tuned_table_destroy(table);
+        char *at = strstr(text.data, swaps[i][0]);
+        cr_assert(at, "%s in %s", swaps[i][0], text.data);
+        const char *other = tile_arena_format(&x.text.arena, "%.*s%s%s", (int)(at - text.data),
+                                              text.data, swaps[i][1], at + strlen(swaps[i][0]));
+        cr_assert_eq(tile_tuned_table_read(x.text.context, other, strlen(other), &read), TILE_OK);
+        cr_expect_eq(count_blocks(&x, read), 2, "%s", swaps[i][1]);
+        tile_tuned_table_destroy(read);
+        tune_close(&x);
+    }
+}
+
+Test(tune, what_is_no_table_is_reported) {
+    static const char *const texts[] = {"", "{}", "[1]", "{\"tile_tuned_points\": 2, \"points\": []}",
+                                        "{\"tile_tuned_points\": 1, \"points\": [{}]}"};
+    tune_fixture x;
+    tile_tuned_table *table;
+    tune_open(&x, tune_text, "0");
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        cr_expect_eq(tile_tuned_table_read(x.text.context, texts[i], strlen(texts[i]), &table),
+                     TILE_INVALID, "%s", texts[i]);
+        cr_expect_null(table);
+    }
+    cr_expect(strstr(x.text.messages, "the text is no table of tuned points of form 1"));
     tune_close(&x);
 }

@@ -1,6 +1,7 @@
 /* Chooses the cache's folder. */
 #include "tools/common/cache.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,14 @@ char *tool_cache_folder(const tool_cache *cache) {
     /* The XDG Base Directory Specification: a path that is not absolute is no path. */
     if (caches && *caches == '/') return join(caches, "/tile");
     return home && *home == '/' ? join(home, "/.cache/tile") : NULL;
+}
+
+bool tool_cache_exists(const char *folder) {
+    char *path = folder ? join(folder, "/tile-cache.sqlite") : NULL;
+    FILE *file = path ? fopen(path, "rb") : NULL;
+    if (file) fclose(file);
+    free(path);
+    return file != NULL;
 }
 
 tile_cache *tool_cache_open(const tool_cache *cache, tile_context *context) {

@@ -19,6 +19,9 @@ bool tool_cache_option(tool_arguments *arguments, tool_cache *cache);
  */
 char *tool_cache_folder(const tool_cache *cache);
 
+/* Whether there is a cache in the folder, which may be NULL. */
+bool tool_cache_exists(const char *folder);
+
 /* The cache in that folder, NULL for none. */
 tile_cache *tool_cache_open(const tool_cache *cache, tile_context *context);
 

@@ -1,10 +1,12 @@
-/* tile-bench cache: shows, lists, trims and clears the cache of compiled code and tuned points. */
+/* tile-bench cache: shows, lists, exports, imports, trims and clears compiled code and tuned
+ * points. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "tile/tuned.h"
 #include "tools/common/cache.h"
 #include "tools/tile-bench/bench.h"
 
@@ -16,6 +18,10 @@ static const char help[] =
     "  list                  the tuned points, the newest first: when, kernel, device, bucket,\n"
     "                        conditions, point, time, driver, compiler; `stale` if another\n"
     "                        compiler made the code that was measured\n"
+    "  export FILE           writes the tuned points as text, or as C data if FILE ends in .c, "
+    "for\n"
+    "                        tile_tuned_table_read (tile/tuned.h)\n"
+    "  import FILE           puts the points of such a text into the cache\n"
     "  trim SIZE             drops the least recently used artifacts until the file takes at most\n"
     "                        so many bytes; 500K, 20M, 1G are understood\n"
     "  clear                 drops all artifacts, and keeps the points\n"
@@ -69,8 +75,40 @@ static bool read_size(const char *text, uint64_t *size) {
     return true;
 }
 
-static bool run(tile_cache *cache, const char *folder, const char *command, const char *size) {
+static bool export_points(tile_cache *cache, const char *path) {
+    tool_text text = {NULL, 0, 0};
+    size_t length = path ? strlen(path) : 0;
+    if (!length) return complain("export takes a file, not", "");
+    bool c = length > 2 && strcmp(path + length - 2, ".c") == 0;
+    tile_tuned_table *table = tile_tuned_table_create();
+    tile_tuned_table_take(table, cache, NULL);
+    tile_tuned_table_write(table, c ? TILE_TABLE_C : TILE_TABLE_TEXT, NULL, tool_append, &text);
+    bool ok = tool_write_file(path, text.data, text.size);
+    tile_tuned_table_destroy(table);
+    free(text.data);
+    return ok;
+}
+
+static bool import_points(tile_context *context, tile_cache *cache, const char *path) {
+    size_t size;
+    tile_tuned_table *table;
+    if (!path) return complain("import takes a file, not", "");
+    char *text = tool_read_file(path, &size);
+    if (!text) return false;
+    bool ok = tile_tuned_table_read(context, text, size, &table) == TILE_OK;
+    unsigned count = tile_tuned_table_count(table);
+    ok = ok && tile_tuned_table_keep(table, cache) == count;
+    if (ok) printf("points     %u\n", count);
+    tile_tuned_table_destroy(table);
+    free(text);
+    return ok;
+}
+
+static bool run(tile_context *context, tile_cache *cache, const char *folder, const char *command,
+                const char *size) {
     uint64_t bytes;
+    if (strcmp(command, "export") == 0) return export_points(cache, size);
+    if (strcmp(command, "import") == 0) return import_points(context, cache, size);
     if (strcmp(command, "show") == 0) return show(cache, folder);
     if (strcmp(command, "clear") == 0)
         return tile_cache_clear(cache, TILE_CACHE_ARTIFACTS) == TILE_OK;
@@ -83,6 +121,11 @@ static bool run(tile_cache *cache, const char *folder, const char *command, cons
     return tile_cache_get_statistics(cache).usable;
 }
 
+static bool takes_word(const char *command) {
+    return strcmp(command, "trim") == 0 || strcmp(command, "export") == 0 ||
+           strcmp(command, "import") == 0;
+}
+
 int tile_bench_cache(tool_arguments *words) {
     tool_cache choice = {NULL, false};
     const char *command = NULL, *size = NULL;
@@ -93,7 +136,7 @@ int tile_bench_cache(tool_arguments *words) {
         }
         if (tool_option(words, "--cache-dir", &choice.folder) ||
             (!command && tool_positional(words, &command)) ||
-            (command && strcmp(command, "trim") == 0 && !size && tool_positional(words, &size)))
+            (command && takes_word(command) && !size && tool_positional(words, &size)))
             continue;
         complain("unknown or incomplete option", tool_current(words));
         return 1;
@@ -107,7 +150,7 @@ int tile_bench_cache(tool_arguments *words) {
     tile_cache *cache = NULL;
     tool_print_diagnostics(context);
     bool ok = tile_cache_create(context, folder, NULL, &cache) == TILE_OK &&
-              run(cache, folder, command ? command : "show", size);
+              run(context, cache, folder, command ? command : "show", size);
     tile_cache_destroy(cache);
     tile_context_destroy(context);
     free(folder);

@@ -270,8 +270,11 @@ static tile_status open_device(run *r) {
         tool_print_diagnostics(r->context);
         if (status == TILE_OK) return TILE_OK;
     }
-    if (automatic || strcmp(o->device, "cpu") == 0)
+    if (automatic || strcmp(o->device, "cpu") == 0) {
+        /* There only points could be found: none, if nobody has tuned. */
+        if (!o->tuning.tune && !tool_cache_exists(r->cache_dir)) device.cache_dir = NULL;
         return tile_device_create_cpu(r->context, &device, &r->device);
+    }
     return tile_device_create_cuda(r->context, &device, &r->device);
 }
 
