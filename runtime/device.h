@@ -94,11 +94,11 @@ struct tile_device {
     tile_context *context;
     const tile_target *target;
     const char *name;
-    const char *ptxas;        /* who makes cubins; NULL: the driver */
-    unsigned memory_clock;    /* kHz; 0: not known */
-    unsigned memory_bus;      /* bits; 0: not known */
-    unsigned clock;           /* of the multiprocessors at most, kHz; 0: not known */
-    tile_cache *cache;        /* where they are kept; NULL: nowhere, and prepare makes its own */
+    const char *ptxas;     /* who makes cubins; NULL: the driver */
+    unsigned memory_clock; /* kHz; 0: not known */
+    unsigned memory_bus;   /* bits; 0: not known */
+    unsigned clock;        /* of the multiprocessors at most, kHz; 0: not known */
+    tile_cache *cache;     /* where they are kept; NULL: nowhere, and prepare makes its own */
     const tile_tuned_table *tuned; /* looked into where the cache has no point; may be NULL */
     struct tile_store *store; /* where they are kept in memory instead (runtime/tune/store.h) */
     struct tile_store_log *store_log;

@@ -287,8 +287,10 @@ Test(tune, a_table_goes_where_no_cache_is) {
 
 Test(tune, a_table_for_another_gpu_or_kernel_is_not_taken) {
     static const char *const swaps[][2] = {
-        {"\"device\": \"cpu\"", "\"device\": \"gpu\""}, {"\"sm_count\": 132", "\"sm_count\": 131"},
-        {"\"kernel\": \"", "\"kernel\": \"0"},          {"\"bucket\": \"n=64\"", "\"bucket\": \"n=96\""},
+        {"\"device\": \"cpu\"", "\"device\": \"gpu\""},
+        {"\"sm_count\": 132", "\"sm_count\": 131"},
+        {"\"kernel\": \"", "\"kernel\": \"0"},
+        {"\"bucket\": \"n=64\"", "\"bucket\": \"n=96\""},
     };
     for (size_t i = 0; i < sizeof swaps / sizeof *swaps; i++) {
         tune_fixture x;
@@ -312,7 +314,8 @@ Test(tune, a_table_for_another_gpu_or_kernel_is_not_taken) {
 }
 
 Test(tune, what_is_no_table_is_reported) {
-    static const char *const texts[] = {"", "{}", "[1]", "{\"tile_tuned_points\": 2, \"points\": []}",
+    static const char *const texts[] = {"", "{}", "[1]",
+                                        "{\"tile_tuned_points\": 2, \"points\": []}",
                                         "{\"tile_tuned_points\": 1, \"points\": [{}]}"};
     tune_fixture x;
     tile_tuned_table *table;
