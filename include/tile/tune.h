@@ -7,19 +7,21 @@
  *   tile_tune(device, module, "matmul_splitk", sizes, 3, &options, &tuning);
  *   tile_tuning_print(tuning, TILE_TUNING_TEXT, writer, user);
  *
- * What happens, in this order:
- * - the points of the space are listed; what cannot fit the target (threads, shared memory,
- * registers) is dropped before any code is made; the rest is ordered by a model of its time
- *   (runtime/tune/model.c says which), so that a budget that ends early ends behind the likely
- * ones;
- * - threads compile, each in a context of its own, an assembler as a process beside each, while
- * what is ready is measured;
- * - a candidate is checked before it counts. First at a small shape, element by element, against
- * the compute that the kernel names with `of`. Then at the tuned shape on whole numbers: a product
- * by Freivalds' test, anything else by equality with the first candidate that passed (where
- * rounding allows no equality: within a bound). Then it is measured, and compared once more;
- * - the fastest ones are measured again in more launches, and the best is kept in the device's
- * cache, under the bucket of these arguments (tile/device.h), where launches find it.
+ * What happens. The points of the space are listed; what cannot fit the target (threads, shared
+ * memory, registers) is dropped before any code is made; the rest is ordered by a model of its time
+ * (runtime/tune/model.c says which), so that a budget that ends early ends behind the likely ones.
+ *
+ * Threads compile, each in a context of its own, an assembler as a process beside each, while what
+ * is ready is measured.
+ *
+ * A candidate is checked before it counts. First at a small shape, element by element, against the
+ * compute that the kernel names with `of`. Then it is measured, and if that is not hopeless, two
+ * launches on whole numbers at the tuned shape are looked at: a product by Freivalds' test,
+ * anything else by equality with the first candidate that passed (where rounding allows no
+ * equality: within a bound).
+ *
+ * The fastest ones are measured again in more launches, and the best is kept in the device's cache,
+ * under the bucket of these arguments (tile/device.h), where launches find it.
  *
  * Candidates run in a worker, a program of its own whose main calls tile_tune_serve: one that
  * faults, hangs or takes too much memory costs that candidate and a new worker. Without a worker

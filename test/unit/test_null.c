@@ -463,6 +463,11 @@ Test(null, tuned_tables) {
     tile_tuned_table *table;
     cr_expect_eq(tile_tuned_table_read(NULL, NULL, 0, &table), TILE_INVALID);
     cr_expect_null(table);
+    table = tile_tuned_table_create();
+    cr_expect_eq(tile_tuned_table_take(table, NULL, NULL), 0);
+    cr_expect_eq(tile_tuned_table_keep(table, NULL), 0);
+    tile_tuned_table_write(table, TILE_TABLE_TEXT, NULL, NULL, NULL);
+    tile_tuned_table_destroy(table);
     cr_expect_eq(tile_tuned_table_take(NULL, NULL, NULL), 0);
     cr_expect_eq(tile_tuned_table_keep(NULL, NULL), 0);
     cr_expect_eq(tile_tuned_table_count(NULL), 0);
