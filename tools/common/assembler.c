@@ -1,4 +1,4 @@
-/* Looks for ptxas. */
+/* Looks for ptxas and its like. */
 #define _POSIX_C_SOURCE 200809L
 #include "tools/common/assembler.h"
 
@@ -18,14 +18,20 @@ static char *try_folder(const char *folder, size_t length, const char *rest) {
     return NULL;
 }
 
-char *tool_find_ptxas(void) {
-    char *found = NULL;
+char *tool_find_cuda_program(const char *name) {
+    char *found = NULL, in_path[64], in_home[64];
     const char *folders = getenv("PATH"), *home = getenv("CUDA_HOME");
+    snprintf(in_path, sizeof in_path, "/%s", name);
+    snprintf(in_home, sizeof in_home, "/bin/%s", name);
     for (const char *at = folders ? folders : ""; *at && !found;) {
         size_t length = strcspn(at, ":");
-        found = try_folder(at, length, "/ptxas");
+        found = try_folder(at, length, in_path);
         at += length + (at[length] == ':');
     }
-    if (!found && home) found = try_folder(home, strlen(home), "/bin/ptxas");
-    return found ? found : try_folder("/usr/local/cuda", strlen("/usr/local/cuda"), "/bin/ptxas");
+    if (!found && home) found = try_folder(home, strlen(home), in_home);
+    return found ? found : try_folder("/usr/local/cuda", strlen("/usr/local/cuda"), in_home);
+}
+
+char *tool_find_ptxas(void) {
+    return tool_find_cuda_program("ptxas");
 }

@@ -19,6 +19,7 @@ struct bench_candidate {
     tile_context *context;
     bench_lab *lab;
     const bench_candidate_options *options;
+    bool is_set; /* product is what can be launched */
     bench_product product;
     bench_memory a, b, c, workspace;
     bench_fill fill; /* what the operands are, if is_filled */
@@ -406,8 +407,7 @@ void bench_candidate_destroy(bench_candidate *c) {
     free(c);
 }
 
-tile_status bench_candidate_set(bench_candidate *c, const bench_product *product,
-                                tile_flush flush) {
+static tile_status set_product(bench_candidate *c, const bench_product *product, tile_flush flush) {
     free_memory(c);
     c->product = *product;
     c->is_filled = false;
@@ -425,6 +425,13 @@ tile_status bench_candidate_set(bench_candidate *c, const bench_product *product
     return TILE_INVALID;
 }
 
+tile_status bench_candidate_set(bench_candidate *c, const bench_product *product,
+                                tile_flush flush) {
+    tile_status status = set_product(c, product, flush);
+    c->is_set = status == TILE_OK;
+    return status;
+}
+
 static tile_work work_of(bench_candidate *c) {
     switch (c->options->kind) {
     case BENCH_KERNEL: return (tile_work){launch_kernel, c};
@@ -439,6 +446,7 @@ tile_status bench_candidate_check(bench_candidate *c, const char **wrong, bool *
     tile_device *device = bench_lab_device(c->lab);
     *wrong = NULL;
     *by_elements = true;
+    if (!c->is_set) return refuse(c, "there is no product yet", NULL);
     if (c->options->kind == BENCH_READ) return TILE_OK;
     tile_status status = fill_operands(c, BENCH_WHOLE);
     /* Twice, for what a launch leaves behind in its scratch memory meets the next one. */
@@ -454,9 +462,14 @@ tile_status bench_candidate_check(bench_candidate *c, const char **wrong, bool *
 }
 
 tile_status bench_candidate_work(bench_candidate *c, tile_work *work) {
+    if (!c->is_set) return refuse(c, "there is no product yet", NULL);
     *work = work_of(c);
     if (c->options->kind == BENCH_READ) return TILE_OK;
     return fill_operands(c, BENCH_RANDOM);
+}
+
+const char *bench_candidate_version(const bench_candidate *c) {
+    return c->cublas ? bench_cublas_version(c->cublas) : "";
 }
 
 bench_details bench_candidate_details(bench_candidate *c) {

@@ -43,8 +43,11 @@ tile_status bench_candidate_set(bench_candidate *candidate, const bench_product 
  * wrong. */
 tile_status bench_candidate_check(bench_candidate *candidate, const char **wrong,
                                   bool *by_elements);
-/* What is measured, on the numbers that BENCH_RANDOM gives. */
+/* What is measured, on the numbers that BENCH_RANDOM gives. Both refuse before a product is set. */
 tile_status bench_candidate_work(bench_candidate *candidate, tile_work *work);
+
+/* Of the library that it calls: "13.1.0"; "" if it calls none. */
+const char *bench_candidate_version(const bench_candidate *candidate);
 
 /* What else is known of it, after it was set. */
 typedef struct bench_details {

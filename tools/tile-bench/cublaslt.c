@@ -9,33 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/tile-bench/cublaslt_abi.h"
+
 static const tile_loc no_place = {0, 0, 0};
-
-/* As cublasLt.h lays them out. */
-typedef struct cublas_algorithm {
-    uint64_t data[8];
-} cublas_algorithm;
-
-typedef struct cublas_heuristic {
-    cublas_algorithm algorithm;
-    size_t workspace;
-    int state;
-    float waves;
-    int reserved[4];
-} cublas_heuristic;
-
-/* Numbers of cublasLt.h. */
-enum {
-    DESCRIPTION_TRANS_A = 3,
-    DESCRIPTION_TRANS_B = 4,
-    PREFERENCE_WORKSPACE_BYTES = 1,
-    CONFIG_ID = 0,
-    CONFIG_TILE = 1,
-    CONFIG_SPLIT_K = 2,
-    CONFIG_STAGES = 6,
-    OPERATION_N = 0,
-    OPERATION_T = 1,
-};
 
 typedef union number {
     float f32;
@@ -149,17 +125,17 @@ static bool describe_array(bench_cublas *c, int which, int type, int64_t rows, i
 
 static bool describe_product(bench_cublas *c, const bench_product *p) {
     const bench_type *t = p->type;
-    int trans_first = p->transposed_b ? OPERATION_T : OPERATION_N;
-    int trans_second = p->transposed_a ? OPERATION_T : OPERATION_N;
+    int trans_first = p->transposed_b ? BENCH_CUBLAS_OP_T : BENCH_CUBLAS_OP_N;
+    int trans_second = p->transposed_a ? BENCH_CUBLAS_OP_T : BENCH_CUBLAS_OP_N;
     return check(c, c->MatmulDescCreate(&c->description, t->cublas_compute, t->cublas_scale),
                  "MatmulDescCreate") &&
            check(c,
-                 c->MatmulDescSetAttribute(c->description, DESCRIPTION_TRANS_A, &trans_first,
-                                           sizeof trans_first),
+                 c->MatmulDescSetAttribute(c->description, BENCH_CUBLASLT_MATMUL_DESC_TRANSA,
+                                           &trans_first, sizeof trans_first),
                  "MatmulDescSetAttribute") &&
            check(c,
-                 c->MatmulDescSetAttribute(c->description, DESCRIPTION_TRANS_B, &trans_second,
-                                           sizeof trans_second),
+                 c->MatmulDescSetAttribute(c->description, BENCH_CUBLASLT_MATMUL_DESC_TRANSB,
+                                           &trans_second, sizeof trans_second),
                  "MatmulDescSetAttribute") &&
            describe_array(c, 0, t->cublas_operand, p->transposed_b ? p->n : p->k,
                           p->transposed_b ? p->k : p->n) &&
@@ -171,9 +147,9 @@ static bool describe_product(bench_cublas *c, const bench_product *p) {
 static void set_factors(bench_cublas *c, const bench_type *type) {
     memset(&c->alpha, 0, sizeof c->alpha);
     memset(&c->beta, 0, sizeof c->beta);
-    if (type->cublas_scale == 1)
+    if (type->cublas_scale == BENCH_CUDA_R_64F)
         c->alpha.f64 = 1;
-    else if (type->cublas_scale == 10)
+    else if (type->cublas_scale == BENCH_CUDA_R_32I)
         c->alpha.i32 = 1;
     else
         c->alpha.f32 = 1;
@@ -184,7 +160,8 @@ static unsigned find_algorithms(bench_cublas *c) {
     int count = 0;
     bool ok = check(c, c->MatmulPreferenceCreate(&preference), "MatmulPreferenceCreate") &&
               check(c,
-                    c->MatmulPreferenceSetAttribute(preference, PREFERENCE_WORKSPACE_BYTES,
+                    c->MatmulPreferenceSetAttribute(preference,
+                                                    BENCH_CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                                     &c->workspace_bytes, sizeof c->workspace_bytes),
                     "MatmulPreferenceSetAttribute") &&
               check(c,
@@ -221,15 +198,17 @@ void bench_cublas_choose(bench_cublas *cublas, unsigned algorithm) {
 static int config(const bench_cublas *c, unsigned algorithm, int attribute) {
     int value = -1;
     size_t written;
-    c->MatmulAlgoConfigGetAttribute(&c->found[algorithm].algorithm, attribute, &value, sizeof value,
+    c->MatmulAlgoConfigGetAttribute(&c->found[algorithm].algo, attribute, &value, sizeof value,
                                     &written);
     return value;
 }
 
 void bench_cublas_describe(const bench_cublas *c, unsigned algorithm, char *text, size_t size) {
-    snprintf(text, size, "algo %d, tile %d, stages %d, split %d", config(c, algorithm, CONFIG_ID),
-             config(c, algorithm, CONFIG_TILE), config(c, algorithm, CONFIG_STAGES),
-             config(c, algorithm, CONFIG_SPLIT_K));
+    snprintf(text, size, "algo %d, tile %d, stages %d, split %d",
+             config(c, algorithm, BENCH_CUBLASLT_ALGO_CONFIG_ID),
+             config(c, algorithm, BENCH_CUBLASLT_ALGO_CONFIG_TILE_ID),
+             config(c, algorithm, BENCH_CUBLASLT_ALGO_CONFIG_STAGES_ID),
+             config(c, algorithm, BENCH_CUBLASLT_ALGO_CONFIG_SPLITK_NUM));
 }
 
 static void *pointer(uint64_t address) {
@@ -240,7 +219,7 @@ tile_status bench_cublas_launch(void *stream, void *cublas) {
     bench_cublas *c = cublas;
     int status = c->Matmul(c->handle, c->description, &c->alpha, pointer(c->b), c->layouts[0],
                            pointer(c->a), c->layouts[1], &c->beta, pointer(c->c), c->layouts[2],
-                           pointer(c->c), c->layouts[2], &c->found[c->chosen].algorithm,
+                           pointer(c->c), c->layouts[2], &c->found[c->chosen].algo,
                            pointer(c->workspace), c->workspace_bytes, stream);
     return check(c, status, "Matmul") ? TILE_OK : TILE_FAILED;
 }

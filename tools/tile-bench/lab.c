@@ -2,10 +2,12 @@
 #define _POSIX_C_SOURCE 200809L
 #include "tools/tile-bench/lab.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "runtime/cuda/driver.h"
@@ -113,6 +115,30 @@ bench_facts bench_lab_facts(bench_lab *lab) {
     if (bench_nvml_power_limit(lab->nvml, &limit)) facts.power_limit = limit / 1000;
     bench_nvml_driver(lab->nvml, facts.driver, sizeof facts.driver);
     return facts;
+}
+
+/* For a profiler ------------------------------------------------------------------------------ */
+
+/* Of the driver that is open already; nothing where there is none. ISO C has no conversion from
+ * void * to a function pointer; POSIX promises that the bytes do. */
+static void call_driver(const char *symbol) {
+    int (*function)(void) = NULL;
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    void *address = library ? dlsym(library, symbol) : NULL;
+    memcpy(&function, &address, sizeof function);
+    if (function) function();
+    if (library) dlclose(library);
+}
+
+tile_status bench_lab_profile(bench_lab *lab, const tile_work *work) {
+    tile_status status = work->launch(NULL, work->user);
+    if (status == TILE_OK) status = tile_device_synchronize(lab->device);
+    if (status != TILE_OK) return status;
+    call_driver("cuProfilerStart");
+    status = work->launch(NULL, work->user);
+    if (status == TILE_OK) status = tile_device_synchronize(lab->device);
+    call_driver("cuProfilerStop");
+    return status;
 }
 
 /* Under load ---------------------------------------------------------------------------------- */

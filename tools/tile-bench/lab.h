@@ -22,6 +22,10 @@ void bench_lab_close(bench_lab *lab);
 tile_device *bench_lab_device(bench_lab *lab);
 bool bench_lab_is_cuda(const bench_lab *lab);
 
+/* Launches once to warm up, then once while a profiler that waits for it (cuProfilerStart) looks.
+ */
+tile_status bench_lab_profile(bench_lab *lab, const tile_work *work);
+
 /* Memory of the device, both as a buffer and as the address that other libraries take (0 on the CPU
  * device). */
 typedef struct bench_memory {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/common/assembler.h"
 #include "tools/common/cache.h"
 #include "tools/common/worker.h"
 #include "tools/tile-bench/bench.h"
@@ -45,6 +46,7 @@ static const char help_rest[] =
     "  --seconds=1           sustained: of each candidate\n"
     "  --timeout=60          a worker that gives no answer for so many seconds is ended\n"
     "  --seed=N              of the random order\n"
+    "  --profile             adds counters of Nsight Compute's ncu, where it is found\n"
     "  --device=auto|cpu|cuda  the CPU device shows that everything works; its times mean nothing\n"
     "  --cublas=FILE         the library; default: where the loader or $CUDA_HOME has it\n"
     "  --no-cublas           leaves it out\n"
@@ -63,7 +65,7 @@ typedef struct options {
     char *own_point;    /* what these bind */
     bool has_point;
     const char *device, *cublas, *ptxas, *csv, *json, *svg;
-    bool no_cublas, no_floor, retunes;
+    bool no_cublas, no_floor, retunes, profiles;
     tool_cache cache;
 } options;
 
@@ -276,6 +278,7 @@ static bool parse_option(options *o, tool_arguments *words) {
         return true;
     if (tool_flag(words, "--retune")) return o->retunes = true;
     if (tool_flag(words, "--no-cublas")) return o->no_cublas = true;
+    if (tool_flag(words, "--profile")) return o->profiles = true;
     if (tool_flag(words, "--no-floor")) return o->no_floor = true;
     return complain("unknown or incomplete option", tool_current(words));
 }
@@ -299,7 +302,7 @@ static bool complete(options *o) {
 /* This process never touches the GPU: a worker that reads is asked for the facts. */
 static bool ask_facts(const char *device, double patience, bench_facts *facts, char why[400]) {
     const char *words[] = {"worker", "--candidate=read", device, "--no-cache", NULL};
-    bench_worker *worker = bench_worker_start(words);
+    bench_worker *worker = bench_worker_start(words, NULL, NULL);
     int at = 0;
     unsigned long long l2 = 0;
     if (!worker) return false;
@@ -399,7 +402,8 @@ static void write_title(const options *o, bench_report *report) {
     free(text.data);
     unsigned flop = bench_type_peak(p->types[0], report->facts.capability);
     if (flop && report->facts.clock)
-        snprintf(report->sums, sizeof report->sums, "%.0f TFLOP/s of %s: %u a clock and SM",
+        snprintf(report->peak, sizeof report->peak,
+                 "peak, computed: %.0f TFLOP/s of %s, %u FLOP a clock and SM",
                  1e-6 * flop * report->facts.sms * report->facts.clock, p->types[0]->name, flop);
 }
 
@@ -454,6 +458,11 @@ int tile_bench_matmul(tool_arguments *words) {
     if (!o.plan.contender_count)
         return !complain("there is nothing to measure: give --kernel, not", "");
     o.plan.tells_progress = isatty(2);
+    if (o.profiles && !(o.plan.ncu = tool_find_cuda_program("ncu")))
+        fputs("remark: there is no ncu on PATH, in $CUDA_HOME/bin or in /usr/local/cuda/bin, so "
+              "there are no "
+              "counters\n",
+              stderr);
     write_title(&o, &report);
     bool right = bench_run(&o.plan, &report);
     bool written = write_report(&o, &report);

@@ -28,20 +28,35 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+enum { MAX_WORDS = 80 };
+
 /* Only its own ends of the pipes stay open in the child: a worker that kept another's would keep it
  * from seeing that nobody asks any more. */
-static void become(const char *const *words, int in, int out) {
-    char *list[64] = {(char *)"tile-bench"};
-    for (size_t i = 0; words[i] && i < 62; i++) list[i + 1] = (char *)words[i];
+static void become(const char *program, char **list, int in, int out) {
     if (dup2(in, 0) < 0 || dup2(out, 1) < 0) _exit(126);
     long limit = sysconf(_SC_OPEN_MAX);
     for (int fd = 3; fd < (limit > 0 && limit < 4096 ? (int)limit : 4096); fd++) close(fd);
-    execv("/proc/self/exe", list);
+    execv(program, list);
     _exit(127);
 }
 
-bench_worker *bench_worker_start(const char *const *words) {
+/* Where this program is. */
+static const char *self(char path[512]) {
+    ssize_t length = readlink("/proc/self/exe", path, 511);
+    path[length > 0 ? length : 0] = 0;
+    return path;
+}
+
+bench_worker *bench_worker_start(const char *const *words, const char *under,
+                                 const char *const *under_words) {
     int in[2], out[2];
+    unsigned count = 0;
+    char path[512], *list[MAX_WORDS] = {NULL};
+    if (under) list[count++] = (char *)under;
+    for (; under && *under_words && count < MAX_WORDS / 3; under_words++)
+        list[count++] = (char *)*under_words;
+    list[count++] = (char *)self(path);
+    for (; *words && count + 1 < MAX_WORDS; words++) list[count++] = (char *)*words;
     bench_worker *w = calloc(1, sizeof *w);
     if (!w || pipe(in) != 0) {
         free(w);
@@ -55,7 +70,7 @@ bench_worker *bench_worker_start(const char *const *words) {
     signal(SIGPIPE, SIG_IGN); /* a worker that has ended is told by what it does not answer */
     fflush(stdout);
     w->process = fork();
-    if (w->process == 0) become(words, in[0], out[1]);
+    if (w->process == 0) become(under ? under : path, list, in[0], out[1]);
     close(in[0]), close(out[1]);
     w->requests = in[1];
     w->answers = out[0];
@@ -81,9 +96,22 @@ static void end_process(bench_worker *w) {
     w->process = 0;
 }
 
+bool bench_worker_finish(bench_worker *worker, double seconds) {
+    if (!worker->process) return false;
+    close(worker->requests);
+    worker->requests = -1;
+    bool ended = false;
+    for (double end = now() + seconds; !ended && now() < end;) {
+        ended = waitpid(worker->process, NULL, WNOHANG) != 0;
+        if (!ended) nanosleep(&(struct timespec){0, 5000000}, NULL);
+    }
+    if (ended) worker->process = 0;
+    return ended;
+}
+
 void bench_worker_stop(bench_worker *worker) {
     if (!worker) return;
-    close(worker->requests);
+    if (worker->requests >= 0) close(worker->requests);
     if (worker->process) end_process(worker);
     close(worker->answers);
     free(worker->text.data);

@@ -7,9 +7,14 @@
 
 typedef struct bench_worker bench_worker;
 
-/* Starts this program again, with these words behind its name (NULL ends them). NULL if there is no
- * process to be had. */
-bench_worker *bench_worker_start(const char *const *words);
+/* Starts this program again, with these words behind its name (NULL ends them, at most 60). Under
+ * another one (a profiler; NULL: none) it is that one's words, behind its own, that start it. NULL
+ * if there is no process to be had. */
+bench_worker *bench_worker_start(const char *const *words, const char *under,
+                                 const char *const *under_words);
+/* Ends the requests and lets the process end by itself, for so many seconds. False if it has not;
+ * the worker is to be stopped in both cases. */
+bool bench_worker_finish(bench_worker *worker, double seconds);
 /* Ends the process, if it has not ended. */
 void bench_worker_stop(bench_worker *worker);
 

@@ -6,9 +6,8 @@
 /* As many blocks as run at once go over the array together. Nobody can know that %flag is 0, so
  * every load has to be made. */
 static const char text[] =
-    "kernel @read<block: int, blocks: int>(%n: i32 {divisible = 4}, %flag: i32, %x: "
-    "view<i32[%n]>,\n"
-    "                                      %out: view<i32[block]>)\n"
+    "kernel @read<block: int, blocks: int, policy: word>\n"
+    "    (%n: i32 {divisible = 4}, %flag: i32, %x: view<i32[%n]>, %out: view<i32[block]>)\n"
     "    grid [num_sms * blocks]  warps 8\n"
     "{\n"
     "  %b = block_id\n"

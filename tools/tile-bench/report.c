@@ -240,7 +240,7 @@ void bench_write_text(const bench_report *r, bool colour, tile_writer writer, vo
     for (int c = 0; c < BENCH_COLUMNS; c++) widths[c] = is_shown(r, c) ? measure_column(r, c) : -1;
     write_facts(r, writer, user);
     bench_print(writer, user, "%s\n", r->title);
-    if (*r->sums) bench_print(writer, user, "%s\n", r->sums);
+    if (*r->peak) bench_print(writer, user, "%s\n", r->peak);
     put(writer, user, "\n");
     write_headings(widths, writer, user);
     for (size_t i = 0; i < r->count; i++) {

@@ -30,8 +30,8 @@ typedef struct bench_row {
 typedef struct bench_report {
     bench_facts facts;
     char title[200]; /* what was measured: "f16 NN, interleaved, .." */
-    char peer[60];   /* "cuBLASLt 13.1.0"; empty: there is none */
-    char sums[60];   /* what the tensor cores' peak was computed from; empty: it was not */
+    char peer[40];   /* "cuBLASLt 13.1.0"; empty: there is none */
+    char peak[80];   /* what the tensor cores' peak was computed from; empty: it was not */
     bench_row *rows;
     size_t count;
 } bench_report;

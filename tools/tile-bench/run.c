@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "tools/tile-bench/pool.h"
+#include "tools/tile-bench/profile.h"
 #include "tools/tile-bench/statistics.h"
 
 /* A candidate on the product that is measured now. */
@@ -28,8 +29,9 @@ typedef struct entry {
     int registers, local_bytes, shared_bytes;
     double *samples; /* seconds */
     size_t count;
-    bool has_sustained;
+    bool has_sustained, has_counters;
     bench_sustained sustained;
+    bench_counters counters;
 } entry;
 
 typedef struct run {
@@ -88,17 +90,21 @@ static const char *ask(const run *r, entry *e, const char *line, const char *wor
 
 /* Getting ready ------------------------------------------------------------------------------- */
 
+static void write_product(const run *r, char line[160]) {
+    const bench_product *p = &r->product;
+    snprintf(line, 160, "product %" PRId64 " %" PRId64 " %" PRId64 " %s %s %s", p->m, p->n, p->k,
+             p->type->name, bench_trans_name(p), r->plan->flush);
+}
+
 static void begin_entry(run *r, entry *e) {
     char line[160];
-    const bench_product *p = &r->product;
-    e->is_ready = e->is_wrong = e->has_sustained = false;
+    e->is_ready = e->is_wrong = e->has_sustained = e->has_counters = false;
     e->how = "";
     e->count = 0;
     *e->note = *e->point = 0;
-    if (!e->worker) e->worker = bench_worker_start(e->contender->words);
+    if (!e->worker) e->worker = bench_worker_start(e->contender->words, NULL, NULL);
     if (!e->worker) abort();
-    snprintf(line, sizeof line, "product %" PRId64 " %" PRId64 " %" PRId64 " %s %s %s", p->m, p->n,
-             p->k, p->type->name, bench_trans_name(p), r->plan->flush);
+    write_product(r, line);
     bench_worker_tell(e->worker, line);
 }
 
@@ -139,6 +145,16 @@ static void check(run *r) {
         tell(r, "checking", e);
         const char *how = ask(r, e, "check", "right");
         if (how) e->how = strcmp(how, "elements") == 0 ? "right" : "right by Freivalds' test";
+    }
+}
+
+/* What cuBLASLt calls itself. */
+static void name_peer(run *r, bench_report *report) {
+    for (unsigned i = 0; i < r->count && !*report->peer; i++) {
+        entry *e = &r->entries[i];
+        if (!e->is_ready || strcmp(e->contender->kind, "cublaslt") != 0) continue;
+        const char *version = ask(r, e, "version", "version");
+        if (version) snprintf(report->peer, sizeof report->peer, "cuBLASLt %s", version);
     }
 }
 
@@ -190,6 +206,26 @@ static void sustain(run *r) {
     }
 }
 
+/* Counters ------------------------------------------------------------------------------------ */
+
+/* One that ncu could not look at says why, once; it costs nothing but the counters. */
+static void profile(run *r) {
+    for (unsigned i = 0; r->plan->ncu && i < r->count; i++) {
+        entry *e = &r->entries[i];
+        char line[160], why[300] = "";
+        if (!e->is_ready || is_read(e)) continue;
+        tell(r, "profiling", e);
+        write_product(r, line);
+        /* ncu runs the kernel several times, and is slow to start. */
+        double patience = 2 * r->plan->patience;
+        e->has_counters = bench_profile(r->plan->ncu, e->contender->words,
+                                        is_kernel(e) && *e->point ? e->point : NULL, line, patience,
+                                        &e->counters, why, sizeof why);
+        if (!e->has_counters)
+            fprintf(stderr, "remark: ncu gives no counters of %s: %s\n", e->contender->name, why);
+    }
+}
+
 /* Rows ---------------------------------------------------------------------------------------- */
 
 static void fill_product(const run *r, bench_row *row) {
@@ -224,6 +260,14 @@ static void fill_sustained(const run *r, const bench_sustained *s, bench_row *ro
     if (s->capped) bench_set_text(row, BENCH_capped, "power");
 }
 
+static void fill_counters(const bench_counters *c, bench_row *row) {
+    bench_set_number(row, BENCH_ncu_us, c->microseconds);
+    if (c->sm >= 0) bench_set_number(row, BENCH_ncu_sm, c->sm);
+    if (c->dram >= 0) bench_set_number(row, BENCH_ncu_dram, c->dram);
+    if (c->l2_hit >= 0) bench_set_number(row, BENCH_ncu_l2_hit, c->l2_hit);
+    if (c->occupancy >= 0) bench_set_number(row, BENCH_ncu_occupancy, c->occupancy);
+}
+
 static void fill_code(const entry *e, bench_row *row) {
     if (e->registers >= 0) bench_set_number(row, BENCH_registers, e->registers);
     if (e->local_bytes >= 0) bench_set_number(row, BENCH_local_bytes, e->local_bytes);
@@ -245,6 +289,7 @@ static void add_row(run *r, const entry *e, bench_report *report, unsigned group
     bench_set_text(row, BENCH_status, is_read(e) ? "floor" : e->how);
     fill_times(r, e, row);
     if (e->has_sustained) fill_sustained(r, &e->sustained, row);
+    if (e->has_counters) fill_counters(&e->counters, row);
     fill_code(e, row);
 }
 
@@ -298,11 +343,12 @@ static void rank(group g, bench_column by, bench_column into) {
 
 static void compare(group g) {
     double floor_us = 0, peer_us = 0, peer_sustained = 0;
-    bool capped = false, all_energy = true;
+    bool capped = false, all_energy = true, has_read = false;
     for (size_t i = 0; i < g.count; i++) {
         const bench_row *row = &g.rows[i];
         double latency = bench_number_of(row, BENCH_latency_us);
         if (has_kind(row, "floor") && latency > floor_us) floor_us = latency;
+        has_read |= latency > 0 && strcmp(bench_text_of(row, BENCH_status), "floor") == 0;
         if (!is_ranked(row)) continue;
         capped |= row->cells[BENCH_capped].known;
         all_energy &= row->cells[BENCH_energy_mj].known;
@@ -318,7 +364,7 @@ static void compare(group g) {
         if (latency > 0 && peer_us > 0) bench_set_number(row, BENCH_ratio, peer_us / latency);
         if (sustained > 0 && peer_sustained > 0)
             bench_set_number(row, BENCH_sustained_ratio, peer_sustained / sustained);
-        if (latency > 0 && floor_us > 0) {
+        if (latency > 0 && has_read) {
             bench_set_number(row, BENCH_floor_us, floor_us);
             bench_set_number(row, BENCH_floor_share, floor_us / latency);
         }
@@ -339,8 +385,10 @@ static bool measure_product(run *r, bench_report *report, unsigned number) {
     bool right = false;
     make_ready(r);
     check(r);
+    name_peer(r, report);
     if (r->plan->interleaved) interleave(r);
     if (r->plan->sustained) sustain(r);
+    profile(r);
     for (unsigned i = 0; i < r->count; i++) {
         add_row(r, &r->entries[i], report, number);
         right |= r->entries[i].is_ready && !is_read(&r->entries[i]);

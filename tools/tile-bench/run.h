@@ -32,6 +32,7 @@ typedef struct bench_plan {
     double seconds;              /* sustained: of each candidate */
     double patience;             /* seconds for any answer of a worker */
     double budget;               /* seconds that a kernel is tuned for each product; 0: it is not */
+    const char *ncu;             /* path of the profiler; NULL: nothing is profiled */
     uint64_t seed;               /* of the order in each round */
     bool tells_progress;         /* on stderr */
 } bench_plan;

@@ -180,8 +180,8 @@ static void head(svg *s) {
     if (*f->driver)
         length += snprintf(line + length, sizeof line - (size_t)length, "%sdriver %s",
                            length ? "; " : "", f->driver);
-    if (*r->sums)
-        snprintf(line + length, sizeof line - (size_t)length, "%s%s", length ? "; " : "", r->sums);
+    if (*r->peak)
+        snprintf(line + length, sizeof line - (size_t)length, "%s%s", length ? "; " : "", r->peak);
     svg_text(s, SVG_MARGIN, 86, "soft", "start", line);
     s->y = legend(s, 118, true) + 30;
 }

@@ -6,6 +6,8 @@
  *   check                            right elements | right freivalds | wrong WHY
  *   turn WARMUP COUNT                times SECONDS ..
  *   sustain SECONDS                  sustained LAUNCHES SECONDS CLOCK POWER ENERGY CAPPED
+ *   profile                          profiled, after a launch that a profiler may look at
+ *   version                          version OF-CUBLASLT
  *   facts                            facts SMS CAPABILITY CLOCK WATTS L2 DRIVER NAME
  *
  * What fails is answered by "failed WHY", and the next line is waited for; after a fault of a GPU
@@ -128,6 +130,15 @@ static void sustain(worker *w, const char *line) {
                s.power, s.energy, s.capped);
 }
 
+static void profile(worker *w) {
+    tile_work work;
+    if (bench_candidate_work(w->candidate, &work) != TILE_OK ||
+        bench_lab_profile(w->lab, &work) != TILE_OK)
+        answer_failure(w);
+    else
+        printf("profiled\n");
+}
+
 static void tell_facts(worker *w) {
     bench_facts f = bench_lab_facts(w->lab);
     printf("facts %u %u %u %u %" PRIu64 " %s %s\n", f.sms, f.capability, f.clock, f.power_limit,
@@ -144,6 +155,10 @@ static void answer(worker *w, const char *line) {
         take_turn(w, line);
     else if (strncmp(line, "sustain ", 8) == 0)
         sustain(w, line);
+    else if (strcmp(line, "profile") == 0)
+        profile(w);
+    else if (strcmp(line, "version") == 0)
+        printf("version %s\n", bench_candidate_version(w->candidate));
     else if (strcmp(line, "facts") == 0)
         tell_facts(w);
     else
