@@ -7,6 +7,7 @@
 
 #include "lib/analysis/access.h"
 #include "lib/analysis/executors.h"
+#include "lib/ir/atomic.h"
 #include "lib/ir/describe.h"
 #include "lib/layout/layout.h"
 
@@ -84,6 +85,7 @@ static void look_at(search *s, tile_op op, const tile_value *element) {
     unsigned bytes = tile_scalar_bytes(tile_value_type(f, element[0])->scalar);
     unsigned width = find_width(s, s->ranges, op, element), most = WIDEST / bytes;
     size_t operand = tile_view_operand(f, element[0]);
+    if (tile_op_effects(f, op) & TILE_EFFECT_ATOMIC && !tile_atomic_takes_neighbours(f, op)) return;
     if (!width || width >= most || operand == f->arg_count || s->asked > ASK_LIMIT) return;
     bool *uses = TILE_NEW_ARRAY(&s->arena, bool, f->arg_count + 1);
     tile_mark_view_integers(f, element[0], uses);

@@ -30,6 +30,16 @@ static bool is_alone(const tile_emitter *e, const tile_arg_decl *arg) {
     return arg->noalias && tile_type_is_address(arg->type) && !tile_function_waits(e->f);
 }
 
+/* Whether inline PTX orders what other blocks do. To LLVM it reaches no memory behind a `noalias`
+ * argument that it has not been told of, and accesses to that could pass it. */
+static bool orders_by_ptx(const tile_function *f) {
+    bool found = false;
+    for (uint32_t i = 1; i < f->op_count && !found; i++)
+        found = f->ops[i].opcode == TILE_OP_fence ||
+                tile_op_get_info((tile_opcode)f->ops[i].opcode)->effects & TILE_EFFECT_ATOMIC;
+    return found;
+}
+
 /* Only what is declared `noalias` and never written here is constant while the kernel runs: it may
  * go through the non-coherent cache. */
 static void find_read_only(tile_emitter *e) {
@@ -181,6 +191,7 @@ static void set_launch_attributes(tile_emitter *e) {
 static void declare_function(tile_emitter *e, const tile_abi_parameter *parameters,
                              unsigned count) {
     const tile_function *f = e->f;
+    bool together = orders_by_ptx(f);
     LLVMTypeRef *types = TILE_NEW_ARRAY(&e->arena, LLVMTypeRef, count + 1u);
     for (unsigned i = 0; i < count; i++)
         types[i] = parameters[i].kind == TILE_PARAMETER_argument
@@ -196,7 +207,7 @@ static void declare_function(tile_emitter *e, const tile_abi_parameter *paramete
             add_arg_flag(e, i, "readonly");
         }
     for (unsigned i = 0; i < f->arg_count; i++) {
-        if (!is_alone(e, &f->args[i])) continue;
+        if (!is_alone(e, &f->args[i]) || (together && !e->args[i].is_read_only)) continue;
         add_arg_flag(e, i, "noalias");
         if (e->args[i].is_read_only) add_arg_flag(e, i, "readonly");
     }

@@ -55,14 +55,6 @@ unsigned tile_op_effects(const tile_function *f, tile_op op) {
 
 /* Results ------------------------------------------------------------------------------------- */
 
-bool *tile_used_values(const tile_function *f, tile_arena *arena) {
-    bool *used = TILE_NEW_ARRAY(arena, bool, f->value_count);
-    for (uint32_t id = 1; id < f->op_count; id++)
-        for (uint32_t i = 0; f->ops[id].opcode && i < f->ops[id].operand_count; i++)
-            used[f->ops[id].operands[i].id] = true;
-    return used;
-}
-
 bool tile_value_is_used(const tile_function *f, tile_value value) {
     for (uint32_t id = 1; id < f->op_count; id++)
         for (uint32_t i = 0; f->ops[id].opcode && i < f->ops[id].operand_count; i++)
@@ -82,6 +74,12 @@ tile_opcode tile_kind_opcode(tile_word kind) {
     case TILE_WORD_kind_xor: return TILE_OP_xor;
     default: return TILE_OP_NONE;
     }
+}
+
+bool tile_atomic_takes_neighbours(const tile_function *f, tile_op op) {
+    tile_scalar scalar = tile_value_type(f, tile_op_operand(f, op, 0))->scalar;
+    return tile_op_word(f, op, TILE_ATTR_kind) == TILE_WORD_kind_add &&
+           tile_scalar_is_floating(scalar) && tile_scalar_bits(scalar) <= 32;
 }
 
 bool tile_compare_holds(tile_word compare, int32_t word, int32_t value) {

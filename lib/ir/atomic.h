@@ -22,11 +22,12 @@ bool tile_op_acquires(const tile_function *f, tile_op op);
 
 /* True if some operation takes the result of one that has a result beside what it does. */
 bool tile_value_is_used(const tile_function *f, tile_value value);
-/* The same of all values at once, by id. */
-bool *tile_used_values(const tile_function *f, tile_arena *arena);
 
 /* The element-wise operation that a kind applies to the old element and the operand, NONE: exch. */
 tile_opcode tile_kind_opcode(tile_word kind);
+
+/* Whether PTX has instructions that take neighbours together: sums of 16- and 32-bit floats. */
+bool tile_atomic_takes_neighbours(const tile_function *f, tile_op op);
 
 /* A condition of a wait, word by value. */
 bool tile_compare_holds(tile_word compare, int32_t word, int32_t value);

@@ -86,7 +86,9 @@ bool tile_infer_atomic_cas_thread(tile_infer *infer) {
     const tile_type *predicate = type_of(infer, 3);
     if (predicate && predicate->kind != TILE_TYPE_SCALAR)
         return fail(infer, "the predicate is one of the thread, an i1, not", predicate, "", NULL);
-    return check_desired(infer) &&
-           tile_infer_is_access(infer, type_of(infer, 0), type_of(infer, 2)) &&
-           check_element(infer, type_of(infer, 0)) && result(infer, type_of(infer, 0));
+    const tile_type *src = type_of(infer, 0);
+    if (src->kind != TILE_TYPE_SCALAR)
+        return fail(infer, "a thread compares and swaps one element, a scalar, not", src, "", NULL);
+    return check_desired(infer) && tile_infer_is_access(infer, src, type_of(infer, 2)) &&
+           check_element(infer, src) && result(infer, src);
 }

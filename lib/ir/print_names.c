@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include "lib/ir/atomic.h"
-
 typedef struct taken {
     const char *name;
     unsigned next; /* the number to try when the name is asked for again */
@@ -18,7 +16,7 @@ typedef struct naming {
     taken *table; /* open addressing */
     size_t capacity, count;
     unsigned number;
-    const bool *used; /* by value */
+    const uint32_t *uses; /* by value */
 } naming;
 
 static size_t hash(const char *name) {
@@ -93,7 +91,7 @@ static void name_op(naming *n, const tile_function *f, tile_op op) {
     bool may_miss = tile_op_has_trait((tile_opcode)data->opcode, TILE_TRAIT_SIDE_RESULT);
     for (uint32_t i = 0; i < data->result_count; i++) {
         tile_value value = {data->first_result.id + i};
-        if (!may_miss || n->used[value.id] || tile_value_at(f, value)->name)
+        if (!may_miss || n->uses[value.id] || tile_value_at(f, value)->name)
             name_value(n, f, value);
     }
     for (unsigned r = 0; r < data->region_count; r++) {
@@ -109,7 +107,7 @@ static void name_region(naming *n, const tile_function *f, tile_region region) {
 }
 
 const char **tile_print_names(const tile_function *f, tile_arena *arena) {
-    naming n = {.arena = arena, .used = tile_used_values(f, arena)};
+    naming n = {.arena = arena, .uses = tile_count_uses(f, arena)};
     n.names = TILE_NEW_ARRAY(arena, const char *, f->value_count);
     for (size_t i = 0; i < f->result_count; i++) {
         tile_value value = f->results[i].value;

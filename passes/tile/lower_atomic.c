@@ -72,13 +72,10 @@ static tile_value operand_at(lowering *l, const atomic_op *a, tile_value fragmen
     return a->swaps ? element_of(l, fragment, cut, i) : elements_of(l, fragment, cut, i);
 }
 
-/* Elements that one instruction may take together: PTX's vectors and pairs are of sums of floats.
- */
+/* Elements that one instruction may take together; a predicate is each one's own. */
 static unsigned widest(lowering *l, const atomic_op *a, bool shared) {
-    bool sum =
-        tile_op_word(&l->old, a->op, TILE_ATTR_kind) == TILE_WORD_kind_add && !a->predicate.id;
     bool half = tile_scalar_bits(a->type->scalar) == 16;
-    if (!sum || !tile_scalar_is_floating(a->type->scalar) || a->type->scalar == TILE_f64) return 1;
+    if (a->predicate.id || !tile_atomic_takes_neighbours(&l->old, a->op)) return 1;
     if (shared) return half ? 2 : 1;
     return lower_widest(a->type->scalar);
 }

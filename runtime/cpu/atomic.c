@@ -35,8 +35,8 @@ static void update_integer(const cpu_insn *insn, void *at, const void *operand) 
     tile_integer_write(insn->scalar, at, result);
 }
 
-/* desired: of compare and swap; old: where the old element goes, or NULL. */
-static void update(const cpu_insn *insn, void *at, const void *operand, const void *desired,
+/* desired: of compare and swap; old: where the old element goes, or NULL. True if it changes. */
+static bool update(const cpu_insn *insn, void *at, const void *operand, const void *desired,
                    void *old) {
     char before[MOST_BYTES];
     memcpy(before, at, insn->size);
@@ -50,6 +50,7 @@ static void update(const cpu_insn *insn, void *at, const void *operand, const vo
         update_integer(insn, at, operand);
     }
     if (old) memcpy(old, before, insn->size);
+    return memcmp(before, at, insn->size) != 0;
 }
 
 /* What the instruction's operands are: of all lanes, or of a tile. */
@@ -57,6 +58,8 @@ typedef struct operands {
     const char *src, *desired; /* NULL: no compare and swap */
     const uint8_t *predicate;  /* NULL: there is none */
     char *old;                 /* NULL: nobody takes it */
+    cpu_known *released;       /* what the updates hand on, or NULL */
+    bool changed;              /* memory */
 } operands;
 
 static operands operands_of(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
@@ -72,10 +75,10 @@ static operands operands_of(cpu_run *run, cpu_agent *agent, const cpu_insn *insn
     return o;
 }
 
-static void update_at(const cpu_insn *insn, const operands *o, void *at, size_t element) {
+static bool update_at(const cpu_insn *insn, const operands *o, void *at, size_t element) {
     size_t byte = element * insn->size;
-    update(insn, at, o->src + byte, o->desired ? o->desired + byte : NULL,
-           o->old ? o->old + byte : NULL);
+    return update(insn, at, o->src + byte, o->desired ? o->desired + byte : NULL,
+                  o->old ? o->old + byte : NULL);
 }
 
 /* Level 2 -------------------------------------------------------------------------------------- */
@@ -105,11 +108,10 @@ static bool next_run(const operands *o, int64_t row_start, int64_t *first, int64
 }
 
 typedef bool (*visit_run)(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, operands *o,
-                          uint64_t address, int64_t stride, int64_t element, int64_t count,
-                          void *user);
+                          uint64_t address, int64_t stride, int64_t element, int64_t count);
 
 static bool visit_runs(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, operands *o,
-                       visit_run visit, void *user) {
+                       visit_run visit) {
     int64_t at[TILE_MAX_RANK] = {0}, first, end, stop;
     const cpu_view *view = cpu_at(run, agent, insn->operand[insn->flag ? 2 : 1]);
     cpu_view_position(run, agent, insn, insn->index, at);
@@ -120,7 +122,7 @@ static bool visit_runs(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, ope
         int64_t start = row * rows.length;
         for (; next_run(o, start, &first, end, &stop); first = stop) {
             uint64_t from = address + (uint64_t)first * (uint64_t)stride * insn->size;
-            if (!visit(run, agent, insn, o, from, stride, start + first, stop - first, user))
+            if (!visit(run, agent, insn, o, from, stride, start + first, stop - first))
                 return false;
         }
     }
@@ -128,24 +130,21 @@ static bool visit_runs(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, ope
 }
 
 static bool touch_run(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, operands *o,
-                      uint64_t address, int64_t stride, int64_t element, int64_t count,
-                      void *user) {
+                      uint64_t address, int64_t stride, int64_t element, int64_t count) {
     const uint8_t *poison =
         insn->poison ? agent->poison + insn->operand[0] + element * insn->size : NULL;
     (void)o;
-    (void)user;
     return cpu_touch_row(run, agent, insn, address, stride, 0, count, CPU_ATOMIC_UPDATE) &&
            (!poison || cpu_poison_row_may_leave(run, agent, insn, poison, count, insn->size));
 }
 
 static bool update_run(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, operands *o,
-                       uint64_t address, int64_t stride, int64_t element, int64_t count,
-                       void *user) {
+                       uint64_t address, int64_t stride, int64_t element, int64_t count) {
     for (int64_t i = 0; i < count; i++) {
         uint64_t at = address + (uint64_t)i * (uint64_t)stride * insn->size;
-        if (insn->acquires || user || run->program->fences)
-            cpu_update_word(run, agent, insn, at, user);
-        update_at(insn, o, (void *)(uintptr_t)at, (size_t)(element + i));
+        if (insn->acquires || o->released || run->program->fences)
+            cpu_update_word(run, agent, insn, at, o->released);
+        o->changed |= update_at(insn, o, (void *)(uintptr_t)at, (size_t)(element + i));
     }
     return true;
 }
@@ -153,12 +152,12 @@ static bool update_run(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, ope
 CPU_HANDLER(cpu_run_atomic) {
     if (cpu_rests_before(run, agent)) return CPU_PAUSE;
     operands o = operands_of(run, agent, insn);
-    if (!visit_runs(run, agent, insn, &o, touch_run, NULL)) return CPU_STOP;
+    if (!visit_runs(run, agent, insn, &o, touch_run)) return CPU_STOP;
     if (o.old) memset(o.old, 0, (size_t)insn->count * insn->size);
-    cpu_known *released = cpu_begin_updates(run, agent, insn);
-    visit_runs(run, agent, insn, &o, update_run, released);
-    cpu_known_drop(released);
-    return cpu_rest_from_updates(run, agent, insn);
+    o.released = cpu_begin_updates(run, agent, insn);
+    visit_runs(run, agent, insn, &o, update_run);
+    cpu_known_drop(o.released);
+    return cpu_rest_from_updates(run, agent, insn, o.changed);
 }
 
 /* Elements of a buffer have the tile's order. */
@@ -196,9 +195,11 @@ static void clear_old(const cpu_agent *agent, const cpu_insn *insn, const operan
         if (agent->mask >> i % CPU_LANES & 1) memset(o->old + i * insn->size, 0, insn->size);
 }
 
-static void update_lane(const cpu_insn *insn, const operands *o, char *at, unsigned lane) {
+static bool update_lane(const cpu_insn *insn, const operands *o, char *at, unsigned lane) {
+    bool changed = false;
     for (uint32_t e = 0; e < insn->count / CPU_LANES; e++)
-        update_at(insn, o, at + e * insn->size, e * CPU_LANES + lane);
+        changed |= update_at(insn, o, at + e * insn->size, e * CPU_LANES + lane);
+    return changed;
 }
 
 static bool may_leave(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint32_t active) {
@@ -216,18 +217,18 @@ CPU_HANDLER(cpu_run_atomic_global) {
         !may_leave(run, agent, insn, active))
         return CPU_STOP;
     clear_old(agent, insn, &o);
-    cpu_known *released = cpu_begin_updates(run, agent, insn);
-    bool orders = insn->acquires || released || run->program->fences;
+    o.released = cpu_begin_updates(run, agent, insn);
+    bool orders = insn->acquires || o.released || run->program->fences;
     for (unsigned turn = 0; turn < CPU_LANES; turn++) {
         unsigned lane = lane_of(run, agent, turn);
         if (!(active >> lane & 1)) continue;
         for (uint32_t at = 0; orders && at < bytes; at += insn->size)
-            cpu_update_word(run, agent, insn, addresses[lane] + at, released);
-        update_lane(insn, &o, (char *)(uintptr_t)addresses[lane], lane);
+            cpu_update_word(run, agent, insn, addresses[lane] + at, o.released);
+        o.changed |= update_lane(insn, &o, (char *)(uintptr_t)addresses[lane], lane);
     }
-    cpu_known_drop(released);
+    cpu_known_drop(o.released);
     cpu_count_sectors(run, active, addresses);
-    return cpu_rest_from_updates(run, agent, insn);
+    return cpu_rest_from_updates(run, agent, insn, o.changed);
 }
 
 CPU_HANDLER(cpu_run_atomic_lanes_shared) {

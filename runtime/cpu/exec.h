@@ -14,9 +14,10 @@
 bool cpu_rests_before(cpu_run *run, cpu_agent *agent);
 /* What a release returns when it is done. */
 cpu_outcome cpu_rest_after(cpu_run *run, cpu_agent *agent);
-/* What an atomic update of global memory returns: now and then it lets other blocks go on, which it
- * may be waiting for in a loop. */
-cpu_outcome cpu_rest_from_updates(cpu_run *run, cpu_agent *agent, const cpu_insn *insn);
+/* What an atomic update of global memory returns. Where many in a row have changed nothing, the
+ * agent may be waiting in a loop: it lets other blocks go on. */
+cpu_outcome cpu_rest_from_updates(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
+                                  bool changed);
 
 /* control.c */
 CPU_HANDLER(cpu_run_loop_enter); /* operands: begin, end, step; result: the induction variable */

@@ -218,7 +218,7 @@ typedef struct cpu_order {
         *narrow;      /* the last one that reached less far than the release it met, or NULL */
     uint64_t address; /* CPU_WAITING: of the word */
     unsigned lane;    /* whose it is */
-    uint32_t updates; /* how many atomic instructions it has executed */
+    uint32_t in_vain; /* atomic instructions in a row that have changed nothing */
 } cpu_order;
 
 /* What the first agent that came to a `uniform` had there, each time. */
@@ -275,6 +275,7 @@ struct cpu_block {
     cpu_barrier barriers[CPU_BARRIERS];
     bool progressed;
     bool waits, rests;   /* when it was left last */
+    bool spins;          /* when it was left last, an agent was updating memory in vain */
     unsigned rests_left; /* how often it may still be preempted */
     uint64_t wakes;      /* at this tick of the run */
 };

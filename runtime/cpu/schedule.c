@@ -208,11 +208,16 @@ cpu_outcome cpu_rest_after(cpu_run *run, cpu_agent *agent) {
     return CPU_PAUSE;
 }
 
-/* However many rest: a loop of updates that waits for others would never end. */
-cpu_outcome cpu_rest_from_updates(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
-    enum { UPDATES = 256 };
-    if (++agent->order.updates % UPDATES)
+/* However many rest: a loop of updates that waits for others would never end. That it has come so
+ * far is nothing that others wait for. */
+cpu_outcome cpu_rest_from_updates(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
+                                  bool changed) {
+    enum { IN_VAIN = 64 };
+    agent->order.in_vain = changed ? 0 : agent->order.in_vain + 1;
+    if (agent->order.in_vain < IN_VAIN)
         return insn->releases ? cpu_rest_after(run, agent) : CPU_NEXT;
+    agent->order.in_vain = 0;
+    agent->block->spins = true;
     agent->pc++;
     rest(run, agent);
     return CPU_PAUSE;
@@ -327,8 +332,9 @@ static block_state visit_block(cpu_run *run, cpu_block *block, bool wake_all, bo
     if (block->rests && !wake_all && run->ticks < block->wakes) return BLOCK_RESTS;
     if (block->rests) wake(run, block);
     run->waiting -= block->waits;
+    block->spins = false;
     block_state state = run_block(run, block);
-    bool got_on = state == BLOCK_DONE || block->progressed;
+    bool got_on = state == BLOCK_DONE || (block->progressed && !block->spins);
     block->waits = state == BLOCK_WAITS;
     run->waiting += block->waits;
     run->ticks += got_on;

@@ -190,6 +190,54 @@ class Kernel:
             self.emit(f"free_shared {buffer}")
         return result
 
+    def kind(self, tile):
+        """An atomic kind whose outcome does not depend on the order: sums of floats must be exact."""
+        if tile.scalar in INTS:
+            return self.pick(["add", "min", "max", "and", "or", "xor"])
+        return self.pick(["min", "max"] + ["add"] * 3 * (tile.small is not None))
+
+    def exchanged(self, tiles, tile):
+        """Atomic accesses of a buffer, whose old and new elements are both used."""
+        others = [t for t in tiles if t.dims == tile.dims and t.scalar == tile.scalar]
+        buffer, old, new = self.name("s"), self.name(), self.name()
+        other = self.pick(others)
+        self.emit(f"{buffer} = alloc_shared : {tile.type().replace('tile<', 'shared<')}")
+        self.emit(f"store_shared {tile.name}, {buffer}")
+        if self.chance(0.3):
+            self.emit(f"{old} = atomic_cas {self.pick(others).name}, {other.name}, {buffer}")
+        else:
+            kind, condition = self.pick(["exch", self.kind(other)]), ""
+            if self.chance(0.3):
+                condition = self.name()
+                self.emit(f"{condition} = {self.pick(['lt', 'ne', 'ge'])} {self.pick(others).name}, {other.name}")
+                condition = ", " + condition
+            self.emit(f"{old} = atomic_{kind} {other.name}, {buffer}{condition}")
+        self.emit(f"{new} = load_shared {buffer} : {tile.type()}")
+        if self.chance(0.5):
+            self.emit(f"free_shared {buffer}")
+        result = Tile(self.name(), tile.scalar, tile.dims)
+        self.emit(f"{result.name} = {self.pick(['min', 'sub'])} {old}, {new} : {result.type()}")
+        return result
+
+    def counter(self):
+        """What one thread gets for the block: uniform, 0 outside of the view."""
+        view, _ = self.view("i32", [self.pick([1, 3])], "int")
+        old = self.name("o")
+        self.emit(f"{old} = atomic_xor 0, {view}[{self.index(1)}] {{ordering = "
+                  f"{self.pick(['relaxed', 'release', 'acquire', 'acq_rel'])}}}")
+        self.indices = self.indices + [old]
+
+    def accumulate(self, tile):
+        """All blocks combine their tiles in one place, in any order."""
+        extents = self.input_extents(tile.dims)
+        view, pointer = self.view(tile.scalar, extents, "int")
+        element = self.element(view, len(extents), tile.dims)
+        order = self.pick(["", "", ", ordering = release", ", ordering = acq_rel", ", scope = sys"])
+        self.emit(f"atomic {tile.name}, {element} {{kind = {self.kind(tile)}{order}}}")
+        if self.chance(0.2):
+            self.emit("fence")
+        self.outputs.append((pointer[1:], tile.scalar))
+
     def elementwise(self, tiles, tile):
         others = [t for t in tiles if t.dims == tile.dims and t.scalar == tile.scalar]
         other = self.pick(others)
@@ -488,7 +536,9 @@ class Kernel:
             elif kind < 0.45:
                 tiles.append(self.cast(tile, self.pick(scalars)))
             elif kind < 0.55:
-                tiles.append(self.through_shared(tile))
+                tiles.append(self.exchanged(tiles, tile) if self.chance(0.4) else self.through_shared(tile))
+            elif kind < 0.57:
+                self.counter()
             elif kind < 0.67:
                 tiles.append(self.dot(tiles))
             elif kind < 0.75:
@@ -500,6 +550,8 @@ class Kernel:
             else:
                 tiles.append(self.matmul_loop())
         for tile in tiles[-3:]:
+            if self.chance(0.3):
+                self.accumulate(tile)
             self.store(tile)
 
     def clauses(self):
