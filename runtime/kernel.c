@@ -152,6 +152,17 @@ static tile_status resolve(tile_kernel *kernel, kernel_point *point, const tile_
     return status;
 }
 
+/* Whether all blocks of the launch run at once. */
+static tile_status find_room(tile_device *device, const tile_launch *launch,
+                             tile_step_launch *step) {
+    int blocks = 0;
+    tile_status status = device->ops->residency(device, launch->variant, &blocks);
+    step->room = (int64_t)blocks * device->num_sms;
+    step->refused =
+        status == TILE_OK && launch->grid[0] > step->room / launch->grid[1] / launch->grid[2];
+    return status;
+}
+
 tile_status tile_kernel_take_step(tile_kernel *kernel, const tile_argument *arguments,
                                   unsigned count, tile_step_launch *step, tile_step_mode mode) {
     tile_launch launch;
@@ -163,6 +174,9 @@ tile_status tile_kernel_take_step(tile_kernel *kernel, const tile_argument *argu
     status = resolve(kernel, point, arguments, count, step->stream, &launch);
     step->launched = status == TILE_OK && !is_empty(&launch);
     if (!step->launched) return status;
+    launch.resident = step->resident;
+    if (step->resident) status = find_room(kernel->device, &launch, step);
+    if (status != TILE_OK || step->refused) return status;
     launch.overlaps = step->overlaps;
     launch.overlapped = step->overlapped;
     switch (mode) {

@@ -300,15 +300,30 @@ static bool take_given(const run *r, tile_loc loc, const tile_given *given, tile
     return false;
 }
 
+static tile_status refuse(const run *r, const tile_step *step, int64_t room) {
+    tile_report(r->plan->device->context, TILE_ERROR, step->loc,
+                "@%s: the blocks of @%s do not all run at once, as 'resident' asks for: the device "
+                "holds %" PRId64 "; launch fewer, or say `otherwise`",
+                r->plan->steps->plan->name, r->plan->steps->kernels[step->kernel], room);
+    return TILE_UNSUPPORTED;
+}
+
 static tile_status take_launch(run *r, const tile_step *step, tile_step_mode mode) {
     tile_argument arguments[TILE_MAX_ARGUMENTS];
     tile_step_launch how = {.stream = r->stream,
                             .overlaps = step->overlaps && r->launched,
-                            .overlapped = step->overlapped};
+                            .overlapped = step->overlapped,
+                            .resident = step->resident};
     for (unsigned i = 0; i < step->given_count; i++)
         if (!take_given(r, step->loc, &step->given[i], &arguments[i])) return TILE_INVALID;
     tile_status status = tile_kernel_take_step(r->plan->kernels[step->kernel], arguments,
                                                step->given_count, &how, mode);
+    if (status == TILE_OK && how.refused) {
+        if (step->otherwise < 0) return refuse(r, step, how.room);
+        how = (tile_step_launch){.stream = r->stream, .overlapped = step->overlapped};
+        status = tile_kernel_take_step(r->plan->kernels[step->otherwise], arguments,
+                                       step->given_count, &how, mode);
+    }
     r->launched = how.launched;
     return status;
 }

@@ -34,7 +34,10 @@ typedef struct tile_step_launch {
     void *stream;
     bool overlaps;   /* the launch before it, if there was one */
     bool overlapped; /* the next launch will */
+    bool resident;   /* all blocks at once */
     bool launched;   /* set: there are blocks to run */
+    bool refused;    /* set: they cannot all run at once; nothing was reported or done */
+    int64_t room;    /* set if refused: how many can */
 } tile_step_launch;
 tile_status tile_kernel_take_step(tile_kernel *kernel, const tile_argument *arguments,
                                   unsigned count, tile_step_launch *step, tile_step_mode mode);

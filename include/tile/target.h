@@ -15,6 +15,9 @@ typedef struct tile_target {
     unsigned ptx_version;        /* the lowest that the compiler's output needs: 80 is PTX 8.0 */
     unsigned max_shared_bytes;   /* per block, with opt-in (CUDA C++ Programming Guide, table of
                                     technical specifications) */
+    /* What a multiprocessor holds at once (the same table); each block takes 1 KB of its shared
+     * memory more than it asks for. */
+    unsigned sm_warps, sm_blocks, sm_shared_bytes;
 } tile_target;
 
 /* NULL (without a report) if there is no such target. Targets live as long as the program; calls

@@ -78,8 +78,12 @@ static unsigned kernel_index(maker *m, const char *name) {
 static void add_launch(maker *m, tile_op op) {
     tile_step step = {.kind = TILE_STEP_LAUNCH,
                       .loc = tile_op_loc(m->f, op),
-                      .overlaps = tile_op_has_attr(m->f, op, TILE_ATTR_pdl)};
+                      .overlaps = tile_op_has_attr(m->f, op, TILE_ATTR_pdl),
+                      .resident = tile_op_has_attr(m->f, op, TILE_ATTR_resident),
+                      .otherwise = -1};
+    const char *other = tile_op_attr_text(m->f, op, TILE_ATTR_otherwise);
     step.kernel = kernel_index(m, tile_op_attr_text(m->f, op, TILE_ATTR_callee));
+    if (other) step.otherwise = (int)kernel_index(m, other);
     step.given = values_of(m, op, &step.given_count);
     if (step.overlaps) m->to->steps[m->to->step_count - 1].overlapped = true;
     *PUSH(m->to, steps, step_count, step_capacity) = step;

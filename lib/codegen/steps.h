@@ -33,6 +33,8 @@ typedef struct tile_step {
     unsigned kernel;   /* LAUNCH: its index */
     bool overlaps;     /* LAUNCH: with the launch before it */
     bool overlapped;   /* LAUNCH: by the launch behind it */
+    bool resident;     /* LAUNCH: all blocks at once */
+    int otherwise;     /* LAUNCH: the kernel that takes its place where that cannot be; -1: none */
     tile_given *given; /* LAUNCH: the kernel's arguments. FILL: the view, then the value */
     unsigned given_count;
     tile_scalar scalar;                      /* FILL: of the elements */

@@ -109,6 +109,8 @@ static void put_launch(printer *p, const tile_step *step) {
     for (unsigned i = 0; i < step->given_count; i++)
         PUT(p, "%s\"%s\"", i ? ", " : "", given_text(p, &step->given[i]));
     PUT(p, "], \"pdl\": %s", step->overlaps ? "true" : "false");
+    if (step->resident) PUT(p, ", \"resident\": true");
+    if (step->otherwise >= 0) PUT(p, ", \"otherwise\": \"%s\"", p->steps->kernels[step->otherwise]);
 }
 
 static void put_fill(printer *p, const tile_step *step) {

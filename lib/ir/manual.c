@@ -260,10 +260,18 @@ static const char splits[] =
     "nothing\n"
     "  that another one has written. What stands behind the loop is done once, with the whole "
     "sums.\n"
-    "* Parts are added in the type of the accumulator, at least f32, in a fixed order: the result "
-    "is "
-    "the same,\n"
-    "  bit by bit, in every launch.\n"
+    "* Parts are added in the type of the accumulator, at least f32; in a fixed order, so that the "
+    "result is\n"
+    "  the same, bit by bit, in every launch, with all strategies but `atomic`:\n"
+    "  `serial`: one block after the other, at a semaphore. `workspace`: the parts go to memory, and a "
+    "second\n"
+    "  kernel adds them; the kernel becomes a plan of its name. `atomic`: to memory, as they come. "
+    "`exchange`:\n"
+    "  all blocks of a tile run at once, and each adds a share; `serial` where the device does not "
+    "hold them.\n"
+    "  `cluster`: 2 to 8 blocks, through distributed shared memory, from sm_90 on. `stream_k`: factor "
+    "x\n"
+    "  num_sms blocks share the iterations of all tiles evenly; its factor begins at 1.\n"
     "* `block_id` and `grid_dim` go on to mean the grid that is written.\n";
 
 static const char plans[] =
@@ -290,7 +298,12 @@ static const char plans[] =
     "on.\n"
     "* A launch with `{pdl}` overlaps the launch right before it. Before its `pdl_wait` the kernel "
     "touches\n"
-    "  no scratch, and nothing that a step before wrote.\n";
+    "  no scratch, and nothing that a step before wrote.\n"
+    "* A launch with `{resident}` runs all of its blocks at once, so that they may wait for each "
+    "other; with\n"
+    "  `{resident, otherwise = @j}` the kernel @j takes its place, on the same arguments, where the "
+    "device does\n"
+    "  not hold so many blocks.\n";
 
 static const char executors[] =
     "\n"

@@ -20,7 +20,8 @@ static bool parse_arguments(tile_parser *p, tile_operand **operands, unsigned *c
 /* "launch" "@"ID [values] "(" [expr],* ")" [attrs] */
 bool tile_parse_launch(tile_parser *p, const tile_statement *s) {
     const tile_op_info *info = tile_op_get_info(TILE_OP_launch);
-    const uint64_t in_braces = (uint64_t)1 << TILE_ATTR_pdl;
+    const uint64_t in_braces = (uint64_t)1 << TILE_ATTR_pdl | (uint64_t)1 << TILE_ATTR_resident |
+                               (uint64_t)1 << TILE_ATTR_otherwise;
     tile_invocation call = {.loc = p->token.loc,
                             .opcode = TILE_OP_launch,
                             .attrs = {{.id = TILE_ATTR_callee}, {.id = TILE_ATTR_values}},

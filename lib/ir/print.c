@@ -360,7 +360,7 @@ static void print_if(printer *p, tile_op op) {
     print_region(p, no);
 }
 
-/* launch @k<block = 64>(%n, %x) {pdl} */
+/* launch @k<block = 64>(%n, %x) {pdl}, or {resident, otherwise = @j} */
 static void print_launch(printer *p, tile_op op) {
     const tile_attr *values = tile_op_attr(p->f, op, TILE_ATTR_values);
     const char *callee = tile_op_attr_text(p->f, op, TILE_ATTR_callee);
@@ -368,7 +368,17 @@ static void print_launch(printer *p, tile_op op) {
     if (values) print_param_values(p, values->values, values->count);
     PRINT(p, "(");
     print_values(p, tile_op_at(p->f, op)->operands, tile_op_operand_count(p->f, op));
-    PRINT(p, ")%s", tile_op_has_attr(p->f, op, TILE_ATTR_pdl) ? " {pdl}" : "");
+    static const tile_attr_id in_braces[] = {TILE_ATTR_pdl, TILE_ATTR_resident,
+                                             TILE_ATTR_otherwise};
+    const char *before = ") {";
+    for (unsigned i = 0; i < sizeof in_braces / sizeof *in_braces; i++) {
+        const tile_attr *attr = tile_op_attr(p->f, op, in_braces[i]);
+        if (!attr) continue;
+        PRINT(p, "%s", before);
+        print_attr(p, attr);
+        before = ", ";
+    }
+    PRINT(p, "%s", *before == ',' ? "}" : ")");
 }
 
 static void print_sync_explicit(printer *p, tile_op op) {

@@ -144,18 +144,43 @@ static void check_dependent(checker *c, tile_op op, const tile_function *kernel)
              kernel->name);
 }
 
+/* NULL after a report. */
+static const tile_function *find_kernel(checker *c, tile_op op, const char *name) {
+    const tile_function *kernel = tile_module_find(c->f->module, name);
+    if (kernel && kernel->kind == TILE_KERNEL) return kernel;
+    tile_guess guess = tile_guess_start(name, strlen(name));
+    for (const tile_function *f = c->f->module->first; f; f = f->next)
+        if (f->kind == TILE_KERNEL) tile_guess_try(&guess, f->name);
+    FAIL(c, tile_op_loc(c->f, op), "there is no kernel @%s%s", name,
+         tile_guess_phrase(&guess, "@", &c->scratch));
+    return NULL;
+}
+
+static void check_resident(checker *c, tile_op op) {
+    const char *other = tile_op_attr_text(c->f, op, TILE_ATTR_otherwise);
+    bool resident = tile_op_has_attr(c->f, op, TILE_ATTR_resident);
+    tile_loc loc = tile_op_loc(c->f, op);
+    if (resident && tile_op_has_attr(c->f, op, TILE_ATTR_pdl))
+        FAIL(c, loc,
+             "a step with 'resident' has the device for itself and overlaps none: leave out "
+             "'pdl'");
+    if (other && !resident)
+        FAIL(c, loc,
+             "'otherwise' says what is launched where 'resident' is refused, which this step "
+             "does not ask for");
+    const tile_function *kernel = other ? find_kernel(c, op, other) : NULL;
+    if (!kernel) return;
+    if (kernel->param_count)
+        FAIL(c, loc, "@%s has parameters, and `otherwise` gives it none", kernel->name);
+    check_arguments(c, op, kernel);
+}
+
 static void check_launch(checker *c, tile_op op) {
     const char *name = tile_op_attr_text(c->f, op, TILE_ATTR_callee);
-    const tile_function *kernel = tile_module_find(c->f->module, name);
+    const tile_function *kernel = find_kernel(c, op, name);
     const tile_attr *values = tile_op_attr(c->f, op, TILE_ATTR_values);
-    if (!kernel || kernel->kind != TILE_KERNEL) {
-        tile_guess guess = tile_guess_start(name, strlen(name));
-        for (const tile_function *f = c->f->module->first; f; f = f->next)
-            if (f->kind == TILE_KERNEL) tile_guess_try(&guess, f->name);
-        FAIL(c, tile_op_loc(c->f, op), "there is no kernel @%s%s", name,
-             tile_guess_phrase(&guess, "@", &c->scratch));
-        return;
-    }
+    if (!kernel) return;
+    check_resident(c, op);
     check_arguments(c, op, kernel);
     for (unsigned i = 0; values && i < values->count; i++)
         check_value(c, tile_op_loc(c->f, op), values, i, kernel);

@@ -4,7 +4,8 @@
 #include <string.h>
 
 static const tile_target targets[] = {
-#define TARGET(name, capability, specific, ptx, shared) {#name, capability, specific, ptx, shared},
+#define TARGET(name, capability, specific, ptx, shared, warps, blocks, sm_shared) \
+    {#name, capability, specific, ptx, shared, warps, blocks, sm_shared},
 #include "tile/targets.def"
 #undef TARGET
 };

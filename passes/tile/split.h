@@ -14,8 +14,11 @@ typedef struct split_strategy {
     bool takes_steps; /* the kernel becomes a plan */
     bool knows_grid;  /* the kernel computes the grid's extents, which the launch alone knows where
                          they name the device */
-    unsigned max_factor;                    /* 0: any */
-    bool splits_one;                        /* a factor of 1 is a split, too */
+    unsigned max_factor; /* 0: any */
+    bool splits_one;     /* a factor of 1 is a split, too */
+    bool draws;          /* parts are drawn by the blocks as they come, in the place of block_id */
+    bool neighbours;     /* the parts of a tile are neighbours in the grid */
+    unsigned capability; /* compute capability that it needs */
     const char *(*refuses)(const split *s); /* why it cannot split this loop; NULL: it can */
 } split_strategy;
 
@@ -132,10 +135,31 @@ void split_copy_pieces(split *s, const split_pieces *pieces, tile_builder *b,
                        const tile_op *epilogue, unsigned count, tile_value first,
                        const tile_value *sums);
 
+/* Where a piece begins along the axis. */
+tile_value split_piece_begin(const split *s, const split_pieces *pieces, tile_builder *b,
+                             tile_value piece);
+/* Adds the pieces of all parts, which lie by part, then by tile, in their order; sums[i] has the
+ * type of carried value i's piece. */
+void split_sum_pieces(split *s, tile_builder *b, const split_pieces *pieces, tile_value first,
+                      tile_value tile, tile_value tiles, const tile_value *parts, tile_value *sums);
+
+/* split_steps.c: a copy of the kernel under a name of its own, as a new root of the pass manager.
+ */
+tile_function *split_copy_kernel(const split *s, const char *suffix);
+/* An empty plan with the kernel's name and arguments. */
+void split_become_plan(tile_function *f);
+
+/* A launch of the kernel on the arguments of the builder's plan, and more behind them. */
+tile_op split_launch(tile_builder *b, const tile_function *kernel, const tile_value *more,
+                     tile_arena *arena);
+
 /* A file each. */
 tile_status split_serial(split *s);
 tile_status split_workspace(split *s);
 tile_status split_atomic(split *s);
+tile_status split_cluster(split *s);
+const char *split_cluster_refuses(const split *s);
+tile_status split_exchange(split *s);
 tile_status split_stream_k(split *s);
 const char *split_stream_k_refuses(const split *s);
 

@@ -27,7 +27,13 @@
  *   kernel @sums(%m: i32, %x: view<f32[%m, 64]>, %y: view<f32[1, 64]>)
  *       grid [1, 1, 4]  warps 4
  *   {
- *     %0, %1, %part = block_id : i32
+ *     %0, %1, %2 = block_id : i32
+ *     %tickets = scratch [1] {clean} : view<i32[1]>
+ *     %part = atomic 1, %tickets[0] {kind = add} : i32
+ *     %3 = eq %part, 3 : i1
+ *     if %3 {
+ *       atomic 0, %tickets[0] {kind = exch}
+ *     }
  *     %zero = splat 0.0 : tile<f32[1, 64]>
  *     %all = for %i = %part to %m step 4 iter (%sum = %zero) {
  *       %row = load %x[%i, 0] : tile<f32[1, 64]>
@@ -36,23 +42,23 @@
  *     }
  *     %turns = scratch [1] {clean} : view<i32[1]>
  *     %all_1 = scratch [1, 1, 64] : view<f32[1, 1, 64]>
- *     %2 = gt %part, 0 : i1
- *     %3 = if %2 {
+ *     %4 = gt %part, 0 : i1
+ *     %5 = if %4 {
  *       lock_semaphore %turns[0], %part
- *       %4 = load %all_1[0, 0, 0] : tile<f32[1, 64]>
- *       %5 = add %4, %all : tile<f32[1, 64]>
- *       yield %5
+ *       %6 = load %all_1[0, 0, 0] : tile<f32[1, 64]>
+ *       %7 = add %6, %all : tile<f32[1, 64]>
+ *       yield %7
  *     } else {
  *       yield %all
  *     }
- *     %6 = eq %part, 3 : i1
- *     if %6 {
- *       store %3, %y[0, 0]
+ *     %8 = eq %part, 3 : i1
+ *     if %8 {
+ *       store %5, %y[0, 0]
  *       release_semaphore %turns[0], 0
  *     } else {
- *       store %3, %all_1[0, 0, 0]
- *       %7 = add %part, 1 : i32
- *       release_semaphore %turns[0], %7
+ *       store %5, %all_1[0, 0, 0]
+ *       %9 = add %part, 1 : i32
+ *       release_semaphore %turns[0], %9
  *     }
  *   }
  *
@@ -78,9 +84,16 @@
 #include "passes/tile/split_steps.h"
 
 static const split_strategy strategies[] = {
-    {.word = "serial", .lower = split_serial},
+    {.word = "serial", .lower = split_serial, .draws = true},
     {.word = "workspace", .lower = split_workspace, .takes_steps = true, .knows_grid = true},
     {.word = "atomic", .lower = split_atomic},
+    {.word = "exchange", .lower = split_exchange, .takes_steps = true, .knows_grid = true},
+    {.word = "cluster",
+     .lower = split_cluster,
+     .max_factor = 8,
+     .neighbours = true,
+     .capability = 90,
+     .refuses = split_cluster_refuses},
     {.word = "stream_k",
      .lower = split_stream_k,
      .knows_grid = true,

@@ -77,6 +77,20 @@ static void take_every(const split *s, tile_value part) {
     bounds[2] = step;
 }
 
+/* A part that nobody else has, the lower ones first: whoever waits for lower parts waits for blocks
+ * that run. The last one to draw sets the tile's counter back. */
+static tile_value draw(split *s, tile_builder *b, const split_grid *grid) {
+    tile_value tickets = split_clean_words(s, b, split_tile_count(b, grid), "tickets");
+    tile_value tile = split_tile_number(b, grid);
+    tile_value part = split_build_atomic(b, "add", NULL, tile_build_int(b, 1), tickets, &tile, 1);
+    tile_value last = tile_build_eq(b, part, tile_build_int(b, s->factor - 1));
+    split_fork fork = split_begin_fork(b, last, NULL, 0);
+    split_build_atomic(&fork.yes, "exch", NULL, tile_build_int(b, 0), tickets, &tile, 1);
+    tile_build_yield(&fork.yes, NULL, 0);
+    tile_build_yield(&fork.no, NULL, 0);
+    return part;
+}
+
 void split_deal_out(split *s, split_grid *grid) {
     tile_function *f = s->f;
     size_t old_ops = f->op_count;
@@ -86,11 +100,16 @@ void split_deal_out(split *s, split_grid *grid) {
     look(&b, ids, grid);
     grid->part = z;
     if (!is_one(&b, grid->extent[2])) { /* all parts of each of them */
+        tile_value factor = tile_build_int(&b, s->factor);
         tile_value all = split_result(&b, tile_build_grid_dim(&b), 2);
-        grid->extent[2] = tile_build_div(&b, all, tile_build_int(&b, s->factor));
-        grid->part = tile_build_div(&b, z, grid->extent[2]);
-        grid->id[2] = tile_build_rem(&b, z, grid->extent[2]);
+        bool inner = s->strategy->neighbours;
+        grid->extent[2] = tile_build_div(&b, all, factor);
+        tile_value outer = tile_build_div(&b, z, inner ? factor : grid->extent[2]);
+        tile_value rest = tile_build_rem(&b, z, inner ? factor : grid->extent[2]);
+        grid->part = inner ? rest : outer;
+        grid->id[2] = inner ? outer : rest;
     }
+    if (s->strategy->draws) grid->part = draw(s, &b, grid);
     tile_value_set_name(f, grid->part, "part");
     add_dim(s);
     split_rename(s, old_ops, TILE_OP_block_id, grid->id);

@@ -223,3 +223,49 @@ void split_copy_pieces(split *s, const split_pieces *pieces, tile_builder *b,
     for (unsigned i = 0; i < count; i++)
         if (pieces->count == 1 || is_copied(&c, epilogue[i])) copy_op(&c, b, epilogue[i], first);
 }
+
+/* Sums ----------------------------------------------------------------------------------------- */
+
+tile_value split_piece_begin(const split *s, const split_pieces *pieces, tile_builder *b,
+                             tile_value piece) {
+    int64_t length = extent_of(s, pieces->axis) / pieces->count;
+    if (pieces->count == 1) return tile_build_int(b, 0);
+    return length == 1 ? piece : tile_build_mul(b, piece, tile_build_int(b, length));
+}
+
+static const tile_type *piece_type(const split *s, const split_pieces *pieces,
+                                   const tile_type *type) {
+    return pieces->count > 1 ? split_piece_type(s, pieces, type) : type;
+}
+
+/* So many loads are under way at once. */
+enum { MAX_UNROLL = 8 };
+
+/* for %part = 0 to factor { sum + part } */
+void split_sum_pieces(split *s, tile_builder *b, const split_pieces *pieces, tile_value first,
+                      tile_value tile, tile_value tiles, const tile_value *parts,
+                      tile_value *sums) {
+    tile_function *f = s->f;
+    for (unsigned i = 0; i < s->count; i++)
+        sums[i] = split_zero(s, b, piece_type(s, pieces, split_part_type(s, i)));
+    tile_op loop = tile_build_for_loop(b, tile_build_int(b, 0), tile_build_int(b, s->factor),
+                                       tile_build_int(b, 1), sums, s->count);
+    tile_op_set_int(f, loop, TILE_ATTR_unroll, s->factor < MAX_UNROLL ? s->factor : MAX_UNROLL);
+    tile_builder body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
+    body.loc = b->loc;
+    tile_value part = tile_region_arg(f, body.region, 0);
+    tile_value at = tile_build_add(&body, tile_build_mul(&body, part, tiles), tile);
+    for (unsigned i = 0; i < s->count; i++) {
+        const tile_type *type = piece_type(s, pieces, split_part_type(s, i));
+        tile_value place[TILE_MAX_RANK];
+        unsigned rank = split_place(&body, type, at, place);
+        if (pieces->count > 1) place[1 + pieces->axis] = first;
+        sums[i] = tile_build_add(&body, tile_region_arg(f, body.region, i + 1),
+                                 tile_build_load(&body, parts[i], place, rank, type));
+    }
+    tile_build_yield(&body, sums, s->count);
+    for (unsigned i = 0; i < s->count; i++) {
+        const tile_type *own = tile_value_type(f, tile_op_result(f, s->loop, i));
+        sums[i] = split_as_type(b, tile_op_result(f, loop, i), piece_type(s, pieces, own));
+    }
+}

@@ -80,7 +80,8 @@ unsigned tile_split_space(const tile_function *f, const tile_target *target,
     unsigned count = 1;
     points[0] = (tile_split_point){1, split_strategy_at(0)->word};
     for (unsigned i = 0; loop.id && (strategy = split_strategy_at(i)); i++)
-        count += add_points(f, target, loop, strategy, points + count);
+        if (target->compute_capability >= strategy->capability)
+            count += add_points(f, target, loop, strategy, points + count);
     return count;
 }
 

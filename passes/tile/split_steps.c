@@ -100,7 +100,11 @@ static void place_launch(place *p, tile_op op, bool first) {
                                      values, count);
     bool overlaps = first ? tile_op_has_attr(p->to, p->launch, TILE_ATTR_pdl)
                           : tile_op_has_attr(p->plan, op, TILE_ATTR_pdl);
-    if (overlaps) tile_op_set_flag(p->to, copy, TILE_ATTR_pdl);
+    bool resident = tile_op_has_attr(p->plan, op, TILE_ATTR_resident);
+    const char *other = tile_op_attr_text(p->plan, op, TILE_ATTR_otherwise);
+    if (resident) tile_op_set_flag(p->to, copy, TILE_ATTR_resident);
+    if (other) tile_op_set_text(p->to, copy, TILE_ATTR_otherwise, other);
+    if (overlaps && !resident) tile_op_set_flag(p->to, copy, TILE_ATTR_pdl);
 }
 
 static void inline_at(tile_function *to, tile_op launch, const tile_function *plan,
@@ -127,4 +131,44 @@ void tile_inline_steps(tile_function *plan, tile_arena *scratch) {
                 inline_at(f, (tile_op){id}, plan, scratch);
         }
     }
+}
+
+/* Kernels of a plan ---------------------------------------------------------------------------- */
+
+static const char *free_name(const split *s, const char *suffix) {
+    const char *stem = tile_arena_format(s->pass->scratch, "%s_%s", s->f->name, suffix);
+    const char *name = stem;
+    for (unsigned i = 2; tile_module_find(s->f->module, name); i++)
+        name = tile_arena_format(s->pass->scratch, "%s_%u", stem, i);
+    return name;
+}
+
+tile_function *split_copy_kernel(const split *s, const char *suffix) {
+    tile_function *copy = tile_function_clone(s->f, free_name(s, suffix));
+    copy->seen = 0; /* the pass manager meets it now */
+    copy->reference = NULL;
+    copy->reference_count = 0;
+    return copy;
+}
+
+void split_become_plan(tile_function *f) {
+    tile_function old;
+    tile_function_restart(f, &old);
+    f->kind = TILE_PLAN;
+    f->level = 0;
+    f->grid_rank = f->cluster_rank = 0;
+    f->warps = f->raster_group = f->cost = NULL;
+    f->raster = TILE_RASTER_NONE;
+    f->is_persistent = false;
+    for (unsigned i = 0; i < f->arg_count; i++) f->args[i].divisible = 0;
+}
+
+tile_op split_launch(tile_builder *b, const tile_function *kernel, const tile_value *more,
+                     tile_arena *arena) {
+    const tile_function *plan = b->function;
+    tile_value *values = TILE_NEW_ARRAY(arena, tile_value, kernel->arg_count + 1);
+    for (size_t i = 0; i < plan->arg_count; i++) values[i] = plan->args[i].value;
+    for (size_t i = plan->arg_count; i < kernel->arg_count; i++)
+        values[i] = more[i - plan->arg_count];
+    return tile_build_launch(b, kernel->name, NULL, 0, values, (unsigned)kernel->arg_count);
 }

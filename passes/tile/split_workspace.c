@@ -10,22 +10,12 @@
  *
  * Both take the arguments of the kernel. Parts lie by part, then by tile, each row by row: every
  * access is wide, and no bound has to be looked at. Parts are added in their order. */
-#include <string.h>
-
 #include "lib/analysis/memory.h"
 #include "lib/ir/syntax.h"
 #include "passes/tile/host_value.h"
 #include "passes/tile/split.h"
 
 /* Names ---------------------------------------------------------------------------------------- */
-
-static const char *free_name(const split *s, const char *suffix) {
-    const char *stem = tile_arena_format(s->pass->scratch, "%s_%s", s->f->name, suffix);
-    const char *name = stem;
-    for (unsigned i = 2; tile_module_find(s->f->module, name); i++)
-        name = tile_arena_format(s->pass->scratch, "%s_%u", stem, i);
-    return name;
-}
 
 static const char *free_argument(const split *s, const tile_function *f, unsigned i) {
     const char *name = tile_value_at(s->f, tile_op_result(s->f, s->loop, i))->name;
@@ -34,14 +24,6 @@ static const char *free_argument(const split *s, const tile_function *f, unsigne
     for (unsigned n = 2; tile_function_find_arg(f, name); n++)
         name = tile_arena_format(s->pass->scratch, "%s_%u", stem, n);
     return name;
-}
-
-static tile_function *copy_of(const split *s, const char *suffix) {
-    tile_function *copy = tile_function_clone(s->f, free_name(s, suffix));
-    copy->seen = 0; /* the pass manager meets it now */
-    copy->reference = NULL;
-    copy->reference_count = 0;
-    return copy;
 }
 
 /* Scratch -------------------------------------------------------------------------------------- */
@@ -77,7 +59,7 @@ static tile_function *make_partial(const split *s) {
     split own = *s;
     split_grid grid;
     unsigned count;
-    tile_function *f = own.f = copy_of(s, "partial");
+    tile_function *f = own.f = split_copy_kernel(s, "partial");
     tile_value *parts = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
     add_arguments(s, f, parts);
     split_deal_out(&own, &grid);
@@ -98,46 +80,6 @@ static tile_function *make_partial(const split *s) {
 }
 
 /* The second kernel ---------------------------------------------------------------------------- */
-
-/* So many loads are under way at once. */
-enum { MAX_UNROLL = 8 };
-
-/* What a block of the second kernel does: a piece of a tile. */
-typedef struct piece {
-    split_grid grid;
-    split_pieces cut;
-    tile_value first; /* along the axis */
-} piece;
-
-static const tile_type *type_of(const split *s, const piece *p, unsigned i) {
-    const tile_type *type = split_part_type(s, i);
-    return p->cut.count > 1 ? split_piece_type(s, &p->cut, type) : type;
-}
-
-/* for %part = 0 to factor { sum + part } */
-static tile_op add_parts(const split *s, tile_builder *b, const piece *p, const tile_value *parts) {
-    tile_function *f = b->function;
-    tile_value *sums = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
-    for (unsigned i = 0; i < s->count; i++) sums[i] = split_zero(s, b, type_of(s, p, i));
-    tile_value tile = split_tile_number(b, &p->grid), tiles = split_tile_count(b, &p->grid);
-    tile_op loop = tile_build_for_loop(b, tile_build_int(b, 0), tile_build_int(b, s->factor),
-                                       tile_build_int(b, 1), sums, s->count);
-    tile_op_set_int(f, loop, TILE_ATTR_unroll, s->factor < MAX_UNROLL ? s->factor : MAX_UNROLL);
-    tile_builder body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
-    body.loc = b->loc;
-    tile_value part = tile_region_arg(f, body.region, 0);
-    tile_value at = tile_build_add(&body, tile_build_mul(&body, part, tiles), tile);
-    for (unsigned i = 0; i < s->count; i++) {
-        const tile_type *type = type_of(s, p, i);
-        tile_value place[TILE_MAX_RANK];
-        unsigned rank = split_place(&body, type, at, place);
-        if (p->cut.count > 1) place[1 + p->cut.axis] = p->first;
-        sums[i] = tile_build_add(&body, tile_region_arg(f, body.region, i + 1),
-                                 tile_build_load(&body, parts[i], place, rank, type));
-    }
-    tile_build_yield(&body, sums, s->count);
-    return loop;
-}
 
 static void mark_operands(tile_function *f, tile_op op, void *user) {
     bool *live = user;
@@ -205,23 +147,20 @@ static int64_t count_pieces(const split *s) {
 
 static tile_function *make_reduce(const split *s) {
     split own = *s;
+    split_grid grid;
     unsigned count;
-    tile_function *f = own.f = copy_of(s, "reduce");
+    tile_function *f = own.f = split_copy_kernel(s, "reduce");
     tile_value *parts = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
     tile_value *sums = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
     add_arguments(s, f, parts);
     tile_op *epilogue = split_take_epilogue(&own, &count);
-    piece p = {.cut = split_choose_pieces(&own, epilogue, count, count_pieces(s))};
-    p.first = split_into_pieces(&own, &p.cut, &p.grid);
+    split_pieces cut = split_choose_pieces(&own, epilogue, count, count_pieces(s));
+    tile_value first = split_into_pieces(&own, &cut, &grid);
     tile_builder b = tile_builder_at_end(f, f->body);
     b.loc = tile_op_loc(f, own.loop);
-    tile_op sum = add_parts(&own, &b, &p, parts);
-    for (unsigned i = 0; i < s->count; i++) {
-        const tile_type *type = tile_value_type(f, tile_op_result(f, own.loop, i));
-        if (p.cut.count > 1) type = split_piece_type(&own, &p.cut, type);
-        sums[i] = split_as_type(&b, tile_op_result(f, sum, i), type);
-    }
-    split_copy_pieces(&own, &p.cut, &b, epilogue, count, p.first, sums);
+    tile_value tile = split_tile_number(&b, &grid), tiles = split_tile_count(&b, &grid);
+    split_sum_pieces(&own, &b, &cut, first, tile, tiles, parts, sums);
+    split_copy_pieces(&own, &cut, &b, epilogue, count, first, sums);
     erase_all(f, epilogue, count);
     drop_unneeded(&own, f);
     b = tile_builder_before(f, tile_region_first(f, f->body));
@@ -232,29 +171,6 @@ static tile_function *make_reduce(const split *s) {
 
 /* The plan ------------------------------------------------------------------------------------- */
 
-static void become_plan(tile_function *f) {
-    tile_function old;
-    tile_function_restart(f, &old);
-    f->kind = TILE_PLAN;
-    f->level = 0;
-    f->grid_rank = f->cluster_rank = 0;
-    f->warps = f->raster_group = f->cost = NULL;
-    f->raster = TILE_RASTER_NONE;
-    f->is_persistent = false;
-    for (unsigned i = 0; i < f->arg_count; i++) f->args[i].divisible = 0;
-}
-
-static void launch(tile_builder *b, const tile_function *kernel, const tile_value *scratch,
-                   tile_arena *arena, bool overlaps) {
-    tile_function *plan = b->function;
-    tile_value *values = TILE_NEW_ARRAY(arena, tile_value, kernel->arg_count + 1);
-    for (size_t i = 0; i < plan->arg_count; i++) values[i] = plan->args[i].value;
-    for (size_t i = plan->arg_count; i < kernel->arg_count; i++)
-        values[i] = scratch[i - plan->arg_count];
-    tile_op op = tile_build_launch(b, kernel->name, NULL, 0, values, (unsigned)kernel->arg_count);
-    if (overlaps) tile_op_set_flag(plan, op, TILE_ATTR_pdl);
-}
-
 tile_status split_workspace(split *s) {
     tile_arena *arena = s->pass->scratch;
     tile_loc loc = tile_op_loc(s->f, s->loop);
@@ -263,7 +179,7 @@ tile_status split_workspace(split *s) {
     tile_value *scratch = TILE_NEW_ARRAY(arena, tile_value, s->count + 1);
     for (unsigned i = 0; i < s->count; i++) types[i] = split_part_type(s, i);
     tile_function *partial = make_partial(s), *reduce = make_reduce(s);
-    become_plan(s->f);
+    split_become_plan(s->f);
     tile_builder b = tile_builder_at_end(s->f, s->f->body);
     b.loc = loc;
     tile_value count = host_value_as(&b, host_value(&b, parts, NULL), TILE_i32);
@@ -275,7 +191,8 @@ tile_status split_workspace(split *s) {
                                         tile_type_scalar(s->context, types[i]->scalar));
         tile_value_set_name(s->f, scratch[i], partial->args[s->f->arg_count + i].name);
     }
-    launch(&b, partial, scratch, arena, false);
-    launch(&b, reduce, scratch, arena, true);
+    split_launch(&b, partial, scratch, arena);
+    tile_op last = split_launch(&b, reduce, scratch, arena);
+    tile_op_set_flag(s->f, last, TILE_ATTR_pdl);
     return TILE_OK;
 }

@@ -214,6 +214,19 @@ static bool is_launchable(const int64_t grid[3]) {
     return grid[0] <= INT32_MAX && grid[1] <= UINT16_MAX && grid[2] <= UINT16_MAX;
 }
 
+/* As many blocks of it as a multiprocessor of the target holds, if registers suffice. */
+static tile_status cpu_residency(tile_device *device, tile_variant *variant, int *blocks) {
+    enum { RESERVED = 1024 };
+    const tile_target *target = device->target;
+    unsigned warps = tile_abi_warps(variant->abi);
+    unsigned by_warps = target->sm_warps / (warps ? warps : 1);
+    unsigned by_shared = target->sm_shared_bytes / (tile_abi_shared_bytes(variant->abi) + RESERVED);
+    unsigned most = by_warps < by_shared ? by_warps : by_shared;
+    if (most > target->sm_blocks) most = target->sm_blocks;
+    *blocks = most ? (int)most : 1;
+    return TILE_OK;
+}
+
 static tile_status cpu_launch(tile_device *device, const tile_launch *launch) {
     const cpu_program *program = launch->variant->code;
     cpu_device *cpu = (cpu_device *)(void *)device;
@@ -226,6 +239,9 @@ static tile_status cpu_launch(tile_device *device, const tile_launch *launch) {
                    .random = cpu->seed,
                    .trail = launch->overlaps ? &cpu->trail : NULL};
     memcpy(run.grid, launch->grid, sizeof run.grid);
+    int blocks;
+    cpu_residency(device, launch->variant, &blocks);
+    run.room = (int64_t)blocks * device->num_sms;
     if (launch->argument_count != program->function->arg_count) {
         tile_report(device->context, TILE_ERROR, program->function->loc,
                     "@%s takes %zu arguments, not %u", program->function->name,
@@ -303,6 +319,7 @@ tile_status tile_device_create_cpu(tile_context *context, const tile_device_opti
                                         .prepare = cpu_prepare,
                                         .discard = cpu_discard,
                                         .launch = cpu_launch,
+                                        .residency = cpu_residency,
                                         .synchronize = cpu_synchronize,
                                         .fill = cpu_fill,
                                         .describe = cpu_describe,

@@ -308,6 +308,8 @@ struct cpu_run {
     cpu_block *live, *idle;
     unsigned resting, waiting; /* live blocks */
     uint64_t ticks;            /* counts how often a block has got on */
+    int64_t room, held;        /* blocks that the device holds at once, and those it does */
+    bool waits_for_room;       /* blocks could start if there were more of it */
 };
 
 static inline void *cpu_at(const cpu_run *run, const cpu_agent *agent, uint32_t place) {

@@ -2,8 +2,8 @@
  *
  * A block runs until it ends, all of its agents wait for a semaphore or the cluster's barrier, or
  * it is preempted. The blocks of a cluster start together; another cluster only when no live block
- * can go on, so that few are alive at a time. If then none is left to start, nobody will ever
- * release what the live ones wait for: a deadlock.
+ * can go on, so that few are alive at a time. If then none is left to start, or the device holds no
+ * more of them, nobody will ever release what the live ones wait for: a deadlock.
  *
  * Preempted agents rest before a write to global memory or after a release, while other blocks get
  * on. In natural order that is one agent of every second block, before its first write, and whoever
@@ -135,6 +135,7 @@ static cpu_block *start_block(cpu_run *run, cpu_cluster *cluster, int64_t cluste
 /* All of its blocks, in order or shuffled. */
 static void start_cluster(cpu_run *run, int64_t number) {
     cpu_cluster *cluster = cpu_cluster_create(run->program->cluster_blocks);
+    run->held += cluster->count;
     for (unsigned rank = 0; rank < cluster->count; rank++)
         cluster->blocks[rank] = start_block(run, cluster, number, rank);
     bool shuffled = run->random && cluster->count > 1;
@@ -152,6 +153,7 @@ static bool end_block(cpu_run *run, cpu_block *block) {
     if (!cpu_may_end(run, block)) return false;
     block->ended = true;
     if (++cluster->ended < cluster->count) return true;
+    run->held -= cluster->count;
     for (unsigned rank = 0, count = cluster->count; rank < count; rank++) {
         cpu_block *idle = cluster->blocks[rank];
         free(idle->visits);
@@ -402,6 +404,11 @@ static void report_deadlock(cpu_run *run) {
                   *compare ? "a" : "the", compare, value[lane], blocks, blocks == 1 ? "" : "s",
                   blocks == 1 ? "s" : "");
         report_word(run, insn, agent->order.address);
+        if (run->waits_for_room)
+            tile_report(run->context, TILE_NOTE, insn->loc,
+                        "%" PRId64 " blocks run at once, which is all that the device holds: the "
+                        "others start when one of these ends",
+                        run->held);
         return;
     }
 }
@@ -413,7 +420,9 @@ static tile_status run_grid(cpu_run *run) {
         if (!run_live(run, false, &progress)) return TILE_FAULT;
         if (progress) continue;
         if (is_stuck(run)) return TILE_FAULT;
-        if (order.started == order.total) {
+        bool full = run->held + run->program->cluster_blocks > run->room && run->held;
+        run->waits_for_room = full && order.started < order.total;
+        if (full || order.started == order.total) {
             if (!run->resting) break;
             if (!run_live(run, true, &progress)) return TILE_FAULT;
             continue;

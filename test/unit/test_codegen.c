@@ -148,7 +148,7 @@ Test(codegen, collective_calls_stay_one) {
 
 /* What is wrong with a kernel is told before LLVM sees it. */
 Test(codegen, refusals) {
-    static const tile_target old = {"sm_70", 70, false, 70, 98304};
+    static const tile_target old = {"sm_70", 70, false, 70, 98304, 64, 32, 98304};
     static const struct {
         const char *text;
         const tile_target *target;
