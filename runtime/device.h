@@ -62,7 +62,8 @@ typedef struct tile_device_ops {
      * takes back. */
     tile_status (*prepare)(tile_device *device, tile_variant *variant);
     void (*discard)(tile_device *device, tile_variant *variant);
-    /* Several threads may launch at once. */
+    /* Several threads may launch at once. A resident launch whose blocks the driver refuses to run
+     * all at once: TILE_UNAVAILABLE, without a report. */
     tile_status (*launch)(tile_device *device, const tile_launch *launch);
     /* Does what the first such launch would do beside launching; NULL: nothing. */
     tile_status (*reserve)(tile_device *device, const tile_launch *launch);

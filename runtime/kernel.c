@@ -182,9 +182,11 @@ tile_status tile_kernel_take_step(tile_kernel *kernel, const tile_argument *argu
     switch (mode) {
     case TILE_STEP_CHECK: return status;
     case TILE_STEP_PREPARE: return ops->reserve ? ops->reserve(kernel->device, &launch) : status;
-    case TILE_STEP_RUN: return ops->launch(kernel->device, &launch);
+    case TILE_STEP_RUN: break;
     }
-    return status;
+    status = ops->launch(kernel->device, &launch);
+    step->refused = step->resident && status == TILE_UNAVAILABLE;
+    return step->refused ? TILE_OK : status;
 }
 
 tile_status tile_kernel_launch(tile_kernel *kernel, const tile_argument *arguments, unsigned count,

@@ -135,6 +135,20 @@ void split_copy_pieces(split *s, const split_pieces *pieces, tile_builder *b,
                        const tile_op *epilogue, unsigned count, tile_value first,
                        const tile_value *sums);
 
+/* How part `part` is loaded, a value for each carried one. */
+typedef struct split_adder {
+    const split *s;
+    void (*load)(const struct split_adder *a, tile_builder *b, tile_value part, tile_value *loaded);
+} split_adder;
+/* Adds all parts in their order, beginning with 0. */
+void split_add_parts(const split_adder *a, tile_builder *b, const tile_type *const *types,
+                     tile_value *sums);
+/* Adds parts from, from + 1, .., below `to`, `length` at a time: the last of them may be beyond. */
+void split_add_loop(const split_adder *a, tile_builder *b, tile_value from, tile_value to,
+                    int64_t length, tile_value *sums);
+/* How many parts of these types a thread's registers have room for. */
+int64_t split_count_at_once(const split *s, const tile_type *const *types);
+
 /* Where a piece begins along the axis. */
 tile_value split_piece_begin(const split *s, const split_pieces *pieces, tile_builder *b,
                              tile_value piece);

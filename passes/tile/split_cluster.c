@@ -30,23 +30,20 @@ static void meet(tile_builder *b) {
     tile_build_cluster_wait(b);
 }
 
-/* for %part = 0 to factor { sum + that of the peer } */
-static void add_parts(split *s, tile_builder *b, const tile_value *buffers, tile_value *sums) {
-    tile_function *f = s->f;
-    for (unsigned i = 0; i < s->count; i++) sums[i] = split_zero(s, b, split_part_type(s, i));
-    tile_op loop = tile_build_for_loop(b, tile_build_int(b, 0), tile_build_int(b, s->factor),
-                                       tile_build_int(b, 1), sums, s->count);
-    tile_op_set_int(f, loop, TILE_ATTR_unroll, s->factor);
-    tile_builder body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
-    body.loc = b->loc;
-    tile_value rank = tile_region_arg(f, body.region, 0);
-    for (unsigned i = 0; i < s->count; i++) {
-        tile_value peer = tile_build_map_shared(&body, buffers[i], rank);
-        tile_value part = tile_build_load_shared(&body, peer, NULL, 0, split_part_type(s, i));
-        sums[i] = tile_build_add(&body, tile_region_arg(f, body.region, i + 1), part);
+/* What the peers have left. */
+typedef struct peer_adder {
+    split_adder base; /* first */
+    const tile_value *buffers;
+    const tile_type **types;
+} peer_adder;
+
+static void load_peer(const split_adder *adder, tile_builder *b, tile_value rank,
+                      tile_value *loaded) {
+    const peer_adder *a = (const peer_adder *)(const void *)adder;
+    for (unsigned i = 0; i < adder->s->count; i++) {
+        tile_value peer = tile_build_map_shared(b, a->buffers[i], rank);
+        loaded[i] = tile_build_load_shared(b, peer, NULL, 0, a->types[i]);
     }
-    tile_build_yield(&body, sums, s->count);
-    for (unsigned i = 0; i < s->count; i++) sums[i] = tile_op_result(f, loop, i);
 }
 
 static void set_cluster(split *s) {
@@ -74,7 +71,8 @@ tile_status split_cluster(split *s) {
     meet(&b);
     tile_value first = tile_build_eq(&b, grid.part, tile_build_int(&b, 0));
     split_fork reads = split_begin_fork(&b, first, types, s->count);
-    add_parts(s, &reads.yes, buffers, sums);
+    const peer_adder peers = {{s, load_peer}, buffers, types};
+    split_add_parts(&peers.base, &reads.yes, types, sums);
     tile_build_yield(&reads.yes, sums, s->count);
     for (unsigned i = 0; i < s->count; i++) sums[i] = split_zero(s, &reads.no, types[i]);
     tile_build_yield(&reads.no, sums, s->count);

@@ -12,6 +12,7 @@
  * can be cut. 2. In order: a copy of each such operation, with the types of pieces. */
 #include <assert.h>
 
+#include "lib/support/integer.h"
 #include "passes/tile/split.h"
 
 typedef struct cutter {
@@ -238,34 +239,98 @@ static const tile_type *piece_type(const split *s, const split_pieces *pieces,
     return pieces->count > 1 ? split_piece_type(s, pieces, type) : type;
 }
 
-/* So many loads are under way at once. */
-enum { MAX_UNROLL = 8 };
+/* All of a group are loaded before the first one is added: so many loads are under way at once. The
+ * sums go on from part to part. */
+static void add_group(const split_adder *a, tile_builder *b, tile_value from, int64_t length,
+                      tile_value *sums) {
+    const split *s = a->s;
+    tile_arena *arena = s->pass->scratch;
+    tile_value *loaded = TILE_NEW_ARRAY(arena, tile_value, (size_t)length * s->count + 1);
+    int64_t known;
+    bool constant = tile_value_is_int(b->function, from, &known);
+    for (int64_t u = 0; u < length; u++) {
+        tile_value part = constant ? tile_build_int(b, known + u)
+                          : u      ? tile_build_add(b, from, tile_build_int(b, u))
+                                   : from;
+        a->load(a, b, part, loaded + u * s->count);
+    }
+    for (int64_t u = 0; u < length; u++)
+        for (unsigned i = 0; i < s->count; i++)
+            sums[i] = tile_build_add(b, sums[i], loaded[u * s->count + i]);
+}
 
-/* for %part = 0 to factor { sum + part } */
+int64_t split_count_at_once(const split *s, const tile_type *const *types) {
+    enum { REGISTERS = 128, VECTOR = 4, MOST = 32 };
+    int64_t warps = 1, registers = 0;
+    tile_expr_is_int(s->f->warps, &warps);
+    for (unsigned i = 0; i < s->count; i++) {
+        int64_t bytes = tile_type_elements(types[i]) * tile_scalar_bytes(types[i]->scalar);
+        registers += tile_round_up(bytes / (128 * warps) + 1, VECTOR);
+    }
+    int64_t count = registers ? REGISTERS / registers : 1;
+    return count > MOST ? MOST : count < 1 ? 1 : count;
+}
+
+void split_add_loop(const split_adder *a, tile_builder *b, tile_value from, tile_value to,
+                    int64_t length, tile_value *sums) {
+    tile_function *f = b->function;
+    const split *s = a->s;
+    tile_op loop = tile_build_for_loop(b, from, to, tile_build_int(b, length), sums, s->count);
+    tile_builder body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
+    body.loc = b->loc;
+    for (unsigned i = 0; i < s->count; i++) sums[i] = tile_region_arg(f, body.region, i + 1);
+    add_group(a, &body, tile_region_arg(f, body.region, 0), length, sums);
+    tile_build_yield(&body, sums, s->count);
+    for (unsigned i = 0; i < s->count; i++) sums[i] = tile_op_result(f, loop, i);
+}
+
+void split_add_parts(const split_adder *a, tile_builder *b, const tile_type *const *types,
+                     tile_value *sums) {
+    const split *s = a->s;
+    int64_t length = split_count_at_once(s, types), done = 0;
+    for (unsigned i = 0; i < s->count; i++) sums[i] = split_zero(s, b, types[i]);
+    if (s->factor >= 2 * length) {
+        done = s->factor / length * length;
+        split_add_loop(a, b, tile_build_int(b, 0), tile_build_int(b, done), length, sums);
+    }
+    for (int64_t group; done < s->factor; done += group) {
+        group = s->factor - done < length ? s->factor - done : length;
+        add_group(a, b, tile_build_int(b, done), group, sums);
+    }
+}
+
+/* Pieces of parts in memory. */
+typedef struct piece_adder {
+    split_adder base; /* first */
+    const split_pieces *pieces;
+    tile_value first, tile, tiles;
+    const tile_value *parts;
+    const tile_type **types;
+} piece_adder;
+
+static void load_pieces(const split_adder *adder, tile_builder *b, tile_value part,
+                        tile_value *loaded) {
+    const piece_adder *a = (const piece_adder *)(const void *)adder;
+    tile_value at = tile_build_add(b, tile_build_mul(b, part, a->tiles), a->tile);
+    for (unsigned i = 0; i < adder->s->count; i++) {
+        tile_value place[TILE_MAX_RANK];
+        unsigned rank = split_place(b, a->types[i], at, place);
+        if (a->pieces->count > 1) place[1 + a->pieces->axis] = a->first;
+        loaded[i] = tile_build_load(b, a->parts[i], place, rank, a->types[i]);
+    }
+}
+
 void split_sum_pieces(split *s, tile_builder *b, const split_pieces *pieces, tile_value first,
                       tile_value tile, tile_value tiles, const tile_value *parts,
                       tile_value *sums) {
     tile_function *f = s->f;
+    piece_adder a = {{s, load_pieces}, pieces, first, tile, tiles, parts, NULL};
+    a.types = TILE_NEW_ARRAY(s->pass->scratch, const tile_type *, s->count + 1);
     for (unsigned i = 0; i < s->count; i++)
-        sums[i] = split_zero(s, b, piece_type(s, pieces, split_part_type(s, i)));
-    tile_op loop = tile_build_for_loop(b, tile_build_int(b, 0), tile_build_int(b, s->factor),
-                                       tile_build_int(b, 1), sums, s->count);
-    tile_op_set_int(f, loop, TILE_ATTR_unroll, s->factor < MAX_UNROLL ? s->factor : MAX_UNROLL);
-    tile_builder body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
-    body.loc = b->loc;
-    tile_value part = tile_region_arg(f, body.region, 0);
-    tile_value at = tile_build_add(&body, tile_build_mul(&body, part, tiles), tile);
-    for (unsigned i = 0; i < s->count; i++) {
-        const tile_type *type = piece_type(s, pieces, split_part_type(s, i));
-        tile_value place[TILE_MAX_RANK];
-        unsigned rank = split_place(&body, type, at, place);
-        if (pieces->count > 1) place[1 + pieces->axis] = first;
-        sums[i] = tile_build_add(&body, tile_region_arg(f, body.region, i + 1),
-                                 tile_build_load(&body, parts[i], place, rank, type));
-    }
-    tile_build_yield(&body, sums, s->count);
+        a.types[i] = piece_type(s, pieces, split_part_type(s, i));
+    split_add_parts(&a.base, b, a.types, sums);
     for (unsigned i = 0; i < s->count; i++) {
         const tile_type *own = tile_value_type(f, tile_op_result(f, s->loop, i));
-        sums[i] = split_as_type(b, tile_op_result(f, loop, i), piece_type(s, pieces, own));
+        sums[i] = split_as_type(b, sums[i], piece_type(s, pieces, own));
     }
 }

@@ -6,6 +6,10 @@
  *     iterations    |---------|---------|---------|---------|---------|
  *     blocks        |-- 0 --------|-- 1 --------|-- 2 --------|-- 3 --|
  *
+ * Tiles that fill all blocks are not shared: of 1000 tiles on 132 blocks each block first does 6 by
+ * itself, tile by tile beside its neighbours, as a persistent kernel does, and 208 tiles are left
+ * to be shared, more than one for each block.
+ *
  * A block that has all iterations of a tile goes on with what stood behind the loop. Else it stores
  * its part, and whoever comes last of a tile's blocks adds the parts, by their blocks' numbers, and
  * goes on: nobody waits, and the order of additions does not depend on who that is. A block has
@@ -24,13 +28,16 @@ typedef struct stream {
     split *s;
     tile_function *f;
     split_grid grid;
-    tile_value begin, end, step;  /* of the loop, for every tile */
-    tile_value block, blocks;     /* this one's number, and how many there are */
-    tile_value share, larger;     /* iterations of a block; so many of them have one more */
-    tile_value from, to;          /* this block's share */
-    tile_value length;            /* iterations of a tile, at least 1 */
-    tile_value first, tile, base; /* the block's first tile; the tile; where its iterations begin */
-    tile_value low, high;         /* those of this block, counted from there */
+    tile_value begin, end, step; /* of the loop, for every tile */
+    tile_value block, blocks;    /* this one's number, and how many there are */
+    tile_value share, larger;    /* iterations of a block; so many of them have one more */
+    tile_value turns;            /* tiles that each block does alone, before it shares */
+    tile_value from, to;         /* this block's share */
+    tile_value length;           /* iterations of a tile, at least 1 */
+    tile_value shared;           /* the tile's number among those that are shared */
+    tile_value first, tile,
+        base;             /* the first one of the block; the tile; where its iterations begin */
+    tile_value low, high; /* those of this block, counted from there */
     tile_value counts;
     tile_value *parts; /* scratch, by carried value */
 } stream;
@@ -100,16 +107,21 @@ static tile_value owner_of(stream *t, tile_builder *b, tile_value iteration) {
 }
 
 static void find_share(stream *t, tile_builder *b) {
-    tile_value ids = tile_build_block_id(b), dims = tile_build_grid_dim(b);
+    tile_value ids = tile_build_block_id(b), dims = tile_build_grid_dim(b), one = number(b, 1);
     t->block = split_result(b, ids, 0);
     t->blocks = split_result(b, dims, 0);
     tile_value span = tile_build_sub(b, t->end, t->begin);
-    t->length = tile_build_max(b, tile_build_ceildiv(b, span, t->step), number(b, 1));
-    tile_value total = tile_build_mul(b, split_tile_count(b, &t->grid), t->length);
+    t->length = tile_build_max(b, tile_build_ceildiv(b, span, t->step), one);
+    tile_value tiles = split_tile_count(b, &t->grid), rounds = tile_build_div(b, tiles, t->blocks);
+    tile_value even = tile_build_eq(b, tile_build_mul(b, rounds, t->blocks), tiles);
+    tile_value less = tile_build_max(b, tile_build_sub(b, rounds, one), number(b, 0));
+    t->turns = tile_build_select(b, even, rounds, less);
+    tile_value left = tile_build_sub(b, tiles, tile_build_mul(b, t->turns, t->blocks));
+    tile_value total = tile_build_mul(b, left, t->length);
     t->share = tile_build_div(b, total, t->blocks);
     t->larger = tile_build_sub(b, total, tile_build_mul(b, t->share, t->blocks));
     t->from = share_of(t, b, t->block);
-    t->to = share_of(t, b, tile_build_add(b, t->block, number(b, 1)));
+    t->to = share_of(t, b, tile_build_add(b, t->block, one));
     t->first = tile_build_div(b, t->from, t->length);
 }
 
@@ -120,12 +132,20 @@ static tile_value inside(tile_builder *b, tile_value coordinate, tile_value exte
     return tile_build_min(b, tile_build_max(b, coordinate, number(b, 0)), last);
 }
 
-static void find_tile(stream *t, tile_builder *b) {
+/* The tile of a turn, and which of its iterations are this block's. */
+static void find_tile(stream *t, tile_builder *b, tile_value turn) {
     int64_t group = 1;
     if (t->f->raster_group) tile_expr_is_int(t->f->raster_group, &group);
-    t->base = tile_build_mul(b, t->tile, t->length);
-    t->low = tile_build_max(b, tile_build_sub(b, t->from, t->base), number(b, 0));
+    tile_value alone = tile_build_lt(b, turn, t->turns), zero = number(b, 0);
+    tile_value before = tile_build_mul(b, tile_build_min(b, turn, t->turns), t->blocks);
+    t->shared = tile_build_add(b, t->first, tile_build_sub(b, turn, t->turns));
+    t->tile = tile_build_add(b, before, tile_build_select(b, alone, t->block, t->shared));
+    tile_value_set_name(t->f, t->tile, "tile");
+    t->base = tile_build_mul(b, t->shared, t->length);
+    t->low = tile_build_max(b, tile_build_sub(b, t->from, t->base), zero);
     t->high = tile_build_min(b, tile_build_sub(b, t->to, t->base), t->length);
+    t->low = tile_build_select(b, alone, zero, t->low);
+    t->high = tile_build_select(b, alone, t->length, t->high);
     tile_value slice = tile_build_mul(b, t->grid.extent[0], t->grid.extent[1]);
     tile_value rest = tile_build_rem(b, t->tile, slice);
     t->grid.id[2] = inside(b, tile_build_div(b, t->tile, slice), t->grid.extent[2]);
@@ -133,17 +153,18 @@ static void find_tile(stream *t, tile_builder *b) {
     for (unsigned d = 0; d < 2; d++) t->grid.id[d] = inside(b, t->grid.id[d], t->grid.extent[d]);
 }
 
-/* for %tile = first to the last one of the share {}, with all that stood in the kernel */
+/* for %turn = 0 to the tiles of the block {}, with all that stood in the kernel */
 static tile_builder loop_over_tiles(stream *t, tile_builder *b, size_t old_ops) {
     tile_function *f = t->f;
     tile_value some = tile_build_gt(b, t->to, t->from);
-    tile_value end = tile_build_select(b, some, tile_build_ceildiv(b, t->to, t->length), t->first);
-    tile_op tiles = tile_build_for_loop(b, t->first, end, number(b, 1), NULL, 0);
+    tile_value end = tile_build_sub(b, tile_build_ceildiv(b, t->to, t->length), t->first);
+    end = tile_build_add(b, t->turns, tile_build_select(b, some, end, number(b, 0)));
+    tile_op tiles = tile_build_for_loop(b, number(b, 0), end, number(b, 1), NULL, 0);
     tile_builder body = tile_builder_at_end(f, tile_op_region(f, tiles, 0));
     body.loc = b->loc;
-    t->tile = tile_region_arg(f, body.region, 0);
-    tile_value_set_name(f, t->tile, "tile");
-    find_tile(t, &body);
+    tile_value turn = tile_region_arg(f, body.region, 0);
+    tile_value_set_name(f, turn, "turn");
+    find_tile(t, &body, turn);
     for (tile_op op = tile_op_next(f, tiles), next; op.id; op = next) {
         next = tile_op_next(f, op);
         tile_move_op(f, op, body.region, TILE_NO_OP);
@@ -170,7 +191,7 @@ static void shorten_loop(stream *t) {
 
 static void store_parts(stream *t, tile_builder *b) {
     split *s = t->s;
-    tile_value second = tile_build_ne(b, t->tile, t->first);
+    tile_value second = tile_build_ne(b, t->shared, t->first);
     second = tile_build_select(b, second, number(b, 1), number(b, 0));
     tile_value at = tile_build_add(b, tile_build_mul(b, t->block, number(b, 2)), second);
     for (unsigned i = 0; i < s->count; i++) {
@@ -181,7 +202,15 @@ static void store_parts(stream *t, tile_builder *b) {
     }
 }
 
-static void load_parts(stream *t, tile_builder *b, tile_value at, tile_value *parts) {
+/* The parts of a tile's blocks. */
+typedef struct part_adder {
+    split_adder base; /* first */
+    stream *t;
+    tile_value to;     /* the last block */
+    tile_value places; /* beyond all of them: a load from there gives zeros */
+} part_adder;
+
+static void load_at(stream *t, tile_builder *b, tile_value at, tile_value *parts) {
     for (unsigned i = 0; i < t->s->count; i++) {
         const tile_type *type = split_part_type(t->s, i);
         tile_value place[TILE_MAX_RANK];
@@ -190,27 +219,26 @@ static void load_parts(stream *t, tile_builder *b, tile_value at, tile_value *pa
     }
 }
 
-/* The part of the first block, which may have begun with another tile, then those of the others,
- * which began with this one. */
+/* Of a block behind the first, which began with this tile. */
+static void load_part(const split_adder *adder, tile_builder *b, tile_value block,
+                      tile_value *loaded) {
+    const part_adder *a = (const part_adder *)(const void *)adder;
+    tile_value is_one = tile_build_le(b, block, a->to);
+    tile_value at = tile_build_mul(b, block, number(b, 2));
+    load_at(a->t, b, tile_build_select(b, is_one, at, a->places), loaded);
+}
+
+/* The part of the first block, which may have begun with another tile, then those of the others. */
 static void add_parts(stream *t, tile_builder *b, tile_value from, tile_value to,
-                      tile_value *sums) {
-    split *s = t->s;
-    tile_function *f = t->f;
+                      const tile_type *const *types, tile_value *sums) {
     tile_value two = number(b, 2), one = number(b, 1);
     tile_value own = tile_build_eq(b, share_of(t, b, from), t->base);
     tile_value at = tile_build_add(b, tile_build_mul(b, from, two),
                                    tile_build_select(b, own, number(b, 0), one));
-    load_parts(t, b, at, sums);
-    tile_op loop = tile_build_for_loop(b, tile_build_add(b, from, one), tile_build_add(b, to, one),
-                                       one, sums, s->count);
-    tile_builder body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
-    body.loc = b->loc;
-    at = tile_build_mul(&body, tile_region_arg(f, body.region, 0), two);
-    load_parts(t, &body, at, sums);
-    for (unsigned i = 0; i < s->count; i++)
-        sums[i] = tile_build_add(&body, tile_region_arg(f, body.region, i + 1), sums[i]);
-    tile_build_yield(&body, sums, s->count);
-    for (unsigned i = 0; i < s->count; i++) sums[i] = tile_op_result(f, loop, i);
+    const part_adder a = {{t->s, load_part}, t, to, tile_build_mul(b, t->blocks, two)};
+    load_at(t, b, at, sums);
+    split_add_loop(&a.base, b, tile_build_add(b, from, one), tile_build_add(b, to, one),
+                   split_count_at_once(t->s, types), sums);
 }
 
 /* Stores this block's part; if it is the last one to come, the sums of all, and true. */
@@ -223,7 +251,7 @@ static void meet(stream *t, tile_builder *b, const tile_type **types, tile_value
     tile_value last = split_arrive(b, t->counts, t->tile, count);
     split_fork fork = split_begin_fork(b, last, types, s->count);
     split_build_atomic(&fork.yes, "exch", NULL, number(b, 0), t->counts, &t->tile, 1);
-    add_parts(t, &fork.yes, from, to, values);
+    add_parts(t, &fork.yes, from, to, types, values);
     tile_build_yield(&fork.yes, values, s->count);
     for (unsigned i = 0; i < s->count; i++) values[i] = split_zero(s, &fork.no, types[i]);
     tile_build_yield(&fork.no, values, s->count);

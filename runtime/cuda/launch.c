@@ -232,10 +232,11 @@ static tile_status start(cuda_device *d, const tile_launch *launch, void **param
                                    .hStream = launch->stream,
                                    .attrs = attributes,
                                    .numAttrs = fill_attributes(launch, attributes)};
-    return tile_cuda_check(
-        d,
-        d->driver->cuLaunchKernelEx(&config, tile_cuda_function(launch->variant), parameters, NULL),
-        "cuLaunchKernelEx");
+    CUresult result =
+        d->driver->cuLaunchKernelEx(&config, tile_cuda_function(launch->variant), parameters, NULL);
+    if (launch->resident && result == TILE_CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE)
+        return TILE_UNAVAILABLE; /* who asked may have another way */
+    return tile_cuda_check(d, result, "cuLaunchKernelEx");
 }
 
 tile_status tile_cuda_launch(cuda_device *d, const tile_launch *launch) {
@@ -252,6 +253,6 @@ tile_status tile_cuda_launch(cuda_device *d, const tile_launch *launch) {
         pointers[i] = &values[i];
     }
     status = start(d, launch, pointers);
-    if (status != TILE_OK) tile_cuda_soil_scratch(d);
+    if (status != TILE_OK && status != TILE_UNAVAILABLE) tile_cuda_soil_scratch(d);
     return status;
 }
