@@ -263,13 +263,15 @@ static const char splits[] =
     "* Parts are added in the type of the accumulator, at least f32; in a fixed order, so that the "
     "result is\n"
     "  the same, bit by bit, in every launch, with all strategies but `atomic`:\n"
-    "  `serial`: one block after the other, at a semaphore. `workspace`: the parts go to memory, and a "
+    "  `serial`: one block after the other, at a semaphore. `workspace`: the parts go to memory, "
+    "and a "
     "second\n"
     "  kernel adds them; the kernel becomes a plan of its name. `atomic`: to memory, as they come. "
     "`exchange`:\n"
     "  all blocks of a tile run at once, and each adds a share; `serial` where the device does not "
     "hold them.\n"
-    "  `cluster`: 2 to 8 blocks, through distributed shared memory, from sm_90 on. `stream_k`: factor "
+    "  `cluster`: 2 to 8 blocks, through distributed shared memory, from sm_90 on. `stream_k`: "
+    "factor "
     "x\n"
     "  num_sms blocks share the iterations of all tiles evenly; its factor begins at 1.\n"
     "* `block_id` and `grid_dim` go on to mean the grid that is written.\n";
@@ -301,7 +303,8 @@ static const char plans[] =
     "  no scratch, and nothing that a step before wrote.\n"
     "* A launch with `{resident}` runs all of its blocks at once, so that they may wait for each "
     "other; with\n"
-    "  `{resident, otherwise = @j}` the kernel @j takes its place, on the same arguments, where the "
+    "  `{resident, otherwise = @j}` the kernel @j takes its place, on the same arguments, where "
+    "the "
     "device does\n"
     "  not hold so many blocks.\n";
 
