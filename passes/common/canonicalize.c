@@ -199,6 +199,30 @@ static void drop_true_predicate(walk *w, tile_op op) {
     count(w);
 }
 
+/* Clusters ----------------------------------------------------------------------------------- */
+
+/* What the clause says: how many blocks a cluster has, and so the rank of one that is alone. True
+ * if the operation is gone. */
+static bool drop_cluster_size(walk *w, tile_op op) {
+    tile_function *f = w->f;
+    int64_t extents[3] = {1, 1, 1};
+    tile_opcode opcode = tile_op_opcode(f, op);
+    if (opcode != TILE_OP_cluster_dim && opcode != TILE_OP_cluster_rank) return false;
+    for (unsigned d = 0; d < f->cluster_rank; d++)
+        if (!tile_expr_is_int(f->cluster[d], &extents[d])) return false;
+    bool alone = extents[0] == 1 && extents[1] == 1 && extents[2] == 1;
+    if (opcode == TILE_OP_cluster_rank && !alone) return false;
+    for (unsigned d = 0; d < tile_op_result_count(f, op); d++) {
+        tile_value result = tile_op_result(f, op, d);
+        const tile_expr *known =
+            tile_expr_int(tile_function_context(f), opcode == TILE_OP_cluster_dim ? extents[d] : 0);
+        replace(w, result, tile_function_constant(f, tile_value_type(f, result), known));
+    }
+    tile_erase_op(f, op);
+    count(w);
+    return true;
+}
+
 /* The walk ----------------------------------------------------------------------------------- */
 
 /* The operation to go on with: not always the next one. */
@@ -211,6 +235,7 @@ static tile_op simplify_op(walk *w, tile_op op) {
     if (data->region_count) return counted ? data->next : simplify_regions(w, op);
     drop_true_predicate(w, op);
     tile_op next = data->next;
+    if (drop_cluster_size(w, op)) return next;
     bool rewritten = false;
     tile_value value = tile_fold_op(&w->folder, op, &rewritten);
     if (rewritten) count(w);

@@ -80,6 +80,15 @@ Test(cpu_clusters, races) {
     expect(KERNEL(1, "  cluster_arrive\n  st_shared 1, %s[%t]\n  cluster_wait\n"
                      "  %v = ld_shared %m[%t]\n" MEET),
            "data race: read without a barrier after a write");
+    /* Bytes that are given to another buffer before the peer is done, as a compiler might. */
+    static const char reused[] =
+        "kernel @k(%p: ptr<i32>) grid [4] cluster [2] warps 1 level 3 {\n"
+        "  %s = alloc_shared {offset = 0} : shared<i32[64]>\n"
+        "  %o = alloc_shared {offset = 128} : shared<i32[64]>\n"
+        "  %t = thread_id\n  %m = map_shared %s, 1 - cluster_rank\n"
+        "  st_shared %t, %s[%t + 32]\n" MEET "  %v = ld_shared %m[%t + 32]\n"
+        "  cluster_arrive\n  st_shared 1, %o[%t]\n  cluster_wait\n}\n";
+    expect(reused, "data race: ");
     /* Two blocks write to a third one's. */
     expect_on(4, 0,
               "kernel @k(%p: ptr<i32>) grid [4] cluster [4] warps 1 level 3 {\n"
