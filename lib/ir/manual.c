@@ -211,7 +211,7 @@ static const char walk[] =
     "`raster\n"
     "  hilbert` follows a curve that keeps near together what is near, for any extents. Later dims "
     "are\n"
-    "  slower, and not touched.\n"
+    "  slower, and not touched. The blocks of a `cluster` stay together.\n"
     "* `persistent` launches `min(tiles, num_sms)` blocks, which all run at once; each visits "
     "tiles in\n"
     "  ascending order, so that a tile may wait for those before it, as parts of a sum along the "

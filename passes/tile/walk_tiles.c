@@ -60,7 +60,8 @@
  * wait for those below.
  *
  * `raster` alone: the grid stays. A block's number is that in which the device starts blocks, x
- * first. Where it does not fit 32 bits block_id stays as it is: any order is right.
+ * first. Where it does not fit 32 bits block_id stays as it is: any order is right. The blocks of a
+ * cluster stay together: clusters are visited in that order.
  *
  * `persistent`: min(tiles, num_sms) blocks along x, one for each multiprocessor, which all run at
  * once. Each loops over the tiles, from its own number on in steps of the grid: in ascending order,
@@ -168,22 +169,58 @@ static tile_value extent_of_grid(const walk *w, tile_builder *b, tile_value dims
     return constant ? tile_build_int(b, known) : first_of(b, dims, d);
 }
 
+/* Blocks of a cluster along dim d. What is no number is refused where code is made. */
+static int64_t cluster_extent(const walk *w, unsigned d) {
+    int64_t extent;
+    bool known = d < w->f->cluster_rank && tile_expr_is_int(w->f->cluster[d], &extent);
+    return known && extent > 1 ? extent : 1;
+}
+
+static tile_value divided(tile_builder *b, tile_value value, int64_t divisor) {
+    int64_t known;
+    if (divisor == 1) return value;
+    if (tile_value_is_int(b->function, value, &known)) return tile_build_int(b, known / divisor);
+    return tile_build_div(b, value, tile_build_int(b, divisor));
+}
+
+/* Coordinate `to` of clusters, and in it where the block is in the one at `from`. */
+static tile_value moved(tile_builder *b, tile_value block, tile_value from, tile_value to,
+                        int64_t size) {
+    if (size == 1) return to;
+    tile_value clusters = tile_build_sub(b, to, from);
+    return tile_build_add(b, block, tile_build_mul(b, clusters, tile_build_int(b, size)));
+}
+
+/* What clusters are numbered by goes with their blocks. */
+static void order_cluster_ids(tile_pass *pass, const walk *w, tile_builder *b,
+                              const tile_value xyz[3]) {
+    tile_value id[3];
+    for (unsigned d = 0; d < 3; d++) id[d] = divided(b, xyz[d], cluster_extent(w, d));
+    rename(pass, w, w->f->body, TILE_OP_cluster_id, id);
+}
+
+/* By clusters, which each stay together; blocks are clusters of their own where there are none. */
 static void order_blocks(tile_pass *pass, walk *w) {
     tile_builder b = tile_builder_before(w->f, tile_region_first(w->f, w->f->body));
     if (!b.before.id) return;
-    tile_value ids = tile_build_block_id(&b), dims = tile_build_grid_dim(&b), xyz[3], way[2];
-    const tile_value extent[2] = {extent_of_grid(w, &b, dims, 0), extent_of_grid(w, &b, dims, 1)};
+    tile_value ids = tile_build_block_id(&b), dims = tile_build_grid_dim(&b);
+    tile_value xyz[3], at[2], extent[2], way[2];
+    for (unsigned d = 0; d < 2; d++)
+        extent[d] = divided(&b, extent_of_grid(w, &b, dims, d), cluster_extent(w, d));
     for (unsigned d = 0; d < 3; d++) xyz[d] = first_of(&b, ids, d);
+    for (unsigned d = 0; d < 2; d++) at[d] = divided(&b, xyz[d], cluster_extent(w, d));
     bool never;
     tile_value fits = numbers_fit(w, &b, extent, &never);
     if (never) return;
-    tile_value number = tile_build_add(&b, tile_build_mul(&b, xyz[1], extent[0]), xyz[0]);
+    tile_value number = tile_build_add(&b, tile_build_mul(&b, at[1], extent[0]), at[0]);
     if (fits.id) number = tile_build_select(&b, fits, number, tile_build_int(&b, 0));
     raster_tile(&b, w->f->raster, w->group, number, extent, way);
     for (unsigned d = 0; d < 2; d++) {
         way[d] = bounded(&b, way[d], extent[d]);
+        way[d] = moved(&b, xyz[d], at[d], way[d], cluster_extent(w, d));
         xyz[d] = fits.id ? tile_build_select(&b, fits, way[d], xyz[d]) : way[d];
     }
+    if (w->f->cluster_rank) order_cluster_ids(pass, w, &b, xyz);
     rename(pass, w, w->f->body, TILE_OP_block_id, xyz);
 }
 
