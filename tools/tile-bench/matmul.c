@@ -60,9 +60,9 @@ static const char help_rest[] =
 
 typedef struct options {
     bench_plan plan;
-    unsigned open;      /* contenders of the last --kernel: they begin here */
-    unsigned own_count; /* of its words before its first --point */
-    char *own_point;    /* what these bind */
+    unsigned open;       /* contenders of the last --kernel: they begin here */
+    unsigned own_count;  /* of its words before its first --point */
+    char own_point[240]; /* what these bind */
     bool has_point;
     const char *device, *cublas, *ptxas, *csv, *json, *svg;
     bool no_cublas, no_floor, retunes, profiles;
@@ -84,12 +84,17 @@ static const char *word(const char *name, const char *value, size_t length) {
     return text.data;
 }
 
+/* NULL after a message. */
+static bench_contender *take_contender(options *o, const char *name) {
+    if (o->plan.contender_count < BENCH_MAX_CANDIDATES)
+        return &o->plan.contenders[o->plan.contender_count++];
+    complain("there are too many candidates, with", name);
+    return NULL;
+}
+
 static bench_contender *add_contender(options *o, const char *name, const char *kind) {
-    if (o->plan.contender_count == BENCH_MAX_CANDIDATES) {
-        complain("there are too many candidates, with", name);
-        return NULL;
-    }
-    bench_contender *c = &o->plan.contenders[o->plan.contender_count++];
+    bench_contender *c = take_contender(o, name);
+    if (!c) return NULL;
     *c = (bench_contender){.name = name, .kind = kind};
     bench_contender_add_word(c, "worker");
     bench_contender_add_word(c, word("--candidate=", kind, strlen(kind)));
@@ -111,19 +116,14 @@ static bool add_kernel(options *o, const char *value) {
     if (colon) bench_contender_add_word(c, word("--kernel=", colon + 1, strlen(colon + 1)));
     o->open = o->plan.contender_count - 1;
     o->own_count = c->word_count;
-    o->own_point = NULL;
+    *o->own_point = 0;
     o->has_point = false;
     return true;
 }
 
 static void add_to_point(bench_contender *c, const char *text, size_t length) {
-    tool_text point = {NULL, 0, 0};
-    if (c->point) {
-        tool_append(c->point, strlen(c->point), &point);
-        tool_append(" ", 1, &point);
-    }
-    tool_append(text, length, &point);
-    c->point = point.data;
+    size_t used = strlen(c->point);
+    snprintf(c->point + used, sizeof c->point - used, "%s%.*s", used ? " " : "", (int)length, text);
     bench_contender_add_word(c, word("--param=", text, length));
 }
 
@@ -139,7 +139,7 @@ static bool add_param(options *o, const char *value) {
         add_to_point(&o->plan.contenders[i], value, strlen(value));
     if (!o->has_point) {
         o->own_count = o->plan.contenders[o->open].word_count;
-        o->own_point = o->plan.contenders[o->open].point;
+        memcpy(o->own_point, o->plan.contenders[o->open].point, sizeof o->own_point);
     }
     return true;
 }
@@ -149,12 +149,12 @@ static bool add_point(options *o, const char *value) {
     bench_contender *c = &o->plan.contenders[o->open];
     if (o->has_point) {
         const bench_contender first = *c;
-        c = add_contender(o, first.name, "kernel");
+        c = take_contender(o, first.name);
         if (!c) return false;
         *c = first;
         c->word_count = o->own_count;
         memset(c->words + c->word_count, 0, sizeof *c->words * (BENCH_MAX_WORDS - c->word_count));
-        c->point = o->own_point;
+        memcpy(c->point, o->own_point, sizeof c->point);
     }
     o->has_point = true;
     while (*(value += strspn(value, " ,"))) {

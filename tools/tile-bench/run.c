@@ -279,7 +279,7 @@ static void add_row(run *r, const entry *e, bench_report *report, unsigned group
     fill_product(r, row);
     bench_set_text(row, BENCH_name, e->contender->name);
     bench_set_text(row, BENCH_kind, is_read(e) ? "floor" : e->contender->kind);
-    if (*e->point || e->contender->point)
+    if (*e->point || *e->contender->point)
         bench_set_text(row, BENCH_point, *e->point ? e->point : e->contender->point);
     if (!e->is_ready) {
         bench_set_text(row, BENCH_status, e->is_wrong ? "wrong" : "failed");

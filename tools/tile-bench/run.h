@@ -11,7 +11,7 @@ enum { BENCH_MAX_CANDIDATES = 64, BENCH_MAX_WORDS = 40, BENCH_MAX_TYPES = 8 };
 typedef struct bench_contender {
     const char *name;                   /* in reports */
     const char *kind;                   /* kernel, cublaslt, read */
-    char *point;                        /* its parameters, for reports; NULL: the worker tells */
+    char point[240];                    /* its parameters, for reports; "": the worker tells */
     const char *words[BENCH_MAX_WORDS]; /* the worker's, ended by NULL */
     unsigned word_count;
 } bench_contender;
