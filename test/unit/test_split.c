@@ -53,6 +53,10 @@ Test(split, space_has_what_is_legal) {
     cr_assert_eq(points[0].factor, 1);
     cr_assert_eq(count_points(points, count, "serial"), 14);
     cr_assert_eq(count_points(points, count, "workspace"), 14);
+    cr_assert_eq(count_points(points, count, "exchange"), 14);
+    cr_assert_eq(count_points(points, count, "cluster"), 5); /* 2, 3, 4, 6, 8 */
+    count = tile_split_space(plain, tile_target_find("sm_80"), points);
+    cr_assert_eq(count_points(points, count, "cluster"), 0, "clusters begin at sm_90");
     cr_assert_eq(tile_split_space(tile_module_find(module, "most"), target(), points), 1);
     cr_assert_eq(tile_split_space(tile_module_find(module, "sum"), target(), points), 0,
                  "it has parameters");
