@@ -217,9 +217,24 @@ static tile_value declared_extent(const rounding *r, tile_builder *b, unsigned d
     return host_value_as(b, host_value(b, r->f->grid[d], NULL), TILE_i32);
 }
 
-static void erase_all(tile_function *f, tile_opcode opcode, tile_op but) {
+/* `to` takes the place of the results of all such operations but the new one. */
+static void rename(const rounding *r, tile_opcode opcode, tile_op but, const tile_value to[3]) {
+    tile_function *f = r->f;
+    tile_value *map = TILE_NEW_ARRAY(r->pass->scratch, tile_value, f->value_count);
+    for (uint32_t id = 1; id < f->op_count; id++)
+        for (unsigned d = 0; d < 3 && f->ops[id].opcode == opcode && id != but.id; d++)
+            map[tile_op_result(f, (tile_op){id}, d).id] = to[d];
+    tile_replace_values(f, f->body, map);
     for (uint32_t id = 1; id < f->op_count; id++)
         if (f->ops[id].opcode == opcode && id != but.id) tile_erase_op(f, (tile_op){id});
+}
+
+/* Values that came since are all known. */
+static void extend_unknown(rounding *r) {
+    bool *unknown = TILE_NEW_ARRAY(r->pass->scratch, bool, r->f->value_count);
+    memcpy(unknown, r->unknown, sizeof *unknown * r->values);
+    r->unknown = unknown;
+    r->values = r->f->value_count;
 }
 
 /* block_id and grid_dim become what the grid that is written says of the nearest of its blocks. */
@@ -227,38 +242,21 @@ static void place_blocks(rounding *r) {
     tile_function *f = r->f;
     tile_builder b = tile_builder_before(f, tile_region_first(f, f->body));
     b.loc = f->loc;
-    tile_value ids = tile_build_block_id(&b), dims = tile_build_grid_dim(&b), id[3], extent[3];
-    tile_op own_ids = tile_value_def(f, ids), own_dims = tile_value_def(f, dims);
+    tile_op ids = tile_value_def(f, tile_build_block_id(&b));
+    tile_op dims = tile_value_def(f, tile_build_grid_dim(&b));
+    tile_value id[3], extent[3];
     for (unsigned d = 0; d < 3; d++) {
-        id[d] = tile_op_result(f, own_ids, d);
-        extent[d] = tile_op_result(f, own_dims, d);
+        id[d] = tile_op_result(f, ids, d);
+        extent[d] = tile_op_result(f, dims, d);
         if (!r->rounds[d]) continue;
         extent[d] = declared_extent(r, &b, d);
         tile_value inside = tile_build_lt(&b, id[d], extent[d]);
         r->in_grid = r->in_grid.id ? tile_build_and(&b, r->in_grid, inside) : inside;
         id[d] = tile_build_min(&b, id[d], tile_build_sub(&b, extent[d], tile_build_int(&b, 1)));
     }
-    tile_value *map = TILE_NEW_ARRAY(r->pass->scratch, tile_value, f->value_count);
-    const struct {
-        tile_op made;
-        const tile_value *to;
-    } both[] = {{own_ids, id}, {own_dims, extent}};
-    for (unsigned i = 0; i < 2; i++) {
-        tile_opcode opcode = tile_op_opcode(f, both[i].made);
-        for (uint32_t old = 1; old < f->op_count; old++) {
-            if (f->ops[old].opcode != opcode || old == both[i].made.id) continue;
-            for (unsigned d = 0; d < 3; d++)
-                map[tile_op_result(f, (tile_op){old}, d).id] = both[i].to[d];
-        }
-    }
-    tile_replace_values(f, f->body, map);
-    erase_all(f, TILE_OP_block_id, own_ids);
-    erase_all(f, TILE_OP_grid_dim, own_dims);
-    bool *unknown =
-        TILE_NEW_ARRAY(r->pass->scratch, bool, f->value_count); /* none of the new ones */
-    memcpy(unknown, r->unknown, sizeof *unknown * r->values);
-    r->unknown = unknown;
-    r->values = f->value_count;
+    rename(r, TILE_OP_block_id, ids, id);
+    rename(r, TILE_OP_grid_dim, dims, extent);
+    extend_unknown(r);
 }
 
 /* 4. Branches -----------------------------------------------------------------------------------
@@ -339,6 +337,39 @@ static void replace_from(tile_function *f, tile_op op, const tile_value *map) {
     }
 }
 
+/* What is used behind the stretch; returns how many values, in the arena. */
+static unsigned find_leaving(const rounding *r, const stretch *s, const bool *used,
+                             tile_value **leaving, const tile_type ***types) {
+    unsigned capacity = 0, count = 0;
+    for (unsigned i = 0; i < s->count; i++) capacity += tile_op_result_count(r->f, s->ops[i]);
+    *leaving = TILE_NEW_ARRAY(r->pass->scratch, tile_value, capacity + 1u);
+    *types = TILE_NEW_ARRAY(r->pass->scratch, const tile_type *, capacity + 1u);
+    for (unsigned i = 0; i < s->count; i++)
+        for (unsigned k = 0; k < tile_op_result_count(r->f, s->ops[i]); k++) {
+            tile_value result = tile_op_result(r->f, s->ops[i], k);
+            if (!used[result.id]) continue;
+            (*types)[count] = tile_value_type(r->f, result);
+            (*leaving)[count++] = result;
+        }
+    return count;
+}
+
+/* if %in_grid { the stretch  yield leaving } else { yield zeros } */
+static tile_op build_branch(rounding *r, const stretch *s, tile_builder *b,
+                            const tile_value *leaving, const tile_type **types, unsigned count) {
+    tile_function *f = r->f;
+    tile_op branch = tile_build_if_else(b, r->in_grid, types, count);
+    tile_builder inner = tile_builder_at_end(f, tile_op_region(f, branch, 0));
+    inner.loc = b->loc;
+    for (unsigned i = 0; i < s->count; i++) tile_move_op(f, s->ops[i], inner.region, TILE_NO_OP);
+    tile_build_yield(&inner, leaving, count);
+    inner.region = tile_op_region(f, branch, 1);
+    tile_value *zeros = TILE_NEW_ARRAY(r->pass->scratch, tile_value, count + 1u);
+    for (unsigned i = 0; i < count; i++) zeros[i] = build_zero(&inner, types[i]);
+    tile_build_yield(&inner, zeros, count);
+    return branch;
+}
+
 /* The stretch becomes a branch before `end` (0: at the end of the region). */
 static void close_stretch(rounding *r, stretch *s, tile_op end, tile_region region) {
     tile_function *f = r->f;
@@ -348,29 +379,12 @@ static void close_stretch(rounding *r, stretch *s, tile_op end, tile_region regi
     tile_loc loc = tile_op_loc(f, s->ops[0]);
     move_addresses(r, s, &end, region, used);
     if (!s->count || r->failed) return;
-    unsigned capacity = 0, count = 0;
-    for (unsigned i = 0; i < s->count; i++) capacity += tile_op_result_count(f, s->ops[i]);
-    tile_value *leaving = TILE_NEW_ARRAY(r->pass->scratch, tile_value, capacity + 1u);
-    const tile_type **types = TILE_NEW_ARRAY(r->pass->scratch, const tile_type *, capacity + 1u);
-    for (unsigned i = 0; i < s->count; i++)
-        for (unsigned k = 0; k < tile_op_result_count(f, s->ops[i]); k++) {
-            tile_value result = tile_op_result(f, s->ops[i], k);
-            if (!used[result.id]) continue;
-            types[count] = tile_value_type(f, result);
-            leaving[count++] = result;
-        }
+    tile_value *leaving;
+    const tile_type **types;
+    unsigned count = find_leaving(r, s, used, &leaving, &types);
     tile_builder b = end.id ? tile_builder_before(f, end) : tile_builder_at_end(f, region);
     b.loc = loc;
-    tile_op branch = tile_build_if_else(&b, r->in_grid, types, count);
-    tile_builder inner = tile_builder_at_end(f, tile_op_region(f, branch, 0));
-    for (unsigned i = 0; i < s->count; i++)
-        tile_move_op(f, s->ops[i], tile_op_region(f, branch, 0), TILE_NO_OP);
-    inner.loc = loc;
-    tile_build_yield(&inner, leaving, count);
-    inner.region = tile_op_region(f, branch, 1);
-    tile_value *zeros = TILE_NEW_ARRAY(r->pass->scratch, tile_value, count + 1u);
-    for (unsigned i = 0; i < count; i++) zeros[i] = build_zero(&inner, types[i]);
-    tile_build_yield(&inner, zeros, count);
+    tile_op branch = build_branch(r, s, &b, leaving, types, count);
     tile_value *map = TILE_NEW_ARRAY(r->pass->scratch, tile_value, f->value_count);
     for (unsigned i = 0; i < count; i++) map[leaving[i].id] = tile_op_result(f, branch, i);
     replace_from(f, tile_op_next(f, branch), map);

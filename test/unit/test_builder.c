@@ -67,6 +67,39 @@ Test(builder, references_and_clusters) {
                 "    grid [1] cluster [2] warps 4 {\n}\n");
 }
 
+Test(builder, operations_of_clusters) {
+    text_fixture x;
+    text_open(&x);
+    tile_module *module = tile_module_create(x.context);
+    tile_function *kernel = add_kernel(module, 1);
+    const tile_expr *two = tile_expr_int(x.context, 2);
+    int64_t dims[] = {16, 8};
+    tile_function_set_cluster(kernel, 1, &two);
+    tile_builder b = tile_builder_at_end(kernel, tile_function_body(kernel));
+    const tile_type *type = tile_type_shared(x.context, TILE_f32, 2, 2, dims);
+    tile_value buffer = tile_build_alloc_shared(&b, type), rank = tile_build_cluster_rank(&b);
+    tile_value peer = tile_build_map_shared(&b, buffer, rank);
+    cr_assert_eq(tile_value_type(kernel, peer), tile_type_in_cluster(x.context, type));
+    cr_assert(tile_value_type(kernel, peer)->cluster);
+    tile_build_cluster_arrive(&b);
+    tile_build_cluster_wait(&b);
+    int64_t half[] = {8, 8};
+    tile_value part[] = {tile_build_int(&b, 1), tile_build_int(&b, 8), tile_build_int(&b, 0)};
+    tile_value tile = tile_build_load_shared(&b, peer, part, 3,
+                                             tile_type_tile(x.context, TILE_f32, 2, half));
+    tile_build_store_shared(&b, tile, buffer, part, 3);
+    tile_value_set_name(kernel, buffer, "s");
+    tile_value_set_name(kernel, rank, "r");
+    tile_value_set_name(kernel, peer, "m");
+    tile_value_set_name(kernel, tile, "t");
+    expect_text(&x, module,
+                "kernel @k() grid [1] cluster [2] warps 1 {\n"
+                "  %s = alloc_shared : shared<f32[2][16, 8]>\n"
+                "  %r = cluster_rank\n  %m = map_shared %s, %r\n  cluster_arrive\n"
+                "  cluster_wait\n  %t = load_shared %m[1, 8, 0] : [8, 8]\n"
+                "  store_shared %t, %s[1, 8, 0]\n}\n");
+}
+
 Test(builder, roles) {
     text_fixture x;
     text_open(&x);
