@@ -85,8 +85,8 @@ Test(builder, operations_of_clusters) {
     tile_build_cluster_wait(&b);
     int64_t half[] = {8, 8};
     tile_value part[] = {tile_build_int(&b, 1), tile_build_int(&b, 8), tile_build_int(&b, 0)};
-    tile_value tile = tile_build_load_shared(&b, peer, part, 3,
-                                             tile_type_tile(x.context, TILE_f32, 2, half));
+    tile_value tile =
+        tile_build_load_shared(&b, peer, part, 3, tile_type_tile(x.context, TILE_f32, 2, half));
     tile_build_store_shared(&b, tile, buffer, part, 3);
     tile_value_set_name(kernel, buffer, "s");
     tile_value_set_name(kernel, rank, "r");
