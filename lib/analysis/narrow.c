@@ -107,7 +107,7 @@ static void visit(tile_function *f, tile_op op, void *user) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     for (unsigned o = 0; o < TILE_MAX_OPERANDS && o < info->operand_count; o++) {
         unsigned count;
-        if (info->operands[o].form != TILE_FORM_element) continue;
+        if (!tile_form_has_brackets(info->operands[o].form)) continue;
         const tile_value *element = tile_op_segment(f, op, o, &count);
         if (count > 1 && tile_value_type(f, element[0])->kind == TILE_TYPE_VIEW)
             look_at(user, op, element);

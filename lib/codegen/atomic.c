@@ -230,35 +230,35 @@ static LLVMValueRef swap_cell(tile_emitter *e, const atomic_access *a, const cel
     return bits;
 }
 
-/* expected: of compare and swap, which ends where the element is another one; else NULL. The old
- * element. */
+/* i1: the element in the cell is another one than expected. */
+static LLVMValueRef differs(tile_emitter *e, const atomic_access *a, const cell *c,
+                            LLVMValueRef bits, LLVMValueRef expected) {
+    LLVMTypeRef integer = LLVMIntTypeInContext(e->llvm, tile_scalar_bits(a->type->scalar));
+    LLVMValueRef is = LLVMBuildBitCast(e->builder, element_in(e, a, c, bits), integer, "");
+    LLVMValueRef want = LLVMBuildBitCast(e->builder, expected, integer, "");
+    return LLVMBuildICmp(e->builder, LLVMIntNE, is, want, "");
+}
+
+/* Swaps until nobody has come between. expected: of compare and swap, which also ends where the
+ * element is another one; else NULL. The old element. */
 static LLVMValueRef emit_loop(tile_emitter *e, const atomic_access *a, LLVMValueRef address,
                               LLVMValueRef expected, LLVMValueRef operand) {
-    LLVMBasicBlockRef before, again = new_block(e, "swap"), done = new_block(e, "swapped");
+    LLVMBasicBlockRef again = new_block(e, "swap"), done = new_block(e, "swapped");
     cell c = cell_of(e, a, address);
-    LLVMValueRef first = load_cell(e, a, &c);
-    before = LLVMGetInsertBlock(e->builder);
+    LLVMValueRef first = load_cell(e, a, &c), element = operand;
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(e->builder);
     LLVMBuildBr(e->builder, again);
     LLVMPositionBuilderAtEnd(e->builder, again);
-    LLVMValueRef old = LLVMBuildPhi(e->builder, c.bits, ""), element = operand;
-    if (expected)
-        old = with_element(e, &c, old, expected);
-    else if (tile_kind_opcode(a->kind))
+    LLVMValueRef last = LLVMBuildPhi(e->builder, c.bits, "");
+    LLVMValueRef old = expected ? with_element(e, &c, last, expected) : last;
+    if (!expected && tile_kind_opcode(a->kind))
         element =
             tile_emit_int_op(e, tile_kind_opcode(a->kind), element_in(e, a, &c, old), operand);
-    LLVMValueRef phi = LLVMGetFirstInstruction(again);
     LLVMValueRef seen = swap_cell(e, a, &c, old, with_element(e, &c, old, element));
     LLVMValueRef end = LLVMBuildICmp(e->builder, LLVMIntEQ, seen, old, "");
-    if (expected) {
-        LLVMValueRef is =
-            LLVMBuildBitCast(e->builder, element_in(e, a, &c, seen),
-                             LLVMIntTypeInContext(e->llvm, tile_scalar_bits(a->type->scalar)), "");
-        LLVMValueRef want = LLVMBuildBitCast(e->builder, expected, LLVMTypeOf(is), "");
-        LLVMValueRef other = LLVMBuildICmp(e->builder, LLVMIntNE, is, want, "");
-        end = LLVMBuildOr(e->builder, end, other, "");
-    }
-    LLVMAddIncoming(phi, &first, &before, 1);
-    LLVMAddIncoming(phi, &seen, &again, 1);
+    if (expected) end = LLVMBuildOr(e->builder, end, differs(e, a, &c, seen, expected), "");
+    LLVMAddIncoming(last, &first, &before, 1);
+    LLVMAddIncoming(last, &seen, &again, 1);
     LLVMBuildCondBr(e->builder, end, done, again);
     LLVMPositionBuilderAtEnd(e->builder, done);
     return element_in(e, a, &c, seen);

@@ -449,8 +449,8 @@ static bool check_transfer(const tile_infer *infer, const tile_type *tile,
     return check_shapes(infer, tile, memory);
 }
 
-/* Parts lie side by side: their extents are powers of two that divide the buffer's, or the same. */
-static bool check_part(const tile_infer *infer, const tile_type *tile, const tile_type *buffer) {
+bool tile_infer_check_part(const tile_infer *infer, const tile_type *tile,
+                           const tile_type *buffer) {
     bool fits = tile->rank == buffer->rank;
     for (unsigned d = 0; fits && d < tile->rank; d++) {
         int64_t part = tile_type_dim(tile, d), whole = tile_type_dim(buffer, d);
@@ -467,8 +467,7 @@ static bool check_part(const tile_infer *infer, const tile_type *tile, const til
            fail(infer, "the element types differ:", tile, " and", buffer);
 }
 
-/* Whether it is a part of its shared buffer, not all of a stage. */
-static bool is_part(const tile_infer *infer, unsigned operand) {
+bool tile_infer_is_part(const tile_infer *infer, unsigned operand) {
     const tile_type *type = type_of(infer, operand);
     unsigned count;
     segment(infer, operand, &count);
@@ -479,14 +478,15 @@ static bool tile_infer_load(tile_infer *infer) {
     const tile_type *memory = type_of(infer, 0);
     if (!needs_extents(infer) || !given(infer, TILE_TYPE_TILE, "the result must be a tile"))
         return false;
-    return is_part(infer, 0) ? check_part(infer, infer->given, memory)
-                             : check_transfer(infer, infer->given, memory);
+    return tile_infer_is_part(infer, 0) ? tile_infer_check_part(infer, infer->given, memory)
+                                        : check_transfer(infer, infer->given, memory);
 }
 
 static bool tile_infer_store(tile_infer *infer) {
     const tile_type *tile = type_of(infer, 0), *memory = type_of(infer, 1);
-    return no_result(infer) && (is_part(infer, 1) ? check_part(infer, tile, memory)
-                                                  : check_transfer(infer, tile, memory));
+    return no_result(infer) &&
+           (tile_infer_is_part(infer, 1) ? tile_infer_check_part(infer, tile, memory)
+                                         : check_transfer(infer, tile, memory));
 }
 
 static bool tile_infer_copy(tile_infer *infer) {

@@ -19,16 +19,17 @@ static bool same_shape(const tile_type *a, const tile_type *b) {
     return true;
 }
 
-/* A tile in the last dims of a view or in a whole buffer, or a scalar in a view. */
-static bool check_places(const tile_infer *infer, const tile_type *src, const tile_type *memory) {
+/* A tile in the last dims of a view, in a whole buffer or a part of it; a scalar is one element. */
+static bool check_places(const tile_infer *infer, const tile_type *src, unsigned operand) {
+    const tile_type *memory = type_of(infer, operand);
+    bool scalar = src->kind == TILE_TYPE_SCALAR, part = tile_infer_is_part(infer, operand);
     if (!same_element(src, memory))
         return fail(infer, "the element types differ:", src, " and", memory);
-    if (src->kind == TILE_TYPE_SCALAR)
-        return memory->kind == TILE_TYPE_VIEW ||
-               fail(infer,
-                    "one element of a shared buffer takes one thread: `atomic_thread` or "
-                    "`atomic_cas_thread`, under `if thread_id == 0`; or use a tile for",
-                    memory, "", NULL);
+    if (scalar && memory->kind == TILE_TYPE_SHARED)
+        return part ||
+               fail(infer, "one element is named by all of its coordinates in", memory, "", NULL);
+    if (scalar) return true;
+    if (src->kind == TILE_TYPE_TILE && part) return tile_infer_check_part(infer, src, memory);
     bool fits = src->kind == TILE_TYPE_TILE && src->rank <= memory->rank;
     for (unsigned d = 0; fits && memory->kind == TILE_TYPE_SHARED && d < memory->rank; d++)
         fits = src->rank == memory->rank && src->dims[d] == memory->dims[d];
@@ -55,7 +56,7 @@ static bool check_buffer(const tile_infer *infer, const tile_type *src, const ti
 
 bool tile_infer_atomic(tile_infer *infer) {
     const tile_type *src = type_of(infer, 0);
-    return check_element(infer, src) && check_places(infer, src, type_of(infer, 1)) &&
+    return check_element(infer, src) && check_places(infer, src, 1) &&
            check_predicate(infer, src, type_of(infer, 2)) &&
            check_buffer(infer, src, type_of(infer, 3)) && result(infer, src);
 }
@@ -68,8 +69,7 @@ static bool check_desired(const tile_infer *infer) {
 
 bool tile_infer_atomic_cas(tile_infer *infer) {
     const tile_type *src = type_of(infer, 0);
-    return check_desired(infer) && check_element(infer, src) &&
-           check_places(infer, src, type_of(infer, 2)) &&
+    return check_desired(infer) && check_element(infer, src) && check_places(infer, src, 2) &&
            check_buffer(infer, src, type_of(infer, 3)) && result(infer, src);
 }
 

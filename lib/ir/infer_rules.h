@@ -81,6 +81,12 @@ static inline bool same_element(const tile_type *a, const tile_type *b) {
     return a->scalar == b->scalar && a->param == b->param;
 }
 
+/* infer.c. Whether an operand is a part of its shared buffer, not all of a stage; whether a tile
+ * can be one: parts lie side by side, their extents are powers of two that divide the buffer's, or
+ * the same. False after a report. */
+bool tile_infer_is_part(const tile_infer *infer, unsigned operand);
+bool tile_infer_check_part(const tile_infer *infer, const tile_type *tile, const tile_type *buffer);
+
 /* infer_thread.c: what one thread does */
 bool tile_infer_extract(tile_infer *infer);
 bool tile_infer_concat(tile_infer *infer);

@@ -66,6 +66,10 @@ tile_value lower_laid_out_offset(lowering *l, const tile_layout *layout,
                                  const tile_value *coordinates, const tile_layout *inner,
                                  uint32_t *begin_bits);
 
+/* The i32 offset of one element of a buffer, given by its stage, if there are any, and coordinates:
+ * an element operand of the old body. */
+tile_value lower_buffer_offset(lowering *l, const tile_value *element);
+
 /* lower_check.c ------------------------------------------------------------------------------- */
 
 /* Whether every tile operation can be lowered. False after a diagnostic at each one that cannot.

@@ -134,9 +134,12 @@ static tile_value inside_view(lowering *l, const atomic_op *a) {
 }
 
 static tile_value update_scalar(lowering *l, const atomic_op *a) {
-    tile_value base = l->views[a->memory[0].id]->base, zero = lower_int(l, 0);
-    tile_value offset = lower_view_offset(l, a->memory, a->memory_count);
-    tile_value predicate = lower_and(l, inside_view(l, a), a->predicate);
+    bool shared = tile_value_type(&l->old, a->memory[0])->kind == TILE_TYPE_SHARED;
+    tile_value base = shared ? lower_mapped(l, a->memory[0]) : l->views[a->memory[0].id]->base;
+    tile_value offset = shared ? lower_buffer_offset(l, a->memory)
+                               : lower_view_offset(l, a->memory, a->memory_count);
+    tile_value zero = lower_int(l, 0), inside = shared ? TILE_NO_VALUE : inside_view(l, a);
+    tile_value predicate = lower_and(l, inside, a->predicate);
     if (a->buffer.id && tile_sync_is_explicit(&l->old, a->op)) lower_end_in_sync(l);
     tile_value first = tile_build_eq(&l->builder, l->thread, zero);
     tile_op branch = tile_build_if_else(&l->builder, first, NULL, 0);

@@ -142,7 +142,9 @@ static void check_parts(checker *c, tile_op op) {
         const tile_value *element = tile_op_segment(c->f, op, i, &count);
         tile_value tile = opcode == TILE_OP_load_shared ? tile_op_result(c->f, op, 0)
                                                         : tile_op_operand(c->f, op, 0);
-        if (count > 1u + (tile_value_type(c->f, element[0])->stages != NULL))
+        const tile_type *memory = tile_value_type(c->f, element[0]);
+        bool whole = memory->kind != TILE_TYPE_SHARED || count == 1u + (memory->stages != NULL);
+        if (!whole && tile_value_type(c->f, tile)->kind == TILE_TYPE_TILE)
             check_part(c, op, element, tile_value_type(c->f, tile));
     }
 }

@@ -80,21 +80,27 @@ static bool refuse_run(lowering *l, tile_op op, unsigned run) {
     return false;
 }
 
+tile_value lower_buffer_offset(lowering *l, const tile_value *element) {
+    const tile_type *buffer = tile_value_type(&l->old, element[0]);
+    tile_value coordinates[TILE_MAX_RANK];
+    unsigned stages = buffer->stages != NULL;
+    for (unsigned d = 0; d < buffer->rank; d++)
+        coordinates[d] = lower_mapped(l, element[1 + stages + d]);
+    tile_value offset = buffer->layout
+                            ? lower_laid_out_offset(l, buffer->layout, coordinates, NULL, NULL)
+                            : row_major_offset(l, buffer, coordinates);
+    if (!stages) return offset;
+    int64_t each = tile_type_elements(buffer);
+    tile_value stage = lower_mul(l, lower_mapped(l, element[1]), lower_int(l, each));
+    return lower_add(l, stage, offset);
+}
+
 /* The offset of an element given by stage and coordinates; false after a report. */
 static bool find_offset(lowering *l, tile_op op, const tile_value *element, tile_value *offset) {
     const tile_type *buffer = tile_value_type(&l->old, element[0]);
-    tile_value coordinates[TILE_MAX_RANK];
-    unsigned stages = buffer->stages != NULL, run = run_of(l, op, buffer);
-    for (unsigned d = 0; d < buffer->rank; d++)
-        coordinates[d] = lower_mapped(l, element[1 + stages + d]);
+    unsigned run = run_of(l, op, buffer);
     if (buffer->layout && !runs_along_last(buffer->layout, run)) return refuse_run(l, op, run);
-    *offset = buffer->layout ? lower_laid_out_offset(l, buffer->layout, coordinates, NULL, NULL)
-                             : row_major_offset(l, buffer, coordinates);
-    if (stages) {
-        int64_t each = tile_type_elements(buffer);
-        tile_value stage = lower_mul(l, lower_mapped(l, element[1]), lower_int(l, each));
-        *offset = lower_add(l, stage, *offset);
-    }
+    *offset = lower_buffer_offset(l, element);
     return true;
 }
 

@@ -2,6 +2,7 @@
  *
  * Elements are updated one after the other; with a seed the lanes of a warp take turns in another
  * order, and blocks run in another order anyway, so that sums of floats differ as they may. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "lib/ir/scalar.h"
@@ -160,23 +161,57 @@ CPU_HANDLER(cpu_run_atomic) {
     return cpu_rest_from_updates(run, agent, insn, o.changed);
 }
 
-/* Elements of a buffer have the tile's order. */
+/* Where one element of a buffer is, given by all of its coordinates. False after a report. */
+static bool find_element(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint32_t *offset) {
+    const tile_type *buffer = insn->memory;
+    unsigned stages = buffer->stages != NULL;
+    int64_t element = 0;
+    if (!cpu_stage_offset(run, agent, insn, insn->flag ? 2 : 1, insn->index, stages, buffer,
+                          offset))
+        return false;
+    for (unsigned d = 0; d < buffer->rank; d++) {
+        int64_t at = *(const int32_t *)cpu_at(run, agent, insn->index[stages + d]);
+        int64_t extent = tile_type_dim(buffer, d);
+        if (at < 0 || at >= extent) {
+            cpu_fault(run, agent, insn, -1,
+                      "out of bounds: coordinate %u is %" PRId64 ", %%%s has %" PRId64 " there",
+                      d + 1, at, insn->name, extent);
+            return false;
+        }
+        element = element * extent + at;
+    }
+    *offset += (uint32_t)element * insn->size;
+    return true;
+}
+
+static bool update_shared(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, operands *o,
+                          uint32_t offset, uint32_t element) {
+    const uint8_t *poison =
+        insn->poison ? agent->poison + insn->operand[0] + element * insn->size : NULL;
+    if (!is_active(o, element)) return true;
+    if (!cpu_shared_update(run, agent, insn, -1, cpu_set_thread(agent, insn), offset, insn->size) ||
+        (poison && !cpu_poison_row_may_leave(run, agent, insn, poison, 1, insn->size)))
+        return false;
+    update_at(insn, o, agent->block->shared + offset, element);
+    return true;
+}
+
 CPU_HANDLER(cpu_run_atomic_shared) {
     operands o = operands_of(run, agent, insn);
-    uint32_t offset;
-    if (!cpu_stage_offset(run, agent, insn, insn->flag ? 2 : 1, insn->index, insn->index_count,
-                          insn->memory, &offset))
-        return CPU_STOP;
+    uint32_t offset, element = 0;
+    cpu_part part;
     if (o.old) memset(o.old, 0, (size_t)insn->count * insn->size);
-    for (uint32_t i = 0; i < insn->count; i++) {
-        uint32_t at = offset + i * insn->size;
-        if (!is_active(&o, i)) continue;
-        if (!cpu_shared_update(run, agent, insn, -1, cpu_set_thread(agent, insn), at, insn->size) ||
-            (insn->poison && !cpu_poison_row_may_leave(
-                                 run, agent, insn,
-                                 agent->poison + insn->operand[0] + i * insn->size, 1, insn->size)))
-            return CPU_STOP;
-        update_at(insn, &o, agent->block->shared + at, i);
+    if (insn->type->kind == TILE_TYPE_SCALAR)
+        return find_element(run, agent, insn, &offset) &&
+                       update_shared(run, agent, insn, &o, offset, 0)
+                   ? CPU_NEXT
+                   : CPU_STOP;
+    if (!cpu_start_part(run, agent, insn, insn->flag ? 2 : 1, &part)) return CPU_STOP;
+    for (int64_t row = 0; row < part.rows; row++) {
+        offset = cpu_part_row(&part, insn, row);
+        for (int64_t i = 0; i < part.row_bytes; i += insn->size)
+            if (!update_shared(run, agent, insn, &o, offset + (uint32_t)i, element++))
+                return CPU_STOP;
     }
     return CPU_NEXT;
 }

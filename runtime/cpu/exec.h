@@ -153,6 +153,18 @@ bool cpu_load_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const c
 bool cpu_stage_offset(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, unsigned operand,
                       const uint32_t *index, uint32_t index_count, const tile_type *buffer,
                       uint32_t *offset);
+/* A part of a stage of a shared buffer, row by row; all of it, as one row. */
+typedef struct cpu_part {
+    cpu_block *owner;
+    uint32_t begin;          /* of the stage */
+    int64_t rows, row_bytes; /* of the part */
+    int64_t at[TILE_MAX_RANK];
+} cpu_part;
+/* False after a report. operand: the buffer's. Without coordinates the part is the whole stage. */
+bool cpu_start_part(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned operand,
+                    cpu_part *walk);
+/* Where a row of the part is in the owner's shared memory. */
+uint32_t cpu_part_row(const cpu_part *walk, const cpu_insn *insn, int64_t row);
 uint32_t cpu_stage_bytes(const tile_type *buffer);
 
 /* The thread number for the sanitizer at level 2: under `sync explicit` no access is ordered after

@@ -169,14 +169,6 @@ static cpu_block *find_owner(cpu_run *run, cpu_agent *agent, const cpu_insn *ins
     return cpu_find_owner(run, agent, insn, -1, *buffer);
 }
 
-/* A part of a stage, row by row; all of it, as one row. */
-typedef struct part_walk {
-    cpu_block *owner;
-    uint32_t begin;          /* of the stage */
-    int64_t rows, row_bytes; /* of the part */
-    int64_t at[TILE_MAX_RANK];
-} part_walk;
-
 static bool fault_part(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, unsigned d,
                        int64_t at, const char *what) {
     cpu_fault(run, agent, insn, -1,
@@ -187,12 +179,11 @@ static bool fault_part(cpu_run *run, const cpu_agent *agent, const cpu_insn *ins
     return false;
 }
 
-/* False after a report. operand: the buffer's. Without coordinates the part is the whole stage. */
-static bool start_part(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned operand,
-                       part_walk *walk) {
+bool cpu_start_part(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned operand,
+                    cpu_part *walk) {
     const tile_type *part = insn->type, *buffer = insn->memory;
     unsigned stages = buffer->stages != NULL;
-    *walk = (part_walk){.owner = find_owner(run, agent, insn, operand), .rows = 1};
+    *walk = (cpu_part){.owner = find_owner(run, agent, insn, operand), .rows = 1};
     if (!walk->owner || !cpu_stage_offset(run, agent, insn, operand, insn->index, insn->index_count,
                                           buffer, &walk->begin))
         return false;
@@ -213,8 +204,7 @@ static bool start_part(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uns
     return true;
 }
 
-/* Where a row of the part is in the owner's shared memory. */
-static uint32_t row_offset(const part_walk *walk, const cpu_insn *insn, int64_t row) {
+uint32_t cpu_part_row(const cpu_part *walk, const cpu_insn *insn, int64_t row) {
     int64_t at = 0, place[TILE_MAX_RANK] = {0};
     for (unsigned d = insn->type->rank - 1; d-- > 0;) {
         place[d] = row % tile_type_dim(insn->type, d);
@@ -226,12 +216,12 @@ static uint32_t row_offset(const part_walk *walk, const cpu_insn *insn, int64_t 
 }
 
 CPU_HANDLER(cpu_run_load_shared) {
-    part_walk walk;
+    cpu_part walk;
     char *to = cpu_at(run, agent, insn->result);
-    if (!start_part(run, agent, insn, 0, &walk)) return CPU_STOP;
+    if (!cpu_start_part(run, agent, insn, 0, &walk)) return CPU_STOP;
     uint32_t bytes = (uint32_t)walk.row_bytes;
     for (int64_t row = 0; row < walk.rows; row++, to += bytes) {
-        uint32_t offset = row_offset(&walk, insn, row);
+        uint32_t offset = cpu_part_row(&walk, insn, row);
         if (!cpu_cluster_read(run, agent, walk.owner, insn, -1, cpu_set_thread(agent, insn), offset,
                               bytes))
             return CPU_STOP;
@@ -241,12 +231,12 @@ CPU_HANDLER(cpu_run_load_shared) {
 }
 
 CPU_HANDLER(cpu_run_store_shared) {
-    part_walk walk;
+    cpu_part walk;
     const char *from = cpu_at(run, agent, insn->operand[0]);
-    if (!start_part(run, agent, insn, 1, &walk)) return CPU_STOP;
+    if (!cpu_start_part(run, agent, insn, 1, &walk)) return CPU_STOP;
     uint32_t bytes = (uint32_t)walk.row_bytes;
     for (int64_t row = 0; row < walk.rows; row++, from += bytes) {
-        uint32_t offset = row_offset(&walk, insn, row);
+        uint32_t offset = cpu_part_row(&walk, insn, row);
         if (!cpu_cluster_write(run, agent, walk.owner, insn, -1, cpu_set_thread(agent, insn),
                                offset, bytes))
             return CPU_STOP;

@@ -158,6 +158,14 @@ Test(cpu_atomics, shared_memory) {
                         "read of uninitialised shared memory", NULL});
 }
 
+Test(cpu_atomics, elements_of_a_buffer) {
+#define BUFFER(body) TILES("  %s = alloc_shared : shared<i32[64]>\n  store_shared %v, %s\n" body)
+    expect((order_case){2, BUFFER("  %n = atomic_add %b, %s[63]\n  atomic_add %n, %g[0]\n"), NULL,
+                        NULL});
+    expect((order_case){2, BUFFER("  atomic_add %b, %s[%b + 62]\n"),
+                        "atomic: out of bounds: coordinate 1 is 64, %s has 64 there", NULL});
+}
+
 Test(cpu_atomics, memory_that_nobody_has_written) {
     expect((order_case){2,
                         "kernel @k(%p: ptr<i32>) grid [3] warps 1 {\n"

@@ -212,6 +212,9 @@ class Kernel:
                 self.emit(f"{condition} = {self.pick(['lt', 'ne', 'ge'])} {self.pick(others).name}, {other.name}")
                 condition = ", " + condition
             self.emit(f"{old} = atomic_{kind} {other.name}, {buffer}{condition}")
+        if self.chance(0.3) and tile.scalar == "i32":
+            place = ", ".join(str(self.random.randrange(d)) for d in tile.dims)
+            self.emit(f"atomic_xor {self.pick(self.indices)}, {buffer}[{place}]")
         self.emit(f"{new} = load_shared {buffer} : {tile.type()}")
         if self.chance(0.5):
             self.emit(f"free_shared {buffer}")
