@@ -1,0 +1,275 @@
+/* Which loops prefetch can change, and how: see prefetch.c for why this is right. */
+#include "passes/tile/prefetch.h"
+
+#include "lib/analysis/executors.h"
+#include "lib/analysis/memory.h"
+#include "lib/analysis/product.h"
+#include "lib/ir/regions.h"
+
+/* The head of the body ------------------------------------------------------------------------ */
+
+static bool is_barrier_of_all(const tile_function *f, tile_op op) {
+    return tile_op_opcode(f, op) == TILE_OP_sync && !tile_op_operand_count(f, op);
+}
+
+/* Whether a condition is false from the loop's end on: iv + something >= 0 is below the end. */
+static bool ends_with_loop(const prefetch *p, tile_value condition) {
+    const tile_function *f = p->f;
+    tile_value iv = tile_region_arg(f, p->body, 0), end = tile_op_operand(f, p->loop, 1);
+    tile_op compare = tile_value_def(f, condition);
+    if (!compare.id || tile_op_opcode(f, compare) != TILE_OP_lt ||
+        tile_op_operand(f, compare, 1).id != end.id)
+        return false;
+    tile_value at = tile_op_operand(f, compare, 0);
+    tile_op add = tile_value_def(f, at);
+    if (at.id == iv.id) return true;
+    if (!add.id || tile_op_opcode(f, add) != TILE_OP_add) return false;
+    for (unsigned i = 0; i < 2; i++) {
+        tile_value more = tile_op_operand(f, add, 1 - i);
+        if (tile_op_operand(f, add, i).id == iv.id && more.id < p->value_count)
+            return p->ranges[more.id].min >= 0;
+    }
+    return false;
+}
+
+/* if, before the loop's end {copies in the background} */
+static bool is_branch_of_copies(const prefetch *p, tile_op op) {
+    if (tile_op_opcode(p->f, op) != TILE_OP_if || tile_op_result_count(p->f, op) ||
+        !ends_with_loop(p, tile_op_operand(p->f, op, 0)))
+        return false;
+    for (unsigned r = 0; r < 2; r++)
+        TILE_FOR_EACH_OP (p->f, inner, tile_op_region(p->f, op, r)) {
+            tile_opcode opcode = tile_op_opcode(p->f, inner);
+            bool fits = opcode == TILE_OP_yield || !tile_op_effects(p->f, inner) ||
+                        (r == 0 && opcode == TILE_OP_copy_async);
+            if (!fits) return false;
+        }
+    return true;
+}
+
+static tile_op find_heads(prefetch *p) {
+    tile_op op = tile_region_first(p->f, p->body);
+    for (; op.id; op = tile_op_next(p->f, op)) {
+        tile_opcode opcode = tile_op_opcode(p->f, op);
+        bool is_head = opcode == TILE_OP_wait_group || opcode == TILE_OP_commit_group ||
+                       is_barrier_of_all(p->f, op) || is_branch_of_copies(p, op);
+        if (!is_head && tile_op_effects(p->f, op)) break;
+        if (is_head) p->heads[p->head_count++] = op;
+    }
+    return op;
+}
+
+/* A later load may go before op: it neither orders memory nor writes what the load reads. */
+bool prefetch_lets_loads_pass(const tile_function *f, tile_op op) {
+    switch (tile_op_opcode(f, op)) {
+    case TILE_OP_copy_async:
+    case TILE_OP_commit_group:
+    case TILE_OP_load:
+    case TILE_OP_load_shared:
+    case TILE_OP_dot:
+    case TILE_OP_yield: return true;
+    case TILE_OP_if: break;
+    default: return !tile_op_effects(f, op);
+    }
+    for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
+        TILE_FOR_EACH_OP (f, inner, tile_op_region(f, op, r))
+            if (!prefetch_lets_loads_pass(f, inner)) return false;
+    return true;
+}
+
+/* Which dots: both operands in shared memory, an instruction for a step ------------------------- */
+
+/* The index of the value that the loop carries, -1 for another value. */
+int prefetch_carried(const prefetch *p, tile_value value) {
+    for (unsigned i = 0; i < tile_carried_count(p->f, p->loop); i++)
+        if (tile_carried_received(p->f, p->loop, 0, i).id == value.id) return (int)i;
+    return -1;
+}
+
+static bool is_outside(const prefetch *p, tile_value value) {
+    const tile_value_data *data = tile_value_at(p->f, value);
+    if (data->kind == TILE_VALUE_REGION) return data->owner != p->body.id;
+    return data->kind != TILE_VALUE_RESULT ||
+           !tile_ancestor_in(p->f, (tile_op){data->owner}, p->body).id;
+}
+
+static bool stage_exists(const prefetch *p, tile_value stage, const tile_type *buffer) {
+    if (stage.id >= p->value_count) return false; /* made by the loop before this one */
+    return p->ranges[stage.id].min >= 0 && p->ranges[stage.id].max < tile_type_stage_count(buffer);
+}
+
+/* Whether the stage is known for the iteration before the first one's end, and for the next. */
+static bool can_foresee(const prefetch *p, tile_value stage, const tile_type *buffer) {
+    if (is_outside(p, stage)) return stage_exists(p, stage, buffer);
+    int index = prefetch_carried(p, stage);
+    return index >= 0 &&
+           stage_exists(p, tile_carried_sent(p->f, p->loop, TILE_AROUND, (unsigned)index),
+                        buffer) &&
+           stage_exists(p, tile_carried_sent(p->f, p->loop, 0, (unsigned)index), buffer);
+}
+
+/* How often a value is used; values of the pass are as good as used everywhere. */
+static uint32_t use_count(const prefetch *p, tile_value value) {
+    return value.id < p->value_count ? p->uses[value.id] : UINT32_MAX;
+}
+
+/* The buffer and the stage that an operand is read from, all of it; NULL if it is something else.
+ */
+static const tile_value *find_source(const prefetch *p, tile_op dot, unsigned operand,
+                                     tile_op *load) {
+    unsigned count;
+    const tile_value *element = tile_op_segment(p->f, dot, operand, &count);
+    *load = TILE_NO_OP;
+    if (tile_value_type(p->f, element[0])->kind == TILE_TYPE_TILE) {
+        *load = tile_value_def(p->f, element[0]);
+        if (tile_op_opcode(p->f, *load) != TILE_OP_load_shared ||
+            tile_op_at(p->f, *load)->parent.id != p->body.id || use_count(p, element[0]) != 1)
+            return NULL;
+        element = tile_op_segment(p->f, *load, 0, &count);
+    }
+    const tile_type *buffer = tile_value_type(p->f, element[0]);
+    bool staged = buffer->stages != NULL;
+    tile_op alloc = tile_value_def(p->f, element[0]);
+    if (count != 1u + staged || !buffer->layout || !alloc.id ||
+        tile_op_opcode(p->f, alloc) != TILE_OP_alloc_shared || !is_outside(p, element[0]) ||
+        (staged && !can_foresee(p, element[1], buffer)))
+        return NULL;
+    return element;
+}
+
+static int64_t registers_of(const tile_type *tile) {
+    return (tile_type_registers(tile) * tile_scalar_bytes(tile->scalar) + 3) / 4;
+}
+
+/* The tile of a step of an operand. */
+static const tile_type *part_type(const prefetch *p, const tile_mma *row, const tile_layout *acc,
+                                  unsigned operand, const tile_type *whole, int64_t depth) {
+    tile_type draft = *whole;
+    draft.kind = TILE_TYPE_TILE;
+    draft.stages = NULL;
+    draft.dims[operand == TILE_MMA_LHS] = tile_expr_int(p->pass->context, depth);
+    tile_layout layout = tile_mma_operand(row, acc, operand, (uint32_t)tile_type_dim(&draft, 0),
+                                          (uint32_t)tile_type_dim(&draft, 1));
+    draft.layout = &layout;
+    return tile_type_get(p->pass->context, &draft);
+}
+
+/* Cuts the operands into steps as deep as the instruction, or as it takes to have four registers of
+ * each: an ldmatrix of all four matrices. False if they cannot be cut. */
+static bool cut_operands(const prefetch *p, const tile_mma *row, const tile_layout *acc,
+                         dot_plan *out) {
+    const tile_type *whole[2];
+    for (unsigned i = 0; i < 2; i++) whole[i] = tile_value_type(p->f, out->operands[i].buffer);
+    int64_t extent = tile_type_dim(whole[TILE_MMA_LHS], 1);
+    if ((extent & (extent - 1)) || extent % row->k) return false;
+    for (out->depth = row->k;; out->depth *= 2) {
+        bool enough = true;
+        for (unsigned i = 0; i < 2; i++) {
+            out->operands[i].part = part_type(p, row, acc, i, whole[i], out->depth);
+            enough &= registers_of(out->operands[i].part) >= 4;
+        }
+        if (enough || out->depth == extent) break;
+    }
+    out->steps = extent / out->depth;
+    return out->steps > 1; /* else the registers of a whole k-tile are the price */
+}
+
+static const tile_mma *find_instruction(const prefetch *p, tile_op dot) {
+    tile_mma_query query = tile_product_query(p->f, dot);
+    query.capability = p->pass->target->compute_capability;
+    return tile_mma_find(&query);
+}
+
+/* The sum goes nowhere but to the loop's yield. */
+static bool is_only_yielded(const prefetch *p, tile_op dot) {
+    tile_op yield = tile_region_at(p->f, p->body)->last;
+    uint32_t yielded = 0;
+    for (unsigned i = 0; i < tile_op_operand_count(p->f, yield); i++)
+        yielded += tile_op_operand(p->f, yield, i).id == tile_op_result(p->f, dot, 0).id;
+    return yielded && use_count(p, tile_op_result(p->f, dot, 0)) == yielded;
+}
+
+static bool plan_product(const prefetch *p, tile_op dot, dot_plan *out) {
+    const tile_mma *row = find_instruction(p, dot);
+    const tile_type *acc = tile_value_type(p->f, tile_op_result(p->f, dot, 0));
+    *out = (dot_plan){.dot = dot};
+    if (!row || !acc->layout) return false;
+    for (unsigned i = 0; i < 2; i++) {
+        dot_operand *operand = &out->operands[i];
+        const tile_value *source = find_source(p, dot, i, &operand->load);
+        if (!source) return false;
+        operand->buffer = source[0];
+    }
+    out->last_at_end = is_only_yielded(p, dot);
+    return cut_operands(p, row, acc->layout, out);
+}
+
+tile_value prefetch_stage(const prefetch *p, const dot_plan *product, unsigned i) {
+    unsigned count;
+    tile_op op = product->operands[i].load.id ? product->operands[i].load : product->dot;
+    const tile_value *element =
+        tile_op_segment(p->f, op, product->operands[i].load.id ? 0 : i, &count);
+    return count > 1 ? element[1] : TILE_NO_VALUE;
+}
+
+/* An operand of an earlier dot that is the same tile of the same stage. */
+static void find_shared(const prefetch *p, dot_plan *product) {
+    for (unsigned i = 0; i < 2; i++)
+        for (unsigned e = 0; e < p->count; e++)
+            for (unsigned k = 0; k < 2; k++) {
+                const dot_operand *earlier = &p->products[e].operands[k];
+                if (earlier->shared || earlier->buffer.id != product->operands[i].buffer.id ||
+                    earlier->part != product->operands[i].part ||
+                    p->products[e].steps != product->steps ||
+                    prefetch_stage(p, &p->products[e], k).id != prefetch_stage(p, product, i).id)
+                    continue;
+                product->operands[i].shared = earlier;
+            }
+}
+
+/* Whether it pays and fits --------------------------------------------------------------------- */
+
+/* Accumulators, two steps' fragments, and what addresses and counters take, about. */
+static bool fits_registers(const prefetch *p) {
+    enum { ALL = 65536, MOST = 255, OTHERS = 48 };
+    int64_t taken = OTHERS, threads = 32 * (int64_t)tile_executors_of(p->f, p->loop).warps;
+    for (unsigned i = 0; i < p->count; i++) {
+        const dot_plan *product = &p->products[i];
+        taken += registers_of(tile_value_type(p->f, tile_op_result(p->f, product->dot, 0)));
+        for (unsigned k = 0; k < 2; k++)
+            if (!product->operands[k].shared) taken += 2 * registers_of(product->operands[k].part);
+    }
+    int64_t limit = ALL / threads < MOST ? ALL / threads : MOST;
+    return taken <= limit;
+}
+
+/* Nothing writes shared memory behind the loop before a barrier that is there. */
+static bool is_closed_by_barrier(const tile_function *f, tile_op loop) {
+    for (tile_op op = tile_op_next(f, loop); op.id; op = tile_op_next(f, op)) {
+        if (is_barrier_of_all(f, op)) return true;
+        tile_opcode opcode = tile_op_opcode(f, op);
+        bool harmless = !tile_op_effects(f, op) || opcode == TILE_OP_wait_group ||
+                        opcode == TILE_OP_commit_group || opcode == TILE_OP_free_shared;
+        if (!harmless) return false;
+    }
+    return tile_op_at(f, loop)->parent.id == f->body.id;
+}
+
+static bool has_wait(const tile_function *f, tile_region body) {
+    TILE_FOR_EACH_OP (f, op, body)
+        if (tile_op_get_info(tile_op_opcode(f, op))->completion == TILE_COMPLETION_WAITS)
+            return true;
+    return false;
+}
+
+bool prefetch_plan(prefetch *p) {
+    if (tile_sync_is_explicit(p->f, p->loop) && !is_closed_by_barrier(p->f, p->loop)) return false;
+    for (tile_op op = find_heads(p); op.id && prefetch_lets_loads_pass(p->f, op);
+         op = tile_op_next(p->f, op)) {
+        if (tile_op_opcode(p->f, op) != TILE_OP_dot) continue;
+        if (!plan_product(p, op, &p->products[p->count])) continue;
+        find_shared(p, &p->products[p->count]);
+        p->count++;
+    }
+    return p->count && has_wait(p->f, p->body) && fits_registers(p);
+}
