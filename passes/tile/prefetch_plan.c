@@ -77,7 +77,8 @@ bool prefetch_lets_loads_pass(const tile_function *f, tile_op op) {
     return true;
 }
 
-/* Which dots: both operands in shared memory, an instruction for a step ------------------------- */
+/* Which dots: both operands in shared memory, an instruction for a step -------------------------
+ */
 
 /* The index of the value that the loop carries, -1 for another value. */
 int prefetch_carried(const prefetch *p, tile_value value) {
