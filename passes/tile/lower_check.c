@@ -110,6 +110,20 @@ static void check_stages(checker *c, tile_op op) {
     }
 }
 
+/* A rank that is never one of the cluster's; what may be one is checked by the CPU device. */
+static void check_rank(checker *c, tile_op op) {
+    int64_t blocks = 1, extent;
+    if (tile_op_opcode(c->f, op) != TILE_OP_map_shared) return;
+    for (unsigned d = 0; d < c->f->cluster_rank; d++)
+        if (tile_expr_is_int(c->f->cluster[d], &extent)) blocks *= extent;
+    tile_range rank = c->ranges[tile_op_operand(c->f, op, 1).id];
+    if (rank.max >= 0 && rank.min < blocks) return;
+    c->ok = false;
+    tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, op),
+                "map_shared: there is no block with the rank %lld, a cluster has the ranks 0 to %lld",
+                (long long)(rank.max < 0 ? rank.max : rank.min), (long long)blocks - 1);
+}
+
 /* A part of a buffer is found by the bits of its coordinates, which have nothing in common with
  * those inside of it. */
 static void check_part(checker *c, tile_op op, const tile_value *element, const tile_type *tile) {
@@ -216,6 +230,7 @@ static void check_op(tile_function *f, tile_op op, void *user) {
         fail(c, op, "iota: axis, start and step must be known at compile time");
     if (c->ok) check_stages(c, op);
     if (c->ok) check_parts(c, op);
+    if (c->ok) check_rank(c, op);
     if (c->ok) check_length(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_dot) check_dot(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_convert_layout) check_convert(c, op);

@@ -227,6 +227,18 @@ static tile_status cpu_residency(tile_device *device, tile_variant *variant, int
     return TILE_OK;
 }
 
+static tile_status check_grid(const tile_device *device, const cpu_program *program,
+                              const int64_t grid[3]) {
+    bool whole = true;
+    for (unsigned d = 0; d < 3; d++) whole &= grid[d] % program->cluster[d] == 0;
+    if (is_launchable(grid) && whole) return TILE_OK;
+    tile_report(device->context, TILE_ERROR, program->function->loc,
+                "@%s: a grid of %lld x %lld x %lld blocks %s", program->function->name,
+                (long long)grid[0], (long long)grid[1], (long long)grid[2],
+                whole ? "exceeds the limits of a launch" : "is not made of whole clusters");
+    return whole ? TILE_UNSUPPORTED : TILE_INVALID;
+}
+
 static tile_status cpu_launch(tile_device *device, const tile_launch *launch) {
     const cpu_program *program = launch->variant->code;
     cpu_device *cpu = (cpu_device *)(void *)device;
@@ -248,15 +260,10 @@ static tile_status cpu_launch(tile_device *device, const tile_launch *launch) {
                     program->function->arg_count, launch->argument_count);
         return TILE_INVALID;
     }
-    if (!is_launchable(run.grid)) {
-        tile_report(device->context, TILE_ERROR, program->function->loc,
-                    "@%s: a grid of %lld x %lld x %lld blocks exceeds the limits of a launch",
-                    program->function->name, (long long)run.grid[0], (long long)run.grid[1],
-                    (long long)run.grid[2]);
-        return TILE_UNSUPPORTED;
-    }
+    tile_status status = check_grid(device, program, run.grid);
+    if (status != TILE_OK) return status;
     fill_constants(&run);
-    tile_status status = provide_scratch(&run);
+    status = provide_scratch(&run);
     if (status == TILE_OK) {
         collect_ranges(&run, device);
         run.global = cpu_global_create(&run);
