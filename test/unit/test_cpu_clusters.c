@@ -123,3 +123,13 @@ Test(cpu_clusters, barriers) {
            NULL);
     expect(KERNEL(1, "  for %i = 0 to 100 { cluster_arrive cluster_wait }\n"), NULL);
 }
+
+Test(cpu_clusters, whole_clusters_only) {
+    cpu_fixture x;
+    cpu_open(&x, 3, 0, KERNEL(1, MEET));
+    cpu_pass(&x, "", 1);
+    x.grid[0] = 3;
+    cr_expect_eq(cpu_launch_text(&x), TILE_INVALID);
+    cr_expect(strstr(x.text.messages, "a grid of 3 x 1 x 1 blocks is not made of whole clusters"));
+    cpu_close(&x);
+}
