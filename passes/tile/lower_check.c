@@ -119,9 +119,10 @@ static void check_rank(checker *c, tile_op op) {
     tile_range rank = c->ranges[tile_op_operand(c->f, op, 1).id];
     if (rank.max >= 0 && rank.min < blocks) return;
     c->ok = false;
-    tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, op),
-                "map_shared: there is no block with the rank %lld, a cluster has the ranks 0 to %lld",
-                (long long)(rank.max < 0 ? rank.max : rank.min), (long long)blocks - 1);
+    tile_report(
+        c->pass->context, TILE_ERROR, tile_op_loc(c->f, op),
+        "map_shared: there is no block with the rank %lld, a cluster has the ranks 0 to %lld",
+        (long long)(rank.max < 0 ? rank.max : rank.min), (long long)blocks - 1);
 }
 
 /* A part of a buffer is found by the bits of its coordinates, which have nothing in common with
