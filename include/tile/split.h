@@ -13,6 +13,11 @@
 extern "C" {
 #endif
 
+/* A point as bindings: given these two, tile_instantiate (and whatever takes bindings, tile_tune
+ * and launches that pick among it) writes the clause before it binds the parameters. */
+#define TILE_SPLIT_FACTOR "split.factor"
+#define TILE_SPLIT_STRATEGY "split.strategy"
+
 typedef struct tile_split_point {
     unsigned factor;      /* 1: no split */
     const char *strategy; /* a word of the attribute `strategy`; static */

@@ -274,7 +274,14 @@ static const char splits[] =
     "factor "
     "x\n"
     "  num_sms blocks share the iterations of all tiles evenly; its factor begins at 1.\n"
-    "* `block_id` and `grid_dim` go on to mean the grid that is written.\n";
+    "* `block_id` and `grid_dim` go on to mean the grid that is written.\n"
+    "* A loop without the clause gets one where the bindings `split.factor` and `split.strategy` "
+    "ask for it.\n"
+    "\n"
+    "Parameters that `tune` names are chosen by `tile-run --tune` and `tile_tune`, for the sizes "
+    "of "
+    "a launch, from\n"
+    "the points at which every `where` holds; a default is for who does not tune.\n";
 
 static const char plans[] =
     "\n"

@@ -56,6 +56,7 @@
 #include "lib/support/integer.h"
 #include "passes/common/bind_params.h"
 #include "passes/common/instantiate_plan.h"
+#include "tile/split.h"
 #include "tile/compile.h"
 
 typedef struct instance {
@@ -453,6 +454,36 @@ tile_status tile_pass_instantiate(tile_pass *pass, tile_function *f) {
     return instantiate(f, pass->options, pass->option_count, pass->scratch);
 }
 
+/* Splitting by bindings ----------------------------------------------------------------------- */
+
+static bool is_split(const tile_binding *binding) {
+    return strcmp(binding->name, TILE_SPLIT_FACTOR) == 0 ||
+           strcmp(binding->name, TILE_SPLIT_STRATEGY) == 0;
+}
+
+/* Writes the clause `split` that the bindings ask for; false after a diagnostic. */
+static bool write_split(tile_function *f, const tile_binding *bindings, unsigned count) {
+    tile_split_point point = {0, NULL};
+    bool given = false;
+    for (unsigned i = 0; i < count; i++) {
+        bool is_factor = strcmp(bindings[i].name, TILE_SPLIT_FACTOR) == 0;
+        char *end;
+        unsigned long factor = is_factor ? strtoul(bindings[i].value, &end, 10) : 0;
+        given |= is_split(&bindings[i]);
+        if (is_factor && *bindings[i].value && !*end && factor <= UINT32_MAX)
+            point.factor = (unsigned)factor;
+        else if (is_split(&bindings[i]))
+            point.strategy = bindings[i].value;
+    }
+    if (!given) return true;
+    if (point.factor && point.strategy) return tile_split_write(f, &point) == TILE_OK;
+    tile_report(f->module->context, TILE_ERROR, f->loc,
+                "@%s: " TILE_SPLIT_FACTOR " takes a number from 1, and " TILE_SPLIT_STRATEGY
+                " goes with it",
+                f->name);
+    return false;
+}
+
 /* As a call ---------------------------------------------------------------------------------- */
 
 tile_status tile_instantiate(tile_module *module, const char *kernel, const tile_binding *bindings,
@@ -468,14 +499,17 @@ tile_status tile_instantiate(tile_module *module, const char *kernel, const tile
     tile_arena arena = {0};
     tile_pass_option *options = TILE_NEW_ARRAY(&arena, tile_pass_option, binding_count + 1u);
     instance i = {.f = f, .context = module->context, .arena = &arena};
+    if (!write_split(f, bindings, binding_count)) i.errors++;
+    unsigned count = 0;
     for (unsigned o = 0; o < binding_count; o++) {
-        options[o] = (tile_pass_option){bindings[o].name, bindings[o].value};
+        if (is_split(&bindings[o])) continue;
+        options[count++] = (tile_pass_option){bindings[o].name, bindings[o].value};
         if (!tile_function_find_param(f, bindings[o].name, strlen(bindings[o].name)) &&
             constant_argument(f, bindings[o].name) == f->arg_count)
             fail_unknown(&i, bindings[o].name);
     }
     assume_alignment(f);
-    tile_status status = i.errors ? TILE_INVALID : instantiate(f, options, binding_count, &arena);
+    tile_status status = i.errors ? TILE_INVALID : instantiate(f, options, count, &arena);
     tile_arena_reset(&arena);
     return status;
 }

@@ -5,6 +5,7 @@
 
 #include "lib/ir/syntax.h"
 #include "passes/common/bind_params.h"
+#include "tile/split.h"
 
 /* Points --------------------------------------------------------------------------------------- */
 
@@ -68,6 +69,89 @@ bool tune_list_points(const tile_function *f, const tile_binding *bindings, unsi
     *points = l.points;
     *point_count = l.count;
     return true;
+}
+
+/* Splits --------------------------------------------------------------------------------------- */
+
+static bool has_clause(const tile_function *f) {
+    for (uint32_t id = 1; id < f->op_count; id++)
+        if (f->ops[id].opcode == TILE_OP_for && tile_op_has_attr(f, (tile_op){id}, TILE_ATTR_split))
+            return true;
+    return false;
+}
+
+static bool size_of(unsigned index, int64_t *value, void *user) {
+    *value = ((const int64_t *)user)[index];
+    return true;
+}
+
+static double count_blocks(const tile_function *f, const int64_t *sizes, unsigned sms) {
+    const tile_bindings bindings = {
+        .arg = size_of, .user = (void *)(uintptr_t)sizes, .num_sms = (int64_t)sms};
+    double blocks = 1;
+    for (unsigned i = 0; i < f->grid_rank; i++) {
+        int64_t extent;
+        if (tile_expr_eval(f->grid[i], &bindings, &extent) && extent > 0) blocks *= (double)extent;
+    }
+    return blocks;
+}
+
+/* More blocks than two for each multiprocessor only have more sums to hand over. */
+static const double most_blocks_per_sm = 2;
+
+static void add_split(const tune_point *whole, const tile_split_point *split, size_t order,
+                      tile_arena *arena, tune_point *to) {
+    unsigned count = whole->c.binding_count;
+    tile_binding *bindings = TILE_NEW_ARRAY(arena, tile_binding, count + 2u);
+    for (unsigned i = 0; i < count; i++) bindings[i] = whole->c.bindings[i];
+    const char *factor = tile_arena_format(arena, "%u", split->factor);
+    bindings[count] = (tile_binding){TILE_SPLIT_FACTOR, factor};
+    bindings[count + 1] = (tile_binding){TILE_SPLIT_STRATEGY, split->strategy};
+    *to = (tune_point){.c = {.bindings = bindings, .binding_count = count + 2, .why = ""},
+                       .order = order};
+    to->c.text =
+        tile_arena_format(arena, "%s%s" TILE_SPLIT_FACTOR "=%s " TILE_SPLIT_STRATEGY "=%s",
+                          whole->c.text, *whole->c.text ? " " : "", factor, split->strategy);
+}
+
+void tune_join_splits(const tile_device *device, const tile_module *module, const tile_function *f,
+                      const int64_t *sizes, tile_arena *arena, tune_point **points, size_t *count) {
+    tile_context *context = tile_module_context(module);
+    tile_sink sink = context->sink;
+    void *user = context->sink_user;
+    unsigned errors = context->errors;
+    size_t whole = *count, capacity = 0, joined = 0;
+    tune_point *all = NULL;
+    if (f->kind != TILE_KERNEL || has_clause(f)) return;
+    tile_context_set_sink(context, NULL, NULL);
+    for (size_t i = 0; i < whole; i++) {
+        tile_split_point splits[TILE_MAX_SPLIT_POINTS];
+        const tile_candidate *c = &(*points)[i].c;
+        tile_module *copy = tile_module_clone(module);
+        unsigned found = 0;
+        double blocks = 1;
+        all = tile_arena_grow(arena, all, joined, &capacity, sizeof *all);
+        all[joined] = (*points)[i];
+        all[joined].order = joined;
+        joined++;
+        if (tile_instantiate(copy, f->name, c->bindings, c->binding_count) == TILE_OK) {
+            const tile_function *kernel = tile_module_find(copy, f->name);
+            blocks = count_blocks(kernel, sizes, device->num_sms);
+            found = tile_split_space(kernel, device->target, splits);
+        }
+        for (unsigned s = 0; s < found && joined < TUNE_MOST_POINTS; s++) {
+            if (splits[s].factor < 2) continue;
+            if (blocks * splits[s].factor > most_blocks_per_sm * device->num_sms) continue;
+            all = tile_arena_grow(arena, all, joined, &capacity, sizeof *all);
+            add_split(&(*points)[i], &splits[s], joined, arena, &all[joined]);
+            joined++;
+        }
+        tile_module_destroy(copy);
+    }
+    tile_context_set_sink(context, sink, user);
+    context->errors = errors;
+    *points = all;
+    *count = joined;
 }
 
 /* Shapes --------------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #define TILE_RUNTIME_TUNE_SPACE_H
 
 #include "lib/ir/function.h"
+#include "runtime/device.h"
 #include "runtime/tune/store.h"
 #include "tile/tune.h"
 
@@ -29,6 +30,11 @@ enum { TUNE_MOST_POINTS = 1 << 16 };
  * no point, or there are too many. */
 bool tune_list_points(const tile_function *f, const tile_binding *bindings, unsigned count,
                       tile_arena *arena, tune_point **points, size_t *point_count);
+
+/* Adds, to points at which the kernel's reduction loop can be split, those with split.factor and
+ * split.strategy (tile/split.h). sizes: an integer for each argument. Nothing is reported. */
+void tune_join_splits(const tile_device *device, const tile_module *module, const tile_function *f,
+                      const int64_t *sizes, tile_arena *arena, tune_point **points, size_t *count);
 
 /* The integers of a small shape with the same divisors, so that the same variants run: sizes above
  * `limit` become at most so large, and smaller still while the arrays together would take long.

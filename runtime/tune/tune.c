@@ -227,6 +227,8 @@ static tile_status list_points(tuner *u) {
     if (!tune_list_points(u->f, u->options.bindings, u->options.binding_count, &t->arena,
                           &t->points, &t->count))
         return TILE_INVALID;
+    if (u->options.split)
+        tune_join_splits(u->device, u->module, u->f, u->sizes, &t->arena, &t->points, &t->count);
     tune_estimate_points(u->device, u->module, u->f->name, u->sizes, t->points, t->count);
     qsort(t->points, t->count, sizeof *t->points, by_estimate);
     while (u->runnable < t->count && t->points[u->runnable].c.state != TILE_CANDIDATE_dropped)

@@ -328,3 +328,86 @@ Test(tune, what_is_no_table_is_reported) {
     cr_expect(strstr(x.text.messages, "the text is no table of tuned points of form 1"));
     tune_close(&x);
 }
+
+/* Splits --------------------------------------------------------------------------------------- */
+
+static const char product_text[] =
+    "kernel @mm<block: int>(%m: i32, %k: i32, %a: view<f16[%m, %k]>, %b: view<f16[%k, %m]>,\n"
+    "    %c: view<f16[%m, %m]>) of @matmul\n"
+    "    tune block in [16] grid [ceildiv(%m, block), ceildiv(%m, block)] warps 1 {\n"
+    "  %x, %y = block_id\n"
+    "  %acc = for %i = 0 to %k step 16 iter (%s = 0.0 : tile<f32[block, block]>)CLAUSE {\n"
+    "    yield dot(load %a[%x * block, %i] : [block, 16], load %b[%i, %y * block] : [16, block], "
+    "%s)\n"
+    "  }\n"
+    "  store f16(%acc), %c[%x * block, %y * block]\n"
+    "}\n"
+    "compute @matmul<m: dim, k: dim>(%a: tensor<f16[m, k]>, %b: tensor<f16[k, m]>)\n"
+    "    -> (%c: tensor<f16[m, m]>) {\n"
+    "  %c = f16(matmul(%a, %b) : f32)\n"
+    "}\n";
+
+static double prefer_four_parts(const tile_candidate *c, void *user) {
+    (void)user;
+    return strstr(c->text, "split.factor=4 split.strategy=serial") ? 1 : 2;
+}
+
+static void open_product(tune_fixture *x, const char *clause) {
+    const char *at = strstr(product_text, "CLAUSE");
+    tile_arena arena = {0};
+    tune_open(x,
+              tile_arena_format(&arena, "%.*s%s%s", (int)(at - product_text), product_text, clause,
+                                at + strlen("CLAUSE")),
+              "");
+    tile_arena_reset(&arena);
+    x->options.split = true;
+}
+
+static tile_status tune_product(tune_fixture *x, int64_t m) {
+    const tile_tune_argument arguments[5] = {{.integer = m}, {.integer = 96}};
+    return tile_tune(x->device, x->module, "mm", arguments, 5, &x->options, &x->tuning);
+}
+
+Test(tune, splits_are_points_that_launches_take, .timeout = 120) {
+    tune_fixture x;
+    open_product(&x, "");
+    x.options.rate = prefer_four_parts;
+    cr_assert_eq(tune_product(&x, 32), TILE_OK, "%s", x.text.messages);
+    cr_expect_gt(tile_tuning_candidate_count(x.tuning), 3);
+    cr_expect_eq(tune_find(&x, "block=16")->state, TILE_CANDIDATE_measured);
+    cr_expect_str_eq(tile_tuning_best(x.tuning)->text,
+                     "block=16 split.factor=4 split.strategy=serial");
+    tile_kernel *kernel;
+    tile_buffer *buffer;
+    const tile_abi *abi;
+    int64_t grid[3];
+    cr_assert_eq(tile_kernel_create(x.device, x.module, "mm", NULL, 0, &kernel), TILE_OK);
+    cr_assert_eq(tile_buffer_create(x.device, 32 * 96 * 2, &buffer), TILE_OK);
+    const tile_argument arguments[] = {{.integer = 32},
+                                       {.integer = 96},
+                                       {.buffer = buffer},
+                                       {.buffer = buffer},
+                                       {.buffer = buffer}};
+    cr_assert_eq(tile_kernel_variant(kernel, arguments, 5, &abi), TILE_OK, "%s", x.text.messages);
+    cr_assert_eq(tile_abi_grid(abi, (int64_t[5]){32, 96}, NULL, grid), TILE_OK);
+    cr_expect_eq(grid[2], 4);
+    tile_kernel_destroy(kernel);
+    tile_buffer_destroy(buffer);
+    tune_close(&x);
+}
+
+/* With 66 tiles and more, 132 multiprocessors have two blocks each before anything is split; and
+ * who wrote the clause has said what may be chosen. */
+Test(tune, what_has_blocks_enough_or_a_clause_is_not_split, .timeout = 120) {
+    static const struct {
+        const char *clause;
+        int64_t m;
+    } cases[] = {{"", 16 * 17}, {" split (2, serial)", 32}};
+    for (unsigned i = 0; i < 2; i++) {
+        tune_fixture x;
+        open_product(&x, cases[i].clause);
+        cr_assert_eq(tune_product(&x, cases[i].m), TILE_OK, "%s", x.text.messages);
+        cr_expect_eq(tile_tuning_candidate_count(x.tuning), 1, "case %u", i);
+        tune_close(&x);
+    }
+}

@@ -37,6 +37,7 @@ bool tune_option(tool_arguments *args, tune_options *o, bool *ok) {
     const char *value;
     *ok = true;
     if (tool_flag(args, "--tune")) return o->tune = true;
+    if (tool_flag(args, "--split")) return o->split = true;
     if (tool_flag(args, "--unchecked")) return o->unchecked = true;
     if (tool_option(args, "--worker", &o->worker) || tool_option(args, "--report", &o->report))
         return true;
@@ -120,6 +121,7 @@ bool tune_run(const tune_options *o, tile_device *device, const tile_module *mod
                                        .budget = o->budget,
                                        .timeout = o->timeout,
                                        .retune = o->retune,
+                                       .split = o->split,
                                        .unchecked = o->unchecked,
                                        .measure = measure,
                                        .progress = draw};

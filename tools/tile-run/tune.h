@@ -14,6 +14,7 @@ typedef struct tune_options {
     double budget, timeout;
     unsigned jobs;
     tile_retune retune;
+    bool split;
     bool unchecked;
 } tune_options;
 
@@ -29,6 +30,7 @@ typedef struct tune_options {
     "  --worker=FILE|none   the program that runs candidates, so that a fault costs only one\n" \
     "                       (default: tile-worker beside tile-run); none: in this process\n" \
     "  --report=FILE        every candidate and what became of it; JSON if FILE ends in .json\n" \
+    "  --split              tries to split the reduction loop, too, where the text does not\n" \
     "  --unchecked          tunes a kernel that names no reference, without looking at results\n"
 
 /* Takes the option if one of these is next. *ok is false after a message. */
