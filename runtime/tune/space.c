@@ -99,6 +99,13 @@ static double count_blocks(const tile_function *f, const int64_t *sizes, unsigne
 /* More blocks than two for each multiprocessor only have more sums to hand over. */
 static const double most_blocks_per_sm = 2;
 
+/* blocks: of the grid that is written. */
+static bool is_worth_a_try(const tile_split_point *split, double blocks, unsigned sms) {
+    if (strcmp(split->strategy, "stream_k") == 0) /* factor x sms blocks, whatever the grid */
+        return split->factor <= most_blocks_per_sm;
+    return split->factor > 1 && blocks * split->factor <= most_blocks_per_sm * sms;
+}
+
 static void add_split(const tune_point *whole, const tile_split_point *split, size_t order,
                       tile_arena *arena, tune_point *to) {
     unsigned count = whole->c.binding_count;
@@ -140,8 +147,7 @@ void tune_join_splits(const tile_device *device, const tile_module *module, cons
             found = tile_split_space(kernel, device->target, splits);
         }
         for (unsigned s = 0; s < found && joined < TUNE_MOST_POINTS; s++) {
-            if (splits[s].factor < 2) continue;
-            if (blocks * splits[s].factor > most_blocks_per_sm * device->num_sms) continue;
+            if (!is_worth_a_try(&splits[s], blocks, device->num_sms)) continue;
             all = tile_arena_grow(arena, all, joined, &capacity, sizeof *all);
             add_split(&(*points)[i], &splits[s], joined, arena, &all[joined]);
             joined++;
