@@ -9,8 +9,14 @@
  *       launch @k_exchange(...) {resident, otherwise = @k_serial}
  *     }
  *
- * One counter for each tile counts those that have stored, then those that have read; the last of
- * these sets it back. */
+ * Nobody asks for the old value of a counter, which would take another way to memory and back: a
+ * tile's word counts in shares of 2^31, so that it is negative when all have stored, and 0 again
+ * when all have gone on.
+ *
+ *     word    0 ----- + factor shares ----> -2^31 ----- + factor shares ----> 2^32 = 0
+ *                     each has stored               each has seen that
+ *
+ * Where the factor is no power of two, the first block's share is what is missing. */
 #include "passes/tile/split.h"
 
 typedef struct exchange {
@@ -18,7 +24,8 @@ typedef struct exchange {
     split_grid grid;
     split_pieces cut;
     tile_value tile, tiles;
-    tile_value counts;
+    tile_value words;  /* by tile */
+    tile_value share;  /* of 2^31, this block's */
     tile_value *parts; /* scratch, by carried value */
 } exchange;
 
@@ -33,13 +40,22 @@ static void store_parts(exchange *e, tile_builder *b) {
     }
 }
 
+static tile_value share_of(exchange *e, tile_builder *b) {
+    int64_t all = INT64_C(1) << 31, parts = 1, factor = e->s->factor;
+    while (parts < factor) parts *= 2;
+    int64_t share = all / parts, first = share * (parts - factor + 1);
+    if (share == first) return tile_build_int(b, share);
+    tile_value is_first = tile_build_eq(b, e->grid.part, tile_build_int(b, 0));
+    return tile_build_select(b, is_first, tile_build_int(b, first), tile_build_int(b, share));
+}
+
 /* Until all blocks of the tile have stored theirs. */
 static void meet(exchange *e, tile_builder *b) {
-    const tile_segment segments[] = {{e->counts, &e->tile, 1},
-                                     {tile_build_int(b, e->s->factor), NULL, 0}};
-    split_build_atomic(b, "add", "acq_rel", tile_build_int(b, 1), e->counts, &e->tile, 1);
+    const tile_segment segments[] = {{e->words, &e->tile, 1}, {tile_build_int(b, 0), NULL, 0}};
+    split_build_atomic(b, "add", "release", e->share, e->words, &e->tile, 1);
     tile_op wait = tile_build_op(b, TILE_OP_wait_value, segments, 2, NULL);
-    tile_op_set_text(e->s->f, wait, TILE_ATTR_compare, "ge");
+    tile_op_set_text(e->s->f, wait, TILE_ATTR_compare, "lt");
+    split_build_atomic(b, "add", NULL, e->share, e->words, &e->tile, 1);
 }
 
 /* for %piece = part to the number of pieces step factor {} */
@@ -59,17 +75,6 @@ static void finish_pieces(exchange *e, tile_builder *b, const tile_op *epilogue,
     tile_build_yield(&body, NULL, 0);
 }
 
-/* The last one to read sets the counter back. */
-static void leave(exchange *e, tile_builder *b) {
-    tile_value before =
-        split_build_atomic(b, "add", NULL, tile_build_int(b, 1), e->counts, &e->tile, 1);
-    tile_value last = tile_build_eq(b, before, tile_build_int(b, 2 * e->s->factor - 1));
-    split_fork fork = split_begin_fork(b, last, NULL, 0);
-    split_build_atomic(&fork.yes, "exch", NULL, tile_build_int(b, 0), e->counts, &e->tile, 1);
-    tile_build_yield(&fork.yes, NULL, 0);
-    tile_build_yield(&fork.no, NULL, 0);
-}
-
 static void make_exchange(split *s) {
     exchange e = {.s = s};
     unsigned count;
@@ -80,13 +85,13 @@ static void make_exchange(split *s) {
     tile_builder b = split_before_epilogue(s, epilogue, count);
     e.tiles = split_tile_count(&b, &e.grid);
     e.tile = split_tile_number(&b, &e.grid);
-    e.counts = split_clean_words(s, &b, e.tiles, "arrived");
     tile_value all = tile_build_mul(&b, e.tiles, tile_build_int(&b, s->factor));
+    e.words = split_clean_words(s, &b, e.tiles, "stored");
+    e.share = share_of(&e, &b);
     for (unsigned i = 0; i < s->count; i++) e.parts[i] = split_scratch(s, &b, i, all);
     store_parts(&e, &b);
     meet(&e, &b);
     finish_pieces(&e, &b, epilogue, count);
-    leave(&e, &b);
     while (count-- > 0) tile_erase_op(s->f, epilogue[count]);
 }
 
