@@ -75,6 +75,8 @@ tile_value split_tile_count(tile_builder *b, const split_grid *grid);
 
 /* Behind the loop, before what follows it. */
 tile_builder split_behind(const split *s);
+/* The last pdl_wait before the loop, in the body itself; 0: there is none. */
+tile_op split_find_wait(const tile_function *f, tile_op loop);
 /* What the operation gives. */
 tile_value split_result(tile_builder *b, tile_value results, unsigned index);
 /* to[d] takes the place of what the function's own operations (those before old_ops) of opcode

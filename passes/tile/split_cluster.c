@@ -1,12 +1,14 @@
-/* cluster: the blocks of one tile are a cluster. Each leaves its part in its own shared memory, and
- * the first one reads them all through distributed shared memory, in their order, and goes on:
+/* cluster: the blocks of one tile are a cluster. Each leaves its part in its own shared memory,
+ * adds its pieces of all parts through distributed shared memory, in the order of the parts, and
+ * goes on with them:
  *
- *     part 0   ---loop---> store_shared | reads part 0, 1, 2, epilogue |
- *     part 1   ---loop---> store_shared |                              |
- *     part 2   ---loop---> store_shared |                              | cluster barriers
+ *     part 0   ---loop---> store_shared | pieces 0, 3, .. of parts 0, 1, 2; epilogue |
+ *     part 1   ---loop---> store_shared | pieces 1, 4, ..                            |
+ *     part 2   ---loop---> store_shared | pieces 2, 5, ..                            |
+ *                                 cluster barrier                             cluster barrier
  *
- * No memory outside of the multiprocessors is touched for the sums. Clusters have up to 8 blocks.
- */
+ * No memory outside of the multiprocessors is touched for the sums. Clusters have up to 8 blocks;
+ * of more than 2 the device holds fewer at once. */
 #include "passes/tile/split.h"
 
 const char *split_cluster_refuses(const split *s) {
@@ -30,9 +32,11 @@ static void meet(tile_builder *b) {
     tile_build_cluster_wait(b);
 }
 
-/* What the peers have left. */
+/* What the peers have left, by pieces. */
 typedef struct peer_adder {
     split_adder base; /* first */
+    const split_pieces *pieces;
+    tile_value first;
     const tile_value *buffers;
     const tile_type **types;
 } peer_adder;
@@ -41,9 +45,40 @@ static void load_peer(const split_adder *adder, tile_builder *b, tile_value rank
                       tile_value *loaded) {
     const peer_adder *a = (const peer_adder *)(const void *)adder;
     for (unsigned i = 0; i < adder->s->count; i++) {
-        tile_value peer = tile_build_map_shared(b, a->buffers[i], rank);
-        loaded[i] = tile_build_load_shared(b, peer, NULL, 0, a->types[i]);
+        tile_value peer = tile_build_map_shared(b, a->buffers[i], rank), place[TILE_MAX_RANK];
+        unsigned cut = a->pieces->count > 1 ? a->types[i]->rank : 0;
+        for (unsigned d = 0; d < cut; d++)
+            place[d] = d == a->pieces->axis ? a->first : tile_build_int(b, 0);
+        loaded[i] = tile_build_load_shared(b, peer, place, cut, a->types[i]);
     }
+}
+
+/* for %piece = part to the number of pieces step factor {} */
+static void finish_pieces(split *s, tile_builder *b, const split_pieces *cut, tile_value part,
+                          const tile_value *buffers, const tile_op *epilogue, unsigned count) {
+    tile_function *f = s->f;
+    tile_value *sums = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
+    tile_op loop = tile_build_for_loop(b, part, tile_build_int(b, cut->count),
+                                       tile_build_int(b, s->factor), NULL, 0);
+    tile_builder body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
+    body.loc = b->loc;
+    tile_value piece = tile_region_arg(f, body.region, 0);
+    tile_value_set_name(f, piece, "piece");
+    peer_adder peers = {
+        {s, load_peer}, cut, split_piece_begin(s, cut, &body, piece), buffers, NULL};
+    peers.types = TILE_NEW_ARRAY(s->pass->scratch, const tile_type *, s->count + 1);
+    for (unsigned i = 0; i < s->count; i++) {
+        peers.types[i] = split_part_type(s, i);
+        if (cut->count > 1) peers.types[i] = split_piece_type(s, cut, peers.types[i]);
+    }
+    split_add_parts(&peers.base, &body, peers.types, sums);
+    for (unsigned i = 0; i < s->count; i++) {
+        const tile_type *own = tile_value_type(f, tile_op_result(f, s->loop, i));
+        sums[i] =
+            split_as_type(&body, sums[i], cut->count > 1 ? split_piece_type(s, cut, own) : own);
+    }
+    split_copy_pieces(s, cut, &body, epilogue, count, peers.first, sums);
+    tile_build_yield(&body, NULL, 0);
 }
 
 static void set_cluster(split *s) {
@@ -56,31 +91,18 @@ static void set_cluster(split *s) {
 }
 
 tile_status split_cluster(split *s) {
-    tile_arena *arena = s->pass->scratch;
     split_grid grid;
     unsigned count;
-    const tile_type **types = TILE_NEW_ARRAY(arena, const tile_type *, s->count + 1);
-    tile_value *buffers = TILE_NEW_ARRAY(arena, tile_value, s->count + 1);
-    tile_value *sums = TILE_NEW_ARRAY(arena, tile_value, s->count + 1);
-    for (unsigned i = 0; i < s->count; i++) types[i] = split_part_type(s, i);
+    tile_value *buffers = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
     split_deal_out(s, &grid);
     set_cluster(s);
     tile_op *epilogue = split_take_epilogue(s, &count);
+    split_pieces cut = split_choose_pieces(s, epilogue, count, s->factor);
     tile_builder b = split_before_epilogue(s, epilogue, count);
     leave_parts(s, &b, buffers);
     meet(&b);
-    tile_value first = tile_build_eq(&b, grid.part, tile_build_int(&b, 0));
-    split_fork reads = split_begin_fork(&b, first, types, s->count);
-    const peer_adder peers = {{s, load_peer}, buffers, types};
-    split_add_parts(&peers.base, &reads.yes, types, sums);
-    tile_build_yield(&reads.yes, sums, s->count);
-    for (unsigned i = 0; i < s->count; i++) sums[i] = split_zero(s, &reads.no, types[i]);
-    tile_build_yield(&reads.no, sums, s->count);
+    finish_pieces(s, &b, &cut, grid.part, buffers, epilogue, count);
     meet(&b); /* nobody leaves before his part has been read */
-    for (unsigned i = 0; i < s->count; i++) sums[i] = tile_op_result(s->f, reads.op, i);
-    split_fork ends = split_begin_fork(&b, first, NULL, 0);
-    split_finish(s, &ends.yes, epilogue, count, sums);
-    tile_build_yield(&ends.yes, NULL, 0);
-    tile_build_yield(&ends.no, NULL, 0);
+    while (count-- > 0) tile_erase_op(s->f, epilogue[count]);
     return TILE_OK;
 }

@@ -168,6 +168,18 @@ tile_op split_find_clause(const tile_function *f, unsigned *count) {
     return found;
 }
 
+/* What comes between the parts is scratch, which nobody touches before he has waited for the launch
+ * before: where the author does that behind the loop only, it is done earlier. */
+static void wait_in_time(split *s) {
+    tile_function *f = s->f;
+    if (!tile_function_waits(f) || split_find_wait(f, s->loop).id) return;
+    tile_builder b = split_behind(s);
+    if (s->strategy->draws || s->strategy->takes_steps)
+        b = tile_builder_before(f, tile_region_first(f, f->body));
+    b.loc = tile_op_loc(f, s->loop);
+    tile_build_pdl_wait(&b);
+}
+
 static tile_status lower(tile_pass *pass, tile_function *f, tile_op loop,
                          const split_strategy *strategy) {
     split s = {.pass = pass,
@@ -178,6 +190,7 @@ static tile_status lower(tile_pass *pass, tile_function *f, tile_op loop,
                .strategy = strategy,
                .count = tile_carried_count(f, loop)};
     if (!split_is_legal(&s)) return TILE_INVALID;
+    wait_in_time(&s);
     tile_status status = s.strategy->lower(&s);
     if (status == TILE_OK && f->kind == TILE_PLAN) tile_inline_steps(f, pass->scratch);
     return status;

@@ -77,9 +77,20 @@ static void take_every(const split *s, tile_value part) {
     bounds[2] = step;
 }
 
+tile_op split_find_wait(const tile_function *f, tile_op loop) {
+    tile_op found = TILE_NO_OP;
+    for (tile_op op = tile_region_first(f, f->body); op.id && op.id != loop.id;
+         op = tile_op_next(f, op))
+        if (tile_op_opcode(f, op) == TILE_OP_pdl_wait) found = op;
+    return found;
+}
+
 /* A part that nobody else has, the lower ones first: whoever waits for lower parts waits for blocks
  * that run. The last one to draw sets the tile's counter back. */
-static tile_value draw(split *s, tile_builder *b, const split_grid *grid) {
+static tile_value draw(split *s, tile_builder *at_start, const split_grid *grid) {
+    tile_builder place = *at_start, *b = &place;
+    tile_op wait = split_find_wait(s->f, s->loop);
+    if (wait.id) place.before = tile_op_next(s->f, wait);
     tile_value tickets = split_clean_words(s, b, split_tile_count(b, grid), "tickets");
     tile_value tile = split_tile_number(b, grid);
     tile_value part = split_build_atomic(b, "add", NULL, tile_build_int(b, 1), tickets, &tile, 1);

@@ -160,7 +160,11 @@ void split_become_plan(tile_function *f) {
     f->warps = f->raster_group = f->cost = NULL;
     f->raster = TILE_RASTER_NONE;
     f->is_persistent = false;
-    for (unsigned i = 0; i < f->arg_count; i++) f->args[i].divisible = 0;
+    for (unsigned i = 0; i < f->arg_count; i++) {
+        f->args[i].divisible = 0;
+        f->args[i].is_const = false; /* its kernels ask for the value */
+        f->args[i].known = NULL;
+    }
 }
 
 tile_op split_launch(tile_builder *b, const tile_function *kernel, const tile_value *more,
