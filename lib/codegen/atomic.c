@@ -65,13 +65,13 @@ static instruction choose(const atomic_access *a, unsigned capability) {
     return a->kind == TILE_WORD_kind_add ? add_of_floats(a, capability) : (instruction){NULL, 1};
 }
 
-static atomic_access access_of(const tile_function *f, tile_op op) {
+static atomic_access access_of(const tile_function *f, tile_op op, const uint32_t *uses) {
     atomic_access a = {.op = op, .kind = tile_op_word(f, op, TILE_ATTR_kind)};
     unsigned count, memory = tile_op_opcode(f, op) == TILE_OP_atomic_thread ? 1 : 2;
     a.type = tile_value_type(f, tile_op_operand(f, op, 0));
     a.shared =
         tile_value_type(f, tile_op_segment(f, op, memory, &count)[0])->kind == TILE_TYPE_SHARED;
-    a.result = tile_value_is_used(f, tile_op_result(f, op, 0));
+    a.result = uses[tile_op_result(f, op, 0).id] > 0;
     return a;
 }
 
@@ -89,8 +89,9 @@ static tile_machine machine_of(const tile_function *f, const atomic_access *a, u
     return predicated ? TILE_MACHINE_atom_if : TILE_MACHINE_atom;
 }
 
-tile_machine tile_atomic_machine(const tile_function *f, tile_op op, unsigned capability) {
-    atomic_access a = access_of(f, op);
+tile_machine tile_atomic_machine(const tile_function *f, tile_op op, unsigned capability,
+                                 const uint32_t *uses) {
+    atomic_access a = access_of(f, op, uses);
     instruction one = choose(&a, capability);
     return one.type ? machine_of(f, &a, one.parts, false) : TILE_MACHINE_atom_cas;
 }
@@ -337,7 +338,7 @@ static void set_nothing(tile_emitter *e, const atomic_access *a) {
 
 void tile_emit_atomic_thread(tile_emitter *e, tile_op op) {
     bool never;
-    atomic_access a = access_of(e->f, op);
+    atomic_access a = access_of(e->f, op, e->uses);
     instruction one = choose(&a, e->options->target->compute_capability);
     LLVMValueRef address = tile_emit_address(e, op, 1), predicate = predicate_of(e, op, 2, &never);
     if (never)
@@ -350,7 +351,7 @@ void tile_emit_atomic_thread(tile_emitter *e, tile_op op) {
 
 void tile_emit_atomic_cas_thread(tile_emitter *e, tile_op op) {
     bool never;
-    atomic_access a = access_of(e->f, op);
+    atomic_access a = access_of(e->f, op, e->uses);
     LLVMValueRef address = tile_emit_address(e, op, 2), predicate = predicate_of(e, op, 3, &never);
     if (never) {
         set_nothing(e, &a);

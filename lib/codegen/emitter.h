@@ -70,6 +70,7 @@ typedef struct tile_emitter {
     const tile_table *tables;
     unsigned table_count;
     tile_arg_facts *args;
+    const uint32_t *uses;     /* by value id: how many */
     uint16_t *depths;         /* by value id: address.c's notes */
     const tile_range *ranges; /* by value id; NULL: nobody has asked yet */
 
@@ -102,8 +103,10 @@ bool tile_machine_exists(tile_machine machine);
 /* The row an operation is emitted as, TILE_MACHINE_COUNT if it is not one instruction. */
 tile_machine tile_machine_of_op(const tile_function *f, tile_op op);
 
-/* atomic.c: the row that an atomic operation needs most for on such a target */
-tile_machine tile_atomic_machine(const tile_function *f, tile_op op, unsigned capability);
+/* atomic.c: the row that an atomic operation needs most for on such a target; atom_cas where it is a
+ * loop for each element. uses: of each value (tile_count_uses). */
+tile_machine tile_atomic_machine(const tile_function *f, tile_op op, unsigned capability,
+                                 const uint32_t *uses);
 
 /* value.c: how values are held */
 LLVMTypeRef tile_llvm_scalar(const tile_emitter *e, tile_scalar scalar);

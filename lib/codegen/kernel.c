@@ -242,6 +242,7 @@ void tile_emit_kernel(tile_emitter *e) {
                                                          e->table_count, &e->arena, &count);
     e->parts = TILE_NEW_ARRAY(&e->arena, LLVMValueRef *, e->f->value_count);
     e->depths = TILE_NEW_ARRAY(&e->arena, uint16_t, e->f->value_count);
+    e->uses = tile_count_uses(e->f, &e->arena);
     find_read_only(e);
     declare_shared(e);
     declare_function(e, parameters, count);

@@ -16,6 +16,7 @@ typedef struct checker {
     unsigned ptx_version; /* the least that is needed so far */
     tile_loc remarked;    /* where the last one was: a copy's accesses all stand there */
     int64_t instructions; /* about, up to here */
+    const uint32_t *uses; /* of each value */
     bool lacks_clusters;  /* and that has been said */
     unsigned errors;
 } checker;
@@ -69,7 +70,7 @@ static void check_arithmetic(checker *c, tile_op op) {
 /* The row that an operation is emitted as for this target. */
 static tile_machine machine_of(const checker *c, tile_op op) {
     if (tile_op_get_info(tile_op_opcode(c->f, op))->effects & TILE_EFFECT_ATOMIC)
-        return tile_atomic_machine(c->f, op, c->target->compute_capability);
+        return tile_atomic_machine(c->f, op, c->target->compute_capability, c->uses);
     if (tile_op_opcode(c->f, op) != TILE_OP_cast) return tile_machine_of_op(c->f, op);
     return tile_cast_machine(tile_value_type(c->f, tile_op_operand(c->f, op, 0))->scalar,
                              tile_value_type(c->f, tile_op_result(c->f, op, 0))->scalar,
@@ -200,7 +201,13 @@ static int64_t weight_of(const checker *c, tile_op op) {
 /* What works element by element is so much for each; the rest is one, or only says where elements
  * are. */
 static int64_t instructions_of(const checker *c, tile_op op) {
-    if (!tile_op_has_trait(tile_op_opcode(c->f, op), TILE_TRAIT_ELEMENTWISE)) return 1;
+    enum { SWAP_LOOP = 16 };
+    tile_opcode opcode = tile_op_opcode(c->f, op);
+    if (tile_emit_can(opcode) && tile_op_get_info(opcode)->effects & TILE_EFFECT_ATOMIC) {
+        int64_t each = machine_of(c, op) == TILE_MACHINE_atom_cas ? SWAP_LOOP : 1;
+        return each * tile_type_elements(tile_value_type(c->f, tile_op_operand(c->f, op, 0)));
+    }
+    if (!tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE)) return 1;
     const tile_type *type = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     int64_t elements = type->kind == TILE_TYPE_VECTOR ? tile_type_elements(type) : 1;
     return elements * weight_of(c, op);
@@ -305,12 +312,15 @@ tile_status tile_emit_check(const tile_function *kernel, const tile_target *targ
                  .target = target,
                  .asked = asked,
                  .ptx_version = target->ptx_version};
+    tile_arena arena = {0};
+    c.uses = tile_count_uses(kernel, &arena);
     if (kernel->kind != TILE_KERNEL)
         FAIL(&c, kernel->loc, "@%s is a compute, and PTX is generated from kernels only",
              kernel->name);
     else
         check_frame(&c);
     check_region(&c, kernel->body, 1);
+    tile_arena_reset(&arena);
     if (!c.errors) check_memory(&c);
     if (kernel->cluster_rank && c.ptx_version < 78) c.ptx_version = 78;
     *ptx_version = c.ptx_version;

@@ -124,6 +124,7 @@ typedef struct barriers {
     bool dry;              /* look only */
     bool hoist;            /* dry: an access from before the region is met in it */
     const bool *divergent; /* by value */
+    const uint32_t *uses;  /* of each value: how many */
     long inserted;
     bool failed;
 } barriers;
@@ -293,15 +294,16 @@ static bool same_threads(const tile_function *f, const tile_access *a, const til
 
 /* Two atomic accesses, of threads that run on their own, or of tiles whose order nobody sees: of
  * one kind, which does not depend on it, and nobody takes the old elements. */
-static bool may_come_together(const tile_function *f, const tile_access *a, const tile_access *b) {
+static bool may_come_together(const barriers *pass, const tile_access *a, const tile_access *b) {
+    const tile_function *f = pass->f;
     const tile_access *both[2] = {a, b};
-    tile_word kind = tile_op_word(f, a->op, TILE_ATTR_kind);
     if (!a->atomic || !b->atomic) return false;
+    tile_word kind = tile_op_word(f, a->op, TILE_ATTR_kind);
     bool same = kind == tile_op_word(f, b->op, TILE_ATTR_kind) && tile_kind_opcode(kind);
     bool fine = true;
     for (unsigned i = 0; i < 2; i++) {
         bool whole = tile_op_has_trait(tile_op_opcode(f, both[i]->op), TILE_TRAIT_WHOLE_SET);
-        fine &= !whole || (same && !tile_value_is_used(f, tile_op_result(f, both[i]->op, 0)));
+        fine &= !whole || (same && !pass->uses[tile_op_result(f, both[i]->op, 0).id]);
     }
     return fine;
 }
@@ -311,7 +313,7 @@ static bool meets(const barriers *b, const pending_access *earlier, const tile_a
     const tile_access *access = &earlier->access;
     if (b->landed_only && !earlier->landed) return false;
     if (access->shared != later->shared || !(access->write || later->write)) return false;
-    if (may_come_together(f, access, later)) return false;
+    if (may_come_together(b, access, later)) return false;
     if (access->shared) return shared_meets(f, access, later);
     if (!tile_may_alias(f, access->memory, later->memory)) return false;
     return earlier->stale || !same_threads(f, access, later);
@@ -583,6 +585,7 @@ static void walk_region(barriers *b, tile_region region, state *s) {
 tile_status tile_pass_insert_barriers(tile_pass *pass, tile_function *f) {
     if (f->sync_explicit) return TILE_OK;
     barriers b = {.pass = pass, .f = f, .divergent = tile_divergent_values(f, pass->scratch)};
+    b.uses = tile_count_uses(f, pass->scratch);
     b.settled = tile_arena_alloc(pass->scratch, sizeof *b.settled * f->op_count);
     b.notes = tile_arena_alloc(pass->scratch, sizeof *b.notes * f->op_count);
     state s = {0};

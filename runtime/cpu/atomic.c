@@ -221,8 +221,9 @@ CPU_HANDLER(cpu_run_atomic_shared) {
 /* Lane number `turn` to be served. */
 static unsigned lane_of(const cpu_run *run, const cpu_agent *agent, unsigned turn) {
     if (!run->random) return turn;
-    unsigned step = (unsigned)(run->random >> 8) | 1;
-    return (turn * step + (unsigned)run->random + agent->pc) % CPU_LANES;
+    uint64_t mixed = (run->random + agent->pc) * UINT64_C(0x9e3779b97f4a7c15);
+    unsigned step = (unsigned)(mixed >> 48) | 1;
+    return (turn * step + (unsigned)(mixed >> 40)) % CPU_LANES;
 }
 
 static void clear_old(const cpu_agent *agent, const cpu_insn *insn, const operands *o) {

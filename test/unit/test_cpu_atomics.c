@@ -263,6 +263,41 @@ Test(cpu_atomics, floats) {
     cr_expect_eq(one_update("f32", "max", 0.0f, 0x1p-130f), 0x1p-130f);
 }
 
+/* The sum of these depends on who comes first: lanes of a warp, and blocks. */
+static unsigned count_sums(const char *kernel, int64_t blocks) {
+    float seen[32];
+    unsigned count = 0;
+    for (uint64_t seed = 0; seed < 32; seed++) {
+        float data[64] = {0};
+        unsigned i = 0;
+        cpu_fixture x;
+        for (unsigned k = 0; k < 32; k++)
+            data[32 + k] = k % 3 == 0 ? 1e8f : k % 3 == 1 ? 3.0f : -1e8f;
+        cpu_open(&x, 3, seed, kernel);
+        x.grid[0] = blocks;
+        cpu_pass(&x, data, sizeof data);
+        CPU_RUN(&x);
+        cpu_get(&x, 0, data, sizeof data);
+        cpu_close(&x);
+        while (i < count && seen[i] != data[0]) i++;
+        if (i == count) seen[count++] = data[0];
+    }
+    return count;
+}
+
+Test(cpu_atomics, sums_of_floats_depend_on_the_seed) {
+    cr_expect_gt(count_sums("kernel @k(%p: ptr<f32>) grid [1] warps 1 level 3 {\n  %t = thread_id\n"
+                            "  %v = ld_global %p[32 + %t]\n  atomic_thread_add %v, %p[0]\n}\n",
+                            1),
+                 1);
+    cr_expect_gt(count_sums("kernel @k(%p: ptr<f32>) grid [32] warps 1 level 3 {\n"
+                            "  %t = thread_id\n  %b, %y, %z = block_id\n"
+                            "  %v = ld_global %p[32 + %b]\n"
+                            "  atomic_thread_add %v, %p[0], %t == 0\n}\n",
+                            32),
+                 1);
+}
+
 Test(cpu_atomics, integers_wrap_and_swap) {
     cpu_fixture x;
     int8_t data[64] = {100, -100, 5, 6};
