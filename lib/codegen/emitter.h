@@ -103,8 +103,8 @@ bool tile_machine_exists(tile_machine machine);
 /* The row an operation is emitted as, TILE_MACHINE_COUNT if it is not one instruction. */
 tile_machine tile_machine_of_op(const tile_function *f, tile_op op);
 
-/* atomic.c: the row that an atomic operation needs most for on such a target; atom_cas where it is a
- * loop for each element. uses: of each value (tile_count_uses). */
+/* atomic.c: the row that an atomic operation needs most for on such a target; atom_cas where it is
+ * a loop for each element. uses: of each value (tile_count_uses). */
 tile_machine tile_atomic_machine(const tile_function *f, tile_op op, unsigned capability,
                                  const uint32_t *uses);
 
