@@ -62,6 +62,7 @@ typedef struct scan {
     const int64_t *sizes;
     int64_t *values; /* by value id */
     bool *known;
+    uint64_t used; /* a set of arguments */
     int64_t grid[3], semaphores;
     unsigned warps;
     work w;
@@ -189,8 +190,18 @@ static void scan_branch(scan *s, const tile_op_data *op, double times, int64_t s
         if (!known || (condition != 0) == (r == 0)) scan_region(s, op->regions[r], times, stages);
 }
 
+/* A kernel of a plan may be given arrays that it never looks at. */
+static void note_arguments(scan *s, const tile_op_data *op) {
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        const tile_value_data *value = tile_value_at(s->f, op->operands[i]);
+        if (value->kind == TILE_VALUE_ARG && value->index < 64)
+            s->used |= UINT64_C(1) << value->index;
+    }
+}
+
 static void scan_op(scan *s, tile_op id, double times, int64_t stages) {
     const tile_op_data *op = tile_op_at(s->f, id);
+    note_arguments(s, op);
     switch (op->opcode) {
     case TILE_OP_for: scan_loop(s, id, op, times); return;
     case TILE_OP_if: scan_branch(s, op, times, stages); return;
@@ -199,6 +210,9 @@ static void scan_op(scan *s, tile_op id, double times, int64_t stages) {
         for (uint32_t i = 0; i < op->result_count; i++)
             set_value(s, tile_op_result(s->f, id, i),
                       op->opcode == TILE_OP_block_id ? 0 : s->grid[i]);
+        return;
+    case TILE_OP_atomic: /* a ticket, as the first block draws it */
+        if (op->result_count) set_value(s, op->first_result, 0);
         return;
     case TILE_OP_dot: add_dot(s, op, times); return;
     case TILE_OP_load:
@@ -254,7 +268,7 @@ static double view_bytes(const scan *s, const tile_bindings *bindings) {
     for (size_t i = 0; i < s->f->arg_count; i++) {
         const tile_type *type = s->f->args[i].type;
         double elements = 1;
-        if (type->kind != TILE_TYPE_VIEW) continue;
+        if (type->kind != TILE_TYPE_VIEW || i >= 64 || !(s->used >> i & 1)) continue;
         for (unsigned d = 0; d < type->rank; d++) {
             int64_t extent;
             if (!tile_expr_eval(s->f->args[i].extents[d], bindings, &extent)) extent = 1;

@@ -1,5 +1,6 @@
 #include "test/unit/tune_fixture.h"
 
+#include "runtime/cache/cache.h"
 #include "runtime/device.h"
 #include "tile/tuned.h"
 
@@ -51,6 +52,32 @@ Test(tune, launches_take_the_point) {
     cr_expect_eq(grid[0], 1, "the first point of the space has two blocks");
     tile_kernel_destroy(kernel);
     tile_buffer_destroy(buffer);
+    tune_close(&x);
+}
+
+Test(tune, stale_points_are_taken_or_measured_again) {
+    tune_fixture x;
+    tile_point_key key;
+    tile_tuned_point point;
+    tune_open(&x, tune_text, "0");
+    x.options.rate = prefer_large;
+    cr_assert_eq(tune_add(&x, 64), TILE_OK);
+    tile_tuned_table *table = tile_tuned_table_create();
+    tile_tuned_table_take(table, x.device->cache, NULL);
+    cr_assert(tile_tuned_table_at(table, 0, &key, &point));
+    point.compiler = "tile 0.1";
+    point.bindings = "block=32 fault=0";
+    cr_assert(tile_cache_import_point(x.device->cache, &key, &point));
+    tile_tuned_table_destroy(table);
+    cr_assert_eq(tune_add(&x, 64), TILE_OK);
+    cr_expect(tile_tuning_get_facts(x.tuning).found && tile_tuning_get_facts(x.tuning).stale);
+    cr_expect_str_eq(tile_tuning_best(x.tuning)->text, "block=32 fault=0");
+    x.options.retune = TILE_RETUNE_STALE;
+    cr_assert_eq(tune_add(&x, 64), TILE_OK);
+    cr_expect(!tile_tuning_get_facts(x.tuning).found);
+    cr_expect_str_eq(tile_tuning_best(x.tuning)->text, "block=64 fault=0");
+    cr_assert_eq(tune_add(&x, 64), TILE_OK);
+    cr_expect(tile_tuning_get_facts(x.tuning).found && !tile_tuning_get_facts(x.tuning).stale);
     tune_close(&x);
 }
 

@@ -128,6 +128,29 @@ Test(tune_space, what_cannot_fit_is_dropped_and_large_tiles_come_before_small_on
     close_space(&x);
 }
 
+/* The steps of a workspace split read no input again. */
+Test(tune_space, a_plan_pays_for_what_each_step_touches) {
+    static const char text[] =
+        "kernel @k<strategy: word>(%k: i32, %a: view<f16[64, %k]>, %b: view<f16[%k, 64]>,\n"
+        "    %c: view<f32[64, 64]>) tune strategy in [serial, workspace] grid [1] warps 4 {\n"
+        "  %acc = for %i = 0 to %k step 32 iter (%s = 0.0 : tile<f32[64, 64]>) split (32, "
+        "strategy) {\n"
+        "    yield dot(load %a[0, %i] : [64, 32], load %b[%i, 0] : [32, 64], %s)\n"
+        "  }\n"
+        "  store %acc, %c[0, 0]\n"
+        "}\n";
+    space_fixture x;
+    const int64_t sizes[] = {1 << 20, 0, 0, 0};
+    const tile_device device = {.target = tile_target_find("sm_90a"), .num_sms = 132};
+    open_space(&x, text);
+    list(&x, NULL, 0);
+    tune_estimate_points(&device, x.module, "k", sizes, x.points, x.count);
+    cr_expect_eq(x.points[1].c.state, TILE_CANDIDATE_waiting, "%s", x.points[1].c.why);
+    cr_expect_lt(x.points[1].c.estimate, 1.3 * x.points[0].c.estimate, "%g %g",
+                 x.points[1].c.estimate, x.points[0].c.estimate);
+    close_space(&x);
+}
+
 Test(tune_space, more_blocks_along_k_pay_where_there_are_few_tiles) {
     static const char split[] =
         "kernel @k<split: int>(%k: i32, %a: view<f16[64, %k]>, %b: view<f16[%k, 64]>,\n"

@@ -79,8 +79,9 @@ static void print_summary(const tile_tuning *tuning) {
         unsigned counts[TILE_CANDIDATE_measured + 1] = {0};
         for (unsigned i = 0; i < tile_tuning_candidate_count(tuning); i++)
             counts[tile_tuning_candidate_at(tuning, i)->state]++;
-        printf("tuned    %u candidates in %.2f s%s:", tile_tuning_candidate_count(tuning),
-               facts.seconds, facts.in_process ? ", in this process" : "");
+        printf("tuned    %u candidates in %.2f s, built in %.2f s%s:",
+               tile_tuning_candidate_count(tuning), facts.seconds, facts.build_seconds,
+               facts.in_process ? ", in this process" : "");
         for (unsigned i = TILE_CANDIDATE_measured + 1; i-- > 0;)
             if (counts[i])
                 printf(" %u %s", counts[i], tile_candidate_state_name((tile_candidate_state)i));
