@@ -65,26 +65,37 @@ static unsigned loop_depth(tile_emitter *e, tile_value value) {
     return e->depths[value.id] - 1u;
 }
 
+/* So many rows further: a multiply-add to the address of the first one, which the others share. */
+static bool is_distance(const tile_emitter *e, tile_value value) {
+    int64_t rows;
+    tile_op def = tile_value_def(e->f, value);
+    return def.id && tile_op_opcode(e->f, def) == TILE_OP_mul &&
+           tile_value_type(e->f, value)->scalar == TILE_i64 &&
+           tile_value_is_int(e->f, tile_op_operand(e->f, def, 1), &rows);
+}
+
 /* Takes sums apart as far as there is room; terms of one depth are added up as they come. */
 static void add_terms(tile_emitter *e, sum *to, tile_value value) {
     tile_op def = tile_value_def(e->f, value);
-    if (def.id && tile_op_opcode(e->f, def) == TILE_OP_add &&
-        loop_depth(e, tile_op_operand(e->f, def, 0)) !=
-            loop_depth(e, tile_op_operand(e->f, def, 1)) &&
-        to->count + 2 <= MAX_TERMS) {
+    if (def.id && tile_op_opcode(e->f, def) == TILE_OP_add && to->count + 2 <= MAX_TERMS &&
+        (loop_depth(e, tile_op_operand(e->f, def, 0)) !=
+             loop_depth(e, tile_op_operand(e->f, def, 1)) ||
+         is_distance(e, tile_op_operand(e->f, def, 1)))) {
         add_terms(e, to, tile_op_operand(e->f, def, 0));
         add_terms(e, to, tile_op_operand(e->f, def, 1));
         return;
     }
     LLVMValueRef scalar = tile_get_scalar(e, value);
-    unsigned depth = loop_depth(e, value);
-    for (unsigned i = 0; i < to->count; i++) {
-        if (to->terms[i].depth != depth) continue;
-        to->terms[i].value = LLVMBuildAdd(e->builder, to->terms[i].value, scalar, "");
+    unsigned depth = loop_depth(e, value), at = to->count;
+    for (unsigned i = 0; i < to->count && !is_distance(e, value); i++)
+        if (to->terms[i].depth == depth) at = i;
+    if (to->count == MAX_TERMS) at = MAX_TERMS - 1;
+    if (at < to->count) {
+        to->terms[at].value = LLVMBuildAdd(e->builder, to->terms[at].value, scalar, "");
         return;
     }
-    unsigned at = to->count++;
-    for (; at > 0 && to->terms[at - 1].depth > depth; at--) to->terms[at] = to->terms[at - 1];
+    for (to->count++; at > 0 && to->terms[at - 1].depth > depth; at--)
+        to->terms[at] = to->terms[at - 1];
     to->terms[at] = (term){scalar, depth};
 }
 

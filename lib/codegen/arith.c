@@ -230,10 +230,23 @@ static bool divides_unsigned(tile_emitter *e, tile_op op, tile_opcode opcode) {
            e->ranges[tile_op_operand(e->f, op, 1).id].min >= 1;
 }
 
-static LLVMValueRef divide_unsigned(tile_emitter *e, tile_opcode opcode, LLVMValueRef a,
+/* Below twice the divisor, as the stages of a ring are, one subtraction is enough: a - b is a huge
+ * unsigned number where a is less than b. */
+static bool wraps_once(const tile_emitter *e, tile_op op) {
+    const tile_range *a = &e->ranges[tile_op_operand(e->f, op, 0).id];
+    const tile_range *b = &e->ranges[tile_op_operand(e->f, op, 1).id];
+    return a->max - b->min < b->min;
+}
+
+static LLVMValueRef divide_unsigned(tile_emitter *e, tile_op op, tile_opcode opcode, LLVMValueRef a,
                                     LLVMValueRef b) {
     LLVMValueRef less = splat_int(LLVMTypeOf(b), -1);
-    if (opcode == TILE_OP_rem || opcode == TILE_OP_mod) return LLVMBuildURem(e->builder, a, b, "");
+    bool remains = opcode == TILE_OP_rem || opcode == TILE_OP_mod;
+    if (remains && !power_of_two(b) && wraps_once(e, op)) {
+        LLVMValueRef both[] = {a, LLVMBuildSub(e->builder, a, b, "")};
+        return tile_machine_call(e, TILE_MACHINE_unsigned_min, both, 2);
+    }
+    if (remains) return LLVMBuildURem(e->builder, a, b, "");
     if (opcode == TILE_OP_ceildiv) /* both are below half of the unsigned numbers */
         a = LLVMBuildAdd(e->builder, a, LLVMBuildAdd(e->builder, b, less, ""), "");
     return LLVMBuildUDiv(e->builder, a, b, "");
@@ -257,7 +270,7 @@ static LLVMValueRef emit_part(tile_emitter *e, tile_op op, tile_opcode opcode,
             return LLVMBuildFCmp(e->builder, (LLVMRealPredicate)row->row, args[0], args[1], "");
         return LLVMBuildICmp(e->builder, (LLVMIntPredicate)row->row, args[0], args[1], "");
     case HOW_MADE:
-        return divides_unsigned(e, op, opcode) ? divide_unsigned(e, opcode, args[0], args[1])
+        return divides_unsigned(e, op, opcode) ? divide_unsigned(e, op, opcode, args[0], args[1])
                                                : row->made(e, args[0], args[1]);
     case HOW_FIRST: return args[0];
     case HOW_FALSE: return tile_llvm_int(e->i1, 0);

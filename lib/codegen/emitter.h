@@ -174,6 +174,9 @@ LLVMValueRef tile_emit_cache_policy(tile_emitter *e, unsigned policy);
 /* A shared address, in a register of which ptxas does not know how it was computed. */
 LLVMValueRef tile_emit_hidden(tile_emitter *e, LLVMValueRef address);
 
+/* memory.c: what is loaded does not change while the kernel runs */
+void tile_mark_read_only(tile_emitter *e, LLVMValueRef load);
+
 /* roles.c: at the kernel's beginning; and the number of op's group, where there are several */
 void tile_prepare_roles(tile_emitter *e);
 LLVMValueRef tile_emit_group(tile_emitter *e, tile_op op);

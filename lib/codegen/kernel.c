@@ -131,8 +131,9 @@ void tile_emit_tile_by_cost(tile_emitter *e, tile_op op) {
     rank = LLVMBuildZExt(e->builder, rank, e->i64, "");
     LLVMValueRef base = e->table_bases[table - e->tables];
     LLVMValueRef address = LLVMBuildGEP2(e->builder, e->i32, base, &rank, 1, "");
-    tile_set_scalar(e, tile_op_result(e->f, op, 0),
-                    LLVMBuildLoad2(e->builder, e->i32, address, ""));
+    LLVMValueRef tile = LLVMBuildLoad2(e->builder, e->i32, address, "");
+    tile_mark_read_only(e, tile);
+    tile_set_scalar(e, tile_op_result(e->f, op, 0), tile);
 }
 
 /* Shared memory -------------------------------------------------------------------------------- */

@@ -178,10 +178,19 @@ static void store_inline(tile_emitter *e, const access *a, tile_op op, LLVMValue
 
 /* Loads and stores ----------------------------------------------------------------------------- */
 
-static void load_plain(tile_emitter *e, const access *a, LLVMValueRef address,
+/* Through the non-coherent cache: nvptx-tag-invariant-loads, which would find this out as well,
+ * does not run. */
+void tile_mark_read_only(tile_emitter *e, LLVMValueRef load) {
+    static const char words[] = "invariant.load";
+    LLVMSetMetadata(load, LLVMGetMDKindIDInContext(e->llvm, words, sizeof words - 1),
+                    LLVMMetadataAsValue(e->llvm, LLVMMDNodeInContext2(e->llvm, NULL, 0)));
+}
+
+static void load_plain(tile_emitter *e, const access *a, LLVMValueRef address, bool read_only,
                        LLVMValueRef *words) {
     LLVMValueRef loaded = LLVMBuildLoad2(e->builder, memory_type(a), address, "");
     LLVMSetAlignment(loaded, a->words * a->bits / 8);
+    if (read_only) tile_mark_read_only(e, loaded);
     for (unsigned w = 0; w < a->words; w++) words[w] = a->words > 1 ? lane(e, loaded, w) : loaded;
 }
 
@@ -192,12 +201,13 @@ static void emit_load(tile_emitter *e, tile_op op) {
     LLVMValueRef words[MAX_WORDS], *parts = tile_new_parts(e, a.type);
     LLVMValueRef address = tile_emit_address(e, op, 0);
     LLVMValueRef predicate = global ? predicate_of(e, op, 1) : NULL;
+    bool read_only = global && reads_read_only(e, op);
     if (is_never(predicate))
         for (unsigned w = 0; w < a.words; w++) words[w] = LLVMConstNull(a.word);
     else if (predicate || (global && says_something(hint_of(e, op, false))))
         load_inline(e, &a, op, address, predicate, words);
     else
-        load_plain(e, &a, address, words);
+        load_plain(e, &a, address, read_only, words);
     join_words(e, &a, words, parts);
     tile_set_parts(e, result, parts);
 }

@@ -45,12 +45,18 @@ static void listen(const tile_diagnostic *diagnostic, void *user) {
     snprintf(h->message, sizeof h->message, "%s", diagnostic->message);
 }
 
+/* PTX of what is compiled; not kept: NULL. */
+static tile_blob *made;
+
 static tile_status make_code(void *user) {
     tile_backend *backend = user;
     tile_blob out = {0};
     tile_status status = tile_backend_optimize(backend);
     if (status == TILE_OK) status = tile_backend_print(backend, TILE_EMIT_PTX, &out);
-    tile_blob_destroy(&out);
+    if (made)
+        *made = out;
+    else
+        tile_blob_destroy(&out);
     return status;
 }
 
@@ -64,7 +70,7 @@ static tile_status compile(const char *text, heard *h) {
     tile_context_set_sink(context, listen, h);
     uint32_t file = tile_context_add_source(context, "a.tile", source, sizeof source - 1);
     cr_assert_eq(tile_backend_open(&backend, context, (tile_loc){file, 1, 1}, "k",
-                                   tile_target_find("sm_80"), 80),
+                                   tile_target_find("sm_90a"), 80),
                  TILE_OK);
     LLVMDisposeModule(backend.module);
     LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text, strlen(text), "k");
@@ -103,4 +109,115 @@ Test(backend, code_that_llvm_takes_is_not_reported) {
     heard h;
     cr_expect_eq(compile(fine, &h), TILE_OK);
     cr_expect_eq(h.errors, 0);
+}
+
+/* What the passes before selection would have done is refused, at its place if it has one. */
+Test(backend, what_selection_would_get_wrong_is_refused) {
+#define BODY(lines) "define void @k(ptr addrspace(1) %p) {\n" lines "  ret void\n}\n"
+    static const struct {
+        const char *text, *words;
+    } cases
+        [] =
+            {
+                {MODULE("declare float @llvm.fabs.f32(float)\ndefine void @other() {\n  "
+                        "unreachable\n}\n",
+                        "call float @llvm.fabs.f32"),
+                 "unreachable"},
+                {BODY("  %a = alloca i32\n  store i32 1, ptr %a\n"), "alloca"},
+                {BODY("  call void @llvm.memset.p1.i64(ptr addrspace(1) %p, i8 0, i64 99, i1 "
+                      "false)\n") "declare void @llvm.memset.p1.i64(ptr addrspace(1), i8, i64, "
+                                  "i1)\n",
+                 "llvm.memset.p1.i64"},
+                {BODY(
+                     "  %a = call <2 x float> @llvm.masked.load.v2f32.p1(ptr addrspace(1) %p, "
+                     "<2 x i1> <i1 1, i1 0>, <2 x float> zeroinitializer)\n"
+                     "  store <2 x float> %a, ptr addrspace(1) %p\n") "declare <2 x float> "
+                                                                      "@llvm.masked.load.v2f32.p1("
+                                                                      "ptr addrspace(1), <2 x i1>, "
+                                                                      "<2 x float>)\n",
+                 "llvm.masked.load"},
+                {BODY("  %a = load <4 x i32>, ptr addrspace(1) %p\n"
+                      "  %b = call i32 @llvm.vector.reduce.add.v4i32(<4 x i32> %a)\n"
+                      "  store i32 %b, ptr addrspace(1) %p\n") "declare i32 "
+                                                               "@llvm.vector.reduce.add.v4i32(<4 x "
+                                                               "i32>)\n",
+                 "llvm.vector.reduce"},
+                {BODY("  %a = call i32 @__nvvm_reflect(ptr null)\n") "declare i32 "
+                                                                     "@__nvvm_reflect(ptr)\n",
+                 "__nvvm_reflect"},
+                {BODY("  %a = load float, ptr addrspace(1) %p\n  %b = frem float %a, 3.0\n"
+                      "  store float %b, ptr addrspace(1) %p\n"),
+                 "frem"},
+                {BODY("  %a = atomicrmw fadd ptr addrspace(1) %p, float 1.0 monotonic\n"),
+                 "atomicrmw"},
+                {BODY("  %a = atomicrmw add ptr addrspace(1) %p, i16 1 monotonic\n"), "atomicrmw"},
+                {BODY("  %a = atomicrmw nand ptr addrspace(1) %p, i32 1 monotonic\n"), "atomicrmw"},
+                {BODY("  %a = cmpxchg ptr addrspace(1) %p, i8 1, i8 2 monotonic monotonic\n"),
+                 "cmpxchg"},
+                {BODY("  %a = load { i32, i32 }, ptr addrspace(1) %p\n"
+                      "  store { i32, i32 } %a, ptr addrspace(1) %p\n"),
+                 "load of an aggregate"},
+                {BODY("  store [2 x i32] zeroinitializer, ptr addrspace(1) %p\n"),
+                 "store of an aggregate"},
+                {"@g = global i32 1\n" BODY(""), "global in generic address space"},
+                {"@\"a.b\" = addrspace(1) global i32 1\n" BODY(""), "name of a global"},
+                {"define void @\"a-b\"() {\n  ret void\n}\n", "name of a function"},
+            };
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        heard h;
+        cr_expect_eq(compile(cases[i].text, &h), TILE_FAILED, "case %u", i);
+        cr_expect_eq(h.errors, 1, "case %u", i);
+        cr_expect(strstr(h.message, "LLVM: instruction selection") == h.message &&
+                      strstr(h.message, cases[i].words),
+                  "case %u: %s", i, h.message);
+        cr_expect_eq(h.line, 1, "case %u", i);
+    }
+}
+
+Test(backend, what_selection_does_not_take_is_refused_at_its_place) {
+    heard h;
+    cr_expect_eq(compile(MODULE("define float @f(float %a) {\n  %b = frem float %a, 2.0, !dbg !8\n"
+                                "  ret float %b\n}\n",
+                                "call float @f"),
+                         &h),
+                 TILE_FAILED);
+    cr_expect_eq(h.line, 4);
+}
+
+Test(backend, updates_that_the_machine_has_are_taken) {
+    heard h;
+    cr_expect_eq(
+        compile(BODY("  %a = atomicrmw umax ptr addrspace(1) %p, i64 1 syncscope(\"device\") "
+                     "monotonic\n"
+                     "  %b = cmpxchg ptr addrspace(1) %p, i32 1, i32 2 monotonic monotonic\n"),
+                &h),
+        TILE_OK);
+    cr_expect_eq(h.errors, 0, "%s", h.message);
+}
+
+/* The address of a tensor map is a generic one: without cvta.param the code assembles, and the
+ * copy reads from somewhere else. */
+Test(backend, a_parameter_by_value_has_its_generic_address) {
+    static const char tensor_map[] =
+        "target triple = \"nvptx64-nvidia-cuda\"\n"
+        "define ptx_kernel void @k(ptr byval([128 x i8]) align 64 \"nvvm.grid_constant\" %map, "
+        "ptr addrspace(3) %to, ptr addrspace(3) %barrier) {\n"
+        "  call void @llvm.nvvm.cp.async.bulk.tensor.g2s.tile.1d(ptr addrspace(7) null, "
+        "ptr addrspace(3) %barrier, ptr %map, i32 0, i16 0, i64 0, i1 0, i1 0, i32 0)\n"
+        "  ret void\n}\n"
+        "declare void @llvm.nvvm.cp.async.bulk.tensor.g2s.tile.1d(ptr addrspace(7), "
+        "ptr addrspace(3), ptr, i32, i16, i64, i1, i1, i32)\n";
+    heard h;
+    tile_blob ptx = {0};
+    made = &ptx;
+    cr_assert_eq(compile(tensor_map, &h), TILE_OK, "%s", h.message);
+    const char *convert = strstr(ptx.data, "cvta.param.u64"), *copy;
+    cr_assert_not_null(convert, "%s", ptx.data);
+    char address[16], wanted[32];
+    cr_assert_eq(sscanf(convert, "cvta.param.u64 %15[^,]", address), 1);
+    snprintf(wanted, sizeof wanted, "[%s, {", address);
+    copy = strstr(ptx.data, "cp.async.bulk.tensor");
+    cr_expect(copy && strstr(copy, wanted), "%s", ptx.data);
+    tile_blob_destroy(&ptx);
+    made = NULL;
 }
