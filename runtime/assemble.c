@@ -2,8 +2,9 @@
  * driver nor nvJitLink do), or the driver.
  *
  * The process reads PTX from its standard input and writes to its standard output; both, and its
- * messages, are unnamed temporary files, so that nothing is left behind whatever happens. */
-#define _GNU_SOURCE /* dladdr */
+ * messages, are files in memory, so that nothing is left behind whatever happens, no disk is
+ * needed, and the processes that other threads start meanwhile do not hold them open. */
+#define _GNU_SOURCE /* dladdr, memfd_create */
 #include "runtime/assemble.h"
 
 #include <dlfcn.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,8 +38,16 @@ static void close_files(ptxas_files *files) {
         if (all[i]) fclose(all[i]);
 }
 
+/* Where there are no files in memory, one on the disk. */
+static FILE *open_unnamed(void) {
+    int descriptor = memfd_create("ptxas", MFD_CLOEXEC);
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "w+b");
+    if (!file && descriptor >= 0) close(descriptor);
+    return file ? file : tmpfile();
+}
+
 static tile_status open_files(tile_context *context, ptxas_files *files, const tile_blob *ptx) {
-    *files = (ptxas_files){tmpfile(), tmpfile(), tmpfile()};
+    *files = (ptxas_files){open_unnamed(), open_unnamed(), open_unnamed()};
     if (files->in && files->out && files->messages &&
         fwrite(ptx->data, 1, ptx->size, files->in) == ptx->size && fflush(files->in) == 0 &&
         lseek(fileno(files->in), 0, SEEK_SET) == 0)
@@ -232,7 +242,7 @@ static const char *driver_identity(tile_context *context, tile_arena *arena) {
 
 /* What `ptxas --version` prints; "" if it does not. */
 static const char *ptxas_version(const char *path, tile_arena *arena) {
-    ptxas_files files = {fopen("/dev/null", "r"), tmpfile(), tmpfile()};
+    ptxas_files files = {fopen("/dev/null", "r"), open_unnamed(), open_unnamed()};
     char *words[] = {(char *)path, (char *)"--version", NULL};
     const char *version = "";
     int code = 0;

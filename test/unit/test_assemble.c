@@ -46,6 +46,16 @@ Test(assemble, output_is_the_cubin) {
     finish(&a);
 }
 
+/* The files are its standard input, output and error, and nothing else that it could hold open: what
+ * one thread's assembler inherits of another's would stay as long as it runs. */
+Test(assemble, files_are_inherited_once) {
+    assembler a;
+    run(&a, "#!/bin/sh\nls -l /proc/$$/fd | grep -c 'memfd:ptxas'\n");
+    cr_assert_eq(a.status, TILE_OK, "%s", a.x.messages);
+    cr_assert_str_eq(a.cubin.data, "3\n");
+    finish(&a);
+}
+
 Test(assemble, failures) {
     static const struct {
         const char *script, *message;
