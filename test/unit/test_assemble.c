@@ -46,8 +46,8 @@ Test(assemble, output_is_the_cubin) {
     finish(&a);
 }
 
-/* The files are its standard input, output and error, and nothing else that it could hold open: what
- * one thread's assembler inherits of another's would stay as long as it runs. */
+/* The files are its standard input, output and error, and nothing else that it could hold open:
+ * what one thread's assembler inherits of another's would stay as long as it runs. */
 Test(assemble, files_are_inherited_once) {
     assembler a;
     run(&a, "#!/bin/sh\nls -l /proc/$$/fd | grep -c 'memfd:ptxas'\n");

@@ -116,53 +116,47 @@ Test(backend, what_selection_would_get_wrong_is_refused) {
 #define BODY(lines) "define void @k(ptr addrspace(1) %p) {\n" lines "  ret void\n}\n"
     static const struct {
         const char *text, *words;
-    } cases
-        [] =
-            {
-                {MODULE("declare float @llvm.fabs.f32(float)\ndefine void @other() {\n  "
-                        "unreachable\n}\n",
-                        "call float @llvm.fabs.f32"),
-                 "unreachable"},
-                {BODY("  %a = alloca i32\n  store i32 1, ptr %a\n"), "alloca"},
-                {BODY("  call void @llvm.memset.p1.i64(ptr addrspace(1) %p, i8 0, i64 99, i1 "
-                      "false)\n") "declare void @llvm.memset.p1.i64(ptr addrspace(1), i8, i64, "
-                                  "i1)\n",
-                 "llvm.memset.p1.i64"},
-                {BODY(
-                     "  %a = call <2 x float> @llvm.masked.load.v2f32.p1(ptr addrspace(1) %p, "
-                     "<2 x i1> <i1 1, i1 0>, <2 x float> zeroinitializer)\n"
-                     "  store <2 x float> %a, ptr addrspace(1) %p\n") "declare <2 x float> "
-                                                                      "@llvm.masked.load.v2f32.p1("
-                                                                      "ptr addrspace(1), <2 x i1>, "
-                                                                      "<2 x float>)\n",
-                 "llvm.masked.load"},
-                {BODY("  %a = load <4 x i32>, ptr addrspace(1) %p\n"
-                      "  %b = call i32 @llvm.vector.reduce.add.v4i32(<4 x i32> %a)\n"
-                      "  store i32 %b, ptr addrspace(1) %p\n") "declare i32 "
-                                                               "@llvm.vector.reduce.add.v4i32(<4 x "
-                                                               "i32>)\n",
-                 "llvm.vector.reduce"},
-                {BODY("  %a = call i32 @__nvvm_reflect(ptr null)\n") "declare i32 "
-                                                                     "@__nvvm_reflect(ptr)\n",
-                 "__nvvm_reflect"},
-                {BODY("  %a = load float, ptr addrspace(1) %p\n  %b = frem float %a, 3.0\n"
-                      "  store float %b, ptr addrspace(1) %p\n"),
-                 "frem"},
-                {BODY("  %a = atomicrmw fadd ptr addrspace(1) %p, float 1.0 monotonic\n"),
-                 "atomicrmw"},
-                {BODY("  %a = atomicrmw add ptr addrspace(1) %p, i16 1 monotonic\n"), "atomicrmw"},
-                {BODY("  %a = atomicrmw nand ptr addrspace(1) %p, i32 1 monotonic\n"), "atomicrmw"},
-                {BODY("  %a = cmpxchg ptr addrspace(1) %p, i8 1, i8 2 monotonic monotonic\n"),
-                 "cmpxchg"},
-                {BODY("  %a = load { i32, i32 }, ptr addrspace(1) %p\n"
-                      "  store { i32, i32 } %a, ptr addrspace(1) %p\n"),
-                 "load of an aggregate"},
-                {BODY("  store [2 x i32] zeroinitializer, ptr addrspace(1) %p\n"),
-                 "store of an aggregate"},
-                {"@g = global i32 1\n" BODY(""), "global in generic address space"},
-                {"@\"a.b\" = addrspace(1) global i32 1\n" BODY(""), "name of a global"},
-                {"define void @\"a-b\"() {\n  ret void\n}\n", "name of a function"},
-            };
+    } cases[] = {
+        {MODULE("declare float @llvm.fabs.f32(float)\ndefine void @other() {\n  "
+                "unreachable\n}\n",
+                "call float @llvm.fabs.f32"),
+         "unreachable"},
+        {BODY("  %a = alloca i32\n  store i32 1, ptr %a\n"), "alloca"},
+        {BODY("  call void @llvm.memset.p1.i64(ptr addrspace(1) %p, i8 0, i64 99, i1 "
+              "false)\n") "declare void @llvm.memset.p1.i64(ptr addrspace(1), i8, i64, "
+                          "i1)\n",
+         "llvm.memset.p1.i64"},
+        {BODY("  %a = call <2 x float> @llvm.masked.load.v2f32.p1(ptr addrspace(1) %p, "
+              "<2 x i1> <i1 1, i1 0>, <2 x float> zeroinitializer)\n"
+              "  store <2 x float> %a, ptr addrspace(1) %p\n") "declare <2 x float> "
+                                                               "@llvm.masked.load.v2f32.p1("
+                                                               "ptr addrspace(1), <2 x i1>, "
+                                                               "<2 x float>)\n",
+         "llvm.masked.load"},
+        {BODY("  %a = load <4 x i32>, ptr addrspace(1) %p\n"
+              "  %b = call i32 @llvm.vector.reduce.add.v4i32(<4 x i32> %a)\n"
+              "  store i32 %b, ptr addrspace(1) %p\n") "declare i32 "
+                                                       "@llvm.vector.reduce.add.v4i32(<4 x "
+                                                       "i32>)\n",
+         "llvm.vector.reduce"},
+        {BODY("  %a = call i32 @__nvvm_reflect(ptr null)\n") "declare i32 "
+                                                             "@__nvvm_reflect(ptr)\n",
+         "__nvvm_reflect"},
+        {BODY("  %a = load float, ptr addrspace(1) %p\n  %b = frem float %a, 3.0\n"
+              "  store float %b, ptr addrspace(1) %p\n"),
+         "frem"},
+        {BODY("  %a = atomicrmw fadd ptr addrspace(1) %p, float 1.0 monotonic\n"), "atomicrmw"},
+        {BODY("  %a = atomicrmw add ptr addrspace(1) %p, i16 1 monotonic\n"), "atomicrmw"},
+        {BODY("  %a = atomicrmw nand ptr addrspace(1) %p, i32 1 monotonic\n"), "atomicrmw"},
+        {BODY("  %a = cmpxchg ptr addrspace(1) %p, i8 1, i8 2 monotonic monotonic\n"), "cmpxchg"},
+        {BODY("  %a = load { i32, i32 }, ptr addrspace(1) %p\n"
+              "  store { i32, i32 } %a, ptr addrspace(1) %p\n"),
+         "load of an aggregate"},
+        {BODY("  store [2 x i32] zeroinitializer, ptr addrspace(1) %p\n"), "store of an aggregate"},
+        {"@g = global i32 1\n" BODY(""), "global in generic address space"},
+        {"@\"a.b\" = addrspace(1) global i32 1\n" BODY(""), "name of a global"},
+        {"define void @\"a-b\"() {\n  ret void\n}\n", "name of a function"},
+    };
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
         heard h;
         cr_expect_eq(compile(cases[i].text, &h), TILE_FAILED, "case %u", i);
