@@ -84,7 +84,8 @@ tile_value split_result(tile_builder *b, tile_value results, unsigned index);
 void split_rename(const split *s, size_t old_ops, tile_opcode opcode, const tile_value *to);
 
 /* The operations behind the loop, in order, without the free_shared of buffers that none of them
- * uses; they are put right behind the loop. In the pass' scratch arena. */
+ * uses, and a pdl_wait in front of them; these stay right behind the loop. In the pass' scratch
+ * arena. */
 tile_op *split_take_epilogue(split *s, unsigned *count);
 
 tile_builder split_before_epilogue(const split *s, const tile_op *epilogue, unsigned count);

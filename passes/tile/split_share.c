@@ -320,10 +320,81 @@ static void load_pieces(const split_adder *adder, tile_builder *b, tile_value pa
     }
 }
 
+/* Where a piece is one row and there are many parts, one row alone keeps few threads busy, each with all
+ * of the parts. Then `group` parts are loaded as a tile of so many rows,
+ *
+ *     [part 0 .. 7, row]  +  [part 8 .. 15, row]  +  ..
+ *
+ * whose rows are added through shared memory. 1: it is not so. */
+static int64_t choose_group(const split *s, const split_pieces *pieces) {
+    enum { VECTOR = 16, MANY = 16 };
+    int64_t warps = 1, group = 1;
+    tile_expr_is_int(s->f->warps, &warps);
+    if (s->count != 1 || s->factor < MANY || pieces->count == 1 || pieces->axis) return 1;
+    const tile_type *type = piece_type(s, pieces, split_part_type(s, 0));
+    if (type->rank != 2 || tile_type_dim(type, 0) != 1) return 1;
+    int64_t row = tile_type_dim(type, 1) * tile_scalar_bytes(type->scalar);
+    while (2 * group * row <= 32 * warps * VECTOR && 2 * group <= s->factor) group *= 2;
+    return group;
+}
+
+static const tile_type *rows_of(const split *s, const tile_type *row, int64_t rows) {
+    const int64_t dims[] = {rows, tile_type_dim(row, 1)};
+    return tile_type_tile(s->context, row->scalar, 2, dims);
+}
+
+/* The parts as rows of a matrix: [factor, elements of all tiles]. */
+typedef struct row_adder {
+    split_adder base; /* first */
+    int64_t group;
+    tile_value matrix, column;
+    const tile_type *type;
+} row_adder;
+
+static void load_rows(const split_adder *adder, tile_builder *b, tile_value number,
+                      tile_value *loaded) {
+    const row_adder *a = (const row_adder *)(const void *)adder;
+    tile_value place[] = {tile_build_mul(b, number, tile_build_int(b, a->group)), a->column};
+    loaded[0] = tile_build_load(b, a->matrix, place, 2, a->type);
+}
+
+static tile_value sum_rows(split *s, tile_builder *b, const split_pieces *pieces, int64_t group,
+                           tile_value first, tile_value tile, tile_value tiles, tile_value parts) {
+    const tile_type *whole = split_part_type(s, 0), *row = piece_type(s, pieces, whole);
+    tile_value elements = tile_build_int(b, tile_type_elements(whole)), sum;
+    tile_value extents[] = {tile_build_int(b, s->factor), tile_build_mul(b, tiles, elements)};
+    tile_value column = tile_build_add(
+        b, tile_build_mul(b, tile, elements),
+        tile_build_mul(b, first, tile_build_int(b, tile_type_dim(row, 1))));
+    split groups = *s; /* their number in the place of the parts' */
+    groups.factor = (s->factor + group - 1) / group;
+    row_adder a = {{&groups, load_rows}, group, TILE_NO_VALUE, column, rows_of(s, row, group)};
+    a.matrix = tile_build_view(b, tile_build_base(b, parts), extents, 2, NULL, 0, NULL);
+    split_add_parts(&a.base, b, &a.type, &sum);
+    tile_type draft = *a.type;
+    draft.kind = TILE_TYPE_SHARED;
+    tile_value buffer = tile_build_alloc_shared(b, tile_type_get(s->context, &draft));
+    tile_build_store_shared(b, sum, buffer, NULL, 0);
+    for (int64_t g = 0; g < group; g++) {
+        tile_value place[] = {tile_build_int(b, g), tile_build_int(b, 0)};
+        tile_value next = tile_build_load_shared(b, buffer, place, 2, row);
+        sum = g ? tile_build_add(b, sum, next) : next;
+    }
+    tile_build_free_shared(b, buffer);
+    return sum;
+}
+
 void split_sum_pieces(split *s, tile_builder *b, const split_pieces *pieces, tile_value first,
                       tile_value tile, tile_value tiles, const tile_value *parts,
                       tile_value *sums) {
     tile_function *f = s->f;
+    int64_t group = choose_group(s, pieces);
+    if (group > 1) {
+        const tile_type *own = tile_value_type(f, tile_op_result(f, s->loop, 0));
+        sums[0] = sum_rows(s, b, pieces, group, first, tile, tiles, parts[0]);
+        sums[0] = split_as_type(b, sums[0], piece_type(s, pieces, own));
+        return;
+    }
     piece_adder a = {{s, load_pieces}, pieces, first, tile, tiles, parts, NULL};
     a.types = TILE_NEW_ARRAY(s->pass->scratch, const tile_type *, s->count + 1);
     for (unsigned i = 0; i < s->count; i++)

@@ -132,7 +132,8 @@ static void drop_unneeded(const split *s, tile_function *f) {
     }
 }
 
-/* Enough pieces that each thread has one wide access of every part. */
+/* Enough pieces that each thread has one wide access of every part; more of them where there are many
+ * parts. */
 static int64_t count_pieces(const split *s) {
     enum { BYTES = 16 };
     int64_t warps = 1, most = 1;
@@ -142,7 +143,8 @@ static int64_t count_pieces(const split *s) {
         int64_t bytes = tile_type_elements(type) * tile_scalar_bytes(type->scalar);
         if (bytes / (BYTES * 32 * warps) > most) most = bytes / (BYTES * 32 * warps);
     }
-    return most;
+    enum { MANY = 16 };
+    return s->factor > MANY ? most * (s->factor / MANY) : most;
 }
 
 static tile_function *make_reduce(const split *s) {
