@@ -71,7 +71,8 @@ TILE_API tile_status tile_artifact_make_key(const tile_module *module, const cha
 /* Lowers an instantiated kernel, in place, and makes what is wanted. A kernel that is at level 3
  * already is taken as it is written; one that the cache has stays as it is. *out is the caller's,
  * NULL after a failure; fails as its parts do: tile_run_passes, tile_abi_create, tile_emit,
- * tile_assemble. The name may be a plan's: then all kernels that it launches are built. */
+ * tile_assemble. The name may be a plan's: then all kernels that it launches are built. A kernel
+ * that takes several launches (its `split` clause says so) becomes a plan of its name first. */
 TILE_API tile_status tile_artifact_build(tile_module *module, const char *kernel,
                                          const tile_build_options *options, tile_artifact **out);
 TILE_API void tile_artifact_destroy(tile_artifact *artifact);

@@ -188,7 +188,7 @@ TILE_API tile_status tile_lower(tile_module *module, const char *kernel,
                                 tile_function **out);
 /* Everything from a parsed module to PTX: instantiate, the default pipeline, tile_emit. The module
  * is left at level 3. The caller owns *ptx and, if abi is not NULL, *abi; both are empty after a
- * failure. */
+ * failure. TILE_UNSUPPORTED for a kernel that takes several launches: see tile_artifact_build. */
 TILE_API tile_status tile_compile(tile_module *module, const char *kernel,
                                   const tile_binding *bindings, unsigned binding_count,
                                   const tile_emit_options *options, tile_blob *ptx, tile_abi **abi);
