@@ -156,6 +156,7 @@ static tile_status resolve(tile_kernel *kernel, kernel_point *point, const tile_
 static tile_status find_room(tile_device *device, const tile_launch *launch,
                              tile_step_launch *step) {
     int blocks = 0;
+    if (!device->ops->residency) return TILE_OK; /* the launch itself will tell */
     tile_status status = device->ops->residency(device, launch->variant, &blocks);
     step->room = (int64_t)blocks * device->num_sms;
     step->refused =
