@@ -112,9 +112,9 @@ TILE_API size_t tile_buffer_size(const tile_buffer *buffer);
  * The name may be a plan's: then a launch takes the plan's arguments and goes through its steps on
  * the stream, after all of them have been checked. Its scratch is kept for each stream that it is
  * launched on, until the kernel is destroyed; two threads do not launch it on one stream at once.
- * It has no abi (NULL), PTX or attributes of its own; what is timed is all of its steps. So it is with
- * a kernel at a point that takes several launches, as `split (8, workspace)`: points of one kernel
- * may take one or several. */
+ * It has no abi (NULL), PTX or attributes of its own; what is timed is all of its steps. So it is
+ * with a kernel at a point that takes several launches, as `split (8, workspace)`: points of one
+ * kernel may take one or several. */
 TILE_API tile_status tile_kernel_create(tile_device *device, const tile_module *module,
                                         const char *kernel, const tile_binding *bindings,
                                         unsigned binding_count, tile_kernel **out);

@@ -232,9 +232,9 @@ tile_op *split_take_epilogue(split *s, unsigned *count) {
     for (tile_op op = first, next; op.id; op = next) {
         next = tile_op_next(f, op);
         tile_opcode opcode = tile_op_opcode(f, op);
-        bool early = (opcode == TILE_OP_free_shared &&
-                      !is_used_behind(s, tile_op_operand(f, op, 0))) ||
-                     (opcode == TILE_OP_pdl_wait && !*count);
+        bool early =
+            (opcode == TILE_OP_free_shared && !is_used_behind(s, tile_op_operand(f, op, 0))) ||
+            (opcode == TILE_OP_pdl_wait && !*count);
         if (!early)
             ops[(*count)++] = op;
         else if (op.id != first.id)

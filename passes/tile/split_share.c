@@ -320,8 +320,8 @@ static void load_pieces(const split_adder *adder, tile_builder *b, tile_value pa
     }
 }
 
-/* Where a piece is one row and there are many parts, one row alone keeps few threads busy, each with all
- * of the parts. Then `group` parts are loaded as a tile of so many rows,
+/* Where a piece is one row and there are many parts, one row alone keeps few threads busy, each
+ * with all of the parts. Then `group` parts are loaded as a tile of so many rows,
  *
  *     [part 0 .. 7, row]  +  [part 8 .. 15, row]  +  ..
  *
@@ -363,9 +363,9 @@ static tile_value sum_rows(split *s, tile_builder *b, const split_pieces *pieces
     const tile_type *whole = split_part_type(s, 0), *row = piece_type(s, pieces, whole);
     tile_value elements = tile_build_int(b, tile_type_elements(whole)), sum;
     tile_value extents[] = {tile_build_int(b, s->factor), tile_build_mul(b, tiles, elements)};
-    tile_value column = tile_build_add(
-        b, tile_build_mul(b, tile, elements),
-        tile_build_mul(b, first, tile_build_int(b, tile_type_dim(row, 1))));
+    tile_value column =
+        tile_build_add(b, tile_build_mul(b, tile, elements),
+                       tile_build_mul(b, first, tile_build_int(b, tile_type_dim(row, 1))));
     split groups = *s; /* their number in the place of the parts' */
     groups.factor = (s->factor + group - 1) / group;
     row_adder a = {{&groups, load_rows}, group, TILE_NO_VALUE, column, rows_of(s, row, group)};

@@ -132,8 +132,8 @@ static void drop_unneeded(const split *s, tile_function *f) {
     }
 }
 
-/* Enough pieces that each thread has one wide access of every part; more of them where there are many
- * parts. */
+/* Enough pieces that each thread has one wide access of every part; more of them where there are
+ * many parts. */
 static int64_t count_pieces(const split *s) {
     enum { BYTES = 16 };
     int64_t warps = 1, most = 1;
