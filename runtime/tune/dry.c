@@ -37,6 +37,15 @@ static void discard(tile_device *device, tile_variant *variant) {
     (void)device, (void)variant;
 }
 
+/* Nobody knows before the code is loaded; what needs all blocks at once is prepared as if it had the
+ * room, and what takes its place has been compiled as well. */
+static tile_status residency(tile_device *device, tile_variant *variant, int *blocks) {
+    enum { MOST_BLOCKS = 32 };
+    (void)device, (void)variant;
+    *blocks = MOST_BLOCKS;
+    return TILE_OK;
+}
+
 static tile_status is_capturing(tile_device *device, void *stream, bool *capturing) {
     (void)device, (void)stream;
     *capturing = false;
@@ -53,6 +62,7 @@ void tile_dry_device_open(tile_dry_device *device, tile_context *context, const 
                                         .read = read,
                                         .prepare = prepare,
                                         .discard = discard,
+                                        .residency = residency,
                                         .is_capturing = is_capturing};
     *device = (tile_dry_device){.base = {.ops = &ops,
                                          .context = context,

@@ -135,3 +135,20 @@ Test(tune_build, a_builder_may_be_stopped_early, .timeout = 120) {
     tune_builder_stop(NULL);
     close_build(&x);
 }
+
+/* Each strategy makes other kernels and plans of it, and asks the device other things. */
+Test(tune_build, splits_of_all_strategies_are_built, .timeout = 300) {
+    build_fixture x;
+    open_build(&x, NULL);
+    const int64_t sizes[] = {16, 64, 0, 0, 0};
+    x.arguments[0].integer = x.small[0] = 16;
+    x.count = 1;
+    x.like.base.num_sms = 4;
+    tune_join_splits(&x.like.base, x.module, x.f, sizes, &x.text.arena, &x.points, &x.count);
+    cr_assert_gt(x.count, 6);
+    build_all(&x);
+    for (size_t i = 0; i < x.count; i++)
+        cr_expect_eq(x.points[i].build, TUNE_BUILT, "%s: %s", x.points[i].c.text,
+                     x.points[i].c.why);
+    close_build(&x);
+}
