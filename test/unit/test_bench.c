@@ -86,6 +86,7 @@ static bench_row *add_row(bench_report *r, unsigned group, unsigned series, cons
     bench_set_number(row, BENCH_k, 64);
     bench_set_text(row, BENCH_type, "f16");
     bench_set_text(row, BENCH_trans, "NN");
+    bench_set_text(row, BENCH_l2, "dirty");
     bench_set_text(row, BENCH_name, name);
     bench_set_text(row, BENCH_kind, kind);
     bench_set_text(row, BENCH_status, us > 0 ? "right" : "failed");
@@ -145,8 +146,8 @@ Test(bench, text_is_aligned_and_failures_are_told) {
 Test(bench, csv_quotes_what_it_has_to) {
     bench_report r = make_report();
     char *text = written(&r, bench_write_csv);
-    cr_assert(strncmp(text, "m,n,k,type,trans,name,kind,status,rank,latency_us,", 50) == 0);
-    cr_assert_not_null(strstr(text, "\n16,32,64,f16,NN,fast,kernel,right,1,2.25,"));
+    cr_assert(strncmp(text, "m,n,k,type,trans,l2,name,kind,status,rank,latency_us,", 53) == 0);
+    cr_assert_not_null(strstr(text, "\n16,32,64,f16,NN,dirty,fast,kernel,right,1,2.25,"));
     cr_assert_not_null(strstr(text, ",\"failed: \"\"it\"\" <hangs> & more,\nsays\t'it'\"\n"));
     free(text);
     bench_report_free(&r);

@@ -245,15 +245,15 @@ static tile_status tune(bench_candidate *c, const char *name, tile_flush flush) 
     const bool cuda = bench_lab_is_cuda(c->lab);
     const tile_measure_options measure = {
         .size = sizeof measure, .warmup = cuda ? 5 : 0, .repeats = cuda ? 20 : 1, .flush = flush};
-    const tile_tune_options options = {.size = sizeof options,
-                                       .worker = c->options->tuner,
-                                       .bindings = c->bindings,
-                                       .binding_count = c->options->binding_count,
-                                       .budget = c->options->budget,
-                                       .retune = c->options->retunes ? TILE_RETUNE_ALWAYS
-                                                                     : TILE_RETUNE_STALE,
-                                       .measure = &measure,
-                                       .progress = draw_progress};
+    const tile_tune_options options = {
+        .size = sizeof options,
+        .worker = c->options->tuner,
+        .bindings = c->bindings,
+        .binding_count = c->options->binding_count,
+        .budget = c->options->budget > 0 ? c->options->budget : bench_product_budget(&c->product),
+        .retune = c->options->retunes ? TILE_RETUNE_ALWAYS : TILE_RETUNE_STALE,
+        .measure = &measure,
+        .progress = draw_progress};
     const bench_product *p = &c->product;
     tile_tune_argument sizes[ARGUMENTS] = {{0}};
     for (unsigned i = 0; i < c->argument_count; i++) {
@@ -280,7 +280,8 @@ static tile_status set_kernel(bench_candidate *c, tile_flush flush) {
     for (unsigned i = 0; i < c->binding_count; i++)
         if (!fill_binding(c, i)) return TILE_INVALID;
     tile_status status = set_arguments(c, tile_function_name(f));
-    if (status == TILE_OK && c->options->budget > 0) status = tune(c, tile_function_name(f), flush);
+    if (status == TILE_OK && c->options->budget != 0)
+        status = tune(c, tile_function_name(f), flush);
     if (status != TILE_OK) return status;
     for (unsigned i = 0; i < c->binding_count; i++) {
         size_t length = strlen(c->point);
@@ -308,7 +309,7 @@ static tile_status time_choice(bench_candidate *c, const tile_work *work, tile_f
                                double best, double *seconds) {
     const tile_measure_options options = {.size = sizeof options,
                                           .warmup = 2,
-                                          .repeats = 7,
+                                          .repeats = 15,
                                           .flush = flush,
                                           .hopeless = best > 0 ? 1.5 * best : 0};
     tile_measurement taken;

@@ -20,7 +20,8 @@ typedef struct bench_candidate_options {
     const char *bindings[BENCH_MAX_BINDINGS];
     unsigned binding_count;
     const char *cublas; /* path of the library, or NULL */
-    /* BENCH_KERNEL: tunes for each product, for so many seconds at most; 0: does not. */
+    /* BENCH_KERNEL: tunes for each product, for so many seconds at most; 0: does not; below 0: as
+     * long as bench_product_budget says. */
     double budget;
     bool retunes;      /* also where there is a tuned point already */
     const char *tuner; /* path of tile-worker, in which points are tried; NULL: here */

@@ -20,14 +20,17 @@ static const char help_head[] =
     "on\n"
     "whole numbers, for equality; each candidate has a process of its own.\n"
     "\n"
-    "  --kernel=FILE[:NAME]  a kernel or plan, may be given again; NAME if FILE has several\n"
+    "  --kernel=FILE[:NAME]  a kernel or plan, may be given again; NAME if FILE has several.\n"
+    "                        Without any: those that come with the tools, for f16 NN\n"
     "  --param=NAME=VALUE    binds a parameter of the kernel before it; {type} and {result} are "
     "the\n"
     "                        product's element types\n"
     "  --point='A=1 B=2'     likewise, several at once; each further --point is one more "
     "candidate.\n"
     "                        Without any the kernel takes its tuned point, else its first\n"
-    "  --tune=SECONDS        tunes each kernel for each product first, for so long at most\n"
+    "  --tune[=SECONDS]      tunes each kernel for each product first, for so long at most; "
+    "without\n"
+    "                        a number: 4 s and 50 ns for each element of a, b and c\n"
     "  --retune              also where the cache has a tuned point\n"
     "  --shape=M,N,K         may be given again\n"
     "  --shapes=LIST         shapes from a file (blanks between them, # begins a comment), or\n";
@@ -40,8 +43,9 @@ static const char help_rest[] =
     "chip\n"
     "                        is at its power limit\n"
     "           both\n"
-    "  --l2=dirty|clean|none  what is done to the L2 before each launch of `interleaved`: it is\n"
-    "                        written over (default), read over, left alone\n"
+    "  --l2=dirty            what is done to the L2 before each launch of `interleaved`: dirty, it "
+    "is\n"
+    "                        written over; clean, it is read over; none. Several with commas\n"
     "  --rounds=20 --turn=5  interleaved: rounds, and launches of a candidate in each\n"
     "  --seconds=1           sustained: of each candidate\n"
     "  --timeout=60          a worker that gives no answer for so many seconds is ended\n"
@@ -49,8 +53,10 @@ static const char help_rest[] =
     "  --profile             adds counters of Nsight Compute's ncu, where it is found\n"
     "  --device=auto|cpu|cuda  the CPU device shows that everything works; its times mean nothing\n"
     "  --cublas=FILE         the library; default: where the loader or $CUDA_HOME has it\n"
+    "  --no-kernels          measures cuBLASLt and the floors alone\n"
     "  --no-cublas           leaves it out\n"
     "  --no-floor            leaves the reading kernel out\n"
+    "  --best=N              the text has the N fastest kernels of each product, each on one line\n"
     "  --csv=FILE --json=FILE --svg=FILE  writes the table so too; - is standard output, in the\n"
     "                        place of the text\n"
     "  --ptxas=FILE          assembler for the GPU; without it the driver "
@@ -64,8 +70,9 @@ typedef struct options {
     unsigned own_count;  /* of its words before its first --point */
     char own_point[240]; /* what these bind */
     bool has_point;
+    unsigned best;
     const char *device, *cublas, *ptxas, *csv, *json, *svg;
-    bool no_cublas, no_floor, retunes, profiles;
+    bool no_kernels, no_cublas, no_floor, retunes, profiles;
     tool_cache cache;
 } options;
 
@@ -118,6 +125,28 @@ static bool add_kernel(options *o, const char *value) {
     o->own_count = c->word_count;
     *o->own_point = 0;
     o->has_point = false;
+    return true;
+}
+
+/* The kernels that come with the tools: installed, in a build inside the sources, or from their
+ * top. */
+static bool add_shipped_kernels(options *o) {
+    static const char *const names[] = {"matmul.tile", "matmul_skinny.tile"};
+    char program[512], path[600];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[length > 0 ? length : 0] = 0;
+    char *slash = strrchr(program, '/');
+    if (slash) *slash = 0;
+    const char *const folders[][2] = {{program, "/../share/tile/kernels/"},
+                                      {program, "/../../tools/kernels/"},
+                                      {"", "tools/kernels/"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (size_t f = 0; f < sizeof folders / sizeof *folders; f++) {
+            snprintf(path, sizeof path, "%s%s%s", folders[f][0], folders[f][1], names[i]);
+            if (access(path, R_OK) != 0) continue;
+            if (!add_kernel(o, word("", path, strlen(path)))) return false;
+            break;
+        }
     return true;
 }
 
@@ -222,14 +251,17 @@ static bool choose_protocol(bench_plan *plan, const char *value) {
            complain("--protocol takes interleaved, sustained or both, not", value);
 }
 
-static bool choose_flush(bench_plan *plan, const char *value) {
+static bool add_flushes(bench_plan *plan, const char *value) {
     static const char *const words[] = {"dirty", "clean", "none"};
-    for (int i = 0; i < 3; i++)
-        if (strcmp(value, words[i]) == 0) {
-            plan->flush = words[i];
-            return true;
-        }
-    return complain("--l2 takes dirty, clean or none, not", value);
+    char piece[16];
+    while (next_word(&value, piece)) {
+        unsigned i = 0;
+        while (i < 3 && strcmp(piece, words[i]) != 0) i++;
+        if (i == 3 || plan->flush_count == 3)
+            return complain("--l2 takes dirty, clean, none, not", piece);
+        plan->flushes[plan->flush_count++] = words[i];
+    }
+    return true;
 }
 
 static bool parse_measuring(options *o, tool_arguments *words, bool *taken) {
@@ -238,7 +270,7 @@ static bool parse_measuring(options *o, tool_arguments *words, bool *taken) {
     double number;
     *taken = true;
     if (tool_option(words, "--protocol", &value)) return choose_protocol(plan, value);
-    if (tool_option(words, "--l2", &value)) return choose_flush(plan, value);
+    if (tool_option(words, "--l2", &value)) return add_flushes(plan, value);
     if (tool_option(words, "--rounds", &value))
         return read_count("--rounds", value, 100000, &plan->rounds);
     if (tool_option(words, "--turn", &value))
@@ -247,6 +279,10 @@ static bool parse_measuring(options *o, tool_arguments *words, bool *taken) {
         return read_number("--seconds", value, 0.01, 3600, &plan->seconds);
     if (tool_option(words, "--timeout", &value))
         return read_number("--timeout", value, 0.1, 86400, &plan->patience);
+    if (tool_flag(words, "--tune")) {
+        plan->budget = -1;
+        return true;
+    }
     if (tool_option(words, "--tune", &value))
         return read_number("--tune", value, 0.1, 86400, &plan->budget);
     if (tool_option(words, "--seed", &value)) {
@@ -263,6 +299,7 @@ static bool parse_option(options *o, tool_arguments *words) {
     bool taken;
     if (!parse_measuring(o, words, &taken)) return false;
     if (taken) return true;
+    if (tool_option(words, "--best", &value)) return read_count("--best", value, 64, &o->best);
     if (tool_option(words, "--kernel", &value)) return add_kernel(o, value);
     if (tool_option(words, "--param", &value)) return add_param(o, value);
     if (tool_option(words, "--point", &value)) return add_point(o, value);
@@ -277,6 +314,7 @@ static bool parse_option(options *o, tool_arguments *words) {
         tool_cache_option(words, &o->cache))
         return true;
     if (tool_flag(words, "--retune")) return o->retunes = true;
+    if (tool_flag(words, "--no-kernels")) return o->no_kernels = true;
     if (tool_flag(words, "--no-cublas")) return o->no_cublas = true;
     if (tool_flag(words, "--profile")) return o->profiles = true;
     if (tool_flag(words, "--no-floor")) return o->no_floor = true;
@@ -290,6 +328,7 @@ static bool complete(options *o) {
         return false;
     }
     if (!o->plan.type_count && !add_types(&o->plan, "f16")) return false;
+    if (!o->plan.flush_count && !add_flushes(&o->plan, "dirty")) return false;
     if (!o->plan.trans_count && !add_trans(&o->plan, "NN")) return false;
     if (o->device && strcmp(o->device, "auto") != 0 && strcmp(o->device, "cpu") != 0 &&
         strcmp(o->device, "cuda") != 0)
@@ -359,7 +398,7 @@ static void finish_contenders(options *o) {
         bench_contender *c = &o->plan.contenders[i];
         bench_contender_add_word(c, devices[o->plan.cuda]);
         if (o->ptxas) bench_contender_add_word(c, word("--ptxas=", o->ptxas, strlen(o->ptxas)));
-        if (o->plan.budget > 0) add_tuning(o, c);
+        if (o->plan.budget != 0) add_tuning(o, c);
         if (o->cache.none) bench_contender_add_word(c, "--no-cache");
         if (o->cache.folder)
             bench_contender_add_word(
@@ -388,11 +427,11 @@ static void write_title(const options *o, bench_report *report) {
     if (p->interleaved)
         bench_print(tool_append, &text, "; interleaved, median of %u launches in %u rounds",
                     p->rounds * p->turn, p->rounds);
-    if (p->interleaved && p->cuda)
-        bench_print(tool_append, &text, ", L2 %s",
-                    strcmp(p->flush, "dirty") == 0   ? "flushed by writes"
-                    : strcmp(p->flush, "clean") == 0 ? "flushed by reads"
-                                                     : "as it is");
+    for (unsigned i = 0; p->interleaved && p->cuda && i < p->flush_count; i++)
+        bench_print(tool_append, &text, "%s%s", i ? " and " : ", L2 ",
+                    strcmp(p->flushes[i], "dirty") == 0   ? "dirty (flushed by writes)"
+                    : strcmp(p->flushes[i], "clean") == 0 ? "clean (flushed by reads)"
+                                                          : "as it is");
     if (p->sustained) bench_print(tool_append, &text, "; sustained, %g s each", p->seconds);
     if (!p->cuda)
         bench_print(
@@ -437,13 +476,9 @@ static void print_help(void) {
 }
 
 int tile_bench_matmul(tool_arguments *words) {
-    static options o = {.plan = {.interleaved = true,
-                                 .flush = "dirty",
-                                 .rounds = 20,
-                                 .turn = 5,
-                                 .seconds = 1,
-                                 .patience = 60,
-                                 .seed = 1}};
+    static options o = {
+        .plan = {
+            .interleaved = true, .rounds = 20, .turn = 5, .seconds = 1, .patience = 60, .seed = 1}};
     bench_report report = {0};
     while (words->next < words->argc) {
         if (tool_flag(words, "--help") || tool_flag(words, "-h")) {
@@ -453,6 +488,7 @@ int tile_bench_matmul(tool_arguments *words) {
         if (!parse_option(&o, words)) return 1;
     }
     if (!complete(&o) || !choose_device(&o, &report.facts)) return 1;
+    if (!o.plan.contender_count && !o.no_kernels && !add_shipped_kernels(&o)) return 1;
     add_peers(&o);
     finish_contenders(&o);
     if (!o.plan.contender_count)
@@ -464,6 +500,7 @@ int tile_bench_matmul(tool_arguments *words) {
               "counters\n",
               stderr);
     write_title(&o, &report);
+    report.best = o.best;
     bool right = bench_run(&o.plan, &report);
     bool written = write_report(&o, &report);
     bench_report_free(&report);

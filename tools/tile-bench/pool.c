@@ -22,6 +22,23 @@ struct bench_worker {
     char failure[160]; /* what it says since it ended */
 };
 
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal_number) {
+    (void)signal_number;
+    if (++stopped > 3) _exit(1);
+}
+
+void bench_catch_signals(void) {
+    struct sigaction action = {.sa_handler = stop};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+bool bench_is_stopped(void) {
+    return stopped != 0;
+}
+
 static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -146,6 +163,7 @@ static const char *lose(bench_worker *w, double seconds) {
 const char *bench_worker_hear(bench_worker *w, double seconds) {
     const double end = now() + seconds;
     if (!w->process) return w->failure;
+    if (stopped) return "failed the run was stopped";
     if (w->text.size) {
         memmove(w->text.data, w->text.data + w->heard, w->text.size - w->heard + 1);
         w->text.size -= w->heard;
@@ -161,6 +179,7 @@ const char *bench_worker_hear(bench_worker *w, double seconds) {
         }
         struct pollfd ready = {.fd = w->answers, .events = POLLIN};
         int polled = left > 0 ? poll(&ready, 1, (int)(1e3 * left) + 1) : 0;
+        if (stopped) return "failed the run was stopped";
         if (polled < 0 && errno == EINTR) continue;
         if (polled <= 0) return lose(w, seconds);
         ssize_t got = read(w->answers, piece, sizeof piece);

@@ -24,6 +24,11 @@ void bench_worker_tell(bench_worker *worker, const char *line);
  * A worker that does not answer in time, or ends, is stopped for good and answers "failed ..." from
  * then on. */
 const char *bench_worker_hear(bench_worker *worker, double seconds);
+/* From now on SIGINT and SIGTERM stop the asking: every answer is "failed ..." then, so that what
+ * is known can be told. The fourth one ends the program (timeout(1) sends two at once). */
+void bench_catch_signals(void);
+bool bench_is_stopped(void);
+
 /* Whether it can be asked. */
 bool bench_worker_is_alive(const bench_worker *worker);
 

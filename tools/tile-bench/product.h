@@ -33,6 +33,9 @@ double bench_product_flop(const bench_product *product);
 /* Of a and b. */
 double bench_product_read_bytes(const bench_product *product);
 
+/* Seconds to tune for it: each try of a large product takes longer. */
+double bench_product_budget(const bench_product *product);
+
 /* A list of shapes that grows; start with zeros, free shapes. */
 typedef struct bench_shapes {
     int64_t (*shapes)[3];

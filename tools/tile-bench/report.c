@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef enum form { FORM_text, FORM_whole, FORM_number, FORM_share } form;
-typedef enum where { WHERE_always, WHERE_varying, WHERE_known, WHERE_data } where;
+typedef enum where { WHERE_always, WHERE_varying, WHERE_known, WHERE_brief, WHERE_data } where;
 
 static const struct {
     const char *id, *heading;
@@ -134,21 +134,32 @@ static bool is_told(const bench_row *row) {
     return row->cells[BENCH_note].known && !row->cells[BENCH_latency_us].known;
 }
 
+/* In a brief text: the first kernels of each product, which are the best. */
+static bool is_listed(const bench_report *r, size_t row) {
+    unsigned before = 0;
+    if (!r->best) return true;
+    for (size_t i = row; i-- > 0 && r->rows[i].group == r->rows[row].group;)
+        before += has_text(&r->rows[i], BENCH_kind, "kernel");
+    return has_text(&r->rows[row], BENCH_kind, "kernel") && before < r->best;
+}
+
 static bool is_shown(const bench_report *r, int column) {
     switch (columns[column].where) {
     case WHERE_always: return true;
     case WHERE_data: return false;
+    case WHERE_brief:
+        if (!r->best) return false;
+        break;
     case WHERE_varying:
         for (size_t i = 1; i < r->count; i++)
             if (!has_text(&r->rows[i], (bench_column)column,
                           bench_text_of(&r->rows[0], (bench_column)column)))
                 return true;
         return false;
-    case WHERE_known:
-        for (size_t i = 0; i < r->count; i++)
-            if (r->rows[i].cells[column].known) return true;
-        return false;
+    case WHERE_known: break;
     }
+    for (size_t i = 0; i < r->count; i++)
+        if (is_listed(r, i) && r->rows[i].cells[column].known) return true;
     return false;
 }
 
@@ -156,6 +167,7 @@ static int measure_column(const bench_report *r, int column) {
     int width = width_of(columns[column].heading);
     for (size_t i = 0; i < r->count; i++) {
         char text[MAX_CELL];
+        if (!is_listed(r, i)) continue;
         write_cell(&r->rows[i], column, text);
         if (width_of(text) > width) width = width_of(text);
     }
@@ -174,7 +186,7 @@ static void align(const char *text, int width, bool left, tile_writer writer, vo
 
 /* The same in all rows of a group, and so told in its first. */
 static bool is_of_product(int column) {
-    return column <= BENCH_trans;
+    return column <= BENCH_l2;
 }
 
 /* A line ends behind what stands in it. */
@@ -245,9 +257,10 @@ void bench_write_text(const bench_report *r, bool colour, tile_writer writer, vo
     write_headings(widths, writer, user);
     for (size_t i = 0; i < r->count; i++) {
         const bench_row *row = &r->rows[i];
-        bool first = i == 0 || row[-1].group != row->group;
+        bool first = r->best || i == 0 || row[-1].group != row->group;
         const char *paint = colour ? paint_of(row) : "";
-        if (first && i) put(writer, user, "\n");
+        if (!is_listed(r, i)) continue;
+        if (first && i && !r->best) put(writer, user, "\n");
         put(writer, user, paint);
         write_row(row, first, widths, writer, user);
         put(writer, user, *paint ? "\033[0m\n" : "\n");

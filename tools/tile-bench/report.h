@@ -32,6 +32,8 @@ typedef struct bench_report {
     char title[200]; /* what was measured: "f16 NN, interleaved, .." */
     char peer[40];   /* "cuBLASLt 13.1.0"; empty: there is none */
     char peak[80];   /* what the tensor cores' peak was computed from; empty: it was not */
+    unsigned
+        best; /* text has so many kernels of each product, on lines of their own; 0: every row */
     bench_row *rows;
     size_t count;
 } bench_report;

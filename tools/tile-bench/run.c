@@ -36,6 +36,7 @@ typedef struct entry {
 
 typedef struct run {
     const bench_plan *plan;
+    const char *flush;
     bench_product product;
     entry entries[BENCH_MAX_CANDIDATES];
     unsigned count;
@@ -93,7 +94,7 @@ static const char *ask(const run *r, entry *e, const char *line, const char *wor
 static void write_product(const run *r, char line[160]) {
     const bench_product *p = &r->product;
     snprintf(line, 160, "product %" PRId64 " %" PRId64 " %" PRId64 " %s %s %s", p->m, p->n, p->k,
-             p->type->name, bench_trans_name(p), r->plan->flush);
+             p->type->name, bench_trans_name(p), r->flush);
 }
 
 static void begin_entry(run *r, entry *e) {
@@ -119,7 +120,7 @@ static void end_entry(run *r, entry *e) {
 
 /* Whether it measures to make a choice. */
 static bool has_choice(const run *r, const entry *e) {
-    return !is_kernel(e) || r->plan->budget > 0;
+    return !is_kernel(e) || r->plan->budget != 0;
 }
 
 /* Kernels are compiled side by side. Who measures to make a choice has the device alone. */
@@ -138,13 +139,29 @@ static void make_ready(run *r) {
     }
 }
 
-static void check(run *r) {
+static void check(run *r, entry *e) {
+    if (!e->is_ready || is_read(e)) return;
+    tell(r, "checking", e);
+    const char *how = ask(r, e, "check", "right");
+    if (how) e->how = strcmp(how, "elements") == 0 ? "right" : "right by Freivalds' test";
+}
+
+/* Another flush: cuBLASLt and the reading kernel choose again, what was tuned stays as it is. */
+static void change_flush(run *r) {
+    char line[40];
+    snprintf(line, sizeof line, "flush %s", r->flush);
     for (unsigned i = 0; i < r->count; i++) {
         entry *e = &r->entries[i];
-        if (!e->is_ready || is_read(e)) continue;
-        tell(r, "checking", e);
-        const char *how = ask(r, e, "check", "right");
-        if (how) e->how = strcmp(how, "elements") == 0 ? "right" : "right by Freivalds' test";
+        e->count = 0;
+        e->has_sustained = e->has_counters = false;
+        if (!e->is_ready) continue;
+        if (is_kernel(e)) {
+            ask(r, e, line, "flushing");
+            continue;
+        }
+        begin_entry(r, e);
+        end_entry(r, e);
+        check(r, e);
     }
 }
 
@@ -179,7 +196,7 @@ static void take_turn(run *r, entry *e) {
 
 static void interleave(run *r) {
     unsigned order[BENCH_MAX_CANDIDATES];
-    for (unsigned round = 0; round < r->plan->rounds; round++) {
+    for (unsigned round = 0; round < r->plan->rounds && !bench_is_stopped(); round++) {
         char step[40];
         bench_shuffle(order, r->count, &r->chance);
         snprintf(step, sizeof step, "round %u of %u", round + 1, r->plan->rounds);
@@ -234,6 +251,7 @@ static void fill_product(const run *r, bench_row *row) {
     bench_set_number(row, BENCH_k, (double)r->product.k);
     bench_set_text(row, BENCH_type, r->product.type->name);
     bench_set_text(row, BENCH_trans, bench_trans_name(&r->product));
+    bench_set_text(row, BENCH_l2, r->flush);
 }
 
 static void fill_times(const run *r, const entry *e, bench_row *row) {
@@ -361,7 +379,10 @@ static void compare(group g) {
         double latency = bench_number_of(row, BENCH_latency_us);
         double sustained = bench_number_of(row, BENCH_sustained_us);
         if (!is_ranked(row)) continue;
-        if (latency > 0 && peer_us > 0) bench_set_number(row, BENCH_ratio, peer_us / latency);
+        if (latency > 0 && peer_us > 0) {
+            bench_set_number(row, BENCH_peer_us, peer_us);
+            bench_set_number(row, BENCH_ratio, peer_us / latency);
+        }
         if (sustained > 0 && peer_sustained > 0)
             bench_set_number(row, BENCH_sustained_ratio, peer_sustained / sustained);
         if (latency > 0 && has_read) {
@@ -380,15 +401,10 @@ static void compare(group g) {
 
 /* The run ------------------------------------------------------------------------------------- */
 
-static bool measure_product(run *r, bench_report *report, unsigned number) {
+/* The rows of one product and flush. */
+static bool conclude(run *r, bench_report *report, unsigned number) {
     size_t before = report->count;
     bool right = false;
-    make_ready(r);
-    check(r);
-    name_peer(r, report);
-    if (r->plan->interleaved) interleave(r);
-    if (r->plan->sustained) sustain(r);
-    profile(r);
     for (unsigned i = 0; i < r->count; i++) {
         add_row(r, &r->entries[i], report, number);
         right |= r->entries[i].is_ready && !is_read(&r->entries[i]);
@@ -398,22 +414,53 @@ static bool measure_product(run *r, bench_report *report, unsigned number) {
     return right;
 }
 
-bool bench_run(const bench_plan *plan, bench_report *report) {
-    static run r;
+/* False if nobody is right, or the run is to end and its rows are not whole. */
+static bool measure_product(run *r, bench_report *report, unsigned *number) {
+    bool right = true;
+    for (unsigned f = 0; f < r->plan->flush_count && !bench_is_stopped(); f++) {
+        r->flush = r->plan->flushes[f];
+        if (f == 0) {
+            make_ready(r);
+            for (unsigned i = 0; i < r->count; i++) check(r, &r->entries[i]);
+            name_peer(r, report);
+        } else {
+            change_flush(r);
+        }
+        if (r->plan->interleaved) interleave(r);
+        if (r->plan->sustained && f == 0) sustain(r);
+        if (f == 0) profile(r);
+        if (!bench_is_stopped()) right &= conclude(r, report, (*number)++);
+    }
+    return right && !bench_is_stopped();
+}
+
+/* The shapes, and each of them with all types and transposes. */
+static bool measure_all(run *r, bench_report *report) {
+    const bench_plan *plan = r->plan;
     unsigned number = 0;
     bool right = true;
-    r = (run){.plan = plan, .count = plan->contender_count, .chance = plan->seed};
-    for (unsigned i = 0; i < r.count; i++) r.entries[i].contender = &plan->contenders[i];
     for (size_t s = 0; s < plan->shapes.count; s++)
         for (unsigned t = 0; t < plan->type_count; t++)
-            for (unsigned x = 0; x < plan->trans_count; x++) {
+            for (unsigned x = 0; x < plan->trans_count && !bench_is_stopped(); x++) {
                 const int64_t *shape = plan->shapes.shapes[s];
-                r.product = (bench_product){
+                r->product = (bench_product){
                     .m = shape[0], .n = shape[1], .k = shape[2], .type = plan->types[t]};
-                bench_read_trans(plan->trans[x], &r.product);
-                right &= measure_product(&r, report, number++);
+                bench_read_trans(plan->trans[x], &r->product);
+                right &= measure_product(r, report, &number);
             }
+    return right;
+}
+
+bool bench_run(const bench_plan *plan, bench_report *report) {
+    static run r;
+    r = (run){.plan = plan, .count = plan->contender_count, .chance = plan->seed};
+    for (unsigned i = 0; i < r.count; i++) r.entries[i].contender = &plan->contenders[i];
+    bench_catch_signals();
+    bool right = measure_all(&r, report);
     if (plan->tells_progress) fprintf(stderr, "\r\033[K");
+    if (bench_is_stopped())
+        fputs("remark: stopped by a signal: the report has the products that were complete\n",
+              stderr);
     for (unsigned i = 0; i < r.count; i++) {
         bench_worker_stop(r.entries[i].worker);
         free(r.entries[i].samples);

@@ -27,14 +27,16 @@ typedef struct bench_plan {
     unsigned trans_count;
     bool cuda;
     bool interleaved, sustained; /* the protocols */
-    const char *flush;           /* dirty, clean or none */
-    unsigned rounds, turn;       /* interleaved: launches of a candidate are rounds x turn */
-    double seconds;              /* sustained: of each candidate */
-    double patience;             /* seconds for any answer of a worker */
-    double budget;               /* seconds that a kernel is tuned for each product; 0: it is not */
-    const char *ncu;             /* path of the profiler; NULL: nothing is profiled */
-    uint64_t seed;               /* of the order in each round */
-    bool tells_progress;         /* on stderr */
+    const char *flushes[3];      /* dirty, clean, none: each for every product */
+    unsigned flush_count;
+    unsigned rounds, turn; /* interleaved: launches of a candidate are rounds x turn */
+    double seconds;        /* sustained: of each candidate */
+    double patience;       /* seconds for any answer of a worker */
+    double budget; /* seconds that a kernel is tuned for each product; 0: it is not; below 0: by its
+                      size */
+    const char *ncu;     /* path of the profiler; NULL: nothing is profiled */
+    uint64_t seed;       /* of the order in each round */
+    bool tells_progress; /* on stderr */
 } bench_plan;
 
 void bench_contender_add_word(bench_contender *contender, const char *word);

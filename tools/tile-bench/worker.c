@@ -3,6 +3,7 @@
  * line on standard output; `tile-bench matmul` is who asks (pool.c).
  *
  *   product M N K TYPE TRANS FLUSH   ready REGISTERS LOCAL SHARED POINT
+ *   flush FLUSH                      flushing, from now on so before each launch
  *   check                            right elements | right freivalds | wrong WHY
  *   turn WARMUP COUNT                times SECONDS ..
  *   sustain SECONDS                  sustained LAUNCHES SECONDS CLOCK POWER ENERGY CAPPED
@@ -57,6 +58,12 @@ static void answer_failure(worker *w) {
 
 /* Answers ------------------------------------------------------------------------------------- */
 
+static tile_flush flush_of(const char *word) {
+    return strcmp(word, "dirty") == 0   ? TILE_FLUSH_DIRTY
+           : strcmp(word, "clean") == 0 ? TILE_FLUSH_CLEAN
+                                        : TILE_FLUSH_NONE;
+}
+
 static void set_product(worker *w, const char *line) {
     bench_product p = {0};
     char type[16], trans[8], flush[8];
@@ -67,9 +74,7 @@ static void set_product(worker *w, const char *line) {
         printf("failed the request '%s' is not understood\n", line);
         return;
     }
-    w->flush = strcmp(flush, "dirty") == 0   ? TILE_FLUSH_DIRTY
-               : strcmp(flush, "clean") == 0 ? TILE_FLUSH_CLEAN
-                                             : TILE_FLUSH_NONE;
+    w->flush = flush_of(flush);
     if (bench_candidate_set(w->candidate, &p, w->flush) != TILE_OK) {
         answer_failure(w);
         return;
@@ -147,9 +152,12 @@ static void tell_facts(worker *w) {
 
 static void answer(worker *w, const char *line) {
     *w->error = 0;
-    if (strncmp(line, "product ", 8) == 0)
+    if (strncmp(line, "product ", 8) == 0) {
         set_product(w, line);
-    else if (strcmp(line, "check") == 0)
+    } else if (strncmp(line, "flush ", 6) == 0) {
+        w->flush = flush_of(line + 6);
+        printf("flushing\n");
+    } else if (strcmp(line, "check") == 0)
         check(w);
     else if (strncmp(line, "turn ", 5) == 0)
         take_turn(w, line);
