@@ -72,12 +72,20 @@ static bool varies(const bench_report *r, bench_column column) {
     return false;
 }
 
-void svg_name_product(const svg *s, const bench_row *row, char *text, size_t size) {
-    bool types = varies(s->report, BENCH_type), trans = varies(s->report, BENCH_trans);
-    snprintf(text, size, "%.0f × %.0f × %.0f%s%s%s%s", bench_number_of(row, BENCH_m),
-             bench_number_of(row, BENCH_n), bench_number_of(row, BENCH_k), types ? "  " : "",
-             types ? bench_text_of(row, BENCH_type) : "", trans ? "  " : "",
-             trans ? bench_text_of(row, BENCH_trans) : "");
+void svg_name_shape(const bench_row *row, char text[64]) {
+    snprintf(text, 64, "%.0f × %.0f × %.0f", bench_number_of(row, BENCH_m),
+             bench_number_of(row, BENCH_n), bench_number_of(row, BENCH_k));
+}
+
+void svg_name_kind(const svg *s, const bench_row *row, char text[64]) {
+    static const bench_column columns[] = {BENCH_type, BENCH_trans, BENCH_l2};
+    size_t length = 0;
+    *text = 0;
+    for (int i = 0; i < 3; i++)
+        if (varies(s->report, columns[i]))
+            length += (size_t)snprintf(text + length, 64 - length, "%s%.16s%s", length ? ", " : "",
+                                       bench_text_of(row, columns[i]),
+                                       columns[i] == BENCH_l2 ? " L2" : "");
 }
 
 /* The head ------------------------------------------------------------------------------------ */

@@ -23,8 +23,10 @@ void svg_print(svg *s, const char *format, ...) TILE_PRINTF(2, 3);
 void svg_escape(const char *text, tile_writer writer, void *user);
 /* A line of text; anchor: start, middle or end. */
 void svg_text(svg *s, double x, double y, const char *class, const char *anchor, const char *text);
-/* "16 × 4096 × 14336", with type and transposes where the report has several. */
-void svg_name_product(const svg *s, const bench_row *row, char *text, size_t size);
+/* "16 × 4096 × 14336" */
+void svg_name_shape(const bench_row *row, char text[64]);
+/* "bf16, NT, dirty L2": what tells the report's products of one shape apart; "": nothing does. */
+void svg_name_kind(const svg *s, const bench_row *row, char text[64]);
 /* The class of a row's colour: s0.., or `peer`. */
 void svg_class_of(const bench_row *row, char class[16]);
 bool svg_is_kind(const bench_row *row, const char *kind);

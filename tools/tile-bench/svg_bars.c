@@ -132,11 +132,13 @@ static void bar(svg *s, const bench_row *row, double y, double unit, double most
 static void draw_group(svg *s, size_t first, size_t end, unsigned number, double y, double most) {
     const bench_report *r = s->report;
     double unit = unit_of(r, first, end), least = floor_of(r, first, end), top = y;
-    char text[100];
+    char text[64];
     snprintf(text, sizeof text, "%u", number);
     svg_text(s, SVG_MARGIN, y + BAR - 3.5, "soft small", "start", text);
-    svg_name_product(s, &r->rows[first], text, sizeof text);
+    svg_name_shape(&r->rows[first], text);
     svg_text(s, SVG_MARGIN + 22, y + BAR - 3.5, "product", "start", text);
+    svg_name_kind(s, &r->rows[first], text);
+    if (*text) svg_text(s, SVG_MARGIN + 22, y + 2 * BAR - 3.5, "soft small", "start", text);
     for (size_t i = first; i < end; i++) {
         if (is_floor(&r->rows[i])) continue;
         bar(s, &r->rows[i], y, unit, most);

@@ -132,13 +132,13 @@ static void roof(svg *s, const plot *p) {
 
 static void dot(svg *s, const plot *p, const bench_row *row) {
     double x = across(p, flop_of(row) / bytes_of(row, true)), y = down(p, speed_of(row));
-    char class[16], product[100];
+    char class[16], shape[64], kind[64];
     svg_class_of(row, class);
-    svg_name_product(s, row, product, sizeof product);
+    svg_name_shape(row, shape);
+    svg_name_kind(s, row, kind);
     svg_print(s, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" class=\"dot %s\"><title>", x, y,
               svg_is_kind(row, "cublaslt") ? 4.5 : 5.5, class);
-    svg_escape(product, s->writer, s->user);
-    svg_print(s, ", ");
+    svg_print(s, "%s%s%s, ", shape, *kind ? ", " : "", kind);
     svg_escape(bench_text_of(row, BENCH_name), s->writer, s->user);
     svg_print(s, ": %.1f TFLOP/s</title></circle>\n", 1e-12 * speed_of(row));
 }
