@@ -82,11 +82,13 @@
  *
  * so that the wait, the barrier that insert-barriers puts behind it, the first loads of the next
  * tile and the copies have the last step's mma beside them. One barrier a k-tile does as before.
- * The copies come behind the loads, which would wait for them in the memory's queue, and before the
- * mma: they run a whole iteration ahead for each stage but one (measured: 320 us with the copies at
- * the head, 293 so). This could be done while tiles are lowered. Here the steps are dots of their
- * own and their operands tiles, so that insert-barriers sees every access where it is, and the CPU
- * device runs and checks the result at both levels.
+ * The copies run a whole iteration ahead for each stage but one, and stand before the mma
+ * (measured: 320 us with the copies at the head of a 128x128x32 loop, 293 so). Where the
+ * accumulators are large and so the mma are many, the loads come before them: in the memory's queue
+ * they would wait for them (311). Where they are small the loop waits for memory, and the copies
+ * come first (2 to 3 % of a 128x64x32 loop). This could be done while tiles are lowered. Here the
+ * steps are dots of their own and their operands tiles, so that insert-barriers sees every access
+ * where it is, and the CPU device runs and checks the result at both levels.
  *
  * What is allowed. What stands at the body's head moves to its end and before the loop, in the same
  * order, run once more: waits, under `sync explicit` the barriers, commits, and copies in a branch
@@ -222,9 +224,12 @@ static void move_heads(prefetch *p) {
 
 /* Fragments round the loop --------------------------------------------------------------------- */
 
-/* Loads stand before copies that follow the last wait: in the memory's queue they would be behind.
- */
-static tile_op before_copies(const tile_function *f, tile_op end) {
+/* Where loads stand at `end` of a region: with large accumulators before the copies that follow the
+ * last wait, which the memory's queue would put them behind; else the copies come first. */
+static tile_op place_of_loads(const prefetch *p, tile_op end) {
+    const tile_function *f = p->f;
+    enum { LARGE = 128 }; /* registers */
+    if (p->sums < LARGE) return end;
     for (tile_op op = tile_op_at(f, end)->prev; op.id; op = tile_op_at(f, op)->prev) {
         tile_opcode opcode = tile_op_opcode(f, op);
         bool copies =
@@ -238,7 +243,7 @@ static tile_op before_copies(const tile_function *f, tile_op end) {
 static void carry_fragments(prefetch *p) {
     tile_function *f = p->f;
     tile_value *tiles = TILE_NEW_ARRAY(p->pass->scratch, tile_value, 2 * p->count);
-    tile_builder before = tile_builder_before(f, before_copies(f, p->loop));
+    tile_builder before = tile_builder_before(f, place_of_loads(p, p->loop));
     unsigned added = 0, was = tile_carried_count(f, p->loop);
     for (unsigned i = 0; i < 2 * p->count; i++) {
         dot_operand *operand = &p->products[i / 2].operands[i % 2];
@@ -316,7 +321,7 @@ static void rebuild(prefetch *p) {
     }
     for (unsigned i = 0; i < p->count; i++) last[i] = build_steps(p, steps, i);
     tile_builder end = tile_builder_before(f, tile_region_at(f, p->body)->last);
-    tile_builder loads = tile_builder_before(f, before_copies(f, end.before));
+    tile_builder loads = tile_builder_before(f, place_of_loads(p, end.before));
     for (unsigned i = 0; i < 2 * p->count; i++) {
         const dot_operand *operand = &p->products[i / 2].operands[i % 2];
         if (operand->shared) continue;

@@ -36,6 +36,7 @@ typedef struct prefetch {
     unsigned head_count;
     dot_plan *products;
     unsigned count;
+    int64_t sums; /* registers that the accumulators take */
 } prefetch;
 
 /* prefetch_plan.c: fills heads and products from pass to body. False if the loop stays as it is. */

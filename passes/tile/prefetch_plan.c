@@ -231,17 +231,17 @@ static void find_shared(const prefetch *p, dot_plan *product) {
 /* Whether it pays and fits --------------------------------------------------------------------- */
 
 /* Accumulators, two steps' fragments, and what addresses and counters take, about. */
-static bool fits_registers(const prefetch *p) {
+static bool fits_registers(prefetch *p) {
     enum { ALL = 65536, MOST = 255, OTHERS = 48 };
     int64_t taken = OTHERS, threads = 32 * (int64_t)tile_executors_of(p->f, p->loop).warps;
     for (unsigned i = 0; i < p->count; i++) {
         const dot_plan *product = &p->products[i];
-        taken += registers_of(tile_value_type(p->f, tile_op_result(p->f, product->dot, 0)));
+        p->sums += registers_of(tile_value_type(p->f, tile_op_result(p->f, product->dot, 0)));
         for (unsigned k = 0; k < 2; k++)
             if (!product->operands[k].shared) taken += 2 * registers_of(product->operands[k].part);
     }
     int64_t limit = ALL / threads < MOST ? ALL / threads : MOST;
-    return taken <= limit;
+    return taken + p->sums <= limit;
 }
 
 /* Nothing writes shared memory behind the loop before a barrier that is there. */
