@@ -65,7 +65,7 @@ bool tune_list_points(const tile_function *f, const tile_binding *bindings, unsi
     if (!tile_visit_points(f, options, count, arena, add_point, &l)) return false;
     if (!l.count)
         return fail(f, "has no point: none of 'tune' agrees with 'where' and what is given");
-    if (l.count > TUNE_MOST_POINTS) return fail(f, "has more than 65536 points");
+    if (l.count > TUNE_MOST_POINTS) return fail(f, "has more than 16384 points");
     *points = l.points;
     *point_count = l.count;
     return true;

@@ -24,7 +24,7 @@ typedef struct tune_point {
     tile_store_log log;
 } tune_point;
 
-enum { TUNE_MOST_POINTS = 1 << 16 };
+enum { TUNE_MOST_POINTS = 1 << 14 };
 
 /* All points that agree with the bindings. False after a report: the bindings are wrong, there is
  * no point, or there are too many. */
