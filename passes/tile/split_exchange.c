@@ -9,8 +9,8 @@
  *       launch @k_exchange(...) {resident, otherwise = @k_serial}
  *     }
  *
- * Measured on an H200, 64 x 64 x 65536 in 128 parts: 12.2 us, where `atomic` takes 13.6 and `workspace`
- * 13.7; 128 x 1024 x 16384 in 8 parts: 21.5, `workspace` 22.5.
+ * Measured on an H200, 64 x 64 x 65536 in 128 parts: 12.2 us, where `atomic` takes 13.6 and
+ * `workspace` 13.7; 128 x 1024 x 16384 in 8 parts: 21.5, `workspace` 22.5.
  *
  * Nobody asks for the old value of a counter, which would take another way to memory and back: a
  * tile's word counts in shares of 2^31, so that it is negative when all have stored, and 0 again
