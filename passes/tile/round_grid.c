@@ -67,6 +67,7 @@
 #include "lib/ir/syntax.h"
 #include "passes/pass.h"
 #include "passes/tile/host_value.h"
+#include "passes/tile/replace_results.h"
 
 typedef struct rounding {
     tile_pass *pass;
@@ -217,18 +218,6 @@ static tile_value declared_extent(const rounding *r, tile_builder *b, unsigned d
     return host_value_as(b, host_value(b, r->f->grid[d], NULL), TILE_i32);
 }
 
-/* `to` takes the place of the results of all such operations but the new one. */
-static void rename(const rounding *r, tile_opcode opcode, tile_op but, const tile_value to[3]) {
-    tile_function *f = r->f;
-    tile_value *map = TILE_NEW_ARRAY(r->pass->scratch, tile_value, f->value_count);
-    for (uint32_t id = 1; id < f->op_count; id++)
-        for (unsigned d = 0; d < 3 && f->ops[id].opcode == opcode && id != but.id; d++)
-            map[tile_op_result(f, (tile_op){id}, d).id] = to[d];
-    tile_replace_values(f, f->body, map);
-    for (uint32_t id = 1; id < f->op_count; id++)
-        if (f->ops[id].opcode == opcode && id != but.id) tile_erase_op(f, (tile_op){id});
-}
-
 /* Values that came since are all known. */
 static void extend_unknown(rounding *r) {
     bool *unknown = TILE_NEW_ARRAY(r->pass->scratch, bool, r->f->value_count);
@@ -240,6 +229,7 @@ static void extend_unknown(rounding *r) {
 /* block_id and grid_dim become what the grid that is written says of the nearest of its blocks. */
 static void place_blocks(rounding *r) {
     tile_function *f = r->f;
+    size_t old_ops = f->op_count;
     tile_builder b = tile_builder_before(f, tile_region_first(f, f->body));
     b.loc = f->loc;
     tile_op ids = tile_value_def(f, tile_build_block_id(&b));
@@ -254,8 +244,8 @@ static void place_blocks(rounding *r) {
         r->in_grid = r->in_grid.id ? tile_build_and(&b, r->in_grid, inside) : inside;
         id[d] = tile_build_min(&b, id[d], tile_build_sub(&b, extent[d], tile_build_int(&b, 1)));
     }
-    rename(r, TILE_OP_block_id, ids, id);
-    rename(r, TILE_OP_grid_dim, dims, extent);
+    replace_results(r->pass, f, f->body, old_ops, TILE_OP_block_id, id);
+    replace_results(r->pass, f, f->body, old_ops, TILE_OP_grid_dim, extent);
     extend_unknown(r);
 }
 

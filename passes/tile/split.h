@@ -79,9 +79,6 @@ tile_builder split_behind(const split *s);
 tile_op split_find_wait(const tile_function *f, tile_op loop);
 /* What the operation gives. */
 tile_value split_result(tile_builder *b, tile_value results, unsigned index);
-/* to[d] takes the place of what the function's own operations (those before old_ops) of opcode
- * block_id or grid_dim give. */
-void split_rename(const split *s, size_t old_ops, tile_opcode opcode, const tile_value *to);
 
 /* The operations behind the loop, in order, without the free_shared of buffers that none of them
  * uses, and a pdl_wait in front of them; these stay right behind the loop. In the pass' scratch

@@ -1,4 +1,5 @@
 /* What all strategies have in common: a block for each part, tiles by number, the epilogue. */
+#include "passes/tile/replace_results.h"
 #include "passes/tile/split.h"
 
 tile_value split_result(tile_builder *b, tile_value results, unsigned index) {
@@ -34,18 +35,6 @@ static void look(tile_builder *b, tile_value ids, split_grid *grid) {
 
 void split_look(tile_builder *b, split_grid *grid) {
     look(b, tile_build_block_id(b), grid);
-}
-
-/* Takes the place of what the function's own block_id or grid_dim gave. */
-void split_rename(const split *s, size_t old_ops, tile_opcode opcode, const tile_value *to) {
-    tile_function *f = s->f;
-    tile_value *map = TILE_NEW_ARRAY(s->pass->scratch, tile_value, f->value_count);
-    for (uint32_t id = 1; id < old_ops; id++)
-        for (unsigned d = 0; f->ops[id].opcode == opcode && d < 3; d++)
-            map[tile_op_result(f, (tile_op){id}, d).id] = to[d];
-    tile_replace_values(f, f->body, map);
-    for (uint32_t id = 1; id < old_ops; id++)
-        if (f->ops[id].opcode == opcode) tile_erase_op(f, (tile_op){id});
 }
 
 static void add_dim(const split *s) {
@@ -123,8 +112,8 @@ void split_deal_out(split *s, split_grid *grid) {
     if (s->strategy->draws) grid->part = draw(s, &b, grid);
     tile_value_set_name(f, grid->part, "part");
     add_dim(s);
-    split_rename(s, old_ops, TILE_OP_block_id, grid->id);
-    split_rename(s, old_ops, TILE_OP_grid_dim, grid->extent);
+    replace_results(s->pass, f, f->body, old_ops, TILE_OP_block_id, grid->id);
+    replace_results(s->pass, f, f->body, old_ops, TILE_OP_grid_dim, grid->extent);
     take_every(s, grid->part);
     tile_op_remove_attr(f, s->loop, TILE_ATTR_split);
     tile_op_remove_attr(f, s->loop, TILE_ATTR_strategy);
@@ -150,8 +139,8 @@ tile_value split_into_pieces(split *s, const split_pieces *pieces, split_grid *g
     const tile_type *type = tile_value_type(f, tile_op_result(f, s->loop, 0));
     int64_t length = tile_type_dim(type, pieces->axis) / pieces->count;
     tile_value first = length == 1 ? piece : tile_build_mul(&b, piece, tile_build_int(&b, length));
-    split_rename(s, old_ops, TILE_OP_block_id, grid->id); /* and the builder's place may be gone */
-    split_rename(s, old_ops, TILE_OP_grid_dim, grid->extent);
+    replace_results(s->pass, f, f->body, old_ops, TILE_OP_block_id, grid->id);
+    replace_results(s->pass, f, f->body, old_ops, TILE_OP_grid_dim, grid->extent);
     f->raster = TILE_RASTER_NONE;
     f->raster_group = NULL;
     f->cluster_rank = 0;

@@ -19,6 +19,7 @@
  * Multiplication on the GPU, PPoPP 2023. */
 #include "passes/tile/host_value.h"
 #include "passes/tile/raster.h"
+#include "passes/tile/replace_results.h"
 #include "passes/tile/split.h"
 
 /* Iterations are counted in i32. */
@@ -169,8 +170,8 @@ static tile_builder loop_over_tiles(stream *t, tile_builder *b, size_t old_ops) 
         next = tile_op_next(f, op);
         tile_move_op(f, op, body.region, TILE_NO_OP);
     }
-    split_rename(t->s, old_ops, TILE_OP_block_id, t->grid.id);
-    split_rename(t->s, old_ops, TILE_OP_grid_dim, t->grid.extent);
+    replace_results(t->s->pass, t->f, t->f->body, old_ops, TILE_OP_block_id, t->grid.id);
+    replace_results(t->s->pass, t->f, t->f->body, old_ops, TILE_OP_grid_dim, t->grid.extent);
     return body;
 }
 

@@ -84,6 +84,7 @@
 #include "lib/ir/syntax.h"
 #include "passes/tile/host_value.h"
 #include "passes/tile/raster.h"
+#include "passes/tile/replace_results.h"
 
 /* Loops count tiles in i32 and add the grid's extent once too often. */
 enum { MAX_TILES = 1 << 30 };
@@ -128,21 +129,6 @@ static tile_value product(tile_builder *b, const tile_value *factors, unsigned c
         result = first ? factors[i] : tile_build_mul(b, result, factors[i]);
     }
     return result;
-}
-
-/* Takes the place of the operations' results in the region. */
-static void rename(tile_pass *pass, const walk *w, tile_region region, tile_opcode opcode,
-                   const tile_value *to) {
-    tile_value *map = TILE_NEW_ARRAY(pass->scratch, tile_value, w->f->value_count);
-    for (uint32_t id = 1; id < w->old_ops; id++) {
-        tile_op op = {id};
-        if (tile_op_opcode(w->f, op) != opcode) continue;
-        for (unsigned d = 0; d < tile_op_result_count(w->f, op); d++)
-            map[tile_op_result(w->f, op, d).id] = to[d];
-    }
-    tile_replace_values(w->f, region, map);
-    for (uint32_t id = 1; id < w->old_ops; id++)
-        if (tile_op_opcode(w->f, (tile_op){id}) == opcode) tile_erase_op(w->f, (tile_op){id});
 }
 
 /* Raster alone --------------------------------------------------------------------------------- */
@@ -196,7 +182,7 @@ static void order_cluster_ids(tile_pass *pass, const walk *w, tile_builder *b,
                               const tile_value xyz[3]) {
     tile_value id[3];
     for (unsigned d = 0; d < 3; d++) id[d] = divided(b, xyz[d], cluster_extent(w, d));
-    rename(pass, w, w->f->body, TILE_OP_cluster_id, id);
+    replace_results(pass, w->f, w->f->body, w->old_ops, TILE_OP_cluster_id, id);
 }
 
 /* By clusters, which each stay together; blocks are clusters of their own where there are none. */
@@ -221,7 +207,7 @@ static void order_blocks(tile_pass *pass, walk *w) {
         xyz[d] = fits.id ? tile_build_select(&b, fits, way[d], xyz[d]) : way[d];
     }
     if (w->f->cluster_rank) order_cluster_ids(pass, w, &b, xyz);
-    rename(pass, w, w->f->body, TILE_OP_block_id, xyz);
+    replace_results(pass, w->f, w->f->body, w->old_ops, TILE_OP_block_id, xyz);
 }
 
 /* Persistent ----------------------------------------------------------------------------------- */
@@ -446,8 +432,8 @@ static void visit_many_tiles(tile_pass *pass, walk *w) {
     end_copies(f, body.region);
     if (f->sync_explicit) tile_build_sync_for(&body, tile_executors_of_block(f));
     tile_build_yield(&body, NULL, 0);
-    rename(pass, w, body.region, TILE_OP_block_id, g.id);
-    rename(pass, w, body.region, TILE_OP_grid_dim, g.extent);
+    replace_results(pass, w->f, body.region, w->old_ops, TILE_OP_block_id, g.id);
+    replace_results(pass, w->f, body.region, w->old_ops, TILE_OP_grid_dim, g.extent);
     /* 4. The grid that is launched. */
     f->grid[0] = launched_blocks(w);
     f->grid_rank = 1;
