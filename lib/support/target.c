@@ -4,7 +4,7 @@
 #include <string.h>
 
 static const tile_target targets[] = {
-#define TARGET(name, capability, specific, ptx, shared, warps, blocks, sm_shared) \
+#define TARGET(name, capability, specific, ptx, shared, warps, blocks, sm_shared, mma) \
     {#name, capability, specific, ptx, shared, warps, blocks, sm_shared},
 #include "tile/targets.def"
 #undef TARGET

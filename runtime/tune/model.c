@@ -28,11 +28,10 @@
 static const double launch_seconds = 2.5e-6, latency = 0.8e-6, turn_seconds = 1.2e-6;
 static const double l2_factor = 1.6; /* of the memory's bandwidth: all that goes through the L2 */
 
-/* A multiprocessor (CUDA C++ Programming Guide, table of technical specifications). */
+/* What multiprocessors of all targets have in common (CUDA C++ Programming Guide, table of
+ * technical specifications); where they differ, targets.def says it. */
 enum {
-    SM_THREADS = 2048,
     SM_REGISTERS = 65536,
-    SM_BLOCKS = 32,
     SHARED_RESERVED = 1024, /* of each block, by the driver */
     SHARED_PER_CYCLE = 128, /* bytes */
     MOST_REGISTERS = 255,
@@ -311,10 +310,10 @@ static double most(double a, double b) {
 static double count_resident(const scan *s, const machine *m) {
     double threads = 32.0 * s->warps;
     double registers = least(MOST_REGISTERS + 1, ceil((registers_of(s) + OTHER_REGISTERS) / 8) * 8);
-    double shared = (double)m->target->max_shared_bytes + SHARED_RESERVED;
-    double blocks = least(SM_BLOCKS, floor(SM_THREADS / threads));
+    double blocks = least(m->target->sm_blocks, m->target->sm_warps / s->warps);
     blocks = least(blocks, floor(SM_REGISTERS / (registers * threads)));
-    blocks = least(blocks, floor(shared / ((double)s->w.most_shared + SHARED_RESERVED)));
+    double shared = (double)s->w.most_shared + SHARED_RESERVED;
+    blocks = least(blocks, floor(m->target->sm_shared_bytes / shared));
     return most(blocks, 1);
 }
 
@@ -378,15 +377,15 @@ static double estimate_plan(const tile_function *f, const int64_t *sizes, const 
     return seconds;
 }
 
-/* Dense f16 products with f32 sums by mma.sync, operations per cycle of one multiprocessor:
- * NVIDIA's whitepapers of the generations; sm_90 as measured, 636 TFLOP/s on 132 of them. */
 static double mma_rate(const tile_target *target) {
-    switch (target->compute_capability) {
-    case 80: return 2048;
-    case 86: return 1024;
-    case 89: return 1024;
-    default: return 2745;
-    }
+    static const double rates[] = {
+#define TARGET(name, capability, specific, ptx, shared, warps, blocks, sm_shared, mma) mma,
+#include "tile/targets.def"
+#undef TARGET
+    };
+    unsigned row = 0;
+    while (strcmp(tile_target_at(row)->name, target->name) != 0) row++;
+    return rates[row];
 }
 
 static machine describe(const tile_device *device) {
