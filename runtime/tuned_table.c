@@ -6,7 +6,6 @@
 
 #include "lib/codegen/identity.h"
 #include "lib/support/json.h"
-#include "lib/support/text.h"
 #include "runtime/cache/cache.h"
 
 enum { FORM = 1 /* of the text */ };
@@ -141,17 +140,8 @@ const tile_tuned_point *tile_tuned_table_find(const tile_tuned_table *table,
  */
 
 static void put_string(tile_text *to, const char *name, const char *text) {
-    tile_text_format(to, ", \"%s\": \"", name);
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            tile_text_format(to, "\\%c", c);
-        else if (c < ' ')
-            tile_text_format(to, "\\u%04x", c);
-        else
-            tile_text_append(text, 1, to);
-    }
-    tile_text_append("\"", 1, to);
+    tile_text_format(to, ", \"%s\": ", name);
+    tile_json_put_string(to, text);
 }
 
 static void put_entry(tile_text *to, const entry *e) {

@@ -1,4 +1,4 @@
-/* A reader of JSON: one function for each form that a value can have. */
+/* A reader of JSON: one function for each form that a value can have; and what writers share. */
 #include "lib/support/json.h"
 
 #include <errno.h>
@@ -196,4 +196,20 @@ bool tile_json_find_int(const tile_json *object, const char *key, int64_t min, i
     errno = 0;
     *value = strtoll(found->text, &end, 10);
     return !*end && !errno && *value >= min && *value <= max;
+}
+
+/* Writing ------------------------------------------------------------------------------------- */
+
+void tile_json_put_string(tile_text *to, const char *text) {
+    tile_text_append("\"", 1, to);
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\')
+            tile_text_format(to, "\\%c", c);
+        else if (c < ' ')
+            tile_text_format(to, "\\u%04x", c);
+        else
+            tile_text_append(text, 1, to);
+    }
+    tile_text_append("\"", 1, to);
 }

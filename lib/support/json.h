@@ -1,8 +1,8 @@
-/* Reading JSON (RFC 8259). */
+/* Reading JSON (RFC 8259), and writing its strings. */
 #ifndef TILE_LIB_SUPPORT_JSON_H
 #define TILE_LIB_SUPPORT_JSON_H
 
-#include "lib/support/arena.h"
+#include "lib/support/text.h"
 
 typedef enum tile_json_kind {
     TILE_JSON_NULL,
@@ -34,5 +34,8 @@ const char *tile_json_find_text(const tile_json *object, const char *key);
 /* True and *value if there is such a whole number from min to max. */
 bool tile_json_find_int(const tile_json *object, const char *key, int64_t min, int64_t max,
                         int64_t *value);
+
+/* The text as a string, in quotes. */
+void tile_json_put_string(tile_text *to, const char *text);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/support/text.h"
+#include "lib/support/json.h"
 #include "runtime/tune/tuning.h"
 
 const char *tile_candidate_state_name(tile_candidate_state state) {
@@ -130,23 +130,9 @@ static void print_text(tile_text *to, const tile_tuning *t) {
 /* JSON ------------------------------------------------------------------------------------------
  */
 
-static void put_string(tile_text *to, const char *text) {
-    tile_text_append("\"", 1, to);
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            tile_text_format(to, "\\%c", c);
-        else if (c < ' ')
-            tile_text_format(to, "\\u%04x", c);
-        else
-            tile_text_append(text, 1, to);
-    }
-    tile_text_append("\"", 1, to);
-}
-
 static void put_field(tile_text *to, const char *name, const char *text) {
     tile_text_format(to, ", \"%s\": ", name);
-    put_string(to, text ? text : "");
+    tile_json_put_string(to, text ? text : "");
 }
 
 static void put_bool(tile_text *to, const char *name, bool value) {
@@ -171,7 +157,7 @@ static void print_candidate(tile_text *to, const tile_candidate *c) {
 static void print_json(tile_text *to, const tile_tuning *t) {
     const tile_tuning_facts *f = &t->facts;
     tile_text_format(to, "{\n  \"kernel\": ");
-    put_string(to, t->kernel);
+    tile_json_put_string(to, t->kernel);
     put_field(to, "name", f->name);
     put_field(to, "bucket", f->bucket);
     put_field(to, "check", f->check);
