@@ -53,6 +53,11 @@ static tile_value memory_root(const tile_function *f, tile_value memory) {
     }
 }
 
+bool tile_same_memory(const tile_function *f, tile_value a, tile_value b) {
+    tile_value one = memory_root(f, a), other = memory_root(f, b);
+    return !one.id || !other.id || one.id == other.id;
+}
+
 bool tile_may_alias(const tile_function *f, tile_value a, tile_value b) {
     tile_value roots[2] = {memory_root(f, a), memory_root(f, b)};
     if (!roots[0].id || !roots[1].id || roots[0].id == roots[1].id) return true;

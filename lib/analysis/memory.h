@@ -32,6 +32,10 @@ bool tile_waits_for_all(const tile_function *f, tile_op op);
 /* False only if no element of the one global memory is an element of the other. */
 bool tile_may_alias(const tile_function *f, tile_value a, tile_value b);
 
+/* False only if the two are made of different arguments or scratch buffers; what one argument is
+ * made of is known to the launch alone. */
+bool tile_same_memory(const tile_function *f, tile_value a, tile_value b);
+
 /* False only if two stage indices, both values of the same moment, are never equal: different
  * constants, or `x` and `mod(x + c, stages)` where c is no multiple of stages. The sum is taken not
  * to leave i32: a counter that does has run 2^31 times. */

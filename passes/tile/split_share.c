@@ -12,6 +12,8 @@
  * can be cut. 2. In order: a copy of each such operation, with the types of pieces. */
 #include <assert.h>
 
+#include "lib/analysis/memory.h"
+#include "lib/ir/regions.h"
 #include "lib/support/integer.h"
 #include "passes/tile/split.h"
 
@@ -97,10 +99,26 @@ static void need(cutter *c, tile_op op) {
         c->needed[tile_op_operand(c->f, op, i).id] = true;
 }
 
+enum { HARMLESS = TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_COLLECTIVE };
+
 /* Whether a copy is made of what stands behind the loop. */
 static bool is_copied(const cutter *c, tile_op op) {
-    enum { HARMLESS = TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_COLLECTIVE };
     return is_in(c->f, op, c->needed) || tile_op_effects(c->f, op) & ~(unsigned)HARMLESS;
+}
+
+static void find_done(tile_function *f, tile_op op, void *user) {
+    enum { LEAVES_NOTHING = HARMLESS | TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR };
+    bool *done = user;
+    *done |= (tile_op_effects(f, op) & ~(unsigned)LEAVES_NOTHING) != 0;
+}
+
+/* Each piece may repeat it: it only reads and computes, its regions too. */
+static bool is_repeatable(const cutter *c, tile_op op) {
+    bool done = false;
+    find_done(c->f, op, &done);
+    for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
+        tile_walk(c->f, tile_op_region(c->f, op, r), find_done, &done);
+    return !done;
 }
 
 /* Stores, which are cut, and values: by pieces, or such that all pieces have alike. */
@@ -111,7 +129,7 @@ static bool is_cut(cutter *c, tile_op op) {
     if (opcode == TILE_OP_store || is_in(c->f, op, c->wanted)) return want_operands(c, op);
     for (unsigned i = 0; i < tile_op_operand_count(c->f, op); i++)
         if (c->tainted[tile_op_operand(c->f, op, i).id]) return false;
-    return opcode == TILE_OP_pdl_trigger || is_in(c->f, op, c->needed);
+    return opcode == TILE_OP_pdl_trigger || (is_in(c->f, op, c->needed) && is_repeatable(c, op));
 }
 
 /* A value that is needed by pieces is not needed as a whole. */
@@ -120,6 +138,75 @@ static bool is_consistent(const cutter *c, tile_op op) {
     for (unsigned i = 0; i < tile_op_operand_count(c->f, op); i++)
         if (c->wanted[tile_op_operand(c->f, op, i).id] && !cut) return false;
     return true;
+}
+
+/* Whether two integers are surely the same: one value, one number, or computed alike. */
+static bool are_same(const tile_function *f, tile_value a, tile_value b, unsigned depth) {
+    enum { DEPTH = 8 };
+    int64_t x, y;
+    if (a.id == b.id) return true;
+    if (tile_value_is_int(f, a, &x) && tile_value_is_int(f, b, &y)) return x == y;
+    tile_op p = tile_value_def(f, a), q = tile_value_def(f, b);
+    if (!p.id || !q.id || depth == DEPTH || tile_op_opcode(f, p) != tile_op_opcode(f, q) ||
+        !tile_op_has_trait(tile_op_opcode(f, p), TILE_TRAIT_ELEMENTWISE) ||
+        tile_value_type(f, a) != tile_value_type(f, b))
+        return false;
+    unsigned count = tile_op_operand_count(f, p);
+    for (unsigned i = 0; i < count; i++)
+        if (!are_same(f, tile_op_operand(f, p, i), tile_op_operand(f, q, i), depth + 1))
+            return false;
+    return true;
+}
+
+/* Whether pieces of the two touch what other pieces touch, one of them writing: of one memory, and
+ * not the same elements piece by piece. Different arguments are taken to be different memory. */
+static bool may_meet(const cutter *c, tile_op op, tile_op store) {
+    const tile_function *f = c->f;
+    tile_access one[TILE_MAX_ACCESSES], other[TILE_MAX_ACCESSES];
+    unsigned count = tile_op_accesses(f, op, one), stores = tile_op_accesses(f, store, other);
+    bool cut = tile_op_opcode(f, op) == TILE_OP_store || is_in(f, op, c->wanted);
+    for (unsigned i = 0; i < count; i++) {
+        if (one[i].shared) continue;
+        for (unsigned j = 0; j < stores; j++) {
+            if (!tile_same_memory(f, one[i].memory, other[j].memory)) continue;
+            bool same = cut && one[i].memory.id == other[j].memory.id &&
+                        one[i].index_count == other[j].index_count;
+            for (unsigned d = 0; d < one[i].index_count && same; d++)
+                same = are_same(f, one[i].index[d], other[j].index[d], 0);
+            if (!same) return true;
+        }
+    }
+    return false;
+}
+
+typedef struct meeting {
+    const cutter *c;
+    const tile_op *epilogue;
+    unsigned count;
+    bool meets;
+} meeting;
+
+static void find_meeting(tile_function *f, tile_op op, void *user) {
+    meeting *m = user;
+    for (unsigned i = 0; i < m->count; i++)
+        if (tile_op_opcode(f, m->epilogue[i]) == TILE_OP_store)
+            m->meets |= may_meet(m->c, op, m->epilogue[i]);
+}
+
+static void find_meetings(meeting *m, tile_op op) {
+    tile_function *f = m->c->f;
+    find_meeting(f, op, m);
+    for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
+        tile_walk(f, tile_op_region(f, op, r), find_meeting, m);
+}
+
+/* Pieces run in any order, and beside each other; the loop comes before all of them. */
+static bool are_independent(const cutter *c, const tile_op *epilogue, unsigned count) {
+    meeting m = {.c = c, .epilogue = epilogue, .count = count};
+    for (unsigned i = 0; i < count; i++) find_meetings(&m, epilogue[i]);
+    for (tile_op op = tile_op_at(c->f, c->s->loop)->prev; op.id; op = tile_op_at(c->f, op)->prev)
+        find_meetings(&m, op);
+    return !m.meets;
 }
 
 static bool can_cut(cutter *c, const tile_op *epilogue, unsigned count) {
@@ -133,7 +220,7 @@ static bool can_cut(cutter *c, const tile_op *epilogue, unsigned count) {
         if (is_copied(c, epilogue[i]) && !is_consistent(c, epilogue[i])) return false;
     for (tile_op op = tile_op_at(c->f, c->s->loop)->prev; op.id; op = tile_op_at(c->f, op)->prev)
         if (is_in(c->f, op, c->wanted) && !want_operands(c, op)) return false;
-    return true;
+    return are_independent(c, epilogue, count);
 }
 
 static cutter make_cutter(split *s, const split_pieces *pieces) {
@@ -200,7 +287,7 @@ static void copy_op(cutter *c, tile_builder *b, tile_op op, tile_value first) {
     tile_opcode opcode = tile_op_opcode(f, op);
     tile_op copy = tile_clone_op(b, op, c->made, c->count);
     if (opcode == TILE_OP_store) move_index(c, copy, 1, first);
-    if (opcode == TILE_OP_load) move_index(c, copy, 0, first);
+    if (opcode == TILE_OP_load && is_in(f, op, c->wanted)) move_index(c, copy, 0, first);
     for (unsigned i = 0; i < tile_op_result_count(f, op); i++) {
         tile_value old = tile_op_result(f, op, i), value = tile_op_result(f, copy, i);
         if (!c->wanted[old.id]) continue;
