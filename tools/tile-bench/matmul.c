@@ -464,9 +464,11 @@ static bool write_report(const options *o, const bench_report *report) {
     bool colour = isatty(1) && !getenv("NO_COLOR");
     if (!is_output(o->csv) && !is_output(o->json) && !is_output(o->svg))
         bench_write_text(report, colour, tool_write, stdout);
-    return write_file(o->csv, report, bench_write_csv) &
-           write_file(o->json, report, bench_write_json) &
-           write_file(o->svg, report, bench_write_svg);
+    /* What can be written is, also where another file cannot. */
+    bool csv = write_file(o->csv, report, bench_write_csv);
+    bool json = write_file(o->json, report, bench_write_json);
+    bool svg = write_file(o->svg, report, bench_write_svg);
+    return csv && json && svg;
 }
 
 static void print_help(void) {
