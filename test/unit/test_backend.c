@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <llvm-c/IRReader.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/codegen/backend.h"
@@ -45,14 +46,15 @@ static void listen(const tile_diagnostic *diagnostic, void *user) {
     snprintf(h->message, sizeof h->message, "%s", diagnostic->message);
 }
 
-/* PTX of what is compiled; not kept: NULL. */
+/* What comes out; not kept: NULL. */
 static tile_blob *made;
+static tile_emit_kind made_kind = TILE_EMIT_PTX;
 
 static tile_status make_code(void *user) {
     tile_backend *backend = user;
     tile_blob out = {0};
     tile_status status = tile_backend_optimize(backend);
-    if (status == TILE_OK) status = tile_backend_print(backend, TILE_EMIT_PTX, &out);
+    if (status == TILE_OK) status = tile_backend_print(backend, made_kind, &out);
     if (made)
         *made = out;
     else
@@ -214,4 +216,28 @@ Test(backend, a_parameter_by_value_has_its_generic_address) {
     cr_expect(copy && strstr(copy, wanted), "%s", ptx.data);
     tile_blob_destroy(&ptx);
     made = NULL;
+}
+
+/* A product that instcombine writes as a shift, and so many stores. */
+static void expect_shift(unsigned stores, bool expected) {
+    static const char store[] = "  store volatile i32 %v, ptr addrspace(1) %p\n";
+    tile_blob ir = {0};
+    heard h;
+    char *text = malloc(sizeof store * (stores + 4u)), *at = text;
+    at += sprintf(at, "define void @k(ptr addrspace(1) %%p, i32 %%n) {\n  %%v = mul i32 %%n, 8\n");
+    for (unsigned i = 0; i < stores; i++) at += sprintf(at, "%s", store);
+    strcpy(at, "  ret void\n}\n");
+    made = &ir;
+    made_kind = TILE_EMIT_LLVM;
+    cr_assert_eq(compile(text, &h), TILE_OK, "%s", h.message);
+    cr_expect_eq(strstr(ir.data, "shl i32") != NULL, expected, "%u stores", stores);
+    made = NULL;
+    made_kind = TILE_EMIT_PTX;
+    tile_blob_destroy(&ir);
+    free(text);
+}
+
+Test(backend, long_code_is_left_as_it_is) {
+    expect_shift(2997, true); /* and two instructions more */
+    expect_shift(2998, false);
 }
