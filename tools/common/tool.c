@@ -54,6 +54,15 @@ static void *need(void *memory) {
     return memory;
 }
 
+const char *tool_add_binding(tile_binding *bindings, unsigned capacity, unsigned *count,
+                             const char *text) {
+    const char *equal = strchr(text, '=');
+    if (!equal || equal == text) return "--param takes NAME=VALUE, not";
+    if (*count == capacity) return "too many parameters at";
+    bindings[(*count)++] = (tile_binding){tool_copy(text, (size_t)(equal - text)), equal + 1};
+    return NULL;
+}
+
 char *tool_copy(const char *text, size_t length) {
     char *copy = need(calloc(length + 1, 1));
     memcpy(copy, text, length);

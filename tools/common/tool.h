@@ -2,6 +2,7 @@
 #ifndef TILE_TOOLS_COMMON_TOOL_H
 #define TILE_TOOLS_COMMON_TOOL_H
 
+#include "tile/compile.h"
 #include "tile/ir.h"
 
 /* Begins main: a standard output that is closed stays so, whatever is opened later. */
@@ -23,6 +24,11 @@ bool tool_flag(tool_arguments *arguments, const char *name);
 /* If the next word is no option (a lone "-" is none): takes it. */
 bool tool_positional(tool_arguments *arguments, const char **value);
 const char *tool_current(const tool_arguments *arguments);
+
+/* Adds NAME=VALUE to bindings[*count]; the name is a copy that lives as long as the program. NULL,
+ * or what is wrong, to be followed by the text. */
+const char *tool_add_binding(tile_binding *bindings, unsigned capacity, unsigned *count,
+                             const char *text);
 
 /* A copy that the caller frees; stops the program when there is no memory. */
 char *tool_copy(const char *text, size_t length);

@@ -47,12 +47,8 @@ static bool complain(const char *what, const char *word) {
  */
 
 static bool add_param(options *o, const char *text) {
-    const char *equal = strchr(text, '=');
-    if (!equal || equal == text) return complain("--param takes NAME=VALUE, not", text);
-    if (o->param_count == MAX_PARAMS) return complain("too many parameters at", text);
-    o->params[o->param_count++] =
-        (tile_binding){tool_copy(text, (size_t)(equal - text)), equal + 1};
-    return true;
+    const char *why = tool_add_binding(o->params, MAX_PARAMS, &o->param_count, text);
+    return !why || complain(why, text);
 }
 
 /* "1,2,16" */

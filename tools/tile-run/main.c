@@ -117,12 +117,8 @@ static void tell_time(const options *o, const char *step, double since) {
 /* 1. The command line. ------------------------------------------------------------------------ */
 
 static bool add_binding(options *o, const char *text) {
-    const char *equals = strchr(text, '=');
-    if (!equals || o->binding_count == 64)
-        return !fail(text, "--param takes NAME=VALUE, at most 64 times");
-    char *name = tool_copy(text, (size_t)(equals - text));
-    o->bindings[o->binding_count++] = (tile_binding){name, equals + 1};
-    return true;
+    return !tool_add_binding(o->bindings, 64, &o->binding_count, text) ||
+           !fail(text, "--param takes NAME=VALUE, at most 64 times");
 }
 
 static bool add_argument(options *o, const char *text) {
