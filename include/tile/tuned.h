@@ -1,8 +1,12 @@
 /* Tuned points without a cache: a table that a program ships, as a file or in its own data.
  *
- * At home, after tuning:                      In the program:
- *   tile_tuned_table_take(table, cache, ..)     tile_tuned_table_read(context, text, length,
- * &table) tile_tuned_table_write(table, ..)           device options: .tuned = table
+ * At home, after tuning:
+ *   tile_tuned_table_take(table, cache, NULL);
+ *   tile_tuned_table_write(table, TILE_TABLE_C, "points", writer, user);
+ *
+ * In the program:
+ *   tile_tuned_table_read(context, points, strlen(points), &table);
+ *   tile_device_options options = {.size = sizeof options, .tuned = table};
  *
  * A kernel that picks (made without bindings, tile/device.h) looks for the bucket of its arguments
  * in the device's cache first, then in the device's table: there for a point of the same GPU, as
