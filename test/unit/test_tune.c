@@ -102,7 +102,6 @@ Test(tune, what_is_wrong_does_not_win) {
 Test(tune, what_is_wrong_at_the_tuned_shape_only_does_not_win) {
     tune_fixture x;
     tune_open(&x, tune_text, "0, 13");
-    x.options.rate = prefer_large; /* whoever is measured is looked at, however long it takes */
     cr_assert_eq(tune_add(&x, 200), TILE_OK, "%s", x.text.messages);
     const tile_candidate *wrong = tune_find(&x, "block=32 fault=13");
     cr_expect_eq(wrong->state, TILE_CANDIDATE_wrong);
@@ -244,7 +243,6 @@ static void count_progress(const tile_tune_progress *progress, void *user) {
 Test(tune, every_candidate_is_in_the_report) {
     tune_fixture x;
     tune_open(&x, tune_text, "0, 10");
-    x.options.rate = prefer_large;
     x.options.progress = count_progress;
     x.options.user = &x;
     cr_assert_eq(tune_add(&x, 50), TILE_OK);
