@@ -18,7 +18,9 @@ typedef struct split_strategy {
     bool splits_one;     /* a factor of 1 is a split, too */
     bool draws;          /* parts are drawn by the blocks as they come, in the place of block_id */
     bool neighbours;     /* the parts of a tile are neighbours in the grid */
-    unsigned capability; /* compute capability that it needs */
+    bool
+        last_goes_on; /* behind the loop: the block that comes last, perhaps alone of its cluster */
+    unsigned capability;                    /* compute capability that it needs */
     const char *(*refuses)(const split *s); /* why it cannot split this loop; NULL: it can */
 } split_strategy;
 

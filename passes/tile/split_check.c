@@ -191,6 +191,25 @@ static void check_before(tile_function *f, tile_op op, void *user) {
     note_split(c);
 }
 
+static void check_together(tile_function *f, tile_op op, void *user) {
+    checker *c = user;
+    if (!c->ok || !(tile_op_effects(f, op) & TILE_EFFECT_CLUSTER)) return;
+    FAIL(c, tile_op_loc(f, op),
+         "split: %s stands behind a loop that is split, where the blocks of a cluster do not come "
+         "together with the strategy %s; take workspace",
+         tile_op_name(f, op), c->s->strategy->word);
+    note_split(c);
+}
+
+static void check_behind_cluster(checker *c) {
+    tile_function *f = c->f;
+    for (tile_op op = tile_op_next(f, c->s->loop); op.id; op = tile_op_next(f, op)) {
+        check_together(f, op, c);
+        for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
+            tile_walk(f, tile_op_region(f, op, r), check_together, c);
+    }
+}
+
 static void check_effects(checker *c) {
     tile_function *f = c->f;
     for (tile_op op = tile_region_first(f, f->body); op.id != c->s->loop.id;
@@ -200,6 +219,7 @@ static void check_effects(checker *c) {
             tile_walk(f, tile_op_region(f, op, r), check_before, c);
     }
     if (c->ok) tile_walk(f, tile_op_region(f, c->s->loop, 0), check_op, c);
+    if (c->ok && c->s->strategy->last_goes_on) check_behind_cluster(c);
 }
 
 /* Shared memory -------------------------------------------------------------------------------- */

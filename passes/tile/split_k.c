@@ -84,10 +84,14 @@
 #include "passes/tile/split_steps.h"
 
 static const split_strategy strategies[] = {
-    {.word = "serial", .lower = split_serial, .draws = true},
+    {.word = "serial", .lower = split_serial, .draws = true, .last_goes_on = true},
     {.word = "workspace", .lower = split_workspace, .takes_steps = true, .knows_grid = true},
-    {.word = "atomic", .lower = split_atomic},
-    {.word = "exchange", .lower = split_exchange, .takes_steps = true, .knows_grid = true},
+    {.word = "atomic", .lower = split_atomic, .last_goes_on = true},
+    {.word = "exchange",
+     .lower = split_exchange,
+     .takes_steps = true,
+     .knows_grid = true,
+     .last_goes_on = true}, /* where it is serial */
     {.word = "cluster",
      .lower = split_cluster,
      .max_factor = 8,

@@ -44,6 +44,8 @@ typedef struct stream {
 } stream;
 
 const char *split_stream_k_refuses(const split *s) {
+    if (s->f->cluster_rank)
+        return "the kernel has clusters, whose blocks would work on tiles of any place";
     for (unsigned i = 0; i < 3; i++)
         if (!tile_value_as_expr(s->f, tile_op_operand(s->f, s->loop, i)))
             return "its bounds are not the same for all tiles, over the kernel's arguments";
