@@ -1,0 +1,9 @@
+/* The manual's prose, in Markdown; manual.c puts what the tables know between the chapters. */
+#ifndef TILE_LIB_IR_MANUAL_TEXT_H
+#define TILE_LIB_IR_MANUAL_TEXT_H
+
+extern const char tile_manual_grammar[], tile_manual_notes[], tile_manual_statements[],
+    tile_manual_walk[], tile_manual_splits[], tile_manual_plans[], tile_manual_executors[],
+    tile_manual_clusters[], tile_manual_products[];
+
+#endif
