@@ -81,6 +81,8 @@ static void finish_pieces(exchange *e, tile_builder *b, const tile_op *epilogue,
 static void make_exchange(split *s) {
     exchange e = {.s = s};
     unsigned count;
+    /* A block that waits for the other parts of its tile does not go on to them. */
+    tile_function_set_persistent(s->f, false, NULL);
     e.parts = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
     split_deal_out(s, &e.grid);
     tile_op *epilogue = split_take_epilogue(s, &count);

@@ -235,6 +235,11 @@ static cutter make_cutter(split *s, const split_pieces *pieces) {
     return c;
 }
 
+/* Of a shared buffer: parts of it have extents that are powers of two. */
+static bool is_part(int64_t extent) {
+    return (extent & (extent - 1)) == 0;
+}
+
 /* Of the dims, the first whose pieces are the wanted number, else the one with the most. */
 split_pieces split_choose_pieces(split *s, const tile_op *epilogue, unsigned count,
                                  int64_t wanted) {
@@ -245,6 +250,7 @@ split_pieces split_choose_pieces(split *s, const tile_op *epilogue, unsigned cou
         int64_t extent = extent_of(s, axis);
         while (pieces.count < wanted && extent % (2 * pieces.count) == 0) pieces.count *= 2;
         cutter c = make_cutter(s, &pieces);
+        if (s->strategy->neighbours && !is_part(extent / pieces.count)) continue;
         if (pieces.count > best.count && can_cut(&c, epilogue, count)) best = pieces;
     }
     return best;

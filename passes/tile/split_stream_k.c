@@ -182,7 +182,8 @@ static void shorten_loop(stream *t) {
     tile_builder b = tile_builder_before(f, t->s->loop);
     tile_value begin = tile_build_add(&b, t->begin, tile_build_mul(&b, t->low, t->step));
     tile_value end = tile_build_add(&b, t->begin, tile_build_mul(&b, t->high, t->step));
-    end = tile_build_min(&b, end, t->end);
+    /* Not the smaller of the two: behind the last iteration there may be no i32. */
+    end = tile_build_select(&b, tile_build_lt(&b, t->high, t->length), end, t->end);
     tile_value *bounds = tile_op_at(f, t->s->loop)->operands;
     bounds[0] = begin;
     bounds[1] = end;
