@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "lib/codegen/ptx.h"
+#include "lib/ir/atomic.h"
 
 /* The L2's policies; evict_normal is what it does anyway. */
 static const char *const policies[TILE_CACHE_POLICIES] = {"evict_first", "evict_last"};
@@ -39,7 +40,8 @@ tile_cache_hint tile_find_cache_hint(const tile_function *f, tile_op op, bool re
     tile_cache_hint hint = {.machine = TILE_MACHINE_COUNT};
     if (!word) return hint;
     hint.policy = policy_of(word);
-    bool policy = hint.policy < TILE_CACHE_POLICIES, no_line = strcmp(word, "no_allocate") == 0;
+    bool policy = hint.policy < TILE_CACHE_POLICIES,
+         no_line = tile_op_word(f, op, TILE_ATTR_cache) == TILE_WORD_cache_no_allocate;
     switch (tile_op_opcode(f, op)) {
     case TILE_OP_ld_global:
         if (policy)
@@ -64,7 +66,6 @@ tile_cache_hint tile_find_cache_hint(const tile_function *f, tile_op op, bool re
 /* Why the access cannot say it; NULL if it can, or there is nothing to say. */
 static const char *explain(const tile_function *f, tile_op op, const tile_target *target,
                            unsigned ptx_version, tile_machine machine) {
-    const char *word = tile_op_attr_text(f, op, TILE_ATTR_cache);
     if (machine != TILE_MACHINE_COUNT) {
         if (target->compute_capability < tile_machine_capability(machine))
             return "the target has no instruction that says it";
@@ -72,7 +73,7 @@ static const char *explain(const tile_function *f, tile_op op, const tile_target
     }
     bool small = tile_op_opcode(f, op) == TILE_OP_cp_async &&
                  tile_op_attr_int(f, op, TILE_ATTR_bytes, 0) < 16;
-    return word && small && strcmp(word, "no_allocate") == 0
+    return small && tile_op_word(f, op, TILE_ATTR_cache) == TILE_WORD_cache_no_allocate
                ? "asynchronous copies of less than 16 bytes go through the L1"
                : NULL;
 }

@@ -4,6 +4,9 @@
 
 #include "tile/target.h"
 
+/* Bytes of a multiprocessor's shared memory that the driver takes for each block that it holds. */
+enum { TILE_SHARED_RESERVED = 1024 };
+
 /* Whether the target is a row of the table, or a copy of one. LLVM takes the name of any other for
  * a processor that it does not know, and prints. False after a diagnostic; NULL is none. */
 bool tile_target_check(tile_context *context, tile_loc loc, const tile_target *target);

@@ -108,6 +108,13 @@ static const split_strategy strategies[] = {
 
 enum { STRATEGY_COUNT = sizeof strategies / sizeof *strategies };
 
+_Static_assert(0
+#define ATTR(number, name, kind, meaning)
+#define WORD(attribute, word, meaning) +(TILE_ATTR_##attribute == TILE_ATTR_strategy)
+#include "tile/attrs.def"
+                   == STRATEGY_COUNT,
+               "each word of the attribute has a row");
+
 const split_strategy *split_strategy_at(unsigned index) {
     return index < STRATEGY_COUNT ? &strategies[index] : NULL;
 }

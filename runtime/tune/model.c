@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "lib/codegen/steps.h"
+#include "lib/support/target.h"
 #include "passes/tile/split_steps.h"
 
 static const double launch_seconds = 2.5e-6, latency = 0.8e-6, turn_seconds = 1.2e-6;
@@ -32,7 +33,6 @@ static const double l2_factor = 1.6; /* of the memory's bandwidth: all that goes
  * technical specifications); where they differ, targets.def says it. */
 enum {
     SM_REGISTERS = 65536,
-    SHARED_RESERVED = 1024, /* of each block, by the driver */
     SHARED_PER_CYCLE = 128, /* bytes */
     MOST_REGISTERS = 255,
     OTHER_REGISTERS = 40, /* of a thread, beside accumulators: fragments, addresses */
@@ -312,7 +312,7 @@ static double count_resident(const scan *s, const machine *m) {
     double registers = least(MOST_REGISTERS + 1, ceil((registers_of(s) + OTHER_REGISTERS) / 8) * 8);
     double blocks = least(m->target->sm_blocks, m->target->sm_warps / s->warps);
     blocks = least(blocks, floor(SM_REGISTERS / (registers * threads)));
-    double shared = (double)s->w.most_shared + SHARED_RESERVED;
+    double shared = (double)s->w.most_shared + TILE_SHARED_RESERVED;
     blocks = least(blocks, floor(m->target->sm_shared_bytes / shared));
     return most(blocks, 1);
 }
