@@ -344,7 +344,6 @@ static bool ask_facts(const char *device, double patience, bench_facts *facts, c
     bench_worker *worker = bench_worker_start(words, NULL, NULL);
     int at = 0;
     unsigned long long l2 = 0;
-    if (!worker) return false;
     bench_worker_tell(worker, "facts");
     const char *answer = bench_worker_hear(worker, patience);
     *facts = (bench_facts){0};
@@ -363,7 +362,7 @@ static bool ask_facts(const char *device, double patience, bench_facts *facts, c
 }
 
 static bool choose_device(options *o, bench_facts *facts) {
-    char why[400] = "no process could be started";
+    char why[400] = "";
     bool automatic = !o->device || strcmp(o->device, "auto") == 0;
     o->plan.cuda = (automatic || strcmp(o->device, "cuda") == 0) &&
                    ask_facts("--device=cuda", o->plan.patience, facts, why);

@@ -64,6 +64,14 @@ static const char *self(char path[512]) {
     return path;
 }
 
+/* It answers so from now on. */
+static bench_worker *give_up(bench_worker *w) {
+    snprintf(w->failure, sizeof w->failure, "failed no process could be started: %s",
+             strerror(errno));
+    w->process = 0;
+    return w;
+}
+
 bench_worker *bench_worker_start(const char *const *words, const char *under,
                                  const char *const *under_words) {
     int in[2], out[2];
@@ -75,14 +83,12 @@ bench_worker *bench_worker_start(const char *const *words, const char *under,
     list[count++] = (char *)self(path);
     for (; *words && count + 1 < MAX_WORDS; words++) list[count++] = (char *)*words;
     bench_worker *w = calloc(1, sizeof *w);
-    if (!w || pipe(in) != 0) {
-        free(w);
-        return NULL;
-    }
+    if (!w) abort();
+    w->requests = w->answers = -1;
+    if (pipe(in) != 0) return give_up(w);
     if (pipe(out) != 0) {
         close(in[0]), close(in[1]);
-        free(w);
-        return NULL;
+        return give_up(w);
     }
     signal(SIGPIPE, SIG_IGN); /* a worker that has ended is told by what it does not answer */
     fflush(stdout);
@@ -91,12 +97,7 @@ bench_worker *bench_worker_start(const char *const *words, const char *under,
     close(in[0]), close(out[1]);
     w->requests = in[1];
     w->answers = out[0];
-    if (w->process < 0) {
-        w->process = 0;
-        snprintf(w->failure, sizeof w->failure, "failed no process could be started: %s",
-                 strerror(errno));
-    }
-    return w;
+    return w->process < 0 ? give_up(w) : w;
 }
 
 /* Killing a process whose kernel runs on may take the driver a while. */
@@ -130,7 +131,7 @@ void bench_worker_stop(bench_worker *worker) {
     if (!worker) return;
     if (worker->requests >= 0) close(worker->requests);
     if (worker->process) end_process(worker);
-    close(worker->answers);
+    if (worker->answers >= 0) close(worker->answers);
     free(worker->text.data);
     free(worker);
 }

@@ -182,9 +182,9 @@ static bool run_ncu(const char *ncu, const char *log, const char *const *words, 
                          log,
                          NULL};
     bench_worker *worker = bench_worker_start(words, ncu, own);
-    bool ok = worker && ask(worker, product, "ready", patience, why, why_size) &&
+    bool ok = ask(worker, product, "ready", patience, why, why_size) &&
               ask(worker, "profile", "profiled", patience, why, why_size);
-    ok = worker && bench_worker_finish(worker, patience) && ok;
+    ok = bench_worker_finish(worker, patience) && ok;
     bench_worker_stop(worker);
     return ok;
 }
