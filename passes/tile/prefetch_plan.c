@@ -59,7 +59,6 @@ static tile_op find_heads(prefetch *p) {
     return op;
 }
 
-/* A later load may go before op: it neither orders memory nor writes what the load reads. */
 bool prefetch_lets_loads_pass(const tile_function *f, tile_op op) {
     switch (tile_op_opcode(f, op)) {
     case TILE_OP_copy_async:
@@ -80,7 +79,6 @@ bool prefetch_lets_loads_pass(const tile_function *f, tile_op op) {
 /* Which dots: both operands in shared memory, an instruction for a step -------------------------
  */
 
-/* The index of the value that the loop carries, -1 for another value. */
 int prefetch_carried(const prefetch *p, tile_value value) {
     for (unsigned i = 0; i < tile_carried_count(p->f, p->loop); i++)
         if (tile_carried_received(p->f, p->loop, 0, i).id == value.id) return (int)i;

@@ -25,8 +25,8 @@ bool tool_flag(tool_arguments *arguments, const char *name);
 bool tool_positional(tool_arguments *arguments, const char **value);
 const char *tool_current(const tool_arguments *arguments);
 
-/* Adds NAME=VALUE to bindings[*count]; the name is a copy that lives as long as the program. NULL,
- * or what is wrong, to be followed by the text. */
+/* Adds NAME=VALUE to bindings[*count]; the name is a copy, the caller's, the value a part of text.
+ * NULL, or what is wrong, to be followed by the text. */
 const char *tool_add_binding(tile_binding *bindings, unsigned capacity, unsigned *count,
                              const char *text);
 
