@@ -128,6 +128,28 @@ Test(tune_space, what_cannot_fit_is_dropped_and_large_tiles_come_before_small_on
     close_space(&x);
 }
 
+/* One wave of small blocks where a multiprocessor holds 32 of them, two where it holds 16. */
+Test(tune_space, multiprocessors_hold_what_their_target_says) {
+    static const char text[] =
+        "kernel @k<value: int>(%c: view<f32[135168]>) tune value in [1] grid [4224] warps 1 {\n"
+        "  %x = block_id\n"
+        "  store splat(f32(value)) : [32], %c[%x * 32]\n"
+        "}\n";
+    static const char *const targets[] = {"sm_90a", "sm_86"};
+    double estimates[2];
+    for (unsigned i = 0; i < 2; i++) {
+        space_fixture x;
+        const tile_device device = {.target = tile_target_find(targets[i]), .num_sms = 132};
+        open_space(&x, text);
+        list(&x, NULL, 0);
+        tune_estimate_points(&device, x.module, "k", (int64_t[]){0}, x.points, x.count);
+        cr_assert_eq(x.points[0].c.state, TILE_CANDIDATE_waiting, "%s", x.points[0].c.why);
+        estimates[i] = x.points[0].c.estimate;
+        close_space(&x);
+    }
+    cr_expect_gt(estimates[1], estimates[0], "%g %g", estimates[1], estimates[0]);
+}
+
 /* The steps of a workspace split read no input again. */
 Test(tune_space, a_plan_pays_for_what_each_step_touches) {
     static const char text[] =
