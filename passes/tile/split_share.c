@@ -107,7 +107,10 @@ static bool is_copied(const cutter *c, tile_op op) {
 }
 
 static void find_done(tile_function *f, tile_op op, void *user) {
-    enum { LEAVES_NOTHING = HARMLESS | TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR };
+    enum {
+        LEAVES_NOTHING =
+            HARMLESS | TILE_EFFECT_READ_SHARED | TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR
+    };
     bool *done = user;
     *done |= (tile_op_effects(f, op) & ~(unsigned)LEAVES_NOTHING) != 0;
 }
