@@ -144,7 +144,7 @@ static bool add_shipped_kernels(options *o) {
         for (size_t f = 0; f < sizeof folders / sizeof *folders; f++) {
             snprintf(path, sizeof path, "%s%s%s", folders[f][0], folders[f][1], names[i]);
             if (access(path, R_OK) != 0) continue;
-            if (!add_kernel(o, word("", path, strlen(path)))) return false;
+            if (!add_kernel(o, path)) return false; /* which keeps words of its own */
             break;
         }
     return true;
