@@ -97,8 +97,15 @@ static bool import_points(tile_context *context, tile_cache *cache, const char *
     if (!text) return false;
     bool ok = tile_tuned_table_read(context, text, size, &table) == TILE_OK;
     unsigned count = tile_tuned_table_count(table);
-    ok = ok && tile_tuned_table_keep(table, cache) == count;
-    if (ok) printf("points     %u\n", count);
+    unsigned kept = ok ? tile_tuned_table_keep(table, cache) : 0;
+    if (ok && kept == count)
+        printf("points     %u\n", count);
+    else if (ok)
+        fprintf(stderr,
+                "error: %s: the cache keeps %u of %u points; its folder cannot be written, "
+                "or is full\n",
+                path, kept, count);
+    ok = ok && kept == count;
     tile_tuned_table_destroy(table);
     free(text);
     return ok;
