@@ -10,6 +10,8 @@ typedef struct checker {
     tile_function *f;
     const uint32_t *uses; /* by value */
     uint32_t *summed;     /* by value: uses that only add to it */
+    bool *on_way;         /* by value: from a carried one to the next */
+    uint32_t *leads;      /* by value: the carried value that it is, plus something */
     uint32_t *barren;     /* by value: the carried value to which it does not lead */
     bool *touched;        /* by value: a shared buffer that the loop writes */
     bool ok;
@@ -33,58 +35,77 @@ static void note_split(checker *c) {
 
 static bool adds_to(checker *c, tile_value value, tile_value carried);
 
-/* Operand `index` is what is added to. */
-static bool adds_to_operand(checker *c, tile_op op, unsigned index, tile_value carried) {
+/* The first value of operand `index`. */
+static tile_value operand_at(const tile_function *f, tile_op op, unsigned index) {
     unsigned at = 0, count;
     for (unsigned i = 0; i < index; i++) {
-        tile_op_segment(c->f, op, i, &count);
+        tile_op_segment(f, op, i, &count);
         at += count;
     }
-    tile_value operand = tile_op_operand(c->f, op, at);
-    if (!adds_to(c, operand, carried)) return false;
-    c->summed[operand.id]++;
-    return true;
+    return tile_op_operand(f, op, at);
 }
 
-/* A region hands it on as it came, with something added. */
-static bool adds_in_region(checker *c, tile_op op, int region, unsigned index, tile_value carried) {
-    tile_value sent = tile_carried_sent(c->f, op, region, index);
-    if (!adds_to(c, sent, carried)) return false;
-    c->summed[sent.id]++;
-    return true;
-}
+enum { MOST_WAYS = 2 };
 
-static bool adds_in_loop(checker *c, tile_op op, unsigned index, tile_value carried) {
-    tile_value init = tile_carried_sent(c->f, op, TILE_AROUND, index);
-    tile_value inner = tile_carried_received(c->f, op, 0, index);
-    if (!adds_to(c, init, carried) || !adds_in_region(c, op, 0, index, inner)) return false;
-    c->summed[init.id]++;
-    return true;
-}
-
-static bool leads_to(checker *c, tile_value value, tile_value carried) {
-    tile_op op = tile_value_def(c->f, value);
-    unsigned index = tile_value_at(c->f, value)->index;
-    switch (tile_op_opcode(c->f, op)) {
-    case TILE_OP_dot: return adds_to_operand(c, op, 2, carried);
-    case TILE_OP_fma: return adds_to_operand(c, op, 2, carried);
-    case TILE_OP_sub: return adds_to_operand(c, op, 0, carried);
+/* The values that must be the carried one plus something for the value to be: all of them. Of what
+ * an `add` adds, it is one. For a loop the second is what an iteration makes of *inner. */
+static unsigned ways_to(checker *c, tile_value value, tile_value carried, tile_value *ways,
+                        tile_value *inner) {
+    tile_function *f = c->f;
+    tile_op op = tile_value_def(f, value);
+    unsigned index = tile_value_at(f, value)->index;
+    *inner = carried;
+    switch (op.id ? tile_op_opcode(f, op) : TILE_OP_yield) {
+    case TILE_OP_dot:
+    case TILE_OP_fma: return ways[0] = operand_at(f, op, 2), 1;
+    case TILE_OP_sub: return ways[0] = operand_at(f, op, 0), 1;
     case TILE_OP_add:
-        return adds_to_operand(c, op, 0, carried) || adds_to_operand(c, op, 1, carried);
-    case TILE_OP_for: return adds_in_loop(c, op, index, carried);
+        ways[0] = operand_at(f, op, 0);
+        if (!adds_to(c, ways[0], carried)) ways[0] = operand_at(f, op, 1);
+        return 1;
+    case TILE_OP_for:
+        *inner = tile_carried_received(f, op, 0, index);
+        ways[0] = tile_carried_sent(f, op, TILE_AROUND, index);
+        return ways[1] = tile_carried_sent(f, op, 0, index), 2;
     case TILE_OP_if:
-        return adds_in_region(c, op, 0, index, carried) && adds_in_region(c, op, 1, index, carried);
-    default: return false; /* it does something else with the value, if it has it at all */
+        ways[0] = tile_carried_sent(f, op, 0, index);
+        return ways[1] = tile_carried_sent(f, op, 1, index), 2;
+    default: return 0; /* it does something else with the value, if it has it at all */
     }
 }
 
-/* Whether the value is the carried one plus something; counts the uses that lead there. */
+/* Whether the value is the carried one plus something. */
 static bool adds_to(checker *c, tile_value value, tile_value carried) {
-    if (value.id == carried.id) return true;
+    tile_value ways[MOST_WAYS], inner;
+    if (value.id == carried.id || c->leads[value.id] == carried.id) return true;
     if (c->barren[value.id] == carried.id) return false;
-    bool leads = leads_to(c, value, carried);
-    if (!leads) c->barren[value.id] = carried.id;
+    unsigned count = ways_to(c, value, carried, ways, &inner);
+    bool leads = count > 0;
+    for (unsigned i = 0; i < count && leads; i++) leads = adds_to(c, ways[i], i ? inner : carried);
+    *(leads ? &c->leads[value.id] : &c->barren[value.id]) = carried.id;
     return leads;
+}
+
+/* Counts the uses of each value on the way from the carried one to this one, once. */
+static void count_ways(checker *c, tile_value value, tile_value carried) {
+    tile_value ways[MOST_WAYS], inner;
+    c->on_way[value.id] = true;
+    if (value.id == carried.id) return;
+    unsigned count = ways_to(c, value, carried, ways, &inner);
+    for (unsigned i = 0; i < count; i++) {
+        bool seen = c->on_way[ways[i].id];
+        c->summed[ways[i].id]++;
+        if (!seen) count_ways(c, ways[i], i ? inner : carried);
+    }
+}
+
+static bool has_other_uses(checker *c, tile_value next, tile_value carried) {
+    c->summed[next.id]++;
+    count_ways(c, next, carried);
+    bool other = false;
+    for (uint32_t id = 1; id < c->f->value_count; id++)
+        other |= c->on_way[id] && c->uses[id] != c->summed[id];
+    return other;
 }
 
 static bool is_zero(const checker *c, tile_value value) {
@@ -119,18 +140,6 @@ static void refuse_sum(checker *c, tile_value carried, const char *why) {
     if (m.op.id) note_split(c);
 }
 
-/* Each value on the way from the carried one to what is yielded has that one use. */
-static bool has_other_uses(const checker *c, tile_value value, tile_value carried) {
-    if (c->uses[value.id] != c->summed[value.id]) return true;
-    if (value.id == carried.id) return false;
-    tile_op op = tile_value_def(c->f, value);
-    for (unsigned i = 0; i < tile_op_operand_count(c->f, op); i++) {
-        tile_value operand = tile_op_operand(c->f, op, i);
-        if (c->summed[operand.id] && has_other_uses(c, operand, carried)) return true;
-    }
-    return false;
-}
-
 static void check_sum(checker *c, unsigned i) {
     tile_op loop = c->s->loop;
     tile_value carried = tile_carried_received(c->f, loop, 0, i);
@@ -143,7 +152,7 @@ static void check_sum(checker *c, unsigned i) {
         refuse_sum(c, carried, "has too many dims to be stored by parts");
     else if (!adds_to(c, next, carried))
         refuse_sum(c, carried, "is no sum: it is not only added to (`dot`, `add`, `sub`, `fma`)");
-    else if (c->summed[next.id]++, has_other_uses(c, next, carried))
+    else if (has_other_uses(c, next, carried))
         refuse_sum(c, carried, "is also used before the sum is complete");
     else if (!is_zero(c, init))
         FAIL(c, tile_op_loc(c->f, loop),
@@ -371,6 +380,8 @@ bool split_is_legal(split *s) {
     c.uses = tile_count_uses(s->f, arena);
     c.summed = TILE_NEW_ARRAY(arena, uint32_t, s->f->value_count);
     c.barren = TILE_NEW_ARRAY(arena, uint32_t, s->f->value_count);
+    c.leads = TILE_NEW_ARRAY(arena, uint32_t, s->f->value_count);
+    c.on_way = TILE_NEW_ARRAY(arena, bool, s->f->value_count);
     c.touched = TILE_NEW_ARRAY(arena, bool, s->f->value_count);
     check_place(&c);
     if (c.ok) check_effects(&c);
