@@ -24,17 +24,6 @@ static unsigned policy_of(const char *word) {
     return i;
 }
 
-static tile_machine copy_machine(const tile_function *f, tile_op op) {
-    unsigned predicates;
-    tile_op_segment(f, op, 2, &predicates);
-    switch (tile_op_attr_int(f, op, TILE_ATTR_bytes, 0)) {
-    case 4: return predicates ? TILE_MACHINE_cp_async_4zh : TILE_MACHINE_cp_async_4h;
-    case 8: return predicates ? TILE_MACHINE_cp_async_8zh : TILE_MACHINE_cp_async_8h;
-    case 16: return predicates ? TILE_MACHINE_cp_async_16zh : TILE_MACHINE_cp_async_16h;
-    default: return TILE_MACHINE_COUNT; /* the verifier has refused it */
-    }
-}
-
 tile_cache_hint tile_find_cache_hint(const tile_function *f, tile_op op, bool read_only) {
     const char *word = tile_op_attr_text(f, op, TILE_ATTR_cache);
     tile_cache_hint hint = {.machine = TILE_MACHINE_COUNT};
@@ -56,7 +45,7 @@ tile_cache_hint tile_find_cache_hint(const tile_function *f, tile_op op, bool re
         if (no_line) hint.machine = TILE_MACHINE_st_global_no_line;
         break;
     case TILE_OP_cp_async:
-        if (policy) hint.machine = copy_machine(f, op);
+        if (policy) hint.machine = tile_cp_async_machine(f, op, true);
         break;
     default: break; /* no other row takes the attribute at level 3 */
     }

@@ -102,6 +102,8 @@ bool tile_machine_is_overloaded(tile_machine machine);
 bool tile_machine_exists(tile_machine machine);
 /* The row an operation is emitted as, TILE_MACHINE_COUNT if it is not one instruction. */
 tile_machine tile_machine_of_op(const tile_function *f, tile_op op);
+/* Of a cp_async, without or with a cache policy. */
+tile_machine tile_cp_async_machine(const tile_function *f, tile_op op, bool hinted);
 
 /* atomic.c: the row that an atomic operation needs most for on such a target; atom_cas where it is
  * a loop for each element. uses: of each value (tile_count_uses). */

@@ -135,13 +135,20 @@ static tile_machine ldmatrix_machine(const tile_function *f, tile_op op) {
     }
 }
 
-static tile_machine cp_async_machine(const tile_function *f, tile_op op) {
+tile_machine tile_cp_async_machine(const tile_function *f, tile_op op, bool hinted) {
+    static const tile_machine rows[3][2][2] = {
+        {{TILE_MACHINE_cp_async_4, TILE_MACHINE_cp_async_4h},
+         {TILE_MACHINE_cp_async_4z, TILE_MACHINE_cp_async_4zh}},
+        {{TILE_MACHINE_cp_async_8, TILE_MACHINE_cp_async_8h},
+         {TILE_MACHINE_cp_async_8z, TILE_MACHINE_cp_async_8zh}},
+        {{TILE_MACHINE_cp_async_16, TILE_MACHINE_cp_async_16h},
+         {TILE_MACHINE_cp_async_16z, TILE_MACHINE_cp_async_16zh}}};
     unsigned predicates;
     tile_op_segment(f, op, 2, &predicates);
     switch (tile_op_attr_int(f, op, TILE_ATTR_bytes, 0)) {
-    case 4: return predicates ? TILE_MACHINE_cp_async_4z : TILE_MACHINE_cp_async_4;
-    case 8: return predicates ? TILE_MACHINE_cp_async_8z : TILE_MACHINE_cp_async_8;
-    case 16: return predicates ? TILE_MACHINE_cp_async_16z : TILE_MACHINE_cp_async_16;
+    case 4: return rows[0][predicates != 0][hinted];
+    case 8: return rows[1][predicates != 0][hinted];
+    case 16: return rows[2][predicates != 0][hinted];
     default: return TILE_MACHINE_COUNT; /* the verifier has refused it */
     }
 }
@@ -194,7 +201,7 @@ tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     switch (tile_op_opcode(f, op)) {
     case TILE_OP_mma: return mma_machine(f, op);
     case TILE_OP_ldmatrix: return ldmatrix_machine(f, op);
-    case TILE_OP_cp_async: return cp_async_machine(f, op);
+    case TILE_OP_cp_async: return tile_cp_async_machine(f, op, false);
     case TILE_OP_ld_global: return predicated_machine(f, op, 1, TILE_MACHINE_ld_global_if);
     case TILE_OP_st_global: return predicated_machine(f, op, 2, TILE_MACHINE_st_global_if);
     case TILE_OP_st_shared:
