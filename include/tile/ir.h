@@ -60,7 +60,7 @@ typedef enum tile_attr_id {
     TILE_ATTR_NONE = 0,
 #define ATTR(number, name, kind, meaning) TILE_ATTR_##name = number,
 #include "tile/attrs.def"
-    TILE_ATTR_LIMIT = 64 /* sets of them are 64 bits */
+    TILE_ATTR_LIMIT = 128
 } tile_attr_id;
 
 typedef enum tile_attr_kind {

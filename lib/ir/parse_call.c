@@ -106,15 +106,15 @@ static const tile_node *parse_cast(tile_parser *p) {
 /* Calls --------------------------------------------------------------------------------------- */
 
 /* `axis = 0` or `fast` */
-static bool at_attr(const tile_parser *p, uint64_t allowed) {
+static bool at_attr(const tile_parser *p, tile_attr_set allowed) {
     if (p->token.kind != TILE_TOKEN_WORD || p->next.kind != TILE_TOKEN_PUNCT) return false;
     if (p->next.length == 1 && *p->next.text == '=') return true;
     return (*p->next.text == ',' || *p->next.text == ')') &&
-           allowed >> tile_attr_from_keyword(p->token.text, p->token.length) & 1;
+           tile_attr_set_has(allowed, tile_attr_from_keyword(p->token.text, p->token.length));
 }
 
 static bool parse_arguments(tile_parser *p, const tile_op_info *info, tile_invocation *call) {
-    uint64_t allowed = tile_parse_allowed_attrs(info);
+    tile_attr_set allowed = tile_parse_allowed_attrs(info);
     size_t used = 0, capacity = 0;
     while (!tile_parse_at(p, ")")) {
         if (at_attr(p, allowed)) {
@@ -162,14 +162,14 @@ static bool is_arithmetic(const tile_op_info *info) {
 }
 
 /* `{` begins attributes only before one of them: behind an expression it may begin a region. */
-static bool at_attrs(const tile_parser *p, uint64_t allowed) {
+static bool at_attrs(const tile_parser *p, tile_attr_set allowed) {
     return tile_parse_at(p, "{") && p->next.kind == TILE_TOKEN_WORD &&
-           allowed >> tile_attr_from_keyword(p->next.text, p->next.length) & 1;
+           tile_attr_set_has(allowed, tile_attr_from_keyword(p->next.text, p->next.length));
 }
 
 /* OP "%"ID ["[" .. "]"] [attrs] [":" type] */
 static bool parse_prefix(tile_parser *p, const tile_op_info *info, tile_invocation *call) {
-    uint64_t allowed = tile_parse_allowed_attrs(info);
+    tile_attr_set allowed = tile_parse_allowed_attrs(info);
     if (!info->operand_count) return true;
     call->operands = TILE_NEW(&p->arena, tile_operand);
     call->count = 1;

@@ -59,9 +59,9 @@ static bool parse_strategy(tile_parser *p, loop *l) {
 
 /* ID "(" expr {"," ID "=" value} ")": an attribute of the loop, and those that go with it. */
 static bool parse_loop_clause(tile_parser *p, const tile_op_info *info, loop *l) {
-    uint64_t allowed = tile_parse_allowed_attrs(info);
+    tile_attr_set allowed = tile_parse_allowed_attrs(info);
     tile_attr_id id = tile_attr_from_keyword(p->token.text, p->token.length);
-    bool known = (allowed >> id & 1) && tile_attr_get_info(id)->kind == TILE_KIND_expr;
+    bool known = tile_attr_set_has(allowed, id) && tile_attr_get_info(id)->kind == TILE_KIND_expr;
     if (!known) return tile_parse_unknown_attr(p, allowed, info->name);
     for (unsigned i = 0; i < l->attr_count; i++)
         if (l->attrs[i].id == id)

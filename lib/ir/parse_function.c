@@ -84,11 +84,14 @@ static bool parse_params(tile_parser *p) {
 enum { MAX_DIVISOR = 1 << 30 };
 
 static bool parse_arg_attrs(tile_parser *p, unsigned arg) {
-    const uint64_t allowed = (uint64_t)1 << TILE_ATTR_divisible | (uint64_t)1 << TILE_ATTR_noalias |
-                             (uint64_t)1 << TILE_ATTR_constant | (uint64_t)1 << TILE_ATTR_value;
-    tile_parsed_attr attrs[4];
+    static const tile_attr_id ids[] = {TILE_ATTR_divisible, TILE_ATTR_noalias, TILE_ATTR_constant,
+                                       TILE_ATTR_value};
+    enum { COUNT = sizeof ids / sizeof *ids };
+    tile_attr_set allowed = {{0}};
+    tile_parsed_attr attrs[COUNT];
     unsigned count = 0;
     tile_loc loc = p->token.loc;
+    for (unsigned i = 0; i < COUNT; i++) tile_attr_set_add(&allowed, ids[i]);
     if (!tile_parse_attrs(p, allowed, "an argument", attrs, &count)) return false;
     for (unsigned i = 0; i < count; i++) {
         int64_t divisor, value;

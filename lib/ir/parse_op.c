@@ -6,10 +6,11 @@
 
 /* Attributes ---------------------------------------------------------------------------------- */
 
-bool tile_parse_unknown_attr(tile_parser *p, uint64_t allowed, const char *what) {
+bool tile_parse_unknown_attr(tile_parser *p, tile_attr_set allowed, const char *what) {
     tile_guess guess = tile_guess_start(p->token.text, p->token.length);
     for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++)
-        if (allowed >> i & 1) tile_guess_try(&guess, tile_attr_keyword((tile_attr_id)i));
+        if (tile_attr_set_has(allowed, (tile_attr_id)i))
+            tile_guess_try(&guess, tile_attr_keyword((tile_attr_id)i));
     return tile_parse_error(p, p->token.loc, "%s has no attribute '%.*s'%s", what,
                             (int)p->token.length, p->token.text, tile_guess_text(p, &guess, ""));
 }
@@ -97,12 +98,12 @@ static bool parse_attr_value(tile_parser *p, tile_parsed_attr *attr) {
     return false;
 }
 
-bool tile_parse_attr(tile_parser *p, uint64_t allowed, const char *what, tile_parsed_attr *attrs,
-                     unsigned *count) {
+bool tile_parse_attr(tile_parser *p, tile_attr_set allowed, const char *what,
+                     tile_parsed_attr *attrs, unsigned *count) {
     tile_token token = p->token;
     if (token.kind != TILE_TOKEN_WORD) return tile_parse_expected(p, "an attribute's name");
     tile_attr_id id = tile_attr_from_keyword(token.text, token.length);
-    if (!(allowed >> id & 1)) return tile_parse_unknown_attr(p, allowed, what);
+    if (!tile_attr_set_has(allowed, id)) return tile_parse_unknown_attr(p, allowed, what);
     for (unsigned i = 0; i < *count; i++)
         if (attrs[i].id == id)
             return tile_parse_error(p, token.loc, "'%s' is given twice", tile_attr_keyword(id));
@@ -112,8 +113,8 @@ bool tile_parse_attr(tile_parser *p, uint64_t allowed, const char *what, tile_pa
 }
 
 /* After a mistake inside the braces, their end is looked for on the same line. */
-bool tile_parse_attrs(tile_parser *p, uint64_t allowed, const char *what, tile_parsed_attr *attrs,
-                      unsigned *count) {
+bool tile_parse_attrs(tile_parser *p, tile_attr_set allowed, const char *what,
+                      tile_parsed_attr *attrs, unsigned *count) {
     if (!tile_parse_take(p, "{")) return true;
     bool ok = true;
     while (ok && !tile_parse_at(p, "}")) {
@@ -127,9 +128,9 @@ bool tile_parse_attrs(tile_parser *p, uint64_t allowed, const char *what, tile_p
     return false;
 }
 
-uint64_t tile_parse_allowed_attrs(const tile_op_info *info) {
-    uint64_t allowed = 0;
-    for (unsigned i = 0; i < info->attr_count; i++) allowed |= (uint64_t)1 << info->attrs[i].id;
+tile_attr_set tile_parse_allowed_attrs(const tile_op_info *info) {
+    tile_attr_set allowed = {{0}};
+    for (unsigned i = 0; i < info->attr_count; i++) tile_attr_set_add(&allowed, info->attrs[i].id);
     return allowed;
 }
 
@@ -301,7 +302,7 @@ static bool parse_result_types(tile_parser *p, const tile_type **given) {
  * an operand. */
 static bool take_all(tile_parser *p, const tile_op_info *info) {
     bool operand = p->next.kind == TILE_TOKEN_PUNCT && *p->next.text != '{' && *p->next.text != '}';
-    return tile_parse_allowed_attrs(info) >> TILE_ATTR_all & 1 && !operand &&
+    return tile_attr_set_has(tile_parse_allowed_attrs(info), TILE_ATTR_all) && !operand &&
            tile_parse_take_word(p, tile_attr_keyword(TILE_ATTR_all));
 }
 

@@ -20,13 +20,15 @@ static bool parse_arguments(tile_parser *p, tile_operand **operands, unsigned *c
 /* "launch" "@"ID [values] "(" [expr],* ")" [attrs] */
 bool tile_parse_launch(tile_parser *p, const tile_statement *s) {
     const tile_op_info *info = tile_op_get_info(TILE_OP_launch);
-    const uint64_t in_braces = (uint64_t)1 << TILE_ATTR_pdl | (uint64_t)1 << TILE_ATTR_resident |
-                               (uint64_t)1 << TILE_ATTR_otherwise;
+    tile_attr_set in_braces = {{0}};
     tile_invocation call = {.loc = p->token.loc,
                             .opcode = TILE_OP_launch,
                             .attrs = {{.id = TILE_ATTR_callee}, {.id = TILE_ATTR_values}},
                             .attr_count = 2};
     tile_parsed_attr *callee = &call.attrs[0], *values = &call.attrs[1];
+    tile_attr_set_add(&in_braces, TILE_ATTR_pdl);
+    tile_attr_set_add(&in_braces, TILE_ATTR_resident);
+    tile_attr_set_add(&in_braces, TILE_ATTR_otherwise);
     tile_parse_advance(p);
     callee->text = tile_parse_name(p, TILE_TOKEN_SYMBOL, "a kernel such as @matmul");
     return callee->text && tile_parse_param_values(p, &values->values, &values->count) &&

@@ -222,17 +222,27 @@ const tile_node *tile_parse_unknown_op(tile_parser *p);
 /* At a word that CUDA or PTX has for an operation, and that is none here. */
 bool tile_parse_at_foreign_op(const tile_parser *p);
 bool tile_parse_region(tile_parser *p, tile_region region, bool needs_yield);
-/* `{...}` if it is there; allowed is a set of 1 << attribute. what: whose attributes these are. */
-bool tile_parse_attrs(tile_parser *p, uint64_t allowed, const char *what, tile_parsed_attr *attrs,
-                      unsigned *count);
+/* A set of attributes. */
+typedef struct tile_attr_set {
+    uint64_t words[TILE_ATTR_LIMIT / 64];
+} tile_attr_set;
+static inline bool tile_attr_set_has(tile_attr_set set, tile_attr_id id) {
+    return set.words[id / 64] >> id % 64 & 1;
+}
+static inline void tile_attr_set_add(tile_attr_set *set, tile_attr_id id) {
+    set->words[id / 64] |= (uint64_t)1 << id % 64;
+}
+/* `{...}` if it is there. what: whose attributes these are. */
+bool tile_parse_attrs(tile_parser *p, tile_attr_set allowed, const char *what,
+                      tile_parsed_attr *attrs, unsigned *count);
 /* One of them, after those that are there already. */
-bool tile_parse_attr(tile_parser *p, uint64_t allowed, const char *what, tile_parsed_attr *attrs,
-                     unsigned *count);
+bool tile_parse_attr(tile_parser *p, tile_attr_set allowed, const char *what,
+                     tile_parsed_attr *attrs, unsigned *count);
 /* The value of an attribute of kind word. */
 bool tile_parse_attr_word(tile_parser *p, tile_parsed_attr *attr);
 /* Reports the token; false. */
-bool tile_parse_unknown_attr(tile_parser *p, uint64_t allowed, const char *what);
-uint64_t tile_parse_allowed_attrs(const tile_op_info *info);
+bool tile_parse_unknown_attr(tile_parser *p, tile_attr_set allowed, const char *what);
+tile_attr_set tile_parse_allowed_attrs(const tile_op_info *info);
 void tile_parse_set_attrs(tile_parser *p, tile_op op, const tile_parsed_attr *attrs,
                           unsigned count);
 

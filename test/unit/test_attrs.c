@@ -30,7 +30,8 @@ static void read_attrs(attrs_fixture *x, const char *text) {
         tile_builder_at_end(x->parser.function, tile_function_body(x->parser.function));
     tile_function_add_param(x->parser.function, "how", TILE_PARAM_word,
                             tile_expr_word(context, "fma"), NULL);
-    x->ok = tile_parse_attrs(&x->parser, UINT64_MAX, "this", x->attrs, &x->count);
+    const tile_attr_set all = {{UINT64_MAX, UINT64_MAX}};
+    x->ok = tile_parse_attrs(&x->parser, all, "this", x->attrs, &x->count);
 }
 
 static void close_attrs(attrs_fixture *x) {
