@@ -4,6 +4,7 @@
  * that there are when it begins, and what it adds becomes roots for the next one. */
 #include <string.h>
 
+#include "lib/ir/remark.h"
 #include "lib/ir/syntax.h"
 #include "lib/support/clock.h"
 #include "lib/support/guess.h"
@@ -294,6 +295,7 @@ tile_status tile_run_passes_of(const tile_pass_table *passes, tile_module *modul
     manager m = {.module = module, .context = module->context};
     tile_take_options(&m.options, sizeof m.options, options);
     if (!m.options.target) m.options.target = tile_target_find("sm_80");
+    tile_remarks_begin(m.context);
     tile_status status = run_pipeline(&m, passes, pipeline ? pipeline : "");
     tile_arena_reset(&m.arena);
     tile_arena_reset(&m.scratch);

@@ -177,6 +177,7 @@ static tile_status make_key(const job *j, bool with_compiler, tile_artifact_key 
                      with_compiler ? tile_compiler_identity(&arena) : "", options->target->name,
                      options->wants, options->level, options->variant, options->ptx_version,
                      options->no_line_info, options->pipeline, assembler ? assembler : "");
+    if (f->module->context->remarks) tile_text_append("remarks\n", 8, &text); /* kept with code */
     tile_function_print(f, tile_text_append, &text);
     if (options->wants & TILE_WANT_PTX && !options->no_line_info) add_lines(&text, f);
     tile_digest(text.data, text.length, key->text);
@@ -249,6 +250,16 @@ static tile_status build_as_asked(const job *j, tile_artifact **out) {
     return TILE_INVALID;
 }
 
+/* As asked, where no_remarks silences the passes as well. */
+static tile_status build_quietly(const job *j, tile_artifact **out) {
+    tile_context *context = j->f->module->context;
+    bool remarks = context->remarks;
+    context->remarks = remarks && !j->options.no_remarks;
+    tile_status status = build_as_asked(j, out);
+    context->remarks = remarks;
+    return status;
+}
+
 /* What is launched in several steps, made into a plan. */
 static tile_status build_steps(tile_function *f, const tile_build_options *given,
                                tile_artifact **out) {
@@ -271,7 +282,7 @@ tile_status tile_artifact_build(tile_module *module, const char *kernel,
     *out = NULL;
     if (module && !kernel && !f) return TILE_INVALID;
     if (f && tile_takes_steps(f)) return build_steps(f, given, out);
-    if (take(module, kernel, given, &j)) status = build_as_asked(&j, out);
+    if (take(module, kernel, given, &j)) status = build_quietly(&j, out);
     tile_arena_reset(&j.arena);
     return status;
 }

@@ -34,7 +34,7 @@ static const char help[] =
     "  --passes=PIPELINE     instead of the default passes after instantiate\n"
     "  --ptx-version=N.N     a higher version of PTX than the kernel needs\n"
     "  --ptxas=PATH          which assembler; `driver` for the driver's\n"
-    "  --no-line-info        no .loc directives\n" TOOL_CACHE_HELP
+    "  --no-line-info        no .loc directives\n" TOOL_REMARKS_HELP TOOL_CACHE_HELP
     "  --timing              what each step took, on standard error\n"
     "  --help\n";
 
@@ -47,6 +47,7 @@ typedef struct options {
     unsigned param_count;
     unsigned ptx_version, variant;
     bool all_variants, no_line_info, timing, help;
+    tool_remarks remarks;
     tool_cache cache;
 } options;
 
@@ -97,6 +98,8 @@ static bool set_variant(options *o, const char *text) {
 
 static bool take_option(tool_arguments *words, options *o) {
     const char *value;
+    bool ok;
+    if (tool_remarks_option(words, &o->remarks, &ok)) return ok;
     if (tool_option(words, "--target", &value)) return set_target(o, value);
     if (tool_option(words, "--param", &value)) return add_param(o, value);
     if (tool_option(words, "--emit", &value)) {
@@ -274,6 +277,7 @@ static bool compile_variant(const options *o, tile_module *module) {
     bool ok = plan ? emit_plan(o, module, plan, &text)
               : ir ? emit_ir(o, module, &text)
                    : emit_artifact(o, module, &text);
+    ok &= !tool_remarks_failed();
     if (ok) ok = tool_write_file(o->output, text.data, text.size);
     free(text.data);
     return ok;
@@ -357,7 +361,7 @@ int main(int argc, char **argv) {
         return 1;
     }
     tile_context *context = tile_context_create();
-    tool_print_diagnostics(context);
+    tool_print_remarks(context, o.remarks);
     tile_module *module = tool_parse_file(context, o.input);
     print_time("parse", now() - begin, &o);
     bool ok = module && compile(&o, module);

@@ -43,7 +43,8 @@ typedef struct tile_build_options {
     const char *pipeline;      /* the passes; NULL: tile_default_pipeline(level) */
     unsigned ptx_version;      /* as in tile_emit_options */
     bool no_line_info;
-    bool no_remarks;   /* on accesses that could be wider (variant 0 has them) */
+    bool no_remarks;   /* on accesses that could be wider (variant 0 has them), nor those that
+                          tile_context_set_remarks asks for */
     const char *ptxas; /* as for tile_assemble */
     /* Where PTX and cubins are looked for before they are made, and kept; NULL: nowhere. Of the
      * module's context. */

@@ -38,6 +38,7 @@ void tile_context_unlock(tile_context *context) {
 void tile_context_destroy(tile_context *context) {
     if (!context) return;
     tile_arena_reset(&context->arena);
+    tile_arena_reset(&context->said_arena);
     pthread_mutex_destroy(&context->lock);
     free(context);
 }
@@ -46,6 +47,10 @@ void tile_context_set_sink(tile_context *context, tile_sink sink, void *user) {
     if (!context) return;
     context->sink = sink;
     context->sink_user = user;
+}
+
+void tile_context_set_remarks(tile_context *context, bool wanted) {
+    if (context) context->remarks = wanted;
 }
 
 unsigned tile_context_error_count(const tile_context *context) {

@@ -1,7 +1,9 @@
 /* Copies between views and shared buffers. */
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/analysis/access.h"
+#include "lib/ir/remark.h"
 #include "lib/layout/layout.h"
 #include "passes/tile/lower.h"
 
@@ -10,6 +12,24 @@ static unsigned common_width(const lower_cut *a, const lower_cut *b) {
     unsigned bits = 0;
     while (bits < a->width_bits && bits < b->width_bits && a->bits[bits] == b->bits[bits]) bits++;
     return 1u << bits;
+}
+
+/* Why a copy that may land later is done by the threads themselves. */
+static void explain_threads(lowering *l, tile_op op, const tile_type *view, unsigned bytes) {
+    char why[160];
+    tile_scalar scalar = view->scalar;
+    if (!tile_remarks_wanted(&l->old)) return;
+    if (bytes < 4) {
+        snprintf(why, sizeof why,
+                 "%u bytes lie side by side for certain, and cp.async moves 4 at least", bytes);
+        tile_remark_missed(&l->old, op, "not asynchronous", why,
+                           "declare the pointer, extents and strides of the view {divisible = N}, "
+                           "or copy along the dim of stride 1");
+    } else {
+        snprintf(why, sizeof why, "cp.async cannot convert %s", tile_scalar_name(scalar));
+        tile_remark_missed(&l->old, op, "not asynchronous", why,
+                           "make the buffer's element type that of the view");
+    }
 }
 
 /* One thread's part of a copy from a view to a buffer: in the background where the hardware can,
@@ -26,10 +46,12 @@ static void copy_in(lowering *l, tile_op op, const tile_value *view, const tile_
     from.cut = to.cut;
     tile_scalar scalar = tile_value_type(&l->old, view[0])->scalar;
     unsigned width = 1u << to.cut.width_bits, bytes = tile_scalar_bytes(scalar) * width;
+    bool suits = bytes >= 4 && scalar == tile->scalar;
+    if (async && !suits) explain_threads(l, op, tile_value_type(&l->old, view[0]), bytes);
     for (unsigned i = 0; i < to.cut.count; i++) {
         tile_value predicate, source = lower_view_access_offset(l, &from, i, &predicate);
         tile_value target = lower_shared_access_offset(l, &to, lower_cut_register(&to.cut, i, 0));
-        if (async && bytes >= 4 && scalar == tile->scalar) {
+        if (async && suits) {
             tile_build_cp_async(&l->builder, from.view->base, &source, 1, to.map.buffer, &target, 1,
                                 predicate);
             tile_op last = tile_region_at(l->f, l->builder.region)->last;

@@ -157,6 +157,40 @@ void tool_print_diagnostics(tile_context *context) {
     tile_context_set_sink(context, print_diagnostic, stderr);
 }
 
+static bool remarks_failed;
+
+static void print_strictly(const tile_diagnostic *diagnostic, void *file) {
+    tile_diagnostic d = *diagnostic;
+    if (d.severity == TILE_REMARK && d.line) {
+        d.severity = TILE_ERROR;
+        remarks_failed = true;
+    }
+    tile_diagnostic_print(&d, tool_write, file);
+}
+
+void tool_print_remarks(tile_context *context, tool_remarks remarks) {
+    bool strict = remarks == TOOL_REMARKS_ERROR;
+    tile_context_set_remarks(context, remarks != TOOL_REMARKS_ASKED);
+    tile_context_set_sink(context, strict ? print_strictly : print_diagnostic, stderr);
+}
+
+bool tool_remarks_failed(void) {
+    return remarks_failed;
+}
+
+bool tool_remarks_option(tool_arguments *arguments, tool_remarks *remarks, bool *ok) {
+    const char *word = tool_current(arguments);
+    static const char name[] = "--remarks";
+    if (strncmp(word, name, sizeof name - 1) != 0) return false;
+    const char *kind = word + sizeof name - 1;
+    if (*kind && *kind != '=') return false;
+    *ok = !*kind || strcmp(kind, "=error") == 0;
+    *remarks = *kind ? TOOL_REMARKS_ERROR : TOOL_REMARKS_ALL;
+    if (!*ok) fprintf(stderr, "error: --remarks stands alone or with =error, not '%s'\n", word);
+    arguments->next++;
+    return true;
+}
+
 tile_module *tool_parse_file(tile_context *context, const char *path) {
     size_t size;
     char *text = tool_read_file(path, &size);

@@ -39,8 +39,27 @@ char *tool_read_file(const char *path, size_t *size);
 /* Writes a file ("-": standard output). False after a message. */
 bool tool_write_file(const char *path, const char *data, size_t size);
 
+/* What becomes of remarks: --remarks, --remarks=error. */
+typedef enum tool_remarks {
+    TOOL_REMARKS_ASKED, /* those on what the text asks for and does not get */
+    TOOL_REMARKS_ALL,   /* and what the compiler could not do by itself */
+    TOOL_REMARKS_ERROR, /* all, and each that has a place is an error */
+} tool_remarks;
+
+#define TOOL_REMARKS_HELP \
+    "  --remarks             say at each line what could not be done (TMA, wgmma, splitting, ..),\n" \
+    "                        why, and what to write so that it can\n" \
+    "  --remarks=error       and treat each such remark as an error\n"
+
+/* If the next word is --remarks or --remarks=KIND: takes it. *ok is false after a message. */
+bool tool_remarks_option(tool_arguments *arguments, tool_remarks *remarks, bool *ok);
+
 /* Sends the context's diagnostics to stderr. */
 void tool_print_diagnostics(tile_context *context);
+/* The same, with remarks as chosen. */
+void tool_print_remarks(tile_context *context, tool_remarks remarks);
+/* Whether a remark was an error so far, in this process: then nothing should be written. */
+bool tool_remarks_failed(void);
 /* Reads and parses a file; NULL after diagnostics. */
 tile_module *tool_parse_file(tile_context *context, const char *path);
 

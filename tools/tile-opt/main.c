@@ -140,9 +140,10 @@ static bool process(const opt_options *o, const char *name, const char *text, co
     expectations expected = {0};
     if (o->verify_diagnostics) {
         expected = expect_read(name, text);
+        tile_context_set_remarks(context, o->remarks != TOOL_REMARKS_ASKED);
         tile_context_set_sink(context, expect_diagnostic, &expected);
     } else {
-        tool_print_diagnostics(context);
+        tool_print_remarks(context, o->remarks);
     }
     s.module = tile_module_parse(context, name, text, strlen(text));
     bool ok = s.module && run_passes(&s);
@@ -218,7 +219,7 @@ int main(int argc, char **argv) {
     tool_text out = {NULL, 0, 0};
     tool_append("", 0, &out);
     tool_start();
-    bool ok = opt_read_options(argc, argv, &o) && run(&o, &out) &&
+    bool ok = opt_read_options(argc, argv, &o) && run(&o, &out) && !tool_remarks_failed() &&
               tool_write_file(o.output, out.data, out.size);
     free(out.data);
     free(o.pipeline.data);

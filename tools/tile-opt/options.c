@@ -26,6 +26,9 @@ static const char help[] =
     "                                // expected-error@+1 {{part of the message}}\n"
     "                                error, warning, remark, note; @+N, @-N, @above, @below, "
     "@unknown\n"
+    "  --remarks                     say at each line what could not be done, why, and what to "
+    "write\n"
+    "                                so that it can; --remarks=error: as errors\n"
     "  --timing                      what each pass took\n"
     "  --statistics                  what passes counted\n"
     "  --reproducer=FILE             if a pass fails: write the IR before it and the rest of the\n"
@@ -158,7 +161,9 @@ static bool take_flag(tool_arguments *words, opt_options *o) {
 
 static bool take_word(tool_arguments *words, opt_options *o) {
     const char *value;
+    bool ok;
     if (take_flag(words, o)) return true;
+    if (tool_remarks_option(words, &o->remarks, &ok)) return ok;
     if (tool_option(words, "--pass-pipeline", &value)) {
         if (*value) add_to_pipeline(o, value, strlen(value));
         return true;

@@ -22,6 +22,7 @@ typedef struct opt_options {
     bool after_change;
     bool skip_verify, split_input, verify_diagnostics, timing, statistics;
     bool run_reproducer, list_passes, manual, help;
+    tool_remarks remarks;
 } opt_options;
 
 /* False after a message. */

@@ -51,7 +51,9 @@ static const char help[] =
     "  --max-operations=N   CPU: ends a launch that executes more than this (default: no limit)\n"
     "  --time[=N]           measures N launches (default: 20), with the L2 flushed before each\n"
     "  --flush=dirty|clean|none   by writing a large buffer, by reading one, or not at all\n"
-    "                       (default: dirty); --no-flush is --flush=none\n" TUNE_HELP
+    "                       (default: dirty); --no-flush is --flush=none\n";
+
+static const char more_help[] = TUNE_HELP TOOL_REMARKS_HELP
     "  --counts             CPU: barriers, bank conflicts, sectors and operations of the run\n"
     "  --timing             how long each step of the tool took\n"
     "  --ptx=FILE           writes the PTX that runs\n"
@@ -80,6 +82,7 @@ typedef struct options {
     bool with_reference; /* --check without OUT=EXPR */
     tile_flush flush;
     tune_options tuning;
+    tool_remarks remarks;
     bool timing;
     bool counts;
     bool variant;
@@ -183,7 +186,8 @@ static bool parse_option(options *o, tool_arguments *args) {
     const char *value;
     double number = 20;
     bool taken;
-    if (tune_option(args, &o->tuning, &taken)) return taken;
+    if (tune_option(args, &o->tuning, &taken) || tool_remarks_option(args, &o->remarks, &taken))
+        return taken;
     if (is_bare_check(args)) return o->with_reference = tool_flag(args, "--check");
     if (tool_option(args, "--kernel", &o->kernel) || tool_option(args, "--device", &o->device) ||
         tool_option(args, "--check", &o->check) || tool_option(args, "--ptx", &o->ptx) ||
@@ -263,7 +267,7 @@ static tile_status open_device(run *r) {
     if (automatic && !o->target) {
         tile_context_set_sink(r->context, NULL, NULL); /* no GPU is no error then */
         tile_status status = tile_device_create_cuda(r->context, &device, &r->device);
-        tool_print_diagnostics(r->context);
+        tool_print_remarks(r->context, o->remarks);
         if (status == TILE_OK) return TILE_OK;
     }
     if (automatic || strcmp(o->device, "cpu") == 0) {
@@ -541,6 +545,7 @@ static bool launch(run *r) {
                            o->binding_count, &r->kernel) != TILE_OK)
         return false;
     tell_time(o, "compile", since);
+    if (tool_remarks_failed()) return false;
     if (!save_ptx(r) || !upload(r)) return false;
     since = seconds();
     if (tile_kernel_launch(r->kernel, r->launch, o->argument_count, NULL) != TILE_OK ||
@@ -622,13 +627,14 @@ int main(int argc, char **argv) {
     while (args.next < argc) {
         if (tool_flag(&args, "--help")) {
             fputs(help, stdout);
+            fputs(more_help, stdout);
             return tool_finish(true);
         }
         if (!parse_option(&o, &args)) return 1;
     }
     if (!o.file) return fail("tile-run", "which file? See tile-run --help");
     r.context = tile_context_create();
-    tool_print_diagnostics(r.context);
+    tool_print_remarks(r.context, o.remarks);
     r.module = tool_parse_file(r.context, o.file);
     bool right = r.module && (r.function = find_function(&r)) && order_arguments(&r) &&
                  arguments_shape(r.module, r.function, o.bindings, o.binding_count, o.arguments) &&

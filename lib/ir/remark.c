@@ -1,0 +1,45 @@
+#include "lib/ir/remark.h"
+
+#include <string.h>
+
+struct tile_said {
+    tile_loc loc;
+    const char *text;
+    struct tile_said *next;
+};
+
+bool tile_remarks_wanted(const tile_function *f) {
+    return tile_function_context(f)->remarks;
+}
+
+void tile_remarks_begin(tile_context *context) {
+    context->said = NULL;
+    tile_arena_reset(&context->said_arena);
+}
+
+static bool was_said(const tile_context *context, tile_loc loc, const char *text) {
+    const struct tile_said *s = context->said;
+    while (s && (s->loc.file != loc.file || s->loc.line != loc.line ||
+                 s->loc.column != loc.column || strcmp(s->text, text) != 0))
+        s = s->next;
+    return s != NULL;
+}
+
+void tile_remark_missed(const tile_function *f, tile_op op, const char *what, const char *why,
+                        const char *remedy) {
+    tile_context *context = tile_function_context(f);
+    if (!context->remarks) return;
+    tile_arena *arena = &context->said_arena;
+    tile_loc loc = op.id ? tile_op_loc(f, op) : f->loc;
+    tile_context_lock(context);
+    const char *text = tile_arena_format(
+        arena, "%s%s: %s: %s%s%s", op.id ? "" : "@", op.id ? tile_op_name(f, op) : f->name, what,
+        why, remedy ? "; " : "", remedy ? remedy : "");
+    if (!was_said(context, loc, text)) {
+        struct tile_said *said = TILE_NEW(arena, struct tile_said);
+        *said = (struct tile_said){loc, text, context->said};
+        context->said = said;
+        tile_report(context, TILE_REMARK, loc, "%s", text);
+    }
+    tile_context_unlock(context);
+}
