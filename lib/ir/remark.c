@@ -32,9 +32,9 @@ void tile_remark_missed(const tile_function *f, tile_op op, const char *what, co
     tile_arena *arena = &context->said_arena;
     tile_loc loc = op.id ? tile_op_loc(f, op) : f->loc;
     tile_context_lock(context);
-    const char *text = tile_arena_format(
-        arena, "%s%s: %s: %s%s%s", op.id ? "" : "@", op.id ? tile_op_name(f, op) : f->name, what,
-        why, remedy ? "; " : "", remedy ? remedy : "");
+    const char *text = tile_arena_format(arena, "%s%s: %s: %s%s%s", op.id ? "" : "@",
+                                         op.id ? tile_op_name(f, op) : f->name, what, why,
+                                         remedy ? "; " : "", remedy ? remedy : "");
     if (!was_said(context, loc, text)) {
         struct tile_said *said = TILE_NEW(arena, struct tile_said);
         *said = (struct tile_said){loc, text, context->said};

@@ -21,6 +21,7 @@ static void drop(const char *text, size_t length, void *user) {
 Test(null, context) {
     tile_report(NULL, TILE_ERROR, (tile_loc){0}, "nobody hears %d", 1);
     tile_context_set_sink(NULL, NULL, NULL);
+    tile_context_set_remarks(NULL, true);
     tile_context_destroy(NULL);
     tile_diagnostic_print(NULL, drop, NULL);
     cr_expect_eq(tile_context_error_count(NULL), 0);

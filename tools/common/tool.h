@@ -47,7 +47,8 @@ typedef enum tool_remarks {
 } tool_remarks;
 
 #define TOOL_REMARKS_HELP \
-    "  --remarks             say at each line what could not be done (TMA, wgmma, splitting, ..),\n" \
+    "  --remarks             say at each line what could not be done (TMA, wgmma, splitting, " \
+    "..),\n" \
     "                        why, and what to write so that it can\n" \
     "  --remarks=error       and treat each such remark as an error\n"
 
