@@ -57,8 +57,7 @@ uint32_t tile_layout_coordinate(const tile_layout *layout, uint32_t index, unsig
            (bits & ((UINT32_C(1) << layout->dim_bits[d]) - 1));
 }
 
-/* The index of the element with these coordinates. */
-static uint32_t index_of(const tile_layout *layout, const uint32_t *coordinates) {
+uint32_t tile_layout_index(const tile_layout *layout, const uint32_t *coordinates) {
     uint32_t part = 0, index = 0;
     for (unsigned d = 0; d < layout->rank; d++) {
         part = part * layout->count[d] + (coordinates[d] >> layout->dim_bits[d]);
@@ -299,7 +298,7 @@ static uint32_t narrow_index(const tile_layout *wide, const tile_layout *narrow,
         bool repeated = tile_layout_extent(narrow, d) == 1;
         coordinates[d] = repeated ? 0 : tile_layout_coordinate(wide, index, from);
     }
-    return index_of(narrow, coordinates);
+    return tile_layout_index(narrow, coordinates);
 }
 
 tile_layout tile_layout_narrow(const tile_layout *wide, const uint32_t *dims, unsigned rank) {

@@ -24,6 +24,8 @@ uint32_t tile_layout_extent(const tile_layout *layout, unsigned d);
 unsigned tile_layout_dim_shift(const tile_layout *layout, unsigned d);
 /* Coordinate d of an element. */
 uint32_t tile_layout_coordinate(const tile_layout *layout, uint32_t index, unsigned d);
+/* The index of the element with these coordinates. */
+uint32_t tile_layout_index(const tile_layout *layout, const uint32_t *coordinates);
 
 /* The index of the element that this register of this lane of this warp holds. */
 uint32_t tile_layout_apply(const tile_layout *layout, uint32_t reg, uint32_t lane, uint32_t warp);

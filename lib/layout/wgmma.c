@@ -1,0 +1,344 @@
+/* Matrix instructions of a warpgroup: accumulators, operands in shared memory, boxes. */
+#include "lib/layout/wgmma.h"
+
+#include <string.h>
+
+#include "lib/ir/scalar.h"
+
+enum { CHUNK = 16, ATOM_ROWS = 8 };
+
+/* Instructions -------------------------------------------------------------------------------- */
+
+typedef struct wgmma_row {
+    tile_scalar lhs, rhs, acc;
+    uint32_t k;
+} wgmma_row;
+
+static const wgmma_row rows[] = {
+#define WGMMA(lhs, rhs, acc, k) {TILE_##lhs, TILE_##rhs, TILE_##acc, k},
+#include "lib/layout/wgmma.def"
+};
+
+enum { ROW_COUNT = sizeof rows / sizeof *rows };
+
+bool tile_wgmma_multiplies(const tile_mma_query *types) {
+    for (unsigned i = 0; i < ROW_COUNT; i++)
+        if (rows[i].lhs == types->lhs && rows[i].rhs == types->rhs && rows[i].acc == types->acc)
+            return true;
+    return false;
+}
+
+uint32_t tile_wgmma_depth(tile_scalar lhs) {
+    for (unsigned i = 0; i < ROW_COUNT; i++)
+        if (rows[i].lhs == lhs) return rows[i].k;
+    return 0;
+}
+
+bool tile_wgmma_admits_columns(uint32_t columns, tile_scalar acc) {
+    unsigned step = acc == TILE_i32 && columns > 32 ? 16 : 8;
+    return columns && columns % step == 0 && columns != 0 && columns <= TILE_WGMMA_MOST_COLUMNS;
+}
+
+/* Accumulators -------------------------------------------------------------------------------- */
+
+/* Appends bits of dim d to the registers: coordinate `from` up to below `to`. */
+static void add_registers(tile_layout *layout, unsigned d, uint32_t from, uint32_t to) {
+    for (uint32_t c = from; c < to; c *= 2)
+        layout->reg[layout->reg_bits++] = c << tile_layout_dim_shift(layout, d);
+}
+
+static void add_warps(tile_layout *layout, unsigned d, uint32_t from, uint32_t to) {
+    for (uint32_t c = from; c < to; c *= 2)
+        layout->warp[layout->warp_bits++] = c << tile_layout_dim_shift(layout, d);
+}
+
+/* How many warpgroups lie along rows; the others lie along columns. */
+static uint32_t groups_along_rows(uint32_t part_rows, uint32_t groups) {
+    uint32_t most = part_rows / TILE_WGMMA_ROWS;
+    return groups < most ? groups : most;
+}
+
+bool tile_wgmma_admits(const uint32_t dims[2], unsigned row_dim, unsigned num_warps) {
+    if (num_warps % TILE_WARPGROUP || num_warps & (num_warps - 1) || !num_warps) return false;
+    uint32_t part_rows = tile_layout_part_extent(dims[row_dim]);
+    uint32_t part_columns = tile_layout_part_extent(dims[1 - row_dim]);
+    uint32_t groups = num_warps / TILE_WARPGROUP;
+    if (part_rows < TILE_WGMMA_ROWS) return false;
+    return part_columns / (groups / groups_along_rows(part_rows, groups)) >= 8;
+}
+
+/* Lanes, and the registers of a fragment of 16 rows and 8 columns; warps 0 to 3. */
+static tile_layout start_fragment(const uint32_t dims[2], unsigned row_dim) {
+    tile_layout layout = tile_layout_blank(TILE_LAYOUT_REGISTER, dims, 2);
+    unsigned row = tile_layout_dim_shift(&layout, row_dim);
+    for (unsigned i = 0; i < 3; i++) layout.lane[2 + i] = UINT32_C(1) << i << row;
+    add_warps(&layout, row_dim, 16, TILE_WGMMA_ROWS);
+    return layout;
+}
+
+static void add_columns(tile_layout *layout, unsigned row_dim, uint32_t pack) {
+    unsigned column = tile_layout_dim_shift(layout, 1 - row_dim);
+    for (unsigned i = 0; i < 2; i++) layout->lane[i] = pack << i << column;
+    add_registers(layout, 1 - row_dim, 1, pack);
+    add_registers(layout, row_dim, 8, 16);
+}
+
+tile_layout tile_wgmma_accumulator(const uint32_t dims[2], unsigned row_dim, unsigned num_warps) {
+    tile_layout layout = start_fragment(dims, row_dim);
+    uint32_t part_rows = tile_layout_part_extent(dims[row_dim]);
+    uint32_t part_columns = tile_layout_part_extent(dims[1 - row_dim]);
+    uint32_t groups = num_warps / TILE_WARPGROUP;
+    uint32_t along_rows = groups_along_rows(part_rows, groups);
+    uint32_t share = part_columns / (groups / along_rows);
+    add_columns(&layout, row_dim, 2);
+    add_registers(&layout, 1 - row_dim, 8, share);
+    add_registers(&layout, row_dim, TILE_WGMMA_ROWS, part_rows / along_rows);
+    add_warps(&layout, row_dim, part_rows / along_rows, part_rows);
+    add_warps(&layout, 1 - row_dim, share, part_columns);
+    return layout;
+}
+
+/* A step from one fragment to another: along one dim, by whole fragments. */
+static bool is_step(const tile_layout *acc, uint32_t basis, unsigned row_dim) {
+    uint32_t row = tile_layout_coordinate(acc, basis, row_dim),
+             column = tile_layout_coordinate(acc, basis, 1 - row_dim);
+    return row % TILE_WGMMA_ROWS == 0 && column % 8 == 0 && !(row && column) && (row || column);
+}
+
+/* Consecutive columns that a warpgroup holds, in one part or in all. */
+static uint32_t find_columns(const tile_layout *acc, unsigned row_dim, tile_scalar scalar) {
+    unsigned d = 1 - row_dim, shift = tile_layout_dim_shift(acc, d);
+    uint32_t run = 8;
+    for (bool longer = true; longer && run < TILE_WGMMA_MOST_COLUMNS;) {
+        longer = false;
+        for (unsigned i = 2; i < acc->reg_bits; i++) longer |= acc->reg[i] == run << shift;
+        if (longer) run *= 2;
+    }
+    uint32_t all = tile_layout_extent(acc, d);
+    bool whole = run == UINT32_C(1) << acc->dim_bits[d];
+    return whole && tile_wgmma_admits_columns(all, scalar) ? all : run;
+}
+
+bool tile_wgmma_holds(const tile_layout *acc, unsigned row_dim, tile_scalar scalar,
+                      uint32_t *columns) {
+    if (acc->kind != TILE_LAYOUT_REGISTER || acc->rank != 2) return false;
+    const uint32_t dims[2] = {tile_layout_extent(acc, 0), tile_layout_extent(acc, 1)};
+    if (acc->dim_bits[row_dim] < 6 || acc->dim_bits[1 - row_dim] < 3) return false;
+    if (acc->warp_bits < 2 || acc->reg_bits < 2) return false;
+    tile_layout fragment = start_fragment(dims, row_dim);
+    add_columns(&fragment, row_dim, 2);
+    if (memcmp(acc->reg, fragment.reg, 2 * sizeof *acc->reg) != 0 ||
+        memcmp(acc->lane, fragment.lane, sizeof acc->lane) != 0 ||
+        memcmp(acc->warp, fragment.warp, 2 * sizeof *acc->warp) != 0)
+        return false;
+    bool steps = true;
+    for (unsigned i = 2; i < acc->reg_bits; i++) steps &= is_step(acc, acc->reg[i], row_dim);
+    for (unsigned i = 2; i < acc->warp_bits; i++) steps &= is_step(acc, acc->warp[i], row_dim);
+    if (steps) *columns = find_columns(acc, row_dim, scalar);
+    return steps;
+}
+
+tile_layout tile_wgmma_first_operand(const tile_layout *acc, unsigned row_dim, tile_scalar scalar,
+                                     const uint32_t dims[2]) {
+    tile_layout layout = start_fragment(dims, row_dim);
+    uint32_t pack = 4 / tile_scalar_bytes(scalar);
+    add_columns(&layout, row_dim, pack);
+    add_registers(&layout, 1 - row_dim, 4 * pack, tile_layout_part_extent(dims[1 - row_dim]));
+    for (unsigned i = 2; i < acc->reg_bits; i++) {
+        uint32_t row = tile_layout_coordinate(acc, acc->reg[i], row_dim);
+        if (row) add_registers(&layout, row_dim, row, row + 1);
+    }
+    for (unsigned i = 2; i < acc->warp_bits; i++)
+        layout.warp[layout.warp_bits++] = tile_layout_coordinate(acc, acc->warp[i], row_dim)
+                                          << tile_layout_dim_shift(&layout, row_dim);
+    layout.block_bits = acc->block_bits;
+    return layout;
+}
+
+/* Operands in shared memory ------------------------------------------------------------------- */
+
+uint32_t tile_wgmma_cross(unsigned swizzle, uint32_t address) {
+    return address >> 3 & (swizzle - CHUNK);
+}
+
+uint32_t tile_wgmma_address(const tile_wgmma_matrix *matrix, unsigned element_bytes, uint32_t start,
+                            uint32_t row, uint32_t k) {
+    uint32_t along = (matrix->mn_major ? row : k) * element_bytes;
+    uint32_t across = matrix->mn_major ? k : row, width = matrix->swizzle;
+    bool plain = matrix->swizzle == CHUNK;
+    bool turned = plain && matrix->mn_major; /* the strides have changed places */
+    uint32_t next = turned ? matrix->stride : matrix->leading;
+    uint32_t eight = turned ? matrix->leading : matrix->stride;
+    uint32_t sum = start + along % width + along / width * next + across % ATOM_ROWS * width +
+                   across / ATOM_ROWS * eight;
+    return sum ^ tile_wgmma_cross(matrix->swizzle, sum);
+}
+
+tile_layout tile_wgmma_shared(const uint32_t dims[2], unsigned fastest, unsigned element_bytes) {
+    tile_layout layout = tile_layout_blank(TILE_LAYOUT_SHARED, dims, 2);
+    unsigned inner = tile_layout_dim_shift(&layout, fastest);
+    uint32_t extent = tile_layout_part_extent(dims[fastest]);
+    uint32_t width = extent < 128 / element_bytes ? extent : 128 / element_bytes;
+    uint32_t plain[TILE_LAYOUT_MAX_BITS];
+    add_registers(&layout, fastest, 1, width);
+    add_registers(&layout, 1 - fastest, 1, tile_layout_part_extent(dims[1 - fastest]));
+    add_registers(&layout, fastest, width, extent);
+    memcpy(plain, layout.reg, sizeof plain);
+    if (width * element_bytes <= CHUNK) return layout;
+    for (unsigned i = 0; i < layout.reg_bits; i++) {
+        uint32_t crossed = tile_wgmma_cross(width * element_bytes, element_bytes << i);
+        if (crossed) layout.reg[i] = plain[i] ^ (crossed / element_bytes) << inner;
+    }
+    return layout;
+}
+
+/* The offset in a stage in bytes before the crossing. */
+static uint32_t sum_of(const tile_layout *shared, unsigned swizzle, unsigned element_bytes,
+                       uint32_t index) {
+    uint32_t offset = tile_layout_offset_of(shared, index) * element_bytes;
+    return offset ^ tile_wgmma_cross(swizzle, offset);
+}
+
+uint32_t tile_wgmma_start(const tile_layout *shared, const tile_wgmma_matrix *matrix,
+                          unsigned element_bytes, const uint32_t coordinates[2]) {
+    return sum_of(shared, matrix->swizzle, element_bytes, tile_layout_index(shared, coordinates));
+}
+
+/* What is known of one shared layout under one swizzle: what coordinate bit i of a dim adds. */
+typedef struct offsets {
+    uint32_t of[2][TILE_LAYOUT_MAX_BITS];
+    uint32_t part_step[2]; /* from a part to the next one along a dim; bytes */
+} offsets;
+
+/* False if sums of what bits add are not what they add together. */
+static bool find_offsets(const tile_layout *shared, unsigned swizzle, unsigned element_bytes,
+                         offsets *o) {
+    uint32_t part = element_bytes << tile_layout_part_bits(shared), all = 0;
+    if (part % (ATOM_ROWS * swizzle)) return false;
+    o->part_step[1] = part;
+    o->part_step[0] = part * shared->count[1];
+    for (unsigned d = 0; d < 2; d++)
+        for (unsigned i = 0; i < shared->dim_bits[d]; i++) {
+            uint32_t index = UINT32_C(1) << i << tile_layout_dim_shift(shared, d);
+            o->of[d][i] = sum_of(shared, swizzle, element_bytes, index);
+            if (o->of[d][i] & (o->of[d][i] - 1) || all & o->of[d][i]) return false;
+            all |= o->of[d][i];
+        }
+    return true;
+}
+
+/* Whether bits [from, to) of dim d add first, 2 first, 4 first .. */
+static bool is_run(const offsets *o, unsigned d, unsigned from, unsigned to, uint32_t first) {
+    bool run = true;
+    for (unsigned i = from; i < to; i++) run &= o->of[d][i] == first << (i - from);
+    return run;
+}
+
+static unsigned log2_of(uint32_t power) {
+    unsigned bits = 0;
+    while (power >> (bits + 1)) bits++;
+    return bits;
+}
+
+/* The step from one `unit` of bits of dim d to the next, constant over `extent` coordinates: a
+ * block inside of a part or all parts. False if it is not; 16 if there is one unit only. */
+static bool find_step(const tile_layout *shared, const offsets *o, unsigned d, unsigned unit,
+                      uint32_t extent, uint32_t *step) {
+    unsigned bits = shared->dim_bits[d];
+    bool parts = extent >> bits > 1;
+    unsigned to = parts ? bits : log2_of(extent);
+    *step = CHUNK;
+    if (extent <= UINT32_C(1) << unit) return true;
+    if (to < unit) return false; /* an atom of several parts */
+    *step = to > unit ? o->of[d][unit] : o->part_step[d];
+    return is_run(o, d, unit, to, *step) && (!parts || o->part_step[d] == *step << (to - unit));
+}
+
+static bool match_swizzle(const tile_layout *shared, unsigned k_dim, unsigned element_bytes,
+                          uint32_t extent, unsigned swizzle, tile_wgmma_matrix *matrix) {
+    offsets o;
+    uint32_t depth = 32 / element_bytes, fast_step, slow_step;
+    unsigned fast = matrix->mn_major ? 1 - k_dim : k_dim, slow = 1 - fast;
+    unsigned width = log2_of(swizzle / element_bytes);
+    if (!find_offsets(shared, swizzle, element_bytes, &o)) return false;
+    uint32_t slow_extent = matrix->mn_major ? depth : extent;
+    uint32_t fast_extent = matrix->mn_major ? extent : depth;
+    unsigned inside = log2_of(fast_extent) < width ? log2_of(fast_extent) : width;
+    if (shared->dim_bits[fast] < inside || shared->dim_bits[slow] < 3) return false;
+    if (!is_run(&o, fast, 0, inside, element_bytes) || !is_run(&o, slow, 0, 3, swizzle))
+        return false;
+    if (!find_step(shared, &o, fast, width, fast_extent, &fast_step) ||
+        !find_step(shared, &o, slow, 3, slow_extent, &slow_step))
+        return false;
+    bool turned = matrix->mn_major && swizzle == CHUNK;
+    matrix->swizzle = swizzle;
+    matrix->leading = turned ? slow_step : fast_step;
+    matrix->stride = turned ? fast_step : slow_step;
+    return true;
+}
+
+bool tile_wgmma_match(const tile_layout *shared, unsigned k_dim, unsigned element_bytes,
+                      uint32_t extent, tile_wgmma_matrix *matrix) {
+    uint32_t depth = 32 / element_bytes;
+    if (shared->kind != TILE_LAYOUT_SHARED || shared->rank != 2) return false;
+    if (shared->dim_bits[k_dim] < log2_of(depth)) return false;
+    for (unsigned major = 0; major < (element_bytes == 2 ? 2u : 1u); major++)
+        for (unsigned swizzle = 128; swizzle >= CHUNK; swizzle /= 2) {
+            matrix->mn_major = major;
+            if (match_swizzle(shared, k_dim, element_bytes, extent, swizzle, matrix)) return true;
+        }
+    return false;
+}
+
+/* Boxes of tensor maps ------------------------------------------------------------------------ */
+
+/* How many bits of dim d, from the lowest on, add first, 2 first ..; 256 elements at most. */
+static unsigned count_run(const tile_layout *shared, unsigned swizzle, unsigned element_bytes,
+                          unsigned d, uint32_t first) {
+    unsigned bits = 0;
+    for (; bits < shared->dim_bits[d] && bits < 8; bits++) {
+        uint32_t index = UINT32_C(1) << bits << tile_layout_dim_shift(shared, d);
+        if (sum_of(shared, swizzle, element_bytes, index) != first << bits) break;
+    }
+    return bits;
+}
+
+/* Takes the dim of the longest run at `next`; false if there is none. */
+static bool extend_box(const tile_layout *shared, unsigned element_bytes, uint32_t next,
+                       tile_tma_box *box) {
+    unsigned best = 0, bits = 0;
+    for (unsigned d = 0; d < shared->rank; d++) {
+        bool taken = false;
+        for (unsigned i = 0; i < box->rank; i++) taken |= box->order[i] == d;
+        unsigned run = taken ? 0 : count_run(shared, box->swizzle, element_bytes, d, next);
+        if (run > bits) bits = run, best = d;
+    }
+    if (!bits) return false;
+    box->order[box->rank++] = best;
+    box->extent[best] = UINT32_C(1) << bits;
+    return true;
+}
+
+/* Under a swizzle a row is as long as that, and eight of them are an atom. */
+static bool is_atom(const tile_tma_box *box, unsigned element_bytes) {
+    if (box->swizzle == CHUNK) return box->extent[box->order[0]] * element_bytes >= CHUNK;
+    return box->extent[box->order[0]] * element_bytes == box->swizzle && box->rank > 1 &&
+           box->extent[box->order[1]] >= ATOM_ROWS;
+}
+
+bool tile_tma_find_box(const tile_layout *shared, unsigned element_bytes, tile_tma_box *box) {
+    if (shared->kind != TILE_LAYOUT_SHARED) return false;
+    for (unsigned swizzle = 128; swizzle >= CHUNK; swizzle /= 2) {
+        memset(box, 0, sizeof *box);
+        box->swizzle = swizzle;
+        for (unsigned d = 0; d < shared->rank; d++) box->extent[d] = 1;
+        uint32_t next = element_bytes;
+        while (extend_box(shared, element_bytes, next, box))
+            next *= box->extent[box->order[box->rank - 1]];
+        if (!box->rank || !is_atom(box, element_bytes)) continue;
+        for (unsigned d = 0; d < shared->rank; d++) /* dims of one element come last */
+            if (box->extent[d] == 1) box->order[box->rank++] = d;
+        return true;
+    }
+    return false;
+}
