@@ -1,7 +1,8 @@
 # How lit finds the tests and what their RUN lines may use.
 #   lit test --param build=build
 # Tools of the build and of LLVM (FileCheck, not, split-file) are on PATH. Substitutions: %kernels,
-# %root, %build, %include, %libtile, %python, %cc, %cxx, %ptxas, %cuda_include.
+# %root, %build, %include, %libtile, %python, %cc, %cxx, %ptxas, %cuda_include,
+# %assemble (FILE.ptx [--arch=sm_90a] [--registers=N]: ptxas, which must not spill nor complain).
 # Features: cuda (a device answers), ptxas, cuda-toolkit (cuda.h), cxx, asan, pkg-config.
 import ctypes
 import json
@@ -79,6 +80,9 @@ ptxas = find_cuda_file("bin", "ptxas") or shutil.which("ptxas")
 if ptxas:
     config.available_features.add("ptxas")
     substitute("ptxas", ptxas)
+    # %assemble FILE.ptx: fails on spills, and on whatever ptxas says about wgmma (C75xx)
+    substitute("assemble", "%s %s %s" % (
+        sys.executable, os.path.join(root, "test", "Inputs", "assemble.py"), ptxas))
 if shutil.which("pkg-config") and shutil.which("cmake"):
     config.available_features.add("pkg-config")
 cuda_header = find_cuda_file("include", "cuda.h")

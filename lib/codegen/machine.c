@@ -220,6 +220,7 @@ tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     case TILE_OP_sync: return sync_machine(f, op);
     case TILE_OP_sync_arrive: return TILE_MACHINE_sync_arrive;
     case TILE_OP_fence: return TILE_MACHINE_fence;
+    case TILE_OP_fence_async: return TILE_MACHINE_fence_async;
     default: return TILE_MACHINE_COUNT;
     }
 }

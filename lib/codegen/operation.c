@@ -30,6 +30,10 @@ void tile_emit_wait_group(tile_emitter *e, tile_op op) {
     tile_machine_call(e, tile_machine_of_op(e->f, op), &pending, 1);
 }
 
+void tile_emit_fence_async(tile_emitter *e, tile_op op) {
+    tile_machine_call(e, tile_machine_of_op(e->f, op), NULL, 0);
+}
+
 /* Below sm_90 launches do not overlap. */
 static void emit_pdl(tile_emitter *e, tile_machine machine) {
     if (e->options->target->compute_capability < tile_machine_capability(machine)) return;

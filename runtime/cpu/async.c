@@ -89,6 +89,18 @@ CPU_HANDLER(cpu_run_pdl_wait) {
     return CPU_NEXT;
 }
 
+CPU_HANDLER(cpu_run_fence_async) {
+    (void)run;
+    (void)insn;
+    if (agent->fence_count == agent->fence_capacity) {
+        agent->fence_capacity = agent->fence_capacity ? agent->fence_capacity * 2 : 16;
+        agent->fences = tile_realloc(agent->fences, sizeof *agent->fences * agent->fence_capacity);
+    }
+    agent->clock.used = true;
+    agent->fences[agent->fence_count++] = (cpu_proxy_fence){agent->clock.time, agent->mask};
+    return CPU_NEXT;
+}
+
 CPU_HANDLER(cpu_run_commit_group) {
     (void)insn;
     for (unsigned lane = 0; lane < run->program->lanes; lane++)

@@ -294,6 +294,10 @@ void cpu_decode_fence(cpu_decoder *d, tile_op op) {
     d->program->fences = true;
 }
 
+void cpu_decode_fence_async(cpu_decoder *d, tile_op op) {
+    cpu_add_op(d, op, cpu_run_fence_async);
+}
+
 void cpu_decode_commit_group(cpu_decoder *d, tile_op op) {
     cpu_add_op(d, op, cpu_run_commit_group);
 }

@@ -70,6 +70,7 @@ CPU_HANDLER(cpu_run_copy_async);
 CPU_HANDLER(cpu_run_commit_group);
 CPU_HANDLER(cpu_run_pdl_wait);
 CPU_HANDLER(cpu_run_wait_group);
+CPU_HANDLER(cpu_run_fence_async);
 /* Lets everything land that the agent still has in flight, at its end. */
 bool cpu_land_all(cpu_run *run, cpu_agent *agent);
 /* Level 2: what one agent has in flight becomes another one's, in groups of its own. */

@@ -136,7 +136,14 @@ typedef struct cpu_shadow {
     uint32_t
         readers; /* of other agents, before the last one: a place in the block's list; 0: none */
     uint32_t updates; /* atomic accesses since the write, the last one of each agent: likewise */
+    uint32_t write_fences; /* how many fence_async the writing agent had executed; or this: */
+    uint16_t pending;      /* asynchronous reads that nothing has waited for, and of the last one */
+    uint16_t pending_thread;
+    uint32_t pending_insn;
 } cpu_shadow;
+
+/* As write_fences: it was written through the async proxy, which sees it without a fence. */
+#define CPU_BY_ASYNC_PROXY UINT32_MAX
 
 typedef struct cpu_reader {
     uint16_t thread;
@@ -205,6 +212,12 @@ typedef enum cpu_state {
 typedef struct cpu_block cpu_block;
 typedef struct cpu_global cpu_global;
 
+/* One fence_async. */
+typedef struct cpu_proxy_fence {
+    uint32_t time; /* of its agent */
+    uint32_t lanes;
+} cpu_proxy_fence;
+
 /* How far a scope reaches. */
 typedef enum cpu_reach { CPU_REACH_BLOCK, CPU_REACH_CLUSTER, CPU_REACH_ALL, CPU_REACHES } cpu_reach;
 
@@ -255,6 +268,8 @@ struct cpu_agent {
     uint32_t waited; /* lanes that have passed `pdl_wait` */
     cpu_copy *copies;
     size_t copy_count, copy_capacity;
+    cpu_proxy_fence *fences; /* in the order in which it executed them */
+    size_t fence_count, fence_capacity;
 };
 
 struct cpu_block {

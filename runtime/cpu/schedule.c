@@ -64,6 +64,7 @@ static void destroy_blocks(const cpu_program *program, cpu_block *list) {
             free(list->agents[w].frame);
             free(list->agents[w].poison);
             free(list->agents[w].copies);
+            free(list->agents[w].fences);
             cpu_clock_stop(&list->agents[w].clock);
             cpu_order_clear(&list->agents[w].order);
         }
@@ -95,6 +96,7 @@ static void start_agent(const cpu_run *run, cpu_block *block, unsigned index, ui
     agent->pc = agent->depth = 0;
     agent->mask = program->lanes == CPU_LANES ? UINT32_MAX : 1;
     agent->copy_count = 0;
+    agent->fence_count = 0;
     memset(agent->commits, 0, sizeof agent->commits);
     agent->waited = 0;
     memset(agent->visits, 0, sizeof *agent->visits * program->uniform_count);

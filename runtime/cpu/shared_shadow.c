@@ -194,6 +194,18 @@ static bool check_list(const access *a, uint32_t list, const char *what, uint32_
     return true;
 }
 
+/* False after a report of what the read collides with. */
+static bool check_read(const access *a, const cpu_shadow *shadow, uint32_t granule) {
+    if (shadow->writer == CPU_IN_FLIGHT)
+        return fault_at(a, "read while an asynchronous copy is in flight", granule);
+    if (!shadow->writer && !a->insn->speculative)
+        return fault_at(a, "read of uninitialised shared memory", granule);
+    if (shadow->writer && !is_before(a, shadow->writer, shadow->write_time))
+        return fault_race(a, "read without a barrier after a write", granule, shadow->writer,
+                          shadow->write_insn);
+    return check_list(a, shadow->updates, "read without a barrier after an atomic access", granule);
+}
+
 bool cpu_cluster_read(cpu_run *run, cpu_agent *agent, cpu_block *owner, const cpu_insn *insn,
                       int lane, uint16_t thread, uint32_t offset, uint32_t bytes) {
     uint32_t first, end;
@@ -202,15 +214,7 @@ bool cpu_cluster_read(cpu_run *run, cpu_agent *agent, cpu_block *owner, const cp
     granules(run, offset, bytes, &first, &end);
     for (uint32_t i = first; i < end; i++) {
         cpu_shadow *shadow = &owner->shadow[i];
-        if (shadow->writer == CPU_IN_FLIGHT)
-            return fault_at(&a, "read while an asynchronous copy is in flight", i);
-        if (!shadow->writer && !insn->speculative)
-            return fault_at(&a, "read of uninitialised shared memory", i);
-        if (shadow->writer && !is_before(&a, shadow->writer, shadow->write_time))
-            return fault_race(&a, "read without a barrier after a write", i, shadow->writer,
-                              shadow->write_insn);
-        if (!check_list(&a, shadow->updates, "read without a barrier after an atomic access", i))
-            return false;
+        if (!check_read(&a, shadow, i)) return false;
         add_read(&a, shadow);
     }
     return true;
@@ -219,6 +223,66 @@ bool cpu_cluster_read(cpu_run *run, cpu_agent *agent, cpu_block *owner, const cp
 bool cpu_shared_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                      uint16_t thread, uint32_t offset, uint32_t bytes) {
     return cpu_cluster_read(run, agent, agent->block, insn, lane, thread, offset, bytes);
+}
+
+/* Whether the thread that wrote has executed a fence_async since, and that comes before the access.
+ */
+static bool is_fenced(const access *a, const cpu_shadow *shadow) {
+    if (shadow->write_fences == CPU_BY_ASYNC_PROXY) return true;
+    const cpu_agent *writer = find_agent(a, shadow->writer);
+    unsigned lane = (shadow->writer - 1u) % (CPU_LANES + 1);
+    uint32_t all = a->run->program->lanes == 1 ? 1 : UINT32_MAX;
+    uint32_t lanes = lane < CPU_LANES ? UINT32_C(1) << lane : all;
+    for (size_t i = shadow->write_fences; i < writer->fence_count; i++)
+        if ((writer->fences[i].lanes & lanes) == lanes)
+            return is_before(a, shadow->writer, writer->fences[i].time);
+    return false;
+}
+
+static bool fault_fence(const access *a, const cpu_shadow *shadow, uint32_t granule) {
+    const cpu_insn *insn = &a->run->program->insns[shadow->write_insn];
+    tile_arena scratch = {0};
+    const char *name = cpu_agent_name(&scratch, a->run, find_agent(a, shadow->writer));
+    fault_at(a,
+             tile_arena_format(&scratch, "%s reads what no fence_async has shown to the async proxy",
+                               tile_op_get_info(a->insn->opcode)->name),
+             granule);
+    tile_report(a->run->context, TILE_NOTE, insn->loc,
+                "written here: %s, by %s; put a fence_async behind it, in the thread that writes "
+                "and before the barrier",
+                tile_op_get_info(insn->opcode)->name, name);
+    tile_arena_reset(&scratch);
+    return false;
+}
+
+bool cpu_shared_start_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint32_t offset,
+                           uint32_t bytes) {
+    uint32_t first, end;
+    cpu_block *owner = agent->block;
+    if (!owner->shadow) return true;
+    access a = begin_access(run, agent, owner, insn, -1, cpu_thread(agent, CPU_LANES));
+    granules(run, offset, bytes, &first, &end);
+    for (uint32_t i = first; i < end; i++) {
+        cpu_shadow *shadow = &owner->shadow[i];
+        if (!check_read(&a, shadow, i)) return false;
+        if (shadow->writer && !is_fenced(&a, shadow)) return fault_fence(&a, shadow, i);
+        shadow->pending++;
+        shadow->pending_thread = a.thread;
+        shadow->pending_insn = a.number;
+    }
+    return true;
+}
+
+void cpu_shared_end_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint32_t offset,
+                         uint32_t bytes) {
+    uint32_t first, end;
+    if (!agent->block->shadow) return;
+    access a = begin_access(run, agent, agent->block, insn, -1, cpu_thread(agent, CPU_LANES));
+    granules(run, offset, bytes, &first, &end);
+    for (uint32_t i = first; i < end; i++) {
+        agent->block->shadow[i].pending--;
+        add_read(&a, &agent->block->shadow[i]);
+    }
 }
 
 static bool check_reads(const access *a, const cpu_shadow *shadow, uint32_t granule,
@@ -233,6 +297,9 @@ static bool check_reads(const access *a, const cpu_shadow *shadow, uint32_t gran
 static bool check_write(const access *a, const cpu_shadow *shadow, uint32_t granule) {
     if (shadow->writer == CPU_IN_FLIGHT)
         return fault_at(a, "write while an asynchronous copy is in flight", granule);
+    if (shadow->pending)
+        return fault_race(a, "write while an asynchronous operation that nothing has waited for reads",
+                          granule, shadow->pending_thread, shadow->pending_insn);
     if (shadow->writer && !is_before(a, shadow->writer, shadow->write_time))
         return fault_race(a, "write without a barrier after another write", granule, shadow->writer,
                           shadow->write_insn);
@@ -252,6 +319,7 @@ static bool mark_write(const access *a, uint16_t writer, uint32_t offset, uint32
         shadow->writer = writer;
         shadow->write_time = a->agent->clock.time;
         shadow->write_insn = a->number;
+        shadow->write_fences = (uint32_t)a->agent->fence_count;
     }
     return true;
 }
@@ -302,6 +370,7 @@ void cpu_shared_end_copy(cpu_run *run, cpu_agent *agent, uint16_t thread, uint32
     for (uint32_t i = first; i < end; i++) {
         agent->block->shadow[i].writer = thread;
         agent->block->shadow[i].write_time = agent->clock.time;
+        agent->block->shadow[i].write_fences = (uint32_t)agent->fence_count;
     }
 }
 
