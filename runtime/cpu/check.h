@@ -39,8 +39,8 @@ void cpu_shared_end_copy(cpu_run *run, cpu_agent *agent, uint16_t thread, uint32
                          uint32_t bytes);
 /* The async proxy reads these bytes for the agent's warp, from now until end_read: what was written
  * through the generic proxy needs a fence_async of the thread that wrote, and whoever writes
- * meanwhile races. What the async proxy writes is start_copy's and end_copy's, with write_fences set
- * to CPU_BY_ASYNC_PROXY. start_read: false after a report. */
+ * meanwhile races. What the async proxy writes is start_copy's and end_copy's, with write_fences
+ * set to CPU_BY_ASYNC_PROXY. start_read: false after a report. */
 bool cpu_shared_start_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint32_t offset,
                            uint32_t bytes);
 void cpu_shared_end_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint32_t offset,

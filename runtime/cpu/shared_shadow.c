@@ -244,7 +244,8 @@ static bool fault_fence(const access *a, const cpu_shadow *shadow, uint32_t gran
     tile_arena scratch = {0};
     const char *name = cpu_agent_name(&scratch, a->run, find_agent(a, shadow->writer));
     fault_at(a,
-             tile_arena_format(&scratch, "%s reads what no fence_async has shown to the async proxy",
+             tile_arena_format(&scratch,
+                               "%s reads what no fence_async has shown to the async proxy",
                                tile_op_get_info(a->insn->opcode)->name),
              granule);
     tile_report(a->run->context, TILE_NOTE, insn->loc,
@@ -298,7 +299,8 @@ static bool check_write(const access *a, const cpu_shadow *shadow, uint32_t gran
     if (shadow->writer == CPU_IN_FLIGHT)
         return fault_at(a, "write while an asynchronous copy is in flight", granule);
     if (shadow->pending)
-        return fault_race(a, "write while an asynchronous operation that nothing has waited for reads",
+        return fault_race(a,
+                          "write while an asynchronous operation that nothing has waited for reads",
                           granule, shadow->pending_thread, shadow->pending_insn);
     if (shadow->writer && !is_before(a, shadow->writer, shadow->write_time))
         return fault_race(a, "write without a barrier after another write", granule, shadow->writer,
