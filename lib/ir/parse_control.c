@@ -57,19 +57,26 @@ static bool parse_strategy(tile_parser *p, loop *l) {
     return tile_parse_expect(p, ",") && tile_parse_attr_word(p, attr);
 }
 
-/* ID "(" expr {"," ID "=" value} ")": an attribute of the loop, and those that go with it. */
+/* ID "(" expr {"," ID "=" value} ")": an attribute of the loop, and those that go with it. Or what
+ * the loop is: `independent`. */
 static bool parse_loop_clause(tile_parser *p, const tile_op_info *info, loop *l) {
     tile_attr_set allowed = tile_parse_allowed_attrs(info);
     tile_attr_id id = tile_attr_from_keyword(p->token.text, p->token.length);
-    bool known = tile_attr_set_has(allowed, id) && tile_attr_get_info(id)->kind == TILE_KIND_expr;
+    bool known = tile_attr_set_has(allowed, id) &&
+                 (tile_attr_get_info(id)->kind == TILE_KIND_expr || id == TILE_ATTR_independent);
+    if (!known && tile_attr_set_has(allowed, id))
+        return tile_parse_error(p, p->token.loc, "'%s' stands between the parentheses of `%s (..)`",
+                                tile_attr_keyword(id),
+                                id == TILE_ATTR_strategy ? "split" : "pipelined");
     if (!known) return tile_parse_unknown_attr(p, allowed, info->name);
     for (unsigned i = 0; i < l->attr_count; i++)
         if (l->attrs[i].id == id)
             return tile_parse_error(p, p->token.loc, "'%s' is given twice", tile_attr_keyword(id));
     tile_parse_advance(p);
-    if (!tile_parse_expect(p, "(")) return false;
     tile_parsed_attr *attr = &l->attrs[l->attr_count++];
     *attr = (tile_parsed_attr){.id = id};
+    if (id == TILE_ATTR_independent) return true;
+    if (!tile_parse_expect(p, "(")) return false;
     attr->expr = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
     if (!attr->expr) return false;
     if (id == TILE_ATTR_split && !parse_strategy(p, l)) return false;

@@ -279,8 +279,13 @@ static void print_strategy(printer *p, tile_op op) {
     PRINT(p, ", %s", word_text(p, strategy));
 }
 
-/* split (8, serial) pipelined (3, order = [0, 1]) unroll (2): an expression opens a clause, the
- * word or the lists go with it. */
+static bool goes_with_pipelined(tile_attr_id id) {
+    return tile_attr_get_info(id)->kind == TILE_KIND_list || id == TILE_ATTR_consumers ||
+           id == TILE_ATTR_turns;
+}
+
+/* split (8, serial) pipelined (3, order = [0, 1]) unroll (2) independent: an expression opens a
+ * clause, what is said about it goes with it. */
 static void print_loop_clauses(printer *p, tile_op op) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(p->f, op));
     const tile_attr *pipelined = tile_op_attr(p->f, op, TILE_ATTR_pipelined);
@@ -290,14 +295,15 @@ static void print_loop_clauses(printer *p, tile_op op) {
         PRINT(p, " %s (", tile_attr_keyword(attr->id));
         print_expr(p, attr->expr);
         for (unsigned k = 0; k < info->attr_count && attr == pipelined; k++) {
-            const tile_attr *list = tile_op_attr(p->f, op, info->attrs[k].id);
-            if (!list || tile_attr_get_info(list->id)->kind != TILE_KIND_list) continue;
+            const tile_attr *part = tile_op_attr(p->f, op, info->attrs[k].id);
+            if (!part || !goes_with_pipelined(part->id)) continue;
             PRINT(p, ", ");
-            print_attr(p, list);
+            print_attr(p, part);
         }
         if (attr->id == TILE_ATTR_split) print_strategy(p, op);
         PRINT(p, ")");
     }
+    if (tile_op_has_attr(p->f, op, TILE_ATTR_independent)) PRINT(p, " independent");
 }
 
 /* iter (%a = %b, ...) */

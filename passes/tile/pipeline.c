@@ -479,6 +479,8 @@ static void rewrite_loop(ring *r) {
     tile_op_remove_attr(f, loop, TILE_ATTR_pipelined);
     tile_op_remove_attr(f, loop, TILE_ATTR_order);
     tile_op_remove_attr(f, loop, TILE_ATTR_stage);
+    tile_op_remove_attr(f, loop, TILE_ATTR_consumers);
+    tile_op_remove_attr(f, loop, TILE_ATTR_turns);
     if (r->plan.copy_count == 0) return;
     make_buffers(r);
     if (r->plan.distance)

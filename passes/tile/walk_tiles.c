@@ -36,7 +36,7 @@
  *     %2 = mul %1, 4 : i32
  *     %3, %4, %5 = block_id : i32
  *     %6, %7, %8 = grid_dim : i32
- *     for %tile = %3 to %2 step %6 {
+ *     for %tile = %3 to %2 step %6 independent {
  *       %9 = rem %tile, %1 : i32
  *       %10 = div %tile, %1 : i32
  *       %11 = sub %1, 1 : i32
@@ -428,6 +428,7 @@ static void visit_many_tiles(tile_pass *pass, walk *w) {
      * to shared memory behind the tile before: the end of its copies, and a barrier behind its
      * reads. */
     move_body(f, loop, body.region);
+    tile_op_set_flag(f, loop, TILE_ATTR_independent);
     tile_walk(f, body.region, end_copies_of_roles, NULL);
     end_copies(f, body.region);
     if (f->sync_explicit) tile_build_sync_for(&body, tile_executors_of_block(f));
