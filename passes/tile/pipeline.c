@@ -89,17 +89,8 @@
  * is. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
-#include "lib/analysis/pipeline_plan.h"
 #include "lib/ir/regions.h"
-#include "passes/pass.h"
-
-typedef struct ring {
-    tile_pass *pass;
-    tile_function *f;
-    tile_pipeline_plan plan;
-    tile_value *buffers; /* by staged copy */
-    tile_value stage;    /* in the loop: the stage of this iteration */
-} ring;
+#include "passes/tile/ring.h"
 
 /* Phase 1: what the user may not write --------------------------------------------------------- */
 
@@ -178,39 +169,7 @@ static void demote_direct(ring *r) {
             tile_op_at(r->f, op)->opcode = TILE_OP_copy;
 }
 
-/* Phase 3: buffers ----------------------------------------------------------------------------- */
-
-static const tile_type *buffer_type(ring *r, const tile_type *from) {
-    tile_context *context = tile_function_context(r->f);
-    tile_type draft = *from;
-    draft.kind = TILE_TYPE_SHARED;
-    draft.layout = NULL;
-    draft.stages = r->plan.distance ? tile_expr_int(context, r->plan.stages) : NULL;
-    return tile_type_get(context, &draft);
-}
-
-static void make_buffers(ring *r) {
-    tile_function *f = r->f;
-    r->buffers = TILE_NEW_ARRAY(r->pass->scratch, tile_value, r->plan.copy_count + 1u);
-    tile_builder b = tile_builder_before(f, r->plan.loop);
-    for (unsigned i = 0; i < r->plan.copy_count; i++) {
-        tile_staged_copy copy = r->plan.copies[i];
-        if (!copy.buffer.id) {
-            tile_value tile = tile_op_result(f, copy.op, 0);
-            b.loc = tile_op_loc(f, copy.op);
-            r->buffers[i] = tile_build_alloc_shared(&b, buffer_type(r, tile_value_type(f, tile)));
-            tile_value_at(f, r->buffers[i])->name = tile_value_at(f, tile)->name;
-            continue;
-        }
-        tile_op alloc = tile_value_def(f, copy.buffer);
-        r->buffers[i] = copy.buffer;
-        tile_value_at(f, copy.buffer)->type = buffer_type(r, tile_value_type(f, copy.buffer));
-        if (tile_ancestor_in(f, alloc, tile_op_region(f, r->plan.loop, 0)).id)
-            tile_move_op(f, alloc, b.region, r->plan.loop);
-    }
-}
-
-/* Phase 4: copies ------------------------------------------------------------------------------ */
+/* Phase 3: copies ------------------------------------------------------------------------------ */
 
 static tile_value add_constant(tile_builder *b, tile_value value, int64_t number) {
     int64_t known;
@@ -228,37 +187,18 @@ static tile_value advance(tile_builder *b, tile_value value, tile_value step, un
     return tile_build_add(b, value, distance);
 }
 
-/* value for the iteration that map describes: clones the operations of the body that it needs. */
-static tile_value clone_address(ring *r, tile_builder *b, tile_value value, tile_value *map,
-                                size_t map_count) {
-    tile_function *f = r->f;
-    if (value.id < map_count && map[value.id].id) return map[value.id];
-    tile_op def = tile_value_def(f, value);
-    if (!def.id || !tile_ancestor_in(f, def, tile_op_region(f, r->plan.loop, 0)).id) return value;
-    for (unsigned i = 0; i < tile_op_operand_count(f, def); i++)
-        clone_address(r, b, tile_op_operand(f, def, i), map, map_count);
-    tile_clone_op(b, def, map, map_count);
-    return map[value.id];
-}
-
-/* What has just been built tells the caches what op does. */
-static void keep_cache(ring *r, const tile_builder *b, tile_op op) {
-    tile_op built =
-        b->before.id ? tile_op_at(r->f, b->before)->prev : tile_region_at(r->f, b->region)->last;
-    tile_op_take_attr(r->f, built, r->f, op, TILE_ATTR_cache);
-}
-
 static void build_copy(ring *r, tile_builder *b, unsigned index, tile_value stage, tile_value *map,
                        size_t map_count) {
     unsigned size;
     tile_op op = r->plan.copies[index].op;
     const tile_value *source = tile_op_segment(r->f, op, 0, &size);
     tile_value from[1 + TILE_MAX_RANK];
-    for (unsigned i = 0; i < size; i++) from[i] = clone_address(r, b, source[i], map, map_count);
+    for (unsigned i = 0; i < size; i++)
+        from[i] = ring_clone_address(r, b, source[i], map, map_count);
     tile_builder place = *b;
     place.loc = tile_op_loc(r->f, op);
     tile_build_copy_async(&place, from[0], from + 1, size - 1, r->buffers[index], &stage, 1);
-    keep_cache(r, &place, op);
+    ring_keep_cache(r, &place, op);
 }
 
 /* if iv < end { all copies of the iteration iv into stage }, commit. stage 0: the ring's stage,
@@ -290,8 +230,7 @@ static void wait_for_copies(ring *r, tile_builder *b, unsigned pending) {
         tile_build_sync_for(b, tile_executors_in(r->f, b->region));
 }
 
-/* Phase 5: the loop carries the stage -----------------------------------------------------------
- */
+/* Phase 4: the loop carries the stage ---------------------------------------------------------- */
 
 static void carry_stage(ring *r) {
     tile_function *f = r->f;
@@ -309,92 +248,6 @@ static void carry_stage(ring *r) {
     tile_value next =
         tile_build_mod(&b, add_constant(&b, r->stage, 1), tile_build_int(&b, r->plan.stages));
     tile_carried_send(f, loop, 0, index, next);
-}
-
-/* Phase 6: the body reads stages ----------------------------------------------------------------
- */
-
-/* Makes operand `operand` of op the buffer's stage. */
-static void set_stage_operand(ring *r, tile_op op, unsigned operand, tile_value buffer) {
-    tile_function *f = r->f;
-    unsigned size;
-    const tile_value *segment = tile_op_segment(f, op, operand, &size);
-    tile_op_data *data = tile_op_at(f, op);
-    unsigned start = (unsigned)(segment - data->operands), taken = size + (r->stage.id != 0);
-    tile_value *operands = TILE_NEW_ARRAY(&f->module->arena, tile_value, data->operand_count + 2u);
-    unsigned at = 0;
-    for (unsigned i = 0; i < start; i++) operands[at++] = data->operands[i];
-    operands[at++] = buffer;
-    if (r->stage.id) operands[at++] = r->stage;
-    for (unsigned i = start + 1; i < data->operand_count; i++) operands[at++] = data->operands[i];
-    data->operands = operands;
-    data->operand_count = at;
-    data->segment[operand] = (uint16_t)taken;
-}
-
-/* The buffer that an operand means: a staged buffer, or a staged load's if a dot takes it. */
-static tile_value staged_buffer(const ring *r, tile_op op, unsigned operand, tile_value value) {
-    bool is_dot_operand = tile_op_opcode(r->f, op) == TILE_OP_dot && operand < 2;
-    for (unsigned i = 0; i < r->plan.copy_count; i++) {
-        tile_staged_copy copy = r->plan.copies[i];
-        if (copy.buffer.id ? copy.buffer.id == value.id
-                           : is_dot_operand && tile_op_result(r->f, copy.op, 0).id == value.id)
-            return r->buffers[i];
-    }
-    return TILE_NO_VALUE;
-}
-
-static void visit_reader(tile_function *f, tile_op op, void *user) {
-    ring *r = user;
-    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
-    for (unsigned i = 0; i < info->operand_count; i++) {
-        unsigned size;
-        const tile_value *values = tile_op_segment(f, op, i, &size);
-        bool part = info->operands[i].form == TILE_FORM_part; /* its coordinates stay */
-        if (!part && (info->operands[i].form != TILE_FORM_element || size != 1)) continue;
-        tile_value buffer = staged_buffer(r, op, i, *values);
-        if (buffer.id) set_stage_operand(r, op, i, buffer);
-    }
-}
-
-/* The staged copies themselves go; a loaded tile that somebody else wants is read from its stage.
- */
-static void remove_copies(ring *r) {
-    tile_function *f = r->f;
-    uint32_t *uses = tile_count_uses(f, r->pass->scratch);
-    tile_value *map =
-        TILE_NEW_ARRAY(r->pass->scratch, tile_value, f->value_count + r->plan.copy_count);
-    for (unsigned i = 0; i < r->plan.copy_count; i++) {
-        tile_op op = r->plan.copies[i].op;
-        tile_builder b = tile_builder_before(f, op);
-        if (!r->plan.copies[i].buffer.id && uses[tile_op_result(f, op, 0).id]) {
-            tile_value tile = tile_op_result(f, op, 0);
-            tile_value again = tile_build_load_shared(
-                &b, r->buffers[i], &r->stage, r->stage.id ? 1 : 0, tile_value_type(f, tile));
-            tile_value_at(f, again)->name = tile_value_at(f, tile)->name;
-            map[tile.id] = again;
-        }
-        tile_erase_op(f, op);
-    }
-    tile_replace_values(f, f->body, map);
-}
-
-/* Moves the buffer's free_shared out of the loop; buffers made here get one. */
-static void free_buffers(ring *r, tile_builder *b) {
-    tile_function *f = r->f;
-    tile_region body = tile_op_region(f, r->plan.loop, 0);
-    for (unsigned i = 0; i < r->plan.copy_count; i++) {
-        bool freed = !r->plan.copies[i].buffer.id;
-        for (uint32_t id = 1; id < f->op_count; id++) {
-            tile_op op = {id};
-            if (f->ops[id].opcode != TILE_OP_free_shared ||
-                f->ops[id].operands[0].id != r->buffers[i].id || !tile_ancestor_in(f, op, body).id)
-                continue;
-            tile_erase_op(f, op);
-            freed = true;
-        }
-        if (freed) tile_build_free_shared(b, r->buffers[i]);
-    }
 }
 
 /* The user's order ----------------------------------------------------------------------------- */
@@ -460,7 +313,7 @@ static void build_plain_copies(ring *r) {
         tile_builder b = tile_builder_before(r->f, op);
         const tile_value *source = tile_op_segment(r->f, op, 0, &size);
         tile_build_copy(&b, source[0], source + 1, size - 1, r->buffers[i], NULL, 0);
-        keep_cache(r, &b, op);
+        ring_keep_cache(r, &b, op);
     }
 }
 
@@ -482,17 +335,17 @@ static void rewrite_loop(ring *r) {
     tile_op_remove_attr(f, loop, TILE_ATTR_consumers);
     tile_op_remove_attr(f, loop, TILE_ATTR_turns);
     if (r->plan.copy_count == 0) return;
-    make_buffers(r);
+    ring_make_buffers(r);
     if (r->plan.distance)
         build_ring(r);
     else
         build_plain_copies(r);
-    tile_walk(f, tile_op_region(f, loop, 0), visit_reader, r);
-    remove_copies(r);
+    ring_read_stages(r);
+    ring_remove_copies(r);
     tile_builder after = tile_builder_before(f, loop);
     after.before = tile_op_at(f, loop)->next;
     if (r->plan.distance) wait_for_copies(r, &after, 0);
-    free_buffers(r, &after);
+    ring_free_buffers(r, &after);
 }
 
 tile_status tile_pass_pipeline(tile_pass *pass, tile_function *f) {

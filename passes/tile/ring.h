@@ -1,0 +1,33 @@
+/* The staged buffers of one pipelined loop: for the passes that make copies run ahead of it, by
+ * whichever threads. */
+#ifndef TILE_PASSES_TILE_RING_H
+#define TILE_PASSES_TILE_RING_H
+
+#include "lib/analysis/pipeline_plan.h"
+#include "passes/pass.h"
+
+typedef struct ring {
+    tile_pass *pass;
+    tile_function *f;
+    tile_pipeline_plan plan;
+    tile_value *buffers; /* by staged copy; ring_make_buffers sets it */
+    tile_value stage;    /* in the loop: the stage of this iteration; 0: buffers have no stages */
+} ring;
+
+/* Gives every staged copy its buffer, before the loop, with as many stages as the plan says (none
+ * where copies do not run ahead). */
+void ring_make_buffers(ring *r);
+/* value for the iteration that map describes: clones the operations of the body that it needs. */
+tile_value ring_clone_address(ring *r, tile_builder *b, tile_value value, tile_value *map,
+                              size_t map_count);
+/* What has just been built at b tells the caches what op does. */
+void ring_keep_cache(ring *r, const tile_builder *b, tile_op op);
+/* Operands in the loop that are staged buffers, or loads whose tiles go through them into dots,
+ * become their stage r->stage. */
+void ring_read_stages(ring *r);
+/* The staged copies themselves go; a loaded tile that somebody else wants is read from its stage. */
+void ring_remove_copies(ring *r);
+/* Moves the buffers' free_shared out of the loop, to b; those that the pass has made get one. */
+void ring_free_buffers(ring *r, tile_builder *b);
+
+#endif
