@@ -1,5 +1,6 @@
 /* Taking rows of ops.def apart: TILE_EACH(PREFIX_, (a(..), b(..))) is PREFIX_a(..) PREFIX_b(..),
- * for a list of 1 to 10 items. An empty list is written (none), so that PREFIX_none must be nothing.
+ * for a list of 1 to 10 items. An empty list is written (none), so that PREFIX_none must be
+ * nothing.
  */
 #ifndef TILE_OPS_MACROS_H
 #define TILE_OPS_MACROS_H

@@ -25,7 +25,8 @@ void ring_keep_cache(ring *r, const tile_builder *b, tile_op op);
 /* Operands in the loop that are staged buffers, or loads whose tiles go through them into dots,
  * become their stage r->stage. */
 void ring_read_stages(ring *r);
-/* The staged copies themselves go; a loaded tile that somebody else wants is read from its stage. */
+/* The staged copies themselves go; a loaded tile that somebody else wants is read from its stage.
+ */
 void ring_remove_copies(ring *r);
 /* Moves the buffers' free_shared out of the loop, to b; those that the pass has made get one. */
 void ring_free_buffers(ring *r, tile_builder *b);
