@@ -1,129 +1,50 @@
 /* PTX to cubin: ptxas as a process of its own (several of them run side by side, which neither the
- * driver nor nvJitLink do), or the driver.
- *
- * The process reads PTX from its standard input and writes to its standard output; both, and its
- * messages, are files in memory, so that nothing is left behind whatever happens, no disk is
- * needed, and the processes that other threads start meanwhile do not hold them open. */
-#define _GNU_SOURCE /* dladdr, memfd_create */
+ * driver nor nvJitLink do), or the driver. The process reads PTX from its standard input and writes
+ * to its standard output. */
+#define _GNU_SOURCE /* dladdr */
 #include "runtime/assemble.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "lib/support/context.h"
 #include "lib/support/target.h"
 #include "runtime/cuda/driver.h"
 
-extern char **environ;
+/* ptxas ---------------------------------------------------------------------------------------- */
 
-typedef struct ptxas_files {
-    FILE *in, *out, *messages;
-} ptxas_files;
-
-static tile_status fail_system(tile_context *context, const char *what, int error) {
-    tile_report(context, TILE_ERROR, (tile_loc){0}, "%s: %s", what, strerror(error));
-    return error == ENOENT || error == EACCES ? TILE_UNAVAILABLE : TILE_FAILED;
-}
-
-static void close_files(ptxas_files *files) {
-    FILE *all[] = {files->in, files->out, files->messages};
-    for (unsigned i = 0; i < 3; i++)
-        if (all[i]) fclose(all[i]);
-}
-
-/* Where there are no files in memory, one on the disk. */
-static FILE *open_unnamed(void) {
-    int descriptor = memfd_create("ptxas", MFD_CLOEXEC);
-    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "w+b");
-    if (!file && descriptor >= 0) close(descriptor);
-    return file ? file : tmpfile();
-}
-
-static tile_status open_files(tile_context *context, ptxas_files *files, const tile_blob *ptx) {
-    *files = (ptxas_files){open_unnamed(), open_unnamed(), open_unnamed()};
-    if (files->in && files->out && files->messages &&
-        fwrite(ptx->data, 1, ptx->size, files->in) == ptx->size && fflush(files->in) == 0 &&
-        lseek(fileno(files->in), 0, SEEK_SET) == 0)
-        return TILE_OK;
-    return fail_system(context, "temporary file", errno);
-}
-
-/* The file's contents, ended by a zero byte; the caller frees them. */
-static char *read_all(FILE *file, size_t *size) {
-    long end = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : 0;
-    char *data = tile_malloc((size_t)(end > 0 ? end : 0) + 1);
-    rewind(file);
-    *size = end > 0 ? fread(data, 1, (size_t)end, file) : 0;
-    data[*size] = 0;
-    return data;
-}
-
-/* Runs a program on the files; *code is its exit code, -1 if a signal ended it. errno's number if
- * it does not run. */
-static int run(char **words, const ptxas_files *files, int *code) {
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, fileno(files->in), 0);
-    posix_spawn_file_actions_adddup2(&actions, fileno(files->out), 1);
-    posix_spawn_file_actions_adddup2(&actions, fileno(files->messages), 2);
-    pid_t child;
-    int state, error = posix_spawnp(&child, words[0], &actions, NULL, words, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (error) return error;
-    while (waitpid(child, &state, 0) < 0)
-        if (errno != EINTR) return errno;
-    *code = WIFEXITED(state) ? WEXITSTATUS(state) : -1;
-    return 0;
-}
-
-static tile_status run_ptxas(tile_context *context, const char *path, const char *target,
-                             const ptxas_files *files, int *code) {
+tile_status tile_run_ptxas(tile_context *context, tile_program *program, const tile_blob *ptx,
+                           const tile_target *target, const char *ptxas, const char *option) {
     char arch[32];
-    snprintf(arch, sizeof arch, "-arch=%s", target);
-    char *words[] = {(char *)path, arch, (char *)"-", (char *)"-o", (char *)"/dev/stdout", NULL};
-    int error = run(words, files, code);
-    return error ? fail_system(context, path, error) : TILE_OK;
+    snprintf(arch, sizeof arch, "-arch=%s", target->name);
+    char *words[] = {(char *)ptxas,         arch,           (char *)"-", (char *)"-o",
+                     (char *)"/dev/stdout", (char *)option, NULL};
+    tile_status status = tile_program_open(context, program, ptx->data, ptx->size);
+    if (status == TILE_OK) status = tile_program_run(context, program, words);
+    if (status == TILE_OK && program->code != 0)
+        status = tile_program_refused(context, program, "ptxas");
+    if (status == TILE_OK) tile_report_ptxas(context, program->messages, ptx);
+    return status;
 }
 
-/* The assembler's own words; trailing line breaks are cut off. */
-static void report_messages(tile_context *context, ptxas_files *files, int code) {
-    size_t size;
-    char *text = read_all(files->messages, &size);
-    while (size && (text[size - 1] == '\n' || text[size - 1] == '\r')) text[--size] = 0;
-    if (code < 0)
-        tile_report(context, TILE_ERROR, (tile_loc){0}, "ptxas was killed by a signal");
-    else
-        tile_report(context, TILE_ERROR, (tile_loc){0}, "ptxas failed:\n%s",
-                    size ? text : "no message");
-    free(text);
-}
-
-static tile_status assemble_with(tile_context *context, const tile_blob *ptx, const char *target,
-                                 const char *path, tile_blob *cubin) {
-    ptxas_files files = {NULL, NULL, NULL};
-    int code = 0;
-    tile_status status = open_files(context, &files, ptx);
-    if (status == TILE_OK) status = run_ptxas(context, path, target, &files, &code);
-    if (status == TILE_OK && code != 0) {
-        report_messages(context, &files, code);
-        status = TILE_FAILED;
-    }
+static tile_status assemble_with(tile_context *context, const tile_blob *ptx,
+                                 const tile_target *target, const char *path, tile_blob *cubin) {
+    tile_program program;
+    const char *spills = context->remarks ? "-warn-spills" : NULL;
+    tile_status status = tile_run_ptxas(context, &program, ptx, target, path, spills);
     if (status == TILE_OK) {
-        cubin->data = read_all(files.out, &cubin->size);
+        cubin->data = tile_program_read(program.out, &cubin->size);
         if (!cubin->size) {
             tile_blob_destroy(cubin);
             tile_report(context, TILE_ERROR, (tile_loc){0}, "ptxas wrote no cubin");
             status = TILE_FAILED;
         }
     }
-    close_files(&files);
+    tile_program_close(&program);
     return status;
 }
 
@@ -202,7 +123,7 @@ tile_status tile_assemble(tile_context *context, const tile_blob *ptx, const til
         tile_report(context, TILE_ERROR, (tile_loc){0}, "there is no PTX to assemble");
         return TILE_INVALID;
     }
-    return ptxas ? assemble_with(context, ptx, target->name, ptxas, cubin)
+    return ptxas ? assemble_with(context, ptx, target, ptxas, cubin)
                  : assemble_by_driver(context, ptx, target, cubin);
 }
 
@@ -242,17 +163,17 @@ static const char *driver_identity(tile_context *context, tile_arena *arena) {
 
 /* What `ptxas --version` prints; "" if it does not. */
 static const char *ptxas_version(const char *path, tile_arena *arena) {
-    ptxas_files files = {fopen("/dev/null", "r"), open_unnamed(), open_unnamed()};
+    tile_program program;
     char *words[] = {(char *)path, (char *)"--version", NULL};
     const char *version = "";
-    int code = 0;
-    if (files.in && files.out && files.messages && run(words, &files, &code) == 0 && code == 0) {
+    if (tile_program_open(NULL, &program, NULL, 0) == TILE_OK &&
+        tile_program_run(NULL, &program, words) == TILE_OK && program.code == 0) {
         size_t size;
-        char *text = read_all(files.out, &size);
+        char *text = tile_program_read(program.out, &size);
         version = tile_arena_string(arena, text, size);
         free(text);
     }
-    close_files(&files);
+    tile_program_close(&program);
     return version;
 }
 
@@ -261,7 +182,7 @@ const char *tile_assembler_identity(tile_context *context, const char *ptxas, ti
     if (!ptxas) return driver_identity(context, arena);
     const char *file = describe_file(ptxas, arena);
     if (!*file && strchr(ptxas, '/')) { /* else it is on PATH */
-        fail_system(context, ptxas, errno);
+        tile_report(context, TILE_ERROR, (tile_loc){0}, "%s: %s", ptxas, strerror(errno));
         return NULL;
     }
     return tile_arena_format(arena, "%s\n%s", *file ? file : ptxas, ptxas_version(ptxas, arena));

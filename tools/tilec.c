@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "tile/artifact.h"
+#include "tile/inspect.h"
 #include "tools/common/assembler.h"
 #include "tools/common/cache.h"
 #include "tools/common/tool.h"
@@ -26,6 +27,9 @@ static const char help[] =
     "                        cubin  by ptxas if there is one, else by the driver\n"
     "                        abi    the launch interface as JSON\n"
     "                        key    names PTX in a cache: equal keys mean equal PTX\n"
+    "                        sass   instructions with their lines, by nvdisasm or cuobjdump\n"
+    "                        resources  registers, spills, shared memory, barriers, occupancy, by\n"
+    "                               ptxas; with --json as JSON\n"
     "  --variant=N|all       which of the kernel's variants (--emit=abi lists them); 0, the "
     "default,\n"
     "                        relies on all that the kernel declares. all: each into a file of its\n"
@@ -34,6 +38,9 @@ static const char help[] =
     "  --passes=PIPELINE     instead of the default passes after instantiate\n"
     "  --ptx-version=N.N     a higher version of PTX than the kernel needs\n"
     "  --ptxas=PATH          which assembler; `driver` for the driver's\n"
+    "  --disassembler=PATH   which nvdisasm or cuobjdump. Without it and --ptxas they are looked "
+    "for\n"
+    "                        on PATH, in $CUDA_HOME/bin and in /usr/local/cuda/bin\n"
     "  --no-line-info        no .loc directives\n" TOOL_REMARKS_HELP TOOL_CACHE_HELP
     "  --timing              what each step took, on standard error\n"
     "  --help\n";
@@ -41,12 +48,12 @@ static const char help[] =
 enum { MAX_PARAMS = 64 };
 
 typedef struct options {
-    const char *input, *output, *emit, *kernel, *passes, *ptxas;
+    const char *input, *output, *emit, *kernel, *passes, *ptxas, *disassembler;
     const tile_target *target;
     tile_binding params[MAX_PARAMS];
     unsigned param_count;
     unsigned ptx_version, variant;
-    bool all_variants, no_line_info, timing, help;
+    bool all_variants, no_line_info, timing, json, help;
     tool_remarks remarks;
     tool_cache cache;
 } options;
@@ -71,10 +78,11 @@ static bool set_target(options *o, const char *name) {
 }
 
 static bool set_emit(options *o, const char *kind) {
-    static const char *const kinds[] = {"tile", "llvm", "ptx", "cubin", "abi", "key"};
+    static const char *const kinds[] = {"tile", "llvm", "ptx",  "cubin",
+                                        "abi",  "key",  "sass", "resources"};
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kind, kinds[i]) == 0) o->emit = kinds[i];
-    return o->emit || complain("--emit knows tile, llvm, ptx, cubin, abi and key, not", kind);
+    return o->emit || complain("--emit knows tile, llvm, ptx, cubin, abi, key, sass and resources, not", kind);
 }
 
 /* "8.0" or "80" */
@@ -109,10 +117,12 @@ static bool take_option(tool_arguments *words, options *o) {
     if (tool_option(words, "--ptx-version", &value)) return set_ptx_version(o, value);
     if (tool_option(words, "--variant", &value)) return set_variant(o, value);
     if (tool_option(words, "--kernel", &o->kernel) || tool_option(words, "-o", &o->output) ||
-        tool_option(words, "--passes", &o->passes) || tool_option(words, "--ptxas", &o->ptxas))
+        tool_option(words, "--passes", &o->passes) || tool_option(words, "--ptxas", &o->ptxas) ||
+        tool_option(words, "--disassembler", &o->disassembler))
         return true;
     if (tool_flag(words, "--no-line-info")) return o->no_line_info = true;
     if (tool_flag(words, "--timing")) return o->timing = true;
+    if (tool_flag(words, "--json")) return o->json = true;
     if (tool_flag(words, "--help") || tool_flag(words, "-h")) return o->help = true;
     if (tool_cache_option(words, &o->cache)) return true;
     if (!o->input && tool_positional(words, &o->input)) return true;
@@ -180,6 +190,40 @@ static bool emit_ir(const options *o, tile_module *module, tool_text *text) {
     return ok;
 }
 
+/* What --emit=sass and --emit=resources do not find. */
+static bool need_program(const char *what, const char *names, const char *option) {
+    fprintf(stderr,
+            "error: %s: there is no %s on PATH, in $CUDA_HOME/bin or in /usr/local/cuda/bin; "
+            "install the CUDA toolkit, or name it with %s=PATH\n",
+            what, names, option);
+    return false;
+}
+
+static bool emit_sass(const options *o, tile_context *context, const tile_blob *ptx,
+                      const char *ptxas, tool_text *text) {
+    char *found = o->disassembler ? NULL : tool_find_cuda_program("nvdisasm");
+    if (!found && !o->disassembler) found = tool_find_cuda_program("cuobjdump");
+    const char *program = o->disassembler ? o->disassembler : found;
+    tile_blob sass = {NULL, 0};
+    bool ok = program ? tile_disassemble(context, ptx, o->target, ptxas, program, &sass) == TILE_OK
+                      : need_program("--emit=sass", "nvdisasm or cuobjdump", "--disassembler");
+    if (ok) tool_append(sass.data, sass.size, text);
+    tile_blob_destroy(&sass);
+    free(found);
+    return ok;
+}
+
+static bool emit_resources(const options *o, tile_context *context,
+                           const tile_artifact_kernel *made, const char *ptxas, tool_text *text) {
+    tile_resources resources;
+    if (!ptxas) return need_program("--emit=resources", "ptxas", "--ptxas");
+    if (tile_inspect_resources(context, &made->ptx, made->abi, o->target, ptxas, &resources) !=
+        TILE_OK)
+        return false;
+    tile_resources_print(&resources, o->json, tool_append, text);
+    return true;
+}
+
 static bool build(const options *o, tile_module *module, const tile_build_options *wanted,
                   tool_text *text) {
     tile_artifact *artifact;
@@ -193,12 +237,18 @@ static bool build(const options *o, tile_module *module, const tile_build_option
     }
     const tile_artifact_kernel *made = tile_artifact_kernel_at(artifact, 0);
     const tile_blob *code = is_wanted(o, "cubin") ? &made->cubin : &made->ptx;
+    tile_context *context = tile_module_context(module);
+    bool ok = true;
     if (is_wanted(o, "abi"))
         tile_abi_print(made->abi, tool_append, text);
+    else if (is_wanted(o, "sass"))
+        ok = emit_sass(o, context, code, wanted->ptxas, text);
+    else if (is_wanted(o, "resources"))
+        ok = emit_resources(o, context, made, wanted->ptxas, text);
     else
         tool_append(code->data, code->size, text);
     tile_artifact_destroy(artifact);
-    return true;
+    return ok;
 }
 
 static bool emit_key(const options *o, const tile_module *module, const tile_build_options *wanted,
@@ -214,7 +264,8 @@ static bool emit_key(const options *o, const tile_module *module, const tile_bui
 static const char *choose_ptxas(const options *o, char **found) {
     *found = NULL;
     if (o->ptxas) return strcmp(o->ptxas, "driver") ? o->ptxas : NULL;
-    return is_wanted(o, "cubin") ? *found = tool_find_ptxas() : NULL;
+    bool assembles = is_wanted(o, "cubin") || is_wanted(o, "sass") || is_wanted(o, "resources");
+    return assembles ? *found = tool_find_ptxas() : NULL;
 }
 
 static bool emit_artifact(const options *o, tile_module *module, tool_text *text) {

@@ -11,4 +11,11 @@ enum { TILE_SHARED_RESERVED = 1024 };
  * a processor that it does not know, and prints. False after a diagnostic; NULL is none. */
 bool tile_target_check(tile_context *context, tile_loc loc, const tile_target *target);
 
+/* How many blocks a multiprocessor holds at once: 0 if not even one, `registers` of a thread
+ * (0: not known, they suffice). *limit, if it is not NULL, is what more of would let it hold more.
+ * The rules are those of the CUDA occupancy calculator: registers go to warps in pieces of 256 from
+ * one of four files of 16384, shared memory to blocks in pieces of 128 bytes. */
+unsigned tile_target_residency(const tile_target *target, unsigned warps, unsigned registers,
+                               unsigned shared_bytes, const char **limit);
+
 #endif

@@ -217,12 +217,8 @@ static bool is_launchable(const int64_t grid[3]) {
 /* As many blocks of it as a multiprocessor of the target holds, if registers suffice. */
 static tile_status cpu_residency(tile_device *device, tile_variant *variant, int *blocks) {
     const tile_target *target = device->target;
-    unsigned warps = tile_abi_warps(variant->abi);
-    unsigned by_warps = target->sm_warps / (warps ? warps : 1);
-    unsigned shared = tile_abi_shared_bytes(variant->abi) + TILE_SHARED_RESERVED;
-    unsigned by_shared = target->sm_shared_bytes / shared;
-    unsigned most = by_warps < by_shared ? by_warps : by_shared;
-    if (most > target->sm_blocks) most = target->sm_blocks;
+    unsigned most = tile_target_residency(target, tile_abi_warps(variant->abi), 0,
+                                          tile_abi_shared_bytes(variant->abi), NULL);
     *blocks = most ? (int)most : 1;
     return TILE_OK;
 }

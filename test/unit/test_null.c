@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "tile/inspect.h"
 #include "tile/artifact.h"
 #include "tile/build.h"
 #include "tile/cache.h"
@@ -313,6 +314,14 @@ Test(null, compiling) {
     cr_expect_null(abi);
     cr_expect_eq(tile_assemble(NULL, &blob, options.target, NULL, &blob), TILE_INVALID);
     cr_expect_eq(tile_assemble(context, NULL, options.target, NULL, &blob), TILE_INVALID);
+    tile_resources resources;
+    cr_expect_eq(tile_disassemble(NULL, &blob, options.target, NULL, "x", &blob), TILE_INVALID);
+    cr_expect_eq(tile_disassemble(context, NULL, options.target, NULL, "x", &blob), TILE_INVALID);
+    cr_expect_eq(tile_inspect_resources(NULL, NULL, NULL, options.target, "x", &resources),
+                 TILE_INVALID);
+    tile_resources_print(NULL, false, drop, &printed);
+    tile_resources_print(&resources, false, NULL, NULL);
+    cr_expect_eq(printed, 0);
     tile_blob_destroy(NULL);
     cr_expect_null(tile_abi_create(NULL));
     cr_expect_null(tile_abi_read(NULL, "{}", 2));

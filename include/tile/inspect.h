@@ -1,0 +1,49 @@
+/* Looking at code: what it takes of a multiprocessor, and its instructions.
+ *
+ * Both run programs of the CUDA toolkit on PTX that tile_emit or tile_artifact_build made. Paths are
+ * those of programs; a name without a slash is looked for on PATH. */
+#ifndef TILE_INSPECT_H
+#define TILE_INSPECT_H
+
+#include "tile/compile.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tile_resources {
+    unsigned registers;                                /* of a thread, when the kernel begins */
+    unsigned spill_store_bytes, spill_load_bytes;      /* of a thread, in the text of the code */
+    unsigned stack_bytes;                              /* of a thread */
+    unsigned static_shared_bytes, dynamic_shared_bytes; /* of a block */
+    unsigned barriers;                                 /* of a block, of 16 */
+    unsigned threads;                                  /* of a block */
+    unsigned sm_blocks; /* blocks that a multiprocessor holds at once, by the table of targets; 0: it
+                           cannot hold one */
+    const char *limit;  /* of what more would let it hold more: "registers", "shared memory",
+                           "warps", "blocks" */
+    const tile_target *target;
+} tile_resources;
+
+/* From ptxas -v and the interface that was made with the PTX. TILE_UNAVAILABLE if there is no such
+ * program, TILE_FAILED with its words if it refuses, or says nothing of registers. */
+TILE_API tile_status tile_inspect_resources(tile_context *context, const tile_blob *ptx,
+                                            const tile_abi *abi, const tile_target *target,
+                                            const char *ptxas, tile_resources *out);
+/* As a table for people, or as JSON: an object with the fields' names, "target", and "occupancy",
+ * the part of a multiprocessor's warps that can be busy, from 0 to 1. */
+TILE_API void tile_resources_print(const tile_resources *resources, bool json, tile_writer writer,
+                                   void *user);
+
+/* The instructions (SASS), with the lines of the source if the PTX names them and ptxas assembles
+ * it (NULL: the driver). disassembler: nvdisasm, or cuobjdump, told apart by their names. *sass is
+ * the caller's; fails as tile_inspect_resources. */
+TILE_API tile_status tile_disassemble(tile_context *context, const tile_blob *ptx,
+                                      const tile_target *target, const char *ptxas,
+                                      const char *disassembler, tile_blob *sass);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
