@@ -59,9 +59,9 @@ tile_status tile_inspect_resources(tile_context *context, const tile_blob *ptx, 
     out->dynamic_shared_bytes = tile_abi_shared_bytes(abi);
     out->threads = 32 * tile_abi_warps(abi);
     if (status == TILE_OK)
-        out->sm_blocks = tile_target_residency(
-            target, tile_abi_warps(abi), out->registers,
-            out->static_shared_bytes + out->dynamic_shared_bytes, &out->limit);
+        out->sm_blocks = tile_target_residency(target, tile_abi_warps(abi), out->registers,
+                                               out->static_shared_bytes + out->dynamic_shared_bytes,
+                                               &out->limit);
     return status;
 }
 
@@ -74,8 +74,7 @@ static void print_json(const tile_resources *r, double occupancy, tile_text *to)
                      r->target->name, r->registers, r->spill_store_bytes, r->spill_load_bytes,
                      r->stack_bytes, r->static_shared_bytes, r->dynamic_shared_bytes, r->barriers,
                      r->threads);
-    tile_text_format(to,
-                     "  \"sm_blocks\": %u,\n  \"occupancy\": %.4f,\n  \"limit\": \"%s\"\n}\n",
+    tile_text_format(to, "  \"sm_blocks\": %u,\n  \"occupancy\": %.4f,\n  \"limit\": \"%s\"\n}\n",
                      r->sm_blocks, occupancy, r->limit);
 }
 
@@ -106,8 +105,8 @@ void tile_resources_print(const tile_resources *resources, bool json, tile_write
 
 /* Instructions --------------------------------------------------------------------------------- */
 
-static tile_status run_disassembler(tile_context *context, const tile_blob *cubin,
-                                    const char *path, tile_blob *sass) {
+static tile_status run_disassembler(tile_context *context, const tile_blob *cubin, const char *path,
+                                    tile_blob *sass) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     bool dumps = strncmp(name, "cuobjdump", 9) == 0;
     char *nvdisasm[] = {(char *)path, (char *)"-c", (char *)"-g", (char *)"/dev/stdin", NULL};

@@ -1,6 +1,6 @@
 /* Other programs: the assembler, the disassembler. Their input, output and messages are files in
- * memory, so that nothing is left behind whatever happens, no disk is needed, and the processes that
- * other threads start meanwhile do not hold them open. */
+ * memory, so that nothing is left behind whatever happens, no disk is needed, and the processes
+ * that other threads start meanwhile do not hold them open. */
 #ifndef TILE_RUNTIME_PROGRAM_H
 #define TILE_RUNTIME_PROGRAM_H
 

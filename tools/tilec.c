@@ -82,7 +82,8 @@ static bool set_emit(options *o, const char *kind) {
                                         "abi",  "key",  "sass", "resources"};
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kind, kinds[i]) == 0) o->emit = kinds[i];
-    return o->emit || complain("--emit knows tile, llvm, ptx, cubin, abi, key, sass and resources, not", kind);
+    return o->emit ||
+           complain("--emit knows tile, llvm, ptx, cubin, abi, key, sass and resources, not", kind);
 }
 
 /* "8.0" or "80" */

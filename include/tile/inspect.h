@@ -1,7 +1,7 @@
 /* Looking at code: what it takes of a multiprocessor, and its instructions.
  *
- * Both run programs of the CUDA toolkit on PTX that tile_emit or tile_artifact_build made. Paths are
- * those of programs; a name without a slash is looked for on PATH. */
+ * Both run programs of the CUDA toolkit on PTX that tile_emit or tile_artifact_build made. Paths
+ * are those of programs; a name without a slash is looked for on PATH. */
 #ifndef TILE_INSPECT_H
 #define TILE_INSPECT_H
 
@@ -12,14 +12,14 @@ extern "C" {
 #endif
 
 typedef struct tile_resources {
-    unsigned registers;                                /* of a thread, when the kernel begins */
-    unsigned spill_store_bytes, spill_load_bytes;      /* of a thread, in the text of the code */
-    unsigned stack_bytes;                              /* of a thread */
+    unsigned registers;                                 /* of a thread, when the kernel begins */
+    unsigned spill_store_bytes, spill_load_bytes;       /* of a thread, in the text of the code */
+    unsigned stack_bytes;                               /* of a thread */
     unsigned static_shared_bytes, dynamic_shared_bytes; /* of a block */
-    unsigned barriers;                                 /* of a block, of 16 */
-    unsigned threads;                                  /* of a block */
-    unsigned sm_blocks; /* blocks that a multiprocessor holds at once, by the table of targets; 0: it
-                           cannot hold one */
+    unsigned barriers;                                  /* of a block, of 16 */
+    unsigned threads;                                   /* of a block */
+    unsigned sm_blocks; /* blocks that a multiprocessor holds at once, by the table of targets; 0:
+                           it cannot hold one */
     const char *limit;  /* of what more would let it hold more: "registers", "shared memory",
                            "warps", "blocks" */
     const tile_target *target;

@@ -134,42 +134,49 @@ static void assemble_saying(const char *messages, bool remarks) {
 }
 
 Test(assemble, slow_code_is_a_warning) {
-    assemble_saying("ptxas info    : (C7511) Potential Performance Loss: wgmma.mma_async instructions "
-                    "are serialized due to insufficient register resources for the wgmma pipeline in "
-                    "the function 'k'\n"
-                    "ptxas info    : Used 30 registers, used 0 barriers\n"
-                    "ptxas warning : something else",
-                    false);
+    assemble_saying(
+        "ptxas info    : (C7511) Potential Performance Loss: wgmma.mma_async instructions "
+        "are serialized due to insufficient register resources for the wgmma pipeline in "
+        "the function 'k'\n"
+        "ptxas info    : Used 30 registers, used 0 barriers\n"
+        "ptxas warning : something else",
+        false);
     cr_expect_str_eq(
-        said,
-        "1 0:0 ptxas: (C7511) Potential Performance Loss: wgmma.mma_async instructions are serialized "
-        "due to insufficient register resources for the wgmma pipeline in the function 'k'\n"
-        "3 0:0 each wgmma waits for the one before: the accumulators and operands in flight need more "
-        "registers than a thread may have; a smaller tile, more consumer warps, or more `registers` "
-        "for their role\n"
-        "1 0:0 ptxas: something else\n");
+        said, "1 0:0 ptxas: (C7511) Potential Performance Loss: wgmma.mma_async instructions are "
+              "serialized "
+              "due to insufficient register resources for the wgmma pipeline in the function 'k'\n"
+              "3 0:0 each wgmma waits for the one before: the accumulators and operands in flight "
+              "need more "
+              "registers than a thread may have; a smaller tile, more consumer warps, or more "
+              "`registers` "
+              "for their role\n"
+              "1 0:0 ptxas: something else\n");
 }
 
 /* The line is one of the PTX; what stands there comes from line 3 of the kernel. */
 Test(assemble, slow_code_has_its_place) {
-    assemble_saying("ptxas info    : (C7519) warpgroup.arrive is injected in around line 4 by compiler "
-                    "to allow use of registers in GMMA in function 'k'\n"
-                    "ptxas info    : (C7519) warpgroup.arrive is injected in around line 5 by compiler "
-                    "to allow use of registers in GMMA in function 'k'\n"
-                    "ptxas info    : (C7517) warpgroup.wait is injected in around line 2 by compiler",
-                    false);
+    assemble_saying(
+        "ptxas info    : (C7519) warpgroup.arrive is injected in around line 4 by compiler "
+        "to allow use of registers in GMMA in function 'k'\n"
+        "ptxas info    : (C7519) warpgroup.arrive is injected in around line 5 by compiler "
+        "to allow use of registers in GMMA in function 'k'\n"
+        "ptxas info    : (C7517) warpgroup.wait is injected in around line 2 by compiler",
+        false);
     cr_expect_str_eq(
         said,
-        "1 3:5 ptxas: (C7519) warpgroup.arrive is injected by compiler to allow use of registers in "
+        "1 3:5 ptxas: (C7519) warpgroup.arrive is injected by compiler to allow use of registers "
+        "in "
         "GMMA in function 'k'\n"
-        "3 3:5 wgmma.fence is missing before a product whose registers were written; ptxas adds one\n"
+        "3 3:5 wgmma.fence is missing before a product whose registers were written; ptxas adds "
+        "one\n"
         "1 0:0 ptxas: (C7517) warpgroup.wait is injected in around line 2 by compiler\n"
         "3 0:0 a result of wgmma is used without a wait that ends it; ptxas adds one, which ends "
         "everything in flight\n");
 }
 
 Test(assemble, messages_without_sense_are_nothing) {
-    assemble_saying("(C75\nptxas\nptxas info : (C) x\nptxas (C75\nwarning : no\nptxas warning", false);
+    assemble_saying("(C75\nptxas\nptxas info : (C) x\nptxas (C75\nwarning : no\nptxas warning",
+                    false);
     cr_expect_str_eq(said, "");
     assemble_saying("ptxas info : (C7519) in around line 99999999999999999999\n", false);
     cr_expect(strstr(said, "(C7519) in around line"), "%s", said);
@@ -177,9 +184,10 @@ Test(assemble, messages_without_sense_are_nothing) {
 
 /* ptxas is asked for spills where remarks are wanted. */
 Test(assemble, spills_are_remarks) {
-    assemble_saying("ptxas warning : Registers are spilled to local memory in function 'k', 8 bytes "
-                    "spill stores, 8 bytes spill loads",
-                    true);
+    assemble_saying(
+        "ptxas warning : Registers are spilled to local memory in function 'k', 8 bytes "
+        "spill stores, 8 bytes spill loads",
+        true);
     cr_expect_eq(strncmp(said, "2 0:0 ptxas: Registers are spilled to local memory", 50), 0, "%s",
                  said);
 }
@@ -227,10 +235,14 @@ Test(assemble, blocks_of_a_multiprocessor) {
         unsigned warps, registers, shared, blocks;
         const char *limit;
     } cases[] = {
-        {"sm_90a", 4, 32, 0, 16, "warps"},         {"sm_90a", 4, 128, 0, 4, "registers"},
-        {"sm_90a", 4, 249, 65536, 2, "registers"}, {"sm_90a", 12, 168, 1024, 1, "registers"},
-        {"sm_90a", 8, 64, 101376, 2, "shared memory"}, {"sm_90a", 1, 0, 0, 32, "blocks"},
-        {"sm_86", 4, 40, 0, 12, "warps"},          {"sm_90a", 32, 255, 0, 0, "registers"},
+        {"sm_90a", 4, 32, 0, 16, "warps"},
+        {"sm_90a", 4, 128, 0, 4, "registers"},
+        {"sm_90a", 4, 249, 65536, 2, "registers"},
+        {"sm_90a", 12, 168, 1024, 1, "registers"},
+        {"sm_90a", 8, 64, 101376, 2, "shared memory"},
+        {"sm_90a", 1, 0, 0, 32, "blocks"},
+        {"sm_86", 4, 40, 0, 12, "warps"},
+        {"sm_90a", 32, 255, 0, 0, "registers"},
         {"sm_80", 1, 0, 4096, 32, "shared memory"},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
