@@ -16,7 +16,8 @@ typedef struct tile_variant {
     tile_artifact *artifact;
     const tile_abi *abi; /* the artifact's, and so are ptx and cubin, as far as they are wanted */
     tile_blob ptx, cubin;
-    void *code; /* the device's own: prepared IR, or a loaded CUDA function */
+    void *code;                  /* the device's own: prepared IR, or a loaded CUDA function */
+    struct tile_map_cache *maps; /* NULL: it has no tensor maps */
 } tile_variant;
 
 /* One of the abi's tables, in the device's memory. */
@@ -24,6 +25,13 @@ typedef struct tile_launch_table {
     uint64_t address;
     int32_t entries;
 } tile_launch_table;
+
+/* One of the abi's tensor maps. */
+typedef struct tile_launch_map {
+    _Alignas(TILE_TENSOR_MAP_ALIGNMENT) unsigned char encoded[TILE_TENSOR_MAP_BYTES];
+    tile_tensor_map array;
+} tile_launch_map;
+typedef struct tile_map_cache tile_map_cache; /* map.c */
 
 /* A launch with everything resolved. */
 typedef struct tile_launch {
@@ -34,6 +42,7 @@ typedef struct tile_launch {
     unsigned num_sms;                 /* the device's */
     int64_t clean_bytes, plain_bytes; /* scratch */
     tile_launch_table tables[TILE_MAX_TABLES];
+    tile_launch_map maps[TILE_MAX_TENSOR_MAPS];
     void *stream;
     bool overlaps;   /* it may start before the launch before it on the stream has ended */
     bool overlapped; /* so may the next launch before this one has */
@@ -65,6 +74,10 @@ typedef struct tile_device_ops {
     /* Several threads may launch at once. A resident launch whose blocks the driver refuses to run
      * all at once: TILE_UNAVAILABLE, without a report. */
     tile_status (*launch)(tile_device *device, const tile_launch *launch);
+    /* The 128 bytes of a tensor map that the hardware has, aligned to 64. TILE_UNAVAILABLE, without
+     * a report but with the reason, if the driver does not take it. NULL: nobody reads them. */
+    tile_status (*encode)(tile_device *device, const tile_tensor_map *array, unsigned char *encoded,
+                          const char **why);
     /* Does what the first such launch would do beside launching; NULL: nothing. */
     tile_status (*reserve)(tile_device *device, const tile_launch *launch);
     /* Whether launches on the stream are recorded rather than run; NULL: never. */

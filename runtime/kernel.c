@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/codegen/abi_data.h"
 #include "lib/ir/function.h"
 #include "lib/support/context.h"
 #include "runtime/arguments.h"
+#include "runtime/map.h"
 #include "runtime/measure.h"
 #include "runtime/table.h"
 
@@ -127,6 +129,27 @@ static tile_status take_point(tile_kernel *kernel, const tile_argument *argument
     return status == TILE_OK ? tile_meet_bucket(kernel, arguments, count, stream, point) : status;
 }
 
+/* The first variant whose conditions hold, and whose tensor maps can be encoded. */
+static tile_status take_variant(tile_kernel *kernel, kernel_point *point, const int64_t *numbers,
+                                tile_launch *launch) {
+    const tile_abi *abi = tile_first_variant(point)->abi;
+    const char *why;
+    unsigned next = 0;
+    do {
+        why = NULL;
+        tile_status status =
+            tile_take_variant(kernel, point, numbers, next, launch->stream, &launch->variant);
+        if (status == TILE_OK) status = tile_take_maps(kernel->device, numbers, launch, &why);
+        if (status != TILE_UNAVAILABLE || !why) return status;
+        next = tile_abi_variant(launch->variant->abi) + 1;
+    } while (next < tile_abi_variant_count(abi) &&
+             tile_abi_pick_variant_from(abi, next, numbers) < tile_abi_variant_count(abi));
+    tile_report(kernel->device->context, TILE_ERROR, no_place,
+                "@%s: a tensor map cannot be encoded for these arguments: it needs %s",
+                kernel->name, why);
+    return TILE_UNSUPPORTED;
+}
+
 /* Compiles what is missing of a point without a plan, but not while the stream is being captured.
  */
 static tile_status resolve(tile_kernel *kernel, kernel_point *point, const tile_argument *arguments,
@@ -140,8 +163,7 @@ static tile_status resolve(tile_kernel *kernel, kernel_point *point, const tile_
                             .argument_count = count,
                             .num_sms = facts.num_sms,
                             .stream = stream};
-    if (status == TILE_OK)
-        status = tile_take_variant(kernel, point, numbers, stream, &launch->variant);
+    if (status == TILE_OK) status = take_variant(kernel, point, numbers, launch);
     if (status == TILE_OK)
         status = tile_abi_grid(launch->variant->abi, numbers, &facts, launch->grid);
     if (status == TILE_OK)

@@ -52,10 +52,11 @@ void tile_destroy_variant(tile_device *device, tile_variant *variant);
 tile_variant *tile_find_variant(const kernel_point *point, unsigned index);
 /* The one that assumes what the kernel declares; never NULL, but for a point that has a plan. */
 tile_variant *tile_first_variant(const kernel_point *point);
-/* The first variant whose conditions hold for these arguments (numbers: as tile_abi_pick_variant
- * takes them), compiled if it is not yet, but not while the stream is being captured. */
+/* The first variant, of those from `first` on, whose conditions hold for these arguments (numbers:
+ * as tile_abi_pick_variant takes them), compiled if it is not yet, but not while the stream is
+ * being captured. */
 tile_status tile_take_variant(tile_kernel *kernel, kernel_point *point, const int64_t *numbers,
-                              void *stream, tile_variant **out);
+                              unsigned first, void *stream, tile_variant **out);
 
 /* point.c */
 

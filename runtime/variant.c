@@ -9,6 +9,7 @@
 #include "lib/support/context.h"
 #include "passes/common/bind_params.h"
 #include "runtime/kernel.h"
+#include "runtime/map.h"
 #include "runtime/tune/store.h"
 
 static const tile_loc no_place = {0, 0, 0};
@@ -17,6 +18,7 @@ void tile_destroy_variant(tile_device *device, tile_variant *variant) {
     if (variant->code) device->ops->discard(device, variant);
     tile_artifact_destroy(variant->artifact);
     tile_module_destroy(variant->module);
+    tile_map_cache_destroy(variant->maps);
     free(variant);
 }
 
@@ -50,6 +52,7 @@ static tile_status build_variant(tile_kernel *kernel, tile_variant *variant, uns
     variant->abi = made->abi;
     variant->ptx = made->ptx;
     variant->cubin = made->cubin;
+    variant->maps = tile_map_cache_create(variant->abi);
     return TILE_OK;
 }
 
@@ -135,9 +138,9 @@ static tile_status refuse_conditions(const tile_kernel *kernel, const tile_abi *
 }
 
 tile_status tile_take_variant(tile_kernel *kernel, kernel_point *point, const int64_t *numbers,
-                              void *stream, tile_variant **out) {
+                              unsigned first, void *stream, tile_variant **out) {
     const tile_abi *abi = tile_first_variant(point)->abi;
-    unsigned index = tile_abi_pick_variant(abi, numbers);
+    unsigned index = tile_abi_pick_variant_from(abi, first, numbers);
     if (index == tile_abi_variant_count(abi)) return refuse_conditions(kernel, abi, numbers);
     if ((*out = tile_find_variant(point, index))) return TILE_OK;
     tile_status status = tile_refuse_capture(kernel->device, kernel->name, stream);

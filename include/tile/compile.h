@@ -111,6 +111,26 @@ TILE_API tile_status tile_abi_table_extents(const tile_abi *abi, unsigned index,
 TILE_API tile_status tile_abi_make_table(const tile_abi *abi, unsigned index, const int64_t *args,
                                          int32_t *entries);
 
+/* The tensor maps behind the parameters of kind `tensor_map`: what a launch encodes, as
+ * cuTensorMapEncodeTiled takes it, but with dims in a view's order, the innermost one last.
+ * Elements outside of the array are zeros, nothing is interleaved, elements' strides are 1. */
+enum { TILE_MAX_TENSOR_MAPS = 12, TILE_TENSOR_MAP_BYTES = 128 };
+typedef struct tile_tensor_map {
+    unsigned argument; /* the pointer or view whose array it is */
+    uint64_t address;
+    tile_scalar scalar;
+    unsigned rank; /* up to TILE_MAX_MAP_RANK */
+    int64_t extents[TILE_MAX_RANK];
+    int64_t strides[TILE_MAX_RANK]; /* bytes; the innermost one is an element's */
+    unsigned box[TILE_MAX_RANK];
+    unsigned swizzle; /* bytes, 0: none */
+} tile_tensor_map;
+TILE_API unsigned tile_abi_tensor_map_count(const tile_abi *abi);
+/* From one integer per argument, of pointers the address. TILE_INVALID after a diagnostic if an
+ * expression divides by zero, or (without one) if there is no such map. */
+TILE_API tile_status tile_abi_tensor_map(const tile_abi *abi, unsigned index, const int64_t *args,
+                                         tile_tensor_map *map);
+
 typedef enum tile_parameter_kind {
 #define PARAMETER(name, meaning) TILE_PARAMETER_##name,
 #include "tile/parameters.def"
@@ -120,7 +140,7 @@ typedef enum tile_parameter_kind {
 /* A parameter of the .entry. */
 typedef struct tile_abi_parameter {
     tile_parameter_kind kind;
-    unsigned index; /* argument, table: which one */
+    unsigned index; /* argument, table, tensor map: which one */
 } tile_abi_parameter;
 
 /* "argument", "clean_scratch", ...; NULL if there is no such kind. */

@@ -162,6 +162,11 @@ TILE_API tile_status tile_kernel_set_point(tile_kernel *kernel, const tile_argum
  * launches nothing. */
 TILE_API tile_status tile_kernel_launch(tile_kernel *kernel, const tile_argument *arguments,
                                         unsigned argument_count, void *stream);
+/* Encodes a tensor map (tile_abi_tensor_map) for those who launch the PTX by themselves: 128 bytes,
+ * by the CUDA driver but without a GPU. TILE_UNSUPPORTED after a diagnostic where the hardware has
+ * no such map (then launch the next variant), TILE_UNAVAILABLE without a driver. */
+TILE_API tile_status tile_encode_tensor_map(tile_context *context, const tile_tensor_map *map,
+                                            void *encoded);
 /* Waits for everything launched; reports what went wrong meanwhile. */
 TILE_API tile_status tile_device_synchronize(tile_device *device);
 /* Milliseconds of one launch on the device, on the default stream: the median over `repeats`

@@ -108,6 +108,7 @@ typedef enum tile_operand_class {
     TILE_CLASS_tile,
     TILE_CLASS_tile_or_shared,
     TILE_CLASS_vector,
+    TILE_CLASS_tensor_map,
 } tile_operand_class;
 
 /* What an operation does to the memory behind an operand. */
@@ -340,12 +341,14 @@ typedef enum tile_type_kind {
     TILE_TYPE_SHARED, /* shared memory: stages, then one tile, a reference */
     TILE_TYPE_TILE,   /* a tile in the block's registers, a value */
     TILE_TYPE_VECTOR, /* level 3: one thread's fragment, a value */
+    TILE_TYPE_MAP,    /* level 3: boxes of global memory (a CUtensorMap), a reference */
 } tile_type_kind;
 
 /* What a type may hold; tile_function_verify refuses more. */
 enum {
     TILE_MAX_TILE_ELEMENTS = 1 << 20,   /* of a tile or of one stage of a shared buffer */
     TILE_MAX_VECTOR_ELEMENTS = 1 << 15, /* of one thread's fragment: 2^20 over 32 lanes */
+    TILE_MAX_MAP_RANK = 5,
 };
 
 /* Each type exists once in its context: equal types are the same pointer. Read only. */

@@ -191,7 +191,7 @@ tile_abi *tile_abi_create(const tile_function *f) {
     abi->shared_bytes = (unsigned)tile_shared_bytes(f);
     tile_abi_set_variants(abi, f, NULL, 0);
     if (fill_args(abi, f) && fill_grid(abi, f) && fill_cluster(abi, f) && fill_scratch(abi, f) &&
-        tile_abi_fill_tables(abi, f)) {
+        tile_abi_fill_tables(abi, f) && tile_abi_fill_maps(abi, f)) {
         tile_abi_list_parameters(abi);
         return abi;
     }

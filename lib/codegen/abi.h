@@ -7,12 +7,13 @@
 
 enum {
     TILE_SCRATCH_ALIGNMENT = 256,
+    TILE_TENSOR_MAP_ALIGNMENT = 64, /* of the parameter */
     /* Of a launch: more than kernels have, and far from the driver's 4 KB of parameters. Sets of
      * arguments are 64 bits. */
     TILE_MAX_ARGUMENTS = 64,
     TILE_MAX_TABLES = 4,
     /* With those of the two kinds of scratch. */
-    TILE_MAX_PARAMETERS = TILE_MAX_ARGUMENTS + 2 + TILE_MAX_TABLES
+    TILE_MAX_PARAMETERS = TILE_MAX_ARGUMENTS + 2 + TILE_MAX_TABLES + TILE_MAX_TENSOR_MAPS
 };
 
 /* One scratch buffer; bytes is over the kernel's arguments and not rounded yet, NULL if an extent
@@ -44,6 +45,28 @@ unsigned tile_table_index(const tile_function *kernel, tile_op op, const tile_ta
 /* False after a diagnostic if a launch could not make them. */
 bool tile_table_check(const tile_function *kernel, const tile_table *list, unsigned count);
 
+/* What a launch encodes as a tensor map. Extents and strides (in elements) are over the kernel's
+ * arguments, NULL if one cannot be known before the launch. */
+typedef struct tile_map {
+    tile_op op;   /* the first one that makes it */
+    unsigned arg; /* it begins where this argument points; the count of arguments: none of them */
+    const tile_type *type;
+    const tile_expr *extents[TILE_MAX_MAP_RANK];
+    const tile_expr *strides[TILE_MAX_MAP_RANK];
+    unsigned swizzle;
+} tile_map;
+
+/* The kernel's tensor maps, each once, in the order of their first uses; the array is in the arena.
+ */
+tile_map *tile_map_list(const tile_function *kernel, tile_arena *arena, unsigned *count);
+/* Which one of them a tensor_map is. */
+unsigned tile_map_index(const tile_function *kernel, tile_op op, const tile_map *list,
+                        unsigned count);
+/* False after a diagnostic if no launch could encode them. */
+bool tile_map_check(const tile_function *kernel, const tile_map *list, unsigned count);
+/* What the hardware wants that this map has not, in the words of tensor_map.def; NULL: nothing. */
+const char *tile_tensor_map_fault(const tile_tensor_map *map);
+
 /* Blocks of the kernel's clusters along x, y and z, 1 where it names none. False without a report
  * unless they are constants and at most 16 together, which is what hardware has. */
 enum { TILE_MAX_CLUSTER = 16 };
@@ -56,6 +79,6 @@ int64_t tile_shared_bytes(const tile_function *kernel);
  * the launch interface names them, the launch fills them. */
 tile_abi_parameter *tile_parameter_list(size_t arg_count, const tile_scratch *scratch,
                                         unsigned scratch_count, unsigned table_count,
-                                        tile_arena *arena, unsigned *count);
+                                        unsigned map_count, tile_arena *arena, unsigned *count);
 
 #endif

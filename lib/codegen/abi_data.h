@@ -44,6 +44,9 @@ struct tile_abi {
     tile_table *tables; /* op: as of scratch */
     tile_table_text *table_texts;
     unsigned table_count;
+    tile_map *maps; /* op: as of scratch */
+    tile_abi_shape_text *map_texts;
+    unsigned map_count;
     tile_abi_parameter *parameters;
     unsigned parameter_count;
     tile_abi_variant_conditions variants[TILE_MAX_VARIANTS];
@@ -71,11 +74,18 @@ const tile_condition_info *tile_condition_info_at(unsigned index); /* NULL past 
 /* Whether `number`, an integer or an address, has what the condition asks for. */
 bool tile_condition_holds(const tile_condition *condition, int64_t number);
 
+/* tile_abi_pick_variant of those from `first` on. */
+unsigned tile_abi_pick_variant_from(const tile_abi *abi, unsigned first, const int64_t *args);
+
 /* The kernel's tables; false after a diagnostic. */
 bool tile_abi_fill_tables(tile_abi *abi, const tile_function *kernel);
 /* Table `index` from a kernel that visits its tiles by their cost. */
 void tile_abi_set_table(tile_abi *abi, unsigned index, const tile_function *walker);
-/* abi->parameters from its arguments, scratch buffers and tables. */
+/* The kernel's tensor maps; false after a diagnostic. */
+bool tile_abi_fill_maps(tile_abi *abi, const tile_function *kernel);
+/* Map `index`, whose expressions are over the arguments of f. */
+void tile_abi_set_map(tile_abi *abi, unsigned index, const tile_map *map, const tile_function *f);
+/* abi->parameters from its arguments, scratch buffers, tables and tensor maps. */
 void tile_abi_list_parameters(tile_abi *abi);
 
 #endif

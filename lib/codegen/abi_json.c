@@ -29,6 +29,16 @@
  *       "extents"       of the grid: three expressions over the arguments, at least 1
  *       "cost"          an expression over the arguments and block_id(0), block_id(1), block_id(2),
  *                       which are x, y and z
+ *     "tensor_maps"   what the parameters of kind "tensor_map" hold, in order: 128 bytes each that
+ *                     cuTensorMapEncodeTiled makes (its dims in the opposite order, strides in
+ *                     bytes), without interleaving, zeros outside of the array. Each has
+ *       "argument"      the name of the pointer or view where the array begins
+ *       "element"       the elements' type
+ *       "box"           elements that one copy moves in each dim
+ *       "extents"       expressions over the arguments, each at least 1
+ *       "strides"       likewise, in elements; the last one is 1, the others are multiples of 16
+ *                       bytes
+ *       "swizzle"       0, 32, 64 or 128 bytes
  *     "variants"      the kernel is compiled once for each of these lists of conditions on a
  *                     launch's arguments; launch the first variant whose conditions all hold, as
  *                     the last one's do (a kernel written at level 3 has but one: refuse the launch
@@ -115,11 +125,17 @@ static void put_parameters(out *o, const tile_abi *abi) {
         const char *kind = tile_parameter_kind_name(parameter->kind), *name = kind;
         bool is_argument = parameter->kind == TILE_PARAMETER_argument;
         bool is_table = parameter->kind == TILE_PARAMETER_table;
+        bool is_map = parameter->kind == TILE_PARAMETER_tensor_map;
         if (is_argument) name = abi->args[parameter->index].name;
+        if (is_map) name = tile_arena_format(&o->arena, "tensor_map_%u", parameter->index);
         if (is_table) name = tile_arena_format(&o->arena, "table_%u", parameter->index);
         put(o, "%s\n    {\"name\": %s, \"kind\": \"%s\", ", i ? "," : "", quoted(o, name), kind);
         if (is_argument)
             put_argument(o, abi, parameter->index);
+        else if (is_map)
+            put(o, "\"type\": %s, \"ptx\": \".align %d .b8[%d]\", \"divisible\": 1",
+                quoted(o, abi->map_texts[parameter->index].type), TILE_TENSOR_MAP_ALIGNMENT,
+                TILE_TENSOR_MAP_BYTES);
         else
             put(o, "\"type\": \"ptr<%s>\", \"ptx\": \".u64\", \"divisible\": %d",
                 is_table ? "i32" : "i8", is_table ? 4 : TILE_SCRATCH_ALIGNMENT);
@@ -137,6 +153,22 @@ static void put_tables(out *o, const tile_abi *abi) {
         put(o, "], \"cost\": %s}", quoted(o, table->cost));
     }
     put(o, "%s]", abi->table_count ? "\n  " : "");
+}
+
+static void put_maps(out *o, const tile_abi *abi) {
+    put(o, ",\n  \"tensor_maps\": [");
+    for (unsigned i = 0; i < abi->map_count; i++) {
+        const tile_map *map = &abi->maps[i];
+        put(o, "%s\n    {\"argument\": %s, \"element\": \"%s\", \"box\": [", i ? "," : "",
+            quoted(o, abi->args[map->arg].name), tile_scalar_name(map->type->scalar));
+        for (unsigned d = 0; d < map->type->rank; d++)
+            put(o, "%s%" PRId64, d ? ", " : "", tile_type_dim(map->type, d));
+        put(o, "]");
+        put_list(o, "extents", abi->map_texts[i].extents, map->type->rank);
+        put_list(o, "strides", abi->map_texts[i].strides, map->type->rank);
+        put(o, ",\n     \"swizzle\": %u}", map->swizzle);
+    }
+    put(o, "%s]", abi->map_count ? "\n  " : "");
 }
 
 static void put_variants(out *o, const tile_abi *abi) {
@@ -171,6 +203,7 @@ void tile_abi_print(const tile_abi *abi, tile_writer writer, void *user) {
             abi->scratch[i].clean ? "true" : "false", quoted(&o, abi->scratch_text[i]));
     put(&o, "%s]", abi->scratch_count ? "\n  " : "");
     put_tables(&o, abi);
+    put_maps(&o, abi);
     put_variants(&o, abi);
     put(&o, "\n}\n");
     tile_arena_reset(&o.arena);

@@ -1,8 +1,9 @@
 /* The launch interface back from its JSON (abi_json.c says what that holds).
  *
  * Types and expressions are in the IR's own words, so the IR's parser reads them: the interface is
- * written as the head of a kernel, the size of each scratch buffer as the grid of one more, and
- * each table as one that visits the tiles of a grid by their cost. */
+ * written as the head of a kernel, the size of each scratch buffer as the grid of one more, each
+ * table as one that visits the tiles of a grid by their cost, and each tensor map as one that has a
+ * view of its array behind the arguments. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -12,9 +13,10 @@
 typedef struct reader {
     tile_context *context;
     tile_arena arena;
-    const tile_json *json, *parameters, *scratch, *tables;
+    const tile_json *json, *parameters, *scratch, *tables, *maps;
     const char *entry, *args; /* args: "%n: i32, %x: ptr<f16> {divisible = 16}" */
-    unsigned arg_count, scratch_count, table_count;
+    const char *last_arg;     /* behind these, of the next head alone */
+    unsigned arg_count, scratch_count, table_count, map_count;
     int64_t warps, shared_bytes;
     const char *heads; /* the kernels */
 } reader;
@@ -44,11 +46,12 @@ static bool add_arg(reader *r, const tile_json *parameter) {
     return true;
 }
 
-/* name is the entry's, with a suffix for buffers and tables. */
+/* name is the entry's, with a suffix for buffers, tables and tensor maps. */
 static void add_head(reader *r, const char *suffix, const char *clause, const char *grid,
                      int64_t warps) {
-    r->heads = tile_arena_format(&r->arena, "%skernel @%s%s(%s) grid [%s]%s warps %" PRId64 " {}\n",
-                                 r->heads, r->entry, suffix, r->args, grid, clause, warps);
+    r->heads =
+        tile_arena_format(&r->arena, "%skernel @%s%s(%s%s) grid [%s]%s warps %" PRId64 " {}\n",
+                          r->heads, r->entry, suffix, r->args, r->last_arg, grid, clause, warps);
 }
 
 /* NULL if they are not three expressions. */
@@ -94,6 +97,36 @@ static bool add_table(reader *r, const tile_json *table) {
     return true;
 }
 
+/* NULL if they are no expressions. */
+static const char *expressions(reader *r, const tile_json *from, const char *name) {
+    const tile_json *list = tile_json_find(from, name, TILE_JSON_ARRAY);
+    const char *text = "";
+    for (const tile_json *at = list ? list->first : NULL; at; at = at->next) {
+        if (at->kind != TILE_JSON_STRING) return NULL;
+        text = tile_arena_format(&r->arena, "%s%s%s", text, *text ? ", " : "", at->text);
+    }
+    return list ? text : NULL;
+}
+
+static bool has_argument(const reader *r, const char *name) {
+    for (const tile_json *at = r->parameters->first; at; at = at->next)
+        if (strcmp(tile_json_find_text(at, "name"), name) == 0) return true;
+    return false;
+}
+
+static bool add_map(reader *r, const tile_json *map) {
+    const char *extents = expressions(r, map, "extents"), *strides = expressions(r, map, "strides");
+    const char *element = tile_json_find_text(map, "element"), *name = "array";
+    if (!extents || !strides || !element)
+        return fail(r, "a tensor map needs an element type, extents and strides");
+    while (has_argument(r, name)) name = tile_arena_format(&r->arena, "%s_", name);
+    r->last_arg = tile_arena_format(&r->arena, "%s%%%s: view<%s[%s], strides [%s]>",
+                                    r->arg_count ? ", " : "", name, element, extents, strides);
+    add_head(r, tile_arena_format(&r->arena, "_tensor_map_%u", r->map_count++), "", "1", 1);
+    r->last_arg = "";
+    return true;
+}
+
 static bool add_scratch(reader *r, const tile_json *buffer) {
     const char *bytes = tile_json_find_text(buffer, "bytes");
     if (!bytes || !tile_json_find(buffer, "clean", TILE_JSON_BOOL))
@@ -109,9 +142,10 @@ static bool read_json(reader *r, const char *text, size_t length) {
     r->parameters = tile_json_find(r->json, "parameters", TILE_JSON_ARRAY);
     r->scratch = tile_json_find(r->json, "scratch", TILE_JSON_ARRAY);
     r->tables = tile_json_find(r->json, "tables", TILE_JSON_ARRAY);
+    r->maps = tile_json_find(r->json, "tensor_maps", TILE_JSON_ARRAY);
     if (!r->json) return fail(r, "it is not JSON");
-    if (!r->entry || !r->parameters || !r->scratch || !r->tables)
-        return fail(r, "it has no entry, parameters, scratch or tables");
+    if (!r->entry || !r->parameters || !r->scratch || !r->tables || !r->maps)
+        return fail(r, "it has no entry, parameters, scratch, tables or tensor maps");
     if (!tile_json_find_int(r->json, "block", 32, 1024, &threads) || threads % 32)
         return fail(r, "a block has 32 to 1024 threads, in warps of 32");
     if (!tile_json_find_int(r->json, "shared_bytes", 0, INT32_MAX, &r->shared_bytes))
@@ -124,6 +158,8 @@ static bool read_json(reader *r, const char *text, size_t length) {
         if (!add_scratch(r, at)) return false;
     for (const tile_json *at = r->tables->first; at; at = at->next)
         if (!add_table(r, at)) return false;
+    for (const tile_json *at = r->maps->first; at; at = at->next)
+        if (!add_map(r, at)) return false;
     return true;
 }
 
@@ -134,12 +170,14 @@ static bool check_heads(reader *r, const tile_module *module) {
     unsigned count = 0;
     for (const tile_function *f = module->first; f; f = f->next, count++) {
         bool is_scratch = count > 0 && count <= r->scratch_count;
-        if (f->arg_count != r->arg_count || f->param_count ||
-            f->grid_rank != (is_scratch ? 1u : 3u) ||
-            (f->cost != NULL) != (count > r->scratch_count))
+        bool is_map = count > r->scratch_count + r->table_count;
+        if (f->arg_count != r->arg_count + is_map || f->param_count ||
+            f->grid_rank != (is_scratch || is_map ? 1u : 3u) ||
+            (f->cost != NULL) != (count > r->scratch_count && !is_map))
             return fail(r, "it has unexpected contents");
     }
-    return count == 1 + r->scratch_count + r->table_count || fail(r, "it has unexpected contents");
+    return count == 1 + r->scratch_count + r->table_count + r->map_count ||
+           fail(r, "it has unexpected contents");
 }
 
 static void fill_scratch(const reader *r, tile_abi *abi, const tile_module *module) {
@@ -165,6 +203,48 @@ static void fill_tables(const reader *r, tile_abi *abi, const tile_module *modul
     for (unsigned i = 0; i < r->table_count; i++, f = f->next) tile_abi_set_table(abi, i, f);
 }
 
+/* False if the JSON says no such map. */
+static bool read_map(const reader *r, const tile_json *json, const tile_abi *abi,
+                     const tile_function *f, tile_map *map) {
+    const char *name = tile_json_find_text(json, "argument");
+    const tile_json *box = tile_json_find(json, "box", TILE_JSON_ARRAY);
+    const tile_arg_decl *array = &f->args[f->arg_count - 1];
+    tile_type type = {.kind = TILE_TYPE_MAP, .scalar = array->type->scalar};
+    int64_t swizzle, extent;
+    if (!name || !box || !tile_json_find_int(json, "swizzle", 0, 128, &swizzle) ||
+        array->type->kind != TILE_TYPE_VIEW || array->type->rank > TILE_MAX_MAP_RANK)
+        return false;
+    while (map->arg < abi->arg_count && strcmp(abi->args[map->arg].name, name) != 0) map->arg++;
+    for (const tile_json *at = box->first; at; at = at->next) {
+        if (type.rank == TILE_MAX_MAP_RANK || !tile_json_is_int(at, 1, 256, &extent)) return false;
+        type.dims[type.rank++] = tile_expr_int(r->context, extent);
+    }
+    for (unsigned d = 0; d < type.rank; d++) {
+        map->extents[d] = tile_function_arg_extent(f, (unsigned)f->arg_count - 1, d);
+        map->strides[d] = tile_function_arg_stride(f, (unsigned)f->arg_count - 1, d);
+    }
+    map->swizzle = (unsigned)swizzle;
+    map->type = tile_type_get(r->context, &type);
+    return map->arg < abi->arg_count && tile_type_is_address(abi->args[map->arg].type) &&
+           type.rank == array->type->rank;
+}
+
+static bool fill_maps(reader *r, tile_abi *abi, const tile_module *module) {
+    const tile_function *f = module->first->next;
+    const tile_json *at = r->maps->first;
+    for (unsigned i = 0; i < r->scratch_count + r->table_count; i++) f = f->next;
+    abi->map_count = r->map_count;
+    abi->maps = TILE_NEW_ARRAY(&abi->arena, tile_map, r->map_count + 1u);
+    abi->map_texts = TILE_NEW_ARRAY(&abi->arena, tile_abi_shape_text, r->map_count + 1u);
+    if (r->map_count > TILE_MAX_TENSOR_MAPS) return fail(r, "it has too many tensor maps");
+    for (unsigned i = 0; i < r->map_count; i++, f = f->next, at = at->next) {
+        tile_map map = {.arg = 0};
+        if (!read_map(r, at, abi, f, &map)) return fail(r, "a tensor map is invalid");
+        tile_abi_set_map(abi, i, &map, f);
+    }
+    return true;
+}
+
 static bool is_list(const tile_json *list, const char *const *texts, unsigned count) {
     unsigned i = 0;
     for (const tile_json *at = list ? list->first : NULL; at; at = at->next, i++)
@@ -186,16 +266,20 @@ static bool check_shapes(reader *r, const tile_abi *abi) {
     return true;
 }
 
-/* They follow from the arguments, the scratch buffers and the tables. */
+/* They follow from the arguments, the scratch buffers, the tables and the tensor maps. */
 static bool check_parameters(reader *r, const tile_abi *abi) {
     const tile_json *at = r->parameters->first;
     for (unsigned i = 0; i < abi->parameter_count; i++, at = at->next)
         if (!at || strcmp(tile_json_find_text(at, "kind"),
                           tile_parameter_kind_name(abi->parameters[i].kind)) != 0)
             return fail(
-                r, "its parameters are not those of its arguments, scratch buffers and tables");
+                r,
+                "its parameters are not those of its arguments, scratch buffers, tables and tensor "
+                "maps");
     return !at ||
-           fail(r, "its parameters are not those of its arguments, scratch buffers and tables");
+           fail(r,
+                "its parameters are not those of its arguments, scratch buffers, tables and tensor "
+                "maps");
 }
 
 /* Variants ------------------------------------------------------------------------------------- */
@@ -265,8 +349,12 @@ static tile_abi *read_heads(reader *r) {
         abi->shared_bytes = (unsigned)r->shared_bytes;
         fill_scratch(r, abi, module);
         fill_tables(r, abi, module);
-        tile_abi_list_parameters(abi);
     }
+    if (abi && !fill_maps(r, abi, module)) {
+        tile_abi_destroy(abi);
+        abi = NULL;
+    }
+    if (abi) tile_abi_list_parameters(abi);
     if (abi && (!check_parameters(r, abi) || !read_variants(r, abi))) {
         tile_abi_destroy(abi);
         abi = NULL;
@@ -277,7 +365,7 @@ static tile_abi *read_heads(reader *r) {
 
 tile_abi *tile_abi_read(tile_context *context, const char *text, size_t length) {
     if (!context) return NULL;
-    reader r = {.context = context, .args = "", .heads = ""};
+    reader r = {.context = context, .args = "", .last_arg = "", .heads = ""};
     tile_abi *abi = read_json(&r, text ? text : "", text ? length : 0) ? read_heads(&r) : NULL;
     tile_arena_reset(&r.arena);
     return abi;

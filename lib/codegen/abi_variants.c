@@ -58,7 +58,11 @@ const tile_condition *tile_abi_condition_at(const tile_abi *abi, unsigned varian
 }
 
 unsigned tile_abi_pick_variant(const tile_abi *abi, const int64_t *args) {
-    unsigned variant = 0;
+    return tile_abi_pick_variant_from(abi, 0, args);
+}
+
+unsigned tile_abi_pick_variant_from(const tile_abi *abi, unsigned first, const int64_t *args) {
+    unsigned variant = first;
     if (!abi) return 0;
     for (; variant < abi->variant_count; variant++) {
         const tile_abi_variant_conditions *needs = &abi->variants[variant];

@@ -38,7 +38,7 @@ enum {
     TILE_MACHINE_PURE = 1 << 2,
 };
 
-enum { SPACE_GLOBAL = 1, SPACE_SHARED = 3, SPACE_CLUSTER = 7 };
+enum { SPACE_GENERIC = 0, SPACE_GLOBAL = 1, SPACE_SHARED = 3, SPACE_CLUSTER = 7 };
 
 enum { TILE_CACHE_POLICIES = 2 };
 
@@ -69,6 +69,9 @@ typedef struct tile_emitter {
     LLVMValueRef *table_bases; /* of each table */
     const tile_table *tables;
     unsigned table_count;
+    LLVMValueRef *map_bases; /* the parameter of each tensor map */
+    const tile_map *maps;
+    unsigned map_count;
     tile_arg_facts *args;
     const uint32_t *uses;     /* by value id: how many */
     uint16_t *depths;         /* by value id: address.c's notes */

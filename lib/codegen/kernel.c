@@ -172,6 +172,20 @@ static void add_arg_flag(tile_emitter *e, unsigned index, const char *name) {
     LLVMAddAttributeAtIndex(e->function, index + 1, LLVMCreateEnumAttribute(e->llvm, kind, 0));
 }
 
+/* As the driver takes a CUtensorMap: 128 bytes that stay where they are. */
+static void pass_map_by_value(tile_emitter *e, unsigned index) {
+    static const char by_value[] = "byval", align[] = "align", constant[] = "nvvm.grid_constant";
+    const LLVMAttributeRef attributes[] = {
+        LLVMCreateTypeAttribute(e->llvm,
+                                LLVMGetEnumAttributeKindForName(by_value, sizeof by_value - 1),
+                                LLVMArrayType2(e->i8, TILE_TENSOR_MAP_BYTES)),
+        LLVMCreateEnumAttribute(e->llvm, LLVMGetEnumAttributeKindForName(align, sizeof align - 1),
+                                TILE_TENSOR_MAP_ALIGNMENT),
+        LLVMCreateStringAttribute(e->llvm, constant, sizeof constant - 1, "", 0)};
+    for (unsigned i = 0; i < sizeof attributes / sizeof *attributes; i++)
+        LLVMAddAttributeAtIndex(e->function, index + 1, attributes[i]);
+}
+
 static void set_attribute(tile_emitter *e, const char *name, const char *value) {
     LLVMAddAttributeAtIndex(e->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
                             LLVMCreateStringAttribute(e->llvm, name, (unsigned)strlen(name), value,
@@ -195,13 +209,18 @@ static void declare_function(tile_emitter *e, const tile_abi_parameter *paramete
     bool together = orders_by_ptx(f);
     LLVMTypeRef *types = TILE_NEW_ARRAY(&e->arena, LLVMTypeRef, count + 1u);
     for (unsigned i = 0; i < count; i++)
-        types[i] = parameters[i].kind == TILE_PARAMETER_argument
-                       ? arg_type(e, f->args[parameters[i].index].type)
-                       : LLVMPointerTypeInContext(e->llvm, SPACE_GLOBAL);
+        types[i] =
+            parameters[i].kind == TILE_PARAMETER_argument
+                ? arg_type(e, f->args[parameters[i].index].type)
+                : LLVMPointerTypeInContext(e->llvm, parameters[i].kind == TILE_PARAMETER_tensor_map
+                                                        ? SPACE_GENERIC
+                                                        : SPACE_GLOBAL);
     LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->llvm), types, count, false);
     e->function = LLVMAddFunction(e->module, f->name, type);
     LLVMSetFunctionCallConv(e->function, KERNEL_CONVENTION);
     set_launch_attributes(e);
+    for (unsigned i = 0; i < count; i++)
+        if (parameters[i].kind == TILE_PARAMETER_tensor_map) pass_map_by_value(e, i);
     for (unsigned i = 0; i < count; i++)
         if (parameters[i].kind == TILE_PARAMETER_table) {
             add_arg_flag(e, i, "noalias");
@@ -230,6 +249,7 @@ static void bind_parameters(tile_emitter *e, const tile_abi_parameter *parameter
         case TILE_PARAMETER_clean_scratch: e->clean_base = value; break;
         case TILE_PARAMETER_scratch: e->plain_base = value; break;
         case TILE_PARAMETER_table: e->table_bases[parameters[i].index] = value; break;
+        case TILE_PARAMETER_tensor_map: e->map_bases[parameters[i].index] = value; break;
         }
     }
 }
@@ -239,8 +259,10 @@ void tile_emit_kernel(tile_emitter *e) {
     tile_scratch *scratch = tile_scratch_list(e->f, &e->arena, &scratch_count);
     e->tables = tile_table_list(e->f, &e->arena, &e->table_count);
     e->table_bases = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, e->table_count + 1u);
-    tile_abi_parameter *parameters = tile_parameter_list(e->f->arg_count, scratch, scratch_count,
-                                                         e->table_count, &e->arena, &count);
+    e->maps = tile_map_list(e->f, &e->arena, &e->map_count);
+    e->map_bases = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, e->map_count + 1u);
+    tile_abi_parameter *parameters = tile_parameter_list(
+        e->f->arg_count, scratch, scratch_count, e->table_count, e->map_count, &e->arena, &count);
     e->parts = TILE_NEW_ARRAY(&e->arena, LLVMValueRef *, e->f->value_count);
     e->depths = TILE_NEW_ARRAY(&e->arena, uint16_t, e->f->value_count);
     e->uses = tile_count_uses(e->f, &e->arena);

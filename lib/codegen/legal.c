@@ -37,7 +37,8 @@ static void check_value(checker *c, tile_op op, tile_value value) {
     const tile_type *type = data->type;
     bool view_arg = type->kind == TILE_TYPE_VIEW && data->kind == TILE_VALUE_ARG;
     bool thread_level = type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_PTR || view_arg ||
-                        type->kind == TILE_TYPE_SHARED || type->kind == TILE_TYPE_VECTOR;
+                        type->kind == TILE_TYPE_SHARED || type->kind == TILE_TYPE_VECTOR ||
+                        type->kind == TILE_TYPE_MAP;
     if (!thread_level)
         FAIL(c, tile_op_loc(c->f, op),
              "%s: %s is not a type of level 3, and PTX is generated from level 3 only; run "
@@ -272,6 +273,10 @@ static void check_parameters(checker *c, const tile_abi_parameter *parameters, u
     int64_t bytes = 0;
     for (unsigned i = 0; i < count; i++) {
         int64_t size = 8; /* an address */
+        if (parameters[i].kind == TILE_PARAMETER_tensor_map) {
+            bytes = tile_round_up(bytes, TILE_TENSOR_MAP_ALIGNMENT) + TILE_TENSOR_MAP_BYTES;
+            continue;
+        }
         if (parameters[i].kind == TILE_PARAMETER_argument) {
             const tile_type *type = c->f->args[parameters[i].index].type;
             if (!tile_type_is_address(type)) size = tile_scalar_bytes(type->scalar);
@@ -285,9 +290,17 @@ static void check_parameters(checker *c, const tile_abi_parameter *parameters, u
         c->ptx_version = 81;
 }
 
+static void check_maps(checker *c, tile_loc loc) {
+    enum { FIRST_WITH_MAPS = 90, PTX_WITH_MAPS = 80 };
+    if (c->target->compute_capability < FIRST_WITH_MAPS)
+        FAIL(c, loc, "tensor_map needs compute capability 9.0, %s has %u.%u", c->target->name,
+             c->target->compute_capability / 10, c->target->compute_capability % 10);
+    if (c->ptx_version < PTX_WITH_MAPS) c->ptx_version = PTX_WITH_MAPS;
+}
+
 static void check_memory(checker *c) {
     tile_arena list = {0};
-    unsigned count, table_count, parameter_count;
+    unsigned count, table_count, map_count, parameter_count;
     tile_scratch *buffers = tile_scratch_list(c->f, &list, &count);
     for (unsigned i = 0; i < count; i++)
         if (!buffers[i].bytes)
@@ -295,8 +308,11 @@ static void check_memory(checker *c) {
                  "scratch: the extents must be computable from the kernel's arguments alone");
     tile_table *tables = tile_table_list(c->f, &list, &table_count);
     if (!tile_table_check(c->f, tables, table_count)) c->errors++;
-    tile_abi_parameter *parameters =
-        tile_parameter_list(c->f->arg_count, buffers, count, table_count, &list, &parameter_count);
+    tile_map *maps = tile_map_list(c->f, &list, &map_count);
+    if (!tile_map_check(c->f, maps, map_count)) c->errors++;
+    if (map_count) check_maps(c, tile_op_loc(c->f, maps[0].op));
+    tile_abi_parameter *parameters = tile_parameter_list(
+        c->f->arg_count, buffers, count, table_count, map_count, &list, &parameter_count);
     check_parameters(c, parameters, parameter_count);
     tile_arena_reset(&list);
     int64_t shared = tile_shared_bytes(c->f);

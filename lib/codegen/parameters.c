@@ -18,10 +18,10 @@ static bool has_scratch(const tile_scratch *scratch, unsigned count, bool clean)
 
 tile_abi_parameter *tile_parameter_list(size_t arg_count, const tile_scratch *scratch,
                                         unsigned scratch_count, unsigned table_count,
-                                        tile_arena *arena, unsigned *count) {
+                                        unsigned map_count, tile_arena *arena, unsigned *count) {
     enum { SYNTHETIC = 2 }; /* scratch */
     tile_abi_parameter *list =
-        TILE_NEW_ARRAY(arena, tile_abi_parameter, arg_count + SYNTHETIC + table_count);
+        TILE_NEW_ARRAY(arena, tile_abi_parameter, arg_count + SYNTHETIC + table_count + map_count);
     *count = 0;
     for (unsigned i = 0; i < arg_count; i++)
         list[(*count)++] = (tile_abi_parameter){TILE_PARAMETER_argument, i};
@@ -31,12 +31,15 @@ tile_abi_parameter *tile_parameter_list(size_t arg_count, const tile_scratch *sc
         list[(*count)++] = (tile_abi_parameter){TILE_PARAMETER_scratch, 0};
     for (unsigned i = 0; i < table_count; i++)
         list[(*count)++] = (tile_abi_parameter){TILE_PARAMETER_table, i};
+    for (unsigned i = 0; i < map_count; i++)
+        list[(*count)++] = (tile_abi_parameter){TILE_PARAMETER_tensor_map, i};
     return list;
 }
 
 void tile_abi_list_parameters(tile_abi *abi) {
-    abi->parameters = tile_parameter_list(abi->arg_count, abi->scratch, abi->scratch_count,
-                                          abi->table_count, &abi->arena, &abi->parameter_count);
+    abi->parameters =
+        tile_parameter_list(abi->arg_count, abi->scratch, abi->scratch_count, abi->table_count,
+                            abi->map_count, &abi->arena, &abi->parameter_count);
 }
 
 unsigned tile_abi_parameter_count(const tile_abi *abi) {

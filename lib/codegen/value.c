@@ -39,6 +39,7 @@ LLVMTypeRef tile_part_type(const tile_emitter *e, const tile_type *type) {
     if (tile_type_is_address(type)) return LLVMPointerTypeInContext(e->llvm, SPACE_GLOBAL);
     if (type->kind == TILE_TYPE_SHARED)
         return LLVMPointerTypeInContext(e->llvm, type->cluster ? SPACE_CLUSTER : SPACE_SHARED);
+    if (type->kind == TILE_TYPE_MAP) return LLVMPointerTypeInContext(e->llvm, SPACE_GENERIC);
     LLVMTypeRef scalar = tile_llvm_scalar(e, type->scalar);
     return tile_pack(type) > 1 ? LLVMVectorType(scalar, tile_pack(type)) : scalar;
 }

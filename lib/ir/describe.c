@@ -54,8 +54,9 @@ static const char *extents_text(const tile_function *f, const tile_expr *const *
 const char *tile_type_text(const tile_function *f, const tile_type *type, const char *layout,
                            tile_arena *arena) {
     static const char *const words[] = {
-        [TILE_TYPE_TENSOR] = "tensor", [TILE_TYPE_VIEW] = "view",     [TILE_TYPE_SHARED] = "shared",
-        [TILE_TYPE_TILE] = "tile",     [TILE_TYPE_VECTOR] = "vector",
+        [TILE_TYPE_TENSOR] = "tensor", [TILE_TYPE_VIEW] = "view",
+        [TILE_TYPE_SHARED] = "shared", [TILE_TYPE_TILE] = "tile",
+        [TILE_TYPE_VECTOR] = "vector", [TILE_TYPE_MAP] = "tensor_map",
     };
     const char *element = type->param ? type->param : tile_scalar_name(type->scalar);
     if (tile_type_is_extents(type))

@@ -45,6 +45,7 @@ static bool class_fits(const tile_infer *infer, tile_operand_class class, tile_v
     case TILE_CLASS_tile: return type->kind == TILE_TYPE_TILE;
     case TILE_CLASS_tile_or_shared: return type->kind == TILE_TYPE_TILE || is_own_buffer(type);
     case TILE_CLASS_vector: return type->kind == TILE_TYPE_VECTOR;
+    case TILE_CLASS_tensor_map: return type->kind == TILE_TYPE_MAP;
     }
     return false;
 }
@@ -70,6 +71,7 @@ static const char *class_words(tile_operand_class class) {
         [TILE_CLASS_tile] = "a tile",
         [TILE_CLASS_tile_or_shared] = "a tile or a shared buffer",
         [TILE_CLASS_vector] = "a vector",
+        [TILE_CLASS_tensor_map] = "a tensor map",
     };
     return words[class];
 }

@@ -101,6 +101,9 @@ bool tile_infer_word(tile_infer *infer);
 bool tile_infer_is_access(const tile_infer *infer, const tile_type *fragment,
                           const tile_type *memory);
 
+/* infer_tma.c */
+bool tile_infer_tensor_map(tile_infer *infer);
+
 /* infer_atomic.c */
 bool tile_infer_atomic(tile_infer *infer);
 bool tile_infer_atomic_cas(tile_infer *infer);

@@ -189,8 +189,9 @@ static const struct {
     const char *name;
     tile_type_kind kind;
 } composite_types[] = {
-    {"ptr", TILE_TYPE_PTR},   {"tensor", TILE_TYPE_TENSOR}, {"view", TILE_TYPE_VIEW},
-    {"tile", TILE_TYPE_TILE}, {"vector", TILE_TYPE_VECTOR}, {"shared", TILE_TYPE_SHARED},
+    {"ptr", TILE_TYPE_PTR},        {"tensor", TILE_TYPE_TENSOR}, {"view", TILE_TYPE_VIEW},
+    {"tile", TILE_TYPE_TILE},      {"vector", TILE_TYPE_VECTOR}, {"shared", TILE_TYPE_SHARED},
+    {"tensor_map", TILE_TYPE_MAP},
 };
 
 enum { COMPOSITE_COUNT = sizeof composite_types / sizeof *composite_types };

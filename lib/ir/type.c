@@ -9,7 +9,7 @@
 /* What would not fit the arrays. All else is the verifier's. */
 static bool is_sound(const tile_type *draft) {
     const tile_layout *layout = draft->layout;
-    if ((unsigned)draft->kind > TILE_TYPE_VECTOR || (unsigned)draft->scalar >= TILE_SCALAR_COUNT ||
+    if ((unsigned)draft->kind > TILE_TYPE_MAP || (unsigned)draft->scalar >= TILE_SCALAR_COUNT ||
         draft->rank > TILE_MAX_RANK || (draft->cluster && draft->kind != TILE_TYPE_SHARED))
         return false;
     return !layout || tile_layout_fits_limits(layout);

@@ -77,6 +77,8 @@ static void check_type(verifier *v, tile_loc loc, const tile_type *type) {
     if (type->stages && type->stages->kind == TILE_EXPR_INT &&
         (type->stages->integer < 1 || type->stages->integer > 1024))
         FAIL(v, loc, "%s must have 1 to 1024 stages", text(v, type));
+    if (type->kind == TILE_TYPE_MAP && (type->rank == 0 || type->rank > TILE_MAX_MAP_RANK))
+        FAIL(v, loc, "%s must have 1 to %d dims", text(v, type), TILE_MAX_MAP_RANK);
     if (tile && type->rank == 0) FAIL(v, loc, "%s must have at least one dim", text(v, type));
     if (type->layout && !layout_matches(type))
         FAIL(v, loc, "the layout of %s has another shape", text(v, type));
@@ -140,6 +142,12 @@ static void check_values_of_attrs(verifier *v, tile_op op) {
         int64_t pending;
         if (tile_value_is_int(v->f, data->operands[0], &pending) && pending < 0)
             FAIL(v, data->loc, "wait_group cannot leave %lld groups pending", (long long)pending);
+    }
+    if (data->opcode == TILE_OP_tensor_map) {
+        int64_t swizzle = tile_op_attr_int(v->f, op, TILE_ATTR_swizzle, 0);
+        if (swizzle && swizzle != 32 && swizzle != 64 && swizzle != 128)
+            FAIL(v, data->loc, "tensor_map: the swizzle is 0, 32, 64 or 128 bytes wide, not %lld",
+                 (long long)swizzle);
     }
     if (data->opcode == TILE_OP_alloc_shared) {
         int64_t offset = tile_op_attr_int(v->f, op, TILE_ATTR_offset, 0);
@@ -234,7 +242,8 @@ static const char *name_of(verifier *v, tile_op op) {
 
 /* What stands for one place in memory wherever it is named. */
 static bool is_memory(const tile_type *type) {
-    return type->kind == TILE_TYPE_SHARED || type->kind == TILE_TYPE_VIEW;
+    return type->kind == TILE_TYPE_SHARED || type->kind == TILE_TYPE_VIEW ||
+           type->kind == TILE_TYPE_MAP;
 }
 
 /* Where values of a region and of its operation have different types, or cannot be carried. */

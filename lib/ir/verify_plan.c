@@ -64,7 +64,8 @@ static bool takes(const tile_type *wanted, const tile_type *given) {
     case TILE_TYPE_TENSOR:
     case TILE_TYPE_SHARED:
     case TILE_TYPE_TILE:
-    case TILE_TYPE_VECTOR: return false;
+    case TILE_TYPE_VECTOR:
+    case TILE_TYPE_MAP: return false;
     }
     return false;
 }

@@ -190,9 +190,12 @@ const char *tile_json_find_text(const tile_json *object, const char *key) {
 
 bool tile_json_find_int(const tile_json *object, const char *key, int64_t min, int64_t max,
                         int64_t *value) {
-    const tile_json *found = tile_json_find(object, key, TILE_JSON_NUMBER);
+    return tile_json_is_int(tile_json_find(object, key, TILE_JSON_NUMBER), min, max, value);
+}
+
+bool tile_json_is_int(const tile_json *found, int64_t min, int64_t max, int64_t *value) {
     char *end;
-    if (!found) return false;
+    if (!found || found->kind != TILE_JSON_NUMBER) return false;
     errno = 0;
     *value = strtoll(found->text, &end, 10);
     return !*end && !errno && *value >= min && *value <= max;

@@ -35,6 +35,9 @@ const char *tile_json_find_text(const tile_json *object, const char *key);
 bool tile_json_find_int(const tile_json *object, const char *key, int64_t min, int64_t max,
                         int64_t *value);
 
+/* True and *value if it (NULL is fine) is such a whole number. */
+bool tile_json_is_int(const tile_json *json, int64_t min, int64_t max, int64_t *value);
+
 /* The text as a string, in quotes. */
 void tile_json_put_string(tile_text *to, const char *text);
 

@@ -61,6 +61,9 @@ cpu_block *cpu_find_owner(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
                           uint32_t buffer);
 uint32_t cpu_buffer_offset(const cpu_insn *insn, uint32_t buffer);
 
+/* tma.c: level 3 */
+CPU_HANDLER(cpu_run_tensor_map); /* integer: which one of the launch's */
+
 /* uniform.c */
 CPU_HANDLER(cpu_run_uniform);
 

@@ -102,6 +102,7 @@ uint32_t cpu_value_size(const tile_type *type) {
     case TILE_TYPE_PTR: return sizeof(uint64_t);
     case TILE_TYPE_VIEW: return sizeof(cpu_view);
     case TILE_TYPE_SHARED: return sizeof(uint32_t);
+    case TILE_TYPE_MAP: return sizeof(uint32_t);
     case TILE_TYPE_SCALAR:
     case TILE_TYPE_TENSOR:
     case TILE_TYPE_TILE:

@@ -33,7 +33,8 @@ static bool carries_elements(tile_opcode opcode, unsigned operand) {
     case TILE_CLASS_shared:
     case TILE_CLASS_any_shared:
     case TILE_CLASS_memory:
-    case TILE_CLASS_location: return false;
+    case TILE_CLASS_location:
+    case TILE_CLASS_tensor_map: return false;
     }
     return false;
 }

@@ -92,6 +92,18 @@ static tile_status cuda_launch(tile_device *device, const tile_launch *launch) {
     return status == TILE_OK ? leave(d, before, tile_cuda_launch(d, launch)) : status;
 }
 
+/* What the driver does not take is no error. */
+static tile_status cuda_encode(tile_device *device, const tile_tensor_map *array,
+                               unsigned char *encoded, const char **why) {
+    cuda_device *d = (cuda_device *)device;
+    CUcontext before;
+    tile_status status = enter(d, &before);
+    if (status != TILE_OK) return status;
+    CUresult result = tile_driver_encode(d->driver, array, encoded);
+    if (result && d->driver->cuGetErrorString(result, why)) *why = "what the driver does not say";
+    return leave(d, before, result ? TILE_UNAVAILABLE : TILE_OK);
+}
+
 static tile_status cuda_reserve(tile_device *device, const tile_launch *launch) {
     cuda_device *d = (cuda_device *)device;
     CUcontext before;
@@ -187,6 +199,7 @@ static const tile_device_ops cuda_ops = {
     .prepare = cuda_prepare,
     .discard = cuda_discard,
     .launch = cuda_launch,
+    .encode = cuda_encode,
     .reserve = cuda_reserve,
     .is_capturing = cuda_is_capturing,
     .synchronize = cuda_synchronize,

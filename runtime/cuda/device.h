@@ -49,6 +49,10 @@ tile_status tile_cuda_attributes(cuda_device *d, tile_variant *variant,
                                  tile_kernel_attributes *attributes);
 CUfunction tile_cuda_function(const tile_variant *variant);
 
+/* map.c. encoded: aligned to 64 bytes. */
+CUresult tile_driver_encode(const tile_driver *driver, const tile_tensor_map *array,
+                            unsigned char *encoded);
+
 tile_status tile_cuda_launch(cuda_device *d, const tile_launch *launch);
 /* Makes the scratch memory that the launch needs. */
 tile_status tile_cuda_reserve(cuda_device *d, const tile_launch *launch);

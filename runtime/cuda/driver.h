@@ -20,6 +20,14 @@ typedef int CUfunction_attribute;
 typedef int CUjit_option;
 typedef int CUjitInputType;
 typedef int CUstreamCaptureStatus;
+typedef int CUtensorMapDataType;
+typedef int CUtensorMapInterleave;
+typedef int CUtensorMapSwizzle;
+typedef int CUtensorMapL2promotion;
+typedef int CUtensorMapFloatOOBfill;
+typedef struct CUtensorMap_st {
+    _Alignas(64) uint64_t opaque[16];
+} CUtensorMap;
 
 /* Of what a launch is told beside its configuration, the ids below have a number as their value. */
 typedef struct CUlaunchAttribute_st {
@@ -64,6 +72,21 @@ typedef struct CUlaunchConfig_st {
     NUMBER(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6) \
     NUMBER(CU_STREAM_CAPTURE_STATUS_NONE, 0) \
     NUMBER(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, 720) \
+    NUMBER(CU_TENSOR_MAP_DATA_TYPE_UINT8, 0) \
+    NUMBER(CU_TENSOR_MAP_DATA_TYPE_UINT16, 1) \
+    NUMBER(CU_TENSOR_MAP_DATA_TYPE_INT32, 3) \
+    NUMBER(CU_TENSOR_MAP_DATA_TYPE_INT64, 5) \
+    NUMBER(CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 6) \
+    NUMBER(CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 7) \
+    NUMBER(CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 8) \
+    NUMBER(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 9) \
+    NUMBER(CU_TENSOR_MAP_INTERLEAVE_NONE, 0) \
+    NUMBER(CU_TENSOR_MAP_SWIZZLE_NONE, 0) \
+    NUMBER(CU_TENSOR_MAP_SWIZZLE_32B, 1) \
+    NUMBER(CU_TENSOR_MAP_SWIZZLE_64B, 2) \
+    NUMBER(CU_TENSOR_MAP_SWIZZLE_128B, 3) \
+    NUMBER(CU_TENSOR_MAP_L2_PROMOTION_L2_256B, 3) \
+    NUMBER(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, 0) \
     TILE_DRIVER_FAULTS(NUMBER)
 
 /* Results that a kernel earns by what it does while it runs. */

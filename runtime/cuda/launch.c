@@ -191,6 +191,7 @@ static void fill_parameter(parameter *p, const tile_launch *launch, const cuda_s
     case TILE_PARAMETER_clean_scratch: p->address = s ? address_of(s->clean) : 0; break;
     case TILE_PARAMETER_scratch: p->address = s ? address_of(s->plain) : 0; break;
     case TILE_PARAMETER_table: p->address = launch->tables[what->index].address; break;
+    case TILE_PARAMETER_tensor_map: break; /* read where the launch has it */
     }
 }
 
@@ -249,8 +250,11 @@ tile_status tile_cuda_launch(cuda_device *d, const tile_launch *launch) {
     if (status == TILE_OK) status = take_scratch(d, launch, &s);
     if (status != TILE_OK) return status;
     for (unsigned i = 0; i < count; i++) {
-        fill_parameter(&values[i], launch, s, tile_abi_parameter_at(abi, i));
-        pointers[i] = &values[i];
+        const tile_abi_parameter *what = tile_abi_parameter_at(abi, i);
+        fill_parameter(&values[i], launch, s, what);
+        pointers[i] = what->kind == TILE_PARAMETER_tensor_map
+                          ? (void *)(uintptr_t)launch->maps[what->index].encoded
+                          : &values[i];
     }
     status = start(d, launch, pointers);
     if (status != TILE_OK && status != TILE_UNAVAILABLE) tile_cuda_soil_scratch(d);

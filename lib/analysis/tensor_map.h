@@ -1,0 +1,53 @@
+/* Which arrays a tensor map can describe: asked of what is known when code is made, and of all of
+ * it when a launch encodes one. */
+#ifndef TILE_LIB_ANALYSIS_TENSOR_MAP_H
+#define TILE_LIB_ANALYSIS_TENSOR_MAP_H
+
+#include "tile/ir.h"
+
+/* A number, or what is known of it. */
+typedef struct tile_number {
+    bool known;
+    int64_t value;   /* if it is known */
+    int64_t divisor; /* if it is not: it is a multiple of this; 1: nothing is known */
+} tile_number;
+
+static inline tile_number tile_number_of(int64_t value) {
+    return (tile_number){true, value, 1};
+}
+static inline tile_number tile_number_unknown(int64_t divisor) {
+    return (tile_number){false, 0, divisor};
+}
+
+/* Dims in a view's order: the innermost one last. */
+typedef struct tile_map_facts {
+    tile_scalar scalar;
+    unsigned rank;
+    unsigned swizzle; /* bytes, 0: none */
+    int64_t box[TILE_MAX_RANK];
+    tile_number address; /* bytes */
+    tile_number extents[TILE_MAX_RANK];
+    tile_number strides[TILE_MAX_RANK]; /* elements */
+} tile_map_facts;
+
+typedef enum tile_truth {
+    TILE_NO,
+    TILE_AT_LAUNCH, /* what is known does not tell */
+    TILE_YES,
+} tile_truth;
+
+/* A row of tensor_map.def. */
+typedef struct tile_map_rule {
+    const char *name, *words;
+    tile_truth (*holds)(const tile_map_facts *facts);
+} tile_map_rule;
+
+const tile_map_rule *tile_map_rule_at(unsigned index); /* NULL past the end */
+/* All rules together; *broken, if it is not NULL, is the first one that does not hold, or not yet:
+ * NULL after TILE_YES. */
+tile_truth tile_map_judge(const tile_map_facts *facts, const tile_map_rule **broken);
+
+/* Bytes of a box, as a copy counts them also where it reaches past the array. */
+int64_t tile_map_box_bytes(const tile_type *map);
+
+#endif

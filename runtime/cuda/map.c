@@ -1,0 +1,72 @@
+/* Tensor maps by the driver: on the host alone, without the GPU. */
+#include <string.h>
+
+#include "runtime/cuda/device.h"
+#include "runtime/map.h"
+
+static int data_type(tile_scalar scalar) {
+    switch (scalar) {
+    case TILE_i16: return TILE_CU_TENSOR_MAP_DATA_TYPE_UINT16;
+    case TILE_i32: return TILE_CU_TENSOR_MAP_DATA_TYPE_INT32;
+    case TILE_i64: return TILE_CU_TENSOR_MAP_DATA_TYPE_INT64;
+    case TILE_f16: return TILE_CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    case TILE_bf16: return TILE_CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    case TILE_f32:
+    case TILE_tf32: return TILE_CU_TENSOR_MAP_DATA_TYPE_FLOAT32; /* the bits as they are */
+    case TILE_f64: return TILE_CU_TENSOR_MAP_DATA_TYPE_FLOAT64;
+    case TILE_i1:
+    case TILE_i8:
+    case TILE_e4m3:
+    case TILE_e5m2:
+    case TILE_SCALAR_NONE:
+    case TILE_SCALAR_COUNT: break;
+    }
+    return TILE_CU_TENSOR_MAP_DATA_TYPE_UINT8;
+}
+
+static int swizzle_of(unsigned bytes) {
+    return bytes == 128  ? TILE_CU_TENSOR_MAP_SWIZZLE_128B
+           : bytes == 64 ? TILE_CU_TENSOR_MAP_SWIZZLE_64B
+           : bytes == 32 ? TILE_CU_TENSOR_MAP_SWIZZLE_32B
+                         : TILE_CU_TENSOR_MAP_SWIZZLE_NONE;
+}
+
+CUresult tile_driver_encode(const tile_driver *driver, const tile_tensor_map *array,
+                            unsigned char *encoded) {
+    uint64_t extents[TILE_MAX_MAP_RANK], strides[TILE_MAX_MAP_RANK];
+    uint32_t box[TILE_MAX_MAP_RANK], steps[TILE_MAX_MAP_RANK];
+    unsigned rank = array->rank;
+    for (unsigned d = 0; d < rank; d++) { /* the innermost dim is the driver's first */
+        unsigned from = rank - 1 - d;
+        extents[d] = (uint64_t)array->extents[from];
+        if (d) strides[d - 1] = (uint64_t)array->strides[from];
+        box[d] = array->box[from];
+        steps[d] = 1;
+    }
+    if (rank == 1) strides[0] = 0; /* not read */
+    return driver->cuTensorMapEncodeTiled(
+        (CUtensorMap *)encoded, data_type(array->scalar), rank, (void *)(uintptr_t)array->address,
+        extents, strides, box, steps, TILE_CU_TENSOR_MAP_INTERLEAVE_NONE,
+        swizzle_of(array->swizzle), TILE_CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+        TILE_CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}
+
+/* In an aligned copy: the driver asks for it. */
+tile_status tile_encode_tensor_map(tile_context *context, const tile_tensor_map *map,
+                                   void *encoded) {
+    _Alignas(TILE_TENSOR_MAP_ALIGNMENT) unsigned char words[TILE_TENSOR_MAP_BYTES];
+    static const tile_loc no_place = {0, 0, 0};
+    if (!context || !map || !encoded) return TILE_INVALID;
+    const char *fault = tile_tensor_map_fault(map);
+    if (fault) {
+        tile_report(context, TILE_ERROR, no_place,
+                    "the hardware has no such tensor map, which needs %s", fault);
+        return TILE_UNSUPPORTED;
+    }
+    const tile_driver *driver = tile_driver_open(context);
+    if (!driver) return TILE_UNAVAILABLE;
+    tile_status status = tile_driver_check(context, driver, tile_driver_encode(driver, map, words),
+                                           "cuTensorMapEncodeTiled");
+    if (status == TILE_OK) memcpy(encoded, words, sizeof words);
+    return status;
+}
