@@ -6,13 +6,14 @@
  * a reader that sees it change encodes for itself. */
 #include "runtime/map.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    PLACE_BITS = 4,
-    KEY_WORDS = 2 + 2 * TILE_MAX_MAP_RANK,
+    PLACE_BITS = 3,
+    KEY_WORDS = 1 + 2 * TILE_MAX_MAP_RANK,
     MAP_WORDS = TILE_TENSOR_MAP_BYTES / 8
 };
 
@@ -23,13 +24,16 @@ typedef struct place {
 } place;
 
 struct tile_map_cache {
-    place places[1 << PLACE_BITS];
+    unsigned count; /* of places */
+    place places[]; /* 1 << PLACE_BITS of each map */
 };
 
 tile_map_cache *tile_map_cache_create(const tile_abi *abi) {
-    if (!tile_abi_tensor_map_count(abi)) return NULL;
-    tile_map_cache *cache = tile_malloc(sizeof *cache);
-    memset(cache, 0, sizeof *cache);
+    unsigned count = tile_abi_tensor_map_count(abi) << PLACE_BITS;
+    size_t bytes = sizeof(tile_map_cache) + sizeof(place) * count;
+    if (!count) return NULL;
+    tile_map_cache *cache = memset(tile_malloc(bytes), 0, bytes);
+    cache->count = count;
     return cache;
 }
 
@@ -38,22 +42,24 @@ void tile_map_cache_destroy(tile_map_cache *cache) {
 }
 
 /* All that differs between two launches. */
-static void make_key(unsigned index, const tile_tensor_map *array, uint64_t key[KEY_WORDS]) {
-    key[0] = index;
-    key[1] = array->address;
+static void make_key(const tile_tensor_map *array, uint64_t key[KEY_WORDS]) {
+    key[0] = array->address;
     for (unsigned d = 0; d < TILE_MAX_MAP_RANK; d++) {
-        key[2 + d] = (uint64_t)array->extents[d];
-        key[2 + TILE_MAX_MAP_RANK + d] = (uint64_t)array->strides[d];
+        key[1 + d] = (uint64_t)array->extents[d];
+        key[1 + TILE_MAX_MAP_RANK + d] = (uint64_t)array->strides[d];
     }
 }
 
-static place *place_of(tile_map_cache *cache, const uint64_t key[KEY_WORDS]) {
+static place *place_of(tile_map_cache *cache, unsigned index, const uint64_t key[KEY_WORDS]) {
     uint64_t hash = 0;
     for (unsigned i = 0; i < KEY_WORDS; i++) {
         hash = (hash ^ key[i]) * UINT64_C(0x9e3779b97f4a7c15);
         hash ^= hash >> 32;
     }
-    return &cache->places[hash * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PLACE_BITS)];
+    hash = hash * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PLACE_BITS);
+    size_t at = ((size_t)index << PLACE_BITS) + hash;
+    assert(at < cache->count);
+    return &cache->places[at];
 }
 
 static bool read_place(place *p, const uint64_t key[KEY_WORDS], unsigned char *encoded) {
@@ -91,8 +97,8 @@ static void write_place(place *p, const uint64_t key[KEY_WORDS], const unsigned 
 static tile_status encode(tile_device *device, tile_map_cache *cache, unsigned index,
                           tile_launch_map *map, const char **why) {
     uint64_t key[KEY_WORDS];
-    make_key(index, &map->array, key);
-    place *p = place_of(cache, key);
+    make_key(&map->array, key);
+    place *p = place_of(cache, index, key);
     if (read_place(p, key, map->encoded)) return TILE_OK;
     if ((*why = tile_tensor_map_fault(&map->array))) return TILE_UNAVAILABLE;
     tile_status status =

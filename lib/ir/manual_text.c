@@ -47,6 +47,7 @@ const char tile_manual_grammar[] =
     "          [\",\" \"strides\" extents] [\",\" \"#\"ID] \">\"\n"
     "        | \"shared\" \"<\" scalar [\"[\" expr \"]\"] extents [\",\" \"#\"ID] [\",\" "
     "\"cluster\"] \">\"\n"
+    "        | \"tensor_map\" \"<\" scalar extents \">\"\n"
     "scalar  = a scalar's name | ID of a type parameter\n"
     "extents = \"[\" (expr | \"?\"),+ \"]\"\n"
     "expr    = unary {INFIX unary}\n"

@@ -27,6 +27,16 @@ static const char sorter[] =
     "  st_global %c, %s[%a]\n"
     "}\n";
 
+static const char mapper[] =
+    "kernel @k(%n: i32, %array: ptr<f16> {divisible = 16}, %s: i64, %x: view<f32[%n, 8]>)\n"
+    "    grid [1] warps 1 {\n"
+    "  %b = base %x\n"
+    "  %p = tensor_map %array, [%n, 4, 64], [%s * 8, %s, 1] {swizzle = 128} :\n"
+    "      tensor_map<f16[2, 4, 64]>\n"
+    "  %q = tensor_map %b, [%n, 8] : tensor_map<f32[16, 8]>\n"
+    "  %r = tensor_map %b, [%n, 8], [8, 1] : tensor_map<f32[16, 8]>\n"
+    "}\n";
+
 static void append(const char *text, size_t length, void *user) {
     char *to = user;
     strncat(to, text, length);
@@ -237,6 +247,12 @@ static void check_same_answers(const tile_abi *abi, const tile_abi *again, const
     cr_expect_eq(tile_abi_scratch(again, args, &facts, &clean[1], &plain[1]), status);
     if (status == TILE_OK) cr_expect(clean[0] == clean[1] && plain[0] == plain[1]);
     for (unsigned i = 0; i < 3; i++) {
+        tile_tensor_map maps[2];
+        status = tile_abi_tensor_map(abi, i, args, &maps[0]);
+        cr_expect_eq(tile_abi_tensor_map(again, i, args, &maps[1]), status);
+        if (status == TILE_OK) cr_expect_arr_eq(&maps[0], &maps[1], sizeof maps[0]);
+    }
+    for (unsigned i = 0; i < 3; i++) {
         int64_t extents[2][3];
         int32_t tables[2][6];
         status = tile_abi_table_extents(abi, i, args, extents[0]);
@@ -266,6 +282,7 @@ Test(abi, round_trip) {
         "kernel @k() grid [1] warps 32 {\n}\n",
         viewer,
         sorter,
+        mapper,
         "kernel @k(%n: i32) grid [select(%n * 3 > 5, -1, min(%n * 3, num_sms)), num_sms] warps 1 "
         "{\n}\n",
         "kernel @scratch_0(%0: i64 {divisible = 8}, %a: ptr<e4m3> {divisible = 1024}, %t: bf16,\n"
@@ -351,6 +368,9 @@ Test(abi, views) {
     codegen_close(&x);
 }
 
+#define MAP(argument, box, extent, stride) \
+    "{\"argument\": \"" argument "\", \"element\": \"f16\", \"box\": " box \
+    ", \"extents\": [\"" extent "\"], \"strides\": [\"" stride "\"], \"swizzle\": 0}"
 #define TABLE(extent, cost) "{\"extents\": [\"1\", \"" extent "\", \"1\"], \"cost\": \"" cost "\"}"
 
 Test(abi, what_cannot_be_read) {
@@ -391,6 +411,20 @@ Test(abi, what_cannot_be_read) {
         {"\"tables\": []", "\"tables\": [" TABLE("1", "1 warps 1 {} kernel @e() grid [1]") "]",
          "unexpected contents"},
         {"\"tables\": []", "\"tables\": [" TABLE("%n", "1") "]", "its parameters are not those"},
+        {"\"tensor_maps\"", "\"others\"", "it has no entry"},
+        {"\"tensor_maps\": []", "\"tensor_maps\": [{\"argument\": \"x\"}]", "element type"},
+        {"\"tensor_maps\": []", "\"tensor_maps\": [" MAP("x", "[4]", "1", "1") "]",
+         "its parameters are not those"},
+        {"\"tensor_maps\": []", "\"tensor_maps\": [" MAP("n", "[4]", "1", "1") "]", "is invalid"},
+        {"\"tensor_maps\": []", "\"tensor_maps\": [" MAP("y", "[4]", "1", "1") "]", "is invalid"},
+        {"\"tensor_maps\": []", "\"tensor_maps\": [" MAP("x", "[4, 4]", "1", "1") "]",
+         "is invalid"},
+        {"\"tensor_maps\": []", "\"tensor_maps\": [" MAP("x", "[0]", "1", "1") "]", "is invalid"},
+        {"\"tensor_maps\": []", "\"tensor_maps\": [" MAP("x", "[4]", "%z", "1") "]",
+         "expressions are invalid"},
+        {"\"tensor_maps\": []",
+         "\"tensor_maps\": [" MAP("x", "[4]", "1]>, %z: view<f16[1", "1") "]",
+         "unexpected contents"},
         {"\"variants\"", "\"others\"", "which of its variants"},
         {"\"variant\": 0", "\"variant\": 1", "which of its variants"},
         {"\"condition\": \"divisible\"", "\"condition\": \"prime\"", "lists of conditions"},

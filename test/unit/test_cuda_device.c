@@ -580,12 +580,13 @@ Test(cuda_device, too_large_a_grid_is_refused) {
 
 /* As many parameters as a kernel can have. */
 Test(cuda_device, all_parameters_of_a_full_kernel_arrive) {
-    enum { TABLES = TILE_MAX_ARGUMENTS + 2 };
+    enum { TABLES = TILE_MAX_ARGUMENTS + 2, MAPS = TABLES + TILE_MAX_TABLES };
     cuda_fixture x;
-    char text[4096];
+    char text[8192];
     size_t end = (size_t)snprintf(text, sizeof text, "kernel @k(");
     for (unsigned i = 0; i < TILE_MAX_ARGUMENTS; i++)
-        end += (size_t)snprintf(text + end, sizeof text - end, "%s%%a%u: i64", i ? ", " : "", i);
+        end += (size_t)snprintf(text + end, sizeof text - end, "%s%%a%u: %s", i ? ", " : "", i,
+                                i ? "i64" : "ptr<i8>");
     end += (size_t)snprintf(text + end, sizeof text - end,
                             ") grid [1] warps 1 {\n"
                             "  %%c = scratch [64] {clean} : ptr<i32>\n"
@@ -594,11 +595,14 @@ Test(cuda_device, all_parameters_of_a_full_kernel_arrive) {
         end += (size_t)snprintf(text + end, sizeof text - end,
                                 "  %%t%u = tile_by_cost 1, [8] {cost = block_id(0) * %u + %%a63}\n",
                                 i, i + 1);
+    for (unsigned i = 0; i < TILE_MAX_TENSOR_MAPS; i++)
+        end += (size_t)snprintf(text + end, sizeof text - end,
+                                "  %%m%u = tensor_map %%a0, [%u] : tensor_map<i8[16]>\n", i, i + 1);
     snprintf(text + end, sizeof text - end, "}\n");
     open_device_for(&x, text);
     cr_assert_eq(tile_abi_parameter_count(x.variant.abi), TILE_MAX_PARAMETERS);
-    tile_argument arguments[TILE_MAX_ARGUMENTS] = {{0}};
-    for (int i = 0; i < TILE_MAX_ARGUMENTS; i++) arguments[i].integer = -1 - i;
+    tile_argument arguments[TILE_MAX_ARGUMENTS] = {{.buffer = &x.buffer}};
+    for (int i = 1; i < TILE_MAX_ARGUMENTS; i++) arguments[i].integer = -1 - i;
     tile_launch what = {.variant = &x.variant,
                         .arguments = arguments,
                         .argument_count = TILE_MAX_ARGUMENTS,
@@ -606,13 +610,17 @@ Test(cuda_device, all_parameters_of_a_full_kernel_arrive) {
                         .clean_bytes = 256,
                         .plain_bytes = 512};
     for (unsigned i = 0; i < TILE_MAX_TABLES; i++) what.tables[i].address = 8192 + 512 * i;
+    for (unsigned i = 0; i < TILE_MAX_TENSOR_MAPS; i++)
+        memset(what.maps[i].encoded, (int)i + 1, TILE_TENSOR_MAP_BYTES);
     gpu.all_count = TILE_MAX_PARAMETERS;
     cr_assert_eq(x.device->ops->launch(x.device, &what), TILE_OK, "%s", x.text.messages);
-    for (int i = 0; i < TILE_MAX_ARGUMENTS; i++) cr_expect_eq((int64_t)gpu.all[i], -1 - i, "%d", i);
+    for (int i = 1; i < TILE_MAX_ARGUMENTS; i++) cr_expect_eq((int64_t)gpu.all[i], -1 - i, "%d", i);
     cr_expect_eq(gpu.all[TILE_MAX_ARGUMENTS], gpu.cleared);
     cr_expect(gpu.all[TILE_MAX_ARGUMENTS + 1] &&
               gpu.all[TILE_MAX_ARGUMENTS + 1] != gpu.all[TILE_MAX_ARGUMENTS]);
     for (unsigned i = 0; i < TILE_MAX_TABLES; i++)
         cr_expect_eq(gpu.all[TABLES + i], 8192 + 512 * i, "%u", i);
+    for (unsigned i = 0; i < TILE_MAX_TENSOR_MAPS; i++)
+        cr_expect_eq(gpu.all[MAPS + i], UINT64_C(0x0101010101010101) * (i + 1), "%u", i);
     close_device(&x);
 }

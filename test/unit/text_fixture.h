@@ -214,6 +214,7 @@ static const char *const text_corpus[] = {
                 "  %cas = atomic_cas_thread %old, 3, %w[%tid], %tid == 0 {ordering = acq_rel}\n"
                 "  atomic_cas_thread %one, %one, %p[0]\n"
                 "  sync 1, 4 sync_arrive 2, 4 sync all fence_async\n"
+                "  %tm = tensor_map %p, [%n, 8] {swizzle = 32} : tensor_map<f32[8, 8]>\n"
                 "  roles {\n    warps 1 registers p { sync }\n"
                 "    warps 3 groups p - 3 as %g { if %g == 0 { sync 3, 4 } sync all }\n  }\n"
                 "  %room = scratch [4, %n] : ptr<f32>\n"),
