@@ -342,6 +342,8 @@ Test(null, compiling) {
     cr_expect_eq(tile_abi_view_bytes(NULL, 0, NULL, &bytes[0], &bytes[1]), TILE_INVALID);
     cr_expect_eq(tile_abi_table_extents(NULL, 0, NULL, grid), TILE_INVALID);
     cr_expect_eq(tile_abi_make_table(NULL, 0, NULL, NULL), TILE_INVALID);
+    cr_expect_eq(tile_abi_tensor_map_count(NULL), 0);
+    cr_expect_eq(tile_abi_tensor_map(NULL, 0, NULL, NULL), TILE_INVALID);
     cr_expect_eq(tile_abi_parameter_count(NULL), 0);
     cr_expect_null(tile_abi_parameter_at(NULL, 0));
     cr_expect_null(tile_parameter_kind_name((tile_parameter_kind)-1));
@@ -417,6 +419,7 @@ Test(null, devices) {
     cr_expect_eq(tile_device_num_sms(NULL), 0);
     cr_expect_eq(tile_device_counts(NULL).operations, 0);
     cr_expect_eq(tile_device_synchronize(NULL), TILE_INVALID);
+    cr_expect_eq(tile_encode_tensor_map(NULL, NULL, NULL), TILE_INVALID);
     cr_expect_eq(tile_buffer_create(NULL, 8, &buffer), TILE_INVALID);
     cr_expect_eq(tile_buffer_wrap(NULL, 8, 8, &buffer), TILE_INVALID);
     cr_expect_eq(tile_buffer_write(NULL, 0, "a", 1), TILE_INVALID);
