@@ -149,6 +149,12 @@ static void check_values_of_attrs(verifier *v, tile_op op) {
             FAIL(v, data->loc, "tensor_map: the swizzle is 0, 32, 64 or 128 bytes wide, not %lld",
                  (long long)swizzle);
     }
+    if (data->opcode == TILE_OP_dot && tile_op_attr_text(v->f, op, TILE_ATTR_via)) {
+        tile_word via = tile_op_word(v->f, op, TILE_ATTR_via);
+        if (via != TILE_WORD_via_mma && via != TILE_WORD_via_wgmma)
+            FAIL(v, data->loc, "a dot is computed via mma or wgmma, not via %s",
+                 tile_op_attr_text(v->f, op, TILE_ATTR_via));
+    }
     if (data->opcode == TILE_OP_alloc_shared) {
         int64_t offset = tile_op_attr_int(v->f, op, TILE_ATTR_offset, 0);
         if (offset < 0 || offset > INT32_MAX)

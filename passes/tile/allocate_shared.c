@@ -46,13 +46,15 @@
 #include "lib/ir/describe.h"
 #include "lib/support/integer.h"
 #include "passes/pass.h"
+#include "passes/tile/warpgroup.h"
 
-/* All 32 banks: a swizzle's bank arithmetic starts at bank 0. */
-enum { BUFFER_ALIGNMENT = 128 };
+/* All 32 banks: a swizzle's bank arithmetic starts at bank 0. Descriptors of wgmma want eight rows
+ * of a swizzle at a multiple of their size, which is 1024 bytes at most. */
+enum { BUFFER_ALIGNMENT = 128, ATOM_ALIGNMENT = 1024 };
 
 typedef struct place {
     tile_lifetime life;
-    int64_t size;
+    int64_t size, alignment;
     int64_t offset; /* -1: not placed yet */
 } place;
 
@@ -73,7 +75,7 @@ static int64_t find_offset(const tile_function *f, const place *places, unsigned
             if (other->offset < 0 || !tile_live_together(f, &other->life, &buffer->life) ||
                 other->offset >= offset + buffer->size || offset >= other->offset + other->size)
                 continue;
-            offset = tile_round_up(other->offset + other->size, BUFFER_ALIGNMENT);
+            offset = tile_round_up(other->offset + other->size, buffer->alignment);
             moved = true;
         }
     }
@@ -113,9 +115,11 @@ static void report_too_large(tile_pass *pass, tile_function *f, const place *pla
 static place *collect(tile_pass *pass, tile_function *f, unsigned *count) {
     tile_lifetime *lives = tile_shared_lifetimes(f, pass->scratch, count);
     place *places = TILE_NEW_ARRAY(pass->scratch, place, *count + 1u);
+    const bool *read = warpgroup_buffers(f, pass->scratch);
     for (unsigned i = 0; i < *count; i++) {
         int64_t stride;
         places[i] = (place){.life = lives[i], .offset = -1};
+        places[i].alignment = read[lives[i].buffer.id] ? ATOM_ALIGNMENT : BUFFER_ALIGNMENT;
         places[i].size = tile_alloc_bytes(f, lives[i].alloc, &stride);
         if (places[i].size < 0) {
             tile_report(pass->context, TILE_ERROR, tile_op_loc(f, lives[i].alloc),

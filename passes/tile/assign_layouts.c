@@ -40,9 +40,11 @@
 #include "lib/analysis/uniform.h"
 #include "lib/ir/atomic.h"
 #include "lib/ir/regions.h"
+#include "lib/ir/remark.h"
 #include "lib/ir/shape.h"
 #include "lib/layout/layout.h"
 #include "passes/tile/prepare.h"
+#include "passes/tile/warpgroup.h"
 
 /* How much a class wants its layout; the strongest wins, the first among equals. */
 typedef enum strength {
@@ -53,6 +55,7 @@ typedef enum strength {
     WISH_FMA,
     WISH_OPERAND,
     WISH_SUM,
+    WISH_WARPGROUP, /* mma takes its fragments, too */
 } strength;
 
 typedef struct assignment {
@@ -213,8 +216,49 @@ static bool is_read_from_shared(const assignment *a, tile_value tile) {
     return tile_op_opcode(a->f, def) == TILE_OP_load_shared;
 }
 
+/* The operand that wgmma takes as a fragment, if it does not read it from shared memory. */
+static bool warpgroup_fragment(const assignment *a, tile_op op, const tile_layout *acc,
+                               unsigned row_dim, tile_layout *fragment) {
+    const tile_type *type = warpgroup_operand(a->f, op, warpgroup_first(row_dim));
+    uint32_t dims[TILE_MAX_RANK];
+    if (type->kind != TILE_TYPE_TILE) return false;
+    dims_of(type, dims);
+    *fragment = tile_wgmma_first_operand(acc, row_dim, type->scalar, dims);
+    return true;
+}
+
+/* Whether a tile is computed from what comes from shared memory, such as weights that are unpacked.
+ */
+static bool is_computed_from_shared(const assignment *a, tile_value tile) {
+    tile_op def = tile_value_def(a->f, tile);
+    if (!def.id) return false;
+    if (tile_op_opcode(a->f, def) == TILE_OP_load_shared) return true;
+    bool found = false;
+    bool pass = tile_op_has_trait(tile_op_opcode(a->f, def), TILE_TRAIT_ELEMENTWISE);
+    for (unsigned i = 0; pass && !found && i < tile_op_operand_count(a->f, def); i++)
+        found = is_computed_from_shared(a, tile_op_operand(a->f, def, i));
+    return found;
+}
+
+static void wish_warpgroup(assignment *a, tile_op op) {
+    unsigned row_dim, count;
+    uint32_t dims[TILE_MAX_RANK];
+    tile_layout fragment;
+    if (!warpgroup_row_dim(a->f, op, &row_dim)) return;
+    dims_of(tile_value_type(a->f, tile_op_result(a->f, op, 0)), dims);
+    tile_layout layout = tile_wgmma_accumulator(dims, row_dim, warps_at(a, op));
+    wish(a, tile_op_result(a->f, op, 0), WISH_WARPGROUP, &layout);
+    tile_value first = tile_op_segment(a->f, op, warpgroup_first(row_dim), &count)[0];
+    if (is_computed_from_shared(a, first) && warpgroup_fragment(a, op, &layout, row_dim, &fragment))
+        wish(a, first, WISH_OPERAND, &fragment);
+}
+
 static void wish_dot(assignment *a, tile_op op) {
     unsigned count;
+    if (warpgroup_takes(a->f, op)) {
+        wish_warpgroup(a, op);
+        return;
+    }
     const tile_mma *row = choose_instruction(a, op, false);
     const tile_type *acc = tile_value_type(a->f, tile_op_result(a->f, op, 0));
     if (!row) {
@@ -337,63 +381,7 @@ static void wish_broadcasts(assignment *a) {
     }
 }
 
-/* 4. Shared buffers: contiguous along the dim that their views are contiguous in, and swizzled.
- * ----- */
-
-/* In all blocks of a cluster it is the same. */
-static void lay_buffer(assignment *a, tile_value buffer, unsigned fastest) {
-    const tile_type *type = tile_value_type(a->f, buffer);
-    uint32_t dims[TILE_MAX_RANK];
-    dims_of(type, dims);
-    a->shared[tile_shared_source(a->f, buffer).id] =
-        tile_layout_shared_swizzled(dims, type->rank, fastest, tile_scalar_bytes(type->scalar));
-}
-
-/* An offset means nothing once a buffer's elements lie where tile operations want them. */
-static void check_offsets(tile_function *f, tile_op op, void *user) {
-    assignment *a = user;
-    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
-    for (unsigned i = 0; i < info->operand_count; i++) {
-        unsigned count;
-        const tile_value *values = tile_op_segment(f, op, i, &count);
-        if (info->operands[i].form != TILE_FORM_address || count != 2) continue;
-        const tile_type *type = tile_value_type(f, values[0]);
-        bool flat = type->rank == 1 && !type->stages; /* its coordinate is the offset */
-        if (type->kind != TILE_TYPE_SHARED || type->layout || flat) continue;
-        if (!a->shared[tile_shared_source(f, values[0]).id].rank) continue;
-        a->status = TILE_INVALID;
-        tile_report(a->pass->context, TILE_ERROR, tile_op_loc(f, op),
-                    "%s: tile operations use this buffer too, so the compiler chooses its layout; "
-                    "instead of an offset write %scoordinates, one for each dim",
-                    info->name, type->stages ? "the stage and " : "");
-    }
-}
-
-static void lay_operands(tile_function *f, tile_op op, void *user) {
-    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
-        tile_value value = tile_op_operand(f, op, i);
-        const tile_type *type = tile_value_type(f, value);
-        if (type->kind == TILE_TYPE_SHARED && tile_op_handles_tile(f, op, value))
-            lay_buffer(user, value, type->rank - 1);
-    }
-}
-
-static void lay_copied(tile_function *f, tile_op op, void *user) {
-    assignment *a = user;
-    unsigned count;
-    tile_opcode opcode = tile_op_opcode(f, op);
-    if (opcode != TILE_OP_copy && opcode != TILE_OP_copy_async) return;
-    const tile_value *from = tile_op_segment(f, op, 0, &count),
-                     *to = tile_op_segment(f, op, 1, &count);
-    bool in = tile_value_type(f, from[0])->kind == TILE_TYPE_VIEW;
-    const tile_value *view = in ? from : to, *buffer = in ? to : from;
-    unsigned rank = tile_value_type(f, buffer[0])->rank;
-    tile_access_facts facts = tile_view_access(f, a->ranges, view);
-    unsigned unit = tile_unit_dim(&facts, tile_value_type(f, view[0])->rank, rank);
-    if (unit < rank) lay_buffer(a, buffer[0], unit);
-}
-
-/* 5. Types get their layouts. ----------------------------------------------------------------- */
+/* 4. Types get their layouts. ----------------------------------------------------------------- */
 
 static void set_layouts(assignment *a) {
     tile_context *context = a->pass->context;
@@ -410,7 +398,7 @@ static void set_layouts(assignment *a) {
     }
 }
 
-/* 6. Conversions. ----------------------------------------------------------------------------- */
+/* 5. Conversions. ----------------------------------------------------------------------------- */
 
 /* Of a buffer that a tile goes through. */
 static const tile_type *buffer_type(const assignment *a, const tile_type *tile) {
@@ -469,10 +457,16 @@ static void set_operand(assignment *a, tile_op op, unsigned operand, tile_value 
     data->operands[start] = value;
 }
 
-/* Without an instruction both operands are read from shared memory: a tile is put there first. */
+/* Without an instruction both operands are read from shared memory, and wgmma reads one there: a
+ * tile is put there first. */
 static void put_operand_in_shared(assignment *a, tile_op op, unsigned operand, tile_value tile) {
     tile_builder b = tile_builder_before(a->f, op);
-    tile_value buffer = tile_build_alloc_shared(&b, buffer_type(a, tile_value_type(a->f, tile)));
+    const tile_type *type = buffer_type(a, tile_value_type(a->f, tile));
+    if (warpgroup_takes(a->f, op)) {
+        tile_layout layout = warpgroup_lay_out(type, warpgroup_fastest(type, operand));
+        type = tile_type_with_layout(a->pass->context, type, &layout);
+    }
+    tile_value buffer = tile_build_alloc_shared(&b, type);
     if (a->f->sync_explicit) tile_build_sync_for(&b, tile_executors_of(a->f, op));
     tile_build_store_shared(&b, tile, buffer, NULL, 0);
     if (a->f->sync_explicit) tile_build_sync_for(&b, tile_executors_of(a->f, op));
@@ -492,8 +486,39 @@ static void explain_layout(assignment *a, tile_op op) {
                 "dot: %s; an fma loop in each thread computes it", why);
 }
 
+static void take_fragment(assignment *a, tile_op op, unsigned operand, const tile_layout *layout) {
+    unsigned count;
+    tile_value value = tile_op_segment(a->f, op, operand, &count)[0];
+    if (!tile_layout_equal(layout, tile_value_type(a->f, value)->layout))
+        set_operand(a, op, operand, convert(a, op, value, layout));
+}
+
+/* False if the layouts have become such that the dot is left to mma. */
+static bool convert_for_warpgroup(assignment *a, tile_op op) {
+    unsigned count, row_dim = TILE_WGMMA_PLAIN;
+    uint32_t columns;
+    warpgroup_plan plan;
+    tile_layout fragment;
+    const tile_type *acc = tile_value_type(a->f, tile_op_result(a->f, op, 0));
+    if (!tile_wgmma_holds(acc->layout, row_dim, acc->scalar, &columns))
+        row_dim = TILE_WGMMA_EXCHANGED;
+    unsigned first = warpgroup_first(row_dim);
+    tile_value second = tile_op_segment(a->f, op, 1 - first, &count)[0];
+    if (tile_wgmma_holds(acc->layout, row_dim, acc->scalar, &columns)) {
+        if (is_tile(a, second)) put_operand_in_shared(a, op, 1 - first, second);
+        if (warpgroup_fragment(a, op, acc->layout, row_dim, &fragment))
+            take_fragment(a, op, first, &fragment);
+    }
+    const char *fault = warpgroup_find_plan(a->f, op, &plan);
+    if (!fault) return true;
+    tile_op_set_text(a->f, op, TILE_ATTR_via, "mma");
+    tile_remark_missed(a->f, op, "no wgmma", fault, NULL);
+    return false;
+}
+
 static void convert_dot_operands(assignment *a, tile_op op) {
     unsigned count;
+    if (warpgroup_takes(a->f, op) && convert_for_warpgroup(a, op)) return;
     const tile_layout *acc = tile_value_type(a->f, tile_op_result(a->f, op, 0))->layout;
     const tile_mma *row = choose_instruction(a, op, true);
     if (!row) explain_layout(a, op);
@@ -506,8 +531,7 @@ static void convert_dot_operands(assignment *a, tile_op op) {
             continue;
         }
         tile_layout layout = operand_layout(row, acc, operand, type);
-        if (!tile_layout_equal(&layout, type->layout))
-            set_operand(a, op, operand, convert(a, op, value, &layout));
+        take_fragment(a, op, operand, &layout);
     }
 }
 
@@ -593,9 +617,7 @@ tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
     for (uint32_t id = 1; id < a.value_count; id++) check_given(&a, (tile_value){id});
     if (a.status != TILE_OK) return a.status;
     wish_broadcasts(&a);
-    tile_walk(f, f->body, lay_operands, &a);
-    tile_walk(f, f->body, lay_copied, &a);
-    tile_walk(f, f->body, check_offsets, &a);
+    a.status = lay_out_buffers(pass, f, a.ranges, a.shared);
     if (a.status != TILE_OK) return a.status;
     set_layouts(&a);
     convert_region(&a, f->body);

@@ -73,9 +73,12 @@
  * Threads that run on their own (level 3) can need a barrier in a branch that not all of them take;
  * that is an error, for the user to write otherwise.
  *
- * Under `sync explicit` nothing is inserted: in the whole kernel, or in one region; there a barrier
- * goes before the region if what is pending asks for it, and what the region accesses is pending
- * behind it. A `sync` that is there stays. */
+ * What wgmma reads is fenced first (insert_fences.c), where barriers are explicit, too: fences are
+ * nothing that a user of tiles could know of.
+ *
+ * Under `sync explicit` no barrier is inserted: in the whole kernel, or in one region; there a
+ * barrier goes before the region if what is pending asks for it, and what the region accesses is
+ * pending behind it. A `sync` that is there stays. */
 #include <string.h>
 
 #include "lib/analysis/executors.h"
@@ -84,6 +87,7 @@
 #include "lib/ir/atomic.h"
 #include "lib/ir/regions.h"
 #include "passes/pass.h"
+#include "passes/tile/warpgroup.h"
 
 typedef struct pending_access {
     tile_access access;
@@ -583,6 +587,7 @@ static void walk_region(barriers *b, tile_region region, state *s) {
 }
 
 tile_status tile_pass_insert_barriers(tile_pass *pass, tile_function *f) {
+    tile_pass_count(pass, "fences", insert_fences(f, pass->scratch));
     if (f->sync_explicit) return TILE_OK;
     barriers b = {.pass = pass, .f = f, .divergent = tile_divergent_values(f, pass->scratch)};
     b.uses = tile_count_uses(f, pass->scratch);

@@ -5,6 +5,7 @@
 #include "lib/analysis/memory.h"
 #include "lib/analysis/product.h"
 #include "lib/ir/regions.h"
+#include "passes/tile/warpgroup.h"
 
 /* The head of the body ------------------------------------------------------------------------ */
 
@@ -192,7 +193,7 @@ static bool plan_product(const prefetch *p, tile_op dot, dot_plan *out) {
     const tile_mma *row = find_instruction(p, dot);
     const tile_type *acc = tile_value_type(p->f, tile_op_result(p->f, dot, 0));
     *out = (dot_plan){.dot = dot};
-    if (!row || !acc->layout) return false;
+    if (!row || !acc->layout || warpgroup_takes(p->f, dot)) return false;
     for (unsigned i = 0; i < 2; i++) {
         dot_operand *operand = &out->operands[i];
         const tile_value *source = find_source(p, dot, i, &operand->load);

@@ -2,6 +2,7 @@
 #ifndef TILE_PASSES_TILE_PREPARE_H
 #define TILE_PASSES_TILE_PREPARE_H
 
+#include "lib/analysis/range.h"
 #include "passes/pass.h"
 
 /* prepare_rounding.c: cp.async cannot round, so that a tf32 buffer which copy_async fills from f32
@@ -14,11 +15,20 @@ void prepare_rounding(tile_pass *pass, tile_function *f);
  * as it is. A remark says which, and why. */
 void prepare_dots(tile_pass *pass, tile_function *f);
 
+/* lay_out_buffers.c: the layouts of the shared buffers that tile operations use, by value of their
+ * alloc_shared; rank 0 elsewhere. TILE_INVALID after a diagnostic: a thread names an offset in one
+ * of them. */
+tile_status lay_out_buffers(tile_pass *pass, tile_function *f, const tile_range *ranges,
+                            tile_layout *shared);
+
 /* An operand, a tile or a shared buffer and its stage perhaps, as a tile: what lies in shared
  * memory is read. */
 tile_value prepare_tile(tile_builder *b, const tile_value *element, unsigned count);
 /* Makes an element operand this one value. */
 void prepare_set_operand(tile_function *f, tile_op op, unsigned operand, tile_value value);
+/* Makes an operand these values. */
+void prepare_set_element(tile_function *f, tile_op op, unsigned operand, const tile_value *element,
+                         unsigned count);
 /* Makes an element operand a tile of this element type, by a cast before the operation; one that
  * has the type stays as it is. */
 void prepare_convert_operand(tile_function *f, tile_op op, unsigned operand, tile_scalar to);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/analysis/product.h"
+#include "passes/tile/warpgroup.h"
 
 typedef struct dot_list {
     tile_op *ops;
@@ -24,6 +25,21 @@ void prepare_set_operand(tile_function *f, tile_op op, unsigned operand, tile_va
             sizeof *data->operands * (data->operand_count - start - size));
     data->operand_count -= size - 1;
     data->segment[operand] = 1;
+}
+
+void prepare_set_element(tile_function *f, tile_op op, unsigned operand, const tile_value *element,
+                         unsigned count) {
+    tile_op_data *data = tile_op_at(f, op);
+    unsigned start = 0, size = data->segment[operand];
+    for (unsigned i = 0; i < operand; i++) start += data->segment[i];
+    unsigned rest = data->operand_count - start - size;
+    tile_value *operands = TILE_NEW_ARRAY(&f->module->arena, tile_value, start + count + rest + 1u);
+    memcpy(operands, data->operands, sizeof *operands * start);
+    memcpy(operands + start, element, sizeof *operands * count);
+    memcpy(operands + start + count, data->operands + start + size, sizeof *operands * rest);
+    data->operands = operands;
+    data->operand_count = start + count + rest;
+    data->segment[operand] = (uint16_t)count;
 }
 
 tile_value prepare_tile(tile_builder *b, const tile_value *element, unsigned count) {
@@ -52,7 +68,7 @@ static void prepare(tile_pass *pass, tile_function *f, tile_op op) {
     tile_mma_query query = tile_product_query(f, op);
     query.capability = pass->target->compute_capability;
     query.acc_layout = NULL;
-    if (tile_mma_find(&query)) return;
+    if (warpgroup_takes(f, op) || tile_mma_find(&query)) return;
     const tile_mma *wider = tile_mma_find_wider(&query);
     tile_mma_explain(&query, why, sizeof why);
     if (!wider) {

@@ -4,6 +4,7 @@
 
 Each pass of PASSES_DEF must have one file under FOLDER whose head comment shows its work:
 
+     * target: sm_90a                               (optional; the tool's default otherwise)
      * pipeline: instantiate{n=4},<this pass>       (optional; the pass alone otherwise)
      * before:
      *     kernel @k() ... { ... }
@@ -85,18 +86,21 @@ def indentation(line):
 
 
 def blocks_of(lines):
-    """Yields (pipeline or None, before, after) for every example in a comment."""
-    pipeline, before = None, None
+    """Yields (target or None, pipeline or None, before, after) for every example in a comment."""
+    target, pipeline, before = None, None, None
     index = 0
     while index < len(lines):
         line = lines[index]
         index += 1
-        match = re.match(r"\s*(pipeline|before|after):\s*(.*)$", line)
+        match = re.match(r"\s*(target|pipeline|before|after):\s*(.*)$", line)
         if not match:
             continue
         keyword, rest = match.groups()
         if keyword == "pipeline":
             pipeline = rest.strip()
+            continue
+        if keyword == "target":
+            target = rest.strip()
             continue
         block = [rest] if rest else []
         while index < len(lines) and (
@@ -106,8 +110,8 @@ def blocks_of(lines):
         if keyword == "before":
             before = "\n".join(block) + "\n"
         elif before is not None:
-            yield pipeline, before, "\n".join(block) + "\n"
-            pipeline, before = None, None
+            yield target, pipeline, before, "\n".join(block) + "\n"
+            target, pipeline, before = None, None, None
 
 
 def run(tool, arguments, text):
@@ -119,10 +123,11 @@ def run(tool, arguments, text):
 
 def check(tool, name, example):
     """Returns what is wrong with one example, or None."""
-    pipeline, before, after = example
+    target, pipeline, before, after = example
+    options = ["--target=" + target] if target else []
     pipeline = (pipeline or name).replace("<this pass>", name)
     try:
-        found = run(tool, [], run(tool, ["--pass-pipeline=" + pipeline], before))
+        found = run(tool, [], run(tool, [*options, "--pass-pipeline=" + pipeline], before))
         wanted = run(tool, [], after)
     except ValueError as error:
         return str(error)

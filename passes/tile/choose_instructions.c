@@ -1,0 +1,312 @@
+/* choose-instructions: says for each dot whether a warpgroup computes it, by wgmma.
+ *
+ * wgmma reads its operands from shared memory by itself, four warps at once, and is what reaches
+ * the tensor cores' rate on sm_90a: mma.sync, which wants them in registers, stops at 0.79 of it.
+ *
+ * level: 2 to 2
+ * requires: instantiated
+ * keeps: instantiated, laid_out
+ * breaks: nothing
+ *
+ * target: sm_90a
+ * pipeline: choose-instructions
+ * before:
+ *   kernel @tile(%p: ptr<f16>, %c: ptr<f32>)
+ *       grid [1]  warps 4
+ *   {
+ *     %a = view %p, [64, 64] : view<f16[64, 64]>
+ *     %o = view %c, [64, 64] : view<f32[64, 64]>
+ *     %s = alloc_shared : shared<f16[64, 64]>
+ *     %t = alloc_shared : shared<f16[64, 64]>
+ *     copy %a[0, 0], %s
+ *     copy %a[0, 0], %t
+ *     %zero = splat 0.0 : tile<f32[64, 64]>
+ *     %x = load_shared %s : tile<f16[64, 64]>
+ *     %sum = dot %x, %t, %zero : tile<f32[64, 64]>
+ *     store %sum, %o[0, 0]
+ *   }
+ *
+ * after:
+ *   kernel @tile(%p: ptr<f16>, %c: ptr<f32>)
+ *       grid [1]  warps 4
+ *   {
+ *     %a = view %p, [64, 64] : view<f16[64, 64]>
+ *     %o = view %c, [64, 64] : view<f32[64, 64]>
+ *     %s = alloc_shared : shared<f16[64, 64]>
+ *     %t = alloc_shared : shared<f16[64, 64]>
+ *     copy %a[0, 0], %s
+ *     copy %a[0, 0], %t
+ *     %zero = splat 0.0 : tile<f32[64, 64]>
+ *     %sum = dot %s, %t, %zero {via = wgmma} : tile<f32[64, 64]>
+ *     store %sum, %o[0, 0]
+ *   }
+ *
+ * A dot takes wgmma if the target has it, types, extents and the number of warps fit, and one
+ * operand at least lies in shared memory or will: a buffer, a load_shared that feeds this dot alone
+ * with nothing between that could change the buffer (it is read in place then), a load in a
+ * `pipelined` loop, for which the pass of that name makes a buffer. The other operand may be a tile
+ * in registers. Elements that are not of 16 bits must follow each other along k in shared memory,
+ * so in the view that they are copied from. Where the user says `via`, that is how it is done;
+ * other dots that do not take wgmma are left to mma.sync, and a remark tells why. */
+#include <stdio.h>
+
+#include "lib/analysis/access.h"
+#include "lib/analysis/executors.h"
+#include "lib/analysis/memory.h"
+#include "lib/analysis/product.h"
+#include "lib/ir/remark.h"
+#include "lib/ir/scalar.h"
+#include "passes/tile/prepare.h"
+#include "passes/tile/warpgroup.h"
+
+typedef struct chooser {
+    tile_pass *pass;
+    tile_function *f;
+    const tile_range *ranges;
+    const uint32_t *uses; /* by value */
+    uint8_t *along;       /* by buffer: 1 + the dim that copies go along; 0: no copies */
+    size_t value_count;
+    tile_op *dots;
+    unsigned count;
+    bool failed;
+} chooser;
+
+/* Why a dot does not take wgmma, and what would help. */
+typedef struct obstacle {
+    char why[200];
+    const char *remedy; /* NULL: nothing */
+    bool found;
+} obstacle;
+
+#define OBSTACLE(o, help, ...) \
+    ((o)->found = true, (o)->remedy = (help), (void)snprintf((o)->why, sizeof(o)->why, __VA_ARGS__))
+
+/* 1. What is copied where --------------------------------------------------------------------- */
+
+/* 1 + the dim of a tile of this rank in which a view's elements lie side by side; 0: none. */
+static uint8_t side_by_side(const chooser *c, const tile_value *view, unsigned rank) {
+    tile_access_facts facts = tile_view_access(c->f, c->ranges, view);
+    unsigned unit = tile_unit_dim(&facts, tile_value_type(c->f, view[0])->rank, rank);
+    return unit < rank ? (uint8_t)(1 + unit) : 0;
+}
+
+static void collect(tile_function *f, tile_op op, void *user) {
+    chooser *c = user;
+    unsigned count;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    if (opcode == TILE_OP_dot) c->dots[c->count++] = op;
+    if (opcode != TILE_OP_copy && opcode != TILE_OP_copy_async) return;
+    const tile_value *from = tile_op_segment(f, op, 0, &count),
+                     *to = tile_op_segment(f, op, 1, &count);
+    bool in = tile_value_type(f, from[0])->kind == TILE_TYPE_VIEW;
+    const tile_value *view = in ? from : to, *buffer = in ? to : from;
+    unsigned rank = tile_value_type(f, buffer[0])->rank;
+    uint8_t along = side_by_side(c, view, rank);
+    if (along) c->along[tile_shared_source(f, buffer[0]).id] = along;
+}
+
+/* 2. Operands --------------------------------------------------------------------------------- */
+
+/* Whether nothing between the load and the dot, in one region, can change what was read. */
+static bool is_undisturbed(const tile_function *f, tile_op load, tile_op dot) {
+    if (tile_op_at(f, load)->parent.id != tile_op_at(f, dot)->parent.id) return false;
+    for (tile_op op = tile_op_next(f, load); op.id && op.id != dot.id; op = tile_op_next(f, op)) {
+        tile_opcode opcode = tile_op_opcode(f, op);
+        bool reads =
+            opcode == TILE_OP_load || opcode == TILE_OP_load_shared || opcode == TILE_OP_dot;
+        if (!reads && tile_op_effects(f, op)) return false;
+    }
+    return true;
+}
+
+/* The load_shared of a whole buffer, or stage, that can be read in place; 0: none. */
+static tile_op load_in_place(const chooser *c, tile_op dot, tile_value tile, obstacle *o) {
+    tile_op load = tile_value_def(c->f, tile);
+    unsigned count;
+    if (!load.id || tile_op_opcode(c->f, load) != TILE_OP_load_shared) return TILE_NO_OP;
+    const tile_value *element = tile_op_segment(c->f, load, 0, &count);
+    const tile_type *buffer = tile_value_type(c->f, element[0]);
+    if (buffer->cluster || count != 1u + (buffer->stages != NULL)) return TILE_NO_OP;
+    if (c->uses[tile.id] != 1)
+        OBSTACLE(o, "give dot the buffer", "an operand's load_shared is used elsewhere, too");
+    else if (!is_undisturbed(c->f, load, dot))
+        OBSTACLE(o, "put the load_shared next to the dot",
+                 "between an operand's load_shared and the dot its buffer may be written");
+    return o->found ? TILE_NO_OP : load;
+}
+
+/* A load for which `pipeline` makes a buffer. */
+static bool will_be_staged(const chooser *c, tile_value tile) {
+    tile_op load = tile_value_def(c->f, tile);
+    if (!load.id || tile_op_opcode(c->f, load) != TILE_OP_load) return false;
+    tile_op loop = tile_op_parent(c->f, load);
+    return loop.id && tile_op_has_attr(c->f, loop, TILE_ATTR_pipelined);
+}
+
+/* Along which dim the elements of an operand follow each other in shared memory, and its extents;
+ * false if it does not lie there. */
+static bool find_shared(const chooser *c, tile_op dot, unsigned operand, unsigned *along,
+                        obstacle *o) {
+    unsigned count, read;
+    tile_value value = tile_op_segment(c->f, dot, operand, &count)[0];
+    const tile_type *type = tile_value_type(c->f, value);
+    unsigned known = c->along[value.id];
+    if (type->kind == TILE_TYPE_TILE && will_be_staged(c, value)) {
+        const tile_value *view = tile_op_segment(c->f, tile_value_def(c->f, value), 0, &read);
+        known = side_by_side(c, view, 2);
+    } else if (type->kind == TILE_TYPE_TILE) {
+        tile_op load = load_in_place(c, dot, value, o);
+        if (!load.id) return false;
+        value = tile_op_segment(c->f, load, 0, &read)[0];
+        type = tile_value_type(c->f, value);
+        known = c->along[value.id];
+    }
+    if (type->cluster) return false;
+    *along = known ? known - 1 : warpgroup_fastest(type, operand);
+    return true;
+}
+
+/* Whether a descriptor can name the operand in the layout that it will have, or has. */
+static void check_layout(const chooser *c, tile_op dot, unsigned operand, unsigned along,
+                         uint32_t rows, obstacle *o) {
+    const tile_type *type = warpgroup_operand(c->f, dot, operand);
+    const char *name = operand == TILE_MMA_LHS ? "lhs" : "rhs";
+    unsigned bytes = tile_scalar_bytes(type->scalar), k_dim = operand == TILE_MMA_LHS ? 1 : 0;
+    tile_wgmma_matrix matrix;
+    tile_layout layout = warpgroup_lay_out(type, along);
+    bool given = type->kind == TILE_TYPE_SHARED && type->layout;
+    if (tile_wgmma_match(given ? type->layout : &layout, k_dim, bytes, rows, &matrix)) return;
+    if (given)
+        OBSTACLE(o, "leave the layout to the compiler", "no descriptor names the layout of %s",
+                 name);
+    else if (along != k_dim && bytes != 2)
+        OBSTACLE(
+            o, "store it with k contiguous, or copy it from such a view",
+            "%s has its elements of %u bits side by side along %s in shared memory, wgmma takes "
+            "only 16 bits so",
+            name, tile_scalar_bits(type->scalar), operand == TILE_MMA_LHS ? "m" : "n");
+    else
+        OBSTACLE(o, "use extents of at least 8 rows and 16 bytes",
+                 "%s is too small for the atoms of a descriptor", name);
+}
+
+/* 3. The dot ---------------------------------------------------------------------------------- */
+
+static void check_types(const chooser *c, tile_op dot, obstacle *o) {
+    tile_mma_query query = tile_product_query(c->f, dot);
+    if (tile_wgmma_multiplies(&query)) return;
+    OBSTACLE(o, "cast the operands to one of these",
+             "wgmma multiplies f16, bf16, tf32, 8-bit floats and i8, not %s by %s with sums in %s",
+             tile_scalar_name(query.lhs), tile_scalar_name(query.rhs), tile_scalar_name(query.acc));
+}
+
+static void check_warps(const chooser *c, tile_op dot, obstacle *o) {
+    tile_executors who = tile_executors_of(c->f, dot);
+    if (who.warps % TILE_WARPGROUP || who.first % TILE_WARPGROUP)
+        OBSTACLE(o, "use 4, 8 or 16 warps",
+                 "a warpgroup is four warps from a multiple of four on, and this is executed by %u "
+                 "from warp %u on",
+                 who.warps, who.first);
+}
+
+static void check_extents(const chooser *c, tile_op dot, unsigned *row_dim, obstacle *o) {
+    tile_mma_query query = tile_product_query(c->f, dot);
+    uint32_t depth = tile_wgmma_depth(query.lhs);
+    if (!warpgroup_row_dim(c->f, dot, row_dim))
+        OBSTACLE(
+            o, "make m or n a multiple of 64, the other one larger, or the warps fewer",
+            "each warpgroup takes 64 rows and a multiple of 8 columns, and the sums are %u x %u "
+            "for %u warps",
+            (unsigned)query.m, (unsigned)query.n, tile_executors_of(c->f, dot).warps);
+    else if (tile_layout_part_extent(query.k) % depth)
+        OBSTACLE(o, "make the tiles deeper", "k is %u, and wgmma takes multiples of %u",
+                 (unsigned)query.k, (unsigned)depth);
+    else if (query.acc_layout)
+        OBSTACLE(o, "leave the layout to the compiler", "the accumulator's layout is given");
+}
+
+/* Both operands, the one that must be in shared memory first. */
+static void check_operands(const chooser *c, tile_op dot, unsigned row_dim, obstacle *o) {
+    unsigned first = warpgroup_first(row_dim), along;
+    obstacle reason = {.found = false};
+    uint32_t part = tile_layout_part_extent(
+        (uint32_t)tile_type_dim(warpgroup_operand(c->f, dot, TILE_MMA_ACC), 1 - row_dim));
+    if (!find_shared(c, dot, 1 - first, &along, o)) {
+        if (!o->found)
+            OBSTACLE(o, "store_shared it, and give dot the buffer",
+                     "%s is in registers, and wgmma takes it from shared memory only",
+                     1 - first == TILE_MMA_LHS ? "lhs" : "rhs");
+        return;
+    }
+    check_layout(c, dot, 1 - first, along, part < 8 ? part : 8, o);
+    if (o->found) return;
+    if (find_shared(c, dot, first, &along, &reason))
+        check_layout(c, dot, first, along, TILE_WGMMA_ROWS, o);
+}
+
+static void check_dot(const chooser *c, tile_op dot, obstacle *o) {
+    unsigned row_dim;
+    check_types(c, dot, o);
+    if (!o->found) check_warps(c, dot, o);
+    if (!o->found) check_extents(c, dot, &row_dim, o);
+    if (!o->found) check_operands(c, dot, row_dim, o);
+}
+
+/* 4. The decision ----------------------------------------------------------------------------- */
+
+/* The dot reads the buffers that its operands were loaded from. */
+static void read_in_place(chooser *c, tile_op dot) {
+    for (unsigned operand = 0; operand < 2; operand++) {
+        unsigned count, size;
+        tile_value value = tile_op_segment(c->f, dot, operand, &count)[0];
+        obstacle reason = {.found = false};
+        if (tile_value_type(c->f, value)->kind != TILE_TYPE_TILE) continue;
+        tile_op load = load_in_place(c, dot, value, &reason);
+        if (!load.id) continue;
+        const tile_value *element = tile_op_segment(c->f, load, 0, &size);
+        prepare_set_element(c->f, dot, operand, element, size);
+        tile_erase_op(c->f, load);
+    }
+}
+
+static void refuse(chooser *c, tile_op dot, const char *why, const char *remedy) {
+    c->failed = true;
+    tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, dot),
+                "dot: it cannot be computed via wgmma: %s%s%s", why, remedy ? "; " : "",
+                remedy ? remedy : "");
+}
+
+static void decide(chooser *c, tile_op dot) {
+    const tile_target *target = c->pass->target;
+    bool has = target->compute_capability == 90 && target->arch_specific;
+    bool forced = warpgroup_takes(c->f, dot);
+    obstacle o = {.found = false};
+    if (warpgroup_is_declined(c->f, dot)) return;
+    if (!has) {
+        if (forced) refuse(c, dot, "only sm_90a has it", "leave `via` to the compiler");
+        return;
+    }
+    check_dot(c, dot, &o);
+    if (o.found && forced) {
+        refuse(c, dot, o.why, o.remedy);
+        return;
+    }
+    if (o.found) {
+        tile_remark_missed(c->f, dot, "no wgmma", o.why, o.remedy);
+        return;
+    }
+    read_in_place(c, dot);
+    tile_op_set_text(c->f, dot, TILE_ATTR_via, "wgmma");
+    tile_pass_count(c->pass, "dots by wgmma", 1);
+}
+
+tile_status tile_pass_choose_instructions(tile_pass *pass, tile_function *f) {
+    chooser c = {.pass = pass, .f = f, .value_count = f->value_count};
+    c.ranges = tile_range_analyse(f, pass->scratch);
+    c.uses = tile_count_uses(f, pass->scratch);
+    c.along = TILE_NEW_ARRAY(pass->scratch, uint8_t, f->value_count);
+    c.dots = TILE_NEW_ARRAY(pass->scratch, tile_op, f->op_count);
+    tile_walk(f, f->body, collect, &c);
+    for (unsigned i = 0; i < c.count; i++) decide(&c, c.dots[i]);
+    return c.failed ? TILE_INVALID : TILE_OK;
+}

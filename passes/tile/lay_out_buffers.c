@@ -1,0 +1,92 @@
+/* Layouts of shared buffers: contiguous along the dim that their views are contiguous in, and
+ * swizzled, as descriptors of wgmma name them where it reads them. */
+#include "lib/analysis/access.h"
+#include "lib/analysis/memory.h"
+#include "lib/ir/scalar.h"
+#include "passes/tile/prepare.h"
+#include "passes/tile/warpgroup.h"
+
+typedef struct plan {
+    tile_pass *pass;
+    tile_function *f;
+    const tile_range *ranges;
+    tile_layout *shared; /* by value of alloc_shared */
+    const bool *named;   /* by value of alloc_shared: wgmma reads it */
+    tile_status status;
+} plan;
+
+/* In all blocks of a cluster it is the same. */
+static void lay_buffer(plan *p, tile_value buffer, unsigned fastest) {
+    const tile_type *type = tile_value_type(p->f, buffer);
+    uint32_t dims[TILE_MAX_RANK], id = tile_shared_source(p->f, buffer).id;
+    for (unsigned d = 0; d < type->rank; d++) dims[d] = (uint32_t)tile_type_dim(type, d);
+    p->shared[id] = p->named[id] ? warpgroup_lay_out(type, fastest)
+                                 : tile_layout_shared_swizzled(dims, type->rank, fastest,
+                                                               tile_scalar_bytes(type->scalar));
+}
+
+/* An offset means nothing once a buffer's elements lie where tile operations want them. */
+static void check_offsets(tile_function *f, tile_op op, void *user) {
+    plan *p = user;
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
+    for (unsigned i = 0; i < info->operand_count; i++) {
+        unsigned count;
+        const tile_value *values = tile_op_segment(f, op, i, &count);
+        if (info->operands[i].form != TILE_FORM_address || count != 2) continue;
+        const tile_type *type = tile_value_type(f, values[0]);
+        bool flat = type->rank == 1 && !type->stages; /* its coordinate is the offset */
+        if (type->kind != TILE_TYPE_SHARED || type->layout || flat) continue;
+        if (!p->shared[tile_shared_source(f, values[0]).id].rank) continue;
+        p->status = TILE_INVALID;
+        tile_report(p->pass->context, TILE_ERROR, tile_op_loc(f, op),
+                    "%s: tile operations use this buffer too, so the compiler chooses its layout; "
+                    "instead of an offset write %scoordinates, one for each dim",
+                    info->name, type->stages ? "the stage and " : "");
+    }
+}
+
+static void lay_operands(tile_function *f, tile_op op, void *user) {
+    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
+        tile_value value = tile_op_operand(f, op, i);
+        const tile_type *type = tile_value_type(f, value);
+        if (type->kind == TILE_TYPE_SHARED && tile_op_handles_tile(f, op, value))
+            lay_buffer(user, value, type->rank - 1);
+    }
+}
+
+static void lay_copied(tile_function *f, tile_op op, void *user) {
+    plan *p = user;
+    unsigned count;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    if (opcode != TILE_OP_copy && opcode != TILE_OP_copy_async) return;
+    const tile_value *from = tile_op_segment(f, op, 0, &count),
+                     *to = tile_op_segment(f, op, 1, &count);
+    bool in = tile_value_type(f, from[0])->kind == TILE_TYPE_VIEW;
+    const tile_value *view = in ? from : to, *buffer = in ? to : from;
+    unsigned rank = tile_value_type(f, buffer[0])->rank;
+    tile_access_facts facts = tile_view_access(f, p->ranges, view);
+    unsigned unit = tile_unit_dim(&facts, tile_value_type(f, view[0])->rank, rank);
+    if (unit < rank) lay_buffer(p, buffer[0], unit);
+}
+
+/* What wgmma reads and no copy fills may lie as it likes best. */
+static void lay_read(tile_function *f, tile_op op, void *user) {
+    unsigned count;
+    for (unsigned operand = 0; warpgroup_takes(f, op) && operand < 2; operand++) {
+        tile_value value = tile_op_segment(f, op, operand, &count)[0];
+        const tile_type *type = tile_value_type(f, value);
+        if (type->kind == TILE_TYPE_SHARED)
+            lay_buffer(user, value, warpgroup_fastest(type, operand));
+    }
+}
+
+tile_status lay_out_buffers(tile_pass *pass, tile_function *f, const tile_range *ranges,
+                            tile_layout *shared) {
+    plan p = {.pass = pass, .f = f, .ranges = ranges, .shared = shared};
+    p.named = warpgroup_buffers(f, pass->scratch);
+    tile_walk(f, f->body, lay_operands, &p);
+    tile_walk(f, f->body, lay_read, &p);
+    tile_walk(f, f->body, lay_copied, &p);
+    tile_walk(f, f->body, check_offsets, &p);
+    return p.status;
+}

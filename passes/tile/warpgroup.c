@@ -1,0 +1,117 @@
+/* Dots by wgmma: see the header. */
+#include "passes/tile/warpgroup.h"
+
+#include "lib/analysis/executors.h"
+#include "lib/ir/atomic.h"
+#include "lib/ir/scalar.h"
+
+bool warpgroup_takes(const tile_function *f, tile_op op) {
+    return tile_op_opcode(f, op) == TILE_OP_dot &&
+           tile_op_word(f, op, TILE_ATTR_via) == TILE_WORD_via_wgmma;
+}
+
+bool warpgroup_is_declined(const tile_function *f, tile_op op) {
+    return tile_op_word(f, op, TILE_ATTR_via) == TILE_WORD_via_mma;
+}
+
+typedef struct buffer_marks {
+    bool *read;
+} buffer_marks;
+
+static void mark_operands(tile_function *f, tile_op op, void *user) {
+    buffer_marks *marks = user;
+    unsigned count;
+    for (unsigned operand = 0; warpgroup_takes(f, op) && operand < 2; operand++)
+        marks->read[tile_op_segment(f, op, operand, &count)[0].id] = true;
+}
+
+bool *warpgroup_buffers(tile_function *f, tile_arena *arena) {
+    buffer_marks marks = {.read = TILE_NEW_ARRAY(arena, bool, f->value_count)};
+    tile_walk(f, f->body, mark_operands, &marks);
+    return marks.read;
+}
+
+const tile_type *warpgroup_operand(const tile_function *f, tile_op dot, unsigned operand) {
+    unsigned count;
+    return tile_value_type(f, tile_op_segment(f, dot, operand, &count)[0]);
+}
+
+unsigned warpgroup_first(unsigned row_dim) {
+    return row_dim == TILE_WGMMA_PLAIN ? TILE_MMA_LHS : TILE_MMA_RHS;
+}
+
+static void dims_of(const tile_type *type, uint32_t dims[2]) {
+    for (unsigned d = 0; d < 2; d++) dims[d] = (uint32_t)tile_type_dim(type, d);
+}
+
+bool warpgroup_row_dim(const tile_function *f, tile_op dot, unsigned *row_dim) {
+    uint32_t dims[2];
+    unsigned warps = tile_executors_of(f, dot).warps;
+    dims_of(warpgroup_operand(f, dot, TILE_MMA_ACC), dims);
+    bool plain = tile_wgmma_admits(dims, TILE_WGMMA_PLAIN, warps);
+    bool exchanged = tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, warps);
+    bool rhs_in_registers = warpgroup_operand(f, dot, TILE_MMA_RHS)->kind == TILE_TYPE_TILE;
+    bool lhs_in_registers = warpgroup_operand(f, dot, TILE_MMA_LHS)->kind == TILE_TYPE_TILE;
+    bool turn = exchanged && (!plain || (rhs_in_registers && !lhs_in_registers));
+    *row_dim = turn ? TILE_WGMMA_EXCHANGED : TILE_WGMMA_PLAIN;
+    return plain || exchanged;
+}
+
+tile_layout warpgroup_lay_out(const tile_type *buffer, unsigned fastest) {
+    uint32_t dims[2];
+    dims_of(buffer, dims);
+    return tile_wgmma_shared(dims, fastest, tile_scalar_bytes(buffer->scalar));
+}
+
+unsigned warpgroup_fastest(const tile_type *buffer, unsigned operand) {
+    bool any = tile_scalar_bits(buffer->scalar) == 16;
+    return any || operand == TILE_MMA_LHS ? 1 : 0;
+}
+
+/* The operand with the columns: as many of them at once as a descriptor can name. */
+static bool match_second(const tile_type *type, unsigned operand, uint32_t part,
+                         warpgroup_plan *plan) {
+    unsigned k_dim = operand == TILE_MMA_LHS ? 1 : 0, bytes = tile_scalar_bytes(type->scalar);
+    for (;; plan->columns = part) {
+        if (tile_wgmma_match(type->layout, k_dim, bytes, plan->columns, &plan->matrix[operand]))
+            return true;
+        if (plan->columns <= part) return false;
+    }
+}
+
+static bool match_first(const tile_type *type, unsigned operand, const tile_layout *acc,
+                        warpgroup_plan *plan) {
+    unsigned k_dim = operand == TILE_MMA_LHS ? 1 : 0;
+    plan->registers = type->kind == TILE_TYPE_TILE;
+    if (!plan->registers)
+        return tile_wgmma_match(type->layout, k_dim, tile_scalar_bytes(type->scalar),
+                                TILE_WGMMA_ROWS, &plan->matrix[operand]);
+    uint32_t dims[2];
+    dims_of(type, dims);
+    tile_layout wanted = tile_wgmma_first_operand(acc, plan->row_dim, type->scalar, dims);
+    return tile_layout_equal(&wanted, type->layout);
+}
+
+const char *warpgroup_find_plan(const tile_function *f, tile_op dot, warpgroup_plan *plan) {
+    const tile_type *acc = warpgroup_operand(f, dot, TILE_MMA_ACC);
+    *plan = (warpgroup_plan){.row_dim = TILE_WGMMA_PLAIN};
+    if (!tile_wgmma_holds(acc->layout, TILE_WGMMA_PLAIN, acc->scalar, &plan->columns)) {
+        plan->row_dim = TILE_WGMMA_EXCHANGED;
+        if (!tile_wgmma_holds(acc->layout, TILE_WGMMA_EXCHANGED, acc->scalar, &plan->columns))
+            return "the accumulator's layout does not consist of wgmma's fragments";
+    }
+    unsigned first = warpgroup_first(plan->row_dim), second = 1 - first;
+    const tile_type *one = warpgroup_operand(f, dot, first),
+                    *other = warpgroup_operand(f, dot, second);
+    plan->depth = tile_wgmma_depth(one->scalar);
+    if (!plan->depth ||
+        tile_layout_part_extent((uint32_t)tile_type_dim(one, first == TILE_MMA_LHS)) % plan->depth)
+        return "its inner extent is no multiple of the instruction's";
+    if (other->kind != TILE_TYPE_SHARED) return "wgmma takes this operand from shared memory only";
+    uint32_t part = UINT32_C(1) << acc->layout->dim_bits[1 - plan->row_dim];
+    if (!match_second(other, second, part, plan))
+        return "no descriptor of wgmma names this layout of an operand in shared memory";
+    if (!match_first(one, first, acc->layout, plan))
+        return "the first operand's layout is neither wgmma's fragments nor named by a descriptor";
+    return NULL;
+}

@@ -1,0 +1,51 @@
+/* Dots that a warpgroup computes by wgmma: those with the attribute `via = wgmma`, which
+ * choose-instructions writes, or the user. What assign-layouts, insert-barriers and lower-tiles
+ * know of them together. */
+#ifndef TILE_PASSES_TILE_WARPGROUP_H
+#define TILE_PASSES_TILE_WARPGROUP_H
+
+#include "lib/ir/function.h"
+#include "lib/layout/wgmma.h"
+
+/* Whether op is a dot with `via = wgmma`; or with `via = mma`. */
+bool warpgroup_takes(const tile_function *f, tile_op op);
+bool warpgroup_is_declined(const tile_function *f, tile_op op);
+
+/* By value: buffers that such dots read. */
+bool *warpgroup_buffers(tile_function *f, tile_arena *arena);
+
+/* The type of operand TILE_MMA_LHS, _RHS or _ACC. */
+const tile_type *warpgroup_operand(const tile_function *f, tile_op dot, unsigned operand);
+
+/* The accumulator's dim that the instruction's rows are to lie in, before there are layouts: the
+ * one that the extents and the number of warps admit, and that has the operand in registers first.
+ * False if there is none. */
+bool warpgroup_row_dim(const tile_function *f, tile_op dot, unsigned *row_dim);
+/* lhs is the instruction's first operand, or rhs where the product is exchanged. */
+unsigned warpgroup_first(unsigned row_dim);
+
+/* How a dot whose operands have layouts is computed. */
+typedef struct warpgroup_plan {
+    unsigned row_dim;
+    uint32_t columns; /* of an instruction */
+    uint32_t depth;   /* elements along k of one */
+    bool registers;   /* the first operand is a tile */
+    tile_wgmma_matrix
+        matrix[2]; /* how descriptors name lhs and rhs, where they are in shared memory */
+} warpgroup_plan;
+
+/* Fills *plan. NULL, or why the layouts do not allow it. */
+const char *warpgroup_find_plan(const tile_function *f, tile_op dot, warpgroup_plan *plan);
+
+/* The layout that a buffer should have which is an operand of such dots and copied along dim
+ * `fastest`. */
+tile_layout warpgroup_lay_out(const tile_type *buffer, unsigned fastest);
+/* Along which dim an operand's elements should follow each other if nothing else decides. */
+unsigned warpgroup_fastest(const tile_type *buffer, unsigned operand);
+
+/* insert_fences.c: ordinary writes to what such dots read come before a fence_async of the threads
+ * that wrote, each as soon as it is complete, so that it stands before the barrier behind it, the
+ * compiler's or the user's. Returns how many. */
+long insert_fences(tile_function *f, tile_arena *scratch);
+
+#endif
