@@ -81,6 +81,10 @@ unsigned tile_warp_bits(tile_executors who) {
 
 enum { BUFFER_ALIGNMENT = 128 }; /* a swizzle's bank arithmetic starts at bank 0 */
 
+bool tile_op_is_alloc(tile_opcode opcode) {
+    return opcode == TILE_OP_alloc_shared || opcode == TILE_OP_alloc_barrier;
+}
+
 int64_t tile_alloc_bytes(const tile_function *f, tile_op alloc, int64_t *stride) {
     int64_t bytes = tile_type_shared_bytes(tile_value_type(f, tile_op_result(f, alloc, 0)));
     unsigned groups = tile_executors_of(f, alloc).groups;

@@ -37,7 +37,9 @@ unsigned tile_role_registers(const tile_function *f, tile_op roles, unsigned r);
 /* Bits of the number of a warp in its set; for sets that tile operations take: 2^n warps. */
 unsigned tile_warp_bits(tile_executors who);
 
-/* Bytes that an alloc_shared takes: each group that executes it has a buffer of its own, so many
+/* Whether the operation gives a shared buffer its memory. */
+bool tile_op_is_alloc(tile_opcode opcode);
+/* Bytes that one takes: each group that executes it has a buffer of its own, so many
  * bytes (*stride) after the one before. -1 as tile_type_shared_bytes. */
 int64_t tile_alloc_bytes(const tile_function *f, tile_op alloc, int64_t *stride);
 

@@ -129,7 +129,7 @@ static void extend_to_end(liveness *l, tile_lifetime *lifetime) {
 
 static void visit_alloc(tile_function *f, tile_op op, void *user) {
     liveness *l = user;
-    if (tile_op_opcode(f, op) != TILE_OP_alloc_shared) return;
+    if (!tile_op_is_alloc(tile_op_opcode(f, op))) return;
     tile_value buffer = tile_op_result(f, op, 0);
     l->lifetimes[l->lifetime_count++] = (tile_lifetime){.alloc = op,
                                                         .buffer = buffer,
@@ -179,6 +179,9 @@ tile_lifetime *tile_shared_lifetimes(tile_function *f, tile_arena *arena, unsign
     for (unsigned i = 0; i < l.lifetime_count; i++) {
         tile_lifetime *lifetime = &l.lifetimes[i];
         bool explicit_ = f->sync_explicit || lifetime->explicit_;
+        bool barriers = tile_value_type(f, lifetime->buffer)->scalar == TILE_barrier;
+        if (barriers) lifetime->exchange = false;
+        if (barriers) extend(lifetime, 0, l.next); /* nobody else's bytes, before and after */
         if (explicit_) extend_to_use(&l, lifetime, lifetime->alloc);
         if (explicit_ && !lifetime->freed) extend_to_end(&l, lifetime);
         if (lifetime->first > lifetime->last) /* never used */

@@ -18,7 +18,7 @@ typedef struct tile_lifetime {
     uint32_t held_first, held_last; /* as below; else the same as first, last */
 } tile_lifetime;
 
-/* One entry for each alloc_shared, in order; *count of them, in the arena.
+/* One entry for each alloc_shared and alloc_barrier, in order; *count of them, in the arena.
  *
  * A buffer lives from its first use to its last one. A loop that uses it and does not hold its
  * alloc_shared counts as one use as a whole. A copy in the background uses its buffer up to the

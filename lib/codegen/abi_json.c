@@ -97,6 +97,7 @@ static const char *ptx_type(const tile_type *type) {
     case TILE_i8:
     case TILE_e4m3:
     case TILE_e5m2: return ".u8";
+    case TILE_barrier:
     case TILE_SCALAR_NONE:
     case TILE_SCALAR_COUNT: break;
     }

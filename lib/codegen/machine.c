@@ -6,6 +6,7 @@
 #include "lib/analysis/product.h"
 #include "lib/analysis/uniform.h"
 #include "lib/codegen/emitter.h"
+#include "lib/ir/atomic.h"
 
 enum overload { OVERLOAD_none, OVERLOAD_operand, OVERLOAD_result };
 
@@ -197,6 +198,21 @@ static tile_machine arrive_machine(const tile_function *f, tile_op op) {
     return aligned ? TILE_MACHINE_cluster_arrive_aligned : TILE_MACHINE_cluster_arrive;
 }
 
+/* Of what may have a predicate as operand `operand`. */
+static tile_machine either_machine(const tile_function *f, tile_op op, unsigned operand,
+                                   tile_machine plain, tile_machine predicated) {
+    unsigned predicates;
+    tile_op_segment(f, op, operand, &predicates);
+    return predicates ? predicated : plain;
+}
+
+static tile_machine expect_machine(const tile_function *f, tile_op op) {
+    return tile_op_has_attr(f, op, TILE_ATTR_noarrive)
+               ? either_machine(f, op, 2, TILE_MACHINE_mbarrier_more, TILE_MACHINE_mbarrier_more_if)
+               : either_machine(f, op, 2, TILE_MACHINE_mbarrier_expect,
+                                TILE_MACHINE_mbarrier_expect_if);
+}
+
 tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     switch (tile_op_opcode(f, op)) {
     case TILE_OP_mma: return mma_machine(f, op);
@@ -214,6 +230,22 @@ tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     case TILE_OP_cluster_wait:
         return all_lanes_come(f, op) ? TILE_MACHINE_cluster_wait_aligned
                                      : TILE_MACHINE_cluster_wait;
+    case TILE_OP_mbarrier_init: return TILE_MACHINE_mbarrier_init;
+    case TILE_OP_mbarrier_fence: return TILE_MACHINE_mbarrier_fence;
+    case TILE_OP_mbarrier_arrive:
+        return either_machine(f, op, 1, TILE_MACHINE_mbarrier_arrive,
+                              TILE_MACHINE_mbarrier_arrive_if);
+    case TILE_OP_mbarrier_expect: return expect_machine(f, op);
+    case TILE_OP_mbarrier_wait:
+    case TILE_OP_mbarrier_test:
+        return tile_op_word(f, op, TILE_ATTR_scope) == TILE_WORD_scope_cluster
+                   ? TILE_MACHINE_mbarrier_wait_far
+                   : TILE_MACHINE_mbarrier_wait;
+    case TILE_OP_mbarrier_cp_async:
+        return tile_op_has_attr(f, op, TILE_ATTR_noinc) ? TILE_MACHINE_mbarrier_cp_async_counted
+                                                        : TILE_MACHINE_mbarrier_cp_async;
+    case TILE_OP_elect: return TILE_MACHINE_elect;
+    case TILE_OP_sync_warp: return TILE_MACHINE_sync_warp;
     case TILE_OP_map_shared: return TILE_MACHINE_map_shared;
     case TILE_OP_commit_group: return TILE_MACHINE_commit_group;
     case TILE_OP_wait_group: return TILE_MACHINE_wait_group;

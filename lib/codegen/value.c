@@ -7,7 +7,8 @@ LLVMTypeRef tile_llvm_scalar(const tile_emitter *e, tile_scalar scalar) {
     case TILE_i1: return e->i1;
     case TILE_i16: return e->i16;
     case TILE_i32: return e->i32;
-    case TILE_i64: return e->i64;
+    case TILE_i64:
+    case TILE_barrier: return e->i64;
     case TILE_f16: return LLVMHalfTypeInContext(e->llvm);
     case TILE_bf16: return LLVMBFloatTypeInContext(e->llvm);
     case TILE_f32:

@@ -78,9 +78,9 @@ void tile_value_set_name(tile_function *f, tile_value value, const char *name) {
 }
 
 bool tile_op_handles_tile(const tile_function *f, tile_op op, tile_value value) {
-    tile_type_kind kind = tile_value_type(f, value)->kind;
-    return kind == TILE_TYPE_TILE ||
-           (kind == TILE_TYPE_SHARED &&
+    const tile_type *type = tile_value_type(f, value);
+    return type->kind == TILE_TYPE_TILE ||
+           (type->kind == TILE_TYPE_SHARED && type->scalar != TILE_barrier &&
             tile_op_has_trait(tile_op_opcode(f, op), TILE_TRAIT_WHOLE_SET));
 }
 

@@ -18,9 +18,17 @@ static bool is_own_buffer(const tile_type *type) {
     return type->kind == TILE_TYPE_SHARED && !type->cluster;
 }
 
-static bool class_fits(const tile_infer *infer, tile_operand_class class, tile_value value) {
+static bool is_barrier(const tile_type *type) {
+    return type->kind == TILE_TYPE_SHARED && type->scalar == TILE_barrier;
+}
+
+/* Elements of barriers are nobody's data: only what accesses none takes a buffer of them. */
+static bool class_fits(const tile_infer *infer, unsigned operand, tile_value value) {
+    const tile_op_info *info = tile_op_get_info(infer->opcode);
     const tile_type *type = tile_value_type(infer->function, value);
+    tile_operand_class class = info->operands[operand].class_;
     bool generic = type->param != NULL;
+    if (is_barrier(type) && info->operands[operand].access != TILE_ACCESS_none) return false;
     switch (class) {
     case TILE_CLASS_any: return true;
     case TILE_CLASS_number: return is_value(type);
@@ -40,6 +48,8 @@ static bool class_fits(const tile_infer *infer, tile_operand_class class, tile_v
     case TILE_CLASS_view: return type->kind == TILE_TYPE_VIEW;
     case TILE_CLASS_shared: return is_own_buffer(type);
     case TILE_CLASS_any_shared: return type->kind == TILE_TYPE_SHARED;
+    case TILE_CLASS_barrier: return is_barrier(type) && !type->cluster;
+    case TILE_CLASS_any_barrier: return is_barrier(type);
     case TILE_CLASS_memory: return type->kind == TILE_TYPE_VIEW || is_own_buffer(type);
     case TILE_CLASS_location: return type->kind == TILE_TYPE_PTR || is_own_buffer(type);
     case TILE_CLASS_tile: return type->kind == TILE_TYPE_TILE;
@@ -66,6 +76,8 @@ static const char *class_words(tile_operand_class class) {
         [TILE_CLASS_view] = "a view",
         [TILE_CLASS_shared] = "a shared buffer",
         [TILE_CLASS_any_shared] = "a shared buffer",
+        [TILE_CLASS_barrier] = "a shared buffer of barriers of this block",
+        [TILE_CLASS_any_barrier] = "a shared buffer of barriers",
         [TILE_CLASS_memory] = "a view or a shared buffer",
         [TILE_CLASS_location] = "a pointer or a shared buffer",
         [TILE_CLASS_tile] = "a tile",
@@ -85,6 +97,8 @@ static bool fail_class(const tile_infer *infer, unsigned operand, tile_value val
     const char *remedy = view ? "; `base` gives its pointer" : "";
     if (type->kind == TILE_TYPE_SHARED && type->cluster)
         remedy = "; through map_shared only load_shared, store_shared, ld_shared and st_shared go";
+    if (is_barrier(type) && info->operands[operand].access != TILE_ACCESS_none)
+        remedy = "; barrier_arrive, barrier_wait and the like access barriers";
     tile_arena scratch = {0};
     tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
                 "%s: operand '%s' must be %s, not %s%s", info->name, info->operands[operand].name,
@@ -136,8 +150,7 @@ static bool check_classes(const tile_infer *infer) {
         tile_operand_form form = info->operands[i].form;
         bool element = tile_form_has_brackets(form);
         for (unsigned v = 0; v < (element ? 1 : count); v++)
-            if (!class_fits(infer, info->operands[i].class_, values[v]))
-                return fail_class(infer, i, values[v]);
+            if (!class_fits(infer, i, values[v])) return fail_class(infer, i, values[v]);
         if (element && !check_indices(infer, form, values, count)) return false;
     }
     return true;
@@ -430,6 +443,22 @@ static bool tile_infer_shared_buffer(tile_infer *infer) {
         return fail(infer, "a buffer of the cluster comes from map_shared, not", infer->given, "",
                     NULL);
     return given(infer, TILE_TYPE_SHARED, "the result must be a shared buffer");
+}
+
+static bool tile_infer_barrier_buffer(tile_infer *infer) {
+    const tile_type *type = infer->given;
+    if (!type || !is_barrier(type) || type->cluster)
+        return fail(infer, "the result must be barriers, as shared<barrier[4]>", NULL,
+                    type ? ", not" : "", type);
+    return result(infer, type);
+}
+
+static bool tile_infer_mbarrier_test(tile_infer *infer) {
+    return result(infer, scalar_type(infer, TILE_i1));
+}
+
+static bool tile_infer_elect(tile_infer *infer) {
+    return result(infer, scalar_type(infer, TILE_i1));
 }
 
 static bool tile_infer_map_shared(tile_infer *infer) {

@@ -54,6 +54,8 @@ static const char *class_word(tile_operand_class class) {
         [TILE_CLASS_view] = "view",
         [TILE_CLASS_shared] = "shared",
         [TILE_CLASS_any_shared] = "shared, of the cluster too",
+        [TILE_CLASS_barrier] = "barriers",
+        [TILE_CLASS_any_barrier] = "barriers, of the cluster too",
         [TILE_CLASS_memory] = "view or shared",
         [TILE_CLASS_location] = "ptr or shared",
         [TILE_CLASS_tile] = "tile",
@@ -185,6 +187,7 @@ void tile_manual_print(tile_writer writer, void *user) {
     writer(tile_manual_splits, strlen(tile_manual_splits), user);
     writer(tile_manual_executors, strlen(tile_manual_executors), user);
     writer(tile_manual_clusters, strlen(tile_manual_clusters), user);
+    writer(tile_manual_barriers, strlen(tile_manual_barriers), user);
     writer(tile_manual_plans, strlen(tile_manual_plans), user);
     print_scalars(&out);
     print_ops(&out);

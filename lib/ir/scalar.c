@@ -117,6 +117,7 @@ int64_t tile_integer_read(tile_scalar scalar, const void *address) {
     case TILE_tf32:
     case TILE_e4m3:
     case TILE_e5m2:
+    case TILE_barrier:
     case TILE_SCALAR_NONE:
     case TILE_SCALAR_COUNT: break;
     }
@@ -137,6 +138,7 @@ void tile_integer_write(tile_scalar scalar, void *address, int64_t value) {
     case TILE_tf32:
     case TILE_e4m3:
     case TILE_e5m2:
+    case TILE_barrier:
     case TILE_SCALAR_NONE:
     case TILE_SCALAR_COUNT: break;
     }
@@ -156,6 +158,7 @@ double tile_scalar_read(tile_scalar scalar, const void *address) {
     case TILE_i16:
     case TILE_i32:
     case TILE_i64: return (double)tile_integer_read(scalar, address);
+    case TILE_barrier:
     case TILE_SCALAR_NONE:
     case TILE_SCALAR_COUNT: break;
     }
@@ -197,6 +200,7 @@ void tile_scalar_write(tile_scalar scalar, void *address, double value) {
     case TILE_i16:
     case TILE_i32:
     case TILE_i64: write_integer(scalar, address, value); break;
+    case TILE_barrier:
     case TILE_SCALAR_NONE:
     case TILE_SCALAR_COUNT: break;
     }

@@ -58,6 +58,14 @@ static bool layout_matches(const tile_type *type) {
 /* Extents that are known must be sound; those of tiles such that a layout can have them. */
 static void check_type(verifier *v, tile_loc loc, const tile_type *type) {
     bool tile = type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_SHARED;
+    if (type->scalar == TILE_barrier &&
+        (type->kind != TILE_TYPE_SHARED || type->rank != 1 || type->stages || type->layout)) {
+        FAIL(v, loc,
+             "barriers stand in shared buffers with one extent, as shared<barrier[4]>, not "
+             "in %s",
+             text(v, type));
+        return;
+    }
     for (unsigned d = 0; d < type->rank; d++) {
         int64_t extent = tile_type_dim(type, d);
         if (!type->dims[d] && type->kind != TILE_TYPE_VIEW)
@@ -525,7 +533,7 @@ tile_status tile_function_verify(const tile_function *function) {
     if (!tile_verify_reference(f)) v.errors++;
     tile_arena_reset(&v.scratch);
     bool sound = !v.errors && tile_verify_frees(f);
-    return sound && tile_verify_executors(f) ? TILE_OK : TILE_INVALID;
+    return sound && tile_verify_executors(f) && tile_verify_barriers(f) ? TILE_OK : TILE_INVALID;
 }
 
 tile_status tile_module_verify(const tile_module *module) {

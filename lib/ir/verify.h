@@ -32,4 +32,8 @@ bool tile_verify_frees(tile_function *function);
 /* What depends on who executes: of a function that is sound otherwise. False after a diagnostic. */
 bool tile_verify_executors(tile_function *function);
 
+/* Barriers in shared memory: counts, parities, who comes. Of a function that is sound otherwise.
+ * False after a diagnostic. */
+bool tile_verify_barriers(tile_function *function);
+
 #endif

@@ -7,6 +7,7 @@
  *   lower_shared.c   loads and stores between shared buffers and fragments, ldmatrix
  *   lower_thread.c   accesses of single threads to shared buffers by coordinates
  *   lower_atomic.c   atomic accesses
+ *   lower_barrier.c  barriers in shared memory
  *   lower_copy.c     copies between views and shared buffers
  *   lower_shape.c    coordinates of a tile's elements, elements that are repeated
  *   lower_dot.c      mma on fragments
@@ -38,7 +39,9 @@ typedef struct lowering {
     tile_executors who;       /* execute what is built now */
     tile_value thread;        /* thread_id: the number in that set */
     unsigned warp_bits;       /* of that set */
-    bool failed;              /* something has been refused on the way */
+    tile_op *fresh_barriers;  /* alloc_barrier operations: not initialised yet */
+    size_t fresh_count, fresh_capacity;
+    bool failed; /* something has been refused on the way */
 } lowering;
 
 /* How a fragment is cut into accesses of `width` elements: bits[i] is the register bit that stands
@@ -207,6 +210,14 @@ tile_value lower_atomic(lowering *l, tile_op op);
 /* lower_tiles.c: a barrier at the end of what has been built, unless the user's own stands there.
  */
 void lower_end_in_sync(lowering *l);
+
+/* lower_barrier.c ----------------------------------------------------------------------------- */
+
+void lower_alloc_barrier(lowering *l, tile_op op);
+/* What has been allocated is initialised, by threads of the block, before anything else happens. */
+void lower_init_barriers(lowering *l);
+void lower_barrier_arrive(lowering *l, tile_op op);
+void lower_barrier_wait(lowering *l, tile_op op);
 
 /* lower_copy.c -------------------------------------------------------------------------------- */
 

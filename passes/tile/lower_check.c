@@ -27,7 +27,7 @@ static void fail(checker *c, tile_op op, const char *what) {
 static void check_value(checker *c, tile_op op, tile_value value) {
     const tile_type *type = tile_value_type(c->f, value);
     bool tile = type->kind == TILE_TYPE_TILE;
-    bool whole = tile_op_has_trait(tile_op_opcode(c->f, op), TILE_TRAIT_WHOLE_SET);
+    bool whole = tile_op_handles_tile(c->f, op, value);
     if (type->param)
         fail(c, op, "a compile-time parameter has no value yet; run instantiate");
     else if (!type->layout && (tile || (type->kind == TILE_TYPE_SHARED && whole)))
@@ -220,8 +220,11 @@ static void check_op(tile_function *f, tile_op op, void *user) {
         check_value(c, op, tile_op_operand(f, op, i));
     for (unsigned i = 0; i < tile_op_result_count(f, op) && c->ok; i++)
         check_value(c, op, tile_op_result(f, op, i));
-    if (tile_op_opcode(f, op) == TILE_OP_alloc_shared && !tile_op_has_attr(f, op, TILE_ATTR_offset))
-        fail(c, op, "alloc_shared: the buffer has no offset; run allocate-shared");
+    if (tile_op_is_alloc(tile_op_opcode(f, op)) && !tile_op_has_attr(f, op, TILE_ATTR_offset))
+        fail(c, op,
+             tile_op_opcode(f, op) == TILE_OP_alloc_shared
+                 ? "alloc_shared: the buffer has no offset; run allocate-shared"
+                 : "alloc_barrier: the buffer has no offset; run allocate-shared");
     if (tile_op_has_attr(f, op, TILE_ATTR_pipelined))
         fail(c, op, "this loop is still `pipelined`; run pipeline before lower-tiles");
     if (tile_op_has_attr(f, op, TILE_ATTR_split))

@@ -309,6 +309,7 @@ static void lower_transfer(lowering *l, tile_op op, tile_opcode opcode) {
 
 static void lower_op(lowering *l, tile_op op) {
     tile_opcode opcode = tile_op_opcode(&l->old, op);
+    if (tile_op_effects(&l->old, op) & ~(unsigned)TILE_EFFECT_ALLOC) lower_init_barriers(l);
     l->builder.loc = tile_op_loc(&l->old, op);
     switch (opcode) {
     case TILE_OP_view:
@@ -329,6 +330,9 @@ static void lower_op(lowering *l, tile_op op) {
     case TILE_OP_dot: set_result(l, op, lower_dot(l, op)); break;
     case TILE_OP_iota: set_result(l, op, lower_iota(l, op)); break;
     case TILE_OP_broadcast: set_result(l, op, lower_broadcast(l, op)); break;
+    case TILE_OP_alloc_barrier: lower_alloc_barrier(l, op); break;
+    case TILE_OP_barrier_arrive: lower_barrier_arrive(l, op); break;
+    case TILE_OP_barrier_wait: lower_barrier_wait(l, op); break;
     case TILE_OP_free_shared: break; /* memory has been laid out: nothing is left to say */
     default: lower_other(l, op, opcode); break;
     }
@@ -336,6 +340,7 @@ static void lower_op(lowering *l, tile_op op) {
 
 static void lower_region(lowering *l, tile_region from) {
     TILE_FOR_EACH_OP (&l->old, op, from) lower_op(l, op);
+    lower_init_barriers(l);
 }
 
 /* Constants keep their values under new ids. */

@@ -3,10 +3,12 @@
  * counts as read at both ends, since nobody knows when it is.
  *
  * Each lane counts its groups; a copy belongs to the group that its lane commits next. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/cpu/exec.h"
 #include "runtime/cpu/global_shadow.h"
+#include "runtime/cpu/mbarrier.h"
 
 static cpu_copy *add_copy(cpu_agent *agent, const cpu_insn *insn) {
     if (agent->copy_count == agent->copy_capacity) {
@@ -14,7 +16,7 @@ static cpu_copy *add_copy(cpu_agent *agent, const cpu_insn *insn) {
         agent->copies = tile_realloc(agent->copies, sizeof *agent->copies * agent->copy_capacity);
     }
     cpu_copy *copy = &agent->copies[agent->copy_count++];
-    *copy = (cpu_copy){.insn = insn, .lanes = agent->mask};
+    *copy = (cpu_copy){.insn = insn, .lanes = agent->mask, .number = agent->copies_issued++};
     memcpy(copy->group, agent->commits, sizeof copy->group);
     return copy;
 }
@@ -66,7 +68,8 @@ static bool land_lanes(cpu_run *run, cpu_agent *agent, cpu_copy *copy, uint32_t 
             memset(to, 0, bytes);
         else
             memcpy(to, (const void *)(uintptr_t)copy->source[lane], bytes);
-        cpu_shared_end_copy(run, agent, cpu_thread(agent, lane), copy->target[lane], bytes);
+        cpu_shared_end_copy(run, agent, cpu_thread(agent, lane), copy->done[lane],
+                            copy->target[lane], bytes);
     }
     return true;
 }
@@ -77,8 +80,8 @@ static bool land(cpu_run *run, cpu_agent *agent, cpu_copy *copy, uint32_t lanes)
     if (run->program->lanes > 1) return land_lanes(run, agent, copy, lanes);
     char *to = (char *)agent->block->shared + copy->target[0];
     if (!cpu_load_tile(run, agent, copy->insn, &copy->view, copy->at, to)) return false;
-    cpu_shared_end_copy(run, agent, cpu_set_thread(agent, copy->insn), copy->target[0],
-                        cpu_stage_bytes(copy->insn->memory));
+    cpu_shared_end_copy(run, agent, cpu_set_thread(agent, copy->insn), copy->done[0],
+                        copy->target[0], cpu_stage_bytes(copy->insn->memory));
     return true;
 }
 
@@ -133,6 +136,56 @@ CPU_HANDLER(cpu_run_wait_group) {
         if (covered && !land(run, agent, &agent->copies[i], covered)) return CPU_STOP;
     }
     drop_landed(agent);
+    return CPU_NEXT;
+}
+
+/* Arrivals that copies make -------------------------------------------------------------------- */
+
+/* Of each lane whose copies are complete. */
+typedef struct arrival {
+    const cpu_insn *insn;
+    uint64_t issued; /* copies before it */
+    uint32_t lanes;
+    cpu_mbarrier_at at[CPU_LANES];
+} arrival;
+
+static bool land_arrival(cpu_run *run, cpu_agent *agent, void *data, cpu_known *known) {
+    arrival *a = data;
+    bool ok = true;
+    for (size_t i = 0; i < agent->copy_count && ok; i++) {
+        cpu_copy *copy = &agent->copies[i];
+        uint32_t lanes = copy->lanes & a->lanes;
+        if (lanes && copy->number < a->issued) ok = land(run, agent, copy, lanes);
+    }
+    drop_landed(agent);
+    for (unsigned lane = 0; lane < CPU_LANES && ok; lane++)
+        if (a->lanes >> lane & 1)
+            ok = cpu_barrier_arrive(run, agent, a->insn, (int)lane, a->at[lane], 1, known);
+    free(data);
+    return ok;
+}
+
+/* flag: the barrier's count has the arrival; else the phase takes one more. */
+CPU_HANDLER(cpu_run_mbarrier_cp_async) {
+    const uint32_t *buffers = cpu_at(run, agent, insn->operand[0]);
+    const int32_t *index = cpu_at(run, agent, insn->index[0]);
+    arrival *a = tile_malloc(sizeof *a);
+    *a = (arrival){.insn = insn, .issued = agent->copies_issued, .lanes = agent->mask};
+    for (unsigned lane = 0; lane < CPU_LANES; lane++) {
+        if (!(agent->mask >> lane & 1)) continue;
+        if (!cpu_find_mbarrier(run, agent, insn, (int)lane, buffers[lane], index[lane],
+                               &a->at[lane])) {
+            free(a);
+            return CPU_STOP;
+        }
+        a->at[lane].barrier->pending += !insn->flag;
+        for (size_t i = 0; i < agent->copy_count; i++) {
+            cpu_copy *copy = &agent->copies[i];
+            if (copy->lanes >> lane & 1 && !copy->done[lane]) copy->done[lane] = agent->clock.time;
+        }
+    }
+    agent->clock.used = true;
+    cpu_start_flight(agent, land_arrival, a, cpu_barrier_release(run, agent, agent->mask));
     return CPU_NEXT;
 }
 

@@ -3,7 +3,7 @@
  * What an agent did before it came happens before what those do that waited. */
 #include <string.h>
 
-#include "runtime/cpu/check.h"
+#include "runtime/cpu/mbarrier.h"
 
 void cpu_clear_barriers(cpu_block *block) {
     for (unsigned i = 0; i < CPU_BARRIERS; i++) {
@@ -59,6 +59,7 @@ static void complete(cpu_run *run, cpu_block *block, cpu_barrier *barrier) {
         if (!(meet >> a & 1)) continue;
         cpu_clock_acquire(&agent->clock, barrier->arrived.known);
         agent->since = agent->clock.time;
+        agent->touched = 0;
         if (!(barrier->waiting >> a & 1)) continue;
         agent->state = CPU_READY;
         agent->pc++;
@@ -144,5 +145,7 @@ void cpu_report_stuck(cpu_run *run, cpu_block *block) {
                       barrier->come, barrier->wanted, name);
         if (!first) first = agent;
     }
+    bool nobody = !first;
+    cpu_report_phases(run, block, &nobody);
     tile_arena_reset(&scratch);
 }

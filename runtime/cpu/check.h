@@ -35,8 +35,6 @@ bool cpu_shared_update(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int
                        uint16_t thread, uint32_t offset, uint32_t bytes);
 bool cpu_shared_start_copy(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                            uint16_t thread, uint32_t offset, uint32_t bytes);
-void cpu_shared_end_copy(cpu_run *run, cpu_agent *agent, uint16_t thread, uint32_t offset,
-                         uint32_t bytes);
 /* The async proxy reads these bytes for the agent's warp, from now until end_read: what was written
  * through the generic proxy needs a fence_async of the thread that wrote, and whoever writes
  * meanwhile races. What the async proxy writes is start_copy's and end_copy's, with write_fences
@@ -45,6 +43,9 @@ bool cpu_shared_start_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
                            uint32_t bytes);
 void cpu_shared_end_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint32_t offset,
                          uint32_t bytes);
+/* time: of the agent, when it counts as written; 0: now. */
+void cpu_shared_end_copy(cpu_run *run, cpu_agent *agent, uint16_t thread, uint32_t time,
+                         uint32_t offset, uint32_t bytes);
 /* The same for memory of a block of the agent's cluster. */
 bool cpu_cluster_read(cpu_run *run, cpu_agent *agent, cpu_block *owner, const cpu_insn *insn,
                       int lane, uint16_t thread, uint32_t offset, uint32_t bytes);

@@ -67,20 +67,23 @@ void cpu_clock_stop(cpu_clock *clock) {
     replace(clock, NULL);
 }
 
-bool cpu_clock_knows(const cpu_clock *clock, uint64_t agent, uint32_t time) {
-    if (agent == clock->agent) return true;
-    uint32_t low = 0, high = clock->known ? clock->known->count : 0;
+uint32_t cpu_known_time(const cpu_known *known, uint64_t agent) {
+    uint32_t low = 0, high = known ? known->count : 0;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        const cpu_known_span *span = &clock->known->spans[middle];
+        const cpu_known_span *span = &known->spans[middle];
         if (agent < span->first)
             high = middle;
         else if (agent >= end_of(span))
             low = middle + 1;
         else
-            return time <= span->time;
+            return span->time;
     }
-    return false;
+    return 0;
+}
+
+bool cpu_clock_knows(const cpu_clock *clock, uint64_t agent, uint32_t time) {
+    return agent == clock->agent || (time && time <= cpu_known_time(clock->known, agent));
 }
 
 /* Time that has come to the end of its numbers stands still: races may be missed then. */
@@ -106,6 +109,21 @@ cpu_known *cpu_clock_release(cpu_clock *clock) {
     begin_time(clock, clock->time);
     clock->used = true; /* the time before is not known to all that meet next */
     return all;
+}
+
+cpu_known *cpu_clock_release_part(cpu_clock *clock, uint32_t since, const uint64_t *parts,
+                                  unsigned count) {
+    cpu_clock all = {.known = clock->known};
+    if (all.known) all.known->references++;
+    for (unsigned i = 0; i <= count; i++) {
+        cpu_known_span span = i < count ? (cpu_known_span){parts[i], 1, clock->time}
+                                        : (cpu_known_span){clock->agent, 1, since - 1};
+        const cpu_known nothing = {0}, *known = all.known ? all.known : &nothing;
+        replace(&all, merge(known->spans, known->count, &span, 1));
+    }
+    begin_time(clock, clock->time);
+    clock->used = true;
+    return all.known;
 }
 
 /* Whether the agents know the same already, and have done nothing that the others do not know. */

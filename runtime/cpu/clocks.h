@@ -38,12 +38,19 @@ void cpu_clock_stop(cpu_clock *clock);
 /* Whether what the agent did at this time happens before what the clock's does now. */
 bool cpu_clock_knows(const cpu_clock *clock, uint64_t agent, uint32_t time);
 
+/* Up to which time the agent is known; 0: not at all. */
+uint32_t cpu_known_time(const cpu_known *known, uint64_t agent);
+
 /* A barrier: all know of all. agents ascend by number. */
 void cpu_clock_meet(cpu_clock *const *clocks, unsigned count);
 
 /* All that the agent knows, its own time included: what an acquire takes over. The caller drops it.
  */
 cpu_known *cpu_clock_release(cpu_clock *clock);
+/* The same for some of the agent's threads: of its own time what is before `since`, when all of
+ * them met, and all that these did, who are known like agents under numbers of their own. */
+cpu_known *cpu_clock_release_part(cpu_clock *clock, uint32_t since, const uint64_t *parts,
+                                  unsigned count);
 void cpu_clock_acquire(cpu_clock *clock, cpu_known *known); /* known may be NULL */
 void cpu_known_drop(cpu_known *known);                      /* NULL is fine */
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "runtime/cpu/exec.h"
+#include "runtime/cpu/mbarrier.h"
 
 /* What map_shared gives. */
 enum { OFFSET_BITS = 27, OFFSET_MASK = (1 << OFFSET_BITS) - 1 };
@@ -118,6 +119,7 @@ CPU_HANDLER(cpu_run_cluster_wait) {
     }
     cpu_clock_acquire(&agent->clock, cluster->arrived.known);
     if (!agent->arrived_relaxed) agent->since = agent->arrived_at;
+    if (!agent->arrived_relaxed) agent->touched = UINT32_MAX; /* or since it arrived */
     agent->has_arrived = false;
     agent->meetings++;
     return CPU_NEXT;
@@ -157,6 +159,14 @@ static void note_missing(cpu_run *run, const cpu_cluster *cluster) {
     tile_arena_reset(&scratch);
 }
 
+/* Nobody waits for the cluster: for phases of barriers, then. */
+static bool phases_are_stuck(cpu_run *run, const cpu_cluster *cluster) {
+    bool first = true;
+    for (unsigned b = 0; b < cluster->count; b++)
+        cpu_report_phases(run, cluster->blocks[b], &first);
+    return !first;
+}
+
 bool cpu_cluster_is_stuck(cpu_run *run, const cpu_cluster *cluster) {
     const cpu_agent *first = NULL;
     if (count_state(run, cluster, CPU_READY) || count_state(run, cluster, CPU_WAITING) ||
@@ -166,7 +176,7 @@ bool cpu_cluster_is_stuck(cpu_run *run, const cpu_cluster *cluster) {
         for (unsigned a = 0; a < run->program->agents && !first; a++)
             if (cluster->blocks[b]->agents[a].state == CPU_AT_CLUSTER)
                 first = &cluster->blocks[b]->agents[a];
-    if (!first) return false;
+    if (!first) return phases_are_stuck(run, cluster);
     cpu_fault(run, first, &run->program->insns[first->pc], -1,
               "deadlock: %u of %u warps have arrived at the cluster's barrier, and no other one "
               "will",

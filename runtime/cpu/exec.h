@@ -63,6 +63,18 @@ uint32_t cpu_buffer_offset(const cpu_insn *insn, uint32_t buffer);
 
 /* tma.c: level 3 */
 CPU_HANDLER(cpu_run_tensor_map); /* integer: which one of the launch's */
+/* mbarrier.c: level 2; second_count: its count */
+CPU_HANDLER(cpu_run_alloc_barrier);
+CPU_HANDLER(cpu_run_mbarrier_init); /* level 3 */
+CPU_HANDLER(cpu_run_mbarrier_fence);
+/* mbarrier_run.c */
+CPU_HANDLER(cpu_run_barrier_arrive); /* level 2 */
+CPU_HANDLER(cpu_run_barrier_wait);   /* both levels */
+CPU_HANDLER(cpu_run_mbarrier_arrive);
+CPU_HANDLER(cpu_run_mbarrier_expect); /* flag: without an arrival */
+CPU_HANDLER(cpu_run_mbarrier_test);
+CPU_HANDLER(cpu_run_elect);
+CPU_HANDLER(cpu_run_sync_warp);
 
 /* uniform.c */
 CPU_HANDLER(cpu_run_uniform);
@@ -72,6 +84,7 @@ CPU_HANDLER(cpu_run_cp_async);
 CPU_HANDLER(cpu_run_copy_async);
 CPU_HANDLER(cpu_run_commit_group);
 CPU_HANDLER(cpu_run_pdl_wait);
+CPU_HANDLER(cpu_run_mbarrier_cp_async); /* flag: noinc */
 CPU_HANDLER(cpu_run_wait_group);
 CPU_HANDLER(cpu_run_fence_async);
 /* Lets everything land that the agent still has in flight, at its end. */

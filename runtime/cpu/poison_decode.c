@@ -32,6 +32,8 @@ static bool carries_elements(tile_opcode opcode, unsigned operand) {
     case TILE_CLASS_view:
     case TILE_CLASS_shared:
     case TILE_CLASS_any_shared:
+    case TILE_CLASS_barrier:
+    case TILE_CLASS_any_barrier:
     case TILE_CLASS_memory:
     case TILE_CLASS_location:
     case TILE_CLASS_tensor_map: return false;

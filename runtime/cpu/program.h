@@ -100,6 +100,12 @@ typedef struct cpu_scratch {
     tile_loc loc;
 } cpu_scratch;
 
+/* A buffer of barriers, of one group. */
+typedef struct cpu_barrier_buffer {
+    uint32_t offset, count;
+    unsigned first; /* its first one's number in the block */
+} cpu_barrier_buffer;
+
 typedef struct cpu_program {
     tile_arena arena;
     tile_function *function;
@@ -116,6 +122,8 @@ typedef struct cpu_program {
     uint32_t *arg_places;
     unsigned mask_depth;
     uint32_t shared_bytes;
+    cpu_barrier_buffer *barrier_buffers;
+    unsigned barrier_buffer_count, mbarrier_count;
     unsigned granule_bits; /* log2 of the bytes that one cpu_shadow stands for */
     cpu_scratch *scratch;
     unsigned scratch_count;
@@ -192,6 +200,8 @@ typedef struct cpu_copy {
     const cpu_insn *insn;
     uint32_t lanes;            /* that have not landed */
     uint32_t zeros;            /* of these, the ones that write zeros */
+    uint64_t number;           /* how many the agent had issued before */
+    uint32_t done[CPU_LANES];  /* at which time of the agent it counts as done; 0: when it lands */
     uint32_t group[CPU_LANES]; /* which of the lane's groups it belongs to */
     uint64_t source[CPU_LANES];
     uint32_t target[CPU_LANES]; /* offset in shared memory */
@@ -202,7 +212,8 @@ typedef struct cpu_copy {
 typedef enum cpu_state {
     CPU_READY,
     CPU_AT_BARRIER,
-    CPU_AT_CLUSTER, /* waits for the cluster's barrier */
+    CPU_AT_CLUSTER,  /* waits for the cluster's barrier */
+    CPU_AT_MBARRIER, /* waits for a phase of a barrier in shared memory */
     CPU_WAITING,
     CPU_RESTING, /* preempted: goes on when its block is woken */
     CPU_APART,   /* level 2: its warps are on their own, in roles */
@@ -250,11 +261,13 @@ struct cpu_agent {
     cpu_clock clock;
     uint32_t since; /* its time after the last barrier: what its own threads did before is done */
     cpu_recent recent[CPU_RECENT];
-    bool has_arrived;     /* at the cluster's barrier, and not waited */
-    bool arrived_relaxed; /* that orders nothing */
-    uint32_t round;       /* at that time */
-    uint32_t arrived_at;  /* its time behind it */
-    uint32_t meetings;    /* how often it has waited there */
+    uint32_t touched;      /* lanes that have accessed shared memory since then */
+    uint32_t failed_tests; /* in a row, of barriers' phases */
+    bool has_arrived;      /* at the cluster's barrier, and not waited */
+    bool arrived_relaxed;  /* that orders nothing */
+    uint32_t round;        /* at that time */
+    uint32_t arrived_at;   /* its time behind it */
+    uint32_t meetings;     /* how often it has waited there */
     cpu_state state;
     bool rested; /* at this instruction, which has not run yet */
     uint32_t pc;
@@ -266,6 +279,7 @@ struct cpu_agent {
     cpu_order order;
     uint32_t commits[CPU_LANES];
     uint32_t waited; /* lanes that have passed `pdl_wait` */
+    uint64_t copies_issued;
     cpu_copy *copies;
     size_t copy_count, copy_capacity;
     cpu_proxy_fence *fences; /* in the order in which it executed them */
@@ -288,6 +302,9 @@ struct cpu_block {
     uint32_t reader_count, reader_capacity, free_reader;
     uint32_t settled; /* all agents know what happened up to this time */
     cpu_barrier barriers[CPU_BARRIERS];
+    struct cpu_mbarrier *mbarriers; /* mbarrier.h; as many as the program has */
+    struct cpu_flight *flights;     /* those that have not landed, the oldest first */
+    size_t flight_count, flight_capacity;
     bool progressed;
     bool waits, rests;   /* when it was left last */
     bool spins;          /* when it was left last, an agent was updating memory in vain */

@@ -14,6 +14,7 @@
 
 #include "lib/support/integer.h"
 #include "runtime/cpu/exec.h"
+#include "runtime/cpu/mbarrier.h"
 
 /* Splitmix64: any state but 0 stands for "shuffle". */
 static uint64_t next_random(cpu_run *run) {
@@ -77,6 +78,9 @@ static void destroy_blocks(const cpu_program *program, cpu_block *list) {
         free(list->agreements);
         free(list->poison);
         free(list->readers);
+        cpu_drop_flights(list);
+        free(list->flights);
+        cpu_destroy_mbarriers(program, list);
         cpu_clear_barriers(list);
         free(list);
     }
@@ -97,11 +101,14 @@ static void start_agent(const cpu_run *run, cpu_block *block, unsigned index, ui
     agent->mask = program->lanes == CPU_LANES ? UINT32_MAX : 1;
     agent->copy_count = 0;
     agent->fence_count = 0;
+    agent->copies_issued = 0;
     memset(agent->commits, 0, sizeof agent->commits);
     agent->waited = 0;
     memset(agent->visits, 0, sizeof *agent->visits * program->uniform_count);
     memset(agent->recent, 0, sizeof agent->recent);
-    agent->since = 0;
+    agent->since = 1;
+    agent->touched = 0;
+    agent->failed_tests = 0;
     cpu_clock_start(&agent->clock, number * program->agents + index);
     cpu_order_clear(&agent->order);
 }
@@ -131,6 +138,7 @@ static cpu_block *start_block(cpu_run *run, cpu_cluster *cluster, int64_t cluste
            sizeof(cpu_shadow) * ((program->shared_bytes >> program->granule_bits) + 1));
     for (unsigned u = 0; u < program->uniform_count; u++) block->agreements[u].count = 0;
     for (unsigned w = 0; w < program->agents; w++) start_agent(run, block, w, number);
+    cpu_clear_mbarriers(run, block);
     return block;
 }
 
@@ -152,7 +160,7 @@ static void start_cluster(cpu_run *run, int64_t number) {
 /* A block's shared memory is there until all of its cluster have ended. */
 static bool end_block(cpu_run *run, cpu_block *block) {
     cpu_cluster *cluster = block->cluster;
-    if (!cpu_may_end(run, block)) return false;
+    if (!cpu_mbarriers_may_end(run, block) || !cpu_may_end(run, block)) return false;
     block->ended = true;
     if (++cluster->ended < cluster->count) return true;
     run->held -= cluster->count;
@@ -286,16 +294,24 @@ static unsigned count_state(const cpu_run *run, const cpu_block *block, cpu_stat
 
 typedef enum block_state { BLOCK_DONE, BLOCK_WAITS, BLOCK_RESTS, BLOCK_FAULT } block_state;
 
+/* With several blocks in the cluster, another one may complete the phase. */
+static bool waits_for_others(const cpu_run *run, const cpu_block *block) {
+    bool phases = count_state(run, block, CPU_AT_MBARRIER) && block->cluster->count > 1;
+    return phases || count_state(run, block, CPU_WAITING) ||
+           count_state(run, block, CPU_AT_CLUSTER);
+}
+
 static block_state run_block(cpu_run *run, cpu_block *block) {
-    bool any = false;
+    bool any = false, landed;
     for (;;) {
         block->progressed = false;
         if (!run_agents(run, block)) return BLOCK_FAULT;
         any |= block->progressed;
-        if (count_state(run, block, CPU_DONE) == run->program->agents) return BLOCK_DONE;
         if (count_state(run, block, CPU_READY)) continue;
-        if (!block->rests && !count_state(run, block, CPU_WAITING) &&
-            !count_state(run, block, CPU_AT_CLUSTER)) {
+        if (!cpu_land_next(run, block, &landed)) return BLOCK_FAULT;
+        if (landed) continue;
+        if (count_state(run, block, CPU_DONE) == run->program->agents) return BLOCK_DONE;
+        if (!block->rests && !waits_for_others(run, block)) {
             cpu_report_stuck(run, block);
             return BLOCK_FAULT;
         }

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #include "lib/support/arena.h"
-#include "runtime/cpu/check.h"
+#include "runtime/cpu/mbarrier.h"
 
 /* One access on its way through the cells. */
 typedef struct access {
@@ -31,6 +31,7 @@ typedef struct access {
 static access begin_access(cpu_run *run, cpu_agent *agent, cpu_block *owner, const cpu_insn *insn,
                            int lane, uint16_t thread) {
     agent->clock.used = true;
+    agent->touched |= lane < 0 ? UINT32_MAX : UINT32_C(1) << lane;
     return (access){run, agent, owner, insn, lane, thread, (uint32_t)(insn - run->program->insns)};
 }
 
@@ -66,7 +67,11 @@ static bool is_before(const access *a, uint16_t thread, uint32_t time) {
     if (same_block && time <= agent->block->settled) return true;
     if (other == agent->number)
         return (thread == a->thread && is_one_thread(thread)) || time < agent->since;
-    return cpu_clock_knows(&agent->clock, agent->clock.agent - agent->number + other, time);
+    uint64_t number = agent->clock.agent - agent->number + other;
+    if (cpu_clock_knows(&agent->clock, number, time)) return true;
+    return is_one_thread(thread) &&
+           cpu_clock_knows(&agent->clock, cpu_lane_key(number, (thread - 1u) % (CPU_LANES + 1)),
+                           time);
 }
 
 /* Faults --------------------------------------------------------------------------------------- */
@@ -364,15 +369,15 @@ bool cpu_shared_start_copy(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
     return mark_write(&a, CPU_IN_FLIGHT, offset, bytes);
 }
 
-void cpu_shared_end_copy(cpu_run *run, cpu_agent *agent, uint16_t thread, uint32_t offset,
-                         uint32_t bytes) {
+void cpu_shared_end_copy(cpu_run *run, cpu_agent *agent, uint16_t thread, uint32_t time,
+                         uint32_t offset, uint32_t bytes) {
     uint32_t first, end;
     granules(run, offset, bytes, &first, &end);
     agent->clock.used = true;
     for (uint32_t i = first; i < end; i++) {
         agent->block->shadow[i].writer = thread;
-        agent->block->shadow[i].write_time = agent->clock.time;
         agent->block->shadow[i].write_fences = (uint32_t)agent->fence_count;
+        agent->block->shadow[i].write_time = time ? time : agent->clock.time;
     }
 }
 

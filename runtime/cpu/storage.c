@@ -34,9 +34,19 @@ typedef struct shared_walk {
     int64_t end, smallest;
 } shared_walk;
 
+static void add_barriers(cpu_decoder *d, uint32_t offset, uint32_t count) {
+    cpu_program *p = d->program;
+    size_t capacity = p->barrier_buffer_count; /* they are few: the array grows by one */
+    p->barrier_buffers = tile_arena_grow(&p->arena, p->barrier_buffers, p->barrier_buffer_count,
+                                         &capacity, sizeof *p->barrier_buffers);
+    p->barrier_buffers[p->barrier_buffer_count++] =
+        (cpu_barrier_buffer){offset, count, p->mbarrier_count};
+    p->mbarrier_count += count;
+}
+
 static void place_shared(tile_function *f, tile_op op, void *user) {
     shared_walk *walk = user;
-    if (tile_op_opcode(f, op) != TILE_OP_alloc_shared ||
+    if (!tile_op_is_alloc(tile_op_opcode(f, op)) ||
         tile_op_has_attr(f, op, TILE_ATTR_offset) != walk->placed)
         return;
     const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
@@ -48,9 +58,13 @@ static void place_shared(tile_function *f, tile_op op, void *user) {
     tile_alloc_bytes(f, op, &stride);
     int64_t end = offset + elements * stages * size + (groups ? groups - 1 : 0) * stride;
     if (elements < 1 || stages < 1 || offset < 0 || end > MAX_SHARED_BYTES) {
-        CPU_FAIL(walk->d, tile_op_loc(f, op), "alloc_shared: the buffer is too large to execute");
+        CPU_FAIL(walk->d, tile_op_loc(f, op), "%s: the buffer is too large to execute",
+                 tile_op_name(f, op));
         return;
     }
+    if (type->scalar == TILE_barrier)
+        for (unsigned g = 0; g < (groups ? groups : 1); g++)
+            add_barriers(walk->d, (uint32_t)(offset + g * stride), (uint32_t)elements);
     walk->d->shared_at[op.id] = (uint32_t)offset;
     walk->smallest = size < walk->smallest ? size : walk->smallest;
     if (end > walk->end) walk->end = end;

@@ -279,7 +279,7 @@ Test(shape, broadcast_of_all_shapes) {
 Test(shape, broadcast_of_all_types) {
     text_fixture x;
     text_open(&x);
-    for (unsigned scalar = 1; scalar < TILE_SCALAR_COUNT; scalar++)
+    for (unsigned scalar = 1; scalar < TILE_barrier; scalar++)
         for (unsigned i = 5; i < 9; i++) check_broadcast(&x, &stretches[i], (tile_scalar)scalar, 4);
     text_close(&x);
 }

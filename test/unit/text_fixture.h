@@ -235,6 +235,18 @@ static const char *const text_corpus[] = {
     "  %m = map_shared %s, %r ^ 1 : shared<f16[c][16, 8], cluster>\n"
     "  %t = load_shared %m[%x] : tile<f16[16, 8]>\n  cluster_arrive\n  cluster_wait\n}\n",
 
+    "kernel @phases<c: int = 2>(%n: i32, %p: ptr<f16>) grid [%n] cluster [c] warps 1 {\n"
+    "  %full = alloc_barrier {count = c} : shared<barrier[2]>\n"
+    "  %far = map_shared %full, 0 : shared<barrier[2], cluster>\n"
+    "  barrier_arrive %full[0]\n  barrier_arrive %far[%n] {scope = cluster}\n"
+    "  barrier_wait %full[1], %n {scope = cta}\n"
+    "  %b = alloc_shared : shared<barrier[c]>\n"
+    "  mbarrier_init %b[0], c\n  mbarrier_fence\n  %e = elect\n  sync_warp\n"
+    "  mbarrier_arrive %b[0]\n  mbarrier_arrive %far[0], %e\n"
+    "  mbarrier_expect %b[0], 16\n  mbarrier_expect %b[%n], %n, %e {noarrive}\n"
+    "  mbarrier_wait %b[0], 1\n  %t = mbarrier_test %b[0], 0\n"
+    "  mbarrier_cp_async %b[0]\n  mbarrier_cp_async %b[0] {noinc}\n}\n",
+
     "plan @p(%n: i32) {\n  %w = scratch [%n] : view<f16[?]>\n  fill %w, 1.5\n"
     "  if %n > 4 {\n    launch @k<b = 8>(%n, %w)\n    launch @k<b = 4>(7, %w) {pdl}\n  }\n}\n"
     "kernel @k<b: int>(%n: i32, %w: ptr<f16>) grid [b] warps 1 {\n  pdl_trigger\n  pdl_wait\n}\n",

@@ -1,0 +1,102 @@
+/* Barriers in shared memory (mbarriers).
+ *
+ * A wait is a loop of try_wait in LLVM's own blocks: labels in inline PTX would be copied with it.
+ * Its own scope is the block: `release.cluster` costs a fence of the whole GPU at each arrival. */
+#include "lib/codegen/ptx.h"
+#include "lib/ir/atomic.h"
+
+static LLVMBasicBlockRef new_block(const tile_emitter *e, const char *name) {
+    return LLVMAppendBasicBlockInContext(e->llvm, e->function, name);
+}
+
+static LLVMValueRef operand(tile_emitter *e, tile_op op, unsigned index) {
+    unsigned count;
+    const tile_value *values = tile_op_segment(e->f, op, index, &count);
+    return count ? tile_get_scalar(e, values[0]) : NULL;
+}
+
+void tile_emit_mbarrier_init(tile_emitter *e, tile_op op) {
+    LLVMValueRef args[] = {tile_emit_address(e, op, 0), operand(e, op, 1)};
+    tile_machine_call(e, TILE_MACHINE_mbarrier_init, args, 2);
+}
+
+void tile_emit_mbarrier_fence(tile_emitter *e, tile_op op) {
+    (void)op;
+    tile_machine_call(e, TILE_MACHINE_mbarrier_fence, NULL, 0);
+}
+
+static bool is_far(const tile_emitter *e, tile_op op) {
+    return tile_op_word(e->f, op, TILE_ATTR_scope) == TILE_WORD_scope_cluster;
+}
+
+/* The state space of the barrier, which may be another block's. */
+static const char *space_of(const tile_emitter *e, tile_op op) {
+    unsigned count;
+    const tile_value *values = tile_op_segment(e->f, op, 0, &count);
+    return tile_value_type(e->f, values[0])->cluster ? "shared::cluster" : "shared::cta";
+}
+
+void tile_emit_mbarrier_arrive(tile_emitter *e, tile_op op) {
+    LLVMValueRef address = tile_emit_address(e, op, 0), predicate = operand(e, op, 1);
+    tile_ptx ptx = tile_ptx_begin(e, tile_machine_of_op(e->f, op));
+    tile_ptx_modify(&ptx, "%s.%s.b64", is_far(e, op) ? ".release.cluster" : "", space_of(e, op));
+    tile_ptx_add_inputs(&ptx, &address, 1);
+    if (predicate) tile_ptx_add_inputs(&ptx, &predicate, 1);
+    tile_ptx_call(&ptx, NULL);
+}
+
+void tile_emit_mbarrier_expect(tile_emitter *e, tile_op op) {
+    LLVMValueRef address = tile_emit_address(e, op, 0), bytes = operand(e, op, 1);
+    LLVMValueRef predicate = operand(e, op, 2);
+    bool arrives = !tile_op_has_attr(e->f, op, TILE_ATTR_noarrive);
+    tile_ptx ptx = tile_ptx_begin(e, tile_machine_of_op(e->f, op));
+    tile_ptx_modify(&ptx, "%s.%s.b64", arrives ? "" : ".cta", space_of(e, op));
+    tile_ptx_add_inputs(&ptx, &address, 1);
+    tile_ptx_add_inputs(&ptx, &bytes, 1);
+    if (predicate) tile_ptx_add_inputs(&ptx, &predicate, 1);
+    tile_ptx_call(&ptx, NULL);
+}
+
+static LLVMValueRef emit_try(tile_emitter *e, tile_op op, LLVMValueRef address,
+                             LLVMValueRef parity) {
+    LLVMValueRef args[] = {address, parity};
+    return tile_machine_call(e, tile_machine_of_op(e->f, op), args, 2);
+}
+
+void tile_emit_mbarrier_wait(tile_emitter *e, tile_op op) {
+    LLVMValueRef address = tile_emit_address(e, op, 0), parity = operand(e, op, 1);
+    LLVMBasicBlockRef again = new_block(e, "wait"), done = new_block(e, "complete");
+    LLVMBuildBr(e->builder, again);
+    LLVMPositionBuilderAtEnd(e->builder, again);
+    LLVMBuildCondBr(e->builder, emit_try(e, op, address, parity), done, again);
+    LLVMPositionBuilderAtEnd(e->builder, done);
+}
+
+void tile_emit_mbarrier_test(tile_emitter *e, tile_op op) {
+    LLVMValueRef address = tile_emit_address(e, op, 0), parity = operand(e, op, 1);
+    tile_set_scalar(e, tile_op_result(e->f, op, 0), emit_try(e, op, address, parity));
+}
+
+void tile_emit_mbarrier_cp_async(tile_emitter *e, tile_op op) {
+    LLVMValueRef address = tile_emit_address(e, op, 0);
+    tile_machine_call(e, tile_machine_of_op(e->f, op), &address, 1);
+}
+
+/* Warps ---------------------------------------------------------------------------------------- */
+
+static LLVMValueRef all_lanes(const tile_emitter *e) {
+    return tile_llvm_int(e->i32, -1);
+}
+
+void tile_emit_elect(tile_emitter *e, tile_op op) {
+    LLVMValueRef lanes = all_lanes(e);
+    LLVMValueRef chosen = tile_machine_call(e, TILE_MACHINE_elect, &lanes, 1);
+    tile_set_scalar(e, tile_op_result(e->f, op, 0),
+                    LLVMBuildExtractValue(e->builder, chosen, 1, ""));
+}
+
+void tile_emit_sync_warp(tile_emitter *e, tile_op op) {
+    LLVMValueRef lanes = all_lanes(e);
+    (void)op;
+    tile_machine_call(e, TILE_MACHINE_sync_warp, &lanes, 1);
+}

@@ -1,0 +1,130 @@
+/* Barriers in shared memory: where they are made, who comes to them, and the numbers. */
+#include "lib/analysis/uniform.h"
+#include "lib/ir/atomic.h"
+#include "lib/ir/verify.h"
+
+/* Limits: PTX ISA, "Contents of the mbarrier object". */
+enum { MAX_COUNT = (1 << 20) - 1 };
+
+typedef struct checker {
+    tile_function *f;
+    tile_arena scratch;
+    const bool *divergent; /* by value; NULL: not looked at yet */
+    bool ok;
+} checker;
+
+#define FAIL(c, op, ...) \
+    ((c)->ok = false, tile_report(tile_function_context((c)->f), TILE_ERROR, \
+                                  tile_op_loc((c)->f, (op)), __VA_ARGS__))
+
+/* `what` takes so much, if the number is known. */
+static void check_number(checker *c, tile_op op, const char *what, int64_t value, int64_t low,
+                         int64_t high) {
+    if (value < low || value > high)
+        FAIL(c, op, "%s: %s is %lld to %lld, not %lld", tile_op_name(c->f, op), what,
+             (long long)low, (long long)high, (long long)value);
+}
+
+static void check_operand(checker *c, tile_op op, unsigned operand, const char *what, int64_t low,
+                          int64_t high) {
+    unsigned count;
+    int64_t value;
+    if (tile_value_is_int(c->f, tile_op_segment(c->f, op, operand, &count)[0], &value))
+        check_number(c, op, what, value, low, high);
+}
+
+/* Which one of the buffer's barriers it is. */
+static void check_index(checker *c, tile_op op) {
+    unsigned count;
+    const tile_value *values = tile_op_segment(c->f, op, 0, &count);
+    const tile_type *type = tile_value_type(c->f, values[0]);
+    int64_t index, barriers = tile_type_elements(type);
+    if (barriers < 1 || !tile_value_is_int(c->f, values[1], &index)) return;
+    if (index < 0 || index >= barriers)
+        FAIL(c, op, "%s: there is no barrier %lld among %lld", tile_op_name(c->f, op),
+             (long long)index, (long long)barriers);
+}
+
+/* All threads of the block come, and once: the body itself, or its `sync explicit`. */
+static void check_alloc(checker *c, tile_op op) {
+    tile_op parent = tile_op_parent(c->f, op);
+    while (parent.id && tile_op_opcode(c->f, parent) == TILE_OP_sync_explicit)
+        parent = tile_op_parent(c->f, parent);
+    if (parent.id)
+        FAIL(c, op,
+             "alloc_barrier: all threads of the block must come, once; move it out of this `%s`",
+             tile_op_name(c->f, parent));
+    const tile_attr *count = tile_op_attr(c->f, op, TILE_ATTR_count);
+    int64_t arrivals;
+    if (count && tile_expr_is_int(count->expr, &arrivals))
+        check_number(c, op, "`count`", arrivals, 1, MAX_COUNT);
+}
+
+/* What a whole set does together. */
+static void check_set(checker *c, tile_op op) {
+    if (!c->divergent) c->divergent = tile_divergent_values(c->f, &c->scratch);
+    tile_op control = tile_divergent_control(c->f, c->divergent, op);
+    if (!control.id) return;
+    FAIL(c, op, "%s is in divergent control flow: all warps of the executing set must reach it",
+         tile_op_name(c->f, op));
+    tile_report(tile_function_context(c->f), TILE_NOTE, tile_op_loc(c->f, control),
+                "threads diverge at this %s", tile_op_name(c->f, control));
+}
+
+static void check_scope(checker *c, tile_op op) {
+    tile_word scope = tile_op_word(c->f, op, TILE_ATTR_scope);
+    if (scope == TILE_WORD_scope_gpu || scope == TILE_WORD_scope_sys)
+        FAIL(c, op, "%s: the scope is cta or cluster: nobody else reaches the barrier",
+             tile_op_name(c->f, op));
+}
+
+static void check_free(checker *c, tile_op op) {
+    if (tile_value_type(c->f, tile_op_operand(c->f, op, 0))->scalar == TILE_barrier)
+        FAIL(c, op, "free_shared: barriers stay until the block ends");
+}
+
+static void check_op(tile_function *f, tile_op op, void *user) {
+    checker *c = user;
+    switch (tile_op_opcode(f, op)) {
+    case TILE_OP_alloc_barrier: check_alloc(c, op); break;
+    case TILE_OP_barrier_arrive:
+        check_set(c, op);
+        check_scope(c, op);
+        check_index(c, op);
+        break;
+    case TILE_OP_barrier_wait:
+        check_set(c, op);
+        check_scope(c, op);
+        check_operand(c, op, 1, "a parity", 0, 1);
+        check_index(c, op);
+        break;
+    case TILE_OP_mbarrier_init:
+        check_operand(c, op, 1, "the count", 1, MAX_COUNT);
+        check_index(c, op);
+        break;
+    case TILE_OP_mbarrier_expect:
+        check_operand(c, op, 1, "the number of bytes", 0, MAX_COUNT);
+        check_index(c, op);
+        break;
+    case TILE_OP_mbarrier_wait:
+    case TILE_OP_mbarrier_test:
+        check_operand(c, op, 1, "a parity", 0, 1);
+        check_scope(c, op);
+        check_index(c, op);
+        break;
+    case TILE_OP_mbarrier_arrive:
+        check_scope(c, op);
+        check_index(c, op);
+        break;
+    case TILE_OP_mbarrier_cp_async: check_index(c, op); break;
+    case TILE_OP_free_shared: check_free(c, op); break;
+    default: break;
+    }
+}
+
+bool tile_verify_barriers(tile_function *f) {
+    checker c = {.f = f, .ok = true};
+    tile_walk(f, f->body, check_op, &c);
+    tile_arena_reset(&c.scratch);
+    return c.ok;
+}

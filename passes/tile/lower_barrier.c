@@ -1,0 +1,101 @@
+/* Barriers in shared memory: initialised by the first threads of the block, several in one go; each
+ * warp arrives by its first lane, all threads wait for themselves. */
+#include "passes/tile/lower.h"
+
+enum { LANES = 1 << TILE_LANE_BITS };
+
+/* Making --------------------------------------------------------------------------------------- */
+
+void lower_alloc_barrier(lowering *l, tile_op op) {
+    tile_value old = tile_op_result(&l->old, op, 0);
+    tile_value buffer = tile_build_alloc_shared(&l->builder, tile_value_type(&l->old, old));
+    tile_op_set_int(l->f, tile_value_def(l->f, buffer), TILE_ATTR_offset,
+                    tile_op_attr_int(&l->old, op, TILE_ATTR_offset, 0));
+    tile_value_at(l->f, buffer)->name = tile_value_at(&l->old, old)->name;
+    l->map[old.id] = buffer;
+    l->fresh_barriers = tile_arena_grow(l->pass->scratch, l->fresh_barriers, l->fresh_count,
+                                        &l->fresh_capacity, sizeof *l->fresh_barriers);
+    l->fresh_barriers[l->fresh_count++] = op;
+}
+
+/* A branch that these threads take; where what it does is built. */
+static tile_builder begin_if(lowering *l, tile_builder *outer, tile_value condition) {
+    tile_op branch = tile_build_if_else(outer, condition, NULL, 0);
+    tile_builder inner = tile_builder_at_end(l->f, tile_op_region(l->f, branch, 1));
+    inner.loc = outer->loc;
+    tile_build_yield(&inner, NULL, 0);
+    inner.region = tile_op_region(l->f, branch, 0);
+    return inner;
+}
+
+static int64_t barriers_of(const lowering *l, tile_op alloc) {
+    return tile_type_elements(tile_value_type(&l->old, tile_op_result(&l->old, alloc, 0)));
+}
+
+/* The first `threads` threads of the block initialise one buffer: so many at a time. */
+static void init_buffer(lowering *l, tile_builder *b, tile_op alloc, int64_t threads) {
+    tile_value buffer = l->map[tile_op_result(&l->old, alloc, 0).id];
+    int64_t total = barriers_of(l, alloc);
+    tile_value count = lower_int(l, tile_op_attr_int(&l->old, alloc, TILE_ATTR_count, 1));
+    for (int64_t first = 0; first < total; first += threads) {
+        tile_builder inner = *b;
+        if (total - first < threads)
+            inner = begin_if(l, b, tile_build_lt(b, l->thread, lower_int(l, total - first)));
+        tile_value index =
+            first ? tile_build_add(&inner, l->thread, lower_int(l, first)) : l->thread;
+        tile_build_mbarrier_init(&inner, buffer, &index, 1, count);
+        if (total - first < threads) tile_build_yield(&inner, NULL, 0);
+    }
+}
+
+void lower_init_barriers(lowering *l) {
+    int64_t threads = 0, all = (int64_t)LANES * l->who.warps;
+    if (!l->fresh_count) return;
+    for (size_t i = 0; i < l->fresh_count; i++) {
+        int64_t barriers = barriers_of(l, l->fresh_barriers[i]);
+        threads = barriers > threads ? barriers : threads;
+    }
+    threads = threads > all ? all : threads;
+    tile_value first = tile_build_lt(&l->builder, l->thread, lower_int(l, threads));
+    tile_builder inner = begin_if(l, &l->builder, first);
+    for (size_t i = 0; i < l->fresh_count; i++)
+        init_buffer(l, &inner, l->fresh_barriers[i], threads);
+    tile_build_mbarrier_fence(&inner);
+    tile_build_yield(&inner, NULL, 0);
+    l->fresh_count = 0;
+    if (l->f->cluster_rank) {
+        tile_build_cluster_arrive(&l->builder);
+        tile_build_cluster_wait(&l->builder);
+    } else {
+        tile_build_sync_for(&l->builder, l->who);
+    }
+}
+
+/* Using ---------------------------------------------------------------------------------------- */
+
+static void keep_scope(lowering *l, tile_op op) {
+    tile_op made = tile_region_at(l->f, l->builder.region)->last;
+    tile_op_at(l->f, made)->attrs = tile_op_at(&l->old, op)->attrs;
+    tile_op_at(l->f, made)->attr_count = tile_op_at(&l->old, op)->attr_count;
+}
+
+/* The lanes meet first: the arrival orders what its own thread did. */
+void lower_barrier_arrive(lowering *l, tile_op op) {
+    unsigned count;
+    const tile_value *element = tile_op_segment(&l->old, op, 0, &count);
+    tile_value index = lower_mapped(l, element[1]);
+    tile_build_sync_warp(&l->builder);
+    tile_value lane = tile_build_and(&l->builder, l->thread, lower_int(l, LANES - 1));
+    tile_value first = tile_build_eq(&l->builder, lane, lower_int(l, 0));
+    tile_build_mbarrier_arrive(&l->builder, lower_mapped(l, element[0]), &index, 1, first);
+    keep_scope(l, op);
+}
+
+void lower_barrier_wait(lowering *l, tile_op op) {
+    unsigned count;
+    const tile_value *element = tile_op_segment(&l->old, op, 0, &count);
+    tile_value index = lower_mapped(l, element[1]);
+    tile_value parity = lower_mapped(l, tile_op_segment(&l->old, op, 1, &count)[0]);
+    tile_build_mbarrier_wait(&l->builder, lower_mapped(l, element[0]), &index, 1, parity);
+    keep_scope(l, op);
+}

@@ -1,0 +1,307 @@
+/* Barriers in shared memory: what they count, and when a phase is complete. */
+#include "runtime/cpu/mbarrier.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/cpu/exec.h"
+
+enum { BYTES = 8, MAX_BYTES = (1 << 20) - 1 };
+
+/* Life ----------------------------------------------------------------------------------------- */
+
+static uint64_t key_of(const cpu_run *run, const cpu_block *block, unsigned number) {
+    uint64_t first = block->agents[0].clock.agent / run->program->agents;
+    return UINT64_C(1) << 63 | first << 20 | number;
+}
+
+static void create(const cpu_run *run, cpu_block *block) {
+    const cpu_program *p = run->program;
+    block->mbarriers = tile_malloc(sizeof *block->mbarriers * p->mbarrier_count);
+    memset(block->mbarriers, 0, sizeof *block->mbarriers * p->mbarrier_count);
+    for (unsigned i = 0; i < p->mbarrier_count; i++)
+        block->mbarriers[i].waits = tile_malloc(sizeof(cpu_phase_wait) * p->agents);
+}
+
+void cpu_clear_mbarriers(const cpu_run *run, cpu_block *block) {
+    const cpu_program *p = run->program;
+    if (!p->mbarrier_count) return;
+    if (!block->mbarriers) create(run, block);
+    for (unsigned i = 0; i < p->mbarrier_count; i++) {
+        cpu_mbarrier *barrier = &block->mbarriers[i];
+        cpu_phase_wait *waits = barrier->waits;
+        cpu_clock_stop(&barrier->arriving);
+        cpu_known_drop(barrier->complete);
+        memset(waits, 0, sizeof *waits * p->agents);
+        *barrier = (cpu_mbarrier){.waits = waits, .key = key_of(run, block, i)};
+    }
+}
+
+void cpu_destroy_mbarriers(const cpu_program *program, cpu_block *block) {
+    for (unsigned i = 0; block->mbarriers && i < program->mbarrier_count; i++) {
+        cpu_clock_stop(&block->mbarriers[i].arriving);
+        cpu_known_drop(block->mbarriers[i].complete);
+        free(block->mbarriers[i].waits);
+    }
+    free(block->mbarriers);
+}
+
+cpu_mbarrier *cpu_mbarrier_of(const cpu_run *run, const cpu_block *block, uint32_t offset) {
+    const cpu_program *p = run->program;
+    for (unsigned i = 0; i < p->barrier_buffer_count; i++) {
+        const cpu_barrier_buffer *buffer = &p->barrier_buffers[i];
+        uint32_t inside = offset - buffer->offset;
+        if (offset >= buffer->offset && inside < buffer->count * BYTES)
+            return &block->mbarriers[buffer->first + inside / BYTES];
+    }
+    return NULL;
+}
+
+/* Finding -------------------------------------------------------------------------------------- */
+
+static bool fault_use(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                      cpu_mbarrier_at at, const char *what) {
+    cpu_fault(run, agent, insn, lane, "%%%s[%u] %s", insn->name, at.index, what);
+    if (at.barrier->init)
+        tile_report(run->context, TILE_NOTE, at.barrier->init->loc, "it is initialised here");
+    return false;
+}
+
+/* Whether this thread comes after who initialised the barrier. */
+static bool is_published(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                         cpu_mbarrier_at at) {
+    const cpu_mbarrier *b = at.barrier;
+    if (!b->count) return fault_use(run, agent, insn, lane, at, "has not been initialised");
+    bool own = b->init_agent == agent->clock.agent;
+    bool same = lane < 0 || (unsigned)lane == b->init_lane || b->init_time < agent->since;
+    if (own ? !same : !cpu_clock_knows(&agent->clock, b->init_agent, b->init_time))
+        return fault_use(run, agent, insn, lane, at,
+                         "may not be initialised yet: a barrier between its mbarrier_init and this "
+                         "is missing");
+    return at.owner == agent->block || b->fenced ||
+           fault_use(run, agent, insn, lane, at,
+                     "belongs to another block, for which mbarrier_fence is missing behind its "
+                     "mbarrier_init");
+}
+
+static bool find_place(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                       uint32_t buffer, int64_t index, cpu_mbarrier_at *at) {
+    int64_t count = tile_type_elements(insn->memory);
+    if (index < 0 || index >= count) {
+        cpu_fault(run, agent, insn, lane,
+                  "out of bounds: there is no barrier %" PRId64 " in %%%s, which has %" PRId64,
+                  index, insn->name, count);
+        return false;
+    }
+    at->owner = cpu_find_owner(run, agent, insn, lane, buffer);
+    if (!at->owner) return false;
+    at->index = (uint32_t)index;
+    at->barrier =
+        cpu_mbarrier_of(run, at->owner, cpu_buffer_offset(insn, buffer) + (uint32_t)index * BYTES);
+    return true;
+}
+
+bool cpu_find_mbarrier(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                       uint32_t buffer, int64_t index, cpu_mbarrier_at *at) {
+    return find_place(run, agent, insn, lane, buffer, index, at) &&
+           is_published(run, agent, insn, lane, *at);
+}
+
+/* Making --------------------------------------------------------------------------------------- */
+
+static bool init(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane, cpu_mbarrier_at at,
+                 int64_t count) {
+    cpu_mbarrier *b = at.barrier;
+    if (b->count)
+        return fault_use(run, agent, insn, lane, at, "is initialised again, while it is in use");
+    if (count < 1 || count > MAX_BYTES) {
+        cpu_fault(run, agent, insn, lane, "the count is %" PRId64 ", it must be 1 to %d", count,
+                  MAX_BYTES);
+        return false;
+    }
+    b->count = b->pending = (uint32_t)count;
+    b->init = insn;
+    b->init_agent = agent->clock.agent;
+    b->init_time = agent->clock.time;
+    b->init_lane = lane < 0 ? CPU_LANES : (unsigned)lane;
+    agent->clock.used = true;
+    cpu_clock_start(&b->arriving, b->key);
+    return true;
+}
+
+/* integer: where the buffer is. Level 2: all of its barriers; then the block meets. */
+CPU_HANDLER(cpu_run_alloc_barrier) {
+    cpu_run_alloc_shared(run, agent, insn);
+    uint32_t buffer = *(const uint32_t *)cpu_at(run, agent, insn->result);
+    for (uint32_t i = 0; i < (uint32_t)tile_type_elements(insn->type); i++) {
+        cpu_mbarrier_at at = {.owner = agent->block, .index = i};
+        at.barrier = cpu_mbarrier_of(run, agent->block, buffer + i * BYTES);
+        if (!init(run, agent, insn, -1, at, insn->second_count)) return CPU_STOP;
+        at.barrier->fenced = true;
+    }
+    return cpu_come_to_barrier(run, agent, insn, 0, run->program->warps, true);
+}
+
+CPU_HANDLER(cpu_run_mbarrier_init) {
+    const uint32_t *buffers = cpu_at(run, agent, insn->operand[0]);
+    const int32_t *index = cpu_at(run, agent, insn->index[0]);
+    const int32_t *count = cpu_at(run, agent, insn->operand[1]);
+    for (unsigned lane = 0; lane < CPU_LANES; lane++) {
+        cpu_mbarrier_at at;
+        if (!(agent->mask >> lane & 1)) continue;
+        if (!find_place(run, agent, insn, (int)lane, buffers[lane], index[lane], &at) ||
+            !cpu_shared_write(run, agent, insn, (int)lane, cpu_thread(agent, lane),
+                              buffers[lane] + at.index * BYTES, BYTES) ||
+            !init(run, agent, insn, (int)lane, at, count[lane]))
+            return CPU_STOP;
+    }
+    return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_mbarrier_fence) {
+    (void)insn;
+    for (unsigned i = 0; i < run->program->mbarrier_count; i++) {
+        cpu_mbarrier *b = &agent->block->mbarriers[i];
+        if (b->count && b->init_agent == agent->clock.agent && agent->mask >> b->init_lane & 1)
+            b->fenced = true;
+    }
+    return CPU_NEXT;
+}
+
+/* Arriving ------------------------------------------------------------------------------------- */
+
+cpu_known *cpu_barrier_release(const cpu_run *run, cpu_agent *agent, uint32_t lanes) {
+    uint64_t parts[CPU_LANES];
+    unsigned count = 0;
+    if (run->program->lanes == 1 || !(agent->touched & ~lanes))
+        return cpu_clock_release(&agent->clock);
+    for (unsigned lane = 0; lane < CPU_LANES; lane++)
+        if (lanes >> lane & 1) parts[count++] = cpu_lane_key(agent->clock.agent, lane);
+    return cpu_clock_release_part(&agent->clock, agent->since, parts, count);
+}
+
+static bool knows_wait(const cpu_mbarrier *b, uint64_t agent, const cpu_phase_wait *wait) {
+    bool all = true;
+    if (cpu_clock_knows(&b->arriving, agent, wait->time)) return true;
+    for (unsigned lane = 0; lane < CPU_LANES && all; lane++)
+        if (wait->lanes >> lane & 1)
+            all = cpu_clock_knows(&b->arriving, cpu_lane_key(agent, lane), wait->time);
+    return all && wait->lanes;
+}
+
+/* A wait for the phase before this one that nothing orders before its end: run otherwise, it would
+ * have found this phase, whose parity is the other one. */
+static bool check_waits(cpu_run *run, cpu_mbarrier_at at) {
+    const cpu_mbarrier *b = at.barrier;
+    for (unsigned a = 0; a < run->program->agents; a++) {
+        const cpu_phase_wait *wait = &b->waits[a];
+        const cpu_agent *agent = &at.owner->agents[a];
+        if (!wait->time || wait->phase != b->phase - 1 || knows_wait(b, agent->clock.agent, wait))
+            continue;
+        const cpu_insn *insn = &run->program->insns[wait->insn];
+        if (wait->again)
+            cpu_fault(run, agent, insn, -1,
+                      "the wait may pass one round early: nothing orders it before phase %" PRId64
+                      " of %%%s[%u] is complete, and phase %" PRId64 " has the parity it names",
+                      b->phase, insn->name, at.index, wait->phase);
+        else
+            cpu_fault(run, agent, insn, -1,
+                      "the wait may come too late: nothing orders it before phase %" PRId64
+                      " of %%%s[%u] is complete, and then phase %" PRId64
+                      ", for which it waits, has the parity of the one to come",
+                      b->phase, insn->name, at.index, wait->phase);
+        if (b->last) {
+            tile_arena scratch = {0};
+            tile_report(run->context, TILE_NOTE, b->last->loc,
+                        "the last arrival of phase %" PRId64 ": by %s", b->phase,
+                        cpu_agent_name(&scratch, run, b->last_agent));
+            tile_arena_reset(&scratch);
+        }
+        return false;
+    }
+    return true;
+}
+
+/* The next phase begins where nothing is missing. */
+static bool settle(cpu_run *run, cpu_mbarrier_at at) {
+    cpu_mbarrier *b = at.barrier;
+    if (b->pending || b->bytes) return true;
+    if (!check_waits(run, at)) return false;
+    cpu_known_drop(b->complete);
+    b->complete = cpu_clock_release(&b->arriving);
+    cpu_known_drop(b->arriving.known);
+    b->arriving.known = NULL;
+    b->phase++;
+    b->pending = b->count;
+    run->counts->barriers++;
+    for (unsigned a = 0; a < run->program->agents; a++)
+        if (at.owner->agents[a].state == CPU_AT_MBARRIER) at.owner->agents[a].state = CPU_READY;
+    return true;
+}
+
+bool cpu_barrier_arrive(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                        cpu_mbarrier_at at, unsigned count, cpu_known *known) {
+    cpu_mbarrier *b = at.barrier;
+    if (count > b->pending) {
+        cpu_fault(run, agent, insn, lane,
+                  "%u arrival%s at %%%s[%u], where %u of %u are missing in phase %" PRId64
+                  ": more arrive than its count says",
+                  count, count == 1 ? "" : "s", insn->name, at.index, b->pending, b->count,
+                  b->phase);
+        if (b->last) tile_report(run->context, TILE_NOTE, b->last->loc, "the arrival before it");
+        return false;
+    }
+    cpu_clock_acquire(&b->arriving, known);
+    b->pending -= count;
+    b->last = insn;
+    b->last_agent = agent;
+    return settle(run, at);
+}
+
+bool cpu_barrier_expect(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                        cpu_mbarrier_at at, int64_t bytes) {
+    cpu_mbarrier *b = at.barrier;
+    b->bytes += bytes;
+    b->expected = insn;
+    if (bytes >= 0 && b->bytes <= MAX_BYTES) return true;
+    cpu_fault(run, agent, insn, lane,
+              "%%%s[%u] cannot expect %" PRId64 " bytes: a phase counts up to %d", insn->name,
+              at.index, b->bytes, MAX_BYTES);
+    return false;
+}
+
+bool cpu_barrier_complete(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                          cpu_mbarrier_at at, int64_t bytes, cpu_known *known) {
+    cpu_mbarrier *b = at.barrier;
+    if (!b->fenced)
+        return fault_use(run, agent, insn, lane, at,
+                         "is not seen by copies in the background: mbarrier_fence is missing "
+                         "behind its mbarrier_init");
+    b->bytes -= bytes;
+    cpu_clock_acquire(&b->arriving, known);
+    return settle(run, at);
+}
+
+/* Ending --------------------------------------------------------------------------------------- */
+
+bool cpu_mbarriers_may_end(cpu_run *run, cpu_block *block) {
+    for (unsigned i = 0; i < run->program->mbarrier_count; i++) {
+        const cpu_mbarrier *b = &block->mbarriers[i];
+        if (!b->bytes) continue;
+        const cpu_insn *insn = b->expected ? b->expected : b->last ? b->last : b->init;
+        if (b->bytes > 0)
+            cpu_fault(run, &block->agents[0], insn, -1,
+                      "the block ends, and %" PRId64
+                      " bytes that a barrier expects have not been written: more are expected "
+                      "than copied",
+                      b->bytes);
+        else
+            cpu_fault(run, &block->agents[0], insn, -1,
+                      "the block ends, and %" PRId64
+                      " bytes more have been written than the barrier expects",
+                      -b->bytes);
+        return false;
+    }
+    return true;
+}
