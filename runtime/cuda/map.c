@@ -18,6 +18,7 @@ static int data_type(tile_scalar scalar) {
     case TILE_i8:
     case TILE_e4m3:
     case TILE_e5m2:
+    case TILE_barrier:
     case TILE_SCALAR_NONE:
     case TILE_SCALAR_COUNT: break;
     }
