@@ -111,6 +111,8 @@ typedef enum tile_operand_class {
     TILE_CLASS_tile_or_shared,
     TILE_CLASS_vector,
     TILE_CLASS_tensor_map,
+    TILE_CLASS_descriptor,
+    TILE_CLASS_vector_or_descriptor,
 } tile_operand_class;
 
 /* What an operation does to the memory behind an operand. */
@@ -157,10 +159,12 @@ typedef enum tile_effect {
     TILE_EFFECT_COLLECTIVE = 1 << 9, /* all threads of a warp must reach it together */
     TILE_EFFECT_REGION = 1 << 10,    /* its effects are those of its regions */
     TILE_EFFECT_TERMINATOR = 1 << 11,
-    TILE_EFFECT_ALLOC = 1 << 12,   /* begins or ends a shared buffer */
-    TILE_EFFECT_CLUSTER = 1 << 13, /* all threads of all blocks of the cluster meet: RELEASE they
-                                      arrive, ACQUIRE they wait */
-    TILE_EFFECT_ATOMIC = 1 << 14,  /* its accesses race with none that are atomic */
+    TILE_EFFECT_ALLOC = 1 << 12,     /* begins or ends a shared buffer */
+    TILE_EFFECT_CLUSTER = 1 << 13,   /* all threads of all blocks of the cluster meet: RELEASE they
+                                        arrive, ACQUIRE they wait */
+    TILE_EFFECT_ATOMIC = 1 << 14,    /* its accesses race with none that are atomic */
+    TILE_EFFECT_WARPGROUP = 1 << 15, /* all threads of a warpgroup, four warps from a multiple of
+                                        four on, execute it */
 } tile_effect;
 
 /* How asynchronous accesses are waited for. */
@@ -338,12 +342,13 @@ TILE_API bool tile_fold_float(tile_opcode opcode, tile_scalar scalar, double a, 
 typedef enum tile_type_kind {
     TILE_TYPE_SCALAR,
     TILE_TYPE_PTR,
-    TILE_TYPE_TENSOR, /* level 1: a whole array, a value */
-    TILE_TYPE_VIEW,   /* global memory as an array, a reference */
-    TILE_TYPE_SHARED, /* shared memory: stages, then one tile, a reference */
-    TILE_TYPE_TILE,   /* a tile in the block's registers, a value */
-    TILE_TYPE_VECTOR, /* level 3: one thread's fragment, a value */
-    TILE_TYPE_MAP,    /* level 3: boxes of global memory (a CUtensorMap), a reference */
+    TILE_TYPE_TENSOR,     /* level 1: a whole array, a value */
+    TILE_TYPE_VIEW,       /* global memory as an array, a reference */
+    TILE_TYPE_SHARED,     /* shared memory: stages, then one tile, a reference */
+    TILE_TYPE_TILE,       /* a tile in the block's registers, a value */
+    TILE_TYPE_VECTOR,     /* level 3: one thread's fragment, a value */
+    TILE_TYPE_MAP,        /* level 3: boxes of global memory (a CUtensorMap), a reference */
+    TILE_TYPE_DESCRIPTOR, /* level 3: a matrix in shared memory, as wgmma names it; 64 bits */
 } tile_type_kind;
 
 /* What a type may hold; tile_function_verify refuses more. */
@@ -364,7 +369,8 @@ typedef struct tile_type {
     const tile_expr *strides[TILE_MAX_RANK]; /* in elements; NULL: `?` */
     const tile_expr *stages;                 /* shared: NULL if there are none */
     bool cluster;                            /* shared: of a block of the cluster, by map_shared */
-    const tile_layout *layout;               /* tiles and shared buffers; NULL: not assigned yet */
+    bool mn_major; /* descriptors: along m or n elements follow each other, else along k */
+    const tile_layout *layout; /* tiles and shared buffers; NULL: not assigned yet */
 } tile_type;
 
 /* The type that equals *draft: fills it from the context, or adds it. NULL after a diagnostic, as
@@ -385,6 +391,9 @@ TILE_API const tile_type *tile_type_tile(tile_context *context, tile_scalar scal
 /* stages 0: a buffer without stages. */
 TILE_API const tile_type *tile_type_shared(tile_context *context, tile_scalar scalar,
                                            unsigned stages, unsigned rank, const int64_t *dims);
+/* A matrix in shared memory whose elements follow each other along k, or along m or n. */
+TILE_API const tile_type *tile_type_descriptor(tile_context *context, tile_scalar scalar,
+                                               bool mn_major);
 /* A shared buffer as map_shared gives it, in the block itself or in another one of the cluster. */
 TILE_API const tile_type *tile_type_in_cluster(tile_context *context, const tile_type *shared);
 TILE_API const tile_type *tile_type_with_layout(tile_context *context, const tile_type *type,

@@ -34,3 +34,14 @@ const tile_mma *tile_product_instruction(const tile_function *f, tile_op mma) {
     for (unsigned i = 0; i < 3; i++) counts[i] = tile_type_elements(operand_type(f, mma, i));
     return tile_mma_of_fragments(&query, counts);
 }
+
+tile_wgmma_matrix tile_wgmma_matrix_of(const tile_function *f, tile_op op) {
+    enum { PIECE = 16, ROWS = 8 };
+    int64_t swizzle = tile_op_attr_int(f, op, TILE_ATTR_swizzle, 0);
+    if (!swizzle) swizzle = PIECE;
+    return (tile_wgmma_matrix){
+        .swizzle = (unsigned)swizzle,
+        .mn_major = tile_value_type(f, tile_op_result(f, op, 0))->mn_major,
+        .leading = (uint32_t)tile_op_attr_int(f, op, TILE_ATTR_leading, PIECE),
+        .stride = (uint32_t)tile_op_attr_int(f, op, TILE_ATTR_stride, ROWS * swizzle)};
+}

@@ -1,14 +1,18 @@
-/* What a `dot` or an `mma` multiplies. */
+/* What a `dot`, an `mma` or a `wgmma` multiplies. */
 #ifndef TILE_LIB_ANALYSIS_PRODUCT_H
 #define TILE_LIB_ANALYSIS_PRODUCT_H
 
 #include "lib/ir/function.h"
 #include "lib/layout/mma.h"
+#include "lib/layout/wgmma.h"
 
 /* Types and signs of both; extents and the accumulator's layout (if it has one) of a dot, which is
  * instantiated. Any capability: the caller sets it. */
 tile_mma_query tile_product_query(const tile_function *f, tile_op op);
 /* The row that an mma is; NULL if there is none, which the verifier refuses. */
 const tile_mma *tile_product_instruction(const tile_function *f, tile_op mma);
+
+/* The matrix that a wgmma_descriptor describes, whose attributes are numbers. */
+tile_wgmma_matrix tile_wgmma_matrix_of(const tile_function *f, tile_op op);
 
 #endif

@@ -38,7 +38,7 @@ static void check_value(checker *c, tile_op op, tile_value value) {
     bool view_arg = type->kind == TILE_TYPE_VIEW && data->kind == TILE_VALUE_ARG;
     bool thread_level = type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_PTR || view_arg ||
                         type->kind == TILE_TYPE_SHARED || type->kind == TILE_TYPE_VECTOR ||
-                        type->kind == TILE_TYPE_MAP;
+                        type->kind == TILE_TYPE_MAP || type->kind == TILE_TYPE_DESCRIPTOR;
     if (!thread_level)
         FAIL(c, tile_op_loc(c->f, op),
              "%s: %s is not a type of level 3, and PTX is generated from level 3 only; run "
@@ -120,8 +120,15 @@ static void check_alloc(checker *c, tile_op op) {
 static void check_wait(checker *c, tile_op op) {
     int64_t pending;
     if (!tile_value_is_int(c->f, tile_op_operand(c->f, op, 0), &pending))
-        FAIL(c, tile_op_loc(c->f, op),
-             "wait_group: the number of pending groups must be a constant");
+        FAIL(c, tile_op_loc(c->f, op), "%s: the number of pending groups must be a constant",
+             op_name(c, op));
+}
+
+/* Only sm_90a has it, not what comes after it. */
+static void check_warpgroup(checker *c, tile_op op) {
+    if (c->target->compute_capability == 90 && !c->target->arch_specific)
+        FAIL(c, tile_op_loc(c->f, op), "%s is an instruction of sm_90a, and the target is %s",
+             op_name(c, op), c->target->name);
 }
 
 static void check_roles(checker *c, tile_op op) {
@@ -149,7 +156,8 @@ static void check_op(checker *c, tile_op op) {
     check_machine(c, op);
     check_cache(c, op);
     if (opcode == TILE_OP_alloc_shared) check_alloc(c, op);
-    if (opcode == TILE_OP_wait_group) check_wait(c, op);
+    if (opcode == TILE_OP_wait_group || opcode == TILE_OP_wgmma_wait) check_wait(c, op);
+    if (tile_op_get_info(opcode)->effects & TILE_EFFECT_WARPGROUP) check_warpgroup(c, op);
     if (opcode == TILE_OP_roles) check_roles(c, op);
 }
 

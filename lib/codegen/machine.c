@@ -125,15 +125,31 @@ void tile_machine_set_range(tile_emitter *e, LLVMValueRef call, uint32_t low, ui
                              LLVMCreateConstantRangeAttribute(e->llvm, kind, 32, &lower, &upper));
 }
 
-static tile_machine ldmatrix_machine(const tile_function *f, tile_op op) {
+/* Of a fragment of 1, 2 or 4 matrices. */
+static tile_machine matrix_machine(const tile_function *f, tile_op op, tile_value fragment,
+                                   const tile_machine rows[3][2]) {
     bool trans = tile_op_has_attr(f, op, TILE_ATTR_trans);
-    const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
+    const tile_type *type = tile_value_type(f, fragment);
     switch (tile_type_elements(type) * tile_scalar_bits(type->scalar) / 32) {
-    case 1: return trans ? TILE_MACHINE_ldmatrix_1t : TILE_MACHINE_ldmatrix_1;
-    case 2: return trans ? TILE_MACHINE_ldmatrix_2t : TILE_MACHINE_ldmatrix_2;
-    case 4: return trans ? TILE_MACHINE_ldmatrix_4t : TILE_MACHINE_ldmatrix_4;
+    case 1: return rows[0][trans];
+    case 2: return rows[1][trans];
+    case 4: return rows[2][trans];
     default: return TILE_MACHINE_COUNT; /* the verifier has refused it */
     }
+}
+
+static tile_machine ldmatrix_machine(const tile_function *f, tile_op op) {
+    static const tile_machine rows[3][2] = {{TILE_MACHINE_ldmatrix_1, TILE_MACHINE_ldmatrix_1t},
+                                            {TILE_MACHINE_ldmatrix_2, TILE_MACHINE_ldmatrix_2t},
+                                            {TILE_MACHINE_ldmatrix_4, TILE_MACHINE_ldmatrix_4t}};
+    return matrix_machine(f, op, tile_op_result(f, op, 0), rows);
+}
+
+static tile_machine stmatrix_machine(const tile_function *f, tile_op op) {
+    static const tile_machine rows[3][2] = {{TILE_MACHINE_stmatrix_1, TILE_MACHINE_stmatrix_1t},
+                                            {TILE_MACHINE_stmatrix_2, TILE_MACHINE_stmatrix_2t},
+                                            {TILE_MACHINE_stmatrix_4, TILE_MACHINE_stmatrix_4t}};
+    return matrix_machine(f, op, tile_op_operand(f, op, 0), rows);
 }
 
 tile_machine tile_cp_async_machine(const tile_function *f, tile_op op, bool hinted) {
@@ -217,6 +233,11 @@ tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     switch (tile_op_opcode(f, op)) {
     case TILE_OP_mma: return mma_machine(f, op);
     case TILE_OP_ldmatrix: return ldmatrix_machine(f, op);
+    case TILE_OP_stmatrix: return stmatrix_machine(f, op);
+    case TILE_OP_wgmma: return TILE_MACHINE_wgmma;
+    case TILE_OP_wgmma_fence: return TILE_MACHINE_wgmma_fence;
+    case TILE_OP_wgmma_commit: return TILE_MACHINE_wgmma_commit;
+    case TILE_OP_wgmma_wait: return TILE_MACHINE_wgmma_wait;
     case TILE_OP_cp_async: return tile_cp_async_machine(f, op, false);
     case TILE_OP_ld_global: return predicated_machine(f, op, 1, TILE_MACHINE_ld_global_if);
     case TILE_OP_st_global: return predicated_machine(f, op, 2, TILE_MACHINE_st_global_if);

@@ -15,6 +15,15 @@ void tile_emit_ldmatrix(tile_emitter *e, tile_op op) {
     tile_set_parts(e, result, parts);
 }
 
+void tile_emit_stmatrix(tile_emitter *e, tile_op op) {
+    tile_value value = tile_op_operand(e->f, op, 0);
+    unsigned count = tile_part_count(tile_value_type(e->f, value));
+    LLVMValueRef args[5] = {tile_emit_address(e, op, 1)};
+    for (unsigned i = 0; i < count; i++)
+        args[1 + i] = LLVMBuildBitCast(e->builder, tile_get_parts(e, value)[i], e->i32, "");
+    tile_machine_call(e, tile_machine_of_op(e->f, op), args, 1 + count);
+}
+
 /* LLVM takes packs of f16, f32 and f64 as they are, everything else as words. */
 static LLVMValueRef mma_argument(tile_emitter *e, tile_scalar scalar, LLVMValueRef part) {
     bool as_is = scalar == TILE_f16 || scalar == TILE_f32 || scalar == TILE_f64;

@@ -32,7 +32,7 @@ static void append_number(text *to, const char *before, unsigned number) {
 /* Operands ------------------------------------------------------------------------------------- */
 
 tile_ptx tile_ptx_begin(tile_emitter *e, tile_machine machine) {
-    return (tile_ptx){.e = e, .machine = machine, .modifiers = ""};
+    return (tile_ptx){.e = e, .machine = machine, .modifiers = "", .tail = ""};
 }
 
 void tile_ptx_modify(tile_ptx *ptx, const char *format, ...) {
@@ -41,6 +41,10 @@ void tile_ptx_modify(tile_ptx *ptx, const char *format, ...) {
     const char *more = tile_arena_vformat(&ptx->e->arena, format, args);
     va_end(args);
     ptx->modifiers = tile_arena_format(&ptx->e->arena, "%s%s", ptx->modifiers, more);
+}
+
+void tile_ptx_set_tail(tile_ptx *ptx, const char *tail) {
+    ptx->tail = tail;
 }
 
 static void push(tile_ptx *ptx, tile_ptx_list *to, LLVMValueRef value) {
@@ -121,6 +125,8 @@ static text write_code(const tile_ptx *ptx) {
         const char one[2] = {*at, 0};
         if (*at == '*')
             append(&code, ptx->modifiers);
+        else if (*at == '#')
+            append(&code, ptx->tail);
         else if (*at == '$')
             append_group(ptx, &code, &ptx->groups[*++at - '0']);
         else

@@ -1,7 +1,8 @@
 /* One instruction of inline PTX, from a row of machine.def whose text is a template.
  *
  * In the template $0, $1, .. are groups of operands in the order in which they are added; one of
- * several operands is written in braces: {%r1, %r2}. An asterisk stands for the modifiers. Each
+ * several operands is written in braces: {%r1, %r2}. An asterisk stands for the modifiers,
+ * a number sign for the tail. Each
  * operand's constraint follows from its LLVM type; 8-bit ones travel in 16-bit registers, since
  * there are no smaller ones.
  *
@@ -33,7 +34,7 @@ typedef struct tile_ptx_group {
 typedef struct tile_ptx {
     tile_emitter *e;
     tile_machine machine;
-    const char *modifiers;
+    const char *modifiers, *tail;
     tile_ptx_list results; /* a value of each one's type; if it is tied, the one it starts as */
     tile_ptx_list inputs;
     bool tied; /* all results are */
@@ -44,6 +45,8 @@ typedef struct tile_ptx {
 tile_ptx tile_ptx_begin(tile_emitter *e, tile_machine machine);
 /* Appends to what stands for the asterisk. */
 void tile_ptx_modify(tile_ptx *ptx, const char *format, ...) TILE_PRINTF(2, 3);
+/* What stands for the number sign; kept, not copied. */
+void tile_ptx_set_tail(tile_ptx *ptx, const char *tail);
 /* A group of results of these types. All results of an instruction are tied, or none. */
 void tile_ptx_add_results(tile_ptx *ptx, const LLVMTypeRef *types, unsigned count);
 /* A group of results that are these values before: registers that are read and written. */

@@ -38,6 +38,7 @@ unsigned tile_part_count(const tile_type *type) {
 
 LLVMTypeRef tile_part_type(const tile_emitter *e, const tile_type *type) {
     if (tile_type_is_address(type)) return LLVMPointerTypeInContext(e->llvm, SPACE_GLOBAL);
+    if (type->kind == TILE_TYPE_DESCRIPTOR) return e->i64;
     if (type->kind == TILE_TYPE_SHARED)
         return LLVMPointerTypeInContext(e->llvm, type->cluster ? SPACE_CLUSTER : SPACE_SHARED);
     if (type->kind == TILE_TYPE_MAP) return LLVMPointerTypeInContext(e->llvm, SPACE_GENERIC);

@@ -62,6 +62,8 @@ const char *tile_type_text(const tile_function *f, const tile_type *type, const 
     if (tile_type_is_extents(type))
         return tile_arena_format(arena, "[%s]", extents_text(f, type->dims, type->rank, arena));
     if (type->kind == TILE_TYPE_SCALAR) return element;
+    if (type->kind == TILE_TYPE_DESCRIPTOR)
+        return tile_arena_format(arena, "descriptor<%s, %s>", element, type->mn_major ? "mn" : "k");
     if (type->kind == TILE_TYPE_PTR) return tile_arena_format(arena, "ptr<%s>", element);
     const char *stages =
         type->stages ? tile_arena_format(arena, "[%s]", expr_text(f, type->stages, 0, arena)) : "";

@@ -56,6 +56,9 @@ static bool class_fits(const tile_infer *infer, unsigned operand, tile_value val
     case TILE_CLASS_tile_or_shared: return type->kind == TILE_TYPE_TILE || is_own_buffer(type);
     case TILE_CLASS_vector: return type->kind == TILE_TYPE_VECTOR;
     case TILE_CLASS_tensor_map: return type->kind == TILE_TYPE_MAP;
+    case TILE_CLASS_descriptor: return type->kind == TILE_TYPE_DESCRIPTOR;
+    case TILE_CLASS_vector_or_descriptor:
+        return type->kind == TILE_TYPE_VECTOR || type->kind == TILE_TYPE_DESCRIPTOR;
     }
     return false;
 }
@@ -84,6 +87,8 @@ static const char *class_words(tile_operand_class class) {
         [TILE_CLASS_tile_or_shared] = "a tile or a shared buffer",
         [TILE_CLASS_vector] = "a vector",
         [TILE_CLASS_tensor_map] = "a tensor map",
+        [TILE_CLASS_descriptor] = "a descriptor",
+        [TILE_CLASS_vector_or_descriptor] = "a vector or a descriptor",
     };
     return words[class];
 }

@@ -71,6 +71,12 @@ static const tile_type *complete_elements(const tile_infer *infer) {
     return infer->given ? infer->given : element_of(infer, type_of(infer, 0));
 }
 
+static const tile_type *complete_descriptor(const tile_infer *infer) {
+    tile_type draft = {.kind = TILE_TYPE_DESCRIPTOR};
+    set_element(&draft, type_of(infer, 0));
+    return infer->given ? infer->given : get(infer, &draft);
+}
+
 static const tile_type *complete_permute(const tile_infer *infer) {
     return infer->given ? infer->given : type_of(infer, 0);
 }
@@ -130,6 +136,7 @@ static const struct {
     [TILE_OP_ld_global] = {complete_elements, true},
     [TILE_OP_ld_shared] = {complete_elements, true},
     [TILE_OP_permute] = {complete_permute, true},
+    [TILE_OP_wgmma_descriptor] = {complete_descriptor, true},
     [TILE_OP_scratch] = {complete_scratch, false},
     [TILE_OP_cast] = {complete_cast, false},
     [TILE_OP_matmul] = {complete_matmul, false},

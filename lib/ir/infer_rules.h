@@ -104,6 +104,13 @@ bool tile_infer_is_access(const tile_infer *infer, const tile_type *fragment,
 /* infer_tma.c */
 bool tile_infer_tensor_map(tile_infer *infer);
 
+/* infer_wgmma.c: what a warpgroup does */
+bool tile_infer_wgmma_descriptor(tile_infer *infer);
+bool tile_infer_wgmma(tile_infer *infer);
+bool tile_infer_wgmma_wait(tile_infer *infer);
+bool tile_infer_stmatrix(tile_infer *infer);
+bool tile_infer_undefined(tile_infer *infer);
+
 /* infer_atomic.c */
 bool tile_infer_atomic(tile_infer *infer);
 bool tile_infer_atomic_cas(tile_infer *infer);

@@ -34,6 +34,8 @@ enum {
     FENCE = TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE,
     ATOMIC = TILE_EFFECT_ATOMIC, /* and what `ordering` says: tile_op_effects */
     WARP = TILE_EFFECT_COLLECTIVE,
+    WARPGROUP = TILE_EFFECT_COLLECTIVE | TILE_EFFECT_WARPGROUP,
+    PRODUCT_OF_SHARED = WARPGROUP | TILE_EFFECT_READ_SHARED,
     REGION = TILE_EFFECT_REGION,
     TERMINATOR = TILE_EFFECT_TERMINATOR,
     ALLOC = TILE_EFFECT_ALLOC,
@@ -44,6 +46,7 @@ enum {
 enum {
     TOUCH_none_barrier = 0, /* what barriers order, not the data behind them */
     TOUCH_none_any_barrier = 0,
+    TOUCH_none_shared = 0,
     TOUCH_read_pointer = TILE_EFFECT_READ_GLOBAL,
     TOUCH_read_view = TILE_EFFECT_READ_GLOBAL,
     TOUCH_read_shared = TILE_EFFECT_READ_SHARED,
@@ -118,11 +121,20 @@ enum {
     .completion = TILE_COMPLETION_COMMITS, .mechanism = TILE_MECHANISM_GROUP
 #define COMPLETION_waits_group \
     .completion = TILE_COMPLETION_WAITS, .mechanism = TILE_MECHANISM_GROUP
+#define COMPLETION_starts_wgmma \
+    .completion = TILE_COMPLETION_STARTS, .mechanism = TILE_MECHANISM_WGMMA
+#define COMPLETION_commits_wgmma \
+    .completion = TILE_COMPLETION_COMMITS, .mechanism = TILE_MECHANISM_WGMMA
+#define COMPLETION_waits_wgmma \
+    .completion = TILE_COMPLETION_WAITS, .mechanism = TILE_MECHANISM_WGMMA
 enum {
     DURING_now = 0,
     DURING_starts_group = TILE_EFFECT_ASYNC,
     DURING_commits_group = TILE_EFFECT_ASYNC,
     DURING_waits_group = TILE_EFFECT_WAIT,
+    DURING_starts_wgmma = TILE_EFFECT_ASYNC,
+    DURING_commits_wgmma = TILE_EFFECT_ASYNC,
+    DURING_waits_wgmma = TILE_EFFECT_WAIT,
 };
 
 static const tile_op_info op_table[TILE_OPCODE_LIMIT] = {

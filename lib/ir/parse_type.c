@@ -189,9 +189,10 @@ static const struct {
     const char *name;
     tile_type_kind kind;
 } composite_types[] = {
-    {"ptr", TILE_TYPE_PTR},        {"tensor", TILE_TYPE_TENSOR}, {"view", TILE_TYPE_VIEW},
-    {"tile", TILE_TYPE_TILE},      {"vector", TILE_TYPE_VECTOR}, {"shared", TILE_TYPE_SHARED},
-    {"tensor_map", TILE_TYPE_MAP},
+    {"ptr", TILE_TYPE_PTR},        {"tensor", TILE_TYPE_TENSOR},
+    {"view", TILE_TYPE_VIEW},      {"tile", TILE_TYPE_TILE},
+    {"vector", TILE_TYPE_VECTOR},  {"shared", TILE_TYPE_SHARED},
+    {"tensor_map", TILE_TYPE_MAP}, {"descriptor", TILE_TYPE_DESCRIPTOR},
 };
 
 enum { COMPOSITE_COUNT = sizeof composite_types / sizeof *composite_types };
@@ -297,6 +298,14 @@ static bool parse_shape(tile_parser *p, tile_type *draft, tile_layout *layout) {
     return parse_type_suffixes(p, draft, layout);
 }
 
+/* "," ("k" | "mn") */
+static bool parse_major(tile_parser *p, tile_type *draft) {
+    if (!tile_parse_expect(p, ",")) return false;
+    draft->mn_major = tile_parse_take_word(p, "mn");
+    return draft->mn_major || tile_parse_take_word(p, "k") ||
+           tile_parse_expected(p, "'k' or 'mn', along which elements follow each other");
+}
+
 static bool unknown_type(tile_parser *p) {
     tile_guess guess = tile_guess_start(p->token.text, p->token.length);
     if (p->token.kind != TILE_TOKEN_WORD) return tile_parse_expected(p, "a type");
@@ -328,7 +337,10 @@ const tile_type *tile_parse_type(tile_parser *p) {
     draft.kind = composite_types[i].kind;
     tile_parse_advance(p);
     if (!tile_parse_expect(p, "<") || !parse_element_type(p, &draft)) return NULL;
-    if (draft.kind != TILE_TYPE_PTR && !parse_shape(p, &draft, &layout)) return NULL;
+    bool sound = draft.kind == TILE_TYPE_PTR          ? true
+                 : draft.kind == TILE_TYPE_DESCRIPTOR ? parse_major(p, &draft)
+                                                      : parse_shape(p, &draft, &layout);
+    if (!sound) return NULL;
     return tile_parse_expect(p, ">") ? tile_type_get(p->context, &draft) : NULL;
 }
 

@@ -9,8 +9,10 @@
 /* What would not fit the arrays. All else is the verifier's. */
 static bool is_sound(const tile_type *draft) {
     const tile_layout *layout = draft->layout;
-    if ((unsigned)draft->kind > TILE_TYPE_MAP || (unsigned)draft->scalar >= TILE_SCALAR_COUNT ||
-        draft->rank > TILE_MAX_RANK || (draft->cluster && draft->kind != TILE_TYPE_SHARED))
+    if ((unsigned)draft->kind > TILE_TYPE_DESCRIPTOR ||
+        (unsigned)draft->scalar >= TILE_SCALAR_COUNT || draft->rank > TILE_MAX_RANK ||
+        (draft->cluster && draft->kind != TILE_TYPE_SHARED) ||
+        (draft->mn_major && draft->kind != TILE_TYPE_DESCRIPTOR))
         return false;
     return !layout || tile_layout_fits_limits(layout);
 }
@@ -32,6 +34,7 @@ const tile_type *tile_type_get(tile_context *context, const tile_type *draft) {
     clean.has_strides = draft->has_strides;
     clean.stages = draft->stages;
     clean.cluster = draft->cluster;
+    clean.mn_major = draft->mn_major;
     for (unsigned d = 0; d < draft->rank; d++) {
         clean.dims[d] = draft->dims[d];
         clean.strides[d] = draft->has_strides ? draft->strides[d] : NULL;
@@ -100,6 +103,11 @@ const tile_type *tile_type_tile(tile_context *context, tile_scalar scalar, unsig
 const tile_type *tile_type_shared(tile_context *context, tile_scalar scalar, unsigned stages,
                                   unsigned rank, const int64_t *dims) {
     return make(context, TILE_TYPE_SHARED, scalar, stages, rank, dims);
+}
+
+const tile_type *tile_type_descriptor(tile_context *context, tile_scalar scalar, bool mn_major) {
+    tile_type draft = {.kind = TILE_TYPE_DESCRIPTOR, .scalar = scalar, .mn_major = mn_major};
+    return tile_type_get(context, &draft);
 }
 
 const tile_type *tile_type_in_cluster(tile_context *context, const tile_type *shared) {

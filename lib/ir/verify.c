@@ -194,10 +194,13 @@ static void check_values_of_attrs(verifier *v, tile_op op) {
 
 static void check_matrices(verifier *v, tile_op op) {
     const tile_op_data *data = tile_op_at(v->f, op);
-    if (data->opcode != TILE_OP_ldmatrix || !tile_op_has_attr(v->f, op, TILE_ATTR_trans)) return;
-    const tile_type *type = tile_value_type(v->f, data->first_result);
+    bool load = data->opcode == TILE_OP_ldmatrix;
+    if (!load && data->opcode != TILE_OP_stmatrix) return;
+    if (!tile_op_has_attr(v->f, op, TILE_ATTR_trans)) return;
+    const tile_type *type =
+        tile_value_type(v->f, load ? data->first_result : tile_op_operand(v->f, op, 0));
     if (tile_scalar_bits(type->scalar) != 16)
-        FAIL(v, data->loc, "ldmatrix transposes 16-bit elements only, not %s",
+        FAIL(v, data->loc, "%s transposes 16-bit elements only, not %s", tile_op_name(v->f, op),
              tile_scalar_name(type->scalar));
 }
 
@@ -446,6 +449,7 @@ static void check_op(verifier *v, tile_op op) {
     bool sound = check_rule(v, op);
     if (sound) check_buffers(v, op);
     if (sound && !tile_verify_atomic(v->f, op)) v->errors++;
+    if (sound && !tile_verify_wgmma(v->f, op)) v->errors++;
     if (v->f->kind == TILE_KERNEL) check_executors(v, op);
     for (uint32_t i = 0; sound && i < data.result_count; i++)
         check_type(v, data.loc, tile_value_type(v->f, tile_op_result(v->f, op, i)));
@@ -533,7 +537,9 @@ tile_status tile_function_verify(const tile_function *function) {
     if (!tile_verify_reference(f)) v.errors++;
     tile_arena_reset(&v.scratch);
     bool sound = !v.errors && tile_verify_frees(f);
-    return sound && tile_verify_executors(f) && tile_verify_barriers(f) ? TILE_OK : TILE_INVALID;
+    return sound && tile_verify_executors(f) && tile_verify_barriers(f) && tile_verify_pending(f)
+               ? TILE_OK
+               : TILE_INVALID;
 }
 
 tile_status tile_module_verify(const tile_module *module) {

@@ -29,6 +29,12 @@ bool tile_verify_plan(tile_function *function);
  * False after a diagnostic. */
 bool tile_verify_frees(tile_function *function);
 
+/* Registers and memory that wgmma still works on: an accumulator is pending until a wait covers it.
+ * Of a function that is sound otherwise. False after a diagnostic. */
+bool tile_verify_pending(tile_function *function);
+/* What an operation of a warpgroup's products has beside its types. False after a diagnostic. */
+bool tile_verify_wgmma(tile_function *function, tile_op op);
+
 /* What depends on who executes: of a function that is sound otherwise. False after a diagnostic. */
 bool tile_verify_executors(tile_function *function);
 

@@ -65,7 +65,8 @@ static bool takes(const tile_type *wanted, const tile_type *given) {
     case TILE_TYPE_SHARED:
     case TILE_TYPE_TILE:
     case TILE_TYPE_VECTOR:
-    case TILE_TYPE_MAP: return false;
+    case TILE_TYPE_MAP:
+    case TILE_TYPE_DESCRIPTOR: return false;
     }
     return false;
 }

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "runtime/cpu/exec.h"
+#include "runtime/cpu/products.h"
 
 static uint32_t pop_mask(cpu_agent *agent) {
     return agent->masks[--agent->depth];
@@ -15,6 +15,12 @@ static void push_mask(cpu_agent *agent, uint32_t mask) {
 static cpu_outcome jump(cpu_agent *agent, uint32_t target) {
     agent->pc = target;
     return CPU_JUMP;
+}
+
+/* Nothing that could be taken for a value: NaN, -1. */
+CPU_HANDLER(cpu_run_undefined) {
+    memset(cpu_at(run, agent, insn->result), 0xff, (size_t)insn->count * insn->size);
+    return CPU_NEXT;
 }
 
 /* Loops: enter, then { test; body; next }, then region_end, which gives the mask back. --------- */
@@ -122,7 +128,7 @@ CPU_HANDLER(cpu_run_move) {
 
 CPU_HANDLER(cpu_run_end) {
     (void)insn;
-    if (!cpu_land_all(run, agent)) return CPU_STOP;
+    if (!cpu_land_all(run, agent) || !cpu_end_products(run, agent)) return CPU_STOP;
     agent->state = CPU_DONE;
     return CPU_PAUSE;
 }

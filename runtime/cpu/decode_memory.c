@@ -245,6 +245,15 @@ void cpu_decode_ldmatrix(cpu_decoder *d, tile_op op) {
         tile_op_has_attr(d->f, op, TILE_ATTR_trans);
 }
 
+void cpu_decode_stmatrix(cpu_decoder *d, tile_op op) {
+    add_access(d, op, cpu_run_stmatrix, cpu_operand_type(d, op, 0), 1)->flag =
+        tile_op_has_attr(d->f, op, TILE_ATTR_trans);
+}
+
+void cpu_decode_undefined(cpu_decoder *d, tile_op op) {
+    cpu_set_elements(d, cpu_add_op(d, op, cpu_run_undefined), cpu_result_type(d, op));
+}
+
 void cpu_decode_cp_async(cpu_decoder *d, tile_op op) {
     const tile_type *pointer = cpu_operand_type(d, op, 0);
     cpu_insn *insn = add_access(d, op, cpu_run_cp_async, pointer, 0);

@@ -47,6 +47,7 @@ CPU_HANDLER(cpu_run_alloc_shared);
 CPU_HANDLER(cpu_run_extract);
 CPU_HANDLER(cpu_run_concat);
 CPU_HANDLER(cpu_run_permute);
+CPU_HANDLER(cpu_run_undefined);
 
 /* cluster.c */
 CPU_HANDLER(cpu_run_cluster_rank);
@@ -98,6 +99,7 @@ CPU_HANDLER(cpu_run_st_global);
 CPU_HANDLER(cpu_run_ld_shared);
 CPU_HANDLER(cpu_run_st_shared);
 CPU_HANDLER(cpu_run_ldmatrix);
+CPU_HANDLER(cpu_run_stmatrix);
 CPU_HANDLER(cpu_run_wait_acquire);
 CPU_HANDLER(cpu_run_st_release);
 /* False, after a report, if a lane of the warp is missing. */
@@ -131,6 +133,13 @@ cpu_outcome cpu_wait_for_word(cpu_run *run, cpu_agent *agent, const cpu_insn *in
 /* product.c: both levels */
 CPU_HANDLER(cpu_run_dot);
 CPU_HANDLER(cpu_run_mma);
+
+/* wgmma.c: level 3 */
+CPU_HANDLER(cpu_run_wgmma_descriptor); /* integer: the descriptor without its address */
+CPU_HANDLER(cpu_run_wgmma);            /* type: lhs'; memory: rhs' */
+CPU_HANDLER(cpu_run_wgmma_fence);
+CPU_HANDLER(cpu_run_wgmma_commit);
+CPU_HANDLER(cpu_run_wgmma_wait); /* index: the accs; second: the results; order: their bytes */
 
 /* shape.c: level 2 */
 CPU_HANDLER(cpu_run_iota);      /* type: the result's */

@@ -99,7 +99,8 @@ uint32_t cpu_value_elements(const tile_type *type) {
 
 uint32_t cpu_value_size(const tile_type *type) {
     switch (type->kind) {
-    case TILE_TYPE_PTR: return sizeof(uint64_t);
+    case TILE_TYPE_PTR:
+    case TILE_TYPE_DESCRIPTOR: return sizeof(uint64_t);
     case TILE_TYPE_VIEW: return sizeof(cpu_view);
     case TILE_TYPE_SHARED: return sizeof(uint32_t);
     case TILE_TYPE_MAP: return sizeof(uint32_t);

@@ -23,7 +23,8 @@ static bool carries_elements(tile_opcode opcode, unsigned operand) {
     case TILE_CLASS_tensor:
     case TILE_CLASS_tile:
     case TILE_CLASS_tile_or_shared:
-    case TILE_CLASS_vector: return true;
+    case TILE_CLASS_vector:
+    case TILE_CLASS_vector_or_descriptor: return true;
     case TILE_CLASS_boolean:
     case TILE_CLASS_index:
     case TILE_CLASS_long_index:
@@ -36,7 +37,8 @@ static bool carries_elements(tile_opcode opcode, unsigned operand) {
     case TILE_CLASS_any_barrier:
     case TILE_CLASS_memory:
     case TILE_CLASS_location:
-    case TILE_CLASS_tensor_map: return false;
+    case TILE_CLASS_tensor_map:
+    case TILE_CLASS_descriptor: return false;
     }
     return false;
 }

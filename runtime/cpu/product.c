@@ -10,7 +10,7 @@
 #include "lib/analysis/product.h"
 #include "lib/ir/scalar.h"
 #include "lib/support/float16.h"
-#include "runtime/cpu/decode.h"
+#include "runtime/cpu/products.h"
 
 typedef struct operand {
     tile_scalar scalar;
@@ -69,6 +69,31 @@ void cpu_decode_mma(cpu_decoder *d, tile_op op) {
     }
     insn->product = product;
     cpu_set_elements(d, insn, cpu_result_type(d, op));
+}
+
+/* Registers of an accumulator and of an lhs: mma's fragments, one after the other along n. */
+static uint32_t *fragment_positions(cpu_decoder *d, uint32_t elements, uint32_t pack,
+                                    uint32_t columns) {
+    uint32_t *positions = TILE_NEW_ARRAY(&d->program->arena, uint32_t, elements * CPU_LANES);
+    for (uint32_t i = 0; i < elements; i++)
+        for (uint32_t lane = 0; lane < CPU_LANES; lane++) {
+            uint32_t row = lane / 4 + i / pack % 2 * 8;
+            uint32_t column = lane % 4 * pack + i % pack + i / (2 * pack) * 4 * pack;
+            positions[i * CPU_LANES + lane] = row * columns + column;
+        }
+    return positions;
+}
+
+const cpu_product *cpu_product_of_wgmma(cpu_decoder *d, tile_op op) {
+    enum { ROWS = 16, PAIR = 2 };
+    const tile_type *lhs = cpu_operand_type(d, op, 0);
+    uint32_t size = tile_scalar_bytes(lhs->scalar), k = tile_wgmma_depth(lhs->scalar);
+    uint32_t elements = cpu_value_elements(cpu_result_type(d, op)), n = 2 * elements;
+    cpu_product *product = add_product(d, op, ROWS, n, k);
+    product->acc.position = fragment_positions(d, elements, PAIR, n);
+    if (lhs->kind == TILE_TYPE_VECTOR)
+        product->lhs.position = fragment_positions(d, cpu_value_elements(lhs), 4 / size, k);
+    return product;
 }
 
 /* Elements ------------------------------------------------------------------------------------- */
@@ -192,8 +217,7 @@ static void sum_integers(const cpu_product *p, const char *a, const char *b, con
                            (int64_t)wc[position_of(&p->acc, i)]);
 }
 
-static void sum_products(const cpu_product *p, const char *a, const char *b, const char *c,
-                         char *to) {
+void cpu_multiply(const cpu_product *p, const char *a, const char *b, const char *c, char *to) {
     union {
         float floats[1024];
         double doubles[1024];
@@ -230,14 +254,14 @@ CPU_HANDLER(cpu_run_dot) {
     const char *a = dot_operand(run, agent, insn, 0, insn->type);
     const char *b = a ? dot_operand(run, agent, insn, 1, insn->memory) : NULL;
     if (!b) return CPU_STOP;
-    sum_products(insn->product, a, b, cpu_at(run, agent, insn->operand[2]),
+    cpu_multiply(insn->product, a, b, cpu_at(run, agent, insn->operand[2]),
                  cpu_at(run, agent, insn->result));
     return CPU_NEXT;
 }
 
 CPU_HANDLER(cpu_run_mma) {
     if (!cpu_whole_warp(run, agent, insn)) return CPU_STOP;
-    sum_products(insn->product, cpu_at(run, agent, insn->operand[0]),
+    cpu_multiply(insn->product, cpu_at(run, agent, insn->operand[0]),
                  cpu_at(run, agent, insn->operand[1]), cpu_at(run, agent, insn->operand[2]),
                  cpu_at(run, agent, insn->result));
     return CPU_NEXT;

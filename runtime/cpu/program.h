@@ -42,7 +42,9 @@ typedef struct cpu_agent cpu_agent;
 typedef struct cpu_insn cpu_insn;
 typedef struct cpu_product cpu_product; /* product.c */
 typedef struct cpu_poison cpu_poison;
-typedef struct tile_iota tile_iota; /* lib/ir/shape.h */
+typedef struct cpu_products cpu_products;   /* wgmma.c: what a warp's wgmma have under way */
+typedef struct cpu_warpgroup cpu_warpgroup; /* likewise: what its warps have executed */
+typedef struct tile_iota tile_iota;         /* lib/ir/shape.h */
 typedef cpu_outcome (*cpu_handler)(cpu_run *run, cpu_agent *agent, const cpu_insn *insn);
 
 /* A region of roles. */
@@ -106,6 +108,11 @@ typedef struct cpu_barrier_buffer {
     unsigned first; /* its first one's number in the block */
 } cpu_barrier_buffer;
 
+/* A buffer's bytes in shared memory. */
+typedef struct cpu_extent {
+    uint32_t begin, end;
+} cpu_extent;
+
 typedef struct cpu_program {
     tile_arena arena;
     tile_function *function;
@@ -124,6 +131,8 @@ typedef struct cpu_program {
     uint32_t shared_bytes;
     cpu_barrier_buffer *barrier_buffers;
     unsigned barrier_buffer_count, mbarrier_count;
+    cpu_extent *buffers; /* of all alloc_shared; of groups all of theirs together */
+    size_t buffer_count;
     unsigned granule_bits; /* log2 of the bytes that one cpu_shadow stands for */
     cpu_scratch *scratch;
     unsigned scratch_count;
@@ -284,6 +293,7 @@ struct cpu_agent {
     size_t copy_count, copy_capacity;
     cpu_proxy_fence *fences; /* in the order in which it executed them */
     size_t fence_count, fence_capacity;
+    cpu_products *products; /* NULL: it has executed no wgmma yet */
 };
 
 struct cpu_block {
@@ -298,6 +308,7 @@ struct cpu_block {
     cpu_shadow *shadow;        /* NULL: accesses are not looked at */
     uint8_t *poison;           /* of the shared memory, or NULL */
     cpu_agreement *agreements; /* one for each `uniform` */
+    cpu_warpgroup *warpgroups; /* NULL: nobody has executed a wgmma yet */
     cpu_reader *readers;       /* entry 0 is unused */
     uint32_t reader_count, reader_capacity, free_reader;
     uint32_t settled; /* all agents know what happened up to this time */

@@ -15,6 +15,7 @@
 #include "lib/support/integer.h"
 #include "runtime/cpu/exec.h"
 #include "runtime/cpu/mbarrier.h"
+#include "runtime/cpu/products.h"
 
 /* Splitmix64: any state but 0 stands for "shuffle". */
 static uint64_t next_random(cpu_run *run) {
@@ -66,6 +67,7 @@ static void destroy_blocks(const cpu_program *program, cpu_block *list) {
             free(list->agents[w].poison);
             free(list->agents[w].copies);
             free(list->agents[w].fences);
+            cpu_clear_products(&list->agents[w]);
             cpu_clock_stop(&list->agents[w].clock);
             cpu_order_clear(&list->agents[w].order);
         }
@@ -82,6 +84,7 @@ static void destroy_blocks(const cpu_program *program, cpu_block *list) {
         free(list->flights);
         cpu_destroy_mbarriers(program, list);
         cpu_clear_barriers(list);
+        cpu_clear_warpgroups(program, list);
         free(list);
     }
 }
@@ -102,6 +105,7 @@ static void start_agent(const cpu_run *run, cpu_block *block, unsigned index, ui
     agent->copy_count = 0;
     agent->fence_count = 0;
     agent->copies_issued = 0;
+    cpu_clear_products(agent);
     memset(agent->commits, 0, sizeof agent->commits);
     agent->waited = 0;
     memset(agent->visits, 0, sizeof *agent->visits * program->uniform_count);
@@ -131,6 +135,7 @@ static cpu_block *start_block(cpu_run *run, cpu_cluster *cluster, int64_t cluste
     block->reader_count = 1;
     block->free_reader = 0;
     cpu_clear_barriers(block);
+    cpu_clear_warpgroups(program, block);
     block->waits = block->rests = false;
     block->rests_left = run->random ? RESTS : 1;
     cpu_find_block(run, number, block->id);

@@ -32,6 +32,7 @@ typedef struct shared_walk {
     cpu_decoder *d;
     bool placed; /* look at those that have an offset, then at the others */
     int64_t end, smallest;
+    size_t buffer_capacity;
 } shared_walk;
 
 static void add_barriers(cpu_decoder *d, uint32_t offset, uint32_t count) {
@@ -68,6 +69,10 @@ static void place_shared(tile_function *f, tile_op op, void *user) {
     walk->d->shared_at[op.id] = (uint32_t)offset;
     walk->smallest = size < walk->smallest ? size : walk->smallest;
     if (end > walk->end) walk->end = end;
+    cpu_program *p = walk->d->program;
+    p->buffers = tile_arena_grow(&p->arena, p->buffers, p->buffer_count, &walk->buffer_capacity,
+                                 sizeof *p->buffers);
+    p->buffers[p->buffer_count++] = (cpu_extent){(uint32_t)offset, (uint32_t)end};
 }
 
 static void place_all_shared(cpu_decoder *d, tile_function *f) {

@@ -200,6 +200,34 @@ CPU_HANDLER(cpu_run_ldmatrix) {
     return CPU_NEXT;
 }
 
+/* The same the other way round. */
+CPU_HANDLER(cpu_run_stmatrix) {
+    enum { ROWS = 8, ROW_BYTES = 16, LANE_BYTES = 4 };
+    uint32_t offsets[CPU_LANES] = {0}, size = insn->size, each = LANE_BYTES / size;
+    uint32_t matrices = insn->count / CPU_LANES / each;
+    uint32_t givers = matrices == 4 ? UINT32_MAX : (UINT32_C(1) << matrices * ROWS) - 1;
+    const uint8_t *from = cpu_at(run, agent, insn->operand[0]);
+    uint8_t *shared = agent->block->shared;
+    if (!cpu_whole_warp(run, agent, insn) ||
+        !cpu_shared_offsets(run, agent, insn, 1, insn->index, givers, ROW_BYTES, offsets))
+        return CPU_STOP;
+    FOR_EACH_LANE (lane, givers) {
+        if (!cpu_shared_write(run, agent, insn, (int)lane, cpu_thread(agent, CPU_LANES),
+                              offsets[lane], ROW_BYTES))
+            return CPU_STOP;
+    }
+    for (uint32_t j = 0; j < matrices; j++)
+        for (unsigned lane = 0; lane < CPU_LANES; lane++)
+            for (unsigned e = 0; e < each; e++) {
+                unsigned row = insn->flag ? lane % 4 * each + e : lane / 4;
+                unsigned column = insn->flag ? lane / 4 : lane % 4 * each + e;
+                memcpy(shared + offsets[j * ROWS + row] + column * size,
+                       from + ((j * each + e) * CPU_LANES + lane) * size, size);
+            }
+    cpu_count_conflicts(run, givers, offsets, ROW_BYTES);
+    return CPU_NEXT;
+}
+
 /* Semaphores ----------------------------------------------------------------------------------- */
 
 CPU_HANDLER(cpu_run_wait_acquire) {

@@ -73,6 +73,7 @@ Test(null, expressions_and_types) {
     cr_expect_null(tile_type_view(NULL, TILE_f32, 1, &dim));
     cr_expect_null(tile_type_tile(NULL, TILE_f32, 1, &dim));
     cr_expect_null(tile_type_shared(NULL, TILE_f32, 2, 1, &dim));
+    cr_expect_null(tile_type_descriptor(NULL, TILE_f16, false));
     cr_expect_null(tile_type_in_cluster(context, NULL));
     cr_expect_null(tile_type_in_cluster(
         context, tile_type_tile(context, TILE_f32, 1, &dim))); /* only shared buffers are in one */

@@ -247,6 +247,20 @@ static const char *const text_corpus[] = {
     "  mbarrier_wait %b[0], 1\n  %t = mbarrier_test %b[0], 0\n"
     "  mbarrier_cp_async %b[0]\n  mbarrier_cp_async %b[0] {noinc}\n}\n",
 
+    "kernel @products<n: int = 64>(%k: i32) grid [1] warps 8 level 3 {\n"
+    "  %s = alloc_shared {offset = 0} : shared<f16[2][64, 64]>\n"
+    "  %a = wgmma_descriptor %s[%k] {swizzle = 128, stride = 1024}\n"
+    "  %b = wgmma_descriptor %s[4096] {leading = 16 * n, stride = 128} : descriptor<f16, mn>\n"
+    "  %f = ldmatrix %s[%k] : vector<f16[8]>\n"
+    "  %none = undefined : vector<f32[32]>\n  wgmma_fence\n"
+    "  %sum = for %i = 0 to %k step 64 iter (%acc = %none) {\n"
+    "    %p = wgmma %a, %b, %acc, %i > 0\n    %q = wgmma %f, %b, %p, true\n"
+    "    wgmma_commit\n    %r = wgmma_wait 1, %q\n    yield %r\n  }\n"
+    "  %done = wgmma_wait 0, %sum : vector<f32[32]>\n"
+    "  %h = cast %done : f16\n  %part = extract %h, 0 : vector<f16[8]>\n"
+    "  stmatrix %part, %s[%k] {trans}\n"
+    "  wgmma_wait 0\n}\n",
+
     "plan @p(%n: i32) {\n  %w = scratch [%n] : view<f16[?]>\n  fill %w, 1.5\n"
     "  if %n > 4 {\n    launch @k<b = 8>(%n, %w)\n    launch @k<b = 4>(7, %w) {pdl}\n  }\n}\n"
     "kernel @k<b: int>(%n: i32, %w: ptr<f16>) grid [b] warps 1 {\n  pdl_trigger\n  pdl_wait\n}\n",

@@ -1,0 +1,189 @@
+/* Products by a warpgroup: descriptors, wgmma.mma_async and what orders it.
+ *
+ * wgmma works on registers after the instruction is done. LLVM knows nothing of that: it sees
+ * inline PTX that gives new accumulators for old ones, and the wait as another one that does the
+ * same, so that whatever reads the sums stays behind the wait. What goes in, ptxas wants written
+ * before wgmma.fence, else it puts one in or, worse, waits for each product (C7510 and on): so the
+ * fence also takes the registers that the products behind it read, and gives them back. */
+#include "lib/analysis/product.h"
+#include "lib/codegen/emitter.h"
+#include "lib/codegen/ptx.h"
+#include "lib/layout/wgmma.h"
+
+/* Descriptors ---------------------------------------------------------------------------------- */
+
+/* PTX ISA, "Matrix Descriptor Format": fields hold addresses and strides without their lower four
+ * bits. In a cluster a shared address has the block's rank above these. */
+enum { ADDRESS_MASK = 0x3ffff, UNIT_BITS = 4, LEADING_BIT = 16, SWIZZLE_BIT = 62 - 32 };
+
+static unsigned swizzle_mode(int64_t swizzle) {
+    return swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
+}
+
+void tile_emit_wgmma_descriptor(tile_emitter *e, tile_op op) {
+    tile_wgmma_matrix m = tile_wgmma_matrix_of(e->f, op);
+    LLVMValueRef address = LLVMBuildPtrToInt(e->builder, tile_emit_address(e, op, 0), e->i32, "");
+    LLVMValueRef low = LLVMBuildAnd(e->builder, address, tile_llvm_int(e->i32, ADDRESS_MASK), "");
+    low = LLVMBuildLShr(e->builder, low, tile_llvm_int(e->i32, UNIT_BITS), "");
+    low = LLVMBuildOr(e->builder, low, tile_llvm_int(e->i32, m.leading >> UNIT_BITS << LEADING_BIT),
+                      "");
+    uint32_t high = m.stride >> UNIT_BITS | (uint32_t)swizzle_mode(m.swizzle) << SWIZZLE_BIT;
+    LLVMValueRef halves[] = {LLVMGetUndef(e->i32), LLVMConstInt(e->i32, high, false)};
+    LLVMValueRef pair = LLVMBuildInsertElement(e->builder, LLVMConstVector(halves, 2), low,
+                                               tile_llvm_int(e->i32, 0), "");
+    tile_set_scalar(e, tile_op_result(e->f, op, 0), LLVMBuildBitCast(e->builder, pair, e->i64, ""));
+}
+
+/* Products ------------------------------------------------------------------------------------- */
+
+static const char *element_name(tile_scalar scalar, bool is_unsigned) {
+    if (scalar == TILE_i32) return "s32";
+    if (scalar == TILE_i8) return is_unsigned ? "u8" : "s8";
+    return tile_scalar_name(scalar);
+}
+
+/* What follows the predicate: factors, only of floats, and whether an operand in shared memory is
+ * `mn`, only of 16-bit ones. */
+static const char *tail_of(const tile_type *lhs, const tile_type *rhs) {
+    static const char *const both[2][2] = {{", 1, 1, 0, 0", ", 1, 1, 0, 1"},
+                                           {", 1, 1, 1, 0", ", 1, 1, 1, 1"}};
+    static const char *const one[2] = {", 1, 1, 0", ", 1, 1, 1"};
+    if (!tile_scalar_is_floating(lhs->scalar)) return "";
+    if (tile_scalar_bits(lhs->scalar) != 16) return ", 1, 1";
+    return lhs->kind == TILE_TYPE_VECTOR ? one[rhs->mn_major] : both[lhs->mn_major][rhs->mn_major];
+}
+
+static void add_lhs(tile_emitter *e, tile_ptx *ptx, tile_value lhs) {
+    const tile_type *type = tile_value_type(e->f, lhs);
+    unsigned count = tile_part_count(type);
+    LLVMValueRef *words = tile_new_parts(e, type);
+    for (unsigned i = 0; i < count; i++) {
+        words[i] = tile_get_parts(e, lhs)[i];
+        if (type->kind == TILE_TYPE_VECTOR)
+            words[i] = LLVMBuildBitCast(e->builder, words[i], e->i32, "");
+    }
+    tile_ptx_add_inputs(ptx, words, count);
+}
+
+/* What is not kept need not be there. */
+static const LLVMValueRef *acc_parts(tile_emitter *e, tile_value acc, tile_value keep) {
+    const tile_type *type = tile_value_type(e->f, acc);
+    int64_t kept;
+    if (!tile_value_is_int(e->f, keep, &kept) || kept) return tile_get_parts(e, acc);
+    LLVMValueRef *nothing = tile_new_parts(e, type);
+    for (unsigned i = 0; i < tile_part_count(type); i++)
+        nothing[i] = LLVMGetPoison(tile_part_type(e, type));
+    return nothing;
+}
+
+void tile_emit_wgmma(tile_emitter *e, tile_op op) {
+    tile_value lhs = tile_op_operand(e->f, op, 0), rhs = tile_op_operand(e->f, op, 1);
+    tile_value acc = tile_op_operand(e->f, op, 2), keep = tile_op_operand(e->f, op, 3);
+    const tile_type *a = tile_value_type(e->f, lhs), *b = tile_value_type(e->f, rhs);
+    const tile_type *type = tile_value_type(e->f, acc);
+    LLVMValueRef *sums = tile_new_parts(e, type), predicate = tile_get_scalar(e, keep);
+    tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_wgmma);
+    tile_ptx_modify(&ptx, "m%dn%uk%u.%s.%s.%s", TILE_WGMMA_ROWS,
+                    2 * (unsigned)tile_type_elements(type), tile_wgmma_depth(a->scalar),
+                    element_name(type->scalar, false),
+                    element_name(a->scalar, tile_op_has_attr(e->f, op, TILE_ATTR_unsigned_lhs)),
+                    element_name(b->scalar, tile_op_has_attr(e->f, op, TILE_ATTR_unsigned_rhs)));
+    tile_ptx_set_tail(&ptx, tail_of(a, b));
+    tile_ptx_add_tied(&ptx, acc_parts(e, acc, keep), tile_part_count(type));
+    add_lhs(e, &ptx, lhs);
+    tile_ptx_add_inputs(&ptx, tile_get_parts(e, rhs), 1);
+    tile_ptx_add_inputs(&ptx, &predicate, 1);
+    tile_ptx_call(&ptx, sums);
+    tile_set_parts(e, tile_op_result(e->f, op, 0), sums);
+}
+
+void tile_emit_undefined(tile_emitter *e, tile_op op) {
+    tile_value result = tile_op_result(e->f, op, 0);
+    const tile_type *type = tile_value_type(e->f, result);
+    LLVMValueRef *parts = tile_new_parts(e, type);
+    for (unsigned i = 0; i < tile_part_count(type); i++)
+        parts[i] = LLVMGetPoison(tile_part_type(e, type));
+    tile_set_parts(e, result, parts);
+}
+
+/* Order ---------------------------------------------------------------------------------------- */
+
+/* An instruction that takes the values' registers and gives them back as the results'. */
+static void emit_through(tile_emitter *e, tile_ptx *ptx, const tile_value *values,
+                         const tile_value *results, unsigned count) {
+    unsigned total = 0, at = 0;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned parts = tile_part_count(tile_value_type(e->f, values[i]));
+        tile_ptx_add_tied(ptx, tile_get_parts(e, values[i]), parts);
+        total += parts;
+    }
+    LLVMValueRef *out = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, total + 1u);
+    tile_ptx_call(ptx, total ? out : NULL);
+    for (unsigned i = 0; i < count; i++) {
+        tile_set_parts(e, results[i], out + at);
+        at += tile_part_count(tile_value_type(e->f, values[i]));
+    }
+}
+
+typedef struct fenced {
+    tile_emitter *e;
+    tile_region region; /* the fence's */
+    tile_value *values;
+    size_t count, capacity;
+} fenced;
+
+/* A vector that the fence's region has computed otherwise than by wgmma. */
+static void add_fenced(fenced *s, tile_value value) {
+    const tile_function *f = s->e->f;
+    tile_op def = tile_value_def(f, value);
+    if (!def.id || tile_op_at(f, def)->parent.id != s->region.id || !s->e->parts[value.id] ||
+        tile_value_type(f, value)->kind != TILE_TYPE_VECTOR ||
+        tile_op_opcode(f, def) == TILE_OP_undefined ||
+        tile_op_effects(f, def) & TILE_EFFECT_WARPGROUP)
+        return;
+    for (size_t i = 0; i < s->count; i++)
+        if (s->values[i].id == value.id) return;
+    s->values = tile_arena_grow(&s->e->arena, s->values, s->count, &s->capacity, sizeof *s->values);
+    s->values[s->count++] = value;
+}
+
+static void find_wgmma(tile_function *f, tile_op op, void *user) {
+    *(bool *)user |= tile_op_opcode(f, op) == TILE_OP_wgmma;
+}
+
+static bool holds_wgmma(const tile_function *f, tile_op op) {
+    bool found = tile_op_opcode(f, op) == TILE_OP_wgmma;
+    for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
+        tile_walk((tile_function *)f, tile_op_region(f, op, r), find_wgmma, &found);
+    return found;
+}
+
+/* What the products up to the next fence read, or loops that hold some begin with. */
+void tile_emit_wgmma_fence(tile_emitter *e, tile_op op) {
+    fenced s = {.e = e, .region = tile_op_at(e->f, op)->parent};
+    for (tile_op at = tile_op_next(e->f, op); at.id; at = tile_op_next(e->f, at)) {
+        if (tile_op_opcode(e->f, at) == TILE_OP_wgmma_fence) break;
+        for (unsigned i = 0; holds_wgmma(e->f, at) && i < tile_op_operand_count(e->f, at); i++)
+            add_fenced(&s, tile_op_operand(e->f, at, i));
+    }
+    tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_wgmma_fence);
+    emit_through(e, &ptx, s.values, s.values, (unsigned)s.count);
+}
+
+void tile_emit_wgmma_commit(tile_emitter *e, tile_op op) {
+    (void)op;
+    tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_wgmma_commit);
+    tile_ptx_call(&ptx, NULL);
+}
+
+void tile_emit_wgmma_wait(tile_emitter *e, tile_op op) {
+    int64_t pending = 0;
+    unsigned count;
+    const tile_value *accs = tile_op_segment(e->f, op, 1, &count);
+    tile_value *results = TILE_NEW_ARRAY(&e->arena, tile_value, count + 1u);
+    for (unsigned i = 0; i < count; i++) results[i] = tile_op_result(e->f, op, i);
+    tile_value_is_int(e->f, tile_op_operand(e->f, op, 0), &pending);
+    tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_wgmma_wait);
+    tile_ptx_modify(&ptx, "%u", (unsigned)pending);
+    emit_through(e, &ptx, accs, results, count);
+}

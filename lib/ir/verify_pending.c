@@ -1,0 +1,234 @@
+/* wgmma runs behind the program's back. Its accumulator is pending until a wait covers it: till
+ * then nobody may look at these registers but the next product, which goes on with them. And what
+ * other instructions have written to an accumulator or an lhs in registers wants a wgmma_fence in
+ * between.
+ *
+ * Both follow from one walk in the order of the text. A pending value has an age, the number of
+ * commits since its product; `wgmma_wait n` completes what is older than n. A vector is fresh from
+ * its definition to the next fence. Where ways of control meet, the worse counts: the younger age,
+ * and fresh on one of them. A loop is walked until what comes to its head gets no worse; then once
+ * more, and now what is wrong is reported. */
+#include <string.h>
+
+#include "lib/ir/regions.h"
+#include "lib/ir/verify.h"
+
+/* What a value is, the worst first; between TAKEN and DONE it is pending: FIRST + its age. */
+enum {
+    TAKEN = 0, /* its registers have gone on as another value */
+    FIRST = 1,
+    OLDEST = 100, /* age; and what is older */
+    DONE = 200,
+    UNDEFINED = 201, /* in no state that matters: better than all where ways meet */
+};
+
+typedef struct state {
+    uint8_t *status; /* by value; NULL: control has not come here yet */
+    uint8_t *fresh;
+} state;
+
+typedef struct walk {
+    tile_function *f;
+    tile_arena scratch;
+    bool dry; /* nothing is reported */
+    bool ok;
+} walk;
+
+#define FAIL(w, op, ...) \
+    ((w)->ok = false, tile_report(tile_function_context((w)->f), TILE_ERROR, \
+                                  tile_op_loc((w)->f, (op)), __VA_ARGS__))
+
+/* States --------------------------------------------------------------------------------------- */
+
+static state copy_state(walk *w, const state *from) {
+    uint8_t *bytes = TILE_NEW_ARRAY(&w->scratch, uint8_t, 2 * w->f->value_count);
+    memcpy(bytes, from->status, w->f->value_count);
+    memcpy(bytes + w->f->value_count, from->fresh, w->f->value_count);
+    return (state){bytes, bytes + w->f->value_count};
+}
+
+/* True if *to gets worse. */
+static bool join(walk *w, state *to, const state *from) {
+    bool worse = !to->status;
+    if (worse) *to = copy_state(w, from);
+    for (size_t i = 1; i < w->f->value_count; i++) {
+        worse |= from->status[i] < to->status[i] || from->fresh[i] > to->fresh[i];
+        if (from->status[i] < to->status[i]) to->status[i] = from->status[i];
+        to->fresh[i] |= from->fresh[i];
+    }
+    return worse;
+}
+
+static bool is_pending(uint8_t status) {
+    return status >= FIRST && status < DONE;
+}
+
+/* Uses ----------------------------------------------------------------------------------------- */
+
+static void note_origin(const walk *w, tile_value value, const char *what) {
+    tile_op def = tile_value_def(w->f, value);
+    if (def.id)
+        tile_report(tile_function_context(w->f), TILE_NOTE, tile_op_loc(w->f, def), "%s", what);
+}
+
+static void fail_taken(walk *w, tile_op op, tile_value value) {
+    if (w->dry) return;
+    FAIL(w, op,
+         "%s: a pending accumulator is used once, and the registers of this one have gone on as "
+         "another value",
+         tile_op_name(w->f, op));
+    note_origin(w, value, "it is pending from here on");
+}
+
+/* Any other use than those that go on with a pending value. */
+static void look_at(walk *w, const state *s, tile_op op, tile_value value) {
+    uint8_t status = s->status[value.id];
+    if (status == TAKEN) fail_taken(w, op, value);
+    if (w->dry) return;
+    if (is_pending(status)) {
+        FAIL(w, op,
+             "%s: the value is still pending; let a wgmma_wait that covers its group give it back "
+             "first",
+             tile_op_name(w->f, op));
+        note_origin(w, value, "pending from here on");
+    } else if (status == UNDEFINED) {
+        FAIL(w, op, "%s: the value is undefined; only a wgmma that does not keep it takes it",
+             tile_op_name(w->f, op));
+    }
+}
+
+/* Status of what op goes on with. */
+static uint8_t take(walk *w, state *s, tile_op op, tile_value value) {
+    uint8_t status = s->status[value.id];
+    if (status == TAKEN) fail_taken(w, op, value);
+    if (is_pending(status)) s->status[value.id] = TAKEN;
+    return status;
+}
+
+/* Operations ----------------------------------------------------------------------------------- */
+
+static void check_fenced(walk *w, const state *s, tile_op op, unsigned operand) {
+    tile_value value = tile_op_operand(w->f, op, operand);
+    if (w->dry || !s->fresh[value.id]) return;
+    FAIL(w, op, "wgmma: no wgmma_fence stands between it and what writes the registers of its %s",
+         operand ? "acc" : "lhs");
+    note_origin(w, value, "they are written here");
+}
+
+static void walk_wgmma(walk *w, state *s, tile_op op) {
+    check_fenced(w, s, op, 0);
+    check_fenced(w, s, op, 2);
+    for (unsigned i = 0; i < tile_op_operand_count(w->f, op); i++)
+        if (i != 2) look_at(w, s, op, tile_op_operand(w->f, op, i));
+    take(w, s, op, tile_op_operand(w->f, op, 2));
+    s->status[tile_op_result(w->f, op, 0).id] = FIRST;
+}
+
+static void walk_commit(const walk *w, const state *s) {
+    for (size_t i = 1; i < w->f->value_count; i++)
+        if (is_pending(s->status[i]) && s->status[i] < FIRST + OLDEST) s->status[i]++;
+}
+
+/* A group is finished if its commit has more than `left` commits behind it, its own counted. */
+static void walk_wait(walk *w, state *s, tile_op op) {
+    int64_t left;
+    if (!tile_value_is_int(w->f, tile_op_operand(w->f, op, 0), &left)) left = OLDEST;
+    for (unsigned i = 0; i < tile_op_result_count(w->f, op); i++) {
+        uint8_t status = take(w, s, op, tile_op_operand(w->f, op, i + 1));
+        bool over = !is_pending(status) || status - FIRST > left;
+        s->status[tile_op_result(w->f, op, i).id] = over ? DONE : status;
+    }
+}
+
+static void walk_other(walk *w, state *s, tile_op op) {
+    for (unsigned i = 0; i < tile_op_operand_count(w->f, op); i++)
+        look_at(w, s, op, tile_op_operand(w->f, op, i));
+    for (unsigned i = 0; i < tile_op_result_count(w->f, op); i++) {
+        tile_value result = tile_op_result(w->f, op, i);
+        s->status[result.id] = DONE;
+        s->fresh[result.id] = tile_value_type(w->f, result)->kind == TILE_TYPE_VECTOR;
+    }
+}
+
+static void walk_regions(walk *w, state *s, tile_op op);
+
+static void walk_op(walk *w, state *s, tile_op op) {
+    switch (tile_op_opcode(w->f, op)) {
+    case TILE_OP_wgmma: walk_wgmma(w, s, op); return;
+    case TILE_OP_wgmma_commit: walk_commit(w, s); return;
+    case TILE_OP_wgmma_wait: walk_wait(w, s, op); return;
+    case TILE_OP_wgmma_fence: memset(s->fresh, 0, w->f->value_count); return;
+    case TILE_OP_undefined: s->status[tile_op_result(w->f, op, 0).id] = UNDEFINED; return;
+    case TILE_OP_yield: return; /* hand_over sees what it carries */
+    default: break;
+    }
+    if (tile_shape_of(w->f, op) != TILE_SHAPE_NONE)
+        walk_regions(w, s, op);
+    else
+        walk_other(w, s, op);
+}
+
+static void walk_region(walk *w, state *s, tile_region region) {
+    TILE_FOR_EACH_OP (w->f, op, region) walk_op(w, s, op);
+}
+
+/* Regions -------------------------------------------------------------------------------------- */
+
+/* Control goes from one place of op to another, with what is carried. True if that makes what comes
+ * there worse. */
+static bool hand_over(walk *w, tile_op op, int from, int to, const state *s, state *arriving) {
+    state next = copy_state(w, s);
+    for (unsigned i = 0; i < tile_carried_count(w->f, op); i++) {
+        tile_value sent = tile_carried_sent(w->f, op, from, i);
+        tile_value received = tile_carried_received(w->f, op, to, i);
+        if (!sent.id || !received.id) continue;
+        next.fresh[received.id] = next.fresh[sent.id];
+        next.status[received.id] = take(w, &next, op, sent);
+    }
+    return join(w, arriving, &next);
+}
+
+/* What the ends of the regions leave. True if the head of one got worse that had been walked
+ * before. arriving: by place + 1, the operation first. */
+static bool walk_round(walk *w, tile_op op, state *arriving) {
+    int count = (int)tile_op_at(w->f, op)->region_count;
+    bool worse = false;
+    for (int r = 0; r < count; r++) {
+        if (!arriving[r + 1].status) continue;
+        state s = copy_state(w, &arriving[r + 1]);
+        walk_region(w, &s, tile_op_region(w->f, op, (unsigned)r));
+        for (int to = TILE_AROUND; to < count; to++)
+            if (tile_goes(w->f, op, r, to))
+                worse |= hand_over(w, op, r, to, &s, &arriving[to + 1]) && to >= 0 && to <= r;
+    }
+    return worse;
+}
+
+static void walk_regions(walk *w, state *s, tile_op op) {
+    int count = (int)tile_op_at(w->f, op)->region_count;
+    state *arriving = TILE_NEW_ARRAY(&w->scratch, state, (unsigned)count + 1u);
+    bool dry = w->dry;
+    for (int to = TILE_AROUND; to < count; to++)
+        if (tile_goes(w->f, op, TILE_AROUND, to))
+            hand_over(w, op, TILE_AROUND, to, s, &arriving[to + 1]);
+    w->dry = true;
+    while (walk_round(w, op, arriving)) {
+    }
+    w->dry = dry;
+    if (!dry) walk_round(w, op, arriving);
+    if (arriving[0].status) *s = arriving[0];
+}
+
+bool tile_verify_pending(tile_function *f) {
+    walk w = {.f = f, .ok = true};
+    bool found = false;
+    for (uint32_t id = 1; id < f->op_count && !found; id++)
+        found = f->ops[id].opcode == TILE_OP_wgmma || f->ops[id].opcode == TILE_OP_undefined;
+    if (!found) return true;
+    uint8_t *bytes = TILE_NEW_ARRAY(&w.scratch, uint8_t, 2 * f->value_count);
+    state s = {bytes, bytes + f->value_count};
+    memset(s.status, DONE, f->value_count);
+    walk_region(&w, &s, f->body);
+    tile_arena_reset(&w.scratch);
+    return w.ok;
+}

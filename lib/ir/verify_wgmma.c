@@ -1,0 +1,50 @@
+/* What an operation of a warpgroup's products has beside its types: a descriptor's numbers, and who
+ * executes it. */
+#include "lib/analysis/executors.h"
+#include "lib/ir/verify.h"
+
+static bool fail(const tile_function *f, tile_op op, const char *what) {
+    tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op), "%s: %s",
+                tile_op_name(f, op), what);
+    return false;
+}
+
+/* PTX ISA, "Matrix Descriptor Format": 14 bits without the lower four. */
+static bool verify_stride(const tile_function *f, tile_op op, tile_attr_id id) {
+    enum { UNIT = 16, LIMIT = 1 << 18 };
+    int64_t bytes = tile_op_attr_int(f, op, id, UNIT);
+    if (bytes >= 0 && bytes % UNIT == 0 && bytes < LIMIT) return true;
+    tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
+                "wgmma_descriptor: '%s' is a multiple of %d bytes below 2^18, not %lld",
+                tile_attr_get_info(id)->name, UNIT, (long long)bytes);
+    return false;
+}
+
+static bool verify_descriptor(const tile_function *f, tile_op op) {
+    int64_t swizzle = tile_op_attr_int(f, op, TILE_ATTR_swizzle, 128);
+    if (swizzle != 128 && swizzle != 64 && swizzle != 32 && swizzle)
+        return fail(f, op, "'swizzle' is 128, 64 or 32 bytes, or 0 for none");
+    return verify_stride(f, op, TILE_ATTR_leading) && verify_stride(f, op, TILE_ATTR_stride);
+}
+
+static bool verify_warpgroup(const tile_function *f, tile_op op) {
+    enum { WARPGROUP = 4 };
+    tile_executors who = tile_executors_of(f, op);
+    if (f->level == 2 && !tile_sync_is_explicit(f, op))
+        return fail(
+            f, op,
+            "no barriers are inserted around what a descriptor names: write `sync explicit`, "
+            "or the kernel at level 3");
+    if (who.warps % WARPGROUP == 0 && who.first % WARPGROUP == 0) return true;
+    tile_report(
+        tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
+        "%s: warpgroups execute it, 4 warps from a multiple of 4 on, not %u from warp %u on",
+        tile_op_name(f, op), who.warps, who.first);
+    return false;
+}
+
+bool tile_verify_wgmma(tile_function *f, tile_op op) {
+    if (tile_op_opcode(f, op) == TILE_OP_wgmma_descriptor) return verify_descriptor(f, op);
+    bool group = tile_op_get_info(tile_op_opcode(f, op))->effects & TILE_EFFECT_WARPGROUP;
+    return !group || f->kind != TILE_KERNEL || verify_warpgroup(f, op);
+}

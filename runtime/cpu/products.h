@@ -1,0 +1,20 @@
+/* What wgmma.c shares with the schedule and with product.c. */
+#ifndef TILE_RUNTIME_CPU_PRODUCTS_H
+#define TILE_RUNTIME_CPU_PRODUCTS_H
+
+#include "runtime/cpu/decode.h"
+
+/* wgmma.c: at a warp's end. False, after a report, if it has left something undone. */
+bool cpu_end_products(cpu_run *run, cpu_agent *agent);
+/* Forgets everything. */
+void cpu_clear_products(cpu_agent *agent);
+void cpu_clear_warpgroups(const cpu_program *program, cpu_block *block);
+
+/* product.c: of one warp, [16, k] x [k, n], rhs row by row; lhs likewise if it is in shared memory.
+ */
+const cpu_product *cpu_product_of_wgmma(cpu_decoder *d, tile_op op);
+/* to may be c. */
+void cpu_multiply(const cpu_product *product, const char *a, const char *b, const char *c,
+                  char *to);
+
+#endif
