@@ -182,6 +182,8 @@ static const char *const text_corpus[] = {
         "i64(3)\n"
         "  %r = eq %n, 4 %s = ne %x, 0 %t = lt %n, 4 %u = le %n, 4 %v = gt %n, 4 %w1 = ge %n, 4\n"
         "  %y = neg %x %z = not %t %aa = abs %x %ab = sqrt %x {fast} : f32 %ac = exp2 %x\n"
+        "  %fa = exp %x %fb = log %x {fast} : f32 %fc = log2 %x %fd = tanh %x %fe = erf %x %ff = sin %x "
+        "%fg = cos %x\n"
         "  %ad = fma %x, 2, %y %ae = select %t, %x, -nan %af = cast %x : f64 %ag = add %af, 0.1\n"
         "  %ah = select q, 1, %n %ai = select %t & (p < 3) | false, %x, 1.0 %aj = cast i8(-128) : "
         "i16\n"
