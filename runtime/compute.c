@@ -455,7 +455,7 @@ tile_status tile_compute_run(const tile_function *compute, const tile_compute_ar
 }
 
 static bool gives_fractions(unsigned opcode, bool floats) {
-    static const tile_opcode functions[] = {TILE_OP_sqrt, TILE_OP_rsqrt, TILE_OP_exp, TILE_OP_exp2,
+    static const tile_opcode functions[] = {TILE_OP_sqrt, TILE_OP_rsqrt, TILE_OP_exp,  TILE_OP_exp2,
                                             TILE_OP_log,  TILE_OP_log2,  TILE_OP_tanh, TILE_OP_erf,
                                             TILE_OP_sin,  TILE_OP_cos};
     for (unsigned i = 0; i < sizeof functions / sizeof *functions; i++)

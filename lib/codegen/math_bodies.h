@@ -6,15 +6,16 @@
  *
  *   number    a constant                      less, equal   of two numbers; false with NaN
  *   add sub mul divide fma absolute           both          of two truths
- *   copy_sign   the first number's size, the  pick          the second operand where the truth holds
- *               second's sign                 clamp         into low .. high; NaN becomes either
- *   nearest     to a whole number, even       scale         x * 2^n, n whole, rounded once
- *   exp2_approx, reciprocal_approx            of an f32, with relative errors of 2^-22 and 2^-23
- *   split       x = *fraction * 2^result, the fraction from 2/3 to 4/3, for x that is no subnormal
- *   widen, narrow                             f32 to f64 and back
- *   turn        of an f64: *quarters is the nearest whole number, *odd and *upper its two lowest bits
+ *   copy_sign   the first number's size, the  pick          the second operand where the truth
+ * holds second's sign                 clamp         into low .. high; NaN becomes either nearest to
+ * a whole number, even       scale         x * 2^n, n whole, rounded once exp2_approx,
+ * reciprocal_approx            of an f32, with relative errors of 2^-22 and 2^-23 split       x =
+ * *fraction * 2^result, the fraction from 2/3 to 4/3, for x that is no subnormal widen, narrow f32
+ * to f64 and back turn        of an f64: *quarters is the nearest whole number, *odd and *upper its
+ * two lowest bits
  *
- * The polynomials interpolate at Chebyshev nodes; their errors, computed with 40 digits, are given. */
+ * The polynomials interpolate at Chebyshev nodes; their errors, computed with 40 digits, are given.
+ */
 #include <math.h>
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -57,8 +58,8 @@ static num wide_exp(math *m, num x) {
     return limit_exponential(m, x, scaled_exponential(m, r, n), -746, 710);
 }
 
-/* 2^t of the rounded t = x log2 e is off by as much as t was: by rest, which is known. At infinities
- * it is not a number, and 2^t is right. */
+/* 2^t of the rounded t = x log2 e is off by as much as t was: by rest, which is known. At
+ * infinities it is not a number, and 2^t is right. */
 static num narrow_exp(math *m, num x) {
     num log2e = num_number(m, 0x1.715476p+0);
     num t = num_mul(m, x, log2e), power = num_exp2_approx(m, t);
@@ -162,9 +163,9 @@ static num body_tanh(math *m, num x) {
 }
 
 static const double narrow_erf[] = {/* (erf(x) - x) / x over x^2, x <= 1: 2^-29 */
-                                    0x1.06eba7f62aa6ep-3,  -0x1.81273e6e25f98p-2,
-                                    0x1.ce2d0e78c940fp-4,  -0x1.b7fa8bb0cedaap-6,
-                                    0x1.5410e07dfd369p-8,  -0x1.a44457bea8f7cp-11,
+                                    0x1.06eba7f62aa6ep-3, -0x1.81273e6e25f98p-2,
+                                    0x1.ce2d0e78c940fp-4, -0x1.b7fa8bb0cedaap-6,
+                                    0x1.5410e07dfd369p-8, -0x1.a44457bea8f7cp-11,
                                     0x1.4a3336b821c51p-14};
 static const double wide_erf[] = {/* 2^-68 */
                                   0x1.06eba8214db69p-3,  -0x1.812746b0379e7p-2,
@@ -180,18 +181,18 @@ static const double narrow_erfc[] = {/* log(1 - erf(x)), 1 <= x <= 4: 2^-25 */
                                      0x1.b0e246c451d48p-6,  -0x1.37ecc66bf73f2p-8,
                                      0x1.38e5e5277d407p-11, -0x1.825ce4bea3989p-15,
                                      0x1.b7783044b6881p-20};
-/* The same over x - 1.6, 1 <= x <= 2.25: 2^-62; and over x - 4, 2.25 <= x <= 6: 2^-46, where 1 - erf
- * is less than 2^-9. */
+/* The same over x - 1.6, 1 <= x <= 2.25: 2^-62; and over x - 4, 2.25 <= x <= 6: 2^-46, where 1 -
+ * erf is less than 2^-9. */
 static const double wide_erfc[2][17] = {
-    {-0x1.df4600a8581d6p+1,  -0x1.d81302e9180b8p+1,  -0x1.ccd1f78cdce84p-1, -0x1.81ba2e9f4017dp-6,
-     0x1.62883684b9e6ap-8,   -0x1.28df589190d07p-10, 0x1.a2bedb46c5458p-13, -0x1.8fcc17ea446b7p-16,
-     -0x1.c8f2c3fa93869p-21, 0x1.bb6a33efe0713p-20,  -0x1.4fbf6b76024d3p-21, 0x1.558dd254476ecp-23,
-     -0x1.d89ffa2b5c814p-26, 0x1.89b9c4515d8b7p-30,  0x1.54dd5117d2031p-30, -0x1.76bc7c1ffc25ep-31,
+    {-0x1.df4600a8581d6p+1, -0x1.d81302e9180b8p+1, -0x1.ccd1f78cdce84p-1, -0x1.81ba2e9f4017dp-6,
+     0x1.62883684b9e6ap-8, -0x1.28df589190d07p-10, 0x1.a2bedb46c5458p-13, -0x1.8fcc17ea446b7p-16,
+     -0x1.c8f2c3fa93869p-21, 0x1.bb6a33efe0713p-20, -0x1.4fbf6b76024d3p-21, 0x1.558dd254476ecp-23,
+     -0x1.d89ffa2b5c814p-26, 0x1.89b9c4515d8b7p-30, 0x1.54dd5117d2031p-30, -0x1.76bc7c1ffc25ep-31,
      0x1.8649f3a3ad612p-33},
-    {-0x1.1fcdf0a1a2e32p+4,  -0x1.07906645f5ae7p+3,  -0x1.f26754402c04bp-1, -0x1.f12cc36e01bbap-9,
-     0x1.3136a8c560b1bp-11,  -0x1.7dc9f10a17704p-14, 0x1.da6b87014fa4bp-17, -0x1.20136cc767bc9p-19,
-     0x1.5104edcc9c845p-22,  -0x1.753e97f8c39efp-25, 0x1.7bf9dbad29906p-28, -0x1.4dddc7e6a6699p-31,
-     0x1.b712c9d70e91ep-35,  -0x1.ae4d29acf0356p-41, -0x1.c7e0263175901p-40, 0x1.71162edd65f6bp-41,
+    {-0x1.1fcdf0a1a2e32p+4, -0x1.07906645f5ae7p+3, -0x1.f26754402c04bp-1, -0x1.f12cc36e01bbap-9,
+     0x1.3136a8c560b1bp-11, -0x1.7dc9f10a17704p-14, 0x1.da6b87014fa4bp-17, -0x1.20136cc767bc9p-19,
+     0x1.5104edcc9c845p-22, -0x1.753e97f8c39efp-25, 0x1.7bf9dbad29906p-28, -0x1.4dddc7e6a6699p-31,
+     0x1.b712c9d70e91ep-35, -0x1.ae4d29acf0356p-41, -0x1.c7e0263175901p-40, 0x1.71162edd65f6bp-41,
      -0x1.a0409347519eep-44}};
 
 /* log(1 - erf(size)), with the coefficients of the part that size lies in. */
@@ -200,8 +201,9 @@ static num wide_log_erfc(math *m, num size) {
     num x = num_sub(m, size, num_pick(m, first, num_number(m, 1.6), num_number(m, 4)));
     num sum = num_number(m, 0);
     for (size_t i = COUNT(wide_erfc[0]); i-- > 0;)
-        sum = num_fma(m, sum, x, num_pick(m, first, num_number(m, wide_erfc[0][i]),
-                                          num_number(m, wide_erfc[1][i])));
+        sum = num_fma(
+            m, sum, x,
+            num_pick(m, first, num_number(m, wide_erfc[0][i]), num_number(m, wide_erfc[1][i])));
     return sum;
 }
 
@@ -212,8 +214,8 @@ static num body_erf(math *m, num x) {
                        : polynomial(m, z, narrow_erf, COUNT(narrow_erf));
     num near = num_fma(m, size, tail, size);
     num capped = num_clamp(m, size, 0, end);
-    num exponent = m->wide ? wide_log_erfc(m, capped)
-                           : polynomial(m, capped, narrow_erfc, COUNT(narrow_erfc));
+    num exponent =
+        m->wide ? wide_log_erfc(m, capped) : polynomial(m, capped, narrow_erfc, COUNT(narrow_erfc));
     num far = num_sub(m, one, body_exp(m, exponent));
     num result = num_pick(m, num_less(m, size, one), near, far);
     result = num_pick(m, num_equal(m, x, x), result, x);
@@ -234,9 +236,9 @@ static const double narrow_cos[] = {/* (cos(r) - 1 + r^2 / 2) / r^4 over r^2: 2^
                                     0x1.5555555502463p-5, -0x1.6c16bf524d385p-10,
                                     0x1.a015c0fae86e0p-16, -0x1.25232b0de4df8p-22};
 static const double wide_cos[] = {/* 2^-70 */
-                                  0x1.5555555555555p-5,   -0x1.6c16c16c16c16p-10,
-                                  0x1.a01a01a019d04p-16,  -0x1.27e4fb7712106p-22,
-                                  0x1.1eed8dea401cep-29,  -0x1.9394b7ecbd7ddp-37,
+                                  0x1.5555555555555p-5,  -0x1.6c16c16c16c16p-10,
+                                  0x1.a01a01a019d04p-16, -0x1.27e4fb7712106p-22,
+                                  0x1.1eed8dea401cep-29, -0x1.9394b7ecbd7ddp-37,
                                   0x1.ab771a86691fap-45};
 
 static num sine_of_small(math *m, num r) {

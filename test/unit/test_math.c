@@ -175,8 +175,9 @@ static double error_of(const function *f, bool wide, double nudge, double x) {
     double near = wide ? (double)want : (double)(float)want;
     if (isnan(want) || isnan(got)) return isnan(want) && isnan(got) ? 0 : INFINITY;
     if (isinf(near) || isinf(got) || got == near)
-        return got == near || fabsl(want) > (wide ? 0x1.fffffffffffp1023 : 0x1.ffffcp127) ? 0
-                                                                                        : INFINITY;
+        return got == near || fabsl(want) > (wide ? 0x1.fffffffffffp1023 : 0x1.ffffcp127)
+                   ? 0
+                   : INFINITY;
     double least = wide && f->least > 0 ? 0x1p-1022 : f->least;
     double size = fmax((double)fabsl(want), least);
     return (double)(fabsl(got - want) / size) / bound;
@@ -201,12 +202,12 @@ Test(math, errors_of_f32) {
 
 /* Where polynomials meet, results overflow or vanish, and angles are near whole turns. */
 static const double corners[] = {
-    0.0,      -0.0,     1.0,    -1.0,    0.55,     0.5499999, 2.25,     4,        6,        3.9999,
-    88.72283, 88.72284, -87.34, -103.97, -104,     709.782,   709.783,  -708.5,   -745.13,  -746,
-    710,      1023.999, 1024,   -1074,   -1075.1,  127.9999,  128,      -149,     -150,     1e-30,
-    1e-310,   1e-45,    1e30,   1e300,   INFINITY, -INFINITY, NAN,      0x1p46,   0x1p29,   0x1p47,
+    0.0,      -0.0,     1.0,    -1.0,    0.55,     0.5499999, 2.25,      4,         6,       3.9999,
+    88.72283, 88.72284, -87.34, -103.97, -104,     709.782,   709.783,   -708.5,    -745.13, -746,
+    710,      1023.999, 1024,   -1074,   -1075.1,  127.9999,  128,       -149,      -150,    1e-30,
+    1e-310,   1e-45,    1e30,   1e300,   INFINITY, -INFINITY, NAN,       0x1p46,    0x1p29,  0x1p47,
     1e9,      1.333333, 0.6666, 0.75,    1.5,      3.1415927, 1.5707963, 6.2831853, 355,     710e5,
-    2.0 / 3,  4.0 / 3,  -3e-39, 0.3466,  -0.3465,  1.6,       0.99999,  1.00001,  -5.9999,  8.0};
+    2.0 / 3,  4.0 / 3,  -3e-39, 0.3466,  -0.3465,  1.6,       0.99999,   1.00001,   -5.9999, 8.0};
 
 Test(math, corners) {
     for (unsigned i = 0; i < FUNCTIONS; i++)
