@@ -136,8 +136,7 @@ static void check_role_numbers(checker *c, tile_op op) {
         for (unsigned w = 0; w < who.warps * who.groups && who.first + w < TILE_MAX_WARPS; w++)
             s.of[who.first + w] = tile_role_registers(c->f, op, r);
     }
-    for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
-        check_registers(c, op, r, &s);
+    for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++) check_registers(c, op, r, &s);
     if (s.sum > BLOCK_REGISTERS)
         FAIL(c, op, "roles: the regions have %lld registers together, a block has %d",
              (long long)s.sum, BLOCK_REGISTERS);

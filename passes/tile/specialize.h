@@ -8,22 +8,22 @@ enum {
     WARPGROUP = 4,      /* warps */
     MAX_WARPGROUPS = 3, /* of consumers: with more wgmma has no registers */
     MAX_TILE_LOOPS = 8, /* around the pipelined one */
-    RING_STATES = 2,    /* what a role carries from one iteration to the next: slot, parity */
+    RING_STATES = 2,    /* what a role carries from one iteration to the next: stage, parity */
 };
 
-/* Copies whose stages are read and given back together: one barrier of each kind a slot. */
-typedef struct slot_group {
+/* Copies whose stages are read and given back together: one barrier of each kind a stage. */
+typedef struct stage_group {
     tile_op first_use, last_use; /* in the loop's body, directly */
     bool by_dots;                /* only asynchronous products read it */
     tile_value full, empty;
-} slot_group;
+} stage_group;
 
 typedef struct specialist {
     ring ring;                      /* the loop, its copies, their buffers */
     tile_op around[MAX_TILE_LOOPS]; /* loops around it, the outermost one first */
     unsigned around_count;
     unsigned warps; /* of the consumers, together */
-    slot_group *groups;
+    stage_group *groups;
     unsigned group_count;
     unsigned *group_of; /* by staged copy */
     tile_op *dots;      /* asynchronous ones */
@@ -48,7 +48,7 @@ static inline bool specialize_is_outside(const specialist *s, tile_op op) {
     return op.id >= s->old_ops || s->outside[op.id];
 }
 
-/* Slot and parity of the iteration after the one that has these. */
+/* Stage and parity of the iteration after the one that has these. */
 void specialize_advance(const specialist *s, tile_builder *b, const tile_value now[RING_STATES],
                         tile_value next[RING_STATES]);
 

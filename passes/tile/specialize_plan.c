@@ -272,17 +272,18 @@ static void check_addresses(planner *p) {
             check_needed(p, p->loop, tile_op_operand(p->f, s->around[i], k));
 }
 
-/* Slots ---------------------------------------------------------------------------------------- */
+/* Stages ----------------------------------------------------------------------------------------
+ */
 
 typedef struct use_list {
     planner *p;
     tile_staged_copy copy;
-    slot_group group;
+    stage_group group;
 } use_list;
 
 static void add_use(use_list *u, tile_op op) {
     const uint32_t *position = u->p->position;
-    slot_group *g = &u->group;
+    stage_group *g = &u->group;
     if (!g->first_use.id || position[op.id] < position[g->first_use.id]) g->first_use = op;
     if (!g->last_use.id || position[op.id] > position[g->last_use.id]) g->last_use = op;
     g->by_dots &= is_async(u->p->s, op);
@@ -350,7 +351,7 @@ bool specialize_plan(specialist *s, tile_op loop) {
     divide_prefix(&p);
     if (p.ok) check_memory(&p);
     if (p.ok) check_addresses(&p);
-    s->groups = TILE_NEW_ARRAY(arena, slot_group, s->ring.plan.copy_count + 1u);
+    s->groups = TILE_NEW_ARRAY(arena, stage_group, s->ring.plan.copy_count + 1u);
     s->group_of = TILE_NEW_ARRAY(arena, unsigned, s->ring.plan.copy_count + 1u);
     (void)find_async_dots;
     if (p.ok) make_groups(&p);

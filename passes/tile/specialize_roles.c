@@ -6,14 +6,14 @@
 void specialize_advance(const specialist *s, tile_builder *b, const tile_value now[RING_STATES],
                         tile_value next[RING_STATES]) {
     tile_value zero = tile_build_int(b, 0), one = tile_build_int(b, 1);
-    tile_value slot = tile_build_add(b, now[0], one);
-    tile_value round = tile_build_eq(b, slot, tile_build_int(b, s->ring.plan.stages));
-    next[0] = tile_build_select(b, round, zero, slot);
+    tile_value stage = tile_build_add(b, now[0], one);
+    tile_value round = tile_build_eq(b, stage, tile_build_int(b, s->ring.plan.stages));
+    next[0] = tile_build_select(b, round, zero, stage);
     next[1] = tile_build_select(b, round, tile_build_xor(b, now[1], one), now[1]);
 }
 
-static void name_states(tile_function *f, tile_value slot, tile_value parity) {
-    tile_value_set_name(f, slot, "slot");
+static void name_states(tile_function *f, tile_value stage, tile_value parity) {
+    tile_value_set_name(f, stage, "stage");
     tile_value_set_name(f, parity, "parity");
 }
 
@@ -41,9 +41,10 @@ static tile_value clone_value(producer *p, tile_builder *b, tile_value value) {
     return mapped(p, value);
 }
 
-/* The copies of a group of slots, between the wait for an empty slot and the word that it fills. */
-static void fill_slot(producer *p, tile_builder *b, unsigned g,
-                      const tile_value state[RING_STATES]) {
+/* The copies of a group of stages, between the wait for an empty stage and the word that it fills.
+ */
+static void fill_stage(producer *p, tile_builder *b, unsigned g,
+                       const tile_value state[RING_STATES]) {
     specialist *s = p->s;
     tile_builder place = *b;
     place.loc = tile_op_loc(p->f, s->ring.plan.loop);
@@ -64,7 +65,7 @@ static void fill_slot(producer *p, tile_builder *b, unsigned g,
     tile_build_barrier_arrive(&place, s->groups[g].full, state, 1);
 }
 
-/* A loop like op that carries slot and parity; its region is left to the caller. */
+/* A loop like op that carries stage and parity; its region is left to the caller. */
 static tile_op clone_loop(producer *p, tile_builder *b, tile_op op,
                           const tile_value state[RING_STATES], tile_builder *body) {
     tile_function *f = p->f;
@@ -103,7 +104,7 @@ static void clone_loops(producer *p, tile_builder *b, unsigned depth,
     tile_value inner[RING_STATES];
     for (unsigned i = 0; i < RING_STATES; i++) inner[i] = tile_carried_received(p->f, loop, 0, i);
     if (innermost) {
-        for (unsigned g = 0; g < s->group_count; g++) fill_slot(p, &body, g, inner);
+        for (unsigned g = 0; g < s->group_count; g++) fill_stage(p, &body, g, inner);
         specialize_advance(s, &body, inner, inner);
     } else {
         clone_loops(p, &body, depth + 1, inner);
@@ -118,7 +119,7 @@ void specialize_producer(specialist *s, tile_region region) {
     p.map = TILE_NEW_ARRAY(s->ring.pass->scratch, tile_value, p.map_count);
     tile_builder b = tile_builder_at_end(f, region);
     b.loc = tile_op_loc(f, specialize_top(s));
-    /* Every slot is empty at first: the phase before the first one counts as complete. */
+    /* Every stage is empty at first: the phase before the first one counts as complete. */
     tile_value state[RING_STATES] = {tile_build_int(&b, 0), tile_build_int(&b, 1)};
     clone_loops(&p, &b, 0, state);
     tile_build_yield(&b, NULL, 0);
@@ -152,11 +153,11 @@ typedef struct consumers {
     tile_function *f;
     tile_op loop;
     tile_value state[RING_STATES]; /* in the loop */
-    tile_value previous;           /* in the loop: the slot before; of the first iteration: any */
-    tile_value last;               /* behind the loop: the last slot, if it had any */
+    tile_value previous;           /* in the loop: the stage before; of the first iteration: any */
+    tile_value last;               /* behind the loop: the last stage, if it had any */
 } consumers;
 
-/* Slot and parity go through the loops around, and `previous` through the loop. */
+/* Stage and parity go through the loops around, and `previous` through the loop. */
 static void carry_states(consumers *c) {
     specialist *s = c->s;
     tile_function *f = c->f;
@@ -189,14 +190,14 @@ static void carry_states(consumers *c) {
     }
 }
 
-static void wait_for_slot(consumers *c, const slot_group *g) {
+static void wait_for_stage(consumers *c, const stage_group *g) {
     tile_builder b = tile_builder_before(c->f, g->first_use);
     tile_build_barrier_wait(&b, g->full, c->state, 1, c->state[1]);
 }
 
-/* if `a` comes before `b` as `opcode` says { every warp gives the slot back } */
+/* if `a` comes before `b` as `opcode` says { every warp gives the stage back } */
 static void release_if(consumers *c, tile_builder *b, tile_opcode opcode, tile_value left,
-                       tile_value right, tile_value slot) {
+                       tile_value right, tile_value stage) {
     tile_function *f = c->f;
     tile_value some =
         opcode == TILE_OP_lt ? tile_build_lt(b, left, right) : tile_build_ne(b, left, right);
@@ -206,14 +207,14 @@ static void release_if(consumers *c, tile_builder *b, tile_opcode opcode, tile_v
         inner.loc = b->loc;
         for (unsigned g = 0; g < c->s->group_count && r == 0; g++)
             if (c->s->groups[g].by_dots)
-                tile_build_barrier_arrive(&inner, c->s->groups[g].empty, &slot, 1);
+                tile_build_barrier_arrive(&inner, c->s->groups[g].empty, &stage, 1);
         tile_build_yield(&inner, NULL, 0);
     }
 }
 
 /* What products read is given back one iteration later, when the wait has ended them: the next ones
  * are under way meanwhile. Everything else at once. */
-static void release_slots(consumers *c) {
+static void release_stages(consumers *c) {
     specialist *s = c->s;
     tile_function *f = c->f;
     bool late = false;
@@ -221,7 +222,7 @@ static void release_slots(consumers *c) {
     tile_region body = tile_op_region(f, c->loop, 0);
     tile_op yield = tile_region_yield(f, body);
     for (unsigned g = 0; g < s->group_count; g++) {
-        slot_group *group = &s->groups[g];
+        stage_group *group = &s->groups[g];
         late |= group->by_dots;
         if (group->by_dots) continue;
         tile_builder b = tile_builder_before(f, yield);
@@ -233,7 +234,7 @@ static void release_slots(consumers *c) {
     tile_builder b = tile_builder_before(f, yield);
     b.loc = tile_op_loc(f, c->loop);
     release_if(c, &b, TILE_OP_ne, tile_region_arg(f, body, 0), begin, c->previous);
-    if (!s->around_count) return; /* nobody fills a slot again */
+    if (!s->around_count) return; /* nobody fills a stage again */
     b.region = tile_op_at(f, c->loop)->parent;
     b.before = tile_op_at(f, c->loop)->next;
     release_if(c, &b, TILE_OP_lt, begin, end, c->last);
@@ -257,8 +258,8 @@ void specialize_consumers(specialist *s, tile_op roles, tile_region region) {
     tile_build_yield(&b, NULL, 0);
     erase_frees(s);
     carry_states(&c);
-    for (unsigned g = 0; g < s->group_count; g++) wait_for_slot(&c, &s->groups[g]);
-    release_slots(&c);
+    for (unsigned g = 0; g < s->group_count; g++) wait_for_stage(&c, &s->groups[g]);
+    release_stages(&c);
     s->ring.stage = c.state[0];
     ring_read_stages(&s->ring);
     ring_remove_copies(&s->ring);

@@ -1,6 +1,6 @@
 /* specialize-warps: gives the copies of a pipelined loop a warp of their own.
  *
- * A warp that only copies is never behind: it waits where a slot is not yet empty, while those of
+ * A warp that only copies is never behind: it waits while a stage is not yet empty, while those of
  * the products go on. They issue nothing but wgmma, and registers that a copying warp does not need
  * become theirs (setmaxnreg).
  *
@@ -43,12 +43,12 @@
  *     %empty = alloc_barrier {count = 4} : shared<barrier[3]>
  *     roles {
  *       warps 1 {
- *         %1, %2 = for %i = 0 to %k step 64 iter (%slot = 0, %parity = 1) {
- *           barrier_wait %empty[%slot], %parity
- *           copy %a[0, %i], %x[%slot]
- *           copy %b[%i, 0], %y[%slot]
- *           barrier_arrive %full[%slot]
- *           %3 = add %slot, 1 : i32
+ *         %1, %2 = for %i = 0 to %k step 64 iter (%stage = 0, %parity = 1) {
+ *           barrier_wait %empty[%stage], %parity
+ *           copy %a[0, %i], %x[%stage]
+ *           copy %b[%i, 0], %y[%stage]
+ *           barrier_arrive %full[%stage]
+ *           %3 = add %stage, 1 : i32
  *           %4 = eq %3, 3 : i1
  *           %5 = select %4, 0, %3 : i32
  *           %6 = xor %parity, 1 : i32
@@ -61,16 +61,16 @@
  *       warps 4 {
  *         %zero = splat 0.0 : tile<f32[64, 64]>
  *         %acc, %10, %11, %12 = for %i_1 = 0 to %k step 64
- *             iter (%sum = %zero, %slot_1 = 0, %parity_1 = 0, %previous = 0) {
- *           barrier_wait %full[%slot_1], %parity_1
- *           %new = dot %x[%slot_1], %y[%slot_1], %sum {via = wgmma} : tile<f32[64, 64]>
- *           barrier_arrive %empty[%slot_1]
- *           %13 = add %slot_1, 1 : i32
+ *             iter (%sum = %zero, %stage_1 = 0, %parity_1 = 0, %previous = 0) {
+ *           barrier_wait %full[%stage_1], %parity_1
+ *           %new = dot %x[%stage_1], %y[%stage_1], %sum {via = wgmma} : tile<f32[64, 64]>
+ *           barrier_arrive %empty[%stage_1]
+ *           %13 = add %stage_1, 1 : i32
  *           %14 = eq %13, 3 : i1
  *           %15 = select %14, 0, %13 : i32
  *           %16 = xor %parity_1, 1 : i32
  *           %17 = select %14, %16, %parity_1 : i32
- *           yield %new, %15, %17, %slot_1
+ *           yield %new, %15, %17, %stage_1
  *         }
  *         store %acc, %o[0, 0]
  *       }
@@ -90,8 +90,8 @@
  * warpgroups wait for each other. Three idle warps fill the producer's warpgroup, since registers
  * are dealt out to whole ones.
  *
- * The ring. Slot `slot` of every buffer has two barriers: `full`, at which the producer arrives
- * with the copies' bytes, and `empty`, at which each consumer warp arrives when it has read. Slot
+ * The ring. Each stage of every buffer has two barriers: `full`, at which the producer arrives
+ * with the copies' bytes, and `empty`, at which each consumer warp arrives when it has read. Stage
  * and parity are carried through all loops, so that the ring goes on from tile to tile; the
  * producer begins with parity 1, as the phase before the first counts as complete. Copies that are
  * read and given back at the same places share a pair of barriers, others have their own.
@@ -124,9 +124,9 @@ static void visit_loop(tile_function *f, tile_op op, void *user) {
 /* Building ------------------------------------------------------------------------------------- */
 
 static tile_value barriers(specialist *s, tile_builder *b, const char *name, int64_t arrivals) {
-    const int64_t slots = s->ring.plan.stages;
+    const int64_t stages = s->ring.plan.stages;
     tile_value bar = tile_build_alloc_barrier(
-        b, tile_type_shared(tile_function_context(s->ring.f), TILE_barrier, 0, 1, &slots));
+        b, tile_type_shared(tile_function_context(s->ring.f), TILE_barrier, 0, 1, &stages));
     tile_op_set_int(b->function, tile_value_def(b->function, bar), TILE_ATTR_count, arrivals);
     tile_value_set_name(b->function, bar, name);
     return bar;
