@@ -31,8 +31,9 @@ void tile_pass_count(const tile_pass *pass, const char *what, long value) {
 
 const char *tile_default_pipeline(unsigned level) {
 #define TO_LEVEL_2 \
-    "split-k,round-grid,walk-tiles,canonicalize,cse,licm,dce,pipeline,assign-layouts,prefetch," \
-    "canonicalize,cse,licm,dce,allocate-shared,insert-barriers"
+    "split-k,round-grid,walk-tiles,canonicalize,cse,licm,dce,choose-instructions," \
+    "pipeline,assign-layouts,prefetch,canonicalize,cse,licm,dce," \
+    "allocate-shared,insert-barriers"
     return level < 3 ? TO_LEVEL_2 : TO_LEVEL_2 ",lower-tiles,canonicalize,cse,licm,dce";
 #undef TO_LEVEL_2
 }

@@ -229,14 +229,14 @@ static bool warpgroup_fragment(const assignment *a, tile_op op, const tile_layou
 
 /* Whether a tile is computed from what comes from shared memory, such as weights that are unpacked.
  */
-static bool is_computed_from_shared(const assignment *a, tile_value tile) {
+static bool is_computed_from_shared(const assignment *a, tile_value tile, unsigned depth) {
     tile_op def = tile_value_def(a->f, tile);
     if (!def.id) return false;
     if (tile_op_opcode(a->f, def) == TILE_OP_load_shared) return true;
     bool found = false;
-    bool pass = tile_op_has_trait(tile_op_opcode(a->f, def), TILE_TRAIT_ELEMENTWISE);
+    bool pass = depth && tile_op_has_trait(tile_op_opcode(a->f, def), TILE_TRAIT_ELEMENTWISE);
     for (unsigned i = 0; pass && !found && i < tile_op_operand_count(a->f, def); i++)
-        found = is_computed_from_shared(a, tile_op_operand(a->f, def, i));
+        found = is_computed_from_shared(a, tile_op_operand(a->f, def, i), depth - 1);
     return found;
 }
 
@@ -249,7 +249,9 @@ static void wish_warpgroup(assignment *a, tile_op op) {
     tile_layout layout = tile_wgmma_accumulator(dims, row_dim, warps_at(a, op));
     wish(a, tile_op_result(a->f, op, 0), WISH_WARPGROUP, &layout);
     tile_value first = tile_op_segment(a->f, op, warpgroup_first(row_dim), &count)[0];
-    if (is_computed_from_shared(a, first) && warpgroup_fragment(a, op, &layout, row_dim, &fragment))
+    enum { STEPS = 12 };
+    if (is_computed_from_shared(a, first, STEPS) &&
+        warpgroup_fragment(a, op, &layout, row_dim, &fragment))
         wish(a, first, WISH_OPERAND, &fragment);
 }
 

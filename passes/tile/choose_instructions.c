@@ -212,15 +212,23 @@ static void check_warps(const chooser *c, tile_op dot, obstacle *o) {
 static void check_extents(const chooser *c, tile_op dot, unsigned *row_dim, obstacle *o) {
     tile_mma_query query = tile_product_query(c->f, dot);
     uint32_t depth = tile_wgmma_depth(query.lhs);
+    enum { MOST_REGISTERS = 192 }; /* 256 do not fit; ptxas then ends each wgmma before the next */
+    unsigned warps = tile_executors_of(c->f, dot).warps;
+    int64_t bytes = (int64_t)query.m * query.n * tile_scalar_bytes(query.acc);
+    int64_t registers = bytes / 4 / (32 * (int64_t)warps);
     if (!warpgroup_row_dim(c->f, dot, row_dim))
         OBSTACLE(
             o, "make m or n a multiple of 64, the other one larger, or the warps fewer",
             "each warpgroup takes 64 rows and a multiple of 8 columns, and the sums are %u x %u "
             "for %u warps",
-            (unsigned)query.m, (unsigned)query.n, tile_executors_of(c->f, dot).warps);
+            (unsigned)query.m, (unsigned)query.n, warps);
     else if (tile_layout_part_extent(query.k) % depth)
         OBSTACLE(o, "make the tiles deeper", "k is %u, and wgmma takes multiples of %u",
                  (unsigned)query.k, (unsigned)depth);
+    else if (registers > MOST_REGISTERS)
+        OBSTACLE(o, "use more warps or smaller tiles",
+                 "the sums take %lld registers of each thread, which leaves wgmma too few",
+                 (long long)registers);
     else if (query.acc_layout)
         OBSTACLE(o, "leave the layout to the compiler", "the accumulator's layout is given");
 }

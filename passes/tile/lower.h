@@ -11,6 +11,7 @@
  *   lower_copy.c     copies between views and shared buffers
  *   lower_shape.c    coordinates of a tile's elements, elements that are repeated
  *   lower_dot.c      mma on fragments
+ *   lower_wgmma.c    wgmma on descriptors and fragments
  *   lower_fma.c      products added one by one */
 #ifndef TILE_PASSES_TILE_LOWER_H
 #define TILE_PASSES_TILE_LOWER_H
@@ -233,6 +234,13 @@ tile_value lower_broadcast(lowering *l, tile_op op);
 /* The instruction for a dot whose accumulator has a layout; NULL if there is none. */
 const tile_mma *lower_instruction(const tile_pass *pass, const tile_function *f, tile_op dot);
 tile_value lower_dot(lowering *l, tile_op op);
+/* A product that has been built reads its operands as signed or unsigned as the dot says. */
+void lower_copy_signs(lowering *l, tile_op dot, tile_value product, bool exchanged);
+
+/* lower_wgmma.c ------------------------------------------------------------------------------- */
+
+/* A dot with `via = wgmma`. */
+tile_value lower_wgmma(lowering *l, tile_op op);
 
 /* lower_fma.c --------------------------------------------------------------------------------- */
 

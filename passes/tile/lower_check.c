@@ -5,6 +5,7 @@
 #include "lib/ir/shape.h"
 #include "lib/layout/layout.h"
 #include "passes/tile/lower.h"
+#include "passes/tile/warpgroup.h"
 
 typedef struct checker {
     tile_pass *pass;
@@ -52,6 +53,15 @@ static void check_dot(checker *c, tile_op op) {
              "dot: the accumulator takes more than 1024 registers of each thread; use smaller "
              "tiles or "
              "more warps");
+    if (warpgroup_takes(c->f, op)) {
+        warpgroup_plan plan;
+        const char *fault = warpgroup_find_plan(c->f, op, &plan);
+        if (fault)
+            tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, op),
+                        "dot: %s; run assign-layouts", fault);
+        c->ok &= !fault;
+        return;
+    }
     for (unsigned operand = 0; operand < 2; operand++) {
         const tile_type *type =
             tile_value_type(c->f, tile_op_segment(c->f, op, operand, &count)[0]);
@@ -188,6 +198,9 @@ static int64_t instructions_of(const checker *c, tile_op op) {
         most = larger(most, elements_of_thread(c, op, tile_op_result(c->f, op, i)));
     if (data->opcode != TILE_OP_dot) return most;
     unsigned count;
+    enum { EACH_WGMMA = 8 }; /* instructions for two descriptors and the product */
+    if (warpgroup_takes(c->f, op))
+        return EACH_WGMMA * most * tile_type_dim(warpgroup_operand(c->f, op, TILE_MMA_LHS), 1) / 64;
     const tile_mma *row = lower_instruction(c->pass, c->f, op);
     const tile_type *left = tile_value_type(c->f, tile_op_segment(c->f, op, 0, &count)[0]);
     if (!row)

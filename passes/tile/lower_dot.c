@@ -2,6 +2,7 @@
 #include "lib/analysis/product.h"
 #include "lib/layout/mma.h"
 #include "passes/tile/lower.h"
+#include "passes/tile/warpgroup.h"
 
 /* The fragments of an operand: where each begins, by its coordinates in the warp's part of the
  * tile. */
@@ -89,7 +90,7 @@ static unsigned *order_fragments(lowering *l, const fragment_table *acc) {
     return order;
 }
 
-static void copy_signs(lowering *l, tile_op from, tile_value product, bool exchanged) {
+void lower_copy_signs(lowering *l, tile_op from, tile_value product, bool exchanged) {
     static const tile_attr_id signs[] = {TILE_ATTR_unsigned_lhs, TILE_ATTR_unsigned_rhs};
     for (unsigned i = 0; i < 2; i++)
         if (tile_op_has_attr(&l->old, from, signs[i]))
@@ -100,12 +101,13 @@ static tile_value multiply(lowering *l, tile_op op, const tile_mma *row, tile_va
                            tile_value rhs, tile_value acc) {
     tile_value product = row->exchanged ? tile_build_mma(&l->builder, rhs, lhs, acc)
                                         : tile_build_mma(&l->builder, lhs, rhs, acc);
-    copy_signs(l, op, product, row->exchanged);
+    lower_copy_signs(l, op, product, row->exchanged);
     return product;
 }
 
 tile_value lower_dot(lowering *l, tile_op op) {
     unsigned count;
+    if (warpgroup_takes(&l->old, op)) return lower_wgmma(l, op);
     const tile_mma *row = lower_instruction(l->pass, &l->old, op);
     if (!row) return lower_fma_loop(l, op);
     tile_value acc = tile_op_segment(&l->old, op, TILE_MMA_ACC, &count)[0];

@@ -25,7 +25,7 @@ with tempfile.TemporaryDirectory() as folder:
             code = text.read()
         if assembler != "none":
             subprocess.run([assembler, "-arch=" + target, ptx, "-o", os.path.join(folder, "k.cubin")], check=True)
-        names = sorted(set(re.findall(r"mma\.sync\.aligned\.(\S+?);?\s", code)))
+        names = sorted(set(re.findall(r"mma(?:_async)?\.sync\.aligned\.(\S+?);?\s", code)))
         loads = sorted(set(re.findall(r"ldmatrix\.sync\.aligned\.(\S+?)\.shared", code)))
         version = re.search(r"\.version (\S+)", code).group(1)
         if kernel == "rounded":

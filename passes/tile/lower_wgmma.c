@@ -1,0 +1,254 @@
+/* dot by a warpgroup: descriptors of its operands, one wgmma after the other.
+ *
+ * A warpgroup's share of the accumulator is cut into blocks of one instruction each, 64 rows and as
+ * many columns as lie side by side; for each 32 bytes of k each block gets one product. An operand
+ * in shared memory is named where it lies: the block's and the step's offset are constants, stage
+ * and warpgroup are added once. Then all products are a group, and the wait for it gives the
+ * accumulator back. */
+#include <math.h>
+
+#include "lib/ir/scalar.h"
+#include "lib/layout/layout.h"
+#include "passes/tile/lower.h"
+#include "passes/tile/warpgroup.h"
+
+/* An operand of the product: lhs [m, k] or rhs [k, n]. */
+typedef struct source {
+    const tile_layout *layout;
+    tile_scalar scalar;
+    unsigned k_dim;
+    tile_value fragment;             /* a tile's registers; none for a buffer */
+    tile_value buffer, begin;        /* i32: stage and warpgroup, in elements */
+    const tile_wgmma_matrix *matrix; /* of a buffer */
+} source;
+
+/* Where a block begins, in the first warpgroup's share. */
+typedef struct block_place {
+    uint32_t row, column;
+} block_place;
+
+/* Blocks of the accumulator. */
+typedef struct block_list {
+    const tile_layout *layout;
+    unsigned row_dim;
+    uint32_t columns;
+    unsigned count, size; /* registers of one */
+    block_place *at;
+    int64_t *order; /* block after block: which register */
+    tile_value *parts;
+} block_list;
+
+/* 1. Operands. -------------------------------------------------------------------------------- */
+
+/* What the warps' numbers add to where an operand begins: the warpgroups' steps along its other
+ * dim.
+ */
+static tile_value warpgroup_begin(lowering *l, const source *s, const tile_layout *acc,
+                                  unsigned acc_dim) {
+    uint32_t bases[TILE_LANE_BITS + TILE_LAYOUT_MAX_WARP_BITS] = {0};
+    unsigned bytes = tile_scalar_bytes(s->scalar);
+    for (unsigned i = 2; i < acc->warp_bits; i++) {
+        uint32_t at[2] = {0};
+        at[1 - s->k_dim] = tile_layout_coordinate(acc, acc->warp[i], acc_dim);
+        bases[TILE_LANE_BITS + i] = tile_wgmma_start(s->layout, s->matrix, bytes, at) / bytes;
+    }
+    return lower_thread_map(l, bases, TILE_LANE_BITS + acc->warp_bits);
+}
+
+static source find_source(lowering *l, tile_op op, unsigned operand, const warpgroup_plan *plan,
+                          const tile_layout *acc) {
+    unsigned count;
+    const tile_value *element = tile_op_segment(&l->old, op, operand, &count);
+    const tile_type *type = tile_value_type(&l->old, element[0]);
+    source s = {
+        .layout = type->layout, .scalar = type->scalar, .k_dim = operand == TILE_MMA_LHS ? 1 : 0};
+    if (type->kind == TILE_TYPE_TILE) {
+        s.fragment = lower_mapped(l, element[0]);
+        return s;
+    }
+    s.buffer = lower_mapped(l, element[0]);
+    s.matrix = &plan->matrix[operand];
+    tile_value stage = type->stages ? lower_mapped(l, element[1]) : lower_int(l, 0);
+    stage = lower_mul(l, stage, lower_int(l, tile_type_elements(type)));
+    unsigned acc_dim = operand == TILE_MMA_LHS ? 0 : 1;
+    s.begin = lower_add(l, stage, warpgroup_begin(l, &s, acc, acc_dim));
+    return s;
+}
+
+static tile_value name_matrix(lowering *l, const source *s, uint32_t along, uint32_t k) {
+    const tile_wgmma_matrix *m = s->matrix;
+    unsigned bytes = tile_scalar_bytes(s->scalar);
+    uint32_t at[2];
+    at[s->k_dim] = k;
+    at[1 - s->k_dim] = along;
+    uint32_t start = tile_wgmma_start(s->layout, m, bytes, at) / bytes;
+    tile_value offset = lower_add(l, s->begin, lower_int(l, start));
+    const tile_type *type =
+        tile_type_descriptor(tile_function_context(l->f), s->scalar, m->mn_major);
+    tile_value descriptor = tile_build_wgmma_descriptor(&l->builder, s->buffer, &offset, 1, type);
+    tile_op def = tile_value_def(l->f, descriptor);
+    if (m->swizzle > 16) tile_op_set_int(l->f, def, TILE_ATTR_swizzle, m->swizzle);
+    tile_op_set_int(l->f, def, TILE_ATTR_leading, m->leading);
+    tile_op_set_int(l->f, def, TILE_ATTR_stride, m->stride);
+    return descriptor;
+}
+
+/* The registers of a tile that hold 64 rows x 32 bytes: 16 bytes of each thread in a row. */
+static tile_value take_fragment(lowering *l, const source *s, uint32_t along, uint32_t k) {
+    unsigned size = 16 / tile_scalar_bytes(s->scalar);
+    uint32_t at[2], first = 0;
+    at[s->k_dim] = k;
+    at[1 - s->k_dim] = along;
+    uint32_t index = tile_layout_index(s->layout, at);
+    while (tile_layout_apply(s->layout, first, 0, 0) != index) first += size;
+    if (tile_layout_registers(s->layout) == size) return s->fragment;
+    return tile_build_extract(&l->builder, s->fragment, lower_int(l, first),
+                              lower_part_type(l, s->scalar, size));
+}
+
+static tile_value take_operand(lowering *l, const source *s, uint32_t along, uint32_t k) {
+    return s->fragment.id ? take_fragment(l, s, along, k) : name_matrix(l, s, along, k);
+}
+
+/* 2. The accumulator. ------------------------------------------------------------------------- */
+
+/* The register of thread 0 that holds an element; there is one. */
+static int64_t find_register(const tile_layout *layout, const uint32_t at[2]) {
+    uint32_t index = tile_layout_index(layout, at), r = 0;
+    while (tile_layout_apply(layout, r, 0, 0) != index) r++;
+    return r;
+}
+
+/* Registers of a block in the instruction's order: two columns, then row 8, then 8 columns on. */
+static void order_block(const block_list *list, unsigned block) {
+    int64_t *order = list->order + (size_t)block * list->size;
+    for (unsigned i = 0; i < list->size; i++) {
+        uint32_t at[2];
+        at[list->row_dim] = list->at[block].row + 8 * (i / 2 % 2);
+        at[1 - list->row_dim] = list->at[block].column + 8 * (i / 4) + i % 2;
+        order[i] = find_register(list->layout, at);
+    }
+}
+
+static block_list find_blocks(lowering *l, const tile_layout *layout, const warpgroup_plan *plan) {
+    block_list list = {.layout = layout, .row_dim = plan->row_dim, .columns = plan->columns};
+    uint32_t registers = tile_layout_registers(layout);
+    list.size = plan->columns / 2;
+    unsigned most = registers / list.size;
+    list.at = TILE_NEW_ARRAY(l->pass->scratch, block_place, most);
+    list.order = TILE_NEW_ARRAY(l->pass->scratch, int64_t, registers);
+    list.parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, most);
+    for (uint32_t r = 0; r < registers; r++) {
+        uint32_t index = tile_layout_apply(layout, r, 0, 0);
+        uint32_t row = tile_layout_coordinate(layout, index, plan->row_dim);
+        uint32_t column = tile_layout_coordinate(layout, index, 1 - plan->row_dim);
+        if (row % TILE_WGMMA_ROWS || column % plan->columns) continue;
+        list.at[list.count] = (block_place){row, column};
+        order_block(&list, list.count++);
+    }
+    return list;
+}
+
+static bool is_in_row(const int64_t *order, unsigned count) {
+    bool in_row = true;
+    for (unsigned i = 1; i < count; i++) in_row &= order[i] == order[0] + i;
+    return in_row;
+}
+
+static tile_value permute(lowering *l, tile_value from, const int64_t *order, unsigned count) {
+    const tile_type *type = tile_value_type(l->f, from);
+    tile_value picked = tile_build_permute(
+        &l->builder, from, tile_type_vector(tile_function_context(l->f), type->scalar, count));
+    tile_op_set_list(l->f, tile_value_def(l->f, picked), TILE_ATTR_order, order, count);
+    return picked;
+}
+
+static void cut_blocks(lowering *l, block_list *list, tile_value acc) {
+    const tile_type *type = tile_value_type(l->f, acc);
+    for (unsigned b = 0; b < list->count; b++) {
+        const int64_t *order = list->order + (size_t)b * list->size;
+        bool in_row = is_in_row(order, list->size);
+        list->parts[b] = in_row && list->count == 1 ? acc
+                         : in_row ? tile_build_extract(&l->builder, acc, lower_int(l, order[0]),
+                                                       lower_part_type(l, type->scalar, list->size))
+                                  : permute(l, acc, order, list->size);
+    }
+}
+
+static tile_value join_blocks(lowering *l, const block_list *list) {
+    unsigned registers = list->count * list->size;
+    tile_value all = list->count == 1 ? list->parts[0]
+                                      : tile_build_concat(&l->builder, list->parts, list->count);
+    if (is_in_row(list->order, registers)) return all;
+    int64_t *back = TILE_NEW_ARRAY(l->pass->scratch, int64_t, registers);
+    for (unsigned i = 0; i < registers; i++) back[list->order[i]] = i;
+    return permute(l, all, back, registers);
+}
+
+/* 3. Products. -------------------------------------------------------------------------------- */
+
+static bool is_zero(const tile_function *f, tile_value value) {
+    tile_op splat = tile_value_def(f, value);
+    if (!splat.id || tile_op_opcode(f, splat) != TILE_OP_splat) return false;
+    const tile_value_data *data = tile_value_at(f, tile_op_operand(f, splat, 0));
+    return data->kind == TILE_VALUE_CONSTANT &&
+           (data->expr->kind == TILE_EXPR_FLOAT
+                ? data->expr->number == 0 && !signbit(data->expr->number)
+                : data->expr->kind == TILE_EXPR_INT && data->expr->integer == 0);
+}
+
+static tile_value flag(lowering *l, bool value) {
+    tile_context *context = tile_function_context(l->f);
+    return tile_function_constant(l->f, tile_type_scalar(context, TILE_i1),
+                                  tile_expr_int(context, value));
+}
+
+static void multiply(lowering *l, tile_op op, const warpgroup_plan *plan, block_list *list,
+                     const source *first, const source *second, bool starts) {
+    uint32_t depth = tile_layout_extent(first->layout, first->k_dim);
+    for (uint32_t k = 0; k < depth; k += plan->depth)
+        for (unsigned b = 0; b < list->count; b++) {
+            tile_value one = take_operand(l, first, list->at[b].row, k);
+            tile_value other = take_operand(l, second, list->at[b].column, k);
+            list->parts[b] = tile_build_wgmma(&l->builder, one, other, list->parts[b],
+                                              flag(l, k > 0 || !starts));
+            lower_copy_signs(l, op, list->parts[b], plan->row_dim == TILE_WGMMA_EXCHANGED);
+        }
+}
+
+/* Nothing is kept of a zero: its registers need not be written. */
+static void start_blocks(lowering *l, block_list *list, const tile_type *type) {
+    for (unsigned b = 0; b < list->count; b++)
+        list->parts[b] =
+            tile_build_undefined(&l->builder, lower_part_type(l, type->scalar, list->size));
+}
+
+static void wait_for_all(lowering *l, block_list *list) {
+    tile_value *accs = TILE_NEW_ARRAY(l->pass->scratch, tile_value, list->count);
+    for (unsigned b = 0; b < list->count; b++) accs[b] = list->parts[b];
+    tile_value done = tile_build_wgmma_wait(&l->builder, lower_int(l, 0), accs, list->count);
+    for (unsigned b = 0; b < list->count; b++) list->parts[b].id = done.id + b;
+}
+
+tile_value lower_wgmma(lowering *l, tile_op op) {
+    unsigned count;
+    warpgroup_plan plan;
+    const char *fault = warpgroup_find_plan(&l->old, op, &plan);
+    (void)fault; /* lower_check.c has seen to it */
+    tile_value acc = tile_op_segment(&l->old, op, TILE_MMA_ACC, &count)[0];
+    const tile_type *type = tile_value_type(&l->old, acc);
+    bool starts = is_zero(&l->old, acc);
+    unsigned order = warpgroup_first(plan.row_dim);
+    source first = find_source(l, op, order, &plan, type->layout);
+    source second = find_source(l, op, 1 - order, &plan, type->layout);
+    block_list list = find_blocks(l, type->layout, &plan);
+    if (starts)
+        start_blocks(l, &list, type);
+    else
+        cut_blocks(l, &list, lower_mapped(l, acc));
+    tile_build_wgmma_fence(&l->builder);
+    multiply(l, op, &plan, &list, &first, &second, starts);
+    tile_build_wgmma_commit(&l->builder);
+    wait_for_all(l, &list);
+    return join_blocks(l, &list);
+}
