@@ -35,6 +35,11 @@ TILE_API tile_status tile_compute_run(const tile_function *compute,
                                       const tile_compute_array *inputs, unsigned input_count,
                                       const tile_compute_array *outputs, unsigned output_count);
 
+/* Whether its results need not be whole numbers where its inputs are: it divides floats, or
+ * computes roots, exponentials and their like. Sums, products and comparisons of small whole
+ * numbers are exact in any order, so that the results of others can be compared for equality. */
+TILE_API bool tile_compute_rounds(const tile_function *compute);
+
 /* The reference of an instantiated kernel, which it names with `of`. Fills scalar, rank and dims of
  * what the compute takes, then of what it gives, and in which[] the index of the kernel's argument
  * of that name, in strides[] how its elements lie there (in elements: a view's strides, row-major

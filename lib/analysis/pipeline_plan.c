@@ -16,6 +16,7 @@ typedef struct planner {
     uint32_t *position; /* by op, directly in the body: 1, 2, ...; else 0 */
     tile_op *statements;
     unsigned statement_count;
+    bool quiet; /* no remarks */
 } planner;
 
 /* Why a copy cannot run ahead; culprit may be 0. */
@@ -177,6 +178,7 @@ static obstacle find_obstacle(const planner *p, tile_op copy, tile_value *buffer
 }
 
 static void report_obstacle(const planner *p, tile_severity severity, tile_op op, obstacle found) {
+    if (severity == TILE_REMARK && p->quiet) return;
     tile_report(p->context, severity, tile_op_loc(p->f, op), "%s cannot run ahead of the loop: %s",
                 tile_op_name(p->f, op), found.reason);
     if (found.culprit.id)
@@ -369,9 +371,10 @@ static bool plan_order(const planner *p, const schedule *s, tile_pipeline_plan *
     return turns <= 1;
 }
 
-bool tile_plan_pipeline(tile_function *f, tile_op loop, tile_arena *arena,
-                        tile_pipeline_plan *plan) {
-    planner p = {.f = f, .context = tile_function_context(f), .arena = arena, .loop = loop};
+static bool make_plan(tile_function *f, tile_op loop, tile_arena *arena, bool quiet,
+                      tile_pipeline_plan *plan) {
+    planner p = {
+        .f = f, .context = tile_function_context(f), .arena = arena, .loop = loop, .quiet = quiet};
     p.body = tile_op_region(f, loop, 0);
     look_at_body(&p);
     *plan = (tile_pipeline_plan){.loop = loop};
@@ -397,4 +400,14 @@ bool tile_plan_pipeline(tile_function *f, tile_op loop, tile_arena *arena,
     for (unsigned i = 0; i < p.statement_count; i++)
         if (!plan_statement(&p, &s, i, plan)) return false;
     return !has_order || plan_order(&p, &s, plan);
+}
+
+bool tile_plan_pipeline(tile_function *f, tile_op loop, tile_arena *arena,
+                        tile_pipeline_plan *plan) {
+    return make_plan(f, loop, arena, false, plan);
+}
+
+bool tile_plan_pipeline_quietly(tile_function *f, tile_op loop, tile_arena *arena,
+                                tile_pipeline_plan *plan) {
+    return make_plan(f, loop, arena, true, plan);
 }

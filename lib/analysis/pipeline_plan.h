@@ -30,6 +30,10 @@ typedef struct tile_pipeline_plan {
 bool tile_plan_pipeline(tile_function *f, tile_op loop, tile_arena *arena,
                         tile_pipeline_plan *plan);
 
+/* The same without remarks: for a pass after which another one plans again. */
+bool tile_plan_pipeline_quietly(tile_function *f, tile_op loop, tile_arena *arena,
+                                tile_pipeline_plan *plan);
+
 /* Whether op is one of the plan's copies. */
 bool tile_is_staged(const tile_pipeline_plan *plan, tile_op op);
 

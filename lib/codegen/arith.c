@@ -128,6 +128,7 @@ typedef enum how {
     HOW_CALL_FLAG,
     HOW_NARROW,
     HOW_NARROW_NO_F64,
+    HOW_MATH,
     HOW_COMPARE,
     HOW_MADE,
     HOW_FIRST,
@@ -138,6 +139,7 @@ typedef struct emission {
     how how;
     LLVMValueRef (*build)(LLVMBuilderRef, LLVMValueRef, LLVMValueRef, const char *);
     LLVMValueRef (*made)(tile_emitter *e, LLVMValueRef a, LLVMValueRef b);
+    LLVMValueRef (*math)(tile_emitter *e, LLVMValueRef x, bool fast);
     int row; /* a tile_machine, or LLVM's predicate */
 } emission;
 
@@ -156,6 +158,8 @@ static const struct {
     { .how = HOW_NARROW, .row = TILE_MACHINE_##name }
 #define NARROW_NO_F64(name) \
     { .how = HOW_NARROW_NO_F64, .row = TILE_MACHINE_##name }
+#define MATH(name) \
+    { .how = HOW_MATH, .math = tile_math_##name }
 #define COMPARE(predicate) \
     { .how = HOW_COMPARE, .row = LLVM##predicate }
 #define MADE(function) \
@@ -208,6 +212,26 @@ static LLVMValueRef through_f32(tile_emitter *e, tile_op op, tile_machine machin
     if (narrow) src = LLVMBuildFPExt(e->builder, src, pair ? LLVMVectorType(f32, 2) : f32, "");
     LLVMValueRef value = mark_fast(e, op, call_each(e, machine, src));
     return narrow ? LLVMBuildFPTrunc(e->builder, value, type, "") : value;
+}
+
+/* Element by element; 16-bit floats take the way through f32 here, too. */
+static LLVMValueRef each_by_math(tile_emitter *e, const emission *row, bool fast,
+                                 LLVMValueRef src) {
+    LLVMTypeRef type = LLVMTypeOf(src), f32 = LLVMFloatTypeInContext(e->llvm);
+    if (LLVMGetTypeKind(type) == LLVMVectorTypeKind) {
+        LLVMValueRef result = LLVMGetPoison(type);
+        for (unsigned half = 0; half < 2; half++) {
+            LLVMValueRef at = tile_llvm_int(e->i32, half);
+            LLVMValueRef element = LLVMBuildExtractElement(e->builder, src, at, "");
+            element = each_by_math(e, row, fast, element);
+            result = LLVMBuildInsertElement(e->builder, result, element, at, "");
+        }
+        return result;
+    }
+    LLVMTypeKind kind = LLVMGetTypeKind(type);
+    if (kind != LLVMHalfTypeKind && kind != LLVMBFloatTypeKind) return row->math(e, src, fast);
+    LLVMValueRef value = row->math(e, LLVMBuildFPExt(e->builder, src, f32, ""), fast);
+    return LLVMBuildFPTrunc(e->builder, value, type, "");
 }
 
 static LLVMValueRef call(tile_emitter *e, const emission *row, unsigned arity, bool flag,
@@ -265,6 +289,8 @@ static LLVMValueRef emit_part(tile_emitter *e, tile_op op, tile_opcode opcode,
     case HOW_CALL_FLAG: return call(e, row, arity, true, args);
     case HOW_NARROW:
     case HOW_NARROW_NO_F64: return through_f32(e, op, (tile_machine)row->row, args[0]);
+    case HOW_MATH:
+        return each_by_math(e, row, op.id && tile_op_has_attr(e->f, op, TILE_ATTR_fast), args[0]);
     case HOW_COMPARE:
         if (real)
             return LLVMBuildFCmp(e->builder, (LLVMRealPredicate)row->row, args[0], args[1], "");

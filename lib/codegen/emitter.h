@@ -147,6 +147,15 @@ void tile_emit_elementwise(tile_emitter *e, tile_op op);
 bool tile_emit_lacks(tile_opcode opcode, tile_scalar scalar);
 void tile_emit_select(tile_emitter *e, tile_op op);
 void tile_emit_splat(tile_emitter *e, tile_op op);
+/* math.c: of an f32 or f64; fast: by the machine's approximation alone, where it has one. */
+LLVMValueRef tile_math_exp(tile_emitter *e, LLVMValueRef x, bool fast);
+LLVMValueRef tile_math_exp2(tile_emitter *e, LLVMValueRef x, bool fast);
+LLVMValueRef tile_math_log(tile_emitter *e, LLVMValueRef x, bool fast);
+LLVMValueRef tile_math_log2(tile_emitter *e, LLVMValueRef x, bool fast);
+LLVMValueRef tile_math_tanh(tile_emitter *e, LLVMValueRef x, bool fast);
+LLVMValueRef tile_math_erf(tile_emitter *e, LLVMValueRef x, bool fast);
+LLVMValueRef tile_math_sin(tile_emitter *e, LLVMValueRef x, bool fast);
+LLVMValueRef tile_math_cos(tile_emitter *e, LLVMValueRef x, bool fast);
 /* cast.c */
 void tile_emit_cast(tile_emitter *e, tile_op op);
 /* The conversion instruction between the types that not all targets have, TILE_MACHINE_COUNT where

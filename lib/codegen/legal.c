@@ -184,6 +184,18 @@ static bool is_float8(tile_scalar scalar) {
     return tile_scalar_is_floating(scalar) && tile_scalar_bits(scalar) == 8;
 }
 
+/* exp and its like, of an f32; 0 for others. */
+static int64_t weight_of_function(const checker *c, tile_op op, tile_opcode opcode) {
+    enum { EXP = 8, LOG = 24, TANH = 24, ERF = 32, SIN = 28 };
+    if (tile_op_has_attr(c->f, op, TILE_ATTR_fast)) return 1;
+    if (opcode == TILE_OP_exp2) return 1;
+    if (opcode == TILE_OP_exp) return EXP;
+    if (opcode == TILE_OP_log || opcode == TILE_OP_log2) return LOG;
+    if (opcode == TILE_OP_tanh) return TANH;
+    if (opcode == TILE_OP_erf) return ERF;
+    return opcode == TILE_OP_sin || opcode == TILE_OP_cos ? SIN : 0;
+}
+
 /* How many additions take LLVM and ptxas the time that one element of this takes. Measured: the
  * longest code of each kind takes ptxas 10 to 20 seconds. */
 static int64_t weight_of(const checker *c, tile_op op) {
@@ -200,7 +212,9 @@ static int64_t weight_of(const checker *c, tile_op op) {
     if (opcode == TILE_OP_sqrt) return ROOT;
     if (opcode == TILE_OP_mul && from == TILE_i64) return LONG_MUL;
     if (opcode == TILE_OP_mul && narrow && !is_float) return NARROW;
-    if ((opcode == TILE_OP_exp2 || opcode == TILE_OP_rsqrt) && narrow) return NARROW;
+    if (opcode == TILE_OP_rsqrt && narrow) return NARROW;
+    int64_t function = weight_of_function(c, op, opcode);
+    if (function) return from == TILE_f64 ? 2 * function : function + (narrow ? NARROW : 0);
     if (opcode == TILE_OP_cast && (is_float8(from) || is_float8(to)) &&
         c->target->compute_capability < FIRST_WITH_FLOAT8)
         return FLOAT8_CAST;

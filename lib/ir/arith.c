@@ -35,6 +35,11 @@ static double fused(tile_scalar scalar, double a, double b, double c) {
     return scalar == TILE_f32 ? (double)fmaf((float)a, (float)b, (float)c) : fma(a, b, c);
 }
 
+/* The machine's code reduces angles below this only. */
+static bool has_turns(tile_scalar scalar, double a) {
+    return fabs(a) < (scalar == TILE_f64 ? 0x1p30 : 0x1p47);
+}
+
 typedef bool (*integer_meaning)(int64_t a, int64_t b, int64_t c, int64_t *result);
 typedef bool (*float_meaning)(tile_scalar scalar, double a, double b, double c, double *result);
 

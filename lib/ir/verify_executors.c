@@ -88,25 +88,39 @@ static bool check_role_warps(checker *c, tile_op op, unsigned r, int64_t *warps)
     return true;
 }
 
-/* setmaxnreg is for whole warpgroups. *sum: registers of the block. */
-static void check_registers(checker *c, tile_op op, unsigned r, int64_t *sum) {
+/* Registers that the warps of the block are to have, 0: as they come. */
+typedef struct shares {
+    int64_t of[TILE_MAX_WARPS];
+    int64_t sum; /* of all threads */
+} shares;
+
+/* Whether the warpgroups of warps first to end - 1 have one share each. */
+static bool are_whole(const shares *s, unsigned first, unsigned end) {
+    for (unsigned w = first / WARPGROUP * WARPGROUP; w < end || w % WARPGROUP; w++)
+        if (w >= TILE_MAX_WARPS || s->of[w] != s->of[w / WARPGROUP * WARPGROUP]) return false;
+    return true;
+}
+
+/* setmaxnreg is for whole warpgroups, which several regions may make up. */
+static void check_registers(checker *c, tile_op op, unsigned r, shares *s) {
     int64_t registers;
     if (!number_of(c, op, 2, r, &registers) || !registers) return;
     tile_executors who = tile_executors_of_role(c->f, op, r);
     if (registers < MIN_REGISTERS || registers > MAX_REGISTERS || registers % REGISTER_UNIT)
         FAIL(c, op, "roles: region %u: registers takes a multiple of %d from %d to %d, not %lld",
              r + 1, REGISTER_UNIT, MIN_REGISTERS, MAX_REGISTERS, (long long)registers);
-    else if (who.warps % WARPGROUP || who.first % WARPGROUP)
+    else if (!are_whole(s, who.first, who.first + who.warps * who.groups))
         FAIL(c, op,
              "roles: region %u: registers are set for whole warpgroups, 4 warps from a multiple of "
-             "4 on, not for %u from warp %u on",
+             "4 on, not for %u from warp %u on; the regions that share a warpgroup take the same",
              r + 1, who.warps, who.first);
     else
-        *sum += registers * LANES * who.warps * who.groups;
+        s->sum += registers * LANES * who.warps * who.groups;
 }
 
 static void check_role_numbers(checker *c, tile_op op) {
-    int64_t warps = 0, registers = 0;
+    int64_t warps = 0;
+    shares s = {.sum = 0};
     bool known = true;
     unsigned block = tile_executors_of_block(c->f).warps;
     for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
@@ -117,11 +131,15 @@ static void check_role_numbers(checker *c, tile_op op) {
              (long long)warps, block);
         return;
     }
-    for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
-        check_registers(c, op, r, &registers);
-    if (registers > BLOCK_REGISTERS)
+    for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++) {
+        tile_executors who = tile_executors_of_role(c->f, op, r);
+        for (unsigned w = 0; w < who.warps * who.groups && who.first + w < TILE_MAX_WARPS; w++)
+            s.of[who.first + w] = tile_role_registers(c->f, op, r);
+    }
+    for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++) check_registers(c, op, r, &s);
+    if (s.sum > BLOCK_REGISTERS)
         FAIL(c, op, "roles: the regions have %lld registers together, a block has %d",
-             (long long)registers, BLOCK_REGISTERS);
+             (long long)s.sum, BLOCK_REGISTERS);
 }
 
 static void check_role_region(checker *c, tile_op op, unsigned r) {

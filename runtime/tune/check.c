@@ -15,19 +15,6 @@ static const tile_loc no_place = {0, 0, 0};
 /* What the compute is ---------------------------------------------------------------------------
  */
 
-/* Sums, products and comparisons of small whole numbers are exact in any order; these are not. */
-static bool computes_roundings(const tile_function *f) {
-    for (uint32_t id = 1; id < f->op_count; id++) {
-        unsigned opcode = f->ops[id].opcode;
-        const tile_type *type = tile_value_type(f, f->ops[id].first_result);
-        bool floats = type && tile_scalar_is_floating(type->scalar);
-        if (opcode == TILE_OP_sqrt || opcode == TILE_OP_rsqrt || opcode == TILE_OP_exp2 ||
-            (opcode == TILE_OP_div && floats))
-            return true;
-    }
-    return false;
-}
-
 /* The value without the casts that round it. */
 static tile_value without_casts(const tile_function *f, tile_value value) {
     tile_op op;
@@ -73,7 +60,7 @@ tile_status tune_check_open(tune_check *c, const tile_module *module, const char
     status =
         tile_reference_shapes(f, sizes, &c->compute, c->arrays, c->which, c->strides, c->count);
     if (status != TILE_OK) return status;
-    c->rounds = computes_roundings(c->compute);
+    c->rounds = tile_compute_rounds(c->compute);
     find_product(c);
     return TILE_OK;
 }

@@ -196,7 +196,7 @@ bool reference_check(reference *from, const run_argument *arguments, unsigned in
     if (!array_allocate(&got)) return fail(output->name, "cannot be compared: no memory");
     gather(from, index, output, got.data);
     *result = (check_result){.elements = got.count};
-    result->exact = inputs_are_whole(from, arguments);
+    result->exact = inputs_are_whole(from, arguments) && !tile_compute_rounds(from->compute);
     result->bound = tolerance >= 0 ? tolerance : 16 / exact_limit(got.scalar);
     bool ok = check_result_array(from, index, &got, output->name, result);
     free(got.data);

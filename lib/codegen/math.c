@@ -1,0 +1,202 @@
+/* exp, log and their like as LLVM instructions: math_bodies.h says how they are computed, here is
+ * what its words are. {fast} takes the machine's approximation as it is. */
+#include <assert.h>
+
+#include "lib/codegen/emitter.h"
+#include "lib/codegen/ptx.h"
+
+typedef struct math {
+    tile_emitter *e;
+    bool wide; /* f64, else f32 */
+} math;
+
+typedef LLVMValueRef num;
+typedef LLVMValueRef truth;
+
+static LLVMTypeRef float_type(const math *m) {
+    return m->wide ? LLVMDoubleTypeInContext(m->e->llvm) : LLVMFloatTypeInContext(m->e->llvm);
+}
+
+static LLVMTypeRef word_type(const math *m) {
+    return m->wide ? LLVMInt64TypeInContext(m->e->llvm) : LLVMInt32TypeInContext(m->e->llvm);
+}
+
+static num num_number(math *m, double value) {
+    return LLVMConstReal(float_type(m), value);
+}
+
+static num num_add(math *m, num a, num b) {
+    return LLVMBuildFAdd(m->e->builder, a, b, "");
+}
+
+static num num_sub(math *m, num a, num b) {
+    return LLVMBuildFSub(m->e->builder, a, b, "");
+}
+
+static num num_mul(math *m, num a, num b) {
+    return LLVMBuildFMul(m->e->builder, a, b, "");
+}
+
+static num num_divide(math *m, num a, num b) {
+    return LLVMBuildFDiv(m->e->builder, a, b, "");
+}
+
+static num call(math *m, tile_machine machine, num a, num b, num c) {
+    LLVMValueRef args[] = {a, b, c};
+    return tile_machine_call(m->e, machine, args, 1 + (b != NULL) + (c != NULL));
+}
+
+static num num_fma(math *m, num a, num b, num c) {
+    return call(m, TILE_MACHINE_fma, a, b, c);
+}
+
+static num num_absolute(math *m, num a) {
+    return call(m, TILE_MACHINE_float_abs, a, NULL, NULL);
+}
+
+static num num_copy_sign(math *m, num size, num sign) {
+    return call(m, TILE_MACHINE_copy_sign, size, sign, NULL);
+}
+
+static num num_clamp(math *m, num a, double low, double high) {
+    a = call(m, TILE_MACHINE_float_max, a, num_number(m, low), NULL);
+    return call(m, TILE_MACHINE_float_min, a, num_number(m, high), NULL);
+}
+
+static num num_nearest(math *m, num a) {
+    return call(m, TILE_MACHINE_round_even, a, NULL, NULL);
+}
+
+static num num_exp2_approx(math *m, num a) {
+    assert(!m->wide);
+    return call(m, TILE_MACHINE_exp2, a, NULL, NULL);
+}
+
+static num num_reciprocal_approx(math *m, num a) {
+    assert(!m->wide);
+    return call(m, TILE_MACHINE_reciprocal, a, NULL, NULL);
+}
+
+static truth num_less(math *m, num a, num b) {
+    return LLVMBuildFCmp(m->e->builder, LLVMRealOLT, a, b, "");
+}
+
+static truth num_equal(math *m, num a, num b) {
+    return LLVMBuildFCmp(m->e->builder, LLVMRealOEQ, a, b, "");
+}
+
+static truth num_both(math *m, truth a, truth b) {
+    return LLVMBuildAnd(m->e->builder, a, b, "");
+}
+
+static num num_pick(math *m, truth which, num yes, num no) {
+    return LLVMBuildSelect(m->e->builder, which, yes, no, "");
+}
+
+/* 2^n for a whole number of f64's exponents. */
+static num power_of_two(math *m, LLVMValueRef n) {
+    LLVMBuilderRef b = m->e->builder;
+    LLVMTypeRef word = word_type(m);
+    LLVMValueRef biased = LLVMBuildAdd(b, n, tile_llvm_int(word, 1023), "");
+    LLVMValueRef bits = LLVMBuildShl(b, biased, tile_llvm_int(word, 52), "");
+    return LLVMBuildBitCast(b, bits, float_type(m), "");
+}
+
+/* By two powers: one may be beyond what there is. */
+static num num_scale(math *m, num x, num n) {
+    assert(m->wide);
+    LLVMBuilderRef b = m->e->builder;
+    LLVMTypeRef word = word_type(m);
+    LLVMValueRef whole = LLVMBuildFPToSI(b, n, word, "");
+    LLVMValueRef half = LLVMBuildAShr(b, whole, tile_llvm_int(word, 1), "");
+    x = num_mul(m, x, power_of_two(m, half));
+    return num_mul(m, x, power_of_two(m, LLVMBuildSub(b, whole, half, "")));
+}
+
+/* The exponent is what the bits of x are above those of 2/3. */
+static num num_split(math *m, num x, num *fraction) {
+    LLVMBuilderRef b = m->e->builder;
+    LLVMTypeRef word = word_type(m);
+    LLVMValueRef shift = tile_llvm_int(word, m->wide ? 52 : 23);
+    LLVMValueRef low = tile_llvm_int(word, m->wide ? 0x3fe5555555555555 : 0x3f2aaaab);
+    LLVMValueRef bits = LLVMBuildBitCast(b, x, word, "");
+    LLVMValueRef n = LLVMBuildAShr(b, LLVMBuildSub(b, bits, low, ""), shift, "");
+    bits = LLVMBuildSub(b, bits, LLVMBuildShl(b, n, shift, ""), "");
+    *fraction = LLVMBuildBitCast(b, bits, float_type(m), "");
+    return LLVMBuildSIToFP(b, n, float_type(m), "");
+}
+
+static num num_widen(math *m, num x) {
+    return LLVMBuildFPExt(m->e->builder, x, LLVMDoubleTypeInContext(m->e->llvm), "");
+}
+
+static num num_narrow(math *m, num x) {
+    return LLVMBuildFPTrunc(m->e->builder, x, LLVMFloatTypeInContext(m->e->llvm), "");
+}
+
+static truth bit_of(math *m, LLVMValueRef bits, int64_t bit) {
+    LLVMBuilderRef b = m->e->builder;
+    LLVMTypeRef word = word_type(m);
+    LLVMValueRef one = LLVMBuildAnd(b, bits, tile_llvm_int(word, bit), "");
+    return LLVMBuildICmp(b, LLVMIntNE, one, tile_llvm_int(word, 0), "");
+}
+
+/* Where so much is added that the last bit of the sum is worth 1, its bits are a whole number's. */
+static void num_turn(math *m, num x, num *quarters, truth *odd, truth *upper) {
+    assert(m->wide);
+    num magic = num_number(m, 0x1.8p52), sum = num_add(m, x, magic);
+    LLVMValueRef bits = LLVMBuildBitCast(m->e->builder, sum, word_type(m), "");
+    *quarters = num_sub(m, sum, magic);
+    *odd = bit_of(m, bits, 1);
+    *upper = bit_of(m, bits, 2);
+}
+
+#include "lib/codegen/math_bodies.h"
+
+/* The functions -------------------------------------------------------------------------------- */
+
+static num fast_exp(math *m, num x) {
+    return num_exp2_approx(m, num_mul(m, x, num_number(m, 0x1.715476p+0)));
+}
+
+static num fast_log2(math *m, num x) {
+    return call(m, TILE_MACHINE_log2, x, NULL, NULL);
+}
+
+static num fast_log(math *m, num x) {
+    return num_mul(m, fast_log2(m, x), num_number(m, 0x1.62e43p-1));
+}
+
+static num fast_tanh(math *m, num x) {
+    LLVMTypeRef type = float_type(m);
+    num result;
+    tile_ptx ptx = tile_ptx_begin(m->e, TILE_MACHINE_tanh);
+    tile_ptx_add_results(&ptx, &type, 1);
+    tile_ptx_add_inputs(&ptx, &x, 1);
+    tile_ptx_call(&ptx, &result);
+    return result;
+}
+
+static num fast_sin(math *m, num x) {
+    return call(m, TILE_MACHINE_sin, x, NULL, NULL);
+}
+
+static num fast_cos(math *m, num x) {
+    return call(m, TILE_MACHINE_cos, x, NULL, NULL);
+}
+
+/* body_erf and body_exp2 are as fast as they get. */
+#define FUNCTION(name, fast_body) \
+    LLVMValueRef tile_math_##name(tile_emitter *e, LLVMValueRef x, bool fast) { \
+        math m = {e, LLVMGetTypeKind(LLVMTypeOf(x)) == LLVMDoubleTypeKind}; \
+        return fast && !m.wide ? fast_body(&m, x) : body_##name(&m, x); \
+    }
+
+FUNCTION(exp, fast_exp)
+FUNCTION(exp2, body_exp2)
+FUNCTION(log, fast_log)
+FUNCTION(log2, fast_log2)
+FUNCTION(tanh, fast_tanh)
+FUNCTION(erf, body_erf)
+FUNCTION(sin, fast_sin)
+FUNCTION(cos, fast_cos)

@@ -1,0 +1,289 @@
+/* exp, log and their like, from arithmetic and the approximations that the machine has.
+ *
+ * Written once over an abstract number: math.c makes LLVM instructions of it, test_math.c computes
+ * with it and holds it to the bounds that ops.def states. Who includes this defines `math`, `num`,
+ * `truth` and the functions num_*; a num is an f32 or an f64, as math->wide says.
+ *
+ *   number    a constant                      less, equal   of two numbers; false with NaN
+ *   add sub mul divide fma absolute           both          of two truths
+ *   copy_sign   the first number's size, the  pick          the second operand where the truth
+ * holds second's sign                 clamp         into low .. high; NaN becomes either nearest to
+ * a whole number, even       scale         x * 2^n, n whole, rounded once exp2_approx,
+ * reciprocal_approx            of an f32, with relative errors of 2^-22 and 2^-23 split       x =
+ * *fraction * 2^result, the fraction from 2/3 to 4/3, for x that is no subnormal widen, narrow f32
+ * to f64 and back turn        of an f64: *quarters is the nearest whole number, *odd and *upper its
+ * two lowest bits
+ *
+ * The polynomials interpolate at Chebyshev nodes; their errors, computed with 40 digits, are given.
+ */
+#include <math.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* c[0] + x * (c[1] + x * (..)) */
+static num polynomial(math *m, num x, const double *c, size_t count) {
+    num sum = num_number(m, c[--count]);
+    while (count) sum = num_fma(m, sum, x, num_number(m, c[--count]));
+    return sum;
+}
+
+/* Exponentials --------------------------------------------------------------------------------- */
+
+static const double exp_tail[] = {/* (e^r - 1 - r) / r^2, |r| <= ln 2 / 2: 2^-53 */
+                                  0x1.0000000000001p-1,  0x1.5555555555556p-3,
+                                  0x1.5555555553d68p-5,  0x1.11111111109b5p-7,
+                                  0x1.6c16c17889fd3p-10, 0x1.a01a01a7c2f89p-13,
+                                  0x1.a019b91463588p-16, 0x1.71de0db2d4e97p-19,
+                                  0x1.28917ccaf39d3p-22, 0x1.af389f20208c6p-26};
+
+/* e^r * 2^n */
+static num scaled_exponential(math *m, num r, num n) {
+    num tail = polynomial(m, r, exp_tail, COUNT(exp_tail));
+    num one = num_number(m, 1);
+    num power = num_add(m, one, num_fma(m, num_mul(m, r, r), tail, r));
+    return num_scale(m, power, num_clamp(m, n, -1200, 1200));
+}
+
+/* The result where x lies between the limits, else 0 or infinity; NaN stays. */
+static num limit_exponential(math *m, num x, num result, double least, double most) {
+    num low = num_number(m, least), high = num_number(m, most);
+    result = num_pick(m, num_less(m, high, x), num_number(m, INFINITY), result);
+    return num_pick(m, num_less(m, x, low), num_number(m, 0), result);
+}
+
+static num wide_exp(math *m, num x) {
+    num n = num_nearest(m, num_mul(m, x, num_number(m, 0x1.71547652b82fep+0)));
+    num r = num_fma(m, n, num_number(m, -0x1.62e42fee00000p-1), x); /* ln 2 in two parts */
+    r = num_fma(m, n, num_number(m, -0x1.a39ef35793c76p-33), r);
+    return limit_exponential(m, x, scaled_exponential(m, r, n), -746, 710);
+}
+
+/* 2^t of the rounded t = x log2 e is off by as much as t was: by rest, which is known. At
+ * infinities it is not a number, and 2^t is right. */
+static num narrow_exp(math *m, num x) {
+    num log2e = num_number(m, 0x1.715476p+0);
+    num t = num_mul(m, x, log2e), power = num_exp2_approx(m, t);
+    num rest = num_fma(m, x, log2e, num_sub(m, num_number(m, 0), t));
+    rest = num_fma(m, x, num_number(m, 0x1.4ae0cp-26), rest);
+    num right = num_fma(m, power, num_mul(m, rest, num_number(m, 0x1.62e43p-1)), power);
+    truth finite = num_both(m, num_less(m, num_number(m, -INFINITY), t),
+                            num_less(m, power, num_number(m, INFINITY)));
+    return num_pick(m, finite, right, power);
+}
+
+static num body_exp(math *m, num x) {
+    return m->wide ? wide_exp(m, x) : narrow_exp(m, x);
+}
+
+static num body_exp2(math *m, num x) {
+    if (!m->wide) return num_exp2_approx(m, x);
+    num n = num_nearest(m, x);
+    num r = num_mul(m, num_sub(m, x, n), num_number(m, 0x1.62e42fefa39efp-1));
+    return limit_exponential(m, x, scaled_exponential(m, r, n), -1076, 1024.5);
+}
+
+/* Logarithms ----------------------------------------------------------------------------------- */
+
+static const double narrow_log[] = {/* (log(1 + f) - f) / f^2, |f| <= 1/3: 2^-27 */
+                                    -0x1.0000001e57304p-1, 0x1.5555558d80565p-2,
+                                    -0x1.ffff2b13d94f8p-3, 0x1.9998d4848533bp-3,
+                                    -0x1.55909d9f7030cp-3, 0x1.24c926ea23408p-3,
+                                    -0x1.f496334465432p-4, 0x1.bc8cef9f3460fp-4,
+                                    -0x1.04a281d21ed7ap-3, 0x1.dba28ebec78b2p-4};
+static const double wide_log[] = {/* (2 atanh(s) - 2 s) / s^3 over z = s^2 <= 0.04: 2^-55 */
+                                  0x1.5555555555555p-1, 0x1.9999999999f30p-2, 0x1.24924923dba6ap-2,
+                                  0x1.c71c72e2f78d5p-3, 0x1.745cab2727663p-3, 0x1.3b29fcbbce66dp-3,
+                                  0x1.0e88ea4725d3dp-3, 0x1.16b68338bd78bp-3};
+
+/* log(1 + f), from the fraction; *exponent is what is left. */
+static num log_of_fraction(math *m, num x, num *exponent) {
+    num fraction, one = num_number(m, 1);
+    num small = num_number(m, m->wide ? 0x1p-1022 : 0x1p-126); /* the subnormals lie below it */
+    truth is_small = num_less(m, x, small);
+    num large = num_mul(m, x, num_number(m, 0x1p64));
+    *exponent = num_split(m, num_pick(m, is_small, large, x), &fraction);
+    *exponent = num_pick(m, is_small, num_add(m, *exponent, num_number(m, -64)), *exponent);
+    num f = num_sub(m, fraction, one);
+    if (!m->wide)
+        return num_fma(m, num_mul(m, f, f), polynomial(m, f, narrow_log, COUNT(narrow_log)), f);
+    num s = num_divide(m, f, num_add(m, f, num_number(m, 2)));
+    num z = num_mul(m, s, s), zero = num_number(m, 0);
+    num tail = num_mul(m, z, polynomial(m, z, wide_log, COUNT(wide_log)));
+    return num_fma(m, num_sub(m, zero, s), num_sub(m, f, tail), f); /* 2 s = f - s f */
+}
+
+/* Of 0, of infinity and of what has no logarithm. */
+static num limit_log(math *m, num x, num result) {
+    num zero = num_number(m, 0), infinity = num_number(m, INFINITY);
+    truth ordinary = num_both(m, num_less(m, zero, x), num_less(m, x, infinity));
+    num rest = num_pick(m, num_less(m, x, zero), num_number(m, NAN), num_add(m, x, x));
+    rest = num_pick(m, num_equal(m, x, zero), num_number(m, -INFINITY), rest);
+    return num_pick(m, ordinary, result, rest);
+}
+
+static num body_log(math *m, num x) {
+    num n, part = log_of_fraction(m, x, &n);
+    num low = num_fma(m, n, num_number(m, m->wide ? 0x1.a39ef35793c76p-33 : -0x1.05c61p-29), part);
+    num high = num_number(m, m->wide ? 0x1.62e42fee00000p-1 : 0x1.62e43p-1);
+    return limit_log(m, x, num_fma(m, n, high, low));
+}
+
+static num body_log2(math *m, num x) {
+    num n, part = log_of_fraction(m, x, &n);
+    num high = num_number(m, m->wide ? 0x1.71547652b82fep+0 : 0x1.715476p+0);
+    num low = num_number(m, m->wide ? 0x1.777d0ffda0d24p-56 : 0x1.4ae0cp-26);
+    num rest = num_fma(m, part, low, n);
+    return limit_log(m, x, num_fma(m, part, high, rest));
+}
+
+/* Hyperbolic tangent and error function -------------------------------------------------------- */
+
+static const double narrow_tanh[] = {/* (tanh(x) - x) / x^3 over x^2, x <= 0.55: 2^-26 */
+                                     -0x1.55555471488e4p-2, 0x1.110fe9f4baa34p-3,
+                                     -0x1.b9a027aa8b650p-5, 0x1.5d20af73d1a56p-6,
+                                     -0x1.b12aec06471ffp-8};
+static const double wide_tanh[] = {/* 2^-61 */
+                                   -0x1.5555555555555p-2,  0x1.1111111111109p-3,
+                                   -0x1.ba1ba1ba1a723p-5,  0x1.664f48822e32fp-6,
+                                   -0x1.226e3539a2567p-7,  0x1.d6d3c5fa306d8p-9,
+                                   -0x1.7da25d2dc94ddp-10, 0x1.3547b99663ef6p-11,
+                                   -0x1.f41cac23a5451p-13, 0x1.8c91aa027e00fp-14,
+                                   -0x1.1ad8e00df097cp-15, 0x1.08286da59d446p-17};
+
+static num body_tanh(math *m, num x) {
+    num size = num_absolute(m, x), z = num_mul(m, x, x), one = num_number(m, 1);
+    num tail = m->wide ? polynomial(m, z, wide_tanh, COUNT(wide_tanh))
+                       : polynomial(m, z, narrow_tanh, COUNT(narrow_tanh));
+    num near = num_fma(m, num_mul(m, size, z), tail, size);
+    num power = num_add(m, body_exp(m, num_add(m, size, size)), one);
+    num part = m->wide ? num_divide(m, one, power) : num_reciprocal_approx(m, power);
+    num far = num_fma(m, part, num_number(m, -2), one);
+    truth is_near = num_less(m, size, num_number(m, 0.55));
+    return num_copy_sign(m, num_pick(m, is_near, near, far), x);
+}
+
+static const double narrow_erf[] = {/* (erf(x) - x) / x over x^2, x <= 1: 2^-29 */
+                                    0x1.06eba7f62aa6ep-3, -0x1.81273e6e25f98p-2,
+                                    0x1.ce2d0e78c940fp-4, -0x1.b7fa8bb0cedaap-6,
+                                    0x1.5410e07dfd369p-8, -0x1.a44457bea8f7cp-11,
+                                    0x1.4a3336b821c51p-14};
+static const double wide_erf[] = {/* 2^-68 */
+                                  0x1.06eba8214db69p-3,  -0x1.812746b0379e7p-2,
+                                  0x1.ce2f21a042bdep-4,  -0x1.b82ce312889b6p-6,
+                                  0x1.565bcd0e64f5bp-8,  -0x1.c02db3fee866fp-11,
+                                  0x1.f9a326c1c6edfp-14, -0x1.f4d2561089023p-17,
+                                  0x1.b9e64fed6bd39p-20, -0x1.5f6d8a893c396p-23,
+                                  0x1.fc42dd57d886cp-27, -0x1.4e5e20d9bb5fap-30,
+                                  0x1.7ef9816d93493p-34, -0x1.29971a2b8c685p-38};
+static const double narrow_erfc[] = {/* log(1 - erf(x)), 1 <= x <= 4: 2^-25 */
+                                     0x1.4fb06741d39a1p-12, -0x1.2156fa777dfb0p+0,
+                                     -0x1.437eb4486a325p-1, -0x1.c2e355434c642p-4,
+                                     0x1.b0e246c451d48p-6,  -0x1.37ecc66bf73f2p-8,
+                                     0x1.38e5e5277d407p-11, -0x1.825ce4bea3989p-15,
+                                     0x1.b7783044b6881p-20};
+/* The same over x - 1.6, 1 <= x <= 2.25: 2^-62; and over x - 4, 2.25 <= x <= 6: 2^-46, where 1 -
+ * erf is less than 2^-9. */
+static const double wide_erfc[2][17] = {
+    {-0x1.df4600a8581d6p+1, -0x1.d81302e9180b8p+1, -0x1.ccd1f78cdce84p-1, -0x1.81ba2e9f4017dp-6,
+     0x1.62883684b9e6ap-8, -0x1.28df589190d07p-10, 0x1.a2bedb46c5458p-13, -0x1.8fcc17ea446b7p-16,
+     -0x1.c8f2c3fa93869p-21, 0x1.bb6a33efe0713p-20, -0x1.4fbf6b76024d3p-21, 0x1.558dd254476ecp-23,
+     -0x1.d89ffa2b5c814p-26, 0x1.89b9c4515d8b7p-30, 0x1.54dd5117d2031p-30, -0x1.76bc7c1ffc25ep-31,
+     0x1.8649f3a3ad612p-33},
+    {-0x1.1fcdf0a1a2e32p+4, -0x1.07906645f5ae7p+3, -0x1.f26754402c04bp-1, -0x1.f12cc36e01bbap-9,
+     0x1.3136a8c560b1bp-11, -0x1.7dc9f10a17704p-14, 0x1.da6b87014fa4bp-17, -0x1.20136cc767bc9p-19,
+     0x1.5104edcc9c845p-22, -0x1.753e97f8c39efp-25, 0x1.7bf9dbad29906p-28, -0x1.4dddc7e6a6699p-31,
+     0x1.b712c9d70e91ep-35, -0x1.ae4d29acf0356p-41, -0x1.c7e0263175901p-40, 0x1.71162edd65f6bp-41,
+     -0x1.a0409347519eep-44}};
+
+/* log(1 - erf(size)), with the coefficients of the part that size lies in. */
+static num wide_log_erfc(math *m, num size) {
+    truth first = num_less(m, size, num_number(m, 2.25));
+    num x = num_sub(m, size, num_pick(m, first, num_number(m, 1.6), num_number(m, 4)));
+    num sum = num_number(m, 0);
+    for (size_t i = COUNT(wide_erfc[0]); i-- > 0;)
+        sum = num_fma(
+            m, sum, x,
+            num_pick(m, first, num_number(m, wide_erfc[0][i]), num_number(m, wide_erfc[1][i])));
+    return sum;
+}
+
+static num body_erf(math *m, num x) {
+    double end = m->wide ? 6 : 4; /* from here on it rounds to 1 */
+    num size = num_absolute(m, x), z = num_mul(m, x, x), one = num_number(m, 1);
+    num tail = m->wide ? polynomial(m, z, wide_erf, COUNT(wide_erf))
+                       : polynomial(m, z, narrow_erf, COUNT(narrow_erf));
+    num near = num_fma(m, size, tail, size);
+    num capped = num_clamp(m, size, 0, end);
+    num exponent =
+        m->wide ? wide_log_erfc(m, capped) : polynomial(m, capped, narrow_erfc, COUNT(narrow_erfc));
+    num far = num_sub(m, one, body_exp(m, exponent));
+    num result = num_pick(m, num_less(m, size, one), near, far);
+    result = num_pick(m, num_equal(m, x, x), result, x);
+    return num_copy_sign(m, result, x);
+}
+
+/* Sine and cosine ------------------------------------------------------------------------------ */
+
+static const double narrow_sin[] = {/* (sin(r) - r) / r^3 over r^2, |r| <= pi / 4: 2^-35 */
+                                    -0x1.555555545c701p-3, 0x1.11110deb48b7fp-7,
+                                    -0x1.a013a251c9f8cp-13, 0x1.6dbc54456dc24p-19};
+static const double wide_sin[] = {/* 2^-66 */
+                                  -0x1.5555555555555p-3,  0x1.1111111111110p-7,
+                                  -0x1.a01a01a01992ap-13, 0x1.71de3a545ed8ap-19,
+                                  -0x1.ae64540fc0fa6p-26, 0x1.61217ca7db085p-33,
+                                  -0x1.ab166bc21bf70p-41};
+static const double narrow_cos[] = {/* (cos(r) - 1 + r^2 / 2) / r^4 over r^2: 2^-38 */
+                                    0x1.5555555502463p-5, -0x1.6c16bf524d385p-10,
+                                    0x1.a015c0fae86e0p-16, -0x1.25232b0de4df8p-22};
+static const double wide_cos[] = {/* 2^-70 */
+                                  0x1.5555555555555p-5,  -0x1.6c16c16c16c16p-10,
+                                  0x1.a01a01a019d04p-16, -0x1.27e4fb7712106p-22,
+                                  0x1.1eed8dea401cep-29, -0x1.9394b7ecbd7ddp-37,
+                                  0x1.ab771a86691fap-45};
+
+static num sine_of_small(math *m, num r) {
+    num z = num_mul(m, r, r);
+    num tail = m->wide ? polynomial(m, z, wide_sin, COUNT(wide_sin))
+                       : polynomial(m, z, narrow_sin, COUNT(narrow_sin));
+    return num_fma(m, num_mul(m, r, z), tail, r);
+}
+
+static num cosine_of_small(math *m, num r) {
+    num z = num_mul(m, r, r);
+    num tail = m->wide ? polynomial(m, z, wide_cos, COUNT(wide_cos))
+                       : polynomial(m, z, narrow_cos, COUNT(narrow_cos));
+    num half = num_fma(m, z, num_number(m, -0.5), num_number(m, 1));
+    return num_fma(m, num_mul(m, z, z), tail, half);
+}
+
+/* x - quarters * pi / 2, in f64 and with pi / 2 in three parts: of an f32 nothing is lost that it
+ * could show. Of larger numbers the turns cannot be told. */
+static num reduce(math *m, num x, truth *odd, truth *upper) {
+    math wide = *m;
+    wide.wide = true;
+    num whole = m->wide ? x : num_widen(m, x), quarters;
+    num_turn(&wide, num_mul(&wide, whole, num_number(&wide, 0x1.45f306dc9c883p-1)), &quarters, odd,
+             upper);
+    num r = num_fma(&wide, quarters, num_number(&wide, -0x1.921fb54442d18p+0), whole);
+    r = num_fma(&wide, quarters, num_number(&wide, -0x1.1a62633145c07p-54), r);
+    if (m->wide) r = num_fma(&wide, quarters, num_number(&wide, 0x1.f1976b8p-110), r);
+    double end = m->wide ? 0x1p30 : 0x1p47;
+    truth told = num_less(&wide, num_absolute(&wide, whole), num_number(&wide, end));
+    r = num_pick(&wide, told, r, num_number(&wide, NAN));
+    return m->wide ? r : num_narrow(m, r);
+}
+
+static num body_sin(math *m, num x) {
+    truth odd, upper;
+    num r = reduce(m, x, &odd, &upper), zero = num_number(m, 0);
+    num size = num_pick(m, odd, cosine_of_small(m, r), sine_of_small(m, r));
+    num result = num_pick(m, upper, num_sub(m, zero, size), size);
+    return num_pick(m, num_equal(m, x, zero), x, result); /* -0 */
+}
+
+static num body_cos(math *m, num x) {
+    truth odd, upper;
+    num r = reduce(m, x, &odd, &upper), zero = num_number(m, 0);
+    num size = num_pick(m, odd, num_sub(m, zero, sine_of_small(m, r)), cosine_of_small(m, r));
+    return num_pick(m, upper, num_sub(m, zero, size), size);
+}

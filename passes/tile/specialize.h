@@ -1,0 +1,60 @@
+/* specialize-warps in parts: what the pass plans for one loop, and the two roles that it makes. */
+#ifndef TILE_PASSES_TILE_SPECIALIZE_H
+#define TILE_PASSES_TILE_SPECIALIZE_H
+
+#include "passes/tile/ring.h"
+
+enum {
+    WARPGROUP = 4,      /* warps */
+    MAX_WARPGROUPS = 3, /* of consumers: with more wgmma has no registers */
+    MAX_TILE_LOOPS = 8, /* around the pipelined one */
+    RING_STATES = 2,    /* what a role carries from one iteration to the next: stage, parity */
+};
+
+/* Copies whose stages are read and given back together: one barrier of each kind a stage. */
+typedef struct stage_group {
+    tile_op first_use, last_use; /* in the loop's body, directly */
+    bool by_dots;                /* only asynchronous products read it */
+    tile_value full, empty;
+} stage_group;
+
+typedef struct specialist {
+    ring ring;                      /* the loop, its copies, their buffers */
+    tile_op around[MAX_TILE_LOOPS]; /* loops around it, the outermost one first */
+    unsigned around_count;
+    unsigned warps; /* of the consumers, together */
+    stage_group *groups;
+    unsigned group_count;
+    unsigned *group_of; /* by staged copy */
+    tile_op *dots;      /* asynchronous ones */
+    unsigned dot_count;
+    unsigned *sums; /* which of the loop's carried values they are the sums of */
+    unsigned sum_count;
+    bool *outside;  /* by op: all warps run it */
+    bool *needed;   /* by op: the producer computes it, too */
+    size_t old_ops; /* those below have an entry; all others are outside */
+} specialist;
+
+/* Plans one loop: fills s but for its buffers and barriers. False where the loop stays as it is,
+ * after a remark that says why. */
+bool specialize_plan(specialist *s, tile_op loop);
+
+/* The outermost operation around the loop, in the function's body. */
+static inline tile_op specialize_top(const specialist *s) {
+    return s->around_count ? s->around[0] : s->ring.plan.loop;
+}
+
+static inline bool specialize_is_outside(const specialist *s, tile_op op) {
+    return op.id >= s->old_ops || s->outside[op.id];
+}
+
+/* Stage and parity of the iteration after the one that has these. */
+void specialize_advance(const specialist *s, tile_builder *b, const tile_value now[RING_STATES],
+                        tile_value next[RING_STATES]);
+
+/* Clones the loops, addresses and copies into the empty region. */
+void specialize_producer(specialist *s, tile_region region);
+/* Moves what not all warps run into the empty region of roles, and makes the loop wait. */
+void specialize_consumers(specialist *s, tile_op roles, tile_region region);
+
+#endif

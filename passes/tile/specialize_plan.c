@@ -1,0 +1,359 @@
+/* Whether a loop can be run by roles, and how: conditions, each with its remark. */
+#include "lib/analysis/access.h"
+#include "lib/analysis/executors.h"
+#include "lib/analysis/memory.h"
+#include "lib/ir/regions.h"
+#include "lib/ir/remark.h"
+#include "passes/tile/specialize.h"
+#include "passes/tile/warpgroup.h"
+
+typedef struct planner {
+    specialist *s;
+    tile_function *f;
+    tile_op loop;
+    tile_region body;
+    const uint32_t *uses; /* by value */
+    uint32_t *position;   /* by op, directly in the body: 1, 2, ... */
+    bool ok;
+} planner;
+
+/* A condition fails: the remark, at op. remedy: NULL if nothing helps. */
+static void refuse(planner *p, tile_op op, const char *why, const char *remedy) {
+    if (p->ok) tile_remark_missed(p->f, op, "not specialised", why, remedy);
+    p->ok = false;
+}
+
+/* Where the loop stands ------------------------------------------------------------------------ */
+
+static void look_around(planner *p) {
+    tile_op found[MAX_TILE_LOOPS];
+    specialist *s = p->s;
+    for (tile_op op = tile_op_parent(p->f, p->loop); op.id; op = tile_op_parent(p->f, op)) {
+        if (tile_op_opcode(p->f, op) != TILE_OP_for || s->around_count == MAX_TILE_LOOPS) {
+            refuse(p, op, "the pipelined loop is inside of it, and only `for` may be around one",
+                   NULL);
+            return;
+        }
+        found[s->around_count++] = op;
+    }
+    for (unsigned i = 0; i < s->around_count; i++) s->around[i] = found[s->around_count - 1 - i];
+}
+
+static void check_clauses(planner *p) {
+    tile_function *f = p->f;
+    tile_executors who = tile_executors_of(f, p->loop);
+    p->s->warps = who.warps;
+    if (tile_op_attr_int(f, p->loop, TILE_ATTR_pipelined, 1) < 2)
+        refuse(p, p->loop, "one stage cannot be filled while it is read",
+               "give `pipelined` 2 or more");
+    else if (tile_op_has_attr(f, p->loop, TILE_ATTR_order) ||
+             tile_op_has_attr(f, p->loop, TILE_ATTR_stage))
+        refuse(p, p->loop, "`order` and `stage` say what one set of warps does in turn",
+               "leave them out");
+    else if (f->sync_explicit)
+        refuse(p, p->loop, "its barriers are yours to write",
+               "leave `sync explicit` out, or write `roles`");
+    else if (who.warps != WARPGROUP && who.warps != 2 * WARPGROUP)
+        refuse(p, p->loop, "the kernel's warps are not one or two warpgroups",
+               "say `warps 4` or `warps 8`");
+}
+
+/* Products ------------------------------------------------------------------------------------- */
+
+static void check_dots(planner *p) {
+    unsigned count = 0;
+    TILE_FOR_EACH_OP (p->f, op, p->body) {
+        if (tile_op_opcode(p->f, op) != TILE_OP_dot) continue;
+        count++;
+        if (!warpgroup_takes(p->f, op))
+            refuse(p, op, "warpgroups do not compute it", "see why it takes no wgmma");
+    }
+    if (!count) refuse(p, p->loop, "there is no `dot` directly in it", NULL);
+}
+
+/* The operation of the body that alone uses the value, as acc; 0: there is none. */
+static tile_op next_of_chain(planner *p, tile_value value) {
+    unsigned size;
+    TILE_FOR_EACH_OP (p->f, op, p->body)
+        if (p->uses[value.id] == 1 && tile_op_opcode(p->f, op) == TILE_OP_dot &&
+            tile_op_segment(p->f, op, TILE_MMA_ACC, &size)->id == value.id)
+            return op;
+    return TILE_NO_OP;
+}
+
+/* A sum that the loop carries from dot to dot can be pending all the time. */
+static void find_async_dots(planner *p) {
+    specialist *s = p->s;
+    for (unsigned i = 0; i < tile_carried_count(p->f, p->loop); i++) {
+        unsigned first = s->dot_count;
+        tile_value value = tile_carried_received(p->f, p->loop, 0, i);
+        for (tile_op dot; (dot = next_of_chain(p, value)).id; value = tile_op_result(p->f, dot, 0))
+            s->dots[s->dot_count++] = dot;
+        bool yielded = tile_carried_sent(p->f, p->loop, 0, i).id == value.id;
+        if (!yielded || p->uses[value.id] != 1) s->dot_count = first;
+        if (s->dot_count > first) s->sums[s->sum_count++] = i;
+    }
+}
+
+static bool is_async(const specialist *s, tile_op op) {
+    for (unsigned i = 0; i < s->dot_count; i++)
+        if (s->dots[i].id == op.id) return true;
+    return false;
+}
+
+/* Copies --------------------------------------------------------------------------------------- */
+
+static bool writes_shared(tile_function *f, tile_op op) {
+    unsigned size;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    return (opcode == TILE_OP_copy || opcode == TILE_OP_copy_async) &&
+           tile_value_type(f, *tile_op_segment(f, op, 1, &size))->kind == TILE_TYPE_SHARED;
+}
+
+static void visit_other_copy(tile_function *f, tile_op op, void *user) {
+    planner *p = user;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    bool groups = opcode == TILE_OP_commit_group || opcode == TILE_OP_wait_group;
+    if (groups) p->ok = false; /* the pass pipeline refuses them */
+    if (p->ok && writes_shared(f, op) && !tile_is_staged(&p->s->ring.plan, op))
+        refuse(p, op, "it cannot run ahead of the loop", NULL);
+}
+
+/* What the hardware's copies of boxes need is 16 bytes everywhere: rows, strides, addresses. */
+static void check_box(planner *p, const tile_range *ranges, tile_op copy) {
+    unsigned size;
+    const tile_value *element = tile_op_segment(p->f, copy, 0, &size);
+    const tile_type *view = tile_value_type(p->f, element[0]);
+    tile_access_facts facts = tile_view_access(p->f, ranges, element);
+    if (facts.width * tile_scalar_bytes(view->scalar) == 16) return;
+    refuse(
+        p, copy,
+        "a tensor map needs rows whose elements lie side by side, and addresses and strides that "
+        "are multiples of 16 bytes",
+        "say what pointers and extents are divisible by");
+}
+
+/* Memory --------------------------------------------------------------------------------------- */
+
+/* Whether op comes after the loop, in the same turn of the loops around it. */
+static bool comes_after(planner *p, tile_op op) {
+    for (tile_op path = p->loop; path.id; path = tile_op_parent(p->f, path)) {
+        tile_region region = tile_op_at(p->f, path)->parent;
+        tile_op holder = tile_ancestor_in(p->f, op, region);
+        if (!holder.id) continue;
+        for (tile_op next = path; next.id; next = tile_op_at(p->f, next)->next)
+            if (next.id == holder.id) return true;
+        return false;
+    }
+    return false;
+}
+
+typedef struct source_check {
+    planner *p;
+    tile_op copy;
+    tile_value source;
+    bool in_order; /* what the kernel writes after the loop comes after all copies */
+} source_check;
+
+static void visit_write(tile_function *f, tile_op op, void *user) {
+    source_check *c = user;
+    tile_access accesses[TILE_MAX_ACCESSES];
+    unsigned count = tile_op_accesses(f, op, accesses);
+    for (unsigned i = 0; i < count && c->p->ok; i++) {
+        if (!accesses[i].write || accesses[i].shared ||
+            !tile_may_alias(f, accesses[i].memory, c->source) ||
+            (c->in_order && comes_after(c->p, op)))
+            continue;
+        refuse(c->p, c->copy,
+               "the kernel may write what it reads, and a producer would read that too early",
+               "say `noalias`");
+    }
+}
+
+static void visit_meeting(tile_function *f, tile_op op, void *user) {
+    planner *p = user;
+    unsigned effects = tile_op_effects(f, op);
+    tile_opcode opcode = tile_op_opcode(f, op);
+    const char *why = NULL, *remedy = NULL;
+    if (!p->ok || p->s->outside[op.id]) return;
+    if (effects & TILE_EFFECT_CLUSTER)
+        why = "all threads of the block must come to it";
+    else if (opcode == TILE_OP_pdl_wait)
+        why = "the producer's copies would not wait for it",
+        remedy = "put it before the first operation on tiles";
+    else if (opcode == TILE_OP_roles || opcode == TILE_OP_sync_explicit)
+        why = "what warps do there is yours to say";
+    else if (effects & TILE_EFFECT_ACQUIRE && !comes_after(p, op))
+        why = "the producer's copies would not wait for it";
+    if (why) refuse(p, op, why, remedy);
+}
+
+static void visit_acquire(tile_function *f, tile_op op, void *user) {
+    *(bool *)user |= (tile_op_effects(f, op) & TILE_EFFECT_ACQUIRE) != 0;
+}
+
+static void check_memory(planner *p) {
+    bool acquires = false, independent = true;
+    specialist *s = p->s;
+    tile_walk(p->f, p->f->body, visit_meeting, p);
+    tile_walk(p->f, p->f->body, visit_acquire, &acquires);
+    for (unsigned i = 0; i < s->around_count; i++)
+        independent &= tile_op_has_attr(p->f, s->around[i], TILE_ATTR_independent);
+    for (unsigned i = 0; i < s->ring.plan.copy_count && p->ok; i++) {
+        unsigned size;
+        tile_op copy = s->ring.plan.copies[i].op;
+        source_check c = {.p = p, .copy = copy, .source = *tile_op_segment(p->f, copy, 0, &size)};
+        c.in_order = !s->around_count || (independent && !acquires);
+        tile_walk(p->f, p->f->body, visit_write, &c);
+    }
+}
+
+/* What the producer computes ------------------------------------------------------------------- */
+
+static bool handles_tiles(const tile_function *f, tile_op op) {
+    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
+        if (tile_op_handles_tile(f, op, tile_op_operand(f, op, i))) return true;
+    for (unsigned i = 0; i < tile_op_at(f, op)->result_count; i++)
+        if (tile_op_handles_tile(f, op, tile_op_result(f, op, i))) return true;
+    return false;
+}
+
+/* Before the loops: tiles are the consumers' from the start, with what hangs on them and all
+ * effects behind the first. */
+static void divide_prefix(planner *p) {
+    tile_function *f = p->f;
+    bool met = false;
+    tile_op top = specialize_top(p->s);
+    TILE_FOR_EACH_OP (f, op, f->body) {
+        if (op.id == top.id) break;
+        bool moves = handles_tiles(f, op) || tile_op_at(f, op)->region_count ||
+                     (met && tile_op_effects(f, op) & ~(unsigned)TILE_EFFECT_ALLOC);
+        for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
+            tile_op def = tile_value_def(f, tile_op_operand(f, op, i));
+            moves |= def.id && !p->s->outside[def.id];
+        }
+        met |= moves;
+        p->s->outside[op.id] = !moves;
+    }
+}
+
+/* Whether a warp without tiles can compute it; reports why not. */
+static void check_needed(planner *p, tile_op copy, tile_value value) {
+    const tile_function *f = p->f;
+    const tile_value_data *data = tile_value_at(f, value);
+    if (!p->ok || data->kind == TILE_VALUE_ARG || data->kind == TILE_VALUE_CONSTANT) return;
+    if (data->kind == TILE_VALUE_REGION) {
+        if (data->index < tile_region_own_args(f, (tile_region){data->owner})) return;
+        refuse(p, copy, "where it reads depends on a value that a loop around it carries", NULL);
+        return;
+    }
+    tile_op def = {data->owner};
+    if (p->s->outside[def.id]) return;
+    if (handles_tiles(f, def) || tile_op_effects(f, def) || tile_op_at(f, def)->region_count) {
+        refuse(p, copy, "where it reads depends on more than arithmetic", NULL);
+        return;
+    }
+    p->s->needed[def.id] = true;
+    for (unsigned i = 0; i < tile_op_operand_count(f, def); i++)
+        check_needed(p, copy, tile_op_operand(f, def, i));
+}
+
+static void check_addresses(planner *p) {
+    specialist *s = p->s;
+    for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
+        unsigned size;
+        tile_op copy = s->ring.plan.copies[i].op;
+        const tile_value *source = tile_op_segment(p->f, copy, 0, &size);
+        for (unsigned k = 0; k < size; k++) check_needed(p, copy, source[k]);
+    }
+    for (unsigned i = 0; i < 3; i++) check_needed(p, p->loop, tile_op_operand(p->f, p->loop, i));
+    for (unsigned i = 0; i < s->around_count; i++)
+        for (unsigned k = 0; k < 3; k++)
+            check_needed(p, p->loop, tile_op_operand(p->f, s->around[i], k));
+}
+
+/* Stages ----------------------------------------------------------------------------------------
+ */
+
+typedef struct use_list {
+    planner *p;
+    tile_staged_copy copy;
+    stage_group group;
+} use_list;
+
+static void add_use(use_list *u, tile_op op) {
+    const uint32_t *position = u->p->position;
+    stage_group *g = &u->group;
+    if (!g->first_use.id || position[op.id] < position[g->first_use.id]) g->first_use = op;
+    if (!g->last_use.id || position[op.id] > position[g->last_use.id]) g->last_use = op;
+    g->by_dots &= is_async(u->p->s, op);
+}
+
+/* A loaded tile that something else than a dot wants is read from its stage where it was loaded. */
+static void visit_use(tile_function *f, tile_op op, void *user) {
+    use_list *u = user;
+    tile_op copy = u->copy.op;
+    tile_value wanted = u->copy.buffer.id ? u->copy.buffer : tile_op_result(f, copy, 0);
+    tile_op holder = tile_ancestor_in(f, op, u->p->body);
+    if (!holder.id || op.id == copy.id || tile_op_opcode(f, op) == TILE_OP_free_shared) return;
+    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
+        if (tile_op_operand(f, op, i).id != wanted.id) continue;
+        bool direct = u->copy.buffer.id || (tile_op_opcode(f, op) == TILE_OP_dot && i < 2);
+        add_use(u, direct ? holder : copy);
+    }
+}
+
+static void make_groups(planner *p) {
+    specialist *s = p->s;
+    tile_pipeline_plan *plan = &s->ring.plan;
+    for (unsigned i = 0; i < plan->copy_count; i++) {
+        use_list u = {.p = p, .copy = plan->copies[i], .group = {.by_dots = true}};
+        tile_walk(p->f, p->body, visit_use, &u);
+        if (!u.group.first_use.id) add_use(&u, tile_region_yield(p->f, p->body));
+        unsigned g = 0;
+        while (g < s->group_count && (s->groups[g].first_use.id != u.group.first_use.id ||
+                                      s->groups[g].last_use.id != u.group.last_use.id))
+            g++;
+        if (g == s->group_count) s->groups[s->group_count++] = u.group;
+        s->groups[g].by_dots &= u.group.by_dots;
+        s->group_of[i] = g;
+    }
+}
+
+/* The plan ------------------------------------------------------------------------------------- */
+
+bool specialize_plan(specialist *s, tile_op loop) {
+    tile_function *f = s->ring.f;
+    tile_arena *arena = s->ring.pass->scratch;
+    planner p = {.s = s, .f = f, .loop = loop, .ok = true};
+    p.body = tile_op_region(f, loop, 0);
+    p.uses = tile_count_uses(f, arena);
+    p.position = TILE_NEW_ARRAY(arena, uint32_t, f->op_count + 1u);
+    uint32_t next = 1;
+    TILE_FOR_EACH_OP (f, op, p.body) p.position[op.id] = next++;
+    s->old_ops = f->op_count;
+    s->outside = TILE_NEW_ARRAY(arena, bool, f->op_count + 1u);
+    s->needed = TILE_NEW_ARRAY(arena, bool, f->op_count + 1u);
+    s->dots = TILE_NEW_ARRAY(arena, tile_op, f->op_count + 1u);
+    s->sums = TILE_NEW_ARRAY(arena, unsigned, tile_carried_count(f, loop) + 1u);
+    check_clauses(&p);
+    if (p.ok) look_around(&p);
+    if (!p.ok) return false;
+    if (!tile_plan_pipeline_quietly(f, loop, arena, &s->ring.plan)) return false;
+    tile_walk(f, p.body, visit_other_copy, &p);
+    if (p.ok && !s->ring.plan.copy_count)
+        refuse(&p, loop, "none of its copies can run ahead", NULL);
+    if (!p.ok) return false;
+    const tile_range *ranges = tile_range_analyse(f, arena);
+    check_dots(&p);
+    for (unsigned i = 0; i < s->ring.plan.copy_count && p.ok; i++)
+        check_box(&p, ranges, s->ring.plan.copies[i].op);
+    divide_prefix(&p);
+    if (p.ok) check_memory(&p);
+    if (p.ok) check_addresses(&p);
+    s->groups = TILE_NEW_ARRAY(arena, stage_group, s->ring.plan.copy_count + 1u);
+    s->group_of = TILE_NEW_ARRAY(arena, unsigned, s->ring.plan.copy_count + 1u);
+    (void)find_async_dots;
+    if (p.ok) make_groups(&p);
+    return p.ok;
+}

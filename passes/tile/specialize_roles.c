@@ -1,0 +1,266 @@
+/* The two roles of a specialised loop. */
+#include "lib/analysis/memory.h"
+#include "lib/ir/regions.h"
+#include "passes/tile/specialize.h"
+
+void specialize_advance(const specialist *s, tile_builder *b, const tile_value now[RING_STATES],
+                        tile_value next[RING_STATES]) {
+    tile_value zero = tile_build_int(b, 0), one = tile_build_int(b, 1);
+    tile_value stage = tile_build_add(b, now[0], one);
+    tile_value round = tile_build_eq(b, stage, tile_build_int(b, s->ring.plan.stages));
+    next[0] = tile_build_select(b, round, zero, stage);
+    next[1] = tile_build_select(b, round, tile_build_xor(b, now[1], one), now[1]);
+}
+
+static void name_states(tile_function *f, tile_value stage, tile_value parity) {
+    tile_value_set_name(f, stage, "stage");
+    tile_value_set_name(f, parity, "parity");
+}
+
+/* The producer --------------------------------------------------------------------------------- */
+
+typedef struct producer {
+    specialist *s;
+    tile_function *f;
+    tile_value *map; /* value of the loop as written -> the producer's */
+    size_t map_count;
+} producer;
+
+static tile_value mapped(const producer *p, tile_value value) {
+    return value.id < p->map_count && p->map[value.id].id ? p->map[value.id] : value;
+}
+
+/* The producer's own of a value: what is computed where not all warps are is computed again. */
+static tile_value clone_value(producer *p, tile_builder *b, tile_value value) {
+    tile_value own = mapped(p, value);
+    tile_op def = tile_value_def(p->f, value);
+    if (own.id != value.id || !def.id || specialize_is_outside(p->s, def)) return own;
+    for (unsigned i = 0; i < tile_op_operand_count(p->f, def); i++)
+        clone_value(p, b, tile_op_operand(p->f, def, i));
+    tile_clone_op(b, def, p->map, p->map_count);
+    return mapped(p, value);
+}
+
+/* The copies of a group of stages, between the wait for an empty stage and the word that it fills.
+ */
+static void fill_stage(producer *p, tile_builder *b, unsigned g,
+                       const tile_value state[RING_STATES]) {
+    specialist *s = p->s;
+    tile_builder place = *b;
+    place.loc = tile_op_loc(p->f, s->ring.plan.loop);
+    tile_build_barrier_wait(&place, s->groups[g].empty, state, 1, state[1]);
+    for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
+        if (s->group_of[i] != g) continue;
+        unsigned size;
+        tile_op op = s->ring.plan.copies[i].op;
+        const tile_value *source = tile_op_segment(p->f, op, 0, &size);
+        tile_value from[1 + TILE_MAX_RANK];
+        for (unsigned k = 0; k < size; k++) from[k] = source[k];
+        for (unsigned k = 0; k < size; k++) from[k] = clone_value(p, b, from[k]);
+        place.loc = tile_op_loc(p->f, op);
+        tile_build_copy(&place, from[0], from + 1, size - 1, s->ring.buffers[i], state, 1);
+        ring_keep_cache(&s->ring, &place, op);
+    }
+    place.loc = tile_op_loc(p->f, s->ring.plan.loop);
+    tile_build_barrier_arrive(&place, s->groups[g].full, state, 1);
+}
+
+/* A loop like op that carries stage and parity; its region is left to the caller. */
+static tile_op clone_loop(producer *p, tile_builder *b, tile_op op,
+                          const tile_value state[RING_STATES], tile_builder *body) {
+    tile_function *f = p->f;
+    tile_value bounds[3];
+    for (unsigned i = 0; i < 3; i++) bounds[i] = clone_value(p, b, tile_op_operand(f, op, i));
+    b->loc = tile_op_loc(f, op);
+    tile_op loop = tile_build_for_loop(b, bounds[0], bounds[1], bounds[2], state, RING_STATES);
+    tile_value old = tile_region_arg(f, tile_op_region(f, op, 0), 0);
+    *body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
+    body->loc = b->loc;
+    tile_value own = tile_region_arg(f, body->region, 0);
+    tile_value_at(f, own)->name = tile_value_at(f, old)->name;
+    p->map[old.id] = own;
+    name_states(f, tile_carried_received(f, loop, 0, 0), tile_carried_received(f, loop, 0, 1));
+    return loop;
+}
+
+/* What is computed before op, in the same turn of the loop around it. */
+static void clone_before(producer *p, tile_builder *b, tile_op op) {
+    TILE_FOR_EACH_OP (p->f, before, tile_op_at(p->f, op)->parent) {
+        if (before.id == op.id) break;
+        if (before.id < p->s->old_ops && p->s->needed[before.id])
+            tile_clone_op(b, before, p->map, p->map_count);
+    }
+}
+
+/* Loop `depth` of those around the copies, or the innermost one, with what it does in it. */
+static void clone_loops(producer *p, tile_builder *b, unsigned depth,
+                        tile_value state[RING_STATES]) {
+    specialist *s = p->s;
+    tile_builder body;
+    bool innermost = depth == s->around_count;
+    tile_op written = innermost ? s->ring.plan.loop : s->around[depth];
+    clone_before(p, b, written);
+    tile_op loop = clone_loop(p, b, written, state, &body);
+    tile_value inner[RING_STATES];
+    for (unsigned i = 0; i < RING_STATES; i++) inner[i] = tile_carried_received(p->f, loop, 0, i);
+    if (innermost) {
+        for (unsigned g = 0; g < s->group_count; g++) fill_stage(p, &body, g, inner);
+        specialize_advance(s, &body, inner, inner);
+    } else {
+        clone_loops(p, &body, depth + 1, inner);
+    }
+    tile_build_yield(&body, inner, RING_STATES);
+    for (unsigned i = 0; i < RING_STATES; i++) state[i] = tile_op_result(p->f, loop, i);
+}
+
+void specialize_producer(specialist *s, tile_region region) {
+    tile_function *f = s->ring.f;
+    producer p = {.s = s, .f = f, .map_count = f->value_count};
+    p.map = TILE_NEW_ARRAY(s->ring.pass->scratch, tile_value, p.map_count);
+    tile_builder b = tile_builder_at_end(f, region);
+    b.loc = tile_op_loc(f, specialize_top(s));
+    /* Every stage is empty at first: the phase before the first one counts as complete. */
+    tile_value state[RING_STATES] = {tile_build_int(&b, 0), tile_build_int(&b, 1)};
+    clone_loops(&p, &b, 0, state);
+    tile_build_yield(&b, NULL, 0);
+}
+
+/* The consumers -------------------------------------------------------------------------------- */
+
+/* Everything but what all warps run. roles: what the region belongs to. */
+static void move_work(specialist *s, tile_op roles, tile_region region) {
+    tile_function *f = s->ring.f;
+    for (tile_op op = tile_region_at(f, f->body)->first, next; op.id; op = next) {
+        next = tile_op_at(f, op)->next;
+        if (op.id != roles.id && !specialize_is_outside(s, op))
+            tile_move_op(f, op, region, TILE_NO_OP);
+    }
+}
+
+/* The loop carries more values; *index is the first one's. */
+static void carry(specialist *s, tile_op loop, const tile_value *inits, unsigned count,
+                  unsigned *index) {
+    tile_function *f = s->ring.f;
+    *index = tile_carried_count(f, loop);
+    tile_value *map = TILE_NEW_ARRAY(s->ring.pass->scratch, tile_value,
+                                     f->value_count + 1 + tile_carry_limit(f, loop, count));
+    tile_carry(f, loop, NULL, inits, count, map);
+    tile_replace_values(f, f->body, map);
+}
+
+typedef struct consumers {
+    specialist *s;
+    tile_function *f;
+    tile_op loop;
+    tile_value state[RING_STATES]; /* in the loop */
+    tile_value previous;           /* in the loop: the stage before; of the first iteration: any */
+    tile_value last;               /* behind the loop: the last stage, if it had any */
+} consumers;
+
+/* Stage and parity go through the loops around, and `previous` through the loop. */
+static void carry_states(consumers *c) {
+    specialist *s = c->s;
+    tile_function *f = c->f;
+    tile_op loops[MAX_TILE_LOOPS + 1];
+    unsigned index[MAX_TILE_LOOPS + 1], depth = s->around_count;
+    tile_builder b = tile_builder_before(f, specialize_top(s));
+    tile_value sent[RING_STATES + 1];
+    for (unsigned i = 0; i <= RING_STATES; i++) sent[i] = tile_build_int(&b, 0);
+    for (unsigned d = 0; d <= depth; d++) {
+        loops[d] = d == depth ? c->loop : s->around[d];
+        carry(s, loops[d], sent, RING_STATES + (d == depth), &index[d]);
+        for (unsigned i = 0; i < RING_STATES; i++)
+            sent[i] = tile_carried_received(f, loops[d], 0, index[d] + i);
+        name_states(f, sent[0], sent[1]);
+    }
+    tile_value next[RING_STATES];
+    for (unsigned i = 0; i < RING_STATES; i++) c->state[i] = sent[i];
+    c->previous = tile_carried_received(f, c->loop, 0, index[depth] + RING_STATES);
+    c->last = tile_op_result(f, c->loop, index[depth] + RING_STATES);
+    tile_value_set_name(f, c->previous, "previous");
+    b = tile_builder_before(f, tile_region_yield(f, tile_op_region(f, c->loop, 0)));
+    b.loc = tile_op_loc(f, c->loop);
+    specialize_advance(s, &b, c->state, next);
+    tile_carried_send(f, c->loop, 0, index[depth] + RING_STATES, c->state[0]);
+    for (unsigned i = 0; i < RING_STATES; i++) {
+        tile_carried_send(f, c->loop, 0, index[depth] + i, next[i]);
+        for (unsigned d = 0; d < depth; d++)
+            tile_carried_send(f, loops[d], 0, index[d] + i,
+                              tile_op_result(f, loops[d + 1], index[d + 1] + i));
+    }
+}
+
+static void wait_for_stage(consumers *c, const stage_group *g) {
+    tile_builder b = tile_builder_before(c->f, g->first_use);
+    tile_build_barrier_wait(&b, g->full, c->state, 1, c->state[1]);
+}
+
+/* if `a` comes before `b` as `opcode` says { every warp gives the stage back } */
+static void release_if(consumers *c, tile_builder *b, tile_opcode opcode, tile_value left,
+                       tile_value right, tile_value stage) {
+    tile_function *f = c->f;
+    tile_value some =
+        opcode == TILE_OP_lt ? tile_build_lt(b, left, right) : tile_build_ne(b, left, right);
+    tile_op branch = tile_build_if_else(b, some, NULL, 0);
+    for (unsigned r = 0; r < 2; r++) {
+        tile_builder inner = tile_builder_at_end(f, tile_op_region(f, branch, r));
+        inner.loc = b->loc;
+        for (unsigned g = 0; g < c->s->group_count && r == 0; g++)
+            if (c->s->groups[g].by_dots)
+                tile_build_barrier_arrive(&inner, c->s->groups[g].empty, &stage, 1);
+        tile_build_yield(&inner, NULL, 0);
+    }
+}
+
+/* What products read is given back one iteration later, when the wait has ended them: the next ones
+ * are under way meanwhile. Everything else at once. */
+static void release_stages(consumers *c) {
+    specialist *s = c->s;
+    tile_function *f = c->f;
+    bool late = false;
+    tile_value begin = tile_op_operand(f, c->loop, 0), end = tile_op_operand(f, c->loop, 1);
+    tile_region body = tile_op_region(f, c->loop, 0);
+    tile_op yield = tile_region_yield(f, body);
+    for (unsigned g = 0; g < s->group_count; g++) {
+        stage_group *group = &s->groups[g];
+        late |= group->by_dots;
+        if (group->by_dots) continue;
+        tile_builder b = tile_builder_before(f, yield);
+        b.loc = tile_op_loc(f, group->last_use);
+        if (group->last_use.id != yield.id) b.before = tile_op_at(f, group->last_use)->next;
+        tile_build_barrier_arrive(&b, group->empty, c->state, 1);
+    }
+    if (!late) return;
+    tile_builder b = tile_builder_before(f, yield);
+    b.loc = tile_op_loc(f, c->loop);
+    release_if(c, &b, TILE_OP_ne, tile_region_arg(f, body, 0), begin, c->previous);
+    if (!s->around_count) return; /* nobody fills a stage again */
+    b.region = tile_op_at(f, c->loop)->parent;
+    b.before = tile_op_at(f, c->loop)->next;
+    release_if(c, &b, TILE_OP_lt, begin, end, c->last);
+}
+
+/* The staged buffers live as long as the roles. */
+static void erase_frees(specialist *s) {
+    tile_function *f = s->ring.f;
+    for (unsigned i = 0; i < s->ring.plan.copy_count; i++)
+        for (uint32_t id = 1; id < f->op_count; id++)
+            if (f->ops[id].opcode == TILE_OP_free_shared &&
+                f->ops[id].operands[0].id == s->ring.buffers[i].id)
+                tile_erase_op(f, (tile_op){id});
+}
+
+void specialize_consumers(specialist *s, tile_op roles, tile_region region) {
+    tile_function *f = s->ring.f;
+    consumers c = {.s = s, .f = f, .loop = s->ring.plan.loop};
+    move_work(s, roles, region);
+    tile_builder b = tile_builder_at_end(f, region);
+    tile_build_yield(&b, NULL, 0);
+    erase_frees(s);
+    carry_states(&c);
+    for (unsigned g = 0; g < s->group_count; g++) wait_for_stage(&c, &s->groups[g]);
+    release_stages(&c);
+    s->ring.stage = c.state[0];
+    ring_read_stages(&s->ring);
+    ring_remove_copies(&s->ring);
+}

@@ -1,0 +1,213 @@
+/* specialize-warps: gives the copies of a pipelined loop a warp of their own.
+ *
+ * A warp that only copies is never behind: it waits while a stage is not yet empty, while those of
+ * the products go on. They issue nothing but wgmma, and registers that a copying warp does not need
+ * become theirs (setmaxnreg).
+ *
+ * level: 2 to 2
+ * requires: instantiated
+ * keeps: instantiated
+ * breaks: laid_out, allocated, synchronised
+ *
+ * target: sm_90a
+ * pipeline: specialize-warps
+ * before:
+ *   kernel @sum(%k: i32 {divisible = 8}, %p: ptr<f16> {divisible = 16},
+ *               %q: ptr<f16> {divisible = 16}, %c: ptr<f32>)
+ *       grid [1]  warps 4
+ *   {
+ *     %a = view %p, [64, %k] : view<f16[64, ?]>
+ *     %b = view %q, [%k, 64] : view<f16[?, 64]>
+ *     %o = view %c, [64, 64] : view<f32[64, 64]>
+ *     %zero = splat 0.0 : tile<f32[64, 64]>
+ *     %acc = for %i = 0 to %k step 64 iter (%sum = %zero) pipelined (3) {
+ *       %x = load %a[0, %i] : tile<f16[64, 64]>
+ *       %y = load %b[%i, 0] : tile<f16[64, 64]>
+ *       %new = dot %x, %y, %sum {via = wgmma} : tile<f32[64, 64]>
+ *       yield %new
+ *     }
+ *     store %acc, %o[0, 0]
+ *   }
+ *
+ * after:
+ *   kernel @sum(%k: i32 {divisible = 8}, %p: ptr<f16> {divisible = 16},
+ *               %q: ptr<f16> {divisible = 16}, %c: ptr<f32>)
+ *       grid [1]  warps 8
+ *   {
+ *     %a = view %p, [64, %k] : view<f16[64, ?]>
+ *     %b = view %q, [%k, 64] : view<f16[?, 64]>
+ *     %o = view %c, [64, 64] : view<f32[64, 64]>
+ *     %x = alloc_shared : shared<f16[3][64, 64]>
+ *     %y = alloc_shared : shared<f16[3][64, 64]>
+ *     %full = alloc_barrier {count = 1} : shared<barrier[3]>
+ *     %empty = alloc_barrier {count = 4} : shared<barrier[3]>
+ *     roles {
+ *       warps 1 {
+ *         %1, %2 = for %i = 0 to %k step 64 iter (%stage = 0, %parity = 1) {
+ *           barrier_wait %empty[%stage], %parity
+ *           copy %a[0, %i], %x[%stage]
+ *           copy %b[%i, 0], %y[%stage]
+ *           barrier_arrive %full[%stage]
+ *           %3 = add %stage, 1 : i32
+ *           %4 = eq %3, 3 : i1
+ *           %5 = select %4, 0, %3 : i32
+ *           %6 = xor %parity, 1 : i32
+ *           %7 = select %4, %6, %parity : i32
+ *           yield %5, %7
+ *         }
+ *       }
+ *       warps 3 {
+ *       }
+ *       warps 4 {
+ *         %zero = splat 0.0 : tile<f32[64, 64]>
+ *         %acc, %10, %11, %12 = for %i_1 = 0 to %k step 64
+ *             iter (%sum = %zero, %stage_1 = 0, %parity_1 = 0, %previous = 0) {
+ *           barrier_wait %full[%stage_1], %parity_1
+ *           %new = dot %x[%stage_1], %y[%stage_1], %sum {via = wgmma} : tile<f32[64, 64]>
+ *           barrier_arrive %empty[%stage_1]
+ *           %13 = add %stage_1, 1 : i32
+ *           %14 = eq %13, 3 : i1
+ *           %15 = select %14, 0, %13 : i32
+ *           %16 = xor %parity_1, 1 : i32
+ *           %17 = select %14, %16, %parity_1 : i32
+ *           yield %new, %15, %17, %stage_1
+ *         }
+ *         store %acc, %o[0, 0]
+ *       }
+ *     }
+ *   }
+ *
+ * Which loops. Those with `pipelined` on sm_90a whose products warpgroups compute (`via = wgmma`),
+ * whose copies all run ahead and can be boxes of tensor maps, and which stand in nothing but `for`.
+ * Each condition that fails is a remark at its line (specialize_plan.c), and the loop is left to
+ * `pipeline`.
+ *
+ * Who runs what. What stands before the loops and handles no tile is run by all warps: the roles
+ * begin behind it. The producer gets the loops, the addresses and the copies, cloned; everything
+ * else, with the loops, moves to the consumers, one set of as many warps as the kernel had: its
+ * tiles, its thread numbers and its barriers stay what they were, so that whatever hangs on the
+ * sums (reductions, exchanges, atomics) is as good as before. Nothing in the loop makes its
+ * warpgroups wait for each other. Three idle warps fill the producer's warpgroup, since registers
+ * are dealt out to whole ones.
+ *
+ * The ring. Each stage of every buffer has two barriers: `full`, at which the producer arrives
+ * with the copies' bytes, and `empty`, at which each consumer warp arrives when it has read. Stage
+ * and parity are carried through all loops, so that the ring goes on from tile to tile; the
+ * producer begins with parity 1, as the phase before the first counts as complete. Copies that are
+ * read and given back at the same places share a pair of barriers, others have their own.
+ *
+ * Loops around it: what one iteration writes no later one may read through the ring, which runs
+ * ahead of them, unless they are `independent`, as in the loop that walk-tiles makes. */
+#include "lib/analysis/executors.h"
+#include "lib/ir/regions.h"
+#include "lib/ir/remark.h"
+#include "passes/tile/specialize.h"
+
+enum {
+    BLOCK_REGISTERS = 1 << 16,
+    WIDE_SUMS = 168, /* registers of a thread: with as many the producer gives up all it can */
+};
+
+/* Finding the loop ----------------------------------------------------------------------------- */
+
+typedef struct loops {
+    tile_op first;
+    unsigned count;
+} loops;
+
+static void visit_loop(tile_function *f, tile_op op, void *user) {
+    loops *found = user;
+    if (!tile_op_has_attr(f, op, TILE_ATTR_pipelined)) return;
+    if (!found->count++) found->first = op;
+}
+
+/* Building ------------------------------------------------------------------------------------- */
+
+static tile_value barriers(specialist *s, tile_builder *b, const char *name, int64_t arrivals) {
+    const int64_t stages = s->ring.plan.stages;
+    tile_value bar = tile_build_alloc_barrier(
+        b, tile_type_shared(tile_function_context(s->ring.f), TILE_barrier, 0, 1, &stages));
+    tile_op_set_int(b->function, tile_value_def(b->function, bar), TILE_ATTR_count, arrivals);
+    tile_value_set_name(b->function, bar, name);
+    return bar;
+}
+
+/* Buffers and barriers, before the roles: both have them. */
+static void make_rings(specialist *s, tile_op roles) {
+    tile_function *f = s->ring.f;
+    ring_make_buffers(&s->ring);
+    for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
+        tile_op alloc = tile_value_def(f, s->ring.buffers[i]);
+        tile_move_op(f, alloc, f->body, roles);
+        if (alloc.id < s->old_ops) s->outside[alloc.id] = true;
+    }
+    tile_builder b = tile_builder_before(f, roles);
+    b.loc = tile_op_loc(f, s->ring.plan.loop);
+    for (unsigned g = 0; g < s->group_count; g++) {
+        s->groups[g].full = barriers(s, &b, "full", 1);
+        s->groups[g].empty = barriers(s, &b, "empty", s->warps);
+    }
+}
+
+/* Registers of a thread that hold the products' sums. */
+static int64_t sum_registers(const specialist *s) {
+    const tile_function *f = s->ring.f;
+    int64_t elements = 0;
+    for (unsigned i = 0; i < s->sum_count; i++)
+        elements += tile_type_elements(
+            tile_value_type(f, tile_op_result(f, s->ring.plan.loop, s->sums[i])));
+    return elements / (32 * s->warps);
+}
+
+/* The producer's warpgroup gives up what consumers need; one warpgroup of them has enough. */
+static void share_registers(const specialist *s, int64_t *producer, int64_t *consumer) {
+    bool wide = sum_registers(s) >= WIDE_SUMS;
+    *producer = *consumer = 0;
+    if (s->warps == WARPGROUP) return;
+    *producer = wide ? 24 : 40;
+    *consumer = wide ? 240 : 232;
+}
+
+static void make_roles(specialist *s) {
+    tile_function *f = s->ring.f;
+    tile_op top = specialize_top(s);
+    tile_builder b = tile_builder_before(f, top);
+    int64_t few, many;
+    share_registers(s, &few, &many);
+    const int64_t warps[] = {1, WARPGROUP - 1, s->warps}, shares[] = {few, few, many};
+    tile_value counts[3], registers[3];
+    for (unsigned r = 0; r < 3; r++) {
+        counts[r] = tile_build_int(&b, warps[r]);
+        registers[r] = tile_build_int(&b, shares[r]);
+    }
+    b.loc = tile_op_loc(f, s->ring.plan.loop);
+    tile_op roles = tile_build_role_regions(&b, counts, NULL, registers, 3);
+    make_rings(s, roles);
+    specialize_producer(s, tile_op_region(f, roles, 0));
+    tile_builder idle = tile_builder_at_end(f, tile_op_region(f, roles, 1));
+    tile_build_yield(&idle, NULL, 0);
+    specialize_consumers(s, roles, tile_op_region(f, roles, 2));
+    tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_pipelined);
+    tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_consumers);
+    tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_turns);
+    tile_function_set_warps(f, tile_expr_int(tile_function_context(f), s->warps + WARPGROUP));
+}
+
+tile_status tile_pass_specialize_warps(tile_pass *pass, tile_function *f) {
+    loops found = {.count = 0};
+    /* 1. The loop. */
+    tile_walk(f, f->body, visit_loop, &found);
+    if (!found.count || !(pass->target->compute_capability == 90 && pass->target->arch_specific))
+        return TILE_OK;
+    if (found.count > 1) {
+        tile_remark_missed(f, found.first, "not specialised",
+                           "the kernel has several pipelined loops, and one warp serves one",
+                           "leave `pipelined` out of the others");
+        return TILE_OK;
+    }
+    /* 2. What it needs. */
+    specialist s = {.ring = {.pass = pass, .f = f}};
+    if (specialize_plan(&s, found.first)) make_roles(&s);
+    tile_pass_count(pass, "specialised loops", s.group_count > 0);
+    return TILE_OK;
+}
