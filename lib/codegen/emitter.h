@@ -99,14 +99,17 @@ unsigned tile_machine_capability(tile_machine machine);
 unsigned tile_machine_ptx(tile_machine machine);
 /* Puts a row's marks on a call of it. */
 void tile_machine_mark(tile_emitter *e, tile_machine machine, LLVMValueRef call);
+bool tile_machine_is_ptx(tile_machine machine); /* inline PTX, not an intrinsic */
 /* True if the row's intrinsic takes any type, pairs too. */
 bool tile_machine_is_overloaded(tile_machine machine);
 /* True if LLVM knows the row's intrinsic by exactly this name, or it needs none. */
 bool tile_machine_exists(tile_machine machine);
 /* The row an operation is emitted as, TILE_MACHINE_COUNT if it is not one instruction. */
 tile_machine tile_machine_of_op(const tile_function *f, tile_op op);
-/* Of a cp_async, without or with a cache policy. */
-tile_machine tile_cp_async_machine(const tile_function *f, tile_op op, bool hinted);
+/* Of a cp_async: with a cache policy or without, under a condition or not; in a version of PTX, 0:
+ * the row that needs least. */
+tile_machine tile_cp_async_machine(const tile_function *f, tile_op op, bool hinted,
+                                   bool conditional, unsigned ptx_version);
 
 /* atomic.c: the row that an atomic operation needs most for on such a target; atom_cas where it is
  * a loop for each element. uses: of each value (tile_count_uses). */

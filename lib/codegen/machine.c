@@ -51,6 +51,10 @@ unsigned tile_machine_ptx(tile_machine machine) {
     return machines[machine].ptx;
 }
 
+bool tile_machine_is_ptx(tile_machine machine) {
+    return machines[machine].is_ptx;
+}
+
 bool tile_machine_is_overloaded(tile_machine machine) {
     return machines[machine].overload != OVERLOAD_none;
 }
@@ -152,20 +156,21 @@ static tile_machine stmatrix_machine(const tile_function *f, tile_op op) {
     return matrix_machine(f, op, tile_op_operand(f, op, 0), rows);
 }
 
-tile_machine tile_cp_async_machine(const tile_function *f, tile_op op, bool hinted) {
-    static const tile_machine rows[3][2][2] = {
-        {{TILE_MACHINE_cp_async_4, TILE_MACHINE_cp_async_4h},
-         {TILE_MACHINE_cp_async_4z, TILE_MACHINE_cp_async_4zh}},
-        {{TILE_MACHINE_cp_async_8, TILE_MACHINE_cp_async_8h},
-         {TILE_MACHINE_cp_async_8z, TILE_MACHINE_cp_async_8zh}},
-        {{TILE_MACHINE_cp_async_16, TILE_MACHINE_cp_async_16h},
-         {TILE_MACHINE_cp_async_16z, TILE_MACHINE_cp_async_16zh}}};
-    unsigned predicates;
+#define COUNTED(bytes)                                                                \
+    (TILE_MACHINE_cp_async_##bytes##if == TILE_MACHINE_cp_async_##bytes + 2 &&        \
+     TILE_MACHINE_cp_async_##bytes##z == TILE_MACHINE_cp_async_##bytes + 4 &&         \
+     TILE_MACHINE_cp_async_##bytes##ihif == TILE_MACHINE_cp_async_##bytes + 8 + 2 + 1)
+_Static_assert(COUNTED(4) && COUNTED(8) && COUNTED(16), "h counts 1, if 2, z 4, i 8");
+
+tile_machine tile_cp_async_machine(const tile_function *f, tile_op op, bool hinted,
+                                   bool conditional, unsigned ptx_version) {
+    unsigned predicates, row = 1u * hinted + 2u * conditional;
     tile_op_segment(f, op, 2, &predicates);
+    if (predicates) row += ptx_version < tile_machine_ptx(TILE_MACHINE_cp_async_4i) ? 4 : 8;
     switch (tile_op_attr_int(f, op, TILE_ATTR_bytes, 0)) {
-    case 4: return rows[0][predicates != 0][hinted];
-    case 8: return rows[1][predicates != 0][hinted];
-    case 16: return rows[2][predicates != 0][hinted];
+    case 4: return (tile_machine)(TILE_MACHINE_cp_async_4 + row);
+    case 8: return (tile_machine)(TILE_MACHINE_cp_async_8 + row);
+    case 16: return (tile_machine)(TILE_MACHINE_cp_async_16 + row);
     default: return TILE_MACHINE_COUNT; /* the verifier has refused it */
     }
 }
@@ -238,7 +243,7 @@ tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     case TILE_OP_wgmma_fence: return TILE_MACHINE_wgmma_fence;
     case TILE_OP_wgmma_commit: return TILE_MACHINE_wgmma_commit;
     case TILE_OP_wgmma_wait: return TILE_MACHINE_wgmma_wait;
-    case TILE_OP_cp_async: return tile_cp_async_machine(f, op, false);
+    case TILE_OP_cp_async: return tile_cp_async_machine(f, op, false, false, 0);
     case TILE_OP_ld_global: return predicated_machine(f, op, 1, TILE_MACHINE_ld_global_if);
     case TILE_OP_st_global: return predicated_machine(f, op, 2, TILE_MACHINE_st_global_if);
     case TILE_OP_st_shared:

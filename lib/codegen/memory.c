@@ -249,53 +249,37 @@ void tile_emit_st_shared(tile_emitter *e, tile_op op) {
 
 /* Asynchronous copies -------------------------------------------------------------------------- */
 
-/* In words of ours, since LLVM has no intrinsic that takes a policy. */
-static void copy_inline(tile_emitter *e, tile_cache_hint hint, const LLVMValueRef *args,
-                        unsigned count) {
-    tile_ptx ptx = tile_ptx_begin(e, hint.machine);
-    tile_ptx_add_inputs(&ptx, &args[0], 1);
-    tile_ptx_add_inputs(&ptx, &args[1], 1);
-    add_policy(&ptx, hint);
-    if (count > 2) tile_ptx_add_inputs(&ptx, &args[2], 1);
-    tile_ptx_call(&ptx, NULL);
-}
-
-/* Under a branch's condition: nothing happens if it does not hold. */
-static void copy_only_if(tile_emitter *e, tile_cache_hint hint, LLVMValueRef args[3],
-                         int64_t bytes) {
-    static const tile_machine rows[2][3] = {
-        {TILE_MACHINE_cp_async_4if, TILE_MACHINE_cp_async_8if, TILE_MACHINE_cp_async_16if},
-        {TILE_MACHINE_cp_async_4ifh, TILE_MACHINE_cp_async_8ifh, TILE_MACHINE_cp_async_16ifh}};
-    tile_ptx ptx = tile_ptx_begin(e, rows[says_something(hint)][bytes == 4   ? 0
-                                                                : bytes == 8 ? 1
-                                                                             : 2]);
-    for (unsigned i = 0; i < 3; i++) tile_ptx_add_inputs(&ptx, &args[i], 1);
-    tile_ptx_add_inputs(&ptx, &e->only_if, 1);
-    add_policy(&ptx, hint);
-    tile_ptx_call(&ptx, NULL);
+/* What is outside becomes zero and is not touched: by a predicate that says so, or by the number of
+ * bytes. */
+static LLVMValueRef zero_operand(tile_emitter *e, tile_value inside, int64_t bytes) {
+    LLVMValueRef all = tile_get_scalar(e, inside);
+    if (e->ptx_version >= tile_machine_ptx(TILE_MACHINE_cp_async_4i))
+        return LLVMBuildNot(e->builder, all, "");
+    return LLVMBuildSelect(e->builder, all, tile_llvm_int(e->i32, bytes), tile_llvm_int(e->i32, 0),
+                           "");
 }
 
 void tile_emit_cp_async(tile_emitter *e, tile_op op) {
     tile_cache_hint hint = hint_of(e, op, false);
+    bool hinted = says_something(hint);
     LLVMValueRef from = tile_emit_address(e, op, 0);
-    LLVMValueRef to =
-        says_something(hint) ? tile_emit_hidden_address(e, op, 1) : tile_emit_address(e, op, 1);
-    int64_t bytes = tile_op_attr_int(e->f, op, TILE_ATTR_bytes, 0);
-    unsigned predicates;
-    const tile_value *predicate = tile_op_segment(e->f, op, 2, &predicates);
-    LLVMValueRef args[3] = {to, from, tile_llvm_int(e->i32, bytes)};
-    /* fewer bytes than the copy has: the rest becomes zero, and with none the source is not touched
-     */
+    LLVMValueRef to = hinted ? tile_emit_hidden_address(e, op, 1) : tile_emit_address(e, op, 1);
+    tile_machine machine =
+        tile_cp_async_machine(e->f, op, hinted, e->only_if != NULL, e->ptx_version);
+    LLVMValueRef args[3] = {to, from};
+    unsigned count = 2, predicates;
+    const tile_value *inside = tile_op_segment(e->f, op, 2, &predicates);
     if (predicates)
-        args[2] = LLVMBuildSelect(e->builder, tile_get_scalar(e, predicate[0]),
-                                  tile_llvm_int(e->i32, bytes), tile_llvm_int(e->i32, 0), "");
-    unsigned count = predicates ? 3 : 2;
-    if (e->only_if)
-        copy_only_if(e, hint, args, bytes);
-    else if (says_something(hint))
-        copy_inline(e, hint, args, count);
-    else
-        tile_machine_call(e, tile_machine_of_op(e->f, op), args, count);
+        args[count++] = zero_operand(e, inside[0], tile_op_attr_int(e->f, op, TILE_ATTR_bytes, 0));
+    if (!tile_machine_is_ptx(machine)) {
+        tile_machine_call(e, machine, args, count);
+        return;
+    }
+    tile_ptx ptx = tile_ptx_begin(e, machine);
+    for (unsigned i = 0; i < count; i++) tile_ptx_add_inputs(&ptx, &args[i], 1);
+    add_policy(&ptx, hint);
+    if (e->only_if) tile_ptx_add_inputs(&ptx, &e->only_if, 1);
+    tile_ptx_call(&ptx, NULL);
 }
 
 /* Words between blocks ------------------------------------------------------------------------- */
