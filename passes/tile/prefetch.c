@@ -90,6 +90,18 @@
  * steps are dots of their own and their operands tiles, so that insert-barriers sees every access
  * where it is, and the CPU device runs and checks the result at both levels.
  *
+ * With large accumulators and three steps or more, one step's mma do not cover all copies and their
+ * addresses: a tail without mma is left. There only the waits and barriers move, and the copies
+ * behind them are dealt out, one after the other, over the steps but the last:
+ *
+ *     for iter (those) {
+ *       load step 1   copy a   dot step 0   load step 2   copy b, commit   dot step 1   ..
+ *       wait  load step 0 of the next stage  dot step n - 1
+ *       yield .., those
+ *     }
+ *
+ * Groups are committed and waited for in the same order as in the text.
+ *
  * What is allowed. What stands at the body's head moves to its end and before the loop, in the same
  * order, run once more: waits, under `sync explicit` the barriers, commits, and copies in a branch
  * whose condition does not hold beyond the loop's end (steps do not wrap around, as everywhere).
@@ -181,7 +193,7 @@ static void name_stage(const prefetch *p, tile_op copy) {
  */
 static void clone_heads(prefetch *p, tile_builder *b, tile_value *map, size_t map_count) {
     tile_function *f = p->f;
-    for (unsigned i = 0; i < p->head_count; i++) {
+    for (unsigned i = 0; i < p->moved; i++) {
         tile_op head = p->heads[i];
         b->loc = tile_op_loc(f, head);
         for (unsigned k = 0; k < tile_op_operand_count(f, head); k++)
@@ -197,13 +209,13 @@ static void clone_heads(prefetch *p, tile_builder *b, tile_value *map, size_t ma
     }
 }
 
-/* The head of the body, once before the loop for the first iteration, and then at the end of each
- * one for the next. */
+/* What moves of the body's head, once before the loop for the first iteration, and then at the end
+ * of each one for the next. */
 static void move_heads(prefetch *p) {
     tile_function *f = p->f;
     tile_value iv = tile_region_arg(f, p->body, 0);
-    bool copies = false; /* else nothing at the head depends on the iteration */
-    for (unsigned i = 0; i < p->head_count; i++)
+    bool copies = false; /* else nothing of it depends on the iteration */
+    for (unsigned i = 0; i < p->moved; i++)
         copies |= tile_op_opcode(f, p->heads[i]) == TILE_OP_if;
     for (int from = TILE_AROUND; from <= 0; from++) {
         size_t count = f->value_count;
@@ -219,7 +231,53 @@ static void move_heads(prefetch *p) {
                 tile_carried_sent(f, p->loop, from, i);
         clone_heads(p, &b, map, count);
     }
-    for (unsigned i = 0; i < p->head_count; i++) tile_erase_op(f, p->heads[i]);
+    for (unsigned i = 0; i < p->moved; i++) tile_erase_op(f, p->heads[i]);
+}
+
+/* Copies that stay ----------------------------------------------------------------------------- */
+
+static tile_op copy_of_region(const tile_function *f, tile_region region, unsigned index) {
+    TILE_FOR_EACH_OP (f, op, region)
+        if (tile_op_opcode(f, op) == TILE_OP_copy_async && index-- == 0) return op;
+    return TILE_NO_OP;
+}
+
+/* The branch again at the builder's place, with its copy number `index` only. */
+static void build_branch(const prefetch *p, tile_builder *b, tile_op branch, unsigned index) {
+    tile_function *f = p->f;
+    size_t count = f->value_count;
+    tile_value *map = TILE_NEW_ARRAY(p->pass->scratch, tile_value, count);
+    b->loc = tile_op_loc(f, branch);
+    tile_region body = tile_op_region(f, tile_clone_op(b, branch, map, count), 0);
+    tile_op kept = copy_of_region(f, body, index), copy;
+    for (unsigned i = 0; (copy = copy_of_region(f, body, i)).id;)
+        if (copy.id == kept.id)
+            i++;
+        else
+            tile_erase_op(f, copy);
+}
+
+/* Deals the copies out, over the places beside the first dot's steps: calls with place from 0 to
+ * places - 1 put there what is due, in order. */
+static void deal_copies(const prefetch *p, tile_builder *b, unsigned place, unsigned places) {
+    tile_function *f = p->f;
+    unsigned count = 0, seen = 0;
+    for (unsigned i = p->moved; i < p->head_count; i++)
+        if (tile_op_opcode(f, p->heads[i]) == TILE_OP_if)
+            for (unsigned k = 0;
+                 copy_of_region(f, tile_op_region(f, p->heads[i], 0), k).id; k++)
+                count++;
+    for (unsigned i = p->moved; i < p->head_count; i++) {
+        tile_op head = p->heads[i];
+        if (tile_op_opcode(f, head) == TILE_OP_if) {
+            for (unsigned k = 0; copy_of_region(f, tile_op_region(f, head, 0), k).id; k++, seen++)
+                if (seen * places / count == place) build_branch(p, b, head, k);
+        } else if ((seen ? (seen - 1) * places / count : 0) == place) {
+            tile_move_op(f, head, p->body, b->before);
+        }
+    }
+    for (unsigned i = p->moved; place + 1 == places && i < p->head_count; i++)
+        if (tile_op_opcode(f, p->heads[i]) == TILE_OP_if) tile_erase_op(f, p->heads[i]);
 }
 
 /* Fragments round the loop --------------------------------------------------------------------- */
@@ -228,8 +286,7 @@ static void move_heads(prefetch *p) {
  * last wait, which the memory's queue would put them behind; else the copies come first. */
 static tile_op place_of_loads(const prefetch *p, tile_op end) {
     const tile_function *f = p->f;
-    enum { LARGE = 128 }; /* registers */
-    if (p->sums < LARGE) return end;
+    if (!prefetch_is_large(p)) return end;
     for (tile_op op = tile_op_at(f, end)->prev; op.id; op = tile_op_at(f, op)->prev) {
         tile_opcode opcode = tile_op_opcode(f, op);
         bool copies =
@@ -300,6 +357,8 @@ static last_step build_steps(prefetch *p, tile_value **steps, unsigned index) {
             steps[at][s + 1] = load_step(p, index == 0 && s == 0 ? &head : &b, product, i,
                                          prefetch_stage(p, product, i), s + 1);
         }
+        if (index == 0 && s + 1 < product->steps && p->moved < p->head_count)
+            deal_copies(p, &b, (unsigned)s, (unsigned)product->steps - 1);
         b.loc = tile_op_loc(p->f, product->dot);
         if (s + 1 == product->steps)
             last = (last_step){now[0], now[1], last.acc};

@@ -34,6 +34,7 @@ typedef struct prefetch {
     tile_region body;
     tile_op *heads; /* waits, barriers, commits and branches of copies at the head of the body */
     unsigned head_count;
+    unsigned moved; /* so many of them go to the end; the others are dealt out over the steps */
     dot_plan *products;
     unsigned count;
     int64_t sums; /* registers that the accumulators take */
@@ -41,6 +42,8 @@ typedef struct prefetch {
 
 /* prefetch_plan.c: fills heads and products from pass to body. False if the loop stays as it is. */
 bool prefetch_plan(prefetch *p);
+/* With accumulators as large as this the mma of a step are many. */
+bool prefetch_is_large(const prefetch *p);
 /* Whether a later load may go before op: it neither orders memory nor writes what the load reads.
  */
 bool prefetch_lets_loads_pass(const tile_function *f, tile_op op);

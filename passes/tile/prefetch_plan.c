@@ -243,6 +243,33 @@ static bool fits_registers(prefetch *p) {
     return taken + p->sums <= limit;
 }
 
+bool prefetch_is_large(const prefetch *p) {
+    enum { LARGE = 128 }; /* registers */
+    return p->sums >= LARGE;
+}
+
+/* Groups are committed in the order of the text: nothing between the head and the first dot may be
+ * copied or committed, for the head's copies go past it. */
+static bool can_pass_copies(const prefetch *p) {
+    tile_op op = tile_op_next(p->f, p->heads[p->head_count - 1]);
+    for (; op.id != p->products[0].dot.id; op = tile_op_next(p->f, op))
+        if (tile_op_effects(p->f, op) & (TILE_EFFECT_ASYNC | TILE_EFFECT_WRITE_SHARED)) return false;
+    return true;
+}
+
+/* How many heads go to the end: all, or those up to the last wait or barrier. */
+static unsigned count_moved(const prefetch *p) {
+    enum { FEWEST = 3 }; /* steps: else the copies have one place only */
+    unsigned moved = p->head_count;
+    if (!moved || !prefetch_is_large(p) || p->products[0].steps < FEWEST || !can_pass_copies(p))
+        return moved;
+    for (; moved > 0; moved--) {
+        tile_opcode opcode = tile_op_opcode(p->f, p->heads[moved - 1]);
+        if (opcode != TILE_OP_if && opcode != TILE_OP_commit_group) break;
+    }
+    return moved;
+}
+
 /* Nothing writes shared memory behind the loop before a barrier that is there. */
 static bool is_closed_by_barrier(const tile_function *f, tile_op loop) {
     for (tile_op op = tile_op_next(f, loop); op.id; op = tile_op_next(f, op)) {
@@ -271,5 +298,7 @@ bool prefetch_plan(prefetch *p) {
         find_shared(p, &p->products[p->count]);
         p->count++;
     }
-    return p->count && has_wait(p->f, p->body) && fits_registers(p);
+    if (!p->count || !has_wait(p->f, p->body) || !fits_registers(p)) return false;
+    p->moved = count_moved(p);
+    return true;
 }
