@@ -254,8 +254,8 @@ static bool divides_unsigned(tile_emitter *e, tile_op op, tile_opcode opcode) {
            e->ranges[tile_op_operand(e->f, op, 1).id].min >= 1;
 }
 
-/* Below twice the divisor, as the stages of a ring are, one subtraction is enough: a - b is a huge
- * unsigned number where a is less than b. */
+/* Below twice the divisor, as the stages of a ring are, one subtraction is enough. As a choice, not
+ * the lesser of a and a - b, ptxas computes a counter once for a warp. */
 static bool wraps_once(const tile_emitter *e, tile_op op) {
     const tile_range *a = &e->ranges[tile_op_operand(e->f, op, 0).id];
     const tile_range *b = &e->ranges[tile_op_operand(e->f, op, 1).id];
@@ -267,8 +267,8 @@ static LLVMValueRef divide_unsigned(tile_emitter *e, tile_op op, tile_opcode opc
     LLVMValueRef less = splat_int(LLVMTypeOf(b), -1);
     bool remains = opcode == TILE_OP_rem || opcode == TILE_OP_mod;
     if (remains && !power_of_two(b) && wraps_once(e, op)) {
-        LLVMValueRef both[] = {a, LLVMBuildSub(e->builder, a, b, "")};
-        return tile_machine_call(e, TILE_MACHINE_unsigned_min, both, 2);
+        LLVMValueRef below = LLVMBuildICmp(e->builder, LLVMIntULT, a, b, "");
+        return LLVMBuildSelect(e->builder, below, a, LLVMBuildSub(e->builder, a, b, ""), "");
     }
     if (remains) return LLVMBuildURem(e->builder, a, b, "");
     if (opcode == TILE_OP_ceildiv) /* both are below half of the unsigned numbers */

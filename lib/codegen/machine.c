@@ -156,9 +156,9 @@ static tile_machine stmatrix_machine(const tile_function *f, tile_op op) {
     return matrix_machine(f, op, tile_op_operand(f, op, 0), rows);
 }
 
-#define COUNTED(bytes)                                                                \
-    (TILE_MACHINE_cp_async_##bytes##if == TILE_MACHINE_cp_async_##bytes + 2 &&        \
-     TILE_MACHINE_cp_async_##bytes##z == TILE_MACHINE_cp_async_##bytes + 4 &&         \
+#define COUNTED(bytes) \
+    (TILE_MACHINE_cp_async_##bytes##if == TILE_MACHINE_cp_async_##bytes + 2 && \
+     TILE_MACHINE_cp_async_##bytes##z == TILE_MACHINE_cp_async_##bytes + 4 && \
      TILE_MACHINE_cp_async_##bytes##ihif == TILE_MACHINE_cp_async_##bytes + 8 + 2 + 1)
 _Static_assert(COUNTED(4) && COUNTED(8) && COUNTED(16), "h counts 1, if 2, z 4, i 8");
 

@@ -215,8 +215,7 @@ static void move_heads(prefetch *p) {
     tile_function *f = p->f;
     tile_value iv = tile_region_arg(f, p->body, 0);
     bool copies = false; /* else nothing of it depends on the iteration */
-    for (unsigned i = 0; i < p->moved; i++)
-        copies |= tile_op_opcode(f, p->heads[i]) == TILE_OP_if;
+    for (unsigned i = 0; i < p->moved; i++) copies |= tile_op_opcode(f, p->heads[i]) == TILE_OP_if;
     for (int from = TILE_AROUND; from <= 0; from++) {
         size_t count = f->value_count;
         tile_value *map = TILE_NEW_ARRAY(p->pass->scratch, tile_value, count);
@@ -264,8 +263,7 @@ static void deal_copies(const prefetch *p, tile_builder *b, unsigned place, unsi
     unsigned count = 0, seen = 0;
     for (unsigned i = p->moved; i < p->head_count; i++)
         if (tile_op_opcode(f, p->heads[i]) == TILE_OP_if)
-            for (unsigned k = 0;
-                 copy_of_region(f, tile_op_region(f, p->heads[i], 0), k).id; k++)
+            for (unsigned k = 0; copy_of_region(f, tile_op_region(f, p->heads[i], 0), k).id; k++)
                 count++;
     for (unsigned i = p->moved; i < p->head_count; i++) {
         tile_op head = p->heads[i];

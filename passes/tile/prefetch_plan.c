@@ -253,7 +253,8 @@ bool prefetch_is_large(const prefetch *p) {
 static bool can_pass_copies(const prefetch *p) {
     tile_op op = tile_op_next(p->f, p->heads[p->head_count - 1]);
     for (; op.id != p->products[0].dot.id; op = tile_op_next(p->f, op))
-        if (tile_op_effects(p->f, op) & (TILE_EFFECT_ASYNC | TILE_EFFECT_WRITE_SHARED)) return false;
+        if (tile_op_effects(p->f, op) & (TILE_EFFECT_ASYNC | TILE_EFFECT_WRITE_SHARED))
+            return false;
     return true;
 }
 
