@@ -3,7 +3,7 @@
 # Tools of the build and of LLVM (FileCheck, not, split-file) are on PATH. Substitutions: %kernels,
 # %root, %build, %include, %libtile, %python, %cc, %cxx, %ptxas, %cuda_include,
 # %assemble (FILE.ptx [--arch=sm_90a] [--registers=N]: ptxas, which must not spill nor complain).
-# Features: cuda (a device answers), ptxas, cuda-toolkit (cuda.h), cxx, asan, pkg-config.
+# Features: cuda (a device answers), cuda-sm_90 (its compute capability), ptxas, cuda-toolkit (cuda.h), cxx, asan, pkg-config.
 import ctypes
 import json
 import os
@@ -45,14 +45,19 @@ def find_cuda_file(*parts):
     return None
 
 
-def has_cuda_device():
+def cuda_capability():
+    """Of the first device, 90 for 9.0; 0 if there is none."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
-        return False
+        return 0
     count = ctypes.c_int(0)
-    return (driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0
-            and count.value > 0)
+    if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0 or count.value < 1:
+        return 0
+    parts = [ctypes.c_int(0), ctypes.c_int(0)]
+    for attribute, part in zip((75, 76), parts):  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
+        driver.cuDeviceGetAttribute(ctypes.byref(part), attribute, 0)
+    return 10 * parts[0].value + parts[1].value
 
 
 def substitute(name, value):
@@ -89,8 +94,10 @@ cuda_header = find_cuda_file("include", "cuda.h")
 if cuda_header:
     config.available_features.add("cuda-toolkit")
     substitute("cuda_include", os.path.dirname(cuda_header))
-if has_cuda_device():
+capability = cuda_capability()
+if capability:
     config.available_features.add("cuda")
+    config.available_features.add("cuda-sm_%d" % capability)
 if facts["sanitize"] == "ON":
     config.available_features.add("asan")
     # The driver maps memory where ASan would otherwise put a guard.

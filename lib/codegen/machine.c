@@ -196,6 +196,13 @@ static tile_machine sync_machine(const tile_function *f, tile_op op) {
     return barrier.number ? TILE_MACHINE_sync_count : TILE_MACHINE_sync;
 }
 
+/* Signed and unsigned integers together came later. */
+static tile_machine wgmma_machine(const tile_function *f, tile_op op) {
+    bool mixed = tile_op_has_attr(f, op, TILE_ATTR_unsigned_lhs) !=
+                 tile_op_has_attr(f, op, TILE_ATTR_unsigned_rhs);
+    return mixed ? TILE_MACHINE_wgmma_mixed : TILE_MACHINE_wgmma;
+}
+
 static bool reaches_cluster(const tile_function *f, tile_op store) {
     unsigned count;
     return tile_value_type(f, tile_op_segment(f, store, 1, &count)[0])->cluster;
@@ -239,7 +246,7 @@ tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     case TILE_OP_mma: return mma_machine(f, op);
     case TILE_OP_ldmatrix: return ldmatrix_machine(f, op);
     case TILE_OP_stmatrix: return stmatrix_machine(f, op);
-    case TILE_OP_wgmma: return TILE_MACHINE_wgmma;
+    case TILE_OP_wgmma: return wgmma_machine(f, op);
     case TILE_OP_wgmma_fence: return TILE_MACHINE_wgmma_fence;
     case TILE_OP_wgmma_commit: return TILE_MACHINE_wgmma_commit;
     case TILE_OP_wgmma_wait: return TILE_MACHINE_wgmma_wait;

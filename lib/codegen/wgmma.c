@@ -82,7 +82,7 @@ void tile_emit_wgmma(tile_emitter *e, tile_op op) {
     const tile_type *a = tile_value_type(e->f, lhs), *b = tile_value_type(e->f, rhs);
     const tile_type *type = tile_value_type(e->f, acc);
     LLVMValueRef *sums = tile_new_parts(e, type), predicate = tile_get_scalar(e, keep);
-    tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_wgmma);
+    tile_ptx ptx = tile_ptx_begin(e, tile_machine_of_op(e->f, op));
     tile_ptx_modify(&ptx, "m%dn%uk%u.%s.%s.%s", TILE_WGMMA_ROWS,
                     2 * (unsigned)tile_type_elements(type), tile_wgmma_depth(a->scalar),
                     element_name(type->scalar, false),
