@@ -50,6 +50,20 @@ unsigned tile_role_registers(const tile_function *f, tile_op roles, unsigned r) 
     return role_number(f, roles, 2, r, UINT8_MAX);
 }
 
+unsigned tile_entry_registers(unsigned warps) {
+    enum { REGISTERS = 1 << 16, MOST = 248, UNIT = 8, LANES = 1 << TILE_LANE_BITS };
+    unsigned each = warps ? REGISTERS / (LANES * warps) / UNIT * UNIT : MOST;
+    return each > MOST ? MOST : each;
+}
+
+bool tile_sets_registers(const tile_function *f) {
+    bool any = false;
+    for (uint32_t id = 1; id < f->op_count && !any; id++)
+        for (unsigned r = 0; f->ops[id].opcode == TILE_OP_roles && r < f->ops[id].region_count; r++)
+            any |= tile_role_registers(f, (tile_op){id}, r) > 0;
+    return any;
+}
+
 tile_executors tile_executors_in(const tile_function *f, tile_region region) {
     for (tile_op op; region.id; region = tile_op_at(f, op)->parent) {
         op = tile_region_at(f, region)->parent;

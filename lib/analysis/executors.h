@@ -33,6 +33,11 @@ bool tile_op_needs_cluster(tile_opcode opcode);
 
 /* The registers that each thread of region r is to have; 0: as the kernel's launch says. */
 unsigned tile_role_registers(const tile_function *f, tile_op roles, unsigned r);
+/* Registers of each thread when a block of so many warps begins, where its roles set others: as
+ * many as there are. What all threads have together stays the same from then on. */
+unsigned tile_entry_registers(unsigned warps);
+/* Whether some role of the function sets its registers. */
+bool tile_sets_registers(const tile_function *f);
 
 /* Bits of the number of a warp in its set; for sets that tile operations take: 2^n warps. */
 unsigned tile_warp_bits(tile_executors who);

@@ -196,6 +196,10 @@ static void set_launch_attributes(tile_emitter *e) {
     int64_t extent[3];
     set_attribute(e, "nvvm.reqntid",
                   tile_arena_format(&e->arena, "%u", 32 * tile_executors_of_block(e->f).warps));
+    if (e->options->target->arch_specific && tile_sets_registers(e->f))
+        set_attribute(e, "nvvm.maxnreg",
+                      tile_arena_format(&e->arena, "%u",
+                                        tile_entry_registers(tile_executors_of_block(e->f).warps)));
     if (!e->f->cluster_rank) return;
     tile_cluster_extents(e->f, extent); /* checked */
     set_attribute(

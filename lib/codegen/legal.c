@@ -366,21 +366,19 @@ tile_status tile_emit_check(const tile_function *kernel, const tile_target *targ
 }
 
 static void remark_roles(tile_function *f, tile_op op, void *user) {
+    const tile_target *target = user;
     bool said = false;
-    int64_t registers;
-    (void)user;
     if (tile_op_opcode(f, op) != TILE_OP_roles) return;
-    unsigned count;
-    const tile_value *values = tile_op_segment(f, op, 2, &count);
-    for (unsigned r = 0; r < count; r++)
-        said |= tile_value_is_int(f, values[r], &registers) && registers;
+    for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
+        said |= tile_role_registers(f, op, r) > 0;
     if (said)
         tile_report(tile_function_context(f), TILE_REMARK, tile_op_loc(f, op),
-                    "@%s: `registers` of roles has no effect yet: the PTX has no setmaxnreg, and "
-                    "all threads have as many as ptxas gives the kernel",
-                    f->name);
+                    "@%s: `registers` of roles has no effect on %s, which has no setmaxnreg: all "
+                    "threads have as many as ptxas gives the kernel; compile for sm_90a",
+                    f->name, target->name);
 }
 
-void tile_remark_registers(tile_function *kernel) {
-    tile_walk(kernel, kernel->body, remark_roles, NULL);
+void tile_remark_registers(tile_function *kernel, const tile_target *target) {
+    tile_target copy = *target;
+    if (!target->arch_specific) tile_walk(kernel, kernel->body, remark_roles, &copy);
 }

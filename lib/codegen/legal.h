@@ -12,8 +12,8 @@
  * needed. */
 tile_status tile_emit_check(const tile_function *kernel, const tile_target *target, unsigned asked,
                             unsigned *ptx_version);
-/* A remark at each `roles` of the instantiated kernel that says `registers`: code does not ask for
- * them yet. */
-void tile_remark_registers(tile_function *kernel);
+/* A remark at each `roles` of the instantiated kernel that says `registers`, where the target
+ * cannot do it. */
+void tile_remark_registers(tile_function *kernel, const tile_target *target);
 
 #endif

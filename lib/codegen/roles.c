@@ -3,9 +3,14 @@
  * Roles are branches on the warp's number. ptxas keeps what follows uniform, barriers and mma among
  * it, only if it sees that no warp takes two ways: the number comes from lane 0 by a shuffle.
  *
+ * Registers that roles set: all warps of a warpgroup execute the same setmaxnreg, so that regions
+ * beside each other with one number have one branch around them. Behind roles that something
+ * follows, all threads have again what they began with.
+ *
  * A barrier's number is always a constant: for one in a register, ptxas reserves all 16. */
 #include "lib/analysis/executors.h"
 #include "lib/codegen/emitter.h"
+#include "lib/ir/regions.h"
 
 enum { LANES = 1 << TILE_LANE_BITS };
 
@@ -117,26 +122,81 @@ static LLVMValueRef group_number(tile_emitter *e, tile_executors who) {
     return LLVMBuildUDiv(e->builder, warp, tile_llvm_int(e->i32, who.warps), "");
 }
 
+/* Whether code may run behind the roles that all warps share. */
+static bool is_followed(const tile_emitter *e, tile_op op) {
+    for (; op.id; op = tile_op_parent(e->f, op)) {
+        tile_op after = tile_op_next(e->f, op), parent = tile_op_parent(e->f, op);
+        for (; after.id; after = tile_op_next(e->f, after))
+            if (tile_op_effects(e->f, after) & ~(unsigned)TILE_EFFECT_TERMINATOR) return true;
+        if (parent.id && tile_repeats(e->f, parent)) return true;
+    }
+    return false;
+}
+
+/* From `before` to `after` registers for each thread; the entry's number stands for 0. */
+static void emit_registers(tile_emitter *e, unsigned before, unsigned after) {
+    unsigned entry = tile_entry_registers(tile_executors_of_block(e->f).warps);
+    before = before ? before : entry;
+    after = after ? after : entry;
+    LLVMValueRef number = tile_llvm_int(e->i32, after);
+    if (before == after || !e->options->target->arch_specific) return;
+    tile_machine_call(
+        e, after > before ? TILE_MACHINE_more_registers : TILE_MACHINE_fewer_registers, &number, 1);
+}
+
+/* Region r's warps, or all regions' from there to before `end`, go to a block of their own; what
+ * follows is for the others, who go on at `join` if there are none. */
+static LLVMBasicBlockRef branch_to(tile_emitter *e, tile_op op, unsigned end, const char *name,
+                                   LLVMBasicBlockRef join) {
+    LLVMBasicBlockRef here = new_block(e, name), next = join;
+    if (end < tile_op_at(e->f, op)->region_count) {
+        tile_executors who = tile_executors_of_role(e->f, op, end);
+        next = new_block(e, "others");
+        LLVMValueRef is_here =
+            LLVMBuildICmp(e->builder, LLVMIntULT, e->warp, tile_llvm_int(e->i32, who.first), "");
+        LLVMBuildCondBr(e->builder, is_here, here, next);
+    } else {
+        LLVMBuildBr(e->builder, here);
+    }
+    LLVMPositionBuilderAtEnd(e->builder, here);
+    return next;
+}
+
+static void emit_role(tile_emitter *e, tile_op op, unsigned r) {
+    tile_region region = tile_op_region(e->f, op, r);
+    tile_executors who = tile_executors_of_role(e->f, op, r);
+    tile_set_scalar(e, tile_region_arg(e->f, region, 0), group_number(e, who));
+    tile_emit_region(e, region);
+    tile_lines_set(e, tile_op_loc(e->f, op));
+}
+
+/* Regions [first, end), which have one number of registers. */
+static void emit_same(tile_emitter *e, tile_op op, unsigned first, unsigned end, bool followed) {
+    unsigned registers = tile_role_registers(e->f, op, first);
+    LLVMBasicBlockRef met = end - first > 1 ? new_block(e, "met") : NULL;
+    if (registers) emit_registers(e, 0, registers);
+    for (unsigned r = first; r < end; r++) {
+        bool last = r + 1 == end;
+        LLVMBasicBlockRef next = last ? NULL : branch_to(e, op, r + 1, "role", met);
+        emit_role(e, op, r);
+        if (met) LLVMBuildBr(e->builder, met);
+        if (next) LLVMPositionBuilderAtEnd(e->builder, next);
+    }
+    if (met) LLVMPositionBuilderAtEnd(e->builder, met);
+    if (registers && followed) emit_registers(e, registers, 0);
+}
+
 void tile_emit_roles(tile_emitter *e, tile_op op) {
     unsigned count = tile_op_at(e->f, op)->region_count;
+    bool followed = is_followed(e, op);
     LLVMBasicBlockRef join = new_block(e, "join");
-    for (unsigned r = 0; r < count; r++) {
-        tile_executors who = tile_executors_of_role(e->f, op, r);
-        LLVMBasicBlockRef role = new_block(e, "role"), next = join;
-        if (r + 1 < count) {
-            next = new_block(e, "others");
-            unsigned end = who.first + who.warps * who.groups;
-            LLVMValueRef is_here =
-                LLVMBuildICmp(e->builder, LLVMIntULT, e->warp, tile_llvm_int(e->i32, end), "");
-            LLVMBuildCondBr(e->builder, is_here, role, next);
-        } else {
-            LLVMBuildBr(e->builder, role);
-        }
-        LLVMPositionBuilderAtEnd(e->builder, role);
-        tile_region region = tile_op_region(e->f, op, r);
-        tile_set_scalar(e, tile_region_arg(e->f, region, 0), group_number(e, who));
-        tile_emit_region(e, region);
-        tile_lines_set(e, tile_op_loc(e->f, op));
+    for (unsigned r = 0, end; r < count; r = end) {
+        unsigned registers = tile_role_registers(e->f, op, r);
+        for (end = r + 1;
+             end < count && registers && tile_role_registers(e->f, op, end) == registers;)
+            end++;
+        LLVMBasicBlockRef next = branch_to(e, op, end, "role", join);
+        emit_same(e, op, r, end, followed);
         LLVMBuildBr(e->builder, join);
         LLVMPositionBuilderAtEnd(e->builder, next);
     }

@@ -111,7 +111,8 @@ static bool find_dims(rounding *r) {
 static bool find_meetings(rounding *r, tile_region region) {
     bool any = false;
     TILE_FOR_EACH_OP (r->f, op, region) {
-        bool meets = tile_op_effects(r->f, op) & TILE_EFFECT_CLUSTER;
+        bool meets = tile_op_effects(r->f, op) & TILE_EFFECT_CLUSTER ||
+                     tile_op_opcode(r->f, op) == TILE_OP_alloc_barrier;
         for (unsigned i = 0; i < tile_op_at(r->f, op)->region_count; i++)
             meets |= find_meetings(r, tile_op_region(r->f, op, i));
         r->meets[op.id] = meets;
@@ -194,6 +195,24 @@ static void check_control(tile_function *f, tile_op op, void *user) {
         if (is_unknown(r, tile_decision(f, op, i))) refuse_control(r, op, tile_decision(f, op, i));
 }
 
+/* Who waits for arrivals of other blocks would wait for ever for those that do nothing. */
+static void refuse_remote(tile_function *f, tile_op op, void *user) {
+    rounding *r = user;
+    bool remote = false;
+    if (tile_op_opcode(f, op) == TILE_OP_map_shared) return;
+    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
+        const tile_type *type = tile_value_type(f, tile_op_operand(f, op, i));
+        remote |= type->kind == TILE_TYPE_SHARED && type->cluster && type->scalar == TILE_barrier;
+    }
+    if (!remote || r->failed) return;
+    r->failed = true;
+    tile_report(r->pass->context, TILE_ERROR, tile_op_loc(f, op),
+                "%s at a barrier of another block, and the blocks that round the grid of @%s up to "
+                "whole clusters do nothing; make the grid's extents multiples of those of "
+                "`cluster`",
+                tile_op_name(f, op), f->name);
+}
+
 static void find_unknown(rounding *r) {
     r->values = r->f->value_count;
     r->ops = r->f->op_count;
@@ -205,6 +224,7 @@ static void find_unknown(rounding *r) {
         tile_walk(r->f, r->f->body, visit_unknown, r);
     } while (r->changed);
     tile_walk(r->f, r->f->body, check_control, r);
+    tile_walk(r->f, r->f->body, refuse_remote, r);
 }
 
 /* 3. Coordinates --------------------------------------------------------------------------------
