@@ -1,6 +1,14 @@
 /* Memory operands are those whose row says how they are accessed. */
 #include "lib/analysis/memory.h"
 
+/* Of the array that a tensor map describes. */
+static tile_access access_through(const tile_function *f, tile_op op, tile_value map) {
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
+    return (tile_access){.op = op,
+                         .memory = tile_op_operand(f, tile_value_def(f, map), 0),
+                         .write = info->effects & TILE_EFFECT_WRITE_GLOBAL};
+}
+
 unsigned tile_op_accesses(const tile_function *f, tile_op op, tile_access out[TILE_MAX_ACCESSES]) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     unsigned count = 0;
@@ -8,6 +16,8 @@ unsigned tile_op_accesses(const tile_function *f, tile_op op, tile_access out[TI
         unsigned size;
         const tile_value *values = tile_op_segment(f, op, i, &size);
         tile_access_kind kind = info->operands[i].access;
+        if (size && info->operands[i].class_ == TILE_CLASS_tensor_map)
+            out[count++] = access_through(f, op, values[0]);
         if (!size || !kind) continue;
         const tile_type *type = tile_value_type(f, values[0]);
         if (type->kind == TILE_TYPE_TILE) continue; /* a `dot` of registers */

@@ -47,6 +47,12 @@ tile_cache_hint tile_find_cache_hint(const tile_function *f, tile_op op, bool re
     case TILE_OP_cp_async:
         if (policy) hint.machine = tile_cp_async_machine(f, op, true, false, 0);
         break;
+    case TILE_OP_tma_load:
+    case TILE_OP_tma_store:
+    case TILE_OP_bulk_load:
+    case TILE_OP_bulk_store: /* no line of the L1 anyway */
+        if (policy) hint.machine = tile_machine_of_op(f, op);
+        break;
     default: break; /* no other row takes the attribute at level 3 */
     }
     return hint;

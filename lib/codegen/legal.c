@@ -95,6 +95,9 @@ static void check_cache(checker *c, tile_op op) {
     tile_loc loc = tile_op_loc(c->f, op);
     unsigned needed = tile_machine_ptx(TILE_MACHINE_cache_policy);
     if (!tile_op_has_attr(c->f, op, TILE_ATTR_cache)) return;
+    tile_machine machine = tile_find_cache_hint(c->f, op, false).machine;
+    if (machine != TILE_MACHINE_COUNT && tile_machine_ptx(machine) > needed)
+        needed = tile_machine_ptx(machine);
     bool again = loc.file == c->remarked.file && loc.line == c->remarked.line &&
                  loc.column == c->remarked.column;
     bool said = tile_check_cache_hint(c->f, op, c->target, c->asked ? c->asked : needed, !again);
@@ -156,7 +159,8 @@ static void check_op(checker *c, tile_op op) {
     check_machine(c, op);
     check_cache(c, op);
     if (opcode == TILE_OP_alloc_shared) check_alloc(c, op);
-    if (opcode == TILE_OP_wait_group || opcode == TILE_OP_wgmma_wait) check_wait(c, op);
+    if (opcode == TILE_OP_wait_group || opcode == TILE_OP_wgmma_wait ||
+        opcode == TILE_OP_bulk_wait) check_wait(c, op);
     if (tile_op_get_info(opcode)->effects & TILE_EFFECT_WARPGROUP) check_warpgroup(c, op);
     if (opcode == TILE_OP_roles) check_roles(c, op);
 }

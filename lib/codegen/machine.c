@@ -241,6 +241,24 @@ static tile_machine expect_machine(const tile_function *f, tile_op op) {
                                 TILE_MACHINE_mbarrier_expect_if);
 }
 
+static tile_machine tma_machine(const tile_function *f, tile_op op) {
+    bool loads = tile_op_opcode(f, op) == TILE_OP_tma_load;
+    unsigned count, last;
+    tile_machine first = loads ? TILE_MACHINE_tma_load_1 : TILE_MACHINE_tma_store_1;
+    tile_op_segment(f, op, loads ? 1 : 2, &count);
+    last = count - 1;
+    switch (tile_op_word(f, op, TILE_ATTR_kind)) {
+    case TILE_WORD_kind_add: first = TILE_MACHINE_tma_add_1; break;
+    case TILE_WORD_kind_min: first = TILE_MACHINE_tma_min_1; break;
+    case TILE_WORD_kind_max: first = TILE_MACHINE_tma_max_1; break;
+    case TILE_WORD_kind_and: first = TILE_MACHINE_tma_and_1; break;
+    case TILE_WORD_kind_or: first = TILE_MACHINE_tma_or_1; break;
+    case TILE_WORD_kind_xor: first = TILE_MACHINE_tma_xor_1; break;
+    default: break;
+    }
+    return (tile_machine)(first + last);
+}
+
 tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     switch (tile_op_opcode(f, op)) {
     case TILE_OP_mma: return mma_machine(f, op);
@@ -280,6 +298,16 @@ tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     case TILE_OP_elect: return TILE_MACHINE_elect;
     case TILE_OP_sync_warp: return TILE_MACHINE_sync_warp;
     case TILE_OP_map_shared: return TILE_MACHINE_map_shared;
+    case TILE_OP_tma_load:
+    case TILE_OP_tma_store: return tma_machine(f, op);
+    case TILE_OP_bulk_load: return TILE_MACHINE_bulk_load;
+    case TILE_OP_bulk_store:
+        return tile_op_has_attr(f, op, TILE_ATTR_kind) ? TILE_MACHINE_bulk_reduce
+                                                       : TILE_MACHINE_bulk_store;
+    case TILE_OP_bulk_commit: return TILE_MACHINE_bulk_commit;
+    case TILE_OP_bulk_wait:
+        return tile_op_has_attr(f, op, TILE_ATTR_read) ? TILE_MACHINE_bulk_wait_read
+                                                       : TILE_MACHINE_bulk_wait;
     case TILE_OP_commit_group: return TILE_MACHINE_commit_group;
     case TILE_OP_wait_group: return TILE_MACHINE_wait_group;
     case TILE_OP_sync: return sync_machine(f, op);

@@ -17,11 +17,12 @@ static const tile_expr *expr_of(const tile_function *f, tile_value value) {
 
 static void set_row_major(const tile_function *f, tile_map *map) {
     tile_context *context = tile_function_context(f);
-    const tile_expr *stride = tile_expr_int(context, 1);
-    for (unsigned d = map->type->rank; d-- > 0;) {
-        map->strides[d] = stride;
-        stride = tile_expr_op(context, TILE_OP_mul, stride, map->extents[d], NULL);
-    }
+    unsigned last = map->type->rank - 1;
+    map->strides[last] = tile_expr_int(context, 1);
+    if (last) map->strides[last - 1] = map->extents[last];
+    for (unsigned d = last; d-- > 1;)
+        map->strides[d - 1] =
+            tile_expr_op(context, TILE_OP_mul, map->extents[d], map->strides[d], NULL);
 }
 
 static tile_map map_of(const tile_function *f, tile_op op) {

@@ -1,7 +1,144 @@
 /* The tensor memory accelerator: tensor maps, and the copies that go through them. */
-#include "lib/codegen/emitter.h"
+#include "lib/codegen/ptx.h"
+#include "lib/ir/atomic.h"
 
 void tile_emit_tensor_map(tile_emitter *e, tile_op op) {
     tile_set_scalar(e, tile_op_result(e->f, op, 0),
                     e->map_bases[tile_map_index(e->f, op, e->maps, e->map_count)]);
+}
+
+/* Operands ------------------------------------------------------------------------------------- */
+
+static LLVMValueRef optional_operand(tile_emitter *e, tile_op op, unsigned operand) {
+    unsigned count;
+    const tile_value *values = tile_op_segment(e->f, op, operand, &count);
+    return count ? tile_get_scalar(e, values[0]) : NULL;
+}
+
+/* The same address, as one of the cluster's shared memory: a cast of LLVM's would go by way of a
+ * generic address. */
+static LLVMValueRef in_cluster(tile_emitter *e, LLVMValueRef address) {
+    LLVMTypeRef type = LLVMPointerTypeInContext(e->llvm, SPACE_CLUSTER);
+    return LLVMBuildIntToPtr(e->builder, LLVMBuildPtrToInt(e->builder, address, e->i32, ""), type,
+                             "");
+}
+
+/* The innermost dim is the machine's first. */
+static unsigned add_coordinates(tile_emitter *e, tile_op op, unsigned operand, LLVMValueRef *args) {
+    unsigned count;
+    const tile_value *values = tile_op_segment(e->f, op, operand, &count);
+    for (unsigned d = 0; d < count; d++) args[d] = tile_get_scalar(e, values[count - 1 - d]);
+    return count;
+}
+
+/* The L2's policy and whether there is one. */
+static LLVMValueRef policy_of(tile_emitter *e, tile_op op, LLVMValueRef *flag) {
+    tile_cache_hint hint = tile_find_cache_hint(e->f, op, false);
+    bool has = hint.machine != TILE_MACHINE_COUNT;
+    *flag = tile_llvm_int(e->i1, has);
+    return has ? tile_emit_cache_policy(e, hint.policy) : tile_llvm_int(e->i64, 0);
+}
+
+static LLVMValueRef blocks_of(tile_emitter *e, tile_op op, unsigned operand, LLVMValueRef *flag) {
+    LLVMValueRef blocks = optional_operand(e, op, operand);
+    *flag = tile_llvm_int(e->i1, blocks != NULL);
+    return blocks ? LLVMBuildTrunc(e->builder, blocks, e->i16, "") : tile_llvm_int(e->i16, 0);
+}
+
+/* Copies --------------------------------------------------------------------------------------- */
+
+enum { MAX_ARGS = TILE_MAX_MAP_RANK + 8 };
+
+void tile_emit_tma_load(tile_emitter *e, tile_op op) {
+    LLVMValueRef args[MAX_ARGS], has_blocks, has_policy;
+    unsigned count = 0;
+    args[count++] = in_cluster(e, tile_emit_address(e, op, 2));
+    args[count++] = tile_emit_address(e, op, 3);
+    args[count++] = tile_get_scalar(e, tile_op_operand(e->f, op, 0));
+    count += add_coordinates(e, op, 1, &args[count]);
+    args[count++] = blocks_of(e, op, 4, &has_blocks);
+    args[count++] = policy_of(e, op, &has_policy);
+    args[count++] = has_blocks;
+    args[count++] = has_policy;
+    args[count++] = tile_llvm_int(e->i32, 0); /* not of a pair of blocks */
+    tile_machine_call(e, tile_machine_of_op(e->f, op), args, count);
+}
+
+void tile_emit_tma_store(tile_emitter *e, tile_op op) {
+    LLVMValueRef args[MAX_ARGS], has_policy;
+    unsigned count = 0;
+    args[count++] = tile_emit_address(e, op, 0);
+    args[count++] = optional_operand(e, op, 1);
+    count += add_coordinates(e, op, 2, &args[count]);
+    args[count++] = policy_of(e, op, &has_policy);
+    args[count++] = has_policy;
+    tile_machine_call(e, tile_machine_of_op(e->f, op), args, count);
+}
+
+void tile_emit_bulk_load(tile_emitter *e, tile_op op) {
+    LLVMValueRef has_blocks, has_policy;
+    LLVMValueRef blocks = blocks_of(e, op, 4, &has_blocks), policy = policy_of(e, op, &has_policy);
+    LLVMValueRef args[] = {in_cluster(e, tile_emit_address(e, op, 1)),
+                           tile_emit_address(e, op, 3),
+                           tile_emit_address(e, op, 0),
+                           optional_operand(e, op, 2),
+                           blocks,
+                           policy,
+                           has_blocks,
+                           has_policy};
+    tile_machine_call(e, TILE_MACHINE_bulk_load, args, sizeof args / sizeof *args);
+}
+
+/* ".add.noftz.f16" */
+static const char *reduction(tile_emitter *e, tile_scalar scalar, tile_word kind) {
+    static const char *const names[] = {
+        [TILE_WORD_kind_add] = "add", [TILE_WORD_kind_min] = "min", [TILE_WORD_kind_max] = "max",
+        [TILE_WORD_kind_and] = "and", [TILE_WORD_kind_or] = "or",   [TILE_WORD_kind_xor] = "xor"};
+    unsigned bits = tile_scalar_bits(scalar);
+    bool sums = kind == TILE_WORD_kind_add;
+    bool compares = kind == TILE_WORD_kind_min || kind == TILE_WORD_kind_max;
+    const char *letter = compares ? "s" : sums ? "u" : "b", *name = names[kind];
+    if (tile_scalar_is_floating(scalar))
+        return tile_arena_format(&e->arena, ".%s%s.%s", name, sums && bits == 16 ? ".noftz" : "",
+                                 tile_scalar_name(scalar));
+    return tile_arena_format(&e->arena, ".%s.%s%u", name, letter, bits);
+}
+
+static void emit_reduction(tile_emitter *e, tile_op op) {
+    LLVMValueRef has_policy, policy = policy_of(e, op, &has_policy);
+    bool hinted = LLVMConstIntGetZExtValue(has_policy);
+    LLVMValueRef args[] = {tile_emit_address(e, op, 1), tile_emit_address(e, op, 0),
+                           optional_operand(e, op, 2), policy};
+    unsigned values;
+    const tile_value *source = tile_op_segment(e->f, op, 0, &values);
+    tile_ptx ptx =
+        tile_ptx_begin(e, hinted ? TILE_MACHINE_bulk_reduce_policy : TILE_MACHINE_bulk_reduce);
+    tile_ptx_modify(&ptx, "%s",
+                    reduction(e, tile_value_type(e->f, source[0])->scalar,
+                              tile_op_word(e->f, op, TILE_ATTR_kind)));
+    for (unsigned i = 0; i < (hinted ? 4u : 3u); i++) tile_ptx_add_inputs(&ptx, &args[i], 1);
+    tile_ptx_call(&ptx, NULL);
+}
+
+void tile_emit_bulk_store(tile_emitter *e, tile_op op) {
+    LLVMValueRef has_policy;
+    if (tile_op_has_attr(e->f, op, TILE_ATTR_kind)) {
+        emit_reduction(e, op);
+        return;
+    }
+    LLVMValueRef policy = policy_of(e, op, &has_policy);
+    LLVMValueRef args[] = {tile_emit_address(e, op, 1), tile_emit_address(e, op, 0),
+                           optional_operand(e, op, 2), policy, has_policy};
+    tile_machine_call(e, TILE_MACHINE_bulk_store, args, sizeof args / sizeof *args);
+}
+
+/* Groups --------------------------------------------------------------------------------------- */
+
+void tile_emit_bulk_commit(tile_emitter *e, tile_op op) {
+    tile_machine_call(e, tile_machine_of_op(e->f, op), NULL, 0);
+}
+
+void tile_emit_bulk_wait(tile_emitter *e, tile_op op) {
+    LLVMValueRef pending = tile_get_scalar(e, tile_op_operand(e->f, op, 0));
+    tile_machine_call(e, tile_machine_of_op(e->f, op), &pending, 1);
 }

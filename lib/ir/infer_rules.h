@@ -103,6 +103,10 @@ bool tile_infer_is_access(const tile_infer *infer, const tile_type *fragment,
 
 /* infer_tma.c */
 bool tile_infer_tensor_map(tile_infer *infer);
+bool tile_infer_tma_load(tile_infer *infer);
+bool tile_infer_tma_store(tile_infer *infer);
+bool tile_infer_bulk_load(tile_infer *infer);
+bool tile_infer_bulk_store(tile_infer *infer);
 
 /* infer_wgmma.c: what a warpgroup does */
 bool tile_infer_wgmma_descriptor(tile_infer *infer);

@@ -19,3 +19,42 @@ bool tile_infer_tensor_map(tile_infer *infer) {
                     "", NULL);
     return result(infer, type);
 }
+
+/* Through a map: operands are the map's and the list's of coordinates, and the shared buffer. */
+static bool check_box(tile_infer *infer, unsigned map_operand, unsigned shared_operand) {
+    unsigned count;
+    const tile_type *map = type_of(infer, map_operand), *shared = type_of(infer, shared_operand);
+    segment(infer, map_operand + 1, &count);
+    if (!same_element(map, shared))
+        return fail(infer, "the element types differ:", map, " and", shared);
+    if (count != map->rank)
+        return fail(infer, "there must be one coordinate for each dim of", map, "", NULL);
+    return no_result(infer);
+}
+
+bool tile_infer_tma_load(tile_infer *infer) {
+    return check_box(infer, 0, 2);
+}
+
+bool tile_infer_tma_store(tile_infer *infer) {
+    return check_box(infer, 1, 0);
+}
+
+static bool check_bytes(tile_infer *infer, unsigned bytes_operand) {
+    const tile_type *from = type_of(infer, 0), *to = type_of(infer, 1);
+    unsigned count;
+    int64_t bytes;
+    if (!same_element(from, to)) return fail(infer, "the element types differ:", from, " and", to);
+    if (tile_value_is_int(infer->function, segment(infer, bytes_operand, &count)[0], &bytes) &&
+        (bytes < 16 || bytes % 16))
+        return fail(infer, "it copies multiples of 16 bytes", NULL, "", NULL);
+    return no_result(infer);
+}
+
+bool tile_infer_bulk_load(tile_infer *infer) {
+    return check_bytes(infer, 2);
+}
+
+bool tile_infer_bulk_store(tile_infer *infer) {
+    return check_bytes(infer, 2);
+}

@@ -39,6 +39,8 @@ enum {
     REGION = TILE_EFFECT_REGION,
     TERMINATOR = TILE_EFFECT_TERMINATOR,
     ALLOC = TILE_EFFECT_ALLOC,
+    READ_GLOBAL = TILE_EFFECT_READ_GLOBAL,
+    WRITE_GLOBAL = TILE_EFFECT_WRITE_GLOBAL,
     STEP = TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_WRITE_GLOBAL,
 };
 
@@ -117,6 +119,14 @@ enum {
 #define COMPLETION_now .completion = TILE_COMPLETION_NOW
 #define COMPLETION_starts_group \
     .completion = TILE_COMPLETION_STARTS, .mechanism = TILE_MECHANISM_GROUP
+#define COMPLETION_starts_barrier \
+    .completion = TILE_COMPLETION_STARTS, .mechanism = TILE_MECHANISM_BARRIER
+#define COMPLETION_starts_bulk \
+    .completion = TILE_COMPLETION_STARTS, .mechanism = TILE_MECHANISM_BULK_GROUP
+#define COMPLETION_commits_bulk \
+    .completion = TILE_COMPLETION_COMMITS, .mechanism = TILE_MECHANISM_BULK_GROUP
+#define COMPLETION_waits_bulk \
+    .completion = TILE_COMPLETION_WAITS, .mechanism = TILE_MECHANISM_BULK_GROUP
 #define COMPLETION_commits_group \
     .completion = TILE_COMPLETION_COMMITS, .mechanism = TILE_MECHANISM_GROUP
 #define COMPLETION_waits_group \
@@ -130,6 +140,10 @@ enum {
 enum {
     DURING_now = 0,
     DURING_starts_group = TILE_EFFECT_ASYNC,
+    DURING_starts_barrier = TILE_EFFECT_ASYNC,
+    DURING_starts_bulk = TILE_EFFECT_ASYNC,
+    DURING_commits_bulk = TILE_EFFECT_ASYNC,
+    DURING_waits_bulk = TILE_EFFECT_WAIT,
     DURING_commits_group = TILE_EFFECT_ASYNC,
     DURING_waits_group = TILE_EFFECT_WAIT,
     DURING_starts_wgmma = TILE_EFFECT_ASYNC,

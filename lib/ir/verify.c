@@ -151,12 +151,6 @@ static void check_values_of_attrs(verifier *v, tile_op op) {
         if (tile_value_is_int(v->f, data->operands[0], &pending) && pending < 0)
             FAIL(v, data->loc, "wait_group cannot leave %lld groups pending", (long long)pending);
     }
-    if (data->opcode == TILE_OP_tensor_map) {
-        int64_t swizzle = tile_op_attr_int(v->f, op, TILE_ATTR_swizzle, 0);
-        if (swizzle && swizzle != 32 && swizzle != 64 && swizzle != 128)
-            FAIL(v, data->loc, "tensor_map: the swizzle is 0, 32, 64 or 128 bytes wide, not %lld",
-                 (long long)swizzle);
-    }
     if (data->opcode == TILE_OP_dot && tile_op_attr_text(v->f, op, TILE_ATTR_via)) {
         tile_word via = tile_op_word(v->f, op, TILE_ATTR_via);
         if (via != TILE_WORD_via_mma && via != TILE_WORD_via_wgmma)
@@ -450,6 +444,7 @@ static void check_op(verifier *v, tile_op op) {
     if (sound) check_buffers(v, op);
     if (sound && !tile_verify_atomic(v->f, op)) v->errors++;
     if (sound && !tile_verify_wgmma(v->f, op)) v->errors++;
+    if (sound && !tile_verify_tma(v->f, op)) v->errors++;
     if (v->f->kind == TILE_KERNEL) check_executors(v, op);
     for (uint32_t i = 0; sound && i < data.result_count; i++)
         check_type(v, data.loc, tile_value_type(v->f, tile_op_result(v->f, op, i)));

@@ -35,6 +35,9 @@ bool tile_verify_pending(tile_function *function);
 /* What an operation of a warpgroup's products has beside its types. False after a diagnostic. */
 bool tile_verify_wgmma(tile_function *function, tile_op op);
 
+/* Tensor maps and bulk copies. False after a diagnostic. */
+bool tile_verify_tma(const tile_function *function, tile_op op);
+
 /* What depends on who executes: of a function that is sound otherwise. False after a diagnostic. */
 bool tile_verify_executors(tile_function *function);
 

@@ -54,6 +54,10 @@ static bool update(const cpu_insn *insn, void *at, const void *operand, const vo
     return memcmp(before, at, insn->size) != 0;
 }
 
+void cpu_update_element(const cpu_insn *insn, void *at, const void *operand) {
+    update(insn, at, operand, NULL, NULL);
+}
+
 /* What the instruction's operands are: of all lanes, or of a tile. */
 typedef struct operands {
     const char *src, *desired; /* NULL: no compare and swap */

@@ -119,17 +119,20 @@ tile_status cpu_check_clean(cpu_run *run) {
 
 /* Shared memory -------------------------------------------------------------------------------- */
 
-bool cpu_check_shared(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, int lane,
-                      uint32_t base, int64_t offset, uint32_t bytes) {
+bool cpu_inside_shared(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, int lane,
+                       int64_t offset, uint32_t bytes) {
     int64_t limit = tile_type_elements(insn->memory) * tile_type_stage_count(insn->memory) *
                     tile_scalar_bytes(insn->memory->scalar);
-    if (offset < 0 || offset + bytes > limit) {
-        cpu_fault(run, agent, insn, lane,
-                  "out of bounds: %u bytes at offset %" PRId64 " of %%%s, which has %" PRId64
-                  " bytes",
-                  bytes, offset, insn->name, limit);
-        return false;
-    }
+    if (offset >= 0 && offset + bytes <= limit) return true;
+    cpu_fault(run, agent, insn, lane,
+              "out of bounds: %u bytes at offset %" PRId64 " of %%%s, which has %" PRId64 " bytes",
+              bytes, offset, insn->name, limit);
+    return false;
+}
+
+bool cpu_check_shared(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, int lane,
+                      uint32_t base, int64_t offset, uint32_t bytes) {
+    if (!cpu_inside_shared(run, agent, insn, lane, offset, bytes)) return false;
     if ((base + (uint64_t)offset) % bytes == 0 || (bytes & (bytes - 1))) return true;
     cpu_fault(run, agent, insn, lane,
               "misaligned: offset %" PRId64 " of %%%s is not a multiple of %u bytes", offset,

@@ -21,7 +21,10 @@ bool cpu_check_global(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn
 /* "block (1, 0, 0)" */
 const char *cpu_block_name(tile_arena *arena, const cpu_block *block);
 
-/* Shared memory: inside of the buffer that starts at base, and aligned. */
+/* Shared memory: inside of the instruction's buffer. */
+bool cpu_inside_shared(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, int lane,
+                       int64_t offset, uint32_t bytes);
+/* The same of one that starts at base, and aligned. */
 bool cpu_check_shared(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, int lane,
                       uint32_t base, int64_t offset, uint32_t bytes);
 /* shared_shadow.c: whether the thread may access these bytes now, and that it did. start_copy marks
@@ -46,6 +49,17 @@ void cpu_shared_end_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, u
 /* time: of the agent, when it counts as written; 0: now. */
 void cpu_shared_end_copy(cpu_run *run, cpu_agent *agent, uint16_t thread, uint32_t time,
                          uint32_t offset, uint32_t bytes);
+/* start_read and end_read of one thread. */
+bool cpu_lane_start_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                         uint16_t thread, uint32_t offset, uint32_t bytes);
+void cpu_lane_end_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                       uint16_t thread, uint32_t offset, uint32_t bytes);
+/* start_copy in a block of the agent's cluster, for what ends by publish: from then on who knows
+ * this time of the key may access the bytes. */
+bool cpu_cluster_start_copy(cpu_run *run, cpu_agent *agent, cpu_block *owner, const cpu_insn *insn,
+                            int lane, uint16_t thread, uint32_t offset, uint32_t bytes);
+void cpu_shared_publish(cpu_run *run, cpu_block *block, uint32_t offset, uint32_t bytes,
+                        uint64_t key, uint32_t time);
 /* The same for memory of a block of the agent's cluster. */
 bool cpu_cluster_read(cpu_run *run, cpu_agent *agent, cpu_block *owner, const cpu_insn *insn,
                       int lane, uint16_t thread, uint32_t offset, uint32_t bytes);

@@ -128,7 +128,8 @@ CPU_HANDLER(cpu_run_move) {
 
 CPU_HANDLER(cpu_run_end) {
     (void)insn;
-    if (!cpu_land_all(run, agent) || !cpu_end_products(run, agent)) return CPU_STOP;
+    if (!cpu_land_all(run, agent) || !cpu_end_products(run, agent) || !cpu_end_bulks(run, agent))
+        return CPU_STOP;
     agent->state = CPU_DONE;
     return CPU_PAUSE;
 }

@@ -84,15 +84,6 @@ void cpu_decode_tile_by_cost(cpu_decoder *d, tile_op op) {
     cpu_add_op(d, op, cpu_run_tile_by_cost)->integer = tile_table_index(d->f, op, tables, count);
 }
 
-/* The value is the number of the launch's map. */
-void cpu_decode_tensor_map(cpu_decoder *d, tile_op op) {
-    unsigned count;
-    const tile_map *maps = tile_map_list(d->f, &d->scratch, &count);
-    cpu_insn *insn = cpu_add_insn(d, op, cpu_run_tensor_map);
-    insn->result = cpu_place_of(d, tile_op_result(d->f, op, 0));
-    insn->integer = tile_map_index(d->f, op, maps, count);
-}
-
 void cpu_decode_alloc_shared(cpu_decoder *d, tile_op op) {
     int64_t stride;
     tile_alloc_bytes(d->f, op, &stride);

@@ -64,6 +64,16 @@ uint32_t cpu_buffer_offset(const cpu_insn *insn, uint32_t buffer);
 
 /* tma.c: level 3 */
 CPU_HANDLER(cpu_run_tensor_map); /* integer: which one of the launch's */
+CPU_HANDLER(cpu_run_tma_load);
+CPU_HANDLER(cpu_run_tma_store);
+CPU_HANDLER(cpu_run_bulk_load);
+CPU_HANDLER(cpu_run_bulk_store);
+CPU_HANDLER(cpu_run_bulk_commit);
+CPU_HANDLER(cpu_run_bulk_wait); /* flag: until the sources have been read */
+/* At the agent's end: false after a report if a store still reads shared memory. */
+bool cpu_end_bulks(cpu_run *run, cpu_agent *agent);
+void cpu_drop_bulks(cpu_agent *agent);
+
 /* mbarrier.c: level 2; second_count: its count */
 CPU_HANDLER(cpu_run_alloc_barrier);
 CPU_HANDLER(cpu_run_mbarrier_init); /* level 3 */
@@ -125,6 +135,8 @@ CPU_HANDLER(cpu_run_atomic_shared); /* level 2 */
 CPU_HANDLER(cpu_run_atomic_global); /* level 3 */
 CPU_HANDLER(cpu_run_atomic_lanes_shared);
 CPU_HANDLER(cpu_run_fence);
+/* An element becomes what insn->kind makes of it and the operand. */
+void cpu_update_element(const cpu_insn *insn, void *at, const void *operand);
 /* Goes on if the word, which lies inside of its buffer, compares with the value as insn->kind
  * says; else the agent waits there. */
 cpu_outcome cpu_wait_for_word(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,

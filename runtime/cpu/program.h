@@ -81,6 +81,7 @@ struct cpu_insn {
     const tile_type *type;    /* the tile, or the first operand's type */
     const tile_type *memory;  /* the view or shared buffer */
     const char *name;         /* of that memory, for messages */
+    const cpu_insn *at_barrier; /* the same with its barrier's name, or NULL */
     const cpu_poison *poison; /* NULL: nothing here is poisoned (poison.h) */
     tile_loc loc;
 };
@@ -169,8 +170,16 @@ typedef struct cpu_reader {
 } cpu_reader;
 
 enum {
-    CPU_IN_FLIGHT = 0xffff /* as a writer: an asynchronous copy that has not been waited for */
+    CPU_IN_FLIGHT = 0xffff, /* as a writer: an asynchronous copy that has not been waited for */
+    CPU_PUBLISHED = 0xfffe, /* one that has landed: write_time is a place in the block's list */
 };
+
+/* What a phase of a barrier in shared memory publishes: who waits for it knows of this time of its
+ * key. */
+typedef struct cpu_publication {
+    uint64_t key;
+    uint32_t time;
+} cpu_publication;
 
 /* One of the block's barriers, and who has come to it since it was complete last. */
 typedef struct cpu_barrier {
@@ -230,6 +239,7 @@ typedef enum cpu_state {
 } cpu_state;
 
 typedef struct cpu_block cpu_block;
+typedef struct cpu_bulk cpu_bulk;
 typedef struct cpu_global cpu_global;
 
 /* One fence_async. */
@@ -291,6 +301,9 @@ struct cpu_agent {
     uint64_t copies_issued;
     cpu_copy *copies;
     size_t copy_count, copy_capacity;
+    cpu_bulk *bulks; /* bulk stores that are not complete (tma.c) */
+    size_t bulk_count, bulk_capacity;
+    uint32_t bulk_commits[CPU_LANES];
     cpu_proxy_fence *fences; /* in the order in which it executed them */
     size_t fence_count, fence_capacity;
     cpu_products *products; /* NULL: it has executed no wgmma yet */
@@ -311,6 +324,8 @@ struct cpu_block {
     cpu_warpgroup *warpgroups; /* NULL: nobody has executed a wgmma yet */
     cpu_reader *readers;       /* entry 0 is unused */
     uint32_t reader_count, reader_capacity, free_reader;
+    cpu_publication *publications;
+    uint32_t publication_count, publication_capacity;
     uint32_t settled; /* all agents know what happened up to this time */
     cpu_barrier barriers[CPU_BARRIERS];
     struct cpu_mbarrier *mbarriers; /* mbarrier.h; as many as the program has */

@@ -68,6 +68,8 @@ static void destroy_blocks(const cpu_program *program, cpu_block *list) {
             free(list->agents[w].copies);
             free(list->agents[w].fences);
             cpu_clear_products(&list->agents[w]);
+            cpu_drop_bulks(&list->agents[w]);
+            free(list->agents[w].bulks);
             cpu_clock_stop(&list->agents[w].clock);
             cpu_order_clear(&list->agents[w].order);
         }
@@ -83,6 +85,7 @@ static void destroy_blocks(const cpu_program *program, cpu_block *list) {
         cpu_drop_flights(list);
         free(list->flights);
         cpu_destroy_mbarriers(program, list);
+        free(list->publications);
         cpu_clear_barriers(list);
         cpu_clear_warpgroups(program, list);
         free(list);
@@ -106,6 +109,7 @@ static void start_agent(const cpu_run *run, cpu_block *block, unsigned index, ui
     agent->fence_count = 0;
     agent->copies_issued = 0;
     cpu_clear_products(agent);
+    memset(agent->bulk_commits, 0, sizeof agent->bulk_commits);
     memset(agent->commits, 0, sizeof agent->commits);
     agent->waited = 0;
     memset(agent->visits, 0, sizeof *agent->visits * program->uniform_count);
@@ -133,6 +137,7 @@ static cpu_block *start_block(cpu_run *run, cpu_cluster *cluster, int64_t cluste
     block->ended = false;
     block->settled = 0;
     block->reader_count = 1;
+    block->publication_count = 0;
     block->free_reader = 0;
     cpu_clear_barriers(block);
     cpu_clear_warpgroups(program, block);

@@ -61,6 +61,10 @@ static bool is_one_thread(uint16_t thread) {
 
 /* Whether what the thread did at this time comes before this access. */
 static bool is_before(const access *a, uint16_t thread, uint32_t time) {
+    if (thread == CPU_PUBLISHED) {
+        const cpu_publication *p = &a->owner->publications[time];
+        return cpu_clock_knows(&a->agent->clock, p->key, p->time);
+    }
     const cpu_agent *agent = a->agent;
     unsigned other = agent_of(thread), first = agent->number - agent->index;
     bool same_block = other - first < a->run->program->agents;
@@ -87,10 +91,23 @@ static bool fault_at(const access *a, const char *what, uint32_t granule) {
     return false;
 }
 
+/* What has landed, but not for this thread. */
+static bool fault_published(const access *a, const char *what, uint32_t granule,
+                            const cpu_insn *insn) {
+    tile_arena scratch = {0};
+    fault_at(a, tile_arena_format(&scratch, "data race: %s", what), granule);
+    tile_report(a->run->context, TILE_NOTE, insn->loc,
+                "the other access: %s, which is complete where its barrier has been waited for",
+                tile_op_get_info(insn->opcode)->name);
+    tile_arena_reset(&scratch);
+    return false;
+}
+
 static bool fault_race(const access *a, const char *what, uint32_t granule, uint16_t thread,
                        uint32_t number) {
     const cpu_insn *insn = &a->run->program->insns[number];
     tile_arena scratch = {0};
+    if (thread == CPU_PUBLISHED) return fault_published(a, what, granule, insn);
     const cpu_agent *other = find_agent(a, thread);
     bool apart = other->block != a->agent->block;
     const char *name =
@@ -263,10 +280,15 @@ static bool fault_fence(const access *a, const cpu_shadow *shadow, uint32_t gran
 
 bool cpu_shared_start_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint32_t offset,
                            uint32_t bytes) {
+    return cpu_lane_start_read(run, agent, insn, -1, cpu_thread(agent, CPU_LANES), offset, bytes);
+}
+
+bool cpu_lane_start_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                         uint16_t thread, uint32_t offset, uint32_t bytes) {
     uint32_t first, end;
     cpu_block *owner = agent->block;
     if (!owner->shadow) return true;
-    access a = begin_access(run, agent, owner, insn, -1, cpu_thread(agent, CPU_LANES));
+    access a = begin_access(run, agent, owner, insn, lane, thread);
     granules(run, offset, bytes, &first, &end);
     for (uint32_t i = first; i < end; i++) {
         cpu_shadow *shadow = &owner->shadow[i];
@@ -281,9 +303,14 @@ bool cpu_shared_start_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
 
 void cpu_shared_end_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint32_t offset,
                          uint32_t bytes) {
+    cpu_lane_end_read(run, agent, insn, -1, cpu_thread(agent, CPU_LANES), offset, bytes);
+}
+
+void cpu_lane_end_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                       uint16_t thread, uint32_t offset, uint32_t bytes) {
     uint32_t first, end;
     if (!agent->block->shadow) return;
-    access a = begin_access(run, agent, agent->block, insn, -1, cpu_thread(agent, CPU_LANES));
+    access a = begin_access(run, agent, agent->block, insn, lane, thread);
     granules(run, offset, bytes, &first, &end);
     for (uint32_t i = first; i < end; i++) {
         agent->block->shadow[i].pending--;
@@ -369,6 +396,39 @@ bool cpu_shared_start_copy(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
     return mark_write(&a, CPU_IN_FLIGHT, offset, bytes);
 }
 
+bool cpu_cluster_start_copy(cpu_run *run, cpu_agent *agent, cpu_block *owner, const cpu_insn *insn,
+                            int lane, uint16_t thread, uint32_t offset, uint32_t bytes) {
+    access a = begin_access(run, agent, owner, insn, lane, thread);
+    return mark_write(&a, CPU_IN_FLIGHT, offset, bytes);
+}
+
+/* Copies of one phase follow each other. */
+static uint32_t add_publication(cpu_block *block, uint64_t key, uint32_t time) {
+    uint32_t count = block->publication_count;
+    const cpu_publication *last = count ? &block->publications[count - 1] : NULL;
+    if (last && last->key == key && last->time == time) return count - 1;
+    if (count == block->publication_capacity) {
+        block->publication_capacity = count ? 2 * count : 64;
+        block->publications = tile_realloc(block->publications, sizeof *block->publications *
+                                                                    block->publication_capacity);
+    }
+    block->publications[block->publication_count++] = (cpu_publication){key, time};
+    return count;
+}
+
+void cpu_shared_publish(cpu_run *run, cpu_block *block, uint32_t offset, uint32_t bytes,
+                        uint64_t key, uint32_t time) {
+    uint32_t first, end;
+    if (!block->shadow) return;
+    uint32_t place = add_publication(block, key, time);
+    granules(run, offset, bytes, &first, &end);
+    for (uint32_t i = first; i < end; i++) {
+        block->shadow[i].writer = CPU_PUBLISHED;
+        block->shadow[i].write_time = place;
+        block->shadow[i].write_fences = CPU_BY_ASYNC_PROXY;
+    }
+}
+
 void cpu_shared_end_copy(cpu_run *run, cpu_agent *agent, uint16_t thread, uint32_t time,
                          uint32_t offset, uint32_t bytes) {
     uint32_t first, end;
@@ -388,6 +448,10 @@ void cpu_shared_forget(cpu_run *run, cpu_agent *agent, uint32_t offset, uint32_t
     for (uint32_t i = offset >> bits; i < (offset + bytes) >> bits; i++) {
         cpu_shadow *shadow = &agent->block->shadow[i];
         if (!shadow->writer || shadow->writer == CPU_IN_FLIGHT) continue;
+        if (shadow->writer == CPU_PUBLISHED) {
+            if (is_before(&a, shadow->writer, shadow->write_time)) shadow->writer = 0;
+            continue;
+        }
         bool own = agent_of(shadow->writer) - (agent->number - agent->index) < run->program->agents;
         if (own || is_before(&a, shadow->writer, shadow->write_time)) shadow->writer = 0;
     }

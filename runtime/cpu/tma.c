@@ -1,8 +1,360 @@
-/* The tensor memory accelerator: boxes of arrays in global memory. */
+/* Copies by the tensor memory accelerator.
+ *
+ * Loads land in the background (mbarrier.h), as late as their barrier allows, and read their source
+ * then: what a barrier's wait does not cover is found in flight, or published by a phase that the
+ * reader does not know. Stores read their shared memory when the first wait covers them, and write
+ * when one without `read` does, or the block has ended. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "runtime/cpu/exec.h"
+#include "runtime/cpu/mbarrier.h"
+
+enum { PIECE = 16, BOX_ALIGNMENT = 128, MAX_ROW = 256 * 8 };
+
+#define FOR_EACH_LANE(lane, mask) \
+    for (unsigned lane = 0; lane < CPU_LANES; (lane)++) \
+        if ((mask) >> (lane)&1)
 
 CPU_HANDLER(cpu_run_tensor_map) {
     uint32_t *to = cpu_at(run, agent, insn->result);
     for (unsigned lane = 0; lane < run->program->lanes; lane++) to[lane] = (uint32_t)insn->integer;
     return CPU_NEXT;
+}
+
+/* What is copied ------------------------------------------------------------------------------- */
+
+/* One lane's copy. A bulk copy is one row of bytes without an array. */
+typedef struct transfer {
+    const cpu_insn *insn;
+    unsigned lane;
+    const tile_tensor_map *array; /* NULL: none */
+    int64_t at[TILE_MAX_MAP_RANK];
+    uint64_t address;
+    uint32_t row_bytes, rows;
+    uint32_t shared; /* its offset */
+    uint32_t blocks; /* of the cluster: a bit for each rank */
+    cpu_mbarrier_at bar;
+    uint32_t bar_offset;
+} transfer;
+
+static uint32_t bytes_of(const transfer *t) {
+    return t->row_bytes * t->rows;
+}
+
+/* Where a row begins in global memory, and which of its bytes are inside of the array. */
+static uint64_t find_row(const transfer *t, uint32_t row, int64_t *first, int64_t *end) {
+    const tile_tensor_map *m = t->array;
+    *first = 0;
+    *end = t->row_bytes;
+    if (!m) return t->address;
+    unsigned last = m->rank - 1, size = tile_scalar_bytes(m->scalar);
+    int64_t left = m->extents[last] - t->at[last], skipped = -t->at[last];
+    uint64_t address = m->address + (uint64_t)t->at[last] * size;
+    if (skipped > 0) *first = skipped * size < *end ? skipped * size : *end;
+    if (left * size < *end) *end = left * size > *first ? left * size : *first;
+    for (unsigned d = last; d-- > 0;) {
+        int64_t at = t->at[d] + row % m->box[d];
+        row /= m->box[d];
+        if (at < 0 || at >= m->extents[d]) *end = *first;
+        address += (uint64_t)at * (uint64_t)m->strides[d];
+    }
+    return address;
+}
+
+/* Where a piece of 16 bytes lies in shared memory: the bits above 7 exchange those from 4 on. */
+static uint32_t place_of(const transfer *t, uint32_t byte) {
+    uint32_t at = t->shared + byte, width = t->array ? t->array->swizzle : 0;
+    return width ? at ^ (at >> 7 & (width / PIECE - 1)) * PIECE : at;
+}
+
+/* Elements of the array, so that the row is looked at in elements. */
+static bool touch(cpu_run *run, cpu_agent *agent, const transfer *t, uint64_t address,
+                  int64_t first, int64_t end, cpu_access access) {
+    if (first >= end) return true;
+    uint64_t at = address + (uint64_t)first, bytes = (uint64_t)(end - first);
+    return cpu_check_global(run, agent, t->insn, (int)t->lane, at, bytes, t->insn->size) &&
+           cpu_global_access(run, agent, t->insn, (int)t->lane, at, bytes, access);
+}
+
+static bool touch_all(cpu_run *run, cpu_agent *agent, const transfer *t, cpu_access access) {
+    int64_t first, end;
+    for (uint32_t row = 0; row < t->rows; row++) {
+        uint64_t address = find_row(t, row, &first, &end);
+        if (!touch(run, agent, t, address, first, end, access)) return false;
+    }
+    return true;
+}
+
+/* Starting ------------------------------------------------------------------------------------- */
+
+static bool misaligned(cpu_run *run, const cpu_agent *agent, const transfer *t, const char *what,
+                       uint64_t value, unsigned unit) {
+    if (value % unit == 0) return false;
+    cpu_fault(run, agent, t->insn, (int)t->lane, "%s, %" PRIu64 ", is not a multiple of %u", what,
+              value, unit);
+    return true;
+}
+
+/* The operands that a lane has. False after a report. */
+static bool start(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned lane,
+                  transfer *t) {
+    const uint32_t *buffers = cpu_at(run, agent, insn->operand[1]);
+    const int32_t *offsets = cpu_at(run, agent, insn->second[0]);
+    int64_t offset = (int64_t)offsets[lane] * tile_scalar_bytes(insn->memory->scalar);
+    *t = (transfer){.insn = insn, .lane = lane, .rows = 1};
+    unsigned unit = PIECE;
+    if (insn->type->kind == TILE_TYPE_MAP) {
+        const uint32_t *maps = cpu_at(run, agent, insn->operand[0]);
+        t->array = &run->launch->maps[maps[lane]].array;
+        for (unsigned d = 0; d < t->array->rank; d++)
+            t->at[d] = ((const int32_t *)cpu_at(run, agent, insn->index[d]))[lane];
+        for (unsigned d = 0; d + 1 < t->array->rank; d++) t->rows *= t->array->box[d];
+        t->row_bytes = t->array->box[t->array->rank - 1] * insn->size;
+        unit = BOX_ALIGNMENT;
+    } else {
+        const int32_t *bytes = cpu_at(run, agent, insn->index[1]);
+        uint64_t addresses[CPU_LANES] = {0};
+        cpu_global_addresses(run, agent, insn, 0, UINT32_C(1) << lane, addresses);
+        t->address = addresses[lane];
+        t->row_bytes = (uint32_t)bytes[lane];
+        if (bytes[lane] <= 0 ||
+            misaligned(run, agent, t, "its size in bytes", t->row_bytes, PIECE) ||
+            misaligned(run, agent, t, "its address in global memory", t->address, PIECE)) {
+            if (bytes[lane] <= 0)
+                cpu_fault(run, agent, insn, (int)lane, "it copies %" PRId32 " bytes", bytes[lane]);
+            return false;
+        }
+    }
+    t->shared = cpu_buffer_offset(insn, buffers[lane]) + (uint32_t)offset;
+    return cpu_inside_shared(run, agent, insn, (int)lane, offset, bytes_of(t)) &&
+           !misaligned(run, agent, t, "its offset in the block's shared memory", t->shared, unit);
+}
+
+/* Loads ---------------------------------------------------------------------------------------- */
+
+static cpu_block *block_of_rank(const cpu_agent *agent, unsigned rank) {
+    return agent->block->cluster->blocks[rank];
+}
+
+static bool all_ended(const cpu_run *run, const cpu_block *block) {
+    for (unsigned a = 0; a < run->program->agents; a++)
+        if (block->agents[a].state != CPU_DONE) return false;
+    return true;
+}
+
+static void write_row(cpu_block *block, const transfer *t, uint32_t row, const char *bytes) {
+    for (uint32_t at = 0; at < t->row_bytes; at += PIECE) {
+        uint32_t to = place_of(t, row * t->row_bytes + at);
+        memcpy(block->shared + to, bytes + at, PIECE);
+        if (block->poison) memset(block->poison + to, 0, PIECE);
+    }
+}
+
+/* In one of the cluster's blocks. */
+static bool land_in(cpu_run *run, cpu_agent *agent, const transfer *t, cpu_block *block) {
+    cpu_mbarrier *barrier = cpu_mbarrier_of(run, block, t->bar_offset);
+    cpu_mbarrier_at at = {.owner = block, .barrier = barrier, .index = t->bar.index};
+    char row_bytes[MAX_ROW];
+    if (all_ended(run, block)) {
+        cpu_fault(run, agent, t->insn, (int)t->lane,
+                  "the block has ended, and a copy to its shared memory is under way: nobody has "
+                  "waited for its barrier");
+        return false;
+    }
+    for (uint32_t row = 0; row < t->rows; row++) {
+        int64_t first, end;
+        uint64_t address = find_row(t, row, &first, &end);
+        if (!t->array) {
+            memcpy(block->shared + t->shared, (const void *)(uintptr_t)address, t->row_bytes);
+            if (block->poison) memset(block->poison + t->shared, 0, t->row_bytes);
+            continue;
+        }
+        memset(row_bytes, 0, t->row_bytes);
+        if (first < end)
+            memcpy(row_bytes + first, (const void *)(uintptr_t)(address + (uint64_t)first),
+                   (size_t)(end - first));
+        write_row(block, t, row, row_bytes);
+    }
+    cpu_shared_publish(run, block, t->shared, bytes_of(t), barrier->key,
+                       (uint32_t)barrier->phase + 1);
+    return cpu_barrier_complete(run, agent, t->insn->at_barrier, (int)t->lane, at, bytes_of(t),
+                                NULL);
+}
+
+static bool land(cpu_run *run, cpu_agent *agent, void *data, cpu_known *known) {
+    transfer *t = data;
+    bool ok = touch_all(run, agent, t, CPU_READ);
+    (void)known;
+    for (unsigned rank = 0; t->blocks >> rank && ok; rank++)
+        if (t->blocks >> rank & 1) ok = land_in(run, agent, t, block_of_rank(agent, rank));
+    free(t);
+    return ok;
+}
+
+static bool find_blocks(cpu_run *run, cpu_agent *agent, transfer *t) {
+    const cpu_insn *insn = t->insn;
+    t->blocks = UINT32_C(1) << agent->block->rank;
+    if (insn->operand[3] == CPU_NO_PLACE) return true;
+    const int32_t *masks = cpu_at(run, agent, insn->operand[3]);
+    t->blocks = (uint32_t)masks[t->lane];
+    if (!(t->blocks >> agent->block->cluster->count)) return true;
+    cpu_fault(run, agent, insn, (int)t->lane,
+              "the blocks %#" PRIx32 " are more than the cluster has: it has %u", t->blocks,
+              agent->block->cluster->count);
+    return false;
+}
+
+static bool find_barrier(cpu_run *run, cpu_agent *agent, transfer *t) {
+    const cpu_insn *insn = t->insn;
+    const uint32_t *buffers = cpu_at(run, agent, insn->operand[2]);
+    const int32_t *index = cpu_at(run, agent, insn->second[1]);
+    unsigned lane = t->lane;
+    t->bar_offset = cpu_buffer_offset(insn, buffers[lane]) + 8 * (uint32_t)index[lane];
+    return cpu_find_mbarrier(run, agent, insn->at_barrier, (int)lane, buffers[lane], index[lane],
+                             &t->bar);
+}
+
+static bool mark_targets(cpu_run *run, cpu_agent *agent, const transfer *t) {
+    for (unsigned rank = 0; t->blocks >> rank; rank++)
+        if (t->blocks >> rank & 1 &&
+            !cpu_cluster_start_copy(run, agent, block_of_rank(agent, rank), t->insn, (int)t->lane,
+                                    cpu_thread(agent, t->lane), t->shared, bytes_of(t)))
+            return false;
+    return true;
+}
+
+static cpu_outcome load(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+    FOR_EACH_LANE (lane, agent->mask) {
+        transfer t;
+        if (!start(run, agent, insn, lane, &t) || !find_blocks(run, agent, &t) ||
+            !find_barrier(run, agent, &t) || !touch_all(run, agent, &t, CPU_READ) ||
+            !mark_targets(run, agent, &t))
+            return CPU_STOP;
+        transfer *kept = tile_malloc(sizeof *kept);
+        *kept = t;
+        cpu_start_flight(agent, land, kept, NULL);
+    }
+    return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_tma_load) {
+    return load(run, agent, insn);
+}
+
+CPU_HANDLER(cpu_run_bulk_load) {
+    return load(run, agent, insn);
+}
+
+/* Stores --------------------------------------------------------------------------------------- */
+
+struct cpu_bulk {
+    transfer t;
+    uint32_t group; /* of its lane */
+    char *bytes;    /* what it has read; NULL: nothing yet */
+};
+
+static cpu_outcome store(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+    FOR_EACH_LANE (lane, agent->mask) {
+        transfer t;
+        if (!start(run, agent, insn, lane, &t) ||
+            !cpu_lane_start_read(run, agent, insn, (int)lane, cpu_thread(agent, lane), t.shared,
+                                 bytes_of(&t)))
+            return CPU_STOP;
+        if (agent->bulk_count == agent->bulk_capacity) {
+            agent->bulk_capacity = agent->bulk_capacity ? 2 * agent->bulk_capacity : 16;
+            agent->bulks = tile_realloc(agent->bulks, sizeof *agent->bulks * agent->bulk_capacity);
+        }
+        agent->bulks[agent->bulk_count++] = (cpu_bulk){.t = t, .group = agent->bulk_commits[lane]};
+    }
+    return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_tma_store) {
+    return store(run, agent, insn);
+}
+
+CPU_HANDLER(cpu_run_bulk_store) {
+    return store(run, agent, insn);
+}
+
+CPU_HANDLER(cpu_run_bulk_commit) {
+    (void)run;
+    (void)insn;
+    FOR_EACH_LANE (lane, agent->mask) agent->bulk_commits[lane]++;
+    return CPU_NEXT;
+}
+
+/* Takes what the store copies out of shared memory. */
+static void read_source(cpu_run *run, cpu_agent *agent, cpu_bulk *bulk) {
+    const transfer *t = &bulk->t;
+    bulk->bytes = tile_malloc(bytes_of(t));
+    for (uint32_t at = 0; at < bytes_of(t); at += PIECE)
+        memcpy(bulk->bytes + at, agent->block->shared + place_of(t, at), PIECE);
+    cpu_lane_end_read(run, agent, t->insn, (int)t->lane, cpu_thread(agent, t->lane), t->shared,
+                      bytes_of(t));
+}
+
+static bool write_target(cpu_run *run, cpu_agent *agent, const cpu_bulk *bulk) {
+    const transfer *t = &bulk->t;
+    const cpu_insn *insn = t->insn;
+    cpu_access access = insn->kind ? CPU_ATOMIC_UPDATE : CPU_WRITE;
+    for (uint32_t row = 0; row < t->rows; row++) {
+        int64_t first, end;
+        uint64_t address = find_row(t, row, &first, &end);
+        const char *from = bulk->bytes + (size_t)row * t->row_bytes;
+        if (!touch(run, agent, t, address, first, end, access)) return false;
+        if (first < end && !insn->kind)
+            memcpy((void *)(uintptr_t)(address + (uint64_t)first), from + first,
+                   (size_t)(end - first));
+        for (int64_t at = first; insn->kind && at < end; at += insn->size)
+            cpu_update_element(insn, (void *)(uintptr_t)(address + (uint64_t)at), from + at);
+    }
+    return true;
+}
+
+/* Whether `pending` of the lane's latest groups leave this one out. */
+static bool is_covered(const cpu_agent *agent, const cpu_bulk *bulk, int64_t pending) {
+    return agent->mask >> bulk->t.lane & 1 &&
+           bulk->group + pending < agent->bulk_commits[bulk->t.lane];
+}
+
+CPU_HANDLER(cpu_run_bulk_wait) {
+    size_t kept = 0;
+    bool ok = true;
+    for (size_t i = 0; i < agent->bulk_count; i++) {
+        cpu_bulk *bulk = &agent->bulks[i];
+        bool covered = ok && is_covered(agent, bulk, insn->integer);
+        if (covered && !bulk->bytes) read_source(run, agent, bulk);
+        if (!covered || insn->flag) {
+            agent->bulks[kept++] = *bulk;
+            continue;
+        }
+        ok = write_target(run, agent, bulk);
+        free(bulk->bytes);
+    }
+    agent->bulk_count = kept;
+    return ok ? CPU_NEXT : CPU_STOP;
+}
+
+/* What has been read is written some time; what has not would read the memory of another block. */
+bool cpu_end_bulks(cpu_run *run, cpu_agent *agent) {
+    bool ok = true;
+    for (size_t i = 0; i < agent->bulk_count && ok; i++) {
+        cpu_bulk *bulk = &agent->bulks[i];
+        ok = bulk->bytes != NULL;
+        if (!ok)
+            cpu_fault(run, agent, bulk->t.insn, (int)bulk->t.lane,
+                      "the thread ends, and the store may not have read its shared memory yet: "
+                      "bulk_commit and bulk_wait 0 {read} are missing behind it");
+        ok = ok && write_target(run, agent, bulk);
+    }
+    cpu_drop_bulks(agent);
+    return ok;
+}
+
+void cpu_drop_bulks(cpu_agent *agent) {
+    for (size_t i = 0; i < agent->bulk_count; i++) free(agent->bulks[i].bytes);
+    agent->bulk_count = 0;
 }

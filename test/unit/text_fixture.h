@@ -264,6 +264,17 @@ static const char *const text_corpus[] = {
     "  stmatrix %part, %s[%k] {trans}\n"
     "  wgmma_wait 0\n}\n",
 
+    "kernel @boxes(%n: i32, %p: ptr<f16>) grid [1] warps 1 level 3 {\n"
+    "  %s = alloc_shared {offset = 0} : shared<f16[8, 64]>\n"
+    "  %b = alloc_shared {offset = 1024} : shared<barrier[2]>\n"
+    "  %m = tensor_map %p, [%n, 64], [i64(%n), 1] {swizzle = 128} : tensor_map<f16[8, 64]>\n"
+    "  tma_load %m, [%n, 0], %s[%n], %b[1]\n"
+    "  tma_load %m, [0, %n], %s[0], %b[0], %n + 1 {cache = evict_last}\n"
+    "  tma_store %s[0], %m, [%n, 0]\n  tma_store %s[0], %m, [%n, 0] {kind = max}\n"
+    "  bulk_load %p[%n], %s[0], 16, %b[0]\n  bulk_load %p[%n], %s[0], %n, %b[%n], 3\n"
+    "  bulk_store %s[0], %p[0], %n {kind = add, cache = evict_first}\n"
+    "  bulk_commit\n  bulk_wait 1 {read}\n  bulk_wait 0\n}\n",
+
     "plan @p(%n: i32) {\n  %w = scratch [%n] : view<f16[?]>\n  fill %w, 1.5\n"
     "  if %n > 4 {\n    launch @k<b = 8>(%n, %w)\n    launch @k<b = 4>(7, %w) {pdl}\n  }\n}\n"
     "kernel @k<b: int>(%n: i32, %w: ptr<f16>) grid [b] warps 1 {\n  pdl_trigger\n  pdl_wait\n}\n",
