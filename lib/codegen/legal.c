@@ -159,8 +159,8 @@ static void check_op(checker *c, tile_op op) {
     check_machine(c, op);
     check_cache(c, op);
     if (opcode == TILE_OP_alloc_shared) check_alloc(c, op);
-    if (opcode == TILE_OP_wait_group || opcode == TILE_OP_wgmma_wait ||
-        opcode == TILE_OP_bulk_wait) check_wait(c, op);
+    if (opcode == TILE_OP_wait_group || opcode == TILE_OP_wgmma_wait || opcode == TILE_OP_bulk_wait)
+        check_wait(c, op);
     if (tile_op_get_info(opcode)->effects & TILE_EFFECT_WARPGROUP) check_warpgroup(c, op);
     if (opcode == TILE_OP_roles) check_roles(c, op);
 }

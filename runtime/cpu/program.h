@@ -78,11 +78,11 @@ struct cpu_insn {
     const cpu_role *roles; /* second_count of them, from first warps on upwards */
     const cpu_product *product;
     const tile_iota *iota;
-    const tile_type *type;    /* the tile, or the first operand's type */
-    const tile_type *memory;  /* the view or shared buffer */
-    const char *name;         /* of that memory, for messages */
+    const tile_type *type;      /* the tile, or the first operand's type */
+    const tile_type *memory;    /* the view or shared buffer */
+    const char *name;           /* of that memory, for messages */
     const cpu_insn *at_barrier; /* the same with its barrier's name, or NULL */
-    const cpu_poison *poison; /* NULL: nothing here is poisoned (poison.h) */
+    const cpu_poison *poison;   /* NULL: nothing here is poisoned (poison.h) */
     tile_loc loc;
 };
 
