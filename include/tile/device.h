@@ -37,6 +37,28 @@ typedef struct tile_cpu_counts {
     uint64_t operations;     /* IR operations executed, per warp or block */
 } tile_cpu_counts;
 
+/* What one of an event's warps does from tick `begin` to tick `end`. */
+typedef enum tile_trace_kind {
+    TILE_TRACE_OPERATION,  /* on memory, or a product, or a part of synchronisation */
+    TILE_TRACE_ARITHMETIC, /* several operations in a row that are none of these, from the first on
+                            */
+    TILE_TRACE_WAIT,       /* for other warps, or for what goes on in the background */
+    TILE_TRACE_BACKGROUND, /* a copy or product that was started here, and goes on beside the warp */
+} tile_trace_kind;
+
+/* Valid only while the receiver runs. A tick is about a cycle, by fixed costs: order and overlap are
+ * what the program says, lengths are a rough model. Every block begins at tick 0. */
+typedef struct tile_trace_event {
+    tile_trace_kind kind;
+    const char *operation;
+    const char *file; /* "" where there is no place */
+    uint32_t line, column;
+    uint64_t begin, end;
+    int64_t block[3];
+    unsigned warp, warps; /* of the block; several that the CPU device runs as one at level 2 */
+    unsigned group;       /* in roles: its group's number */
+} tile_trace_event;
+
 typedef struct tile_device_options {
     size_t size;       /* sizeof(tile_device_options) */
     unsigned level;    /* CPU: which level of the IR runs, 2 or 3; 0: 3 */
@@ -60,6 +82,10 @@ typedef struct tile_device_options {
     /* Tuned points that are looked for where the cache has none; must outlive the device. NULL:
      * none. */
     const tile_tuned_table *tuned;
+    /* CPU: receives what the warps of all launches do; an event comes when it ends. NULL: nobody
+     * does, and it costs nothing. */
+    void (*trace)(const tile_trace_event *event, void *user);
+    void *trace_user;
 } tile_device_options;
 
 /* options may be NULL. */

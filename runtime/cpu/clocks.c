@@ -50,6 +50,10 @@ static cpu_known *merge(const cpu_known_span *a, uint32_t a_count, const cpu_kno
     return known;
 }
 
+static uint64_t later(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
 static void replace(cpu_clock *clock, cpu_known *known) {
     cpu_known_drop(clock->known);
     clock->known = known;
@@ -93,19 +97,24 @@ static void begin_time(cpu_clock *clock, uint32_t after) {
 }
 
 void cpu_clock_acquire(cpu_clock *clock, cpu_known *known) {
-    if (!known || known == clock->known) return;
+    if (!known) return;
+    clock->ticks = later(clock->ticks, known->ticks);
+    if (known == clock->known) return;
     if (!clock->known) {
         known->references++;
         clock->known = known;
         return;
     }
+    uint64_t ticks = later(clock->known->ticks, known->ticks);
     replace(clock, merge(clock->known->spans, clock->known->count, known->spans, known->count));
+    clock->known->ticks = ticks;
 }
 
 cpu_known *cpu_clock_release(cpu_clock *clock) {
     cpu_known_span own = {clock->agent, 1, clock->time};
     const cpu_known nothing = {0}, *known = clock->known ? clock->known : &nothing;
     cpu_known *all = merge(known->spans, known->count, &own, 1);
+    all->ticks = clock->ticks;
     begin_time(clock, clock->time);
     clock->used = true; /* the time before is not known to all that meet next */
     return all;
@@ -121,6 +130,7 @@ cpu_known *cpu_clock_release_part(cpu_clock *clock, uint32_t since, const uint64
         const cpu_known nothing = {0}, *known = all.known ? all.known : &nothing;
         replace(&all, merge(known->spans, known->count, &span, 1));
     }
+    all.known->ticks = clock->ticks;
     begin_time(clock, clock->time);
     clock->used = true;
     return all.known;
@@ -133,8 +143,15 @@ static bool have_met(cpu_clock *const *clocks, unsigned count) {
     return true;
 }
 
+static void meet_ticks(cpu_clock *const *clocks, unsigned count) {
+    uint64_t ticks = 0;
+    for (unsigned i = 0; i < count; i++) ticks = later(ticks, clocks[i]->ticks);
+    for (unsigned i = 0; i < count; i++) clocks[i]->ticks = ticks;
+}
+
 /* All go on at the same time, so that they are one span. */
 void cpu_clock_meet(cpu_clock *const *clocks, unsigned count) {
+    meet_ticks(clocks, count);
     if (have_met(clocks, count)) return;
     cpu_clock all = {.agent = clocks[0]->agent};
     cpu_known *present = make_known(count);
@@ -144,6 +161,7 @@ void cpu_clock_meet(cpu_clock *const *clocks, unsigned count) {
         append(present, clocks[i]->agent, 1, all.time);
         cpu_clock_acquire(&all, clocks[i]->known);
     }
+    present->ticks = clocks[0]->ticks;
     cpu_clock_acquire(&all, present);
     cpu_known_drop(present);
     for (unsigned i = 0; i < count; i++) {

@@ -21,12 +21,14 @@ typedef struct cpu_known_span {
  * made: agents and semaphores share it and count themselves. */
 typedef struct cpu_known {
     uint32_t references, count;
+    uint64_t ticks; /* of those who are known, the latest (trace.h) */
     cpu_known_span spans[];
 } cpu_known;
 
 typedef struct cpu_clock {
     uint64_t agent;
     uint32_t time;
+    uint64_t ticks;   /* not before those of anything that it knows; 0 without a trace */
     bool used;        /* something happened at this time that others may have to know */
     cpu_known *known; /* NULL: nothing of anybody */
 } cpu_clock;

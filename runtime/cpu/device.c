@@ -17,6 +17,8 @@ typedef struct cpu_device {
     tile_device base;
     uint64_t seed;
     uint64_t max_operations;
+    void (*trace)(const tile_trace_event *event, void *user);
+    void *trace_user;
     cpu_trail trail; /* of the launches that the next one may overlap */
 } cpu_device;
 
@@ -242,6 +244,8 @@ static tile_status cpu_launch(tile_device *device, const tile_launch *launch) {
     cpu_run run = {.program = program,
                    .launch = launch,
                    .context = device->context,
+                   .trace = cpu->trace,
+                   .trace_user = cpu->trace_user,
                    .counts = &device->counts,
                    .operations_left = cpu->max_operations ? cpu->max_operations : UINT64_MAX,
                    .random = cpu->seed,
@@ -350,7 +354,9 @@ tile_status tile_device_create_cpu(tile_context *context, const tile_device_opti
                  .num_sms = taken.sms ? taken.sms : DEFAULT_SMS,
                  .is_faithful = taken.target != NULL},
         .seed = taken.seed,
-        .max_operations = taken.max_operations};
+        .max_operations = taken.max_operations,
+        .trace = taken.trace,
+        .trace_user = taken.trace_user};
     if (taken.cache_dir) tile_cache_create(context, taken.cache_dir, NULL, &device->base.cache);
     *out = &device->base;
     return TILE_OK;

@@ -229,6 +229,7 @@ void cpu_start_flight(cpu_agent *agent, cpu_land_function land, void *data, cpu_
         block->flights =
             tile_realloc(block->flights, sizeof *block->flights * block->flight_capacity);
     }
+    if (known) known->ticks += CPU_TICKS_OF_FLIGHT;
     block->flights[block->flight_count++] = (cpu_flight){agent, land, data, known};
 }
 

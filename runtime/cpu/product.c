@@ -96,6 +96,10 @@ const cpu_product *cpu_product_of_wgmma(cpu_decoder *d, tile_op op) {
     return product;
 }
 
+uint64_t cpu_product_size(const cpu_product *product) {
+    return (uint64_t)product->m * product->n * product->k;
+}
+
 /* Elements ------------------------------------------------------------------------------------- */
 
 static uint32_t position_of(const operand *o, uint32_t i) {

@@ -17,6 +17,7 @@
 #include "lib/analysis/executors.h"
 #include "lib/ir/atomic.h"
 #include "runtime/cpu/access_log.h"
+#include "runtime/cpu/trace.h"
 #include "runtime/device.h"
 
 enum {
@@ -306,6 +307,7 @@ struct cpu_agent {
     uint32_t bulk_commits[CPU_LANES];
     cpu_proxy_fence *fences; /* in the order in which it executed them */
     size_t fence_count, fence_capacity;
+    cpu_tracing tracing;
     cpu_products *products; /* NULL: it has executed no wgmma yet */
 };
 
@@ -352,6 +354,8 @@ struct cpu_run {
     const cpu_program *program;
     const tile_launch *launch;
     tile_context *context;
+    void (*trace)(const tile_trace_event *event, void *user); /* NULL: nobody asked */
+    void *trace_user;
     tile_cpu_counts *counts;
     uint8_t *constants;
     int64_t grid[3];

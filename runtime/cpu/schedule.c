@@ -117,6 +117,7 @@ static void start_agent(const cpu_run *run, cpu_block *block, unsigned index, ui
     agent->since = 1;
     agent->touched = 0;
     agent->failed_tests = 0;
+    agent->tracing = (cpu_tracing){.arithmetic = NULL};
     cpu_clock_start(&agent->clock, number * program->agents + index);
     cpu_order_clear(&agent->order);
 }
@@ -269,7 +270,9 @@ static bool run_agent(cpu_run *run, cpu_agent *agent) {
                 cpu_fault(run, agent, insn, -1, "the launch has executed its limit of operations");
             break;
         }
+        if (run->trace) cpu_trace_before(run, agent, insn);
         outcome = insn->handler(run, agent, insn);
+        if (run->trace) cpu_trace_after(run, agent, insn, outcome == CPU_PAUSE);
         agent->pc += outcome == CPU_NEXT;
         executed++;
     }

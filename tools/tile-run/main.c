@@ -7,87 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "tile/measure.h"
-#include "tools/common/cache.h"
-#include "tools/common/tool.h"
-#include "tools/tile-run/run.h"
-#include "tools/tile-run/tune.h"
-
-static const char help[] =
-    "usage: tile-run FILE.tile [options]\n"
-    "Runs a kernel of FILE and checks its result.\n"
-    "\n"
-    "  --kernel=NAME        which kernel or plan; needed if FILE has several. Without it a plan "
-    "comes\n"
-    "                       before the kernels that it launches\n"
-    "  --device=auto|cpu|cuda   auto takes a GPU if there is one (default: auto)\n"
-    "  --param NAME=VALUE   binds a compile-time parameter; a missing one takes its value from "
-    "the\n"
-    "                       first point of the tune clauses that agrees with those given\n"
-    "  --arg NAME=VALUE     a number, FILL:TYPE[DIMS] or @FILE.npy; for a view also FILL alone,\n"
-    "                       with the shape that the view has. FILL is\n"
-    "                         int     -1, 0 and 1, so sparse that sums of products stay exact\n"
-    "                         rand    uniform between -0.5 and 0.5\n"
-    "                         zeros   zeros\n"
-    "                         poison  NaN (-77 for integers)\n"
-    "  --check OUT=EXPR     compares OUT with an expression over the arguments: names, numbers,\n"
-    "                       + - * / and level-1 operations in call form, such as matmul(a, b).\n"
-    "                       Computed in f64 and rounded once; equality if the inputs are `int`\n"
-    "                       OUT=@FILE.npy compares it with the file\n"
-    "  --check              compares all results of the compute that the kernel names with `of`\n"
-    "  --offset NAME=BYTES  the array begins so far behind an aligned address (default: 0)\n"
-    "  --variant            which variant of the kernel runs, and under which conditions\n"
-    "  --tolerance=X        error allowed otherwise, relative to |expected| + its root mean "
-    "square\n"
-    "                       (default: 16 times the output type's rounding unit; 0: equality)\n"
-    "  --save NAME=FILE     writes an argument as .npy after the run\n"
-    "  --seed=N             of generated arguments, and of the order in which the CPU device runs\n"
-    "                       and preempts blocks (default: 1, and the natural order)\n"
-    "  --target=NAME        CPU: refuses what code for sm_80, sm_86, sm_89, sm_90 or sm_90a could "
-    "not\n"
-    "                       do; `auto` is the CPU then (default: whatever the IR says runs)\n"
-    "  --level=1|2|3        CPU: which level of the IR runs (default: 3); 1 runs a compute\n"
-    "  --sms=N              CPU: num_sms of grid extents (default: 132)\n"
-    "  --max-operations=N   CPU: ends a launch that executes more than this (default: no limit)\n"
-    "  --time[=N]           measures N launches (default: 20), with the L2 flushed before each\n"
-    "  --flush=dirty|clean|none   by writing a large buffer, by reading one, or not at all\n"
-    "                       (default: dirty); --no-flush is --flush=none\n";
-
-static const char more_help[] = TUNE_HELP TOOL_REMARKS_HELP
-    "  --counts             CPU: barriers, bank conflicts, sectors and operations of the run\n"
-    "  --timing             how long each step of the tool took\n"
-    "  --ptx=FILE           writes the PTX that runs\n"
-    "  --ptxas=FILE         assembler for the GPU; without it the driver "
-    "assembles\n" TOOL_CACHE_HELP "  --help\n"
-    "\n"
-    "Exit status: 0 if everything fits, 1 otherwise.\n";
-
-typedef struct options {
-    const char *file, *kernel, *device, *check, *ptx, *ptxas;
-    tool_cache cache;
-    tile_binding bindings[64];
-    unsigned binding_count;
-    run_argument arguments[64];
-    unsigned argument_count;
-    const char *saves[16];
-    unsigned save_count;
-    const char *offsets[16];
-    unsigned offset_count;
-    uint64_t seed, max_operations;
-    unsigned sms; /* 0: the device's default */
-    bool seed_given;
-    const tile_target *target; /* NULL: none was named */
-    unsigned level;
-    unsigned repeats;    /* 0: no measurement */
-    bool with_reference; /* --check without OUT=EXPR */
-    tile_flush flush;
-    tune_options tuning;
-    tool_remarks remarks;
-    bool timing;
-    bool counts;
-    bool variant;
-    double tolerance; /* below 0: by type */
-} options;
+#include "tools/tile-run/options.h"
+#include "tools/tile-run/trace.h"
 
 typedef struct run {
     options *options;
@@ -100,6 +21,7 @@ typedef struct run {
     tile_argument launch[64];
     tile_tuning *tuning;
     reference reference;
+    trace trace;
 } run;
 
 static int fail(const char *what, const char *why) {
@@ -117,131 +39,7 @@ static void tell_time(const options *o, const char *step, double since) {
     if (o->timing) fprintf(stderr, "%10.3f ms  %s\n", 1e3 * (seconds() - since), step);
 }
 
-/* 1. The command line. ------------------------------------------------------------------------ */
-
-static bool add_binding(options *o, const char *text) {
-    return !tool_add_binding(o->bindings, 64, &o->binding_count, text) ||
-           !fail(text, "--param takes NAME=VALUE, at most 64 times");
-}
-
-static bool add_argument(options *o, const char *text) {
-    if (o->argument_count == 64) return !fail(text, "there are more than 64 arguments");
-    run_argument *added = &o->arguments[o->argument_count];
-    if (!argument_parse(text, added)) return false;
-    if (arguments_find(o->arguments, o->argument_count, added->name, strlen(added->name)))
-        return !fail(added->name, "is given twice");
-    o->argument_count++;
-    return true;
-}
-
-static bool add_save(options *o, const char *text) {
-    if (!strchr(text, '=') || o->save_count == 16)
-        return !fail(text, "--save takes NAME=FILE, at most 16 times");
-    o->saves[o->save_count++] = text;
-    return true;
-}
-
-static bool add_offset(options *o, const char *text) {
-    if (!strchr(text, '=') || o->offset_count == 16)
-        return !fail(text, "--offset takes NAME=BYTES, at most 16 times");
-    o->offsets[o->offset_count++] = text;
-    return true;
-}
-
-enum { MAX_SMS = 65535 };
-
-/* A number from 0 to limit. */
-static bool read_number(const char *name, const char *text, double limit, double *number) {
-    char *end;
-    *number = strtod(text, &end);
-    bool inside = *number >= 0 && *number <= limit;
-    return (end != text && !*end && inside) || !fail(name, "takes a number in its range");
-}
-
-static bool read_count(const char *name, const char *text, double limit, double *number) {
-    return read_number(name, text, limit, number) &&
-           (*number == (double)(uint64_t)*number || !fail(name, "takes a whole number"));
-}
-
-static const char *const flush_names[] = {
-    [TILE_FLUSH_NONE] = "none", [TILE_FLUSH_DIRTY] = "dirty", [TILE_FLUSH_CLEAN] = "clean"};
-
-static bool read_flush(const char *text, tile_flush *flush) {
-    for (unsigned i = 0; i < sizeof flush_names / sizeof *flush_names; i++)
-        if (strcmp(text, flush_names[i]) == 0) {
-            *flush = (tile_flush)i;
-            return true;
-        }
-    return !fail(text, "--flush takes dirty, clean or none");
-}
-
-/* Alone, and not before OUT=EXPR. */
-static bool is_bare_check(const tool_arguments *args) {
-    if (strcmp(tool_current(args), "--check") != 0) return false;
-    const char *next = args->next + 1 < args->argc ? args->argv[args->next + 1] : "";
-    return *next == '-' || !strchr(next, '=');
-}
-
-static bool parse_option(options *o, tool_arguments *args) {
-    const char *value;
-    double number = 20;
-    bool taken;
-    if (tune_option(args, &o->tuning, &taken) || tool_remarks_option(args, &o->remarks, &taken))
-        return taken;
-    if (is_bare_check(args)) return o->with_reference = tool_flag(args, "--check");
-    if (tool_option(args, "--kernel", &o->kernel) || tool_option(args, "--device", &o->device) ||
-        tool_option(args, "--check", &o->check) || tool_option(args, "--ptx", &o->ptx) ||
-        tool_option(args, "--ptxas", &o->ptxas))
-        return true;
-    if (tool_cache_option(args, &o->cache)) return true;
-    if (tool_option(args, "--param", &value)) return add_binding(o, value);
-    if (tool_option(args, "--arg", &value)) return add_argument(o, value);
-    if (tool_option(args, "--save", &value)) return add_save(o, value);
-    if (tool_option(args, "--offset", &value)) return add_offset(o, value);
-    if (tool_option(args, "--max-operations", &value)) {
-        bool ok = read_count("--max-operations", value, 0x1p53, &number);
-        o->max_operations = ok ? (uint64_t)number : 0;
-        return ok;
-    }
-    if (tool_option(args, "--sms", &value)) {
-        bool ok = read_count("--sms", value, MAX_SMS, &number);
-        o->sms = ok ? (unsigned)number : 0;
-        return ok && (o->sms || !fail("--sms", "takes a number from 1"));
-    }
-    if (tool_option(args, "--seed", &value)) {
-        o->seed_given = read_count("--seed", value, 0x1p53, &number);
-        o->seed = o->seed_given ? (uint64_t)number : 0;
-        return o->seed_given;
-    }
-    if (tool_option(args, "--target", &value)) {
-        o->target = tile_target_find(value);
-        return o->target || !fail(value, "there is no such target; see tile-run --help");
-    }
-    if (tool_option(args, "--level", &value)) {
-        o->level = *value && !value[1] ? (unsigned)(*value - '0') : 0;
-        return (o->level >= 1 && o->level <= 3) || !fail("--level", "takes 1, 2 or 3");
-    }
-    if (tool_option(args, "--tolerance", &value))
-        return read_number("--tolerance", value, 1e30, &o->tolerance);
-    if (tool_option(args, "--flush", &value)) return read_flush(value, &o->flush);
-    if (tool_flag(args, "--no-flush")) return read_flush("none", &o->flush);
-    if (tool_flag(args, "--variant")) return o->variant = true;
-    if (tool_flag(args, "--counts")) return o->counts = true;
-    if (tool_flag(args, "--timing")) return o->timing = true;
-    if (tool_flag(args, "--time")) {
-        o->repeats = 20;
-        return true;
-    }
-    if (tool_option(args, "--time", &value)) {
-        bool ok = read_count("--time", value, TILE_MAX_REPEATS, &number);
-        o->repeats = ok ? (unsigned)number : 0;
-        return ok;
-    }
-    if (!o->file && tool_positional(args, &o->file)) return true;
-    return !fail(tool_current(args), "unknown option; see tile-run --help");
-}
-
-/* 2. Device, kernel, arguments. --------------------------------------------------------------- */
+/* 1. Device, kernel, arguments. --------------------------------------------------------------- */
 
 static tile_status open_device(run *r) {
     const options *o = r->options;
@@ -253,18 +51,24 @@ static tile_status open_device(run *r) {
                                   .cache_dir = r->cache_dir,
                                   .target = o->target,
                                   .max_operations = o->max_operations,
-                                  .sms = o->sms};
+                                  .sms = o->sms,
+                                  .trace = o->trace ? trace_event : NULL,
+                                  .trace_user = &r->trace};
     bool automatic = !o->device || strcmp(o->device, "auto") == 0;
     if (o->device && !automatic && strcmp(o->device, "cpu") != 0 &&
         strcmp(o->device, "cuda") != 0) {
         fail("--device", "takes auto, cpu or cuda");
         return TILE_INVALID;
     }
+    if (o->trace && !automatic && strcmp(o->device, "cuda") == 0) {
+        fail("--trace", "is for the CPU device");
+        return TILE_INVALID;
+    }
     if (o->target && !automatic && strcmp(o->device, "cuda") == 0) {
         fail("--target", "is for the CPU device: a GPU is its own target");
         return TILE_INVALID;
     }
-    if (automatic && !o->target) {
+    if (automatic && !o->target && !o->trace) {
         tile_context_set_sink(r->context, NULL, NULL); /* no GPU is no error then */
         tile_status status = tile_device_create_cuda(r->context, &device, &r->device);
         tool_print_remarks(r->context, o->remarks);
@@ -371,7 +175,7 @@ static bool set_offsets(options *o) {
                                          (size_t)(equals - o->offsets[i]));
         double number;
         if (!a || !a->is_array) return !fail(o->offsets[i], "there is no array of this name");
-        if (!read_count("--offset", equals + 1, 1 << 20, &number)) return false;
+        if (!options_read_count("--offset", equals + 1, 1 << 20, &number)) return false;
         a->offset = (size_t)number;
     }
     return true;
@@ -412,7 +216,7 @@ static bool save_ptx(const run *r) {
     return tool_write_file(r->options->ptx, ptx->data, ptx->size);
 }
 
-/* 3. The run. --------------------------------------------------------------------------------- */
+/* 2. The run. --------------------------------------------------------------------------------- */
 
 static void print_head(const run *r) {
     const options *o = r->options;
@@ -546,11 +350,12 @@ static bool launch(run *r) {
         return false;
     tell_time(o, "compile", since);
     if (tool_remarks_failed()) return false;
-    if (!save_ptx(r) || !upload(r)) return false;
-    since = seconds();
-    if (tile_kernel_launch(r->kernel, r->launch, o->argument_count, NULL) != TILE_OK ||
-        tile_device_synchronize(r->device) != TILE_OK)
+    if (!save_ptx(r) || !upload(r) || !trace_open(&r->trace, o->trace, o->trace_blocks))
         return false;
+    since = seconds();
+    bool ran = tile_kernel_launch(r->kernel, r->launch, o->argument_count, NULL) == TILE_OK &&
+               tile_device_synchronize(r->device) == TILE_OK;
+    if (!trace_close(&r->trace) || !ran) return false; /* of a fault, too: what led to it */
     double took = seconds() - since;
     if (!download(r)) /* before the measurement runs the kernel again */
         return false;
@@ -619,18 +424,17 @@ static void close_run(run *r) {
 }
 
 int main(int argc, char **argv) {
-    static options o = {.tolerance = -1, .flush = TILE_FLUSH_DIRTY};
+    static options o = RUN_DEFAULTS;
     run r = {.options = &o};
     tool_arguments args = {.argc = argc, .argv = argv, .next = 1};
     tool_start();
     setvbuf(stdout, NULL, _IOLBF, 0); /* in a pipe, too, results and errors stand in order */
     while (args.next < argc) {
         if (tool_flag(&args, "--help")) {
-            fputs(help, stdout);
-            fputs(more_help, stdout);
+            options_print_help();
             return tool_finish(true);
         }
-        if (!parse_option(&o, &args)) return 1;
+        if (!options_parse(&o, &args)) return 1;
     }
     if (!o.file) return fail("tile-run", "which file? See tile-run --help");
     r.context = tile_context_create();

@@ -1,0 +1,40 @@
+"""What a trace of --trace says, and that it can be: on each row one thing after the other, in each block a name for
+every row, and every wait behind something that ended.
+
+usage: trace.py FILE OPERATION ...   prints how often each of these is there, and all waits by their names
+"""
+import collections
+import json
+import sys
+
+
+def main():
+    with open(sys.argv[1]) as file:
+        events = json.load(file)["traceEvents"]
+    named = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    blocks = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    rows, count = collections.defaultdict(list), collections.Counter()
+    for e in events:
+        if e["ph"] != "X":
+            continue
+        assert e["dur"] > 0 and e["pid"] in blocks, e
+        assert e["args"]["place"].count(":") == 2, e
+        rows[e["pid"], e["tid"]].append(e)
+        count[e["name"]] += 1
+    for row, list_ in rows.items():
+        if "background" in named[row]:
+            continue
+        end = 0
+        for e in sorted(list_, key=lambda e: e["ts"]):
+            assert e["ts"] >= end, (named[row], end, e)
+            end = e["ts"] + e["dur"]
+    ends = {e["ts"] + e["dur"] for list_ in rows.values() for e in list_ if e["cat"] != "wait"}
+    for list_ in rows.values():
+        for e in list_:
+            assert e["cat"] != "wait" or e["ts"] + e["dur"] in ends, ("waits for nothing", e)
+    print(f"{len(blocks)} blocks, rows: {', '.join(sorted(set(named.values())))}")
+    for name in sys.argv[2:] + sorted(n for n in count if n.startswith("wait")):
+        print(f"{name}: {count[name]}")
+
+
+main()

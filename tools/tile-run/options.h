@@ -1,0 +1,50 @@
+/* tile-run's command line. */
+#ifndef TILE_TOOLS_TILE_RUN_OPTIONS_H
+#define TILE_TOOLS_TILE_RUN_OPTIONS_H
+
+#include "tile/measure.h"
+#include "tools/common/cache.h"
+#include "tools/common/tool.h"
+#include "tools/tile-run/run.h"
+#include "tools/tile-run/tune.h"
+
+typedef struct options {
+    const char *file, *kernel, *device, *check, *ptx, *ptxas;
+    tool_cache cache;
+    tile_binding bindings[64];
+    unsigned binding_count;
+    run_argument arguments[64];
+    unsigned argument_count;
+    const char *saves[16];
+    unsigned save_count;
+    const char *offsets[16];
+    unsigned offset_count;
+    uint64_t seed, max_operations;
+    unsigned sms; /* 0: the device's default */
+    bool seed_given;
+    const tile_target *target; /* NULL: none was named */
+    unsigned level;
+    unsigned repeats;    /* 0: no measurement */
+    bool with_reference; /* --check without OUT=EXPR */
+    tile_flush flush;
+    tune_options tuning;
+    tool_remarks remarks;
+    const char *trace;
+    unsigned trace_blocks;
+    bool timing;
+    bool counts;
+    bool variant;
+    double tolerance; /* below 0: by type */
+} options;
+
+/* What it is before any word is read. */
+#define RUN_DEFAULTS {.tolerance = -1, .flush = TILE_FLUSH_DIRTY, .trace_blocks = 4}
+
+void options_print_help(void);
+/* Takes the next word, and its value; false after a message. */
+bool options_parse(options *o, tool_arguments *args);
+/* A whole number from 0 to limit; name is for the message. */
+bool options_read_count(const char *name, const char *text, double limit, double *number);
+const char *options_flush_name(tile_flush flush);
+
+#endif
