@@ -43,11 +43,12 @@ typedef enum tile_trace_kind {
     TILE_TRACE_ARITHMETIC, /* several operations in a row that are none of these, from the first on
                             */
     TILE_TRACE_WAIT,       /* for other warps, or for what goes on in the background */
-    TILE_TRACE_BACKGROUND, /* a copy or product that was started here, and goes on beside the warp */
+    TILE_TRACE_BACKGROUND, /* a copy or product that was started here, and goes on beside the warp
+                            */
 } tile_trace_kind;
 
-/* Valid only while the receiver runs. A tick is about a cycle, by fixed costs: order and overlap are
- * what the program says, lengths are a rough model. Every block begins at tick 0. */
+/* Valid only while the receiver runs. A tick is about a cycle, by fixed costs: order and overlap
+ * are what the program says, lengths are a rough model. Every block begins at tick 0. */
 typedef struct tile_trace_event {
     tile_trace_kind kind;
     const char *operation;

@@ -54,8 +54,8 @@ static bool is_told(const cpu_insn *insn) {
     const tile_op_info *info = tile_op_get_info(insn->opcode);
     if (!insn->opcode || info->effects & (TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR))
         return false;
-    return insn->product || (info->effects & ~(unsigned)TILE_EFFECT_ALLOC) || info->completion != TILE_COMPLETION_NOW ||
-           accesses_of(insn);
+    return insn->product || (info->effects & ~(unsigned)TILE_EFFECT_ALLOC) ||
+           info->completion != TILE_COMPLETION_NOW || accesses_of(insn);
 }
 
 static void tell(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, const char *name,
@@ -115,8 +115,8 @@ static void wait_for_groups(cpu_agent *agent, const cpu_insn *insn, tile_mechani
     uint64_t count = t->committed[mechanism], pending = (uint64_t)insn->integer;
     if (mechanism == TILE_MECHANISM_BARRIER || pending >= CPU_TRACED_GROUPS || pending >= count)
         return;
-    agent->clock.ticks = most(agent->clock.ticks,
-                              t->groups[mechanism][(count - 1 - pending) % CPU_TRACED_GROUPS]);
+    agent->clock.ticks =
+        most(agent->clock.ticks, t->groups[mechanism][(count - 1 - pending) % CPU_TRACED_GROUPS]);
 }
 
 static void follow_mechanism(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,

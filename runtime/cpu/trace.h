@@ -1,9 +1,9 @@
 /* What the agents of a launch do over time, for who asked (tile_device_options.trace).
  *
- * Agents run one after the other here, so there is no time to measure: each counts ticks of its own,
- * about the cycles that its operations would take (trace.c has the costs), and what orders agents
- * for the race detector, the clocks, takes the ticks along: who waits goes on at the tick of those
- * whom it waited for. So the trace has the overlap that the program allows. */
+ * Agents run one after the other here, so there is no time to measure: each counts ticks of its
+ * own, about the cycles that its operations would take (trace.c has the costs), and what orders
+ * agents for the race detector, the clocks, takes the ticks along: who waits goes on at the tick of
+ * those whom it waited for. So the trace has the overlap that the program allows. */
 #ifndef TILE_RUNTIME_CPU_TRACE_H
 #define TILE_RUNTIME_CPU_TRACE_H
 
@@ -24,8 +24,8 @@ typedef struct cpu_tracing {
     uint64_t arithmetic_since;
     const struct cpu_insn *waiting; /* or NULL */
     uint64_t waiting_since;
-    uint64_t began; /* the instruction that runs */
-    uint64_t busy[TILE_MECHANISM_COUNT]; /* until when the mechanism is */
+    uint64_t began;                                           /* the instruction that runs */
+    uint64_t busy[TILE_MECHANISM_COUNT];                      /* until when the mechanism is */
     uint64_t groups[TILE_MECHANISM_COUNT][CPU_TRACED_GROUPS]; /* when they are complete */
     uint64_t committed[TILE_MECHANISM_COUNT];
 } cpu_tracing;

@@ -45,7 +45,8 @@ static const char help[] =
     "                       (default: dirty); --no-flush is --flush=none\n";
 
 static const char more_help[] = TUNE_HELP TOOL_REMARKS_HELP
-    "  --trace=FILE         CPU: what each warp does over time, waits too, as a trace for Perfetto\n"
+    "  --trace=FILE         CPU: what each warp does over time, waits too, as a trace for "
+    "Perfetto\n"
     "                       (ui.perfetto.dev) or chrome://tracing; a tick is about a cycle, by "
     "fixed\n"
     "                       costs, and every block begins at 0\n"

@@ -38,7 +38,8 @@ typedef struct options {
 } options;
 
 /* What it is before any word is read. */
-#define RUN_DEFAULTS {.tolerance = -1, .flush = TILE_FLUSH_DIRTY, .trace_blocks = 4}
+#define RUN_DEFAULTS \
+    { .tolerance = -1, .flush = TILE_FLUSH_DIRTY, .trace_blocks = 4 }
 
 void options_print_help(void);
 /* Takes the next word, and its value; false after a message. */

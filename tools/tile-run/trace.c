@@ -44,7 +44,8 @@ static void begin_object(trace *t) {
 static void put_name(trace *t, const char *what, unsigned process, unsigned thread,
                      const char *name) {
     begin_object(t);
-    fprintf(t->file, "\"ph\": \"M\", \"name\": \"%s\", \"pid\": %u, \"tid\": %u, \"args\": {\"name\": ",
+    fprintf(t->file,
+            "\"ph\": \"M\", \"name\": \"%s\", \"pid\": %u, \"tid\": %u, \"args\": {\"name\": ",
             what, process, thread);
     put_text(t->file, name);
     fputs("}}", t->file);
