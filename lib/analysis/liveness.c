@@ -54,8 +54,11 @@ static bool comes_back(const liveness *l, tile_op alloc, tile_op at) {
  * its own. */
 static void extend_to_use(liveness *l, tile_lifetime *lifetime, tile_op use) {
     extend(lifetime, l->position[use.id], l->end[use.id]);
-    for (tile_op at = tile_op_parent(l->f, use); at.id; at = tile_op_parent(l->f, at))
-        if (comes_back(l, lifetime->alloc, at)) extend(lifetime, l->position[at.id], l->end[at.id]);
+    for (tile_op at = tile_op_parent(l->f, use); at.id; at = tile_op_parent(l->f, at)) {
+        bool freed = lifetime->freed_in.id && tile_op_parent(l->f, lifetime->free).id == at.id;
+        if (comes_back(l, lifetime->alloc, at))
+            extend(lifetime, l->position[at.id], l->end[freed ? lifetime->free.id : at.id]);
+    }
 }
 
 static tile_mechanism mechanism_of(const liveness *l, tile_op op) {
@@ -139,6 +142,17 @@ static void visit_alloc(tile_function *f, tile_op op, void *user) {
     l->lifetime_of[buffer.id] = l->lifetime_count;
 }
 
+static void visit_free(tile_function *f, tile_op op, void *user) {
+    liveness *l = user;
+    if (tile_op_opcode(f, op) != TILE_OP_free_shared) return;
+    uint32_t index = l->lifetime_of[tile_op_operand(f, op, 0).id];
+    tile_executors who = tile_executors_of(f, op);
+    bool direct = who.role.id && tile_op_at(f, op)->parent.id == who.role.id && who.groups == 1;
+    if (!index || !direct || l->lifetimes[index - 1].role.id) return;
+    l->lifetimes[index - 1].freed_in = who.role;
+    l->lifetimes[index - 1].free = op;
+}
+
 static void visit_use(tile_function *f, tile_op op, void *user) {
     liveness *l = user;
     const tile_op_data *data = tile_op_at(f, op);
@@ -175,6 +189,7 @@ tile_lifetime *tile_shared_lifetimes(tile_function *f, tile_arena *arena, unsign
     l.mapped = TILE_NEW_ARRAY(arena, bool, f->value_count);
     number_region(&l, f->body);
     tile_walk(f, f->body, visit_alloc, &l);
+    tile_walk(f, f->body, visit_free, &l);
     tile_walk(f, f->body, visit_use, &l);
     for (unsigned i = 0; i < l.lifetime_count; i++) {
         tile_lifetime *lifetime = &l.lifetimes[i];
@@ -198,6 +213,9 @@ tile_lifetime *tile_shared_lifetimes(tile_function *f, tile_arena *arena, unsign
 bool tile_live_together(const tile_function *f, const tile_lifetime *a, const tile_lifetime *b) {
     bool roles = a->role.id && b->role.id && a->role.id != b->role.id;
     if (roles && tile_region_at(f, a->role)->parent.id == tile_region_at(f, b->role)->parent.id)
+        return true;
+    if ((a->freed_in.id && b->role.id && a->freed_in.id != b->role.id) ||
+        (b->freed_in.id && a->role.id && b->freed_in.id != a->role.id))
         return true;
     if (a->exchange && b->exchange) return a->first <= b->last && b->first <= a->last;
     return a->held_first <= b->held_last && b->held_first <= a->held_last;

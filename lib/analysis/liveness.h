@@ -15,6 +15,8 @@ typedef struct tile_lifetime {
     bool explicit_;                 /* a `sync explicit` region uses it */
     bool exchange;                  /* only convert_layout uses it */
     tile_region role;               /* the region of roles that makes it; 0: none */
+    tile_region freed_in;           /* the region of roles that frees it for them all; 0: none */
+    tile_op free;                   /* where it does */
     uint32_t held_first, held_last; /* as below; else the same as first, last */
 } tile_lifetime;
 
@@ -25,8 +27,9 @@ typedef struct tile_lifetime {
  * next `wait_group 0` that every path from the copy takes, else to the function's end. Regions of
  * roles run side by side: a buffer from outside that one of them uses lives as long as all of them,
  * and so does one that several groups make; what other roles make lives at the same time, whatever
- * the positions (tile_live_together). Under `sync
- * explicit` a buffer lives from its alloc_shared to its free_shared, or to the end if it has none:
+ * the positions (tile_live_together). A free_shared directly in one region, run by one group, ends
+ * it for what this region makes behind it: that the others are done by then is the author's word.
+ * Under `sync explicit` a buffer lives from its alloc_shared to its free_shared, or to the end if it has none:
  * where the user puts the barriers, only the user knows when the threads are done. A
  * buffer that map_shared names is accessed by other blocks, too, wherever this one accesses what
  * map_shared gives: it lives from the cluster_arrive before such an access, or the function's

@@ -22,7 +22,9 @@ typedef struct specialist {
     ring ring;                      /* the loop, its copies, their buffers */
     tile_op around[MAX_TILE_LOOPS]; /* loops around it, the outermost one first */
     unsigned around_count;
-    unsigned warps; /* of the consumers, together */
+    unsigned warps;                          /* of a set of consumers */
+    unsigned sets;                           /* of consumers: 1, or 2 that take turns at tiles */
+    tile_value group, iterations, turn_step; /* of sets that take turns */
     stage_group *groups;
     unsigned group_count;
     unsigned *group_of; /* by staged copy */
@@ -51,6 +53,18 @@ static inline bool specialize_is_outside(const specialist *s, tile_op op) {
 /* Stage and parity of the iteration after the one that has these. */
 void specialize_advance(const specialist *s, tile_builder *b, const tile_value now[RING_STATES],
                         tile_value next[RING_STATES]);
+
+/* Turns at tiles, of two sets of consumers: s->sets and s->warps, if the loop says `ping_pong` and
+ * can have it; a remark if it cannot. */
+void specialize_plan_turns(specialist *s);
+/* Deals the tile loop in the consumers' region out to the sets; state: where in the ring each one
+ * begins. */
+void specialize_deal_tiles(specialist *s, tile_region region, tile_value state[RING_STATES]);
+/* A set waits for its turn before the loop, and hands it on behind it. */
+void specialize_take_turn(specialist *s);
+/* State after `count` more iterations. */
+void specialize_skip(const specialist *s, tile_builder *b, tile_value state[RING_STATES],
+                     tile_value count);
 
 /* Clones the loops, addresses and copies into the empty region. */
 void specialize_producer(specialist *s, tile_region region);

@@ -218,16 +218,26 @@ static bool handles_tiles(const tile_function *f, tile_op op) {
     return false;
 }
 
-/* Before the loops: tiles are the consumers' from the start, with what hangs on them and all
- * effects behind the first. */
+/* Whether it is the same if more warps run it. */
+static bool suits_all(const tile_function *f, tile_op op) {
+    tile_access accesses[TILE_MAX_ACCESSES];
+    tile_opcode opcode = tile_op_opcode(f, op);
+    unsigned effects = tile_op_effects(f, op) & ~(unsigned)TILE_EFFECT_ALLOC;
+    return !handles_tiles(f, op) && !tile_op_at(f, op)->region_count &&
+           !tile_op_has_trait(opcode, TILE_TRAIT_DIVERGES) && !tile_op_accesses(f, op, accesses) &&
+           (!effects || opcode == TILE_OP_pdl_wait);
+}
+
+/* Before the loops: all warps compute what is uniform. The rest is the consumers' from the start,
+ * threads' numbers and barriers too, and all effects behind the first of it. */
 static void divide_prefix(planner *p) {
     tile_function *f = p->f;
     bool met = false;
     tile_op top = specialize_top(p->s);
     TILE_FOR_EACH_OP (f, op, f->body) {
         if (op.id == top.id) break;
-        bool moves = handles_tiles(f, op) || tile_op_at(f, op)->region_count ||
-                     (met && tile_op_effects(f, op) & ~(unsigned)TILE_EFFECT_ALLOC);
+        bool moves =
+            !suits_all(f, op) || (met && tile_op_effects(f, op) & ~(unsigned)TILE_EFFECT_ALLOC);
         for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
             tile_op def = tile_value_def(f, tile_op_operand(f, op, i));
             moves |= def.id && !p->s->outside[def.id];
@@ -355,5 +365,7 @@ bool specialize_plan(specialist *s, tile_op loop) {
     s->group_of = TILE_NEW_ARRAY(arena, unsigned, s->ring.plan.copy_count + 1u);
     (void)find_async_dots;
     if (p.ok) make_groups(&p);
+    s->sets = 1;
+    if (p.ok) specialize_plan_turns(s);
     return p.ok;
 }

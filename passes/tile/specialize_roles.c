@@ -158,14 +158,15 @@ typedef struct consumers {
 } consumers;
 
 /* Stage and parity go through the loops around, and `previous` through the loop. */
-static void carry_states(consumers *c) {
+static void carry_states(consumers *c, const tile_value first[RING_STATES]) {
     specialist *s = c->s;
     tile_function *f = c->f;
     tile_op loops[MAX_TILE_LOOPS + 1];
     unsigned index[MAX_TILE_LOOPS + 1], depth = s->around_count;
     tile_builder b = tile_builder_before(f, specialize_top(s));
     tile_value sent[RING_STATES + 1];
-    for (unsigned i = 0; i <= RING_STATES; i++) sent[i] = tile_build_int(&b, 0);
+    for (unsigned i = 0; i <= RING_STATES; i++)
+        sent[i] = i < RING_STATES ? first[i] : tile_build_int(&b, 0);
     for (unsigned d = 0; d <= depth; d++) {
         loops[d] = d == depth ? c->loop : s->around[d];
         carry(s, loops[d], sent, RING_STATES + (d == depth), &index[d]);
@@ -182,11 +183,16 @@ static void carry_states(consumers *c) {
     b.loc = tile_op_loc(f, c->loop);
     specialize_advance(s, &b, c->state, next);
     tile_carried_send(f, c->loop, 0, index[depth] + RING_STATES, c->state[0]);
-    for (unsigned i = 0; i < RING_STATES; i++) {
+    for (unsigned i = 0; i < RING_STATES; i++)
         tile_carried_send(f, c->loop, 0, index[depth] + i, next[i]);
-        for (unsigned d = 0; d < depth; d++)
-            tile_carried_send(f, loops[d], 0, index[d] + i,
-                              tile_op_result(f, loops[d + 1], index[d + 1] + i));
+    for (unsigned d = depth; d-- > 0;) {
+        for (unsigned i = 0; i < RING_STATES; i++)
+            next[i] = tile_op_result(f, loops[d + 1], index[d + 1] + i);
+        b = tile_builder_before(f, tile_region_yield(f, tile_op_region(f, loops[d], 0)));
+        b.loc = tile_op_loc(f, loops[d]);
+        if (s->sets > 1) specialize_skip(s, &b, next, s->iterations);
+        for (unsigned i = 0; i < RING_STATES; i++)
+            tile_carried_send(f, loops[d], 0, index[d] + i, next[i]);
     }
 }
 
@@ -240,14 +246,21 @@ static void release_stages(consumers *c) {
     release_if(c, &b, TILE_OP_lt, begin, end, c->last);
 }
 
-/* The staged buffers live as long as the roles. */
-static void erase_frees(specialist *s) {
+/* Behind its last tile the ring is free for what the consumers need then; the producer has nothing
+ * left to fill, as they have waited for all of it. */
+static void free_ring(specialist *s) {
     tile_function *f = s->ring.f;
+    tile_op top = specialize_top(s);
     for (unsigned i = 0; i < s->ring.plan.copy_count; i++)
         for (uint32_t id = 1; id < f->op_count; id++)
             if (f->ops[id].opcode == TILE_OP_free_shared &&
                 f->ops[id].operands[0].id == s->ring.buffers[i].id)
                 tile_erase_op(f, (tile_op){id});
+    tile_builder b = {
+        .function = f, .region = tile_op_at(f, top)->parent, .loc = tile_op_loc(f, top)};
+    b.before = tile_op_at(f, top)->next;
+    for (unsigned i = 0; i < s->ring.plan.copy_count && s->sets == 1; i++)
+        tile_build_free_shared(&b, s->ring.buffers[i]);
 }
 
 void specialize_consumers(specialist *s, tile_op roles, tile_region region) {
@@ -256,8 +269,12 @@ void specialize_consumers(specialist *s, tile_op roles, tile_region region) {
     move_work(s, roles, region);
     tile_builder b = tile_builder_at_end(f, region);
     tile_build_yield(&b, NULL, 0);
-    erase_frees(s);
-    carry_states(&c);
+    free_ring(s);
+    b = tile_builder_before(f, specialize_top(s));
+    tile_value first[RING_STATES] = {tile_build_int(&b, 0), tile_build_int(&b, 0)};
+    if (s->sets > 1) specialize_deal_tiles(s, region, first);
+    carry_states(&c, first);
+    if (s->sets > 1) specialize_take_turn(s);
     for (unsigned g = 0; g < s->group_count; g++) wait_for_stage(&c, &s->groups[g]);
     release_stages(&c);
     s->ring.stage = c.state[0];

@@ -72,6 +72,8 @@
  *           %17 = select %14, %16, %parity_1 : i32
  *           yield %new, %15, %17, %stage_1
  *         }
+ *         free_shared %x
+ *         free_shared %y
  *         store %acc, %o[0, 0]
  *       }
  *     }
@@ -163,7 +165,7 @@ static int64_t sum_registers(const specialist *s) {
 static void share_registers(const specialist *s, int64_t *producer, int64_t *consumer) {
     bool wide = sum_registers(s) >= WIDE_SUMS;
     *producer = *consumer = 0;
-    if (s->warps == WARPGROUP) return;
+    if (s->warps * s->sets == WARPGROUP) return;
     *producer = wide ? 24 : 40;
     *consumer = wide ? 240 : 232;
 }
@@ -174,14 +176,16 @@ static void make_roles(specialist *s) {
     tile_builder b = tile_builder_before(f, top);
     int64_t few, many;
     share_registers(s, &few, &many);
-    const int64_t warps[] = {1, WARPGROUP - 1, s->warps}, shares[] = {few, few, many};
-    tile_value counts[3], registers[3];
+    const int64_t warps[] = {1, WARPGROUP - 1, s->warps}, sets[] = {1, 1, s->sets},
+                  shares[] = {few, few, many};
+    tile_value counts[3], groups[3], registers[3];
     for (unsigned r = 0; r < 3; r++) {
         counts[r] = tile_build_int(&b, warps[r]);
+        groups[r] = tile_build_int(&b, sets[r]);
         registers[r] = tile_build_int(&b, shares[r]);
     }
     b.loc = tile_op_loc(f, s->ring.plan.loop);
-    tile_op roles = tile_build_role_regions(&b, counts, NULL, registers, 3);
+    tile_op roles = tile_build_role_regions(&b, counts, groups, registers, 3);
     make_rings(s, roles);
     specialize_producer(s, tile_op_region(f, roles, 0));
     tile_builder idle = tile_builder_at_end(f, tile_op_region(f, roles, 1));
@@ -190,7 +194,8 @@ static void make_roles(specialist *s) {
     tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_pipelined);
     tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_consumers);
     tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_turns);
-    tile_function_set_warps(f, tile_expr_int(tile_function_context(f), s->warps + WARPGROUP));
+    tile_function_set_warps(
+        f, tile_expr_int(tile_function_context(f), s->warps * s->sets + WARPGROUP));
 }
 
 tile_status tile_pass_specialize_warps(tile_pass *pass, tile_function *f) {

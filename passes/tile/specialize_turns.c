@@ -1,0 +1,184 @@
+/* Ping-pong: two groups of consumers compute different tiles, each its epilogue while the other one
+ * multiplies.
+ *
+ *     tile    0        1        2        3
+ *     group 0 [====]-- wait     [====]--           ==== products, a turn   -- epilogue
+ *     group 1 wait     [====]-- wait     [====]--
+ *
+ * The ring stays one: its stages hold the tiles' parts in the order of the turns, and a group
+ * counts those of the other one as passed. So all tiles need equally many. A group waits for its
+ * turn, at a barrier of its own, before it looks at the ring: it would take the phase of a stage
+ * for the one two phases before. The last turn is handed to nobody. */
+#include <string.h>
+
+#include "lib/analysis/executors.h"
+#include "lib/analysis/memory.h"
+#include "lib/ir/regions.h"
+#include "lib/ir/remark.h"
+#include "lib/layout/wgmma.h"
+#include "passes/tile/specialize.h"
+#include "passes/tile/warpgroup.h"
+
+enum {
+    GROUPS = 2,
+    FIRST_TURN = 1, /* number of the first group's barrier: no other has one */
+};
+
+/* Conditions ----------------------------------------------------------------------------------- */
+
+static bool miss(const specialist *s, tile_op op, const char *why, const char *remedy) {
+    tile_remark_missed(s->ring.f, op, "no ping-pong", why, remedy);
+    return false;
+}
+
+static bool is_fixed(const specialist *s, tile_value value) {
+    const tile_function *f = s->ring.f;
+    tile_op def = tile_value_def(f, value);
+    return tile_value_at(f, value)->kind != TILE_VALUE_REGION &&
+           (!def.id || specialize_is_outside(s, def));
+}
+
+/* Whether two groups may both run it. */
+static bool may_repeat(const tile_function *f, tile_op op) {
+    tile_access accesses[TILE_MAX_ACCESSES];
+    bool writes = (tile_op_effects(f, op) & ~(unsigned)TILE_EFFECT_ALLOC) != 0;
+    unsigned count = tile_op_accesses(f, op, accesses);
+    for (unsigned i = 0; i < count; i++) writes |= accesses[i].write;
+    return !writes;
+}
+
+/* What means all of the kernel's warps, not the set that runs it. */
+static void visit_counted(tile_function *f, tile_op op, void *user) {
+    tile_op *found = user;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    bool named = (opcode == TILE_OP_sync || opcode == TILE_OP_sync_arrive) &&
+                 tile_op_operand_count(f, op) > 0;
+    if (!found->id && (named || opcode == TILE_OP_thread_id)) *found = op;
+}
+
+static bool can_take_turns(specialist *s) {
+    tile_function *f = s->ring.f;
+    tile_op loop = s->ring.plan.loop;
+    if (s->warps != GROUPS * WARPGROUP)
+        return miss(s, loop, "two groups of 4 warps take turns", "say `warps 8`");
+    if (s->around_count != 1 || !tile_op_has_attr(f, s->around[0], TILE_ATTR_independent) ||
+        tile_carried_count(f, s->around[0]))
+        return miss(s, loop, "groups take turns at tiles, and a block has one",
+                    "make the kernel `persistent`");
+    for (unsigned i = 0; i < 3; i++)
+        if (!is_fixed(s, tile_op_operand(f, loop, i)))
+            return miss(s, loop,
+                        "the loop's bounds depend on the tile, and groups that take turns "
+                        "must know each other's",
+                        NULL);
+    TILE_FOR_EACH_OP (f, op, f->body)
+        if (op.id != s->around[0].id && !specialize_is_outside(s, op) && !may_repeat(f, op))
+            return miss(s, op, "it is no part of a tile, and both groups would do it", NULL);
+    TILE_FOR_EACH_OP (f, op, tile_op_region(f, loop, 0)) {
+        if (tile_op_opcode(f, op) != TILE_OP_dot) continue;
+        const tile_type *acc = warpgroup_operand(f, op, TILE_MMA_ACC);
+        const uint32_t dims[2] = {(uint32_t)tile_type_dim(acc, 0), (uint32_t)tile_type_dim(acc, 1)};
+        if (!tile_wgmma_admits(dims, TILE_WGMMA_PLAIN, WARPGROUP) &&
+            !tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, WARPGROUP))
+            return miss(s, op, "4 warps alone cannot compute its tile", NULL);
+    }
+    tile_op counted = TILE_NO_OP;
+    tile_walk(f, f->body, visit_counted, &counted);
+    return !counted.id || miss(s, counted, "it counts the warps of both groups", NULL);
+}
+
+void specialize_plan_turns(specialist *s) {
+    const char *word = tile_op_attr_text(s->ring.f, s->ring.plan.loop, TILE_ATTR_consumers);
+    if (!word || strcmp(word, "ping_pong") != 0 || !can_take_turns(s)) return;
+    s->sets = GROUPS;
+    s->warps /= GROUPS;
+}
+
+/* Building ------------------------------------------------------------------------------------- */
+
+/* if condition {} else {}: places in both regions, before their yields. */
+static void branch_on(tile_builder *b, tile_value condition, tile_builder regions[2]) {
+    tile_function *f = b->function;
+    tile_op branch = tile_build_if_else(b, condition, NULL, 0);
+    for (unsigned r = 0; r < 2; r++) {
+        regions[r] = tile_builder_at_end(f, tile_op_region(f, branch, r));
+        regions[r].loc = b->loc;
+        tile_build_yield(&regions[r], NULL, 0);
+        regions[r].before = tile_region_at(f, regions[r].region)->last;
+    }
+}
+
+/* Each group at its own barrier, or (arrives) at the one of the other. */
+static void build_turn(const specialist *s, tile_builder *b, bool arrives) {
+    tile_builder regions[GROUPS];
+    branch_on(b, tile_build_eq(b, s->group, tile_build_int(b, 0)), regions);
+    for (unsigned g = 0; g < GROUPS; g++) {
+        unsigned number = FIRST_TURN + (arrives ? GROUPS - 1 - g : g);
+        tile_value barrier = tile_build_int(b, number);
+        tile_value warps = tile_build_int(b, GROUPS * WARPGROUP);
+        if (arrives)
+            tile_build_sync_arrive(&regions[g], barrier, warps);
+        else
+            tile_build_sync(&regions[g], barrier, warps);
+    }
+}
+
+void specialize_skip(const specialist *s, tile_builder *b, tile_value state[RING_STATES],
+                     tile_value count) {
+    tile_value stages = tile_build_int(b, s->ring.plan.stages);
+    tile_value sum = tile_build_add(b, state[0], count);
+    tile_value rounds = tile_build_div(b, sum, stages);
+    state[0] = tile_build_rem(b, sum, stages);
+    state[1] = tile_build_xor(b, state[1], tile_build_and(b, rounds, tile_build_int(b, 1)));
+}
+
+/* How often the loop runs. */
+static tile_value iterations(const specialist *s, tile_builder *b) {
+    const tile_function *f = s->ring.f;
+    tile_op loop = s->ring.plan.loop;
+    tile_value begin = tile_op_operand(f, loop, 0), end = tile_op_operand(f, loop, 1);
+    tile_value step = tile_op_operand(f, loop, 2), zero = tile_build_int(b, 0);
+    int64_t first;
+    bool from_zero = tile_value_is_int(f, begin, &first) && first == 0;
+    tile_value span = from_zero ? end : tile_build_sub(b, end, begin);
+    return tile_build_ceildiv(b, tile_build_max(b, span, zero), step);
+}
+
+void specialize_deal_tiles(specialist *s, tile_region region, tile_value state[RING_STATES]) {
+    tile_function *f = s->ring.f;
+    tile_op tiles = s->around[0];
+    tile_builder b = tile_builder_before(f, tiles), regions[2];
+    b.loc = tile_op_loc(f, tiles);
+    tile_value begin = tile_op_operand(f, tiles, 0), end = tile_op_operand(f, tiles, 1);
+    tile_value step = tile_op_operand(f, tiles, 2);
+    s->group = tile_region_arg(f, region, 0);
+    tile_value_set_name(f, s->group, "group");
+    s->iterations = iterations(s, &b);
+    /* 1. The second group begins behind the first one's first tile. */
+    specialize_skip(s, &b, state, tile_build_mul(&b, s->group, s->iterations));
+    /* 2. Every second tile; the step as it was is the one to the next turn. */
+    tile_value first = tile_build_add(&b, begin, tile_build_mul(&b, s->group, step));
+    tile_value far = tile_build_mul(&b, step, tile_build_int(&b, GROUPS));
+    tile_op_at(f, tiles)->operands[0] = first;
+    tile_op_at(f, tiles)->operands[2] = far;
+    /* 3. The first turn, if there is a tile, is the first group's. */
+    tile_value some = tile_build_lt(&b, begin, end);
+    tile_value second = tile_build_ne(&b, s->group, tile_build_int(&b, 0));
+    branch_on(&b, tile_build_and(&b, some, second), regions);
+    tile_build_sync_arrive(&regions[0], tile_build_int(&b, FIRST_TURN),
+                           tile_build_int(&b, GROUPS * WARPGROUP));
+    s->turn_step = step;
+}
+
+void specialize_take_turn(specialist *s) {
+    tile_function *f = s->ring.f;
+    tile_op tiles = s->around[0], loop = s->ring.plan.loop;
+    tile_builder b = tile_builder_before(f, loop), regions[2];
+    b.loc = tile_op_loc(f, loop);
+    build_turn(s, &b, false);
+    b.before = tile_op_at(f, loop)->next;
+    tile_value tile = tile_region_arg(f, tile_op_region(f, tiles, 0), 0);
+    tile_value next = tile_build_add(&b, tile, s->turn_step);
+    branch_on(&b, tile_build_lt(&b, next, tile_op_operand(f, tiles, 1)), regions);
+    build_turn(s, &regions[0], true);
+}
