@@ -29,8 +29,8 @@ typedef struct tile_lifetime {
  * and so does one that several groups make; what other roles make lives at the same time, whatever
  * the positions (tile_live_together). A free_shared directly in one region, run by one group, ends
  * it for what this region makes behind it: that the others are done by then is the author's word.
- * Under `sync explicit` a buffer lives from its alloc_shared to its free_shared, or to the end if it has none:
- * where the user puts the barriers, only the user knows when the threads are done. A
+ * Under `sync explicit` a buffer lives from its alloc_shared to its free_shared, or to the end if
+ * it has none: where the user puts the barriers, only the user knows when the threads are done. A
  * buffer that map_shared names is accessed by other blocks, too, wherever this one accesses what
  * map_shared gives: it lives from the cluster_arrive before such an access, or the function's
  * beginning, to the cluster_wait behind it, or to the end. The user knows
