@@ -455,12 +455,27 @@ void cpu_clear_warpgroups(const cpu_program *program, cpu_block *block) {
 
 /* Decoding ------------------------------------------------------------------------------------- */
 
+static const char *buffer_name(const cpu_decoder *d, tile_value operand) {
+    tile_op def = tile_value_def(d->f, operand);
+    if (!def.id || tile_op_opcode(d->f, def) != TILE_OP_wgmma_descriptor) return NULL;
+    return tile_value_at(d->f, tile_op_operand(d->f, def, 0))->name;
+}
+
+/* Behind a '%'. */
+static const char *name_buffers(cpu_decoder *d, tile_op op) {
+    const char *lhs = buffer_name(d, tile_op_operand(d->f, op, 0));
+    const char *rhs = buffer_name(d, tile_op_operand(d->f, op, 1));
+    if (!lhs || !rhs || strcmp(lhs, rhs) == 0) return rhs ? rhs : lhs ? lhs : "memory";
+    return tile_arena_format(&d->program->arena, "%s or %%%s", lhs, rhs);
+}
+
 void cpu_decode_wgmma(cpu_decoder *d, tile_op op) {
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_wgmma);
     cpu_set_elements(d, insn, cpu_result_type(d, op));
     insn->type = cpu_operand_type(d, op, 0);
     insn->memory = cpu_operand_type(d, op, 1);
     insn->product = cpu_product_of_wgmma(d, op);
+    insn->name = name_buffers(d, op);
 }
 
 void cpu_decode_wgmma_fence(cpu_decoder *d, tile_op op) {

@@ -1,0 +1,146 @@
+/* wgmma on the CPU device: what it must not do, each planted once, and the same without the fault.
+ */
+#include "test/unit/cpu_fixture.h"
+
+/* Runs a kernel with one argument, 4 KiB of zeros; the messages contain both words. words NULL:
+ * nothing is found. */
+static void expect_with(const char *kernel, const char *words, const char *note) {
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        cpu_fixture x;
+        static const char zeros[4096];
+        cpu_open(&x, 3, seed, kernel);
+        cpu_pass(&x, zeros, sizeof zeros);
+        tile_status status = cpu_launch_text(&x);
+        const char *messages = x.text.messages;
+        cr_assert_eq(status, words ? TILE_FAULT : TILE_OK, "%s", messages);
+        cr_assert(!words || strstr(messages, words), "expected '%s' in: %s", words, messages);
+        cr_assert(!note || strstr(messages, note), "expected '%s' in: %s", note, messages);
+        cpu_close(&x);
+    }
+}
+
+static void expect(const char *kernel, const char *words) {
+    expect_with(kernel, words, NULL);
+}
+
+#define KERNEL(warps, body) \
+    "kernel @k(%p: ptr<f32> {divisible = 16}) grid [1] warps " #warps " level 3 {\n" \
+    "  %s = alloc_shared {offset = 0} : shared<f16[64, 16]>\n" \
+    "  %o = alloc_shared {offset = 2048} : shared<f16[8, 16]>\n" \
+    "  %other = alloc_shared {offset = 4096} : shared<f16[64, 16]>\n" \
+    "  %t = thread_id\n  %one = splat 1.0 : vector<f16[8]>\n" \
+    "  %none = undefined : vector<f32[4]>\n" body "}\n"
+#define STORE "  st_shared %one, %s[%t * 8]\n  st_shared %one, %o[%t * 8], %t < 16\n"
+#define DESCRIBE \
+    "  %a = wgmma_descriptor %s[0] {swizzle = 32}\n  %b = wgmma_descriptor %o[0] {swizzle = 32}\n"
+#define START DESCRIBE "  wgmma_fence\n  %c = wgmma %a, %b, %none, false\n  wgmma_commit\n"
+#define WAIT "  %d = wgmma_wait 0, %c\n"
+#define KEEP "  st_global %d, %p[%t * 4]\n"
+#define READY STORE "  fence_async\n  sync\n"
+
+Test(cpu_wgmma, a_product) {
+    cpu_fixture x;
+    float sums[512];
+    cpu_open(&x, 3, 0, KERNEL(4, READY START WAIT KEEP));
+    cpu_pass(&x, NULL, sizeof sums);
+    CPU_RUN(&x);
+    cpu_get(&x, 0, sums, sizeof sums);
+    for (unsigned i = 0; i < 512; i++) cr_assert_eq(sums[i], 16.0f);
+    cpu_close(&x);
+}
+
+Test(cpu_wgmma, the_async_proxy) {
+    static const char words[] = "reads what no fence_async has shown to the async proxy";
+    static const char note[] = "written here: st_shared, by warp ";
+    expect_with(KERNEL(4, STORE "  sync\n" START WAIT KEEP), words, note);
+    expect_with(KERNEL(4, "  fence_async\n" STORE "  sync\n" START WAIT KEEP), words, note);
+    expect_with(KERNEL(4, STORE "  sync\n  fence_async\n" START WAIT KEEP), words, note);
+    /* Of other threads than those that wrote. */
+    expect_with(KERNEL(4, STORE "  if %t >= 64 { fence_async }\n  sync\n" START WAIT KEEP), words,
+                note);
+    expect(KERNEL(4, STORE "  if %t >= 0 { fence_async }\n  sync\n" START WAIT KEEP), NULL);
+    /* cp_async writes as threads do, when it is complete. */
+#define COPY \
+    "  cp_async %p[%t * 4], %w[%t * 4] {bytes = 16}\n  cp_async %p[%t * 4], %w[512 + %t * 4] " \
+    "{bytes = 16}\n  commit_group\n"
+#define COPIED(order) \
+    KERNEL(4, "  %w = alloc_shared {offset = 8192} : shared<f32[1024]>\n" COPY order \
+              "  %x = alloc_shared {offset = 8192} : shared<f16[2048]>\n" \
+              "  %a = wgmma_descriptor %x[0] {swizzle = 32}\n" \
+              "  %b = wgmma_descriptor %x[1024] {swizzle = 32}\n" \
+              "  wgmma_fence\n  %c = wgmma %a, %b, %none, false\n  wgmma_commit\n" WAIT)
+    expect(COPIED("  wait_group 0\n  fence_async\n  sync\n"), NULL);
+    expect_with(COPIED("  fence_async\n  wait_group 0\n  sync\n"), words, "cp_async, by warp");
+    expect_with(COPIED("  wait_group 0\n  sync\n"), words, "cp_async, by warp");
+}
+
+Test(cpu_wgmma, races) {
+    expect(KERNEL(4, STORE "  fence_async\n" START WAIT KEEP), "wgmma: ");
+    expect(KERNEL(4, DESCRIBE "  sync\n  wgmma_fence\n  %c = wgmma %a, %b, %none, false\n"
+                              "  wgmma_commit\n" WAIT KEEP),
+           "read of uninitialised shared memory");
+    /* It still reads: nobody has waited, or not long enough, or not with the writer. */
+    static const char words[] =
+        "data race: write while an asynchronous operation that nothing has waited for reads";
+    expect_with(KERNEL(4, READY START "  sync\n" STORE WAIT KEEP), words,
+                "the other access: wgmma");
+    expect(KERNEL(4, READY START "  wgmma_wait 1\n  sync\n" STORE WAIT KEEP), words);
+    expect(KERNEL(4, READY START "  wgmma_wait 0\n  sync\n" STORE WAIT KEEP), NULL);
+    expect(KERNEL(4, READY START WAIT "  sync\n" STORE KEEP), NULL);
+    expect(KERNEL(4, READY START WAIT STORE KEEP), "data race: write ");
+    /* Two groups: a wait for all but one leaves the later one. */
+#define AGAIN \
+    "  %a2 = wgmma_descriptor %s[0] {swizzle = 32}\n" \
+    "  %c2 = wgmma %a2, %b, %none, false\n  wgmma_commit\n"
+    expect(KERNEL(4, READY START AGAIN "  %d = wgmma_wait 1, %c\n  sync\n" STORE
+                                       "  %d2 = wgmma_wait 0, %c2\n" KEEP),
+           words);
+    expect(KERNEL(4, READY START AGAIN "  %d = wgmma_wait 1, %c\n  %d2 = wgmma_wait 0, %c2\n"
+                                       "  sync\n" STORE KEEP),
+           NULL);
+}
+
+Test(cpu_wgmma, strides) {
+#define WITH(attributes, type) \
+    KERNEL(4, READY "  %a = wgmma_descriptor %s[0] {" attributes "} : descriptor<f16, " type ">\n" \
+                    "  %b = wgmma_descriptor %o[0] {swizzle = 32}\n  wgmma_fence\n" \
+                    "  %c = wgmma %a, %b, %none, false\n  wgmma_commit\n" WAIT KEEP)
+    expect(WITH("leading = 1024, stride = 128", "k"), NULL);
+    expect(WITH("leading = 1040, stride = 128", "k"), "out of bounds: 16 bytes at byte 2048");
+    expect(WITH("leading = 1024, stride = 256", "k"), "in which the matrix begins, at byte 0");
+    expect(WITH("swizzle = 128, stride = 1024", "k"), "out of bounds");
+    expect(WITH("leading = 128, stride = 256", "mn"), NULL);
+    expect(WITH("leading = 256, stride = 512", "mn"), "out of bounds");
+    expect(KERNEL(4, READY "  %a = wgmma_descriptor %s[1016] {swizzle = 32}\n"), NULL);
+    expect(KERNEL(4, READY "  %a = wgmma_descriptor %s[4] {swizzle = 32}\n"),
+           "is not a multiple of 16 bytes");
+    expect(KERNEL(4, READY "  %a = wgmma_descriptor %s[1024] {swizzle = 32}\n"), "out of bounds");
+}
+
+Test(cpu_wgmma, a_warpgroup) {
+    static const char missing[] = "not all 4 warps of the warpgroup come here: warp";
+    expect(KERNEL(4, READY "  if %t < 96 {\n" START WAIT "  }\n"), missing);
+    expect(KERNEL(8, "  if %t < 128 {\n" STORE
+                     "  fence_async\n  }\n  sync\n  if %t < 128 {\n" START WAIT "  }\n"),
+           NULL);
+}
+
+Test(cpu_wgmma, the_same_in_all_warps) {
+    expect(KERNEL(4, "  st_shared %one, %other[%t * 8]\n" READY
+                     "  %x = %t / 32 * 8\n  %a = wgmma_descriptor %s[0] {swizzle = 32}\n"
+                     "  %b = wgmma_descriptor %other[%x] {swizzle = 32}\n  wgmma_fence\n"
+                     "  %c = wgmma %a, %b, %none, false\n  wgmma_commit\n" WAIT),
+           "operands");
+    expect(KERNEL(4, READY "  %x = rem(%t, 2) * 8\n  %a = wgmma_descriptor %s[0] {swizzle = 32}\n"
+                           "  %b = wgmma_descriptor %o[%x] {swizzle = 32}\n  wgmma_fence\n"
+                           "  %c = wgmma %a, %b, %none, false\n  wgmma_commit\n" WAIT),
+           "'rhs' differs from lane to lane");
+    expect(KERNEL(4, READY START WAIT "  if %t < 64 { wgmma_fence } else { wgmma_commit }\n"),
+           "another warp of the warpgroup is at another instruction");
+}
+
+Test(cpu_wgmma, the_end) {
+    expect(KERNEL(4, READY START), "the warp ends, and no wgmma_wait has covered the product");
+    expect(KERNEL(4, READY DESCRIBE "  wgmma_fence\n  %c = wgmma %a, %b, %none, false\n" WAIT),
+           "no wgmma_wait has covered");
+}
