@@ -69,6 +69,8 @@ void cpu_clock_start(cpu_clock *clock, uint64_t agent) {
 
 void cpu_clock_stop(cpu_clock *clock) {
     replace(clock, NULL);
+    cpu_known_drop(clock->apart);
+    clock->apart = NULL;
 }
 
 uint32_t cpu_known_time(const cpu_known *known, uint64_t agent) {
@@ -87,6 +89,11 @@ uint32_t cpu_known_time(const cpu_known *known, uint64_t agent) {
 }
 
 bool cpu_clock_knows(const cpu_clock *clock, uint64_t agent, uint32_t time) {
+    return cpu_clock_all_know(clock, agent, time) ||
+           (clock->apart && time && time <= cpu_known_time(clock->apart, agent));
+}
+
+bool cpu_clock_all_know(const cpu_clock *clock, uint64_t agent, uint32_t time) {
     return agent == clock->agent || (time && time <= cpu_known_time(clock->known, agent));
 }
 
@@ -96,50 +103,67 @@ static void begin_time(cpu_clock *clock, uint32_t after) {
     clock->used = false;
 }
 
-void cpu_clock_acquire(cpu_clock *clock, cpu_known *known) {
-    if (!known) return;
-    clock->ticks = later(clock->ticks, known->ticks);
-    if (known == clock->known) return;
-    if (!clock->known) {
+static void take_over(cpu_known **into, cpu_known *known) {
+    cpu_known *old = *into;
+    if (!known || known == old) return;
+    if (old) {
+        *into = merge(old->spans, old->count, known->spans, known->count);
+        (*into)->ticks = later(old->ticks, known->ticks);
+    } else {
+        *into = known;
         known->references++;
-        clock->known = known;
-        return;
     }
-    uint64_t ticks = later(clock->known->ticks, known->ticks);
-    replace(clock, merge(clock->known->spans, clock->known->count, known->spans, known->count));
-    clock->known->ticks = ticks;
+    cpu_known_drop(old);
 }
 
-cpu_known *cpu_clock_release(cpu_clock *clock) {
-    cpu_known_span own = {clock->agent, 1, clock->time};
-    const cpu_known nothing = {0}, *known = clock->known ? clock->known : &nothing;
-    cpu_known *all = merge(known->spans, known->count, &own, 1);
+void cpu_clock_acquire(cpu_clock *clock, cpu_known *known) {
+    if (known) clock->ticks = later(clock->ticks, known->ticks);
+    take_over(&clock->known, known);
+}
+
+void cpu_clock_acquire_apart(cpu_clock *clock, cpu_known *known) {
+    if (known) clock->ticks = later(clock->ticks, known->ticks);
+    take_over(&clock->apart, known);
+}
+
+static void add_span(cpu_known **known, cpu_known_span span) {
+    const cpu_known nothing = {0}, *old = *known ? *known : &nothing;
+    cpu_known *all = merge(old->spans, old->count, &span, 1);
+    cpu_known_drop(*known);
+    *known = all;
+}
+
+/* What is released has been added up: the time before is not known to all that meet next. */
+static cpu_known *go_on(cpu_clock *clock, cpu_known *all) {
     all->ticks = clock->ticks;
     begin_time(clock, clock->time);
-    clock->used = true; /* the time before is not known to all that meet next */
+    clock->used = true;
     return all;
 }
 
+cpu_known *cpu_clock_release(cpu_clock *clock) {
+    cpu_known *all = NULL;
+    take_over(&all, clock->known);
+    take_over(&all, clock->apart);
+    add_span(&all, (cpu_known_span){clock->agent, 1, clock->time});
+    return go_on(clock, all);
+}
+
 cpu_known *cpu_clock_release_part(cpu_clock *clock, uint32_t since, const uint64_t *parts,
-                                  unsigned count) {
-    cpu_clock all = {.known = clock->known};
-    if (all.known) all.known->references++;
-    for (unsigned i = 0; i <= count; i++) {
-        cpu_known_span span = i < count ? (cpu_known_span){parts[i], 1, clock->time}
-                                        : (cpu_known_span){clock->agent, 1, since - 1};
-        const cpu_known nothing = {0}, *known = all.known ? all.known : &nothing;
-        replace(&all, merge(known->spans, known->count, &span, 1));
-    }
-    all.known->ticks = clock->ticks;
-    begin_time(clock, clock->time);
-    clock->used = true;
-    return all.known;
+                                  unsigned count, bool apart) {
+    cpu_known *all = NULL;
+    take_over(&all, clock->known);
+    if (apart) take_over(&all, clock->apart);
+    add_span(&all, (cpu_known_span){clock->agent, 1, since - 1});
+    for (unsigned i = 0; i < count; i++) add_span(&all, (cpu_known_span){parts[i], 1, clock->time});
+    return go_on(clock, all);
 }
 
 /* Whether the agents know the same already, and have done nothing that the others do not know. */
 static bool have_met(cpu_clock *const *clocks, unsigned count) {
     for (unsigned i = 0; i < count; i++)
-        if (clocks[i]->used || clocks[i]->known != clocks[0]->known) return false;
+        if (clocks[i]->used || clocks[i]->apart || clocks[i]->known != clocks[0]->known)
+            return false;
     return true;
 }
 
@@ -160,6 +184,7 @@ void cpu_clock_meet(cpu_clock *const *clocks, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
         append(present, clocks[i]->agent, 1, all.time);
         cpu_clock_acquire(&all, clocks[i]->known);
+        cpu_clock_acquire(&all, clocks[i]->apart);
     }
     present->ticks = clocks[0]->ticks;
     cpu_clock_acquire(&all, present);
@@ -167,6 +192,8 @@ void cpu_clock_meet(cpu_clock *const *clocks, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
         all.known->references++;
         replace(clocks[i], all.known);
+        cpu_known_drop(clocks[i]->apart);
+        clocks[i]->apart = NULL;
         begin_time(clocks[i], all.time);
     }
     cpu_clock_stop(&all);

@@ -31,6 +31,7 @@ typedef struct cpu_clock {
     uint64_t ticks;   /* not before those of anything that it knows; 0 without a trace */
     bool used;        /* something happened at this time that others may have to know */
     cpu_known *known; /* NULL: nothing of anybody */
+    cpu_known *apart; /* what only some of the agent's threads know, until all meet; or NULL */
 } cpu_clock;
 
 /* A clock holds memory from start to stop; one that is all zero may be stopped. */
@@ -39,6 +40,8 @@ void cpu_clock_stop(cpu_clock *clock);
 
 /* Whether what the agent did at this time happens before what the clock's does now. */
 bool cpu_clock_knows(const cpu_clock *clock, uint64_t agent, uint32_t time);
+/* The same for a thread that is none of those who know more. */
+bool cpu_clock_all_know(const cpu_clock *clock, uint64_t agent, uint32_t time);
 
 /* Up to which time the agent is known; 0: not at all. */
 uint32_t cpu_known_time(const cpu_known *known, uint64_t agent);
@@ -50,10 +53,12 @@ void cpu_clock_meet(cpu_clock *const *clocks, unsigned count);
  */
 cpu_known *cpu_clock_release(cpu_clock *clock);
 /* The same for some of the agent's threads: of its own time what is before `since`, when all of
- * them met, and all that these did, who are known like agents under numbers of their own. */
+ * them met, and all that these did, who are known like agents under numbers of their own. apart:
+ * they are some of those who know more. */
 cpu_known *cpu_clock_release_part(cpu_clock *clock, uint32_t since, const uint64_t *parts,
-                                  unsigned count);
+                                  unsigned count, bool apart);
 void cpu_clock_acquire(cpu_clock *clock, cpu_known *known); /* known may be NULL */
-void cpu_known_drop(cpu_known *known);                      /* NULL is fine */
+void cpu_clock_acquire_apart(cpu_clock *clock, cpu_known *known);
+void cpu_known_drop(cpu_known *known); /* NULL is fine */
 
 #endif

@@ -19,6 +19,10 @@ cpu_outcome cpu_rest_after(cpu_run *run, cpu_agent *agent);
 cpu_outcome cpu_rest_from_updates(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
                                   bool changed);
 
+/* The agent has looked for something in vain, many times: other blocks go on. The handler returns
+ * CPU_PAUSE. */
+void cpu_rest_in_vain(cpu_run *run, cpu_agent *agent);
+
 /* control.c */
 CPU_HANDLER(cpu_run_loop_enter); /* operands: begin, end, step; result: the induction variable */
 CPU_HANDLER(cpu_run_loop_test);

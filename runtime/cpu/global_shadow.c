@@ -7,6 +7,7 @@
 #include "lib/support/arena.h"
 #include "runtime/cpu/access_log.h"
 #include "runtime/cpu/check.h"
+#include "runtime/cpu/mbarrier.h"
 #include "runtime/cpu/overlap.h"
 
 enum {
@@ -300,7 +301,8 @@ static bool are_atomic_together(const walk *w, const cpu_event *other) {
 static bool is_fine(const walk *w, uint32_t event) {
     const cpu_event *other = &w->run->global->log.events[event];
     return !event || are_atomic_together(w, other) ||
-           cpu_clock_knows(&w->agent->clock, other->agent, other->time);
+           cpu_clock_knows(&w->agent->clock, other->agent, other->time) ||
+           cpu_clock_knows(&w->agent->clock, cpu_warp_key(other->agent), other->time);
 }
 
 /* The member of a set that this access races with, or 0. */

@@ -75,7 +75,7 @@ static bool is_published(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, i
     if (!b->count) return fault_use(run, agent, insn, lane, at, "has not been initialised");
     bool own = b->init_agent == agent->clock.agent;
     bool same = lane < 0 || (unsigned)lane == b->init_lane || b->init_time < agent->since;
-    if (own ? !same : !cpu_clock_knows(&agent->clock, b->init_agent, b->init_time))
+    if (own ? !same : !cpu_lane_knows(agent, lane, b->init_agent, b->init_time))
         return fault_use(run, agent, insn, lane, at,
                          "may not be initialised yet: a barrier between its mbarrier_init and this "
                          "is missing");
@@ -172,13 +172,15 @@ CPU_HANDLER(cpu_run_mbarrier_fence) {
 /* Arriving ------------------------------------------------------------------------------------- */
 
 cpu_known *cpu_barrier_release(const cpu_run *run, cpu_agent *agent, uint32_t lanes) {
-    uint64_t parts[CPU_LANES];
+    uint64_t parts[CPU_LANES + 1];
     unsigned count = 0;
-    if (run->program->lanes == 1 || !(agent->touched & ~lanes))
-        return cpu_clock_release(&agent->clock);
+    bool apart = agent->clock.apart && lanes & agent->apart_lanes;
+    bool all = !(agent->touched & ~lanes) && (apart || !agent->clock.apart);
+    if (run->program->lanes == 1 || all) return cpu_clock_release(&agent->clock);
     for (unsigned lane = 0; lane < CPU_LANES; lane++)
         if (lanes >> lane & 1) parts[count++] = cpu_lane_key(agent->clock.agent, lane);
-    return cpu_clock_release_part(&agent->clock, agent->since, parts, count);
+    parts[count++] = cpu_warp_key(agent->clock.agent);
+    return cpu_clock_release_part(&agent->clock, agent->since, parts, count, apart);
 }
 
 static bool knows_wait(const cpu_mbarrier *b, uint64_t agent, const cpu_phase_wait *wait) {

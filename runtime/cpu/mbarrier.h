@@ -68,6 +68,18 @@ static inline uint64_t cpu_lane_key(uint64_t agent, unsigned lane) {
     return UINT64_C(1) << 62 | agent << 5 | lane;
 }
 
+/* The number under which clocks know what the agent's lanes did with global memory, where no lanes
+ * are told apart. */
+static inline uint64_t cpu_warp_key(uint64_t agent) {
+    return UINT64_C(1) << 61 | agent;
+}
+/* Whether a lane comes after what another agent did at this time; lane -1: whether all do. */
+static inline bool cpu_lane_knows(const cpu_agent *agent, int lane, uint64_t other, uint32_t time) {
+    bool more = lane >= 0 && agent->clock.apart && agent->apart_lanes >> lane & 1;
+    return more ? cpu_clock_knows(&agent->clock, other, time)
+                : cpu_clock_all_know(&agent->clock, other, time);
+}
+
 void cpu_clear_mbarriers(const cpu_run *run, cpu_block *block);
 void cpu_destroy_mbarriers(const cpu_program *program, cpu_block *block);
 /* The block's agents have ended: whether nothing is left undone, else a report. */

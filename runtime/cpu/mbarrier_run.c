@@ -81,11 +81,11 @@ static found fault_late(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, in
 }
 
 /* How many of the latest phases the thread does not come after; 3: or more. */
-static int64_t unknown_phases(const cpu_agent *agent, const cpu_mbarrier *b) {
+static int64_t unknown_phases(const cpu_agent *agent, int lane, const cpu_mbarrier *b) {
     enum { MOST = 3 };
     int64_t unknown = 0;
     while (unknown < MOST && unknown < b->phase &&
-           !cpu_clock_knows(&agent->clock, b->key, (uint32_t)(b->phase - unknown)))
+           !cpu_lane_knows(agent, lane, b->key, (uint32_t)(b->phase - unknown)))
         unknown++;
     return unknown;
 }
@@ -103,11 +103,18 @@ static void note_wait(const cpu_run *run, cpu_agent *agent, const cpu_insn *insn
     agent->touched |= lanes;
 }
 
-/* What all of the agent's threads come to know of what they did themselves. */
-static void learn_own(const cpu_run *run, cpu_agent *agent, const cpu_known *known) {
+/* What was complete is known to the lane, or to all where all wait: then they also come after what
+ * they did before they told those who arrived. */
+static void learn(const cpu_run *run, cpu_agent *agent, unsigned lane, cpu_known *known) {
     uint32_t time = cpu_known_time(known, agent->clock.agent);
-    bool all = run->program->lanes == 1 || agent->mask == UINT32_MAX;
-    if (all && time >= agent->since) agent->since = time + 1;
+    if (run->program->lanes > 1 && agent->mask != UINT32_MAX) {
+        if (!agent->clock.apart) agent->apart_lanes = 0;
+        agent->apart_lanes |= UINT32_C(1) << lane;
+        cpu_clock_acquire_apart(&agent->clock, known);
+        return;
+    }
+    cpu_clock_acquire(&agent->clock, known);
+    if (time >= agent->since) agent->since = time + 1;
 }
 
 static found look(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned lane) {
@@ -121,13 +128,12 @@ static found look(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned
         return FOUND_FAULT;
     }
     cpu_mbarrier *b = at.barrier;
-    int64_t unknown = unknown_phases(agent, b), known = b->phase - 1 - unknown;
+    int64_t unknown = unknown_phases(agent, said, b), known = b->phase - 1 - unknown;
     bool next = ((known + 1) & 1) == parity[lane];
     if (!next && unknown) return fault_early(run, agent, insn, said, at, known);
     if (next && !unknown) return FOUND_INCOMPLETE;
     if (next && unknown > 1) return fault_late(run, agent, insn, said, at, known);
-    cpu_clock_acquire(&agent->clock, b->complete);
-    learn_own(run, agent, b->complete);
+    learn(run, agent, lane, b->complete);
     note_wait(run, agent, insn, UINT32_C(1) << lane, b, !next);
     return FOUND_COMPLETE;
 }
@@ -144,9 +150,18 @@ CPU_HANDLER(cpu_run_barrier_wait) {
     return CPU_NEXT;
 }
 
+/* Nobody else can go on either: they all have had their turns. */
+static cpu_outcome give_up(cpu_run *run, cpu_agent *agent) {
+    bool first = true;
+    agent->state = CPU_AT_MBARRIER;
+    for (unsigned b = 0; b < agent->block->cluster->count; b++)
+        cpu_report_phases(run, agent->block->cluster->blocks[b], &first);
+    return CPU_STOP;
+}
+
 /* A loop of tests that fail lets the others go on. */
 CPU_HANDLER(cpu_run_mbarrier_test) {
-    enum { IN_VAIN = 16 };
+    enum { IN_VAIN = 16, MOST = 1 << 14 };
     uint8_t *to = cpu_at(run, agent, insn->result);
     bool any = false, landed = false;
     FOR_EACH_LANE (lane, agent->mask) {
@@ -157,8 +172,10 @@ CPU_HANDLER(cpu_run_mbarrier_test) {
     }
     agent->failed_tests = any ? 0 : agent->failed_tests + 1;
     if (any) return CPU_NEXT;
-    if (agent->failed_tests % IN_VAIN == 0 && !cpu_land_next(run, agent->block, &landed))
-        return CPU_STOP;
+    if (agent->failed_tests > MOST) return give_up(run, agent);
+    bool waits = agent->failed_tests % IN_VAIN == 0;
+    if (waits && !cpu_land_next(run, agent->block, &landed)) return CPU_STOP;
+    if (waits && !landed) cpu_rest_in_vain(run, agent);
     agent->pc++;
     return CPU_PAUSE;
 }

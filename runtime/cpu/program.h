@@ -282,6 +282,7 @@ struct cpu_agent {
     uint32_t since; /* its time after the last barrier: what its own threads did before is done */
     cpu_recent recent[CPU_RECENT];
     uint32_t touched;      /* lanes that have accessed shared memory since then */
+    uint32_t apart_lanes;  /* those that know what clock.apart holds */
     uint32_t failed_tests; /* in a row, of barriers' phases */
     bool has_arrived;      /* at the cluster's barrier, and not waited */
     bool arrived_relaxed;  /* that orders nothing */

@@ -231,6 +231,11 @@ cpu_outcome cpu_rest_after(cpu_run *run, cpu_agent *agent) {
     return CPU_PAUSE;
 }
 
+void cpu_rest_in_vain(cpu_run *run, cpu_agent *agent) {
+    agent->block->spins = true;
+    rest(run, agent);
+}
+
 /* However many rest: a loop of updates that waits for others would never end. That it has come so
  * far is nothing that others wait for. */
 cpu_outcome cpu_rest_from_updates(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
@@ -240,9 +245,8 @@ cpu_outcome cpu_rest_from_updates(cpu_run *run, cpu_agent *agent, const cpu_insn
     if (agent->order.in_vain < IN_VAIN)
         return insn->releases ? cpu_rest_after(run, agent) : CPU_NEXT;
     agent->order.in_vain = 0;
-    agent->block->spins = true;
+    cpu_rest_in_vain(run, agent);
     agent->pc++;
-    rest(run, agent);
     return CPU_PAUSE;
 }
 

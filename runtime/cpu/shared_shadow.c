@@ -72,10 +72,10 @@ static bool is_before(const access *a, uint16_t thread, uint32_t time) {
     if (other == agent->number)
         return (thread == a->thread && is_one_thread(thread)) || time < agent->since;
     uint64_t number = agent->clock.agent - agent->number + other;
-    if (cpu_clock_knows(&agent->clock, number, time)) return true;
-    return is_one_thread(thread) &&
-           cpu_clock_knows(&agent->clock, cpu_lane_key(number, (thread - 1u) % (CPU_LANES + 1)),
-                           time);
+    int lane = is_one_thread(a->thread) ? (int)((a->thread - 1u) % (CPU_LANES + 1)) : -1;
+    if (cpu_lane_knows(agent, lane, number, time)) return true;
+    unsigned its = (thread - 1u) % (CPU_LANES + 1);
+    return is_one_thread(thread) && cpu_lane_knows(agent, lane, cpu_lane_key(number, its), time);
 }
 
 /* Faults --------------------------------------------------------------------------------------- */
