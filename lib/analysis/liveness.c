@@ -61,8 +61,8 @@ static void extend_to_use(liveness *l, tile_lifetime *lifetime, tile_op use) {
     }
 }
 
-static tile_mechanism mechanism_of(const liveness *l, tile_op op) {
-    return tile_op_get_info(tile_op_opcode(l->f, op))->mechanism;
+static tile_mechanism mechanism_of(const liveness *l, tile_op wait) {
+    return tile_op_get_info(tile_op_opcode(l->f, wait))->mechanism;
 }
 
 /* Loops around op that `until` is not in can be in any of their iterations. */
@@ -76,7 +76,7 @@ static void extend_to_loops(liveness *l, tile_lifetime *lifetime, tile_op op, ti
  * that region can be in their next iteration by then, whoever makes the buffer. */
 static void extend_to_wait(liveness *l, tile_lifetime *lifetime, tile_op copy) {
     tile_op wait = TILE_NO_OP;
-    tile_mechanism mechanism = mechanism_of(l, copy);
+    tile_mechanism mechanism = tile_op_starts(l->f, copy);
     for (unsigned i = 0; i < l->wait_count && !wait.id; i++)
         if (mechanism_of(l, l->waits[i]) == mechanism &&
             l->position[l->waits[i].id] > l->position[copy.id] &&
@@ -156,8 +156,7 @@ static void visit_free(tile_function *f, tile_op op, void *user) {
 static void visit_use(tile_function *f, tile_op op, void *user) {
     liveness *l = user;
     const tile_op_data *data = tile_op_at(f, op);
-    const tile_op_info *info = tile_op_get_info((tile_opcode)data->opcode);
-    bool async = info->completion == TILE_COMPLETION_STARTS;
+    bool async = tile_op_starts(f, op) != TILE_MECHANISM_NONE;
     for (uint32_t i = 0; i < data->operand_count; i++) {
         uint32_t index = l->lifetime_of[data->operands[i].id];
         if (!index) continue;

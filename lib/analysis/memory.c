@@ -44,10 +44,21 @@ tile_value tile_shared_source(const tile_function *f, tile_value buffer) {
     return mapped ? tile_op_operand(f, def, 0) : buffer;
 }
 
+tile_mechanism tile_op_starts(const tile_function *f, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(f, op);
+    const tile_op_info *info = tile_op_get_info(opcode);
+    if (opcode == TILE_OP_dot)
+        return tile_op_has_attr(f, op, TILE_ATTR_async) ? TILE_MECHANISM_WGMMA
+                                                        : TILE_MECHANISM_NONE;
+    return info->completion == TILE_COMPLETION_STARTS ? (tile_mechanism)info->mechanism
+                                                      : TILE_MECHANISM_NONE;
+}
+
 bool tile_waits_for_all(const tile_function *f, tile_op op) {
     int64_t left;
+    unsigned pending = tile_op_opcode(f, op) == TILE_OP_dot_wait ? 1 : 0;
     return tile_op_get_info(tile_op_opcode(f, op))->completion == TILE_COMPLETION_WAITS &&
-           tile_value_is_int(f, tile_op_operand(f, op, 0), &left) && left == 0;
+           tile_value_is_int(f, tile_op_operand(f, op, pending), &left) && left == 0;
 }
 
 /* What a view or pointer is made of: an argument or a scratch buffer; 0 where that is not known. */

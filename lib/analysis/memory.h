@@ -26,6 +26,10 @@ unsigned tile_op_accesses(const tile_function *f, tile_op op, tile_access out[TI
  * cluster, this one perhaps; other values are their own. */
 tile_value tile_shared_source(const tile_function *f, tile_value buffer);
 
+/* By what the accesses of an operation that go on behind it are waited for; NONE: they are done
+ * when it is. */
+tile_mechanism tile_op_starts(const tile_function *f, tile_op op);
+
 /* True for a wait that leaves nothing of its mechanism unfinished. */
 bool tile_waits_for_all(const tile_function *f, tile_op op);
 

@@ -48,6 +48,8 @@ bool tile_op_acquires(const tile_function *f, tile_op op) {
 
 unsigned tile_op_effects(const tile_function *f, tile_op op) {
     unsigned effects = tile_op_get_info((tile_opcode)tile_op_at(f, op)->opcode)->effects;
+    if (tile_op_opcode(f, op) == TILE_OP_dot && tile_op_has_attr(f, op, TILE_ATTR_async))
+        return effects | TILE_EFFECT_ASYNC;
     if (!(effects & TILE_EFFECT_ATOMIC)) return effects;
     return effects | (tile_op_releases(f, op) ? TILE_EFFECT_RELEASE : 0u) |
            (tile_op_acquires(f, op) ? TILE_EFFECT_ACQUIRE : 0u);

@@ -551,6 +551,10 @@ static bool tile_infer_dot(tile_infer *infer) {
     return result(infer, c);
 }
 
+static bool tile_infer_dot_wait(tile_infer *infer) {
+    return result(infer, type_of(infer, 0));
+}
+
 static bool tile_infer_convert_layout(tile_infer *infer) {
     const tile_type *from = type_of(infer, 0), *to = infer->given;
     if (!given(infer, TILE_TYPE_TILE, "the result must be a tile")) return false;

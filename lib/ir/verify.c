@@ -151,6 +151,11 @@ static void check_values_of_attrs(verifier *v, tile_op op) {
         if (tile_value_is_int(v->f, data->operands[0], &pending) && pending < 0)
             FAIL(v, data->loc, "wait_group cannot leave %lld groups pending", (long long)pending);
     }
+    if (data->opcode == TILE_OP_dot_wait) {
+        int64_t pending;
+        if (tile_value_is_int(v->f, data->operands[1], &pending) && pending < 0)
+            FAIL(v, data->loc, "dot_wait cannot leave %lld products pending", (long long)pending);
+    }
     if (data->opcode == TILE_OP_dot && tile_op_attr_text(v->f, op, TILE_ATTR_via)) {
         tile_word via = tile_op_word(v->f, op, TILE_ATTR_via);
         if (via != TILE_WORD_via_mma && via != TILE_WORD_via_wgmma)

@@ -87,9 +87,9 @@ static void look_at(walk *w, const state *s, tile_op op, tile_value value) {
     if (w->dry) return;
     if (is_pending(status)) {
         FAIL(w, op,
-             "%s: the value is still pending; let a wgmma_wait that covers its group give it back "
-             "first",
-             tile_op_name(w->f, op));
+             "%s: the value is still pending; let a %s that covers its group give it back first",
+             tile_op_name(w->f, op),
+             tile_value_type(w->f, value)->kind == TILE_TYPE_TILE ? "dot_wait" : "wgmma_wait");
         note_origin(w, value, "pending from here on");
     } else if (status == UNDEFINED) {
         FAIL(w, op, "%s: the value is undefined; only a wgmma that does not keep it takes it",
@@ -140,6 +140,23 @@ static void walk_wait(walk *w, state *s, tile_op op) {
     }
 }
 
+/* A dot with `async` is a group of its own. */
+static void walk_async_dot(walk *w, state *s, tile_op op) {
+    unsigned count = tile_op_operand_count(w->f, op);
+    for (unsigned i = 0; i + 1 < count; i++) look_at(w, s, op, tile_op_operand(w->f, op, i));
+    take(w, s, op, tile_op_operand(w->f, op, count - 1));
+    s->status[tile_op_result(w->f, op, 0).id] = FIRST;
+    walk_commit(w, s);
+}
+
+static void walk_dot_wait(walk *w, state *s, tile_op op) {
+    int64_t left;
+    if (!tile_value_is_int(w->f, tile_op_operand(w->f, op, 1), &left)) left = OLDEST;
+    uint8_t status = take(w, s, op, tile_op_operand(w->f, op, 0));
+    bool over = !is_pending(status) || status - FIRST > left;
+    s->status[tile_op_result(w->f, op, 0).id] = over ? DONE : status;
+}
+
 static void walk_other(walk *w, state *s, tile_op op) {
     for (unsigned i = 0; i < tile_op_operand_count(w->f, op); i++)
         look_at(w, s, op, tile_op_operand(w->f, op, i));
@@ -157,6 +174,11 @@ static void walk_op(walk *w, state *s, tile_op op) {
     case TILE_OP_wgmma: walk_wgmma(w, s, op); return;
     case TILE_OP_wgmma_commit: walk_commit(w, s); return;
     case TILE_OP_wgmma_wait: walk_wait(w, s, op); return;
+    case TILE_OP_dot_wait: walk_dot_wait(w, s, op); return;
+    case TILE_OP_dot:
+        if (!tile_op_has_attr(w->f, op, TILE_ATTR_async)) break;
+        walk_async_dot(w, s, op);
+        return;
     case TILE_OP_wgmma_fence: memset(s->fresh, 0, w->f->value_count); return;
     case TILE_OP_undefined: s->status[tile_op_result(w->f, op, 0).id] = UNDEFINED; return;
     case TILE_OP_yield: return; /* hand_over sees what it carries */
@@ -223,7 +245,9 @@ bool tile_verify_pending(tile_function *f) {
     walk w = {.f = f, .ok = true};
     bool found = false;
     for (uint32_t id = 1; id < f->op_count && !found; id++)
-        found = f->ops[id].opcode == TILE_OP_wgmma || f->ops[id].opcode == TILE_OP_undefined;
+        found = f->ops[id].opcode == TILE_OP_wgmma || f->ops[id].opcode == TILE_OP_undefined ||
+                (f->ops[id].opcode == TILE_OP_dot &&
+                 tile_op_has_attr(f, (tile_op){id}, TILE_ATTR_async));
     if (!found) return true;
     uint8_t *bytes = TILE_NEW_ARRAY(&w.scratch, uint8_t, 2 * f->value_count);
     state s = {bytes, bytes + f->value_count};

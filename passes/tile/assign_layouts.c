@@ -171,6 +171,7 @@ static void unite_op(tile_function *f, tile_op op, void *user) {
         unite(a, data->first_result, data->operands[data->operand_count - 1]);
     for (uint32_t i = 0; is_atomic_tile(f, op) && i < data->operand_count; i++)
         unite(a, data->first_result, data->operands[i]); /* not with memory, which is no tile */
+    if (data->opcode == TILE_OP_dot_wait) unite(a, data->first_result, data->operands[0]);
     unite_carried(a, op);
 }
 

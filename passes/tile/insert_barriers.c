@@ -370,9 +370,8 @@ static void walk_accesses(barriers *b, tile_op op, state *s) {
                 b->hoist |= s->pending.items[i].outer;
             }
     if (conflict) put_barrier(b, op, s);
-    const tile_op_info *info = tile_op_get_info(tile_op_opcode(b->f, op));
-    access_set *set =
-        info->completion == TILE_COMPLETION_STARTS ? &s->under_way[info->mechanism] : &s->pending;
+    tile_mechanism started = tile_op_starts(b->f, op);
+    access_set *set = started != TILE_MECHANISM_NONE ? &s->under_way[started] : &s->pending;
     for (unsigned a = 0; a < count; a++) set_add(b, set, (pending_access){.access = accesses[a]});
 }
 

@@ -241,6 +241,7 @@ void lower_copy_signs(lowering *l, tile_op dot, tile_value product, bool exchang
 
 /* A dot with `via = wgmma`. */
 tile_value lower_wgmma(lowering *l, tile_op op);
+tile_value lower_dot_wait(lowering *l, tile_op op);
 
 /* lower_fma.c --------------------------------------------------------------------------------- */
 

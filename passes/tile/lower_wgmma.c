@@ -4,7 +4,10 @@
  * many columns as lie side by side; for each 32 bytes of k each block gets one product. An operand
  * in shared memory is named where it lies: the block's and the step's offset are constants, stage
  * and warpgroup are added once. Then all products are a group, and the wait for it gives the
- * accumulator back. */
+ * accumulator back.
+ *
+ * With `async` the wait is dot_wait's, if the whole share is one block: level 3 does not take
+ * pending registers apart. Else the dot waits by itself, and its dot_wait for the others. */
 #include <math.h>
 
 #include "lib/ir/scalar.h"
@@ -175,6 +178,10 @@ static void cut_blocks(lowering *l, block_list *list, tile_value acc) {
     }
 }
 
+static bool is_one_block(const block_list *list) {
+    return list->count == 1 && is_in_row(list->order, list->size);
+}
+
 static tile_value join_blocks(lowering *l, const block_list *list) {
     unsigned registers = list->count * list->size;
     tile_value all = list->count == 1 ? list->parts[0]
@@ -249,6 +256,23 @@ tile_value lower_wgmma(lowering *l, tile_op op) {
     tile_build_wgmma_fence(&l->builder);
     multiply(l, op, &plan, &list, &first, &second, starts);
     tile_build_wgmma_commit(&l->builder);
-    wait_for_all(l, &list);
+    bool pending = tile_op_has_attr(&l->old, op, TILE_ATTR_async) && is_one_block(&list);
+    if (!pending) wait_for_all(l, &list);
     return join_blocks(l, &list);
+}
+
+static void find_warpgroup(tile_function *f, tile_op op, void *user) {
+    *(bool *)user |= warpgroup_takes(f, op);
+}
+
+tile_value lower_dot_wait(lowering *l, tile_op op) {
+    tile_value src = lower_mapped(l, tile_op_operand(&l->old, op, 0));
+    bool found = false;
+    int64_t left = 0;
+    tile_walk(&l->old, l->old.body, find_warpgroup, &found);
+    tile_value_is_int(&l->old, tile_op_operand(&l->old, op, 1), &left);
+    if (!found) return src; /* all products have been waited for */
+    if (left == 0) return tile_build_wgmma_wait(&l->builder, lower_int(l, 0), &src, 1);
+    tile_build_wgmma_wait(&l->builder, lower_int(l, left), NULL, 0);
+    return src;
 }
