@@ -47,8 +47,8 @@
  * `pipelined` loop, for which the pass of that name makes a buffer. The other operand may be a tile
  * in registers. Elements that are not of 16 bits must follow each other along k in shared memory,
  * so in the view that they are copied from. Where the user says `via`, that is how it is done;
- * other dots that do not take wgmma are left to mma.sync, and a remark tells why. So are, without one,
- * those of at most 32 rows. */
+ * other dots that do not take wgmma are left to mma.sync, and a remark tells why. So are, without
+ * one, those of at most 32 rows. */
 #include <stdio.h>
 
 #include "lib/analysis/access.h"
