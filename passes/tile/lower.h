@@ -140,6 +140,9 @@ typedef struct lower_view_access {
     /* Where bits cross, what the thread adds: then start and base are without it. */
     tile_value crossed[TILE_MAX_RANK];
     tile_value row_step[TILE_MAX_RANK];
+    /* An access some rows back, from which the rows that follow are counted. */
+    tile_value milestone; /* its offset */
+    unsigned milestone_register;
     /* Predicates by dim and coordinate that registers add, so that equal ones are built once. */
     struct {
         int64_t coordinate;

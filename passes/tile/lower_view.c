@@ -67,10 +67,28 @@ static tile_value dim_predicate(lowering *l, lower_view_access *a, unsigned t, i
     return predicate;
 }
 
+/* The dim along which alone an access is further than the milestone, by steps that are no constant
+ * number of elements; the layout's rank if there is none. */
+static unsigned walked_dim(const lowering *l, const lower_view_access *a, unsigned register_) {
+    unsigned walked = a->layout->rank;
+    for (unsigned t = 0; t < a->layout->rank && a->milestone.id; t++) {
+        int64_t step, more = lower_register_coordinate(a->layout, register_, t) -
+                             lower_register_coordinate(a->layout, a->milestone_register, t);
+        if (!more) continue;
+        if (more < 0 || walked < a->layout->rank || a->crossed[t].id ||
+            tile_value_is_int(l->f, a->row_step[t], &step))
+            return a->layout->rank;
+        walked = t;
+    }
+    return walked;
+}
+
 /* Offset and predicate of access `index` of the cut. */
 tile_value lower_view_access_offset(lowering *l, lower_view_access *a, unsigned index,
                                     tile_value *predicate) {
+    enum { ROWS = 8 }; /* from a milestone: each distance takes registers */
     unsigned register_ = lower_cut_register(&a->cut, index, 0);
+    unsigned walked = walked_dim(l, a, register_);
     tile_value offset = a->base;
     *predicate = a->predicate;
     for (unsigned t = 0; t < a->layout->rank; t++) {
@@ -81,8 +99,19 @@ tile_value lower_view_access_offset(lowering *l, lower_view_access *a, unsigned 
                 crossed = tile_build_xor(&l->builder, crossed, lower_int(l, coordinate));
             added = lower_to_long(l, crossed);
         }
-        offset = lower_add(l, offset, lower_mul(l, added, a->row_step[t]));
+        if (walked == a->layout->rank)
+            offset = lower_add(l, offset, lower_mul(l, added, a->row_step[t]));
         *predicate = lower_and(l, *predicate, dim_predicate(l, a, t, coordinate, crossed));
+    }
+    if (walked < a->layout->rank) {
+        int64_t rows = lower_register_coordinate(a->layout, register_, walked) -
+                       lower_register_coordinate(a->layout, a->milestone_register, walked);
+        tile_value distance = lower_mul(l, lower_long(l, rows), a->row_step[walked]);
+        offset = lower_add(l, a->milestone, distance);
+    }
+    if (index % ROWS == 0) {
+        a->milestone = offset;
+        a->milestone_register = register_;
     }
     return offset;
 }
