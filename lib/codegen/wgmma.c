@@ -147,23 +147,13 @@ static void add_fenced(fenced *s, tile_value value) {
     s->values[s->count++] = value;
 }
 
-static void find_wgmma(tile_function *f, tile_op op, void *user) {
-    *(bool *)user |= tile_op_opcode(f, op) == TILE_OP_wgmma;
-}
-
-static bool holds_wgmma(const tile_function *f, tile_op op) {
-    bool found = tile_op_opcode(f, op) == TILE_OP_wgmma;
-    for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
-        tile_walk((tile_function *)f, tile_op_region(f, op, r), find_wgmma, &found);
-    return found;
-}
-
-/* What the products up to the next fence read, or loops that hold some begin with. */
+/* What the products up to the next fence read. */
 void tile_emit_wgmma_fence(tile_emitter *e, tile_op op) {
     fenced s = {.e = e, .region = tile_op_at(e->f, op)->parent};
     for (tile_op at = tile_op_next(e->f, op); at.id; at = tile_op_next(e->f, at)) {
         if (tile_op_opcode(e->f, at) == TILE_OP_wgmma_fence) break;
-        for (unsigned i = 0; holds_wgmma(e->f, at) && i < tile_op_operand_count(e->f, at); i++)
+        bool product = tile_op_opcode(e->f, at) == TILE_OP_wgmma;
+        for (unsigned i = 0; product && i < tile_op_operand_count(e->f, at); i++)
             add_fenced(&s, tile_op_operand(e->f, at, i));
     }
     tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_wgmma_fence);

@@ -5,9 +5,11 @@
  *
  * Both follow from one walk in the order of the text. A pending value has an age, the number of
  * commits since its product; `wgmma_wait n` completes what is older than n. A vector is fresh from
- * its definition to the next fence. Where ways of control meet, the worse counts: the younger age,
- * and fresh on one of them. A loop is walked until what comes to its head gets no worse; then once
- * more, and now what is wrong is reported. */
+ * its definition to the next fence. ptxas looks no further than a stretch of code without branches:
+ * in each of them a fence comes first, also where nothing is fresh. Where ways of control meet, the
+ * worse counts: the younger age, and fresh on one of them. A loop is walked until what comes to its
+ * head gets no worse; then once more, and now what is wrong is reported. What has come to a head is
+ * kept from one visit to the next, so that nested loops are not walked again and again. */
 #include <string.h>
 
 #include "lib/ir/regions.h"
@@ -24,13 +26,16 @@ enum {
 
 typedef struct state {
     uint8_t *status; /* by value; NULL: control has not come here yet */
-    uint8_t *fresh;
+    uint8_t *fresh;  /* by value; entry NO_FENCE: there was none since the last branch */
 } state;
+
+enum { NO_FENCE = 0 /* no value has this id */ };
 
 typedef struct walk {
     tile_function *f;
     tile_arena scratch;
-    bool dry; /* nothing is reported */
+    state **arriving; /* by op with regions, by place + 1: the operation first */
+    bool dry;         /* nothing is reported */
     bool ok;
 } walk;
 
@@ -51,7 +56,7 @@ static state copy_state(walk *w, const state *from) {
 static bool join(walk *w, state *to, const state *from) {
     bool worse = !to->status;
     if (worse) *to = copy_state(w, from);
-    for (size_t i = 1; i < w->f->value_count; i++) {
+    for (size_t i = 0; i < w->f->value_count; i++) {
         worse |= from->status[i] < to->status[i] || from->fresh[i] > to->fresh[i];
         if (from->status[i] < to->status[i]) to->status[i] = from->status[i];
         to->fresh[i] |= from->fresh[i];
@@ -116,6 +121,11 @@ static void check_fenced(walk *w, const state *s, tile_op op, unsigned operand) 
 }
 
 static void walk_wgmma(walk *w, state *s, tile_op op) {
+    if (s->fresh[NO_FENCE] && !w->dry)
+        FAIL(w, op,
+             "wgmma: no wgmma_fence stands between it and the beginning of its region, or the last "
+             "operation with regions or that waits in a loop");
+    s->fresh[NO_FENCE] = 0; /* said once */
     check_fenced(w, s, op, 0);
     check_fenced(w, s, op, 2);
     for (unsigned i = 0; i < tile_op_operand_count(w->f, op); i++)
@@ -167,6 +177,15 @@ static void walk_other(walk *w, state *s, tile_op op) {
     }
 }
 
+/* What becomes a loop of machine instructions. */
+static bool spins(const walk *w, tile_op op) {
+    switch (tile_op_opcode(w->f, op)) {
+    case TILE_OP_mbarrier_wait:
+    case TILE_OP_wait_acquire: return true;
+    default: return false;
+    }
+}
+
 static void walk_regions(walk *w, state *s, tile_op op);
 
 static void walk_op(walk *w, state *s, tile_op op) {
@@ -188,6 +207,7 @@ static void walk_op(walk *w, state *s, tile_op op) {
         walk_regions(w, s, op);
     else
         walk_other(w, s, op);
+    if (spins(w, op)) s->fresh[NO_FENCE] = 1;
 }
 
 static void walk_region(walk *w, state *s, tile_region region) {
@@ -200,6 +220,7 @@ static void walk_region(walk *w, state *s, tile_region region) {
  * there worse. */
 static bool hand_over(walk *w, tile_op op, int from, int to, const state *s, state *arriving) {
     state next = copy_state(w, s);
+    next.fresh[NO_FENCE] = 1;
     for (unsigned i = 0; i < tile_carried_count(w->f, op); i++) {
         tile_value sent = tile_carried_sent(w->f, op, from, i);
         tile_value received = tile_carried_received(w->f, op, to, i);
@@ -211,7 +232,7 @@ static bool hand_over(walk *w, tile_op op, int from, int to, const state *s, sta
 }
 
 /* What the ends of the regions leave. True if the head of one got worse that had been walked
- * before. arriving: by place + 1, the operation first. */
+ * before. */
 static bool walk_round(walk *w, tile_op op, state *arriving) {
     int count = (int)tile_op_at(w->f, op)->region_count;
     bool worse = false;
@@ -228,8 +249,10 @@ static bool walk_round(walk *w, tile_op op, state *arriving) {
 
 static void walk_regions(walk *w, state *s, tile_op op) {
     int count = (int)tile_op_at(w->f, op)->region_count;
-    state *arriving = TILE_NEW_ARRAY(&w->scratch, state, (unsigned)count + 1u);
     bool dry = w->dry;
+    if (!w->arriving[op.id])
+        w->arriving[op.id] = TILE_NEW_ARRAY(&w->scratch, state, (unsigned)count + 1u);
+    state *arriving = w->arriving[op.id];
     for (int to = TILE_AROUND; to < count; to++)
         if (tile_goes(w->f, op, TILE_AROUND, to))
             hand_over(w, op, TILE_AROUND, to, s, &arriving[to + 1]);
@@ -238,7 +261,7 @@ static void walk_regions(walk *w, state *s, tile_op op) {
     }
     w->dry = dry;
     if (!dry) walk_round(w, op, arriving);
-    if (arriving[0].status) *s = arriving[0];
+    if (arriving[0].status) *s = copy_state(w, &arriving[0]);
 }
 
 bool tile_verify_pending(tile_function *f) {
@@ -252,6 +275,8 @@ bool tile_verify_pending(tile_function *f) {
     uint8_t *bytes = TILE_NEW_ARRAY(&w.scratch, uint8_t, 2 * f->value_count);
     state s = {bytes, bytes + f->value_count};
     memset(s.status, DONE, f->value_count);
+    s.fresh[NO_FENCE] = 1;
+    w.arriving = TILE_NEW_ARRAY(&w.scratch, state *, f->op_count);
     walk_region(&w, &s, f->body);
     tile_arena_reset(&w.scratch);
     return w.ok;

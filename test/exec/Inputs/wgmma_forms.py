@@ -5,7 +5,8 @@
 
 A CASE is LHS,RHS,ACC:N[:word ...]. Words: s128 s64 s32 s0 (swizzle of both; sA-B: of each), kk mk kn mn
 (what follows each other in memory: of lhs k or m, of rhs k or n), reg (lhs in registers), wide (strides
-twice as large as needed), uu us su (integers read as unsigned), steps=K (K instructions' depths).
+twice as large as needed), uu us su (integers read as unsigned), steps=K (K instructions' depths),
+cluster (the second block of one stores).
 `all` and `some` stand for lists of cases.
 
 Operands come from global memory row by row, element by element, to where the PTX ISA says that they
@@ -28,10 +29,12 @@ class Case:
         self.a, self.b, self.c = types.split(",")
         self.n, self.size = int(n), SIZES[self.a]
         self.swizzles, self.majors, self.registers, self.steps = (16, 16), ("k", "k"), False, 2
-        self.wide, self.signs = 1, ""
+        self.wide, self.signs, self.cluster = 1, "", False
         for word in words:
             if word == "reg":
                 self.registers = True
+            elif word == "cluster":
+                self.cluster = True
             elif word == "wide":
                 self.wide = 2
             elif word in ("uu", "us", "su"):
@@ -122,7 +125,7 @@ def kernel(case, name):
     base = 0 if case.registers else -(-a.bytes // 1024) * 1024
     flags = [word for word, sign in zip(("unsigned_lhs", "unsigned_rhs"), case.signs or "ss") if sign == "u"]
     lines = ["kernel @%s(%%a: ptr<%s> {divisible = 16}, %%b: ptr<%s> {divisible = 16}, %%c: ptr<%s> {divisible = 16})"
-             % (name, case.a, case.b, case.c), "    grid [1]  warps 4  level 3", "{",
+             % (name, case.a, case.b, case.c), "    grid [%d]%s  warps 4  level 3" % ((2, "  cluster [2]") if case.cluster else (1, "")), "{",
              "  %t = thread_id", "  %lane = rem(%t, 4)", "  %row = %t / 32 * 16 + rem(%t, 32) / 4"]
     if not case.registers:
         lines.append("  %%sa = alloc_shared {offset = 0} : shared<%s[%d]>" % (case.a, a.bytes // case.size))
@@ -143,10 +146,14 @@ def kernel(case, name):
         lines.append("  %%p%d = wgmma %%l%d, %%r%d, %%p%d, %s%s" % (
             step + 1, step, step, step, "true" if step else "false", " {%s}" % ", ".join(flags) if flags else ""))
     lines += ["  wgmma_commit", "  %%sum = wgmma_wait 0, %%p%d" % case.steps]
+    predicate = ""
+    if case.cluster:
+        lines.append("  %rank = cluster_rank\n  %stores = %rank == 1")
+        predicate = ", %stores"
     for i in range(case.n // 4):
         lines.append("  %%e%d = extract %%sum, %d : vector<%s[2]>" % (i, 2 * i, case.c))
-        lines.append("  st_global %%e%d, %%c[(%%row + %d) * %d + %d + 2 * %%lane]" % (
-            i, i % 2 * 8, case.n, i // 2 * 8))
+        lines.append("  st_global %%e%d, %%c[(%%row + %d) * %d + %d + 2 * %%lane]%s" % (
+            i, i % 2 * 8, case.n, i // 2 * 8, predicate))
     return "\n".join(lines + ["}\n"])
 
 
@@ -195,6 +202,7 @@ def some():
             cases.append("%s,%s,%s:%d:%s:%s" % (a, b, c, columns, s, major))
         cases.append("%s,%s,%s:%d:s128:reg:steps=3" % (a, b, c, 48))
         cases.append("%s,%s,%s:%d:s64-128:wide:steps=5" % (a, b, c, 32))
+    cases += ["f16,f16,f32:64:s128:kn:cluster", "e4m3,e4m3,f32:64:s128:cluster"]
     return cases + ["i8,i8,i32:24:s32:%s%s" % (signs, reg) for signs in ("uu", "us", "su") for reg in ("", ":reg")]
 
 
