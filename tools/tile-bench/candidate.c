@@ -78,7 +78,9 @@ static tile_status fill_operands(bench_candidate *c, bench_fill fill) {
 /* Kernels ------------------------------------------------------------------------------------- */
 
 static const tile_function *find_function(const bench_candidate *c) {
-    const char *wanted = c->options->kernel;
+    char name[80];
+    const char *wanted = c->options->kernel ? name : NULL;
+    if (wanted && !bench_product_fill(&c->product, c->options->kernel, name, sizeof name)) *name = 0;
     const tile_function *found[2] = {NULL, NULL}; /* a kernel, a plan */
     unsigned counts[2] = {0, 0};
     for (unsigned i = 0; tile_module_function(c->module, i); i++) {
@@ -106,12 +108,7 @@ static bool fill_binding(bench_candidate *c, unsigned index) {
         return false;
     }
     snprintf(name, room, "%.*s", (int)(value - text), text);
-    if (strcmp(value, "={type}") == 0)
-        snprintf(filled, room, "%s", tile_scalar_name(c->product.type->operand));
-    else if (strcmp(value, "={result}") == 0)
-        snprintf(filled, room, "%s", tile_scalar_name(c->product.type->result));
-    else
-        snprintf(filled, room, "%s", value + 1);
+    if (!bench_product_fill(&c->product, value + 1, filled, room)) *filled = 0;
     c->bindings[index] = (tile_binding){name, filled};
     return true;
 }
@@ -253,6 +250,7 @@ static tile_status tune(bench_candidate *c, const char *name, tile_flush flush) 
         .budget = c->options->budget > 0 ? c->options->budget : bench_product_budget(&c->product),
         .retune = c->options->retunes ? TILE_RETUNE_ALWAYS : TILE_RETUNE_STALE,
         .measure = &measure,
+        .unchecked = c->options->unchecked,
         .progress = draw_progress};
     const bench_product *p = &c->product;
     tile_tune_argument sizes[ARGUMENTS] = {{0}};
@@ -386,7 +384,9 @@ bench_candidate *bench_candidate_create(tile_context *context, bench_lab *lab,
             refuse(c, "the file cannot be read", options->file);
         break;
     case BENCH_CUBLASLT:
+    case BENCH_CUBLASLT_FAST:
         c->cublas = bench_cublas_open(context, options->cublas);
+        if (c->cublas) bench_cublas_set_fast(c->cublas, options->kind == BENCH_CUBLASLT_FAST);
         ok = c->cublas && bench_memory_create(lab, WORKSPACE_BYTES, &c->workspace) == TILE_OK;
         break;
     case BENCH_READ: break;
@@ -415,12 +415,13 @@ static tile_status set_product(bench_candidate *c, const bench_product *product,
     *c->point = 0;
     tile_status status = c->options->kind == BENCH_READ ? TILE_OK : allocate(c);
     /* What is chosen by time is chosen on the numbers that are measured. */
-    if (status == TILE_OK && c->options->kind == BENCH_CUBLASLT)
+    if (status == TILE_OK && c->cublas)
         status = fill_operands(c, BENCH_RANDOM);
     if (status != TILE_OK) return status;
     switch (c->options->kind) {
     case BENCH_KERNEL: return set_kernel(c, flush);
-    case BENCH_CUBLASLT: return set_cublas(c, flush);
+    case BENCH_CUBLASLT:
+    case BENCH_CUBLASLT_FAST: return set_cublas(c, flush);
     case BENCH_READ: return set_reader(c, flush);
     }
     return TILE_INVALID;
@@ -436,7 +437,8 @@ tile_status bench_candidate_set(bench_candidate *c, const bench_product *product
 static tile_work work_of(bench_candidate *c) {
     switch (c->options->kind) {
     case BENCH_KERNEL: return (tile_work){launch_kernel, c};
-    case BENCH_CUBLASLT: return (tile_work){bench_cublas_launch, c->cublas};
+    case BENCH_CUBLASLT:
+    case BENCH_CUBLASLT_FAST: return (tile_work){bench_cublas_launch, c->cublas};
     case BENCH_READ: return (tile_work){bench_reader_launch, c->reader};
     }
     return (tile_work){NULL, NULL};

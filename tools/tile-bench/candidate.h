@@ -8,6 +8,7 @@
 typedef enum bench_kind {
     BENCH_KERNEL,   /* a kernel or plan of a file */
     BENCH_CUBLASLT, /* the best of cuBLASLt's algorithms */
+    BENCH_CUBLASLT_FAST, /* with fast accumulation, which 8-bit floats have */
     BENCH_READ,     /* reads the operands' bytes, and computes nothing: a floor */
 } bench_kind;
 
@@ -16,13 +17,15 @@ enum { BENCH_MAX_BINDINGS = 32 };
 typedef struct bench_candidate_options {
     bench_kind kind;
     const char *file, *kernel; /* of a BENCH_KERNEL; kernel NULL: the only one, or the only plan */
-    /* NAME=VALUE; {type} and {result} in a value are those of the product. */
+    /* NAME=VALUE; words in braces, in the kernel's name too, are as bench_product_fill says. */
     const char *bindings[BENCH_MAX_BINDINGS];
     unsigned binding_count;
     const char *cublas; /* path of the library, or NULL */
     /* BENCH_KERNEL: tunes for each product, for so many seconds at most; 0: does not; below 0: as
      * long as bench_product_budget says. */
     double budget;
+    bool unchecked;    /* its points may be tuned without a reference: the one that wins is checked
+                          here in any case */
     bool retunes;      /* also where there is a tuned point already */
     const char *tuner; /* path of tile-worker, in which points are tried; NULL: here */
 } bench_candidate_options;

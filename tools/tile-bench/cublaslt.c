@@ -34,6 +34,7 @@ struct bench_cublas {
     size_t workspace_bytes;
     cublas_heuristic found[BENCH_CUBLAS_ALGORITHMS];
     unsigned chosen;
+    bool fast;
 };
 
 /* Opening ------------------------------------------------------------------------------------- */
@@ -144,6 +145,20 @@ static bool describe_product(bench_cublas *c, const bench_product *p) {
            describe_array(c, 2, t->cublas_result, p->m, p->n);
 }
 
+/* Fast: sums of 8-bit floats stay in the tensor cores, which keep about 14 bits. */
+static bool describe_sums(bench_cublas *c, const bench_type *type) {
+    int8_t fast = 1;
+    if (!c->fast) return true;
+    if (tile_scalar_is_floating(type->operand) && tile_scalar_bits(type->operand) == 8)
+        return check(c,
+                     c->MatmulDescSetAttribute(c->description,
+                                               BENCH_CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast,
+                                               sizeof fast),
+                     "MatmulDescSetAttribute");
+    tile_report(c->context, TILE_ERROR, no_place, "fast accumulation is for 8-bit floats");
+    return false;
+}
+
 static void set_factors(bench_cublas *c, const bench_type *type) {
     memset(&c->alpha, 0, sizeof c->alpha);
     memset(&c->beta, 0, sizeof c->beta);
@@ -174,7 +189,9 @@ static unsigned find_algorithms(bench_cublas *c) {
     for (int i = 0; ok && i < count; i++)
         if (c->found[i].state == 0) c->found[usable++] = c->found[i];
     if (ok && !usable)
-        tile_report(c->context, TILE_ERROR, no_place, "cuBLASLt has no algorithm for it");
+        tile_report(c->context, TILE_ERROR, no_place,
+                    "cuBLASLt has no algorithm for it (8-bit floats it multiplies as NT only, which "
+                    "it calls TN)");
     return usable;
 }
 
@@ -188,7 +205,12 @@ unsigned bench_cublas_set(bench_cublas *c, const bench_product *product, uint64_
     c->workspace_bytes = workspace_bytes;
     c->chosen = 0;
     set_factors(c, product->type);
-    return describe_product(c, product) ? find_algorithms(c) : 0;
+    bool ok = describe_product(c, product) && describe_sums(c, product->type);
+    return ok ? find_algorithms(c) : 0;
+}
+
+void bench_cublas_set_fast(bench_cublas *cublas, bool fast) {
+    cublas->fast = fast;
 }
 
 void bench_cublas_choose(bench_cublas *cublas, unsigned algorithm) {

@@ -17,6 +17,9 @@ const char *bench_cublas_version(const bench_cublas *cublas);
 /* Asks for up to this many algorithms. */
 enum { BENCH_CUBLAS_ALGORITHMS = 64 };
 
+/* From the next product on: whether sums of 8-bit floats may be less exact (fast accumulation). */
+void bench_cublas_set_fast(bench_cublas *cublas, bool fast);
+
 /* Makes the product, of memory that is there as long as it is launched, and asks for algorithms;
  * returns how many there are, 0 after a diagnostic. */
 unsigned bench_cublas_set(bench_cublas *cublas, const bench_product *product, uint64_t a,

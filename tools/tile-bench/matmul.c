@@ -21,10 +21,13 @@ static const char help_head[] =
     "whole numbers, for equality; each candidate has a process of its own.\n"
     "\n"
     "  --kernel=FILE[:NAME]  a kernel or plan, may be given again; NAME if FILE has several.\n"
-    "                        Without any: those that come with the tools, for f16 NN\n"
+    "                        Without any: those that come with the tools\n"
     "  --param=NAME=VALUE    binds a parameter of the kernel before it; {type} and {result} are "
     "the\n"
-    "                        product's element types\n"
+    "                        product's element types, {sum} is what it is summed in, "
+    "{depth}\n"
+    "                        the operand's elements in 128 bytes; {trans}, also in NAME, is nn, nt, "
+    "tn or tt\n"
     "  --point='A=1 B=2'     likewise, several at once; each further --point is one more "
     "candidate.\n"
     "                        Without any the kernel takes its tuned point, else its first\n"
@@ -48,6 +51,11 @@ static const char help_rest[] =
     "                        written over; clean, it is read over; none. Several with commas\n"
     "  --rounds=20 --turn=5  interleaved: rounds, and launches of a candidate in each\n"
     "  --seconds=1           sustained: of each candidate\n"
+    "  --pairs=N             sustained: so often each kernel and cuBLASLt one after the other, the "
+    "order\n"
+    "                        changing; the ratio is the median of the pairs'. As clock and heat "
+    "drift,\n"
+    "                        only a pair compares. Without: each once\n"
     "  --timeout=60          a worker that gives no answer for so many seconds is ended\n"
     "  --seed=N              of the random order\n"
     "  --profile             adds counters of Nsight Compute's ncu, where it is found\n"
@@ -128,28 +136,6 @@ static bool add_kernel(options *o, const char *value) {
     return true;
 }
 
-/* The kernels that come with the tools: installed, in a build inside the sources, or from their
- * top. */
-static bool add_shipped_kernels(options *o) {
-    static const char *const names[] = {"matmul.tile", "matmul_skinny.tile"};
-    char program[512], path[600];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    program[length > 0 ? length : 0] = 0;
-    char *slash = strrchr(program, '/');
-    if (slash) *slash = 0;
-    const char *const folders[][2] = {{program, "/../share/tile/kernels/"},
-                                      {program, "/../../tools/kernels/"},
-                                      {"", "tools/kernels/"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        for (size_t f = 0; f < sizeof folders / sizeof *folders; f++) {
-            snprintf(path, sizeof path, "%s%s%s", folders[f][0], folders[f][1], names[i]);
-            if (access(path, R_OK) != 0) continue;
-            if (!add_kernel(o, path)) return false; /* which keeps words of its own */
-            break;
-        }
-    return true;
-}
-
 static void add_to_point(bench_contender *c, const char *text, size_t length) {
     size_t used = strlen(c->point);
     snprintf(c->point + used, sizeof c->point - used, "%s%.*s", used ? " " : "", (int)length, text);
@@ -191,6 +177,48 @@ static bool add_point(options *o, const char *value) {
         add_to_point(c, value, length);
         value += length;
     }
+    return true;
+}
+
+/* What kernels of f16 alone, all by rows, are made for. */
+static bool is_plain(const bench_plan *plan) {
+    return plan->type_count == 1 && strcmp(plan->types[0]->name, "f16") == 0 &&
+           plan->trans_count == 1 && strcmp(plan->trans[0], "NN") == 0;
+}
+
+/* A compute would name types, which are free here. */
+static bool add_types_of_product(options *o) {
+    bench_contender_add_word(&o->plan.contenders[o->open], "--unchecked");
+    o->own_count++;
+    return add_param(o, "T={type}") && add_param(o, "S={sum}") && add_param(o, "R={result}") &&
+           add_param(o, "block_k={depth}");
+}
+
+/* The kernels that come with the tools: installed, in a build inside the sources, or from their
+ * top. */
+static bool add_shipped_kernels(options *o) {
+    static const char *const plain[] = {"matmul.tile", "matmul_skinny.tile", NULL};
+    static const char *const general[] = {"matmul_types.tile", NULL};
+    const char *const *names = is_plain(&o->plan) ? plain : general;
+    char program[512], path[640];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[length > 0 ? length : 0] = 0;
+    char *slash = strrchr(program, '/');
+    if (slash) *slash = 0;
+    const char *const folders[][2] = {{program, "/../share/tile/kernels/"},
+                                      {program, "/../../tools/kernels/"},
+                                      {"", "tools/kernels/"}};
+    for (size_t i = 0; names[i]; i++)
+        for (size_t f = 0; f < sizeof folders / sizeof *folders; f++) {
+            int end =
+                snprintf(path, sizeof path, "%s%s%s", folders[f][0], folders[f][1], names[i]);
+            if (access(path, R_OK) != 0) continue;
+            if (names == general)
+                snprintf(path + end, sizeof path - (size_t)end, ":matmul_{trans}");
+            if (!add_kernel(o, path)) return false; /* which keeps words of its own */
+            if (names == general && !add_types_of_product(o)) return false;
+            break;
+        }
     return true;
 }
 
@@ -277,6 +305,8 @@ static bool parse_measuring(options *o, tool_arguments *words, bool *taken) {
         return read_count("--turn", value, 10000, &plan->turn);
     if (tool_option(words, "--seconds", &value))
         return read_number("--seconds", value, 0.01, 3600, &plan->seconds);
+    if (tool_option(words, "--pairs", &value))
+        return read_count("--pairs", value, BENCH_MAX_PAIRS, &plan->pairs);
     if (tool_option(words, "--timeout", &value))
         return read_number("--timeout", value, 0.1, 86400, &plan->patience);
     if (tool_flag(words, "--tune")) {
@@ -405,12 +435,20 @@ static void finish_contenders(options *o) {
     }
 }
 
+static void add_cublas(options *o, const char *name, const char *kind) {
+    bench_contender *c = o->no_cublas ? NULL : add_contender(o, name, kind);
+    if (c && o->cublas)
+        bench_contender_add_word(c, word("--cublas=", o->cublas, strlen(o->cublas)));
+}
+
 /* On the CPU device there is nothing to compare with. */
 static void add_peers(options *o) {
     if (!o->plan.cuda) return;
-    bench_contender *c = o->no_cublas ? NULL : add_contender(o, "cuBLASLt", "cublaslt");
-    if (c && o->cublas)
-        bench_contender_add_word(c, word("--cublas=", o->cublas, strlen(o->cublas)));
+    bool bytes = false;
+    for (unsigned t = 0; t < o->plan.type_count; t++)
+        bytes |= strcmp(o->plan.types[t]->name, "e4m3") == 0;
+    add_cublas(o, "cuBLASLt", "cublaslt");
+    if (bytes) add_cublas(o, "cuBLASLt, fast sums", "cublaslt_fast");
     if (!o->no_floor) add_contender(o, "read floor", "read");
 }
 
@@ -432,6 +470,8 @@ static void write_title(const options *o, bench_report *report) {
                     : strcmp(p->flushes[i], "clean") == 0 ? "clean (flushed by reads)"
                                                           : "as it is");
     if (p->sustained) bench_print(tool_append, &text, "; sustained, %g s each", p->seconds);
+    if (p->sustained && p->pairs)
+        bench_print(tool_append, &text, ", in %u pairs with cuBLASLt", p->pairs);
     if (!p->cuda)
         bench_print(
             tool_append, &text,

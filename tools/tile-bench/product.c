@@ -51,6 +51,45 @@ const char *bench_trans_name(const bench_product *product) {
     return trans_names[product->transposed_a][product->transposed_b];
 }
 
+/* What products of this type are summed in. */
+static const char *sum_name(const bench_type *type) {
+    tile_scalar sum = type->operand == TILE_f64                ? TILE_f64
+                      : tile_scalar_is_floating(type->operand) ? TILE_f32
+                                                               : TILE_i32;
+    return tile_scalar_name(sum);
+}
+
+static bool put(char **to, size_t *room, const char *text, size_t length) {
+    if (length >= *room) return false;
+    memcpy(*to, text, length);
+    *to += length;
+    *room -= length;
+    **to = 0;
+    return true;
+}
+
+bool bench_product_fill(const bench_product *p, const char *text, char *filled, size_t size) {
+    char depth[8];
+    snprintf(depth, sizeof depth, "%u", 128 / tile_scalar_bytes(p->type->operand));
+    static const char *const small[2][2] = {{"nn", "nt"}, {"tn", "tt"}};
+    const struct {
+        const char *word, *value;
+    } words[] = {{"{type}", tile_scalar_name(p->type->operand)},
+                 {"{result}", tile_scalar_name(p->type->result)},
+                 {"{sum}", sum_name(p->type)},
+                 {"{depth}", depth},
+                 {"{trans}", small[p->transposed_a][p->transposed_b]}};
+    bool fits = put(&filled, &size, "", 0);
+    while (fits && *text) {
+        size_t w = 0, count = sizeof words / sizeof *words;
+        while (w < count && strncmp(text, words[w].word, strlen(words[w].word)) != 0) w++;
+        const char *value = w < count ? words[w].value : text;
+        fits = put(&filled, &size, value, w < count ? strlen(value) : 1);
+        text += w < count ? strlen(words[w].word) : 1;
+    }
+    return fits;
+}
+
 double bench_product_flop(const bench_product *product) {
     return 2.0 * (double)product->m * (double)product->n * (double)product->k;
 }

@@ -29,6 +29,10 @@ unsigned bench_type_peak(const bench_type *type, unsigned capability);
 bool bench_read_trans(const char *text, bench_product *product);
 const char *bench_trans_name(const bench_product *product);
 
+/* The text with {type}, {result}, {sum}, {depth} (elements of an operand in 128 bytes) and {trans}
+ * (nn, nt, ..) as the product has them. False if it is longer than size - 1. */
+bool bench_product_fill(const bench_product *product, const char *text, char *filled, size_t size);
+
 double bench_product_flop(const bench_product *product);
 /* Of a and b. */
 double bench_product_read_bytes(const bench_product *product);

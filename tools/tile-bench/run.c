@@ -31,6 +31,8 @@ typedef struct entry {
     size_t count;
     bool has_sustained, has_counters;
     bench_sustained sustained;
+    double ratios[BENCH_MAX_PAIRS]; /* of the pairs */
+    unsigned pairs;
     bench_counters counters;
 } entry;
 
@@ -102,6 +104,7 @@ static void begin_entry(run *r, entry *e) {
     e->is_ready = e->is_wrong = e->has_sustained = e->has_counters = false;
     e->how = "";
     e->count = 0;
+    e->pairs = 0;
     *e->note = *e->point = 0;
     if (!e->worker) e->worker = bench_worker_start(e->contender->words, NULL, NULL);
     write_product(r, line);
@@ -205,21 +208,69 @@ static void interleave(run *r) {
     }
 }
 
-static void sustain(run *r) {
+/* Back to back for a while. */
+static bool run_on(run *r, entry *e, bench_sustained *s) {
+    char line[64];
+    int capped = 0;
+    tell(r, "back to back", e);
+    snprintf(line, sizeof line, "sustain %g", r->plan->seconds);
+    const char *at = ask(r, e, line, "sustained");
+    bool known = at && sscanf(at, "%" SCNu64 " %lf %lf %lf %lf %d", &s->launches, &s->seconds,
+                              &s->clock, &s->power, &s->energy, &capped) == 6;
+    s->capped = capped;
+    return known && s->launches;
+}
+
+/* Adds a run to those before: means by the time that each took. */
+static void add_run(entry *e, const bench_sustained *s) {
+    bench_sustained *all = &e->sustained;
+    if (!e->has_sustained) *all = (bench_sustained){0};
+    double before = all->seconds / (all->seconds + s->seconds), now = 1 - before;
+    double launches = (double)all->launches, more = (double)s->launches;
+    all->clock = all->clock * before + s->clock * now;
+    all->power = all->power * before + s->power * now;
+    all->energy = (all->energy * launches + s->energy * more) / (launches + more);
+    all->capped |= s->capped;
+    all->launches += s->launches;
+    all->seconds += s->seconds;
+    e->has_sustained = true;
+}
+
+static void sustain_each(run *r) {
     for (unsigned i = 0; i < r->count; i++) {
+        bench_sustained s;
         entry *e = &r->entries[i];
-        bench_sustained *s = &e->sustained;
-        char line[64];
-        int capped = 0;
-        if (!e->is_ready || is_read(e)) continue;
-        tell(r, "back to back", e);
-        snprintf(line, sizeof line, "sustain %g", r->plan->seconds);
-        const char *at = ask(r, e, line, "sustained");
-        e->has_sustained =
-            at && sscanf(at, "%" SCNu64 " %lf %lf %lf %lf %d", &s->launches, &s->seconds, &s->clock,
-                         &s->power, &s->energy, &capped) == 6;
-        s->capped = capped;
+        if (e->is_ready && !is_read(e) && run_on(r, e, &s)) add_run(e, &s);
     }
+}
+
+static entry *find_peer(run *r) {
+    for (unsigned i = 0; i < r->count; i++)
+        if (r->entries[i].is_ready && strcmp(r->entries[i].contender->kind, "cublaslt") == 0)
+            return &r->entries[i];
+    return NULL;
+}
+
+/* One behind the other, so that both find the chip alike. */
+static void run_pair(run *r, entry *e, entry *peer, bool peer_first) {
+    bench_sustained own, others;
+    bool known = !peer_first || run_on(r, peer, &others);
+    known = known && run_on(r, e, &own) && (peer_first || run_on(r, peer, &others));
+    if (!known || !e->is_ready || !peer->is_ready) return;
+    add_run(e, &own);
+    add_run(peer, &others);
+    e->ratios[e->pairs++] =
+        others.seconds / (double)others.launches / (own.seconds / (double)own.launches);
+}
+
+static void sustain(run *r) {
+    entry *peer = r->plan->pairs ? find_peer(r) : NULL;
+    if (!peer) sustain_each(r);
+    for (unsigned pair = 0; peer && pair < r->plan->pairs; pair++)
+        for (unsigned i = 0; i < r->count && !bench_is_stopped(); i++) {
+            entry *e = &r->entries[i];
+            if (e != peer && e->is_ready && !is_read(e)) run_pair(r, e, peer, pair % 2 == 0);
+        }
 }
 
 /* Counters ------------------------------------------------------------------------------------ */
@@ -277,6 +328,16 @@ static void fill_sustained(const run *r, const bench_sustained *s, bench_row *ro
     if (s->capped) bench_set_text(row, BENCH_capped, "power");
 }
 
+static void fill_pairs(const entry *e, bench_row *row) {
+    double ratios[BENCH_MAX_PAIRS];
+    memcpy(ratios, e->ratios, sizeof ratios);
+    bench_summary s = bench_summarize(ratios, e->pairs); /* which sorts them */
+    if (!s.count) return;
+    bench_set_number(row, BENCH_pairs, (double)s.count);
+    bench_set_number(row, BENCH_sustained_ratio, s.median);
+    bench_set_number(row, BENCH_sustained_least, s.least);
+}
+
 static void fill_counters(const bench_counters *c, bench_row *row) {
     bench_set_number(row, BENCH_ncu_us, c->microseconds);
     if (c->sm >= 0) bench_set_number(row, BENCH_ncu_sm, c->sm);
@@ -306,6 +367,7 @@ static void add_row(run *r, const entry *e, bench_report *report, unsigned group
     bench_set_text(row, BENCH_status, is_read(e) ? "floor" : e->how);
     fill_times(r, e, row);
     if (e->has_sustained) fill_sustained(r, &e->sustained, row);
+    fill_pairs(e, row);
     if (e->has_counters) fill_counters(&e->counters, row);
     fill_code(e, row);
 }
@@ -382,7 +444,7 @@ static void compare(group g) {
             bench_set_number(row, BENCH_peer_us, peer_us);
             bench_set_number(row, BENCH_ratio, peer_us / latency);
         }
-        if (sustained > 0 && peer_sustained > 0)
+        if (sustained > 0 && peer_sustained > 0 && !row->cells[BENCH_pairs].known)
             bench_set_number(row, BENCH_sustained_ratio, peer_sustained / sustained);
         if (latency > 0 && has_read) {
             bench_set_number(row, BENCH_floor_us, floor_us);

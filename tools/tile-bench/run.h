@@ -5,7 +5,7 @@
 #include "tools/tile-bench/product.h"
 #include "tools/tile-bench/report.h"
 
-enum { BENCH_MAX_CANDIDATES = 64, BENCH_MAX_WORDS = 40, BENCH_MAX_TYPES = 8 };
+enum { BENCH_MAX_PAIRS = 99, BENCH_MAX_CANDIDATES = 64, BENCH_MAX_WORDS = 40, BENCH_MAX_TYPES = 8 };
 
 /* A candidate as its worker is told of it. */
 typedef struct bench_contender {
@@ -31,6 +31,7 @@ typedef struct bench_plan {
     unsigned flush_count;
     unsigned rounds, turn; /* interleaved: launches of a candidate are rounds x turn */
     double seconds;        /* sustained: of each candidate */
+    unsigned pairs;        /* sustained: so often with cuBLASLt in turn; 0: each once */
     double patience;       /* seconds for any answer of a worker */
     double budget; /* seconds that a kernel is tuned for each product; 0: it is not; below 0: by its
                       size */

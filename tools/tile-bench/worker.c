@@ -23,7 +23,7 @@
 #include "tools/tile-bench/candidate.h"
 
 static const char help[] =
-    "usage: tile-bench worker --candidate=kernel|cublaslt|read [options]\n"
+    "usage: tile-bench worker --candidate=kernel|cublaslt|cublaslt_fast|read [options]\n"
     "Measures one candidate, told how by lines on standard input; `tile-bench matmul` starts it.\n";
 
 enum { MAX_TURN = 100000 };
@@ -177,8 +177,8 @@ static void answer(worker *w, const char *line) {
 /* The program --------------------------------------------------------------------------------- */
 
 static bool parse_kind(worker *w, const char *word) {
-    static const char *const names[] = {"kernel", "cublaslt", "read"};
-    for (unsigned i = 0; i < 3; i++)
+    static const char *const names[] = {"kernel", "cublaslt", "cublaslt_fast", "read"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(word, names[i]) == 0) {
             w->options.kind = (bench_kind)i;
             return true;
@@ -200,6 +200,7 @@ static bool parse_option(worker *w, tool_arguments *words) {
     }
     if (tool_option(words, "--tune", &value)) return w->options.budget = strtod(value, NULL), true;
     if (tool_flag(words, "--retune")) return w->options.retunes = true;
+    if (tool_flag(words, "--unchecked")) return w->options.unchecked = true;
     return tool_option(words, "--file", &w->options.file) ||
            tool_option(words, "--kernel", &w->options.kernel) ||
            tool_option(words, "--tuner", &w->options.tuner) ||
