@@ -80,7 +80,8 @@ static tile_status fill_operands(bench_candidate *c, bench_fill fill) {
 static const tile_function *find_function(const bench_candidate *c) {
     char name[80];
     const char *wanted = c->options->kernel ? name : NULL;
-    if (wanted && !bench_product_fill(&c->product, c->options->kernel, name, sizeof name)) *name = 0;
+    if (wanted && !bench_product_fill(&c->product, c->options->kernel, name, sizeof name))
+        *name = 0;
     const tile_function *found[2] = {NULL, NULL}; /* a kernel, a plan */
     unsigned counts[2] = {0, 0};
     for (unsigned i = 0; tile_module_function(c->module, i); i++) {
@@ -415,8 +416,7 @@ static tile_status set_product(bench_candidate *c, const bench_product *product,
     *c->point = 0;
     tile_status status = c->options->kind == BENCH_READ ? TILE_OK : allocate(c);
     /* What is chosen by time is chosen on the numbers that are measured. */
-    if (status == TILE_OK && c->cublas)
-        status = fill_operands(c, BENCH_RANDOM);
+    if (status == TILE_OK && c->cublas) status = fill_operands(c, BENCH_RANDOM);
     if (status != TILE_OK) return status;
     switch (c->options->kind) {
     case BENCH_KERNEL: return set_kernel(c, flush);

@@ -151,9 +151,8 @@ static bool describe_sums(bench_cublas *c, const bench_type *type) {
     if (!c->fast) return true;
     if (tile_scalar_is_floating(type->operand) && tile_scalar_bits(type->operand) == 8)
         return check(c,
-                     c->MatmulDescSetAttribute(c->description,
-                                               BENCH_CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast,
-                                               sizeof fast),
+                     c->MatmulDescSetAttribute(
+                         c->description, BENCH_CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast),
                      "MatmulDescSetAttribute");
     tile_report(c->context, TILE_ERROR, no_place, "fast accumulation is for 8-bit floats");
     return false;
@@ -189,9 +188,10 @@ static unsigned find_algorithms(bench_cublas *c) {
     for (int i = 0; ok && i < count; i++)
         if (c->found[i].state == 0) c->found[usable++] = c->found[i];
     if (ok && !usable)
-        tile_report(c->context, TILE_ERROR, no_place,
-                    "cuBLASLt has no algorithm for it (8-bit floats it multiplies as NT only, which "
-                    "it calls TN)");
+        tile_report(
+            c->context, TILE_ERROR, no_place,
+            "cuBLASLt has no algorithm for it (8-bit floats it multiplies as NT only, which "
+            "it calls TN)");
     return usable;
 }
 

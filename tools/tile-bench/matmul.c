@@ -26,7 +26,8 @@ static const char help_head[] =
     "the\n"
     "                        product's element types, {sum} is what it is summed in, "
     "{depth}\n"
-    "                        the operand's elements in 128 bytes; {trans}, also in NAME, is nn, nt, "
+    "                        the operand's elements in 128 bytes; {trans}, also in NAME, is nn, "
+    "nt, "
     "tn or tt\n"
     "  --point='A=1 B=2'     likewise, several at once; each further --point is one more "
     "candidate.\n"
@@ -210,8 +211,7 @@ static bool add_shipped_kernels(options *o) {
                                       {"", "tools/kernels/"}};
     for (size_t i = 0; names[i]; i++)
         for (size_t f = 0; f < sizeof folders / sizeof *folders; f++) {
-            int end =
-                snprintf(path, sizeof path, "%s%s%s", folders[f][0], folders[f][1], names[i]);
+            int end = snprintf(path, sizeof path, "%s%s%s", folders[f][0], folders[f][1], names[i]);
             if (access(path, R_OK) != 0) continue;
             if (names == general)
                 snprintf(path + end, sizeof path - (size_t)end, ":matmul_{trans}");
