@@ -36,33 +36,30 @@
  *     %zero = splat 0.0 : tile<f32[64, 64]>
  *     %x = alloc_shared : shared<f16[3][64, 32]>
  *     %y = alloc_shared : shared<f16[3][32, 64]>
- *     %0 = lt 0, %k : i1
- *     if %0 {
- *       copy_async %a[0, 0], %x[0]
- *       copy_async %b[0, 0], %y[0]
+ *     for %0 = 0 to 2 step 1 {
+ *       %1 = mul %0, 32 : i32
+ *       %2 = lt %1, %k : i1
+ *       if %2 {
+ *         copy_async %a[0, %1], %x[%0]
+ *         copy_async %b[%1, 0], %y[%0]
+ *       }
+ *       commit_group
  *     }
- *     commit_group
- *     %1 = lt 32, %k : i1
- *     if %1 {
- *       copy_async %a[0, 32], %x[1]
- *       copy_async %b[32, 0], %y[1]
- *     }
- *     commit_group
- *     %acc, %2 = for %i = 0 to %k step 32 iter (%sum = %zero, %stage = 0) {
+ *     %acc, %3 = for %i = 0 to %k step 32 iter (%sum = %zero, %stage = 0) {
  *       wait_group 1
- *       %3 = add %i, 64 : i32
- *       %4 = lt %3, %k : i1
- *       if %4 {
- *         %5 = add %stage, 2 : i32
- *         %6 = mod %5, 3 : i32
- *         copy_async %a[0, %3], %x[%6]
- *         copy_async %b[%3, 0], %y[%6]
+ *       %4 = add %i, 64 : i32
+ *       %5 = lt %4, %k : i1
+ *       if %5 {
+ *         %6 = add %stage, 2 : i32
+ *         %7 = mod %6, 3 : i32
+ *         copy_async %a[0, %4], %x[%7]
+ *         copy_async %b[%4, 0], %y[%7]
  *       }
  *       commit_group
  *       %new = dot %x[%stage], %y[%stage], %sum : tile<f32[64, 64]>
- *       %7 = add %stage, 1 : i32
- *       %8 = mod %7, 3 : i32
- *       yield %new, %8
+ *       %8 = add %stage, 1 : i32
+ *       %9 = mod %8, 3 : i32
+ *       yield %new, %9
  *     }
  *     wait_group 0
  *     free_shared %x
@@ -288,14 +285,36 @@ static void reorder(ring *r) {
 
 /* The loop ------------------------------------------------------------------------------------- */
 
+/* The copies of the iterations before the first wait. In a loop: written out, they would be most of
+ * the code, of the time to compile it, and of what has to be fetched before the first mma. */
+static void fill_stages(ring *r, tile_builder *b) {
+    tile_function *f = r->f;
+    tile_value begin = tile_op_operand(f, r->plan.loop, 0);
+    int64_t known;
+    if (r->plan.distance == 1) {
+        issue_copies(r, b, begin, tile_build_int(b, 0));
+        return;
+    }
+    tile_op fill = tile_build_for_loop(b, tile_build_int(b, 0), tile_build_int(b, r->plan.distance),
+                                       tile_build_int(b, 1), NULL, 0);
+    tile_region body = tile_op_region(f, fill, 0);
+    tile_value stage = tile_region_arg(f, body, 0);
+    tile_builder inner = tile_builder_at_end(f, body);
+    inner.loc = b->loc;
+    tile_value ahead = tile_build_mul(&inner, stage, tile_op_operand(f, r->plan.loop, 2));
+    tile_value iv = tile_value_is_int(f, begin, &known) ? add_constant(&inner, ahead, known)
+                                                        : tile_build_add(&inner, begin, ahead);
+    issue_copies(r, &inner, iv, stage);
+    tile_build_yield(&inner, NULL, 0);
+}
+
 static void build_ring(ring *r) {
     tile_function *f = r->f;
     tile_op loop = r->plan.loop;
     tile_region body = tile_op_region(f, loop, 0);
-    tile_value begin = tile_op_operand(f, loop, 0), step = tile_op_operand(f, loop, 2);
+    tile_value step = tile_op_operand(f, loop, 2);
     tile_builder b = tile_builder_before(f, loop);
-    for (unsigned k = 0; k < r->plan.distance; k++)
-        issue_copies(r, &b, advance(&b, begin, step, k), tile_build_int(&b, k));
+    fill_stages(r, &b);
     carry_stage(r);
     b = tile_builder_before(f, tile_region_at(f, body)->first);
     b.loc = tile_op_loc(f, loop);

@@ -66,10 +66,8 @@ Test(pipeline, loads_for_a_dot_become_a_ring) {
     fixture_open(&x);
     build_matmul(&x, 3);
     cr_assert_eq(fixture_run(&x, tile_pass_pipeline), TILE_OK);
-    EXPECT_OUTLINE(&x,
-                   "if {copy_async copy_async} commit_group if {copy_async copy_async} "
-                   "commit_group for {wait_group(1) if {copy_async copy_async} commit_group dot} "
-                   "wait_group(0) store");
+    EXPECT_OUTLINE(&x, "for {if {copy_async copy_async} commit_group} for {wait_group(1) if "
+                       "{copy_async copy_async} commit_group dot} wait_group(0) store");
     cr_expect_str_empty(x.messages);
     fixture_close(&x);
 }
@@ -136,10 +134,8 @@ Test(pipeline, a_copied_buffer_gets_stages_wherever_it_is_made) {
         close_loop(&x, &p, sum);
         cr_assert_eq(fixture_run(&x, tile_pass_pipeline), TILE_OK);
         cr_expect_eq(tile_type_stage_count(tile_value_type(x.kernel, buffer)), 4);
-        EXPECT_OUTLINE(&x,
-                       "if {copy_async copy_async} commit_group if {copy_async copy_async} "
-                       "commit_group if {copy_async copy_async} commit_group for {wait_group(2) "
-                       "if {copy_async copy_async} commit_group dot} wait_group(0) store");
+        EXPECT_OUTLINE(&x, "for {if {copy_async copy_async} commit_group} for {wait_group(2) "
+                           "if {copy_async copy_async} commit_group dot} wait_group(0) store");
         fixture_close(&x);
     }
 }
@@ -155,9 +151,8 @@ Test(pipeline, a_buffer_used_after_the_loop_stays) {
     tile_build_load_shared(&x.b, buffer, NULL, 0, fixture_tile(&x, TILE_f16, BLOCK, DEPTH));
     cr_assert_eq(fixture_run(&x, tile_pass_pipeline), TILE_OK);
     EXPECT_MESSAGE(&x, "its buffer is used outside of the loop");
-    EXPECT_OUTLINE(&x,
-                   "if {copy_async} commit_group if {copy_async} commit_group for {wait_group(1) "
-                   "if {copy_async} commit_group copy dot} wait_group(0) store load_shared");
+    EXPECT_OUTLINE(&x, "for {if {copy_async} commit_group} for {wait_group(1) "
+                       "if {copy_async} commit_group copy dot} wait_group(0) store load_shared");
     fixture_close(&x);
 }
 
@@ -173,9 +168,8 @@ Test(pipeline, a_buffer_read_before_its_copy_stays) {
     close_loop(&x, &p, sum);
     cr_assert_eq(fixture_run(&x, tile_pass_pipeline), TILE_OK);
     EXPECT_MESSAGE(&x, "its buffer is read before the copy");
-    EXPECT_OUTLINE(&x,
-                   "if {copy_async} commit_group if {copy_async} commit_group for {wait_group(1) "
-                   "if {copy_async} commit_group dot copy} wait_group(0) store");
+    EXPECT_OUTLINE(&x, "for {if {copy_async} commit_group} for {wait_group(1) "
+                       "if {copy_async} commit_group dot copy} wait_group(0) store");
     fixture_close(&x);
 }
 
@@ -305,9 +299,8 @@ Test(pipeline, one_operand_may_stay_behind) {
     pass_fixture x;
     const int64_t stage[] = {0, 2, 2};
     cr_assert_eq(run_with_lists(&x, 3, NULL, stage, 3), TILE_OK, "%s", x.messages);
-    EXPECT_OUTLINE(&x,
-                   "if {copy_async} commit_group if {copy_async} commit_group for {wait_group(1) "
-                   "if {copy_async} commit_group load dot} wait_group(0) store");
+    EXPECT_OUTLINE(&x, "for {if {copy_async} commit_group} for {wait_group(1) "
+                       "if {copy_async} commit_group load dot} wait_group(0) store");
     fixture_close(&x);
 }
 
