@@ -29,12 +29,20 @@ void tile_pass_count(const tile_pass *pass, const char *what, long value) {
     if (pass->statistic) pass->statistic(pass->name, what, value, pass->report_user);
 }
 
+/* Merging comes last: equal addresses in branches of two loops meet when they have been moved out.
+ */
+#define LAST_PASSES "canonicalize,licm,cse,dce"
+
+const char *tile_last_passes(void) {
+    return LAST_PASSES;
+}
+
 const char *tile_default_pipeline(unsigned level) {
 #define TO_LEVEL_2 \
     "split-k,round-grid,walk-tiles,canonicalize,cse,licm,dce,choose-instructions," \
     "pipeline,assign-layouts,prefetch,canonicalize,cse,licm,dce," \
     "allocate-shared,insert-barriers"
-    return level < 3 ? TO_LEVEL_2 : TO_LEVEL_2 ",lower-tiles,canonicalize,cse,licm,dce";
+    return level < 3 ? TO_LEVEL_2 : TO_LEVEL_2 ",lower-tiles," LAST_PASSES;
 #undef TO_LEVEL_2
 }
 

@@ -44,6 +44,9 @@ typedef tile_status (*tile_module_pass_function)(tile_pass *pass, tile_module *m
 #undef PROTOTYPE_function
 #undef PROTOTYPE_module
 
+/* The end of the default pipeline, for kernels at level 3, however they came there. */
+const char *tile_last_passes(void);
+
 /* Reports a counter, such as "removed", to the statistics. */
 void tile_pass_count(const tile_pass *pass, const char *what, long value);
 

@@ -17,6 +17,7 @@
 #include "runtime/assemble.h"
 #include "runtime/cache/cache.h"
 #include "runtime/cache/messages.h"
+#include "passes/pass.h"
 #include "passes/tile/split_steps.h"
 
 /* The kernel of that name; without a name the only kernel there is. NULL after a diagnostic. */
@@ -39,10 +40,11 @@ static tile_function *choose_kernel(const tile_module *module, const char *name)
     return NULL;
 }
 
-/* What is at level 3 already is compiled as it is written. */
+/* What is at level 3 already is compiled as it is written, but for what is computed twice, or again
+ * in each iteration. */
 static const char *choose_pipeline(const tile_function *f, const char *given, unsigned level) {
     if (given) return given;
-    return tile_function_level(f) == 3 ? "" : tile_default_pipeline(level);
+    return tile_function_level(f) == 3 ? tile_last_passes() : tile_default_pipeline(level);
 }
 
 /* Building ------------------------------------------------------------------------------------- */

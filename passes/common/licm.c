@@ -38,7 +38,8 @@
  *
  * Inner loops come first, so that an operation climbs as far as it can. What stays: divisions by
  * what may be zero, because a loop that never runs never divides; and `splat` and `iota`, because a
- * tile in registers across the loop costs more than filling it again. */
+ * tile in registers across the loop costs more than filling it again. Out of a branch in the loop,
+ * which may not be taken, come scalars only: they are addresses, mostly. */
 #include "lib/ir/regions.h"
 #include "passes/pass.h"
 
@@ -73,13 +74,24 @@ static bool can_move(const hoist *h, const tile_op_data *op, uint32_t loop_depth
     return true;
 }
 
-/* From a region of `loop`; depth: of the region that the loop stands in. */
+static bool gives_scalars(const tile_function *f, const tile_op_data *op) {
+    for (uint32_t i = 0; i < op->result_count; i++)
+        if (tile_value_type(f, (tile_value){op->first_result.id + i})->kind != TILE_TYPE_SCALAR)
+            return false;
+    return true;
+}
+
+/* From a region of `loop`, and from the branches in it; depth: of the region that the loop stands
+ * in. */
 static void hoist_from_region(hoist *h, tile_op loop, tile_region region, uint32_t depth) {
     tile_function *f = h->f;
+    bool branch = tile_region_at(f, region)->parent.id != loop.id;
     for (tile_op op = tile_region_at(f, region)->first, next; op.id; op = next) {
         const tile_op_data *data = tile_op_at(f, op);
         next = data->next;
-        if (!can_move(h, data, depth + 1)) continue;
+        for (unsigned r = 0; data->opcode == TILE_OP_if && r < data->region_count; r++)
+            hoist_from_region(h, loop, data->regions[r], depth);
+        if (!can_move(h, data, depth + 1) || (branch && !gives_scalars(f, data))) continue;
         tile_move_op(f, op, tile_op_at(f, loop)->parent, loop);
         set_depth(h, data->first_result, data->result_count, depth);
         h->moved++;
