@@ -81,6 +81,24 @@ static bool is_distance(const tile_emitter *e, tile_value value) {
            tile_value_is_int(e->f, tile_op_operand(e->f, def, 1), &rows);
 }
 
+/* The block that a loop is entered from comes right before the loop's own. */
+static bool is_inside(const tile_emitted_loop *loop, LLVMValueRef value) {
+    if (!LLVMIsAInstruction(value)) return false;
+    LLVMBasicBlockRef of = LLVMGetInstructionParent(value), block = loop->enter;
+    while (block && block != of) block = LLVMGetNextBasicBlock(block);
+    return block && block != loop->enter;
+}
+
+/* Goes to the outermost place where both operands are known, and says which block that is. A
+ * constant stays, as part of the access. */
+static LLVMBasicBlockRef go_outside(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) {
+    const tile_emitted_loop *out = NULL, *loop = LLVMIsConstant(b) ? NULL : e->loop;
+    for (; loop && !is_inside(loop, a) && !is_inside(loop, b); loop = loop->around) out = loop;
+    if (!out) return LLVMGetInsertBlock(e->builder);
+    LLVMPositionBuilderBefore(e->builder, LLVMGetBasicBlockTerminator(out->enter));
+    return out->enter;
+}
+
 /* Takes sums apart as far as there is room; terms of one depth are added up as they come. */
 static void add_terms(tile_emitter *e, sum *to, tile_value value) {
     tile_op def = tile_value_def(e->f, value);
@@ -99,7 +117,10 @@ static void add_terms(tile_emitter *e, sum *to, tile_value value) {
         if (to->terms[i].depth == depth) at = i;
     if (to->count == MAX_TERMS) at = MAX_TERMS - 1;
     if (at < to->count) {
+        LLVMBasicBlockRef here = LLVMGetInsertBlock(e->builder);
+        go_outside(e, to->terms[at].value, scalar);
         to->terms[at].value = LLVMBuildAdd(e->builder, to->terms[at].value, scalar, "");
+        LLVMPositionBuilderAtEnd(e->builder, here);
         return;
     }
     for (to->count++; at > 0 && to->terms[at - 1].depth > depth; at--)
@@ -107,7 +128,31 @@ static void add_terms(tile_emitter *e, sum *to, tile_value value) {
     to->terms[at] = (term){scalar, depth};
 }
 
-/* No `inbounds`: under a predicate the address may lie anywhere. */
+static LLVMValueRef *find_step(tile_emitter *e, tile_address_step wanted) {
+    for (unsigned i = 0; i < TILE_RECENT_STEPS; i++) {
+        tile_address_step *recent = &e->steps[i];
+        if (recent->base == wanted.base && recent->offset == wanted.offset &&
+            recent->element == wanted.element && recent->block == wanted.block)
+            return &recent->address;
+    }
+    e->steps[e->next_step] = wanted;
+    LLVMValueRef *address = &e->steps[e->next_step].address;
+    e->next_step = (e->next_step + 1) % TILE_RECENT_STEPS;
+    return address;
+}
+
+/* Before the loops that change neither operand. Accesses in a row mostly begin alike: what was
+ * built lately is taken again. No `inbounds`: under a predicate the address may lie anywhere. */
+static LLVMValueRef step(tile_emitter *e, LLVMTypeRef element, LLVMValueRef base,
+                         LLVMValueRef offset) {
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(e->builder), block = go_outside(e, base, offset);
+    LLVMValueRef *address = find_step(
+        e, (tile_address_step){.block = block, .element = element, .base = base, .offset = offset});
+    if (!*address) *address = LLVMBuildGEP2(e->builder, element, base, &offset, 1, "");
+    LLVMPositionBuilderAtEnd(e->builder, here);
+    return *address;
+}
+
 static LLVMValueRef emit_address(tile_emitter *e, tile_op op, unsigned operand, bool hidden) {
     unsigned count;
     const tile_value *values = tile_op_segment(e->f, op, operand, &count);
@@ -127,7 +172,7 @@ static LLVMValueRef emit_address(tile_emitter *e, tile_op op, unsigned operand, 
             address = tile_emit_hidden(e, address);
             hidden = false;
         }
-        address = LLVMBuildGEP2(e->builder, element, address, &offset.terms[i].value, 1, "");
+        address = step(e, element, address, offset.terms[i].value);
     }
     return hidden ? tile_emit_hidden(e, address) : address;
 }

@@ -16,22 +16,12 @@
 #include "lib/support/arena.h"
 #include "lib/support/context.h"
 
-/* One tile kernel needs little: its loops are as they should be, and nothing is to be inlined.
- * nvptx-lower-args is the one pass of those that code generation leaves out (start_llvm) which our
- * code needs: without it the address of a parameter that is passed by value, as tensor maps are, is
- * not the one that it is taken for. The others were chosen by the times of the kernels, against all
- * that LLVM does by default, over 51 points of two matmuls on an H200: 0.2 % faster in the mean,
- * and as fast at the best points. Without instcombine these are 1.5 % slower, for a tenth of the
- * time to PTX. instsimplify takes the phis away that licm leaves behind loops.
- *
- * Long code is another matter: there the registers are used up, what is moved out of loops costs
- * more of them, and the less LLVM does the better (3000 to 3600 instructions: 1 % slower than by
- * all that LLVM does instead of 3 %), and the sooner it is done. */
-enum { LONG_CODE = 3000 };
-static const char passes_of_long_code[] = "function(nvptx-lower-args,early-cse)";
-static const char passes[] =
-    "function(nvptx-lower-args,instcombine<no-verify-fixpoint>,"
-    "separate-const-offset-from-gep<lower-gep>,early-cse,loop-mssa(licm),instsimplify)";
+/* One tile kernel needs next to nothing: our own passes have folded, merged and moved what there
+ * is, ptxas does the rest once more, and what LLVM's passes move out of loops costs registers:
+ * without them the shipped kernels take fewer. nvptx-lower-args is the one pass of those that code
+ * generation leaves out (start_llvm) which our code needs: without it the address of a parameter
+ * that is passed by value, as tensor maps are, is not the one that it is taken for. */
+static const char passes[] = "function(nvptx-lower-args)";
 
 /* Complaints ----------------------------------------------------------------------------------- */
 
@@ -183,7 +173,7 @@ void tile_backend_close(tile_backend *backend) {
 /* Work ----------------------------------------------------------------------------------------- */
 
 /* A module that breaks LLVM's rules is a bug of ours: builds for developers look for it. */
-static bool is_valid(tile_backend *backend, unsigned *instructions) {
+static bool is_valid(tile_backend *backend) {
 #ifdef TILE_VERIFY_LLVM
     char *message = NULL;
     if (LLVMVerifyModule(backend->module, LLVMReturnStatusAction, &message)) {
@@ -193,7 +183,7 @@ static bool is_valid(tile_backend *backend, unsigned *instructions) {
     LLVMDisposeMessage(message);
 #endif
     LLVMValueRef at;
-    const char *found = tile_find_unselectable(backend->module, &at, instructions);
+    const char *found = tile_find_unselectable(backend->module, &at);
     if (!found) return true;
     char words[256];
     unsigned length = 0;
@@ -209,11 +199,9 @@ static bool is_valid(tile_backend *backend, unsigned *instructions) {
 }
 
 tile_status tile_backend_optimize(tile_backend *backend) {
-    unsigned instructions;
-    if (!is_valid(backend, &instructions)) return end_step(backend);
-    const char *list = instructions < LONG_CODE ? passes : passes_of_long_code;
+    if (!is_valid(backend)) return end_step(backend);
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    LLVMErrorRef error = LLVMRunPasses(backend->module, list, backend->machine, options);
+    LLVMErrorRef error = LLVMRunPasses(backend->module, passes, backend->machine, options);
     LLVMDisposePassBuilderOptions(options);
     if (error) {
         char *text = LLVMGetErrorMessage(error);

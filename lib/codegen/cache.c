@@ -110,11 +110,15 @@ LLVMValueRef tile_emit_cache_policy(tile_emitter *e, unsigned policy) {
 LLVMValueRef tile_emit_hidden(tile_emitter *e, LLVMValueRef address) {
     LLVMTypeRef type = LLVMTypeOf(address);
     LLVMValueRef hidden;
+    LLVMBasicBlockRef block = LLVMGetInsertBlock(e->builder);
+    if (e->last_hide.block == block && e->last_hide.address == address) return e->last_hide.hidden;
     if (!e->hidden_zero) e->hidden_zero = emit_first(e, TILE_MACHINE_hidden_zero, "", e->i32);
     tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_hide);
     tile_ptx_add_results(&ptx, &type, 1);
     tile_ptx_add_inputs(&ptx, &address, 1);
     tile_ptx_add_inputs(&ptx, &e->hidden_zero, 1);
     tile_ptx_call(&ptx, &hidden);
-    return hidden;
+    e->last_hide.block = block;
+    e->last_hide.address = address;
+    return e->last_hide.hidden = hidden;
 }

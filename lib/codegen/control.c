@@ -304,12 +304,15 @@ void tile_emit_sync_explicit(tile_emitter *e, tile_op op) {
 void tile_emit_for(tile_emitter *e, tile_op op) {
     loop l = begin_loop(e, op);
     LLVMValueRef **results = begin_results(e, &l);
+    tile_emitted_loop emitted = {l.enter, e->loop};
+    e->loop = &emitted;
     for (int64_t copy = 1; copy <= l.copies; copy++) {
         tile_set_scalar(e, tile_region_arg(e->f, l.region, 0), l.index);
         tile_emit_region(e, l.region);
         tile_lines_set(e, tile_op_loc(e->f, op));
         end_copy(e, &l, copy == l.copies, results);
     }
+    e->loop = emitted.around;
     LLVMPositionBuilderAtEnd(e->builder, l.exit);
     for (unsigned i = 0; i < l.carried; i++)
         tile_set_parts(e, tile_op_result(e->f, op, i), results[i]);

@@ -42,6 +42,21 @@ enum { SPACE_GENERIC = 0, SPACE_GLOBAL = 1, SPACE_SHARED = 3, SPACE_CLUSTER = 7 
 
 enum { TILE_CACHE_POLICIES = 2 };
 
+enum { TILE_RECENT_STEPS = 32 };
+
+/* A loop that is being emitted. */
+typedef struct tile_emitted_loop {
+    LLVMBasicBlockRef enter; /* runs once if the loop runs; the loop's own blocks come after it */
+    const struct tile_emitted_loop *around;
+} tile_emitted_loop;
+
+/* base + offset elements, as it was built in a block. */
+typedef struct tile_address_step {
+    LLVMBasicBlockRef block;
+    LLVMTypeRef element;
+    LLVMValueRef base, offset, address;
+} tile_address_step;
+
 /* What loads through an argument may assume. */
 typedef struct tile_arg_facts {
     bool is_read_only; /* nothing in the grid writes what it points to */
@@ -65,6 +80,13 @@ typedef struct tile_emitter {
     LLVMValueRef warp;    /* this warp's number, for roles; NULL: there are none */
     unsigned ptx_version; /* that the code is written in */
     LLVMValueRef policies[TILE_CACHE_POLICIES], hidden_zero; /* cache.c's; NULL: not used yet */
+    struct {
+        LLVMBasicBlockRef block;
+        LLVMValueRef address, hidden;
+    } last_hide;                   /* cache.c's: copies in a row often start from one address */
+    const tile_emitted_loop *loop; /* the innermost one; NULL: none */
+    tile_address_step steps[TILE_RECENT_STEPS]; /* address.c's: the last ones built, a ring */
+    unsigned next_step;
     LLVMValueRef clean_base, plain_base;
     LLVMValueRef *table_bases; /* of each table */
     const tile_table *tables;

@@ -85,21 +85,19 @@ static const char *check_instruction(LLVMValueRef instruction) {
     }
 }
 
-static const char *check_function(LLVMValueRef function, LLVMValueRef *at, unsigned *count) {
+static const char *check_function(LLVMValueRef function, LLVMValueRef *at) {
     for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block;
          block = LLVMGetNextBasicBlock(block))
         for (*at = LLVMGetFirstInstruction(block); *at; *at = LLVMGetNextInstruction(*at)) {
             const char *found = check_instruction(*at);
             if (found) return found;
-            ++*count;
         }
     return NULL;
 }
 
-const char *tile_find_unselectable(LLVMModuleRef module, LLVMValueRef *at, unsigned *count) {
+const char *tile_find_unselectable(LLVMModuleRef module, LLVMValueRef *at) {
     const char *found = NULL;
     *at = NULL;
-    *count = 0;
     for (LLVMValueRef global = LLVMGetFirstGlobal(module); global;
          global = LLVMGetNextGlobal(global)) {
         if (!LLVMGetPointerAddressSpace(LLVMTypeOf(global)))
@@ -110,7 +108,7 @@ const char *tile_find_unselectable(LLVMModuleRef module, LLVMValueRef *at, unsig
          function = LLVMGetNextFunction(function)) {
         bool defined = !LLVMIsDeclaration(function);
         if (defined && !is_identifier(function)) return "name of a function";
-        found = defined ? check_function(function, at, count) : check_declaration(function);
+        found = defined ? check_function(function, at) : check_declaration(function);
     }
     return found;
 }

@@ -5,8 +5,7 @@
 #include <llvm-c/Core.h>
 
 /* Something in the module that only passes before selection would turn into instructions, in words;
- * NULL if there is nothing. *at is the instruction, NULL where it is none; *count, how many were
- * looked at: all, if there is nothing. */
-const char *tile_find_unselectable(LLVMModuleRef module, LLVMValueRef *at, unsigned *count);
+ * NULL if there is nothing. *at is the instruction, NULL where it is none. */
+const char *tile_find_unselectable(LLVMModuleRef module, LLVMValueRef *at);
 
 #endif

@@ -218,26 +218,19 @@ Test(backend, a_parameter_by_value_has_its_generic_address) {
     made = NULL;
 }
 
-/* A product that instcombine writes as a shift, and so many stores. */
-static void expect_shift(unsigned stores, bool expected) {
-    static const char store[] = "  store volatile i32 %v, ptr addrspace(1) %p\n";
+/* instcombine would write a shift. */
+Test(backend, code_is_left_as_it_is) {
+    static const char product[] = "define void @k(ptr addrspace(1) %p, i32 %n) {\n"
+                                  "  %v = mul i32 %n, 8\n"
+                                  "  store volatile i32 %v, ptr addrspace(1) %p\n"
+                                  "  ret void\n}\n";
     tile_blob ir = {0};
     heard h;
-    char *text = malloc(sizeof store * (stores + 4u)), *at = text;
-    at += sprintf(at, "define void @k(ptr addrspace(1) %%p, i32 %%n) {\n  %%v = mul i32 %%n, 8\n");
-    for (unsigned i = 0; i < stores; i++) at += sprintf(at, "%s", store);
-    strcpy(at, "  ret void\n}\n");
     made = &ir;
     made_kind = TILE_EMIT_LLVM;
-    cr_assert_eq(compile(text, &h), TILE_OK, "%s", h.message);
-    cr_expect_eq(strstr(ir.data, "shl i32") != NULL, expected, "%u stores", stores);
+    cr_assert_eq(compile(product, &h), TILE_OK, "%s", h.message);
+    cr_expect_not_null(strstr(ir.data, "mul i32"), "%s", ir.data);
     made = NULL;
     made_kind = TILE_EMIT_PTX;
     tile_blob_destroy(&ir);
-    free(text);
-}
-
-Test(backend, long_code_is_left_as_it_is) {
-    expect_shift(2997, true); /* and two instructions more */
-    expect_shift(2998, false);
 }

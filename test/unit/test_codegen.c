@@ -1,12 +1,10 @@
 /* Code generation: what stands in the PTX, what is refused. */
 #include <criterion/criterion.h>
-#include <llvm-c/Core.h>
-#include <llvm-c/IRReader.h>
-#include <llvm-c/Transforms/PassBuilder.h>
 
 #include "lib/codegen/backend.h"
 #include "lib/codegen/emitter.h"
 #include "test/unit/codegen_fixture.h"
+#include "test/unit/llvm_fixture.h"
 
 #define KERNEL(args, body) \
     "kernel @k(" args ") grid [1] warps 4 {\n" \
@@ -121,22 +119,9 @@ static unsigned mma_after_o3(bool keep_marks) {
     if (!keep_marks)
         for (char *at = ir.data; (at = strstr(at, "convergent")); at += 10)
             memcpy(at, "nounwind  ", 10);
-    LLVMContextRef llvm = LLVMContextCreate();
-    LLVMMemoryBufferRef buffer =
-        LLVMCreateMemoryBufferWithMemoryRangeCopy(ir.data, ir.size, "two_branches");
-    LLVMModuleRef module;
-    char *message;
-    cr_assert_eq(LLVMParseIRInContext2(llvm, buffer, &module, &message), 0, "%s", message);
-    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    cr_assert_null(LLVMRunPasses(module, "default<O3>", NULL, options));
-    char *text = LLVMPrintModuleToString(module);
-    unsigned count = count_of(text, "@llvm.nvvm.mma.m16n8k16.row.col.f32.f32(") -
-                     count_of(text, "declare { float, float, float, float } @llvm.nvvm.mma");
-    LLVMDisposeMessage(text);
-    LLVMDisposePassBuilderOptions(options);
-    LLVMDisposeModule(module);
-    LLVMDisposeMemoryBuffer(buffer);
-    LLVMContextDispose(llvm);
+    run_llvm_passes(&ir, "default<O3>");
+    unsigned count = count_of(ir.data, "@llvm.nvvm.mma.m16n8k16.row.col.f32.f32(") -
+                     count_of(ir.data, "declare { float, float, float, float } @llvm.nvvm.mma");
     tile_blob_destroy(&ir);
     return count;
 }
@@ -250,6 +235,7 @@ Test(codegen, loop_to_the_largest_index) {
                           "  for %i = 0 to %n step %step { st_global %i, %x[%i] }\n"
                           "  for %i = 0 to 2147483647 step 1024 { st_global %i, %x[%i] }\n"),
                    TILE_EMIT_LLVM, "sm_80");
+    fold_with_llvm(&ir);
     expect(ir.data, "call i32 @llvm.ssub.sat.i32", 1);
     expect(ir.data, ", 2147482623", 1);
     tile_blob_destroy(&ir);
@@ -310,6 +296,7 @@ Test(codegen, unrolled_ring) {
         cr_expect(!periodic || value == 2, "case %u: %d", i, (int)value);
         cr_expect_not(tile_loop_is_periodic(x.kernel, loop, 1, cases[i].copies, &value));
         cr_assert_eq(codegen_emit(&x, TILE_EMIT_LLVM, "sm_80", &ir), TILE_OK, "%s", x.messages);
+        fold_with_llvm(&ir);
         expect(ir.data, "fadd float", (unsigned)cases[i].copies);
         /* a remainder; below twice the divisor it is one subtraction */
         cr_expect_eq(count_of(ir.data, "urem") + count_of(ir.data, "icmp ult"),
