@@ -43,7 +43,14 @@ static bool verify_warpgroup(const tile_function *f, tile_op op) {
     return false;
 }
 
+static bool verify_wait(const tile_function *f, tile_op op) {
+    int64_t pending;
+    if (!tile_value_is_int(f, tile_op_operand(f, op, 0), &pending) || pending >= 0) return true;
+    return fail(f, op, "fewer than 0 groups cannot be pending");
+}
+
 bool tile_verify_wgmma(tile_function *f, tile_op op) {
+    if (tile_op_opcode(f, op) == TILE_OP_wgmma_wait && !verify_wait(f, op)) return false;
     if (tile_op_opcode(f, op) == TILE_OP_wgmma_descriptor) return verify_descriptor(f, op);
     bool group = tile_op_get_info(tile_op_opcode(f, op))->effects & TILE_EFFECT_WARPGROUP;
     return !group || f->kind != TILE_KERNEL || verify_warpgroup(f, op);

@@ -345,6 +345,7 @@ CPU_HANDLER(cpu_run_wgmma) {
     step now = {.insn = insn};
     uint64_t keep;
     const reading r = {run, agent, insn, true};
+    if (!cpu_whole_warp(run, agent, insn)) return CPU_STOP;
     if ((!is_fragment(insn) && !read_scalar(run, agent, insn, 0, sizeof now.lhs, &now.lhs)) ||
         !read_scalar(run, agent, insn, 1, sizeof now.rhs, &now.rhs) ||
         !read_scalar(run, agent, insn, 3, 1, &keep))
