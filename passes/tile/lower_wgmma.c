@@ -109,10 +109,6 @@ static tile_value take_fragment(lowering *l, const source *s, uint32_t along, ui
                               lower_part_type(l, s->scalar, size));
 }
 
-static tile_value take_operand(lowering *l, const source *s, uint32_t along, uint32_t k) {
-    return s->fragment.id ? take_fragment(l, s, along, k) : name_matrix(l, s, along, k);
-}
-
 /* 2. The accumulator. ------------------------------------------------------------------------- */
 
 /* The register of thread 0 that holds an element; there is one. */
@@ -210,13 +206,28 @@ static tile_value flag(lowering *l, bool value) {
                                   tile_expr_int(context, value));
 }
 
+/* The first operand of each product, step by step and block by block; fragments stand before the
+ * fence. */
+static tile_value *take_first(lowering *l, const warpgroup_plan *plan, const block_list *list,
+                              const source *first) {
+    uint32_t depth = tile_layout_extent(first->layout, first->k_dim);
+    tile_value *operands =
+        TILE_NEW_ARRAY(l->pass->scratch, tile_value, depth / plan->depth * list->count + 1u);
+    for (uint32_t k = 0, at = 0; first->fragment.id && k < depth; k += plan->depth)
+        for (unsigned b = 0; b < list->count; b++)
+            operands[at++] = take_fragment(l, first, list->at[b].row, k);
+    return operands;
+}
+
 static void multiply(lowering *l, tile_op op, const warpgroup_plan *plan, block_list *list,
-                     const source *first, const source *second, bool starts) {
+                     const source *first, const tile_value *fragments, const source *second,
+                     bool starts) {
     uint32_t depth = tile_layout_extent(first->layout, first->k_dim);
     for (uint32_t k = 0; k < depth; k += plan->depth)
         for (unsigned b = 0; b < list->count; b++) {
-            tile_value one = take_operand(l, first, list->at[b].row, k);
-            tile_value other = take_operand(l, second, list->at[b].column, k);
+            tile_value one =
+                first->fragment.id ? *fragments++ : name_matrix(l, first, list->at[b].row, k);
+            tile_value other = name_matrix(l, second, list->at[b].column, k);
             list->parts[b] = tile_build_wgmma(&l->builder, one, other, list->parts[b],
                                               flag(l, k > 0 || !starts));
             lower_copy_signs(l, op, list->parts[b], plan->row_dim == TILE_WGMMA_EXCHANGED);
@@ -253,8 +264,9 @@ tile_value lower_wgmma(lowering *l, tile_op op) {
         start_blocks(l, &list, type);
     else
         cut_blocks(l, &list, lower_mapped(l, acc));
+    const tile_value *fragments = take_first(l, &plan, &list, &first);
     tile_build_wgmma_fence(&l->builder);
-    multiply(l, op, &plan, &list, &first, &second, starts);
+    multiply(l, op, &plan, &list, &first, fragments, &second, starts);
     tile_build_wgmma_commit(&l->builder);
     bool pending = tile_op_has_attr(&l->old, op, TILE_ATTR_async) && is_one_block(&list);
     if (!pending) wait_for_all(l, &list);
