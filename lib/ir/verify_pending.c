@@ -167,6 +167,23 @@ static void walk_dot_wait(walk *w, state *s, tile_op op) {
     s->status[tile_op_result(w->f, op, 0).id] = over ? DONE : status;
 }
 
+/* A part of a pending value is pending, and so is what pending parts make up. */
+static bool walk_parts(walk *w, state *s, tile_op op) {
+    uint8_t youngest = DONE;
+    unsigned count = tile_op_operand_count(w->f, op);
+    bool whole = tile_op_opcode(w->f, op) == TILE_OP_concat;
+    for (unsigned i = 0; i < (whole ? count : 1); i++) {
+        uint8_t status = s->status[tile_op_operand(w->f, op, i).id];
+        if (is_pending(status) && status < youngest) youngest = status;
+    }
+    bool scalar = tile_value_type(w->f, tile_op_result(w->f, op, 0))->kind == TILE_TYPE_SCALAR;
+    if (!is_pending(youngest) || scalar) return false; /* one element is read */
+    for (unsigned i = 0; i < count && whole; i++) take(w, s, op, tile_op_operand(w->f, op, i));
+    s->status[tile_op_result(w->f, op, 0).id] = youngest;
+    s->fresh[tile_op_result(w->f, op, 0).id] = false;
+    return true;
+}
+
 static void walk_other(walk *w, state *s, tile_op op) {
     for (unsigned i = 0; i < tile_op_operand_count(w->f, op); i++)
         look_at(w, s, op, tile_op_operand(w->f, op, i));
@@ -200,6 +217,10 @@ static void walk_op(walk *w, state *s, tile_op op) {
         return;
     case TILE_OP_wgmma_fence: memset(s->fresh, 0, w->f->value_count); return;
     case TILE_OP_undefined: s->status[tile_op_result(w->f, op, 0).id] = UNDEFINED; return;
+    case TILE_OP_extract:
+    case TILE_OP_concat:
+        if (walk_parts(w, s, op)) return;
+        break;
     case TILE_OP_yield: return; /* hand_over sees what it carries */
     default: break;
     }

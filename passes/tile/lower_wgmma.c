@@ -10,6 +10,7 @@
  * pending registers apart. Else the dot waits by itself, and its dot_wait for the others. */
 #include <math.h>
 
+#include "lib/ir/regions.h"
 #include "lib/ir/scalar.h"
 #include "lib/layout/layout.h"
 #include "passes/tile/lower.h"
@@ -174,8 +175,10 @@ static void cut_blocks(lowering *l, block_list *list, tile_value acc) {
     }
 }
 
-static bool is_one_block(const block_list *list) {
-    return list->count == 1 && is_in_row(list->order, list->size);
+/* Whether blocks are parts of the fragment as they are: only then can its sums be pending, as who
+ * exchanges registers reads them. */
+static bool are_parts(const block_list *list) {
+    return is_in_row(list->order, list->count * list->size);
 }
 
 static tile_value join_blocks(lowering *l, const block_list *list) {
@@ -268,13 +271,49 @@ tile_value lower_wgmma(lowering *l, tile_op op) {
     tile_build_wgmma_fence(&l->builder);
     multiply(l, op, &plan, &list, &first, fragments, &second, starts);
     tile_build_wgmma_commit(&l->builder);
-    bool pending = tile_op_has_attr(&l->old, op, TILE_ATTR_async) && is_one_block(&list);
+    bool pending = tile_op_has_attr(&l->old, op, TILE_ATTR_async) && are_parts(&list);
     if (!pending) wait_for_all(l, &list);
     return join_blocks(l, &list);
 }
 
 static void find_warpgroup(tile_function *f, tile_op op, void *user) {
     *(bool *)user |= warpgroup_takes(f, op);
+}
+
+/* The product that the sums are of; every way back leads to one. */
+static tile_op find_product(const tile_function *f, tile_value sums) {
+    enum { MAX_STEPS = 16 };
+    for (unsigned i = 0; i < MAX_STEPS; i++) {
+        const tile_value_data *data = tile_value_at(f, sums);
+        tile_op op = data->kind == TILE_VALUE_REGION
+                         ? tile_region_at(f, (tile_region){data->owner})->parent
+                         : tile_value_def(f, sums);
+        if (!op.id || tile_op_opcode(f, op) == TILE_OP_dot) return op;
+        if (tile_op_opcode(f, op) == TILE_OP_dot_wait) {
+            sums = tile_op_operand(f, op, 0);
+            continue;
+        }
+        unsigned own = data->kind == TILE_VALUE_REGION
+                           ? tile_region_own_args(f, (tile_region){data->owner})
+                           : 0;
+        if (tile_op_opcode(f, op) != TILE_OP_for) break;
+        sums = tile_carried_sent(f, op, 0, data->index - own);
+    }
+    return TILE_NO_OP;
+}
+
+/* Each block is waited for by itself. */
+static tile_value wait_for_parts(lowering *l, tile_op op, tile_value src) {
+    warpgroup_plan plan;
+    tile_op dot = find_product(&l->old, tile_op_operand(&l->old, op, 0));
+    if (!dot.id || !warpgroup_takes(&l->old, dot) || warpgroup_find_plan(&l->old, dot, &plan))
+        return tile_build_wgmma_wait(&l->builder, lower_int(l, 0), &src, 1);
+    const tile_type *type = tile_value_type(&l->old, tile_op_operand(&l->old, op, 0));
+    block_list list = find_blocks(l, type->layout, &plan);
+    if (!are_parts(&list)) return src; /* it has been waited for */
+    cut_blocks(l, &list, src);
+    wait_for_all(l, &list);
+    return join_blocks(l, &list);
 }
 
 tile_value lower_dot_wait(lowering *l, tile_op op) {
@@ -284,7 +323,7 @@ tile_value lower_dot_wait(lowering *l, tile_op op) {
     tile_walk(&l->old, l->old.body, find_warpgroup, &found);
     tile_value_is_int(&l->old, tile_op_operand(&l->old, op, 1), &left);
     if (!found) return src; /* all products have been waited for */
-    if (left == 0) return tile_build_wgmma_wait(&l->builder, lower_int(l, 0), &src, 1);
+    if (left == 0) return wait_for_parts(l, op, src);
     tile_build_wgmma_wait(&l->builder, lower_int(l, left), NULL, 0);
     return src;
 }
