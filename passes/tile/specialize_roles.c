@@ -243,7 +243,35 @@ static void release_stages(consumers *c) {
     if (!s->around_count) return; /* nobody fills a stage again */
     b.region = tile_op_at(f, c->loop)->parent;
     b.before = tile_op_at(f, c->loop)->next;
+    while (tile_op_opcode(f, b.before) == TILE_OP_dot_wait)
+        b.before = tile_op_at(f, b.before)->next;
     release_if(c, &b, TILE_OP_lt, begin, end, c->last);
+}
+
+/* The products become asynchronous: at the end of an iteration those of earlier ones are finished,
+ * behind the loop all. */
+static void wait_for_dots(consumers *c) {
+    specialist *s = c->s;
+    tile_function *f = c->f;
+    tile_region body = tile_op_region(f, c->loop, 0);
+    tile_builder inner = tile_builder_before(f, tile_region_yield(f, body)), behind = inner;
+    behind.region = tile_op_at(f, c->loop)->parent;
+    behind.before = tile_op_at(f, c->loop)->next;
+    inner.loc = behind.loc = tile_op_loc(f, c->loop);
+    for (unsigned i = 0; i < s->dot_count; i++) tile_op_set_flag(f, s->dots[i], TILE_ATTR_async);
+    for (unsigned i = 0; i < s->sum_count; i++) {
+        unsigned sum = s->sums[i];
+        tile_value sent = tile_carried_sent(f, c->loop, 0, sum);
+        tile_carried_send(f, c->loop, 0, sum,
+                          tile_build_dot_wait(&inner, sent, tile_build_int(&inner, s->dot_count)));
+        tile_value result = tile_op_result(f, c->loop, sum);
+        tile_value done = tile_build_dot_wait(&behind, result, tile_build_int(&behind, 0));
+        tile_value_at(f, done)->name = tile_value_at(f, result)->name;
+        tile_value *map = TILE_NEW_ARRAY(s->ring.pass->scratch, tile_value, f->value_count);
+        map[result.id] = done;
+        tile_replace_values(f, f->body, map);
+        tile_op_at(f, tile_value_def(f, done))->operands[0] = result; /* but not its own */
+    }
 }
 
 /* Behind its last tile the ring is free for what the consumers need then; the producer has nothing
@@ -274,9 +302,10 @@ void specialize_consumers(specialist *s, tile_op roles, tile_region region) {
     tile_value first[RING_STATES] = {tile_build_int(&b, 0), tile_build_int(&b, 0)};
     if (s->sets > 1) specialize_deal_tiles(s, region, first);
     carry_states(&c, first);
-    if (s->sets > 1) specialize_take_turn(s);
     for (unsigned g = 0; g < s->group_count; g++) wait_for_stage(&c, &s->groups[g]);
+    wait_for_dots(&c);
     release_stages(&c);
+    if (s->sets > 1) specialize_take_turn(s);
     s->ring.stage = c.state[0];
     ring_read_stages(&s->ring);
     ring_remove_copies(&s->ring);

@@ -63,18 +63,23 @@
  *         %acc, %10, %11, %12 = for %i_1 = 0 to %k step 64
  *             iter (%sum = %zero, %stage_1 = 0, %parity_1 = 0, %previous = 0) {
  *           barrier_wait %full[%stage_1], %parity_1
- *           %new = dot %x[%stage_1], %y[%stage_1], %sum {via = wgmma} : tile<f32[64, 64]>
- *           barrier_arrive %empty[%stage_1]
+ *           %new = dot %x[%stage_1], %y[%stage_1], %sum {via = wgmma, async} : tile<f32[64, 64]>
  *           %13 = add %stage_1, 1 : i32
  *           %14 = eq %13, 3 : i1
  *           %15 = select %14, 0, %13 : i32
  *           %16 = xor %parity_1, 1 : i32
  *           %17 = select %14, %16, %parity_1 : i32
- *           yield %new, %15, %17, %stage_1
+ *           %18 = dot_wait %new, 1 : tile<f32[64, 64]>
+ *           %19 = ne %i_1, 0 : i1
+ *           if %19 {
+ *             barrier_arrive %empty[%previous]
+ *           }
+ *           yield %18, %15, %17, %stage_1
  *         }
+ *         %acc_1 = dot_wait %acc, 0 : tile<f32[64, 64]>
  *         free_shared %x
  *         free_shared %y
- *         store %acc, %o[0, 0]
+ *         store %acc_1, %o[0, 0]
  *       }
  *     }
  *   }
@@ -97,6 +102,10 @@
  * and parity are carried through all loops, so that the ring goes on from tile to tile; the
  * producer begins with parity 1, as the phase before the first counts as complete. Copies that are
  * read and given back at the same places share a pair of barriers, others have their own.
+ *
+ * Products of a sum that the loop only carries are asynchronous: at the end of an iteration those
+ * of the one before are finished, and their stages given back, while its own go on. That keeps the
+ * tensor cores busy while the next stage is waited for.
  *
  * Loops around it: what one iteration writes no later one may read through the ring, which runs
  * ahead of them, unless they are `independent`, as in the loop that walk-tiles makes. */
