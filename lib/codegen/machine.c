@@ -295,6 +295,7 @@ tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     case TILE_OP_mbarrier_cp_async:
         return tile_op_has_attr(f, op, TILE_ATTR_noinc) ? TILE_MACHINE_mbarrier_cp_async_counted
                                                         : TILE_MACHINE_mbarrier_cp_async;
+    case TILE_OP_st_async: return TILE_MACHINE_st_async;
     case TILE_OP_elect: return TILE_MACHINE_elect;
     case TILE_OP_sync_warp: return TILE_MACHINE_sync_warp;
     case TILE_OP_map_shared: return TILE_MACHINE_map_shared;

@@ -247,6 +247,23 @@ void tile_emit_st_shared(tile_emitter *e, tile_op op) {
     emit_store(e, op);
 }
 
+/* Words of 32 bits; addresses of the block itself are ones of the cluster, too. */
+void tile_emit_st_async(tile_emitter *e, tile_op op) {
+    tile_value src = tile_op_operand(e->f, op, 0);
+    access a = access_of(e, tile_value_type(e->f, src));
+    LLVMValueRef words[MAX_WORDS], predicate = predicate_of(e, op, 3);
+    LLVMValueRef address = tile_emit_address(e, op, 1), barrier = tile_emit_address(e, op, 2);
+    if (is_never(predicate)) return;
+    split_words(e, &a, tile_get_parts(e, src), words);
+    tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_st_async);
+    modify(&ptx, &a);
+    tile_ptx_add_inputs(&ptx, &address, 1);
+    tile_ptx_add_inputs(&ptx, &barrier, 1);
+    tile_ptx_add_inputs(&ptx, words, a.words);
+    add_predicate(&ptx, predicate);
+    tile_ptx_call(&ptx, NULL);
+}
+
 /* Asynchronous copies -------------------------------------------------------------------------- */
 
 /* What is outside becomes zero and is not touched: by a predicate that says so, or by the number of

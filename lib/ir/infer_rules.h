@@ -93,6 +93,7 @@ bool tile_infer_concat(tile_infer *infer);
 bool tile_infer_permute(tile_infer *infer);
 bool tile_infer_thread_load(tile_infer *infer);
 bool tile_infer_thread_store(tile_infer *infer);
+bool tile_infer_st_async(tile_infer *infer);
 bool tile_infer_ldmatrix(tile_infer *infer);
 bool tile_infer_mma(tile_infer *infer);
 bool tile_infer_cp_async(tile_infer *infer);

@@ -72,6 +72,14 @@ bool tile_infer_thread_store(tile_infer *infer) {
     return no_result(infer) && tile_infer_is_access(infer, type_of(infer, 0), type_of(infer, 1));
 }
 
+bool tile_infer_st_async(tile_infer *infer) {
+    const tile_type *value = type_of(infer, 0);
+    if (!tile_infer_is_access(infer, value, type_of(infer, 1))) return false;
+    if (fragment_count(value) * tile_scalar_bytes(value->scalar) < 4)
+        return fail(infer, "the value must have 4, 8 or 16 bytes, not", value, "", NULL);
+    return no_result(infer);
+}
+
 /* Each matrix gives a lane 32 bits. */
 bool tile_infer_ldmatrix(tile_infer *infer) {
     const tile_type *type = infer->given;

@@ -43,6 +43,14 @@ bool cpu_clock_knows(const cpu_clock *clock, uint64_t agent, uint32_t time);
 /* The same for a thread that is none of those who know more. */
 bool cpu_clock_all_know(const cpu_clock *clock, uint64_t agent, uint32_t time);
 
+/* Not only agents have numbers under which clocks know a time: single lanes of one, what all of its
+ * lanes did with global memory, the phases of barriers. Agents' and lanes' numbers with CPU_CAUSED
+ * are known to be past, but what they did with memory need not be seen. */
+#define CPU_CAUSED (UINT64_C(1) << 60)
+#define CPU_WARP (UINT64_C(1) << 61)
+#define CPU_LANE (UINT64_C(1) << 62)
+#define CPU_PHASE (UINT64_C(1) << 63)
+
 /* Up to which time the agent is known; 0: not at all. */
 uint32_t cpu_known_time(const cpu_known *known, uint64_t agent);
 
@@ -57,6 +65,9 @@ cpu_known *cpu_clock_release(cpu_clock *clock);
  * they are some of those who know more. */
 cpu_known *cpu_clock_release_part(cpu_clock *clock, uint32_t since, const uint64_t *parts,
                                   unsigned count, bool apart);
+/* What the agent starts now in the background happens after all that it knows, and releases none of
+ * it. The caller drops it. */
+cpu_known *cpu_clock_cause(cpu_clock *clock);
 void cpu_clock_acquire(cpu_clock *clock, cpu_known *known); /* known may be NULL */
 void cpu_clock_acquire_apart(cpu_clock *clock, cpu_known *known);
 void cpu_known_drop(cpu_known *known); /* NULL is fine */

@@ -60,6 +60,23 @@ void cpu_decode_mbarrier_cp_async(cpu_decoder *d, tile_op op) {
     decode_at(d, op, cpu_run_mbarrier_cp_async)->flag = tile_op_has_attr(d->f, op, TILE_ATTR_noinc);
 }
 
+/* operand[]: the value, the buffer, its barriers, the predicate; index: the buffer's offset,
+ * second: the barrier's index. */
+void cpu_decode_st_async(cpu_decoder *d, tile_op op) {
+    unsigned count;
+    const tile_value *buffer = tile_op_segment(d->f, op, 1, &count);
+    const tile_value *bar = tile_op_segment(d->f, op, 2, &count);
+    cpu_insn *named = TILE_NEW(&d->program->arena, cpu_insn);
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_st_async);
+    cpu_set_elements(d, insn, cpu_operand_type(d, op, 0));
+    insn->memory = tile_value_type(d->f, buffer[0]);
+    *named = *insn;
+    named->memory = tile_value_type(d->f, bar[0]);
+    if (tile_value_at(d->f, bar[0])->name) named->name = tile_value_at(d->f, bar[0])->name;
+    if (tile_value_at(d->f, buffer[0])->name) insn->name = tile_value_at(d->f, buffer[0])->name;
+    insn->at_barrier = named;
+}
+
 void cpu_decode_elect(cpu_decoder *d, tile_op op) {
     cpu_add_op(d, op, cpu_run_elect);
 }

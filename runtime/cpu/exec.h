@@ -88,6 +88,7 @@ CPU_HANDLER(cpu_run_barrier_wait);   /* both levels */
 CPU_HANDLER(cpu_run_mbarrier_arrive);
 CPU_HANDLER(cpu_run_mbarrier_expect); /* flag: without an arrival */
 CPU_HANDLER(cpu_run_mbarrier_test);
+CPU_HANDLER(cpu_run_st_async); /* level 3 */
 CPU_HANDLER(cpu_run_elect);
 CPU_HANDLER(cpu_run_sync_warp);
 

@@ -13,7 +13,7 @@ enum { BYTES = 8, MAX_BYTES = (1 << 20) - 1 };
 
 static uint64_t key_of(const cpu_run *run, const cpu_block *block, unsigned number) {
     uint64_t first = block->agents[0].clock.agent / run->program->agents;
-    return UINT64_C(1) << 63 | first << 20 | number;
+    return CPU_PHASE | first << 20 | number;
 }
 
 static void create(const cpu_run *run, cpu_block *block) {
@@ -183,12 +183,16 @@ cpu_known *cpu_barrier_release(const cpu_run *run, cpu_agent *agent, uint32_t la
     return cpu_clock_release_part(&agent->clock, agent->since, parts, count, apart);
 }
 
+static bool is_past(const cpu_mbarrier *b, uint64_t number, uint32_t time) {
+    return cpu_clock_knows(&b->arriving, number, time) ||
+           cpu_clock_knows(&b->arriving, number + CPU_CAUSED, time);
+}
+
 static bool knows_wait(const cpu_mbarrier *b, uint64_t agent, const cpu_phase_wait *wait) {
     bool all = true;
-    if (cpu_clock_knows(&b->arriving, agent, wait->time)) return true;
+    if (is_past(b, agent, wait->time)) return true;
     for (unsigned lane = 0; lane < CPU_LANES && all; lane++)
-        if (wait->lanes >> lane & 1)
-            all = cpu_clock_knows(&b->arriving, cpu_lane_key(agent, lane), wait->time);
+        if (wait->lanes >> lane & 1) all = is_past(b, cpu_lane_key(agent, lane), wait->time);
     return all && wait->lanes;
 }
 
@@ -282,6 +286,7 @@ bool cpu_barrier_complete(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
                          "behind its mbarrier_init");
     b->bytes -= bytes;
     cpu_clock_acquire(&b->arriving, known);
+    cpu_clock_acquire(&b->arriving, agent->block->cause);
     return settle(run, at);
 }
 

@@ -65,13 +65,13 @@ bool cpu_barrier_complete(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
 cpu_known *cpu_barrier_release(const cpu_run *run, cpu_agent *agent, uint32_t lanes);
 /* The number under which clocks know a single lane of an agent (cpu_clock_release_part). */
 static inline uint64_t cpu_lane_key(uint64_t agent, unsigned lane) {
-    return UINT64_C(1) << 62 | agent << 5 | lane;
+    return CPU_LANE | agent << 5 | lane;
 }
 
 /* The number under which clocks know what the agent's lanes did with global memory, where no lanes
  * are told apart. */
 static inline uint64_t cpu_warp_key(uint64_t agent) {
-    return UINT64_C(1) << 61 | agent;
+    return CPU_WARP | agent;
 }
 /* Whether a lane comes after what another agent did at this time; lane -1: whether all do. */
 static inline bool cpu_lane_knows(const cpu_agent *agent, int lane, uint64_t other, uint32_t time) {

@@ -237,6 +237,7 @@ typedef struct cpu_flight {
     cpu_land_function land;
     void *data;
     cpu_known *known;
+    cpu_known *cause;
 } cpu_flight;
 
 void cpu_start_flight(cpu_agent *agent, cpu_land_function land, void *data, cpu_known *known) {
@@ -247,7 +248,8 @@ void cpu_start_flight(cpu_agent *agent, cpu_land_function land, void *data, cpu_
             tile_realloc(block->flights, sizeof *block->flights * block->flight_capacity);
     }
     if (known) known->ticks += CPU_TICKS_OF_FLIGHT;
-    block->flights[block->flight_count++] = (cpu_flight){agent, land, data, known};
+    block->flights[block->flight_count++] =
+        (cpu_flight){agent, land, data, known, cpu_clock_cause(&agent->clock)};
 }
 
 bool cpu_land_next(cpu_run *run, cpu_block *block, bool *landed) {
@@ -256,8 +258,11 @@ bool cpu_land_next(cpu_run *run, cpu_block *block, bool *landed) {
     cpu_flight flight = block->flights[0];
     block->flight_count--;
     memmove(block->flights, block->flights + 1, sizeof flight * block->flight_count);
+    block->cause = flight.cause;
     bool ok = flight.land(run, flight.agent, flight.data, flight.known);
+    block->cause = NULL;
     cpu_known_drop(flight.known);
+    cpu_known_drop(flight.cause);
     return ok;
 }
 
@@ -265,6 +270,7 @@ void cpu_drop_flights(cpu_block *block) {
     for (size_t i = 0; i < block->flight_count; i++) {
         free(block->flights[i].data);
         cpu_known_drop(block->flights[i].known);
+        cpu_known_drop(block->flights[i].cause);
     }
     block->flight_count = 0;
 }

@@ -334,6 +334,7 @@ struct cpu_block {
     struct cpu_mbarrier *mbarriers; /* mbarrier.h; as many as the program has */
     struct cpu_flight *flights;     /* those that have not landed, the oldest first */
     size_t flight_count, flight_capacity;
+    cpu_known *cause; /* of the flight that is landing, or NULL */
     bool progressed;
     bool waits, rests;   /* when it was left last */
     bool spins;          /* when it was left last, an agent was updating memory in vain */

@@ -248,6 +248,8 @@ static const char *const text_corpus[] = {
     "  mbarrier_init %b[0], c\n  mbarrier_fence\n  %e = elect\n  sync_warp\n"
     "  mbarrier_arrive %b[0]\n  mbarrier_arrive %far[0], %e\n"
     "  mbarrier_expect %b[0], 16\n  mbarrier_expect %b[%n], %n, %e {noarrive}\n"
+    "  %w = alloc_shared : shared<i32[4]>\n  st_async %n, %w[%n], %b[0]\n"
+    "  st_async %n, %w[0], %far[1], %e\n"
     "  mbarrier_wait %b[0], 1\n  %t = mbarrier_test %b[0], 0\n"
     "  mbarrier_cp_async %b[0]\n  mbarrier_cp_async %b[0] {noinc}\n}\n",
 
