@@ -82,6 +82,12 @@
  * last d - 1. Copies for iterations that do not exist are not issued; so any number of iterations
  * works, 0 too.
  *
+ * Products of a warpgroup (`via = wgmma`) whose sums the loop only carries go on behind their
+ * iteration, so that those of the next one begin while they run: the tensor cores have no gap
+ * between two k-tiles. The stage that iteration i - 1 reads may then still be read, and copies run
+ * d = s - 2 iterations ahead, into the one of iteration i - 2, whose products each thread has
+ * waited for before the barrier.
+ *
  * Under `sync explicit` the barrier after the wait is put here: nobody else knows where the wait
  * is. */
 #include "lib/analysis/executors.h"
@@ -354,6 +360,8 @@ static void rewrite_loop(ring *r) {
     tile_op_remove_attr(f, loop, TILE_ATTR_consumers);
     tile_op_remove_attr(f, loop, TILE_ATTR_turns);
     if (r->plan.copy_count == 0) return;
+    unsigned pending = ring_count_pending(r);
+    if (pending) r->plan.distance--;
     ring_make_buffers(r);
     if (r->plan.distance)
         build_ring(r);
@@ -363,6 +371,7 @@ static void rewrite_loop(ring *r) {
     ring_remove_copies(r);
     tile_builder after = tile_builder_before(f, loop);
     after.before = tile_op_at(f, loop)->next;
+    if (pending) ring_leave_pending(r, &after, pending);
     if (r->plan.distance) wait_for_copies(r, &after, 0);
     ring_free_buffers(r, &after);
 }

@@ -28,6 +28,13 @@ void ring_read_stages(ring *r);
 /* The staged copies themselves go; a loaded tile that somebody else wants is read from its stage.
  */
 void ring_remove_copies(ring *r);
+/* How many products of the loop may go on behind their iteration, each into a sum that the loop
+ * only carries, all of them by wgmma from staged buffers; 0: none. To be asked before the buffers
+ * are made, for copies then run one iteration less ahead. */
+unsigned ring_count_pending(ring *r);
+/* These products become asynchronous: at the end of an iteration those of earlier ones are
+ * finished, at `behind` all. */
+void ring_leave_pending(ring *r, tile_builder *behind, unsigned count);
 /* Moves the buffers' free_shared out of the loop, to b; those that the pass has made get one. */
 void ring_free_buffers(ring *r, tile_builder *b);
 
