@@ -6,6 +6,7 @@
 #include "lib/codegen/abi.h"
 #include "lib/codegen/emitter.h"
 #include "lib/ir/atomic.h"
+#include "lib/support/target.h"
 
 enum {
     KERNEL_CONVENTION = 71, /* LLVM's CallingConv::PTX_Kernel */
@@ -192,14 +193,27 @@ static void set_attribute(tile_emitter *e, const char *name, const char *value) 
                                                       (unsigned)strlen(value)));
 }
 
+/* ptxas does not know how much shared memory a launch gives a block, and saves registers, even by
+ * spilling, for more blocks than that leaves room for. Where as many fit whatever registers they
+ * take it is told; 0: it may be right. */
+static unsigned blocks_with_all_registers(const tile_emitter *e, unsigned warps) {
+    enum { ALL = 255 };
+    const tile_target *target = e->options->target;
+    unsigned shared = (unsigned)tile_shared_bytes(e->f);
+    unsigned most = tile_target_residency(target, warps, 0, shared, NULL);
+    return tile_target_residency(target, warps, ALL, shared, NULL) == most ? most : 0;
+}
+
 static void set_launch_attributes(tile_emitter *e) {
     int64_t extent[3];
-    set_attribute(e, "nvvm.reqntid",
-                  tile_arena_format(&e->arena, "%u", 32 * tile_executors_of_block(e->f).warps));
+    unsigned warps = tile_executors_of_block(e->f).warps;
+    unsigned blocks = blocks_with_all_registers(e, warps);
+    set_attribute(e, "nvvm.reqntid", tile_arena_format(&e->arena, "%u", 32 * warps));
     if (e->options->target->arch_specific && tile_sets_registers(e->f))
         set_attribute(e, "nvvm.maxnreg",
-                      tile_arena_format(&e->arena, "%u",
-                                        tile_entry_registers(tile_executors_of_block(e->f).warps)));
+                      tile_arena_format(&e->arena, "%u", tile_entry_registers(warps)));
+    else if (blocks)
+        set_attribute(e, "nvvm.minctasm", tile_arena_format(&e->arena, "%u", blocks));
     if (!e->f->cluster_rank) return;
     tile_cluster_extents(e->f, extent); /* checked */
     set_attribute(
