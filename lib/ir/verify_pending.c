@@ -85,6 +85,11 @@ static void fail_taken(walk *w, tile_op op, tile_value value) {
     note_origin(w, value, "it is pending from here on");
 }
 
+/* What gives the value back. */
+static const char *wait_name(const walk *w, tile_value value) {
+    return tile_value_type(w->f, value)->kind == TILE_TYPE_TILE ? "dot_wait" : "wgmma_wait";
+}
+
 /* Any other use than those that go on with a pending value. */
 static void look_at(walk *w, const state *s, tile_op op, tile_value value) {
     uint8_t status = s->status[value.id];
@@ -93,8 +98,7 @@ static void look_at(walk *w, const state *s, tile_op op, tile_value value) {
     if (is_pending(status)) {
         FAIL(w, op,
              "%s: the value is still pending; let a %s that covers its group give it back first",
-             tile_op_name(w->f, op),
-             tile_value_type(w->f, value)->kind == TILE_TYPE_TILE ? "dot_wait" : "wgmma_wait");
+             tile_op_name(w->f, op), wait_name(w, value));
         note_origin(w, value, "pending from here on");
     } else if (status == UNDEFINED) {
         FAIL(w, op, "%s: the value is undefined; only a wgmma that does not keep it takes it",
@@ -120,12 +124,18 @@ static void check_fenced(walk *w, const state *s, tile_op op, unsigned operand) 
     note_origin(w, value, "they are written here");
 }
 
-static void walk_wgmma(walk *w, state *s, tile_op op) {
+/* Said once in each stretch. */
+static void check_stretch(walk *w, state *s, tile_op op) {
     if (s->fresh[NO_FENCE] && !w->dry)
         FAIL(w, op,
-             "wgmma: no wgmma_fence stands between it and the beginning of its region, or the last "
-             "operation with regions or that waits in a loop");
-    s->fresh[NO_FENCE] = 0; /* said once */
+             "%s: no wgmma_fence stands between it and the beginning of its region, or the last "
+             "operation with regions or that waits in a loop",
+             tile_op_name(w->f, op));
+    s->fresh[NO_FENCE] = 0;
+}
+
+static void walk_wgmma(walk *w, state *s, tile_op op) {
+    check_stretch(w, s, op);
     check_fenced(w, s, op, 0);
     check_fenced(w, s, op, 2);
     for (unsigned i = 0; i < tile_op_operand_count(w->f, op); i++)
@@ -134,9 +144,15 @@ static void walk_wgmma(walk *w, state *s, tile_op op) {
     s->status[tile_op_result(w->f, op, 0).id] = FIRST;
 }
 
-static void walk_commit(const walk *w, const state *s) {
+/* There is one more group. */
+static void let_age(const walk *w, const state *s) {
     for (size_t i = 1; i < w->f->value_count; i++)
         if (is_pending(s->status[i]) && s->status[i] < FIRST + OLDEST) s->status[i]++;
+}
+
+static void walk_commit(walk *w, state *s, tile_op op) {
+    check_stretch(w, s, op);
+    let_age(w, s);
 }
 
 /* A group is finished if its commit has more than `left` commits behind it, its own counted. */
@@ -156,7 +172,7 @@ static void walk_async_dot(walk *w, state *s, tile_op op) {
     for (unsigned i = 0; i + 1 < count; i++) look_at(w, s, op, tile_op_operand(w->f, op, i));
     take(w, s, op, tile_op_operand(w->f, op, count - 1));
     s->status[tile_op_result(w->f, op, 0).id] = FIRST;
-    walk_commit(w, s);
+    let_age(w, s);
 }
 
 static void walk_dot_wait(walk *w, state *s, tile_op op) {
@@ -208,7 +224,7 @@ static void walk_regions(walk *w, state *s, tile_op op);
 static void walk_op(walk *w, state *s, tile_op op) {
     switch (tile_op_opcode(w->f, op)) {
     case TILE_OP_wgmma: walk_wgmma(w, s, op); return;
-    case TILE_OP_wgmma_commit: walk_commit(w, s); return;
+    case TILE_OP_wgmma_commit: walk_commit(w, s, op); return;
     case TILE_OP_wgmma_wait: walk_wait(w, s, op); return;
     case TILE_OP_dot_wait: walk_dot_wait(w, s, op); return;
     case TILE_OP_dot:
@@ -231,8 +247,30 @@ static void walk_op(walk *w, state *s, tile_op op) {
     if (spins(w, op)) s->fresh[NO_FENCE] = 1;
 }
 
+static bool is_yielded(const walk *w, tile_region region, tile_value value) {
+    tile_op last = tile_region_at(w->f, region)->last;
+    bool found = false;
+    if (!last.id || tile_op_opcode(w->f, last) != TILE_OP_yield) return false;
+    for (unsigned i = 0; i < tile_op_operand_count(w->f, last) && !found; i++)
+        found = tile_op_operand(w->f, last, i).id == value.id;
+    return found;
+}
+
+/* Behind the region nobody can wait for what it has made. */
+static void check_end(walk *w, const state *s, tile_region region) {
+    TILE_FOR_EACH_OP (w->f, op, region) {
+        for (unsigned i = 0; i < tile_op_result_count(w->f, op); i++) {
+            tile_value value = tile_op_result(w->f, op, i);
+            if (is_pending(s->status[value.id]) && !is_yielded(w, region, value))
+                FAIL(w, op, "%s: its result stays pending: no %s covers it", tile_op_name(w->f, op),
+                     wait_name(w, value));
+        }
+    }
+}
+
 static void walk_region(walk *w, state *s, tile_region region) {
     TILE_FOR_EACH_OP (w->f, op, region) walk_op(w, s, op);
+    if (!w->dry && w->ok) check_end(w, s, region);
 }
 
 /* Regions -------------------------------------------------------------------------------------- */
