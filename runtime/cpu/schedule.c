@@ -318,15 +318,21 @@ static bool waits_for_others(const cpu_run *run, const cpu_block *block) {
            count_state(run, block, CPU_AT_CLUSTER);
 }
 
+/* With a seed, what is under way may land while others go on. */
+static bool lands_early(cpu_run *run, const cpu_block *block) {
+    return run->random && block->flight_count && next_random(run) % 4 == 0;
+}
+
 static block_state run_block(cpu_run *run, cpu_block *block) {
     bool any = false, landed;
     for (;;) {
         block->progressed = false;
         if (!run_agents(run, block)) return BLOCK_FAULT;
         any |= block->progressed;
-        if (count_state(run, block, CPU_READY)) continue;
+        bool ready = count_state(run, block, CPU_READY) > 0;
+        if (ready && !lands_early(run, block)) continue;
         if (!cpu_land_next(run, block, &landed)) return BLOCK_FAULT;
-        if (landed) continue;
+        if (landed || ready) continue;
         if (count_state(run, block, CPU_DONE) == run->program->agents) return BLOCK_DONE;
         if (!block->rests && !waits_for_others(run, block)) {
             cpu_report_stuck(run, block);

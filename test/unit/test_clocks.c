@@ -47,6 +47,73 @@ Test(clocks, a_release_passes_on_what_its_agent_knows) {
     cpu_clock_stop(&c);
 }
 
+Test(clocks, some_threads_release_what_they_did) {
+    cpu_clock a = {0}, b = {0};
+    const uint64_t lane = CPU_LANE | 8 << 5 | 3;
+    cpu_clock_start(&a, 8);
+    cpu_clock_start(&b, 9);
+    cpu_known_drop(cpu_clock_release(&a));
+    cpu_known_drop(cpu_clock_release(&a));
+    cr_assert_eq(a.time, 3);
+    cpu_known *known = cpu_clock_release_part(&a, 2, &lane, 1, false);
+    cpu_clock_acquire(&b, known);
+    cr_assert(cpu_clock_knows(&b, 8, 1), "what was before all met");
+    cr_assert_not(cpu_clock_knows(&b, 8, 2), "what the others did since then");
+    cr_assert(cpu_clock_knows(&b, lane, 3), "what the thread did");
+    cr_assert_eq(a.time, 4);
+    cpu_known_drop(known);
+    cpu_clock_stop(&a);
+    cpu_clock_stop(&b);
+}
+
+Test(clocks, what_some_know_is_told_by_them_until_all_meet) {
+    cpu_clock a = {0}, b = {0};
+    cpu_clock *alone[] = {&b};
+    cpu_clock_start(&a, 8);
+    cpu_clock_start(&b, 9);
+    cpu_known *first = cpu_clock_release(&a);
+    cpu_clock_acquire_apart(&b, first);
+    cr_assert(cpu_clock_knows(&b, 8, 1));
+    cr_assert_not(cpu_clock_all_know(&b, 8, 1));
+    cpu_known *others = cpu_clock_release_part(&b, 1, NULL, 0, false);
+    cpu_known *theirs = cpu_clock_release_part(&b, 1, NULL, 0, true);
+    cr_assert_eq(cpu_known_time(others, 8), 0);
+    cr_assert_eq(cpu_known_time(theirs, 8), 1);
+    cpu_clock_meet(alone, 1);
+    cr_assert(cpu_clock_all_know(&b, 8, 1));
+    cr_assert_null(b.apart);
+    cpu_known_drop(first);
+    cpu_known_drop(others);
+    cpu_known_drop(theirs);
+    cpu_clock_stop(&a);
+    cpu_clock_stop(&b);
+}
+
+Test(clocks, a_cause_is_past_and_not_seen) {
+    cpu_clock a = {0}, b = {0}, c = {0};
+    cpu_clock_start(&a, 8);
+    cpu_clock_start(&b, 9);
+    cpu_clock_start(&c, 10);
+    cpu_known *first = cpu_clock_release(&a);
+    cpu_clock_acquire(&b, first);
+    cpu_known *cause = cpu_clock_cause(&b);
+    cpu_clock_acquire(&c, cause);
+    cr_assert_not(cpu_clock_knows(&c, 8, 1));
+    cr_assert_not(cpu_clock_knows(&c, 9, 1));
+    cr_assert(cpu_clock_knows(&c, 8 + CPU_CAUSED, 1));
+    cr_assert(cpu_clock_knows(&c, 9 + CPU_CAUSED, 1));
+    cr_assert_not(cpu_clock_knows(&c, 9 + CPU_CAUSED, b.time), "what it does next");
+    cpu_known *passed_on = cpu_clock_cause(&c);
+    cr_assert_eq(cpu_known_time(passed_on, 8 + CPU_CAUSED), 1);
+    cr_assert_eq(cpu_known_time(passed_on, 8), 0);
+    cpu_known_drop(first);
+    cpu_known_drop(cause);
+    cpu_known_drop(passed_on);
+    cpu_clock_stop(&a);
+    cpu_clock_stop(&b);
+    cpu_clock_stop(&c);
+}
+
 /* Against clocks that are plain arrays of times, under random barriers and releases. */
 typedef struct model {
     cpu_clock clocks[AGENTS];
