@@ -119,6 +119,8 @@ TILE_API void tile_value_set_name(tile_function *function, tile_value value, con
     , tile_value name, const tile_value *name##_index, unsigned name##_rank
 #define TILE_ARG_address(name, class_, access) \
     , tile_value name, const tile_value *name##_index, unsigned name##_rank
+#define TILE_ARG_optaddress(name, class_, access) \
+    , tile_value name, const tile_value *name##_index, unsigned name##_rank
 #define TILE_ARG_list(name, class_) , const tile_value *name, unsigned name##_count
 #define TILE_ARG_optlist(name, class_) , const tile_value *name, unsigned name##_count
 #define TILE_ARG_variadic(name, class_) , const tile_value *name, unsigned name##_count
@@ -129,6 +131,7 @@ TILE_API void tile_value_set_name(tile_function *function, tile_value value, con
 #define TILE_SEGMENT_element(name, class_, access) {name, name##_index, name##_rank},
 #define TILE_SEGMENT_part(name, class_, access) {name, name##_index, name##_rank},
 #define TILE_SEGMENT_address(name, class_, access) {name, name##_index, name##_rank},
+#define TILE_SEGMENT_optaddress(name, class_, access) {name, name##_index, name##_rank},
 #define TILE_SEGMENT_list(name, class_) {{0}, name, name##_count},
 #define TILE_SEGMENT_optlist(name, class_) {{0}, name, name##_count},
 #define TILE_SEGMENT_variadic(name, class_) {{0}, name, name##_count},
@@ -163,6 +166,7 @@ TILE_API void tile_value_set_name(tile_function *function, tile_value value, con
 #undef TILE_ARG_element
 #undef TILE_ARG_list
 #undef TILE_ARG_none
+#undef TILE_ARG_optaddress
 #undef TILE_ARG_optional
 #undef TILE_ARG_optlist
 #undef TILE_ARG_value
@@ -180,6 +184,7 @@ TILE_API void tile_value_set_name(tile_function *function, tile_value value, con
 #undef TILE_SEGMENT_element
 #undef TILE_SEGMENT_list
 #undef TILE_SEGMENT_none
+#undef TILE_SEGMENT_optaddress
 #undef TILE_SEGMENT_optional
 #undef TILE_SEGMENT_optlist
 #undef TILE_SEGMENT_value

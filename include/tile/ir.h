@@ -82,6 +82,7 @@ typedef enum tile_operand_form {
     TILE_FORM_element,
     TILE_FORM_part,
     TILE_FORM_address,
+    TILE_FORM_optaddress,
     TILE_FORM_whole,
     TILE_FORM_list,
     TILE_FORM_optlist,

@@ -50,7 +50,7 @@ tile_mechanism tile_op_starts(const tile_function *f, tile_op op) {
     if (opcode == TILE_OP_dot)
         return tile_op_has_attr(f, op, TILE_ATTR_async) ? TILE_MECHANISM_WGMMA
                                                         : TILE_MECHANISM_NONE;
-    return info->completion == TILE_COMPLETION_STARTS ? (tile_mechanism)info->mechanism
+    return info->completion == TILE_COMPLETION_STARTS ? tile_op_mechanism(f, op)
                                                       : TILE_MECHANISM_NONE;
 }
 

@@ -66,6 +66,7 @@ static bool is_copy_to_shared(const tile_function *f, tile_op op) {
     unsigned size;
     tile_opcode opcode = tile_op_opcode(f, op);
     return (opcode == TILE_OP_copy || opcode == TILE_OP_copy_async) &&
+           tile_op_mechanism(f, op) <= TILE_MECHANISM_GROUP &&
            tile_value_type(f, *tile_op_segment(f, op, 1, &size))->kind == TILE_TYPE_SHARED;
 }
 

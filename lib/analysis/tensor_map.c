@@ -45,7 +45,7 @@ static tile_truth rule_box_rows(const tile_map_facts *m) {
 }
 
 static tile_truth rule_swizzle(const tile_map_facts *m) {
-    return truth(!m->swizzle || row_bytes(m) <= m->swizzle);
+    return truth(!m->swizzle || row_bytes(m) == m->swizzle);
 }
 
 static tile_truth rule_inner_stride(const tile_map_facts *m) {

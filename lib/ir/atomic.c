@@ -46,10 +46,28 @@ bool tile_op_acquires(const tile_function *f, tile_op op) {
     return order_of(f, op) & ACQUIRES;
 }
 
+/* Copies go one way. */
+static unsigned effects_of_copy(const tile_function *f, tile_op op, unsigned effects) {
+    bool in = tile_value_type(f, tile_op_operand(f, op, 0))->kind == TILE_TYPE_VIEW;
+    return effects & ~(in ? TILE_EFFECT_READ_SHARED | TILE_EFFECT_WRITE_GLOBAL
+                          : TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_WRITE_SHARED);
+}
+
+tile_mechanism tile_op_mechanism(const tile_function *f, tile_op op) {
+    unsigned barriers;
+    if (tile_op_opcode(f, op) != TILE_OP_copy_async)
+        return tile_op_get_info(tile_op_opcode(f, op))->mechanism;
+    tile_op_segment(f, op, 2, &barriers);
+    if (barriers) return TILE_MECHANISM_BARRIER;
+    bool in = tile_value_type(f, tile_op_operand(f, op, 0))->kind == TILE_TYPE_VIEW;
+    return in ? TILE_MECHANISM_GROUP : TILE_MECHANISM_BULK_GROUP;
+}
+
 unsigned tile_op_effects(const tile_function *f, tile_op op) {
     unsigned effects = tile_op_get_info((tile_opcode)tile_op_at(f, op)->opcode)->effects;
     if (tile_op_opcode(f, op) == TILE_OP_dot && tile_op_has_attr(f, op, TILE_ATTR_async))
         return effects | TILE_EFFECT_ASYNC;
+    if (tile_op_opcode(f, op) == TILE_OP_copy_async) return effects_of_copy(f, op, effects);
     if (!(effects & TILE_EFFECT_ATOMIC)) return effects;
     return effects | (tile_op_releases(f, op) ? TILE_EFFECT_RELEASE : 0u) |
            (tile_op_acquires(f, op) ? TILE_EFFECT_ACQUIRE : 0u);

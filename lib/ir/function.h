@@ -80,6 +80,7 @@ typedef struct tile_arg_decl {
     tile_value value;
     unsigned divisible; /* 0: nothing said, 1: nothing known. Pointers and views: bytes */
     bool noalias;
+    bool tensor_map; /* views: a tensor map can describe the array */
     bool is_const;
     const tile_expr *known;                  /* const: its value, NULL: it is not known yet */
     const tile_expr *extents[TILE_MAX_RANK]; /* views: all are said */
@@ -190,16 +191,19 @@ static inline tile_value tile_pointer_source(const tile_function *f, tile_value 
  * that it may be left out. */
 static inline bool tile_form_has_head(tile_operand_form form) {
     return form == TILE_FORM_value || form == TILE_FORM_optional || form == TILE_FORM_element ||
-           form == TILE_FORM_part || form == TILE_FORM_address || form == TILE_FORM_whole;
+           form == TILE_FORM_part || form == TILE_FORM_address || form == TILE_FORM_optaddress ||
+           form == TILE_FORM_whole;
 }
 static inline bool tile_form_has_brackets(tile_operand_form form) {
-    return form == TILE_FORM_element || form == TILE_FORM_part || form == TILE_FORM_address;
+    return form == TILE_FORM_element || form == TILE_FORM_part || form == TILE_FORM_address ||
+           form == TILE_FORM_optaddress;
 }
 static inline bool tile_form_is_list(tile_operand_form form) {
     return form == TILE_FORM_list || form == TILE_FORM_optlist || form == TILE_FORM_variadic;
 }
 static inline bool tile_form_may_miss(tile_operand_form form) {
-    return form == TILE_FORM_optional || form == TILE_FORM_whole || form == TILE_FORM_optlist;
+    return form == TILE_FORM_optional || form == TILE_FORM_whole || form == TILE_FORM_optlist ||
+           form == TILE_FORM_optaddress;
 }
 
 /* True if operand `operand` of the row is a shared buffer at [stage,] coordinates, not at an
@@ -218,6 +222,9 @@ static inline const char *tile_op_name(const tile_function *f, tile_op op) {
 }
 /* A set of tile_effect: the row's, and of an atomic operation what its ordering adds (atomic.c). */
 unsigned tile_op_effects(const tile_function *f, tile_op op);
+/* How the completion of its accesses is waited for, which of a copy_async follows from its operands.
+ */
+tile_mechanism tile_op_mechanism(const tile_function *f, tile_op op);
 /* Whether op handles this operand or result as a tile, whose elements lie where its layout says: a
  * tile, or a buffer that all threads work on together. One thread alone names offsets in a buffer,
  * which then may have any extents. */

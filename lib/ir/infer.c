@@ -117,12 +117,13 @@ static bool fail_class(const tile_infer *infer, unsigned operand, tile_value val
 static bool check_indices(const tile_infer *infer, tile_operand_form form, const tile_value *values,
                           unsigned count) {
     const tile_type *base = tile_value_type(infer->function, values[0]);
-    unsigned wanted = form == TILE_FORM_address      ? 1
+    bool address = form == TILE_FORM_address || form == TILE_FORM_optaddress;
+    unsigned wanted = address                        ? 1
                       : base->kind == TILE_TYPE_VIEW ? base->rank
                       : base->kind == TILE_TYPE_TILE ? 0
                                                      : base->stages != NULL;
     bool part = form == TILE_FORM_part;
-    bool shared = (part || form == TILE_FORM_address) && base->kind == TILE_TYPE_SHARED;
+    bool shared = (part || address) && base->kind == TILE_TYPE_SHARED;
     unsigned placed = shared ? base->rank + (base->stages != NULL) : wanted; /* by coordinates */
     if (count - 1 != wanted && count - 1 != placed) {
         tile_arena scratch = {0};
@@ -154,6 +155,7 @@ static bool check_classes(const tile_infer *infer) {
         const tile_value *values = segment(infer, i, &count);
         tile_operand_form form = info->operands[i].form;
         bool element = tile_form_has_brackets(form);
+        if (element && !count) continue; /* it may miss */
         for (unsigned v = 0; v < (element ? 1 : count); v++)
             if (!class_fits(infer, i, values[v])) return fail_class(infer, i, values[v]);
         if (element && !check_indices(infer, form, values, count)) return false;
@@ -525,7 +527,7 @@ static bool tile_infer_store(tile_infer *infer) {
                                          : check_transfer(infer, tile, memory));
 }
 
-static bool tile_infer_copy(tile_infer *infer) {
+bool tile_infer_copy(tile_infer *infer) {
     const tile_type *from = type_of(infer, 0), *to = type_of(infer, 1);
     if (from->kind == to->kind)
         return fail(infer, "one side must be a view and the other a shared buffer, not", from,

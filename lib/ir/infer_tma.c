@@ -58,3 +58,11 @@ bool tile_infer_bulk_load(tile_infer *infer) {
 bool tile_infer_bulk_store(tile_infer *infer) {
     return check_bytes(infer, 2);
 }
+
+bool tile_infer_copy_async(tile_infer *infer) {
+    const tile_type *from = type_of(infer, 0);
+    if (!tile_infer_copy(infer)) return false;
+    return from->kind == TILE_TYPE_VIEW || !type_of(infer, 2) ||
+           fail(infer, "a copy to a view is waited for by `bulk_wait`, and takes no barrier", NULL,
+                "", NULL);
+}

@@ -70,6 +70,7 @@ enum {
 #define EFFECT_element(name, class, access) | TOUCH_##access##_##class
 #define EFFECT_part(name, class, access) | TOUCH_##access##_##class
 #define EFFECT_address(name, class, access) | TOUCH_##access##_##class
+#define EFFECT_optaddress(name, class, access) | TOUCH_##access##_##class
 #define EFFECT_whole(name, class, access) | TOUCH_##access##_##class
 #define EFFECT_list(name, class)
 #define EFFECT_optlist(name, class)
@@ -86,6 +87,8 @@ enum {
     {TILE_FORM_part, #name, TILE_CLASS_##class, TILE_ACCESS_##access},
 #define OPERAND_address(name, class, access) \
     {TILE_FORM_address, #name, TILE_CLASS_##class, TILE_ACCESS_##access},
+#define OPERAND_optaddress(name, class, access) \
+    {TILE_FORM_optaddress, #name, TILE_CLASS_##class, TILE_ACCESS_##access},
 #define OPERAND_whole(name, class, access) \
     {TILE_FORM_whole, #name, TILE_CLASS_##class, TILE_ACCESS_##access},
 #define OPERAND_list(name, class) {TILE_FORM_list, #name, TILE_CLASS_##class, TILE_ACCESS_none},
@@ -102,6 +105,7 @@ enum {
 #define ONE_element(name, class, access) +1
 #define ONE_part(name, class, access) +1
 #define ONE_address(name, class, access) +1
+#define ONE_optaddress(name, class, access) +1
 #define ONE_whole(name, class, access) +1
 #define ONE_list(name, class) +1
 #define ONE_optlist(name, class) +1

@@ -85,7 +85,7 @@ enum { MAX_DIVISOR = 1 << 30 };
 
 static bool parse_arg_attrs(tile_parser *p, unsigned arg) {
     static const tile_attr_id ids[] = {TILE_ATTR_divisible, TILE_ATTR_noalias, TILE_ATTR_constant,
-                                       TILE_ATTR_value};
+                                       TILE_ATTR_value, TILE_ATTR_tensor_map};
     enum { COUNT = sizeof ids / sizeof *ids };
     tile_attr_set allowed = {{0}};
     tile_parsed_attr attrs[COUNT];
@@ -97,6 +97,8 @@ static bool parse_arg_attrs(tile_parser *p, unsigned arg) {
         int64_t divisor, value;
         if (attrs[i].id == TILE_ATTR_noalias)
             tile_function_set_arg_noalias(p->function, arg, true);
+        else if (attrs[i].id == TILE_ATTR_tensor_map)
+            p->function->args[arg].tensor_map = true;
         else if (attrs[i].id == TILE_ATTR_constant)
             tile_function_set_arg_const(p->function, arg, true);
         else if (attrs[i].id == TILE_ATTR_value && !tile_expr_is_int(attrs[i].expr, &value))

@@ -534,6 +534,10 @@ static void print_args(printer *p) {
             PRINT(p, "%s%s", before, tile_attr_keyword(TILE_ATTR_noalias));
             before = ", ";
         }
+        if (arg->tensor_map) {
+            PRINT(p, "%s%s", before, tile_attr_keyword(TILE_ATTR_tensor_map));
+            before = ", ";
+        }
         if (arg->is_const) {
             PRINT(p, "%s%s", before, tile_attr_keyword(TILE_ATTR_constant));
             before = ", ";

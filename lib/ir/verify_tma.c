@@ -21,9 +21,17 @@ static bool can_combine(tile_scalar scalar, tile_word kind) {
     }
 }
 
+/* A map of i64 is of signed ones, whose sums a tensor copy does not make. */
+static bool lacks_sum(const tile_function *f, tile_op op, tile_scalar scalar) {
+    return tile_op_opcode(f, op) == TILE_OP_tma_store && scalar == TILE_i64 &&
+           tile_op_word(f, op, TILE_ATTR_kind) == TILE_WORD_kind_add;
+}
+
 static bool check_kind(const tile_function *f, tile_op op) {
     unsigned count;
     const tile_type *source = tile_value_type(f, tile_op_segment(f, op, 0, &count)[0]);
+    if (lacks_sum(f, op, source->scalar))
+        return FAIL(f, op, "tma_store: tensor copies have no `add` of i64; bulk_store has it");
     if (!tile_op_has_attr(f, op, TILE_ATTR_kind) || source->param ||
         can_combine(source->scalar, tile_op_word(f, op, TILE_ATTR_kind)))
         return true;

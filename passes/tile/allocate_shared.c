@@ -116,10 +116,12 @@ static place *collect(tile_pass *pass, tile_function *f, unsigned *count) {
     tile_lifetime *lives = tile_shared_lifetimes(f, pass->scratch, count);
     place *places = TILE_NEW_ARRAY(pass->scratch, place, *count + 1u);
     const bool *read = warpgroup_buffers(f, pass->scratch);
+    const bool *copied = copied_buffers(f, pass->scratch);
     for (unsigned i = 0; i < *count; i++) {
         int64_t stride;
         places[i] = (place){.life = lives[i], .offset = -1};
-        places[i].alignment = read[lives[i].buffer.id] ? ATOM_ALIGNMENT : BUFFER_ALIGNMENT;
+        bool atoms = read[lives[i].buffer.id] || copied[lives[i].buffer.id];
+        places[i].alignment = atoms ? ATOM_ALIGNMENT : BUFFER_ALIGNMENT;
         places[i].size = tile_alloc_bytes(f, lives[i].alloc, &stride);
         if (places[i].size < 0) {
             tile_report(pass->context, TILE_ERROR, tile_op_loc(f, lives[i].alloc),

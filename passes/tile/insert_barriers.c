@@ -350,7 +350,7 @@ static void put_barrier(barriers *b, tile_op before, state *s) {
 }
 
 static void complete(barriers *b, tile_op wait, state *s) {
-    access_set *under_way = &s->under_way[tile_op_get_info(tile_op_opcode(b->f, wait))->mechanism];
+    access_set *under_way = &s->under_way[tile_op_mechanism(b->f, wait)];
     for (size_t i = 0; i < under_way->count; i++) {
         pending_access access = under_way->items[i];
         access.landed = true;

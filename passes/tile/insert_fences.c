@@ -1,6 +1,7 @@
-/* fence_async behind what ordinary writes leave for wgmma: see warpgroup.h.
+/* fence_async behind what ordinary writes leave for wgmma, and for copies to views: see
+ * warpgroup.h.
  *
- * wgmma reads through the async proxy, which sees what the generic proxy wrote (st.shared,
+ * They read through the async proxy, which sees what the generic proxy wrote (st.shared,
  * cp.async) only behind a fence.proxy.async of the thread that wrote. A write is complete where it
  * stands, a copy_async behind a wait_group that covers it; so the fence goes behind the last of
  * several writes in a row, and behind each wait_group if any copy_async writes what wgmma reads.
@@ -11,10 +12,18 @@
 
 typedef struct fences {
     tile_function *f;
-    const bool *read; /* by value: a buffer that wgmma reads */
-    bool copied;      /* one of them is written in the background */
+    bool *read;  /* by value: a buffer that wgmma reads, or a copy to a view */
+    bool copied; /* one of them is written in the background */
     long count;
 } fences;
+
+static void mark_source(tile_function *f, tile_op op, void *user) {
+    fences *all = user;
+    unsigned count;
+    if (tile_op_opcode(f, op) == TILE_OP_copy_async &&
+        tile_op_mechanism(f, op) == TILE_MECHANISM_BULK_GROUP)
+        all->read[tile_op_segment(f, op, 0, &count)->id] = true;
+}
 
 static bool writes(const fences *all, tile_op op) {
     tile_access accesses[TILE_MAX_ACCESSES];
@@ -32,7 +41,8 @@ static bool is_copy(const tile_function *f, tile_op op) {
 
 static void collect_copied(tile_function *f, tile_op op, void *user) {
     fences *all = user;
-    all->copied |= is_copy(f, op) && writes(all, op);
+    all->copied |=
+        is_copy(f, op) && tile_op_mechanism(f, op) == TILE_MECHANISM_GROUP && writes(all, op);
 }
 
 static bool needs_fence(const fences *all, tile_op op) {
@@ -63,6 +73,7 @@ static void put_fence(tile_function *f, tile_op op, void *user) {
 
 long insert_fences(tile_function *f, tile_arena *scratch) {
     fences all = {.f = f, .read = warpgroup_buffers(f, scratch)};
+    tile_walk(f, f->body, mark_source, &all);
     tile_walk(f, f->body, collect_copied, &all);
     tile_walk(f, f->body, put_fence, &all);
     return all.count;

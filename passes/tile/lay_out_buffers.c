@@ -12,17 +12,27 @@ typedef struct plan {
     const tile_range *ranges;
     tile_layout *shared; /* by value of alloc_shared */
     const bool *named;   /* by value of alloc_shared: wgmma reads it */
+    const bool *copied;  /* likewise: TMA may fill or empty it */
     tile_status status;
 } plan;
+
+/* Whether its rows along the dim fill a swizzle: then boxes do. */
+static bool has_atoms(const tile_type *type, unsigned fastest) {
+    enum { NARROWEST = 32, ROWS = 8 };
+    int64_t bytes = tile_type_dim(type, fastest) * tile_scalar_bytes(type->scalar);
+    return type->rank == 2 && bytes % NARROWEST == 0 &&
+           tile_type_dim(type, 1 - fastest) % ROWS == 0;
+}
 
 /* In all blocks of a cluster it is the same. */
 static void lay_buffer(plan *p, tile_value buffer, unsigned fastest) {
     const tile_type *type = tile_value_type(p->f, buffer);
     uint32_t dims[TILE_MAX_RANK], id = tile_shared_source(p->f, buffer).id;
     for (unsigned d = 0; d < type->rank; d++) dims[d] = (uint32_t)tile_type_dim(type, d);
-    p->shared[id] = p->named[id] ? warpgroup_lay_out(type, fastest)
-                                 : tile_layout_shared_swizzled(dims, type->rank, fastest,
-                                                               tile_scalar_bytes(type->scalar));
+    p->shared[id] = p->named[id] || (p->copied[id] && has_atoms(type, fastest))
+                        ? warpgroup_lay_out(type, fastest)
+                        : tile_layout_shared_swizzled(dims, type->rank, fastest,
+                                                      tile_scalar_bytes(type->scalar));
 }
 
 /* An offset means nothing once a buffer's elements lie where tile operations want them. */
@@ -84,6 +94,7 @@ tile_status lay_out_buffers(tile_pass *pass, tile_function *f, const tile_range 
                             tile_layout *shared) {
     plan p = {.pass = pass, .f = f, .ranges = ranges, .shared = shared};
     p.named = warpgroup_buffers(f, pass->scratch);
+    p.copied = copied_buffers(f, pass->scratch);
     tile_walk(f, f->body, lay_operands, &p);
     tile_walk(f, f->body, lay_read, &p);
     tile_walk(f, f->body, lay_copied, &p);

@@ -9,6 +9,7 @@
  *   lower_atomic.c   atomic accesses
  *   lower_barrier.c  barriers in shared memory
  *   lower_copy.c     copies between views and shared buffers
+ *   lower_tma.c      those that tensor maps can describe
  *   lower_shape.c    coordinates of a tile's elements, elements that are repeated
  *   lower_dot.c      mma on fragments
  *   lower_wgmma.c    wgmma on descriptors and fragments
@@ -226,6 +227,17 @@ void lower_barrier_wait(lowering *l, tile_op op);
 /* lower_copy.c -------------------------------------------------------------------------------- */
 
 void lower_copy(lowering *l, tile_op op);
+
+/* lower_tma.c --------------------------------------------------------------------------------- */
+
+/* A copy_async with a barrier, or to a view, by TMA; false after a remark. */
+bool lower_tma(lowering *l, tile_op op);
+/* The bytes that it copies so, 0 if it does not. */
+int64_t lower_tma_bytes(const lowering *l, tile_op op);
+/* The barrier_arrive that expects the bytes of a copy_async with a barrier, or none. */
+tile_op lower_arrival_of(const lowering *l, tile_op copy);
+/* The bytes that a barrier_arrive expects. */
+int64_t lower_arriving_bytes(const lowering *l, tile_op arrive);
 
 /* lower_shape.c ------------------------------------------------------------------------------- */
 

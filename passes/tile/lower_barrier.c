@@ -79,6 +79,17 @@ static void keep_scope(lowering *l, tile_op op) {
     tile_op_at(l->f, made)->attr_count = tile_op_at(&l->old, op)->attr_count;
 }
 
+/* The set's first arrival expects the bytes of its copies, too. Who makes the others; none. */
+static tile_value expect_and_arrive(lowering *l, const tile_value *element, tile_value index,
+                                    tile_value first, int64_t bytes) {
+    bool alone = l->who.warps == 1;
+    tile_value leader = alone ? first : tile_build_eq(&l->builder, l->thread, lower_int(l, 0));
+    tile_build_mbarrier_expect(&l->builder, lower_mapped(l, element[0]), &index, 1,
+                               lower_int(l, bytes), leader);
+    if (alone) return TILE_NO_VALUE;
+    return lower_and(l, first, tile_build_ne(&l->builder, l->thread, lower_int(l, 0)));
+}
+
 /* The lanes meet first: the arrival orders what its own thread did. */
 void lower_barrier_arrive(lowering *l, tile_op op) {
     unsigned count;
@@ -87,6 +98,9 @@ void lower_barrier_arrive(lowering *l, tile_op op) {
     tile_build_sync_warp(&l->builder);
     tile_value lane = tile_build_and(&l->builder, l->thread, lower_int(l, LANES - 1));
     tile_value first = tile_build_eq(&l->builder, lane, lower_int(l, 0));
+    int64_t bytes = lower_arriving_bytes(l, op);
+    if (bytes) first = expect_and_arrive(l, element, index, first, bytes);
+    if (!first.id) return;
     tile_build_mbarrier_arrive(&l->builder, lower_mapped(l, element[0]), &index, 1, first);
     keep_scope(l, op);
 }

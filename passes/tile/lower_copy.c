@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "lib/analysis/access.h"
+#include "lib/analysis/memory.h"
 #include "lib/ir/remark.h"
 #include "lib/layout/layout.h"
 #include "passes/tile/lower.h"
+#include "passes/tile/warpgroup.h"
 
 /* How many elements both cuts move at once: as long as they take the same register bits. */
 static unsigned common_width(const lower_cut *a, const lower_cut *b) {
@@ -87,7 +89,26 @@ static void close_guard(lowering *l, tile_op guard, tile_builder outer) {
     l->builder = outer;
 }
 
+/* The barrier waits for what each thread has started; ordinary stores come before the arrival. What
+ * wgmma reads is complete and fenced before it: no thread could do that later. */
+static void arrive_later(lowering *l, tile_op op) {
+    unsigned count;
+    tile_value buffer = tile_op_segment(&l->old, op, 1, &count)[0];
+    if (warpgroup_buffers(&l->old, l->pass->scratch)[tile_shared_source(&l->old, buffer).id]) {
+        tile_build_commit_group(&l->builder);
+        tile_build_wait_group(&l->builder, lower_int(l, 0));
+        tile_build_fence_async(&l->builder);
+        return;
+    }
+    const tile_value *bar = tile_op_segment(&l->old, op, 2, &count);
+    tile_value slot = lower_mapped(l, bar[1]);
+    tile_build_mbarrier_cp_async(&l->builder, lower_mapped(l, bar[0]), &slot, 1);
+}
+
 void lower_copy(lowering *l, tile_op op) {
+    tile_mechanism mechanism = tile_op_mechanism(&l->old, op);
+    bool counted = mechanism == TILE_MECHANISM_BARRIER;
+    if ((counted || mechanism == TILE_MECHANISM_BULK_GROUP) && lower_tma(l, op)) return;
     unsigned from_count, to_count;
     const tile_value *from = tile_op_segment(&l->old, op, 0, &from_count);
     const tile_value *to = tile_op_segment(&l->old, op, 1, &to_count);
@@ -110,4 +131,5 @@ void lower_copy(lowering *l, tile_op op) {
         lower_store_view(l, op, lower_load_shared(l, from, from_count, tile, !guard.id), tile, to);
     }
     close_guard(l, guard, outer);
+    if (counted) arrive_later(l, op);
 }

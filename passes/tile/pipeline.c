@@ -154,7 +154,8 @@ static bool check_reach(tile_function *f, const tile_pipeline_plan *plan) {
 static void visit_nested_async(tile_function *f, tile_op op, void *user) {
     (void)user;
     tile_op holder = tile_op_parent(f, op);
-    if (tile_op_opcode(f, op) != TILE_OP_copy_async || !holder.id ||
+    if (tile_op_opcode(f, op) != TILE_OP_copy_async ||
+        tile_op_mechanism(f, op) != TILE_MECHANISM_GROUP || !holder.id ||
         tile_op_has_attr(f, holder, TILE_ATTR_pipelined))
         return;
     while (holder.id && !tile_op_has_attr(f, holder, TILE_ATTR_pipelined))
@@ -168,7 +169,8 @@ static void visit_nested_async(tile_function *f, tile_op op, void *user) {
 
 static void demote_direct(ring *r) {
     TILE_FOR_EACH_OP (r->f, op, tile_op_region(r->f, r->plan.loop, 0))
-        if (tile_op_opcode(r->f, op) == TILE_OP_copy_async && !tile_is_staged(&r->plan, op))
+        if (tile_op_opcode(r->f, op) == TILE_OP_copy_async &&
+            tile_op_mechanism(r->f, op) == TILE_MECHANISM_GROUP && !tile_is_staged(&r->plan, op))
             tile_op_at(r->f, op)->opcode = TILE_OP_copy;
 }
 
@@ -200,7 +202,8 @@ static void build_copy(ring *r, tile_builder *b, unsigned index, tile_value stag
         from[i] = ring_clone_address(r, b, source[i], map, map_count);
     tile_builder place = *b;
     place.loc = tile_op_loc(r->f, op);
-    tile_build_copy_async(&place, from[0], from + 1, size - 1, r->buffers[index], &stage, 1);
+    tile_build_copy_async(&place, from[0], from + 1, size - 1, r->buffers[index], &stage, 1,
+                          TILE_NO_VALUE, NULL, 0);
     ring_keep_cache(r, &place, op);
 }
 

@@ -42,7 +42,8 @@ static bool is_branch_of_copies(const prefetch *p, tile_op op) {
         TILE_FOR_EACH_OP (p->f, inner, tile_op_region(p->f, op, r)) {
             tile_opcode opcode = tile_op_opcode(p->f, inner);
             bool fits = opcode == TILE_OP_yield || !tile_op_effects(p->f, inner) ||
-                        (r == 0 && opcode == TILE_OP_copy_async);
+                        (r == 0 && opcode == TILE_OP_copy_async &&
+                         tile_op_mechanism(p->f, inner) == TILE_MECHANISM_GROUP);
             if (!fits) return false;
         }
     return true;

@@ -382,7 +382,8 @@ static void move_body(tile_function *f, tile_op loop, tile_region region) {
 static bool starts_copies(const tile_function *f, tile_region region) {
     TILE_FOR_EACH_OP (f, op, region) {
         const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
-        if (info->completion == TILE_COMPLETION_STARTS && info->mechanism == TILE_MECHANISM_GROUP)
+        if (info->completion == TILE_COMPLETION_STARTS &&
+            tile_op_mechanism(f, op) == TILE_MECHANISM_GROUP)
             return true;
         bool roles = tile_op_opcode(f, op) == TILE_OP_roles;
         for (unsigned r = 0; !roles && r < tile_op_at(f, op)->region_count; r++)

@@ -31,6 +31,21 @@ bool *warpgroup_buffers(tile_function *f, tile_arena *arena) {
     return marks.read;
 }
 
+static void mark_copied(tile_function *f, tile_op op, void *user) {
+    bool *copied = user;
+    unsigned count;
+    if (tile_op_opcode(f, op) != TILE_OP_copy_async) return;
+    bool out = tile_op_mechanism(f, op) == TILE_MECHANISM_BULK_GROUP;
+    if (out || tile_op_mechanism(f, op) == TILE_MECHANISM_BARRIER)
+        copied[tile_op_segment(f, op, out ? 0 : 1, &count)->id] = true;
+}
+
+bool *copied_buffers(tile_function *f, tile_arena *arena) {
+    bool *copied = TILE_NEW_ARRAY(arena, bool, f->value_count);
+    tile_walk(f, f->body, mark_copied, copied);
+    return copied;
+}
+
 const tile_type *warpgroup_operand(const tile_function *f, tile_op dot, unsigned operand) {
     unsigned count;
     return tile_value_type(f, tile_op_segment(f, dot, operand, &count)[0]);

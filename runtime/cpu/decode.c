@@ -97,7 +97,7 @@ uint32_t *cpu_places_of(cpu_decoder *d, const tile_value *values, unsigned count
 cpu_insn *cpu_add_op(cpu_decoder *d, tile_op op, cpu_handler handler) {
     cpu_insn *insn = cpu_add_insn(d, op, handler);
     const tile_op_info *info = tile_op_get_info(insn->opcode);
-    bool first = true;
+    unsigned lists = 0;
     for (unsigned i = 0; i < info->operand_count && i < CPU_OPERANDS; i++) {
         unsigned count, heads = tile_form_has_head(info->operands[i].form);
         const tile_value *values = tile_op_segment(d->f, op, i, &count);
@@ -109,9 +109,9 @@ cpu_insn *cpu_add_op(cpu_decoder *d, tile_op op, cpu_handler handler) {
         }
         if (heads && !tile_form_has_brackets(info->operands[i].form)) continue;
         uint32_t tail = count > heads ? count - heads : 0;
-        *(first ? &insn->index : &insn->second) = cpu_places_of(d, values + heads, tail);
-        *(first ? &insn->index_count : &insn->second_count) = tail;
-        first = false;
+        if (++lists > 2) continue; /* a third one is for who knows of it */
+        *(lists == 1 ? &insn->index : &insn->second) = cpu_places_of(d, values + heads, tail);
+        *(lists == 1 ? &insn->index_count : &insn->second_count) = tail;
     }
     if (tile_op_at(d->f, op)->result_count)
         insn->result = cpu_place_of(d, tile_op_result(d->f, op, 0));

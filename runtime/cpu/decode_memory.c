@@ -141,7 +141,14 @@ void cpu_decode_copy(cpu_decoder *d, tile_op op) {
 
 /* In a pipelined loop, whose groups the pipeline pass will make, it means a copy. */
 void cpu_decode_copy_async(cpu_decoder *d, tile_op op) {
-    decode_copy(d, op, d->pipelined ? cpu_run_copy : cpu_run_copy_async);
+    switch (tile_op_mechanism(d->f, op)) {
+    case TILE_MECHANISM_BARRIER:
+        decode_copy(d, op, cpu_run_copy_counted);
+        cpu_name_barrier(d, op, 2);
+        break;
+    case TILE_MECHANISM_BULK_GROUP: decode_copy(d, op, cpu_run_copy_out); break;
+    default: decode_copy(d, op, d->pipelined ? cpu_run_copy : cpu_run_copy_async);
+    }
 }
 
 void cpu_decode_convert_layout(cpu_decoder *d, tile_op op) {

@@ -75,6 +75,7 @@ static void set_barrier(cpu_decoder *d, cpu_insn *insn, tile_op op, unsigned bar
     cpu_insn *named = TILE_NEW(&d->program->arena, cpu_insn);
     *named = *insn;
     named->name = name_of(d, bar[0]);
+    named->memory = tile_value_type(d->f, bar[0]);
     insn->at_barrier = named;
 }
 
@@ -109,4 +110,17 @@ void cpu_decode_bulk_wait(cpu_decoder *d, tile_op op) {
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_bulk_wait);
     insn->integer = pending;
     insn->flag = tile_op_has_attr(d->f, op, TILE_ATTR_read);
+}
+
+void cpu_name_barrier(cpu_decoder *d, tile_op op, unsigned index) {
+    unsigned count;
+    const tile_value *bar = operand(d, op, index, &count);
+    cpu_insn *insn = &d->program->insns[d->program->insn_count - 1];
+    cpu_insn *named = TILE_NEW(&d->program->arena, cpu_insn);
+    *named = *insn;
+    named->name = name_of(d, bar[0]);
+    named->memory = tile_value_type(d->f, bar[0]);
+    named->operand[0] = cpu_place_of(d, bar[0]);
+    named->index = cpu_places_of(d, bar + 1, count - 1);
+    insn->at_barrier = named;
 }

@@ -72,11 +72,15 @@ CPU_HANDLER(cpu_run_tma_load);
 CPU_HANDLER(cpu_run_tma_store);
 CPU_HANDLER(cpu_run_bulk_load);
 CPU_HANDLER(cpu_run_bulk_store);
+CPU_HANDLER(cpu_run_copy_counted); /* level 2: to a shared buffer, for a barrier */
+CPU_HANDLER(cpu_run_copy_out);     /* level 2: to a view */
 CPU_HANDLER(cpu_run_bulk_commit);
 CPU_HANDLER(cpu_run_bulk_wait); /* flag: until the sources have been read */
 /* At the agent's end: false after a report if a store still reads shared memory. */
 bool cpu_end_bulks(cpu_run *run, cpu_agent *agent);
 void cpu_drop_bulks(cpu_agent *agent);
+/* Level 2: as cpu_hand_over_copies. */
+void cpu_hand_over_bulks(cpu_agent *to, cpu_agent *from);
 
 /* mbarrier.c: level 2; second_count: its count */
 CPU_HANDLER(cpu_run_alloc_barrier);
@@ -192,6 +196,9 @@ void cpu_view_position(const cpu_run *run, const cpu_agent *agent, const cpu_ins
  * only checked. False after a report. */
 bool cpu_load_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
                    const int64_t at[TILE_MAX_RANK], char *to);
+/* The other way round. */
+bool cpu_store_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
+                    const int64_t at[TILE_MAX_RANK], const char *from);
 /* Where a stage is in the block's shared memory; false after a report. */
 bool cpu_stage_offset(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, unsigned operand,
                       const uint32_t *index, uint32_t index_count, const tile_type *buffer,

@@ -85,6 +85,7 @@ static void join_arrivals(const cpu_run *run, cpu_agent *block) {
 static cpu_outcome join(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     cpu_agent *block = agent->block->agents;
     cpu_hand_over_copies(block, agent);
+    cpu_hand_over_bulks(block, agent);
     if (insn->own_order) order_after(block, agent, true);
     agent->state = CPU_DONE;
     for (unsigned a = 1; a < run->program->agents; a++)

@@ -124,6 +124,11 @@ static bool store_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, con
     return true;
 }
 
+bool cpu_store_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
+                    const int64_t at[TILE_MAX_RANK], const char *from) {
+    return store_tile(run, agent, insn, view, at, from, NULL);
+}
+
 CPU_HANDLER(cpu_run_load) {
     int64_t at[TILE_MAX_RANK] = {0};
     cpu_view_position(run, agent, insn, insn->index, at);

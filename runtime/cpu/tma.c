@@ -247,13 +247,86 @@ CPU_HANDLER(cpu_run_bulk_load) {
     return load(run, agent, insn);
 }
 
+/* A tile, level 2. */
+typedef struct counted {
+    const cpu_insn *insn;
+    cpu_view view;
+    int64_t at[TILE_MAX_RANK];
+    uint32_t target;
+    cpu_mbarrier_at bar;
+} counted;
+
+static bool land_tile(cpu_run *run, cpu_agent *agent, void *data, cpu_known *known) {
+    counted *c = data;
+    cpu_block *block = agent->block;
+    uint32_t bytes = cpu_stage_bytes(c->insn->memory);
+    bool ok = cpu_load_tile(run, agent, c->insn, &c->view, c->at, (char *)block->shared + c->target);
+    (void)known;
+    if (ok && block->poison) memset(block->poison + c->target, 0, bytes);
+    if (ok)
+        cpu_shared_publish(run, block, c->target, bytes, c->bar.barrier->key,
+                           (uint32_t)c->bar.barrier->phase + 1);
+    ok = ok &&
+         cpu_barrier_complete(run, agent, c->insn->at_barrier, -1, c->bar, (int64_t)bytes, NULL);
+    free(c);
+    return ok;
+}
+
+CPU_HANDLER(cpu_run_copy_counted) {
+    const cpu_insn *named = insn->at_barrier;
+    uint32_t bytes = cpu_stage_bytes(insn->memory);
+    counted c = {.insn = insn, .view = *(const cpu_view *)cpu_at(run, agent, insn->operand[0])};
+    const uint32_t *buffer = cpu_at(run, agent, named->operand[0]);
+    const int32_t *index = cpu_at(run, agent, named->index[0]);
+    if (!cpu_stage_offset(run, agent, insn, 1, insn->second, insn->second_count, insn->memory,
+                          &c.target))
+        return CPU_STOP;
+    cpu_view_position(run, agent, insn, insn->index, c.at);
+    if (!cpu_find_mbarrier(run, agent, named, -1, *buffer, *index, &c.bar) ||
+        !cpu_barrier_expect(run, agent, named, -1, c.bar, bytes) ||
+        !cpu_load_tile(run, agent, insn, &c.view, c.at, NULL) ||
+        !cpu_shared_start_copy(run, agent, insn, -1, cpu_set_thread(agent, insn), c.target, bytes))
+        return CPU_STOP;
+    counted *kept = tile_malloc(sizeof *kept);
+    *kept = c;
+    cpu_start_flight(agent, land_tile, kept, NULL);
+    return CPU_NEXT;
+}
+
 /* Stores --------------------------------------------------------------------------------------- */
 
 struct cpu_bulk {
     transfer t;
     uint32_t group; /* of its lane */
+    bool tile;      /* level 2: to this view */
+    cpu_view view;
+    int64_t at[TILE_MAX_RANK];
     char *bytes;    /* what it has read; NULL: nothing yet */
 };
+
+static cpu_bulk *add_bulk(cpu_agent *agent, cpu_bulk bulk) {
+    if (agent->bulk_count == agent->bulk_capacity) {
+        agent->bulk_capacity = agent->bulk_capacity ? 2 * agent->bulk_capacity : 16;
+        agent->bulks = tile_realloc(agent->bulks, sizeof *agent->bulks * agent->bulk_capacity);
+    }
+    agent->bulks[agent->bulk_count] = bulk;
+    return &agent->bulks[agent->bulk_count++];
+}
+
+CPU_HANDLER(cpu_run_copy_out) {
+    cpu_bulk bulk = {.t = {.insn = insn, .rows = 1, .row_bytes = cpu_stage_bytes(insn->memory)},
+                     .group = agent->bulk_commits[0],
+                     .tile = true,
+                     .view = *(const cpu_view *)cpu_at(run, agent, insn->operand[1])};
+    cpu_view_position(run, agent, insn, insn->index, bulk.at);
+    if (!cpu_stage_offset(run, agent, insn, 0, insn->second, insn->second_count, insn->memory,
+                          &bulk.t.shared) ||
+        !cpu_lane_start_read(run, agent, insn, -1, cpu_set_thread(agent, insn), bulk.t.shared,
+                             bulk.t.row_bytes))
+        return CPU_STOP;
+    add_bulk(agent, bulk);
+    return CPU_NEXT;
+}
 
 static cpu_outcome store(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     FOR_EACH_LANE (lane, agent->mask) {
@@ -262,11 +335,7 @@ static cpu_outcome store(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
             !cpu_lane_start_read(run, agent, insn, (int)lane, cpu_thread(agent, lane), t.shared,
                                  bytes_of(&t)))
             return CPU_STOP;
-        if (agent->bulk_count == agent->bulk_capacity) {
-            agent->bulk_capacity = agent->bulk_capacity ? 2 * agent->bulk_capacity : 16;
-            agent->bulks = tile_realloc(agent->bulks, sizeof *agent->bulks * agent->bulk_capacity);
-        }
-        agent->bulks[agent->bulk_count++] = (cpu_bulk){.t = t, .group = agent->bulk_commits[lane]};
+        add_bulk(agent, (cpu_bulk){.t = t, .group = agent->bulk_commits[lane]});
     }
     return CPU_NEXT;
 }
@@ -289,10 +358,13 @@ CPU_HANDLER(cpu_run_bulk_commit) {
 /* Takes what the store copies out of shared memory. */
 static void read_source(cpu_run *run, cpu_agent *agent, cpu_bulk *bulk) {
     const transfer *t = &bulk->t;
+    uint16_t thread =
+        bulk->tile ? cpu_set_thread(agent, t->insn) : cpu_thread(agent, t->lane);
     bulk->bytes = tile_malloc(bytes_of(t));
-    for (uint32_t at = 0; at < bytes_of(t); at += PIECE)
+    if (!t->array) memcpy(bulk->bytes, agent->block->shared + t->shared, bytes_of(t));
+    for (uint32_t at = 0; t->array && at < bytes_of(t); at += PIECE)
         memcpy(bulk->bytes + at, agent->block->shared + place_of(t, at), PIECE);
-    cpu_lane_end_read(run, agent, t->insn, (int)t->lane, cpu_thread(agent, t->lane), t->shared,
+    cpu_lane_end_read(run, agent, t->insn, bulk->tile ? -1 : (int)t->lane, thread, t->shared,
                       bytes_of(t));
 }
 
@@ -300,6 +372,7 @@ static bool write_target(cpu_run *run, cpu_agent *agent, const cpu_bulk *bulk) {
     const transfer *t = &bulk->t;
     const cpu_insn *insn = t->insn;
     cpu_access access = insn->kind ? CPU_ATOMIC_UPDATE : CPU_WRITE;
+    if (bulk->tile) return cpu_store_tile(run, agent, insn, &bulk->view, bulk->at, bulk->bytes);
     for (uint32_t row = 0; row < t->rows; row++) {
         int64_t first, end;
         uint64_t address = find_row(t, row, &first, &end);
@@ -345,7 +418,7 @@ bool cpu_end_bulks(cpu_run *run, cpu_agent *agent) {
         cpu_bulk *bulk = &agent->bulks[i];
         ok = bulk->bytes != NULL;
         if (!ok)
-            cpu_fault(run, agent, bulk->t.insn, (int)bulk->t.lane,
+            cpu_fault(run, agent, bulk->t.insn, bulk->tile ? -1 : (int)bulk->t.lane,
                       "the thread ends, and the store may not have read its shared memory yet: "
                       "bulk_commit and bulk_wait 0 {read} are missing behind it");
         ok = ok && write_target(run, agent, bulk);
@@ -357,4 +430,11 @@ bool cpu_end_bulks(cpu_run *run, cpu_agent *agent) {
 void cpu_drop_bulks(cpu_agent *agent) {
     for (size_t i = 0; i < agent->bulk_count; i++) free(agent->bulks[i].bytes);
     agent->bulk_count = 0;
+}
+
+void cpu_hand_over_bulks(cpu_agent *to, cpu_agent *from) {
+    for (size_t i = 0; i < from->bulk_count; i++)
+        add_bulk(to, from->bulks[i])->group += to->bulk_commits[0];
+    to->bulk_commits[0] += from->bulk_commits[0];
+    from->bulk_count = 0;
 }

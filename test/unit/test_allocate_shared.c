@@ -17,7 +17,7 @@ static void drain(tile_builder *b, tile_value view, tile_value buffer) {
 
 static void fill_async(tile_builder *b, tile_value view, tile_value buffer) {
     const tile_value zeros[] = {tile_build_int(b, 0), tile_build_int(b, 0)};
-    tile_build_copy_async(b, view, zeros, 2, buffer, NULL, 0);
+    tile_build_copy_async(b, view, zeros, 2, buffer, NULL, 0, TILE_NO_VALUE, NULL, 0);
 }
 
 static void wait_all(tile_builder *b) {

@@ -35,7 +35,7 @@ Test(tensor_map, rules_on_numbers) {
         {"box_extents", offsetof(tile_map_facts, box[0]), 0},
         {"box_rows", offsetof(tile_map_facts, box[1]), 4},
         {"swizzle", offsetof(tile_map_facts, box[1]), 72},
-        {NULL, offsetof(tile_map_facts, box[1]), 8},
+        {"swizzle", offsetof(tile_map_facts, box[1]), 8}, /* rows would lie 128 bytes apart */
         {"address", offsetof(tile_map_facts, address.value), 4104},
         {"extents", offsetof(tile_map_facts, extents[0].value), 0},
         {"extents", offsetof(tile_map_facts, extents[1].value), -1},
@@ -69,6 +69,10 @@ Test(tensor_map, rules_on_what_is_known) {
     expect(&facts, TILE_AT_LAUNCH, "extents");
     facts.box[1] = 4;
     expect(&facts, TILE_NO, "box_rows");
+    facts.swizzle = 0;
+    facts.box[1] = 8;
+    facts.extents[0] = tile_number_of(3);
+    expect(&facts, TILE_YES, NULL);
     facts = sound;
     facts.address = tile_number_unknown(8);
     expect(&facts, TILE_AT_LAUNCH, "address");

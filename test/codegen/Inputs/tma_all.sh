@@ -11,7 +11,7 @@ for T in i8 i16 bf16 f32 f64 tf32 e4m3 e5m2; do
     tilec "$file" --kernel=matrix --param T=$T --param w=16 --param swizzle=0 --target=sm_90a --emit=ptx -o "$out"
     "$@" "$out"
 done
-for one in f16,add bf16,min f16,max bf16,add f32,add f64,add i32,min i64,max i32,and i64,or i32,xor i64,add; do
+for one in f16,add bf16,min f16,max bf16,add f32,add f64,add i32,min i64,max i32,and i64,or i32,xor; do
     tilec "$file" --kernel=combined --param T=${one%,*} --param kind=${one#*,} --target=sm_90a --emit=ptx -o "$out"
     "$@" "$out"
 done

@@ -1,0 +1,263 @@
+/* Copies by the tensor memory accelerator: boxes, which one thread of the set starts.
+ *
+ * A shared layout is tiled by boxes (lib/layout/wgmma.h): dense arrays under a swizzle. Each is one
+ * transfer. A map may have its dims in any order but for the innermost one, along which elements of
+ * the array and of the box lie side by side. What the array must have beside that only the launch
+ * knows; a variant of the kernel that is launched where it holds has arguments with `tensor_map`.
+ */
+#include "lib/analysis/tensor_map.h"
+#include "lib/ir/remark.h"
+#include "lib/layout/wgmma.h"
+#include "passes/tile/lower.h"
+
+enum { LANES = 1 << TILE_LANE_BITS, BOX_ALIGNMENT = 128, NO_SWIZZLE = 16, MAX_BOXES = 64 };
+
+typedef struct tma_copy {
+    const tile_value *view, *buffer, *bar; /* of the old body; bar NULL: there is none */
+    const tile_type *view_type, *type;     /* type: the buffer's */
+    bool in;
+    unsigned leading;             /* dims of the view before those of the buffer */
+    unsigned rank;                /* of the map */
+    unsigned dims[TILE_MAX_RANK]; /* of the view, outermost first */
+    tile_tma_box box;
+    int64_t boxes;
+} tma_copy;
+
+static void take_operands(const lowering *l, tile_op op, tma_copy *c) {
+    unsigned count, barriers;
+    const tile_value *from = tile_op_segment(&l->old, op, 0, &count);
+    const tile_value *to = tile_op_segment(&l->old, op, 1, &count);
+    const tile_value *bar = tile_op_segment(&l->old, op, 2, &barriers);
+    c->in = tile_value_type(&l->old, from[0])->kind == TILE_TYPE_VIEW;
+    c->view = c->in ? from : to;
+    c->buffer = c->in ? to : from;
+    c->bar = barriers ? bar : NULL;
+    c->view_type = tile_value_type(&l->old, c->view[0]);
+    c->type = tile_value_type(&l->old, c->buffer[0]);
+    c->leading = c->view_type->rank - c->type->rank;
+}
+
+/* Conditions ----------------------------------------------------------------------------------- */
+
+static const tile_arg_decl *argument_of(const lowering *l, const tma_copy *c) {
+    const tile_value_data *view = tile_value_at(&l->old, c->view[0]);
+    return view->kind == TILE_VALUE_ARG ? &l->old.args[view->index] : NULL;
+}
+
+static tile_number number_of(const tile_expr *expr, int64_t divisor) {
+    int64_t value;
+    return tile_expr_is_int(expr, &value) ? tile_number_of(value) : tile_number_unknown(divisor);
+}
+
+static tile_number stride_of(const tma_copy *c, unsigned dim) {
+    if (c->view_type->has_strides) return number_of(c->view_type->strides[dim], 1);
+    return dim + 1 == c->view_type->rank ? tile_number_of(1) : tile_number_unknown(1);
+}
+
+/* Dims of the map: those before the buffer's, then the box's from its outermost one inwards. */
+static void order_dims(tma_copy *c) {
+    for (unsigned d = 0; d < c->leading; d++) c->dims[c->rank++] = d;
+    for (unsigned i = c->type->rank; i-- > 0;) c->dims[c->rank++] = c->leading + c->box.order[i];
+}
+
+static int64_t box_extent(const tma_copy *c, unsigned dim) {
+    return dim < c->leading ? 1 : c->box.extent[dim - c->leading];
+}
+
+/* NULL, or what the hardware's rules say against it, for all that is known. */
+static const char *broken_rule(const tma_copy *c) {
+    tile_map_facts facts = {.scalar = c->type->scalar, .rank = c->rank};
+    const tile_map_rule *rule;
+    facts.swizzle = c->box.swizzle == NO_SWIZZLE ? 0 : c->box.swizzle;
+    facts.address = tile_number_unknown(1);
+    for (unsigned i = 0; i < c->rank && i < TILE_MAX_RANK; i++) {
+        facts.box[i] = box_extent(c, c->dims[i]);
+        facts.extents[i] = number_of(c->view_type->dims[c->dims[i]], 1);
+        facts.strides[i] = stride_of(c, c->dims[i]);
+    }
+    return tile_map_judge(&facts, &rule) == TILE_NO ? rule->words : NULL;
+}
+
+static bool is_aligned(const tma_copy *c) {
+    int64_t box = 1, bytes = tile_scalar_bytes(c->type->scalar);
+    for (unsigned d = 0; d < c->type->rank; d++) box *= c->box.extent[d];
+    return (c->boxes == 1 || box * bytes % BOX_ALIGNMENT == 0) &&
+           (!c->type->stages || tile_type_elements(c->type) * bytes % BOX_ALIGNMENT == 0);
+}
+
+/* NULL, or why not; *remedy: what to write, or NULL. */
+static const char *find_plan(const lowering *l, tma_copy *c, const char **remedy) {
+    const tile_arg_decl *arg = argument_of(l, c);
+    const char *rule;
+    *remedy = NULL;
+    if (l->pass->target && l->pass->target->compute_capability < 90) return "the target has none";
+    if (c->type->scalar != c->view_type->scalar) return "a tensor copy does not convert elements";
+    if (!arg) {
+        *remedy = "make the view an argument";
+        return "the view is made in the kernel, and its launch cannot encode a tensor map of it";
+    }
+    if (!arg->tensor_map) {
+        *remedy = "say {tensor_map} of the argument, or launch with arrays that tensor maps take";
+        return "a tensor map may not be able to describe the view's array";
+    }
+    if (!tile_tma_find_box(c->type->layout, tile_scalar_bytes(c->type->scalar), &c->box))
+        return "the buffer's layout has no 16 bytes side by side";
+    c->boxes = 1;
+    for (unsigned d = 0; d < c->type->rank; d++)
+        c->boxes *= tile_type_dim(c->type, d) / c->box.extent[d];
+    order_dims(c);
+    if ((rule = broken_rule(c))) {
+        *remedy = "see the rules of tensor maps";
+        return tile_arena_format(l->pass->scratch, "a tensor map needs %s", rule);
+    }
+    if (c->boxes > MAX_BOXES || !is_aligned(c))
+        return "the buffer's layout consists of small boxes";
+    return NULL;
+}
+
+/* Building ------------------------------------------------------------------------------------- */
+
+typedef struct branch {
+    tile_builder outer;
+    tile_region open[2];
+    unsigned depth;
+} branch;
+
+static void open_branch(lowering *l, branch *b, tile_value condition) {
+    tile_op op = tile_build_if_else(&l->builder, condition, NULL, 0);
+    tile_builder other = tile_builder_at_end(l->f, tile_op_region(l->f, op, 1));
+    other.loc = l->builder.loc;
+    tile_build_yield(&other, NULL, 0);
+    b->open[b->depth++] = tile_op_region(l->f, op, 0);
+    l->builder.region = b->open[b->depth - 1];
+}
+
+/* One thread: of the set's first warp, the one that is elected. */
+static branch open_elected(lowering *l) {
+    branch b = {.outer = l->builder};
+    if (l->who.warps > 1)
+        open_branch(l, &b, tile_build_lt(&l->builder, l->thread, lower_int(l, LANES)));
+    open_branch(l, &b, tile_build_elect(&l->builder));
+    return b;
+}
+
+static void close_branch(lowering *l, branch *b) {
+    while (b->depth-- > 0) {
+        l->builder.region = b->open[b->depth];
+        tile_build_yield(&l->builder, NULL, 0);
+    }
+    l->builder = b->outer;
+}
+
+static tile_value build_map(lowering *l, const tma_copy *c) {
+    const lower_view *view = l->views[c->view[0].id];
+    tile_value extents[TILE_MAX_RANK], strides[TILE_MAX_RANK];
+    tile_type type = {.kind = TILE_TYPE_MAP, .scalar = c->type->scalar, .rank = c->rank};
+    for (unsigned i = 0; i < c->rank; i++) {
+        extents[i] = view->extents[c->dims[i]];
+        strides[i] = view->strides[c->dims[i]];
+        type.dims[i] = tile_expr_int(tile_function_context(l->f), box_extent(c, c->dims[i]));
+    }
+    tile_value map =
+        tile_build_tensor_map(&l->builder, view->base, extents, c->rank, strides, c->rank,
+                              tile_type_get(tile_function_context(l->f), &type));
+    if (c->box.swizzle != NO_SWIZZLE)
+        tile_op_set_int(l->f, tile_value_def(l->f, map), TILE_ATTR_swizzle, c->box.swizzle);
+    return map;
+}
+
+/* Where box `number` begins, by dim of the buffer. */
+static void find_box(const tma_copy *c, int64_t number, uint32_t begin[TILE_MAX_RANK]) {
+    for (unsigned d = c->type->rank; d-- > 0;) {
+        int64_t count = tile_type_dim(c->type, d) / c->box.extent[d];
+        begin[d] = (uint32_t)(number % count) * c->box.extent[d];
+        number /= count;
+    }
+}
+
+static void build_box(lowering *l, tile_op op, const tma_copy *c, tile_value map, tile_value stage,
+                      int64_t number) {
+    uint32_t begin[TILE_MAX_RANK] = {0};
+    tile_value at[TILE_MAX_RANK], buffer = lower_mapped(l, c->buffer[0]);
+    find_box(c, number, begin);
+    for (unsigned i = 0; i < c->rank; i++) {
+        unsigned dim = c->dims[i];
+        at[i] = lower_mapped(l, c->view[1 + dim]);
+        if (dim >= c->leading) at[i] = lower_add(l, at[i], lower_int(l, begin[dim - c->leading]));
+    }
+    uint32_t offset =
+        tile_layout_offset_of(c->type->layout, tile_layout_index(c->type->layout, begin));
+    tile_value place = lower_add(l, stage, lower_int(l, offset));
+    if (c->in) {
+        tile_value slot = lower_mapped(l, c->bar[1]);
+        tile_build_tma_load(&l->builder, map, at, c->rank, buffer, &place, 1,
+                            lower_mapped(l, c->bar[0]), &slot, 1, TILE_NO_VALUE);
+    } else {
+        tile_build_tma_store(&l->builder, buffer, &place, 1, map, at, c->rank);
+    }
+    lower_keep_cache(l, op);
+}
+
+int64_t lower_tma_bytes(const lowering *l, tile_op op) {
+    tma_copy c = {.rank = 0};
+    const char *remedy;
+    take_operands(l, op, &c);
+    if (find_plan(l, &c, &remedy)) return 0;
+    return tile_type_elements(c.type) * tile_scalar_bytes(c.type->scalar);
+}
+
+bool lower_tma(lowering *l, tile_op op) {
+    tma_copy c = {.rank = 0};
+    const char *remedy;
+    take_operands(l, op, &c);
+    const char *why = find_plan(l, &c, &remedy);
+    if (why) {
+        tile_remark_missed(&l->old, op, "no TMA", why, remedy);
+        return false;
+    }
+    tile_value stage = c.type->stages ? lower_mul(l, lower_mapped(l, c.buffer[1]),
+                                                  lower_int(l, tile_type_elements(c.type)))
+                                      : lower_int(l, 0);
+    branch elected = open_elected(l);
+    if (c.in && !lower_arrival_of(l, op).id) {
+        tile_value slot = lower_mapped(l, c.bar[1]);
+        tile_build_mbarrier_expect(&l->builder, lower_mapped(l, c.bar[0]), &slot, 1,
+                                   lower_int(l, lower_tma_bytes(l, op)), TILE_NO_VALUE);
+        tile_op last = tile_region_at(l->f, l->builder.region)->last;
+        tile_op_set_flag(l->f, last, TILE_ATTR_noarrive);
+    }
+    tile_value map = build_map(l, &c);
+    for (int64_t i = 0; i < c.boxes; i++) build_box(l, op, &c, map, stage, i);
+    close_branch(l, &elected);
+    return true;
+}
+
+/* Arrivals ------------------------------------------------------------------------------------- */
+
+static bool same_element(const lowering *l, tile_op a, unsigned i, tile_op b, unsigned k) {
+    unsigned m, n;
+    const tile_value *x = tile_op_segment(&l->old, a, i, &m),
+                     *y = tile_op_segment(&l->old, b, k, &n);
+    return m == n && m == 2 && x[0].id == y[0].id && x[1].id == y[1].id;
+}
+
+/* Between the two only more copies and arithmetic stand: nobody can tell when bytes are expected.
+ */
+tile_op lower_arrival_of(const lowering *l, tile_op copy) {
+    for (tile_op op = tile_op_next(&l->old, copy); op.id; op = tile_op_next(&l->old, op)) {
+        tile_opcode opcode = tile_op_opcode(&l->old, op);
+        if (opcode == TILE_OP_barrier_arrive && same_element(l, copy, 2, op, 0)) return op;
+        if (tile_op_effects(&l->old, op) && opcode != TILE_OP_copy_async) return TILE_NO_OP;
+    }
+    return TILE_NO_OP;
+}
+
+int64_t lower_arriving_bytes(const lowering *l, tile_op arrive) {
+    int64_t bytes = 0;
+    for (tile_op op = tile_op_at(&l->old, arrive)->prev; op.id; op = tile_op_at(&l->old, op)->prev)
+        if (tile_op_opcode(&l->old, op) == TILE_OP_copy_async &&
+            tile_op_mechanism(&l->old, op) == TILE_MECHANISM_BARRIER &&
+            lower_arrival_of(l, op).id == arrive.id)
+            bytes += lower_tma_bytes(l, op);
+    return bytes;
+}
