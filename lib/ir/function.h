@@ -222,7 +222,8 @@ static inline const char *tile_op_name(const tile_function *f, tile_op op) {
 }
 /* A set of tile_effect: the row's, and of an atomic operation what its ordering adds (atomic.c). */
 unsigned tile_op_effects(const tile_function *f, tile_op op);
-/* How the completion of its accesses is waited for, which of a copy_async follows from its operands.
+/* How the completion of its accesses is waited for, which of a copy_async follows from its
+ * operands.
  */
 tile_mechanism tile_op_mechanism(const tile_function *f, tile_op op);
 /* Whether op handles this operand or result as a tile, whose elements lie where its layout says: a

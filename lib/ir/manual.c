@@ -69,11 +69,15 @@ static void print_operand(const tile_out *out, const tile_op_info *info, unsigne
     static const struct {
         const char *before, *after;
     } shapes[] = {
-        [TILE_FORM_value] = {"", ""},         [TILE_FORM_optional] = {"", "?"},
-        [TILE_FORM_element] = {"", "[...]"},  [TILE_FORM_address] = {"", "[...]"},
+        [TILE_FORM_value] = {"", ""},
+        [TILE_FORM_optional] = {"", "?"},
+        [TILE_FORM_element] = {"", "[...]"},
+        [TILE_FORM_address] = {"", "[...]"},
         [TILE_FORM_optaddress] = {"", "[...]?"},
-        [TILE_FORM_part] = {"", "[...]"},     [TILE_FORM_whole] = {"", "?"},
-        [TILE_FORM_list] = {"[", ", ...]"},   [TILE_FORM_optlist] = {"[", ", ...]?"},
+        [TILE_FORM_part] = {"", "[...]"},
+        [TILE_FORM_whole] = {"", "?"},
+        [TILE_FORM_list] = {"[", ", ...]"},
+        [TILE_FORM_optlist] = {"[", ", ...]?"},
         [TILE_FORM_variadic] = {"", ", ..."},
     };
     tile_operand_form form = info->operands[i].form;

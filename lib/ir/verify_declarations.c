@@ -248,8 +248,8 @@ static void check_args(checker *c) {
         check_type(c, f->loc, f->args[i].type);
         if (f->args[i].type->kind == TILE_TYPE_VIEW) check_view_arg(c, i);
         check_constant_arg(c, &f->args[i]);
-        if (f->args[i].tensor_map && (f->args[i].type->kind != TILE_TYPE_VIEW ||
-                                      f->args[i].type->rank > TILE_MAX_MAP_RANK))
+        if (f->args[i].tensor_map &&
+            (f->args[i].type->kind != TILE_TYPE_VIEW || f->args[i].type->rank > TILE_MAX_MAP_RANK))
             FAIL(c, f->loc, "'tensor_map' is for views of 1 to %d dims, not for the argument '%s'",
                  TILE_MAX_MAP_RANK, shown(f->args[i].name));
     }

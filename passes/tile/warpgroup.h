@@ -14,7 +14,8 @@ bool warpgroup_is_declined(const tile_function *f, tile_op op);
 /* By value: buffers that such dots read. */
 bool *warpgroup_buffers(tile_function *f, tile_arena *arena);
 
-/* By value: buffers that copy_async fills for a barrier, or copies to a view: by TMA, where it can. */
+/* By value: buffers that copy_async fills for a barrier, or copies to a view: by TMA, where it can.
+ */
 bool *copied_buffers(tile_function *f, tile_arena *arena);
 
 /* The type of operand TILE_MMA_LHS, _RHS or _ACC. */

@@ -42,8 +42,8 @@ void cpu_add_move(cpu_decoder *d, tile_op op, tile_value from, uint32_t to);
 void cpu_set_elements(const cpu_decoder *d, cpu_insn *insn, const tile_type *type);
 uint32_t *cpu_places_of(cpu_decoder *d, const tile_value *values, unsigned count);
 
-/* decode_tma.c: what the last instruction says of its barrier, this operand, has that one's name; its
- * place and index stand there as operand[0] and index[0]. */
+/* decode_tma.c: what the last instruction says of its barrier, this operand, has that one's name;
+ * its place and index stand there as operand[0] and index[0]. */
 void cpu_name_barrier(cpu_decoder *d, tile_op op, unsigned operand);
 
 /* storage.c: checks the values' sizes and gives each buffer and value its place. */

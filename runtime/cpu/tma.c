@@ -260,7 +260,8 @@ static bool land_tile(cpu_run *run, cpu_agent *agent, void *data, cpu_known *kno
     counted *c = data;
     cpu_block *block = agent->block;
     uint32_t bytes = cpu_stage_bytes(c->insn->memory);
-    bool ok = cpu_load_tile(run, agent, c->insn, &c->view, c->at, (char *)block->shared + c->target);
+    bool ok =
+        cpu_load_tile(run, agent, c->insn, &c->view, c->at, (char *)block->shared + c->target);
     (void)known;
     if (ok && block->poison) memset(block->poison + c->target, 0, bytes);
     if (ok)
@@ -301,7 +302,7 @@ struct cpu_bulk {
     bool tile;      /* level 2: to this view */
     cpu_view view;
     int64_t at[TILE_MAX_RANK];
-    char *bytes;    /* what it has read; NULL: nothing yet */
+    char *bytes; /* what it has read; NULL: nothing yet */
 };
 
 static cpu_bulk *add_bulk(cpu_agent *agent, cpu_bulk bulk) {
@@ -358,8 +359,7 @@ CPU_HANDLER(cpu_run_bulk_commit) {
 /* Takes what the store copies out of shared memory. */
 static void read_source(cpu_run *run, cpu_agent *agent, cpu_bulk *bulk) {
     const transfer *t = &bulk->t;
-    uint16_t thread =
-        bulk->tile ? cpu_set_thread(agent, t->insn) : cpu_thread(agent, t->lane);
+    uint16_t thread = bulk->tile ? cpu_set_thread(agent, t->insn) : cpu_thread(agent, t->lane);
     bulk->bytes = tile_malloc(bytes_of(t));
     if (!t->array) memcpy(bulk->bytes, agent->block->shared + t->shared, bytes_of(t));
     for (uint32_t at = 0; t->array && at < bytes_of(t); at += PIECE)
