@@ -101,8 +101,8 @@ static void arrive_later(lowering *l, tile_op op) {
         return;
     }
     const tile_value *bar = tile_op_segment(&l->old, op, 2, &count);
-    tile_value slot = lower_mapped(l, bar[1]);
-    tile_build_mbarrier_cp_async(&l->builder, lower_mapped(l, bar[0]), &slot, 1);
+    tile_value index = lower_mapped(l, bar[1]);
+    tile_build_mbarrier_cp_async(&l->builder, lower_mapped(l, bar[0]), &index, 1);
 }
 
 void lower_copy(lowering *l, tile_op op) {

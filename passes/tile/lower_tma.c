@@ -78,6 +78,33 @@ static const char *broken_rule(const tma_copy *c) {
     return tile_map_judge(&facts, &rule) == TILE_NO ? rule->words : NULL;
 }
 
+/* Where it begins along the rows: at a multiple of 16 bytes, or the instruction is illegal. */
+static bool begins_aligned(const lowering *l, const tma_copy *c) {
+    enum { UNIT = 16 };
+    tile_range at = l->ranges[c->view[1 + c->dims[c->rank - 1]].id];
+    return at.divisor % UNIT * tile_scalar_bytes(c->type->scalar) % UNIT == 0;
+}
+
+/* Not below 0 unless it has left i32, and then nothing is inside of the view anyway. */
+static bool is_natural(const lowering *l, tile_value value, unsigned depth) {
+    enum { DEEP = 16 };
+    if (l->ranges[value.id].min >= 0) return true;
+    tile_op def = tile_value_def(&l->old, value);
+    tile_opcode opcode = def.id ? tile_op_opcode(&l->old, def) : TILE_OP_NONE;
+    if (depth == DEEP || (opcode != TILE_OP_add && opcode != TILE_OP_mul && opcode != TILE_OP_shl))
+        return false;
+    return is_natural(l, tile_op_operand(&l->old, def, 0), depth + 1) &&
+           is_natural(l, tile_op_operand(&l->old, def, 1), depth + 1);
+}
+
+/* A box that is stored begins nowhere below 0: the instruction is illegal. */
+static bool begins_inside(const lowering *l, const tma_copy *c) {
+    bool natural = true;
+    for (unsigned d = 0; d < c->view_type->rank && !c->in; d++)
+        natural = natural && is_natural(l, c->view[1 + d], 0);
+    return natural;
+}
+
 static bool is_aligned(const tma_copy *c) {
     int64_t box = 1, bytes = tile_scalar_bytes(c->type->scalar);
     for (unsigned d = 0; d < c->type->rank; d++) box *= c->box.extent[d];
@@ -110,6 +137,14 @@ static const char *find_plan(const lowering *l, tma_copy *c, const char **remedy
         *remedy = "see the rules of tensor maps";
         return tile_arena_format(l->pass->scratch, "a tensor map needs %s", rule);
     }
+    if (!begins_aligned(l, c)) {
+        *remedy = "let the innermost coordinate be a multiple of 16 bytes";
+        return "the copy may begin where no multiple of 16 bytes of a row does";
+    }
+    if (!begins_inside(l, c)) {
+        *remedy = "let no coordinate be below 0";
+        return "the copy may begin before the view does";
+    }
     if (c->boxes > MAX_BOXES || !is_aligned(c))
         return "the buffer's layout consists of small boxes";
     return NULL;
@@ -119,7 +154,7 @@ static const char *find_plan(const lowering *l, tma_copy *c, const char **remedy
 
 typedef struct branch {
     tile_builder outer;
-    tile_region open[2];
+    tile_region open[3];
     unsigned depth;
 } branch;
 
@@ -147,6 +182,17 @@ static void close_branch(lowering *l, branch *b) {
         tile_build_yield(&l->builder, NULL, 0);
     }
     l->builder = b->outer;
+}
+
+/* What only range analysis cannot exclude: a coordinate that has left i32. */
+static void guard_store(lowering *l, const tma_copy *c, branch *b) {
+    tile_value inside = TILE_NO_VALUE;
+    for (unsigned d = 0; d < c->view_type->rank; d++)
+        if (l->ranges[c->view[1 + d].id].min < 0)
+            inside = lower_and(
+                l, inside,
+                tile_build_ge(&l->builder, lower_mapped(l, c->view[1 + d]), lower_int(l, 0)));
+    if (inside.id) open_branch(l, b, inside);
 }
 
 static tile_value build_map(lowering *l, const tma_copy *c) {
@@ -189,9 +235,9 @@ static void build_box(lowering *l, tile_op op, const tma_copy *c, tile_value map
         tile_layout_offset_of(c->type->layout, tile_layout_index(c->type->layout, begin));
     tile_value place = lower_add(l, stage, lower_int(l, offset));
     if (c->in) {
-        tile_value slot = lower_mapped(l, c->bar[1]);
+        tile_value index = lower_mapped(l, c->bar[1]);
         tile_build_tma_load(&l->builder, map, at, c->rank, buffer, &place, 1,
-                            lower_mapped(l, c->bar[0]), &slot, 1, TILE_NO_VALUE);
+                            lower_mapped(l, c->bar[0]), &index, 1, TILE_NO_VALUE);
     } else {
         tile_build_tma_store(&l->builder, buffer, &place, 1, map, at, c->rank);
     }
@@ -220,12 +266,13 @@ bool lower_tma(lowering *l, tile_op op) {
                                       : lower_int(l, 0);
     branch elected = open_elected(l);
     if (c.in && !lower_arrival_of(l, op).id) {
-        tile_value slot = lower_mapped(l, c.bar[1]);
-        tile_build_mbarrier_expect(&l->builder, lower_mapped(l, c.bar[0]), &slot, 1,
+        tile_value index = lower_mapped(l, c.bar[1]);
+        tile_build_mbarrier_expect(&l->builder, lower_mapped(l, c.bar[0]), &index, 1,
                                    lower_int(l, lower_tma_bytes(l, op)), TILE_NO_VALUE);
         tile_op last = tile_region_at(l->f, l->builder.region)->last;
         tile_op_set_flag(l->f, last, TILE_ATTR_noarrive);
     }
+    if (!c.in) guard_store(l, &c, &elected);
     tile_value map = build_map(l, &c);
     for (int64_t i = 0; i < c.boxes; i++) build_box(l, op, &c, map, stage, i);
     close_branch(l, &elected);

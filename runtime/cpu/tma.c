@@ -97,6 +97,26 @@ static bool misaligned(cpu_run *run, const cpu_agent *agent, const transfer *t, 
     return true;
 }
 
+/* Where the hardware takes no box, found by trying (H200): an illegal instruction. */
+static bool refuse_place(cpu_run *run, const cpu_agent *agent, const transfer *t) {
+    unsigned last = t->array->rank - 1;
+    bool store = t->insn->at_barrier == NULL;
+    if (t->at[last] * (int64_t)t->insn->size % PIECE) {
+        cpu_fault(run, agent, t->insn, (int)t->lane,
+                  "the innermost coordinate, %" PRId64 ", is not a multiple of 16 bytes",
+                  t->at[last]);
+        return true;
+    }
+    for (unsigned d = 0; d <= last && store; d++)
+        if (t->at[d] < 0) {
+            cpu_fault(run, agent, t->insn, (int)t->lane,
+                      "coordinate %u of a store is %" PRId64 ", and must not be below 0", d + 1,
+                      t->at[d]);
+            return true;
+        }
+    return false;
+}
+
 /* The operands that a lane has. False after a report. */
 static bool start(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned lane,
                   transfer *t) {
@@ -127,6 +147,7 @@ static bool start(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned
             return false;
         }
     }
+    if (t->array && refuse_place(run, agent, t)) return false;
     t->shared = cpu_buffer_offset(insn, buffers[lane]) + (uint32_t)offset;
     return cpu_inside_shared(run, agent, insn, (int)lane, offset, bytes_of(t)) &&
            !misaligned(run, agent, t, "its offset in the block's shared memory", t->shared, unit);

@@ -3,7 +3,7 @@
 set -e
 file=$1 out=$2
 shift 2
-for kernel in matrix unswizzled one three four five pieces shared_out doubled; do
+for kernel in matrix unswizzled one three four five halo pieces shared_out doubled; do
     tilec "$file" --kernel=$kernel --target=sm_90a --emit=ptx -o "$out"
     "$@" "$out"
 done
