@@ -166,7 +166,8 @@ static void visit_use(tile_function *f, tile_op op, void *user) {
             data->opcode == TILE_OP_free_shared || data->opcode == TILE_OP_convert_layout;
         lifetime->explicit_ |= tile_sync_is_explicit(f, op);
         extend_to_use(l, lifetime, op);
-        if (async) extend_to_wait(l, lifetime, op);
+        bool counted = lifetime->freed_in.id && tile_op_mechanism(f, op) == TILE_MECHANISM_BARRIER;
+        if (async && !counted) extend_to_wait(l, lifetime, op); /* counted: the freer has waited */
         if (l->mapped[data->operands[i].id]) extend_to_meetings(l, lifetime, op);
         if (data->opcode == TILE_OP_map_shared) {
             l->mapped[data->first_result.id] = true;

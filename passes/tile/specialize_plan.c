@@ -1,5 +1,4 @@
 /* Whether a loop can be run by roles, and how: conditions, each with its remark. */
-#include "lib/analysis/access.h"
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
@@ -119,18 +118,16 @@ static void visit_other_copy(tile_function *f, tile_op op, void *user) {
         refuse(p, op, "it cannot run ahead of the loop", NULL);
 }
 
-/* What the hardware's copies of boxes need is 16 bytes everywhere: rows, strides, addresses. */
-static void check_box(planner *p, const tile_range *ranges, tile_op copy) {
+static void check_box(planner *p, tile_op copy) {
     unsigned size;
-    const tile_value *element = tile_op_segment(p->f, copy, 0, &size);
-    const tile_type *view = tile_value_type(p->f, element[0]);
-    tile_access_facts facts = tile_view_access(p->f, ranges, element);
-    if (facts.width * tile_scalar_bytes(view->scalar) == 16) return;
-    refuse(
-        p, copy,
-        "a tensor map needs rows whose elements lie side by side, and addresses and strides that "
-        "are multiples of 16 bytes",
-        "say what pointers and extents are divisible by");
+    tile_value view = *tile_op_segment(p->f, copy, 0, &size);
+    const tile_value_data *data = tile_value_at(p->f, view);
+    if (data->kind != TILE_VALUE_ARG)
+        refuse(p, copy, "the launch cannot encode a tensor map of a view that the kernel makes",
+               "make the view an argument");
+    else if (!p->f->args[data->index].tensor_map)
+        refuse(p, copy, "a tensor map may not be able to describe the view's array",
+               "say {tensor_map} of the argument, or launch with arrays that tensor maps take");
 }
 
 /* Memory --------------------------------------------------------------------------------------- */
@@ -247,25 +244,56 @@ static void divide_prefix(planner *p) {
     }
 }
 
+/* Nothing but arithmetic, in regions too. */
+static bool is_arithmetic(tile_function *f, tile_op op) {
+    const unsigned structure = TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR;
+    tile_access accesses[TILE_MAX_ACCESSES];
+    bool pure = !handles_tiles(f, op) && !tile_op_accesses(f, op, accesses) &&
+                !(tile_op_effects(f, op) & ~structure);
+    for (unsigned r = 0; r < tile_op_at(f, op)->region_count && pure; r++)
+        TILE_FOR_EACH_OP (f, inner, tile_op_region(f, op, r)) pure &= is_arithmetic(f, inner);
+    return pure;
+}
+
+static bool is_made_in(const tile_function *f, tile_value value, tile_op op) {
+    const tile_value_data *data = tile_value_at(f, value);
+    if (data->kind != TILE_VALUE_REGION && data->kind != TILE_VALUE_RESULT) return false;
+    tile_op at = data->kind == TILE_VALUE_REGION
+                     ? tile_region_at(f, (tile_region){data->owner})->parent
+                     : tile_op_parent(f, (tile_op){data->owner});
+    while (at.id && at.id != op.id) at = tile_op_parent(f, at);
+    return at.id != 0;
+}
+
+static void check_needed(planner *p, tile_op copy, tile_value value);
+
+/* What op, inside of outer or outer itself, takes from elsewhere. */
+static void check_taken(planner *p, tile_op copy, tile_op op, tile_op outer) {
+    for (unsigned i = 0; i < tile_op_operand_count(p->f, op); i++)
+        if (!is_made_in(p->f, tile_op_operand(p->f, op, i), outer))
+            check_needed(p, copy, tile_op_operand(p->f, op, i));
+    for (unsigned r = 0; r < tile_op_at(p->f, op)->region_count; r++)
+        TILE_FOR_EACH_OP (p->f, inner, tile_op_region(p->f, op, r))
+            check_taken(p, copy, inner, outer);
+}
+
 /* Whether a warp without tiles can compute it; reports why not. */
 static void check_needed(planner *p, tile_op copy, tile_value value) {
-    const tile_function *f = p->f;
-    const tile_value_data *data = tile_value_at(f, value);
+    const tile_value_data *data = tile_value_at(p->f, value);
     if (!p->ok || data->kind == TILE_VALUE_ARG || data->kind == TILE_VALUE_CONSTANT) return;
     if (data->kind == TILE_VALUE_REGION) {
-        if (data->index < tile_region_own_args(f, (tile_region){data->owner})) return;
+        if (data->index < tile_region_own_args(p->f, (tile_region){data->owner})) return;
         refuse(p, copy, "where it reads depends on a value that a loop around it carries", NULL);
         return;
     }
     tile_op def = {data->owner};
-    if (p->s->outside[def.id]) return;
-    if (handles_tiles(f, def) || tile_op_effects(f, def) || tile_op_at(f, def)->region_count) {
+    if (p->s->outside[def.id] || p->s->needed[def.id]) return;
+    if (!is_arithmetic(p->f, def)) {
         refuse(p, copy, "where it reads depends on more than arithmetic", NULL);
         return;
     }
     p->s->needed[def.id] = true;
-    for (unsigned i = 0; i < tile_op_operand_count(f, def); i++)
-        check_needed(p, copy, tile_op_operand(f, def, i));
+    check_taken(p, copy, def, def);
 }
 
 static void check_addresses(planner *p) {
@@ -354,10 +382,9 @@ bool specialize_plan(specialist *s, tile_op loop) {
     if (p.ok && !s->ring.plan.copy_count)
         refuse(&p, loop, "none of its copies can run ahead", NULL);
     if (!p.ok) return false;
-    const tile_range *ranges = tile_range_analyse(f, arena);
     check_dots(&p);
     for (unsigned i = 0; i < s->ring.plan.copy_count && p.ok; i++)
-        check_box(&p, ranges, s->ring.plan.copies[i].op);
+        check_box(&p, s->ring.plan.copies[i].op);
     divide_prefix(&p);
     if (p.ok) check_memory(&p);
     if (p.ok) check_addresses(&p);

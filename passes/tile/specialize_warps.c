@@ -12,12 +12,10 @@
  * target: sm_90a
  * pipeline: specialize-warps
  * before:
- *   kernel @sum(%k: i32 {divisible = 8}, %p: ptr<f16> {divisible = 16},
- *               %q: ptr<f16> {divisible = 16}, %c: ptr<f32>)
+ *   kernel @sum(%k: i32, %a: view<f16[64, %k]> {tensor_map},
+ *               %b: view<f16[%k, 64]> {tensor_map}, %c: ptr<f32>)
  *       grid [1]  warps 4
  *   {
- *     %a = view %p, [64, %k] : view<f16[64, ?]>
- *     %b = view %q, [%k, 64] : view<f16[?, 64]>
  *     %o = view %c, [64, 64] : view<f32[64, 64]>
  *     %zero = splat 0.0 : tile<f32[64, 64]>
  *     %acc = for %i = 0 to %k step 64 iter (%sum = %zero) pipelined (3) {
@@ -30,12 +28,10 @@
  *   }
  *
  * after:
- *   kernel @sum(%k: i32 {divisible = 8}, %p: ptr<f16> {divisible = 16},
- *               %q: ptr<f16> {divisible = 16}, %c: ptr<f32>)
+ *   kernel @sum(%k: i32, %a: view<f16[64, %k]> {tensor_map},
+ *               %b: view<f16[%k, 64]> {tensor_map}, %c: ptr<f32>)
  *       grid [1]  warps 8
  *   {
- *     %a = view %p, [64, %k] : view<f16[64, ?]>
- *     %b = view %q, [%k, 64] : view<f16[?, 64]>
  *     %o = view %c, [64, 64] : view<f32[64, 64]>
  *     %x = alloc_shared : shared<f16[3][64, 64]>
  *     %y = alloc_shared : shared<f16[3][64, 64]>
@@ -45,8 +41,8 @@
  *       warps 1 {
  *         %1, %2 = for %i = 0 to %k step 64 iter (%stage = 0, %parity = 1) {
  *           barrier_wait %empty[%stage], %parity
- *           copy %a[0, %i], %x[%stage]
- *           copy %b[%i, 0], %y[%stage]
+ *           copy_async %a[0, %i], %x[%stage], %full[%stage]
+ *           copy_async %b[%i, 0], %y[%stage], %full[%stage]
  *           barrier_arrive %full[%stage]
  *           %3 = add %stage, 1 : i32
  *           %4 = eq %3, 3 : i1
