@@ -138,3 +138,29 @@ Test(cpu_wgmma, the_same_in_all_warps) {
     expect(KERNEL(4, READY START WAIT "  if %t < 64 { wgmma_fence } else { wgmma_wait 0 }\n"),
            "another warp of the warpgroup is at another instruction");
 }
+
+#define LANDING \
+    "  if %t == 0 {\n    mbarrier_expect %bar[0], 2048\n" \
+    "    bulk_load %p[0], %w[0], 2048, %bar[0]\n  }\n"
+#define BARRIER \
+    "  %w = alloc_shared {offset = 0} : shared<f32[512]>\n" \
+    "  %bar = alloc_shared {offset = 16384} : shared<barrier[1]>\n" \
+    "  if %t == 0 {\n    mbarrier_init %bar[0], 1\n    mbarrier_fence\n  }\n"
+
+Test(cpu_wgmma, landings) {
+    expect_with(KERNEL(4, BARRIER READY START LANDING WAIT "  mbarrier_wait %bar[0], 0\n"),
+                "write while an asynchronous operation that nothing has waited for reads",
+                "the other access: wgmma");
+    expect(KERNEL(4, BARRIER READY START WAIT LANDING "  mbarrier_wait %bar[0], 0\n"),
+           "data race: ");
+    /* What it brings needs no fence. */
+#define READ_AGAIN \
+    "  wgmma_fence\n  %c2 = wgmma %a, %b, %none, false\n  wgmma_commit\n" \
+    "  %d2 = wgmma_wait 0, %c2\n"
+    expect(KERNEL(4, BARRIER READY START WAIT "  sync\n" LANDING
+                                              "  mbarrier_wait %bar[0], 0\n" READ_AGAIN),
+           NULL);
+    expect(KERNEL(4, BARRIER READY START WAIT "  sync\n" LANDING READ_AGAIN
+                                              "  mbarrier_wait %bar[0], 0\n"),
+           " in block (0, 0, 0), warp ");
+}
