@@ -183,6 +183,15 @@ static void walk_dot_wait(walk *w, state *s, tile_op op) {
     s->status[tile_op_result(w->f, op, 0).id] = over ? DONE : status;
 }
 
+/* Whether an extract takes the end of its operand: parts are taken in order, and then it is. */
+static bool takes_end(const walk *w, tile_op op) {
+    int64_t first;
+    tile_value src = tile_op_operand(w->f, op, 0), part = tile_op_result(w->f, op, 0);
+    return tile_value_is_int(w->f, tile_op_operand(w->f, op, 1), &first) &&
+           first + tile_type_elements(tile_value_type(w->f, part)) ==
+               tile_type_elements(tile_value_type(w->f, src));
+}
+
 /* A part of a pending value is pending, and so is what pending parts make up. */
 static bool walk_parts(walk *w, state *s, tile_op op) {
     uint8_t youngest = DONE;
@@ -195,6 +204,7 @@ static bool walk_parts(walk *w, state *s, tile_op op) {
     bool scalar = tile_value_type(w->f, tile_op_result(w->f, op, 0))->kind == TILE_TYPE_SCALAR;
     if (!is_pending(youngest) || scalar) return false; /* one element is read */
     for (unsigned i = 0; i < count && whole; i++) take(w, s, op, tile_op_operand(w->f, op, i));
+    if (!whole && takes_end(w, op)) take(w, s, op, tile_op_operand(w->f, op, 0));
     s->status[tile_op_result(w->f, op, 0).id] = youngest;
     s->fresh[tile_op_result(w->f, op, 0).id] = false;
     return true;
