@@ -110,6 +110,7 @@ static tile_status make_code(const tile_function *f, const tile_build_options *o
                                     .target = options->target,
                                     .ptx_version = options->ptx_version,
                                     .no_line_info = options->no_line_info,
+                                    .stamps = options->stamps,
                                     .timing = options->timing,
                                     .report_user = options->report_user};
     if (!(options->wants & TILE_WANT_PTX)) return TILE_OK;
@@ -179,6 +180,7 @@ static tile_status make_key(const job *j, bool with_compiler, tile_artifact_key 
                      with_compiler ? tile_compiler_identity(&arena) : "", options->target->name,
                      options->wants, options->level, options->variant, options->ptx_version,
                      options->no_line_info, options->pipeline, assembler ? assembler : "");
+    if (options->stamps) tile_text_append("stamps\n", 7, &text);
     if (f->module->context->remarks) tile_text_append("remarks\n", 8, &text); /* kept with code */
     tile_function_print(f, tile_text_append, &text);
     if (options->wants & TILE_WANT_PTX && !options->no_line_info) add_lines(&text, f);

@@ -118,6 +118,7 @@ struct tile_device {
     struct tile_store_log *store_log;
     unsigned level;   /* of the IR that prepare wants */
     unsigned num_sms; /* multiprocessors */
+    bool stamps;      /* code is compiled with them (lib/codegen/stamps.h) */
     bool is_faithful; /* CPU: refuses what code for the target could not do */
     tile_cpu_counts counts;
     tile_host_table *_Atomic tables[1 << TILE_TABLE_HEAD_BITS]; /* by what they depend on */

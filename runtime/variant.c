@@ -35,7 +35,9 @@ static tile_status build(const tile_kernel *kernel, tile_module *module, unsigne
                                         .variant = variant,
                                         .no_remarks = kernel->first != NULL, /* they were made */
                                         .ptxas = device->ptxas,
-                                        .cache = device->cache};
+                                        /* Stamps name operations of the function as it is here. */
+                                        .cache = device->stamps ? NULL : device->cache,
+                                        .stamps = device->stamps};
     if (device->store)
         return tile_store_build(device->store, device->store_log, module, kernel->name, &options,
                                 artifact);

@@ -41,7 +41,9 @@ static const char help[] =
     "  --disassembler=PATH   which nvdisasm or cuobjdump. Without it and --ptxas they are looked "
     "for\n"
     "                        on PATH, in $CUDA_HOME/bin and in /usr/local/cuda/bin\n"
-    "  --no-line-info        no .loc directives\n" TOOL_REMARKS_HELP TOOL_CACHE_HELP
+    "  --no-line-info        no .loc directives\n"
+    "  --stamps              the code writes when each warp comes to what synchronises, to a global\n"
+    "                        array (tile-run --trace reads it on a GPU); it is slower\n" TOOL_REMARKS_HELP TOOL_CACHE_HELP
     "  --timing              what each step took, on standard error\n"
     "  --help\n";
 
@@ -53,7 +55,7 @@ typedef struct options {
     tile_binding params[MAX_PARAMS];
     unsigned param_count;
     unsigned ptx_version, variant;
-    bool all_variants, no_line_info, timing, json, help;
+    bool all_variants, no_line_info, timing, json, stamps, help;
     tool_remarks remarks;
     tool_cache cache;
 } options;
@@ -123,6 +125,7 @@ static bool take_option(tool_arguments *words, options *o) {
         return true;
     if (tool_flag(words, "--no-line-info")) return o->no_line_info = true;
     if (tool_flag(words, "--timing")) return o->timing = true;
+    if (tool_flag(words, "--stamps")) return o->stamps = true;
     if (tool_flag(words, "--json")) return o->json = true;
     if (tool_flag(words, "--help") || tool_flag(words, "-h")) return o->help = true;
     if (tool_cache_option(words, &o->cache)) return true;
@@ -179,6 +182,7 @@ static bool emit_ir(const options *o, tile_module *module, tool_text *text) {
                                     .target = o->target,
                                     .ptx_version = o->ptx_version,
                                     .no_line_info = o->no_line_info,
+                                    .stamps = o->stamps,
                                     .timing = print_time,
                                     .report_user = (void *)o};
     if (!lower(o, module, &f)) return false;
@@ -283,6 +287,7 @@ static bool emit_artifact(const options *o, tile_module *module, tool_text *text
                                        .pipeline = o->passes,
                                        .ptx_version = o->ptx_version,
                                        .no_line_info = o->no_line_info,
+                                       .stamps = o->stamps,
                                        .ptxas = choose_ptxas(o, &found),
                                        .cache = cache,
                                        .timing = print_time,

@@ -52,6 +52,7 @@ typedef struct tile_build_options {
     /* Seconds that each step of the compilation took. */
     void (*timing)(const char *step, double seconds, void *user);
     void *report_user;
+    bool stamps; /* as in tile_emit_options */
 } tile_build_options;
 
 /* 128 bits in hexadecimal. */

@@ -32,6 +32,8 @@ typedef struct tile_emit_options {
     /* Seconds that each step of the compilation took. */
     void (*timing)(const char *step, double seconds, void *user);
     void *report_user;
+    bool stamps; /* the code writes when each warp comes to what synchronises (tile/device.h,
+                    trace): for looking at, it is slower */
 } tile_emit_options;
 
 /* Emits one kernel that is at level 3 (all passes have run). *out is empty after a failure:

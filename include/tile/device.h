@@ -47,8 +47,11 @@ typedef enum tile_trace_kind {
                             */
 } tile_trace_kind;
 
-/* Valid only while the receiver runs. A tick is about a cycle, by fixed costs: order and overlap
- * are what the program says, lengths are a rough model. Every block begins at tick 0. */
+/* Valid only while the receiver runs. On the CPU device a tick is about a cycle, by fixed costs:
+ * order and overlap are what the program says, lengths are a rough model, and every block begins at
+ * tick 0. On CUDA a tick is a nanosecond since the launch's first stamp; what is told is what
+ * synchronises (TILE_TRACE_WAIT) and what lies between ("between", TILE_TRACE_ARITHMETIC), of the
+ * first 512 warps of the grid and about 1000 such operations of each. */
 typedef struct tile_trace_event {
     tile_trace_kind kind;
     const char *operation;
@@ -83,8 +86,9 @@ typedef struct tile_device_options {
     /* Tuned points that are looked for where the cache has none; must outlive the device. NULL:
      * none. */
     const tile_tuned_table *tuned;
-    /* CPU: receives what the warps of all launches do; an event comes when it ends. NULL: nobody
-     * does, and it costs nothing. */
+    /* Receives what the warps of all launches do; an event comes when it ends. CUDA: code is compiled
+     * with stamps, each launch is waited for, and nothing is taken from the cache: for looking at,
+     * not for measuring. NULL: nobody does, and it costs nothing. */
     void (*trace)(const tile_trace_event *event, void *user);
     void *trace_user;
 } tile_device_options;

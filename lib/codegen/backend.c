@@ -198,16 +198,21 @@ static bool is_valid(tile_backend *backend) {
     return false;
 }
 
-tile_status tile_backend_optimize(tile_backend *backend) {
-    if (!is_valid(backend)) return end_step(backend);
+static void run_passes(tile_backend *backend, const char *list) {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    LLVMErrorRef error = LLVMRunPasses(backend->module, passes, backend->machine, options);
+    LLVMErrorRef error = LLVMRunPasses(backend->module, list, backend->machine, options);
     LLVMDisposePassBuilderOptions(options);
     if (error) {
         char *text = LLVMGetErrorMessage(error);
         complain(backend, text);
         LLVMDisposeErrorMessage(text);
     }
+}
+
+tile_status tile_backend_optimize(tile_backend *backend) {
+    if (backend->has_variables) run_passes(backend, "function(mem2reg)");
+    if (backend->errors || !is_valid(backend)) return end_step(backend);
+    run_passes(backend, passes);
     return end_step(backend);
 }
 

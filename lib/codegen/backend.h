@@ -14,6 +14,7 @@ typedef struct tile_backend {
     LLVMContextRef llvm;
     LLVMModuleRef module;
     LLVMTargetMachineRef machine;
+    bool has_variables; /* allocas, which become registers first */
     /* LLVM may complain several times about one operation, and not each time say where it is. */
     unsigned errors;
     char first[256], last[256]; /* words of the first and of the last complaint */

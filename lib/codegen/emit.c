@@ -93,6 +93,7 @@ tile_status tile_emit(const tile_function *kernel, tile_emit_kind kind,
     status = tile_backend_open(&em.backend, context, kernel->loc, kernel->name, options->target,
                                ptx_version);
     report_time(options, "llvm-start", &since);
+    em.backend.has_variables = options->stamps;
     if (status == TILE_OK) status = tile_backend_guard(&em.backend, run, &em);
     tile_backend_close(&em.backend);
     tile_arena_reset(&em.emitter.arena);

@@ -94,6 +94,7 @@ typedef struct tile_emitter {
     LLVMValueRef *map_bases; /* the parameter of each tensor map */
     const tile_map *maps;
     unsigned map_count;
+    LLVMValueRef stamp_base, stamp_limit, stamp_count; /* stamps.c's; NULL: there are none */
     tile_arg_facts *args;
     const uint32_t *uses;     /* by value id: how many */
     uint16_t *depths;         /* by value id: address.c's notes */
@@ -172,6 +173,10 @@ void tile_emit_elementwise(tile_emitter *e, tile_op op);
 bool tile_emit_lacks(tile_opcode opcode, tile_scalar scalar);
 void tile_emit_select(tile_emitter *e, tile_op op);
 void tile_emit_splat(tile_emitter *e, tile_op op);
+/* stamps.c: nothing without options->stamps. begin: in the entry block; end: before the return. */
+void tile_stamps_begin(tile_emitter *e);
+void tile_stamps_put(tile_emitter *e, tile_op op, bool behind);
+void tile_stamps_end(tile_emitter *e);
 /* math.c: of an f32 or f64; fast: by the machine's approximation alone, where it has one. */
 LLVMValueRef tile_math_exp(tile_emitter *e, LLVMValueRef x, bool fast);
 LLVMValueRef tile_math_exp2(tile_emitter *e, LLVMValueRef x, bool fast);

@@ -293,7 +293,9 @@ void tile_emit_kernel(tile_emitter *e) {
     tile_lines_set(e, e->f->loc);
     bind_parameters(e, parameters, count);
     tile_prepare_roles(e);
+    tile_stamps_begin(e);
     tile_emit_region(e, e->f->body);
+    tile_stamps_end(e);
     LLVMBuildRetVoid(e->builder);
     tile_lines_end(e);
 }

@@ -96,6 +96,8 @@ bool tile_emit_can(tile_opcode opcode) {
 void tile_emit_region(tile_emitter *e, tile_region region) {
     TILE_FOR_EACH_OP (e->f, op, region) {
         tile_lines_set(e, tile_op_loc(e->f, op));
+        tile_stamps_put(e, op, false);
         functions[tile_op_opcode(e->f, op)](e, op);
+        tile_stamps_put(e, op, true);
     }
 }

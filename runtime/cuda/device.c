@@ -302,6 +302,9 @@ tile_status tile_cuda_device_create(tile_context *context, const tile_driver *dr
     cuda_device *d = tile_malloc(sizeof *d);
     *d =
         (cuda_device){.base = {.ops = &cuda_ops, .context = context, .level = 3}, .driver = driver};
+    d->trace = taken.trace;
+    d->trace_user = taken.trace_user;
+    d->base.stamps = taken.trace != NULL;
     if (taken.ptxas) {
         d->ptxas = tile_malloc(strlen(taken.ptxas) + 1);
         strcpy(d->ptxas, taken.ptxas);

@@ -17,6 +17,8 @@ typedef struct cuda_device {
     char name[128];
     char *ptxas;
     int l2_bytes;
+    void (*trace)(const tile_trace_event *event, void *user); /* NULL: nobody asked */
+    void *trace_user;
     bool power_is_asked;
     unsigned power_limit; /* mW, once it is asked */
     cuda_scratch *_Atomic scratches;
@@ -47,6 +49,9 @@ tile_status tile_cuda_prepare(cuda_device *d, tile_variant *variant);
 void tile_cuda_discard(cuda_device *d, tile_variant *variant);
 tile_status tile_cuda_attributes(cuda_device *d, tile_variant *variant,
                                  tile_kernel_attributes *attributes);
+CUmodule tile_cuda_module(const tile_variant *variant);
+/* stamps.c: waits for the launch, and hands out what its stamps say. */
+tile_status tile_cuda_tell_stamps(cuda_device *d, const tile_launch *launch, CUmodule module);
 CUfunction tile_cuda_function(const tile_variant *variant);
 
 /* map.c. encoded: aligned to 64 bytes. */

@@ -257,6 +257,8 @@ tile_status tile_cuda_launch(cuda_device *d, const tile_launch *launch) {
                           : &values[i];
     }
     status = start(d, launch, pointers);
+    if (status == TILE_OK && d->trace)
+        status = tile_cuda_tell_stamps(d, launch, tile_cuda_module(launch->variant));
     if (status != TILE_OK && status != TILE_UNAVAILABLE) tile_cuda_soil_scratch(d);
     return status;
 }

@@ -129,6 +129,10 @@ void tile_cuda_discard(cuda_device *d, tile_variant *variant) {
     variant->code = NULL;
 }
 
+CUmodule tile_cuda_module(const tile_variant *variant) {
+    return ((const cuda_code *)variant->code)->module->module;
+}
+
 CUfunction tile_cuda_function(const tile_variant *variant) {
     return ((const cuda_code *)variant->code)->function;
 }

@@ -60,15 +60,11 @@ static tile_status open_device(run *r) {
         fail("--device", "takes auto, cpu or cuda");
         return TILE_INVALID;
     }
-    if (o->trace && !automatic && strcmp(o->device, "cuda") == 0) {
-        fail("--trace", "is for the CPU device");
-        return TILE_INVALID;
-    }
     if (o->target && !automatic && strcmp(o->device, "cuda") == 0) {
         fail("--target", "is for the CPU device: a GPU is its own target");
         return TILE_INVALID;
     }
-    if (automatic && !o->target && !o->trace) {
+    if (automatic && !o->target) {
         tile_context_set_sink(r->context, NULL, NULL); /* no GPU is no error then */
         tile_status status = tile_device_create_cuda(r->context, &device, &r->device);
         tool_print_remarks(r->context, o->remarks);
@@ -382,6 +378,8 @@ static bool run_kernel(run *r) {
     run_argument *output =
         o->check ? check_output(o->check, o->arguments, o->argument_count) : NULL;
     double since = seconds();
+    if (o->trace && (o->repeats || o->tuning.tune))
+        return !fail("--trace", "changes what takes how long: without --time and --tune");
     if (o->target && o->level == 1)
         return !fail("--target", "does not apply at level 1: a compute runs as it is");
     if (o->check && !output && o->level != 1)

@@ -45,11 +45,12 @@ static const char help[] =
     "                       (default: dirty); --no-flush is --flush=none\n";
 
 static const char more_help[] = TUNE_HELP TOOL_REMARKS_HELP
-    "  --trace=FILE         CPU: what each warp does over time, waits too, as a trace for "
-    "Perfetto\n"
-    "                       (ui.perfetto.dev) or chrome://tracing; a tick is about a cycle, by "
+    "  --trace=FILE         what each warp does over time, waits too, as a trace for Perfetto\n"
+    "                       (ui.perfetto.dev) or chrome://tracing. CPU: a tick is about a cycle, by "
     "fixed\n"
-    "                       costs, and every block begins at 0\n"
+    "                       costs, and every block begins at 0. GPU: nanoseconds, by stamps in the "
+    "code\n"
+    "                       around what synchronises\n"
     "  --trace-blocks=N     of how many blocks (default: 4)\n"
     "  --counts             CPU: barriers, bank conflicts, sectors and operations of the run\n"
     "  --timing             how long each step of the tool took\n"
