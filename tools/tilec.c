@@ -42,8 +42,10 @@ static const char help[] =
     "for\n"
     "                        on PATH, in $CUDA_HOME/bin and in /usr/local/cuda/bin\n"
     "  --no-line-info        no .loc directives\n"
-    "  --stamps              the code writes when each warp comes to what synchronises, to a global\n"
-    "                        array (tile-run --trace reads it on a GPU); it is slower\n" TOOL_REMARKS_HELP TOOL_CACHE_HELP
+    "  --stamps              the code writes when each warp comes to what synchronises, to a "
+    "global\n"
+    "                        array (tile-run --trace reads it on a GPU); it is "
+    "slower\n" TOOL_REMARKS_HELP TOOL_CACHE_HELP
     "  --timing              what each step took, on standard error\n"
     "  --help\n";
 

@@ -86,9 +86,9 @@ typedef struct tile_device_options {
     /* Tuned points that are looked for where the cache has none; must outlive the device. NULL:
      * none. */
     const tile_tuned_table *tuned;
-    /* Receives what the warps of all launches do; an event comes when it ends. CUDA: code is compiled
-     * with stamps, each launch is waited for, and nothing is taken from the cache: for looking at,
-     * not for measuring. NULL: nobody does, and it costs nothing. */
+    /* Receives what the warps of all launches do; an event comes when it ends. CUDA: code is
+     * compiled with stamps, each launch is waited for, and nothing is taken from the cache: for
+     * looking at, not for measuring. NULL: nobody does, and it costs nothing. */
     void (*trace)(const tile_trace_event *event, void *user);
     void *trace_user;
 } tile_device_options;

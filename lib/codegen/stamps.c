@@ -63,9 +63,9 @@ void tile_stamps_begin(tile_emitter *e) {
     LLVMValueRef room = tile_llvm_int(e->i32, TILE_STAMPED_WARPS / warps);
     LLVMValueRef first = LLVMBuildICmp(b, LLVMIntEQ, lane, tile_llvm_int(e->i32, 0), "");
     LLVMValueRef inside = LLVMBuildICmp(b, LLVMIntULT, block, room, "");
-    e->stamp_limit = LLVMBuildSelect(b, LLVMBuildAnd(b, first, inside, ""),
-                                     tile_llvm_int(e->i32, TILE_STAMPS_OF_WARP),
-                                     tile_llvm_int(e->i32, 0), "");
+    e->stamp_limit =
+        LLVMBuildSelect(b, LLVMBuildAnd(b, first, inside, ""),
+                        tile_llvm_int(e->i32, TILE_STAMPS_OF_WARP), tile_llvm_int(e->i32, 0), "");
     LLVMValueRef row = LLVMBuildMul(b, block, tile_llvm_int(e->i32, warps), "");
     row = LLVMBuildZExt(b, LLVMBuildAdd(b, row, warp, ""), e->i64, "");
     LLVMValueRef offset =

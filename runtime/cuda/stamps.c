@@ -62,18 +62,18 @@ static void tell(const reading *r, const block_clock *clock, uint64_t block, uns
     tile_op op = {id && id < r->f->op_count ? id : 0};
     tile_loc loc = op.id ? tile_op_loc(r->f, op) : r->f->loc;
     const int64_t *grid = r->launch->grid;
-    tile_trace_event event = {
-        .kind = is_one ? TILE_TRACE_WAIT : TILE_TRACE_ARITHMETIC,
-        .operation = is_one && op.id ? tile_op_name(r->f, op) : "between",
-        .file = tile_context_source_name(r->d->base.context, loc.file),
-        .line = loc.line,
-        .column = loc.column,
-        .begin = time_of(r, clock, from),
-        .end = time_of(r, clock, to),
-        .block = {(int64_t)block % grid[0], (int64_t)block / grid[0] % grid[1],
-                  (int64_t)block / grid[0] / grid[1]},
-        .warp = warp,
-        .warps = 1};
+    tile_trace_event event = {.kind = is_one ? TILE_TRACE_WAIT : TILE_TRACE_ARITHMETIC,
+                              .operation = is_one && op.id ? tile_op_name(r->f, op) : "between",
+                              .file = tile_context_source_name(r->d->base.context, loc.file),
+                              .line = loc.line,
+                              .column = loc.column,
+                              .begin = time_of(r, clock, from),
+                              .end = time_of(r, clock, to),
+                              .block = {(int64_t)block % grid[0],
+                                        (int64_t)block / grid[0] % grid[1],
+                                        (int64_t)block / grid[0] / grid[1]},
+                              .warp = warp,
+                              .warps = 1};
     if (event.end > event.begin) r->d->trace(&event, r->d->trace_user);
 }
 
@@ -88,8 +88,7 @@ static void tell_all(reading *r) {
         block_clock clock = clock_of(r, block);
         for (unsigned warp = 0; warp < r->warps; warp++) {
             const tile_stamp *own = stamps_of(r, block, warp, &count);
-            for (unsigned i = 1; i < count; i++)
-                tell(r, &clock, block, warp, &own[i - 1], &own[i]);
+            for (unsigned i = 1; i < count; i++) tell(r, &clock, block, warp, &own[i - 1], &own[i]);
         }
     }
 }

@@ -46,7 +46,8 @@ static const char help[] =
 
 static const char more_help[] = TUNE_HELP TOOL_REMARKS_HELP
     "  --trace=FILE         what each warp does over time, waits too, as a trace for Perfetto\n"
-    "                       (ui.perfetto.dev) or chrome://tracing. CPU: a tick is about a cycle, by "
+    "                       (ui.perfetto.dev) or chrome://tracing. CPU: a tick is about a cycle, "
+    "by "
     "fixed\n"
     "                       costs, and every block begins at 0. GPU: nanoseconds, by stamps in the "
     "code\n"
