@@ -159,32 +159,36 @@ cpu_known *cpu_clock_release_part(cpu_clock *clock, uint32_t since, const uint64
     return go_on(clock, all);
 }
 
-/* Spans whose numbers lie in [low, high), `more` added to them. */
-static cpu_known *pick(const cpu_known *known, uint64_t low, uint64_t high, uint64_t more) {
+/* Takes over the spans whose numbers begin in [low, high), `more` added to them. */
+static void take_range(cpu_known **into, const cpu_known *known, uint64_t low, uint64_t high,
+                       uint64_t more) {
     cpu_known *some = make_known(known->count);
     for (uint32_t i = 0; i < known->count; i++) {
         const cpu_known_span *span = &known->spans[i];
-        if (span->first >= low && span->first <= high)
+        if (span->first >= low && span->first - low < high - low)
             append(some, span->first + more, span->count, span->time);
     }
-    return some;
+    take_over(into, some);
+    cpu_known_drop(some);
+}
+
+cpu_known *cpu_known_weaken(const cpu_known *known, uint64_t to) {
+    static const uint64_t bases[] = {0, CPU_LANE};
+    cpu_known *weak = NULL;
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t done = bases[i] + CPU_LOADED, caused = bases[i] + CPU_CAUSED;
+        take_range(&weak, known, bases[i], done, to);
+        take_range(&weak, known, done, caused, to == CPU_CAUSED ? CPU_CAUSED - CPU_LOADED : 0);
+        take_range(&weak, known, caused, caused + CPU_LOADED, 0);
+    }
+    take_range(&weak, known, CPU_PHASE, UINT64_MAX, 0);
+    weak->ticks = known->ticks;
+    return weak;
 }
 
 cpu_known *cpu_clock_cause(cpu_clock *clock) {
-    cpu_known *all = cpu_clock_release(clock), *cause = NULL;
-    const struct {
-        uint64_t low, high, more;
-    } parts[] = {{0, CPU_CAUSED - 1, CPU_CAUSED},
-                 {CPU_CAUSED, CPU_WARP - 1, 0},
-                 {CPU_LANE, CPU_LANE + CPU_CAUSED - 1, CPU_CAUSED},
-                 {CPU_LANE + CPU_CAUSED, CPU_PHASE - 1, 0},
-                 {CPU_PHASE, UINT64_MAX, 0}};
-    for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++) {
-        cpu_known *some = pick(all, parts[i].low, parts[i].high, parts[i].more);
-        take_over(&cause, some);
-        cpu_known_drop(some);
-    }
-    cause->ticks = all->ticks;
+    cpu_known *all = cpu_clock_release(clock);
+    cpu_known *cause = cpu_known_weaken(all, CPU_CAUSED);
     cpu_known_drop(all);
     return cause;
 }

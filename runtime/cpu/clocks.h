@@ -44,8 +44,10 @@ bool cpu_clock_knows(const cpu_clock *clock, uint64_t agent, uint32_t time);
 bool cpu_clock_all_know(const cpu_clock *clock, uint64_t agent, uint32_t time);
 
 /* Not only agents have numbers under which clocks know a time: single lanes of one, what all of its
- * lanes did with global memory, the phases of barriers. Agents' and lanes' numbers with CPU_CAUSED
- * are known to be past, but what they did with memory need not be seen. */
+ * lanes did with global memory, the phases of barriers. To the numbers of agents and lanes is added
+ * CPU_LOADED where their loads are known to be done, but what they stored need not be seen, and
+ * CPU_CAUSED where they are known to be past. */
+#define CPU_LOADED (UINT64_C(1) << 59)
 #define CPU_CAUSED (UINT64_C(1) << 60)
 #define CPU_WARP (UINT64_C(1) << 61)
 #define CPU_LANE (UINT64_C(1) << 62)
@@ -65,6 +67,8 @@ cpu_known *cpu_clock_release(cpu_clock *clock);
  * they are some of those who know more. */
 cpu_known *cpu_clock_release_part(cpu_clock *clock, uint32_t since, const uint64_t *parts,
                                   unsigned count, bool apart);
+/* Of what is known only so much: CPU_LOADED or CPU_CAUSED. The caller drops it. */
+cpu_known *cpu_known_weaken(const cpu_known *known, uint64_t to);
 /* What the agent starts now in the background happens after all that it knows, and releases none of
  * it. The caller drops it. */
 cpu_known *cpu_clock_cause(cpu_clock *clock);

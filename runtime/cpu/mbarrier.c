@@ -24,6 +24,13 @@ static void create(const cpu_run *run, cpu_block *block) {
         block->mbarriers[i].waits = tile_malloc(sizeof(cpu_phase_wait) * p->agents);
 }
 
+static void forget(cpu_mbarrier *barrier) {
+    cpu_clock_stop(&barrier->arriving);
+    cpu_clock_stop(&barrier->from_afar);
+    cpu_known_drop(barrier->complete);
+    cpu_known_drop(barrier->complete_afar);
+}
+
 void cpu_clear_mbarriers(const cpu_run *run, cpu_block *block) {
     const cpu_program *p = run->program;
     if (!p->mbarrier_count) return;
@@ -31,8 +38,7 @@ void cpu_clear_mbarriers(const cpu_run *run, cpu_block *block) {
     for (unsigned i = 0; i < p->mbarrier_count; i++) {
         cpu_mbarrier *barrier = &block->mbarriers[i];
         cpu_phase_wait *waits = barrier->waits;
-        cpu_clock_stop(&barrier->arriving);
-        cpu_known_drop(barrier->complete);
+        forget(barrier);
         memset(waits, 0, sizeof *waits * p->agents);
         *barrier = (cpu_mbarrier){.waits = waits, .key = key_of(run, block, i)};
     }
@@ -40,8 +46,7 @@ void cpu_clear_mbarriers(const cpu_run *run, cpu_block *block) {
 
 void cpu_destroy_mbarriers(const cpu_program *program, cpu_block *block) {
     for (unsigned i = 0; block->mbarriers && i < program->mbarrier_count; i++) {
-        cpu_clock_stop(&block->mbarriers[i].arriving);
-        cpu_known_drop(block->mbarriers[i].complete);
+        forget(&block->mbarriers[i]);
         free(block->mbarriers[i].waits);
     }
     free(block->mbarriers);
@@ -185,6 +190,7 @@ cpu_known *cpu_barrier_release(const cpu_run *run, cpu_agent *agent, uint32_t la
 
 static bool is_past(const cpu_mbarrier *b, uint64_t number, uint32_t time) {
     return cpu_clock_knows(&b->arriving, number, time) ||
+           cpu_clock_knows(&b->arriving, number + CPU_LOADED, time) ||
            cpu_clock_knows(&b->arriving, number + CPU_CAUSED, time);
 }
 
@@ -238,12 +244,27 @@ static bool settle(cpu_run *run, cpu_mbarrier_at at) {
     b->complete = cpu_clock_release(&b->arriving);
     cpu_known_drop(b->arriving.known);
     b->arriving.known = NULL;
+    cpu_known_drop(b->complete_afar);
+    b->complete_afar = b->from_afar.known;
+    b->from_afar.known = NULL;
     b->phase++;
     b->pending = b->count;
     run->counts->barriers++;
     for (unsigned a = 0; a < run->program->agents; a++)
         if (at.owner->agents[a].state == CPU_AT_MBARRIER) at.owner->agents[a].state = CPU_READY;
     return true;
+}
+
+/* The block's scope does not reach another block: that loads are done is all that goes there. */
+static void release_to(cpu_mbarrier *b, const cpu_insn *insn, bool afar, cpu_known *known) {
+    if (!afar) {
+        cpu_clock_acquire(&b->arriving, known);
+        return;
+    }
+    cpu_known *done = cpu_known_weaken(known, CPU_LOADED);
+    cpu_clock_acquire(&b->arriving, done);
+    cpu_known_drop(done);
+    if (insn->scope == TILE_WORD_scope_cluster) cpu_clock_acquire(&b->from_afar, known);
 }
 
 bool cpu_barrier_arrive(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
@@ -258,7 +279,7 @@ bool cpu_barrier_arrive(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, in
         if (b->last) tile_report(run->context, TILE_NOTE, b->last->loc, "the arrival before it");
         return false;
     }
-    cpu_clock_acquire(&b->arriving, known);
+    release_to(b, insn, agent->block != at.owner, known);
     b->pending -= count;
     b->last = insn;
     b->last_agent = agent;

@@ -26,8 +26,9 @@ typedef struct cpu_mbarrier {
     bool fenced;      /* blocks of the cluster and copies in the background may see it */
     uint64_t key;
     cpu_clock arriving;  /* knows what those know who have arrived in this phase */
-    cpu_known *complete; /* what those knew who arrived in the last one */
-    uint64_t init_agent; /* who has initialised it */
+    cpu_clock from_afar; /* the same of other blocks, for waits of the cluster's scope only */
+    cpu_known *complete, *complete_afar; /* what those knew who arrived in the last one */
+    uint64_t init_agent;                 /* who has initialised it */
     uint32_t init_time;
     unsigned init_lane;
     const cpu_insn *init, *last, *expected; /* the last arrival, the last expectation */

@@ -134,6 +134,7 @@ static found look(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned
     if (next && !unknown) return FOUND_INCOMPLETE;
     if (next && unknown > 1) return fault_late(run, agent, insn, said, at, known);
     learn(run, agent, lane, b->complete);
+    if (insn->scope == TILE_WORD_scope_cluster) learn(run, agent, lane, b->complete_afar);
     note_wait(run, agent, insn, UINT32_C(1) << lane, b, !next);
     return FOUND_COMPLETE;
 }

@@ -60,22 +60,39 @@ static bool is_one_thread(uint16_t thread) {
 }
 
 /* Whether what the thread did at this time comes before this access. */
+/* The lane that makes the access; -1: several. */
+static int lane_of(const access *a) {
+    return is_one_thread(a->thread) ? (int)((a->thread - 1u) % (CPU_LANES + 1)) : -1;
+}
+
+/* Whether the access comes after what the thread did at this time, as far as numbers with `more`
+ * added know. */
+static bool is_known(const access *a, uint16_t thread, uint32_t time, uint64_t more) {
+    const cpu_agent *agent = a->agent;
+    uint64_t number = agent->clock.agent - agent->number + agent_of(thread);
+    if (cpu_lane_knows(agent, lane_of(a), number + more, time)) return true;
+    unsigned its = (thread - 1u) % (CPU_LANES + 1);
+    return is_one_thread(thread) &&
+           cpu_lane_knows(agent, lane_of(a), cpu_lane_key(number, its) + more, time);
+}
+
 static bool is_before(const access *a, uint16_t thread, uint32_t time) {
+    const cpu_agent *agent = a->agent;
     if (thread == CPU_PUBLISHED) {
         const cpu_publication *p = &a->owner->publications[time];
-        return cpu_clock_knows(&a->agent->clock, p->key, p->time);
+        return cpu_lane_knows(agent, lane_of(a), p->key, p->time);
     }
-    const cpu_agent *agent = a->agent;
     unsigned other = agent_of(thread), first = agent->number - agent->index;
     bool same_block = other - first < a->run->program->agents;
     if (same_block && time <= agent->block->settled) return true;
     if (other == agent->number)
         return (thread == a->thread && is_one_thread(thread)) || time < agent->since;
-    uint64_t number = agent->clock.agent - agent->number + other;
-    int lane = is_one_thread(a->thread) ? (int)((a->thread - 1u) % (CPU_LANES + 1)) : -1;
-    if (cpu_lane_knows(agent, lane, number, time)) return true;
-    unsigned its = (thread - 1u) % (CPU_LANES + 1);
-    return is_one_thread(thread) && cpu_lane_knows(agent, lane, cpu_lane_key(number, its), time);
+    return is_known(a, thread, time, 0);
+}
+
+/* The same of what the thread read: it is enough that this is done. */
+static bool is_read(const access *a, uint16_t thread, uint32_t time) {
+    return is_before(a, thread, time) || is_known(a, thread, time, CPU_LOADED);
 }
 
 /* Faults --------------------------------------------------------------------------------------- */
@@ -115,7 +132,10 @@ static bool fault_race(const access *a, const char *what, uint32_t granule, uint
     fault_at(a, tile_arena_format(&scratch, "data race: %s", what), granule);
     tile_report(a->run->context, TILE_NOTE, insn->loc, "the other access: %s, by %s%s",
                 tile_op_get_info(insn->opcode)->name, name,
-                apart ? "; cluster_arrive and cluster_wait between the two order them" : "");
+                apart
+                    ? "; cluster_arrive and cluster_wait between the two order them, or a barrier "
+                      "in shared memory and {scope = cluster}"
+                    : "");
     tile_arena_reset(&scratch);
     return false;
 }
@@ -206,11 +226,13 @@ static void add_update(const access *a, cpu_shadow *shadow) {
 
 /* Accesses ------------------------------------------------------------------------------------- */
 
-/* Against the entries of a list. */
-static bool check_list(const access *a, uint32_t list, const char *what, uint32_t granule) {
+/* Against the entries of a list, which this comes after as is_fine says. */
+static bool check_list(const access *a, uint32_t list,
+                       bool (*is_fine)(const access *, uint16_t, uint32_t), const char *what,
+                       uint32_t granule) {
     for (uint32_t at = list; at; at = a->owner->readers[at].next) {
         const cpu_reader *other = &a->owner->readers[at];
-        if (!is_before(a, other->thread, other->time))
+        if (!is_fine(a, other->thread, other->time))
             return fault_race(a, what, granule, other->thread, other->insn);
     }
     return true;
@@ -225,7 +247,8 @@ static bool check_read(const access *a, const cpu_shadow *shadow, uint32_t granu
     if (shadow->writer && !is_before(a, shadow->writer, shadow->write_time))
         return fault_race(a, "read without a barrier after a write", granule, shadow->writer,
                           shadow->write_insn);
-    return check_list(a, shadow->updates, "read without a barrier after an atomic access", granule);
+    return check_list(a, shadow->updates, is_before,
+                      "read without a barrier after an atomic access", granule);
 }
 
 bool cpu_cluster_read(cpu_run *run, cpu_agent *agent, cpu_block *owner, const cpu_insn *insn,
@@ -321,9 +344,9 @@ void cpu_lane_end_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int
 static bool check_reads(const access *a, const cpu_shadow *shadow, uint32_t granule,
                         const char *what) {
     if (!shadow->reader) return true;
-    if (!is_before(a, shadow->reader, shadow->read_time))
+    if (!is_read(a, shadow->reader, shadow->read_time))
         return fault_race(a, what, granule, shadow->reader, shadow->read_insn);
-    return check_list(a, shadow->readers, what, granule);
+    return check_list(a, shadow->readers, is_read, what, granule);
 }
 
 /* False after a report of what the write collides with. */
@@ -337,8 +360,8 @@ static bool check_write(const access *a, const cpu_shadow *shadow, uint32_t gran
     if (shadow->writer && !is_before(a, shadow->writer, shadow->write_time))
         return fault_race(a, "write without a barrier after another write", granule, shadow->writer,
                           shadow->write_insn);
-    return check_list(a, shadow->updates, "write without a barrier after an atomic access",
-                      granule) &&
+    return check_list(a, shadow->updates, is_before,
+                      "write without a barrier after an atomic access", granule) &&
            check_reads(a, shadow, granule, "write without a barrier after a read");
 }
 
