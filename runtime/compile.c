@@ -58,7 +58,7 @@ typedef struct job {
 } job;
 
 static bool check_variant(job *j) {
-    tile_derive_variants(j->f, &j->arena, &j->variants);
+    tile_derive_variants(j->f, j->options.target, &j->arena, &j->variants);
     if (j->options.variant < j->variants.count) return true;
     tile_report(j->f->module->context, TILE_ERROR, j->f->loc,
                 "@%s has %u variants, 0 to %u: there is no variant %u", j->f->name,
@@ -126,7 +126,7 @@ static tile_status make_code(const tile_function *f, const tile_build_options *o
 static tile_status build(const job *j, tile_artifact **out) {
     tile_function *f = j->f;
     const tile_build_options *options = &j->options;
-    tile_assume_variant(f, j->variants.divisors[options->variant]);
+    tile_assume_variant(f, &j->variants, options->variant);
     tile_status status = lower(f, options);
     if (status == TILE_OK && f->kind != TILE_KERNEL) {
         tile_report(f->module->context, TILE_ERROR, f->loc,

@@ -118,7 +118,7 @@ static tile_status refuse_conditions(const tile_kernel *kernel, const tile_abi *
     unsigned last = tile_abi_variant_count(abi) - 1, i = 0;
     const tile_condition *condition;
     while ((condition = tile_abi_condition_at(abi, last, i)) &&
-           tile_condition_holds(condition, numbers[condition->arg]))
+           tile_condition_holds(abi, condition, numbers))
         i++;
     if (!condition) return TILE_INVALID;
     const tile_abi_arg *arg = tile_abi_arg_at(abi, condition->arg);
@@ -129,6 +129,13 @@ static tile_status refuse_conditions(const tile_kernel *kernel, const tile_abi *
                     "%s: the kernel is at level 3 and relies on it",
                     kernel->name, arg->name, condition->value,
                     tile_type_is_address(arg->type) ? " (its address, in bytes)" : "");
+        break;
+    case TILE_CONDITION_tensor_map:
+        tile_report(kernel->device->context, TILE_ERROR, no_place,
+                    "@%s: a tensor map cannot describe the array of argument %%%s: it needs an "
+                    "address and strides that are multiples of 16 bytes, extents of at least 1 and "
+                    "elements of a row side by side; the kernel is at level 3 and relies on it",
+                    kernel->name, arg->name);
         break;
     case TILE_CONDITION_value:
         tile_report(kernel->device->context, TILE_ERROR, no_place,

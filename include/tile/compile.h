@@ -158,7 +158,8 @@ typedef enum tile_condition_kind {
 #include "tile/conditions.def"
 } tile_condition_kind;
 
-/* Of the argument of index arg: its integer, or its address in bytes, against value. */
+/* Of the argument of index arg: its integer, or its address in bytes, against value; of a view for
+ * tensor_map its address, extents and strides. */
 typedef struct tile_condition {
     tile_condition_kind kind;
     unsigned arg;

@@ -4,7 +4,9 @@
  * not have it needs other code. One variant for each combination would be exact and without end, so
  * there is a fixed list, the same for everybody who compiles the kernel:
  *
- *   0            everything is as declared
+ *   0            everything is as declared, and tensor maps can describe the arrays that are copied
+ *                to shared memory in the background, on targets that have them
+ *   next         the same without tensor maps
  *   next         all accesses of at most 16 bytes, then 8, then 4
  *   next         one group of operands with accesses of an element, the others as declared
  *   last         all accesses of an element: nothing is assumed
@@ -41,6 +43,8 @@ typedef struct derivation {
                          group's first operand, itself */
     unsigned *bytes;  /* of an operand's element; of an integer, the least of those of the operands
                          that use it, so that each of them gets its full width; 0: neither */
+    bool *maps;       /* arguments of which variant 0 has tensor maps */
+    unsigned first;   /* variants that this is the first of can take each other's place */
     tile_variants *out;
 } derivation;
 
@@ -126,9 +130,16 @@ static bool is_implied(const derivation *d, const unsigned *by, const unsigned *
 }
 
 static bool is_taken(const derivation *d, const unsigned *divisors) {
-    for (unsigned i = 0; i < d->out->count; i++)
+    for (unsigned i = d->first; i < d->out->count; i++)
         if (is_implied(d, divisors, d->out->divisors[i])) return true;
     return false;
+}
+
+/* maps: NULL: none. */
+static void append(derivation *d, unsigned *divisors, bool *maps) {
+    tile_variants *out = d->out;
+    out->maps[out->count] = maps ? maps : TILE_NEW_ARRAY(d->arena, bool, d->f->arg_count + 1);
+    out->divisors[out->count++] = divisors;
 }
 
 /* Unless no launch would reach it, it equals the last one, or takes its place. */
@@ -136,27 +147,80 @@ static void add_variant(derivation *d, unsigned *divisors, const unsigned *last)
     tile_variants *out = d->out;
     if (!is_implied(d, last, divisors) && !is_taken(d, divisors) &&
         out->count < TILE_MAX_VARIANTS - 1)
-        out->divisors[out->count++] = divisors;
+        append(d, divisors, NULL);
 }
 
-void tile_derive_variants(const tile_function *f, tile_arena *arena, tile_variants *out) {
+/* Tensor maps ---------------------------------------------------------------------------------- */
+
+static void mark_map(derivation *d, tile_value view) {
+    const tile_value_data *data = tile_value_at(d->f, view);
+    if (data->kind == TILE_VALUE_ARG && data->type->kind == TILE_TYPE_VIEW &&
+        data->type->rank <= TILE_MAX_MAP_RANK)
+        d->maps[data->index] = true;
+}
+
+static bool is_pipelined(const tile_function *f, tile_op op) {
+    for (tile_op at = tile_op_parent(f, op); at.id; at = tile_op_parent(f, at))
+        if (tile_op_has_attr(f, at, TILE_ATTR_pipelined)) return true;
+    return false;
+}
+
+/* Copies for a barrier and to views; and what passes may make such copies of. */
+static void visit_copy(tile_function *f, tile_op op, void *user) {
+    derivation *d = user;
+    unsigned count;
+    switch (tile_op_opcode(f, op)) {
+    case TILE_OP_copy_async:
+        if (tile_op_mechanism(f, op) != TILE_MECHANISM_GROUP || is_pipelined(f, op)) {
+            mark_map(d, tile_op_segment(f, op, 0, &count)[0]);
+            mark_map(d, tile_op_segment(f, op, 1, &count)[0]);
+        }
+        break;
+    case TILE_OP_copy:
+    case TILE_OP_load:
+        if (is_pipelined(f, op)) mark_map(d, tile_op_segment(f, op, 0, &count)[0]);
+        break;
+    default: break; /* nothing else reads views in the background */
+    }
+}
+
+/* Whether any argument has one in variant 0. */
+static bool find_maps(derivation *d, const tile_target *target) {
+    enum { FIRST_WITH_MAPS = 90 };
+    tile_function *f = (tile_function *)d->f; /* walking changes nothing */
+    bool any = false;
+    d->maps = TILE_NEW_ARRAY(d->arena, bool, f->arg_count + 1);
+    if (target && target->compute_capability >= FIRST_WITH_MAPS)
+        tile_walk(f, f->body, visit_copy, d);
+    for (unsigned i = 0; i < f->arg_count; i++) any |= d->maps[i] |= f->args[i].tensor_map;
+    return any;
+}
+
+void tile_derive_variants(const tile_function *f, const tile_target *target, tile_arena *arena,
+                          tile_variants *out) {
     derivation d = {.f = f, .arena = arena, .out = out};
     find_groups(&d);
+    bool maps = find_maps(&d, target), lowered = tile_function_level(f) == 3;
     out->count = 0;
     unsigned *declared = make_variant(&d, DECLARED, f->arg_count);
     unsigned *last = make_variant(&d, ELEMENT, f->arg_count);
-    if (tile_function_level(f) == 3) last = declared; /* its text is lowered already */
+    if (lowered) last = declared; /* its text is lowered already */
+    if (maps && !lowered) append(&d, declared, d.maps);
+    d.first = out->count;
     add_variant(&d, declared, last);
     for (unsigned i = 0; i < WIDTHS && last != declared; i++)
         add_variant(&d, make_variant(&d, widths[i], f->arg_count), last);
     for (unsigned i = 0; i < f->arg_count && last != declared; i++)
         if (d.bytes[i] && find_group(&d, i) == i)
             add_variant(&d, make_variant(&d, DECLARED, i), last);
-    out->divisors[out->count++] = last;
+    append(&d, last, lowered ? d.maps : NULL);
 }
 
-void tile_assume_variant(tile_function *f, const unsigned *divisors) {
-    for (unsigned i = 0; i < f->arg_count; i++) f->args[i].divisible = divisors[i];
+void tile_assume_variant(tile_function *f, const tile_variants *variants, unsigned index) {
+    for (unsigned i = 0; i < f->arg_count; i++) {
+        f->args[i].divisible = variants->divisors[index][i];
+        f->args[i].tensor_map = variants->maps[index][i];
+    }
 }
 
 /* Conditions ---------------------------------------------------------------------------------- */
@@ -167,13 +231,15 @@ static bool needs_check(const tile_type *type, unsigned divisor) {
 }
 
 tile_condition *tile_list_conditions(const tile_function *f, const unsigned *divisors,
-                                     tile_arena *arena, unsigned *count) {
-    tile_condition *list = TILE_NEW_ARRAY(arena, tile_condition, f->arg_count + 1);
+                                     const bool *maps, tile_arena *arena, unsigned *count) {
+    tile_condition *list = TILE_NEW_ARRAY(arena, tile_condition, 2 * f->arg_count + 1);
     *count = 0;
-    for (unsigned i = 0; i < f->arg_count; i++)
+    for (unsigned i = 0; i < f->arg_count; i++) {
         if (f->args[i].known)
             list[(*count)++] = (tile_condition){TILE_CONDITION_value, i, f->args[i].known->integer};
         else if (needs_check(f->args[i].type, divisors[i]))
             list[(*count)++] = (tile_condition){TILE_CONDITION_divisible, i, divisors[i]};
+        if (maps[i]) list[(*count)++] = (tile_condition){TILE_CONDITION_tensor_map, i, 1};
+    }
     return list;
 }

@@ -9,17 +9,21 @@
 typedef struct tile_variants {
     unsigned count;                        /* at least 1 */
     unsigned *divisors[TILE_MAX_VARIANTS]; /* one per argument, as tile_arg_decl has it */
+    bool *maps[TILE_MAX_VARIANTS];         /* likewise: tensor_map */
 } tile_variants;
 
 /* Of an instantiated kernel as it was before any pass: at level 2, or written at level 3. */
-void tile_derive_variants(const tile_function *kernel, tile_arena *arena, tile_variants *out);
+/* target: may be NULL; only where it has tensor maps does a variant use what the kernel does not
+ * declare. */
+void tile_derive_variants(const tile_function *kernel, const tile_target *target, tile_arena *arena,
+                          tile_variants *out);
 
-/* From now on the kernel's arguments are divisible by what the variant says, and no more. */
-void tile_assume_variant(tile_function *kernel, const unsigned *divisors);
+/* From now on the kernel's arguments have what the variant says, and no more. */
+void tile_assume_variant(tile_function *kernel, const tile_variants *variants, unsigned index);
 
-/* What a launch must evaluate for these divisors, in the order of the arguments; *count of them, in
- * the arena. */
+/* What a launch must evaluate for these divisors and maps, in the order of the arguments; *count of
+ * them, in the arena. */
 tile_condition *tile_list_conditions(const tile_function *kernel, const unsigned *divisors,
-                                     tile_arena *arena, unsigned *count);
+                                     const bool *maps, tile_arena *arena, unsigned *count);
 
 #endif

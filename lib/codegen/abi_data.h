@@ -71,8 +71,9 @@ typedef struct tile_condition_info {
 } tile_condition_info;
 
 const tile_condition_info *tile_condition_info_at(unsigned index); /* NULL past the end */
-/* Whether `number`, an integer or an address, has what the condition asks for. */
-bool tile_condition_holds(const tile_condition *condition, int64_t number);
+/* Whether arguments, as tile_abi_pick_variant takes them, have what the condition asks for. */
+bool tile_condition_holds(const tile_abi *abi, const tile_condition *condition,
+                          const int64_t *args);
 
 /* tile_abi_pick_variant of those from `first` on. */
 unsigned tile_abi_pick_variant_from(const tile_abi *abi, unsigned first, const int64_t *args);

@@ -44,7 +44,9 @@
  *                     the last one's do (a kernel written at level 3 has but one: refuse the launch
  *                     where they do not). Each condition has
  *       "condition"     "divisible": the argument (a pointer's address, in bytes) is a multiple of
- *                       the value; "value": it is the value
+ *                       the value; "value": it is the value; "tensor_map": a view's address
+ *                       and strides but the last one are positive multiples of 16 bytes, strides
+ *                       below 2^40, the last stride is 1, extents are at least 1
  *       "argument"      its name
  *       "value"
  *     "variant"       which of them this is, from 0

@@ -304,7 +304,9 @@ static bool read_condition(const tile_json *json, const tile_abi *abi, tile_cond
     condition->arg = 0;
     while (condition->arg < abi->arg_count && strcmp(abi->args[condition->arg].name, name) != 0)
         condition->arg++;
-    return condition->arg < abi->arg_count;
+    return condition->arg < abi->arg_count &&
+           (condition->kind != TILE_CONDITION_tensor_map ||
+            (condition->value == 1 && abi->args[condition->arg].type->kind == TILE_TYPE_VIEW));
 }
 
 static bool read_variant(const tile_json *json, tile_abi *abi, tile_abi_variant_conditions *out) {

@@ -17,6 +17,12 @@ const char *tile_condition_name(tile_condition_kind kind) {
     return NULL;
 }
 
+static bool *declared_maps(const tile_function *f, tile_arena *arena) {
+    bool *maps = TILE_NEW_ARRAY(arena, bool, f->arg_count + 1);
+    for (unsigned i = 0; i < f->arg_count; i++) maps[i] = f->args[i].tensor_map;
+    return maps;
+}
+
 static unsigned *declared_divisors(const tile_function *f, tile_arena *arena) {
     unsigned *divisors = TILE_NEW_ARRAY(arena, unsigned, f->arg_count + 1);
     for (unsigned i = 0; i < f->arg_count; i++) divisors[i] = f->args[i].divisible;
@@ -25,21 +31,42 @@ static unsigned *declared_divisors(const tile_function *f, tile_arena *arena) {
 
 void tile_abi_set_variants(tile_abi *abi, const tile_function *f, const tile_variants *variants,
                            unsigned variant) {
-    const tile_variants one = {1, {declared_divisors(f, &abi->arena)}};
+    const tile_variants one = {
+        1, {declared_divisors(f, &abi->arena)}, {declared_maps(f, &abi->arena)}};
     if (!variants) variants = &one;
     abi->variant_count = variants->count;
     abi->variant = variant;
     for (unsigned i = 0; i < variants->count; i++)
-        abi->variants[i].list =
-            tile_list_conditions(f, variants->divisors[i], &abi->arena, &abi->variants[i].count);
+        abi->variants[i].list = tile_list_conditions(f, variants->divisors[i], variants->maps[i],
+                                                     &abi->arena, &abi->variants[i].count);
 }
 
-bool tile_condition_holds(const tile_condition *condition, int64_t number) {
-    int64_t value = condition->value;
+/* Of the smallest box that there is: what depends on the array alone. */
+static bool has_tensor_map(const tile_abi *abi, unsigned index, const int64_t *args) {
+    const tile_abi_arg *arg = &abi->args[index];
+    tile_tensor_map map = {.argument = index,
+                           .address = (uint64_t)args[index],
+                           .scalar = arg->type->scalar,
+                           .rank = arg->type->rank};
+    int64_t bytes = tile_scalar_bytes(map.scalar);
+    for (unsigned d = 0; d < map.rank; d++) {
+        map.box[d] = d + 1 < map.rank ? 1 : (unsigned)(16 / bytes);
+        if (!tile_abi_evaluate(abi, arg->extents[d], args, NULL, &map.extents[d]) ||
+            !tile_abi_evaluate(abi, arg->strides[d], args, NULL, &map.strides[d]) ||
+            __builtin_mul_overflow(map.strides[d], bytes, &map.strides[d]))
+            return false;
+    }
+    return !tile_tensor_map_fault(&map);
+}
+
+bool tile_condition_holds(const tile_abi *abi, const tile_condition *condition,
+                          const int64_t *args) {
+    int64_t value = condition->value, number = args[condition->arg];
     switch (condition->kind) {
     case TILE_CONDITION_divisible:
         return (value & (value - 1)) ? number % value == 0 : (number & (value - 1)) == 0;
     case TILE_CONDITION_value: return number == value;
+    case TILE_CONDITION_tensor_map: return has_tensor_map(abi, condition->arg, args);
     }
     return false;
 }
@@ -67,9 +94,7 @@ unsigned tile_abi_pick_variant_from(const tile_abi *abi, unsigned first, const i
     for (; variant < abi->variant_count; variant++) {
         const tile_abi_variant_conditions *needs = &abi->variants[variant];
         unsigned i = 0;
-        while (i < needs->count && args &&
-               tile_condition_holds(&needs->list[i], args[needs->list[i].arg]))
-            i++;
+        while (i < needs->count && args && tile_condition_holds(abi, &needs->list[i], args)) i++;
         if (i == needs->count) break;
     }
     return variant;

@@ -43,7 +43,7 @@ tile_status tile_pass_choose_variant(tile_pass *pass, tile_function *f) {
     tile_variants variants;
     char *end;
     if (f->kind != TILE_KERNEL) return TILE_OK;
-    tile_derive_variants(f, pass->scratch, &variants);
+    tile_derive_variants(f, pass->target, pass->scratch, &variants);
     errno = 0;
     long variant = strtol(text, &end, 10);
     if (end == text || *end || errno || variant < 0 || variant >= (long)variants.count) {
@@ -52,6 +52,6 @@ tile_status tile_pass_choose_variant(tile_pass *pass, tile_function *f) {
                     variants.count, variants.count - 1, text);
         return TILE_INVALID;
     }
-    tile_assume_variant(f, variants.divisors[variant]);
+    tile_assume_variant(f, &variants, (unsigned)variant);
     return TILE_OK;
 }

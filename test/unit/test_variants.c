@@ -16,11 +16,16 @@ static void print_variants(const tile_function *f, const tile_variants *variants
                     variants->divisors[v][i]);
             before = " ";
         }
+        for (size_t i = 0; i < f->arg_count; i++) {
+            if (!variants->maps[v][i]) continue;
+            sprintf(text + strlen(text), "%s%s map", before, f->args[i].name);
+            before = " ";
+        }
         if (*before == ',' || !*before) sprintf(text + strlen(text), "%s-", before);
     }
 }
 
-static void check_list(const char *text, const char *want) {
+static void check_list_for(const char *target, const char *text, const char *want) {
     text_fixture x;
     tile_arena arena = {0};
     tile_variants variants;
@@ -29,12 +34,16 @@ static void check_list(const char *text, const char *want) {
     tile_module *module = text_parse(&x, text);
     cr_assert(module, "%s", x.messages);
     const tile_function *f = tile_module_function(module, 0);
-    tile_derive_variants(f, &arena, &variants);
+    tile_derive_variants(f, target ? tile_target_find(target) : NULL, &arena, &variants);
     print_variants(f, &variants, found);
     cr_expect_str_eq(found, want, "%s\n%s\ninstead of\n%s", text, found, want);
     tile_arena_reset(&arena);
     tile_module_destroy(module);
     text_close(&x);
+}
+
+static void check_list(const char *text, const char *want) {
+    check_list_for(NULL, text, want);
 }
 
 #define A ": ptr<f16> {divisible = 16}"
@@ -197,4 +206,27 @@ Test(variants, a_launch_takes_the_first_that_fits) {
     cr_expect_eq(tile_abi_pick_variant(abi, NULL), 5, "nothing is known of the arguments");
     tile_artifact_destroy(artifact);
     text_close(&x);
+}
+
+/* Views that are copied in the background have tensor maps in a variant of their own, before the
+ * one that is the same without; a pipelined loop may become such copies. */
+Test(variants, of_tensor_maps) {
+    static const char async[] =
+        "kernel @k(%n: i32 {divisible = 8}, %a: view<f16[%n, %n]> {divisible = 16},\n"
+        "    %b: view<f16[%n, %n]> {divisible = 16}, %c: ptr<f16> {divisible = 1})\n"
+        "    grid [1] warps 4 {\n"
+        "  %f = alloc_barrier {count = 4} : shared<barrier[1]>\n"
+        "  %s = alloc_shared : shared<f16[64, 64]>\n"
+        "  copy_async %a[0, 0], %s, %f[0]\n  barrier_arrive %f[0]\n  barrier_wait %f[0], 0\n"
+        "  %t = load %b[0, 0] : [64, 64]\n  store %t, %a[0, 0]\n}\n";
+    static const char loop[] =
+        "kernel @k(%n: i32, %a: view<f16[%n, %n]> {divisible = 1}, %b: view<f16[%n, %n]> "
+        "{divisible = 1})\n"
+        "    grid [1] warps 4 {\n"
+        "  %s = alloc_shared : shared<f16[64, 64]>\n"
+        "  for %i = 0 to %n step 64 pipelined (2) {\n"
+        "    copy %a[%i, 0], %s\n    %t = load_shared %s\n    store %t, %b[%i, 0]\n  }\n}\n";
+    check_list_for("sm_90a", loop, "a map, -");
+    check_list_for("sm_80", loop, "-");
+    check_list_for("sm_90a", async, "n8 a16 b16 a map, n8 a16 b16, n4 a8 b8, n2 a4 b4, a2 b2");
 }
