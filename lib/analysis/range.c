@@ -51,26 +51,48 @@ int64_t tile_wrap_int(tile_scalar scalar, int64_t value) {
 tile_range tile_range_of_scalar(tile_scalar scalar) {
     unsigned bits = tile_scalar_bits(scalar);
     if (scalar == TILE_SCALAR_NONE || tile_scalar_is_floating(scalar) || bits >= 64)
-        return (tile_range){INT64_MIN, INT64_MAX, 1};
-    if (bits == 1) return (tile_range){0, 1, 1};
+        return (tile_range){INT64_MIN, INT64_MAX, 1, 0};
+    if (bits == 1) return (tile_range){0, 1, 1, 0};
     int64_t limit = (int64_t)1 << (bits - 1);
-    return (tile_range){-limit, limit - 1, 1};
+    return (tile_range){-limit, limit - 1, 1, 0};
 }
 
 tile_range tile_range_of_int(int64_t value) {
-    return (tile_range){value, value, magnitude(value)};
+    return (tile_range){value, value, magnitude(value), 0};
 }
 
 /* Both bounds moved inwards to multiples of the divisor, where the type has room for that. */
 static tile_range tighten(tile_range r) {
-    if (r.divisor == 0) return (tile_range){0, 0, 0};
+    if (r.divisor == 0) return (tile_range){0, 0, 0, 0};
     if (r.divisor > 1 && r.min > INT64_MIN + r.divisor && r.max < INT64_MAX - r.divisor) {
         int64_t low = r.min % r.divisor, high = r.max % r.divisor;
         int64_t min = low > 0 ? r.min + r.divisor - low : r.min - low;
         int64_t max = high < 0 ? r.max - r.divisor - high : r.max - high;
-        if (min <= max) r = (tile_range){min, max, r.divisor};
+        if (min <= max) r = (tile_range){min, max, r.divisor, r.zeros};
     }
     return r.min == r.max ? tile_range_of_int(r.min) : r;
+}
+
+/* The smallest 2^n - 1 that is not below a, for a >= 0. */
+static int64_t all_ones(int64_t a) {
+    uint64_t ones = (uint64_t)a;
+    for (unsigned shift = 1; shift < 64; shift *= 2) ones |= ones >> shift;
+    return (int64_t)ones;
+}
+
+/* Bits that are 0, by all that is known. */
+static uint64_t zeros_of(tile_range r) {
+    uint64_t zeros = r.zeros | ((uint64_t)power_of_two_part(r.divisor) - 1);
+    if (r.min == r.max) return ~(uint64_t)r.min;
+    return r.min < 0 ? zeros : zeros | ~(uint64_t)all_ones(r.max);
+}
+
+/* Swizzled coordinates are small although they are made by xor: their largest bits are known. */
+static tile_range with_zeros(tile_range r, uint64_t zeros) {
+    int64_t most = (int64_t)(~zeros & (uint64_t)INT64_MAX);
+    r.zeros = zeros;
+    if (r.min >= 0 && r.max > most && most >= r.min) r.max = most;
+    return tighten(r);
 }
 
 /* What is left of a range after the result was cut to the type's bits. */
@@ -111,7 +133,7 @@ static tile_range subtract_ranges(tile_scalar s, tile_range a, tile_range b) {
 }
 
 static tile_range multiply_ranges(tile_scalar s, tile_range a, tile_range b) {
-    tile_range r = {INT64_MAX, INT64_MIN, 1};
+    tile_range r = {INT64_MAX, INT64_MIN, 1, 0};
     if (__builtin_mul_overflow(a.divisor, b.divisor, &r.divisor))
         r.divisor = larger(power_of_two_part(a.divisor), power_of_two_part(b.divisor));
     const int64_t as[] = {a.min, a.max}, bs[] = {b.min, b.max};
@@ -121,13 +143,15 @@ static tile_range multiply_ranges(tile_scalar s, tile_range a, tile_range b) {
         r.min = smaller(r.min, corner);
         r.max = larger(r.max, corner);
     }
-    return wrap(s, r);
+    bool shifts = b.min == b.max && b.min > 0 && !(b.min & (b.min - 1)) && a.min >= 0;
+    if (!shifts || r.max > tile_range_of_scalar(s).max) return wrap(s, r);
+    return with_zeros(wrap(s, r), zeros_of(a) * (uint64_t)b.min);
 }
 
 /* div and ceildiv: monotone in each operand as long as the divisor is positive. */
 static tile_range divide_ranges(tile_opcode opcode, tile_scalar s, tile_range a, tile_range b) {
     if (b.min < 1) return tile_range_of_scalar(s);
-    tile_range r = {INT64_MAX, INT64_MIN, 1};
+    tile_range r = {INT64_MAX, INT64_MIN, 1, 0};
     const int64_t as[] = {a.min, a.max}, bs[] = {b.min, b.max};
     for (unsigned i = 0; i < 4; i++) {
         int64_t corner = 0;
@@ -142,20 +166,13 @@ static tile_range divide_ranges(tile_opcode opcode, tile_scalar s, tile_range a,
 static tile_range remainder_ranges(tile_opcode opcode, tile_scalar s, tile_range a, tile_range b) {
     if (b.min < 1) return tile_range_of_scalar(s); /* a division by zero gives anything */
     if (a.min >= 0 && a.max < b.min) return a;
-    tile_range r = {0, b.max - 1, gcd(a.divisor, b.divisor)};
+    tile_range r = {0, b.max - 1, gcd(a.divisor, b.divisor), 0};
     if (a.min >= 0)
         r.max = smaller(r.max, a.max);
     else if (opcode == TILE_OP_rem)
         r = (tile_range){larger(a.min, 1 - b.max), a.max < 0 ? 0 : smaller(a.max, b.max - 1),
-                         r.divisor};
+                         r.divisor, 0};
     return wrap(s, r);
-}
-
-/* The smallest 2^n - 1 that is not below a, for a >= 0. */
-static int64_t all_ones(int64_t a) {
-    uint64_t ones = (uint64_t)a;
-    for (unsigned shift = 1; shift < 64; shift *= 2) ones |= ones >> shift;
-    return (int64_t)ones;
 }
 
 static tile_range bit_ranges(tile_opcode opcode, tile_scalar s, tile_range a, tile_range b) {
@@ -169,7 +186,9 @@ static tile_range bit_ranges(tile_opcode opcode, tile_scalar s, tile_range a, ti
         r.min = 0;
         r.max = all_ones(larger(a.max, b.max));
     }
-    return tighten(r);
+    if (s == TILE_i1) return tighten(r);
+    uint64_t za = zeros_of(a), zb = zeros_of(b);
+    return with_zeros(tighten(r), opcode == TILE_OP_and ? za | zb : za & zb);
 }
 
 /* Only by a constant: other amounts can be out of bounds, where the result is anything. */
@@ -178,20 +197,20 @@ static tile_range shift_ranges(tile_opcode opcode, tile_scalar s, tile_range a, 
         return tile_range_of_scalar(s);
     int64_t factor = (int64_t)1 << b.min;
     if (opcode == TILE_OP_shl) return multiply_ranges(s, a, tile_range_of_int(factor));
-    tile_range r = {a.min >> b.min, a.max >> b.min, 1};
+    tile_range r = {a.min >> b.min, a.max >> b.min, 1, 0};
     if (a.divisor % factor == 0) r.divisor = a.divisor / factor;
-    return wrap(s, r);
+    return a.min < 0 ? wrap(s, r) : with_zeros(wrap(s, r), zeros_of(a) >> b.min);
 }
 
 static tile_range absolute_range(tile_scalar s, tile_range a) {
     if (a.min == INT64_MIN) return unbounded(s, a.divisor);
     int64_t low = a.min > 0 ? a.min : a.max < 0 ? -a.max : 0;
-    return wrap(s, (tile_range){low, larger(-a.min, a.max), a.divisor});
+    return wrap(s, (tile_range){low, larger(-a.min, a.max), a.divisor, 0});
 }
 
 static tile_range join(tile_range a, tile_range b) {
     return tighten(
-        (tile_range){smaller(a.min, b.min), larger(a.max, b.max), gcd(a.divisor, b.divisor)});
+        (tile_range){smaller(a.min, b.min), larger(a.max, b.max), gcd(a.divisor, b.divisor), 0});
 }
 
 /* min and max take their bounds from both, and the value from one of them. */
@@ -201,7 +220,7 @@ static tile_range extreme_range(tile_opcode opcode, tile_range a, tile_range b) 
     if (least ? b.max <= a.min : b.min >= a.max) return b;
     return tighten((tile_range){least ? smaller(a.min, b.min) : larger(a.min, b.min),
                                 least ? smaller(a.max, b.max) : larger(a.max, b.max),
-                                gcd(a.divisor, b.divisor)});
+                                gcd(a.divisor, b.divisor), 0});
 }
 
 static tile_range compare_ranges(tile_opcode opcode, tile_range a, tile_range b) {
@@ -209,18 +228,18 @@ static tile_range compare_ranges(tile_opcode opcode, tile_range a, tile_range b)
     bool at_most = a.max <= b.min, at_least = a.min >= b.max;
     bool apart = below || above, same = a.min == a.max && b.min == b.max && a.min == b.min;
     switch (opcode) {
-    case TILE_OP_eq: return same ? tile_range_of_int(1) : (tile_range){0, !apart, !apart};
-    case TILE_OP_ne: return apart ? tile_range_of_int(1) : (tile_range){0, !same, !same};
-    case TILE_OP_lt: return below ? tile_range_of_int(1) : (tile_range){0, !at_least, !at_least};
-    case TILE_OP_le: return at_most ? tile_range_of_int(1) : (tile_range){0, !above, !above};
+    case TILE_OP_eq: return same ? tile_range_of_int(1) : (tile_range){0, !apart, !apart, 0};
+    case TILE_OP_ne: return apart ? tile_range_of_int(1) : (tile_range){0, !same, !same, 0};
+    case TILE_OP_lt: return below ? tile_range_of_int(1) : (tile_range){0, !at_least, !at_least, 0};
+    case TILE_OP_le: return at_most ? tile_range_of_int(1) : (tile_range){0, !above, !above, 0};
     case TILE_OP_ult:
         /* numbers below 0 are above all others */
         if (a.min >= 0 && b.min >= 0) return compare_ranges(TILE_OP_lt, a, b);
         if (a.max < 0 && b.min >= 0) return tile_range_of_int(0);
-        return a.min >= 0 && b.max < 0 ? tile_range_of_int(1) : (tile_range){0, 1, 1};
-    case TILE_OP_gt: return above ? tile_range_of_int(1) : (tile_range){0, !at_most, !at_most};
-    case TILE_OP_ge: return at_least ? tile_range_of_int(1) : (tile_range){0, !below, !below};
-    default: return (tile_range){0, 1, 1}; /* nothing is known */
+        return a.min >= 0 && b.max < 0 ? tile_range_of_int(1) : (tile_range){0, 1, 1, 0};
+    case TILE_OP_gt: return above ? tile_range_of_int(1) : (tile_range){0, !at_most, !at_most, 0};
+    case TILE_OP_ge: return at_least ? tile_range_of_int(1) : (tile_range){0, !below, !below, 0};
+    default: return (tile_range){0, 1, 1, 0}; /* nothing is known */
     }
 }
 
@@ -250,7 +269,7 @@ tile_range tile_range_apply(tile_opcode opcode, tile_scalar s, const tile_range 
     case TILE_OP_ult: return compare_ranges(opcode, a, operands[1]);
     case TILE_OP_neg: return subtract_ranges(s, tile_range_of_int(0), a);
     case TILE_OP_not:
-        return subtract_ranges(s, tile_range_of_int(-1), (tile_range){a.min, a.max, 1});
+        return subtract_ranges(s, tile_range_of_int(-1), (tile_range){a.min, a.max, 1, 0});
     case TILE_OP_abs: return absolute_range(s, a);
     case TILE_OP_select:
         return a.min == a.max ? operands[a.min ? 1 : 2] : join(operands[1], operands[2]);
@@ -299,7 +318,7 @@ static tile_range range_of_expr(const tile_function *f, const tile_range *ranges
     switch (expr->kind) {
     case TILE_EXPR_INT: return tile_range_of_int(expr->integer);
     case TILE_EXPR_ARG: return ranges[f->args[expr->integer].value.id];
-    case TILE_EXPR_NUM_SMS: return (tile_range){1, INT32_MAX, 1};
+    case TILE_EXPR_NUM_SMS: return (tile_range){1, INT32_MAX, 1, 0};
     case TILE_EXPR_OP:
         for (unsigned i = 0; i < 3 && expr->args[i]; i++)
             args[i] = range_of_expr(f, ranges, expr->args[i], budget);
@@ -316,11 +335,11 @@ tile_range tile_range_of_expr(const tile_function *f, const tile_range *ranges,
 
 /* block_id and grid_dim. There is one block along a dim that the grid does not name. */
 static tile_range range_of_grid(analysis *a, unsigned dim, bool is_id) {
-    tile_range extent = {1, 1, 1};
+    tile_range extent = {1, 1, 1, 0};
     if (dim < a->f->grid_rank) extent = tile_range_of_expr(a->f, a->ranges, a->f->grid[dim]);
     int64_t most = smaller(larger(extent.max, 1), INT32_MAX);
-    if (is_id) return tighten((tile_range){0, most - 1, 1});
-    return tighten((tile_range){larger(extent.min, 1), larger(most, larger(extent.min, 1)), 1});
+    if (is_id) return tighten((tile_range){0, most - 1, 1, 0});
+    return tighten((tile_range){larger(extent.min, 1), larger(most, larger(extent.min, 1)), 1, 0});
 }
 
 /* What is not known yet, or refused by whoever makes code, is bounded by what there can be. */
@@ -330,17 +349,17 @@ static tile_range range_of_rank(const tile_function *f) {
     for (unsigned d = 0; d < f->cluster_rank; d++)
         blocks *= tile_expr_is_int(f->cluster[d], &extent) && extent >= 1 && extent <= MOST ? extent
                                                                                             : MOST;
-    return tighten((tile_range){0, blocks - 1, 1});
+    return tighten((tile_range){0, blocks - 1, 1, 0});
 }
 
 static tile_range range_of_thread(tile_executors who) {
     int64_t warps = who.warps ? who.warps : TILE_MAX_WARPS;
-    return (tile_range){0, warps * 32 - 1, 1};
+    return (tile_range){0, warps * 32 - 1, 1, 0};
 }
 
 static tile_range range_of_group(tile_executors who) {
     int64_t groups = who.groups ? who.groups : TILE_MAX_WARPS;
-    return tighten((tile_range){0, groups - 1, 1});
+    return tighten((tile_range){0, groups - 1, 1, 0});
 }
 
 /* From the first to the last element, where the type has all of them. */
@@ -354,7 +373,7 @@ static tile_range range_of_iota(const tile_function *f, tile_op op, const tile_t
         iota.start > whole.max || last < whole.min || last > whole.max)
         return whole;
     return (tile_range){smaller(iota.start, last), larger(iota.start, last),
-                        extent > 1 ? gcd(iota.start, iota.step) : magnitude(iota.start)};
+                        extent > 1 ? gcd(iota.start, iota.step) : magnitude(iota.start), 0};
 }
 
 static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned index,
@@ -364,10 +383,10 @@ static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned 
     case TILE_OP_block_id: return range_of_grid(a, index, true);
     case TILE_OP_grid_dim: return range_of_grid(a, index, false);
     case TILE_OP_cluster_rank: return range_of_rank(a->f);
-    case TILE_OP_cluster_id: return (tile_range){0, INT32_MAX, 1};
+    case TILE_OP_cluster_id: return (tile_range){0, INT32_MAX, 1, 0};
     case TILE_OP_thread_id: return range_of_thread(tile_executors_in(a->f, op->parent));
-    case TILE_OP_scratch: return (tile_range){INT64_MIN, INT64_MAX, 256};
-    case TILE_OP_tile_by_cost: return (tile_range){0, INT32_MAX - 1, 1};
+    case TILE_OP_scratch: return (tile_range){INT64_MIN, INT64_MAX, 256, 0};
+    case TILE_OP_tile_by_cost: return (tile_range){0, INT32_MAX - 1, 1, 0};
     case TILE_OP_iota: return range_of_iota(a->f, tile_value_def(a->f, op->first_result), type);
     case TILE_OP_view:
     case TILE_OP_base:
@@ -396,6 +415,7 @@ static void set_carried(analysis *a, tile_value value, tile_range found) {
         return;
     }
     tile_range grown = a->known[value.id] ? join(old, found) : found;
+    grown.zeros = 0; /* so that the bounds alone tell when nothing changes any more */
     if (a->known[value.id] && a->round > FREE_ROUNDS) {
         tile_range whole = range_of_type(tile_value_at(a->f, value)->type);
         grown.min = grown.min < old.min ? whole.min : grown.min;
@@ -411,7 +431,7 @@ static void set_carried(analysis *a, tile_value value, tile_range found) {
 static tile_range range_of_induction(const tile_range *begin, const tile_range *end,
                                      const tile_range *step) {
     if (step->min < 1) return tile_range_of_scalar(TILE_i32);
-    tile_range r = {begin->min, end->max - 1, gcd(begin->divisor, step->divisor)};
+    tile_range r = {begin->min, end->max - 1, gcd(begin->divisor, step->divisor), 0};
     if (begin->min == begin->max && step->min == step->max && r.max > r.min)
         r.max = r.min + (r.max - r.min) / step->min * step->min;
     if (r.max < r.min) /* the body never runs */
@@ -424,7 +444,7 @@ static void analyse_region(analysis *a, tile_region region);
 /* What `to` may receive as carried value i. In the first round nothing is known of what a region
  * yields that comes later in the text. */
 static tile_range range_of_carried(const analysis *a, tile_op op, int to, unsigned i) {
-    tile_range found = {0, 0, 0};
+    tile_range found = {0, 0, 0, 0};
     bool known = false;
     TILE_FOR_EACH_PLACE (a->f, op, from) {
         bool later = a->round == 1 && to != TILE_AROUND && from >= to;

@@ -15,6 +15,8 @@ typedef struct tile_range {
     int64_t min, max;
     int64_t divisor; /* the value is a multiple of it. 1: nothing is known, 0: the value is 0.
                         Pointers and views: bytes of the address */
+    uint64_t zeros;  /* bits that are 0 for sure, beyond what the rest says; in 64 bits with the
+                        value's sign. 0: none */
 } tile_range;
 
 /* One entry for each value id of the function; what is not an integer has divisor 1. */

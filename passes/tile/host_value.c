@@ -65,7 +65,7 @@ static sized build(tile_builder *b, const tile_expr *expr, const tile_value *blo
     switch (expr->kind) {
     case TILE_EXPR_INT: return whole_number(b, expr);
     case TILE_EXPR_ARG: return argument(b, expr);
-    case TILE_EXPR_BLOCK_ID: return (sized){block_id[expr->integer], {0, INT32_MAX, 1}};
+    case TILE_EXPR_BLOCK_ID: return (sized){block_id[expr->integer], {0, INT32_MAX, 1, 0}};
     case TILE_EXPR_OP: return operation(b, expr, block_id);
     case TILE_EXPR_FLOAT: /* the verifier refuses these */
     case TILE_EXPR_PARAM:

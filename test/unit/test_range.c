@@ -9,7 +9,7 @@
 
 static bool contains(tile_range r, int64_t value) {
     bool multiple = r.divisor ? value % r.divisor == 0 : value == 0;
-    return value >= r.min && value <= r.max && multiple;
+    return value >= r.min && value <= r.max && multiple && !((uint64_t)value & r.zeros);
 }
 
 /* Ranges with up to eight members near the places where i8 wraps and around zero. */
@@ -23,8 +23,11 @@ static unsigned list_ranges(tile_range *out) {
                 int64_t divisor = divisors[d], min = starts[s];
                 while (min % divisor) min++;
                 int64_t max = min + (members - 1) * divisor;
-                if (max <= 127) out[count++] = (tile_range){min, max, min || max ? divisor : 0};
+                if (max <= 127) out[count++] = (tile_range){min, max, min || max ? divisor : 0, 0};
             }
+    out[count++] = (tile_range){0, 71, 1, ~UINT64_C(71)};
+    out[count++] = (tile_range){8, 120, 8, 0x17};
+    out[count++] = (tile_range){-128, 127, 1, 0x21};
     return count;
 }
 
@@ -38,13 +41,15 @@ static bool is_defined(tile_opcode opcode, int64_t b) {
 }
 
 static void check_binary(tile_opcode opcode, tile_scalar result, tile_range a, tile_range b) {
-    const tile_range operands[] = {a, b, {0, 0, 0}};
+    const tile_range operands[] = {a, b, {0}};
     tile_range r = tile_range_apply(opcode, result, operands);
     int64_t step_a = a.divisor ? a.divisor : 1, step_b = b.divisor ? b.divisor : 1;
     for (int64_t x = a.min; x <= a.max; x += step_a)
         for (int64_t y = b.min; y <= b.max; y += step_b) {
             int64_t value;
-            if (!is_defined(opcode, y) || !tile_fold_int(opcode, x, y, 0, &value)) continue;
+            if (!contains(a, x) || !contains(b, y) || !is_defined(opcode, y) ||
+                !tile_fold_int(opcode, x, y, 0, &value))
+                continue;
             cr_assert(contains(r, tile_wrap_int(result, value)),
                       "%s of %ld and %ld is not in [%ld, %ld] x%ld", tile_op_get_info(opcode)->name,
                       (long)x, (long)y, (long)r.min, (long)r.max, (long)r.divisor);
@@ -81,7 +86,7 @@ Test(range, unary_operations_contain_every_result) {
 Test(range, truth_values_contain_every_result) {
     static const tile_opcode opcodes[] = {TILE_OP_add, TILE_OP_sub, TILE_OP_mul, TILE_OP_and,
                                           TILE_OP_or,  TILE_OP_xor, TILE_OP_not, TILE_OP_neg};
-    const tile_range ranges[] = {{0, 0, 0}, {1, 1, 1}, {0, 1, 1}};
+    const tile_range ranges[] = {{0}, {1, 1, 1, 0}, {0, 1, 1, 0}};
     for (unsigned o = 0; o < sizeof opcodes / sizeof *opcodes; o++)
         for (unsigned i = 0; i < 9; i++)
             check_binary(opcodes[o], TILE_i1, ranges[i / 3], ranges[i % 3]);
@@ -90,7 +95,7 @@ Test(range, truth_values_contain_every_result) {
 /* The bounds are useful, not only sound. */
 Test(range, exact_cases) {
     const tile_range all = tile_range_of_scalar(TILE_i32), eight = tile_range_of_int(8);
-    const tile_range by_eight[] = {{0, 800, 16}, eight};
+    const tile_range by_eight[] = {{0, 800, 16, 0}, eight};
     tile_range r = tile_range_apply(TILE_OP_div, TILE_i32, by_eight);
     cr_assert(r.min == 0 && r.max == 100 && r.divisor == 2);
     const tile_range of_all[] = {all, eight};
@@ -101,6 +106,20 @@ Test(range, exact_cases) {
     const tile_range by_six[] = {all, tile_range_of_int(6)};
     r = tile_range_apply(TILE_OP_mul, TILE_i32, by_six);
     cr_assert_eq(r.divisor, 2, "wrapping loses the 3");
+}
+
+/* A lane's row, a warp's, and how far down: 7 + 64 + 56. */
+Test(range, coordinates_made_by_xor) {
+    const tile_range thread = {0, 127, 1, 0};
+    const tile_range low[] = {thread, tile_range_of_int(7)},
+                     high[] = {thread, tile_range_of_int(32)};
+    tile_range both[] = {tile_range_apply(TILE_OP_and, TILE_i32, low),
+                         tile_range_apply(TILE_OP_and, TILE_i32, high)};
+    const tile_range twice[] = {both[1], tile_range_of_int(1)};
+    both[1] = tile_range_apply(TILE_OP_shl, TILE_i32, twice);
+    const tile_range row[] = {tile_range_apply(TILE_OP_xor, TILE_i32, both), tile_range_of_int(56)};
+    tile_range r = tile_range_apply(TILE_OP_add, TILE_i32, row);
+    cr_assert(r.min == 56 && r.max == 127, "%d to %d", (int)r.min, (int)r.max);
 }
 
 Test(range, wide_values_do_not_overflow) {

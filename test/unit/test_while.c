@@ -112,16 +112,16 @@ Test(while_loop, ranges_hold_what_every_iteration_has) {
         const char *name;
         tile_range range;
     } cases[] = {
-        {"a", {8, 40, 8}},
-        {"f", {0, 24, 8}},
-        {"r", {0, 24, 8}},
-        {"b", {0, 100, 1}},
-        {"g", {0, 3, 1}},
-        {"s", {0, 3, 1}},
-        {"d", {5, 5, 5}},
-        {"u", {5, 5, 5}},
-        {"i", {INT32_MIN, INT32_MAX - 7, 8}},
-        {"t", {INT32_MIN, INT32_MAX - 7, 8}},
+        {"a", {8, 40, 8, 0}},
+        {"f", {0, 24, 8, 0}},
+        {"r", {0, 24, 8, 0}},
+        {"b", {0, 100, 1, 0}},
+        {"g", {0, 3, 1, 0}},
+        {"s", {0, 3, 1, 0}},
+        {"d", {5, 5, 5, 0}},
+        {"u", {5, 5, 5, 0}},
+        {"i", {INT32_MIN, INT32_MAX - 7, 8, 0}},
+        {"t", {INT32_MIN, INT32_MAX - 7, 8, 0}},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
         tile_range r = ranges[find_value(f, cases[i].name).id], want = cases[i].range;
