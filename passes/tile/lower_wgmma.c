@@ -6,6 +6,8 @@
  * and warpgroup are added once. Then all products are a group, and the wait for it gives the
  * accumulator back.
  *
+ * Sums of 8-bit floats leave the tensor cores every 128 elements of k, unless the dot is `fast`.
+ *
  * With `async` the wait is dot_wait's, if the whole share is one block: level 3 does not take
  * pending registers apart. Else the dot waits by itself, and its dot_wait for the others. */
 #include <math.h>
@@ -222,19 +224,26 @@ static tile_value *take_first(lowering *l, const warpgroup_plan *plan, const blo
     return operands;
 }
 
+/* Steps of k whose products are added in the tensor cores. */
+typedef struct span {
+    uint32_t from, to;
+    bool starts; /* from nothing */
+} span;
+
 static void multiply(lowering *l, tile_op op, const warpgroup_plan *plan, block_list *list,
                      const source *first, const tile_value *fragments, const source *second,
-                     bool starts) {
-    uint32_t depth = tile_layout_extent(first->layout, first->k_dim);
-    for (uint32_t k = 0; k < depth; k += plan->depth)
+                     span ks) {
+    for (uint32_t k = ks.from; k < ks.to; k += plan->depth)
         for (unsigned b = 0; b < list->count; b++) {
+            unsigned at = k / plan->depth * list->count + b;
             tile_value one =
-                first->fragment.id ? *fragments++ : name_matrix(l, first, list->at[b].row, k);
+                first->fragment.id ? fragments[at] : name_matrix(l, first, list->at[b].row, k);
             tile_value other = name_matrix(l, second, list->at[b].column, k);
             list->parts[b] = tile_build_wgmma(&l->builder, one, other, list->parts[b],
-                                              flag(l, k > 0 || !starts));
+                                              flag(l, k > ks.from || !ks.starts));
             lower_copy_signs(l, op, list->parts[b], plan->row_dim == TILE_WGMMA_EXCHANGED);
         }
+    tile_build_wgmma_commit(&l->builder);
 }
 
 /* Nothing is kept of a zero: its registers need not be written. */
@@ -249,6 +258,22 @@ static void wait_for_all(lowering *l, block_list *list) {
     for (unsigned b = 0; b < list->count; b++) accs[b] = list->parts[b];
     tile_value done = tile_build_wgmma_wait(&l->builder, lower_int(l, 0), accs, list->count);
     for (unsigned b = 0; b < list->count; b++) list->parts[b].id = done.id + b;
+}
+
+/* The tensor cores keep some 14 bits of a sum of 8-bit floats: so many elements along k are added
+ * there, then the sums are added up as f32. */
+enum { PROMOTED_DEPTH = 128 };
+
+static tile_value *keep_parts(lowering *l, const block_list *list) {
+    tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, list->count);
+    for (unsigned b = 0; b < list->count; b++) parts[b] = list->parts[b];
+    return parts;
+}
+
+/* sums: NULL for none. */
+static void add_parts(lowering *l, block_list *list, const tile_value *sums) {
+    for (unsigned b = 0; sums && b < list->count; b++)
+        list->parts[b] = tile_build_add(&l->builder, sums[b], list->parts[b]);
 }
 
 tile_value lower_wgmma(lowering *l, tile_op op) {
@@ -268,9 +293,21 @@ tile_value lower_wgmma(lowering *l, tile_op op) {
     else
         cut_blocks(l, &list, lower_mapped(l, acc));
     const tile_value *fragments = take_first(l, &plan, &list, &first);
+    uint32_t depth = tile_layout_extent(first.layout, first.k_dim);
+    if (warpgroup_promotes(&l->old, op)) {
+        for (uint32_t k = 0; k < depth; k += PROMOTED_DEPTH) {
+            span ks = {k, k + PROMOTED_DEPTH < depth ? k + PROMOTED_DEPTH : depth, true};
+            tile_value *sums = k || !starts ? keep_parts(l, &list) : NULL;
+            start_blocks(l, &list, type);
+            tile_build_wgmma_fence(&l->builder);
+            multiply(l, op, &plan, &list, &first, fragments, &second, ks);
+            wait_for_all(l, &list);
+            add_parts(l, &list, sums);
+        }
+        return join_blocks(l, &list);
+    }
     tile_build_wgmma_fence(&l->builder);
-    multiply(l, op, &plan, &list, &first, fragments, &second, starts);
-    tile_build_wgmma_commit(&l->builder);
+    multiply(l, op, &plan, &list, &first, fragments, &second, (span){0, depth, starts});
     bool pending = tile_op_has_attr(&l->old, op, TILE_ATTR_async) && are_parts(&list);
     if (!pending) wait_for_all(l, &list);
     return join_blocks(l, &list);

@@ -43,8 +43,9 @@ static void visit_dot(tile_function *f, tile_op op, void *user) {
     products *p = user;
     if (tile_op_opcode(f, op) != TILE_OP_dot) return;
     bool direct = tile_op_parent(f, op).id == p->r->plan.loop.id;
-    p->fit &= direct && warpgroup_takes(f, op) && carried_sum(p, op) >= 0 &&
-              is_staged(p->r, op, TILE_MMA_LHS) && is_staged(p->r, op, TILE_MMA_RHS);
+    p->fit &= direct && warpgroup_takes(f, op) && !warpgroup_promotes(f, op) &&
+              carried_sum(p, op) >= 0 && is_staged(p->r, op, TILE_MMA_LHS) &&
+              is_staged(p->r, op, TILE_MMA_RHS);
     p->count++;
 }
 

@@ -55,6 +55,13 @@ unsigned warpgroup_first(unsigned row_dim) {
     return row_dim == TILE_WGMMA_PLAIN ? TILE_MMA_LHS : TILE_MMA_RHS;
 }
 
+bool warpgroup_promotes(const tile_function *f, tile_op dot) {
+    tile_scalar lhs = warpgroup_operand(f, dot, TILE_MMA_LHS)->scalar;
+    return tile_scalar_bits(lhs) == 8 && tile_scalar_is_floating(lhs) &&
+           warpgroup_operand(f, dot, TILE_MMA_ACC)->scalar == TILE_f32 &&
+           !tile_op_has_attr(f, dot, TILE_ATTR_fast);
+}
+
 static void dims_of(const tile_type *type, uint32_t dims[2]) {
     for (unsigned d = 0; d < 2; d++) dims[d] = (uint32_t)tile_type_dim(type, d);
 }

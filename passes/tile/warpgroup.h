@@ -11,6 +11,11 @@
 bool warpgroup_takes(const tile_function *f, tile_op op);
 bool warpgroup_is_declined(const tile_function *f, tile_op op);
 
+/* Whether its sums are added outside of the tensor cores, for the sake of their precision: 8-bit
+ * floats into f32, not `fast`. Such a dot takes registers for its sums twice, and is never pending.
+ */
+bool warpgroup_promotes(const tile_function *f, tile_op dot);
+
 /* By value: buffers that such dots read. */
 bool *warpgroup_buffers(tile_function *f, tile_arena *arena);
 
