@@ -108,3 +108,22 @@ Test(ptx, any_number_of_tied_operands) {
     expect(text, ",298,299,~{memory}\"(i64 %3, i1 %6, i32 %2, float %4, i32 %2");
     LLVMDisposeMessage(text);
 }
+
+Test(ptx, what_follows_the_operands) {
+    ptx_fixture x;
+    open_fixture(&x);
+    LLVMValueRef sums[] = {x.real, x.real, x.real, x.real};
+    tile_ptx ptx = tile_ptx_begin(&x.e, TILE_MACHINE_wgmma);
+    tile_ptx_modify(&ptx, "m64n8k16.f32.f16.f16");
+    tile_ptx_set_tail(&ptx, ", 1, 1, 0, 1");
+    tile_ptx_add_tied(&ptx, sums, 4);
+    tile_ptx_add_inputs(&ptx, &x.i64, 1);
+    tile_ptx_add_inputs(&ptx, &x.i64, 1);
+    tile_ptx_add_inputs(&ptx, &x.truth, 1);
+    tile_ptx_call(&ptx, sums);
+    char *text = close_fixture(&x);
+    expect(text,
+           "\"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {$0, $1, $2, $3}, $4, $5, $6, "
+           "1, 1, 0, 1;\", \"=f,=f,=f,=f,l,l,b,0,1,2,3,~{memory}\"");
+    LLVMDisposeMessage(text);
+}
