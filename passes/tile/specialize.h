@@ -70,5 +70,7 @@ void specialize_skip(const specialist *s, tile_builder *b, tile_value state[RING
 void specialize_producer(specialist *s, tile_region region);
 /* Moves what not all warps run into the empty region of roles, and makes the loop wait. */
 void specialize_consumers(specialist *s, tile_op roles, tile_region region);
+/* Stores of tiles behind the loop, in the consumers' region, become copies of boxes. */
+void specialize_stores(specialist *s, tile_region region);
 
 #endif

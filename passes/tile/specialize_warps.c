@@ -196,6 +196,7 @@ static void make_roles(specialist *s) {
     tile_builder idle = tile_builder_at_end(f, tile_op_region(f, roles, 1));
     tile_build_yield(&idle, NULL, 0);
     specialize_consumers(s, roles, tile_op_region(f, roles, 2));
+    specialize_stores(s, tile_op_region(f, roles, 2));
     tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_pipelined);
     tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_consumers);
     tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_turns);
