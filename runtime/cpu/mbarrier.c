@@ -73,11 +73,24 @@ static bool fault_use(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int 
     return false;
 }
 
+/* At level 3 buffers lie where the text says: another one's data may be here. */
+static bool is_intact(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                      cpu_mbarrier_at at) {
+    const cpu_shadow *shadow = &at.owner->shadow[at.offset >> run->program->granule_bits];
+    const cpu_insn *writer = &run->program->insns[shadow->write_insn];
+    if (run->program->level != 3 || !shadow->writer || writer == at.barrier->init) return true;
+    fault_use(run, agent, insn, lane, at, "has been overwritten: another buffer has its bytes");
+    tile_report(run->context, TILE_NOTE, writer->loc, "by this %s",
+                tile_op_get_info(writer->opcode)->name);
+    return false;
+}
+
 /* Whether this thread comes after who initialised the barrier. */
 static bool is_published(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                          cpu_mbarrier_at at) {
     const cpu_mbarrier *b = at.barrier;
     if (!b->count) return fault_use(run, agent, insn, lane, at, "has not been initialised");
+    if (!is_intact(run, agent, insn, lane, at)) return false;
     bool own = b->init_agent == agent->clock.agent;
     bool same = lane < 0 || (unsigned)lane == b->init_lane || b->init_time < agent->since;
     if (own ? !same : !cpu_lane_knows(agent, lane, b->init_agent, b->init_time))
@@ -102,8 +115,8 @@ static bool find_place(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int
     at->owner = cpu_find_owner(run, agent, insn, lane, buffer);
     if (!at->owner) return false;
     at->index = (uint32_t)index;
-    at->barrier =
-        cpu_mbarrier_of(run, at->owner, cpu_buffer_offset(insn, buffer) + (uint32_t)index * BYTES);
+    at->offset = cpu_buffer_offset(insn, buffer) + (uint32_t)index * BYTES;
+    at->barrier = cpu_mbarrier_of(run, at->owner, at->offset);
     return true;
 }
 

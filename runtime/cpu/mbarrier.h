@@ -40,7 +40,8 @@ typedef struct cpu_mbarrier {
 typedef struct cpu_mbarrier_at {
     cpu_block *owner;
     cpu_mbarrier *barrier;
-    uint32_t index; /* in its buffer */
+    uint32_t index;  /* in its buffer */
+    uint32_t offset; /* in the owner's shared memory */
 } cpu_mbarrier_at;
 
 /* The barrier that this lane names: `buffer` is the buffer's value, `index` which of its barriers.
