@@ -471,3 +471,28 @@ bool tile_compute_rounds(const tile_function *compute) {
     }
     return false;
 }
+
+/* Behind the casts that round it: the compute's input of this number, a matrix. */
+static bool find_matrix(const tile_function *f, tile_value value, unsigned *input) {
+    for (unsigned i = 0; i < f->arg_count; i++)
+        if (tile_function_arg(f, i).id == value.id) {
+            *input = i;
+            return f->args[i].type->rank == 2;
+        }
+    return false;
+}
+
+static tile_value without_casts(const tile_function *f, tile_value value) {
+    tile_op op;
+    while ((op = tile_value_def(f, value)).id && tile_op_opcode(f, op) == TILE_OP_cast)
+        value = tile_op_operand(f, op, 0);
+    return value;
+}
+
+bool tile_compute_find_product(const tile_function *f, unsigned *lhs, unsigned *rhs) {
+    if (!f || f->kind != TILE_COMPUTE || tile_function_result_count(f) != 1) return false;
+    tile_op op = tile_value_def(f, without_casts(f, tile_function_result(f, 0)));
+    return op.id && tile_op_opcode(f, op) == TILE_OP_matmul &&
+           find_matrix(f, without_casts(f, tile_op_operand(f, op, 0)), lhs) &&
+           find_matrix(f, without_casts(f, tile_op_operand(f, op, 1)), rhs);
+}

@@ -40,6 +40,10 @@ TILE_API tile_status tile_compute_run(const tile_function *compute,
  * numbers are exact in any order, so that the results of others can be compared for equality. */
 TILE_API bool tile_compute_rounds(const tile_function *compute);
 
+/* Whether its only result is the product of two of its inputs, which are matrices, casts aside; and
+ * which: long products can be checked without computing them then. */
+TILE_API bool tile_compute_find_product(const tile_function *compute, unsigned *lhs, unsigned *rhs);
+
 /* The reference of an instantiated kernel, which it names with `of`. Fills scalar, rank and dims of
  * what the compute takes, then of what it gives, and in which[] the index of the kernel's argument
  * of that name, in strides[] how its elements lie there (in elements: a view's strides, row-major

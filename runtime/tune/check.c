@@ -15,30 +15,11 @@ static const tile_loc no_place = {0, 0, 0};
 /* What the compute is ---------------------------------------------------------------------------
  */
 
-/* The value without the casts that round it. */
-static tile_value without_casts(const tile_function *f, tile_value value) {
-    tile_op op;
-    while ((op = tile_value_op(f, value)).id && tile_op_opcode(f, op) == TILE_OP_cast)
-        value = tile_op_operand(f, op, 0);
-    return value;
-}
-
-static const tile_compute_array *input_of(const tune_check *c, tile_value value) {
-    value = without_casts(c->compute, value);
-    for (unsigned i = 0; i < c->input_count; i++)
-        if (tile_function_arg(c->compute, i).id == value.id) return &c->arrays[i];
-    return NULL;
-}
-
 static void find_product(tune_check *c) {
-    const tile_function *f = c->compute;
-    tile_op op = tile_value_op(f, without_casts(f, tile_function_result(f, 0)));
-    if (c->count != c->input_count + 1 || !op.id || tile_op_opcode(f, op) != TILE_OP_matmul) return;
-    const tile_compute_array *lhs = input_of(c, tile_op_operand(f, op, 0));
-    const tile_compute_array *rhs = input_of(c, tile_op_operand(f, op, 1));
-    if (!lhs || !rhs || lhs->rank != 2 || rhs->rank != 2) return;
-    c->lhs = lhs;
-    c->rhs = rhs;
+    unsigned lhs, rhs;
+    if (!tile_compute_find_product(c->compute, &lhs, &rhs)) return;
+    c->lhs = &c->arrays[lhs];
+    c->rhs = &c->arrays[rhs];
 }
 
 tile_status tune_check_open(tune_check *c, const tile_module *module, const char *kernel,

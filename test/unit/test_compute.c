@@ -144,3 +144,41 @@ Test(compute, empty_sum_is_zero) {
     tile_module_destroy(module);
     text_close(&x);
 }
+
+/* Which computes are products, so that they need not be computed to be checked. */
+Test(compute, products_are_found) {
+    static const struct {
+        const char *text;
+        bool product, rounds;
+        unsigned lhs, rhs;
+    } cases[] = {
+        {"compute @f<m: dim, n: dim, k: dim>(%x: tensor<f32[n]>, %a: tensor<f16[m, k]>, %b: "
+         "tensor<f16[k, n]>) -> (%c: tensor<f16[m, n]>) {\n  %c = f16(matmul(%a, %b) : f32)\n}\n",
+         true, false, 1, 2},
+        {"compute @f<m: dim>(%a: tensor<f32[m, m]>) -> (%c: tensor<f32[m, m]>) {\n"
+         "  %c = matmul %a, %a : f32\n}\n",
+         true, false, 0, 0},
+        {"compute @f<m: dim>(%a: tensor<f32[m, m]>) -> (%c: tensor<f32[m, m]>) {\n"
+         "  %c = exp(matmul(%a, %a) : f32)\n}\n",
+         false, true, 0, 0},
+        {"compute @f<m: dim>(%a: tensor<f32[m, m]>) -> (%c: tensor<f32[m, m]>, %d: "
+         "tensor<f32[m, m]>) {\n  %c = matmul %a, %a : f32\n  %d = %a / 3.0\n}\n",
+         false, true, 0, 0},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tile_context *context = tile_context_create();
+        tile_module *module =
+            tile_module_parse(context, "f.tile", cases[i].text, strlen(cases[i].text));
+        cr_assert(module, "case %u", i);
+        const tile_function *f = tile_module_function(module, 0);
+        unsigned lhs = 9, rhs = 9;
+        cr_expect_eq(tile_compute_find_product(f, &lhs, &rhs), cases[i].product, "case %u", i);
+        if (cases[i].product) {
+            cr_expect_eq(lhs, cases[i].lhs, "case %u", i);
+            cr_expect_eq(rhs, cases[i].rhs, "case %u", i);
+        }
+        cr_expect_eq(tile_compute_rounds(f), cases[i].rounds, "case %u", i);
+        tile_module_destroy(module);
+        tile_context_destroy(context);
+    }
+}

@@ -137,33 +137,6 @@ static bool inputs_are_whole(const reference *from, const run_argument *argument
     return true;
 }
 
-/* The value without the casts that round it. */
-static tile_value without_casts(const tile_function *f, tile_value value) {
-    tile_op op;
-    while ((op = tile_value_op(f, value)).id && tile_op_opcode(f, op) == TILE_OP_cast)
-        value = tile_op_operand(f, op, 0);
-    return value;
-}
-
-static const tile_compute_array *input_of(const reference *from, tile_value value) {
-    value = without_casts(from->compute, value);
-    for (unsigned i = 0; i < from->input_count; i++)
-        if (tile_function_arg(from->compute, i).id == value.id) return &from->arrays[i];
-    return NULL;
-}
-
-/* True if the only result is the product of two inputs that are matrices. */
-static bool is_product(const reference *from, const tile_compute_array **a,
-                       const tile_compute_array **b) {
-    const tile_function *f = from->compute;
-    tile_op op = tile_value_op(f, without_casts(f, tile_function_result(f, 0)));
-    if (from->count != from->input_count + 1 || tile_op_opcode(f, op) != TILE_OP_matmul)
-        return false;
-    *a = input_of(from, tile_op_operand(f, op, 0));
-    *b = input_of(from, tile_op_operand(f, op, 1));
-    return *a && *b && (*a)->rank == 2;
-}
-
 static bool run(reference *from) {
     for (unsigned i = from->input_count; i < from->count; i++) {
         host_array made = as_host(&from->arrays[i]);
@@ -177,9 +150,11 @@ static bool run(reference *from) {
 
 static bool check_result_array(reference *from, unsigned index, const host_array *got,
                                const char *name, check_result *result) {
-    const tile_compute_array *expected = &from->arrays[index], *a, *b;
-    if (result->exact && is_product(from, &a, &b) && check_is_long(got, a->dims[1])) {
-        host_array lhs = as_host(a), rhs = as_host(b);
+    const tile_compute_array *expected = &from->arrays[index];
+    unsigned a, b;
+    if (result->exact && tile_compute_find_product(from->compute, &a, &b) &&
+        check_is_long(got, from->arrays[a].dims[1])) {
+        host_array lhs = as_host(&from->arrays[a]), rhs = as_host(&from->arrays[b]);
         return check_product(&lhs, &rhs, got, name, result);
     }
     if (!expected->data && !run(from)) return false;

@@ -15,29 +15,48 @@
     ENUM(CUfunction_attribute) \
     ENUM(CUjit_option) \
     ENUM(CUjitInputType) \
-    ENUM(CUstreamCaptureStatus)
+    ENUM(CUstreamCaptureStatus) \
+    ENUM(CUtensorMapDataType) \
+    ENUM(CUtensorMapInterleave) \
+    ENUM(CUtensorMapSwizzle) \
+    ENUM(CUtensorMapL2promotion) \
+    ENUM(CUtensorMapFloatOOBfill)
 #define CUresult our_CUresult
 #define CUdevice_attribute our_CUdevice_attribute
 #define CUfunction_attribute our_CUfunction_attribute
 #define CUjit_option our_CUjit_option
 #define CUjitInputType our_CUjitInputType
 #define CUstreamCaptureStatus our_CUstreamCaptureStatus
+#define CUtensorMapDataType our_CUtensorMapDataType
+#define CUtensorMapInterleave our_CUtensorMapInterleave
+#define CUtensorMapSwizzle our_CUtensorMapSwizzle
+#define CUtensorMapL2promotion our_CUtensorMapL2promotion
+#define CUtensorMapFloatOOBfill our_CUtensorMapFloatOOBfill
 /* Structs are compared member by member. */
 #define CUlaunchConfig our_CUlaunchConfig
 #define CUlaunchConfig_st our_CUlaunchConfig_st
 #define CUlaunchAttribute our_CUlaunchAttribute
 #define CUlaunchAttribute_st our_CUlaunchAttribute_st
+#define CUtensorMap our_CUtensorMap
+#define CUtensorMap_st our_CUtensorMap_st
 #include "runtime/cuda/driver.h"
 #undef CUlaunchConfig
 #undef CUlaunchConfig_st
 #undef CUlaunchAttribute
 #undef CUlaunchAttribute_st
+#undef CUtensorMap
+#undef CUtensorMap_st
 #undef CUresult
 #undef CUdevice_attribute
 #undef CUfunction_attribute
 #undef CUjit_option
 #undef CUjitInputType
 #undef CUstreamCaptureStatus
+#undef CUtensorMapDataType
+#undef CUtensorMapInterleave
+#undef CUtensorMapSwizzle
+#undef CUtensorMapL2promotion
+#undef CUtensorMapFloatOOBfill
 
 #define SAME(type, other) __builtin_types_compatible_p(type, other)
 
@@ -54,6 +73,9 @@ ENUMS(ENUM)
                    #type "." #member " is elsewhere in cuda.h")
 #define SIZE(type) \
     _Static_assert(sizeof(our_##type) == sizeof(type), #type " has another size in cuda.h")
+PLACE(CUtensorMap, opaque);
+SIZE(CUtensorMap);
+_Static_assert(_Alignof(our_CUtensorMap) == _Alignof(CUtensorMap), "CUtensorMap's alignment");
 PLACE(CUlaunchConfig, gridDimX);
 PLACE(CUlaunchConfig, gridDimY);
 PLACE(CUlaunchConfig, gridDimZ);
