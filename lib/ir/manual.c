@@ -164,6 +164,9 @@ static void print_products(const tile_out *out) {
                        row->unsigned_rhs ? "unsigned " : "", tile_scalar_name(row->rhs),
                        tile_scalar_name(row->acc), row->capability / 10, row->capability % 10);
     }
+#define WGMMA(lhs, rhs, acc, k) \
+    tile_out_print(out, "| `wgmma m64nNk%d` | " #lhs " | " #rhs " | " #acc " | 9.0a |\n", k);
+#include "lib/layout/wgmma.def"
 }
 
 static void print_glossary(const tile_out *out) {
