@@ -183,9 +183,14 @@ static void walk_dot_wait(walk *w, state *s, tile_op op) {
     s->status[tile_op_result(w->f, op, 0).id] = over ? DONE : status;
 }
 
-/* Whether an extract takes the end of its operand: parts are taken in order, and then it is. */
+/* Whether what is picked has the end of the operand: parts are taken in order, and then it is. */
 static bool takes_end(const walk *w, tile_op op) {
-    int64_t first;
+    int64_t first,
+        last = tile_type_elements(tile_value_type(w->f, tile_op_operand(w->f, op, 0))) - 1;
+    const tile_attr *order = tile_op_attr(w->f, op, TILE_ATTR_order);
+    for (unsigned i = 0; order && i < order->count; i++)
+        if (order->list[i] == last) return true;
+    if (order) return false;
     tile_value src = tile_op_operand(w->f, op, 0), part = tile_op_result(w->f, op, 0);
     return tile_value_is_int(w->f, tile_op_operand(w->f, op, 1), &first) &&
            first + tile_type_elements(tile_value_type(w->f, part)) ==
@@ -244,6 +249,7 @@ static void walk_op(walk *w, state *s, tile_op op) {
     case TILE_OP_wgmma_fence: memset(s->fresh, 0, w->f->value_count); return;
     case TILE_OP_undefined: s->status[tile_op_result(w->f, op, 0).id] = UNDEFINED; return;
     case TILE_OP_extract:
+    case TILE_OP_permute:
     case TILE_OP_concat:
         if (walk_parts(w, s, op)) return;
         break;

@@ -177,12 +177,6 @@ static void cut_blocks(lowering *l, block_list *list, tile_value acc) {
     }
 }
 
-/* Whether blocks are parts of the fragment as they are: only then can its sums be pending, as who
- * exchanges registers reads them. */
-static bool are_parts(const block_list *list) {
-    return is_in_row(list->order, list->count * list->size);
-}
-
 static tile_value join_blocks(lowering *l, const block_list *list) {
     unsigned registers = list->count * list->size;
     tile_value all = list->count == 1 ? list->parts[0]
@@ -308,8 +302,7 @@ tile_value lower_wgmma(lowering *l, tile_op op) {
     }
     tile_build_wgmma_fence(&l->builder);
     multiply(l, op, &plan, &list, &first, fragments, &second, (span){0, depth, starts});
-    bool pending = tile_op_has_attr(&l->old, op, TILE_ATTR_async) && are_parts(&list);
-    if (!pending) wait_for_all(l, &list);
+    if (!tile_op_has_attr(&l->old, op, TILE_ATTR_async)) wait_for_all(l, &list);
     return join_blocks(l, &list);
 }
 
@@ -347,7 +340,6 @@ static tile_value wait_for_parts(lowering *l, tile_op op, tile_value src) {
         return tile_build_wgmma_wait(&l->builder, lower_int(l, 0), &src, 1);
     const tile_type *type = tile_value_type(&l->old, tile_op_operand(&l->old, op, 0));
     block_list list = find_blocks(l, type->layout, &plan);
-    if (!are_parts(&list)) return src; /* it has been waited for */
     cut_blocks(l, &list, src);
     wait_for_all(l, &list);
     return join_blocks(l, &list);
