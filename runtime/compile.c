@@ -303,6 +303,15 @@ static tile_function *bind(tile_module *module, const char *kernel, const tile_b
     return f;
 }
 
+/* As tile_compile does. */
+static void assume_first_variant(tile_function *f, const tile_target *target) {
+    tile_arena arena = {0};
+    tile_variants variants;
+    tile_derive_variants(f, target, &arena, &variants);
+    tile_assume_variant(f, &variants, 0);
+    tile_arena_reset(&arena);
+}
+
 tile_status tile_lower(tile_module *module, const char *kernel, const tile_binding *bindings,
                        unsigned binding_count, const char *pipeline,
                        const tile_pass_options *options, tile_function **out) {
@@ -312,6 +321,7 @@ tile_status tile_lower(tile_module *module, const char *kernel, const tile_bindi
     if (out) *out = NULL;
     tile_function *f = bind(module, kernel, bindings, binding_count, &build);
     if (!f) return TILE_INVALID;
+    if (!pipeline && f->kind == TILE_KERNEL) assume_first_variant(f, passes.target);
     const char *name = passes.kernel = f->name;
     tile_status status = tile_run_passes(module, choose_pipeline(f, pipeline, 3), &passes);
     if (out) *out = status == TILE_OK ? tile_module_find(module, name) : NULL;
