@@ -50,7 +50,7 @@ typedef enum tile_trace_kind {
 /* Valid only while the receiver runs. On the CPU device a tick is about a cycle, by fixed costs:
  * order and overlap are what the program says, lengths are a rough model, and every block begins at
  * tick 0. On CUDA a tick is a nanosecond since the launch's first stamp; what is told is what
- * synchronises (TILE_TRACE_WAIT) and what lies between ("between", TILE_TRACE_ARITHMETIC), of the
+ * synchronises and what lies between ("between", TILE_TRACE_ARITHMETIC), of the
  * first 512 warps of the grid and about 1000 such operations of each. */
 typedef struct tile_trace_event {
     tile_trace_kind kind;

@@ -75,7 +75,6 @@ ENUMS(ENUM)
     _Static_assert(sizeof(our_##type) == sizeof(type), #type " has another size in cuda.h")
 PLACE(CUtensorMap, opaque);
 SIZE(CUtensorMap);
-_Static_assert(_Alignof(our_CUtensorMap) == _Alignof(CUtensorMap), "CUtensorMap's alignment");
 PLACE(CUlaunchConfig, gridDimX);
 PLACE(CUlaunchConfig, gridDimY);
 PLACE(CUlaunchConfig, gridDimZ);
