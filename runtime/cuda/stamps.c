@@ -60,8 +60,8 @@ static void tell(const reading *r, const block_clock *clock, uint64_t block, uns
     bool is_one = from->what > 1 && !(from->what & 1) && to->what == from->what + 1;
     uint32_t id = (is_one || to->what < 2 ? from->what : to->what) / 2;
     tile_op op = {id && id < r->f->op_count ? id : 0};
-    bool waits = op.id && tile_op_effects(r->f, op) & (TILE_EFFECT_WAIT | TILE_EFFECT_BARRIER |
-                                                       TILE_EFFECT_ACQUIRE);
+    bool waits = op.id && tile_op_effects(r->f, op) &
+                              (TILE_EFFECT_WAIT | TILE_EFFECT_BARRIER | TILE_EFFECT_ACQUIRE);
     tile_loc loc = op.id ? tile_op_loc(r->f, op) : r->f->loc;
     const int64_t *grid = r->launch->grid;
     tile_trace_event event = {.kind = !is_one ? TILE_TRACE_ARITHMETIC
