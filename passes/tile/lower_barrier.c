@@ -1,4 +1,4 @@
-/* Barriers in shared memory: initialised by the first threads of the block, several in one go; each
+/* Barriers in shared memory: initialised by the first thread of the block, or several; each
  * warp arrives by its first lane, all threads wait for themselves. */
 #include "passes/tile/lower.h"
 
@@ -48,17 +48,34 @@ static void init_buffer(lowering *l, tile_builder *b, tile_op alloc, int64_t thr
     }
 }
 
+/* By one thread, one after the other: their addresses are constants, and each instruction takes one
+ * address for all threads. */
+static void init_in_turn(lowering *l, tile_builder *b) {
+    for (size_t i = 0; i < l->fresh_count; i++) {
+        tile_op alloc = l->fresh_barriers[i];
+        tile_value buffer = l->map[tile_op_result(&l->old, alloc, 0).id];
+        tile_value count = lower_int(l, tile_op_attr_int(&l->old, alloc, TILE_ATTR_count, 1));
+        for (int64_t k = 0; k < barriers_of(l, alloc); k++) {
+            tile_value index = lower_int(l, k);
+            tile_build_mbarrier_init(b, buffer, &index, 1, count);
+        }
+    }
+}
+
 void lower_init_barriers(lowering *l) {
-    int64_t threads = 0, all = (int64_t)LANES * l->who.warps;
+    enum { MOST_IN_TURN = 32 };
+    int64_t threads = 0, total = 0, all = (int64_t)LANES * l->who.warps;
     if (!l->fresh_count) return;
     for (size_t i = 0; i < l->fresh_count; i++) {
         int64_t barriers = barriers_of(l, l->fresh_barriers[i]);
         threads = barriers > threads ? barriers : threads;
+        total += barriers;
     }
-    threads = threads > all ? all : threads;
+    threads = total <= MOST_IN_TURN ? 1 : threads > all ? all : threads;
     tile_value first = tile_build_lt(&l->builder, l->thread, lower_int(l, threads));
     tile_builder inner = begin_if(l, &l->builder, first);
-    for (size_t i = 0; i < l->fresh_count; i++)
+    if (threads == 1) init_in_turn(l, &inner);
+    for (size_t i = 0; i < l->fresh_count && threads > 1; i++)
         init_buffer(l, &inner, l->fresh_barriers[i], threads);
     tile_build_mbarrier_fence(&inner);
     tile_build_yield(&inner, NULL, 0);
