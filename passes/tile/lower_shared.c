@@ -1,4 +1,5 @@
-/* Fragments in shared buffers: where each register lies, loads and stores, ldmatrix. */
+/* Fragments in shared buffers: where each register lies, loads and stores, ldmatrix and stmatrix.
+ */
 #include <string.h>
 
 #include "lib/layout/layout.h"
@@ -83,7 +84,7 @@ tile_value lower_shared_access_offset(lowering *l, const lower_shared_access *a,
                          register_offset(&a->map, a->layout, register_));
 }
 
-/* ldmatrix ------------------------------------------------------------------------------------ */
+/* ldmatrix and stmatrix ----------------------------------------------------------------------- */
 
 /* ldmatrix gives lane i of a warp four neighbouring bytes, p elements, of row i / 4 of a matrix:
  * elements p * (i % 4) to p * (i % 4) + p - 1. A row is 16 bytes in a row of shared memory, and
@@ -94,7 +95,8 @@ tile_value lower_shared_access_offset(lowering *l, const lower_shared_access *a,
  *    plain     1 .. p / 2      p, 2p        rows            columns lie side by side
  *    trans     row 1           rows 2, 4    1, 2, 4         rows lie side by side
  *
- * and everything else must leave the bits inside a row alone. */
+ * and everything else must leave the bits inside a row alone. stmatrix stores what ldmatrix loads.
+ */
 typedef struct matrix_match {
     bool matches;
     bool trans;
@@ -130,10 +132,23 @@ static matrix_match match_matrices(const lower_shared_map *map, const tile_type 
     return match;
 }
 
-static tile_value load_matrices(lowering *l, const lower_shared_map *map, const tile_type *tile) {
+/* A fragment as matrices: up to four in each instruction. */
+typedef struct matrix_access {
+    const lower_shared_map *map;
+    const tile_layout *layout;
+    bool trans;
+    uint32_t thread_bits; /* that the thread's part may have */
+    tile_value thread_part;
+    unsigned each, count;  /* registers of an instruction, and instructions */
+    const tile_type *part; /* of one */
+} matrix_access;
+
+/* False if the fragment does not consist of matrices. */
+static bool start_matrices(lowering *l, const lower_shared_map *map, const tile_type *tile,
+                           matrix_access *a) {
     const tile_layout *layout = tile->layout;
     matrix_match match = match_matrices(map, tile);
-    if (!match.matches) return TILE_NO_VALUE;
+    if (!match.matches) return false;
     unsigned matrix_bits = layout->reg_bits - match.own_bits;
     if (matrix_bits > 2) matrix_bits = 2;
     uint32_t bases[TILE_LANE_BITS + TILE_LAYOUT_MAX_WARP_BITS] = {match.rows[0], match.rows[1],
@@ -141,21 +156,47 @@ static tile_value load_matrices(lowering *l, const lower_shared_map *map, const 
     for (unsigned bit = 0; bit < matrix_bits; bit++)
         bases[3 + bit] = map->reg[match.own_bits + bit];
     memcpy(bases + TILE_LANE_BITS, map->warp, sizeof(uint32_t) * layout->warp_bits);
-    uint32_t thread_bits = 0;
     unsigned inputs = TILE_LANE_BITS + (unsigned)layout->warp_bits;
-    for (unsigned i = 0; i < inputs; i++) thread_bits |= bases[i];
-    tile_value thread_part = lower_thread_map(l, bases, inputs);
-    unsigned each = 1u << (match.own_bits + matrix_bits);
-    unsigned count = tile_layout_registers(layout) / each;
-    const tile_type *type = tile_type_vector(tile_function_context(l->f), tile->scalar, each);
-    tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, count);
-    for (unsigned i = 0; i < count; i++) {
-        uint32_t added = register_offset(map, layout, i * each);
-        tile_value offset = shared_offset(l, map, thread_part, thread_bits, added);
-        parts[i] = tile_build_ldmatrix(&l->builder, map->buffer, &offset, 1, type);
-        if (match.trans) tile_op_set_flag(l->f, tile_value_def(l->f, parts[i]), TILE_ATTR_trans);
+    *a = (matrix_access){.map = map, .layout = layout, .trans = match.trans};
+    for (unsigned i = 0; i < inputs; i++) a->thread_bits |= bases[i];
+    a->thread_part = lower_thread_map(l, bases, inputs);
+    a->each = 1u << (match.own_bits + matrix_bits);
+    a->count = tile_layout_registers(layout) / a->each;
+    a->part = tile_type_vector(tile_function_context(l->f), tile->scalar, a->each);
+    return true;
+}
+
+static tile_value matrix_offset(lowering *l, const matrix_access *a, unsigned index) {
+    uint32_t added = register_offset(a->map, a->layout, index * a->each);
+    return shared_offset(l, a->map, a->thread_part, a->thread_bits, added);
+}
+
+static tile_value load_matrices(lowering *l, const lower_shared_map *map, const tile_type *tile) {
+    matrix_access a;
+    if (!start_matrices(l, map, tile, &a)) return TILE_NO_VALUE;
+    tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, a.count);
+    for (unsigned i = 0; i < a.count; i++) {
+        tile_value offset = matrix_offset(l, &a, i);
+        parts[i] = tile_build_ldmatrix(&l->builder, map->buffer, &offset, 1, a.part);
+        if (a.trans) tile_op_set_flag(l->f, tile_value_def(l->f, parts[i]), TILE_ATTR_trans);
     }
-    return count == 1 ? parts[0] : tile_build_concat(&l->builder, parts, count);
+    return a.count == 1 ? parts[0] : tile_build_concat(&l->builder, parts, a.count);
+}
+
+/* False if nothing has been built. */
+static bool store_matrices(lowering *l, tile_value fragment, const lower_shared_map *map,
+                           const tile_type *tile) {
+    matrix_access a;
+    if (!start_matrices(l, map, tile, &a)) return false;
+    for (unsigned i = 0; i < a.count; i++) {
+        tile_value offset = matrix_offset(l, &a, i), first = lower_int(l, i * a.each);
+        tile_value part =
+            a.count == 1 ? fragment : tile_build_extract(&l->builder, fragment, first, a.part);
+        tile_build_stmatrix(&l->builder, part, map->buffer, &offset, 1);
+        tile_op store = tile_region_at(l->f, l->builder.region)->last;
+        if (a.trans) tile_op_set_flag(l->f, store, TILE_ATTR_trans);
+    }
+    return true;
 }
 
 /* Loads and stores ---------------------------------------------------------------------------- */
@@ -183,9 +224,14 @@ tile_value lower_load_shared(lowering *l, const tile_value *element, unsigned co
 
 void lower_store_shared(lowering *l, tile_value fragment, const tile_type *tile,
                         const tile_value *element, unsigned count) {
+    enum { FIRST_WITH_STMATRIX = 90 };
     lower_shared_map map = lower_map_shared(l, element, count, tile->layout);
-    lower_shared_access a = lower_start_shared(l, &map, tile->layout, lower_widest(tile->scalar));
     tile_value predicate = lower_first_holder(l, tile->layout);
+    bool plain = !map.begin.id && !predicate.id && !tile_value_type(&l->old, element[0])->cluster;
+    if (plain && l->pass->target->compute_capability >= FIRST_WITH_STMATRIX &&
+        store_matrices(l, fragment, &map, tile))
+        return;
+    lower_shared_access a = lower_start_shared(l, &map, tile->layout, lower_widest(tile->scalar));
     for (unsigned i = 0; i < a.cut.count; i++) {
         tile_value offset = lower_shared_access_offset(l, &a, lower_cut_register(&a.cut, i, 0));
         tile_value part = lower_take(l, fragment, &a.cut, i);

@@ -359,6 +359,7 @@ static follow_function find_follower(tile_opcode opcode) {
         {TILE_OP_ld_shared, follow_move},
         {TILE_OP_st_shared, follow_move},
         {TILE_OP_ldmatrix, follow_move},
+        {TILE_OP_stmatrix, follow_move},
         {TILE_OP_convert_layout, follow_nothing},
         {TILE_OP_dot_wait, follow_nothing},
         {TILE_OP_mma, follow_mma},
