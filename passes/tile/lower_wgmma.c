@@ -332,13 +332,23 @@ static tile_op find_product(const tile_function *f, tile_value sums) {
     return TILE_NO_OP;
 }
 
+/* Whether a tile may be a warpgroup's sums, for all that its type says. */
+static bool may_be_sums(const tile_type *type) {
+    uint32_t columns;
+    bool sums = type->scalar == TILE_f32 || type->scalar == TILE_f16 || type->scalar == TILE_i32;
+    for (unsigned row_dim = 0; sums && row_dim < 2; row_dim++)
+        if (tile_wgmma_holds(type->layout, row_dim, type->scalar, &columns)) return true;
+    return false;
+}
+
 /* Each block is waited for by itself. */
 static tile_value wait_for_parts(lowering *l, tile_op op, tile_value src) {
     warpgroup_plan plan;
-    tile_op dot = find_product(&l->old, tile_op_operand(&l->old, op, 0));
-    if (!dot.id || !warpgroup_takes(&l->old, dot) || warpgroup_find_plan(&l->old, dot, &plan))
-        return tile_build_wgmma_wait(&l->builder, lower_int(l, 0), &src, 1);
     const tile_type *type = tile_value_type(&l->old, tile_op_operand(&l->old, op, 0));
+    tile_op dot = find_product(&l->old, tile_op_operand(&l->old, op, 0));
+    if ((dot.id && !warpgroup_takes(&l->old, dot)) || !may_be_sums(type)) return src;
+    if (!dot.id || warpgroup_find_plan(&l->old, dot, &plan))
+        return tile_build_wgmma_wait(&l->builder, lower_int(l, 0), &src, 1);
     block_list list = find_blocks(l, type->layout, &plan);
     cut_blocks(l, &list, src);
     wait_for_all(l, &list);
@@ -349,9 +359,10 @@ tile_value lower_dot_wait(lowering *l, tile_op op) {
     tile_value src = lower_mapped(l, tile_op_operand(&l->old, op, 0));
     bool found = false;
     int64_t left = 0;
-    tile_walk(&l->old, l->old.body, find_warpgroup, &found);
+    bool warpgroups = l->who.warps % TILE_WARPGROUP == 0 && l->who.first % TILE_WARPGROUP == 0;
+    if (warpgroups) tile_walk(&l->old, l->old.body, find_warpgroup, &found);
     tile_value_is_int(&l->old, tile_op_operand(&l->old, op, 1), &left);
-    if (!found) return src; /* all products have been waited for */
+    if (!found) return src; /* mma has computed all products where they stand */
     if (left == 0) return wait_for_parts(l, op, src);
     tile_build_wgmma_wait(&l->builder, lower_int(l, left), NULL, 0);
     return src;
