@@ -2,7 +2,7 @@
  *
  * %clock counts in a multiprocessor, so within a block it is exact; %globaltimer is the same
  * everywhere, but steps by up to a microsecond. So each block is placed by the first stamp of its
- * first warp, and what follows is counted in clocks, whose length comes from the block's own first
+ * first warp that has one, and what follows is counted in clocks, whose length comes from the block's own first
  * and last stamp. */
 #include <stdlib.h>
 
@@ -38,8 +38,10 @@ static const tile_stamp *stamps_of(const reading *r, uint64_t block, unsigned wa
 static block_clock clock_of(const reading *r, uint64_t block) {
     enum { LONG_ENOUGH = 20000 /* ns: the timer's steps are a few percent then */ };
     const double usual = 1e6 / (r->d->base.clock ? r->d->base.clock : 1500000);
-    unsigned count;
-    const tile_stamp *first = stamps_of(r, block, 0, &count);
+    unsigned count = 0;
+    const tile_stamp *first = r->stamps;
+    for (unsigned warp = 0; warp < r->warps && !count; warp++)
+        first = stamps_of(r, block, warp, &count);
     if (!count) return (block_clock){r->start, 0, usual};
     const tile_stamp *last = &first[count - 1];
     uint32_t ticks = last->clock - first->clock;
