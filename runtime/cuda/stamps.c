@@ -2,8 +2,8 @@
  *
  * %clock counts in a multiprocessor, so within a block it is exact; %globaltimer is the same
  * everywhere, but steps by up to a microsecond. So each block is placed by the first stamp of its
- * first warp that has one, and what follows is counted in clocks, whose length comes from the block's own first
- * and last stamp. */
+ * first warp that has one, and what follows is counted in clocks, whose length comes from the
+ * block's own first and last stamp. */
 #include <stdlib.h>
 
 #include "lib/codegen/abi.h"

@@ -38,9 +38,10 @@ static char told[2048];
 static void keep(const tile_trace_event *e, void *user) {
     size_t length = strlen(told);
     (void)user;
-    snprintf(told + length, sizeof told - length, "%d %s %u: %llu to %llu, block %lld %lld, warp %u\n",
-             (int)e->kind, e->operation, e->line, (unsigned long long)e->begin,
-             (unsigned long long)e->end, (long long)e->block[0], (long long)e->block[1], e->warp);
+    snprintf(told + length, sizeof told - length,
+             "%d %s %u: %llu to %llu, block %lld %lld, warp %u\n", (int)e->kind, e->operation,
+             e->line, (unsigned long long)e->begin, (unsigned long long)e->end,
+             (long long)e->block[0], (long long)e->block[1], e->warp);
 }
 
 static tile_op find(const tile_function *f, tile_opcode opcode) {
@@ -75,9 +76,10 @@ static void open(stamped *s) {
                               .cuMemsetD8Async = clear};
     s->abi = tile_abi_create(s->x.kernel);
     s->variant = (tile_variant){.function = s->x.kernel, .abi = s->abi};
-    s->d = (cuda_device){.base = {.context = s->x.context, .clock = 500000}, /* kHz: a tick is 2 ns */
-                         .driver = &s->driver,
-                         .trace = keep};
+    s->d =
+        (cuda_device){.base = {.context = s->x.context, .clock = 500000}, /* kHz: a tick is 2 ns */
+                      .driver = &s->driver,
+                      .trace = keep};
     s->launch = (tile_launch){.variant = &s->variant, .grid = {2, 2, 1}};
     array_bytes = sizeof *array * TILE_STAMPED_WARPS * TILE_STAMPS_OF_WARP;
     array = calloc(1, array_bytes);
