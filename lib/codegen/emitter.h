@@ -87,6 +87,8 @@ typedef struct tile_emitter {
     const tile_emitted_loop *loop; /* the innermost one; NULL: none */
     tile_address_step steps[TILE_RECENT_STEPS]; /* address.c's: the last ones built, a ring */
     unsigned next_step;
+    tile_op *products; /* wgmma.c's: those that wait for the last one in their row */
+    size_t product_count, product_capacity;
     LLVMValueRef clean_base, plain_base;
     LLVMValueRef *table_bases; /* of each table */
     const tile_table *tables;

@@ -76,6 +76,14 @@ void tile_ptx_add_inputs(tile_ptx *ptx, const LLVMValueRef *values, unsigned cou
     for (unsigned i = 0; i < count; i++) push(ptx, &ptx->inputs, values[i]);
 }
 
+void tile_ptx_next(tile_ptx *ptx, unsigned first) {
+    if (!ptx->count) ptx->shared = (unsigned)ptx->group_count;
+    if (ptx->count == 1) ptx->own = (unsigned)ptx->group_count - ptx->shared;
+    ptx->firsts = tile_arena_grow(&ptx->e->arena, ptx->firsts, ptx->count, &ptx->capacity,
+                                  sizeof *ptx->firsts);
+    ptx->firsts[ptx->count++] = first;
+}
+
 /* Types ---------------------------------------------------------------------------------------- */
 
 static bool is_byte(const tile_ptx *ptx, LLVMValueRef value) {
@@ -119,18 +127,29 @@ static void append_group(const tile_ptx *ptx, text *to, const tile_ptx_group *gr
     if (group->count > 1) append(to, "}");
 }
 
-static text write_code(const tile_ptx *ptx) {
-    text code = {.arena = &ptx->e->arena};
+/* $0 is group `first`, $1 is `rest`. */
+static void append_instruction(const tile_ptx *ptx, text *code, unsigned first, unsigned rest) {
     for (const char *at = tile_machine_text(ptx->machine); *at; at++) {
         const char one[2] = {*at, 0};
-        if (*at == '*')
-            append(&code, ptx->modifiers);
-        else if (*at == '#')
-            append(&code, ptx->tail);
-        else if (*at == '$')
-            append_group(ptx, &code, &ptx->groups[*++at - '0']);
-        else
-            append(&code, one);
+        if (*at == '*') {
+            append(code, ptx->modifiers);
+        } else if (*at == '#') {
+            append(code, ptx->tail);
+        } else if (*at == '$') {
+            unsigned group = (unsigned)(*++at - '0');
+            append_group(ptx, code, &ptx->groups[group ? rest + group - 1 : first]);
+        } else {
+            append(code, one);
+        }
+    }
+}
+
+static text write_code(const tile_ptx *ptx) {
+    text code = {.arena = &ptx->e->arena};
+    if (!ptx->count) append_instruction(ptx, &code, 0, 1);
+    for (unsigned i = 0; i < ptx->count; i++) {
+        if (i) append(&code, "\n\t");
+        append_instruction(ptx, &code, ptx->firsts[i], ptx->shared + i * ptx->own);
     }
     return code;
 }

@@ -40,6 +40,9 @@ typedef struct tile_ptx {
     bool tied; /* all results are */
     tile_ptx_group *groups;
     size_t group_count, group_capacity;
+    unsigned *firsts; /* of each instruction: which group its $0 is */
+    size_t count, capacity;
+    unsigned shared, own; /* groups that come first, and those of each instruction */
 } tile_ptx;
 
 tile_ptx tile_ptx_begin(tile_emitter *e, tile_machine machine);
@@ -52,6 +55,10 @@ void tile_ptx_add_results(tile_ptx *ptx, const LLVMTypeRef *types, unsigned coun
 /* A group of results that are these values before: registers that are read and written. */
 void tile_ptx_add_tied(tile_ptx *ptx, const LLVMValueRef *values, unsigned count);
 void tile_ptx_add_inputs(tile_ptx *ptx, const LLVMValueRef *values, unsigned count);
+/* Begins one of several instructions of the row in one call, which costs LLVM less than several
+ * calls: group `first` of those that were added before the first of them is its $0, and what is
+ * added up to the next one its $1, $2, .. */
+void tile_ptx_next(tile_ptx *ptx, unsigned first);
 /* Makes the call. results: as many as were added, of their types; NULL if there are none. */
 void tile_ptx_call(tile_ptx *ptx, LLVMValueRef *results);
 

@@ -135,12 +135,45 @@ static const LLVMValueRef *acc_parts(tile_emitter *e, tile_value acc, tile_value
     return nothing;
 }
 
-void tile_emit_wgmma(tile_emitter *e, tile_op op) {
-    tile_value lhs = tile_op_operand(e->f, op, 0), rhs = tile_op_operand(e->f, op, 1);
-    tile_value acc = tile_op_operand(e->f, op, 2), keep = tile_op_operand(e->f, op, 3);
-    const tile_type *a = tile_value_type(e->f, lhs), *b = tile_value_type(e->f, rhs);
-    const tile_type *type = tile_value_type(e->f, acc);
-    LLVMValueRef *sums = tile_new_parts(e, type), predicate = tile_get_scalar(e, keep);
+static bool same_attr(const tile_emitter *e, tile_op a, tile_op b, tile_attr_id attr) {
+    return tile_op_has_attr(e->f, a, attr) == tile_op_has_attr(e->f, b, attr);
+}
+
+static bool is_product(const tile_emitter *e, tile_op op) {
+    return op.id && tile_op_opcode(e->f, op) == TILE_OP_wgmma;
+}
+
+/* The next product, if nothing but arithmetic lies between and all is alike but the values: no
+ * operation if not. */
+static tile_op next_product(const tile_emitter *e, tile_op op) {
+    tile_op next = tile_op_next(e->f, op);
+    while (next.id && !tile_op_effects(e->f, next) && !tile_op_at(e->f, next)->region_count)
+        next = tile_op_next(e->f, next);
+    if (!is_product(e, next) || !same_attr(e, op, next, TILE_ATTR_unsigned_lhs) ||
+        !same_attr(e, op, next, TILE_ATTR_unsigned_rhs))
+        return TILE_NO_OP;
+    tile_value acc = tile_op_operand(e->f, next, 2);
+    if (is_product(e, tile_value_def(e->f, acc)) && e->uses[acc.id] != 1) return TILE_NO_OP;
+    for (unsigned i = 0; i < 3; i++) {
+        const tile_type *type = tile_value_type(e->f, tile_op_operand(e->f, op, i));
+        bool here = i < 2 && type->kind == TILE_TYPE_VECTOR; /* a fence may stand behind it */
+        if (here || type != tile_value_type(e->f, tile_op_operand(e->f, next, i)))
+            return TILE_NO_OP;
+    }
+    return next;
+}
+
+static void add_operands(tile_emitter *e, tile_ptx *ptx, tile_op op) {
+    LLVMValueRef keep = tile_get_scalar(e, tile_op_operand(e->f, op, 3));
+    add_lhs(e, ptx, tile_op_operand(e->f, op, 0));
+    tile_ptx_add_inputs(ptx, tile_get_parts(e, tile_op_operand(e->f, op, 1)), 1);
+    tile_ptx_add_inputs(ptx, &keep, 1);
+}
+
+static tile_ptx begin_products(tile_emitter *e, tile_op op) {
+    const tile_type *a = tile_value_type(e->f, tile_op_operand(e->f, op, 0));
+    const tile_type *b = tile_value_type(e->f, tile_op_operand(e->f, op, 1));
+    const tile_type *type = tile_value_type(e->f, tile_op_result(e->f, op, 0));
     tile_ptx ptx = tile_ptx_begin(e, tile_machine_of_op(e->f, op));
     tile_ptx_modify(&ptx, "m%dn%uk%u.%s.%s.%s", TILE_WGMMA_ROWS,
                     2 * (unsigned)tile_type_elements(type), tile_wgmma_depth(a->scalar),
@@ -148,12 +181,53 @@ void tile_emit_wgmma(tile_emitter *e, tile_op op) {
                     element_name(a->scalar, tile_op_has_attr(e->f, op, TILE_ATTR_unsigned_lhs)),
                     element_name(b->scalar, tile_op_has_attr(e->f, op, TILE_ATTR_unsigned_rhs)));
     tile_ptx_set_tail(&ptx, tail_of(a, b));
-    tile_ptx_add_tied(&ptx, acc_parts(e, acc, keep), tile_part_count(type));
-    add_lhs(e, &ptx, lhs);
-    tile_ptx_add_inputs(&ptx, tile_get_parts(e, rhs), 1);
-    tile_ptx_add_inputs(&ptx, &predicate, 1);
-    tile_ptx_call(&ptx, sums);
-    tile_set_parts(e, tile_op_result(e->f, op, 0), sums);
+    return ptx;
+}
+
+/* Which of the sums a product goes on with; `count` if with none of them. */
+static unsigned find_sum(const tile_emitter *e, tile_op op, const tile_value *sums,
+                         unsigned count) {
+    tile_value acc = tile_op_operand(e->f, op, 2);
+    unsigned i = 0;
+    while (i < count && sums[i].id != acc.id) i++;
+    return i;
+}
+
+/* Products in a row are one call: each call costs LLVM time for every register of the sums. It is
+ * made where the last of them stands, when all descriptors are known. */
+static void emit_products(tile_emitter *e, const tile_op *ops, unsigned count) {
+    const tile_type *type = tile_value_type(e->f, tile_op_result(e->f, ops[0], 0));
+    unsigned parts = tile_part_count(type), sum_count = 0;
+    tile_value *sums = TILE_NEW_ARRAY(&e->arena, tile_value, count);
+    unsigned *which = TILE_NEW_ARRAY(&e->arena, unsigned, count);
+    tile_ptx ptx = begin_products(e, ops[0]);
+    for (unsigned i = 0; i < count; i++) {
+        which[i] = find_sum(e, ops[i], sums, sum_count);
+        if (which[i] == sum_count) {
+            sum_count++;
+            tile_ptx_add_tied(
+                &ptx,
+                acc_parts(e, tile_op_operand(e->f, ops[i], 2), tile_op_operand(e->f, ops[i], 3)),
+                parts);
+        }
+        sums[which[i]] = tile_op_result(e->f, ops[i], 0);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        tile_ptx_next(&ptx, which[i]);
+        add_operands(e, &ptx, ops[i]);
+    }
+    LLVMValueRef *results = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, parts * sum_count);
+    tile_ptx_call(&ptx, results);
+    for (unsigned i = 0; i < sum_count; i++) tile_set_parts(e, sums[i], results + i * parts);
+}
+
+void tile_emit_wgmma(tile_emitter *e, tile_op op) {
+    e->products = tile_arena_grow(&e->arena, e->products, e->product_count, &e->product_capacity,
+                                  sizeof *e->products);
+    e->products[e->product_count++] = op;
+    if (next_product(e, op).id) return;
+    emit_products(e, e->products, (unsigned)e->product_count);
+    e->product_count = 0;
 }
 
 void tile_emit_undefined(tile_emitter *e, tile_op op) {
