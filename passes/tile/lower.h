@@ -257,6 +257,9 @@ void lower_copy_signs(lowering *l, tile_op dot, tile_value product, bool exchang
 /* A dot with `via = wgmma`. */
 tile_value lower_wgmma(lowering *l, tile_op op);
 tile_value lower_dot_wait(lowering *l, tile_op op);
+/* Whether carried value `index` of a loop of the old body are sums that its first product starts,
+ * whatever they are before: zeros that need not be written. */
+bool lower_starts_sums(const lowering *l, tile_op loop, unsigned index);
 
 /* lower_fma.c --------------------------------------------------------------------------------- */
 

@@ -243,6 +243,8 @@ static const tile_type **lowered_types(const lowering *l, tile_value first, unsi
     return types;
 }
 
+enum { FIRST_INIT = 3 }; /* of a loop's operands: behind its bounds */
+
 /* An operation that means the same on fragments: same operands and regions, lowered types. */
 static void lower_plain(lowering *l, tile_op op) {
     const tile_op_data *data = tile_op_at(&l->old, op);
@@ -250,6 +252,10 @@ static void lower_plain(lowering *l, tile_op op) {
     uint16_t segments[TILE_MAX_OPERANDS] = {0};
     unsigned count;
     if (!lower_thread_operands(l, op, operands, &count, segments)) return;
+    for (unsigned i = 0; data->opcode == TILE_OP_for && i < data->result_count; i++)
+        if (lower_starts_sums(l, op, i))
+            operands[FIRST_INIT + i] =
+                tile_build_undefined(&l->builder, tile_value_type(l->f, operands[FIRST_INIT + i]));
     tile_op copy =
         tile_add_op(&l->builder, (tile_opcode)data->opcode, operands, count, segments,
                     lowered_types(l, data->first_result, data->result_count), data->result_count);

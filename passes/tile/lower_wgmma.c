@@ -221,8 +221,62 @@ static tile_value *take_first(lowering *l, const warpgroup_plan *plan, const blo
 /* Steps of k whose products are added in the tensor cores. */
 typedef struct span {
     uint32_t from, to;
-    bool starts; /* from nothing */
+    bool starts;     /* from nothing */
+    tile_value keep; /* or unless this holds; 0: none */
 } span;
+
+/* Whether control comes to a loop only if it has an iteration. */
+static bool surely_runs(const tile_function *f, tile_op loop) {
+    int64_t first, end;
+    tile_value begin = tile_op_operand(f, loop, 0), limit = tile_op_operand(f, loop, 1);
+    if (tile_value_is_int(f, begin, &first) && tile_value_is_int(f, limit, &end))
+        return first < end;
+    tile_op branch = tile_op_parent(f, loop);
+    if (!branch.id || tile_op_opcode(f, branch) != TILE_OP_if ||
+        tile_op_region(f, branch, 0).id != tile_op_at(f, loop)->parent.id)
+        return false;
+    tile_op compare = tile_value_def(f, tile_op_operand(f, branch, 0));
+    if (!compare.id) return false;
+    bool less = tile_op_opcode(f, compare) == TILE_OP_lt;
+    return (less || tile_op_opcode(f, compare) == TILE_OP_gt) &&
+           tile_op_operand(f, compare, less ? 0 : 1).id == begin.id &&
+           tile_op_operand(f, compare, less ? 1 : 0).id == limit.id;
+}
+
+bool lower_starts_sums(const lowering *l, tile_op loop, unsigned index) {
+    const tile_function *f = &l->old;
+    unsigned uses = 0, count;
+    if (tile_op_opcode(f, loop) != TILE_OP_for || !surely_runs(f, loop) ||
+        !is_zero(f, tile_carried_sent(f, loop, TILE_AROUND, index)))
+        return false;
+    tile_value sums = tile_carried_received(f, loop, 0, index);
+    for (uint32_t id = 1; id < f->op_count; id++) {
+        tile_op op = {id};
+        for (unsigned i = 0; f->ops[id].opcode && i < tile_op_operand_count(f, op); i++) {
+            if (tile_op_operand(f, op, i).id != sums.id) continue;
+            bool product = warpgroup_takes(f, op) && tile_op_has_attr(f, op, TILE_ATTR_async) &&
+                           !warpgroup_promotes(f, op) &&
+                           tile_op_segment(f, op, TILE_MMA_ACC, &count)->id == sums.id &&
+                           tile_op_at(f, op)->parent.id == tile_op_region(f, loop, 0).id;
+            if (!product) return false;
+            uses++;
+        }
+    }
+    return uses == 1;
+}
+
+/* Whether it is not the first iteration; no value where sums do not start so. */
+static tile_value is_later(lowering *l, tile_value acc) {
+    const tile_value_data *data = tile_value_at(&l->old, acc);
+    if (data->kind != TILE_VALUE_REGION) return TILE_NO_VALUE;
+    tile_region region = {data->owner};
+    tile_op loop = tile_region_at(&l->old, region)->parent;
+    unsigned own = tile_region_own_args(&l->old, region);
+    if (!loop.id || data->index < own || !lower_starts_sums(l, loop, data->index - own))
+        return TILE_NO_VALUE;
+    return tile_build_ne(&l->builder, lower_mapped(l, tile_region_arg(&l->old, region, 0)),
+                         lower_mapped(l, tile_op_operand(&l->old, loop, 0)));
+}
 
 static void multiply(lowering *l, tile_op op, const warpgroup_plan *plan, block_list *list,
                      const source *first, const tile_value *fragments, const source *second,
@@ -233,8 +287,9 @@ static void multiply(lowering *l, tile_op op, const warpgroup_plan *plan, block_
             tile_value one =
                 first->fragment.id ? fragments[at] : name_matrix(l, first, list->at[b].row, k);
             tile_value other = name_matrix(l, second, list->at[b].column, k);
-            list->parts[b] = tile_build_wgmma(&l->builder, one, other, list->parts[b],
-                                              flag(l, k > ks.from || !ks.starts));
+            list->parts[b] = tile_build_wgmma(
+                &l->builder, one, other, list->parts[b],
+                k == ks.from && ks.keep.id ? ks.keep : flag(l, k > ks.from || !ks.starts));
             lower_copy_signs(l, op, list->parts[b], plan->row_dim == TILE_WGMMA_EXCHANGED);
         }
     tile_build_wgmma_commit(&l->builder);
@@ -290,7 +345,8 @@ tile_value lower_wgmma(lowering *l, tile_op op) {
     uint32_t depth = tile_layout_extent(first.layout, first.k_dim);
     if (warpgroup_promotes(&l->old, op)) {
         for (uint32_t k = 0; k < depth; k += PROMOTED_DEPTH) {
-            span ks = {k, k + PROMOTED_DEPTH < depth ? k + PROMOTED_DEPTH : depth, true};
+            span ks = {.from = k, .to = k + PROMOTED_DEPTH, .starts = true};
+            if (ks.to > depth) ks.to = depth;
             tile_value *sums = k || !starts ? keep_parts(l, &list) : NULL;
             start_blocks(l, &list, type);
             tile_build_wgmma_fence(&l->builder);
@@ -300,8 +356,9 @@ tile_value lower_wgmma(lowering *l, tile_op op) {
         }
         return join_blocks(l, &list);
     }
+    span ks = {.to = depth, .starts = starts, .keep = is_later(l, acc)};
     tile_build_wgmma_fence(&l->builder);
-    multiply(l, op, &plan, &list, &first, fragments, &second, (span){0, depth, starts});
+    multiply(l, op, &plan, &list, &first, fragments, &second, ks);
     if (!tile_op_has_attr(&l->old, op, TILE_ATTR_async)) wait_for_all(l, &list);
     return join_blocks(l, &list);
 }

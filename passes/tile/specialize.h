@@ -30,6 +30,7 @@ typedef struct specialist {
     unsigned *group_of; /* by staged copy */
     tile_op *dots;      /* asynchronous ones */
     unsigned dot_count;
+    tile_op done;   /* in the consumers: behind it their sums are complete */
     unsigned *sums; /* which of the loop's carried values they are the sums of */
     unsigned sum_count;
     bool *outside;  /* by op: all warps run it */
@@ -60,8 +61,9 @@ void specialize_plan_turns(specialist *s);
 /* Deals the tile loop in the consumers' region out to the sets; state: where in the ring each one
  * begins. */
 void specialize_deal_tiles(specialist *s, tile_region region, tile_value state[RING_STATES]);
-/* A set waits for its turn before the loop, and hands it on behind it. */
-void specialize_take_turn(specialist *s);
+/* A set waits for its turn, and hands it on if there is a next tile. */
+void specialize_await_turn(const specialist *s, tile_builder *b);
+void specialize_pass_turn(const specialist *s, tile_builder *b);
 /* State after `count` more iterations. */
 void specialize_skip(const specialist *s, tile_builder *b, tile_value state[RING_STATES],
                      tile_value count);

@@ -242,36 +242,69 @@ static void release_stages(consumers *c) {
     b.loc = tile_op_loc(f, c->loop);
     release_if(c, &b, TILE_OP_ne, tile_region_arg(f, body, 0), begin, c->previous);
     if (!s->around_count) return; /* nobody fills a stage again */
-    b.region = tile_op_at(f, c->loop)->parent;
-    b.before = tile_op_at(f, c->loop)->next;
-    while (tile_op_opcode(f, b.before) == TILE_OP_dot_wait)
-        b.before = tile_op_at(f, b.before)->next;
+    b.region = tile_op_at(f, s->done)->parent;
+    b.before = tile_op_at(f, s->done)->next;
     release_if(c, &b, TILE_OP_lt, begin, end, c->last);
 }
 
-/* The products become asynchronous: at the end of an iteration those of earlier ones are finished,
- * behind the loop all. */
+/* The products become asynchronous: at the end of an iteration those of earlier ones are finished.
+ */
 static void wait_for_dots(consumers *c) {
     specialist *s = c->s;
     tile_function *f = c->f;
-    tile_region body = tile_op_region(f, c->loop, 0);
-    tile_builder inner = tile_builder_before(f, tile_region_yield(f, body)), behind = inner;
-    behind.region = tile_op_at(f, c->loop)->parent;
-    behind.before = tile_op_at(f, c->loop)->next;
-    inner.loc = behind.loc = tile_op_loc(f, c->loop);
+    tile_builder b = tile_builder_before(f, tile_region_yield(f, tile_op_region(f, c->loop, 0)));
+    b.loc = tile_op_loc(f, c->loop);
     for (unsigned i = 0; i < s->dot_count; i++) tile_op_set_flag(f, s->dots[i], TILE_ATTR_async);
     for (unsigned i = 0; i < s->sum_count; i++) {
-        unsigned sum = s->sums[i];
-        tile_value sent = tile_carried_sent(f, c->loop, 0, sum);
-        tile_carried_send(f, c->loop, 0, sum,
-                          tile_build_dot_wait(&inner, sent, tile_build_int(&inner, s->dot_count)));
-        tile_value result = tile_op_result(f, c->loop, sum);
-        tile_value done = tile_build_dot_wait(&behind, result, tile_build_int(&behind, 0));
-        tile_value_at(f, done)->name = tile_value_at(f, result)->name;
-        tile_value *map = TILE_NEW_ARRAY(s->ring.pass->scratch, tile_value, f->value_count);
-        map[result.id] = done;
-        tile_replace_values(f, f->body, map);
-        tile_op_at(f, tile_value_def(f, done))->operands[0] = result; /* but not its own */
+        tile_value sent = tile_carried_sent(f, c->loop, 0, s->sums[i]);
+        tile_carried_send(f, c->loop, 0, s->sums[i],
+                          tile_build_dot_wait(&b, sent, tile_build_int(&b, s->dot_count)));
+    }
+}
+
+/* Uses of the loop's results are uses of `to`'s. */
+static void hand_results_to(consumers *c, tile_op to) {
+    tile_function *f = c->f;
+    tile_value *map = TILE_NEW_ARRAY(c->s->ring.pass->scratch, tile_value, f->value_count);
+    for (unsigned i = 0; i < tile_carried_count(f, c->loop); i++) {
+        tile_value from = tile_op_result(f, c->loop, i), result = tile_op_result(f, to, i);
+        tile_value_at(f, result)->name = tile_value_at(f, from)->name;
+        map[from.id] = result;
+    }
+    tile_replace_values(f, f->body, map);
+    c->last = map[c->last.id];
+}
+
+/* if there is an iteration { the loop, and its products are complete } else { what it began with }:
+ * the first product of a loop that surely runs starts the sums, and zeros need not be written. */
+static void complete_dots(consumers *c) {
+    specialist *s = c->s;
+    tile_function *f = c->f;
+    unsigned count = tile_carried_count(f, c->loop);
+    tile_arena *scratch = s->ring.pass->scratch;
+    tile_builder b = tile_builder_before(f, c->loop);
+    b.loc = tile_op_loc(f, c->loop);
+    if (s->sets > 1) specialize_await_turn(s, &b);
+    tile_value begin = tile_op_operand(f, c->loop, 0), end = tile_op_operand(f, c->loop, 1);
+    const tile_type **types = TILE_NEW_ARRAY(scratch, const tile_type *, count + 1u);
+    tile_value *results[2];
+    for (unsigned r = 0; r < 2; r++) results[r] = TILE_NEW_ARRAY(scratch, tile_value, count + 1u);
+    for (unsigned i = 0; i < count; i++)
+        types[i] = tile_value_type(f, tile_op_result(f, c->loop, i));
+    s->done = tile_build_if_else(&b, tile_build_lt(&b, begin, end), types, count);
+    hand_results_to(c, s->done);
+    tile_move_op(f, c->loop, tile_op_region(f, s->done, 0), TILE_NO_OP);
+    for (unsigned r = 0; r < 2; r++) {
+        tile_builder inner = tile_builder_at_end(f, tile_op_region(f, s->done, r));
+        inner.loc = b.loc;
+        if (s->sets > 1) specialize_pass_turn(s, &inner);
+        for (unsigned i = 0; i < count; i++)
+            results[r][i] =
+                r ? tile_carried_sent(f, c->loop, TILE_AROUND, i) : tile_op_result(f, c->loop, i);
+        for (unsigned i = 0; i < s->sum_count && r == 0; i++)
+            results[r][s->sums[i]] =
+                tile_build_dot_wait(&inner, results[r][s->sums[i]], tile_build_int(&inner, 0));
+        tile_build_yield(&inner, results[r], count);
     }
 }
 
@@ -305,8 +338,8 @@ void specialize_consumers(specialist *s, tile_op roles, tile_region region) {
     carry_states(&c, first);
     for (unsigned g = 0; g < s->group_count; g++) wait_for_stage(&c, &s->groups[g]);
     wait_for_dots(&c);
+    complete_dots(&c);
     release_stages(&c);
-    if (s->sets > 1) specialize_take_turn(s);
     s->ring.stage = c.state[0];
     ring_read_stages(&s->ring);
     ring_remove_copies(&s->ring);

@@ -70,7 +70,7 @@ void specialize_stores(specialist *s, tile_region region) {
     tile_function *f = s->ring.f;
     bool any = false;
     tile_op top = specialize_top(s);
-    tile_op next = tile_op_at(f, s->ring.plan.loop)->next;
+    tile_op next = tile_op_at(f, s->done)->next;
     for (tile_op op = next; op.id; op = next) {
         next = tile_op_at(f, op)->next;
         if (tile_op_opcode(f, op) != TILE_OP_store) continue;

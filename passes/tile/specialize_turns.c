@@ -170,15 +170,15 @@ void specialize_deal_tiles(specialist *s, tile_region region, tile_value state[R
     s->turn_step = step;
 }
 
-void specialize_take_turn(specialist *s) {
-    tile_function *f = s->ring.f;
-    tile_op tiles = s->around[0], loop = s->ring.plan.loop;
-    tile_builder b = tile_builder_before(f, loop), regions[2];
-    b.loc = tile_op_loc(f, loop);
-    build_turn(s, &b, false);
-    b.before = tile_op_at(f, loop)->next;
-    tile_value tile = tile_region_arg(f, tile_op_region(f, tiles, 0), 0);
-    tile_value next = tile_build_add(&b, tile, s->turn_step);
-    branch_on(&b, tile_build_lt(&b, next, tile_op_operand(f, tiles, 1)), regions);
+void specialize_await_turn(const specialist *s, tile_builder *b) {
+    build_turn(s, b, false);
+}
+
+void specialize_pass_turn(const specialist *s, tile_builder *b) {
+    tile_builder regions[2];
+    tile_op tiles = s->around[0];
+    tile_value tile = tile_region_arg(s->ring.f, tile_op_region(s->ring.f, tiles, 0), 0);
+    tile_value next = tile_build_add(b, tile, s->turn_step);
+    branch_on(b, tile_build_lt(b, next, tile_op_operand(s->ring.f, tiles, 1)), regions);
     build_turn(s, &regions[0], true);
 }

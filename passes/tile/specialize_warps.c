@@ -56,26 +56,32 @@
  *       }
  *       warps 4 {
  *         %zero = splat 0.0 : tile<f32[64, 64]>
- *         %acc, %10, %11, %12 = for %i_1 = 0 to %k step 64
- *             iter (%sum = %zero, %stage_1 = 0, %parity_1 = 0, %previous = 0) {
- *           barrier_wait %full[%stage_1], %parity_1
- *           %new = dot %x[%stage_1], %y[%stage_1], %sum {via = wgmma, async} : tile<f32[64, 64]>
- *           %13 = add %stage_1, 1 : i32
- *           %14 = eq %13, 3 : i1
- *           %15 = select %14, 0, %13 : i32
- *           %16 = xor %parity_1, 1 : i32
- *           %17 = select %14, %16, %parity_1 : i32
- *           %18 = dot_wait %new, 1 : tile<f32[64, 64]>
- *           %19 = ne %i_1, 0 : i1
- *           if %19 {
- *             barrier_arrive %empty[%previous]
+ *         %10 = lt 0, %k : i1
+ *         %acc, %11, %12, %13 = if %10 {
+ *           %acc_1, %14, %15, %16 = for %i_1 = 0 to %k step 64
+ *               iter (%sum = %zero, %stage_1 = 0, %parity_1 = 0, %previous = 0) {
+ *             barrier_wait %full[%stage_1], %parity_1
+ *             %new = dot %x[%stage_1], %y[%stage_1], %sum {via = wgmma, async} : tile<f32[64, 64]>
+ *             %17 = add %stage_1, 1 : i32
+ *             %18 = eq %17, 3 : i1
+ *             %19 = select %18, 0, %17 : i32
+ *             %20 = xor %parity_1, 1 : i32
+ *             %21 = select %18, %20, %parity_1 : i32
+ *             %22 = dot_wait %new, 1 : tile<f32[64, 64]>
+ *             %23 = ne %i_1, 0 : i1
+ *             if %23 {
+ *               barrier_arrive %empty[%previous]
+ *             }
+ *             yield %22, %19, %21, %stage_1
  *           }
- *           yield %18, %15, %17, %stage_1
+ *           %24 = dot_wait %acc_1, 0 : tile<f32[64, 64]>
+ *           yield %24, %14, %15, %16
+ *         } else {
+ *           yield %zero, 0, 0, 0
  *         }
- *         %acc_1 = dot_wait %acc, 0 : tile<f32[64, 64]>
  *         free_shared %x
  *         free_shared %y
- *         store %acc_1, %o[0, 0]
+ *         store %acc, %o[0, 0]
  *       }
  *     }
  *   }
@@ -102,6 +108,9 @@
  * Products of a sum that the loop only carries are asynchronous: at the end of an iteration those
  * of the one before are finished, and their stages given back, while its own go on. That keeps the
  * tensor cores busy while the next stage is waited for.
+ *
+ * The loop stands in an `if` that it has an iteration: the first product then starts the sums by
+ * itself (scale-d), and the zeros, one register each, are written only where there is none.
  *
  * Loops around it: what one iteration writes no later one may read through the ring, which runs
  * ahead of them, unless they are `independent`, as in the loop that walk-tiles makes. */
