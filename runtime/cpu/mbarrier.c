@@ -248,11 +248,23 @@ static bool check_waits(cpu_run *run, cpu_mbarrier_at at) {
     return true;
 }
 
+/* Copies that were begun in a phase belong to it. */
+static bool check_copies(cpu_run *run, cpu_mbarrier_at at) {
+    const cpu_mbarrier *b = at.barrier;
+    const cpu_insn *insn = b->expected ? b->expected : b->last;
+    if (b->under_way <= 0) return true;
+    cpu_fault(run, b->last_agent ? b->last_agent : &at.owner->agents[0], insn ? insn : b->init, -1,
+              "phase %" PRId64 " of a barrier, number %u of its buffer, is complete, and %" PRId64
+              " bytes of copies that it counts are under way: fewer bytes are expected than copied",
+              b->phase, at.index, b->under_way);
+    return false;
+}
+
 /* The next phase begins where nothing is missing. */
 static bool settle(cpu_run *run, cpu_mbarrier_at at) {
     cpu_mbarrier *b = at.barrier;
     if (b->pending || b->bytes) return true;
-    if (!check_waits(run, at)) return false;
+    if (!check_copies(run, at) || !check_waits(run, at)) return false;
     cpu_known_drop(b->complete);
     b->complete = cpu_clock_release(&b->arriving);
     cpu_known_drop(b->arriving.known);
@@ -319,6 +331,7 @@ bool cpu_barrier_complete(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
                          "is not seen by copies in the background: mbarrier_fence is missing "
                          "behind its mbarrier_init");
     b->bytes -= bytes;
+    b->under_way -= bytes;
     cpu_clock_acquire(&b->arriving, known);
     cpu_clock_acquire(&b->arriving, agent->block->cause);
     return settle(run, at);

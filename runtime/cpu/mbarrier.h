@@ -19,11 +19,12 @@ typedef struct cpu_phase_wait {
 } cpu_phase_wait;
 
 typedef struct cpu_mbarrier {
-    uint32_t count;   /* arrivals of each phase; 0: not initialised */
-    uint32_t pending; /* that are missing in this one */
-    int64_t bytes;    /* expected and not written yet; below 0: the other way round */
-    int64_t phase;    /* the one that is not complete, from 0 */
-    bool fenced;      /* blocks of the cluster and copies in the background may see it */
+    uint32_t count;    /* arrivals of each phase; 0: not initialised */
+    uint32_t pending;  /* that are missing in this one */
+    int64_t bytes;     /* expected and not written yet; below 0: the other way round */
+    int64_t under_way; /* bytes that copies have begun to write, to be counted here */
+    int64_t phase;     /* the one that is not complete, from 0 */
+    bool fenced;       /* blocks of the cluster and copies in the background may see it */
     uint64_t key;
     cpu_clock arriving;  /* knows what those know who have arrived in this phase */
     cpu_clock from_afar; /* the same of other blocks, for waits of the cluster's scope only */
@@ -58,6 +59,10 @@ bool cpu_barrier_expect(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, in
 /* `count` arrivals, which release what `known` holds (cpu_barrier_release, or a clock's). */
 bool cpu_barrier_arrive(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                         cpu_mbarrier_at at, unsigned count, cpu_known *known);
+/* A copy of so many bytes begins in the background, that the barrier will count. */
+static inline void cpu_barrier_begin(cpu_mbarrier *barrier, int64_t bytes) {
+    barrier->under_way += bytes;
+}
 /* Bytes have been written in the background, by what agent and insn started; known: what the
  * writing happens after, and the writing itself. */
 bool cpu_barrier_complete(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,

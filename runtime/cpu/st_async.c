@@ -42,6 +42,7 @@ static bool find(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned 
     if (!owner || !cpu_find_mbarrier(run, agent, insn->at_barrier, (int)lane, barriers[lane],
                                      index[lane], &s->at[lane]))
         return false;
+    if (s->at[lane].owner == owner) cpu_barrier_begin(s->at[lane].barrier, s->bytes);
     if (s->at[lane].owner == owner)
         return cpu_cluster_start_copy(run, agent, owner, insn, (int)lane, cpu_thread(agent, lane),
                                       s->offsets[lane], s->bytes);

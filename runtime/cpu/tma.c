@@ -238,11 +238,14 @@ static bool find_barrier(cpu_run *run, cpu_agent *agent, transfer *t) {
 }
 
 static bool mark_targets(cpu_run *run, cpu_agent *agent, const transfer *t) {
-    for (unsigned rank = 0; t->blocks >> rank; rank++)
-        if (t->blocks >> rank & 1 &&
-            !cpu_cluster_start_copy(run, agent, block_of_rank(agent, rank), t->insn, (int)t->lane,
+    for (unsigned rank = 0; t->blocks >> rank; rank++) {
+        if (!(t->blocks >> rank & 1)) continue;
+        cpu_block *block = block_of_rank(agent, rank);
+        if (!cpu_cluster_start_copy(run, agent, block, t->insn, (int)t->lane,
                                     cpu_thread(agent, t->lane), t->shared, bytes_of(t)))
             return false;
+        cpu_barrier_begin(cpu_mbarrier_of(run, block, t->bar_offset), bytes_of(t));
+    }
     return true;
 }
 
@@ -311,6 +314,7 @@ CPU_HANDLER(cpu_run_copy_counted) {
         return CPU_STOP;
     counted *kept = tile_malloc(sizeof *kept);
     *kept = c;
+    cpu_barrier_begin(c.bar.barrier, bytes);
     cpu_start_flight(agent, land_tile, kept, NULL);
     return CPU_NEXT;
 }
