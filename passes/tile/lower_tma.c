@@ -252,6 +252,50 @@ int64_t lower_tma_bytes(const lowering *l, tile_op op) {
     return tile_type_elements(c.type) * tile_scalar_bytes(c.type->scalar);
 }
 
+/* Neighbours with only arithmetic between them are started by one thread in one go, where the last
+ * one stands. */
+static bool is_load(const lowering *l, tile_op op) {
+    return tile_op_opcode(&l->old, op) == TILE_OP_copy_async &&
+           tile_op_mechanism(&l->old, op) == TILE_MECHANISM_BARRIER && lower_tma_bytes(l, op) > 0;
+}
+
+static bool has_later_neighbour(const lowering *l, tile_op op) {
+    do op = tile_op_next(&l->old, op);
+    while (op.id && !tile_op_effects(&l->old, op));
+    return op.id && is_load(l, op);
+}
+
+static tile_op first_neighbour(const lowering *l, tile_op op) {
+    tile_op first = op;
+    for (op = tile_op_at(&l->old, op)->prev; op.id; op = tile_op_at(&l->old, op)->prev) {
+        if (!tile_op_effects(&l->old, op)) continue;
+        if (!is_load(l, op)) break;
+        first = op;
+    }
+    return first;
+}
+
+/* In the elected thread. */
+static void build_copy(lowering *l, tile_op op) {
+    tma_copy c = {.rank = 0};
+    const char *remedy;
+    take_operands(l, op, &c);
+    find_plan(l, &c, &remedy);
+    l->builder.loc = tile_op_loc(&l->old, op);
+    tile_value stage = c.type->stages ? lower_mul(l, lower_mapped(l, c.buffer[1]),
+                                                  lower_int(l, tile_type_elements(c.type)))
+                                      : lower_int(l, 0);
+    if (c.in && !lower_arrival_of(l, op).id) {
+        tile_value index = lower_mapped(l, c.bar[1]);
+        tile_build_mbarrier_expect(&l->builder, lower_mapped(l, c.bar[0]), &index, 1,
+                                   lower_int(l, lower_tma_bytes(l, op)), TILE_NO_VALUE);
+        tile_op last = tile_region_at(l->f, l->builder.region)->last;
+        tile_op_set_flag(l->f, last, TILE_ATTR_noarrive);
+    }
+    tile_value map = build_map(l, &c);
+    for (int64_t i = 0; i < c.boxes; i++) build_box(l, op, &c, map, stage, i);
+}
+
 bool lower_tma(lowering *l, tile_op op) {
     tma_copy c = {.rank = 0};
     const char *remedy;
@@ -261,20 +305,13 @@ bool lower_tma(lowering *l, tile_op op) {
         tile_remark_missed(&l->old, op, "no TMA", why, remedy);
         return false;
     }
-    tile_value stage = c.type->stages ? lower_mul(l, lower_mapped(l, c.buffer[1]),
-                                                  lower_int(l, tile_type_elements(c.type)))
-                                      : lower_int(l, 0);
+    if (c.in && has_later_neighbour(l, op)) return true;
     branch elected = open_elected(l);
-    if (c.in && !lower_arrival_of(l, op).id) {
-        tile_value index = lower_mapped(l, c.bar[1]);
-        tile_build_mbarrier_expect(&l->builder, lower_mapped(l, c.bar[0]), &index, 1,
-                                   lower_int(l, lower_tma_bytes(l, op)), TILE_NO_VALUE);
-        tile_op last = tile_region_at(l->f, l->builder.region)->last;
-        tile_op_set_flag(l->f, last, TILE_ATTR_noarrive);
-    }
     if (!c.in) guard_store(l, &c, &elected);
-    tile_value map = build_map(l, &c);
-    for (int64_t i = 0; i < c.boxes; i++) build_box(l, op, &c, map, stage, i);
+    for (tile_op at = c.in ? first_neighbour(l, op) : op;; at = tile_op_next(&l->old, at)) {
+        if (at.id == op.id || is_load(l, at)) build_copy(l, at);
+        if (at.id == op.id) break;
+    }
     close_branch(l, &elected);
     return true;
 }
