@@ -124,6 +124,18 @@ tile_value split_zero(const split *s, tile_builder *b, const tile_type *type);
 tile_value split_as_type(tile_builder *b, tile_value value, const tile_type *type);
 tile_value split_from_part(split *s, tile_builder *b, unsigned i, tile_value value);
 
+/* A kernel whose parts are dealt out over blocks, and the scratch in which those of a tile meet. */
+typedef struct split_tiles {
+    split_grid grid;
+    tile_op *epilogue; /* what stood behind the loop */
+    unsigned count;
+    tile_value tile;  /* this block's */
+    tile_value words; /* clean, one for each tile */
+    tile_value *sums; /* of each carried value, one for each tile */
+} split_tiles;
+/* Deals the parts out; the builder stands behind the loop. name: of the words. */
+tile_builder split_begin_tiles(split *s, const char *name, split_tiles *t);
+
 /* split_share.c */
 
 /* Into how many pieces what stands behind the loop can be cut, `wanted` at most. */

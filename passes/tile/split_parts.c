@@ -329,3 +329,15 @@ split_fork split_begin_fork(tile_builder *b, tile_value condition, const tile_ty
     fork.yes.loc = fork.no.loc = b->loc;
     return fork;
 }
+
+tile_builder split_begin_tiles(split *s, const char *name, split_tiles *t) {
+    *t = (split_tiles){.sums = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1)};
+    split_deal_out(s, &t->grid);
+    t->epilogue = split_take_epilogue(s, &t->count);
+    tile_builder b = split_before_epilogue(s, t->epilogue, t->count);
+    tile_value tiles = split_tile_count(&b, &t->grid);
+    t->tile = split_tile_number(&b, &t->grid);
+    t->words = split_clean_words(s, &b, tiles, name);
+    for (unsigned i = 0; i < s->count; i++) t->sums[i] = split_scratch(s, &b, i, tiles);
+    return b;
+}

@@ -13,10 +13,7 @@
 
 typedef struct chain {
     split *s;
-    split_grid grid;
-    tile_value tile;  /* its number */
-    tile_value turns; /* whose it is, by tile */
-    tile_value *sums; /* scratch, by carried value */
+    split_tiles t; /* its words: whose turn it is */
     tile_value *totals;
 } chain;
 
@@ -30,14 +27,14 @@ static void add_to_sums(chain *c, tile_builder *b) {
         types[i] = split_part_type(s, i);
         parts[i] = split_to_part(s, b, i, tile_op_result(s->f, s->loop, i));
     }
-    tile_value later = tile_build_gt(b, c->grid.part, tile_build_int(b, 0));
+    tile_value later = tile_build_gt(b, c->t.grid.part, tile_build_int(b, 0));
     split_fork fork = split_begin_fork(b, later, types, s->count);
     tile_build_yield(&fork.no, parts, s->count);
-    tile_build_lock_semaphore(&fork.yes, c->turns, &c->tile, 1, c->grid.part);
+    tile_build_lock_semaphore(&fork.yes, c->t.words, &c->t.tile, 1, c->t.grid.part);
     for (unsigned i = 0; i < s->count; i++) {
         tile_value place[TILE_MAX_RANK];
-        unsigned rank = split_place(&fork.yes, types[i], c->tile, place);
-        tile_value before = tile_build_load(&fork.yes, c->sums[i], place, rank, types[i]);
+        unsigned rank = split_place(&fork.yes, types[i], c->t.tile, place);
+        tile_value before = tile_build_load(&fork.yes, c->t.sums[i], place, rank, types[i]);
         parts[i] = tile_build_add(&fork.yes, before, parts[i]);
     }
     tile_build_yield(&fork.yes, parts, s->count);
@@ -48,31 +45,23 @@ static void hand_on(chain *c, tile_builder *b) {
     split *s = c->s;
     for (unsigned i = 0; i < s->count; i++) {
         tile_value place[TILE_MAX_RANK];
-        unsigned rank = split_place(b, split_part_type(s, i), c->tile, place);
-        tile_build_store(b, c->totals[i], c->sums[i], place, rank);
+        unsigned rank = split_place(b, split_part_type(s, i), c->t.tile, place);
+        tile_build_store(b, c->totals[i], c->t.sums[i], place, rank);
     }
-    tile_value next = tile_build_add(b, c->grid.part, tile_build_int(b, 1));
-    tile_build_release_semaphore(b, c->turns, &c->tile, 1, next);
+    tile_value next = tile_build_add(b, c->t.grid.part, tile_build_int(b, 1));
+    tile_build_release_semaphore(b, c->t.words, &c->t.tile, 1, next);
     tile_build_yield(b, NULL, 0);
 }
 
 tile_status split_serial(split *s) {
     chain c = {.s = s};
-    unsigned count;
-    c.sums = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
     c.totals = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
-    split_deal_out(s, &c.grid);
-    tile_op *epilogue = split_take_epilogue(s, &count);
-    tile_builder b = split_before_epilogue(s, epilogue, count);
-    tile_value tiles = split_tile_count(&b, &c.grid);
-    c.tile = split_tile_number(&b, &c.grid);
-    c.turns = split_clean_words(s, &b, tiles, "turns");
-    for (unsigned i = 0; i < s->count; i++) c.sums[i] = split_scratch(s, &b, i, tiles);
+    tile_builder b = split_begin_tiles(s, "turns", &c.t);
     add_to_sums(&c, &b);
-    tile_value last = tile_build_eq(&b, c.grid.part, tile_build_int(&b, s->factor - 1));
+    tile_value last = tile_build_eq(&b, c.t.grid.part, tile_build_int(&b, s->factor - 1));
     split_fork fork = split_begin_fork(&b, last, NULL, 0);
-    split_finish(s, &fork.yes, epilogue, count, c.totals);
-    tile_build_release_semaphore(&fork.yes, c.turns, &c.tile, 1, tile_build_int(&b, 0));
+    split_finish(s, &fork.yes, c.t.epilogue, c.t.count, c.totals);
+    tile_build_release_semaphore(&fork.yes, c.t.words, &c.t.tile, 1, tile_build_int(&b, 0));
     tile_build_yield(&fork.yes, NULL, 0);
     hand_on(&c, &fork.no);
     return TILE_OK;
