@@ -118,6 +118,14 @@ static void visit_other_copy(tile_function *f, tile_op op, void *user) {
         refuse(p, op, "it cannot run ahead of the loop", NULL);
 }
 
+static bool has_rows(const tile_type *view) {
+    int64_t stride;
+    bool found = !view->has_strides;
+    for (unsigned d = 0; d < view->rank && !found; d++)
+        found = tile_expr_is_int(view->strides[d], &stride) && stride == 1;
+    return found;
+}
+
 static void check_box(planner *p, tile_op copy) {
     unsigned size;
     tile_value view = *tile_op_segment(p->f, copy, 0, &size);
@@ -128,6 +136,8 @@ static void check_box(planner *p, tile_op copy) {
     else if (!p->f->args[data->index].tensor_map)
         refuse(p, copy, "a tensor map may not be able to describe the view's array",
                "say {tensor_map} of the argument, or launch with arrays that tensor maps take");
+    else if (!has_rows(data->type))
+        refuse(p, copy, "no stride of the view is known to be 1", "write a 1 among its `strides`");
 }
 
 /* Memory --------------------------------------------------------------------------------------- */
