@@ -121,8 +121,9 @@ static bool waits_like_earlier(const cpu_block *block, unsigned agent) {
 
 void cpu_report_stuck(cpu_run *run, cpu_block *block) {
     tile_arena scratch = {0};
-    const cpu_agent *first = NULL;
+    bool first = true;
     unsigned ended = warps_that_ended(run, block);
+    cpu_report_phases(run, block, &first);
     for (unsigned a = 0; a < run->program->agents; a++) {
         const cpu_agent *agent = &block->agents[a];
         if (agent->state != CPU_AT_BARRIER) continue;
@@ -130,7 +131,7 @@ void cpu_report_stuck(cpu_run *run, cpu_block *block) {
         const cpu_barrier *barrier = barrier_of(agent);
         const char *name = barrier_name(&scratch, block, barrier);
         if (waits_like_earlier(block, a)) continue;
-        if (first)
+        if (!first)
             tile_report(run->context, TILE_NOTE, insn->loc,
                         "%s %s here for %s, where %u of %u warps have arrived",
                         cpu_agent_name(&scratch, run, agent), agent->weight > 1 ? "wait" : "waits",
@@ -143,9 +144,7 @@ void cpu_report_stuck(cpu_run *run, cpu_block *block) {
             cpu_fault(run, agent, insn, -1,
                       "deadlock: %u of %u warps have arrived at %s, and no other one will",
                       barrier->come, barrier->wanted, name);
-        if (!first) first = agent;
+        first = false;
     }
-    bool nobody = !first;
-    cpu_report_phases(run, block, &nobody);
     tile_arena_reset(&scratch);
 }

@@ -181,36 +181,53 @@ CPU_HANDLER(cpu_run_mbarrier_test) {
     return CPU_PAUSE;
 }
 
-void cpu_report_phases(cpu_run *run, cpu_block *block, bool *first) {
+/* "and 64 bytes", of what a phase misses; or what is too much. */
+static const char *bytes_text(tile_arena *arena, int64_t bytes) {
+    if (!bytes) return " are missing";
+    return bytes > 0 ? tile_arena_format(arena, " and %" PRId64 " bytes are missing", bytes)
+                     : tile_arena_format(arena,
+                                         " are missing, and %" PRId64
+                                         " bytes more than expected have been written",
+                                         -bytes);
+}
+
+static void report_phase(cpu_run *run, cpu_agent *agent, cpu_mbarrier_at at, bool first) {
     tile_arena scratch = {0};
-    for (unsigned a = 0; a < run->program->agents; a++) {
-        cpu_agent *agent = &block->agents[a];
-        const cpu_insn *insn = &run->program->insns[agent->pc];
-        cpu_mbarrier_at at;
-        if (agent->state != CPU_AT_MBARRIER || !find(run, agent, insn, agent->order.lane, &at))
-            continue;
-        const cpu_mbarrier *b = at.barrier;
-        const char *what = tile_arena_format(
-            &scratch,
-            "for phase %" PRId64 " (parity %d) of %%%s[%u], where %u of %u arrivals%s are missing",
-            b->phase, (int)(b->phase & 1), insn->name, at.index, b->pending, b->count,
-            b->bytes ? tile_arena_format(&scratch, " and %" PRId64 " bytes", b->bytes) : "");
-        if (*first)
-            cpu_fault(run, agent, insn, -1, "deadlock: waits %s, and nothing more will come", what);
-        else
-            tile_report(run->context, TILE_NOTE, insn->loc, "%s wait%s here %s",
-                        cpu_agent_name(&scratch, run, agent), agent->weight > 1 ? "" : "s", what);
-        *first = false;
-        if (b->last)
-            tile_report(run->context, TILE_NOTE, b->last->loc,
-                        "the last arrival at %%%s[%u], by %s", insn->name, at.index,
-                        cpu_agent_name(&scratch, run, b->last_agent));
-        else
-            tile_report(run->context, TILE_NOTE, b->init->loc,
-                        "nobody has arrived at %%%s[%u] since it was initialised", insn->name,
-                        at.index);
-    }
+    const cpu_insn *insn = &run->program->insns[agent->pc];
+    const cpu_mbarrier *b = at.barrier;
+    const char *what = tile_arena_format(
+        &scratch, "for phase %" PRId64 " (parity %d) of %%%s[%u], where %u of %u arrivals%s",
+        b->phase, (int)(b->phase & 1), insn->name, at.index, b->pending, b->count,
+        bytes_text(&scratch, b->bytes));
+    if (first)
+        cpu_fault(run, agent, insn, -1, "deadlock: waits %s, and nothing more will come", what);
+    else
+        tile_report(run->context, TILE_NOTE, insn->loc, "%s wait%s here %s",
+                    cpu_agent_name(&scratch, run, agent), agent->weight > 1 ? "" : "s", what);
+    if (b->last)
+        tile_report(run->context, TILE_NOTE, b->last->loc, "the last arrival at %%%s[%u], by %s",
+                    insn->name, at.index, cpu_agent_name(&scratch, run, b->last_agent));
+    else
+        tile_report(run->context, TILE_NOTE, b->init->loc,
+                    "nobody has arrived at %%%s[%u] since it was initialised", insn->name,
+                    at.index);
     tile_arena_reset(&scratch);
+}
+
+/* Whose bytes are wrong first: the others mostly wait for what comes of that. */
+void cpu_report_phases(cpu_run *run, cpu_block *block, bool *first) {
+    for (unsigned pass = 0; pass < 2; pass++)
+        for (unsigned a = 0; a < run->program->agents; a++) {
+            cpu_agent *agent = &block->agents[a];
+            const cpu_insn *insn = &run->program->insns[agent->pc];
+            cpu_mbarrier_at at;
+            if (agent->state != CPU_AT_MBARRIER ||
+                !find(run, agent, insn, agent->order.lane, &at) ||
+                (at.barrier->bytes != 0) != (pass == 0))
+                continue;
+            report_phase(run, agent, at, *first);
+            *first = false;
+        }
 }
 
 /* Warps ---------------------------------------------------------------------------------------- */
