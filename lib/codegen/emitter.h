@@ -89,6 +89,7 @@ typedef struct tile_emitter {
     unsigned next_step;
     tile_op *products; /* wgmma.c's: those that wait for the last one in their row */
     size_t product_count, product_capacity;
+    bool fence_waits; /* wgmma.c's: a fence is made with the products behind it */
     LLVMValueRef clean_base, plain_base;
     LLVMValueRef *table_bases; /* of each table */
     const tile_table *tables;

@@ -76,6 +76,10 @@ void tile_ptx_add_inputs(tile_ptx *ptx, const LLVMValueRef *values, unsigned cou
     for (unsigned i = 0; i < count; i++) push(ptx, &ptx->inputs, values[i]);
 }
 
+void tile_ptx_put_before(tile_ptx *ptx, const char *instruction) {
+    ptx->before = instruction;
+}
+
 void tile_ptx_next(tile_ptx *ptx, unsigned first) {
     if (!ptx->count) ptx->shared = (unsigned)ptx->group_count;
     if (ptx->count == 1) ptx->own = (unsigned)ptx->group_count - ptx->shared;
@@ -146,6 +150,10 @@ static void append_instruction(const tile_ptx *ptx, text *code, unsigned first, 
 
 static text write_code(const tile_ptx *ptx) {
     text code = {.arena = &ptx->e->arena};
+    if (ptx->before) {
+        append(&code, ptx->before);
+        append(&code, "\n\t");
+    }
     if (!ptx->count) append_instruction(ptx, &code, 0, 1);
     for (unsigned i = 0; i < ptx->count; i++) {
         if (i) append(&code, "\n\t");

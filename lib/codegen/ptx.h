@@ -35,6 +35,7 @@ typedef struct tile_ptx {
     tile_emitter *e;
     tile_machine machine;
     const char *modifiers, *tail;
+    const char *before;    /* an instruction without operands; NULL: none */
     tile_ptx_list results; /* a value of each one's type; if it is tied, the one it starts as */
     tile_ptx_list inputs;
     bool tied; /* all results are */
@@ -50,6 +51,8 @@ tile_ptx tile_ptx_begin(tile_emitter *e, tile_machine machine);
 void tile_ptx_modify(tile_ptx *ptx, const char *format, ...) TILE_PRINTF(2, 3);
 /* What stands for the number sign; kept, not copied. */
 void tile_ptx_set_tail(tile_ptx *ptx, const char *tail);
+/* An instruction without operands that stands before all; kept, not copied. */
+void tile_ptx_put_before(tile_ptx *ptx, const char *instruction);
 /* A group of results of these types. All results of an instruction are tied, or none. */
 void tile_ptx_add_results(tile_ptx *ptx, const LLVMTypeRef *types, unsigned count);
 /* A group of results that are these values before: registers that are read and written. */

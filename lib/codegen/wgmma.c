@@ -193,6 +193,22 @@ static unsigned find_sum(const tile_emitter *e, tile_op op, const tile_value *su
     return i;
 }
 
+/* Whether the products in a row behind the fence take all that it would: then it is one call with
+ * them. */
+static bool is_fence_of_products(const tile_emitter *e, tile_op fence, const tile_value *values,
+                                 size_t count) {
+    tile_op product = tile_op_next(e->f, fence);
+    size_t found = 0;
+    while (product.id && !tile_op_effects(e->f, product) &&
+           !tile_op_at(e->f, product)->region_count)
+        product = tile_op_next(e->f, product);
+    if (!is_product(e, product)) return false;
+    for (; product.id; product = next_product(e, product))
+        for (size_t i = 0; i < count; i++)
+            found += tile_op_operand(e->f, product, 2).id == values[i].id;
+    return found == count;
+}
+
 /* Products in a row are one call: each call costs LLVM time for every register of the sums. It is
  * made where the last of them stands, when all descriptors are known. */
 static void emit_products(tile_emitter *e, const tile_op *ops, unsigned count) {
@@ -201,6 +217,8 @@ static void emit_products(tile_emitter *e, const tile_op *ops, unsigned count) {
     tile_value *sums = TILE_NEW_ARRAY(&e->arena, tile_value, count);
     unsigned *which = TILE_NEW_ARRAY(&e->arena, unsigned, count);
     tile_ptx ptx = begin_products(e, ops[0]);
+    if (e->fence_waits) tile_ptx_put_before(&ptx, tile_machine_text(TILE_MACHINE_wgmma_fence));
+    e->fence_waits = false;
     for (unsigned i = 0; i < count; i++) {
         which[i] = find_sum(e, ops[i], sums, sum_count);
         if (which[i] == sum_count) {
@@ -289,6 +307,8 @@ void tile_emit_wgmma_fence(tile_emitter *e, tile_op op) {
         for (unsigned i = 0; product && i < tile_op_operand_count(e->f, at); i++)
             add_fenced(&s, tile_op_operand(e->f, at, i));
     }
+    e->fence_waits = is_fence_of_products(e, op, s.values, s.count);
+    if (e->fence_waits) return;
     tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_wgmma_fence);
     emit_through(e, &ptx, s.values, s.values, (unsigned)s.count);
 }
