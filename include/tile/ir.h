@@ -510,6 +510,8 @@ TILE_API void tile_function_set_raster(tile_function *function, tile_raster rast
  * blocks get about the same. */
 TILE_API void tile_function_set_persistent(tile_function *function, bool persistent,
                                            const tile_expr *cost);
+/* `persistent if`: only where the condition, over parameters, is not 0; NULL: always. */
+TILE_API void tile_function_set_persistent_if(tile_function *function, const tile_expr *condition);
 /* `sync explicit`: the user writes every barrier. */
 TILE_API void tile_function_set_sync_explicit(tile_function *function, bool is_explicit);
 /* A value for a parameter of another function that is named: `@k<block = 64, T = f16>`. One of expr

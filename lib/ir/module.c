@@ -255,6 +255,10 @@ void tile_function_set_persistent(tile_function *f, bool persistent, const tile_
     f->cost = cost;
 }
 
+void tile_function_set_persistent_if(tile_function *f, const tile_expr *condition) {
+    if (f) f->persistent_if = condition;
+}
+
 void tile_function_set_sync_explicit(tile_function *f, bool is_explicit) {
     if (f) f->sync_explicit = is_explicit;
 }

@@ -233,14 +233,18 @@ static bool parse_raster(tile_parser *p) {
     return true;
 }
 
-/* "persistent" ["by" expr] */
+/* "persistent" ["if" expr] ["by" expr] */
 static bool parse_persistent(tile_parser *p) {
-    const tile_expr *cost = NULL;
+    const tile_expr *cost = NULL, *condition = NULL;
+    bool depends = tile_parse_take_word(p, "if");
+    if (depends) condition = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
+    if (depends && !condition) return false;
     bool by = tile_parse_take_word(p, "by");
     p->has_block_id = by;
     if (by) cost = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, true);
     p->has_block_id = false;
     tile_function_set_persistent(p->function, true, cost);
+    tile_function_set_persistent_if(p->function, condition);
     return !by || cost;
 }
 

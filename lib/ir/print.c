@@ -592,6 +592,8 @@ static void print_walk(printer *p) {
     if (raster) PRINT(p, "\n    raster %s", raster);
     if (p->f->raster_group) PRINT(p, "(%s)", tile_expr_text(p->f, p->f->raster_group, &p->text));
     if (p->f->is_persistent) PRINT(p, "\n    persistent");
+    if (p->f->persistent_if)
+        PRINT(p, " if %s", tile_expr_text(p->f, p->f->persistent_if, &p->text));
     if (p->f->cost) PRINT(p, " by %s", tile_expr_text(p->f, p->f->cost, &p->text));
 }
 

@@ -322,6 +322,12 @@ static void check_persistent(checker *c) {
                  "extent %u of the grid of a `persistent` kernel counts tiles: num_sms, the number "
                  "of blocks that share them, cannot stand there",
                  d + 1);
+    if (f->persistent_if && !f->is_persistent)
+        FAIL(c, f->loc, "a condition belongs to `persistent`");
+    else if (f->persistent_if && !is_expr(f, f->persistent_if, SCOPE_PARAMS))
+        FAIL(c, f->loc, "`persistent if` may depend on compile-time parameters only");
+    else if (f->persistent_if)
+        check_division(c, f->loc, f->persistent_if);
     if (!f->cost) return;
     unsigned dims = is_expr(f, f->cost, SCOPE_TILE) ? dims_named(f->cost) : 0;
     if (!f->is_persistent)

@@ -390,6 +390,16 @@ static void bind_declarations(instance *i) {
     f->warps = bind_constant(i, f->loc, f->warps);
 }
 
+/* `persistent if` holds, or does not, from now on. */
+static void decide_persistent(instance *i) {
+    tile_function *f = i->f;
+    int64_t holds;
+    f->persistent_if = bind_constant(i, f->loc, f->persistent_if);
+    if (!f->persistent_if || !tile_expr_is_int(f->persistent_if, &holds)) return;
+    tile_function_set_persistent(f, holds != 0, holds ? f->cost : NULL);
+    f->persistent_if = NULL;
+}
+
 /* The verifier speaks of the values; which parameters made them is said once below. */
 static tile_status check_result(instance *i) {
     const char *values = tile_bound_text(&i->bound, NULL, i->arena);
@@ -408,9 +418,11 @@ static tile_status instantiate(tile_function *f, const tile_pass_option *options
     if (i.errors || !tile_bind_params(f, options, count, arena, &i.bound) ||
         !tile_check_wheres(&i.bound, arena))
         return TILE_INVALID;
-    if (!f->param_count && !has_constants(f)) return tile_instantiate_launches(f, arena);
     i.bindings = tile_param_bindings(&i.bound);
     i.bindings.arg = known_argument;
+    decide_persistent(&i);
+    if (i.errors) return TILE_INVALID;
+    if (!f->param_count && !has_constants(f)) return tile_instantiate_launches(f, arena);
     /* 2. Their values in all places. */
     bind_declarations(&i);
     bind_attrs(&i);

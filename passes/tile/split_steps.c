@@ -160,6 +160,7 @@ void split_become_plan(tile_function *f) {
     f->warps = f->raster_group = f->cost = NULL;
     f->raster = TILE_RASTER_NONE;
     f->is_persistent = false;
+    f->persistent_if = NULL;
     for (unsigned i = 0; i < f->arg_count; i++) {
         f->args[i].divisible = 0;
         f->args[i].is_const = false; /* its kernels ask for the value */

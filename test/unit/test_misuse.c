@@ -158,6 +158,12 @@ Test(misuse, order_of_tiles) {
             tile_function_set_persistent(x->kernel, false, tile_expr_block_id(x->context, 0)));
     REFUSED("the cost of a tile may depend on",
             tile_function_set_persistent(x->kernel, true, tile_expr_float(x->context, 1.5)));
+    REFUSED("a condition belongs to `persistent`",
+            tile_function_set_persistent(x->kernel, false, NULL);
+            tile_function_set_persistent_if(x->kernel, tile_expr_int(x->context, 1)));
+    REFUSED("`persistent if` may depend on compile-time parameters only",
+            tile_function_set_persistent(x->kernel, true, NULL);
+            tile_function_set_persistent_if(x->kernel, tile_expr_arg(x->context, 0)));
     REFUSED("extent 1 of the grid", set_grid(x, tile_expr_block_id(x->context, 0)));
 }
 

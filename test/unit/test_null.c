@@ -199,6 +199,7 @@ Test(null, no_function) {
     tile_function_set_warps(NULL, NULL);
     tile_function_set_raster(NULL, TILE_RASTER_HILBERT, NULL);
     tile_function_set_persistent(NULL, true, NULL);
+    tile_function_set_persistent_if(NULL, NULL);
     tile_function_set_sync_explicit(NULL, true);
     tile_function_set_reference(NULL, "x", NULL, 1);
     cr_expect_null(tile_function_reference(NULL));
