@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const tile_target targets[] = {
-#define TARGET(name, capability, specific, ptx, shared, warps, blocks, sm_shared, mma) \
+#define TARGET(name, capability, specific, ptx, shared, warps, blocks, sm_shared, mma, wgmma) \
     {#name, capability, specific, ptx, shared, warps, blocks, sm_shared},
 #include "tile/targets.def"
 #undef TARGET

@@ -14,6 +14,8 @@
  * waves together order      blocks that wait for each other at semaphores take turns, a latency
  * each
  *
+ * Tiles that wgmma takes on the target are estimated by estimate_warpgroups.
+ *
  * The rates are of the target's generation, per multiprocessor and cycle, and the device's own
  * clock and bandwidth. Nothing is fitted to shapes. Absolute times are off by a factor of two or
  * so; what counts is that the likely ones come first. */
@@ -23,10 +25,16 @@
 #include <string.h>
 
 #include "lib/codegen/steps.h"
+#include "lib/layout/wgmma.h"
 #include "lib/support/target.h"
 #include "passes/tile/split_steps.h"
 
 static const double launch_seconds = 2.5e-6, latency = 0.8e-6, turn_seconds = 1.2e-6;
+/* What a byte that is moved for each operation adds to their time, found by tiles of 128 x 128, 192
+ * and 256 on an H200 at its power limit; and what one warpgroup alone gets of wgmma's rate. */
+static const double power_of_moving = 10, alone = 0.92;
+static const double part_of_line = 0.25; /* what more it costs to bring less than whole lines */
+static const double hidden = 0.2;    /* what shows of work behind the memory's, or the reverse */
 static const double l2_factor = 1.6; /* of the memory's bandwidth: all that goes through the L2 */
 
 /* What multiprocessors of all targets have in common (CUDA C++ Programming Guide, table of
@@ -34,15 +42,19 @@ static const double l2_factor = 1.6; /* of the memory's bandwidth: all that goes
 enum {
     SM_REGISTERS = 65536,
     SHARED_PER_CYCLE = 128, /* bytes */
+    LINE = 128,             /* bytes of the L2's */
+    L2_PER_CYCLE =
+        56, /* bytes that TMA brings: 64 of the wires', as 128 x 128 tiles have got them */
     MOST_REGISTERS = 255,
     OTHER_REGISTERS = 40, /* of a thread, beside accumulators: fragments, addresses */
     WARPS_TO_SATURATE = 8,
+    PRODUCER_WARPS = 4, /* the warpgroup that a loop's copies have to themselves */
 };
 
 typedef struct machine {
     const tile_target *target;
     double sms, clock, bandwidth; /* Hz, bytes per second */
-    double mma;                   /* f16 operations of mma.sync per cycle and multiprocessor */
+    double mma, wgmma; /* operations of f16 per cycle and multiprocessor; 0: there is none */
 } machine;
 
 /* What one block does. */
@@ -54,19 +66,36 @@ typedef struct work {
     double accumulators;         /* bytes of the largest one */
     int64_t shared, most_shared; /* bytes alive */
     double turns;                /* of semaphores; 0: none */
+    double wgmma;                /* of the operations, those that warpgroups compute */
+    double depth;                /* copies that the deepest of the loops has under way */
+    bool roles;                  /* warps that only copy, beside the others: specialize-warps */
+    bool ping_pong;              /* asked for: groups of warps that take turns at tiles */
 } work;
 
 typedef struct scan {
     const tile_function *f;
     const int64_t *sizes;
+    const machine *m;
     int64_t *values; /* by value id */
     bool *known;
     uint64_t used; /* a set of arguments */
     int64_t grid[3], semaphores;
     unsigned warps;
     work w;
-    double copied; /* by the body of the innermost loop so far */
+    double copied;       /* by the body of the innermost loop so far */
+    bool may_have_roles; /* the innermost loop */
+    int meets;           /* how often blocks wait for each other's parts of sums, about */
+    bool boxes;          /* tiles are stored in the background */
+    bool takes_turns;    /* groups of warps at tiles */
 } scan;
+
+static double least(double a, double b) {
+    return a < b ? a : b;
+}
+
+static double most(double a, double b) {
+    return a > b ? a : b;
+}
 
 /* Integers --------------------------------------------------------------------------------------
  */
@@ -115,6 +144,20 @@ static double reads_of_warps(double m, double n, double k, unsigned warps) {
     return least;
 }
 
+/* Both operands of an instruction's 64 rows, and the second one again for the next 64. */
+static double reads_of_warpgroups(double m, double n, double k) {
+    return k * (m + n * ceil(m / TILE_WGMMA_ROWS));
+}
+
+static bool takes_wgmma(const scan *s, const tile_type *lhs, const tile_type *rhs,
+                        const tile_type *acc) {
+    const tile_mma_query types = {.lhs = lhs->scalar, .rhs = rhs->scalar, .acc = acc->scalar};
+    const uint32_t dims[2] = {(uint32_t)tile_type_dim(acc, 0), (uint32_t)tile_type_dim(acc, 1)};
+    return s->m->wgmma > 0 && tile_wgmma_multiplies(&types) &&
+           (tile_wgmma_admits(dims, TILE_WGMMA_PLAIN, s->warps) ||
+            tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, s->warps));
+}
+
 static void add_dot(scan *s, const tile_op_data *op, double times) {
     const tile_type *lhs = tile_value_type(s->f, op->operands[0]);
     const tile_type *acc = tile_value_type(s->f, op->first_result);
@@ -123,8 +166,15 @@ static void add_dot(scan *s, const tile_op_data *op, double times) {
     double k = (double)tile_type_dim(lhs, lhs->rank - 1), width = tile_scalar_bytes(lhs->scalar);
     /* mma.sync takes 16 rows and 8 columns at least. */
     double rows = ceil(m / 16) * 16, columns = ceil(n / 8) * 8;
-    s->w.operations += times * 2 * rows * columns * k * width / 2;
-    s->w.shared_reads += times * width * reads_of_warps(rows, columns, k, s->warps);
+    double operations = times * 2 * rows * columns * k * width / 2;
+    s->w.operations += operations;
+    if (takes_wgmma(s, lhs, tile_value_type(s->f, op->operands[op->segment[0]]), acc)) {
+        s->w.wgmma += operations;
+        s->w.shared_reads += times * width * reads_of_warpgroups(m, n, k);
+        s->w.roles |= s->may_have_roles;
+    } else {
+        s->w.shared_reads += times * width * reads_of_warps(rows, columns, k, s->warps);
+    }
     if (bytes_of(acc) > s->w.accumulators) s->w.accumulators = bytes_of(acc);
 }
 
@@ -151,7 +201,8 @@ static void add_copy(scan *s, const tile_op_data *op, double times, int64_t stag
         s->w.stored += times * bytes_of(tile_value_type(s->f, op->operands[0]));
         return;
     }
-    s->w.loaded += times * bytes;
+    double row = (double)tile_type_dim(type, type->rank - 1) * tile_scalar_bytes(type->scalar);
+    s->w.loaded += times * bytes * (s->m->wgmma > 0 && row < LINE ? 1 + part_of_line : 1);
     bool ring = type->stages != NULL;
     int64_t depth = ring ? tile_type_stage_count(type) : stages;
     s->copied += bytes * (double)(depth > 1 ? depth - 1 : 1);
@@ -172,14 +223,19 @@ static void scan_loop(scan *s, tile_op id, const tile_op_data *op, double times)
     int64_t trips = count_trips(s, op), stages = 1, begin;
     const tile_region_data *body = tile_region_at(s->f, op->regions[0]);
     double before = s->copied;
+    const char *consumers = tile_op_attr_text(s->f, id, TILE_ATTR_consumers);
+    s->w.ping_pong |= consumers && strcmp(consumers, "ping_pong") == 0;
     if (tile_op_has_attr(s->f, id, TILE_ATTR_pipelined))
         stages = tile_op_attr_int(s->f, id, TILE_ATTR_pipelined, 1);
     if (body->arg_count && value_of(s, op->operands[0], &begin))
         set_value(s, body->first_arg, begin);
     s->copied = 0;
+    s->may_have_roles = stages > 1 && !s->f->sync_explicit && (s->warps == 4 || s->warps == 8);
+    s->w.depth = most(s->w.depth, (double)stages - 1);
     scan_region(s, op->regions[0], times * (double)trips, stages);
     if (s->copied > s->w.in_flight && trips > 0) s->w.in_flight = s->copied;
     s->copied = before;
+    s->may_have_roles = false;
 }
 
 static void scan_branch(scan *s, const tile_op_data *op, double times, int64_t stages) {
@@ -198,6 +254,13 @@ static void note_arguments(scan *s, const tile_op_data *op) {
     }
 }
 
+/* Where there is room for buffers of their own, tiles are stored by boxes, in the background. */
+static void note_boxes(scan *s, const tile_op_data *op) {
+    int64_t bytes = (int64_t)bytes_of(tile_value_type(s->f, op->operands[0]));
+    int64_t all = s->w.most_shared + (s->w.ping_pong ? 2 : 1) * bytes;
+    s->boxes = s->w.roles && all < (int64_t)s->m->target->max_shared_bytes;
+}
+
 static void scan_op(scan *s, tile_op id, double times, int64_t stages) {
     const tile_op_data *op = tile_op_at(s->f, id);
     note_arguments(s, op);
@@ -210,14 +273,20 @@ static void scan_op(scan *s, tile_op id, double times, int64_t stages) {
             set_value(s, tile_op_result(s->f, id, i),
                       op->opcode == TILE_OP_block_id ? 0 : s->grid[i]);
         return;
-    case TILE_OP_atomic: /* a ticket, as the first block draws it */
+    case TILE_OP_atomic: /* a ticket, as the first block draws it; of a tile, read and written */
         if (op->result_count) set_value(s, op->first_result, 0);
+        for (uint32_t i = 0; i < op->operand_count; i++)
+            if (tile_value_type(s->f, op->operands[i])->kind == TILE_TYPE_TILE) {
+                s->meets = 3; /* the last one for all */
+                s->w.stored += 2 * times * bytes_of(tile_value_type(s->f, op->operands[i]));
+            }
         return;
     case TILE_OP_dot: add_dot(s, op, times); return;
     case TILE_OP_load:
         s->w.loaded += times * bytes_of(tile_value_type(s->f, op->first_result));
         return;
     case TILE_OP_store:
+        note_boxes(s, op);
         s->w.stored += times * bytes_of(tile_value_type(s->f, op->operands[0]));
         return;
     case TILE_OP_copy:
@@ -228,6 +297,7 @@ static void scan_op(scan *s, tile_op id, double times, int64_t stages) {
     case TILE_OP_free_shared:
         s->w.shared -= shared_bytes(tile_value_type(s->f, op->operands[0]));
         return;
+    case TILE_OP_scratch: s->meets = s->meets > 2 ? s->meets : 2; return;
     case TILE_OP_lock_semaphore: s->w.turns = 1; return;
     default: break; /* what has no cost of its own is computed, if it is an integer */
     }
@@ -295,26 +365,51 @@ static const char *find_obstacle(const scan *s, const machine *m, tile_arena *ar
         return tile_arena_format(arena,
                                  "its accumulators take %.0f registers of a thread, which has %d",
                                  registers_of(s), MOST_REGISTERS);
+    if (s->w.ping_pong && !s->takes_turns)
+        return "no groups take turns at its tiles: it is the same with consumers = cooperative";
     return NULL;
-}
-
-static double least(double a, double b) {
-    return a < b ? a : b;
-}
-
-static double most(double a, double b) {
-    return a > b ? a : b;
 }
 
 /* Blocks of which a multiprocessor has the room. */
 static double count_resident(const scan *s, const machine *m) {
-    double threads = 32.0 * s->warps;
+    if (s->f->is_persistent) return 1;
+    unsigned warps = s->warps + (s->w.roles ? PRODUCER_WARPS : 0);
+    double threads = 32.0 * warps;
     double registers = least(MOST_REGISTERS + 1, ceil((registers_of(s) + OTHER_REGISTERS) / 8) * 8);
-    double blocks = least(m->target->sm_blocks, m->target->sm_warps / s->warps);
+    double blocks = least(m->target->sm_blocks, m->target->sm_warps / warps);
     blocks = least(blocks, floor(SM_REGISTERS / (registers * threads)));
     double shared = (double)s->w.most_shared + TILE_SHARED_RESERVED;
     blocks = least(blocks, floor(m->target->sm_shared_bytes / shared));
     return most(blocks, 1);
+}
+
+/* Tiles of which warpgroups compute the products. A multiprocessor has so many of them one after
+ * the other, or several at once that share it, which takes as long. Then a tile is stored, while
+ * nothing else happens unless there is another one: of the other group, or of another block. Data
+ * that moves takes power, which the clock lacks then. */
+static double estimate_warpgroups(const scan *s, const machine *m, double blocks, double share) {
+    double tiles = ceil(blocks / m->sms), resident = least(count_resident(s, m), tiles);
+    bool overlaps = s->takes_turns || resident > 1, full = overlaps || s->warps >= 8;
+    double moved = power_of_moving * s->w.loaded / s->w.operations;
+    double products = s->w.wgmma / (full ? m->wgmma : alone * m->wgmma) * (1 + moved) +
+                      (s->w.operations - s->w.wgmma) / m->mma;
+    products = most(products, s->w.shared_reads / SHARED_PER_CYCLE) / m->clock;
+    double fast = L2_PER_CYCLE * m->clock;
+    if (s->w.roles && s->w.in_flight > 0) share = least(fast, resident * s->w.in_flight / latency);
+    double body = most(products, s->w.loaded / share),
+           end = s->w.stored / share * (s->boxes ? 1 : 2);
+    if (s->w.depth > 0) end += latency / s->w.depth; /* until the ring is full again */
+    double starts = s->f->is_persistent ? 1 : ceil(tiles / resident);
+    double last = 2 * s->w.stored / share; /* of all multiprocessors at once, and waited for */
+    return starts * latency + tiles * body + (overlaps ? 1 : tiles) * end + last;
+}
+
+static double count_cluster(const scan *s) {
+    double blocks = 1;
+    int64_t extent;
+    for (unsigned d = 0; d < s->f->cluster_rank; d++)
+        if (tile_expr_is_int(s->f->cluster[d], &extent)) blocks *= (double)extent;
+    return blocks;
 }
 
 static double estimate(const scan *s, const machine *m, double arrays) {
@@ -326,16 +421,19 @@ static double estimate(const scan *s, const machine *m, double arrays) {
     double share = m->bandwidth * l2_factor / m->sms;
     if (s->w.in_flight > 0) share = least(share, resident * s->w.in_flight / latency);
     double wave = most(products, (s->w.loaded + s->w.stored) / share) * resident + latency;
-    double chain = 0;
+    double all = waves * wave, chain = 0;
+    if (s->w.wgmma > 0) all = estimate_warpgroups(s, m, blocks, share);
     if (s->w.turns > 0 && s->semaphores)
         chain = (blocks / (double)s->semaphores - 1) * turn_seconds;
-    return launch_seconds + most(waves * wave, arrays / m->bandwidth) + chain;
+    double memory = arrays / m->bandwidth, meeting = s->meets * latency;
+    if (s->f->cluster_rank) meeting += count_cluster(s) * latency;
+    return launch_seconds + most(all, memory) + hidden * least(all, memory) + chain + meeting;
 }
 
 /* Seconds of a launch of the instantiated kernel; *why is not NULL if it cannot fit. */
 static double estimate_kernel(const tile_function *f, const int64_t *sizes, const machine *m,
                               tile_arena *arena, const char **why) {
-    scan s = {.f = f, .sizes = sizes, .grid = {1, 1, 1}};
+    scan s = {.f = f, .sizes = sizes, .m = m, .grid = {1, 1, 1}};
     const tile_bindings bindings = {.arg = arg_value, .user = &s, .num_sms = (int64_t)m->sms};
     int64_t warps = 1;
     s.values = TILE_NEW_ARRAY(arena, int64_t, f->value_count + 1);
@@ -350,6 +448,7 @@ static double estimate_kernel(const tile_function *f, const int64_t *sizes, cons
         if (f->args[i].type->kind == TILE_TYPE_SCALAR) set_value(&s, f->args[i].value, sizes[i]);
     scan_region(&s, f->body, 1, 1);
     count_semaphores(&s, &bindings);
+    s.takes_turns = s.w.ping_pong && s.w.roles && f->is_persistent && s.warps == 8;
     *why = find_obstacle(&s, m, arena);
     return estimate(&s, m, view_bytes(&s, &bindings));
 }
@@ -377,23 +476,25 @@ static double estimate_plan(const tile_function *f, const int64_t *sizes, const 
     return seconds;
 }
 
-static double mma_rate(const tile_target *target) {
-    static const double rates[] = {
-#define TARGET(name, capability, specific, ptx, shared, warps, blocks, sm_shared, mma) mma,
+static void take_rates(machine *m) {
+    static const double rates[][2] = {
+#define TARGET(name, capability, specific, ptx, shared, warps, blocks, sm_shared, mma, wgmma) \
+    {mma, wgmma},
 #include "tile/targets.def"
 #undef TARGET
     };
     unsigned row = 0;
-    while (strcmp(tile_target_at(row)->name, target->name) != 0) row++;
-    return rates[row];
+    while (strcmp(tile_target_at(row)->name, m->target->name) != 0) row++;
+    m->mma = rates[row][0];
+    m->wgmma = rates[row][1];
 }
 
 static machine describe(const tile_device *device) {
     machine m = {.target = device->target,
                  .sms = device->num_sms ? device->num_sms : 132,
                  .clock = device->clock ? 1e3 * device->clock : 1.755e9,
-                 .bandwidth = 4e12,
-                 .mma = mma_rate(device->target)};
+                 .bandwidth = 4e12};
+    take_rates(&m);
     if (device->memory_clock && device->memory_bus)
         m.bandwidth = 2e3 * device->memory_clock * device->memory_bus / 8;
     return m;
