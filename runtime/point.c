@@ -13,6 +13,7 @@
 #include "passes/common/bind_params.h"
 #include "passes/tile/split_steps.h"
 #include "runtime/kernel.h"
+#include "runtime/tune/choose.h"
 #include "runtime/tuned.h"
 
 static const tile_binding *keep_bindings(tile_kernel *kernel, const tile_binding *bindings,
@@ -119,9 +120,16 @@ static unsigned make_key(const tile_kernel *kernel, const tile_argument *argumen
     return (unsigned)(hash >> (64 - TILE_BUCKET_HEAD_BITS));
 }
 
-/* Whether buckets have points that nobody has set: those of constants, and tuned ones. */
+/* The model knows GPUs by their clock; on a CPU device all points are as good. */
+static bool has_model(const tile_kernel *kernel) {
+    return kernel->picks && kernel->device->clock;
+}
+
+/* Whether buckets have points that nobody has set: those of constants, tuned and chosen ones. */
 static bool has_hidden_points(const tile_kernel *kernel) {
-    return kernel->constants || (kernel->picks && (kernel->device->cache || kernel->device->tuned));
+    const tile_device *device = kernel->device;
+    return kernel->constants || has_model(kernel) ||
+           (kernel->picks && (device->cache || device->tuned));
 }
 
 kernel_point *tile_find_point(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
@@ -168,6 +176,30 @@ static tile_status add_tuned(tile_kernel *kernel, const tile_argument *arguments
     return status;
 }
 
+/* Gives the bucket the point that the model takes for the fastest; TILE_UNAVAILABLE without a
+ * report where there is none, or it does not compile. Under the context's lock. */
+static tile_status add_chosen(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
+    tile_arena arena = {0};
+    unsigned bound = 0;
+    int64_t sizes[TILE_MAX_ARGUMENTS];
+    tile_context *context = kernel->device->context;
+    tile_sink sink = context->sink;
+    void *user = context->sink_user;
+    unsigned errors = context->errors;
+    if (!has_model(kernel)) return TILE_UNAVAILABLE;
+    for (unsigned i = 0; i < count; i++) sizes[i] = arguments[i].integer;
+    tile_context_set_sink(context, NULL, NULL);
+    const tile_binding *bindings =
+        tune_choose_point(kernel->device, kernel->module, kernel->name, sizes, &arena, &bound);
+    tile_status status = TILE_UNAVAILABLE;
+    if (bindings && tile_add_bucket(kernel, arguments, count, bindings, bound) == TILE_OK)
+        status = TILE_OK;
+    tile_context_set_sink(context, sink, user);
+    context->errors = errors;
+    tile_arena_reset(&arena);
+    return status;
+}
+
 tile_status tile_meet_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                              void *stream, kernel_point **out) {
     const kernel_point *first = kernel->first;
@@ -176,6 +208,7 @@ tile_status tile_meet_bucket(tile_kernel *kernel, const tile_argument *arguments
     tile_context_lock(kernel->device->context);
     if (!tile_find_point(kernel, arguments, count)) { /* another thread may have been here */
         status = add_tuned(kernel, arguments, count);
+        if (status == TILE_UNAVAILABLE) status = add_chosen(kernel, arguments, count);
         if (status == TILE_UNAVAILABLE)
             status =
                 tile_add_bucket(kernel, arguments, count, first->bindings, first->binding_count);

@@ -31,7 +31,7 @@ static const char help_head[] =
     "tn or tt\n"
     "  --point='A=1 B=2'     likewise, several at once; each further --point is one more "
     "candidate.\n"
-    "                        Without any the kernel takes its tuned point, else its first\n"
+    "                        Without any the kernel takes its tuned point, else the model's\n"
     "  --tune[=SECONDS]      tunes each kernel for each product first, for so long at most; "
     "without\n"
     "                        a number: 4 s and 50 ns for each element of a, b and c\n"

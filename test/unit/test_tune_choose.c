@@ -1,0 +1,96 @@
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "runtime/tune/choose.h"
+#include "test/unit/text_fixture.h"
+
+/* As tools/kernels/matmul.tile, with fewer points. */
+static const char product[] =
+    "kernel @k<bm: int, bn: int, w: int, bk: int, stages: int, split: int, strategy: word,\n"
+    "          consumers: word>\n"
+    "    (%m: i32, %n: i32 {divisible = 8}, %k: i32 {divisible = 8}, %a: view<f16[%m, %k]>,\n"
+    "     %b: view<f16[%k, %n]>, %c: view<f16[%m, %n]>)\n"
+    "    tune (bm, bn, w) in [(128, 128, 4), (128, 256, 8), (128, 192, 8), (128, 128, 8),\n"
+    "                         (128, 64, 4), (64, 64, 4), (16, 64, 4)]\n"
+    "    tune (bk, stages) in [(32, 4), (64, 3), (64, 4), (64, 8)]\n"
+    "    tune (split, strategy) in [(1, serial), (8, exchange), (64, exchange)]\n"
+    "    tune consumers in [cooperative, ping_pong]\n"
+    "    where consumers == cooperative | bm * bn == 16384 & w == 8 & split == 1\n"
+    "    grid [ceildiv(%m, bm), ceildiv(%n, bn)] raster rows(8) warps w\n"
+    "    persistent if bm * bn >= 24576 | consumers == ping_pong {\n"
+    "  %x, %y = block_id\n"
+    "  %sa = alloc_shared : shared<f16[bm, bk]>\n"
+    "  %sb = alloc_shared : shared<f16[bk, bn]>\n"
+    "  %acc = for %i = 0 to %k step bk iter (%s = 0.0 : tile<f32[bm, bn]>)\n"
+    "      split (split, strategy) pipelined (stages, consumers = consumers) {\n"
+    "    copy %a[%x * bm, %i], %sa\n"
+    "    copy %b[%i, %y * bn], %sb\n"
+    "    yield dot(%sa, %sb, %s)\n"
+    "  }\n"
+    "  store f16(%acc), %c[%x * bm, %y * bn]\n"
+    "}\n";
+
+/* "bm=128 bn=256 ..", what is chosen at these sizes; "" if nothing is. */
+static const char *choose(text_fixture *x, const char *text, const char *target, int64_t m,
+                          int64_t n, int64_t k) {
+    const int64_t sizes[] = {m, n, k, 0, 0, 0};
+    const tile_device device = {.target = tile_target_find(target), .num_sms = 132};
+    tile_module *module = tile_module_parse(x->context, "choose", text, strlen(text));
+    cr_assert(module, "%s", x->messages);
+    unsigned count = 0;
+    const tile_binding *bindings =
+        tune_choose_point(&device, module, "k", sizes, &x->arena, &count);
+    const char *words = "";
+    for (unsigned i = 0; bindings && i < count; i++)
+        words = tile_arena_format(&x->arena, "%s%s%s=%s", words, i ? " " : "", bindings[i].name,
+                                  bindings[i].value);
+    tile_module_destroy(module);
+    return words;
+}
+
+/* The waves that its tiles fill, and the memory that they move, decide. */
+Test(tune_choose, shapes_take_their_tiles) {
+    static const struct {
+        int64_t m, n, k;
+        const char *tile;
+    } cases[] = {
+        {8192, 8192, 8192, "bm=128 bn=192 w=8 bk=64 stages=4 split=1 strategy=serial"},
+        {4096, 4096, 4096, "bm=128 bn=256 w=8 bk=64 stages=3 split=1 strategy=serial"},
+        {6144, 4096, 9216, "bm=128 bn=256 w=8 bk=64 stages=3 split=1 strategy=serial"},
+        {4864, 4864, 4864, "bm=128 bn=128 w=8 bk=64 stages=4 split=1 strategy=serial"},
+        {2048, 2048, 2048, "bm=128 bn=128 w=8 bk=64 stages=4 split=1 strategy=serial"},
+        {1024, 1024, 1024, "bm=128 bn=64 w=4 bk=64 stages=8 split=1 strategy=serial"},
+        {512, 512, 16384, "bm=128 bn=128 w=8 bk=64 stages=4 split=8 strategy=exchange"},
+    };
+    text_fixture x;
+    text_open(&x);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *found = choose(&x, product, "sm_90a", cases[i].m, cases[i].n, cases[i].k);
+        cr_expect(strncmp(found, cases[i].tile, strlen(cases[i].tile)) == 0, "%lld %lld %lld: %s",
+                  (long long)cases[i].m, (long long)cases[i].n, (long long)cases[i].k, found);
+    }
+    const char *turns = choose(&x, product, "sm_90a", 4864, 4864, 4864);
+    cr_expect(strstr(turns, "consumers=ping_pong"), "%s", turns);
+    cr_expect_eq(x.errors, 0);
+    text_close(&x);
+}
+
+Test(tune_choose, nobody_takes_turns_without_wgmma) {
+    text_fixture x;
+    text_open(&x);
+    const char *found = choose(&x, product, "sm_80", 4864, 4864, 4864);
+    cr_expect(strstr(found, "consumers=cooperative"), "%s", found);
+    text_close(&x);
+}
+
+Test(tune_choose, nothing_is_reported_where_nothing_fits) {
+    static const char large[] =
+        "kernel @k<b: int>(%m: i32, %n: i32, %k: i32) tune b in [65536] grid [1] warps 4 {\n"
+        "  %s = alloc_shared : shared<f32[b]>\n"
+        "}\n";
+    text_fixture x;
+    text_open(&x);
+    cr_expect_str_eq(choose(&x, large, "sm_90a", 1, 1, 1), "");
+    cr_expect_eq(x.errors, 0);
+    text_close(&x);
+}
