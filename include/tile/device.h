@@ -134,9 +134,9 @@ TILE_API size_t tile_buffer_size(const tile_buffer *buffer);
  * Without bindings, a kernel with `tune` picks its point at each launch: the one that was set for
  * the bucket of the arguments (tile_kernel_set_point), else the tuned one that the device's cache
  * or its table has for it, else on a GPU the one that the cost model takes for the fastest (which
- * looks at all of them, some 0.1 ms each), else the first of the space. Arguments are in one bucket if each integer
- * rounds up to the same of 1, 2, 3, 4, 6, 8, 12, 16, .. (2^i, 3 x 2^i); what is not above 0 is a
- * bucket of its own.
+ * looks at all of them, some 0.1 ms each), else the first of the space. Arguments are in one bucket
+ * if each integer rounds up to the same of 1, 2, 3, 4, 6, 8, 12, 16, .. (2^i, 3 x 2^i); what is not
+ * above 0 is a bucket of its own.
  *
  * A {const} argument that no binding gives a value is a number in the code: each value of it has
  * its own, compiled by the first launch that has it.

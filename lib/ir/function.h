@@ -129,7 +129,7 @@ struct tile_function {
     const tile_expr *raster_group; /* of rows and columns */
     bool is_persistent;
     const tile_expr *persistent_if; /* over parameters, until they are bound; NULL: always */
-    const tile_expr *cost; /* of a tile; NULL: all alike */
+    const tile_expr *cost;          /* of a tile; NULL: all alike */
     bool sync_explicit;
     const char *instance_of; /* the kernel that a plan's launch made this one of; NULL: none */
     const char *reference;   /* of @reference<values>; NULL: none */
