@@ -257,8 +257,9 @@ static void note_arguments(scan *s, const tile_op_data *op) {
 /* Where there is room for buffers of their own, tiles are stored by boxes, in the background. */
 static void note_boxes(scan *s, const tile_op_data *op) {
     int64_t bytes = (int64_t)bytes_of(tile_value_type(s->f, op->operands[0]));
-    int64_t all = s->w.most_shared + (s->w.ping_pong ? 2 : 1) * bytes;
-    s->boxes = s->w.roles && all < (int64_t)s->m->target->max_shared_bytes;
+    bytes *= s->w.ping_pong ? 2 : 1;
+    s->boxes = s->w.roles && s->w.most_shared + bytes < (int64_t)s->m->target->max_shared_bytes;
+    if (s->w.roles && s->f->is_persistent) take_shared(s, bytes); /* the ring is never free */
 }
 
 static void scan_op(scan *s, tile_op id, double times, int64_t stages) {
