@@ -12,13 +12,15 @@ tile_point_key tile_tuned_key(tile_device *device, const tile_function *kernel, 
                               tile_arena *arena) {
     tile_text text = {.arena = arena};
     tile_function_print(kernel, tile_text_append, &text);
-    return (tile_point_key){.kernel = tile_arena_string(arena, text.data, text.length),
-                            .bucket = bucket,
-                            .device = device->name,
-                            .sm_count = device->num_sms,
-                            .memory_clock = device->memory_clock,
-                            .power_limit =
-                                device->ops->power_limit ? device->ops->power_limit(device) : 0};
+    return (tile_point_key){
+        .kernel = tile_arena_string(arena, text.data, text.length),
+        .bucket = bucket,
+        .device = tile_device_is_cuda(device)
+                      ? tile_arena_format(arena, "%s, %s", device->name, device->target->name)
+                      : device->name,
+        .sm_count = device->num_sms,
+        .memory_clock = device->memory_clock,
+        .power_limit = device->ops->power_limit ? device->ops->power_limit(device) : 0};
 }
 
 const char *tile_bucket_text(const tile_function *kernel, const int64_t *integers,

@@ -78,7 +78,7 @@ typedef struct tile_point_key {
     const char *kernel;     /* the kernel's text before it is instantiated, its space included */
     const char *bucket;     /* of the arguments' sizes */
     const char *conditions; /* what the code may rely on */
-    const char *device;     /* its name */
+    const char *device;     /* its name; a GPU's code's target behind it */
     unsigned sm_count;
     unsigned memory_clock; /* kHz */
     unsigned power_limit;  /* mW */

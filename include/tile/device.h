@@ -72,8 +72,10 @@ typedef struct tile_device_options {
                           releases lets those go on that wait. The same seed, the same order */
     const char *ptxas; /* CUDA: path of the assembler, NULL: the driver assembles */
     int ordinal;       /* CUDA: which device, if no context is current */
-    /* CPU: kernels are compiled for this target, and what code for it cannot do is refused. NULL:
-     * everything that the IR says runs, with the shared memory of sm_90. */
+    /* Kernels are compiled for this target, and what code for it cannot do is refused. NULL: on the
+     * CPU everything that the IR says, with the shared memory of sm_90; CUDA: the target with the
+     * most features that the GPU runs. Another one is of its generation (TILE_UNSUPPORTED if not),
+     * like sm_90 on an H200: then dots are mma.sync, and copies cp.async. */
     const tile_target *target;
     /* CPU: a launch that executes more operations than this (as tile_cpu_counts counts them) is
      * TILE_FAULT, so that a loop without end has one. 0: no limit. */

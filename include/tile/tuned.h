@@ -10,9 +10,9 @@
  *
  * A kernel that picks (made without bindings, tile/device.h) looks for the bucket of its arguments
  * in the device's cache first, then in the device's table: there for a point of the same GPU, as
- * its name and its multiprocessors say; one that was measured under the same memory clock and power
- * limit comes before others. Kernels are found by the digest of their text, so that a kernel that
- * has changed, or its space, has no point.
+ * its name, its code's target and its multiprocessors say; one that was measured under the same
+ * memory clock and power limit comes before others. Kernels are found by the digest of their text,
+ * so that a kernel that has changed, or its space, has no point.
  *
  * Threads: a table is only read while devices use it, by any number of them. */
 #ifndef TILE_TUNED_H

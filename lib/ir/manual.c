@@ -39,30 +39,33 @@ static void print_scalars(const tile_out *out) {
 }
 
 static const char *class_word(tile_operand_class class) {
-    static const char *const words[] = {
-        [TILE_CLASS_any] = "any",
-        [TILE_CLASS_number] = "number",
-        [TILE_CLASS_integer] = "integer",
-        [TILE_CLASS_floating] = "float",
-        [TILE_CLASS_boolean] = "i1",
-        [TILE_CLASS_scalar] = "scalar",
-        [TILE_CLASS_index] = "i32",
-        [TILE_CLASS_long_index] = "i32 or i64",
-        [TILE_CLASS_constant] = "constant i32",
-        [TILE_CLASS_pointer] = "pointer",
-        [TILE_CLASS_tensor] = "tensor",
-        [TILE_CLASS_view] = "view",
-        [TILE_CLASS_shared] = "shared",
-        [TILE_CLASS_any_shared] = "shared, of the cluster too",
-        [TILE_CLASS_barrier] = "barriers",
-        [TILE_CLASS_any_barrier] = "barriers, of the cluster too",
-        [TILE_CLASS_memory] = "view or shared",
-        [TILE_CLASS_location] = "ptr or shared",
-        [TILE_CLASS_tile] = "tile",
-        [TILE_CLASS_tile_or_shared] = "tile or shared",
-        [TILE_CLASS_vector] = "vector",
-    };
-    return words[class];
+    switch (class) {
+    case TILE_CLASS_any: return "any";
+    case TILE_CLASS_number: return "number";
+    case TILE_CLASS_integer: return "integer";
+    case TILE_CLASS_floating: return "float";
+    case TILE_CLASS_boolean: return "i1";
+    case TILE_CLASS_scalar: return "scalar";
+    case TILE_CLASS_index: return "i32";
+    case TILE_CLASS_long_index: return "i32 or i64";
+    case TILE_CLASS_constant: return "constant i32";
+    case TILE_CLASS_pointer: return "pointer";
+    case TILE_CLASS_tensor: return "tensor";
+    case TILE_CLASS_view: return "view";
+    case TILE_CLASS_shared: return "shared";
+    case TILE_CLASS_any_shared: return "shared, of the cluster too";
+    case TILE_CLASS_barrier: return "barriers";
+    case TILE_CLASS_any_barrier: return "barriers, of the cluster too";
+    case TILE_CLASS_memory: return "view or shared";
+    case TILE_CLASS_location: return "ptr or shared";
+    case TILE_CLASS_tile: return "tile";
+    case TILE_CLASS_tile_or_shared: return "tile or shared";
+    case TILE_CLASS_vector: return "vector";
+    case TILE_CLASS_tensor_map: return "tensor map";
+    case TILE_CLASS_descriptor: return "descriptor";
+    case TILE_CLASS_vector_or_descriptor: return "vector or descriptor";
+    }
+    return NULL;
 }
 
 static void print_operand(const tile_out *out, const tile_op_info *info, unsigned i) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/support/options.h"
+#include "lib/support/target.h"
 #include "tile/cache.h"
 
 static const tile_loc no_place = {0, 0, 0};
@@ -157,8 +158,10 @@ static tile_status cuda_fill(tile_device *device, uint64_t address, unsigned cha
 
 static void cuda_describe(const tile_device *device, tile_device_options *options) {
     const cuda_device *d = (const cuda_device *)device;
-    *options = (tile_device_options){
-        .size = sizeof *options, .ptxas = device->ptxas, .ordinal = (int)d->device};
+    *options = (tile_device_options){.size = sizeof *options,
+                                     .ptxas = device->ptxas,
+                                     .ordinal = (int)d->device,
+                                     .target = device->target};
 }
 
 static tile_status cuda_residency(tile_device *device, tile_variant *variant, int *blocks) {
@@ -243,7 +246,20 @@ static const tile_target *choose_target(int capability) {
     return best;
 }
 
-static tile_status describe(cuda_device *d) {
+/* Cubins of a target run on later minor versions of its generation. */
+static tile_status take_target(cuda_device *d, const tile_target *wanted, int capability) {
+    bool runs = wanted->arch_specific ? (int)wanted->compute_capability == capability
+                                      : (int)wanted->compute_capability / 10 == capability / 10 &&
+                                            (int)wanted->compute_capability <= capability;
+    d->base.target = wanted;
+    if (runs) return TILE_OK;
+    tile_report(d->base.context, TILE_ERROR, no_place,
+                "code for %s does not run on %s, whose compute capability is %d.%d", wanted->name,
+                d->name, capability / 10, capability % 10);
+    return TILE_UNSUPPORTED;
+}
+
+static tile_status describe(cuda_device *d, const tile_target *target) {
     int major = 0, minor = 0, num_sms = 0, memory_clock = 0, memory_bus = 0, clock = 0;
     tile_status status = tile_cuda_check(
         d, d->driver->cuDeviceGetName(d->name, sizeof d->name, d->device), "cuDeviceGetName");
@@ -274,7 +290,8 @@ static tile_status describe(cuda_device *d) {
                     "%s has compute capability %d.%d; 8.0 is needed", d->name, major, minor);
         return TILE_UNSUPPORTED;
     }
-    return status;
+    if (status != TILE_OK || !target) return status;
+    return take_target(d, target, 10 * major + minor);
 }
 
 /* Whether there is a GPU of that number. */
@@ -297,6 +314,8 @@ tile_status tile_cuda_device_create(tile_context *context, const tile_driver *dr
     tile_device_options taken;
     *device = NULL;
     tile_take_options(&taken, sizeof taken, options);
+    if (taken.target && !tile_target_check(context, no_place, taken.target)) return TILE_INVALID;
+    const tile_target *wanted = taken.target ? tile_target_find(taken.target->name) : NULL;
     tile_status status = check_ordinal(context, driver, taken.ordinal);
     if (status != TILE_OK) return status;
     cuda_device *d = tile_malloc(sizeof *d);
@@ -311,7 +330,7 @@ tile_status tile_cuda_device_create(tile_context *context, const tile_driver *dr
         d->base.ptxas = d->ptxas;
     }
     status = choose_context(d, taken.ordinal);
-    if (status == TILE_OK) status = describe(d);
+    if (status == TILE_OK) status = describe(d, wanted);
     if (status != TILE_OK) {
         cuda_destroy(&d->base);
         return status;

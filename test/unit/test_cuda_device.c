@@ -297,6 +297,22 @@ Test(cuda_device, target_and_context_follow_the_gpu) {
     close_device(&x);
 }
 
+/* Of the generation of the GPU, or it does not run as it is. */
+Test(cuda_device, a_target_may_be_named) {
+    cuda_fixture x;
+    open_gpu(&x);
+    tile_device_options options = {.size = sizeof options, .target = tile_target_find("sm_90")};
+    cr_assert_eq(create(&x, &options), TILE_OK, "%s", x.text.messages);
+    cr_expect_str_eq(tile_device_target(x.device)->name, "sm_90");
+    tile_device_destroy(x.device);
+    options.target = tile_target_find("sm_80");
+    cr_expect_eq(create(&x, &options), TILE_UNSUPPORTED);
+    cr_expect_str_eq(x.text.messages, "code for sm_80 does not run on GPU 0, whose compute "
+                                      "capability is 9.0\n");
+    cr_expect_null(x.device);
+    codegen_close(&x.text);
+}
+
 Test(cuda_device, the_callers_context_is_used) {
     cuda_fixture x;
     open_gpu(&x);

@@ -48,7 +48,8 @@ bench_lab *bench_lab_open(tile_context *context, const bench_lab_options *option
     const tile_device_options device = {.size = sizeof device,
                                         .ptxas = options->ptxas,
                                         .cache_dir = options->cache_dir,
-                                        .sms = options->sms};
+                                        .sms = options->sms,
+                                        .target = options->target};
     bench_lab *lab = calloc(1, sizeof *lab);
     if (!lab) return NULL;
     lab->context = context;

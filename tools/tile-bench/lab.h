@@ -10,10 +10,11 @@
 typedef struct bench_lab bench_lab;
 
 typedef struct bench_lab_options {
-    bool cuda;             /* else the CPU device */
-    const char *ptxas;     /* as for tile_device_options */
-    const char *cache_dir; /* likewise */
-    unsigned sms;          /* likewise */
+    bool cuda;                 /* else the CPU device */
+    const char *ptxas;         /* as for tile_device_options */
+    const char *cache_dir;     /* likewise */
+    unsigned sms;              /* likewise */
+    const tile_target *target; /* likewise */
 } bench_lab_options;
 
 /* NULL after a diagnostic. */

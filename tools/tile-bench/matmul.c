@@ -61,6 +61,9 @@ static const char help_rest[] =
     "  --seed=N              of the random order\n"
     "  --profile             adds counters of Nsight Compute's ncu, where it is found\n"
     "  --device=auto|cpu|cuda  the CPU device shows that everything works; its times mean nothing\n"
+    "  --target=sm_90        code for another target of the GPU's generation, so that products "
+    "are\n"
+    "                        mma.sync's; default: the one with the most features that it runs\n"
     "  --cublas=FILE         the library; default: where the loader or $CUDA_HOME has it\n"
     "  --no-kernels          measures cuBLASLt and the floors alone\n"
     "  --no-cublas           leaves it out\n"
@@ -80,7 +83,7 @@ typedef struct options {
     char own_point[240]; /* what these bind */
     bool has_point;
     unsigned best;
-    const char *device, *cublas, *ptxas, *csv, *json, *svg;
+    const char *device, *target, *cublas, *ptxas, *csv, *json, *svg;
     bool no_kernels, no_cublas, no_floor, retunes, profiles;
     tool_cache cache;
 } options;
@@ -343,6 +346,8 @@ static bool parse_option(options *o, tool_arguments *words) {
         tool_option(words, "--svg", &o->svg) || tool_option(words, "--ptxas", &o->ptxas) ||
         tool_cache_option(words, &o->cache))
         return true;
+    if (tool_option(words, "--target", &o->target))
+        return tile_target_find(o->target) || complain("there is no target", o->target);
     if (tool_flag(words, "--retune")) return o->retunes = true;
     if (tool_flag(words, "--no-kernels")) return o->no_kernels = true;
     if (tool_flag(words, "--no-cublas")) return o->no_cublas = true;
@@ -426,6 +431,7 @@ static void finish_contenders(options *o) {
     for (unsigned i = 0; i < o->plan.contender_count; i++) {
         bench_contender *c = &o->plan.contenders[i];
         bench_contender_add_word(c, devices[o->plan.cuda]);
+        if (o->target) bench_contender_add_word(c, word("--target=", o->target, strlen(o->target)));
         if (o->ptxas) bench_contender_add_word(c, word("--ptxas=", o->ptxas, strlen(o->ptxas)));
         if (o->plan.budget != 0) add_tuning(o, c);
         if (o->cache.none) bench_contender_add_word(c, "--no-cache");

@@ -193,6 +193,8 @@ static bool parse_option(worker *w, tool_arguments *words) {
         return w->lab_options.cuda = strcmp(value, "cuda") == 0, true;
     if (tool_option(words, "--sms", &value))
         return w->lab_options.sms = (unsigned)strtoul(value, NULL, 10), true;
+    if (tool_option(words, "--target", &value))
+        return (w->lab_options.target = tile_target_find(value)) != NULL;
     if (tool_option(words, "--param", &value)) {
         if (w->options.binding_count == BENCH_MAX_BINDINGS) return false;
         w->options.bindings[w->options.binding_count++] = value;

@@ -60,10 +60,6 @@ static tile_status open_device(run *r) {
         fail("--device", "takes auto, cpu or cuda");
         return TILE_INVALID;
     }
-    if (o->target && !automatic && strcmp(o->device, "cuda") == 0) {
-        fail("--target", "is for the CPU device: a GPU is its own target");
-        return TILE_INVALID;
-    }
     if (automatic && !o->target) {
         tile_context_set_sink(r->context, NULL, NULL); /* no GPU is no error then */
         tile_status status = tile_device_create_cuda(r->context, &device, &r->device);
