@@ -21,20 +21,18 @@ static unsigned swizzle_mode(int64_t swizzle) {
     return swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
 }
 
-/* The address of a matrix in two parts, so that descriptors of one buffer's parts share the first.
- */
+/* The address of a matrix in parts, so that descriptors of one buffer's parts share the first. */
 typedef struct split {
-    LLVMValueRef base;  /* a pointer */
-    tile_value rest;    /* offset in elements; or none */
-    int64_t bytes;      /* a constant, multiple of a descriptor's unit */
-    bool is_increasing; /* the constant part leads to no smaller address */
+    LLVMValueRef base; /* a pointer */
+    tile_value rest;   /* offset in elements; or none */
+    int64_t bytes;     /* a constant, multiple of a descriptor's unit */
 } split;
 
 static split split_address(tile_emitter *e, tile_op op) {
     unsigned count;
     const tile_value *values = tile_op_segment(e->f, op, 0, &count);
     int64_t number, size = tile_scalar_bytes(tile_value_type(e->f, values[0])->scalar), stride;
-    split s = {.base = tile_get_scalar(e, values[0]), .rest = values[1], .is_increasing = true};
+    split s = {.base = tile_get_scalar(e, values[0]), .rest = values[1]};
     tile_op alloc = tile_value_def(e->f, values[0]), add = tile_value_def(e->f, s.rest);
     if (alloc.id && tile_op_opcode(e->f, alloc) == TILE_OP_alloc_shared &&
         tile_alloc_bytes(e->f, alloc, &stride) >= 0 && !stride) {
@@ -45,7 +43,6 @@ static split split_address(tile_emitter *e, tile_op op) {
            tile_value_is_int(e->f, tile_op_operand(e->f, add, 1), &number) &&
            number * size % (1 << UNIT_BITS) == 0) {
         s.bytes += number * size;
-        s.is_increasing &= number >= 0;
         s.rest = tile_op_operand(e->f, add, 0);
         add = tile_value_def(e->f, s.rest);
     }
@@ -55,32 +52,24 @@ static split split_address(tile_emitter *e, tile_op op) {
     return s;
 }
 
-/* The first part is an address of its own, so that neither the shift loses nor the sum carries. */
-static bool is_address(tile_emitter *e, const split *s) {
-    if (!s->rest.id) return s->bytes >= 0;
-    if (!e->ranges) e->ranges = tile_range_analyse(e->f, &e->arena);
-    return s->is_increasing && e->ranges[s->rest.id].min >= 0;
-}
-
-/* Address and leading stride. */
+/* Address and leading stride. The base is masked, not the sum: where all shared memory begins is
+ * one register for the whole kernel, and what a loop adds to it stays in ptxas's uniform registers,
+ * where wgmma wants it. The sum is the matrix's address without the rank, however it is split, and
+ * so does not carry. */
 static LLVMValueRef emit_low_word(tile_emitter *e, tile_op op, uint32_t leading) {
     split s = split_address(e, op);
-    bool sound = is_address(e, &s);
     const tile_type *buffer = tile_value_type(e->f, tile_op_operand(e->f, op, 0));
-    LLVMTypeRef element = tile_llvm_scalar(e, buffer->scalar);
-    LLVMValueRef address = s.base, more = s.rest.id ? tile_get_scalar(e, s.rest) : NULL;
+    LLVMValueRef unit = tile_llvm_int(e->i32, UNIT_BITS);
     LLVMValueRef mask = tile_llvm_int(e->i32, ADDRESS_MASK >> UNIT_BITS);
     int64_t upper = (int64_t)(leading >> UNIT_BITS) << LEADING_BIT, lower = s.bytes >> UNIT_BITS;
-    if (more) address = LLVMBuildGEP2(e->builder, element, address, &more, 1, "");
-    LLVMValueRef low = LLVMBuildPtrToInt(e->builder, address, e->i32, "");
-    low = LLVMBuildLShr(e->builder, low, tile_llvm_int(e->i32, UNIT_BITS), "");
-    if (sound) {
-        if (e->f->cluster_rank) low = LLVMBuildAnd(e->builder, low, mask, "");
-        return LLVMBuildAdd(e->builder, low, tile_llvm_int(e->i32, upper + lower), "");
+    LLVMValueRef low = LLVMBuildPtrToInt(e->builder, s.base, e->i32, "");
+    low = LLVMBuildAnd(e->builder, LLVMBuildLShr(e->builder, low, unit, ""), mask, "");
+    if (s.rest.id) {
+        LLVMValueRef size = tile_llvm_int(e->i32, tile_scalar_bytes(buffer->scalar));
+        LLVMValueRef more = LLVMBuildNSWMul(e->builder, tile_get_scalar(e, s.rest), size, "");
+        low = LLVMBuildAdd(e->builder, low, LLVMBuildAShr(e->builder, more, unit, ""), "");
     }
-    low = LLVMBuildAdd(e->builder, low, tile_llvm_int(e->i32, lower), "");
-    return LLVMBuildOr(e->builder, LLVMBuildAnd(e->builder, low, mask, ""),
-                       tile_llvm_int(e->i32, upper), "");
+    return LLVMBuildAdd(e->builder, low, tile_llvm_int(e->i32, upper + lower), "");
 }
 
 void tile_emit_wgmma_descriptor(tile_emitter *e, tile_op op) {
