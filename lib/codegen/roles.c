@@ -46,20 +46,24 @@ static bool is_power_of_two(unsigned n) {
     return (n & (n - 1)) == 0;
 }
 
-/* The number in the executing set. Its bits are the low ones of the block's number where sets begin
- * at multiples of their size. */
+/* The number in the executing set, with roles of the warp's number and the lane's: so what only the
+ * warp's bits decide, such as where a warpgroup's rows begin, is as uniform for ptxas as the roles
+ * are. The set's warps have the low bits of the block's numbers where sets begin at multiples of
+ * their size. */
 void tile_emit_thread_id(tile_emitter *e, tile_op op) {
     tile_executors who = tile_executors_of(e->f, op);
-    LLVMValueRef id = emit_block_thread(e);
-    unsigned threads = LANES * who.warps;
-    if (who.role.id && is_power_of_two(who.warps) && who.first % who.warps == 0) {
-        id = LLVMBuildAnd(e->builder, id, tile_llvm_int(e->i32, threads - 1), "");
-    } else if (who.role.id) {
-        id = LLVMBuildSub(e->builder, id, tile_llvm_int(e->i32, LANES * who.first), "");
-        if (who.groups > 1)
-            id = LLVMBuildURem(e->builder, id, tile_llvm_int(e->i32, threads), "");
-        else if (is_power_of_two(who.warps))
-            id = LLVMBuildAnd(e->builder, id, tile_llvm_int(e->i32, threads - 1), "");
+    LLVMValueRef id = emit_block_thread(e), warp = e->warp;
+    if (warp) {
+        bool cuts = is_power_of_two(who.warps);
+        if (who.role.id && !(cuts && who.first % who.warps == 0))
+            warp = LLVMBuildSub(e->builder, warp, tile_llvm_int(e->i32, who.first), "");
+        if (who.role.id && cuts)
+            warp = LLVMBuildAnd(e->builder, warp, tile_llvm_int(e->i32, who.warps - 1), "");
+        else if (who.role.id && who.groups > 1)
+            warp = LLVMBuildURem(e->builder, warp, tile_llvm_int(e->i32, who.warps), "");
+        warp = LLVMBuildShl(e->builder, warp, tile_llvm_int(e->i32, TILE_LANE_BITS), "");
+        id = LLVMBuildAnd(e->builder, id, tile_llvm_int(e->i32, LANES - 1), "");
+        id = LLVMBuildOr(e->builder, warp, id, "");
     }
     tile_set_scalar(e, tile_op_result(e->f, op, 0), id);
 }
