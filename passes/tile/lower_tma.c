@@ -167,12 +167,15 @@ static void open_branch(lowering *l, branch *b, tile_value condition) {
     l->builder.region = b->open[b->depth - 1];
 }
 
-/* One thread: of the set's first warp, the one that is elected. */
+/* One thread: of one warp, the one that is elected, which ptxas needs no branch for; of more, the
+ * first. An election behind a branch on the thread would make ptxas take the warps for diverged
+ * wherever they come from there, such as in the next tile's loop, and keep what it computes for
+ * wgmma out of uniform registers. */
 static branch open_elected(lowering *l) {
     branch b = {.outer = l->builder};
-    if (l->who.warps > 1)
-        open_branch(l, &b, tile_build_lt(&l->builder, l->thread, lower_int(l, LANES)));
-    open_branch(l, &b, tile_build_elect(&l->builder));
+    open_branch(l, &b,
+                l->who.warps > 1 ? tile_build_eq(&l->builder, l->thread, lower_int(l, 0))
+                                 : tile_build_elect(&l->builder));
     return b;
 }
 
