@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "lib/codegen/steps.h"
+#include "lib/ir/syntax.h"
 #include "lib/layout/wgmma.h"
 #include "lib/support/target.h"
 #include "passes/tile/split_steps.h"
@@ -34,6 +35,7 @@ static const double launch_seconds = 2.5e-6, latency = 0.8e-6, turn_seconds = 1.
  * and 256 on an H200 at its power limit; and what one warpgroup alone gets of wgmma's rate. */
 static const double power_of_moving = 10, alone = 0.92;
 static const double part_of_line = 0.25; /* what more it costs to bring less than whole lines */
+static const double shares = 4;      /* of a tile, that stream_k deals out, where they are many */
 static const double hidden = 0.2;    /* what shows of work behind the memory's, or the reverse */
 static const double l2_factor = 1.6; /* of the memory's bandwidth: all that goes through the L2 */
 
@@ -230,7 +232,8 @@ static void scan_loop(scan *s, tile_op id, const tile_op_data *op, double times)
     if (body->arg_count && value_of(s, op->operands[0], &begin))
         set_value(s, body->first_arg, begin);
     s->copied = 0;
-    s->may_have_roles = stages > 1 && !s->f->sync_explicit && (s->warps == 4 || s->warps == 8);
+    s->may_have_roles = stages > 1 && !s->f->sync_explicit && !s->f->cluster_rank &&
+                        (s->warps == 4 || s->warps == 8);
     s->w.depth = most(s->w.depth, (double)stages - 1);
     scan_region(s, op->regions[0], times * (double)trips, stages);
     if (s->copied > s->w.in_flight && trips > 0) s->w.in_flight = s->copied;
@@ -427,6 +430,8 @@ static double estimate(const scan *s, const machine *m, double arrays) {
     if (s->w.turns > 0 && s->semaphores)
         chain = (blocks / (double)s->semaphores - 1) * turn_seconds;
     double memory = arrays / m->bandwidth, meeting = s->meets * latency;
+    if (s->f->grid_rank && tile_expr_holds(s->f->grid[0], TILE_EXPR_NUM_SMS))
+        meeting += shares * latency; /* stream_k: a tile's last block adds the parts in turn */
     if (s->f->cluster_rank) meeting += count_cluster(s) * latency;
     return launch_seconds + most(all, memory) + hidden * least(all, memory) + chain + meeting;
 }
