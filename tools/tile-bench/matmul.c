@@ -129,7 +129,8 @@ static bool add_kernel(options *o, const char *value) {
     while (base > value && base[-1] != '/') base--;
     size_t name = length - (size_t)(base - value);
     if (name > 5 && strncmp(base + name - 5, ".tile", 5) == 0) name -= 5;
-    bench_contender *c = add_contender(o, colon ? colon + 1 : word("", base, name), "kernel");
+    const char *own = colon ? word("", colon + 1, strlen(colon + 1)) : word("", base, name);
+    bench_contender *c = add_contender(o, own, "kernel");
     if (!c) return false;
     bench_contender_add_word(c, word("--file=", value, length));
     if (colon) bench_contender_add_word(c, word("--kernel=", colon + 1, strlen(colon + 1)));
