@@ -5,6 +5,7 @@
 #include "lib/analysis/memory.h"
 #include "lib/codegen/abi.h"
 #include "lib/codegen/emitter.h"
+#include "lib/codegen/ptx.h"
 #include "lib/ir/atomic.h"
 #include "lib/support/target.h"
 
@@ -139,6 +140,19 @@ void tile_emit_tile_by_cost(tile_emitter *e, tile_op op) {
 
 /* Shared memory -------------------------------------------------------------------------------- */
 
+/* In a role an address is a register, set where the buffer is made: ptxas would compute one that is
+ * written out in the branch of one thread, and take the beginning of shared memory, which wgmma's
+ * descriptors have in common with it, for a value of threads. */
+static LLVMValueRef emit_in_register(tile_emitter *e, LLVMValueRef address) {
+    LLVMTypeRef type = LLVMTypeOf(address);
+    LLVMValueRef result;
+    tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_buffer_address);
+    tile_ptx_add_results(&ptx, &type, 1);
+    tile_ptx_add_inputs(&ptx, &address, 1);
+    tile_ptx_call(&ptx, &result);
+    return result;
+}
+
 void tile_emit_alloc_shared(tile_emitter *e, tile_op op) {
     LLVMValueRef offset = tile_llvm_int(e->i32, tile_op_attr_int(e->f, op, TILE_ATTR_offset, 0));
     LLVMValueRef buffer = LLVMConstGEP2(e->i8, e->shared, &offset, 1);
@@ -148,6 +162,8 @@ void tile_emit_alloc_shared(tile_emitter *e, tile_op op) {
         offset =
             LLVMBuildMul(e->builder, tile_emit_group(e, op), tile_llvm_int(e->i32, stride), "");
         buffer = LLVMBuildGEP2(e->builder, e->i8, buffer, &offset, 1, "");
+    } else if (tile_executors_of(e->f, op).role.id) {
+        buffer = emit_in_register(e, buffer);
     }
     tile_set_scalar(e, tile_op_result(e->f, op, 0), buffer);
 }
