@@ -340,6 +340,7 @@ void tile_emit_elementwise(tile_emitter *e, tile_op op) {
             tile_value operand = tile_op_operand(e->f, op, k);
             args[k] = by_parts ? tile_get_parts(e, operand)[i] : tile_get_element(e, operand, i);
         }
+        if (opcode == TILE_OP_and) args[0] = tile_emit_masked(e, op, args[0]);
         LLVMValueRef value = emit_part(e, op, opcode, args);
         values[i] = is_float(args[0]) ? mark_fast(e, op, value) : value;
     }

@@ -227,6 +227,9 @@ void tile_mark_read_only(tile_emitter *e, LLVMValueRef load);
 /* roles.c: at the kernel's beginning; and the number of op's group, where there are several */
 void tile_prepare_roles(tile_emitter *e);
 LLVMValueRef tile_emit_group(tile_emitter *e, tile_op op);
+/* What `and` op masks, without the bits of the lane where a thread's number is masked by those of
+ * warps: with roles, what is computed of it is uniform for ptxas. */
+LLVMValueRef tile_emit_masked(tile_emitter *e, tile_op op, LLVMValueRef number);
 
 /* operation.c: the whole body */
 void tile_emit_region(tile_emitter *e, tile_region region);

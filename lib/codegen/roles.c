@@ -46,26 +46,37 @@ static bool is_power_of_two(unsigned n) {
     return (n & (n - 1)) == 0;
 }
 
-/* The number in the executing set, with roles of the warp's number and the lane's: so what only the
- * warp's bits decide, such as where a warpgroup's rows begin, is as uniform for ptxas as the roles
- * are. The set's warps have the low bits of the block's numbers where sets begin at multiples of
- * their size. */
-void tile_emit_thread_id(tile_emitter *e, tile_op op) {
+/* In the executing set, the number of the first thread of this warp. Its set's warps have the low
+ * bits of the block's numbers where sets begin at multiples of their size. */
+static LLVMValueRef emit_first_of_warp(tile_emitter *e, tile_op op) {
     tile_executors who = tile_executors_of(e->f, op);
-    LLVMValueRef id = emit_block_thread(e), warp = e->warp;
-    if (warp) {
-        bool cuts = is_power_of_two(who.warps);
-        if (who.role.id && !(cuts && who.first % who.warps == 0))
-            warp = LLVMBuildSub(e->builder, warp, tile_llvm_int(e->i32, who.first), "");
-        if (who.role.id && cuts)
-            warp = LLVMBuildAnd(e->builder, warp, tile_llvm_int(e->i32, who.warps - 1), "");
-        else if (who.role.id && who.groups > 1)
-            warp = LLVMBuildURem(e->builder, warp, tile_llvm_int(e->i32, who.warps), "");
-        warp = LLVMBuildShl(e->builder, warp, tile_llvm_int(e->i32, TILE_LANE_BITS), "");
-        id = LLVMBuildAnd(e->builder, id, tile_llvm_int(e->i32, LANES - 1), "");
-        id = LLVMBuildOr(e->builder, warp, id, "");
+    LLVMValueRef warp = e->warp;
+    bool cuts = is_power_of_two(who.warps);
+    if (who.role.id && !(cuts && who.first % who.warps == 0))
+        warp = LLVMBuildSub(e->builder, warp, tile_llvm_int(e->i32, who.first), "");
+    if (who.role.id && cuts)
+        warp = LLVMBuildAnd(e->builder, warp, tile_llvm_int(e->i32, who.warps - 1), "");
+    else if (who.role.id && who.groups > 1)
+        warp = LLVMBuildURem(e->builder, warp, tile_llvm_int(e->i32, who.warps), "");
+    return LLVMBuildShl(e->builder, warp, tile_llvm_int(e->i32, TILE_LANE_BITS), "");
+}
+
+void tile_emit_thread_id(tile_emitter *e, tile_op op) {
+    LLVMValueRef id = emit_block_thread(e);
+    if (e->warp) {
+        LLVMValueRef lane = LLVMBuildAnd(e->builder, id, tile_llvm_int(e->i32, LANES - 1), "");
+        id = LLVMBuildOr(e->builder, emit_first_of_warp(e, op), lane, "");
     }
     tile_set_scalar(e, tile_op_result(e->f, op, 0), id);
+}
+
+LLVMValueRef tile_emit_masked(tile_emitter *e, tile_op op, LLVMValueRef number) {
+    int64_t mask;
+    tile_op thread = tile_value_def(e->f, tile_op_operand(e->f, op, 0));
+    if (!e->warp || !thread.id || tile_op_opcode(e->f, thread) != TILE_OP_thread_id ||
+        !tile_value_is_int(e->f, tile_op_operand(e->f, op, 1), &mask) || mask % LANES)
+        return number;
+    return emit_first_of_warp(e, thread);
 }
 
 /* Barriers ------------------------------------------------------------------------------------- */
