@@ -170,62 +170,46 @@ bool cpu_whole_warp(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     return false;
 }
 
-/* Matrix j's rows, 16 bytes each, are at the offsets of lanes 8j to 8j + 7. Lane l receives bytes
+/* Matrix j's rows, 16 bytes each, are at the offsets of lanes 8j to 8j + 7. Lane l has bytes
  * 4 * (l % 4) to the third next one of row l / 4. Transposed, 16-bit elements: 2 * (l % 4) and the
- * next one of column l / 4. */
-CPU_HANDLER(cpu_run_ldmatrix) {
+ * next one of column l / 4. `operand` is the address. */
+static cpu_outcome run_matrices(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
+                                unsigned operand, bool stores) {
     enum { ROWS = 8, ROW_BYTES = 16, LANE_BYTES = 4 };
     uint32_t offsets[CPU_LANES] = {0}, size = insn->size, each = LANE_BYTES / size;
     uint32_t matrices = insn->count / CPU_LANES / each;
     uint32_t givers = matrices == 4 ? UINT32_MAX : (UINT32_C(1) << matrices * ROWS) - 1;
-    uint8_t *to = cpu_at(run, agent, insn->result);
-    const uint8_t *shared = agent->block->shared;
+    uint8_t *fragment = cpu_at(run, agent, stores ? insn->operand[0] : insn->result);
+    uint8_t *shared = agent->block->shared;
     if (!cpu_whole_warp(run, agent, insn) ||
-        !cpu_shared_offsets(run, agent, insn, 0, insn->index, givers, ROW_BYTES, offsets))
+        !cpu_shared_offsets(run, agent, insn, operand, insn->index, givers, ROW_BYTES, offsets))
         return CPU_STOP;
     FOR_EACH_LANE (lane, givers) {
-        if (!cpu_shared_read(run, agent, insn, (int)lane, cpu_thread(agent, CPU_LANES),
-                             offsets[lane], ROW_BYTES))
-            return CPU_STOP;
+        uint16_t warp = cpu_thread(agent, CPU_LANES);
+        bool ok =
+            stores ? cpu_shared_write(run, agent, insn, (int)lane, warp, offsets[lane], ROW_BYTES)
+                   : cpu_shared_read(run, agent, insn, (int)lane, warp, offsets[lane], ROW_BYTES);
+        if (!ok) return CPU_STOP;
     }
     for (uint32_t j = 0; j < matrices; j++)
         for (unsigned lane = 0; lane < CPU_LANES; lane++)
             for (unsigned e = 0; e < each; e++) {
                 unsigned row = insn->flag ? lane % 4 * each + e : lane / 4;
                 unsigned column = insn->flag ? lane / 4 : lane % 4 * each + e;
-                memcpy(to + ((j * each + e) * CPU_LANES + lane) * size,
-                       shared + offsets[j * ROWS + row] + column * size, size);
+                uint8_t *here = fragment + ((j * each + e) * CPU_LANES + lane) * size;
+                uint8_t *there = shared + offsets[j * ROWS + row] + column * size;
+                memcpy(stores ? there : here, stores ? here : there, size);
             }
     cpu_count_conflicts(run, givers, offsets, ROW_BYTES);
     return CPU_NEXT;
 }
 
-/* The same the other way round. */
+CPU_HANDLER(cpu_run_ldmatrix) {
+    return run_matrices(run, agent, insn, 0, false);
+}
+
 CPU_HANDLER(cpu_run_stmatrix) {
-    enum { ROWS = 8, ROW_BYTES = 16, LANE_BYTES = 4 };
-    uint32_t offsets[CPU_LANES] = {0}, size = insn->size, each = LANE_BYTES / size;
-    uint32_t matrices = insn->count / CPU_LANES / each;
-    uint32_t givers = matrices == 4 ? UINT32_MAX : (UINT32_C(1) << matrices * ROWS) - 1;
-    const uint8_t *from = cpu_at(run, agent, insn->operand[0]);
-    uint8_t *shared = agent->block->shared;
-    if (!cpu_whole_warp(run, agent, insn) ||
-        !cpu_shared_offsets(run, agent, insn, 1, insn->index, givers, ROW_BYTES, offsets))
-        return CPU_STOP;
-    FOR_EACH_LANE (lane, givers) {
-        if (!cpu_shared_write(run, agent, insn, (int)lane, cpu_thread(agent, CPU_LANES),
-                              offsets[lane], ROW_BYTES))
-            return CPU_STOP;
-    }
-    for (uint32_t j = 0; j < matrices; j++)
-        for (unsigned lane = 0; lane < CPU_LANES; lane++)
-            for (unsigned e = 0; e < each; e++) {
-                unsigned row = insn->flag ? lane % 4 * each + e : lane / 4;
-                unsigned column = insn->flag ? lane / 4 : lane % 4 * each + e;
-                memcpy(shared + offsets[j * ROWS + row] + column * size,
-                       from + ((j * each + e) * CPU_LANES + lane) * size, size);
-            }
-    cpu_count_conflicts(run, givers, offsets, ROW_BYTES);
-    return CPU_NEXT;
+    return run_matrices(run, agent, insn, 1, true);
 }
 
 /* Semaphores ----------------------------------------------------------------------------------- */
