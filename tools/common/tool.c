@@ -84,6 +84,21 @@ void tool_write(const char *text, size_t length, void *file) {
     fwrite(text, 1, length, file);
 }
 
+void tool_write_json_string(const char *text, tile_writer writer, void *user) {
+    writer("\"", 1, user);
+    for (; *text; text++) {
+        unsigned char letter = (unsigned char)*text;
+        char code[8];
+        if (letter < 0x20) {
+            writer(code, (size_t)snprintf(code, sizeof code, "\\u%04x", letter), user);
+            continue;
+        }
+        if (letter == '"' || letter == '\\') writer("\\", 1, user);
+        writer(text, 1, user);
+    }
+    writer("\"", 1, user);
+}
+
 static void complain(const char *path) {
     fprintf(stderr, "error: %s: %s\n", path, strerror(errno));
 }

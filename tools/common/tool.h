@@ -76,4 +76,7 @@ void tool_append(const char *text, size_t length, void *tool_text_);
 /* Writes to a FILE: a tile_writer. */
 void tool_write(const char *text, size_t length, void *file);
 
+/* The text as a string of JSON, in quotation marks. */
+void tool_write_json_string(const char *text, tile_writer writer, void *user);
+
 #endif

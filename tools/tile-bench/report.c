@@ -308,19 +308,6 @@ void bench_write_csv(const bench_report *r, tile_writer writer, void *user) {
     }
 }
 
-static void write_json_text(const char *text, tile_writer writer, void *user) {
-    put(writer, user, "\"");
-    for (; *text; text++) {
-        unsigned char letter = (unsigned char)*text;
-        if (letter == '"' || letter == '\\') put(writer, user, "\\");
-        if (letter < 0x20)
-            bench_print(writer, user, "\\u%04x", letter);
-        else
-            writer(text, 1, user);
-    }
-    put(writer, user, "\"");
-}
-
 static void write_json_row(const bench_row *row, tile_writer writer, void *user) {
     bool first = true;
     put(writer, user, "    {");
@@ -330,7 +317,7 @@ static void write_json_row(const bench_row *row, tile_writer writer, void *user)
         bench_print(writer, user, "%s\"%s\": ", first ? "" : ", ", columns[c].id);
         first = false;
         if (columns[c].form == FORM_text)
-            write_json_text(cell->text, writer, user);
+            tool_write_json_string(cell->text, writer, user);
         else
             write_number(cell->number, writer, user);
     }
@@ -340,16 +327,16 @@ static void write_json_row(const bench_row *row, tile_writer writer, void *user)
 void bench_write_json(const bench_report *r, tile_writer writer, void *user) {
     const bench_facts *f = &r->facts;
     put(writer, user, "{\n  \"device\": {\"name\": ");
-    write_json_text(f->name, writer, user);
+    tool_write_json_string(f->name, writer, user);
     bench_print(writer, user,
                 ", \"sms\": %u, \"capability\": %u, \"clock_mhz\": %u, \"l2_bytes\": %llu, "
                 "\"power_limit_w\": %u, \"driver\": ",
                 f->sms, f->capability, f->clock, (unsigned long long)f->l2_bytes, f->power_limit);
-    write_json_text(f->driver, writer, user);
+    tool_write_json_string(f->driver, writer, user);
     put(writer, user, "},\n  \"title\": ");
-    write_json_text(r->title, writer, user);
+    tool_write_json_string(r->title, writer, user);
     put(writer, user, ",\n  \"peer\": ");
-    write_json_text(r->peer, writer, user);
+    tool_write_json_string(r->peer, writer, user);
     put(writer, user, ",\n  \"rows\": [\n");
     for (size_t i = 0; i < r->count; i++) {
         write_json_row(&r->rows[i], writer, user);

@@ -22,20 +22,6 @@ bool trace_open(trace *t, const char *path, unsigned blocks) {
     return true;
 }
 
-static void put_text(FILE *file, const char *text) {
-    fputc('"', file);
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            fprintf(file, "\\%c", c);
-        else if (c < ' ')
-            fprintf(file, "\\u%04x", c);
-        else
-            fputc(c, file);
-    }
-    fputc('"', file);
-}
-
 static void begin_object(trace *t) {
     fputs(t->events++ ? ",\n{" : "\n{", t->file);
 }
@@ -47,7 +33,7 @@ static void put_name(trace *t, const char *what, unsigned process, unsigned thre
     fprintf(t->file,
             "\"ph\": \"M\", \"name\": \"%s\", \"pid\": %u, \"tid\": %u, \"args\": {\"name\": ",
             what, process, thread);
-    put_text(t->file, name);
+    tool_write_json_string(name, tool_write, t->file);
     fputs("}}", t->file);
 }
 
@@ -113,7 +99,7 @@ static void put_event(trace *t, const trace_row *row, const tile_trace_event *e)
     snprintf(name, sizeof name, "%s%s", e->kind == TILE_TRACE_WAIT ? "wait: " : "", e->operation);
     begin_object(t);
     fputs("\"name\": ", t->file);
-    put_text(t->file, name);
+    tool_write_json_string(name, tool_write, t->file);
     fprintf(t->file,
             ", \"cat\": \"%s\", \"ph\": \"X\", \"ts\": %" PRIu64 ", \"dur\": %" PRIu64
             ", \"pid\": %u, \"tid\": %u, \"args\": {",
@@ -125,7 +111,7 @@ static void put_event(trace *t, const trace_row *row, const tile_trace_event *e)
         tool_append(e->file, strlen(e->file), &at);
         tool_append(place, strlen(place), &at);
         fputs("\"place\": ", t->file);
-        put_text(t->file, at.data);
+        tool_write_json_string(at.data, tool_write, t->file);
         fputs(", ", t->file);
         free(at.data);
     }
