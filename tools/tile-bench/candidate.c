@@ -326,7 +326,8 @@ static tile_status set_cublas(bench_candidate *c, tile_flush flush) {
              count = bench_cublas_set(c->cublas, &c->product, c->a.address, c->b.address,
                                       c->c.address, c->workspace.address, WORKSPACE_BYTES);
     tile_status status = count ? TILE_FAILED : TILE_UNSUPPORTED;
-    for (unsigned i = 0; i < count; i++) {
+    unsigned tried = c->options->kind == BENCH_CUBLASLT_FIRST && count ? 1 : count;
+    for (unsigned i = 0; i < tried; i++) {
         double seconds;
         bench_cublas_choose(c->cublas, i);
         if (time_choice(c, &work, flush, best, &seconds) != TILE_OK) continue;
@@ -340,7 +341,8 @@ static tile_status set_cublas(bench_candidate *c, tile_flush flush) {
     if (status != TILE_OK) return status;
     bench_cublas_describe(c->cublas, chosen, c->point, sizeof c->point);
     size_t length = strlen(c->point);
-    snprintf(c->point + length, sizeof c->point - length, " (best of %u)", count);
+    snprintf(c->point + length, sizeof c->point - length,
+             tried < count ? " (first of %u)" : " (best of %u)", count);
     return TILE_OK;
 }
 
@@ -385,6 +387,7 @@ bench_candidate *bench_candidate_create(tile_context *context, bench_lab *lab,
             refuse(c, "the file cannot be read", options->file);
         break;
     case BENCH_CUBLASLT:
+    case BENCH_CUBLASLT_FIRST:
     case BENCH_CUBLASLT_FAST:
         c->cublas = bench_cublas_open(context, options->cublas);
         if (c->cublas) bench_cublas_set_fast(c->cublas, options->kind == BENCH_CUBLASLT_FAST);
@@ -421,6 +424,7 @@ static tile_status set_product(bench_candidate *c, const bench_product *product,
     switch (c->options->kind) {
     case BENCH_KERNEL: return set_kernel(c, flush);
     case BENCH_CUBLASLT:
+    case BENCH_CUBLASLT_FIRST:
     case BENCH_CUBLASLT_FAST: return set_cublas(c, flush);
     case BENCH_READ: return set_reader(c, flush);
     }
@@ -438,6 +442,7 @@ static tile_work work_of(bench_candidate *c) {
     switch (c->options->kind) {
     case BENCH_KERNEL: return (tile_work){launch_kernel, c};
     case BENCH_CUBLASLT:
+    case BENCH_CUBLASLT_FIRST:
     case BENCH_CUBLASLT_FAST: return (tile_work){bench_cublas_launch, c->cublas};
     case BENCH_READ: return (tile_work){bench_reader_launch, c->reader};
     }

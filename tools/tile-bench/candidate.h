@@ -6,10 +6,12 @@
 #include "tools/tile-bench/product.h"
 
 typedef enum bench_kind {
-    BENCH_KERNEL,        /* a kernel or plan of a file */
-    BENCH_CUBLASLT,      /* the best of cuBLASLt's algorithms */
-    BENCH_CUBLASLT_FAST, /* with fast accumulation, which 8-bit floats have */
-    BENCH_READ,          /* reads the operands' bytes, and computes nothing: a floor */
+    BENCH_KERNEL,         /* a kernel or plan of a file */
+    BENCH_CUBLASLT,       /* the best of cuBLASLt's algorithms */
+    BENCH_CUBLASLT_FIRST, /* the one that its heuristic puts first: what callers get who measure
+                             nothing */
+    BENCH_CUBLASLT_FAST,  /* the best with fast accumulation, which 8-bit floats have */
+    BENCH_READ,           /* reads the operands' bytes, and computes nothing: a floor */
 } bench_kind;
 
 enum { BENCH_MAX_BINDINGS = 32 };

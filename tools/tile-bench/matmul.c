@@ -66,7 +66,9 @@ static const char help_rest[] =
     "                        mma.sync's; default: the one with the most features that it runs\n"
     "  --cublas=FILE         the library; default: where the loader or $CUDA_HOME has it\n"
     "  --no-kernels          measures cuBLASLt and the floors alone\n"
-    "  --no-cublas           leaves it out\n"
+    "  --first               adds the algorithm that cuBLASLt puts first, which callers get who\n"
+    "                        measure nothing; the ratio stays that to its fastest\n"
+    "  --no-cublas           leaves cuBLASLt out\n"
     "  --no-floor            leaves the reading kernel out\n"
     "  --best=N              the text has the N fastest kernels of each product, each on one line\n"
     "  --csv=FILE --json=FILE --svg=FILE  writes the table so too; - is standard output, in the\n"
@@ -84,7 +86,7 @@ typedef struct options {
     bool has_point;
     unsigned best;
     const char *device, *target, *cublas, *ptxas, *csv, *json, *svg;
-    bool no_kernels, no_cublas, no_floor, retunes, profiles;
+    bool no_kernels, no_cublas, first, no_floor, retunes, profiles;
     tool_cache cache;
 } options;
 
@@ -352,6 +354,7 @@ static bool parse_option(options *o, tool_arguments *words) {
     if (tool_flag(words, "--retune")) return o->retunes = true;
     if (tool_flag(words, "--no-kernels")) return o->no_kernels = true;
     if (tool_flag(words, "--no-cublas")) return o->no_cublas = true;
+    if (tool_flag(words, "--first")) return o->first = true;
     if (tool_flag(words, "--profile")) return o->profiles = true;
     if (tool_flag(words, "--no-floor")) return o->no_floor = true;
     return complain("unknown or incomplete option", tool_current(words));
@@ -455,6 +458,7 @@ static void add_peers(options *o) {
     for (unsigned t = 0; t < o->plan.type_count; t++)
         bytes |= strcmp(o->plan.types[t]->name, "e4m3") == 0;
     add_cublas(o, "cuBLASLt", "cublaslt");
+    if (o->first) add_cublas(o, "cuBLASLt, first", "cublaslt_first");
     if (bytes) add_cublas(o, "cuBLASLt, fast sums", "cublaslt_fast");
     if (!o->no_floor) add_contender(o, "read floor", "read");
 }

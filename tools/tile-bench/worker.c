@@ -23,7 +23,8 @@
 #include "tools/tile-bench/candidate.h"
 
 static const char help[] =
-    "usage: tile-bench worker --candidate=kernel|cublaslt|cublaslt_fast|read [options]\n"
+    "usage: tile-bench worker --candidate=kernel|cublaslt|cublaslt_first|cublaslt_fast|read "
+    "[options]\n"
     "Measures one candidate, told how by lines on standard input; `tile-bench matmul` starts it.\n";
 
 enum { MAX_TURN = 100000 };
@@ -177,7 +178,8 @@ static void answer(worker *w, const char *line) {
 /* The program --------------------------------------------------------------------------------- */
 
 static bool parse_kind(worker *w, const char *word) {
-    static const char *const names[] = {"kernel", "cublaslt", "cublaslt_fast", "read"};
+    static const char *const names[] = {"kernel", "cublaslt", "cublaslt_first", "cublaslt_fast",
+                                        "read"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(word, names[i]) == 0) {
             w->options.kind = (bench_kind)i;
