@@ -217,42 +217,13 @@ static bool is_read_from_shared(const assignment *a, tile_value tile) {
     return tile_op_opcode(a->f, def) == TILE_OP_load_shared;
 }
 
-/* The operand that wgmma takes as a fragment, if it does not read it from shared memory. */
-static bool warpgroup_fragment(const assignment *a, tile_op op, const tile_layout *acc,
-                               unsigned row_dim, tile_layout *fragment) {
-    const tile_type *type = warpgroup_operand(a->f, op, warpgroup_first(row_dim));
-    uint32_t dims[TILE_MAX_RANK];
-    if (type->kind != TILE_TYPE_TILE) return false;
-    dims_of(type, dims);
-    *fragment = tile_wgmma_first_operand(acc, row_dim, type->scalar, dims);
-    return true;
-}
-
-/* Whether a tile is computed from what comes from shared memory, such as weights that are unpacked.
- */
-static bool is_computed_from_shared(const assignment *a, tile_value tile, unsigned depth) {
-    tile_op def = tile_value_def(a->f, tile);
-    if (!def.id) return false;
-    if (tile_op_opcode(a->f, def) == TILE_OP_load_shared) return true;
-    bool found = false;
-    bool pass = depth && tile_op_has_trait(tile_op_opcode(a->f, def), TILE_TRAIT_ELEMENTWISE);
-    for (unsigned i = 0; pass && !found && i < tile_op_operand_count(a->f, def); i++)
-        found = is_computed_from_shared(a, tile_op_operand(a->f, def, i), depth - 1);
-    return found;
-}
-
 static void wish_warpgroup(assignment *a, tile_op op) {
-    unsigned row_dim, count;
-    uint32_t dims[TILE_MAX_RANK];
-    tile_layout fragment;
-    if (!warpgroup_row_dim(a->f, op, &row_dim)) return;
-    dims_of(tile_value_type(a->f, tile_op_result(a->f, op, 0)), dims);
-    tile_layout layout = tile_wgmma_accumulator(dims, row_dim, warps_at(a, op));
+    unsigned row_dim;
+    tile_layout layout, fragment;
+    if (!warpgroup_accumulator(a->f, op, &row_dim, &layout)) return;
     wish(a, tile_op_result(a->f, op, 0), WISH_WARPGROUP, &layout);
-    tile_value first = tile_op_segment(a->f, op, warpgroup_first(row_dim), &count)[0];
-    enum { STEPS = 12 };
-    if (is_computed_from_shared(a, first, STEPS) &&
-        warpgroup_fragment(a, op, &layout, row_dim, &fragment))
+    tile_value first = warpgroup_unpacked(a->f, op, row_dim);
+    if (first.id && warpgroup_fragment(a->f, op, &layout, row_dim, &fragment))
         wish(a, first, WISH_OPERAND, &fragment);
 }
 
@@ -339,16 +310,6 @@ static void wish_op(tile_function *f, tile_op op, void *user) {
     if (is_atomic_tile(f, op)) wish_atomic(a, op);
 }
 
-typedef struct op_list {
-    tile_op *ops;
-    unsigned count;
-} op_list;
-
-static void collect_broadcast(tile_function *f, tile_op op, void *user) {
-    op_list *list = user;
-    if (tile_op_opcode(f, op) == TILE_OP_broadcast) list->ops[list->count++] = op;
-}
-
 /* The layout that the result will have; NULL while nobody has a wish for it. */
 static const tile_layout *layout_of_result(assignment *a, tile_op op) {
     tile_value result = tile_op_result(a->f, op, 0);
@@ -370,15 +331,15 @@ static bool wish_repeated(assignment *a, tile_op op) {
 /* Wishes go from results to operands, the last operations first, as a result may be repeated again;
  * around loops they go once more. A class that nobody has a wish for gets one here. */
 static void wish_broadcasts(assignment *a) {
-    op_list list = {.ops = TILE_NEW_ARRAY(a->pass->scratch, tile_op, a->f->op_count)};
+    unsigned count;
     bool changed = true;
-    tile_walk(a->f, a->f->body, collect_broadcast, &list);
+    const tile_op *ops = tile_find_ops(a->f, TILE_OP_broadcast, a->pass->scratch, &count);
     while (changed) {
         changed = false;
-        for (unsigned i = list.count; i-- > 0;) changed |= wish_repeated(a, list.ops[i]);
-        for (unsigned i = list.count; i-- > 0 && !changed;) {
-            if (layout_of_result(a, list.ops[i])) continue;
-            wish_blocked(a, tile_op_result(a->f, list.ops[i], 0));
+        for (unsigned i = count; i-- > 0;) changed |= wish_repeated(a, ops[i]);
+        for (unsigned i = count; i-- > 0 && !changed;) {
+            if (layout_of_result(a, ops[i])) continue;
+            wish_blocked(a, tile_op_result(a->f, ops[i], 0));
             changed = true;
         }
     }
@@ -509,7 +470,7 @@ static bool convert_for_warpgroup(assignment *a, tile_op op) {
     tile_value second = tile_op_segment(a->f, op, 1 - first, &count)[0];
     if (tile_wgmma_holds(acc->layout, row_dim, acc->scalar, &columns)) {
         if (is_tile(a, second)) put_operand_in_shared(a, op, 1 - first, second);
-        if (warpgroup_fragment(a, op, acc->layout, row_dim, &fragment))
+        if (warpgroup_fragment(a->f, op, acc->layout, row_dim, &fragment))
             take_fragment(a, op, first, &fragment);
     }
     const char *fault = warpgroup_find_plan(a->f, op, &plan);

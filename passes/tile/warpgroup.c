@@ -79,6 +79,44 @@ bool warpgroup_row_dim(const tile_function *f, tile_op dot, unsigned *row_dim) {
     return plain || exchanged;
 }
 
+bool warpgroup_accumulator(const tile_function *f, tile_op dot, unsigned *row_dim,
+                           tile_layout *layout) {
+    uint32_t dims[2];
+    if (!warpgroup_row_dim(f, dot, row_dim)) return false;
+    dims_of(warpgroup_operand(f, dot, TILE_MMA_ACC), dims);
+    *layout = tile_wgmma_accumulator(dims, *row_dim, tile_executors_of(f, dot).warps);
+    return true;
+}
+
+/* Over at most `steps` element-wise operations. */
+static bool is_computed_from_shared(const tile_function *f, tile_value tile, unsigned steps) {
+    tile_op def = tile_value_def(f, tile);
+    if (!def.id) return false;
+    if (tile_op_opcode(f, def) == TILE_OP_load_shared) return true;
+    bool found = false;
+    bool pass = steps && tile_op_has_trait(tile_op_opcode(f, def), TILE_TRAIT_ELEMENTWISE);
+    for (unsigned i = 0; pass && !found && i < tile_op_operand_count(f, def); i++)
+        found = is_computed_from_shared(f, tile_op_operand(f, def, i), steps - 1);
+    return found;
+}
+
+tile_value warpgroup_unpacked(const tile_function *f, tile_op dot, unsigned row_dim) {
+    enum { STEPS = 12 };
+    unsigned count;
+    tile_value first = tile_op_segment(f, dot, warpgroup_first(row_dim), &count)[0];
+    return is_computed_from_shared(f, first, STEPS) ? first : (tile_value){0};
+}
+
+bool warpgroup_fragment(const tile_function *f, tile_op dot, const tile_layout *acc,
+                        unsigned row_dim, tile_layout *fragment) {
+    const tile_type *type = warpgroup_operand(f, dot, warpgroup_first(row_dim));
+    uint32_t dims[2];
+    if (type->kind != TILE_TYPE_TILE) return false;
+    dims_of(type, dims);
+    *fragment = tile_wgmma_first_operand(acc, row_dim, type->scalar, dims);
+    return true;
+}
+
 tile_layout warpgroup_lay_out(const tile_type *buffer, unsigned fastest) {
     uint32_t dims[2];
     dims_of(buffer, dims);

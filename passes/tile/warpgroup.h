@@ -33,6 +33,17 @@ bool warpgroup_row_dim(const tile_function *f, tile_op dot, unsigned *row_dim);
 /* lhs is the instruction's first operand, or rhs where the product is exchanged. */
 unsigned warpgroup_first(unsigned row_dim);
 
+/* The layout that the accumulator should have, and its row_dim. False if there is none. */
+bool warpgroup_accumulator(const tile_function *f, tile_op dot, unsigned *row_dim,
+                           tile_layout *layout);
+/* The first operand, where it is a tile computed from what comes from shared memory, such as
+ * weights that are unpacked: to be held as fragments from there on. Else 0. */
+tile_value warpgroup_unpacked(const tile_function *f, tile_op dot, unsigned row_dim);
+/* The layout that the first operand has as a fragment, beside an accumulator with layout acc. False
+ * if it is no tile. */
+bool warpgroup_fragment(const tile_function *f, tile_op dot, const tile_layout *acc,
+                        unsigned row_dim, tile_layout *fragment);
+
 /* How a dot whose operands have layouts is computed. */
 typedef struct warpgroup_plan {
     unsigned row_dim;
