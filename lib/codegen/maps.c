@@ -9,10 +9,7 @@
 /* NULL where the launch could not know it. */
 static const tile_expr *expr_of(const tile_function *f, tile_value value) {
     const tile_expr *expr = tile_value_as_expr(f, value);
-    bool known = expr && !tile_expr_holds(expr, TILE_EXPR_PARAM) &&
-                 !tile_expr_holds(expr, TILE_EXPR_FLOAT) &&
-                 !tile_expr_holds(expr, TILE_EXPR_NUM_SMS);
-    return known ? expr : NULL;
+    return expr && tile_expr_is_of_arguments(expr) ? expr : NULL;
 }
 
 static void set_row_major(const tile_function *f, tile_map *map) {
@@ -56,26 +53,15 @@ unsigned tile_map_index(const tile_function *kernel, tile_op op, const tile_map 
     return i;
 }
 
-typedef struct search {
-    tile_arena *arena;
-    tile_map *found;
-    size_t count, capacity;
-} search;
-
-static void find_map(tile_function *f, tile_op op, void *user) {
-    search *s = user;
-    if (tile_op_opcode(f, op) != TILE_OP_tensor_map ||
-        tile_map_index(f, op, s->found, (unsigned)s->count) < s->count)
-        return;
-    s->found = tile_arena_grow(s->arena, s->found, s->count, &s->capacity, sizeof *s->found);
-    s->found[s->count++] = map_of(f, op);
-}
-
 tile_map *tile_map_list(const tile_function *kernel, tile_arena *arena, unsigned *count) {
-    search s = {.arena = arena};
-    tile_walk((tile_function *)(uintptr_t)kernel, kernel->body, find_map, &s);
-    *count = (unsigned)s.count;
-    return s.found;
+    unsigned makers;
+    const tile_op *ops = tile_find_ops(kernel, TILE_OP_tensor_map, arena, &makers);
+    tile_map *list = TILE_NEW_ARRAY(arena, tile_map, makers + 1u);
+    *count = 0;
+    for (unsigned i = 0; i < makers; i++)
+        if (tile_map_index(kernel, ops[i], list, *count) == *count)
+            list[(*count)++] = map_of(kernel, ops[i]);
+    return list;
 }
 
 /* What no launch can change: the rules that name only the map itself. */

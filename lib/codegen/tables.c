@@ -5,12 +5,6 @@
 #include "lib/ir/describe.h"
 #include "lib/ir/syntax.h"
 
-/* False if the expression names what only the kernel or the device knows. */
-static bool is_of_arguments(const tile_expr *expr) {
-    return expr && !tile_expr_holds(expr, TILE_EXPR_PARAM) &&
-           !tile_expr_holds(expr, TILE_EXPR_FLOAT) && !tile_expr_holds(expr, TILE_EXPR_NUM_SMS);
-}
-
 static bool is_same(const tile_table *a, const tile_table *b) {
     bool same = a->cost == b->cost;
     for (unsigned d = 0; d < 3; d++) same &= a->extents[d] == b->extents[d];
@@ -22,9 +16,9 @@ static tile_table table_of(const tile_function *f, tile_op op) {
     const tile_value *extents = tile_op_segment(f, op, 1, &count);
     tile_table table = {.op = op, .cost = tile_op_attr(f, op, TILE_ATTR_cost)->expr};
     for (unsigned d = 0; d < 3; d++) {
-        table.extents[d] = d < count ? tile_value_as_expr(f, extents[d])
-                                     : tile_expr_int(tile_function_context(f), 1);
-        if (!is_of_arguments(table.extents[d])) table.extents[d] = NULL;
+        const tile_expr *extent = d < count ? tile_value_as_expr(f, extents[d])
+                                            : tile_expr_int(tile_function_context(f), 1);
+        table.extents[d] = extent && tile_expr_is_of_arguments(extent) ? extent : NULL;
     }
     return table;
 }
@@ -44,28 +38,18 @@ static uint64_t args_of(const tile_expr *expr) {
     return args;
 }
 
-typedef struct search {
-    tile_arena *arena;
-    tile_table *found;
-    size_t count, capacity;
-} search;
-
-static void find_table(tile_function *f, tile_op op, void *user) {
-    search *s = user;
-    if (tile_op_opcode(f, op) != TILE_OP_tile_by_cost ||
-        tile_table_index(f, op, s->found, (unsigned)s->count) < s->count)
-        return;
-    s->found = tile_arena_grow(s->arena, s->found, s->count, &s->capacity, sizeof *s->found);
-    tile_table *table = &s->found[s->count++];
-    *table = table_of(f, op);
-    table->args = args_of(table->cost);
-}
-
 tile_table *tile_table_list(const tile_function *kernel, tile_arena *arena, unsigned *count) {
-    search s = {.arena = arena};
-    tile_walk((tile_function *)(uintptr_t)kernel, kernel->body, find_table, &s);
-    *count = (unsigned)s.count;
-    return s.found;
+    unsigned makers;
+    const tile_op *ops = tile_find_ops(kernel, TILE_OP_tile_by_cost, arena, &makers);
+    tile_table *list = TILE_NEW_ARRAY(arena, tile_table, makers + 1u);
+    *count = 0;
+    for (unsigned i = 0; i < makers; i++) {
+        if (tile_table_index(kernel, ops[i], list, *count) < *count) continue;
+        list[*count] = table_of(kernel, ops[i]);
+        list[*count].args = args_of(list[*count].cost);
+        (*count)++;
+    }
+    return list;
 }
 
 static bool is_known(const tile_table *table) {

@@ -327,6 +327,9 @@ void tile_function_restart(tile_function *f, tile_function *old);
 /* Calls visit for each op, outer ones before inner ones. */
 typedef void (*tile_op_visitor)(tile_function *f, tile_op op, void *user);
 void tile_walk(tile_function *f, tile_region region, tile_op_visitor visit, void *user);
+/* The operations of the body with this opcode, in that order; in the arena. */
+tile_op *tile_find_ops(const tile_function *f, tile_opcode opcode, tile_arena *arena,
+                       unsigned *count);
 
 /* True if it has a `pdl_wait`. */
 bool tile_function_waits(const tile_function *f);

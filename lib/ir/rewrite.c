@@ -95,6 +95,25 @@ void tile_walk(tile_function *f, tile_region region, tile_op_visitor visit, void
     }
 }
 
+static void find_ops(const tile_function *f, tile_region region, tile_opcode opcode, tile_op *ops,
+                     unsigned *count) {
+    TILE_FOR_EACH_OP (f, op, region) {
+        if (tile_op_opcode(f, op) == opcode) ops[(*count)++] = op;
+        for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
+            find_ops(f, tile_op_region(f, op, r), opcode, ops, count);
+    }
+}
+
+tile_op *tile_find_ops(const tile_function *f, tile_opcode opcode, tile_arena *arena,
+                       unsigned *count) {
+    unsigned all = 0;
+    for (size_t id = 1; id < f->op_count; id++) all += f->ops[id].opcode == opcode;
+    tile_op *ops = TILE_NEW_ARRAY(arena, tile_op, all + 1u);
+    *count = 0;
+    find_ops(f, f->body, opcode, ops, count);
+    return ops;
+}
+
 bool tile_function_waits(const tile_function *f) {
     for (size_t id = 1; id < f->op_count; id++)
         if (f->ops[id].opcode == TILE_OP_pdl_wait) return true;

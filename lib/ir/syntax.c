@@ -70,6 +70,11 @@ bool tile_expr_holds(const tile_expr *expr, tile_expr_kind leaf) {
     return found;
 }
 
+bool tile_expr_is_of_arguments(const tile_expr *expr) {
+    return !tile_expr_holds(expr, TILE_EXPR_PARAM) && !tile_expr_holds(expr, TILE_EXPR_FLOAT) &&
+           !tile_expr_holds(expr, TILE_EXPR_NUM_SMS);
+}
+
 const tile_param_decl *tile_function_find_param(const tile_function *f, const char *name,
                                                 size_t length) {
     for (size_t i = 0; i < f->param_count; i++)

@@ -35,6 +35,9 @@ bool tile_expr_is_word(const tile_function *f, const tile_expr *expr);
 
 /* True if a leaf of the expression is of this kind. */
 bool tile_expr_holds(const tile_expr *expr, tile_expr_kind leaf);
+/* True if a launch can compute it: it names neither parameters nor what only the device knows, and
+ * is no floating number. */
+bool tile_expr_is_of_arguments(const tile_expr *expr);
 
 const tile_param_decl *tile_function_find_param(const tile_function *f, const char *name,
                                                 size_t length);

@@ -6,16 +6,6 @@
 #include "lib/analysis/product.h"
 #include "passes/tile/warpgroup.h"
 
-typedef struct dot_list {
-    tile_op *ops;
-    unsigned count;
-} dot_list;
-
-static void collect(tile_function *f, tile_op op, void *user) {
-    dot_list *list = user;
-    if (tile_op_opcode(f, op) == TILE_OP_dot) list->ops[list->count++] = op;
-}
-
 void prepare_set_operand(tile_function *f, tile_op op, unsigned operand, tile_value value) {
     tile_op_data *data = tile_op_at(f, op);
     unsigned start = 0, size = data->segment[operand];
@@ -88,7 +78,7 @@ static void prepare(tile_pass *pass, tile_function *f, tile_op op) {
 }
 
 void prepare_dots(tile_pass *pass, tile_function *f) {
-    dot_list list = {.ops = TILE_NEW_ARRAY(pass->scratch, tile_op, f->op_count)};
-    tile_walk(f, f->body, collect, &list);
-    for (unsigned i = 0; i < list.count; i++) prepare(pass, f, list.ops[i]);
+    unsigned count;
+    const tile_op *dots = tile_find_ops(f, TILE_OP_dot, pass->scratch, &count);
+    for (unsigned i = 0; i < count; i++) prepare(pass, f, dots[i]);
 }
