@@ -233,11 +233,8 @@ static void check_warps(const chooser *c, tile_op dot, obstacle *o) {
 static void check_extents(const chooser *c, tile_op dot, unsigned *row_dim, obstacle *o) {
     tile_mma_query query = tile_product_query(c->f, dot);
     uint32_t depth = tile_wgmma_depth(query.lhs);
-    enum { MOST_REGISTERS = 192 }; /* 256 do not fit; ptxas then ends each wgmma before the next */
-    bool twice = warpgroup_promotes(c->f, dot);
     unsigned warps = tile_executors_of(c->f, dot).warps;
-    int64_t bytes = (int64_t)query.m * query.n * tile_scalar_bytes(query.acc);
-    int64_t registers = (twice ? 2 : 1) * bytes / 4 / (32 * (int64_t)warps);
+    int64_t registers = warpgroup_registers(c->f, dot);
     if (!warpgroup_row_dim(c->f, dot, row_dim))
         OBSTACLE(
             o, "make m or n a multiple of 64, the other one larger, or the warps fewer",
@@ -247,12 +244,13 @@ static void check_extents(const chooser *c, tile_op dot, unsigned *row_dim, obst
     else if (tile_layout_part_extent(query.k) % depth)
         OBSTACLE(o, "make the tiles deeper", "k is %u, and wgmma takes multiples of %u",
                  (unsigned)query.k, (unsigned)depth);
-    else if (registers > MOST_REGISTERS)
+    else if (registers > WARPGROUP_MOST_REGISTERS)
         OBSTACLE(
             o,
-            twice ? "use more warps or smaller tiles, or {fast}, which leaves them in the tensor "
-                    "cores at less precision"
-                  : "use more warps or smaller tiles",
+            warpgroup_promotes(c->f, dot)
+                ? "use more warps or smaller tiles, or {fast}, which leaves them in the tensor "
+                  "cores at less precision"
+                : "use more warps or smaller tiles",
             "the sums take %lld registers of each thread, which leaves wgmma too few",
             (long long)registers);
     else if (query.acc_layout)

@@ -36,6 +36,7 @@ typedef struct block_place {
 /* Blocks of the accumulator. */
 typedef struct block_list {
     const tile_layout *layout;
+    tile_scalar scalar;
     unsigned row_dim;
     uint32_t columns;
     unsigned count, size; /* registers of one */
@@ -114,6 +115,10 @@ static tile_value take_fragment(lowering *l, const source *s, uint32_t along, ui
 
 /* 2. The accumulator. ------------------------------------------------------------------------- */
 
+static const tile_type *block_type(lowering *l, const block_list *list) {
+    return lower_part_type(l, list->scalar, list->size);
+}
+
 /* The register of thread 0 that holds an element; there is one. */
 static int64_t find_register(const tile_layout *layout, const uint32_t at[2]) {
     uint32_t index = tile_layout_index(layout, at), r = 0;
@@ -132,8 +137,11 @@ static void order_block(const block_list *list, unsigned block) {
     }
 }
 
-static block_list find_blocks(lowering *l, const tile_layout *layout, const warpgroup_plan *plan) {
-    block_list list = {.layout = layout, .row_dim = plan->row_dim, .columns = plan->columns};
+static block_list find_blocks(lowering *l, const tile_type *acc, const warpgroup_plan *plan) {
+    const tile_layout *layout = acc->layout;
+    block_list list = {.layout = layout, .scalar = acc->scalar};
+    list.row_dim = plan->row_dim;
+    list.columns = plan->columns;
     uint32_t registers = tile_layout_registers(layout);
     list.size = plan->columns / 2;
     unsigned most = registers / list.size;
@@ -166,13 +174,12 @@ static tile_value permute(lowering *l, tile_value from, const int64_t *order, un
 }
 
 static void cut_blocks(lowering *l, block_list *list, tile_value acc) {
-    const tile_type *type = tile_value_type(l->f, acc);
     for (unsigned b = 0; b < list->count; b++) {
         const int64_t *order = list->order + (size_t)b * list->size;
         bool in_row = is_in_row(order, list->size);
         list->parts[b] = in_row && list->count == 1 ? acc
                          : in_row ? tile_build_extract(&l->builder, acc, lower_int(l, order[0]),
-                                                       lower_part_type(l, type->scalar, list->size))
+                                                       block_type(l, list))
                                   : permute(l, acc, order, list->size);
     }
 }
@@ -221,8 +228,9 @@ static tile_value *take_first(lowering *l, const warpgroup_plan *plan, const blo
 /* Steps of k whose products are added in the tensor cores. */
 typedef struct span {
     uint32_t from, to;
-    bool starts;     /* from nothing */
-    tile_value keep; /* or unless this holds; 0: none */
+    unsigned first, end; /* blocks */
+    bool starts;         /* from nothing */
+    tile_value keep;     /* or unless this holds; 0: none */
 } span;
 
 /* Whether control comes to a loop only if it has an iteration. */
@@ -282,7 +290,7 @@ static void multiply(lowering *l, tile_op op, const warpgroup_plan *plan, block_
                      const source *first, const tile_value *fragments, const source *second,
                      span ks) {
     for (uint32_t k = ks.from; k < ks.to; k += plan->depth)
-        for (unsigned b = 0; b < list->count; b++) {
+        for (unsigned b = ks.first; b < ks.end; b++) {
             unsigned at = k / plan->depth * list->count + b;
             tile_value one =
                 first->fragment.id ? fragments[at] : name_matrix(l, first, list->at[b].row, k);
@@ -296,10 +304,9 @@ static void multiply(lowering *l, tile_op op, const warpgroup_plan *plan, block_
 }
 
 /* Nothing is kept of a zero: its registers need not be written. */
-static void start_blocks(lowering *l, block_list *list, const tile_type *type) {
+static void start_blocks(lowering *l, block_list *list) {
     for (unsigned b = 0; b < list->count; b++)
-        list->parts[b] =
-            tile_build_undefined(&l->builder, lower_part_type(l, type->scalar, list->size));
+        list->parts[b] = tile_build_undefined(&l->builder, block_type(l, list));
 }
 
 static void wait_for_all(lowering *l, block_list *list) {
@@ -313,16 +320,26 @@ static void wait_for_all(lowering *l, block_list *list) {
  * there, then the sums are added up as f32. */
 enum { PROMOTED_DEPTH = 128 };
 
-static tile_value *keep_parts(lowering *l, const block_list *list) {
-    tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, list->count);
-    for (unsigned b = 0; b < list->count; b++) parts[b] = list->parts[b];
-    return parts;
-}
-
-/* sums: NULL for none. */
-static void add_parts(lowering *l, block_list *list, const tile_value *sums) {
-    for (unsigned b = 0; sums && b < list->count; b++)
-        list->parts[b] = tile_build_add(&l->builder, sums[b], list->parts[b]);
+/* One block after the other, so that the tensor cores' own sums take the registers of one: while a
+ * warpgroup adds up, another one's products run. */
+static void multiply_promoted(lowering *l, tile_op op, const warpgroup_plan *plan, block_list *list,
+                              const source *first, const tile_value *fragments,
+                              const source *second, bool starts) {
+    uint32_t depth = tile_layout_extent(first->layout, first->k_dim);
+    for (uint32_t k = 0; k < depth; k += PROMOTED_DEPTH) {
+        uint32_t to = k + PROMOTED_DEPTH < depth ? k + PROMOTED_DEPTH : depth;
+        for (unsigned b = 0; b < list->count; b++) {
+            span ks = {.from = k, .to = to, .first = b, .end = b + 1, .starts = true};
+            tile_value sum = list->parts[b];
+            list->parts[b] = tile_build_undefined(&l->builder, block_type(l, list));
+            tile_build_wgmma_fence(&l->builder);
+            multiply(l, op, plan, list, first, fragments, second, ks);
+            list->parts[b] =
+                tile_build_wgmma_wait(&l->builder, lower_int(l, 0), &list->parts[b], 1);
+            if (k || !starts)
+                list->parts[b] = tile_build_add(&l->builder, sum, list->parts[b]);
+        }
+    }
 }
 
 tile_value lower_wgmma(lowering *l, tile_op op) {
@@ -336,27 +353,18 @@ tile_value lower_wgmma(lowering *l, tile_op op) {
     unsigned order = warpgroup_first(plan.row_dim);
     source first = find_source(l, op, order, &plan, type->layout);
     source second = find_source(l, op, 1 - order, &plan, type->layout);
-    block_list list = find_blocks(l, type->layout, &plan);
+    block_list list = find_blocks(l, type, &plan);
     if (starts)
-        start_blocks(l, &list, type);
+        start_blocks(l, &list);
     else
         cut_blocks(l, &list, lower_mapped(l, acc));
     const tile_value *fragments = take_first(l, &plan, &list, &first);
-    uint32_t depth = tile_layout_extent(first.layout, first.k_dim);
     if (warpgroup_promotes(&l->old, op)) {
-        for (uint32_t k = 0; k < depth; k += PROMOTED_DEPTH) {
-            span ks = {.from = k, .to = k + PROMOTED_DEPTH, .starts = true};
-            if (ks.to > depth) ks.to = depth;
-            tile_value *sums = k || !starts ? keep_parts(l, &list) : NULL;
-            start_blocks(l, &list, type);
-            tile_build_wgmma_fence(&l->builder);
-            multiply(l, op, &plan, &list, &first, fragments, &second, ks);
-            wait_for_all(l, &list);
-            add_parts(l, &list, sums);
-        }
+        multiply_promoted(l, op, &plan, &list, &first, fragments, &second, starts);
         return join_blocks(l, &list);
     }
-    span ks = {.to = depth, .starts = starts, .keep = is_later(l, acc)};
+    uint32_t depth = tile_layout_extent(first.layout, first.k_dim);
+    span ks = {.to = depth, .end = list.count, .starts = starts, .keep = is_later(l, acc)};
     tile_build_wgmma_fence(&l->builder);
     multiply(l, op, &plan, &list, &first, fragments, &second, ks);
     if (!tile_op_has_attr(&l->old, op, TILE_ATTR_async)) wait_for_all(l, &list);
@@ -406,7 +414,7 @@ static tile_value wait_for_parts(lowering *l, tile_op op, tile_value src) {
     if ((dot.id && !warpgroup_takes(&l->old, dot)) || !may_be_sums(type)) return src;
     if (!dot.id || warpgroup_find_plan(&l->old, dot, &plan))
         return tile_build_wgmma_wait(&l->builder, lower_int(l, 0), &src, 1);
-    block_list list = find_blocks(l, type->layout, &plan);
+    block_list list = find_blocks(l, type, &plan);
     cut_blocks(l, &list, src);
     wait_for_all(l, &list);
     return join_blocks(l, &list);

@@ -128,6 +128,26 @@ unsigned warpgroup_fastest(const tile_type *buffer, unsigned operand) {
     return any || operand == TILE_MMA_LHS ? 1 : 0;
 }
 
+/* Registers of a thread that hold so many 32-bit sums. */
+static int64_t sum_registers(const tile_function *f, tile_op dot) {
+    const tile_type *acc = warpgroup_operand(f, dot, TILE_MMA_ACC);
+    int64_t bytes = tile_type_elements(acc) * tile_scalar_bytes(acc->scalar);
+    return bytes / 4 / (32 * (int64_t)tile_executors_of(f, dot).warps);
+}
+
+int64_t warpgroup_registers(const tile_function *f, tile_op dot) {
+    enum { FEW_COLUMNS = 64 };
+    int64_t sums = sum_registers(f, dot), own = sums < FEW_COLUMNS / 2 ? sums : FEW_COLUMNS / 2;
+    return warpgroup_promotes(f, dot) ? sums + own : sums;
+}
+
+/* The columns of an instruction whose sums fit the registers beside the promoted ones. */
+static uint32_t promoted_columns(const tile_function *f, tile_op dot, uint32_t columns) {
+    int64_t left = WARPGROUP_MOST_REGISTERS - sum_registers(f, dot);
+    while (columns / 2 > left && columns % 16 == 0) columns /= 2;
+    return columns;
+}
+
 /* The operand with the columns: as many of them at once as a descriptor can name. */
 static bool match_second(const tile_type *type, unsigned operand, uint32_t part,
                          warpgroup_plan *plan) {
@@ -160,6 +180,7 @@ const char *warpgroup_find_plan(const tile_function *f, tile_op dot, warpgroup_p
         if (!tile_wgmma_holds(acc->layout, TILE_WGMMA_EXCHANGED, acc->scalar, &plan->columns))
             return "the accumulator's layout does not consist of wgmma's fragments";
     }
+    if (warpgroup_promotes(f, dot)) plan->columns = promoted_columns(f, dot, plan->columns);
     unsigned first = warpgroup_first(plan->row_dim), second = 1 - first;
     const tile_type *one = warpgroup_operand(f, dot, first),
                     *other = warpgroup_operand(f, dot, second);
