@@ -336,8 +336,7 @@ static void multiply_promoted(lowering *l, tile_op op, const warpgroup_plan *pla
             multiply(l, op, plan, list, first, fragments, second, ks);
             list->parts[b] =
                 tile_build_wgmma_wait(&l->builder, lower_int(l, 0), &list->parts[b], 1);
-            if (k || !starts)
-                list->parts[b] = tile_build_add(&l->builder, sum, list->parts[b]);
+            if (k || !starts) list->parts[b] = tile_build_add(&l->builder, sum, list->parts[b]);
         }
     }
 }

@@ -12,8 +12,8 @@ bool warpgroup_takes(const tile_function *f, tile_op op);
 bool warpgroup_is_declined(const tile_function *f, tile_op op);
 
 /* Whether its sums are added outside of the tensor cores, for the sake of their precision: 8-bit
- * floats into f32, not `fast`. Such a dot takes further registers for those in the tensor cores, and
- * is never pending. */
+ * floats into f32, not `fast`. Such a dot takes further registers for those in the tensor cores,
+ * and is never pending. */
 bool warpgroup_promotes(const tile_function *f, tile_op dot);
 
 /* Of a thread: so many may hold sums; with 256 ptxas ends each wgmma before the next. */
