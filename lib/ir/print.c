@@ -73,8 +73,7 @@ static void print_strategy(tile_printer *p, tile_op op) {
 }
 
 static bool goes_with_pipelined(tile_attr_id id) {
-    return tile_attr_get_info(id)->kind == TILE_KIND_list || id == TILE_ATTR_consumers ||
-           id == TILE_ATTR_turns;
+    return tile_attr_get_info(id)->kind == TILE_KIND_list || id == TILE_ATTR_consumers;
 }
 
 /* split (8, serial) pipelined (3, order = [0, 1]) unroll (2) independent: an expression opens a

@@ -140,9 +140,8 @@ static void check_values_of_attrs(verifier *v, tile_op op) {
             tile_op_has_attr(v->f, op, TILE_ATTR_strategy))
             FAIL(v, data->loc, "split takes a factor and a strategy: `split(8, serial)`");
         if (!tile_op_has_attr(v->f, op, TILE_ATTR_pipelined) &&
-            (tile_op_has_attr(v->f, op, TILE_ATTR_consumers) ||
-             tile_op_has_attr(v->f, op, TILE_ATTR_turns)))
-            FAIL(v, data->loc, "consumers and turns belong to `pipelined(..)`");
+            tile_op_has_attr(v->f, op, TILE_ATTR_consumers))
+            FAIL(v, data->loc, "consumers belong to `pipelined(..)`");
         if (tile_op_attr_int(v->f, op, TILE_ATTR_unroll, 1) < 1)
             FAIL(v, data->loc, "unroll takes at least 1");
     }

@@ -361,7 +361,6 @@ static void rewrite_loop(ring *r) {
     tile_op_remove_attr(f, loop, TILE_ATTR_order);
     tile_op_remove_attr(f, loop, TILE_ATTR_stage);
     tile_op_remove_attr(f, loop, TILE_ATTR_consumers);
-    tile_op_remove_attr(f, loop, TILE_ATTR_turns);
     if (r->plan.copy_count == 0) return;
     unsigned pending = ring_count_pending(r);
     if (pending) r->plan.distance--;

@@ -208,7 +208,6 @@ static void make_roles(specialist *s) {
     specialize_stores(s, tile_op_region(f, roles, 2));
     tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_pipelined);
     tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_consumers);
-    tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_turns);
     tile_function_set_warps(
         f, tile_expr_int(tile_function_context(f), s->warps * s->sets + WARPGROUP));
 }
