@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "lib/ir/function.h"
 #include "lib/ir/scalar.h"
 #include "lib/support/context.h"
 #include "lib/support/integer.h"
@@ -81,4 +82,23 @@ tile_status tile_check_arguments(const tile_device *device, const char *name, co
             status = check_view(&c, i, numbers, &arguments[i]);
     }
     return status;
+}
+
+tile_abi *tile_arguments_create(const tile_module *module, const char *name) {
+    const tile_expr *one = tile_expr_int(tile_module_context(module), 1);
+    tile_module *copy = tile_module_clone(module);
+    tile_function old, *f = tile_module_find(copy, name);
+    tile_function_restart(f, &old);
+    f->kind = TILE_KERNEL;
+    f->level = 2;
+    f->reference = NULL;
+    f->raster = TILE_RASTER_NONE;
+    f->is_persistent = false;
+    f->cost = NULL;
+    f->cluster_rank = 0;
+    tile_function_set_grid(f, 1, &one);
+    tile_function_set_warps(f, one);
+    tile_abi *abi = tile_abi_create(f);
+    tile_module_destroy(copy);
+    return abi;
 }

@@ -10,4 +10,8 @@
 tile_status tile_check_arguments(const tile_device *device, const char *name, const tile_abi *abi,
                                  const tile_argument *arguments, int64_t *numbers);
 
+/* Of an empty kernel that has the arguments of this kernel or plan, which is instantiated: what is
+ * known of them before anything is compiled. The caller's; NULL after a diagnostic. */
+tile_abi *tile_arguments_create(const tile_module *module, const char *name);
+
 #endif

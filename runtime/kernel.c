@@ -17,6 +17,22 @@ static const tile_loc no_place = {0, 0, 0};
 
 /* Kernels ------------------------------------------------------------------------------------- */
 
+/* What is wrong with them is found before anything is compiled. */
+static tile_status set_bindings(tile_kernel *kernel, const tile_binding *bindings, unsigned count) {
+    tile_module *bound = tile_module_clone(kernel->module);
+    tile_status status = tile_instantiate(bound, kernel->name, bindings, count);
+    if (status == TILE_OK) {
+        const tile_function *function = tile_module_find(kernel->module, kernel->name);
+        kernel->bindings = tile_keep_bindings(kernel, bindings, count);
+        kernel->binding_count = count;
+        kernel->constants = tile_find_constants(function, bindings, count);
+        kernel->head = tile_arguments_create(bound, kernel->name);
+        if (!kernel->head) status = TILE_INVALID;
+    }
+    tile_module_destroy(bound);
+    return status;
+}
+
 tile_status tile_kernel_create(tile_device *device, const tile_module *module, const char *name,
                                const tile_binding *bindings, unsigned binding_count,
                                tile_kernel **out) {
@@ -34,19 +50,18 @@ tile_status tile_kernel_create(tile_device *device, const tile_module *module, c
                     device->name);
         return TILE_INVALID;
     }
+    kernel_point *first;
     tile_kernel *kernel = tile_malloc(sizeof *kernel);
     *kernel = (tile_kernel){.device = device, .module = tile_module_clone(module)};
     kernel->name = tile_arena_string(&kernel->arena, name, strlen(name));
     kernel->picks = !binding_count && function->tune_count;
-    tile_context_lock(device->context);
-    tile_status status = tile_add_point(kernel, bindings, binding_count, &kernel->first);
-    tile_context_unlock(device->context);
+    tile_status status = set_bindings(kernel, bindings, binding_count);
+    if (status == TILE_OK && !tile_kernel_looks_up(kernel))
+        status = tile_take_first(kernel, &first);
     if (status == TILE_OK)
         *out = kernel;
     else
         tile_kernel_destroy(kernel);
-    if (status == TILE_OK)
-        kernel->constants = tile_find_constants(function, bindings, binding_count);
     return status;
 }
 
@@ -56,6 +71,7 @@ void tile_kernel_destroy(tile_kernel *kernel) {
         next = point->next;
         tile_destroy_point(kernel->device, point);
     }
+    tile_abi_destroy(kernel->head);
     tile_module_destroy(kernel->module);
     for (unsigned i = 0; i < 1 << TILE_BUCKET_HEAD_BITS; i++)
         for (kernel_bucket *bucket = kernel->buckets[i], *next; bucket; bucket = next) {
@@ -66,22 +82,35 @@ void tile_kernel_destroy(tile_kernel *kernel) {
     free(kernel);
 }
 
+/* NULL after a diagnostic: it does not compile. A kernel is the same before and after: what it is
+ * asked for is made when it is asked for. */
+static const kernel_point *first_of(const tile_kernel *kernel) {
+    kernel_point *first = NULL;
+    if (kernel) tile_take_first((tile_kernel *)(uintptr_t)kernel, &first);
+    return first;
+}
+
 const tile_abi *tile_kernel_abi(const tile_kernel *kernel) {
-    return kernel && !kernel->first->plan ? tile_first_variant(kernel->first)->abi : NULL;
+    const kernel_point *first = first_of(kernel);
+    return first && !first->plan ? tile_first_variant(first)->abi : NULL;
 }
 
 const tile_blob *tile_kernel_ptx(const tile_kernel *kernel) {
     static const tile_blob none = {NULL, 0};
-    if (kernel && kernel->first->plan) return &none;
-    return kernel ? &tile_first_variant(kernel->first)->ptx : NULL;
+    const kernel_point *first = first_of(kernel);
+    if (!first) return kernel ? &none : NULL;
+    return first->plan ? &none : &tile_first_variant(first)->ptx;
 }
 
 tile_status tile_kernel_get_attributes(tile_kernel *kernel, tile_kernel_attributes *attributes) {
+    kernel_point *first;
     if (!kernel) return TILE_INVALID;
-    if (kernel->device->ops->attributes && !kernel->first->plan)
-        return kernel->device->ops->attributes(kernel->device, tile_first_variant(kernel->first),
+    tile_status status = tile_take_first(kernel, &first);
+    if (status != TILE_OK) return status;
+    if (kernel->device->ops->attributes && !first->plan)
+        return kernel->device->ops->attributes(kernel->device, tile_first_variant(first),
                                                attributes);
-    if (kernel->first->plan)
+    if (first->plan)
         tile_report(kernel->device->context, TILE_ERROR, no_place,
                     "@%s is a plan: its kernels have attributes", kernel->name);
     else
@@ -95,7 +124,7 @@ tile_status tile_kernel_get_attributes(tile_kernel *kernel, tile_kernel_attribut
 static tile_status check_count(const tile_kernel *kernel, const tile_argument *arguments,
                                unsigned count) {
     if (!kernel) return TILE_INVALID;
-    const tile_abi *abi = tile_arguments_of(kernel);
+    const tile_abi *abi = kernel->head;
     if (count != tile_abi_arg_count(abi) || count > TILE_MAX_ARGUMENTS) {
         tile_report(kernel->device->context, TILE_ERROR, no_place,
                     "@%s takes %u arguments (at most %d), not %u", kernel->name,
@@ -124,8 +153,7 @@ static tile_status take_point(tile_kernel *kernel, const tile_argument *argument
     if (status != TILE_OK) return status;
     *point = tile_find_point(kernel, arguments, count);
     if (*point) return TILE_OK;
-    status = tile_check_arguments(kernel->device, kernel->name, tile_arguments_of(kernel),
-                                  arguments, numbers);
+    status = tile_check_arguments(kernel->device, kernel->name, kernel->head, arguments, numbers);
     return status == TILE_OK ? tile_meet_bucket(kernel, arguments, count, stream, point) : status;
 }
 
@@ -251,6 +279,18 @@ tile_status tile_kernel_variant(tile_kernel *kernel, const tile_argument *argume
     status = resolve(kernel, point, arguments, count, NULL, &launch);
     if (status == TILE_OK) *abi = launch.variant->abi;
     return status;
+}
+
+tile_status tile_kernel_point(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                              const tile_binding **bindings, unsigned *binding_count) {
+    kernel_point *point;
+    *bindings = NULL;
+    *binding_count = 0;
+    tile_status status = take_point(kernel, arguments, count, NULL, &point);
+    if (status != TILE_OK) return status;
+    *bindings = point->bindings;
+    *binding_count = point->binding_count;
+    return TILE_OK;
 }
 
 tile_status tile_kernel_set_point(tile_kernel *kernel, const tile_argument *arguments,

@@ -30,14 +30,17 @@ struct tile_kernel {
     tile_module *module; /* not instantiated: variants are cloned from it */
     const char *name;
     tile_arena arena;
-    bool picks; /* made without bindings: each launch takes the point of its bucket */
+    tile_abi *head; /* of an empty kernel that has its arguments */
+    bool picks;     /* made without bindings: each launch takes the point of its bucket */
+    const tile_binding *bindings; /* that it was made with */
+    unsigned binding_count;
     kernel_point *points;
     /* A set of arguments: {const}, and no binding says their values. Each launch takes the point
      * that was made for its values. */
     uint64_t constants;
-    /* The point of the bindings that the kernel was made with; where it picks, what every bucket
-     * takes that has no point of its own. */
-    kernel_point *first;
+    /* The point of these bindings; where it picks, what every bucket takes that has no point of its
+     * own. NULL: not compiled yet, where each bucket has one (tile_take_first). */
+    kernel_point *_Atomic first;
     kernel_bucket *_Atomic buckets[1 << TILE_BUCKET_HEAD_BITS];
 };
 
@@ -60,12 +63,17 @@ tile_status tile_take_variant(tile_kernel *kernel, kernel_point *point, const in
 
 /* point.c */
 
+/* A copy that lives as long as the kernel. */
+const tile_binding *tile_keep_bindings(tile_kernel *kernel, const tile_binding *bindings,
+                                       unsigned count);
 /* The point of these bindings, with its first variant. Under the context's lock. */
 tile_status tile_add_point(tile_kernel *kernel, const tile_binding *bindings, unsigned count,
                            kernel_point **out);
 void tile_destroy_point(tile_device *device, kernel_point *point);
-/* What is known of the arguments, at any point. */
-const tile_abi *tile_arguments_of(const tile_kernel *kernel);
+/* The kernel's first point, compiled if it is not yet. */
+tile_status tile_take_first(tile_kernel *kernel, kernel_point **first);
+/* Whether a launch asks first which point its bucket has: a tuned one, or the model's. */
+bool tile_kernel_looks_up(const tile_kernel *kernel);
 /* NULL if no launch has been in the bucket of these arguments, and it may have a point of its own.
  */
 kernel_point *tile_find_point(tile_kernel *kernel, const tile_argument *arguments, unsigned count);

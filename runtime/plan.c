@@ -86,22 +86,6 @@ static tile_status make_kernels(tile_plan *plan) {
     return status;
 }
 
-/* What a launch checks of arguments it knows of a kernel's: this one has the plan's. */
-static tile_status make_head(tile_plan *plan) {
-    const tile_expr *one = tile_expr_int(plan->device->context, 1);
-    tile_module *module = tile_module_clone(plan->module);
-    tile_function old, *f = tile_module_find(module, plan->steps->plan->name);
-    tile_function_restart(f, &old);
-    f->kind = TILE_KERNEL;
-    f->level = 2;
-    f->reference = NULL;
-    tile_function_set_grid(f, 1, &one);
-    tile_function_set_warps(f, one);
-    plan->head = tile_abi_create(f);
-    tile_module_destroy(module);
-    return plan->head ? TILE_OK : TILE_INVALID;
-}
-
 static tile_status check_limits(const tile_plan *plan) {
     const tile_steps *steps = plan->steps;
     bool fits = steps->plan->arg_count <= TILE_MAX_ARGUMENTS && steps->scratch_count <= MAX_SCRATCH;
@@ -126,7 +110,9 @@ tile_status tile_plan_create(tile_device *device, tile_module *module, const cha
         plan->steps = tile_steps_create(tile_module_find(plan->module, name));
         status = check_limits(plan);
     }
-    if (status == TILE_OK) status = make_head(plan);
+    if (status == TILE_OK)
+        plan->head = tile_arguments_create(plan->module, plan->steps->plan->name);
+    if (status == TILE_OK && !plan->head) status = TILE_INVALID;
     if (status == TILE_OK) status = make_kernels(plan);
     if (status == TILE_OK)
         *out = plan;
@@ -395,10 +381,6 @@ static tile_status begin(run *r, tile_step_mode mode) {
 
 static void end(run *r) {
     for (size_t i = 0; i < r->plan->steps->scratch_count; i++) tile_buffer_destroy(r->own[i]);
-}
-
-const tile_abi *tile_plan_head(const tile_plan *plan) {
-    return plan->head;
 }
 
 tile_kernel *tile_plan_kernel_at(const tile_plan *plan, unsigned index) {

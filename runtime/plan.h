@@ -13,9 +13,6 @@ tile_status tile_plan_create(tile_device *device, tile_module *module, const cha
                              tile_plan **out);
 void tile_plan_destroy(tile_plan *plan); /* NULL is fine */
 
-/* Of a kernel that has the plan's arguments. */
-const tile_abi *tile_plan_head(const tile_plan *plan);
-
 /* The kernels that it launches; NULL past the end. */
 tile_kernel *tile_plan_kernel_at(const tile_plan *plan, unsigned index);
 

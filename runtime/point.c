@@ -16,8 +16,8 @@
 #include "runtime/tune/choose.h"
 #include "runtime/tuned.h"
 
-static const tile_binding *keep_bindings(tile_kernel *kernel, const tile_binding *bindings,
-                                         unsigned count) {
+const tile_binding *tile_keep_bindings(tile_kernel *kernel, const tile_binding *bindings,
+                                       unsigned count) {
     tile_binding *kept = TILE_NEW_ARRAY(&kernel->arena, tile_binding, count + 1u);
     for (unsigned i = 0; i < count; i++) {
         const char *name = bindings[i].name, *value = bindings[i].value;
@@ -69,14 +69,20 @@ tile_status tile_add_point(tile_kernel *kernel, const tile_binding *bindings, un
         tile_destroy_point(kernel->device, point);
         return status;
     }
-    point->bindings = keep_bindings(kernel, bindings, count); /* known to be complete only now */
+    point->bindings =
+        tile_keep_bindings(kernel, bindings, count); /* known to be complete only now */
     kernel->points = *out = point;
     return TILE_OK;
 }
 
-const tile_abi *tile_arguments_of(const tile_kernel *kernel) {
-    return kernel->first->plan ? tile_plan_head(kernel->first->plan)
-                               : tile_first_variant(kernel->first)->abi;
+tile_status tile_take_first(tile_kernel *kernel, kernel_point **first) {
+    *first = atomic_load_explicit(&kernel->first, memory_order_acquire);
+    if (*first) return TILE_OK;
+    tile_context_lock(kernel->device->context);
+    tile_status status = tile_add_point(kernel, kernel->bindings, kernel->binding_count, first);
+    if (status == TILE_OK) atomic_store_explicit(&kernel->first, *first, memory_order_release);
+    tile_context_unlock(kernel->device->context);
+    return status;
 }
 
 static bool is_constant(const tile_kernel *kernel, unsigned arg) {
@@ -88,7 +94,6 @@ static bool is_constant(const tile_kernel *kernel, unsigned arg) {
 static tile_status add_special_point(tile_kernel *kernel, const tile_argument *arguments,
                                      const tile_binding *bindings, unsigned count,
                                      kernel_point **out) {
-    const tile_abi *abi = tile_arguments_of(kernel);
     if (!kernel->constants) return tile_add_point(kernel, bindings, count, out);
     if (!tile_bindings_are_complete(kernel->device->context, bindings, count)) return TILE_INVALID;
     tile_arena arena = {0};
@@ -96,7 +101,7 @@ static tile_status add_special_point(tile_kernel *kernel, const tile_argument *a
     for (unsigned i = 0; i < count; i++) all[i] = bindings[i];
     for (unsigned i = 0; i < TILE_MAX_ARGUMENTS; i++) {
         if (!is_constant(kernel, i)) continue;
-        all[count].name = tile_arena_format(&arena, "%%%s", tile_abi_arg_at(abi, i)->name);
+        all[count].name = tile_arena_format(&arena, "%%%s", tile_abi_arg_at(kernel->head, i)->name);
         all[count++].value = tile_arena_format(&arena, "%" PRId64, arguments[i].integer);
     }
     tile_status status = tile_add_point(kernel, all, count, out);
@@ -107,10 +112,9 @@ static tile_status add_special_point(tile_kernel *kernel, const tile_argument *a
 /* The arguments' bucket as key, constants as they are; returns its hash. */
 static unsigned make_key(const tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                          int64_t key[TILE_MAX_ARGUMENTS]) {
-    const tile_abi *abi = tile_arguments_of(kernel);
     uint64_t hash = 0;
     for (unsigned i = 0; i < count; i++) {
-        const tile_type *type = tile_abi_arg_at(abi, i)->type;
+        const tile_type *type = tile_abi_arg_at(kernel->head, i)->type;
         bool counts = type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(type->scalar);
         key[i] = is_constant(kernel, i)    ? arguments[i].integer
                  : counts && kernel->picks ? tile_bucket(arguments[i].integer)
@@ -125,11 +129,9 @@ static bool has_model(const tile_kernel *kernel) {
     return kernel->picks && kernel->device->clock;
 }
 
-/* Whether buckets have points that nobody has set: those of constants, tuned and chosen ones. */
-static bool has_hidden_points(const tile_kernel *kernel) {
+bool tile_kernel_looks_up(const tile_kernel *kernel) {
     const tile_device *device = kernel->device;
-    return kernel->constants || has_model(kernel) ||
-           (kernel->picks && (device->cache || device->tuned));
+    return has_model(kernel) || (kernel->picks && (device->cache || device->tuned));
 }
 
 kernel_point *tile_find_point(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
@@ -138,7 +140,8 @@ kernel_point *tile_find_point(tile_kernel *kernel, const tile_argument *argument
     unsigned head = make_key(kernel, arguments, count, key);
     kernel_bucket *bucket = atomic_load_explicit(&kernel->buckets[head], memory_order_acquire);
     while (bucket && memcmp(bucket->key, key, sizeof *key * count) != 0) bucket = bucket->next;
-    return bucket ? bucket->point : has_hidden_points(kernel) ? NULL : kernel->first;
+    if (bucket) return bucket->point;
+    return kernel->constants || tile_kernel_looks_up(kernel) ? NULL : kernel->first;
 }
 
 tile_status tile_add_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
@@ -176,25 +179,35 @@ static tile_status add_tuned(tile_kernel *kernel, const tile_argument *arguments
     return status;
 }
 
-/* Gives the bucket the point that the model takes for the fastest; TILE_UNAVAILABLE without a
- * report where there is none, or it does not compile. Under the context's lock. */
+typedef struct filter {
+    tile_sink sink;
+    void *user;
+} filter;
+
+static void pass_remarks(const tile_diagnostic *d, void *user) {
+    const filter *to = user;
+    if (to->sink && (d->severity == TILE_WARNING || d->severity == TILE_REMARK))
+        to->sink(d, to->user);
+}
+
+/* Gives the bucket the point that the model takes for the fastest; TILE_UNAVAILABLE without an
+ * error where there is none, or it does not compile. Under the context's lock. */
 static tile_status add_chosen(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
     tile_arena arena = {0};
     unsigned bound = 0;
     int64_t sizes[TILE_MAX_ARGUMENTS];
     tile_context *context = kernel->device->context;
-    tile_sink sink = context->sink;
-    void *user = context->sink_user;
+    filter to = {context->sink, context->sink_user};
     unsigned errors = context->errors;
     if (!has_model(kernel)) return TILE_UNAVAILABLE;
     for (unsigned i = 0; i < count; i++) sizes[i] = arguments[i].integer;
-    tile_context_set_sink(context, NULL, NULL);
+    tile_context_set_sink(context, pass_remarks, &to);
     const tile_binding *bindings =
         tune_choose_point(kernel->device, kernel->module, kernel->name, sizes, &arena, &bound);
     tile_status status = TILE_UNAVAILABLE;
     if (bindings && tile_add_bucket(kernel, arguments, count, bindings, bound) == TILE_OK)
         status = TILE_OK;
-    tile_context_set_sink(context, sink, user);
+    tile_context_set_sink(context, to.sink, to.user);
     context->errors = errors;
     tile_arena_reset(&arena);
     return status;
@@ -202,7 +215,6 @@ static tile_status add_chosen(tile_kernel *kernel, const tile_argument *argument
 
 tile_status tile_meet_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                              void *stream, kernel_point **out) {
-    const kernel_point *first = kernel->first;
     tile_status status = tile_refuse_capture(kernel->device, kernel->name, stream);
     if (status != TILE_OK) return status;
     tile_context_lock(kernel->device->context);
@@ -211,7 +223,7 @@ tile_status tile_meet_bucket(tile_kernel *kernel, const tile_argument *arguments
         if (status == TILE_UNAVAILABLE) status = add_chosen(kernel, arguments, count);
         if (status == TILE_UNAVAILABLE)
             status =
-                tile_add_bucket(kernel, arguments, count, first->bindings, first->binding_count);
+                tile_add_bucket(kernel, arguments, count, kernel->bindings, kernel->binding_count);
     }
     *out = tile_find_point(kernel, arguments, count);
     tile_context_unlock(kernel->device->context);

@@ -33,7 +33,7 @@ static tile_status build(const tile_kernel *kernel, tile_module *module, unsigne
                                         .wants = keeps_cubin ? TILE_WANT_CUBIN : device->ops->wants,
                                         .level = device->level,
                                         .variant = variant,
-                                        .no_remarks = kernel->first != NULL, /* they were made */
+                                        .no_remarks = kernel->points != NULL, /* they were made */
                                         .ptxas = device->ptxas,
                                         /* Stamps name operations of the function as it is here. */
                                         .cache = device->stamps ? NULL : device->cache,

@@ -131,14 +131,15 @@ TILE_API size_t tile_buffer_size(const tile_buffer *buffer);
 
 /* A kernel of a module of the device's context, with its parameters bound, ready for this device.
  * The module (not yet instantiated; it is cloned) may be destroyed afterwards. Compiles the variant
- * that assumes what the kernel declares; others are compiled when a launch needs them.
+ * that assumes what the kernel declares; others are compiled when a launch needs them. Nothing is
+ * compiled yet where launches pick points that are not known before: what a first launch takes is
+ * all that it waits for.
  *
  * Without bindings, a kernel with `tune` picks its point at each launch: the one that was set for
  * the bucket of the arguments (tile_kernel_set_point), else the tuned one that the device's cache
- * or its table has for it, else on a GPU the one that the cost model takes for the fastest (which
- * looks at all of them, some 0.1 ms each), else the first of the space. Arguments are in one bucket
- * if each integer rounds up to the same of 1, 2, 3, 4, 6, 8, 12, 16, .. (2^i, 3 x 2^i); what is not
- * above 0 is a bucket of its own.
+ * or its table has for it, else on a GPU the one that the cost model takes for the fastest, else
+ * the first of the space. Arguments are in one bucket if each integer rounds up to the same of 1,
+ * 2, 3, 4, 6, 8, 12, 16, .. (2^i, 3 x 2^i); what is not above 0 is a bucket of its own.
  *
  * A {const} argument that no binding gives a value is a number in the code: each value of it has
  * its own, compiled by the first launch that has it.
@@ -153,7 +154,9 @@ TILE_API tile_status tile_kernel_create(tile_device *device, const tile_module *
                                         const char *kernel, const tile_binding *bindings,
                                         unsigned binding_count, tile_kernel **out);
 TILE_API void tile_kernel_destroy(tile_kernel *kernel);
-/* The declared variant's; borrowed. */
+/* The declared variant's, of a kernel that picks at the first point of its space, compiled if it is
+ * not yet; borrowed. NULL after a diagnostic if it does not compile. So with the PTX, which is
+ * empty then, and the attributes. */
 TILE_API const tile_abi *tile_kernel_abi(const tile_kernel *kernel);
 TILE_API const tile_blob *tile_kernel_ptx(const tile_kernel *kernel); /* CUDA; empty on the CPU */
 
@@ -186,6 +189,12 @@ TILE_API tile_status tile_kernel_prepare(tile_kernel *kernel, const tile_argumen
  * not yet; the kernel's. */
 TILE_API tile_status tile_kernel_variant(tile_kernel *kernel, const tile_argument *arguments,
                                          unsigned argument_count, const tile_abi **abi);
+/* The parameters of the point that a launch with these arguments takes, which is compiled if it is
+ * not yet: *binding_count of them, the kernel's. None where the kernel has none, or takes the first
+ * of its space. */
+TILE_API tile_status tile_kernel_point(tile_kernel *kernel, const tile_argument *arguments,
+                                       unsigned argument_count, const tile_binding **bindings,
+                                       unsigned *binding_count);
 /* From now on launches in the bucket of these arguments take the point of these bindings, which is
  * compiled at once. Only for kernels that pick. */
 TILE_API tile_status tile_kernel_set_point(tile_kernel *kernel, const tile_argument *arguments,

@@ -117,7 +117,7 @@ static tile_status open_shapes(trial *t) {
     unsigned roles[TILE_MAX_ARGUMENTS] = {0};
     double limit = 2048;
     tile_status status = TILE_OK;
-    const tile_abi *abi = tile_arguments_of(t->kernel);
+    const tile_abi *abi = t->kernel->head;
     for (unsigned i = 0; i < task->argument_count; i++) sizes[i] = task->arguments[i].integer;
     s->has_small = !task->unchecked && tune_task_has_small_shape(task);
     if (task->unchecked) {
@@ -198,7 +198,7 @@ static bool check_at(trial *t, tune_shape *shape, tune_check *check, bool is_sma
 
 /* "at 240 240 240" */
 static const char *at_sizes(const trial *t, const int64_t *sizes) {
-    const tile_abi *abi = tile_arguments_of(t->kernel);
+    const tile_abi *abi = t->kernel->head;
     const char *text = "at";
     for (unsigned i = 0; i < t->s->task.argument_count; i++) {
         const tile_abi_arg *arg = tile_abi_arg_at(abi, i);

@@ -218,6 +218,74 @@ Test(launch, a_kernel_without_bindings_takes_the_point_of_the_bucket) {
     tile_device_destroy(&x->base);
 }
 
+/* Where the model chooses, what is not launched is not compiled. */
+Test(launch, the_first_launch_compiles_one_point) {
+    fake_device *x = open_device();
+    tile_buffer *buffer = create_buffer(x, 1024);
+    tile_argument arguments[COUNT];
+    tile_kernel *kernel;
+    const tile_binding *bindings;
+    unsigned count = 7;
+    x->base.clock = 1410000; /* a GPU: the model knows it */
+    fill(arguments, buffer);
+    cr_assert_eq(tile_kernel_create(&x->base, x->module, "k", NULL, 0, &kernel), TILE_OK);
+    cr_assert_eq(x->prepared, 0);
+    arguments[B].integer = 1000;
+    cr_assert_eq(tile_kernel_launch(kernel, arguments, COUNT, NULL), TILE_INVALID);
+    expect(x, "@k: argument %b does not fit its type");
+    cr_assert_eq(tile_kernel_launch(kernel, arguments, COUNT - 1, NULL), TILE_INVALID);
+    expect(x, "@k takes 7 arguments (at most 64), not 6");
+    cr_assert_eq(x->prepared, 0, "what is wrong compiles nothing");
+    arguments[B].integer = 1;
+    for (int i = 0; i < 3; i++) {
+        cr_assert_eq(tile_kernel_launch(kernel, arguments, COUNT, NULL), TILE_OK);
+        cr_assert_eq(x->prepared, 1);
+    }
+    cr_assert_eq(tile_kernel_point(kernel, arguments, COUNT, &bindings, &count), TILE_OK);
+    cr_assert(count == 1 && strcmp(bindings[0].name, "block") == 0);
+    cr_assert_eq(launch_blocks(x, kernel, arguments, 96),
+                 strcmp(bindings[0].value, "64") == 0 ? 2 : 3);
+    cr_assert_eq(x->prepared, 1);
+    cr_assert_not_null(tile_kernel_abi(kernel));
+    cr_assert_eq(x->prepared, 2, "the first point of the space, which is asked for");
+    cr_assert_not_null(tile_kernel_abi(kernel));
+    cr_assert_eq(x->prepared, 2);
+    tile_kernel_destroy(kernel);
+    tile_buffer_destroy(buffer);
+    tile_device_destroy(&x->base);
+}
+
+Test(launch, a_point_that_does_not_compile_fails_when_it_is_needed) {
+    static const char inner[] = "kernel @inner<n: int>(%x: ptr<f32>) tune n in [1, 2]\n"
+                                "    grid [1] warps 1 {\n"
+                                "  %bx, %by, %bz = block_id : i32\n"
+                                "  %t = splat 0.0 : tile<f32[32]>\n"
+                                "  %room = scratch [%bx] : view<f32[?]>\n"
+                                "  store %t, %room[0]\n"
+                                "}\n";
+    static const char why[] =
+        "scratch: the extents must be computable from the kernel's arguments alone";
+    fake_device *x = open_device();
+    tile_buffer *buffer = create_buffer(x, 1024);
+    tile_module *module = text_parse(&x->text, inner);
+    const tile_argument argument = {.buffer = buffer};
+    tile_kernel *kernel;
+    cr_assert_eq(tile_kernel_create(&x->base, module, "inner", NULL, 0, &kernel), TILE_INVALID);
+    expect(x, why);
+    x->base.clock = 1410000;
+    cr_assert_eq(tile_kernel_create(&x->base, module, "inner", NULL, 0, &kernel), TILE_OK, "%s",
+                 x->text.messages);
+    cr_assert_eq(tile_kernel_launch(kernel, &argument, 1, NULL), TILE_INVALID);
+    expect(x, why);
+    cr_assert_null(tile_kernel_abi(kernel));
+    cr_assert_eq(tile_kernel_ptx(kernel)->size, 0);
+    cr_assert_eq(x->prepared, 0);
+    tile_kernel_destroy(kernel);
+    tile_module_destroy(module);
+    tile_buffer_destroy(buffer);
+    tile_device_destroy(&x->base);
+}
+
 /* Constants ----------------------------------------------------------------------------------- */
 
 static const char special[] =

@@ -439,6 +439,10 @@ Test(null, devices) {
     cr_expect_eq(tile_kernel_launch(NULL, NULL, 0, NULL), TILE_INVALID);
     cr_expect_eq(tile_kernel_prepare(NULL, NULL, 0, NULL), TILE_INVALID);
     cr_expect_eq(tile_kernel_set_point(NULL, NULL, 0, NULL, 0), TILE_INVALID);
+    const tile_binding *bindings;
+    unsigned binding_count;
+    cr_expect_eq(tile_kernel_point(NULL, NULL, 0, &bindings, &binding_count), TILE_INVALID);
+    cr_expect(!bindings && !binding_count);
     const tile_abi *variant;
     cr_expect_eq(tile_kernel_variant(NULL, NULL, 0, &variant), TILE_INVALID);
     cr_expect_null(variant);

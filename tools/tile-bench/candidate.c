@@ -26,6 +26,7 @@ struct bench_candidate {
     bool is_filled;
     bench_verdict verdict;
     char point[240], remark[40];
+    bool picked; /* the point is not the kernel's first, of which the attributes are */
     /* BENCH_KERNEL */
     tile_module *module;
     tile_kernel *kernel;
@@ -269,6 +270,30 @@ static tile_status tune(bench_candidate *c, const char *name, tile_flush flush) 
     return status;
 }
 
+static void write_point(bench_candidate *c, const tile_binding *bindings, unsigned count,
+                        const char *remark) {
+    *c->point = 0;
+    for (unsigned i = 0; i <= count; i++) {
+        size_t length = strlen(c->point), room = sizeof c->point - length;
+        if (i == count)
+            snprintf(c->point + length, room, "%s", remark);
+        else
+            snprintf(c->point + length, room, "%s%s=%s", i ? " " : "", bindings[i].name,
+                     bindings[i].value);
+    }
+}
+
+/* Which point the kernel has picked, if it picks. */
+static tile_status tell_point(bench_candidate *c) {
+    const tile_binding *bindings;
+    unsigned count;
+    tile_status status =
+        tile_kernel_point(c->kernel, c->arguments, c->argument_count, &bindings, &count);
+    c->picked = count > 0 && !c->binding_count;
+    if (c->picked) write_point(c, bindings, count, " (picked)");
+    return status;
+}
+
 static tile_status set_kernel(bench_candidate *c, tile_flush flush) {
     const tile_function *f = find_function(c);
     if (!f) return TILE_INVALID;
@@ -282,19 +307,14 @@ static tile_status set_kernel(bench_candidate *c, tile_flush flush) {
     if (status == TILE_OK && c->options->budget != 0)
         status = tune(c, tile_function_name(f), flush);
     if (status != TILE_OK) return status;
-    for (unsigned i = 0; i < c->binding_count; i++) {
-        size_t length = strlen(c->point);
-        snprintf(c->point + length, sizeof c->point - length, "%s%s=%s", i ? " " : "",
-                 c->bindings[i].name, c->bindings[i].value);
-    }
-    size_t length = strlen(c->point);
-    snprintf(c->point + length, sizeof c->point - length, "%s", c->remark);
+    write_point(c, c->bindings, c->binding_count, c->remark);
     tile_kernel_destroy(c->kernel);
     c->kernel = NULL;
     status = tile_kernel_create(bench_lab_device(c->lab), c->module, tile_function_name(f),
                                 c->bindings, c->binding_count, &c->kernel);
-    if (status != TILE_OK) return status;
-    return tile_kernel_prepare(c->kernel, c->arguments, c->argument_count, NULL);
+    if (status == TILE_OK)
+        status = tile_kernel_prepare(c->kernel, c->arguments, c->argument_count, NULL);
+    return status == TILE_OK ? tell_point(c) : status;
 }
 
 static tile_status launch_kernel(void *stream, void *user) {
@@ -484,7 +504,7 @@ bench_details bench_candidate_details(bench_candidate *c) {
     bench_details details = {.registers = -1, .local_bytes = -1, .shared_bytes = -1};
     tile_kernel_attributes attributes;
     snprintf(details.point, sizeof details.point, "%s", c->point);
-    if (c->options->kind != BENCH_KERNEL || !bench_lab_is_cuda(c->lab) ||
+    if (c->options->kind != BENCH_KERNEL || !bench_lab_is_cuda(c->lab) || c->picked ||
         !tile_kernel_abi(c->kernel) ||
         tile_kernel_get_attributes(c->kernel, &attributes) != TILE_OK)
         return details;
