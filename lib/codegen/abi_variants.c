@@ -41,6 +41,14 @@ void tile_abi_set_variants(tile_abi *abi, const tile_function *f, const tile_var
                                                      &abi->arena, &abi->variants[i].count);
 }
 
+/* The dim of a map's rows: the last one whose elements are known to lie side by side. */
+static unsigned find_row_dim(const tile_abi_arg *arg) {
+    int64_t stride;
+    for (unsigned d = arg->type->rank; d-- > 0;)
+        if (tile_expr_is_int(arg->strides[d], &stride) && stride == 1) return d;
+    return arg->type->rank - 1u;
+}
+
 /* Of the smallest box that there is: what depends on the array alone. */
 static bool has_tensor_map(const tile_abi *abi, unsigned index, const int64_t *args) {
     const tile_abi_arg *arg = &abi->args[index];
@@ -49,11 +57,13 @@ static bool has_tensor_map(const tile_abi *abi, unsigned index, const int64_t *a
                            .scalar = arg->type->scalar,
                            .rank = arg->type->rank};
     int64_t bytes = tile_scalar_bytes(map.scalar);
-    for (unsigned d = 0; d < map.rank; d++) {
-        map.box[d] = d + 1 < map.rank ? 1 : (unsigned)(16 / bytes);
-        if (!tile_abi_evaluate(abi, arg->extents[d], args, NULL, &map.extents[d]) ||
-            !tile_abi_evaluate(abi, arg->strides[d], args, NULL, &map.strides[d]) ||
-            __builtin_mul_overflow(map.strides[d], bytes, &map.strides[d]))
+    unsigned row = find_row_dim(arg);
+    for (unsigned i = 0; i < map.rank; i++) { /* the others in any order, then the rows */
+        unsigned d = i + 1 == map.rank ? row : i + (i >= row);
+        map.box[i] = d == row ? (unsigned)(16 / bytes) : 1;
+        if (!tile_abi_evaluate(abi, arg->extents[d], args, NULL, &map.extents[i]) ||
+            !tile_abi_evaluate(abi, arg->strides[d], args, NULL, &map.strides[i]) ||
+            __builtin_mul_overflow(map.strides[i], bytes, &map.strides[i]))
             return false;
     }
     return !tile_tensor_map_fault(&map);
