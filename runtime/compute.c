@@ -84,6 +84,14 @@ static void bind_input(evaluation *e, const tile_arg_decl *arg, const tile_compu
     if (type->param && !find_param(e, type->param)) add_type(e, type->param, input->scalar);
 }
 
+/* The element type of a result, where nothing but its array determines it. */
+static void bind_output(evaluation *e, const tile_type *type, const tile_compute_array *output) {
+    if (!type->param || find_param(e, type->param)) return;
+    const tile_param_decl *param =
+        tile_function_find_param(e->f, type->param, strlen(type->param));
+    if (param && !param->default_type) add_type(e, type->param, output->scalar);
+}
+
 static void bind_defaults(evaluation *e) {
     for (size_t i = 0; i < e->f->param_count; i++) {
         const tile_param_decl *param = &e->f->params[i];
@@ -141,8 +149,9 @@ static void check_input(evaluation *e, const tile_arg_decl *arg, const tile_comp
              tile_scalar_name(shape.scalar), tile_scalar_name(input->scalar));
 }
 
+/* outputs: NULL if they are not known yet. */
 static bool bind(evaluation *e, const tile_compute_array *inputs, unsigned input_count,
-                 unsigned output_count) {
+                 const tile_compute_array *outputs, unsigned output_count) {
     const tile_function *f = e->f;
     if (f->kind != TILE_COMPUTE)
         FAIL(e, "@%s is a kernel, not a compute", f->name);
@@ -150,6 +159,8 @@ static bool bind(evaluation *e, const tile_compute_array *inputs, unsigned input
         FAIL(e, "@%s takes %zu inputs and gives %zu results, not %u and %u", f->name, f->arg_count,
              f->result_count, input_count, output_count);
     for (unsigned i = 0; i < input_count && !e->failed; i++) bind_input(e, &f->args[i], &inputs[i]);
+    for (unsigned i = 0; outputs && i < output_count && !e->failed; i++)
+        bind_output(e, f->results[i].type, &outputs[i]);
     if (!e->failed) bind_defaults(e);
     for (unsigned i = 0; i < input_count && !e->failed; i++)
         check_input(e, &f->args[i], &inputs[i]);
@@ -430,7 +441,7 @@ tile_status tile_compute_shapes(const tile_function *compute, const tile_compute
                                 unsigned output_count) {
     evaluation e = {.f = compute};
     if (!compute) return TILE_INVALID;
-    if (bind(&e, inputs, input_count, output_count))
+    if (bind(&e, inputs, input_count, NULL, output_count))
         for (unsigned i = 0; i < output_count && !e.failed; i++) {
             tile_compute_array shape;
             resolve(&e, compute->results[i].type, &shape);
@@ -447,7 +458,7 @@ tile_status tile_compute_run(const tile_function *compute, const tile_compute_ar
                              unsigned output_count) {
     evaluation e = {.f = compute};
     if (!compute) return TILE_INVALID;
-    if (bind(&e, inputs, input_count, output_count)) run_body(&e, inputs);
+    if (bind(&e, inputs, input_count, outputs, output_count)) run_body(&e, inputs);
     for (unsigned i = 0; i < output_count && !e.failed; i++)
         store_output(&e, &compute->results[i], &outputs[i]);
     free_values(&e);

@@ -22,13 +22,15 @@ typedef struct tile_compute_array {
 
 /* Fills scalar, rank and dims of the results for these inputs (data is neither read nor written),
  * so that the caller can provide their memory. The dims and type parameters of the compute are
- * bound by the inputs. output_count is the number of the compute's results. */
+ * bound by the inputs, what they leave open by its defaults. output_count is the number of the
+ * compute's results. */
 TILE_API tile_status tile_compute_shapes(const tile_function *compute,
                                          const tile_compute_array *inputs, unsigned input_count,
                                          tile_compute_array *outputs, unsigned output_count);
 
 /* Computes all results into outputs, whose scalar, rank, dims and data the caller has set; the
- * scalar may be another than the declared one, to see a result that is rounded less. A scalar input
+ * scalar may be another than the declared one, to see a result that is rounded less; a type parameter
+ * without a default that no input binds is the result's scalar. A scalar input
  * may have any type: its number is converted to the declared one. TILE_INVALID after a diagnostic
  * where counts, shapes or types do not fit. */
 TILE_API tile_status tile_compute_run(const tile_function *compute,

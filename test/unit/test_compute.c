@@ -98,6 +98,30 @@ Test(compute, refuses_what_does_not_fit) {
     text_close(&x);
 }
 
+Test(compute, a_result_may_have_a_type_of_its_own) {
+    static const char text[] =
+        "tile_ir 1\n"
+        "compute @f<n: dim, T: type, R: type>(%x: tensor<T[n]>) -> (%y: tensor<R[n]>)\n"
+        "{ %y = cast %x : tensor<R[n]> }\n";
+    text_fixture x;
+    text_open(&x);
+    tile_module *module = parse(&x, text);
+    const tile_function *f = tile_module_function(module, 0);
+    float from[2] = {2049.0f, 1.5f}, to[2];
+    uint16_t half[2];
+    const tile_compute_array in = {TILE_f32, 1, {2}, from};
+    tile_compute_array out = {TILE_f16, 1, {2}, half};
+    cr_assert_eq(tile_compute_run(f, &in, 1, &out, 1), TILE_OK, "%s", x.messages);
+    cr_expect(tile_f16_to_float(half[0]) == 2048.0f && tile_f16_to_float(half[1]) == 1.5f);
+    out = (tile_compute_array){TILE_f32, 1, {2}, to};
+    cr_assert_eq(tile_compute_run(f, &in, 1, &out, 1), TILE_OK, "%s", x.messages);
+    cr_expect(to[0] == 2049.0f && to[1] == 1.5f);
+    cr_expect_eq(tile_compute_shapes(f, &in, 1, &out, 1), TILE_INVALID);
+    cr_expect(strstr(x.messages, "do not determine the parameter R"), "%s", x.messages);
+    tile_module_destroy(module);
+    text_close(&x);
+}
+
 Test(compute, division_by_zero_is_reported_at_its_line) {
     text_fixture x;
     int32_t zero = 0, result;

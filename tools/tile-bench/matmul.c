@@ -193,10 +193,7 @@ static bool is_plain(const bench_plan *plan) {
            plan->trans_count == 1 && strcmp(plan->trans[0], "NN") == 0;
 }
 
-/* A compute would name types, which are free here. */
 static bool add_types_of_product(options *o) {
-    bench_contender_add_word(&o->plan.contenders[o->open], "--unchecked");
-    o->own_count++;
     return add_param(o, "T={type}") && add_param(o, "S={sum}") && add_param(o, "R={result}") &&
            add_param(o, "block_k={depth}");
 }
