@@ -87,8 +87,7 @@ static void bind_input(evaluation *e, const tile_arg_decl *arg, const tile_compu
 /* The element type of a result, where nothing but its array determines it. */
 static void bind_output(evaluation *e, const tile_type *type, const tile_compute_array *output) {
     if (!type->param || find_param(e, type->param)) return;
-    const tile_param_decl *param =
-        tile_function_find_param(e->f, type->param, strlen(type->param));
+    const tile_param_decl *param = tile_function_find_param(e->f, type->param, strlen(type->param));
     if (param && !param->default_type) add_type(e, type->param, output->scalar);
 }
 
