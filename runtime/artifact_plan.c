@@ -6,6 +6,7 @@
 
 #include "lib/codegen/identity.h"
 #include "lib/codegen/steps.h"
+#include "lib/support/options.h"
 #include "lib/support/text.h"
 #include "runtime/artifact.h"
 
@@ -58,9 +59,11 @@ tile_status tile_artifact_build_plan(const tile_function *plan, const tile_build
     if (status != TILE_OK) return status;
     tile_steps *steps = tile_steps_create(plan);
     tile_artifact *artifact = tile_artifact_create(tile_function_context(plan));
+    bool all = !options->no_otherwise;
     keep_plan(artifact, plan, steps);
-    for (size_t i = 0; i < steps->kernel_count && status == TILE_OK; i++) {
+    for (unsigned i = 0; i < steps->kernel_count && status == TILE_OK; i++) {
         tile_artifact *one;
+        if (!all && !tile_steps_launch(steps, i)) continue;
         status = tile_artifact_build(plan->module, steps->kernels[i], options, &one);
         if (status != TILE_OK) break;
         *tile_artifact_add(artifact) = one->kernels[0];
@@ -75,16 +78,19 @@ tile_status tile_artifact_build_plan(const tile_function *plan, const tile_build
     return status;
 }
 
-tile_status tile_artifact_make_plan_key(const tile_function *plan,
-                                        const tile_build_options *options, tile_artifact_key *key) {
+tile_status tile_artifact_make_plan_key(const tile_function *plan, const tile_build_options *given,
+                                        tile_artifact_key *key) {
     tile_arena arena = {0};
     tile_text text = {.arena = &arena};
+    tile_build_options options;
+    tile_take_options(&options, sizeof options, given);
     tile_status status = check(plan);
     if (status != TILE_OK) return status;
     tile_steps *steps = tile_steps_create(plan);
     tile_function_print(plan, tile_text_append, &text);
+    if (options.no_otherwise) tile_text_append("no otherwise\n", 13, &text);
     for (size_t i = 0; i < steps->kernel_count && status == TILE_OK; i++) {
-        status = tile_artifact_make_key(plan->module, steps->kernels[i], options, key);
+        status = tile_artifact_make_key(plan->module, steps->kernels[i], given, key);
         tile_text_format(&text, "%s\n", key->text);
     }
     *key = (tile_artifact_key){{0}};
@@ -104,9 +110,15 @@ bool tile_artifact_read_plan(tile_artifact *artifact, const char *text, size_t l
 bool tile_artifact_has_kernels(const tile_artifact *artifact) {
     if (!artifact->plan) return true;
     tile_steps *steps = tile_steps_create(artifact->plan);
-    bool same = steps->kernel_count == artifact->count;
-    for (unsigned i = 0; same && i < artifact->count; i++)
-        same = strcmp(steps->kernels[i], tile_abi_entry(artifact->kernels[i].abi)) == 0;
+    bool same = true;
+    unsigned next = 0;
+    for (unsigned i = 0; same && i < steps->kernel_count; i++) {
+        bool here = next < artifact->count &&
+                    strcmp(steps->kernels[i], tile_abi_entry(artifact->kernels[next].abi)) == 0;
+        next += here;
+        same = here || !tile_steps_launch(steps, i);
+    }
+    same &= next == artifact->count;
     tile_steps_destroy(steps);
     return same;
 }

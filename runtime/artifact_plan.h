@@ -11,7 +11,8 @@ tile_status tile_artifact_make_plan_key(const tile_function *plan,
                                         const tile_build_options *options, tile_artifact_key *key);
 /* The plan back from the text that was written. False if it is none, perhaps after a diagnostic. */
 bool tile_artifact_read_plan(tile_artifact *artifact, const char *text, size_t length);
-/* Whether the kernels are those that the plan launches; without a plan, any are. */
+/* Whether the kernels are those that the plan launches, with or without those that take the place
+ * of others only; without a plan, any are. */
 bool tile_artifact_has_kernels(const tile_artifact *artifact);
 
 #endif

@@ -181,6 +181,7 @@ static tile_status make_key(const job *j, bool with_compiler, tile_artifact_key 
                      options->wants, options->level, options->variant, options->ptx_version,
                      options->no_line_info, options->pipeline, assembler ? assembler : "");
     if (options->stamps) tile_text_append("stamps\n", 7, &text);
+    if (options->no_otherwise && tile_takes_steps(f)) tile_text_append("no otherwise\n", 13, &text);
     if (f->module->context->remarks) tile_text_append("remarks\n", 8, &text); /* kept with code */
     tile_function_print(f, tile_text_append, &text);
     if (options->wants & TILE_WANT_PTX && !options->no_line_info) add_lines(&text, f);
@@ -274,7 +275,7 @@ static tile_status build_steps(tile_function *f, const tile_build_options *given
         if (!tile_target_check(f->module->context, f->loc, options.target)) return TILE_INVALID;
         status = tile_make_steps(f->module, f->name, options.target);
     }
-    return status == TILE_OK ? tile_artifact_build_plan(f, given, out) : status;
+    return status == TILE_OK ? tile_artifact_build_plan(f, &options, out) : status;
 }
 
 tile_status tile_artifact_build(tile_module *module, const char *kernel,

@@ -32,7 +32,9 @@ struct tile_plan {
     tile_module *module; /* instantiated */
     tile_steps *steps;
     tile_abi *head; /* of a kernel that has the plan's arguments */
-    tile_kernel **kernels;
+    /* NULL: it only takes the place of others, and never has. Added under the context's lock, found
+     * without one. */
+    tile_kernel *_Atomic *kernels;
     tile_kernel *fills[WIDTHS];
     stream_scratch *_Atomic scratch;
 };
@@ -70,14 +72,21 @@ static unsigned width_of(tile_scalar scalar) {
     return width;
 }
 
+static tile_status make_kernel(tile_plan *plan, unsigned index) {
+    tile_kernel *made;
+    tile_status status =
+        tile_kernel_create(plan->device, plan->module, plan->steps->kernels[index], NULL, 0, &made);
+    if (status == TILE_OK) atomic_store_explicit(&plan->kernels[index], made, memory_order_release);
+    return status;
+}
+
 static tile_status make_kernels(tile_plan *plan) {
     const tile_steps *steps = plan->steps;
     tile_status status = TILE_OK;
     plan->kernels = tile_malloc(sizeof *plan->kernels * (steps->kernel_count + 1));
     memset(plan->kernels, 0, sizeof *plan->kernels * (steps->kernel_count + 1));
-    for (size_t i = 0; i < steps->kernel_count && status == TILE_OK; i++)
-        status = tile_kernel_create(plan->device, plan->module, steps->kernels[i], NULL, 0,
-                                    &plan->kernels[i]);
+    for (unsigned i = 0; i < steps->kernel_count && status == TILE_OK; i++)
+        if (tile_steps_launch(steps, i)) status = make_kernel(plan, i);
     for (size_t i = 0; i < steps->step_count && status == TILE_OK; i++) {
         unsigned width = width_of(steps->steps[i].scalar);
         if (steps->steps[i].kind == TILE_STEP_FILL && !plan->fills[width])
@@ -131,7 +140,7 @@ void tile_plan_destroy(tile_plan *plan) {
         tile_buffer_destroy(scratch->buffer);
         free(scratch);
     }
-    free(plan->kernels);
+    free((void *)plan->kernels);
     tile_abi_destroy(plan->head);
     tile_steps_destroy(plan->steps);
     tile_module_destroy(plan->module);
@@ -286,12 +295,40 @@ static bool take_given(const run *r, tile_loc loc, const tile_given *given, tile
     return false;
 }
 
+/* The kernel, made if it has not been, but not while the stream is being captured. */
+static tile_status take_kernel(const run *r, unsigned index, tile_kernel **kernel) {
+    tile_plan *plan = r->plan;
+    *kernel = atomic_load_explicit(&plan->kernels[index], memory_order_acquire);
+    if (*kernel) return TILE_OK;
+    tile_status status = tile_refuse_capture(plan->device, plan->steps->kernels[index], r->stream);
+    if (status != TILE_OK) return status;
+    tile_context_lock(plan->device->context);
+    if (!plan->kernels[index])
+        status = make_kernel(plan, index); /* no other thread has been here */
+    *kernel = plan->kernels[index];
+    tile_context_unlock(plan->device->context);
+    return status;
+}
+
 static tile_status refuse(const run *r, const tile_step *step, int64_t room) {
     tile_report(r->plan->device->context, TILE_ERROR, step->loc,
                 "@%s: the blocks of @%s do not all run at once, as 'resident' asks for: the device "
                 "holds %" PRId64 "; launch fewer, or say `otherwise`",
                 r->plan->steps->plan->name, r->plan->steps->kernels[step->kernel], room);
     return TILE_UNSUPPORTED;
+}
+
+/* All blocks cannot run at once: what the step says is launched instead. */
+static tile_status take_otherwise(const run *r, const tile_step *step,
+                                  const tile_argument *arguments, tile_step_launch *how,
+                                  tile_step_mode mode) {
+    tile_kernel *kernel;
+    if (step->otherwise < 0) return refuse(r, step, how->room);
+    tile_status status = take_kernel(r, (unsigned)step->otherwise, &kernel);
+    *how = (tile_step_launch){.stream = r->stream, .overlapped = step->overlapped};
+    return status == TILE_OK
+               ? tile_kernel_take_step(kernel, arguments, step->given_count, how, mode)
+               : status;
 }
 
 static tile_status take_launch(run *r, const tile_step *step, tile_step_mode mode) {
@@ -304,12 +341,7 @@ static tile_status take_launch(run *r, const tile_step *step, tile_step_mode mod
         if (!take_given(r, step->loc, &step->given[i], &arguments[i])) return TILE_INVALID;
     tile_status status = tile_kernel_take_step(r->plan->kernels[step->kernel], arguments,
                                                step->given_count, &how, mode);
-    if (status == TILE_OK && how.refused) {
-        if (step->otherwise < 0) return refuse(r, step, how.room);
-        how = (tile_step_launch){.stream = r->stream, .overlapped = step->overlapped};
-        status = tile_kernel_take_step(r->plan->kernels[step->otherwise], arguments,
-                                       step->given_count, &how, mode);
-    }
+    if (status == TILE_OK && how.refused) status = take_otherwise(r, step, arguments, &how, mode);
     r->launched = how.launched;
     return status;
 }
@@ -384,7 +416,11 @@ static void end(run *r) {
 }
 
 tile_kernel *tile_plan_kernel_at(const tile_plan *plan, unsigned index) {
-    return index < plan->steps->kernel_count ? plan->kernels[index] : NULL;
+    for (unsigned i = 0; i < plan->steps->kernel_count; i++) {
+        tile_kernel *kernel = atomic_load_explicit(&plan->kernels[i], memory_order_acquire);
+        if (kernel && !index--) return kernel;
+    }
+    return NULL;
 }
 
 tile_status tile_plan_run(tile_plan *plan, const tile_argument *arguments, void *stream,

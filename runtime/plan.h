@@ -13,7 +13,8 @@ tile_status tile_plan_create(tile_device *device, tile_module *module, const cha
                              tile_plan **out);
 void tile_plan_destroy(tile_plan *plan); /* NULL is fine */
 
-/* The kernels that it launches; NULL past the end. */
+/* The kernels that have been made of those that it launches: one that only takes the place of
+ * others is made when it first does. NULL past the end. */
 tile_kernel *tile_plan_kernel_at(const tile_plan *plan, unsigned index);
 
 /* What tile_kernel_launch does with a plan, on as many arguments as it has; prepare: what

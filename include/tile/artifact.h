@@ -53,6 +53,9 @@ typedef struct tile_build_options {
     void (*timing)(const char *step, double seconds, void *user);
     void *report_user;
     bool stamps; /* as in tile_emit_options */
+    /* Without the kernels that a plan launches only where another one cannot be (`otherwise`): who
+     * needs one builds it by its name, from the same module. */
+    bool no_otherwise;
 } tile_build_options;
 
 /* 128 bits in hexadecimal. */
@@ -84,7 +87,8 @@ TILE_API unsigned tile_artifact_kernel_count(const tile_artifact *artifact);
  * heads, and tile_plan_print says the steps. NULL: one kernel is launched, with the arguments of
  * its abi. The artifact's. */
 TILE_API const tile_function *tile_artifact_plan(const tile_artifact *artifact);
-/* NULL past the end. A plan's kernels are in the order in which it launches them first. */
+/* NULL past the end. A plan's kernels are in the order in which it launches them first, but for
+ * those that no_otherwise leaves out. */
 TILE_API const tile_artifact_kernel *tile_artifact_kernel_at(const tile_artifact *artifact,
                                                              unsigned index);
 

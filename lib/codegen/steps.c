@@ -153,6 +153,13 @@ void tile_steps_destroy(tile_steps *steps) {
     free(steps);
 }
 
+bool tile_steps_launch(const tile_steps *steps, unsigned kernel) {
+    for (size_t i = 0; i < steps->step_count; i++)
+        if (steps->steps[i].kind == TILE_STEP_LAUNCH && steps->steps[i].kernel == kernel)
+            return true;
+    return false;
+}
+
 /* Scratch ------------------------------------------------------------------------------------- */
 
 static bool at_once(const tile_step_scratch *a, const tile_step_scratch *b) {

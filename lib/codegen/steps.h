@@ -68,6 +68,9 @@ typedef struct tile_steps {
 tile_steps *tile_steps_create(const tile_function *plan);
 void tile_steps_destroy(tile_steps *steps); /* NULL is fine */
 
+/* Whether a launch is of this kernel; else it only takes the place of others (`otherwise`). */
+bool tile_steps_launch(const tile_steps *steps, unsigned kernel);
+
 /* Offsets of the scratch whose sizes are given, each a multiple of `alignment`: what is used at
  * the same time lies apart, other scratch may share bytes. Returns how many bytes that takes. */
 int64_t tile_steps_place(const tile_steps *steps, const int64_t *bytes, int64_t alignment,

@@ -325,7 +325,8 @@ const char tile_manual_plans[] =
     "  `{resident, otherwise = @j}` the kernel @j takes its place, on the same arguments, where "
     "the "
     "device does\n"
-    "  not hold so many blocks.\n";
+    "  not hold so many blocks; @j is compiled when the first launch or tile_kernel_prepare needs "
+    "it.\n";
 
 const char tile_manual_executors[] =
     "\n"

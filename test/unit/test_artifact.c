@@ -414,6 +414,49 @@ static void check_plan(const tile_artifact *artifact) {
               "%s", text);
 }
 
+static const char resident_text[] =
+    "plan @p(%n: i32, %x: view<f32[%n]>) { launch @k(%n, %x) {resident, otherwise = @j} }\n"
+    "kernel @k(%n: i32, %x: view<f32[%n]>) grid [%n] warps 1 { }\n"
+    "kernel @j(%n: i32, %x: view<f32[%n]>) grid [%n] warps 2 { }\n";
+
+static void check_entry(const tile_artifact *artifact, const char *entry) {
+    cr_assert_eq(tile_artifact_kernel_count(artifact), 1);
+    cr_expect_str_eq(tile_abi_entry(tile_artifact_kernel_at(artifact, 0)->abi), entry);
+}
+
+Test(artifact, of_a_plan_without_what_takes_the_place_of_others) {
+    codegen_fixture x;
+    tile_build_options options = options_for(TILE_WANT_PTX);
+    tile_artifact *artifact, *again;
+    tile_artifact_key all, fewer;
+    char *data = calloc(1, 1 << 16);
+    codegen_open(&x, resident_text);
+    cr_assert_eq(tile_artifact_make_key(x.module, "p", &options, &all), TILE_OK);
+    cr_assert_eq(tile_artifact_build(x.module, "p", &options, &artifact), TILE_OK, "%s",
+                 x.messages);
+    cr_expect_eq(tile_artifact_kernel_count(artifact), 2);
+    tile_artifact_destroy(artifact);
+    options.no_otherwise = true;
+    cr_assert_eq(tile_artifact_make_key(x.module, "p", &options, &fewer), TILE_OK);
+    cr_expect_str_neq(all.text, fewer.text);
+    cr_assert_eq(tile_artifact_build(x.module, "p", &options, &artifact), TILE_OK, "%s",
+                 x.messages);
+    check_entry(artifact, "k");
+    tile_artifact_write(artifact, append_text, data);
+    tile_artifact_destroy(artifact);
+    cr_assert_eq(tile_artifact_read(x.context, data, strlen(data), &again), TILE_OK, "%s",
+                 x.messages);
+    check_entry(again, "k");
+    cr_expect(tile_artifact_plan(again));
+    tile_artifact_destroy(again);
+    cr_assert_eq(tile_artifact_build(x.module, "j", &options, &artifact), TILE_OK, "%s",
+                 x.messages);
+    check_entry(artifact, "j");
+    tile_artifact_destroy(artifact);
+    codegen_close(&x);
+    free(data);
+}
+
 Test(artifact, of_a_plan_holds_its_kernels) {
     codegen_fixture x;
     tile_build_options options = options_for(TILE_WANT_PTX);

@@ -20,7 +20,7 @@ static const char plan_text[] =
 enum { MOST = 16 };
 
 typedef struct recorded {
-    int64_t n, value;
+    int64_t n, value, blocks;
     uint64_t from, to;
     bool overlaps;
     void *stream;
@@ -29,7 +29,8 @@ typedef struct recorded {
 typedef struct fake_device {
     tile_device base;
     uint64_t next;
-    unsigned allocations, launches, reserved;
+    unsigned allocations, launches, reserved, prepared;
+    int room; /* blocks that a multiprocessor holds */
     bool capturing;
     recorded launched[MOST];
 } fake_device;
@@ -50,6 +51,13 @@ static void release(tile_device *device, uint64_t address, size_t bytes) {
 
 static tile_status prepare(tile_device *device, tile_variant *variant) {
     variant->code = device;
+    ((fake_device *)(void *)device)->prepared++;
+    return TILE_OK;
+}
+
+static tile_status residency(tile_device *device, tile_variant *variant, int *blocks) {
+    (void)variant;
+    *blocks = ((fake_device *)(void *)device)->room;
     return TILE_OK;
 }
 
@@ -68,6 +76,7 @@ static tile_status launch(tile_device *device, const tile_launch *what) {
     cr_assert_lt(fake->launches, MOST);
     fake->launched[fake->launches++] = (recorded){.n = given[0].integer,
                                                   .value = given[1].integer,
+                                                  .blocks = what->grid[0] * what->grid[1],
                                                   .from = address_of(&given[1]),
                                                   .to = address_of(&given[2]),
                                                   .overlaps = what->overlaps,
@@ -100,7 +109,8 @@ static const tile_device_ops ops = {.allocate = allocate,
                                     .launch = launch,
                                     .reserve = reserve,
                                     .time = take_time,
-                                    .is_capturing = is_capturing};
+                                    .is_capturing = is_capturing,
+                                    .residency = residency};
 
 typedef struct plan_fixture {
     codegen_fixture text;
@@ -235,6 +245,45 @@ Test(plan_launch, a_plan_is_no_kernel) {
     cr_expect_eq(tile_kernel_ptx(x.plan)->size, 0);
     cr_expect_eq(tile_kernel_get_attributes(x.plan, &attributes), TILE_UNSUPPORTED);
     cr_expect_eq(tile_kernel_time(x.plan, NULL, 0, 1, 1, false, &milliseconds), TILE_INVALID);
+    close_plan(&x);
+}
+
+/* What takes the place of others -------------------------------------------------------------- */
+
+static const char resident_text[] =
+    "plan @p(%n: i32, %f: f32, %x: ptr<f32>, %y: ptr<f32>) {\n"
+    "  launch @k(%n, %x, %y) {resident, otherwise = @j}\n"
+    "}\n"
+    "kernel @k(%n: i32, %x: ptr<f32>, %y: ptr<f32>) grid [%n] warps 1 { }\n"
+    "kernel @j(%n: i32, %x: ptr<f32>, %y: ptr<f32>) grid [%n, 2] warps 1 { }\n";
+
+Test(plan_launch, what_takes_the_place_of_a_kernel_is_made_when_it_does) {
+    plan_fixture x;
+    open_plan(&x);
+    tile_kernel_destroy(x.plan);
+    tile_module *module =
+        tile_module_parse(x.text.context, "resident", resident_text, strlen(resident_text));
+    x.device.prepared = 0;
+    x.device.room = 2;
+    cr_assert_eq(tile_kernel_create(&x.device.base, module, "p", NULL, 0, &x.plan), TILE_OK, "%s",
+                 x.text.messages);
+    cr_expect_eq(x.device.prepared, 1);
+    cr_assert_eq(run(&x, 264, NULL, true), TILE_OK);
+    cr_assert_eq(run(&x, 264, NULL, false), TILE_OK);
+    cr_expect(x.device.prepared == 1 && x.device.launches == 1);
+    x.device.capturing = true;
+    cr_expect_eq(run(&x, 265, NULL, false), TILE_UNSUPPORTED);
+    cr_expect(strstr(x.text.messages, "@j is not prepared for these arguments"), "%s",
+              x.text.messages);
+    cr_expect(x.device.prepared == 1 && x.device.launches == 0);
+    x.device.capturing = false;
+    cr_assert_eq(run(&x, 265, NULL, true), TILE_OK, "%s", x.text.messages);
+    cr_expect_eq(x.device.prepared, 2);
+    x.device.capturing = true;
+    cr_assert_eq(run(&x, 265, NULL, false), TILE_OK, "%s", x.text.messages);
+    cr_expect(x.device.prepared == 2 && x.device.launches == 1);
+    cr_expect_eq(x.device.launched[0].blocks, 530, "of @j");
+    tile_module_destroy(module);
     close_plan(&x);
 }
 

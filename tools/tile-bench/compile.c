@@ -21,9 +21,14 @@ static const char help[] =
     "  --workers=1,2         numbers of threads, one row each (default 1)\n"
     "  --emit=ptx            ptx or cubin (with ptxas, a process for each)\n"
     "  --ptxas=PATH          which assembler\n"
-    "  --rounds=1            measures so often, and shows the fastest\n"
+    "  --rounds=1            measures so often, and shows the fastest, of each point, too\n"
     "  --no-line-info        no .loc directives\n"
-    "  --points              each point with its time, the slowest first\n"
+    "  --otherwise           also the kernels that are launched only where another one cannot be, "
+    "and\n"
+    "                        which a launch compiles when it needs them\n"
+    "  --points              each point with its time, and what of it our passes, building LLVM IR "
+    "and\n"
+    "                        LLVM's selection take; the slowest first\n"
     "  --help\n";
 
 enum { MAX_PARAMS = 32, MAX_ROWS = 16, MAX_WORKERS = 256 };
@@ -87,6 +92,7 @@ static bool take_option(tool_arguments *words, options *o) {
     if (tool_option(words, "--kernel", &o->job.kernel) || tool_option(words, "--ptxas", &o->ptxas))
         return true;
     if (tool_flag(words, "--no-line-info")) return o->job.no_line_info = true;
+    if (tool_flag(words, "--otherwise")) return o->job.all_kernels = true;
     if (tool_flag(words, "--points")) return o->shows_points = true;
     if (tool_flag(words, "--help") || tool_flag(words, "-h")) return o->help = true;
     if (!o->file && tool_positional(words, &o->file)) return true;
@@ -135,8 +141,7 @@ static bool list_points(const options *o, point_list *list) {
 static void print_row(const options *o, unsigned workers, const bench_compile_result *r) {
     double *times = malloc(o->job.point_count * sizeof *times), all = 0;
     if (!times) return;
-    memcpy(times, r->cpu, o->job.point_count * sizeof *times);
-    for (unsigned i = 0; i < o->job.point_count; i++) all += times[i];
+    for (unsigned i = 0; i < o->job.point_count; i++) all += times[i] = r->points[i].cpu;
     bench_summary s = bench_summarize(times, o->job.point_count);
     printf("%7u %9.1f %8.2f %9.2f %9.2f %9.2f\n", workers, o->job.point_count / r->seconds,
            r->seconds, 1e3 * all / o->job.point_count, 1e3 * s.median, 1e3 * s.most);
@@ -144,42 +149,53 @@ static void print_row(const options *o, unsigned workers, const bench_compile_re
 }
 
 static void print_stages(const bench_compile_result *r, unsigned points) {
-    double all = 0;
-    for (unsigned i = 0; i < BENCH_STAGE_COUNT; i++) all += r->stages[i];
+    double stages[BENCH_STAGE_COUNT] = {0}, all = 0;
+    for (unsigned p = 0; p < points; p++)
+        for (unsigned i = 0; i < BENCH_STAGE_COUNT; i++) stages[i] += r->points[p].stages[i];
+    for (unsigned i = 0; i < BENCH_STAGE_COUNT; i++) all += stages[i];
     for (unsigned i = 0; i < BENCH_STAGE_COUNT; i++)
-        if (r->stages[i] > 0)
+        if (stages[i] > 0)
             printf("  %-18s %8.3f ms %5.1f %%\n", bench_stage_meaning((bench_stage)i),
-                   1e3 * r->stages[i] / points, 100 * r->stages[i] / all);
+                   1e3 * stages[i] / points, 100 * stages[i] / all);
 }
 
 /* The slowest first. */
 static void print_points(const options *o, const bench_compile_result *r) {
+    printf("our passes   LLVM IR selection       all\n");
     for (unsigned shown = 0; shown < o->job.point_count; shown++) {
         unsigned slowest = 0;
         for (unsigned i = 1; i < o->job.point_count; i++)
-            if (r->cpu[i] > r->cpu[slowest]) slowest = i;
-        printf("%9.2f ms  %s\n", 1e3 * r->cpu[slowest], o->job.points[slowest]);
-        r->cpu[slowest] = -1;
+            if (r->points[i].cpu > r->points[slowest].cpu) slowest = i;
+        bench_compile_point *p = &r->points[slowest];
+        printf("%10.2f %9.2f %9.2f %9.2f ms  %s\n", 1e3 * p->stages[BENCH_STAGE_own],
+               1e3 * p->stages[BENCH_STAGE_build], 1e3 * p->stages[BENCH_STAGE_select],
+               1e3 * p->cpu, o->job.points[slowest]);
+        p->cpu = -1;
     }
 }
 
-/* The fastest of all rounds. */
+/* The fastest of both, which is also that of each point. */
+static void take_faster(bench_compile_result *best, const bench_compile_result *one,
+                        unsigned points) {
+    if (one->seconds < best->seconds) best->seconds = one->seconds;
+    for (unsigned i = 0; i < points; i++)
+        if (one->points[i].cpu < best->points[i].cpu) best->points[i] = one->points[i];
+}
+
 static bool measure(options *o, unsigned workers, bench_compile_result *best) {
-    *best = (bench_compile_result){.cpu = NULL};
-    for (unsigned round = 0; round < o->rounds; round++) {
+    bool ok = bench_compile(&o->job, workers, best);
+    o->job.is_quiet = true;
+    for (unsigned round = 1; round < o->rounds && ok; round++) {
         bench_compile_result one;
-        bool ok = bench_compile(&o->job, workers, &one);
-        o->job.is_quiet = true;
-        bool better = ok && (!best->cpu || one.seconds < best->seconds);
-        free(better ? best->cpu : one.cpu);
-        if (!ok) return false;
-        if (better) *best = one;
+        ok = bench_compile(&o->job, workers, &one);
+        if (ok) take_faster(best, &one, o->job.point_count);
+        free(one.points);
     }
-    return true;
+    return ok;
 }
 
 static bool run(options *o) {
-    bench_compile_result first = {.cpu = NULL}, result;
+    bench_compile_result first = {.points = NULL}, result;
     bool ok = true;
     printf("%u point%s, %s for %s; one: milliseconds of a thread, without ptxas\n",
            o->job.point_count, o->job.point_count == 1 ? "" : "s", o->emit, o->job.target->name);
@@ -190,7 +206,7 @@ static bool run(options *o) {
         if (i == 0)
             first = result;
         else
-            free(result.cpu);
+            free(result.points);
         fflush(stdout);
     }
     if (ok) printf("one point with %u worker%s:\n", o->workers[0], o->workers[0] == 1 ? "" : "s");
@@ -198,7 +214,7 @@ static bool run(options *o) {
     if (ok && o->shows_points) print_points(o, &first);
     if (ok && first.failed) fprintf(stderr, "%u of the points cannot be compiled\n", first.failed);
     ok = ok && first.failed < o->job.point_count;
-    free(first.cpu);
+    free(first.points);
     return ok;
 }
 

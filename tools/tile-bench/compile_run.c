@@ -43,7 +43,7 @@ typedef struct shared_work {
 typedef struct worker {
     shared_work *work;
     pthread_t thread;
-    double stages[BENCH_STAGE_COUNT];
+    bench_compile_point *point; /* that it compiles */
     unsigned failed;
 } worker;
 
@@ -56,7 +56,7 @@ static void add_time(const char *step, double seconds, void *user) {
     worker *w = user;
     unsigned stage = 0;
     while (strncmp(step, steps[stage], strlen(steps[stage])) != 0) stage++; /* the last takes all */
-    w->stages[stage] += seconds;
+    w->point->stages[stage] += seconds;
 }
 
 /* "A=1 B=2", cut apart in place. */
@@ -78,6 +78,7 @@ static bool compile(worker *w, const tile_module *module, unsigned index) {
                                       .target = job->target,
                                       .wants = job->ptxas ? TILE_WANT_CUBIN : TILE_WANT_PTX,
                                       .no_line_info = job->no_line_info,
+                                      .no_otherwise = !job->all_kernels,
                                       .no_remarks = true,
                                       .ptxas = job->ptxas,
                                       .timing = add_time,
@@ -104,8 +105,9 @@ static void compile_all(worker *w, const tile_module *module) {
     unsigned index;
     while ((index = atomic_fetch_add(&work->next, 1)) < work->job->point_count) {
         double before = now(CLOCK_THREAD_CPUTIME_ID);
+        w->point = &work->result->points[index];
         if (!module || !compile(w, module, index)) w->failed++;
-        work->result->cpu[index] = now(CLOCK_THREAD_CPUTIME_ID) - before;
+        w->point->cpu = now(CLOCK_THREAD_CPUTIME_ID) - before;
     }
 }
 
@@ -128,11 +130,12 @@ static void begin(shared_work *shared, unsigned threads) {
 
 static void *work(void *user) {
     worker *w = user;
+    bench_compile_point first = {.cpu = 0};
     const bench_compile_job *job = w->work->job;
     tile_context *context = tile_context_create();
     tile_module *module = tile_module_parse(context, job->path, job->text, job->length);
+    w->point = &first;
     if (module) compile(w, module, 0);
-    memset(w->stages, 0, sizeof w->stages);
     if (!job->is_quiet) tool_print_diagnostics(context);
     wait_for_others(w->work);
     compile_all(w, module);
@@ -144,20 +147,15 @@ static void *work(void *user) {
 /* All -------------------------------------------------------------------------------------------
  */
 
-static void collect(const worker *w, bench_compile_result *result) {
-    for (unsigned i = 0; i < BENCH_STAGE_COUNT; i++) result->stages[i] += w->stages[i];
-    result->failed += w->failed;
-}
-
 bool bench_compile(const bench_compile_job *job, unsigned count, bench_compile_result *result) {
     shared_work shared = {.job = job,
                           .result = result,
                           .lock = PTHREAD_MUTEX_INITIALIZER,
                           .changed = PTHREAD_COND_INITIALIZER};
     worker *workers = calloc(count, sizeof *workers);
-    *result = (bench_compile_result){.cpu = calloc(job->point_count, sizeof *result->cpu)};
+    *result = (bench_compile_result){.points = calloc(job->point_count, sizeof *result->points)};
     unsigned started = 0;
-    for (; workers && result->cpu && started < count; started++) {
+    for (; workers && result->points && started < count; started++) {
         workers[started].work = &shared;
         if (pthread_create(&workers[started].thread, NULL, work, &workers[started]) != 0) break;
     }
@@ -165,7 +163,7 @@ bool bench_compile(const bench_compile_job *job, unsigned count, bench_compile_r
     double since = now(CLOCK_MONOTONIC);
     for (unsigned i = 0; i < started; i++) {
         pthread_join(workers[i].thread, NULL);
-        collect(&workers[i], result);
+        result->failed += workers[i].failed;
     }
     result->seconds = now(CLOCK_MONOTONIC) - since;
     free(workers);

@@ -33,14 +33,19 @@ typedef struct bench_compile_job {
     const tile_target *target;
     const char *ptxas; /* NULL: PTX is the end */
     bool no_line_info;
-    bool is_quiet; /* what is wrong with a point is known already */
+    bool all_kernels; /* also those that are launched only where another one cannot be */
+    bool is_quiet;    /* what is wrong with a point is known already */
 } bench_compile_job;
 
+typedef struct bench_compile_point {
+    double cpu;                       /* seconds of its thread, without those of ptxas */
+    double stages[BENCH_STAGE_COUNT]; /* seconds that passed */
+} bench_compile_point;
+
 typedef struct bench_compile_result {
-    double seconds; /* from the first point's start to the last one's end */
-    double *cpu;    /* by point: seconds of its thread, without those of ptxas; the caller frees */
-    double stages[BENCH_STAGE_COUNT]; /* seconds that passed, all points together */
-    unsigned failed;                  /* what was wrong is on stderr */
+    double seconds;              /* from the first point's start to the last one's end */
+    bench_compile_point *points; /* as many as the job has; the caller frees */
+    unsigned failed;             /* what was wrong is on stderr */
 } bench_compile_result;
 
 /* Compiles each point once, with so many threads, each with a context of its own that has compiled
