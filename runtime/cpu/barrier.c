@@ -148,3 +148,18 @@ void cpu_report_stuck(cpu_run *run, cpu_block *block) {
     }
     tile_arena_reset(&scratch);
 }
+
+bool cpu_barriers_may_end(cpu_run *run, cpu_block *block) {
+    for (unsigned i = 0; i < CPU_BARRIERS; i++) {
+        const cpu_barrier *barrier = &block->barriers[i];
+        tile_arena scratch = {0};
+        if (!barrier->come) continue;
+        cpu_fault(run, &block->agents[__builtin_ctzll(barrier->here)], barrier->first, -1,
+                  "the block ends, and %s is not complete: %u of %u warps have arrived, and the "
+                  "others never did",
+                  barrier_name(&scratch, block, barrier), barrier->come, barrier->wanted);
+        tile_arena_reset(&scratch);
+        return false;
+    }
+    return true;
+}

@@ -406,6 +406,8 @@ cpu_outcome cpu_come_to_barrier(cpu_run *run, cpu_agent *agent, const cpu_insn *
                                 unsigned number, unsigned wanted, bool waits);
 /* Reports that nobody will ever come to the barriers that all agents of the block wait at. */
 void cpu_report_stuck(cpu_run *run, cpu_block *block);
+/* False after a report: arrivals at a barrier that never became complete. */
+bool cpu_barriers_may_end(cpu_run *run, cpu_block *block);
 void cpu_clear_barriers(cpu_block *block);
 
 /* cluster.c: the blocks of the cluster with this number, which the caller fills in. */

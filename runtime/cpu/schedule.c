@@ -171,7 +171,9 @@ static void start_cluster(cpu_run *run, int64_t number) {
 /* A block's shared memory is there until all of its cluster have ended. */
 static bool end_block(cpu_run *run, cpu_block *block) {
     cpu_cluster *cluster = block->cluster;
-    if (!cpu_mbarriers_may_end(run, block) || !cpu_may_end(run, block)) return false;
+    if (!cpu_barriers_may_end(run, block) || !cpu_mbarriers_may_end(run, block) ||
+        !cpu_may_end(run, block))
+        return false;
     block->ended = true;
     if (++cluster->ended < cluster->count) return true;
     run->held -= cluster->count;

@@ -205,6 +205,25 @@ Test(cpu_roles, deadlocks) {
            (role_case){many, "", "with too many warps: ", "note: the first one arrived here", {0}});
 }
 
+/* What is left at the end was meant for somebody. */
+Test(cpu_roles, arrivals_that_nobody_waits_for) {
+    static const char left[] =
+        TILES("", "  roles {\n    warps 4 {\n      sync_arrive 1, 8 }\n    warps 4 { }\n  }\n");
+    expect(2,
+           (role_case){left,
+                       "8:7:",
+                       "the block ends, and barrier 1 is not complete: 4 of 8 warps have arrived",
+                       ", in block (0, 0, 0), warps 0 to 3",
+                       {0}});
+    expect(3,
+           (role_case){THREADS(4, "  roles {\n    warps 2 {\n      sync_arrive 3, 4 }\n"
+                                  "    warps 2 { }\n  }\n"),
+                       "5:7:",
+                       "the block ends, and barrier 3 is not complete: 2 of 4 warps have arrived",
+                       "",
+                       {0}});
+}
+
 /* The same faults among warps. */
 Test(cpu_roles, threads) {
     static const char fine[] = THREADS(
