@@ -14,7 +14,7 @@ enum {
 /* Copies whose stages are read and given back together: one barrier of each kind a stage. */
 typedef struct stage_group {
     tile_op first_use, last_use; /* in the loop's body, directly */
-    bool by_dots;                /* only asynchronous products read it */
+    bool by_dots;                /* an asynchronous product reads it, and perhaps threads, too */
     tile_value full, empty;
 } stage_group;
 

@@ -336,7 +336,7 @@ static void add_use(use_list *u, tile_op op) {
     stage_group *g = &u->group;
     if (!g->first_use.id || position[op.id] < position[g->first_use.id]) g->first_use = op;
     if (!g->last_use.id || position[op.id] > position[g->last_use.id]) g->last_use = op;
-    g->by_dots &= is_async(u->p->s, op);
+    g->by_dots |= is_async(u->p->s, op);
 }
 
 /* A loaded tile that something else than a dot wants is read from its stage where it was loaded. */
@@ -357,7 +357,7 @@ static void make_groups(planner *p) {
     specialist *s = p->s;
     tile_pipeline_plan *plan = &s->ring.plan;
     for (unsigned i = 0; i < plan->copy_count; i++) {
-        use_list u = {.p = p, .copy = plan->copies[i], .group = {.by_dots = true}};
+        use_list u = {.p = p, .copy = plan->copies[i]};
         tile_walk(p->f, p->body, visit_use, &u);
         if (!u.group.first_use.id) add_use(&u, tile_region_yield(p->f, p->body));
         unsigned g = 0;
@@ -365,7 +365,7 @@ static void make_groups(planner *p) {
                                       s->groups[g].last_use.id != u.group.last_use.id))
             g++;
         if (g == s->group_count) s->groups[s->group_count++] = u.group;
-        s->groups[g].by_dots &= u.group.by_dots;
+        s->groups[g].by_dots |= u.group.by_dots;
         s->group_of[i] = g;
     }
 }
