@@ -28,19 +28,19 @@ typedef struct obstacle {
 /* The body ------------------------------------------------------------------------------------- */
 
 /* Backwards, so that a value's uses have been seen before its operation. */
-static void mark_dot_operands(planner *p, tile_region region) {
-    const tile_function *f = p->f;
+void tile_mark_dot_operands(const tile_function *f, tile_region region, bool *feeds_dot) {
     for (tile_op op = tile_region_at(f, region)->last; op.id; op = tile_op_at(f, op)->prev) {
         const tile_op_data *data = tile_op_at(f, op);
-        for (unsigned r = 0; r < data->region_count; r++) mark_dot_operands(p, data->regions[r]);
+        for (unsigned r = 0; r < data->region_count; r++)
+            tile_mark_dot_operands(f, data->regions[r], feeds_dot);
         unsigned size;
         for (unsigned i = 0; data->opcode == TILE_OP_dot && i < 2; i++)
-            p->feeds_dot[tile_op_segment(f, op, i, &size)->id] = true;
+            feeds_dot[tile_op_segment(f, op, i, &size)->id] = true;
         bool wanted = false;
         for (uint32_t i = 0; i < data->result_count; i++)
-            wanted |= p->feeds_dot[tile_op_result(f, op, i).id];
+            wanted |= feeds_dot[tile_op_result(f, op, i).id];
         for (uint32_t i = 0; wanted && !tile_op_effects(f, op) && i < data->operand_count; i++)
-            p->feeds_dot[data->operands[i].id] = true;
+            feeds_dot[data->operands[i].id] = true;
     }
 }
 
@@ -50,7 +50,7 @@ static void look_at_body(planner *p) {
     p->feeds_dot = TILE_NEW_ARRAY(p->arena, bool, p->f->value_count);
     p->position = TILE_NEW_ARRAY(p->arena, uint32_t, p->f->op_count);
     p->statements = TILE_NEW_ARRAY(p->arena, tile_op, p->f->op_count);
-    mark_dot_operands(p, p->body);
+    tile_mark_dot_operands(p->f, p->body, p->feeds_dot);
     TILE_FOR_EACH_OP (p->f, op, p->body) {
         p->position[op.id] = next++;
         unsigned effects = tile_op_effects(p->f, op);

@@ -34,6 +34,10 @@ bool tile_plan_pipeline(tile_function *f, tile_op loop, tile_arena *arena,
 bool tile_plan_pipeline_quietly(tile_function *f, tile_op loop, tile_arena *arena,
                                 tile_pipeline_plan *plan);
 
+/* By value: which reach lhs or rhs of a dot in the region through operations that only compute. A
+ * load of such a value, directly in the loop, is a copy. */
+void tile_mark_dot_operands(const tile_function *f, tile_region region, bool *feeds_dot);
+
 /* Whether op is one of the plan's copies. */
 bool tile_is_staged(const tile_pipeline_plan *plan, tile_op op);
 

@@ -32,6 +32,7 @@
 #include <string.h>
 
 #include "lib/analysis/access.h"
+#include "lib/analysis/pipeline_plan.h"
 
 /* Widths in bytes, from wide to narrow; an access is at least one element. */
 static const unsigned widths[] = {16, 8, 4};
@@ -47,6 +48,7 @@ typedef struct derivation {
     unsigned *bytes;  /* of an operand's element; of an integer, the least of those of the operands
                          that use it, so that each of them gets its full width; 0: neither */
     bool *maps;       /* arguments of which variant 0 has tensor maps */
+    bool *feeds_dot;  /* by value: a load of it may become a copy that runs ahead */
     unsigned first;   /* variants that this is the first of can take each other's place */
     tile_variants *out;
 } derivation;
@@ -180,8 +182,11 @@ static void visit_copy(tile_function *f, tile_op op, void *user) {
         }
         break;
     case TILE_OP_copy:
-    case TILE_OP_load:
         if (is_pipelined(f, op)) mark_map(d, tile_op_segment(f, op, 0, &count)[0]);
+        break;
+    case TILE_OP_load:
+        if (is_pipelined(f, op) && d->feeds_dot[tile_op_result(f, op, 0).id])
+            mark_map(d, tile_op_segment(f, op, 0, &count)[0]);
         break;
     default: break; /* nothing else reads views in the background */
     }
@@ -236,6 +241,8 @@ static bool find_maps(derivation *d, const tile_target *target) {
     tile_function *f = (tile_function *)d->f; /* walking changes nothing */
     bool any = false;
     d->maps = TILE_NEW_ARRAY(d->arena, bool, f->arg_count + 1);
+    d->feeds_dot = TILE_NEW_ARRAY(d->arena, bool, f->value_count + 1);
+    tile_mark_dot_operands(f, f->body, d->feeds_dot);
     if (target && target->compute_capability >= FIRST_WITH_MAPS)
         tile_walk(f, f->body, visit_copy, d);
     for (unsigned i = 0; i < f->arg_count; i++) any |= d->maps[i];
