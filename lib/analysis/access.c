@@ -114,6 +114,12 @@ static tile_layout lay_out(make_layout make, const tile_function *f, const tile_
 tile_layout tile_access_layout(const tile_function *f, const tile_range *ranges,
                                const tile_value *element, const tile_type *tile,
                                unsigned num_warps) {
+    const tile_layout *order = tile_value_type(f, element[0])->layout;
+    if (order) {
+        uint32_t dims[TILE_MAX_RANK];
+        for (unsigned d = 0; d < tile->rank; d++) dims[d] = (uint32_t)tile_type_dim(tile, d);
+        return tile_layout_ordered(order, dims, 16 / tile_scalar_bytes(tile->scalar), num_warps);
+    }
     return lay_out(tile_layout_blocked, f, ranges, element, tile, num_warps);
 }
 

@@ -28,7 +28,8 @@ void tile_mark_view_integers(const tile_function *f, tile_value view, bool *uses
 unsigned tile_unit_dim(const tile_access_facts *facts, unsigned view_rank, unsigned tile_rank);
 
 /* The layout in which a block's threads move a tile's extents to or from such a view: neighbouring
- * threads take neighbouring accesses along the tile's unit dim, or its last one. */
+ * threads take neighbouring accesses along the tile's unit dim, or its last one, or in the order of
+ * the view's layout. */
 tile_layout tile_access_layout(const tile_function *f, const tile_range *ranges,
                                const tile_value *element, const tile_type *tile,
                                unsigned num_warps);

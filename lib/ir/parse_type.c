@@ -151,27 +151,31 @@ static bool resolve_dim(tile_parser *p, const tile_token *at, const tile_alias *
 static bool resolve_layout(tile_parser *p, const tile_token *at, tile_type *draft,
                            tile_layout *layout) {
     const tile_alias *alias = find_alias(p, at);
-    bool shared = draft->kind == TILE_TYPE_SHARED;
+    bool view = draft->kind == TILE_TYPE_VIEW, shared = view || draft->kind == TILE_TYPE_SHARED;
     if (!alias)
         return tile_parse_error(p, at->loc, "there is no layout #%.*s", (int)at->length, at->text);
     if (alias->present[TILE_ALIAS_OFFSET] != shared)
         return tile_parse_error(p, at->loc,
-                                shared ? "a shared buffer needs a layout with 'offset'"
-                                       : "a tile needs a layout with 'lane'");
-    if (alias->rank && alias->rank != draft->rank)
+                                view     ? "a view needs a layout with 'offset'"
+                                : shared ? "a shared buffer needs a layout with 'offset'"
+                                         : "a tile needs a layout with 'lane'");
+    /* A view's is that of its last dims. */
+    unsigned rank = view && alias->rank && alias->rank < draft->rank ? alias->rank : draft->rank;
+    if (alias->rank && alias->rank != rank)
         return tile_parse_error(p, at->loc, "#%s has %u dims, the type has %u", alias->name,
                                 alias->rank, draft->rank);
     int64_t elements = 1;
-    for (unsigned d = 0; d < draft->rank; d++) {
-        if (!resolve_dim(p, at, alias, d, tile_type_dim(draft, d), layout)) return false;
-        elements *= tile_type_dim(draft, d);
+    for (unsigned d = 0; d < rank; d++) {
+        int64_t extent = tile_type_dim(draft, draft->rank - rank + d);
+        if (!resolve_dim(p, at, alias, d, extent, layout)) return false;
+        elements *= extent;
         if (elements > INT64_C(1) << TILE_LAYOUT_MAX_BITS)
             return tile_parse_error(p, at->loc, "a tile has at most 2^%d elements",
                                     TILE_LAYOUT_MAX_BITS);
     }
     unsigned registers = shared ? TILE_ALIAS_OFFSET : TILE_ALIAS_REG;
     layout->kind = shared ? TILE_LAYOUT_SHARED : TILE_LAYOUT_REGISTER;
-    layout->rank = (uint8_t)draft->rank;
+    layout->rank = (uint8_t)rank;
     layout->reg_bits = (uint8_t)alias->count[registers];
     layout->warp_bits = (uint8_t)alias->count[TILE_ALIAS_WARP];
     layout->block_bits = (uint8_t)alias->count[TILE_ALIAS_BLOCK];
@@ -255,8 +259,9 @@ static bool parse_type_suffixes(tile_parser *p, tile_type *draft, tile_layout *l
     while (tile_parse_take(p, ",")) {
         tile_token token = p->token;
         unsigned rank;
-        if (token.kind == TILE_TOKEN_ALIAS && !draft->layout &&
-            (draft->kind == TILE_TYPE_TILE || draft->kind == TILE_TYPE_SHARED)) {
+        bool laid_out = draft->kind == TILE_TYPE_TILE || draft->kind == TILE_TYPE_SHARED ||
+                        draft->kind == TILE_TYPE_VIEW;
+        if (token.kind == TILE_TOKEN_ALIAS && !draft->layout && laid_out) {
             tile_parse_advance(p);
             if (!resolve_layout(p, &token, draft, layout)) return false;
             draft->layout = layout;

@@ -42,15 +42,17 @@ static void fail_extent(verifier *v, tile_loc loc, const tile_type *type, int64_
          (long long)above);
 }
 
+/* A view's layout is that of its last dims. */
 static bool layout_matches(const tile_type *type) {
     const tile_layout *layout = type->layout;
-    if (layout->rank != type->rank ||
-        layout->kind !=
-            (type->kind == TILE_TYPE_SHARED ? TILE_LAYOUT_SHARED : TILE_LAYOUT_REGISTER))
+    bool registers = type->kind == TILE_TYPE_TILE, view = type->kind == TILE_TYPE_VIEW;
+    unsigned first = view ? type->rank - layout->rank : 0;
+    if (layout->rank > type->rank || layout->rank + first != type->rank || type->has_strides ||
+        layout->kind != (registers ? TILE_LAYOUT_REGISTER : TILE_LAYOUT_SHARED))
         return false;
-    for (unsigned d = 0; d < type->rank; d++)
-        if (tile_type_dim(type, d) >= 0 &&
-            tile_type_dim(type, d) != (int64_t)tile_layout_extent(layout, d))
+    for (unsigned d = first; d < type->rank; d++)
+        if ((view || tile_type_dim(type, d) >= 0) &&
+            tile_type_dim(type, d) != (int64_t)tile_layout_extent(layout, d - first))
             return false;
     return true;
 }
@@ -433,6 +435,20 @@ static void check_level(verifier *v, tile_op op) {
              f->name);
 }
 
+/* Where an element lies is known to loads and stores alone. */
+static void check_opaque(verifier *v, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(v->f, op);
+    if (opcode == TILE_OP_load || opcode == TILE_OP_store) return;
+    for (unsigned i = 0; i < tile_op_operand_count(v->f, op); i++) {
+        tile_op def = tile_value_def(v->f, tile_op_operand(v->f, op, i));
+        if (tile_op_opcode(v->f, def) == TILE_OP_scratch &&
+            tile_op_has_attr(v->f, def, TILE_ATTR_opaque))
+            FAIL(v, tile_op_loc(v->f, op),
+                 "%s: only load and store know where the elements of opaque scratch lie",
+                 tile_op_name(v->f, op));
+    }
+}
+
 static void check_op(verifier *v, tile_op op) {
     const tile_op_data data = *tile_op_at(v->f, op);
     const tile_op_info *info = tile_op_get_info((tile_opcode)data.opcode);
@@ -443,6 +459,7 @@ static void check_op(verifier *v, tile_op op) {
     check_attrs(v, op);
     check_values_of_attrs(v, op);
     if (v->errors == before) check_signs(v, op);
+    check_opaque(v, op);
     check_matrices(v, op);
     bool sound = check_rule(v, op);
     if (sound) check_buffers(v, op);
@@ -526,7 +543,11 @@ tile_status tile_function_verify(const tile_function *function) {
     for (uint32_t id = 1; id < f->value_count; id++)
         v.visible[id] =
             f->values[id].kind == TILE_VALUE_ARG || f->values[id].kind == TILE_VALUE_CONSTANT;
-    for (size_t i = 0; i < f->arg_count; i++) check_type(&v, f->loc, f->args[i].type);
+    for (size_t i = 0; i < f->arg_count; i++) {
+        check_type(&v, f->loc, f->args[i].type);
+        if (f->args[i].type->kind == TILE_TYPE_VIEW && f->args[i].type->layout)
+            FAIL(&v, f->loc, "only a view of opaque scratch has a layout");
+    }
     check_region(&v, f->body);
     switch (f->kind) {
     case TILE_COMPUTE: check_compute(&v); break;

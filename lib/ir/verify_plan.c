@@ -40,6 +40,8 @@ static void check_scratch(checker *c, tile_op op) {
     tile_loc loc = tile_op_loc(c->f, op);
     if (tile_op_has_attr(c->f, op, TILE_ATTR_clean))
         FAIL(c, loc, "scratch of a plan is not clean: `fill` it");
+    if (tile_op_has_attr(c->f, op, TILE_ATTR_opaque))
+        FAIL(c, loc, "scratch of a plan is not opaque: several kernels may use it");
     if (tile_value_type(c->f, tile_op_result(c->f, op, 0))->kind != TILE_TYPE_VIEW)
         FAIL(c, loc, "scratch of a plan is a view");
     if (tile_op_parent(c->f, op).id)

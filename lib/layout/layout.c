@@ -243,21 +243,28 @@ static unsigned bits_in_order(const tile_layout *layout, unsigned fastest, uint3
     return count;
 }
 
+/* vec_bits of the coordinate bits in their order become registers, then come lanes and warps. */
+static void deal_out(tile_layout *layout, const uint32_t *bits, unsigned count, unsigned vec_bits,
+                     unsigned num_warps, bool shrinks) {
+    unsigned at = 0;
+    layout->warp_bits = (uint8_t)log2_of(num_warps);
+    unsigned thread_bits = TILE_LANE_BITS + layout->warp_bits;
+    if (vec_bits > count) vec_bits = count;
+    if (shrinks && count < thread_bits + vec_bits)
+        vec_bits = count > thread_bits ? count - thread_bits : 0;
+    for (; at < vec_bits; at++) layout->reg[layout->reg_bits++] = bits[at];
+    for (unsigned i = 0; i < TILE_LANE_BITS && at < count; i++) layout->lane[i] = bits[at++];
+    for (unsigned i = 0; i < layout->warp_bits && at < count; i++) layout->warp[i] = bits[at++];
+    while (at < count) layout->reg[layout->reg_bits++] = bits[at++];
+}
+
 static tile_layout spread(const uint32_t *dims, unsigned rank, unsigned vec, unsigned fastest,
                           unsigned num_warps, bool shrinks) {
     tile_layout layout = tile_layout_blank(TILE_LAYOUT_REGISTER, dims, rank);
     uint32_t bits[TILE_LAYOUT_MAX_BITS + 12];
-    unsigned count = bits_in_order(&layout, fastest, bits), at = 0;
-    unsigned vec_bits = log2_of(vec);
-    layout.warp_bits = (uint8_t)log2_of(num_warps);
-    unsigned thread_bits = TILE_LANE_BITS + layout.warp_bits;
+    unsigned count = bits_in_order(&layout, fastest, bits), vec_bits = log2_of(vec);
     if (vec_bits > layout.dim_bits[fastest]) vec_bits = layout.dim_bits[fastest];
-    if (shrinks && count < thread_bits + vec_bits)
-        vec_bits = count > thread_bits ? count - thread_bits : 0;
-    for (; at < vec_bits; at++) layout.reg[layout.reg_bits++] = bits[at];
-    for (unsigned i = 0; i < TILE_LANE_BITS && at < count; i++) layout.lane[i] = bits[at++];
-    for (unsigned i = 0; i < layout.warp_bits && at < count; i++) layout.warp[i] = bits[at++];
-    while (at < count) layout.reg[layout.reg_bits++] = bits[at++];
+    deal_out(&layout, bits, count, vec_bits, num_warps, shrinks);
     return layout;
 }
 
@@ -287,6 +294,63 @@ tile_layout tile_layout_shared_swizzled(const uint32_t *dims, unsigned rank, uns
     unsigned first_row = row_bits + 3 - crossed, turn = element_bytes < 4 ? 0 : 1;
     for (unsigned i = 0; i < crossed && first_row + i < count; i++)
         layout.reg[first_row + i] ^= bits[chunk + (i + turn) % crossed];
+    return layout;
+}
+
+/* Whether a coordinate bit of the layout's is one of a tile of these extents, too. */
+static bool is_inside(const tile_layout *layout, uint32_t bit, const uint32_t *dims) {
+    for (unsigned d = 0; d < layout->rank; d++) {
+        uint32_t along = tile_layout_coordinate(layout, bit, d);
+        if (along) return along < tile_layout_part_extent(dims[d]);
+    }
+    return false;
+}
+
+/* What a list adds to the offsets, if all bits are alone: those inside of the piece, or outside. */
+static bool append(const tile_layout *held, const uint32_t *list, unsigned count,
+                   const uint32_t *piece, bool inside, unsigned most, tile_layout *order) {
+    for (unsigned i = 0; i < count; i++) {
+        if (list[i] & (list[i] - 1)) return false;
+        bool taken = !list[i] || is_inside(held, list[i], piece) != inside;
+        for (unsigned bit = 0; bit < order->reg_bits; bit++) taken |= order->reg[bit] == list[i];
+        if (!taken && order->reg_bits < most) order->reg[order->reg_bits++] = list[i];
+    }
+    return true;
+}
+
+bool tile_layout_order(const tile_layout *held, const uint32_t *piece, unsigned vec,
+                       tile_layout *order) {
+    uint32_t dims[TILE_MAX_RANK];
+    unsigned all = tile_layout_part_bits(held);
+    for (unsigned d = 0; d < held->rank; d++) {
+        dims[d] = tile_layout_extent(held, d);
+        if (piece[d] != dims[d] && (held->count[d] > 1 || (piece[d] & (piece[d] - 1)))) return false;
+    }
+    *order = tile_layout_blank(TILE_LAYOUT_SHARED, dims, held->rank);
+    return append(held, held->reg, held->reg_bits, piece, true, log2_of(vec), order) &&
+           append(held, held->lane, TILE_LANE_BITS, piece, true, all, order) &&
+           append(held, held->reg, held->reg_bits, piece, true, all, order) &&
+           append(held, held->warp, held->warp_bits, piece, true, all, order) &&
+           append(held, held->lane, TILE_LANE_BITS, piece, false, all, order) &&
+           append(held, held->reg, held->reg_bits, piece, false, all, order) &&
+           append(held, held->warp, held->warp_bits, piece, false, all, order) &&
+           order->reg_bits == all;
+}
+
+tile_layout tile_layout_ordered(const tile_layout *order, const uint32_t *dims, unsigned vec,
+                                unsigned num_warps) {
+    tile_layout layout = tile_layout_blank(TILE_LAYOUT_REGISTER, dims, order->rank);
+    uint32_t bits[TILE_LAYOUT_MAX_BITS];
+    unsigned count = 0, vec_bits = 0;
+    for (unsigned i = 0; i < order->reg_bits; i++) {
+        if (!is_inside(order, order->reg[i], dims)) continue;
+        uint32_t coordinates[TILE_MAX_RANK];
+        for (unsigned d = 0; d < order->rank; d++)
+            coordinates[d] = tile_layout_coordinate(order, order->reg[i], d);
+        if (i == vec_bits && 1u << i < vec) vec_bits++;
+        bits[count++] = tile_layout_index(&layout, coordinates);
+    }
+    deal_out(&layout, bits, count, vec_bits, num_warps, true);
     return layout;
 }
 

@@ -86,6 +86,19 @@ tile_layout tile_layout_chunked(const uint32_t *dims, unsigned rank, unsigned ve
 tile_layout tile_layout_shared_swizzled(const uint32_t *dims, unsigned rank, unsigned fastest,
                                         unsigned element_bytes);
 
+/* An order in memory, a shared layout, for a tile that is stored as it is held and loaded by pieces
+ * of these extents, at multiples of them: `vec` registers of a thread side by side, then the lanes'
+ * of a warp, and all elements of a piece before those of the next one. False if there is none: a
+ * register, lane or warp bit adds to several coordinate bits, or the pieces are no powers of two,
+ * or cut a dim that has several parts. */
+bool tile_layout_order(const tile_layout *held, const uint32_t *piece, unsigned vec,
+                       tile_layout *order);
+/* How threads hold such a piece, or all of the tile, loaded in the order of its memory: `vec`
+ * neighbours per thread, as far as they lie side by side, then lanes, then warps; vec shrinks and
+ * small pieces are replicated as in tile_layout_blocked. */
+tile_layout tile_layout_ordered(const tile_layout *order, const uint32_t *dims, unsigned vec,
+                                unsigned num_warps);
+
 /* Of a tile whose extents of 1 and missing first dims are repeated in a tile of layout `wide`: each
  * thread holds the elements that it needs there, each once. Its extents are the wide ones or 1,
  * from the last dim on. */

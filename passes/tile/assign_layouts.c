@@ -68,6 +68,7 @@ typedef struct assignment {
     strength *wish;        /* by class */
     tile_layout *wanted;   /* by class */
     tile_layout *shared;   /* by value of alloc_shared: its buffer's layout */
+    bool ordered;          /* opaque scratch has its orders, as far as there are any */
     tile_status status;
 } assignment;
 
@@ -290,24 +291,47 @@ static void wish_atomic(assignment *a, tile_op op) {
     wish(a, tile, WISH_STORE, &layout);
 }
 
-static void wish_op(tile_function *f, tile_op op, void *user) {
-    assignment *a = user;
+/* What a load or store moves: its tile, and where that lies in memory. NULL: op is neither. */
+static const tile_value *transfer(const tile_function *f, tile_op op, tile_value *tile) {
     unsigned count;
     tile_opcode opcode = tile_op_opcode(f, op);
-    if (opcode == TILE_OP_dot) wish_dot(a, op);
-    if (opcode == TILE_OP_load) {
-        tile_value tile = tile_op_result(f, op, 0);
-        tile_layout layout = tile_access_layout(f, a->ranges, tile_op_segment(f, op, 0, &count),
-                                                tile_value_type(f, tile), warps_at(a, op));
-        wish(a, tile, WISH_LOAD, &layout);
-    }
-    if (opcode == TILE_OP_store) {
-        tile_value tile = tile_op_operand(f, op, 0);
-        tile_layout layout = tile_access_layout(f, a->ranges, tile_op_segment(f, op, 1, &count),
-                                                tile_value_type(f, tile), warps_at(a, op));
-        wish(a, tile, WISH_STORE, &layout);
+    if (opcode != TILE_OP_load && opcode != TILE_OP_store) return NULL;
+    bool loads = opcode == TILE_OP_load;
+    *tile = loads ? tile_op_result(f, op, 0) : tile_op_operand(f, op, 0);
+    return tile_op_segment(f, op, loads ? 0 : 1, &count);
+}
+
+static bool is_opaque(const tile_function *f, tile_value memory) {
+    tile_op def = tile_value_def(f, memory);
+    return tile_op_opcode(f, def) == TILE_OP_scratch && tile_op_has_attr(f, def, TILE_ATTR_opaque);
+}
+
+static void wish_op(tile_function *f, tile_op op, void *user) {
+    assignment *a = user;
+    tile_value tile;
+    if (tile_op_opcode(f, op) == TILE_OP_dot) wish_dot(a, op);
+    const tile_value *element = transfer(f, op, &tile);
+    if (element && (a->ordered || !is_opaque(f, element[0]))) {
+        bool loads = tile_op_opcode(f, op) == TILE_OP_load;
+        tile_layout layout = tile_access_layout(f, a->ranges, element, tile_value_type(f, tile),
+                                                warps_at(a, op));
+        wish(a, tile, loads ? WISH_LOAD : WISH_STORE, &layout);
     }
     if (is_atomic_tile(f, op)) wish_atomic(a, op);
+}
+
+/* Opaque scratch lies as its first tile is held that somebody has a wish for. */
+static void order_op(tile_function *f, tile_op op, void *user) {
+    assignment *a = user;
+    tile_value tile;
+    tile_layout order;
+    const tile_value *element = transfer(f, op, &tile);
+    if (!element || tile_op_opcode(f, op) != TILE_OP_store || !is_opaque(f, element[0])) return;
+    const tile_type *view = tile_value_type(f, element[0]);
+    uint32_t class = class_of(a, tile);
+    if (!view->layout && a->wish[class] &&
+        order_scratch(f, a->ranges, element[0], &a->wanted[class], &order))
+        tile_value_at(f, element[0])->type = tile_type_with_layout(a->pass->context, view, &order);
 }
 
 /* The layout that the result will have; NULL while nobody has a wish for it. */
@@ -516,6 +540,7 @@ static void widen_store(assignment *a, tile_op op) {
     tile_value tile = tile_op_operand(a->f, op, 0);
     const tile_type *type = tile_value_type(a->f, tile);
     const tile_value *element = tile_op_segment(a->f, op, 1, &count);
+    if (tile_value_type(a->f, element[0])->layout) return;
     tile_access_facts facts = tile_view_access(a->f, a->ranges, element);
     unsigned d = tile_unit_dim(&facts, tile_value_type(a->f, element[0])->rank, type->rank);
     if (d == type->rank) return;
@@ -577,6 +602,9 @@ tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
     a.divergent = tile_divergent_values(f, pass->scratch);
     tile_walk(f, f->body, check_uniform, &a);
     tile_walk(f, f->body, unite_op, &a);
+    tile_walk(f, f->body, wish_op, &a);
+    tile_walk(f, f->body, order_op, &a);
+    a.ordered = true;
     tile_walk(f, f->body, wish_op, &a);
     for (uint32_t id = 1; id < a.value_count; id++) check_given(&a, (tile_value){id});
     if (a.status != TILE_OK) return a.status;

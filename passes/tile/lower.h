@@ -28,6 +28,7 @@ typedef struct lower_view {
     tile_value extents[TILE_MAX_RANK]; /* i32 */
     tile_value limits[TILE_MAX_RANK]; /* these, but nothing below 0: coordinates compare unsigned */
     tile_value strides[TILE_MAX_RANK]; /* i64, in elements */
+    const tile_layout *layout; /* of opaque scratch: the order of its last dims' elements; or NULL */
 } lower_view;
 
 typedef struct lowering {
@@ -183,6 +184,14 @@ typedef struct lower_shared_map {
     uint32_t lane[TILE_LANE_BITS];
     uint32_t warp[TILE_LAYOUT_MAX_WARP_BITS];
 } lower_shared_map;
+
+/* What a tile of this layout, which begins at these coordinates (NULL: at 0), adds to offsets in
+ * memory of such a layout. */
+void lower_map_part(lowering *l, const tile_layout *memory, const tile_value *coordinates,
+                    const tile_layout *layout, lower_shared_map *map);
+/* What a register of it adds. */
+uint32_t lower_register_offset(const lower_shared_map *map, const tile_layout *layout,
+                               unsigned register_);
 
 /* The accesses of a fragment in a shared buffer. */
 typedef struct lower_shared_access {

@@ -21,29 +21,32 @@ static bool find_origin(const lowering *l, const tile_value *at, const tile_layo
     return true;
 }
 
+void lower_map_part(lowering *l, const tile_layout *memory, const tile_value *coordinates,
+                    const tile_layout *layout, lower_shared_map *map) {
+    if (coordinates && !find_origin(l, coordinates, memory, &map->origin))
+        map->begin = lower_laid_out_offset(l, memory, coordinates, layout, &map->begin_bits);
+    map->part_bits = tile_layout_part_bits(memory);
+    tile_layout_to_offsets(layout, memory, map->reg, map->lane, map->warp);
+}
+
 lower_shared_map lower_map_shared(lowering *l, const tile_value *element, unsigned count,
                                   const tile_layout *layout) {
     const tile_type *type = tile_value_type(&l->old, element[0]);
     lower_shared_map map = {.buffer = lower_mapped(l, element[0])};
     unsigned stages = type->stages != NULL;
+    bool whole = count == 1 + stages;
     tile_value stage = stages ? lower_mapped(l, element[1]) : lower_int(l, 0);
-    if (count > 1 + stages) {
-        tile_value coordinates[TILE_MAX_RANK];
-        for (unsigned d = 0; d < type->rank; d++)
-            coordinates[d] = lower_mapped(l, element[1 + stages + d]);
-        if (!find_origin(l, coordinates, type->layout, &map.origin))
-            map.begin =
-                lower_laid_out_offset(l, type->layout, coordinates, layout, &map.begin_bits);
-    }
+    tile_value coordinates[TILE_MAX_RANK];
+    for (unsigned d = 0; d < type->rank && !whole; d++)
+        coordinates[d] = lower_mapped(l, element[1 + stages + d]);
+    lower_map_part(l, type->layout, whole ? NULL : coordinates, layout, &map);
     map.stage = lower_mul(l, stage, lower_int(l, tile_type_elements(type)));
-    map.part_bits = tile_layout_part_bits(type->layout);
-    tile_layout_to_offsets(layout, type->layout, map.reg, map.lane, map.warp);
     return map;
 }
 
 /* What a register adds to the offset in a stage. */
-static uint32_t register_offset(const lower_shared_map *map, const tile_layout *layout,
-                                unsigned register_) {
+uint32_t lower_register_offset(const lower_shared_map *map, const tile_layout *layout,
+                               unsigned register_) {
     uint32_t added = (register_ >> layout->reg_bits << map->part_bits) ^ map->origin;
     for (unsigned bit = 0; bit < layout->reg_bits; bit++)
         if (register_ >> bit & 1) added ^= map->reg[bit];
@@ -81,7 +84,7 @@ lower_shared_access lower_start_shared(lowering *l, const lower_shared_map *map,
 tile_value lower_shared_access_offset(lowering *l, const lower_shared_access *a,
                                       unsigned register_) {
     return shared_offset(l, &a->map, a->thread_part, a->thread_bits,
-                         register_offset(&a->map, a->layout, register_));
+                         lower_register_offset(&a->map, a->layout, register_));
 }
 
 /* ldmatrix and stmatrix ----------------------------------------------------------------------- */
@@ -167,7 +170,7 @@ static bool start_matrices(lowering *l, const lower_shared_map *map, const tile_
 }
 
 static tile_value matrix_offset(lowering *l, const matrix_access *a, unsigned index) {
-    uint32_t added = register_offset(a->map, a->layout, index * a->each);
+    uint32_t added = lower_register_offset(a->map, a->layout, index * a->each);
     return shared_offset(l, a->map, a->thread_part, a->thread_bits, added);
 }
 

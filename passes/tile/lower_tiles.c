@@ -70,6 +70,7 @@ static void lower_view_op(lowering *l, tile_op op) {
     const tile_value *extent = tile_op_segment(&l->old, op, is_scratch ? 0 : 1, &extents);
     const tile_value *stride = is_scratch ? NULL : tile_op_segment(&l->old, op, 2, &strides);
     lower_view *view = TILE_NEW(l->pass->scratch, lower_view);
+    view->layout = tile_value_type(&l->old, tile_op_result(&l->old, op, 0))->layout;
     tile_value *mapped_extents = TILE_NEW_ARRAY(l->pass->scratch, tile_value, extents + 1u);
     for (unsigned d = 0; d < extents; d++)
         mapped_extents[d] = view->extents[d] = lower_mapped(l, extent[d]);

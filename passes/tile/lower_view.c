@@ -121,8 +121,84 @@ void lower_keep_cache(lowering *l, tile_op op) {
     tile_op_take_attr(l->f, access, &l->old, op, TILE_ATTR_cache);
 }
 
+/* Opaque scratch ------------------------------------------------------------------------------ */
+
+/* A tile in the order of its memory: as in a shared buffer, behind what the leading indices say. */
+typedef struct ordered_access {
+    lower_shared_access shared;
+    const lower_view *view;
+    tile_value base; /* i64: of what the thread adds */
+    int64_t ahead;   /* what constant indices add */
+    tile_value predicate;
+} ordered_access;
+
+static ordered_access start_ordered(lowering *l, const tile_value *element, const tile_type *tile) {
+    ordered_access a = {.view = l->views[element[0].id]};
+    lower_shared_map map = {.stage = lower_int(l, 0)};
+    unsigned rank = tile_value_type(&l->old, element[0])->rank, first = rank - tile->rank;
+    tile_value coordinates[TILE_MAX_RANK], base = lower_long(l, 0);
+    for (unsigned d = 0; d < rank; d++) {
+        tile_value index = lower_mapped(l, element[1 + d]);
+        int64_t known, stride;
+        bool constant = tile_value_is_int(l->f, index, &known);
+        if (d < first || !constant || known) /* pieces are inside as a whole or not at all */
+            a.predicate = lower_and(l, a.predicate, inside(l, index, 0, a.view->limits[d]));
+        if (d >= first)
+            coordinates[d - first] = index;
+        else if (constant && tile_value_is_int(l->f, a.view->strides[d], &stride))
+            a.ahead += known * stride;
+        else
+            base = lower_add(l, base, lower_mul(l, lower_to_long(l, index), a.view->strides[d]));
+    }
+    lower_map_part(l, a.view->layout, coordinates, tile->layout, &map);
+    a.shared = lower_start_shared(l, &map, tile->layout, lower_widest(tile->scalar));
+    a.base = lower_add(l, base, lower_to_long(l, a.shared.thread_part));
+    return a;
+}
+
+/* Bits that registers share with threads are crossed, the others added. */
+static tile_value ordered_offset(lowering *l, const ordered_access *a, unsigned index) {
+    unsigned register_ = lower_cut_register(&a->shared.cut, index, 0);
+    uint32_t added = lower_register_offset(&a->shared.map, a->shared.layout, register_);
+    uint32_t crossed = added & a->shared.thread_bits;
+    tile_value offset = lower_add(l, a->base, lower_long(l, a->ahead + (added & ~crossed)));
+    if (!crossed) return offset;
+    tile_value part = a->shared.thread_part,
+               other = tile_build_xor(&l->builder, part, lower_int(l, crossed));
+    return lower_add(l, offset, lower_to_long(l, tile_build_sub(&l->builder, other, part)));
+}
+
+static tile_value load_ordered(lowering *l, tile_op op, const tile_value *element,
+                               const tile_type *tile) {
+    ordered_access a = start_ordered(l, element, tile);
+    const lower_cut *cut = &a.shared.cut;
+    tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, cut->count);
+    for (unsigned i = 0; i < cut->count; i++) {
+        tile_value offset = ordered_offset(l, &a, i);
+        parts[i] = tile_build_ld_global(&l->builder, a.view->base, &offset, 1, a.predicate,
+                                        lower_part_type(l, tile->scalar, 1u << cut->width_bits));
+        lower_keep_cache(l, op);
+    }
+    return lower_assemble(l, parts, cut);
+}
+
+static void store_ordered(lowering *l, tile_op op, tile_value fragment, const tile_type *tile,
+                          const tile_value *element) {
+    ordered_access a = start_ordered(l, element, tile);
+    a.predicate = lower_and(l, a.predicate, lower_first_holder(l, tile->layout));
+    for (unsigned i = 0; i < a.shared.cut.count; i++) {
+        tile_value offset = ordered_offset(l, &a, i);
+        tile_value part = lower_take(l, fragment, &a.shared.cut, i);
+        tile_build_st_global(&l->builder, part, a.view->base, &offset, 1, a.predicate);
+        lower_keep_cache(l, op);
+    }
+}
+
+/* Loads and stores ---------------------------------------------------------------------------- */
+
 tile_value lower_load_view(lowering *l, tile_op op, const tile_value *element,
                            const tile_type *tile) {
+    if (l->views[element[0].id]->layout) return load_ordered(l, op, element, tile);
     lower_view_access a =
         lower_start_view(l, element, tile->layout, tile->rank, lower_widest(tile->scalar));
     unsigned accesses = a.cut.count;
@@ -138,6 +214,10 @@ tile_value lower_load_view(lowering *l, tile_op op, const tile_value *element,
 
 void lower_store_view(lowering *l, tile_op op, tile_value fragment, const tile_type *tile,
                       const tile_value *element) {
+    if (l->views[element[0].id]->layout) {
+        store_ordered(l, op, fragment, tile, element);
+        return;
+    }
     lower_view_access a =
         lower_start_view(l, element, tile->layout, tile->rank, lower_widest(tile->scalar));
     a.predicate = lower_and(l, a.predicate, lower_first_holder(l, tile->layout));

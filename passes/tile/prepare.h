@@ -21,6 +21,11 @@ void prepare_dots(tile_pass *pass, tile_function *f);
 tile_status lay_out_buffers(tile_pass *pass, tile_function *f, const tile_range *ranges,
                             tile_layout *shared);
 
+/* order_scratch.c: the order of a tile's elements in opaque scratch whose tiles are held so where
+ * they are stored. False if they lie row by row. */
+bool order_scratch(const tile_function *f, const tile_range *ranges, tile_value scratch,
+                   const tile_layout *held, tile_layout *order);
+
 /* An operand, a tile or a shared buffer and its stage perhaps, as a tile: what lies in shared
  * memory is read. */
 tile_value prepare_tile(tile_builder *b, const tile_value *element, unsigned count);

@@ -97,6 +97,13 @@ void split_finish(split *s, tile_builder *b, const tile_op *epilogue, unsigned c
 tile_value split_scratch(const split *s, tile_builder *b, unsigned i, tile_value count);
 unsigned split_place(tile_builder *b, const tile_type *type, tile_value number,
                      tile_value place[TILE_MAX_RANK]);
+/* Scratch for all parts of carried value i, [tiles, factor, extents..], each in an order of its
+ * own. */
+tile_value split_opaque_parts(const split *s, tile_builder *b, unsigned i, tile_value tiles);
+/* The indices of part `part` of a tile: there, or, where `tiles` is a value, in scratch for that
+ * many times the factor, by part. */
+unsigned split_place_part(tile_builder *b, const tile_type *type, tile_value part, tile_value tile,
+                          tile_value tiles, tile_value place[TILE_MAX_RANK]);
 /* Clean scratch: an i32 for each tile. */
 tile_value split_clean_words(const split *s, tile_builder *b, tile_value count, const char *name);
 /* ordering: NULL for relaxed. */
@@ -166,7 +173,9 @@ int64_t split_count_at_once(const split *s, const tile_type *const *types);
 /* Where a piece begins along the axis. */
 tile_value split_piece_begin(const split *s, const split_pieces *pieces, tile_builder *b,
                              tile_value piece);
-/* Adds the pieces of all parts, which lie by part, then by tile, in their order; sums[i] has the
+/* Whether split_sum_pieces takes the parts as rows of a matrix: then they lie row by row. */
+bool split_adds_rows(const split *s, const split_pieces *pieces);
+/* Adds the pieces of all parts, which lie as split_place_part says, in their order; sums[i] has the
  * type of carried value i's piece. */
 void split_sum_pieces(split *s, tile_builder *b, const split_pieces *pieces, tile_value first,
                       tile_value tile, tile_value tiles, const tile_value *parts, tile_value *sums);

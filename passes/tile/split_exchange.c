@@ -27,17 +27,32 @@ typedef struct exchange {
     split_grid grid;
     split_pieces cut;
     tile_value tile, tiles;
+    tile_value stride; /* of parts, in tiles; none where they lie by tile */
     tile_value words;  /* by tile */
     tile_value share;  /* of 2^31, this block's */
     tile_value *parts; /* scratch, by carried value */
 } exchange;
 
+/* As the sums are held, rather than row by row, unless rows are what is added. */
+static void make_parts(exchange *e, tile_builder *b) {
+    split *s = e->s;
+    bool by_tile = !split_adds_rows(s, &e->cut);
+    for (unsigned i = 0; i < s->count; i++)
+        by_tile &= split_part_type(s, i)->rank + 2 <= TILE_MAX_RANK;
+    if (!by_tile) e->stride = e->tiles;
+    tile_value all =
+        by_tile ? TILE_NO_VALUE : tile_build_mul(b, e->tiles, tile_build_int(b, s->factor));
+    for (unsigned i = 0; i < s->count; i++)
+        e->parts[i] =
+            by_tile ? split_opaque_parts(s, b, i, e->tiles) : split_scratch(s, b, i, all);
+}
+
 static void store_parts(exchange *e, tile_builder *b) {
     split *s = e->s;
-    tile_value at = tile_build_add(b, tile_build_mul(b, e->grid.part, e->tiles), e->tile);
     for (unsigned i = 0; i < s->count; i++) {
         tile_value place[TILE_MAX_RANK];
-        unsigned rank = split_place(b, split_part_type(s, i), at, place);
+        const tile_type *type = split_part_type(s, i);
+        unsigned rank = split_place_part(b, type, e->grid.part, e->tile, e->stride, place);
         tile_value part = split_to_part(s, b, i, tile_op_result(s->f, s->loop, i));
         tile_build_store(b, part, e->parts[i], place, rank);
     }
@@ -73,16 +88,18 @@ static void finish_pieces(exchange *e, tile_builder *b, const tile_op *epilogue,
     tile_value piece = tile_region_arg(f, body.region, 0);
     tile_value_set_name(f, piece, "piece");
     tile_value first = split_piece_begin(s, &e->cut, &body, piece);
-    split_sum_pieces(s, &body, &e->cut, first, e->tile, e->tiles, e->parts, sums);
+    split_sum_pieces(s, &body, &e->cut, first, e->tile, e->stride, e->parts, sums);
     split_copy_pieces(s, &e->cut, &body, epilogue, count, first, sums);
     tile_build_yield(&body, NULL, 0);
 }
 
 static void make_exchange(split *s) {
-    exchange e = {.s = s};
+    exchange e = {.s = s, .stride = TILE_NO_VALUE};
     unsigned count;
     /* A block that waits for the other parts of its tile does not go on to them. */
     tile_function_set_persistent(s->f, false, NULL);
+    /* All blocks run at once: which of them are neighbours does not matter, finding out does. */
+    tile_function_set_raster(s->f, TILE_RASTER_NONE, NULL);
     e.parts = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
     split_deal_out(s, &e.grid);
     tile_op *epilogue = split_take_epilogue(s, &count);
@@ -90,10 +107,9 @@ static void make_exchange(split *s) {
     tile_builder b = split_before_epilogue(s, epilogue, count);
     e.tiles = split_tile_count(&b, &e.grid);
     e.tile = split_tile_number(&b, &e.grid);
-    tile_value all = tile_build_mul(&b, e.tiles, tile_build_int(&b, s->factor));
     e.words = split_clean_words(s, &b, e.tiles, "stored");
     e.share = share_of(&e, &b);
-    for (unsigned i = 0; i < s->count; i++) e.parts[i] = split_scratch(s, &b, i, all);
+    make_parts(&e, &b);
     store_parts(&e, &b);
     meet(&e, &b);
     finish_pieces(&e, &b, epilogue, count);

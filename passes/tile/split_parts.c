@@ -284,17 +284,40 @@ unsigned split_place(tile_builder *b, const tile_type *type, tile_value number,
     return type->rank + 1;
 }
 
-tile_value split_scratch(const split *s, tile_builder *b, unsigned i, tile_value count) {
+unsigned split_place_part(tile_builder *b, const tile_type *type, tile_value part, tile_value tile,
+                          tile_value tiles, tile_value place[TILE_MAX_RANK]) {
+    if (tiles.id)
+        return split_place(b, type, tile_build_add(b, tile_build_mul(b, part, tiles), tile), place);
+    place[0] = tile;
+    place[1] = part;
+    for (unsigned d = 0; d < type->rank; d++) place[d + 2] = tile_build_int(b, 0);
+    return type->rank + 2;
+}
+
+/* [counts.., extents of a part..] */
+static tile_value scratch_of(const split *s, tile_builder *b, unsigned i, const tile_value *counts,
+                             unsigned first) {
     const tile_type *type = split_part_type(s, i);
     tile_value extents[TILE_MAX_RANK];
-    extents[0] = count;
+    for (unsigned d = 0; d < first; d++) extents[d] = counts[d];
     for (unsigned d = 0; d < type->rank; d++)
-        extents[d + 1] = tile_build_int(b, tile_type_dim(type, d));
-    tile_value scratch =
-        tile_build_scratch(b, extents, type->rank + 1, tile_type_scalar(s->context, type->scalar));
+        extents[first + d] = tile_build_int(b, tile_type_dim(type, d));
+    tile_value scratch = tile_build_scratch(b, extents, first + type->rank,
+                                            tile_type_scalar(s->context, type->scalar));
     const char *name = tile_value_at(s->f, tile_op_result(s->f, s->loop, i))->name;
     if (name) tile_value_set_name(s->f, scratch, name);
     return scratch;
+}
+
+tile_value split_scratch(const split *s, tile_builder *b, unsigned i, tile_value count) {
+    return scratch_of(s, b, i, &count, 1);
+}
+
+tile_value split_opaque_parts(const split *s, tile_builder *b, unsigned i, tile_value tiles) {
+    const tile_value counts[] = {tiles, tile_build_int(b, s->factor)};
+    tile_value parts = scratch_of(s, b, i, counts, 2);
+    tile_op_set_flag(b->function, tile_value_def(b->function, parts), TILE_ATTR_opaque);
+    return parts;
 }
 
 tile_value split_clean_words(const split *s, tile_builder *b, tile_value count, const char *name) {

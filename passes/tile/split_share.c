@@ -407,11 +407,11 @@ typedef struct piece_adder {
 static void load_pieces(const split_adder *adder, tile_builder *b, tile_value part,
                         tile_value *loaded) {
     const piece_adder *a = (const piece_adder *)(const void *)adder;
-    tile_value at = tile_build_add(b, tile_build_mul(b, part, a->tiles), a->tile);
     for (unsigned i = 0; i < adder->s->count; i++) {
         tile_value place[TILE_MAX_RANK];
-        unsigned rank = split_place(b, a->types[i], at, place);
-        if (a->pieces->count > 1) place[1 + a->pieces->axis] = a->first;
+        unsigned rank = split_place_part(b, a->types[i], part, a->tile, a->tiles, place);
+        unsigned last = rank - a->types[i]->rank;
+        if (a->pieces->count > 1) place[last + a->pieces->axis] = a->first;
         loaded[i] = tile_build_load(b, a->parts[i], place, rank, a->types[i]);
     }
 }
@@ -432,6 +432,10 @@ static int64_t choose_group(const split *s, const split_pieces *pieces) {
     int64_t row = tile_type_dim(type, 1) * tile_scalar_bytes(type->scalar);
     while (2 * group * row <= 32 * warps * VECTOR && 2 * group <= s->factor) group *= 2;
     return group;
+}
+
+bool split_adds_rows(const split *s, const split_pieces *pieces) {
+    return choose_group(s, pieces) > 1;
 }
 
 static const tile_type *rows_of(const split *s, const tile_type *row, int64_t rows) {

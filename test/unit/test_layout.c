@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "lib/layout/wgmma.h"
+
 static uint32_t flat(uint32_t row, uint32_t column, uint32_t columns) {
     return row * columns + column;
 }
@@ -124,4 +126,74 @@ Test(layout, offsets_compose_the_maps) {
             for (unsigned i = 0; i < TILE_LANE_BITS; i++) offset ^= l >> i & 1 ? lane[i] : 0;
             cr_assert_eq(tile_layout_at_offset(&shared, offset), tile_layout_apply(&a, r, l, 0));
         }
+}
+
+/* What a register and lane of warp 0 holds of a piece at the origin is at this offset of `order`. */
+static uint32_t offset_in(const tile_layout *order, const tile_layout *piece, uint32_t reg,
+                          uint32_t lane, uint32_t warp) {
+    uint32_t index = tile_layout_apply(piece, reg, lane, warp), coordinates[TILE_MAX_RANK];
+    for (unsigned d = 0; d < order->rank; d++)
+        coordinates[d] = tile_layout_coordinate(piece, index, d);
+    return tile_layout_offset_of(order, tile_layout_index(order, coordinates));
+}
+
+/* Each piece is one stretch of the order. */
+static void check_pieces(const tile_layout *order, const uint32_t *dims, const uint32_t *piece) {
+    uint32_t all = piece[0] * piece[1];
+    for (uint32_t x = 0; x < dims[0]; x++)
+        for (uint32_t y = 0; y < dims[1]; y++) {
+            const uint32_t begin[2] = {x / piece[0] * piece[0], y / piece[1] * piece[1]},
+                           at[2] = {x, y};
+            uint32_t from = tile_layout_offset_of(order, tile_layout_index(order, begin));
+            uint32_t offset = tile_layout_offset_of(order, tile_layout_index(order, at));
+            cr_assert(offset >= from && offset - from < all, "a piece is one stretch");
+        }
+}
+
+/* Stores of the whole tile: four neighbours of each lane, side by side, in whole sectors. */
+static void check_stores(const tile_layout *order, const tile_layout *held) {
+    uint32_t reg[TILE_LAYOUT_MAX_BITS], lane[TILE_LANE_BITS], warp[TILE_LAYOUT_MAX_WARP_BITS];
+    tile_layout_to_offsets(held, order, reg, lane, warp);
+    unsigned sides = 0, quad = 0;
+    for (unsigned i = 0; i < held->reg_bits; i++) sides += reg[i] == 1 || reg[i] == 2;
+    for (unsigned i = 0; i < TILE_LANE_BITS; i++) quad += lane[i] == 4 || lane[i] == 8;
+    cr_assert(sides == 2 && quad == 2, "64 bytes of four lanes lie side by side");
+}
+
+static void check_loads(const tile_layout *order, const uint32_t *piece, unsigned warps) {
+    tile_layout loaded = tile_layout_ordered(order, piece, 4, warps);
+    cr_assert_null(tile_layout_find_fault(&loaded));
+    uint32_t all = piece[0] * piece[1], registers = tile_layout_registers(&loaded);
+    uint32_t vec = all / (32 * warps) >= 4 ? 4 : all / (32 * warps) ? all / (32 * warps) : 1;
+    for (uint32_t r = 0; r < registers; r++)
+        for (uint32_t lane = 0; lane < 32; lane++)
+            cr_assert_eq(offset_in(order, &loaded, r, lane, 0),
+                         (r / vec * 32 * warps * vec + lane * vec + r % vec) % all,
+                         "a warp loads one stretch at a time");
+}
+
+Test(layout, tiles_lie_in_memory_as_they_are_held) {
+    static const uint32_t shapes[][2] = {{128, 128}, {64, 128}, {128, 64}, {64, 64}, {64, 192}};
+    for (unsigned s = 0; s < 5; s++)
+        for (unsigned warps = 4; warps <= 8; warps += 4)
+            for (uint32_t pieces = 1; pieces <= 16; pieces *= 2) {
+                const uint32_t *dims = shapes[s], piece[2] = {dims[0] / pieces, dims[1]};
+                if (!tile_wgmma_admits(dims, TILE_WGMMA_PLAIN, warps)) continue;
+                tile_layout held = tile_wgmma_accumulator(dims, TILE_WGMMA_PLAIN, warps), order;
+                cr_assert(tile_layout_order(&held, piece, 4, &order));
+                cr_assert_null(tile_layout_find_fault(&order));
+                check_stores(&order, &held);
+                if (dims[1] == 192) continue; /* three parts, each with its pieces */
+                check_pieces(&order, dims, piece);
+                check_loads(&order, piece, warps);
+            }
+}
+
+Test(layout, some_tiles_have_no_order_of_their_own) {
+    const uint32_t dims[2] = {64, 192}, half[2] = {64, 96}, odd[2] = {64, 64};
+    tile_layout held = tile_layout_blocked(dims, 2, 4, 1, 4), order;
+    cr_assert_not(tile_layout_order(&held, half, 4, &order), "a piece of one and a half parts");
+    cr_assert_not(tile_layout_order(&held, odd, 4, &order), "a dim with parts is not cut");
+    held.lane[0] ^= held.lane[4];
+    cr_assert_not(tile_layout_order(&held, dims, 4, &order), "a lane adds to two bits");
 }

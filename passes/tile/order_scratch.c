@@ -1,0 +1,58 @@
+/* Orders of opaque scratch: a tile lies in memory as threads hold it where they store it.
+ *
+ * Rows would want another layout than the sums of products have: the tile would go through shared
+ * memory first. So its registers are stored as they are, 16 bytes of a thread beside those of the
+ * next lane. Whoever loads all of it holds it alike; whoever loads a piece finds it in one stretch,
+ * and what threads hold of it follows from the order (tile_layout_order). */
+#include "lib/layout/layout.h"
+#include "passes/tile/prepare.h"
+
+typedef struct scratch_use {
+    tile_value memory;
+    const tile_range *ranges;
+    const tile_layout *held;
+    uint32_t piece[TILE_MAX_RANK]; /* the smallest extents */
+    bool fits;
+} scratch_use;
+
+/* A piece begins at a multiple of its extent; a whole dim at 0. */
+static bool is_aligned(const scratch_use *u, const tile_function *f, tile_value index, unsigned d,
+                       int64_t extent) {
+    int64_t known, divisor = u->ranges[index.id].divisor;
+    if (tile_value_is_int(f, index, &known)) return known % extent == 0;
+    return extent < (int64_t)tile_layout_extent(u->held, d) && (!divisor || divisor % extent == 0);
+}
+
+static void look_at(tile_function *f, tile_op op, void *user) {
+    scratch_use *u = user;
+    unsigned count;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    if (opcode != TILE_OP_load && opcode != TILE_OP_store) return;
+    bool stores = opcode == TILE_OP_store;
+    const tile_value *element = tile_op_segment(f, op, stores ? 1 : 0, &count);
+    if (element[0].id != u->memory.id) return;
+    const tile_type *tile =
+        tile_value_type(f, stores ? tile_op_operand(f, op, 0) : tile_op_result(f, op, 0));
+    unsigned first = count - 1 - u->held->rank;
+    u->fits &= tile->rank == u->held->rank;
+    for (unsigned d = 0; d < tile->rank && u->fits; d++) {
+        int64_t extent = tile_type_dim(tile, d);
+        u->fits &= extent <= (int64_t)tile_layout_extent(u->held, d) &&
+                   is_aligned(u, f, element[1 + first + d], d, extent);
+        if (extent < (int64_t)u->piece[d]) u->piece[d] = (uint32_t)extent;
+    }
+}
+
+bool order_scratch(const tile_function *f, const tile_range *ranges, tile_value scratch,
+                   const tile_layout *held, tile_layout *order) {
+    const tile_type *view = tile_value_type(f, scratch);
+    scratch_use u = {.memory = scratch, .ranges = ranges, .held = held, .fits = true};
+    if (view->rank < held->rank || !tile_layout_part_bits(held)) return false;
+    for (unsigned d = 0; d < held->rank; d++) {
+        u.piece[d] = tile_layout_extent(held, d);
+        u.fits &= tile_type_dim(view, view->rank - held->rank + d) == (int64_t)u.piece[d];
+    }
+    tile_walk((tile_function *)f, f->body, look_at, &u); /* which changes nothing */
+    return u.fits &&
+           tile_layout_order(held, u.piece, 16 / tile_scalar_bytes(view->scalar), order);
+}
