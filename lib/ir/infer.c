@@ -397,7 +397,8 @@ static bool tile_infer_view(tile_infer *infer) {
     const tile_type *type = infer->given, *base = type_of(infer, 0);
     if (!type) return fail(infer, "a view has 1 to 6 extents", NULL, "", NULL);
     if (!given(infer, TILE_TYPE_VIEW, "the result must be a view")) return false;
-    if (type->layout) return fail(infer, "only a view of opaque scratch has a layout", NULL, "", NULL);
+    if (type->layout)
+        return fail(infer, "only a view of opaque scratch has a layout", NULL, "", NULL);
     if (type->rank != extents || (strides && strides != extents))
         return fail(infer, "there must be one extent, and one stride if any, for each dim of", type,
                     "", NULL);

@@ -324,7 +324,8 @@ bool tile_layout_order(const tile_layout *held, const uint32_t *piece, unsigned 
     unsigned all = tile_layout_part_bits(held);
     for (unsigned d = 0; d < held->rank; d++) {
         dims[d] = tile_layout_extent(held, d);
-        if (piece[d] != dims[d] && (held->count[d] > 1 || (piece[d] & (piece[d] - 1)))) return false;
+        if (piece[d] != dims[d] && (held->count[d] > 1 || (piece[d] & (piece[d] - 1))))
+            return false;
     }
     *order = tile_layout_blank(TILE_LAYOUT_SHARED, dims, held->rank);
     return append(held, held->reg, held->reg_bits, piece, true, log2_of(vec), order) &&

@@ -313,8 +313,8 @@ static void wish_op(tile_function *f, tile_op op, void *user) {
     const tile_value *element = transfer(f, op, &tile);
     if (element && (a->ordered || !is_opaque(f, element[0]))) {
         bool loads = tile_op_opcode(f, op) == TILE_OP_load;
-        tile_layout layout = tile_access_layout(f, a->ranges, element, tile_value_type(f, tile),
-                                                warps_at(a, op));
+        tile_layout layout =
+            tile_access_layout(f, a->ranges, element, tile_value_type(f, tile), warps_at(a, op));
         wish(a, tile, loads ? WISH_LOAD : WISH_STORE, &layout);
     }
     if (is_atomic_tile(f, op)) wish_atomic(a, op);

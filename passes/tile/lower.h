@@ -28,7 +28,8 @@ typedef struct lower_view {
     tile_value extents[TILE_MAX_RANK]; /* i32 */
     tile_value limits[TILE_MAX_RANK]; /* these, but nothing below 0: coordinates compare unsigned */
     tile_value strides[TILE_MAX_RANK]; /* i64, in elements */
-    const tile_layout *layout; /* of opaque scratch: the order of its last dims' elements; or NULL */
+    const tile_layout
+        *layout; /* of opaque scratch: the order of its last dims' elements; or NULL */
 } lower_view;
 
 typedef struct lowering {

@@ -53,6 +53,5 @@ bool order_scratch(const tile_function *f, const tile_range *ranges, tile_value 
         u.fits &= tile_type_dim(view, view->rank - held->rank + d) == (int64_t)u.piece[d];
     }
     tile_walk((tile_function *)f, f->body, look_at, &u); /* which changes nothing */
-    return u.fits &&
-           tile_layout_order(held, u.piece, 16 / tile_scalar_bytes(view->scalar), order);
+    return u.fits && tile_layout_order(held, u.piece, 16 / tile_scalar_bytes(view->scalar), order);
 }

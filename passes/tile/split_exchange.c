@@ -43,8 +43,7 @@ static void make_parts(exchange *e, tile_builder *b) {
     tile_value all =
         by_tile ? TILE_NO_VALUE : tile_build_mul(b, e->tiles, tile_build_int(b, s->factor));
     for (unsigned i = 0; i < s->count; i++)
-        e->parts[i] =
-            by_tile ? split_opaque_parts(s, b, i, e->tiles) : split_scratch(s, b, i, all);
+        e->parts[i] = by_tile ? split_opaque_parts(s, b, i, e->tiles) : split_scratch(s, b, i, all);
 }
 
 static void store_parts(exchange *e, tile_builder *b) {

@@ -128,7 +128,8 @@ Test(layout, offsets_compose_the_maps) {
         }
 }
 
-/* What a register and lane of warp 0 holds of a piece at the origin is at this offset of `order`. */
+/* What a register and lane of warp 0 holds of a piece at the origin is at this offset of `order`.
+ */
 static uint32_t offset_in(const tile_layout *order, const tile_layout *piece, uint32_t reg,
                           uint32_t lane, uint32_t warp) {
     uint32_t index = tile_layout_apply(piece, reg, lane, warp), coordinates[TILE_MAX_RANK];
