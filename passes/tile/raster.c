@@ -35,22 +35,52 @@ static tile_value along(tile_builder *b, tile_value base, tile_value direction, 
 
 /* Groups --------------------------------------------------------------------------------------- */
 
-/* In groups of `group` along dim 0 of `extent`. What is not negative is said to be so: a division
- * of unsigned numbers is shorter. */
-static void grouped(tile_builder *b, int64_t group, tile_value n, const tile_value extent[2],
+static raster_divisor divisor(tile_builder *b, tile_value value, bool before_loop) {
+    raster_divisor d = {.value = value};
+    int64_t known;
+    if (before_loop && !tile_value_is_int(b->function, value, &known))
+        d.reciprocal = tile_build_div(b, number(b, INT32_MAX), value);
+    return d;
+}
+
+/* n / d of n >= 0. With floor((2^31 - 1) / d) for a reciprocal the product is right or one too
+ * small: it is at most n / 2^31, and that is below 1, away from n / d. */
+static tile_value quotient(tile_builder *b, tile_value n, const raster_divisor *d) {
+    if (!d->reciprocal.id) return tile_build_div(b, n, d->value);
+    tile_context *context = tile_function_context(b->function);
+    const tile_type *i32 = tile_type_scalar(context, TILE_i32);
+    const tile_type *i64 = tile_type_scalar(context, TILE_i64);
+    tile_value bits = tile_build_constant(b, i64, tile_expr_int(context, 31));
+    tile_value wide =
+        tile_build_mul(b, tile_build_cast(b, n, i64), tile_build_cast(b, d->reciprocal, i64));
+    tile_value low = tile_build_cast(b, tile_build_shr(b, wide, bits), i32);
+    tile_value rest = tile_build_sub(b, n, tile_build_mul(b, low, d->value));
+    return tile_build_select(b, tile_build_ge(b, rest, d->value),
+                             tile_build_add(b, low, number(b, 1)), low);
+}
+
+/* n - count * size */
+static tile_value without(tile_builder *b, tile_value n, tile_value count, tile_value size) {
+    return tile_build_sub(b, n, tile_build_mul(b, count, size));
+}
+
+/* In groups along a dim of the extents. n / (group * the other extent) is taken in two steps,
+ * as that product may not fit. What is not negative is said to be so: a division of unsigned
+ * numbers is shorter. */
+static void grouped(tile_builder *b, const raster_order *o, unsigned dim, tile_value n,
                     tile_value at[2]) {
-    tile_value zero = number(b, 0), one = number(b, 1);
-    tile_value most = tile_build_min(b, number(b, group), extent[0]);
+    tile_value zero = number(b, 0), size = number(b, o->group);
     n = tile_build_max(b, n, zero);
-    tile_value width = tile_build_max(b, tile_build_mul(b, most, extent[1]), one);
-    tile_value which = tile_build_div(b, n, width);
-    tile_value first = tile_build_mul(b, which, most);
-    tile_value rows = tile_build_min(b, tile_build_sub(b, extent[0], first), most);
-    rows = tile_build_max(b, rows, one);
-    tile_value rest = tile_build_sub(b, n, tile_build_mul(b, which, width));
-    rest = tile_build_max(b, rest, zero);
-    at[1] = tile_build_div(b, rest, rows);
-    at[0] = tile_build_add(b, first, tile_build_sub(b, rest, tile_build_mul(b, at[1], rows)));
+    tile_value row = tile_build_max(b, quotient(b, n, &o->slow), zero);
+    tile_value first = tile_build_mul(b, tile_build_div(b, row, size), size);
+    tile_value rest = tile_build_max(b, without(b, n, first, o->slow.value), zero);
+    tile_value left = tile_build_sub(b, o->extent[dim], first);
+    tile_value complete = tile_build_ge(b, left, size);
+    tile_value rows = tile_build_select(b, complete, size, o->last.value);
+    tile_value column =
+        tile_build_select(b, complete, tile_build_div(b, rest, size), quotient(b, rest, &o->last));
+    at[dim] = tile_build_add(b, first, without(b, rest, column, rows));
+    at[1 - dim] = column;
 }
 
 /* Hilbert -------------------------------------------------------------------------------------- */
@@ -188,25 +218,29 @@ static void hilbert(tile_builder *b, tile_value n, const tile_value extent[2], t
     at[1] = along(b, s[PY], tile_build_select(b, flat, s[AY], s[BY]), s[N]);
 }
 
-void raster_tile(tile_builder *b, tile_raster raster, int64_t group, tile_value n,
-                 const tile_value extent[2], tile_value xy[2]) {
-    const tile_value turned[2] = {extent[1], extent[0]};
+raster_order raster_plan(tile_builder *b, tile_raster raster, int64_t group,
+                         const tile_value extent[2], bool before_loop) {
+    raster_order o = {.raster = raster, .group = group, .extent = {extent[0], extent[1]}};
     int64_t known;
     for (unsigned d = 0; d < 2; d++) /* one row or column: there is one order */
         if (tile_value_is_int(b->function, extent[d], &known) && known == 1)
-            raster = TILE_RASTER_NONE;
-    tile_value yx[2];
-    switch (raster) {
+            o.raster = TILE_RASTER_NONE;
+    bool rows = o.raster == TILE_RASTER_ROWS, columns = o.raster == TILE_RASTER_COLUMNS;
+    if (o.raster != TILE_RASTER_HILBERT) o.slow = divisor(b, extent[rows], before_loop);
+    if (!rows && !columns) return o;
+    tile_value left = tile_build_rem(b, extent[columns], number(b, group));
+    o.last = divisor(b, tile_build_max(b, left, number(b, 1)), before_loop);
+    return o;
+}
+
+void raster_tile(tile_builder *b, const raster_order *o, tile_value n, tile_value xy[2]) {
+    switch (o->raster) {
     case TILE_RASTER_NONE: /* x first: one group of all rows */
-        xy[0] = tile_build_rem(b, n, extent[0]);
-        xy[1] = tile_build_div(b, n, extent[0]);
+        xy[1] = quotient(b, n, &o->slow);
+        xy[0] = without(b, n, xy[1], o->slow.value);
         return;
-    case TILE_RASTER_ROWS: grouped(b, group, n, extent, xy); return;
-    case TILE_RASTER_COLUMNS:
-        grouped(b, group, n, turned, yx);
-        xy[0] = yx[1];
-        xy[1] = yx[0];
-        return;
-    case TILE_RASTER_HILBERT: hilbert(b, n, extent, xy); return;
+    case TILE_RASTER_ROWS: grouped(b, o, 0, n, xy); return;
+    case TILE_RASTER_COLUMNS: grouped(b, o, 1, n, xy); return;
+    case TILE_RASTER_HILBERT: hilbert(b, n, o->extent, xy); return;
     }
 }

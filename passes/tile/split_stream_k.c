@@ -152,7 +152,8 @@ static void find_tile(stream *t, tile_builder *b, tile_value turn) {
     tile_value slice = tile_build_mul(b, t->grid.extent[0], t->grid.extent[1]);
     tile_value rest = tile_build_rem(b, t->tile, slice);
     t->grid.id[2] = inside(b, tile_build_div(b, t->tile, slice), t->grid.extent[2]);
-    raster_tile(b, t->f->raster, group, rest, t->grid.extent, t->grid.id);
+    raster_order order = raster_plan(b, t->f->raster, group, t->grid.extent, false);
+    raster_tile(b, &order, rest, t->grid.id);
     for (unsigned d = 0; d < 2; d++) t->grid.id[d] = inside(b, t->grid.id[d], t->grid.extent[d]);
 }
 

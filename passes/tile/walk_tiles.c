@@ -36,20 +36,31 @@
  *     %2 = mul %1, 4 : i32
  *     %3, %4, %5 = block_id : i32
  *     %6, %7, %8 = grid_dim : i32
+ *     %9 = div 2147483647, %1 : i32
  *     for %tile = %3 to %2 step %6 independent {
- *       %9 = rem %tile, %1 : i32
- *       %10 = div %tile, %1 : i32
- *       %11 = sub %1, 1 : i32
- *       %12 = max %9, 0 : i32
- *       %13 = min %12, %11 : i32
- *       %14 = max %10, 0 : i32
- *       %15 = min %14, 3 : i32
+ *       %10 = cast %9 : i64
+ *       %11 = cast %tile : i64
+ *       %12 = mul %11, %10 : i64
+ *       %13 = shr %12, i64(31) : i64
+ *       %14 = cast %13 : i32
+ *       %15 = mul %14, %1 : i32
+ *       %16 = sub %tile, %15 : i32
+ *       %17 = add %14, 1 : i32
+ *       %18 = ge %16, %1 : i1
+ *       %19 = select %18, %17, %14 : i32
+ *       %20 = mul %19, %1 : i32
+ *       %21 = sub %tile, %20 : i32
+ *       %22 = sub %1, 1 : i32
+ *       %23 = max %21, 0 : i32
+ *       %24 = min %23, %22 : i32
+ *       %25 = max %19, 0 : i32
+ *       %26 = min %25, 3 : i32
  *       %from = view %x, [%n, 256] : view<f32[?, 256]>
  *       %to = view %y, [%n, 256] : view<f32[?, 256]>
- *       %16 = mul %13, 64 : i32
- *       %17 = mul %15, 64 : i32
- *       %t = load %from[%16, %17] : tile<f32[64, 64]>
- *       store %t, %to[%16, %17]
+ *       %27 = mul %24, 64 : i32
+ *       %28 = mul %26, 64 : i32
+ *       %t = load %from[%27, %28] : tile<f32[64, 64]>
+ *       store %t, %to[%27, %28]
  *     }
  *   }
  *
@@ -200,7 +211,8 @@ static void order_blocks(tile_pass *pass, walk *w) {
     if (never) return;
     tile_value number = tile_build_add(&b, tile_build_mul(&b, at[1], extent[0]), at[0]);
     if (fits.id) number = tile_build_select(&b, fits, number, tile_build_int(&b, 0));
-    raster_tile(&b, w->f->raster, w->group, number, extent, way);
+    raster_order order = raster_plan(&b, w->f->raster, w->group, extent, false);
+    raster_tile(&b, &order, number, way);
     for (unsigned d = 0; d < 2; d++) {
         way[d] = bounded(&b, way[d], extent[d]);
         way[d] = moved(&b, xyz[d], at[d], way[d], cluster_extent(w, d));
@@ -223,7 +235,8 @@ static tile_value declared_extent(const walk *w, tile_builder *b, unsigned d) {
 }
 
 /* The tile of a number: x and y in the raster's order, then z. */
-static void tile_of_number(const walk *w, tile_builder *b, tile_value number, grid *g) {
+static void tile_of_number(const walk *w, tile_builder *b, const raster_order *order,
+                           tile_value number, grid *g) {
     int64_t known;
     bool flat = tile_value_is_int(w->f, g->extent[2], &known) && known == 1;
     g->id[2] = tile_build_int(b, 0);
@@ -232,7 +245,7 @@ static void tile_of_number(const walk *w, tile_builder *b, tile_value number, gr
         g->id[2] = tile_build_div(b, number, slice);
         number = tile_build_rem(b, number, slice);
     }
-    raster_tile(b, w->f->raster, w->group, number, g->extent, g->id);
+    raster_tile(b, order, number, g->id);
     for (unsigned d = 0; d < 3; d++) g->id[d] = bounded(b, g->id[d], g->extent[d]);
 }
 
@@ -313,7 +326,8 @@ static void tile_by_cost(const walk *w, tile_builder *b, tile_value number,
     tile_value count = product(b, alike.extent, 3);
     number = tile_build_max(b, number, tile_build_int(b, 0));
     tile_value rank = tile_build_div(b, number, count);
-    tile_of_number(w, b, tile_build_rem(b, number, count), &alike);
+    raster_order order = raster_plan(b, w->f->raster, w->group, alike.extent, false);
+    tile_of_number(w, b, &order, tile_build_rem(b, number, count), &alike);
     for (unsigned d = 0; d < 3; d++) g->id[d] = alike.id[d];
     if (w->is_steady)
         sort_by_ends(w, b, rank, grows, g);
@@ -324,11 +338,12 @@ static void tile_by_cost(const walk *w, tile_builder *b, tile_value number,
 /* for %tile = %block to %tiles step %blocks {} */
 static tile_op loop_in_order(const walk *w, tile_builder *b, tile_value block, tile_value blocks,
                              tile_value tiles, grid *g, tile_builder *body) {
+    raster_order order = raster_plan(b, w->f->raster, w->group, g->extent, true);
     tile_op loop = tile_build_for_loop(b, block, tiles, blocks, NULL, 0);
     *body = tile_builder_at_end(w->f, tile_op_region(w->f, loop, 0));
     tile_value number = tile_region_arg(w->f, body->region, 0);
     tile_value_set_name(w->f, number, "tile");
-    tile_of_number(w, body, number, g);
+    tile_of_number(w, body, &order, number, g);
     return loop;
 }
 
