@@ -155,11 +155,6 @@ void cpu_decode_convert_layout(cpu_decoder *d, tile_op op) {
     cpu_add_move(d, op, tile_op_operand(d->f, op, 0), cpu_place_of(d, tile_op_result(d->f, op, 0)));
 }
 
-/* The product has been computed where it stands; level 3 is where it may come late. */
-void cpu_decode_dot_wait(cpu_decoder *d, tile_op op) {
-    cpu_add_move(d, op, tile_op_operand(d->f, op, 0), cpu_place_of(d, tile_op_result(d->f, op, 0)));
-}
-
 void cpu_decode_iota(cpu_decoder *d, tile_op op) {
     tile_iota *iota = TILE_NEW(&d->program->arena, tile_iota);
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_iota);

@@ -153,6 +153,7 @@ cpu_outcome cpu_wait_for_word(cpu_run *run, cpu_agent *agent, const cpu_insn *in
 
 /* product.c: both levels */
 CPU_HANDLER(cpu_run_dot);
+CPU_HANDLER(cpu_run_dot_wait); /* integer: how many may stay pending */
 CPU_HANDLER(cpu_run_mma);
 
 /* wgmma.c: level 3 */

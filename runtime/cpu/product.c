@@ -45,7 +45,15 @@ void cpu_decode_dot(cpu_decoder *d, tile_op op) {
     insn->type = cpu_operand_type(d, op, 0);
     insn->memory = cpu_operand_type(d, op, 1);
     insn->product = add_product(d, op, query.m, query.n, query.k);
+    insn->flag = tile_op_has_attr(d->f, op, TILE_ATTR_async);
     cpu_set_elements(d, insn, cpu_result_type(d, op));
+}
+
+void cpu_decode_dot_wait(cpu_decoder *d, tile_op op) {
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_dot_wait);
+    if (!tile_value_is_int(d->f, tile_op_operand(d->f, op, 1), &insn->integer))
+        CPU_FAIL(d, insn->loc, "dot_wait: how many may be pending is not known yet");
+    cpu_add_move(d, op, tile_op_operand(d->f, op, 0), cpu_place_of(d, tile_op_result(d->f, op, 0)));
 }
 
 /* Register i of lane l stands at i * CPU_LANES + l. */
@@ -241,25 +249,63 @@ void cpu_multiply(const cpu_product *p, const char *a, const char *b, const char
 
 /* Running -------------------------------------------------------------------------------------- */
 
-/* An operand's elements: a tile's, or those of a shared buffer's stage; NULL after a report. */
-static const char *dot_operand(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned index,
-                               const tile_type *type) {
-    uint32_t offset, count = index ? insn->second_count : insn->index_count;
-    if (type->kind == TILE_TYPE_TILE) return cpu_at(run, agent, insn->operand[index]);
-    if (!cpu_stage_offset(run, agent, insn, index, index ? insn->second : insn->index, count, type,
-                          &offset) ||
-        !cpu_shared_read(run, agent, insn, -1, cpu_set_thread(agent, insn), offset,
-                         cpu_stage_bytes(type)))
-        return NULL;
-    return (const char *)agent->block->shared + offset;
+/* The operand's stage in shared memory: offset, which is CPU_NO_PLACE for a tile. */
+static bool find_operand(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned index,
+                         uint32_t *offset) {
+    const tile_type *type = index ? insn->memory : insn->type;
+    *offset = CPU_NO_PLACE;
+    return type->kind == TILE_TYPE_TILE ||
+           cpu_stage_offset(run, agent, insn, index, index ? insn->second : insn->index,
+                            index ? insn->second_count : insn->index_count, type, offset);
 }
 
+/* A product with `async` reads until a wait covers it. */
+static bool read_operand(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned index,
+                         uint32_t offset) {
+    uint32_t bytes = cpu_stage_bytes(index ? insn->memory : insn->type);
+    uint16_t thread = cpu_set_thread(agent, insn);
+    return insn->flag ? cpu_lane_start_read(run, agent, insn, -1, thread, offset, bytes)
+                      : cpu_shared_read(run, agent, insn, -1, thread, offset, bytes);
+}
+
+static void add_pending(cpu_agent *agent, const cpu_pending_dot *dot) {
+    if (agent->dot_count == agent->dot_capacity) {
+        agent->dot_capacity = agent->dot_capacity ? 2 * agent->dot_capacity : 8;
+        agent->dots = tile_realloc(agent->dots, sizeof *agent->dots * agent->dot_capacity);
+    }
+    agent->dots[agent->dot_count++] = *dot;
+}
+
+/* The sums are there at once: level 3 is where they come late. */
 CPU_HANDLER(cpu_run_dot) {
-    const char *a = dot_operand(run, agent, insn, 0, insn->type);
-    const char *b = a ? dot_operand(run, agent, insn, 1, insn->memory) : NULL;
-    if (!b) return CPU_STOP;
-    cpu_multiply(insn->product, a, b, cpu_at(run, agent, insn->operand[2]),
+    cpu_pending_dot dot = {.insn = insn};
+    const char *elements[2];
+    for (unsigned i = 0; i < 2; i++) {
+        if (!find_operand(run, agent, insn, i, &dot.offset[i])) return CPU_STOP;
+        bool tile = dot.offset[i] == CPU_NO_PLACE;
+        if (!tile && !read_operand(run, agent, insn, i, dot.offset[i])) return CPU_STOP;
+        elements[i] = tile ? cpu_at(run, agent, insn->operand[i])
+                           : (const char *)agent->block->shared + dot.offset[i];
+    }
+    cpu_multiply(insn->product, elements[0], elements[1], cpu_at(run, agent, insn->operand[2]),
                  cpu_at(run, agent, insn->result));
+    if (insn->flag) add_pending(agent, &dot);
+    return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_dot_wait) {
+    size_t done = 0;
+    for (; done + (size_t)insn->integer < agent->dot_count; done++) {
+        const cpu_pending_dot *dot = &agent->dots[done];
+        uint16_t thread = cpu_set_thread(agent, dot->insn);
+        for (unsigned i = 0; i < 2; i++)
+            if (dot->offset[i] != CPU_NO_PLACE)
+                cpu_lane_end_read(run, agent, dot->insn, -1, thread, dot->offset[i],
+                                  cpu_stage_bytes(i ? dot->insn->memory : dot->insn->type));
+    }
+    if (!done) return CPU_NEXT;
+    agent->dot_count -= done;
+    memmove(agent->dots, agent->dots + done, sizeof *agent->dots * agent->dot_count);
     return CPU_NEXT;
 }
 

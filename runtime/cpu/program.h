@@ -60,7 +60,8 @@ struct cpu_insn {
     tile_opcode opcode;
     tile_scalar scalar; /* of the elements that the operation works on */
     tile_scalar from;   /* casts: the operand's; accesses: the index's */
-    bool flag;        /* ldmatrix: trans; scratch: clean; select: one condition for all elements */
+    bool flag;        /* ldmatrix: trans; scratch: clean; dot: async; select: one condition for all
+                         elements */
     bool speculative; /* reads what may not be written yet */
     bool own_order;   /* level 2: the block's accesses are ordered without barriers */
     bool releases, acquires;
@@ -243,6 +244,12 @@ typedef struct cpu_block cpu_block;
 typedef struct cpu_bulk cpu_bulk;
 typedef struct cpu_global cpu_global;
 
+/* An asynchronous `dot`: what it reads in shared memory. */
+typedef struct cpu_pending_dot {
+    const cpu_insn *insn;
+    uint32_t offset[2]; /* of lhs and rhs; CPU_NO_PLACE: that one is a tile */
+} cpu_pending_dot;
+
 /* One fence_async. */
 typedef struct cpu_proxy_fence {
     uint32_t time; /* of its agent */
@@ -310,6 +317,8 @@ struct cpu_agent {
     size_t fence_count, fence_capacity;
     cpu_tracing tracing;
     cpu_products *products; /* NULL: it has executed no wgmma yet */
+    cpu_pending_dot *dots;  /* level 2: asynchronous products that no wait has covered */
+    size_t dot_count, dot_capacity;
 };
 
 struct cpu_block {

@@ -67,6 +67,7 @@ static void destroy_blocks(const cpu_program *program, cpu_block *list) {
             free(list->agents[w].poison);
             free(list->agents[w].copies);
             free(list->agents[w].fences);
+            free(list->agents[w].dots);
             cpu_clear_products(&list->agents[w]);
             cpu_drop_bulks(&list->agents[w]);
             free(list->agents[w].bulks);
@@ -107,6 +108,7 @@ static void start_agent(const cpu_run *run, cpu_block *block, unsigned index, ui
     agent->mask = program->lanes == CPU_LANES ? UINT32_MAX : 1;
     agent->copy_count = 0;
     agent->fence_count = 0;
+    agent->dot_count = 0;
     agent->copies_issued = 0;
     cpu_clear_products(agent);
     memset(agent->bulk_commits, 0, sizeof agent->bulk_commits);
