@@ -1,0 +1,277 @@
+"""Plants each fault of a table in what the compiler makes of kernels with roles, one place after the
+other, and runs the CPU device, which must name the fault. Prints the rows of which a place was not
+found, or that have no place, and a count.
+
+usage: mutations.py INPUTS KERNELS FOLDER [KERNEL...]    INPUTS, KERNELS: folders with .tile files"""
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+
+INPUTS, SHIPPED, FOLDER = sys.argv[1:4]
+TO_ROLES = ("split-k,round-grid,walk-tiles,canonicalize,cse,licm,dce,choose-instructions,"
+            "specialize-warps")
+
+
+def arrays(check, **sizes):
+    """Arguments of a product c[m, n] = a[m, k] b[k, n]."""
+    m, n, k = sizes["m"], sizes["n"], sizes["k"]
+    return ([x for name, value in sizes.items() for x in ("--arg", f"{name}={value}")] +
+            ["--arg", f"a=int:f16[{m},{k}]", "--arg", f"b=int:f16[{k},{n}]",
+             "--arg", f"c=poison:f16[{m},{n}]", "--sms=2", "--check", check])
+
+
+PRODUCT = arrays("c=matmul(a,b)", m=320, n=128, k=96, used=96)
+NOTHING = arrays("c=matmul(a,b)*0", m=320, n=128, k=96, used=0)
+TWO = ["--arg", "k=224", "--arg", "a=int:f16[64,224]", "--arg", "b=int:f16[224,64]", "--arg", "c=int:f16[224,64]",
+       "--arg", "d=poison:f16[64,64]", "--arg", "e=poison:f16[64,64]", "--arg", "f=poison:f16[224,64]", "--check"]
+TAKE_TURNS = "block_m=64 block_n=64 block_k=32 stages=2 num_warps=8 how=ping_pong"
+COOPERATE = "block_m=128 block_n=64 block_k=32 stages=2 num_warps=8"
+# Name: file, kernel, level of the text, parameters, and launches, of which one must find a fault; rings go around
+# more than once.
+KERNELS = {
+    "ping-pong": ("specialized.tile", "tiles", 3, TAKE_TURNS, (PRODUCT, NOTHING)),
+    "cooperative": ("specialized.tile", "tiles", 3, COOPERATE, (PRODUCT, NOTHING)),
+    "exchange": ("matmul.tile", "matmul", 3, "block_m=64 block_n=64 block_k=64 stages=2 num_warps=4 split=2 "
+                 "strategy=exchange consumers=cooperative", (arrays("c=matmul(a,b)", m=64, n=128, k=896),)),
+    "two products": ("specialized.tile", "two", 3, "stages=2", (TWO + ["d=matmul(a,b)"], TWO + ["e=matmul(a,c)+1"])),
+    "by hand": ("roles_pipelined.tile", "roles_pipelined", 3, "block_n=64 block_k=32 stages=2",
+                (arrays("c=matmul(a,b)", m=128, n=64, k=224),)),
+    "ping-pong as tiles": ("specialized.tile", "tiles", 2, TAKE_TURNS, (PRODUCT, NOTHING)),
+    "cooperative as tiles": ("specialized.tile", "tiles", 2, COOPERATE, (PRODUCT, NOTHING)),
+    "two products as tiles": ("specialized.tile", "two", 2, "stages=2",
+                              (TWO + ["d=matmul(a,b)"], TWO + ["e=matmul(a,c)+1"])),
+}
+
+# What is no fault there: of several rings each waits for the others, too; of two sums one may be complete while
+# the other is waited for; a buffer that is filled once.
+SOUND = {
+    "two products": {"a count is one too low", "a warp's lanes have not come when it gives a stage back",
+                     "no wait for an empty stage", "sums are used one group too early",
+                     "no bulk_wait before the buffer is filled again"},
+    "two products as tiles": {"no wait for an empty stage"},
+}
+
+STUCK = "deadlock: "
+EARLY = "may pass one round early|wait comes too late"
+LANDS = "while an asynchronous copy is in flight"
+READS = "write while an asynchronous operation that nothing has waited for reads"
+RACE = "data race: "
+UNINITIALISED = "read of uninitialised shared memory"
+BYTES = "fewer bytes are expected than copied|bytes more have been written than|bytes that a barrier expects"
+MANY = "more arrive than its count says"
+MEET = "arrives at barrier|the block ends, and barrier"
+WRONG = "first wrong element"
+WAITED = "|".join((STUCK, EARLY, LANDS, READS, RACE, UNINITIALISED))
+
+
+def add(group, amount):
+    """Another number in this group."""
+    def by(m):
+        start, end = m.start(group) - m.start(), m.end(group) - m.start()
+        number = int(int(m[group]) * amount) if isinstance(amount, float) else int(m[group]) + amount
+        return m[0][:start] + str(number) + m[0][end:]
+    return by
+
+
+def turned(m):
+    return f"{m[1]}%turned = xor {m[3]}, 1 : i32{m[1]}{m[2]}, %turned"
+
+
+# What is wrong; where, at this level; the text instead; what is reported.
+ROWS = {3: [
+    ("a barrier is not initialised", r"\n *mbarrier_init.*", "", "has not been initialised"),
+    ("a count is one too high", r"mbarrier_init %\S+, (\d+)", add(1, 1), STUCK),
+    ("a count is twice as high", r"mbarrier_init %\S+, (\d+)", add(1, 2.0), STUCK),
+    ("a count is one too low", r"mbarrier_init %\S+, ([2-9]|\d\d)", add(1, -1), "|".join((EARLY, READS, RACE, MANY))),
+    ("no mbarrier_fence", r"\n *mbarrier_fence", "", "mbarrier_fence is missing"),
+    ("mbarrier_fence before what it publishes", r"((?:\n *mbarrier_init.*)+)(\n *mbarrier_fence)", r"\2\1",
+     "mbarrier_fence is missing"),
+    ("no barrier behind mbarrier_init", r"(\n  \})\n  sync(?=\n  roles)", r"\1", "initialised"),
+    ("everybody initialises", r"if %\w+ (\{\n *mbarrier_init)", r"if true \1", RACE),
+    ("nobody initialises", r"if %\w+ (\{\n *mbarrier_init)", r"if false \1", "has not been initialised"),
+    ("no bytes expected, no arrival", r"\n *mbarrier_expect.*", "", STUCK),
+    ("an arrival that expects nothing", r"mbarrier_expect (%\S+), \d+", r"mbarrier_arrive \1", BYTES),
+    ("16 bytes too few", r"mbarrier_expect %\S+ (\d+)", add(1, -16), BYTES + "|16 bytes more than expected"),
+    ("16 bytes too many", r"mbarrier_expect %\S+ (\d+)", add(1, 16), "16 bytes are missing"),
+    ("half of the bytes", r"mbarrier_expect %\S+ (\d+)", add(1, 0.5), BYTES + "|more than expected"),
+    ("twice the bytes", r"mbarrier_expect %\S+ (\d+)", add(1, 2.0), "bytes are missing"),
+    ("bytes without an arrival", r"mbarrier_expect .*", r"\g<0> {noarrive}", STUCK),
+    ("bytes and arrival twice", r"\n *mbarrier_expect .*", r"\g<0>\g<0>", MANY + "|" + STUCK),
+    ("the arrival at another stage", r"(mbarrier_(?:expect|arrive) %\w+)\[%\w+\]", r"\1[0]",
+     "|".join((MANY, WAITED, BYTES))),
+    ("no wait for a full stage", r"\n *mbarrier_wait %full.*", "", WAITED),
+    ("no wait for an empty stage", r"\n *mbarrier_wait %empty.*", "", "|".join((LANDS, READS, RACE, MANY))),
+    ("the other parity", r"(\n *)(mbarrier_wait %\S+), (%\w+)", turned, WAITED),
+    ("the first parity is the other one", r"%parity = 1", "%parity = 0", STUCK),
+    ("a wait for another stage", r"(mbarrier_wait %\w+)\[%\w+\]", r"\1[0]", WAITED),
+    ("a stage is not given back", r"\n *mbarrier_arrive %empty.*", "", STUCK),
+    ("a stage is given back twice", r"\n *mbarrier_arrive %empty.*", r"\g<0>\g<0>", "|".join((MANY, EARLY, READS, RACE))),
+    ("a warp's lanes have not come when it gives a stage back", r"\n *sync_warp(?=\n *mbarrier_arrive)", "", RACE),
+    ("a stage is given back before its products are done",
+     r"(\n *wgmma_wait 1)((?:\n.*){0,3}?\n *if %\w+ \{\n *sync_warp\n *mbarrier_arrive.*\n *\})", r"\2\1", READS + "|" + RACE),
+    ("a stage is given back in the first iteration, too", r"if %\w+ (\{\n *sync_warp\n *mbarrier_arrive %empty\[%previous)",
+     r"if true \1", "|".join((MANY, EARLY, READS, RACE))),
+    ("one product more under way", r"(\n *)wgmma_wait 1\n", r"\1wgmma_wait 2\n", READS),
+    ("no wait for products", r"\n *wgmma_wait 1(?=\n)", "", READS),
+    ("sums are used one group too early", r"wgmma_wait 0, %", "wgmma_wait 1, %", "still pending|" + READS),
+    ("sums are used without a wait", r"= wgmma_wait 0, (%\w+) : (.*)", r"= add \1, \1 : \2", "still pending"),
+    ("no wgmma_fence", r"\n *wgmma_fence", "", "wgmma_fence"),
+    ("no wgmma_commit", r"\n *wgmma_commit", "", "still pending|" + READS),
+    ("the first product keeps what was there", r"(= wgmma %\w+, %\w+, %sum), %\w+ ", r"\1, true ",
+     "poison|undefined|uninitialised|" + WRONG),
+    ("the next product does not keep the sums", r"(= wgmma %\w+, %\w+, %\w+), true ", r"\1, false ", WRONG),
+    ("another stage is multiplied", r"(wgmma_descriptor %\w+\[)%\w+", r"\g<1>0", "|".join((WAITED, WRONG))),
+    ("a descriptor of another swizzle", r"(wgmma_descriptor .*swizzle = )\d+", r"\g<1>32", "|".join((LANDS, UNINITIALISED, WRONG))),
+    ("a descriptor without swizzle", r"(wgmma_descriptor .*swizzle = )\d+", r"\g<1>0", "|".join((LANDS, UNINITIALISED, WRONG))),
+    ("a descriptor of another stride", r"wgmma_descriptor .*stride = (\d+)", add(1, 0.25), "|".join((LANDS, UNINITIALISED, WRONG))),
+    ("a descriptor of twice the stride", r"wgmma_descriptor .*stride = (\d+)", add(1, 2.0), "|".join((LANDS, UNINITIALISED, WRONG))),
+    ("a descriptor of the other major dim", r"(wgmma_descriptor .*: descriptor<f16, )k", r"\1mn",
+     "|".join((LANDS, UNINITIALISED, WRONG, "wgmma"))),
+    ("a map without swizzle", r"(tensor_map .*swizzle = )\d+", r"\g<1>0", WRONG),
+    ("a map of another swizzle", r"(tensor_map .*swizzle = )\d+", r"\g<1>32", "a box whose rows are as long as its swizzle"),
+    ("a copy for another barrier", r"(tma_load .*, %full)\[%\w+\]", r"\1[1]", "|".join((BYTES, STUCK, EARLY))),
+    ("a copy to another stage", r"(tma_load %\w+, \[.*?\], %\w+)\[%\w+\]", r"\1[0]", "|".join((LANDS, UNINITIALISED, READS, RACE))),
+    ("a copy left out", r"\n *tma_load .*", "", "bytes are missing"),
+    ("a copy twice", r"\n *tma_load .*", r"\g<0>\g<0>", LANDS),
+    ("every thread copies", r"if %\w+ (\{(?:\n.*){1,3}\n *tma_load)", r"if true \1", LANDS),
+    ("nobody copies", r"if %\w+ (\{(?:\n.*){1,3}\n *tma_load)", r"if false \1", "bytes are missing"),
+    ("no fence_async", r"\n *fence_async", "", "what no fence_async has shown"),
+    ("fence_async behind the barrier", r"(\n *fence_async)(\n *sync)\b", r"\2\1", "what no fence_async has shown"),
+    ("no barrier before the store's copy", r"(\n *fence_async)\n *sync\b", r"\1", RACE),
+    ("the store's copy before the barrier", r"(\n *sync)(\n *if %\w+ \{(?:\n.*){1,2}\n *tma_store.*\n *\})", r"\2\1", RACE),
+    ("every thread stores", r"if %\w+ (\{(?:\n.*){1,2}\n *tma_store)", r"if true \1", RACE),
+    ("nobody stores", r"if %\w+ (\{(?:\n.*){1,2}\n *tma_store)", r"if false \1", WRONG),
+    ("no bulk_commit", r"\n *bulk_commit", "", READS + "|bulk_commit and bulk_wait 0"),
+    ("no bulk_wait before the buffer is filled again", r"\n *bulk_wait 0 \{read\}(?=\n *sync)", "", READS),
+    ("no barrier behind bulk_wait", r"(\n *bulk_wait 0 \{read\})\n *sync\b", r"\1", READS + "|" + RACE),
+    ("no bulk_wait at the end", r"\n *bulk_wait 0(?=\n)", "", "the thread ends, and the store may not have read"),
+    ("one copy more under way at the end", r"bulk_wait 0(?=\n)", "bulk_wait 1", "the thread ends, and the store may not"),
+    ("a piece of the tile is not written", r"\n *stmatrix .*", "", UNINITIALISED + "|" + WRONG),
+    ("a turn is not given", r"\n *sync_arrive.*", "", STUCK),
+    ("a turn is given twice", r"\n *sync_arrive.*", r"\g<0>\g<0>", MEET),
+    ("a turn without waiting for it", r"\n *sync [1-9], .*", "", WAITED + "|" + MEET),
+    ("turns of 4 warps more", r"sync(?:_arrive)? [1-9], (\d+)", add(1, 4), MEET),
+    ("turns of one warp less", r"sync(?:_arrive)? [1-9], (\d+)", add(1, -1), MEET),
+    ("a turn at another barrier", r"sync_arrive ([1-9]), ", add(1, 2), MEET + "|" + STUCK),
+    ("a turn is given at the end, too", r"if %\w+ (\{\n *if %\w+ \{\n *sync_arrive)", r"if true \1", MEET),
+    ("no turn is given", r"if %\w+ (\{\n *if %\w+ \{\n *sync_arrive)", r"if false \1", STUCK),
+    ("more registers than there are", r"registers 232", "registers 248", "registers together"),
+    ("the buffers overlap", r"alloc_shared \{offset = (\d{5,})\} : shared<f16", add(1, -1024),
+     "|".join((LANDS, READS, RACE, "overlap"))),
+    ("a buffer over the barriers", r"%full = alloc_shared \{offset = (\d+)", add(1, -128),
+     "has been overwritten|initialised again|" + RACE),
+    ("a counter does not release", r"\{kind = add, ordering = release\}", "{kind = add}", RACE),
+    ("nobody waits at the counter", r"\n *wait_acquire .*", "", RACE + "|uninitialised scratch"),
+    ("a counter misses an arrival", r"if %\w+ (\{\n *atomic_thread .*release)", r"if false \1", "deadlock|wait_acquire"),
+    ("no barrier before the counter", r"\n *sync(?=(\n *%.*)*\n *if %\w+ \{\n *atomic_thread .*release)", "", RACE),
+    ("no barrier behind the counter", r"(wait_acquire .*\n *\})\n *sync", r"\1", RACE + "|uninitialised scratch"),
+], 2: [
+    ("a count is one too high", r"alloc_barrier \{count = (\d+)", add(1, 1), STUCK),
+    ("a count is one too low", r"alloc_barrier \{count = ([2-9])", add(1, -1), "|".join((EARLY, READS, RACE, MANY))),
+    ("no arrival", r"\n *barrier_arrive.*", "", STUCK),
+    ("an arrival twice", r"\n *barrier_arrive.*", r"\g<0>\g<0>", "|".join((MANY, EARLY, READS, RACE, STUCK, LANDS))),
+    ("the arrival at another stage", r"(barrier_arrive %\w+)\[%\w+\]", r"\1[0]", "|".join((MANY, WAITED, BYTES))),
+    ("no wait for a full stage", r"\n *barrier_wait %full.*", "", WAITED),
+    ("no wait for an empty stage", r"\n *barrier_wait %empty.*", "", "|".join((LANDS, READS, RACE, MANY))),
+    ("the other parity", r"(\n *)(barrier_wait %\S+), (%\w+)", turned, WAITED),
+    ("a wait for another stage", r"(barrier_wait %\w+)\[%\w+\]", r"\1[0]", WAITED),
+    ("a copy for another barrier", r"(copy_async .*, %full)\[%\w+\]", r"\1[1]", BYTES + "|" + WAITED),
+    ("a copy to another stage", r"(copy_async .*, %\w+)\[%\w+\](?=, %full)", r"\1[0]",
+     "|".join((LANDS, UNINITIALISED, READS, RACE))),
+    ("a copy left out", r"\n *copy_async .*, %full.*", "", UNINITIALISED + "|" + RACE),
+    ("a copy twice", r"\n *copy_async .*, %full.*", r"\g<0>\g<0>", LANDS),
+    ("one product more under way", r"(= dot_wait %\w+, )1", r"\g<1>2", READS),
+    ("sums are used one group too early", r"(= dot_wait %\w+, )0", r"\g<1>1", "still pending|pending|" + READS),
+    ("another stage is multiplied", r"(= dot %\w+)\[%\w+\]", r"\1[0]", "|".join((WAITED, WRONG))),
+    ("no bulk_commit", r"\n *bulk_commit", "", READS + "|bulk_commit and bulk_wait 0"),
+    ("no bulk_wait before the buffer is filled again", r"\n *bulk_wait 0 \{read\}", "", READS),
+    ("no bulk_wait at the end", r"\n *bulk_wait 0(?=\n)", "", "ends, and the store may not have read"),
+    ("a turn is not given", r"\n *sync_arrive.*", "", STUCK),
+    ("a turn without waiting for it", r"\n *sync [1-9], .*", "", WAITED + "|" + MEET),
+    ("turns of 4 warps more", r"sync(?:_arrive)? [1-9], (\d+)", add(1, 4), MEET),
+    ("a turn is given at the end, too", r"if %\w+ (\{\n *%\w+ = eq .*\n *if %\w+ \{\n *sync_arrive)", r"if true \1", MEET),
+]}
+
+
+def make(name):
+    file, kernel, level, parameters, _ = KERNELS[name]
+    path = os.path.join(SHIPPED if file == "matmul.tile" else INPUTS, file)
+    made = os.path.join(FOLDER, name.replace(" ", "_").replace(",", "") + ".tile")
+    with open(path, encoding="utf-8") as source:  # the kernel and what it refers to
+        text = source.read()
+    parts = [p for p in re.split(r"\n(?=(?://.*\n)*(?:kernel|compute) @)", text)
+             if f"kernel @{kernel}<" in p or "compute @" in p]
+    alone = made + ".source"
+    with open(alone, "w", encoding="utf-8") as out:
+        out.write("\n".join(parts))
+    if level == 3:
+        command = ["tilec", alone, f"--kernel={kernel}", "--emit=tile"]
+        for parameter in parameters.split():
+            command += ["--param", parameter]
+    else:
+        command = ["tile-opt", alone, f"--kernel={kernel}", "--pass-pipeline=instantiate{" + parameters + "}," + TO_ROLES]
+    subprocess.run(command + ["--target=sm_90a", "-o", made], check=True)
+    with open(made, encoding="utf-8") as out:
+        return out.read()
+
+
+def run(name, number, text, seed):
+    """What the launches report first; "nothing" where all results are right."""
+    path = os.path.join(FOLDER, f"{number}.tile")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    _, kernel, level, _, launches = KERNELS[name]
+    command = ["tile-run", path, f"--kernel={kernel}", "--device=cpu", "--target=sm_90a", f"--level={level}",
+               f"--seed={seed}"]
+    report = "nothing"
+    for arguments in launches:
+        ran = subprocess.run(command + arguments, capture_output=True, text=True, timeout=200)
+        found = re.search(r"error: (.*)", ran.stderr)
+        right = ran.returncode == 0 and re.search(r": 0 wrong", ran.stdout)
+        report = found.group(1) if found else "nothing" if right else f"exit {ran.returncode}"
+        if report != "nothing":
+            break
+    os.remove(path)
+    return report
+
+
+MOST = 3  # places of a row in one kernel: the first, one in the middle, the last
+
+
+def places(pattern, text):
+    """In the first kernel of the text; others are what takes its place."""
+    end = re.search(r"\n}\n", text[text.index("kernel @"):])
+    body = text[:text.index("kernel @") + end.end()]
+    found = list(re.finditer(pattern, body))
+    return found if len(found) <= MOST else [found[0], found[len(found) // 2], found[-1]]
+
+
+def main():
+    names = sys.argv[4:] or list(KERNELS)
+    texts = {name: make(name) for name in names}
+    jobs, planted = [], set()
+    for name, text in texts.items():
+        level = KERNELS[name][2]
+        jobs += [(name, "as it is", text, "^nothing$", seed) for seed in (0, 3)]
+        for row, pattern, by, expected in ROWS[level]:
+            for m in places(pattern, text):
+                changed = text[:m.start()] + (by(m) if callable(by) else m.expand(by)) + text[m.end():]
+                if changed == text:
+                    continue
+                planted.add((level, row))
+                jobs.append((name, row, changed, expected, 3 * (len(jobs) % 2)))
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        reports = list(pool.map(lambda job: run(job[1][0], job[0], job[1][2], job[1][4]), enumerate(jobs)))
+    missed = {f"{row}, in {name}: {report}" for (name, row, _, expected, _), report in zip(jobs, reports)
+              if not re.search(expected, report) and not (report == "nothing" and row in SOUND.get(name, ()))}
+    if not sys.argv[4:]:
+        missed |= {f"{row}: is planted nowhere at level {level}" for level in ROWS for row, *_ in ROWS[level]
+                   if (level, row) not in planted}
+    for line in sorted(missed):
+        print("not found:", line)
+    print(f"{len(planted)} kinds of faults, {len(jobs)} runs, {len(missed)} not found")
+
+
+main()
