@@ -45,7 +45,8 @@
  * operand at least lies in shared memory or will: a buffer, a load_shared that feeds this dot alone
  * with nothing between that could change the buffer (it is read in place then), a load in a
  * `pipelined` loop, for which the pass of that name makes a buffer. The other operand may be a tile
- * in registers. Elements that are not of 16 bits must follow each other along k in shared memory,
+ * in registers; so is what is rounded to tf32 where it is read, since a copy that runs ahead cannot
+ * round. Elements that are not of 16 bits must follow each other along k in shared memory,
  * so in the view that they are copied from. Where the user says `via`, that is how it is done;
  * other dots that do not take wgmma are left to mma.sync, and a remark tells why. So are, without
  * one, those of at most 32 rows. */
@@ -66,6 +67,7 @@ typedef struct chooser {
     const tile_range *ranges;
     const uint32_t *uses; /* by value */
     uint8_t *along;       /* by buffer: 1 + the dim that copies go along; 0: no copies */
+    bool *single;         /* by buffer of tf32: it holds f32, rounded where it is read */
     size_t value_count;
     tile_op *dots;
     unsigned count;
@@ -91,6 +93,16 @@ static uint8_t side_by_side(const chooser *c, const tile_value *view, unsigned r
     return unit < rank ? (uint8_t)(1 + unit) : 0;
 }
 
+/* Whether a copy runs ahead, or may once there are stages, and so cannot round. */
+static bool cannot_round(const chooser *c, tile_op copy, const tile_value *from,
+                         const tile_value *to) {
+    tile_op loop = tile_op_parent(c->f, copy);
+    bool ahead = tile_op_opcode(c->f, copy) == TILE_OP_copy_async ||
+                 (loop.id && tile_op_has_attr(c->f, loop, TILE_ATTR_pipelined));
+    return ahead && tile_value_type(c->f, from[0])->scalar == TILE_f32 &&
+           tile_value_type(c->f, to[0])->scalar == TILE_tf32;
+}
+
 static void collect(tile_function *f, tile_op op, void *user) {
     chooser *c = user;
     unsigned count;
@@ -104,6 +116,7 @@ static void collect(tile_function *f, tile_op op, void *user) {
     unsigned rank = tile_value_type(f, buffer[0])->rank;
     uint8_t along = side_by_side(c, view, rank);
     if (along) c->along[tile_shared_source(f, buffer[0]).id] = along;
+    if (cannot_round(c, op, from, to)) c->single[tile_shared_source(f, buffer[0]).id] = true;
 }
 
 /* 2. Operands --------------------------------------------------------------------------------- */
@@ -183,6 +196,13 @@ static bool find_shared(const chooser *c, tile_op dot, unsigned operand, unsigne
         known = c->along[value.id];
     }
     if (type->cluster) return false;
+    if (c->single[value.id]) {
+        OBSTACLE(o, "copy it from a view of tf32, whose low 13 bits are left out",
+                 "%s is copied from f32 and rounded to tf32 where it is read, and wgmma reads "
+                 "shared memory by itself",
+                 operand == TILE_MMA_LHS ? "lhs" : "rhs");
+        return false;
+    }
     *along = known ? known - 1 : warpgroup_fastest(type, operand);
     return true;
 }
@@ -345,6 +365,7 @@ tile_status tile_pass_choose_instructions(tile_pass *pass, tile_function *f) {
     c.ranges = tile_range_analyse(f, pass->scratch);
     c.uses = tile_count_uses(f, pass->scratch);
     c.along = TILE_NEW_ARRAY(pass->scratch, uint8_t, f->value_count);
+    c.single = TILE_NEW_ARRAY(pass->scratch, bool, f->value_count);
     c.dots = TILE_NEW_ARRAY(pass->scratch, tile_op, f->op_count);
     tile_walk(f, f->body, collect, &c);
     for (unsigned i = 0; i < c.count; i++) decide(&c, c.dots[i]);
