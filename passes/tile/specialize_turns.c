@@ -156,9 +156,12 @@ void specialize_deal_tiles(specialist *s, tile_region region, tile_value state[R
     s->iterations = iterations(s, &b);
     /* 1. The second group begins behind the first one's first tile. */
     specialize_skip(s, &b, state, tile_build_mul(&b, s->group, s->iterations));
-    /* 2. Every second tile; the step as it was is the one to the next turn. */
+    /* 2. Every second tile; the step as it was is the one to the next turn. That they are no less
+     * than before is said: what was known of the tiles' numbers has been relied on. */
     tile_value first = tile_build_add(&b, begin, tile_build_mul(&b, s->group, step));
     tile_value far = tile_build_mul(&b, step, tile_build_int(&b, GROUPS));
+    first = tile_build_max(&b, first, begin);
+    far = tile_build_max(&b, far, step);
     tile_op_at(f, tiles)->operands[0] = first;
     tile_op_at(f, tiles)->operands[2] = far;
     /* 3. The first turn, if there is a tile, is the first group's. */
