@@ -217,6 +217,31 @@ bool tile_check_barriers(const tile_function *f) {
     return false;
 }
 
+static void collect_sets(tile_function *f, tile_op op, void *user) {
+    barrier_table *table = user;
+    for (unsigned r = 0;
+         tile_op_opcode(f, op) == TILE_OP_roles && r < tile_op_at(f, op)->region_count; r++) {
+        tile_executors who = tile_executors_of_role(f, op, r);
+        for (unsigned g = 0; g < who.groups; g++)
+            if (needs_number(f, who.warps))
+                add_set(table, who.first + g * who.warps, who.warps, op);
+    }
+}
+
+unsigned tile_find_barriers(const tile_function *f, uint32_t taken, unsigned count) {
+    barrier_table table;
+    unsigned left = 0, run = 0, first = 0;
+    number_barriers(f, &table);
+    tile_walk((tile_function *)f, f->body, collect_sets, &table); /* which only reads */
+    for (unsigned number = 1; number < TILE_MAX_BARRIERS; number++) {
+        bool named = (table.named | taken) >> number & 1;
+        left += !named;
+        run = named ? 0 : run + 1;
+        if (run == count && !first) first = number + 1 - count;
+    }
+    return left >= table.set_count + count ? first : 0;
+}
+
 void tile_build_sync_for(tile_builder *builder, tile_executors who) {
     assert(who.role.id == tile_executors_in(builder->function, builder->region).role.id);
     (void)who;

@@ -66,6 +66,10 @@ enum {
 /* Whether there are numbers enough. False after a diagnostic that lists who takes them. */
 bool tile_check_barriers(const tile_function *f);
 
+/* The first of so many numbers that follow each other, which no operation names and which are not
+ * among `taken`, bit by bit; one is left for each set of the function. 0: there are none. */
+unsigned tile_find_barriers(const tile_function *f, uint32_t taken, unsigned count);
+
 /* The only maker of barriers: all threads of the set meet at the builder's place, which is one of
  * the set's. */
 void tile_build_sync_for(tile_builder *builder, tile_executors who);

@@ -178,7 +178,7 @@ static void visit_use(tile_function *f, tile_op op, void *user) {
     }
 }
 
-tile_lifetime *tile_shared_lifetimes(tile_function *f, tile_arena *arena, unsigned *count) {
+static liveness find_lifetimes(tile_function *f, tile_arena *arena) {
     liveness l = {.f = f};
     l.position = TILE_NEW_ARRAY(arena, uint32_t, f->op_count);
     l.end = TILE_NEW_ARRAY(arena, uint32_t, f->op_count);
@@ -206,8 +206,25 @@ tile_lifetime *tile_shared_lifetimes(tile_function *f, tile_arena *arena, unsign
         lifetime->held_first = held.first;
         lifetime->held_last = held.last;
     }
+    return l;
+}
+
+tile_lifetime *tile_shared_lifetimes(tile_function *f, tile_arena *arena, unsigned *count) {
+    liveness l = find_lifetimes(f, arena);
     *count = l.lifetime_count;
     return l.lifetimes;
+}
+
+int64_t tile_shared_bytes_at(tile_function *f, tile_arena *arena, tile_op op) {
+    liveness l = find_lifetimes(f, arena);
+    uint32_t position = l.position[op.id];
+    int64_t bytes = 0, stride;
+    for (unsigned i = 0; i < l.lifetime_count; i++) {
+        const tile_lifetime *life = &l.lifetimes[i];
+        int64_t size = tile_alloc_bytes(f, life->alloc, &stride);
+        if (life->held_first <= position && position <= life->held_last && size > 0) bytes += size;
+    }
+    return bytes;
 }
 
 bool tile_live_together(const tile_function *f, const tile_lifetime *a, const tile_lifetime *b) {

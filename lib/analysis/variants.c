@@ -181,6 +181,7 @@ static void visit_copy(tile_function *f, tile_op op, void *user) {
             mark_map(d, tile_op_segment(f, op, 1, &count)[0]);
         }
         break;
+    case TILE_OP_store_async: mark_map(d, tile_op_segment(f, op, 1, &count)[0]); break;
     case TILE_OP_copy:
         if (is_pipelined(f, op)) mark_map(d, tile_op_segment(f, op, 0, &count)[0]);
         break;
@@ -192,47 +193,15 @@ static void visit_copy(tile_function *f, tile_op op, void *user) {
     }
 }
 
-static int64_t bytes_of(const tile_type *type) {
-    return tile_type_elements(type) * tile_scalar_bytes(type->scalar);
-}
-
-/* Shared memory that the kernel's buffers take once pipelined loops have their stages, and that
- * the stores of tiles behind them would take. */
-typedef struct room {
-    int64_t stages, sets, buffers, stored;
-} room;
-
 static bool is_result(const tile_function *f, tile_op op) {
     return tile_op_opcode(f, op) == TILE_OP_store &&
            tile_value_type(f, tile_op_operand(f, op, 0))->rank == 2 && !is_pipelined(f, op);
 }
 
-static void visit_room(tile_function *f, tile_op op, void *user) {
-    room *r = user;
-    const char *consumers = tile_op_attr_text(f, op, TILE_ATTR_consumers);
-    if (consumers && strcmp(consumers, "ping_pong") == 0) r->sets = 2;
-    if (tile_op_has_attr(f, op, TILE_ATTR_pipelined)) {
-        int64_t stages = tile_op_attr_int(f, op, TILE_ATTR_pipelined, 1);
-        if (stages > r->stages) r->stages = stages;
-    }
-    if (tile_op_opcode(f, op) == TILE_OP_alloc_shared)
-        r->buffers += bytes_of(tile_value_type(f, tile_op_result(f, op, 0)));
-    if (is_result(f, op)) r->stored += bytes_of(tile_value_type(f, tile_op_operand(f, op, 0)));
-}
-
+/* Tiles that a specialised loop computes, which specialize-warps stores by boxes. */
 static void visit_result(tile_function *f, tile_op op, void *user) {
     unsigned count;
     if (is_result(f, op)) mark_map(user, tile_op_segment(f, op, 1, &count)[0]);
-}
-
-/* Tiles that a specialised loop computes, which specialize-warps stores by boxes: they take a
- * buffer for each set of warps beside the loop's. */
-static void mark_results(derivation *d, tile_function *f, const tile_target *target) {
-    enum { BARRIERS = 1024 /* bytes, more than they take */ };
-    room r = {.stages = 1, .sets = 1};
-    tile_walk(f, f->body, visit_room, &r);
-    if (r.stages * r.buffers + r.sets * r.stored + BARRIERS <= (int64_t)target->max_shared_bytes)
-        tile_walk(f, f->body, visit_result, d);
 }
 
 /* Whether any argument has one in variant 0. */
@@ -246,7 +215,7 @@ static bool find_maps(derivation *d, const tile_target *target) {
     if (target && target->compute_capability >= FIRST_WITH_MAPS)
         tile_walk(f, f->body, visit_copy, d);
     for (unsigned i = 0; i < f->arg_count; i++) any |= d->maps[i];
-    if (any && target->arch_specific) mark_results(d, f, target);
+    if (any && target->arch_specific) tile_walk(f, f->body, visit_result, d);
     for (unsigned i = 0; i < f->arg_count; i++) any |= d->maps[i] |= f->args[i].tensor_map;
     return any;
 }

@@ -523,7 +523,7 @@ static bool tile_infer_load(tile_infer *infer) {
                                         : check_transfer(infer, infer->given, memory);
 }
 
-static bool tile_infer_store(tile_infer *infer) {
+bool tile_infer_store(tile_infer *infer) {
     const tile_type *tile = type_of(infer, 0), *memory = type_of(infer, 1);
     return no_result(infer) &&
            (tile_infer_is_part(infer, 1) ? tile_infer_check_part(infer, tile, memory)

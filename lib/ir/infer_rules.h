@@ -104,7 +104,9 @@ bool tile_infer_is_access(const tile_infer *infer, const tile_type *fragment,
 
 /* infer_tma.c */
 bool tile_infer_copy(tile_infer *infer); /* infer.c */
+bool tile_infer_store(tile_infer *infer); /* infer.c */
 bool tile_infer_copy_async(tile_infer *infer);
+bool tile_infer_store_async(tile_infer *infer);
 bool tile_infer_tensor_map(tile_infer *infer);
 bool tile_infer_tma_load(tile_infer *infer);
 bool tile_infer_tma_store(tile_infer *infer);

@@ -66,3 +66,11 @@ bool tile_infer_copy_async(tile_infer *infer) {
            fail(infer, "a copy to a view is waited for by `bulk_wait`, and takes no barrier", NULL,
                 "", NULL);
 }
+
+bool tile_infer_store_async(tile_infer *infer) {
+    const tile_type *tile = type_of(infer, 0), *ring = type_of(infer, 2);
+    if (!ring)
+        return fail(infer, "pieces go through a ring of buffers: name one behind the view", NULL,
+                    "", NULL);
+    return tile_infer_store(infer) && tile_infer_check_part(infer, ring, tile);
+}

@@ -17,10 +17,15 @@ void tile_remarks_begin(tile_context *context) {
     tile_arena_reset(&context->said_arena);
 }
 
+/* Behind the operation's name: a pass may have made another one of it. */
+static const char *words_of(const char *text) {
+    return text + strcspn(text, ":");
+}
+
 static bool was_said(const tile_context *context, tile_loc loc, const char *text) {
     const struct tile_said *s = context->said;
     while (s && (s->loc.file != loc.file || s->loc.line != loc.line ||
-                 s->loc.column != loc.column || strcmp(s->text, text) != 0))
+                 s->loc.column != loc.column || strcmp(words_of(s->text), words_of(text)) != 0))
         s = s->next;
     return s != NULL;
 }

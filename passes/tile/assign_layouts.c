@@ -35,6 +35,7 @@
 
 #include "lib/analysis/access.h"
 #include "lib/analysis/executors.h"
+#include "lib/analysis/liveness.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/product.h"
 #include "lib/analysis/uniform.h"
@@ -43,6 +44,7 @@
 #include "lib/ir/remark.h"
 #include "lib/ir/shape.h"
 #include "lib/layout/layout.h"
+#include "lib/layout/pieces.h"
 #include "passes/tile/prepare.h"
 #include "passes/tile/warpgroup.h"
 
@@ -291,6 +293,16 @@ static void wish_atomic(assignment *a, tile_op op) {
     wish(a, tile, WISH_STORE, &layout);
 }
 
+/* What pieces of a ring's stages can be cut from. */
+static tile_layout pieces_layout(const assignment *a, tile_op op, uint32_t *extents) {
+    unsigned count;
+    uint32_t dims[TILE_MAX_RANK];
+    const tile_type *tile = tile_value_type(a->f, tile_op_operand(a->f, op, 0));
+    dims_of(tile, dims);
+    dims_of(tile_value_type(a->f, tile_op_segment(a->f, op, 2, &count)[0]), extents);
+    return tile_pieces_layout(dims, extents, tile->rank, warps_at(a, op));
+}
+
 /* What a load or store moves: its tile, and where that lies in memory. NULL: op is neither. */
 static const tile_value *transfer(const tile_function *f, tile_op op, tile_value *tile) {
     unsigned count;
@@ -316,6 +328,11 @@ static void wish_op(tile_function *f, tile_op op, void *user) {
         tile_layout layout =
             tile_access_layout(f, a->ranges, element, tile_value_type(f, tile), warps_at(a, op));
         wish(a, tile, loads ? WISH_LOAD : WISH_STORE, &layout);
+    }
+    if (tile_op_opcode(f, op) == TILE_OP_store_async) {
+        uint32_t extents[TILE_MAX_RANK];
+        tile_layout layout = pieces_layout(a, op, extents);
+        wish(a, tile_op_operand(f, op, 0), WISH_STORE, &layout);
     }
     if (is_atomic_tile(f, op)) wish_atomic(a, op);
 }
@@ -535,6 +552,18 @@ static unsigned run_along(const tile_layout *layout, unsigned d) {
     return 1u << bits;
 }
 
+/* Whether threads can exchange the tile's elements through a buffer before op. */
+static bool has_room(const assignment *a, tile_op op, const tile_type *tile) {
+    int64_t taken = tile_shared_bytes_at(a->f, a->pass->scratch, op);
+    int64_t bytes = tile_type_elements(tile) * tile_scalar_bytes(tile->scalar) *
+                    tile_executors_of(a->f, op).groups;
+    if (taken + bytes <= (int64_t)a->pass->target->max_shared_bytes) return true;
+    tile_remark_missed(a->f, op, "narrow accesses",
+                       "shared memory has no room for its threads to exchange elements",
+                       "take smaller buffers or fewer stages");
+    return false;
+}
+
 static void widen_store(assignment *a, tile_op op) {
     unsigned count;
     tile_value tile = tile_op_operand(a->f, op, 0);
@@ -547,7 +576,18 @@ static void widen_store(assignment *a, tile_op op) {
     unsigned now = run_along(type->layout, d);
     tile_layout wide = tile_access_layout(a->f, a->ranges, element, type, warps_at(a, op));
     unsigned then = run_along(&wide, d);
-    if (now < facts.width && now < then) set_operand(a, op, 0, convert(a, op, tile, &wide));
+    if (now < facts.width && now < then && has_room(a, op, type))
+        set_operand(a, op, 0, convert(a, op, tile, &wide));
+}
+
+static void convert_for_pieces(assignment *a, tile_op op) {
+    uint32_t extents[TILE_MAX_RANK];
+    tile_pieces pieces;
+    tile_value tile = tile_op_operand(a->f, op, 0);
+    tile_layout layout = pieces_layout(a, op, extents);
+    if (!tile_pieces_cut(tile_value_type(a->f, tile)->layout, extents, &pieces) &&
+        tile_pieces_cut(&layout, extents, &pieces))
+        set_operand(a, op, 0, convert(a, op, tile, &layout));
 }
 
 /* What one thread gets and others need, too, goes through a buffer. */
@@ -582,6 +622,7 @@ static void convert_region(assignment *a, tile_region region) {
         tile_opcode opcode = tile_op_opcode(a->f, op);
         if (opcode == TILE_OP_dot) convert_dot_operands(a, op);
         if (opcode == TILE_OP_store) widen_store(a, op);
+        if (opcode == TILE_OP_store_async) convert_for_pieces(a, op);
         if (opcode == TILE_OP_broadcast) convert_repeated(a, op);
         if (is_atomic_tile(a->f, op)) give_buffer(a, op);
         for (unsigned r = 0; r < tile_op_at(a->f, op)->region_count; r++)

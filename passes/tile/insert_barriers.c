@@ -312,12 +312,19 @@ static bool may_come_together(const barriers *pass, const tile_access *a, const 
     return fine;
 }
 
+/* Through one ring: each four warps wait for their own stages. */
+static bool waits_by_itself(const tile_function *f, const tile_access *a, const tile_access *b) {
+    return a->shared && a->memory.id == b->memory.id &&
+           tile_op_opcode(f, a->op) == TILE_OP_store_async &&
+           tile_op_opcode(f, b->op) == TILE_OP_store_async;
+}
+
 static bool meets(const barriers *b, const pending_access *earlier, const tile_access *later) {
     const tile_function *f = b->f;
     const tile_access *access = &earlier->access;
     if (b->landed_only && !earlier->landed) return false;
     if (access->shared != later->shared || !(access->write || later->write)) return false;
-    if (may_come_together(b, access, later)) return false;
+    if (may_come_together(b, access, later) || waits_by_itself(f, access, later)) return false;
     if (access->shared) return shared_meets(f, access, later);
     if (!tile_may_alias(f, access->memory, later->memory)) return false;
     return earlier->stale || !same_threads(f, access, later);

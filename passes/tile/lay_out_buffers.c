@@ -68,8 +68,9 @@ static void lay_copied(tile_function *f, tile_op op, void *user) {
     plan *p = user;
     unsigned count;
     tile_opcode opcode = tile_op_opcode(f, op);
-    if (opcode != TILE_OP_copy && opcode != TILE_OP_copy_async) return;
-    const tile_value *from = tile_op_segment(f, op, 0, &count),
+    bool stores = opcode == TILE_OP_store_async;
+    if (opcode != TILE_OP_copy && opcode != TILE_OP_copy_async && !stores) return;
+    const tile_value *from = tile_op_segment(f, op, stores ? 2 : 0, &count),
                      *to = tile_op_segment(f, op, 1, &count);
     bool in = tile_value_type(f, from[0])->kind == TILE_TYPE_VIEW;
     const tile_value *view = in ? from : to, *buffer = in ? to : from;

@@ -5,6 +5,7 @@
  *   lower_address.c  linear maps of the thread's number, coordinates, predicates, offsets
  *   lower_view.c     loads and stores between views and fragments
  *   lower_shared.c   loads and stores between shared buffers and fragments, ldmatrix
+ *   lower_store.c    tiles that are stored piece by piece
  *   lower_thread.c   accesses of single threads to shared buffers by coordinates
  *   lower_atomic.c   atomic accesses
  *   lower_barrier.c  barriers in shared memory
@@ -45,6 +46,10 @@ typedef struct lowering {
     unsigned warp_bits;       /* of that set */
     tile_op *fresh_barriers;  /* alloc_barrier operations: not initialised yet */
     size_t fresh_count, fresh_capacity;
+    tile_region met_in[TILE_MAX_BARRIERS]; /* regions whose groups of warps meet by numbers of .. */
+    unsigned met_first[TILE_MAX_BARRIERS]; /* .. their own, from this one on */
+    unsigned met_count;
+    uint32_t numbers_taken;
     bool failed; /* something has been refused on the way */
 } lowering;
 
@@ -165,6 +170,10 @@ tile_value lower_load_view(lowering *l, tile_op op, const tile_value *element,
                            const tile_type *tile);
 void lower_store_view(lowering *l, tile_op op, tile_value fragment, const tile_type *tile,
                       const tile_value *element);
+/* Of a piece of a tile; ahead: how far behind the element it begins, by the tile's dims, as values of
+ * the new body. NULL: it begins there. */
+void lower_store_piece(lowering *l, tile_op op, tile_value fragment, const tile_type *tile,
+                       const tile_value *element, const tile_value *ahead);
 /* The access of global memory that has just been built tells the caches what op does. */
 void lower_keep_cache(lowering *l, tile_op op);
 /* The i64 offset of one element of a view: an element operand of the old body. */
@@ -193,6 +202,10 @@ void lower_map_part(lowering *l, const tile_layout *memory, const tile_value *co
 /* What a register of it adds. */
 uint32_t lower_register_offset(const lower_shared_map *map, const tile_layout *layout,
                                unsigned register_);
+/* A fragment as large as a stage of the buffer, a value of the old body, which begins at an element
+ * offset. */
+lower_shared_map lower_map_stage(lowering *l, tile_value buffer, tile_value begin,
+                                 const tile_layout *layout);
 
 /* The accesses of a fragment in a shared buffer. */
 typedef struct lower_shared_access {
@@ -217,6 +230,16 @@ tile_value lower_load_shared(lowering *l, const tile_value *element, unsigned co
                              const tile_type *tile, bool whole_warps);
 void lower_store_shared(lowering *l, tile_value fragment, const tile_type *tile,
                         const tile_value *element, unsigned count);
+
+tile_value lower_load_mapped(lowering *l, const lower_shared_map *map, const tile_type *tile,
+                             bool whole_warps);
+void lower_store_mapped(lowering *l, tile_value fragment, const lower_shared_map *map,
+                        const tile_type *tile);
+
+/* lower_store.c ------------------------------------------------------------------------------- */
+
+/* A store_async. */
+void lower_store_async(lowering *l, tile_op op);
 
 /* lower_atomic.c ------------------------------------------------------------------------------ */
 
@@ -248,6 +271,14 @@ int64_t lower_tma_bytes(const lowering *l, tile_op op);
 tile_op lower_arrival_of(const lowering *l, tile_op copy);
 /* The bytes that a barrier_arrive expects. */
 int64_t lower_arriving_bytes(const lowering *l, tile_op arrive);
+
+/* The boxes of a stage of a store_async's ring; NULL after a remark. */
+typedef struct lower_boxes lower_boxes;
+lower_boxes *lower_find_boxes(lowering *l, tile_op op);
+/* They are copied to the view, and make a group, by the thread for which `starts` is true. stage:
+ * the element offset of the stage; ahead: as for lower_store_piece. */
+void lower_store_boxes(lowering *l, tile_op op, const lower_boxes *boxes, tile_value starts,
+                       tile_value stage, const tile_value *ahead);
 
 /* lower_shape.c ------------------------------------------------------------------------------- */
 

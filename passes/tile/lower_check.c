@@ -4,6 +4,7 @@
 #include "lib/analysis/memory.h"
 #include "lib/ir/shape.h"
 #include "lib/layout/layout.h"
+#include "lib/layout/pieces.h"
 #include "passes/tile/lower.h"
 #include "passes/tile/warpgroup.h"
 
@@ -174,6 +175,26 @@ static void check_parts(checker *c, tile_op op) {
     }
 }
 
+static void check_pieces(checker *c, tile_op op) {
+    unsigned count;
+    tile_pieces pieces;
+    uint32_t extents[TILE_MAX_RANK];
+    const tile_type *tile = tile_value_type(c->f, tile_op_operand(c->f, op, 0));
+    const tile_type *ring = tile_value_type(c->f, tile_op_segment(c->f, op, 2, &count)[0]);
+    for (unsigned d = 0; d < ring->rank; d++) extents[d] = (uint32_t)tile_type_dim(ring, d);
+    if (!tile_pieces_cut(tile->layout, extents, &pieces))
+        fail(c, op,
+             "store_async: each four warps need whole pieces of their own, with an element for each "
+             "thread; take other extents of the ring");
+    else if (tile_type_stage_count(ring) % pieces.groups) {
+        c->ok = false;
+        tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, op),
+                    "store_async: the ring has %lld stages, which %u groups of four warps cannot "
+                    "share equally",
+                    (long long)tile_type_stage_count(ring), (unsigned)pieces.groups);
+    }
+}
+
 /* What one thread holds of a tile, or moves of a shared buffer. */
 static int64_t elements_of_thread(const checker *c, tile_op op, tile_value value) {
     const tile_type *type = tile_value_type(c->f, value);
@@ -252,6 +273,7 @@ static void check_op(tile_function *f, tile_op op, void *user) {
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_dot) check_dot(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_convert_layout) check_convert(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_broadcast) check_broadcast(c, op);
+    if (c->ok && tile_op_opcode(f, op) == TILE_OP_store_async) check_pieces(c, op);
     c->ok &= before;
 }
 

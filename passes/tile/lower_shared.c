@@ -44,6 +44,15 @@ lower_shared_map lower_map_shared(lowering *l, const tile_value *element, unsign
     return map;
 }
 
+lower_shared_map lower_map_stage(lowering *l, tile_value buffer, tile_value begin,
+                                 const tile_layout *layout) {
+    const tile_type *type = tile_value_type(&l->old, buffer);
+    lower_shared_map map = {.buffer = lower_mapped(l, buffer), .stage = begin};
+    map.part_bits = tile_layout_part_bits(type->layout);
+    tile_layout_to_offsets(layout, type->layout, map.reg, map.lane, map.warp);
+    return map;
+}
+
 /* What a register adds to the offset in a stage. */
 uint32_t lower_register_offset(const lower_shared_map *map, const tile_layout *layout,
                                unsigned register_) {
@@ -216,25 +225,35 @@ static tile_value load_elements(lowering *l, const lower_shared_map *map, const 
     return lower_assemble(l, parts, &a.cut);
 }
 
+tile_value lower_load_mapped(lowering *l, const lower_shared_map *map, const tile_type *tile,
+                             bool whole_warps) {
+    /* ldmatrix reads the block's own memory. */
+    bool plain = !map->begin.id && !tile_value_type(l->f, map->buffer)->cluster;
+    tile_value matrices = whole_warps && plain ? load_matrices(l, map, tile) : TILE_NO_VALUE;
+    return matrices.id ? matrices : load_elements(l, map, tile);
+}
+
 tile_value lower_load_shared(lowering *l, const tile_value *element, unsigned count,
                              const tile_type *tile, bool whole_warps) {
     lower_shared_map map = lower_map_shared(l, element, count, tile->layout);
-    /* ldmatrix reads the block's own memory. */
-    bool plain = !map.begin.id && !tile_value_type(&l->old, element[0])->cluster;
-    tile_value matrices = whole_warps && plain ? load_matrices(l, &map, tile) : TILE_NO_VALUE;
-    return matrices.id ? matrices : load_elements(l, &map, tile);
+    return lower_load_mapped(l, &map, tile, whole_warps);
 }
 
 void lower_store_shared(lowering *l, tile_value fragment, const tile_type *tile,
                         const tile_value *element, unsigned count) {
-    enum { FIRST_WITH_STMATRIX = 90 };
     lower_shared_map map = lower_map_shared(l, element, count, tile->layout);
+    lower_store_mapped(l, fragment, &map, tile);
+}
+
+void lower_store_mapped(lowering *l, tile_value fragment, const lower_shared_map *map,
+                        const tile_type *tile) {
+    enum { FIRST_WITH_STMATRIX = 90 };
     tile_value predicate = lower_first_holder(l, tile->layout);
-    bool plain = !map.begin.id && !predicate.id && !tile_value_type(&l->old, element[0])->cluster;
+    bool plain = !map->begin.id && !predicate.id && !tile_value_type(l->f, map->buffer)->cluster;
     if (plain && l->pass->target->compute_capability >= FIRST_WITH_STMATRIX &&
-        store_matrices(l, fragment, &map, tile))
+        store_matrices(l, fragment, map, tile))
         return;
-    lower_shared_access a = lower_start_shared(l, &map, tile->layout, lower_widest(tile->scalar));
+    lower_shared_access a = lower_start_shared(l, map, tile->layout, lower_widest(tile->scalar));
     for (unsigned i = 0; i < a.cut.count; i++) {
         tile_value offset = lower_shared_access_offset(l, &a, lower_cut_register(&a.cut, i, 0));
         tile_value part = lower_take(l, fragment, &a.cut, i);

@@ -23,15 +23,21 @@ typedef struct tma_copy {
     int64_t boxes;
 } tma_copy;
 
+struct lower_boxes {
+    tma_copy copy;
+    tile_value map;
+};
+
 static void take_operands(const lowering *l, tile_op op, tma_copy *c) {
     unsigned count, barriers;
-    const tile_value *from = tile_op_segment(&l->old, op, 0, &count);
+    bool ring = tile_op_opcode(&l->old, op) == TILE_OP_store_async;
+    const tile_value *from = tile_op_segment(&l->old, op, ring ? 2 : 0, &count);
     const tile_value *to = tile_op_segment(&l->old, op, 1, &count);
     const tile_value *bar = tile_op_segment(&l->old, op, 2, &barriers);
     c->in = tile_value_type(&l->old, from[0])->kind == TILE_TYPE_VIEW;
     c->view = c->in ? from : to;
     c->buffer = c->in ? to : from;
-    c->bar = barriers ? bar : NULL;
+    c->bar = barriers && !ring ? bar : NULL;
     c->view_type = tile_value_type(&l->old, c->view[0]);
     c->type = tile_value_type(&l->old, c->buffer[0]);
     c->leading = c->view_type->rank - c->type->rank;
@@ -224,14 +230,17 @@ static void find_box(const tma_copy *c, int64_t number, uint32_t begin[TILE_MAX_
     }
 }
 
+/* stage: where the stage begins in the buffer; ahead: how far behind its coordinates the copy
+ * begins, by the buffer's dims, or NULL. */
 static void build_box(lowering *l, tile_op op, const tma_copy *c, tile_value map, tile_value stage,
-                      int64_t number) {
+                      const tile_value *ahead, int64_t number) {
     uint32_t begin[TILE_MAX_RANK] = {0};
     tile_value at[TILE_MAX_RANK], buffer = lower_mapped(l, c->buffer[0]);
     find_box(c, number, begin);
     for (unsigned i = 0; i < c->rank; i++) {
         unsigned dim = c->dims[i];
         at[i] = lower_mapped(l, c->view[1 + dim]);
+        if (dim >= c->leading && ahead) at[i] = lower_add(l, at[i], ahead[dim - c->leading]);
         if (dim >= c->leading) at[i] = lower_add(l, at[i], lower_int(l, begin[dim - c->leading]));
     }
     uint32_t offset =
@@ -296,8 +305,36 @@ static void build_copy(lowering *l, tile_op op) {
         tile_op_set_flag(l->f, last, TILE_ATTR_noarrive);
     }
     tile_value map = build_map(l, &c);
-    for (int64_t i = 0; i < c.boxes; i++) build_box(l, op, &c, map, stage, i);
+    for (int64_t i = 0; i < c.boxes; i++) build_box(l, op, &c, map, stage, NULL, i);
 }
+
+/* Pieces --------------------------------------------------------------------------------------- */
+
+lower_boxes *lower_find_boxes(lowering *l, tile_op op) {
+    lower_boxes *boxes = TILE_NEW(l->pass->scratch, lower_boxes);
+    const char *remedy;
+    take_operands(l, op, &boxes->copy);
+    const char *why = find_plan(l, &boxes->copy, &remedy);
+    if (why) {
+        tile_remark_missed(&l->old, op, "no TMA", why, remedy);
+        return NULL;
+    }
+    boxes->map = build_map(l, &boxes->copy);
+    return boxes;
+}
+
+void lower_store_boxes(lowering *l, tile_op op, const lower_boxes *boxes, tile_value starts,
+                       tile_value stage, const tile_value *ahead) {
+    const tma_copy *c = &boxes->copy;
+    branch chosen = {.outer = l->builder};
+    open_branch(l, &chosen, starts);
+    guard_store(l, c, &chosen);
+    for (int64_t i = 0; i < c->boxes; i++) build_box(l, op, c, boxes->map, stage, ahead, i);
+    tile_build_bulk_commit(&l->builder);
+    close_branch(l, &chosen);
+}
+
+/* Copies --------------------------------------------------------------------------------------- */
 
 bool lower_tma(lowering *l, tile_op op) {
     tma_copy c = {.rank = 0};

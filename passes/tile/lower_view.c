@@ -21,8 +21,8 @@ static tile_value inside(lowering *l, tile_value start, int64_t added, tile_valu
     return tile_build_ult(&l->builder, coordinate, extent);
 }
 
-lower_view_access lower_start_view(lowering *l, const tile_value *element,
-                                   const tile_layout *layout, unsigned rank, unsigned widest) {
+static lower_view_access start_view(lowering *l, const tile_value *element, const tile_value *ahead,
+                                    const tile_layout *layout, unsigned rank, unsigned widest) {
     lower_view_access a = {.view = l->views[element[0].id], .layout = layout};
     a.view_rank = tile_value_type(&l->old, element[0])->rank;
     a.first_dim = a.view_rank - rank;
@@ -37,6 +37,7 @@ lower_view_access lower_start_view(lowering *l, const tile_value *element,
         tile_value start = index;
         if (d >= a.first_dim) {
             unsigned t = d - a.first_dim;
+            if (ahead) index = start = lower_add(l, index, ahead[t]);
             tile_value thread = lower_thread_coordinate(l, layout, t);
             if (lower_bits_cross(layout, t))
                 a.crossed[t] = thread;
@@ -50,6 +51,11 @@ lower_view_access lower_start_view(lowering *l, const tile_value *element,
         a.base = lower_add(l, a.base, lower_mul(l, lower_to_long(l, start), a.view->strides[d]));
     }
     return a;
+}
+
+lower_view_access lower_start_view(lowering *l, const tile_value *element,
+                                   const tile_layout *layout, unsigned rank, unsigned widest) {
+    return start_view(l, element, NULL, layout, rank, widest);
 }
 
 /* coordinate: what the register adds; crossed: with what the thread does, if that is a value. */
@@ -218,8 +224,13 @@ void lower_store_view(lowering *l, tile_op op, tile_value fragment, const tile_t
         store_ordered(l, op, fragment, tile, element);
         return;
     }
+    lower_store_piece(l, op, fragment, tile, element, NULL);
+}
+
+void lower_store_piece(lowering *l, tile_op op, tile_value fragment, const tile_type *tile,
+                       const tile_value *element, const tile_value *ahead) {
     lower_view_access a =
-        lower_start_view(l, element, tile->layout, tile->rank, lower_widest(tile->scalar));
+        start_view(l, element, ahead, tile->layout, tile->rank, lower_widest(tile->scalar));
     a.predicate = lower_and(l, a.predicate, lower_first_holder(l, tile->layout));
     for (unsigned i = 0; i < a.cut.count; i++) {
         tile_value predicate, offset = lower_view_access_offset(l, &a, i, &predicate);

@@ -1,11 +1,14 @@
-/* Results of a specialised loop go to memory by boxes: a buffer takes the tile, one thread starts
- * its copy, and the next tile's products run while it is under way. */
+/* Results of a specialised loop go to memory piece by piece, through a ring of small buffers: what
+ * is stored is under way while the next piece is written, and the last ones while the next tile's
+ * products run. */
+#include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
+#include "lib/analysis/store_ring.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/remark.h"
+#include "lib/support/integer.h"
 #include "passes/tile/specialize.h"
-
-enum { ROW_BYTES = 32, ROWS = 8 }; /* of a buffer that boxes tile: multiples of these */
+#include "passes/tile/warpgroup.h"
 
 /* Whether op must not begin before the copy to the view is complete, of which it knows nothing. */
 static bool must_wait(const tile_function *f, tile_op op, tile_value view) {
@@ -19,21 +22,13 @@ static bool must_wait(const tile_function *f, tile_op op, tile_value view) {
     return meets;
 }
 
-/* NULL if the store can be a copy of boxes, or why not; *remedy: what to write. */
-static const char *find_obstacle(const specialist *s, tile_op op, const char **remedy) {
+/* NULL if the store can end in the background, or why not. */
+static const char *find_obstacle(const specialist *s, tile_op op) {
     unsigned size;
     const tile_function *f = s->ring.f;
     const tile_type *tile = tile_value_type(f, tile_op_operand(f, op, 0));
     tile_value view = *tile_op_segment(f, op, 1, &size);
-    const tile_value_data *data = tile_value_at(f, view);
-    *remedy = "say {tensor_map} of the argument, or launch with arrays that tensor maps take";
-    if (data->kind != TILE_VALUE_ARG || !f->args[data->index].tensor_map)
-        return "a tensor map may not be able to describe the view's array";
-    *remedy = NULL;
-    if (tile->rank != 2 || data->type->scalar != tile->scalar ||
-        tile_type_dim(tile, 1) * tile_scalar_bytes(tile->scalar) % ROW_BYTES != 0 ||
-        tile_type_dim(tile, 0) % ROWS != 0)
-        return "its tile does not consist of boxes, 8 rows of 32 bytes";
+    if (tile->rank != 2) return "its tile is no product's";
     for (tile_op next = tile_op_at(f, op)->next; next.id; next = tile_op_at(f, next)->next)
         if (must_wait(f, next, view)) return "what comes behind it may need it complete";
     for (unsigned i = 0; i < s->around_count; i++)
@@ -42,54 +37,138 @@ static const char *find_obstacle(const specialist *s, tile_op op, const char **r
     return NULL;
 }
 
-/* Until all copies of this thread are complete, or have read their buffers. */
-static void build_wait(tile_builder *b, bool read) {
-    tile_build_bulk_wait(b, tile_build_int(b, 0));
-    tile_op built = b->before.id ? tile_op_at(b->function, b->before)->prev
-                                 : tile_region_at(b->function, b->region)->last;
-    if (read) tile_op_set_flag(b->function, built, TILE_ATTR_read);
+/* Why no tensor map can describe the view, as far as is known already; *remedy: what to write. */
+static const char *find_no_map(const specialist *s, tile_op op, const char **remedy) {
+    unsigned size;
+    const tile_function *f = s->ring.f;
+    const tile_value_data *view = tile_value_at(f, tile_op_segment(f, op, 1, &size)[0]);
+    if (view->kind == TILE_VALUE_ARG && f->args[view->index].tensor_map) return NULL;
+    bool arg = view->kind == TILE_VALUE_ARG;
+    *remedy = arg ? "say {tensor_map} of the argument, or launch with arrays that tensor maps take"
+                  : "make the view an argument";
+    return arg ? "a tensor map may not be able to describe the view's array"
+               : "the view is made in the kernel, and its launch cannot encode a tensor map of it";
 }
+
+/* The ring ------------------------------------------------------------------------------------- */
+
+/* Shared memory that is in use when tiles are stored, as allocate-shared will lay it out. */
+static void count_bytes(const specialist *s, tile_store_query *query) {
+    enum { ALIGNMENT = 1024, OF_BARRIERS = 128 };
+    const tile_function *f = s->ring.f;
+    bool frees = !s->around_count && s->sets == 1;
+    for (uint32_t id = 1; id < f->op_count; id++) {
+        int64_t stride;
+        tile_op op = {id};
+        if (!tile_op_is_alloc((tile_opcode)f->ops[id].opcode)) continue;
+        bool barriers = f->ops[id].opcode == TILE_OP_alloc_barrier, staged = false;
+        int64_t bytes = tile_alloc_bytes(f, op, &stride);
+        for (unsigned i = 0; i < s->ring.plan.copy_count; i++)
+            staged |= tile_op_result(f, op, 0).id == s->ring.buffers[i].id;
+        bytes = tile_round_up(bytes > 0 ? bytes : 0, barriers ? OF_BARRIERS : ALIGNMENT);
+        *(staged && frees ? &query->released : &query->others) += bytes;
+    }
+}
+
+/* The dim of the tile that the product's rows of it lie in. */
+static unsigned row_dim_of(const specialist *s, const tile_type *tile) {
+    unsigned row_dim = TILE_WGMMA_PLAIN;
+    for (unsigned i = 0; i < s->dot_count; i++) {
+        const tile_type *acc = warpgroup_operand(s->ring.f, s->dots[i], TILE_MMA_ACC);
+        if (acc->dims[0] == tile->dims[0] && acc->dims[1] == tile->dims[1] &&
+            warpgroup_row_dim(s->ring.f, s->dots[i], &row_dim))
+            break;
+    }
+    return row_dim;
+}
+
+/* Stores go through one ring if their pieces are alike: they come one after the other. */
+typedef struct store_rings {
+    tile_value buffers[TILE_MAX_OPERANDS];
+    unsigned count, stores;
+} store_rings;
+
+static tile_value make_ring(specialist *s, store_rings *rings, tile_op op) {
+    tile_function *f = s->ring.f;
+    tile_context *context = tile_function_context(f);
+    const tile_type *tile = tile_value_type(f, tile_op_operand(f, op, 0));
+    tile_store_ring chosen;
+    tile_store_query query = {.row_dim = row_dim_of(s, tile),
+                              .element_bytes = tile_scalar_bytes(tile->scalar),
+                              .warps = s->warps,
+                              .sets = s->sets,
+                              .block_warps = s->warps * s->sets + WARPGROUP,
+                              .alone = rings->stores == 1};
+    if (s->warps * s->sets > WARPGROUP) query.registers = tile_entry_registers(query.block_warps);
+    for (unsigned d = 0; d < 2; d++) query.dims[d] = (uint32_t)tile_type_dim(tile, d);
+    for (unsigned i = 0; i < rings->count; i++) {
+        const tile_type *other = tile_value_type(f, rings->buffers[i]);
+        const uint32_t extents[2] = {(uint32_t)tile_type_dim(other, 0),
+                                     (uint32_t)tile_type_dim(other, 1)};
+        if (other->scalar == tile->scalar && tile_suits_store_ring(&query, extents))
+            return rings->buffers[i];
+    }
+    count_bytes(s, &query);
+    if (!tile_choose_store_ring(s->ring.pass->target, &query, &chosen)) return TILE_NO_VALUE;
+    const int64_t dims[2] = {chosen.extents[0], chosen.extents[1]};
+    const tile_type *type =
+        tile_type_shared(context, tile->scalar, chosen.stages, 2, dims);
+    if (rings->count == TILE_MAX_OPERANDS) return TILE_NO_VALUE;
+    tile_builder b = tile_builder_before(f, s->around_count ? specialize_top(s) : op);
+    b.loc = tile_op_loc(f, op);
+    return rings->buffers[rings->count++] = tile_build_alloc_shared(&b, type);
+}
+
+/* Stores --------------------------------------------------------------------------------------- */
 
 static void replace_store(specialist *s, tile_op op, tile_value buffer) {
     unsigned size;
     tile_function *f = s->ring.f;
-    tile_value tile = tile_op_operand(f, op, 0), to[1 + TILE_MAX_RANK];
+    tile_value to[1 + TILE_MAX_RANK];
     const tile_value *view = tile_op_segment(f, op, 1, &size);
     for (unsigned i = 0; i < size; i++) to[i] = view[i];
     tile_builder b = tile_builder_before(f, op);
     b.loc = tile_op_loc(f, op);
-    build_wait(&b, true);
-    tile_build_store_shared(&b, tile, buffer, NULL, 0);
-    tile_build_copy_async(&b, buffer, NULL, 0, to[0], to + 1, size - 1, TILE_NO_VALUE, NULL, 0);
+    tile_build_store_async(&b, tile_op_operand(f, op, 0), to[0], to + 1, size - 1, buffer);
     ring_keep_cache(&s->ring, &b, op);
-    tile_build_bulk_commit(&b);
     tile_erase_op(f, op);
+}
+
+/* Opaque scratch takes tiles as threads hold them. */
+static bool is_result(const tile_function *f, tile_op op) {
+    unsigned size;
+    if (tile_op_opcode(f, op) != TILE_OP_store) return false;
+    tile_op def = tile_value_def(f, tile_op_segment(f, op, 1, &size)[0]);
+    return !def.id || !tile_op_has_attr(f, def, TILE_ATTR_opaque);
+}
+
+/* The next store behind op, or op. */
+static tile_op find_store(const tile_function *f, tile_op op) {
+    while (op.id && !is_result(f, op)) op = tile_op_at(f, op)->next;
+    return op;
 }
 
 void specialize_stores(specialist *s, tile_region region) {
     tile_function *f = s->ring.f;
-    bool any = false;
-    tile_op top = specialize_top(s);
-    tile_op next = tile_op_at(f, s->done)->next;
-    for (tile_op op = next; op.id; op = next) {
-        next = tile_op_at(f, op)->next;
-        if (tile_op_opcode(f, op) != TILE_OP_store) continue;
-        const char *remedy, *why = find_obstacle(s, op, &remedy);
-        if (why) {
-            tile_remark_missed(f, op, "no TMA", why, remedy);
-            continue;
-        }
-        const tile_type *tile = tile_value_type(f, tile_op_operand(f, op, 0));
-        const int64_t dims[2] = {tile_type_dim(tile, 0), tile_type_dim(tile, 1)};
-        tile_builder b = tile_builder_before(f, s->around_count ? top : op);
-        b.loc = tile_op_loc(f, op);
-        replace_store(s, op,
-                      tile_build_alloc_shared(&b, tile_type_shared(tile_function_context(f),
-                                                                   tile->scalar, 0, 2, dims)));
-        any = true;
+    store_rings rings = {.count = 0};
+    tile_op first = find_store(f, tile_op_at(f, s->done)->next), next;
+    for (tile_op op = first; op.id; op = find_store(f, tile_op_at(f, op)->next))
+        rings.stores += !find_obstacle(s, op);
+    for (tile_op op = first; op.id; op = next) {
+        next = find_store(f, tile_op_at(f, op)->next);
+        const char *why = find_obstacle(s, op), *remedy = NULL;
+        const char *no_map = find_no_map(s, op, &remedy);
+        if (no_map) tile_remark_missed(f, op, "no TMA", no_map, remedy);
+        tile_value buffer = why ? TILE_NO_VALUE : make_ring(s, &rings, op);
+        if (buffer.id)
+            replace_store(s, op, buffer);
+        else if (!no_map)
+            tile_remark_missed(f, op, "no TMA",
+                               why ? why : "shared memory has no room for pieces of its tile",
+                               why ? NULL : "take a stage less");
     }
-    if (!any) return;
+    if (!rings.count) return;
     tile_builder b = tile_builder_before(f, tile_region_yield(f, region));
-    b.loc = tile_op_loc(f, top);
-    build_wait(&b, false);
+    b.loc = tile_op_loc(f, specialize_top(s));
+    tile_build_bulk_wait(&b, tile_build_int(&b, 0));
 }

@@ -81,7 +81,9 @@
  *         }
  *         free_shared %x
  *         free_shared %y
- *         store %acc, %o[0, 0]
+ *         %25 = alloc_shared : shared<f32[2][64, 32]>
+ *         store_async %acc, %o[0, 0], %25
+ *         bulk_wait 0
  *       }
  *     }
  *   }

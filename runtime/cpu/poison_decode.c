@@ -365,6 +365,7 @@ static follow_function find_follower(tile_opcode opcode) {
         {TILE_OP_mma, follow_mma},
         {TILE_OP_dot, follow_dot},
         {TILE_OP_store, follow_store},
+        {TILE_OP_store_async, follow_store},
         {TILE_OP_st_global, follow_store},
         {TILE_OP_atomic, follow_store},
         {TILE_OP_atomic_thread, follow_store},

@@ -24,6 +24,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/analysis/executors.h"
+#include "lib/analysis/store_ring.h"
 #include "lib/codegen/steps.h"
 #include "lib/ir/syntax.h"
 #include "lib/layout/wgmma.h"
@@ -88,6 +90,7 @@ typedef struct scan {
     bool may_have_roles; /* the innermost loop */
     int meets;           /* how often blocks wait for each other's parts of sums, about */
     bool boxes;          /* tiles are stored in the background */
+    int64_t stored;      /* bytes of shared memory that this takes */
     bool takes_turns;    /* groups of warps at tiles */
 } scan;
 
@@ -257,12 +260,29 @@ static void note_arguments(scan *s, const tile_op_data *op) {
     }
 }
 
-/* Where there is room for buffers of their own, tiles are stored by boxes, in the background. */
+/* Tiles are stored in the background, through a ring, as specialize-warps makes it; stores share
+ * one. What the products' own takes is never free in a persistent kernel. */
 static void note_boxes(scan *s, const tile_op_data *op) {
-    int64_t bytes = (int64_t)bytes_of(tile_value_type(s->f, op->operands[0]));
-    bytes *= s->w.ping_pong ? 2 : 1;
-    s->boxes = s->w.roles && s->w.most_shared + bytes < (int64_t)s->m->target->max_shared_bytes;
-    if (s->w.roles && s->f->is_persistent) take_shared(s, bytes); /* the ring is never free */
+    enum { PRODUCER = 4 /* warps */, BARRIERS = 256 /* bytes */ };
+    const tile_type *tile = tile_value_type(s->f, op->operands[0]);
+    unsigned sets = s->w.ping_pong ? 2 : 1, warps = s->warps / sets;
+    bool persistent = s->f->is_persistent;
+    tile_store_ring ring;
+    tile_store_query query = {.element_bytes = tile_scalar_bytes(tile->scalar),
+                              .warps = warps,
+                              .sets = sets,
+                              .block_warps = s->warps + PRODUCER,
+                              .others = BARRIERS + (persistent ? s->w.shared - s->stored : 0),
+                              .released = persistent ? 0 : s->w.shared,
+                              .alone = true};
+    if (s->warps > PRODUCER) query.registers = tile_entry_registers(query.block_warps);
+    if (!s->w.roles || tile->rank != 2) return;
+    for (unsigned d = 0; d < 2; d++) query.dims[d] = (uint32_t)tile_type_dim(tile, d);
+    if (!tile_wgmma_admits(query.dims, query.row_dim, warps)) query.row_dim = TILE_WGMMA_EXCHANGED;
+    s->boxes = tile_choose_store_ring(s->m->target, &query, &ring);
+    if (!s->boxes || !persistent || ring.bytes <= s->stored) return;
+    take_shared(s, ring.bytes - s->stored);
+    s->stored = ring.bytes;
 }
 
 static void scan_op(scan *s, tile_op id, double times, int64_t stages) {

@@ -55,8 +55,8 @@ Test(tune_choose, shapes_take_their_tiles) {
         const char *tile;
     } cases[] = {
         {8192, 8192, 8192, "bm=128 bn=192 w=8 bk=64 stages=4 split=1 strategy=serial"},
-        {4096, 4096, 4096, "bm=128 bn=256 w=8 bk=64 stages=3 split=1 strategy=serial"},
-        {6144, 4096, 9216, "bm=128 bn=256 w=8 bk=64 stages=3 split=1 strategy=serial"},
+        {4096, 4096, 4096, "bm=128 bn=256 w=8 bk=64 stages=4 split=1 strategy=serial"},
+        {6144, 4096, 9216, "bm=128 bn=256 w=8 bk=64 stages=4 split=1 strategy=serial"},
         {4864, 4864, 4864, "bm=128 bn=128 w=8 bk=64 stages=4 split=1 strategy=serial"},
         {2048, 2048, 2048, "bm=128 bn=128 w=8 bk=64 stages=4 split=1 strategy=serial"},
         {1024, 1024, 1024, "bm=128 bn=64 w=4 bk=64 stages=8 split=1 strategy=serial"},

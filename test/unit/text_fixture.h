@@ -278,6 +278,11 @@ static const char *const text_corpus[] = {
     "  bulk_store %s[0], %p[0], %n {kind = add, cache = evict_first}\n"
     "  bulk_commit\n  bulk_wait 1 {read}\n  bulk_wait 0\n}\n",
 
+    "kernel @pieces(%n: i32, %c: view<f16[%n, 64]>) grid [1] warps 4 {\n"
+    "  %r = alloc_shared : shared<f16[2][16, 64]>\n"
+    "  %t = splat 1.0 : tile<f16[64, 64]>\n"
+    "  store_async %t, %c[%n, 0], %r {cache = evict_first}\n  bulk_wait 0\n}\n",
+
     "plan @p(%n: i32) {\n  %w = scratch [%n] : view<f16[?]>\n  fill %w, 1.5\n"
     "  if %n > 4 {\n    launch @k<b = 8>(%n, %w)\n    launch @k<b = 4>(7, %w) {pdl}\n  }\n}\n"
     "kernel @k<b: int>(%n: i32, %w: ptr<f16>) grid [b] warps 1 {\n  pdl_trigger\n  pdl_wait\n}\n",
