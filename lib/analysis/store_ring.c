@@ -30,8 +30,9 @@ bool tile_suits_store_ring(const tile_store_query *query, const uint32_t extents
 
 /* The most bytes with which a multiprocessor holds as many blocks. */
 static int64_t as_many_blocks(const tile_target *target, const tile_store_query *q, int64_t bytes) {
-    unsigned blocks = tile_target_residency(target, q->block_warps, q->registers,
-                                            bytes < UINT32_MAX ? (unsigned)bytes : UINT32_MAX, NULL);
+    unsigned blocks =
+        tile_target_residency(target, q->block_warps, q->registers,
+                              bytes < UINT32_MAX ? (unsigned)bytes : UINT32_MAX, NULL);
     if (!blocks) return bytes;
     int64_t most = (int64_t)target->sm_shared_bytes / blocks - TILE_SHARED_RESERVED;
     return most < (int64_t)target->max_shared_bytes ? most : (int64_t)target->max_shared_bytes;
@@ -53,9 +54,9 @@ bool tile_choose_store_ring(const tile_target *target, const tile_store_query *q
     if (!stages) return false;
     int64_t enough = q->released;
     if (!enough)
-        enough = as_many_blocks(target, q,
-                                q->others + ring_bytes(q, &pieces, ring->extents, stages)) -
-                 q->others;
+        enough =
+            as_many_blocks(target, q, q->others + ring_bytes(q, &pieces, ring->extents, stages)) -
+            q->others;
     if (enough > room) enough = room;
     while (q->alone && stages < pieces.count &&
            ring_bytes(q, &pieces, ring->extents, stages + 1) <= enough)

@@ -103,7 +103,7 @@ bool tile_infer_is_access(const tile_infer *infer, const tile_type *fragment,
                           const tile_type *memory);
 
 /* infer_tma.c */
-bool tile_infer_copy(tile_infer *infer); /* infer.c */
+bool tile_infer_copy(tile_infer *infer);  /* infer.c */
 bool tile_infer_store(tile_infer *infer); /* infer.c */
 bool tile_infer_copy_async(tile_infer *infer);
 bool tile_infer_store_async(tile_infer *infer);

@@ -170,8 +170,8 @@ tile_value lower_load_view(lowering *l, tile_op op, const tile_value *element,
                            const tile_type *tile);
 void lower_store_view(lowering *l, tile_op op, tile_value fragment, const tile_type *tile,
                       const tile_value *element);
-/* Of a piece of a tile; ahead: how far behind the element it begins, by the tile's dims, as values of
- * the new body. NULL: it begins there. */
+/* Of a piece of a tile; ahead: how far behind the element it begins, by the tile's dims, as values
+ * of the new body. NULL: it begins there. */
 void lower_store_piece(lowering *l, tile_op op, tile_value fragment, const tile_type *tile,
                        const tile_value *element, const tile_value *ahead);
 /* The access of global memory that has just been built tells the caches what op does. */

@@ -183,9 +183,10 @@ static void check_pieces(checker *c, tile_op op) {
     const tile_type *ring = tile_value_type(c->f, tile_op_segment(c->f, op, 2, &count)[0]);
     for (unsigned d = 0; d < ring->rank; d++) extents[d] = (uint32_t)tile_type_dim(ring, d);
     if (!tile_pieces_cut(tile->layout, extents, &pieces))
-        fail(c, op,
-             "store_async: each four warps need whole pieces of their own, with an element for each "
-             "thread; take other extents of the ring");
+        fail(
+            c, op,
+            "store_async: each four warps need whole pieces of their own, with an element for each "
+            "thread; take other extents of the ring");
     else if (tile_type_stage_count(ring) % pieces.groups) {
         c->ok = false;
         tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, op),

@@ -114,8 +114,9 @@ static tile_value take_piece(lowering *l, const store *s, unsigned piece) {
     if (neighbours) return tile_build_extract(&l->builder, fragment, lower_int(l, first), type);
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, count);
     for (unsigned i = 0; i < count; i++)
-        parts[i] = tile_build_extract(&l->builder, fragment, lower_int(l, order[i]),
-                                      tile_type_scalar(tile_function_context(l->f), s->type->scalar));
+        parts[i] =
+            tile_build_extract(&l->builder, fragment, lower_int(l, order[i]),
+                               tile_type_scalar(tile_function_context(l->f), s->type->scalar));
     return count == 1 ? parts[0] : tile_build_concat(&l->builder, parts, count);
 }
 
@@ -128,8 +129,8 @@ static const tile_type *piece_type(lowering *l, const store *s, const tile_layou
 
 /* By all threads of the group, from where they have written it. */
 static void store_read(lowering *l, const store *s, tile_value stage, const tile_value *ahead) {
-    tile_layout layout = tile_access_layout(&l->old, l->ranges, s->element, s->ring,
-                                            1u << s->pieces.group_bits);
+    tile_layout layout =
+        tile_access_layout(&l->old, l->ranges, s->element, s->ring, 1u << s->pieces.group_bits);
     const tile_type *type = piece_type(l, s, &layout);
     lower_shared_map map = lower_map_stage(l, s->buffer, stage, &layout);
     lower_store_piece(l, s->op, lower_load_mapped(l, &map, type, true), type, s->element, ahead);
@@ -147,11 +148,10 @@ static void store_piece(lowering *l, const store *s, unsigned piece) {
     int64_t offset = (int64_t)(piece % s->stages) * tile_type_elements(s->ring);
     tile_value stage = lower_add(l, s->first, lower_int(l, offset)), ahead[TILE_MAX_RANK];
     for (unsigned d = 0; d < s->type->rank; d++)
-        ahead[d] = lower_add(l, s->begin[d],
-                             lower_int(l, lower_register_coordinate(layout, first, d)));
+        ahead[d] =
+            lower_add(l, s->begin[d], lower_int(l, lower_register_coordinate(layout, first, d)));
     lower_shared_map map = lower_map_stage(l, s->buffer, stage, &s->pieces.piece);
-    lower_store_mapped(l, take_piece(l, s, piece), &map,
-                       piece_type(l, s, &s->pieces.piece));
+    lower_store_mapped(l, take_piece(l, s, piece), &map, piece_type(l, s, &s->pieces.piece));
     bool again = piece + 1 < s->pieces.count && piece + 1 >= s->stages;
     if (s->boxes) tile_build_fence_async(&l->builder);
     if (again && s->stages > 1) build_read_wait(l, s, s->stages - 2);

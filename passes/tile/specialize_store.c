@@ -111,8 +111,7 @@ static tile_value make_ring(specialist *s, store_rings *rings, tile_op op) {
     count_bytes(s, &query);
     if (!tile_choose_store_ring(s->ring.pass->target, &query, &chosen)) return TILE_NO_VALUE;
     const int64_t dims[2] = {chosen.extents[0], chosen.extents[1]};
-    const tile_type *type =
-        tile_type_shared(context, tile->scalar, chosen.stages, 2, dims);
+    const tile_type *type = tile_type_shared(context, tile->scalar, chosen.stages, 2, dims);
     if (rings->count == TILE_MAX_OPERANDS) return TILE_NO_VALUE;
     tile_builder b = tile_builder_before(f, s->around_count ? specialize_top(s) : op);
     b.loc = tile_op_loc(f, op);

@@ -71,7 +71,8 @@ Test(pieces, layouts_that_can_be_cut) {
 }
 
 Test(pieces, refused) {
-    const uint32_t dims[2] = {128, 128}, rows[2] = {32, 64}, odd[2] = {64, 48}, large[2] = {256, 64};
+    const uint32_t dims[2] = {128, 128}, rows[2] = {32, 64}, odd[2] = {64, 48},
+                   large[2] = {256, 64};
     tile_pieces p;
     tile_layout acc = tile_wgmma_accumulator(dims, TILE_WGMMA_PLAIN, 8);
     cr_expect_not(tile_pieces_cut(&acc, rows, &p));
