@@ -11,7 +11,7 @@ enum {
     RING_STATES = 2,    /* what a role carries from one iteration to the next: stage, parity */
 };
 
-/* Copies whose stages are read and given back together: one barrier of each kind a stage. */
+/* Copies whose stages are waited for and given back together: one barrier of each kind a stage. */
 typedef struct stage_group {
     tile_op first_use, last_use; /* in the loop's body, directly */
     bool by_dots;                /* an asynchronous product reads it, and perhaps threads, too */

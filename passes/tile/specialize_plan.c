@@ -353,6 +353,52 @@ static void visit_use(tile_function *f, tile_op op, void *user) {
     }
 }
 
+/* Whether there is a product from `from` on and before `to`. */
+static bool has_product(const planner *p, tile_op from, tile_op to) {
+    TILE_FOR_EACH_OP (p->f, op, p->body)
+        if (p->position[op.id] >= p->position[from.id] && p->position[op.id] < p->position[to.id] &&
+            tile_op_opcode(p->f, op) == TILE_OP_dot)
+            return true;
+    return false;
+}
+
+/* Whether one would gain nothing by being waited for apart from the other. */
+static bool belong_together(const planner *p, const stage_group *a, const stage_group *b) {
+    return !has_product(p, a->first_use, b->first_use) &&
+           !has_product(p, b->first_use, a->first_use);
+}
+
+static void merge(const planner *p, stage_group *into, const stage_group *from) {
+    const uint32_t *position = p->position;
+    if (position[from->first_use.id] < position[into->first_use.id])
+        into->first_use = from->first_use;
+    if (position[from->last_use.id] > position[into->last_use.id]) into->last_use = from->last_use;
+    into->by_dots |= from->by_dots;
+}
+
+/* Group `from` of the copies, which is behind `to`, becomes part of it. */
+static void merge_groups(planner *p, unsigned to, unsigned from) {
+    specialist *s = p->s;
+    merge(p, &s->groups[to], &s->groups[from]);
+    s->group_count--;
+    for (unsigned g = from; g < s->group_count; g++) s->groups[g] = s->groups[g + 1];
+    for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
+        unsigned *g = &s->group_of[i];
+        *g = *g == from ? to : *g - (*g > from);
+    }
+}
+
+static bool merge_some(planner *p) {
+    specialist *s = p->s;
+    for (unsigned a = 0; a < s->group_count; a++)
+        for (unsigned b = a + 1; b < s->group_count; b++)
+            if (belong_together(p, &s->groups[a], &s->groups[b])) {
+                merge_groups(p, a, b);
+                return true;
+            }
+    return false;
+}
+
 static void make_groups(planner *p) {
     specialist *s = p->s;
     tile_pipeline_plan *plan = &s->ring.plan;
@@ -360,14 +406,10 @@ static void make_groups(planner *p) {
         use_list u = {.p = p, .copy = plan->copies[i]};
         tile_walk(p->f, p->body, visit_use, &u);
         if (!u.group.first_use.id) add_use(&u, tile_region_yield(p->f, p->body));
-        unsigned g = 0;
-        while (g < s->group_count && (s->groups[g].first_use.id != u.group.first_use.id ||
-                                      s->groups[g].last_use.id != u.group.last_use.id))
-            g++;
-        if (g == s->group_count) s->groups[s->group_count++] = u.group;
-        s->groups[g].by_dots |= u.group.by_dots;
-        s->group_of[i] = g;
+        s->group_of[i] = s->group_count;
+        s->groups[s->group_count++] = u.group;
     }
+    while (merge_some(p)) continue;
 }
 
 /* The plan ------------------------------------------------------------------------------------- */

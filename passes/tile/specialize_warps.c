@@ -104,8 +104,8 @@
  * The ring. Each stage of every buffer has two barriers: `full`, at which the producer arrives
  * with the copies' bytes, and `empty`, at which each consumer warp arrives when it has read. Stage
  * and parity are carried through all loops, so that the ring goes on from tile to tile; the
- * producer begins with parity 1, as the phase before the first counts as complete. Copies that are
- * read and given back at the same places share a pair of barriers, others have their own.
+ * producer begins with parity 1, as the phase before the first counts as complete. Copies between
+ * whose first readers there is no product share a pair of barriers, others have their own.
  *
  * Products of a sum that the loop only carries are asynchronous: at the end of an iteration those
  * of the one before are finished, and their stages given back, while its own go on. That keeps the
@@ -120,6 +120,7 @@
 #include "lib/ir/regions.h"
 #include "lib/ir/remark.h"
 #include "passes/tile/specialize.h"
+#include "passes/tile/warpgroup.h"
 
 enum {
     BLOCK_REGISTERS = 1 << 16,
@@ -167,14 +168,31 @@ static void make_rings(specialist *s, tile_op roles) {
     }
 }
 
-/* Registers of a thread that hold the products' sums. */
+static int64_t registers_of(const specialist *s, const tile_type *type) {
+    bool tile = type->kind == TILE_TYPE_TILE;
+    return tile ? tile_type_elements(type) * tile_scalar_bytes(type->scalar) / (128 * s->warps) : 0;
+}
+
+/* Of a product that is waited for at once: what it holds beside what the loop carries. */
+static int64_t own_registers(const specialist *s, tile_op dot) {
+    int64_t sums = registers_of(s, tile_value_type(s->ring.f, tile_op_result(s->ring.f, dot, 0)));
+    int64_t left = WARPGROUP_MOST_REGISTERS - sums;
+    for (unsigned i = 0; i < s->dot_count; i++)
+        if (s->dots[i].id == dot.id) return 0;
+    return warpgroup_promotes(s->ring.f, dot) && left < sums ? left : sums;
+}
+
+/* Registers of a thread that hold sums while products run. */
 static int64_t sum_registers(const specialist *s) {
     const tile_function *f = s->ring.f;
-    int64_t elements = 0;
-    for (unsigned i = 0; i < s->sum_count; i++)
-        elements += tile_type_elements(
-            tile_value_type(f, tile_op_result(f, s->ring.plan.loop, s->sums[i])));
-    return elements / (32 * s->warps);
+    tile_op loop = s->ring.plan.loop;
+    int64_t carried = 0, own = 0;
+    for (unsigned i = 0; i < tile_carried_count(f, loop); i++)
+        carried += registers_of(s, tile_value_type(f, tile_op_result(f, loop, i)));
+    TILE_FOR_EACH_OP (f, op, tile_op_region(f, loop, 0))
+        if (tile_op_opcode(f, op) == TILE_OP_dot && own_registers(s, op) > own)
+            own = own_registers(s, op);
+    return carried + own;
 }
 
 /* The producer's warpgroup gives up what consumers need; one warpgroup of them has enough. */
