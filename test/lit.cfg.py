@@ -3,7 +3,8 @@
 # Tools of the build and of LLVM (FileCheck, not, split-file) are on PATH. Substitutions: %kernels,
 # %root, %build, %include, %libtile, %python, %cc, %cxx, %ptxas, %cuda_include,
 # %assemble (FILE.ptx [--arch=sm_90a] [--registers=N]: ptxas, which must not spill nor complain).
-# Features: cuda (a device answers), cuda-sm_90 (its compute capability), ptxas, cuda-toolkit (cuda.h), cxx, asan, pkg-config.
+# Features: cuda (a device answers), cuda-sm_90 (its compute capability), ptxas, nvdisasm (or cuobjdump; SASS can be
+# had), cuda-toolkit (cuda.h), cxx, asan, pkg-config.
 import ctypes
 import json
 import os
@@ -71,6 +72,8 @@ substitute("build", build)
 substitute("include", os.path.join(root, "include"))
 substitute("libtile", os.path.join(build, "lib", "libtile.so"))
 substitute("python", sys.executable)
+# %loops FILE [--most=N]: what the innermost loops with wgmma consist of
+substitute("loops", "%s %s" % (sys.executable, os.path.join(root, "test", "Inputs", "loops.py")))
 substitute("cc", facts["cc"])
 
 # The program that fits the compiler in use, so that a clang build needs no g++ and the reverse.
@@ -88,6 +91,8 @@ if ptxas:
     # %assemble FILE.ptx: fails on spills, and on whatever ptxas says about wgmma (C75xx)
     substitute("assemble", "%s %s %s" % (
         sys.executable, os.path.join(root, "test", "Inputs", "assemble.py"), ptxas))
+if ptxas and any(find_cuda_file("bin", name) or shutil.which(name) for name in ("nvdisasm", "cuobjdump")):
+    config.available_features.add("nvdisasm")  # tilec --emit=sass
 if shutil.which("pkg-config") and shutil.which("cmake"):
     config.available_features.add("pkg-config")
 cuda_header = find_cuda_file("include", "cuda.h")
