@@ -227,6 +227,15 @@ Test(variants, of_tensor_maps) {
         "  for %i = 0 to %n step 64 pipelined (2) {\n"
         "    copy %a[%i, 0], %s\n    %t = load_shared %s\n    store %t, %b[%i, 0]\n  }\n}\n";
     check_list_for("sm_90a", loop, "a map, -");
+    static const char odd_rows[] =
+        "kernel @k(%n: i32, %a: view<f16[64, 33]>, %b: view<f16[64, 32], strides [1, 60]>,\n"
+        "    %c: view<f16[64, 40]>, %d: view<f16[64, 32], strides [1, 64]>,\n"
+        "    %e: view<f16[64, 32], strides [1, %n]>) grid [1] warps 4 {\n"
+        "  %s = alloc_shared : shared<f16[64, 32]>\n"
+        "  for %i = 0 to %n step 32 pipelined (2) {\n"
+        "    copy %a[0, %i], %s\n    copy %b[0, %i], %s\n    copy %c[0, %i], %s\n"
+        "    copy %d[0, %i], %s\n    copy %e[0, %i], %s\n  }\n}\n";
+    check_list_for("sm_90a", odd_rows, "c map d map e map, -");
     check_list_for("sm_80", loop, "-");
     check_list_for("sm_90a", async, "n8 a16 b16 a map, n8 a16 b16, n4 a8 b8, n2 a4 b4, a2 b2");
 }

@@ -1,6 +1,7 @@
 """Random level-2 kernels: level 2 on the CPU device and level 3, there or on a GPU, must give the same bytes.
 
-    differential.py [--seed N] [--count N] [--least N] [--seconds S] [--device cpu|cuda] [--keep FOLDER] [--ptx] [--go-on]
+    differential.py [--seed N] [--count N] [--least N] [--seconds S] [--device cpu|cuda] [--target NAME] [--keep FOLDER]
+                    [--ptx] [--go-on]
 
 Each kernel is a function of its seed alone. It loads tiles from views with odd extents, strides and
 starts outside, computes, goes through shared buffers and loops, and stores into outputs of its own. What
@@ -596,8 +597,10 @@ def run(command):
 
 
 class Check:
-    def __init__(self, folder, ptx, plant, device):
-        self.folder, self.ptx, self.plant, self.device, self.refused = folder, ptx, plant, device, 0
+    def __init__(self, folder, options):
+        self.folder, self.ptx, self.plant, self.device = folder, options.ptx, options.plant, options.device
+        self.target = [f"--target={options.target}"] if options.target else []
+        self.refused = 0
 
     def command(self, path, kernel, level, seed):
         if self.plant and level == 3:
@@ -605,6 +608,7 @@ class Check:
         command = ["tile-run", path, "--device=cpu", f"--level={level}", f"--sms={1 + seed % 3}"]
         if level == 3 and self.device == "cuda":
             command = ["tile-run", path, "--device=cuda"]
+        command += self.target
         if seed % 3 == 0:  # both runs: it makes the arguments, too
             command.append(f"--seed={seed + 1}")
         for name, _, value in kernel.args:
@@ -642,7 +646,7 @@ class Check:
                 return (f"{name}: {len(wrong)} of {len(a)} elements differ, first [{i}]: {a[i]} and {b[i]}"
                         f"\n{' '.join(commands[3])}")
         if self.ptx:
-            code, text = run(["tilec", path, "--emit=ptx", "-o", os.devnull])
+            code, text = run(["tilec", path, "--emit=ptx", "-o", os.devnull] + self.target)
             if code == 1 and is_too_large(text):  # its target may have less
                 self.refused += 1
             elif code != 0:
@@ -650,7 +654,8 @@ class Check:
         return None
 
 
-def main():
+def main(kind=Kernel):
+    """kind: of random kernels."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=10**9)
@@ -658,17 +663,20 @@ def main():
     parser.add_argument("--least", type=int, default=1, help="compare so many, however long that takes")
     parser.add_argument("--keep", help="where failing kernels go")
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="what level 3 runs on")
+    parser.add_argument("--target")
     parser.add_argument("--ptx", action="store_true")
     parser.add_argument("--plant", action="store_true", help="let level 3 be wrong")
     parser.add_argument("--go-on", action="store_true", help="do not stop at the first failure")
     options = parser.parse_args()
     end, done, wrong = time.monotonic() + options.seconds, 0, 0
     with tempfile.TemporaryDirectory() as folder:
-        check = Check(folder, options.ptx, options.plant, options.device)
+        check = Check(folder, options)
+        if options.keep:
+            os.makedirs(options.keep, exist_ok=True)
         while done < options.count and (time.monotonic() < end or done - check.refused < options.least):
             seed = options.seed + done
             # The last bits of exp2 are the GPU's own.
-            kernel = Kernel(seed, exp2=options.device == "cpu")
+            kernel = kind(seed, exp2=options.device == "cpu")
             keep = options.keep or folder
             path = os.path.join(keep, f"fuzz{seed}.tile")
             with open(path, "w") as file:
