@@ -350,11 +350,6 @@ static void check_walk(checker *c) {
     else if (f->level == 3)
         FAIL(c, f->loc, "`%s` has no meaning at level 3, where a kernel is run as it stands",
              clause);
-    else if (f->is_persistent && f->cluster_rank)
-        FAIL(c, f->loc,
-             "`persistent` and `cluster` exclude each other: all blocks of a persistent kernel run "
-             "at once, and of how many clusters that holds only the GPU knows; write `raster` "
-             "alone, or leave `cluster` out");
 }
 
 static void check_header(checker *c) {

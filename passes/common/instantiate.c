@@ -48,6 +48,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/analysis/executors.h"
 #include "lib/ir/describe.h"
 #include "lib/ir/intern.h"
 #include "lib/ir/syntax.h"
@@ -369,6 +370,24 @@ static void bind_reference(instance *i) {
     f->reference_loc = loc;
 }
 
+static void find_cluster_op(tile_function *f, tile_op op, void *user) {
+    *(bool *)user |= tile_op_needs_cluster(tile_op_opcode(f, op));
+}
+
+/* A cluster of one block is none, unless something is said of it. */
+static void bind_cluster(instance *i) {
+    tile_function *f = i->f;
+    bool alone = true;
+    int64_t extent;
+    for (unsigned d = 0; d < f->cluster_rank; d++) {
+        f->cluster[d] = bind_expr(i, f->loc, f->cluster[d]);
+        alone = alone && f->cluster[d] && tile_expr_is_int(f->cluster[d], &extent) && extent == 1;
+    }
+    bool named = false;
+    if (f->cluster_rank && alone) tile_walk(f, f->body, find_cluster_op, &named);
+    if (alone && !named) tile_function_set_cluster(f, 0, NULL);
+}
+
 static void bind_declarations(instance *i) {
     tile_function *f = i->f;
     if (f->reference) bind_reference(i);
@@ -383,8 +402,7 @@ static void bind_declarations(instance *i) {
     for (size_t r = 0; r < f->result_count; r++)
         f->results[r].type = bind_type(i, f->loc, f->results[r].type);
     for (unsigned d = 0; d < f->grid_rank; d++) f->grid[d] = bind_expr(i, f->loc, f->grid[d]);
-    for (unsigned d = 0; d < f->cluster_rank; d++)
-        f->cluster[d] = bind_expr(i, f->loc, f->cluster[d]);
+    bind_cluster(i);
     f->raster_group = bind_constant(i, f->loc, f->raster_group);
     f->cost = bind_expr(i, f->loc, f->cost);
     f->warps = bind_constant(i, f->loc, f->warps);

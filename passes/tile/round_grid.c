@@ -57,6 +57,10 @@
  * How often they come must follow from arguments and coordinates; what comes from memory they do
  * not know.
  *
+ * On sm_90a blocks of a cluster may share what a `pipelined` loop copies (specialize-warps). So all
+ * of them run one that nobody notices (common_loop.h): those behind the grid do what the nearest
+ * block does, and drop the result.
+ *
  * Phases: 1. which dims are to be rounded; 2. which values come from memory, and whether they
  * decide about a cluster barrier; 3. the coordinates; 4. the branches; 5. the grid that is
  * launched. */
@@ -66,6 +70,7 @@
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
 #include "passes/pass.h"
+#include "passes/tile/common_loop.h"
 #include "passes/tile/host_value.h"
 #include "passes/tile/replace_results.h"
 
@@ -74,8 +79,11 @@ typedef struct rounding {
     tile_function *f;
     bool rounds[3];
     bool *meets;        /* by op: it is a cluster barrier, or its regions hold one */
+    bool *common;       /* by op: it stands in a loop that all blocks run */
     bool *unknown;      /* by value: from memory, which blocks behind the grid do not read */
     size_t ops, values; /* that these are about; values behind them are those of branches */
+    bool shares;        /* blocks of a cluster may share copies */
+    bool is_lost;       /* blocks behind the grid would not know what to do in such a loop */
     bool changed, failed;
     tile_value in_grid; /* i1: the block is one of the grid */
 } rounding;
@@ -125,6 +133,10 @@ static bool holds_meeting(const rounding *r, tile_op op) {
     return op.id < r->ops && r->meets[op.id];
 }
 
+static bool is_common(const rounding *r, tile_op op) {
+    return op.id < r->ops && r->common[op.id];
+}
+
 static bool is_unknown(const rounding *r, tile_value value) {
     return value.id >= r->values || r->unknown[value.id];
 }
@@ -141,7 +153,7 @@ static bool any_needs_grid(const rounding *r, tile_region region) {
 static bool needs_grid(const rounding *r, tile_op op) {
     const tile_op_data *data = tile_op_at(r->f, op);
     unsigned effects = tile_op_effects(r->f, op);
-    if (holds_meeting(r, op)) return false;
+    if (holds_meeting(r, op) || is_common(r, op)) return false;
     if (data->opcode == TILE_OP_alloc_shared) return false; /* nothing is done, it is only named */
     for (uint32_t i = 0; i < data->operand_count; i++)
         if (is_unknown(r, data->operands[i])) return true;
@@ -213,16 +225,55 @@ static void refuse_remote(tile_function *f, tile_op op, void *user) {
                 tile_op_name(f, op), f->name);
 }
 
-static void find_unknown(rounding *r) {
-    r->values = r->f->value_count;
-    r->ops = r->f->op_count;
-    r->meets = TILE_NEW_ARRAY(r->pass->scratch, bool, r->ops);
-    r->unknown = TILE_NEW_ARRAY(r->pass->scratch, bool, r->values);
+static void mark_common(tile_function *f, tile_op op, void *user) {
+    rounding *r = user;
+    (void)f;
+    r->common[op.id] = true;
+}
+
+/* A loop that all blocks run: they come to it, and so to those around it, as to a barrier. */
+static void visit_pipelined(tile_function *f, tile_op op, void *user) {
+    rounding *r = user;
+    if (tile_op_opcode(f, op) != TILE_OP_for || holds_meeting(r, op) || !common_loop_suits(f, op))
+        return;
+    tile_walk(f, tile_op_region(f, op, 0), mark_common, r);
+    for (; op.id; op = tile_op_parent(f, op)) r->meets[op.id] = true;
+}
+
+/* Not all blocks know what they would have to do in it. */
+static void check_common(tile_function *f, tile_op op, void *user) {
+    rounding *r = user;
+    bool around = tile_op_opcode(f, op) == TILE_OP_for && holds_meeting(r, op);
+    for (unsigned i = 0; (around || is_common(r, op)) && i < tile_op_operand_count(f, op); i++)
+        r->is_lost |= is_unknown(r, tile_op_operand(f, op, i));
+}
+
+static void spread_unknown(rounding *r) {
+    memset(r->meets, 0, r->ops * sizeof *r->meets);
+    memset(r->common, 0, r->ops * sizeof *r->common);
+    memset(r->unknown, 0, r->values * sizeof *r->unknown);
     find_meetings(r, r->f->body);
+    if (r->shares) tile_walk(r->f, r->f->body, visit_pipelined, r);
     do {
         r->changed = false;
         tile_walk(r->f, r->f->body, visit_unknown, r);
     } while (r->changed);
+}
+
+static void find_unknown(rounding *r) {
+    const tile_target *target = r->pass->target;
+    r->values = r->f->value_count;
+    r->ops = r->f->op_count;
+    r->meets = TILE_NEW_ARRAY(r->pass->scratch, bool, r->ops);
+    r->common = TILE_NEW_ARRAY(r->pass->scratch, bool, r->ops);
+    r->unknown = TILE_NEW_ARRAY(r->pass->scratch, bool, r->values);
+    r->shares = target->compute_capability == 90 && target->arch_specific;
+    spread_unknown(r);
+    if (r->shares) tile_walk(r->f, r->f->body, check_common, r);
+    if (r->is_lost) {
+        r->shares = false;
+        spread_unknown(r);
+    }
     tile_walk(r->f, r->f->body, check_control, r);
     tile_walk(r->f, r->f->body, refuse_remote, r);
 }

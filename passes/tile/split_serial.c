@@ -9,6 +9,7 @@
  * the grid; the semaphore counts the parts that are in it. The last part has the whole sum in
  * registers and goes on with what stood behind the loop. The order of additions is that of the
  * parts. */
+#include "lib/analysis/executors.h"
 #include "passes/tile/split.h"
 
 typedef struct chain {
@@ -53,8 +54,21 @@ static void hand_on(chain *c, tile_builder *b) {
     tile_build_yield(b, NULL, 0);
 }
 
+static void find_cluster_op(tile_function *f, tile_op op, void *user) {
+    *(bool *)user |= tile_op_needs_cluster(tile_op_opcode(f, op));
+}
+
+/* Blocks that draw their parts copy nothing in common, which clusters are for if no operation names
+ * them. */
+static void leave_cluster(split *s) {
+    bool named = false;
+    tile_walk(s->f, s->f->body, find_cluster_op, &named);
+    if (!named) tile_function_set_cluster(s->f, 0, NULL);
+}
+
 tile_status split_serial(split *s) {
     chain c = {.s = s};
+    leave_cluster(s);
     c.totals = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
     tile_builder b = split_begin_tiles(s, "turns", &c.t);
     add_to_sums(&c, &b);

@@ -79,6 +79,10 @@
  * so that a tile may wait for those before it. More blocks than that could leave one that is waited
  * for without a place. A tile begins when the copies of the one before are complete.
  *
+ * `persistent` with `cluster`: the same with clusters in the place of blocks, num_sms / blocks of
+ * one at most. Of how many the device holds at once only the GPU knows, so that no tile may wait
+ * for another one.
+ *
  * `persistent by`: tiles are numbered from the dearest to the cheapest, and dealt out in turns,
  * each round in the reverse order of the one before: who got the dearest of one round gets the
  * cheapest of the next.
@@ -370,20 +374,47 @@ static tile_op loop_by_cost(const walk *w, tile_builder *b, tile_value block, ti
     return loop;
 }
 
-/* min(tiles, num_sms), and no number where there are too many tiles. */
+static const tile_expr *divided_expr(const walk *w, const tile_expr *value, int64_t divisor) {
+    if (divisor == 1) return value;
+    return tile_expr_op(w->context, TILE_OP_div, value, tile_expr_int(w->context, divisor), NULL);
+}
+
+static int64_t cluster_blocks(const walk *w) {
+    return cluster_extent(w, 0) * cluster_extent(w, 1) * cluster_extent(w, 2);
+}
+
+/* Clusters, or blocks, along x: min(tiles, num_sms / blocks of one), at least one, times their
+ * extent; no number where there are too many tiles. */
 static const tile_expr *launched_blocks(const walk *w) {
-    const tile_expr *tiles = w->f->grid[0];
-    int64_t known;
+    const tile_expr *tiles = divided_expr(w, w->f->grid[0], cluster_extent(w, 0));
+    const tile_expr *places = divided_expr(w, tile_expr_num_sms(w->context), cluster_blocks(w));
+    int64_t known, wide = cluster_extent(w, 0);
     for (unsigned d = 1; d < w->f->grid_rank; d++) {
-        bool one = tile_expr_is_int(w->f->grid[d], &known) && known == 1;
-        if (!one) tiles = tile_expr_op(w->context, TILE_OP_mul, tiles, w->f->grid[d], NULL);
+        const tile_expr *extent = divided_expr(w, w->f->grid[d], cluster_extent(w, d));
+        bool one = tile_expr_is_int(extent, &known) && known == 1;
+        if (!one) tiles = tile_expr_op(w->context, TILE_OP_mul, tiles, extent, NULL);
     }
-    const tile_expr *blocks =
-        tile_expr_op(w->context, TILE_OP_min, tiles, tile_expr_num_sms(w->context), NULL);
+    if (cluster_blocks(w) > 1)
+        places = tile_expr_op(w->context, TILE_OP_max, places, tile_expr_int(w->context, 1), NULL);
+    const tile_expr *blocks = tile_expr_op(w->context, TILE_OP_min, tiles, places, NULL);
+    if (wide > 1)
+        blocks =
+            tile_expr_op(w->context, TILE_OP_mul, blocks, tile_expr_int(w->context, wide), NULL);
     if (tile_expr_is_int(tiles, &known) && known <= MAX_TILES) return blocks;
     const tile_expr *many =
         tile_expr_op(w->context, TILE_OP_gt, tiles, tile_expr_int(w->context, MAX_TILES), NULL);
     return tile_expr_op(w->context, TILE_OP_select, many, tile_expr_int(w->context, -1), blocks);
+}
+
+/* Along x as many as there are places, along the others one cluster. */
+static void set_grid(const walk *w) {
+    tile_function *f = w->f;
+    f->grid[0] = launched_blocks(w);
+    f->grid_rank = 1;
+    for (unsigned d = 1; d < f->cluster_rank; d++)
+        if (cluster_extent(w, d) > 1)
+            for (; f->grid_rank <= d; f->grid_rank++)
+                f->grid[f->grid_rank] = tile_expr_int(w->context, cluster_extent(w, f->grid_rank));
 }
 
 static void move_body(tile_function *f, tile_op loop, tile_region region) {
@@ -427,19 +458,41 @@ static void end_copies_of_roles(tile_function *f, tile_op op, void *user) {
         if (tile_op_opcode(f, op) == TILE_OP_roles) end_copies(f, tile_op_region(f, op, r));
 }
 
+/* The coordinates of clusters become those of this block's tile in them. */
+static void place_in_cluster(tile_pass *pass, const walk *w, tile_builder *b, tile_region region,
+                             const tile_value block[3], grid *g) {
+    tile_value clusters[3];
+    for (unsigned d = 0; d < 3; d++) clusters[d] = g->id[d];
+    for (unsigned d = 0; d < 3; d++) {
+        int64_t extent = cluster_extent(w, d);
+        if (extent == 1) continue;
+        tile_value blocks = tile_build_int(b, extent);
+        tile_value place = d ? block[d] : tile_build_rem(b, block[d], blocks);
+        g->id[d] = tile_build_add(b, tile_build_mul(b, g->id[d], blocks), place);
+        g->extent[d] = tile_build_mul(b, g->extent[d], blocks);
+    }
+    if (w->f->cluster_rank)
+        replace_results(pass, w->f, region, w->old_ops, TILE_OP_cluster_id, clusters);
+}
+
 static void visit_many_tiles(tile_pass *pass, walk *w) {
     tile_function *f = w->f;
     tile_builder b = tile_builder_before(f, tile_region_first(f, f->body)), body;
     if (!b.before.id) b = tile_builder_at_end(f, f->body);
     b.loc = f->loc;
     grid g;
-    /* 1. The declared grid. */
-    for (unsigned d = 0; d < 3; d++) g.extent[d] = declared_extent(w, &b, d);
+    /* 1. The declared grid, in clusters. */
+    for (unsigned d = 0; d < 3; d++)
+        g.extent[d] = divided(&b, declared_extent(w, &b, d), cluster_extent(w, d));
     tile_value tiles = product(&b, g.extent, 3);
-    tile_value block = tile_build_block_id(&b), blocks = tile_build_grid_dim(&b);
+    tile_value ids = tile_build_block_id(&b), at[3];
+    for (unsigned d = 0; d < 3; d++) at[d] = first_of(&b, ids, d);
+    tile_value block = divided(&b, ids, cluster_extent(w, 0));
+    tile_value blocks = divided(&b, tile_build_grid_dim(&b), cluster_extent(w, 0));
     /* 2. The loop, and the tile that an iteration is for. */
     tile_op loop = w->sorted ? loop_by_cost(w, &b, block, blocks, tiles, &g, &body)
                              : loop_in_order(w, &b, block, blocks, tiles, &g, &body);
+    place_in_cluster(pass, w, &body, body.region, at, &g);
     /* 3. The body in it. Its author did not write the loop, and so not what keeps one tile's writes
      * to shared memory behind the tile before: the end of its copies, and a barrier behind its
      * reads. */
@@ -452,8 +505,43 @@ static void visit_many_tiles(tile_pass *pass, walk *w) {
     replace_results(pass, w->f, body.region, w->old_ops, TILE_OP_block_id, g.id);
     replace_results(pass, w->f, body.region, w->old_ops, TILE_OP_grid_dim, g.extent);
     /* 4. The grid that is launched. */
-    f->grid[0] = launched_blocks(w);
-    f->grid_rank = 1;
+    set_grid(w);
+}
+
+/* What clusters and `persistent` together do not allow ------------------------------------------
+ */
+
+typedef struct refusal {
+    tile_pass *pass;
+    bool found;
+} refusal;
+
+static void find_wait(tile_function *f, tile_op op, void *user) {
+    refusal *r = user;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    bool waits = opcode == TILE_OP_lock_semaphore || opcode == TILE_OP_wait_value ||
+                 opcode == TILE_OP_wait_acquire;
+    if (!waits || r->found) return;
+    r->found = true;
+    tile_report(
+        r->pass->context, TILE_ERROR, tile_op_loc(f, op),
+        "%s: @%s is `persistent` and has clusters, of which perhaps not all run at once, so "
+        "that no tile may wait for another one; leave `cluster` or `persistent` out",
+        tile_op_name(f, op), f->name);
+}
+
+static bool are_clusters_refused(tile_pass *pass, tile_function *f) {
+    refusal r = {.pass = pass};
+    if (!f->is_persistent || !f->cluster_rank) return false;
+    if (f->cost) {
+        r.found = true;
+        tile_report(pass->context, TILE_ERROR, f->loc,
+                    "`persistent by` and `cluster` exclude each other: the tiles of a cluster are "
+                    "neighbours, whatever they cost; leave one of them out");
+    } else {
+        tile_walk(f, f->body, find_wait, &r);
+    }
+    return r.found;
 }
 
 tile_status tile_pass_walk_tiles(tile_pass *pass, tile_function *f) {
@@ -462,6 +550,7 @@ tile_status tile_pass_walk_tiles(tile_pass *pass, tile_function *f) {
         w.sorted = cost_dims(f->cost);
         w.is_steady = is_steady(f->cost);
     }
+    if (are_clusters_refused(pass, f)) return TILE_INVALID;
     if (f->raster_group) tile_expr_is_int(f->raster_group, &w.group);
     if (f->is_persistent)
         visit_many_tiles(pass, &w);
