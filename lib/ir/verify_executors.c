@@ -211,7 +211,8 @@ static void check_op(tile_function *f, tile_op op, void *user) {
     checker *c = user;
     tile_opcode opcode = tile_op_opcode(f, op);
     check_tiles(c, op);
-    if (tile_op_needs_cluster(opcode)) check_cluster(c, op);
+    if (tile_op_needs_cluster(opcode) || tile_op_has_attr(f, op, TILE_ATTR_multicast))
+        check_cluster(c, op);
     if (opcode == TILE_OP_roles) check_roles(c, op);
     if (opcode != TILE_OP_sync && opcode != TILE_OP_sync_arrive) return;
     if (tile_op_operand_count(f, op)) check_named_barrier(c, op);

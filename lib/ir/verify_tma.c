@@ -42,9 +42,24 @@ static bool check_kind(const tile_function *f, tile_op op) {
                 tile_op_attr_text(f, op, TILE_ATTR_kind), tile_scalar_name(source->scalar));
 }
 
+static bool check_multicast(const tile_function *f, tile_op op) {
+    enum { DIMS = 3 };
+    const tile_attr *dim = tile_op_attr(f, op, TILE_ATTR_multicast);
+    int64_t number;
+    if (!dim) return true;
+    if (tile_op_mechanism(f, op) != TILE_MECHANISM_BARRIER)
+        return FAIL(f, op,
+                    "copy_async: with `multicast` each block of the cluster waits for what "
+                    "the others copy, at a barrier; give it one");
+    if (!tile_expr_is_int(dim->expr, &number) || (number >= 0 && number < DIMS)) return true;
+    return FAIL(f, op, "copy_async: `multicast` is a dim of the cluster, 0, 1 or 2, not %lld",
+                (long long)number);
+}
+
 bool tile_verify_tma(const tile_function *f, tile_op op) {
     int64_t number;
     switch (tile_op_opcode(f, op)) {
+    case TILE_OP_copy_async: return check_multicast(f, op);
     case TILE_OP_tensor_map:
         number = tile_op_attr_int(f, op, TILE_ATTR_swizzle, 0);
         if (!number || number == 32 || number == 64 || number == 128) return true;

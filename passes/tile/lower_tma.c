@@ -4,7 +4,9 @@
  * transfer. A map may have its dims in any order but for the innermost one, along which elements of
  * the array and of the box lie side by side. What the array must have beside that only the launch
  * knows; a variant of the kernel that is launched where it holds has arguments with `tensor_map`.
- */
+ *
+ * What blocks of a cluster copy together is cut along one dim, by boxes: each block starts those of
+ * its place, for all of them. Where that cannot be, each copies all for itself. */
 #include "lib/analysis/tensor_map.h"
 #include "lib/ir/remark.h"
 #include "lib/layout/wgmma.h"
@@ -21,6 +23,10 @@ typedef struct tma_copy {
     unsigned dims[TILE_MAX_RANK]; /* of the view, outermost first */
     tile_tma_box box;
     int64_t boxes;
+    int64_t sharers;      /* blocks that copy it together; 1: none */
+    unsigned sharing_dim; /* of the cluster: along which they differ */
+    unsigned cut;         /* dim of the buffer: each of them has a share along it */
+    uint32_t distance;    /* in the buffer, from one share to the next */
 } tma_copy;
 
 struct lower_boxes {
@@ -41,6 +47,12 @@ static void take_operands(const lowering *l, tile_op op, tma_copy *c) {
     c->view_type = tile_value_type(&l->old, c->view[0]);
     c->type = tile_value_type(&l->old, c->buffer[0]);
     c->leading = c->view_type->rank - c->type->rank;
+    c->sharers = 1;
+    if (!tile_op_has_attr(&l->old, op, TILE_ATTR_multicast)) return;
+    int64_t dim = tile_op_attr_int(&l->old, op, TILE_ATTR_multicast, 0);
+    c->sharing_dim = (unsigned)dim;
+    if (c->sharing_dim < l->f->cluster_rank)
+        tile_expr_is_int(l->f->cluster[c->sharing_dim], &c->sharers);
 }
 
 /* Conditions ----------------------------------------------------------------------------------- */
@@ -118,6 +130,59 @@ static bool is_aligned(const tma_copy *c) {
            (!c->type->stages || tile_type_elements(c->type) * bytes % BOX_ALIGNMENT == 0);
 }
 
+/* Shares ------------------------------------------------------------------------------------- */
+
+static int64_t boxes_along(const tma_copy *c, unsigned dim) {
+    return tile_type_dim(c->type, dim) / c->box.extent[dim];
+}
+
+/* Where box `number` of share `share` begins, by dim of the buffer. */
+static void find_box(const tma_copy *c, int64_t number, int64_t share,
+                     uint32_t begin[TILE_MAX_RANK]) {
+    for (unsigned d = c->type->rank; d-- > 0;) {
+        int64_t count = boxes_along(c, d) / (d == c->cut ? c->sharers : 1);
+        begin[d] = (uint32_t)(number % count) * c->box.extent[d];
+        if (d == c->cut) begin[d] += (uint32_t)(share * count) * c->box.extent[d];
+        number /= count;
+    }
+}
+
+static uint32_t offset_of_box(const tma_copy *c, int64_t number, int64_t share) {
+    uint32_t begin[TILE_MAX_RANK] = {0};
+    find_box(c, number, share, begin);
+    return tile_layout_offset_of(c->type->layout, tile_layout_index(c->type->layout, begin));
+}
+
+/* A box is cut where that leaves each part in one piece: along its outermost dim. */
+static bool choose_cut(tma_copy *c) {
+    enum { ATOM_ROWS = 8 };
+    unsigned last = c->type->rank;
+    for (c->cut = 0; c->cut < c->type->rank; c->cut++)
+        if (boxes_along(c, c->cut) % c->sharers == 0) return true;
+    while (last > 0 && c->box.extent[c->box.order[last - 1]] == 1) last--;
+    if (last < 2) return false;
+    c->cut = c->box.order[last - 1];
+    uint32_t *extent = &c->box.extent[c->cut], share = *extent / (uint32_t)c->sharers;
+    if (*extent % (uint32_t)c->sharers || share % ATOM_ROWS) return false;
+    *extent = share;
+    c->boxes *= c->sharers;
+    return true;
+}
+
+/* Shares lie at equal distances, or everybody copies all. */
+static void share_boxes(tma_copy *c) {
+    tma_copy own = *c;
+    bool equal = c->sharers > 1 && choose_cut(c);
+    c->distance = equal ? offset_of_box(c, 0, 1) : 0;
+    for (int64_t i = 0; equal && i < c->boxes / c->sharers; i++)
+        for (int64_t share = 1; share < c->sharers && equal; share++)
+            equal = offset_of_box(c, i, share) ==
+                    offset_of_box(c, i, 0) + (uint32_t)share * c->distance;
+    if (equal) return;
+    *c = own;
+    c->sharers = 1;
+}
+
 /* NULL, or why not; *remedy: what to write, or NULL. */
 static const char *find_plan(const lowering *l, tma_copy *c, const char **remedy) {
     const tile_arg_decl *arg = argument_of(l, c);
@@ -136,8 +201,8 @@ static const char *find_plan(const lowering *l, tma_copy *c, const char **remedy
     if (!tile_tma_find_box(c->type->layout, tile_scalar_bytes(c->type->scalar), &c->box))
         return "the buffer's layout has no 16 bytes side by side";
     c->boxes = 1;
-    for (unsigned d = 0; d < c->type->rank; d++)
-        c->boxes *= tile_type_dim(c->type, d) / c->box.extent[d];
+    for (unsigned d = 0; d < c->type->rank; d++) c->boxes *= boxes_along(c, d);
+    share_boxes(c);
     order_dims(c);
     if ((rule = broken_rule(c))) {
         *remedy = "see the rules of tensor maps";
@@ -221,37 +286,62 @@ static tile_value build_map(lowering *l, const tma_copy *c) {
     return map;
 }
 
-/* Where box `number` begins, by dim of the buffer. */
-static void find_box(const tma_copy *c, int64_t number, uint32_t begin[TILE_MAX_RANK]) {
-    for (unsigned d = c->type->rank; d-- > 0;) {
-        int64_t count = tile_type_dim(c->type, d) / c->box.extent[d];
-        begin[d] = (uint32_t)(number % count) * c->box.extent[d];
-        number /= count;
+/* Where a copy's boxes come from and go. */
+typedef struct placement {
+    tile_value map, stage;    /* stage: where it begins in the buffer */
+    const tile_value *ahead;  /* how far behind its coordinates the copy begins, by the buffer's
+                                 dims, or NULL */
+    tile_value share, blocks; /* this block's place among those that share, and who they are; 0: it
+                                 does not share */
+} placement;
+
+static void find_share(lowering *l, const tma_copy *c, placement *p) {
+    int64_t all = 1, before = 1, mask = 0, extent;
+    if (c->sharers == 1) return;
+    for (unsigned d = 0; d < l->f->cluster_rank; d++) {
+        if (!tile_expr_is_int(l->f->cluster[d], &extent)) extent = 1;
+        all *= extent;
+        if (d < c->sharing_dim) before *= extent;
     }
+    for (int64_t i = 0; i < c->sharers; i++) mask |= INT64_C(1) << i * before;
+    p->share = tile_build_cluster_rank(&l->builder);
+    p->blocks = lower_int(l, mask);
+    if (all == c->sharers) return;
+    tile_value rank = p->share, step = lower_int(l, before);
+    p->share = tile_build_rem(&l->builder, tile_build_div(&l->builder, rank, step),
+                              lower_int(l, c->sharers));
+    tile_value first = tile_build_sub(&l->builder, rank, lower_mul(l, p->share, step));
+    p->blocks = tile_build_shl(&l->builder, p->blocks, first);
 }
 
-/* stage: where the stage begins in the buffer; ahead: how far behind its coordinates the copy
- * begins, by the buffer's dims, or NULL. */
-static void build_box(lowering *l, tile_op op, const tma_copy *c, tile_value map, tile_value stage,
-                      const tile_value *ahead, int64_t number) {
+/* The share's place * length, for a block that shares; else nothing. */
+static tile_value add_share(lowering *l, const placement *p, tile_value value, int64_t length) {
+    if (!p->share.id) return value;
+    return lower_add(l, value, lower_mul(l, p->share, lower_int(l, length)));
+}
+
+static void build_box(lowering *l, tile_op op, const tma_copy *c, const placement *p,
+                      int64_t number) {
     uint32_t begin[TILE_MAX_RANK] = {0};
     tile_value at[TILE_MAX_RANK], buffer = lower_mapped(l, c->buffer[0]);
-    find_box(c, number, begin);
+    find_box(c, number, 0, begin);
     for (unsigned i = 0; i < c->rank; i++) {
         unsigned dim = c->dims[i];
         at[i] = lower_mapped(l, c->view[1 + dim]);
-        if (dim >= c->leading && ahead) at[i] = lower_add(l, at[i], ahead[dim - c->leading]);
-        if (dim >= c->leading) at[i] = lower_add(l, at[i], lower_int(l, begin[dim - c->leading]));
+        if (dim < c->leading) continue;
+        if (p->ahead) at[i] = lower_add(l, at[i], p->ahead[dim - c->leading]);
+        at[i] = lower_add(l, at[i], lower_int(l, begin[dim - c->leading]));
+        if (dim - c->leading == c->cut)
+            at[i] = add_share(l, p, at[i], tile_type_dim(c->type, c->cut) / c->sharers);
     }
-    uint32_t offset =
-        tile_layout_offset_of(c->type->layout, tile_layout_index(c->type->layout, begin));
-    tile_value place = lower_add(l, stage, lower_int(l, offset));
+    tile_value place = lower_add(l, p->stage, lower_int(l, offset_of_box(c, number, 0)));
+    place = add_share(l, p, place, c->distance);
     if (c->in) {
         tile_value index = lower_mapped(l, c->bar[1]);
-        tile_build_tma_load(&l->builder, map, at, c->rank, buffer, &place, 1,
-                            lower_mapped(l, c->bar[0]), &index, 1, TILE_NO_VALUE);
+        tile_build_tma_load(&l->builder, p->map, at, c->rank, buffer, &place, 1,
+                            lower_mapped(l, c->bar[0]), &index, 1, p->blocks);
     } else {
-        tile_build_tma_store(&l->builder, buffer, &place, 1, map, at, c->rank);
+        tile_build_tma_store(&l->builder, buffer, &place, 1, p->map, at, c->rank);
     }
     lower_keep_cache(l, op);
 }
@@ -304,8 +394,9 @@ static void build_copy(lowering *l, tile_op op) {
         tile_op last = tile_region_at(l->f, l->builder.region)->last;
         tile_op_set_flag(l->f, last, TILE_ATTR_noarrive);
     }
-    tile_value map = build_map(l, &c);
-    for (int64_t i = 0; i < c.boxes; i++) build_box(l, op, &c, map, stage, NULL, i);
+    placement p = {.map = build_map(l, &c), .stage = stage};
+    find_share(l, &c, &p);
+    for (int64_t i = 0; i < c.boxes / c.sharers; i++) build_box(l, op, &c, &p, i);
 }
 
 /* Pieces --------------------------------------------------------------------------------------- */
@@ -326,10 +417,11 @@ lower_boxes *lower_find_boxes(lowering *l, tile_op op) {
 void lower_store_boxes(lowering *l, tile_op op, const lower_boxes *boxes, tile_value starts,
                        tile_value stage, const tile_value *ahead) {
     const tma_copy *c = &boxes->copy;
+    const placement p = {.map = boxes->map, .stage = stage, .ahead = ahead};
     branch chosen = {.outer = l->builder};
     open_branch(l, &chosen, starts);
     guard_store(l, c, &chosen);
-    for (int64_t i = 0; i < c->boxes; i++) build_box(l, op, c, boxes->map, stage, ahead, i);
+    for (int64_t i = 0; i < c->boxes; i++) build_box(l, op, c, &p, i);
     tile_build_bulk_commit(&l->builder);
     close_branch(l, &chosen);
 }

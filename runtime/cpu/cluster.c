@@ -3,7 +3,8 @@
  * A buffer that map_shared gives is the rank of its block and the buffer's place there, in one
  * word. Who accesses it must come after that block's start and before its end, in whatever order
  * blocks run here: after a cluster barrier, or something else that the other block has released;
- * and what the other block knows when it ends must include the access. */
+ * and what the other block knows when it ends must include the access. Of an arrival at a barrier
+ * there it knows when the phase is complete, whatever the arrival orders beside. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -210,15 +211,22 @@ static bool has_started(const cpu_run *run, const cpu_agent *agent, const cpu_bl
     return found;
 }
 
+static bool is_arrival(const cpu_insn *insn) {
+    return insn->opcode == TILE_OP_mbarrier_arrive || insn->opcode == TILE_OP_barrier_arrive;
+}
+
+/* The latest of each agent: accesses, then arrivals, which come behind the end of the piece of time
+ * that they release. */
 static void note_visit(const cpu_run *run, cpu_block *block, const cpu_agent *agent,
                        const cpu_insn *insn, int lane) {
     unsigned count = block->cluster->count * run->program->agents;
     if (!block->visits) {
-        block->visits = tile_malloc(sizeof *block->visits * count);
-        memset(block->visits, 0, sizeof *block->visits * count);
+        block->visits = tile_malloc(sizeof *block->visits * count * 2);
+        memset(block->visits, 0, sizeof *block->visits * count * 2);
     }
-    block->visits[agent->number] =
-        (cpu_visit){agent->clock.time, (uint32_t)(insn - run->program->insns), lane};
+    bool arrives = is_arrival(insn);
+    block->visits[agent->number + (arrives ? count : 0)] =
+        (cpu_visit){agent->clock.time - arrives, insn, lane};
 }
 
 cpu_block *cpu_find_owner(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
@@ -252,23 +260,33 @@ cpu_block *cpu_find_owner(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
     return why ? NULL : block;
 }
 
+static bool knows_arrival(const cpu_clock *clock, uint64_t agent, const cpu_visit *visit) {
+    bool lane = visit->lane >= 0;
+    uint64_t key = lane ? cpu_lane_key(agent, (unsigned)visit->lane) : agent;
+    return cpu_clock_knows(clock, agent + CPU_LOADED, visit->time) ||
+           cpu_clock_knows(clock, key + CPU_LOADED, visit->time) ||
+           cpu_clock_knows(clock, key, visit->time);
+}
+
 /* Whether one of the block's agents, which have all ended, knows of it. */
 static bool is_known(const cpu_run *run, const cpu_block *block, const cpu_agent *visitor,
-                     uint32_t time) {
-    bool known = false;
+                     const cpu_visit *visit) {
+    bool known = false, arrival = is_arrival(visit->insn);
+    uint64_t number = visitor->clock.agent;
     for (unsigned a = 0; a < run->program->agents && !known; a++)
-        known = cpu_clock_knows(&block->agents[a].clock, visitor->clock.agent, time);
+        known = cpu_clock_knows(&block->agents[a].clock, number, visit->time) ||
+                (arrival && knows_arrival(&block->agents[a].clock, number, visit));
     return known;
 }
 
 bool cpu_may_end(cpu_run *run, cpu_block *block) {
     unsigned agents = run->program->agents, count = block->cluster->count * agents;
-    for (unsigned i = 0; block->visits && i < count; i++) {
+    for (unsigned i = 0; block->visits && i < 2 * count; i++) {
         const cpu_visit *visit = &block->visits[i];
-        const cpu_agent *agent = &block->cluster->blocks[i / agents]->agents[i % agents];
-        if (!visit->time || is_known(run, block, agent, visit->time)) continue;
+        const cpu_agent *agent = &block->cluster->blocks[i % count / agents]->agents[i % agents];
+        if (!visit->time || is_known(run, block, agent, visit)) continue;
         tile_arena scratch = {0};
-        cpu_fault(run, agent, &run->program->insns[visit->insn], visit->lane,
+        cpu_fault(run, agent, visit->insn, visit->lane,
                   "%s may have ended before this, and its shared memory with it; put "
                   "`cluster_arrive` and `cluster_wait` behind the last access",
                   cpu_block_name(&scratch, block));

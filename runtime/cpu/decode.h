@@ -45,6 +45,8 @@ uint32_t *cpu_places_of(cpu_decoder *d, const tile_value *values, unsigned count
 /* decode_tma.c: what the last instruction says of its barrier, this operand, has that one's name;
  * its place and index stand there as operand[0] and index[0]. */
 void cpu_name_barrier(cpu_decoder *d, tile_op op, unsigned operand);
+/* Which blocks share a copy with `multicast`, the instruction added last. */
+void cpu_set_sharing(cpu_decoder *d, tile_op op);
 
 /* storage.c: checks the values' sizes and gives each buffer and value its place. */
 void cpu_place_all(cpu_decoder *d, tile_function *f);

@@ -150,6 +150,7 @@ void cpu_decode_copy_async(cpu_decoder *d, tile_op op) {
     case TILE_MECHANISM_BARRIER:
         decode_copy(d, op, cpu_run_copy_counted);
         cpu_name_barrier(d, op, 2);
+        cpu_set_sharing(d, op);
         break;
     case TILE_MECHANISM_BULK_GROUP: decode_copy(d, op, cpu_run_copy_out); break;
     default: decode_copy(d, op, d->pipelined ? cpu_run_copy : cpu_run_copy_async);

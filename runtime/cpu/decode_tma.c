@@ -124,3 +124,16 @@ void cpu_name_barrier(cpu_decoder *d, tile_op op, unsigned index) {
     named->index = cpu_places_of(d, bar + 1, count - 1);
     insn->at_barrier = named;
 }
+
+void cpu_set_sharing(cpu_decoder *d, tile_op op) {
+    cpu_insn *insn = &d->program->insns[d->program->insn_count - 1];
+    int64_t extent, dim = tile_op_attr_int(d->f, op, TILE_ATTR_multicast, -1);
+    insn->sharer_step = 1;
+    for (int64_t i = 0; i <= dim && i < d->f->cluster_rank; i++) {
+        if (!tile_expr_is_int(d->f->cluster[i], &extent)) extent = 1;
+        if (i == dim)
+            insn->sharers = (unsigned)extent;
+        else
+            insn->sharer_step *= (unsigned)extent;
+    }
+}

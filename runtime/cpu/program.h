@@ -74,7 +74,9 @@ struct cpu_insn {
     uint32_t *index;  /* an element's indices, a view's extents, concat's parts: places */
     uint32_t *second; /* the second element's indices, a view's strides, concat's counts */
     uint32_t index_count, second_count;
-    uint32_t target; /* jumps: an instruction */
+    uint32_t target;               /* jumps: an instruction */
+    unsigned sharers, sharer_step; /* copies: blocks of the cluster that share it, 0: none; from
+                                      one's rank to the next one's */
     int64_t integer; /* wait_group: pending; cp_async: bytes; ids: the dim; scratch: which one */
     const int64_t *order;  /* permute; sync: the barrier's number, by group */
     const cpu_role *roles; /* second_count of them, from first warps on upwards */
@@ -210,7 +212,7 @@ typedef struct cpu_cluster {
 /* The last time that an agent of another block accessed a block's shared memory. */
 typedef struct cpu_visit {
     uint32_t time; /* 0: never */
-    uint32_t insn;
+    const cpu_insn *insn;
     int lane;
 } cpu_visit;
 
@@ -327,7 +329,7 @@ struct cpu_block {
     cpu_cluster *cluster; /* NULL: idle */
     unsigned rank;
     bool ended;
-    cpu_visit *visits; /* by agents of the cluster, by their number */
+    cpu_visit *visits; /* by agents of the cluster, by their number; then their arrivals */
     cpu_agent *agents;
     uint8_t *shared;
     cpu_shadow *shadow;        /* NULL: accesses are not looked at */

@@ -271,30 +271,73 @@ CPU_HANDLER(cpu_run_bulk_load) {
     return load(run, agent, insn);
 }
 
-/* A tile, level 2. */
+/* A tile, level 2. Blocks of a cluster that share the copy each take a piece of it to all. */
 typedef struct counted {
     const cpu_insn *insn;
     cpu_view view;
     int64_t at[TILE_MAX_RANK];
     uint32_t target;
     cpu_mbarrier_at bar;
+    unsigned first, step, sharers; /* ranks of the blocks that get it: first, first + step, .. */
+    uint32_t begin, end;           /* of the tile's bytes: those that this block copies */
 } counted;
+
+static void find_share(const cpu_agent *agent, counted *c, uint32_t bytes) {
+    enum { UNIT = 16 };
+    unsigned rank = agent->block->rank, place = 0;
+    c->sharers = c->insn->sharers ? c->insn->sharers : 1;
+    c->step = c->insn->sharer_step;
+    if (c->sharers > 1) place = rank / c->step % c->sharers;
+    c->first = rank - place * c->step;
+    c->begin = (uint32_t)((uint64_t)bytes * place / c->sharers) & ~(UNIT - 1u);
+    c->end = (uint32_t)((uint64_t)bytes * (place + 1) / c->sharers) & ~(UNIT - 1u);
+    if (place + 1 == c->sharers) c->end = bytes;
+}
+
+static cpu_mbarrier_at barrier_in(const cpu_run *run, const counted *c, cpu_block *block) {
+    cpu_mbarrier_at at = c->bar;
+    if (c->sharers == 1) return at;
+    at.owner = block;
+    at.barrier = cpu_mbarrier_of(run, block, c->bar.offset);
+    return at;
+}
+
+/* bytes: the tile's. */
+static bool land_share(cpu_run *run, cpu_agent *agent, const counted *c, const char *bytes,
+                       cpu_block *block) {
+    cpu_mbarrier_at bar = barrier_in(run, c, block);
+    uint32_t at = c->target + c->begin, size = c->end - c->begin;
+    if (all_ended(run, block)) {
+        cpu_fault(run, agent, c->insn, -1,
+                  "the block has ended, and a copy to its shared memory is under way: nobody has "
+                  "waited for its barrier");
+        return false;
+    }
+    memcpy(block->shared + at, bytes + c->begin, size);
+    if (block->poison) memset(block->poison + at, 0, size);
+    cpu_shared_publish(run, block, at, size, bar.barrier->key, (uint32_t)bar.barrier->phase + 1);
+    return cpu_barrier_complete(run, agent, c->insn->at_barrier, -1, bar, (int64_t)size, NULL);
+}
 
 static bool land_tile(cpu_run *run, cpu_agent *agent, void *data, cpu_known *known) {
     counted *c = data;
-    cpu_block *block = agent->block;
-    uint32_t bytes = cpu_stage_bytes(c->insn->memory);
-    bool ok =
-        cpu_load_tile(run, agent, c->insn, &c->view, c->at, (char *)block->shared + c->target);
+    char *bytes = tile_malloc(cpu_stage_bytes(c->insn->memory));
+    bool ok = cpu_load_tile(run, agent, c->insn, &c->view, c->at, bytes);
     (void)known;
-    if (ok && block->poison) memset(block->poison + c->target, 0, bytes);
-    if (ok)
-        cpu_shared_publish(run, block, c->target, bytes, c->bar.barrier->key,
-                           (uint32_t)c->bar.barrier->phase + 1);
-    ok = ok &&
-         cpu_barrier_complete(run, agent, c->insn->at_barrier, -1, c->bar, (int64_t)bytes, NULL);
+    for (unsigned i = 0; i < c->sharers && ok; i++)
+        ok = land_share(run, agent, c, bytes, block_of_rank(agent, c->first + i * c->step));
+    free(bytes);
     free(c);
     return ok;
+}
+
+static bool mark_share(cpu_run *run, cpu_agent *agent, const counted *c, cpu_block *block) {
+    uint32_t size = c->end - c->begin;
+    if (!cpu_cluster_start_copy(run, agent, block, c->insn, -1, cpu_set_thread(agent, c->insn),
+                                c->target + c->begin, size))
+        return false;
+    cpu_barrier_begin(barrier_in(run, c, block).barrier, size);
+    return true;
 }
 
 CPU_HANDLER(cpu_run_copy_counted) {
@@ -306,15 +349,16 @@ CPU_HANDLER(cpu_run_copy_counted) {
     if (!cpu_stage_offset(run, agent, insn, 1, insn->second, insn->second_count, insn->memory,
                           &c.target))
         return CPU_STOP;
+    find_share(agent, &c, bytes);
     cpu_view_position(run, agent, insn, insn->index, c.at);
-    if (!cpu_find_mbarrier(run, agent, named, -1, *buffer, *index, &c.bar) ||
-        !cpu_barrier_expect(run, agent, named, -1, c.bar, bytes) ||
-        !cpu_load_tile(run, agent, insn, &c.view, c.at, NULL) ||
-        !cpu_shared_start_copy(run, agent, insn, -1, cpu_set_thread(agent, insn), c.target, bytes))
-        return CPU_STOP;
+    bool ok = cpu_find_mbarrier(run, agent, named, -1, *buffer, *index, &c.bar) &&
+              cpu_barrier_expect(run, agent, named, -1, c.bar, bytes) &&
+              cpu_load_tile(run, agent, insn, &c.view, c.at, NULL);
+    for (unsigned i = 0; i < c.sharers && ok; i++)
+        ok = mark_share(run, agent, &c, block_of_rank(agent, c.first + i * c.step));
+    if (!ok) return CPU_STOP;
     counted *kept = tile_malloc(sizeof *kept);
     *kept = c;
-    cpu_barrier_begin(c.bar.barrier, bytes);
     cpu_start_flight(agent, land_tile, kept, NULL);
     return CPU_NEXT;
 }
