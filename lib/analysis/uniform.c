@@ -8,7 +8,9 @@
 typedef struct spread {
     tile_function *f;
     bool *divergent;
-    bool groups; /* between those of a region of roles, too */
+    bool groups;    /* between those of a region of roles, too */
+    int64_t blocks; /* not 0: between so many blocks of a cluster along dim */
+    unsigned dim;
     bool changed;
 } spread;
 
@@ -70,8 +72,32 @@ static bool reads_constant(const spread *s, tile_op op) {
     return true;
 }
 
+/* Whether it counts whole clusters: block_id divided by a multiple of their extent. */
+static bool counts_clusters(const spread *s, tile_op op) {
+    int64_t by;
+    tile_opcode opcode = tile_op_opcode(s->f, op);
+    if (opcode != TILE_OP_div && opcode != TILE_OP_shr) return false;
+    tile_op id = tile_value_def(s->f, tile_op_operand(s->f, op, 0));
+    if (!id.id || tile_op_opcode(s->f, id) != TILE_OP_block_id ||
+        !tile_value_is_int(s->f, tile_op_operand(s->f, op, 1), &by))
+        return false;
+    if (opcode == TILE_OP_shr) by = by >= 0 && by < 31 ? INT64_C(1) << by : 0;
+    return by > 0 && by % s->blocks == 0;
+}
+
+static bool differs_in_cluster(const spread *s, tile_op op) {
+    tile_access accesses[TILE_MAX_ACCESSES];
+    tile_opcode opcode = tile_op_opcode(s->f, op);
+    if (opcode == TILE_OP_block_id || counts_clusters(s, op)) return false;
+    if (opcode == TILE_OP_cluster_rank || opcode == TILE_OP_map_shared) return true;
+    if (tile_op_get_info(opcode)->effects & TILE_EFFECT_ATOMIC) return true;
+    if (tile_op_accesses(s->f, op, accesses)) return !reads_constant(s, op);
+    return any_operand(s, op);
+}
+
 static bool gives_divergent(const spread *s, tile_op op) {
     tile_opcode opcode = tile_op_opcode(s->f, op);
+    if (s->blocks) return differs_in_cluster(s, op);
     if (tile_op_has_trait(opcode, TILE_TRAIT_UNIFORM) && !s->groups) return false;
     if (s->groups && tile_op_get_info(opcode)->effects & TILE_EFFECT_ATOMIC) return true;
     if (tile_op_has_trait(opcode, TILE_TRAIT_DIVERGES)) return !reads_constant(s, op);
@@ -85,26 +111,32 @@ static void visit(tile_function *f, tile_op op, void *user) {
         return;
     }
     bool found = gives_divergent(s, op);
+    bool place = s->blocks && tile_op_opcode(f, op) == TILE_OP_block_id;
     for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
-        mark(s, tile_op_result(f, op, i), found);
+        mark(s, tile_op_result(f, op, i), found || (place && i == s->dim));
 }
 
-static bool *find_divergent(tile_function *f, tile_arena *arena, bool groups) {
-    spread s = {.f = f, .groups = groups, .changed = true};
-    s.divergent = TILE_NEW_ARRAY(arena, bool, f->value_count);
+static bool *find_divergent(spread s, tile_arena *arena) {
+    s.divergent = TILE_NEW_ARRAY(arena, bool, s.f->value_count);
+    s.changed = true;
     while (s.changed) {
         s.changed = false;
-        tile_walk(f, f->body, visit, &s);
+        tile_walk(s.f, s.f->body, visit, &s);
     }
     return s.divergent;
 }
 
 bool *tile_divergent_values(tile_function *f, tile_arena *arena) {
-    return find_divergent(f, arena, false);
+    return find_divergent((spread){.f = f}, arena);
 }
 
 bool *tile_group_varying_values(tile_function *f, tile_arena *arena) {
-    return find_divergent(f, arena, true);
+    return find_divergent((spread){.f = f, .groups = true}, arena);
+}
+
+bool *tile_cluster_varying_values(tile_function *f, unsigned dim, int64_t blocks,
+                                  tile_arena *arena) {
+    return find_divergent((spread){.f = f, .blocks = blocks, .dim = dim}, arena);
 }
 
 tile_op tile_divergence_source(const tile_function *f, const bool *divergent, tile_value value) {

@@ -11,6 +11,10 @@
 bool *tile_divergent_values(tile_function *f, tile_arena *arena);
 /* The same, between the threads of all groups of a role: their numbers differ, too. */
 bool *tile_group_varying_values(tile_function *f, tile_arena *arena);
+/* The same, of what is one value for a block, between the blocks of a cluster that differ along dim
+ * alone, where it has so many: true where two of them may have different ones. */
+bool *tile_cluster_varying_values(tile_function *f, unsigned dim, int64_t blocks,
+                                  tile_arena *arena);
 
 /* Where a divergent value becomes so: the operation that gives each thread its own, or the one with
  * regions that threads leave separately. */

@@ -15,7 +15,9 @@ enum {
 typedef struct stage_group {
     tile_op first_use, last_use; /* in the loop's body, directly */
     bool by_dots;                /* an asynchronous product reads it, and perhaps threads, too */
+    unsigned shared_dims;        /* of the cluster, a set: blocks share copies along them */
     tile_value full, empty;
+    tile_value *senders; /* `empty` of all blocks that fill this one's stages, its own first */
 } stage_group;
 
 typedef struct specialist {
@@ -27,8 +29,10 @@ typedef struct specialist {
     tile_value group, iterations, turn_step; /* of sets that take turns */
     stage_group *groups;
     unsigned group_count;
-    unsigned *group_of; /* by staged copy */
-    tile_op *dots;      /* asynchronous ones */
+    unsigned *group_of;     /* by staged copy */
+    unsigned *shared_along; /* by staged copy: 1 + the dim of the cluster; 0: each block's own */
+    bool shares;            /* blocks of a cluster share some copy */
+    tile_op *dots;          /* asynchronous ones */
     unsigned dot_count;
     tile_op done;   /* in the consumers: behind it their sums are complete */
     unsigned *sums; /* which of the loop's carried values they are the sums of */
@@ -67,6 +71,16 @@ void specialize_pass_turn(const specialist *s, tile_builder *b);
 /* State after `count` more iterations. */
 void specialize_skip(const specialist *s, tile_builder *b, tile_value state[RING_STATES],
                      tile_value count);
+
+/* specialize_share.c: which copies blocks of a cluster share; a remark if they do none. */
+void specialize_plan_sharing(specialist *s);
+/* How many blocks fill a stage of the group. */
+unsigned specialize_senders(const specialist *s, const stage_group *group);
+/* Sets the groups' senders; the builder stands before the consumers' loops. */
+void specialize_find_senders(specialist *s, tile_builder *b);
+/* Every warp of the consumers has read the stage. */
+void specialize_give_back(const specialist *s, tile_builder *b, const stage_group *group,
+                          tile_value stage);
 
 /* Clones the loops, addresses and copies into the empty region. */
 void specialize_producer(specialist *s, tile_region region);

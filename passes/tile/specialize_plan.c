@@ -444,9 +444,11 @@ bool specialize_plan(specialist *s, tile_op loop) {
     if (p.ok) check_addresses(&p);
     s->groups = TILE_NEW_ARRAY(arena, stage_group, s->ring.plan.copy_count + 1u);
     s->group_of = TILE_NEW_ARRAY(arena, unsigned, s->ring.plan.copy_count + 1u);
+    s->shared_along = TILE_NEW_ARRAY(arena, unsigned, s->ring.plan.copy_count + 1u);
     if (p.ok) find_async_dots(&p);
     if (p.ok) make_groups(&p);
     s->sets = 1;
     if (p.ok) specialize_plan_turns(s);
+    if (p.ok) specialize_plan_sharing(s);
     return p.ok;
 }

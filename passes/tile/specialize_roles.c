@@ -41,6 +41,14 @@ static tile_value clone_value(producer *p, tile_builder *b, tile_value value) {
     return mapped(p, value);
 }
 
+/* What has just been built at b is copied by blocks together, if copy i is. */
+static void share_copy(specialist *s, const tile_builder *b, unsigned i) {
+    tile_op copy = b->before.id ? tile_op_at(s->ring.f, b->before)->prev
+                                : tile_region_at(s->ring.f, b->region)->last;
+    if (s->shared_along[i])
+        tile_op_set_int(s->ring.f, copy, TILE_ATTR_multicast, s->shared_along[i] - 1);
+}
+
 /* The copies of a group of stages, between the wait for an empty stage and the word that it fills.
  */
 static void fill_stage(producer *p, tile_builder *b, unsigned g,
@@ -61,6 +69,7 @@ static void fill_stage(producer *p, tile_builder *b, unsigned g,
         tile_build_copy_async(&place, from[0], from + 1, size - 1, s->ring.buffers[i], state, 1,
                               s->groups[g].full, state, 1);
         ring_keep_cache(&s->ring, &place, op);
+        share_copy(s, &place, i);
     }
     place.loc = tile_op_loc(p->f, s->ring.plan.loop);
     tile_build_barrier_arrive(&place, s->groups[g].full, state, 1);
@@ -114,6 +123,24 @@ static void clone_loops(producer *p, tile_builder *b, unsigned depth,
     for (unsigned i = 0; i < RING_STATES; i++) state[i] = tile_op_result(p->f, loop, i);
 }
 
+/* for so many stages { until all who read it have given it back }: behind this nobody arrives at
+ * this block's barriers any more. */
+static void await_last(const specialist *s, tile_builder *b, const tile_value state[RING_STATES]) {
+    tile_function *f = s->ring.f;
+    tile_value zero = tile_build_int(b, 0), one = tile_build_int(b, 1), next[RING_STATES];
+    tile_op loop = tile_build_for_loop(b, zero, tile_build_int(b, s->ring.plan.stages), one, state,
+                                       RING_STATES);
+    tile_builder body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
+    body.loc = b->loc;
+    for (unsigned i = 0; i < RING_STATES; i++) next[i] = tile_carried_received(f, loop, 0, i);
+    name_states(f, next[0], next[1]);
+    for (unsigned g = 0; g < s->group_count; g++)
+        if (s->groups[g].shared_dims)
+            tile_build_barrier_wait(&body, s->groups[g].empty, next, 1, next[1]);
+    specialize_advance(s, &body, next, next);
+    tile_build_yield(&body, next, RING_STATES);
+}
+
 void specialize_producer(specialist *s, tile_region region) {
     tile_function *f = s->ring.f;
     producer p = {.s = s, .f = f, .map_count = f->value_count};
@@ -123,6 +150,7 @@ void specialize_producer(specialist *s, tile_region region) {
     /* Every stage is empty at first: the phase before the first one counts as complete. */
     tile_value state[RING_STATES] = {tile_build_int(&b, 0), tile_build_int(&b, 1)};
     clone_loops(&p, &b, 0, state);
+    if (s->shares) await_last(s, &b, state);
     tile_build_yield(&b, NULL, 0);
 }
 
@@ -214,7 +242,7 @@ static void release_if(consumers *c, tile_builder *b, tile_opcode opcode, tile_v
         inner.loc = b->loc;
         for (unsigned g = 0; g < c->s->group_count && r == 0; g++)
             if (c->s->groups[g].by_dots)
-                tile_build_barrier_arrive(&inner, c->s->groups[g].empty, &stage, 1);
+                specialize_give_back(c->s, &inner, &c->s->groups[g], stage);
         tile_build_yield(&inner, NULL, 0);
     }
 }
@@ -235,13 +263,13 @@ static void release_stages(consumers *c) {
         tile_builder b = tile_builder_before(f, yield);
         b.loc = tile_op_loc(f, group->last_use);
         if (group->last_use.id != yield.id) b.before = tile_op_at(f, group->last_use)->next;
-        tile_build_barrier_arrive(&b, group->empty, c->state, 1);
+        specialize_give_back(s, &b, group, c->state[0]);
     }
     if (!late) return;
     tile_builder b = tile_builder_before(f, yield);
     b.loc = tile_op_loc(f, c->loop);
     release_if(c, &b, TILE_OP_ne, tile_region_arg(f, body, 0), begin, c->previous);
-    if (!s->around_count) return; /* nobody fills a stage again */
+    if (!s->around_count && !s->shares) return; /* nobody asks for a stage again */
     b.region = tile_op_at(f, s->done)->parent;
     b.before = tile_op_at(f, s->done)->next;
     release_if(c, &b, TILE_OP_lt, begin, end, c->last);
@@ -334,6 +362,7 @@ void specialize_consumers(specialist *s, tile_op roles, tile_region region) {
     free_ring(s);
     b = tile_builder_before(f, specialize_top(s));
     tile_value first[RING_STATES] = {tile_build_int(&b, 0), tile_build_int(&b, 0)};
+    specialize_find_senders(s, &b);
     if (s->sets > 1) specialize_deal_tiles(s, region, first);
     carry_states(&c, first);
     for (unsigned g = 0; g < s->group_count; g++) wait_for_stage(&c, &s->groups[g]);

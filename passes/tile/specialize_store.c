@@ -22,6 +22,23 @@ static bool must_wait(const tile_function *f, tile_op op, tile_value view) {
     return meets;
 }
 
+/* What comes behind op: where it stands, and behind the branches that it stands in. */
+static tile_op behind(const specialist *s, tile_op op) {
+    const tile_function *f = s->ring.f;
+    uint32_t region = tile_op_at(f, s->done)->parent.id;
+    while (!tile_op_next(f, op).id && tile_op_at(f, op)->parent.id != region)
+        op = tile_op_parent(f, op);
+    return tile_op_next(f, op);
+}
+
+/* The same, into the branch that op is: blocks that round a grid up to whole clusters take none. */
+static tile_op following(const specialist *s, tile_op op) {
+    const tile_function *f = s->ring.f;
+    if (tile_op_opcode(f, op) == TILE_OP_if && !tile_op_result_count(f, op))
+        return tile_region_first(f, tile_op_region(f, op, 0));
+    return behind(s, op);
+}
+
 /* NULL if the store can end in the background, or why not. */
 static const char *find_obstacle(const specialist *s, tile_op op) {
     unsigned size;
@@ -29,7 +46,7 @@ static const char *find_obstacle(const specialist *s, tile_op op) {
     const tile_type *tile = tile_value_type(f, tile_op_operand(f, op, 0));
     tile_value view = *tile_op_segment(f, op, 1, &size);
     if (tile->rank != 2) return "its tile is no product's";
-    for (tile_op next = tile_op_at(f, op)->next; next.id; next = tile_op_at(f, next)->next)
+    for (tile_op next = behind(s, op); next.id; next = behind(s, next))
         if (must_wait(f, next, view)) return "what comes behind it may need it complete";
     for (unsigned i = 0; i < s->around_count; i++)
         if (!tile_op_has_attr(f, s->around[i], TILE_ATTR_independent))
@@ -142,19 +159,19 @@ static bool is_result(const tile_function *f, tile_op op) {
 }
 
 /* The next store behind op, or op. */
-static tile_op find_store(const tile_function *f, tile_op op) {
-    while (op.id && !is_result(f, op)) op = tile_op_at(f, op)->next;
+static tile_op find_store(const specialist *s, tile_op op) {
+    while (op.id && !is_result(s->ring.f, op)) op = following(s, op);
     return op;
 }
 
 void specialize_stores(specialist *s, tile_region region) {
     tile_function *f = s->ring.f;
     store_rings rings = {.count = 0};
-    tile_op first = find_store(f, tile_op_at(f, s->done)->next), next;
-    for (tile_op op = first; op.id; op = find_store(f, tile_op_at(f, op)->next))
+    tile_op first = find_store(s, behind(s, s->done)), next;
+    for (tile_op op = first; op.id; op = find_store(s, following(s, op)))
         rings.stores += !find_obstacle(s, op);
     for (tile_op op = first; op.id; op = next) {
-        next = find_store(f, tile_op_at(f, op)->next);
+        next = find_store(s, following(s, op));
         const char *why = find_obstacle(s, op), *remedy = NULL;
         const char *no_map = find_no_map(s, op, &remedy);
         if (no_map) tile_remark_missed(f, op, "no TMA", no_map, remedy);

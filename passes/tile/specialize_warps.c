@@ -114,6 +114,8 @@
  * The loop stands in an `if` that it has an iteration: the first product then starts the sums by
  * itself (scale-d), and the zeros, one register each, are written only where there is none.
  *
+ * Blocks of a cluster share copies that are the same for them (specialize_share.c).
+ *
  * Loops around it: what one iteration writes no later one may read through the ring, which runs
  * ahead of them, unless they are `independent`, as in the loop that walk-tiles makes. */
 #include "lib/analysis/executors.h"
@@ -164,7 +166,8 @@ static void make_rings(specialist *s, tile_op roles) {
     b.loc = tile_op_loc(f, s->ring.plan.loop);
     for (unsigned g = 0; g < s->group_count; g++) {
         s->groups[g].full = barriers(s, &b, "full", 1);
-        s->groups[g].empty = barriers(s, &b, "empty", s->warps);
+        s->groups[g].empty =
+            barriers(s, &b, "empty", (int64_t)s->warps * specialize_senders(s, &s->groups[g]));
     }
 }
 
