@@ -92,6 +92,9 @@ typedef struct tile_device_ops {
     void (*describe)(const tile_device *device, tile_device_options *options);
     /* How many blocks of the variant one multiprocessor has at once; NULL: not known. */
     tile_status (*residency)(tile_device *device, tile_variant *variant, int *blocks);
+    /* How many clusters of the variant, which has them, the device runs at once; NULL: so many as
+     * it has places for their blocks. */
+    tile_status (*clusters)(tile_device *device, tile_variant *variant, int *clusters);
     /* Milliwatts that the device may take, 0: not known; NULL: never known. */
     unsigned (*power_limit)(tile_device *device);
     /* NULL: the device has none. */

@@ -208,7 +208,14 @@ static tile_status find_room(tile_device *device, const tile_launch *launch,
     int blocks = 0;
     if (!device->ops->residency) return TILE_OK; /* the launch itself will tell */
     tile_status status = device->ops->residency(device, launch->variant, &blocks);
-    step->room = (int64_t)blocks * device->num_sms;
+    const int64_t *cluster = launch->variant->abi->cluster;
+    int64_t together = cluster[0] * cluster[1] * cluster[2];
+    step->room = (int64_t)blocks * device->num_sms / together * together;
+    if (status == TILE_OK && together > 1 && device->ops->clusters) {
+        int clusters = 0;
+        status = device->ops->clusters(device, launch->variant, &clusters);
+        step->room = clusters * together;
+    }
     step->refused =
         status == TILE_OK && launch->grid[0] > step->room / launch->grid[1] / launch->grid[2];
     return status;

@@ -176,6 +176,14 @@ static tile_status cuda_residency(tile_device *device, tile_variant *variant, in
                  tile_cuda_check(d, result, "cuOccupancyMaxActiveBlocksPerMultiprocessor"));
 }
 
+static tile_status cuda_clusters(tile_device *device, tile_variant *variant, int *clusters) {
+    cuda_device *d = (cuda_device *)device;
+    CUcontext before;
+    tile_status status = enter(d, &before);
+    if (status != TILE_OK) return status;
+    return leave(d, before, tile_cuda_clusters(d, variant, clusters));
+}
+
 static unsigned cuda_power_limit(tile_device *device) {
     return tile_cuda_power_limit((cuda_device *)device);
 }
@@ -210,6 +218,7 @@ static const tile_device_ops cuda_ops = {
     .fill = cuda_fill,
     .describe = cuda_describe,
     .residency = cuda_residency,
+    .clusters = cuda_clusters,
     .power_limit = cuda_power_limit,
     .attributes = cuda_attributes,
 };

@@ -47,6 +47,8 @@ unsigned tile_cuda_power_limit(cuda_device *d);
 /* Gives variant->code; whatever it is when this fails, discard takes it back. */
 tile_status tile_cuda_prepare(cuda_device *d, tile_variant *variant);
 void tile_cuda_discard(cuda_device *d, tile_variant *variant);
+/* How many clusters of the variant run at once. */
+tile_status tile_cuda_clusters(cuda_device *d, tile_variant *variant, int *clusters);
 tile_status tile_cuda_attributes(cuda_device *d, tile_variant *variant,
                                  tile_kernel_attributes *attributes);
 CUmodule tile_cuda_module(const tile_variant *variant);

@@ -6,6 +6,7 @@
  */
 #include "runtime/cuda/device.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ struct cuda_module {
 typedef struct cuda_code {
     cuda_module *module;
     CUfunction function;
+    atomic_int clusters; /* that run at once; 0: the driver has not been asked */
 } cuda_code;
 
 enum { LOG_BYTES = 8192 };
@@ -103,7 +105,7 @@ static tile_status set_attribute(cuda_device *d, CUfunction function, CUfunction
 
 tile_status tile_cuda_prepare(cuda_device *d, tile_variant *variant) {
     cuda_code *code = tile_malloc(sizeof *code);
-    *code = (cuda_code){NULL, NULL};
+    *code = (cuda_code){.module = NULL};
     variant->code = code;
     tile_status status = take_module(d, variant, &code->module);
     if (status == TILE_OK)
@@ -135,6 +137,25 @@ CUmodule tile_cuda_module(const tile_variant *variant) {
 
 CUfunction tile_cuda_function(const tile_variant *variant) {
     return ((const cuda_code *)variant->code)->function;
+}
+
+tile_status tile_cuda_clusters(cuda_device *d, tile_variant *variant, int *clusters) {
+    cuda_code *code = variant->code;
+    const tile_abi *abi = variant->abi;
+    const CUlaunchConfig config = {.gridDimX = (unsigned)abi->cluster[0],
+                                   .gridDimY = (unsigned)abi->cluster[1],
+                                   .gridDimZ = (unsigned)abi->cluster[2],
+                                   .blockDimX = 32 * tile_abi_warps(abi),
+                                   .blockDimY = 1,
+                                   .blockDimZ = 1,
+                                   .sharedMemBytes = tile_abi_shared_bytes(abi)};
+    *clusters = atomic_load_explicit(&code->clusters, memory_order_relaxed);
+    if (*clusters) return TILE_OK;
+    tile_status status = tile_cuda_check(
+        d, d->driver->cuOccupancyMaxActiveClusters(clusters, code->function, &config),
+        "cuOccupancyMaxActiveClusters");
+    atomic_store_explicit(&code->clusters, *clusters, memory_order_relaxed);
+    return status;
 }
 
 tile_status tile_cuda_attributes(cuda_device *d, tile_variant *variant,
