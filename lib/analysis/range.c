@@ -286,8 +286,11 @@ typedef struct analysis {
     tile_range *ranges;
     bool *known;        /* carried values that have a range from an earlier round */
     bool *not_negative; /* extents */
+    /* What is computed once more is what has got another operand since. */
+    uint32_t clock, *changed; /* by value: when its range changed */
+    uint32_t *looked_at;      /* by op: when its results were computed; 0: never */
     unsigned round;
-    bool changed;
+    bool again;
     bool narrowing;
 } analysis;
 
@@ -301,13 +304,21 @@ static tile_range range_of_type(const tile_type *type) {
     return tile_range_of_scalar(is_integer(type) ? type->scalar : TILE_SCALAR_NONE);
 }
 
+static void write_range(analysis *a, tile_value value, tile_range range) {
+    tile_range *to = &a->ranges[value.id];
+    if (to->min != range.min || to->max != range.max || to->divisor != range.divisor ||
+        to->zeros != range.zeros)
+        a->changed[value.id] = ++a->clock;
+    *to = range;
+}
+
 static void set_range(analysis *a, tile_value value, tile_range range) {
     if (a->not_negative[value.id] && range.min < 0) {
         range.min = 0;
         range.max = larger(range.max, 0);
         range = tighten(range);
     }
-    a->ranges[value.id] = range;
+    write_range(a, value, range);
 }
 
 static tile_range range_of_expr(const tile_function *f, const tile_range *ranges,
@@ -409,9 +420,9 @@ static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned 
 
 /* What a carried value may be, from what it was, what it starts with and what the body yields. */
 static void set_carried(analysis *a, tile_value value, tile_range found) {
-    tile_range *range = &a->ranges[value.id], old = *range;
+    tile_range old = a->ranges[value.id];
     if (a->narrowing) {
-        *range = found;
+        write_range(a, value, found);
         return;
     }
     tile_range grown = a->known[value.id] ? join(old, found) : found;
@@ -422,10 +433,10 @@ static void set_carried(analysis *a, tile_value value, tile_range found) {
         grown.max = grown.max > old.max ? whole.max : grown.max;
         grown.divisor = grown.divisor != old.divisor ? 1 : grown.divisor;
     }
-    a->changed |= !a->known[value.id] || grown.min != old.min || grown.max != old.max ||
-                  grown.divisor != old.divisor;
+    a->again |= !a->known[value.id] || grown.min != old.min || grown.max != old.max ||
+                grown.divisor != old.divisor;
     a->known[value.id] = true;
-    *range = grown;
+    write_range(a, value, grown);
 }
 
 static tile_range range_of_induction(const tile_range *begin, const tile_range *end,
@@ -479,6 +490,14 @@ static void analyse_regions(analysis *a, tile_op op) {
                   range_of_carried(a, op, TILE_AROUND, i));
 }
 
+static bool is_up_to_date(const analysis *a, tile_op id, const tile_op_data *op) {
+    uint32_t before = a->looked_at[id.id];
+    bool same = before != 0;
+    for (uint32_t i = 0; i < op->operand_count && same; i++)
+        same = a->changed[op->operands[i].id] < before;
+    return same;
+}
+
 static void analyse_region(analysis *a, tile_region region) {
     TILE_FOR_EACH_OP (a->f, id, region) {
         const tile_op_data *op = tile_op_at(a->f, id);
@@ -486,6 +505,8 @@ static void analyse_region(analysis *a, tile_region region) {
             analyse_regions(a, id);
             continue;
         }
+        if (is_up_to_date(a, id, op)) continue;
+        a->looked_at[id.id] = ++a->clock;
         for (uint32_t i = 0; i < op->result_count; i++) {
             tile_value value = {op->first_result.id + i};
             set_range(a, value, range_of_result(a, op, i, tile_value_at(a->f, value)->type));
@@ -529,12 +550,14 @@ const tile_range *tile_range_analyse(const tile_function *f, tile_arena *arena) 
     a.ranges = TILE_NEW_ARRAY(arena, tile_range, f->value_count);
     a.known = TILE_NEW_ARRAY(arena, bool, f->value_count);
     a.not_negative = TILE_NEW_ARRAY(arena, bool, f->value_count);
+    a.changed = TILE_NEW_ARRAY(arena, uint32_t, f->value_count);
+    a.looked_at = TILE_NEW_ARRAY(arena, uint32_t, f->op_count);
     start_values(&a);
     do {
         a.round++;
-        a.changed = false;
+        a.again = false;
         analyse_region(&a, f->body);
-    } while (a.changed || a.round == 1);
+    } while (a.again || a.round == 1);
     a.narrowing = true;
     for (unsigned i = 0; i < NARROW_ROUNDS; i++) analyse_region(&a, f->body);
     return a.ranges;
