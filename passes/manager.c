@@ -97,7 +97,7 @@ static void start_roots(manager *m, tile_function *only) {
 
 /* One step ----------------------------------------------------------------------------------- */
 
-/* A pass that only makes the code shorter: what was wrong after it is as wrong after the next. */
+/* A pass that only makes the code shorter: what was wrong before it is as wrong after it. */
 static bool is_cleaning(const tile_pipeline_step *step) {
     const tile_pass_row *row = step->row;
     return row->run && row->keeps == (1 << TILE_PROPERTY_COUNT) - 1 &&
@@ -106,7 +106,7 @@ static bool is_cleaning(const tile_pipeline_step *step) {
 
 static bool is_verified_later(const manager *m, const tile_pipeline_step *step) {
     size_t next = (size_t)(step - m->pipeline.steps) + 1;
-    return m->options.verify_less && next < m->pipeline.count && is_cleaning(step) &&
+    return m->options.verify_less && next < m->pipeline.count &&
            is_cleaning(&m->pipeline.steps[next]);
 }
 

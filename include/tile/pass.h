@@ -50,8 +50,8 @@ typedef struct tile_pass_options {
     /* Counters of passes, such as "cse: removed 12". */
     void (*statistic)(const char *pass, const char *name, long value, void *user);
     void *report_user;
-    bool verify_less; /* of passes in a row that change neither level nor properties, verify after
-                         the last one only */
+    bool verify_less; /* a pass before one that changes neither level nor properties is verified
+                         with the latter only */
 } tile_pass_options;
 
 /* Runs a pipeline on a module, in place. TILE_INVALID after a diagnostic where the pipeline's text

@@ -26,7 +26,7 @@ enum {
 
 typedef struct state {
     uint8_t *status; /* by value; NULL: control has not come here yet */
-    uint8_t *fresh;  /* by value; entry NO_FENCE: there was none since the last branch */
+    uint8_t *fresh;  /* by value, right behind them; entry NO_FENCE: none since the last branch */
 } state;
 
 enum { NO_FENCE = 0 /* no value has this id */ };
@@ -54,8 +54,12 @@ static state copy_state(walk *w, const state *from) {
 
 /* True if *to gets worse. */
 static bool join(walk *w, state *to, const state *from) {
-    bool worse = !to->status;
-    if (worse) *to = copy_state(w, from);
+    bool worse = false;
+    if (!to->status) {
+        *to = copy_state(w, from);
+        return true;
+    }
+    if (memcmp(to->status, from->status, 2 * w->f->value_count) == 0) return false;
     for (size_t i = 0; i < w->f->value_count; i++) {
         worse |= from->status[i] < to->status[i] || from->fresh[i] > to->fresh[i];
         if (from->status[i] < to->status[i]) to->status[i] = from->status[i];
