@@ -209,7 +209,34 @@ static void run_passes(tile_backend *backend, const char *list) {
     }
 }
 
+/* What has no effect but its result. */
+static bool is_pure(LLVMValueRef instruction) {
+    switch (LLVMGetInstructionOpcode(instruction)) {
+    case LLVMStore:
+    case LLVMLoad:
+    case LLVMCall:
+    case LLVMFence:
+    case LLVMAtomicCmpXchg:
+    case LLVMAtomicRMW:
+    case LLVMAlloca: return false;
+    default: return !LLVMIsATerminatorInst(instruction);
+    }
+}
+
+/* Offsets are emitted with their operations, and most accesses take them apart again (address.c):
+ * the sums are left over, each a node for LLVM's selection to combine before it finds that nobody
+ * asks for it. */
+static void sweep(tile_backend *backend) {
+    for (LLVMValueRef f = LLVMGetFirstFunction(backend->module); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef b = LLVMGetLastBasicBlock(f); b; b = LLVMGetPreviousBasicBlock(b))
+            for (LLVMValueRef at = LLVMGetLastInstruction(b), before; at; at = before) {
+                before = LLVMGetPreviousInstruction(at);
+                if (!LLVMGetFirstUse(at) && is_pure(at)) LLVMInstructionEraseFromParent(at);
+            }
+}
+
 tile_status tile_backend_optimize(tile_backend *backend) {
+    sweep(backend);
     if (backend->has_variables) run_passes(backend, "function(mem2reg)");
     if (backend->errors || !is_valid(backend)) return end_step(backend);
     run_passes(backend, passes);
