@@ -275,6 +275,8 @@ int64_t lower_arriving_bytes(const lowering *l, tile_op arrive);
 /* The boxes of a stage of a store_async's ring; NULL after a remark. */
 typedef struct lower_boxes lower_boxes;
 lower_boxes *lower_find_boxes(lowering *l, tile_op op);
+bool lower_has_boxes(const lowering *l,
+                     tile_op op); /* the same question; builds and says nothing */
 /* They are copied to the view, and make a group, by the thread for which `starts` is true. stage:
  * the element offset of the stage; ahead: as for lower_store_piece. */
 void lower_store_boxes(lowering *l, tile_op op, const lower_boxes *boxes, tile_value starts,

@@ -136,8 +136,7 @@ static void store_read(lowering *l, const store *s, tile_value stage, const tile
     lower_store_piece(l, s->op, lower_load_mapped(l, &map, type, true), type, s->element, ahead);
 }
 
-static void build_read_wait(lowering *l, const store *s, int64_t pending) {
-    if (!s->boxes) return;
+static void build_read_wait(lowering *l, int64_t pending) {
     tile_build_bulk_wait(&l->builder, lower_int(l, pending));
     tile_op_set_flag(l->f, tile_region_at(l->f, l->builder.region)->last, TILE_ATTR_read);
 }
@@ -154,15 +153,28 @@ static void store_piece(lowering *l, const store *s, unsigned piece) {
     lower_store_mapped(l, take_piece(l, s, piece), &map, piece_type(l, s, &s->pieces.piece));
     bool again = piece + 1 < s->pieces.count && piece + 1 >= s->stages;
     if (s->boxes) tile_build_fence_async(&l->builder);
-    if (again && s->stages > 1) build_read_wait(l, s, s->stages - 2);
+    if (s->boxes && again && s->stages > 1) build_read_wait(l, s->stages - 2);
     meet(l, s);
     if (s->boxes)
         lower_store_boxes(l, s->op, s->boxes, s->starts, stage, ahead);
     else
         store_read(l, s, stage, ahead);
     if (!again || s->stages > 1) return;
-    build_read_wait(l, s, 0);
+    if (s->boxes) build_read_wait(l, 0);
     meet(l, s);
+}
+
+/* Whether copies out of the ring may be under way: this store's or another one's. */
+static bool is_copied(lowering *l, const store *s) {
+    bool copied = s->boxes;
+    for (uint32_t id = 1; id < l->old.op_count && !copied; id++) {
+        const tile_op_data *data = &l->old.ops[id];
+        unsigned count;
+        if (data->opcode == TILE_OP_store_async &&
+            tile_op_segment(&l->old, (tile_op){id}, 2, &count)->id == s->buffer.id)
+            copied = lower_has_boxes(l, (tile_op){id});
+    }
+    return copied;
 }
 
 /* Whether the ring may have been filled before. */
@@ -202,7 +214,7 @@ void lower_store_async(lowering *l, tile_op op) {
     if (s.boxes) s.starts = tile_build_eq(&l->builder, l->thread, thread);
     if (tile_sync_is_explicit(&l->old, op)) lower_end_in_sync(l);
     if (is_reused(l, &s)) {
-        build_read_wait(l, &s, 0);
+        if (is_copied(l, &s)) build_read_wait(l, 0);
         meet(l, &s);
     }
     for (unsigned i = 0; i < s.pieces.count; i++) store_piece(l, &s, i);

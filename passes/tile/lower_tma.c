@@ -414,6 +414,13 @@ lower_boxes *lower_find_boxes(lowering *l, tile_op op) {
     return boxes;
 }
 
+bool lower_has_boxes(const lowering *l, tile_op op) {
+    tma_copy copy = {.rank = 0};
+    const char *remedy;
+    take_operands(l, op, &copy);
+    return !find_plan(l, &copy, &remedy);
+}
+
 void lower_store_boxes(lowering *l, tile_op op, const lower_boxes *boxes, tile_value starts,
                        tile_value stage, const tile_value *ahead) {
     const tma_copy *c = &boxes->copy;
