@@ -256,14 +256,14 @@ static void divide_prefix(planner *p) {
     }
 }
 
-/* Nothing but arithmetic, in regions too. */
-static bool is_arithmetic(tile_function *f, tile_op op) {
+bool specialize_is_arithmetic(tile_function *f, tile_op op) {
     const unsigned structure = TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR;
     tile_access accesses[TILE_MAX_ACCESSES];
     bool pure = !handles_tiles(f, op) && !tile_op_accesses(f, op, accesses) &&
                 !(tile_op_effects(f, op) & ~structure);
     for (unsigned r = 0; r < tile_op_at(f, op)->region_count && pure; r++)
-        TILE_FOR_EACH_OP (f, inner, tile_op_region(f, op, r)) pure &= is_arithmetic(f, inner);
+        TILE_FOR_EACH_OP (f, inner, tile_op_region(f, op, r))
+            pure &= specialize_is_arithmetic(f, inner);
     return pure;
 }
 
@@ -300,7 +300,7 @@ static void check_needed(planner *p, tile_op copy, tile_value value) {
     }
     tile_op def = {data->owner};
     if (p->s->outside[def.id] || p->s->needed[def.id]) return;
-    if (!is_arithmetic(p->f, def)) {
+    if (!specialize_is_arithmetic(p->f, def)) {
         refuse(p, copy, "where it reads depends on more than arithmetic", NULL);
         return;
     }
