@@ -1,31 +1,115 @@
 #include "runtime/tune/choose.h"
 
+#include <math.h>
+
 #include "lib/support/context.h"
+#include "passes/common/bind_params.h"
 #include "runtime/tune/model.h"
 #include "runtime/tune/space.h"
 
-/* Points with the same estimate come as the space lists them. */
-static const tune_point *find_fastest(const tune_point *points, size_t count) {
+typedef struct choice {
+    double estimate; /* INFINITY: not this one */
+    tile_bound_param *params;
+} choice;
+
+typedef struct choices {
+    const tile_function *f;
+    tune_model *model;
+    tile_arena *arena;
+    choice *list;
+    size_t count, capacity;
+} choices;
+
+static bool add_choice(const tile_bound_params *point, void *user) {
+    choices *c = user;
+    const char *why;
+    double estimate = tune_model_estimate(c->model, point, NULL, &why);
+    if (why) return true;
+    c->list = tile_arena_grow(c->arena, c->list, c->count, &c->capacity, sizeof *c->list);
+    c->list[c->count++] = (choice){estimate, point->params}; /* the walk's arena has them */
+    return c->count <= TUNE_MOST_POINTS;
+}
+
+static const tile_binding *make_bindings(const choices *c, const choice *taken, tile_arena *arena,
+                                         unsigned *count) {
+    const tile_function *f = c->f;
+    const tile_bound_params bound = {f, taken->params};
+    tile_binding *bindings = TILE_NEW_ARRAY(arena, tile_binding, f->param_count + 1);
+    *count = 0;
+    for (size_t i = 0; i < f->param_count; i++)
+        if (tile_is_tuned(f, f->params[i].name))
+            bindings[(*count)++] =
+                (tile_binding){f->params[i].name, tile_bound_value(&bound, i, arena)};
+    return bindings;
+}
+
+/* Those with the same estimate come as the space lists them. */
+static choice *find_fastest(const choices *c) {
+    choice *best = NULL;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->list[i].estimate < (best ? best->estimate : INFINITY)) best = &c->list[i];
+    return best;
+}
+
+/* The fastest that can be made: the model has not instantiated it. */
+static const tile_binding *take_fastest(const choices *c, const tile_device *device,
+                                        const tile_module *module, tile_arena *arena,
+                                        unsigned *count) {
+    choice *best;
+    while ((best = find_fastest(c))) {
+        const tile_binding *bindings = make_bindings(c, best, arena, count);
+        if (tune_is_legal(device, module, c->f->name, bindings, *count)) return bindings;
+        best->estimate = INFINITY;
+    }
+    return NULL;
+}
+
+static const tile_binding *choose_kernel(const tile_device *device, const tile_module *module,
+                                         const tile_function *f, const int64_t *sizes,
+                                         tile_arena *arena, unsigned *count) {
+    tile_arena scratch = {0};
+    const tile_binding *found = NULL;
+    choices c = {.f = f, .arena = &scratch};
+    c.model = tune_model_create(device, f, sizes, &scratch);
+    if (tile_visit_points(f, NULL, 0, &scratch, add_choice, &c) && c.count <= TUNE_MOST_POINTS)
+        found = take_fastest(&c, device, module, arena, count);
+    tile_arena_reset(&scratch);
+    return found;
+}
+
+/* What a plan does is known only when its launches are. */
+static const tile_binding *choose_plan(const tile_device *device, const tile_module *module,
+                                       const tile_function *f, const int64_t *sizes,
+                                       tile_arena *arena, unsigned *count) {
+    tune_point *points;
+    size_t point_count;
     const tune_point *best = NULL;
-    for (size_t i = 0; i < count; i++)
+    if (!tune_list_points(f, NULL, 0, arena, &points, &point_count)) return NULL;
+    tune_estimate_points(device, module, f->name, sizes, points, point_count);
+    for (size_t i = 0; i < point_count; i++) {
         if (points[i].c.state != TILE_CANDIDATE_dropped &&
             (!best || points[i].c.estimate < best->c.estimate))
             best = &points[i];
-    return best;
+        tile_arena_reset(&points[i].arena);
+    }
+    if (!best) return NULL;
+    *count = best->c.binding_count;
+    return best->c.bindings;
 }
 
 const tile_binding *tune_choose_point(const tile_device *device, const tile_module *module,
                                       const char *name, const int64_t *sizes, tile_arena *arena,
                                       unsigned *count) {
-    tune_point *points;
-    size_t point_count;
     const tile_function *f = tile_module_find(module, name);
-    if (!tune_list_points(f, NULL, 0, arena, &points, &point_count)) return NULL;
-    tune_estimate_points(device, module, name, sizes, points, point_count);
-    const tune_point *best = find_fastest(points, point_count);
-    for (size_t i = 0; i < point_count; i++)
-        if (&points[i] != best) tile_arena_reset(&points[i].arena);
-    if (!best) return NULL;
-    *count = best->c.binding_count;
-    return best->c.bindings;
+    tile_context *context = tile_module_context(module);
+    tile_sink sink = context->sink;
+    void *user = context->sink_user;
+    unsigned errors = context->errors;
+    tile_context_set_sink(context, NULL, NULL);
+    const tile_binding *found = f->kind == TILE_PLAN
+                                    ? choose_plan(device, module, f, sizes, arena, count)
+                                    : choose_kernel(device, module, f, sizes, arena, count);
+    tile_context_set_sink(context, sink, user);
+    context->errors = errors;
+    return found;
 }

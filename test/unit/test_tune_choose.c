@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "runtime/tune/choose.h"
+#include "runtime/tune/model.h"
 #include "test/unit/text_fixture.h"
 
 /* As tools/kernels/matmul.tile, with fewer points. */
@@ -48,30 +49,79 @@ static const char *choose(text_fixture *x, const char *text, const char *target,
     return words;
 }
 
-/* The waves that its tiles fill, and the memory that they move, decide. */
+/* What was measured within 2 % of the fastest on an H200: the waves that tiles fill, and the memory
+ * that they move, decide. */
 Test(tune_choose, shapes_take_their_tiles) {
     static const struct {
         int64_t m, n, k;
-        const char *tile;
+        const char *tiles[3];
     } cases[] = {
-        {8192, 8192, 8192, "bm=128 bn=192 w=8 bk=64 stages=4 split=1 strategy=serial"},
-        {4096, 4096, 4096, "bm=128 bn=256 w=8 bk=64 stages=4 split=1 strategy=serial"},
-        {6144, 4096, 9216, "bm=128 bn=256 w=8 bk=64 stages=4 split=1 strategy=serial"},
-        {4864, 4864, 4864, "bm=128 bn=128 w=8 bk=64 stages=4 split=1 strategy=serial"},
-        {2048, 2048, 2048, "bm=128 bn=128 w=8 bk=64 stages=4 split=1 strategy=serial"},
-        {1024, 1024, 1024, "bm=128 bn=64 w=4 bk=64 stages=8 split=1 strategy=serial"},
-        {512, 512, 16384, "bm=128 bn=128 w=8 bk=64 stages=4 split=8 strategy=exchange"},
+        {8192, 8192, 8192, {"bm=128 bn=192 w=8 bk=64 stages=4 split=1"}},
+        {4096,
+         4096,
+         4096,
+         {"bm=128 bn=256 w=8 bk=64 stages=4 split=1", "bm=128 bn=256 w=8 bk=64 stages=3 split=1"}},
+        {6144,
+         4096,
+         9216,
+         {"bm=128 bn=192 w=8 bk=64 stages=4 split=1", "bm=128 bn=256 w=8 bk=64 stages=4 split=1",
+          "bm=128 bn=256 w=8 bk=64 stages=3 split=1"}},
+        {4864, 4864, 4864, {"bm=128 bn=128 w=8 bk=64 stages=4 split=1"}},
+        {3072, 3072, 3072, {"bm=128 bn=192 w=8 bk=64 stages=4 split=1"}},
+        {2048,
+         2048,
+         2048,
+         {"bm=128 bn=256 w=8 bk=64 stages=3 split=1", "bm=128 bn=256 w=8 bk=64 stages=4 split=1",
+          "bm=128 bn=128 w=8 bk=64 stages=4 split=1"}},
+        {1024, 1024, 1024, {"bm=128 bn=64 w=4 bk=64 stages=8 split=1"}},
+        {512,
+         512,
+         16384,
+         {"bm=128 bn=128 w=4 bk=64 stages=4 split=8", "bm=128 bn=128 w=8 bk=64 stages=4 split=8"}},
     };
     text_fixture x;
     text_open(&x);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *found = choose(&x, product, "sm_90a", cases[i].m, cases[i].n, cases[i].k);
-        cr_expect(strncmp(found, cases[i].tile, strlen(cases[i].tile)) == 0, "%lld %lld %lld: %s",
-                  (long long)cases[i].m, (long long)cases[i].n, (long long)cases[i].k, found);
+        bool is_one = false;
+        for (unsigned t = 0; t < 3 && cases[i].tiles[t]; t++)
+            is_one |= strncmp(found, cases[i].tiles[t], strlen(cases[i].tiles[t])) == 0;
+        cr_expect(is_one, "%lld %lld %lld: %s", (long long)cases[i].m, (long long)cases[i].n,
+                  (long long)cases[i].k, found);
     }
     const char *turns = choose(&x, product, "sm_90a", 4864, 4864, 4864);
     cr_expect(strstr(turns, "consumers=ping_pong"), "%s", turns);
     cr_expect_eq(x.errors, 0);
+    text_close(&x);
+}
+
+/* The tuner, which instantiates all of them, would begin with it. */
+Test(tune_choose, the_tuner_begins_with_the_same_point) {
+    static const int64_t shapes[][6] = {
+        {4096, 4096, 4096}, {1000, 1000, 10000}, {64, 64, 65536}, {16, 4096, 14336}, {1, 8, 8}};
+    static const char *const targets[] = {"sm_90a", "sm_90", "sm_80"};
+    text_fixture x;
+    text_open(&x);
+    for (size_t i = 0; i < 3 * sizeof shapes / sizeof *shapes; i++) {
+        const int64_t *sizes = shapes[i / 3];
+        const tile_device device = {.target = tile_target_find(targets[i % 3]), .num_sms = 132};
+        tile_module *module = tile_module_parse(x.context, "choose", product, strlen(product));
+        tune_point *points;
+        size_t count;
+        const tune_point *best = NULL;
+        cr_assert(
+            tune_list_points(tile_module_find(module, "k"), NULL, 0, &x.arena, &points, &count));
+        tune_estimate_points(&device, module, "k", sizes, points, count);
+        for (size_t p = 0; p < count; p++)
+            if (points[p].c.state != TILE_CANDIDATE_dropped &&
+                (!best || points[p].c.estimate < best->c.estimate))
+                best = &points[p];
+        cr_assert(best);
+        cr_expect_str_eq(choose(&x, product, targets[i % 3], sizes[0], sizes[1], sizes[2]),
+                         best->c.text);
+        for (size_t p = 0; p < count; p++) tile_arena_reset(&points[p].arena);
+        tile_module_destroy(module);
+    }
     text_close(&x);
 }
 

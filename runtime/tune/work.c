@@ -1,0 +1,519 @@
+#include "runtime/tune/work.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "lib/analysis/executors.h"
+#include "lib/analysis/store_ring.h"
+#include "lib/ir/syntax.h"
+#include "lib/layout/wgmma.h"
+
+enum { LINE = 128 /* bytes of the L2's, and of the widest row that TMA brings */ };
+
+typedef struct scan {
+    const tile_function *f;
+    const tile_bound_params *point;
+    const int64_t *sizes;
+    const tile_target *target;
+    bool has_wgmma;
+    tile_bindings bindings;
+    int64_t *values; /* by value id */
+    bool *known;
+    uint64_t used; /* a set of arguments */
+    tune_work *w;
+    tune_cost *cost; /* where it is counted now */
+    int64_t alive;   /* bytes of shared memory */
+    double copied;   /* by the body of the innermost loop so far */
+    bool piped;      /* the innermost loop */
+    bool turns;      /* semaphores */
+    int64_t least_scratch;
+} scan;
+
+static double most(double a, double b) {
+    return a > b ? a : b;
+}
+
+/* Expressions -----------------------------------------------------------------------------------
+ */
+
+static bool param_of(const char *name, int64_t *value, void *user) {
+    const scan *s = user;
+    const tile_bound_param *param = s->point ? tile_find_bound(s->point, name) : NULL;
+    if (!param || !param->bound) return false;
+    *value = param->value;
+    return true;
+}
+
+static bool size_of(unsigned index, int64_t *value, void *user) {
+    *value = ((const scan *)user)->sizes[index];
+    return true;
+}
+
+static bool eval(const scan *s, const tile_expr *expr, int64_t *value) {
+    if (expr && expr->kind == TILE_EXPR_INT) {
+        *value = expr->integer;
+        return true;
+    }
+    return tile_expr_eval(expr, &s->bindings, value);
+}
+
+static int64_t eval_or(const scan *s, const tile_expr *expr, int64_t otherwise) {
+    int64_t value;
+    return eval(s, expr, &value) ? value : otherwise;
+}
+
+static bool value_of(const scan *s, tile_value value, int64_t *integer) {
+    const tile_value_data *data = tile_value_at(s->f, value);
+    if (data->kind == TILE_VALUE_CONSTANT) return eval(s, data->expr, integer);
+    *integer = s->values[value.id];
+    return s->known[value.id];
+}
+
+static void set_value(scan *s, tile_value value, int64_t integer) {
+    s->values[value.id] = integer;
+    s->known[value.id] = true;
+}
+
+static void fold(scan *s, const tile_op_data *op) {
+    int64_t in[3] = {0}, out;
+    if (op->result_count != 1 || op->operand_count < 1 || op->operand_count > 3) return;
+    const tile_type *type = tile_value_type(s->f, op->first_result);
+    if (type->kind != TILE_TYPE_SCALAR || tile_scalar_is_floating(type->scalar)) return;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (!value_of(s, op->operands[i], &in[i])) return;
+    if (op->opcode == TILE_OP_cast)
+        set_value(s, op->first_result, in[0]);
+    else if (tile_fold_int((tile_opcode)op->opcode, in[0], in[1], in[2], &out))
+        set_value(s, op->first_result, out);
+}
+
+/* Types -----------------------------------------------------------------------------------------
+ */
+
+static tile_scalar scalar_of(const scan *s, const tile_type *type) {
+    const tile_bound_param *param =
+        type->param && s->point ? tile_find_bound(s->point, type->param) : NULL;
+    return param ? param->scalar : type->scalar;
+}
+
+static double width_of(const scan *s, const tile_type *type) {
+    return tile_scalar_bytes(scalar_of(s, type));
+}
+
+static int64_t dim_of(const scan *s, const tile_type *type, unsigned d) {
+    return eval_or(s, type->dims[d], 0);
+}
+
+static double bytes_of(const scan *s, const tile_type *type) {
+    double bytes = width_of(s, type);
+    for (unsigned d = 0; d < type->rank; d++) bytes *= (double)dim_of(s, type, d);
+    return bytes;
+}
+
+static int64_t stages_of(const scan *s, const tile_type *type) {
+    int64_t stages = type->stages ? eval_or(s, type->stages, 1) : 1;
+    return stages > 1 ? stages : 1;
+}
+
+/* Products --------------------------------------------------------------------------------------
+ */
+
+/* The element count that a warp's part of the product has least of both sides together: warps split
+ * rows and columns, and each reads its rows and its columns. */
+static double reads_of_warps(double m, double n, double k, unsigned warps) {
+    double least = INFINITY;
+    for (unsigned rows = 1; rows <= warps; rows *= 2) {
+        double columns = (double)warps / rows, reads = k * (m * columns + n * rows);
+        if (reads < least) least = reads;
+    }
+    return least;
+}
+
+/* Both operands of an instruction's 64 rows, and the second one again for the next 64. */
+static double reads_of_warpgroups(double m, double n, double k) {
+    return k * (m + n * ceil(m / TILE_WGMMA_ROWS));
+}
+
+static bool takes_wgmma(const scan *s, const tile_mma_query *types, int64_t m, int64_t n) {
+    const uint32_t dims[2] = {(uint32_t)m, (uint32_t)n};
+    return s->has_wgmma && m > 0 && n > 0 && tile_wgmma_multiplies(types) &&
+           (tile_wgmma_admits(dims, TILE_WGMMA_PLAIN, s->w->warps) ||
+            tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, s->w->warps));
+}
+
+static void add_dot(scan *s, const tile_op_data *op, double times) {
+    const tile_type *lhs = tile_value_type(s->f, op->operands[0]);
+    const tile_type *rhs = tile_value_type(s->f, op->operands[op->segment[0]]);
+    const tile_type *acc = tile_value_type(s->f, op->first_result);
+    if (acc->rank != 2 || !lhs->rank) return;
+    const tile_mma_query types = {
+        .lhs = scalar_of(s, lhs), .rhs = scalar_of(s, rhs), .acc = scalar_of(s, acc)};
+    int64_t m = dim_of(s, acc, 0), n = dim_of(s, acc, 1);
+    double k = (double)dim_of(s, lhs, lhs->rank - 1), width = width_of(s, lhs);
+    /* mma.sync takes 16 rows and 8 columns at least. */
+    double rows = ceil((double)m / 16) * 16, columns = ceil((double)n / 8) * 8;
+    double operations = times * 2 * rows * columns * k * width / 2;
+    s->cost->operations += operations;
+    if (takes_wgmma(s, &types, m, n)) {
+        s->cost->wgmma += operations;
+        s->cost->reads += times * width * reads_of_warpgroups((double)m, (double)n, k);
+        s->w->may_have_roles |= s->piped;
+    } else {
+        s->cost->reads += times * width * reads_of_warps(rows, columns, k, s->w->warps);
+    }
+    s->w->accumulator = most(s->w->accumulator, bytes_of(s, acc));
+}
+
+/* Memory ----------------------------------------------------------------------------------------
+ */
+
+static void take_shared(scan *s, double bytes) {
+    s->alive += (int64_t)bytes;
+    if (s->alive > s->w->shared) s->w->shared = s->alive;
+}
+
+static int64_t gcd(int64_t a, int64_t b) {
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Rows of so many bytes that begin `pitch` bytes apart begin at multiples of what the pitch and a
+ * line have in common. */
+static double straddling(int64_t row, int64_t pitch) {
+    int64_t step = gcd(pitch, LINE), starts = LINE / step;
+    int64_t part = row > LINE || row <= 0 ? LINE : row;
+    return (double)(starts - 1 - (LINE - part) / step) / (double)starts;
+}
+
+static const tile_arg_decl *array_of(const scan *s, tile_value value) {
+    const tile_value_data *data = tile_value_at(s->f, value);
+    const tile_arg_decl *arg = data->kind == TILE_VALUE_ARG ? &s->f->args[data->index] : NULL;
+    return arg && arg->type->kind == TILE_TYPE_VIEW ? arg : NULL;
+}
+
+/* Bytes of a tile that are inside the array, as its first block has it: what is outside is not
+ * brought. Tiles of fewer dims are along the last ones. */
+static double bytes_inside(const scan *s, const tile_arg_decl *array, const tile_type *tile) {
+    double bytes = width_of(s, tile);
+    for (unsigned d = 0; d < tile->rank; d++) {
+        int64_t extent = dim_of(s, tile, d), whole = extent;
+        if (array && array->type->rank == tile->rank) whole = eval_or(s, array->extents[d], extent);
+        bytes *= (double)(whole > 0 && whole < extent ? whole : extent);
+    }
+    return bytes;
+}
+
+/* The share of the tile's rows that lie in one line more than they would fill. */
+static double crossing_of(const scan *s, const tile_arg_decl *array, const tile_type *tile) {
+    if (!array || array->type->rank != tile->rank || tile->rank < 2) return 0;
+    unsigned last = tile->rank - 1;
+    int64_t width = (int64_t)width_of(s, tile), row = dim_of(s, tile, last) * width;
+    int64_t pitch = array->type->has_strides ? eval_or(s, array->strides[last - 1], 0)
+                                             : eval_or(s, array->extents[last], 0);
+    return pitch > 0 ? straddling(row, pitch * width) : 0;
+}
+
+static void add_load(scan *s, tile_value from, const tile_type *tile, double times) {
+    const tile_arg_decl *array = array_of(s, from);
+    double bytes = times * bytes_inside(s, array, tile);
+    s->cost->loaded += bytes;
+    s->cost->crossing += bytes * crossing_of(s, array, tile);
+}
+
+/* A copy into a buffer without stages, in a loop that gives it some. */
+static void add_copy(scan *s, const tile_op_data *op, double times, int64_t stages) {
+    const tile_type *from = tile_value_type(s->f, op->operands[0]);
+    const tile_type *to = tile_value_type(s->f, op->operands[op->segment[0]]);
+    if (from->kind != TILE_TYPE_VIEW) {
+        s->cost->stored += times * bytes_of(s, from);
+        return;
+    }
+    add_load(s, op->operands[0], to, times);
+    double depth = (double)(to->stages ? stages_of(s, to) : stages);
+    s->copied += bytes_inside(s, array_of(s, op->operands[0]), to);
+    s->w->depth = most(s->w->depth, depth);
+    if (!to->stages && stages > 1) take_shared(s, bytes_of(s, to) * (double)(stages - 1));
+}
+
+/* Operations ------------------------------------------------------------------------------------
+ */
+
+static void scan_region(scan *s, tile_region region, double times, int64_t stages);
+
+static double count_trips(const scan *s, const tile_op_data *op) {
+    int64_t begin, end, step;
+    if (!value_of(s, op->operands[0], &begin) || !value_of(s, op->operands[1], &end) ||
+        !value_of(s, op->operands[2], &step) || step <= 0)
+        return 1;
+    return end > begin ? (double)((end - begin + step - 1) / step) : 0;
+}
+
+static int64_t attr_int(const scan *s, tile_op op, tile_attr_id id, int64_t otherwise) {
+    const tile_attr *attr = tile_op_attr(s->f, op, id);
+    return attr ? eval_or(s, attr->expr, otherwise) : otherwise;
+}
+
+/* The word, also where a parameter says it. */
+static const char *attr_word(const tile_function *f, const tile_bound_params *point, tile_op op,
+                             tile_attr_id id) {
+    const tile_attr *attr = tile_op_attr(f, op, id);
+    if (!attr || !attr->expr || attr->expr->kind != TILE_EXPR_PARAM)
+        return attr ? attr->text : NULL;
+    const tile_bound_param *param = point ? tile_find_bound(point, attr->expr->name) : NULL;
+    return param ? param->word : NULL;
+}
+
+/* In f32 at least. */
+static double bytes_carried(const scan *s, const tile_op_data *op) {
+    double bytes = 0;
+    for (uint32_t i = 0; i < op->result_count; i++) {
+        const tile_type *type = tile_value_type(s->f, (tile_value){op->first_result.id + i});
+        if (type->kind == TILE_TYPE_TILE)
+            bytes += bytes_of(s, type) / width_of(s, type) * most(4, width_of(s, type));
+    }
+    return bytes;
+}
+
+static void scan_loop(scan *s, tile_op id, const tile_op_data *op, double times) {
+    int64_t stages = attr_int(s, id, TILE_ATTR_pipelined, 1), begin;
+    const tile_region_data *body = tile_region_at(s->f, op->regions[0]);
+    double trips = count_trips(s, op), before = s->copied;
+    tune_cost *outside = s->cost;
+    const char *consumers = attr_word(s->f, s->point, id, TILE_ATTR_consumers);
+    s->w->ping_pong |= consumers && strcmp(consumers, "ping_pong") == 0;
+    if (body->arg_count && value_of(s, op->operands[0], &begin))
+        set_value(s, body->first_arg, begin);
+    if (times == 1 && s->cost == &s->w->once && op->result_count && !s->w->trips) {
+        s->cost = &s->w->loop; /* the one that can be split */
+        s->w->trips = trips;
+        s->w->sums = bytes_carried(s, op);
+    }
+    s->copied = 0;
+    s->piped = stages > 1 && !s->f->sync_explicit && (s->w->warps == 4 || s->w->warps == 8);
+    scan_region(s, op->regions[0], times * trips, stages);
+    if (trips > 0) s->w->in_flight = most(s->w->in_flight, s->copied);
+    s->copied = before;
+    s->piped = false;
+    s->cost = outside;
+}
+
+static void scan_branch(scan *s, const tile_op_data *op, double times, int64_t stages) {
+    int64_t condition;
+    bool known = value_of(s, op->operands[0], &condition);
+    for (uint32_t r = 0; r < op->region_count; r++)
+        if (!known || (condition != 0) == (r == 0)) scan_region(s, op->regions[r], times, stages);
+}
+
+/* A kernel of a plan may be given arrays that it never looks at. */
+static void note_arguments(scan *s, const tile_op_data *op) {
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        const tile_value_data *value = tile_value_at(s->f, op->operands[i]);
+        if (value->kind == TILE_VALUE_ARG && value->index < 64)
+            s->used |= UINT64_C(1) << value->index;
+    }
+}
+
+static void add_atomic(scan *s, const tile_op_data *op, double times) {
+    if (op->result_count)
+        set_value(s, op->first_result, 0); /* a ticket, as the first one draws it */
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        const tile_type *type = tile_value_type(s->f, op->operands[i]);
+        if (type->kind != TILE_TYPE_TILE) continue;
+        s->w->meets = 3;                                  /* the last one for all */
+        s->cost->stored += 2 * times * bytes_of(s, type); /* read and written */
+    }
+}
+
+/* The smallest scratch has the semaphores, of which blocks take turns at one. */
+static void note_scratch(scan *s, const tile_op_data *op) {
+    int64_t count = 1, extent;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        count *= value_of(s, op->operands[i], &extent) && extent > 0 ? extent : 1;
+    if (!s->least_scratch || count < s->least_scratch) s->least_scratch = count;
+    if (s->w->meets < 2) s->w->meets = 2;
+}
+
+/* The ring through which specialize-warps stores tiles of a persistent kernel, where what the
+ * products have of shared memory is never free; stores share one. */
+static void add_store(scan *s, const tile_op_data *op, double times) {
+    enum { PRODUCER = 4 /* warps */, BARRIERS = 256 /* bytes */ };
+    const tile_type *tile = tile_value_type(s->f, op->operands[0]);
+    unsigned sets = s->w->ping_pong ? 2 : 1;
+    tile_store_ring ring;
+    tile_store_query query = {.element_bytes = (unsigned)width_of(s, tile),
+                              .warps = s->w->warps / sets,
+                              .sets = sets,
+                              .block_warps = s->w->warps + PRODUCER,
+                              .others = BARRIERS + s->alive,
+                              .alone = true};
+    s->cost->stored += times * bytes_of(s, tile);
+    if (s->w->warps > PRODUCER) query.registers = tile_entry_registers(query.block_warps);
+    if (!s->w->may_have_roles || tile->rank != 2) return;
+    for (unsigned d = 0; d < 2; d++) query.dims[d] = (uint32_t)dim_of(s, tile, d);
+    if (!tile_wgmma_admits(query.dims, query.row_dim, query.warps))
+        query.row_dim = TILE_WGMMA_EXCHANGED;
+    if (tile_choose_store_ring(s->target, &query, &ring) && ring.bytes > s->w->box)
+        s->w->box = ring.bytes;
+}
+
+static void scan_op(scan *s, tile_op id, double times, int64_t stages) {
+    const tile_op_data *op = tile_op_at(s->f, id);
+    note_arguments(s, op);
+    switch (op->opcode) {
+    case TILE_OP_for: scan_loop(s, id, op, times); return;
+    case TILE_OP_if: scan_branch(s, op, times, stages); return;
+    case TILE_OP_block_id:
+    case TILE_OP_grid_dim:
+        for (uint32_t i = 0; i < op->result_count; i++)
+            set_value(s, tile_op_result(s->f, id, i),
+                      op->opcode == TILE_OP_block_id ? 0 : s->w->grid[i]);
+        return;
+    case TILE_OP_atomic: add_atomic(s, op, times); return;
+    case TILE_OP_dot: add_dot(s, op, times); return;
+    case TILE_OP_load:
+        add_load(s, op->operands[0], tile_value_type(s->f, op->first_result), times);
+        return;
+    case TILE_OP_store: add_store(s, op, times); return;
+    case TILE_OP_copy:
+    case TILE_OP_copy_async: add_copy(s, op, times, stages); return;
+    case TILE_OP_alloc_shared: {
+        const tile_type *type = tile_value_type(s->f, op->first_result);
+        take_shared(s, bytes_of(s, type) * (double)stages_of(s, type));
+        return;
+    }
+    case TILE_OP_free_shared: {
+        const tile_type *type = tile_value_type(s->f, op->operands[0]);
+        s->alive -= (int64_t)(bytes_of(s, type) * (double)stages_of(s, type));
+        return;
+    }
+    case TILE_OP_scratch: note_scratch(s, op); return;
+    case TILE_OP_lock_semaphore: s->turns = true; return;
+    default: break; /* what has no cost of its own is computed, if it is an integer */
+    }
+    fold(s, op);
+    for (uint32_t r = 0; r < op->region_count; r++) scan_region(s, op->regions[r], times, stages);
+}
+
+static void scan_region(scan *s, tile_region region, double times, int64_t stages) {
+    for (tile_op op = tile_region_first(s->f, region); op.id; op = tile_op_next(s->f, op))
+        scan_op(s, op, times, stages);
+}
+
+/* The kernel ------------------------------------------------------------------------------------
+ */
+
+static double array_bytes(const scan *s) {
+    double bytes = 0;
+    for (size_t i = 0; i < s->f->arg_count; i++) {
+        const tile_type *type = s->f->args[i].type;
+        double elements = 1;
+        if (type->kind != TILE_TYPE_VIEW || i >= 64 || !(s->used >> i & 1)) continue;
+        for (unsigned d = 0; d < type->rank; d++)
+            elements *= (double)eval_or(s, s->f->args[i].extents[d], 1);
+        bytes += elements * width_of(s, type);
+    }
+    return bytes;
+}
+
+static void read_launch(scan *s) {
+    const tile_function *f = s->f;
+    tune_work *w = s->w;
+    int64_t warps = eval_or(s, f->warps, 1);
+    for (unsigned i = 0; i < 3; i++) {
+        w->grid[i] = i < f->grid_rank ? eval_or(s, f->grid[i], 1) : 1;
+        if (w->grid[i] < 1) w->grid[i] = 1;
+        w->uses_num_sms |= i < f->grid_rank && tile_expr_holds(f->grid[i], TILE_EXPR_NUM_SMS);
+    }
+    w->cluster = 1;
+    for (unsigned i = 0; i < f->cluster_rank; i++) w->cluster *= eval_or(s, f->cluster[i], 1);
+    w->warps = warps > 0 && warps < 1 << 16 ? (unsigned)warps : 1;
+    w->persistent = f->is_persistent && eval_or(s, f->persistent_if, 1) != 0;
+}
+
+void tune_read_work(const tile_function *f, const tile_bound_params *point, const int64_t *sizes,
+                    const tile_target *target, bool has_wgmma, unsigned num_sms, tile_arena *arena,
+                    tune_work *work) {
+    scan s = {.f = f,
+              .point = point,
+              .sizes = sizes,
+              .target = target,
+              .has_wgmma = has_wgmma,
+              .w = work};
+    *work = (tune_work){0};
+    s.bindings =
+        (tile_bindings){.param = param_of, .arg = size_of, .user = &s, .num_sms = (int64_t)num_sms};
+    s.cost = &work->once;
+    s.values = TILE_NEW_ARRAY(arena, int64_t, f->value_count + 1);
+    s.known = TILE_NEW_ARRAY(arena, bool, f->value_count + 1);
+    read_launch(&s);
+    for (size_t i = 0; i < f->arg_count; i++)
+        if (f->args[i].type->kind == TILE_TYPE_SCALAR) set_value(&s, f->args[i].value, sizes[i]);
+    scan_region(&s, f->body, 1, 1);
+    work->arrays = array_bytes(&s);
+    if (s.turns) work->semaphores = s.least_scratch;
+}
+
+/* Splits ----------------------------------------------------------------------------------------
+ */
+
+static tile_op find_split(const tile_function *f) {
+    for (uint32_t id = 1; id < f->op_count; id++)
+        if (f->ops[id].opcode == TILE_OP_for && tile_op_has_attr(f, (tile_op){id}, TILE_ATTR_split))
+            return (tile_op){id};
+    return TILE_NO_OP;
+}
+
+void tune_read_split(const tile_function *f, const tile_bound_params *point, int64_t *factor,
+                     const char **strategy) {
+    tile_op loop = find_split(f);
+    scan s = {.f = f, .point = point};
+    s.bindings = (tile_bindings){.param = param_of, .user = &s};
+    *factor = 1;
+    *strategy = NULL;
+    if (!loop.id) return;
+    *factor = attr_int(&s, loop, TILE_ATTR_split, 1);
+    *strategy = attr_word(f, point, loop, TILE_ATTR_strategy);
+}
+
+static void mark(const tile_function *f, const tile_expr *expr, bool *own) {
+    if (!expr) return;
+    if (expr->kind == TILE_EXPR_PARAM)
+        for (size_t i = 0; i < f->param_count; i++)
+            own[i] |= strcmp(f->params[i].name, expr->name) == 0;
+    for (unsigned a = 0; a < 3 && expr->args[a]; a++) mark(f, expr->args[a], own);
+}
+
+static void mark_type(const tile_function *f, const tile_type *type, bool *own) {
+    for (size_t i = 0; type->param && i < f->param_count; i++)
+        own[i] |= strcmp(f->params[i].name, type->param) == 0;
+    for (unsigned d = 0; d < type->rank; d++) mark(f, type->dims[d], own);
+    mark(f, type->stages, own);
+}
+
+void tune_find_own(const tile_function *f, bool *own) {
+    for (unsigned d = 0; d < 3; d++) {
+        mark(f, d < f->grid_rank ? f->grid[d] : NULL, own);
+        mark(f, d < f->cluster_rank ? f->cluster[d] : NULL, own);
+    }
+    mark(f, f->warps, own);
+    mark(f, f->persistent_if, own);
+    for (size_t i = 0; i < f->arg_count; i++)
+        for (unsigned d = 0; d < TILE_MAX_RANK && f->args[i].type->kind == TILE_TYPE_VIEW; d++) {
+            mark(f, f->args[i].extents[d], own);
+            mark(f, f->args[i].strides[d], own);
+        }
+    for (uint32_t id = 1; id < f->value_count; id++) {
+        mark_type(f, f->values[id].type, own);
+        mark(f, f->values[id].expr, own);
+    }
+    for (uint32_t id = 1; id < f->op_count; id++)
+        for (unsigned a = 0; a < f->ops[id].attr_count; a++) {
+            const tile_attr *attr = &f->ops[id].attrs[a];
+            if (attr->id != TILE_ATTR_split && attr->id != TILE_ATTR_strategy)
+                mark(f, attr->expr, own);
+        }
+}

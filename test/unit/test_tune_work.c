@@ -1,0 +1,116 @@
+#include "runtime/tune/work.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "test/unit/text_fixture.h"
+
+static const char product[] =
+    "kernel @k<T: type, bm: int, bn: int, bk: int, stages: int, split: int, strategy: word,\n"
+    "          consumers: word = cooperative>\n"
+    "    (%m: i32, %n: i32, %k: i32, %a: view<T[%m, %k]>, %b: view<T[%k, %n]>,\n"
+    "     %c: view<f16[%m, %n]>)\n"
+    "    grid [ceildiv(%m, bm), ceildiv(%n, bn)] warps bm / 16 persistent if stages == 3 {\n"
+    "  %x, %y = block_id\n"
+    "  %sa = alloc_shared : shared<T[bm, bk]>\n"
+    "  %sb = alloc_shared : shared<T[bk, bn]>\n"
+    "  %acc = for %i = 0 to %k step bk iter (%s = 0.0 : tile<f32[bm, bn]>)\n"
+    "      split (split, strategy) pipelined (stages, consumers = consumers) {\n"
+    "    copy %a[%x * bm, %i], %sa\n"
+    "    copy %b[%i, %y * bn], %sb\n"
+    "    yield dot(%sa, %sb, %s)\n"
+    "  }\n"
+    "  store f16(%acc), %c[%x * bm, %y * bn]\n"
+    "}\n";
+
+typedef struct fixture {
+    text_fixture text;
+    tile_module *module;
+    const tile_function *f;
+    tile_bound_params point;
+} fixture;
+
+static void open_point(fixture *x, const char *stages, const char *split, const char *strategy) {
+    const tile_pass_option options[] = {{"T", "f16"},          {"bm", "128"},      {"bn", "256"},
+                                        {"bk", "64"},          {"stages", stages}, {"split", split},
+                                        {"strategy", strategy}};
+    text_open(&x->text);
+    x->module = text_parse(&x->text, product);
+    cr_assert(x->module, "%s", x->text.messages);
+    x->f = tile_module_find(x->module, "k");
+    cr_assert(tile_bind_params(x->f, options, 7, &x->text.arena, &x->point));
+}
+
+static void close_point(fixture *x) {
+    tile_module_destroy(x->module);
+    text_close(&x->text);
+}
+
+Test(tune_work, a_block_does_its_tile) {
+    const int64_t sizes[6] = {4096, 2048, 1000};
+    fixture x;
+    tune_work w;
+    open_point(&x, "3", "1", "serial");
+    tune_read_work(x.f, &x.point, sizes, tile_target_find("sm_90a"), true, 132, &x.text.arena, &w);
+    cr_expect_eq(w.trips, 16);
+    cr_expect_eq(w.loop.operations, 2.0 * 128 * 256 * 1024);
+    cr_expect_eq(w.loop.wgmma, w.loop.operations);
+    cr_expect_eq(w.loop.loaded, 2.0 * (128 + 256) * 1024);
+    cr_expect_eq(w.once.loaded, 0);
+    cr_expect_eq(w.once.stored, 2.0 * 128 * 256);
+    cr_expect_eq(w.sums, 4.0 * 128 * 256);
+    cr_expect_eq(w.accumulator, w.sums);
+    cr_expect_eq(w.in_flight, 2.0 * (128 + 256) * 64);
+    cr_expect_eq(w.depth, 3);
+    cr_expect_eq(w.shared, 3 * 2 * (128 + 256) * 64);
+    cr_expect(w.box > 0 && w.box <= 2 * 128 * 256);
+    cr_expect_eq(w.arrays, 2.0 * (4096 * 1000 + 1000 * 2048 + 4096 * 2048));
+    cr_expect(w.grid[0] == 32 && w.grid[1] == 8 && w.grid[2] == 1 && w.warps == 8);
+    cr_expect(w.persistent && w.may_have_roles && !w.ping_pong && !w.semaphores);
+    tune_read_work(x.f, &x.point, sizes, tile_target_find("sm_90"), false, 132, &x.text.arena, &w);
+    cr_expect(w.loop.wgmma == 0 && !w.may_have_roles);
+    close_point(&x);
+}
+
+/* Rows of a are 2000 bytes apart: one in eight begins a line; those of b 4096, all of them do. */
+Test(tune_work, rows_that_begin_anywhere_cross_lines) {
+    const int64_t sizes[6] = {4096, 2048, 1000};
+    fixture x;
+    tune_work w;
+    open_point(&x, "4", "1", "serial");
+    tune_read_work(x.f, &x.point, sizes, tile_target_find("sm_90a"), true, 132, &x.text.arena, &w);
+    cr_expect_eq(w.loop.crossing, 2.0 * 128 * 1024 * 7 / 8);
+    cr_expect(!w.persistent);
+    close_point(&x);
+}
+
+/* What is outside the arrays is not brought. */
+Test(tune_work, tiles_larger_than_an_array_bring_what_is_there) {
+    const int64_t sizes[6] = {16, 64, 1024};
+    fixture x;
+    tune_work w;
+    open_point(&x, "4", "1", "serial");
+    tune_read_work(x.f, &x.point, sizes, tile_target_find("sm_90a"), true, 132, &x.text.arena, &w);
+    cr_expect_eq(w.loop.loaded, 2.0 * (16 + 64) * 1024);
+    cr_expect_eq(w.in_flight, 2.0 * (16 + 64) * 64);
+    cr_expect_eq(w.loop.operations, 2.0 * 128 * 256 * 1024, "products are of whole tiles");
+    close_point(&x);
+}
+
+Test(tune_work, a_split_is_read_beside_the_work) {
+    fixture x;
+    int64_t factor;
+    const char *strategy;
+    bool own[8] = {false};
+    open_point(&x, "4", "8", "exchange");
+    tune_read_split(x.f, &x.point, &factor, &strategy);
+    cr_expect_eq(factor, 8);
+    cr_expect_str_eq(strategy, "exchange");
+    tune_find_own(x.f, own);
+    for (size_t i = 0; i < x.f->param_count; i++) {
+        const char *name = x.f->params[i].name;
+        bool of_split = strcmp(name, "split") == 0 || strcmp(name, "strategy") == 0;
+        cr_expect_eq(own[i], !of_split, "%s", name);
+    }
+    close_point(&x);
+}
