@@ -275,12 +275,14 @@ int64_t lower_arriving_bytes(const lowering *l, tile_op arrive);
 /* The boxes of a stage of a store_async's ring; NULL after a remark. */
 typedef struct lower_boxes lower_boxes;
 lower_boxes *lower_find_boxes(lowering *l, tile_op op);
-bool lower_has_boxes(const lowering *l,
-                     tile_op op); /* the same question; builds and says nothing */
-/* They are copied to the view, and make a group, by the thread for which `starts` is true. stage:
- * the element offset of the stage; ahead: as for lower_store_piece. */
-void lower_store_boxes(lowering *l, tile_op op, const lower_boxes *boxes, tile_value starts,
-                       tile_value stage, const tile_value *ahead);
+/* The same question; builds and says nothing. */
+bool lower_has_boxes(const lowering *l, tile_op op);
+/* Stages are copied to the view between begin and end, and make a group, by the thread for which
+ * `starts` is true. stage: the element offset of one; ahead: as for lower_store_piece. */
+void lower_begin_boxes(lowering *l, lower_boxes *boxes, tile_value starts);
+void lower_store_boxes(lowering *l, tile_op op, const lower_boxes *boxes, tile_value stage,
+                       const tile_value *ahead);
+void lower_end_boxes(lowering *l, lower_boxes *boxes);
 
 /* lower_shape.c ------------------------------------------------------------------------------- */
 

@@ -1,14 +1,14 @@
 /* store_async: a tile goes to its view piece by piece, through a ring of buffers.
  *
- *     piece       0     1     2     3             of each group of four warps
- *     written     ===   ===   ===   ===           by all of its threads
- *     barrier        |     |     |     |          of the group alone
- *     under way       -------     -------         started by one thread
- *                           -------     -------
+ *     stage       0     1     0     1        of each group of four warps
+ *     written     ===== =====   ===== =====    by all of its threads
+ *     barrier     |          |  |          |   of the group alone
+ *     under way              ----------    --------  started by one thread
  *
- * The barrier behind a piece also says that the next one's stage has been read: whoever started its
- * last copy has waited before. So there is one for each piece, and one before the first, where the
- * ring may still be read from earlier; a ring of one stage needs another one.
+ * A round is as many pieces as the ring has stages. They are written, fenced and started together: a
+ * fence and a barrier for each piece would cost more than it gains to start the first one earlier, as
+ * a stage is free only long after the last one has been written. The barrier before a round, where
+ * the ring may still be read, is behind the wait of the thread that started the copies.
  *
  * A group is no executing set, and its barrier has a number that nobody else uses; where there is
  * none, the set's own serves. */
@@ -30,7 +30,7 @@ typedef struct store {
     tile_value begin[TILE_MAX_RANK]; /* where its pieces begin, beside what registers add */
     tile_value starts;               /* i1: the thread that starts copies */
     unsigned number;                 /* of the first group's barrier; 0: the set's */
-    const lower_boxes *boxes;        /* NULL: ordinary stores */
+    lower_boxes *boxes;              /* NULL: ordinary stores */
 } store;
 
 /* Groups --------------------------------------------------------------------------------------- */
@@ -136,32 +136,53 @@ static void store_read(lowering *l, const store *s, tile_value stage, const tile
     lower_store_piece(l, s->op, lower_load_mapped(l, &map, type, true), type, s->element, ahead);
 }
 
-static void build_read_wait(lowering *l, int64_t pending) {
-    tile_build_bulk_wait(&l->builder, lower_int(l, pending));
-    tile_op_set_flag(l->f, tile_region_at(l->f, l->builder.region)->last, TILE_ATTR_read);
+/* Until all stages of the group have been read; copied: in the background, too. */
+static void await_stages(lowering *l, const store *s, bool copied) {
+    if (copied) {
+        tile_build_bulk_wait(&l->builder, lower_int(l, 0));
+        tile_op_set_flag(l->f, tile_region_at(l->f, l->builder.region)->last, TILE_ATTR_read);
+    }
+    meet(l, s);
 }
 
-static void store_piece(lowering *l, const store *s, unsigned piece) {
+/* Where a piece is, in the ring and behind the tile's place in the view. */
+typedef struct piece_place {
+    tile_value stage;
+    tile_value ahead[TILE_MAX_RANK];
+} piece_place;
+
+static piece_place place_piece(lowering *l, const store *s, unsigned piece) {
     const tile_layout *layout = s->type->layout;
     uint32_t first = tile_pieces_register(&s->pieces, layout, piece, 0);
     int64_t offset = (int64_t)(piece % s->stages) * tile_type_elements(s->ring);
-    tile_value stage = lower_add(l, s->first, lower_int(l, offset)), ahead[TILE_MAX_RANK];
+    piece_place place = {.stage = lower_add(l, s->first, lower_int(l, offset))};
     for (unsigned d = 0; d < s->type->rank; d++)
-        ahead[d] =
-            lower_add(l, s->begin[d], lower_int(l, lower_register_coordinate(layout, first, d)));
+        place.ahead[d] = lower_add(
+            l, s->begin[d], lower_int(l, lower_register_coordinate(layout, first, d)));
+    return place;
+}
+
+static void write_piece(lowering *l, const store *s, unsigned piece, tile_value stage) {
     lower_shared_map map = lower_map_stage(l, s->buffer, stage, &s->pieces.piece);
     lower_store_mapped(l, take_piece(l, s, piece), &map, piece_type(l, s, &s->pieces.piece));
-    bool again = piece + 1 < s->pieces.count && piece + 1 >= s->stages;
+}
+
+/* Pieces `first` to below `end`: not more than there are stages. */
+static void store_round(lowering *l, const store *s, unsigned first, unsigned end) {
+    piece_place *places = TILE_NEW_ARRAY(l->pass->scratch, piece_place, end - first);
+    for (unsigned i = first; i < end; i++) {
+        places[i - first] = place_piece(l, s, i);
+        write_piece(l, s, i, places[i - first].stage);
+    }
     if (s->boxes) tile_build_fence_async(&l->builder);
-    if (s->boxes && again && s->stages > 1) build_read_wait(l, s->stages - 2);
     meet(l, s);
-    if (s->boxes)
-        lower_store_boxes(l, s->op, s->boxes, s->starts, stage, ahead);
-    else
-        store_read(l, s, stage, ahead);
-    if (!again || s->stages > 1) return;
-    if (s->boxes) build_read_wait(l, 0);
-    meet(l, s);
+    if (s->boxes) lower_begin_boxes(l, s->boxes, s->starts);
+    for (unsigned i = 0; i < end - first; i++)
+        if (s->boxes)
+            lower_store_boxes(l, s->op, s->boxes, places[i].stage, places[i].ahead);
+        else
+            store_read(l, s, places[i].stage, places[i].ahead);
+    if (s->boxes) lower_end_boxes(l, s->boxes);
 }
 
 /* Whether copies out of the ring may be under way: this store's or another one's. */
@@ -213,9 +234,10 @@ void lower_store_async(lowering *l, tile_op op) {
     for (unsigned d = 0; d < s.type->rank; d++) s.begin[d] = group_coordinate(l, &s, d);
     if (s.boxes) s.starts = tile_build_eq(&l->builder, l->thread, thread);
     if (tile_sync_is_explicit(&l->old, op)) lower_end_in_sync(l);
-    if (is_reused(l, &s)) {
-        if (is_copied(l, &s)) build_read_wait(l, 0);
-        meet(l, &s);
+    bool reused = is_reused(l, &s);
+    for (unsigned i = 0; i < s.pieces.count; i += s.stages) {
+        if (i || reused) await_stages(l, &s, i ? s.boxes != NULL : is_copied(l, &s));
+        unsigned left = s.pieces.count - i;
+        store_round(l, &s, i, i + (left < s.stages ? left : s.stages));
     }
-    for (unsigned i = 0; i < s.pieces.count; i++) store_piece(l, &s, i);
 }

@@ -29,9 +29,16 @@ typedef struct tma_copy {
     uint32_t distance;    /* in the buffer, from one share to the next */
 } tma_copy;
 
+typedef struct branch {
+    tile_builder outer;
+    tile_region open[3];
+    unsigned depth;
+} branch;
+
 struct lower_boxes {
     tma_copy copy;
     tile_value map;
+    branch chosen; /* of the thread that starts copies */
 };
 
 static void take_operands(const lowering *l, tile_op op, tma_copy *c) {
@@ -222,12 +229,6 @@ static const char *find_plan(const lowering *l, tma_copy *c, const char **remedy
 }
 
 /* Building ------------------------------------------------------------------------------------- */
-
-typedef struct branch {
-    tile_builder outer;
-    tile_region open[3];
-    unsigned depth;
-} branch;
 
 static void open_branch(lowering *l, branch *b, tile_value condition) {
     tile_op op = tile_build_if_else(&l->builder, condition, NULL, 0);
@@ -421,16 +422,21 @@ bool lower_has_boxes(const lowering *l, tile_op op) {
     return !find_plan(l, &copy, &remedy);
 }
 
-void lower_store_boxes(lowering *l, tile_op op, const lower_boxes *boxes, tile_value starts,
-                       tile_value stage, const tile_value *ahead) {
-    const tma_copy *c = &boxes->copy;
+void lower_begin_boxes(lowering *l, lower_boxes *boxes, tile_value starts) {
+    boxes->chosen = (branch){.outer = l->builder};
+    open_branch(l, &boxes->chosen, starts);
+    guard_store(l, &boxes->copy, &boxes->chosen);
+}
+
+void lower_store_boxes(lowering *l, tile_op op, const lower_boxes *boxes, tile_value stage,
+                       const tile_value *ahead) {
     const placement p = {.map = boxes->map, .stage = stage, .ahead = ahead};
-    branch chosen = {.outer = l->builder};
-    open_branch(l, &chosen, starts);
-    guard_store(l, c, &chosen);
-    for (int64_t i = 0; i < c->boxes; i++) build_box(l, op, c, &p, i);
+    for (int64_t i = 0; i < boxes->copy.boxes; i++) build_box(l, op, &boxes->copy, &p, i);
+}
+
+void lower_end_boxes(lowering *l, lower_boxes *boxes) {
     tile_build_bulk_commit(&l->builder);
-    close_branch(l, &chosen);
+    close_branch(l, &boxes->chosen);
 }
 
 /* Copies --------------------------------------------------------------------------------------- */

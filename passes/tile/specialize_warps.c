@@ -114,6 +114,9 @@
  * The loop stands in an `if` that it has an iteration: the first product then starts the sums by
  * itself (scale-d), and the zeros, one register each, are written only where there is none.
  *
+ * Tiles are stored in the background, piece by piece (specialize_store.c), so that the ring of the
+ * stages keeps the shared memory that whole tiles would take.
+ *
  * Blocks of a cluster share copies that are the same for them (specialize_share.c).
  *
  * Loops around it: what one iteration writes no later one may read through the ring, which runs
