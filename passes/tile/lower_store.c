@@ -5,10 +5,11 @@
  *     barrier     |          |  |          |   of the group alone
  *     under way              ----------    --------  started by one thread
  *
- * A round is as many pieces as the ring has stages. They are written, fenced and started together: a
- * fence and a barrier for each piece would cost more than it gains to start the first one earlier, as
- * a stage is free only long after the last one has been written. The barrier before a round, where
- * the ring may still be read, is behind the wait of the thread that started the copies.
+ * A round is as many pieces as the ring has stages. They are written, fenced and started together:
+ * a fence and a barrier for each piece would cost more than it gains to start the first one
+ * earlier, as a stage is free only long after the last one has been written. The barrier before a
+ * round, where the ring may still be read, is behind the wait of the thread that started the
+ * copies.
  *
  * A group is no executing set, and its barrier has a number that nobody else uses; where there is
  * none, the set's own serves. */
@@ -157,8 +158,8 @@ static piece_place place_piece(lowering *l, const store *s, unsigned piece) {
     int64_t offset = (int64_t)(piece % s->stages) * tile_type_elements(s->ring);
     piece_place place = {.stage = lower_add(l, s->first, lower_int(l, offset))};
     for (unsigned d = 0; d < s->type->rank; d++)
-        place.ahead[d] = lower_add(
-            l, s->begin[d], lower_int(l, lower_register_coordinate(layout, first, d)));
+        place.ahead[d] =
+            lower_add(l, s->begin[d], lower_int(l, lower_register_coordinate(layout, first, d)));
     return place;
 }
 
