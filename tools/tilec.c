@@ -17,10 +17,9 @@ static const char help[] =
     "  --target=NAME         sm_80 (default), sm_86, sm_89, sm_90, sm_90a\n"
     "  --param NAME=VALUE    a compile-time parameter; may be repeated. A missing one takes its\n"
     "                        default, else its value in the first tune point that agrees\n"
-    "  --kernel=NAME         which kernel, if the file has several; a plan with --emit=tile or "
-    "abi, "
-    "which\n"
-    "                        is taken first where no name is given\n"
+    "  --kernel=NAME         which kernel or plan, if the file has several; a plan is taken first "
+    "where\n"
+    "                        no name is given\n"
     "  --emit=KIND           tile   the IR after the passes\n"
     "                        llvm   LLVM IR after LLVM's passes\n"
     "                        ptx    (default)\n"
@@ -34,6 +33,14 @@ static const char help[] =
     "default,\n"
     "                        relies on all that the kernel declares. all: each into a file of its\n"
     "                        own, FILE with the number before its extension: k.ptx gives k.0.ptx\n"
+    "  --step=N              of what takes several launches (a plan; a point whose `split` adds "
+    "one)\n"
+    "                        the code of kernel N alone, as --emit=abi lists its \"kernels\", from "
+    "0. "
+    "Without\n"
+    "                        it each stands under a line with its number and name; cubins go into "
+    "files of\n"
+    "                        their own, as with --variant=all\n"
     "  -o FILE               where to (default -, standard output)\n"
     "  --passes=PIPELINE     instead of the default passes after instantiate\n"
     "  --ptx-version=N.N     a higher version of PTX than the kernel needs\n"
@@ -56,8 +63,8 @@ typedef struct options {
     const tile_target *target;
     tile_binding params[MAX_PARAMS];
     unsigned param_count;
-    unsigned ptx_version, variant;
-    bool all_variants, no_line_info, timing, json, stamps, help;
+    unsigned ptx_version, variant, step;
+    bool one_step, all_variants, no_line_info, timing, json, stamps, help;
     tool_remarks remarks;
     tool_cache cache;
 } options;
@@ -109,6 +116,12 @@ static bool set_variant(options *o, const char *text) {
            complain("--variant takes a number from 0 or 'all', not", text);
 }
 
+static bool set_step(options *o, const char *text) {
+    char rest;
+    o->one_step = sscanf(text, "%3u%c", &o->step, &rest) == 1;
+    return o->one_step || complain("--step takes a number from 0, not", text);
+}
+
 static bool take_option(tool_arguments *words, options *o) {
     const char *value;
     bool ok;
@@ -121,6 +134,7 @@ static bool take_option(tool_arguments *words, options *o) {
     }
     if (tool_option(words, "--ptx-version", &value)) return set_ptx_version(o, value);
     if (tool_option(words, "--variant", &value)) return set_variant(o, value);
+    if (tool_option(words, "--step", &value)) return set_step(o, value);
     if (tool_option(words, "--kernel", &o->kernel) || tool_option(words, "-o", &o->output) ||
         tool_option(words, "--passes", &o->passes) || tool_option(words, "--ptxas", &o->ptxas) ||
         tool_option(words, "--disassembler", &o->disassembler))
@@ -172,13 +186,15 @@ static bool lower(const options *o, tile_module *module, tile_function **f) {
     return status == TILE_OK;
 }
 
-static bool refuse_code(const char *plan) {
-    return complain("a plan has no code of its own: --emit=tile or abi, or --kernel=KERNEL", plan);
+/* The steps before there is code. */
+static bool emit_tile(const options *o, tile_module *module, tool_text *text) {
+    tile_function *f;
+    bool ok = lower(o, module, &f);
+    if (ok) tile_module_print(module, tool_append, text);
+    return ok;
 }
 
-/* The steps before there is PTX. */
-static bool emit_ir(const options *o, tile_module *module, tool_text *text) {
-    tile_function *f;
+static bool emit_llvm(const options *o, const tile_function *f, tool_text *text) {
     tile_blob llvm = {NULL, 0};
     const tile_emit_options emit = {.size = sizeof emit,
                                     .target = o->target,
@@ -187,10 +203,6 @@ static bool emit_ir(const options *o, tile_module *module, tool_text *text) {
                                     .stamps = o->stamps,
                                     .timing = print_time,
                                     .report_user = (void *)o};
-    if (!lower(o, module, &f)) return false;
-    if (is_wanted(o, "tile")) tile_module_print(module, tool_append, text);
-    if (is_wanted(o, "tile")) return true;
-    if (tile_function_get_kind(f) == TILE_PLAN) return refuse_code(tile_function_name(f));
     bool ok = tile_emit(f, TILE_EMIT_LLVM, &emit, &llvm) == TILE_OK;
     if (ok) tool_append(llvm.data, llvm.size, text);
     tile_blob_destroy(&llvm);
@@ -231,37 +243,118 @@ static bool emit_resources(const options *o, tile_context *context,
     return true;
 }
 
-static bool build(const options *o, tile_module *module, const tile_build_options *wanted,
-                  tool_text *text) {
-    tile_artifact *artifact;
-    if (tile_artifact_build(module, o->kernel, wanted, &artifact) != TILE_OK) return false;
-    const tile_function *plan = tile_artifact_plan(artifact);
-    if (plan) { /* what the kernel is at this point */
-        bool ok = is_wanted(o, "abi") ? tile_plan_print(plan, tool_append, text) == TILE_OK
-                                      : refuse_code(tile_function_name(plan));
-        tile_artifact_destroy(artifact);
-        return ok;
-    }
-    const tile_artifact_kernel *made = tile_artifact_kernel_at(artifact, 0);
-    const tile_blob *code = is_wanted(o, "cubin") ? &made->cubin : &made->ptx;
+/* One kernel's; at level 3 in its module. */
+static bool emit_code(const options *o, const tile_module *module, const tile_build_options *wanted,
+                      const tile_artifact_kernel *made, tool_text *text) {
     tile_context *context = tile_module_context(module);
+    if (is_wanted(o, "llvm"))
+        return emit_llvm(o, tile_module_find(module, tile_abi_entry(made->abi)), text);
+    if (is_wanted(o, "sass")) return emit_sass(o, context, &made->ptx, wanted->ptxas, text);
+    if (is_wanted(o, "resources")) return emit_resources(o, context, made, wanted->ptxas, text);
+    const tile_blob *code = is_wanted(o, "cubin") ? &made->cubin : &made->ptx;
+    tool_append(code->data, code->size, text);
+    return true;
+}
+
+/* Several launches ---------------------------------------------------------------------------- */
+
+/* "folder/k.ptx" and 2 give "folder/k.2.ptx"; "k", "k.2". The caller frees it. */
+static char *numbered_path(const char *path, unsigned number) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    size_t stem = dot && dot != name ? (size_t)(dot - path) : strlen(path);
+    char middle[16];
+    tool_text text = {NULL, 0, 0};
+    snprintf(middle, sizeof middle, ".%u", number);
+    tool_append(path, stem, &text);
+    tool_append(middle, strlen(middle), &text);
+    tool_append(path + stem, strlen(path + stem), &text);
+    return text.data;
+}
+
+static bool write_cubins(const options *o, const tile_artifact *artifact) {
+    bool ok = strcmp(o->output, "-") != 0 ||
+              complain("the cubins of several launches are several files: name them with -o FILE, "
+                       "or take one with",
+                       "--step=N");
+    for (unsigned i = 0; i < tile_artifact_kernel_count(artifact) && ok; i++) {
+        const tile_blob *cubin = &tile_artifact_kernel_at(artifact, i)->cubin;
+        char *path = numbered_path(o->output, i);
+        ok = tool_write_file(path, cubin->data, cubin->size);
+        free(path);
+    }
+    return ok;
+}
+
+/* As a comment of what follows. */
+static void put_heading(const options *o, const tile_artifact *artifact, unsigned index,
+                        tool_text *text) {
+    const char *mark = is_wanted(o, "llvm") ? ";" : is_wanted(o, "resources") ? "#" : "//";
+    const tile_artifact_kernel *made = tile_artifact_kernel_at(artifact, index);
+    char number[48];
+    snprintf(number, sizeof number, "%s%s kernel %u of %u: @", index ? "\n" : "", mark, index,
+             tile_artifact_kernel_count(artifact));
+    tool_append(number, strlen(number), text);
+    tool_append(tile_abi_entry(made->abi), strlen(tile_abi_entry(made->abi)), text);
+    tool_append("\n", 1, text);
+}
+
+/* The kernels that are asked for; as JSON a list of them. */
+static bool emit_kernels(const options *o, const tile_module *module,
+                         const tile_build_options *wanted, const tile_artifact *artifact,
+                         tool_text *text) {
+    unsigned count = tile_artifact_kernel_count(artifact);
+    if (o->one_step && o->step >= count) {
+        fprintf(stderr, "error: --step=%u: there are %u kernels, 0 to %u\n", o->step, count,
+                count - 1);
+        return false;
+    }
+    if (o->one_step)
+        return emit_code(o, module, wanted, tile_artifact_kernel_at(artifact, o->step), text);
+    if (is_wanted(o, "cubin")) return write_cubins(o, artifact);
+    bool list = is_wanted(o, "resources") && o->json, ok = true;
+    for (unsigned i = 0; i < count && ok; i++) {
+        if (list)
+            tool_append(i ? ", " : "[", i ? 2 : 1, text);
+        else
+            put_heading(o, artifact, i, text);
+        ok = emit_code(o, module, wanted, tile_artifact_kernel_at(artifact, i), text);
+    }
+    if (list) tool_append("]\n", 2, text);
+    return ok;
+}
+
+static bool refuse_variants(const char *plan) {
+    return complain("a plan has no variants, its kernels have: --kernel=KERNEL", plan);
+}
+
+static bool build(const options *o, tile_module *module, const char *kernel,
+                  const tile_build_options *wanted, tool_text *text) {
+    tile_artifact *artifact;
+    if (tile_artifact_build(module, kernel, wanted, &artifact) != TILE_OK) return false;
+    const tile_function *plan = tile_artifact_plan(artifact);
+    const tile_artifact_kernel *only = tile_artifact_kernel_at(artifact, 0);
     bool ok = true;
-    if (is_wanted(o, "abi"))
-        tile_abi_print(made->abi, tool_append, text);
-    else if (is_wanted(o, "sass"))
-        ok = emit_sass(o, context, code, wanted->ptxas, text);
-    else if (is_wanted(o, "resources"))
-        ok = emit_resources(o, context, made, wanted->ptxas, text);
+    if (plan && o->variant)
+        ok = refuse_variants(tile_function_name(plan));
+    else if (plan && is_wanted(o, "abi"))
+        ok = tile_plan_print(plan, tool_append, text) == TILE_OK;
+    else if (plan)
+        ok = emit_kernels(o, module, wanted, artifact, text);
+    else if (o->one_step)
+        ok = complain("--step is for what takes several launches, not for", "one kernel");
+    else if (is_wanted(o, "abi"))
+        tile_abi_print(only->abi, tool_append, text);
     else
-        tool_append(code->data, code->size, text);
+        ok = emit_code(o, module, wanted, only, text);
     tile_artifact_destroy(artifact);
     return ok;
 }
 
-static bool emit_key(const options *o, const tile_module *module, const tile_build_options *wanted,
-                     tool_text *text) {
+static bool emit_key(const tile_module *module, const char *kernel,
+                     const tile_build_options *wanted, tool_text *text) {
     tile_artifact_key key;
-    if (tile_artifact_make_key(module, o->kernel, wanted, &key) != TILE_OK) return false;
+    if (tile_artifact_make_key(module, kernel, wanted, &key) != TILE_OK) return false;
     tool_append(key.text, strlen(key.text), text);
     tool_append("\n", 1, text);
     return true;
@@ -275,11 +368,24 @@ static const char *choose_ptxas(const options *o, char **found) {
     return assembles ? *found = tool_find_ptxas() : NULL;
 }
 
-static bool emit_artifact(const options *o, tile_module *module, tool_text *text) {
+/* Parameters are bound. */
+static bool instantiate(const options *o, tile_module *module, const tile_function *plan) {
+    const tile_pass_options none = {
+        .size = sizeof none, .target = o->target, .timing = print_time, .report_user = (void *)o};
+    if (plan)
+        return tile_instantiate(module, tile_function_name(plan), o->params, o->param_count) ==
+               TILE_OK;
+    return tile_lower(module, o->kernel, o->params, o->param_count, "", &none, NULL) == TILE_OK;
+}
+
+/* Of a plan, if there is one, or a kernel. */
+static bool emit_artifact(const options *o, tile_module *module, const tile_function *plan,
+                          tool_text *text) {
     char *found;
-    unsigned wants = is_wanted(o, "abi")     ? 0
-                     : is_wanted(o, "cubin") ? TILE_WANT_CUBIN
-                                             : TILE_WANT_PTX;
+    const char *kernel = plan ? tile_function_name(plan) : o->kernel;
+    unsigned wants = is_wanted(o, "abi") || is_wanted(o, "llvm") ? 0
+                     : is_wanted(o, "cubin")                     ? TILE_WANT_CUBIN
+                                                                 : TILE_WANT_PTX;
     bool looks = wants && !is_wanted(o, "key");
     tile_cache *cache = looks ? tool_cache_open(&o->cache, tile_module_context(module)) : NULL;
     const tile_build_options wanted = {.size = sizeof wanted,
@@ -294,13 +400,11 @@ static bool emit_artifact(const options *o, tile_module *module, tool_text *text
                                        .cache = cache,
                                        .timing = print_time,
                                        .report_user = (void *)o};
-    const tile_pass_options none = {
-        .size = sizeof none, .target = o->target, .timing = print_time, .report_user = (void *)o};
-    bool ok = tile_lower(module, o->kernel, o->params, o->param_count, "", &none, NULL) == TILE_OK;
+    bool ok = instantiate(o, module, plan);
     if (ok && is_wanted(o, "key"))
-        ok = emit_key(o, module, &wanted, text);
+        ok = emit_key(module, kernel, &wanted, text);
     else if (ok)
-        ok = build(o, module, &wanted, text);
+        ok = build(o, module, kernel, &wanted, text);
     tile_cache_destroy(cache);
     free(found);
     return ok;
@@ -318,11 +422,11 @@ static tile_function *find_plan(const options *o, const tile_module *module) {
     return found;
 }
 
-/* A plan's text with the kernels that it launches, or its interface. */
+/* A plan's text with the kernels that it launches, its interface, or their code. */
 static bool emit_plan(const options *o, tile_module *module, tile_function *plan, tool_text *text) {
-    if (!is_wanted(o, "abi") && !is_wanted(o, "tile")) return refuse_code(tile_function_name(plan));
-    if (tile_instantiate(module, tile_function_name(plan), o->params, o->param_count) != TILE_OK)
-        return false;
+    bool own = is_wanted(o, "tile") || is_wanted(o, "abi");
+    if (!own) return emit_artifact(o, module, plan, text);
+    if (!instantiate(o, module, plan)) return false;
     if (is_wanted(o, "abi")) return tile_plan_print(plan, tool_append, text) == TILE_OK;
     tile_module_print(module, tool_append, text);
     return true;
@@ -330,14 +434,14 @@ static bool emit_plan(const options *o, tile_module *module, tile_function *plan
 
 static bool compile_variant(const options *o, tile_module *module) {
     tool_text text = {NULL, 0, 0};
-    bool ir = is_wanted(o, "tile") || is_wanted(o, "llvm");
     tile_function *plan = find_plan(o, module);
     tool_append("", 0, &text);
-    bool ok = plan ? emit_plan(o, module, plan, &text)
-              : ir ? emit_ir(o, module, &text)
-                   : emit_artifact(o, module, &text);
+    bool ok = plan                   ? emit_plan(o, module, plan, &text)
+              : is_wanted(o, "tile") ? emit_tile(o, module, &text)
+                                     : emit_artifact(o, module, NULL, &text);
     ok &= !tool_remarks_failed();
-    if (ok) ok = tool_write_file(o->output, text.data, text.size);
+    if (ok && text.size) /* cubins of several launches are written already */
+        ok = tool_write_file(o->output, text.data, text.size);
     free(text.data);
     return ok;
 }
@@ -353,25 +457,12 @@ static unsigned count_variants(const options *o, tile_module *module) {
     if (tile_lower(module, o->kernel, o->params, o->param_count, "", &none, NULL) != TILE_OK ||
         tile_artifact_build(module, o->kernel, &build, &artifact) != TILE_OK)
         return 0;
+    const tile_function *plan = tile_artifact_plan(artifact);
     unsigned count = tile_abi_variant_count(tile_artifact_kernel_at(artifact, 0)->abi);
+    if (plan) count = refuse_variants(tile_function_name(plan));
     tile_artifact_destroy(artifact);
     return count;
 }
-
-/* "folder/k.ptx" and 2 give "folder/k.2.ptx"; "k", "k.2". The caller frees it. */
-static char *numbered_path(const char *path, unsigned number) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    const char *dot = strrchr(name, '.');
-    size_t stem = dot && dot != name ? (size_t)(dot - path) : strlen(path);
-    const char middle[] = {'.', (char)('0' + number)};
-    tool_text text = {NULL, 0, 0};
-    tool_append(path, stem, &text);
-    tool_append(middle, sizeof middle, &text);
-    tool_append(path + stem, strlen(path + stem), &text);
-    return text.data;
-}
-
-_Static_assert(TILE_MAX_VARIANTS <= 10, "a number is one digit");
 
 static bool compile_all(const options *o, const tile_module *module) {
     tile_module *copy = tile_module_clone(module);
@@ -393,9 +484,7 @@ static bool compile_all(const options *o, const tile_module *module) {
 
 static bool compile(const options *o, tile_module *module) {
     const tile_function *plan = find_plan(o, module);
-    if (plan && (o->variant || o->all_variants))
-        return complain("a plan has no variants, its kernels have: --kernel=KERNEL",
-                        tile_function_name(plan));
+    if (plan && (o->variant || o->all_variants)) return refuse_variants(tile_function_name(plan));
     return o->all_variants ? compile_all(o, module) : compile_variant(o, module);
 }
 
