@@ -251,11 +251,27 @@ static bool surely_runs(const tile_function *f, tile_op loop) {
            tile_op_operand(f, compare, less ? 1 : 0).id == limit.id;
 }
 
+static bool is_inside(const tile_function *f, tile_op op, tile_op outer) {
+    while (op.id && op.id != outer.id) op = tile_op_parent(f, op);
+    return op.id != 0;
+}
+
+/* Whether a loop around it computes its bounds anew. It may run in one turn of that and not in the
+ * next, and if sums began with nothing, the zeros of such a turn would reach the products of
+ * another one: ptxas then ends each of these before the next (C7515). */
+static bool has_own_bounds(const tile_function *f, tile_op loop) {
+    bool own = false;
+    for (tile_op at = tile_op_parent(f, loop); at.id; at = tile_op_parent(f, at))
+        for (unsigned i = 0; i < 2 && tile_repeats(f, at); i++)
+            own |= is_inside(f, tile_value_def(f, tile_op_operand(f, loop, i)), at);
+    return own;
+}
+
 bool lower_starts_sums(const lowering *l, tile_op loop, unsigned index) {
     const tile_function *f = &l->old;
     unsigned uses = 0, count;
     if (tile_op_opcode(f, loop) != TILE_OP_for || !surely_runs(f, loop) ||
-        !is_zero(f, tile_carried_sent(f, loop, TILE_AROUND, index)))
+        has_own_bounds(f, loop) || !is_zero(f, tile_carried_sent(f, loop, TILE_AROUND, index)))
         return false;
     tile_value sums = tile_carried_received(f, loop, 0, index);
     for (uint32_t id = 1; id < f->op_count; id++) {

@@ -179,40 +179,42 @@ static void visit_write(tile_function *f, tile_op op, void *user) {
     }
 }
 
+/* A cluster barrier behind the only tile's loop: the other roles come to it, too. */
+static bool is_common_meeting(planner *p, tile_op op) {
+    return !p->s->around_count && tile_op_at(p->f, op)->parent.id == p->f->body.id &&
+           comes_after(p, op);
+}
+
 static void visit_meeting(tile_function *f, tile_op op, void *user) {
     planner *p = user;
     unsigned effects = tile_op_effects(f, op);
     tile_opcode opcode = tile_op_opcode(f, op);
     const char *why = NULL, *remedy = NULL;
     if (!p->ok || p->s->outside[op.id]) return;
-    if (effects & TILE_EFFECT_CLUSTER)
+    if (effects & TILE_EFFECT_CLUSTER && !is_common_meeting(p, op))
         why = "all threads of the block must come to it";
     else if (opcode == TILE_OP_pdl_wait)
         why = "the producer's copies would not wait for it",
         remedy = "put it before the first operation on tiles";
     else if (opcode == TILE_OP_roles || opcode == TILE_OP_sync_explicit)
         why = "what warps do there is yours to say";
-    else if (effects & TILE_EFFECT_ACQUIRE && !comes_after(p, op))
+    else if (effects & TILE_EFFECT_ACQUIRE && !(effects & TILE_EFFECT_CLUSTER) &&
+             !comes_after(p, op))
         why = "the producer's copies would not wait for it";
     if (why) refuse(p, op, why, remedy);
 }
 
-static void visit_acquire(tile_function *f, tile_op op, void *user) {
-    *(bool *)user |= (tile_op_effects(f, op) & TILE_EFFECT_ACQUIRE) != 0;
-}
-
 static void check_memory(planner *p) {
-    bool acquires = false, independent = true;
+    bool independent = true;
     specialist *s = p->s;
     tile_walk(p->f, p->f->body, visit_meeting, p);
-    tile_walk(p->f, p->f->body, visit_acquire, &acquires);
     for (unsigned i = 0; i < s->around_count; i++)
         independent &= tile_op_has_attr(p->f, s->around[i], TILE_ATTR_independent);
     for (unsigned i = 0; i < s->ring.plan.copy_count && p->ok; i++) {
         unsigned size;
         tile_op copy = s->ring.plan.copies[i].op;
         source_check c = {.p = p, .copy = copy, .source = *tile_op_segment(p->f, copy, 0, &size)};
-        c.in_order = !s->around_count || (independent && !acquires);
+        c.in_order = !s->around_count || independent;
         tile_walk(p->f, p->f->body, visit_write, &c);
     }
 }
@@ -237,6 +239,32 @@ static bool suits_all(const tile_function *f, tile_op op) {
            (!effects || opcode == TILE_OP_pdl_wait);
 }
 
+/* What a set does once, however many warps it has: it draws a number, for instance. */
+static bool is_done_once(const tile_function *f, tile_op op) {
+    const unsigned structure = TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR,
+                   orders = TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE;
+    bool once = !handles_tiles(f, op) &&
+                (tile_op_opcode(f, op) == TILE_OP_atomic
+                     ? !(tile_op_effects(f, op) & orders)
+                     : suits_all(f, op) || (tile_op_effects(f, op) & structure) != 0);
+    for (unsigned r = 0; r < tile_op_at(f, op)->region_count && once; r++)
+        TILE_FOR_EACH_OP (f, inner, tile_op_region(f, op, r)) once &= is_done_once(f, inner);
+    return once;
+}
+
+/* Whether it, or what stands in it, takes a value that only the consumers have. */
+static bool uses_moved(planner *p, tile_op op) {
+    bool found = false;
+    for (unsigned i = 0; i < tile_op_operand_count(p->f, op); i++) {
+        tile_op def = tile_value_def(p->f, tile_op_operand(p->f, op, i));
+        bool top = def.id && tile_op_at(p->f, def)->parent.id == p->f->body.id;
+        found |= top && !p->s->outside[def.id];
+    }
+    for (unsigned r = 0; r < tile_op_at(p->f, op)->region_count; r++)
+        TILE_FOR_EACH_OP (p->f, inner, tile_op_region(p->f, op, r)) found |= uses_moved(p, inner);
+    return found;
+}
+
 /* Before the loops: all warps compute what is uniform. The rest is the consumers' from the start,
  * threads' numbers and barriers too, and all effects behind the first of it. */
 static void divide_prefix(planner *p) {
@@ -246,11 +274,8 @@ static void divide_prefix(planner *p) {
     TILE_FOR_EACH_OP (f, op, f->body) {
         if (op.id == top.id) break;
         bool moves =
-            !suits_all(f, op) || (met && tile_op_effects(f, op) & ~(unsigned)TILE_EFFECT_ALLOC);
-        for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
-            tile_op def = tile_value_def(f, tile_op_operand(f, op, i));
-            moves |= def.id && !p->s->outside[def.id];
-        }
+            !is_done_once(f, op) || (met && tile_op_effects(f, op) & ~(unsigned)TILE_EFFECT_ALLOC);
+        moves |= uses_moved(p, op);
         met |= moves;
         p->s->outside[op.id] = !moves;
     }

@@ -9,6 +9,7 @@
  * sends to have read theirs: each gives it back to all that send to its block. Those of other
  * blocks arrive at this one's barriers, so that it must not end before: its producer waits for
  * them. */
+#include "lib/analysis/executors.h"
 #include "lib/analysis/uniform.h"
 #include "lib/ir/remark.h"
 #include "passes/tile/specialize.h"
@@ -52,6 +53,22 @@ static void share_along(specialist *s, unsigned dim) {
     }
 }
 
+static void find_cluster_op(tile_function *f, tile_op op, void *user) {
+    *(bool *)user |= tile_op_needs_cluster(tile_op_opcode(f, op));
+}
+
+/* Unless the kernel has its cluster for something else. */
+static void remark_none(const specialist *s) {
+    tile_function *f = s->ring.f;
+    bool named = false;
+    tile_walk(f, f->body, find_cluster_op, &named);
+    if (!named)
+        tile_remark_missed(f, s->ring.plan.loop, "no multicast",
+                           "each block of a cluster copies something else, or another number of "
+                           "times",
+                           "leave `cluster` out, or let a copy not depend on one dim of block_id");
+}
+
 void specialize_plan_sharing(specialist *s) {
     tile_function *f = s->ring.f;
     bool any = false;
@@ -60,11 +77,7 @@ void specialize_plan_sharing(specialist *s) {
         any = true;
         share_along(s, d);
     }
-    if (any && !s->shares)
-        tile_remark_missed(f, s->ring.plan.loop, "no multicast",
-                           "each block of a cluster copies something else, or another number of "
-                           "times",
-                           "leave `cluster` out, or let a copy not depend on one dim of block_id");
+    if (any && !s->shares) remark_none(s);
 }
 
 unsigned specialize_senders(const specialist *s, const stage_group *group) {

@@ -210,6 +210,20 @@ static void share_registers(const specialist *s, int64_t *producer, int64_t *con
     *consumer = wide ? 240 : 232;
 }
 
+/* To the cluster's barriers behind the consumers' loop all threads come. */
+static void come_along(specialist *s, tile_region consumers, tile_region others) {
+    tile_function *f = s->ring.f;
+    tile_builder b = tile_builder_before(f, tile_region_yield(f, others));
+    TILE_FOR_EACH_OP (f, op, consumers) {
+        b.loc = tile_op_loc(f, op);
+        if (tile_op_opcode(f, op) == TILE_OP_cluster_wait) tile_build_cluster_wait(&b);
+        if (tile_op_opcode(f, op) != TILE_OP_cluster_arrive) continue;
+        tile_build_cluster_arrive(&b);
+        if (tile_op_has_attr(f, op, TILE_ATTR_relaxed))
+            tile_op_set_flag(f, tile_op_at(f, b.before)->prev, TILE_ATTR_relaxed);
+    }
+}
+
 static void make_roles(specialist *s) {
     tile_function *f = s->ring.f;
     tile_op top = specialize_top(s);
@@ -231,6 +245,8 @@ static void make_roles(specialist *s) {
     tile_builder idle = tile_builder_at_end(f, tile_op_region(f, roles, 1));
     tile_build_yield(&idle, NULL, 0);
     specialize_consumers(s, roles, tile_op_region(f, roles, 2));
+    for (unsigned r = 0; r < 2; r++)
+        come_along(s, tile_op_region(f, roles, 2), tile_op_region(f, roles, r));
     specialize_stores(s, tile_op_region(f, roles, 2));
     tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_pipelined);
     tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_consumers);

@@ -59,16 +59,17 @@ static void find_cluster_op(tile_function *f, tile_op op, void *user) {
 }
 
 /* Blocks that draw their parts copy nothing in common, which clusters are for if no operation names
- * them. */
-static void leave_cluster(split *s) {
+ * them; and copies that run ahead of the next tile would have to wait for what it draws. */
+static void leave_clauses(split *s) {
     bool named = false;
     tile_walk(s->f, s->f->body, find_cluster_op, &named);
     if (!named) tile_function_set_cluster(s->f, 0, NULL);
+    tile_function_set_persistent(s->f, false, NULL);
 }
 
 tile_status split_serial(split *s) {
     chain c = {.s = s};
-    leave_cluster(s);
+    leave_clauses(s);
     c.totals = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
     tile_builder b = split_begin_tiles(s, "turns", &c.t);
     add_to_sums(&c, &b);

@@ -164,6 +164,7 @@ static tile_builder loop_over_tiles(stream *t, tile_builder *b, size_t old_ops) 
     tile_value end = tile_build_sub(b, tile_build_ceildiv(b, t->to, t->length), t->first);
     end = tile_build_add(b, t->turns, tile_build_select(b, some, end, number(b, 0)));
     tile_op tiles = tile_build_for_loop(b, number(b, 0), end, number(b, 1), NULL, 0);
+    tile_op_set_flag(t->f, tiles, TILE_ATTR_independent);
     tile_builder body = tile_builder_at_end(f, tile_op_region(f, tiles, 0));
     body.loc = b->loc;
     tile_value turn = tile_region_arg(f, body.region, 0);
