@@ -90,7 +90,7 @@ bool tile_may_alias(const tile_function *f, tile_value a, tile_value b) {
     return true;
 }
 
-/* A stage index as offset, (base + offset), or mod(base + offset, modulus). */
+/* A stage index, or a coordinate, as offset, (base + offset), or mod(base + offset, modulus). */
 typedef struct stage_form {
     tile_value base;
     int64_t offset;
@@ -128,6 +128,30 @@ bool tile_stages_may_meet(const tile_function *f, tile_value a, tile_value b) {
      * it is congruent as well. */
     if (x.modulus && y.modulus) return true;
     return (x.offset - y.offset) % (x.modulus + y.modulus) == 0;
+}
+
+/* By how much the second coordinate lies behind the first, if that is known. */
+static bool find_distance(const tile_function *f, tile_value a, tile_value b, int64_t *distance) {
+    stage_form x = describe_stage(f, a), y = describe_stage(f, b);
+    *distance = y.offset - x.offset;
+    return x.base.id == y.base.id && !x.modulus && !y.modulus;
+}
+
+bool tile_stores_may_meet(const tile_function *f, tile_op a, tile_op b) {
+    unsigned count, other;
+    if (tile_op_opcode(f, a) != TILE_OP_store || tile_op_opcode(f, b) != TILE_OP_store) return true;
+    const tile_value *x = tile_op_segment(f, a, 1, &count), *y = tile_op_segment(f, b, 1, &other);
+    const tile_type *first = tile_value_type(f, tile_op_operand(f, a, 0)),
+                    *second = tile_value_type(f, tile_op_operand(f, b, 0));
+    bool dense = x[0].id == y[0].id && !tile_value_type(f, x[0])->has_strides;
+    if (!dense || first->rank != second->rank || count != 1u + first->rank) return true;
+    for (unsigned d = 0; d < first->rank; d++) {
+        int64_t distance;
+        if (find_distance(f, x[1 + d], y[1 + d], &distance) &&
+            (distance >= tile_type_dim(first, d) || -distance >= tile_type_dim(second, d)))
+            return false;
+    }
+    return true;
 }
 
 tile_op tile_ancestor_in(const tile_function *f, tile_op op, tile_region region) {

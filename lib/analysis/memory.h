@@ -45,6 +45,10 @@ bool tile_same_memory(const tile_function *f, tile_value a, tile_value b);
  * to leave i32: a counter that does has run 2^31 times. */
 bool tile_stages_may_meet(const tile_function *f, tile_value a, tile_value b);
 
+/* Whether an element may be written by both: false for stores of tiles that lie side by side in one
+ * view whose rows follow each other. */
+bool tile_stores_may_meet(const tile_function *f, tile_op a, tile_op b);
+
 /* The operation directly in region that op is or is inside of; 0 if op is elsewhere. */
 tile_op tile_ancestor_in(const tile_function *f, tile_op op, tile_region region);
 

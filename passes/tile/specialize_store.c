@@ -47,7 +47,8 @@ static const char *find_obstacle(const specialist *s, tile_op op) {
     tile_value view = *tile_op_segment(f, op, 1, &size);
     if (tile->rank != 2) return "its tile is no product's";
     for (tile_op next = behind(s, op); next.id; next = behind(s, next))
-        if (must_wait(f, next, view)) return "what comes behind it may need it complete";
+        if (must_wait(f, next, view) && tile_stores_may_meet(f, op, next))
+            return "what comes behind it may need it complete";
     for (unsigned i = 0; i < s->around_count; i++)
         if (!tile_op_has_attr(f, s->around[i], TILE_ATTR_independent))
             return "the next iteration may need it complete";
