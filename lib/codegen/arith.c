@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "lib/codegen/emitter.h"
+#include "lib/codegen/ptx.h"
 
 static bool is_float(LLVMValueRef value) {
     LLVMTypeRef type = LLVMTypeOf(value);
@@ -319,24 +320,22 @@ bool tile_emit_lacks(tile_opcode opcode, tile_scalar scalar) {
     return row->how == HOW_NONE || (row->how == HOW_NARROW_NO_F64 && scalar == TILE_f64);
 }
 
-/* Part by part where operands and result are held alike, else element by element: i1 is never
+/* Whether operands and result are held alike: then an operation goes part by part. i1 is never
  * packed, and on packs of four the machine has no arithmetic. */
-void tile_emit_elementwise(tile_emitter *e, tile_op op) {
-    tile_opcode opcode = tile_op_opcode(e->f, op);
-    unsigned arity = emissions[opcode].arity;
-    if (emissions[opcode].whole) {
-        emissions[opcode].whole(e, op);
-        return;
-    }
-    tile_value result = tile_op_result(e->f, op, 0), first = tile_op_operand(e->f, op, 0);
-    const tile_type *type = tile_value_type(e->f, result);
+static bool goes_by_parts(const tile_emitter *e, tile_op op) {
+    const tile_type *type = tile_value_type(e->f, tile_op_result(e->f, op, 0));
     unsigned pack = tile_pack(type);
-    bool by_parts = pack <= 2 && pack == tile_pack(tile_value_type(e->f, first));
-    unsigned count = by_parts ? tile_part_count(type) : (unsigned)tile_type_elements(type);
-    LLVMValueRef *values = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, count);
-    for (unsigned i = 0; i < count; i++) {
+    return pack <= 2 && pack == tile_pack(tile_value_type(e->f, tile_op_operand(e->f, op, 0)));
+}
+
+/* Parts, or elements, from `from` up to before `to`. */
+static void emit_values(tile_emitter *e, tile_op op, LLVMValueRef *values, unsigned from,
+                        unsigned to) {
+    tile_opcode opcode = tile_op_opcode(e->f, op);
+    bool by_parts = goes_by_parts(e, op);
+    for (unsigned i = from; i < to; i++) {
         LLVMValueRef args[3] = {NULL, NULL, NULL};
-        for (unsigned k = 0; k < arity; k++) {
+        for (unsigned k = 0; k < emissions[opcode].arity; k++) {
             tile_value operand = tile_op_operand(e->f, op, k);
             args[k] = by_parts ? tile_get_parts(e, operand)[i] : tile_get_element(e, operand, i);
         }
@@ -344,10 +343,88 @@ void tile_emit_elementwise(tile_emitter *e, tile_op op) {
         LLVMValueRef value = emit_part(e, op, opcode, args);
         values[i] = is_float(args[0]) ? mark_fast(e, op, value) : value;
     }
+}
+
+void tile_emit_elementwise(tile_emitter *e, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(e->f, op);
+    if (emissions[opcode].whole) {
+        emissions[opcode].whole(e, op);
+        return;
+    }
+    tile_value result = tile_op_result(e->f, op, 0);
+    const tile_type *type = tile_value_type(e->f, result);
+    bool by_parts = goes_by_parts(e, op);
+    unsigned count = by_parts ? tile_part_count(type) : (unsigned)tile_type_elements(type);
+    LLVMValueRef *values = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, count);
+    emit_values(e, op, values, 0, count);
     if (by_parts)
         tile_set_parts(e, result, values);
     else
         tile_set_elements(e, result, values);
+}
+
+/* Runs ------------------------------------------------------------------------------------------
+ */
+
+/* What a thread's registers do not hold twice. */
+enum { MANY_PARTS = 64, PARTS_AT_ONCE = 2 };
+
+/* Parts of the result if the operation can be emitted some parts at a time; else 0. */
+static unsigned parts_of_run(const tile_emitter *e, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(e->f, op);
+    bool one = tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) && emissions[opcode].arity &&
+               !emissions[opcode].whole && tile_op_at(e->f, op)->result_count == 1;
+    if (!one || !goes_by_parts(e, op)) return 0;
+    unsigned count = tile_part_count(tile_value_type(e->f, tile_op_result(e->f, op, 0)));
+    return count >= MANY_PARTS ? count : 0;
+}
+
+/* Whether LLVM leaves it where it is, as a call. */
+static bool is_function(const tile_emitter *e, tile_op op) {
+    const tile_type *type = tile_value_type(e->f, tile_op_result(e->f, op, 0));
+    return tile_scalar_is_floating(type->scalar) &&
+           emissions[tile_op_opcode(e->f, op)].real.how == HOW_MATH;
+}
+
+/* Holds the values where they are: LLVM sinks arithmetic into the later block that uses it. Behind
+ * a function, which it does not sink, both that and the function's argument would wait there, in
+ * twice the registers. */
+static void pin(tile_emitter *e, LLVMValueRef *values, unsigned count) {
+    tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_pin);
+    tile_ptx_add_tied(&ptx, values, count);
+    tile_ptx_call(&ptx, values);
+}
+
+bool tile_emit_run(tile_emitter *e, tile_op first, tile_op *next) {
+    unsigned count = parts_of_run(e, first), length = 0;
+    tile_op end = first, last = first;
+    bool functions = false;
+    if (!count) return false;
+    for (; end.id; end = tile_op_next(e->f, end)) {
+        bool splat = tile_op_opcode(e->f, end) == TILE_OP_splat;
+        if (!splat && parts_of_run(e, end) != count) break;
+        length += !splat;
+        functions |= !splat && is_function(e, end);
+        if (!splat) last = end;
+    }
+    if (length < 2) return false;
+    for (tile_op op = first; op.id != end.id; op = tile_op_next(e->f, op)) {
+        const tile_type *type = tile_value_type(e->f, tile_op_result(e->f, op, 0));
+        if (tile_op_opcode(e->f, op) == TILE_OP_splat)
+            tile_emit_splat(e, op);
+        else
+            tile_set_parts(e, tile_op_result(e->f, op, 0), tile_new_parts(e, type));
+    }
+    for (unsigned from = 0; from < count; from += PARTS_AT_ONCE)
+        for (tile_op op = first; op.id != end.id; op = tile_op_next(e->f, op)) {
+            if (tile_op_opcode(e->f, op) == TILE_OP_splat) continue;
+            unsigned to = from + PARTS_AT_ONCE < count ? from + PARTS_AT_ONCE : count;
+            tile_lines_set(e, tile_op_loc(e->f, op));
+            emit_values(e, op, e->parts[tile_op_result(e->f, op, 0).id], from, to);
+        }
+    if (functions) pin(e, e->parts[tile_op_result(e->f, last, 0).id], count);
+    *next = end;
+    return true;
 }
 
 /* Select --------------------------------------------------------------------------------------- */

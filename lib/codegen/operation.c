@@ -94,7 +94,10 @@ bool tile_emit_can(tile_opcode opcode) {
 }
 
 void tile_emit_region(tile_emitter *e, tile_region region) {
-    TILE_FOR_EACH_OP (e->f, op, region) {
+    tile_op next = tile_region_first(e->f, region);
+    for (tile_op op = next; op.id; op = next) {
+        next = tile_op_next(e->f, op);
+        if (tile_emit_run(e, op, &next)) continue;
         tile_lines_set(e, tile_op_loc(e->f, op));
         tile_stamps_put(e, op, false);
         functions[tile_op_opcode(e->f, op)](e, op);
