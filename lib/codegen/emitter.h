@@ -172,9 +172,9 @@ LLVMValueRef tile_llvm_int(LLVMTypeRef type, int64_t value);
 #include "tile/ops.def"
 /* arith.c: by the rows of arith.def */
 void tile_emit_elementwise(tile_emitter *e, tile_op op);
-/* Elementwise operations in a row on long vectors, from `first` on: all of them for some parts, then
- * for the next ones, so that what lies between the first and the last takes registers for some.
- * False if there is no such row; else *next is the operation behind it, or none. */
+/* Elementwise operations in a row on long vectors, from `first` on: all of them for some parts,
+ * then for the next ones, so that what lies between the first and the last takes registers for
+ * some. False if there is no such row; else *next is the operation behind it, or none. */
 bool tile_emit_run(tile_emitter *e, tile_op first, tile_op *next);
 /* True if arith.def has nothing for elements of this type. */
 bool tile_emit_lacks(tile_opcode opcode, tile_scalar scalar);
