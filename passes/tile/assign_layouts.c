@@ -510,7 +510,12 @@ static bool convert_for_warpgroup(assignment *a, tile_op op) {
     unsigned first = warpgroup_first(row_dim);
     tile_value second = tile_op_segment(a->f, op, 1 - first, &count)[0];
     if (tile_wgmma_holds(acc->layout, row_dim, acc->scalar, &columns)) {
-        if (is_tile(a, second)) put_operand_in_shared(a, op, 1 - first, second);
+        if (is_tile(a, second)) {
+            put_operand_in_shared(a, op, 1 - first, second);
+            warpgroup_end_at_once(a->f, op,
+                                  "an operand goes through a buffer, which is filled "
+                                  "again while later products are under way");
+        }
         if (warpgroup_fragment(a->f, op, acc->layout, row_dim, &fragment))
             take_fragment(a, op, first, &fragment);
     }

@@ -29,14 +29,47 @@ static int carried_sum(const products *p, tile_op dot) {
     return -1;
 }
 
-/* What is read behind the iteration must be a stage that nobody else fills. */
-static bool is_staged(const ring *r, tile_op dot, unsigned operand) {
-    unsigned count;
-    tile_value value = tile_op_segment(r->f, dot, operand, &count)[0];
-    bool staged = tile_value_type(r->f, value)->kind == TILE_TYPE_TILE;
+/* A load whose tile goes through a buffer of its own, or a staged buffer. */
+static bool is_staged(const ring *r, tile_value value) {
+    bool staged = false;
     for (unsigned i = 0; i < r->plan.copy_count; i++)
-        staged |= r->plan.copies[i].buffer.id && r->plan.copies[i].buffer.id == value.id;
+        staged |= r->plan.copies[i].buffer.id
+                      ? r->plan.copies[i].buffer.id == value.id
+                      : r->plan.copies[i].op.id == tile_value_def(r->f, value).id;
     return staged;
+}
+
+typedef struct writer_search {
+    tile_value buffer;
+    bool found;
+} writer_search;
+
+static void visit_writer(tile_function *f, tile_op op, void *user) {
+    writer_search *s = user;
+    tile_access accesses[TILE_MAX_ACCESSES];
+    unsigned count = tile_op_accesses(f, op, accesses);
+    for (unsigned i = 0; i < count; i++)
+        s->found |= accesses[i].shared && accesses[i].write &&
+                    tile_shared_source(f, accesses[i].memory).id == s->buffer.id;
+}
+
+/* Whether the next iteration may write the buffer while the product still reads it. */
+static bool is_written(const ring *r, tile_value buffer) {
+    writer_search s = {.buffer = tile_shared_source(r->f, buffer)};
+    tile_walk(r->f, tile_op_region(r->f, r->plan.loop, 0), visit_writer, &s);
+    return s.found;
+}
+
+bool ring_may_pend(const ring *r, tile_op dot) {
+    bool staged[2], fit = true;
+    for (unsigned o = 0; o < 2; o++) {
+        unsigned count;
+        tile_value value = tile_op_segment(r->f, dot, o, &count)[0];
+        bool buffer = tile_value_type(r->f, value)->kind == TILE_TYPE_SHARED;
+        staged[o] = is_staged(r, value);
+        fit &= !buffer || staged[o] || !is_written(r, value);
+    }
+    return fit && warpgroup_may_pend(r->f, dot, staged);
 }
 
 static void visit_dot(tile_function *f, tile_op op, void *user) {
@@ -44,8 +77,7 @@ static void visit_dot(tile_function *f, tile_op op, void *user) {
     if (tile_op_opcode(f, op) != TILE_OP_dot) return;
     bool direct = tile_op_parent(f, op).id == p->r->plan.loop.id;
     p->fit &= direct && warpgroup_takes(f, op) && !warpgroup_promotes(f, op) &&
-              carried_sum(p, op) >= 0 && is_staged(p->r, op, TILE_MMA_LHS) &&
-              is_staged(p->r, op, TILE_MMA_RHS);
+              carried_sum(p, op) >= 0 && ring_may_pend(p->r, op);
     p->count++;
 }
 

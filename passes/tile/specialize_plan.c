@@ -71,13 +71,14 @@ static void check_dots(planner *p) {
 }
 
 /* The operation of the body that alone uses the value, as acc; 0: there is none. A product whose
- * sums leave the tensor cores waits for itself. */
+ * sums leave the tensor cores waits for itself, and so does one whose operand the next iteration
+ * writes. */
 static tile_op next_of_chain(planner *p, tile_value value) {
     unsigned size;
     TILE_FOR_EACH_OP (p->f, op, p->body)
         if (p->uses[value.id] == 1 && tile_op_opcode(p->f, op) == TILE_OP_dot &&
             tile_op_segment(p->f, op, TILE_MMA_ACC, &size)->id == value.id &&
-            !warpgroup_promotes(p->f, op))
+            !warpgroup_promotes(p->f, op) && ring_may_pend(&p->s->ring, op))
             return op;
     return TILE_NO_OP;
 }

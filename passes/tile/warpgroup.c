@@ -3,6 +3,7 @@
 
 #include "lib/analysis/executors.h"
 #include "lib/ir/atomic.h"
+#include "lib/ir/remark.h"
 #include "lib/ir/scalar.h"
 
 bool warpgroup_takes(const tile_function *f, tile_op op) {
@@ -68,17 +69,35 @@ static void dims_of(const tile_type *type, uint32_t dims[2]) {
     for (unsigned d = 0; d < 2; d++) dims[d] = (uint32_t)tile_type_dim(type, d);
 }
 
-bool warpgroup_row_dim(const tile_function *f, tile_op dot, unsigned *row_dim) {
+/* in_registers: of lhs and rhs. */
+static bool choose_row_dim(const tile_function *f, tile_op dot, const bool in_registers[2],
+                           unsigned *row_dim) {
     uint32_t dims[2];
     unsigned warps = tile_executors_of(f, dot).warps;
     dims_of(warpgroup_operand(f, dot, TILE_MMA_ACC), dims);
     bool plain = tile_wgmma_admits(dims, TILE_WGMMA_PLAIN, warps);
     bool exchanged = tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, warps);
-    bool rhs_in_registers = warpgroup_operand(f, dot, TILE_MMA_RHS)->kind == TILE_TYPE_TILE;
-    bool lhs_in_registers = warpgroup_operand(f, dot, TILE_MMA_LHS)->kind == TILE_TYPE_TILE;
-    bool turn = exchanged && (!plain || (rhs_in_registers && !lhs_in_registers));
+    bool turn =
+        exchanged && (!plain || (in_registers[TILE_MMA_RHS] && !in_registers[TILE_MMA_LHS]));
     *row_dim = turn ? TILE_WGMMA_EXCHANGED : TILE_WGMMA_PLAIN;
     return plain || exchanged;
+}
+
+static bool is_tile(const tile_function *f, tile_op dot, unsigned operand) {
+    return warpgroup_operand(f, dot, operand)->kind == TILE_TYPE_TILE;
+}
+
+bool warpgroup_row_dim(const tile_function *f, tile_op dot, unsigned *row_dim) {
+    const bool in_registers[2] = {is_tile(f, dot, TILE_MMA_LHS), is_tile(f, dot, TILE_MMA_RHS)};
+    return choose_row_dim(f, dot, in_registers, row_dim);
+}
+
+bool warpgroup_may_pend(const tile_function *f, tile_op dot, const bool staged[2]) {
+    bool in_registers[2];
+    unsigned row_dim;
+    for (unsigned o = 0; o < 2; o++) in_registers[o] = is_tile(f, dot, o) && !staged[o];
+    return choose_row_dim(f, dot, in_registers, &row_dim) &&
+           !in_registers[1 - warpgroup_first(row_dim)];
 }
 
 bool warpgroup_accumulator(const tile_function *f, tile_op dot, unsigned *row_dim,
@@ -117,6 +136,17 @@ bool warpgroup_fragment(const tile_function *f, tile_op dot, const tile_layout *
     dims_of(type, dims);
     *fragment = tile_wgmma_first_operand(acc, row_dim, type->scalar, dims);
     return true;
+}
+
+void warpgroup_end_at_once(tile_function *f, tile_op dot, const char *why) {
+    tile_builder b = tile_builder_before(f, dot);
+    tile_op_data *data = tile_op_at(f, dot);
+    unsigned acc = data->operand_count - 1;
+    if (!tile_op_has_attr(f, dot, TILE_ATTR_async)) return;
+    tile_value sum = tile_build_dot_wait(&b, data->operands[acc], tile_build_int(&b, 0));
+    tile_op_at(f, dot)->operands[acc] = sum;
+    tile_op_remove_attr(f, dot, TILE_ATTR_async);
+    tile_remark_missed(f, dot, "not asynchronous", why, NULL);
 }
 
 tile_layout warpgroup_lay_out(const tile_type *buffer, unsigned fastest) {

@@ -38,6 +38,15 @@ bool warpgroup_row_dim(const tile_function *f, tile_op dot, unsigned *row_dim);
 /* lhs is the instruction's first operand, or rhs where the product is exchanged. */
 unsigned warpgroup_first(unsigned row_dim);
 
+/* Whether the product may go on behind its iteration: an operand that is a tile and no stage of a
+ * ring stays in registers. The instruction's second one would go through a buffer, which the next
+ * iteration fills again. staged: of lhs and rhs, that it is such a stage, or a load that becomes
+ * one. */
+bool warpgroup_may_pend(const tile_function *f, tile_op dot, const bool staged[2]);
+/* If it is asynchronous: it no more is, and those before it in its sum are waited for. A remark
+ * says why. */
+void warpgroup_end_at_once(tile_function *f, tile_op dot, const char *why);
+
 /* The layout that the accumulator should have, and its row_dim. False if there is none. */
 bool warpgroup_accumulator(const tile_function *f, tile_op dot, unsigned *row_dim,
                            tile_layout *layout);
