@@ -138,16 +138,52 @@ typedef struct ordered_access {
     tile_value predicate;
 } ordered_access;
 
+/* a * b + c: the parts, false if the value is no such sum. */
+static bool take_sum(const tile_function *f, tile_value value, tile_value factor, tile_value *a,
+                     tile_value *c) {
+    tile_op sum = tile_value_def(f, value);
+    for (unsigned i = 0; sum.id && tile_op_opcode(f, sum) == TILE_OP_add && i < 2; i++) {
+        tile_op product = tile_value_def(f, tile_op_operand(f, sum, i));
+        *c = tile_op_operand(f, sum, 1 - i);
+        for (unsigned k = 0; product.id && tile_op_opcode(f, product) == TILE_OP_mul && k < 2; k++)
+            if (tile_op_operand(f, product, k).id == factor.id) {
+                *a = tile_op_operand(f, product, 1 - k);
+                return true;
+            }
+    }
+    return false;
+}
+
+/* Whether an index numbers the grid's tiles, and the extent is how many there are: then it is
+ * inside. */
+static bool numbers_tiles(const tile_function *f, tile_value index, tile_value extent) {
+    tile_value outer, inner;
+    tile_op id = tile_value_def(f, index), count = tile_value_def(f, extent);
+    if (!id.id || !count.id) return false;
+    if (tile_op_opcode(f, id) == TILE_OP_block_id && tile_op_opcode(f, count) == TILE_OP_grid_dim)
+        return tile_value_at(f, index)->index == tile_value_at(f, extent)->index;
+    for (unsigned i = 0; tile_op_opcode(f, count) == TILE_OP_mul && i < 2; i++) {
+        tile_value factor = tile_op_operand(f, count, i);
+        if (take_sum(f, index, factor, &outer, &inner) && numbers_tiles(f, inner, factor) &&
+            numbers_tiles(f, outer, tile_op_operand(f, count, 1 - i)))
+            return true;
+    }
+    return false;
+}
+
 static ordered_access start_ordered(lowering *l, const tile_value *element, const tile_type *tile) {
     ordered_access a = {.view = l->views[element[0].id]};
     lower_shared_map map = {.stage = lower_int(l, 0)};
     unsigned rank = tile_value_type(&l->old, element[0])->rank, first = rank - tile->rank;
     tile_value coordinates[TILE_MAX_RANK], base = lower_long(l, 0);
+    const tile_value *extents = tile_op_at(&l->old, tile_value_def(&l->old, element[0]))->operands;
     for (unsigned d = 0; d < rank; d++) {
         tile_value index = lower_mapped(l, element[1 + d]);
         int64_t known, stride;
-        bool constant = tile_value_is_int(l->f, index, &known);
-        if (d < first || !constant || known) /* pieces are inside as a whole or not at all */
+        bool constant = tile_value_is_int(l->f, index, &known),
+             sure = d < first ? numbers_tiles(&l->old, element[1 + d], extents[d])
+                              : constant && !known;
+        if (!sure) /* pieces are inside as a whole or not at all */
             a.predicate = lower_and(l, a.predicate, inside(l, index, 0, a.view->limits[d]));
         if (d >= first)
             coordinates[d - first] = index;
