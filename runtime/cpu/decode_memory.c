@@ -111,9 +111,9 @@ void cpu_decode_store(cpu_decoder *d, tile_op op) {
     decode_access(d, op, cpu_run_store, cpu_operand_type(d, op, 0), cpu_operand_type(d, op, 1));
 }
 
-/* Complete where it stands; level 3 is where it may come late. */
 void cpu_decode_store_async(cpu_decoder *d, tile_op op) {
-    cpu_decode_store(d, op);
+    decode_access(d, op, cpu_run_store_async, cpu_operand_type(d, op, 0),
+                  cpu_operand_type(d, op, 1));
 }
 
 void cpu_decode_load_shared(cpu_decoder *d, tile_op op) {

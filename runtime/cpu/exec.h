@@ -74,6 +74,7 @@ CPU_HANDLER(cpu_run_bulk_load);
 CPU_HANDLER(cpu_run_bulk_store);
 CPU_HANDLER(cpu_run_copy_counted); /* level 2: to a shared buffer, for a barrier */
 CPU_HANDLER(cpu_run_copy_out);     /* level 2: to a view */
+CPU_HANDLER(cpu_run_store_async);  /* level 2 */
 CPU_HANDLER(cpu_run_bulk_commit);
 CPU_HANDLER(cpu_run_bulk_wait); /* flag: until the sources have been read */
 /* At the agent's end: false after a report if a store still reads shared memory. */
@@ -200,6 +201,9 @@ bool cpu_load_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const c
 /* The other way round. */
 bool cpu_store_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
                     const int64_t at[TILE_MAX_RANK], const char *from);
+/* Whether none of the elements of operand 0 that it would write is poison; false after a report. */
+bool cpu_tile_may_leave(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
+                        const int64_t at[TILE_MAX_RANK]);
 /* Where a stage is in the block's shared memory; false after a report. */
 bool cpu_stage_offset(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, unsigned operand,
                       const uint32_t *index, uint32_t index_count, const tile_type *buffer,

@@ -104,24 +104,30 @@ bool cpu_load_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const c
     return true;
 }
 
-/* poison: of what is stored, or NULL. */
+/* poison: of what is stored, or NULL. from NULL: only that is looked at. */
 static bool store_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
                        const int64_t at[TILE_MAX_RANK], const char *from, const uint8_t *poison) {
     cpu_rows walk = cpu_walk_rows(insn, view, at, insn->index_count);
     unsigned size = tile_scalar_bytes(insn->type->scalar);
     int64_t stride = view->stride[insn->index_count - 1], first, end;
-    for (int64_t row = 0; row < walk.rows; row++, from += walk.length * size) {
+    for (int64_t row = 0; row < walk.rows; row++) {
         uint64_t address = cpu_find_row(&walk, row, &first, &end);
         int64_t inside = (row * walk.length + first) * size;
-        if (!cpu_touch_row(run, agent, insn, address, stride, first, end, CPU_WRITE) ||
+        if ((from && !cpu_touch_row(run, agent, insn, address, stride, first, end, CPU_WRITE)) ||
             (poison &&
              !cpu_poison_row_may_leave(run, agent, insn, poison + inside, end - first, size)))
             return false;
-        for (int64_t i = first; i < end; i++)
+        for (int64_t i = first; i < end && from; i++)
             memcpy((void *)(uintptr_t)(address + (uint64_t)i * (uint64_t)stride * size),
-                   from + i * size, size);
+                   from + (row * walk.length + i) * size, size);
     }
     return true;
+}
+
+bool cpu_tile_may_leave(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
+                        const int64_t at[TILE_MAX_RANK]) {
+    const uint8_t *poison = insn->poison ? agent->poison + insn->operand[0] : NULL;
+    return !poison || store_tile(run, agent, insn, view, at, NULL, poison);
 }
 
 bool cpu_store_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,

@@ -369,6 +369,7 @@ struct cpu_bulk {
     transfer t;
     uint32_t group; /* of its lane */
     bool tile;      /* level 2: to this view */
+    bool held;      /* level 2, from registers: bytes are there, and the ring may still be read */
     cpu_view view;
     int64_t at[TILE_MAX_RANK];
     char *bytes; /* what it has read; NULL: nothing yet */
@@ -416,6 +417,45 @@ CPU_HANDLER(cpu_run_tma_store) {
 
 CPU_HANDLER(cpu_run_bulk_store) {
     return store(run, agent, insn);
+}
+
+static bool write_target(cpu_run *run, cpu_agent *agent, const cpu_bulk *bulk);
+
+/* The ring is used again when it has been read, and what it held then lands. */
+static bool finish_ring(cpu_run *run, cpu_agent *agent, uint32_t ring) {
+    size_t kept = 0;
+    bool ok = true;
+    for (size_t i = 0; i < agent->bulk_count; i++) {
+        cpu_bulk *bulk = &agent->bulks[i];
+        if (!ok || !bulk->held || bulk->t.shared != ring) {
+            agent->bulks[kept++] = *bulk;
+            continue;
+        }
+        ok = write_target(run, agent, bulk);
+        free(bulk->bytes);
+    }
+    agent->bulk_count = kept;
+    return ok;
+}
+
+/* Whole tiles, late. Their pieces in shared memory are level 3's. */
+CPU_HANDLER(cpu_run_store_async) {
+    if (cpu_rests_before(run, agent)) return CPU_PAUSE;
+    uint32_t ring = *(const uint32_t *)cpu_at(run, agent, insn->operand[2]);
+    size_t size = cpu_value_elements(insn->type) * (size_t)tile_scalar_bytes(insn->type->scalar);
+    cpu_bulk bulk = {.t = {.insn = insn, .shared = ring},
+                     .group = agent->bulk_commits[0],
+                     .tile = true,
+                     .held = true,
+                     .view = *(const cpu_view *)cpu_at(run, agent, insn->operand[1])};
+    cpu_view_position(run, agent, insn, insn->index, bulk.at);
+    if (!finish_ring(run, agent, ring) ||
+        !cpu_tile_may_leave(run, agent, insn, &bulk.view, bulk.at))
+        return CPU_STOP;
+    bulk.bytes = tile_malloc(size);
+    memcpy(bulk.bytes, cpu_at(run, agent, insn->operand[0]), size);
+    add_bulk(agent, bulk);
+    return cpu_run_bulk_commit(run, agent, insn);
 }
 
 CPU_HANDLER(cpu_run_bulk_commit) {
@@ -469,6 +509,7 @@ CPU_HANDLER(cpu_run_bulk_wait) {
         cpu_bulk *bulk = &agent->bulks[i];
         bool covered = ok && is_covered(agent, bulk, insn->integer);
         if (covered && !bulk->bytes) read_source(run, agent, bulk);
+        if (covered) bulk->held = false;
         if (!covered || insn->flag) {
             agent->bulks[kept++] = *bulk;
             continue;
@@ -485,11 +526,12 @@ bool cpu_end_bulks(cpu_run *run, cpu_agent *agent) {
     bool ok = true;
     for (size_t i = 0; i < agent->bulk_count && ok; i++) {
         cpu_bulk *bulk = &agent->bulks[i];
-        ok = bulk->bytes != NULL;
+        ok = bulk->bytes && !bulk->held;
         if (!ok)
             cpu_fault(run, agent, bulk->t.insn, bulk->tile ? -1 : (int)bulk->t.lane,
                       "the thread ends, and the store may not have read its shared memory yet: "
-                      "bulk_commit and bulk_wait 0 {read} are missing behind it");
+                      "%s missing behind it",
+                      bulk->held ? "bulk_wait 0 {read} is" : "bulk_commit and bulk_wait 0 {read} are");
         ok = ok && write_target(run, agent, bulk);
     }
     cpu_drop_bulks(agent);
