@@ -531,7 +531,8 @@ bool cpu_end_bulks(cpu_run *run, cpu_agent *agent) {
             cpu_fault(run, agent, bulk->t.insn, bulk->tile ? -1 : (int)bulk->t.lane,
                       "the thread ends, and the store may not have read its shared memory yet: "
                       "%s missing behind it",
-                      bulk->held ? "bulk_wait 0 {read} is" : "bulk_commit and bulk_wait 0 {read} are");
+                      bulk->held ? "bulk_wait 0 {read} is"
+                                 : "bulk_commit and bulk_wait 0 {read} are");
         ok = ok && write_target(run, agent, bulk);
     }
     cpu_drop_bulks(agent);
