@@ -81,6 +81,9 @@ static bool can_take_turns(specialist *s) {
         if (!tile_wgmma_admits(dims, TILE_WGMMA_PLAIN, WARPGROUP) &&
             !tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, WARPGROUP))
             return miss(s, op, "4 warps alone cannot compute its tile", NULL);
+        if (GROUPS * warpgroup_registers(f, op) > WARPGROUP_MOST_REGISTERS)
+            return miss(s, op, "the sums of its tile do not fit the registers of 4 warps alone",
+                        "use a smaller tile");
     }
     tile_op counted = TILE_NO_OP;
     tile_walk(f, f->body, visit_counted, &counted);
