@@ -25,6 +25,7 @@ typedef struct scan {
     int64_t alive;   /* bytes of shared memory */
     double copied;   /* by the body of the innermost loop so far */
     bool piped;      /* the innermost loop */
+    int64_t stages;  /* of the innermost loop */
     bool turns;      /* semaphores */
     int64_t least_scratch;
 } scan;
@@ -141,29 +142,6 @@ static bool takes_wgmma(const scan *s, const tile_mma_query *types, int64_t m, i
             tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, s->w->warps));
 }
 
-static void add_dot(scan *s, const tile_op_data *op, double times) {
-    const tile_type *lhs = tile_value_type(s->f, op->operands[0]);
-    const tile_type *rhs = tile_value_type(s->f, op->operands[op->segment[0]]);
-    const tile_type *acc = tile_value_type(s->f, op->first_result);
-    if (acc->rank != 2 || !lhs->rank) return;
-    const tile_mma_query types = {
-        .lhs = scalar_of(s, lhs), .rhs = scalar_of(s, rhs), .acc = scalar_of(s, acc)};
-    int64_t m = dim_of(s, acc, 0), n = dim_of(s, acc, 1);
-    double k = (double)dim_of(s, lhs, lhs->rank - 1), width = width_of(s, lhs);
-    /* mma.sync takes 16 rows and 8 columns at least. */
-    double rows = ceil((double)m / 16) * 16, columns = ceil((double)n / 8) * 8;
-    double operations = times * 2 * rows * columns * k * width / 2;
-    s->cost->operations += operations;
-    if (takes_wgmma(s, &types, m, n)) {
-        s->cost->wgmma += operations;
-        s->cost->reads += times * width * reads_of_warpgroups((double)m, (double)n, k);
-        s->w->may_have_roles |= s->piped;
-    } else {
-        s->cost->reads += times * width * reads_of_warps(rows, columns, k, s->w->warps);
-    }
-    s->w->accumulator = most(s->w->accumulator, bytes_of(s, acc));
-}
-
 /* Memory ----------------------------------------------------------------------------------------
  */
 
@@ -224,6 +202,42 @@ static void add_load(scan *s, tile_value from, const tile_type *tile, double tim
     s->cost->crossing += bytes * crossing_of(s, array, tile);
 }
 
+/* What a product takes of a load in a pipelined loop comes through a ring that the compiler makes.
+ */
+static void note_ring(scan *s, tile_value operand) {
+    const tile_value_data *data = tile_value_at(s->f, operand);
+    const tile_op_data *op = &s->f->ops[data->kind == TILE_VALUE_RESULT ? data->owner : 0];
+    if (s->stages < 2 || data->kind != TILE_VALUE_RESULT || op->opcode != TILE_OP_load) return;
+    s->copied += bytes_inside(s, array_of(s, op->operands[0]), data->type);
+    s->w->depth = most(s->w->depth, (double)s->stages);
+    take_shared(s, bytes_of(s, data->type) * (double)s->stages);
+}
+
+static void add_dot(scan *s, const tile_op_data *op, double times) {
+    const tile_type *lhs = tile_value_type(s->f, op->operands[0]);
+    const tile_type *rhs = tile_value_type(s->f, op->operands[op->segment[0]]);
+    const tile_type *acc = tile_value_type(s->f, op->first_result);
+    if (acc->rank != 2 || !lhs->rank) return;
+    note_ring(s, op->operands[0]);
+    note_ring(s, op->operands[op->segment[0]]);
+    const tile_mma_query types = {
+        .lhs = scalar_of(s, lhs), .rhs = scalar_of(s, rhs), .acc = scalar_of(s, acc)};
+    int64_t m = dim_of(s, acc, 0), n = dim_of(s, acc, 1);
+    double k = (double)dim_of(s, lhs, lhs->rank - 1), width = width_of(s, lhs);
+    /* mma.sync takes 16 rows and 8 columns at least. */
+    double rows = ceil((double)m / 16) * 16, columns = ceil((double)n / 8) * 8;
+    double operations = times * 2 * rows * columns * k * width / 2;
+    s->cost->operations += operations;
+    if (takes_wgmma(s, &types, m, n)) {
+        s->cost->wgmma += operations;
+        s->cost->reads += times * width * reads_of_warpgroups((double)m, (double)n, k);
+        s->w->may_have_roles |= s->piped;
+    } else {
+        s->cost->reads += times * width * reads_of_warps(rows, columns, k, s->w->warps);
+    }
+    s->w->accumulator = most(s->w->accumulator, bytes_of(s, acc));
+}
+
 /* A copy into a buffer without stages, in a loop that gives it some. */
 static void add_copy(scan *s, const tile_op_data *op, double times, int64_t stages) {
     const tile_type *from = tile_value_type(s->f, op->operands[0]);
@@ -279,7 +293,7 @@ static double bytes_carried(const scan *s, const tile_op_data *op) {
 }
 
 static void scan_loop(scan *s, tile_op id, const tile_op_data *op, double times) {
-    int64_t stages = attr_int(s, id, TILE_ATTR_pipelined, 1), begin;
+    int64_t stages = attr_int(s, id, TILE_ATTR_pipelined, 1), outer = s->stages, begin;
     const tile_region_data *body = tile_region_at(s->f, op->regions[0]);
     double trips = count_trips(s, op), before = s->copied;
     tune_cost *outside = s->cost;
@@ -293,10 +307,12 @@ static void scan_loop(scan *s, tile_op id, const tile_op_data *op, double times)
         s->w->sums = bytes_carried(s, op);
     }
     s->copied = 0;
+    s->stages = stages;
     s->piped = stages > 1 && !s->f->sync_explicit && (s->w->warps == 4 || s->w->warps == 8);
     scan_region(s, op->regions[0], times * trips, stages);
     if (trips > 0) s->w->in_flight = most(s->w->in_flight, s->copied);
     s->copied = before;
+    s->stages = outer;
     s->piped = false;
     s->cost = outside;
 }

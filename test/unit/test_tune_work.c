@@ -114,3 +114,33 @@ Test(tune_work, a_split_is_read_beside_the_work) {
     }
     close_point(&x);
 }
+
+/* Operands that are loaded in a pipelined loop come through rings, as copied ones do. */
+Test(tune_work, loads_of_products_have_rings) {
+    static const char text[] =
+        "kernel @k<stages: int>(%k: i32, %a: view<f16[128, %k]>, %b: view<f16[%k, 64]>,\n"
+        "    %c: view<f32[128, 64]>, %d: view<f32[128, 64]>) grid [1] warps 4 {\n"
+        "  %acc = for %i = 0 to %k step 32 iter (%s = 0.0 : tile<f32[128, 64]>)\n"
+        "      pipelined (stages) {\n"
+        "    %more = load %d[0, 0] : [128, 64]\n"
+        "    yield dot(load %a[0, %i] : [128, 32], load %b[%i, 0] : [32, 64], %s) + %more\n"
+        "  }\n"
+        "  store %acc, %c[0, 0]\n"
+        "}\n";
+    const tile_pass_option stages = {"stages", "4"};
+    const int64_t sizes[5] = {320};
+    tile_bound_params point;
+    text_fixture x;
+    tune_work w;
+    text_open(&x);
+    tile_module *module = text_parse(&x, text);
+    const tile_function *f = tile_module_find(module, "k");
+    cr_assert(tile_bind_params(f, &stages, 1, &x.arena, &point), "%s", x.messages);
+    tune_read_work(f, &point, sizes, tile_target_find("sm_90a"), true, 132, &x.arena, &w);
+    cr_expect_eq(w.depth, 4);
+    cr_expect_eq(w.in_flight, 2 * 32 * (128 + 64));
+    cr_expect_eq(w.shared, 4 * 2 * 32 * (128 + 64));
+    cr_expect_eq(w.loop.loaded, 2.0 * 320 * (128 + 64) + 10 * 4.0 * 128 * 64);
+    tile_module_destroy(module);
+    text_close(&x);
+}
