@@ -81,6 +81,13 @@ typedef struct tile_emitter {
     unsigned ptx_version; /* that the code is written in */
     LLVMValueRef policies[TILE_CACHE_POLICIES], hidden_zero; /* cache.c's; NULL: not used yet */
     struct {
+        const tile_expr *condition;
+        unsigned policy;
+        LLVMValueRef value;
+    } conditional[4]; /* cache.c's, the last ones */
+    unsigned conditional_count;
+    LLVMValueRef last_bound; /* in the entry block: where arguments have their values; or NULL */
+    struct {
         LLVMBasicBlockRef block;
         LLVMValueRef address, hidden;
     } last_hide;                   /* cache.c's: copies in a row often start from one address */
@@ -210,10 +217,14 @@ LLVMValueRef tile_emit_hidden_address(tile_emitter *e, tile_op op, unsigned oper
  * operand. For host expressions, and loops of compare and swap. */
 LLVMValueRef tile_emit_int_op(tile_emitter *e, tile_opcode opcode, LLVMValueRef a, LLVMValueRef b);
 
+/* kernel.c: a host expression over arguments, as i64 code */
+LLVMValueRef tile_emit_expr(tile_emitter *e, const tile_expr *expr);
+
 /* cache.c: what an access says to the caches. */
 typedef struct tile_cache_hint {
     tile_machine machine; /* what the access is emitted as; TILE_MACHINE_COUNT: it says nothing */
     unsigned policy;      /* the L2's; TILE_CACHE_POLICIES: none */
+    const tile_expr *condition; /* under which it holds; NULL: always */
 } tile_cache_hint;
 /* Of ld_global, st_global or cp_async. read_only: it goes through the non-coherent cache. */
 tile_cache_hint tile_find_cache_hint(const tile_function *f, tile_op op, bool read_only);
@@ -221,7 +232,7 @@ tile_cache_hint tile_find_cache_hint(const tile_function *f, tile_op op, bool re
  * cannot, the user is told. */
 bool tile_check_cache_hint(const tile_function *f, tile_op op, const tile_target *target,
                            unsigned ptx_version, bool remark);
-LLVMValueRef tile_emit_cache_policy(tile_emitter *e, unsigned policy);
+LLVMValueRef tile_emit_cache_policy(tile_emitter *e, tile_cache_hint hint);
 /* A shared address, in a register of which ptxas does not know how it was computed. */
 LLVMValueRef tile_emit_hidden(tile_emitter *e, LLVMValueRef address);
 

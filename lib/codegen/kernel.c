@@ -72,8 +72,7 @@ static LLVMValueRef emit_extent(tile_emitter *e, const tile_expr *expr) {
     return LLVMBuildZExt(e->builder, value, e->i64, "");
 }
 
-/* A host expression as i64 code. */
-static LLVMValueRef emit_expr(tile_emitter *e, const tile_expr *expr) {
+LLVMValueRef tile_emit_expr(tile_emitter *e, const tile_expr *expr) {
     LLVMValueRef args[3] = {NULL, NULL, NULL}, zero = tile_llvm_int(e->i64, 0);
     LLVMValueRef extent = emit_extent(e, expr);
     if (extent) return extent;
@@ -83,7 +82,7 @@ static LLVMValueRef emit_expr(tile_emitter *e, const tile_expr *expr) {
         return LLVMBuildIntCast2(e->builder, tile_get_scalar(e, arg->value), e->i64,
                                  arg->type->scalar != TILE_i1, "");
     }
-    for (unsigned i = 0; i < 3 && expr->args[i]; i++) args[i] = emit_expr(e, expr->args[i]);
+    for (unsigned i = 0; i < 3 && expr->args[i]; i++) args[i] = tile_emit_expr(e, expr->args[i]);
     LLVMValueRef value;
     if (expr->opcode == TILE_OP_select) {
         value = LLVMBuildICmp(e->builder, LLVMIntNE, args[0], zero, "");
@@ -105,7 +104,7 @@ void tile_emit_scratch(tile_emitter *e, tile_op op) {
     LLVMValueRef unit = tile_llvm_int(e->i64, TILE_SCRATCH_ALIGNMENT - 1);
     for (unsigned i = 0; i < count && buffers[i].op.id != op.id; i++) {
         if (buffers[i].clean != clean) continue;
-        LLVMValueRef bytes = emit_expr(e, buffers[i].bytes);
+        LLVMValueRef bytes = tile_emit_expr(e, buffers[i].bytes);
         bytes = LLVMBuildAdd(e->builder, bytes, unit, "");
         bytes = LLVMBuildAnd(e->builder, bytes, LLVMConstNot(unit), "");
         offset = offset ? LLVMBuildAdd(e->builder, offset, bytes, "") : bytes;
@@ -123,7 +122,7 @@ void tile_emit_tile_by_cost(tile_emitter *e, tile_op op) {
     const tile_table *table = &e->tables[tile_table_index(e->f, op, e->tables, e->table_count)];
     LLVMValueRef rank = tile_get_scalar(e, tile_op_operand(e->f, op, 0)), last = NULL;
     for (unsigned d = 0; d < 3; d++) {
-        LLVMValueRef extent = emit_expr(e, table->extents[d]);
+        LLVMValueRef extent = tile_emit_expr(e, table->extents[d]);
         last = last ? LLVMBuildMul(e->builder, last, extent, "") : extent;
     }
     last = LLVMBuildSub(e->builder, LLVMBuildTrunc(e->builder, last, e->i32, ""),
@@ -308,6 +307,7 @@ void tile_emit_kernel(tile_emitter *e) {
     LLVMPositionBuilderAtEnd(e->builder, entry);
     tile_lines_set(e, e->f->loc);
     bind_parameters(e, parameters, count);
+    e->last_bound = LLVMGetLastInstruction(entry);
     tile_prepare_roles(e);
     tile_stamps_begin(e);
     tile_emit_region(e, e->f->body);

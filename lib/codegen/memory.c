@@ -125,7 +125,7 @@ static void modify(tile_ptx *ptx, const access *a) {
 }
 
 static tile_cache_hint hint_of(tile_emitter *e, tile_op op, bool read_only) {
-    tile_cache_hint none = {TILE_MACHINE_COUNT, TILE_CACHE_POLICIES};
+    tile_cache_hint none = {TILE_MACHINE_COUNT, TILE_CACHE_POLICIES, NULL};
     bool known = tile_check_cache_hint(e->f, op, e->options->target, e->ptx_version, false);
     return known ? tile_find_cache_hint(e->f, op, read_only) : none;
 }
@@ -141,7 +141,7 @@ static void add_predicate(tile_ptx *ptx, LLVMValueRef predicate) {
 
 static void add_policy(tile_ptx *ptx, tile_cache_hint hint) {
     if (!says_something(hint) || hint.policy == TILE_CACHE_POLICIES) return;
-    LLVMValueRef policy = tile_emit_cache_policy(ptx->e, hint.policy);
+    LLVMValueRef policy = tile_emit_cache_policy(ptx->e, hint);
     tile_ptx_add_inputs(ptx, &policy, 1);
 }
 

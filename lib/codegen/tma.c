@@ -36,7 +36,7 @@ static LLVMValueRef policy_of(tile_emitter *e, tile_op op, LLVMValueRef *flag) {
     tile_cache_hint hint = tile_find_cache_hint(e->f, op, false);
     bool has = hint.machine != TILE_MACHINE_COUNT;
     *flag = tile_llvm_int(e->i1, has);
-    return has ? tile_emit_cache_policy(e, hint.policy) : tile_llvm_int(e->i64, 0);
+    return has ? tile_emit_cache_policy(e, hint) : tile_llvm_int(e->i64, 0);
 }
 
 static LLVMValueRef blocks_of(tile_emitter *e, tile_op op, unsigned operand, LLVMValueRef *flag) {

@@ -417,6 +417,16 @@ static bool is_constant(const checker *c, const tile_attr *attr) {
                : !floating && is_expr(c->f, attr->expr, SCOPE_PARAMS);
 }
 
+/* All blocks say the same to the caches. */
+static void check_condition(checker *c, tile_loc loc, const tile_expr *expr) {
+    bool of_tile = is_expr(c->f, expr, SCOPE_TILE) && dims_named(expr);
+    if (of_tile || !is_expr(c->f, expr, SCOPE_ARGS) || tile_expr_holds(expr, TILE_EXPR_NUM_SMS))
+        FAIL(c, loc,
+             "`cache_if` may depend on compile-time parameters and integer arguments only");
+    else
+        check_division(c, loc, expr);
+}
+
 static void check_attr(checker *c, tile_loc loc, const tile_attr *attr) {
     const tile_attr_info *info = tile_attr_get_info(attr->id);
     unsigned has = (attr->expr != NULL) + 2 * (attr->count != 0 && !attr->values) +
@@ -430,7 +440,9 @@ static void check_attr(checker *c, tile_loc loc, const tile_attr *attr) {
     bool is_param = info->kind == TILE_KIND_word && has == 1;
     bool ok = has == wanted[info->kind] || is_param;
     if (ok && info->kind == TILE_KIND_expr) ok = is_expr(c->f, attr->expr, SCOPE_PARAMS);
-    if (ok && info->kind == TILE_KIND_tile && !is_expr(c->f, attr->expr, SCOPE_TILE))
+    if (ok && attr->id == TILE_ATTR_cache_if)
+        check_condition(c, loc, attr->expr);
+    else if (ok && info->kind == TILE_KIND_tile && !is_expr(c->f, attr->expr, SCOPE_TILE))
         fail_cost(c, loc);
     if (ok && info->kind == TILE_KIND_word) ok = is_word(c, attr);
     if (ok && info->kind == TILE_KIND_constant) ok = is_constant(c, attr);

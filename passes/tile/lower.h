@@ -174,7 +174,8 @@ void lower_store_view(lowering *l, tile_op op, tile_value fragment, const tile_t
  * of the new body. NULL: it begins there. */
 void lower_store_piece(lowering *l, tile_op op, tile_value fragment, const tile_type *tile,
                        const tile_value *element, const tile_value *ahead);
-/* The access of global memory that has just been built tells the caches what op does. */
+/* The access of global memory that has just been built tells the caches what op does; conditions
+ * are worth their registers to what one thread copies. */
 void lower_keep_cache(lowering *l, tile_op op);
 /* The i64 offset of one element of a view: an element operand of the old body. */
 tile_value lower_view_offset(lowering *l, const tile_value *element, unsigned count);

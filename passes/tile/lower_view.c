@@ -124,7 +124,10 @@ tile_value lower_view_access_offset(lowering *l, lower_view_access *a, unsigned 
 
 void lower_keep_cache(lowering *l, tile_op op) {
     tile_op access = tile_region_at(l->f, l->builder.region)->last;
+    bool conditional = tile_op_has_attr(&l->old, op, TILE_ATTR_cache_if);
+    if (conditional && tile_op_opcode(l->f, access) != TILE_OP_tma_load) return;
     tile_op_take_attr(l->f, access, &l->old, op, TILE_ATTR_cache);
+    tile_op_take_attr(l->f, access, &l->old, op, TILE_ATTR_cache_if);
 }
 
 /* Opaque scratch ------------------------------------------------------------------------------ */

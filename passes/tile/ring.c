@@ -53,6 +53,7 @@ void ring_keep_cache(ring *r, const tile_builder *b, tile_op op) {
     tile_op built =
         b->before.id ? tile_op_at(r->f, b->before)->prev : tile_region_at(r->f, b->region)->last;
     tile_op_take_attr(r->f, built, r->f, op, TILE_ATTR_cache);
+    tile_op_take_attr(r->f, built, r->f, op, TILE_ATTR_cache_if);
 }
 
 /* Reading stages ------------------------------------------------------------------------------ */
