@@ -421,8 +421,7 @@ static bool is_constant(const checker *c, const tile_attr *attr) {
 static void check_condition(checker *c, tile_loc loc, const tile_expr *expr) {
     bool of_tile = is_expr(c->f, expr, SCOPE_TILE) && dims_named(expr);
     if (of_tile || !is_expr(c->f, expr, SCOPE_ARGS) || tile_expr_holds(expr, TILE_EXPR_NUM_SMS))
-        FAIL(c, loc,
-             "`cache_if` may depend on compile-time parameters and integer arguments only");
+        FAIL(c, loc, "`cache_if` may depend on compile-time parameters and integer arguments only");
     else
         check_division(c, loc, expr);
 }

@@ -58,7 +58,8 @@ enum {
 typedef struct chooser {
     tile_pass *pass;
     tile_function *f;
-    uint8_t *dims; /* by value: the dims of the grid that it depends on, and 1 << 7 if that is known */
+    uint8_t
+        *dims; /* by value: the dims of the grid that it depends on, and 1 << 7 if that is known */
     bool resident;
 } chooser;
 
@@ -180,8 +181,8 @@ static void choose(tile_function *f, tile_op op, void *user) {
     const tile_expr *blocks = dims & UNKNOWN ? NULL : count_readers(c, readers);
     if (!blocks) return;
     const tile_expr *most = number(c, are_near(c, readers) ? FEW : 1);
-    const tile_expr *few = both(c, rows_are_even(c, &f->args[view->index]),
-                                op_of(c, TILE_OP_le, blocks, most));
+    const tile_expr *few =
+        both(c, rows_are_even(c, &f->args[view->index]), op_of(c, TILE_OP_le, blocks, most));
     if (!few) return;
     bool constant = tile_expr_is_int(few, &known);
     if (constant && !known) return;
