@@ -33,19 +33,20 @@
  *     %0, %1, %2 = block_id : i32
  *     %3 = lt %0, %n : i1
  *     %4 = sub %n, 1 : i32
- *     %5 = min %0, %4 : i32
+ *     %5 = max %4, 0 : i32
+ *     %6 = min %0, %5 : i32
  *     %g = view %x, [%n, 64] : view<f32[?, 64]>
- *     %6 = if %3 {
- *       %t = load %g[%5, 0] : tile<f32[1, 64]>
+ *     %7 = if %3 {
+ *       %t = load %g[%6, 0] : tile<f32[1, 64]>
  *       yield %t
  *     } else {
- *       %7 = splat 0.0 : tile<f32[1, 64]>
- *       yield %7
+ *       %8 = splat 0.0 : tile<f32[1, 64]>
+ *       yield %8
  *     }
  *     cluster_arrive
  *     cluster_wait
  *     if %3 {
- *       store %6, %g[%5, 0]
+ *       store %7, %g[%6, 0]
  *     }
  *   }
  *
@@ -313,7 +314,9 @@ static void place_blocks(rounding *r) {
         extent[d] = declared_extent(r, &b, d);
         tile_value inside = tile_build_lt(&b, id[d], extent[d]);
         r->in_grid = r->in_grid.id ? tile_build_and(&b, r->in_grid, inside) : inside;
-        id[d] = tile_build_min(&b, id[d], tile_build_sub(&b, extent[d], tile_build_int(&b, 1)));
+        tile_value last = tile_build_sub(&b, extent[d], tile_build_int(&b, 1));
+        /* Nothing is launched without blocks: boxes begin inside of what is stored. */
+        id[d] = tile_build_min(&b, id[d], tile_build_max(&b, last, tile_build_int(&b, 0)));
     }
     replace_results(r->pass, f, f->body, old_ops, TILE_OP_block_id, id);
     replace_results(r->pass, f, f->body, old_ops, TILE_OP_grid_dim, extent);

@@ -51,10 +51,10 @@
  *       %20 = mul %19, %1 : i32
  *       %21 = sub %tile, %20 : i32
  *       %22 = sub %1, 1 : i32
- *       %23 = max %21, 0 : i32
- *       %24 = min %23, %22 : i32
- *       %25 = max %19, 0 : i32
- *       %26 = min %25, 3 : i32
+ *       %23 = min %21, %22 : i32
+ *       %24 = max %23, 0 : i32
+ *       %25 = min %19, 3 : i32
+ *       %26 = max %25, 0 : i32
  *       %from = view %x, [%n, 256] : view<f32[?, 256]>
  *       %to = view %y, [%n, 256] : view<f32[?, 256]>
  *       %27 = mul %24, 64 : i32
@@ -132,7 +132,7 @@ static tile_value bounded(tile_builder *b, tile_value coordinate, tile_value ext
     if (constant && known == 1) return tile_build_int(b, 0);
     tile_value last =
         constant ? tile_build_int(b, known - 1) : tile_build_sub(b, extent, tile_build_int(b, 1));
-    return tile_build_min(b, tile_build_max(b, coordinate, tile_build_int(b, 0)), last);
+    return tile_build_max(b, tile_build_min(b, coordinate, last), tile_build_int(b, 0));
 }
 
 static tile_value product(tile_builder *b, const tile_value *factors, unsigned count) {

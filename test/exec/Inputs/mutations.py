@@ -50,9 +50,7 @@ KERNELS = {
 # What is no fault there: of several rings each waits for the others, too; of two sums one may be complete while
 # the other is waited for; a buffer that is filled once.
 SOUND = {
-    # The second time in a row; a result without tensor copies.
-    "cluster": {"a warp's lanes have not come when it gives a stage back", "no bulk_wait at the end",
-                "one copy more under way at the end"},
+    "cluster": {"a warp's lanes have not come when it gives a stage back"},  # the second time in a row
     "two products": {"a count is one too low", "a warp's lanes have not come when it gives a stage back",
                      "no wait for an empty stage", "sums are used one group too early",
                      "no bulk_wait before the buffer is filled again"},
