@@ -5,10 +5,10 @@
  *     barrier     |          |  |          |   of the group alone
  *     under way              ----------    --------  started by one thread
  *
- * Two pieces are written, fenced and started together: a fence and a barrier for each cost more than
- * it gains to start the first one earlier, but behind the last tile nothing hides the copies, and
- * larger batches begin too late (2048^3: 3 %). The barrier before a round through the ring, where it
- * may still be read, is behind the wait of the thread that started the copies.
+ * Two pieces are written, fenced and started together: a fence and a barrier for each cost more
+ * than it gains to start the first one earlier, but behind the last tile nothing hides the copies,
+ * and larger batches begin too late (2048^3: 3 %). The barrier before a round through the ring,
+ * where it may still be read, is behind the wait of the thread that started the copies.
  *
  * A group is no executing set, and its barrier has a number that nobody else uses; where there is
  * none, the set's own serves. */
