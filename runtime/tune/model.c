@@ -16,8 +16,8 @@
  * and for each strategy what meeting costs.
  *
  * The rates are of the target's generation, per multiprocessor and cycle, and the device's own
- * clock and bandwidth. The constants were found by 7900 measurements of 521 points of a product at
- * 44 shapes on an H200, so that what is chosen there takes least; no shape has one of its own.
+ * clock and bandwidth. The constants were found by 8600 measurements of 540 points of a product at
+ * 48 shapes on an H200, so that what is chosen there takes least; no shape has one of its own.
  * Absolute times are off by a fifth or so; what counts is that the likely ones come first. */
 #include "runtime/tune/model.h"
 
@@ -35,10 +35,10 @@
 /* Seconds. */
 static const double launch = 0.7e-6, start = 4.3e-6; /* of all blocks; of those that come at once */
 static const double l2_latency = 0.68e-6, memory_latency = 0.2e-6 /* more */, turn = 1.2e-6;
-static const double exchange_meets = 3e-6, workspace_meets = 4.4e-6, atomic_meets = 1.55e-6,
+static const double exchange_meets = 1.9e-6, workspace_meets = 3.4e-6, atomic_meets = 0.8e-6,
                     cluster_meets = 1.9e-6 /* each block of it */, stream_k_meets = 10e-6;
 /* Of the memory's bandwidth: parts that are written and read. */
-static const double parts_share = 0.7;
+static const double parts_share = 0.53;
 /* Stages that are not in flight: one is read, another one not yet given back. */
 static const double stages_held = 1.53;
 /* What rows that cross lines cost more: of the L2's rate, and of the latency. */
@@ -57,7 +57,7 @@ enum {
     L2_PER_CYCLE = 128,      /* bytes, where all multiprocessors ask */
     MOST_L2_PER_CYCLE = 215, /* where one of them does */
     COPIES_PER_CYCLE = 86,   /* likewise, by the threads' own copies */
-    STORED_PER_CYCLE = 45,   /* bytes of a tile that is stored while nothing is multiplied */
+    STORED_PER_CYCLE = 200,  /* bytes of a tile that is stored while nothing is multiplied */
     ADDED_PER_CYCLE = 6,     /* bytes that atomics add */
     MOST_REGISTERS = 255,
     OTHER_REGISTERS = 40, /* of a thread, beside accumulators: fragments, addresses */
