@@ -148,7 +148,7 @@ static void emit_one(tile_emitter *e, const atomic_access *a, const instruction 
     modify(&ptx, e, a, one);
     if (!red && predicate) tile_ptx_add_tied(&ptx, zeros, one->parts);
     if (!red && !predicate) tile_ptx_add_results(&ptx, types, one->parts);
-    tile_ptx_add_inputs(&ptx, &address, 1);
+    tile_ptx_add_address(&ptx, address);
     if (predicate) tile_ptx_add_inputs(&ptx, &predicate, 1);
     tile_ptx_add_inputs(&ptx, parts, one->parts);
     tile_ptx_call(&ptx, red ? NULL : old);

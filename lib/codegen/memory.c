@@ -157,7 +157,7 @@ static void load_inline(tile_emitter *e, const access *a, tile_op op, LLVMValueR
     for (unsigned w = 0; w < a->words; w++) zeros[w] = LLVMConstNull(a->word);
     modify(&ptx, a);
     tile_ptx_add_tied(&ptx, zeros, a->words);
-    tile_ptx_add_inputs(&ptx, &address, 1);
+    tile_ptx_add_address(&ptx, address);
     add_predicate(&ptx, predicate);
     add_policy(&ptx, hint);
     tile_ptx_call(&ptx, words);
@@ -169,7 +169,7 @@ static void store_inline(tile_emitter *e, const access *a, tile_op op, LLVMValue
     tile_ptx ptx =
         tile_ptx_begin(e, says_something(hint) ? hint.machine : tile_machine_of_op(e->f, op));
     modify(&ptx, a);
-    tile_ptx_add_inputs(&ptx, &address, 1);
+    tile_ptx_add_address(&ptx, address);
     add_predicate(&ptx, predicate);
     tile_ptx_add_inputs(&ptx, words, a->words);
     add_policy(&ptx, hint);

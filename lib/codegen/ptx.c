@@ -1,6 +1,7 @@
 /* Inline PTX: from a template and operands to LLVM's text, constraints and call. */
 #include "lib/codegen/ptx.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +58,7 @@ static void open_group(tile_ptx *ptx, bool is_result, unsigned count) {
     ptx->groups = tile_arena_grow(&ptx->e->arena, ptx->groups, ptx->group_count,
                                   &ptx->group_capacity, sizeof *ptx->groups);
     size_t first = is_result ? ptx->results.count : ptx->inputs.count;
-    ptx->groups[ptx->group_count++] = (tile_ptx_group){is_result, (unsigned)first, count};
+    ptx->groups[ptx->group_count++] = (tile_ptx_group){is_result, (unsigned)first, count, 0};
 }
 
 void tile_ptx_add_results(tile_ptx *ptx, const LLVMTypeRef *types, unsigned count) {
@@ -74,6 +75,38 @@ void tile_ptx_add_tied(tile_ptx *ptx, const LLVMValueRef *values, unsigned count
 void tile_ptx_add_inputs(tile_ptx *ptx, const LLVMValueRef *values, unsigned count) {
     open_group(ptx, false, count);
     for (unsigned i = 0; i < count; i++) push(ptx, &ptx->inputs, values[i]);
+}
+
+/* Bytes of an element, of whole bytes, as addresses are made of (address.c). */
+static int64_t bytes_of(LLVMTypeRef element) {
+    switch (LLVMGetTypeKind(element)) {
+    case LLVMDoubleTypeKind: return 8;
+    case LLVMFloatTypeKind: return 4;
+    case LLVMHalfTypeKind:
+    case LLVMBFloatTypeKind: return 2;
+    case LLVMIntegerTypeKind: return LLVMGetIntTypeWidth(element) / 8;
+    default: return 0; /* not known */
+    }
+}
+
+/* The constant distance of an address from its operand; false if it is none. */
+static bool constant_step(LLVMValueRef address, int64_t *bytes) {
+    if (!LLVMIsAGetElementPtrInst(address) || LLVMGetNumOperands(address) != 2) return false;
+    LLVMValueRef index = LLVMGetOperand(address, 1);
+    int64_t size = bytes_of(LLVMGetGEPSourceElementType(address));
+    if (!size || !LLVMIsAConstantInt(index)) return false;
+    return !__builtin_mul_overflow(LLVMConstIntGetSExtValue(index), size, bytes);
+}
+
+void tile_ptx_add_address(tile_ptx *ptx, LLVMValueRef address) {
+    int64_t offset = 0, bytes;
+    while (constant_step(address, &bytes) && !__builtin_add_overflow(offset, bytes, &bytes) &&
+           bytes == (int32_t)bytes) {
+        offset = bytes;
+        address = LLVMGetOperand(address, 0);
+    }
+    tile_ptx_add_inputs(ptx, &address, 1);
+    ptx->groups[ptx->group_count - 1].offset = (int32_t)offset;
 }
 
 void tile_ptx_put_before(tile_ptx *ptx, const char *instruction) {
@@ -129,6 +162,7 @@ static void append_group(const tile_ptx *ptx, text *to, const tile_ptx_group *gr
     for (unsigned i = 0; i < group->count; i++)
         append_number(to, i ? ", $" : group->count > 1 ? "{$" : "$", first + i);
     if (group->count > 1) append(to, "}");
+    if (group->offset) append(to, tile_arena_format(to->arena, "+%" PRId32, group->offset));
 }
 
 /* $0 is group `first`, $1 is `rest`. */

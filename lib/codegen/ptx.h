@@ -29,6 +29,7 @@ typedef struct tile_ptx_list {
 typedef struct tile_ptx_group {
     bool is_result;
     unsigned first, count; /* among the results, or among the inputs */
+    int32_t offset;        /* of an address: bytes */
 } tile_ptx_group;
 
 typedef struct tile_ptx {
@@ -58,6 +59,10 @@ void tile_ptx_add_results(tile_ptx *ptx, const LLVMTypeRef *types, unsigned coun
 /* A group of results that are these values before: registers that are read and written. */
 void tile_ptx_add_tied(tile_ptx *ptx, const LLVMValueRef *values, unsigned count);
 void tile_ptx_add_inputs(tile_ptx *ptx, const LLVMValueRef *values, unsigned count);
+/* A group of one, for an address in brackets: constants that are added to it last stand beside it
+ * in the text. LLVM makes each an addition of its own, for which it asks anew, bit by bit, what is
+ * known of the whole address. */
+void tile_ptx_add_address(tile_ptx *ptx, LLVMValueRef address);
 /* Begins one of several instructions of the row in one call, which costs LLVM less than several
  * calls: group `first` of those that were added before the first of them is its $0, and what is
  * added up to the next one its $1, $2, .. */

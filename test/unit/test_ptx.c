@@ -109,6 +109,43 @@ Test(ptx, any_number_of_tied_operands) {
     LLVMDisposeMessage(text);
 }
 
+static LLVMValueRef further(const ptx_fixture *x, LLVMTypeRef element, LLVMValueRef from,
+                            int64_t elements) {
+    LLVMTypeRef type = LLVMInt64TypeInContext(x->e.llvm);
+    LLVMValueRef index = LLVMConstInt(type, (uint64_t)elements, true);
+    return LLVMBuildGEP2(x->e.builder, element, from, &index, 1, "");
+}
+
+static void store_to(ptx_fixture *x, LLVMValueRef address) {
+    tile_ptx ptx = tile_ptx_begin(&x->e, TILE_MACHINE_st_global_if);
+    tile_ptx_modify(&ptx, ".b32");
+    tile_ptx_add_address(&ptx, address);
+    tile_ptx_add_inputs(&ptx, &x->truth, 1);
+    tile_ptx_add_inputs(&ptx, &x->i32, 1);
+    tile_ptx_call(&ptx, NULL);
+}
+
+Test(ptx, constants_behind_an_address_stand_in_the_text) {
+    ptx_fixture x;
+    open_fixture(&x);
+    LLVMTypeRef real = LLVMFloatTypeInContext(x.e.llvm), half = LLVMHalfTypeInContext(x.e.llvm);
+    LLVMValueRef base = LLVMBuildIntToPtr(x.e.builder, x.i64,
+                                          LLVMPointerTypeInContext(x.e.llvm, SPACE_GLOBAL), "base");
+    LLVMValueRef index[] = {x.i32};
+    store_to(&x, base);
+    store_to(&x, further(&x, half, further(&x, real, base, 4), -1));
+    store_to(&x, further(&x, half, base, -1));
+    store_to(&x, further(&x, real, base, INT64_C(1) << 29)); /* 2^31: too far */
+    store_to(&x, further(&x, real, LLVMBuildGEP2(x.e.builder, real, base, index, 1, "i"), 3));
+    char *text = close_fixture(&x);
+    expect(text, "st.global.b32 [$0], $2;\", \"l,b,r,~{memory}\"(ptr addrspace(1) %base,");
+    expect(text, "[$0+14], $2;\", \"l,b,r,~{memory}\"(ptr addrspace(1) %base,");
+    expect(text, "[$0+-2], $2;\", \"l,b,r,~{memory}\"(ptr addrspace(1) %base,");
+    expect(text, "[$0+12], $2;\", \"l,b,r,~{memory}\"(ptr addrspace(1) %i,");
+    cr_assert_not(strstr(text, "2147483648]"), "%s", text);
+    LLVMDisposeMessage(text);
+}
+
 Test(ptx, what_follows_the_operands) {
     ptx_fixture x;
     open_fixture(&x);
