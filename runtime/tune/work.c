@@ -101,8 +101,14 @@ static double width_of(const scan *s, const tile_type *type) {
     return tile_scalar_bytes(scalar_of(s, type));
 }
 
+/* Nobody has verified the text at this point yet: a number may be any. */
+static int64_t count_of(const scan *s, const tile_expr *expr, int64_t otherwise) {
+    int64_t count = eval_or(s, expr, otherwise);
+    return count < 0 ? 0 : count > INT32_MAX ? INT32_MAX : count;
+}
+
 static int64_t dim_of(const scan *s, const tile_type *type, unsigned d) {
-    return eval_or(s, type->dims[d], 0);
+    return count_of(s, type->dims[d], 0);
 }
 
 static double bytes_of(const scan *s, const tile_type *type) {
@@ -112,7 +118,7 @@ static double bytes_of(const scan *s, const tile_type *type) {
 }
 
 static int64_t stages_of(const scan *s, const tile_type *type) {
-    int64_t stages = type->stages ? eval_or(s, type->stages, 1) : 1;
+    int64_t stages = type->stages ? count_of(s, type->stages, 1) : 1;
     return stages > 1 ? stages : 1;
 }
 
@@ -135,9 +141,13 @@ static double reads_of_warpgroups(double m, double n, double k) {
     return k * (m + n * ceil(m / TILE_WGMMA_ROWS));
 }
 
+static bool is_tile(int64_t m, int64_t n) {
+    return m > 0 && n > 0 && m <= TILE_MAX_TILE_ELEMENTS / n;
+}
+
 static bool takes_wgmma(const scan *s, const tile_mma_query *types, int64_t m, int64_t n) {
     const uint32_t dims[2] = {(uint32_t)m, (uint32_t)n};
-    return s->has_wgmma && m > 0 && n > 0 && tile_wgmma_multiplies(types) &&
+    return s->has_wgmma && is_tile(m, n) && tile_wgmma_multiplies(types) &&
            (tile_wgmma_admits(dims, TILE_WGMMA_PLAIN, s->w->warps) ||
             tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, s->w->warps));
 }
@@ -145,8 +155,15 @@ static bool takes_wgmma(const scan *s, const tile_mma_query *types, int64_t m, i
 /* Memory ----------------------------------------------------------------------------------------
  */
 
+/* More than any target has, and far from where sums would end. */
+static const double endless = 1e15;
+
+static int64_t whole_bytes(double bytes) {
+    return bytes < endless ? (int64_t)bytes : (int64_t)endless;
+}
+
 static void take_shared(scan *s, double bytes) {
-    s->alive += (int64_t)bytes;
+    if ((double)s->alive < endless) s->alive += whole_bytes(bytes);
     if (s->alive > s->w->shared) s->w->shared = s->alive;
 }
 
@@ -163,7 +180,7 @@ static int64_t gcd(int64_t a, int64_t b) {
  * line have in common. */
 static double straddling(int64_t row, int64_t pitch) {
     int64_t step = gcd(pitch, LINE), starts = LINE / step;
-    int64_t part = row > LINE || row <= 0 ? LINE : row;
+    int64_t part = row >= LINE || row <= 0 ? LINE : row;
     return (double)(starts - 1 - (LINE - part) / step) / (double)starts;
 }
 
@@ -189,10 +206,11 @@ static double bytes_inside(const scan *s, const tile_arg_decl *array, const tile
 static double crossing_of(const scan *s, const tile_arg_decl *array, const tile_type *tile) {
     if (!array || array->type->rank != tile->rank || tile->rank < 2) return 0;
     unsigned last = tile->rank - 1;
-    int64_t width = (int64_t)width_of(s, tile), row = dim_of(s, tile, last) * width;
+    int64_t width = (int64_t)width_of(s, tile), elements = dim_of(s, tile, last);
+    int64_t row = elements < LINE ? elements * width : LINE;
     int64_t pitch = array->type->has_strides ? eval_or(s, array->strides[last - 1], 0)
                                              : eval_or(s, array->extents[last], 0);
-    return pitch > 0 ? straddling(row, pitch * width) : 0;
+    return pitch > 0 ? straddling(row, pitch % LINE * width) : 0;
 }
 
 static void add_load(scan *s, tile_value from, const tile_type *tile, double times) {
@@ -263,12 +281,12 @@ static double count_trips(const scan *s, const tile_op_data *op) {
     if (!value_of(s, op->operands[0], &begin) || !value_of(s, op->operands[1], &end) ||
         !value_of(s, op->operands[2], &step) || step <= 0)
         return 1;
-    return end > begin ? (double)((end - begin + step - 1) / step) : 0;
+    return end > begin ? ceil(((double)end - (double)begin) / (double)step) : 0;
 }
 
 static int64_t attr_int(const scan *s, tile_op op, tile_attr_id id, int64_t otherwise) {
     const tile_attr *attr = tile_op_attr(s->f, op, id);
-    return attr ? eval_or(s, attr->expr, otherwise) : otherwise;
+    return attr ? count_of(s, attr->expr, otherwise) : otherwise;
 }
 
 /* The word, also where a parameter says it. */
@@ -348,7 +366,8 @@ static void add_atomic(scan *s, const tile_op_data *op, double times) {
 static void note_scratch(scan *s, const tile_op_data *op) {
     int64_t count = 1, extent;
     for (uint32_t i = 0; i < op->operand_count; i++)
-        count *= value_of(s, op->operands[i], &extent) && extent > 0 ? extent : 1;
+        if (value_of(s, op->operands[i], &extent) && extent > 0 && extent <= INT32_MAX / count)
+            count *= extent;
     if (!s->least_scratch || count < s->least_scratch) s->least_scratch = count;
     if (s->w->meets < 2) s->w->meets = 2;
 }
@@ -368,7 +387,9 @@ static void add_store(scan *s, const tile_op_data *op, double times) {
                               .alone = true};
     s->cost->stored += times * bytes_of(s, tile);
     if (s->w->warps > PRODUCER) query.registers = tile_entry_registers(query.block_warps);
-    if (!s->w->may_have_roles || tile->rank != 2) return;
+    if (!s->w->may_have_roles || tile->rank != 2 || !query.element_bytes ||
+        !is_tile(dim_of(s, tile, 0), dim_of(s, tile, 1)))
+        return;
     for (unsigned d = 0; d < 2; d++) query.dims[d] = (uint32_t)dim_of(s, tile, d);
     if (!tile_wgmma_admits(query.dims, query.row_dim, query.warps))
         query.row_dim = TILE_WGMMA_EXCHANGED;
@@ -403,7 +424,7 @@ static void scan_op(scan *s, tile_op id, double times, int64_t stages) {
     }
     case TILE_OP_free_shared: {
         const tile_type *type = tile_value_type(s->f, op->operands[0]);
-        s->alive -= (int64_t)(bytes_of(s, type) * (double)stages_of(s, type));
+        s->alive -= whole_bytes(bytes_of(s, type) * (double)stages_of(s, type));
         return;
     }
     case TILE_OP_scratch: note_scratch(s, op); return;
@@ -445,7 +466,10 @@ static void read_launch(scan *s) {
         w->uses_num_sms |= i < f->grid_rank && tile_expr_holds(f->grid[i], TILE_EXPR_NUM_SMS);
     }
     w->cluster = 1;
-    for (unsigned i = 0; i < f->cluster_rank; i++) w->cluster *= eval_or(s, f->cluster[i], 1);
+    for (unsigned i = 0; i < f->cluster_rank; i++) {
+        int64_t extent = eval_or(s, f->cluster[i], 1);
+        if (extent > 0 && extent <= INT32_MAX / w->cluster) w->cluster *= extent;
+    }
     w->warps = warps > 0 && warps < 1 << 16 ? (unsigned)warps : 1;
     w->persistent = f->is_persistent && eval_or(s, f->persistent_if, 1) != 0;
 }

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "runtime/tune/model.h"
 #include "test/unit/text_fixture.h"
 
 static const char product[] =
@@ -141,6 +142,36 @@ Test(tune_work, loads_of_products_have_rings) {
     cr_expect_eq(w.in_flight, 2 * 32 * (128 + 64));
     cr_expect_eq(w.shared, 4 * 2 * 32 * (128 + 64));
     cr_expect_eq(w.loop.loaded, 2.0 * 320 * (128 + 64) + 10 * 4.0 * 128 * 64);
+    tile_module_destroy(module);
+    text_close(&x);
+}
+
+/* Nothing has been verified at a point that nobody has instantiated. */
+Test(tune_work, numbers_of_any_size) {
+    static const char *const numbers[] = {"0", "-1", "1", "3", "4611686018427387904"};
+    static const char *const splits[] = {"0", "-3", "1", "9223372036854775807"};
+    static const int64_t shapes[][6] = {
+        {INT64_MAX, INT64_MAX, INT64_MAX}, {INT64_MIN, -1, 0}, {1, 1, INT64_MAX}};
+    text_fixture x;
+    text_open(&x);
+    tile_module *module = text_parse(&x, product);
+    const tile_function *f = tile_module_find(module, "k");
+    const tile_device device = {.target = tile_target_find("sm_90a"), .num_sms = 132};
+    for (unsigned i = 0; i < 5 * 5 * 4 * 3; i++) {
+        const char *rows = numbers[i % 5], *depth = numbers[i / 5 % 5];
+        const tile_pass_option options[] = {{"T", "f16"},           {"bm", rows},
+                                            {"bn", depth},          {"bk", depth},
+                                            {"stages", rows},       {"split", splits[i / 25 % 4]},
+                                            {"strategy", "atomic"}, {"consumers", "ping_pong"}};
+        tile_arena arena = {0};
+        tile_bound_params point;
+        const char *why;
+        cr_assert(tile_bind_params(f, options, 8, &arena, &point), "%s", x.messages);
+        tune_model *model = tune_model_create(&device, f, shapes[i / 100], &arena);
+        double seconds = tune_model_estimate(model, &point, NULL, &why);
+        cr_expect(why || !(seconds < 0), "bm = %s, bk = %s: %g", rows, depth, seconds);
+        tile_arena_reset(&arena);
+    }
     tile_module_destroy(module);
     text_close(&x);
 }
