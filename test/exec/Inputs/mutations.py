@@ -199,6 +199,7 @@ ROWS = {3: [
     ("one product more under way", r"(= dot_wait %\w+, )1", r"\g<1>2", READS),
     ("sums are used one group too early", r"(= dot_wait %\w+, )0", r"\g<1>1", "still pending|pending|" + READS),
     ("another stage is multiplied", r"(= dot %\w+)\[%\w+\]", r"\1[0]", "|".join((WAITED, WRONG))),
+    ("no bulk_wait at the end", r"\n *bulk_wait 0(?=\n)", "", "ends, and the store may not have read"),
     ("a turn is not given", r"\n *sync_arrive.*", "", STUCK),
     ("a turn without waiting for it", r"\n *sync [1-9], .*", "", WAITED + "|" + MEET),
     ("turns of 4 warps more", r"sync(?:_arrive)? [1-9], (\d+)", add(1, 4), MEET + "|" + STUCK),
