@@ -36,7 +36,8 @@
 static const double launch = 0.7e-6, start = 4.3e-6; /* of all blocks; of those that come at once */
 static const double l2_latency = 0.68e-6, memory_latency = 0.2e-6 /* more */, turn = 1.2e-6;
 static const double exchange_meets = 1.9e-6, workspace_meets = 3.4e-6, atomic_meets = 0.8e-6,
-                    cluster_meets = 1.9e-6 /* each block of it */, stream_k_meets = 10e-6;
+                    cluster_meets = 1.9e-6 /* each block of it */, stream_k_meets = 10e-6,
+                    multicast_meets = 0.5e-6;
 /* Of the memory's bandwidth: parts that are written and read. */
 static const double parts_share = 0.53;
 /* Stages that are not in flight: one is read, another one not yet given back. */
@@ -114,14 +115,15 @@ static void deal_out(sheet *s) {
                           .reads = once->reads + share * loop->reads,
                           .loaded = once->loaded + share * loop->loaded,
                           .crossing = once->crossing + share * loop->crossing,
+                          .shared = once->shared + share * loop->shared,
+                          .shared_crossing = once->shared_crossing + share * loop->shared_crossing,
                           .stored = once->stored + share * loop->stored};
 }
 
 /* What the passes make of it: roles, tiles in turns, tiles that are stored in the background. */
 static void predict_passes(sheet *s) {
     const tune_work *w = s->w;
-    bool clusters = w->cluster > 1 || is_split(s, "cluster");
-    s->roles = w->may_have_roles && !clusters && !is_split(s, "stream_k");
+    s->roles = w->may_have_roles && !is_split(s, "cluster") && !is_split(s, "stream_k");
     s->persistent = w->persistent && !s->strategy;
     s->turns = w->ping_pong && s->roles && s->persistent && w->warps == 8;
     s->shared = w->shared;
@@ -139,6 +141,8 @@ static const char *find_obstacle(const sheet *s, tile_arena *arena) {
     unsigned threads = 32 * s->w->warps;
     if (threads > 1024)
         return tile_arena_format(arena, "%u threads, a block has at most 1024", threads);
+    if (s->w->cluster > 1 && target->compute_capability < 90)
+        return tile_arena_format(arena, "%s has no clusters", target->name);
     if (s->shared > (int64_t)target->max_shared_bytes)
         return tile_arena_format(arena, "%lld bytes of shared memory, %s has %u",
                                  (long long)s->shared, target->name, target->max_shared_bytes);
@@ -205,7 +209,8 @@ static double time_latency(const sheet *s, double resident) {
     if (!(s->w->in_flight > 0) || !(all > 0)) return 0;
     double stages = s->w->depth > 1 ? most(s->w->depth - stages_held, 0.5) : 1;
     double seconds = l2_latency + memory_latency * least(1, s->w->arrays / all);
-    return (c->loaded + crossing_latency * c->crossing) * seconds /
+    double crossing = c->crossing - (s->roles ? c->shared_crossing : 0);
+    return (c->loaded + crossing_latency * crossing) * seconds /
            (resident * stages * s->w->in_flight);
 }
 
@@ -213,7 +218,9 @@ static double time_latency(const sheet *s, double resident) {
 static double time_blocks(const sheet *s, double each, double resident) {
     const machine *m = s->m;
     double crossing = s->roles ? crossing_boxes : crossing_copies;
-    double bytes = s->cost.loaded + crossing * s->cost.crossing;
+    const tune_cost *c = &s->cost;
+    double bytes = c->loaded + crossing * c->crossing;
+    if (s->roles) bytes -= c->shared + crossing * c->shared_crossing;
     double most_bytes = s->roles ? MOST_L2_PER_CYCLE : COPIES_PER_CYCLE;
     double own = each * longest(time_products(s, resident) / m->clock,
                                 bytes / (most_bytes * m->clock), time_latency(s, resident));
@@ -248,7 +255,10 @@ static double estimate(const sheet *s) {
     double seconds = launch + starts * start + sqrt(body * body + memory * memory);
     seconds += time_stores(s, each);
     if (s->w->semaphores) seconds += (s->blocks / (double)s->w->semaphores - 1) * turn;
-    if (s->w->cluster > 1) seconds += (double)s->w->cluster * cluster_meets;
+    if (s->roles && s->cost.shared > 0)
+        seconds += multicast_meets;
+    else if (s->w->cluster > 1)
+        seconds += (double)s->w->cluster * cluster_meets;
     if (s->w->uses_num_sms) seconds += stream_k_meets;
     return seconds + s->w->meets * l2_latency + time_parts(s, resident);
 }

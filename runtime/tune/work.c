@@ -7,6 +7,7 @@
 #include "lib/analysis/store_ring.h"
 #include "lib/ir/syntax.h"
 #include "lib/layout/wgmma.h"
+#include "lib/support/integer.h"
 
 enum { LINE = 128 /* bytes of the L2's, and of the widest row that TMA brings */ };
 
@@ -19,7 +20,8 @@ typedef struct scan {
     tile_bindings bindings;
     int64_t *values; /* by value id */
     bool *known;
-    uint64_t used; /* a set of arguments */
+    uint8_t *places; /* by value: a set of dims of block_id that it depends on; NULL: no cluster */
+    uint64_t used;   /* a set of arguments */
     tune_work *w;
     tune_cost *cost; /* where it is counted now */
     int64_t alive;   /* bytes of shared memory */
@@ -213,6 +215,17 @@ static double crossing_of(const scan *s, const tile_arg_decl *array, const tile_
     return pitch > 0 ? straddling(row, pitch % LINE * width) : 0;
 }
 
+/* Of how many blocks of the cluster each needs what this copy reads. */
+static int64_t sharers_of(const scan *s, const tile_value *element, unsigned count) {
+    uint8_t depends = 0;
+    for (unsigned i = 0; i < count; i++) depends |= s->places ? s->places[element[i].id] : 0;
+    for (unsigned d = 0; s->places && s->piped && d < s->f->cluster_rank; d++) {
+        int64_t extent = eval_or(s, s->f->cluster[d], 1);
+        if (extent > 1 && !(depends >> d & 1)) return extent;
+    }
+    return 1;
+}
+
 static void add_load(scan *s, tile_value from, const tile_type *tile, double times) {
     const tile_arg_decl *array = array_of(s, from);
     double bytes = times * bytes_inside(s, array, tile);
@@ -264,7 +277,11 @@ static void add_copy(scan *s, const tile_op_data *op, double times, int64_t stag
         s->cost->stored += times * bytes_of(s, from);
         return;
     }
+    tune_cost before = *s->cost;
     add_load(s, op->operands[0], to, times);
+    double others = 1 - 1 / (double)sharers_of(s, op->operands, op->segment[0]);
+    s->cost->shared += others * (s->cost->loaded - before.loaded);
+    s->cost->shared_crossing += others * (s->cost->crossing - before.crossing);
     double depth = (double)(to->stages ? stages_of(s, to) : stages);
     s->copied += bytes_inside(s, array_of(s, op->operands[0]), to);
     s->w->depth = most(s->w->depth, depth);
@@ -456,6 +473,37 @@ static double array_bytes(const scan *s) {
     return bytes;
 }
 
+enum { ALL_PLACES = 7 };
+
+static void note_places(tile_function *f, tile_op op, void *user) {
+    uint8_t *places = user, from = 0;
+    const tile_op_data *data = tile_op_at(f, op);
+    for (uint32_t i = 0; i < data->operand_count; i++) from |= places[data->operands[i].id];
+    for (unsigned i = 0; i < data->result_count; i++)
+        places[data->first_result.id + i] = data->opcode == TILE_OP_block_id ? (uint8_t)(1u << i)
+                                            : data->region_count             ? ALL_PLACES
+                                                                             : from;
+    for (unsigned r = 0; r < data->region_count; r++) {
+        const tile_region_data *region = tile_region_at(f, data->regions[r]);
+        for (unsigned i = 0; i < region->arg_count; i++)
+            places[region->first_arg.id + i] =
+                data->opcode == TILE_OP_for && i == 0 ? from : ALL_PLACES;
+    }
+}
+
+/* Values that follow from where a block is in its cluster. */
+static void find_places(scan *s, tile_arena *arena) {
+    if (s->w->cluster == 1) return;
+    s->places = TILE_NEW_ARRAY(arena, uint8_t, s->f->value_count + 1);
+    tile_walk((tile_function *)(uintptr_t)s->f, s->f->body, note_places, s->places); /* reads it */
+}
+
+/* The grid in whole clusters. */
+static int64_t round_up_to_clusters(const scan *s, unsigned d, int64_t extent) {
+    int64_t cluster = d < s->f->cluster_rank ? eval_or(s, s->f->cluster[d], 1) : 1;
+    return cluster > 1 ? tile_round_up(extent, cluster) : extent;
+}
+
 static void read_launch(scan *s) {
     const tile_function *f = s->f;
     tune_work *w = s->w;
@@ -463,6 +511,7 @@ static void read_launch(scan *s) {
     for (unsigned i = 0; i < 3; i++) {
         w->grid[i] = i < f->grid_rank ? eval_or(s, f->grid[i], 1) : 1;
         if (w->grid[i] < 1) w->grid[i] = 1;
+        w->grid[i] = round_up_to_clusters(s, i, w->grid[i]);
         w->uses_num_sms |= i < f->grid_rank && tile_expr_holds(f->grid[i], TILE_EXPR_NUM_SMS);
     }
     w->cluster = 1;
@@ -490,6 +539,7 @@ void tune_read_work(const tile_function *f, const tile_bound_params *point, cons
     s.values = TILE_NEW_ARRAY(arena, int64_t, f->value_count + 1);
     s.known = TILE_NEW_ARRAY(arena, bool, f->value_count + 1);
     read_launch(&s);
+    find_places(&s, arena);
     for (size_t i = 0; i < f->arg_count; i++)
         if (f->args[i].type->kind == TILE_TYPE_SCALAR) set_value(&s, f->args[i].value, sizes[i]);
     scan_region(&s, f->body, 1, 1);

@@ -13,7 +13,9 @@ typedef struct tune_cost {
     double reads;      /* bytes of shared memory that the warps read for them */
     double loaded;     /* bytes */
     double crossing;   /* of these, bytes of rows that cross a line of the L2's */
-    double stored;     /* bytes */
+    double shared; /* of `loaded`, what other blocks of the cluster can bring, if warps only copy */
+    double shared_crossing; /* likewise */
+    double stored;          /* bytes */
 } tune_cost;
 
 typedef struct tune_work {

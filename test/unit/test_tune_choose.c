@@ -95,6 +95,42 @@ Test(tune_choose, shapes_take_their_tiles) {
     text_close(&x);
 }
 
+/* Of rows that begin at no multiple of 128 bytes two blocks bring each once (H200: 38.1 us in place
+ * of 46.4 at 1000 x 1000 x 10000, 186.6 in place of 224 at 4096 x 4072 x 4096); others gain
+ * nothing. */
+Test(tune_choose, rows_across_lines_are_multicast) {
+    static const struct {
+        int64_t m, n, k;
+        bool shares;
+    } cases[] = {{1000, 1000, 10000, true}, {4096, 4072, 4096, true},  {4096, 4072, 4072, true},
+                 {2048, 2040, 2048, true},  {4096, 4096, 4096, false}, {8192, 8192, 8192, false},
+                 {1024, 1024, 1024, false}, {4864, 4864, 4864, false}};
+    static const char *const targets[] = {"sm_90a", "sm_90", "sm_80"};
+    text_fixture x;
+    text_open(&x);
+    char *text = strcpy(tile_arena_alloc(&x.arena, 2 * sizeof product), product);
+    const char *const changes[][2] = {
+        {"consumers: word>", "consumers: word, cm: int>"},
+        {" raster rows(8)", " cluster [cm, 1] raster rows(8)"},
+        {"    where consumers", "    tune cm in [1, 2]\n    where consumers"}};
+    for (size_t i = 0; i < 3; i++) {
+        char *at = strstr(text, changes[i][0]), *rest;
+        cr_assert(at);
+        rest = tile_arena_string(&x.arena, at + strlen(changes[i][0]),
+                                 strlen(at) - strlen(changes[i][0]));
+        strcpy(strcpy(at, changes[i][1]) + strlen(changes[i][1]), rest);
+    }
+    for (size_t i = 0; i < 3 * sizeof cases / sizeof *cases; i++) {
+        const char *found =
+            choose(&x, text, targets[i % 3], cases[i / 3].m, cases[i / 3].n, cases[i / 3].k);
+        bool shares = cases[i / 3].shares && i % 3 == 0;
+        cr_expect_eq(strstr(found, "cm=2") != NULL, shares, "%s: %lld %lld %lld: %s",
+                     targets[i % 3], (long long)cases[i / 3].m, (long long)cases[i / 3].n,
+                     (long long)cases[i / 3].k, found);
+    }
+    text_close(&x);
+}
+
 /* The tuner, which instantiates all of them, would begin with it. */
 Test(tune_choose, the_tuner_begins_with_the_same_point) {
     static const int64_t shapes[][6] = {

@@ -8,10 +8,11 @@
 
 static const char product[] =
     "kernel @k<T: type, bm: int, bn: int, bk: int, stages: int, split: int, strategy: word,\n"
-    "          consumers: word = cooperative>\n"
+    "          consumers: word = cooperative, cm: int = 1, cn: int = 1>\n"
     "    (%m: i32, %n: i32, %k: i32, %a: view<T[%m, %k]>, %b: view<T[%k, %n]>,\n"
     "     %c: view<f16[%m, %n]>)\n"
-    "    grid [ceildiv(%m, bm), ceildiv(%n, bn)] warps bm / 16 persistent if stages == 3 {\n"
+    "    grid [ceildiv(%m, bm), ceildiv(%n, bn)] cluster [cm, cn] warps bm / 16 persistent if "
+    "stages == 3 {\n"
     "  %x, %y = block_id\n"
     "  %sa = alloc_shared : shared<T[bm, bk]>\n"
     "  %sb = alloc_shared : shared<T[bk, bn]>\n"
@@ -98,11 +99,40 @@ Test(tune_work, tiles_larger_than_an_array_bring_what_is_there) {
     close_point(&x);
 }
 
+/* Blocks along m need the same of b, those along n the same of a; the grid has whole clusters. */
+Test(tune_work, clusters_share_what_does_not_depend_on_a_dim) {
+    static const char *const extents[][2] = {{"2", "1"}, {"1", "2"}, {"4", "1"}, {"1", "1"}};
+    const double shared[] = {2.0 * 256 * 1024 / 2, 2.0 * 128 * 1024 / 2, 2.0 * 256 * 1024 * 3 / 4,
+                             0};
+    const int64_t sizes[6] = {128 * 5, 2040, 1024}, rows[] = {6, 5, 8, 5};
+    for (size_t i = 0; i < 4; i++) {
+        fixture x;
+        tune_work w;
+        const tile_pass_option options[] = {
+            {"T", "f16"},           {"bm", "128"},         {"bn", "256"},
+            {"bk", "64"},           {"stages", "4"},       {"split", "1"},
+            {"strategy", "serial"}, {"cm", extents[i][0]}, {"cn", extents[i][1]}};
+        text_open(&x.text);
+        x.module = text_parse(&x.text, product);
+        cr_assert(x.module, "%s", x.text.messages);
+        x.f = tile_module_find(x.module, "k");
+        cr_assert(tile_bind_params(x.f, options, 9, &x.text.arena, &x.point));
+        tune_read_work(x.f, &x.point, sizes, tile_target_find("sm_90a"), true, 132, &x.text.arena,
+                       &w);
+        cr_expect_eq(w.loop.shared, shared[i], "%zu: %g", i, w.loop.shared);
+        cr_expect_eq(w.loop.loaded, 2.0 * (128 + 256) * 1024);
+        cr_expect((w.loop.shared_crossing > 0) == (i == 0 || i == 2), "%zu", i);
+        cr_expect_eq(w.grid[0], rows[i], "%zu", i);
+        cr_expect_eq(w.grid[1], 8, "%zu", i);
+        close_point(&x);
+    }
+}
+
 Test(tune_work, a_split_is_read_beside_the_work) {
     fixture x;
     int64_t factor;
     const char *strategy;
-    bool own[8] = {false};
+    bool own[16] = {false};
     open_point(&x, "4", "8", "exchange");
     tune_read_split(x.f, &x.point, &factor, &strategy);
     cr_expect_eq(factor, 8);
