@@ -350,6 +350,7 @@ bool tile_verify_pending(tile_function *f) {
     bool found = false;
     for (uint32_t id = 1; id < f->op_count && !found; id++)
         found = f->ops[id].opcode == TILE_OP_wgmma || f->ops[id].opcode == TILE_OP_undefined ||
+                f->ops[id].opcode == TILE_OP_wgmma_commit || /* dots beside it will be wgmma */
                 (f->ops[id].opcode == TILE_OP_dot &&
                  tile_op_has_attr(f, (tile_op){id}, TILE_ATTR_async));
     if (!found) return true;
