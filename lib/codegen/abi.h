@@ -69,7 +69,6 @@ const char *tile_tensor_map_fault(const tile_tensor_map *map);
 
 /* Blocks of the kernel's clusters along x, y and z, 1 where it names none. False without a report
  * unless they are constants and at most 16 together, which is what hardware has. */
-enum { TILE_MAX_CLUSTER = 16 };
 bool tile_cluster_extents(const tile_function *kernel, int64_t extents[3]);
 
 /* Bytes of shared memory up to the end of the last buffer. */

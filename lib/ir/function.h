@@ -74,6 +74,8 @@ typedef struct tile_param_decl {
     const tile_type *default_type;
 } tile_param_decl;
 
+enum { TILE_MAX_CLUSTER = 16 }; /* blocks; above 8 not on every device */
+
 typedef struct tile_arg_decl {
     const char *name;
     const tile_type *type;

@@ -352,6 +352,25 @@ static void check_walk(checker *c) {
              clause);
 }
 
+/* What extents are known must be fit before a pass counts with them. */
+static void check_cluster(checker *c) {
+    const tile_function *f = c->f;
+    int64_t blocks = 1, extent;
+    for (unsigned d = 0; d < f->cluster_rank; d++) {
+        if (!is_expr(f, f->cluster[d], SCOPE_PARAMS))
+            FAIL(c, f->loc, "extent %u of the cluster may depend on compile-time parameters only",
+                 d + 1);
+        else
+            check_division(c, f->loc, f->cluster[d]);
+        if (!tile_expr_is_int(f->cluster[d], &extent)) continue;
+        bool fits = blocks && extent >= 1 && extent <= TILE_MAX_CLUSTER / blocks;
+        blocks = fits ? blocks * extent : 0;
+    }
+    if (!blocks)
+        FAIL(c, f->loc, "@%s: a cluster's extents must be constants and their product at most %d",
+             f->name, TILE_MAX_CLUSTER);
+}
+
 static void check_header(checker *c) {
     tile_function *f = c->f;
     if (!is_name(f->name, false)) FAIL(c, f->loc, "'%s' cannot name a function", shown(f->name));
@@ -363,12 +382,7 @@ static void check_header(checker *c) {
                  d + 1);
         else
             check_division(c, f->loc, f->grid[d]);
-    for (unsigned d = 0; d < f->cluster_rank; d++)
-        if (!is_expr(f, f->cluster[d], SCOPE_PARAMS))
-            FAIL(c, f->loc, "extent %u of the cluster may depend on compile-time parameters only",
-                 d + 1);
-        else
-            check_division(c, f->loc, f->cluster[d]);
+    check_cluster(c);
     check_walk(c);
     if (f->warps && !is_expr(f, f->warps, SCOPE_PARAMS))
         FAIL(c, f->loc, "`warps` may depend on compile-time parameters only");
