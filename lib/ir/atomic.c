@@ -30,6 +30,7 @@ static unsigned order_of(const tile_function *f, tile_op op) {
         return (effects & TILE_EFFECT_RELEASE ? RELEASES : 0) |
                (effects & TILE_EFFECT_ACQUIRE ? ACQUIRES : 0);
     if (!tile_op_has_attr(f, op, TILE_ATTR_ordering)) return fence ? RELEASES | ACQUIRES : 0;
+    _Static_assert(TILE_WORDS_ordering == 5, "relaxed, acquire, release; acq_rel and sc are both");
     switch (tile_op_word(f, op, TILE_ATTR_ordering)) {
     case TILE_WORD_ordering_relaxed: return 0;
     case TILE_WORD_ordering_acquire: return ACQUIRES;
@@ -85,6 +86,7 @@ bool tile_value_is_used(const tile_function *f, tile_value value) {
 /* Meaning ------------------------------------------------------------------------------------- */
 
 tile_opcode tile_kind_opcode(tile_word kind) {
+    _Static_assert(TILE_WORDS_kind == 7, "exch combines nothing, each other one has a case");
     switch (kind) {
     case TILE_WORD_kind_add: return TILE_OP_add;
     case TILE_WORD_kind_min: return TILE_OP_min;
@@ -103,6 +105,7 @@ bool tile_atomic_takes_neighbours(const tile_function *f, tile_op op) {
 }
 
 bool tile_compare_holds(tile_word compare, int32_t word, int32_t value) {
+    _Static_assert(TILE_WORDS_compare == 6, "eq goes without saying, each other one has a case");
     switch (compare) {
     case TILE_WORD_compare_ne: return word != value;
     case TILE_WORD_compare_lt: return word < value;
@@ -114,6 +117,7 @@ bool tile_compare_holds(tile_word compare, int32_t word, int32_t value) {
 }
 
 const char *tile_compare_symbol(tile_word compare) {
+    _Static_assert(TILE_WORDS_compare == 6, "eq goes without saying, each other one has a case");
     switch (compare) {
     case TILE_WORD_compare_ne: return "!= ";
     case TILE_WORD_compare_lt: return "< ";
