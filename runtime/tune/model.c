@@ -34,7 +34,7 @@
 
 /* Seconds. */
 static const double launch = 0.7e-6, start = 4.3e-6; /* of all blocks; of those that come at once */
-static const double l2_latency = 0.68e-6, memory_latency = 0.2e-6 /* more */, turn = 1.2e-6;
+static const double l2_latency = 0.68e-6, memory_latency = 0.2e-6 /* more */, turn = 2.4e-6;
 static const double exchange_meets = 1.9e-6, workspace_meets = 3.4e-6, atomic_meets = 0.8e-6,
                     cluster_meets = 1.9e-6 /* each block of it */, stream_k_meets = 10e-6,
                     multicast_meets = 0.5e-6;
@@ -59,6 +59,8 @@ enum {
     MOST_L2_PER_CYCLE = 215, /* where one of them does */
     COPIES_PER_CYCLE = 86,   /* likewise, by the threads' own copies */
     STORED_PER_CYCLE = 200,  /* bytes of a tile that is stored while nothing is multiplied */
+    BARRIER_CYCLES = 20,     /* of an iteration whose warps copy and multiply */
+    ZEROS_PER_CYCLE = 34,    /* bytes of boxes outside of the array */
     ADDED_PER_CYCLE = 6,     /* bytes that atomics add */
     MOST_REGISTERS = 255,
     OTHER_REGISTERS = 40, /* of a thread, beside accumulators: fragments, addresses */
@@ -79,7 +81,7 @@ typedef struct sheet {
     double factor;        /* parts of each sum */
     const char *strategy; /* NULL: it is whole */
     tune_cost cost;       /* of a block */
-    double blocks;
+    double blocks, steps; /* steps: iterations of the loop */
     bool roles, turns, persistent;
     int64_t shared;
 } sheet;
@@ -110,6 +112,7 @@ static void deal_out(sheet *s) {
     } else if (w->trips > 0) {
         share = ceil(w->trips / s->factor) / w->trips;
     }
+    s->steps = share * w->trips;
     s->cost = (tune_cost){.operations = once->operations + share * loop->operations,
                           .wgmma = once->wgmma + share * loop->wgmma,
                           .reads = once->reads + share * loop->reads,
@@ -117,6 +120,7 @@ static void deal_out(sheet *s) {
                           .crossing = once->crossing + share * loop->crossing,
                           .shared = once->shared + share * loop->shared,
                           .shared_crossing = once->shared_crossing + share * loop->shared_crossing,
+                          .outside = once->outside + share * loop->outside,
                           .stored = once->stored + share * loop->stored};
 }
 
@@ -198,6 +202,7 @@ static double time_products(const sheet *s, double resident) {
     double mma = s->m->mma * least(1, resident * s->w->warps / WARPS_TO_SATURATE);
     double wgmma = s->roles ? s->m->wgmma : without_roles * s->m->wgmma;
     double cycles = (c->operations - c->wgmma) / mma;
+    if (!s->roles) cycles += BARRIER_CYCLES * s->steps / resident;
     if (c->wgmma > 0) cycles += c->wgmma / wgmma * (1 + slowed_by_power(s));
     return most(cycles, c->reads / SHARED_PER_CYCLE);
 }
@@ -224,6 +229,7 @@ static double time_blocks(const sheet *s, double each, double resident) {
     double most_bytes = s->roles ? MOST_L2_PER_CYCLE : COPIES_PER_CYCLE;
     double own = each * longest(time_products(s, resident) / m->clock,
                                 bytes / (most_bytes * m->clock), time_latency(s, resident));
+    own += each * s->cost.outside / (ZEROS_PER_CYCLE * m->clock);
     return longest(own, s->blocks * bytes / (L2_PER_CYCLE * m->sms * m->clock), 0);
 }
 

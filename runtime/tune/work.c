@@ -230,6 +230,7 @@ static void add_load(scan *s, tile_value from, const tile_type *tile, double tim
     const tile_arg_decl *array = array_of(s, from);
     double bytes = times * bytes_inside(s, array, tile);
     s->cost->loaded += bytes;
+    s->cost->outside += times * bytes_of(s, tile) - bytes;
     s->cost->crossing += bytes * crossing_of(s, array, tile);
 }
 

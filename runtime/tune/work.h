@@ -15,6 +15,7 @@ typedef struct tune_cost {
     double crossing;   /* of these, bytes of rows that cross a line of the L2's */
     double shared; /* of `loaded`, what other blocks of the cluster can bring, if warps only copy */
     double shared_crossing; /* likewise */
+    double outside;         /* bytes of tiles outside of the arrays: zeros, which take time, too */
     double stored;          /* bytes */
 } tune_cost;
 
