@@ -38,6 +38,8 @@ class Tile:
         return f"tile<{self.scalar}[{', '.join(map(str, self.dims))}]>"
 
 
+WITHOUT_CLUSTERS = ("sm_80", "sm_86", "sm_89")
+
 # What the limits say, of the target or of the length of code.
 LIMITS = ("of shared memory", "one thread's code exceeds", "the code of one thread has more than")
 
@@ -47,8 +49,8 @@ def is_too_large(text):
 
 
 class Kernel:
-    def __init__(self, seed, exp2=True):
-        self.exp2 = exp2
+    def __init__(self, seed, exp2=True, clusters=True):
+        self.exp2, self.clusters = exp2, clusters
         self.random = random.Random(seed)
         self.lines, self.args, self.inputs, self.outputs = [], [], [], []
         self.count = 0
@@ -676,7 +678,7 @@ def main(kind=Kernel):
         while done < options.count and (time.monotonic() < end or done - check.refused < options.least):
             seed = options.seed + done
             # The last bits of exp2 are the GPU's own.
-            kernel = kind(seed, exp2=options.device == "cpu")
+            kernel = kind(seed, exp2=options.device == "cpu", clusters=options.target not in WITHOUT_CLUSTERS)
             keep = options.keep or folder
             path = os.path.join(keep, f"fuzz{seed}.tile")
             with open(path, "w") as file:

@@ -9,8 +9,8 @@ BITS = {"e4m3": 8, "e5m2": 8, "i8": 8, "f16": 16, "bf16": 16, "i16": 16}
 
 
 class Products(Kernel):
-    def __init__(self, seed, exp2=True):
-        super().__init__(seed, exp2)
+    def __init__(self, seed, exp2=True, clusters=True):
+        super().__init__(seed, exp2, clusters)
         self.warps = self.pick([4, 4, 4, 8, 8, 8, 2, 16])
         self.grid = [self.pick([1, 1, 2, 3]), self.pick([1, 2])]
         self.split = False
@@ -144,7 +144,7 @@ class Products(Kernel):
         self.shape = None
         around = self.chance(0.15)
         if not around and self.chance(0.2):
-            self.split = self.pick(["serial", "workspace", "atomic", "exchange", "cluster", "stream_k"])
+            self.split = self.pick(["serial", "workspace", "atomic", "exchange", "stream_k"] + ["cluster"] * self.clusters)
         self.shape = self.product()
         m, n = self.shape[3:5]
         self.emit(f"%row = %x * {m}")
