@@ -51,12 +51,12 @@ static tile_value quotient(tile_builder *b, tile_value n, const raster_divisor *
     const tile_type *i32 = tile_type_scalar(context, TILE_i32);
     const tile_type *i64 = tile_type_scalar(context, TILE_i64);
     tile_value bits = tile_build_constant(b, i64, tile_expr_int(context, 31));
-    tile_value wide =
-        tile_build_mul(b, tile_build_cast(b, n, i64), tile_build_cast(b, d->reciprocal, i64));
+    tile_value reciprocal = tile_build_cast(b, d->reciprocal, i64);
+    tile_value wide = tile_build_mul(b, tile_build_cast(b, n, i64), reciprocal);
     tile_value low = tile_build_cast(b, tile_build_shr(b, wide, bits), i32);
     tile_value rest = tile_build_sub(b, n, tile_build_mul(b, low, d->value));
-    return tile_build_select(b, tile_build_ge(b, rest, d->value),
-                             tile_build_add(b, low, number(b, 1)), low);
+    tile_value next = tile_build_add(b, low, number(b, 1));
+    return tile_build_select(b, tile_build_ge(b, rest, d->value), next, low);
 }
 
 /* n - count * size */
@@ -202,11 +202,11 @@ static void hilbert(tile_builder *b, tile_value n, const tile_value extent[2], t
         yield[i + 1] = tile_region_arg(f, test.region, i);
         s[i] = tile_region_arg(f, body.region, i);
     }
-    yield[0] = tile_build_and(&test, tile_build_gt(&test, yield[1 + W], one),
-                              tile_build_gt(&test, yield[1 + H], one));
+    tile_value is_high = tile_build_gt(&test, yield[1 + H], one);
+    yield[0] = tile_build_and(&test, tile_build_gt(&test, yield[1 + W], one), is_high);
     tile_build_yield(&test, yield, STATE + 1);
-    tile_value is_long = tile_build_gt(&body, tile_build_sub(&body, s[W], s[H]),
-                                       tile_build_div(&body, s[H], number(&body, 2)));
+    tile_value half = tile_build_div(&body, s[H], number(&body, 2));
+    tile_value is_long = tile_build_gt(&body, tile_build_sub(&body, s[W], s[H]), half);
     fork cut = begin_fork(&body, is_long, s);
     cut_long_box(&cut.way[0], cut.state[0]);
     cut_other_box(&cut.way[1], cut.state[1]);

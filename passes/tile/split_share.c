@@ -463,9 +463,8 @@ static tile_value sum_rows(split *s, tile_builder *b, const split_pieces *pieces
     const tile_type *whole = split_part_type(s, 0), *row = piece_type(s, pieces, whole);
     tile_value elements = tile_build_int(b, tile_type_elements(whole)), sum;
     tile_value extents[] = {tile_build_int(b, s->factor), tile_build_mul(b, tiles, elements)};
-    tile_value column =
-        tile_build_add(b, tile_build_mul(b, tile, elements),
-                       tile_build_mul(b, first, tile_build_int(b, tile_type_dim(row, 1))));
+    tile_value shift = tile_build_mul(b, first, tile_build_int(b, tile_type_dim(row, 1)));
+    tile_value column = tile_build_add(b, tile_build_mul(b, tile, elements), shift);
     split groups = *s; /* their number in the place of the parts' */
     groups.factor = (s->factor + group - 1) / group;
     row_adder a = {{&groups, load_rows}, group, TILE_NO_VALUE, column, rows_of(s, row, group)};

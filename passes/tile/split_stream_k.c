@@ -94,8 +94,8 @@ static tile_value declared_extent(stream *t, tile_builder *b, unsigned d) {
 
 /* Where the share of a block begins. */
 static tile_value share_of(stream *t, tile_builder *b, tile_value block) {
-    return tile_build_add(b, tile_build_mul(b, block, t->share),
-                          tile_build_min(b, block, t->larger));
+    tile_value more = tile_build_min(b, block, t->larger);
+    return tile_build_add(b, tile_build_mul(b, block, t->share), more);
 }
 
 /* The block in whose share an iteration lies. */
@@ -105,8 +105,8 @@ static tile_value owner_of(stream *t, tile_builder *b, tile_value iteration) {
     tile_value before = tile_build_div(b, iteration, more);
     tile_value rest = tile_build_max(b, tile_build_sub(b, iteration, border), number(b, 0));
     rest = tile_build_div(b, rest, tile_build_max(b, t->share, number(b, 1)));
-    return tile_build_select(b, tile_build_lt(b, iteration, border), before,
-                             tile_build_add(b, t->larger, rest));
+    tile_value behind = tile_build_add(b, t->larger, rest);
+    return tile_build_select(b, tile_build_lt(b, iteration, border), before, behind);
 }
 
 static void find_share(stream *t, tile_builder *b) {
@@ -239,12 +239,12 @@ static void add_parts(stream *t, tile_builder *b, tile_value from, tile_value to
                       const tile_type *const *types, tile_value *sums) {
     tile_value two = number(b, 2), one = number(b, 1);
     tile_value own = tile_build_eq(b, share_of(t, b, from), t->base);
-    tile_value at = tile_build_add(b, tile_build_mul(b, from, two),
-                                   tile_build_select(b, own, number(b, 0), one));
+    tile_value second = tile_build_select(b, own, number(b, 0), one);
+    tile_value at = tile_build_add(b, tile_build_mul(b, from, two), second);
     const part_adder a = {{t->s, load_part}, t, to, tile_build_mul(b, t->blocks, two)};
     load_at(t, b, at, sums);
-    split_add_loop(&a.base, b, tile_build_add(b, from, one), tile_build_add(b, to, one),
-                   split_count_at_once(t->s, types), sums);
+    tile_value end = tile_build_add(b, to, one), begin = tile_build_add(b, from, one);
+    split_add_loop(&a.base, b, begin, end, split_count_at_once(t->s, types), sums);
 }
 
 /* Stores this block's part; if it is the last one to come, the sums of all, and true. */
@@ -274,8 +274,8 @@ static tile_op combine(stream *t, tile_builder *b) {
     tile_value *values = TILE_NEW_ARRAY(arena, tile_value, s->count + 2);
     for (unsigned i = 0; i < s->count; i++) types[i] = split_part_type(s, i);
     types[s->count] = i1;
-    tile_value whole = tile_build_and(b, tile_build_eq(b, t->low, number(b, 0)),
-                                      tile_build_eq(b, t->high, t->length));
+    tile_value to_end = tile_build_eq(b, t->high, t->length);
+    tile_value whole = tile_build_and(b, tile_build_eq(b, t->low, number(b, 0)), to_end);
     split_fork fork = split_begin_fork(b, whole, types, s->count + 1);
     for (unsigned i = 0; i < s->count; i++)
         values[i] = split_to_part(s, &fork.yes, i, tile_op_result(t->f, s->loop, i));

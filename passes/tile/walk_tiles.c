@@ -158,8 +158,8 @@ static tile_value numbers_fit(const walk *w, tile_builder *b, const tile_value e
         *never = x > INT32_MAX / y;
         return TILE_NO_VALUE;
     }
-    tile_value tiles =
-        tile_build_mul(b, tile_build_cast(b, extent[0], i64), tile_build_cast(b, extent[1], i64));
+    tile_value columns = tile_build_cast(b, extent[1], i64);
+    tile_value tiles = tile_build_mul(b, tile_build_cast(b, extent[0], i64), columns);
     return tile_build_le(b, tiles,
                          tile_build_constant(b, i64, tile_expr_int(w->context, INT32_MAX)));
 }
