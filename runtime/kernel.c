@@ -7,7 +7,9 @@
 
 #include "lib/codegen/abi_data.h"
 #include "lib/ir/function.h"
+#include "lib/ir/syntax.h"
 #include "lib/support/context.h"
+#include "passes/common/bind_params.h"
 #include "runtime/arguments.h"
 #include "runtime/map.h"
 #include "runtime/measure.h"
@@ -33,6 +35,17 @@ static tile_status set_bindings(tile_kernel *kernel, const tile_binding *binding
     return status;
 }
 
+/* Whether the bindings, of parameters alone, leave open what `tune` gives values. */
+static bool leaves_choice(const tile_function *f, const tile_binding *bindings, unsigned count) {
+    unsigned open = 0;
+    for (size_t i = 0; i < f->param_count; i++) open += tile_is_tuned(f, f->params[i].name);
+    for (unsigned i = 0; i < count; i++) {
+        if (!tile_function_find_param(f, bindings[i].name, strlen(bindings[i].name))) return false;
+        open -= tile_is_tuned(f, bindings[i].name);
+    }
+    return open > 0;
+}
+
 tile_status tile_kernel_create(tile_device *device, const tile_module *module, const char *name,
                                const tile_binding *bindings, unsigned binding_count,
                                tile_kernel **out) {
@@ -54,8 +67,8 @@ tile_status tile_kernel_create(tile_device *device, const tile_module *module, c
     tile_kernel *kernel = tile_malloc(sizeof *kernel);
     *kernel = (tile_kernel){.device = device, .module = tile_module_clone(module)};
     kernel->name = tile_arena_string(&kernel->arena, name, strlen(name));
-    kernel->picks = !binding_count && function->tune_count;
     tile_status status = set_bindings(kernel, bindings, binding_count);
+    kernel->picks = status == TILE_OK && leaves_choice(function, bindings, binding_count);
     if (status == TILE_OK && !tile_kernel_looks_up(kernel))
         status = tile_take_first(kernel, &first);
     if (status == TILE_OK)
@@ -300,6 +313,21 @@ tile_status tile_kernel_point(tile_kernel *kernel, const tile_argument *argument
     return TILE_OK;
 }
 
+/* The bindings, and those that the kernel was made with and they do not name. */
+static const tile_binding *add_own(const tile_kernel *kernel, const tile_binding *bindings,
+                                   unsigned *count, tile_arena *arena) {
+    unsigned given = *count;
+    tile_binding *all = TILE_NEW_ARRAY(arena, tile_binding, given + kernel->binding_count + 1u);
+    for (unsigned i = 0; i < given; i++) all[i] = bindings[i];
+    for (unsigned k = 0; k < kernel->binding_count; k++) {
+        bool named = false;
+        for (unsigned i = 0; i < given; i++)
+            named |= strcmp(bindings[i].name, kernel->bindings[k].name) == 0;
+        if (!named) all[(*count)++] = kernel->bindings[k];
+    }
+    return all;
+}
+
 tile_status tile_kernel_set_point(tile_kernel *kernel, const tile_argument *arguments,
                                   unsigned count, const tile_binding *bindings,
                                   unsigned binding_count) {
@@ -307,13 +335,19 @@ tile_status tile_kernel_set_point(tile_kernel *kernel, const tile_argument *argu
     if (status != TILE_OK) return status;
     if (!kernel->picks) {
         tile_report(kernel->device->context, TILE_ERROR, no_place,
-                    "@%s was made with bindings, or has no 'tune', and has no other point",
+                    "@%s was made with all that 'tune' names bound, or has no 'tune', and has no "
+                    "other point",
                     kernel->name);
         return TILE_INVALID;
     }
+    if (!tile_bindings_are_complete(kernel->device->context, bindings, binding_count))
+        return TILE_INVALID;
+    tile_arena arena = {0};
+    bindings = add_own(kernel, bindings, &binding_count, &arena);
     tile_context_lock(kernel->device->context);
     status = tile_add_bucket(kernel, arguments, count, bindings, binding_count);
     tile_context_unlock(kernel->device->context);
+    tile_arena_reset(&arena);
     return status;
 }
 

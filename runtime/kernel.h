@@ -31,7 +31,7 @@ struct tile_kernel {
     const char *name;
     tile_arena arena;
     tile_abi *head; /* of an empty kernel that has its arguments */
-    bool picks;     /* made without bindings: each launch takes the point of its bucket */
+    bool picks;     /* its bindings leave `tune` a choice: each launch takes its bucket's point */
     const tile_binding *bindings; /* that it was made with */
     unsigned binding_count;
     kernel_point *points;

@@ -129,9 +129,14 @@ static bool has_model(const tile_kernel *kernel) {
     return kernel->picks && kernel->device->clock;
 }
 
+/* Tuned points are kept for kernels that nothing is said of. */
+static bool is_tuned(const tile_kernel *kernel) {
+    return kernel->picks && !kernel->binding_count;
+}
+
 bool tile_kernel_looks_up(const tile_kernel *kernel) {
     const tile_device *device = kernel->device;
-    return has_model(kernel) || (kernel->picks && (device->cache || device->tuned));
+    return has_model(kernel) || (is_tuned(kernel) && (device->cache || device->tuned));
 }
 
 kernel_point *tile_find_point(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
@@ -165,7 +170,7 @@ static tile_status add_tuned(tile_kernel *kernel, const tile_argument *arguments
     tile_arena arena = {0};
     unsigned bound = 0;
     tile_binding *bindings = NULL;
-    if (kernel->picks) {
+    if (is_tuned(kernel)) {
         const tile_function *f = tile_module_find(kernel->module, kernel->name);
         int64_t integers[TILE_MAX_ARGUMENTS];
         for (unsigned i = 0; i < count; i++) integers[i] = arguments[i].integer;
@@ -203,7 +208,8 @@ static tile_status add_chosen(tile_kernel *kernel, const tile_argument *argument
     for (unsigned i = 0; i < count; i++) sizes[i] = arguments[i].integer;
     tile_context_set_sink(context, pass_remarks, &to);
     const tile_binding *bindings =
-        tune_choose_point(kernel->device, kernel->module, kernel->name, sizes, &arena, &bound);
+        tune_choose_point(kernel->device, kernel->module, kernel->name, kernel->bindings,
+                          kernel->binding_count, sizes, &arena, &bound);
     tile_status status = TILE_UNAVAILABLE;
     if (bindings && tile_add_bucket(kernel, arguments, count, bindings, bound) == TILE_OK)
         status = TILE_OK;

@@ -135,10 +135,11 @@ TILE_API size_t tile_buffer_size(const tile_buffer *buffer);
  * compiled yet where launches pick points that are not known before: what a first launch takes is
  * all that it waits for.
  *
- * Without bindings, a kernel with `tune` picks its point at each launch: the one that was set for
- * the bucket of the arguments (tile_kernel_set_point), else the tuned one that the device's cache
- * or its table has for it, else on a GPU the one that the cost model takes for the fastest, else
- * the first of the space. Arguments are in one bucket if each integer rounds up to the same of 1,
+ * A kernel with `tune`, of whose names the bindings leave one open, picks its point at each launch:
+ * the one that was set for the bucket of the arguments (tile_kernel_set_point), else, without
+ * bindings, the tuned one that the device's cache or its table has for it, else on a GPU the one
+ * that the cost model takes for the fastest, else the first of the space; all of them agree with
+ * the bindings. Arguments are in one bucket if each integer rounds up to the same of 1,
  * 2, 3, 4, 6, 8, 12, 16, .. (2^i, 3 x 2^i); what is not above 0 is a bucket of its own.
  *
  * A {const} argument that no binding gives a value is a number in the code: each value of it has
@@ -196,7 +197,8 @@ TILE_API tile_status tile_kernel_point(tile_kernel *kernel, const tile_argument 
                                        unsigned argument_count, const tile_binding **bindings,
                                        unsigned *binding_count);
 /* From now on launches in the bucket of these arguments take the point of these bindings, which is
- * compiled at once. Only for kernels that pick. */
+ * compiled at once; what the kernel was made with holds where they do not name it. Only for kernels
+ * that pick. */
 TILE_API tile_status tile_kernel_set_point(tile_kernel *kernel, const tile_argument *arguments,
                                            unsigned argument_count, const tile_binding *bindings,
                                            unsigned binding_count);

@@ -1,6 +1,7 @@
 #include "runtime/tune/choose.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "lib/support/context.h"
 #include "passes/common/bind_params.h"
@@ -14,6 +15,8 @@ typedef struct choice {
 
 typedef struct choices {
     const tile_function *f;
+    const tile_binding *given;
+    unsigned given_count;
     tune_model *model;
     tile_arena *arena;
     choice *list;
@@ -30,6 +33,12 @@ static bool add_choice(const tile_bound_params *point, void *user) {
     return c->count <= TUNE_MOST_POINTS;
 }
 
+static bool is_given(const choices *c, const char *param) {
+    for (unsigned i = 0; i < c->given_count; i++)
+        if (strcmp(c->given[i].name, param) == 0) return true;
+    return false;
+}
+
 static const tile_binding *make_bindings(const choices *c, const choice *taken, tile_arena *arena,
                                          unsigned *count) {
     const tile_function *f = c->f;
@@ -37,7 +46,7 @@ static const tile_binding *make_bindings(const choices *c, const choice *taken, 
     tile_binding *bindings = TILE_NEW_ARRAY(arena, tile_binding, f->param_count + 1);
     *count = 0;
     for (size_t i = 0; i < f->param_count; i++)
-        if (tile_is_tuned(f, f->params[i].name))
+        if (tile_is_tuned(f, f->params[i].name) || is_given(c, f->params[i].name))
             bindings[(*count)++] =
                 (tile_binding){f->params[i].name, tile_bound_value(&bound, i, arena)};
     return bindings;
@@ -64,28 +73,33 @@ static const tile_binding *take_fastest(const choices *c, const tile_device *dev
     return NULL;
 }
 
-static const tile_binding *choose_kernel(const tile_device *device, const tile_module *module,
-                                         const tile_function *f, const int64_t *sizes,
+static const tile_binding *choose_kernel(choices *c, const tile_device *device,
+                                         const tile_module *module, const int64_t *sizes,
                                          tile_arena *arena, unsigned *count) {
     tile_arena scratch = {0};
     const tile_binding *found = NULL;
-    choices c = {.f = f, .arena = &scratch};
-    c.model = tune_model_create(device, f, sizes, &scratch);
-    if (tile_visit_points(f, NULL, 0, &scratch, add_choice, &c) && c.count <= TUNE_MOST_POINTS)
-        found = take_fastest(&c, device, module, arena, count);
+    tile_pass_option *given = TILE_NEW_ARRAY(&scratch, tile_pass_option, c->given_count + 1u);
+    for (unsigned i = 0; i < c->given_count; i++)
+        given[i] = (tile_pass_option){c->given[i].name, c->given[i].value};
+    c->arena = &scratch;
+    c->model = tune_model_create(device, c->f, sizes, &scratch);
+    if (tile_visit_points(c->f, given, c->given_count, &scratch, add_choice, c) &&
+        c->count <= TUNE_MOST_POINTS)
+        found = take_fastest(c, device, module, arena, count);
     tile_arena_reset(&scratch);
     return found;
 }
 
 /* What a plan does is known only when its launches are. */
-static const tile_binding *choose_plan(const tile_device *device, const tile_module *module,
-                                       const tile_function *f, const int64_t *sizes,
+static const tile_binding *choose_plan(const choices *c, const tile_device *device,
+                                       const tile_module *module, const int64_t *sizes,
                                        tile_arena *arena, unsigned *count) {
     tune_point *points;
     size_t point_count;
     const tune_point *best = NULL;
-    if (!tune_list_points(f, NULL, 0, arena, &points, &point_count)) return NULL;
-    tune_estimate_points(device, module, f->name, sizes, points, point_count);
+    if (!tune_list_points(c->f, c->given, c->given_count, arena, &points, &point_count))
+        return NULL;
+    tune_estimate_points(device, module, c->f->name, sizes, points, point_count);
     for (size_t i = 0; i < point_count; i++) {
         if (points[i].c.state != TILE_CANDIDATE_dropped &&
             (!best || points[i].c.estimate < best->c.estimate))
@@ -98,17 +112,18 @@ static const tile_binding *choose_plan(const tile_device *device, const tile_mod
 }
 
 const tile_binding *tune_choose_point(const tile_device *device, const tile_module *module,
-                                      const char *name, const int64_t *sizes, tile_arena *arena,
+                                      const char *name, const tile_binding *given,
+                                      unsigned given_count, const int64_t *sizes, tile_arena *arena,
                                       unsigned *count) {
-    const tile_function *f = tile_module_find(module, name);
+    choices c = {.f = tile_module_find(module, name), .given = given, .given_count = given_count};
     tile_context *context = tile_module_context(module);
     tile_sink sink = context->sink;
     void *user = context->sink_user;
     unsigned errors = context->errors;
     tile_context_set_sink(context, NULL, NULL);
-    const tile_binding *found = f->kind == TILE_PLAN
-                                    ? choose_plan(device, module, f, sizes, arena, count)
-                                    : choose_kernel(device, module, f, sizes, arena, count);
+    const tile_binding *found = c.f->kind == TILE_PLAN
+                                    ? choose_plan(&c, device, module, sizes, arena, count)
+                                    : choose_kernel(&c, device, module, sizes, arena, count);
     tile_context_set_sink(context, sink, user);
     context->errors = errors;
     return found;

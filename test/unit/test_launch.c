@@ -3,6 +3,7 @@
 #define _XOPEN_SOURCE 700
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/support/integer.h"
@@ -212,7 +213,9 @@ Test(launch, a_kernel_without_bindings_takes_the_point_of_the_bucket) {
     tile_kernel_destroy(kernel);
     kernel = create_kernel(x, "32");
     cr_assert_eq(tile_kernel_set_point(kernel, arguments, COUNT, &small, 1), TILE_INVALID);
-    expect(x, "@k was made with bindings, or has no 'tune', and has no other point");
+    expect(
+        x,
+        "@k was made with all that 'tune' names bound, or has no 'tune', and has no other point");
     tile_kernel_destroy(kernel);
     tile_buffer_destroy(buffer);
     tile_device_destroy(&x->base);
@@ -251,6 +254,59 @@ Test(launch, the_first_launch_compiles_one_point) {
     cr_assert_not_null(tile_kernel_abi(kernel));
     cr_assert_eq(x->prepared, 2);
     tile_kernel_destroy(kernel);
+    tile_buffer_destroy(buffer);
+    tile_device_destroy(&x->base);
+}
+
+static const char *value_of(const tile_binding *bindings, unsigned count, const char *name) {
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(bindings[i].name, name) == 0) return bindings[i].value;
+    return "";
+}
+
+Test(launch, what_bindings_leave_open_is_picked) {
+    static const char text[] =
+        "kernel @open<T: type, rows: int, block: int>(%n: i32, %x: ptr<T>)\n"
+        "    tune (rows, block) in [(1, 64), (2, 32), (3, 32)] grid [ceildiv(%n, block), rows]\n"
+        "    warps 1 {\n"
+        "  %bx, %by = block_id\n"
+        "  %g = view %x, [%n] : view<T[?]>\n"
+        "  %t = load %g[%bx * block] : tile<T[block]>\n"
+        "  store %t, %g[%bx * block]\n"
+        "}\n";
+    fake_device *x = open_device();
+    tile_module *module = text_parse(&x->text, text);
+    tile_buffer *buffer = create_buffer(x, 1024);
+    tile_argument arguments[2] = {{.integer = 96}, {.buffer = buffer}};
+    const tile_binding given[] = {{"T", "f16"}, {"block", "32"}, {"rows", "3"}};
+    const tile_binding *bindings;
+    tile_kernel *kernel;
+    unsigned count;
+    x->base.clock = 1410000;
+    cr_assert_not_null(module, "%s", x->text.messages);
+    for (unsigned n = 1; n <= 2; n++) {
+        unsigned before = (unsigned)x->prepared;
+        cr_assert_eq(tile_kernel_create(&x->base, module, "open", given, n, &kernel), TILE_OK);
+        cr_assert_eq(x->prepared, before, "no point is known before the arguments");
+        cr_assert_eq(tile_kernel_launch(kernel, arguments, 2, NULL), TILE_OK);
+        cr_assert_eq(x->prepared, before + 1);
+        cr_assert_eq(tile_kernel_point(kernel, arguments, 2, &bindings, &count), TILE_OK);
+        cr_assert_eq(count, 3);
+        cr_assert_str_eq(value_of(bindings, count, "T"), "f16");
+        cr_assert_eq(x->last.grid[1], strtol(value_of(bindings, count, "rows"), NULL, 10));
+        if (n == 2) cr_assert_str_eq(value_of(bindings, count, "block"), "32");
+        cr_assert_eq(tile_kernel_set_point(kernel, arguments, 2, &given[1], 2), TILE_OK, "%s",
+                     x->text.messages);
+        cr_assert_eq(tile_kernel_launch(kernel, arguments, 2, NULL), TILE_OK);
+        cr_assert(x->last.grid[0] == 3 && x->last.grid[1] == 3);
+        tile_kernel_destroy(kernel);
+    }
+    cr_assert_eq(tile_kernel_create(&x->base, module, "open", given, 3, &kernel), TILE_OK);
+    cr_assert_eq(tile_kernel_set_point(kernel, arguments, 2, given, 3), TILE_INVALID);
+    expect(x, "@open was made with all that 'tune' names bound, or has no 'tune', and has no other "
+              "point");
+    tile_kernel_destroy(kernel);
+    tile_module_destroy(module);
     tile_buffer_destroy(buffer);
     tile_device_destroy(&x->base);
 }

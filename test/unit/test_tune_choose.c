@@ -40,13 +40,31 @@ static const char *choose(text_fixture *x, const char *text, const char *target,
     cr_assert(module, "%s", x->messages);
     unsigned count = 0;
     const tile_binding *bindings =
-        tune_choose_point(&device, module, "k", sizes, &x->arena, &count);
+        tune_choose_point(&device, module, "k", NULL, 0, sizes, &x->arena, &count);
     const char *words = "";
     for (unsigned i = 0; bindings && i < count; i++)
         words = tile_arena_format(&x->arena, "%s%s%s=%s", words, i ? " " : "", bindings[i].name,
                                   bindings[i].value);
     tile_module_destroy(module);
     return words;
+}
+
+Test(tune_choose, what_is_given_holds) {
+    text_fixture x;
+    text_open(&x);
+    const tile_binding given = {"bm", "64"};
+    const int64_t sizes[] = {4096, 4096, 4096, 0, 0, 0};
+    const tile_device device = {.target = tile_target_find("sm_90a"), .num_sms = 132};
+    tile_module *module = text_parse(&x, product);
+    unsigned count = 0;
+    cr_assert(module, "%s", x.messages);
+    const tile_binding *bindings =
+        tune_choose_point(&device, module, "k", &given, 1, sizes, &x.arena, &count);
+    cr_assert_not_null(bindings);
+    cr_assert(strcmp(bindings[0].name, "bm") == 0 && strcmp(bindings[0].value, "64") == 0);
+    cr_assert_eq(count, 8);
+    tile_module_destroy(module);
+    text_close(&x);
 }
 
 /* What was measured within 2 % of the fastest on an H200: the waves that tiles fill, and the memory

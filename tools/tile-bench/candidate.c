@@ -289,7 +289,7 @@ static tile_status tell_point(bench_candidate *c) {
     unsigned count;
     tile_status status =
         tile_kernel_point(c->kernel, c->arguments, c->argument_count, &bindings, &count);
-    c->picked = count > 0 && !c->binding_count;
+    c->picked = count > c->binding_count;
     if (c->picked) write_point(c, bindings, count, " (picked)");
     return status;
 }
