@@ -95,7 +95,6 @@ static tile_status add_special_point(tile_kernel *kernel, const tile_argument *a
                                      const tile_binding *bindings, unsigned count,
                                      kernel_point **out) {
     if (!kernel->constants) return tile_add_point(kernel, bindings, count, out);
-    if (!tile_bindings_are_complete(kernel->device->context, bindings, count)) return TILE_INVALID;
     tile_arena arena = {0};
     tile_binding *all = TILE_NEW_ARRAY(&arena, tile_binding, count + TILE_MAX_ARGUMENTS);
     for (unsigned i = 0; i < count; i++) all[i] = bindings[i];

@@ -412,3 +412,9 @@ bool tile_plan_pipeline_quietly(tile_function *f, tile_op loop, tile_arena *aren
                                 tile_pipeline_plan *plan) {
     return make_plan(f, loop, arena, true, plan);
 }
+
+bool tile_is_pipelined(const tile_function *f, tile_op op) {
+    for (tile_op at = tile_op_parent(f, op); at.id; at = tile_op_parent(f, at))
+        if (tile_op_has_attr(f, at, TILE_ATTR_pipelined)) return true;
+    return false;
+}

@@ -38,6 +38,9 @@ bool tile_plan_pipeline_quietly(tile_function *f, tile_op loop, tile_arena *aren
  * load of such a value, directly in the loop, is a copy. */
 void tile_mark_dot_operands(const tile_function *f, tile_region region, bool *feeds_dot);
 
+/* Whether a loop around op is pipelined. */
+bool tile_is_pipelined(const tile_function *f, tile_op op);
+
 /* Whether op is one of the plan's copies. */
 bool tile_is_staged(const tile_pipeline_plan *plan, tile_op op);
 

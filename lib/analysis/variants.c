@@ -196,29 +196,23 @@ static void mark_map(derivation *d, tile_value view) {
         d->maps[data->index] = true;
 }
 
-static bool is_pipelined(const tile_function *f, tile_op op) {
-    for (tile_op at = tile_op_parent(f, op); at.id; at = tile_op_parent(f, at))
-        if (tile_op_has_attr(f, at, TILE_ATTR_pipelined)) return true;
-    return false;
-}
-
 /* Copies for a barrier and to views; and what passes may make such copies of. */
 static void visit_copy(tile_function *f, tile_op op, void *user) {
     derivation *d = user;
     unsigned count;
     switch (tile_op_opcode(f, op)) {
     case TILE_OP_copy_async:
-        if (tile_op_mechanism(f, op) != TILE_MECHANISM_GROUP || is_pipelined(f, op)) {
+        if (tile_op_mechanism(f, op) != TILE_MECHANISM_GROUP || tile_is_pipelined(f, op)) {
             mark_map(d, tile_op_segment(f, op, 0, &count)[0]);
             mark_map(d, tile_op_segment(f, op, 1, &count)[0]);
         }
         break;
     case TILE_OP_store_async: mark_map(d, tile_op_segment(f, op, 1, &count)[0]); break;
     case TILE_OP_copy:
-        if (is_pipelined(f, op)) mark_map(d, tile_op_segment(f, op, 0, &count)[0]);
+        if (tile_is_pipelined(f, op)) mark_map(d, tile_op_segment(f, op, 0, &count)[0]);
         break;
     case TILE_OP_load:
-        if (is_pipelined(f, op) && d->feeds_dot[tile_op_result(f, op, 0).id])
+        if (tile_is_pipelined(f, op) && d->feeds_dot[tile_op_result(f, op, 0).id])
             mark_map(d, tile_op_segment(f, op, 0, &count)[0]);
         break;
     default: break; /* nothing else reads views in the background */
@@ -227,7 +221,7 @@ static void visit_copy(tile_function *f, tile_op op, void *user) {
 
 static bool is_result(const tile_function *f, tile_op op) {
     return tile_op_opcode(f, op) == TILE_OP_store &&
-           tile_value_type(f, tile_op_operand(f, op, 0))->rank == 2 && !is_pipelined(f, op);
+           tile_value_type(f, tile_op_operand(f, op, 0))->rank == 2 && !tile_is_pipelined(f, op);
 }
 
 /* Tiles that a specialised loop computes, which specialize-warps stores by boxes. */

@@ -45,6 +45,7 @@
  * What the author says about a copy is left as it is. */
 #include <string.h>
 
+#include "lib/analysis/pipeline_plan.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
 #include "passes/pass.h"
@@ -159,12 +160,6 @@ static const tile_expr *count_readers(const chooser *c, unsigned readers) {
 
 /* Hints ---------------------------------------------------------------------------------------- */
 
-static bool is_streamed(const tile_function *f, tile_op op) {
-    for (tile_op at = tile_op_parent(f, op); at.id; at = tile_op_parent(f, at))
-        if (tile_op_has_attr(f, at, TILE_ATTR_pipelined)) return true;
-    return false;
-}
-
 static void choose(tile_function *f, tile_op op, void *user) {
     chooser *c = user;
     unsigned count, dims = 0;
@@ -174,7 +169,8 @@ static void choose(tile_function *f, tile_op op, void *user) {
     if ((!copies && opcode != TILE_OP_load) || tile_op_has_attr(f, op, TILE_ATTR_cache)) return;
     const tile_value *source = tile_op_segment(f, op, 0, &count);
     const tile_value_data *view = tile_value_at(f, source[0]);
-    if (view->kind != TILE_VALUE_ARG || view->type->kind != TILE_TYPE_VIEW || !is_streamed(f, op))
+    if (view->kind != TILE_VALUE_ARG || view->type->kind != TILE_TYPE_VIEW ||
+        !tile_is_pipelined(f, op))
         return;
     for (unsigned i = 1; i < count; i++) dims |= dims_of(c, source[i]);
     unsigned readers = ((1u << f->grid_rank) - 1) & ~dims;

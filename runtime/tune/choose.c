@@ -1,10 +1,8 @@
 #include "runtime/tune/choose.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "lib/support/context.h"
-#include "passes/common/bind_params.h"
 #include "runtime/tune/model.h"
 #include "runtime/tune/space.h"
 
@@ -33,25 +31,6 @@ static bool add_choice(const tile_bound_params *point, void *user) {
     return c->count <= TUNE_MOST_POINTS;
 }
 
-static bool is_given(const choices *c, const char *param) {
-    for (unsigned i = 0; i < c->given_count; i++)
-        if (strcmp(c->given[i].name, param) == 0) return true;
-    return false;
-}
-
-static const tile_binding *make_bindings(const choices *c, const choice *taken, tile_arena *arena,
-                                         unsigned *count) {
-    const tile_function *f = c->f;
-    const tile_bound_params bound = {f, taken->params};
-    tile_binding *bindings = TILE_NEW_ARRAY(arena, tile_binding, f->param_count + 1);
-    *count = 0;
-    for (size_t i = 0; i < f->param_count; i++)
-        if (tile_is_tuned(f, f->params[i].name) || is_given(c, f->params[i].name))
-            bindings[(*count)++] =
-                (tile_binding){f->params[i].name, tile_bound_value(&bound, i, arena)};
-    return bindings;
-}
-
 /* Those with the same estimate come as the space lists them. */
 static choice *find_fastest(const choices *c) {
     choice *best = NULL;
@@ -66,7 +45,9 @@ static const tile_binding *take_fastest(const choices *c, const tile_device *dev
                                         unsigned *count) {
     choice *best;
     while ((best = find_fastest(c))) {
-        const tile_binding *bindings = make_bindings(c, best, arena, count);
+        const tile_bound_params point = {c->f, best->params};
+        const tile_binding *bindings =
+            tune_name_point(&point, c->given, c->given_count, arena, count);
         if (tune_is_legal(device, module, c->f->name, bindings, *count)) return bindings;
         best->estimate = INFINITY;
     }
@@ -78,9 +59,7 @@ static const tile_binding *choose_kernel(choices *c, const tile_device *device,
                                          tile_arena *arena, unsigned *count) {
     tile_arena scratch = {0};
     const tile_binding *found = NULL;
-    tile_pass_option *given = TILE_NEW_ARRAY(&scratch, tile_pass_option, c->given_count + 1u);
-    for (unsigned i = 0; i < c->given_count; i++)
-        given[i] = (tile_pass_option){c->given[i].name, c->given[i].value};
+    const tile_pass_option *given = tune_make_options(c->given, c->given_count, &scratch);
     c->arena = &scratch;
     c->model = tune_model_create(device, c->f, sizes, &scratch);
     if (tile_visit_points(c->f, given, c->given_count, &scratch, add_choice, c) &&

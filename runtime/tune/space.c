@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/ir/syntax.h"
+#include "lib/support/integer.h"
 #include "passes/common/bind_params.h"
 #include "tile/split.h"
 
@@ -17,27 +18,42 @@ typedef struct list {
     size_t count, capacity;
 } list;
 
-static bool is_given(const list *l, const char *name) {
-    for (unsigned i = 0; i < l->given_count; i++)
-        if (strcmp(l->given[i].name, name) == 0) return true;
+static bool is_given(const tile_binding *given, unsigned count, const char *name) {
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(given[i].name, name) == 0) return true;
     return false;
+}
+
+tile_binding *tune_name_point(const tile_bound_params *point, const tile_binding *given,
+                              unsigned given_count, tile_arena *arena, unsigned *count) {
+    const tile_function *f = point->f;
+    tile_binding *bindings = TILE_NEW_ARRAY(arena, tile_binding, f->param_count + 1);
+    *count = 0;
+    for (size_t i = 0; i < f->param_count; i++) {
+        const char *name = f->params[i].name;
+        if (tile_is_tuned(f, name) || is_given(given, given_count, name))
+            bindings[(*count)++] = (tile_binding){tile_arena_string(arena, name, strlen(name)),
+                                                  tile_bound_value(point, i, arena)};
+    }
+    return bindings;
+}
+
+tile_pass_option *tune_make_options(const tile_binding *bindings, unsigned count,
+                                    tile_arena *arena) {
+    tile_pass_option *options = TILE_NEW_ARRAY(arena, tile_pass_option, count + 1u);
+    for (unsigned i = 0; i < count; i++)
+        options[i] = (tile_pass_option){bindings[i].name, bindings[i].value};
+    return options;
 }
 
 static bool add_point(const tile_bound_params *point, void *user) {
     list *l = user;
-    const tile_function *f = point->f;
-    tile_binding *bindings = TILE_NEW_ARRAY(l->arena, tile_binding, f->param_count + 1);
-    unsigned count = 0;
+    unsigned count;
     const char *text = "";
-    for (size_t i = 0; i < f->param_count; i++) {
-        const char *name = f->params[i].name;
-        if (!tile_is_tuned(f, name) && !is_given(l, name)) continue;
-        bindings[count] = (tile_binding){tile_arena_string(l->arena, name, strlen(name)),
-                                         tile_bound_value(point, i, l->arena)};
-        text = tile_arena_format(l->arena, "%s%s%s=%s", text, count ? " " : "", name,
-                                 bindings[count].value);
-        count++;
-    }
+    tile_binding *bindings = tune_name_point(point, l->given, l->given_count, l->arena, &count);
+    for (unsigned i = 0; i < count; i++)
+        text = tile_arena_format(l->arena, "%s%s%s=%s", text, i ? " " : "", bindings[i].name,
+                                 bindings[i].value);
     for (size_t i = 0; i < l->count; i++)
         if (strcmp(l->points[i].c.text, text) == 0) return true; /* the space names it twice */
     l->points = tile_arena_grow(l->arena, l->points, l->count, &l->capacity, sizeof *l->points);
@@ -55,9 +71,7 @@ static bool fail(const tile_function *f, const char *why) {
 bool tune_list_points(const tile_function *f, const tile_binding *bindings, unsigned count,
                       tile_arena *arena, tune_point **points, size_t *point_count) {
     list l = {.arena = arena, .given = bindings, .given_count = count};
-    tile_pass_option *options = TILE_NEW_ARRAY(arena, tile_pass_option, count + 1u);
-    for (unsigned i = 0; i < count; i++)
-        options[i] = (tile_pass_option){bindings[i].name, bindings[i].value};
+    const tile_pass_option *options = tune_make_options(bindings, count, arena);
     for (unsigned i = 0; i < count; i++)
         if (!tile_function_find_param(f, bindings[i].name, strlen(bindings[i].name)))
             return fail(f, tile_arena_format(arena, "has no parameter '%s'", bindings[i].name));
@@ -187,19 +201,10 @@ static bool is_size(const tile_function *f, unsigned arg) {
 
 enum { VARIANT_DIVISOR = 16 /* no condition of a variant asks an integer for more */ };
 
-static int64_t gcd(int64_t a, int64_t b) {
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* An odd multiple of what the variants see of it, so that tiles are cut off at the edges. */
 static int64_t shrink(int64_t value, int64_t limit, unsigned declared) {
     int64_t most = declared > VARIANT_DIVISOR ? declared : VARIANT_DIVISOR;
-    int64_t step = gcd(value, most);
+    int64_t step = (int64_t)tile_gcd((uint64_t)value, (uint64_t)most);
     int64_t times = limit / step;
     if (value <= limit) return value;
     if (times % 2 == 0) times--;
@@ -226,13 +231,13 @@ void tune_choose_small(const tile_function *f, const tile_tune_argument *argumen
 const char *tune_shape_name(const tile_function *f, const tile_tune_argument *arguments,
                             tile_arena *arena) {
     const char *text = "";
-    int64_t divisor = VARIANT_DIVISOR;
+    uint64_t divisor = VARIANT_DIVISOR;
     for (unsigned i = 0; i < f->arg_count; i++) {
         const tile_type *type = f->args[i].type;
         if (type->kind != TILE_TYPE_SCALAR || tile_scalar_is_floating(type->scalar)) continue;
         int64_t value = arguments[i].integer;
         text = tile_arena_format(arena, "%s%s%" PRId64, text, *text ? "-" : "", value);
-        divisor = gcd(divisor, value < 0 ? -value : value);
+        divisor = tile_gcd(divisor, (uint64_t)value);
     }
-    return *text ? tile_arena_format(arena, "%s-d%" PRId64, text, divisor) : text;
+    return *text ? tile_arena_format(arena, "%s-d%" PRIu64, text, divisor) : text;
 }

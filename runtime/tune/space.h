@@ -4,6 +4,7 @@
 #define TILE_RUNTIME_TUNE_SPACE_H
 
 #include "lib/ir/function.h"
+#include "passes/common/bind_params.h"
 #include "runtime/device.h"
 #include "runtime/tune/store.h"
 #include "tile/tune.h"
@@ -30,6 +31,14 @@ enum { TUNE_MOST_POINTS = 1 << 14 };
  * no point, or there are too many. */
 bool tune_list_points(const tile_function *f, const tile_binding *bindings, unsigned count,
                       tile_arena *arena, tune_point **points, size_t *point_count);
+
+/* The bindings as tile_visit_points takes them, in the arena. */
+tile_pass_option *tune_make_options(const tile_binding *bindings, unsigned count,
+                                    tile_arena *arena);
+
+/* What `tune` names and what is given, with the point's values, in the arena. */
+tile_binding *tune_name_point(const tile_bound_params *point, const tile_binding *given,
+                              unsigned given_count, tile_arena *arena, unsigned *count);
 
 /* Adds, to points at which the kernel's reduction loop can be split, those with split.factor and
  * split.strategy (tile/split.h). sizes: an integer for each argument. Nothing is reported. */

@@ -169,19 +169,10 @@ static void take_shared(scan *s, double bytes) {
     if (s->alive > s->w->shared) s->w->shared = s->alive;
 }
 
-static int64_t gcd(int64_t a, int64_t b) {
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Rows of so many bytes that begin `pitch` bytes apart begin at multiples of what the pitch and a
  * line have in common. */
 static double straddling(int64_t row, int64_t pitch) {
-    int64_t step = gcd(pitch, LINE), starts = LINE / step;
+    int64_t step = (int64_t)tile_gcd((uint64_t)pitch, LINE), starts = LINE / step;
     int64_t part = row >= LINE || row <= 0 ? LINE : row;
     return (double)(starts - 1 - (LINE - part) / step) / (double)starts;
 }
