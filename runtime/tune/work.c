@@ -5,6 +5,7 @@
 
 #include "lib/analysis/executors.h"
 #include "lib/analysis/store_ring.h"
+#include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
 #include "lib/layout/wgmma.h"
 #include "lib/support/integer.h"
@@ -344,11 +345,16 @@ static void scan_loop(scan *s, tile_op id, const tile_op_data *op, double times)
     s->cost = outside;
 }
 
-static void scan_branch(scan *s, const tile_op_data *op, double times, int64_t stages) {
+static void scan_branch(scan *s, tile_op id, const tile_op_data *op, double times, int64_t stages) {
     int64_t condition;
     bool known = value_of(s, op->operands[0], &condition);
     for (uint32_t r = 0; r < op->region_count; r++)
         if (!known || (condition != 0) == (r == 0)) scan_region(s, op->regions[r], times, stages);
+    for (uint32_t i = 0; i < op->result_count && known; i++) {
+        tile_value sent = tile_carried_sent(s->f, id, condition ? 0 : 1, i);
+        int64_t value;
+        if (value_of(s, sent, &value)) set_value(s, tile_op_result(s->f, id, i), value);
+    }
 }
 
 /* A kernel of a plan may be given arrays that it never looks at. */
@@ -411,7 +417,7 @@ static void scan_op(scan *s, tile_op id, double times, int64_t stages) {
     note_arguments(s, op);
     switch (op->opcode) {
     case TILE_OP_for: scan_loop(s, id, op, times); return;
-    case TILE_OP_if: scan_branch(s, op, times, stages); return;
+    case TILE_OP_if: scan_branch(s, id, op, times, stages); return;
     case TILE_OP_block_id:
     case TILE_OP_grid_dim:
         for (uint32_t i = 0; i < op->result_count; i++)

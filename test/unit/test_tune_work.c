@@ -86,6 +86,41 @@ Test(tune_work, rows_that_begin_anywhere_cross_lines) {
     close_point(&x);
 }
 
+/* Which part of k a block has may be drawn, and not drawn where there is but one. */
+Test(tune_work, a_branch_that_is_known_gives_what_it_yields) {
+    static const char drawn[] =
+        "kernel @k<split: int>(%k: i32, %x: view<f32[%k]>, %y: view<f32[64]>) grid [split] warps 1 "
+        "{\n"
+        "  %t = scratch [1] {clean} : i32\n"
+        "  %z = if split > 1 {\n"
+        "    %n = atomic_add 1, %t[0]\n"
+        "    yield %n\n"
+        "  } else {\n"
+        "    yield 0\n"
+        "  }\n"
+        "  %s = for %i = %z * 64 to %k step 64 * split iter (%sum = 0.0 : tile<f32[64]>) {\n"
+        "    yield %sum + load %x[%i] : [64]\n"
+        "  }\n"
+        "  store %s, %y[0]\n"
+        "}\n";
+    static const char *const splits[] = {"1", "4"};
+    const int64_t sizes[3] = {1024};
+    for (unsigned i = 0; i < 2; i++) {
+        const tile_pass_option option = {"split", splits[i]};
+        text_fixture text;
+        tile_bound_params point;
+        tune_work w;
+        text_open(&text);
+        tile_module *module = text_parse(&text, drawn);
+        const tile_function *f = module ? tile_module_find(module, "k") : NULL;
+        cr_assert(f && tile_bind_params(f, &option, 1, &text.arena, &point), "%s", text.messages);
+        tune_read_work(f, &point, sizes, tile_target_find("sm_90a"), true, 132, &text.arena, &w);
+        cr_expect_eq(w.trips, i ? 4 : 16);
+        tile_module_destroy(module);
+        text_close(&text);
+    }
+}
+
 /* What is outside the arrays is not brought. */
 Test(tune_work, tiles_larger_than_an_array_bring_what_is_there) {
     const int64_t sizes[6] = {16, 64, 1024};
