@@ -1,6 +1,7 @@
 /* Widths of accesses, from what strides, extents, indices and pointers are divisible by. */
 #include "lib/analysis/access.h"
 
+#include "lib/ir/shape.h"
 #include "lib/layout/layout.h"
 
 /* The largest power of two up to `limit` that divides what the divisor divides. */
@@ -106,7 +107,7 @@ static tile_layout lay_out(make_layout make, const tile_function *f, const tile_
     uint32_t dims[TILE_MAX_RANK];
     tile_access_facts facts = tile_view_access(f, ranges, element);
     unsigned unit = tile_unit_dim(&facts, tile_value_type(f, element[0])->rank, tile->rank);
-    for (unsigned d = 0; d < tile->rank; d++) dims[d] = (uint32_t)tile_type_dim(tile, d);
+    tile_type_dims(tile, dims);
     return make(dims, tile->rank, facts.width, unit < tile->rank ? unit : tile->rank - 1,
                 num_warps);
 }
@@ -117,7 +118,7 @@ tile_layout tile_access_layout(const tile_function *f, const tile_range *ranges,
     const tile_layout *order = tile_value_type(f, element[0])->layout;
     if (order) {
         uint32_t dims[TILE_MAX_RANK];
-        for (unsigned d = 0; d < tile->rank; d++) dims[d] = (uint32_t)tile_type_dim(tile, d);
+        tile_type_dims(tile, dims);
         return tile_layout_ordered(order, dims, 16 / tile_scalar_bytes(tile->scalar), num_warps);
     }
     return lay_out(tile_layout_blocked, f, ranges, element, tile, num_warps);

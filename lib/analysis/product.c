@@ -35,6 +35,12 @@ const tile_mma *tile_product_instruction(const tile_function *f, tile_op mma) {
     return tile_mma_of_fragments(&query, counts);
 }
 
+tile_layout tile_product_fragment(const tile_mma *row, const tile_layout *acc, unsigned operand,
+                                  const tile_type *type) {
+    return tile_mma_operand(row, acc, operand, (uint32_t)tile_type_dim(type, 0),
+                            (uint32_t)tile_type_dim(type, 1));
+}
+
 tile_wgmma_matrix tile_wgmma_matrix_of(const tile_function *f, tile_op op) {
     enum { PIECE = 16, ROWS = 8 };
     int64_t swizzle = tile_op_attr_int(f, op, TILE_ATTR_swizzle, 0);

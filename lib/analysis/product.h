@@ -12,6 +12,11 @@ tile_mma_query tile_product_query(const tile_function *f, tile_op op);
 /* The row that an mma is; NULL if there is none, which the verifier refuses. */
 const tile_mma *tile_product_instruction(const tile_function *f, tile_op mma);
 
+/* In which fragments the instruction takes operand TILE_MMA_LHS or _RHS, of this type, beside an
+ * accumulator with layout acc. */
+tile_layout tile_product_fragment(const tile_mma *row, const tile_layout *acc, unsigned operand,
+                                  const tile_type *type);
+
 /* The matrix that a wgmma_descriptor describes, whose attributes are numbers. */
 tile_wgmma_matrix tile_wgmma_matrix_of(const tile_function *f, tile_op op);
 

@@ -6,6 +6,10 @@
 #include "lib/ir/scalar.h"
 #include "lib/layout/layout.h"
 
+void tile_type_dims(const tile_type *type, uint32_t dims[TILE_MAX_RANK]) {
+    for (unsigned d = 0; d < type->rank; d++) dims[d] = (uint32_t)tile_type_dim(type, d);
+}
+
 bool tile_type_stretches(const tile_type *from, const tile_type *to) {
     bool fits = from->rank <= to->rank;
     for (unsigned d = 0; fits && d < from->rank; d++)
@@ -15,7 +19,7 @@ bool tile_type_stretches(const tile_type *from, const tile_type *to) {
 
 tile_layout tile_broadcast_layout(const tile_type *from, const tile_layout *to) {
     uint32_t dims[TILE_MAX_RANK];
-    for (unsigned d = 0; d < from->rank; d++) dims[d] = (uint32_t)tile_type_dim(from, d);
+    tile_type_dims(from, dims);
     return tile_layout_narrow(to, dims, from->rank);
 }
 

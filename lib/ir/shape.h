@@ -4,6 +4,9 @@
 
 #include "lib/ir/function.h"
 
+/* Extents that are numbers, as layouts take them. */
+void tile_type_dims(const tile_type *type, uint32_t dims[TILE_MAX_RANK]);
+
 /* Whether a tile or tensor of these extents becomes one of those by broadcast: from the last dim
  * on, its extents are the same or 1. */
 bool tile_type_stretches(const tile_type *from, const tile_type *to);

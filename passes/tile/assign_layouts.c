@@ -87,10 +87,6 @@ static unsigned warps_at(const assignment *a, tile_op op) {
     return tile_executors_of(a->f, op).warps;
 }
 
-static void dims_of(const tile_type *type, uint32_t *dims) {
-    for (unsigned d = 0; d < type->rank; d++) dims[d] = (uint32_t)tile_type_dim(type, d);
-}
-
 /* 1. All threads of the executing set take part in a tile operation, with the same operands. -- */
 
 static bool check_control(assignment *a, tile_op op) {
@@ -196,16 +192,10 @@ static const tile_mma *choose_instruction(const assignment *a, tile_op op, bool 
     return tile_mma_find(&query);
 }
 
-static tile_layout operand_layout(const tile_mma *row, const tile_layout *acc, unsigned operand,
-                                  const tile_type *type) {
-    return tile_mma_operand(row, acc, operand, (uint32_t)tile_type_dim(type, 0),
-                            (uint32_t)tile_type_dim(type, 1));
-}
-
 /* Without an instruction each thread has neighbours along n, read and stored together. */
 static void wish_fma(assignment *a, tile_op op, const tile_type *acc) {
     uint32_t dims[TILE_MAX_RANK];
-    dims_of(acc, dims);
+    tile_type_dims(acc, dims);
     tile_layout layout =
         tile_layout_blocked(dims, 2, 16 / tile_scalar_bytes(acc->scalar), 1, warps_at(a, op));
     wish(a, tile_op_result(a->f, op, 0), WISH_FMA, &layout);
@@ -249,7 +239,8 @@ static void wish_dot(assignment *a, tile_op op) {
     wish(a, tile_op_result(a->f, op, 0), WISH_SUM, &layout);
     for (unsigned operand = 0; operand < 2; operand++) {
         tile_value value = tile_op_segment(a->f, op, operand, &count)[0];
-        tile_layout fragment = operand_layout(row, &layout, operand, tile_value_type(a->f, value));
+        tile_layout fragment =
+            tile_product_fragment(row, &layout, operand, tile_value_type(a->f, value));
         if (is_tile(a, value) && is_read_from_shared(a, value))
             wish(a, value, WISH_OPERAND, &fragment);
     }
@@ -271,7 +262,7 @@ static void check_given(assignment *a, tile_value value) {
 static void wish_blocked(assignment *a, tile_value value) {
     const tile_type *type = tile_value_type(a->f, value);
     uint32_t dims[TILE_MAX_RANK];
-    dims_of(type, dims);
+    tile_type_dims(type, dims);
     tile_layout layout = tile_layout_blocked(dims, type->rank, 16 / tile_scalar_bytes(type->scalar),
                                              type->rank - 1, warps_of(a, value));
     wish(a, value, WISH_STORE, &layout);
@@ -298,8 +289,8 @@ static tile_layout pieces_layout(const assignment *a, tile_op op, uint32_t *exte
     unsigned count;
     uint32_t dims[TILE_MAX_RANK];
     const tile_type *tile = tile_value_type(a->f, tile_op_operand(a->f, op, 0));
-    dims_of(tile, dims);
-    dims_of(tile_value_type(a->f, tile_op_segment(a->f, op, 2, &count)[0]), extents);
+    tile_type_dims(tile, dims);
+    tile_type_dims(tile_value_type(a->f, tile_op_segment(a->f, op, 2, &count)[0]), extents);
     return tile_pieces_layout(dims, extents, tile->rank, warps_at(a, op));
 }
 
@@ -408,7 +399,7 @@ static void set_layouts(assignment *a) {
 /* Of a buffer that a tile goes through. */
 static const tile_type *buffer_type(const assignment *a, const tile_type *tile) {
     uint32_t dims[TILE_MAX_RANK];
-    dims_of(tile, dims);
+    tile_type_dims(tile, dims);
     tile_layout spread = tile_layout_shared_swizzled(dims, tile->rank, tile->rank - 1,
                                                      tile_scalar_bytes(tile->scalar));
     tile_type draft = *tile;
@@ -540,7 +531,7 @@ static void convert_dot_operands(assignment *a, tile_op op) {
             put_operand_in_shared(a, op, operand, value);
             continue;
         }
-        tile_layout layout = operand_layout(row, acc, operand, type);
+        tile_layout layout = tile_product_fragment(row, acc, operand, type);
         take_fragment(a, op, operand, &layout);
     }
 }

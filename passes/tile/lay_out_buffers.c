@@ -3,6 +3,7 @@
 #include "lib/analysis/access.h"
 #include "lib/analysis/memory.h"
 #include "lib/ir/scalar.h"
+#include "lib/ir/shape.h"
 #include "passes/tile/prepare.h"
 #include "passes/tile/warpgroup.h"
 
@@ -28,7 +29,7 @@ static bool has_atoms(const tile_type *type, unsigned fastest) {
 static void lay_buffer(plan *p, tile_value buffer, unsigned fastest) {
     const tile_type *type = tile_value_type(p->f, buffer);
     uint32_t dims[TILE_MAX_RANK], id = tile_shared_source(p->f, buffer).id;
-    for (unsigned d = 0; d < type->rank; d++) dims[d] = (uint32_t)tile_type_dim(type, d);
+    tile_type_dims(type, dims);
     p->shared[id] = p->named[id] || (p->copied[id] && has_atoms(type, fastest))
                         ? warpgroup_lay_out(type, fastest)
                         : tile_layout_shared_swizzled(dims, type->rank, fastest,

@@ -2,6 +2,7 @@
  * and may have left out the passes before this one. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
+#include "lib/analysis/product.h"
 #include "lib/ir/shape.h"
 #include "lib/layout/layout.h"
 #include "lib/layout/pieces.h"
@@ -68,9 +69,7 @@ static void check_dot(checker *c, tile_op op) {
             tile_value_type(c->f, tile_op_segment(c->f, op, operand, &count)[0]);
         if (type->kind != TILE_TYPE_TILE) continue;
         tile_layout wanted;
-        if (row)
-            wanted = tile_mma_operand(row, acc->layout, operand, (uint32_t)tile_type_dim(type, 0),
-                                      (uint32_t)tile_type_dim(type, 1));
+        if (row) wanted = tile_product_fragment(row, acc->layout, operand, type);
         if (!row || !tile_layout_equal(&wanted, type->layout))
             fail(c, op,
                  row ? "dot: an operand's layout is not the instruction's fragments; run "
@@ -181,7 +180,7 @@ static void check_pieces(checker *c, tile_op op) {
     uint32_t extents[TILE_MAX_RANK];
     const tile_type *tile = tile_value_type(c->f, tile_op_operand(c->f, op, 0));
     const tile_type *ring = tile_value_type(c->f, tile_op_segment(c->f, op, 2, &count)[0]);
-    for (unsigned d = 0; d < ring->rank; d++) extents[d] = (uint32_t)tile_type_dim(ring, d);
+    tile_type_dims(ring, extents);
     if (!tile_pieces_cut(tile->layout, extents, &pieces))
         fail(
             c, op,

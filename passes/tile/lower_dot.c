@@ -51,8 +51,7 @@ static fragment_table operand_fragments(lowering *l, tile_op op, unsigned operan
     const tile_type *type = tile_value_type(&l->old, element[0]);
     if (type->kind == TILE_TYPE_TILE)
         return cut_fragments(l, l->map[element[0].id], type->layout, size);
-    tile_layout wanted = tile_mma_operand(row, acc, operand, (uint32_t)tile_type_dim(type, 0),
-                                          (uint32_t)tile_type_dim(type, 1));
+    tile_layout wanted = tile_product_fragment(row, acc, operand, type);
     tile_type draft = *type;
     draft.kind = TILE_TYPE_TILE;
     draft.stages = NULL;

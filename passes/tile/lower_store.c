@@ -14,6 +14,7 @@
  * none, the set's own serves. */
 #include "lib/analysis/access.h"
 #include "lib/ir/regions.h"
+#include "lib/ir/shape.h"
 #include "lib/layout/pieces.h"
 #include "passes/tile/lower.h"
 
@@ -224,7 +225,7 @@ static void take_operands(const lowering *l, tile_op op, store *s) {
     s->buffer = tile_op_segment(&l->old, op, 2, &count)[0];
     s->type = tile_value_type(&l->old, s->tile);
     s->ring = tile_value_type(&l->old, s->buffer);
-    for (unsigned d = 0; d < s->ring->rank; d++) extents[d] = (uint32_t)tile_type_dim(s->ring, d);
+    tile_type_dims(s->ring, extents);
     tile_pieces_cut(s->type->layout, extents, &s->pieces); /* lower_check has seen to it */
     s->stages = (unsigned)tile_type_stage_count(s->ring) / s->pieces.groups;
 }

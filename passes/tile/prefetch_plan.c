@@ -149,8 +149,7 @@ static const tile_type *part_type(const prefetch *p, const tile_mma *row, const 
     draft.kind = TILE_TYPE_TILE;
     draft.stages = NULL;
     draft.dims[operand == TILE_MMA_LHS] = tile_expr_int(p->pass->context, depth);
-    tile_layout layout = tile_mma_operand(row, acc, operand, (uint32_t)tile_type_dim(&draft, 0),
-                                          (uint32_t)tile_type_dim(&draft, 1));
+    tile_layout layout = tile_product_fragment(row, acc, operand, &draft);
     draft.layout = &layout;
     return tile_type_get(p->pass->context, &draft);
 }

@@ -5,6 +5,7 @@
 #include "lib/ir/atomic.h"
 #include "lib/ir/remark.h"
 #include "lib/ir/scalar.h"
+#include "lib/ir/shape.h"
 
 bool warpgroup_takes(const tile_function *f, tile_op op) {
     return tile_op_opcode(f, op) == TILE_OP_dot &&
@@ -65,16 +66,12 @@ bool warpgroup_promotes(const tile_function *f, tile_op dot) {
            !tile_op_has_attr(f, dot, TILE_ATTR_fast);
 }
 
-static void dims_of(const tile_type *type, uint32_t dims[2]) {
-    for (unsigned d = 0; d < 2; d++) dims[d] = (uint32_t)tile_type_dim(type, d);
-}
-
 /* in_registers: of lhs and rhs. */
 static bool choose_row_dim(const tile_function *f, tile_op dot, const bool in_registers[2],
                            unsigned *row_dim) {
-    uint32_t dims[2];
+    uint32_t dims[TILE_MAX_RANK];
     unsigned warps = tile_executors_of(f, dot).warps;
-    dims_of(warpgroup_operand(f, dot, TILE_MMA_ACC), dims);
+    tile_type_dims(warpgroup_operand(f, dot, TILE_MMA_ACC), dims);
     bool plain = tile_wgmma_admits(dims, TILE_WGMMA_PLAIN, warps);
     bool exchanged = tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, warps);
     bool turn =
@@ -102,9 +99,9 @@ bool warpgroup_may_pend(const tile_function *f, tile_op dot, const bool staged[2
 
 bool warpgroup_accumulator(const tile_function *f, tile_op dot, unsigned *row_dim,
                            tile_layout *layout) {
-    uint32_t dims[2];
+    uint32_t dims[TILE_MAX_RANK];
     if (!warpgroup_row_dim(f, dot, row_dim)) return false;
-    dims_of(warpgroup_operand(f, dot, TILE_MMA_ACC), dims);
+    tile_type_dims(warpgroup_operand(f, dot, TILE_MMA_ACC), dims);
     *layout = tile_wgmma_accumulator(dims, *row_dim, tile_executors_of(f, dot).warps);
     return true;
 }
@@ -131,9 +128,9 @@ tile_value warpgroup_unpacked(const tile_function *f, tile_op dot, unsigned row_
 bool warpgroup_fragment(const tile_function *f, tile_op dot, const tile_layout *acc,
                         unsigned row_dim, tile_layout *fragment) {
     const tile_type *type = warpgroup_operand(f, dot, warpgroup_first(row_dim));
-    uint32_t dims[2];
+    uint32_t dims[TILE_MAX_RANK];
     if (type->kind != TILE_TYPE_TILE) return false;
-    dims_of(type, dims);
+    tile_type_dims(type, dims);
     *fragment = tile_wgmma_first_operand(acc, row_dim, type->scalar, dims);
     return true;
 }
@@ -150,8 +147,8 @@ void warpgroup_end_at_once(tile_function *f, tile_op dot, const char *why) {
 }
 
 tile_layout warpgroup_lay_out(const tile_type *buffer, unsigned fastest) {
-    uint32_t dims[2];
-    dims_of(buffer, dims);
+    uint32_t dims[TILE_MAX_RANK];
+    tile_type_dims(buffer, dims);
     return tile_wgmma_shared(dims, fastest, tile_scalar_bytes(buffer->scalar));
 }
 
@@ -198,8 +195,8 @@ static bool match_first(const tile_type *type, unsigned operand, const tile_layo
     if (!plan->registers)
         return tile_wgmma_match(type->layout, k_dim, tile_scalar_bytes(type->scalar),
                                 TILE_WGMMA_ROWS, &plan->matrix[operand]);
-    uint32_t dims[2];
-    dims_of(type, dims);
+    uint32_t dims[TILE_MAX_RANK];
+    tile_type_dims(type, dims);
     tile_layout wanted = tile_wgmma_first_operand(acc, plan->row_dim, type->scalar, dims);
     return tile_layout_equal(&wanted, type->layout);
 }
