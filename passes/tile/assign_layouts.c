@@ -31,20 +31,15 @@
  * else has a stronger wish for. An operand computed from nothing (`splat`, `iota`) is computed
  * again in the other layout instead. That is enough because tiles between those points are used
  * element by element. */
-#include <string.h>
-
 #include "lib/analysis/access.h"
 #include "lib/analysis/executors.h"
-#include "lib/analysis/liveness.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/product.h"
-#include "lib/analysis/uniform.h"
-#include "lib/ir/atomic.h"
 #include "lib/ir/regions.h"
-#include "lib/ir/remark.h"
 #include "lib/ir/shape.h"
 #include "lib/layout/layout.h"
 #include "lib/layout/pieces.h"
+#include "passes/tile/assign_layouts.h"
 #include "passes/tile/prepare.h"
 #include "passes/tile/warpgroup.h"
 
@@ -64,13 +59,12 @@ typedef struct assignment {
     tile_pass *pass;
     tile_function *f;
     const tile_range *ranges;
-    const bool *divergent; /* by value */
-    size_t value_count;    /* when the classes were made */
-    uint32_t *parent;      /* union-find over values */
-    strength *wish;        /* by class */
-    tile_layout *wanted;   /* by class */
-    tile_layout *shared;   /* by value of alloc_shared: its buffer's layout */
-    bool ordered;          /* opaque scratch has its orders, as far as there are any */
+    size_t value_count;  /* when the classes were made */
+    uint32_t *parent;    /* union-find over values */
+    strength *wish;      /* by class */
+    tile_layout *wanted; /* by class */
+    tile_layout *shared; /* by value of alloc_shared: its buffer's layout */
+    bool ordered;        /* opaque scratch has its orders, as far as there are any */
     tile_status status;
 } assignment;
 
@@ -87,54 +81,31 @@ static unsigned warps_at(const assignment *a, tile_op op) {
     return tile_executors_of(a->f, op).warps;
 }
 
-/* 1. All threads of the executing set take part in a tile operation, with the same operands. -- */
-
-static bool check_control(assignment *a, tile_op op) {
-    tile_op control = tile_divergent_control(a->f, a->divergent, op);
-    if (!control.id) return true;
-    a->status = TILE_INVALID;
-    tile_report(
-        a->pass->context, TILE_ERROR, tile_op_loc(a->f, op),
-        "%s is in divergent control flow: all threads that execute it together must reach it",
-        tile_op_name(a->f, op));
-    tile_report(a->pass->context, TILE_NOTE, tile_op_loc(a->f, control),
-                "threads diverge at this %s", tile_op_name(a->f, control));
-    return false;
+bool layouts_is_atomic_tile(const tile_function *f, tile_op op) {
+    unsigned effects = tile_op_get_info(tile_op_opcode(f, op))->effects;
+    return effects & TILE_EFFECT_ATOMIC &&
+           tile_op_has_trait(tile_op_opcode(f, op), TILE_TRAIT_WHOLE_SET);
 }
 
-static void refuse_divergent(assignment *a, tile_op op, tile_value value) {
-    tile_op source = tile_divergence_source(a->f, a->divergent, value);
-    a->status = TILE_INVALID;
-    tile_report(a->pass->context, TILE_ERROR, tile_op_loc(a->f, op),
-                "%s: an operand differs between threads, and a tile operation takes uniform ones; "
-                "where the compiler cannot know that it is, write `uniform`",
-                tile_op_name(a->f, op));
-    if (source.id)
-        tile_report(a->pass->context, TILE_NOTE, tile_op_loc(a->f, source),
-                    "this %s differs between threads", tile_op_name(a->f, source));
+const tile_mma *layouts_choose_mma(const tile_pass *pass, const tile_function *f, tile_op dot,
+                                   bool laid_out) {
+    tile_mma_query query = tile_product_query(f, dot);
+    query.capability = pass->target->compute_capability;
+    if (!laid_out) query.acc_layout = NULL;
+    return tile_mma_find(&query);
 }
 
-/* A tile is one value of all threads. One that is divergent has been reported where it became so.
- */
-static void check_uniform(tile_function *f, tile_op op, void *user) {
-    assignment *a = user;
-    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
-    bool together = info->traits & (TILE_TRAIT_WHOLE_SET | TILE_TRAIT_UNIFORM);
-    if ((together && !check_control(a, op)) || info->traits & TILE_TRAIT_UNIFORM) return;
-    bool tile = info->traits & TILE_TRAIT_WHOLE_SET;
-    for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
-        tile |= is_tile(a, tile_op_result(f, op, i));
-    bool regions = info->shape != TILE_SHAPE_NONE; /* what it carries need not be alike */
-    unsigned count = regions ? tile_decision_count(f, op) : tile_op_operand_count(f, op);
-    for (unsigned i = 0; tile && i < count; i++) {
-        tile_value value = regions ? tile_decision(f, op, i) : tile_op_operand(f, op, i);
-        if (!a->divergent[value.id] || is_tile(a, value)) continue;
-        refuse_divergent(a, op, value);
-        return;
-    }
+tile_layout layouts_of_pieces(const tile_function *f, tile_op store_async,
+                              uint32_t extents[TILE_MAX_RANK]) {
+    unsigned count;
+    uint32_t dims[TILE_MAX_RANK];
+    const tile_type *tile = tile_value_type(f, tile_op_operand(f, store_async, 0));
+    tile_type_dims(tile, dims);
+    tile_type_dims(tile_value_type(f, tile_op_segment(f, store_async, 2, &count)[0]), extents);
+    return tile_pieces_layout(dims, extents, tile->rank, tile_executors_of(f, store_async).warps);
 }
 
-/* 2. Classes: values that have one layout. ---------------------------------------------------- */
+/* 1. Classes: values that have one layout. ---------------------------------------------------- */
 
 static uint32_t class_of(assignment *a, tile_value value) {
     uint32_t id = value.id;
@@ -144,12 +115,6 @@ static uint32_t class_of(assignment *a, tile_value value) {
 
 static void unite(assignment *a, tile_value x, tile_value y) {
     if (x.id && y.id && is_tile(a, x) && is_tile(a, y)) a->parent[class_of(a, y)] = class_of(a, x);
-}
-
-static bool is_atomic_tile(const tile_function *f, tile_op op) {
-    unsigned effects = tile_op_get_info(tile_op_opcode(f, op))->effects;
-    return effects & TILE_EFFECT_ATOMIC &&
-           tile_op_has_trait(tile_op_opcode(f, op), TILE_TRAIT_WHOLE_SET);
 }
 
 static void unite_carried(assignment *a, tile_op op) {
@@ -168,28 +133,19 @@ static void unite_op(tile_function *f, tile_op op, void *user) {
         unite(a, data->first_result, data->operands[i]);
     if (data->opcode == TILE_OP_dot)
         unite(a, data->first_result, data->operands[data->operand_count - 1]);
-    for (uint32_t i = 0; is_atomic_tile(f, op) && i < data->operand_count; i++)
+    for (uint32_t i = 0; layouts_is_atomic_tile(f, op) && i < data->operand_count; i++)
         unite(a, data->first_result, data->operands[i]); /* not with memory, which is no tile */
     if (data->opcode == TILE_OP_dot_wait) unite(a, data->first_result, data->operands[0]);
     unite_carried(a, op);
 }
 
-/* 3. Wishes. ---------------------------------------------------------------------------------- */
+/* 2. Wishes. ---------------------------------------------------------------------------------- */
 
 static void wish(assignment *a, tile_value value, strength how_much, const tile_layout *layout) {
     uint32_t id = class_of(a, value);
     if (how_much <= a->wish[id]) return;
     a->wish[id] = how_much;
     a->wanted[id] = *layout;
-}
-
-/* The instruction for a dot; laid_out: one whose fragments its accumulator consists of. NULL: none.
- */
-static const tile_mma *choose_instruction(const assignment *a, tile_op op, bool laid_out) {
-    tile_mma_query query = tile_product_query(a->f, op);
-    query.capability = a->pass->target->compute_capability;
-    if (!laid_out) query.acc_layout = NULL;
-    return tile_mma_find(&query);
 }
 
 /* Without an instruction each thread has neighbours along n, read and stored together. */
@@ -226,7 +182,7 @@ static void wish_dot(assignment *a, tile_op op) {
         wish_warpgroup(a, op);
         return;
     }
-    const tile_mma *row = choose_instruction(a, op, false);
+    const tile_mma *row = layouts_choose_mma(a->pass, a->f, op, false);
     const tile_type *acc = tile_value_type(a->f, tile_op_result(a->f, op, 0));
     if (!row) {
         wish_fma(a, op, acc);
@@ -284,16 +240,6 @@ static void wish_atomic(assignment *a, tile_op op) {
     wish(a, tile, WISH_STORE, &layout);
 }
 
-/* What pieces of a ring's stages can be cut from. */
-static tile_layout pieces_layout(const assignment *a, tile_op op, uint32_t *extents) {
-    unsigned count;
-    uint32_t dims[TILE_MAX_RANK];
-    const tile_type *tile = tile_value_type(a->f, tile_op_operand(a->f, op, 0));
-    tile_type_dims(tile, dims);
-    tile_type_dims(tile_value_type(a->f, tile_op_segment(a->f, op, 2, &count)[0]), extents);
-    return tile_pieces_layout(dims, extents, tile->rank, warps_at(a, op));
-}
-
 /* What a load or store moves: its tile, and where that lies in memory. NULL: op is neither. */
 static const tile_value *transfer(const tile_function *f, tile_op op, tile_value *tile) {
     unsigned count;
@@ -322,10 +268,10 @@ static void wish_op(tile_function *f, tile_op op, void *user) {
     }
     if (tile_op_opcode(f, op) == TILE_OP_store_async) {
         uint32_t extents[TILE_MAX_RANK];
-        tile_layout layout = pieces_layout(a, op, extents);
+        tile_layout layout = layouts_of_pieces(f, op, extents);
         wish(a, tile_op_operand(f, op, 0), WISH_STORE, &layout);
     }
-    if (is_atomic_tile(f, op)) wish_atomic(a, op);
+    if (layouts_is_atomic_tile(f, op)) wish_atomic(a, op);
 }
 
 /* Opaque scratch lies as its first tile is held that somebody has a wish for. */
@@ -377,7 +323,7 @@ static void wish_broadcasts(assignment *a) {
     }
 }
 
-/* 4. Types get their layouts. ----------------------------------------------------------------- */
+/* 3. Types get their layouts. ----------------------------------------------------------------- */
 
 static void set_layouts(assignment *a) {
     tile_context *context = a->pass->context;
@@ -394,238 +340,6 @@ static void set_layouts(assignment *a) {
     }
 }
 
-/* 5. Conversions. ----------------------------------------------------------------------------- */
-
-/* Of a buffer that a tile goes through. */
-static const tile_type *buffer_type(const assignment *a, const tile_type *tile) {
-    uint32_t dims[TILE_MAX_RANK];
-    tile_type_dims(tile, dims);
-    tile_layout spread = tile_layout_shared_swizzled(dims, tile->rank, tile->rank - 1,
-                                                     tile_scalar_bytes(tile->scalar));
-    tile_type draft = *tile;
-    draft.kind = TILE_TYPE_SHARED;
-    draft.layout = &spread;
-    return tile_type_get(a->pass->context, &draft);
-}
-
-static tile_value repeatable(assignment *a, tile_op op, tile_value tile, const tile_layout *result);
-
-static tile_value copy_iota(tile_builder *b, tile_op iota, const tile_type *to) {
-    tile_value again = tile_build_iota(b, to);
-    tile_op_data *copy = tile_op_at(b->function, tile_value_def(b->function, again));
-    copy->attrs = tile_op_at(b->function, iota)->attrs; /* which nobody changes */
-    copy->attr_count = tile_op_at(b->function, iota)->attr_count;
-    return again;
-}
-
-/* A tile in another layout, before op: computed again if it comes from nothing or is a broadcast,
- * whose operand has fewer elements to move; else through a buffer. */
-static tile_value convert(assignment *a, tile_op op, tile_value tile, const tile_layout *layout) {
-    tile_builder b = tile_builder_before(a->f, op);
-    const tile_type *from = tile_value_type(a->f, tile);
-    const tile_type *to = tile_type_with_layout(a->pass->context, from, layout);
-    tile_op def = tile_value_def(a->f, tile);
-    if (tile_op_opcode(a->f, def) == TILE_OP_splat)
-        return tile_build_splat(&b, tile_op_operand(a->f, def, 0), to);
-    if (tile_op_opcode(a->f, def) == TILE_OP_iota) return copy_iota(&b, def, to);
-    if (tile_op_opcode(a->f, def) == TILE_OP_broadcast)
-        return tile_build_broadcast(&b, repeatable(a, op, tile_op_operand(a->f, def, 0), layout),
-                                    to);
-    tile_value buffer = tile_build_alloc_shared(&b, buffer_type(a, from));
-    tile_value converted = tile_build_convert_layout(&b, tile, buffer, to);
-    tile_build_free_shared(&b, buffer);
-    tile_pass_count(a->pass, "conversions", 1);
-    return converted;
-}
-
-/* The operand of a broadcast before op whose result has this layout. */
-static tile_value repeatable(assignment *a, tile_op op, tile_value tile,
-                             const tile_layout *result) {
-    const tile_type *type = tile_value_type(a->f, tile);
-    tile_layout narrow = tile_broadcast_layout(type, result);
-    return tile_layout_equal(&narrow, type->layout) ? tile : convert(a, op, tile, &narrow);
-}
-
-static void set_operand(assignment *a, tile_op op, unsigned operand, tile_value value) {
-    tile_op_data *data = tile_op_at(a->f, op);
-    unsigned start = 0;
-    for (unsigned i = 0; i < operand; i++) start += data->segment[i];
-    data->operands[start] = value;
-}
-
-/* Without an instruction both operands are read from shared memory, and wgmma reads one there: a
- * tile is put there first. */
-static void put_operand_in_shared(assignment *a, tile_op op, unsigned operand, tile_value tile) {
-    tile_builder b = tile_builder_before(a->f, op);
-    const tile_type *type = buffer_type(a, tile_value_type(a->f, tile));
-    if (warpgroup_takes(a->f, op)) {
-        tile_layout layout = warpgroup_lay_out(type, warpgroup_fastest(type, operand));
-        type = tile_type_with_layout(a->pass->context, type, &layout);
-    }
-    tile_value buffer = tile_build_alloc_shared(&b, type);
-    if (a->f->sync_explicit) tile_build_sync_for(&b, tile_executors_of(a->f, op));
-    tile_build_store_shared(&b, tile, buffer, NULL, 0);
-    if (a->f->sync_explicit) tile_build_sync_for(&b, tile_executors_of(a->f, op));
-    set_operand(a, op, operand, buffer);
-    b.before = tile_op_at(a->f, op)->next;
-    tile_build_free_shared(&b, buffer);
-}
-
-/* The classes may have given the accumulator another layout than its dot wants. */
-static void explain_layout(assignment *a, tile_op op) {
-    char why[160];
-    tile_mma_query query = tile_product_query(a->f, op);
-    query.capability = a->pass->target->compute_capability;
-    if (!choose_instruction(a, op, false)) return; /* has been told */
-    tile_mma_explain(&query, why, sizeof why);
-    tile_report(a->pass->context, TILE_REMARK, tile_op_loc(a->f, op),
-                "dot: %s; an fma loop in each thread computes it", why);
-}
-
-static void take_fragment(assignment *a, tile_op op, unsigned operand, const tile_layout *layout) {
-    unsigned count;
-    tile_value value = tile_op_segment(a->f, op, operand, &count)[0];
-    if (!tile_layout_equal(layout, tile_value_type(a->f, value)->layout))
-        set_operand(a, op, operand, convert(a, op, value, layout));
-}
-
-/* False if the layouts have become such that the dot is left to mma. */
-static bool convert_for_warpgroup(assignment *a, tile_op op) {
-    unsigned count, row_dim = TILE_WGMMA_PLAIN;
-    uint32_t columns;
-    warpgroup_plan plan;
-    tile_layout fragment;
-    const tile_type *acc = tile_value_type(a->f, tile_op_result(a->f, op, 0));
-    if (!tile_wgmma_holds(acc->layout, row_dim, acc->scalar, &columns))
-        row_dim = TILE_WGMMA_EXCHANGED;
-    unsigned first = warpgroup_first(row_dim);
-    tile_value second = tile_op_segment(a->f, op, 1 - first, &count)[0];
-    if (tile_wgmma_holds(acc->layout, row_dim, acc->scalar, &columns)) {
-        if (is_tile(a, second)) {
-            put_operand_in_shared(a, op, 1 - first, second);
-            warpgroup_end_at_once(a->f, op,
-                                  "an operand goes through a buffer, which is filled "
-                                  "again while later products are under way");
-        }
-        if (warpgroup_fragment(a->f, op, acc->layout, row_dim, &fragment))
-            take_fragment(a, op, first, &fragment);
-    }
-    const char *fault = warpgroup_find_plan(a->f, op, &plan);
-    if (!fault) return true;
-    tile_op_set_text(a->f, op, TILE_ATTR_via, "mma");
-    tile_remark_missed(a->f, op, "no wgmma", fault, NULL);
-    return false;
-}
-
-static void convert_dot_operands(assignment *a, tile_op op) {
-    unsigned count;
-    if (warpgroup_takes(a->f, op) && convert_for_warpgroup(a, op)) return;
-    const tile_layout *acc = tile_value_type(a->f, tile_op_result(a->f, op, 0))->layout;
-    const tile_mma *row = choose_instruction(a, op, true);
-    if (!row) explain_layout(a, op);
-    for (unsigned operand = 0; operand < 2; operand++) {
-        tile_value value = tile_op_segment(a->f, op, operand, &count)[0];
-        const tile_type *type = tile_value_type(a->f, value);
-        if (type->kind != TILE_TYPE_TILE) continue;
-        if (!row) {
-            put_operand_in_shared(a, op, operand, value);
-            continue;
-        }
-        tile_layout layout = tile_product_fragment(row, acc, operand, type);
-        take_fragment(a, op, operand, &layout);
-    }
-}
-
-static void convert_repeated(assignment *a, tile_op op) {
-    const tile_layout *result = tile_value_type(a->f, tile_op_result(a->f, op, 0))->layout;
-    set_operand(a, op, 0, repeatable(a, op, tile_op_operand(a->f, op, 0), result));
-}
-
-/* Consecutive elements that one thread has along dim d. */
-static unsigned run_along(const tile_layout *layout, unsigned d) {
-    unsigned shift = tile_layout_dim_shift(layout, d), bits = 0;
-    while (bits < layout->reg_bits && layout->reg[bits] == 1u << (shift + bits)) bits++;
-    return 1u << bits;
-}
-
-/* Whether threads can exchange the tile's elements through a buffer before op. */
-static bool has_room(const assignment *a, tile_op op, const tile_type *tile) {
-    int64_t taken = tile_shared_bytes_at(a->f, a->pass->scratch, op);
-    int64_t bytes = tile_type_elements(tile) * tile_scalar_bytes(tile->scalar) *
-                    tile_executors_of(a->f, op).groups;
-    if (taken + bytes <= (int64_t)a->pass->target->max_shared_bytes) return true;
-    tile_remark_missed(a->f, op, "narrow accesses",
-                       "shared memory has no room for its threads to exchange elements",
-                       "take smaller buffers or fewer stages");
-    return false;
-}
-
-static void widen_store(assignment *a, tile_op op) {
-    unsigned count;
-    tile_value tile = tile_op_operand(a->f, op, 0);
-    const tile_type *type = tile_value_type(a->f, tile);
-    const tile_value *element = tile_op_segment(a->f, op, 1, &count);
-    if (tile_value_type(a->f, element[0])->layout) return;
-    tile_access_facts facts = tile_view_access(a->f, a->ranges, element);
-    unsigned d = tile_unit_dim(&facts, tile_value_type(a->f, element[0])->rank, type->rank);
-    if (d == type->rank) return;
-    unsigned now = run_along(type->layout, d);
-    tile_layout wide = tile_access_layout(a->f, a->ranges, element, type, warps_at(a, op));
-    unsigned then = run_along(&wide, d);
-    if (now < facts.width && now < then && has_room(a, op, type))
-        set_operand(a, op, 0, convert(a, op, tile, &wide));
-}
-
-static void convert_for_pieces(assignment *a, tile_op op) {
-    uint32_t extents[TILE_MAX_RANK];
-    tile_pieces pieces;
-    tile_value tile = tile_op_operand(a->f, op, 0);
-    tile_layout layout = pieces_layout(a, op, extents);
-    if (!tile_pieces_cut(tile_value_type(a->f, tile)->layout, extents, &pieces) &&
-        tile_pieces_cut(&layout, extents, &pieces))
-        set_operand(a, op, 0, convert(a, op, tile, &layout));
-}
-
-/* What one thread gets and others need, too, goes through a buffer. */
-static void give_buffer(assignment *a, tile_op op) {
-    tile_value result = tile_op_result(a->f, op, 0);
-    const tile_type *type = tile_value_type(a->f, result);
-    bool whole = type->kind == TILE_TYPE_TILE;
-    tile_op_data *data = tile_op_at(a->f, op);
-    if (data->segment[3] || !tile_value_is_used(a->f, result) ||
-        (whole && !tile_layout_redundant_threads(type->layout)))
-        return;
-    tile_type draft = *type;
-    if (!whole) {
-        draft.rank = 1;
-        draft.dims[0] = tile_expr_int(a->pass->context, 1);
-    }
-    tile_builder b = tile_builder_before(a->f, op);
-    tile_value buffer = tile_build_alloc_shared(&b, buffer_type(a, &draft));
-    tile_value *operands =
-        TILE_NEW_ARRAY(&a->f->module->arena, tile_value, data->operand_count + 1u);
-    data = tile_op_at(a->f, op);
-    memcpy(operands, data->operands, sizeof *operands * data->operand_count);
-    operands[data->operand_count++] = buffer; /* the row's last */
-    data->operands = operands;
-    data->segment[3] = 1;
-    b.before = data->next;
-    tile_build_free_shared(&b, buffer);
-}
-
-static void convert_region(assignment *a, tile_region region) {
-    TILE_FOR_EACH_OP (a->f, op, region) {
-        tile_opcode opcode = tile_op_opcode(a->f, op);
-        if (opcode == TILE_OP_dot) convert_dot_operands(a, op);
-        if (opcode == TILE_OP_store) widen_store(a, op);
-        if (opcode == TILE_OP_store_async) convert_for_pieces(a, op);
-        if (opcode == TILE_OP_broadcast) convert_repeated(a, op);
-        if (is_atomic_tile(a->f, op)) give_buffer(a, op);
-        for (unsigned r = 0; r < tile_op_at(a->f, op)->region_count; r++)
-            convert_region(a, tile_op_region(a->f, op, r));
-    }
-}
-
 tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
     prepare_rounding(pass, f);
     prepare_dots(pass, f);
@@ -636,8 +350,7 @@ tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
     a.wanted = TILE_NEW_ARRAY(pass->scratch, tile_layout, a.value_count);
     a.shared = TILE_NEW_ARRAY(pass->scratch, tile_layout, a.value_count);
     for (uint32_t id = 0; id < a.value_count; id++) a.parent[id] = id;
-    a.divergent = tile_divergent_values(f, pass->scratch);
-    tile_walk(f, f->body, check_uniform, &a);
+    a.status = check_uniform(pass, f);
     tile_walk(f, f->body, unite_op, &a);
     tile_walk(f, f->body, wish_op, &a);
     tile_walk(f, f->body, order_op, &a);
@@ -649,6 +362,6 @@ tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
     a.status = lay_out_buffers(pass, f, a.ranges, a.shared);
     if (a.status != TILE_OK) return a.status;
     set_layouts(&a);
-    convert_region(&a, f->body);
-    return a.status;
+    convert_layouts(pass, f, a.ranges);
+    return TILE_OK;
 }

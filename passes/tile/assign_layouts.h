@@ -1,0 +1,25 @@
+/* assign-layouts in parts, and what they know together. */
+#ifndef TILE_PASSES_TILE_ASSIGN_LAYOUTS_H
+#define TILE_PASSES_TILE_ASSIGN_LAYOUTS_H
+
+#include "lib/analysis/range.h"
+#include "lib/layout/mma.h"
+#include "passes/pass.h"
+
+/* check_uniform.c: all threads of the executing set take part in a tile operation, with the same
+ * operands. TILE_INVALID after diagnostics. */
+tile_status check_uniform(tile_pass *pass, tile_function *f);
+
+/* convert_layouts.c: tiles, which all have layouts, get other ones where these are needed. */
+void convert_layouts(tile_pass *pass, tile_function *f, const tile_range *ranges);
+
+/* The instruction for a dot; laid_out: one whose fragments its accumulator consists of. NULL: none.
+ */
+const tile_mma *layouts_choose_mma(const tile_pass *pass, const tile_function *f, tile_op dot,
+                                   bool laid_out);
+/* The layout that pieces of a ring's stages can be cut from; extents: of a piece. */
+tile_layout layouts_of_pieces(const tile_function *f, tile_op store_async,
+                              uint32_t extents[TILE_MAX_RANK]);
+bool layouts_is_atomic_tile(const tile_function *f, tile_op op);
+
+#endif

@@ -1,0 +1,68 @@
+/* A tile operation is one of all threads that execute it: assign-layouts refuses those that not all
+ * reach, or not with the same operands. */
+#include "lib/analysis/uniform.h"
+#include "lib/ir/regions.h"
+#include "passes/tile/assign_layouts.h"
+
+typedef struct uniformity {
+    tile_pass *pass;
+    tile_function *f;
+    const bool *divergent; /* by value */
+    tile_status status;
+} uniformity;
+
+static bool is_tile(const tile_function *f, tile_value value) {
+    return tile_value_type(f, value)->kind == TILE_TYPE_TILE;
+}
+
+static bool check_control(uniformity *u, tile_op op) {
+    tile_op control = tile_divergent_control(u->f, u->divergent, op);
+    if (!control.id) return true;
+    u->status = TILE_INVALID;
+    tile_report(
+        u->pass->context, TILE_ERROR, tile_op_loc(u->f, op),
+        "%s is in divergent control flow: all threads that execute it together must reach it",
+        tile_op_name(u->f, op));
+    tile_report(u->pass->context, TILE_NOTE, tile_op_loc(u->f, control),
+                "threads diverge at this %s", tile_op_name(u->f, control));
+    return false;
+}
+
+static void refuse_divergent(uniformity *u, tile_op op, tile_value value) {
+    tile_op source = tile_divergence_source(u->f, u->divergent, value);
+    u->status = TILE_INVALID;
+    tile_report(u->pass->context, TILE_ERROR, tile_op_loc(u->f, op),
+                "%s: an operand differs between threads, and a tile operation takes uniform ones; "
+                "where the compiler cannot know that it is, write `uniform`",
+                tile_op_name(u->f, op));
+    if (source.id)
+        tile_report(u->pass->context, TILE_NOTE, tile_op_loc(u->f, source),
+                    "this %s differs between threads", tile_op_name(u->f, source));
+}
+
+/* A tile is one value of all threads. One that is divergent has been reported where it became so.
+ */
+static void check_op(tile_function *f, tile_op op, void *user) {
+    uniformity *u = user;
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
+    bool together = info->traits & (TILE_TRAIT_WHOLE_SET | TILE_TRAIT_UNIFORM);
+    if ((together && !check_control(u, op)) || info->traits & TILE_TRAIT_UNIFORM) return;
+    bool tile = info->traits & TILE_TRAIT_WHOLE_SET;
+    for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
+        tile |= is_tile(f, tile_op_result(f, op, i));
+    bool regions = info->shape != TILE_SHAPE_NONE; /* what it carries need not be alike */
+    unsigned count = regions ? tile_decision_count(f, op) : tile_op_operand_count(f, op);
+    for (unsigned i = 0; tile && i < count; i++) {
+        tile_value value = regions ? tile_decision(f, op, i) : tile_op_operand(f, op, i);
+        if (!u->divergent[value.id] || is_tile(f, value)) continue;
+        refuse_divergent(u, op, value);
+        return;
+    }
+}
+
+tile_status check_uniform(tile_pass *pass, tile_function *f) {
+    uniformity u = {.pass = pass, .f = f};
+    u.divergent = tile_divergent_values(f, pass->scratch);
+    tile_walk(f, f->body, check_op, &u);
+    return u.status;
+}

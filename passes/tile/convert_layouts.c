@@ -1,0 +1,256 @@
+/* Conversions, the last part of assign-layouts: before a `dot` whose operand is not held as a
+ * fragment, before a store that would be narrow, and before a `broadcast` whose operand is held as
+ * somebody else wants it. What only one thread gets of an atomic operation goes through a buffer,
+ * too. */
+#include <string.h>
+
+#include "lib/analysis/access.h"
+#include "lib/analysis/executors.h"
+#include "lib/analysis/liveness.h"
+#include "lib/analysis/memory.h"
+#include "lib/analysis/product.h"
+#include "lib/ir/atomic.h"
+#include "lib/ir/regions.h"
+#include "lib/ir/remark.h"
+#include "lib/ir/shape.h"
+#include "lib/layout/layout.h"
+#include "lib/layout/pieces.h"
+#include "passes/tile/assign_layouts.h"
+#include "passes/tile/prepare.h"
+#include "passes/tile/warpgroup.h"
+
+typedef struct conversions {
+    tile_pass *pass;
+    tile_function *f;
+    const tile_range *ranges;
+} conversions;
+
+/* Of a buffer that a tile goes through. */
+static const tile_type *buffer_type(const conversions *c, const tile_type *tile) {
+    uint32_t dims[TILE_MAX_RANK];
+    tile_type_dims(tile, dims);
+    tile_layout spread = tile_layout_shared_swizzled(dims, tile->rank, tile->rank - 1,
+                                                     tile_scalar_bytes(tile->scalar));
+    tile_type draft = *tile;
+    draft.kind = TILE_TYPE_SHARED;
+    draft.layout = &spread;
+    return tile_type_get(c->pass->context, &draft);
+}
+
+static tile_value repeatable(conversions *c, tile_op op, tile_value tile,
+                             const tile_layout *result);
+
+static tile_value copy_iota(tile_builder *b, tile_op iota, const tile_type *to) {
+    tile_value again = tile_build_iota(b, to);
+    tile_op_data *copy = tile_op_at(b->function, tile_value_def(b->function, again));
+    copy->attrs = tile_op_at(b->function, iota)->attrs; /* which nobody changes */
+    copy->attr_count = tile_op_at(b->function, iota)->attr_count;
+    return again;
+}
+
+/* A tile in another layout, before op: computed again if it comes from nothing or is a broadcast,
+ * whose operand has fewer elements to move; else through a buffer. */
+static tile_value convert(conversions *c, tile_op op, tile_value tile, const tile_layout *layout) {
+    tile_builder b = tile_builder_before(c->f, op);
+    const tile_type *from = tile_value_type(c->f, tile);
+    const tile_type *to = tile_type_with_layout(c->pass->context, from, layout);
+    tile_op def = tile_value_def(c->f, tile);
+    if (tile_op_opcode(c->f, def) == TILE_OP_splat)
+        return tile_build_splat(&b, tile_op_operand(c->f, def, 0), to);
+    if (tile_op_opcode(c->f, def) == TILE_OP_iota) return copy_iota(&b, def, to);
+    if (tile_op_opcode(c->f, def) == TILE_OP_broadcast)
+        return tile_build_broadcast(&b, repeatable(c, op, tile_op_operand(c->f, def, 0), layout),
+                                    to);
+    tile_value buffer = tile_build_alloc_shared(&b, buffer_type(c, from));
+    tile_value converted = tile_build_convert_layout(&b, tile, buffer, to);
+    tile_build_free_shared(&b, buffer);
+    tile_pass_count(c->pass, "conversions", 1);
+    return converted;
+}
+
+/* The operand of a broadcast before op whose result has this layout. */
+static tile_value repeatable(conversions *c, tile_op op, tile_value tile,
+                             const tile_layout *result) {
+    const tile_type *type = tile_value_type(c->f, tile);
+    tile_layout narrow = tile_broadcast_layout(type, result);
+    return tile_layout_equal(&narrow, type->layout) ? tile : convert(c, op, tile, &narrow);
+}
+
+/* Without an instruction both operands are read from shared memory, and wgmma reads one there: a
+ * tile is put there first. */
+static void put_operand_in_shared(conversions *c, tile_op op, unsigned operand, tile_value tile) {
+    tile_builder b = tile_builder_before(c->f, op);
+    const tile_type *type = buffer_type(c, tile_value_type(c->f, tile));
+    if (warpgroup_takes(c->f, op)) {
+        tile_layout layout = warpgroup_lay_out(type, warpgroup_fastest(type, operand));
+        type = tile_type_with_layout(c->pass->context, type, &layout);
+    }
+    tile_value buffer = tile_build_alloc_shared(&b, type);
+    if (c->f->sync_explicit) tile_build_sync_for(&b, tile_executors_of(c->f, op));
+    tile_build_store_shared(&b, tile, buffer, NULL, 0);
+    if (c->f->sync_explicit) tile_build_sync_for(&b, tile_executors_of(c->f, op));
+    prepare_set_operand(c->f, op, operand, buffer);
+    b.before = tile_op_at(c->f, op)->next;
+    tile_build_free_shared(&b, buffer);
+}
+
+/* The classes may have given the accumulator another layout than its dot wants. */
+static void explain_layout(conversions *c, tile_op op) {
+    char why[160];
+    tile_mma_query query = tile_product_query(c->f, op);
+    query.capability = c->pass->target->compute_capability;
+    if (!layouts_choose_mma(c->pass, c->f, op, false)) return; /* has been told */
+    tile_mma_explain(&query, why, sizeof why);
+    tile_report(c->pass->context, TILE_REMARK, tile_op_loc(c->f, op),
+                "dot: %s; an fma loop in each thread computes it", why);
+}
+
+static void take_fragment(conversions *c, tile_op op, unsigned operand, const tile_layout *layout) {
+    unsigned count;
+    tile_value value = tile_op_segment(c->f, op, operand, &count)[0];
+    if (!tile_layout_equal(layout, tile_value_type(c->f, value)->layout))
+        prepare_set_operand(c->f, op, operand, convert(c, op, value, layout));
+}
+
+/* False if the layouts have become such that the dot is left to mma. */
+static bool convert_for_warpgroup(conversions *c, tile_op op) {
+    unsigned count, row_dim = TILE_WGMMA_PLAIN;
+    uint32_t columns;
+    warpgroup_plan plan;
+    tile_layout fragment;
+    const tile_type *acc = tile_value_type(c->f, tile_op_result(c->f, op, 0));
+    if (!tile_wgmma_holds(acc->layout, row_dim, acc->scalar, &columns))
+        row_dim = TILE_WGMMA_EXCHANGED;
+    unsigned first = warpgroup_first(row_dim);
+    tile_value second = tile_op_segment(c->f, op, 1 - first, &count)[0];
+    if (tile_wgmma_holds(acc->layout, row_dim, acc->scalar, &columns)) {
+        if (tile_value_type(c->f, second)->kind == TILE_TYPE_TILE) {
+            put_operand_in_shared(c, op, 1 - first, second);
+            warpgroup_end_at_once(c->f, op,
+                                  "an operand goes through a buffer, which is filled "
+                                  "again while later products are under way");
+        }
+        if (warpgroup_fragment(c->f, op, acc->layout, row_dim, &fragment))
+            take_fragment(c, op, first, &fragment);
+    }
+    const char *fault = warpgroup_find_plan(c->f, op, &plan);
+    if (!fault) return true;
+    tile_op_set_text(c->f, op, TILE_ATTR_via, "mma");
+    tile_remark_missed(c->f, op, "no wgmma", fault, NULL);
+    return false;
+}
+
+static void convert_dot_operands(conversions *c, tile_op op) {
+    unsigned count;
+    if (warpgroup_takes(c->f, op) && convert_for_warpgroup(c, op)) return;
+    const tile_layout *acc = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
+    const tile_mma *row = layouts_choose_mma(c->pass, c->f, op, true);
+    if (!row) explain_layout(c, op);
+    for (unsigned operand = 0; operand < 2; operand++) {
+        tile_value value = tile_op_segment(c->f, op, operand, &count)[0];
+        const tile_type *type = tile_value_type(c->f, value);
+        if (type->kind != TILE_TYPE_TILE) continue;
+        if (!row) {
+            put_operand_in_shared(c, op, operand, value);
+            continue;
+        }
+        tile_layout layout = tile_product_fragment(row, acc, operand, type);
+        take_fragment(c, op, operand, &layout);
+    }
+}
+
+static void convert_repeated(conversions *c, tile_op op) {
+    const tile_layout *result = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
+    prepare_set_operand(c->f, op, 0, repeatable(c, op, tile_op_operand(c->f, op, 0), result));
+}
+
+/* Consecutive elements that one thread has along dim d. */
+static unsigned run_along(const tile_layout *layout, unsigned d) {
+    unsigned shift = tile_layout_dim_shift(layout, d), bits = 0;
+    while (bits < layout->reg_bits && layout->reg[bits] == 1u << (shift + bits)) bits++;
+    return 1u << bits;
+}
+
+/* Whether threads can exchange the tile's elements through a buffer before op. */
+static bool has_room(const conversions *c, tile_op op, const tile_type *tile) {
+    int64_t taken = tile_shared_bytes_at(c->f, c->pass->scratch, op);
+    int64_t bytes = tile_type_elements(tile) * tile_scalar_bytes(tile->scalar) *
+                    tile_executors_of(c->f, op).groups;
+    if (taken + bytes <= (int64_t)c->pass->target->max_shared_bytes) return true;
+    tile_remark_missed(c->f, op, "narrow accesses",
+                       "shared memory has no room for its threads to exchange elements",
+                       "take smaller buffers or fewer stages");
+    return false;
+}
+
+static void widen_store(conversions *c, tile_op op) {
+    unsigned count;
+    tile_value tile = tile_op_operand(c->f, op, 0);
+    const tile_type *type = tile_value_type(c->f, tile);
+    const tile_value *element = tile_op_segment(c->f, op, 1, &count);
+    if (tile_value_type(c->f, element[0])->layout) return;
+    tile_access_facts facts = tile_view_access(c->f, c->ranges, element);
+    unsigned d = tile_unit_dim(&facts, tile_value_type(c->f, element[0])->rank, type->rank);
+    if (d == type->rank) return;
+    unsigned now = run_along(type->layout, d);
+    tile_layout wide =
+        tile_access_layout(c->f, c->ranges, element, type, tile_executors_of(c->f, op).warps);
+    unsigned then = run_along(&wide, d);
+    if (now < facts.width && now < then && has_room(c, op, type))
+        prepare_set_operand(c->f, op, 0, convert(c, op, tile, &wide));
+}
+
+static void convert_for_pieces(conversions *c, tile_op op) {
+    uint32_t extents[TILE_MAX_RANK];
+    tile_pieces pieces;
+    tile_value tile = tile_op_operand(c->f, op, 0);
+    tile_layout layout = layouts_of_pieces(c->f, op, extents);
+    if (!tile_pieces_cut(tile_value_type(c->f, tile)->layout, extents, &pieces) &&
+        tile_pieces_cut(&layout, extents, &pieces))
+        prepare_set_operand(c->f, op, 0, convert(c, op, tile, &layout));
+}
+
+/* What one thread gets and others need, too, goes through a buffer. */
+static void give_buffer(conversions *c, tile_op op) {
+    tile_value result = tile_op_result(c->f, op, 0);
+    const tile_type *type = tile_value_type(c->f, result);
+    bool whole = type->kind == TILE_TYPE_TILE;
+    tile_op_data *data = tile_op_at(c->f, op);
+    if (data->segment[3] || !tile_value_is_used(c->f, result) ||
+        (whole && !tile_layout_redundant_threads(type->layout)))
+        return;
+    tile_type draft = *type;
+    if (!whole) {
+        draft.rank = 1;
+        draft.dims[0] = tile_expr_int(c->pass->context, 1);
+    }
+    tile_builder b = tile_builder_before(c->f, op);
+    tile_value buffer = tile_build_alloc_shared(&b, buffer_type(c, &draft));
+    tile_value *operands =
+        TILE_NEW_ARRAY(&c->f->module->arena, tile_value, data->operand_count + 1u);
+    data = tile_op_at(c->f, op);
+    memcpy(operands, data->operands, sizeof *operands * data->operand_count);
+    operands[data->operand_count++] = buffer; /* the row's last */
+    data->operands = operands;
+    data->segment[3] = 1;
+    b.before = data->next;
+    tile_build_free_shared(&b, buffer);
+}
+
+static void convert_region(conversions *c, tile_region region) {
+    TILE_FOR_EACH_OP (c->f, op, region) {
+        tile_opcode opcode = tile_op_opcode(c->f, op);
+        if (opcode == TILE_OP_dot) convert_dot_operands(c, op);
+        if (opcode == TILE_OP_store) widen_store(c, op);
+        if (opcode == TILE_OP_store_async) convert_for_pieces(c, op);
+        if (opcode == TILE_OP_broadcast) convert_repeated(c, op);
+        if (layouts_is_atomic_tile(c->f, op)) give_buffer(c, op);
+        for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
+            convert_region(c, tile_op_region(c->f, op, r));
+    }
+}
+
+void convert_layouts(tile_pass *pass, tile_function *f, const tile_range *ranges) {
+    conversions c = {pass, f, ranges};
+    convert_region(&c, f->body);
+}
