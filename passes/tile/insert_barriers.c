@@ -79,47 +79,28 @@
  * Under `sync explicit` no barrier is inserted: in the whole kernel, or in one region; there a
  * barrier goes before the region if what is pending asks for it, and what the region accesses is
  * pending behind it. A `sync` that is there stays. */
-#include <string.h>
-
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/uniform.h"
 #include "lib/ir/atomic.h"
 #include "lib/ir/regions.h"
 #include "passes/pass.h"
+#include "passes/tile/pending_accesses.h"
 #include "passes/tile/warpgroup.h"
-
-typedef struct pending_access {
-    tile_access access;
-    bool stale;   /* of an earlier iteration: stage and index tell nothing */
-    bool outer;   /* was pending before the region that is being looked at */
-    bool arrived; /* was pending when all threads arrived at the cluster's barrier */
-    bool landed;  /* a wait has made it pending, in this iteration */
-} pending_access;
-
-typedef struct access_set {
-    pending_access *items;
-    size_t count, capacity;
-} access_set;
-
-typedef struct state {
-    access_set pending;
-    /* By mechanism: what operations do in the background, until a wait that leaves nothing. */
-    access_set under_way[TILE_MECHANISM_COUNT];
-} state;
 
 /* What a walk through the regions of an operation made of a state. */
 typedef struct walk_note {
     bool known;
     bool landed_only;
     bool hoist;
-    state before, after;
+    access_state before, after;
     long inserted; /* when it was made */
 } walk_note;
 
 typedef struct barriers {
     tile_pass *pass;
     tile_function *f;
+    tile_arena *arena;
     /* By op: its regions have the barriers that they need by themselves; those that what has landed
      * needs come first, [1]. */
     bool (*settled)[2];
@@ -133,204 +114,9 @@ typedef struct barriers {
     bool failed;
 } barriers;
 
-/* Sets of accesses ----------------------------------------------------------------------------- */
-
-static bool same_access(const pending_access *a, const pending_access *b) {
-    return a->access.op.id == b->access.op.id && a->access.memory.id == b->access.memory.id &&
-           a->access.stage.id == b->access.stage.id && a->access.write == b->access.write &&
-           a->stale == b->stale && a->outer == b->outer && a->arrived == b->arrived &&
-           a->landed == b->landed;
-}
-
-static bool set_add(barriers *b, access_set *set, pending_access access) {
-    for (size_t i = 0; i < set->count; i++)
-        if (same_access(&set->items[i], &access)) return false;
-    set->items = tile_arena_grow(b->pass->scratch, set->items, set->count, &set->capacity,
-                                 sizeof *set->items);
-    set->items[set->count++] = access;
-    return true;
-}
-
-static bool set_add_all(barriers *b, access_set *set, const access_set *from) {
-    bool grown = false;
-    if (!set->count && from->count) {
-        *set = (access_set){.count = from->count, .capacity = from->count};
-        set->items = tile_arena_alloc(b->pass->scratch, sizeof *set->items * from->count);
-        memcpy(set->items, from->items, sizeof *set->items * from->count);
-        return true;
-    }
-    for (size_t i = 0; i < from->count; i++) grown |= set_add(b, set, from->items[i]);
-    return grown;
-}
-
-static bool state_join(barriers *b, state *into, const state *from) {
-    bool grown = set_add_all(b, &into->pending, &from->pending);
-    for (unsigned m = 0; m < TILE_MECHANISM_COUNT; m++)
-        grown |= set_add_all(b, &into->under_way[m], &from->under_way[m]);
-    return grown;
-}
-
-static state state_copy(barriers *b, const state *from) {
-    state copy = {0};
-    state_join(b, &copy, from);
-    return copy;
-}
-
-static bool set_contains(const access_set *set, const access_set *other) {
-    bool all = true;
-    for (size_t i = 0; i < other->count && all; i++) {
-        /* Mostly they were made alike. */
-        bool found = i < set->count && same_access(&set->items[i], &other->items[i]);
-        for (size_t k = 0; k < set->count && !found; k++)
-            found = same_access(&set->items[k], &other->items[i]);
-        all = found;
-    }
-    return all;
-}
-
-static bool same_set(const access_set *a, const access_set *b) {
-    return set_contains(a, b) && set_contains(b, a);
-}
-
-static bool same_state(const state *a, const state *b) {
-    bool same = same_set(&a->pending, &b->pending);
-    for (unsigned m = 0; m < TILE_MECHANISM_COUNT; m++)
-        same = same && same_set(&a->under_way[m], &b->under_way[m]);
-    return same;
-}
-
-/* What region `to` of op calls a value that region `from` has; no value where it has no name. */
-typedef struct passage {
-    tile_op op;
-    int from, to;
-} passage;
-
-static tile_value name_behind(const tile_function *f, passage way, tile_value value) {
-    if (tile_value_at(f, value)->kind == TILE_VALUE_CONSTANT) return value;
-    for (unsigned i = 0; way.op.id && i < tile_carried_count(f, way.op); i++)
-        if (tile_carried_sent(f, way.op, way.from, i).id == value.id)
-            return tile_carried_received(f, way.op, way.to, i);
-    return TILE_NO_VALUE;
-}
-
-static void set_age(const tile_function *f, passage way, access_set *set) {
-    for (size_t i = 0; i < set->count; i++) {
-        tile_access *access = &set->items[i].access;
-        set->items[i].stale = true;
-        set->items[i].landed = false;
-        if (access->stage.id) access->stage = name_behind(f, way, access->stage);
-    }
-}
-
-/* A counter that begins as the constant stands for it in the first iteration, and unlike it can be
- * compared with stages that are counted from it. Of several counters none. */
-static tile_value counter_from(const tile_function *f, tile_op op, int to, tile_value constant) {
-    tile_value counter = TILE_NO_VALUE;
-    for (unsigned i = 0; i < tile_carried_count(f, op); i++) {
-        if (tile_carried_sent(f, op, TILE_AROUND, i).id != constant.id) continue;
-        if (counter.id) return constant;
-        counter = tile_carried_received(f, op, to, i);
-    }
-    return counter.id ? counter : constant;
-}
-
-static void set_enter(const tile_function *f, tile_op op, int to, access_set *set) {
-    for (size_t i = 0; i < set->count; i++) {
-        tile_value *stage = &set->items[i].access.stage;
-        if (stage->id && tile_value_at(f, *stage)->kind == TILE_VALUE_CONSTANT)
-            *stage = counter_from(f, op, to, *stage);
-    }
-}
-
-/* What was before a loop, as its region `to` sees it in the first iteration. */
-static void state_enter(const tile_function *f, tile_op op, int to, state *s) {
-    set_enter(f, op, to, &s->pending);
-    for (unsigned m = 0; m < TILE_MECHANISM_COUNT; m++) set_enter(f, op, to, &s->under_way[m]);
-}
-
-/* Another iteration's accesses, as they are seen behind the passage; none: from outside. */
-static void state_age(const tile_function *f, passage way, state *s) {
-    set_age(f, way, &s->pending);
-    for (unsigned m = 0; m < TILE_MECHANISM_COUNT; m++) set_age(f, way, &s->under_way[m]);
-}
-
-/* Conflicts ------------------------------------------------------------------------------------ */
-
-/* The bytes of a buffer; all bytes where its offset or size is not known. */
-static void shared_bytes(const tile_function *f, tile_value buffer, int64_t *from, int64_t *to) {
-    tile_op alloc = tile_value_def(f, buffer);
-    bool known = alloc.id && tile_op_opcode(f, alloc) == TILE_OP_alloc_shared;
-    int64_t stride, size = known ? tile_alloc_bytes(f, alloc, &stride) : -1;
-    *from = known ? tile_op_attr_int(f, alloc, TILE_ATTR_offset, -1) : -1;
-    *to = *from < 0 || size < 0 ? INT64_MAX : *from + size;
-}
-
-static bool shared_meets(const tile_function *f, const tile_access *a, const tile_access *b) {
-    tile_value a_buffer = tile_shared_source(f, a->memory);
-    tile_value b_buffer = tile_shared_source(f, b->memory);
-    if (a_buffer.id == b_buffer.id) return tile_stages_may_meet(f, a->stage, b->stage);
-    int64_t a_from, a_to, b_from, b_to;
-    shared_bytes(f, a_buffer, &a_from, &a_to);
-    shared_bytes(f, b_buffer, &b_from, &b_to);
-    return a_from < b_to && b_from < a_to;
-}
-
-/* The tile that a load gives or a store takes, NULL for other operations. */
-static const tile_type *register_tile(const tile_function *f, tile_op op) {
-    if (tile_op_opcode(f, op) == TILE_OP_load) return tile_value_type(f, tile_op_result(f, op, 0));
-    if (tile_op_opcode(f, op) == TILE_OP_store)
-        return tile_value_type(f, tile_op_operand(f, op, 0));
-    return NULL;
-}
-
-/* Every element is one thread's own, and the same one's in both accesses. */
-static bool same_threads(const tile_function *f, const tile_access *a, const tile_access *b) {
-    const tile_type *type = register_tile(f, a->op), *other = register_tile(f, b->op);
-    if (!type || type != other || !type->layout || a->memory.id != b->memory.id ||
-        a->index_count != b->index_count)
-        return false;
-    for (unsigned i = 0; i < a->index_count; i++)
-        if (a->index[i].id != b->index[i].id) return false;
-    int64_t holders = (int64_t)tile_type_registers(type)
-                      << TILE_LANE_BITS << type->layout->warp_bits;
-    return holders == tile_type_elements(type);
-}
-
-/* Two atomic accesses, of threads that run on their own, or of tiles whose order nobody sees: of
- * one kind, which does not depend on it, and nobody takes the old elements. */
-static bool may_come_together(const barriers *pass, const tile_access *a, const tile_access *b) {
-    const tile_function *f = pass->f;
-    const tile_access *both[2] = {a, b};
-    if (!a->atomic || !b->atomic) return false;
-    tile_word kind = tile_op_word(f, a->op, TILE_ATTR_kind);
-    bool same = kind == tile_op_word(f, b->op, TILE_ATTR_kind) && tile_kind_opcode(kind);
-    bool fine = true;
-    for (unsigned i = 0; i < 2; i++) {
-        bool whole = tile_op_has_trait(tile_op_opcode(f, both[i]->op), TILE_TRAIT_WHOLE_SET);
-        fine &= !whole || (same && !pass->uses[tile_op_result(f, both[i]->op, 0).id]);
-    }
-    return fine;
-}
-
-/* Through one ring: each four warps wait for their own stages. */
-static bool waits_by_itself(const tile_function *f, const tile_access *a, const tile_access *b) {
-    return a->shared && a->memory.id == b->memory.id &&
-           tile_op_opcode(f, a->op) == TILE_OP_store_async &&
-           tile_op_opcode(f, b->op) == TILE_OP_store_async;
-}
-
 static bool meets(const barriers *b, const pending_access *earlier, const tile_access *later) {
-    const tile_function *f = b->f;
-    const tile_access *access = &earlier->access;
-    if (b->landed_only && !earlier->landed) return false;
-    if (access->shared != later->shared || !(access->write || later->write)) return false;
-    if (may_come_together(b, access, later) || waits_by_itself(f, access, later)) return false;
-    if (access->shared) return shared_meets(f, access, later);
-    if (!tile_may_alias(f, access->memory, later->memory)) return false;
-    return earlier->stale || !same_threads(f, access, later);
+    return (earlier->landed || !b->landed_only) && accesses_conflict(b->f, b->uses, earlier, later);
 }
-
-/* The walk ------------------------------------------------------------------------------------- */
 
 /* A barrier that only some threads reach would never end. */
 static bool may_stand_at(barriers *b, tile_op before) {
@@ -347,7 +133,7 @@ static bool may_stand_at(barriers *b, tile_op before) {
     return false;
 }
 
-static void put_barrier(barriers *b, tile_op before, state *s) {
+static void put_barrier(barriers *b, tile_op before, access_state *s) {
     if (tile_sync_is_explicit(b->f, before)) return;
     s->pending.count = 0;
     if (b->dry || !may_stand_at(b, before)) return;
@@ -356,17 +142,17 @@ static void put_barrier(barriers *b, tile_op before, state *s) {
     b->inserted++;
 }
 
-static void complete(barriers *b, tile_op wait, state *s) {
+static void complete(barriers *b, tile_op wait, access_state *s) {
     access_set *under_way = &s->under_way[tile_op_mechanism(b->f, wait)];
     for (size_t i = 0; i < under_way->count; i++) {
         pending_access access = under_way->items[i];
         access.landed = true;
-        set_add(b, &s->pending, access);
+        access_set_add(b->arena, &s->pending, access);
     }
     if (tile_waits_for_all(b->f, wait)) under_way->count = 0;
 }
 
-static void walk_accesses(barriers *b, tile_op op, state *s) {
+static void walk_accesses(barriers *b, tile_op op, access_state *s) {
     tile_access accesses[TILE_MAX_ACCESSES];
     unsigned count = tile_op_accesses(b->f, op, accesses);
     bool conflict = false;
@@ -379,20 +165,24 @@ static void walk_accesses(barriers *b, tile_op op, state *s) {
     if (conflict) put_barrier(b, op, s);
     tile_mechanism started = tile_op_starts(b->f, op);
     access_set *set = started != TILE_MECHANISM_NONE ? &s->under_way[started] : &s->pending;
-    for (unsigned a = 0; a < count; a++) set_add(b, set, (pending_access){.access = accesses[a]});
+    for (unsigned a = 0; a < count; a++)
+        access_set_add(b->arena, set, (pending_access){.access = accesses[a]});
 }
 
-static void walk_region(barriers *b, tile_region region, state *s);
+static void walk_region(barriers *b, tile_region region, access_state *s);
 
 /* The states at the head of each region of op when control comes to it, and after it if it may run
  * none. */
-static state *enter_regions(barriers *b, tile_op op, const state *before, state *after) {
-    state *heads = TILE_NEW_ARRAY(b->pass->scratch, state, tile_op_at(b->f, op)->region_count + 1u);
-    *after = (state){0};
+static access_state *enter_regions(barriers *b, tile_op op, const access_state *before,
+                                   access_state *after) {
+    access_state *heads =
+        TILE_NEW_ARRAY(b->arena, access_state, tile_op_at(b->f, op)->region_count + 1u);
+    *after = (access_state){0};
     TILE_FOR_EACH_PLACE (b->f, op, to) {
         if (!tile_goes(b->f, op, TILE_AROUND, to)) continue;
-        state_join(b, to == TILE_AROUND ? after : &heads[to], before);
-        if (to != TILE_AROUND && tile_repeats(b->f, op)) state_enter(b->f, op, to, &heads[to]);
+        access_state_join(b->arena, to == TILE_AROUND ? after : &heads[to], before);
+        if (to != TILE_AROUND && tile_repeats(b->f, op))
+            access_state_enter(b->f, op, to, &heads[to]);
     }
     return heads;
 }
@@ -400,52 +190,52 @@ static state *enter_regions(barriers *b, tile_op op, const state *before, state 
 /* One round through the regions in the order of the text. What one leaves at its end goes on from
  * there; it is another iteration's where it goes back, and behind a loop. True if the head of a
  * region grew that had been walked before. */
-static bool walk_round(barriers *b, tile_op op, state *heads, state *after) {
+static bool walk_round(barriers *b, tile_op op, access_state *heads, access_state *after) {
     bool grown = false;
     for (int r = 0; r < (int)tile_op_at(b->f, op)->region_count; r++) {
-        state end = state_copy(b, &heads[r]);
+        access_state end = access_state_copy(b->arena, &heads[r]);
         walk_region(b, tile_op_region(b->f, op, (unsigned)r), &end);
         for (int to = r + 1; to < (int)tile_op_at(b->f, op)->region_count; to++)
-            if (tile_goes(b->f, op, r, to)) state_join(b, &heads[to], &end);
+            if (tile_goes(b->f, op, r, to)) access_state_join(b->arena, &heads[to], &end);
         for (int to = 0; to <= r; to++) {
             if (!tile_goes(b->f, op, r, to)) continue;
-            state next = state_copy(b, &end);
-            state_age(b->f, (passage){op, r, to}, &next);
-            grown |= state_join(b, &heads[to], &next);
+            access_state next = access_state_copy(b->arena, &end);
+            access_state_age(b->f, (passage){op, r, to}, &next);
+            grown |= access_state_join(b->arena, &heads[to], &next);
         }
-        if (tile_repeats(b->f, op)) state_age(b->f, (passage){0}, &end);
-        if (tile_goes(b->f, op, r, TILE_AROUND)) state_join(b, after, &end);
+        if (tile_repeats(b->f, op)) access_state_age(b->f, (passage){0}, &end);
+        if (tile_goes(b->f, op, r, TILE_AROUND)) access_state_join(b->arena, after, &end);
     }
     return grown;
 }
 
 /* Walks the regions until what their ends leave for their heads grows no more. s: before op, and
  * then after it. */
-static void walk_rounds(barriers *b, tile_op op, state *s) {
-    state after, *heads = enter_regions(b, op, s, &after);
+static void walk_rounds(barriers *b, tile_op op, access_state *s) {
+    access_state after, *heads = enter_regions(b, op, s, &after);
     while (walk_round(b, op, heads, &after)) {
     }
     *s = after;
 }
 
 /* Whether something that is pending now is met inside of op, before a barrier there. */
-static bool meets_inside(barriers *b, tile_op op, const state *now) {
+static bool meets_inside(barriers *b, tile_op op, const access_state *now) {
     barriers look = *b;
     look.dry = true;
     look.hoist = false;
-    state before = state_copy(&look, now), after;
+    access_state before = access_state_copy(look.arena, now), after;
     for (size_t i = 0; i < before.pending.count; i++) before.pending.items[i].outer = true;
-    state *heads = enter_regions(&look, op, &before, &after);
+    access_state *heads = enter_regions(&look, op, &before, &after);
     walk_round(&look, op, heads, &after);
     return look.hoist;
 }
 
 /* The barriers that the regions need because of themselves come first, once; then one before op if
  * what is pending now asks for it. */
-static void settle(barriers *b, tile_op op, state *s) {
+static void settle(barriers *b, tile_op op, access_state *s) {
     bool only = b->landed_only;
     for (int first = 1; first >= (int)only; first--) {
-        state nothing = {0};
+        access_state nothing = {0};
         b->landed_only = first;
         if (!b->settled[op.id][first]) walk_rounds(b, op, &nothing);
         b->settled[op.id][first] = true;
@@ -456,21 +246,21 @@ static void settle(barriers *b, tile_op op, state *s) {
 
 /* The walk before this one did the same if it began with the same state: without this, each level
  * of nesting would walk the one inside several times, and that one again. */
-static void walk_regions(barriers *b, tile_op op, state *s) {
+static void walk_regions(barriers *b, tile_op op, access_state *s) {
     walk_note *last = &b->notes[op.id][b->dry];
     bool met = b->hoist;
     if (!last->known || last->inserted != b->inserted || last->landed_only != b->landed_only ||
-        !same_state(&last->before, s)) {
-        *last = (walk_note){.before = state_copy(b, s), .inserted = b->inserted};
+        !access_state_equal(&last->before, s)) {
+        *last = (walk_note){.before = access_state_copy(b->arena, s), .inserted = b->inserted};
         last->landed_only = b->landed_only;
         if (!b->dry) settle(b, op, s);
         b->hoist = false;
         walk_rounds(b, op, s);
-        last->after = state_copy(b, s);
+        last->after = access_state_copy(b->arena, s);
         last->hoist = b->hoist;
         last->known = b->inserted == last->inserted;
     }
-    *s = state_copy(b, &last->after);
+    *s = access_state_copy(b->arena, &last->after);
     b->hoist = met || last->hoist;
 }
 
@@ -480,7 +270,7 @@ static void collect_accesses(barriers *b, tile_region region, access_set *set) {
         tile_access accesses[TILE_MAX_ACCESSES];
         unsigned count = tile_op_accesses(b->f, op, accesses);
         for (unsigned a = 0; a < count; a++)
-            set_add(b, set, (pending_access){.access = accesses[a]});
+            access_set_add(b->arena, set, (pending_access){.access = accesses[a]});
         for (unsigned r = 0; r < tile_op_at(b->f, op)->region_count; r++)
             collect_accesses(b, tile_op_region(b->f, op, r), set);
     }
@@ -489,7 +279,7 @@ static void collect_accesses(barriers *b, tile_region region, access_set *set) {
 /* What was before is met by other warps inside: only the block's barrier before the roles serves.
  * Inside, each region is walked for itself; its barriers order nothing for the warps of the others,
  * so that behind the roles all that was accessed in them is pending. */
-static void walk_roles(barriers *b, tile_op op, state *s) {
+static void walk_roles(barriers *b, tile_op op, access_state *s) {
     access_set inside = {0};
     bool conflict = false;
     for (unsigned r = 0; r < tile_op_at(b->f, op)->region_count; r++)
@@ -501,14 +291,14 @@ static void walk_roles(barriers *b, tile_op op, state *s) {
                 b->hoist |= s->pending.items[i].outer;
             }
     if (conflict) put_barrier(b, op, s);
-    set_age(b->f, (passage){0}, &inside);
-    set_add_all(b, &s->pending, &inside);
+    access_set_age(b->f, (passage){0}, &inside);
+    access_set_add_all(b->arena, &s->pending, &inside);
     for (unsigned r = 0; r < tile_op_at(b->f, op)->region_count; r++) {
-        state own = {0};
+        access_state own = {0};
         walk_region(b, tile_op_region(b->f, op, r), &own);
-        state_age(b->f, (passage){0}, &own);
+        access_state_age(b->f, (passage){0}, &own);
         for (unsigned m = 0; m < TILE_MECHANISM_COUNT; m++)
-            set_add_all(b, &s->under_way[m], &own.under_way[m]);
+            access_set_add_all(b->arena, &s->under_way[m], &own.under_way[m]);
     }
 }
 
@@ -519,7 +309,7 @@ static bool is_everybodys(barriers *b, tile_op op) {
 }
 
 /* All threads of the block arrive, or wait for all that have. */
-static void walk_cluster_barrier(barriers *b, tile_op op, state *s) {
+static void walk_cluster_barrier(barriers *b, tile_op op, access_state *s) {
     bool waits = tile_op_effects(b->f, op) & TILE_EFFECT_ACQUIRE;
     if (!waits && tile_op_has_attr(b->f, op, TILE_ATTR_relaxed)) return;
     access_set before = s->pending;
@@ -528,12 +318,12 @@ static void walk_cluster_barrier(barriers *b, tile_op op, state *s) {
         pending_access access = before.items[i];
         if (waits && access.arrived) continue;
         access.arrived |= !waits;
-        set_add(b, &s->pending, access);
+        access_set_add(b->arena, &s->pending, access);
     }
 }
 
 /* Its lowering has a barrier before what it releases and one behind what it acquires. */
-static void walk_atomic(barriers *b, tile_op op, state *s) {
+static void walk_atomic(barriers *b, tile_op op, access_state *s) {
     if (tile_op_releases(b->f, op)) s->pending.count = 0;
     walk_accesses(b, op, s);
     if (!tile_op_acquires(b->f, op)) return;
@@ -551,7 +341,7 @@ static bool is_plain_sync(const tile_function *f, tile_op op) {
 
 /* A fence orders what its own thread does. Where all threads come to it, barriers around it make
  * that what all of them do. */
-static void walk_fence(barriers *b, tile_op op, state *s) {
+static void walk_fence(barriers *b, tile_op op, access_state *s) {
     if (tile_sync_is_explicit(b->f, op) || tile_divergent_control(b->f, b->divergent, op).id)
         return;
     const tile_op_data data = *tile_op_at(b->f, op);
@@ -565,7 +355,7 @@ static void walk_fence(barriers *b, tile_op op, state *s) {
     b->inserted++;
 }
 
-static void walk_op(barriers *b, tile_op op, state *s) {
+static void walk_op(barriers *b, tile_op op, access_state *s) {
     tile_opcode opcode = tile_op_opcode(b->f, op);
     const tile_op_info *info = tile_op_get_info(opcode);
     if (opcode == TILE_OP_roles)
@@ -588,18 +378,19 @@ static void walk_op(barriers *b, tile_op op, state *s) {
         walk_accesses(b, op, s);
 }
 
-static void walk_region(barriers *b, tile_region region, state *s) {
+static void walk_region(barriers *b, tile_region region, access_state *s) {
     TILE_FOR_EACH_OP (b->f, op, region) walk_op(b, op, s);
 }
 
 tile_status tile_pass_insert_barriers(tile_pass *pass, tile_function *f) {
     tile_pass_count(pass, "fences", insert_fences(f, pass->scratch));
     if (f->sync_explicit) return TILE_OK;
-    barriers b = {.pass = pass, .f = f, .divergent = tile_divergent_values(f, pass->scratch)};
+    barriers b = {.pass = pass, .f = f, .arena = pass->scratch};
+    b.divergent = tile_divergent_values(f, pass->scratch);
     b.uses = tile_count_uses(f, pass->scratch);
     b.settled = tile_arena_alloc(pass->scratch, sizeof *b.settled * f->op_count);
     b.notes = tile_arena_alloc(pass->scratch, sizeof *b.notes * f->op_count);
-    state s = {0};
+    access_state s = {0};
     walk_region(&b, f->body, &s);
     if (b.failed || !tile_check_barriers(f)) return TILE_INVALID;
     tile_pass_count(pass, "barriers", b.inserted);
