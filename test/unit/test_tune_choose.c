@@ -4,13 +4,12 @@
 #include "runtime/tune/choose.h"
 #include "runtime/tune/model.h"
 #include "test/unit/text_fixture.h"
+#include "test/unit/tune_product.h"
 
 /* As tools/kernels/matmul.tile, with fewer points. */
-static const char product[] =
-    "kernel @k<bm: int, bn: int, w: int, bk: int, stages: int, split: int, strategy: word,\n"
-    "          consumers: word>\n"
-    "    (%m: i32, %n: i32 {divisible = 8}, %k: i32 {divisible = 8}, %a: view<f16[%m, %k]>,\n"
-    "     %b: view<f16[%k, %n]>, %c: view<f16[%m, %n]>)\n"
+static const char product[] = TUNE_PRODUCT(
+    "bm: int, bn: int, w: int, bk: int, stages: int, split: int, strategy: word, consumers: word",
+    "f16",
     "    tune (bm, bn, w) in [(128, 128, 4), (128, 256, 8), (128, 192, 8), (128, 128, 8),\n"
     "                         (128, 64, 4), (64, 64, 4), (16, 64, 4)]\n"
     "    tune (bk, stages) in [(32, 4), (64, 3), (64, 4), (64, 8)]\n"
@@ -18,18 +17,7 @@ static const char product[] =
     "    tune consumers in [cooperative, ping_pong]\n"
     "    where consumers == cooperative | bm * bn == 16384 & w == 8 & split == 1\n"
     "    grid [ceildiv(%m, bm), ceildiv(%n, bn)] raster rows(8) warps w\n"
-    "    persistent if bm * bn >= 24576 | consumers == ping_pong {\n"
-    "  %x, %y = block_id\n"
-    "  %sa = alloc_shared : shared<f16[bm, bk]>\n"
-    "  %sb = alloc_shared : shared<f16[bk, bn]>\n"
-    "  %acc = for %i = 0 to %k step bk iter (%s = 0.0 : tile<f32[bm, bn]>)\n"
-    "      split (split, strategy) pipelined (stages, consumers = consumers) {\n"
-    "    copy %a[%x * bm, %i], %sa\n"
-    "    copy %b[%i, %y * bn], %sb\n"
-    "    yield dot(%sa, %sb, %s)\n"
-    "  }\n"
-    "  store f16(%acc), %c[%x * bm, %y * bn]\n"
-    "}\n";
+    "    persistent if bm * bn >= 24576 | consumers == ping_pong");
 
 /* "bm=128 bn=256 ..", what is chosen at these sizes; "" if nothing is. */
 static const char *choose(text_fixture *x, const char *text, const char *target, int64_t m,

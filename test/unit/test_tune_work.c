@@ -5,42 +5,48 @@
 
 #include "runtime/tune/model.h"
 #include "test/unit/text_fixture.h"
+#include "test/unit/tune_product.h"
 
 static const char product[] =
-    "kernel @k<T: type, bm: int, bn: int, bk: int, stages: int, split: int, strategy: word,\n"
-    "          consumers: word = cooperative, cm: int = 1, cn: int = 1>\n"
-    "    (%m: i32, %n: i32, %k: i32, %a: view<T[%m, %k]>, %b: view<T[%k, %n]>,\n"
-    "     %c: view<f16[%m, %n]>)\n"
-    "    grid [ceildiv(%m, bm), ceildiv(%n, bn)] cluster [cm, cn] warps bm / 16 persistent if "
-    "stages == 3 {\n"
-    "  %x, %y = block_id\n"
-    "  %sa = alloc_shared : shared<T[bm, bk]>\n"
-    "  %sb = alloc_shared : shared<T[bk, bn]>\n"
-    "  %acc = for %i = 0 to %k step bk iter (%s = 0.0 : tile<f32[bm, bn]>)\n"
-    "      split (split, strategy) pipelined (stages, consumers = consumers) {\n"
-    "    copy %a[%x * bm, %i], %sa\n"
-    "    copy %b[%i, %y * bn], %sb\n"
-    "    yield dot(%sa, %sb, %s)\n"
-    "  }\n"
-    "  store f16(%acc), %c[%x * bm, %y * bn]\n"
-    "}\n";
+    TUNE_PRODUCT("T: type, bm: int, bn: int, bk: int, stages: int, split: int, strategy: word,\n"
+                 "          consumers: word = cooperative, cm: int = 1, cn: int = 1",
+                 "T",
+                 "    grid [ceildiv(%m, bm), ceildiv(%n, bn)] cluster [cm, cn] warps bm / 16\n"
+                 "    persistent if stages == 3");
 
 typedef struct fixture {
     text_fixture text;
     tile_module *module;
     const tile_function *f;
     tile_bound_params point;
+    tune_work work;
 } fixture;
 
-static void open_point(fixture *x, const char *stages, const char *split, const char *strategy) {
-    const tile_pass_option options[] = {{"T", "f16"},          {"bm", "128"},      {"bn", "256"},
-                                        {"bk", "64"},          {"stages", stages}, {"split", split},
-                                        {"strategy", strategy}};
+/* @k of the text at this point, and its work at these sizes. */
+static void read_text(fixture *x, const char *text, const tile_pass_option *options, size_t count,
+                      const int64_t *sizes) {
     text_open(&x->text);
-    x->module = text_parse(&x->text, product);
+    x->module = text_parse(&x->text, text);
     cr_assert(x->module, "%s", x->text.messages);
     x->f = tile_module_find(x->module, "k");
-    cr_assert(tile_bind_params(x->f, options, 7, &x->text.arena, &x->point));
+    cr_assert(tile_bind_params(x->f, options, count, &x->text.arena, &x->point), "%s",
+              x->text.messages);
+    tune_read_work(x->f, &x->point, sizes, tile_target_find("sm_90a"), true, 132, &x->text.arena,
+                   &x->work);
+}
+
+/* The product in tiles of 128x256, 64 deep, in clusters [cm, cn]. */
+static void read_clustered(fixture *x, const int64_t *sizes, const char *stages, const char *split,
+                           const char *strategy, const char *cm, const char *cn) {
+    const tile_pass_option options[] = {
+        {"T", "f16"},       {"bm", "128"},    {"bn", "256"},          {"bk", "64"}, {"cm", cm},
+        {"stages", stages}, {"split", split}, {"strategy", strategy}, {"cn", cn}};
+    read_text(x, product, options, sizeof options / sizeof *options, sizes);
+}
+
+static void read_product(fixture *x, const int64_t *sizes, const char *stages, const char *split,
+                         const char *strategy) {
+    read_clustered(x, sizes, stages, split, strategy, "1", "1");
 }
 
 static void close_point(fixture *x) {
@@ -51,9 +57,8 @@ static void close_point(fixture *x) {
 Test(tune_work, a_block_does_its_tile) {
     const int64_t sizes[6] = {4096, 2048, 1000};
     fixture x;
-    tune_work w;
-    open_point(&x, "3", "1", "serial");
-    tune_read_work(x.f, &x.point, sizes, tile_target_find("sm_90a"), true, 132, &x.text.arena, &w);
+    read_product(&x, sizes, "3", "1", "serial");
+    const tune_work w = x.work;
     cr_expect_eq(w.trips, 16);
     cr_expect_eq(w.loop.operations, 2.0 * 128 * 256 * 1024);
     cr_expect_eq(w.loop.wgmma, w.loop.operations);
@@ -69,8 +74,9 @@ Test(tune_work, a_block_does_its_tile) {
     cr_expect_eq(w.arrays, 2.0 * (4096 * 1000 + 1000 * 2048 + 4096 * 2048));
     cr_expect(w.grid[0] == 32 && w.grid[1] == 8 && w.grid[2] == 1 && w.warps == 8);
     cr_expect(w.persistent && w.may_have_roles && !w.ping_pong && !w.semaphores);
-    tune_read_work(x.f, &x.point, sizes, tile_target_find("sm_90"), false, 132, &x.text.arena, &w);
-    cr_expect(w.loop.wgmma == 0 && !w.may_have_roles);
+    tune_read_work(x.f, &x.point, sizes, tile_target_find("sm_90"), false, 132, &x.text.arena,
+                   &x.work);
+    cr_expect(x.work.loop.wgmma == 0 && !x.work.may_have_roles);
     close_point(&x);
 }
 
@@ -78,9 +84,8 @@ Test(tune_work, a_block_does_its_tile) {
 Test(tune_work, rows_that_begin_anywhere_cross_lines) {
     const int64_t sizes[6] = {4096, 2048, 1000};
     fixture x;
-    tune_work w;
-    open_point(&x, "4", "1", "serial");
-    tune_read_work(x.f, &x.point, sizes, tile_target_find("sm_90a"), true, 132, &x.text.arena, &w);
+    read_product(&x, sizes, "4", "1", "serial");
+    const tune_work w = x.work;
     cr_expect_eq(w.loop.crossing, 2.0 * 128 * 1024 * 7 / 8);
     cr_expect(!w.persistent);
     close_point(&x);
@@ -106,18 +111,10 @@ Test(tune_work, a_branch_that_is_known_gives_what_it_yields) {
     static const char *const splits[] = {"1", "4"};
     const int64_t sizes[3] = {1024};
     for (unsigned i = 0; i < 2; i++) {
-        const tile_pass_option option = {"split", splits[i]};
-        text_fixture text;
-        tile_bound_params point;
-        tune_work w;
-        text_open(&text);
-        tile_module *module = text_parse(&text, drawn);
-        const tile_function *f = module ? tile_module_find(module, "k") : NULL;
-        cr_assert(f && tile_bind_params(f, &option, 1, &text.arena, &point), "%s", text.messages);
-        tune_read_work(f, &point, sizes, tile_target_find("sm_90a"), true, 132, &text.arena, &w);
-        cr_expect_eq(w.trips, i ? 4 : 16);
-        tile_module_destroy(module);
-        text_close(&text);
+        fixture x;
+        read_text(&x, drawn, &(tile_pass_option){"split", splits[i]}, 1, sizes);
+        cr_expect_eq(x.work.trips, i ? 4 : 16);
+        close_point(&x);
     }
 }
 
@@ -125,9 +122,8 @@ Test(tune_work, a_branch_that_is_known_gives_what_it_yields) {
 Test(tune_work, tiles_larger_than_an_array_bring_what_is_there) {
     const int64_t sizes[6] = {16, 64, 1024};
     fixture x;
-    tune_work w;
-    open_point(&x, "4", "1", "serial");
-    tune_read_work(x.f, &x.point, sizes, tile_target_find("sm_90a"), true, 132, &x.text.arena, &w);
+    read_product(&x, sizes, "4", "1", "serial");
+    const tune_work w = x.work;
     cr_expect_eq(w.loop.loaded, 2.0 * (16 + 64) * 1024);
     cr_expect_eq(w.in_flight, 2.0 * (16 + 64) * 64);
     cr_expect_eq(w.loop.operations, 2.0 * 128 * 256 * 1024, "products are of whole tiles");
@@ -142,18 +138,8 @@ Test(tune_work, clusters_share_what_does_not_depend_on_a_dim) {
     const int64_t sizes[6] = {128 * 5, 2040, 1024}, rows[] = {6, 5, 8, 5};
     for (size_t i = 0; i < 4; i++) {
         fixture x;
-        tune_work w;
-        const tile_pass_option options[] = {
-            {"T", "f16"},           {"bm", "128"},         {"bn", "256"},
-            {"bk", "64"},           {"stages", "4"},       {"split", "1"},
-            {"strategy", "serial"}, {"cm", extents[i][0]}, {"cn", extents[i][1]}};
-        text_open(&x.text);
-        x.module = text_parse(&x.text, product);
-        cr_assert(x.module, "%s", x.text.messages);
-        x.f = tile_module_find(x.module, "k");
-        cr_assert(tile_bind_params(x.f, options, 9, &x.text.arena, &x.point));
-        tune_read_work(x.f, &x.point, sizes, tile_target_find("sm_90a"), true, 132, &x.text.arena,
-                       &w);
+        read_clustered(&x, sizes, "4", "1", "serial", extents[i][0], extents[i][1]);
+        const tune_work w = x.work;
         cr_expect_eq(w.loop.shared, shared[i], "%zu: %g", i, w.loop.shared);
         cr_expect_eq(w.loop.loaded, 2.0 * (128 + 256) * 1024);
         cr_expect((w.loop.shared_crossing > 0) == (i == 0 || i == 2), "%zu", i);
@@ -164,11 +150,12 @@ Test(tune_work, clusters_share_what_does_not_depend_on_a_dim) {
 }
 
 Test(tune_work, a_split_is_read_beside_the_work) {
+    const int64_t sizes[6] = {128, 256, 1024};
     fixture x;
     int64_t factor;
     const char *strategy;
     bool own[16] = {false};
-    open_point(&x, "4", "8", "exchange");
+    read_product(&x, sizes, "4", "8", "exchange");
     tune_read_split(x.f, &x.point, &factor, &strategy);
     cr_expect_eq(factor, 8);
     cr_expect_str_eq(strategy, "exchange");
@@ -193,22 +180,15 @@ Test(tune_work, loads_of_products_have_rings) {
         "  }\n"
         "  store %acc, %c[0, 0]\n"
         "}\n";
-    const tile_pass_option stages = {"stages", "4"};
     const int64_t sizes[5] = {320};
-    tile_bound_params point;
-    text_fixture x;
-    tune_work w;
-    text_open(&x);
-    tile_module *module = text_parse(&x, text);
-    const tile_function *f = tile_module_find(module, "k");
-    cr_assert(tile_bind_params(f, &stages, 1, &x.arena, &point), "%s", x.messages);
-    tune_read_work(f, &point, sizes, tile_target_find("sm_90a"), true, 132, &x.arena, &w);
+    fixture x;
+    read_text(&x, text, &(tile_pass_option){"stages", "4"}, 1, sizes);
+    const tune_work w = x.work;
     cr_expect_eq(w.depth, 4);
     cr_expect_eq(w.in_flight, 2 * 32 * (128 + 64));
     cr_expect_eq(w.shared, 4 * 2 * 32 * (128 + 64));
     cr_expect_eq(w.loop.loaded, 2.0 * 320 * (128 + 64) + 10 * 4.0 * 128 * 64);
-    tile_module_destroy(module);
-    text_close(&x);
+    close_point(&x);
 }
 
 /* Nothing has been verified at a point that nobody has instantiated. */
