@@ -398,6 +398,23 @@ static void append_text(const char *text, size_t length, void *user) {
     strncat(user, text, length);
 }
 
+/* Builds @p, and checks that, and what is read of what is written of it. */
+static void check_build(codegen_fixture *x, const tile_build_options *options,
+                        void (*check)(const tile_artifact *artifact)) {
+    tile_artifact *artifact, *again;
+    char *data = calloc(1, 1 << 16);
+    cr_assert_eq(tile_artifact_build(x->module, "p", options, &artifact), TILE_OK, "%s",
+                 x->messages);
+    check(artifact);
+    tile_artifact_write(artifact, append_text, data);
+    tile_artifact_destroy(artifact);
+    cr_assert_eq(tile_artifact_read(x->context, data, strlen(data), &again), TILE_OK, "%s",
+                 x->messages);
+    check(again);
+    tile_artifact_destroy(again);
+    free(data);
+}
+
 static void check_plan(const tile_artifact *artifact) {
     char text[4096] = "";
     cr_assert_eq(tile_artifact_kernel_count(artifact), 2);
@@ -419,71 +436,52 @@ static const char resident_text[] =
     "kernel @k(%n: i32, %x: view<f32[%n]>) grid [%n] warps 1 { }\n"
     "kernel @j(%n: i32, %x: view<f32[%n]>) grid [%n] warps 2 { }\n";
 
-static void check_entry(const tile_artifact *artifact, const char *entry) {
+static void check_resident(const tile_artifact *artifact) {
+    cr_expect_eq(tile_artifact_kernel_count(artifact), 2);
+}
+
+static void check_without_other(const tile_artifact *artifact) {
     cr_assert_eq(tile_artifact_kernel_count(artifact), 1);
-    cr_expect_str_eq(tile_abi_entry(tile_artifact_kernel_at(artifact, 0)->abi), entry);
+    cr_expect_str_eq(tile_abi_entry(tile_artifact_kernel_at(artifact, 0)->abi), "k");
+    cr_expect(tile_artifact_plan(artifact));
 }
 
 Test(artifact, of_a_plan_without_what_takes_the_place_of_others) {
     codegen_fixture x;
     tile_build_options options = options_for(TILE_WANT_PTX);
-    tile_artifact *artifact, *again;
+    tile_artifact *other;
     tile_artifact_key all, fewer;
-    char *data = calloc(1, 1 << 16);
     codegen_open(&x, resident_text);
     cr_assert_eq(tile_artifact_make_key(x.module, "p", &options, &all), TILE_OK);
-    cr_assert_eq(tile_artifact_build(x.module, "p", &options, &artifact), TILE_OK, "%s",
-                 x.messages);
-    cr_expect_eq(tile_artifact_kernel_count(artifact), 2);
-    tile_artifact_destroy(artifact);
+    check_build(&x, &options, check_resident);
     options.no_otherwise = true;
     cr_assert_eq(tile_artifact_make_key(x.module, "p", &options, &fewer), TILE_OK);
     cr_expect_str_neq(all.text, fewer.text);
-    cr_assert_eq(tile_artifact_build(x.module, "p", &options, &artifact), TILE_OK, "%s",
-                 x.messages);
-    check_entry(artifact, "k");
-    tile_artifact_write(artifact, append_text, data);
-    tile_artifact_destroy(artifact);
-    cr_assert_eq(tile_artifact_read(x.context, data, strlen(data), &again), TILE_OK, "%s",
-                 x.messages);
-    check_entry(again, "k");
-    cr_expect(tile_artifact_plan(again));
-    tile_artifact_destroy(again);
-    cr_assert_eq(tile_artifact_build(x.module, "j", &options, &artifact), TILE_OK, "%s",
-                 x.messages);
-    check_entry(artifact, "j");
-    tile_artifact_destroy(artifact);
+    check_build(&x, &options, check_without_other);
+    cr_assert_eq(tile_artifact_build(x.module, "j", &options, &other), TILE_OK, "%s", x.messages);
+    cr_assert_eq(tile_artifact_kernel_count(other), 1);
+    cr_expect_str_eq(tile_abi_entry(tile_artifact_kernel_at(other, 0)->abi), "j");
+    tile_artifact_destroy(other);
     codegen_close(&x);
-    free(data);
 }
 
 Test(artifact, of_a_plan_holds_its_kernels) {
     codegen_fixture x;
     tile_build_options options = options_for(TILE_WANT_PTX);
-    tile_artifact *artifact, *again;
+    tile_artifact *none;
     tile_artifact_key key, other;
-    char *data = calloc(1, 1 << 16);
     codegen_open(&x, plan_text);
-    cr_expect_eq(tile_artifact_build(x.module, "p", &options, &artifact), TILE_INVALID);
+    cr_expect_eq(tile_artifact_build(x.module, "p", &options, &none), TILE_INVALID);
     cr_expect(strstr(x.messages, "@p has the parameter 'b': instantiate it first"), "%s",
               x.messages);
     cr_assert_eq(tile_instantiate(x.module, "p", NULL, 0), TILE_OK, "%s", x.messages);
     cr_assert_eq(tile_artifact_make_key(x.module, "p", &options, &key), TILE_OK);
-    cr_assert_eq(tile_artifact_build(x.module, "p", &options, &artifact), TILE_OK, "%s",
-                 x.messages);
-    check_plan(artifact);
-    tile_artifact_write(artifact, append_text, data);
-    cr_assert_eq(tile_artifact_read(x.context, data, strlen(data), &again), TILE_OK, "%s",
-                 x.messages);
-    check_plan(again);
-    tile_artifact_destroy(again);
+    check_build(&x, &options, check_plan);
     options.ptx_version = 78;
     tile_module *fresh = tile_module_parse(x.context, "again", plan_text, strlen(plan_text));
     tile_instantiate(fresh, "p", NULL, 0);
     cr_expect_eq(tile_artifact_make_key(fresh, "p", &options, &other), TILE_OK);
     cr_expect_str_neq(key.text, other.text);
     tile_module_destroy(fresh);
-    tile_artifact_destroy(artifact);
     codegen_close(&x);
-    free(data);
 }
