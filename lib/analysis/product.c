@@ -41,6 +41,13 @@ tile_layout tile_product_fragment(const tile_mma *row, const tile_layout *acc, u
                             (uint32_t)tile_type_dim(type, 1));
 }
 
+tile_product_forms tile_product_forms_of(const tile_function *f, tile_op wgmma) {
+    return (tile_product_forms){.negate_lhs = tile_op_has_attr(f, wgmma, TILE_ATTR_negate_lhs),
+                                .negate_rhs = tile_op_has_attr(f, wgmma, TILE_ATTR_negate_rhs),
+                                .satfinite = tile_op_has_attr(f, wgmma, TILE_ATTR_satfinite),
+                                .popc = tile_op_has_attr(f, wgmma, TILE_ATTR_popc)};
+}
+
 tile_wgmma_matrix tile_wgmma_matrix_of(const tile_function *f, tile_op op) {
     enum { PIECE = 16, ROWS = 8 };
     int64_t swizzle = tile_op_attr_int(f, op, TILE_ATTR_swizzle, 0);

@@ -17,6 +17,15 @@ const tile_mma *tile_product_instruction(const tile_function *f, tile_op mma);
 tile_layout tile_product_fragment(const tile_mma *row, const tile_layout *acc, unsigned operand,
                                   const tile_type *type);
 
+/* What a wgmma does beside adding up products. */
+typedef struct tile_product_forms {
+    bool negate_lhs, negate_rhs;
+    bool satfinite; /* the sums, exact until then, are clamped to i32 */
+    bool popc;      /* a product of two elements is the number of ones that both have */
+} tile_product_forms;
+
+tile_product_forms tile_product_forms_of(const tile_function *f, tile_op wgmma);
+
 /* The matrix that a wgmma_descriptor describes, whose attributes are numbers. */
 tile_wgmma_matrix tile_wgmma_matrix_of(const tile_function *f, tile_op op);
 

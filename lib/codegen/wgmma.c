@@ -84,21 +84,28 @@ void tile_emit_wgmma_descriptor(tile_emitter *e, tile_op op) {
 
 /* Products ------------------------------------------------------------------------------------- */
 
+static bool has(const tile_emitter *e, tile_op op, tile_attr_id attr) {
+    return tile_op_has_attr(e->f, op, attr);
+}
+
 static const char *element_name(tile_scalar scalar, bool is_unsigned) {
-    if (scalar == TILE_i32) return "s32";
+    if (scalar == TILE_i32) return "b1";
     if (scalar == TILE_i8) return is_unsigned ? "u8" : "s8";
     return tile_scalar_name(scalar);
 }
 
 /* What follows the predicate: factors, only of floats, and whether an operand in shared memory is
  * `mn`, only of 16-bit ones. */
-static const char *tail_of(const tile_type *lhs, const tile_type *rhs) {
-    static const char *const both[2][2] = {{", 1, 1, 0, 0", ", 1, 1, 0, 1"},
-                                           {", 1, 1, 1, 0", ", 1, 1, 1, 1"}};
-    static const char *const one[2] = {", 1, 1, 0", ", 1, 1, 1"};
+static const char *tail_of(tile_emitter *e, tile_op op, const tile_type *lhs,
+                           const tile_type *rhs) {
     if (!tile_scalar_is_floating(lhs->scalar)) return "";
-    if (tile_scalar_bits(lhs->scalar) != 16) return ", 1, 1";
-    return lhs->kind == TILE_TYPE_VECTOR ? one[rhs->mn_major] : both[lhs->mn_major][rhs->mn_major];
+    const char *factors =
+        tile_arena_format(&e->arena, ", %d, %d", has(e, op, TILE_ATTR_negate_lhs) ? -1 : 1,
+                          has(e, op, TILE_ATTR_negate_rhs) ? -1 : 1);
+    if (tile_scalar_bits(lhs->scalar) != 16) return factors;
+    if (lhs->kind == TILE_TYPE_VECTOR)
+        return tile_arena_format(&e->arena, "%s, %d", factors, rhs->mn_major);
+    return tile_arena_format(&e->arena, "%s, %d, %d", factors, lhs->mn_major, rhs->mn_major);
 }
 
 static void add_lhs(tile_emitter *e, tile_ptx *ptx, tile_value lhs) {
@@ -124,8 +131,15 @@ static const LLVMValueRef *acc_parts(tile_emitter *e, tile_value acc, tile_value
     return nothing;
 }
 
-static bool same_attr(const tile_emitter *e, tile_op a, tile_op b, tile_attr_id attr) {
-    return tile_op_has_attr(e->f, a, attr) == tile_op_has_attr(e->f, b, attr);
+/* Whether they are one instruction, but for their values. */
+static bool same_attributes(const tile_emitter *e, tile_op a, tile_op b) {
+    static const tile_attr_id attrs[] = {TILE_ATTR_unsigned_lhs, TILE_ATTR_unsigned_rhs,
+                                         TILE_ATTR_negate_lhs,   TILE_ATTR_negate_rhs,
+                                         TILE_ATTR_satfinite,    TILE_ATTR_popc};
+    bool same = true;
+    for (unsigned i = 0; i < sizeof attrs / sizeof *attrs; i++)
+        same &= has(e, a, attrs[i]) == has(e, b, attrs[i]);
+    return same;
 }
 
 static bool is_product(const tile_emitter *e, tile_op op) {
@@ -138,9 +152,7 @@ static tile_op next_product(const tile_emitter *e, tile_op op) {
     tile_op next = tile_op_next(e->f, op);
     while (next.id && !tile_op_effects(e->f, next) && !tile_op_at(e->f, next)->region_count)
         next = tile_op_next(e->f, next);
-    if (!is_product(e, next) || !same_attr(e, op, next, TILE_ATTR_unsigned_lhs) ||
-        !same_attr(e, op, next, TILE_ATTR_unsigned_rhs))
-        return TILE_NO_OP;
+    if (!is_product(e, next) || !same_attributes(e, op, next)) return TILE_NO_OP;
     tile_value acc = tile_op_operand(e->f, next, 2);
     if (is_product(e, tile_value_def(e->f, acc)) && e->uses[acc.id] != 1) return TILE_NO_OP;
     for (unsigned i = 0; i < 3; i++) {
@@ -164,12 +176,15 @@ static tile_ptx begin_products(tile_emitter *e, tile_op op) {
     const tile_type *b = tile_value_type(e->f, tile_op_operand(e->f, op, 1));
     const tile_type *type = tile_value_type(e->f, tile_op_result(e->f, op, 0));
     tile_ptx ptx = tile_ptx_begin(e, tile_machine_of_op(e->f, op));
-    tile_ptx_modify(&ptx, "m%dn%uk%u.%s.%s.%s", TILE_WGMMA_ROWS,
-                    2 * (unsigned)tile_type_elements(type), tile_wgmma_depth(a->scalar),
-                    element_name(type->scalar, false),
-                    element_name(a->scalar, tile_op_has_attr(e->f, op, TILE_ATTR_unsigned_lhs)),
-                    element_name(b->scalar, tile_op_has_attr(e->f, op, TILE_ATTR_unsigned_rhs)));
-    tile_ptx_set_tail(&ptx, tail_of(a, b));
+    bool bits = has(e, op, TILE_ATTR_popc);
+    tile_ptx_modify(
+        &ptx, "m%dn%uk%u%s.%s.%s.%s%s", TILE_WGMMA_ROWS, 2 * (unsigned)tile_type_elements(type),
+        tile_wgmma_depth(a->scalar) * (bits ? tile_scalar_bits(a->scalar) : 1),
+        has(e, op, TILE_ATTR_satfinite) ? ".satfinite" : "",
+        type->scalar == TILE_i32 ? "s32" : tile_scalar_name(type->scalar),
+        element_name(a->scalar, has(e, op, TILE_ATTR_unsigned_lhs)),
+        element_name(b->scalar, has(e, op, TILE_ATTR_unsigned_rhs)), bits ? ".and.popc" : "");
+    tile_ptx_set_tail(&ptx, tail_of(e, op, a, b));
     return ptx;
 }
 

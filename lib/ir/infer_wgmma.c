@@ -19,7 +19,7 @@ static bool fail_types(const tile_infer *infer, const tile_type *const types[3])
     tile_report(context, TILE_NOTE, infer->loc,
                 f32 ? "f32 is multiplied as tf32: let the buffers have elements of tf32"
                     : "it multiplies f16 and bf16, tf32, e4m3 and e5m2 (also mixed) into f32, f16 "
-                      "and the 8-bit floats into f16, i8 into i32");
+                      "and the 8-bit floats into f16, i8 into i32, and the bits of i32 into i32");
     return false;
 }
 
@@ -56,7 +56,7 @@ bool tile_infer_wgmma(tile_infer *infer) {
         if (types[i]->param) return fail(infer, "its types must be known, not", types[i], "", NULL);
     const tile_mma_query query = {
         .lhs = types[0]->scalar, .rhs = types[1]->scalar, .acc = types[2]->scalar};
-    if (!tile_wgmma_multiplies(&query)) return fail_types(infer, types);
+    if (tile_wgmma_find(&query) == TILE_WGMMA_none) return fail_types(infer, types);
     if (type_of(infer, 3)->kind != TILE_TYPE_SCALAR)
         return fail(infer, "keep must be one i1, not", type_of(infer, 3), "", NULL);
     return check_fragment(infer, types[0]) && check_major(infer, types[0]) &&

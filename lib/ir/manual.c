@@ -6,6 +6,7 @@
 #include "lib/ir/out.h"
 #include "lib/ir/syntax.h"
 #include "lib/layout/mma.h"
+#include "lib/layout/wgmma.h"
 
 static void print_infix(const tile_out *out) {
     tile_out_print(out, "\nINFIX, from weak to strong, all left associative:");
@@ -167,8 +168,9 @@ static void print_products(const tile_out *out) {
                        row->unsigned_rhs ? "unsigned " : "", tile_scalar_name(row->rhs),
                        tile_scalar_name(row->acc), row->capability / 10, row->capability % 10);
     }
-#define WGMMA(lhs, rhs, acc, k) \
-    tile_out_print(out, "| `wgmma m64nNk%d` | " #lhs " | " #rhs " | " #acc " | 9.0a |\n", k);
+#define WGMMA(lhs, rhs, acc, k, elements) \
+    tile_out_print(out, "| `wgmma m64nNk%d`%s | " #lhs " | " #rhs " | " #acc " | 9.0a |\n", k, \
+                   TILE_WGMMA_##elements == TILE_WGMMA_bits ? ", of bits, at level 3 alone" : "");
 #include "lib/layout/wgmma.def"
 }
 

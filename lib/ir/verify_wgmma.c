@@ -1,6 +1,7 @@
 /* What an operation of a warpgroup's products has beside its types: a descriptor's numbers, and who
  * executes it. */
 #include "lib/analysis/executors.h"
+#include "lib/analysis/product.h"
 #include "lib/ir/verify.h"
 
 static bool fail(const tile_function *f, tile_op op, const char *what) {
@@ -49,9 +50,47 @@ static bool verify_wait(const tile_function *f, tile_op op) {
     return fail(f, op, "fewer than 0 groups cannot be pending");
 }
 
+/* What PTX has of each kind of elements: factors of -1 for floats, signs and clamped sums for
+ * integers, `popc` for bits. */
+static bool verify_attributes(const tile_function *f, tile_op op) {
+    enum {
+        FLOATS = 1 << TILE_WGMMA_floats,
+        INTEGERS = 1 << TILE_WGMMA_integers,
+        BITS = 1 << TILE_WGMMA_bits
+    };
+    static const struct {
+        tile_attr_id attr;
+        unsigned refused; /* unsigned floats are no dot's or mma's either: verify.c */
+        const char *why;
+    } rows[] = {
+        {TILE_ATTR_negate_lhs, INTEGERS | BITS, "only floats are negated"},
+        {TILE_ATTR_negate_rhs, INTEGERS | BITS, "only floats are negated"},
+        {TILE_ATTR_satfinite, FLOATS | BITS, "only sums of i8 are clamped"},
+        {TILE_ATTR_unsigned_lhs, BITS, "bits have no sign"},
+        {TILE_ATTR_unsigned_rhs, BITS, "bits have no sign"},
+        {TILE_ATTR_popc, FLOATS | INTEGERS, "only the bits of i32 are counted"},
+    };
+    tile_mma_query query = tile_product_query(f, op);
+    tile_wgmma_elements elements = tile_wgmma_find(&query);
+    if (elements == TILE_WGMMA_bits && !tile_op_has_attr(f, op, TILE_ATTR_popc))
+        return fail(f, op,
+                    "i32 is multiplied bit by bit: say `popc`, or let the operands have elements "
+                    "of i8");
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!(rows[i].refused >> elements & 1) || !tile_op_has_attr(f, op, rows[i].attr)) continue;
+        tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
+                    "wgmma: '%s' does not go with elements of %s: %s",
+                    tile_attr_get_info(rows[i].attr)->name, tile_scalar_name(query.lhs),
+                    rows[i].why);
+        return false;
+    }
+    return true;
+}
+
 bool tile_verify_wgmma(tile_function *f, tile_op op) {
     if (tile_op_opcode(f, op) == TILE_OP_wgmma_wait && !verify_wait(f, op)) return false;
     if (tile_op_opcode(f, op) == TILE_OP_wgmma_descriptor) return verify_descriptor(f, op);
+    if (tile_op_opcode(f, op) == TILE_OP_wgmma && !verify_attributes(f, op)) return false;
     bool group = tile_op_get_info(tile_op_opcode(f, op))->effects & TILE_EFFECT_WARPGROUP;
     return !group || f->kind != TILE_KERNEL || verify_warpgroup(f, op);
 }

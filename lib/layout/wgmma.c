@@ -12,20 +12,27 @@ enum { CHUNK = 16, ATOM_ROWS = 8 };
 typedef struct wgmma_row {
     tile_scalar lhs, rhs, acc;
     uint32_t k;
+    tile_wgmma_elements elements;
 } wgmma_row;
 
 static const wgmma_row rows[] = {
-#define WGMMA(lhs, rhs, acc, k) {TILE_##lhs, TILE_##rhs, TILE_##acc, k},
+#define WGMMA(lhs, rhs, acc, k, elements) \
+    {TILE_##lhs, TILE_##rhs, TILE_##acc, k, TILE_WGMMA_##elements},
 #include "lib/layout/wgmma.def"
 };
 
 enum { ROW_COUNT = sizeof rows / sizeof *rows };
 
-bool tile_wgmma_multiplies(const tile_mma_query *types) {
+tile_wgmma_elements tile_wgmma_find(const tile_mma_query *types) {
     for (unsigned i = 0; i < ROW_COUNT; i++)
         if (rows[i].lhs == types->lhs && rows[i].rhs == types->rhs && rows[i].acc == types->acc)
-            return true;
-    return false;
+            return rows[i].elements;
+    return TILE_WGMMA_none;
+}
+
+bool tile_wgmma_multiplies(const tile_mma_query *types) {
+    tile_wgmma_elements elements = tile_wgmma_find(types);
+    return elements == TILE_WGMMA_floats || elements == TILE_WGMMA_integers;
 }
 
 uint32_t tile_wgmma_depth(tile_scalar lhs) {

@@ -33,7 +33,17 @@ enum { TILE_WGMMA_ROWS = 64, TILE_WGMMA_MOST_COLUMNS = 256, TILE_WARPGROUP = 4 }
 
 /* Instructions -------------------------------------------------------------------------------- */
 
-/* Whether it multiplies these types; the query's signs, extents and layout do not matter. */
+/* As what it takes the elements of its operands (wgmma.def). */
+typedef enum tile_wgmma_elements {
+    TILE_WGMMA_none, /* there is no such instruction */
+    TILE_WGMMA_floats,
+    TILE_WGMMA_integers,
+    TILE_WGMMA_bits
+} tile_wgmma_elements;
+
+/* The instruction for these types; the query's signs, extents and layout do not matter. */
+tile_wgmma_elements tile_wgmma_find(const tile_mma_query *types);
+/* Whether it multiplies these types as numbers. */
 bool tile_wgmma_multiplies(const tile_mma_query *types);
 /* Elements along k of one instruction: 32 bytes of it. */
 uint32_t tile_wgmma_depth(tile_scalar lhs);

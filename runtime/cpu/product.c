@@ -15,6 +15,7 @@
 typedef struct operand {
     tile_scalar scalar;
     bool is_unsigned;   /* integers: zeros come in above */
+    bool negated;       /* floats */
     uint32_t count;     /* of elements */
     uint32_t *position; /* fragments: which element of the matrix comes i-th; NULL: the i-th */
 } operand;
@@ -22,6 +23,7 @@ typedef struct operand {
 struct cpu_product {
     uint32_t m, n, k;
     operand lhs, rhs, acc;
+    bool satfinite, popc;
 };
 
 /* Decoding ------------------------------------------------------------------------------------- */
@@ -98,6 +100,11 @@ const cpu_product *cpu_product_of_wgmma(cpu_decoder *d, tile_op op) {
     uint32_t size = tile_scalar_bytes(lhs->scalar), k = tile_wgmma_depth(lhs->scalar);
     uint32_t elements = cpu_value_elements(cpu_result_type(d, op)), n = 2 * elements;
     cpu_product *product = add_product(d, op, ROWS, n, k);
+    tile_product_forms forms = tile_product_forms_of(d->f, op);
+    product->lhs.negated = forms.negate_lhs;
+    product->rhs.negated = forms.negate_rhs;
+    product->satfinite = forms.satfinite;
+    product->popc = forms.popc;
     product->acc.position = fragment_positions(d, elements, PAIR, n);
     if (lhs->kind == TILE_TYPE_VECTOR)
         product->lhs.position = fragment_positions(d, cpu_value_elements(lhs), 4 / size, k);
@@ -138,22 +145,24 @@ static uint64_t integer_element(const operand *o, tile_scalar acc, const char *a
 
 static void read_doubles(const operand *o, tile_scalar acc, const char *from, double *to) {
     unsigned size = tile_scalar_bytes(o->scalar);
+    double factor = o->negated ? -1 : 1;
     for (uint32_t i = 0; i < o->count; i++)
-        to[position_of(o, i)] = real_element(o, acc, from + i * size);
+        to[position_of(o, i)] = factor * real_element(o, acc, from + i * size);
 }
 
 static void read_floats(const operand *o, const char *from, float *to) {
     unsigned size = tile_scalar_bytes(o->scalar);
+    float factor = o->negated ? -1 : 1;
     if (o->scalar == TILE_f16) { /* the most frequent one */
         for (uint32_t i = 0; i < o->count; i++) {
             uint16_t bits;
             memcpy(&bits, from + i * size, sizeof bits);
-            to[position_of(o, i)] = tile_f16_to_float(bits);
+            to[position_of(o, i)] = factor * tile_f16_to_float(bits);
         }
         return;
     }
     for (uint32_t i = 0; i < o->count; i++)
-        to[position_of(o, i)] = (float)real_element(o, TILE_f32, from + i * size);
+        to[position_of(o, i)] = factor * (float)real_element(o, TILE_f32, from + i * size);
 }
 
 static void read_integers(const operand *o, tile_scalar acc, const char *from, uint64_t *to) {
@@ -163,6 +172,16 @@ static void read_integers(const operand *o, tile_scalar acc, const char *from, u
 }
 
 /* Sums ----------------------------------------------------------------------------------------- */
+
+static uint64_t count_ones(uint32_t bits) {
+    uint64_t ones = 0;
+    for (; bits; bits &= bits - 1) ones++;
+    return ones;
+}
+
+static int64_t clamp_to_i32(int64_t sum) {
+    return sum < INT32_MIN ? INT32_MIN : sum > INT32_MAX ? INT32_MAX : sum;
+}
 
 #define MULTIPLY(name, type, expression) \
     static void name(const cpu_product *p, const type *a, const type *b, type *c) { \
@@ -181,6 +200,7 @@ MULTIPLY(multiply_float, float, fmaf(x, y, *sum))
 MULTIPLY(multiply_double, double, fma(x, y, *sum))
 MULTIPLY(multiply_narrow, double, tile_scalar_round(acc, fma(x, y, *sum)))
 MULTIPLY(multiply_integer, uint64_t, *sum + x * y)
+MULTIPLY(multiply_bits, uint64_t, *sum + count_ones((uint32_t)(x & y)))
 
 /* Products of these have at most 22 bits and exponents far inside of f32's: they are exact. */
 static bool is_half(tile_scalar scalar) {
@@ -223,10 +243,15 @@ static void sum_integers(const cpu_product *p, const char *a, const char *b, con
     read_integers(&p->lhs, acc, a, wa);
     read_integers(&p->rhs, acc, b, wb);
     read_integers(&p->acc, acc, c, wc);
-    multiply_integer(p, wa, wb, wc);
-    for (uint32_t i = 0; i < p->acc.count; i++)
+    if (p->popc)
+        multiply_bits(p, wa, wb, wc);
+    else
+        multiply_integer(p, wa, wb, wc);
+    for (uint32_t i = 0; i < p->acc.count; i++) {
+        int64_t sum = (int64_t)wc[position_of(&p->acc, i)];
         tile_integer_write(acc, to + i * tile_scalar_bytes(acc),
-                           (int64_t)wc[position_of(&p->acc, i)]);
+                           p->satfinite ? clamp_to_i32(sum) : sum);
+    }
 }
 
 void cpu_multiply(const cpu_product *p, const char *a, const char *b, const char *c, char *to) {

@@ -1,4 +1,4 @@
-"""Compiles and assembles kernels of exec/Inputs/wgmma_forms.py, and names their instructions.
+"""Compiles kernels of exec/Inputs/wgmma_forms.py, assembles them as one module, and names their instructions.
 
     wgmma_types.py WGMMA.py ASSEMBLE.py PTXAS CASE ...
 """
@@ -12,17 +12,33 @@ import tempfile
 generator, assemble, ptxas = sys.argv[1:4]
 kernels = runpy.run_path(generator, run_name="kernels")
 cases = [kernels["Case"](text) for text in kernels["cases_of"](sys.argv[4:])]
-names = set()
-with tempfile.TemporaryDirectory() as folder:
+HEAD = re.compile(r"^[ \t]*\.(version|target|address_size|extern|file)\b.*$", re.M)
+
+
+def compile_all(folder):
+    """The modules' texts behind one head: each has a kernel, and the same shared memory."""
     tile, ptx = os.path.join(folder, "k.tile"), os.path.join(folder, "k.ptx")
     with open(tile, "w") as file:
         file.write("".join(kernels["kernel"](case, "k%d" % i) for i, case in enumerate(cases)))
-    for i, case in enumerate(cases):
+    head, bodies = {}, []
+    for i in range(len(cases)):
         subprocess.run(["tilec", tile, "--kernel=k%d" % i, "--target=sm_90a", "--emit=ptx", "-o", ptx], check=True)
-        ran = subprocess.run([sys.executable, assemble, ptxas, ptx], capture_output=True, text=True)
-        if ran.returncode:
-            sys.exit(case.text + "\n" + ran.stdout)
         with open(ptx) as file:
-            names |= set(re.findall(r"wgmma\.mma_async\.sync\.aligned\.(\S+)", file.read()))
-print("\n".join(sorted(names)))
+            text = file.read()
+        for line in HEAD.finditer(text):
+            head[line.group(1)] = max(head.get(line.group(1), ""), line.group())  # the latest version
+        bodies.append(HEAD.sub("", text))
+    order = ("version", "target", "address_size", "extern", "file")
+    return "\n".join([head[word] for word in order if word in head] + bodies)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    module = os.path.join(folder, "all.ptx")
+    text = compile_all(folder)
+    with open(module, "w") as file:
+        file.write(text)
+    ran = subprocess.run([sys.executable, assemble, ptxas, module], capture_output=True, text=True)
+if ran.returncode:
+    sys.exit("\n".join("k%d %s" % (i, case.text) for i, case in enumerate(cases)) + "\n" + ran.stdout)
+print("\n".join(sorted(set(re.findall(r"wgmma\.mma_async\.sync\.aligned\.(\S+)", text)))))
 print("%d kernels" % len(cases))

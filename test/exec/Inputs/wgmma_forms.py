@@ -6,8 +6,10 @@
 A CASE is LHS,RHS,ACC:N[:word ...]. Words: s128 s64 s32 s0 (swizzle of both; sA-B: of each), kk mk kn mn
 (what follows each other in memory: of lhs k or m, of rhs k or n), reg (lhs in registers), wide (strides
 twice as large as needed), uu us su (integers read as unsigned), steps=K (K instructions' depths),
-cluster (the second block of one stores).
-`all` and `some` stand for lists of cases.
+cluster (the second block of one stores), neg-lhs neg-rhs neg (of both) (negated operands), high low
+(clamped sums that begin near the largest or the least i32). i32 is multiplied bit by bit.
+`all`, `some`, `columns` (every n) and `forms` (what is done to operands and sums) stand for lists of
+cases.
 
 Operands come from global memory row by row, element by element, to where the PTX ISA says that they
 are; sums go out the same way. Inputs are -1, 0 and 1, so that every sum is exact.
@@ -16,10 +18,11 @@ import subprocess
 import sys
 import tempfile
 
-SIZES = {"f16": 2, "bf16": 2, "tf32": 4, "e4m3": 1, "e5m2": 1, "i8": 1}
+SIZES = {"f16": 2, "bf16": 2, "tf32": 4, "e4m3": 1, "e5m2": 1, "i8": 1, "i32": 4}
 FLOATS8 = [("e4m3", "e4m3"), ("e4m3", "e5m2"), ("e5m2", "e4m3"), ("e5m2", "e5m2")]
 TYPES = ([("f16", "f16", "f32"), ("f16", "f16", "f16"), ("bf16", "bf16", "f32"), ("tf32", "tf32", "f32"),
-          ("i8", "i8", "i32")] + [(a, b, c) for c in ("f32", "f16") for a, b in FLOATS8])
+          ("i8", "i8", "i32"), ("i32", "i32", "i32")] + [(a, b, c) for c in ("f32", "f16") for a, b in FLOATS8])
+INTEGER_COLUMNS = [8, 16, 24] + list(range(32, 257, 16))
 
 
 class Case:
@@ -30,11 +33,16 @@ class Case:
         self.n, self.size = int(n), SIZES[self.a]
         self.swizzles, self.majors, self.registers, self.steps = (16, 16), ("k", "k"), False, 2
         self.wide, self.signs, self.cluster = 1, "", False
+        self.negated, self.bound = (), None
         for word in words:
             if word == "reg":
                 self.registers = True
             elif word == "cluster":
                 self.cluster = True
+            elif word.startswith("neg"):
+                self.negated = (word[4:],) if word[4:] else ("lhs", "rhs")
+            elif word in ("high", "low"):
+                self.bound, self.steps = word, 1  # each instruction clamps
             elif word == "wide":
                 self.wide = 2
             elif word in ("uu", "us", "su"):
@@ -48,6 +56,33 @@ class Case:
                 self.majors = ("mn" if word[0] == "m" else "k", "mn" if word[1] == "n" else "k")
         self.depth = 32 // self.size
         self.k = self.depth * self.steps
+
+    def flags(self):
+        flags = [word for word, sign in zip(("unsigned_lhs", "unsigned_rhs"), self.signs or "ss") if sign == "u"]
+        flags += ["negate_" + operand for operand in self.negated]
+        return flags + ["satfinite"] * bool(self.bound) + ["popc"] * (self.a == "i32")
+
+    def begin(self):
+        """The sums before the first product; none: nothing."""
+        return {None: None, "high": 2 ** 31 - 8, "low": 7 - 2 ** 31}[self.bound]
+
+    def expected(self, a, b):
+        """As --check computes it, exactly."""
+        if self.signs[:1] == "u":
+            a = "select(lt({0},0),{0}+256,{0})".format(a)
+        if self.signs[1:] == "u":
+            b = "select(lt({0},0),{0}+256,{0})".format(b)
+        if self.a == "i32":  # of 0, 1 and 32 ones
+            ones = ["select(lt(%s,0),1,0)" % x for x in (a, b)]
+            return "matmul(abs(%s),abs(%s))+31*matmul(%s,%s)" % (a, b, *ones)
+        product = "matmul(%s,%s)" % (a, b)
+        if len(self.negated) == 1:
+            product = "neg(%s)" % product
+        if self.bound == "high":
+            return "%d+min(%s,7)" % (self.begin(), product)
+        if self.bound == "low":
+            return "%d+max(%s,-7)" % (self.begin(), product)
+        return product
 
     def matrix(self, operand):
         return Matrix(self.swizzles[operand], self.majors[operand], self.size, 64 if operand == 0 else self.n,
@@ -123,7 +158,7 @@ def fragment(case, step, lines):
 def kernel(case, name):
     a, b = case.matrix(0), case.matrix(1)
     base = 0 if case.registers else -(-a.bytes // 1024) * 1024
-    flags = [word for word, sign in zip(("unsigned_lhs", "unsigned_rhs"), case.signs or "ss") if sign == "u"]
+    flags = case.flags()
     lines = ["kernel @%s(%%a: ptr<%s> {divisible = 16}, %%b: ptr<%s> {divisible = 16}, %%c: ptr<%s> {divisible = 16})"
              % (name, case.a, case.b, case.c), "    grid [%d]%s  warps 4  level 3" % ((2, "  cluster [2]") if case.cluster else (1, "")), "{",
              "  %t = thread_id", "  %lane = rem(%t, 4)", "  %row = %t / 32 * 16 + rem(%t, 32) / 4"]
@@ -141,10 +176,11 @@ def kernel(case, name):
                 step, a.start(step) // case.size, a.attributes(), case.a, case.majors[0]))
         lines.append("  %%r%d = wgmma_descriptor %%sb[%d] %s : descriptor<%s, %s>" % (
             step, b.start(step) // case.size, b.attributes(), case.b, case.majors[1]))
-    lines += ["  %%p0 = undefined : vector<%s[%d]>" % (case.c, case.n // 2), "  wgmma_fence"]
+    begin = "undefined" if case.begin() is None else "splat %d" % case.begin()
+    lines += ["  %%p0 = %s : vector<%s[%d]>" % (begin, case.c, case.n // 2), "  wgmma_fence"]
     for step in range(case.steps):
         lines.append("  %%p%d = wgmma %%l%d, %%r%d, %%p%d, %s%s" % (
-            step + 1, step, step, step, "true" if step else "false", " {%s}" % ", ".join(flags) if flags else ""))
+            step + 1, step, step, step, "true" if step or case.bound else "false", " {%s}" % ", ".join(flags) if flags else ""))
     lines += ["  wgmma_commit", "  %%sum = wgmma_wait 0, %%p%d" % case.steps]
     predicate = ""
     if case.cluster:
@@ -171,11 +207,7 @@ def options_of(cases):
         a, b = "a%d" % i, "b%d" % i
         options += ["--arg", "%s=int:%s[64,%d]" % (a, c.a, c.k), "--arg", "%s=int:%s[%d,%d]" % (b, c.b, c.k, c.n),
                     "--arg", "c%d=poison:%s[64,%d]" % (i, c.c, c.n)]
-        if c.signs[:1] == "u":
-            a = "select(lt({0},0),{0}+256,{0})".format(a)
-        if c.signs[1:] == "u":
-            b = "select(lt({0},0),{0}+256,{0})".format(b)
-        options += ["--check", "c%d=matmul(%s,%s)" % (i, a, b)]
+        options += ["--check", "c%d=%s" % (i, c.expected(a, b))]
     return options
 
 
@@ -206,10 +238,34 @@ def some():
     return cases + ["i8,i8,i32:24:s32:%s%s" % (signs, reg) for signs in ("uu", "us", "su") for reg in ("", ":reg")]
 
 
+def every_n():
+    """Each n that the ISA has, of each of its two lists."""
+    cases = ["f16,f16,f32:%d:s128:kn" % n for n in range(8, 257, 8)]
+    return cases + ["i8,i8,i32:%d:s128:%s" % (n, reg) for reg in ("kk", "reg") for n in INTEGER_COLUMNS]
+
+
+def forms():
+    """What is done to operands and sums, from shared memory and from registers."""
+    cases = []
+    for reg in ("kk", "reg"):
+        for types in ("f16,f16,f32", "f16,f16,f16", "bf16,bf16,f32", "tf32,tf32,f32", "e4m3,e5m2,f32",
+                      "e5m2,e4m3,f16"):
+            cases += ["%s:24:s128:%s:%s" % (types, reg, word) for word in ("neg-lhs", "neg-rhs", "neg")]
+        for signs in ("ss", "us", "su", "uu"):
+            word = "kk" if signs == "ss" else signs
+            cases += ["i8,i8,i32:48:s128:%s:%s:%s" % (reg, word, bound) for bound in ("high", "low")]
+        cases += ["i32,i32,i32:%d:s64:%s:steps=3" % (n, reg) for n in (24, 112)]
+    return cases + ["f16,f16,f32:64:s128:mn:neg-lhs", "bf16,bf16,f32:64:s128:mk:neg-rhs"]
+
+
 def cases_of(words):
     for word in words:
         if word == "some":
             yield from some()
+        elif word == "columns":
+            yield from every_n()
+        elif word == "forms":
+            yield from forms()
         elif word.startswith("all"):
             yield from every([int(n) for n in word[4:].split(",")] if len(word) > 3 else [8, 32, 96, 256])
         else:
