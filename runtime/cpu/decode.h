@@ -43,8 +43,11 @@ void cpu_set_elements(const cpu_decoder *d, cpu_insn *insn, const tile_type *typ
 uint32_t *cpu_places_of(cpu_decoder *d, const tile_value *values, unsigned count);
 
 /* decode_tma.c: what the last instruction says of its barrier, this operand, has that one's name;
- * its place and index stand there as operand[0] and index[0]. */
+ * its place and index stand there as operand[0] and index[0]. What else it says names the buffer
+ * before. */
 void cpu_name_barrier(cpu_decoder *d, tile_op op, unsigned operand);
+/* wgmma.c: what stands behind a '%' where either buffer is meant; NULL: there is none. */
+const char *cpu_either_name(cpu_decoder *d, const char *lhs, const char *rhs);
 /* Which blocks share a copy with `multicast`, the instruction added last. */
 void cpu_set_sharing(cpu_decoder *d, tile_op op);
 

@@ -123,6 +123,7 @@ void cpu_name_barrier(cpu_decoder *d, tile_op op, unsigned index) {
     named->operand[0] = cpu_place_of(d, bar[0]);
     named->index = cpu_places_of(d, bar + 1, count - 1);
     insn->at_barrier = named;
+    insn->name = name_of(d, operand(d, op, index - 1, &count)[0]);
 }
 
 void cpu_set_sharing(cpu_decoder *d, tile_op op) {

@@ -38,9 +38,14 @@ void cpu_clear_mbarriers(const cpu_run *run, cpu_block *block) {
     for (unsigned i = 0; i < p->mbarrier_count; i++) {
         cpu_mbarrier *barrier = &block->mbarriers[i];
         cpu_phase_wait *waits = barrier->waits;
+        cpu_expectation *open = barrier->open;
+        size_t capacity = barrier->open_capacity;
         forget(barrier);
         memset(waits, 0, sizeof *waits * p->agents);
-        *barrier = (cpu_mbarrier){.waits = waits, .key = key_of(run, block, i)};
+        *barrier = (cpu_mbarrier){.waits = waits,
+                                  .open = open,
+                                  .open_capacity = capacity,
+                                  .key = key_of(run, block, i)};
     }
 }
 
@@ -48,6 +53,7 @@ void cpu_destroy_mbarriers(const cpu_program *program, cpu_block *block) {
     for (unsigned i = 0; block->mbarriers && i < program->mbarrier_count; i++) {
         forget(&block->mbarriers[i]);
         free(block->mbarriers[i].waits);
+        free(block->mbarriers[i].open);
     }
     free(block->mbarriers);
 }
@@ -260,11 +266,28 @@ static bool check_copies(cpu_run *run, cpu_mbarrier_at at) {
     return false;
 }
 
+/* Run otherwise, the phase would have been complete before: then the next one counts the bytes. */
+static bool check_expectations(cpu_run *run, cpu_mbarrier_at at) {
+    const cpu_mbarrier *b = at.barrier;
+    const cpu_expectation *e = b->open;
+    if (!b->open_count) return true;
+    cpu_fault(run, e->agent, e->insn, e->lane,
+              "its bytes may come too late for phase %" PRId64
+              " of %%%s[%u]: no arrival of that phase comes behind this, so that it may be "
+              "complete before, and the next one counts them",
+              b->phase, e->insn->name, at.index);
+    if (b->last)
+        tile_report(run->context, TILE_NOTE, b->last->loc, "the last arrival of phase %" PRId64,
+                    b->phase);
+    return false;
+}
+
 /* The next phase begins where nothing is missing. */
 static bool settle(cpu_run *run, cpu_mbarrier_at at) {
     cpu_mbarrier *b = at.barrier;
     if (b->pending || b->bytes) return true;
-    if (!check_copies(run, at) || !check_waits(run, at)) return false;
+    if (!check_copies(run, at) || !check_expectations(run, at) || !check_waits(run, at))
+        return false;
     cpu_known_drop(b->complete);
     b->complete = cpu_clock_release(&b->arriving);
     cpu_known_drop(b->arriving.known);
@@ -292,6 +315,20 @@ static void release_to(cpu_mbarrier *b, const cpu_insn *insn, bool afar, cpu_kno
     if (insn->scope == TILE_WORD_scope_cluster) cpu_clock_acquire(&b->from_afar, known);
 }
 
+/* An arrival closes what it comes behind: of its own warp, or known to it. */
+static void close_expectations(const cpu_agent *agent, cpu_mbarrier *b, const cpu_known *known) {
+    size_t left = 0;
+    for (size_t i = 0; i < b->open_count; i++) {
+        const cpu_expectation *e = &b->open[i];
+        uint64_t number = e->agent->clock.agent;
+        bool behind = e->agent == agent || cpu_known_time(known, number) >= e->time ||
+                      (e->lane >= 0 &&
+                       cpu_known_time(known, cpu_lane_key(number, (unsigned)e->lane)) >= e->time);
+        if (!behind) b->open[left++] = *e;
+    }
+    b->open_count = left;
+}
+
 bool cpu_barrier_arrive(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                         cpu_mbarrier_at at, unsigned count, cpu_known *known) {
     cpu_mbarrier *b = at.barrier;
@@ -305,10 +342,20 @@ bool cpu_barrier_arrive(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, in
         return false;
     }
     release_to(b, insn, agent->block != at.owner, known);
+    close_expectations(agent, b, known);
     b->pending -= count;
     b->last = insn;
     b->last_agent = agent;
     return settle(run, at);
+}
+
+static void open_expectation(cpu_agent *agent, const cpu_insn *insn, int lane, cpu_mbarrier *b) {
+    if (b->open_count == b->open_capacity) {
+        b->open_capacity = b->open_capacity ? 2 * b->open_capacity : 4;
+        b->open = tile_realloc(b->open, sizeof *b->open * b->open_capacity);
+    }
+    agent->clock.used = true;
+    b->open[b->open_count++] = (cpu_expectation){agent, insn, agent->clock.time, lane};
 }
 
 bool cpu_barrier_expect(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
@@ -316,6 +363,7 @@ bool cpu_barrier_expect(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, in
     cpu_mbarrier *b = at.barrier;
     b->bytes += bytes;
     b->expected = insn;
+    if (bytes) open_expectation(agent, insn, lane, b);
     if (bytes >= 0 && b->bytes <= MAX_BYTES) return true;
     cpu_fault(run, agent, insn, lane,
               "%%%s[%u] cannot expect %" PRId64 " bytes: a phase counts up to %d", insn->name,

@@ -18,6 +18,14 @@ typedef struct cpu_phase_wait {
     bool again; /* of a phase that it knew to be complete */
 } cpu_phase_wait;
 
+/* Bytes that this phase expects, and no arrival of it comes behind that yet. */
+typedef struct cpu_expectation {
+    const cpu_agent *agent;
+    const cpu_insn *insn;
+    uint32_t time;
+    int lane;
+} cpu_expectation;
+
 typedef struct cpu_mbarrier {
     uint32_t count;    /* arrivals of each phase; 0: not initialised */
     uint32_t pending;  /* that are missing in this one */
@@ -35,6 +43,8 @@ typedef struct cpu_mbarrier {
     const cpu_insn *init, *last, *expected; /* the last arrival, the last expectation */
     const cpu_agent *last_agent;
     cpu_phase_wait *waits; /* by agent of the block */
+    cpu_expectation *open;
+    size_t open_count, open_capacity;
 } cpu_mbarrier;
 
 /* One barrier of a block, as an instruction names it. */

@@ -41,6 +41,14 @@ static cpu_product *add_product(cpu_decoder *d, tile_op op, uint32_t m, uint32_t
     return product;
 }
 
+/* NULL: it is a tile. */
+static const char *buffer_name(const cpu_decoder *d, tile_op op, unsigned side) {
+    unsigned count;
+    tile_value value = tile_op_segment(d->f, op, side, &count)[0];
+    bool shared = tile_value_type(d->f, value)->kind == TILE_TYPE_SHARED;
+    return shared ? tile_value_at(d->f, value)->name : NULL;
+}
+
 void cpu_decode_dot(cpu_decoder *d, tile_op op) {
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_dot);
     tile_mma_query query = tile_product_query(d->f, op);
@@ -48,6 +56,7 @@ void cpu_decode_dot(cpu_decoder *d, tile_op op) {
     insn->memory = cpu_operand_type(d, op, 1);
     insn->product = add_product(d, op, query.m, query.n, query.k);
     insn->flag = tile_op_has_attr(d->f, op, TILE_ATTR_async);
+    insn->name = cpu_either_name(d, buffer_name(d, op, 0), buffer_name(d, op, 1));
     cpu_set_elements(d, insn, cpu_result_type(d, op));
 }
 

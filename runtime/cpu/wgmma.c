@@ -462,10 +462,7 @@ static const char *buffer_name(const cpu_decoder *d, tile_value operand) {
     return tile_value_at(d->f, tile_op_operand(d->f, def, 0))->name;
 }
 
-/* Behind a '%'. */
-static const char *name_buffers(cpu_decoder *d, tile_op op) {
-    const char *lhs = buffer_name(d, tile_op_operand(d->f, op, 0));
-    const char *rhs = buffer_name(d, tile_op_operand(d->f, op, 1));
+const char *cpu_either_name(cpu_decoder *d, const char *lhs, const char *rhs) {
     if (!lhs || !rhs || strcmp(lhs, rhs) == 0) return rhs ? rhs : lhs ? lhs : "memory";
     return tile_arena_format(&d->program->arena, "%s or %%%s", lhs, rhs);
 }
@@ -476,7 +473,8 @@ void cpu_decode_wgmma(cpu_decoder *d, tile_op op) {
     insn->type = cpu_operand_type(d, op, 0);
     insn->memory = cpu_operand_type(d, op, 1);
     insn->product = cpu_product_of_wgmma(d, op);
-    insn->name = name_buffers(d, op);
+    insn->name = cpu_either_name(d, buffer_name(d, tile_op_operand(d->f, op, 0)),
+                                 buffer_name(d, tile_op_operand(d->f, op, 1)));
 }
 
 void cpu_decode_wgmma_fence(cpu_decoder *d, tile_op op) {
