@@ -42,10 +42,8 @@ void cpu_clear_mbarriers(const cpu_run *run, cpu_block *block) {
         size_t capacity = barrier->open_capacity;
         forget(barrier);
         memset(waits, 0, sizeof *waits * p->agents);
-        *barrier = (cpu_mbarrier){.waits = waits,
-                                  .open = open,
-                                  .open_capacity = capacity,
-                                  .key = key_of(run, block, i)};
+        *barrier = (cpu_mbarrier){
+            .waits = waits, .open = open, .open_capacity = capacity, .key = key_of(run, block, i)};
     }
 }
 
