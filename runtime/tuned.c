@@ -6,10 +6,12 @@
 #include "lib/ir/function.h"
 #include "lib/support/integer.h"
 #include "lib/support/text.h"
+#include "runtime/cache/cache.h"
 #include "runtime/tuned_table.h"
 
-tile_point_key tile_tuned_key(tile_device *device, const tile_function *kernel, const char *bucket,
-                              tile_arena *arena) {
+/* All of it but the power limit. */
+static tile_point_key make_key(tile_device *device, const tile_function *kernel, const char *bucket,
+                               tile_arena *arena) {
     tile_text text = {.arena = arena};
     tile_function_print(kernel, tile_text_append, &text);
     return (tile_point_key){
@@ -19,8 +21,18 @@ tile_point_key tile_tuned_key(tile_device *device, const tile_function *kernel, 
                       ? tile_arena_format(arena, "%s, %s", device->name, device->target->name)
                       : device->name,
         .sm_count = device->num_sms,
-        .memory_clock = device->memory_clock,
-        .power_limit = device->ops->power_limit ? device->ops->power_limit(device) : 0};
+        .memory_clock = device->memory_clock};
+}
+
+static unsigned power_limit_of(tile_device *device) {
+    return device->ops->power_limit ? device->ops->power_limit(device) : 0;
+}
+
+tile_point_key tile_tuned_key(tile_device *device, const tile_function *kernel, const char *bucket,
+                              tile_arena *arena) {
+    tile_point_key key = make_key(device, kernel, bucket, arena);
+    key.power_limit = power_limit_of(device);
+    return key;
 }
 
 const char *tile_bucket_text(const tile_function *kernel, const int64_t *integers,
@@ -58,13 +70,20 @@ tile_binding *tile_read_bindings(const char *text, tile_arena *arena, unsigned *
     return *count ? bindings : NULL;
 }
 
+/* Asking for the power limit takes longer than all else that a first launch does before its code is
+ * made: it is asked for where a point depends on it. */
 tile_binding *tile_find_tuned(tile_device *device, const tile_function *kernel, const char *bucket,
                               tile_arena *arena, unsigned *count) {
     tile_tuned_point found;
-    const tile_tuned_point *point = NULL;
     if (!device->cache && !device->tuned) return NULL;
-    tile_point_key key = tile_tuned_key(device, kernel, bucket, arena);
-    if (device->cache && tile_cache_find_point(device->cache, &key, &found)) point = &found;
-    if (!point) point = tile_tuned_table_find(device->tuned, &key);
+    tile_point_key key = make_key(device, kernel, bucket, arena);
+    bool kept = device->cache && tile_cache_has_point(device->cache, &key);
+    const tile_tuned_point *point = tile_tuned_table_find(device->tuned, &key);
+    if (!kept && !point) return NULL;
+    key.power_limit = power_limit_of(device);
+    if (kept && tile_cache_find_point(device->cache, &key, &found))
+        point = &found;
+    else
+        point = tile_tuned_table_find(device->tuned, &key);
     return point ? tile_read_bindings(point->bindings, arena, count) : NULL;
 }

@@ -49,13 +49,18 @@ static void bind_text(sqlite3_stmt *statement, int index, const char *text) {
     sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
 }
 
-static void bind_key(sqlite3_stmt *statement, const texts *t, const tile_point_key *key) {
+/* All of the key but its power limit. */
+static void bind_gpu(sqlite3_stmt *statement, const texts *t, const tile_point_key *key) {
     bind_text(statement, 1, t->kernel);
     bind_text(statement, 2, t->bucket);
     bind_text(statement, 3, t->conditions);
     bind_text(statement, 4, t->device);
     sqlite3_bind_int64(statement, 5, key->sm_count);
     sqlite3_bind_int64(statement, 6, key->memory_clock);
+}
+
+static void bind_key(sqlite3_stmt *statement, const texts *t, const tile_point_key *key) {
+    bind_gpu(statement, t, key);
     sqlite3_bind_int64(statement, 7, key->power_limit);
 }
 
@@ -101,6 +106,18 @@ bool tile_cache_find_point(tile_cache *cache, const tile_point_key *key, tile_tu
     tile_database_end(&cache->db, DB_FIND_POINT, result);
     if (!found) *point = (tile_tuned_point){0};
     return found;
+}
+
+bool tile_cache_has_point(tile_cache *cache, const tile_point_key *key) {
+    char kernel[TILE_DIGEST_TEXT];
+    const tile_tuned_point none = {0};
+    sqlite3_stmt *statement = tile_database_begin(&cache->db, DB_HAS_POINT);
+    if (!statement) return false;
+    const texts t = take_texts(key, &none, kernel);
+    bind_gpu(statement, &t, key);
+    int result = sqlite3_step(statement);
+    tile_database_end(&cache->db, DB_HAS_POINT, result);
+    return result == SQLITE_ROW;
 }
 
 void tile_cache_list_points(tile_cache *cache, tile_point_visitor visit, void *user) {

@@ -18,6 +18,7 @@ typedef struct fake_device {
     tile_module *module;
     tile_status next; /* what allocate, prepare, launch and time return */
     unsigned allocated, prepared, discarded, reserved, timed, written;
+    unsigned power_limit, power_asked; /* mW; how often */
     double seconds[8]; /* that launches take, in turn, when they are timed */
     tile_flush flushed;
     atomic_uint launched;
@@ -112,6 +113,11 @@ static tile_status fake_time(tile_device *device, const tile_timed *timed, doubl
     return x->next;
 }
 
+static unsigned fake_power_limit(tile_device *device) {
+    fake_of(device)->power_asked++;
+    return fake_of(device)->power_limit;
+}
+
 static const tile_device_ops fake_ops = {
     .destroy = fake_destroy,
     .allocate = fake_allocate,
@@ -124,6 +130,7 @@ static const tile_device_ops fake_ops = {
     .reserve = fake_reserve,
     .is_capturing = fake_is_capturing,
     .time = fake_time,
+    .power_limit = fake_power_limit,
 };
 
 static const char kernels[] =

@@ -513,6 +513,31 @@ Test(launch, a_tuned_point_that_makes_no_sense_is_none) {
     }
 }
 
+/* NVML takes 20 ms to start, which is most of a first launch without a point. */
+Test(launch, the_power_limit_is_asked_for_where_a_point_depends_on_it) {
+    tuned t;
+    tuned_open(&t);
+    t.x->power_limit = 700000;
+    cr_expect_eq(launch_blocks(t.x, t.kernel, t.arguments, 96), 2);
+    cr_expect_eq(t.x->power_asked, 0);
+    tuned_close(&t);
+    tuned_open(&t);
+    keep_point(&t, 8, "block=128"); /* another device's */
+    t.x->power_asked = 0;
+    cr_expect_eq(launch_blocks(t.x, t.kernel, t.arguments, 96), 2);
+    cr_expect_eq(t.x->power_asked, 0);
+    tuned_close(&t);
+    tuned_open(&t);
+    t.x->power_limit = 500000;
+    keep_point(&t, 7, "block=128");
+    t.x->power_limit = 700000;
+    keep_point(&t, 7, "block=16");
+    t.x->power_asked = 0;
+    cr_expect_eq(launch_blocks(t.x, t.kernel, t.arguments, 96), 6, "the one of this limit");
+    cr_expect_eq(t.x->power_asked, 1);
+    tuned_close(&t);
+}
+
 /* Threads ------------------------------------------------------------------------------------- */
 
 enum { THREADS = 8, LAUNCHES = 400 };
