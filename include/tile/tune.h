@@ -123,7 +123,7 @@ typedef struct tile_tune_options {
 } tile_tune_options;
 
 /* Calls visit for each point of the space of a kernel or plan (kernel NULL: of the only one that
- * has `tune`) that agrees with the bindings: "block_m=128 block_n=64", what `tune` names and what
+ * has `tune`; a named one without `tune` has the point that is given) that agrees with the bindings: "block_m=128 block_n=64", what `tune` names and what
  * is given, until it returns false. TILE_INVALID after a diagnostic, as tile_tune. */
 TILE_API tile_status tile_list_points(const tile_module *module, const char *kernel,
                                       const tile_binding *bindings, unsigned binding_count,
@@ -132,7 +132,9 @@ TILE_API tile_status tile_list_points(const tile_module *module, const char *ker
 /* What a tuning found; it holds nothing of the device or the module. */
 typedef struct tile_tuning tile_tuning;
 
-/* Tunes for these arguments, one for each of the kernel's. *out, the caller's, is there also when
+/* Tunes for these arguments, one for each of the kernel's. A kernel without `tune` has one point,
+ * which is checked and measured; with `split` others, which are not kept, as launches of such a
+ * kernel look for none. *out, the caller's, is there also when
  * no candidate won: with all that was found out. TILE_INVALID after a diagnostic where the space or
  * the arguments are wrong, or there is no reference and `unchecked` does not allow it;
  * TILE_UNAVAILABLE if the worker cannot be started; TILE_FAILED if no candidate won. */

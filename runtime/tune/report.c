@@ -85,7 +85,8 @@ static void print_head(tile_text *to, const tile_tuning *t) {
         tile_text_format(to, "worker   none: candidates ran in this process\n");
     else
         tile_text_format(to, "worker   restarted %u times\n", f->restarts);
-    tile_text_format(to, "point    %s\n", f->kept ? "kept in the cache" : "not kept");
+    tile_text_format(to, "point    %s%s%s\n", f->kept ? "kept in the cache" : "not kept",
+                     t->unkept ? ": " : "", t->unkept ? t->unkept : "");
 }
 
 static void print_row(tile_text *to, const tile_candidate *c, unsigned rank) {
@@ -100,7 +101,8 @@ static void print_row(tile_text *to, const tile_candidate *c, unsigned rank) {
     else
         tile_text_format(to, " %10s %19s", "-", "");
     tile_text_format(to, " %5d %6d %7d %6d %9.1f  %s", c->registers, c->local_bytes,
-                     c->shared_bytes, c->blocks_per_sm, 1e6 * c->estimate, c->text);
+                     c->shared_bytes, c->blocks_per_sm, 1e6 * c->estimate,
+                     *c->text ? c->text : "(as it is written)");
     if (c->state != TILE_CANDIDATE_measured)
         tile_text_format(to, "  %s%s%s", tile_candidate_state_name(c->state), *c->why ? ": " : "",
                          c->why);

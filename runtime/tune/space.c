@@ -10,12 +10,20 @@
 
 /* Points --------------------------------------------------------------------------------------- */
 
+typedef struct listed {
+    struct listed *next;
+    const char *text;
+} listed;
+
+enum { HEAD_BITS = 11 };
+
 typedef struct list {
     tile_arena *arena;
     const tile_binding *given;
     unsigned given_count;
     tune_point *points;
     size_t count, capacity;
+    listed *heads[1 << HEAD_BITS]; /* by the hash of their texts */
 } list;
 
 static bool is_given(const tile_binding *given, unsigned count, const char *name) {
@@ -46,6 +54,20 @@ tile_pass_option *tune_make_options(const tile_binding *bindings, unsigned count
     return options;
 }
 
+/* Whether the space names it for the first time. */
+static bool is_new(list *l, const char *text) {
+    uint64_t hash = 0;
+    for (const char *c = text; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * UINT64_C(0x9e3779b97f4a7c15);
+    listed **head = &l->heads[hash >> (64 - HEAD_BITS)];
+    for (const listed *known = *head; known; known = known->next)
+        if (strcmp(known->text, text) == 0) return false;
+    listed *added = TILE_NEW(l->arena, listed);
+    *added = (listed){*head, text};
+    *head = added;
+    return true;
+}
+
 static bool add_point(const tile_bound_params *point, void *user) {
     list *l = user;
     unsigned count;
@@ -54,8 +76,7 @@ static bool add_point(const tile_bound_params *point, void *user) {
     for (unsigned i = 0; i < count; i++)
         text = tile_arena_format(l->arena, "%s%s%s=%s", text, i ? " " : "", bindings[i].name,
                                  bindings[i].value);
-    for (size_t i = 0; i < l->count; i++)
-        if (strcmp(l->points[i].c.text, text) == 0) return true; /* the space names it twice */
+    if (!is_new(l, text)) return true;
     l->points = tile_arena_grow(l->arena, l->points, l->count, &l->capacity, sizeof *l->points);
     l->points[l->count] =
         (tune_point){.c = {.bindings = bindings, .binding_count = count, .text = text, .why = ""},
@@ -75,10 +96,12 @@ bool tune_list_points(const tile_function *f, const tile_binding *bindings, unsi
     for (unsigned i = 0; i < count; i++)
         if (!tile_function_find_param(f, bindings[i].name, strlen(bindings[i].name)))
             return fail(f, tile_arena_format(arena, "has no parameter '%s'", bindings[i].name));
-    if (!f->tune_count) return fail(f, "has no 'tune': there is nothing to choose");
     if (!tile_visit_points(f, options, count, arena, add_point, &l)) return false;
     if (!l.count)
-        return fail(f, "has no point: none of 'tune' agrees with 'where' and what is given");
+        return fail(f, f->tune_count
+                           ? "has no point: none of 'tune' agrees with 'where' and what is given"
+                           : "has no point: it has no 'tune', and what is given leaves a parameter "
+                             "without a value or does not agree with 'where'");
     if (l.count > TUNE_MOST_POINTS) return fail(f, "has more than 16384 points");
     *points = l.points;
     *point_count = l.count;

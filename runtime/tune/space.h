@@ -27,8 +27,8 @@ typedef struct tune_point {
 
 enum { TUNE_MOST_POINTS = 1 << 14 };
 
-/* All points that agree with the bindings. False after a report: the bindings are wrong, there is
- * no point, or there are too many. */
+/* All points that agree with the bindings; without a `tune` the one that they are. False after a
+ * report: the bindings are wrong, there is no point, or there are too many. */
 bool tune_list_points(const tile_function *f, const tile_binding *bindings, unsigned count,
                       tile_arena *arena, tune_point **points, size_t *point_count);
 

@@ -169,7 +169,7 @@ static bool find_point(tuner *u) {
         .time = {.median = found.seconds},
         .rate = found.seconds};
     p->c.bindings = tile_read_bindings(p->c.text, &t->arena, &p->c.binding_count);
-    if (!p->c.bindings) return false;
+    if (!p->c.bindings && *p->c.text) return false;
     t->count = 1;
     t->facts.found = t->facts.kept = true;
     t->facts.stale = found.stale;
@@ -185,9 +185,18 @@ static const char *driver_text(const tuner *u) {
     return tile_arena_format((tile_arena *)&u->arena, "%d.%d", version / 1000, version % 1000 / 10);
 }
 
+static const char *find_reason_against_keeping(const tuner *u) {
+    if (!u->device->cache) return "the device has no cache";
+    if (u->options.binding_count) return "it is the best of what the given bindings leave";
+    if (!u->f->tune_count && u->t->best->binding_count)
+        return "launches of a kernel without 'tune' look for no point";
+    return NULL;
+}
+
 static void keep_best(tuner *u) {
     tile_tuning *t = u->t;
-    if (!t->best || !u->device->cache || u->options.binding_count) return;
+    if (t->best) t->unkept = find_reason_against_keeping(u);
+    if (!t->best || t->unkept) return;
     const tile_tuned_point point = {.kernel_name = t->kernel,
                                     .bindings = t->best->text,
                                     .seconds = t->best->time.median,
@@ -201,7 +210,7 @@ static void keep_best(tuner *u) {
 static void keep_code(tuner *u) {
     tile_kernel *kernel;
     tile_argument arguments[TILE_MAX_ARGUMENTS];
-    if (!u->t->facts.kept || !u->device->ops->wants) return;
+    if (!u->t->facts.kept || !u->device->ops->wants || !u->f->tune_count) return;
     for (unsigned i = 0; i < u->f->arg_count; i++)
         arguments[i] = (tile_argument){.integer = u->sizes[i]};
     if (tile_kernel_create(u->device, u->module, u->f->name, NULL, 0, &kernel) != TILE_OK) return;

@@ -8,6 +8,7 @@ struct tile_tuning {
     tile_arena arena;
     const char *kernel; /* its name */
     tile_tuning_facts facts;
+    const char *unkept; /* why the best is not in a cache; NULL: it is, or there is none */
     tune_point *points;
     size_t count;
     const tile_candidate **ranked; /* all of them; NULL: not ranked yet */

@@ -34,6 +34,59 @@ Test(tune, the_best_is_found_kept_and_found_again) {
     tune_close(&x);
 }
 
+static const char without_tune[] =
+    "kernel @add<block: int>(%n: i32, %x: view<f32[%n]>, %c: view<f32[%n]>)\n"
+    "    of @plus where block > 8 grid [ceildiv(%n, block)] warps 1 {\n"
+    "  %b = block_id\n"
+    "  %t = load %x[%b * block] : [block]\n"
+    "  store %t + (splat(1.0) : tile<f32[block]>), %c[%b * block]\n"
+    "}\n"
+    "compute @plus<n: dim>(%x: tensor<f32[n]>) -> (%c: tensor<f32[n]>) { %c = %x + 1.0 }\n";
+
+Test(tune, a_kernel_without_tune_has_one_point) {
+    static const char fixed[] = "kernel @add(%n: i32, %x: view<f32[%n]>, %c: view<f32[%n]>)\n"
+                                "    of @plus grid [ceildiv(%n, 32)] warps 1 {\n"
+                                "  %b = block_id\n"
+                                "  %t = load %x[%b * 32] : [32]\n"
+                                "  store %t + (splat(1.0) : tile<f32[32]>), %c[%b * 32]\n"
+                                "}\n"
+                                "compute @plus<n: dim>(%x: tensor<f32[n]>)\n"
+                                "    -> (%c: tensor<f32[n]>) { %c = %x + 1.0 }\n";
+    tune_fixture x;
+    tune_open(&x, fixed, "");
+    for (unsigned time = 0; time < 2; time++) {
+        cr_assert_eq(tune_add(&x, 50), TILE_OK, "%s", x.text.messages);
+        cr_expect_eq(tile_tuning_get_facts(x.tuning).found, time == 1);
+        cr_expect(tile_tuning_get_facts(x.tuning).kept);
+        cr_assert_eq(tile_tuning_candidate_count(x.tuning), 1);
+        cr_expect_eq(tile_tuning_best(x.tuning)->state, TILE_CANDIDATE_measured);
+        cr_expect_eq(tile_tuning_best(x.tuning)->binding_count, 0);
+    }
+    tune_close(&x);
+}
+
+Test(tune, a_kernel_without_tune_takes_what_is_given) {
+    const tile_binding block = {"block", "32"}, small = {"block", "8"};
+    tune_fixture x;
+    tune_open(&x, without_tune, "");
+    cr_expect_eq(tune_add(&x, 50), TILE_INVALID);
+    cr_expect(strstr(x.text.messages, "@add has no point: it has no 'tune', and what is given "
+                                      "leaves a parameter without a value"),
+              "%s", x.text.messages);
+    x.options.binding_count = 1;
+    x.options.bindings = &small;
+    cr_expect_eq(tune_add(&x, 50), TILE_INVALID);
+    x.options.bindings = &block;
+    cr_assert_eq(tune_add(&x, 50), TILE_OK, "%s", x.text.messages);
+    cr_expect_str_eq(tile_tuning_best(x.tuning)->text, "block=32");
+    cr_expect(!tile_tuning_get_facts(x.tuning).kept);
+    text_buffer text = {.arena = &x.text.arena};
+    tile_tuning_print(x.tuning, TILE_TUNING_TEXT, text_append, &text);
+    cr_expect(strstr(text.data, "not kept: it is the best of what the given bindings leave"), "%s",
+              text.data);
+    tune_close(&x);
+}
+
 Test(tune, launches_take_the_point) {
     tune_fixture x;
     tile_kernel *kernel;

@@ -88,7 +88,8 @@ static void print_summary(const tile_tuning *tuning) {
         printf("\nchecked  %s\n", facts.unchecked ? "nothing" : facts.check);
     }
     if (best)
-        printf("best     %s: %.2f us%s\n", best->text, 1e6 * best->time.median,
+        printf("best     %s: %.2f us%s\n", *best->text ? best->text : "as it is written",
+               1e6 * best->time.median,
                facts.kept ? ", kept in the cache" : "");
 }
 
