@@ -123,8 +123,9 @@ typedef struct tile_tune_options {
 } tile_tune_options;
 
 /* Calls visit for each point of the space of a kernel or plan (kernel NULL: of the only one that
- * has `tune`; a named one without `tune` has the point that is given) that agrees with the bindings: "block_m=128 block_n=64", what `tune` names and what
- * is given, until it returns false. TILE_INVALID after a diagnostic, as tile_tune. */
+ * has `tune`; a named one without `tune` has the point that is given) that agrees with the
+ * bindings: "block_m=128 block_n=64", what `tune` names and what is given, until it returns false.
+ * TILE_INVALID after a diagnostic, as tile_tune. */
 TILE_API tile_status tile_list_points(const tile_module *module, const char *kernel,
                                       const tile_binding *bindings, unsigned binding_count,
                                       bool (*visit)(const char *point, void *user), void *user);

@@ -19,7 +19,7 @@ typedef struct fake_device {
     tile_status next; /* what allocate, prepare, launch and time return */
     unsigned allocated, prepared, discarded, reserved, timed, written;
     unsigned power_limit, power_asked; /* mW; how often */
-    double seconds[8]; /* that launches take, in turn, when they are timed */
+    double seconds[8];                 /* that launches take, in turn, when they are timed */
     tile_flush flushed;
     atomic_uint launched;
     bool capturing;

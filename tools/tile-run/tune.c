@@ -89,8 +89,7 @@ static void print_summary(const tile_tuning *tuning) {
     }
     if (best)
         printf("best     %s: %.2f us%s\n", *best->text ? best->text : "as it is written",
-               1e6 * best->time.median,
-               facts.kept ? ", kept in the cache" : "");
+               1e6 * best->time.median, facts.kept ? ", kept in the cache" : "");
 }
 
 static tile_tune_argument *take_arguments(const run_argument *arguments, unsigned count) {
