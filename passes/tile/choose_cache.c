@@ -76,6 +76,12 @@ static unsigned dims_of_operands(chooser *c, tile_op op, unsigned count) {
     return dims;
 }
 
+/* A block for each multiprocessor works on tiles of any place. */
+static unsigned dims_of_block(const chooser *c, unsigned d) {
+    bool by_device = d < c->f->grid_rank && tile_expr_holds(c->f->grid[d], TILE_EXPR_NUM_SMS);
+    return by_device ? UNKNOWN : 1u << d;
+}
+
 static unsigned find_dims(chooser *c, tile_value value) {
     const tile_value_data *data = tile_value_at(c->f, value);
     if (data->kind == TILE_VALUE_ARG || data->kind == TILE_VALUE_CONSTANT) return 0;
@@ -86,7 +92,7 @@ static unsigned find_dims(chooser *c, tile_value value) {
     }
     tile_op def = {data->owner};
     tile_opcode opcode = tile_op_opcode(c->f, def);
-    if (opcode == TILE_OP_block_id) return 1u << data->index;
+    if (opcode == TILE_OP_block_id) return dims_of_block(c, data->index);
     if (opcode == TILE_OP_grid_dim) return 0;
     if (tile_op_effects(c->f, def) || tile_op_at(c->f, def)->region_count) return UNKNOWN;
     return dims_of_operands(c, def, tile_op_operand_count(c->f, def));
