@@ -15,8 +15,19 @@
  * goes on: nobody waits, and the order of additions does not depend on who that is. A block has
  * parts of two tiles at most, its first and its last one, so there are two places for each block.
  *
+ * Where each block has more than a tile to do, a tile has two blocks. The second one begins with
+ * its part, and the first one ends with its own, later by as much as each has more than a tile:
+ *
+ *     block 0   [== tile 0 ==][= 1 =]          asks whether block 1 has stored its part: adds it
+ *     block 1   [ 1 ][== tile 2 ==]            to what it has in registers
+ *               ^ stored
+ *
+ * So the first block of a tile asks before it stores: its own part mostly goes nowhere. If it is
+ * added later, by who comes last, its bits are the same.
+ *
  * Source: Osama et al., Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix
  * Multiplication on the GPU, PPoPP 2023. */
+#include "lib/analysis/executors.h"
 #include "passes/tile/host_value.h"
 #include "passes/tile/raster.h"
 #include "passes/tile/replace_results.h"
@@ -37,8 +48,11 @@ typedef struct stream {
     tile_value length;           /* iterations of a tile, at least 1 */
     tile_value shared;           /* the tile's number among those that are shared */
     tile_value first, tile,
-        base;             /* the first one of the block; the tile; where its iterations begin */
-    tile_value low, high; /* those of this block, counted from there */
+        base;               /* the first one of the block; the tile; where its iterations begin */
+    tile_value low, high;   /* those of this block, counted from there */
+    tile_value owner, last; /* the first and the last block that have some of them */
+    tile_value is_first;    /* i1: this block has the first one */
+    tile_value slice;       /* tiles of each coordinate z; none where there is only one */
     tile_value counts;
     tile_value *parts; /* scratch, by carried value */
 } stream;
@@ -135,10 +149,17 @@ static tile_value inside(tile_builder *b, tile_value coordinate, tile_value exte
     return tile_build_min(b, tile_build_max(b, coordinate, number(b, 0)), last);
 }
 
-/* The tile of a turn, and which of its iterations are this block's. */
-static void find_tile(stream *t, tile_builder *b, tile_value turn) {
-    int64_t group = 1;
+/* Before the loop over tiles: what does not depend on them. */
+static raster_order plan_order(stream *t, tile_builder *b) {
+    int64_t group = 1, depth;
+    bool flat = tile_value_is_int(t->f, t->grid.extent[2], &depth) && depth == 1;
     if (t->f->raster_group) tile_expr_is_int(t->f->raster_group, &group);
+    if (!flat) t->slice = tile_build_mul(b, t->grid.extent[0], t->grid.extent[1]);
+    return raster_plan(b, t->f->raster, group, t->grid.extent, true);
+}
+
+/* The tile of a turn, and which of its iterations are this block's. */
+static void find_tile(stream *t, tile_builder *b, const raster_order *order, tile_value turn) {
     tile_value alone = tile_build_lt(b, turn, t->turns), zero = number(b, 0);
     tile_value before = tile_build_mul(b, tile_build_min(b, turn, t->turns), t->blocks);
     t->shared = tile_build_add(b, t->first, tile_build_sub(b, turn, t->turns));
@@ -149,11 +170,13 @@ static void find_tile(stream *t, tile_builder *b, tile_value turn) {
     t->high = tile_build_min(b, tile_build_sub(b, t->to, t->base), t->length);
     t->low = tile_build_select(b, alone, zero, t->low);
     t->high = tile_build_select(b, alone, t->length, t->high);
-    tile_value slice = tile_build_mul(b, t->grid.extent[0], t->grid.extent[1]);
-    tile_value rest = tile_build_rem(b, t->tile, slice);
-    t->grid.id[2] = inside(b, tile_build_div(b, t->tile, slice), t->grid.extent[2]);
-    raster_order order = raster_plan(b, t->f->raster, group, t->grid.extent, false);
-    raster_tile(b, &order, rest, t->grid.id);
+    tile_value rest = t->tile;
+    t->grid.id[2] = zero;
+    if (t->slice.id) {
+        rest = tile_build_rem(b, t->tile, t->slice);
+        t->grid.id[2] = inside(b, tile_build_div(b, t->tile, t->slice), t->grid.extent[2]);
+    }
+    raster_tile(b, order, rest, t->grid.id);
     for (unsigned d = 0; d < 2; d++) t->grid.id[d] = inside(b, t->grid.id[d], t->grid.extent[d]);
 }
 
@@ -161,6 +184,7 @@ static void find_tile(stream *t, tile_builder *b, tile_value turn) {
 static tile_builder loop_over_tiles(stream *t, tile_builder *b, size_t old_ops) {
     tile_function *f = t->f;
     tile_value some = tile_build_gt(b, t->to, t->from);
+    raster_order order = plan_order(t, b);
     tile_value end = tile_build_sub(b, tile_build_ceildiv(b, t->to, t->length), t->first);
     end = tile_build_add(b, t->turns, tile_build_select(b, some, end, number(b, 0)));
     tile_op tiles = tile_build_for_loop(b, number(b, 0), end, number(b, 1), NULL, 0);
@@ -169,7 +193,7 @@ static tile_builder loop_over_tiles(stream *t, tile_builder *b, size_t old_ops) 
     body.loc = b->loc;
     tile_value turn = tile_region_arg(f, body.region, 0);
     tile_value_set_name(f, turn, "turn");
-    find_tile(t, &body, turn);
+    find_tile(t, &body, &order, turn);
     for (tile_op op = tile_op_next(f, tiles), next; op.id; op = next) {
         next = tile_op_next(f, op);
         tile_move_op(f, op, body.region, TILE_NO_OP);
@@ -195,7 +219,7 @@ static void shorten_loop(stream *t) {
 
 /* Sums ----------------------------------------------------------------------------------------- */
 
-static void store_parts(stream *t, tile_builder *b) {
+static void store_parts(stream *t, tile_builder *b, const tile_value *sums) {
     split *s = t->s;
     tile_value second = tile_build_ne(b, t->shared, t->first);
     second = tile_build_select(b, second, number(b, 1), number(b, 0));
@@ -203,8 +227,7 @@ static void store_parts(stream *t, tile_builder *b) {
     for (unsigned i = 0; i < s->count; i++) {
         tile_value place[TILE_MAX_RANK];
         unsigned rank = split_place(b, split_part_type(s, i), at, place);
-        tile_build_store(b, split_to_part(s, b, i, tile_op_result(t->f, s->loop, i)), t->parts[i],
-                         place, rank);
+        tile_build_store(b, sums[i], t->parts[i], place, rank);
     }
 }
 
@@ -234,35 +257,79 @@ static void load_part(const split_adder *adder, tile_builder *b, tile_value bloc
     load_at(a->t, b, tile_build_select(b, is_one, at, a->places), loaded);
 }
 
-/* The part of the first block, which may have begun with another tile, then those of the others. */
-static void add_parts(stream *t, tile_builder *b, tile_value from, tile_value to,
-                      const tile_type *const *types, tile_value *sums) {
-    tile_value two = number(b, 2), one = number(b, 1);
-    tile_value own = tile_build_eq(b, share_of(t, b, from), t->base);
-    tile_value second = tile_build_select(b, own, number(b, 0), one);
-    tile_value at = tile_build_add(b, tile_build_mul(b, from, two), second);
-    const part_adder a = {{t->s, load_part}, t, to, tile_build_mul(b, t->blocks, two)};
-    load_at(t, b, at, sums);
-    tile_value end = tile_build_add(b, to, one), begin = tile_build_add(b, from, one);
+/* The first block's part: it may have begun with another tile. */
+static void load_first(stream *t, tile_builder *b, tile_value *parts) {
+    tile_value own = tile_build_eq(b, share_of(t, b, t->owner), t->base);
+    tile_value second = tile_build_select(b, own, number(b, 0), number(b, 1));
+    tile_value at = tile_build_mul(b, t->owner, number(b, 2));
+    load_at(t, b, tile_build_add(b, at, second), parts);
+}
+
+/* if this block is the first one { its sums } else { those that the first one has stored } */
+static void begin_with_first(stream *t, tile_builder *b, const tile_type *const *types,
+                             tile_value *sums) {
+    split *s = t->s;
+    split_fork fork = split_begin_fork(b, t->is_first, types, s->count);
+    tile_build_yield(&fork.yes, sums, s->count);
+    load_first(t, &fork.no, sums);
+    tile_build_yield(&fork.no, sums, s->count);
+    for (unsigned i = 0; i < s->count; i++) sums[i] = tile_op_result(t->f, fork.op, i);
+}
+
+/* The part of the first block, then those of the others. */
+static void add_parts(stream *t, tile_builder *b, const tile_type *const *types, tile_value *sums) {
+    tile_value one = number(b, 1);
+    begin_with_first(t, b, types, sums);
+    const part_adder a = {
+        {t->s, load_part}, t, t->last, tile_build_mul(b, t->blocks, number(b, 2))};
+    tile_value end = tile_build_add(b, t->last, one), begin = tile_build_add(b, t->owner, one);
     split_add_loop(&a.base, b, begin, end, split_count_at_once(t->s, types), sums);
 }
 
-/* Stores this block's part; if it is the last one to come, the sums of all, and true. */
+/* i1: all others have stored their parts. Only the first block asks, which comes to the tile last
+ * as a rule: then its own part need not be stored. */
+static tile_value find_ready(stream *t, tile_builder *b, tile_value others) {
+    const tile_type *i1 = tile_type_scalar(t->s->context, TILE_i1);
+    split_fork fork = split_begin_fork(b, t->is_first, &i1, 1);
+    tile_value arrived = split_build_atomic(&fork.yes, "add", "acquire", number(&fork.yes, 0),
+                                            t->counts, &t->tile, 1);
+    tile_value ready = tile_build_eq(&fork.yes, arrived, others);
+    tile_build_yield(&fork.yes, &ready, 1);
+    ready = tile_build_constant(&fork.no, i1, tile_expr_int(t->s->context, 0));
+    tile_build_yield(&fork.no, &ready, 1);
+    return tile_op_result(t->f, fork.op, 0);
+}
+
+/* i1: this block goes on with the tile; else it has stored its part. */
+static tile_value hand_over(stream *t, tile_builder *b, const tile_value *sums) {
+    const tile_type *i1 = tile_type_scalar(t->s->context, TILE_i1);
+    tile_value others = tile_build_sub(b, t->last, t->owner);
+    split_fork fork = split_begin_fork(b, find_ready(t, b, others), &i1, 1);
+    tile_value goes_on = tile_build_constant(&fork.yes, i1, tile_expr_int(t->s->context, 1));
+    tile_build_yield(&fork.yes, &goes_on, 1);
+    store_parts(t, &fork.no, sums);
+    tile_value count = tile_build_add(&fork.no, others, number(&fork.no, 1));
+    goes_on = split_arrive(&fork.no, t->counts, t->tile, count);
+    tile_build_yield(&fork.no, &goes_on, 1);
+    return tile_op_result(t->f, fork.op, 0);
+}
+
+/* The sums of all, and true, if this block goes on with the tile; else anything. values: its own
+ * sums at first. */
 static void meet(stream *t, tile_builder *b, const tile_type **types, tile_value *values) {
     split *s = t->s;
-    tile_value last_one = tile_build_add(b, t->base, tile_build_sub(b, t->length, number(b, 1)));
-    tile_value from = owner_of(t, b, t->base), to = owner_of(t, b, last_one);
-    store_parts(t, b);
-    tile_value count = tile_build_add(b, tile_build_sub(b, to, from), number(b, 1));
-    tile_value last = split_arrive(b, t->counts, t->tile, count);
-    split_fork fork = split_begin_fork(b, last, types, s->count);
-    split_build_atomic(&fork.yes, "exch", NULL, number(b, 0), t->counts, &t->tile, 1);
-    add_parts(t, &fork.yes, from, to, types, values);
-    tile_build_yield(&fork.yes, values, s->count);
-    for (unsigned i = 0; i < s->count; i++) values[i] = split_zero(s, &fork.no, types[i]);
+    tile_value last = tile_build_add(b, t->base, tile_build_sub(b, t->length, number(b, 1)));
+    t->owner = owner_of(t, b, t->base);
+    t->last = owner_of(t, b, last);
+    t->is_first = tile_build_eq(b, t->low, number(b, 0));
+    tile_value goes_on = hand_over(t, b, values);
+    split_fork fork = split_begin_fork(b, goes_on, types, s->count);
     tile_build_yield(&fork.no, values, s->count);
+    split_build_atomic(&fork.yes, "exch", NULL, number(b, 0), t->counts, &t->tile, 1);
+    add_parts(t, &fork.yes, types, values);
+    tile_build_yield(&fork.yes, values, s->count);
     for (unsigned i = 0; i < s->count; i++) values[i] = tile_op_result(t->f, fork.op, i);
-    values[s->count] = last;
+    values[s->count] = goes_on;
 }
 
 /* if the block has the whole tile { its sums, true } else { meet } */
@@ -276,11 +343,13 @@ static tile_op combine(stream *t, tile_builder *b) {
     types[s->count] = i1;
     tile_value to_end = tile_build_eq(b, t->high, t->length);
     tile_value whole = tile_build_and(b, tile_build_eq(b, t->low, number(b, 0)), to_end);
-    split_fork fork = split_begin_fork(b, whole, types, s->count + 1);
     for (unsigned i = 0; i < s->count; i++)
-        values[i] = split_to_part(s, &fork.yes, i, tile_op_result(t->f, s->loop, i));
+        values[i] = split_to_part(s, b, i, tile_op_result(t->f, s->loop, i));
+    split_fork fork = split_begin_fork(b, whole, types, s->count + 1);
     values[s->count] = tile_build_constant(&fork.yes, i1, tile_expr_int(s->context, 1));
     tile_build_yield(&fork.yes, values, s->count + 1);
+    /* What the tile before has left pending is met here, and not where a block has all of one. */
+    tile_build_sync_for(&fork.no, tile_executors_of_block(t->f));
     meet(t, &fork.no, types, values);
     tile_build_yield(&fork.no, values, s->count + 1);
     return fork.op;
@@ -304,7 +373,10 @@ tile_status split_stream_k(split *s) {
     find_share(&t, &b);
     t.counts = split_clean_words(s, &b, split_tile_count(&b, &t.grid), "arrived");
     tile_value places = tile_build_mul(&b, t.blocks, number(&b, 2));
-    for (unsigned i = 0; i < s->count; i++) t.parts[i] = split_scratch(s, &b, i, places);
+    for (unsigned i = 0; i < s->count; i++) {
+        t.parts[i] = split_scratch(s, &b, i, places);
+        tile_op_set_flag(f, tile_value_def(f, t.parts[i]), TILE_ATTR_opaque);
+    }
     /* 2. The kernel for each tile of the share. */
     tile_builder body = loop_over_tiles(&t, &b, old_ops);
     shorten_loop(&t);

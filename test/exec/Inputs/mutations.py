@@ -36,6 +36,9 @@ KERNELS = {
     "cooperative": ("specialized.tile", "tiles", 3, COOPERATE, (PRODUCT, NOTHING)),
     "exchange": ("matmul.tile", "matmul", 3, "block_m=64 block_n=64 block_k=64 stages=2 num_warps=4 split=2 "
                  "strategy=exchange consumers=cooperative", (arrays("c=matmul(a,b)", m=64, n=128, k=896),)),
+    "stream-K": ("matmul.tile", "matmul", 3, "block_m=64 block_n=64 block_k=64 stages=2 num_warps=4 split=1 "
+                 "strategy=stream_k consumers=cooperative",
+                 (arrays("c=matmul(a,b)", m=192, n=64, k=448), arrays("c=matmul(a,b)", m=320, n=64, k=448) + ["--sms=3"])),
     "two products": ("specialized.tile", "two", 3, "stages=2", (TWO + ["d=matmul(a,b)"], TWO + ["e=matmul(a,c)+1"])),
     "by hand": ("roles_pipelined.tile", "roles_pipelined", 3, "block_n=64 block_k=32 stages=2",
                 (arrays("c=matmul(a,b)", m=128, n=64, k=224),)),
@@ -181,6 +184,17 @@ ROWS = {3: [
     ("a counter misses an arrival", r"if %\w+ (\{\n *atomic_thread .*release)", r"if false \1", "deadlock|wait_acquire"),
     ("no barrier before the counter", r"\n *sync(?=(\n *%.*)*\n *if %\w+ \{\n *atomic_thread .*release)", "", RACE),
     ("no barrier behind the counter", r"(wait_acquire .*\n *\})\n *sync", r"\1", RACE + "|uninitialised scratch"),
+    ("who asks for the others does not acquire", r"\{kind = add, ordering = acquire\}", "{kind = add}", RACE),
+    ("who asks counts, too", r"atomic_thread 0(, .*ordering = acquire\})", r"atomic_thread 1\1",
+     "|".join((WRONG, RACE, "uninitialised scratch"))),
+    ("who asks is one short", r"(\n *)(%\w+) = sub (%\w+, %\w+) : i32(?=(?:\n.*){0,8}ordering = acquire)",
+     r"\1%less = sub \3 : i32\1\2 = sub %less, 1 : i32", WRONG + "|" + RACE),
+    ("who hands over does not release", r"ordering = acq_rel", "ordering = acquire", RACE),
+    ("who comes last does not acquire", r"ordering = acq_rel", "ordering = release", RACE),
+    ("nobody says that a part is there", r"if %\w+ (\{\n(?: *%.*\n)* *%\w+ = atomic_thread 1, .*acq_rel)",
+     r"if false \1", WRONG + "|" + UNINITIALISED),
+    ("no barrier before a part is counted", r"\n *sync(?=(\n *%.*)*\n *if %\w+ \{(\n *%.*)*atomic_thread .*acq_rel)", "", RACE),
+    ("a tile's counter is left as it is", r"\n *%?\w*(?: = )?atomic_thread 0, .*kind = exch.*", "", "clean"),
 ], 2: [
     ("a count is one too high", r"alloc_barrier \{count = (\d+)", add(1, 1), STUCK),
     ("a count is one too low", r"alloc_barrier \{count = ([2-9])", add(1, -1), "|".join((EARLY, READS, RACE, MANY))),
