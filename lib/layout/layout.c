@@ -3,11 +3,7 @@
 
 #include <string.h>
 
-static unsigned log2_of(uint32_t power) {
-    unsigned bits = 0;
-    while (power >> (bits + 1)) bits++;
-    return bits;
-}
+#include "lib/support/integer.h"
 
 /* Using --------------------------------------------------------------------------------------- */
 
@@ -99,8 +95,8 @@ static uint32_t reduce(const vector_space *span, uint32_t value, uint32_t *sourc
 static void add_to_span(vector_space *span, uint32_t value, uint32_t source) {
     value = reduce(span, value, &source);
     if (!value) return;
-    span->vector[log2_of(value)] = value;
-    span->source[log2_of(value)] = source;
+    span->vector[tile_log2(value)] = value;
+    span->source[tile_log2(value)] = source;
     span->count++;
 }
 
@@ -226,7 +222,7 @@ tile_layout tile_layout_blank(tile_layout_kind kind, const uint32_t *dims, unsig
     layout.rank = (uint8_t)rank;
     for (unsigned d = 0; d < rank; d++) {
         uint32_t part = tile_layout_part_extent(dims[d]);
-        layout.dim_bits[d] = (uint8_t)log2_of(part);
+        layout.dim_bits[d] = (uint8_t)tile_log2(part);
         layout.count[d] = (uint8_t)(dims[d] / part);
     }
     return layout;
@@ -247,7 +243,7 @@ static unsigned bits_in_order(const tile_layout *layout, unsigned fastest, uint3
 static void deal_out(tile_layout *layout, const uint32_t *bits, unsigned count, unsigned vec_bits,
                      unsigned num_warps, bool shrinks) {
     unsigned at = 0;
-    layout->warp_bits = (uint8_t)log2_of(num_warps);
+    layout->warp_bits = (uint8_t)tile_log2(num_warps);
     unsigned thread_bits = TILE_LANE_BITS + layout->warp_bits;
     if (vec_bits > count) vec_bits = count;
     if (shrinks && count < thread_bits + vec_bits)
@@ -262,7 +258,7 @@ static tile_layout spread(const uint32_t *dims, unsigned rank, unsigned vec, uns
                           unsigned num_warps, bool shrinks) {
     tile_layout layout = tile_layout_blank(TILE_LAYOUT_REGISTER, dims, rank);
     uint32_t bits[TILE_LAYOUT_MAX_BITS + 12];
-    unsigned count = bits_in_order(&layout, fastest, bits), vec_bits = log2_of(vec);
+    unsigned count = bits_in_order(&layout, fastest, bits), vec_bits = tile_log2(vec);
     if (vec_bits > layout.dim_bits[fastest]) vec_bits = layout.dim_bits[fastest];
     deal_out(&layout, bits, count, vec_bits, num_warps, shrinks);
     return layout;
@@ -284,7 +280,7 @@ tile_layout tile_layout_shared_swizzled(const uint32_t *dims, unsigned rank, uns
     tile_layout layout = tile_layout_blank(TILE_LAYOUT_SHARED, dims, rank);
     uint32_t bits[TILE_LAYOUT_MAX_BITS + 12];
     unsigned count = bits_in_order(&layout, fastest, bits);
-    unsigned row_bits = layout.dim_bits[fastest], chunk = log2_of(16 / element_bytes);
+    unsigned row_bits = layout.dim_bits[fastest], chunk = tile_log2(16 / element_bytes);
     memcpy(layout.reg, bits, sizeof *bits * count);
     layout.reg_bits = (uint8_t)count;
     if (row_bits <= chunk) return layout;
@@ -328,7 +324,7 @@ bool tile_layout_order(const tile_layout *held, const uint32_t *piece, unsigned 
             return false;
     }
     *order = tile_layout_blank(TILE_LAYOUT_SHARED, dims, held->rank);
-    return append(held, held->reg, held->reg_bits, piece, true, log2_of(vec), order) &&
+    return append(held, held->reg, held->reg_bits, piece, true, tile_log2(vec), order) &&
            append(held, held->lane, TILE_LANE_BITS, piece, true, all, order) &&
            append(held, held->reg, held->reg_bits, piece, true, all, order) &&
            append(held, held->warp, held->warp_bits, piece, true, all, order) &&

@@ -2,14 +2,10 @@
 
 #include <string.h>
 
+#include "lib/support/integer.h"
+
 static bool is_power_of_two(uint32_t n) {
     return n && (n & (n - 1)) == 0;
-}
-
-static unsigned log2_of(uint32_t n) {
-    unsigned bits = 0;
-    while (n >> (bits + 1)) bits++;
-    return bits;
 }
 
 /* Whether an index lies in the first piece. */
@@ -85,7 +81,7 @@ bool tile_pieces_cut(const tile_layout *tile, const uint32_t *extents, tile_piec
     memset(p, 0, sizeof *p);
     if (!fits(tile, extents)) return false;
     p->piece = tile_layout_blank(TILE_LAYOUT_REGISTER, extents, tile->rank);
-    unsigned most = log2_of(TILE_PIECE_WARPS);
+    unsigned most = tile_log2(TILE_PIECE_WARPS);
     p->group_bits = tile->warp_bits < most ? tile->warp_bits : most;
     p->groups = UINT32_C(1) << (tile->warp_bits - p->group_bits);
     p->piece.warp_bits = (uint8_t)p->group_bits;
@@ -111,7 +107,7 @@ tile_layout tile_pieces_layout(const uint32_t *dims, const uint32_t *extents, un
     unsigned group = num_warps < TILE_PIECE_WARPS ? num_warps : TILE_PIECE_WARPS;
     tile_layout tile = tile_layout_blank(TILE_LAYOUT_REGISTER, dims, rank);
     tile_layout piece = tile_layout_blocked(extents, rank, SIDE_BY_SIDE, rank - 1, group);
-    tile.warp_bits = (uint8_t)log2_of(num_warps);
+    tile.warp_bits = (uint8_t)tile_log2(num_warps);
     tile.reg_bits = piece.reg_bits;
     for (unsigned i = 0; i < piece.reg_bits; i++)
         tile.reg[i] = index_in(&tile, &piece, piece.reg[i]);
@@ -122,7 +118,7 @@ tile_layout tile_pieces_layout(const uint32_t *dims, const uint32_t *extents, un
     unsigned warp = tile.warp_bits;
     for (unsigned d = 0; d < rank; d++) {
         unsigned shift = tile_layout_dim_shift(&tile, d);
-        for (unsigned bit = tile.dim_bits[d]; bit-- > log2_of(extents[d]);) {
+        for (unsigned bit = tile.dim_bits[d]; bit-- > tile_log2(extents[d]);) {
             uint32_t index = UINT32_C(1) << (shift + bit);
             if (warp > piece.warp_bits)
                 tile.warp[--warp] = index;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/ir/scalar.h"
+#include "lib/support/integer.h"
 
 enum { CHUNK = 16, ATOM_ROWS = 8 };
 
@@ -241,19 +242,13 @@ static bool is_run(const offsets *o, unsigned d, unsigned from, unsigned to, uin
     return run;
 }
 
-static unsigned log2_of(uint32_t power) {
-    unsigned bits = 0;
-    while (power >> (bits + 1)) bits++;
-    return bits;
-}
-
 /* The step from one `unit` of bits of dim d to the next, constant over `extent` coordinates: a
  * block inside of a part or all parts. False if it is not; 16 if there is one unit only. */
 static bool find_step(const tile_layout *shared, const offsets *o, unsigned d, unsigned unit,
                       uint32_t extent, uint32_t *step) {
     unsigned bits = shared->dim_bits[d];
     bool parts = extent >> bits > 1;
-    unsigned to = parts ? bits : log2_of(extent);
+    unsigned to = parts ? bits : tile_log2(extent);
     *step = CHUNK;
     if (extent <= UINT32_C(1) << unit) return true;
     if (to < unit) return false; /* an atom of several parts */
@@ -266,11 +261,11 @@ static bool match_swizzle(const tile_layout *shared, unsigned k_dim, unsigned el
     offsets o;
     uint32_t depth = 32 / element_bytes, fast_step, slow_step;
     unsigned fast = matrix->mn_major ? 1 - k_dim : k_dim, slow = 1 - fast;
-    unsigned width = log2_of(swizzle / element_bytes);
+    unsigned width = tile_log2(swizzle / element_bytes);
     if (!find_offsets(shared, swizzle, element_bytes, &o)) return false;
     uint32_t slow_extent = matrix->mn_major ? depth : extent;
     uint32_t fast_extent = matrix->mn_major ? extent : depth;
-    unsigned inside = log2_of(fast_extent) < width ? log2_of(fast_extent) : width;
+    unsigned inside = tile_log2(fast_extent) < width ? tile_log2(fast_extent) : width;
     if (shared->dim_bits[fast] < inside || shared->dim_bits[slow] < 3) return false;
     if (!is_run(&o, fast, 0, inside, element_bytes) || !is_run(&o, slow, 0, 3, swizzle))
         return false;
@@ -288,7 +283,7 @@ bool tile_wgmma_match(const tile_layout *shared, unsigned k_dim, unsigned elemen
                       uint32_t extent, tile_wgmma_matrix *matrix) {
     uint32_t depth = 32 / element_bytes;
     if (shared->kind != TILE_LAYOUT_SHARED || shared->rank != 2) return false;
-    if (shared->dim_bits[k_dim] < log2_of(depth)) return false;
+    if (shared->dim_bits[k_dim] < tile_log2(depth)) return false;
     for (unsigned major = 0; major < (element_bytes == 2 ? 2u : 1u); major++)
         for (unsigned swizzle = 128; swizzle >= CHUNK; swizzle /= 2) {
             matrix->mn_major = major;

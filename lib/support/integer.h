@@ -19,6 +19,13 @@ static inline int64_t tile_round_up(int64_t value, int64_t unit) {
     return (value + unit - 1) / unit * unit;
 }
 
+/* Of a power of two; of others it is rounded down, and 0 of 0. */
+static inline unsigned tile_log2(uint32_t power) {
+    unsigned bits = 0;
+    while (power >> (bits + 1)) bits++;
+    return bits;
+}
+
 /* The bucket of a size, by which kernels choose their points: the smallest of 1, 2, 3, 4, 6, 8, 12,
  * 16, .. (2^i and 3 x 2^i) that is not below it; what is not above 0 stays what it is. */
 static inline int64_t tile_bucket(int64_t size) {
