@@ -302,11 +302,16 @@ void cpu_decode_commit_group(cpu_decoder *d, tile_op op) {
     cpu_add_op(d, op, cpu_run_commit_group);
 }
 
-void cpu_decode_wait_group(cpu_decoder *d, tile_op op) {
+int64_t cpu_pending_count(cpu_decoder *d, tile_op wait, unsigned operand) {
     int64_t pending = 0;
-    if (!tile_value_is_int(d->f, tile_op_operand(d->f, op, 0), &pending))
-        CPU_FAIL(d, tile_op_loc(d->f, op), "wait_group: how many may be pending is not known yet");
-    cpu_add_op(d, op, cpu_run_wait_group)->integer = pending;
+    if (!tile_value_is_int(d->f, tile_op_operand(d->f, wait, operand), &pending))
+        CPU_FAIL(d, tile_op_loc(d->f, wait), "%s: how many may be pending is not known yet",
+                 tile_op_name(d->f, wait));
+    return pending;
+}
+
+void cpu_decode_wait_group(cpu_decoder *d, tile_op op) {
+    cpu_add_op(d, op, cpu_run_wait_group)->integer = cpu_pending_count(d, op, 0);
 }
 
 void cpu_decode_uniform(cpu_decoder *d, tile_op op) {

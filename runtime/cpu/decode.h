@@ -40,6 +40,8 @@ cpu_insn *cpu_add_op(cpu_decoder *d, tile_op op, cpu_handler handler);
 void cpu_add_move(cpu_decoder *d, tile_op op, tile_value from, uint32_t to);
 /* The instruction handles the elements of a value of this type. */
 void cpu_set_elements(const cpu_decoder *d, cpu_insn *insn, const tile_type *type);
+/* How many a wait leaves pending, an operand that is a number; else the decoding fails. */
+int64_t cpu_pending_count(cpu_decoder *d, tile_op wait, unsigned operand);
 uint32_t *cpu_places_of(cpu_decoder *d, const tile_value *values, unsigned count);
 
 /* decode_tma.c: what the last instruction says of its barrier, this operand, has that one's name;

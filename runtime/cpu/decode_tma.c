@@ -104,11 +104,8 @@ void cpu_decode_bulk_commit(cpu_decoder *d, tile_op op) {
 }
 
 void cpu_decode_bulk_wait(cpu_decoder *d, tile_op op) {
-    int64_t pending = 0;
-    if (!tile_value_is_int(d->f, tile_op_operand(d->f, op, 0), &pending))
-        CPU_FAIL(d, tile_op_loc(d->f, op), "bulk_wait: how many may be pending is not known yet");
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_bulk_wait);
-    insn->integer = pending;
+    insn->integer = cpu_pending_count(d, op, 0);
     insn->flag = tile_op_has_attr(d->f, op, TILE_ATTR_read);
 }
 

@@ -62,8 +62,7 @@ void cpu_decode_dot(cpu_decoder *d, tile_op op) {
 
 void cpu_decode_dot_wait(cpu_decoder *d, tile_op op) {
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_dot_wait);
-    if (!tile_value_is_int(d->f, tile_op_operand(d->f, op, 1), &insn->integer))
-        CPU_FAIL(d, insn->loc, "dot_wait: how many may be pending is not known yet");
+    insn->integer = cpu_pending_count(d, op, 1);
     cpu_add_move(d, op, tile_op_operand(d->f, op, 0), cpu_place_of(d, tile_op_result(d->f, op, 0)));
 }
 

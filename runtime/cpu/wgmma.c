@@ -497,6 +497,5 @@ void cpu_decode_wgmma_wait(cpu_decoder *d, tile_op op) {
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_wgmma_wait);
     insn->second = places;
     insn->order = sizes;
-    if (!tile_value_is_int(d->f, tile_op_operand(d->f, op, 0), &insn->integer))
-        CPU_FAIL(d, insn->loc, "wgmma_wait: how many may be pending is not known yet");
+    insn->integer = cpu_pending_count(d, op, 0);
 }
