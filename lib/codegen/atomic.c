@@ -321,15 +321,6 @@ static void emit_loops(tile_emitter *e, const atomic_access *a, LLVMValueRef add
 
 /* Operations ----------------------------------------------------------------------------------- */
 
-/* *never: it is false for sure. NULL without one, or with one that is true. */
-static LLVMValueRef predicate_of(tile_emitter *e, tile_op op, unsigned operand, bool *never) {
-    unsigned count;
-    const tile_value *values = tile_op_segment(e->f, op, operand, &count);
-    LLVMValueRef predicate = count ? tile_get_scalar(e, values[0]) : NULL;
-    *never = predicate && LLVMIsNull(predicate);
-    return predicate && LLVMIsAConstantInt(predicate) ? NULL : predicate;
-}
-
 /* What never happens is not emitted. */
 static void set_nothing(tile_emitter *e, const atomic_access *a) {
     LLVMValueRef *old = tile_new_parts(e, a->type);
@@ -339,11 +330,10 @@ static void set_nothing(tile_emitter *e, const atomic_access *a) {
 }
 
 void tile_emit_atomic_thread(tile_emitter *e, tile_op op) {
-    bool never;
     atomic_access a = access_of(e->f, op, e->uses);
     instruction one = choose(&a, e->options->target->compute_capability);
-    LLVMValueRef address = tile_emit_address(e, op, 1), predicate = predicate_of(e, op, 2, &never);
-    if (never)
+    LLVMValueRef address = tile_emit_address(e, op, 1), predicate = tile_get_predicate(e, op, 2);
+    if (tile_is_never(predicate))
         set_nothing(e, &a);
     else if (one.type)
         emit_native(e, &a, &one, address, predicate);
@@ -352,10 +342,9 @@ void tile_emit_atomic_thread(tile_emitter *e, tile_op op) {
 }
 
 void tile_emit_atomic_cas_thread(tile_emitter *e, tile_op op) {
-    bool never;
     atomic_access a = access_of(e->f, op, e->uses);
-    LLVMValueRef address = tile_emit_address(e, op, 2), predicate = predicate_of(e, op, 3, &never);
-    if (never) {
+    LLVMValueRef address = tile_emit_address(e, op, 2), predicate = tile_get_predicate(e, op, 3);
+    if (tile_is_never(predicate)) {
         set_nothing(e, &a);
         return;
     }

@@ -158,6 +158,10 @@ LLVMTypeRef tile_part_type(const tile_emitter *e, const tile_type *type);
 LLVMValueRef *tile_new_parts(tile_emitter *e, const tile_type *type);
 LLVMValueRef *tile_get_parts(tile_emitter *e, tile_value value);
 LLVMValueRef tile_get_scalar(tile_emitter *e, tile_value value);
+/* An operand that is a predicate: NULL without one, or with one that is true anyway. */
+LLVMValueRef tile_get_predicate(tile_emitter *e, tile_op op, unsigned operand);
+/* What never happens is not emitted. */
+bool tile_is_never(LLVMValueRef predicate);
 LLVMValueRef tile_get_element(tile_emitter *e, tile_value value, unsigned index);
 void tile_set_parts(tile_emitter *e, tile_value value, LLVMValueRef *parts);
 void tile_set_scalar(tile_emitter *e, tile_value value, LLVMValueRef scalar);

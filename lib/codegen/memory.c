@@ -95,22 +95,7 @@ static void join_words(tile_emitter *e, const access *a, LLVMValueRef *words, LL
     }
 }
 
-/* Predicates ----------------------------------------------------------------------------------- */
-
-/* NULL without a predicate, or with one that is true anyway. */
-static LLVMValueRef predicate_of(tile_emitter *e, tile_op op, unsigned operand) {
-    unsigned count;
-    const tile_value *values = tile_op_segment(e->f, op, operand, &count);
-    LLVMValueRef predicate = count ? tile_get_scalar(e, values[0]) : NULL;
-    return predicate && LLVMIsAConstantInt(predicate) && LLVMConstIntGetZExtValue(predicate)
-               ? NULL
-               : predicate;
-}
-
-/* What never happens is not emitted: an access outside of its view for sure. */
-static bool is_never(LLVMValueRef predicate) {
-    return predicate && LLVMIsNull(predicate);
-}
+/* Inline PTX ----------------------------------------------------------------------------------- */
 
 static bool reads_read_only(const tile_emitter *e, tile_op op) {
     tile_value source = tile_pointer_source(e->f, tile_op_operand(e->f, op, 0));
@@ -200,9 +185,9 @@ static void emit_load(tile_emitter *e, tile_op op) {
     bool global = tile_op_opcode(e->f, op) == TILE_OP_ld_global;
     LLVMValueRef words[MAX_WORDS], *parts = tile_new_parts(e, a.type);
     LLVMValueRef address = tile_emit_address(e, op, 0);
-    LLVMValueRef predicate = global ? predicate_of(e, op, 1) : NULL;
+    LLVMValueRef predicate = global ? tile_get_predicate(e, op, 1) : NULL;
     bool read_only = global && reads_read_only(e, op);
-    if (is_never(predicate))
+    if (tile_is_never(predicate))
         for (unsigned w = 0; w < a.words; w++) words[w] = LLVMConstNull(a.word);
     else if (predicate || (global && says_something(hint_of(e, op, false))))
         load_inline(e, &a, op, address, predicate, words);
@@ -216,8 +201,8 @@ static void emit_store(tile_emitter *e, tile_op op) {
     tile_value src = tile_op_operand(e->f, op, 0);
     access a = access_of(e, tile_value_type(e->f, src));
     LLVMValueRef words[MAX_WORDS];
-    LLVMValueRef address = tile_emit_address(e, op, 1), predicate = predicate_of(e, op, 2);
-    if (is_never(predicate)) return;
+    LLVMValueRef address = tile_emit_address(e, op, 1), predicate = tile_get_predicate(e, op, 2);
+    if (tile_is_never(predicate)) return;
     split_words(e, &a, tile_get_parts(e, src), words);
     if (predicate || says_something(hint_of(e, op, false))) {
         store_inline(e, &a, op, address, predicate, words);
@@ -251,9 +236,9 @@ void tile_emit_st_shared(tile_emitter *e, tile_op op) {
 void tile_emit_st_async(tile_emitter *e, tile_op op) {
     tile_value src = tile_op_operand(e->f, op, 0);
     access a = access_of(e, tile_value_type(e->f, src));
-    LLVMValueRef words[MAX_WORDS], predicate = predicate_of(e, op, 3);
+    LLVMValueRef words[MAX_WORDS], predicate = tile_get_predicate(e, op, 3);
     LLVMValueRef address = tile_emit_address(e, op, 1), barrier = tile_emit_address(e, op, 2);
-    if (is_never(predicate)) return;
+    if (tile_is_never(predicate)) return;
     split_words(e, &a, tile_get_parts(e, src), words);
     tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_st_async);
     modify(&ptx, &a);

@@ -81,6 +81,19 @@ LLVMValueRef tile_get_scalar(tile_emitter *e, tile_value value) {
     return tile_get_parts(e, value)[0];
 }
 
+LLVMValueRef tile_get_predicate(tile_emitter *e, tile_op op, unsigned operand) {
+    unsigned count;
+    const tile_value *values = tile_op_segment(e->f, op, operand, &count);
+    LLVMValueRef predicate = count ? tile_get_scalar(e, values[0]) : NULL;
+    return predicate && LLVMIsAConstantInt(predicate) && LLVMConstIntGetZExtValue(predicate)
+               ? NULL
+               : predicate;
+}
+
+bool tile_is_never(LLVMValueRef predicate) {
+    return predicate && LLVMIsNull(predicate);
+}
+
 LLVMValueRef tile_get_element(tile_emitter *e, tile_value value, unsigned index) {
     LLVMValueRef *parts = tile_get_parts(e, value);
     unsigned pack = tile_pack(tile_value_type(e->f, value));
