@@ -65,6 +65,21 @@ static inline tile_status cpu_launch_text(cpu_fixture *x) {
     return status;
 }
 
+/* Opens x, and launches three blocks on 4096 zeros: they fault with these words, or without any not
+ * at all. */
+static inline void cpu_expect(cpu_fixture *x, unsigned level, uint64_t seed, const char *kernel,
+                              const char *words) {
+    static const char zeros[4096];
+    cpu_open(x, level, seed, kernel);
+    cpu_pass(x, zeros, sizeof zeros);
+    x->grid[0] = 3;
+    tile_status status = cpu_launch_text(x);
+    const char *messages = x->text.messages;
+    cr_assert_eq(status, words ? TILE_FAULT : TILE_OK, "seed %d, %s: %s", (int)seed,
+                 words ? words : "nothing", messages);
+    cr_assert(!words || strstr(messages, words), "expected '%s' in: %s", words, messages);
+}
+
 #define CPU_RUN(x) \
     cr_assert_eq(cpu_launch_text(x), TILE_OK, "launch failed: %s", (x)->text.messages)
 
