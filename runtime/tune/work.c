@@ -196,14 +196,23 @@ static double bytes_inside(const scan *s, const tile_arg_decl *array, const tile
     return bytes;
 }
 
+/* The dim along which elements lie side by side. */
+static unsigned row_dim_of(const scan *s, const tile_arg_decl *array) {
+    unsigned last = array->type->rank - 1;
+    for (unsigned d = last + 1; array->type->has_strides && d-- > 0;)
+        if (eval_or(s, array->strides[d], 0) == 1) return d;
+    return last;
+}
+
 /* The share of the tile's rows that lie in one line more than they would fill. */
 static double crossing_of(const scan *s, const tile_arg_decl *array, const tile_type *tile) {
     if (!array || array->type->rank != tile->rank || tile->rank < 2) return 0;
-    unsigned last = tile->rank - 1;
-    int64_t width = (int64_t)width_of(s, tile), elements = dim_of(s, tile, last);
+    unsigned last = tile->rank - 1, along = row_dim_of(s, array);
+    int64_t width = (int64_t)width_of(s, tile), elements = dim_of(s, tile, along);
     int64_t row = elements < LINE ? elements * width : LINE;
-    int64_t pitch = array->type->has_strides ? eval_or(s, array->strides[last - 1], 0)
-                                             : eval_or(s, array->extents[last], 0);
+    int64_t pitch = array->type->has_strides
+                        ? eval_or(s, array->strides[along == last ? last - 1 : last], 0)
+                        : eval_or(s, array->extents[last], 0);
     return pitch > 0 ? straddling(row, pitch % LINE * width) : 0;
 }
 

@@ -91,6 +91,23 @@ Test(tune_work, rows_that_begin_anywhere_cross_lines) {
     close_point(&x);
 }
 
+/* Rows are where elements lie side by side. */
+Test(tune_work, rows_of_a_transposed_array_cross_lines) {
+    static const char transposed[] =
+        "kernel @k(%m: i32, %n: i32, %x: view<f16[%m, %n], strides [1, %m]>, %y: ptr<f16>)\n"
+        "    grid [1] warps 4 {\n"
+        "  %s = alloc_shared : shared<f16[64, 128]>\n"
+        "  copy %x[0, 0], %s\n"
+        "}\n";
+    for (unsigned i = 0; i < 2; i++) {
+        const int64_t sizes[4] = {i ? 1000 : 1024, 4000};
+        fixture x;
+        read_text(&x, transposed, NULL, 0, sizes);
+        cr_expect_eq(x.work.once.crossing, i ? 2.0 * 64 * 128 * 7 / 8 : 0);
+        close_point(&x);
+    }
+}
+
 /* Which part of k a block has may be drawn, and not drawn where there is but one. */
 Test(tune_work, a_branch_that_is_known_gives_what_it_yields) {
     static const char drawn[] =
