@@ -250,12 +250,24 @@ static void check_warps(const chooser *c, tile_op dot, obstacle *o) {
                  who.warps, who.first);
 }
 
+/* What is rounded where it is read becomes a tile. */
+static bool find_row_dim(const chooser *c, tile_op dot, unsigned *row_dim) {
+    bool in_registers[2];
+    for (unsigned o = 0; o < 2; o++) {
+        unsigned count;
+        tile_value value = tile_op_segment(c->f, dot, o, &count)[0];
+        in_registers[o] =
+            tile_value_type(c->f, value)->kind == TILE_TYPE_TILE || c->single[value.id];
+    }
+    return warpgroup_choose_row_dim(c->f, dot, in_registers, row_dim);
+}
+
 static void check_extents(const chooser *c, tile_op dot, unsigned *row_dim, obstacle *o) {
     tile_mma_query query = tile_product_query(c->f, dot);
     uint32_t depth = tile_wgmma_depth(query.lhs);
     unsigned warps = tile_executors_of(c->f, dot).warps;
     int64_t registers = warpgroup_registers(c->f, dot);
-    if (!warpgroup_row_dim(c->f, dot, row_dim))
+    if (!find_row_dim(c, dot, row_dim))
         OBSTACLE(
             o, "make m or n a multiple of 64, the other one larger, or the warps fewer",
             "each warpgroup takes 64 rows and a multiple of 8 columns, and the sums are %u x %u "

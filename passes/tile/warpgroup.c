@@ -66,9 +66,8 @@ bool warpgroup_promotes(const tile_function *f, tile_op dot) {
            !tile_op_has_attr(f, dot, TILE_ATTR_fast);
 }
 
-/* in_registers: of lhs and rhs. */
-static bool choose_row_dim(const tile_function *f, tile_op dot, const bool in_registers[2],
-                           unsigned *row_dim) {
+bool warpgroup_choose_row_dim(const tile_function *f, tile_op dot, const bool in_registers[2],
+                              unsigned *row_dim) {
     uint32_t dims[TILE_MAX_RANK];
     unsigned warps = tile_executors_of(f, dot).warps;
     tile_type_dims(warpgroup_operand(f, dot, TILE_MMA_ACC), dims);
@@ -86,14 +85,14 @@ static bool is_tile(const tile_function *f, tile_op dot, unsigned operand) {
 
 bool warpgroup_row_dim(const tile_function *f, tile_op dot, unsigned *row_dim) {
     const bool in_registers[2] = {is_tile(f, dot, TILE_MMA_LHS), is_tile(f, dot, TILE_MMA_RHS)};
-    return choose_row_dim(f, dot, in_registers, row_dim);
+    return warpgroup_choose_row_dim(f, dot, in_registers, row_dim);
 }
 
 bool warpgroup_may_pend(const tile_function *f, tile_op dot, const bool staged[2]) {
     bool in_registers[2];
     unsigned row_dim;
     for (unsigned o = 0; o < 2; o++) in_registers[o] = is_tile(f, dot, o) && !staged[o];
-    return choose_row_dim(f, dot, in_registers, &row_dim) &&
+    return warpgroup_choose_row_dim(f, dot, in_registers, &row_dim) &&
            !in_registers[1 - warpgroup_first(row_dim)];
 }
 

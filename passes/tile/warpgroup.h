@@ -35,6 +35,9 @@ const tile_type *warpgroup_operand(const tile_function *f, tile_op dot, unsigned
  * one that the extents and the number of warps admit, and that has the operand in registers first.
  * False if there is none. */
 bool warpgroup_row_dim(const tile_function *f, tile_op dot, unsigned *row_dim);
+/* The same where lhs and rhs will be in registers as told. */
+bool warpgroup_choose_row_dim(const tile_function *f, tile_op dot, const bool in_registers[2],
+                              unsigned *row_dim);
 /* lhs is the instruction's first operand, or rhs where the product is exchanged. */
 unsigned warpgroup_first(unsigned row_dim);
 
