@@ -295,6 +295,7 @@ static void copy_op(cutter *c, tile_builder *b, tile_op op, tile_value first) {
     tile_function *f = c->f;
     tile_opcode opcode = tile_op_opcode(f, op);
     tile_op copy = tile_clone_op(b, op, c->made, c->count);
+    if (c->pieces->count == 1) return; /* all of it, in its own place */
     if (opcode == TILE_OP_store) move_index(c, copy, 1, first);
     if (opcode == TILE_OP_load && is_in(f, op, c->wanted)) move_index(c, copy, 0, first);
     for (unsigned i = 0; i < tile_op_result_count(f, op); i++) {
