@@ -25,20 +25,21 @@ typedef struct tile_split_point {
 
 enum { TILE_MAX_SPLIT_POINTS = 256 };
 
-/* The points that are legal for a kernel's reduction loop on the target: 1, and with each strategy
- * the factors 2, 3, 4, 6, 8, 12, .. (2^i, 3 x 2^i) up to 192 as far as it goes; any number between
- * them is as right. The loop is the one with the clause, else the only one in the body that carries
- * values. Fills points and returns how many; 1, the factor 1, where nothing can be split (no such
- * loop, or what split-k would refuse), and 0 if the function is no instantiated kernel of level 2.
- * Reports nothing. Which of them are worth a try depends on the shape: tiles x factor should be
- * about the multiprocessors of the device. */
-TILE_API unsigned tile_split_space(const tile_function *kernel, const tile_target *target,
+/* The points that are legal on the target for the reduction loop of a kernel, or of the only kernel
+ * with one that a plan launches: 1, and with each strategy the factors 2, 3, 4, 6, 8, 12, .. (2^i,
+ * 3 x 2^i) up to 192 as far as it goes; any number between them is as right. The loop is the one
+ * with the clause, else the only one in the body that carries values. Fills points and returns how
+ * many; 1, the factor 1, where nothing can be split (no such loop, or what split-k would refuse),
+ * and 0 if the function is no instantiated plan, nor such a kernel of level 2. Reports nothing.
+ * Which of them are worth a try depends on the shape: tiles x factor should be about the
+ * multiprocessors of the device. */
+TILE_API unsigned tile_split_space(const tile_function *f, const tile_target *target,
                                    tile_split_point points[TILE_MAX_SPLIT_POINTS]);
 
-/* Writes the clause onto that loop, or over the one that is there; the kernel need not be
- * instantiated. TILE_INVALID after a diagnostic if there is no such loop, no such strategy, or the
- * factor is not 1 to TILE_MAX_SPLIT. */
-TILE_API tile_status tile_split_write(tile_function *kernel, const tile_split_point *point);
+/* Writes the clause onto that loop, or over the one that is there; nothing need be instantiated.
+ * TILE_INVALID after a diagnostic if there is no such loop, no such strategy, or the factor is not 1
+ * to TILE_MAX_SPLIT. */
+TILE_API tile_status tile_split_write(tile_function *f, const tile_split_point *point);
 
 #ifdef __cplusplus
 }

@@ -106,8 +106,8 @@ typedef struct tile_tune_options {
     double timeout; /* seconds that a worker may take for one candidate; 0: 20 */
     uint64_t worker_bytes; /* host memory that a worker may take; 0: half of the machine's */
     tile_retune retune;
-    /* Joins the space with that of splitting the reduction loop (tile/split.h), for kernels whose
-     * author wrote no clause `split`: with factors that make about as many blocks as the device has
+    /* Joins the space with that of splitting the reduction loop (tile/split.h), where the author
+     * wrote no clause `split`: with factors that make about as many blocks as the device has
      * multiprocessors. Those points have the bindings split.factor and split.strategy. */
     bool split;
     bool unchecked; /* allows a kernel that names no reference; the point says so (tile/cache.h) */

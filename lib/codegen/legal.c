@@ -285,7 +285,7 @@ static void check_frame(checker *c) {
     if (c->lacks_clusters)
         FAIL(c, f->loc,
              "@%s: clusters need compute capability 9.0, %s has %u.%u; compile for sm_90, or write "
-             "the kernel without `cluster`",
+             "the kernel without `cluster`, also as a strategy of `split`",
              f->name, c->target->name, c->target->compute_capability / 10,
              c->target->compute_capability % 10);
     if (!tile_cluster_extents(f, cluster))

@@ -38,6 +38,8 @@ struct split {
 /* NULL past the end, or if there is no such word, which attrs.def does not have either. */
 const split_strategy *split_strategy_at(unsigned index);
 const split_strategy *split_find_strategy(const char *word);
+/* "; did you mean 'serial'?" or "", in the arena. */
+const char *split_guess_strategy(const char *word, tile_arena *arena);
 
 /* The loops of the function that have the clause: the first one, and how many there are. */
 tile_op split_find_clause(const tile_function *f, unsigned *count);

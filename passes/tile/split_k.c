@@ -157,7 +157,9 @@ static bool write_clause(const tile_pass *pass, tile_function *f, const choice *
     if (end == c->factor || *end || errno || factor < 1 || factor > TILE_MAX_SPLIT)
         return fail(pass, f, "a factor is a number from 1 to 65535, not ", c->factor);
     if (!split_find_strategy(c->strategy))
-        return fail(pass, f, "there is no strategy ", c->strategy);
+        return fail(pass, f, "there is no strategy ",
+                    tile_arena_format(pass->scratch, "%s%s", c->strategy,
+                                      split_guess_strategy(c->strategy, pass->scratch)));
     tile_op loop = split_find_loop(f, c->loop && *c->loop == '%' ? c->loop + 1 : c->loop);
     if (!loop.id) return false;
     tile_op_set_int(f, loop, TILE_ATTR_split, factor);

@@ -307,9 +307,12 @@ static double estimate_plan(const tile_function *f, const int64_t *sizes, const 
             if (given->kind == TILE_GIVEN_INTEGER) tile_expr_eval(given->expr, &bindings, &own[g]);
         }
         tune_work work;
+        int64_t factor;
+        const char *strategy;
         if (!kernel) continue;
         tune_read_work(kernel, NULL, own, m->target, m->wgmma > 0, (unsigned)m->sms, arena, &work);
-        seconds += estimate_work(m, &work, 1, NULL, arena, why);
+        tune_read_split(kernel, NULL, &factor, &strategy);
+        seconds += estimate_work(m, &work, factor, strategy, arena, why);
     }
     tile_steps_destroy(steps);
     return seconds;

@@ -80,7 +80,7 @@ static void print_head(tile_text *to, const tile_tuning *t) {
     }
     tile_text_format(to, "@%s, bucket %s: %zu candidates in %.2f s, built in %.2f s\n", t->kernel,
                      f->bucket, t->count, f->seconds, f->build_seconds);
-    tile_text_format(to, "checked  %s\n", f->unchecked ? "nothing" : f->check);
+    tile_text_format(to, "checked  %s\n", f->unchecked || !*f->check ? "nothing" : f->check);
     if (f->in_process)
         tile_text_format(to, "worker   none: candidates ran in this process\n");
     else
@@ -98,6 +98,8 @@ static void print_row(tile_text *to, const tile_candidate *c, unsigned rank) {
     if (has_time)
         tile_text_format(to, " %10.2f %9.2f-%-9.2f", 1e6 * c->time.median, 1e6 * c->time.lower,
                          1e6 * c->time.upper);
+    else if (c->time.median > 0) /* of a point that was there: nothing else is known */
+        tile_text_format(to, " %10.2f %19s", 1e6 * c->time.median, "");
     else
         tile_text_format(to, " %10s %19s", "-", "");
     tile_text_format(to, " %5d %6d %7d %6d %9.1f  %s", c->registers, c->local_bytes,

@@ -6,6 +6,7 @@
 #include "lib/ir/syntax.h"
 #include "lib/support/integer.h"
 #include "passes/common/bind_params.h"
+#include "passes/tile/split_steps.h"
 #include "tile/split.h"
 
 /* Points --------------------------------------------------------------------------------------- */
@@ -122,6 +123,20 @@ static bool size_of(unsigned index, int64_t *value, void *user) {
     return true;
 }
 
+/* The integers that the plan launches the kernel with. */
+static const int64_t *launched_sizes(const tile_function *plan, tile_op launch,
+                                     const int64_t *sizes, unsigned sms, tile_arena *arena) {
+    unsigned count = tile_op_operand_count(plan, launch);
+    int64_t *own = TILE_NEW_ARRAY(arena, int64_t, count + 1u);
+    const tile_bindings bindings = {
+        .arg = size_of, .user = (void *)(uintptr_t)sizes, .num_sms = (int64_t)sms};
+    for (unsigned i = 0; i < count; i++) {
+        const tile_expr *expr = tile_value_as_expr(plan, tile_op_operand(plan, launch, i));
+        if (expr) tile_expr_eval(expr, &bindings, &own[i]);
+    }
+    return own;
+}
+
 static double count_blocks(const tile_function *f, const int64_t *sizes, unsigned sms) {
     const tile_bindings bindings = {
         .arg = size_of, .user = (void *)(uintptr_t)sizes, .num_sms = (int64_t)sms};
@@ -158,6 +173,25 @@ static void add_split(const tune_point *whole, const tile_split_point *split, si
                           whole->c.text, *whole->c.text ? " " : "", factor, split->strategy);
 }
 
+/* The splits of the instantiated function; *blocks: of the grid of the kernel that is split. */
+static unsigned find_splits(const tile_device *device, const tile_function *f, const int64_t *sizes,
+                            tile_arena *arena, tile_split_point *splits, double *blocks) {
+    tile_op launch;
+    unsigned kernels, sms = device->num_sms;
+    const tile_function *kernel = tile_split_owner(f, &launch, &kernels);
+    if (!kernel) return 0;
+    if (kernel != f) sizes = launched_sizes(f, launch, sizes, sms, arena);
+    *blocks = count_blocks(kernel, sizes, sms);
+    return tile_split_space(f, device->target, splits);
+}
+
+static bool may_split(const tile_function *f) {
+    tile_op launch;
+    unsigned kernels;
+    const tile_function *kernel = tile_split_owner(f, &launch, &kernels);
+    return kernel && !has_clause(kernel);
+}
+
 void tune_join_splits(const tile_device *device, const tile_module *module, const tile_function *f,
                       const int64_t *sizes, tile_arena *arena, tune_point **points, size_t *count) {
     tile_context *context = tile_module_context(module);
@@ -166,7 +200,7 @@ void tune_join_splits(const tile_device *device, const tile_module *module, cons
     unsigned errors = context->errors;
     size_t whole = *count, capacity = 0, joined = 0;
     tune_point *all = NULL;
-    if (f->kind != TILE_KERNEL || has_clause(f)) return;
+    if (!may_split(f)) return;
     tile_context_set_sink(context, NULL, NULL);
     for (size_t i = 0; i < whole; i++) {
         tile_split_point splits[TILE_MAX_SPLIT_POINTS];
@@ -178,11 +212,9 @@ void tune_join_splits(const tile_device *device, const tile_module *module, cons
         all[joined] = (*points)[i];
         all[joined].order = joined;
         joined++;
-        if (tile_instantiate(copy, f->name, c->bindings, c->binding_count) == TILE_OK) {
-            const tile_function *kernel = tile_module_find(copy, f->name);
-            blocks = count_blocks(kernel, sizes, device->num_sms);
-            found = tile_split_space(kernel, device->target, splits);
-        }
+        if (tile_instantiate(copy, f->name, c->bindings, c->binding_count) == TILE_OK)
+            found =
+                find_splits(device, tile_module_find(copy, f->name), sizes, arena, splits, &blocks);
         for (unsigned s = 0; s < found && joined < TUNE_MOST_POINTS; s++) {
             if (!is_worth_a_try(&splits[s], blocks, device->num_sms)) continue;
             all = tile_arena_grow(arena, all, joined, &capacity, sizeof *all);

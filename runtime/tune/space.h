@@ -40,8 +40,9 @@ tile_pass_option *tune_make_options(const tile_binding *bindings, unsigned count
 tile_binding *tune_name_point(const tile_bound_params *point, const tile_binding *given,
                               unsigned given_count, tile_arena *arena, unsigned *count);
 
-/* Adds, to points at which the kernel's reduction loop can be split, those with split.factor and
- * split.strategy (tile/split.h). sizes: an integer for each argument. Nothing is reported. */
+/* Adds, to points at which the reduction loop of the kernel, or of one that the plan launches, can
+ * be split, those with split.factor and split.strategy (tile/split.h). sizes: an integer for each
+ * argument. Nothing is reported. */
 void tune_join_splits(const tile_device *device, const tile_module *module, const tile_function *f,
                       const int64_t *sizes, tile_arena *arena, tune_point **points, size_t *count);
 

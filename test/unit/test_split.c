@@ -66,6 +66,57 @@ Test(split, space_has_what_is_legal) {
     text_close(&x);
 }
 
+/* The loop is that of the only kernel with one; where two have one, nobody says which. */
+Test(split, a_plan_has_the_points_of_its_kernel) {
+    static const char plans[] =
+        "kernel @one(%n: i32, %x: view<f32[%n, 32]>, %y: view<f32[1, 32]>) grid [1] warps 1 {\n"
+        "  %all = for %i = 0 to %n iter (%s = 0.0 : tile<f32[1, 32]>) {\n"
+        "    yield %s + load %x[%i, 0] : [1, 32]\n"
+        "  }\n"
+        "  store %all, %y[0, 0]\n"
+        "}\n"
+        "kernel @other(%n: i32, %x: view<f32[%n, 32]>, %y: view<f32[1, 32]>) grid [1] warps 1 {\n"
+        "  %all = for %i = 0 to %n iter (%s = 0.0 : tile<f32[1, 32]>) {\n"
+        "    yield %s - load %x[%i, 0] : [1, 32]\n"
+        "  }\n"
+        "  store %all, %y[0, 0]\n"
+        "}\n"
+        "kernel @copied(%x: view<f32[1, 32]>, %y: view<f32[1, 32]>) grid [1] warps 1 {\n"
+        "  store load %x[0, 0] : [1, 32], %y[0, 0]\n"
+        "}\n"
+        "plan @first(%n: i32, %x: view<f32[%n, 32]>, %y: view<f32[1, 32]>, %z: view<f32[1, 32]>) "
+        "{\n"
+        "  launch @one(%n, %x, %y)\n"
+        "  launch @copied(%y, %z)\n"
+        "}\n"
+        "plan @both(%n: i32, %x: view<f32[%n, 32]>, %y: view<f32[1, 32]>, %z: view<f32[1, 32]>) {\n"
+        "  launch @one(%n, %x, %y)\n"
+        "  launch @other(%n, %x, %z)\n"
+        "}\n"
+        "plan @none(%y: view<f32[1, 32]>, %z: view<f32[1, 32]>) {\n"
+        "  launch @copied(%y, %z)\n"
+        "}\n";
+    const tile_split_point point = {4, "serial"};
+    text_fixture x;
+    text_open(&x);
+    tile_split_point points[TILE_MAX_SPLIT_POINTS];
+    tile_module *module = text_parse(&x, plans);
+    cr_assert(module, "%s", x.messages);
+    unsigned count = tile_split_space(tile_module_find(module, "first"), target(), points);
+    cr_expect_eq(count_points(points, count, "workspace"), 14);
+    cr_expect_eq(tile_split_space(tile_module_find(module, "both"), target(), points), 1);
+    cr_expect_eq(tile_split_space(tile_module_find(module, "none"), target(), points), 1);
+    cr_assert_str_empty(x.messages);
+    cr_expect_eq(tile_split_write(tile_module_find(module, "first"), &point), TILE_OK);
+    cr_expect(strstr(text_print(&x, module), "split (4, serial) {"));
+    cr_expect_eq(tile_split_write(tile_module_find(module, "both"), &point), TILE_INVALID);
+    cr_expect(strstr(x.messages, "several of its kernels have a loop"), "%s", x.messages);
+    cr_expect_eq(tile_split_write(tile_module_find(module, "none"), &point), TILE_INVALID);
+    cr_expect(strstr(x.messages, "none of its kernels has a loop"), "%s", x.messages);
+    tile_module_destroy(module);
+    text_close(&x);
+}
+
 Test(split, a_point_is_written_as_a_clause) {
     text_fixture x;
     text_open(&x);

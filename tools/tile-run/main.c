@@ -210,12 +210,25 @@ static bool save_ptx(const run *r) {
 
 /* 2. The run. --------------------------------------------------------------------------------- */
 
+static bool is_bound(const options *o, const char *name) {
+    for (unsigned i = 0; i < o->binding_count; i++)
+        if (strcmp(o->bindings[i].name, name) == 0) return true;
+    return false;
+}
+
+/* What is given, and what a kernel that picks its point has taken. */
 static void print_head(const run *r) {
     const options *o = r->options;
+    const tile_binding *point;
+    unsigned count = 0;
+    if (tile_kernel_point(r->kernel, r->launch, o->argument_count, &point, &count) != TILE_OK)
+        count = 0;
     printf("device   %s\nkernel   @%s", tile_device_name(r->device),
            tile_function_name(r->function));
     for (unsigned i = 0; i < o->binding_count; i++)
         printf(" %s=%s", o->bindings[i].name, o->bindings[i].value);
+    for (unsigned i = 0; i < count; i++)
+        if (!is_bound(o, point[i].name)) printf(" %s=%s", point[i].name, point[i].value);
     printf("\nsizes   ");
     for (unsigned i = 0; i < o->argument_count; i++)
         if (!o->arguments[i].is_array)

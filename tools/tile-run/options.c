@@ -129,6 +129,12 @@ static bool read_flush(const char *text, tile_flush *flush) {
     return !fail(text, "--flush takes dirty, clean or none");
 }
 
+static bool set_check(options *o, const char *text) {
+    if (o->check) return !fail(text, "one --check OUT=EXPR is done in a run");
+    o->check = text;
+    return true;
+}
+
 /* Alone, and not before OUT=EXPR. */
 static bool is_bare_check(const tool_arguments *args) {
     if (strcmp(tool_current(args), "--check") != 0) return false;
@@ -144,9 +150,9 @@ bool options_parse(options *o, tool_arguments *args) {
         return taken;
     if (is_bare_check(args)) return o->with_reference = tool_flag(args, "--check");
     if (tool_option(args, "--kernel", &o->kernel) || tool_option(args, "--device", &o->device) ||
-        tool_option(args, "--check", &o->check) || tool_option(args, "--ptx", &o->ptx) ||
-        tool_option(args, "--ptxas", &o->ptxas))
+        tool_option(args, "--ptx", &o->ptx) || tool_option(args, "--ptxas", &o->ptxas))
         return true;
+    if (tool_option(args, "--check", &value)) return set_check(o, value);
     if (tool_cache_option(args, &o->cache) || tool_option(args, "--trace", &o->trace)) return true;
     if (tool_option(args, "--param", &value)) return add_binding(o, value);
     if (tool_option(args, "--arg", &value)) return add_argument(o, value);

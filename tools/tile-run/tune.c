@@ -85,7 +85,7 @@ static void print_summary(const tile_tuning *tuning) {
         for (unsigned i = TILE_CANDIDATE_measured + 1; i-- > 0;)
             if (counts[i])
                 printf(" %u %s", counts[i], tile_candidate_state_name((tile_candidate_state)i));
-        printf("\nchecked  %s\n", facts.unchecked ? "nothing" : facts.check);
+        printf("\nchecked  %s\n", facts.unchecked || !*facts.check ? "nothing" : facts.check);
     }
     if (best)
         printf("best     %s: %.2f us%s\n", *best->text ? best->text : "as it is written",
