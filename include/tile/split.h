@@ -37,8 +37,8 @@ TILE_API unsigned tile_split_space(const tile_function *f, const tile_target *ta
                                    tile_split_point points[TILE_MAX_SPLIT_POINTS]);
 
 /* Writes the clause onto that loop, or over the one that is there; nothing need be instantiated.
- * TILE_INVALID after a diagnostic if there is no such loop, no such strategy, or the factor is not 1
- * to TILE_MAX_SPLIT. */
+ * TILE_INVALID after a diagnostic if there is no such loop, no such strategy, or the factor is not
+ * 1 to TILE_MAX_SPLIT. */
 TILE_API tile_status tile_split_write(tile_function *f, const tile_split_point *point);
 
 #ifdef __cplusplus

@@ -7,8 +7,8 @@
 /* Of an instantiated function: whether it is a plan, or split-k makes one of it. */
 bool tile_takes_steps(const tile_function *f);
 
-/* The kernel whose reduction loop is the one that bindings split: itself, or the only one with such a
- * loop of those that a plan launches, and then one of its launches. NULL if there is none, or
+/* The kernel whose reduction loop is the one that bindings split: itself, or the only one with such
+ * a loop of those that a plan launches, and then one of its launches. NULL if there is none, or
  * *count are. */
 tile_function *tile_split_owner(const tile_function *f, tile_op *launch, unsigned *count);
 
