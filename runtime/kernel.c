@@ -345,7 +345,7 @@ tile_status tile_kernel_set_point(tile_kernel *kernel, const tile_argument *argu
     tile_arena arena = {0};
     bindings = add_own(kernel, bindings, &binding_count, &arena);
     tile_context_lock(kernel->device->context);
-    status = tile_add_bucket(kernel, arguments, count, bindings, binding_count);
+    status = tile_set_bucket(kernel, arguments, count, bindings, binding_count);
     tile_context_unlock(kernel->device->context);
     tile_arena_reset(&arena);
     return status;

@@ -16,10 +16,14 @@ typedef struct kernel_point {
     tile_variant *_Atomic variants[TILE_MAX_VARIANTS];
 } kernel_point;
 
-/* Which point the arguments of a bucket take. */
+/* Which point the arguments of a bucket take, or those of the same sizes. */
 typedef struct kernel_bucket {
-    struct kernel_bucket *next; /* older: the newest one of a key holds */
-    kernel_point *point;
+    struct kernel_bucket *next;   /* older: the newest one of a key holds */
+    kernel_point *_Atomic point;  /* NULL: a tuned one, not compiled yet */
+    const tile_binding *bindings; /* of a tuned one */
+    unsigned binding_count;
+    bool is_set;   /* by tile_kernel_set_point: it goes before those of the same sizes */
+    bool is_exact; /* the key is of sizes as they are */
     int64_t key[];
 } kernel_bucket;
 
@@ -42,6 +46,7 @@ struct tile_kernel {
      * own. NULL: not compiled yet, where each bucket has one (tile_take_first). */
     kernel_point *_Atomic first;
     kernel_bucket *_Atomic buckets[1 << TILE_BUCKET_HEAD_BITS];
+    _Atomic bool has_exact; /* some of the buckets are */
 };
 
 /* variant.c */
@@ -74,16 +79,16 @@ void tile_destroy_point(tile_device *device, kernel_point *point);
 tile_status tile_take_first(tile_kernel *kernel, kernel_point **first);
 /* Whether a launch asks first which point its bucket has: a tuned one, or the model's. */
 bool tile_kernel_looks_up(const tile_kernel *kernel);
-/* NULL if no launch has been in the bucket of these arguments, and it may have a point of its own.
- */
+/* NULL if no launch has been in the bucket of these arguments, and it may have a point of its own,
+ * or what they take is not compiled yet. */
 kernel_point *tile_find_point(tile_kernel *kernel, const tile_argument *arguments, unsigned count);
-/* The point of a bucket for which tile_find_point knows none; not while the stream is being
+/* The point of arguments for which tile_find_point knows none; not while the stream is being
  * captured. */
 tile_status tile_meet_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                              void *stream, kernel_point **out);
 /* From now on launches in the bucket of these arguments take the point of these bindings. Under the
  * context's lock. */
-tile_status tile_add_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+tile_status tile_set_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                             const tile_binding *bindings, unsigned binding_count);
 /* What tile_kernel.constants is for these bindings, which have been found to be right. */
 uint64_t tile_find_constants(const tile_function *f, const tile_binding *bindings,

@@ -108,19 +108,54 @@ static tile_status add_special_point(tile_kernel *kernel, const tile_argument *a
     return status;
 }
 
-/* The arguments' bucket as key, constants as they are; returns its hash. */
+/* The arguments' bucket as key, or their sizes; constants as they are. Returns its hash. */
 static unsigned make_key(const tile_kernel *kernel, const tile_argument *arguments, unsigned count,
-                         int64_t key[TILE_MAX_ARGUMENTS]) {
-    uint64_t hash = 0;
+                         bool exact, int64_t key[TILE_MAX_ARGUMENTS]) {
+    uint64_t hash = exact;
     for (unsigned i = 0; i < count; i++) {
         const tile_type *type = tile_abi_arg_at(kernel->head, i)->type;
         bool counts = type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(type->scalar);
-        key[i] = is_constant(kernel, i)    ? arguments[i].integer
+        bool as_it_is = is_constant(kernel, i) || (counts && exact);
+        key[i] = as_it_is                  ? arguments[i].integer
                  : counts && kernel->picks ? tile_bucket(arguments[i].integer)
                                            : 0;
         hash = (hash ^ (uint64_t)key[i]) * UINT64_C(0x9e3779b97f4a7c15);
     }
     return (unsigned)(hash >> (64 - TILE_BUCKET_HEAD_BITS));
+}
+
+static kernel_bucket *find_bucket(tile_kernel *kernel, const tile_argument *arguments,
+                                  unsigned count, bool exact) {
+    int64_t key[TILE_MAX_ARGUMENTS];
+    unsigned head = make_key(kernel, arguments, count, exact, key);
+    kernel_bucket *bucket = atomic_load_explicit(&kernel->buckets[head], memory_order_acquire);
+    while (bucket &&
+           (bucket->is_exact != exact || memcmp(bucket->key, key, sizeof *key * count) != 0))
+        bucket = bucket->next;
+    return bucket;
+}
+
+/* What these arguments take: what was set for their bucket, the tuned point of their sizes, or
+ * their bucket's. NULL: not known. */
+static kernel_bucket *find_either(tile_kernel *kernel, const tile_argument *arguments,
+                                  unsigned count) {
+    kernel_bucket *bucket = find_bucket(kernel, arguments, count, false), *exact = NULL;
+    if (bucket && bucket->is_set) return bucket;
+    if (atomic_load_explicit(&kernel->has_exact, memory_order_acquire))
+        exact = find_bucket(kernel, arguments, count, true);
+    return exact ? exact : bucket;
+}
+
+/* Before those of its key, without a point. Under the context's lock. */
+static kernel_bucket *add_bucket(tile_kernel *kernel, const tile_argument *arguments,
+                                 unsigned count, kernel_bucket new_one) {
+    kernel_bucket *bucket = tile_malloc(sizeof *bucket + sizeof *bucket->key * TILE_MAX_ARGUMENTS);
+    *bucket = new_one;
+    unsigned head = make_key(kernel, arguments, count, bucket->is_exact, bucket->key);
+    bucket->next = atomic_load_explicit(&kernel->buckets[head], memory_order_relaxed);
+    atomic_store_explicit(&kernel->buckets[head], bucket, memory_order_release);
+    if (bucket->is_exact) atomic_store_explicit(&kernel->has_exact, true, memory_order_release);
+    return bucket;
 }
 
 /* The model knows GPUs by their clock; on a CPU device all points are as good. */
@@ -139,49 +174,66 @@ bool tile_kernel_looks_up(const tile_kernel *kernel) {
 }
 
 kernel_point *tile_find_point(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
-    int64_t key[TILE_MAX_ARGUMENTS];
     if (!kernel->picks && !kernel->constants) return kernel->first;
-    unsigned head = make_key(kernel, arguments, count, key);
-    kernel_bucket *bucket = atomic_load_explicit(&kernel->buckets[head], memory_order_acquire);
-    while (bucket && memcmp(bucket->key, key, sizeof *key * count) != 0) bucket = bucket->next;
-    if (bucket) return bucket->point;
+    const kernel_bucket *bucket = find_either(kernel, arguments, count);
+    if (bucket) return atomic_load_explicit(&bucket->point, memory_order_acquire);
     return kernel->constants || tile_kernel_looks_up(kernel) ? NULL : kernel->first;
 }
 
-tile_status tile_add_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
-                            const tile_binding *bindings, unsigned binding_count) {
-    kernel_bucket *bucket = tile_malloc(sizeof *bucket + sizeof *bucket->key * TILE_MAX_ARGUMENTS);
-    unsigned head = make_key(kernel, arguments, count, bucket->key);
-    tile_status status =
-        add_special_point(kernel, arguments, bindings, binding_count, &bucket->point);
-    bucket->next = kernel->buckets[head];
+/* A bucket of the point, which is compiled first. */
+static tile_status give_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                               const tile_binding *bindings, unsigned binding_count, bool is_set) {
+    kernel_point *point;
+    tile_status status = add_special_point(kernel, arguments, bindings, binding_count, &point);
     if (status == TILE_OK)
-        atomic_store_explicit(&kernel->buckets[head], bucket, memory_order_release);
-    else
-        free(bucket);
+        add_bucket(kernel, arguments, count, (kernel_bucket){.point = point, .is_set = is_set});
     return status;
 }
 
-/* Gives the bucket the point that the device's cache has for it; TILE_UNAVAILABLE without a report
- * if it has none. One that does not compile any more has been reported, and is none. Under the
- * context's lock. */
-static tile_status add_tuned(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
-    tile_arena arena = {0};
-    unsigned bound = 0;
-    tile_binding *bindings = NULL;
-    if (is_tuned(kernel)) {
-        const tile_function *f = tile_module_find(kernel->module, kernel->name);
-        int64_t integers[TILE_MAX_ARGUMENTS];
-        for (unsigned i = 0; i < count; i++) integers[i] = arguments[i].integer;
-        bindings = tile_find_tuned(kernel->device, f, tile_bucket_text(f, integers, &arena), &arena,
-                                   &bound);
-    }
-    tile_status status = TILE_UNAVAILABLE;
-    if (bindings && tile_add_bucket(kernel, arguments, count, bindings, bound) == TILE_OK)
-        status = TILE_OK;
-    tile_arena_reset(&arena);
-    return status;
+tile_status tile_set_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                            const tile_binding *bindings, unsigned binding_count) {
+    return give_bucket(kernel, arguments, count, bindings, binding_count, true);
 }
+
+/* Tuned points ----------------------------------------------------------------------------------
+ */
+
+typedef struct listing {
+    tile_kernel *kernel;
+    const tile_argument *arguments; /* that are launched */
+    unsigned count;
+} listing;
+
+/* The newest one of a bucket is the bucket's, and each that of its sizes. */
+static void add_tuned(const tile_point_key *key, const tile_tuned_point *tuned, void *user) {
+    const listing *l = user;
+    tile_kernel *kernel = l->kernel;
+    tile_argument measured[TILE_MAX_ARGUMENTS];
+    int64_t sizes[TILE_MAX_ARGUMENTS] = {0};
+    kernel_bucket bucket = {.point = NULL};
+    bucket.bindings = tile_read_bindings(tuned->bindings, &kernel->arena, &bucket.binding_count);
+    if (!bucket.bindings) return;
+    if (!find_bucket(kernel, l->arguments, l->count, false))
+        add_bucket(kernel, l->arguments, l->count, bucket);
+    const tile_function *f = tile_module_find(kernel->module, kernel->name);
+    if (!tile_read_sizes(f, key->sizes, sizes)) return;
+    for (unsigned i = 0; i < l->count; i++) measured[i] = (tile_argument){.integer = sizes[i]};
+    bucket.is_exact = true;
+    if (!find_bucket(kernel, measured, l->count, true))
+        add_bucket(kernel, measured, l->count, bucket);
+}
+
+/* Adds the tuned points of the arguments' bucket. Under the context's lock. */
+static void list_tuned(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
+    int64_t integers[TILE_MAX_ARGUMENTS];
+    listing l = {kernel, arguments, count};
+    for (unsigned i = 0; i < count; i++) integers[i] = arguments[i].integer;
+    const tile_function *f = tile_module_find(kernel->module, kernel->name);
+    if (is_tuned(kernel)) tile_list_tuned(kernel->device, f, integers, add_tuned, &l);
+}
+
+/* What is chosen --------------------------------------------------------------------------------
+ */
 
 typedef struct filter {
     tile_sink sink;
@@ -210,11 +262,37 @@ static tile_status add_chosen(tile_kernel *kernel, const tile_argument *argument
         tune_choose_point(kernel->device, kernel->module, kernel->name, kernel->bindings,
                           kernel->binding_count, sizes, &arena, &bound);
     tile_status status = TILE_UNAVAILABLE;
-    if (bindings && tile_add_bucket(kernel, arguments, count, bindings, bound) == TILE_OK)
+    if (bindings && give_bucket(kernel, arguments, count, bindings, bound, false) == TILE_OK)
         status = TILE_OK;
     tile_context_set_sink(context, to.sink, to.user);
     context->errors = errors;
     tile_arena_reset(&arena);
+    return status;
+}
+
+/* The point that arguments take that nothing is known of. Under the context's lock. */
+static tile_status meet(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
+    kernel_bucket *bucket = find_either(kernel, arguments, count);
+    kernel_point *point;
+    if (!bucket) {
+        list_tuned(kernel, arguments, count);
+        bucket = find_either(kernel, arguments, count);
+    }
+    if (bucket && bucket->point) return TILE_OK; /* another thread has been here */
+    /* One that does not compile any more has been reported, and is none. */
+    bool compiles = bucket && add_special_point(kernel, arguments, bucket->bindings,
+                                                bucket->binding_count, &point) == TILE_OK;
+    if (compiles) {
+        atomic_store_explicit(&bucket->point, point, memory_order_release);
+        return TILE_OK;
+    }
+    tile_status status = add_chosen(kernel, arguments, count);
+    if (status == TILE_UNAVAILABLE)
+        status =
+            give_bucket(kernel, arguments, count, kernel->bindings, kernel->binding_count, false);
+    if (status == TILE_OK && bucket) /* of the chosen one's bucket, or these very sizes */
+        atomic_store_explicit(&bucket->point, find_bucket(kernel, arguments, count, false)->point,
+                              memory_order_release);
     return status;
 }
 
@@ -223,13 +301,7 @@ tile_status tile_meet_bucket(tile_kernel *kernel, const tile_argument *arguments
     tile_status status = tile_refuse_capture(kernel->device, kernel->name, stream);
     if (status != TILE_OK) return status;
     tile_context_lock(kernel->device->context);
-    if (!tile_find_point(kernel, arguments, count)) { /* another thread may have been here */
-        status = add_tuned(kernel, arguments, count);
-        if (status == TILE_UNAVAILABLE) status = add_chosen(kernel, arguments, count);
-        if (status == TILE_UNAVAILABLE)
-            status =
-                tile_add_bucket(kernel, arguments, count, kernel->bindings, kernel->binding_count);
-    }
+    status = meet(kernel, arguments, count);
     *out = tile_find_point(kernel, arguments, count);
     tile_context_unlock(kernel->device->context);
     return status;

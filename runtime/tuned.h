@@ -5,21 +5,22 @@
 #include "runtime/device.h"
 #include "tile/cache.h"
 
-/* What a point of this kernel (not instantiated) is kept under, for a bucket of arguments on this
- * device; its texts are the arena's or the device's. */
-tile_point_key tile_tuned_key(tile_device *device, const tile_function *kernel, const char *bucket,
-                              tile_arena *arena);
+/* What the point of this kernel (not instantiated) for these arguments is kept under on this
+ * device: their bucket, "m=96 n=4096" (tile/device.h), and their sizes, integers in their order,
+ * and {const} ones that have no value yet as they are in both. integers: one for each argument. Its
+ * texts are the arena's or the device's. */
+tile_point_key tile_tuned_key(tile_device *device, const tile_function *kernel,
+                              const int64_t *integers, tile_arena *arena);
+/* The arguments' sizes of such a key, into one integer for each argument; the others stay as they
+ * are. False if it is written differently. */
+bool tile_read_sizes(const tile_function *kernel, const char *sizes, int64_t *integers);
 
-/* "m=96 n=4096": the bucket of these arguments (tile/device.h), integers in their order; {const}
- * ones that have no value yet are as they are. integers: one for each argument. In the arena. */
-const char *tile_bucket_text(const tile_function *kernel, const int64_t *integers,
-                             tile_arena *arena);
 /* What such text says, "block_m=128 T=f16", in the arena; NULL if it is written differently. */
 tile_binding *tile_read_bindings(const char *text, tile_arena *arena, unsigned *count);
 
-/* The bindings of the point in the device's cache or table, in the arena; NULL if there is no such
- * point, or none that can be read. */
-tile_binding *tile_find_tuned(tile_device *device, const tile_function *kernel, const char *bucket,
-                              tile_arena *arena, unsigned *count);
+/* The points of the bucket of these arguments in the device's cache, the newest first, then those
+ * in its table. */
+void tile_list_tuned(tile_device *device, const tile_function *kernel, const int64_t *integers,
+                     tile_point_visitor visit, void *user);
 
 #endif

@@ -8,7 +8,7 @@
 #include "lib/support/json.h"
 #include "runtime/cache/cache.h"
 
-enum { FORM = 1 /* of the text */ };
+enum { FORM = 2 /* of the text; one of form 1 does not say the sizes */ };
 
 typedef struct entry {
     tile_point_key key; /* kernel: its digest */
@@ -53,8 +53,9 @@ static const char *copy(tile_tuned_table *table, const char *text) {
     return tile_arena_string(&table->arena, text, strlen(text));
 }
 
-static bool is_same_gpu(const tile_point_key *a, const tile_point_key *b) {
-    return strcmp(a->bucket, b->bucket) == 0 && strcmp(a->conditions, b->conditions) == 0 &&
+/* The same kernel, bucket and GPU. */
+static bool is_same_bucket(const tile_point_key *a, const tile_point_key *b) {
+    return strcmp(a->kernel, b->kernel) == 0 && strcmp(a->bucket, b->bucket) == 0 &&
            strcmp(a->device, b->device) == 0 && a->sm_count == b->sm_count;
 }
 
@@ -66,14 +67,14 @@ static void add(tile_tuned_table *table, const tile_point_key *key, const tile_t
     entry *e = NULL;
     tile_point_key own = {.kernel = copy(table, key->kernel),
                           .bucket = copy(table, key->bucket),
-                          .conditions = copy(table, key->conditions),
+                          .sizes = copy(table, key->sizes),
                           .device = copy(table, key->device),
                           .sm_count = key->sm_count,
                           .memory_clock = key->memory_clock,
                           .power_limit = key->power_limit};
     for (size_t i = 0; i < table->count && !e; i++)
-        if (strcmp(table->entries[i].key.kernel, own.kernel) == 0 &&
-            is_same_gpu(&table->entries[i].key, &own) &&
+        if (is_same_bucket(&table->entries[i].key, &own) &&
+            strcmp(table->entries[i].key.sizes, own.sizes) == 0 &&
             is_same_state(&table->entries[i].key, &own))
             e = &table->entries[i];
     if (!e) {
@@ -119,21 +120,19 @@ unsigned tile_tuned_table_keep(const tile_tuned_table *table, tile_cache *cache)
 /* Looking ---------------------------------------------------------------------------------------
  */
 
-const tile_tuned_point *tile_tuned_table_find(const tile_tuned_table *table,
-                                              const tile_point_key *key) {
+void tile_tuned_table_list_bucket(const tile_tuned_table *table, const tile_point_key *key,
+                                  tile_point_visitor visit, void *user) {
     char digest[TILE_DIGEST_TEXT];
-    const tile_tuned_point *found = NULL;
     tile_point_key wanted = *key;
-    if (!wanted.conditions) wanted.conditions = "";
-    if (!tile_tuned_table_count(table)) return NULL;
+    if (!tile_tuned_table_count(table)) return;
     tile_digest(key->kernel, strlen(key->kernel), digest);
-    for (size_t i = 0; i < table->count; i++) {
-        const entry *e = &table->entries[i];
-        if (strcmp(e->key.kernel, digest) != 0 || !is_same_gpu(&e->key, &wanted)) continue;
-        if (is_same_state(&e->key, &wanted)) return &e->point;
-        if (!found) found = &e->point;
-    }
-    return found;
+    wanted.kernel = digest;
+    for (unsigned other_state = 0; other_state < 2; other_state++)
+        for (size_t i = 0; i < table->count; i++) {
+            const entry *e = &table->entries[i];
+            if (is_same_bucket(&e->key, &wanted) && is_same_state(&e->key, &wanted) != other_state)
+                visit(&e->key, &e->point, user);
+        }
 }
 
 /* Text ------------------------------------------------------------------------------------------
@@ -156,7 +155,7 @@ static void put_entry(tile_text *to, const entry *e) {
     put_string(to, "name", point->kernel_name);
     put_string(to, "kernel", key->kernel);
     put_string(to, "bucket", key->bucket);
-    put_string(to, "conditions", key->conditions);
+    put_string(to, "sizes", key->sizes);
     put_string(to, "point", point->bindings);
     put_string(to, "driver", point->driver);
     put_string(to, "compiler", point->compiler);
@@ -215,18 +214,18 @@ static bool read_unsigned(const tile_json *object, const char *name, unsigned *v
     return ok;
 }
 
-static bool read_entry(const tile_json *from, tile_tuned_table *table) {
+static bool read_entry(const tile_json *from, int64_t form, tile_tuned_table *table) {
     const tile_json *seconds = tile_json_find(from, "seconds", TILE_JSON_NUMBER);
     int64_t unchecked, tuned;
     tile_point_key key = {.kernel = tile_json_find_text(from, "kernel"),
                           .bucket = tile_json_find_text(from, "bucket"),
-                          .conditions = tile_json_find_text(from, "conditions"),
+                          .sizes = form == 1 ? "" : tile_json_find_text(from, "sizes"),
                           .device = tile_json_find_text(from, "device")};
     tile_tuned_point point = {.kernel_name = tile_json_find_text(from, "name"),
                               .bindings = tile_json_find_text(from, "point"),
                               .driver = tile_json_find_text(from, "driver"),
                               .compiler = tile_json_find_text(from, "compiler")};
-    if (!key.kernel || !key.bucket || !key.conditions || !key.device || !point.kernel_name ||
+    if (!key.kernel || !key.bucket || !key.sizes || !key.device || !point.kernel_name ||
         !point.bindings || !point.driver || !point.compiler || !seconds ||
         !read_unsigned(from, "sm_count", &key.sm_count) ||
         !read_unsigned(from, "memory_clock", &key.memory_clock) ||
@@ -242,11 +241,11 @@ static bool read_entry(const tile_json *from, tile_tuned_table *table) {
 }
 
 static bool read_all(const tile_json *root, tile_tuned_table *table) {
-    int64_t form;
+    int64_t form = 0;
     const tile_json *points = tile_json_find(root, "points", TILE_JSON_ARRAY);
-    bool ok = points && tile_json_find_int(root, "tile_tuned_points", FORM, FORM, &form);
+    bool ok = points && tile_json_find_int(root, "tile_tuned_points", 1, FORM, &form);
     for (const tile_json *at = ok ? points->first : NULL; at && ok; at = at->next)
-        ok = read_entry(at, table);
+        ok = read_entry(at, form, table);
     return ok;
 }
 
@@ -266,7 +265,7 @@ tile_status tile_tuned_table_read(tile_context *context, const char *text, size_
     tile_tuned_table_destroy(table);
     tile_report(
         context, TILE_ERROR, (tile_loc){0},
-        "the text is no table of tuned points of form %d, as tile_tuned_table_write makes it",
+        "the text is no table of tuned points of form 1 to %d, as tile_tuned_table_write makes it",
         FORM);
     return TILE_INVALID;
 }

@@ -4,9 +4,9 @@
 
 #include "tile/tuned.h"
 
-/* The point for a key whose kernel is a text, by the rules of tile/tuned.h; NULL if there is none.
- */
-const tile_tuned_point *tile_tuned_table_find(const tile_tuned_table *table,
-                                              const tile_point_key *key);
+/* The points of the bucket of a key whose kernel is a text, by the rules of tile/tuned.h: those
+ * that were measured in the key's state first. */
+void tile_tuned_table_list_bucket(const tile_tuned_table *table, const tile_point_key *key,
+                                  tile_point_visitor visit, void *user);
 
 #endif

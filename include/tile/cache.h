@@ -75,10 +75,10 @@ TILE_API bool tile_cache_keep_artifact(tile_cache *cache, const tile_artifact_ke
 
 /* What a tuned point is found by. Texts are compared byte by byte; NULL is the empty text. */
 typedef struct tile_point_key {
-    const char *kernel;     /* the kernel's text before it is instantiated, its space included */
-    const char *bucket;     /* of the arguments' sizes */
-    const char *conditions; /* what the code may rely on */
-    const char *device;     /* its name; a GPU's code's target behind it */
+    const char *kernel; /* the kernel's text before it is instantiated, its space included */
+    const char *bucket; /* of the arguments (tile/device.h) */
+    const char *sizes;  /* of the arguments, as they are */
+    const char *device; /* its name; a GPU's code's target behind it */
     unsigned sm_count;
     unsigned memory_clock; /* kHz */
     unsigned power_limit;  /* mW */
@@ -109,6 +109,10 @@ typedef void (*tile_point_visitor)(const tile_point_key *key, const tile_tuned_p
 
 /* All points, the newest first. The visitor must not use the cache. */
 TILE_API void tile_cache_list_points(tile_cache *cache, tile_point_visitor visit, void *user);
+/* Those of the key's bucket, whatever their sizes and their power limit, the newest first. The
+ * visitor must not use the cache. */
+TILE_API void tile_cache_list_bucket(tile_cache *cache, const tile_point_key *key,
+                                     tile_point_visitor visit, void *user);
 
 #ifdef __cplusplus
 }

@@ -137,10 +137,13 @@ TILE_API size_t tile_buffer_size(const tile_buffer *buffer);
  *
  * A kernel with `tune`, of whose names the bindings leave one open, picks its point at each launch:
  * the one that was set for the bucket of the arguments (tile_kernel_set_point), else, without
- * bindings, the tuned one that the device's cache or its table has for it, else on a GPU the one
- * that the cost model takes for the fastest, else the first of the space; all of them agree with
- * the bindings. Arguments are in one bucket if each integer rounds up to the same of 1,
- * 2, 3, 4, 6, 8, 12, 16, .. (2^i, 3 x 2^i); what is not above 0 is a bucket of its own.
+ * bindings, the tuned one that the device's cache or its table has for their sizes, else the tuned
+ * one of others of the bucket, else on a GPU the one that the cost model took for the fastest for
+ * the first of the bucket, else the first of the space; all of them agree with the bindings.
+ * Arguments are in one bucket if each integer is: 1 to 16 by themselves, larger ones by eighths of
+ * the power of two below them (17 and 18; 2561 to 2816), multiples of 64, of 8 and others apart,
+ * for as pitches they are not alike. What is not above 0 is a bucket of its own. A bucket is called
+ * by its largest sizes.
  *
  * A {const} argument that no binding gives a value is a number in the code: each value of it has
  * its own, compiled by the first launch that has it.

@@ -21,7 +21,8 @@
  * equality: within a bound).
  *
  * The fastest ones are measured again in more launches, and the best is kept in the device's cache,
- * under the bucket of these arguments (tile/device.h), where launches find it.
+ * under the sizes of these arguments, where launches with the same ones find it, and others of
+ * their bucket (tile/device.h) that have no point of their own.
  *
  * Candidates run in a worker, a program of its own whose main calls tile_tune_serve: one that
  * faults, hangs or takes too much memory costs that candidate and a new worker. Without a worker
@@ -146,7 +147,8 @@ TILE_API void tile_tuning_destroy(tile_tuning *tuning);
 
 typedef struct tile_tuning_facts {
     const char *name;   /* as in tile_tune_progress */
-    const char *bucket; /* of the arguments: "m=4096 n=4096 k=4096" */
+    const char *sizes;  /* of the arguments: "m=4000 n=4096 k=4096" */
+    const char *bucket; /* theirs: "m=4088 n=4096 k=4096" */
     const char *check;  /* what the results were compared with, in words */
     bool found;         /* the point was there, nothing was measured */
     bool stale;         /* found, and of another compiler */

@@ -8,11 +8,11 @@
  *   tile_tuned_table_read(context, points, strlen(points), &table);
  *   tile_device_options options = {.size = sizeof options, .tuned = table};
  *
- * A kernel that picks (tile/device.h) and was made without bindings looks for the bucket of its
- * arguments in the device's cache first, then in the device's table: there for a point of the same
- * GPU, as its name, its code's target and its multiprocessors say; one that was measured under the
- * same memory clock and power limit comes before others. Kernels are found by the digest of their
- * text, so that a kernel that has changed, or its space, has no point.
+ * A kernel that picks (tile/device.h) and was made without bindings looks for the sizes and then
+ * for the bucket of its arguments, in the device's cache first, then in the device's table: there
+ * for a point of the same GPU, as its name, its code's target and its multiprocessors say; one that
+ * was measured under the same memory clock and power limit comes before others. Kernels are found
+ * by the digest of their text, so that a kernel that has changed, or its space, has no point.
  *
  * Threads: a table is only read while devices use it, by any number of them. */
 #ifndef TILE_TUNED_H

@@ -26,14 +26,18 @@ static inline unsigned tile_log2(uint32_t power) {
     return bits;
 }
 
-/* The bucket of a size, by which kernels choose their points: the smallest of 1, 2, 3, 4, 6, 8, 12,
- * 16, .. (2^i and 3 x 2^i) that is not below it; what is not above 0 stays what it is. */
+/* The bucket of a size, by which kernels choose their points: the largest size that takes as many
+ * eighths of the power of two below (above 16; smaller ones are as they are) and is as good a
+ * pitch: a multiple of 64, of 8, or of neither. What is not above 0 stays what it is. */
 static inline int64_t tile_bucket(int64_t size) {
-    int64_t power = 1;
-    if (size <= 2) return size;
-    while (power < size && power <= INT64_MAX / 4) power *= 2;
-    if (power < size) return INT64_MAX;
-    return size <= power / 4 * 3 ? power / 4 * 3 : power;
+    int64_t eighth = 1;
+    if (size > INT64_MAX / 2) return INT64_MAX;
+    while (size > 16 * eighth) eighth *= 2;
+    if (eighth == 1) return size;
+    int64_t largest = tile_round_up(size, eighth);
+    if (size % 64 == 0) return largest / 64 * 64;
+    if (size % 8 == 0) return largest % 64 == 0 ? largest - 8 : largest / 8 * 8;
+    return largest % 8 == 0 ? largest - 1 : largest;
 }
 
 #endif

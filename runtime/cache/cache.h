@@ -29,7 +29,4 @@ bool tile_cache_keep(tile_cache *cache, const tile_artifact_key *key, const tile
 bool tile_cache_import_point(tile_cache *cache, const tile_point_key *key,
                              const tile_tuned_point *point);
 
-/* Whether there is a point for the key, of any power limit: who asks for that waits for NVML. */
-bool tile_cache_has_point(tile_cache *cache, const tile_point_key *key);
-
 #endif

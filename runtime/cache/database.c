@@ -27,7 +27,7 @@
 
 enum {
     APPLICATION = 0x54696c65, /* "Tile" */
-    FORM = 2,                 /* of the tables: user_version */
+    FORM = 3,                 /* of the tables: user_version */
     WAITS = 50,               /* of 2 ms each */
     VAIN_WAITS = 5,
     RENEWALS = 2,
@@ -38,16 +38,16 @@ static const char tables[] =
     "PRAGMA auto_vacuum = INCREMENTAL;"
     "BEGIN IMMEDIATE;"
     "PRAGMA application_id = 1416195173;"
-    "PRAGMA user_version = 2;"
+    "PRAGMA user_version = 3;"
     "CREATE TABLE IF NOT EXISTS artifact(id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,"
     " used INTEGER NOT NULL, size INTEGER NOT NULL, digest TEXT NOT NULL, data BLOB NOT NULL);"
     "CREATE INDEX IF NOT EXISTS artifact_used ON artifact(used, size);"
     "CREATE TABLE IF NOT EXISTS point(kernel TEXT NOT NULL, bucket TEXT NOT NULL,"
-    " conditions TEXT NOT NULL, device TEXT NOT NULL, sm_count INTEGER NOT NULL,"
+    " sizes TEXT NOT NULL, device TEXT NOT NULL, sm_count INTEGER NOT NULL,"
     " memory_clock INTEGER NOT NULL, power_limit INTEGER NOT NULL, name TEXT NOT NULL,"
     " bindings TEXT NOT NULL, seconds REAL NOT NULL, driver TEXT NOT NULL, compiler TEXT NOT NULL,"
     " tuned INTEGER NOT NULL, digest TEXT NOT NULL, unchecked INTEGER NOT NULL, PRIMARY "
-    "KEY(kernel, bucket, conditions, device,"
+    "KEY(kernel, bucket, sizes, device,"
     " sm_count, memory_clock, power_limit)) WITHOUT ROWID;"
     "COMMIT";
 
@@ -55,7 +55,7 @@ static const char tables[] =
 static const char settings[] =
     "PRAGMA temp_store = MEMORY; PRAGMA synchronous = OFF; PRAGMA secure_delete = OFF";
 
-_Static_assert(APPLICATION == 1416195173 && FORM == 2, "the numbers in the text");
+_Static_assert(APPLICATION == 1416195173 && FORM == 3, "the numbers in the text");
 
 static void report(const tile_database *db, const char *what, const char *then) {
     tile_report(db->context, TILE_REMARK, (tile_loc){0}, "cache %s: %s; %s", db->path, what, then);

@@ -7,8 +7,8 @@
 
 /* A row's texts: those of the key, of which the kernel's is a digest, then the point's. */
 typedef struct texts {
-    const char *kernel, *bucket, *conditions, *device; /* the key's */
-    const char *name, *bindings, *driver, *compiler;   /* the point's */
+    const char *kernel, *bucket, *sizes, *device;    /* the key's */
+    const char *name, *bindings, *driver, *compiler; /* the point's */
 } texts;
 
 static const char *text_of(const char *given) {
@@ -22,7 +22,7 @@ static texts take_texts(const tile_point_key *key, const tile_tuned_point *point
     tile_digest(text, strlen(text), kernel);
     return (texts){.kernel = kernel,
                    .bucket = text_of(key->bucket),
-                   .conditions = text_of(key->conditions),
+                   .sizes = text_of(key->sizes),
                    .device = text_of(key->device),
                    .name = text_of(point->kernel_name),
                    .bindings = text_of(point->bindings),
@@ -38,7 +38,7 @@ static void digest_of(const texts *t, const tile_point_key *key, const tile_tune
     /* As it was before there were unchecked ones: what was kept then stays good. */
     const char *unchecked = point->unchecked ? " unchecked" : "";
     tile_text_format(&text, "%s\n%s\n%s\n%s\n%u %u %u\n%s\n%s\n%s\n%s\n%a %lld%s", t->kernel,
-                     t->bucket, t->conditions, t->device, key->sm_count, key->memory_clock,
+                     t->bucket, t->sizes, t->device, key->sm_count, key->memory_clock,
                      key->power_limit, t->name, t->bindings, t->driver, t->compiler, point->seconds,
                      (long long)point->tuned, unchecked);
     tile_digest(text.data, text.length, digest);
@@ -49,18 +49,13 @@ static void bind_text(sqlite3_stmt *statement, int index, const char *text) {
     sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
 }
 
-/* All of the key but its power limit. */
-static void bind_gpu(sqlite3_stmt *statement, const texts *t, const tile_point_key *key) {
+static void bind_key(sqlite3_stmt *statement, const texts *t, const tile_point_key *key) {
     bind_text(statement, 1, t->kernel);
     bind_text(statement, 2, t->bucket);
-    bind_text(statement, 3, t->conditions);
+    bind_text(statement, 3, t->sizes);
     bind_text(statement, 4, t->device);
     sqlite3_bind_int64(statement, 5, key->sm_count);
     sqlite3_bind_int64(statement, 6, key->memory_clock);
-}
-
-static void bind_key(sqlite3_stmt *statement, const texts *t, const tile_point_key *key) {
-    bind_gpu(statement, t, key);
     sqlite3_bind_int64(statement, 7, key->power_limit);
 }
 
@@ -71,7 +66,7 @@ static const char *column(tile_arena *arena, sqlite3_stmt *statement, int index)
     return tile_arena_string(arena, text_of(text), text ? strlen(text) : 0);
 }
 
-/* The columns that FIND_POINT and LIST_POINTS both begin with. False if the digest does not fit. */
+/* The columns that FIND_POINT and the lists begin with. False if the digest does not fit. */
 static bool read_point(const tile_cache *cache, tile_arena *arena, sqlite3_stmt *statement,
                        const char *kernel, const tile_point_key *key, tile_tuned_point *point) {
     char digest[TILE_DIGEST_TEXT];
@@ -108,29 +103,16 @@ bool tile_cache_find_point(tile_cache *cache, const tile_point_key *key, tile_tu
     return found;
 }
 
-bool tile_cache_has_point(tile_cache *cache, const tile_point_key *key) {
-    char kernel[TILE_DIGEST_TEXT];
-    const tile_tuned_point none = {0};
-    sqlite3_stmt *statement = tile_database_begin(&cache->db, DB_HAS_POINT);
-    if (!statement) return false;
-    const texts t = take_texts(key, &none, kernel);
-    bind_gpu(statement, &t, key);
-    int result = sqlite3_step(statement);
-    tile_database_end(&cache->db, DB_HAS_POINT, result);
-    return result == SQLITE_ROW;
-}
-
-void tile_cache_list_points(tile_cache *cache, tile_point_visitor visit, void *user) {
-    if (!cache || !visit) return;
-    sqlite3_stmt *statement = tile_database_begin(&cache->db, DB_LIST_POINTS);
-    int result = SQLITE_DONE;
-    if (!statement) return;
+/* Of a statement whose rows are as LIST_POINTS gives them. */
+static void visit_rows(tile_cache *cache, unsigned which, sqlite3_stmt *statement,
+                       tile_point_visitor visit, void *user) {
+    int result;
     while ((result = sqlite3_step(statement)) == SQLITE_ROW) {
         tile_arena arena = {0};
         tile_tuned_point point;
         const tile_point_key key = {.kernel = column(&arena, statement, 8),
                                     .bucket = column(&arena, statement, 9),
-                                    .conditions = column(&arena, statement, 10),
+                                    .sizes = column(&arena, statement, 10),
                                     .device = column(&arena, statement, 11),
                                     .sm_count = (unsigned)sqlite3_column_int64(statement, 12),
                                     .memory_clock = (unsigned)sqlite3_column_int64(statement, 13),
@@ -139,7 +121,28 @@ void tile_cache_list_points(tile_cache *cache, tile_point_visitor visit, void *u
             visit(&key, &point, user);
         tile_arena_reset(&arena);
     }
-    tile_database_end(&cache->db, DB_LIST_POINTS, result);
+    tile_database_end(&cache->db, which, result);
+}
+
+void tile_cache_list_points(tile_cache *cache, tile_point_visitor visit, void *user) {
+    if (!cache || !visit) return;
+    sqlite3_stmt *statement = tile_database_begin(&cache->db, DB_LIST_POINTS);
+    if (statement) visit_rows(cache, DB_LIST_POINTS, statement, visit, user);
+}
+
+void tile_cache_list_bucket(tile_cache *cache, const tile_point_key *key, tile_point_visitor visit,
+                            void *user) {
+    char kernel[TILE_DIGEST_TEXT];
+    if (!cache || !key || !visit) return;
+    sqlite3_stmt *statement = tile_database_begin(&cache->db, DB_LIST_BUCKET);
+    if (!statement) return;
+    const texts t = take_texts(key, &(tile_tuned_point){0}, kernel);
+    bind_text(statement, 1, t.kernel);
+    bind_text(statement, 2, t.bucket);
+    bind_text(statement, 3, t.device);
+    sqlite3_bind_int64(statement, 4, key->sm_count);
+    sqlite3_bind_int64(statement, 5, key->memory_clock);
+    visit_rows(cache, DB_LIST_BUCKET, statement, visit, user);
 }
 
 /* Keeping -------------------------------------------------------------------------------------- */

@@ -74,12 +74,12 @@ const tile_candidate *tile_tuning_candidate_at(const tile_tuning *t, unsigned in
 static void print_head(tile_text *to, const tile_tuning *t) {
     const tile_tuning_facts *f = &t->facts;
     if (f->found) {
-        tile_text_format(to, "@%s: its point for %s was there%s\n", t->kernel, f->bucket,
+        tile_text_format(to, "@%s: its point for %s was there%s\n", t->kernel, f->sizes,
                          f->stale ? ", of another compiler" : "");
         return;
     }
-    tile_text_format(to, "@%s, bucket %s: %zu candidates in %.2f s, built in %.2f s\n", t->kernel,
-                     f->bucket, t->count, f->seconds, f->build_seconds);
+    tile_text_format(to, "@%s, %s: %zu candidates in %.2f s, built in %.2f s\n", t->kernel,
+                     f->sizes, t->count, f->seconds, f->build_seconds);
     tile_text_format(to, "checked  %s\n", f->unchecked || !*f->check ? "nothing" : f->check);
     if (f->in_process)
         tile_text_format(to, "worker   none: candidates ran in this process\n");
@@ -163,6 +163,7 @@ static void print_json(tile_text *to, const tile_tuning *t) {
     tile_text_format(to, "{\n  \"kernel\": ");
     tile_json_put_string(to, t->kernel);
     put_field(to, "name", f->name);
+    put_field(to, "sizes", f->sizes);
     put_field(to, "bucket", f->bucket);
     put_field(to, "check", f->check);
     put_bool(to, "found", f->found);

@@ -158,7 +158,7 @@ static bool find_point(tuner *u) {
     tile_tuned_point found;
     tile_retune retune = u->options.retune;
     if (!u->device->cache || u->options.binding_count || retune == TILE_RETUNE_ALWAYS) return false;
-    tile_point_key key = tile_tuned_key(u->device, u->f, t->facts.bucket, &u->arena);
+    tile_point_key key = tile_tuned_key(u->device, u->f, u->sizes, &u->arena);
     if (!tile_cache_find_point(u->device->cache, &key, &found)) return false;
     if (found.stale && retune == TILE_RETUNE_STALE) return false;
     tune_point *p = t->points = TILE_NEW(&t->arena, tune_point);
@@ -202,7 +202,7 @@ static void keep_best(tuner *u) {
                                     .seconds = t->best->time.median,
                                     .driver = driver_text(u),
                                     .unchecked = t->facts.unchecked};
-    tile_point_key key = tile_tuned_key(u->device, u->f, t->facts.bucket, &u->arena);
+    tile_point_key key = tile_tuned_key(u->device, u->f, u->sizes, &u->arena);
     t->facts.kept = tile_cache_keep_point(u->device->cache, &key, &point);
 }
 
@@ -385,7 +385,9 @@ static tile_status tune(tuner *u, const char *name, unsigned count) {
     t->kernel = tile_arena_string(&t->arena, u->f->name, strlen(u->f->name));
     const char *shape = tune_shape_name(u->f, u->arguments, &u->arena);
     t->facts.name = tile_arena_format(&t->arena, "%s %s", u->f->name, shape);
-    t->facts.bucket = tile_bucket_text(u->f, u->sizes, &t->arena);
+    tile_point_key key = tile_tuned_key(u->device, u->f, u->sizes, &t->arena);
+    t->facts.bucket = key.bucket;
+    t->facts.sizes = key.sizes;
     t->facts.in_process = !u->options.worker;
     t->facts.unchecked = !u->f->reference;
     if (find_point(u)) {
@@ -411,7 +413,8 @@ tile_status tile_tune(tile_device *device, const tile_module *module, const char
     tuner *u = tile_malloc(sizeof *u);
     *u = (tuner){.device = device, .module = module, .arguments = arguments};
     u->t = tile_malloc(sizeof *u->t);
-    *u->t = (tile_tuning){.kernel = "", .facts = {.name = "", .bucket = "", .check = ""}};
+    *u->t =
+        (tile_tuning){.kernel = "", .facts = {.name = "", .sizes = "", .bucket = "", .check = ""}};
     u->start = tile_seconds_now();
     tile_take_options(&u->options, sizeof u->options, options);
     tile_status status = tune(u, kernel, count);

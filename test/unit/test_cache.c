@@ -217,7 +217,7 @@ Test(cache, a_hit_seldom_writes) {
 
 static const tile_point_key a_key = {.kernel = "kernel @k ...",
                                      .bucket = "m 4 n 12",
-                                     .conditions = "16 16 4",
+                                     .sizes = "m 4 n 11",
                                      .device = "NVIDIA H200",
                                      .sm_count = 132,
                                      .memory_clock = 3201000,
@@ -275,7 +275,7 @@ Test(cache, points) {
     for (unsigned i = 0; i < 7; i++) other[i] = a_key;
     other[0].kernel = "kernel @k ....";
     other[1].bucket = NULL;
-    other[2].conditions = "16 16 8";
+    other[2].sizes = "m 4 n 12";
     other[3].device = "NVIDIA H100";
     other[4].sm_count = 114;
     other[5].memory_clock++;
@@ -286,6 +286,13 @@ Test(cache, points) {
     cr_expect(tile_cache_find_point(x.cache, &other[1], &found));
     tile_cache_list_points(x.cache, count_point, counts);
     cr_expect(counts[0] == 2 && counts[1] == 0);
+    /* Of a bucket, whatever the sizes. */
+    cr_expect(tile_cache_keep_point(x.cache, &other[2], &a_point));
+    for (unsigned i = 0; i < 7; i++) {
+        counts[0] = 0;
+        tile_cache_list_bucket(x.cache, &other[i], count_point, counts);
+        cr_expect_eq(counts[0], i == 2 || i == 6 ? 2 : i == 1, "%u", i);
+    }
     cache_close(&x);
 }
 

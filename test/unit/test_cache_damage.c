@@ -159,7 +159,7 @@ Test(cache_damage, an_entry_that_does_not_fit) {
 /* Forms --------------------------------------------------------------------------------------- */
 
 Test(cache_damage, files_that_are_not_ours_stay_as_they_are) {
-    static const char *const made[] = {"PRAGMA user_version = 3", "PRAGMA application_id = 77",
+    static const char *const made[] = {"PRAGMA user_version = 4", "PRAGMA application_id = 77",
                                        "PRAGMA application_id = 0"};
     static const char *const said[] = {"a newer version of Tile made it; going on without it",
                                        "it is the database of another program",

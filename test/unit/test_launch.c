@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/support/integer.h"
+#include "runtime/cache/cache.h"
 #include "runtime/tuned.h"
 #include "test/unit/device_fixture.h"
 
@@ -148,33 +149,47 @@ Test(launch, a_table_that_the_device_has_no_memory_for) {
 
 /* Points -------------------------------------------------------------------------------------- */
 
-Test(launch, buckets_grow_by_halves) {
+/* What pitches are told apart by. */
+static int pitch(int64_t size) {
+    return size % 64 == 0 ? 64 : size % 8 == 0 ? 8 : 1;
+}
+
+Test(launch, buckets_grow_by_eighths) {
     static const int64_t cases[][2] = {
         {INT64_MIN, INT64_MIN},
         {-7, -7},
         {0, 0},
         {1, 1},
-        {2, 2},
-        {3, 3},
-        {4, 4},
-        {5, 6},
-        {7, 8},
-        {8, 8},
-        {9, 12},
-        {12, 12},
-        {13, 16},
-        {97, 128},
-        {96, 96},
-        {4097, 6144},
-        {6145, 8192},
+        {15, 15},
+        {16, 16},
+        {17, 18},
+        {19, 20},
+        {23, 23},
+        {24, 24},
+        {33, 36},
+        {56, 56},
+        {64, 64},
+        {65, 71},
+        {72, 72},
+        {97, 103},
+        {2560, 2560},
+        {2561, 2815},
+        {2568, 2808},
+        {2624, 2816},
+        {3000, 3064},
+        {3008, 3072},
+        {4097, 4607},
+        {8192, 8192},
         {INT64_MAX, INT64_MAX},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         cr_assert_eq(tile_bucket(cases[i][0]), cases[i][1], "case %zu", i);
-    for (int64_t size = 1; size < 5000; size++) {
+    for (int64_t size = 1; size < 70000; size++) {
         int64_t bucket = tile_bucket(size);
-        cr_assert(bucket >= size && tile_bucket(bucket) == bucket);
-        cr_assert_leq(bucket, tile_bucket(size + 1));
+        cr_assert(bucket >= size && tile_bucket(bucket) == bucket, "%lld", (long long)size);
+        cr_assert(size <= 16 ? bucket == size : (bucket - size) * 8 < size, "%lld",
+                  (long long)size);
+        cr_assert_eq(pitch(bucket), pitch(size), "%lld", (long long)size);
     }
 }
 
@@ -195,21 +210,21 @@ Test(launch, a_kernel_without_bindings_takes_the_point_of_the_bucket) {
     tile_kernel *kernel;
     fill(arguments, buffer);
     cr_assert_eq(tile_kernel_create(&x->base, x->module, "k", NULL, 0, &kernel), TILE_OK);
-    cr_assert_eq(launch_blocks(x, kernel, arguments, 96), 2, "the first of the space: 64");
+    cr_assert_eq(launch_blocks(x, kernel, arguments, 520), 9, "the first of the space: 64");
     cr_assert_eq(tile_kernel_set_point(kernel, arguments, COUNT, &small, 1), TILE_OK);
     cr_assert_eq(x->prepared, 2);
-    cr_assert_eq(launch_blocks(x, kernel, arguments, 96), 6);
-    cr_assert_eq(launch_blocks(x, kernel, arguments, 72), 5, "65 to 96 are one bucket");
-    cr_assert_eq(launch_blocks(x, kernel, arguments, 64), 1);
-    cr_assert_eq(launch_blocks(x, kernel, arguments, 104), 2);
+    cr_assert_eq(launch_blocks(x, kernel, arguments, 520), 33);
+    cr_assert_eq(launch_blocks(x, kernel, arguments, 568), 36, "520 to 568 are one bucket");
+    cr_assert_eq(launch_blocks(x, kernel, arguments, 512), 8);
+    cr_assert_eq(launch_blocks(x, kernel, arguments, 576), 9, "multiples of 64 are apart");
     arguments[L].integer++; /* another bucket, though the grid does not depend on it */
-    cr_assert_eq(launch_blocks(x, kernel, arguments, 96), 2);
+    cr_assert_eq(launch_blocks(x, kernel, arguments, 520), 9);
     arguments[L].integer--;
-    arguments[N].integer = 80;
+    arguments[N].integer = 536;
     cr_assert_eq(tile_kernel_set_point(kernel, arguments, COUNT, &large, 1), TILE_OK);
-    cr_assert_eq(launch_blocks(x, kernel, arguments, 96), 1, "the newest one holds");
+    cr_assert_eq(launch_blocks(x, kernel, arguments, 520), 5, "the newest one holds");
     cr_assert_eq(tile_kernel_set_point(kernel, arguments, COUNT, &none, 1), TILE_INVALID);
-    cr_assert_eq(launch_blocks(x, kernel, arguments, 96), 1, "what failed changes nothing");
+    cr_assert_eq(launch_blocks(x, kernel, arguments, 520), 5, "what failed changes nothing");
     tile_kernel_destroy(kernel);
     kernel = create_kernel(x, "32");
     cr_assert_eq(tile_kernel_set_point(kernel, arguments, COUNT, &small, 1), TILE_INVALID);
@@ -422,12 +437,12 @@ Test(launch, constants_and_points) {
     const tile_binding large = {"block", "64"};
     tile_buffer *buffer = create_buffer(x, 1024);
     tile_kernel *kernel = create_special(x, NULL, 0);
-    const tile_argument arguments[] = {{.integer = 100}, {.integer = 8}, {.buffer = buffer}};
+    const tile_argument arguments[] = {{.integer = 100}, {.integer = 18}, {.buffer = buffer}};
     cr_expect_eq(tile_kernel_set_point(kernel, arguments, 3, &large, 1), TILE_OK, "%s",
                  x->text.messages);
-    cr_expect_eq(launch_special(kernel, buffer, 100, 7), TILE_OK);
+    cr_expect_eq(launch_special(kernel, buffer, 100, 17), TILE_OK);
     cr_expect(x->last.grid[0] == 2 && special_value(x) == 100);
-    cr_expect_eq(launch_special(kernel, buffer, 99, 7), TILE_OK);
+    cr_expect_eq(launch_special(kernel, buffer, 99, 17), TILE_OK);
     cr_expect(x->last.grid[0] == 4 && special_value(x) == 99);
     cr_expect_eq(launch_special(kernel, buffer, 100, 99), TILE_OK);
     cr_expect(x->last.grid[0] == 4 && special_value(x) == 100, "another bucket of m");
@@ -472,32 +487,75 @@ static void tuned_close(tuned *t) {
     cr_expect_eq(system(remove), 0);
 }
 
-/* For n from 65 to 96, with l = 2^40, on a device of so many SMs. */
-static void keep_point(tuned *t, unsigned sm_count, const char *bindings) {
+static int64_t tuned_now;
+static int64_t count_up(void) {
+    return tuned_now++;
+}
+
+/* For this n, with the other arguments as they are, on a device of so many SMs. */
+static void keep_point(tuned *t, int64_t n, unsigned sm_count, const char *bindings) {
     const tile_tuned_point point = {.kernel_name = "k", .bindings = bindings, .driver = "1"};
-    tile_point_key key = tile_tuned_key(&t->x->base, tile_module_find(t->x->module, "k"),
-                                        "n=96 b=-128 l=1099511627776 q=1", &t->arena);
+    int64_t integers[COUNT];
+    for (unsigned i = 0; i < COUNT; i++) integers[i] = t->arguments[i].integer;
+    integers[N] = n;
+    tile_point_key key =
+        tile_tuned_key(&t->x->base, tile_module_find(t->x->module, "k"), integers, &t->arena);
     key.sm_count = sm_count;
+    t->x->base.cache->now = count_up;
     cr_assert(tile_cache_keep_point(t->x->base.cache, &key, &point));
 }
 
 Test(launch, a_tuned_point_is_found_in_the_cache) {
     static const struct {
         int64_t n, blocks;
-    } cases[] = {{96, 6}, {72, 5}, {104, 2}, {64, 1}, {96, 6}};
+    } cases[] = {{520, 33}, {568, 36}, {576, 9}, {512, 8}, {520, 33}};
     tuned t;
     tuned_open(&t);
-    keep_point(&t, 7, "block=16");
-    keep_point(&t, 8, "block=128"); /* another device's */
+    keep_point(&t, 520, 7, "block=16");
+    keep_point(&t, 520, 8, "block=128"); /* another device's */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         cr_expect_eq(launch_blocks(t.x, t.kernel, t.arguments, cases[i].n), cases[i].blocks,
                      "case %zu", i);
     cr_expect_eq(t.x->prepared, 2, "one for each point");
     t.x->capturing = true; /* a bucket that has been met launches, another one is refused */
-    cr_expect_eq(launch_blocks(t.x, t.kernel, t.arguments, 80), 5);
+    cr_expect_eq(launch_blocks(t.x, t.kernel, t.arguments, 528), 33);
     t.arguments[N].integer = 8000;
     cr_expect_eq(tile_kernel_launch(t.kernel, t.arguments, COUNT, NULL), TILE_UNSUPPORTED);
     t.x->capturing = false;
+    tuned_close(&t);
+}
+
+/* Those of other sizes in the bucket take the newest; what is set for the bucket is all sizes'. */
+Test(launch, sizes_that_were_tuned_have_their_own_point) {
+    static const struct {
+        int64_t n, blocks;
+    } cases[] = {{528, 17}, {520, 33}, {544, 17}, {536, 9}, {520, 33}, {568, 18}};
+    const tile_binding large = {"block", "128"};
+    tuned t;
+    tuned_open(&t);
+    keep_point(&t, 520, 7, "block=16");
+    keep_point(&t, 536, 7, "block=64");
+    keep_point(&t, 544, 7, "block=32");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cr_expect_eq(launch_blocks(t.x, t.kernel, t.arguments, cases[i].n), cases[i].blocks,
+                     "case %zu", i);
+        if (i == 0) cr_expect_eq(t.x->prepared, 1, "others are compiled when they are launched");
+    }
+    cr_expect_eq(t.x->prepared, 3);
+    cr_assert_eq(tile_kernel_set_point(t.kernel, t.arguments, COUNT, &large, 1), TILE_OK);
+    cr_expect_eq(launch_blocks(t.x, t.kernel, t.arguments, 520), 5);
+    tuned_close(&t);
+}
+
+/* The chosen point, or the first, is taken then by the sizes as by their bucket. */
+Test(launch, a_tuned_point_that_does_not_compile_is_none) {
+    tuned t;
+    tuned_open(&t);
+    keep_point(&t, 89, 7, "block=16");
+    keep_point(&t, 91, 7, "blocks=64");
+    cr_expect_eq(launch_blocks(t.x, t.kernel, t.arguments, 91), 2);
+    cr_expect_eq(launch_blocks(t.x, t.kernel, t.arguments, 91), 2);
+    cr_expect_eq(launch_blocks(t.x, t.kernel, t.arguments, 89), 6);
     tuned_close(&t);
 }
 
@@ -507,7 +565,7 @@ Test(launch, a_tuned_point_that_makes_no_sense_is_none) {
     for (size_t i = 0; i < sizeof bindings / sizeof *bindings; i++) {
         tuned t;
         tuned_open(&t);
-        keep_point(&t, 7, bindings[i]);
+        keep_point(&t, 96, 7, bindings[i]);
         cr_expect_eq(launch_blocks(t.x, t.kernel, t.arguments, 96), 2, "'%s'", bindings[i]);
         tuned_close(&t);
     }
@@ -522,16 +580,16 @@ Test(launch, the_power_limit_is_asked_for_where_a_point_depends_on_it) {
     cr_expect_eq(t.x->power_asked, 0);
     tuned_close(&t);
     tuned_open(&t);
-    keep_point(&t, 8, "block=128"); /* another device's */
+    keep_point(&t, 96, 8, "block=128"); /* another device's */
     t.x->power_asked = 0;
     cr_expect_eq(launch_blocks(t.x, t.kernel, t.arguments, 96), 2);
     cr_expect_eq(t.x->power_asked, 0);
     tuned_close(&t);
     tuned_open(&t);
     t.x->power_limit = 500000;
-    keep_point(&t, 7, "block=128");
+    keep_point(&t, 96, 7, "block=128");
     t.x->power_limit = 700000;
-    keep_point(&t, 7, "block=16");
+    keep_point(&t, 96, 7, "block=16");
     t.x->power_asked = 0;
     cr_expect_eq(launch_blocks(t.x, t.kernel, t.arguments, 96), 6, "the one of this limit");
     cr_expect_eq(t.x->power_asked, 1);

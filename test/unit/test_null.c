@@ -403,6 +403,7 @@ Test(null, caches) {
     cr_expect_not(tile_cache_find_point(NULL, &point_key, &point));
     cr_expect_not(tile_cache_keep_point(NULL, &point_key, &point));
     tile_cache_list_points(NULL, visit_point, &points);
+    tile_cache_list_bucket(NULL, NULL, NULL, NULL);
     cr_expect_eq(points, 0);
     tile_context_destroy(context);
 }

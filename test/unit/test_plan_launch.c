@@ -311,8 +311,8 @@ Test(plan_launch, without_bindings_each_bucket_has_its_point) {
     cr_assert_eq(run(&x, 1000, NULL, false), TILE_OK, "%s", x.text.messages);
     cr_expect_eq(did[0].n, 2000, "the first point");
     cr_assert_eq(tile_kernel_set_point(x.plan, arguments, 4, &five, 1), TILE_OK);
-    cr_assert_eq(run(&x, 1010, NULL, false), TILE_OK);
-    cr_expect_eq(did[0].n, 5050, "the same bucket");
+    cr_assert_eq(run(&x, 1016, NULL, false), TILE_OK);
+    cr_expect_eq(did[0].n, 5080, "the same bucket");
     cr_assert_eq(run(&x, 10, NULL, false), TILE_OK);
     cr_expect_eq(did[0].n, 20);
     cr_assert_eq(tile_kernel_create(device, module, "p", &four, 1, &bound), TILE_OK);

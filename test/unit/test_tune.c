@@ -17,19 +17,23 @@ Test(tune, the_best_is_found_kept_and_found_again) {
     cr_assert_eq(tune_add(&x, 50), TILE_OK, "%s", x.text.messages);
     tile_tuning_facts facts = tile_tuning_get_facts(x.tuning);
     cr_expect_str_eq(facts.name, "add 50-d2");
-    cr_expect_str_eq(facts.bucket, "n=64");
+    cr_expect_str_eq(facts.bucket, "n=52");
+    cr_expect_str_eq(facts.sizes, "n=50");
     cr_expect_str_eq(facts.check, "element by element");
     cr_expect(facts.in_process && facts.kept && !facts.found && !facts.unchecked);
     cr_assert(tile_tuning_best(x.tuning));
     cr_expect_str_eq(tile_tuning_best(x.tuning)->text, "block=64 fault=0");
     cr_expect_eq(tile_tuning_candidate_count(x.tuning), 2);
-    /* In the same bucket. */
-    cr_assert_eq(tune_add(&x, 60), TILE_OK);
+    cr_assert_eq(tune_add(&x, 50), TILE_OK);
     facts = tile_tuning_get_facts(x.tuning);
     cr_expect(facts.found && facts.kept && !facts.stale);
     cr_expect_str_eq(tile_tuning_best(x.tuning)->text, "block=64 fault=0");
+    cr_assert_eq(tune_add(&x, 51), TILE_OK);
+    facts = tile_tuning_get_facts(x.tuning);
+    cr_expect_not(facts.found, "in the same bucket, but not these sizes");
+    cr_expect_str_eq(facts.bucket, "n=52");
     x.options.retune = TILE_RETUNE_ALWAYS;
-    cr_assert_eq(tune_add(&x, 60), TILE_OK);
+    cr_assert_eq(tune_add(&x, 51), TILE_OK);
     cr_expect(!tile_tuning_get_facts(x.tuning).found);
     tune_close(&x);
 }
@@ -356,6 +360,7 @@ Test(tune, a_table_goes_where_no_cache_is) {
     cr_assert(tile_tuned_table_at(read, 0, &key, &point));
     cr_expect_str_eq(point.bindings, "block=64 fault=0");
     cr_expect_str_eq(key.bucket, "n=64");
+    cr_expect_str_eq(key.sizes, "n=64");
     /* Back into a cache that has lost it. */
     cr_assert_eq(tile_cache_clear(x.device->cache, TILE_CACHE_POINTS), TILE_OK);
     cr_expect_eq(tile_tuned_table_keep(read, x.device->cache), 1);
@@ -395,7 +400,7 @@ Test(tune, a_table_for_another_gpu_or_kernel_is_not_taken) {
 
 Test(tune, what_is_no_table_is_reported) {
     static const char *const texts[] = {"", "{}", "[1]",
-                                        "{\"tile_tuned_points\": 2, \"points\": []}",
+                                        "{\"tile_tuned_points\": 3, \"points\": []}",
                                         "{\"tile_tuned_points\": 1, \"points\": [{}]}"};
     tune_fixture x;
     tile_tuned_table *table;

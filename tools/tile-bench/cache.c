@@ -15,8 +15,8 @@ static const char help[] =
     "Looks at the cache of the tools.\n"
     "\n"
     "  show                  how much is in it (default)\n"
-    "  list                  the tuned points, the newest first: when, kernel, device, bucket,\n"
-    "                        conditions, point, time, driver, compiler; `stale` if another\n"
+    "  list                  the tuned points, the newest first: when, kernel, device, sizes,\n"
+    "                        bucket, point, time, driver, compiler; `stale` if another\n"
     "                        compiler made the code that was measured\n"
     "  export FILE           writes the tuned points as text, or as C data if FILE ends in .c, "
     "for\n"
@@ -53,8 +53,8 @@ static void show_point(const tile_point_key *key, const tile_tuned_point *point,
     if (parts) strftime(date, sizeof date, "%Y-%m-%d %H:%M", parts);
     printf("%s  @%s  %s, %u SMs, %u MHz, %u W\n", date, point->kernel_name, key->device,
            key->sm_count, key->memory_clock / 1000, key->power_limit / 1000);
-    printf("    bucket %s; conditions %s\n    %s: %.2f us%s\n    driver %s; %s\n",
-           *key->bucket ? key->bucket : "all", *key->conditions ? key->conditions : "none",
+    printf("    %s; bucket %s\n    %s: %.2f us%s\n    driver %s; %s\n",
+           *key->sizes ? key->sizes : "sizes unknown", *key->bucket ? key->bucket : "of all",
            point->bindings, 1e6 * point->seconds,
            point->stale       ? " (stale)"
            : point->unchecked ? " (unchecked)"

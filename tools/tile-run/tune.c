@@ -73,7 +73,7 @@ static void print_summary(const tile_tuning *tuning) {
     tile_tuning_facts facts = tile_tuning_get_facts(tuning);
     const tile_candidate *best = tile_tuning_best(tuning);
     if (facts.found) {
-        printf("tuned    for %s before%s\n", facts.bucket,
+        printf("tuned    for %s before%s\n", facts.sizes,
                facts.stale ? ", with another compiler: --retune=stale measures again" : "");
     } else {
         unsigned counts[TILE_CANDIDATE_measured + 1] = {0};

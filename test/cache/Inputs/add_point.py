@@ -6,7 +6,7 @@ text, number = ctypes.c_char_p, ctypes.c_uint
 
 
 class Key(ctypes.Structure):
-    _fields_ = [("kernel", text), ("bucket", text), ("conditions", text), ("device", text),
+    _fields_ = [("kernel", text), ("bucket", text), ("sizes", text), ("device", text),
                 ("sm_count", number), ("memory_clock", number), ("power_limit", number)]
 
 
