@@ -50,7 +50,8 @@ typedef struct tile_binding {
 
 /* What a kernel looks like to whoever launches its PTX: all in terms of the arguments. Made from an
  * instantiated kernel after allocate-shared, at level 2 or 3. It holds nothing of the kernel, which
- * may be gone; the context must live. */
+ * may be gone; the context must live, whose thread uses it. Names, arguments, parameters and
+ * conditions that it shows are its own. */
 typedef struct tile_abi tile_abi;
 
 typedef struct tile_abi_arg {

@@ -2,7 +2,10 @@
  * kernels give is checked against this.
  *
  * Every operation is computed in f64 (integers are exact up to 2^53 and wrap to their width); only
- * `cast`, and storing a result, round to an element type. */
+ * `cast`, and storing a result, round to an element type.
+ *
+ * Arrays are the caller's, and looked at during the call only. What is wrong is TILE_INVALID after
+ * a diagnostic. Threads: as for the context. */
 #ifndef TILE_COMPUTE_H
 #define TILE_COMPUTE_H
 

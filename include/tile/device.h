@@ -88,24 +88,28 @@ typedef struct tile_device_options {
     /* Tuned points that are looked for where the cache has none; must outlive the device. NULL:
      * none. */
     const tile_tuned_table *tuned;
-    /* Receives what the warps of all launches do; an event comes when it ends. CUDA: code is
-     * compiled with stamps, each launch is waited for, and nothing is taken from the cache: for
-     * looking at, not for measuring. NULL: nobody does, and it costs nothing. */
+    /* Receives what the warps of all launches do, on the thread that launches; an event comes when
+     * it ends. CUDA: code is compiled with stamps, each launch is waited for, and nothing is taken
+     * from the cache: for looking at, not for measuring. NULL: nobody does, and it costs nothing.
+     */
     void (*trace)(const tile_trace_event *event, void *user);
     void *trace_user;
 } tile_device_options;
 
-/* options may be NULL. */
+/* *device is the caller's, NULL after a failure; options may be NULL, and are copied, texts too.
+ * TILE_INVALID: there is no such level or target. */
 TILE_API tile_status tile_device_create_cpu(tile_context *context,
                                             const tile_device_options *options,
                                             tile_device **device);
-/* TILE_UNAVAILABLE where there is no driver or no GPU. Works in the calling thread's current CUDA
- * context, or else in the device's primary one. */
+/* Likewise; TILE_UNAVAILABLE where there is no driver or no GPU, TILE_UNSUPPORTED where the GPU
+ * does not run the target's code, TILE_FAILED with the driver's words. Works in the calling
+ * thread's current CUDA context, or else in the device's primary one. */
 TILE_API tile_status tile_device_create_cuda(tile_context *context,
                                              const tile_device_options *options,
                                              tile_device **device);
 TILE_API void tile_device_destroy(tile_device *device);
-TILE_API const char *tile_device_name(const tile_device *device); /* "cpu", or the GPU's name */
+/* "cpu", or the GPU's name; the device's. */
+TILE_API const char *tile_device_name(const tile_device *device);
 TILE_API bool tile_device_is_cuda(const tile_device *device);
 /* What code for this device is made for. */
 TILE_API const tile_target *tile_device_target(const tile_device *device);
@@ -114,9 +118,11 @@ TILE_API unsigned tile_device_num_sms(const tile_device *device);
 /* All zero on CUDA. */
 TILE_API tile_cpu_counts tile_device_counts(const tile_device *device);
 
-/* Memory of its own; its contents are undefined (NaN on the CPU). */
+/* Memory of its own; its contents are undefined (NaN on the CPU). *buffer is the caller's, NULL
+ * after a failure: TILE_FAILED where there is not so much memory. */
 TILE_API tile_status tile_buffer_create(tile_device *device, size_t bytes, tile_buffer **buffer);
-/* A buffer over memory that the caller keeps: a host pointer (CPU) or a CUdeviceptr (CUDA). */
+/* A buffer over memory that the caller keeps: a host pointer (CPU) or a CUdeviceptr (CUDA), which
+ * is not 0 (TILE_INVALID) unless there are no bytes. */
 TILE_API tile_status tile_buffer_wrap(tile_device *device, uint64_t address, size_t bytes,
                                       tile_buffer **buffer);
 TILE_API void tile_buffer_destroy(tile_buffer *buffer);
@@ -127,7 +133,7 @@ TILE_API tile_status tile_buffer_write(tile_buffer *buffer, size_t offset, const
                                        size_t bytes);
 TILE_API tile_status tile_buffer_read(const tile_buffer *buffer, size_t offset, void *data,
                                       size_t bytes);
-TILE_API size_t tile_buffer_size(const tile_buffer *buffer);
+TILE_API size_t tile_buffer_size(const tile_buffer *buffer); /* bytes */
 
 /* A kernel of a module of the device's context, with its parameters bound, ready for this device.
  * The module (not yet instantiated; it is cloned) may be destroyed afterwards. Compiles the variant
@@ -153,7 +159,10 @@ TILE_API size_t tile_buffer_size(const tile_buffer *buffer);
  * launched on, until the kernel is destroyed; two threads do not launch it on one stream at once.
  * It has no abi (NULL), PTX or attributes of its own; what is timed is all of its steps. So it is
  * with a kernel at a point that takes several launches, as `split (8, workspace)`: points of one
- * kernel may take one or several. */
+ * kernel may take one or several.
+ *
+ * *out is the caller's, NULL after a failure: TILE_INVALID where there is no such kernel or the
+ * bindings do not fit, else as tile_artifact_build (tile/artifact.h) and the driver's loading. */
 TILE_API tile_status tile_kernel_create(tile_device *device, const tile_module *module,
                                         const char *kernel, const tile_binding *bindings,
                                         unsigned binding_count, tile_kernel **out);
@@ -171,7 +180,7 @@ typedef struct tile_kernel_attributes {
     int max_threads;  /* per block */
 } tile_kernel_attributes;
 
-/* CUDA only; TILE_UNSUPPORTED elsewhere. */
+/* Of the variant that tile_kernel_abi shows. TILE_UNSUPPORTED on the CPU device, and of plans. */
 TILE_API tile_status tile_kernel_get_attributes(tile_kernel *kernel,
                                                 tile_kernel_attributes *attributes);
 
