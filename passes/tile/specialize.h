@@ -82,15 +82,10 @@ void specialize_find_senders(specialist *s, tile_builder *b);
 void specialize_give_back(const specialist *s, tile_builder *b, const stage_group *group,
                           tile_value stage);
 
-/* Whether an operation is nothing but arithmetic, in its regions too. */
-bool specialize_is_arithmetic(tile_function *f, tile_op op);
-
 /* Clones the loops, addresses and copies into the empty region. */
 void specialize_producer(specialist *s, tile_region region);
 /* Moves what not all warps run into the empty region of roles, and makes the loop wait. */
 void specialize_consumers(specialist *s, tile_op roles, tile_region region);
-/* What is computed for the epilogue alone moves there from before the loop. */
-void specialize_delay(specialist *s);
 /* Stores of tiles behind the loop, in the consumers' region, become copies of boxes. */
 void specialize_stores(specialist *s, tile_region region);
 

@@ -282,14 +282,15 @@ static void divide_prefix(planner *p) {
     }
 }
 
-bool specialize_is_arithmetic(tile_function *f, tile_op op) {
+/* Also in its regions. */
+static bool is_arithmetic(tile_function *f, tile_op op) {
     const unsigned structure = TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR;
     tile_access accesses[TILE_MAX_ACCESSES];
     bool pure = !handles_tiles(f, op) && !tile_op_accesses(f, op, accesses) &&
                 !(tile_op_effects(f, op) & ~structure);
     for (unsigned r = 0; r < tile_op_at(f, op)->region_count && pure; r++)
         TILE_FOR_EACH_OP (f, inner, tile_op_region(f, op, r))
-            pure &= specialize_is_arithmetic(f, inner);
+            pure &= is_arithmetic(f, inner);
     return pure;
 }
 
@@ -326,7 +327,7 @@ static void check_needed(planner *p, tile_op copy, tile_value value) {
     }
     tile_op def = {data->owner};
     if (p->s->outside[def.id] || p->s->needed[def.id]) return;
-    if (!specialize_is_arithmetic(p->f, def)) {
+    if (!is_arithmetic(p->f, def)) {
         refuse(p, copy, "where it reads depends on more than arithmetic", NULL);
         return;
     }

@@ -372,5 +372,4 @@ void specialize_consumers(specialist *s, tile_op roles, tile_region region) {
     s->ring.stage = c.state[0];
     ring_read_stages(&s->ring);
     ring_remove_copies(&s->ring);
-    specialize_delay(s);
 }
