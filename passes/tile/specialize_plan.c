@@ -289,8 +289,7 @@ static bool is_arithmetic(tile_function *f, tile_op op) {
     bool pure = !handles_tiles(f, op) && !tile_op_accesses(f, op, accesses) &&
                 !(tile_op_effects(f, op) & ~structure);
     for (unsigned r = 0; r < tile_op_at(f, op)->region_count && pure; r++)
-        TILE_FOR_EACH_OP (f, inner, tile_op_region(f, op, r))
-            pure &= is_arithmetic(f, inner);
+        TILE_FOR_EACH_OP (f, inner, tile_op_region(f, op, r)) pure &= is_arithmetic(f, inner);
     return pure;
 }
 
