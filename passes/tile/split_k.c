@@ -103,6 +103,7 @@ static const split_strategy strategies[] = {
      .knows_grid = true,
      .max_factor = 8,
      .splits_one = true,
+     .last_goes_on = true,
      .refuses = split_stream_k_refuses},
 };
 

@@ -38,7 +38,8 @@ KERNELS = {
                  "strategy=exchange consumers=cooperative", (arrays("c=matmul(a,b)", m=64, n=128, k=896),)),
     "stream-K": ("matmul.tile", "matmul", 3, "block_m=64 block_n=64 block_k=64 stages=2 num_warps=4 split=1 "
                  "strategy=stream_k consumers=cooperative",
-                 (arrays("c=matmul(a,b)", m=192, n=64, k=448), arrays("c=matmul(a,b)", m=320, n=64, k=448) + ["--sms=3"])),
+                 tuple(arrays("c=matmul(a,b)", m=m, n=64, k=576) + [f"--sms={sms}"]
+                       for m, sms in ((192, 2), (320, 3), (448, 5)))),
     "two products": ("specialized.tile", "two", 3, "stages=2", (TWO + ["d=matmul(a,b)"], TWO + ["e=matmul(a,c)+1"])),
     "by hand": ("roles_pipelined.tile", "roles_pipelined", 3, "block_n=64 block_k=32 stages=2",
                 (arrays("c=matmul(a,b)", m=128, n=64, k=224),)),
