@@ -39,7 +39,7 @@
 enum {
     MAX_ITERATIONS = 1 << 30, /* they are counted in i32 */
     LEAST_SHARED = 8,         /* iterations of a tile that is worth sharing */
-    LEAD = 256,               /* elements of k that a tile's first block has more */
+    LEAD = 384,               /* elements of k that a tile's first block has more */
 };
 
 const char *split_stream_k_refuses(const split *s) {

@@ -95,13 +95,32 @@ static void add_parts(stream *t, tile_builder *b, const tile_type *const *types,
     split_add_loop(&a.base, b, begin, end, split_count_at_once(t->s, types), sums);
 }
 
-/* i1: all others have stored their parts. Only the first block asks. */
+/* i1: all others have stored their parts. Asks some times: it is not worth storing a part, only
+ * because others are about to come. */
+static tile_value ask(stream *t, tile_builder *b, tile_value others) {
+    enum { TIMES = 8 };
+    const tile_type *i1 = tile_type_scalar(t->s->context, TILE_i1);
+    tile_value ready = tile_build_constant(b, i1, tile_expr_int(t->s->context, 0));
+    tile_op times = tile_build_for_loop(b, number(b, 0), number(b, TIMES), number(b, 1), &ready, 1);
+    tile_builder body = tile_builder_at_end(t->f, tile_op_region(t->f, times, 0));
+    body.loc = b->loc;
+    split_fork fork = split_begin_fork(&body, tile_region_arg(t->f, body.region, 1), &i1, 1);
+    ready = tile_build_constant(&fork.yes, i1, tile_expr_int(t->s->context, 1));
+    tile_build_yield(&fork.yes, &ready, 1);
+    tile_value arrived =
+        split_build_atomic(&fork.no, "add", "acquire", number(&fork.no, 0), t->counts, &t->word, 1);
+    ready = tile_build_eq(&fork.no, arrived, others);
+    tile_build_yield(&fork.no, &ready, 1);
+    ready = tile_op_result(t->f, fork.op, 0);
+    tile_build_yield(&body, &ready, 1);
+    return tile_op_result(t->f, times, 0);
+}
+
+/* i1: the same; only the first block asks. */
 static tile_value find_ready(stream *t, tile_builder *b, tile_value others) {
     const tile_type *i1 = tile_type_scalar(t->s->context, TILE_i1);
     split_fork fork = split_begin_fork(b, t->is_first, &i1, 1);
-    tile_value arrived = split_build_atomic(&fork.yes, "add", "acquire", number(&fork.yes, 0),
-                                            t->counts, &t->word, 1);
-    tile_value ready = tile_build_eq(&fork.yes, arrived, others);
+    tile_value ready = ask(t, &fork.yes, others);
     tile_build_yield(&fork.yes, &ready, 1);
     ready = tile_build_constant(&fork.no, i1, tile_expr_int(t->s->context, 0));
     tile_build_yield(&fork.no, &ready, 1);
