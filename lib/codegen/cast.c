@@ -88,16 +88,12 @@ static void cast_plain(tile_emitter *e, elements *x, tile_scalar scalar) {
     x->scalar = scalar;
 }
 
-/* Two f32 become one pair in one instruction. Constants are left to LLVM, which computes them. */
+/* Two f32 become one pair in one instruction: LLVM finds it among a vector's truncations at once,
+ * and looks through hundreds of intrinsics for the one that is named so. */
 static LLVMValueRef cast_pair(tile_emitter *e, LLVMValueRef low, LLVMValueRef high,
                               const tile_type *type) {
-    LLVMValueRef both[] = {high, low};
-    if (LLVMIsConstant(low) && LLVMIsConstant(high)) {
-        LLVMValueRef pair = make_pair(e, LLVMVectorType(f32_of(e), 2), low, high);
-        return LLVMBuildFPTrunc(e->builder, pair, tile_part_type(e, type), "");
-    }
-    return tile_machine_call(
-        e, type->scalar == TILE_f16 ? TILE_MACHINE_f32_to_f16 : TILE_MACHINE_f32_to_bf16, both, 2);
+    LLVMValueRef pair = make_pair(e, LLVMVectorType(f32_of(e), 2), low, high);
+    return LLVMBuildFPTrunc(e->builder, pair, tile_part_type(e, type), "");
 }
 
 static void cast_pairs(tile_emitter *e, tile_value src, tile_value result) {
