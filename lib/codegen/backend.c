@@ -110,11 +110,13 @@ tile_status tile_backend_guard(tile_backend *backend, tile_status (*step)(void *
 /* Shared memory is addressed with 32 bits: half the registers and no wide arithmetic for its
  * addresses. Nothing is sunk into the block that uses it: that takes the arithmetic of an unrolled
  * loop out from between its loads, so that thousands of registers wait for it, and ptxas takes
- * minutes. Code generation starts at instruction selection, see selectable.c. The options belong to
- * the process, that is, to the LLVM inside this library. */
+ * minutes. Code generation starts at instruction selection, see selectable.c; behind it nothing
+ * doubles the ends of blocks, for which a loop's sums need a phi each once more. The options belong
+ * to the process, that is, to the LLVM inside this library. */
 static void start_llvm(void) {
-    static const char *const options[] = {
-        "tile", "--nvptx-short-ptr", "--instcombine-code-sinking=0", "--start-before=nvptx-isel"};
+    static const char *const options[] = {"tile", "--nvptx-short-ptr",
+                                          "--instcombine-code-sinking=0",
+                                          "--start-before=nvptx-isel", "--disable-early-taildup"};
     enum { OPTION_COUNT = sizeof options / sizeof *options };
     LLVMInitializeNVPTXTargetInfo();
     LLVMInitializeNVPTXTarget();
