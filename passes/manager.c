@@ -97,27 +97,30 @@ static void start_roots(manager *m, tile_function *only) {
 
 /* One step ----------------------------------------------------------------------------------- */
 
-/* A pass that only makes the code shorter: what was wrong before it is as wrong after it. */
-static bool is_cleaning(const tile_pipeline_step *step) {
-    const tile_pass_row *row = step->row;
-    return row->run && row->keeps == (1 << TILE_PROPERTY_COUNT) - 1 &&
-           row->info.level_in == row->info.level_out;
-}
-
-static bool is_verified_later(const manager *m, const tile_pipeline_step *step) {
-    size_t next = (size_t)(step - m->pipeline.steps) + 1;
-    return m->options.verify_less && next < m->pipeline.count &&
-           is_cleaning(&m->pipeline.steps[next]);
-}
-
-/* A bug in the pass, which the user must be able to report: say which pass it was. */
+/* A bug in a pass, which the user must be able to report: say which pass it was. */
 static tile_status verify(manager *m, const tile_pipeline_step *step, const tile_function *f) {
-    if (m->options.skip_verify || is_verified_later(m, step) || tile_function_verify(f) == TILE_OK)
+    if (m->options.skip_verify || m->options.verify_less || tile_function_verify(f) == TILE_OK)
         return TILE_OK;
     tile_report(m->context, TILE_ERROR, f->loc,
-                "pass '%s'%s has made @%s invalid: see the errors above", step->row->info.name,
-                m->options.verify_less ? " or one right before it" : "", f->name);
+                "pass '%s' has made @%s invalid: see the errors above", step->row->info.name,
+                f->name);
     return TILE_FAILED;
+}
+
+/* After all, or before one that changes the level, where there is no verifying after each. */
+static tile_status verify_before(manager *m, const tile_pipeline_step *step) {
+    if (m->options.skip_verify || !m->options.verify_less) return TILE_OK;
+    if (step && step->row->info.level_in == step->row->info.level_out) return TILE_OK;
+    for (size_t i = 0; i < m->root_count; i++) {
+        const tile_function *f = m->roots[i];
+        if (tile_function_verify(f) == TILE_OK) continue;
+        tile_report(m->context, TILE_ERROR, f->loc,
+                    "the passes before %s%s%s have made @%s invalid: see the errors above",
+                    step ? "'" : "", step ? step->row->info.name : "the end", step ? "'" : "",
+                    f->name);
+        return TILE_FAILED;
+    }
+    return TILE_OK;
 }
 
 static tile_pass pass_of(manager *m, const tile_pipeline_step *step) {
@@ -266,11 +269,14 @@ static tile_status run_on_roots(manager *m, const tile_pipeline_step *step) {
     return status;
 }
 
+/* NULL: the end. */
 static tile_status run_step(manager *m, const tile_pipeline_step *step) {
     double start = tile_seconds_now();
-    tile_status status = run_on_roots(m, step);
-    if (m->options.timing)
-        m->options.timing(step->row->info.name, tile_seconds_now() - start, m->options.report_user);
+    tile_status status = verify_before(m, step);
+    if (status == TILE_OK && step) status = run_on_roots(m, step);
+    if (m->options.timing && (step || m->options.verify_less))
+        m->options.timing(step ? step->row->info.name : "verify", tile_seconds_now() - start,
+                          m->options.report_user);
     return status;
 }
 
@@ -296,7 +302,7 @@ static tile_status run_pipeline(manager *m, const tile_pass_table *passes, const
         tile_status status = run_step(m, &m->pipeline.steps[i]);
         if (status != TILE_OK) return status;
     }
-    return TILE_OK;
+    return run_step(m, NULL);
 }
 
 tile_status tile_run_passes_of(const tile_pass_table *passes, tile_module *module,

@@ -50,8 +50,7 @@ typedef struct tile_pass_options {
     /* Counters of passes, such as "cse: removed 12". */
     void (*statistic)(const char *pass, const char *name, long value, void *user);
     void *report_user;
-    bool verify_less; /* a pass before one that changes neither level nor properties is verified
-                         with the latter only */
+    bool verify_less; /* not after each pass: before one that changes the level, and at the end */
 } tile_pass_options;
 
 /* Runs a pipeline on a module, in place. TILE_INVALID after a diagnostic where the pipeline's text
