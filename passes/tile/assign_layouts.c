@@ -48,7 +48,9 @@ typedef enum strength {
     WISH_NONE,
     WISH_STORE,
     WISH_LOAD,
-    WISH_REPEAT, /* by a broadcast; more than loads, which take every layout */
+    WISH_PIECES, /* of a store through a ring: more than loads, which take every layout, and else
+                    the whole tile goes through a buffer before it */
+    WISH_REPEAT, /* by a broadcast; more than loads, too */
     WISH_FMA,
     WISH_OPERAND,
     WISH_SUM,
@@ -269,7 +271,7 @@ static void wish_op(tile_function *f, tile_op op, void *user) {
     if (tile_op_opcode(f, op) == TILE_OP_store_async) {
         uint32_t extents[TILE_MAX_RANK];
         tile_layout layout = layouts_of_pieces(f, op, extents);
-        wish(a, tile_op_operand(f, op, 0), WISH_STORE, &layout);
+        wish(a, tile_op_operand(f, op, 0), WISH_PIECES, &layout);
     }
     if (layouts_is_atomic_tile(f, op)) wish_atomic(a, op);
 }

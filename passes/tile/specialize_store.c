@@ -151,12 +151,13 @@ static void replace_store(specialist *s, tile_op op, tile_value buffer) {
     tile_erase_op(f, op);
 }
 
-/* Opaque scratch takes tiles as threads hold them. */
+/* Scratch, which only the launch knows, has no tensor map, and opaque one takes tiles as threads
+ * hold them. */
 static bool is_result(const tile_function *f, tile_op op) {
     unsigned size;
     if (tile_op_opcode(f, op) != TILE_OP_store) return false;
     tile_op def = tile_value_def(f, tile_op_segment(f, op, 1, &size)[0]);
-    return !def.id || !tile_op_has_attr(f, def, TILE_ATTR_opaque);
+    return !def.id || tile_op_opcode(f, def) != TILE_OP_scratch;
 }
 
 /* The next store behind op, or op. */

@@ -53,8 +53,8 @@
  *     }
  *     %8 = eq %part, 3 : i1
  *     if %8 {
- *       store %5, %y[0, 0]
  *       release_semaphore %turns[0], 0
+ *       store %5, %y[0, 0]
  *     } else {
  *       store %5, %all_1[0, 0, 0]
  *       %9 = add %part, 1 : i32

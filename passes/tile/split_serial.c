@@ -2,8 +2,7 @@
  *
  *     part 0   ---loop---> store  release 1
  *     part 1   ---loop--->        lock 1  load + add  store  release 2
- *     part 2   ---loop--->                                   lock 2  load + add  epilogue  release
- * 0
+ *     part 2   ---loop--->                              lock 2  load + add  release 0  epilogue
  *
  * The sum so far lies in scratch in the type of the accumulator, one tile of it for each tile of
  * the grid; the semaphore counts the parts that are in it. The last part has the whole sum in
@@ -75,8 +74,9 @@ tile_status split_serial(split *s) {
     add_to_sums(&c, &b);
     tile_value last = tile_build_eq(&b, c.t.grid.part, tile_build_int(&b, s->factor - 1));
     split_fork fork = split_begin_fork(&b, last, NULL, 0);
-    split_finish(s, &fork.yes, c.t.epilogue, c.t.count, c.totals);
+    /* Nobody waits any more: what is stored need not be complete for it. */
     tile_build_release_semaphore(&fork.yes, c.t.words, &c.t.tile, 1, tile_build_int(&b, 0));
+    split_finish(s, &fork.yes, c.t.epilogue, c.t.count, c.totals);
     tile_build_yield(&fork.yes, NULL, 0);
     hand_on(&c, &fork.no);
     return TILE_OK;
