@@ -1,5 +1,7 @@
 #include "lib/analysis/tensor_map.h"
 
+#include "lib/ir/function.h"
+
 enum { UNIT = 16, MAX_BOX = 256 };
 static const int64_t max_stride = INT64_C(1) << 40;
 
@@ -93,6 +95,61 @@ tile_truth tile_map_judge(const tile_map_facts *facts, const tile_map_rule **bro
     }
     if (broken) *broken = worst;
     return all;
+}
+
+/* Views ---------------------------------------------------------------------------------------- */
+
+static tile_number number_of(const tile_expr *expr) {
+    int64_t value;
+    return tile_expr_is_int(expr, &value) ? tile_number_of(value) : tile_number_unknown(1);
+}
+
+/* With dim `inner` as a map's innermost one: its order of dims is the copy's. */
+static const tile_map_rule *broken_along(const tile_arg_decl *arg, unsigned inner) {
+    const tile_type *type = arg->type;
+    tile_map_facts facts = {.scalar = type->scalar, .rank = type->rank};
+    tile_number step = tile_number_of(1); /* row by row */
+    const tile_map_rule *broken;
+    facts.address = tile_number_unknown(1);
+    for (unsigned d = type->rank; d-- > 0;) {
+        unsigned at = d == inner ? type->rank - 1 : d - (d > inner);
+        facts.box[at] = d == inner ? UNIT : 1; /* any that is right */
+        facts.extents[at] = number_of(arg->extents[d]);
+        facts.strides[at] = type->has_strides ? number_of(arg->strides[d]) : step;
+        step.known &= facts.extents[at].known &&
+                      !__builtin_mul_overflow(step.value, facts.extents[at].value, &step.value);
+    }
+    return tile_map_judge(&facts, &broken) == TILE_NO ? broken : NULL;
+}
+
+const tile_map_rule *tile_view_broken_rule(const tile_arg_decl *arg) {
+    const tile_map_rule *broken = &rules[0];
+    const tile_map_rule *worst = NULL;
+    for (unsigned d = arg->type->rank; d-- > 0 && arg->type->rank <= TILE_MAX_MAP_RANK;) {
+        broken = broken_along(arg, d);
+        if (!broken) return NULL;
+        /* What is wrong along the dim that comes nearest says most. */
+        if (!worst || broken > worst) worst = broken;
+    }
+    return worst ? worst : broken;
+}
+
+const char *tile_view_lacks_map(const tile_function *f, tile_value view, tile_arena *arena,
+                                const char **remedy) {
+    const tile_value_data *data = tile_value_at(f, view);
+    if (data->kind != TILE_VALUE_ARG) {
+        *remedy = "make the view an argument";
+        return "the view is made in the kernel, and its launch cannot encode a tensor map of it";
+    }
+    const tile_arg_decl *arg = &f->args[data->index];
+    const tile_map_rule *broken = tile_view_broken_rule(arg);
+    *remedy = NULL;
+    if (broken)
+        return tile_arena_format(arena, "no tensor map describes the view's array: it needs %s",
+                                 broken->words);
+    if (arg->tensor_map) return NULL;
+    *remedy = "say {tensor_map} of the argument, or launch with arrays that tensor maps take";
+    return "a tensor map may not be able to describe the view's array";
 }
 
 int64_t tile_map_box_bytes(const tile_type *map) {

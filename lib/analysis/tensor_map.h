@@ -3,7 +3,7 @@
 #ifndef TILE_LIB_ANALYSIS_TENSOR_MAP_H
 #define TILE_LIB_ANALYSIS_TENSOR_MAP_H
 
-#include "tile/ir.h"
+#include "lib/ir/function.h"
 
 /* A number, or what is known of it. */
 typedef struct tile_number {
@@ -46,6 +46,14 @@ const tile_map_rule *tile_map_rule_at(unsigned index); /* NULL past the end */
 /* All rules together; *broken, if it is not NULL, is the first one that does not hold, or not yet:
  * NULL after TILE_YES. */
 tile_truth tile_map_judge(const tile_map_facts *facts, const tile_map_rule **broken);
+
+/* Which rule no launch's array can keep, by what the argument's type says for all of them; NULL:
+ * some may be one that a tensor map describes. */
+const tile_map_rule *tile_view_broken_rule(const tile_arg_decl *arg);
+/* NULL if a tensor map describes the view, which is an argument then, or why none is known to;
+ * *remedy: what to write, or NULL. */
+const char *tile_view_lacks_map(const tile_function *f, tile_value view, tile_arena *arena,
+                                const char **remedy);
 
 /* Bytes of a box, as a copy counts them also where it reaches past the array. */
 int64_t tile_map_box_bytes(const tile_type *map);

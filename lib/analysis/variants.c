@@ -158,41 +158,10 @@ static void add_variant(derivation *d, unsigned *divisors, const unsigned *last)
 
 /* Tensor maps ---------------------------------------------------------------------------------- */
 
-static tile_number number_of(const tile_expr *expr) {
-    int64_t value;
-    return tile_expr_is_int(expr, &value) ? tile_number_of(value) : tile_number_unknown(1);
-}
-
-/* With dim `inner` as a map's innermost one: its order of dims is the copy's. */
-static bool may_have_map_along(const tile_arg_decl *arg, unsigned inner) {
-    const tile_type *type = arg->type;
-    tile_map_facts facts = {.scalar = type->scalar, .rank = type->rank};
-    tile_number step = tile_number_of(1); /* row by row */
-    facts.address = tile_number_unknown(1);
-    for (unsigned d = type->rank; d-- > 0;) {
-        unsigned at = d == inner ? type->rank - 1 : d - (d > inner);
-        facts.box[at] = d == inner ? 16 : 1; /* any that is right */
-        facts.extents[at] = number_of(arg->extents[d]);
-        facts.strides[at] = type->has_strides ? number_of(arg->strides[d]) : step;
-        step.known &= facts.extents[at].known &&
-                      !__builtin_mul_overflow(step.value, facts.extents[at].value, &step.value);
-    }
-    return tile_map_judge(&facts, NULL) != TILE_NO;
-}
-
-/* Whether some launch's array can be one that a tensor map describes, by what the argument's type
- * says for all of them. */
-static bool may_have_map(const tile_arg_decl *arg) {
-    bool may = false;
-    for (unsigned d = 0; d < arg->type->rank && arg->type->rank <= TILE_MAX_MAP_RANK; d++)
-        may = may || may_have_map_along(arg, d);
-    return may;
-}
-
 static void mark_map(derivation *d, tile_value view) {
     const tile_value_data *data = tile_value_at(d->f, view);
     if (data->kind == TILE_VALUE_ARG && data->type->kind == TILE_TYPE_VIEW &&
-        may_have_map(&d->f->args[data->index]))
+        !tile_view_broken_rule(&d->f->args[data->index]))
         d->maps[data->index] = true;
 }
 

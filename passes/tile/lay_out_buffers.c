@@ -1,9 +1,12 @@
 /* Layouts of shared buffers: contiguous along the dim that their views are contiguous in, and
  * swizzled, as descriptors of wgmma name them where it reads them. */
+#include <string.h>
+
 #include "lib/analysis/access.h"
 #include "lib/analysis/memory.h"
 #include "lib/ir/scalar.h"
 #include "lib/ir/shape.h"
+#include "lib/layout/wgmma.h"
 #include "passes/tile/prepare.h"
 #include "passes/tile/warpgroup.h"
 
@@ -17,12 +20,35 @@ typedef struct plan {
     tile_status status;
 } plan;
 
-/* Whether its rows along the dim fill a swizzle: then boxes do. */
-static bool has_atoms(const tile_type *type, unsigned fastest) {
+/* Whether rows of so many bytes fill a swizzle: then boxes do. */
+static bool has_atoms(int64_t row_bytes, int64_t rows) {
     enum { NARROWEST = 32, ROWS = 8 };
-    int64_t bytes = tile_type_dim(type, fastest) * tile_scalar_bytes(type->scalar);
-    return type->rank == 2 && bytes % NARROWEST == 0 &&
-           tile_type_dim(type, 1 - fastest) % ROWS == 0;
+    return row_bytes % NARROWEST == 0 && rows % ROWS == 0;
+}
+
+static bool is_filled(const tile_type *type, unsigned fastest) {
+    int64_t bytes = tile_scalar_bytes(type->scalar);
+    return type->rank == 2 && has_atoms(tile_type_dim(type, fastest) * bytes,
+                                        tile_type_dim(type, 1 - fastest));
+}
+
+/* Of more dims: as a buffer of two whose rows are those of all dims but the last. Where extents are
+ * powers of two, the bits of coordinates are numbered alike. False if boxes would not fill it. */
+static bool lay_rows(const tile_type *type, unsigned fastest, tile_layout *layout) {
+    uint32_t dims[TILE_MAX_RANK], flat[2] = {1, 1};
+    unsigned bytes = tile_scalar_bytes(type->scalar);
+    bool whole = type->rank > 2 && fastest + 1 == type->rank;
+    tile_type_dims(type, dims);
+    for (unsigned d = 0; d < type->rank && whole; d++) {
+        whole = tile_layout_part_extent(dims[d]) == dims[d];
+        flat[d == fastest] *= dims[d];
+    }
+    if (!whole || !has_atoms((int64_t)flat[1] * bytes, flat[0])) return false;
+    tile_layout rows = tile_wgmma_shared(flat, 1, bytes);
+    *layout = tile_layout_blank(TILE_LAYOUT_SHARED, dims, type->rank);
+    memcpy(layout->reg, rows.reg, sizeof rows.reg);
+    layout->reg_bits = rows.reg_bits;
+    return true;
 }
 
 /* In all blocks of a cluster it is the same. */
@@ -30,7 +56,8 @@ static void lay_buffer(plan *p, tile_value buffer, unsigned fastest) {
     const tile_type *type = tile_value_type(p->f, buffer);
     uint32_t dims[TILE_MAX_RANK], id = tile_shared_source(p->f, buffer).id;
     tile_type_dims(type, dims);
-    p->shared[id] = p->named[id] || (p->copied[id] && has_atoms(type, fastest))
+    if (p->copied[id] && lay_rows(type, fastest, &p->shared[id])) return;
+    p->shared[id] = p->named[id] || (p->copied[id] && is_filled(type, fastest))
                         ? warpgroup_lay_out(type, fastest)
                         : tile_layout_shared_swizzled(dims, type->rank, fastest,
                                                       tile_scalar_bytes(type->scalar));

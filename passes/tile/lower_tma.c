@@ -64,11 +64,6 @@ static void take_operands(const lowering *l, tile_op op, tma_copy *c) {
 
 /* Conditions ----------------------------------------------------------------------------------- */
 
-static const tile_arg_decl *argument_of(const lowering *l, const tma_copy *c) {
-    const tile_value_data *view = tile_value_at(&l->old, c->view[0]);
-    return view->kind == TILE_VALUE_ARG ? &l->old.args[view->index] : NULL;
-}
-
 static tile_number number_of(const tile_expr *expr, int64_t divisor) {
     int64_t value;
     return tile_expr_is_int(expr, &value) ? tile_number_of(value) : tile_number_unknown(divisor);
@@ -192,21 +187,18 @@ static void share_boxes(tma_copy *c) {
 
 /* NULL, or why not; *remedy: what to write, or NULL. */
 static const char *find_plan(const lowering *l, tma_copy *c, const char **remedy) {
-    const tile_arg_decl *arg = argument_of(l, c);
     const char *rule;
     *remedy = NULL;
     if (l->pass->target && l->pass->target->compute_capability < 90) return "the target has none";
-    if (c->type->scalar != c->view_type->scalar) return "a tensor copy does not convert elements";
-    if (!arg) {
-        *remedy = "make the view an argument";
-        return "the view is made in the kernel, and its launch cannot encode a tensor map of it";
+    if (c->type->scalar != c->view_type->scalar) {
+        *remedy = "make the buffer's element type that of the view";
+        return "a tensor copy does not convert elements";
     }
-    if (!arg->tensor_map) {
-        *remedy = "say {tensor_map} of the argument, or launch with arrays that tensor maps take";
-        return "a tensor map may not be able to describe the view's array";
-    }
-    if (!tile_tma_find_box(c->type->layout, tile_scalar_bytes(c->type->scalar), &c->box))
+    if ((rule = tile_view_lacks_map(&l->old, c->view[0], l->pass->scratch, remedy))) return rule;
+    if (!tile_tma_find_box(c->type->layout, tile_scalar_bytes(c->type->scalar), &c->box)) {
+        *remedy = "let its rows be 16 bytes or more, and leave the layout to the compiler";
         return "the buffer's layout has no 16 bytes side by side";
+    }
     c->boxes = 1;
     for (unsigned d = 0; d < c->type->rank; d++) c->boxes *= boxes_along(c, d);
     share_boxes(c);
@@ -223,8 +215,16 @@ static const char *find_plan(const lowering *l, tma_copy *c, const char **remedy
         *remedy = "let no coordinate be below 0";
         return "the copy may begin before the view does";
     }
-    if (c->boxes > MAX_BOXES || !is_aligned(c))
-        return "the buffer's layout consists of small boxes";
+    if (c->boxes > MAX_BOXES) {
+        *remedy = "copy it in parts, or give the buffer extents that are powers of two";
+        return tile_arena_format(l->pass->scratch,
+                                 "the buffer consists of %lld boxes, and a copy starts %d at most",
+                                 (long long)c->boxes, MAX_BOXES);
+    }
+    if (!is_aligned(c)) {
+        *remedy = "let them be such multiples, or copy rows of 128 bytes";
+        return "the buffer's stages, or the boxes it consists of, are no multiples of 128 bytes";
+    }
     return NULL;
 }
 

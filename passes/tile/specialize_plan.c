@@ -1,6 +1,7 @@
 /* Whether a loop can be run by roles, and how: conditions, each with its remark. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
+#include "lib/analysis/tensor_map.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/remark.h"
 #include "passes/tile/specialize.h"
@@ -131,15 +132,12 @@ static bool has_rows(const tile_type *view) {
 
 static void check_box(planner *p, tile_op copy) {
     unsigned size;
+    const char *remedy;
     tile_value view = *tile_op_segment(p->f, copy, 0, &size);
-    const tile_value_data *data = tile_value_at(p->f, view);
-    if (data->kind != TILE_VALUE_ARG)
-        refuse(p, copy, "the launch cannot encode a tensor map of a view that the kernel makes",
-               "make the view an argument");
-    else if (!p->f->args[data->index].tensor_map)
-        refuse(p, copy, "a tensor map may not be able to describe the view's array",
-               "say {tensor_map} of the argument, or launch with arrays that tensor maps take");
-    else if (!has_rows(data->type))
+    const char *why = tile_view_lacks_map(p->f, view, p->s->ring.pass->scratch, &remedy);
+    if (why)
+        refuse(p, copy, why, remedy);
+    else if (!has_rows(tile_value_type(p->f, view)))
         refuse(p, copy, "no stride of the view is known to be 1", "write a 1 among its `strides`");
 }
 

@@ -4,6 +4,7 @@
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/store_ring.h"
+#include "lib/analysis/tensor_map.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/remark.h"
 #include "lib/support/integer.h"
@@ -53,19 +54,6 @@ static const char *find_obstacle(const specialist *s, tile_op op) {
         if (!tile_op_has_attr(f, s->around[i], TILE_ATTR_independent))
             return "the next iteration may need it complete";
     return NULL;
-}
-
-/* Why no tensor map can describe the view, as far as is known already; *remedy: what to write. */
-static const char *find_no_map(const specialist *s, tile_op op, const char **remedy) {
-    unsigned size;
-    const tile_function *f = s->ring.f;
-    const tile_value_data *view = tile_value_at(f, tile_op_segment(f, op, 1, &size)[0]);
-    if (view->kind == TILE_VALUE_ARG && f->args[view->index].tensor_map) return NULL;
-    bool arg = view->kind == TILE_VALUE_ARG;
-    *remedy = arg ? "say {tensor_map} of the argument, or launch with arrays that tensor maps take"
-                  : "make the view an argument";
-    return arg ? "a tensor map may not be able to describe the view's array"
-               : "the view is made in the kernel, and its launch cannot encode a tensor map of it";
 }
 
 /* The ring ------------------------------------------------------------------------------------- */
@@ -175,7 +163,9 @@ void specialize_stores(specialist *s, tile_region region) {
     for (tile_op op = first; op.id; op = next) {
         next = find_store(s, following(s, op));
         const char *why = find_obstacle(s, op), *remedy = NULL;
-        const char *no_map = find_no_map(s, op, &remedy);
+        unsigned size;
+        tile_value view = *tile_op_segment(f, op, 1, &size);
+        const char *no_map = tile_view_lacks_map(f, view, s->ring.pass->scratch, &remedy);
         if (no_map) tile_remark_missed(f, op, "no TMA", no_map, remedy);
         tile_value buffer = why ? TILE_NO_VALUE : make_ring(s, &rings, op);
         if (buffer.id)
