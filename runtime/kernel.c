@@ -2,11 +2,13 @@
 #include "runtime/kernel.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/codegen/abi_data.h"
 #include "lib/ir/function.h"
+#include "lib/ir/remark.h"
 #include "lib/ir/syntax.h"
 #include "lib/support/context.h"
 #include "passes/common/bind_params.h"
@@ -170,6 +172,18 @@ static tile_status take_point(tile_kernel *kernel, const tile_argument *argument
     return status == TILE_OK ? tile_meet_bucket(kernel, arguments, count, stream, point) : status;
 }
 
+/* Once: the next variant will be there. */
+static void tell_fallback(const tile_kernel *kernel, const kernel_point *point, unsigned next,
+                          const char *why) {
+    char text[200];
+    const tile_abi *abi = tile_first_variant(point)->abi;
+    if (next >= tile_abi_variant_count(abi) || tile_find_variant(point, next)) return;
+    snprintf(text, sizeof text, "a tensor map cannot be encoded for these arguments: it needs %s",
+             why);
+    tile_remark_missed(tile_module_find(kernel->module, kernel->name), TILE_NO_OP, "no TMA", text,
+                       NULL);
+}
+
 /* The first variant whose conditions hold, and whose tensor maps can be encoded. */
 static tile_status take_variant(tile_kernel *kernel, kernel_point *point, const int64_t *numbers,
                                 tile_launch *launch) {
@@ -183,6 +197,7 @@ static tile_status take_variant(tile_kernel *kernel, kernel_point *point, const 
         if (status == TILE_OK) status = tile_take_maps(kernel->device, numbers, launch, &why);
         if (status != TILE_UNAVAILABLE || !why) return status;
         next = tile_abi_variant(launch->variant->abi) + 1;
+        tell_fallback(kernel, point, next, why);
     } while (next < tile_abi_variant_count(abi) &&
              tile_abi_pick_variant_from(abi, next, numbers) < tile_abi_variant_count(abi));
     tile_report(kernel->device->context, TILE_ERROR, no_place,

@@ -5,11 +5,13 @@
 
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/codegen/abi.h"
 #include "lib/codegen/steps.h"
+#include "lib/ir/remark.h"
 #include "lib/ir/scalar.h"
 #include "lib/support/context.h"
 #include "lib/support/integer.h"
@@ -318,12 +320,27 @@ static tile_status refuse(const run *r, const tile_step *step, int64_t room) {
     return TILE_UNSUPPORTED;
 }
 
+/* Once: it has not been made yet. */
+static void tell_otherwise(const run *r, const tile_step *step, int64_t room) {
+    char why[200];
+    tile_plan *plan = r->plan;
+    const char **kernels = plan->steps->kernels;
+    if (atomic_load_explicit(&plan->kernels[step->otherwise], memory_order_acquire)) return;
+    snprintf(why, sizeof why,
+             "the device runs %" PRId64 " blocks of @%s at once, this launch has more, and @%s "
+             "takes its place",
+             room, kernels[step->kernel], kernels[step->otherwise]);
+    tile_remark_missed(plan->steps->plan, TILE_NO_OP, "not resident", why,
+                       "launch fewer blocks, with a smaller split or larger tiles");
+}
+
 /* All blocks cannot run at once: what the step says is launched instead. */
 static tile_status take_otherwise(const run *r, const tile_step *step,
                                   const tile_argument *arguments, tile_step_launch *how,
                                   tile_step_mode mode) {
     tile_kernel *kernel;
     if (step->otherwise < 0) return refuse(r, step, how->room);
+    tell_otherwise(r, step, how->room);
     tile_status status = take_kernel(r, (unsigned)step->otherwise, &kernel);
     *how = (tile_step_launch){.stream = r->stream, .overlapped = step->overlapped};
     return status == TILE_OK

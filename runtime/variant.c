@@ -1,11 +1,13 @@
 /* Variants of a point: the kernel compiled under one set of conditions on its arguments. */
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/codegen/abi_data.h"
 #include "lib/codegen/legal.h"
 #include "lib/ir/function.h"
+#include "lib/ir/remark.h"
 #include "lib/support/context.h"
 #include "passes/common/bind_params.h"
 #include "runtime/kernel.h"
@@ -27,13 +29,14 @@ void tile_destroy_variant(tile_device *device, tile_variant *variant) {
 static tile_status build(const tile_kernel *kernel, tile_module *module, unsigned variant,
                          tile_artifact **artifact) {
     const tile_device *device = kernel->device;
+    bool silent = kernel->points && !device->context->remarks;
     bool keeps_cubin = (device->cache || device->store) && device->ptxas;
     const tile_build_options options = {.size = sizeof options,
                                         .target = device->target,
                                         .wants = keeps_cubin ? TILE_WANT_CUBIN : device->ops->wants,
                                         .level = device->level,
                                         .variant = variant,
-                                        .no_remarks = kernel->points != NULL, /* they were made */
+                                        .no_remarks = silent, /* they were made */
                                         .ptxas = device->ptxas,
                                         /* Stamps name operations of the function as it is here. */
                                         .cache = device->stamps ? NULL : device->cache,
@@ -93,9 +96,47 @@ tile_status tile_add_variant(tile_kernel *kernel, kernel_point *point, unsigned 
     return TILE_OK;
 }
 
+/* What a launch has not that the first variant relies on. */
+static void tell_condition(const tile_function *f, const tile_abi *abi,
+                           const tile_condition *condition, const int64_t *numbers) {
+    char why[200];
+    const tile_abi_arg *arg = tile_abi_arg_at(abi, condition->arg);
+    int64_t number = numbers[condition->arg];
+    switch (condition->kind) {
+    case TILE_CONDITION_divisible:
+        if (tile_type_is_address(arg->type))
+            snprintf(why, sizeof why, "%%%s lies at a multiple of %" PRId64 " bytes, not of %" PRId64,
+                     arg->name, number & -number, condition->value);
+        else
+            snprintf(why, sizeof why, "%%%s is %" PRId64 ", and not a multiple of %" PRId64, arg->name,
+                     number, condition->value);
+        tile_remark_missed(f, TILE_NO_OP, "narrow accesses", why,
+                           "launch with such a multiple, for which there is other code");
+        break;
+    case TILE_CONDITION_tensor_map:
+        snprintf(why, sizeof why, "a tensor map of %%%s needs %s", arg->name,
+                 tile_abi_map_fault(abi, condition->arg, numbers));
+        tile_remark_missed(f, TILE_NO_OP, "no TMA", why,
+                           "launch with such an array, for which there is other code");
+        break;
+    case TILE_CONDITION_value: break; /* the kernel is made for it, and no other one is */
+    }
+}
+
+/* Why a launch takes a later variant. */
+static void tell_conditions(const tile_kernel *kernel, const tile_abi *abi,
+                            const int64_t *numbers) {
+    const tile_function *f = tile_module_find(kernel->module, kernel->name);
+    const tile_condition *condition;
+    for (unsigned i = 0; (condition = tile_abi_condition_at(abi, 0, i)); i++)
+        if (!tile_condition_holds(abi, condition, numbers))
+            tell_condition(f, abi, condition, numbers);
+}
+
 /* Compiles a variant behind the first. */
 static tile_status add_later_variant(tile_kernel *kernel, kernel_point *point, unsigned index,
-                                     tile_variant **out) {
+                                     const int64_t *numbers, tile_variant **out) {
+    tell_conditions(kernel, tile_first_variant(point)->abi, numbers);
     tile_module *module = tile_module_clone(kernel->module);
     tile_status status =
         tile_instantiate(module, kernel->name, point->bindings, point->binding_count);
@@ -156,7 +197,7 @@ tile_status tile_take_variant(tile_kernel *kernel, kernel_point *point, const in
     if (status != TILE_OK) return status;
     tile_context_lock(kernel->device->context);
     *out = tile_find_variant(point, index); /* another thread may have been here */
-    status = *out ? TILE_OK : add_later_variant(kernel, point, index, out);
+    status = *out ? TILE_OK : add_later_variant(kernel, point, index, numbers, out);
     tile_context_unlock(kernel->device->context);
     return status;
 }

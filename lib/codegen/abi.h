@@ -66,6 +66,8 @@ unsigned tile_map_index(const tile_function *kernel, tile_op op, const tile_map 
 bool tile_map_check(const tile_function *kernel, const tile_map *list, unsigned count);
 /* What the hardware wants that this map has not, in the words of tensor_map.def; NULL: nothing. */
 const char *tile_tensor_map_fault(const tile_tensor_map *map);
+/* The same of a view's array at a launch, whatever the box is. */
+const char *tile_abi_map_fault(const tile_abi *abi, unsigned arg, const int64_t *args);
 
 /* Blocks of the kernel's clusters along x, y and z, 1 where it names none. False without a report
  * unless they are constants and at most 16 together, which is what hardware has. */

@@ -50,7 +50,7 @@ static unsigned find_row_dim(const tile_abi_arg *arg) {
 }
 
 /* Of the smallest box that there is: what depends on the array alone. */
-static bool has_tensor_map(const tile_abi *abi, unsigned index, const int64_t *args) {
+const char *tile_abi_map_fault(const tile_abi *abi, unsigned index, const int64_t *args) {
     const tile_abi_arg *arg = &abi->args[index];
     tile_tensor_map map = {.argument = index,
                            .address = (uint64_t)args[index],
@@ -64,9 +64,9 @@ static bool has_tensor_map(const tile_abi *abi, unsigned index, const int64_t *a
         if (!tile_abi_evaluate(abi, arg->extents[d], args, NULL, &map.extents[i]) ||
             !tile_abi_evaluate(abi, arg->strides[d], args, NULL, &map.strides[i]) ||
             __builtin_mul_overflow(map.strides[i], bytes, &map.strides[i]))
-            return false;
+            return "extents and strides that are integers of 64 bits";
     }
-    return !tile_tensor_map_fault(&map);
+    return tile_tensor_map_fault(&map);
 }
 
 bool tile_condition_holds(const tile_abi *abi, const tile_condition *condition,
@@ -76,7 +76,7 @@ bool tile_condition_holds(const tile_abi *abi, const tile_condition *condition,
     case TILE_CONDITION_divisible:
         return (value & (value - 1)) ? number % value == 0 : (number & (value - 1)) == 0;
     case TILE_CONDITION_value: return number == value;
-    case TILE_CONDITION_tensor_map: return has_tensor_map(abi, condition->arg, args);
+    case TILE_CONDITION_tensor_map: return !tile_abi_map_fault(abi, condition->arg, args);
     }
     return false;
 }

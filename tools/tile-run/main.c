@@ -361,6 +361,7 @@ static bool launch(run *r) {
     bool ran = tile_kernel_launch(r->kernel, r->launch, o->argument_count, NULL) == TILE_OK &&
                tile_device_synchronize(r->device) == TILE_OK;
     if (!trace_close(&r->trace) || !ran) return false; /* of a fault, too: what led to it */
+    if (tool_remarks_failed()) return false;
     double took = seconds() - since;
     if (!download(r)) /* before the measurement runs the kernel again */
         return false;
