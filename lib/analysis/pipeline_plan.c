@@ -19,9 +19,10 @@ typedef struct planner {
     bool quiet; /* no remarks */
 } planner;
 
-/* Why a copy cannot run ahead; culprit may be 0. */
+/* Why a copy cannot run ahead, and what to write; culprit may be 0. */
 typedef struct obstacle {
     const char *reason; /* NULL: there is none */
+    const char *remedy;
     tile_op culprit;
 } obstacle;
 
@@ -79,12 +80,14 @@ static obstacle check_address(const planner *p, tile_value value) {
     const tile_value_data *data = tile_value_at(f, value);
     if (data->kind == TILE_VALUE_REGION && data->owner == p->body.id &&
         data->index >= tile_region_own_args(f, p->body))
-        return (obstacle){"its address depends on a value that the loop carries", p->loop};
+        return (obstacle){"its address depends on a value that the loop carries",
+                          "compute it from the loop's variable", p->loop};
     if (data->kind != TILE_VALUE_RESULT || !tile_ancestor_in(f, (tile_op){data->owner}, p->body).id)
         return (obstacle){0};
     tile_op def = {data->owner};
     if (tile_op_effects(f, def))
-        return (obstacle){"its address depends on what the iteration does", def};
+        return (obstacle){"its address depends on what the iteration does",
+                          "compute it before the loop, or from the loop's variable", def};
     obstacle found = {0};
     for (unsigned i = 0; i < tile_op_operand_count(f, def) && !found.reason; i++)
         found = check_address(p, tile_op_operand(f, def, i));
@@ -104,36 +107,42 @@ static bool takes_stage(tile_opcode opcode) {
 }
 
 /* One operation that uses the buffer. */
-static const char *judge_use(const use_check *c, tile_op op) {
+static obstacle judge_use(const use_check *c, tile_op op) {
     const planner *p = c->p;
     tile_opcode opcode = tile_op_opcode(p->f, op);
     tile_op holder = tile_ancestor_in(p->f, op, p->body);
-    if (op.id == c->copy.id || opcode == TILE_OP_free_shared) return NULL;
-    if (!holder.id) return "its buffer is used outside of the loop";
+    if (op.id == c->copy.id || opcode == TILE_OP_free_shared) return (obstacle){0};
+    if (!holder.id)
+        return (obstacle){"its buffer is used outside of the loop",
+                          "give the loop a buffer of its own", op};
     tile_access accesses[TILE_MAX_ACCESSES];
     unsigned count = tile_op_accesses(p->f, op, accesses);
     for (unsigned i = 0; i < count; i++)
         if (accesses[i].memory.id == c->memory.id && accesses[i].write)
-            return "its buffer is written by another operation";
+            return (obstacle){"its buffer is written by another operation",
+                              "give each of them its own", op};
     if (p->position[holder.id] < p->position[c->copy.id])
-        return "its buffer is read before the copy, so it holds the iteration before";
-    return takes_stage(opcode) ? NULL
-                               : "its buffer is used by an operation that cannot take a stage";
+        return (obstacle){"its buffer is read before the copy, so it holds the iteration before",
+                          "put the copy first", op};
+    if (takes_stage(opcode)) return (obstacle){0};
+    return (obstacle){"its buffer is used by an operation that cannot take a stage",
+                      "read it by `load_shared` or `dot`", op};
 }
 
 static void visit_buffer_use(tile_function *f, tile_op op, void *user) {
     use_check *c = user;
     const tile_op_data *data = tile_op_at(f, op);
     for (uint32_t i = 0; i < data->operand_count && !c->found.reason; i++)
-        if (data->operands[i].id == c->memory.id) c->found = (obstacle){judge_use(c, op), op};
+        if (data->operands[i].id == c->memory.id) c->found = judge_use(c, op);
 }
 
 static obstacle check_buffer(const planner *p, tile_op copy, tile_value buffer) {
     tile_op alloc = tile_value_def(p->f, buffer);
     if (!alloc.id || tile_op_opcode(p->f, alloc) != TILE_OP_alloc_shared)
-        return (obstacle){"which buffer it writes is not known at compile time", alloc};
+        return (obstacle){"which buffer it writes is not known at compile time",
+                          "copy to one that `alloc_shared` makes", alloc};
     if (tile_value_type(p->f, buffer)->stages)
-        return (obstacle){"its buffer already has stages", alloc};
+        return (obstacle){"its buffer already has stages", "leave these to `pipelined`", alloc};
     use_check c = {.p = p, .copy = copy, .memory = buffer};
     tile_walk(p->f, p->f->body, visit_buffer_use, &c);
     return c.found;
@@ -154,7 +163,7 @@ static void visit_source_write(tile_function *f, tile_op op, void *user) {
             c->found = (obstacle){c->acquires ? "the loop waits for a semaphore, and its source is "
                                                 "written in the kernel"
                                               : "its source may be written in the loop",
-                                  op};
+                                  "say {noalias} of an argument that no other one reaches", op};
 }
 
 /* Where the loop waits for other blocks of this kernel, whatever the kernel writes counts. */
@@ -180,8 +189,9 @@ static obstacle find_obstacle(const planner *p, tile_op copy, tile_value *buffer
 
 static void report_obstacle(const planner *p, tile_severity severity, tile_op op, obstacle found) {
     if (severity == TILE_REMARK && p->quiet) return;
-    tile_report(p->context, severity, tile_op_loc(p->f, op), "%s cannot run ahead of the loop: %s",
-                tile_op_name(p->f, op), found.reason);
+    tile_report(p->context, severity, tile_op_loc(p->f, op), "%s cannot run ahead of the loop: %s%s%s",
+                tile_op_name(p->f, op), found.reason, found.remedy ? "; " : "",
+                found.remedy ? found.remedy : "");
     if (found.culprit.id)
         tile_report(p->context, TILE_NOTE, tile_op_loc(p->f, found.culprit), "this is the %s",
                     tile_op_name(p->f, found.culprit));
@@ -337,8 +347,8 @@ static bool plan_statement(const planner *p, const schedule *s, unsigned i,
     bool wanted = s->given ? s->stage[i] == 0 : candidate;
     if (!wanted || (s->given && plan->distance == 0 && !candidate)) return true;
     tile_staged_copy copy = {.op = op};
-    obstacle found = {"only a copy to shared memory or the load of a dot's operand can",
-                      TILE_NO_OP};
+    obstacle found = {.reason = "only a copy to shared memory or the load of a dot's operand can",
+                      .remedy = "put it into another stage"};
     if (candidate) found = find_obstacle(p, op, &copy.buffer);
     if (!found.reason) {
         plan->copies[plan->copy_count++] = copy;

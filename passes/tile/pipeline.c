@@ -149,21 +149,25 @@ static bool check_reach(tile_function *f, const tile_pipeline_plan *plan) {
 
 /* Phase 2: copies that nobody will wait for ---------------------------------------------------- */
 
-/* A copy_async inside of a pipelined loop, but not directly in one's body, becomes a copy. To be
- * done before the pass makes such copies itself. */
+/* A copy inside of a pipelined loop, but not directly in one's body, does not run ahead; a
+ * copy_async becomes a copy. To be done before the pass makes such copies itself. */
 static void visit_nested_async(tile_function *f, tile_op op, void *user) {
     (void)user;
     tile_op holder = tile_op_parent(f, op);
-    if (tile_op_opcode(f, op) != TILE_OP_copy_async ||
-        tile_op_mechanism(f, op) != TILE_MECHANISM_GROUP || !holder.id ||
-        tile_op_has_attr(f, holder, TILE_ATTR_pipelined))
+    unsigned count;
+    bool plain = tile_op_opcode(f, op) == TILE_OP_copy &&
+                 tile_value_type(f, tile_op_segment(f, op, 1, &count)[0])->kind == TILE_TYPE_SHARED;
+    if ((!plain && (tile_op_opcode(f, op) != TILE_OP_copy_async ||
+                    tile_op_mechanism(f, op) != TILE_MECHANISM_GROUP)) ||
+        !holder.id || tile_op_has_attr(f, holder, TILE_ATTR_pipelined))
         return;
     while (holder.id && !tile_op_has_attr(f, holder, TILE_ATTR_pipelined))
         holder = tile_op_parent(f, holder);
     if (!holder.id) return;
     tile_report(tile_function_context(f), TILE_REMARK, tile_op_loc(f, op),
-                "copy_async cannot run ahead of the loop: it is nested in another region of the "
-                "loop's body");
+                "%s cannot run ahead of the loop: it is nested in another region of the loop's body; "
+                "put it into the body itself",
+                tile_op_name(f, op));
     tile_op_at(f, op)->opcode = TILE_OP_copy;
 }
 
