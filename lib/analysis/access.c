@@ -21,17 +21,29 @@ static unsigned find_unit_dim(const tile_type *type) {
     return type->rank;
 }
 
+/* What a tensor map of an argument says beside its text: strides are multiples of 16 bytes, of all
+ * dims but the innermost. Row by row the last extent is one of them. */
+static int64_t divisor_of_map(const tile_arg_decl *arg, unsigned d, bool is_stride) {
+    enum { UNIT = 16 };
+    const tile_type *type = arg->type;
+    bool told = is_stride || (!type->has_strides && type->rank > 1 && d + 1 == type->rank);
+    return arg->tensor_map && told ? UNIT / (int64_t)tile_scalar_bytes(type->scalar) : 1;
+}
+
 /* What extent d (or stride d, where the type has strides) of a view is divisible by. */
 static int64_t divisor_along(const tile_function *f, const tile_range *ranges, tile_value view,
                              unsigned d, bool is_stride) {
     const tile_value_data *data = tile_value_at(f, view);
     tile_op def = tile_value_def(f, view);
     unsigned count;
-    if (data->kind == TILE_VALUE_ARG)
-        return tile_range_of_expr(f, ranges,
-                                  is_stride ? tile_function_arg_stride(f, data->index, d)
-                                            : tile_function_arg_extent(f, data->index, d))
-            .divisor;
+    if (data->kind == TILE_VALUE_ARG) {
+        int64_t known = tile_range_of_expr(f, ranges,
+                                           is_stride ? tile_function_arg_stride(f, data->index, d)
+                                                     : tile_function_arg_extent(f, data->index, d))
+                            .divisor;
+        int64_t mapped = divisor_of_map(&f->args[data->index], d, is_stride);
+        return known % mapped ? mapped : known;
+    }
     bool is_scratch = tile_op_opcode(f, def) == TILE_OP_scratch;
     const tile_value *list = tile_op_segment(f, def, is_stride ? 2 : is_scratch ? 0 : 1, &count);
     return ranges[list[d].id].divisor;

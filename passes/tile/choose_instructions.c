@@ -333,6 +333,29 @@ static void read_in_place(chooser *c, tile_op dot) {
     }
 }
 
+/* What a descriptor could name goes through registers: who loads it for the dot alone hears why. */
+static void tell_loaded(const chooser *c, tile_op dot) {
+    for (unsigned operand = 0; operand < 2; operand++) {
+        unsigned count, size;
+        char part[80];
+        tile_value value = tile_op_segment(c->f, dot, operand, &count)[0];
+        tile_op load = tile_value_def(c->f, value);
+        obstacle reason = {.found = false};
+        if (tile_value_type(c->f, value)->kind != TILE_TYPE_TILE || !load.id ||
+            tile_op_opcode(c->f, load) != TILE_OP_load_shared || c->uses[value.id] != 1)
+            continue;
+        const tile_type *buffer =
+            tile_value_type(c->f, tile_op_segment(c->f, load, 0, &size)[0]);
+        if (buffer->cluster || load_in_place(c, dot, value, &reason).id) continue;
+        snprintf(part, sizeof part, "%s is a part of its buffer, and descriptors name whole stages",
+                 operand == TILE_MMA_LHS ? "lhs" : "rhs");
+        tile_remark_missed(c->f, dot, "not in place", reason.found ? reason.why : part,
+                           reason.found ? reason.remedy
+                                        : "give each group a buffer of its own, or the whole tile to "
+                                          "all its warps");
+    }
+}
+
 static void refuse(chooser *c, tile_op dot, const char *why, const char *remedy) {
     c->failed = true;
     tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, dot),
@@ -367,6 +390,7 @@ static void decide(chooser *c, tile_op dot) {
         return;
     }
     if (is_flat(c, dot) && !forced) return;
+    if (tile_remarks_wanted(c->f)) tell_loaded(c, dot);
     read_in_place(c, dot);
     tile_op_set_text(c->f, dot, TILE_ATTR_via, "wgmma");
     tile_pass_count(c->pass, "dots by wgmma", 1);

@@ -137,7 +137,7 @@ static matrix_match match_matrices(const lower_shared_map *map, const tile_type 
     match.trans = bits == 16 && is_column(map->lane + 2);
     if (!match.trans && !is_row(map, match.own_bits)) return match;
     memcpy(match.rows, match.trans ? turned : map->lane + 2, sizeof match.rows);
-    uint32_t low = match.rows[0] | match.rows[1] | match.rows[2];
+    uint32_t low = match.rows[0] | match.rows[1] | match.rows[2] | (map->begin.id ? map->begin_bits : 0);
     for (unsigned bit = match.own_bits; bit < layout->reg_bits; bit++) low |= map->reg[bit];
     for (unsigned bit = 0; bit < layout->warp_bits; bit++) low |= map->warp[bit];
     match.matches = (low & ((UINT32_C(4) << match.own_bits) - 1)) == 0;
@@ -172,6 +172,10 @@ static bool start_matrices(lowering *l, const lower_shared_map *map, const tile_
     *a = (matrix_access){.map = map, .layout = layout, .trans = match.trans};
     for (unsigned i = 0; i < inputs; i++) a->thread_bits |= bases[i];
     a->thread_part = lower_thread_map(l, bases, inputs);
+    if (map->begin.id) {
+        a->thread_bits |= map->begin_bits;
+        a->thread_part = tile_build_xor(&l->builder, a->thread_part, map->begin);
+    }
     a->each = 1u << (match.own_bits + matrix_bits);
     a->count = tile_layout_registers(layout) / a->each;
     a->part = tile_type_vector(tile_function_context(l->f), tile->scalar, a->each);
@@ -228,7 +232,7 @@ static tile_value load_elements(lowering *l, const lower_shared_map *map, const 
 tile_value lower_load_mapped(lowering *l, const lower_shared_map *map, const tile_type *tile,
                              bool whole_warps) {
     /* ldmatrix reads the block's own memory. */
-    bool plain = !map->begin.id && !tile_value_type(l->f, map->buffer)->cluster;
+    bool plain = !tile_value_type(l->f, map->buffer)->cluster;
     tile_value matrices = whole_warps && plain ? load_matrices(l, map, tile) : TILE_NO_VALUE;
     return matrices.id ? matrices : load_elements(l, map, tile);
 }
@@ -249,7 +253,7 @@ void lower_store_mapped(lowering *l, tile_value fragment, const lower_shared_map
                         const tile_type *tile) {
     enum { FIRST_WITH_STMATRIX = 90 };
     tile_value predicate = lower_first_holder(l, tile->layout);
-    bool plain = !map->begin.id && !predicate.id && !tile_value_type(l->f, map->buffer)->cluster;
+    bool plain = !predicate.id && !tile_value_type(l->f, map->buffer)->cluster;
     if (plain && l->pass->target->compute_capability >= FIRST_WITH_STMATRIX &&
         store_matrices(l, fragment, map, tile))
         return;

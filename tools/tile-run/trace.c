@@ -9,6 +9,7 @@
 
 /* Viewers get slow beyond this. */
 static const uint64_t most_events = 1000000;
+enum { MOST_LANES = 63 };
 
 bool trace_open(trace *t, const char *path, unsigned blocks) {
     *t = (trace){.path = path, .blocks = blocks};
@@ -37,8 +38,9 @@ static void put_name(trace *t, const char *what, unsigned process, unsigned thre
     fputs("}}", t->file);
 }
 
+/* Viewers order rows by it. */
 static unsigned thread_of(const trace_row *row) {
-    return 2 * row->warp + (row->background ? 2 : 1);
+    return (1 + MOST_LANES) * row->warp + (row->background ? 2 + row->lane : 1);
 }
 
 static void name_row(trace *t, const trace_row *row, const tile_trace_event *e) {
@@ -48,6 +50,7 @@ static void name_row(trace *t, const trace_row *row, const tile_trace_event *e) 
     else
         snprintf(warps, sizeof warps, "warp %u", e->warp);
     snprintf(name, sizeof name, "%s%s", warps, row->background ? ", in the background" : "");
+    if (row->lane) snprintf(name, sizeof name, "%s, in the background %u", warps, row->lane + 1);
     put_name(t, "thread_name", row->number, thread_of(row), name);
     begin_object(t);
     fprintf(t->file,
@@ -56,19 +59,23 @@ static void name_row(trace *t, const trace_row *row, const tile_trace_event *e) 
             row->number, thread_of(row), thread_of(row));
 }
 
-static trace_row *find_row(trace *t, const tile_trace_event *e, unsigned *number) {
+/* What goes on in the background side by side has rows side by side: on one of them, viewers take
+ * what begins later for a part of what began before. *lane: of a new row. */
+static trace_row *find_row(trace *t, const tile_trace_event *e, unsigned *number, unsigned *lane) {
     bool background = e->kind == TILE_TRACE_BACKGROUND;
-    *number = 0;
+    *number = *lane = 0;
     for (size_t i = 0; i < t->row_count; i++) {
         trace_row *row = &t->rows[i];
         if (memcmp(row->block, e->block, sizeof row->block) != 0) continue;
         *number = row->number;
-        if (row->warp == e->warp && row->background == background) return row;
+        if (row->warp != e->warp || row->background != background) continue;
+        if (!background || row->end <= e->begin || row->lane + 1 == MOST_LANES) return row;
+        *lane = row->lane + 1;
     }
     return NULL;
 }
 
-static trace_row *add_row(trace *t, const tile_trace_event *e, unsigned number) {
+static trace_row *add_row(trace *t, const tile_trace_event *e, unsigned number, unsigned lane) {
     if (t->row_count == t->row_capacity) {
         t->row_capacity = t->row_capacity ? 2 * t->row_capacity : 64;
         trace_row *more = realloc(t->rows, t->row_capacity * sizeof *more);
@@ -78,6 +85,7 @@ static trace_row *add_row(trace *t, const tile_trace_event *e, unsigned number) 
     trace_row *row = &t->rows[t->row_count++];
     *row = (trace_row){.warp = e->warp,
                        .number = number ? number : ++t->block_count,
+                       .lane = lane,
                        .background = e->kind == TILE_TRACE_BACKGROUND};
     memcpy(row->block, e->block, sizeof row->block);
     if (!number) {
@@ -90,13 +98,14 @@ static trace_row *add_row(trace *t, const tile_trace_event *e, unsigned number) 
     return row;
 }
 
-static void put_event(trace *t, const trace_row *row, const tile_trace_event *e) {
+static void put_event(trace *t, trace_row *row, const tile_trace_event *e) {
     static const char *const kinds[] = {[TILE_TRACE_OPERATION] = "operation",
                                         [TILE_TRACE_ARITHMETIC] = "arithmetic",
                                         [TILE_TRACE_WAIT] = "wait",
                                         [TILE_TRACE_BACKGROUND] = "background"};
     char name[100];
     snprintf(name, sizeof name, "%s%s", e->kind == TILE_TRACE_WAIT ? "wait: " : "", e->operation);
+    if (row->end < e->end) row->end = e->end;
     begin_object(t);
     fputs("\"name\": ", t->file);
     tool_write_json_string(name, tool_write, t->file);
@@ -120,14 +129,14 @@ static void put_event(trace *t, const trace_row *row, const tile_trace_event *e)
 
 void trace_event(const tile_trace_event *event, void *user) {
     trace *t = user;
-    unsigned number;
+    unsigned number, lane;
     if (!t->file || t->failed) return;
-    trace_row *row = find_row(t, event, &number);
+    trace_row *row = find_row(t, event, &number, &lane);
     if (t->events >= most_events || (!number && t->block_count == t->blocks)) {
         t->left_out++;
         return;
     }
-    if (!row) row = add_row(t, event, number);
+    if (!row) row = add_row(t, event, number, lane);
     if (row)
         put_event(t, row, event);
     else

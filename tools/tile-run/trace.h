@@ -1,6 +1,6 @@
 /* --trace: events of the CPU device as a trace in the Trace Event Format, which Perfetto and Chrome
  * read. A process is a block, a thread one of its warps; what goes on in the background of a warp
- * has a thread of its own below it. */
+ * has a thread of its own below it, or several where that overlaps. */
 #ifndef TILE_TOOLS_TILE_RUN_TRACE_H
 #define TILE_TOOLS_TILE_RUN_TRACE_H
 
@@ -11,7 +11,9 @@
 typedef struct trace_row {
     int64_t block[3];
     unsigned warp, number; /* of the block in the trace, from 1 */
+    unsigned lane;         /* of the rows of a warp's background, from 0 */
     bool background;
+    uint64_t end; /* of the last event */
 } trace_row;
 
 /* Start with zeros: then nothing is written. */

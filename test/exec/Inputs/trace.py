@@ -22,8 +22,6 @@ def main():
         rows[e["pid"], e["tid"]].append(e)
         count[e["name"]] += 1
     for row, list_ in rows.items():
-        if "background" in named[row]:
-            continue
         end = 0
         for e in sorted(list_, key=lambda e: e["ts"]):
             assert e["ts"] >= end, (named[row], end, e)
