@@ -105,11 +105,12 @@ static void tell_condition(const tile_function *f, const tile_abi *abi,
     switch (condition->kind) {
     case TILE_CONDITION_divisible:
         if (tile_type_is_address(arg->type))
-            snprintf(why, sizeof why, "%%%s lies at a multiple of %" PRId64 " bytes, not of %" PRId64,
-                     arg->name, number & -number, condition->value);
+            snprintf(why, sizeof why,
+                     "%%%s lies at a multiple of %" PRId64 " bytes, not of %" PRId64, arg->name,
+                     number & -number, condition->value);
         else
-            snprintf(why, sizeof why, "%%%s is %" PRId64 ", and not a multiple of %" PRId64, arg->name,
-                     number, condition->value);
+            snprintf(why, sizeof why, "%%%s is %" PRId64 ", and not a multiple of %" PRId64,
+                     arg->name, number, condition->value);
         tile_remark_missed(f, TILE_NO_OP, "narrow accesses", why,
                            "launch with such a multiple, for which there is other code");
         break;

@@ -96,8 +96,8 @@ TILE_API void tile_context_destroy(tile_context *context);
 TILE_API void tile_context_set_sink(tile_context *context, tile_sink sink, void *user);
 
 /* Whether the compiler also reports what it could not do to an operation, why, and what to write so
- * that it can ("no wgmma: ..."): as TILE_REMARK at the operation's place. And a launch for which code
- * is made that relies on less than the kernel's first variant, what its arguments lack. Off at
+ * that it can ("no wgmma: ..."): as TILE_REMARK at the operation's place. And a launch for which
+ * code is made that relies on less than the kernel's first variant, what its arguments lack. Off at
  * first; remarks on what the text asks for and does not get are reported in any case. Code is the
  * same either way. */
 TILE_API void tile_context_set_remarks(tile_context *context, bool wanted);

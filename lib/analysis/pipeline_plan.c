@@ -189,9 +189,9 @@ static obstacle find_obstacle(const planner *p, tile_op copy, tile_value *buffer
 
 static void report_obstacle(const planner *p, tile_severity severity, tile_op op, obstacle found) {
     if (severity == TILE_REMARK && p->quiet) return;
-    tile_report(p->context, severity, tile_op_loc(p->f, op), "%s cannot run ahead of the loop: %s%s%s",
-                tile_op_name(p->f, op), found.reason, found.remedy ? "; " : "",
-                found.remedy ? found.remedy : "");
+    tile_report(p->context, severity, tile_op_loc(p->f, op),
+                "%s cannot run ahead of the loop: %s%s%s", tile_op_name(p->f, op), found.reason,
+                found.remedy ? "; " : "", found.remedy ? found.remedy : "");
     if (found.culprit.id)
         tile_report(p->context, TILE_NOTE, tile_op_loc(p->f, found.culprit), "this is the %s",
                     tile_op_name(p->f, found.culprit));

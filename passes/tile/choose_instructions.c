@@ -344,15 +344,15 @@ static void tell_loaded(const chooser *c, tile_op dot) {
         if (tile_value_type(c->f, value)->kind != TILE_TYPE_TILE || !load.id ||
             tile_op_opcode(c->f, load) != TILE_OP_load_shared || c->uses[value.id] != 1)
             continue;
-        const tile_type *buffer =
-            tile_value_type(c->f, tile_op_segment(c->f, load, 0, &size)[0]);
+        const tile_type *buffer = tile_value_type(c->f, tile_op_segment(c->f, load, 0, &size)[0]);
         if (buffer->cluster || load_in_place(c, dot, value, &reason).id) continue;
         snprintf(part, sizeof part, "%s is a part of its buffer, and descriptors name whole stages",
                  operand == TILE_MMA_LHS ? "lhs" : "rhs");
         tile_remark_missed(c->f, dot, "not in place", reason.found ? reason.why : part,
-                           reason.found ? reason.remedy
-                                        : "give each group a buffer of its own, or the whole tile to "
-                                          "all its warps");
+                           reason.found
+                               ? reason.remedy
+                               : "give each group a buffer of its own, or the whole tile to "
+                                 "all its warps");
     }
 }
 

@@ -28,8 +28,8 @@ static bool has_atoms(int64_t row_bytes, int64_t rows) {
 
 static bool is_filled(const tile_type *type, unsigned fastest) {
     int64_t bytes = tile_scalar_bytes(type->scalar);
-    return type->rank == 2 && has_atoms(tile_type_dim(type, fastest) * bytes,
-                                        tile_type_dim(type, 1 - fastest));
+    return type->rank == 2 &&
+           has_atoms(tile_type_dim(type, fastest) * bytes, tile_type_dim(type, 1 - fastest));
 }
 
 /* Of more dims: as a buffer of two whose rows are those of all dims but the last. Where extents are

@@ -137,7 +137,8 @@ static matrix_match match_matrices(const lower_shared_map *map, const tile_type 
     match.trans = bits == 16 && is_column(map->lane + 2);
     if (!match.trans && !is_row(map, match.own_bits)) return match;
     memcpy(match.rows, match.trans ? turned : map->lane + 2, sizeof match.rows);
-    uint32_t low = match.rows[0] | match.rows[1] | match.rows[2] | (map->begin.id ? map->begin_bits : 0);
+    uint32_t low =
+        match.rows[0] | match.rows[1] | match.rows[2] | (map->begin.id ? map->begin_bits : 0);
     for (unsigned bit = match.own_bits; bit < layout->reg_bits; bit++) low |= map->reg[bit];
     for (unsigned bit = 0; bit < layout->warp_bits; bit++) low |= map->warp[bit];
     match.matches = (low & ((UINT32_C(4) << match.own_bits) - 1)) == 0;

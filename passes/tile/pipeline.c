@@ -164,10 +164,11 @@ static void visit_nested_async(tile_function *f, tile_op op, void *user) {
     while (holder.id && !tile_op_has_attr(f, holder, TILE_ATTR_pipelined))
         holder = tile_op_parent(f, holder);
     if (!holder.id) return;
-    tile_report(tile_function_context(f), TILE_REMARK, tile_op_loc(f, op),
-                "%s cannot run ahead of the loop: it is nested in another region of the loop's body; "
-                "put it into the body itself",
-                tile_op_name(f, op));
+    tile_report(
+        tile_function_context(f), TILE_REMARK, tile_op_loc(f, op),
+        "%s cannot run ahead of the loop: it is nested in another region of the loop's body; "
+        "put it into the body itself",
+        tile_op_name(f, op));
     tile_op_at(f, op)->opcode = TILE_OP_copy;
 }
 
