@@ -42,7 +42,10 @@ tile_layout tile_product_fragment(const tile_mma *row, const tile_layout *acc, u
 }
 
 tile_product_forms tile_product_forms_of(const tile_function *f, tile_op wgmma) {
-    return (tile_product_forms){.negate_lhs = tile_op_has_attr(f, wgmma, TILE_ATTR_negate_lhs),
+    unsigned places;
+    tile_op_segment(f, wgmma, 4, &places);
+    return (tile_product_forms){.sparse = places != 0,
+                                .negate_lhs = tile_op_has_attr(f, wgmma, TILE_ATTR_negate_lhs),
                                 .negate_rhs = tile_op_has_attr(f, wgmma, TILE_ATTR_negate_rhs),
                                 .satfinite = tile_op_has_attr(f, wgmma, TILE_ATTR_satfinite),
                                 .popc = tile_op_has_attr(f, wgmma, TILE_ATTR_popc)};

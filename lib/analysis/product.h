@@ -22,6 +22,7 @@ typedef struct tile_product_forms {
     bool negate_lhs, negate_rhs;
     bool satfinite; /* the sums, exact until then, are clamped to i32 */
     bool popc;      /* a product of two elements is the number of ones that both have */
+    bool sparse;    /* lhs has half of its elements */
 } tile_product_forms;
 
 tile_product_forms tile_product_forms_of(const tile_function *f, tile_op wgmma);

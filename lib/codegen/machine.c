@@ -200,6 +200,10 @@ static tile_machine sync_machine(const tile_function *f, tile_op op) {
 static tile_machine wgmma_machine(const tile_function *f, tile_op op) {
     bool mixed = tile_op_has_attr(f, op, TILE_ATTR_unsigned_lhs) !=
                  tile_op_has_attr(f, op, TILE_ATTR_unsigned_rhs);
+    if (tile_product_forms_of(f, op).sparse)
+        return mixed                                            ? TILE_MACHINE_wgmma_sparse_mixed
+               : tile_op_attr_int(f, op, TILE_ATTR_selector, 0) ? TILE_MACHINE_wgmma_sparse_1
+                                                                : TILE_MACHINE_wgmma_sparse_0;
     return mixed ? TILE_MACHINE_wgmma_mixed : TILE_MACHINE_wgmma;
 }
 

@@ -146,6 +146,10 @@ static bool is_product(const tile_emitter *e, tile_op op) {
     return op.id && tile_op_opcode(e->f, op) == TILE_OP_wgmma;
 }
 
+static bool is_sparse(const tile_emitter *e, tile_op op) {
+    return tile_product_forms_of(e->f, op).sparse;
+}
+
 /* The next product, if nothing but arithmetic lies between and all is alike but the values: no
  * operation if not. */
 static tile_op next_product(const tile_emitter *e, tile_op op) {
@@ -153,6 +157,7 @@ static tile_op next_product(const tile_emitter *e, tile_op op) {
     while (next.id && !tile_op_effects(e->f, next) && !tile_op_at(e->f, next)->region_count)
         next = tile_op_next(e->f, next);
     if (!is_product(e, next) || !same_attributes(e, op, next)) return TILE_NO_OP;
+    if (is_sparse(e, op) || is_sparse(e, next)) return TILE_NO_OP;
     tile_value acc = tile_op_operand(e->f, next, 2);
     if (is_product(e, tile_value_def(e->f, acc)) && e->uses[acc.id] != 1) return TILE_NO_OP;
     for (unsigned i = 0; i < 3; i++) {
@@ -168,6 +173,10 @@ static void add_operands(tile_emitter *e, tile_ptx *ptx, tile_op op) {
     LLVMValueRef keep = tile_get_scalar(e, tile_op_operand(e->f, op, 3));
     add_lhs(e, ptx, tile_op_operand(e->f, op, 0));
     tile_ptx_add_inputs(ptx, tile_get_parts(e, tile_op_operand(e->f, op, 1)), 1);
+    if (is_sparse(e, op)) {
+        LLVMValueRef places = tile_get_scalar(e, tile_op_operand(e->f, op, 4));
+        tile_ptx_add_inputs(ptx, &places, 1);
+    }
     tile_ptx_add_inputs(ptx, &keep, 1);
 }
 
@@ -177,9 +186,10 @@ static tile_ptx begin_products(tile_emitter *e, tile_op op) {
     const tile_type *type = tile_value_type(e->f, tile_op_result(e->f, op, 0));
     tile_ptx ptx = tile_ptx_begin(e, tile_machine_of_op(e->f, op));
     bool bits = has(e, op, TILE_ATTR_popc);
+    uint32_t depth = tile_wgmma_depth(a->scalar) * (is_sparse(e, op) ? 2 : 1);
     tile_ptx_modify(
         &ptx, "m%dn%uk%u%s.%s.%s.%s%s", TILE_WGMMA_ROWS, 2 * (unsigned)tile_type_elements(type),
-        tile_wgmma_depth(a->scalar) * (bits ? tile_scalar_bits(a->scalar) : 1),
+        depth * (bits ? tile_scalar_bits(a->scalar) : 1),
         has(e, op, TILE_ATTR_satfinite) ? ".satfinite" : "",
         type->scalar == TILE_i32 ? "s32" : tile_scalar_name(type->scalar),
         element_name(a->scalar, has(e, op, TILE_ATTR_unsigned_lhs)),

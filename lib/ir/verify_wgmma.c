@@ -50,6 +50,20 @@ static bool verify_wait(const tile_function *f, tile_op op) {
     return fail(f, op, "fewer than 0 groups cannot be pending");
 }
 
+/* Which threads tell where the elements of a sparse lhs lie: those of 8 bits take the bits of all.
+ */
+static bool verify_places(const tile_function *f, tile_op op, tile_scalar lhs) {
+    enum { BYTE = 8 };
+    int64_t selector = tile_op_attr_int(f, op, TILE_ATTR_selector, 0);
+    bool sparse = tile_product_forms_of(f, op).sparse;
+    if (!sparse && tile_op_has_attr(f, op, TILE_ATTR_selector))
+        return fail(f, op, "'selector' belongs to `places`, the operand behind keep");
+    if (sparse && tile_op_has_attr(f, op, TILE_ATTR_popc))
+        return fail(f, op, "bits are not sparse: `popc` goes without `places`");
+    if (selector == 0 || (selector == 1 && tile_scalar_bits(lhs) > BYTE)) return true;
+    return fail(f, op, "'selector' is 0 or 1, and 0 with elements of 8 bits");
+}
+
 /* What PTX has of each kind of elements: factors of -1 for floats, signs and clamped sums for
  * integers, `popc` for bits. */
 static bool verify_attributes(const tile_function *f, tile_op op) {
@@ -84,7 +98,7 @@ static bool verify_attributes(const tile_function *f, tile_op op) {
                     rows[i].why);
         return false;
     }
-    return true;
+    return verify_places(f, op, query.lhs);
 }
 
 bool tile_verify_wgmma(tile_function *f, tile_op op) {

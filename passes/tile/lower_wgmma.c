@@ -313,7 +313,8 @@ static void multiply(lowering *l, tile_op op, const warpgroup_plan *plan, block_
             tile_value other = name_matrix(l, second, list->at[b].column, k);
             list->parts[b] = tile_build_wgmma(
                 &l->builder, one, other, list->parts[b],
-                k == ks.from && ks.keep.id ? ks.keep : flag(l, k > ks.from || !ks.starts));
+                k == ks.from && ks.keep.id ? ks.keep : flag(l, k > ks.from || !ks.starts),
+                TILE_NO_VALUE);
             lower_copy_signs(l, op, list->parts[b], plan->row_dim == TILE_WGMMA_EXCHANGED);
         }
     tile_build_wgmma_commit(&l->builder);

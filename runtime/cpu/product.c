@@ -113,6 +113,7 @@ const cpu_product *cpu_product_of_wgmma(cpu_decoder *d, tile_op op) {
     product->rhs.negated = forms.negate_rhs;
     product->satfinite = forms.satfinite;
     product->popc = forms.popc;
+    if (forms.sparse) product->rhs.count *= 2;
     product->acc.position = fragment_positions(d, elements, PAIR, n);
     if (lhs->kind == TILE_TYPE_VECTOR)
         product->lhs.position = fragment_positions(d, cpu_value_elements(lhs), 4 / size, k);
@@ -192,15 +193,18 @@ static int64_t clamp_to_i32(int64_t sum) {
 }
 
 #define MULTIPLY(name, type, expression) \
-    static void name(const cpu_product *p, const type *a, const type *b, type *c) { \
+    static void name(const cpu_product *p, const type *a, const type *b, const uint32_t *picks, \
+                     type *c) { \
         tile_scalar acc = p->acc.scalar; \
         (void)acc; \
         for (size_t i = 0; i < p->m; i++) \
-            for (size_t l = 0; l < p->k; l++) \
+            for (size_t l = 0; l < p->k; l++) { \
+                const type *row = b + (picks ? picks[i * p->k + l] : l) * p->n; \
                 for (size_t j = 0; j < p->n; j++) { \
-                    type x = a[i * p->k + l], y = b[l * p->n + j], *sum = &c[i * p->n + j]; \
+                    type x = a[i * p->k + l], y = row[j], *sum = &c[i * p->n + j]; \
                     *sum = (expression); \
                 } \
+            } \
     }
 
 MULTIPLY(multiply_exact, float, *sum + x * y)
@@ -215,46 +219,46 @@ static bool is_half(tile_scalar scalar) {
     return scalar == TILE_f16 || tile_scalar_contains(TILE_f16, scalar);
 }
 
-static void sum_floats(const cpu_product *p, const char *a, const char *b, const char *c, char *to,
-                       float *work) {
+static void sum_floats(const cpu_product *p, const char *a, const char *b, const uint32_t *picks,
+                       const char *c, char *to, float *work) {
     float *wa = work, *wb = wa + p->lhs.count, *wc = wb + p->rhs.count;
     read_floats(&p->lhs, a, wa);
     read_floats(&p->rhs, b, wb);
     read_floats(&p->acc, c, wc);
     if (is_half(p->lhs.scalar) && is_half(p->rhs.scalar))
-        multiply_exact(p, wa, wb, wc);
+        multiply_exact(p, wa, wb, picks, wc);
     else
-        multiply_float(p, wa, wb, wc);
+        multiply_float(p, wa, wb, picks, wc);
     for (uint32_t i = 0; i < p->acc.count; i++)
         memcpy(to + i * sizeof(float), &wc[position_of(&p->acc, i)], sizeof(float));
 }
 
-static void sum_doubles(const cpu_product *p, const char *a, const char *b, const char *c, char *to,
-                        double *work) {
+static void sum_doubles(const cpu_product *p, const char *a, const char *b, const uint32_t *picks,
+                        const char *c, char *to, double *work) {
     tile_scalar acc = p->acc.scalar;
     double *wa = work, *wb = wa + p->lhs.count, *wc = wb + p->rhs.count;
     read_doubles(&p->lhs, acc, a, wa);
     read_doubles(&p->rhs, acc, b, wb);
     read_doubles(&p->acc, acc, c, wc);
     if (acc == TILE_f64)
-        multiply_double(p, wa, wb, wc);
+        multiply_double(p, wa, wb, picks, wc);
     else
-        multiply_narrow(p, wa, wb, wc);
+        multiply_narrow(p, wa, wb, picks, wc);
     for (uint32_t i = 0; i < p->acc.count; i++)
         tile_scalar_write(acc, to + i * tile_scalar_bytes(acc), wc[position_of(&p->acc, i)]);
 }
 
-static void sum_integers(const cpu_product *p, const char *a, const char *b, const char *c,
-                         char *to, uint64_t *work) {
+static void sum_integers(const cpu_product *p, const char *a, const char *b, const uint32_t *picks,
+                         const char *c, char *to, uint64_t *work) {
     tile_scalar acc = p->acc.scalar;
     uint64_t *wa = work, *wb = wa + p->lhs.count, *wc = wb + p->rhs.count;
     read_integers(&p->lhs, acc, a, wa);
     read_integers(&p->rhs, acc, b, wb);
     read_integers(&p->acc, acc, c, wc);
     if (p->popc)
-        multiply_bits(p, wa, wb, wc);
+        multiply_bits(p, wa, wb, picks, wc);
     else
-        multiply_integer(p, wa, wb, wc);
+        multiply_integer(p, wa, wb, picks, wc);
     for (uint32_t i = 0; i < p->acc.count; i++) {
         int64_t sum = (int64_t)wc[position_of(&p->acc, i)];
         tile_integer_write(acc, to + i * tile_scalar_bytes(acc),
@@ -262,7 +266,8 @@ static void sum_integers(const cpu_product *p, const char *a, const char *b, con
     }
 }
 
-void cpu_multiply(const cpu_product *p, const char *a, const char *b, const char *c, char *to) {
+void cpu_multiply(const cpu_product *p, const char *a, const char *b, const uint32_t *picks,
+                  const char *c, char *to) {
     union {
         float floats[1024];
         double doubles[1024];
@@ -272,11 +277,11 @@ void cpu_multiply(const cpu_product *p, const char *a, const char *b, const char
     bool fits = count <= sizeof small.doubles / sizeof *small.doubles;
     void *work = fits ? (void *)&small : tile_malloc(count * sizeof(double));
     if (p->acc.scalar == TILE_f32)
-        sum_floats(p, a, b, c, to, work);
+        sum_floats(p, a, b, picks, c, to, work);
     else if (tile_scalar_is_floating(p->acc.scalar))
-        sum_doubles(p, a, b, c, to, work);
+        sum_doubles(p, a, b, picks, c, to, work);
     else
-        sum_integers(p, a, b, c, to, work);
+        sum_integers(p, a, b, picks, c, to, work);
     if (!fits) free(work);
 }
 
@@ -320,8 +325,8 @@ CPU_HANDLER(cpu_run_dot) {
         elements[i] = tile ? cpu_at(run, agent, insn->operand[i])
                            : (const char *)agent->block->shared + dot.offset[i];
     }
-    cpu_multiply(insn->product, elements[0], elements[1], cpu_at(run, agent, insn->operand[2]),
-                 cpu_at(run, agent, insn->result));
+    cpu_multiply(insn->product, elements[0], elements[1], NULL,
+                 cpu_at(run, agent, insn->operand[2]), cpu_at(run, agent, insn->result));
     if (insn->flag) add_pending(agent, &dot);
     return CPU_NEXT;
 }
@@ -345,7 +350,7 @@ CPU_HANDLER(cpu_run_dot_wait) {
 CPU_HANDLER(cpu_run_mma) {
     if (!cpu_whole_warp(run, agent, insn)) return CPU_STOP;
     cpu_multiply(insn->product, cpu_at(run, agent, insn->operand[0]),
-                 cpu_at(run, agent, insn->operand[1]), cpu_at(run, agent, insn->operand[2]),
+                 cpu_at(run, agent, insn->operand[1]), NULL, cpu_at(run, agent, insn->operand[2]),
                  cpu_at(run, agent, insn->result));
     return CPU_NEXT;
 }

@@ -60,10 +60,10 @@ struct cpu_insn {
     tile_opcode opcode;
     tile_scalar scalar; /* of the elements that the operation works on */
     tile_scalar from;   /* casts: the operand's; accesses: the index's */
-    bool flag;        /* ldmatrix: trans; scratch: clean; dot: async; select: one condition for all
-                         elements */
-    bool speculative; /* reads what may not be written yet */
-    bool own_order;   /* level 2: the block's accesses are ordered without barriers */
+    bool flag;          /* ldmatrix: trans; scratch: clean; dot: async; wgmma: sparse; select: one
+                           condition for all elements */
+    bool speculative;   /* reads what may not be written yet */
+    bool own_order;     /* level 2: the block's accesses are ordered without barriers */
     bool releases, acquires;
     tile_word kind;                 /* atomic operations; waits: how they compare */
     tile_word scope;                /* NONE: gpu */

@@ -137,7 +137,8 @@ struct cpu_warpgroup {
 /* A product that no wait has covered. */
 typedef struct product {
     step step;
-    char *fragment; /* lhs in registers, else NULL */
+    char *fragment;  /* lhs in registers, else NULL */
+    uint32_t *picks; /* of a sparse lhs: k of each of its elements, row by row; else NULL */
     uint32_t sums;
     uint32_t group;
 } product;
@@ -312,8 +313,15 @@ static uint32_t columns_of(const cpu_insn *insn) {
     return insn->count / CPU_LANES * 2;
 }
 
+/* Twice as deep beside a sparse lhs. */
+static matrix decode_rhs(const cpu_insn *insn, uint64_t bits) {
+    matrix rhs = decode_matrix(bits, insn->memory, columns_of(insn));
+    if (insn->flag) rhs.depth *= 2;
+    return rhs;
+}
+
 static bool touch_operands(const reading *r, const step *s) {
-    matrix rhs = decode_matrix(s->rhs, r->insn->memory, columns_of(r->insn));
+    matrix rhs = decode_rhs(r->insn, s->rhs);
     if (!is_fragment(r->insn)) {
         matrix lhs = decode_matrix(s->lhs, r->insn->type, TILE_WGMMA_ROWS);
         if (!touch_matrix(r, &lhs)) return false;
@@ -321,7 +329,42 @@ static bool touch_operands(const reading *r, const step *s) {
     return touch_matrix(r, &rhs);
 }
 
-static void add_product(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const step *now) {
+/* Where the elements of group g of a row lie: four bits of a thread's. */
+static unsigned place_bits(const cpu_insn *insn, const uint32_t *places, uint32_t row, uint32_t g) {
+    bool bytes = tile_scalar_bytes(insn->type->scalar) == 1;
+    uint32_t lane =
+        row % 8 * 4 + (bytes ? g / 8 * 2 + row / 8 : (uint32_t)insn->integer * 2 + g / 4);
+    return places[lane] >> (bytes ? g % 8 * 4 : row / 8 * 16 + g % 4 * 4) & 15;
+}
+
+/* Of tf32 one of two elements, of others two of four. NULL, after a report, where the bits mean
+ * nothing. */
+static uint32_t *find_picks(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+    enum { FIRST = 0x4, SECOND = 0xe };
+    uint32_t size = tile_scalar_bytes(insn->type->scalar), depth = STEP_BYTES / size;
+    uint32_t each = size == 4 ? 1 : 2;
+    const uint32_t *places = cpu_at(run, agent, insn->index[0]);
+    uint32_t *picks = tile_malloc(sizeof *picks * WARP_ROWS * depth);
+    for (uint32_t row = 0; row < WARP_ROWS; row++)
+        for (uint32_t k = 0; k < depth; k++) {
+            unsigned bits = place_bits(insn, places, row, k / each);
+            bool right = each == 1 ? bits == FIRST || bits == SECOND : bits % 4 != bits / 4;
+            uint32_t within = each == 1 ? bits == SECOND : bits >> k % 2 * 2 & 3;
+            picks[row * depth + k] = k / each * 2 * each + within;
+            if (right) continue;
+            cpu_fault(run, agent, insn, -1,
+                      "'places' tells nothing of elements %u to %u of row %u along k: its bits are "
+                      "0x%x there",
+                      k / each * 2 * each, (k / each + 1) * 2 * each - 1,
+                      agent->index % WARPS * WARP_ROWS + row, bits);
+            free(picks);
+            return NULL;
+        }
+    return picks;
+}
+
+static void add_product(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const step *now,
+                        uint32_t *picks) {
     cpu_products *own = agent->products;
     const char *acc = cpu_at(run, agent, insn->operand[2]);
     uint32_t bytes = insn->count * insn->size, number;
@@ -331,7 +374,7 @@ static void add_product(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, co
         own->list = tile_realloc(own->list, sizeof *own->list * own->capacity);
     }
     product *added = &own->list[own->count++];
-    *added = (product){.step = *now, .sums = number, .group = own->commits};
+    *added = (product){.step = *now, .sums = number, .group = own->commits, .picks = picks};
     if (is_fragment(insn)) {
         uint32_t size = CPU_LANES * PIECE;
         const char *fragment = cpu_at(run, agent, insn->operand[0]);
@@ -352,7 +395,9 @@ CPU_HANDLER(cpu_run_wgmma) {
         return CPU_STOP;
     now.keep = keep != 0;
     if (!agree(run, agent, &now) || !touch_operands(&r, &now)) return CPU_STOP;
-    add_product(run, agent, insn, &now);
+    uint32_t *picks = insn->flag ? find_picks(run, agent, insn) : NULL;
+    if (insn->flag && !picks) return CPU_STOP;
+    add_product(run, agent, insn, &now, picks);
     return CPU_NEXT;
 }
 
@@ -369,7 +414,7 @@ static char *gather(const cpu_agent *agent, const matrix *m, uint32_t first, uin
 
 static void finish_product(cpu_run *run, cpu_agent *agent, product *p) {
     const cpu_insn *insn = p->step.insn;
-    matrix rhs = decode_matrix(p->step.rhs, insn->memory, columns_of(insn));
+    matrix rhs = decode_rhs(insn, p->step.rhs);
     sums *s = &agent->products->sums[p->sums];
     char *a = p->fragment, *b = gather(agent, &rhs, 0, rhs.rows, true);
     if (!a) {
@@ -377,8 +422,9 @@ static void finish_product(cpu_run *run, cpu_agent *agent, product *p) {
         a = gather(agent, &lhs, agent->index % WARPS * WARP_ROWS, WARP_ROWS, false);
     }
     if (!p->step.keep) memset(s->data, 0, insn->count * insn->size);
-    cpu_multiply(insn->product, a, b, s->data, s->data);
+    cpu_multiply(insn->product, a, b, p->picks, s->data, s->data);
     s->left--;
+    free(p->picks);
     free(a);
     free(b);
     touch_operands(&(reading){run, agent, insn, false}, &p->step);
@@ -440,6 +486,7 @@ void cpu_clear_products(cpu_agent *agent) {
     cpu_products *own = agent->products;
     if (!own) return;
     for (size_t i = 0; i < own->count; i++) free(own->list[i].fragment);
+    for (size_t i = 0; i < own->count; i++) free(own->list[i].picks);
     for (size_t i = 0; i < own->sums_count; i++) free(own->sums[i].data);
     free(own->list);
     free(own->sums);
@@ -468,11 +515,16 @@ const char *cpu_either_name(cpu_decoder *d, const char *lhs, const char *rhs) {
 }
 
 void cpu_decode_wgmma(cpu_decoder *d, tile_op op) {
+    unsigned count;
+    const tile_value *places = tile_op_segment(d->f, op, 4, &count);
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_wgmma);
     cpu_set_elements(d, insn, cpu_result_type(d, op));
     insn->type = cpu_operand_type(d, op, 0);
     insn->memory = cpu_operand_type(d, op, 1);
     insn->product = cpu_product_of_wgmma(d, op);
+    insn->flag = tile_product_forms_of(d->f, op).sparse;
+    insn->index = cpu_places_of(d, places, count);
+    insn->integer = tile_op_attr_int(d->f, op, TILE_ATTR_selector, 0);
     insn->name = cpu_either_name(d, buffer_name(d, tile_op_operand(d->f, op, 0)),
                                  buffer_name(d, tile_op_operand(d->f, op, 1)));
 }

@@ -139,6 +139,20 @@ Test(cpu_wgmma, the_same_in_all_warps) {
            "another warp of the warpgroup is at another instruction");
 }
 
+Test(cpu_wgmma, a_sparse_lhs) {
+#define SPARSE(places) \
+    KERNEL(4, "  st_shared %one, %other[%t * 8]\n" READY \
+              "  %a = wgmma_descriptor %s[0] {swizzle = 32}\n" \
+              "  %b = wgmma_descriptor %other[0] {swizzle = 32, leading = 256}\n  wgmma_fence\n" \
+              "  %c = wgmma %a, %b, %none, false, " places "\n  wgmma_commit\n" WAIT KEEP)
+    expect(SPARSE("1145324612"), NULL); /* 0x4444 4444: the first two of four */
+    expect(SPARSE("-286331154"), NULL); /* 0xeeee eeee: the last two */
+    expect(SPARSE("0"), "'places' tells nothing of elements 0 to 3 of row ");
+    expect(SPARSE("1145324613"), "its bits are 0x5 there");
+    expect(SPARSE("1145324612 + rem(%t / 2, 2) * 65536"), NULL); /* threads that are not asked */
+    expect(SPARSE("1145324612 {selector = 1}"), NULL);
+}
+
 #define LANDING \
     "  if %t == 0 {\n    mbarrier_expect %bar[0], 2048\n" \
     "    bulk_load %p[0], %w[0], 2048, %bar[0]\n  }\n"

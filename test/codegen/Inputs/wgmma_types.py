@@ -19,17 +19,15 @@ def compile_all(folder):
     """The modules' texts behind one head: each has a kernel, and the same shared memory."""
     tile, ptx = os.path.join(folder, "k.tile"), os.path.join(folder, "k.ptx")
     with open(tile, "w") as file:
-        file.write("".join(kernels["kernel"](case, "k%d" % i) for i, case in enumerate(cases)))
-    head, bodies = {}, []
-    for i in range(len(cases)):
-        subprocess.run(["tilec", tile, "--kernel=k%d" % i, "--target=sm_90a", "--emit=ptx", "-o", ptx], check=True)
-        with open(ptx) as file:
-            text = file.read()
-        for line in HEAD.finditer(text):
-            head[line.group(1)] = max(head.get(line.group(1), ""), line.group())  # the latest version
-        bodies.append(HEAD.sub("", text))
+        file.write(kernels["text_of"](cases))
+    subprocess.run(["tilec", tile, "--kernel=all", "--target=sm_90a", "--emit=ptx", "-o", ptx], check=True)
+    with open(ptx) as file:
+        text = file.read()
+    head = {}
+    for line in HEAD.finditer(text):
+        head[line.group(1)] = max(head.get(line.group(1), ""), line.group())  # the latest version
     order = ("version", "target", "address_size", "extern", "file")
-    return "\n".join([head[word] for word in order if word in head] + bodies)
+    return "\n".join([head[word] for word in order if word in head] + [HEAD.sub("", text)])
 
 
 with tempfile.TemporaryDirectory() as folder:
@@ -40,5 +38,6 @@ with tempfile.TemporaryDirectory() as folder:
     ran = subprocess.run([sys.executable, assemble, ptxas, module], capture_output=True, text=True)
 if ran.returncode:
     sys.exit("\n".join("k%d %s" % (i, case.text) for i, case in enumerate(cases)) + "\n" + ran.stdout)
-print("\n".join(sorted(set(re.findall(r"wgmma\.mma_async\.sync\.aligned\.(\S+)", text)))))
+names = set(re.findall(r"wgmma\.mma_async\.(sp\.)?sync\.aligned\.(\S+)", text))
+print("\n".join(sorted(sparse + name for sparse, name in names)))
 print("%d kernels" % len(cases))
