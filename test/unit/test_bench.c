@@ -1,5 +1,6 @@
 /* tile-bench: what it says of many times, and how it writes. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tools/tile-bench/product.h"
@@ -211,6 +212,48 @@ Test(bench, the_picture_has_a_roof_where_there_is_one) {
     cr_assert_not_null(strstr(text, "Speed relative to cuBLASLt"));
     cr_assert_not_null(strstr(text, "120 TFLOP/s, computed"));
     cr_assert_not_null(strstr(text, "class=\"dot peer\""));
+    free(text);
+    bench_report_free(&r);
+}
+
+typedef struct number_place {
+    double x, y;
+} number_place;
+
+/* Where the picture has "12", in small letters that begin there. */
+static bool find_number(const char *text, unsigned number, number_place *place) {
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "text-anchor=\"start\">%u</text>", number);
+    const char *end = strstr(text, wanted), *begin = end;
+    while (begin && begin > text && *begin != '<') begin--;
+    return end && sscanf(begin, "<text x=\"%lf\" y=\"%lf\"", &place->x, &place->y) == 2;
+}
+
+/* Products at one place of the roofline keep their numbers apart. */
+Test(bench, numbers_beside_dots_can_be_read) {
+    enum { PRODUCTS = 30 };
+    bench_report r = make_report();
+    number_place places[PRODUCTS + 1];
+    bench_row *row = add_row(&r, 0, 0, "reading", "floor", 0.5, 0);
+    bench_set_text(row, BENCH_status, "floor");
+    row = add_row(&r, 0, 1, "peak", "floor", 0.5, 0);
+    bench_set_text(row, BENCH_status, "computed");
+    bench_set_number(row, BENCH_tflops, 120);
+    for (unsigned i = 1; i < PRODUCTS; i++) {
+        row = add_row(&r, i, 0, "some", "kernel", 2, 1);
+        bench_set_number(row, BENCH_m, 64 + i % 2); /* a product each */
+        bench_set_number(row, BENCH_tflops, 30);
+    }
+    char *text = written(&r, bench_write_svg);
+    unsigned count = 0;
+    for (unsigned n = 1; n <= PRODUCTS; n++)
+        count += find_number(strstr(text, "Roofline"), n, &places[count]);
+    cr_assert_geq(count, PRODUCTS - 1, "%u", count);
+    for (unsigned a = 0; a < count; a++)
+        for (unsigned b = 0; b < a; b++)
+            cr_expect(places[a].x - places[b].x > 7 || places[b].x - places[a].x > 7 ||
+                          places[a].y - places[b].y > 12 || places[b].y - places[a].y > 12,
+                      "%u and %u", a, b);
     free(text);
     bench_report_free(&r);
 }

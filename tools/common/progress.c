@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 static void put_time(char to[16], double seconds) {
@@ -24,6 +25,14 @@ void tool_progress_text(const tile_tune_progress *p, char *to, size_t size) {
 
 static bool is_drawn;
 
+/* Of the terminal. What is longer would wrap, and the next line be drawn over its end only. */
+static int columns(void) {
+    enum { UNKNOWN = 256 };
+    struct winsize size;
+    bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+    return known ? size.ws_col : UNKNOWN;
+}
+
 void tool_progress_draw(const tile_tune_progress *progress) {
     char line[256];
     if (!isatty(STDERR_FILENO)) return;
@@ -33,7 +42,7 @@ void tool_progress_draw(const tile_tune_progress *progress) {
         snprintf(line + length, sizeof line - length, "  best %.2f us",
                  1e6 * progress->best->time.median);
     }
-    fprintf(stderr, "\r\033[K%s", line);
+    fprintf(stderr, "\r\033[K%.*s", columns() - 1, line);
     fflush(stderr);
     is_drawn = true;
 }

@@ -4,6 +4,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tools/tile-bench/product.h"
@@ -143,30 +144,83 @@ static void dot(svg *s, const plot *p, const bench_row *row) {
     svg_print(s, ": %.1f TFLOP/s</title></circle>\n", 1e-12 * speed_of(row));
 }
 
-/* The dots of one product stand above each other. */
-static void draw_group(svg *s, const plot *p, size_t first, size_t end, unsigned number) {
+/* A product's number, beside its lowest dot. */
+typedef struct label {
+    double x, y; /* of its text's beginning */
+    unsigned number;
+} label;
+
+enum { LABEL_HEIGHT = 13, DIGIT_WIDTH = 8 };
+
+static double width_of(const label *l) {
+    unsigned digits = 1;
+    for (unsigned n = l->number; n >= 10; n /= 10) digits++;
+    return digits * DIGIT_WIDTH;
+}
+
+static bool do_overlap(const label *a, const label *b) {
+    return a->x < b->x + width_of(b) && b->x < a->x + width_of(a) &&
+           fabs(a->y - b->y) < LABEL_HEIGHT;
+}
+
+static bool is_free(const label *labels, size_t count, const label *l) {
+    for (size_t i = 0; i < count; i++)
+        if (do_overlap(&labels[i], l)) return false;
+    return true;
+}
+
+/* Products may have nearly the same place: the number goes below, then above those that are there,
+ * and to the right of a few. */
+static void place_label(const plot *p, label *labels, size_t count, label l) {
+    enum { FEW = 6 };
+    const double wanted = l.y, bottom = p->top + PLOT - 4;
+    for (unsigned step = 1; !is_free(labels, count, &l); step++) {
+        double shift = (step + 1) / 2 * LABEL_HEIGHT;
+        l.y = wanted + (step % 2 ? shift : -shift);
+        if (l.y > bottom) l.y = wanted; /* which is taken: the next step is above */
+        if (step < FEW) continue;
+        l.x += width_of(&l);
+        l.y = wanted;
+        step = 0;
+    }
+    labels[count] = l;
+}
+
+/* The dots of one product stand above each other. False: it has none. */
+static bool draw_group(svg *s, const plot *p, size_t first, size_t end, label *l) {
     const bench_row *rows = s->report->rows;
     double least = 0, most = 0;
-    char text[16];
     for (size_t i = first; i < end; i++) {
         double speed = is_drawn(&rows[i]) ? speed_of(&rows[i]) : 0;
         if (speed > most) most = speed;
         if (speed > 0 && (least == 0 || speed < least)) least = speed;
     }
-    if (most == 0) return;
+    if (most == 0) return false;
     double x = across(p, flop_of(&rows[first]) / bytes_of(&rows[first], true));
     svg_print(s, "<path d=\"M%.1f %.1fV%.1f\" class=\"stem\"/>\n", x, down(p, least),
               down(p, most));
     for (size_t i = end; i-- > first;) /* the best is on top */
         if (is_drawn(&rows[i])) dot(s, p, &rows[i]);
-    snprintf(text, sizeof text, "%u", number);
-    svg_text(s, x + 9, down(p, least) + 14, "soft small", "start", text);
+    l->x = x + 9;
+    l->y = down(p, least) + 14;
+    return true;
+}
+
+/* Behind all dots. */
+static void draw_labels(svg *s, const label *labels, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "%u", labels[i].number);
+        svg_text(s, labels[i].x, labels[i].y, "soft small", "start", text);
+    }
 }
 
 void svg_roofline(svg *s) {
     plot p;
     unsigned number = 1;
+    size_t count = 0;
     if (!s->report->count || !find_edges(s, &p)) return;
+    label *labels = calloc(s->report->count, sizeof *labels);
     p.top = s->y + TOP;
     svg_text(s, SVG_MARGIN, s->y + 4, "panel", "start", "Roofline");
     svg_text(s, SVG_WIDTH - SVG_MARGIN, s->y + 4, "soft small", "end",
@@ -175,8 +229,12 @@ void svg_roofline(svg *s) {
     grid(s, &p);
     roof(s, &p);
     for (size_t first = 0, end; first < s->report->count; first = end, number++) {
+        label l = {.number = number};
         end = svg_group_end(s, first);
-        draw_group(s, &p, first, end, number);
+        bool drawn = draw_group(s, &p, first, end, &l);
+        if (drawn && labels) place_label(&p, labels, count++, l);
     }
+    draw_labels(s, labels, count);
+    free(labels);
     s->y += svg_roofline_height(s);
 }
