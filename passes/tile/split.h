@@ -18,6 +18,7 @@ typedef struct split_strategy {
     bool splits_one;     /* a factor of 1 is a split, too */
     bool draws;          /* parts are drawn by the blocks as they come, in the place of block_id */
     bool neighbours;     /* the parts of a tile are neighbours in the grid */
+    bool only_adds;      /* other reductions would need a start that changes nothing */
     bool
         last_goes_on; /* behind the loop: the block that comes last, perhaps alone of its cluster */
     unsigned capability;                    /* compute capability that it needs */
@@ -31,8 +32,9 @@ struct split {
     tile_op loop;
     int64_t factor; /* at least 2 */
     const split_strategy *strategy;
-    unsigned count; /* of carried values, all of which are sums */
-    bool quiet;     /* only to see whether it is legal */
+    unsigned count;       /* of carried values, all of which are sums, or other reductions */
+    tile_opcode *combine; /* by carried value, once it is legal: add, max or min */
+    bool quiet;           /* only to see whether it is legal */
 };
 
 /* NULL past the end, or if there is no such word, which attrs.def does not have either. */
@@ -129,6 +131,11 @@ split_fork split_begin_fork(tile_builder *b, tile_value condition, const tile_ty
 const tile_type *split_part_type(const split *s, unsigned i);
 /* The value of carried value i in that type, and back. */
 tile_value split_to_part(split *s, tile_builder *b, unsigned i, tile_value value);
+/* Two parts of carried value i, or sums of them, together. */
+tile_value split_combine(const split *s, tile_builder *b, unsigned i, tile_value lhs,
+                         tile_value rhs);
+/* Whether all carried values are sums. */
+bool split_only_adds(const split *s);
 tile_value split_zero(const split *s, tile_builder *b, const tile_type *type);
 tile_value split_as_type(tile_builder *b, tile_value value, const tile_type *type);
 tile_value split_from_part(split *s, tile_builder *b, unsigned i, tile_value value);
@@ -163,7 +170,7 @@ typedef struct split_adder {
     const split *s;
     void (*load)(const struct split_adder *a, tile_builder *b, tile_value part, tile_value *loaded);
 } split_adder;
-/* Adds all parts in their order, beginning with 0. */
+/* Adds all parts in their order, beginning with 0, or with the first where not all are sums. */
 void split_add_parts(const split_adder *a, tile_builder *b, const tile_type *const *types,
                      tile_value *sums);
 /* Adds parts from, from + 1, .., below `to`, `length` at a time: the last of them may be beyond. */

@@ -1,5 +1,6 @@
 /* Whether a loop may be split: its iterations can be run in parts, in any order, by blocks that
- * know nothing of each other, if all that they hand on is sums. */
+ * know nothing of each other, if all that they hand on is sums, or other reductions whose parts can
+ * be put together in any grouping. A maximum may start anywhere: each part starts there. */
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
@@ -14,6 +15,7 @@ typedef struct checker {
     uint32_t *leads;      /* by value: the carried value that it is, plus something */
     uint32_t *barren;     /* by value: the carried value to which it does not lead */
     bool *touched;        /* by value: a shared buffer that the loop writes */
+    tile_opcode kind;     /* of the reduction that is looked for */
     bool ok;
 } checker;
 
@@ -31,7 +33,8 @@ static void note_split(checker *c) {
     tile_report(c->s->context, TILE_NOTE, tile_op_loc(c->f, c->s->loop), "this loop is split");
 }
 
-/* Sums ----------------------------------------------------------------------------------------- */
+/* Reductions
+ * ----------------------------------------------------------------------------------------- */
 
 static bool adds_to(checker *c, tile_value value, tile_value carried);
 
@@ -47,8 +50,9 @@ static tile_value operand_at(const tile_function *f, tile_op op, unsigned index)
 
 enum { MOST_WAYS = 2 };
 
-/* The values that must be the carried one plus something for the value to be: all of them. Of what
- * an `add` adds, it is one. For a loop the second is what an iteration makes of *inner. */
+/* The values that must be the carried one plus something (or the larger, or smaller one of it and
+ * something) for the value to be: all of them. Of the operands of an `add`, it is one. For a loop
+ * the second is what an iteration makes of *inner. */
 static unsigned ways_to(checker *c, tile_value value, tile_value carried, tile_value *ways,
                         tile_value *inner) {
     tile_function *f = c->f;
@@ -57,9 +61,12 @@ static unsigned ways_to(checker *c, tile_value value, tile_value carried, tile_v
     *inner = carried;
     switch (op.id ? tile_op_opcode(f, op) : TILE_OP_yield) {
     case TILE_OP_dot:
-    case TILE_OP_fma: return ways[0] = operand_at(f, op, 2), 1;
-    case TILE_OP_sub: return ways[0] = operand_at(f, op, 0), 1;
+    case TILE_OP_fma: return ways[0] = operand_at(f, op, 2), c->kind == TILE_OP_add;
+    case TILE_OP_sub: return ways[0] = operand_at(f, op, 0), c->kind == TILE_OP_add;
     case TILE_OP_add:
+    case TILE_OP_max:
+    case TILE_OP_min:
+        if (tile_op_opcode(f, op) != c->kind) return 0;
         ways[0] = operand_at(f, op, 0);
         if (!adds_to(c, ways[0], carried)) ways[0] = operand_at(f, op, 1);
         return 1;
@@ -84,6 +91,20 @@ static bool adds_to(checker *c, tile_value value, tile_value carried) {
     for (unsigned i = 0; i < count && leads; i++) leads = adds_to(c, ways[i], i ? inner : carried);
     *(leads ? &c->leads[value.id] : &c->barren[value.id]) = carried.id;
     return leads;
+}
+
+/* Finds the kind of reduction that the carried value is; false: none that is known. */
+static bool find_kind(checker *c, tile_value next, tile_value carried) {
+    static const tile_opcode kinds[] = {TILE_OP_add, TILE_OP_max, TILE_OP_min};
+    for (unsigned k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        c->kind = kinds[k];
+        for (uint32_t id = 1; id < c->f->value_count; id++) {
+            if (c->leads[id] == carried.id) c->leads[id] = 0;
+            if (c->barren[id] == carried.id) c->barren[id] = 0;
+        }
+        if (adds_to(c, next, carried)) return true;
+    }
+    return false;
 }
 
 /* Counts the uses of each value on the way from the carried one to this one, once. */
@@ -140,6 +161,14 @@ static void refuse_sum(checker *c, tile_value carried, const char *why) {
     if (m.op.id) note_split(c);
 }
 
+static void refuse_kind(checker *c, tile_value carried) {
+    FAIL(c, tile_op_loc(c->f, c->s->loop),
+         "split: %s, which the loop carries, is a %s, and the strategy %s only adds; take serial, "
+         "workspace, exchange or cluster",
+         name_of(c, carried, "a value"), c->kind == TILE_OP_max ? "maximum" : "minimum",
+         c->s->strategy->word);
+}
+
 static void check_sum(checker *c, unsigned i) {
     tile_op loop = c->s->loop;
     tile_value carried = tile_carried_received(c->f, loop, 0, i);
@@ -150,15 +179,20 @@ static void check_sum(checker *c, unsigned i) {
         refuse_sum(c, carried, "is no tile");
     else if (type->rank == TILE_MAX_RANK)
         refuse_sum(c, carried, "has too many dims to be stored by parts");
-    else if (!adds_to(c, next, carried))
-        refuse_sum(c, carried, "is no sum: it is not only added to (`dot`, `add`, `sub`, `fma`)");
+    else if (!find_kind(c, next, carried))
+        refuse_sum(c, carried,
+                   "is no sum: it is not only added to (`dot`, `add`, `sub`, `fma`), nor only made "
+                   "larger or smaller (`max`, `min`)");
     else if (has_other_uses(c, next, carried))
         refuse_sum(c, carried, "is also used before the sum is complete");
-    else if (!is_zero(c, init))
+    else if (c->kind != TILE_OP_add && c->s->strategy->only_adds)
+        refuse_kind(c, carried);
+    else if (c->kind == TILE_OP_add && !is_zero(c, init))
         FAIL(c, tile_op_loc(c->f, loop),
              "split: %s starts at another value than 0, which each part would add; start it at 0 "
              "and add %s behind the loop",
              name_of(c, carried, "a carried value"), name_of(c, init, "the value"));
+    c->s->combine[i] = c->kind;
 }
 
 /* Effects -------------------------------------------------------------------------------------- */
@@ -383,6 +417,7 @@ bool split_is_legal(split *s) {
     c.leads = TILE_NEW_ARRAY(arena, uint32_t, s->f->value_count);
     c.on_way = TILE_NEW_ARRAY(arena, bool, s->f->value_count);
     c.touched = TILE_NEW_ARRAY(arena, bool, s->f->value_count);
+    s->combine = TILE_NEW_ARRAY(arena, tile_opcode, s->count + 1);
     check_place(&c);
     if (c.ok) check_effects(&c);
     for (unsigned i = 0; i < s->count && c.ok; i++) check_sum(&c, i);

@@ -69,9 +69,9 @@
  * others wait for start first.
  *
  * What may be split (split_check.c). Each carried value is a tile that is only added to and starts
- * at 0, the body does nothing else that is seen outside, and every iteration writes what it reads
- * of shared memory. All that stands behind the loop is done once, with the whole sums: bias,
- * activation, conversion, stores.
+ * at 0, or only made larger, or smaller (max, min), wherever it starts; the body does nothing else
+ * that is seen outside, and every iteration writes what it reads of shared memory. All that stands
+ * behind the loop is done once, with the whole sums: bias, activation, conversion, stores.
  *
  * Sums are handed from block to block in the type of the accumulator, at least f32. */
 #include "passes/tile/split.h"
@@ -86,7 +86,7 @@
 static const split_strategy strategies[] = {
     {.word = "serial", .lower = split_serial, .draws = true, .last_goes_on = true},
     {.word = "workspace", .lower = split_workspace, .takes_steps = true, .knows_grid = true},
-    {.word = "atomic", .lower = split_atomic, .last_goes_on = true},
+    {.word = "atomic", .lower = split_atomic, .only_adds = true, .last_goes_on = true},
     {.word = "exchange",
      .lower = split_exchange,
      .takes_steps = true,
@@ -103,6 +103,7 @@ static const split_strategy strategies[] = {
      .knows_grid = true,
      .max_factor = 8,
      .splits_one = true,
+     .only_adds = true,
      .last_goes_on = true,
      .refuses = split_stream_k_refuses},
 };

@@ -270,6 +270,19 @@ tile_value split_from_part(split *s, tile_builder *b, unsigned i, tile_value val
     return split_as_type(b, value, tile_value_type(s->f, tile_op_result(s->f, s->loop, i)));
 }
 
+tile_value split_combine(const split *s, tile_builder *b, unsigned i, tile_value lhs,
+                         tile_value rhs) {
+    if (s->combine[i] == TILE_OP_max) return tile_build_max(b, lhs, rhs);
+    if (s->combine[i] == TILE_OP_min) return tile_build_min(b, lhs, rhs);
+    return tile_build_add(b, lhs, rhs);
+}
+
+bool split_only_adds(const split *s) {
+    for (unsigned i = 0; i < s->count; i++)
+        if (s->combine[i] != TILE_OP_add) return false;
+    return true;
+}
+
 tile_value split_zero(const split *s, tile_builder *b, const tile_type *type) {
     const tile_type *scalar = tile_type_scalar(s->context, type->scalar);
     return tile_build_splat(b, tile_build_constant(b, scalar, tile_expr_int(s->context, 0)), type);

@@ -35,7 +35,7 @@ static void add_to_sums(chain *c, tile_builder *b) {
         tile_value place[TILE_MAX_RANK];
         unsigned rank = split_place(&fork.yes, types[i], c->t.tile, place);
         tile_value before = tile_build_load(&fork.yes, c->t.sums[i], place, rank, types[i]);
-        parts[i] = tile_build_add(&fork.yes, before, parts[i]);
+        parts[i] = split_combine(s, &fork.yes, i, before, parts[i]);
     }
     tile_build_yield(&fork.yes, parts, s->count);
     for (unsigned i = 0; i < s->count; i++) c->totals[i] = tile_op_result(s->f, fork.op, i);

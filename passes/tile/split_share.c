@@ -353,7 +353,7 @@ static void add_group(const split_adder *a, tile_builder *b, tile_value from, in
     }
     for (int64_t u = 0; u < length; u++)
         for (unsigned i = 0; i < s->count; i++)
-            sums[i] = tile_build_add(b, sums[i], loaded[u * s->count + i]);
+            sums[i] = split_combine(s, b, i, sums[i], loaded[u * s->count + i]);
 }
 
 int64_t split_count_at_once(const split *s, const tile_type *const *types) {
@@ -385,10 +385,14 @@ void split_add_parts(const split_adder *a, tile_builder *b, const tile_type *con
                      tile_value *sums) {
     const split *s = a->s;
     int64_t length = split_count_at_once(s, types), done = 0;
-    for (unsigned i = 0; i < s->count; i++) sums[i] = split_zero(s, b, types[i]);
-    if (s->factor >= 2 * length) {
-        done = s->factor / length * length;
-        split_add_loop(a, b, tile_build_int(b, 0), tile_build_int(b, done), length, sums);
+    if (split_only_adds(s))
+        for (unsigned i = 0; i < s->count; i++) sums[i] = split_zero(s, b, types[i]);
+    else
+        a->load(a, b, tile_build_int(b, done++), sums);
+    if (s->factor - done >= 2 * length) {
+        int64_t end = done + (s->factor - done) / length * length;
+        split_add_loop(a, b, tile_build_int(b, done), tile_build_int(b, end), length, sums);
+        done = end;
     }
     for (int64_t group; done < s->factor; done += group) {
         group = s->factor - done < length ? s->factor - done : length;
@@ -428,6 +432,7 @@ static int64_t choose_group(const split *s, const split_pieces *pieces) {
     int64_t warps = 1, group = 1;
     tile_expr_is_int(s->f->warps, &warps);
     if (s->count != 1 || s->factor < MANY || pieces->count == 1 || pieces->axis) return 1;
+    if (!split_only_adds(s)) return 1; /* rows behind the last part are read as 0 */
     const tile_type *type = piece_type(s, pieces, split_part_type(s, 0));
     if (type->rank != 2 || tile_type_dim(type, 0) != 1) return 1;
     int64_t row = tile_type_dim(type, 1) * tile_scalar_bytes(type->scalar);

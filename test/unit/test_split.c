@@ -30,6 +30,12 @@ static const char sum_text[] =
     "    yield max(%s, load %x[%i, 0] : [1, 32])\n"
     "  }\n"
     "  store %all, %y[0, 0]\n"
+    "}\n"
+    "kernel @product(%n: i32, %x: view<f32[%n, 32]>, %y: view<f32[1, 32]>) grid [1] warps 1 {\n"
+    "  %all = for %i = 0 to %n iter (%s = 0.0 : tile<f32[1, 32]>) {\n"
+    "    yield %s * load %x[%i, 0] : [1, 32]\n"
+    "  }\n"
+    "  store %all, %y[0, 0]\n"
     "}\n";
 
 static const tile_target *target(void) {
@@ -57,7 +63,10 @@ Test(split, space_has_what_is_legal) {
     cr_assert_eq(count_points(points, count, "cluster"), 5); /* 2, 3, 4, 6, 8 */
     count = tile_split_space(plain, tile_target_find("sm_80"), points);
     cr_assert_eq(count_points(points, count, "cluster"), 0, "clusters begin at sm_90");
-    cr_assert_eq(tile_split_space(tile_module_find(module, "most"), target(), points), 1);
+    count = tile_split_space(tile_module_find(module, "most"), target(), points);
+    cr_assert_eq(count_points(points, count, "serial"), 14);
+    cr_assert_eq(count_points(points, count, "atomic"), 0, "it only adds");
+    cr_assert_eq(tile_split_space(tile_module_find(module, "product"), target(), points), 1);
     cr_assert_eq(tile_split_space(tile_module_find(module, "sum"), target(), points), 0,
                  "it has parameters");
     cr_assert_eq(tile_split_space(NULL, target(), points), 0);
