@@ -251,6 +251,7 @@ static tile_status tune(bench_candidate *c, const char *name, tile_flush flush) 
         .binding_count = c->options->binding_count,
         .budget = c->options->budget > 0 ? c->options->budget : bench_product_budget(&c->product),
         .retune = c->options->retunes ? TILE_RETUNE_ALWAYS : TILE_RETUNE_STALE,
+        .split = c->options->splits,
         .measure = &measure,
         .unchecked = c->options->unchecked,
         .progress = draw_progress};

@@ -29,6 +29,7 @@ typedef struct bench_candidate_options {
     bool unchecked;    /* its points may be tuned without a reference: the one that wins is checked
                           here in any case */
     bool retunes;      /* also where there is a tuned point already */
+    bool splits;       /* joins the space with that of splitting the reduction loop */
     const char *tuner; /* path of tile-worker, in which points are tried; NULL: here */
 } bench_candidate_options;
 

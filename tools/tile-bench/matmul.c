@@ -36,6 +36,7 @@ static const char help_head[] =
     "without\n"
     "                        a number: 4 s and 50 ns for each element of a, b and c\n"
     "  --retune              also where the cache has a tuned point\n"
+    "  --split               tries to split the reduction loop, too, where the text does not\n"
     "  --shape=M,N,K         may be given again\n"
     "  --shapes=LIST         shapes from a file (blanks between them, # begins a comment), or\n";
 
@@ -86,7 +87,7 @@ typedef struct options {
     bool has_point;
     unsigned best;
     const char *device, *target, *cublas, *ptxas, *csv, *json, *svg;
-    bool no_kernels, no_cublas, first, no_floor, retunes, profiles;
+    bool no_kernels, no_cublas, first, no_floor, retunes, splits, profiles;
     tool_cache cache;
 } options;
 
@@ -349,6 +350,7 @@ static bool parse_option(options *o, tool_arguments *words) {
     if (tool_option(words, "--target", &o->target))
         return tile_target_find(o->target) || complain("there is no target", o->target);
     if (tool_flag(words, "--retune")) return o->retunes = true;
+    if (tool_flag(words, "--split")) return o->splits = true;
     if (tool_flag(words, "--no-kernels")) return o->no_kernels = true;
     if (tool_flag(words, "--no-cublas")) return o->no_cublas = true;
     if (tool_flag(words, "--first")) return o->first = true;
@@ -422,6 +424,7 @@ static void add_tuning(const options *o, bench_contender *c) {
     snprintf(seconds, sizeof seconds, "%g", o->plan.budget);
     bench_contender_add_word(c, word("--tune=", seconds, strlen(seconds)));
     if (o->retunes) bench_contender_add_word(c, "--retune");
+    if (o->splits) bench_contender_add_word(c, "--split");
     if (tuner) bench_contender_add_word(c, word("--tuner=", tuner, strlen(tuner)));
     free(tuner);
 }

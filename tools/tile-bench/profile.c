@@ -150,7 +150,7 @@ static void fix_point(const char *const *words, const char *point, char kept[MAX
     size_t used = 0;
     for (; *words && count + 1 < MAX_WORDS; words++)
         if (!point || (strncmp(*words, "--param=", 8) != 0 && strncmp(*words, "--tune", 6) != 0 &&
-                       strcmp(*words, "--retune") != 0))
+                       strcmp(*words, "--retune") != 0 && strcmp(*words, "--split") != 0))
             fixed[count++] = *words;
     while (point && *(point += strspn(point, " ")) && *point != '(') {
         size_t length = strcspn(point, " ");

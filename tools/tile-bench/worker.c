@@ -204,6 +204,7 @@ static bool parse_option(worker *w, tool_arguments *words) {
     }
     if (tool_option(words, "--tune", &value)) return w->options.budget = strtod(value, NULL), true;
     if (tool_flag(words, "--retune")) return w->options.retunes = true;
+    if (tool_flag(words, "--split")) return w->options.splits = true;
     if (tool_flag(words, "--unchecked")) return w->options.unchecked = true;
     return tool_option(words, "--file", &w->options.file) ||
            tool_option(words, "--kernel", &w->options.kernel) ||
