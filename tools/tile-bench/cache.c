@@ -75,14 +75,18 @@ static bool read_size(const char *text, uint64_t *size) {
     return true;
 }
 
+static bool is_c(const char *path) {
+    size_t length = strlen(path);
+    return length > 2 && strcmp(path + length - 2, ".c") == 0;
+}
+
 static bool export_points(tile_cache *cache, const char *path) {
     tool_text text = {NULL, 0, 0};
-    size_t length = path ? strlen(path) : 0;
-    if (!length) return complain("export takes a file, not", "");
-    bool c = length > 2 && strcmp(path + length - 2, ".c") == 0;
+    if (!path || !*path) return complain("export takes a file, not", "");
     tile_tuned_table *table = tile_tuned_table_create();
     tile_tuned_table_take(table, cache, NULL);
-    tile_tuned_table_write(table, c ? TILE_TABLE_C : TILE_TABLE_TEXT, NULL, tool_append, &text);
+    tile_tuned_table_write(table, is_c(path) ? TILE_TABLE_C : TILE_TABLE_TEXT, NULL, tool_append,
+                           &text);
     bool ok = tool_write_file(path, text.data, text.size);
     tile_tuned_table_destroy(table);
     free(text.data);
@@ -96,6 +100,10 @@ static bool import_points(tile_context *context, tile_cache *cache, const char *
     char *text = tool_read_file(path, &size);
     if (!text) return false;
     bool ok = tile_tuned_table_read(context, text, size, &table) == TILE_OK;
+    if (!ok)
+        fprintf(stderr, "note: in %s%s\n", path,
+                is_c(path) ? ", which is for a compiler; export the points as text to import them"
+                           : "");
     unsigned count = tile_tuned_table_count(table);
     unsigned kept = ok ? tile_tuned_table_keep(table, cache) : 0;
     if (ok && kept == count)
