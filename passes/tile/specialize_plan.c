@@ -143,17 +143,27 @@ static void check_box(planner *p, tile_op copy) {
 
 /* Memory --------------------------------------------------------------------------------------- */
 
+/* Whether op stands behind path, or inside of it. */
+static bool stands_behind(const tile_function *f, tile_op path, tile_op op) {
+    tile_op holder = tile_ancestor_in(f, op, tile_op_at(f, path)->parent);
+    for (tile_op next = path; holder.id && next.id; next = tile_op_at(f, next)->next)
+        if (next.id == holder.id) return true;
+    return false;
+}
+
 /* Whether op comes after the loop, in the same turn of the loops around it. */
 static bool comes_after(planner *p, tile_op op) {
-    for (tile_op path = p->loop; path.id; path = tile_op_parent(p->f, path)) {
-        tile_region region = tile_op_at(p->f, path)->parent;
-        tile_op holder = tile_ancestor_in(p->f, op, region);
-        if (!holder.id) continue;
-        for (tile_op next = path; next.id; next = tile_op_at(p->f, next)->next)
-            if (next.id == holder.id) return true;
-        return false;
-    }
+    for (tile_op path = p->loop; path.id; path = tile_op_parent(p->f, path))
+        if (tile_ancestor_in(p->f, op, tile_op_at(p->f, path)->parent).id)
+            return stands_behind(p->f, path, op);
     return false;
+}
+
+/* Whether it comes after all turns of all loops, and so after every copy. */
+static bool comes_last(planner *p, tile_op op) {
+    tile_op top = specialize_top(p->s);
+    return stands_behind(p->f, top, op) &&
+           tile_ancestor_in(p->f, op, tile_op_at(p->f, top)->parent).id != top.id;
 }
 
 typedef struct source_check {
@@ -170,7 +180,7 @@ static void visit_write(tile_function *f, tile_op op, void *user) {
     for (unsigned i = 0; i < count && c->p->ok; i++) {
         if (!accesses[i].write || accesses[i].shared ||
             !tile_may_alias(f, accesses[i].memory, c->source) ||
-            (c->in_order && comes_after(c->p, op)))
+            (c->in_order && comes_after(c->p, op)) || comes_last(c->p, op))
             continue;
         refuse(c->p, c->copy,
                "the kernel may write what it reads, and a producer would read that too early",
