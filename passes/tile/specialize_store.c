@@ -40,16 +40,19 @@ static tile_op following(const specialist *s, tile_op op) {
     return behind(s, op);
 }
 
-/* NULL if the store can end in the background, or why not. */
-static const char *find_obstacle(const specialist *s, tile_op op) {
+/* NULL if the store can end in the background, or why not; *remedy: what to write, or NULL. */
+static const char *find_obstacle(const specialist *s, tile_op op, const char **remedy) {
     unsigned size;
     const tile_function *f = s->ring.f;
     const tile_type *tile = tile_value_type(f, tile_op_operand(f, op, 0));
     tile_value view = *tile_op_segment(f, op, 1, &size);
+    *remedy = NULL;
     if (tile->rank != 2) return "its tile is no product's";
+    *remedy = "put it last";
     for (tile_op next = behind(s, op); next.id; next = behind(s, next))
         if (must_wait(f, next, view) && tile_stores_may_meet(f, op, next))
             return "what comes behind it may need it complete";
+    *remedy = "say `independent` of the loop around, if its iterations are tiles of the grid";
     for (unsigned i = 0; i < s->around_count; i++)
         if (!tile_op_has_attr(f, s->around[i], TILE_ATTR_independent))
             return "the next iteration may need it complete";
@@ -154,15 +157,28 @@ static tile_op find_store(const specialist *s, tile_op op) {
     return op;
 }
 
+/* Behind the loops around it: there the ring's producer is done, and what is stored stays as it is.
+ */
+static void tell_last(const specialist *s) {
+    const tile_function *f = s->ring.f;
+    tile_op op = s->around_count ? tile_op_next(f, specialize_top(s)) : TILE_NO_OP;
+    for (; op.id; op = tile_op_next(f, op))
+        if (is_result(f, op) && tile_value_type(f, tile_op_operand(f, op, 0))->rank == 2)
+            tile_remark_missed(f, op, "no TMA",
+                               "it stands behind a loop around the pipelined one",
+                               "make one loop of the two");
+}
+
 void specialize_stores(specialist *s, tile_region region) {
     tile_function *f = s->ring.f;
     store_rings rings = {.count = 0};
+    const char *remedy;
     tile_op first = find_store(s, behind(s, s->done)), next;
     for (tile_op op = first; op.id; op = find_store(s, following(s, op)))
-        rings.stores += !find_obstacle(s, op);
+        rings.stores += !find_obstacle(s, op, &remedy);
     for (tile_op op = first; op.id; op = next) {
         next = find_store(s, following(s, op));
-        const char *why = find_obstacle(s, op), *remedy = NULL;
+        const char *help, *why = find_obstacle(s, op, &help);
         unsigned size;
         tile_value view = *tile_op_segment(f, op, 1, &size);
         const char *no_map = tile_view_lacks_map(f, view, s->ring.pass->scratch, &remedy);
@@ -173,8 +189,9 @@ void specialize_stores(specialist *s, tile_region region) {
         else if (!no_map)
             tile_remark_missed(f, op, "no TMA",
                                why ? why : "shared memory has no room for pieces of its tile",
-                               why ? NULL : "take a stage less");
+                               why ? help : "take a stage less");
     }
+    tell_last(s);
     if (!rings.count) return;
     tile_builder b = tile_builder_before(f, tile_region_yield(f, region));
     b.loc = tile_op_loc(f, specialize_top(s));
