@@ -140,6 +140,26 @@ static bool fault_race(const access *a, const char *what, uint32_t granule, uint
     return false;
 }
 
+/* The copy, and what would have covered it: that may be missing, or wait for another phase. */
+static bool fault_in_flight(const access *a, const char *what, const cpu_shadow *shadow,
+                            uint32_t granule) {
+    const cpu_insn *copy = &a->run->program->insns[shadow->write_insn];
+    const char *name = tile_op_get_info(copy->opcode)->name;
+    tile_arena scratch = {0};
+    fault_at(a, tile_arena_format(&scratch, "%s while an asynchronous copy is in flight", what),
+             granule);
+    if (copy->at_barrier)
+        tile_report(a->run->context, TILE_NOTE, copy->loc,
+                    "the copy: %s, complete where its phase of %%%s has been waited for", name,
+                    copy->at_barrier->name);
+    else
+        tile_report(a->run->context, TILE_NOTE, copy->loc,
+                    "the copy: %s, complete behind the wait_group that covers it and a barrier",
+                    name);
+    tile_arena_reset(&scratch);
+    return false;
+}
+
 /* Readers -------------------------------------------------------------------------------------- */
 
 static uint32_t new_reader(cpu_block *block, cpu_reader reader) {
@@ -241,7 +261,7 @@ static bool check_list(const access *a, uint32_t list,
 /* False after a report of what the read collides with. */
 static bool check_read(const access *a, const cpu_shadow *shadow, uint32_t granule) {
     if (shadow->writer == CPU_IN_FLIGHT)
-        return fault_at(a, "read while an asynchronous copy is in flight", granule);
+        return fault_in_flight(a, "read", shadow, granule);
     if (!shadow->writer && !a->insn->speculative)
         return fault_at(a, "read of uninitialised shared memory", granule);
     if (shadow->writer && !is_before(a, shadow->writer, shadow->write_time))
@@ -352,7 +372,7 @@ static bool check_reads(const access *a, const cpu_shadow *shadow, uint32_t gran
 /* False after a report of what the write collides with. */
 static bool check_write(const access *a, const cpu_shadow *shadow, uint32_t granule) {
     if (shadow->writer == CPU_IN_FLIGHT)
-        return fault_at(a, "write while an asynchronous copy is in flight", granule);
+        return fault_in_flight(a, "write", shadow, granule);
     if (shadow->pending)
         return fault_race(a,
                           "write while an asynchronous operation that nothing has waited for reads",
@@ -401,7 +421,7 @@ bool cpu_shared_update(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int
     for (uint32_t i = first; i < end; i++) {
         cpu_shadow *shadow = &agent->block->shadow[i];
         if (shadow->writer == CPU_IN_FLIGHT)
-            return fault_at(&a, "updated while an asynchronous copy is in flight", i);
+            return fault_in_flight(&a, "updated", shadow, i);
         if (!shadow->writer) return fault_at(&a, "read of uninitialised shared memory", i);
         if (!is_before(&a, shadow->writer, shadow->write_time))
             return fault_race(&a, "atomic access without a barrier after a write", i,
