@@ -164,8 +164,7 @@ static void tell_last(const specialist *s) {
     tile_op op = s->around_count ? tile_op_next(f, specialize_top(s)) : TILE_NO_OP;
     for (; op.id; op = tile_op_next(f, op))
         if (is_result(f, op) && tile_value_type(f, tile_op_operand(f, op, 0))->rank == 2)
-            tile_remark_missed(f, op, "no TMA",
-                               "it stands behind a loop around the pipelined one",
+            tile_remark_missed(f, op, "no TMA", "it stands behind a loop around the pipelined one",
                                "make one loop of the two");
 }
 

@@ -260,8 +260,7 @@ static bool check_list(const access *a, uint32_t list,
 
 /* False after a report of what the read collides with. */
 static bool check_read(const access *a, const cpu_shadow *shadow, uint32_t granule) {
-    if (shadow->writer == CPU_IN_FLIGHT)
-        return fault_in_flight(a, "read", shadow, granule);
+    if (shadow->writer == CPU_IN_FLIGHT) return fault_in_flight(a, "read", shadow, granule);
     if (!shadow->writer && !a->insn->speculative)
         return fault_at(a, "read of uninitialised shared memory", granule);
     if (shadow->writer && !is_before(a, shadow->writer, shadow->write_time))
@@ -371,8 +370,7 @@ static bool check_reads(const access *a, const cpu_shadow *shadow, uint32_t gran
 
 /* False after a report of what the write collides with. */
 static bool check_write(const access *a, const cpu_shadow *shadow, uint32_t granule) {
-    if (shadow->writer == CPU_IN_FLIGHT)
-        return fault_in_flight(a, "write", shadow, granule);
+    if (shadow->writer == CPU_IN_FLIGHT) return fault_in_flight(a, "write", shadow, granule);
     if (shadow->pending)
         return fault_race(a,
                           "write while an asynchronous operation that nothing has waited for reads",
@@ -420,8 +418,7 @@ bool cpu_shared_update(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int
     granules(run, offset, bytes, &first, &end);
     for (uint32_t i = first; i < end; i++) {
         cpu_shadow *shadow = &agent->block->shadow[i];
-        if (shadow->writer == CPU_IN_FLIGHT)
-            return fault_in_flight(&a, "updated", shadow, i);
+        if (shadow->writer == CPU_IN_FLIGHT) return fault_in_flight(&a, "updated", shadow, i);
         if (!shadow->writer) return fault_at(&a, "read of uninitialised shared memory", i);
         if (!is_before(&a, shadow->writer, shadow->write_time))
             return fault_race(&a, "atomic access without a barrier after a write", i,
