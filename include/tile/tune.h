@@ -20,7 +20,8 @@
  * anything else by equality with the first candidate that passed (where rounding allows no
  * equality: within a bound).
  *
- * The fastest ones are measured again in more launches, and the best is kept in the device's cache,
+ * The fastest ones are measured again in turn, in five rounds, of which each one's middle counts:
+ * what slows the device down for a while does not choose. The best is kept in the device's cache,
  * under the sizes of these arguments, where launches with the same ones find it, and others of
  * their bucket (tile/device.h) that have no point of their own.
  *

@@ -233,14 +233,20 @@ static bool check_after(trial *t) {
                     tile_arena_format(t->arena, "%s, launched again", when));
 }
 
-enum { AGAIN_FACTOR = 3 /* launches of the best ones, when they are measured again */ };
+/* A round of several: few launches, which are less than a third of a first measurement. */
+static void shorten(tile_measure_options *options) {
+    enum { SHARE = 3, LEAST = 3, WARMUP = 2 };
+    unsigned repeats = options->repeats / SHARE;
+    options->repeats = repeats > LEAST ? repeats : LEAST;
+    if (options->warmup > WARMUP) options->warmup = WARMUP;
+}
 
 static bool measure(trial *t) {
     tune_session *s = t->s;
     tile_measure_options options = s->task.measure;
     tune_outcome *o = t->outcome;
     options.hopeless = t->given->again ? 0 : t->given->hopeless;
-    if (t->given->again) options.repeats *= AGAIN_FACTOR;
+    if (t->given->again) shorten(&options);
     tile_status status =
         tile_measure(t->kernel, s->tuned.timed, s->task.argument_count, NULL, &options, &o->time);
     if (ends(t, status, TILE_CANDIDATE_refused, NULL)) return true;

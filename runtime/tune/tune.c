@@ -25,7 +25,7 @@ static const double default_timeout = 20, progress_interval = 0.1;
 static const double hopeless_factor = 1.1; /* above the best median, nobody wins any more */
 static const double final_factor = 1.05;   /* up to here above it, another measurement may decide */
 
-enum { FINALISTS = 5, SMALL_LIMIT_CUDA = 256, SMALL_LIMIT_CPU = 64 };
+enum { FINALISTS = 8, ROUNDS = 5, SMALL_LIMIT_CUDA = 256, SMALL_LIMIT_CPU = 64 };
 
 typedef struct tuner {
     tile_device *device;
@@ -316,29 +316,71 @@ static tile_status try_all(tuner *u) {
     return status;
 }
 
-/* The best ones once more, in more launches: the differences between them are as small as those
- * between the measurements. */
-static tile_status try_again(tuner *u) {
-    const tile_tuning *t = u->t;
-    tile_status status = TILE_OK;
-    double bound = t->best ? t->best->rate * final_factor : 0;
-    if (u->task.measure.repeats < 2 || t->count < 2) return TILE_OK;
-    const tile_candidate *finalists[FINALISTS] = {NULL};
-    for (unsigned i = 0; i < FINALISTS && i < t->count; i++)
-        if (t->ranked[i]->state == TILE_CANDIDATE_measured && t->ranked[i]->rate <= bound)
-            finalists[i] = t->ranked[i];
-    u->best = NULL;
-    for (unsigned i = 0; i < FINALISTS && finalists[i] && status == TILE_OK; i++) {
-        tune_point *p = (tune_point *)(void *)finalists[i];
-        tile_arena arena = {0};
-        tune_trial trial;
-        tune_outcome outcome;
-        fill_trial(u, p, true, &arena, &trial);
-        status = tune_runner_try(&u->runner, &trial, &arena, &outcome);
-        take_outcome(u, p, &outcome);
-        tile_arena_reset(&arena);
-    }
+/* The best ones once more, in turn and in several rounds: the differences between them are as small
+ * as those between two measurements of one, and what slows the device down for a while (its clocks,
+ * who else uses the host) slows down all of a round. */
+static tile_status measure_again(tuner *u, tune_point *p, tile_measurement *time) {
+    tile_arena arena = {0};
+    tune_trial trial;
+    tune_outcome outcome;
+    fill_trial(u, p, true, &arena, &trial);
+    tile_status status = tune_runner_try(&u->runner, &trial, &arena, &outcome);
+    if (outcome.state != TILE_CANDIDATE_measured) take_outcome(u, p, &outcome);
+    *time = outcome.time;
+    tile_arena_reset(&arena);
     return status;
+}
+
+/* The round of the middle stands for all of them. */
+static const tile_measurement *find_middle(const tile_measurement *rounds) {
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        unsigned faster = 0, before = 0;
+        for (unsigned k = 0; k < ROUNDS; k++) {
+            faster += rounds[k].median < rounds[i].median;
+            before += k < i && rounds[k].median == rounds[i].median;
+        }
+        if (faster + before == ROUNDS / 2) return &rounds[i];
+    }
+    return rounds;
+}
+
+/* Those of which it may turn out that they are the best: by the median, and by the fastest launch,
+ * as launches beside other work may have been most of a measurement. Returns how many. */
+static unsigned choose_finalists(const tuner *u, tune_point **finalists) {
+    const tile_tuning *t = u->t;
+    unsigned count = 0;
+    double fastest = INFINITY;
+    for (size_t i = 0; i < t->count; i++)
+        if (t->ranked[i]->state == TILE_CANDIDATE_measured)
+            fastest = fmin(fastest, t->ranked[i]->time.fastest);
+    for (size_t i = 0; i < t->count && count < FINALISTS; i++) {
+        const tile_candidate *c = t->ranked[i];
+        if (c->state != TILE_CANDIDATE_measured) break;
+        bool may_win = c->rate <= t->best->rate * final_factor ||
+                       (!u->options.rate && c->time.fastest <= fastest * final_factor);
+        if (may_win) finalists[count++] = (tune_point *)(void *)c;
+    }
+    return count;
+}
+
+static tile_status try_again(tuner *u) {
+    tune_point *finalists[FINALISTS];
+    tile_measurement times[FINALISTS][ROUNDS];
+    tile_status status = TILE_OK;
+    if (u->task.measure.repeats < 2 || u->t->count < 2 || !u->t->best) return TILE_OK;
+    unsigned count = choose_finalists(u, finalists);
+    for (unsigned round = 0; round < ROUNDS; round++)
+        for (unsigned i = 0; i < count && status == TILE_OK; i++)
+            if (finalists[i]->c.state == TILE_CANDIDATE_measured)
+                status = measure_again(u, finalists[i], &times[i][round]);
+    if (status != TILE_OK) return status;
+    u->best = NULL;
+    for (unsigned i = 0; i < count; i++) {
+        if (finalists[i]->c.state != TILE_CANDIDATE_measured) continue;
+        finalists[i]->c.time = *find_middle(times[i]);
+        rate(u, &finalists[i]->c);
+    }
+    return TILE_OK;
 }
 
 /* Running ---------------------------------------------------------------------------------------

@@ -91,6 +91,23 @@ Test(tune, a_kernel_without_tune_takes_what_is_given) {
     tune_close(&x);
 }
 
+/* Of the rounds that the best ones are measured again in. */
+Test(tune, the_best_are_measured_in_rounds) {
+    const tile_measure_options measure = {.size = sizeof measure, .repeats = 30};
+    tune_fixture x;
+    tune_open(&x, tune_text, "0");
+    x.options.measure = &measure;
+    cr_assert_eq(tune_add(&x, 50), TILE_OK, "%s", x.text.messages);
+    cr_assert(tile_tuning_best(x.tuning));
+    cr_expect_eq(tile_tuning_best(x.tuning)->time.repeats, 10);
+    x.options.retune = TILE_RETUNE_ALWAYS;
+    x.options.rate = prefer_large;
+    cr_assert_eq(tune_add(&x, 50), TILE_OK, "%s", x.text.messages);
+    cr_expect_str_eq(tile_tuning_best(x.tuning)->text, "block=64 fault=0");
+    cr_expect_eq(tile_tuning_best(x.tuning)->time.repeats, 10);
+    tune_close(&x);
+}
+
 Test(tune, launches_take_the_point) {
     tune_fixture x;
     tile_kernel *kernel;
