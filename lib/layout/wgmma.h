@@ -56,6 +56,10 @@ bool tile_wgmma_admits_columns(uint32_t columns, tile_scalar acc);
  * A^T is computed, rhs being the instruction's first operand. */
 enum { TILE_WGMMA_PLAIN = 0, TILE_WGMMA_EXCHANGED = 1 };
 
+/* Products of so many rows and fewer, which only the exchanged form computes, go by mma.sync where
+ * nobody asks for wgmma (choose-instructions). */
+enum { TILE_WGMMA_FEW_ROWS = 32 };
+
 /* Whether tile_wgmma_accumulator makes a layout of it. num_warps: any number. */
 bool tile_wgmma_admits(const uint32_t dims[2], unsigned row_dim, unsigned num_warps);
 /* The accumulator of [m, n]: warpgroups first over rows, then over columns, each with a contiguous

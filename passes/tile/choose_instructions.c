@@ -366,8 +366,7 @@ static void refuse(chooser *c, tile_op dot, const char *why, const char *remedy)
 /* Whether mma.sync does as well: products of few rows, exchanged for either instruction, wait for
  * memory, and mma's fragments are loaded ahead (1 to 3 % on an H200 with 8 to 32 rows). */
 static bool is_flat(const chooser *c, tile_op dot) {
-    enum { FEW_ROWS = 32 };
-    return tile_type_dim(warpgroup_operand(c->f, dot, TILE_MMA_ACC), 0) <= FEW_ROWS;
+    return tile_type_dim(warpgroup_operand(c->f, dot, TILE_MMA_ACC), 0) <= TILE_WGMMA_FEW_ROWS;
 }
 
 static void decide(chooser *c, tile_op dot) {

@@ -10,15 +10,16 @@
  *   latency    bytes / what is in flight (Little's law): the stages of R blocks, without those that
  *              are being read and given back. It is longer for what comes from memory
  *
- * The memory's time is that of all arrays once. Either hides the other badly where they are about
- * as long: together they take the root of the sum of their squares. Each time that blocks start
- * there is a while until their products do. Handing over the parts of a sum costs the parts' bytes,
- * and for each strategy what meeting costs.
+ * The memory's time is that of all arrays once, and of what is read after the L2 was told to give
+ * it up. Either hides the other badly where they are about as long: together they take the root of
+ * the sum of their squares. Each time that blocks start there is a while until their products do.
+ * Handing over the parts of a sum costs the parts' bytes, and for each strategy what meeting costs.
  *
  * The rates are of the target's generation, per multiprocessor and cycle, and the device's own
- * clock and bandwidth. The constants were found by 8600 measurements of 540 points of a product at
- * 48 shapes on an H200, so that what is chosen there takes least; no shape has one of its own.
- * Absolute times are off by a fifth or so; what counts is that the likely ones come first. */
+ * clock and bandwidth. The constants were found by 10000 measurements of the points of four
+ * products at 90 shapes on an H200, so that what is chosen there takes least; no shape has one of
+ * its own. Absolute times are off by a fifth or so; what counts is that the likely ones come first.
+ */
 #include "runtime/tune/model.h"
 
 #include <math.h>
@@ -33,35 +34,41 @@
 #include "tile/split.h"
 
 /* Seconds. */
-static const double launch = 0.7e-6, start = 4.3e-6; /* of all blocks; of those that come at once */
-static const double l2_latency = 0.68e-6, memory_latency = 0.2e-6 /* more */, turn = 2.4e-6;
-static const double exchange_meets = 1.9e-6, workspace_meets = 3.4e-6, atomic_meets = 0.8e-6,
-                    cluster_meets = 1.9e-6 /* each block of it */, stream_k_meets = 10e-6,
-                    multicast_meets = 0.5e-6;
+static const double launch = 1.5e-6, start = 3.65e-6; /* of all blocks; of those that come at once
+                                                       */
+static const double l2_latency = 0.83e-6, memory_latency = 0.14e-6 /* more */, turn = 2e-6;
+static const double exchange_meets = 0.76e-6, workspace_meets = 2.3e-6, atomic_meets = 0.87e-6,
+                    cluster_meets = 1.85e-6 /* each block of it */, stream_k_meets = 9.4e-6,
+                    multicast_meets = 1.65e-6;
 /* Of the memory's bandwidth: parts that are written and read. */
-static const double parts_share = 0.53;
+static const double parts_share = 0.43;
 /* Stages that are not in flight: one is read, another one not yet given back. */
-static const double stages_held = 1.53;
-/* What rows that cross lines cost more: of the L2's rate, and of the latency. */
-static const double crossing_boxes = 5, crossing_copies = 2.5, crossing_latency = 0.6;
+static const double stages_held = 1.42;
+/* What rows that cross lines cost more: of what a multiprocessor gets of the L2 and of what all of
+ * them do, and of the latency. */
+static const double crossing_own = 4.7, crossing_all = 3.4, crossing_copies = 2.7,
+                    crossing_latency = 0.31;
+/* Of what the L2 was told to give up before others read it: what comes from memory again. */
+static const double given_up = 0.5;
 /* What a byte that is moved for each operation adds to their time at the chip's power limit, which
  * work of so many seconds is half at. */
-static const double power_of_moving = 12, power_seconds = 100e-6;
+static const double power_of_moving = 20, power_seconds = 40e-6;
 /* What those warps get of wgmma's rate that copy for themselves, too. */
-static const double without_roles = 0.52;
+static const double without_roles = 0.7;
 
 /* What multiprocessors of all targets have in common (CUDA C++ Programming Guide, table of
  * technical specifications); where they differ, targets.def says it. */
 enum {
     SM_REGISTERS = 65536,
-    SHARED_PER_CYCLE = 89,   /* bytes: of 128, as wgmma reads its operands */
-    L2_PER_CYCLE = 128,      /* bytes, where all multiprocessors ask */
-    MOST_L2_PER_CYCLE = 215, /* where one of them does */
-    COPIES_PER_CYCLE = 86,   /* likewise, by the threads' own copies */
-    STORED_PER_CYCLE = 200,  /* bytes of a tile that is stored while nothing is multiplied */
-    BARRIER_CYCLES = 20,     /* of an iteration whose warps copy and multiply */
-    ZEROS_PER_CYCLE = 34,    /* bytes of boxes outside of the array */
-    ADDED_PER_CYCLE = 6,     /* bytes that atomics add */
+    SHARED_PER_CYCLE = 77,    /* bytes: of 128, as wgmma reads its operands */
+    L2_PER_CYCLE = 101,       /* bytes, where all multiprocessors ask */
+    MOST_L2_PER_CYCLE = 163,  /* where one of them does */
+    COPIES_PER_CYCLE = 90,    /* likewise, by the threads' own copies */
+    STORED_PER_CYCLE = 21,    /* bytes of a tile that is stored while nothing is multiplied */
+    BARRIER_CYCLES = 21,      /* of an iteration whose warps copy and multiply */
+    ZEROS_PER_CYCLE = 51,     /* bytes of boxes outside of the array */
+    ADDED_PER_CYCLE = 8,      /* bytes that atomics add */
+    NEIGHBOURS_PER_CYCLE = 6, /* bytes of parts from the shared memory of the cluster's others */
     MOST_REGISTERS = 255,
     OTHER_REGISTERS = 40, /* of a thread, beside accumulators: fragments, addresses */
     WARPS_TO_SATURATE = 4,
@@ -120,6 +127,7 @@ static void deal_out(sheet *s) {
                           .crossing = once->crossing + share * loop->crossing,
                           .shared = once->shared + share * loop->shared,
                           .shared_crossing = once->shared_crossing + share * loop->shared_crossing,
+                          .again = once->again + share * loop->again,
                           .outside = once->outside + share * loop->outside,
                           .stored = once->stored + share * loop->stored};
 }
@@ -127,7 +135,7 @@ static void deal_out(sheet *s) {
 /* What the passes make of it: roles, tiles in turns, tiles that are stored in the background. */
 static void predict_passes(sheet *s) {
     const tune_work *w = s->w;
-    s->roles = w->may_have_roles && !is_split(s, "cluster") && !is_split(s, "stream_k");
+    s->roles = w->may_have_roles && !is_split(s, "stream_k");
     s->persistent = w->persistent && !s->strategy;
     s->turns = w->ping_pong && s->roles && s->persistent && w->warps == 8;
     s->shared = w->shared;
@@ -219,18 +227,28 @@ static double time_latency(const sheet *s, double resident) {
            (resident * stages * s->w->in_flight);
 }
 
+/* Bytes that a block asks the L2 for; those in rows that cross lines count so often more. */
+static double bytes_asked(const sheet *s, double crossing) {
+    const tune_cost *c = &s->cost;
+    double bytes = c->loaded + crossing * c->crossing;
+    return s->roles ? bytes - c->shared - crossing * c->shared_crossing : bytes;
+}
+
 /* Seconds of `each` blocks on one multiprocessor, `resident` of them at once. */
 static double time_blocks(const sheet *s, double each, double resident) {
     const machine *m = s->m;
-    double crossing = s->roles ? crossing_boxes : crossing_copies;
-    const tune_cost *c = &s->cost;
-    double bytes = c->loaded + crossing * c->crossing;
-    if (s->roles) bytes -= c->shared + crossing * c->shared_crossing;
-    double most_bytes = s->roles ? MOST_L2_PER_CYCLE : COPIES_PER_CYCLE;
-    double own = each * longest(time_products(s, resident) / m->clock,
-                                bytes / (most_bytes * m->clock), time_latency(s, resident));
-    own += each * s->cost.outside / (ZEROS_PER_CYCLE * m->clock);
-    return longest(own, s->blocks * bytes / (L2_PER_CYCLE * m->sms * m->clock), 0);
+    double own = bytes_asked(s, s->roles ? crossing_own : crossing_copies);
+    double all = bytes_asked(s, s->roles ? crossing_all : crossing_copies);
+    double rate = s->roles ? MOST_L2_PER_CYCLE : COPIES_PER_CYCLE;
+    double seconds = each * longest(time_products(s, resident) / m->clock, own / (rate * m->clock),
+                                    time_latency(s, resident));
+    seconds += each * s->cost.outside / (ZEROS_PER_CYCLE * m->clock);
+    return longest(seconds, s->blocks * all / (L2_PER_CYCLE * m->sms * m->clock), 0);
+}
+
+/* What comes from memory: each array once, and what the L2 has given up again. */
+static double time_memory(const sheet *s) {
+    return (s->w->arrays + given_up * s->blocks * s->cost.again) / s->m->bandwidth;
 }
 
 /* What shows of storing tiles: nothing where other groups or other blocks go on meanwhile. */
@@ -247,7 +265,10 @@ static double time_parts(const sheet *s, double resident) {
     if (is_split(s, "workspace")) return workspace_meets + parts;
     if (is_split(s, "atomic"))
         return atomic_meets + parts + resident * s->w->sums / (ADDED_PER_CYCLE * s->m->clock);
-    if (is_split(s, "cluster")) return s->factor * cluster_meets;
+    if (is_split(s, "cluster")) {
+        double others = (1 - 1 / s->factor) * s->w->sums;
+        return s->factor * cluster_meets + others / (NEIGHBOURS_PER_CYCLE * s->m->clock);
+    }
     if (is_split(s, "stream_k")) return stream_k_meets + parts;
     double chain = 2 * s->w->sums / (L2_PER_CYCLE * s->m->clock); /* serial */
     return (s->factor - 1) * (turn + chain);
@@ -257,7 +278,7 @@ static double estimate(const sheet *s) {
     const machine *m = s->m;
     double each = ceil(s->blocks / m->sms), resident = least(count_resident(s), each);
     double starts = s->persistent ? 1 : ceil(each / resident);
-    double body = time_blocks(s, each, resident), memory = s->w->arrays / m->bandwidth;
+    double body = time_blocks(s, each, resident), memory = time_memory(s);
     double seconds = launch + starts * start + sqrt(body * body + memory * memory);
     seconds += time_stores(s, each);
     if (s->w->semaphores) seconds += (s->blocks / (double)s->w->semaphores - 1) * turn;

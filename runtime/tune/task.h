@@ -32,7 +32,7 @@ bool tune_task_has_small_shape(const tune_task *task);
 typedef struct tune_trial {
     const char *bindings; /* "block_m=128 block_n=64" */
     double hopeless;      /* seconds; 0: none is */
-    bool again;           /* it was right before: only the time is asked for, of a round of several */
+    bool again; /* it was right before: only the time is asked for, of a round of several */
     unsigned artifact_count;
     const char **keys;
     const void **data;

@@ -21,7 +21,7 @@ typedef struct scan {
     tile_bindings bindings;
     int64_t *values; /* by value id */
     bool *known;
-    uint8_t *places; /* by value: a set of dims of block_id that it depends on; NULL: no cluster */
+    uint8_t *places; /* by value: a set of dims of block_id that it depends on */
     uint64_t used;   /* a set of arguments */
     tune_work *w;
     tune_cost *cost; /* where it is counted now */
@@ -150,7 +150,8 @@ static bool is_tile(int64_t m, int64_t n) {
 
 static bool takes_wgmma(const scan *s, const tile_mma_query *types, int64_t m, int64_t n) {
     const uint32_t dims[2] = {(uint32_t)m, (uint32_t)n};
-    return s->has_wgmma && is_tile(m, n) && tile_wgmma_multiplies(types) &&
+    return s->has_wgmma && m > TILE_WGMMA_FEW_ROWS && is_tile(m, n) &&
+           tile_wgmma_multiplies(types) &&
            (tile_wgmma_admits(dims, TILE_WGMMA_PLAIN, s->w->warps) ||
             tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, s->w->warps));
 }
@@ -219,17 +220,43 @@ static double crossing_of(const scan *s, const tile_arg_decl *array, const tile_
 /* Of how many blocks of the cluster each needs what this copy reads. */
 static int64_t sharers_of(const scan *s, const tile_value *element, unsigned count) {
     uint8_t depends = 0;
-    for (unsigned i = 0; i < count; i++) depends |= s->places ? s->places[element[i].id] : 0;
-    for (unsigned d = 0; s->places && s->piped && d < s->f->cluster_rank; d++) {
+    for (unsigned i = 0; i < count; i++) depends |= s->places[element[i].id];
+    for (unsigned d = 0; s->piped && d < s->f->cluster_rank; d++) {
         int64_t extent = eval_or(s, s->f->cluster[d], 1);
         if (extent > 1 && !(depends >> d & 1)) return extent;
     }
     return 1;
 }
 
-static void add_load(scan *s, tile_value from, const tile_type *tile, double times) {
-    const tile_arg_decl *array = array_of(s, from);
+/* The word, also where a parameter says it. */
+static const char *attr_word(const tile_function *f, const tile_bound_params *point, tile_op op,
+                             tile_attr_id id) {
+    const tile_attr *attr = tile_op_attr(f, op, id);
+    if (!attr || !attr->expr || attr->expr->kind != TILE_EXPR_PARAM)
+        return attr ? attr->text : NULL;
+    const tile_bound_param *param = point ? tile_find_bound(point, attr->expr->name) : NULL;
+    return param ? param->word : NULL;
+}
+
+/* What the L2 shall give up first comes from memory again for blocks that read it at another time:
+ * those along other dims of the grid than the first, unless tiles are walked in a raster. What
+ * choose-cache does is not seen here: it asks that none are. */
+static void note_hint(scan *s, tile_op id, const tile_op_data *op, double bytes) {
+    const char *word = attr_word(s->f, s->point, id, TILE_ATTR_cache);
+    uint8_t depends = 0;
+    double readers = 1;
+    if (!word || strcmp(word, "evict_first") != 0 || s->f->raster) return;
+    for (unsigned i = 1; i < op->segment[0]; i++) depends |= s->places[op->operands[i].id];
+    for (unsigned d = 1; d < s->f->grid_rank; d++)
+        if (!(depends >> d & 1)) readers *= (double)s->w->grid[d];
+    s->cost->again += bytes * (1 - 1 / readers);
+}
+
+static void add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type *tile,
+                     double times) {
+    const tile_arg_decl *array = array_of(s, op->operands[0]);
     double bytes = times * bytes_inside(s, array, tile);
+    note_hint(s, id, op, bytes);
     s->cost->loaded += bytes;
     s->cost->outside += times * bytes_of(s, tile) - bytes;
     s->cost->crossing += bytes * crossing_of(s, array, tile);
@@ -272,7 +299,7 @@ static void add_dot(scan *s, const tile_op_data *op, double times) {
 }
 
 /* A copy into a buffer without stages, in a loop that gives it some. */
-static void add_copy(scan *s, const tile_op_data *op, double times, int64_t stages) {
+static void add_copy(scan *s, tile_op id, const tile_op_data *op, double times, int64_t stages) {
     const tile_type *from = tile_value_type(s->f, op->operands[0]);
     const tile_type *to = tile_value_type(s->f, op->operands[op->segment[0]]);
     if (from->kind != TILE_TYPE_VIEW) {
@@ -280,7 +307,7 @@ static void add_copy(scan *s, const tile_op_data *op, double times, int64_t stag
         return;
     }
     tune_cost before = *s->cost;
-    add_load(s, op->operands[0], to, times);
+    add_load(s, id, op, to, times);
     double others = 1 - 1 / (double)sharers_of(s, op->operands, op->segment[0]);
     s->cost->shared += others * (s->cost->loaded - before.loaded);
     s->cost->shared_crossing += others * (s->cost->crossing - before.crossing);
@@ -306,16 +333,6 @@ static double count_trips(const scan *s, const tile_op_data *op) {
 static int64_t attr_int(const scan *s, tile_op op, tile_attr_id id, int64_t otherwise) {
     const tile_attr *attr = tile_op_attr(s->f, op, id);
     return attr ? count_of(s, attr->expr, otherwise) : otherwise;
-}
-
-/* The word, also where a parameter says it. */
-static const char *attr_word(const tile_function *f, const tile_bound_params *point, tile_op op,
-                             tile_attr_id id) {
-    const tile_attr *attr = tile_op_attr(f, op, id);
-    if (!attr || !attr->expr || attr->expr->kind != TILE_EXPR_PARAM)
-        return attr ? attr->text : NULL;
-    const tile_bound_param *param = point ? tile_find_bound(point, attr->expr->name) : NULL;
-    return param ? param->word : NULL;
 }
 
 /* In f32 at least. */
@@ -357,8 +374,9 @@ static void scan_loop(scan *s, tile_op id, const tile_op_data *op, double times)
 static void scan_branch(scan *s, tile_op id, const tile_op_data *op, double times, int64_t stages) {
     int64_t condition;
     bool known = value_of(s, op->operands[0], &condition);
+    bool same = known && !s->places[op->operands[0].id]; /* for all blocks */
     for (uint32_t r = 0; r < op->region_count; r++)
-        if (!known || (condition != 0) == (r == 0)) scan_region(s, op->regions[r], times, stages);
+        if (!same || (condition != 0) == (r == 0)) scan_region(s, op->regions[r], times, stages);
     for (uint32_t i = 0; i < op->result_count && known; i++) {
         tile_value sent = tile_carried_sent(s->f, id, condition ? 0 : 1, i);
         int64_t value;
@@ -435,12 +453,10 @@ static void scan_op(scan *s, tile_op id, double times, int64_t stages) {
         return;
     case TILE_OP_atomic: add_atomic(s, op, times); return;
     case TILE_OP_dot: add_dot(s, op, times); return;
-    case TILE_OP_load:
-        add_load(s, op->operands[0], tile_value_type(s->f, op->first_result), times);
-        return;
+    case TILE_OP_load: add_load(s, id, op, tile_value_type(s->f, op->first_result), times); return;
     case TILE_OP_store: add_store(s, op, times); return;
     case TILE_OP_copy:
-    case TILE_OP_copy_async: add_copy(s, op, times, stages); return;
+    case TILE_OP_copy_async: add_copy(s, id, op, times, stages); return;
     case TILE_OP_alloc_shared: {
         const tile_type *type = tile_value_type(s->f, op->first_result);
         take_shared(s, bytes_of(s, type) * (double)stages_of(s, type));
@@ -486,9 +502,10 @@ static void note_places(tile_function *f, tile_op op, void *user) {
     uint8_t *places = user, from = 0;
     const tile_op_data *data = tile_op_at(f, op);
     for (uint32_t i = 0; i < data->operand_count; i++) from |= places[data->operands[i].id];
+    bool any = data->region_count || data->opcode == TILE_OP_atomic;
     for (unsigned i = 0; i < data->result_count; i++)
         places[data->first_result.id + i] = data->opcode == TILE_OP_block_id ? (uint8_t)(1u << i)
-                                            : data->region_count             ? ALL_PLACES
+                                            : any                            ? ALL_PLACES
                                                                              : from;
     for (unsigned r = 0; r < data->region_count; r++) {
         const tile_region_data *region = tile_region_at(f, data->regions[r]);
@@ -498,9 +515,7 @@ static void note_places(tile_function *f, tile_op op, void *user) {
     }
 }
 
-/* Values that follow from where a block is in its cluster. */
 static void find_places(scan *s, tile_arena *arena) {
-    if (s->w->cluster == 1) return;
     s->places = TILE_NEW_ARRAY(arena, uint8_t, s->f->value_count + 1);
     tile_walk((tile_function *)(uintptr_t)s->f, s->f->body, note_places, s->places); /* reads it */
 }

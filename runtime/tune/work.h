@@ -15,8 +15,9 @@ typedef struct tune_cost {
     double crossing;   /* of these, bytes of rows that cross a line of the L2's */
     double shared; /* of `loaded`, what other blocks of the cluster can bring, if warps only copy */
     double shared_crossing; /* likewise */
-    double outside;         /* bytes of tiles outside of the arrays: zeros, which take time, too */
-    double stored;          /* bytes */
+    double again; /* of `loaded`, what other blocks read when the L2 has been told to give it up */
+    double outside; /* bytes of tiles outside of the arrays: zeros, which take time, too */
+    double stored;  /* bytes */
 } tune_cost;
 
 typedef struct tune_work {

@@ -135,6 +135,77 @@ Test(tune_work, a_branch_that_is_known_gives_what_it_yields) {
     }
 }
 
+/* Blocks whose branches differ do both, as far as one block stands for all: here all but the first
+ * take their turns. */
+Test(tune_work, a_branch_that_differs_is_counted_both_ways) {
+    static const char turns[] =
+        "kernel @k<split: int, of: word>(%n: i32, %y: view<f32[%n]>) grid [split] warps 1 {\n"
+        "  %z = block_id\n"
+        "  %t = scratch [1] {clean} : i32\n"
+        "  if %z > 0 {\n"
+        "    lock_semaphore %t[0], %z\n"
+        "  }\n"
+        "  if %n > 64 {\n"
+        "    store 0.0 : tile<f32[64]>, %y[0]\n"
+        "  }\n"
+        "  release_semaphore %t[0], rem(%z + 1, split)\n"
+        "}\n";
+    const tile_pass_option options[] = {{"split", "4"}, {"of", "x"}};
+    for (unsigned i = 0; i < 2; i++) {
+        const int64_t sizes[2] = {i ? 128 : 64};
+        fixture x;
+        read_text(&x, turns, options, 2, sizes);
+        cr_expect_eq(x.work.semaphores, 1);
+        cr_expect_eq(x.work.once.stored, i ? 4.0 * 64 : 0, "this one is the same for all");
+        close_point(&x);
+    }
+}
+
+/* Such products wait for memory, and are mma.sync's (choose-instructions); so nobody only copies.
+ */
+Test(tune_work, products_of_few_rows_take_no_wgmma) {
+    static const char *const rows[] = {"16", "32", "64"};
+    const int64_t sizes[6] = {64, 4096, 1024};
+    for (unsigned i = 0; i < 3; i++) {
+        const tile_pass_option options[] = {{"T", "f16"},          {"bm", rows[i]}, {"bn", "64"},
+                                            {"bk", "64"},          {"stages", "4"}, {"split", "1"},
+                                            {"strategy", "serial"}};
+        static const char four_warps[] = TUNE_PRODUCT(
+            "T: type, bm: int, bn: int, bk: int, stages: int, split: int, strategy: word,\n"
+            "          consumers: word = cooperative",
+            "T", "    grid [ceildiv(%m, bm), ceildiv(%n, bn)] warps 4");
+        fixture x;
+        read_text(&x, four_warps, options, sizeof options / sizeof *options, sizes);
+        cr_expect_eq(x.work.loop.wgmma > 0, i == 2, "%s", rows[i]);
+        cr_expect_eq(x.work.may_have_roles, i == 2, "%s", rows[i]);
+        close_point(&x);
+    }
+}
+
+/* Rows of tiles read %b one after the other, where the grid's first dim is along %b. */
+Test(tune_work, what_the_l2_gives_up_is_read_again) {
+    static const char stream[] =
+        "kernel @k<first: int, hint: word>(%m: i32, %n: i32, %k: i32, %b: view<f16[%k, %n]>)\n"
+        "    grid [ceildiv(%n, 64) * first + (1 - first), ceildiv(%m, 16)] warps 4 {\n"
+        "  %y, %x = block_id\n"
+        "  %s = alloc_shared : shared<f16[64, 64]>\n"
+        "  for %i = 0 to %k step 64 pipelined (3) {\n"
+        "    copy %b[%i, %y * 64], %s {cache = hint}\n"
+        "  }\n"
+        "}\n";
+    static const char *const hints[] = {"evict_first", "evict_normal"};
+    for (unsigned h = 0; h < 2; h++)
+        for (int64_t m = 16; m <= 64; m += 48) {
+            const tile_pass_option options[] = {{"first", "1"}, {"hint", hints[h]}};
+            const int64_t sizes[4] = {m, 4096, 1024};
+            fixture x;
+            read_text(&x, stream, options, 2, sizes);
+            cr_expect_eq(x.work.once.again, h || m == 16 ? 0 : 2.0 * 64 * 1024 * 3 / 4,
+                         "%s, %lld rows", hints[h], (long long)m);
+            close_point(&x);
+        }
+}
+
 /* What is outside the arrays is not brought. */
 Test(tune_work, tiles_larger_than_an_array_bring_what_is_there) {
     const int64_t sizes[6] = {16, 64, 1024};
