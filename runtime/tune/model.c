@@ -66,7 +66,7 @@ enum {
     COPIES_PER_CYCLE = 90,    /* likewise, by the threads' own copies */
     STORED_PER_CYCLE = 21,    /* bytes of a tile that is stored while nothing is multiplied */
     BARRIER_CYCLES = 21,      /* of an iteration whose warps copy and multiply */
-    ZEROS_PER_CYCLE = 51,     /* bytes of boxes outside of the array */
+    ZEROS_PER_CYCLE = 34,     /* bytes of boxes outside of the array */
     ADDED_PER_CYCLE = 8,      /* bytes that atomics add */
     NEIGHBOURS_PER_CYCLE = 6, /* bytes of parts from the shared memory of the cluster's others */
     MOST_REGISTERS = 255,
