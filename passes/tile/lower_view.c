@@ -2,6 +2,7 @@
  * predicate. */
 #include "lib/analysis/access.h"
 #include "lib/layout/layout.h"
+#include "lib/layout/wgmma.h"
 #include "passes/tile/lower.h"
 
 tile_value lower_view_offset(lowering *l, const tile_value *element, unsigned count) {
@@ -122,10 +123,25 @@ tile_value lower_view_access_offset(lowering *l, lower_view_access *a, unsigned 
     return offset;
 }
 
+/* Products of few rows wait for memory, and nothing else: a policy that the launch decides on pays
+ * there also where threads copy. */
+static bool are_flat(const lowering *l) {
+    unsigned dots = 0;
+    for (uint32_t id = 1; id < l->old.op_count; id++) {
+        if (l->old.ops[id].opcode != TILE_OP_dot) continue;
+        const tile_type *acc = tile_value_type(&l->old, l->old.ops[id].first_result);
+        if (acc->rank != 2 || tile_type_dim(acc, 0) > TILE_WGMMA_FEW_ROWS) return false;
+        dots++;
+    }
+    return dots > 0;
+}
+
 void lower_keep_cache(lowering *l, tile_op op) {
     tile_op access = tile_region_at(l->f, l->builder.region)->last;
+    tile_opcode opcode = tile_op_opcode(l->f, access);
     bool conditional = tile_op_has_attr(&l->old, op, TILE_ATTR_cache_if);
-    if (conditional && tile_op_opcode(l->f, access) != TILE_OP_tma_load) return;
+    bool streams = opcode == TILE_OP_tma_load || (opcode == TILE_OP_cp_async && are_flat(l));
+    if (conditional && !streams) return;
     tile_op_take_attr(l->f, access, &l->old, op, TILE_ATTR_cache);
     tile_op_take_attr(l->f, access, &l->old, op, TILE_ATTR_cache_if);
 }
