@@ -41,7 +41,7 @@ const tile_type *tile_type_get(tile_context *context, const tile_type *draft) {
     }
     if (draft->layout) {
         tile_layout layout;
-        memcpy(&layout, draft->layout, sizeof layout);
+        tile_layout_copy(&layout, draft->layout);
         clean.layout = tile_intern(context, TILE_INTERN_LAYOUT, &layout, sizeof layout);
     }
     return tile_intern(context, TILE_INTERN_TYPE, &clean, sizeof clean);

@@ -1,6 +1,7 @@
 /* Linear layouts: using and making them. */
 #include "lib/layout/layout.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "lib/support/integer.h"
@@ -128,8 +129,26 @@ void tile_layout_to_offsets(const tile_layout *layout, const tile_layout *shared
         warp[i] = offset_at(layout, shared, layout->warp[i]);
 }
 
+/* Between the bytes of a layout and its words the compiler leaves room. */
+enum {
+    BYTES = offsetof(tile_layout, block_bits) + 1,
+    FIRST_WORD = offsetof(tile_layout, reg),
+    WORDS = sizeof(tile_layout) - FIRST_WORD,
+};
+_Static_assert(offsetof(tile_layout, block_bits) == 4 + 2 * TILE_MAX_RANK &&
+                   WORDS == 4 * (TILE_LAYOUT_MAX_BITS + TILE_LANE_BITS + TILE_LAYOUT_MAX_WARP_BITS +
+                                 TILE_LAYOUT_MAX_BLOCK_BITS),
+               "and nowhere else");
+
 bool tile_layout_equal(const tile_layout *a, const tile_layout *b) {
-    return memcmp(a, b, sizeof *a) == 0;
+    return memcmp(a, b, BYTES) == 0 &&
+           memcmp((const char *)a + FIRST_WORD, (const char *)b + FIRST_WORD, WORDS) == 0;
+}
+
+void tile_layout_copy(tile_layout *to, const tile_layout *from) {
+    memset(to, 0, sizeof *to);
+    memcpy(to, from, BYTES);
+    memcpy((char *)to + FIRST_WORD, (const char *)from + FIRST_WORD, WORDS);
 }
 
 static void add_all(vector_space *span, const uint32_t *bases, unsigned count) {

@@ -44,6 +44,8 @@ void tile_layout_to_offsets(const tile_layout *layout, const tile_layout *shared
  */
 uint32_t tile_layout_redundant_threads(const tile_layout *layout);
 bool tile_layout_equal(const tile_layout *a, const tile_layout *b);
+/* With zeros between the members, so that all of its bytes can be compared. */
+void tile_layout_copy(tile_layout *to, const tile_layout *from);
 /* Every element is held by someone; for a shared layout: each offset keeps another one. */
 bool tile_layout_is_surjective(const tile_layout *layout);
 

@@ -169,7 +169,7 @@ static void map_value(const prefetch *p, tile_builder *b, tile_value value, tile
 static void name_stage(const prefetch *p, tile_op copy) {
     tile_function *f = p->f;
     tile_op_data *data = tile_op_at(f, copy);
-    int64_t numbers[4];
+    int64_t numbers[4] = {0};
     unsigned count, at = 0;
     const tile_value *target = tile_op_segment(f, copy, 1, &count);
     tile_value value = count == 2 ? target[1] : TILE_NO_VALUE;

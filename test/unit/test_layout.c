@@ -1,6 +1,7 @@
 /* Layouts against the tables of the PTX ISA and against brute force. */
 #include "test/unit/layout_fixture.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "lib/layout/wgmma.h"
@@ -197,4 +198,27 @@ Test(layout, some_tiles_have_no_order_of_their_own) {
     cr_assert_not(tile_layout_order(&held, odd, 4, &order), "a dim with parts is not cut");
     held.lane[0] ^= held.lane[4];
     cr_assert_not(tile_layout_order(&held, dims, 4, &order), "a lane adds to two bits");
+}
+
+/* A layout that is filled member by member has anything between them. */
+Test(layout, what_lies_between_members_says_nothing) {
+    const tile_layout zeros = {.kind = TILE_LAYOUT_REGISTER,
+                               .rank = 1,
+                               .dim_bits = {7},
+                               .count = {1},
+                               .reg_bits = 2,
+                               .reg = {1, 2},
+                               .lane = {4, 8, 16, 32, 64}};
+    const size_t head = offsetof(tile_layout, block_bits) + 1, rest = offsetof(tile_layout, reg);
+    tile_layout other;
+    memset(&other, 0xa5, sizeof other);
+    memcpy(&other, &zeros, head);
+    memcpy((char *)&other + rest, (const char *)&zeros + rest, sizeof other - rest);
+    cr_assert(tile_layout_equal(&zeros, &other));
+    tile_context *context = tile_context_create();
+    const int64_t dims[] = {128};
+    const tile_type *tile = tile_type_tile(context, TILE_f32, 1, dims);
+    cr_assert_eq(tile_type_with_layout(context, tile, &zeros),
+                 tile_type_with_layout(context, tile, &other));
+    tile_context_destroy(context);
 }
