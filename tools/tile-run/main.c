@@ -299,14 +299,18 @@ static bool check_reference(run *r) {
 
 static bool check(run *r) {
     options *o = r->options;
-    check_result result;
+    bool right = true;
     if (o->with_reference && !check_reference(r)) return false;
-    if (!o->check) return true;
-    if (!check_output(o->check, o->arguments, o->argument_count))
-        return !fail(o->check, "--check takes OUT=EXPR, where OUT is a result");
-    return check_run(r->context, o->check, o->arguments, o->argument_count, o->tolerance,
-                     &result) &&
-           print_check(&result);
+    for (unsigned i = 0; i < o->check_count; i++) {
+        check_result result;
+        if (!check_output(o->checks[i], o->arguments, o->argument_count))
+            return !fail(o->checks[i], "--check takes OUT=EXPR, where OUT is a result");
+        if (!check_run(r->context, o->checks[i], o->arguments, o->argument_count, o->tolerance,
+                       &result))
+            return false;
+        right &= print_check(&result);
+    }
+    return right;
 }
 
 static bool save_arrays(run *r) {
@@ -383,26 +387,35 @@ static bool run_level_1(run *r) {
     return check(r) && save_arrays(r);
 }
 
+/* What sums of generated numbers may reach: exact in all results. False after a message. */
+static bool find_limit(const run *r, double *limit) {
+    const options *o = r->options;
+    *limit = o->with_reference ? reference_limit(&r->reference) : 2048;
+    for (unsigned i = 0; i < o->check_count; i++) {
+        run_argument *output = check_output(o->checks[i], r->options->arguments, o->argument_count);
+        if (!output && o->level != 1)
+            return !fail(o->checks[i], "--check takes OUT=EXPR, where OUT is an array argument");
+        double own = output ? exact_limit(output->array.scalar) : *limit;
+        if (i == 0 || own < *limit) *limit = own;
+    }
+    return true;
+}
+
 static bool run_kernel(run *r) {
     options *o = r->options;
-    run_argument *output =
-        o->check ? check_output(o->check, o->arguments, o->argument_count) : NULL;
+    double limit;
     double since = seconds();
     if (o->trace && (o->repeats || o->tuning.tune))
         return !fail("--trace", "changes what takes how long: without --time and --tune");
     if (o->target && o->level == 1)
         return !fail("--target", "does not apply at level 1: a compute runs as it is");
-    if (o->check && !output && o->level != 1)
-        return !fail(o->check, "--check takes OUT=EXPR, where OUT is an array argument");
     if (o->with_reference && o->level == 1)
         return !fail("--check", "at level 1 the compute itself runs: give OUT=EXPR");
     if (o->with_reference && !reference_open(&r->reference, r->module, r->function, o->bindings,
                                              o->binding_count, o->arguments, o->argument_count))
         return false;
-    double limit = output              ? exact_limit(output->array.scalar)
-                   : o->with_reference ? reference_limit(&r->reference)
-                                       : 2048;
-    if (!arguments_fill(o->arguments, o->argument_count, o->seed ? o->seed : 1, limit) ||
+    if (!find_limit(r, &limit) ||
+        !arguments_fill(o->arguments, o->argument_count, o->seed ? o->seed : 1, limit) ||
         !check_file_types(r) || (o->with_reference && !reference_keep(&r->reference, o->arguments)))
         return false;
     tell_time(o, "make arguments", since);

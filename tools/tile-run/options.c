@@ -24,7 +24,7 @@ static const char help[] =
     "  --check OUT=EXPR     compares OUT with an expression over the arguments: names, numbers,\n"
     "                       + - * / and level-1 operations in call form, such as matmul(a, b).\n"
     "                       Computed in f64 and rounded once; equality if the inputs are `int`\n"
-    "                       OUT=@FILE.npy compares it with the file\n"
+    "                       OUT=@FILE.npy compares it with the file; may be given again\n"
     "  --check              compares all results of the compute that the kernel names with `of`\n"
     "  --offset NAME=BYTES  the array begins so far behind an aligned address (default: 0)\n"
     "  --variant            which variant of the kernel runs, and under which conditions\n"
@@ -129,9 +129,10 @@ static bool read_flush(const char *text, tile_flush *flush) {
     return !fail(text, "--flush takes dirty, clean or none");
 }
 
-static bool set_check(options *o, const char *text) {
-    if (o->check) return !fail(text, "one --check OUT=EXPR is done in a run");
-    o->check = text;
+static bool add_check(options *o, const char *text) {
+    if (o->check_count == sizeof o->checks / sizeof *o->checks)
+        return !fail(text, "too many --check");
+    o->checks[o->check_count++] = text;
     return true;
 }
 
@@ -152,7 +153,7 @@ bool options_parse(options *o, tool_arguments *args) {
     if (tool_option(args, "--kernel", &o->kernel) || tool_option(args, "--device", &o->device) ||
         tool_option(args, "--ptx", &o->ptx) || tool_option(args, "--ptxas", &o->ptxas))
         return true;
-    if (tool_option(args, "--check", &value)) return set_check(o, value);
+    if (tool_option(args, "--check", &value)) return add_check(o, value);
     if (tool_cache_option(args, &o->cache) || tool_option(args, "--trace", &o->trace)) return true;
     if (tool_option(args, "--param", &value)) return add_binding(o, value);
     if (tool_option(args, "--arg", &value)) return add_argument(o, value);

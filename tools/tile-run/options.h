@@ -9,7 +9,9 @@
 #include "tools/tile-run/tune.h"
 
 typedef struct options {
-    const char *file, *kernel, *device, *check, *ptx, *ptxas;
+    const char *file, *kernel, *device, *ptx, *ptxas;
+    const char *checks[64]; /* OUT=EXPR */
+    unsigned check_count;
     tool_cache cache;
     tile_binding bindings[64];
     unsigned binding_count;
