@@ -190,6 +190,7 @@ typedef struct loop {
     LLVMBasicBlockRef before, enter, body, exit;
     LLVMValueRef index, index_phi;
     LLVMValueRef **phis; /* by carried value; NULL: a constant at the head of the body */
+    bool surely;         /* it runs at least once */
 } loop;
 
 static const tile_type *carried_type(const tile_emitter *e, const loop *l, unsigned i) {
@@ -200,10 +201,30 @@ static LLVMValueRef *initial_parts(tile_emitter *e, const loop *l, unsigned i) {
     return sent_parts(e, l->op, TILE_AROUND, i);
 }
 
+/* Whether the loop stands where something around it has asked what it would ask: sums then need no
+ * phi of both ways behind it. */
+static bool runs_surely(const tile_function *f, tile_op op) {
+    for (tile_op at = op, around; (around = tile_op_parent(f, at)).id; at = around) {
+        if (tile_op_opcode(f, around) != TILE_OP_if ||
+            tile_op_region(f, around, 0).id != tile_op_at(f, at)->parent.id)
+            continue;
+        tile_op asked = tile_value_def(f, tile_op_operand(f, around, 0));
+        if (asked.id && tile_op_opcode(f, asked) == TILE_OP_lt &&
+            tile_op_operand(f, asked, 0).id == tile_op_operand(f, op, 0).id &&
+            tile_op_operand(f, asked, 1).id == tile_op_operand(f, op, 1).id)
+            return true;
+    }
+    return false;
+}
+
 static void enter_body(tile_emitter *e, loop *l) {
-    LLVMValueRef runs = LLVMBuildICmp(e->builder, LLVMIntSLT, l->begin, l->end, "");
     l->before = LLVMGetInsertBlock(e->builder);
-    LLVMBuildCondBr(e->builder, runs, l->enter, l->exit);
+    if (l->surely) {
+        LLVMBuildBr(e->builder, l->enter);
+    } else {
+        LLVMValueRef runs = LLVMBuildICmp(e->builder, LLVMIntSLT, l->begin, l->end, "");
+        LLVMBuildCondBr(e->builder, runs, l->enter, l->exit);
+    }
     LLVMPositionBuilderAtEnd(e->builder, l->enter);
     LLVMBuildBr(e->builder, l->body);
     LLVMPositionBuilderAtEnd(e->builder, l->body);
@@ -226,6 +247,7 @@ static loop begin_loop(tile_emitter *e, tile_op op) {
               .region = tile_op_region(e->f, op, 0),
               .carried = tile_op_result_count(e->f, op),
               .copies = tile_op_attr_int(e->f, op, TILE_ATTR_unroll, 1),
+              .surely = runs_surely(e->f, op),
               .begin = tile_get_scalar(e, tile_op_operand(e->f, op, 0)),
               .end = tile_get_scalar(e, tile_op_operand(e->f, op, 1)),
               .step = tile_get_scalar(e, tile_op_operand(e->f, op, 2)),
@@ -239,14 +261,17 @@ static loop begin_loop(tile_emitter *e, tile_op op) {
     return l;
 }
 
-/* The results come from before the loop, and from each copy of the body. */
+/* The results come from before the loop, and from each copy of the body; NULL where they come from
+ * one copy alone. */
 static LLVMValueRef **begin_results(tile_emitter *e, const loop *l) {
     LLVMValueRef **phis = TILE_NEW_ARRAY(&e->arena, LLVMValueRef *, l->carried + 1);
+    if (l->surely && l->copies == 1) return phis;
     LLVMBasicBlockRef here = LLVMGetInsertBlock(e->builder);
     LLVMPositionBuilderAtEnd(e->builder, l->exit);
     for (unsigned i = 0; i < l->carried; i++) {
         phis[i] = begin_phis(e, carried_type(e, l, i));
-        add_incoming(carried_type(e, l, i), phis[i], initial_parts(e, l, i), l->before);
+        if (!l->surely)
+            add_incoming(carried_type(e, l, i), phis[i], initial_parts(e, l, i), l->before);
     }
     LLVMPositionBuilderAtEnd(e->builder, here);
     return phis;
@@ -281,7 +306,10 @@ static void end_copy(tile_emitter *e, loop *l, bool is_last, LLVMValueRef **resu
     LLVMValueRef branch = LLVMBuildCondBr(e->builder, more, next, l->exit);
     for (unsigned i = 0; i < l->carried; i++) {
         const tile_type *type = carried_type(e, l, i);
-        add_incoming(type, results[i], parts[i], end);
+        if (results[i])
+            add_incoming(type, results[i], parts[i], end);
+        else
+            results[i] = parts[i];
         if (!is_last)
             tile_set_parts(e, tile_carried_received(e->f, l->op, 0, i), parts[i]);
         else if (l->phis[i])
