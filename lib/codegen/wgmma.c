@@ -2,9 +2,10 @@
  *
  * wgmma works on registers after the instruction is done. LLVM knows nothing of that: it sees
  * inline PTX that gives new accumulators for old ones, and the wait as another one that does the
- * same, so that whatever reads the sums stays behind the wait. What goes in, ptxas wants written
- * before wgmma.fence, else it puts one in or, worse, waits for each product (C7510 and on): so the
- * fence also takes the registers that the products behind it read, and gives them back. */
+ * same, or ends a block, so that whatever reads the sums stays behind the wait. What goes in, ptxas
+ * wants written before wgmma.fence, else it puts one in or, worse, waits for each product (C7510
+ * and on): so the fence also takes the registers that the products behind it read, and gives them
+ * back. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/product.h"
 #include "lib/codegen/emitter.h"
@@ -333,6 +334,16 @@ void tile_emit_wgmma_commit(tile_emitter *e, tile_op op) {
     tile_ptx_call(&ptx, NULL);
 }
 
+/* Whether products stand beside the wait, not only in a loop before it. */
+static bool has_products_beside(const tile_emitter *e, tile_op wait) {
+    TILE_FOR_EACH_OP (e->f, at, tile_op_at(e->f, wait)->parent)
+        if (is_product(e, at)) return true;
+    return false;
+}
+
+/* Behind a loop who reads the sums comes in a block of its own, and code generation moves nothing
+ * up over the end of one. Beside its products, as in a loop, the wait takes the sums and gives them
+ * back: there a block's end would cut the arithmetic of addresses. */
 void tile_emit_wgmma_wait(tile_emitter *e, tile_op op) {
     int64_t pending = 0;
     unsigned count;
@@ -342,5 +353,13 @@ void tile_emit_wgmma_wait(tile_emitter *e, tile_op op) {
     tile_value_is_int(e->f, tile_op_operand(e->f, op, 0), &pending);
     tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_wgmma_wait);
     tile_ptx_modify(&ptx, "%u", (unsigned)pending);
-    emit_through(e, &ptx, accs, results, count);
+    if (!count || has_products_beside(e, op)) {
+        emit_through(e, &ptx, accs, results, count);
+        return;
+    }
+    tile_ptx_call(&ptx, NULL);
+    for (unsigned i = 0; i < count; i++) tile_set_parts(e, results[i], tile_get_parts(e, accs[i]));
+    LLVMBasicBlockRef behind = LLVMAppendBasicBlockInContext(e->llvm, e->function, "complete");
+    LLVMBuildBr(e->builder, behind);
+    LLVMPositionBuilderAtEnd(e->builder, behind);
 }
