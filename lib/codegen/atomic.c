@@ -143,12 +143,10 @@ static void emit_one(tile_emitter *e, const atomic_access *a, const instruction 
     enum { MOST_PARTS = 4 };
     bool red = is_red(e->f, a);
     LLVMTypeRef types[MOST_PARTS];
-    LLVMValueRef zeros[MOST_PARTS];
     tile_ptx ptx = tile_ptx_begin(e, machine_of(e->f, a, one->parts, predicate != NULL));
     for (unsigned i = 0; i < one->parts; i++) types[i] = LLVMTypeOf(parts[i]);
-    for (unsigned i = 0; i < one->parts; i++) zeros[i] = LLVMConstNull(types[i]);
     modify(&ptx, e, a, one);
-    if (!red && predicate) tile_ptx_add_tied(&ptx, zeros, one->parts);
+    if (!red && predicate) tile_ptx_add_zeroed(&ptx, types, one->parts);
     if (!red && !predicate) tile_ptx_add_results(&ptx, types, one->parts);
     tile_ptx_add_address(&ptx, address);
     if (predicate) tile_ptx_add_inputs(&ptx, &predicate, 1);

@@ -130,18 +130,21 @@ static void add_policy(tile_ptx *ptx, tile_cache_hint hint) {
     tile_ptx_add_inputs(ptx, &policy, 1);
 }
 
-/* The destinations begin as zeros, which is what a false predicate leaves there. */
+/* A false predicate leaves zeros. */
 static void load_inline(tile_emitter *e, const access *a, tile_op op, LLVMValueRef address,
                         LLVMValueRef predicate, LLVMValueRef *words) {
-    LLVMValueRef zeros[MAX_WORDS];
+    LLVMTypeRef types[MAX_WORDS];
     bool read_only = reads_read_only(e, op);
     tile_cache_hint hint = hint_of(e, op, read_only);
     tile_ptx ptx = tile_ptx_begin(e, says_something(hint) ? hint.machine
                                      : read_only          ? TILE_MACHINE_ld_constant_if
                                                           : TILE_MACHINE_ld_global_if);
-    for (unsigned w = 0; w < a->words; w++) zeros[w] = LLVMConstNull(a->word);
+    for (unsigned w = 0; w < a->words; w++) types[w] = a->word;
     modify(&ptx, a);
-    tile_ptx_add_tied(&ptx, zeros, a->words);
+    if (predicate)
+        tile_ptx_add_zeroed(&ptx, types, a->words);
+    else
+        tile_ptx_add_results(&ptx, types, a->words);
     tile_ptx_add_address(&ptx, address);
     add_predicate(&ptx, predicate);
     add_policy(&ptx, hint);
@@ -255,8 +258,7 @@ void tile_emit_st_async(tile_emitter *e, tile_op op) {
  * bytes. */
 static LLVMValueRef zero_operand(tile_emitter *e, tile_value inside, int64_t bytes) {
     LLVMValueRef all = tile_get_scalar(e, inside);
-    if (e->ptx_version >= tile_machine_ptx(TILE_MACHINE_cp_async_4i))
-        return LLVMBuildNot(e->builder, all, "");
+    if (e->ptx_version >= tile_machine_ptx(TILE_MACHINE_cp_async_4i)) return all;
     return LLVMBuildSelect(e->builder, all, tile_llvm_int(e->i32, bytes), tile_llvm_int(e->i32, 0),
                            "");
 }
@@ -278,7 +280,11 @@ void tile_emit_cp_async(tile_emitter *e, tile_op op) {
         return;
     }
     tile_ptx ptx = tile_ptx_begin(e, machine);
-    for (unsigned i = 0; i < count; i++) tile_ptx_add_inputs(&ptx, &args[i], 1);
+    for (unsigned i = 0; i < count; i++)
+        if (i < 2)
+            tile_ptx_add_address(&ptx, args[i]);
+        else
+            tile_ptx_add_inputs(&ptx, &args[i], 1);
     add_policy(&ptx, hint);
     if (e->only_if) tile_ptx_add_inputs(&ptx, &e->only_if, 1);
     tile_ptx_call(&ptx, NULL);

@@ -66,6 +66,11 @@ void tile_ptx_add_results(tile_ptx *ptx, const LLVMTypeRef *types, unsigned coun
     for (unsigned i = 0; i < count; i++) push(ptx, &ptx->results, LLVMGetPoison(types[i]));
 }
 
+void tile_ptx_add_zeroed(tile_ptx *ptx, const LLVMTypeRef *types, unsigned count) {
+    ptx->zeroed = true;
+    tile_ptx_add_results(ptx, types, count);
+}
+
 void tile_ptx_add_tied(tile_ptx *ptx, const LLVMValueRef *values, unsigned count) {
     ptx->tied = true;
     open_group(ptx, true, count);
@@ -182,8 +187,27 @@ static void append_instruction(const tile_ptx *ptx, text *code, unsigned first, 
     }
 }
 
+/* Of a register. */
+static unsigned register_bits(LLVMTypeRef type) {
+    switch (*letter_of(type)) {
+    case 'd':
+    case 'l': return 64;
+    case 'h': return 16;
+    default: return 32;
+    }
+}
+
+static void append_zeros(const tile_ptx *ptx, text *code) {
+    for (unsigned i = 0; i < ptx->results.count; i++) {
+        append_number(code, "mov.b", register_bits(register_type(ptx, ptx->results.values[i])));
+        append_number(code, " $", i);
+        append(code, ", 0;\n\t");
+    }
+}
+
 static text write_code(const tile_ptx *ptx) {
     text code = {.arena = &ptx->e->arena};
+    if (ptx->zeroed) append_zeros(ptx, &code);
     if (ptx->before) {
         append(&code, ptx->before);
         append(&code, "\n\t");
@@ -201,7 +225,7 @@ static text write_constraints(const tile_ptx *ptx) {
     const char *comma = "";
     for (size_t i = 0; i < ptx->results.count; i++, comma = ",") {
         append(&to, comma);
-        append(&to, "=");
+        append(&to, ptx->zeroed ? "=&" : "="); /* written before the inputs are read */
         append(&to, letter_of(register_type(ptx, ptx->results.values[i])));
     }
     for (size_t i = 0; i < ptx->inputs.count; i++, comma = ",") {

@@ -39,7 +39,8 @@ typedef struct tile_ptx {
     const char *before;    /* an instruction without operands; NULL: none */
     tile_ptx_list results; /* a value of each one's type; if it is tied, the one it starts as */
     tile_ptx_list inputs;
-    bool tied; /* all results are */
+    bool tied;   /* all results are */
+    bool zeroed; /* all results begin as zeros, by instructions before the first one */
     tile_ptx_group *groups;
     size_t group_count, group_capacity;
     unsigned *firsts; /* of each instruction: which group its $0 is */
@@ -54,8 +55,11 @@ void tile_ptx_modify(tile_ptx *ptx, const char *format, ...) TILE_PRINTF(2, 3);
 void tile_ptx_set_tail(tile_ptx *ptx, const char *tail);
 /* An instruction without operands that stands before all; kept, not copied. */
 void tile_ptx_put_before(tile_ptx *ptx, const char *instruction);
-/* A group of results of these types. All results of an instruction are tied, or none. */
+/* A group of results of these types. All results of an instruction are made alike. */
 void tile_ptx_add_results(tile_ptx *ptx, const LLVMTypeRef *types, unsigned count);
+/* Likewise, of what may not write them, as under a predicate: they begin as zeros. Moves in the
+ * text cost LLVM a third of what zeros that are tied to the results do. */
+void tile_ptx_add_zeroed(tile_ptx *ptx, const LLVMTypeRef *types, unsigned count);
 /* A group of results that are these values before: registers that are read and written. */
 void tile_ptx_add_tied(tile_ptx *ptx, const LLVMValueRef *values, unsigned count);
 void tile_ptx_add_inputs(tile_ptx *ptx, const LLVMValueRef *values, unsigned count);
