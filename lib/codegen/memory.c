@@ -97,7 +97,9 @@ static void join_words(tile_emitter *e, const access *a, LLVMValueRef *words, LL
 
 /* Inline PTX ----------------------------------------------------------------------------------- */
 
+/* ptxas moves what comes through the non-coherent cache anywhere, an ordered load nowhere. */
 static bool reads_read_only(const tile_emitter *e, tile_op op) {
+    if (tile_op_has_attr(e->f, op, TILE_ATTR_ordered)) return false;
     tile_value source = tile_pointer_source(e->f, tile_op_operand(e->f, op, 0));
     const tile_value_data *base = tile_value_at(e->f, source);
     return base->kind == TILE_VALUE_ARG && e->args[base->index].is_read_only;

@@ -6,6 +6,7 @@
  *   lower_view.c     loads and stores between views and fragments
  *   lower_shared.c   loads and stores between shared buffers and fragments, ldmatrix
  *   lower_store.c    tiles that are stored piece by piece
+ *   lower_late.c     what only these need, computed piece by piece, too
  *   lower_thread.c   accesses of single threads to shared buffers by coordinates
  *   lower_atomic.c   atomic accesses
  *   lower_barrier.c  barriers in shared memory
@@ -21,6 +22,7 @@
 #include "lib/analysis/executors.h"
 #include "lib/analysis/range.h"
 #include "lib/layout/mma.h"
+#include "lib/layout/pieces.h"
 #include "passes/pass.h"
 
 /* A view, taken apart: values of the new body. */
@@ -44,6 +46,7 @@ typedef struct lowering {
     tile_executors who;       /* execute what is built now */
     tile_value thread;        /* thread_id: the number in that set */
     unsigned warp_bits;       /* of that set */
+    bool *late;               /* by old operation: its users compute it (lower_late.c) */
     tile_op *fresh_barriers;  /* alloc_barrier operations: not initialised yet */
     size_t fresh_count, fresh_capacity;
     tile_region met_in[TILE_MAX_BARRIERS]; /* regions whose groups of warps meet by numbers of .. */
@@ -171,7 +174,9 @@ tile_value lower_load_view(lowering *l, tile_op op, const tile_value *element,
 void lower_store_view(lowering *l, tile_op op, tile_value fragment, const tile_type *tile,
                       const tile_value *element);
 /* Of a piece of a tile; ahead: how far behind the element it begins, by the tile's dims, as values
- * of the new body. NULL: it begins there. */
+ * of the new body. NULL: it begins there. The view is no opaque scratch. */
+tile_value lower_load_piece(lowering *l, tile_op op, const tile_value *element,
+                            const tile_type *tile, const tile_value *ahead);
 void lower_store_piece(lowering *l, tile_op op, tile_value fragment, const tile_type *tile,
                        const tile_value *element, const tile_value *ahead);
 /* The access of global memory that has just been built tells the caches what op does; conditions
@@ -242,6 +247,38 @@ void lower_store_mapped(lowering *l, tile_value fragment, const lower_shared_map
 /* A store_async. */
 void lower_store_async(lowering *l, tile_op op);
 
+/* lower_late.c -------------------------------------------------------------------------------- */
+
+/* Sets late: the operations on tiles that nobody but stores in pieces needs. */
+void lower_find_late(lowering *l);
+
+/* What a store_async of a tile that is cut into such pieces computes itself. */
+typedef struct lower_late {
+    tile_value tile; /* of the old body */
+    const tile_layout *whole;
+    const tile_pieces *pieces;
+    tile_op *ops; /* of the old body, the last one first */
+    unsigned count;
+    size_t values; /* in the old body */
+    bool is_long;  /* many instructions for each element */
+} lower_late;
+lower_late lower_start_late(lowering *l, tile_op op, const tile_pieces *pieces);
+/* Bytes that a thread loads for a piece. */
+unsigned lower_loaded_bytes(const lowering *l, const lower_late *late);
+
+typedef struct lower_piece {
+    const lower_late *late;
+    unsigned index;                  /* of the piece */
+    tile_value ahead[TILE_MAX_RANK]; /* where it begins behind the tile's first element */
+    tile_value *known;               /* by old value: what there is of it already */
+} lower_piece;
+lower_piece lower_start_piece(lowering *l, const lower_late *late, unsigned index,
+                              const tile_value *ahead);
+/* Loads what the piece needs, and then, perhaps later, computes it: the fragment, in the order of
+ * the piece's layout. */
+void lower_load_late(lowering *l, const lower_piece *piece);
+tile_value lower_compute_late(lowering *l, const lower_piece *piece);
+
 /* lower_atomic.c ------------------------------------------------------------------------------ */
 
 /* The old elements; no value for a scalar's that nobody takes. */
@@ -289,6 +326,9 @@ void lower_end_boxes(lowering *l, lower_boxes *boxes);
 
 tile_value lower_iota(lowering *l, tile_op op);
 tile_value lower_broadcast(lowering *l, tile_op op);
+/* The same of a piece: an iota's, as lower_load_piece takes it; of a value of the new body. */
+tile_value lower_count(lowering *l, tile_op op, const tile_type *type, const tile_value *ahead);
+tile_value lower_repeat(lowering *l, tile_value source, const tile_type *from, const tile_type *to);
 
 /* lower_dot.c --------------------------------------------------------------------------------- */
 

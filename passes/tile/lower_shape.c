@@ -49,17 +49,18 @@ static tile_value count(const counter *c, int64_t added) {
 }
 
 /* Registers with one coordinate share its value. */
-tile_value lower_iota(lowering *l, tile_op op) {
+tile_value lower_count(lowering *l, tile_op op, const tile_type *type, const tile_value *ahead) {
     tile_iota iota = {0};
-    const tile_type *type = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
     tile_context *context = tile_function_context(l->f);
     tile_iota_of(&l->old, op, &iota);
+    const tile_type *whole = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
     counter c = {l,
                  &iota,
-                 tile_type_scalar(context, scalar_of(&iota, type)),
+                 tile_type_scalar(context, scalar_of(&iota, whole)),
                  lower_thread_coordinate(l, type->layout, iota.axis),
                  lower_bits_cross(type->layout, iota.axis),
                  TILE_NO_VALUE};
+    if (ahead) c.thread = lower_add(l, c.thread, ahead[iota.axis]);
     c.base = scaled(&c, c.thread);
     unsigned registers = tile_type_registers(type);
     tile_value *values = TILE_NEW_ARRAY(l->pass->scratch, tile_value, registers);
@@ -75,10 +76,12 @@ tile_value lower_iota(lowering *l, tile_op op) {
     return tile_build_cast(&l->builder, all, tile_type_vector(context, type->scalar, registers));
 }
 
-tile_value lower_broadcast(lowering *l, tile_op op) {
-    tile_value source = tile_op_operand(&l->old, op, 0);
-    const tile_type *from = tile_value_type(&l->old, source);
-    const tile_type *to = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
+tile_value lower_iota(lowering *l, tile_op op) {
+    return lower_count(l, op, tile_value_type(&l->old, tile_op_result(&l->old, op, 0)), NULL);
+}
+
+tile_value lower_repeat(lowering *l, tile_value source, const tile_type *from,
+                        const tile_type *to) {
     unsigned registers = tile_type_registers(to);
     int64_t *order = TILE_NEW_ARRAY(l->pass->scratch, int64_t, registers);
     bool same = registers == tile_type_registers(from);
@@ -86,10 +89,15 @@ tile_value lower_broadcast(lowering *l, tile_op op) {
         order[i] = tile_layout_narrow_register(to->layout, from->layout, i);
         same &= order[i] == i;
     }
-    if (same) return lower_mapped(l, source);
-    tile_value wide =
-        tile_build_permute(&l->builder, lower_mapped(l, source),
-                           tile_type_vector(tile_function_context(l->f), to->scalar, registers));
+    if (same) return source;
+    tile_value wide = tile_build_permute(
+        &l->builder, source, tile_type_vector(tile_function_context(l->f), to->scalar, registers));
     tile_op_set_list(l->f, tile_value_def(l->f, wide), TILE_ATTR_order, order, registers);
     return wide;
+}
+
+tile_value lower_broadcast(lowering *l, tile_op op) {
+    tile_value source = tile_op_operand(&l->old, op, 0);
+    return lower_repeat(l, lower_mapped(l, source), tile_value_type(&l->old, source),
+                        tile_value_type(&l->old, tile_op_result(&l->old, op, 0)));
 }

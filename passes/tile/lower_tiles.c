@@ -316,6 +316,7 @@ static void lower_transfer(lowering *l, tile_op op, tile_opcode opcode) {
 
 static void lower_op(lowering *l, tile_op op) {
     tile_opcode opcode = tile_op_opcode(&l->old, op);
+    if (l->late[op.id]) return;
     if (tile_op_effects(&l->old, op) & ~(unsigned)TILE_EFFECT_ALLOC) lower_init_barriers(l);
     l->builder.loc = tile_op_loc(&l->old, op);
     switch (opcode) {
@@ -371,6 +372,7 @@ tile_status tile_pass_lower_tiles(tile_pass *pass, tile_function *f) {
     l.builder = tile_builder_at_end(f, f->body);
     l.map = TILE_NEW_ARRAY(pass->scratch, tile_value, l.old.value_count);
     l.views = TILE_NEW_ARRAY(pass->scratch, lower_view *, l.old.value_count);
+    lower_find_late(&l);
     map_constants(&l);
     for (unsigned i = 0; i < f->arg_count; i++)
         if (f->args[i].type->kind == TILE_TYPE_VIEW) lower_view_arg(&l, i);

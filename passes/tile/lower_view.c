@@ -257,11 +257,10 @@ static void store_ordered(lowering *l, tile_op op, tile_value fragment, const ti
 
 /* Loads and stores ---------------------------------------------------------------------------- */
 
-tile_value lower_load_view(lowering *l, tile_op op, const tile_value *element,
-                           const tile_type *tile) {
-    if (l->views[element[0].id]->layout) return load_ordered(l, op, element, tile);
+tile_value lower_load_piece(lowering *l, tile_op op, const tile_value *element,
+                            const tile_type *tile, const tile_value *ahead) {
     lower_view_access a =
-        lower_start_view(l, element, tile->layout, tile->rank, lower_widest(tile->scalar));
+        start_view(l, element, ahead, tile->layout, tile->rank, lower_widest(tile->scalar));
     unsigned accesses = a.cut.count;
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, accesses);
     for (unsigned i = 0; i < accesses; i++) {
@@ -269,8 +268,15 @@ tile_value lower_load_view(lowering *l, tile_op op, const tile_value *element,
         parts[i] = tile_build_ld_global(&l->builder, a.view->base, &offset, 1, predicate,
                                         lower_part_type(l, tile->scalar, 1u << a.cut.width_bits));
         lower_keep_cache(l, op);
+        if (ahead) tile_op_set_flag(l->f, tile_value_def(l->f, parts[i]), TILE_ATTR_ordered);
     }
     return lower_assemble(l, parts, &a.cut);
+}
+
+tile_value lower_load_view(lowering *l, tile_op op, const tile_value *element,
+                           const tile_type *tile) {
+    if (l->views[element[0].id]->layout) return load_ordered(l, op, element, tile);
+    return lower_load_piece(l, op, element, tile, NULL);
 }
 
 void lower_store_view(lowering *l, tile_op op, tile_value fragment, const tile_type *tile,
