@@ -213,10 +213,19 @@ bool tile_bind_params(const tile_function *f, const tile_pass_option *options,
     return true;
 }
 
+static bool mentions(const tile_expr *expr, const char *name) {
+    if (!expr) return false;
+    if (expr->kind == TILE_EXPR_PARAM) return strcmp(expr->name, name) == 0;
+    for (unsigned i = 0; i < 3; i++)
+        if (mentions(expr->args[i], name)) return true;
+    return false;
+}
+
 /* The whole space ----------------------------------------------------------------------------- */
 
 typedef struct walk {
     tile_bound_params bound;
+    size_t *where_levels; /* how many clauses have to be taken before a `where` can be asked */
     tile_arena *arena;
     tile_point_visit visit;
     void *user;
@@ -230,13 +239,30 @@ bool tile_is_tuned(const tile_function *f, const char *param) {
     return false;
 }
 
-static bool all_wheres_hold(tile_bound_params *bound) {
+/* Those that can be asked since so many clauses are taken. */
+static bool wheres_hold(const walk *w, tile_bound_params *bound, size_t level) {
     tile_bindings bindings = tile_param_bindings(bound);
     for (size_t i = 0; i < bound->f->where_count; i++) {
         int64_t value;
+        if (w->where_levels[i] != level) continue;
         if (!tile_expr_eval(bound->f->wheres[i], &bindings, &value) || !value) return false;
     }
     return true;
+}
+
+/* Past the last clause where it needs a default that is not known before. */
+static size_t find_where_level(const tile_bound_params *bound, const tile_expr *where) {
+    const tile_function *f = bound->f;
+    size_t level = 0;
+    for (size_t i = 0; i < f->param_count; i++) {
+        if (bound->params[i].bound || !mentions(where, f->params[i].name)) continue;
+        if (!tile_is_tuned(f, f->params[i].name)) return f->tune_count + 1;
+        for (size_t t = 0; t < f->tune_count; t++)
+            for (unsigned n = 0; n < f->tunes[t].name_count; n++)
+                if (strcmp(f->tunes[t].names[n], f->params[i].name) == 0 && t >= level)
+                    level = t + 1;
+    }
+    return level;
 }
 
 /* Defaults may depend on the point, so each has a copy of what is bound. */
@@ -246,10 +272,11 @@ static void visit_point(walk *w) {
     bind_defaults(&point);
     for (size_t i = 0; i < count; i++)
         if (!point.params[i].bound) return;
-    if (all_wheres_hold(&point)) w->ended = !w->visit(&point, w->user);
+    if (wheres_hold(w, &point, w->bound.f->tune_count + 1)) w->ended = !w->visit(&point, w->user);
 }
 
 static void walk_clauses(walk *w, size_t clause_index) {
+    if (!wheres_hold(w, &w->bound, clause_index)) return;
     if (clause_index == w->bound.f->tune_count) {
         visit_point(w);
         return;
@@ -278,6 +305,9 @@ bool tile_visit_points(const tile_function *f, const tile_pass_option *options,
     bind_defaults(&w.bound);
     for (size_t i = 0; i < f->param_count; i++)
         w.bound.params[i].bound &= given[i] || !tile_is_tuned(f, f->params[i].name);
+    w.where_levels = TILE_NEW_ARRAY(arena, size_t, f->where_count + 1);
+    for (size_t i = 0; i < f->where_count; i++)
+        w.where_levels[i] = find_where_level(&w.bound, f->wheres[i]);
     walk_clauses(&w, 0);
     return true;
 }
@@ -295,14 +325,6 @@ const char *tile_bound_value(const tile_bound_params *bound, size_t param, tile_
 }
 
 /* Words and checks --------------------------------------------------------------------------- */
-
-static bool mentions(const tile_expr *expr, const char *name) {
-    if (!expr) return false;
-    if (expr->kind == TILE_EXPR_PARAM) return strcmp(expr->name, name) == 0;
-    for (unsigned i = 0; i < 3; i++)
-        if (mentions(expr->args[i], name)) return true;
-    return false;
-}
 
 const char *tile_bound_text(const tile_bound_params *bound, const tile_expr *expr,
                             tile_arena *arena) {

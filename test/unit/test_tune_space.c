@@ -38,7 +38,8 @@ Test(tune_space, all_points_that_where_allows_are_listed) {
     space_fixture x;
     open_space(&x,
                "kernel @k<T: type, a: int, b: int = 2 * a, c: int = 7, fast: bool>()\n"
-               "    tune (a, T) in [(1, f16), (2, f32), (2, f16)] tune fast in [true, false]\n"
+               "    tune (a, T) in [(1, f16), (2, f32), (3, f32), (2, f16)] where a < 3 tune fast "
+               "in [true, false]\n"
                "    tune c in [a, 8] where b + c < 12 where not(eq(c, 1)) grid [1] warps 1 {}\n");
     cr_expect_str_eq(list(&x, NULL, 0), "T=f16 a=1 c=8 fast=true\nT=f16 a=1 c=8 fast=false\n"
                                         "T=f32 a=2 c=2 fast=true\nT=f32 a=2 c=2 fast=false\n"
