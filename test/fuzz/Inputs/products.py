@@ -75,6 +75,8 @@ class Products(Kernel):
             n = max(8, n // 2)
         k = self.pick([16, 32, 32, 64, 64, 48, 128] if BITS.get(lhs, 32) <= 16 else [8, 16, 32])
         extent = self.pick([0, k // 2, k, k, k + 8, 2 * k, 3 * k, 3 * k + 8, 5 * k, 7 * k])
+        if self.split == "stream_k":  # shorter sums are not shared
+            extent = self.pick([extent, 8 * k, 9 * k + 8, 18 * k])
         return lhs, rhs, sums, m, n, k, extent
 
     def region(self, loop, rows, columns):
@@ -110,7 +112,8 @@ class Products(Kernel):
         stages = self.pick([1, 2, 2, 3, 3, 4, 5, 6])
         clause = f"pipelined ({stages}" + self.pick(["", "", ", consumers = cooperative", ", consumers = ping_pong"]) + ")"
         if self.split and count == 1:
-            clause = f"split ({self.pick([2, 3, 4])}, {self.split}) " + clause
+            least = 1 if self.split == "stream_k" else 2
+            clause = f"split ({self.pick([least, 2, 3, 4])}, {self.split}) " + clause
         variable = self.name("k")
         end = self.scalar_arg(self.pick([extent, extent, extent, extent // 2, 0]), "e") if self.chance(0.5) else extent
         carried = ", ".join(f"{i} = {z}" for i, z in zip(inner, zeros))
