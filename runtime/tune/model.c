@@ -38,7 +38,8 @@ static const double launch = 1.5e-6, start = 3.65e-6; /* of all blocks; of those
                                                        */
 static const double l2_latency = 0.83e-6, memory_latency = 0.14e-6 /* more */, turn = 2e-6;
 static const double exchange_meets = 0.76e-6, workspace_meets = 2.3e-6, atomic_meets = 0.87e-6,
-                    cluster_meets = 1.85e-6 /* each block of it */, stream_k_meets = 9.4e-6,
+                    cluster_meets = 1.85e-6 /* each block of it */, stream_k_meets = 1.5e-6,
+                    stream_k_begins = 0.5e-6, stream_k_turn = 2.5e-6, counting_meets = 9.4e-6,
                     multicast_meets = 1.65e-6;
 /* Of the memory's bandwidth: parts that are written and read. */
 static const double parts_share = 0.43;
@@ -53,6 +54,9 @@ static const double given_up = 0.5;
 /* What a byte that is moved for each operation adds to their time at the chip's power limit, which
  * work of so many seconds is half at. */
 static const double power_of_moving = 20, power_seconds = 40e-6;
+/* What multiprocessors without work leave the others there, as a faster clock: so much is lost of
+ * what sharing the last round gains. */
+static const double power_of_idle = 0.8;
 /* What those warps get of wgmma's rate that copy for themselves, too. */
 static const double without_roles = 0.7;
 
@@ -69,6 +73,7 @@ enum {
     ZEROS_PER_CYCLE = 34,     /* bytes of boxes outside of the array */
     ADDED_PER_CYCLE = 8,      /* bytes that atomics add */
     NEIGHBOURS_PER_CYCLE = 6, /* bytes of parts from the shared memory of the cluster's others */
+    PART_PER_CYCLE = 25,      /* bytes of a part that one block adds */
     MOST_REGISTERS = 255,
     OTHER_REGISTERS = 40, /* of a thread, beside accumulators: fragments, addresses */
     WARPS_TO_SATURATE = 4,
@@ -85,10 +90,13 @@ typedef struct machine {
 typedef struct sheet {
     const machine *m;
     const tune_work *w;
-    double factor;        /* parts of each sum */
-    const char *strategy; /* NULL: it is whole */
-    tune_cost cost;       /* of a block */
-    double blocks, steps; /* steps: iterations of the loop */
+    double factor;               /* parts of each sum */
+    const char *strategy;        /* NULL: it is whole */
+    tune_cost cost;              /* of a block */
+    double tiles, blocks, steps; /* steps: iterations of the loop */
+    double each;          /* tiles of a block, or parts of them: 1, or, of stream_k, any number */
+    double last, members; /* stream_k: a block's share of a tile of the last round, which so many
+                             blocks have; 1: none is shared */
     bool roles, turns, persistent;
     int64_t shared;
 } sheet;
@@ -108,39 +116,55 @@ static bool is_split(const sheet *s, const char *strategy) {
     return s->strategy && strcmp(s->strategy, strategy) == 0;
 }
 
+/* stream_k: each multiprocessor's tiles, whole ones and a share of the last (split_stream_k.c). */
+static double share_tiles(sheet *s) {
+    double cluster = (double)s->w->cluster, steps = s->w->trips;
+    double units = most(floor(s->m->sms * s->factor / cluster), 1), tiles = s->tiles / cluster;
+    double whole = floor(tiles / units), left = tiles - whole * units;
+    s->blocks = least(units, tiles * most(steps, 1)) * cluster;
+    s->last = s->members = 1;
+    if (!(left > 0)) return whole;
+    double members = least(floor(units / left), floor(sqrt(steps / 2)));
+    bool pairs = 2 * left > units && 3 * ceil(left / 2) <= units && steps >= 8;
+    s->members = pairs ? 2 : most(members, 1);
+    s->last = pairs ? 2.0 / 3 : 1 / s->members;
+    return whole + s->last;
+}
+
 static void deal_out(sheet *s) {
     const tune_work *w = s->w;
     const tune_cost *once = &w->once, *loop = &w->loop;
-    double share = 1, tiles = (double)w->grid[0] * (double)w->grid[1] * (double)w->grid[2];
-    s->blocks = tiles * s->factor;
+    double share = 1; /* of a tile's iterations */
+    s->tiles = (double)w->grid[0] * (double)w->grid[1] * (double)w->grid[2];
+    s->blocks = s->tiles * s->factor;
     if (is_split(s, "stream_k")) {
-        s->blocks = s->m->sms * s->factor;
-        share = tiles / s->blocks;
+        share = s->each = share_tiles(s);
     } else if (w->trips > 0) {
         share = ceil(w->trips / s->factor) / w->trips;
     }
     s->steps = share * w->trips;
-    s->cost = (tune_cost){.operations = once->operations + share * loop->operations,
-                          .wgmma = once->wgmma + share * loop->wgmma,
-                          .reads = once->reads + share * loop->reads,
-                          .loaded = once->loaded + share * loop->loaded,
-                          .crossing = once->crossing + share * loop->crossing,
-                          .shared = once->shared + share * loop->shared,
-                          .shared_crossing = once->shared_crossing + share * loop->shared_crossing,
-                          .again = once->again + share * loop->again,
-                          .outside = once->outside + share * loop->outside,
-                          .stored = once->stored + share * loop->stored};
+    s->cost = (tune_cost){.operations = s->each * once->operations + share * loop->operations,
+                          .wgmma = s->each * once->wgmma + share * loop->wgmma,
+                          .reads = s->each * once->reads + share * loop->reads,
+                          .loaded = s->each * once->loaded + share * loop->loaded,
+                          .crossing = s->each * once->crossing + share * loop->crossing,
+                          .shared = s->each * once->shared + share * loop->shared,
+                          .shared_crossing =
+                              s->each * once->shared_crossing + share * loop->shared_crossing,
+                          .again = s->each * once->again + share * loop->again,
+                          .outside = s->each * once->outside + share * loop->outside,
+                          .stored = s->each * once->stored + share * loop->stored};
 }
 
 /* What the passes make of it: roles, tiles in turns, tiles that are stored in the background. */
 static void predict_passes(sheet *s) {
     const tune_work *w = s->w;
-    s->roles = w->may_have_roles && !is_split(s, "stream_k");
+    s->roles = w->may_have_roles;
     s->persistent = w->persistent && !s->strategy;
     s->turns = w->ping_pong && s->roles && s->persistent && w->warps == 8;
     s->shared = w->shared;
     /* The ring is never free. */
-    if (s->roles && s->persistent) s->shared += w->box;
+    if (s->roles && (s->persistent || is_split(s, "stream_k"))) s->shared += w->box;
 }
 
 static double registers_of(const sheet *s) {
@@ -200,8 +224,9 @@ static double longest(double a, double b, double c) {
 static double slowed_by_power(const sheet *s) {
     const machine *m = s->m;
     double seconds = s->blocks * s->cost.wgmma / (m->wgmma * m->sms * m->clock);
-    return power_of_moving * s->cost.loaded / s->cost.operations * seconds /
-           (seconds + power_seconds);
+    double idle = ceil(s->each) / s->each - 1; /* where a last round were not shared */
+    return (power_of_moving * s->cost.loaded / s->cost.operations + power_of_idle * idle) *
+           seconds / (seconds + power_seconds);
 }
 
 /* Cycles of one block's products, `resident` of them at once on its multiprocessor. */
@@ -234,6 +259,16 @@ static double bytes_asked(const sheet *s, double crossing) {
     return s->roles ? bytes - c->shared - crossing * c->shared_crossing : bytes;
 }
 
+/* Tiles of a multiprocessor, as far as the L2 is busy: those of a round that is not full have more
+ * of its rate each, up to what one asks for. */
+static double count_rounds(const sheet *s, double most_bytes) {
+    bool shares = is_split(s, "stream_k");
+    double even = (shares ? s->tiles : s->blocks) / s->m->sms, full = floor(even);
+    if (!shares && !s->persistent) return even;
+    double least_time = L2_PER_CYCLE / most_bytes * (shares ? s->last : 1);
+    return even > full ? full + most(even - full, least_time) : full;
+}
+
 /* Seconds of `each` blocks on one multiprocessor, `resident` of them at once. */
 static double time_blocks(const sheet *s, double each, double resident) {
     const machine *m = s->m;
@@ -243,7 +278,8 @@ static double time_blocks(const sheet *s, double each, double resident) {
     double seconds = each * longest(time_products(s, resident) / m->clock, own / (rate * m->clock),
                                     time_latency(s, resident));
     seconds += each * s->cost.outside / (ZEROS_PER_CYCLE * m->clock);
-    return longest(seconds, s->blocks * all / (L2_PER_CYCLE * m->sms * m->clock), 0);
+    double rounds = count_rounds(s, rate) / s->each;
+    return longest(seconds, rounds * all / (L2_PER_CYCLE * m->clock), 0);
 }
 
 /* What comes from memory: each array once, and what the L2 has given up again. */
@@ -252,9 +288,19 @@ static double time_memory(const sheet *s) {
 }
 
 /* What shows of storing tiles: nothing where other groups or other blocks go on meanwhile. */
-static double time_stores(const sheet *s, double each) {
+static double time_stores(const sheet *s, double each, double resident) {
     double tile = s->cost.stored / (STORED_PER_CYCLE * s->m->clock);
-    return s->persistent ? (s->turns ? 1 : each) * tile : 0;
+    bool alone = s->persistent || (is_split(s, "stream_k") && resident < 2);
+    return alone ? (s->turns ? 1 : each) * tile : 0;
+}
+
+/* Of a tile that blocks share the last one adds the parts of the others. One warpgroup alone does
+ * not multiply while it stores. */
+static double time_shares(const sheet *s) {
+    double part = s->w->sums / (PART_PER_CYCLE * s->m->clock);
+    double meets = s->members > 1 ? stream_k_meets + (s->members - 1) * part : 0;
+    bool alone = s->roles && s->w->warps == 4;
+    return stream_k_begins + meets + (alone ? s->each * stream_k_turn : 0);
 }
 
 /* Handing over the parts of the sums, of all blocks. */
@@ -269,7 +315,7 @@ static double time_parts(const sheet *s, double resident) {
         double others = (1 - 1 / s->factor) * s->w->sums;
         return s->factor * cluster_meets + others / (NEIGHBOURS_PER_CYCLE * s->m->clock);
     }
-    if (is_split(s, "stream_k")) return stream_k_meets + parts;
+    if (is_split(s, "stream_k")) return time_shares(s);
     double chain = 2 * s->w->sums / (L2_PER_CYCLE * s->m->clock); /* serial */
     return (s->factor - 1) * (turn + chain);
 }
@@ -280,13 +326,13 @@ static double estimate(const sheet *s) {
     double starts = s->persistent ? 1 : ceil(each / resident);
     double body = time_blocks(s, each, resident), memory = time_memory(s);
     double seconds = launch + starts * start + sqrt(body * body + memory * memory);
-    seconds += time_stores(s, each);
+    seconds += time_stores(s, each, resident);
     if (s->w->semaphores) seconds += (s->blocks / (double)s->w->semaphores - 1) * turn;
     if (s->roles && s->cost.shared > 0)
         seconds += multicast_meets;
     else if (s->w->cluster > 1)
         seconds += (double)s->w->cluster * cluster_meets;
-    if (s->w->uses_num_sms) seconds += stream_k_meets;
+    if (s->w->uses_num_sms) seconds += counting_meets;
     return seconds + s->w->meets * l2_latency + time_parts(s, resident);
 }
 
@@ -296,7 +342,7 @@ static double estimate(const sheet *s) {
 /* Of an instantiated kernel, or one at a point, which may have a split that its text has not. */
 static double estimate_work(const machine *m, const tune_work *work, int64_t factor,
                             const char *strategy, tile_arena *arena, const char **why) {
-    sheet s = {.m = m, .w = work, .factor = 1};
+    sheet s = {.m = m, .w = work, .factor = 1, .each = 1};
     bool splits = strategy && (factor > 1 || strcmp(strategy, "stream_k") == 0);
     if (splits) s.factor = (double)factor, s.strategy = strategy;
     deal_out(&s);
