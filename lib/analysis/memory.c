@@ -61,8 +61,7 @@ bool tile_waits_for_all(const tile_function *f, tile_op op) {
            tile_value_is_int(f, tile_op_operand(f, op, pending), &left) && left == 0;
 }
 
-/* What a view or pointer is made of: an argument or a scratch buffer; 0 where that is not known. */
-static tile_value memory_root(const tile_function *f, tile_value memory) {
+tile_value tile_memory_root(const tile_function *f, tile_value memory) {
     for (;;) {
         if (tile_value_at(f, memory)->kind == TILE_VALUE_ARG) return memory;
         tile_op def = tile_value_def(f, memory);
@@ -75,12 +74,12 @@ static tile_value memory_root(const tile_function *f, tile_value memory) {
 }
 
 bool tile_same_memory(const tile_function *f, tile_value a, tile_value b) {
-    tile_value one = memory_root(f, a), other = memory_root(f, b);
+    tile_value one = tile_memory_root(f, a), other = tile_memory_root(f, b);
     return !one.id || !other.id || one.id == other.id;
 }
 
 bool tile_may_alias(const tile_function *f, tile_value a, tile_value b) {
-    tile_value roots[2] = {memory_root(f, a), memory_root(f, b)};
+    tile_value roots[2] = {tile_memory_root(f, a), tile_memory_root(f, b)};
     if (!roots[0].id || !roots[1].id || roots[0].id == roots[1].id) return true;
     for (unsigned i = 0; i < 2; i++) {
         const tile_value_data *root = tile_value_at(f, roots[i]);

@@ -33,6 +33,9 @@ tile_mechanism tile_op_starts(const tile_function *f, tile_op op);
 /* True for a wait that leaves nothing of its mechanism unfinished. */
 bool tile_waits_for_all(const tile_function *f, tile_op op);
 
+/* What a view or pointer is made of: an argument or a scratch buffer; none where that is not known.
+ */
+tile_value tile_memory_root(const tile_function *f, tile_value memory);
 /* False only if no element of the one global memory is an element of the other. */
 bool tile_may_alias(const tile_function *f, tile_value a, tile_value b);
 

@@ -106,12 +106,14 @@ static bool can_load_late(const finder *s, tile_op load) {
     return op.id == last.id && (!may_write(f, last, view) || is_same_place(f, load, last));
 }
 
-/* Tiles as large as what is stored are worth a word. */
+/* Tiles of arguments as large as what is stored are worth a word. */
 static void explain_early(const finder *s, tile_op load) {
     const tile_function *f = s->f;
     const tile_type *tile = tile_value_type(f, tile_op_result(f, load, 0));
     const tile_type *stored = tile_value_type(f, tile_op_operand(f, s->last[load.id], 0));
-    if (tile_type_elements(tile) == tile_type_elements(stored))
+    tile_value root = tile_memory_root(f, tile_op_operand(f, load, 0));
+    bool is_argument = root.id && tile_value_at(f, root)->kind == TILE_VALUE_ARG;
+    if (is_argument && tile_type_elements(tile) == tile_type_elements(stored))
         tile_remark_missed(f, load, "not loaded piece by piece",
                            "the kernel may write it before the last piece is stored",
                            "say `noalias` of the argument, or load what is stored to the same "
