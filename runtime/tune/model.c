@@ -64,7 +64,8 @@ static const double without_roles = 0.7;
  * technical specifications); where they differ, targets.def says it. */
 enum {
     SM_REGISTERS = 65536,
-    SHARED_PER_CYCLE = 77,    /* bytes: of 128, as wgmma reads its operands */
+    SHARED_PER_CYCLE = 77,    /* bytes: of 128, as warps read operands for mma.sync */
+    OPERANDS_PER_CYCLE = 90,  /* likewise, as wgmma reads its own */
     L2_PER_CYCLE = 101,       /* bytes, where all multiprocessors ask */
     MOST_L2_PER_CYCLE = 163,  /* where one of them does */
     COPIES_PER_CYCLE = 90,    /* likewise, by the threads' own copies */
@@ -237,7 +238,7 @@ static double time_products(const sheet *s, double resident) {
     double cycles = (c->operations - c->wgmma) / mma;
     if (!s->roles) cycles += BARRIER_CYCLES * s->steps / resident;
     if (c->wgmma > 0) cycles += c->wgmma / wgmma * (1 + slowed_by_power(s));
-    return most(cycles, c->reads / SHARED_PER_CYCLE);
+    return most(cycles, c->reads / (c->wgmma > 0 ? OPERANDS_PER_CYCLE : SHARED_PER_CYCLE));
 }
 
 /* Seconds until the block's bytes have come, by what is in flight. */
