@@ -75,11 +75,6 @@ bool warpgroup_choose_row_dim(const tile_function *f, tile_op dot, const bool in
     bool exchanged = tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, warps);
     bool turn =
         exchanged && (!plain || (in_registers[TILE_MMA_RHS] && !in_registers[TILE_MMA_LHS]));
-    if (plain && exchanged && !in_registers[TILE_MMA_LHS] && !in_registers[TILE_MMA_RHS]) {
-        tile_scalar acc = warpgroup_operand(f, dot, TILE_MMA_ACC)->scalar;
-        turn = tile_wgmma_reads(dims, TILE_WGMMA_EXCHANGED, warps, acc) <
-               tile_wgmma_reads(dims, TILE_WGMMA_PLAIN, warps, acc);
-    }
     *row_dim = turn ? TILE_WGMMA_EXCHANGED : TILE_WGMMA_PLAIN;
     return plain || exchanged;
 }

@@ -32,8 +32,8 @@ bool *copied_buffers(tile_function *f, tile_arena *arena);
 const tile_type *warpgroup_operand(const tile_function *f, tile_op dot, unsigned operand);
 
 /* The accumulator's dim that the instruction's rows are to lie in, before there are layouts: the
- * one that the extents and the number of warps admit, that has the operand in registers first, and
- * that reads less of shared memory. False if there is none. */
+ * one that the extents and the number of warps admit, and that has the operand in registers first.
+ * False if there is none. */
 bool warpgroup_row_dim(const tile_function *f, tile_op dot, unsigned *row_dim);
 /* The same where lhs and rhs will be in registers as told. */
 bool warpgroup_choose_row_dim(const tile_function *f, tile_op dot, const bool in_registers[2],

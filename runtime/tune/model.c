@@ -71,6 +71,7 @@ enum {
     COPIES_PER_CYCLE = 90,    /* likewise, by the threads' own copies */
     STORED_PER_CYCLE = 21,    /* bytes of a tile that is stored while nothing is multiplied */
     BARRIER_CYCLES = 21,      /* of an iteration whose warps copy and multiply */
+    PROMOTION_CYCLES = 230,   /* of an iteration whose products are waited for, and added */
     ZEROS_PER_CYCLE = 34,     /* bytes of boxes outside of the array */
     ADDED_PER_CYCLE = 8,      /* bytes that atomics add */
     NEIGHBOURS_PER_CYCLE = 6, /* bytes of parts from the shared memory of the cluster's others */
@@ -238,6 +239,7 @@ static double time_products(const sheet *s, double resident) {
     double cycles = (c->operations - c->wgmma) / mma;
     if (!s->roles) cycles += BARRIER_CYCLES * s->steps / resident;
     if (c->wgmma > 0) cycles += c->wgmma / wgmma * (1 + slowed_by_power(s));
+    if (s->w->promotes) cycles += PROMOTION_CYCLES * s->steps;
     return most(cycles, c->reads / (c->wgmma > 0 ? OPERANDS_PER_CYCLE : SHARED_PER_CYCLE));
 }
 

@@ -273,7 +273,7 @@ static void note_ring(scan *s, tile_value operand) {
     take_shared(s, bytes_of(s, data->type) * (double)s->stages);
 }
 
-static void add_dot(scan *s, const tile_op_data *op, double times) {
+static void add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
     const tile_type *lhs = tile_value_type(s->f, op->operands[0]);
     const tile_type *rhs = tile_value_type(s->f, op->operands[op->segment[0]]);
     const tile_type *acc = tile_value_type(s->f, op->first_result);
@@ -292,6 +292,8 @@ static void add_dot(scan *s, const tile_op_data *op, double times) {
         s->cost->wgmma += operations;
         s->cost->reads += times * width * reads_of_warpgroups((double)m, (double)n, k);
         s->w->may_have_roles |= s->piped;
+        s->w->promotes |= tile_scalar_bits(types.lhs) == 8 && tile_scalar_is_floating(types.lhs) &&
+                          types.acc == TILE_f32 && !tile_op_has_attr(s->f, id, TILE_ATTR_fast);
     } else {
         s->cost->reads += times * width * reads_of_warps(rows, columns, k, s->w->warps);
     }
@@ -452,7 +454,7 @@ static void scan_op(scan *s, tile_op id, double times, int64_t stages) {
                       op->opcode == TILE_OP_block_id ? 0 : s->w->grid[i]);
         return;
     case TILE_OP_atomic: add_atomic(s, op, times); return;
-    case TILE_OP_dot: add_dot(s, op, times); return;
+    case TILE_OP_dot: add_dot(s, id, op, times); return;
     case TILE_OP_load: add_load(s, id, op, tile_value_type(s->f, op->first_result), times); return;
     case TILE_OP_store: add_store(s, op, times); return;
     case TILE_OP_copy:
