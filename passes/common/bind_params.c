@@ -232,11 +232,16 @@ typedef struct walk {
     bool ended;
 } walk;
 
+/* How many clauses are taken when the last one that names the parameter is; 0: none names it. */
+static size_t count_clauses_to(const tile_function *f, const char *param) {
+    for (size_t t = f->tune_count; t > 0; t--)
+        for (unsigned n = 0; n < f->tunes[t - 1].name_count; n++)
+            if (strcmp(f->tunes[t - 1].names[n], param) == 0) return t;
+    return 0;
+}
+
 bool tile_is_tuned(const tile_function *f, const char *param) {
-    for (size_t t = 0; t < f->tune_count; t++)
-        for (unsigned n = 0; n < f->tunes[t].name_count; n++)
-            if (strcmp(f->tunes[t].names[n], param) == 0) return true;
-    return false;
+    return count_clauses_to(f, param) > 0;
 }
 
 /* Those that can be asked since so many clauses are taken. */
@@ -256,11 +261,9 @@ static size_t find_where_level(const tile_bound_params *bound, const tile_expr *
     size_t level = 0;
     for (size_t i = 0; i < f->param_count; i++) {
         if (bound->params[i].bound || !mentions(where, f->params[i].name)) continue;
-        if (!tile_is_tuned(f, f->params[i].name)) return f->tune_count + 1;
-        for (size_t t = 0; t < f->tune_count; t++)
-            for (unsigned n = 0; n < f->tunes[t].name_count; n++)
-                if (strcmp(f->tunes[t].names[n], f->params[i].name) == 0 && t >= level)
-                    level = t + 1;
+        size_t clauses = count_clauses_to(f, f->params[i].name);
+        if (!clauses) return f->tune_count + 1;
+        if (clauses > level) level = clauses;
     }
     return level;
 }
