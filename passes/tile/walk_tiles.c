@@ -184,12 +184,12 @@ static tile_value divided(tile_builder *b, tile_value value, int64_t divisor) {
     return tile_build_div(b, value, tile_build_int(b, divisor));
 }
 
-/* Coordinate `to` of clusters, and in it where the block is in the one at `from`. */
-static tile_value moved(tile_builder *b, tile_value block, tile_value from, tile_value to,
-                        int64_t size) {
+/* Coordinate `to` of clusters, and in it the block's place in its own one: a sum of numbers that are
+ * not negative, as stores by TMA want it. */
+static tile_value moved(tile_builder *b, tile_value block, tile_value to, int64_t size) {
     if (size == 1) return to;
-    tile_value clusters = tile_build_sub(b, to, from);
-    return tile_build_add(b, block, tile_build_mul(b, clusters, tile_build_int(b, size)));
+    tile_value blocks = tile_build_int(b, size);
+    return tile_build_add(b, tile_build_mul(b, to, blocks), tile_build_rem(b, block, blocks));
 }
 
 /* What clusters are numbered by goes with their blocks. */
@@ -219,7 +219,7 @@ static void order_blocks(tile_pass *pass, walk *w) {
     raster_tile(&b, &order, number, way);
     for (unsigned d = 0; d < 2; d++) {
         way[d] = bounded(&b, way[d], extent[d]);
-        way[d] = moved(&b, xyz[d], at[d], way[d], cluster_extent(w, d));
+        way[d] = moved(&b, xyz[d], way[d], cluster_extent(w, d));
         xyz[d] = fits.id ? tile_build_select(&b, fits, way[d], xyz[d]) : way[d];
     }
     if (w->f->cluster_rank) order_cluster_ids(pass, w, &b, xyz);
