@@ -184,8 +184,8 @@ static tile_value divided(tile_builder *b, tile_value value, int64_t divisor) {
     return tile_build_div(b, value, tile_build_int(b, divisor));
 }
 
-/* Coordinate `to` of clusters, and in it the block's place in its own one: a sum of numbers that are
- * not negative, as stores by TMA want it. */
+/* Coordinate `to` of clusters, and in it the block's place in its own one: a sum of numbers that
+ * are not negative, as stores by TMA want it. */
 static tile_value moved(tile_builder *b, tile_value block, tile_value to, int64_t size) {
     if (size == 1) return to;
     tile_value blocks = tile_build_int(b, size);
