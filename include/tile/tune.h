@@ -103,9 +103,11 @@ typedef struct tile_tune_options {
     /* Given ones restrict the space; the result is not kept then, for it is not the space's. */
     const tile_binding *bindings;
     unsigned binding_count;
-    unsigned jobs;  /* threads that compile; 0: one for each core */
-    double budget;  /* seconds, after which no candidate is begun; 0: no end. One is always tried */
-    double timeout; /* seconds that a worker may take for one candidate; 0: 20 */
+    unsigned jobs; /* threads that compile; 0: one for each core */
+    double budget; /* seconds, after which no candidate is begun; 0: no end. One is always tried */
+    /* Seconds that a worker may take for one candidate; 0: 20. To begin it may take three times as
+     * long, and 5 at least. */
+    double timeout;
     uint64_t worker_bytes; /* host memory that a worker may take; 0: half of the machine's */
     tile_retune retune;
     /* Joins the space with that of splitting the reduction loop (tile/split.h), where the author

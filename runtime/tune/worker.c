@@ -5,6 +5,7 @@
 #include "runtime/tune/worker.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -21,12 +22,13 @@
 extern char **environ;
 
 enum { LOOK_MILLISECONDS = 50 };
-static const double start_seconds = 60; /* to make the arrays, and a CUDA context */
+/* To begin, which makes the arrays and a CUDA context: of the time that a candidate may take. */
+static const double start_factor = 3, least_start_seconds = 5;
 
 static const tile_loc no_place = {0, 0, 0};
 
 /* Why there was no answer. */
-typedef enum trouble { NO_TROUBLE, DIED, TIMEOUT, MEMORY } trouble;
+typedef enum trouble { NO_TROUBLE, DIED, TIMEOUT, MEMORY, NONSENSE } trouble;
 
 /* Ends it, however it is. *state: as waitpid says. */
 static void end_process(tune_runner *r, int *state) {
@@ -100,7 +102,7 @@ static trouble ask(tune_runner *r, const tile_text *message, double seconds, til
     trouble t = put(r, &size, sizeof size, deadline);
     if (!t) t = put(r, message->data, message->length, deadline);
     if (!t) t = get(r, &size, sizeof size, deadline);
-    if (!t && size > TUNE_LONGEST_MESSAGE) t = DIED;
+    if (!t && size > TUNE_LONGEST_MESSAGE) t = NONSENSE;
     if (t) return t;
     char *data = tile_arena_alloc(arena, (size_t)size + 1);
     *answer = (tune_reader){.at = data, .end = data + size, .arena = arena};
@@ -137,6 +139,7 @@ static const char *describe_end(trouble t, int state, tile_arena *arena) {
     switch (t) {
     case TIMEOUT: return "it took too long";
     case MEMORY: return "it took too much memory";
+    case NONSENSE: return "what it answers is not of this protocol";
     case NO_TROUBLE:
     case DIED: break;
     }
@@ -163,21 +166,39 @@ static void reap(tune_runner *r, trouble t, int *state) {
     end_process(r, state);
 }
 
+/* What a worker that does not begin is reported with. */
+static const char *describe_start(trouble t, double seconds, int state, tile_arena *arena) {
+    switch (t) {
+    case TIMEOUT:
+        return tile_arena_format(arena,
+                                 "no answer within %g s; give a worker program of this library, or "
+                                 "a longer timeout if it is one",
+                                 seconds);
+    case MEMORY:
+    case NONSENSE:
+    case NO_TROUBLE:
+    case DIED: break;
+    }
+    return describe_end(t, state, arena);
+}
+
 static tile_status begin_process(tune_runner *r) {
     tile_arena arena = {0};
     tile_text message = {.arena = &arena};
     tune_reader answer;
+    double seconds = fmax(start_factor * r->timeout, least_start_seconds);
     tile_status status = spawn(r);
     if (status != TILE_OK) return status;
     tune_put_text(&message, tune_protocol(&arena));
     tune_put(&message, r->task, r->task_size);
-    trouble t = ask(r, &message, start_seconds, &arena, &answer);
+    trouble t = ask(r, &message, seconds, &arena, &answer);
     const char *why = t ? NULL : tune_get_text(&answer);
-    if (t || !why || *why) {
+    if (!t && !why) t = NONSENSE;
+    if (t || *why) {
         int state;
         reap(r, t, &state);
         tile_report(r->context, TILE_ERROR, no_place, "the worker %s does not begin: %s", r->path,
-                    why ? why : describe_end(t, state, &arena));
+                    why ? why : describe_start(t, seconds, state, &arena));
         status = TILE_UNAVAILABLE;
     }
     tile_arena_reset(&arena);
@@ -226,7 +247,8 @@ tile_status tune_runner_try(tune_runner *r, const tune_trial *trial, tile_arena 
                             tune_outcome *outcome) {
     static const tile_candidate_state states[] = {[DIED] = TILE_CANDIDATE_fault,
                                                   [TIMEOUT] = TILE_CANDIDATE_timeout,
-                                                  [MEMORY] = TILE_CANDIDATE_memory};
+                                                  [MEMORY] = TILE_CANDIDATE_memory,
+                                                  [NONSENSE] = TILE_CANDIDATE_fault};
     tile_arena scratch = {0};
     tile_text message = {.arena = &scratch};
     tune_reader answer;
@@ -235,7 +257,7 @@ tile_status tune_runner_try(tune_runner *r, const tune_trial *trial, tile_arena 
     tune_trial_write(&message, trial);
     trouble t = ask(r, &message, r->timeout, arena, &answer);
     tile_arena_reset(&scratch);
-    if (!t && !tune_outcome_read(&answer, outcome)) t = DIED;
+    if (!t && !tune_outcome_read(&answer, outcome)) t = NONSENSE;
     if (!t && !outcome->broken) return TILE_OK;
     reap(r, t ? t : DIED, &state);
     if (t) *outcome = (tune_outcome){.state = states[t], .why = describe_end(t, state, arena)};

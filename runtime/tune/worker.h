@@ -11,7 +11,7 @@ typedef struct tune_runner {
     const char *path;      /* of the worker program; NULL: in this process */
     const char *task;      /* a message of tune_task_write */
     size_t task_size;
-    double timeout;           /* seconds that a candidate may take */
+    double timeout;           /* seconds that a candidate may take; a start: three times, or 5 */
     uint64_t most_bytes;      /* of host memory that a worker may take */
     void (*idle)(void *user); /* called some ten times a second while a worker works; may be NULL */
     void *user;
