@@ -16,6 +16,7 @@
 #include "runtime/map.h"
 #include "runtime/measure.h"
 #include "runtime/table.h"
+#include "runtime/tuned.h"
 
 static const tile_loc no_place = {0, 0, 0};
 
@@ -70,7 +71,9 @@ tile_status tile_kernel_create(tile_device *device, const tile_module *module, c
     *kernel = (tile_kernel){.device = device, .module = tile_module_clone(module)};
     kernel->name = tile_arena_string(&kernel->arena, name, strlen(name));
     tile_status status = set_bindings(kernel, bindings, binding_count);
-    kernel->picks = status == TILE_OK && leaves_choice(function, bindings, binding_count);
+    kernel->chooses = status == TILE_OK && leaves_choice(function, bindings, binding_count);
+    kernel->picks = kernel->chooses ||
+                    (status == TILE_OK && !binding_count && tile_has_tuned_split(device, function));
     if (status == TILE_OK && !tile_kernel_looks_up(kernel))
         status = tile_take_first(kernel, &first);
     if (status == TILE_OK)

@@ -35,7 +35,8 @@ struct tile_kernel {
     const char *name;
     tile_arena arena;
     tile_abi *head; /* of an empty kernel that has its arguments */
-    bool picks;     /* its bindings leave `tune` a choice: each launch takes its bucket's point */
+    bool chooses;   /* its bindings leave `tune` a choice */
+    bool picks;     /* that, or it has tuned splits: each launch takes its bucket's point */
     const tile_binding *bindings; /* that it was made with */
     unsigned binding_count;
     kernel_point *points;

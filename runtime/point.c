@@ -160,10 +160,10 @@ static kernel_bucket *add_bucket(tile_kernel *kernel, const tile_argument *argum
 
 /* The model knows GPUs by their clock; on a CPU device all points are as good. */
 static bool has_model(const tile_kernel *kernel) {
-    return kernel->picks && kernel->device->clock;
+    return kernel->chooses && kernel->device->clock;
 }
 
-/* Tuned points are kept for kernels that nothing is said of. */
+/* Tuned points are kept for kernels of which nothing is said. */
 static bool is_tuned(const tile_kernel *kernel) {
     return kernel->picks && !kernel->binding_count;
 }
@@ -212,7 +212,8 @@ static void add_tuned(const tile_point_key *key, const tile_tuned_point *tuned, 
     int64_t sizes[TILE_MAX_ARGUMENTS] = {0};
     kernel_bucket bucket = {.point = NULL};
     bucket.bindings = tile_read_bindings(tuned->bindings, &kernel->arena, &bucket.binding_count);
-    if (!bucket.bindings) return;
+    /* Nothing is bound by the point of a kernel without `tune` that was faster whole. */
+    if (!bucket.bindings || (!bucket.binding_count && kernel->chooses)) return;
     if (!find_bucket(kernel, l->arguments, l->count, false))
         add_bucket(kernel, l->arguments, l->count, bucket);
     const tile_function *f = tile_module_find(kernel->module, kernel->name);

@@ -7,6 +7,8 @@
 #include "lib/ir/function.h"
 #include "lib/support/integer.h"
 #include "lib/support/text.h"
+#include "passes/tile/split_steps.h"
+#include "runtime/cache/cache.h"
 #include "runtime/tuned_table.h"
 
 /* The type that a size has, and a name in the key. */
@@ -27,13 +29,31 @@ static const char *print_sizes(const tile_function *kernel, const int64_t *integ
     return text;
 }
 
+static bool launches(const tile_function *plan, const char *kernel) {
+    static const tile_attr_id names[] = {TILE_ATTR_callee, TILE_ATTR_otherwise};
+    for (uint32_t id = 1; id < plan->op_count; id++)
+        for (unsigned i = 0; i < 2 && plan->ops[id].opcode == TILE_OP_launch; i++) {
+            const char *name = tile_op_attr_text(plan, (tile_op){id}, names[i]);
+            if (name && strcmp(name, kernel) == 0) return true;
+        }
+    return false;
+}
+
+/* What its content is: of a plan also that of the kernels that it launches. */
+static const char *print_content(const tile_function *f, tile_arena *arena) {
+    tile_text text = {.arena = arena};
+    tile_function_print(f, tile_text_append, &text);
+    const tile_function *other = f->kind == TILE_PLAN ? f->module->first : NULL;
+    for (; other; other = other->next)
+        if (launches(f, other->name)) tile_function_print(other, tile_text_append, &text);
+    return tile_arena_string(arena, text.data, text.length);
+}
+
 /* All of it but the power limit. */
 static tile_point_key make_key(tile_device *device, const tile_function *kernel,
                                const int64_t *integers, tile_arena *arena) {
-    tile_text text = {.arena = arena};
-    tile_function_print(kernel, tile_text_append, &text);
     return (tile_point_key){
-        .kernel = tile_arena_string(arena, text.data, text.length),
+        .kernel = print_content(kernel, arena),
         .bucket = print_sizes(kernel, integers, true, arena),
         .sizes = print_sizes(kernel, integers, false, arena),
         .device = tile_device_is_cuda(device)
@@ -87,7 +107,7 @@ tile_binding *tile_read_bindings(const char *text, tile_arena *arena, unsigned *
                                               tile_arena_string(arena, text + name + 1, value)};
         text += name + 1 + value;
     }
-    return *count ? bindings : NULL;
+    return bindings;
 }
 
 typedef struct listing {
@@ -111,9 +131,19 @@ static void visit_kept(const tile_point_key *key, const tile_tuned_point *point,
     if (key->power_limit == l->key.power_limit) l->visit(key, point, l->user);
 }
 
-static void visit_any(const tile_point_key *key, const tile_tuned_point *point, void *user) {
-    (void)key, (void)point;
-    ask_limit(user);
+bool tile_has_tuned_split(tile_device *device, const tile_function *f) {
+    tile_arena arena = {0};
+    const int64_t no_sizes[TILE_MAX_ARGUMENTS] = {0}; /* whatever they are */
+    tile_op launch;
+    unsigned count;
+    bool may_have = (device->cache || device->tuned) && !f->tune_count &&
+                    f->arg_count <= TILE_MAX_ARGUMENTS && tile_split_owner(f, &launch, &count);
+    if (!may_have) return false;
+    const tile_point_key key = make_key(device, f, no_sizes, &arena);
+    bool has = tile_cache_has_bindings(device->cache, &key) ||
+               tile_tuned_table_has_bindings(device->tuned, &key);
+    tile_arena_reset(&arena);
+    return has;
 }
 
 void tile_list_tuned(tile_device *device, const tile_function *kernel, const int64_t *integers,
@@ -123,7 +153,7 @@ void tile_list_tuned(tile_device *device, const tile_function *kernel, const int
     listing l = {.device = device, .visit = visit, .user = user};
     l.key = make_key(device, kernel, integers, &arena);
     tile_cache_list_bucket(device->cache, &l.key, visit_kept, &l);
-    if (!l.has_limit) tile_tuned_table_list_bucket(device->tuned, &l.key, visit_any, &l);
+    if (tile_tuned_table_has_bucket(device->tuned, &l.key)) ask_limit(&l);
     tile_tuned_table_list_bucket(device->tuned, &l.key, visit, user);
     tile_arena_reset(&arena);
 }

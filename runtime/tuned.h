@@ -15,8 +15,13 @@ tile_point_key tile_tuned_key(tile_device *device, const tile_function *kernel,
  * are. False if it is written differently. */
 bool tile_read_sizes(const tile_function *kernel, const char *sizes, int64_t *integers);
 
-/* What such text says, "block_m=128 T=f16", in the arena; NULL if it is written differently. */
+/* What such text says, "block_m=128 T=f16" or nothing, in the arena; NULL if it is written
+ * differently. */
 tile_binding *tile_read_bindings(const char *text, tile_arena *arena, unsigned *count);
+
+/* Whether a kernel or plan without `tune` has been tuned with splits, and one of them was the best
+ * for some sizes. */
+bool tile_has_tuned_split(tile_device *device, const tile_function *f);
 
 /* The points of the bucket of these arguments in the device's cache, the newest first, then those
  * in its table. */

@@ -53,10 +53,14 @@ static const char *copy(tile_tuned_table *table, const char *text) {
     return tile_arena_string(&table->arena, text, strlen(text));
 }
 
-/* The same kernel, bucket and GPU. */
+/* The same kernel and GPU. */
+static bool is_same_kernel(const tile_point_key *a, const tile_point_key *b) {
+    return strcmp(a->kernel, b->kernel) == 0 && strcmp(a->device, b->device) == 0 &&
+           a->sm_count == b->sm_count;
+}
+
 static bool is_same_bucket(const tile_point_key *a, const tile_point_key *b) {
-    return strcmp(a->kernel, b->kernel) == 0 && strcmp(a->bucket, b->bucket) == 0 &&
-           strcmp(a->device, b->device) == 0 && a->sm_count == b->sm_count;
+    return is_same_kernel(a, b) && strcmp(a->bucket, b->bucket) == 0;
 }
 
 static bool is_same_state(const tile_point_key *a, const tile_point_key *b) {
@@ -120,13 +124,39 @@ unsigned tile_tuned_table_keep(const tile_tuned_table *table, tile_cache *cache)
 /* Looking ---------------------------------------------------------------------------------------
  */
 
+/* The key as the table has it. */
+static tile_point_key digest_key(const tile_point_key *key, char digest[TILE_DIGEST_TEXT]) {
+    tile_point_key wanted = *key;
+    tile_digest(key->kernel, strlen(key->kernel), digest);
+    wanted.kernel = digest;
+    return wanted;
+}
+
+bool tile_tuned_table_has_bucket(const tile_tuned_table *table, const tile_point_key *key) {
+    char digest[TILE_DIGEST_TEXT];
+    if (!tile_tuned_table_count(table)) return false;
+    const tile_point_key wanted = digest_key(key, digest);
+    for (size_t i = 0; i < table->count; i++)
+        if (is_same_bucket(&table->entries[i].key, &wanted)) return true;
+    return false;
+}
+
+bool tile_tuned_table_has_bindings(const tile_tuned_table *table, const tile_point_key *key) {
+    char digest[TILE_DIGEST_TEXT];
+    if (!tile_tuned_table_count(table)) return false;
+    const tile_point_key wanted = digest_key(key, digest);
+    for (size_t i = 0; i < table->count; i++) {
+        const entry *e = &table->entries[i];
+        if (is_same_kernel(&e->key, &wanted) && *e->point.bindings) return true;
+    }
+    return false;
+}
+
 void tile_tuned_table_list_bucket(const tile_tuned_table *table, const tile_point_key *key,
                                   tile_point_visitor visit, void *user) {
     char digest[TILE_DIGEST_TEXT];
-    tile_point_key wanted = *key;
     if (!tile_tuned_table_count(table)) return;
-    tile_digest(key->kernel, strlen(key->kernel), digest);
-    wanted.kernel = digest;
+    const tile_point_key wanted = digest_key(key, digest);
     for (unsigned other_state = 0; other_state < 2; other_state++)
         for (size_t i = 0; i < table->count; i++) {
             const entry *e = &table->entries[i];

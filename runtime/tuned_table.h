@@ -9,4 +9,9 @@
 void tile_tuned_table_list_bucket(const tile_tuned_table *table, const tile_point_key *key,
                                   tile_point_visitor visit, void *user);
 
+/* Whether there is one in that bucket, in whatever state; whether there is one that binds
+ * something, in any bucket of the kernel on that device. */
+bool tile_tuned_table_has_bucket(const tile_tuned_table *table, const tile_point_key *key);
+bool tile_tuned_table_has_bindings(const tile_tuned_table *table, const tile_point_key *key);
+
 #endif

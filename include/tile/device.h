@@ -151,6 +151,10 @@ TILE_API size_t tile_buffer_size(const tile_buffer *buffer); /* bytes */
  * for as pitches they are not alike. What is not above 0 is a bucket of its own. A bucket is called
  * by its largest sizes.
  *
+ * So does a kernel or plan without `tune` of which the cache or the table has a tuned split
+ * (tile_tune_options.split) when it is made without bindings; where no point is known it is as it
+ * is written.
+ *
  * A {const} argument that no binding gives a value is a number in the code: each value of it has
  * its own, compiled by the first launch that has it.
  *

@@ -29,4 +29,8 @@ bool tile_cache_keep(tile_cache *cache, const tile_artifact_key *key, const tile
 bool tile_cache_import_point(tile_cache *cache, const tile_point_key *key,
                              const tile_tuned_point *point);
 
+/* Whether a point that binds something is kept for the key's kernel on its device, of whatever
+ * sizes. */
+bool tile_cache_has_bindings(tile_cache *cache, const tile_point_key *key);
+
 #endif

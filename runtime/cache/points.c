@@ -145,6 +145,19 @@ void tile_cache_list_bucket(tile_cache *cache, const tile_point_key *key, tile_p
     visit_rows(cache, DB_LIST_BUCKET, statement, visit, user);
 }
 
+bool tile_cache_has_bindings(tile_cache *cache, const tile_point_key *key) {
+    char kernel[TILE_DIGEST_TEXT];
+    sqlite3_stmt *statement = cache ? tile_database_begin(&cache->db, DB_HAS_BINDINGS) : NULL;
+    if (!statement) return false;
+    const texts t = take_texts(key, &(tile_tuned_point){0}, kernel);
+    bind_text(statement, 1, t.kernel);
+    bind_text(statement, 2, t.device);
+    sqlite3_bind_int64(statement, 3, key->sm_count);
+    sqlite3_bind_int64(statement, 4, key->memory_clock);
+    int result = sqlite3_step(statement);
+    return tile_database_end(&cache->db, DB_HAS_BINDINGS, result) && result == SQLITE_ROW;
+}
+
 /* Keeping -------------------------------------------------------------------------------------- */
 
 /* The row of these texts. */

@@ -185,7 +185,7 @@ static unsigned find_splits(const tile_device *device, const tile_function *f, c
     return tile_split_space(f, device->target, splits);
 }
 
-static bool may_split(const tile_function *f) {
+bool tune_may_split(const tile_function *f) {
     tile_op launch;
     unsigned kernels;
     const tile_function *kernel = tile_split_owner(f, &launch, &kernels);
@@ -200,7 +200,7 @@ void tune_join_splits(const tile_device *device, const tile_module *module, cons
     unsigned errors = context->errors;
     size_t whole = *count, capacity = 0, joined = 0;
     tune_point *all = NULL;
-    if (!may_split(f)) return;
+    if (!tune_may_split(f)) return;
     tile_context_set_sink(context, NULL, NULL);
     for (size_t i = 0; i < whole; i++) {
         tile_split_point splits[TILE_MAX_SPLIT_POINTS];

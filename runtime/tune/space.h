@@ -46,6 +46,9 @@ tile_binding *tune_name_point(const tile_bound_params *point, const tile_binding
 void tune_join_splits(const tile_device *device, const tile_module *module, const tile_function *f,
                       const int64_t *sizes, tile_arena *arena, tune_point **points, size_t *count);
 
+/* Whether it has such a loop, which carries no clause. */
+bool tune_may_split(const tile_function *f);
+
 /* The integers of a small shape with the same divisors, so that the same variants run: sizes above
  * `limit` become at most so large, and smaller still while the arrays together would take long.
  * Strides and flags, which are no extents, stay; so do {const} arguments, which are in the code. */

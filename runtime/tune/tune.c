@@ -18,6 +18,7 @@
 #include "runtime/tune/tuning.h"
 #include "runtime/tune/worker.h"
 #include "runtime/tuned.h"
+#include "tile/split.h"
 
 static const tile_loc no_place = {0, 0, 0};
 
@@ -153,6 +154,12 @@ static tile_status make_task(tuner *u, unsigned count) {
 /* The point that is there -----------------------------------------------------------------------
  */
 
+/* Of a kernel without `tune` the point that binds nothing is kept where no splits were asked for.
+ */
+static bool was_asked(const tuner *u, const tile_tuned_point *found) {
+    return !u->options.split || u->f->tune_count || *found->bindings || !tune_may_split(u->f);
+}
+
 static bool find_point(tuner *u) {
     tile_tuning *t = u->t;
     tile_tuned_point found;
@@ -161,6 +168,7 @@ static bool find_point(tuner *u) {
     tile_point_key key = tile_tuned_key(u->device, u->f, u->sizes, &u->arena);
     if (!tile_cache_find_point(u->device->cache, &key, &found)) return false;
     if (found.stale && retune == TILE_RETUNE_STALE) return false;
+    if (!was_asked(u, &found)) return false;
     tune_point *p = t->points = TILE_NEW(&t->arena, tune_point);
     p->c = (tile_candidate){
         .text = tile_arena_string(&t->arena, found.bindings, strlen(found.bindings)),
@@ -169,7 +177,7 @@ static bool find_point(tuner *u) {
         .time = {.median = found.seconds},
         .rate = found.seconds};
     p->c.bindings = tile_read_bindings(p->c.text, &t->arena, &p->c.binding_count);
-    if (!p->c.bindings && *p->c.text) return false;
+    if (!p->c.bindings) return false;
     t->count = 1;
     t->facts.found = t->facts.kept = true;
     t->facts.stale = found.stale;
@@ -188,20 +196,22 @@ static const char *driver_text(const tuner *u) {
 static const char *find_reason_against_keeping(const tuner *u) {
     if (!u->device->cache) return "the device has no cache";
     if (u->options.binding_count) return "it is the best of what the given bindings leave";
-    if (!u->f->tune_count && u->t->best->binding_count)
-        return "launches of a kernel without 'tune' look for no point";
     return NULL;
 }
 
+static const char in_one_part[] = TILE_SPLIT_FACTOR "=1 " TILE_SPLIT_STRATEGY "=serial";
+
 static void keep_best(tuner *u) {
     tile_tuning *t = u->t;
+    const tile_tuned_point whole = {.bindings = ""};
     if (t->best) t->unkept = find_reason_against_keeping(u);
     if (!t->best || t->unkept) return;
-    const tile_tuned_point point = {.kernel_name = t->kernel,
-                                    .bindings = t->best->text,
-                                    .seconds = t->best->time.median,
-                                    .driver = driver_text(u),
-                                    .unchecked = t->facts.unchecked};
+    const tile_tuned_point point = {
+        .kernel_name = t->kernel,
+        .bindings = *t->best->text || was_asked(u, &whole) ? t->best->text : in_one_part,
+        .seconds = t->best->time.median,
+        .driver = driver_text(u),
+        .unchecked = t->facts.unchecked};
     tile_point_key key = tile_tuned_key(u->device, u->f, u->sizes, &u->arena);
     t->facts.kept = tile_cache_keep_point(u->device->cache, &key, &point);
 }
@@ -210,7 +220,8 @@ static void keep_best(tuner *u) {
 static void keep_code(tuner *u) {
     tile_kernel *kernel;
     tile_argument arguments[TILE_MAX_ARGUMENTS];
-    if (!u->t->facts.kept || !u->device->ops->wants || !u->f->tune_count) return;
+    bool is_point = u->f->tune_count || (u->t->best && u->t->best->binding_count);
+    if (!u->t->facts.kept || !u->device->ops->wants || !is_point) return;
     for (unsigned i = 0; i < u->f->arg_count; i++)
         arguments[i] = (tile_argument){.integer = u->sizes[i]};
     if (tile_kernel_create(u->device, u->module, u->f->name, NULL, 0, &kernel) != TILE_OK) return;
