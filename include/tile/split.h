@@ -2,7 +2,8 @@
  *
  * A kernel whose author wrote the clause has it among its parameters as a rule, and `tune` names
  * the points. These calls are for the others: a tuner asks which points a kernel has, and writes
- * one into a copy of it, and launches take the fastest of those that were tuned (tile/device.h). Threads: as for the module's context. */
+ * one into a copy of it, and launches take the fastest of those that were tuned (tile/device.h).
+ * Threads: as for the module's context. */
 #ifndef TILE_SPLIT_H
 #define TILE_SPLIT_H
 

@@ -138,11 +138,11 @@ TILE_API tile_status tile_list_points(const tile_module *module, const char *ker
 typedef struct tile_tuning tile_tuning;
 
 /* Tunes for these arguments, one for each of the kernel's. A kernel without `tune` has one point,
- * which is checked and measured; with `split` others: if one of them is the best, kernels made of it
- * from then on, without bindings, look for points as one with `tune` does. *out, the caller's, is there also when
- * no candidate won: with all that was found out. TILE_INVALID after a diagnostic where the space or
- * the arguments are wrong, or there is no reference and `unchecked` does not allow it;
- * TILE_UNAVAILABLE if the worker cannot be started; TILE_FAILED if no candidate won. */
+ * which is checked and measured; with `split` others: if one of them is the best, kernels made of
+ * it from then on, without bindings, look for points as one with `tune` does. *out, the caller's,
+ * is there also when no candidate won: with all that was found out. TILE_INVALID after a diagnostic
+ * where the space or the arguments are wrong, or there is no reference and `unchecked` does not
+ * allow it; TILE_UNAVAILABLE if the worker cannot be started; TILE_FAILED if no candidate won. */
 TILE_API tile_status tile_tune(tile_device *device, const tile_module *module, const char *kernel,
                                const tile_tune_argument *arguments, unsigned argument_count,
                                const tile_tune_options *options, tile_tuning **out);

@@ -25,7 +25,8 @@ typedef struct tune_options {
     "taken\n" \
     "  --retune=stale|always   measures although there is a point: of another compiler, or any\n" \
     "  --budget=SECONDS     begins no candidate after that (default: tries all)\n" \
-    "  --timeout=SECONDS    that a candidate may take (default: 20); a worker begins within three\n" \
+    "  --timeout=SECONDS    that a candidate may take (default: 20); a worker begins within " \
+    "three\n" \
     "                       times as long, or 5 seconds\n" \
     "  --jobs=N             threads that compile (default: one for each core)\n" \
     "  --worker=FILE|none   the program that runs candidates, so that a fault costs only one\n" \
