@@ -163,6 +163,9 @@ static void check_values_of_attrs(verifier *v, tile_op op) {
             FAIL(v, data->loc, "a dot is computed via mma or wgmma, not via %s",
                  tile_op_attr_text(v->f, op, TILE_ATTR_via));
     }
+    if (data->opcode == TILE_OP_dot && tile_op_has_attr(v->f, op, TILE_ATTR_exchanged) &&
+        tile_op_word(v->f, op, TILE_ATTR_via) != TILE_WORD_via_wgmma)
+        FAIL(v, data->loc, "`exchanged` says how wgmma computes a dot: say `via = wgmma`, too");
     if (data->opcode == TILE_OP_alloc_shared) {
         int64_t offset = tile_op_attr_int(v->f, op, TILE_ATTR_offset, 0);
         if (offset < 0 || offset > INT32_MAX)

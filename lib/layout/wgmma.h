@@ -69,6 +69,14 @@ tile_layout tile_wgmma_accumulator(const uint32_t dims[2], unsigned row_dim, uns
  * widest instruction has that a warpgroup's share of it can be cut into. */
 bool tile_wgmma_holds(const tile_layout *acc, unsigned row_dim, tile_scalar scalar,
                       uint32_t *columns);
+/* The columns of the widest instruction with at most so many (or 8) that this many can be cut into.
+ */
+uint32_t tile_wgmma_cut_columns(uint32_t columns, uint32_t most);
+/* Elements that the instructions of such an accumulator, which is admitted, read of both operands
+ * in shared memory for each of k: an instruction its 64 rows and its columns, which are at most
+ * most_columns. */
+uint64_t tile_wgmma_reads(const uint32_t dims[2], unsigned row_dim, unsigned num_warps,
+                          tile_scalar acc, uint32_t most_columns);
 /* The instruction's first operand in registers, of the extents of the product's lhs (or rhs where
  * it is exchanged): what the warps need to make their share of such an accumulator. */
 tile_layout tile_wgmma_first_operand(const tile_layout *acc, unsigned row_dim, tile_scalar scalar,

@@ -51,6 +51,7 @@
  * other dots that do not take wgmma are left to mma.sync, and a remark tells why. So are, without
  * one, those of at most 32 rows. */
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/analysis/access.h"
 #include "lib/analysis/executors.h"
@@ -58,6 +59,7 @@
 #include "lib/analysis/product.h"
 #include "lib/ir/remark.h"
 #include "lib/ir/scalar.h"
+#include "lib/ir/shape.h"
 #include "passes/tile/prepare.h"
 #include "passes/tile/warpgroup.h"
 
@@ -207,6 +209,17 @@ static bool find_shared(const chooser *c, tile_op dot, unsigned operand, unsigne
     return true;
 }
 
+/* The second operand's share of an instruction at the least (warpgroup_find_plan). */
+static uint32_t least_columns(const chooser *c, tile_op dot, unsigned row_dim) {
+    uint32_t dims[TILE_MAX_RANK], columns = 8;
+    const tile_type *acc = warpgroup_operand(c->f, dot, TILE_MMA_ACC);
+    tile_type_dims(acc, dims);
+    tile_layout layout = tile_wgmma_accumulator(dims, row_dim, tile_executors_of(c->f, dot).warps);
+    tile_wgmma_holds(&layout, row_dim, acc->scalar, &columns);
+    uint32_t part = tile_layout_part_extent(dims[1 - row_dim]);
+    return part < columns ? part : columns;
+}
+
 /* Whether a descriptor can name the operand in the layout that it will have, or has. */
 static void check_layout(const chooser *c, tile_op dot, unsigned operand, unsigned along,
                          uint32_t rows, obstacle *o) {
@@ -250,24 +263,13 @@ static void check_warps(const chooser *c, tile_op dot, obstacle *o) {
                  who.warps, who.first);
 }
 
-/* What is rounded where it is read becomes a tile. */
-static bool find_row_dim(const chooser *c, tile_op dot, unsigned *row_dim) {
-    bool in_registers[2];
-    for (unsigned o = 0; o < 2; o++) {
-        unsigned count;
-        tile_value value = tile_op_segment(c->f, dot, o, &count)[0];
-        in_registers[o] =
-            tile_value_type(c->f, value)->kind == TILE_TYPE_TILE || c->single[value.id];
-    }
-    return warpgroup_choose_row_dim(c->f, dot, in_registers, row_dim);
-}
-
-static void check_extents(const chooser *c, tile_op dot, unsigned *row_dim, obstacle *o) {
+static void check_extents(const chooser *c, tile_op dot, obstacle *o) {
     tile_mma_query query = tile_product_query(c->f, dot);
     uint32_t depth = tile_wgmma_depth(query.lhs);
     unsigned warps = tile_executors_of(c->f, dot).warps;
     int64_t registers = warpgroup_registers(c->f, dot);
-    if (!find_row_dim(c, dot, row_dim))
+    if (!warpgroup_admits(c->f, dot, TILE_WGMMA_PLAIN) &&
+        !warpgroup_admits(c->f, dot, TILE_WGMMA_EXCHANGED))
         OBSTACLE(
             o, "make m or n a multiple of 64, the other one larger, or the warps fewer",
             "each warpgroup takes 64 rows and a multiple of 8 columns, and the sums are %u x %u "
@@ -289,12 +291,65 @@ static void check_extents(const chooser *c, tile_op dot, unsigned *row_dim, obst
         OBSTACLE(o, "leave the layout to the compiler", "the accumulator's layout is given");
 }
 
+/* A tile of the sums' extents that meets them: what arguments hold, or what atomics add. NULL: op
+ * moves none. Scratch lies as its tiles are held. */
+static const tile_value *find_other(const tile_function *f, tile_op op, const tile_type *acc) {
+    unsigned count;
+    bool loads = tile_op_opcode(f, op) == TILE_OP_load;
+    if (!loads && tile_op_opcode(f, op) != TILE_OP_atomic) return NULL;
+    const tile_type *tile =
+        tile_value_type(f, loads ? tile_op_result(f, op, 0) : tile_op_operand(f, op, 0));
+    const tile_value *memory = tile_op_segment(f, op, loads ? 0 : 1, &count);
+    tile_value root = tile_memory_root(f, memory[0]);
+    bool holds = !loads || (root.id && tile_value_at(f, root)->kind == TILE_VALUE_ARG);
+    bool alike = tile->kind == TILE_TYPE_TILE && tile->rank == 2 && tile->dims[0] == acc->dims[0] &&
+                 tile->dims[1] == acc->dims[1];
+    return holds && alike && tile_value_type(f, memory[0])->kind == TILE_TYPE_VIEW ? memory : NULL;
+}
+
+/* Which rows let a thread move neighbours of such tiles together: it has them along the
+ * instruction's columns. Those in the dot's own region are taken for its operands. 2: any. */
+static unsigned row_dim_of_others(const chooser *c, tile_op dot) {
+    const tile_type *acc = warpgroup_operand(c->f, dot, TILE_MMA_ACC);
+    for (uint32_t id = 1; id < c->f->op_count; id++) {
+        tile_op op = {id};
+        const tile_value *memory = find_other(c->f, op, acc);
+        bool own = tile_op_at(c->f, op)->parent.id == tile_op_at(c->f, dot)->parent.id;
+        unsigned along = memory && !own ? side_by_side(c, memory, 2) : 0;
+        if (along) return 1 - (along - 1);
+    }
+    return 2;
+}
+
+/* The warps that will share its sums: groups of consumers that take turns have tiles of their own.
+ */
+static unsigned warps_of_sums(const chooser *c, tile_op dot) {
+    unsigned warps = tile_executors_of(c->f, dot).warps;
+    tile_op loop = tile_op_parent(c->f, dot);
+    const char *word = loop.id ? tile_op_attr_text(c->f, loop, TILE_ATTR_consumers) : NULL;
+    return word && strcmp(word, "ping_pong") == 0 && warps == 2 * TILE_WARPGROUP ? TILE_WARPGROUP
+                                                                                 : warps;
+}
+
+/* In which dim of the sums the instruction's rows lie best: an operand in registers must be its
+ * first one. */
+static unsigned prefer_row_dim(const chooser *c, tile_op dot) {
+    bool in_registers[2];
+    for (unsigned o = 0; o < 2; o++) {
+        unsigned along;
+        obstacle reason = {.found = false};
+        in_registers[o] = !find_shared(c, dot, o, &along, &reason);
+    }
+    if (in_registers[TILE_MMA_LHS]) return TILE_WGMMA_PLAIN;
+    if (in_registers[TILE_MMA_RHS]) return TILE_WGMMA_EXCHANGED;
+    unsigned others = row_dim_of_others(c, dot);
+    return others < 2 ? others : warpgroup_better_row_dim(c->f, dot, warps_of_sums(c, dot));
+}
+
 /* Both operands, the one that must be in shared memory first. */
 static void check_operands(const chooser *c, tile_op dot, unsigned row_dim, obstacle *o) {
     unsigned first = warpgroup_first(row_dim), along;
     obstacle reason = {.found = false};
-    uint32_t part = tile_layout_part_extent(
-        (uint32_t)tile_type_dim(warpgroup_operand(c->f, dot, TILE_MMA_ACC), 1 - row_dim));
     if (!find_shared(c, dot, 1 - first, &along, o)) {
         if (!o->found)
             OBSTACLE(o, "store_shared it, and give dot the buffer",
@@ -302,18 +357,37 @@ static void check_operands(const chooser *c, tile_op dot, unsigned row_dim, obst
                      1 - first == TILE_MMA_LHS ? "lhs" : "rhs");
         return;
     }
-    check_layout(c, dot, 1 - first, along, part < 8 ? part : 8, o);
+    check_layout(c, dot, 1 - first, along, least_columns(c, dot, row_dim), o);
     if (o->found) return;
     if (find_shared(c, dot, first, &along, &reason))
         check_layout(c, dot, first, along, TILE_WGMMA_ROWS, o);
 }
 
-static void check_dot(const chooser *c, tile_op dot, obstacle *o) {
-    unsigned row_dim;
+/* The preferred one, or, where extents or layouts have something against it, the other one. */
+static void choose_row_dim(const chooser *c, tile_op dot, unsigned *row_dim, obstacle *o) {
+    bool said = tile_op_has_attr(c->f, dot, TILE_ATTR_exchanged);
+    unsigned first = said ? TILE_WGMMA_EXCHANGED : prefer_row_dim(c, dot);
+    for (unsigned i = 0; i < (said ? 1u : 2u); i++) {
+        obstacle reason = {.found = false};
+        *row_dim = i ? 1 - first : first;
+        if (!warpgroup_admits(c->f, dot, *row_dim)) continue;
+        check_operands(c, dot, *row_dim, &reason);
+        if (!reason.found) {
+            o->found = false;
+            return;
+        }
+        if (!o->found) *o = reason;
+    }
+    if (!o->found)
+        OBSTACLE(o, "leave `exchanged` to the compiler",
+                 "exchanged, each warpgroup takes 64 columns of the sums and a multiple of 8 rows");
+}
+
+static void check_dot(const chooser *c, tile_op dot, unsigned *row_dim, obstacle *o) {
     check_types(c, dot, o);
     if (!o->found) check_warps(c, dot, o);
-    if (!o->found) check_extents(c, dot, &row_dim, o);
-    if (!o->found) check_operands(c, dot, row_dim, o);
+    if (!o->found) check_extents(c, dot, o);
+    if (!o->found) choose_row_dim(c, dot, row_dim, o);
 }
 
 /* 4. The decision ----------------------------------------------------------------------------- */
@@ -373,13 +447,14 @@ static void decide(chooser *c, tile_op dot) {
     const tile_target *target = c->pass->target;
     bool has = target->compute_capability == 90 && target->arch_specific;
     bool forced = warpgroup_takes(c->f, dot);
+    unsigned row_dim;
     obstacle o = {.found = false};
     if (warpgroup_is_declined(c->f, dot)) return;
     if (!has) {
         if (forced) refuse(c, dot, "only sm_90a has it", "leave `via` to the compiler");
         return;
     }
-    check_dot(c, dot, &o);
+    check_dot(c, dot, &row_dim, &o);
     if (o.found && forced) {
         refuse(c, dot, o.why, o.remedy);
         return;
@@ -392,6 +467,7 @@ static void decide(chooser *c, tile_op dot) {
     if (tile_remarks_wanted(c->f)) tell_loaded(c, dot);
     read_in_place(c, dot);
     tile_op_set_text(c->f, dot, TILE_ATTR_via, "wgmma");
+    if (row_dim == TILE_WGMMA_EXCHANGED) tile_op_set_flag(c->f, dot, TILE_ATTR_exchanged);
     tile_pass_count(c->pass, "dots by wgmma", 1);
 }
 

@@ -136,6 +136,7 @@ static bool convert_for_warpgroup(conversions *c, tile_op op) {
     const char *fault = warpgroup_find_plan(c->f, op, &plan);
     if (!fault) return true;
     tile_op_set_text(c->f, op, TILE_ATTR_via, "mma");
+    tile_op_remove_attr(c->f, op, TILE_ATTR_exchanged);
     tile_remark_missed(c->f, op, "no wgmma", fault, NULL);
     return false;
 }

@@ -81,11 +81,13 @@ static void count_bytes(const specialist *s, tile_store_query *query) {
 
 /* The dim of the tile that the product's rows of it lie in. */
 static unsigned row_dim_of(const specialist *s, const tile_type *tile) {
+    const tile_function *f = s->ring.f;
     unsigned row_dim = TILE_WGMMA_PLAIN;
-    for (unsigned i = 0; i < s->dot_count; i++) {
-        const tile_type *acc = warpgroup_operand(s->ring.f, s->dots[i], TILE_MMA_ACC);
+    TILE_FOR_EACH_OP (f, op, tile_op_region(f, s->ring.plan.loop, 0)) {
+        if (tile_op_opcode(f, op) != TILE_OP_dot) continue;
+        const tile_type *acc = warpgroup_operand(f, op, TILE_MMA_ACC);
         if (acc->dims[0] == tile->dims[0] && acc->dims[1] == tile->dims[1] &&
-            warpgroup_row_dim(s->ring.f, s->dots[i], &row_dim))
+            warpgroup_row_dim(f, op, &row_dim))
             break;
     }
     return row_dim;

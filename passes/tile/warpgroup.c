@@ -66,34 +66,24 @@ bool warpgroup_promotes(const tile_function *f, tile_op dot) {
            !tile_op_has_attr(f, dot, TILE_ATTR_fast);
 }
 
-bool warpgroup_choose_row_dim(const tile_function *f, tile_op dot, const bool in_registers[2],
-                              unsigned *row_dim) {
+bool warpgroup_admits(const tile_function *f, tile_op dot, unsigned row_dim) {
     uint32_t dims[TILE_MAX_RANK];
-    unsigned warps = tile_executors_of(f, dot).warps;
     tile_type_dims(warpgroup_operand(f, dot, TILE_MMA_ACC), dims);
-    bool plain = tile_wgmma_admits(dims, TILE_WGMMA_PLAIN, warps);
-    bool exchanged = tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, warps);
-    bool turn =
-        exchanged && (!plain || (in_registers[TILE_MMA_RHS] && !in_registers[TILE_MMA_LHS]));
-    *row_dim = turn ? TILE_WGMMA_EXCHANGED : TILE_WGMMA_PLAIN;
-    return plain || exchanged;
-}
-
-static bool is_tile(const tile_function *f, tile_op dot, unsigned operand) {
-    return warpgroup_operand(f, dot, operand)->kind == TILE_TYPE_TILE;
+    return tile_wgmma_admits(dims, row_dim, tile_executors_of(f, dot).warps);
 }
 
 bool warpgroup_row_dim(const tile_function *f, tile_op dot, unsigned *row_dim) {
-    const bool in_registers[2] = {is_tile(f, dot, TILE_MMA_LHS), is_tile(f, dot, TILE_MMA_RHS)};
-    return warpgroup_choose_row_dim(f, dot, in_registers, row_dim);
+    bool exchanged = tile_op_has_attr(f, dot, TILE_ATTR_exchanged);
+    *row_dim = exchanged || !warpgroup_admits(f, dot, TILE_WGMMA_PLAIN) ? TILE_WGMMA_EXCHANGED
+                                                                        : TILE_WGMMA_PLAIN;
+    return warpgroup_admits(f, dot, *row_dim);
 }
 
 bool warpgroup_may_pend(const tile_function *f, tile_op dot, const bool staged[2]) {
-    bool in_registers[2];
     unsigned row_dim;
-    for (unsigned o = 0; o < 2; o++) in_registers[o] = is_tile(f, dot, o) && !staged[o];
-    return warpgroup_choose_row_dim(f, dot, in_registers, &row_dim) &&
-           !in_registers[1 - warpgroup_first(row_dim)];
+    if (!warpgroup_row_dim(f, dot, &row_dim)) return false;
+    unsigned second = 1 - warpgroup_first(row_dim);
+    return warpgroup_operand(f, dot, second)->kind != TILE_TYPE_TILE || staged[second];
 }
 
 bool warpgroup_accumulator(const tile_function *f, tile_op dot, unsigned *row_dim,
@@ -156,24 +146,38 @@ unsigned warpgroup_fastest(const tile_type *buffer, unsigned operand) {
     return any || operand == TILE_MMA_LHS ? 1 : 0;
 }
 
-/* Registers of a thread that hold so many 32-bit sums. */
-static int64_t sum_registers(const tile_function *f, tile_op dot) {
+/* 32-bit registers of a thread that hold the sums, spread over so many warps. */
+static int64_t sum_registers(const tile_function *f, tile_op dot, unsigned warps) {
     const tile_type *acc = warpgroup_operand(f, dot, TILE_MMA_ACC);
     int64_t bytes = tile_type_elements(acc) * tile_scalar_bytes(acc->scalar);
-    return bytes / 4 / (32 * (int64_t)tile_executors_of(f, dot).warps);
+    return bytes / 4 / (32 * (int64_t)warps);
 }
 
 int64_t warpgroup_registers(const tile_function *f, tile_op dot) {
     enum { FEW_COLUMNS = 64 };
-    int64_t sums = sum_registers(f, dot), own = sums < FEW_COLUMNS / 2 ? sums : FEW_COLUMNS / 2;
+    int64_t sums = sum_registers(f, dot, tile_executors_of(f, dot).warps),
+            own = sums < FEW_COLUMNS / 2 ? sums : FEW_COLUMNS / 2;
     return warpgroup_promotes(f, dot) ? sums + own : sums;
 }
 
-/* The columns of an instruction whose sums fit the registers beside the promoted ones. */
-static uint32_t promoted_columns(const tile_function *f, tile_op dot, uint32_t columns) {
-    int64_t left = WARPGROUP_MOST_REGISTERS - sum_registers(f, dot);
-    while (columns / 2 > left && columns % 16 == 0) columns /= 2;
-    return columns;
+/* The columns of an instruction: its sums fit the registers beside the promoted ones. */
+static uint32_t most_columns(const tile_function *f, tile_op dot, unsigned warps) {
+    int64_t left = WARPGROUP_MOST_REGISTERS - sum_registers(f, dot, warps);
+    if (!warpgroup_promotes(f, dot)) return TILE_WGMMA_MOST_COLUMNS;
+    return left > 0 ? 2 * (uint32_t)left : 0;
+}
+
+unsigned warpgroup_better_row_dim(const tile_function *f, tile_op dot, unsigned warps) {
+    uint32_t dims[TILE_MAX_RANK];
+    tile_scalar acc = warpgroup_operand(f, dot, TILE_MMA_ACC)->scalar;
+    uint32_t most = most_columns(f, dot, warps);
+    tile_type_dims(warpgroup_operand(f, dot, TILE_MMA_ACC), dims);
+    if (!tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, warps)) return TILE_WGMMA_PLAIN;
+    if (!tile_wgmma_admits(dims, TILE_WGMMA_PLAIN, warps)) return TILE_WGMMA_EXCHANGED;
+    return tile_wgmma_reads(dims, TILE_WGMMA_EXCHANGED, warps, acc, most) <
+                   tile_wgmma_reads(dims, TILE_WGMMA_PLAIN, warps, acc, most)
+               ? TILE_WGMMA_EXCHANGED
+               : TILE_WGMMA_PLAIN;
 }
 
 /* The operand with the columns: as many of them at once as a descriptor can name. */
@@ -208,7 +212,8 @@ const char *warpgroup_find_plan(const tile_function *f, tile_op dot, warpgroup_p
         if (!tile_wgmma_holds(acc->layout, TILE_WGMMA_EXCHANGED, acc->scalar, &plan->columns))
             return "the accumulator's layout does not consist of wgmma's fragments";
     }
-    if (warpgroup_promotes(f, dot)) plan->columns = promoted_columns(f, dot, plan->columns);
+    plan->columns = tile_wgmma_cut_columns(plan->columns,
+                                           most_columns(f, dot, tile_executors_of(f, dot).warps));
     unsigned first = warpgroup_first(plan->row_dim), second = 1 - first;
     const tile_type *one = warpgroup_operand(f, dot, first),
                     *other = warpgroup_operand(f, dot, second);

@@ -31,13 +31,14 @@ bool *copied_buffers(tile_function *f, tile_arena *arena);
 /* The type of operand TILE_MMA_LHS, _RHS or _ACC. */
 const tile_type *warpgroup_operand(const tile_function *f, tile_op dot, unsigned operand);
 
-/* The accumulator's dim that the instruction's rows are to lie in, before there are layouts: the
- * one that the extents and the number of warps admit, and that has the operand in registers first.
- * False if there is none. */
+/* The accumulator's dim that the instruction's rows lie in, before there are layouts: as the
+ * attribute `exchanged` says, which choose-instructions decides once for all passes behind it. Of a
+ * text without it the plain one, if extents and warps admit that. False if there is none. */
 bool warpgroup_row_dim(const tile_function *f, tile_op dot, unsigned *row_dim);
-/* The same where lhs and rhs will be in registers as told. */
-bool warpgroup_choose_row_dim(const tile_function *f, tile_op dot, const bool in_registers[2],
-                              unsigned *row_dim);
+bool warpgroup_admits(const tile_function *f, tile_op dot, unsigned row_dim);
+/* The one by which so many warps read less of shared memory, if both operands lie there; the plain
+ * one of equals. */
+unsigned warpgroup_better_row_dim(const tile_function *f, tile_op dot, unsigned warps);
 /* lhs is the instruction's first operand, or rhs where the product is exchanged. */
 unsigned warpgroup_first(unsigned row_dim);
 

@@ -100,6 +100,25 @@ Test(wgmma_layout, what_has_no_whole_fragment_is_not_admitted) {
     cr_expect(tile_wgmma_admits((uint32_t[]){8, 64}, 1, 4));
 }
 
+/* An instruction reads its 64 rows and its columns: fewer, wider ones read less. */
+Test(wgmma_layout, instructions_read_their_operands) {
+    static const struct {
+        uint32_t dims[2], warps, most, plain, exchanged;
+    } cases[] = {{{128, 256}, 8, 256, 640, 768}, {{256, 128}, 8, 256, 768, 640},
+                 {{256, 128}, 8, 128, 768, 768}, {{192, 256}, 8, 256, 1152, 1024},
+                 {{128, 64}, 4, 256, 256, 192},  {{128, 128}, 4, 256, 384, 384},
+                 {{128, 192}, 4, 256, 512, 576}, {{192, 192}, 8, 256, 1728, 1728},
+                 {{160, 256}, 8, 256, 0, 896},   {{160, 256}, 8, 64, 0, 1664}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const uint32_t *dims = cases[i].dims, warps = cases[i].warps, most = cases[i].most;
+        if (cases[i].plain)
+            cr_expect_eq(tile_wgmma_reads(dims, TILE_WGMMA_PLAIN, warps, TILE_f32, most),
+                         cases[i].plain, "case %zu", i);
+        cr_expect_eq(tile_wgmma_reads(dims, TILE_WGMMA_EXCHANGED, warps, TILE_f32, most),
+                     cases[i].exchanged, "case %zu", i);
+    }
+}
+
 /* "WGMMA .m64nNk16 register fragment layout for matrix A", k8 of tf32 and k32 of bytes: in 32-bit
  * registers of p elements */
 Test(wgmma_layout, first_operands_are_those_of_the_isa) {
