@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/ir/arith.h"
 #include "lib/ir/syntax.h"
 #include "lib/ir/function.h"
 #include "lib/ir/scalar.h"
@@ -207,11 +208,12 @@ static void drop_use(evaluation *e, uint32_t value) {
 /* Operations ----------------------------------------------------------------------------------- */
 
 /* Wrapped to the width of the type. */
-static bool integer_value(tile_opcode opcode, tile_scalar scalar, const double *x, double *result) {
+static bool integer_value(tile_opcode opcode, tile_scalar scalar, tile_manner manner,
+                          const double *x, double *result) {
     int64_t value, in[3];
     unsigned char bytes[sizeof(int64_t)];
     for (unsigned i = 0; i < 3; i++) in[i] = tile_integer_from_double(x[i], INT64_MIN, INT64_MAX);
-    if (!tile_fold_int(opcode, in[0], in[1], in[2], &value)) return false;
+    if (!tile_fold_element(opcode, scalar, manner, in[0], in[1], in[2], &value)) return false;
     tile_integer_write(scalar, bytes, value);
     *result = (double)tile_integer_read(scalar, bytes);
     return true;
@@ -227,8 +229,8 @@ static double cast_value(tile_scalar from, tile_scalar to, double x) {
 }
 
 /* One element of an element-wise operation; from: the type of the first operand. */
-static bool element_value(tile_opcode opcode, tile_scalar from, tile_scalar to, const double *x,
-                          double *result) {
+static bool element_value(tile_opcode opcode, tile_scalar from, tile_scalar to,
+                          tile_manner manner, const double *x, double *result) {
     switch (opcode) {
     case TILE_OP_cast: *result = cast_value(from, to, x[0]); return true;
     case TILE_OP_splat: *result = x[0]; return true;
@@ -236,8 +238,8 @@ static bool element_value(tile_opcode opcode, tile_scalar from, tile_scalar to, 
     default: break;
     }
     if (tile_scalar_is_floating(from))
-        return tile_fold_float(opcode, TILE_f64, x[0], x[1], x[2], result);
-    return integer_value(opcode, to, x, result);
+        return tile_fold_real(opcode, TILE_f64, manner, x[0], x[1], x[2], result);
+    return integer_value(opcode, to, manner, x, result);
 }
 
 static void fail_element(evaluation *e, const tile_op_data *op, tile_scalar scalar) {
@@ -259,6 +261,7 @@ static void compute_elementwise(evaluation *e, tile_op id, double *to) {
     const tile_op_data *op = tile_op_at(e->f, id);
     tile_scalar from = scalar_of(e, tile_value_type(e->f, op->operands[0]));
     tile_scalar scalar = scalar_of(e, tile_value_type(e->f, op->first_result));
+    tile_manner manner = tile_op_manner(e->f, id);
     size_t count = e->counts[op->first_result.id], at[3] = {0};
     for (size_t i = 0; i < count && !e->failed; i++) {
         double x[3] = {0};
@@ -266,7 +269,7 @@ static void compute_elementwise(evaluation *e, tile_op id, double *to) {
             x[o] = e->data[op->operands[o].id][at[o]];
             at[o] = at[o] + 1 == e->counts[op->operands[o].id] ? 0 : at[o] + 1;
         }
-        if (!element_value((tile_opcode)op->opcode, from, scalar, x, &to[i]))
+        if (!element_value((tile_opcode)op->opcode, from, scalar, manner, x, &to[i]))
             fail_element(e, op, from);
     }
 }

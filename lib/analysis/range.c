@@ -202,6 +202,15 @@ static tile_range shift_ranges(tile_opcode opcode, tile_scalar s, tile_range a, 
     return a.min < 0 ? wrap(s, r) : with_zeros(wrap(s, r), zeros_of(a) >> b.min);
 }
 
+/* Zeros come in: as shr where nothing is below 0. */
+static tile_range unsigned_shift_range(tile_scalar s, tile_range a, tile_range b) {
+    unsigned bits = tile_scalar_bits(s);
+    bool known = b.min == b.max && b.min >= 0 && b.min < bits && b.min <= 61;
+    if (a.min >= 0 && known) return shift_ranges(TILE_OP_shr, s, a, b);
+    if (!known || b.min == 0 || bits == 1) return tile_range_of_scalar(s);
+    return tighten((tile_range){0, (int64_t)(UINT64_MAX >> (64 - bits) >> b.min), 1, 0});
+}
+
 static tile_range absolute_range(tile_scalar s, tile_range a) {
     if (a.min == INT64_MIN) return unbounded(s, a.divisor);
     int64_t low = a.min > 0 ? a.min : a.max < 0 ? -a.max : 0;
@@ -260,6 +269,9 @@ tile_range tile_range_apply(tile_opcode opcode, tile_scalar s, const tile_range 
     case TILE_OP_xor: return bit_ranges(opcode, s, a, operands[1]);
     case TILE_OP_shl:
     case TILE_OP_shr: return shift_ranges(opcode, s, a, operands[1]);
+    case TILE_OP_ushr: return unsigned_shift_range(s, a, operands[1]);
+    case TILE_OP_popcount:
+    case TILE_OP_clz: return (tile_range){0, tile_scalar_bits(s), 1, 0};
     case TILE_OP_eq:
     case TILE_OP_ne:
     case TILE_OP_lt:

@@ -4,6 +4,7 @@
 
 #include "lib/codegen/emitter.h"
 #include "lib/codegen/ptx.h"
+#include "lib/ir/arith.h"
 
 static bool is_float(LLVMValueRef value) {
     LLVMTypeRef type = LLVMTypeOf(value);
@@ -105,6 +106,31 @@ static LLVMValueRef shift_right(tile_emitter *e, LLVMValueRef a, LLVMValueRef b)
     return LLVMBuildAShr(e->builder, a, shift_amount(e, b), "");
 }
 
+static LLVMValueRef shift_right_unsigned(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) {
+    return LLVMBuildLShr(e->builder, a, shift_amount(e, b), "");
+}
+
+/* As many bits again. */
+static LLVMTypeRef twice_as_wide(LLVMTypeRef type) {
+    bool pair = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
+    LLVMTypeRef scalar = pair ? LLVMGetElementType(type) : type;
+    scalar = LLVMIntTypeInContext(LLVMGetTypeContext(type), 2 * LLVMGetIntTypeWidth(scalar));
+    return pair ? LLVMVectorType(scalar, 2) : scalar;
+}
+
+/* LLVM makes one mul.hi of it. */
+static LLVMValueRef multiply_upper(tile_emitter *e, tile_op op, const LLVMValueRef *args) {
+    LLVMTypeRef type = LLVMTypeOf(args[0]), wide = twice_as_wide(type);
+    bool is_signed = !tile_op_manner(e->f, op).is_unsigned;
+    bool pair = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
+    unsigned width = LLVMGetIntTypeWidth(pair ? LLVMGetElementType(type) : type);
+    LLVMValueRef a = LLVMBuildIntCast2(e->builder, args[0], wide, is_signed, "");
+    LLVMValueRef b = LLVMBuildIntCast2(e->builder, args[1], wide, is_signed, "");
+    LLVMValueRef product = LLVMBuildMul(e->builder, a, b, "");
+    product = LLVMBuildLShr(e->builder, product, splat_int(wide, width), "");
+    return LLVMBuildTrunc(e->builder, product, type, "");
+}
+
 static LLVMValueRef negate(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) {
     (void)b;
     return LLVMBuildNeg(e->builder, a, "");
@@ -120,72 +146,7 @@ static LLVMValueRef complement(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) 
     return LLVMBuildNot(e->builder, a, "");
 }
 
-/* The rows of arith.def ------------------------------------------------------------------------ */
-
-typedef enum how {
-    HOW_NONE,
-    HOW_BUILD,
-    HOW_CALL,
-    HOW_CALL_FLAG,
-    HOW_NARROW,
-    HOW_NARROW_NO_F64,
-    HOW_MATH,
-    HOW_COMPARE,
-    HOW_MADE,
-    HOW_FIRST,
-    HOW_FALSE,
-} how;
-
-typedef struct emission {
-    how how;
-    LLVMValueRef (*build)(LLVMBuilderRef, LLVMValueRef, LLVMValueRef, const char *);
-    LLVMValueRef (*made)(tile_emitter *e, LLVMValueRef a, LLVMValueRef b);
-    LLVMValueRef (*math)(tile_emitter *e, LLVMValueRef x, bool fast);
-    int row; /* a tile_machine, or LLVM's predicate */
-} emission;
-
-static const struct {
-    unsigned arity; /* 0: EMIT_WHOLE */
-    emission integer, truth, real;
-    void (*whole)(tile_emitter *e, tile_op op);
-} emissions[TILE_OPCODE_LIMIT] = {
-#define BUILD(instruction) \
-    { .how = HOW_BUILD, .build = LLVMBuild##instruction }
-#define CALL(name) \
-    { .how = HOW_CALL, .row = TILE_MACHINE_##name }
-#define CALL_FLAG(name) \
-    { .how = HOW_CALL_FLAG, .row = TILE_MACHINE_##name }
-#define NARROW(name) \
-    { .how = HOW_NARROW, .row = TILE_MACHINE_##name }
-#define NARROW_NO_F64(name) \
-    { .how = HOW_NARROW_NO_F64, .row = TILE_MACHINE_##name }
-#define MATH(name) \
-    { .how = HOW_MATH, .math = tile_math_##name }
-#define COMPARE(predicate) \
-    { .how = HOW_COMPARE, .row = LLVM##predicate }
-#define MADE(function) \
-    { .how = HOW_MADE, .made = function }
-#define FIRST \
-    { .how = HOW_FIRST }
-#define FALSE \
-    { .how = HOW_FALSE }
-#define NONE \
-    { .how = HOW_NONE }
-#define EMIT(name, arity, integers, truths, floats) \
-    [TILE_OP_##name] = {arity, integers, truths, floats, NULL},
-#define EMIT_WHOLE(name) [TILE_OP_##name] = {0, NONE, NONE, NONE, tile_emit_##name},
-#include "lib/codegen/arith.def"
-};
-
-/* Every element-wise row of ops.def has its code there: the one that has not is undeclared here. */
-enum {
-#define EMIT(name, arity, integers, truths, floats) CODE_OF_##name = 1,
-#define EMIT_WHOLE(name) CODE_OF_##name = 1,
-#include "lib/codegen/arith.def"
-};
-#define OP(...)
-#define ELEMENTWISE_OP(number, name, ...) _Static_assert(CODE_OF_##name, #name);
-#include "tile/ops.def"
+/* Floats --------------------------------------------------------------------------------------- */
 
 /* Intrinsics that are not overloaded take no pairs. */
 static LLVMValueRef call_each(tile_emitter *e, tile_machine machine, LLVMValueRef src) {
@@ -214,6 +175,107 @@ static LLVMValueRef through_f32(tile_emitter *e, tile_op op, tile_machine machin
     LLVMValueRef value = mark_fast(e, op, call_each(e, machine, src));
     return narrow ? LLVMBuildFPTrunc(e->builder, value, type, "") : value;
 }
+
+static LLVMValueRef extreme(tile_emitter *e, tile_op op, tile_machine number, tile_machine nan,
+                            const LLVMValueRef *args) {
+    LLVMValueRef both[] = {args[0], args[1]};
+    return tile_machine_call(e, tile_op_manner(e->f, op).nan ? nan : number, both, 2);
+}
+
+static LLVMValueRef least(tile_emitter *e, tile_op op, const LLVMValueRef *args) {
+    return extreme(e, op, TILE_MACHINE_float_min, TILE_MACHINE_float_min_nan, args);
+}
+
+static LLVMValueRef largest(tile_emitter *e, tile_op op, const LLVMValueRef *args) {
+    return extreme(e, op, TILE_MACHINE_float_max, TILE_MACHINE_float_max_nan, args);
+}
+
+static tile_machine machine_of_rounding(tile_rounding rounding) {
+    switch (rounding) {
+    case TILE_ROUNDING_NONE:
+    case TILE_ROUNDING_EVEN: return TILE_MACHINE_round_even;
+    case TILE_ROUNDING_ZERO: return TILE_MACHINE_round_zero;
+    case TILE_ROUNDING_UP: return TILE_MACHINE_round_up;
+    case TILE_ROUNDING_DOWN: return TILE_MACHINE_round_down;
+    }
+    return TILE_MACHINE_round_even;
+}
+
+static LLVMValueRef whole(tile_emitter *e, tile_op op, const LLVMValueRef *args) {
+    tile_machine machine = machine_of_rounding(tile_op_manner(e->f, op).rounding);
+    return through_f32(e, op, machine, args[0]);
+}
+
+/* The rows of arith.def ------------------------------------------------------------------------ */
+
+typedef enum how {
+    HOW_NONE,
+    HOW_BUILD,
+    HOW_CALL,
+    HOW_CALL_FLAG,
+    HOW_NARROW,
+    HOW_NARROW_NO_F64,
+    HOW_MATH,
+    HOW_COMPARE,
+    HOW_MADE,
+    HOW_OWN,
+    HOW_FIRST,
+    HOW_FALSE,
+} how;
+
+typedef struct emission {
+    how how;
+    LLVMValueRef (*build)(LLVMBuilderRef, LLVMValueRef, LLVMValueRef, const char *);
+    LLVMValueRef (*made)(tile_emitter *e, LLVMValueRef a, LLVMValueRef b);
+    LLVMValueRef (*own)(tile_emitter *e, tile_op op, const LLVMValueRef *args);
+    LLVMValueRef (*math)(tile_emitter *e, LLVMValueRef x, bool fast);
+    int row; /* a tile_machine, or LLVM's predicate */
+} emission;
+
+static const struct {
+    unsigned arity; /* 0: EMIT_WHOLE */
+    emission integer, truth, real;
+    void (*whole)(tile_emitter *e, tile_op op);
+} emissions[TILE_OPCODE_LIMIT] = {
+#define BUILD(instruction) \
+    { .how = HOW_BUILD, .build = LLVMBuild##instruction }
+#define CALL(name) \
+    { .how = HOW_CALL, .row = TILE_MACHINE_##name }
+#define CALL_FLAG(name) \
+    { .how = HOW_CALL_FLAG, .row = TILE_MACHINE_##name }
+#define NARROW(name) \
+    { .how = HOW_NARROW, .row = TILE_MACHINE_##name }
+#define NARROW_NO_F64(name) \
+    { .how = HOW_NARROW_NO_F64, .row = TILE_MACHINE_##name }
+#define MATH(name) \
+    { .how = HOW_MATH, .math = tile_math_##name }
+#define COMPARE(predicate) \
+    { .how = HOW_COMPARE, .row = LLVM##predicate }
+#define MADE(function) \
+    { .how = HOW_MADE, .made = function }
+#define OWN(function) \
+    { .how = HOW_OWN, .own = function }
+#define FIRST \
+    { .how = HOW_FIRST }
+#define FALSE \
+    { .how = HOW_FALSE }
+#define NONE \
+    { .how = HOW_NONE }
+#define EMIT(name, arity, integers, truths, floats) \
+    [TILE_OP_##name] = {arity, integers, truths, floats, NULL},
+#define EMIT_WHOLE(name) [TILE_OP_##name] = {0, NONE, NONE, NONE, tile_emit_##name},
+#include "lib/codegen/arith.def"
+};
+
+/* Every element-wise row of ops.def has its code there: the one that has not is undeclared here. */
+enum {
+#define EMIT(name, arity, integers, truths, floats) CODE_OF_##name = 1,
+#define EMIT_WHOLE(name) CODE_OF_##name = 1,
+#include "lib/codegen/arith.def"
+};
+#define OP(...)
+#define ELEMENTWISE_OP(number, name, ...) _Static_assert(CODE_OF_##name, #name);
+#include "tile/ops.def"
 
 /* Element by element; 16-bit floats take the way through f32 here, too. */
 static LLVMValueRef each_by_math(tile_emitter *e, const emission *row, bool fast,
@@ -299,6 +361,7 @@ static LLVMValueRef emit_part(tile_emitter *e, tile_op op, tile_opcode opcode,
     case HOW_MADE:
         return divides_unsigned(e, op, opcode) ? divide_unsigned(e, op, opcode, args[0], args[1])
                                                : row->made(e, args[0], args[1]);
+    case HOW_OWN: return row->own(e, op, args);
     case HOW_FIRST: return args[0];
     case HOW_FALSE: return tile_llvm_int(e->i1, 0);
     case HOW_NONE: break; /* tile_emit_lacks has refused it */

@@ -251,7 +251,7 @@ static tile_machine tma_machine(const tile_function *f, tile_op op) {
     tile_machine first = loads ? TILE_MACHINE_tma_load_1 : TILE_MACHINE_tma_store_1;
     tile_op_segment(f, op, loads ? 1 : 2, &count);
     last = count - 1;
-    _Static_assert(TILE_WORDS_kind == 7, "a copy does not exchange, each other one has a case");
+    _Static_assert(TILE_WORDS_kind == 11, "a copy does not exchange or round, the rest has a case");
     switch (tile_op_word(f, op, TILE_ATTR_kind)) {
     case TILE_WORD_kind_add: first = TILE_MACHINE_tma_add_1; break;
     case TILE_WORD_kind_min: first = TILE_MACHINE_tma_min_1; break;

@@ -1,7 +1,9 @@
 /* The rows of arith.def as functions, one for integers and one for floats each. */
+#include "lib/ir/arith.h"
+
 #include <math.h>
 
-#include "tile/ir.h"
+#include "lib/ir/atomic.h"
 
 /* Wrapping arithmetic goes through uint64_t, where overflow is defined: INT64_MIN / -1 too. */
 static int64_t quotient(int64_t a, int64_t b) {
@@ -22,10 +24,46 @@ static int64_t ceil_div(int64_t a, int64_t b) {
     return remainder_of(a, b) && (a < 0) == (b < 0) ? floor + 1 : floor;
 }
 
-/* A number wins over NaN, and -0 is below 0, as for min and max of PTX. */
-static double smaller(double a, double b) {
-    if (isnan(a)) return b;
-    if (isnan(b)) return a;
+/* 128 bits are an extension of C. */
+__extension__ typedef __int128 signed_product;
+__extension__ typedef unsigned __int128 unsigned_product;
+
+static int64_t upper_signed(int64_t a, int64_t b, unsigned width) {
+    return (int64_t)((signed_product)a * b >> width);
+}
+
+static int64_t upper_unsigned(uint64_t a, uint64_t b, unsigned width) {
+    return (int64_t)((unsigned_product)a * b >> width);
+}
+
+static int64_t count_ones(uint64_t bits) {
+    int64_t count = 0;
+    for (; bits; bits &= bits - 1) count++;
+    return count;
+}
+
+static int64_t count_zeros_above(uint64_t bits, unsigned width) {
+    int64_t count = width;
+    for (; bits; bits >>= 1) count--;
+    return count;
+}
+
+double tile_round_whole(tile_rounding rounding, double a) {
+    switch (rounding) {
+    case TILE_ROUNDING_NONE:
+    case TILE_ROUNDING_EVEN: return rint(a);
+    case TILE_ROUNDING_ZERO: return trunc(a);
+    case TILE_ROUNDING_UP: return ceil(a);
+    case TILE_ROUNDING_DOWN: return floor(a);
+    }
+    return NAN;
+}
+
+/* A number wins over NaN unless `nan` says otherwise, and -0 is below 0, as for min and max of PTX.
+ */
+static double smaller(tile_manner manner, double a, double b) {
+    if (isnan(a)) return manner.nan ? a : b;
+    if (isnan(b)) return manner.nan ? b : a;
     if (a == b) return signbit(a) ? a : b;
     return a < b ? a : b;
 }
@@ -41,21 +79,39 @@ static bool has_turns(tile_scalar scalar, double a) {
 }
 
 typedef bool (*integer_meaning)(int64_t a, int64_t b, int64_t c, int64_t *result);
-typedef bool (*float_meaning)(tile_scalar scalar, double a, double b, double c, double *result);
+typedef bool (*bits_meaning)(unsigned width, tile_manner manner, int64_t a, int64_t b,
+                             int64_t *result);
+typedef bool (*float_meaning)(tile_scalar scalar, tile_manner manner, double a, double b,
+                              double c, double *result);
 
 /* Not every row looks at all of these. */
 #define INTEGER_OPERANDS \
     uint64_t ua = (uint64_t)a, ub = (uint64_t)b; \
     (void)ua, (void)ub, (void)c
-#define FLOAT_OPERANDS (void)scalar, (void)a, (void)b, (void)c
+#define BITS_OPERANDS \
+    uint64_t ones = width < 64 ? (UINT64_C(1) << width) - 1 : UINT64_MAX; \
+    uint64_t ua = (uint64_t)a & ones, ub = (uint64_t)b & ones; \
+    (void)ua, (void)ub, (void)manner
+#define FLOAT_OPERANDS (void)scalar, (void)manner, (void)a, (void)b, (void)c
+
+#define FLOAT_PARAMETERS \
+    tile_scalar scalar, tile_manner manner, double a, double b, double c, double *result
+#define NO_BITS(name) \
+    static bool bits_##name(unsigned width, tile_manner manner, int64_t a, int64_t b, \
+                            int64_t *result) { \
+        (void)width, (void)manner, (void)a, (void)b, (void)result; \
+        return false; \
+    }
 
 #define DEFINE_INTEGER_INT(name, expression) \
+    NO_BITS(name) \
     static bool integer_##name(int64_t a, int64_t b, int64_t c, int64_t *result) { \
         INTEGER_OPERANDS; \
         *result = (expression); \
         return true; \
     }
 #define DEFINE_INTEGER_DIVIDE(name, expression) \
+    NO_BITS(name) \
     static bool integer_##name(int64_t a, int64_t b, int64_t c, int64_t *result) { \
         INTEGER_OPERANDS; \
         if (b == 0) return false; \
@@ -63,24 +119,37 @@ typedef bool (*float_meaning)(tile_scalar scalar, double a, double b, double c, 
         return true; \
     }
 #define DEFINE_INTEGER_NONE(name, expression) \
+    NO_BITS(name) \
+    static bool integer_##name(int64_t a, int64_t b, int64_t c, int64_t *result) { \
+        (void)a, (void)b, (void)c, (void)result; \
+        return false; \
+    }
+#define DEFINE_INTEGER_BITS(name, expression) \
+    static bool bits_##name(unsigned width, tile_manner manner, int64_t a, int64_t b, \
+                            int64_t *result) { \
+        BITS_OPERANDS; \
+        *result = (expression); \
+        return true; \
+    } \
     static bool integer_##name(int64_t a, int64_t b, int64_t c, int64_t *result) { \
         (void)a, (void)b, (void)c, (void)result; \
         return false; \
     }
 #define DEFINE_FLOAT_REAL(name, expression) \
-    static bool float_##name(tile_scalar scalar, double a, double b, double c, double *result) { \
+    static bool float_##name(FLOAT_PARAMETERS) { \
         FLOAT_OPERANDS; \
         *result = (expression); \
         return true; \
     }
 #define DEFINE_FLOAT_NONE(name, expression) \
-    static bool float_##name(tile_scalar scalar, double a, double b, double c, double *result) { \
+    static bool float_##name(FLOAT_PARAMETERS) { \
         FLOAT_OPERANDS, (void)result; \
         return false; \
     }
 
 #define INT(expression) INT, expression
 #define DIVIDE(expression) DIVIDE, expression
+#define BITS(expression) BITS, expression
 #define REAL(expression) REAL, expression
 #define NONE NONE, 0
 #define DEFINE_AS(prefix, name, kind, expression) prefix##kind(name, expression)
@@ -93,9 +162,10 @@ typedef bool (*float_meaning)(tile_scalar scalar, double a, double b, double c, 
 
 static const struct {
     integer_meaning integer;
+    bits_meaning bits;
     float_meaning real;
 } meanings[TILE_OPCODE_LIMIT] = {
-#define ARITH(name, integers, floats) [TILE_OP_##name] = {integer_##name, float_##name},
+#define ARITH(name, integers, floats) [TILE_OP_##name] = {integer_##name, bits_##name, float_##name},
 #define MOVE(name)
 #include "lib/ir/arith.def"
 };
@@ -116,8 +186,39 @@ bool tile_fold_int(tile_opcode opcode, int64_t a, int64_t b, int64_t c, int64_t 
            meanings[opcode].integer(a, b, c, result);
 }
 
+bool tile_fold_element(tile_opcode opcode, tile_scalar scalar, tile_manner manner, int64_t a,
+                       int64_t b, int64_t c, int64_t *result) {
+    return tile_fold_int(opcode, a, b, c, result) ||
+           ((unsigned)opcode < TILE_OPCODE_LIMIT && meanings[opcode].bits &&
+            meanings[opcode].bits(tile_scalar_bits(scalar), manner, a, b, result));
+}
+
+bool tile_fold_real(tile_opcode opcode, tile_scalar scalar, tile_manner manner, double a,
+                    double b, double c, double *result) {
+    return (unsigned)opcode < TILE_OPCODE_LIMIT && meanings[opcode].real &&
+           meanings[opcode].real(scalar, manner, a, b, c, result);
+}
+
 bool tile_fold_float(tile_opcode opcode, tile_scalar scalar, double a, double b, double c,
                      double *result) {
-    return (unsigned)opcode < TILE_OPCODE_LIMIT && meanings[opcode].real &&
-           meanings[opcode].real(scalar, a, b, c, result);
+    return tile_fold_real(opcode, scalar, (tile_manner){.nan = false}, a, b, c, result);
+}
+
+/* Attributes ----------------------------------------------------------------------------------- */
+
+static tile_rounding rounding_of(tile_word word) {
+    switch (word) {
+    case TILE_WORD_kind_even: return TILE_ROUNDING_EVEN;
+    case TILE_WORD_kind_zero: return TILE_ROUNDING_ZERO;
+    case TILE_WORD_kind_up: return TILE_ROUNDING_UP;
+    case TILE_WORD_kind_down: return TILE_ROUNDING_DOWN;
+    default: return TILE_ROUNDING_NONE; /* of other attributes */
+    }
+}
+
+tile_manner tile_op_manner(const tile_function *f, tile_op op) {
+    if (!tile_op_at(f, op)->attr_count) return (tile_manner){.nan = false};
+    return (tile_manner){.nan = tile_op_has_attr(f, op, TILE_ATTR_nan),
+                          .is_unsigned = tile_op_has_attr(f, op, TILE_ATTR_unsigned),
+                          .rounding = rounding_of(tile_op_word(f, op, TILE_ATTR_kind))};
 }

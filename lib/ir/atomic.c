@@ -2,19 +2,22 @@
 
 #include <string.h>
 
-tile_word tile_op_word(const tile_function *f, tile_op op, tile_attr_id id) {
-    static const struct {
-        tile_attr_id id;
-        const char *text;
-    } words[] = {
-        {TILE_ATTR_NONE, ""},
+/* By tile_word. */
+static const struct {
+    tile_attr_id id;
+    const char *text;
+} word_texts[] = {
+    {TILE_ATTR_NONE, ""},
 #define ATTR(number, name, kind, meaning)
 #define WORD(attribute, word, meaning) {TILE_ATTR_##attribute, #word},
 #include "tile/attrs.def"
-    };
+};
+enum { WORDS = sizeof word_texts / sizeof *word_texts };
+
+tile_word tile_op_word(const tile_function *f, tile_op op, tile_attr_id id) {
     const char *text = tile_op_attr_text(f, op, id);
-    for (unsigned i = 1; text && i < sizeof words / sizeof *words; i++)
-        if (words[i].id == id && strcmp(words[i].text, text) == 0) return (tile_word)i;
+    for (unsigned i = 1; text && i < WORDS; i++)
+        if (word_texts[i].id == id && strcmp(word_texts[i].text, text) == 0) return (tile_word)i;
     return TILE_WORD_NONE;
 }
 
@@ -85,8 +88,14 @@ bool tile_value_is_used(const tile_function *f, tile_value value) {
 
 /* Meaning ------------------------------------------------------------------------------------- */
 
+bool tile_op_takes_kind(tile_opcode opcode, tile_word kind) {
+    bool rounds = kind == TILE_WORD_kind_even || kind == TILE_WORD_kind_zero ||
+                  kind == TILE_WORD_kind_up || kind == TILE_WORD_kind_down;
+    return rounds == (opcode == TILE_OP_round);
+}
+
 tile_opcode tile_kind_opcode(tile_word kind) {
-    _Static_assert(TILE_WORDS_kind == 7, "exch combines nothing, each other one has a case");
+    _Static_assert(TILE_WORDS_kind == 11, "exch combines nothing, four round, the rest has a case");
     switch (kind) {
     case TILE_WORD_kind_add: return TILE_OP_add;
     case TILE_WORD_kind_min: return TILE_OP_min;
@@ -155,4 +164,23 @@ bool tile_verify_atomic(const tile_function *f, tile_op op) {
     if (ordering == TILE_WORD_ordering_sc)
         return fail(f, op, "PTX has no sc access; put `fence {ordering = sc}` before it");
     return !tile_op_has_attr(f, op, TILE_ATTR_kind) || verify_kind(f, op);
+}
+
+/* A parameter that has no value yet may be any. */
+bool tile_verify_kind(const tile_function *f, tile_op op) {
+    tile_word kind = tile_op_word(f, op, TILE_ATTR_kind);
+    if (!kind || tile_op_takes_kind(tile_op_opcode(f, op), kind)) return true;
+    tile_arena scratch = {0};
+    const char *words = NULL;
+    for (unsigned i = 1; i < WORDS; i++)
+        if (word_texts[i].id == TILE_ATTR_kind &&
+            tile_op_takes_kind(tile_op_opcode(f, op), (tile_word)i))
+            words = words ? tile_arena_format(&scratch, "%s, %s", words, word_texts[i].text)
+                          : word_texts[i].text;
+    tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
+                "%s: it has no kind `%s`; write one of %s",
+                tile_op_get_info(tile_op_opcode(f, op))->name,
+                tile_op_attr_text(f, op, TILE_ATTR_kind), words);
+    tile_arena_reset(&scratch);
+    return false;
 }

@@ -48,6 +48,9 @@ bool tile_op_acquires(const tile_function *f, tile_op op);
 /* True if some operation takes the result of one that has a result beside what it does. */
 bool tile_value_is_used(const tile_function *f, tile_value value);
 
+/* Whether the attribute `kind` of this operation may be that word. */
+bool tile_op_takes_kind(tile_opcode opcode, tile_word kind);
+
 /* The element-wise operation that a kind applies to the old element and the operand, NONE: exch. */
 tile_opcode tile_kind_opcode(tile_word kind);
 
@@ -61,5 +64,7 @@ const char *tile_compare_symbol(tile_word compare);
 
 /* What the row's rule cannot see, as attributes are set later. False after a diagnostic. */
 bool tile_verify_atomic(const tile_function *f, tile_op op);
+/* That the word of `kind` is one of the operation's. */
+bool tile_verify_kind(const tile_function *f, tile_op op);
 
 #endif

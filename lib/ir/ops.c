@@ -1,7 +1,7 @@
 /* The tables of operations and attributes as C arrays. */
 #include <string.h>
 
-#include "tile/ir.h"
+#include "lib/ir/atomic.h"
 #include "tile/ops_macros.h"
 
 /* The words of ops.def's columns. */
@@ -212,10 +212,10 @@ static bool names_equal(const char *name, const char *text, size_t length) {
 /* Whether the attribute `kind` of an operation may be this word. */
 static bool is_kind_of(const tile_op_info *info, const char *text, size_t length) {
     bool takes = false;
-    const char *word;
     for (unsigned i = 0; i < info->attr_count; i++) takes |= info->attrs[i].id == TILE_ATTR_kind;
-    for (unsigned i = 0; takes && (word = tile_attr_word(TILE_ATTR_kind, i)); i++)
-        if (names_equal(word, text, length)) return true;
+    for (unsigned i = 0; takes && i < sizeof words / sizeof *words; i++)
+        if (words[i].id == TILE_ATTR_kind && names_equal(words[i].word, text, length))
+            return tile_op_takes_kind((tile_opcode)(info - op_table), (tile_word)(i + 1));
     return false;
 }
 

@@ -331,8 +331,7 @@ static bool parse_expression_from(tile_parser *p, const tile_statement *s,
     return node && bind_expression(p, s, node);
 }
 
-/* atomic_add: the name says what kind it is. */
-static void take_kind(tile_parser *p, const tile_op_info *info, tile_invocation *call) {
+void tile_parse_take_kind(tile_parser *p, const tile_op_info *info, tile_invocation *call) {
     size_t own = strlen(info->name);
     if (p->token.length <= own) return;
     const char *word =
@@ -343,7 +342,7 @@ static void take_kind(tile_parser *p, const tile_op_info *info, tile_invocation 
 static bool parse_op(tile_parser *p, const tile_statement *s, tile_opcode opcode) {
     const tile_op_info *info = tile_op_get_info(opcode);
     tile_invocation call = {.loc = p->token.loc, .opcode = opcode};
-    take_kind(p, info, &call);
+    tile_parse_take_kind(p, info, &call);
     tile_parse_advance(p);
     if (take_all(p, info)) call.attrs[call.attr_count++] = (tile_parsed_attr){.id = TILE_ATTR_all};
     if (!parse_operands(p, info, &call) ||

@@ -213,6 +213,9 @@ const tile_type *tile_parse_find_scalar(tile_parser *p, const char *text, size_t
 bool tile_parse_layout_alias(tile_parser *p);
 
 /* parse_op.c */
+/* atomic_add: the token, the operation's name with a word of `kind` behind it, says what kind it
+ * is. */
+void tile_parse_take_kind(tile_parser *p, const tile_op_info *info, tile_invocation *call);
 /* %x, %x[%i, %j], [%i, %j]. */
 bool tile_parse_operand(tile_parser *p, tile_operand *operand);
 /* %x, %x[%i, %j]; an operator ends it. */

@@ -474,7 +474,7 @@ static void check_op(verifier *v, tile_op op) {
     check_matrices(v, op);
     bool sound = check_rule(v, op);
     if (sound) check_buffers(v, op);
-    if (sound && !tile_verify_atomic(v->f, op)) v->errors++;
+    if (sound && !(tile_verify_kind(v->f, op) && tile_verify_atomic(v->f, op))) v->errors++;
     if (sound && !tile_verify_wgmma(v->f, op)) v->errors++;
     if (sound && !tile_verify_tma(v->f, op)) v->errors++;
     if (v->f->kind == TILE_KERNEL) check_executors(v, op);

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "lib/ir/arith.h"
 #include "lib/ir/scalar.h"
 #include "lib/ir/shape.h"
 
@@ -113,10 +114,12 @@ static tile_value fold_constants(context *x) {
     const tile_value operands[] = {x->a, x->b, x->c};
     for (uint32_t i = 0; i < x->data->operand_count; i++)
         if (!is_int(x, operands[i], &values[i])) return TILE_NO_VALUE;
-    bool shift = x->opcode == TILE_OP_shl || x->opcode == TILE_OP_shr;
+    bool shift = x->opcode == TILE_OP_shl || x->opcode == TILE_OP_shr || x->opcode == TILE_OP_ushr;
     if (shift && (values[1] < 0 || values[1] >= tile_scalar_bits(x->type->scalar)))
         return TILE_NO_VALUE;
-    if (!tile_fold_int(x->opcode, values[0], values[1], values[2], &result)) return TILE_NO_VALUE;
+    if (!tile_fold_element(x->opcode, tile_value_type(x->f, x->a)->scalar,
+                           tile_op_manner(x->f, x->op), values[0], values[1], values[2], &result))
+        return TILE_NO_VALUE;
     return integer(x, result);
 }
 
@@ -148,6 +151,7 @@ static tile_value fold_right_constant(context *x, int64_t b) {
     case TILE_OP_sub:
     case TILE_OP_xor:
     case TILE_OP_shl:
+    case TILE_OP_ushr:
     case TILE_OP_shr: return b == 0 ? same(x, x->a) : TILE_NO_VALUE;
     case TILE_OP_mul:
         if (b == 0) return integer(x, 0);

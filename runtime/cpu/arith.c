@@ -36,7 +36,8 @@ static cpu_outcome run_integer(cpu_run *run, cpu_agent *agent, const cpu_insn *i
         int64_t x = tile_integer_read(scalar, a + i * size),
                 y = tile_integer_read(scalar, b + i * size);
         unsigned lane = i % run->program->lanes;
-        bool fine = tile_fold_int(insn->opcode, x, y, 0, &value) || insn->poison;
+        bool fine = tile_fold_element(insn->opcode, scalar, insn->manner, x, y, 0, &value) ||
+                    insn->poison;
         if (!fine && agent->mask >> lane & 1)
             return cpu_fault(run, agent, insn, (int)lane, "division by zero");
         tile_integer_write(to, result + i * to_size, value);
@@ -55,8 +56,8 @@ static cpu_outcome run_float(cpu_run *run, cpu_agent *agent, const cpu_insn *ins
     for (uint32_t i = 0; i < insn->count; i++) {
         uint32_t at = i * size;
         double value = NAN; /* decoding has seen that there is a meaning */
-        tile_fold_float(insn->opcode, scalar, tile_scalar_read(scalar, a + at),
-                        tile_scalar_read(scalar, b + at), tile_scalar_read(scalar, c + at), &value);
+        tile_fold_real(insn->opcode, scalar, insn->manner, tile_scalar_read(scalar, a + at),
+                       tile_scalar_read(scalar, b + at), tile_scalar_read(scalar, c + at), &value);
         tile_scalar_write(to, result + i * to_size, value);
     }
     return CPU_NEXT;
@@ -182,7 +183,8 @@ cpu_handler cpu_arith_handler(tile_opcode opcode, tile_scalar scalar, tile_scala
             return frequent[i].handler;
     double number;
     int64_t integer;
+    const tile_manner plain = {.nan = false};
     if (tile_scalar_is_floating(scalar))
-        return tile_fold_float(opcode, scalar, 1, 1, 1, &number) ? run_float : NULL;
-    return tile_fold_int(opcode, 1, 1, 1, &integer) ? run_integer : NULL;
+        return tile_fold_real(opcode, scalar, plain, 1, 1, 1, &number) ? run_float : NULL;
+    return tile_fold_element(opcode, scalar, plain, 1, 1, 1, &integer) ? run_integer : NULL;
 }

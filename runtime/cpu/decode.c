@@ -140,6 +140,7 @@ static void decode_elementwise(cpu_decoder *d, tile_op op) {
     cpu_insn *insn = cpu_add_op(d, op, cpu_arith_handler(opcode, type->scalar, from->scalar));
     cpu_set_elements(d, insn, type);
     insn->from = from->scalar;
+    insn->manner = tile_op_manner(d->f, op);
     insn->flag = from->kind == TILE_TYPE_SCALAR;
     if (!insn->handler)
         CPU_FAIL(d, insn->loc, "%s is not defined for elements of %s",

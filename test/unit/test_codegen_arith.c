@@ -1,9 +1,9 @@
-/* Integer arithmetic as emitted, against tile_fold_int. The operands are constants, so that LLVM
+/* Integer arithmetic as emitted, against tile_fold_element. The operands are constants, so that LLVM
  * folds what we emit, and the results stand in the LLVM IR as stored numbers. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "lib/ir/function.h"
+#include "lib/ir/arith.h"
 #include "test/unit/codegen_fixture.h"
 #include "test/unit/llvm_fixture.h"
 
@@ -28,11 +28,12 @@ enum { LEFTS = sizeof lefts / sizeof *lefts, RIGHTS = sizeof rights / sizeof *ri
 /* What ops.def leaves open is left out. */
 static bool is_defined(tile_opcode opcode, int32_t right) {
     if (opcode == TILE_OP_ceildiv) return right > 0;
-    if (opcode == TILE_OP_shl || opcode == TILE_OP_shr) return right >= 0 && right < 32;
+    if (opcode == TILE_OP_shl || opcode == TILE_OP_shr || opcode == TILE_OP_ushr) return right >= 0 && right < 32;
     return true;
 }
 
-static void build(tile_function *f, tile_opcode opcode, tile_value x) {
+/* Of operations with one operand each left one comes once for each right one. */
+static void build(tile_function *f, tile_opcode opcode, bool is_unsigned, tile_value x) {
     tile_builder b = tile_builder_at_end(f, tile_function_body(f));
     int32_t at = 0;
     for (int i = 0; i < LEFTS; i++)
@@ -40,19 +41,22 @@ static void build(tile_function *f, tile_opcode opcode, tile_value x) {
             if (!is_defined(opcode, rights[j])) continue;
             const tile_segment operands[] = {{tile_build_int(&b, lefts[i]), NULL, 0},
                                              {tile_build_int(&b, rights[j]), NULL, 0}};
-            tile_value value = tile_build_op_value(&b, opcode, operands, 2, NULL);
+            unsigned count = tile_op_get_info(opcode)->operand_count;
+            tile_value value = tile_build_op_value(&b, opcode, operands, count, NULL);
+            if (is_unsigned) tile_op_set_flag(f, tile_value_op(f, value), TILE_ATTR_unsigned);
             tile_value index = tile_build_int(&b, at++);
             tile_build_st_global(&b, value, x, &index, 1, TILE_NO_VALUE);
         }
 }
 
-static void check(const char *text, tile_opcode opcode) {
+static void check(const char *text, tile_opcode opcode, bool is_unsigned) {
     static const char store[] = "store i32 ";
     for (int i = 0; i < LEFTS; i++)
         for (int j = 0; j < RIGHTS; j++) {
             int64_t expected;
             if (!is_defined(opcode, rights[j])) continue;
-            cr_assert(tile_fold_int(opcode, lefts[i], rights[j], 0, &expected));
+            cr_assert(tile_fold_element(opcode, TILE_i32, (tile_manner){.is_unsigned = is_unsigned},
+                                        lefts[i], rights[j], 0, &expected));
             text = strstr(text, store);
             cr_assert(text, "a result is missing");
             text += strlen(store);
@@ -62,20 +66,24 @@ static void check(const char *text, tile_opcode opcode) {
         }
 }
 
+static void check_operation(tile_opcode opcode, bool is_unsigned) {
+    codegen_fixture x;
+    tile_blob ir;
+    codegen_open(&x, "kernel @k(%x: ptr<i32>) grid [1] warps 1 {\n}\n");
+    build(x.kernel, opcode, is_unsigned, tile_function_arg(x.kernel, 0));
+    cr_assert_eq(codegen_emit(&x, TILE_EMIT_LLVM, "sm_80", &ir), TILE_OK, "%s", x.messages);
+    fold_with_llvm(&ir);
+    check(ir.data, opcode, is_unsigned);
+    tile_blob_destroy(&ir);
+    codegen_close(&x);
+}
+
 Test(codegen_arith, integers_as_folded) {
-    static const tile_opcode opcodes[] = {TILE_OP_add, TILE_OP_sub, TILE_OP_mul,     TILE_OP_div,
-                                          TILE_OP_rem, TILE_OP_mod, TILE_OP_ceildiv, TILE_OP_min,
-                                          TILE_OP_max, TILE_OP_and, TILE_OP_or,      TILE_OP_xor,
-                                          TILE_OP_shl, TILE_OP_shr};
-    for (unsigned i = 0; i < sizeof opcodes / sizeof *opcodes; i++) {
-        codegen_fixture x;
-        tile_blob ir;
-        codegen_open(&x, "kernel @k(%x: ptr<i32>) grid [1] warps 1 {\n}\n");
-        build(x.kernel, opcodes[i], tile_function_arg(x.kernel, 0));
-        cr_assert_eq(codegen_emit(&x, TILE_EMIT_LLVM, "sm_80", &ir), TILE_OK, "%s", x.messages);
-        fold_with_llvm(&ir);
-        check(ir.data, opcodes[i]);
-        tile_blob_destroy(&ir);
-        codegen_close(&x);
-    }
+    static const tile_opcode opcodes[] = {
+        TILE_OP_add, TILE_OP_sub, TILE_OP_mul,  TILE_OP_div, TILE_OP_rem, TILE_OP_mod,
+        TILE_OP_ceildiv, TILE_OP_min, TILE_OP_max, TILE_OP_and, TILE_OP_or, TILE_OP_xor,
+        TILE_OP_shl, TILE_OP_shr, TILE_OP_ushr, TILE_OP_mul_hi, TILE_OP_popcount, TILE_OP_clz};
+    for (unsigned i = 0; i < sizeof opcodes / sizeof *opcodes; i++)
+        check_operation(opcodes[i], false);
+    check_operation(TILE_OP_mul_hi, true);
 }

@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 
+#include "lib/ir/arith.h"
 #include "tile/build.h"
 
 /* One operation ------------------------------------------------------------------------------ */
@@ -35,6 +36,7 @@ static bool is_defined(tile_opcode opcode, int64_t b) {
     switch (opcode) {
     case TILE_OP_ceildiv: return b > 0;
     case TILE_OP_shl:
+    case TILE_OP_ushr:
     case TILE_OP_shr: return b >= 0 && b < 8;
     default: return true;
     }
@@ -48,7 +50,7 @@ static void check_binary(tile_opcode opcode, tile_scalar result, tile_range a, t
         for (int64_t y = b.min; y <= b.max; y += step_b) {
             int64_t value;
             if (!contains(a, x) || !contains(b, y) || !is_defined(opcode, y) ||
-                !tile_fold_int(opcode, x, y, 0, &value))
+                !tile_fold_element(opcode, TILE_i8, (tile_manner){.nan = false}, x, y, 0, &value))
                 continue;
             cr_assert(contains(r, tile_wrap_int(result, value)),
                       "%s of %ld and %ld is not in [%ld, %ld] x%ld", tile_op_get_info(opcode)->name,
@@ -62,6 +64,7 @@ Test(range, binary_operations_contain_every_result) {
         TILE_OP_mod, TILE_OP_ceildiv, TILE_OP_min, TILE_OP_max, TILE_OP_and,
         TILE_OP_or,  TILE_OP_xor,     TILE_OP_shl, TILE_OP_shr, TILE_OP_eq,
         TILE_OP_ne,  TILE_OP_lt,      TILE_OP_le,  TILE_OP_gt,  TILE_OP_ge,
+        TILE_OP_ushr,
     };
     tile_range ranges[400];
     unsigned count = list_ranges(ranges);
@@ -75,7 +78,8 @@ Test(range, binary_operations_contain_every_result) {
 }
 
 Test(range, unary_operations_contain_every_result) {
-    static const tile_opcode opcodes[] = {TILE_OP_neg, TILE_OP_not, TILE_OP_abs};
+    static const tile_opcode opcodes[] = {TILE_OP_neg, TILE_OP_not, TILE_OP_abs, TILE_OP_popcount,
+                                          TILE_OP_clz};
     tile_range ranges[400];
     unsigned count = list_ranges(ranges);
     for (unsigned o = 0; o < sizeof opcodes / sizeof *opcodes; o++)
