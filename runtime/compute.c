@@ -229,8 +229,8 @@ static double cast_value(tile_scalar from, tile_scalar to, double x) {
 }
 
 /* One element of an element-wise operation; from: the type of the first operand. */
-static bool element_value(tile_opcode opcode, tile_scalar from, tile_scalar to,
-                          tile_manner manner, const double *x, double *result) {
+static bool element_value(tile_opcode opcode, tile_scalar from, tile_scalar to, tile_manner manner,
+                          const double *x, double *result) {
     switch (opcode) {
     case TILE_OP_cast: *result = cast_value(from, to, x[0]); return true;
     case TILE_OP_splat: *result = x[0]; return true;

@@ -81,8 +81,8 @@ static bool has_turns(tile_scalar scalar, double a) {
 typedef bool (*integer_meaning)(int64_t a, int64_t b, int64_t c, int64_t *result);
 typedef bool (*bits_meaning)(unsigned width, tile_manner manner, int64_t a, int64_t b,
                              int64_t *result);
-typedef bool (*float_meaning)(tile_scalar scalar, tile_manner manner, double a, double b,
-                              double c, double *result);
+typedef bool (*float_meaning)(tile_scalar scalar, tile_manner manner, double a, double b, double c,
+                              double *result);
 
 /* Not every row looks at all of these. */
 #define INTEGER_OPERANDS \
@@ -165,7 +165,8 @@ static const struct {
     bits_meaning bits;
     float_meaning real;
 } meanings[TILE_OPCODE_LIMIT] = {
-#define ARITH(name, integers, floats) [TILE_OP_##name] = {integer_##name, bits_##name, float_##name},
+#define ARITH(name, integers, floats) \
+    [TILE_OP_##name] = {integer_##name, bits_##name, float_##name},
 #define MOVE(name)
 #include "lib/ir/arith.def"
 };
@@ -193,8 +194,8 @@ bool tile_fold_element(tile_opcode opcode, tile_scalar scalar, tile_manner manne
             meanings[opcode].bits(tile_scalar_bits(scalar), manner, a, b, result));
 }
 
-bool tile_fold_real(tile_opcode opcode, tile_scalar scalar, tile_manner manner, double a,
-                    double b, double c, double *result) {
+bool tile_fold_real(tile_opcode opcode, tile_scalar scalar, tile_manner manner, double a, double b,
+                    double c, double *result) {
     return (unsigned)opcode < TILE_OPCODE_LIMIT && meanings[opcode].real &&
            meanings[opcode].real(scalar, manner, a, b, c, result);
 }
@@ -219,6 +220,6 @@ static tile_rounding rounding_of(tile_word word) {
 tile_manner tile_op_manner(const tile_function *f, tile_op op) {
     if (!tile_op_at(f, op)->attr_count) return (tile_manner){.nan = false};
     return (tile_manner){.nan = tile_op_has_attr(f, op, TILE_ATTR_nan),
-                          .is_unsigned = tile_op_has_attr(f, op, TILE_ATTR_unsigned),
-                          .rounding = rounding_of(tile_op_word(f, op, TILE_ATTR_kind))};
+                         .is_unsigned = tile_op_has_attr(f, op, TILE_ATTR_unsigned),
+                         .rounding = rounding_of(tile_op_word(f, op, TILE_ATTR_kind))};
 }

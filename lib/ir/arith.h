@@ -27,8 +27,8 @@ tile_manner tile_op_manner(const tile_function *f, tile_op op);
 bool tile_fold_element(tile_opcode opcode, tile_scalar scalar, tile_manner manner, int64_t a,
                        int64_t b, int64_t c, int64_t *result);
 /* As tile_fold_float. */
-bool tile_fold_real(tile_opcode opcode, tile_scalar scalar, tile_manner manner, double a,
-                    double b, double c, double *result);
+bool tile_fold_real(tile_opcode opcode, tile_scalar scalar, tile_manner manner, double a, double b,
+                    double c, double *result);
 
 /* A whole number; NONE is EVEN. */
 double tile_round_whole(tile_rounding rounding, double a);

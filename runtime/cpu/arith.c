@@ -36,8 +36,8 @@ static cpu_outcome run_integer(cpu_run *run, cpu_agent *agent, const cpu_insn *i
         int64_t x = tile_integer_read(scalar, a + i * size),
                 y = tile_integer_read(scalar, b + i * size);
         unsigned lane = i % run->program->lanes;
-        bool fine = tile_fold_element(insn->opcode, scalar, insn->manner, x, y, 0, &value) ||
-                    insn->poison;
+        bool fine =
+            tile_fold_element(insn->opcode, scalar, insn->manner, x, y, 0, &value) || insn->poison;
         if (!fine && agent->mask >> lane & 1)
             return cpu_fault(run, agent, insn, (int)lane, "division by zero");
         tile_integer_write(to, result + i * to_size, value);

@@ -66,7 +66,7 @@ struct cpu_insn {
     bool speculative;   /* reads what may not be written yet */
     bool own_order;     /* level 2: the block's accesses are ordered without barriers */
     bool releases, acquires;
-    tile_manner manner;           /* element-wise operations */
+    tile_manner manner;             /* element-wise operations */
     tile_word kind;                 /* atomic operations; waits: how they compare */
     tile_word scope;                /* NONE: gpu */
     uint32_t count;                 /* elements of all lanes together */

@@ -1,5 +1,5 @@
-/* Integer arithmetic as emitted, against tile_fold_element. The operands are constants, so that LLVM
- * folds what we emit, and the results stand in the LLVM IR as stored numbers. */
+/* Integer arithmetic as emitted, against tile_fold_element. The operands are constants, so that
+ * LLVM folds what we emit, and the results stand in the LLVM IR as stored numbers. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
@@ -28,7 +28,8 @@ enum { LEFTS = sizeof lefts / sizeof *lefts, RIGHTS = sizeof rights / sizeof *ri
 /* What ops.def leaves open is left out. */
 static bool is_defined(tile_opcode opcode, int32_t right) {
     if (opcode == TILE_OP_ceildiv) return right > 0;
-    if (opcode == TILE_OP_shl || opcode == TILE_OP_shr || opcode == TILE_OP_ushr) return right >= 0 && right < 32;
+    if (opcode == TILE_OP_shl || opcode == TILE_OP_shr || opcode == TILE_OP_ushr)
+        return right >= 0 && right < 32;
     return true;
 }
 
@@ -80,9 +81,9 @@ static void check_operation(tile_opcode opcode, bool is_unsigned) {
 
 Test(codegen_arith, integers_as_folded) {
     static const tile_opcode opcodes[] = {
-        TILE_OP_add, TILE_OP_sub, TILE_OP_mul,  TILE_OP_div, TILE_OP_rem, TILE_OP_mod,
-        TILE_OP_ceildiv, TILE_OP_min, TILE_OP_max, TILE_OP_and, TILE_OP_or, TILE_OP_xor,
-        TILE_OP_shl, TILE_OP_shr, TILE_OP_ushr, TILE_OP_mul_hi, TILE_OP_popcount, TILE_OP_clz};
+        TILE_OP_add,     TILE_OP_sub, TILE_OP_mul,  TILE_OP_div,    TILE_OP_rem,      TILE_OP_mod,
+        TILE_OP_ceildiv, TILE_OP_min, TILE_OP_max,  TILE_OP_and,    TILE_OP_or,       TILE_OP_xor,
+        TILE_OP_shl,     TILE_OP_shr, TILE_OP_ushr, TILE_OP_mul_hi, TILE_OP_popcount, TILE_OP_clz};
     for (unsigned i = 0; i < sizeof opcodes / sizeof *opcodes; i++)
         check_operation(opcodes[i], false);
     check_operation(TILE_OP_mul_hi, true);

@@ -114,9 +114,10 @@ static const char *kernel_text(text_fixture *x, const sample *s) {
                  letters[k]);
         text_append(piece, strlen(piece), &b);
     }
-    snprintf(piece, sizeof piece,
-             " %s : tile<%s[64]>\n  %%gr = view %%pr, [64] : view<%s[64]>\n  store %%r, %%gr[0]\n}\n",
-             s->attributes, tile_scalar_name(s->to), tile_scalar_name(s->to));
+    snprintf(
+        piece, sizeof piece,
+        " %s : tile<%s[64]>\n  %%gr = view %%pr, [64] : view<%s[64]>\n  store %%r, %%gr[0]\n}\n",
+        s->attributes, tile_scalar_name(s->to), tile_scalar_name(s->to));
     text_append(piece, strlen(piece), &b);
     return b.data;
 }
@@ -292,10 +293,8 @@ static void check(text_fixture *x, sample *s, tile_opcode opcode) {
 static void check_row_with(text_fixture *x, tile_opcode opcode, tile_scalar scalar,
                            const char *attributes) {
     const tile_op_info *info = tile_op_get_info(opcode);
-    sample s = {.op = info->name,
-                .attributes = attributes,
-                .arity = info->operand_count,
-                .to = scalar};
+    sample s = {
+        .op = info->name, .attributes = attributes, .arity = info->operand_count, .to = scalar};
     cr_assert_leq(info->operand_count, MAX_ARITY, "%s has more operands than this test",
                   info->name);
     for (unsigned k = 0; k < s.arity; k++) {

@@ -60,11 +60,10 @@ static void check_binary(tile_opcode opcode, tile_scalar result, tile_range a, t
 
 Test(range, binary_operations_contain_every_result) {
     static const tile_opcode opcodes[] = {
-        TILE_OP_add, TILE_OP_sub,     TILE_OP_mul, TILE_OP_div, TILE_OP_rem,
-        TILE_OP_mod, TILE_OP_ceildiv, TILE_OP_min, TILE_OP_max, TILE_OP_and,
-        TILE_OP_or,  TILE_OP_xor,     TILE_OP_shl, TILE_OP_shr, TILE_OP_eq,
-        TILE_OP_ne,  TILE_OP_lt,      TILE_OP_le,  TILE_OP_gt,  TILE_OP_ge,
-        TILE_OP_ushr,
+        TILE_OP_add,     TILE_OP_sub, TILE_OP_mul,  TILE_OP_div, TILE_OP_rem, TILE_OP_mod,
+        TILE_OP_ceildiv, TILE_OP_min, TILE_OP_max,  TILE_OP_and, TILE_OP_or,  TILE_OP_xor,
+        TILE_OP_shl,     TILE_OP_shr, TILE_OP_eq,   TILE_OP_ne,  TILE_OP_lt,  TILE_OP_le,
+        TILE_OP_gt,      TILE_OP_ge,  TILE_OP_ushr,
     };
     tile_range ranges[400];
     unsigned count = list_ranges(ranges);

@@ -192,7 +192,8 @@ static const char *const text_corpus[] = {
         "  %ak = add %x, -inf {fast} : f32 %al = cast f16(65504.0) : bf16 %am = cast i32(q) : i64\n"
         "  %ba = ushr %n, 3 %bb = mul_hi %n, %a {unsigned} %bc = popcount %l %bd = clz %n\n"
         "  %be = floor %x %bf = round %x {kind = zero} %bg = round_even %x\n"
-        "  %bh = max(%x, round_down(%x), nan) %bi = min %bh, 2.0 {nan} %bj = mul_hi(%n, ushr(-1, 28))\n"
+        "  %bh = max(%x, round_down(%x), nan) %bi = min %bh, 2.0 {nan} %bj = mul_hi(%n, ushr(-1, "
+        "28))\n"
         "  %five = 5 : i32 %an = add %n, %five %ao = select(%t, %n, abs(%n - %five)) + neg(p)\n"),
 
     TEXT_KERNEL("  %tid = thread_id : i32\n"
