@@ -343,6 +343,20 @@ static bool is_atom(const tile_tma_box *box, unsigned element_bytes) {
            box->extent[box->order[1]] >= ATOM_ROWS;
 }
 
+/* Parts that follow each other along the box's outermost dim, where it holds all of a part: the
+ * most of them that divide the tile's. */
+static void take_parts(const tile_layout *shared, tile_tma_box *box) {
+    enum { MOST = 256 };
+    unsigned outer = box->order[box->rank - 1];
+    uint32_t elements = 1, parts = shared->count[outer];
+    for (unsigned d = 0; d < shared->rank; d++) elements *= box->extent[d];
+    bool next = elements == UINT32_C(1) << tile_layout_part_bits(shared);
+    for (unsigned d = outer + 1; d < shared->rank; d++) next &= shared->count[d] == 1;
+    while (parts > 1 && (shared->count[outer] % parts || box->extent[outer] * parts > MOST))
+        parts -= 2;
+    if (next) box->extent[outer] *= parts;
+}
+
 bool tile_tma_find_box(const tile_layout *shared, unsigned element_bytes, tile_tma_box *box) {
     if (shared->kind != TILE_LAYOUT_SHARED) return false;
     for (unsigned swizzle = 128; swizzle >= CHUNK; swizzle /= 2) {
@@ -353,6 +367,7 @@ bool tile_tma_find_box(const tile_layout *shared, unsigned element_bytes, tile_t
         while (extend_box(shared, element_bytes, next, box))
             next *= box->extent[box->order[box->rank - 1]];
         if (!box->rank || !is_atom(box, element_bytes)) continue;
+        take_parts(shared, box);
         for (unsigned d = 0; d < shared->rank; d++) /* dims of one element come last */
             if (box->extent[d] == 1) box->order[box->rank++] = d;
         return true;

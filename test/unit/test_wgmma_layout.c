@@ -174,7 +174,7 @@ static void expect_decoded(const tile_layout *shared, unsigned k_dim, unsigned b
     free(index_at);
 }
 
-static const uint32_t mn_extents[] = {8, 16, 24, 32, 64, 80, 96, 128, 192, 256};
+static const uint32_t mn_extents[] = {8, 16, 24, 32, 64, 72, 80, 96, 128, 152, 192, 256};
 static const uint32_t k_extents[] = {8, 16, 32, 48, 64, 96, 128};
 
 Test(wgmma_layout, descriptors_decode_to_the_layout) {
@@ -287,6 +287,15 @@ Test(wgmma_layout, a_box_is_a_column_of_atoms) {
     tile_layout shared = tile_wgmma_shared((uint32_t[]){64, 256}, 1, 2);
     cr_assert(tile_tma_find_box(&shared, 2, &box));
     cr_expect(box.swizzle == 128 && box.extent[0] == 64 && box.extent[1] == 64);
+    tile_layout parts = tile_wgmma_shared((uint32_t[]){152, 64}, 1, 2);
+    cr_assert(tile_tma_find_box(&parts, 2, &box));
+    cr_expect(box.swizzle == 128 && box.extent[0] == 152 && box.extent[1] == 64);
+    tile_layout many = tile_wgmma_shared((uint32_t[]){288, 64}, 1, 2);
+    cr_assert(tile_tma_find_box(&many, 2, &box));
+    cr_expect(box.extent[0] == 96 && box.extent[1] == 64);
+    tile_layout beside = tile_wgmma_shared((uint32_t[]){64, 192}, 1, 2);
+    cr_assert(tile_tma_find_box(&beside, 2, &box));
+    cr_expect(box.extent[0] == 64 && box.extent[1] == 64);
     tile_layout flat = tile_layout_shared_swizzled((uint32_t[]){512}, 1, 0, 4);
     cr_assert(tile_tma_find_box(&flat, 4, &box));
     cr_expect(box.swizzle == 16 && box.rank == 1 && box.extent[0] == 256);
