@@ -4,7 +4,13 @@
 #include "lib/layout/wgmma.h"
 #include "lib/support/target.h"
 
-enum { WIDEST = 128, NARROWEST = 32 /* bytes of a swizzle */ };
+enum { WIDEST = 128, NARROWEST = 32 /* bytes of a swizzle */, FEWEST_ROWS = 8 };
+
+/* In the exchanged form a piece is 64 elements wide, and has so many rows. */
+static unsigned narrowest(const tile_store_query *q) {
+    unsigned rows = FEWEST_ROWS * q->element_bytes;
+    return q->row_dim == TILE_WGMMA_EXCHANGED && rows < NARROWEST ? rows : NARROWEST;
+}
 
 /* Bytes of the block's rings of so many stages a group. */
 static int64_t ring_bytes(const tile_store_query *q, const tile_pieces *pieces,
@@ -46,7 +52,7 @@ bool tile_choose_store_ring(const tile_target *target, const tile_store_query *q
     unsigned stages = 0;
     if (!tile_wgmma_admits(q->dims, q->row_dim, q->warps)) return false;
     for (unsigned most = 2; most > 0 && !stages; most--)
-        for (unsigned bytes = WIDEST; bytes >= NARROWEST && !stages; bytes /= 2) {
+        for (unsigned bytes = WIDEST; bytes >= narrowest(q) && !stages; bytes /= 2) {
             if (!cut(q, bytes, ring->extents, &pieces)) continue;
             unsigned wanted = pieces.count < most ? pieces.count : most;
             if (ring_bytes(q, &pieces, ring->extents, wanted) <= room) stages = wanted;

@@ -27,7 +27,8 @@ typedef struct tile_store_ring {
 } tile_store_ring;
 
 /* Pieces are 64 rows of 128 bytes, and two stages for each warpgroup let one be written while the
- * other one is read. Narrower ones, and then one stage, where there is no room; as many stages as
+ * other one is read. Narrower ones where the tile's parts are or there is no room, and then one
+ * stage; as many stages as
  * pieces where that takes nothing from anybody: no other block would find room. False if not even
  * one stage fits, or warpgroups do not hold whole pieces. */
 bool tile_choose_store_ring(const tile_target *target, const tile_store_query *query,

@@ -5,9 +5,9 @@
  *     barrier     |          |  |          |   of the group alone
  *     under way              ----------    --------  started by one thread
  *
- * Two pieces are written, fenced and started together: a fence and a barrier for each cost more
- * than it gains to start the first one earlier, but behind the last tile nothing hides the copies,
- * and larger batches begin too late (2048^3: 3 %). The barrier before a round through the ring,
+ * Two pieces, or more small ones, are written, fenced and started together: a fence and a barrier
+ * for each cost more than it gains to start the first one earlier, but behind the last tile nothing
+ * hides the copies, and larger batches begin too late (2048^3: 3 %). The barrier before a round through the ring,
  * where it may still be read, is behind the wait of the thread that started the copies.
  *
  * What only the tile needs is computed with its pieces (lower_late.c), or, where it is long, with
@@ -22,7 +22,7 @@
 #include "lib/layout/pieces.h"
 #include "passes/tile/lower.h"
 
-enum { LANES = 1 << TILE_LANE_BITS, TOGETHER = 2 /* pieces at most */ };
+enum { LANES = 1 << TILE_LANE_BITS };
 
 typedef struct store {
     tile_op op;
@@ -325,10 +325,13 @@ static void cut_grains(store *s) {
 /* What the pieces of a round need is loaded together, too, while the round before it is started:
  * behind its barrier, over which ptxas moves no loads, as registers would be missing there. */
 static void plan_loads(lowering *l, store *s) {
-    enum { ROOM = 192 /* bytes of a thread */ };
+    enum { ROOM = 192 /* bytes of a thread */, BATCH = 8192 /* bytes of a group */ };
     s->grains = s->pieces;
     s->late = lower_start_late(l, s->op, &s->grains);
-    s->together = lower_loaded_bytes(l, &s->late) * TOGETHER > ROOM ? 1 : TOGETHER;
+    int64_t bytes = tile_type_elements(s->ring) * tile_scalar_bytes(s->ring->scalar);
+    unsigned loaded = lower_loaded_bytes(l, &s->late);
+    s->together = bytes < BATCH / 2 ? (unsigned)(BATCH / bytes) : 2;
+    if (loaded * s->together > ROOM) s->together = loaded < ROOM ? ROOM / loaded : 1;
     if (s->late.is_long) {
         cut_grains(s);
         s->late = lower_start_late(l, s->op, &s->grains);
