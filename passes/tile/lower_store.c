@@ -7,8 +7,9 @@
  *
  * Two pieces, or more small ones, are written, fenced and started together: a fence and a barrier
  * for each cost more than it gains to start the first one earlier, but behind the last tile nothing
- * hides the copies, and larger batches begin too late (2048^3: 3 %). The barrier before a round through the ring,
- * where it may still be read, is behind the wait of the thread that started the copies.
+ * hides the copies, and larger batches begin too late (2048^3: 3 %). The barrier before a round
+ * through the ring, where it may still be read, is behind the wait of the thread that started the
+ * copies.
  *
  * What only the tile needs is computed with its pieces (lower_late.c), or, where it is long, with
  * smaller parts of them, grains.
