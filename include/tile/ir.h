@@ -143,6 +143,7 @@ typedef enum tile_trait {
     TILE_TRAIT_UNIFORM =
         1 << 11, /* the result is one for the executing set, whatever the operands */
     TILE_TRAIT_SIDE_RESULT = 1 << 12, /* the text may leave the result without a name */
+    TILE_TRAIT_GATHERS = 1 << 13,     /* the brackets of its memory may hold index tiles */
 } tile_trait;
 
 /* What an operation does besides computing results; a set. Those on memory follow from its

@@ -56,6 +56,11 @@ tile_access_facts tile_view_access(const tile_function *f, const tile_range *ran
     const tile_type *type = tile_value_type(f, element[0]);
     tile_access_facts facts = {.unit_dim = find_unit_dim(type), .width = 1};
     unsigned unit = facts.unit_dim, bytes = tile_scalar_bytes(type->scalar);
+    for (unsigned d = 0; d < type->rank; d++)
+        if (tile_value_type(f, element[1 + d])->kind == TILE_TYPE_TILE)
+            facts.points = tile_value_type(f, element[1 + d])->rank;
+    if (unit < type->rank && tile_value_type(f, element[1 + unit])->kind == TILE_TYPE_TILE)
+        facts.unit_dim = unit = type->rank;
     if (unit == type->rank) return facts;
     unsigned width = power_of_two_part(ranges[element[0].id].divisor, 16) / bytes;
     width = width ? width : 1;
@@ -106,9 +111,9 @@ void tile_mark_view_integers(const tile_function *f, tile_value view, bool *uses
 }
 
 unsigned tile_unit_dim(const tile_access_facts *facts, unsigned view_rank, unsigned tile_rank) {
-    unsigned first = view_rank - tile_rank; /* the view's dim that is the tile's dim 0 */
+    unsigned first = view_rank + facts->points - tile_rank; /* the view's dim behind the points */
     bool covered = facts->unit_dim >= first && facts->unit_dim < view_rank;
-    return covered ? facts->unit_dim - first : tile_rank;
+    return covered ? facts->unit_dim - first + facts->points : tile_rank;
 }
 
 typedef tile_layout (*make_layout)(const uint32_t *dims, unsigned rank, unsigned vec,

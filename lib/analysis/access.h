@@ -7,7 +7,9 @@
 #include "lib/ir/function.h"
 
 typedef struct tile_access_facts {
-    unsigned unit_dim; /* the view's dim of stride 1; its rank if no stride is known to be 1 */
+    unsigned unit_dim; /* the view's dim of stride 1; its rank if no stride is known to be 1, or an
+                          index tile stands there */
+    unsigned points;   /* the tile's first dims, which index tiles give */
     unsigned width;    /* elements: a power of two, at most 16 bytes. Any access of so many elements
                           along unit_dim that begins at a multiple of it, counted from the element's
                           indices, is aligned and lies wholly inside or outside the view */
@@ -23,8 +25,8 @@ size_t tile_view_operand(const tile_function *f, tile_value memory);
  * in its strides, and in its extent along the dim of stride 1. */
 void tile_mark_view_integers(const tile_function *f, tile_value view, bool *uses);
 
-/* The dim of a tile of this rank (the view's last dims) that lies along the view's unit_dim; the
- * rank itself if none does. */
+/* The dim of a tile of this rank (behind its points, the view's last dims) that lies along the
+ * view's unit_dim; the rank itself if none does. */
 unsigned tile_unit_dim(const tile_access_facts *facts, unsigned view_rank, unsigned tile_rank);
 
 /* The layout in which a block's threads move a tile's extents to or from such a view: neighbouring

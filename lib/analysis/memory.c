@@ -1,6 +1,8 @@
 /* Memory operands are those whose row says how they are accessed. */
 #include "lib/analysis/memory.h"
 
+#include "lib/ir/gather.h"
+
 /* Of the array that a tensor map describes. */
 static tile_access access_through(const tile_function *f, tile_op op, tile_value map) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
@@ -138,7 +140,8 @@ static bool find_distance(const tile_function *f, tile_value a, tile_value b, in
 
 bool tile_stores_may_meet(const tile_function *f, tile_op a, tile_op b) {
     unsigned count, other;
-    if (tile_op_opcode(f, a) != TILE_OP_store || tile_op_opcode(f, b) != TILE_OP_store) return true;
+    bool stores = tile_op_opcode(f, a) == TILE_OP_store && tile_op_opcode(f, b) == TILE_OP_store;
+    if (!stores || !tile_is_plain_access(f, a) || !tile_is_plain_access(f, b)) return true;
     const tile_value *x = tile_op_segment(f, a, 1, &count), *y = tile_op_segment(f, b, 1, &other);
     const tile_type *first = tile_value_type(f, tile_op_operand(f, a, 0)),
                     *second = tile_value_type(f, tile_op_operand(f, b, 0));

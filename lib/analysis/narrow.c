@@ -46,7 +46,7 @@ static unsigned find_width(const search *s, const tile_range *ranges, tile_op op
     if (!tile || (tile->kind != TILE_TYPE_TILE && tile->kind != TILE_TYPE_SHARED)) return 0;
     tile_access_facts facts = tile_view_access(f, ranges, element);
     unsigned rank = tile_value_type(f, element[0])->rank, width = facts.width;
-    if (facts.unit_dim == rank || tile->rank > rank) return 0;
+    if (facts.unit_dim == rank || tile->rank > rank + facts.points) return 0;
     unsigned unit = tile_unit_dim(&facts, rank, tile->rank);
     if (unit == tile->rank) return 0;
     int64_t elements = 1, warps = tile_executors_of(f, op).warps;

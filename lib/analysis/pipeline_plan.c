@@ -4,6 +4,7 @@
 #include "lib/analysis/pipeline_plan.h"
 
 #include "lib/analysis/memory.h"
+#include "lib/ir/gather.h"
 #include "lib/ir/regions.h"
 
 typedef struct planner {
@@ -179,6 +180,8 @@ static obstacle find_obstacle(const planner *p, tile_op copy, tile_value *buffer
     const tile_value *source = tile_op_segment(p->f, copy, 0, &source_size);
     obstacle found = {0};
     *buffer = TILE_NO_VALUE;
+    if (!tile_is_plain_access(p->f, copy))
+        return (obstacle){"it has index tiles, a predicate or a pad", NULL, TILE_NO_OP};
     if (tile_op_opcode(p->f, copy) != TILE_OP_load) {
         *buffer = *tile_op_segment(p->f, copy, 1, &size);
         found = check_buffer(p, copy, *buffer);

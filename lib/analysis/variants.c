@@ -34,6 +34,7 @@
 #include "lib/analysis/access.h"
 #include "lib/analysis/pipeline_plan.h"
 #include "lib/analysis/tensor_map.h"
+#include "lib/ir/gather.h"
 
 /* Widths in bytes, from wide to narrow; an access is at least one element. */
 static const unsigned widths[] = {16, 8, 4};
@@ -181,7 +182,8 @@ static void visit_copy(tile_function *f, tile_op op, void *user) {
         if (tile_is_pipelined(f, op)) mark_map(d, tile_op_segment(f, op, 0, &count)[0]);
         break;
     case TILE_OP_load:
-        if (tile_is_pipelined(f, op) && d->feeds_dot[tile_op_result(f, op, 0).id])
+        if (tile_is_pipelined(f, op) && d->feeds_dot[tile_op_result(f, op, 0).id] &&
+            tile_is_plain_access(f, op))
             mark_map(d, tile_op_segment(f, op, 0, &count)[0]);
         break;
     default: break; /* nothing else reads views in the background */
@@ -189,7 +191,7 @@ static void visit_copy(tile_function *f, tile_op op, void *user) {
 }
 
 static bool is_result(const tile_function *f, tile_op op) {
-    return tile_op_opcode(f, op) == TILE_OP_store &&
+    return tile_op_opcode(f, op) == TILE_OP_store && tile_is_plain_access(f, op) &&
            tile_value_type(f, tile_op_operand(f, op, 0))->rank == 2 && !tile_is_pipelined(f, op);
 }
 

@@ -108,7 +108,9 @@ tile_op tile_build_op(tile_builder *builder, tile_opcode opcode, const tile_segm
     tile_op op = TILE_NO_OP;
     if (flatten(builder, info, segments, segment_count, operands, sizes) &&
         (!tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) ||
-         tile_stretch_operands(builder, opcode, operands, segment_count))) {
+         tile_stretch_operands(builder, opcode, operands, segment_count)) &&
+        (!tile_op_has_trait(opcode, TILE_TRAIT_GATHERS) ||
+         tile_stretch_predicate(builder, opcode, operands, sizes, type))) {
         tile_infer infer = {.function = builder->function,
                             .opcode = opcode,
                             .loc = builder->loc,

@@ -113,6 +113,12 @@ static bool fail_class(const tile_infer *infer, unsigned operand, tile_value val
     return false;
 }
 
+/* Where the elements' type is a parameter, it is checked when that has a value. */
+static bool is_index_tile(const tile_infer *infer, const tile_type *type) {
+    return tile_op_has_trait(infer->opcode, TILE_TRAIT_GATHERS) && type->kind == TILE_TYPE_TILE &&
+           (type->param || type->scalar == TILE_i32 || type->scalar == TILE_i64);
+}
+
 /* An element's indices: how many its base wants, and of which type. */
 static bool check_indices(const tile_infer *infer, tile_operand_form form, const tile_value *values,
                           unsigned count) {
@@ -142,8 +148,14 @@ static bool check_indices(const tile_infer *infer, tile_operand_form form, const
     for (unsigned i = 1; i < count; i++) {
         const tile_type *type = tile_value_type(infer->function, values[i]);
         bool is_long = base->kind == TILE_TYPE_PTR && is_scalar(type, TILE_i64);
-        if (!is_scalar(type, TILE_i32) && !is_long)
-            return fail(infer, "an index must be an i32, not", type, "", NULL);
+        bool stage = base->stages && i == 1;
+        if (is_scalar(type, TILE_i32) || is_long || (!stage && is_index_tile(infer, type)))
+            continue;
+        return fail(infer,
+                    tile_op_has_trait(infer->opcode, TILE_TRAIT_GATHERS)
+                        ? "an index must be an i32, or a tile of i32 or i64, not"
+                        : "an index must be an i32, not",
+                    type, "", NULL);
     }
     return true;
 }

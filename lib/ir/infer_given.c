@@ -66,6 +66,17 @@ static const tile_type *complete_load_shared(const tile_infer *infer) {
     return get(infer, &draft);
 }
 
+/* The points of index tiles, or one element, unless more is asked for. */
+static const tile_type *complete_load(const tile_infer *infer) {
+    const tile_type *points = tile_infer_points(infer, 0);
+    if (infer->given || !points)
+        return infer->given ? infer->given : element_of(infer, type_of(infer, 0));
+    tile_type draft = *points;
+    draft.layout = NULL;
+    set_element(&draft, type_of(infer, 0));
+    return get(infer, &draft);
+}
+
 /* One element, unless more are asked for. */
 static const tile_type *complete_elements(const tile_infer *infer) {
     return infer->given ? infer->given : element_of(infer, type_of(infer, 0));
@@ -131,6 +142,7 @@ static const struct {
     bool tells_all; /* also where nothing is given */
 } completions[TILE_OPCODE_LIMIT] = {
     [TILE_OP_view] = {complete_view, true},
+    [TILE_OP_load] = {complete_load, false},
     [TILE_OP_load_shared] = {complete_load_shared, true},
     [TILE_OP_extract] = {complete_elements, true},
     [TILE_OP_ld_global] = {complete_elements, true},

@@ -87,6 +87,15 @@ static inline bool same_element(const tile_type *a, const tile_type *b) {
 bool tile_infer_is_part(const tile_infer *infer, unsigned operand);
 bool tile_infer_check_part(const tile_infer *infer, const tile_type *tile, const tile_type *buffer);
 
+/* infer_gather.c. The type of an element operand's index tiles, NULL if it has none; whether what
+ * is moved has the shape that they ask for; whether a predicate, which may miss, has its shape.
+ * False after a report. */
+const tile_type *tile_infer_points(const tile_infer *infer, unsigned operand);
+bool tile_infer_check_points(const tile_infer *infer, unsigned operand, const tile_type *moved);
+bool tile_infer_check_predicate(const tile_infer *infer, unsigned operand, const tile_type *moved);
+bool tile_infer_load_view(tile_infer *infer);
+bool tile_infer_store_view(tile_infer *infer);
+
 /* infer_thread.c: what one thread does */
 bool tile_infer_extract(tile_infer *infer);
 bool tile_infer_concat(tile_infer *infer);

@@ -23,6 +23,16 @@ tile_layout tile_broadcast_layout(const tile_type *from, const tile_layout *to) 
     return tile_layout_narrow(to, dims, from->rank);
 }
 
+tile_layout tile_points_layout(const tile_type *points, const tile_layout *tile, bool whole) {
+    uint32_t dims[TILE_MAX_RANK];
+    tile_type_dims(points, dims);
+    for (unsigned d = points->rank; d < tile->rank; d++) dims[d] = 1;
+    tile_layout layout = tile_layout_narrow(tile, dims, tile->rank);
+    for (unsigned d = points->rank; !whole && d < tile->rank; d++) layout.count[d] = 0;
+    if (!whole) layout.rank = points->rank;
+    return layout;
+}
+
 typedef struct repetition {
     unsigned rank;
     int64_t dims[TILE_MAX_RANK];

@@ -12,6 +12,10 @@ void tile_type_dims(const tile_type *type, uint32_t dims[TILE_MAX_RANK]);
 bool tile_type_stretches(const tile_type *from, const tile_type *to);
 /* The layout of a broadcast's operand whose result has this one: what a thread repeats it holds. */
 tile_layout tile_broadcast_layout(const tile_type *from, const tile_layout *to);
+/* The layout of index tiles that give the first dims of a tile of this layout: each thread holds
+ * the points of its elements. With `whole` it has an extent of 1 for each of the tile's other dims,
+ * as tile_layout_narrow_register takes it. */
+tile_layout tile_points_layout(const tile_type *points, const tile_layout *tile, bool whole);
 /* Copies row-major elements of this size, those along extents of 1 again and again. dims: of what
  * is written; from_dims, from_rank: of what is read. */
 void tile_repeat_elements(unsigned rank, const int64_t *dims, unsigned from_rank,

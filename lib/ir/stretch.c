@@ -108,3 +108,45 @@ bool tile_stretch_operands(tile_builder *builder, tile_opcode opcode, tile_value
         if (!(operands[i] = stretch(&s, i)).id) return false;
     return true;
 }
+
+/* What an access moves, where operands or the written type tell. */
+static const tile_type *find_moved(const tile_function *f, const tile_op_info *info,
+                                   const tile_value *operands, const uint16_t *sizes,
+                                   const tile_type *given) {
+    unsigned at = 0;
+    for (unsigned i = 0; i < info->operand_count; at += sizes[i++]) {
+        if (!sizes[i]) continue;
+        const tile_type *type = tile_value_type(f, operands[at]);
+        if (info->operands[i].form == TILE_FORM_value ||
+            (info->operands[i].form == TILE_FORM_element && type->kind == TILE_TYPE_SHARED))
+            return type;
+    }
+    return given;
+}
+
+bool tile_stretch_predicate(tile_builder *builder, tile_opcode opcode, tile_value *operands,
+                            const uint16_t *sizes, const tile_type *given) {
+    tile_function *f = builder->function;
+    const tile_op_info *info = tile_op_get_info(opcode);
+    const tile_type *moved = find_moved(f, info, operands, sizes, given);
+    unsigned at = 0, place = 0;
+    for (; place < info->operand_count; at += sizes[place++])
+        if (info->operands[place].form == TILE_FORM_optional &&
+            info->operands[place].class_ == TILE_CLASS_boolean)
+            break;
+    if (!moved || place == info->operand_count || !sizes[place]) return true;
+    const tile_type *from = tile_value_type(f, operands[at]);
+    tile_type draft = *moved;
+    draft.kind = TILE_TYPE_TILE;
+    draft.scalar = from->scalar;
+    draft.param = from->param;
+    draft.stages = NULL;
+    draft.layout = moved->kind == TILE_TYPE_TILE ? moved->layout : NULL;
+    if (from->kind != TILE_TYPE_TILE || from->rank != moved->rank || !moved->rank) return true;
+    const tile_type *to = tile_type_get(tile_function_context(f), &draft);
+    bool same = true;
+    for (unsigned d = 0; d < moved->rank; d++) same &= from->dims[d] == moved->dims[d];
+    if (same || !to || !tile_type_stretches(from, to)) return true;
+    operands[at] = tile_build_broadcast(builder, operands[at], to);
+    return operands[at].id != 0;
+}

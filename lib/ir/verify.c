@@ -6,6 +6,7 @@
 #include "lib/analysis/executors.h"
 #include "lib/ir/atomic.h"
 #include "lib/ir/describe.h"
+#include "lib/ir/gather.h"
 #include "lib/ir/infer.h"
 #include "lib/ir/level.h"
 #include "lib/ir/regions.h"
@@ -449,13 +450,16 @@ static void check_level(verifier *v, tile_op op) {
 /* Where an element lies is known to loads and stores alone. */
 static void check_opaque(verifier *v, tile_op op) {
     tile_opcode opcode = tile_op_opcode(v->f, op);
-    if (opcode == TILE_OP_load || opcode == TILE_OP_store) return;
+    bool plain = tile_is_plain_access(v->f, op);
+    if (plain && (opcode == TILE_OP_load || opcode == TILE_OP_store)) return;
     for (unsigned i = 0; i < tile_op_operand_count(v->f, op); i++) {
         tile_op def = tile_value_def(v->f, tile_op_operand(v->f, op, i));
         if (tile_op_opcode(v->f, def) == TILE_OP_scratch &&
             tile_op_has_attr(v->f, def, TILE_ATTR_opaque))
             FAIL(v, tile_op_loc(v->f, op),
-                 "%s: only load and store know where the elements of opaque scratch lie",
+                 plain ? "%s: only load and store know where the elements of opaque scratch lie"
+                       : "%s: a load or store of opaque scratch has no index tiles, predicate or "
+                         "pad, and moves a tile",
                  tile_op_name(v->f, op));
     }
 }
@@ -475,6 +479,7 @@ static void check_op(verifier *v, tile_op op) {
     bool sound = check_rule(v, op);
     if (sound) check_buffers(v, op);
     if (sound && !(tile_verify_kind(v->f, op) && tile_verify_atomic(v->f, op))) v->errors++;
+    if (sound && !tile_verify_gather(v->f, op)) v->errors++;
     if (sound && !tile_verify_wgmma(v->f, op)) v->errors++;
     if (sound && !tile_verify_tma(v->f, op)) v->errors++;
     if (v->f->kind == TILE_KERNEL) check_executors(v, op);

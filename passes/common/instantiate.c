@@ -311,6 +311,15 @@ static void bind_attr_values(instance *i, tile_loc loc, tile_attr *attr) {
     attr->values = values;
 }
 
+/* A number of a type that has been a parameter. */
+static void bind_attr_type(instance *i, tile_loc loc, tile_attr *attr) {
+    int64_t integer;
+    if (!attr->type) return;
+    attr->type = bind_type(i, loc, attr->type);
+    if (tile_scalar_is_floating(attr->type->scalar) && tile_expr_is_int(attr->expr, &integer))
+        attr->expr = tile_expr_float(i->context, (double)integer);
+}
+
 /* A parameter of kind word becomes its word. */
 static void bind_attr(instance *i, tile_loc loc, tile_attr *attr) {
     const tile_bound_param *param = NULL;
@@ -321,6 +330,7 @@ static void bind_attr(instance *i, tile_loc loc, tile_attr *attr) {
         bool of_tile = tile_attr_get_info(attr->id)->kind == TILE_KIND_tile;
         attr->expr = (of_tile ? bind_expr : bind_constant)(i, loc, attr->expr);
         bind_attr_values(i, loc, attr);
+        bind_attr_type(i, loc, attr);
         return;
     }
     const char *word, *words = "";

@@ -35,6 +35,7 @@
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/product.h"
+#include "lib/ir/gather.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/shape.h"
 #include "lib/layout/layout.h"
@@ -89,6 +90,14 @@ bool layouts_is_atomic_tile(const tile_function *f, tile_op op) {
            tile_op_has_trait(tile_op_opcode(f, op), TILE_TRAIT_WHOLE_SET);
 }
 
+tile_value layouts_moved_tile(const tile_function *f, tile_op op) {
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
+    bool takes = info->operand_count && info->operands[0].form == TILE_FORM_value;
+    if (!takes && !tile_op_result_count(f, op)) return TILE_NO_VALUE;
+    tile_value moved = takes ? tile_op_operand(f, op, 0) : tile_op_result(f, op, 0);
+    return tile_value_type(f, moved)->kind == TILE_TYPE_TILE ? moved : TILE_NO_VALUE;
+}
+
 const tile_mma *layouts_choose_mma(const tile_pass *pass, const tile_function *f, tile_op dot,
                                    bool laid_out) {
     tile_mma_query query = tile_product_query(f, dot);
@@ -127,6 +136,30 @@ static void unite_carried(assignment *a, tile_op op) {
         }
 }
 
+/* What an atomic operation takes and gives, element by element. */
+static void unite_values(assignment *a, tile_op op) {
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(a->f, op));
+    for (unsigned i = 0; i < info->operand_count; i++) {
+        unsigned count;
+        const tile_value *values = tile_op_segment(a->f, op, i, &count);
+        if (count == 1) unite(a, tile_op_result(a->f, op, 0), values[0]); /* not with memory */
+    }
+}
+
+/* A predicate with what it is for, and the index tiles of one access. */
+static void unite_gathered(assignment *a, tile_op op) {
+    tile_gather g;
+    tile_value first = TILE_NO_VALUE;
+    if (!tile_gather_of(a->f, op, &g)) return;
+    tile_value moved = layouts_moved_tile(a->f, op);
+    if (moved.id) unite(a, moved, g.predicate);
+    for (unsigned d = 0; g.tiles && d < g.rank; d++) {
+        if (!is_tile(a, g.index[d])) continue;
+        if (first.id) unite(a, first, g.index[d]);
+        first = g.index[d];
+    }
+}
+
 static void unite_op(tile_function *f, tile_op op, void *user) {
     assignment *a = user;
     const tile_op_data *data = tile_op_at(f, op);
@@ -135,8 +168,8 @@ static void unite_op(tile_function *f, tile_op op, void *user) {
         unite(a, data->first_result, data->operands[i]);
     if (data->opcode == TILE_OP_dot)
         unite(a, data->first_result, data->operands[data->operand_count - 1]);
-    for (uint32_t i = 0; layouts_is_atomic_tile(f, op) && i < data->operand_count; i++)
-        unite(a, data->first_result, data->operands[i]); /* not with memory, which is no tile */
+    if (layouts_is_atomic_tile(f, op)) unite_values(a, op);
+    unite_gathered(a, op);
     if (data->opcode == TILE_OP_dot_wait) unite(a, data->first_result, data->operands[0]);
     unite_carried(a, op);
 }
@@ -242,14 +275,15 @@ static void wish_atomic(assignment *a, tile_op op) {
     wish(a, tile, WISH_STORE, &layout);
 }
 
-/* What a load or store moves: its tile, and where that lies in memory. NULL: op is neither. */
+/* What a load or store moves: its tile, and where that lies in memory. NULL: op is neither, or
+ * moves a scalar. */
 static const tile_value *transfer(const tile_function *f, tile_op op, tile_value *tile) {
     unsigned count;
     tile_opcode opcode = tile_op_opcode(f, op);
     if (opcode != TILE_OP_load && opcode != TILE_OP_store) return NULL;
     bool loads = opcode == TILE_OP_load;
-    *tile = loads ? tile_op_result(f, op, 0) : tile_op_operand(f, op, 0);
-    return tile_op_segment(f, op, loads ? 0 : 1, &count);
+    *tile = layouts_moved_tile(f, op);
+    return tile->id ? tile_op_segment(f, op, loads ? 0 : 1, &count) : NULL;
 }
 
 static bool is_opaque(const tile_function *f, tile_value memory) {
@@ -290,36 +324,68 @@ static void order_op(tile_function *f, tile_op op, void *user) {
         tile_value_at(f, element[0])->type = tile_type_with_layout(a->pass->context, view, &order);
 }
 
-/* The layout that the result will have; NULL while nobody has a wish for it. */
-static const tile_layout *layout_of_result(assignment *a, tile_op op) {
-    tile_value result = tile_op_result(a->f, op, 0);
-    const tile_type *type = tile_value_type(a->f, result);
+/* The layout that a tile will have; NULL while nobody has a wish for it. */
+static const tile_layout *layout_of(assignment *a, tile_value tile) {
+    const tile_type *type = tile_value_type(a->f, tile);
     if (type->layout) return type->layout;
-    return a->wish[class_of(a, result)] ? &a->wanted[class_of(a, result)] : NULL;
+    return a->wish[class_of(a, tile)] ? &a->wanted[class_of(a, tile)] : NULL;
 }
 
-/* True if the operand's class has a new wish: to be held as the result's repeats it. */
+/* True if a class has a new wish: to hold what another tile asks for. */
+static bool wish_narrow(assignment *a, tile_value tile, const tile_layout *layout) {
+    if (a->wish[class_of(a, tile)] >= WISH_REPEAT) return false;
+    wish(a, tile, WISH_REPEAT, layout);
+    return true;
+}
+
+/* The operand of a broadcast is held as the result's repeats it. */
 static bool wish_repeated(assignment *a, tile_op op) {
     tile_value operand = tile_op_operand(a->f, op, 0);
-    const tile_layout *result = layout_of_result(a, op);
-    if (!result || a->wish[class_of(a, operand)] >= WISH_REPEAT) return false;
+    const tile_layout *result = layout_of(a, tile_op_result(a->f, op, 0));
+    if (!result) return false;
     tile_layout narrow = tile_broadcast_layout(tile_value_type(a->f, operand), result);
-    wish(a, operand, WISH_REPEAT, &narrow);
-    return true;
+    return wish_narrow(a, operand, &narrow);
+}
+
+/* Index tiles are held by those who hold their points' elements. */
+static bool wish_points(assignment *a, tile_op op) {
+    tile_gather g;
+    bool changed = false;
+    if (!tile_gather_of(a->f, op, &g) || !g.tiles) return false;
+    tile_value moved = layouts_moved_tile(a->f, op);
+    const tile_layout *layout = moved.id ? layout_of(a, moved) : NULL;
+    if (!layout) return false;
+    tile_layout points = tile_points_layout(g.shape, layout, false);
+    for (unsigned d = 0; d < g.rank; d++)
+        if (is_tile(a, g.index[d])) changed |= wish_narrow(a, g.index[d], &points);
+    return changed;
+}
+
+static bool asks_operands(const tile_function *f, tile_op op) {
+    tile_gather g;
+    return tile_op_opcode(f, op) == TILE_OP_broadcast || (tile_gather_of(f, op, &g) && g.tiles);
 }
 
 /* Wishes go from results to operands, the last operations first, as a result may be repeated again;
  * around loops they go once more. A class that nobody has a wish for gets one here. */
-static void wish_broadcasts(assignment *a) {
-    unsigned count;
+static void wish_operands(assignment *a) {
+    unsigned count = 0;
     bool changed = true;
-    const tile_op *ops = tile_find_ops(a->f, TILE_OP_broadcast, a->pass->scratch, &count);
+    tile_op *ops = TILE_NEW_ARRAY(a->pass->scratch, tile_op, a->f->op_count);
+    for (uint32_t id = 1; id < a->f->op_count; id++)
+        if (a->f->ops[id].opcode && asks_operands(a->f, (tile_op){id}))
+            ops[count++] = (tile_op){id};
     while (changed) {
         changed = false;
-        for (unsigned i = count; i-- > 0;) changed |= wish_repeated(a, ops[i]);
+        for (unsigned i = count; i-- > 0;)
+            changed |= tile_op_opcode(a->f, ops[i]) == TILE_OP_broadcast ? wish_repeated(a, ops[i])
+                                                                         : wish_points(a, ops[i]);
         for (unsigned i = count; i-- > 0 && !changed;) {
-            if (layout_of_result(a, ops[i])) continue;
-            wish_blocked(a, tile_op_result(a->f, ops[i], 0));
+            tile_value moved = layouts_moved_tile(a->f, ops[i]);
+            if (tile_op_opcode(a->f, ops[i]) == TILE_OP_broadcast)
+                moved = tile_op_result(a->f, ops[i], 0);
+            if (!moved.id || layout_of(a, moved)) continue;
+            wish_blocked(a, moved);
             changed = true;
         }
     }
@@ -360,7 +426,7 @@ tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
     tile_walk(f, f->body, wish_op, &a);
     for (uint32_t id = 1; id < a.value_count; id++) check_given(&a, (tile_value){id});
     if (a.status != TILE_OK) return a.status;
-    wish_broadcasts(&a);
+    wish_operands(&a);
     a.status = lay_out_buffers(pass, f, a.ranges, a.shared);
     if (a.status != TILE_OK) return a.status;
     set_layouts(&a);

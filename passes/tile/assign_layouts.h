@@ -20,6 +20,9 @@ const tile_mma *layouts_choose_mma(const tile_pass *pass, const tile_function *f
 /* The layout that pieces of a ring's stages can be cut from; extents: of a piece. */
 tile_layout layouts_of_pieces(const tile_function *f, tile_op store_async,
                               uint32_t extents[TILE_MAX_RANK]);
+/* The tile in registers that op moves to or from memory: its source, or else its result. 0: it
+ * moves a scalar, or none. */
+tile_value layouts_moved_tile(const tile_function *f, tile_op op);
 bool layouts_is_atomic_tile(const tile_function *f, tile_op op);
 
 #endif

@@ -46,6 +46,7 @@
 #include <string.h>
 
 #include "lib/analysis/pipeline_plan.h"
+#include "lib/ir/gather.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
 #include "passes/pass.h"
@@ -173,6 +174,7 @@ static void choose(tile_function *f, tile_op op, void *user) {
     tile_opcode opcode = tile_op_opcode(f, op);
     bool copies = opcode == TILE_OP_copy || opcode == TILE_OP_copy_async;
     if ((!copies && opcode != TILE_OP_load) || tile_op_has_attr(f, op, TILE_ATTR_cache)) return;
+    if (!tile_is_plain_access(f, op)) return; /* who reads what, is in memory */
     const tile_value *source = tile_op_segment(f, op, 0, &count);
     const tile_value_data *view = tile_value_at(f, source[0]);
     if (view->kind != TILE_VALUE_ARG || view->type->kind != TILE_TYPE_VIEW ||

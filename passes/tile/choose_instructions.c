@@ -57,6 +57,7 @@
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/product.h"
+#include "lib/ir/gather.h"
 #include "lib/ir/remark.h"
 #include "lib/ir/scalar.h"
 #include "lib/ir/shape.h"
@@ -174,7 +175,8 @@ static tile_op load_in_place(const chooser *c, tile_op dot, tile_value tile, obs
 /* A load for which `pipeline` makes a buffer. */
 static bool will_be_staged(const chooser *c, tile_value tile) {
     tile_op load = tile_value_def(c->f, tile);
-    if (!load.id || tile_op_opcode(c->f, load) != TILE_OP_load) return false;
+    if (!load.id || tile_op_opcode(c->f, load) != TILE_OP_load || !tile_is_plain_access(c->f, load))
+        return false;
     tile_op loop = tile_op_parent(c->f, load);
     return loop.id && tile_op_has_attr(c->f, loop, TILE_ATTR_pipelined);
 }

@@ -10,6 +10,7 @@
 #include "lib/analysis/memory.h"
 #include "lib/analysis/product.h"
 #include "lib/ir/atomic.h"
+#include "lib/ir/gather.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/remark.h"
 #include "lib/ir/shape.h"
@@ -186,19 +187,44 @@ static bool has_room(const conversions *c, tile_op op, const tile_type *tile) {
 
 static void widen_store(conversions *c, tile_op op) {
     unsigned count;
+    tile_gather g;
     tile_value tile = tile_op_operand(c->f, op, 0);
     const tile_type *type = tile_value_type(c->f, tile);
+    if (type->kind != TILE_TYPE_TILE || !tile_gather_of(c->f, op, &g)) return;
     const tile_value *element = tile_op_segment(c->f, op, 1, &count);
     if (tile_value_type(c->f, element[0])->layout) return;
     tile_access_facts facts = tile_view_access(c->f, c->ranges, element);
     unsigned d = tile_unit_dim(&facts, tile_value_type(c->f, element[0])->rank, type->rank);
     if (d == type->rank) return;
+    if (g.predicate.id && !tile_is_repeated(c->f, g.predicate, d)) return; /* one by one anyway */
     unsigned now = run_along(type->layout, d);
     tile_layout wide =
         tile_access_layout(c->f, c->ranges, element, type, tile_executors_of(c->f, op).warps);
     unsigned then = run_along(&wide, d);
     if (now < facts.width && now < then && has_room(c, op, type))
         prepare_set_operand(c->f, op, 0, convert(c, op, tile, &wide));
+}
+
+/* Index tiles are held by those who hold their points' elements, a predicate as what it is for. */
+static void convert_gathered(conversions *c, tile_op op) {
+    tile_gather g;
+    tile_value moved = layouts_moved_tile(c->f, op);
+    if (!moved.id || !tile_gather_of(c->f, op, &g)) return;
+    const tile_layout *layout = tile_value_type(c->f, moved)->layout;
+    tile_layout points;
+    if (g.tiles) points = tile_points_layout(g.shape, layout, false);
+    tile_op_data *data = tile_op_at(c->f, op);
+    for (uint32_t i = 0; i < data->operand_count; i++, data = tile_op_at(c->f, op)) {
+        tile_value value = data->operands[i];
+        const tile_type *type = tile_value_type(c->f, value);
+        bool index =
+            g.index && data->operands + i >= g.index && data->operands + i < g.index + g.rank;
+        const tile_layout *wanted = index ? &points : value.id == g.predicate.id ? layout : NULL;
+        if (type->kind != TILE_TYPE_TILE || !wanted || tile_layout_equal(wanted, type->layout))
+            continue;
+        tile_value held = convert(c, op, value, wanted);
+        tile_op_at(c->f, op)->operands[i] = held;
+    }
 }
 
 static void convert_for_pieces(conversions *c, tile_op op) {
@@ -243,6 +269,7 @@ static void convert_region(conversions *c, tile_region region) {
         tile_opcode opcode = tile_op_opcode(c->f, op);
         if (opcode == TILE_OP_dot) convert_dot_operands(c, op);
         if (opcode == TILE_OP_store) widen_store(c, op);
+        convert_gathered(c, op);
         if (opcode == TILE_OP_store_async) convert_for_pieces(c, op);
         if (opcode == TILE_OP_broadcast) convert_repeated(c, op);
         if (layouts_is_atomic_tile(c->f, op)) give_buffer(c, op);

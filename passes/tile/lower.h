@@ -4,6 +4,7 @@
  *   lower_check.c    what must hold before
  *   lower_address.c  linear maps of the thread's number, coordinates, predicates, offsets
  *   lower_view.c     loads and stores between views and fragments
+ *   lower_gather.c   the points of index tiles, predicates, pads, scalars
  *   lower_shared.c   loads and stores between shared buffers and fragments, ldmatrix
  *   lower_store.c    tiles that are stored piece by piece
  *   lower_late.c     what only these need, computed piece by piece, too
@@ -138,12 +139,25 @@ tile_value lower_mapped(const lowering *l, tile_value old);
 
 /* lower_view.c -------------------------------------------------------------------------------- */
 
+/* A point that index tiles give. */
+typedef struct lower_point {
+    bool known;
+    tile_value offset;    /* i64, in elements */
+    tile_value predicate; /* i1: it is inside of the view */
+} lower_point;
+
 /* One access pattern: a tile's elements, spread over threads by a layout, in a view. */
 typedef struct lower_view_access {
     const lower_view *view;
     const tile_layout *layout;
     unsigned view_rank;
-    unsigned first_dim; /* the view's dim that is the tile's dim 0 */
+    unsigned
+        first_dim;   /* the view's dim that is the tile's dim 0, or the first behind its points */
+    unsigned points; /* the tile's first dims, which index tiles give; 0: none */
+    const tile_value *index;  /* of the old body, by the view's dims */
+    tile_layout point_layout; /* of index tiles; the other extents are 1 */
+    lower_point *point;       /* by register of these */
+    tile_value mask;          /* the predicate's fragment, laid out as the tile; or none */
     lower_cut cut;
     tile_value start[TILE_MAX_RANK]; /* i32, by tile dim: index + what the thread adds */
     tile_value base;                 /* i64 offset of the thread's first element */
@@ -184,6 +198,19 @@ void lower_store_piece(lowering *l, tile_op op, tile_value fragment, const tile_
 void lower_keep_cache(lowering *l, tile_op op);
 /* The i64 offset of one element of a view: an element operand of the old body. */
 tile_value lower_view_offset(lowering *l, const tile_value *element, unsigned count);
+
+/* lower_gather.c ------------------------------------------------------------------------------ */
+
+/* The access is one of op, whose predicate, if it has one, holds for it; lowers the width to what
+ * the predicate leaves of it. */
+void lower_mask_view(lowering *l, tile_op op, lower_view_access *a);
+/* The point of a register of the tile. */
+lower_point lower_find_point(lowering *l, lower_view_access *a, unsigned register_);
+/* What was loaded under a predicate, or op's pad where that is false. */
+tile_value lower_pad(lowering *l, tile_op op, tile_value loaded, tile_value predicate);
+/* One element, by all threads; of a store by the first one. */
+tile_value lower_load_scalar(lowering *l, tile_op op);
+void lower_store_scalar(lowering *l, tile_op op);
 
 /* lower_shared.c ------------------------------------------------------------------------------ */
 

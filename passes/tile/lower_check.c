@@ -3,6 +3,7 @@
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/product.h"
+#include "lib/ir/gather.h"
 #include "lib/ir/shape.h"
 #include "lib/layout/layout.h"
 #include "lib/layout/pieces.h"
@@ -97,6 +98,25 @@ static void check_broadcast(checker *c, tile_op op) {
     if (!tile_layout_equal(&wanted, from->layout))
         fail(c, op,
              "broadcast: threads do not hold the elements that they repeat; run assign-layouts");
+}
+
+static void check_gather(checker *c, tile_op op) {
+    tile_gather g;
+    if (!tile_gather_of(c->f, op, &g) || g.type->kind != TILE_TYPE_TILE) return;
+    tile_layout points;
+    bool fits = true;
+    if (g.tiles) points = tile_points_layout(g.shape, g.type->layout, false);
+    for (unsigned d = 0; g.tiles && d < g.rank; d++) {
+        const tile_type *type = tile_value_type(c->f, g.index[d]);
+        fits &= type->kind != TILE_TYPE_TILE || tile_layout_equal(&points, type->layout);
+    }
+    const tile_type *predicate = g.predicate.id ? tile_value_type(c->f, g.predicate) : NULL;
+    if (predicate && predicate->kind == TILE_TYPE_TILE)
+        fits &= tile_layout_equal(predicate->layout, g.type->layout);
+    if (!fits)
+        fail(c, op,
+             "threads do not hold the indices or the predicate of the elements that they access; "
+             "run assign-layouts");
 }
 
 /* A stage that is never one of the buffer's. What may be one is checked by the CPU device. It can
@@ -267,6 +287,7 @@ static void check_op(tile_function *f, tile_op op, void *user) {
     if (tile_op_opcode(f, op) == TILE_OP_iota && !tile_iota_of(f, op, &iota))
         fail(c, op, "iota: axis, start and step must be known at compile time");
     if (c->ok) check_stages(c, op);
+    if (c->ok) check_gather(c, op);
     if (c->ok) check_parts(c, op);
     if (c->ok) check_rank(c, op);
     if (c->ok) check_length(c, op);

@@ -9,6 +9,7 @@
  * stands in the region of its stores, so that it is computed as often as before. A load moves no
  * further than over what cannot change what it finds. */
 #include "lib/analysis/memory.h"
+#include "lib/ir/gather.h"
 #include "lib/ir/remark.h"
 #include "lib/ir/shape.h"
 #include "passes/tile/lower.h"
@@ -50,6 +51,7 @@ static bool is_same_place(const tile_function *f, tile_op load, tile_op store) {
     unsigned count, other;
     tile_opcode opcode = tile_op_opcode(f, store);
     if (opcode != TILE_OP_store && opcode != TILE_OP_store_async) return false;
+    if (!tile_is_plain_access(f, load) || !tile_is_plain_access(f, store)) return false;
     const tile_value *from = tile_op_segment(f, load, 0, &count),
                      *to = tile_op_segment(f, store, 1, &other);
     const tile_type *tile = tile_value_type(f, tile_op_result(f, load, 0)),
@@ -101,7 +103,7 @@ static bool can_load_late(const finder *s, tile_op load) {
     const tile_function *f = s->f;
     tile_value view = tile_op_segment(f, load, 0, &count)[0];
     tile_op last = s->last[load.id], op = tile_op_next(f, load);
-    if (tile_value_type(f, view)->layout) return false;
+    if (tile_value_type(f, view)->layout || !tile_is_plain_access(f, load)) return false;
     while (op.id != last.id && may_pass(f, load, view, op)) op = tile_op_next(f, op);
     return op.id == last.id && (!may_write(f, last, view) || is_same_place(f, load, last));
 }

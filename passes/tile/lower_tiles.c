@@ -31,6 +31,7 @@
 #include <string.h>
 
 #include "lib/ir/atomic.h"
+#include "lib/ir/gather.h"
 #include "lib/ir/level.h"
 #include "passes/tile/lower.h"
 
@@ -293,7 +294,20 @@ static void mark_speculative(lowering *l, tile_op before) {
     }
 }
 
+/* One element of a view. */
+static bool lower_scalar_transfer(lowering *l, tile_op op, tile_opcode opcode) {
+    tile_gather gather;
+    if (!tile_gather_of(&l->old, op, &gather) || gather.type->kind != TILE_TYPE_SCALAR)
+        return false;
+    if (opcode == TILE_OP_load)
+        set_result(l, op, lower_load_scalar(l, op));
+    else
+        lower_store_scalar(l, op);
+    return true;
+}
+
 static void lower_transfer(lowering *l, tile_op op, tile_opcode opcode) {
+    if (lower_scalar_transfer(l, op, opcode)) return;
     bool is_load = opcode == TILE_OP_load || opcode == TILE_OP_load_shared;
     unsigned count, ignored;
     const tile_value *element = tile_op_segment(&l->old, op, is_load ? 0 : 1, &count);

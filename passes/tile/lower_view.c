@@ -1,6 +1,7 @@
 /* Loads from views and stores to them: which thread moves which elements, how wide, under which
  * predicate. */
 #include "lib/analysis/access.h"
+#include "lib/ir/shape.h"
 #include "lib/layout/layout.h"
 #include "lib/layout/wgmma.h"
 #include "passes/tile/lower.h"
@@ -22,22 +23,35 @@ static tile_value inside(lowering *l, tile_value start, int64_t added, tile_valu
     return tile_build_ult(&l->builder, coordinate, extent);
 }
 
+static void start_points(lowering *l, lower_view_access *a, const tile_value *index) {
+    a->index = index;
+    for (unsigned d = 0; d < a->view_rank && !a->point; d++) {
+        const tile_type *type = tile_value_type(&l->old, index[d]);
+        if (type->kind != TILE_TYPE_TILE) continue;
+        a->point_layout = tile_points_layout(type, a->layout, true);
+        a->point = TILE_NEW_ARRAY(l->pass->scratch, lower_point, tile_type_registers(type));
+    }
+}
+
 static lower_view_access start_view(lowering *l, const tile_value *element, const tile_value *ahead,
                                     const tile_layout *layout, unsigned rank, unsigned widest) {
     lower_view_access a = {.view = l->views[element[0].id], .layout = layout};
-    a.view_rank = tile_value_type(&l->old, element[0])->rank;
-    a.first_dim = a.view_rank - rank;
     tile_access_facts facts = tile_view_access(&l->old, l->ranges, element);
+    a.view_rank = tile_value_type(&l->old, element[0])->rank;
+    a.points = facts.points;
+    a.first_dim = a.view_rank + a.points - rank;
+    start_points(l, &a, element + 1);
     unsigned unit = tile_unit_dim(&facts, a.view_rank, rank);
     a.cut = unit == rank
                 ? lower_cut_along(layout, 0, 1)
                 : lower_cut_along(layout, unit, facts.width < widest ? facts.width : widest);
     a.base = lower_long(l, 0);
     for (unsigned d = 0; d < a.view_rank; d++) {
+        if (tile_value_type(&l->old, element[1 + d])->kind == TILE_TYPE_TILE) continue;
         tile_value index = lower_mapped(l, element[1 + d]);
         tile_value start = index;
         if (d >= a.first_dim) {
-            unsigned t = d - a.first_dim;
+            unsigned t = d - a.first_dim + a.points;
             if (ahead) index = start = lower_add(l, index, ahead[t]);
             tile_value thread = lower_thread_coordinate(l, layout, t);
             if (lower_bits_cross(layout, t))
@@ -65,8 +79,8 @@ static tile_value dim_predicate(lowering *l, lower_view_access *a, unsigned t, i
     for (unsigned i = 0; i < a->known_count[t]; i++)
         if (a->known[t][i].coordinate == coordinate) return a->known[t][i].predicate;
     tile_value start = crossed.id ? lower_add(l, a->start[t], crossed) : a->start[t];
-    tile_value predicate =
-        inside(l, start, crossed.id ? 0 : coordinate, a->view->limits[a->first_dim + t]);
+    tile_value predicate = inside(l, start, crossed.id ? 0 : coordinate,
+                                  a->view->limits[a->first_dim + t - a->points]);
     if (a->known_count[t] < sizeof a->known[t] / sizeof *a->known[t]) {
         a->known[t][a->known_count[t]].coordinate = coordinate;
         a->known[t][a->known_count[t]++].predicate = predicate;
@@ -82,7 +96,7 @@ static unsigned walked_dim(const lowering *l, const lower_view_access *a, unsign
         int64_t step, more = lower_register_coordinate(a->layout, register_, t) -
                              lower_register_coordinate(a->layout, a->milestone_register, t);
         if (!more) continue;
-        if (more < 0 || walked < a->layout->rank || a->crossed[t].id ||
+        if (t < a->points || more < 0 || walked < a->layout->rank || a->crossed[t].id ||
             tile_value_is_int(l->f, a->row_step[t], &step))
             return a->layout->rank;
         walked = t;
@@ -98,7 +112,12 @@ tile_value lower_view_access_offset(lowering *l, lower_view_access *a, unsigned 
     unsigned walked = walked_dim(l, a, register_);
     tile_value offset = a->base;
     *predicate = a->predicate;
-    for (unsigned t = 0; t < a->layout->rank; t++) {
+    if (a->points) {
+        lower_point point = lower_find_point(l, a, register_);
+        offset = walked == a->layout->rank ? lower_add(l, offset, point.offset) : offset;
+        *predicate = lower_and(l, *predicate, point.predicate);
+    }
+    for (unsigned t = a->points; t < a->layout->rank; t++) {
         int64_t coordinate = lower_register_coordinate(a->layout, register_, t);
         tile_value crossed = a->crossed[t], added = lower_long(l, coordinate);
         if (crossed.id) {
@@ -116,6 +135,10 @@ tile_value lower_view_access_offset(lowering *l, lower_view_access *a, unsigned 
         tile_value distance = lower_mul(l, lower_long(l, rows), a->row_step[walked]);
         offset = lower_add(l, a->milestone, distance);
     }
+    if (a->mask.id)
+        *predicate = lower_and(l, *predicate,
+                               tile_build_extract(&l->builder, a->mask, lower_int(l, register_),
+                                                  lower_part_type(l, TILE_i1, 1)));
     if (index % ROWS == 0) {
         a->milestone = offset;
         a->milestone_register = register_;
@@ -261,6 +284,7 @@ tile_value lower_load_piece(lowering *l, tile_op op, const tile_value *element,
                             const tile_type *tile, const tile_value *ahead) {
     lower_view_access a =
         start_view(l, element, ahead, tile->layout, tile->rank, lower_widest(tile->scalar));
+    lower_mask_view(l, op, &a);
     unsigned accesses = a.cut.count;
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, accesses);
     for (unsigned i = 0; i < accesses; i++) {
@@ -269,6 +293,7 @@ tile_value lower_load_piece(lowering *l, tile_op op, const tile_value *element,
                                         lower_part_type(l, tile->scalar, 1u << a.cut.width_bits));
         lower_keep_cache(l, op);
         if (ahead) tile_op_set_flag(l->f, tile_value_def(l->f, parts[i]), TILE_ATTR_ordered);
+        parts[i] = lower_pad(l, op, parts[i], predicate);
     }
     return lower_assemble(l, parts, &a.cut);
 }
@@ -293,6 +318,7 @@ void lower_store_piece(lowering *l, tile_op op, tile_value fragment, const tile_
     lower_view_access a =
         start_view(l, element, ahead, tile->layout, tile->rank, lower_widest(tile->scalar));
     a.predicate = lower_and(l, a.predicate, lower_first_holder(l, tile->layout));
+    lower_mask_view(l, op, &a);
     for (unsigned i = 0; i < a.cut.count; i++) {
         tile_value predicate, offset = lower_view_access_offset(l, &a, i, &predicate);
         tile_value part = lower_take(l, fragment, &a.cut, i);

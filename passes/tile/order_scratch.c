@@ -4,6 +4,7 @@
  * memory first. So its registers are stored as they are, 16 bytes of a thread beside those of the
  * next lane. Whoever loads all of it holds it alike; whoever loads a piece finds it in one stretch,
  * and what threads hold of it follows from the order (tile_layout_order). */
+#include "lib/ir/gather.h"
 #include "lib/layout/layout.h"
 #include "passes/tile/prepare.h"
 
@@ -31,6 +32,8 @@ static void look_at(tile_function *f, tile_op op, void *user) {
     bool stores = opcode == TILE_OP_store;
     const tile_value *element = tile_op_segment(f, op, stores ? 1 : 0, &count);
     if (element[0].id != u->memory.id) return;
+    u->fits &= tile_is_plain_access(f, op);
+    if (!u->fits) return;
     const tile_type *tile =
         tile_value_type(f, stores ? tile_op_operand(f, op, 0) : tile_op_result(f, op, 0));
     unsigned first = count - 1 - u->held->rank;

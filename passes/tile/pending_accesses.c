@@ -150,8 +150,10 @@ static bool same_threads(const tile_function *f, const tile_access *a, const til
     if (!type || type != other || !type->layout || a->memory.id != b->memory.id ||
         a->index_count != b->index_count)
         return false;
-    for (unsigned i = 0; i < a->index_count; i++)
-        if (a->index[i].id != b->index[i].id) return false;
+    for (unsigned i = 0; i < a->index_count; i++) /* index tiles may name an element twice */
+        if (a->index[i].id != b->index[i].id ||
+            tile_value_type(f, a->index[i])->kind == TILE_TYPE_TILE)
+            return false;
     int64_t holders = (int64_t)tile_type_registers(type)
                       << TILE_LANE_BITS << type->layout->warp_bits;
     return holders == tile_type_elements(type);

@@ -5,6 +5,7 @@
 #include "lib/analysis/memory.h"
 #include "lib/analysis/store_ring.h"
 #include "lib/analysis/tensor_map.h"
+#include "lib/ir/gather.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/remark.h"
 #include "lib/support/integer.h"
@@ -148,7 +149,7 @@ static void replace_store(specialist *s, tile_op op, tile_value buffer) {
  * hold them. */
 static bool is_result(const tile_function *f, tile_op op) {
     unsigned size;
-    if (tile_op_opcode(f, op) != TILE_OP_store) return false;
+    if (tile_op_opcode(f, op) != TILE_OP_store || !tile_is_plain_access(f, op)) return false;
     tile_op def = tile_value_def(f, tile_op_segment(f, op, 1, &size)[0]);
     return !def.id || tile_op_opcode(f, def) != TILE_OP_scratch;
 }

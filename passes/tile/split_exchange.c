@@ -53,7 +53,7 @@ static void store_parts(exchange *e, tile_builder *b) {
         const tile_type *type = split_part_type(s, i);
         unsigned rank = split_place_part(b, type, e->grid.part, e->tile, e->stride, place);
         tile_value part = split_to_part(s, b, i, tile_op_result(s->f, s->loop, i));
-        tile_build_store(b, part, e->parts[i], place, rank);
+        tile_build_store(b, part, e->parts[i], place, rank, TILE_NO_VALUE);
     }
 }
 

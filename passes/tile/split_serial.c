@@ -34,7 +34,8 @@ static void add_to_sums(chain *c, tile_builder *b) {
     for (unsigned i = 0; i < s->count; i++) {
         tile_value place[TILE_MAX_RANK];
         unsigned rank = split_place(&fork.yes, types[i], c->t.tile, place);
-        tile_value before = tile_build_load(&fork.yes, c->t.sums[i], place, rank, types[i]);
+        tile_value before =
+            tile_build_load(&fork.yes, c->t.sums[i], place, rank, TILE_NO_VALUE, types[i]);
         parts[i] = split_combine(s, &fork.yes, i, before, parts[i]);
     }
     tile_build_yield(&fork.yes, parts, s->count);
@@ -46,7 +47,7 @@ static void hand_on(chain *c, tile_builder *b) {
     for (unsigned i = 0; i < s->count; i++) {
         tile_value place[TILE_MAX_RANK];
         unsigned rank = split_place(b, split_part_type(s, i), c->t.tile, place);
-        tile_build_store(b, c->totals[i], c->t.sums[i], place, rank);
+        tile_build_store(b, c->totals[i], c->t.sums[i], place, rank, TILE_NO_VALUE);
     }
     tile_value next = tile_build_add(b, c->t.grid.part, tile_build_int(b, 1));
     tile_build_release_semaphore(b, c->t.words, &c->t.tile, 1, next);

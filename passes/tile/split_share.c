@@ -417,7 +417,7 @@ static void load_pieces(const split_adder *adder, tile_builder *b, tile_value pa
         unsigned rank = split_place_part(b, a->types[i], part, a->tile, a->tiles, place);
         unsigned last = rank - a->types[i]->rank;
         if (a->pieces->count > 1) place[last + a->pieces->axis] = a->first;
-        loaded[i] = tile_build_load(b, a->parts[i], place, rank, a->types[i]);
+        loaded[i] = tile_build_load(b, a->parts[i], place, rank, TILE_NO_VALUE, a->types[i]);
     }
 }
 
@@ -461,7 +461,7 @@ static void load_rows(const split_adder *adder, tile_builder *b, tile_value numb
                       tile_value *loaded) {
     const row_adder *a = (const row_adder *)(const void *)adder;
     tile_value place[] = {tile_build_mul(b, number, tile_build_int(b, a->group)), a->column};
-    loaded[0] = tile_build_load(b, a->matrix, place, 2, a->type);
+    loaded[0] = tile_build_load(b, a->matrix, place, 2, TILE_NO_VALUE, a->type);
 }
 
 static tile_value sum_rows(split *s, tile_builder *b, const split_pieces *pieces, int64_t group,

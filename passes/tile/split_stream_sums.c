@@ -44,7 +44,7 @@ static void store_parts(stream *t, tile_builder *b, const tile_value *sums) {
     for (unsigned i = 0; i < s->count; i++) {
         tile_value place[TILE_MAX_RANK];
         unsigned rank = split_place(b, split_part_type(s, i), at, place);
-        tile_build_store(b, sums[i], t->parts[i], place, rank);
+        tile_build_store(b, sums[i], t->parts[i], place, rank, TILE_NO_VALUE);
     }
 }
 
@@ -53,7 +53,7 @@ static void load_at(stream *t, tile_builder *b, tile_value at, tile_value *parts
         const tile_type *type = split_part_type(t->s, i);
         tile_value place[TILE_MAX_RANK];
         unsigned rank = split_place(b, type, at, place);
-        parts[i] = tile_build_load(b, t->parts[i], place, rank, type);
+        parts[i] = tile_build_load(b, t->parts[i], place, rank, TILE_NO_VALUE, type);
     }
 }
 

@@ -74,7 +74,7 @@ static tile_function *make_partial(const split *s) {
         tile_value place[TILE_MAX_RANK];
         unsigned rank = split_place(&b, split_part_type(s, i), first, place);
         tile_value part = split_to_part(&own, &b, i, tile_op_result(f, own.loop, i));
-        tile_build_store(&b, part, parts[i], place, rank);
+        tile_build_store(&b, part, parts[i], place, rank, TILE_NO_VALUE);
     }
     return f;
 }

@@ -92,17 +92,6 @@ static bool is_active(const operands *o, int64_t element) {
     return !o->predicate || o->predicate[element];
 }
 
-/* A tile's rows, or one element. */
-static cpu_rows rows_of(const cpu_insn *insn, const cpu_view *view, const int64_t *at) {
-    if (insn->type->kind == TILE_TYPE_TILE) return cpu_walk_rows(insn, view, at, insn->index_count);
-    return (cpu_rows){.view = view,
-                      .tile = insn->type,
-                      .view_rank = insn->index_count,
-                      .at = at,
-                      .rows = 1,
-                      .length = 1};
-}
-
 /* The next elements of a row, from *first on and before end, that are updated; false: none. */
 static bool next_run(const operands *o, int64_t row_start, int64_t *first, int64_t end,
                      int64_t *stop) {
@@ -120,7 +109,7 @@ static bool visit_runs(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, ope
     int64_t at[TILE_MAX_RANK] = {0}, first, end, stop;
     const cpu_view *view = cpu_at(run, agent, insn->operand[insn->flag ? 2 : 1]);
     cpu_view_position(run, agent, insn, insn->index, at);
-    cpu_rows rows = rows_of(insn, view, at);
+    cpu_rows rows = cpu_walk_rows(run, agent, insn, view, at, insn->index_count);
     int64_t stride = view->stride[insn->index_count - 1];
     for (int64_t row = 0; row < rows.rows; row++) {
         uint64_t address = cpu_find_row(&rows, row, &first, &end);

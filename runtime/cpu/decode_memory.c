@@ -1,4 +1,5 @@
 /* Decoding ids, references and accesses, at both levels: one function for each operation. */
+#include "lib/ir/gather.h"
 #include "lib/ir/shape.h"
 #include "runtime/cpu/decode.h"
 
@@ -103,12 +104,35 @@ static void decode_access(cpu_decoder *d, tile_op op, cpu_handler handler, const
     insn->memory = memory;
 }
 
+/* What the last instruction says beside where its tile begins. */
+static void set_gather(cpu_decoder *d, tile_op op) {
+    tile_gather from;
+    cpu_insn *insn = &d->program->insns[d->program->insn_count - 1];
+    if (tile_is_plain_access(d->f, op) || !tile_gather_of(d->f, op, &from)) return;
+    cpu_gather *gather = TILE_NEW(&d->program->arena, cpu_gather);
+    gather->points = from.shape_rank;
+    gather->predicate = CPU_NO_PLACE;
+    for (unsigned i = 0; from.index && i < from.rank; i++) {
+        const tile_type *type = tile_value_type(d->f, from.index[i]);
+        gather->is_tile[i] = type->kind == TILE_TYPE_TILE;
+        gather->is_long[i] = type->scalar == TILE_i64;
+    }
+    if (from.predicate.id) {
+        gather->predicate = cpu_place_of(d, from.predicate);
+        gather->one_predicate = tile_value_type(d->f, from.predicate)->kind == TILE_TYPE_SCALAR;
+    }
+    tile_pad_write(d->f, op, from.type->scalar, gather->pad);
+    insn->gather = gather;
+}
+
 void cpu_decode_load(cpu_decoder *d, tile_op op) {
     decode_access(d, op, cpu_run_load, cpu_result_type(d, op), cpu_operand_type(d, op, 0));
+    set_gather(d, op);
 }
 
 void cpu_decode_store(cpu_decoder *d, tile_op op) {
     decode_access(d, op, cpu_run_store, cpu_operand_type(d, op, 0), cpu_operand_type(d, op, 1));
+    set_gather(d, op);
 }
 
 void cpu_decode_store_async(cpu_decoder *d, tile_op op) {

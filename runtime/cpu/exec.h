@@ -176,16 +176,24 @@ CPU_HANDLER(cpu_run_store_shared);
 CPU_HANDLER(cpu_run_copy);
 CPU_HANDLER(cpu_run_lock_semaphore);
 CPU_HANDLER(cpu_run_release_semaphore);
-/* A tile's rows in a view, one after the other: a tile of insn->type at these coordinates. */
+/* A tile's rows in a view, one after the other: a tile of insn->type at these coordinates, or a
+ * scalar. Where points stand in its last dim, rows have one element. */
 typedef struct cpu_rows {
     const cpu_view *view;
     const tile_type *tile;
     unsigned view_rank;
+    unsigned points, covered; /* the tile's dims that index tiles give; the others */
     const int64_t *at;
+    const void *index[TILE_MAX_RANK]; /* by dim of the view: an index tile, or NULL */
+    const cpu_gather *gather;         /* or NULL */
+    const uint8_t *mask;              /* by element, or one for all; NULL: all are meant */
     int64_t rows, length;
 } cpu_rows;
-cpu_rows cpu_walk_rows(const cpu_insn *insn, const cpu_view *view, const int64_t *at,
-                       unsigned view_rank);
+cpu_rows cpu_walk_rows(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
+                       const cpu_view *view, const int64_t *at, unsigned view_rank);
+/* The next elements of a row, from *first on and before end, that the predicate leaves: up to
+ * *stop. False: there are none. */
+bool cpu_next_run(const cpu_rows *walk, int64_t row, int64_t *first, int64_t end, int64_t *stop);
 /* Where a row starts, and which of its elements [*first, *end) are inside of the extents. */
 uint64_t cpu_find_row(const cpu_rows *walk, int64_t row, int64_t *first, int64_t *end);
 /* Elements [first, end) of a row are touched: false after a report. */

@@ -56,6 +56,16 @@ typedef struct cpu_role {
     uint32_t group; /* place of its groups' numbers */
 } cpu_role;
 
+/* Level 2: what an access says beside where its tile begins (lib/ir/gather.h). */
+typedef struct cpu_gather {
+    bool is_tile[TILE_MAX_RANK]; /* by dim of the memory: its index gives points, .. */
+    bool is_long[TILE_MAX_RANK]; /* .. in i64 */
+    unsigned points;             /* the tile's first dims, which these give */
+    uint32_t predicate;          /* place, or CPU_NO_PLACE */
+    bool one_predicate;          /* for all elements */
+    uint8_t pad[8];              /* an element */
+} cpu_gather;
+
 struct cpu_insn {
     cpu_handler handler;
     tile_opcode opcode;
@@ -84,6 +94,7 @@ struct cpu_insn {
     const cpu_role *roles; /* second_count of them, from first warps on upwards */
     const cpu_product *product;
     const tile_iota *iota;
+    const cpu_gather *gather;   /* NULL: a plain access */
     const tile_type *type;      /* the tile, or the first operand's type */
     const tile_type *memory;    /* the view or shared buffer */
     const char *name;           /* of that memory, for messages */

@@ -17,37 +17,75 @@ uint32_t cpu_stage_bytes(const tile_type *buffer) {
 void cpu_view_position(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                        const uint32_t *index, int64_t at[TILE_MAX_RANK]) {
     for (unsigned d = 0; d < insn->index_count; d++)
-        at[d] = *(const int32_t *)cpu_at(run, agent, index[d]);
+        if (!insn->gather || !insn->gather->is_tile[d])
+            at[d] = *(const int32_t *)cpu_at(run, agent, index[d]);
 }
 
-cpu_rows cpu_walk_rows(const cpu_insn *insn, const cpu_view *view, const int64_t *at,
-                       unsigned view_rank) {
-    cpu_rows walk = {.view = view, .tile = insn->type, .view_rank = view_rank, .at = at};
-    walk.length = tile_type_dim(walk.tile, walk.tile->rank - 1);
-    walk.rows = tile_type_elements(walk.tile) / walk.length;
+cpu_rows cpu_walk_rows(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
+                       const cpu_view *view, const int64_t *at, unsigned view_rank) {
+    const cpu_gather *gather = insn->gather;
+    cpu_rows walk = {.view = view,
+                     .tile = insn->type,
+                     .view_rank = view_rank,
+                     .points = gather ? gather->points : 0,
+                     .at = at,
+                     .gather = gather,
+                     .rows = 1,
+                     .length = 1};
+    walk.covered = walk.tile->rank - walk.points;
+    for (unsigned d = 0; d < walk.tile->rank; d++) walk.rows *= tile_type_dim(walk.tile, d);
+    if (walk.covered) walk.length = tile_type_dim(walk.tile, walk.tile->rank - 1);
+    walk.rows /= walk.length;
+    for (unsigned d = 0; gather && d < view_rank; d++)
+        if (gather->is_tile[d]) walk.index[d] = cpu_at(run, agent, insn->index[d]);
+    if (gather && gather->predicate != CPU_NO_PLACE)
+        walk.mask = cpu_at(run, agent, gather->predicate);
     return walk;
+}
+
+/* Where a row is along dim d of the view; *row, which counts the tile's rows, loses that dim. */
+static int64_t position_of(const cpu_rows *walk, unsigned d, int64_t *row) {
+    unsigned first = walk->view_rank - walk->covered;
+    if (walk->index[d])
+        return walk->gather->is_long[d] ? ((const int64_t *)walk->index[d])[*row]
+                                        : ((const int32_t *)walk->index[d])[*row];
+    if (d < first) return walk->at[d];
+    int64_t extent = tile_type_dim(walk->tile, d - first + walk->points), own = *row % extent;
+    *row /= extent;
+    return walk->at[d] + own;
 }
 
 uint64_t cpu_find_row(const cpu_rows *walk, int64_t row, int64_t *first, int64_t *end) {
     const cpu_view *view = walk->view;
-    unsigned last = walk->view_rank - 1, offset = walk->view_rank - walk->tile->rank;
+    unsigned last = walk->view_rank - 1;
     uint64_t element = 0; /* wraps, as on a GPU, where the view's strides are absurd */
-    *first = walk->at[last] < 0 ? -walk->at[last] : 0;
-    *end = view->extent[last] - walk->at[last];
-    *end = *end > walk->length ? walk->length : *end;
-    for (unsigned d = last; d-- > 0;) {
-        int64_t position = walk->at[d];
-        if (d >= offset) {
-            int64_t extent = tile_type_dim(walk->tile, d - offset);
-            position += row % extent;
-            row /= extent;
-        }
+    *first = 0;
+    *end = walk->length;
+    if (walk->covered) {
+        *first = walk->at[last] < 0 ? -walk->at[last] : 0;
+        *end = view->extent[last] - walk->at[last];
+        *end = *end > walk->length ? walk->length : *end;
+        element = (uint64_t)walk->at[last] * (uint64_t)view->stride[last];
+    }
+    for (unsigned d = walk->view_rank - (walk->covered > 0); d-- > 0;) {
+        int64_t position = position_of(walk, d, &row);
         if (position < 0 || position >= view->extent[d]) *end = 0;
         element += (uint64_t)position * (uint64_t)view->stride[d];
     }
     if (*first > *end) *first = *end = 0;
-    element += (uint64_t)walk->at[last] * (uint64_t)view->stride[last];
     return view->base + element * tile_scalar_bytes(walk->tile->scalar);
+}
+
+bool cpu_next_run(const cpu_rows *walk, int64_t row, int64_t *first, int64_t end, int64_t *stop) {
+    const uint8_t *mask = walk->mask;
+    *stop = end;
+    if (!mask) return *first < end;
+    if (walk->gather->one_predicate) return *first < end && *mask;
+    mask += row * walk->length;
+    while (*first < end && !mask[*first]) ++*first;
+    *stop = *first;
+    while (*stop < end && mask[*stop]) ++*stop;
+    return *first < end;
 }
 
 bool cpu_touch_row(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint64_t address,
@@ -65,12 +103,19 @@ bool cpu_touch_row(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint64_
     return true;
 }
 
-/* The row's elements [first, end), zeros around them. */
+/* What stands for elements that are not read. */
+static void pad_row(const cpu_rows *walk, char *to) {
+    size_t size = tile_scalar_bytes(walk->tile->scalar);
+    if (!walk->gather) memset(to, 0, size * (size_t)walk->length);
+    for (int64_t i = 0; walk->gather && i < walk->length; i++)
+        memcpy(to + (size_t)i * size, walk->gather->pad, size);
+}
+
+/* The row's elements [first, end). */
 static void read_row(const cpu_rows *walk, uint64_t address, int64_t stride, int64_t first,
                      int64_t end, char *to) {
     unsigned size = tile_scalar_bytes(walk->tile->scalar);
-    memset(to, 0, (size_t)(walk->length * size));
-    if (stride == 1 && first < end) {
+    if (stride == 1) {
         memcpy(to + first * size, (const void *)(uintptr_t)(address + (uint64_t)first * size),
                (size_t)(end - first) * size);
         return;
@@ -91,35 +136,50 @@ static void round_row(const cpu_insn *insn, char *row, int64_t count) {
 
 bool cpu_load_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
                    const int64_t at[TILE_MAX_RANK], char *to) {
-    cpu_rows walk = cpu_walk_rows(insn, view, at, insn->index_count);
+    cpu_rows walk = cpu_walk_rows(run, agent, insn, view, at, insn->index_count);
     unsigned size = tile_scalar_bytes(insn->type->scalar);
-    int64_t stride = view->stride[insn->index_count - 1], first, end;
+    int64_t stride = view->stride[insn->index_count - 1], first, end, stop;
     for (int64_t row = 0; row < walk.rows; row++) {
         uint64_t address = cpu_find_row(&walk, row, &first, &end);
-        if (!cpu_touch_row(run, agent, insn, address, stride, first, end, CPU_READ)) return false;
-        if (!to) continue;
-        read_row(&walk, address, stride, first, end, to + row * walk.length * size);
-        round_row(insn, to + row * walk.length * size, walk.length);
+        char *own = to ? to + row * walk.length * size : NULL;
+        if (own) pad_row(&walk, own);
+        for (; cpu_next_run(&walk, row, &first, end, &stop); first = stop) {
+            if (!cpu_touch_row(run, agent, insn, address, stride, first, stop, CPU_READ))
+                return false;
+            if (own) read_row(&walk, address, stride, first, stop, own);
+        }
+        if (own) round_row(insn, own, walk.length);
     }
     return true;
 }
 
-/* poison: of what is stored, or NULL. from NULL: only that is looked at. */
+/* Elements [first, end) of a row. poison: of what is stored, or NULL. from NULL: only that is
+ * looked at. */
+static bool store_run(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint64_t address,
+                      int64_t stride, int64_t first, int64_t end, const char *from,
+                      const uint8_t *poison) {
+    unsigned size = tile_scalar_bytes(insn->type->scalar);
+    if ((from && !cpu_touch_row(run, agent, insn, address, stride, first, end, CPU_WRITE)) ||
+        (poison &&
+         !cpu_poison_row_may_leave(run, agent, insn, poison + first * size, end - first, size)))
+        return false;
+    for (int64_t i = first; i < end && from; i++)
+        memcpy((void *)(uintptr_t)(address + (uint64_t)i * (uint64_t)stride * size),
+               from + i * size, size);
+    return true;
+}
+
 static bool store_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
                        const int64_t at[TILE_MAX_RANK], const char *from, const uint8_t *poison) {
-    cpu_rows walk = cpu_walk_rows(insn, view, at, insn->index_count);
-    unsigned size = tile_scalar_bytes(insn->type->scalar);
-    int64_t stride = view->stride[insn->index_count - 1], first, end;
+    cpu_rows walk = cpu_walk_rows(run, agent, insn, view, at, insn->index_count);
+    int64_t bytes = walk.length * tile_scalar_bytes(insn->type->scalar);
+    int64_t stride = view->stride[insn->index_count - 1], first, end, stop;
     for (int64_t row = 0; row < walk.rows; row++) {
         uint64_t address = cpu_find_row(&walk, row, &first, &end);
-        int64_t inside = (row * walk.length + first) * size;
-        if ((from && !cpu_touch_row(run, agent, insn, address, stride, first, end, CPU_WRITE)) ||
-            (poison &&
-             !cpu_poison_row_may_leave(run, agent, insn, poison + inside, end - first, size)))
-            return false;
-        for (int64_t i = first; i < end && from; i++)
-            memcpy((void *)(uintptr_t)(address + (uint64_t)i * (uint64_t)stride * size),
-                   from + (row * walk.length + i) * size, size);
+        for (; cpu_next_run(&walk, row, &first, end, &stop); first = stop)
+            if (!store_run(run, agent, insn, address, stride, first, stop,
+                           from ? from + row * bytes : NULL, poison ? poison + row * bytes : NULL))
+                return false;
     }
     return true;
 }

@@ -309,9 +309,9 @@ Test(insert_barriers, a_barrier_before_the_wait_is_no_help) {
 static void store_load(pass_fixture *x, tile_value first, tile_value second,
                        const tile_type *tile) {
     const tile_value zeros[] = {tile_build_int(&x->b, 0), tile_build_int(&x->b, 0)};
-    tile_value data = tile_build_load(&x->b, first, zeros, 2, tile);
-    tile_build_store(&x->b, data, second, zeros, 2);
-    tile_build_load(&x->b, first, zeros, 2, tile);
+    tile_value data = tile_build_load(&x->b, first, zeros, 2, TILE_NO_VALUE, tile);
+    tile_build_store(&x->b, data, second, zeros, 2, TILE_NO_VALUE);
+    tile_build_load(&x->b, first, zeros, 2, TILE_NO_VALUE, tile);
 }
 
 Test(insert_barriers, global_memory_that_may_be_the_same) {
@@ -392,12 +392,14 @@ static void build_ring(pass_fixture *x, int64_t stages, bool copies_last) {
     tile_builder body = tile_builder_at_end(x->kernel, region);
     tile_value iv = tile_region_arg(x->kernel, region, 0), null = tile_build_int(&body, 0);
     const tile_value at_a[] = {null, iv}, at_b[] = {iv, null}, at_c[] = {null, null};
-    tile_value ta = tile_build_load(&body, a, at_a, 2, fixture_tile(x, TILE_f16, 64, 32));
-    tile_value tb = tile_build_load(&body, b, at_b, 2, fixture_tile(x, TILE_f16, 32, 64));
+    tile_value ta =
+        tile_build_load(&body, a, at_a, 2, TILE_NO_VALUE, fixture_tile(x, TILE_f16, 64, 32));
+    tile_value tb =
+        tile_build_load(&body, b, at_b, 2, TILE_NO_VALUE, fixture_tile(x, TILE_f16, 32, 64));
     tile_value sum =
         tile_build_dot(&body, ta, NULL, 0, tb, NULL, 0, tile_region_arg(x->kernel, region, 1));
     tile_build_yield(&body, &sum, 1);
-    tile_build_store(&x->b, tile_op_result(x->kernel, loop, 0), c, at_c, 2);
+    tile_build_store(&x->b, tile_op_result(x->kernel, loop, 0), c, at_c, 2, TILE_NO_VALUE);
     cr_assert_eq(fixture_run(x, tile_pass_pipeline), TILE_OK, "%s", x->messages);
     cr_assert_eq(fixture_run(x, tile_pass_allocate_shared), TILE_OK, "%s", x->messages);
 }

@@ -30,17 +30,19 @@ static loop_parts open_loop(pass_fixture *x, int64_t stages) {
 static void close_loop(pass_fixture *x, loop_parts *p, tile_value sum) {
     tile_build_yield(&p->body, &sum, 1);
     const tile_value zeros[] = {tile_build_int(&x->b, 0), tile_build_int(&x->b, 0)};
-    tile_build_store(&x->b, tile_op_result(x->kernel, p->loop, 0), p->c, zeros, 2);
+    tile_build_store(&x->b, tile_op_result(x->kernel, p->loop, 0), p->c, zeros, 2, TILE_NO_VALUE);
 }
 
 static tile_value load_a(pass_fixture *x, loop_parts *p, tile_value column) {
     const tile_value at[] = {tile_build_int(&p->body, 0), column};
-    return tile_build_load(&p->body, p->a, at, 2, fixture_tile(x, TILE_f16, BLOCK, DEPTH));
+    return tile_build_load(&p->body, p->a, at, 2, TILE_NO_VALUE,
+                           fixture_tile(x, TILE_f16, BLOCK, DEPTH));
 }
 
 static tile_value load_b(pass_fixture *x, loop_parts *p, tile_value row) {
     const tile_value at[] = {row, tile_build_int(&p->body, 0)};
-    return tile_build_load(&p->body, p->b, at, 2, fixture_tile(x, TILE_f16, DEPTH, BLOCK));
+    return tile_build_load(&p->body, p->b, at, 2, TILE_NO_VALUE,
+                           fixture_tile(x, TILE_f16, DEPTH, BLOCK));
 }
 
 static tile_value dot(loop_parts *p, tile_value a, tile_value b) {
@@ -198,7 +200,7 @@ static void build_loop_with_store(pass_fixture *x, bool noalias) {
     tile_function_set_arg_noalias(x->kernel, 2, noalias);
     tile_value a = load_a(x, &p, p.iv), b = load_b(x, &p, p.iv);
     const tile_value zeros[] = {tile_build_int(&p.body, 0), tile_build_int(&p.body, 0)};
-    tile_build_store(&p.body, p.sum, p.c, zeros, 2);
+    tile_build_store(&p.body, p.sum, p.c, zeros, 2, TILE_NO_VALUE);
     close_loop(x, &p, dot(&p, a, b));
 }
 

@@ -109,8 +109,10 @@ static tile_value build_matmul(pass_fixture *x, int64_t stages, bool copies_last
     tile_builder body = tile_builder_at_end(x->kernel, region);
     tile_value iv = tile_build_add(&body, tile_region_arg(x->kernel, region, 0), null);
     const tile_value at_a[] = {null, iv}, at_b[] = {iv, null};
-    tile_value ta = tile_build_load(&body, a, at_a, 2, fixture_tile(x, TILE_f16, 16, STEP));
-    tile_value tb = tile_build_load(&body, b, at_b, 2, fixture_tile(x, TILE_f16, STEP, 16));
+    tile_value ta =
+        tile_build_load(&body, a, at_a, 2, TILE_NO_VALUE, fixture_tile(x, TILE_f16, 16, STEP));
+    tile_value tb =
+        tile_build_load(&body, b, at_b, 2, TILE_NO_VALUE, fixture_tile(x, TILE_f16, STEP, 16));
     tile_value sum =
         tile_build_dot(&body, ta, NULL, 0, tb, NULL, 0, tile_region_arg(x->kernel, region, 1));
     tile_build_yield(&body, &sum, 1);

@@ -136,8 +136,9 @@ static tile_module *build(tile_context *context) {
     const tile_value at[] = {tile_build_mul(&b, tile_op_result(f, id, 0), tile_build_int(&b, 8)),
                              tile_build_mul(&b, tile_op_result(f, id, 1), tile_build_int(&b, 16))};
     const int64_t dims[] = {8, 16};
-    tile_value v = tile_build_load(&b, x, at, 2, tile_type_tile(context, TILE_f32, 2, dims));
-    tile_build_store(&b, v, y, at, 2);
+    tile_value v =
+        tile_build_load(&b, x, at, 2, (tile_value){0}, tile_type_tile(context, TILE_f32, 2, dims));
+    tile_build_store(&b, v, y, at, 2, (tile_value){0});
     return module;
 }
 
@@ -381,8 +382,9 @@ static tile_module *build_expression(tile_context *context, tile_opcode opcode) 
     tile_builder b = tile_builder_at_end(k, tile_function_body(k));
     const tile_value zero = tile_build_int(&b, 0);
     const int64_t dims[] = {16};
-    tile_value v = tile_build_load(&b, from, &zero, 1, tile_type_tile(context, TILE_f32, 1, dims));
-    tile_build_store(&b, v, to, &zero, 1);
+    tile_value v = tile_build_load(&b, from, &zero, 1, (tile_value){0},
+                                   tile_type_tile(context, TILE_f32, 1, dims));
+    tile_build_store(&b, v, to, &zero, 1, (tile_value){0});
     return module;
 }
 

@@ -39,9 +39,9 @@ static tile_module *build_vector_add(tile_context *context) {
 
     tile_builder b = tile_builder_at_end(kernel, tile_function_body(kernel));
     tile_value first = tile_build_mul(&b, tile_build_block_id(&b), tile_build_int(&b, BLOCK));
-    tile_value sum = tile_build_add(&b, tile_build_load(&b, x, &first, 1, tile),
-                                    tile_build_load(&b, y, &first, 1, tile));
-    tile_build_store(&b, sum, z, &first, 1);
+    tile_value sum = tile_build_add(&b, tile_build_load(&b, x, &first, 1, (tile_value){0}, tile),
+                                    tile_build_load(&b, y, &first, 1, (tile_value){0}, tile));
+    tile_build_store(&b, sum, z, &first, 1, (tile_value){0});
     return module;
 }
 

@@ -1,0 +1,170 @@
+#include "lib/ir/gather.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "lib/ir/scalar.h"
+
+/* Parts --------------------------------------------------------------------------------------- */
+
+static bool is_memory(const tile_type *type) {
+    return type->kind == TILE_TYPE_VIEW || type->kind == TILE_TYPE_SHARED;
+}
+
+/* The row's operand whose brackets may hold tiles: a view's, or a buffer's if there is no view. */
+static bool find_memory(const tile_function *f, tile_op op, unsigned *operand) {
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
+    bool found = false;
+    for (unsigned i = 0; i < info->operand_count; i++) {
+        unsigned count;
+        const tile_value *values = tile_op_segment(f, op, i, &count);
+        tile_operand_form form = info->operands[i].form;
+        bool fits = (form == TILE_FORM_element || form == TILE_FORM_part) && count &&
+                    is_memory(tile_value_type(f, values[0]));
+        if (!fits || (found && tile_value_type(f, values[0])->kind != TILE_TYPE_VIEW)) continue;
+        *operand = i;
+        found = true;
+    }
+    return found;
+}
+
+static tile_value find_predicate(const tile_function *f, tile_op op) {
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
+    for (unsigned i = 0; i < info->operand_count; i++) {
+        unsigned count;
+        const tile_value *values = tile_op_segment(f, op, i, &count);
+        bool fits = info->operands[i].form == TILE_FORM_optional &&
+                    info->operands[i].class_ == TILE_CLASS_boolean;
+        if (fits && count) return values[0];
+    }
+    return TILE_NO_VALUE;
+}
+
+/* What is moved between the memory and registers, or a shared buffer. */
+static const tile_type *find_moved(const tile_function *f, tile_op op, unsigned memory) {
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
+    unsigned count;
+    for (unsigned i = 0; i < info->operand_count; i++) {
+        const tile_value *values = tile_op_segment(f, op, i, &count);
+        bool moved = info->operands[i].form == TILE_FORM_value ||
+                     (info->operands[i].form == TILE_FORM_element && i != memory);
+        if (moved && count) return tile_value_type(f, values[0]);
+    }
+    return tile_value_type(f, tile_op_result(f, op, 0));
+}
+
+bool tile_gather_of(const tile_function *f, tile_op op, tile_gather *gather) {
+    unsigned count;
+    tile_gather g = {0};
+    if (!tile_op_has_trait(tile_op_opcode(f, op), TILE_TRAIT_GATHERS) ||
+        !find_memory(f, op, &g.operand))
+        return false;
+    const tile_value *values = tile_op_segment(f, op, g.operand, &count);
+    const tile_type *memory = tile_value_type(f, values[0]);
+    unsigned stages = memory->stages != NULL;
+    g.memory = values[0];
+    g.rank = memory->rank;
+    if (count == 1u + stages + g.rank) g.index = values + 1 + stages;
+    g.type = find_moved(f, op, g.operand);
+    g.predicate = find_predicate(f, op);
+    for (unsigned d = 0; g.index && d < g.rank; d++) {
+        const tile_type *type = tile_value_type(f, g.index[d]);
+        if (type->kind != TILE_TYPE_TILE) continue;
+        g.tiles++;
+        g.shape = g.shape ? g.shape : type;
+    }
+    g.shape_rank = g.shape ? g.shape->rank : 0;
+    g.covered = g.type->rank > g.shape_rank ? g.type->rank - g.shape_rank : 0;
+    *gather = g;
+    return true;
+}
+
+bool tile_is_plain_access(const tile_function *f, tile_op op) {
+    tile_gather g;
+    if (!tile_gather_of(f, op, &g)) return true;
+    return !g.tiles && !g.predicate.id && g.type->kind != TILE_TYPE_SCALAR && !tile_op_pads(f, op);
+}
+
+bool tile_is_repeated(const tile_function *f, tile_value tile, unsigned d) {
+    const tile_type *type = tile_value_type(f, tile);
+    tile_op def = tile_value_def(f, tile);
+    if (type->kind != TILE_TYPE_TILE || tile_type_dim(type, d) == 1) return true;
+    if (!def.id) return false;
+    tile_opcode opcode = tile_op_opcode(f, def);
+    if (opcode == TILE_OP_splat) return true;
+    if (opcode == TILE_OP_broadcast) {
+        tile_value from = tile_op_operand(f, def, 0);
+        unsigned front = type->rank - tile_value_type(f, from)->rank;
+        return d < front || tile_is_repeated(f, from, d - front);
+    }
+    bool repeated = tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
+    for (unsigned i = 0; repeated && i < tile_op_operand_count(f, def); i++)
+        repeated = tile_is_repeated(f, tile_op_operand(f, def, i), d);
+    return repeated;
+}
+
+/* Pads ---------------------------------------------------------------------------------------- */
+
+/* A number that is not known yet is taken for something else. */
+bool tile_op_pads(const tile_function *f, tile_op op) {
+    int64_t integer;
+    const tile_attr *pad = tile_op_attr(f, op, TILE_ATTR_pad);
+    if (!pad) return false;
+    if (pad->expr->kind == TILE_EXPR_FLOAT)
+        return pad->expr->number != 0 || signbit(pad->expr->number);
+    return !tile_expr_is_int(pad->expr, &integer) || integer != 0;
+}
+
+void tile_pad_write(const tile_function *f, tile_op op, tile_scalar scalar, void *at) {
+    int64_t integer = 0;
+    const tile_attr *pad = tile_op_attr(f, op, TILE_ATTR_pad);
+    memset(at, 0, tile_scalar_bytes(scalar));
+    if (!pad) return;
+    if (pad->expr->kind == TILE_EXPR_FLOAT)
+        tile_scalar_write(scalar, at, pad->expr->number);
+    else if (!tile_expr_is_int(pad->expr, &integer))
+        return;
+    else if (tile_scalar_is_floating(scalar))
+        tile_scalar_write(scalar, at, (double)integer);
+    else
+        tile_integer_write(scalar, at, integer);
+}
+
+/* Checks -------------------------------------------------------------------------------------- */
+
+static bool fail(const tile_function *f, tile_op op, const char *what, tile_scalar scalar) {
+    tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op), "%s: %s %s",
+                tile_op_name(f, op), what, tile_scalar_name(scalar));
+    return false;
+}
+
+/* Whether a shared buffer is what is read: it has no outside. */
+static bool reads_view(const tile_function *f, tile_op op) {
+    unsigned count;
+    const tile_value *first = tile_op_segment(f, op, 0, &count);
+    return count && tile_value_type(f, first[0])->kind == TILE_TYPE_VIEW;
+}
+
+bool tile_verify_gather(const tile_function *f, tile_op op) {
+    int64_t integer;
+    tile_gather g;
+    const tile_attr *pad = tile_op_attr(f, op, TILE_ATTR_pad);
+    if (!pad || !tile_gather_of(f, op, &g)) return true;
+    const tile_type *element = tile_value_type(f, g.memory);
+    if (!reads_view(f, op)) {
+        tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
+                    "%s: pad is what stands for elements of a view that are not read; here none "
+                    "is read from a view",
+                    tile_op_name(f, op));
+        return false;
+    }
+    if (element->param || tile_scalar_is_floating(element->scalar)) return true;
+    if (pad->expr->kind == TILE_EXPR_FLOAT)
+        return fail(f, op, "pad must be an integer, as the elements are:", element->scalar);
+    if (element->scalar == TILE_i1 && tile_expr_is_int(pad->expr, &integer) &&
+        (integer == 0 || integer == 1))
+        return true;
+    if (tile_expr_is_int(pad->expr, &integer) && !tile_integer_fits(element->scalar, integer))
+        return fail(f, op, "pad does not fit the elements,", element->scalar);
+    return true;
+}

@@ -1,0 +1,114 @@
+/* The rules of accesses whose brackets may hold index tiles: all of these have one shape S and give
+ * the points; what is moved has the shape S, then the extents along the memory's last dims, which
+ * have scalar starts. */
+#include "lib/ir/infer_rules.h"
+#include "lib/ir/shape.h"
+
+/* The indices of an element operand, by dim, and how many dims there are. */
+static const tile_value *indices_of(const tile_infer *infer, unsigned operand, unsigned *rank) {
+    unsigned count;
+    const tile_value *values = segment(infer, operand, &count);
+    const tile_type *memory = tile_value_type(infer->function, values[0]);
+    unsigned stages = memory->stages != NULL;
+    *rank = memory->rank;
+    return count == 1u + stages + memory->rank ? values + 1 + stages : NULL;
+}
+
+static const tile_type *tile_at(const tile_infer *infer, tile_value index) {
+    const tile_type *type = tile_value_type(infer->function, index);
+    return type->kind == TILE_TYPE_TILE ? type : NULL;
+}
+
+const tile_type *tile_infer_points(const tile_infer *infer, unsigned operand) {
+    unsigned rank;
+    const tile_value *index = indices_of(infer, operand, &rank);
+    for (unsigned d = 0; index && d < rank; d++)
+        if (tile_at(infer, index[d])) return tile_at(infer, index[d]);
+    return NULL;
+}
+
+static bool same_dims(const tile_type *a, const tile_type *b) {
+    bool same = a->rank == b->rank;
+    for (unsigned d = 0; same && d < a->rank; d++) same = a->dims[d] == b->dims[d];
+    return same;
+}
+
+static bool check_shapes_of_points(const tile_infer *infer, const tile_value *index, unsigned rank,
+                                   const tile_type *points) {
+    for (unsigned d = 0; d < rank; d++) {
+        const tile_type *tile = tile_at(infer, index[d]);
+        if (tile && !same_dims(tile, points))
+            return fail(infer, "the index tiles of one access must have one shape, not", points,
+                        " and", tile);
+    }
+    return true;
+}
+
+bool tile_infer_check_points(const tile_infer *infer, unsigned operand, const tile_type *moved) {
+    unsigned rank;
+    const tile_value *index = indices_of(infer, operand, &rank);
+    const tile_type *points = tile_infer_points(infer, operand);
+    if (!points) return true;
+    if (!check_shapes_of_points(infer, index, rank, points)) return false;
+    bool begins = moved->rank >= points->rank;
+    for (unsigned d = 0; begins && d < points->rank; d++)
+        begins = moved->dims[d] == points->dims[d];
+    if (!begins)
+        return fail(infer,
+                    "a tile at index tiles has their shape first, then the extents of the "
+                    "dims with scalar starts:",
+                    moved, " at", points);
+    unsigned covered = moved->rank - points->rank;
+    if (covered > rank)
+        return fail(infer, "the memory has fewer dims than the tile has behind its index tiles'",
+                    moved, " of", type_of(infer, operand));
+    for (unsigned d = rank - covered; d < rank; d++)
+        if (tile_at(infer, index[d]))
+            return fail(infer,
+                        "index tiles come first: along the memory's last dims the tile "
+                        "extends from scalar starts, so that these cannot be",
+                        tile_at(infer, index[d]), " for", moved);
+    return true;
+}
+
+bool tile_infer_check_predicate(const tile_infer *infer, unsigned operand, const tile_type *moved) {
+    const tile_type *predicate = type_of(infer, operand);
+    if (!predicate || predicate->kind == TILE_TYPE_SCALAR) return true;
+    bool fits = predicate->kind == TILE_TYPE_TILE && same_dims(predicate, moved);
+    return fits || fail(infer,
+                        "the predicate must have the shape of what is moved (extents of 1 are "
+                        "stretched) or be a scalar, not",
+                        predicate, " for", moved);
+}
+
+/* An element type, and the memory's last dims where no index tiles say otherwise. */
+static bool check_moved(const tile_infer *infer, const tile_type *moved, unsigned memory_operand,
+                        unsigned predicate_operand) {
+    const tile_type *memory = type_of(infer, memory_operand);
+    if (!same_element(moved, memory))
+        return fail(infer, "the element types differ:", moved, " and", memory);
+    bool gathers = tile_infer_points(infer, memory_operand);
+    if (!gathers && moved->rank > memory->rank)
+        return fail(infer, "the shapes do not match:", moved, " and", memory);
+    return tile_infer_check_points(infer, memory_operand, moved) &&
+           tile_infer_check_predicate(infer, predicate_operand, moved);
+}
+
+static bool is_movable(const tile_type *type) {
+    return type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_SCALAR;
+}
+
+bool tile_infer_load_view(tile_infer *infer) {
+    const tile_type *to = infer->given;
+    if (!to || !is_movable(to))
+        return fail(infer, "the result must be a tile, or a scalar", NULL,
+                    to ? ", not" : "; write its type after ':'", to);
+    return result(infer, to) && check_moved(infer, to, 0, 1);
+}
+
+bool tile_infer_store_view(tile_infer *infer) {
+    const tile_type *from = type_of(infer, 0);
+    if (!is_movable(from))
+        return fail(infer, "operand 'src' must be a tile or a scalar, not", from, "", NULL);
+    return check_moved(infer, from, 1, 2) && no_result(infer);
+}

@@ -1,0 +1,109 @@
+/* What accesses of views say beside where a tile begins: the points of index tiles, a predicate, a
+ * pad; and accesses of single elements, which all threads load and one stores. */
+#include "lib/ir/gather.h"
+#include "lib/ir/scalar.h"
+#include "lib/layout/layout.h"
+#include "passes/tile/lower.h"
+
+/* Points -------------------------------------------------------------------------------------- */
+
+static tile_value inside(lowering *l, tile_value index, tile_value limit) {
+    bool is_long = tile_value_type(l->f, index)->scalar == TILE_i64;
+    return tile_build_ult(&l->builder, index, is_long ? lower_to_long(l, limit) : limit);
+}
+
+lower_point lower_find_point(lowering *l, lower_view_access *a, unsigned register_) {
+    unsigned own = tile_layout_narrow_register(a->layout, &a->point_layout, register_);
+    lower_point *point = &a->point[own];
+    if (point->known) return *point;
+    *point = (lower_point){.known = true, .offset = lower_long(l, 0)};
+    for (unsigned d = 0; d < a->view_rank; d++) {
+        const tile_type *type = tile_value_type(&l->old, a->index[d]);
+        if (type->kind != TILE_TYPE_TILE) continue;
+        tile_value index =
+            tile_build_extract(&l->builder, lower_mapped(l, a->index[d]), lower_int(l, own),
+                               lower_part_type(l, type->scalar, 1));
+        tile_value step = lower_mul(l, lower_to_long(l, index), a->view->strides[d]);
+        point->offset = lower_add(l, point->offset, step);
+        point->predicate = lower_and(l, point->predicate, inside(l, index, a->view->limits[d]));
+    }
+    return *point;
+}
+
+/* Predicates ---------------------------------------------------------------------------------- */
+
+/* An access of several elements has one predicate: theirs must be one along the dim in which they
+ * lie. */
+static bool keeps_width(const lowering *l, const lower_view_access *a, tile_value predicate) {
+    bool kept = true;
+    for (unsigned d = 0; d < a->layout->rank; d++)
+        for (unsigned i = 0; i < a->cut.width_bits; i++)
+            if (tile_layout_coordinate(a->layout, a->layout->reg[a->cut.bits[i]], d))
+                kept = kept && tile_is_repeated(&l->old, predicate, d);
+    return kept;
+}
+
+void lower_mask_view(lowering *l, tile_op op, lower_view_access *a) {
+    tile_gather gather;
+    if (!tile_gather_of(&l->old, op, &gather) || !gather.predicate.id) return;
+    tile_value predicate = lower_mapped(l, gather.predicate);
+    if (tile_value_type(&l->old, gather.predicate)->kind != TILE_TYPE_TILE) {
+        a->predicate = lower_and(l, a->predicate, predicate);
+        return;
+    }
+    a->mask = predicate;
+    if (!keeps_width(l, a, gather.predicate)) a->cut = lower_cut_along(a->layout, 0, 1);
+}
+
+/* Pads ---------------------------------------------------------------------------------------- */
+
+tile_value lower_pad(lowering *l, tile_op op, tile_value loaded, tile_value predicate) {
+    if (!predicate.id || !tile_op_pads(&l->old, op)) return loaded;
+    char bytes[8];
+    const tile_type *type = tile_value_type(l->f, loaded);
+    tile_context *context = tile_function_context(l->f);
+    tile_pad_write(&l->old, op, type->scalar, bytes);
+    double number = tile_scalar_read(type->scalar, bytes);
+    const tile_expr *expr = tile_scalar_is_floating(type->scalar)
+                                ? tile_expr_float(context, number)
+                                : tile_expr_int(context, tile_integer_read(type->scalar, bytes));
+    tile_value pad = tile_function_constant(l->f, lower_part_type(l, type->scalar, 1), expr);
+    if (type->kind != TILE_TYPE_SCALAR) pad = tile_build_splat(&l->builder, pad, type);
+    return tile_build_select(&l->builder, predicate, loaded, pad);
+}
+
+/* Scalars ------------------------------------------------------------------------------------- */
+
+/* i1: the element is inside of the view, and the predicate holds. */
+static tile_value scalar_predicate(lowering *l, const tile_gather *gather) {
+    const lower_view *view = l->views[gather->memory.id];
+    tile_value predicate = TILE_NO_VALUE;
+    for (unsigned d = 0; d < gather->rank; d++)
+        predicate =
+            lower_and(l, predicate, inside(l, lower_mapped(l, gather->index[d]), view->limits[d]));
+    if (!gather->predicate.id) return predicate;
+    return lower_and(l, predicate, lower_mapped(l, gather->predicate));
+}
+
+tile_value lower_load_scalar(lowering *l, tile_op op) {
+    tile_gather gather;
+    tile_gather_of(&l->old, op, &gather);
+    tile_value predicate = scalar_predicate(l, &gather);
+    tile_value offset = lower_view_offset(l, gather.index - 1, gather.rank + 1);
+    tile_value loaded = tile_build_ld_global(&l->builder, l->views[gather.memory.id]->base, &offset,
+                                             1, predicate, gather.type);
+    lower_keep_cache(l, op);
+    return tile_build_uniform(&l->builder, lower_pad(l, op, loaded, predicate));
+}
+
+void lower_store_scalar(lowering *l, tile_op op) {
+    tile_gather gather;
+    tile_gather_of(&l->old, op, &gather);
+    tile_value predicate = scalar_predicate(l, &gather);
+    tile_value offset = lower_view_offset(l, gather.index - 1, gather.rank + 1);
+    tile_value first = tile_build_eq(&l->builder, l->thread, lower_int(l, 0));
+    tile_value value = lower_mapped(l, tile_op_operand(&l->old, op, 0));
+    tile_build_st_global(&l->builder, value, l->views[gather.memory.id]->base, &offset, 1,
+                         lower_and(l, predicate, first));
+    lower_keep_cache(l, op);
+}
