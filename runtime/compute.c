@@ -10,6 +10,7 @@
 #include "lib/ir/arith.h"
 #include "lib/ir/syntax.h"
 #include "lib/ir/function.h"
+#include "lib/ir/reduce.h"
 #include "lib/ir/scalar.h"
 #include "lib/ir/shape.h"
 
@@ -377,6 +378,26 @@ static void compute_broadcast(evaluation *e, tile_op op, double *to) {
     if (!from || !resolve(e, tile_value_type(e->f, tile_op_result(e->f, op, 0)), &wide)) return;
     if (count_elements(&wide))
         tile_repeat_elements(wide.rank, wide.dims, narrow.rank, narrow.dims, sizeof *to, from, to);
+}
+
+static void compute_reduce(evaluation *e, tile_op op, double *to) {
+    tile_compute_array a;
+    const double *from = operand_of(e, op, 0, &a);
+    tile_word kind = tile_op_word(e->f, op, TILE_ATTR_kind);
+    int64_t axis = attr_of(e, op, TILE_ATTR_axis, 0);
+    if (!from || e->failed) return;
+    if (axis < 0 || axis >= a.rank || !tile_kind_combines(kind, a.scalar)) {
+        FAIL(e, "@%s: reduce has no such kind of %s along axis %lld", e->f->name,
+             tile_scalar_name(a.scalar), (long long)axis);
+        return;
+    }
+    tile_rows rows = tile_rows_along(a.dims, a.rank, (unsigned)axis);
+    for (size_t row = 0; row < rows.outer * rows.inner; row++) {
+        tile_accumulator sum = tile_accumulate_start(kind, a.scalar);
+        const double *first = from + tile_row_begin(&rows, row);
+        for (size_t i = 0; i < rows.extent; i++) tile_accumulate_real(&sum, first[i * rows.inner]);
+        to[row] = tile_accumulate_result(&sum);
+    }
 }
 
 /* A row's name names the function that computes it, where it has level 1. */

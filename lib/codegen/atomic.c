@@ -27,8 +27,9 @@ typedef struct atomic_access {
 enum { VECTORS = 90 }; /* the compute capability from which on `red` and `atom` take vectors */
 
 static const char *integer_type(tile_word kind, tile_scalar scalar) {
-    _Static_assert(TILE_WORDS_kind == 11,
-                   "and, or, xor and exch are of bits, four round, the rest has a case");
+    _Static_assert(
+        TILE_WORDS_kind == 13,
+        "and, or, xor and exch are of bits, others go with other operations, the rest has a case");
     bool is_long = scalar == TILE_i64;
     switch (kind) {
     case TILE_WORD_kind_add: return is_long ? ".u64" : ".s32"; /* wraps: signs are alike */

@@ -234,6 +234,8 @@ static int64_t instructions_of(const checker *c, tile_op op) {
         int64_t each = machine_of(c, op) == TILE_MACHINE_atom_cas ? SWAP_LOOP : 1;
         return each * tile_type_elements(tile_value_type(c->f, tile_op_operand(c->f, op, 0)));
     }
+    bool exchanges = opcode == TILE_OP_shfl || opcode == TILE_OP_redux;
+    if (exchanges) return tile_type_elements(tile_value_type(c->f, tile_op_result(c->f, op, 0)));
     if (!tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE)) return 1;
     const tile_type *type = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     int64_t elements = type->kind == TILE_TYPE_VECTOR ? tile_type_elements(type) : 1;

@@ -251,7 +251,7 @@ static tile_machine tma_machine(const tile_function *f, tile_op op) {
     tile_machine first = loads ? TILE_MACHINE_tma_load_1 : TILE_MACHINE_tma_store_1;
     tile_op_segment(f, op, loads ? 1 : 2, &count);
     last = count - 1;
-    _Static_assert(TILE_WORDS_kind == 11, "a copy does not exchange or round, the rest has a case");
+    _Static_assert(TILE_WORDS_kind == 13, "what a copy combines by has a case");
     switch (tile_op_word(f, op, TILE_ATTR_kind)) {
     case TILE_WORD_kind_add: first = TILE_MACHINE_tma_add_1; break;
     case TILE_WORD_kind_min: first = TILE_MACHINE_tma_min_1; break;
@@ -262,6 +262,29 @@ static tile_machine tma_machine(const tile_function *f, tile_op op) {
     default: break;
     }
     return (tile_machine)(first + last);
+}
+
+static tile_machine shfl_machine(tile_word kind) {
+    _Static_assert(TILE_WORDS_kind == 13, "idx goes without saying, the other lanes have a case");
+    switch (kind) {
+    case TILE_WORD_kind_up: return TILE_MACHINE_shuffle_up;
+    case TILE_WORD_kind_down: return TILE_MACHINE_shuffle_down;
+    case TILE_WORD_kind_xor: return TILE_MACHINE_shuffle_xor;
+    default: return TILE_MACHINE_shuffle;
+    }
+}
+
+static tile_machine redux_machine(tile_word kind) {
+    _Static_assert(TILE_WORDS_kind == 13, "each kind that a warp combines by has a case");
+    switch (kind) {
+    case TILE_WORD_kind_add: return TILE_MACHINE_redux_add;
+    case TILE_WORD_kind_min: return TILE_MACHINE_redux_min;
+    case TILE_WORD_kind_max: return TILE_MACHINE_redux_max;
+    case TILE_WORD_kind_and: return TILE_MACHINE_redux_and;
+    case TILE_WORD_kind_or: return TILE_MACHINE_redux_or;
+    case TILE_WORD_kind_xor: return TILE_MACHINE_redux_xor;
+    default: return TILE_MACHINE_COUNT; /* the verifier has refused it */
+    }
 }
 
 tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
@@ -302,6 +325,8 @@ tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
                                                         : TILE_MACHINE_mbarrier_cp_async;
     case TILE_OP_st_async: return TILE_MACHINE_st_async;
     case TILE_OP_elect: return TILE_MACHINE_elect;
+    case TILE_OP_shfl: return shfl_machine(tile_op_word(f, op, TILE_ATTR_kind));
+    case TILE_OP_redux: return redux_machine(tile_op_word(f, op, TILE_ATTR_kind));
     case TILE_OP_sync_warp: return TILE_MACHINE_sync_warp;
     case TILE_OP_map_shared: return TILE_MACHINE_map_shared;
     case TILE_OP_tma_load:

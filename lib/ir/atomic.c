@@ -21,6 +21,10 @@ tile_word tile_op_word(const tile_function *f, tile_op op, tile_attr_id id) {
     return TILE_WORD_NONE;
 }
 
+const char *tile_attr_word_text(tile_word word) {
+    return word_texts[(unsigned)word < WORDS ? word : 0].text;
+}
+
 /* Order --------------------------------------------------------------------------------------- */
 
 enum { RELEASES = 1, ACQUIRES = 2 };
@@ -67,8 +71,17 @@ tile_mechanism tile_op_mechanism(const tile_function *f, tile_op op) {
     return in ? TILE_MECHANISM_GROUP : TILE_MECHANISM_BULK_GROUP;
 }
 
+/* What goes through a buffer of its own touches no memory while it has none. */
+static bool lacks_buffer(const tile_function *f, tile_op op) {
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
+    return info->traits & TILE_TRAIT_OWN_BUFFER &&
+           !tile_op_at(f, op)->segment[info->operand_count - 1];
+}
+
 unsigned tile_op_effects(const tile_function *f, tile_op op) {
     unsigned effects = tile_op_get_info((tile_opcode)tile_op_at(f, op)->opcode)->effects;
+    if (lacks_buffer(f, op))
+        return effects & ~(unsigned)(TILE_EFFECT_READ_SHARED | TILE_EFFECT_WRITE_SHARED);
     if (tile_op_opcode(f, op) == TILE_OP_dot && tile_op_has_attr(f, op, TILE_ATTR_async))
         return effects | TILE_EFFECT_ASYNC;
     if (tile_op_opcode(f, op) == TILE_OP_copy_async) return effects_of_copy(f, op, effects);
@@ -88,16 +101,11 @@ bool tile_value_is_used(const tile_function *f, tile_value value) {
 
 /* Meaning ------------------------------------------------------------------------------------- */
 
-bool tile_op_takes_kind(tile_opcode opcode, tile_word kind) {
-    bool rounds = kind == TILE_WORD_kind_even || kind == TILE_WORD_kind_zero ||
-                  kind == TILE_WORD_kind_up || kind == TILE_WORD_kind_down;
-    return rounds == (opcode == TILE_OP_round);
-}
-
 tile_opcode tile_kind_opcode(tile_word kind) {
-    _Static_assert(TILE_WORDS_kind == 11, "exch combines nothing, four round, the rest has a case");
+    _Static_assert(TILE_WORDS_kind == 13, "what combines has a case");
     switch (kind) {
     case TILE_WORD_kind_add: return TILE_OP_add;
+    case TILE_WORD_kind_mul: return TILE_OP_mul;
     case TILE_WORD_kind_min: return TILE_OP_min;
     case TILE_WORD_kind_max: return TILE_OP_max;
     case TILE_WORD_kind_and: return TILE_OP_and;
@@ -164,23 +172,4 @@ bool tile_verify_atomic(const tile_function *f, tile_op op) {
     if (ordering == TILE_WORD_ordering_sc)
         return fail(f, op, "PTX has no sc access; put `fence {ordering = sc}` before it");
     return !tile_op_has_attr(f, op, TILE_ATTR_kind) || verify_kind(f, op);
-}
-
-/* A parameter that has no value yet may be any. */
-bool tile_verify_kind(const tile_function *f, tile_op op) {
-    tile_word kind = tile_op_word(f, op, TILE_ATTR_kind);
-    if (!kind || tile_op_takes_kind(tile_op_opcode(f, op), kind)) return true;
-    tile_arena scratch = {0};
-    const char *words = NULL;
-    for (unsigned i = 1; i < WORDS; i++)
-        if (word_texts[i].id == TILE_ATTR_kind &&
-            tile_op_takes_kind(tile_op_opcode(f, op), (tile_word)i))
-            words = words ? tile_arena_format(&scratch, "%s, %s", words, word_texts[i].text)
-                          : word_texts[i].text;
-    tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
-                "%s: it has no kind `%s`; write one of %s",
-                tile_op_get_info(tile_op_opcode(f, op))->name,
-                tile_op_attr_text(f, op, TILE_ATTR_kind), words);
-    tile_arena_reset(&scratch);
-    return false;
 }

@@ -41,6 +41,9 @@ enum {
 /* The word that an attribute is; NONE where it is absent, or a parameter that has no value yet. */
 tile_word tile_op_word(const tile_function *f, tile_op op, tile_attr_id id);
 
+/* As the text has it; "" for NONE. */
+const char *tile_attr_word_text(tile_word word);
+
 /* True where op orders accesses of its thread before it (release) or behind it (acquire). */
 bool tile_op_releases(const tile_function *f, tile_op op);
 bool tile_op_acquires(const tile_function *f, tile_op op);
@@ -48,10 +51,8 @@ bool tile_op_acquires(const tile_function *f, tile_op op);
 /* True if some operation takes the result of one that has a result beside what it does. */
 bool tile_value_is_used(const tile_function *f, tile_value value);
 
-/* Whether the attribute `kind` of this operation may be that word. */
-bool tile_op_takes_kind(tile_opcode opcode, tile_word kind);
-
-/* The element-wise operation that a kind applies to the old element and the operand, NONE: exch. */
+/* The element-wise operation that a kind applies to the old element and the operand, or to two
+ * elements; NONE for those that combine nothing. */
 tile_opcode tile_kind_opcode(tile_word kind);
 
 /* Whether PTX has instructions that take neighbours together: sums of 16- and 32-bit floats. */
@@ -64,7 +65,5 @@ const char *tile_compare_symbol(tile_word compare);
 
 /* What the row's rule cannot see, as attributes are set later. False after a diagnostic. */
 bool tile_verify_atomic(const tile_function *f, tile_op op);
-/* That the word of `kind` is one of the operation's. */
-bool tile_verify_kind(const tile_function *f, tile_op op);
 
 #endif

@@ -85,6 +85,12 @@ static bool flatten(const tile_builder *builder, const tile_op_info *info,
 
 tile_op tile_build_op(tile_builder *builder, tile_opcode opcode, const tile_segment *segments,
                       unsigned segment_count, const tile_type *type) {
+    return tile_build_op_of(builder, opcode, segments, segment_count, type, NULL, 0);
+}
+
+tile_op tile_build_op_of(tile_builder *builder, tile_opcode opcode, const tile_segment *segments,
+                         unsigned segment_count, const tile_type *type, const tile_attr *attrs,
+                         unsigned attr_count) {
     if (!is_ready(builder) || (segment_count && !segments)) return TILE_NO_OP;
     const tile_op_info *info = tile_op_get_info(opcode);
     tile_context *context = tile_function_context(builder->function);
@@ -117,6 +123,8 @@ tile_op tile_build_op(tile_builder *builder, tile_opcode opcode, const tile_segm
                             .operands = operands,
                             .segment = sizes,
                             .given = type,
+                            .attrs = attrs,
+                            .attr_count = attr_count,
                             .results = TILE_NEW_ARRAY(&scratch, const tile_type *, total + 3)};
         if (tile_infer_results(&infer)) {
             unsigned count = 0;

@@ -223,7 +223,8 @@ static inline bool tile_sync_is_explicit(const tile_function *f, tile_op op) {
 static inline const char *tile_op_name(const tile_function *f, tile_op op) {
     return tile_op_get_info((tile_opcode)tile_op_at(f, op)->opcode)->name;
 }
-/* A set of tile_effect: the row's, and of an atomic operation what its ordering adds (atomic.c). */
+/* A set of tile_effect: the row's, and of an atomic operation what its ordering adds; without those
+ * on a buffer of its own that it does not have (atomic.c). */
 unsigned tile_op_effects(const tile_function *f, tile_op op);
 /* How the completion of its accesses is waited for, which of a copy_async follows from its
  * operands.
@@ -304,6 +305,11 @@ tile_region tile_add_region(tile_function *f, tile_op parent, const tile_type *c
                             unsigned arg_count);
 /* The region takes the place of op's region r, which must be empty; it has no operation yet. */
 void tile_adopt_region(tile_function *f, tile_op op, unsigned r, tile_region region);
+/* tile_build_op of an operation whose results' types its attributes tell, too: those that it will
+ * get. It has none yet. */
+tile_op tile_build_op_of(tile_builder *builder, tile_opcode opcode, const tile_segment *segments,
+                         unsigned segment_count, const tile_type *type, const tile_attr *attrs,
+                         unsigned attr_count);
 /* An operation without checks: operands are copied, results get the types; it is put at the
  * builder's place. Regions are added with tile_add_region by the caller. */
 tile_op tile_add_op(tile_builder *builder, tile_opcode opcode, const tile_value *operands,

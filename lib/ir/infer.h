@@ -10,14 +10,16 @@ typedef struct tile_infer {
     tile_opcode opcode;
     tile_loc loc;
     const tile_value *operands;
-    const uint16_t *segment;   /* as in tile_op_data */
-    const tile_type *given;    /* the result's type as written, or NULL; then completed */
+    const uint16_t *segment; /* as in tile_op_data */
+    const tile_type *given;  /* the result's type as written, or NULL; then completed */
+    const tile_attr *attrs;  /* those that are known already, attr_count of them */
+    unsigned attr_count;
     const tile_type **results; /* room for three, or as many as there are operands */
     unsigned result_count;
 } tile_infer;
 
-/* Checks classes and the row's rule, fills results. False after a diagnostic. Attributes and
- * regions are the verifier's. */
+/* Checks classes and the row's rule, fills results. False after a diagnostic. Regions and what
+ * attributes may be are the verifier's. */
 bool tile_infer_results(tile_infer *infer);
 
 /* infer_given.c: fills in what the type as written leaves out and the operands tell; what they do

@@ -108,6 +108,10 @@ static const tile_type *complete_matmul(const tile_infer *infer) {
     return get(infer, &draft);
 }
 
+static const tile_type *complete_reduced(const tile_infer *infer) {
+    return infer->given ? infer->given : tile_infer_reduced(infer);
+}
+
 /* What extents alone are the extents of. */
 static tile_type_kind kind_of_result(const tile_infer *infer) {
     const tile_type *first = type_of(infer, 0);
@@ -149,6 +153,7 @@ static const struct {
     [TILE_OP_ld_shared] = {complete_elements, true},
     [TILE_OP_permute] = {complete_permute, true},
     [TILE_OP_wgmma_descriptor] = {complete_descriptor, true},
+    [TILE_OP_reduce] = {complete_reduced, true},
     [TILE_OP_scratch] = {complete_scratch, false},
     [TILE_OP_cast] = {complete_cast, false},
     [TILE_OP_matmul] = {complete_matmul, false},

@@ -111,6 +111,13 @@ bool tile_infer_word(tile_infer *infer);
 bool tile_infer_is_access(const tile_infer *infer, const tile_type *fragment,
                           const tile_type *memory);
 
+/* infer_reduce.c */
+bool tile_infer_reduce(tile_infer *infer);
+bool tile_infer_shfl(tile_infer *infer);
+bool tile_infer_redux(tile_infer *infer);
+/* The operand's type with an extent of 1 along the axis; NULL while that is not known. */
+const tile_type *tile_infer_reduced(const tile_infer *infer);
+
 /* infer_tma.c */
 bool tile_infer_copy(tile_infer *infer);  /* infer.c */
 bool tile_infer_store(tile_infer *infer); /* infer.c */

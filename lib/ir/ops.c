@@ -1,7 +1,7 @@
 /* The tables of operations and attributes as C arrays. */
 #include <string.h>
 
-#include "lib/ir/atomic.h"
+#include "lib/ir/kinds.h"
 #include "tile/ops_macros.h"
 
 /* The words of ops.def's columns. */

@@ -169,6 +169,8 @@ typedef struct lowering {
     const tile_op_info *info;
     const tile_operand *operands;
     const tile_type *given;
+    tile_attr attrs[TILE_MAX_ATTRS]; /* that tell the result's type */
+    unsigned attr_count;
     const tile_type *hint;     /* given, for literals: NULL where it has no element type */
     const tile_type *expected; /* of an element-wise operation's operands as of its result */
     bool is_yield;
@@ -321,7 +323,8 @@ static tile_op build(lowering *l, tile_loc loc, tile_opcode opcode) {
             segments[i] = (tile_segment){l->heads[at], l->tails[at], l->operands[at].tail_count};
     }
     l->p->builder.loc = loc;
-    return tile_build_op(&l->p->builder, opcode, segments, l->info->operand_count, l->given);
+    return tile_build_op_of(&l->p->builder, opcode, segments, l->info->operand_count, l->given,
+                            l->attrs, l->attr_count);
 }
 
 /* Operands of element-wise operations are like the result, except where they need not be. */
@@ -329,6 +332,16 @@ static const tile_type *expected_of_operands(const tile_op_info *info, const til
     bool alike = info->traits & TILE_TRAIT_ELEMENTWISE && !info->type_given &&
                  !(info->traits & (TILE_TRAIT_COMPARE | TILE_TRAIT_CONVERT));
     return alike ? result : NULL;
+}
+
+/* Those that are numbers and words. */
+static void read_attrs(lowering *l, const tile_invocation *call) {
+    for (unsigned i = 0; i < call->attr_count; i++)
+        l->attrs[l->attr_count++] = (tile_attr){.id = call->attrs[i].id,
+                                                .expr = call->attrs[i].expr,
+                                                .text = call->attrs[i].text,
+                                                .list = call->attrs[i].list,
+                                                .count = call->attrs[i].count};
 }
 
 tile_op tile_lower_op(tile_parser *p, const tile_invocation *call, const tile_type *expected) {
@@ -339,6 +352,7 @@ tile_op tile_lower_op(tile_parser *p, const tile_invocation *call, const tile_ty
     l.hint = l.given && tile_type_is_extents(l.given) ? NULL : l.given;
     l.expected = expected_of_operands(info, l.given ? l.given : expected);
     l.is_yield = call->opcode == TILE_OP_yield;
+    read_attrs(&l, call);
     if (!deal(&l, call->loc, count)) return TILE_NO_OP;
     l.heads = TILE_NEW_ARRAY(&p->arena, tile_value, count + 1u);
     l.tails = TILE_NEW_ARRAY(&p->arena, tile_value *, count + 1u);

@@ -32,9 +32,9 @@ const tile_infix *tile_infix_from_symbol(const char *text, size_t length) {
 }
 
 bool tile_opcode_is_callable(tile_opcode opcode) {
-    const unsigned harmless =
-        TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_READ_SHARED | TILE_EFFECT_COLLECTIVE;
+    unsigned harmless = TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_READ_SHARED | TILE_EFFECT_COLLECTIVE;
     const tile_op_info *info = tile_op_get_info(opcode);
+    if (info->traits & TILE_TRAIT_OWN_BUFFER) harmless |= TILE_EFFECT_WRITE_SHARED;
     return info->name && info->shape == TILE_SHAPE_NONE && !(info->effects & ~harmless) &&
            !(info->traits & TILE_TRAIT_FRESH);
 }

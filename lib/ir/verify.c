@@ -8,6 +8,7 @@
 #include "lib/ir/describe.h"
 #include "lib/ir/gather.h"
 #include "lib/ir/infer.h"
+#include "lib/ir/kinds.h"
 #include "lib/ir/level.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
@@ -241,6 +242,8 @@ static bool check_rule(verifier *v, tile_op op) {
         .operands = data.operands,
         .segment = data.segment,
         .given = given,
+        .attrs = data.attrs,
+        .attr_count = data.attr_count,
         .results = TILE_NEW_ARRAY(&v->scratch, const tile_type *, data.operand_count + 3u)};
     if (!tile_infer_results(&infer)) {
         v->errors++;

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "lib/layout/space.h"
 #include "lib/support/integer.h"
 
 /* Using --------------------------------------------------------------------------------------- */
@@ -75,39 +76,13 @@ uint32_t tile_layout_at_offset(const tile_layout *layout, uint32_t offset) {
     return tile_layout_apply(layout, offset, 0, 0);
 }
 
-/* A basis of a space over GF(2): at most one vector for each leading bit. source says which inputs
- * sum up to it. */
-typedef struct vector_space {
-    uint32_t vector[32];
-    uint32_t source[32];
-    unsigned count;
-} vector_space;
-
-/* What is left of *value after taking out what the span has; *source collects how. */
-static uint32_t reduce(const vector_space *span, uint32_t value, uint32_t *source) {
-    for (unsigned bit = 32; bit-- > 0;)
-        if ((value >> bit & 1) && span->vector[bit]) {
-            value ^= span->vector[bit];
-            *source ^= span->source[bit];
-        }
-    return value;
-}
-
-static void add_to_span(vector_space *span, uint32_t value, uint32_t source) {
-    value = reduce(span, value, &source);
-    if (!value) return;
-    span->vector[tile_log2(value)] = value;
-    span->source[tile_log2(value)] = source;
-    span->count++;
-}
-
 uint32_t tile_layout_offset_of(const tile_layout *layout, uint32_t index) {
     vector_space image = {.count = 0};
     unsigned bits = tile_layout_part_bits(layout);
     uint32_t offset = 0;
     for (unsigned i = 0; i < layout->reg_bits; i++)
-        add_to_span(&image, layout->reg[i], UINT32_C(1) << i);
-    reduce(&image, index & ((UINT32_C(1) << bits) - 1), &offset);
+        space_add(&image, layout->reg[i], UINT32_C(1) << i);
+    space_reduce(&image, index & ((UINT32_C(1) << bits) - 1), &offset);
     return index >> bits << layout->reg_bits | offset;
 }
 
@@ -152,7 +127,7 @@ void tile_layout_copy(tile_layout *to, const tile_layout *from) {
 }
 
 static void add_all(vector_space *span, const uint32_t *bases, unsigned count) {
-    for (unsigned i = 0; i < count; i++) add_to_span(span, bases[i], 0);
+    for (unsigned i = 0; i < count; i++) space_add(span, bases[i], 0);
 }
 
 uint32_t tile_layout_redundant_threads(const tile_layout *layout) {
@@ -161,8 +136,8 @@ uint32_t tile_layout_redundant_threads(const tile_layout *layout) {
     add_all(&image, layout->reg, layout->reg_bits);
     for (unsigned i = 0; i < TILE_LANE_BITS + (unsigned)layout->warp_bits; i++) {
         unsigned before = image.count;
-        add_to_span(&image, i < TILE_LANE_BITS ? layout->lane[i] : layout->warp[i - TILE_LANE_BITS],
-                    0);
+        space_add(&image, i < TILE_LANE_BITS ? layout->lane[i] : layout->warp[i - TILE_LANE_BITS],
+                  0);
         if (image.count == before) mask |= UINT32_C(1) << i;
     }
     return mask;
@@ -395,7 +370,7 @@ tile_layout tile_layout_narrow(const tile_layout *wide, const uint32_t *dims, un
     for (unsigned i = 0; i < wide->reg_bits; i++) {
         uint32_t index = narrow_index(wide, &narrow, wide->reg[i]);
         unsigned before = image.count;
-        add_to_span(&image, index, 0);
+        space_add(&image, index, 0);
         if (image.count > before) narrow.reg[narrow.reg_bits++] = index;
     }
     return narrow;

@@ -65,9 +65,9 @@ static bool is_commutative(unsigned opcode) {
     return tile_op_has_trait((tile_opcode)opcode, TILE_TRAIT_COMMUTATIVE);
 }
 
-static bool can_merge(const tile_op_data *op) {
-    const tile_op_info *info = tile_op_get_info((tile_opcode)op->opcode);
-    return op->result_count && !info->effects && !(info->traits & TILE_TRAIT_FRESH);
+static bool can_merge(const tile_function *f, tile_op op) {
+    return tile_op_at(f, op)->result_count && !tile_op_effects(f, op) &&
+           !tile_op_has_trait(tile_op_opcode(f, op), TILE_TRAIT_FRESH);
 }
 
 static uint32_t hash_op(const table *t, const tile_op_data *op) {
@@ -161,7 +161,7 @@ static void merge_region(table *t, tile_region region) {
         tile_op_data *data = tile_op_at(f, op);
         for (uint32_t i = 0; i < data->operand_count; i++)
             if (t->map[data->operands[i].id].id) data->operands[i] = t->map[data->operands[i].id];
-        if (can_merge(data) && merge(t, op)) {
+        if (can_merge(f, op) && merge(t, op)) {
             tile_erase_op(f, op);
             t->removed++;
             continue;

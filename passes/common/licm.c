@@ -64,10 +64,10 @@ static bool may_divide_by_zero(const tile_function *f, const tile_op_data *op) {
     }
 }
 
-static bool can_move(const hoist *h, const tile_op_data *op, uint32_t loop_depth) {
-    if (tile_op_get_info((tile_opcode)op->opcode)->effects || op->region_count ||
-        op->opcode == TILE_OP_scratch || op->opcode == TILE_OP_splat ||
-        op->opcode == TILE_OP_iota || may_divide_by_zero(h->f, op))
+static bool can_move(const hoist *h, tile_op id, uint32_t loop_depth) {
+    const tile_op_data *op = tile_op_at(h->f, id);
+    if (tile_op_effects(h->f, id) || op->region_count || op->opcode == TILE_OP_scratch ||
+        op->opcode == TILE_OP_splat || op->opcode == TILE_OP_iota || may_divide_by_zero(h->f, op))
         return false;
     for (uint32_t i = 0; i < op->operand_count; i++)
         if (h->depth[op->operands[i].id] >= loop_depth) return false;
@@ -91,7 +91,7 @@ static void hoist_from_region(hoist *h, tile_op loop, tile_region region, uint32
         next = data->next;
         for (unsigned r = 0; data->opcode == TILE_OP_if && r < data->region_count; r++)
             hoist_from_region(h, loop, data->regions[r], depth);
-        if (!can_move(h, data, depth + 1) || (branch && !gives_scalars(f, data))) continue;
+        if (!can_move(h, op, depth + 1) || (branch && !gives_scalars(f, data))) continue;
         tile_move_op(f, op, tile_op_at(f, loop)->parent, loop);
         set_depth(h, data->first_result, data->result_count, depth);
         h->moved++;

@@ -36,10 +36,12 @@
 #include "lib/analysis/memory.h"
 #include "lib/analysis/product.h"
 #include "lib/ir/gather.h"
+#include "lib/ir/reduce.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/shape.h"
 #include "lib/layout/layout.h"
 #include "lib/layout/pieces.h"
+#include "lib/layout/reduce.h"
 #include "passes/tile/assign_layouts.h"
 #include "passes/tile/prepare.h"
 #include "passes/tile/warpgroup.h"
@@ -52,6 +54,7 @@ typedef enum strength {
     WISH_PIECES, /* of a store through a ring: more than loads, which take every layout, and else
                     the whole tile goes through a buffer before it */
     WISH_REPEAT, /* by a broadcast; more than loads, too */
+    WISH_REDUCE, /* as the threads have it that combine elements */
     WISH_FMA,
     WISH_OPERAND,
     WISH_SUM,
@@ -366,17 +369,44 @@ static bool asks_operands(const tile_function *f, tile_op op) {
     return tile_op_opcode(f, op) == TILE_OP_broadcast || (tile_gather_of(f, op, &g) && g.tiles);
 }
 
-/* Wishes go from results to operands, the last operations first, as a result may be repeated again;
- * around loops they go once more. A class that nobody has a wish for gets one here. */
-static void wish_operands(assignment *a) {
-    unsigned count = 0;
+/* True if the result's class has a new wish: what each thread holds when it has combined what the
+ * operand's layout gives it. */
+static bool wish_reduced(assignment *a, tile_op op) {
+    tile_reduction reduction;
+    const tile_layout *operand = layout_of(a, tile_op_operand(a->f, op, 0));
+    uint32_t class = class_of(a, tile_op_result(a->f, op, 0));
+    if (!operand || a->wish[class] >= WISH_REDUCE || !tile_reduction_of(a->f, op, &reduction))
+        return false;
+    tile_reduce_plan plan = tile_reduce_make_plan(operand, reduction.axis);
+    wish(a, tile_op_result(a->f, op, 0), WISH_REDUCE, &plan.narrow);
+    return true;
+}
+
+/* True if a reduction's operand had no layout, and has one now. */
+static bool wish_first_operand(assignment *a, const tile_op *reduce, unsigned count) {
+    for (unsigned i = count; i-- > 0;) {
+        tile_value operand = tile_op_operand(a->f, reduce[i], 0);
+        if (layout_of(a, operand)) continue;
+        wish_blocked(a, operand);
+        return true;
+    }
+    return false;
+}
+
+/* Wishes go from the operands of reductions to their results, and from other results to operands,
+ * the last operations first, as a result may be repeated again; around loops they go once more. A
+ * class that nobody has a wish for gets one here. */
+static void wish_derived(assignment *a) {
+    unsigned count = 0, reductions;
     bool changed = true;
+    const tile_op *reduce = tile_find_ops(a->f, TILE_OP_reduce, a->pass->scratch, &reductions);
     tile_op *ops = TILE_NEW_ARRAY(a->pass->scratch, tile_op, a->f->op_count);
     for (uint32_t id = 1; id < a->f->op_count; id++)
         if (a->f->ops[id].opcode && asks_operands(a->f, (tile_op){id}))
             ops[count++] = (tile_op){id};
     while (changed) {
         changed = false;
+        for (unsigned i = 0; i < reductions; i++) changed |= wish_reduced(a, reduce[i]);
         for (unsigned i = count; i-- > 0;)
             changed |= tile_op_opcode(a->f, ops[i]) == TILE_OP_broadcast ? wish_repeated(a, ops[i])
                                                                          : wish_points(a, ops[i]);
@@ -388,6 +418,7 @@ static void wish_operands(assignment *a) {
             wish_blocked(a, moved);
             changed = true;
         }
+        changed = changed || wish_first_operand(a, reduce, reductions);
     }
 }
 
@@ -426,7 +457,7 @@ tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
     tile_walk(f, f->body, wish_op, &a);
     for (uint32_t id = 1; id < a.value_count; id++) check_given(&a, (tile_value){id});
     if (a.status != TILE_OK) return a.status;
-    wish_operands(&a);
+    wish_derived(&a);
     a.status = lay_out_buffers(pass, f, a.ranges, a.shared);
     if (a.status != TILE_OK) return a.status;
     set_layouts(&a);

@@ -11,11 +11,13 @@
 #include "lib/analysis/product.h"
 #include "lib/ir/atomic.h"
 #include "lib/ir/gather.h"
+#include "lib/ir/reduce.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/remark.h"
 #include "lib/ir/shape.h"
 #include "lib/layout/layout.h"
 #include "lib/layout/pieces.h"
+#include "lib/layout/reduce.h"
 #include "passes/tile/assign_layouts.h"
 #include "passes/tile/prepare.h"
 #include "passes/tile/warpgroup.h"
@@ -237,6 +239,21 @@ static void convert_for_pieces(conversions *c, tile_op op) {
         prepare_set_operand(c->f, op, 0, convert(c, op, tile, &layout));
 }
 
+/* A buffer of its own for op, its row's last operand. */
+static void append_buffer(conversions *c, tile_op op, unsigned operand, const tile_type *type) {
+    tile_builder b = tile_builder_before(c->f, op);
+    tile_value buffer = tile_build_alloc_shared(&b, type);
+    tile_op_data *data = tile_op_at(c->f, op);
+    tile_value *operands =
+        TILE_NEW_ARRAY(&c->f->module->arena, tile_value, data->operand_count + 1u);
+    memcpy(operands, data->operands, sizeof *operands * data->operand_count);
+    operands[data->operand_count++] = buffer;
+    data->operands = operands;
+    data->segment[operand] = 1;
+    b.before = data->next;
+    tile_build_free_shared(&b, buffer);
+}
+
 /* What one thread gets and others need, too, goes through a buffer. */
 static void give_buffer(conversions *c, tile_op op) {
     tile_value result = tile_op_result(c->f, op, 0);
@@ -251,17 +268,19 @@ static void give_buffer(conversions *c, tile_op op) {
         draft.rank = 1;
         draft.dims[0] = tile_expr_int(c->pass->context, 1);
     }
-    tile_builder b = tile_builder_before(c->f, op);
-    tile_value buffer = tile_build_alloc_shared(&b, buffer_type(c, &draft));
-    tile_value *operands =
-        TILE_NEW_ARRAY(&c->f->module->arena, tile_value, data->operand_count + 1u);
-    data = tile_op_at(c->f, op);
-    memcpy(operands, data->operands, sizeof *operands * data->operand_count);
-    operands[data->operand_count++] = buffer; /* the row's last */
-    data->operands = operands;
-    data->segment[3] = 1;
-    b.before = data->next;
-    tile_build_free_shared(&b, buffer);
+    append_buffer(c, op, 3, buffer_type(c, &draft));
+}
+
+/* What warps have of a row goes through a buffer; and what threads have that are to hold it
+ * otherwise. */
+static void give_cells(conversions *c, tile_op op) {
+    tile_reduction reduction;
+    const tile_type *from = tile_value_type(c->f, tile_op_operand(c->f, op, 0)),
+                    *to = tile_value_type(c->f, tile_op_result(c->f, op, 0));
+    if (tile_op_at(c->f, op)->segment[1] || !tile_reduction_of(c->f, op, &reduction)) return;
+    tile_reduce_plan plan = tile_reduce_make_plan(from->layout, reduction.axis);
+    if (tile_reduce_exchanges(&plan, to->layout))
+        append_buffer(c, op, 1, tile_reduction_buffer(c->f, op, &plan));
 }
 
 static void convert_region(conversions *c, tile_region region) {
@@ -272,6 +291,7 @@ static void convert_region(conversions *c, tile_region region) {
         convert_gathered(c, op);
         if (opcode == TILE_OP_store_async) convert_for_pieces(c, op);
         if (opcode == TILE_OP_broadcast) convert_repeated(c, op);
+        if (opcode == TILE_OP_reduce) give_cells(c, op);
         if (layouts_is_atomic_tile(c->f, op)) give_buffer(c, op);
         for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
             convert_region(c, tile_op_region(c->f, op, r));

@@ -14,6 +14,7 @@
  *   lower_copy.c     copies between views and shared buffers
  *   lower_tma.c      those that tensor maps can describe
  *   lower_shape.c    coordinates of a tile's elements, elements that are repeated
+ *   lower_reduce.c   elements combined along an axis
  *   lower_dot.c      mma on fragments
  *   lower_wgmma.c    wgmma on descriptors and fragments
  *   lower_fma.c      products added one by one */
@@ -356,6 +357,10 @@ tile_value lower_broadcast(lowering *l, tile_op op);
 /* The same of a piece: an iota's, as lower_load_piece takes it; of a value of the new body. */
 tile_value lower_count(lowering *l, tile_op op, const tile_type *type, const tile_value *ahead);
 tile_value lower_repeat(lowering *l, tile_value source, const tile_type *from, const tile_type *to);
+
+/* lower_reduce.c ------------------------------------------------------------------------------ */
+
+tile_value lower_reduce(lowering *l, tile_op op);
 
 /* lower_dot.c --------------------------------------------------------------------------------- */
 

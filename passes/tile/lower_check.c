@@ -4,6 +4,7 @@
 #include "lib/analysis/memory.h"
 #include "lib/analysis/product.h"
 #include "lib/ir/gather.h"
+#include "lib/ir/reduce.h"
 #include "lib/ir/shape.h"
 #include "lib/layout/layout.h"
 #include "lib/layout/pieces.h"
@@ -117,6 +118,28 @@ static void check_gather(checker *c, tile_op op) {
         fail(c, op,
              "threads do not hold the indices or the predicate of the elements that they access; "
              "run assign-layouts");
+}
+
+static void check_reduce(checker *c, tile_op op) {
+    unsigned count;
+    tile_reduction reduction;
+    if (!tile_reduction_of(c->f, op, &reduction)) {
+        fail(c, op, "reduce: axis and kind must be known at compile time");
+        return;
+    }
+    const tile_layout *from = tile_value_type(c->f, tile_op_operand(c->f, op, 0))->layout,
+                      *to = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
+    tile_reduce_plan plan = tile_reduce_make_plan(from, reduction.axis);
+    const tile_value *buffer = tile_op_segment(c->f, op, 1, &count);
+    if (!tile_reduce_exchanges(&plan, to)) return;
+    if (!count)
+        fail(c, op,
+             "reduce: warps exchange elements, which takes a shared buffer as second "
+             "operand; run assign-layouts");
+    else if (tile_value_type(c->f, buffer[0]) != tile_reduction_buffer(c->f, op, &plan))
+        fail(c, op,
+             "reduce: the buffer's extents or layout are not those that the tile's layout "
+             "asks for; leave it out, and assign-layouts adds it");
 }
 
 /* A stage that is never one of the buffer's. What may be one is checked by the CPU device. It can
@@ -294,6 +317,7 @@ static void check_op(tile_function *f, tile_op op, void *user) {
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_dot) check_dot(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_convert_layout) check_convert(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_broadcast) check_broadcast(c, op);
+    if (c->ok && tile_op_opcode(f, op) == TILE_OP_reduce) check_reduce(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_store_async) check_pieces(c, op);
     c->ok &= before;
 }

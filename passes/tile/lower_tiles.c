@@ -352,6 +352,7 @@ static void lower_op(lowering *l, tile_op op) {
     case TILE_OP_store_async: lower_store_async(l, op); break;
     case TILE_OP_dot: set_result(l, op, lower_dot(l, op)); break;
     case TILE_OP_dot_wait: set_result(l, op, lower_dot_wait(l, op)); break;
+    case TILE_OP_reduce: set_result(l, op, lower_reduce(l, op)); break;
     case TILE_OP_iota: set_result(l, op, lower_iota(l, op)); break;
     case TILE_OP_broadcast: set_result(l, op, lower_broadcast(l, op)); break;
     case TILE_OP_alloc_barrier: lower_alloc_barrier(l, op); break;

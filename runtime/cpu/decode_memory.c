@@ -1,5 +1,6 @@
 /* Decoding ids, references and accesses, at both levels: one function for each operation. */
 #include "lib/ir/gather.h"
+#include "lib/ir/reduce.h"
 #include "lib/ir/shape.h"
 #include "runtime/cpu/decode.h"
 
@@ -200,6 +201,33 @@ void cpu_decode_broadcast(cpu_decoder *d, tile_op op) {
     cpu_set_elements(d, insn, cpu_result_type(d, op));
     insn->type = cpu_operand_type(d, op, 0);
     insn->memory = cpu_result_type(d, op);
+}
+
+void cpu_decode_reduce(cpu_decoder *d, tile_op op) {
+    tile_reduction reduction;
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_reduce);
+    insn->type = cpu_operand_type(d, op, 0);
+    cpu_set_elements(d, insn, insn->type);
+    if (!tile_reduction_of(d->f, op, &reduction))
+        CPU_FAIL(d, insn->loc,
+                 "reduce: its axis or kind is not known yet: instantiate the kernel "
+                 "first");
+    insn->kind = reduction.kind;
+    insn->integer = reduction.axis;
+}
+
+static void decode_of_warp(cpu_decoder *d, tile_op op, cpu_handler handler) {
+    cpu_insn *insn = cpu_add_op(d, op, handler);
+    cpu_set_elements(d, insn, cpu_result_type(d, op));
+    insn->kind = tile_op_word(d->f, op, TILE_ATTR_kind);
+}
+
+void cpu_decode_shfl(cpu_decoder *d, tile_op op) {
+    decode_of_warp(d, op, cpu_run_shfl);
+}
+
+void cpu_decode_redux(cpu_decoder *d, tile_op op) {
+    decode_of_warp(d, op, cpu_run_redux);
 }
 
 void cpu_decode_lock_semaphore(cpu_decoder *d, tile_op op) {

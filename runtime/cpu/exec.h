@@ -97,6 +97,11 @@ CPU_HANDLER(cpu_run_st_async); /* level 3 */
 CPU_HANDLER(cpu_run_elect);
 CPU_HANDLER(cpu_run_sync_warp);
 
+/* reduce.c: level 2, integer: the axis; level 3 */
+CPU_HANDLER(cpu_run_reduce);
+CPU_HANDLER(cpu_run_shfl);
+CPU_HANDLER(cpu_run_redux);
+
 /* uniform.c */
 CPU_HANDLER(cpu_run_uniform);
 

@@ -236,6 +236,19 @@ static const char *const text_corpus[] = {
                 "  %j = iota {axis = p - 3, start = -1, step = 2 * p} : tile<T[4, p]>\n"
                 "  %k = broadcast %j : tile<T[p, 4, p]>\n"),
 
+    TEXT_KERNEL("  %i = iota {axis = 0} : tile<i32[4, p]>\n"
+                "  %s = alloc_shared : shared<i32[4, 1]>\n"
+                "  %a = reduce %i {kind = add, axis = 1}\n"
+                "  %b = reduce_max %i {axis = 0} : tile<i32[1, p]>\n"
+                "  %c = reduce_min %i, %s {axis = 1}\n"
+                "  %d = reduce_xor(%i, axis = 0) * reduce_mul(%i - %a, axis = 0)\n"
+                "  %e = reduce %i {kind = or, axis = p - 3} : tile<i32[4, 1]>\n"),
+
+    TEXT_KERNEL("  %t = thread_id\n  %a = shfl %t, 1 {kind = xor}\n"
+                "  %b = shfl_down %a, %t\n  %c = shfl_idx(%b, 0) + redux_add(%t)\n"
+                "  %v = ld_global %h[%t] : vector<f16[4]>\n  %u = shfl %v, p {kind = up}\n"
+                "  %r = redux %c {kind = and} : i32\n"),
+
     "kernel @clustered<c: int = 2>(%n: i32) grid [c * %n] cluster [c, 1] warps 1 {\n"
     "  %r = cluster_rank\n  %x, %y, %z = cluster_id\n  %i, %j, %k = cluster_dim : i32\n"
     "  %s = alloc_shared : shared<f16[c][16, 8]>\n"

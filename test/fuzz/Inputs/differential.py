@@ -313,6 +313,23 @@ class Kernel:
         self.emit(f"{result.name} = iota {{axis = {axis}, start = {start}, step = {step}}} : {result.type()}")
         return result
 
+    def reduced(self, tile):
+        """Elements along an axis combined: what no order changes. Often repeated to the shape that they had."""
+        axis = self.random.randrange(len(tile.dims))
+        exact = tile.scalar in INTS or tile.small is not None
+        kinds = ["min", "max"] + (["add", "add"] if exact else [])
+        kinds += ["mul", "and", "or", "xor"] if tile.scalar in INTS else []
+        kind = self.pick(kinds)
+        dims = [1 if d == axis else extent for d, extent in enumerate(tile.dims)]
+        small = tile.small if kind in ("min", "max") else None
+        result = Tile(self.name(), tile.scalar, dims, small)
+        self.emit(f"{result.name} = reduce_{kind} {tile.name} {{axis = {axis}}}")
+        if self.chance(0.3):
+            return result
+        wide = Tile(self.name(), tile.scalar, tile.dims, small)
+        self.emit(f"{wide.name} = broadcast {result.name} : {wide.type()}")
+        return wide
+
     def stretched(self, tile):
         """An operation on operands of different shapes, one of which may be a scalar."""
         if self.chance(0.6):
@@ -539,6 +556,8 @@ class Kernel:
                 tiles.append(self.iota(tile))
             elif kind < 0.35:
                 tiles.append(self.stretched(tile))
+            elif kind < 0.4:
+                tiles.append(self.reduced(tile))
             elif kind < 0.45:
                 tiles.append(self.cast(tile, self.pick(scalars)))
             elif kind < 0.55:

@@ -1,0 +1,98 @@
+/* The rules of what combines elements along an axis, or of a warp's threads. */
+#include "lib/ir/infer_rules.h"
+#include "lib/ir/shape.h"
+
+static const tile_expr *find_axis(const tile_infer *infer) {
+    for (unsigned i = 0; i < infer->attr_count; i++)
+        if (infer->attrs[i].id == TILE_ATTR_axis) return infer->attrs[i].expr;
+    return NULL;
+}
+
+/* True if the axis is known to be one of the operand's dims. */
+static bool knows_axis(const tile_infer *infer, int64_t *axis) {
+    const tile_expr *expr = find_axis(infer);
+    return expr && tile_expr_is_int(expr, axis) && *axis >= 0 && *axis < type_of(infer, 0)->rank;
+}
+
+const tile_type *tile_infer_reduced(const tile_infer *infer) {
+    int64_t axis;
+    tile_type draft = *type_of(infer, 0);
+    tile_context *context = tile_function_context(infer->function);
+    if (!knows_axis(infer, &axis)) return NULL;
+    draft.dims[axis] = tile_expr_int(context, 1);
+    if (!draft.layout) return tile_type_get(context, &draft);
+    const tile_layout *held = draft.layout;
+    draft.layout = NULL;
+    tile_layout layout = tile_broadcast_layout(&draft, held);
+    return tile_type_with_layout(context, tile_type_get(context, &draft), &layout);
+}
+
+static bool check_array(const tile_infer *infer) {
+    const tile_type *src = type_of(infer, 0);
+    bool fits = src->kind == TILE_TYPE_TILE || src->kind == TILE_TYPE_TENSOR;
+    return fits || fail(infer, "operand 'src' must be a tile or a tensor, not", src, "", NULL);
+}
+
+/* Numbers that are no dim of the operand; a parameter may become one. */
+static bool check_axis(const tile_infer *infer) {
+    int64_t axis;
+    const tile_expr *expr = find_axis(infer);
+    if (!expr || !tile_expr_is_int(expr, &axis) || knows_axis(infer, &axis)) return true;
+    tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
+                "%s: the axis must be from 0 to %u, it is %lld", op_name(infer),
+                type_of(infer, 0)->rank - 1, (long long)axis);
+    return false;
+}
+
+/* What is exchanged stands there in the type that is computed in. */
+static bool check_buffer(const tile_infer *infer, const tile_type *buffer) {
+    if (!buffer || (!buffer->stages && buffer->rank == type_of(infer, 0)->rank)) return true;
+    return fail(infer, "the buffer must have the operand's rank and no stages, not", buffer, "",
+                NULL);
+}
+
+static bool is_reduced(const tile_type *from, const tile_type *to, int64_t axis) {
+    bool fits = to->kind == from->kind && to->rank == from->rank && same_element(from, to);
+    for (unsigned d = 0; fits && d < to->rank; d++)
+        fits = d == axis ? tile_type_dim(to, d) == 1 : to->dims[d] == from->dims[d];
+    return fits;
+}
+
+/* Without a known axis: of any one. */
+static bool check_reduced(const tile_infer *infer, const tile_type *to) {
+    int64_t known;
+    const tile_type *from = type_of(infer, 0);
+    bool fits = false, knows = knows_axis(infer, &known);
+    for (unsigned d = 0; d < from->rank; d++)
+        fits |= (!knows || d == known) && is_reduced(from, to, d);
+    return fits || fail(infer, "the result has the operand's extents, and 1 along the axis: from",
+                        from, " to", to);
+}
+
+bool tile_infer_reduce(tile_infer *infer) {
+    if (!check_array(infer) || !check_axis(infer) || !check_buffer(infer, type_of(infer, 1)))
+        return false;
+    if (!infer->given)
+        return fail(infer, "the axis is not a number yet; write the result's type after ':'", NULL,
+                    "", NULL);
+    return check_reduced(infer, infer->given) && result(infer, infer->given);
+}
+
+/* A vector's elements one by one, or the one of a scalar. */
+static bool check_registers(const tile_infer *infer) {
+    const tile_type *src = type_of(infer, 0);
+    bool fits = src->kind == TILE_TYPE_SCALAR || src->kind == TILE_TYPE_VECTOR;
+    return fits || fail(infer, "operand 'src' must be a scalar or a vector, not", src, "", NULL);
+}
+
+bool tile_infer_shfl(tile_infer *infer) {
+    return check_registers(infer) && result(infer, type_of(infer, 0));
+}
+
+bool tile_infer_redux(tile_infer *infer) {
+    const tile_type *src = type_of(infer, 0);
+    if (!check_registers(infer)) return false;
+    if (!src->param && src->scalar != TILE_i32)
+        return fail(infer, "the elements must be i32, not", src, "", NULL);
+    return result(infer, src);
+}

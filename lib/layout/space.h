@@ -1,0 +1,34 @@
+/* Spaces over GF(2), whose vectors are the bits of a number. */
+#ifndef TILE_LIB_LAYOUT_SPACE_H
+#define TILE_LIB_LAYOUT_SPACE_H
+
+#include <stdint.h>
+
+#include "lib/support/integer.h"
+
+/* A basis: at most one vector for each leading bit. source says which inputs sum up to it. */
+typedef struct vector_space {
+    uint32_t vector[32];
+    uint32_t source[32];
+    unsigned count;
+} vector_space;
+
+/* What is left of value after taking out what the span has; *source collects how. It is linear. */
+static inline uint32_t space_reduce(const vector_space *span, uint32_t value, uint32_t *source) {
+    for (unsigned bit = 32; bit-- > 0;)
+        if ((value >> bit & 1) && span->vector[bit]) {
+            value ^= span->vector[bit];
+            *source ^= span->source[bit];
+        }
+    return value;
+}
+
+static inline void space_add(vector_space *span, uint32_t value, uint32_t source) {
+    value = space_reduce(span, value, &source);
+    if (!value) return;
+    span->vector[tile_log2(value)] = value;
+    span->source[tile_log2(value)] = source;
+    span->count++;
+}
+
+#endif

@@ -1,0 +1,59 @@
+/* Elements along an axis of a tile, which is row-major here; and of a warp's threads. */
+#include "lib/ir/reduce.h"
+
+#include <string.h>
+
+#include "runtime/cpu/exec.h"
+
+CPU_HANDLER(cpu_run_reduce) {
+    int64_t dims[TILE_MAX_RANK];
+    const char *from = cpu_at(run, agent, insn->operand[0]);
+    char *to = cpu_at(run, agent, insn->result);
+    for (unsigned d = 0; d < insn->type->rank; d++) dims[d] = tile_type_dim(insn->type, d);
+    tile_rows rows = tile_rows_along(dims, insn->type->rank, (unsigned)insn->integer);
+    for (size_t row = 0; row < rows.outer * rows.inner; row++) {
+        tile_accumulator sum = tile_accumulate_start(insn->kind, insn->scalar);
+        const char *first = from + tile_row_begin(&rows, row) * insn->size;
+        for (size_t i = 0; i < rows.extent; i++)
+            tile_accumulate(&sum, first + i * rows.inner * insn->size);
+        tile_accumulate_write(&sum, to + row * insn->size);
+    }
+    return CPU_NEXT;
+}
+
+/* Threads of a warp ---------------------------------------------------------------------------- */
+
+/* The lane whose value this one gets. */
+static unsigned source_of(tile_word kind, unsigned lane, int32_t by) {
+    uint32_t distance = (uint32_t)by % CPU_LANES;
+    if (kind == TILE_WORD_kind_idx) return distance;
+    if (kind == TILE_WORD_kind_xor) return lane ^ distance;
+    if (kind == TILE_WORD_kind_up) return distance > lane ? lane : lane - distance;
+    return lane + distance < CPU_LANES ? lane + distance : lane;
+}
+
+CPU_HANDLER(cpu_run_shfl) {
+    const char *from = cpu_at(run, agent, insn->operand[0]);
+    const int32_t *by = cpu_at(run, agent, insn->operand[1]);
+    char *to = cpu_at(run, agent, insn->result);
+    if (!cpu_whole_warp(run, agent, insn)) return CPU_STOP;
+    for (uint32_t e = 0; e < insn->count; e += CPU_LANES)
+        for (unsigned lane = 0; lane < CPU_LANES; lane++)
+            memcpy(to + (e + lane) * insn->size,
+                   from + (e + source_of(insn->kind, lane, by[lane])) * insn->size, insn->size);
+    return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_redux) {
+    const char *from = cpu_at(run, agent, insn->operand[0]);
+    char *to = cpu_at(run, agent, insn->result);
+    if (!cpu_whole_warp(run, agent, insn)) return CPU_STOP;
+    for (uint32_t e = 0; e < insn->count; e += CPU_LANES) {
+        tile_accumulator sum = tile_accumulate_start(insn->kind, insn->scalar);
+        for (unsigned lane = 0; lane < CPU_LANES; lane++)
+            tile_accumulate(&sum, from + (e + lane) * insn->size);
+        for (unsigned lane = 0; lane < CPU_LANES; lane++)
+            tile_accumulate_write(&sum, to + (e + lane) * insn->size);
+    }
+    return CPU_NEXT;
+}
