@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/analysis/tensor_map.h"
+#include "runtime/cuda/device.h"
 #include "runtime/map.h"
 #include "test/unit/codegen_fixture.h"
 
@@ -223,4 +224,40 @@ Test(tensor_map, maps_that_cannot_be) {
         cr_expect(strstr(x.messages, cases[i].message), "%s: %s", cases[i].map, x.messages);
         codegen_close(&x);
     }
+}
+
+/* The driver's ---------------------------------------------------------------------------------
+ */
+
+static int promotion_asked;
+
+static CUresult note_promotion(CUtensorMap *map, CUtensorMapDataType type, unsigned rank,
+                               void *address, const uint64_t *extents, const uint64_t *strides,
+                               const uint32_t *box, const uint32_t *steps,
+                               CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                               CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+    (void)map, (void)type, (void)rank, (void)address, (void)extents, (void)strides, (void)box;
+    (void)steps, (void)interleave, (void)swizzle, (void)fill;
+    promotion_asked = promotion;
+    return 0;
+}
+
+Test(tensor_map, rows_across_lines_are_read_line_by_line) {
+    tile_driver driver = {.cuTensorMapEncodeTiled = note_promotion};
+    unsigned char encoded[TILE_TENSOR_MAP_BYTES];
+    tile_tensor_map array = {.scalar = TILE_f16,
+                             .rank = 2,
+                             .swizzle = 128,
+                             .address = 4096,
+                             .extents = {3072, 3072},
+                             .strides = {6144, 2},
+                             .box = {64, 64}};
+    cr_assert_eq(tile_driver_encode(&driver, &array, encoded), 0);
+    cr_expect_eq(promotion_asked, TILE_CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
+    array.strides[0] = 6000;
+    cr_assert_eq(tile_driver_encode(&driver, &array, encoded), 0);
+    cr_expect_eq(promotion_asked, TILE_CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
+    array.strides[0] = 6144, array.address = 4112;
+    cr_assert_eq(tile_driver_encode(&driver, &array, encoded), 0);
+    cr_expect_eq(promotion_asked, TILE_CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
 }
