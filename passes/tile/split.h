@@ -45,6 +45,8 @@ const char *split_guess_strategy(const char *word, tile_arena *arena);
 
 /* The loops of the function that have the clause: the first one, and how many there are. */
 tile_op split_find_clause(const tile_function *f, unsigned *count);
+/* Whether loops of the body carry values, of those whose variable has the name (NULL: all). */
+bool split_has_loop(const tile_function *f, const char *name);
 /* The only loop of the body that carries values, of those whose variable has the name (NULL: all);
  * 0 after a diagnostic. */
 tile_op split_find_loop(const tile_function *f, const char *name);

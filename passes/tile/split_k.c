@@ -2,9 +2,10 @@
  *
  * A product with few tiles of c and a long k leaves most multiprocessors idle: 64 x 64 x 65536 is
  * one tile. `for .. split(factor, strategy)` deals the iterations out to `factor` blocks and adds
- * up what they carry. This pass writes the clause that it is given onto the loop, and lowers it.
+ * up what they carry. This pass writes the clause that it is given onto the loop of each kernel
+ * that has one, also of those that a plan launches, and lowers it.
  *
- * level: 2 to 2
+ * level: 0 and 2
  * requires: instantiated
  * keeps: instantiated
  * breaks: laid_out, allocated, synchronised
@@ -131,7 +132,33 @@ const split_strategy *split_find_strategy(const char *word) {
 
 typedef struct choice {
     const char *factor, *strategy, *loop;
+    long parts; /* the factor */
 } choice;
+
+/* The kernels at level 2 among the roots, and those that plans among them launch. */
+typedef struct targets {
+    tile_function **kernels;
+    size_t count, capacity;
+    tile_arena *arena;
+} targets;
+
+static void add_target(targets *t, tile_function *kernel) {
+    for (size_t i = 0; i < t->count; i++)
+        if (t->kernels[i] == kernel) return;
+    t->kernels = tile_arena_grow(t->arena, t->kernels, t->count, &t->capacity, sizeof *t->kernels);
+    t->kernels[t->count++] = kernel;
+}
+
+static void find_targets(const tile_roots *roots, targets *t) {
+    for (size_t i = 0; i < roots->count; i++) {
+        tile_function *f = roots->functions[i];
+        if (f->kind == TILE_KERNEL && f->level == 2) add_target(t, f);
+        for (uint32_t id = 1; id < f->op_count && f->kind == TILE_PLAN; id++) {
+            tile_function *kernel = tile_launched_kernel(f, (tile_op){id});
+            if (kernel && kernel->level == 2 && !kernel->param_count) add_target(t, kernel);
+        }
+    }
+}
 
 static bool fail(const tile_pass *pass, const tile_function *f, const char *what,
                  const char *word) {
@@ -140,7 +167,7 @@ static bool fail(const tile_pass *pass, const tile_function *f, const char *what
 }
 
 static choice read_options(const tile_pass *pass) {
-    choice c = {NULL, NULL, NULL};
+    choice c = {.factor = NULL};
     for (unsigned i = 0; i < pass->option_count; i++) {
         const tile_pass_option *option = &pass->options[i];
         if (strcmp(option->key, "factor") == 0) c.factor = option->value;
@@ -150,7 +177,8 @@ static choice read_options(const tile_pass *pass) {
     return c;
 }
 
-static bool write_clause(const tile_pass *pass, tile_function *f, const choice *c) {
+/* Whether they say what a clause says; f: for the report. */
+static bool check_options(const tile_pass *pass, const tile_function *f, choice *c) {
     char *end;
     errno = 0;
     long factor = c->factor ? strtol(c->factor, &end, 10) : 0;
@@ -162,11 +190,39 @@ static bool write_clause(const tile_pass *pass, tile_function *f, const choice *
         return fail(pass, f, "there is no strategy ",
                     tile_arena_format(pass->scratch, "%s%s", c->strategy,
                                       split_guess_strategy(c->strategy, pass->scratch)));
-    tile_op loop = split_find_loop(f, c->loop && *c->loop == '%' ? c->loop + 1 : c->loop);
+    c->parts = factor;
+    if (c->loop && *c->loop == '%') c->loop++;
+    return true;
+}
+
+/* A loop that has the clause gets another one. */
+static bool write_clause(tile_function *f, const choice *c) {
+    unsigned count;
+    tile_op loop = c->loop ? TILE_NO_OP : split_find_clause(f, &count);
+    if (!loop.id) loop = split_find_loop(f, c->loop);
     if (!loop.id) return false;
-    tile_op_set_int(f, loop, TILE_ATTR_split, factor);
+    tile_op_set_int(f, loop, TILE_ATTR_split, c->parts);
     tile_op_set_text(f, loop, TILE_ATTR_strategy, c->strategy);
     return true;
+}
+
+/* Onto the kernels that have such a loop; one has to. */
+static bool write_clauses(const tile_pass *pass, const targets *t, choice *c) {
+    unsigned written = 0;
+    if (!t->count) return true;
+    tile_function *first = t->kernels[0];
+    if (!check_options(pass, first, c)) return false;
+    for (size_t i = 0; i < t->count; i++) {
+        if (!split_has_loop(t->kernels[i], c->loop)) continue;
+        if (!write_clause(t->kernels[i], c)) return false;
+        written++;
+    }
+    if (written) return true;
+    if (t->count == 1) return split_find_loop(first, c->loop).id; /* which reports why not */
+    tile_report(pass->context, TILE_ERROR, first->loc,
+                "split-k: none of the %zu kernels has a loop%s%s that carries a sum", t->count,
+                c->loop ? " over %" : "", c->loop ? c->loop : "");
+    return false;
 }
 
 /* Lowering ------------------------------------------------------------------------------------- */
@@ -211,10 +267,8 @@ static tile_status lower(tile_pass *pass, tile_function *f, tile_op loop,
     return status;
 }
 
-tile_status tile_pass_split_k(tile_pass *pass, tile_function *f) {
-    choice c = read_options(pass);
+static tile_status split_kernel(tile_pass *pass, tile_function *f) {
     unsigned count;
-    if ((c.factor || c.strategy || c.loop) && !write_clause(pass, f, &c)) return TILE_INVALID;
     tile_op loop = split_find_clause(f, &count);
     if (count > 1) {
         fail(pass, f, "two loops are split; a kernel has one such loop", "");
@@ -230,4 +284,28 @@ tile_status tile_pass_split_k(tile_pass *pass, tile_function *f) {
     tile_op_remove_attr(f, loop, TILE_ATTR_split);
     tile_op_remove_attr(f, loop, TILE_ATTR_strategy);
     return TILE_OK;
+}
+
+static bool is_root(const tile_roots *roots, const tile_function *f) {
+    for (size_t i = 0; i < roots->count; i++)
+        if (roots->functions[i] == f) return true;
+    return false;
+}
+
+tile_status tile_pass_split_k(tile_pass *pass, tile_module *module, const tile_roots *roots) {
+    tile_arena arena = {0}; /* the pass' is for each kernel */
+    targets t = {.arena = &arena};
+    choice c = read_options(pass);
+    tile_status status = TILE_OK;
+    (void)module;
+    find_targets(roots, &t);
+    if ((c.factor || c.strategy || c.loop) && !write_clauses(pass, &t, &c)) status = TILE_INVALID;
+    for (size_t i = 0; i < t.count && status == TILE_OK; i++) {
+        unsigned count;
+        if (!split_find_clause(t.kernels[i], &count).id) continue;
+        if (!is_root(roots, t.kernels[i])) t.kernels[i]->seen = 0; /* the manager meets it now */
+        status = split_kernel(pass, t.kernels[i]);
+    }
+    tile_arena_reset(&arena);
+    return status;
 }

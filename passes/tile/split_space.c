@@ -48,6 +48,11 @@ static const char *name_loops(const tile_function *f, tile_arena *arena) {
     return names;
 }
 
+bool split_has_loop(const tile_function *f, const char *name) {
+    bool several;
+    return only_loop(f, name, &several).id || several;
+}
+
 tile_op split_find_loop(const tile_function *f, const char *name) {
     bool several;
     tile_arena arena = {0};
@@ -83,11 +88,8 @@ tile_function *tile_split_owner(const tile_function *f, tile_op *launch, unsigne
     *count = 0;
     if (f->kind != TILE_PLAN) return *count = 1, (tile_function *)f;
     for (uint32_t id = 1; id < f->op_count; id++) {
-        if (f->ops[id].opcode != TILE_OP_launch) continue;
-        const char *callee = tile_op_attr_text(f, (tile_op){id}, TILE_ATTR_callee);
-        tile_function *kernel = callee ? tile_module_find(f->module, callee) : NULL;
-        bool has_loop = kernel && kernel->kind == TILE_KERNEL && loop_of(kernel).id;
-        if (!has_loop || kernel == found) continue;
+        tile_function *kernel = tile_launched_kernel(f, (tile_op){id});
+        if (!kernel || kernel == found || !loop_of(kernel).id) continue;
         *launch = (tile_op){id};
         found = kernel;
         ++*count;

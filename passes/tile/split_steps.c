@@ -15,6 +15,13 @@ bool tile_takes_steps(const tile_function *f) {
     return strategy && strategy->takes_steps && tile_op_attr_int(f, loop, TILE_ATTR_split, 1) > 1;
 }
 
+tile_function *tile_launched_kernel(const tile_function *plan, tile_op op) {
+    bool launches = plan->ops[op.id].opcode == TILE_OP_launch;
+    const char *callee = launches ? tile_op_attr_text(plan, op, TILE_ATTR_callee) : NULL;
+    tile_function *kernel = callee ? tile_module_find(plan->module, callee) : NULL;
+    return kernel && kernel->kind == TILE_KERNEL ? kernel : NULL;
+}
+
 /* Running the pass ----------------------------------------------------------------------------- */
 
 static tile_status split_kernel(tile_function *f, const tile_target *target) {
@@ -27,10 +34,8 @@ tile_status tile_make_steps(tile_module *module, const char *name, const tile_ta
     tile_status status = TILE_OK;
     if (f->kind != TILE_PLAN) return split_kernel(f, target);
     for (uint32_t id = 1; id < f->op_count && status == TILE_OK; id++) {
-        if (f->ops[id].opcode != TILE_OP_launch) continue;
-        tile_function *kernel =
-            tile_module_find(module, tile_op_attr_text(f, (tile_op){id}, TILE_ATTR_callee));
-        if (kernel && kernel->kind == TILE_KERNEL) status = split_kernel(kernel, target);
+        tile_function *kernel = tile_launched_kernel(f, (tile_op){id});
+        if (kernel) status = split_kernel(kernel, target);
     }
     return status;
 }

@@ -7,6 +7,9 @@
 /* Of an instantiated function: whether it is a plan, or split-k makes one of it. */
 bool tile_takes_steps(const tile_function *f);
 
+/* The kernel that an operation of a plan launches; NULL if it launches none. */
+tile_function *tile_launched_kernel(const tile_function *plan, tile_op op);
+
 /* The kernel whose reduction loop is the one that bindings split: itself, or the only one with such
  * a loop of those that a plan launches, and then one of its launches. NULL if there is none, or
  * *count are. */
