@@ -116,7 +116,8 @@ tile_op tile_build_op_of(tile_builder *builder, tile_opcode opcode, const tile_s
         (!tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) ||
          tile_stretch_operands(builder, opcode, operands, segment_count)) &&
         (!tile_op_has_trait(opcode, TILE_TRAIT_GATHERS) ||
-         tile_stretch_predicate(builder, opcode, operands, sizes, type))) {
+         (tile_spread_scalars(builder, opcode, operands, sizes) &&
+          tile_stretch_predicate(builder, opcode, operands, sizes, type)))) {
         tile_infer infer = {.function = builder->function,
                             .opcode = opcode,
                             .loc = builder->loc,

@@ -25,6 +25,7 @@ static bool check_places(const tile_infer *infer, const tile_type *src, unsigned
     bool scalar = src->kind == TILE_TYPE_SCALAR, part = tile_infer_is_part(infer, operand);
     if (!same_element(src, memory))
         return fail(infer, "the element types differ:", src, " and", memory);
+    if (tile_infer_points(infer, operand)) return tile_infer_check_points(infer, operand, src);
     if (scalar && memory->kind == TILE_TYPE_SHARED)
         return part ||
                fail(infer, "one element is named by all of its coordinates in", memory, "", NULL);
@@ -38,7 +39,8 @@ static bool check_places(const tile_infer *infer, const tile_type *src, unsigned
 
 static bool check_predicate(const tile_infer *infer, const tile_type *src,
                             const tile_type *predicate) {
-    if (!predicate || same_shape(src, predicate)) return true;
+    if (!predicate || same_shape(src, predicate) || predicate->kind == TILE_TYPE_SCALAR)
+        return true;
     return fail(infer, "the predicate must have the shape of the value:", predicate, " for", src);
 }
 

@@ -94,6 +94,17 @@ static bool check_moved(const tile_infer *infer, const tile_type *moved, unsigne
            tile_infer_check_predicate(infer, predicate_operand, moved);
 }
 
+/* Elements of i1 in the place of the memory's. */
+bool tile_infer_inside(tile_infer *infer) {
+    const tile_type *to = infer->given, *view = type_of(infer, 0);
+    bool gathers = tile_infer_points(infer, 0);
+    if (to->scalar != TILE_i1 || (to->kind != TILE_TYPE_TILE && to->kind != TILE_TYPE_SCALAR))
+        return fail(infer, "the result must be a tile of i1, or an i1, not", to, "", NULL);
+    if (!gathers && to->rank > view->rank)
+        return fail(infer, "the shapes do not match:", to, " and", view);
+    return result(infer, to) && tile_infer_check_points(infer, 0, to);
+}
+
 static bool is_movable(const tile_type *type) {
     return type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_SCALAR;
 }

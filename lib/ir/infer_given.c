@@ -77,6 +77,16 @@ static const tile_type *complete_load(const tile_infer *infer) {
     return get(infer, &draft);
 }
 
+static const tile_type *complete_inside(const tile_infer *infer) {
+    const tile_type *points = tile_infer_points(infer, 0);
+    tile_type draft = {.kind = TILE_TYPE_SCALAR};
+    if (infer->given) return infer->given;
+    if (points) draft = *points;
+    draft.layout = NULL;
+    set_element(&draft, tile_type_scalar(tile_function_context(infer->function), TILE_i1));
+    return get(infer, &draft);
+}
+
 /* One element, unless more are asked for. */
 static const tile_type *complete_elements(const tile_infer *infer) {
     return infer->given ? infer->given : element_of(infer, type_of(infer, 0));
@@ -132,6 +142,7 @@ static bool complete_extents(tile_infer *infer) {
     }
     draft.kind = kind_of_result(infer);
     set_element(&draft, type_of(infer, 0));
+    if (info->traits & TILE_TRAIT_COMPARE) set_element(&draft, tile_type_scalar(context, TILE_i1));
     if (draft.kind == TILE_TYPE_VECTOR && draft.rank != 1) {
         tile_report(context, TILE_ERROR, infer->loc, "%s: a vector has one dim, not %u", info->name,
                     draft.rank);
@@ -147,6 +158,7 @@ static const struct {
 } completions[TILE_OPCODE_LIMIT] = {
     [TILE_OP_view] = {complete_view, true},
     [TILE_OP_load] = {complete_load, false},
+    [TILE_OP_inside] = {complete_inside, true},
     [TILE_OP_load_shared] = {complete_load_shared, true},
     [TILE_OP_extract] = {complete_elements, true},
     [TILE_OP_ld_global] = {complete_elements, true},

@@ -50,6 +50,7 @@ enum {
     TOUCH_none_barrier = 0, /* what barriers order, not the data behind them */
     TOUCH_none_any_barrier = 0,
     TOUCH_none_shared = 0,
+    TOUCH_none_view = 0,
     TOUCH_read_pointer = TILE_EFFECT_READ_GLOBAL,
     TOUCH_read_view = TILE_EFFECT_READ_GLOBAL,
     TOUCH_read_shared = TILE_EFFECT_READ_SHARED,

@@ -124,6 +124,37 @@ static const tile_type *find_moved(const tile_function *f, const tile_op_info *i
     return given;
 }
 
+/* The type of the index tiles in an access' brackets, NULL: there is none. */
+static const tile_type *find_points(const tile_function *f, const tile_op_info *info,
+                                    const tile_value *operands, const uint16_t *sizes) {
+    unsigned at = 0;
+    for (unsigned i = 0; i < info->operand_count; at += sizes[i++])
+        for (unsigned k = 1; tile_form_has_brackets(info->operands[i].form) && k < sizes[i]; k++)
+            if (tile_value_type(f, operands[at + k])->kind == TILE_TYPE_TILE)
+                return tile_value_type(f, operands[at + k]);
+    return NULL;
+}
+
+bool tile_spread_scalars(tile_builder *builder, tile_opcode opcode, tile_value *operands,
+                         const uint16_t *sizes) {
+    tile_function *f = builder->function;
+    const tile_op_info *info = tile_op_get_info(opcode);
+    const tile_type *points = find_points(f, info, operands, sizes);
+    unsigned at = 0;
+    for (unsigned i = 0; points && i < info->operand_count; at += sizes[i++]) {
+        const tile_type *type = sizes[i] ? tile_value_type(f, operands[at]) : NULL;
+        if (!type || info->operands[i].form != TILE_FORM_value || type->kind != TILE_TYPE_SCALAR)
+            continue;
+        tile_type draft = *points;
+        draft.scalar = type->scalar;
+        draft.param = type->param;
+        operands[at] = tile_build_splat(builder, operands[at],
+                                        tile_type_get(tile_function_context(f), &draft));
+        if (!operands[at].id) return false;
+    }
+    return true;
+}
+
 bool tile_stretch_predicate(tile_builder *builder, tile_opcode opcode, tile_value *operands,
                             const uint16_t *sizes, const tile_type *given) {
     tile_function *f = builder->function;

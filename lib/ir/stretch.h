@@ -13,6 +13,11 @@
 bool tile_stretch_operands(tile_builder *builder, tile_opcode opcode, tile_value *operands,
                            unsigned count);
 
+/* What an access with index tiles stores or combines, if it is a scalar, becomes a tile of their
+ * shape. False after a diagnostic. */
+bool tile_spread_scalars(tile_builder *builder, tile_opcode opcode, tile_value *operands,
+                         const uint16_t *sizes);
+
 /* The predicate of an access (TILE_TRAIT_GATHERS), a tile with extents of 1, becomes one of the
  * shape of what is moved: operands and sizes as in tile_op_data, given the result's type as
  * written, or NULL. What does not fit stays as it is. False after a diagnostic. */

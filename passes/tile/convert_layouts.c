@@ -64,6 +64,11 @@ static tile_value convert(conversions *c, tile_op op, tile_value tile, const til
     if (tile_op_opcode(c->f, def) == TILE_OP_broadcast)
         return tile_build_broadcast(&b, repeatable(c, op, tile_op_operand(c->f, def, 0), layout),
                                     to);
+    if (tile_op_opcode(c->f, def) == TILE_OP_inside && tile_is_plain_access(c->f, def)) {
+        const tile_op_data *data = tile_op_at(c->f, def);
+        return tile_build_inside(&b, data->operands[0], data->operands + 1, data->operand_count - 1,
+                                 to);
+    }
     tile_value buffer = tile_build_alloc_shared(&b, buffer_type(c, from));
     tile_value converted = tile_build_convert_layout(&b, tile, buffer, to);
     tile_build_free_shared(&b, buffer);

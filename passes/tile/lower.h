@@ -207,8 +207,23 @@ tile_value lower_view_offset(lowering *l, const tile_value *element, unsigned co
 void lower_mask_view(lowering *l, tile_op op, lower_view_access *a);
 /* The point of a register of the tile. */
 lower_point lower_find_point(lowering *l, lower_view_access *a, unsigned register_);
+/* Elements of a shared buffer at index tiles, one by one. */
+typedef struct lower_buffer_points {
+    tile_value buffer, stage;         /* of the new body; the offset of the stage */
+    const tile_type *type;            /* the buffer's */
+    const tile_layout *layout;        /* of the tile */
+    tile_layout point_layout;         /* of the index tiles; the other extents are 1 */
+    unsigned points, covered;         /* the tile's dims */
+    const tile_value *index;          /* of the old body, by dim */
+    tile_value thread[TILE_MAX_RANK]; /* by covered dim of the tile: the thread's coordinate */
+} lower_buffer_points;
+lower_buffer_points lower_start_points(lowering *l, tile_op op, const tile_layout *layout);
+/* The offset in elements of a register of the tile, and whether it is inside of the buffer. */
+tile_value lower_point_offset(lowering *l, const lower_buffer_points *p, unsigned register_,
+                              tile_value *predicate);
 /* What was loaded under a predicate, or op's pad where that is false. */
 tile_value lower_pad(lowering *l, tile_op op, tile_value loaded, tile_value predicate);
+tile_value lower_inside(lowering *l, tile_op op);
 /* One element, by all threads; of a store by the first one. */
 tile_value lower_load_scalar(lowering *l, tile_op op);
 void lower_store_scalar(lowering *l, tile_op op);

@@ -5,6 +5,7 @@
  * through a shared buffer; so does what thread 0 gets for a scalar. What is released is what all
  * threads of the set did before, so that a barrier comes first, and one behind what is acquired. */
 #include "lib/ir/atomic.h"
+#include "lib/ir/gather.h"
 #include "lib/layout/layout.h"
 #include "passes/tile/lower.h"
 
@@ -61,7 +62,8 @@ static tile_value elements_of(lowering *l, tile_value fragment, const lower_cut 
 
 /* Where the cut takes one at a time. */
 static tile_value element_of(lowering *l, tile_value fragment, const lower_cut *cut, unsigned i) {
-    tile_value taken = elements_of(l, fragment, cut, i);
+    bool one = fragment.id && tile_value_type(l->f, fragment)->kind == TILE_TYPE_SCALAR;
+    tile_value taken = one ? fragment : elements_of(l, fragment, cut, i); /* one for all */
     if (!taken.id || tile_value_type(l->f, taken)->kind == TILE_TYPE_SCALAR) return taken;
     tile_scalar scalar = tile_value_type(l->f, taken)->scalar;
     return tile_build_extract(&l->builder, taken, lower_int(l, 0), lower_part_type(l, scalar, 1));
@@ -109,10 +111,30 @@ static tile_value update_shared(lowering *l, const atomic_op *a, tile_value hold
     return lower_assemble(l, parts, &s.cut);
 }
 
+/* Index tiles in a buffer: each element has a place of its own. */
+static tile_value update_points(lowering *l, const atomic_op *a, tile_value holder) {
+    lower_buffer_points p = lower_start_points(l, a->op, a->type->layout);
+    lower_cut cut = lower_cut_along(a->type->layout, 0, 1);
+    tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, cut.count);
+    for (unsigned i = 0; i < cut.count; i++) {
+        tile_value predicate,
+            offset = lower_point_offset(l, &p, lower_cut_register(&cut, i, 0), &predicate);
+        predicate = lower_and(l, predicate, holder);
+        predicate = lower_and(l, predicate, element_of(l, a->predicate, &cut, i));
+        parts[i] = build_access(l, &l->builder, a, element_of(l, a->src, &cut, i),
+                                element_of(l, a->desired, &cut, i), p.buffer, offset, predicate);
+    }
+    return lower_assemble(l, parts, &cut);
+}
+
 static tile_value update_tile(lowering *l, const atomic_op *a) {
+    tile_gather gather;
     bool shared = tile_value_type(&l->old, a->memory[0])->kind == TILE_TYPE_SHARED;
+    bool points = shared && tile_gather_of(&l->old, a->op, &gather) && gather.tiles;
     tile_value holder = lower_first_holder(l, a->type->layout);
-    tile_value old = shared ? update_shared(l, a, holder) : update_view(l, a, holder);
+    tile_value old = points   ? update_points(l, a, holder)
+                     : shared ? update_shared(l, a, holder)
+                              : update_view(l, a, holder);
     if (!a->buffer.id) return old;
     if (tile_sync_is_explicit(&l->old, a->op)) lower_end_in_sync(l);
     lower_store_shared(l, old, a->type, &a->buffer, 1);

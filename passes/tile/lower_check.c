@@ -211,6 +211,8 @@ static void check_parts(checker *c, tile_op op) {
         tile_value tile = opcode == TILE_OP_load_shared ? tile_op_result(c->f, op, 0)
                                                         : tile_op_operand(c->f, op, 0);
         const tile_type *memory = tile_value_type(c->f, element[0]);
+        tile_gather gather;
+        if (tile_gather_of(c->f, op, &gather) && gather.tiles) continue;
         bool whole = memory->kind != TILE_TYPE_SHARED || count == 1u + (memory->stages != NULL);
         if (!whole && tile_value_type(c->f, tile)->kind == TILE_TYPE_TILE)
             check_part(c, op, element, tile_value_type(c->f, tile));

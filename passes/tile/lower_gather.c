@@ -2,6 +2,7 @@
  * pad; and accesses of single elements, which all threads load and one stores. */
 #include "lib/ir/gather.h"
 #include "lib/ir/scalar.h"
+#include "lib/ir/shape.h"
 #include "lib/layout/layout.h"
 #include "passes/tile/lower.h"
 
@@ -28,6 +29,62 @@ lower_point lower_find_point(lowering *l, lower_view_access *a, unsigned registe
         point->predicate = lower_and(l, point->predicate, inside(l, index, a->view->limits[d]));
     }
     return *point;
+}
+
+lower_buffer_points lower_start_points(lowering *l, tile_op op, const tile_layout *layout) {
+    tile_gather gather;
+    tile_gather_of(&l->old, op, &gather);
+    lower_buffer_points p = {.type = tile_value_type(&l->old, gather.memory),
+                             .layout = layout,
+                             .points = gather.shape_rank,
+                             .covered = gather.covered,
+                             .index = gather.index};
+    p.buffer = lower_mapped(l, gather.memory);
+    p.point_layout = tile_points_layout(gather.shape, layout, true);
+    p.stage = lower_int(l, 0);
+    if (p.type->stages)
+        p.stage = lower_mul(l, lower_mapped(l, gather.index[-1]),
+                            lower_int(l, tile_type_elements(p.type)));
+    for (unsigned t = p.points; t < layout->rank; t++)
+        p.thread[t] = lower_thread_coordinate(l, layout, t);
+    return p;
+}
+
+/* Along dim d of the buffer. */
+static tile_value coordinate_of(lowering *l, const lower_buffer_points *p, unsigned d,
+                                unsigned register_) {
+    const tile_type *type = tile_value_type(&l->old, p->index[d]);
+    tile_value index = lower_mapped(l, p->index[d]);
+    unsigned first = p->type->rank - p->covered;
+    if (type->kind == TILE_TYPE_TILE) {
+        unsigned own = tile_layout_narrow_register(p->layout, &p->point_layout, register_);
+        return tile_build_extract(&l->builder, index, lower_int(l, own),
+                                  lower_part_type(l, type->scalar, 1));
+    }
+    if (d < first) return index;
+    unsigned t = d - first + p->points;
+    int64_t added = lower_register_coordinate(p->layout, register_, t);
+    tile_value own = p->thread[t];
+    if (lower_bits_cross(p->layout, t) && added)
+        own = tile_build_xor(&l->builder, own, lower_int(l, added));
+    else
+        own = lower_add(l, own, lower_int(l, added));
+    return lower_add(l, index, own);
+}
+
+tile_value lower_point_offset(lowering *l, const lower_buffer_points *p, unsigned register_,
+                              tile_value *predicate) {
+    tile_value at[TILE_MAX_RANK];
+    const tile_type *i32 = tile_type_scalar(tile_function_context(l->f), TILE_i32);
+    *predicate = TILE_NO_VALUE;
+    for (unsigned d = 0; d < p->type->rank; d++) {
+        at[d] = coordinate_of(l, p, d, register_);
+        *predicate =
+            lower_and(l, *predicate, inside(l, at[d], lower_int(l, tile_type_dim(p->type, d))));
+        if (tile_value_type(l->f, at[d])->scalar == TILE_i64)
+            at[d] = tile_build_cast(&l->builder, at[d], i32);
+    }
+    return lower_add(l, p->stage, lower_laid_out_offset(l, p->type->layout, at, NULL, NULL));
 }
 
 /* Predicates ---------------------------------------------------------------------------------- */
@@ -74,7 +131,7 @@ tile_value lower_pad(lowering *l, tile_op op, tile_value loaded, tile_value pred
 
 /* Scalars ------------------------------------------------------------------------------------- */
 
-/* i1: the element is inside of the view, and the predicate holds. */
+/* i1: the element is inside of the view, and the predicate holds; none: surely. */
 static tile_value scalar_predicate(lowering *l, const tile_gather *gather) {
     const lower_view *view = l->views[gather->memory.id];
     tile_value predicate = TILE_NO_VALUE;
@@ -106,4 +163,28 @@ void lower_store_scalar(lowering *l, tile_op op) {
     tile_build_st_global(&l->builder, value, l->views[gather.memory.id]->base, &offset, 1,
                          lower_and(l, predicate, first));
     lower_keep_cache(l, op);
+}
+
+/* Inside -------------------------------------------------------------------------------------- */
+
+static tile_value truth(lowering *l, tile_value predicate) {
+    tile_context *context = tile_function_context(l->f);
+    return predicate.id ? predicate
+                        : tile_function_constant(l->f, tile_type_scalar(context, TILE_i1),
+                                                 tile_expr_int(context, 1));
+}
+
+tile_value lower_inside(lowering *l, tile_op op) {
+    tile_gather gather;
+    const tile_type *type = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
+    tile_gather_of(&l->old, op, &gather);
+    if (type->kind == TILE_TYPE_SCALAR) return truth(l, scalar_predicate(l, &gather));
+    lower_view_access a = lower_start_view(l, gather.index - 1, type->layout, type->rank, 1);
+    tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, a.cut.count);
+    for (unsigned i = 0; i < a.cut.count; i++) {
+        tile_value predicate;
+        lower_view_access_offset(l, &a, i, &predicate);
+        parts[i] = truth(l, predicate);
+    }
+    return lower_assemble(l, parts, &a.cut);
 }

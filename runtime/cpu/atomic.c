@@ -62,6 +62,7 @@ void cpu_update_element(const cpu_insn *insn, void *at, const void *operand) {
 typedef struct operands {
     const char *src, *desired; /* NULL: no compare and swap */
     const uint8_t *predicate;  /* NULL: there is none */
+    bool one_predicate;        /* for all elements */
     char *old;                 /* NULL: nobody takes it */
     cpu_known *released;       /* what the updates hand on, or NULL */
     bool changed;              /* memory */
@@ -72,6 +73,7 @@ static operands operands_of(cpu_run *run, cpu_agent *agent, const cpu_insn *insn
     uint32_t predicate = insn->operand[insn->integer];
     if (insn->flag) o.desired = cpu_at(run, agent, insn->operand[1]);
     if (predicate != CPU_NO_PLACE) o.predicate = cpu_at(run, agent, predicate);
+    o.one_predicate = insn->gather && insn->gather->one_predicate;
     if (insn->result != CPU_NO_PLACE) {
         o.old = cpu_at(run, agent, insn->result);
         if (agent->poison) /* what has been stored is clean */
@@ -89,7 +91,7 @@ static bool update_at(const cpu_insn *insn, const operands *o, void *at, size_t 
 /* Level 2 -------------------------------------------------------------------------------------- */
 
 static bool is_active(const operands *o, int64_t element) {
-    return !o->predicate || o->predicate[element];
+    return !o->predicate || o->predicate[o->one_predicate ? 0 : element];
 }
 
 /* The next elements of a row, from *first on and before end, that are updated; false: none. */
@@ -189,11 +191,41 @@ static bool update_shared(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
     return true;
 }
 
+/* Elements at index tiles; nothing outside of the buffer. */
+static bool update_points(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, operands *o) {
+    const tile_type *buffer = insn->memory;
+    unsigned stages = buffer->stages != NULL;
+    uint32_t begin;
+    int64_t at[TILE_MAX_RANK] = {0}, first, end;
+    cpu_view stage = {.base = 0};
+    if (!cpu_stage_offset(run, agent, insn, insn->flag ? 2 : 1, insn->index, stages, buffer,
+                          &begin))
+        return false;
+    for (unsigned d = 0; d < buffer->rank; d++) {
+        stage.extent[d] = tile_type_dim(buffer, d);
+        if (!insn->gather->is_tile[d])
+            at[d] = *(const int32_t *)cpu_at(run, agent, insn->index[stages + d]);
+    }
+    cpu_make_contiguous(&stage, buffer->rank);
+    cpu_rows rows = cpu_walk_rows(run, agent, insn, &stage, at, buffer->rank);
+    for (int64_t row = 0; row < rows.rows; row++) {
+        uint64_t offset = cpu_find_row(&rows, row, &first, &end);
+        for (int64_t i = first; i < end; i++)
+            if (!update_shared(run, agent, insn, o,
+                               begin + (uint32_t)offset + (uint32_t)i * insn->size,
+                               (uint32_t)(row * rows.length + i)))
+                return false;
+    }
+    return true;
+}
+
 CPU_HANDLER(cpu_run_atomic_shared) {
     operands o = operands_of(run, agent, insn);
     uint32_t offset, element = 0;
     cpu_part part;
     if (o.old) memset(o.old, 0, (size_t)insn->count * insn->size);
+    if (insn->gather && insn->gather->points)
+        return update_points(run, agent, insn, &o) ? CPU_NEXT : CPU_STOP;
     if (insn->type->kind == TILE_TYPE_SCALAR)
         return find_element(run, agent, insn, &offset) &&
                        update_shared(run, agent, insn, &o, offset, 0)

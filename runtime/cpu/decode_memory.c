@@ -112,6 +112,7 @@ static void set_gather(cpu_decoder *d, tile_op op) {
     if (tile_is_plain_access(d->f, op) || !tile_gather_of(d->f, op, &from)) return;
     cpu_gather *gather = TILE_NEW(&d->program->arena, cpu_gather);
     gather->points = from.shape_rank;
+    gather->first = tile_value_type(d->f, from.memory)->stages != NULL;
     gather->predicate = CPU_NO_PLACE;
     for (unsigned i = 0; from.index && i < from.rank; i++) {
         const tile_type *type = tile_value_type(d->f, from.index[i]);
@@ -128,6 +129,11 @@ static void set_gather(cpu_decoder *d, tile_op op) {
 
 void cpu_decode_load(cpu_decoder *d, tile_op op) {
     decode_access(d, op, cpu_run_load, cpu_result_type(d, op), cpu_operand_type(d, op, 0));
+    set_gather(d, op);
+}
+
+void cpu_decode_inside(cpu_decoder *d, tile_op op) {
+    decode_access(d, op, cpu_run_inside, cpu_result_type(d, op), cpu_operand_type(d, op, 0));
     set_gather(d, op);
 }
 
@@ -348,6 +354,7 @@ static void decode_atomic_tile(cpu_decoder *d, tile_op op, unsigned memory) {
     decode_access(d, op, shared ? cpu_run_atomic_shared : cpu_run_atomic, type, to);
     cpu_insn *insn = &d->program->insns[d->program->insn_count - 1];
     finish_atomic(d, op, insn, memory);
+    set_gather(d, op);
     if (memory == 2) insn->operand[3] = CPU_NO_PLACE; /* the buffer: here all threads are one */
 }
 

@@ -175,6 +175,7 @@ CPU_HANDLER(cpu_run_broadcast); /* type: the operand's; memory: the result's */
 
 /* tile.c: level 2 */
 CPU_HANDLER(cpu_run_load);
+CPU_HANDLER(cpu_run_inside);
 CPU_HANDLER(cpu_run_store);
 CPU_HANDLER(cpu_run_load_shared);
 CPU_HANDLER(cpu_run_store_shared);

@@ -58,6 +58,7 @@ typedef struct cpu_role {
 
 /* Level 2: what an access says beside where its tile begins (lib/ir/gather.h). */
 typedef struct cpu_gather {
+    unsigned first;              /* index of dim 0, behind the stage */
     bool is_tile[TILE_MAX_RANK]; /* by dim of the memory: its index gives points, .. */
     bool is_long[TILE_MAX_RANK]; /* .. in i64 */
     unsigned points;             /* the tile's first dims, which these give */

@@ -37,7 +37,7 @@ cpu_rows cpu_walk_rows(const cpu_run *run, const cpu_agent *agent, const cpu_ins
     if (walk.covered) walk.length = tile_type_dim(walk.tile, walk.tile->rank - 1);
     walk.rows /= walk.length;
     for (unsigned d = 0; gather && d < view_rank; d++)
-        if (gather->is_tile[d]) walk.index[d] = cpu_at(run, agent, insn->index[d]);
+        if (gather->is_tile[d]) walk.index[d] = cpu_at(run, agent, insn->index[gather->first + d]);
     if (gather && gather->predicate != CPU_NO_PLACE)
         walk.mask = cpu_at(run, agent, gather->predicate);
     return walk;
@@ -201,6 +201,20 @@ CPU_HANDLER(cpu_run_load) {
     const cpu_view *view = cpu_at(run, agent, insn->operand[0]);
     char *to = cpu_at(run, agent, insn->result);
     return cpu_load_tile(run, agent, insn, view, at, to) ? CPU_NEXT : CPU_STOP;
+}
+
+CPU_HANDLER(cpu_run_inside) {
+    int64_t at[TILE_MAX_RANK] = {0}, first, end;
+    cpu_view_position(run, agent, insn, insn->index, at);
+    const cpu_view *view = cpu_at(run, agent, insn->operand[0]);
+    cpu_rows walk = cpu_walk_rows(run, agent, insn, view, at, insn->index_count);
+    uint8_t *to = cpu_at(run, agent, insn->result);
+    for (int64_t row = 0; row < walk.rows; row++, to += walk.length) {
+        cpu_find_row(&walk, row, &first, &end);
+        memset(to, 0, (size_t)walk.length);
+        if (first < end) memset(to + first, 1, (size_t)(end - first));
+    }
+    return CPU_NEXT;
 }
 
 CPU_HANDLER(cpu_run_store) {
