@@ -220,12 +220,19 @@ static bool integer_value(tile_opcode opcode, tile_scalar scalar, tile_manner ma
     return true;
 }
 
-static double cast_value(tile_scalar from, tile_scalar to, double x) {
+static double cast_value(tile_scalar from, tile_scalar to, tile_manner manner, double x) {
     unsigned char bytes[sizeof(double)];
-    if (tile_scalar_is_floating(from) || tile_scalar_is_floating(to) || to == TILE_i1)
-        tile_scalar_write(to, bytes, x);
+    if (tile_scalar_is_floating(from))
+        tile_cast_float(to, manner, x, bytes);
     else
-        tile_integer_write(to, bytes, (int64_t)x);
+        tile_cast_integer(from, to, manner, tile_integer_from_double(x, INT64_MIN, INT64_MAX),
+                          bytes);
+    return tile_scalar_read(to, bytes);
+}
+
+static double bitcast_value(tile_scalar from, tile_scalar to, double x) {
+    unsigned char bytes[sizeof(double)];
+    tile_scalar_write(from, bytes, x);
     return tile_scalar_read(to, bytes);
 }
 
@@ -233,7 +240,8 @@ static double cast_value(tile_scalar from, tile_scalar to, double x) {
 static bool element_value(tile_opcode opcode, tile_scalar from, tile_scalar to, tile_manner manner,
                           const double *x, double *result) {
     switch (opcode) {
-    case TILE_OP_cast: *result = cast_value(from, to, x[0]); return true;
+    case TILE_OP_cast: *result = cast_value(from, to, manner, x[0]); return true;
+    case TILE_OP_bitcast: *result = bitcast_value(from, to, x[0]); return true;
     case TILE_OP_splat: *result = x[0]; return true;
     case TILE_OP_select: *result = x[0] != 0 ? x[1] : x[2]; return true;
     default: break;
@@ -297,13 +305,14 @@ static void run_matmul(const double *a, const double *b, double *c, size_t m, si
 /* Sums of integers wrap, as those of a dot do. */
 static void run_integer_matmul(const double *a, const double *b, double *c, size_t m, size_t n,
                                size_t k, tile_scalar from, tile_scalar to) {
+    const tile_manner plain = {.nan = false};
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < n; j++) {
             uint64_t sum = 0;
             unsigned char bytes[sizeof(int64_t)];
             for (size_t l = 0; l < k; l++)
-                sum += (uint64_t)(int64_t)cast_value(from, to, a[i * k + l]) *
-                       (uint64_t)(int64_t)cast_value(from, to, b[l * n + j]);
+                sum += (uint64_t)(int64_t)cast_value(from, to, plain, a[i * k + l]) *
+                       (uint64_t)(int64_t)cast_value(from, to, plain, b[l * n + j]);
             tile_integer_write(to, bytes, (int64_t)sum);
             c[i * n + j] = (double)tile_integer_read(to, bytes);
         }

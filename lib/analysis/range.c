@@ -422,6 +422,7 @@ static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned 
     }
     bool elementwise = tile_op_has_trait((tile_opcode)op->opcode, TILE_TRAIT_ELEMENTWISE);
     if (!elementwise || !is_integer(type) || op->operand_count > 3) return range_of_type(type);
+    if (op->opcode == TILE_OP_cast && op->attr_count) return range_of_type(type);
     for (uint32_t i = 0; i < op->operand_count; i++) {
         const tile_type *from = tile_value_at(a->f, op->operands[i])->type;
         if (!is_integer(from)) return range_of_type(type);

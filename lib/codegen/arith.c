@@ -190,7 +190,7 @@ static LLVMValueRef largest(tile_emitter *e, tile_op op, const LLVMValueRef *arg
     return extreme(e, op, TILE_MACHINE_float_max, TILE_MACHINE_float_max_nan, args);
 }
 
-static tile_machine machine_of_rounding(tile_rounding rounding) {
+tile_machine tile_machine_of_rounding(tile_rounding rounding) {
     switch (rounding) {
     case TILE_ROUNDING_NONE:
     case TILE_ROUNDING_EVEN: return TILE_MACHINE_round_even;
@@ -202,7 +202,7 @@ static tile_machine machine_of_rounding(tile_rounding rounding) {
 }
 
 static LLVMValueRef whole(tile_emitter *e, tile_op op, const LLVMValueRef *args) {
-    tile_machine machine = machine_of_rounding(tile_op_manner(e->f, op).rounding);
+    tile_machine machine = tile_machine_of_rounding(tile_op_manner(e->f, op).rounding);
     return through_f32(e, op, machine, args[0]);
 }
 

@@ -6,6 +6,7 @@
  * have no instruction for 8-bit floats: integer operations give the same codes. */
 #include "lib/codegen/emitter.h"
 #include "lib/codegen/ptx.h"
+#include "lib/ir/arith.h"
 #include "lib/ir/scalar.h"
 
 /* One element at a time. */
@@ -52,39 +53,105 @@ static LLVMValueRef half_of(tile_emitter *e, LLVMValueRef pair, unsigned index) 
 
 /* Between types with arithmetic ---------------------------------------------------------------- */
 
+static LLVMValueRef choose(tile_emitter *e, LLVMIntPredicate predicate, LLVMValueRef a, int64_t b) {
+    LLVMValueRef limit = tile_llvm_int(LLVMTypeOf(a), b);
+    LLVMValueRef stays = LLVMBuildICmp(e->builder, predicate, a, limit, "");
+    return LLVMBuildSelect(e->builder, stays, a, limit, "");
+}
+
+/* What `most` and what is below it hold. */
+static LLVMValueRef clamp_int(tile_emitter *e, LLVMValueRef src, tile_manner manner, int64_t least,
+                              int64_t most) {
+    if (manner.is_unsigned) return choose(e, LLVMIntULT, src, most);
+    return choose(e, LLVMIntSGT, choose(e, LLVMIntSLT, src, most), least);
+}
+
+static LLVMValueRef cast_int_to_float(tile_emitter *e, LLVMValueRef src, LLVMTypeRef to,
+                                      tile_scalar from, tile_scalar scalar, tile_manner manner) {
+    enum { LARGEST_HALF = 65504 };
+    bool is_unsigned = manner.is_unsigned || from == TILE_i1;
+    bool beyond = tile_scalar_bits(from) > 16 || (is_unsigned && tile_scalar_bits(from) == 16);
+    if (manner.saturates && scalar == TILE_f16 && beyond)
+        src = clamp_int(e, src, manner, -LARGEST_HALF, LARGEST_HALF);
+    /* before sm_90 LLVM goes through f32 and rounds twice; f64 holds every i32 */
+    LLVMTypeRef f64 = LLVMDoubleTypeInContext(e->llvm);
+    bool twice = scalar == TILE_bf16 && tile_scalar_bits(from) >= 32;
+    LLVMValueRef value = is_unsigned ? LLVMBuildUIToFP(e->builder, src, twice ? f64 : to, "")
+                                     : LLVMBuildSIToFP(e->builder, src, twice ? f64 : to, "");
+    return twice ? LLVMBuildFPTrunc(e->builder, value, to, "") : value;
+}
+
 static LLVMValueRef cast_from_int(tile_emitter *e, LLVMValueRef src, LLVMTypeRef to,
-                                  tile_scalar from, tile_scalar scalar) {
-    if (tile_scalar_is_floating(scalar)) {
-        /* before sm_90 LLVM goes through f32 and rounds twice; f64 holds every i32 */
-        if (scalar == TILE_bf16 && tile_scalar_bits(from) >= 32) {
-            src = LLVMBuildSIToFP(e->builder, src, LLVMDoubleTypeInContext(e->llvm), "");
-            return LLVMBuildFPTrunc(e->builder, src, to, "");
-        }
-        return from == TILE_i1 ? LLVMBuildUIToFP(e->builder, src, to, "")
-                               : LLVMBuildSIToFP(e->builder, src, to, "");
-    }
+                                  tile_scalar from, tile_scalar scalar, tile_manner manner) {
+    unsigned bits = tile_scalar_bits(scalar);
+    if (tile_scalar_is_floating(scalar)) return cast_int_to_float(e, src, to, from, scalar, manner);
     if (scalar == TILE_i1)
         return LLVMBuildICmp(e->builder, LLVMIntNE, src, tile_llvm_int(LLVMTypeOf(src), 0), "");
-    return LLVMBuildIntCast2(e->builder, src, to, from != TILE_i1, "");
+    if (manner.saturates && tile_scalar_bits(from) > bits) {
+        int64_t high = (INT64_C(1) << (bits - 1)) - 1;
+        src = clamp_int(e, src, manner, -high - 1, manner.is_unsigned ? 2 * high + 1 : high);
+    }
+    return LLVMBuildIntCast2(e->builder, src, to, from != TILE_i1 && !manner.is_unsigned, "");
+}
+
+static LLVMValueRef cast_to_int(tile_emitter *e, LLVMValueRef src, LLVMTypeRef to,
+                                tile_manner manner) {
+    LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(src));
+    if (manner.rounding && (kind == LLVMHalfTypeKind || kind == LLVMBFloatTypeKind))
+        src = LLVMBuildFPExt(e->builder, src, f32_of(e), "");
+    if (manner.rounding)
+        src = tile_machine_call(e, tile_machine_of_rounding(manner.rounding), &src, 1);
+    return tile_machine_call_typed(
+        e, manner.is_unsigned ? TILE_MACHINE_float_to_unsigned : TILE_MACHINE_float_to_int, to,
+        &src, 1);
+}
+
+/* The largest and least finite numbers instead of what is beyond; NaN stays. */
+static LLVMValueRef clamp_float(tile_emitter *e, LLVMValueRef value, tile_scalar scalar) {
+    double largest = tile_scalar_largest(scalar);
+    LLVMValueRef low[] = {value, LLVMConstReal(LLVMTypeOf(value), largest)};
+    value = tile_machine_call(e, TILE_MACHINE_float_min_nan, low, 2);
+    LLVMValueRef high[] = {value, LLVMConstReal(LLVMTypeOf(value), -largest)};
+    return tile_machine_call(e, TILE_MACHINE_float_max_nan, high, 2);
+}
+
+/* Rounded to nearest, then one step back where that is beyond the value: floats' bits are in the
+ * order of their size. */
+static LLVMValueRef cut_float(tile_emitter *e, LLVMValueRef src, LLVMTypeRef to,
+                              tile_scalar scalar) {
+    LLVMTypeRef word = LLVMIntTypeInContext(e->llvm, tile_scalar_bits(scalar));
+    LLVMValueRef near = LLVMBuildFPTrunc(e->builder, src, to, "");
+    LLVMValueRef back = LLVMBuildFPExt(e->builder, near, LLVMTypeOf(src), "");
+    back = tile_machine_call(e, TILE_MACHINE_float_abs, &back, 1);
+    LLVMValueRef size = tile_machine_call(e, TILE_MACHINE_float_abs, &src, 1);
+    LLVMValueRef beyond = LLVMBuildFCmp(e->builder, LLVMRealOGT, back, size, "");
+    LLVMValueRef bits = LLVMBuildBitCast(e->builder, near, word, "");
+    bits = LLVMBuildSub(e->builder, bits, LLVMBuildZExt(e->builder, beyond, word, ""), "");
+    return LLVMBuildBitCast(e->builder, bits, to, "");
 }
 
 static LLVMValueRef cast_from_float(tile_emitter *e, LLVMValueRef src, LLVMTypeRef to,
-                                    tile_scalar from, tile_scalar scalar) {
+                                    tile_scalar from, tile_scalar scalar, tile_manner manner) {
     if (scalar == TILE_i1)
         return LLVMBuildFCmp(e->builder, LLVMRealUNE, src, LLVMConstNull(LLVMTypeOf(src)), "");
-    if (!tile_scalar_is_floating(scalar))
-        return tile_machine_call_typed(e, TILE_MACHINE_float_to_int, to, &src, 1);
-    if (tile_scalar_bits(from) == 16 && tile_scalar_bits(scalar) == 16)
+    if (!tile_scalar_is_floating(scalar)) return cast_to_int(e, src, to, manner);
+    if (tile_scalar_bits(from) == 16 && tile_scalar_bits(scalar) == 16 && from != scalar)
         src = LLVMBuildFPExt(e->builder, src, f32_of(e), "");
-    return LLVMBuildFPCast(e->builder, src, to, "");
+    bool wider = tile_scalar_contains(scalar, from);
+    if (wider) src = LLVMBuildFPExt(e->builder, src, to, "");
+    if (manner.saturates) src = clamp_float(e, src, scalar);
+    if (LLVMTypeOf(src) == to) return src;
+    return manner.rounding == TILE_ROUNDING_ZERO ? cut_float(e, src, to, scalar)
+                                                 : LLVMBuildFPTrunc(e->builder, src, to, "");
 }
 
-static void cast_plain(tile_emitter *e, elements *x, tile_scalar scalar) {
+static void cast_plain(tile_emitter *e, elements *x, tile_scalar scalar, tile_manner manner) {
     LLVMTypeRef to = tile_llvm_scalar(e, scalar);
-    for (unsigned i = 0; i < x->count && x->scalar != scalar; i++)
+    bool same = x->scalar == scalar && !manner.saturates;
+    for (unsigned i = 0; i < x->count && !same; i++)
         x->values[i] = tile_scalar_is_floating(x->scalar)
-                           ? cast_from_float(e, x->values[i], to, x->scalar, scalar)
-                           : cast_from_int(e, x->values[i], to, x->scalar, scalar);
+                           ? cast_from_float(e, x->values[i], to, x->scalar, scalar, manner)
+                           : cast_from_int(e, x->values[i], to, x->scalar, scalar, manner);
     x->scalar = scalar;
 }
 
@@ -129,7 +196,7 @@ static LLVMValueRef to_f32_odd(tile_emitter *e, LLVMValueRef src, tile_scalar fr
 
 static void to_f32(tile_emitter *e, elements *x) {
     if (tile_scalar_bits(x->scalar) < 32 || x->scalar == TILE_f32) {
-        cast_plain(e, x, TILE_f32);
+        cast_plain(e, x, TILE_f32, (tile_manner){.nan = false});
         return;
     }
     for (unsigned i = 0; i < x->count; i++) x->values[i] = to_f32_odd(e, x->values[i], x->scalar);
@@ -155,14 +222,17 @@ static LLVMValueRef keep_nan(tile_emitter *e, LLVMValueRef source, LLVMValueRef 
     return LLVMBuildSelect(e->builder, nan, tile_llvm_int(e->i32, 0x7fffffff), bits, "");
 }
 
-static void to_tf32(tile_emitter *e, elements *x) {
+static void to_tf32(tile_emitter *e, elements *x, tile_manner manner) {
     bool exact = tile_scalar_contains(TILE_tf32, x->scalar);
+    bool cuts = manner.rounding == TILE_ROUNDING_ZERO;
     bool floats = tile_scalar_is_floating(x->scalar);
     LLVMValueRef *sources = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, x->count + 1u);
     for (unsigned i = 0; i < x->count; i++) sources[i] = x->values[i];
     to_f32(e, x);
     for (unsigned i = 0; i < x->count && !exact; i++) {
-        LLVMValueRef bits = tile_machine_call(e, TILE_MACHINE_f32_to_tf32, &x->values[i], 1);
+        LLVMValueRef bits = cuts ? LLVMBuildBitCast(e->builder, x->values[i], e->i32, "")
+                                 : tile_machine_call(e, TILE_MACHINE_f32_to_tf32, &x->values[i], 1);
+        if (cuts) bits = mask(e, bits, ~INT64_C(0x1fff));
         if (floats) bits = keep_nan(e, sources[i], bits);
         x->values[i] = LLVMBuildBitCast(e->builder, bits, f32_of(e), "");
     }
@@ -344,14 +414,38 @@ tile_machine tile_cast_machine(tile_scalar from, tile_scalar to, unsigned capabi
     return is_byte_float(from) ? TILE_MACHINE_e4m3_to_f16 : TILE_MACHINE_COUNT;
 }
 
+/* What a detour through f32 does not know of: unsigned numbers become larger signed ones (beyond
+ * those all small floats saturate), and tf32's limits are put in front. */
+static void prepare_detour(tile_emitter *e, elements *x, tile_scalar to, tile_manner manner) {
+    bool integer = !tile_scalar_is_floating(x->scalar) && x->scalar != TILE_i1;
+    LLVMTypeRef i64 = LLVMInt64TypeInContext(e->llvm);
+    bool clamps = tile_scalar_is_floating(x->scalar) && manner.saturates && to == TILE_tf32;
+    bool narrow = tile_scalar_bits(x->scalar) == 16;
+    for (unsigned i = 0; i < x->count; i++) {
+        LLVMValueRef *value = &x->values[i];
+        if (integer && manner.is_unsigned && x->scalar == TILE_i64)
+            *value = choose(e, LLVMIntULT, *value, INT64_MAX);
+        else if (integer && manner.is_unsigned)
+            *value = LLVMBuildZExt(e->builder, *value, i64, "");
+        if (!clamps) continue;
+        if (narrow) *value = LLVMBuildFPExt(e->builder, *value, f32_of(e), "");
+        *value = clamp_float(e, *value, TILE_tf32);
+    }
+    if (clamps && narrow) x->scalar = TILE_f32;
+    if (integer && manner.is_unsigned) x->scalar = TILE_i64;
+}
+
 void tile_emit_cast(tile_emitter *e, tile_op op) {
     tile_value src = tile_op_operand(e->f, op, 0), result = tile_op_result(e->f, op, 0);
     const tile_type *from = tile_value_type(e->f, src), *type = tile_value_type(e->f, result);
-    if (from->scalar == type->scalar) {
+    tile_manner manner = tile_op_manner(e->f, op);
+    bool plain = !manner.saturates && manner.rounding != TILE_ROUNDING_ZERO;
+    if (from->scalar == type->scalar && !manner.saturates) {
         tile_set_parts(e, result, tile_get_parts(e, src));
         return;
     }
-    if (from->scalar == TILE_f32 && tile_pack(type) == 2 && tile_scalar_is_floating(type->scalar)) {
+    if (from->scalar == TILE_f32 && tile_pack(type) == 2 && tile_scalar_is_floating(type->scalar) &&
+        plain) {
         cast_pairs(e, src, result);
         return;
     }
@@ -362,13 +456,25 @@ void tile_emit_cast(tile_emitter *e, tile_op op) {
     else
         for (unsigned i = 0; i < x.count; i++) x.values[i] = tile_get_element(e, src, i);
     if (x.scalar == TILE_tf32) from_tf32(e, &x);
+    if (is_byte_float(type->scalar) || type->scalar == TILE_tf32)
+        prepare_detour(e, &x, type->scalar, manner);
     if (is_byte_float(type->scalar)) {
         to_byte_floats(e, &x, result);
         return;
     }
     if (type->scalar == TILE_tf32)
-        to_tf32(e, &x);
+        to_tf32(e, &x, manner);
     else
-        cast_plain(e, &x, type->scalar);
+        cast_plain(e, &x, type->scalar, manner);
     tile_set_elements(e, result, x.values);
+}
+
+/* Types of one width are held alike. */
+void tile_emit_bitcast(tile_emitter *e, tile_op op) {
+    tile_value src = tile_op_operand(e->f, op, 0), result = tile_op_result(e->f, op, 0);
+    const tile_type *type = tile_value_type(e->f, result);
+    LLVMValueRef *parts = tile_new_parts(e, type), *from = tile_get_parts(e, src);
+    for (unsigned i = 0; i < tile_part_count(type); i++)
+        parts[i] = LLVMBuildBitCast(e->builder, from[i], tile_part_type(e, type), "");
+    tile_set_parts(e, result, parts);
 }

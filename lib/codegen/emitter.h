@@ -13,6 +13,7 @@
 #include <llvm-c/Core.h>
 #include <llvm-c/DebugInfo.h>
 
+#include "lib/ir/arith.h"
 #include "lib/analysis/range.h"
 #include "lib/codegen/abi.h"
 #include "lib/codegen/legal.h"
@@ -191,11 +192,15 @@ bool tile_emit_run(tile_emitter *e, tile_op first, tile_op *next);
 bool tile_emit_lacks(tile_opcode opcode, tile_scalar scalar);
 void tile_emit_select(tile_emitter *e, tile_op op);
 void tile_emit_splat(tile_emitter *e, tile_op op);
+void tile_emit_bitcast(tile_emitter *e, tile_op op);
 /* stamps.c: nothing without options->stamps. begin: in the entry block; end: before the return. */
 void tile_stamps_begin(tile_emitter *e);
 void tile_stamps_put(tile_emitter *e, tile_op op, bool behind);
 void tile_stamps_end(tile_emitter *e);
 /* math.c: of an f32 or f64; fast: by the machine's approximation alone, where it has one. */
+/* arith.c: floats to whole numbers. */
+tile_machine tile_machine_of_rounding(tile_rounding rounding);
+
 LLVMValueRef tile_math_exp(tile_emitter *e, LLVMValueRef x, bool fast);
 LLVMValueRef tile_math_exp2(tile_emitter *e, LLVMValueRef x, bool fast);
 LLVMValueRef tile_math_log(tile_emitter *e, LLVMValueRef x, bool fast);

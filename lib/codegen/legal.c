@@ -54,7 +54,7 @@ static void check_value(checker *c, tile_op op, tile_value value) {
 /* Arithmetic that has no instruction and no exact replacement. */
 static void check_arithmetic(checker *c, tile_op op) {
     tile_opcode opcode = tile_op_opcode(c->f, op);
-    bool moves = opcode == TILE_OP_select || opcode == TILE_OP_splat;
+    bool moves = opcode == TILE_OP_select || opcode == TILE_OP_splat || opcode == TILE_OP_bitcast;
     if (!tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) || moves) return;
     const tile_type *src = tile_value_type(c->f, tile_op_operand(c->f, op, 0));
     const tile_type *result = tile_value_type(c->f, tile_op_result(c->f, op, 0));

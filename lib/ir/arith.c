@@ -209,17 +209,24 @@ bool tile_fold_float(tile_opcode opcode, tile_scalar scalar, double a, double b,
 
 static tile_rounding rounding_of(tile_word word) {
     switch (word) {
-    case TILE_WORD_kind_even: return TILE_ROUNDING_EVEN;
-    case TILE_WORD_kind_zero: return TILE_ROUNDING_ZERO;
-    case TILE_WORD_kind_up: return TILE_ROUNDING_UP;
-    case TILE_WORD_kind_down: return TILE_ROUNDING_DOWN;
+    case TILE_WORD_kind_even:
+    case TILE_WORD_round_even: return TILE_ROUNDING_EVEN;
+    case TILE_WORD_kind_zero:
+    case TILE_WORD_round_zero: return TILE_ROUNDING_ZERO;
+    case TILE_WORD_kind_up:
+    case TILE_WORD_round_up: return TILE_ROUNDING_UP;
+    case TILE_WORD_kind_down:
+    case TILE_WORD_round_down: return TILE_ROUNDING_DOWN;
     default: return TILE_ROUNDING_NONE; /* of other attributes */
     }
 }
 
 tile_manner tile_op_manner(const tile_function *f, tile_op op) {
     if (!tile_op_at(f, op)->attr_count) return (tile_manner){.nan = false};
-    return (tile_manner){.nan = tile_op_has_attr(f, op, TILE_ATTR_nan),
-                         .is_unsigned = tile_op_has_attr(f, op, TILE_ATTR_unsigned),
-                         .rounding = rounding_of(tile_op_word(f, op, TILE_ATTR_kind))};
+    return (tile_manner){
+        .nan = tile_op_has_attr(f, op, TILE_ATTR_nan),
+        .is_unsigned = tile_op_has_attr(f, op, TILE_ATTR_unsigned),
+        .saturates = tile_op_has_attr(f, op, TILE_ATTR_saturate),
+        .rounding = rounding_of(tile_op_word(
+            f, op, tile_op_opcode(f, op) == TILE_OP_round ? TILE_ATTR_kind : TILE_ATTR_round))};
 }

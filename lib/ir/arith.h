@@ -18,6 +18,7 @@ typedef enum tile_rounding {
 typedef struct tile_manner {
     bool nan;         /* NaN wins */
     bool is_unsigned; /* integers are read as unsigned */
+    bool saturates;   /* casts: clamped to what the result's type holds */
     tile_rounding rounding;
 } tile_manner;
 
@@ -32,5 +33,17 @@ bool tile_fold_real(tile_opcode opcode, tile_scalar scalar, tile_manner manner, 
 
 /* A whole number; NONE is EVEN. */
 double tile_round_whole(tile_rounding rounding, double a);
+
+/* cast.c: the meaning of `cast`, of an element in memory. */
+void tile_cast_element(tile_scalar from, tile_scalar to, tile_manner manner, const void *src,
+                       void *dst);
+/* The same of a number that such an element has, or, of a float, that is still to be rounded. */
+void tile_cast_integer(tile_scalar from, tile_scalar to, tile_manner manner, int64_t value,
+                       void *dst);
+void tile_cast_float(tile_scalar to, tile_manner manner, double value, void *dst);
+/* The largest finite number of a float type. */
+double tile_scalar_largest(tile_scalar scalar);
+/* That a cast's attributes fit its types. False after a diagnostic. */
+bool tile_verify_cast(const tile_function *f, tile_op op);
 
 #endif

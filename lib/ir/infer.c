@@ -267,6 +267,21 @@ static bool tile_infer_cast(tile_infer *infer) {
     return result(infer, to);
 }
 
+static bool tile_infer_bitcast(tile_infer *infer) {
+    const tile_type *from = type_of(infer, 0), *to = infer->given;
+    if (!tile_infer_cast(infer) || from->param || to->param) return infer->result_count == 1;
+    infer->result_count = 0;
+    if (tile_scalar_bits(from->scalar) != tile_scalar_bits(to->scalar))
+        return fail(infer, "the element types must have the same width, not", from, " and", to);
+    if (from->scalar != to->scalar && (from->scalar == TILE_tf32 || to->scalar == TILE_tf32))
+        return fail(infer, "of tf32 some bits are ignored; cast to or from f32:", from, " to", to);
+    if (from->scalar != to->scalar && tile_scalar_bits(to->scalar) == 64 &&
+        infer->function->kind == TILE_COMPUTE)
+        return fail(infer, "computes are evaluated in f64, which does not hold all bits of", to, "",
+                    NULL);
+    return result(infer, to);
+}
+
 static bool tile_infer_splat(tile_infer *infer) {
     const tile_type *from = type_of(infer, 0), *to = infer->given;
     if (!needs_extents(infer)) return false;

@@ -168,6 +168,7 @@ static const struct {
     [TILE_OP_reduce] = {complete_reduced, true},
     [TILE_OP_scratch] = {complete_scratch, false},
     [TILE_OP_cast] = {complete_cast, false},
+    [TILE_OP_bitcast] = {complete_cast, false},
     [TILE_OP_matmul] = {complete_matmul, false},
 };
 

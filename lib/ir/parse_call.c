@@ -78,22 +78,23 @@ static bool is_constant_of(const tile_node *node, const tile_type *type) {
     return node->kind == TILE_NODE_FLOAT && (floating || !type->scalar);
 }
 
-/* i64(5), f16(%acc) */
+/* i64(5), f16(%acc), i8(%x, round = even, saturate) */
 static const tile_node *parse_cast(tile_parser *p) {
+    const tile_op_info *info = tile_op_get_info(TILE_OP_cast);
+    tile_attr_set allowed = tile_parse_allowed_attrs(info);
     tile_loc loc = p->token.loc;
     const tile_type *type = tile_parse_find_scalar(p, p->token.text, p->token.length);
     tile_parse_advance(p);
     tile_parse_advance(p);
+    tile_invocation call = {.loc = loc, .opcode = TILE_OP_cast, .count = 1, .given = type};
     const tile_node *inner = tile_parse_typed_node(p);
+    while (inner && tile_parse_take(p, ","))
+        if (!tile_parse_attr(p, allowed, info->name, call.attrs, &call.attr_count)) return NULL;
     if (!inner || !tile_parse_expect(p, ")")) return NULL;
-    if (!is_constant_of(inner, type)) {
-        tile_operand *operand = TILE_NEW(&p->arena, tile_operand);
-        *operand = (tile_operand){.loc = inner->loc, .head = inner};
-        return tile_parse_call_node(p, &(tile_invocation){.loc = loc,
-                                                          .opcode = TILE_OP_cast,
-                                                          .operands = operand,
-                                                          .count = 1,
-                                                          .given = type});
+    if (call.attr_count || !is_constant_of(inner, type)) {
+        call.operands = TILE_NEW(&p->arena, tile_operand);
+        call.operands[0] = (tile_operand){.loc = inner->loc, .head = inner};
+        return tile_parse_call_node(p, &call);
     }
     tile_node *node = tile_parse_new_node(p, inner->kind, loc);
     *node = *inner;

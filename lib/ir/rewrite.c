@@ -146,7 +146,7 @@ static const tile_expr *as_expr(const tile_function *f, tile_value value, unsign
         unsigned d = value.id - op->first_result.id;
         return d < f->grid_rank ? f->grid[d] : tile_expr_int(f->module->context, 1);
     }
-    if (op->opcode == TILE_OP_cast) return as_expr(f, op->operands[0], budget);
+    if (op->opcode == TILE_OP_cast && !op->attr_count) return as_expr(f, op->operands[0], budget);
     const tile_expr *args[3] = {NULL, NULL, NULL};
     if (op->operand_count > 3 || op->region_count) return NULL;
     for (uint32_t i = 0; i < op->operand_count; i++)

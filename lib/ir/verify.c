@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/analysis/executors.h"
+#include "lib/ir/arith.h"
 #include "lib/ir/atomic.h"
 #include "lib/ir/describe.h"
 #include "lib/ir/gather.h"
@@ -483,6 +484,7 @@ static void check_op(verifier *v, tile_op op) {
     if (sound) check_buffers(v, op);
     if (sound && !(tile_verify_kind(v->f, op) && tile_verify_atomic(v->f, op))) v->errors++;
     if (sound && !tile_verify_gather(v->f, op)) v->errors++;
+    if (sound && !tile_verify_cast(v->f, op)) v->errors++;
     if (sound && !tile_verify_wgmma(v->f, op)) v->errors++;
     if (sound && !tile_verify_tma(v->f, op)) v->errors++;
     if (v->f->kind == TILE_KERNEL) check_executors(v, op);

@@ -276,36 +276,57 @@ static tile_value floating(context *x, double number) {
     return TILE_NO_VALUE;
 }
 
+/* What an element of the result is, of a type's bytes. */
+static tile_value element(context *x, const void *bytes) {
+    tile_scalar scalar = x->type->scalar;
+    return tile_scalar_is_floating(scalar) ? floating(x, tile_scalar_read(scalar, bytes))
+                                           : integer(x, tile_integer_read(scalar, bytes));
+}
+
+/* What memory would hold of the constant. False if it is not known, or may differ in its bits. */
+static bool constant_bytes(const context *x, const tile_expr *expr, void *bytes) {
+    tile_scalar scalar = tile_value_type(x->f, x->a)->scalar;
+    int64_t value;
+    bool whole = tile_expr_is_int(expr, &value);
+    if (!whole && expr->kind != TILE_EXPR_FLOAT) return false;
+    if (!tile_scalar_is_floating(scalar)) {
+        if (whole) tile_integer_write(scalar, bytes, value);
+        return whole;
+    }
+    tile_scalar_write(scalar, bytes, whole ? (double)value : expr->number);
+    return isfinite(tile_scalar_read(scalar, bytes));
+}
+
 /* As memory would change it: first what its own type leaves of the number, then what the other one
  * does. */
 static tile_value fold_constant_cast(context *x, const tile_expr *expr) {
-    tile_scalar from = tile_value_type(x->f, x->a)->scalar, to = x->type->scalar;
-    int64_t value;
-    bool whole = tile_expr_is_int(expr, &value);
-    if (!whole && expr->kind != TILE_EXPR_FLOAT) return TILE_NO_VALUE;
-    if (to == TILE_i1 && whole)
-        return integer(x, tile_scalar_is_floating(from) ? value != 0
-                                                        : tile_wrap_int(from, value) != 0);
-    if (to == TILE_i1) return integer(x, tile_scalar_round(from, expr->number) != 0);
-    if (whole && !tile_scalar_is_floating(from)) {
-        value = tile_wrap_int(from, value);
-        if (!tile_scalar_is_floating(to)) return integer(x, value);
-        bool exact = value > -(INT64_C(1) << 53) && value < INT64_C(1) << 53;
-        return exact ? floating(x, tile_scalar_round(to, (double)value)) : TILE_NO_VALUE;
-    }
-    double number = tile_scalar_round(from, whole ? (double)value : expr->number);
-    if (!isfinite(number)) return TILE_NO_VALUE;
-    if (tile_scalar_is_floating(to)) return floating(x, tile_scalar_round(to, number));
-    int64_t high = (int64_t)((UINT64_C(1) << (tile_scalar_bits(to) - 1)) - 1);
-    return integer(x, tile_integer_from_double(number, -high - 1, high));
+    unsigned char from[sizeof(int64_t)] = {0}, to[sizeof(int64_t)] = {0};
+    tile_scalar scalar = tile_value_type(x->f, x->a)->scalar;
+    if (!constant_bytes(x, expr, from)) return TILE_NO_VALUE;
+    if (x->opcode == TILE_OP_bitcast) return element(x, from);
+    tile_cast_element(scalar, x->type->scalar, tile_op_manner(x->f, x->op), from, to);
+    bool exact = tile_scalar_is_floating(scalar) || !tile_scalar_is_floating(x->type->scalar) ||
+                 fabs(tile_scalar_read(scalar, from)) < 0x1p53;
+    return exact ? element(x, to) : TILE_NO_VALUE;
+}
+
+static tile_value fold_bitcast(context *x) {
+    const tile_expr *expr = constant_of(x, x->a);
+    const tile_op_data *inner = definition(x, x->a);
+    if (tile_value_type(x->f, x->a) == x->type) return x->a;
+    if (expr) return fold_constant_cast(x, expr);
+    if (inner->opcode == TILE_OP_bitcast)
+        rewrite(x, TILE_OP_bitcast, inner->operands[0], TILE_NO_VALUE);
+    return TILE_NO_VALUE;
 }
 
 static tile_value fold_cast(context *x) {
     const tile_expr *expr = constant_of(x, x->a);
-    if (tile_value_type(x->f, x->a) == x->type) return x->a;
+    bool plain = !x->data->attr_count;
+    if (tile_value_type(x->f, x->a) == x->type && plain) return x->a;
     if (expr) return fold_constant_cast(x, expr);
     const tile_op_data *inner = definition(x, x->a);
-    if (inner->opcode != TILE_OP_cast) return TILE_NO_VALUE;
+    if (inner->opcode != TILE_OP_cast || inner->attr_count || !plain) return TILE_NO_VALUE;
     const tile_type *first = tile_value_type(x->f, inner->operands[0]);
     tile_scalar middle = tile_value_type(x->f, x->a)->scalar;
     if (!tile_scalar_contains(middle, first->scalar)) return TILE_NO_VALUE;
@@ -396,6 +417,8 @@ tile_value tile_fold_op(tile_folder *folder, tile_op op, bool *changed) {
         value = fold_select(&x);
     else if (x.opcode == TILE_OP_cast)
         value = fold_cast(&x);
+    else if (x.opcode == TILE_OP_bitcast)
+        value = fold_bitcast(&x);
     else if (x.opcode != TILE_OP_splat && tile_op_has_trait(x.opcode, TILE_TRAIT_ELEMENTWISE)) {
         order_operands(&x);
         value = x.floating ? fold_floats(&x) : fold_integers(&x);

@@ -141,22 +141,19 @@ static cpu_outcome cast_f32_f16(cpu_run *run, cpu_agent *agent, const cpu_insn *
     return CPU_NEXT;
 }
 
-/* To i1: whether it is not zero, as between other types of C. */
 static cpu_outcome run_cast(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     const char *from = element_at(run, agent, insn, 0);
     char *to = cpu_at(run, agent, insn->result);
     unsigned from_size = tile_scalar_bytes(insn->from), size = tile_scalar_bytes(insn->scalar);
-    bool integers = !tile_scalar_is_floating(insn->from) && !tile_scalar_is_floating(insn->scalar);
-    for (uint32_t i = 0; i < insn->count; i++) {
-        const char *source = from + i * from_size;
-        if (!integers) {
-            tile_scalar_write(insn->scalar, to + i * size, tile_scalar_read(insn->from, source));
-            continue;
-        }
-        int64_t value = tile_integer_read(insn->from, source);
-        tile_integer_write(insn->scalar, to + i * size,
-                           insn->scalar == TILE_i1 ? value != 0 : value);
-    }
+    for (uint32_t i = 0; i < insn->count; i++)
+        tile_cast_element(insn->from, insn->scalar, insn->manner, from + i * from_size,
+                          to + i * size);
+    return CPU_NEXT;
+}
+
+static cpu_outcome run_bitcast(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+    memcpy(cpu_at(run, agent, insn->result), element_at(run, agent, insn, 0),
+           (size_t)insn->count * insn->size);
     return CPU_NEXT;
 }
 
@@ -169,22 +166,25 @@ static cpu_outcome run_splat(cpu_run *run, cpu_agent *agent, const cpu_insn *ins
     return CPU_NEXT;
 }
 
-cpu_handler cpu_arith_handler(tile_opcode opcode, tile_scalar scalar, tile_scalar from) {
+cpu_handler cpu_arith_handler(tile_opcode opcode, tile_scalar scalar, tile_scalar from,
+                              bool plain) {
     switch (opcode) {
     case TILE_OP_select: return run_select;
     case TILE_OP_splat: return run_splat;
+    case TILE_OP_bitcast: return run_bitcast;
     case TILE_OP_cast:
+        if (!plain) return run_cast;
         if (from == TILE_f16 && scalar == TILE_f32) return cast_f16_f32;
         return from == TILE_f32 && scalar == TILE_f16 ? cast_f32_f16 : run_cast;
     default: break;
     }
-    for (size_t i = 0; i < sizeof frequent / sizeof *frequent; i++)
+    for (size_t i = 0; i < sizeof frequent / sizeof *frequent && plain; i++)
         if (frequent[i].opcode == opcode && frequent[i].scalar == scalar)
             return frequent[i].handler;
     double number;
     int64_t integer;
-    const tile_manner plain = {.nan = false};
+    const tile_manner none = {.nan = false};
     if (tile_scalar_is_floating(scalar))
-        return tile_fold_real(opcode, scalar, plain, 1, 1, 1, &number) ? run_float : NULL;
-    return tile_fold_element(opcode, scalar, plain, 1, 1, 1, &integer) ? run_integer : NULL;
+        return tile_fold_real(opcode, scalar, none, 1, 1, 1, &number) ? run_float : NULL;
+    return tile_fold_element(opcode, scalar, none, 1, 1, 1, &integer) ? run_integer : NULL;
 }

@@ -131,13 +131,15 @@ void cpu_add_move(cpu_decoder *d, tile_op op, tile_value from, uint32_t to) {
 
 /* Arithmetic ----------------------------------------------------------------------------------- */
 
-/* cast, select and splat work on the result's elements, all others on the operands'. */
+/* cast, bitcast, select and splat work on the result's elements, all others on the operands'. */
 static void decode_elementwise(cpu_decoder *d, tile_op op) {
     const tile_type *from = cpu_operand_type(d, op, 0), *to = cpu_result_type(d, op);
     tile_opcode opcode = tile_op_opcode(d->f, op);
     bool compares = tile_op_has_trait(opcode, TILE_TRAIT_COMPARE);
     const tile_type *type = compares ? from : to;
-    cpu_insn *insn = cpu_add_op(d, op, cpu_arith_handler(opcode, type->scalar, from->scalar));
+    bool plain = !tile_op_at(d->f, op)->attr_count;
+    cpu_insn *insn =
+        cpu_add_op(d, op, cpu_arith_handler(opcode, type->scalar, from->scalar, plain));
     cpu_set_elements(d, insn, type);
     insn->from = from->scalar;
     insn->manner = tile_op_manner(d->f, op);

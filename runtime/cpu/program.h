@@ -423,7 +423,8 @@ uint32_t cpu_value_place_bytes(const tile_type *type, unsigned lanes);
 
 /* arith.c: the handler of an element-wise operation on elements of this type, NULL if arith.def has
  * no meaning for them. from: the type that a cast converts. */
-cpu_handler cpu_arith_handler(tile_opcode opcode, tile_scalar scalar, tile_scalar from);
+/* plain: the operation has no attributes. */
+cpu_handler cpu_arith_handler(tile_opcode opcode, tile_scalar scalar, tile_scalar from, bool plain);
 
 /* barrier.c: the agent comes to barrier `number`, where `wanted` warps meet, and waits for them or
  * goes on. What waits starts again behind the instruction. */

@@ -85,7 +85,7 @@ static void fold(scan *s, const tile_op_data *op) {
     if (type->kind != TILE_TYPE_SCALAR || tile_scalar_is_floating(type->scalar)) return;
     for (uint32_t i = 0; i < op->operand_count; i++)
         if (!value_of(s, op->operands[i], &in[i])) return;
-    if (op->opcode == TILE_OP_cast)
+    if (op->opcode == TILE_OP_cast && !op->attr_count)
         set_value(s, op->first_result, in[0]);
     else if (tile_fold_int((tile_opcode)op->opcode, in[0], in[1], in[2], &out))
         set_value(s, op->first_result, out);

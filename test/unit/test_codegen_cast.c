@@ -5,7 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "lib/ir/function.h"
+#include "lib/analysis/range.h"
+#include "lib/ir/arith.h"
 #include "lib/ir/scalar.h"
 #include "test/unit/codegen_fixture.h"
 #include "test/unit/llvm_fixture.h"
@@ -15,6 +16,7 @@ enum { MAX_INPUTS = 40000, WIDTH = 4, PART = 1024 }; /* PART: inputs of a kernel
 typedef struct inputs {
     double values[MAX_INPUTS];
     unsigned count;
+    tile_manner manner; /* of the casts */
 } inputs;
 
 static void add(inputs *in, double value) {
@@ -49,12 +51,16 @@ static const char *read_store(const char *at, uint32_t *words, unsigned count) {
 }
 
 /* What memory holds of a cast vector, as little-endian words. */
-static void expect_words(tile_scalar from, tile_scalar to, const double *values, unsigned width,
-                         uint32_t *words) {
+static void expect_words(tile_scalar from, tile_scalar to, tile_manner manner, const double *values,
+                         unsigned width, uint32_t *words) {
     unsigned char bytes[8 * WIDTH] = {0};
     for (unsigned k = 0; k < width; k++)
-        tile_scalar_write(to, bytes + k * tile_scalar_bytes(to),
-                          tile_scalar_round(from, values[k]));
+        if (tile_scalar_is_floating(from))
+            tile_cast_float(to, manner, tile_scalar_round(from, values[k]),
+                            bytes + k * tile_scalar_bytes(to));
+        else
+            tile_cast_integer(from, to, manner, tile_wrap_int(from, (int64_t)values[k]),
+                              bytes + k * tile_scalar_bytes(to));
     memcpy(words, bytes, sizeof bytes);
 }
 
@@ -68,8 +74,21 @@ static void expect_same(tile_scalar from, tile_scalar to, double value, const ch
               tile_scalar_read(to, got), tile_scalar_read(to, expected));
 }
 
-static void build(codegen_fixture *x, tile_scalar from, tile_scalar to, const double *values,
-                  unsigned count, unsigned width) {
+static void set_manner(tile_function *f, tile_value cast, tile_manner manner) {
+    static const char *const words[] = {"", "even", "zero", "up", "down"};
+    tile_op op = tile_value_op(f, cast);
+    if (manner.is_unsigned) tile_op_set_flag(f, op, TILE_ATTR_unsigned);
+    if (manner.saturates) tile_op_set_flag(f, op, TILE_ATTR_saturate);
+    if (manner.rounding) tile_op_set_text(f, op, TILE_ATTR_round, words[manner.rounding]);
+}
+
+static const tile_expr *number(const codegen_fixture *x, tile_scalar scalar, double value) {
+    return tile_scalar_is_floating(scalar) ? tile_expr_float(x->context, value)
+                                           : tile_expr_int(x->context, (int64_t)value);
+}
+
+static void build(codegen_fixture *x, tile_scalar from, tile_scalar to, tile_manner manner,
+                  const double *values, unsigned count, unsigned width) {
     tile_builder b = tile_builder_at_end(x->kernel, tile_function_body(x->kernel));
     const tile_type *scalar = tile_type_scalar(x->context, from);
     const tile_type *result =
@@ -77,17 +96,17 @@ static void build(codegen_fixture *x, tile_scalar from, tile_scalar to, const do
     for (unsigned i = 0; i + width <= count; i += width) {
         tile_value parts[WIDTH];
         for (unsigned k = 0; k < width; k++)
-            parts[k] = tile_function_constant(x->kernel, scalar,
-                                              tile_expr_float(x->context, values[i + k]));
+            parts[k] = tile_function_constant(x->kernel, scalar, number(x, from, values[i + k]));
         tile_value all = width > 1 ? tile_build_concat(&b, parts, width) : parts[0];
         tile_value at = tile_build_int(&b, i);
-        tile_build_st_global(&b, tile_build_cast(&b, all, result), tile_function_arg(x->kernel, 0),
-                             &at, 1, TILE_NO_VALUE);
+        tile_value cast = tile_build_cast(&b, all, result);
+        set_manner(x->kernel, cast, manner);
+        tile_build_st_global(&b, cast, tile_function_arg(x->kernel, 0), &at, 1, TILE_NO_VALUE);
     }
 }
 
-static void check_part(tile_scalar from, tile_scalar to, const double *values, unsigned count,
-                       unsigned width) {
+static void check_part(tile_scalar from, tile_scalar to, tile_manner manner, const double *values,
+                       unsigned count, unsigned width) {
     codegen_fixture x;
     tile_blob ir;
     char text[96];
@@ -96,13 +115,13 @@ static void check_part(tile_scalar from, tile_scalar to, const double *values, u
     snprintf(text, sizeof text, "kernel @k(%%x: ptr<%s>) grid [1] warps 1 {\n}\n",
              tile_scalar_name(to));
     codegen_open(&x, text);
-    build(&x, from, to, values, count, width);
+    build(&x, from, to, manner, values, count, width);
     cr_assert_eq(codegen_emit(&x, TILE_EMIT_LLVM, "sm_80", &ir), TILE_OK, "%s", x.messages);
     fold_with_llvm(&ir);
     const char *at = ir.data;
     for (unsigned i = 0; i + width <= count; i += width) {
         uint32_t expected[2 * WIDTH], got[2 * WIDTH];
-        expect_words(from, to, values + i, width, expected);
+        expect_words(from, to, manner, values + i, width, expected);
         at = read_store(at, got, words);
         got[0] &= mask;
         for (unsigned k = 0; k < width; k++)
@@ -117,7 +136,7 @@ static void check_part(tile_scalar from, tile_scalar to, const double *values, u
 static void check(tile_scalar from, tile_scalar to, const inputs *in, unsigned width) {
     for (unsigned first = 0; first < in->count; first += PART) {
         unsigned left = in->count - first;
-        check_part(from, to, in->values + first, left < PART ? left : PART, width);
+        check_part(from, to, in->manner, in->values + first, left < PART ? left : PART, width);
     }
 }
 
@@ -192,4 +211,62 @@ Test(codegen_cast, floats_to_8_bits) {
         add_extremes(&in);
         check_both(TILE_f32, byte_floats[i], &in);
     }
+}
+
+/* Near each integer of some, and what types do not hold. */
+static void add_near_integers(inputs *in) {
+    static const double values[] = {0,          1,          2,         3,     126,     127,
+                                    128,        254,        255,       256,   32767,   32768,
+                                    65535,      65536,      65504,     65519, 2097151, 8388607,
+                                    2147483647, 2147483648, 4294967295};
+    for (unsigned i = 0; i < sizeof values / sizeof *values; i++)
+        for (double near = -0.5; near <= 0.5; near += 0.25)
+            add_both_signs(in, (double)(float)(values[i] + near));
+}
+
+Test(codegen_cast, floats_to_integers_as_told) {
+    static inputs in;
+    static const tile_scalar to[] = {TILE_i8, TILE_i16, TILE_i32};
+    add_near_integers(&in);
+    add_extremes(&in);
+    for (unsigned rounding = 0; rounding <= TILE_ROUNDING_DOWN; rounding++)
+        for (unsigned i = 0; i < 6; i++) {
+            in.manner = (tile_manner){.is_unsigned = i >= 3, .rounding = (tile_rounding)rounding};
+            check(TILE_f32, to[i % 3], &in, 1);
+        }
+}
+
+Test(codegen_cast, floats_to_narrower_ones_as_told) {
+    static inputs in;
+    static const tile_scalar to[] = {TILE_f16, TILE_bf16, TILE_tf32, TILE_f32};
+    add_near_integers(&in);
+    add_extremes(&in);
+    for (uint32_t code = 0; code < 0x7c00; code += 97) { /* and beside what f16 has */
+        double value = tile_scalar_read(TILE_f16, &code);
+        add_both_signs(&in, (double)nextafterf((float)value, 0));
+        add_both_signs(&in, (double)nextafterf((float)value, INFINITY));
+    }
+    for (unsigned i = 0; i < 12; i++) {
+        tile_scalar scalar = to[i % 4];
+        in.manner = (tile_manner){.saturates = i < 8,
+                                  .rounding = i >= 4 ? TILE_ROUNDING_ZERO : TILE_ROUNDING_NONE};
+        bool by_instruction = scalar == TILE_tf32 && i < 4; /* which LLVM does not fold */
+        if (!by_instruction) check(TILE_f32, scalar, &in, 1);
+    }
+}
+
+Test(codegen_cast, integers_as_told) {
+    static inputs in;
+    static const tile_scalar types[] = {TILE_i8, TILE_i16, TILE_i32, TILE_f16, TILE_bf16, TILE_f32};
+    static const double values[] = {0,        1,          2,          126,       127,   128,
+                                    200,      255,        256,        32767,     32768, 65504,
+                                    65519,    65520,      65535,      65536,     70000, 1e6,
+                                    33554431, 2139095040, 2147483583, 2147483647};
+    for (unsigned i = 0; i < sizeof values / sizeof *values; i++) add_both_signs(&in, values[i]);
+    for (unsigned m = 0; m < 4; m++)
+        for (unsigned from = 0; from < 3; from++)
+            for (unsigned to = 0; to < sizeof types / sizeof *types; to++) {
+                in.manner = (tile_manner){.is_unsigned = m & 1, .saturates = m & 2};
+                if (types[from] != types[to]) check(types[from], types[to], &in, 1);
+            }
 }

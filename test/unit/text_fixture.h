@@ -195,6 +195,9 @@ static const char *const text_corpus[] = {
         "  %be = floor %x %bf = round %x {kind = zero} %bg = round_even %x\n"
         "  %bh = max(%x, round_down(%x), nan) %bi = min %bh, 2.0 {nan} %bj = mul_hi(%n, ushr(-1, "
         "28))\n"
+        "  %bk = i8(%x, round = even, saturate) %bl = cast %n {unsigned} : i64 %bm = bitcast %x : "
+        "i32\n"
+        "  %bn = f32((bitcast(%x) : i32), unsigned) %bo = f16(%x, round = zero)\n"
         "  %five = 5 : i32 %an = add %n, %five %ao = select(%t, %n, abs(%n - %five)) + neg(p)\n"),
 
     TEXT_KERNEL("  %tid = thread_id : i32\n"
