@@ -94,6 +94,10 @@ typedef struct tile_device_options {
      */
     void (*trace)(const tile_trace_event *event, void *user);
     void *trace_user;
+    /* CPU: receives each line that a kernel prints, with its newline. NULL: they go to stdout, as
+     * what a GPU prints does. */
+    void (*print)(const char *line, void *user);
+    void *print_user;
 } tile_device_options;
 
 /* *device is the caller's, NULL after a failure; options may be NULL, and are copied, texts too.

@@ -7,6 +7,8 @@
  * operations to the sound result again, which can only make it tighter and stays sound. */
 #include "lib/analysis/range.h"
 
+#include "lib/analysis/assumed.h"
+
 #include "lib/analysis/executors.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/shape.h"
@@ -296,8 +298,9 @@ tile_range tile_range_apply(tile_opcode opcode, tile_scalar s, const tile_range 
 typedef struct analysis {
     const tile_function *f;
     tile_range *ranges;
-    bool *known;        /* carried values that have a range from an earlier round */
-    bool *not_negative; /* extents */
+    bool *known;                 /* carried values that have a range from an earlier round */
+    bool *not_negative;          /* extents */
+    const tile_assumed *assumed; /* NULL: nothing is */
     /* What is computed once more is what has got another operand since. */
     uint32_t clock, *changed; /* by value: when its range changed */
     uint32_t *looked_at;      /* by op: when its results were computed; 0: never */
@@ -330,6 +333,7 @@ static void set_range(analysis *a, tile_value value, tile_range range) {
         range.max = larger(range.max, 0);
         range = tighten(range);
     }
+    if (a->assumed) range = tile_range_within(range, &a->assumed[value.id]);
     write_range(a, value, range);
 }
 
@@ -561,6 +565,7 @@ static void start_values(analysis *a) {
 const tile_range *tile_range_analyse(const tile_function *f, tile_arena *arena) {
     analysis a = {.f = f};
     a.ranges = TILE_NEW_ARRAY(arena, tile_range, f->value_count);
+    a.assumed = tile_find_assumed(f, arena);
     a.known = TILE_NEW_ARRAY(arena, bool, f->value_count);
     a.not_negative = TILE_NEW_ARRAY(arena, bool, f->value_count);
     a.changed = TILE_NEW_ARRAY(arena, uint32_t, f->value_count);

@@ -87,6 +87,7 @@ typedef struct tile_emitter {
         LLVMValueRef value;
     } conditional[4]; /* cache.c's, the last ones */
     unsigned conditional_count;
+    unsigned text_count;     /* print.c's */
     LLVMValueRef last_bound; /* in the entry block: where arguments have their values; or NULL */
     struct {
         LLVMBasicBlockRef block;

@@ -137,6 +137,9 @@ bool tile_infer_wgmma_wait(tile_infer *infer);
 bool tile_infer_stmatrix(tile_infer *infer);
 bool tile_infer_undefined(tile_infer *infer);
 
+/* infer_print.c */
+bool tile_infer_print(tile_infer *infer);
+
 /* infer_atomic.c */
 bool tile_infer_atomic(tile_infer *infer);
 bool tile_infer_atomic_cas(tile_infer *infer);

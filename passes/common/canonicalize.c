@@ -46,6 +46,7 @@
  * One walk in program order: operands are replaced first, then the operation is folded (fold.c), so
  * that what follows sees the simpler form. Only what loops carry can need another walk. Constants
  * go to the right of commutative operations and comparisons. */
+#include "lib/analysis/assumed.h"
 #include "lib/ir/regions.h"
 #include "passes/common/fold.h"
 #include "passes/pass.h"
@@ -259,7 +260,8 @@ static void simplify_region(walk *w, tile_region region) {
 static bool walk_once(tile_pass *pass, tile_function *f, long *simplified) {
     walk w = {.f = f, .map_count = (uint32_t)f->value_count};
     w.map = TILE_NEW_ARRAY(pass->scratch, tile_value, f->value_count);
-    w.folder = (tile_folder){f, tile_range_analyse(f, pass->scratch), w.map_count};
+    w.folder = (tile_folder){f, tile_range_analyse(f, pass->scratch), w.map_count,
+                             tile_find_conditions(f, pass->scratch)};
     simplify_region(&w, f->body);
     for (size_t i = 0; i < f->result_count; i++)
         f->results[i].value = look_up(&w, f->results[i].value);

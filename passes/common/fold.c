@@ -398,6 +398,9 @@ tile_value tile_fold_op(tile_folder *folder, tile_op op, bool *changed) {
     context x = {
         .folder = folder, .f = f, .op = op, .data = data, .opcode = (tile_opcode)data->opcode};
     if (data->result_count != 1 || data->region_count) return TILE_NO_VALUE;
+    if (folder->kept && data->first_result.id < folder->range_count &&
+        folder->kept[data->first_result.id])
+        return TILE_NO_VALUE;
     x.type = tile_value_type(f, data->first_result);
     if (x.opcode == TILE_OP_iota) fold_iota(&x);
     *changed |= x.changed;

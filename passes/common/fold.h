@@ -9,6 +9,7 @@ typedef struct tile_folder {
     tile_function *f;
     const tile_range *ranges; /* of the values that existed when it began */
     uint32_t range_count;
+    const bool *kept; /* by value, of the same: what stays as it is; NULL: nothing has to */
 } tile_folder;
 
 /* The value that can stand for the operation's only result, 0 if there is none. It may also rewrite

@@ -15,6 +15,7 @@
  *   lower_tma.c      those that tensor maps can describe
  *   lower_shape.c    coordinates of a tile's elements, elements that are repeated
  *   lower_reduce.c   elements combined along an axis
+ *   lower_print.c    what is printed
  *   lower_dot.c      mma on fragments
  *   lower_wgmma.c    wgmma on descriptors and fragments
  *   lower_fma.c      products added one by one */
@@ -400,5 +401,9 @@ bool lower_starts_sums(const lowering *l, tile_op loop, unsigned index);
 tile_value lower_fma_loop(lowering *l, tile_op op);
 /* About how many instructions that has at most, from the types with layouts. */
 int64_t lower_fma_length(const tile_type *acc, const tile_type *lhs);
+
+/* lower_print.c ------------------------------------------------------------------------------- */
+
+void lower_print(lowering *l, tile_op op);
 
 #endif

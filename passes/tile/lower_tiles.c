@@ -356,6 +356,7 @@ static void lower_op(lowering *l, tile_op op) {
     case TILE_OP_reduce: set_result(l, op, lower_reduce(l, op)); break;
     case TILE_OP_iota: set_result(l, op, lower_iota(l, op)); break;
     case TILE_OP_broadcast: set_result(l, op, lower_broadcast(l, op)); break;
+    case TILE_OP_print: lower_print(l, op); break;
     case TILE_OP_alloc_barrier: lower_alloc_barrier(l, op); break;
     case TILE_OP_barrier_arrive: lower_barrier_arrive(l, op); break;
     case TILE_OP_barrier_wait: lower_barrier_wait(l, op); break;

@@ -19,6 +19,8 @@ typedef struct cpu_device {
     uint64_t max_operations;
     void (*trace)(const tile_trace_event *event, void *user);
     void *trace_user;
+    void (*print)(const char *line, void *user);
+    void *print_user;
     cpu_trail trail; /* of the launches that the next one may overlap */
 } cpu_device;
 
@@ -246,6 +248,8 @@ static tile_status cpu_launch(tile_device *device, const tile_launch *launch) {
                    .context = device->context,
                    .trace = cpu->trace,
                    .trace_user = cpu->trace_user,
+                   .print = cpu->print,
+                   .print_user = cpu->print_user,
                    .counts = &device->counts,
                    .operations_left = cpu->max_operations ? cpu->max_operations : UINT64_MAX,
                    .random = cpu->seed,
@@ -356,7 +360,9 @@ tile_status tile_device_create_cpu(tile_context *context, const tile_device_opti
         .seed = taken.seed,
         .max_operations = taken.max_operations,
         .trace = taken.trace,
-        .trace_user = taken.trace_user};
+        .trace_user = taken.trace_user,
+        .print = taken.print,
+        .print_user = taken.print_user};
     if (taken.cache_dir) tile_cache_create(context, taken.cache_dir, NULL, &device->base.cache);
     *out = &device->base;
     return TILE_OK;

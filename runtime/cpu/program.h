@@ -95,12 +95,13 @@ struct cpu_insn {
     const cpu_role *roles; /* second_count of them, from first warps on upwards */
     const cpu_product *product;
     const tile_iota *iota;
-    const cpu_gather *gather;   /* NULL: a plain access */
-    const tile_type *type;      /* the tile, or the first operand's type */
-    const tile_type *memory;    /* the view or shared buffer */
-    const char *name;           /* of that memory, for messages */
-    const cpu_insn *at_barrier; /* the same with its barrier's name, or NULL */
-    const cpu_poison *poison;   /* NULL: nothing here is poisoned (poison.h) */
+    const cpu_gather *gather;      /* NULL: a plain access */
+    const tile_type *type;         /* the tile, or the first operand's type */
+    const tile_type *memory;       /* the view or shared buffer */
+    const char *name;              /* of that memory, for messages */
+    const cpu_insn *at_barrier;    /* the same with its barrier's name, or NULL */
+    const struct cpu_print *print; /* print.c */
+    const cpu_poison *poison;      /* NULL: nothing here is poisoned (poison.h) */
     tile_loc loc;
 };
 
@@ -383,6 +384,8 @@ struct cpu_run {
     tile_context *context;
     void (*trace)(const tile_trace_event *event, void *user); /* NULL: nobody asked */
     void *trace_user;
+    void (*print)(const char *line, void *user); /* NULL: to stdout */
+    void *print_user;
     tile_cpu_counts *counts;
     uint8_t *constants;
     int64_t grid[3];

@@ -35,7 +35,7 @@ static void check(pass_fixture *x, tile_value value, const char *what, long cons
     bool defined[256], changed = false;
     for (int i = 0; i < 256; i++) defined[i] = evaluate(x, value, i - 128, &before[i]);
     tile_folder folder = {x->kernel, tile_range_analyse(x->kernel, &x->scratch),
-                          (uint32_t)x->kernel->value_count};
+                          (uint32_t)x->kernel->value_count, NULL};
     tile_value folded = tile_fold_op(&folder, tile_value_def(x->kernel, value), &changed);
     tile_value now = folded.id ? folded : value;
     for (int i = 0; i < 256; i++) {

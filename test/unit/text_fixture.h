@@ -299,6 +299,11 @@ static const char *const text_corpus[] = {
     "  bulk_store %s[0], %p[0], %n {kind = add, cache = evict_first}\n"
     "  bulk_commit\n  bulk_wait 1 {read}\n  bulk_wait 0\n}\n",
 
+    TEXT_KERNEL("  assert %n > p {text = \"a \\\"word\\\" of 5%\"} assert q assume %n >= 0 & "
+                "rem(%n, 8) == 0\n"
+                "  print %n, %x {text = \"n and x\"} print [%n, 3], %l print %n * 2\n"
+                "  %t = splat 1.0 : tile<f32[4, p]> print %t {text = \"t\"} assert %t > 0.0\n"),
+
     "kernel @pieces(%n: i32, %c: view<f16[%n, 64]>) grid [1] warps 4 {\n"
     "  %r = alloc_shared : shared<f16[2][16, 64]>\n"
     "  %t = splat 1.0 : tile<f16[64, 64]>\n"

@@ -1,0 +1,168 @@
+/* What a kernel tells the host: assert and print, by vprintf and trap (CUDA C++ Programming Guide,
+ * "Formatted Output"): the driver writes what has been printed when the host waits for the grid. */
+#include <string.h>
+
+#include "lib/codegen/emitter.h"
+
+/* A line that grows: text of the format, and what its places stand for. */
+typedef struct line {
+    tile_emitter *e;
+    const char *format;
+    LLVMValueRef *args;
+    size_t count, capacity;
+} line;
+
+static void append(line *l, const char *text) {
+    l->format = tile_arena_format(&l->e->arena, "%s%s", l->format ? l->format : "", text);
+}
+
+/* Of the user's: each % is one. */
+static void append_text(line *l, const char *text) {
+    for (; text && *text; text++) {
+        const char one[] = {*text, 0};
+        append(l, *text == '%' ? "%%" : one);
+    }
+}
+
+static void append_value(line *l, const char *place, LLVMValueRef value) {
+    append(l, place);
+    l->args = tile_arena_grow(&l->e->arena, l->args, l->count, &l->capacity, sizeof *l->args);
+    l->args[l->count++] = value;
+}
+
+/* As C passes it to a function that takes any. */
+static void append_number(line *l, tile_scalar scalar, LLVMValueRef value) {
+    tile_emitter *e = l->e;
+    LLVMTypeRef f64 = LLVMDoubleTypeInContext(e->llvm);
+    if (tile_scalar_is_floating(scalar)) {
+        if (scalar != TILE_f64) value = LLVMBuildFPExt(e->builder, value, f64, "");
+        append_value(l, scalar == TILE_f64 ? "%.17g" : "%g", value);
+    } else if (scalar == TILE_i64) {
+        append_value(l, "%lld", value);
+    } else {
+        append_value(l, "%d", LLVMBuildIntCast2(e->builder, value, e->i32, scalar != TILE_i1, ""));
+    }
+}
+
+static void append_block(line *l) {
+    static const tile_machine ids[] = {TILE_MACHINE_block_id_x, TILE_MACHINE_block_id_y,
+                                       TILE_MACHINE_block_id_z};
+    static const char *const places[] = {"block (%d, ", "%d, ", "%d)"};
+    for (unsigned d = 0; d < 3; d++)
+        append_value(l, places[d], tile_machine_call(l->e, ids[d], NULL, 0));
+}
+
+/* The text as the kernel sees it. */
+static LLVMValueRef constant_text(tile_emitter *e, const char *text) {
+    LLVMValueRef bytes = LLVMConstStringInContext2(e->llvm, text, strlen(text), false);
+    LLVMValueRef global = LLVMAddGlobalInAddressSpace(
+        e->module, LLVMTypeOf(bytes), tile_arena_format(&e->arena, "tile_text_%u", e->text_count++),
+        SPACE_GLOBAL);
+    LLVMSetInitializer(global, bytes);
+    LLVMSetGlobalConstant(global, true);
+    LLVMSetLinkage(global, LLVMInternalLinkage);
+    return LLVMConstAddrSpaceCast(global, LLVMPointerTypeInContext(e->llvm, SPACE_GENERIC));
+}
+
+/* Room for the arguments, in the entry block: elsewhere it would be taken again and again. */
+static LLVMValueRef build_room(tile_emitter *e, LLVMTypeRef type) {
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(e->builder);
+    LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(e->function);
+    LLVMPositionBuilderBefore(e->builder, LLVMGetFirstInstruction(entry));
+    LLVMValueRef room = LLVMBuildAlloca(e->builder, type, "");
+    LLVMPositionBuilderAtEnd(e->builder, here);
+    return room;
+}
+
+static void emit_line(line *l) {
+    tile_emitter *e = l->e;
+    LLVMTypeRef pointer = LLVMPointerTypeInContext(e->llvm, SPACE_GENERIC);
+    LLVMTypeRef parameters[] = {pointer, pointer};
+    LLVMTypeRef signature = LLVMFunctionType(e->i32, parameters, 2, false);
+    LLVMValueRef callee = LLVMGetNamedFunction(e->module, "vprintf");
+    if (!callee) callee = LLVMAddFunction(e->module, "vprintf", signature);
+    LLVMTypeRef *types = TILE_NEW_ARRAY(&e->arena, LLVMTypeRef, l->count + 1u);
+    for (size_t i = 0; i < l->count; i++) types[i] = LLVMTypeOf(l->args[i]);
+    LLVMTypeRef all = LLVMStructTypeInContext(e->llvm, types, (unsigned)l->count, false);
+    LLVMValueRef room = build_room(e, all);
+    for (size_t i = 0; i < l->count; i++)
+        LLVMBuildStore(e->builder, l->args[i],
+                       LLVMBuildStructGEP2(e->builder, all, room, (unsigned)i, ""));
+    LLVMValueRef args[] = {constant_text(e, l->format), room};
+    LLVMBuildCall2(e->builder, signature, callee, args, 2, "");
+}
+
+void tile_emit_print(tile_emitter *e, tile_op op) {
+    unsigned coordinates, count;
+    const tile_value *at = tile_op_segment(e->f, op, 0, &coordinates);
+    const tile_value *src = tile_op_segment(e->f, op, 1, &count);
+    const char *text = tile_op_attr_text(e->f, op, TILE_ATTR_text);
+    line l = {.e = e};
+    append_block(&l);
+    append(&l, text ? ", " : "");
+    append_text(&l, text);
+    for (unsigned i = 0; i < coordinates; i++) {
+        append(&l, i ? ", " : " [");
+        append_number(&l, TILE_i32, tile_get_scalar(e, at[i]));
+    }
+    append(&l, coordinates ? "]" : "");
+    for (unsigned i = 0; i < count; i++) {
+        append(&l, i ? ", " : ": ");
+        append_number(&l, tile_value_type(e->f, src[i])->scalar, tile_get_scalar(e, src[i]));
+    }
+    append(&l, "\n");
+    emit_line(&l);
+}
+
+/* One thread of a warp writes for all that are there with it. */
+static LLVMValueRef is_first_active(tile_emitter *e) {
+    LLVMValueRef active = tile_machine_call(e, TILE_MACHINE_active_mask, NULL, 0);
+    LLVMValueRef below = tile_machine_call(e, TILE_MACHINE_lanes_below, NULL, 0);
+    LLVMValueRef others = LLVMBuildAnd(e->builder, active, below, "");
+    return LLVMBuildICmp(e->builder, LLVMIntEQ, others, tile_llvm_int(e->i32, 0), "");
+}
+
+static void emit_failure(tile_emitter *e, tile_op op) {
+    const tile_context *context = tile_function_context(e->f);
+    const char *text = tile_op_attr_text(e->f, op, TILE_ATTR_text);
+    tile_loc loc = tile_op_loc(e->f, op);
+    line l = {.e = e};
+    if (loc.line && loc.file < context->source_count)
+        append_text(&l, tile_arena_format(&e->arena, "%s:%u:%u: ", context->sources[loc.file].name,
+                                          loc.line, loc.column));
+    append(&l, "assert: ");
+    append_text(&l, text ? text : "the condition is false");
+    append(&l, ", in ");
+    append_block(&l);
+    append(&l, "\n");
+    emit_line(&l);
+}
+
+void tile_emit_assert(tile_emitter *e, tile_op op) {
+    tile_value condition = tile_op_operand(e->f, op, 0);
+    const tile_type *type = tile_value_type(e->f, condition);
+    unsigned count = type->kind == TILE_TYPE_VECTOR ? (unsigned)tile_type_elements(type) : 1;
+    LLVMValueRef holds = tile_get_element(e, condition, 0);
+    for (unsigned i = 1; i < count; i++)
+        holds = LLVMBuildAnd(e->builder, holds, tile_get_element(e, condition, i), "");
+    LLVMBasicBlockRef fails = LLVMAppendBasicBlockInContext(e->llvm, e->function, "fails");
+    LLVMBasicBlockRef says = LLVMAppendBasicBlockInContext(e->llvm, e->function, "says");
+    LLVMBasicBlockRef stops = LLVMAppendBasicBlockInContext(e->llvm, e->function, "stops");
+    LLVMBasicBlockRef behind = LLVMAppendBasicBlockInContext(e->llvm, e->function, "");
+    LLVMBuildCondBr(e->builder, holds, behind, fails);
+    LLVMPositionBuilderAtEnd(e->builder, fails);
+    LLVMBuildCondBr(e->builder, is_first_active(e), says, stops);
+    LLVMPositionBuilderAtEnd(e->builder, says);
+    emit_failure(e, op);
+    LLVMBuildBr(e->builder, stops);
+    LLVMPositionBuilderAtEnd(e->builder, stops);
+    tile_machine_call(e, TILE_MACHINE_trap, NULL, 0);
+    LLVMBuildBr(e->builder, behind);
+    LLVMPositionBuilderAtEnd(e->builder, behind);
+}
+
+/* What follows from it has been found before. */
+void tile_emit_assume(tile_emitter *e, tile_op op) {
+    (void)e;
+    (void)op;
+}

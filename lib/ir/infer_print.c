@@ -1,0 +1,28 @@
+/* The rule of `print`. */
+#include "lib/ir/infer_rules.h"
+
+enum { MAX_PRINTED = 28 }; /* vprintf takes 32 arguments, the block's coordinates are three */
+
+static bool is_printable(const tile_infer *infer, const tile_type *type, bool alone) {
+    bool tile = type->kind == TILE_TYPE_TILE;
+    if (type->kind != TILE_TYPE_SCALAR && !tile)
+        return fail(infer, "numbers and tiles are printed, not", type, "", NULL);
+    if (tile && !alone)
+        return fail(infer, "a tile is printed alone, write another print for", type, "", NULL);
+    return type->param || tile_scalar_has_arithmetic(type->scalar) ||
+           fail(infer, "cast to f32 first, there is no way to print", type, "", NULL);
+}
+
+bool tile_infer_print(tile_infer *infer) {
+    unsigned coordinates, count;
+    segment(infer, 0, &coordinates);
+    const tile_value *values = segment(infer, 1, &count);
+    if (count + coordinates > MAX_PRINTED)
+        return fail(infer, "at most 28 numbers are printed at once; write another print", NULL, "",
+                    NULL);
+    for (unsigned i = 0; i < count; i++)
+        if (!is_printable(infer, tile_value_type(infer->function, values[i]),
+                          count + coordinates == 1))
+            return false;
+    return no_result(infer);
+}

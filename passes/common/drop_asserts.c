@@ -1,0 +1,35 @@
+/* drop-asserts: takes every `assert` out.
+ *
+ * A check in an inner loop costs its condition and a branch, which also keeps ptxas from moving
+ * instructions over it: what has been tested is compiled without.
+ *
+ * level: 2 and 3
+ * requires: nothing
+ * keeps: everything
+ * breaks: nothing
+ *
+ * pipeline: drop-asserts,dce
+ * before:
+ *   kernel @check(%n: i32, %c: ptr<i32>) grid [1] warps 1 level 3 {
+ *     %fits = le %n, 64 : i1
+ *     assert %fits {text = "n is too large"}
+ *     st_global %n, %c[0]
+ *   }
+ * after:
+ *   kernel @check(%n: i32, %c: ptr<i32>) grid [1] warps 1 level 3 {
+ *     st_global %n, %c[0]
+ *   } */
+#include "passes/pass.h"
+
+static void drop(tile_function *f, tile_op op, void *user) {
+    if (tile_op_opcode(f, op) != TILE_OP_assert) return;
+    tile_erase_op(f, op);
+    ++*(long *)user;
+}
+
+tile_status tile_pass_drop_asserts(tile_pass *pass, tile_function *f) {
+    long dropped = 0;
+    tile_walk(f, f->body, drop, &dropped);
+    tile_pass_count(pass, "dropped", dropped);
+    return TILE_OK;
+}
