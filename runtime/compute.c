@@ -11,6 +11,7 @@
 #include "lib/ir/syntax.h"
 #include "lib/ir/function.h"
 #include "lib/ir/reduce.h"
+#include "lib/ir/rearrange.h"
 #include "lib/ir/scalar.h"
 #include "lib/ir/shape.h"
 
@@ -199,11 +200,13 @@ static void make_constant(evaluation *e, tile_value value) {
     if (to) *to = floating ? expr->number : (double)integer;
 }
 
+static void drop_value(evaluation *e, uint32_t value) {
+    free(e->data[value]);
+    e->data[value] = NULL;
+}
+
 static void drop_use(evaluation *e, uint32_t value) {
-    if (e->uses[value] && --e->uses[value] == 0) {
-        free(e->data[value]);
-        e->data[value] = NULL;
-    }
+    if (e->uses[value] && --e->uses[value] == 0) drop_value(e, value);
 }
 
 /* Operations ----------------------------------------------------------------------------------- */
@@ -318,11 +321,6 @@ static void run_integer_matmul(const double *a, const double *b, double *c, size
         }
 }
 
-static void run_transpose(const double *from, double *to, size_t rows, size_t columns) {
-    for (size_t i = 0; i < rows; i++)
-        for (size_t j = 0; j < columns; j++) to[j * rows + i] = from[i * columns + j];
-}
-
 /* Shape and elements of operand `index`; NULL after a report. */
 static const double *operand_of(evaluation *e, tile_op op, unsigned index,
                                 tile_compute_array *shape) {
@@ -343,12 +341,6 @@ static void compute_matmul(evaluation *e, tile_op op, double *to) {
             run_matmul(lhs, rhs, to, m, n, k);
         else
             run_integer_matmul(lhs, rhs, to, m, n, k, a.scalar, scalar);
-}
-
-static void compute_transpose(evaluation *e, tile_op op, double *to) {
-    tile_compute_array a;
-    const double *from = operand_of(e, op, 0, &a);
-    if (from) run_transpose(from, to, (size_t)a.dims[0], (size_t)a.dims[1]);
 }
 
 static int64_t attr_of(evaluation *e, tile_op op, tile_attr_id id, int64_t otherwise) {
@@ -409,12 +401,85 @@ static void compute_reduce(evaluation *e, tile_op op, double *to) {
     }
 }
 
+/* What the operands of one operation give to result `index`. to: its elements. */
+static void rearrange(evaluation *e, tile_op op, unsigned index, unsigned operands,
+                      const int64_t *first, double *to) {
+    tile_compute_array from, result;
+    int64_t axis = attr_of(e, op, TILE_ATTR_axis, 0), before = 0;
+    if (!resolve(e, tile_value_type(e->f, tile_op_result(e->f, op, index)), &result)) return;
+    for (unsigned i = 0; i < operands; i++) {
+        const double *elements = operand_of(e, op, i, &from);
+        if (!elements) return;
+        tile_placement placement = tile_rearrange(e->f, op, i, index, axis, first, before);
+        tile_place_elements(&placement, from.dims, from.rank, result.dims, sizeof *to, elements,
+                            to);
+        before += from.dims[axis];
+    }
+}
+
+static void compute_transpose(evaluation *e, tile_op op, double *to) {
+    rearrange(e, op, 0, 1, NULL, to);
+}
+
+static void compute_join(evaluation *e, tile_op op, double *to) {
+    rearrange(e, op, 0, 2, NULL, to);
+}
+
+static void compute_concat(evaluation *e, tile_op op, double *to) {
+    rearrange(e, op, 0, tile_op_operand_count(e->f, op), NULL, to);
+}
+
+static void compute_unjoin(evaluation *e, tile_op op, double *to) {
+    tile_compute_array from;
+    tile_value second = tile_op_result(e->f, op, 1);
+    double *other = create_value(e, second);
+    if (!other || !operand_of(e, op, 0, &from)) return;
+    if (from.dims[from.rank - 1] != 2) {
+        FAIL(e, "@%s: unjoin needs a last dim of 2, not of %lld", e->f->name,
+             (long long)from.dims[from.rank - 1]);
+        return;
+    }
+    rearrange(e, op, 0, 1, NULL, to);
+    rearrange(e, op, 1, 1, NULL, other);
+    if (!e->uses[second.id]) drop_value(e, second.id);
+}
+
+static void compute_reshape(evaluation *e, tile_op op, double *to) {
+    tile_value from = tile_op_operand(e->f, op, 0), result = tile_op_result(e->f, op, 0);
+    if (e->counts[from.id] != e->counts[result.id])
+        FAIL(e, "@%s: reshape makes %zu elements of %zu", e->f->name, e->counts[result.id],
+             e->counts[from.id]);
+    else
+        rearrange(e, op, 0, 1, NULL, to);
+}
+
+static void compute_slice(evaluation *e, tile_op op, double *to) {
+    int64_t first[TILE_MAX_RANK] = {0};
+    tile_compute_array whole, part;
+    unsigned count;
+    const tile_value *values = tile_op_segment(e->f, op, 1, &count);
+    if (!operand_of(e, op, 0, &whole) ||
+        !resolve(e, tile_value_type(e->f, tile_op_result(e->f, op, 0)), &part))
+        return;
+    for (unsigned d = 0; d < count && !e->failed; d++) {
+        first[d] = (int64_t)e->data[values[d].id][0];
+        if (first[d] < 0 || first[d] > whole.dims[d] - part.dims[d] ||
+            (part.dims[d] && first[d] % part.dims[d]))
+            FAIL(e, "@%s: slice begins at %lld of %lld, which is no multiple of its extent, %lld, "
+                 "or too far behind",
+                 e->f->name, (long long)first[d], (long long)whole.dims[d],
+                 (long long)part.dims[d]);
+    }
+    if (!e->failed) rearrange(e, op, 0, 1, first, to);
+}
+
 /* A row's name names the function that computes it, where it has level 1. */
 static void (*const computers[TILE_OPCODE_LIMIT])(evaluation *e, tile_op op, double *to) = {
 #define COMPUTER_L0(name) NULL
 #define COMPUTER_L1(name) compute_##name
 #define COMPUTER_L2(name) NULL
 #define COMPUTER_L12(name) compute_##name
+#define COMPUTER_L123(name) compute_##name
 #define COMPUTER_L3(name) NULL
 #define COMPUTER_L23(name) NULL
 #define COMPUTER_L023(name) NULL

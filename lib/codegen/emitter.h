@@ -176,6 +176,7 @@ LLVMValueRef tile_llvm_int(LLVMTypeRef type, int64_t value);
 #define EMITTED_L1(name)
 #define EMITTED_L2(name)
 #define EMITTED_L12(name)
+#define EMITTED_L123(name) EMITTED_L3(name)
 #define EMITTED_L3(name) void tile_emit_##name(tile_emitter *e, tile_op op);
 #define EMITTED_L23(name) EMITTED_L3(name)
 #define EMITTED_L023(name) EMITTED_L3(name)

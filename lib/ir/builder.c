@@ -126,6 +126,7 @@ tile_op tile_build_op_of(tile_builder *builder, tile_opcode opcode, const tile_s
                             .given = type,
                             .attrs = attrs,
                             .attr_count = attr_count,
+                            .has_attrs = attrs != NULL,
                             .results = TILE_NEW_ARRAY(&scratch, const tile_type *, total + 3)};
         if (tile_infer_results(&infer)) {
             unsigned count = 0;

@@ -306,7 +306,7 @@ tile_region tile_add_region(tile_function *f, tile_op parent, const tile_type *c
 /* The region takes the place of op's region r, which must be empty; it has no operation yet. */
 void tile_adopt_region(tile_function *f, tile_op op, unsigned r, tile_region region);
 /* tile_build_op of an operation whose results' types its attributes tell, too: those that it will
- * get. It has none yet. */
+ * get. It has none yet. NULL: they are not known, so that the type must be. */
 tile_op tile_build_op_of(tile_builder *builder, tile_opcode opcode, const tile_segment *segments,
                          unsigned segment_count, const tile_type *type, const tile_attr *attrs,
                          unsigned attr_count);

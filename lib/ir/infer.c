@@ -347,15 +347,6 @@ static bool tile_infer_matmul(tile_infer *infer) {
     return result(infer, c);
 }
 
-static bool tile_infer_transpose(tile_infer *infer) {
-    tile_type draft = *type_of(infer, 0);
-    if (draft.rank != 2)
-        return fail(infer, "the operand must be a matrix, not", type_of(infer, 0), "", NULL);
-    draft.dims[0] = type_of(infer, 0)->dims[1];
-    draft.dims[1] = type_of(infer, 0)->dims[0];
-    return result(infer, tile_type_get(tile_function_context(infer->function), &draft));
-}
-
 /* Where the elements' type is a parameter, it is checked when that has a value. */
 static bool tile_infer_iota(tile_infer *infer) {
     const tile_type *type = infer->given;

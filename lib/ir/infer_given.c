@@ -102,6 +102,11 @@ static const tile_type *complete_permute(const tile_infer *infer) {
     return infer->given ? infer->given : type_of(infer, 0);
 }
 
+/* Its rule finds it. */
+static const tile_type *complete_transpose(const tile_infer *infer) {
+    return infer->given;
+}
+
 static const tile_type *complete_cast(const tile_infer *infer) {
     tile_type draft = *type_of(infer, 0);
     if (!is_scalar(infer->given)) return infer->given;
@@ -166,6 +171,7 @@ static const struct {
     [TILE_OP_permute] = {complete_permute, true},
     [TILE_OP_wgmma_descriptor] = {complete_descriptor, true},
     [TILE_OP_reduce] = {complete_reduced, true},
+    [TILE_OP_transpose] = {complete_transpose, true},
     [TILE_OP_scratch] = {complete_scratch, false},
     [TILE_OP_cast] = {complete_cast, false},
     [TILE_OP_bitcast] = {complete_cast, false},

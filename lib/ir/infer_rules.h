@@ -45,6 +45,13 @@ static inline const tile_type *type_of(const tile_infer *infer, unsigned operand
     return count ? tile_value_type(infer->function, values[0]) : NULL;
 }
 
+/* An attribute; NULL if it is absent or not known yet. */
+static inline const tile_attr *attr_of(const tile_infer *infer, tile_attr_id id) {
+    for (unsigned i = 0; i < infer->attr_count; i++)
+        if (infer->attrs[i].id == id) return &infer->attrs[i];
+    return NULL;
+}
+
 /* Results ------------------------------------------------------------------------------------- */
 
 static inline bool fail_excess(const tile_infer *infer, const tile_type *type) {
@@ -118,6 +125,14 @@ bool tile_infer_shfl(tile_infer *infer);
 bool tile_infer_redux(tile_infer *infer);
 /* The operand's type with an extent of 1 along the axis; NULL while that is not known. */
 const tile_type *tile_infer_reduced(const tile_infer *infer);
+
+/* infer_shape.c */
+bool tile_infer_transpose(tile_infer *infer);
+bool tile_infer_reshape(tile_infer *infer);
+bool tile_infer_join(tile_infer *infer);
+bool tile_infer_unjoin(tile_infer *infer);
+bool tile_infer_slice(tile_infer *infer);
+bool tile_infer_concat_arrays(tile_infer *infer);
 
 /* infer_tma.c */
 bool tile_infer_copy(tile_infer *infer);  /* infer.c */

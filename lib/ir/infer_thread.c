@@ -25,6 +25,11 @@ bool tile_infer_extract(tile_infer *infer) {
 bool tile_infer_concat(tile_infer *infer) {
     unsigned count;
     const tile_value *values = segment(infer, 0, &count);
+    const tile_type *array = type_of(infer, 0);
+    if (array && (array->kind == TILE_TYPE_TILE || array->kind == TILE_TYPE_TENSOR))
+        return tile_infer_concat_arrays(infer);
+    if (attr_of(infer, TILE_ATTR_axis))
+        return fail(infer, "`axis` is for tiles and tensors, not for", array, "", NULL);
     int64_t total = 0;
     for (unsigned i = 0; i < count; i++) {
         const tile_type *type = tile_value_type(infer->function, values[i]);

@@ -245,6 +245,7 @@ static bool check_rule(verifier *v, tile_op op) {
         .given = given,
         .attrs = data.attrs,
         .attr_count = data.attr_count,
+        .has_attrs = true,
         .results = TILE_NEW_ARRAY(&v->scratch, const tile_type *, data.operand_count + 3u)};
     if (!tile_infer_results(&infer)) {
         v->errors++;

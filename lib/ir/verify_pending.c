@@ -12,6 +12,7 @@
  * kept from one visit to the next, so that nested loops are not walked again and again. */
 #include <string.h>
 
+#include "lib/ir/level.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/verify.h"
 
@@ -255,6 +256,7 @@ static void walk_op(walk *w, state *s, tile_op op) {
     case TILE_OP_extract:
     case TILE_OP_permute:
     case TILE_OP_concat:
+        if (tile_op_gives_tile(w->f, op)) break; /* at level 2 only a dot's sums are pending */
         if (walk_parts(w, s, op)) return;
         break;
     case TILE_OP_yield: return; /* hand_over sees what it carries */

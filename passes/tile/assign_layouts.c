@@ -26,15 +26,17 @@
  * Here values that must agree anyway (operands and results of element-wise operations, what loops
  * and branches carry) form one class with one layout, chosen by the strongest wish in it: an
  * accumulator of `dot`, an operand of `dot`, a load, a store. Every memory access works with every
- * layout, so a conversion is needed in three places only: before a `dot` whose operand is not held
- * as a fragment, before a store that would be narrow, and before a `broadcast` of what somebody
- * else has a stronger wish for. An operand computed from nothing (`splat`, `iota`) is computed
+ * layout, so a conversion is needed in few places only: before a `dot` whose operand is not held
+ * as a fragment, before a store that would be narrow, before a `broadcast` of what somebody
+ * else has a stronger wish for, and beside a transpose, reshape, join, slice .. whose two sides have
+ * strong wishes. These take their operands' layout rearranged, or their result's. An operand computed from nothing (`splat`, `iota`) is computed
  * again in the other layout instead. That is enough because tiles between those points are used
  * element by element. */
 #include "lib/analysis/access.h"
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/product.h"
+#include "lib/analysis/rearranged.h"
 #include "lib/ir/gather.h"
 #include "lib/ir/reduce.h"
 #include "lib/ir/regions.h"
@@ -42,6 +44,7 @@
 #include "lib/layout/layout.h"
 #include "lib/layout/pieces.h"
 #include "lib/layout/reduce.h"
+#include "lib/support/integer.h"
 #include "passes/tile/assign_layouts.h"
 #include "passes/tile/prepare.h"
 #include "passes/tile/warpgroup.h"
@@ -51,6 +54,7 @@ typedef enum strength {
     WISH_NONE,
     WISH_STORE,
     WISH_LOAD,
+    WISH_BOTH,   /* of loads and stores along two dims, wide along both */
     WISH_PIECES, /* of a store through a ring: more than loads, which take every layout, and else
                     the whole tile goes through a buffer before it */
     WISH_REPEAT, /* by a broadcast; more than loads, too */
@@ -59,7 +63,14 @@ typedef enum strength {
     WISH_OPERAND,
     WISH_SUM,
     WISH_WARPGROUP, /* mma takes its fragments, too */
+    WISH_GIVEN,     /* by the kernel's text: not to be changed */
 } strength;
+
+/* Along which dims of a class's tiles loads and stores move neighbours, by how many at once; 0: none
+ * does. */
+typedef struct lines {
+    unsigned width[TILE_MAX_RANK];
+} lines;
 
 typedef struct assignment {
     tile_pass *pass;
@@ -69,6 +80,7 @@ typedef struct assignment {
     uint32_t *parent;    /* union-find over values */
     strength *wish;      /* by class */
     tile_layout *wanted; /* by class */
+    lines *lines;        /* by class */
     tile_layout *shared; /* by value of alloc_shared: its buffer's layout */
     bool ordered;        /* opaque scratch has its orders, as far as there are any */
     tile_status status;
@@ -174,6 +186,8 @@ static void unite_op(tile_function *f, tile_op op, void *user) {
     if (layouts_is_atomic_tile(f, op)) unite_values(a, op);
     unite_gathered(a, op);
     if (data->opcode == TILE_OP_dot_wait) unite(a, data->first_result, data->operands[0]);
+    if (data->opcode == TILE_OP_unjoin) unite(a, data->first_result, tile_op_result(f, op, 1));
+    if (data->opcode == TILE_OP_join) unite(a, data->operands[0], data->operands[1]);
     unite_carried(a, op);
 }
 
@@ -195,11 +209,11 @@ static void wish_fma(assignment *a, tile_op op, const tile_type *acc) {
     wish(a, tile_op_result(a->f, op, 0), WISH_FMA, &layout);
 }
 
-/* Whether a tile comes from shared memory, converted perhaps: then it can be read as it is wanted.
- */
+/* Whether a tile comes from shared memory, converted or rearranged perhaps: then it can be read as
+ * it is wanted. */
 static bool is_read_from_shared(const assignment *a, tile_value tile) {
     tile_op def = tile_value_def(a->f, tile);
-    while (tile_op_opcode(a->f, def) == TILE_OP_cast)
+    while (tile_op_opcode(a->f, def) == TILE_OP_cast || tile_is_rearrangement(a->f, def))
         def = tile_value_def(a->f, tile_op_operand(a->f, def, 0));
     return tile_op_opcode(a->f, def) == TILE_OP_load_shared;
 }
@@ -327,11 +341,18 @@ static void order_op(tile_function *f, tile_op op, void *user) {
         tile_value_at(f, element[0])->type = tile_type_with_layout(a->pass->context, view, &order);
 }
 
-/* The layout that a tile will have; NULL while nobody has a wish for it. */
-static const tile_layout *layout_of(assignment *a, tile_value tile) {
+/* The layout that a tile will have, and how much it is wished; NULL while nobody has a wish for it.
+ */
+static const tile_layout *wish_for(assignment *a, tile_value tile, strength *how_much) {
     const tile_type *type = tile_value_type(a->f, tile);
-    if (type->layout) return type->layout;
-    return a->wish[class_of(a, tile)] ? &a->wanted[class_of(a, tile)] : NULL;
+    uint32_t class = class_of(a, tile);
+    *how_much = type->layout ? WISH_GIVEN : a->wish[class];
+    return type->layout ? type->layout : *how_much ? &a->wanted[class] : NULL;
+}
+
+static const tile_layout *layout_of(assignment *a, tile_value tile) {
+    strength ignored;
+    return wish_for(a, tile, &ignored);
 }
 
 /* True if a class has a new wish: to hold what another tile asks for. */
@@ -364,9 +385,26 @@ static bool wish_points(assignment *a, tile_op op) {
     return changed;
 }
 
-static bool asks_operands(const tile_function *f, tile_op op) {
-    tile_gather g;
-    return tile_op_opcode(f, op) == TILE_OP_broadcast || (tile_gather_of(f, op, &g) && g.tiles);
+/* The weaker side of what is only rearranged takes the stronger one's wish. */
+static bool wish_rearranged(assignment *a, tile_op op) {
+    strength of_operand, of_result;
+    bool changed = false;
+    for (unsigned i = 0; i < tile_rearranged_operands(a->f, op); i++)
+        for (unsigned r = 0; r < tile_op_result_count(a->f, op); r++) {
+            tile_value operand = tile_op_operand(a->f, op, i), result = tile_op_result(a->f, op, r);
+            tile_layout layout;
+            const tile_layout *held = wish_for(a, operand, &of_operand),
+                              *wanted = wish_for(a, result, &of_result);
+            if (of_result > of_operand && tile_layout_of_operand(a->f, op, i, wanted, &layout)) {
+                wish(a, operand, of_result, &layout);
+                changed = true;
+            } else if (of_operand > of_result &&
+                       tile_layout_of_result(a->f, op, i, held, &layout)) {
+                wish(a, result, of_operand, &layout);
+                changed = true;
+            }
+        }
+    return changed;
 }
 
 /* True if the result's class has a new wish: what each thread holds when it has combined what the
@@ -382,43 +420,139 @@ static bool wish_reduced(assignment *a, tile_op op) {
     return true;
 }
 
-/* True if a reduction's operand had no layout, and has one now. */
-static bool wish_first_operand(assignment *a, const tile_op *reduce, unsigned count) {
-    for (unsigned i = count; i-- > 0;) {
-        tile_value operand = tile_op_operand(a->f, reduce[i], 0);
-        if (layout_of(a, operand)) continue;
-        wish_blocked(a, operand);
+/* Operations through which wishes go from one tile to another. */
+typedef struct passages {
+    tile_op *ops;
+    unsigned count;
+    const tile_op *reduce;
+    unsigned reductions;
+} passages;
+
+static void list_passage(tile_function *f, tile_op op, void *user) {
+    passages *list = user;
+    tile_gather g;
+    if (tile_op_opcode(f, op) == TILE_OP_broadcast || tile_is_rearrangement(f, op) ||
+        (tile_gather_of(f, op, &g) && g.tiles))
+        list->ops[list->count++] = op;
+}
+
+static passages find_passages(assignment *a) {
+    passages list = {TILE_NEW_ARRAY(a->pass->scratch, tile_op, a->f->op_count), 0, NULL, 0};
+    list.reduce = tile_find_ops(a->f, TILE_OP_reduce, a->pass->scratch, &list.reductions);
+    tile_walk(a->f, a->f->body, list_passage, &list);
+    return list;
+}
+
+static bool pass_wishes(assignment *a, tile_op op) {
+    if (tile_op_opcode(a->f, op) == TILE_OP_broadcast) return wish_repeated(a, op);
+    return tile_is_rearrangement(a->f, op) ? wish_rearranged(a, op) : wish_points(a, op);
+}
+
+/* The tile that one of them gives or moves. */
+static tile_value main_tile(const assignment *a, tile_op op) {
+    bool gives = tile_op_opcode(a->f, op) == TILE_OP_broadcast || tile_is_rearrangement(a->f, op);
+    return gives ? tile_op_result(a->f, op, 0) : layouts_moved_tile(a->f, op);
+}
+
+/* True if one of them had no layout, and has one now. */
+static bool wish_first(assignment *a, const passages *list) {
+    for (unsigned i = list->count + list->reductions; i-- > 0;) {
+        bool reduces = i < list->reductions;
+        tile_value tile = reduces ? tile_op_operand(a->f, list->reduce[i], 0)
+                                  : main_tile(a, list->ops[i - list->reductions]);
+        if (!tile.id || layout_of(a, tile)) continue;
+        wish_blocked(a, tile);
         return true;
     }
     return false;
 }
 
-/* Wishes go from the operands of reductions to their results, and from other results to operands,
- * the last operations first, as a result may be repeated again; around loops they go once more. A
- * class that nobody has a wish for gets one here. */
-static void wish_derived(assignment *a) {
-    unsigned count = 0, reductions;
+/* Wishes go from the operands of reductions to their results, from other results to operands, the
+ * last operations first, as a result may be repeated again, and both ways where elements are only
+ * rearranged; around loops they go once more. A class that nobody has a wish for gets one here. */
+static void wish_derived(assignment *a, const passages *list) {
     bool changed = true;
-    const tile_op *reduce = tile_find_ops(a->f, TILE_OP_reduce, a->pass->scratch, &reductions);
-    tile_op *ops = TILE_NEW_ARRAY(a->pass->scratch, tile_op, a->f->op_count);
-    for (uint32_t id = 1; id < a->f->op_count; id++)
-        if (a->f->ops[id].opcode && asks_operands(a->f, (tile_op){id}))
-            ops[count++] = (tile_op){id};
     while (changed) {
         changed = false;
-        for (unsigned i = 0; i < reductions; i++) changed |= wish_reduced(a, reduce[i]);
-        for (unsigned i = count; i-- > 0;)
-            changed |= tile_op_opcode(a->f, ops[i]) == TILE_OP_broadcast ? wish_repeated(a, ops[i])
-                                                                         : wish_points(a, ops[i]);
-        for (unsigned i = count; i-- > 0 && !changed;) {
-            tile_value moved = layouts_moved_tile(a->f, ops[i]);
-            if (tile_op_opcode(a->f, ops[i]) == TILE_OP_broadcast)
-                moved = tile_op_result(a->f, ops[i], 0);
-            if (!moved.id || layout_of(a, moved)) continue;
-            wish_blocked(a, moved);
-            changed = true;
-        }
-        changed = changed || wish_first_operand(a, reduce, reductions);
+        for (unsigned i = 0; i < list->reductions; i++) changed |= wish_reduced(a, list->reduce[i]);
+        for (unsigned i = list->count; i-- > 0;) changed |= pass_wishes(a, list->ops[i]);
+        changed = changed || wish_first(a, list);
+    }
+}
+
+/* Lines ------------------------------------------------------------------------------------------
+ *
+ * A tile that is loaded along one dim and stored along another, transposed or by its view's strides,
+ * can be held in blocks that are wide along both: then each access is, nothing goes through shared
+ * memory, and a warp's accesses begin and end with whole sectors:
+ *
+ *     f16, w1 = w2 = 8     lanes 0 1 2 3 load 64 bytes of each of 8 rows, lanes 0 4 8 .. 28 store
+ *                          128 bytes of each of 8 columns */
+
+static void draw_line(assignment *a, const tile_value *element, tile_value tile) {
+    unsigned rank = tile_value_type(a->f, tile)->rank;
+    if (tile_value_type(a->f, element[0])->layout) return;
+    tile_access_facts facts = tile_view_access(a->f, a->ranges, element);
+    unsigned d = tile_unit_dim(&facts, tile_value_type(a->f, element[0])->rank, rank);
+    if (d < rank) a->lines[class_of(a, tile)].width[d] = facts.width;
+}
+
+static void draw_lines_of(tile_function *f, tile_op op, void *user) {
+    tile_value tile;
+    tile_gather g;
+    const tile_value *element = transfer(f, op, &tile);
+    if (element && !(tile_gather_of(f, op, &g) && g.tiles)) draw_line(user, element, tile);
+}
+
+/* Of one side of a transpose, where the other has them; true if there is a new one. */
+static bool extend_line(lines *to, unsigned d, const lines *from, unsigned s) {
+    if (to->width[d] || !from->width[s]) return false;
+    to->width[d] = from->width[s];
+    return true;
+}
+
+static bool extend_lines(assignment *a, tile_op op) {
+    bool changed = false;
+    if (tile_op_opcode(a->f, op) != TILE_OP_transpose) return false;
+    tile_placement p = tile_placement_of(a->f, op, 0, 0);
+    lines *from = &a->lines[class_of(a, tile_op_operand(a->f, op, 0))],
+          *to = &a->lines[class_of(a, tile_op_result(a->f, op, 0))];
+    for (unsigned d = 0; d < p.rank; d++)
+        changed |= extend_line(to, d, from, p.source[d]) | extend_line(from, p.source[d], to, d);
+    return changed;
+}
+
+/* The layout that is wide along both, if there are two dims and each thread can have a block. */
+static void wish_both(assignment *a, tile_value value) {
+    const tile_type *type = tile_value_type(a->f, value);
+    const lines *l = &a->lines[class_of(a, value)];
+    unsigned found = 0, dims[2] = {0}, warps = warps_of(a, value);
+    uint32_t extents[TILE_MAX_RANK], size[2];
+    for (unsigned d = type->rank; d-- > 0;)
+        if (l->width[d] && found++ < 2) dims[found - 1] = d;
+    if (found != 2) return;
+    tile_type_dims(type, extents);
+    for (unsigned i = 0; i < 2; i++) {
+        uint32_t part = tile_layout_part_extent(extents[dims[i]]);
+        size[i] = l->width[dims[i]] < part ? l->width[dims[i]] : part;
+    }
+    if (tile_type_elements(type) % ((int64_t)size[0] * size[1] * 32 * warps)) return;
+    tile_layout layout = tile_layout_blocked_both(extents, type->rank, dims[0], size[0], dims[1],
+                                                  size[1], warps);
+    if (tile_layout_part_bits(&layout) >= TILE_LANE_BITS + tile_log2(size[0] * size[1] * warps))
+        wish(a, value, WISH_BOTH, &layout);
+}
+
+static void wish_lines(assignment *a, const passages *list) {
+    bool changed = true;
+    tile_walk(a->f, a->f->body, draw_lines_of, a);
+    while (changed) {
+        changed = false;
+        for (unsigned i = 0; i < list->count; i++) changed |= extend_lines(a, list->ops[i]);
+    }
+    for (uint32_t id = 1; id < a->value_count; id++) {
+        tile_value value = {id};
+        if (is_tile(a, value) && class_of(a, value) == id) wish_both(a, value);
     }
 }
 
@@ -440,6 +574,7 @@ static void set_layouts(assignment *a) {
 }
 
 tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
+    if (prepare_concats(pass, f) != TILE_OK) return TILE_INVALID;
     prepare_rounding(pass, f);
     prepare_dots(pass, f);
     assignment a = {.pass = pass, .f = f, .value_count = f->value_count};
@@ -448,6 +583,7 @@ tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
     a.wish = TILE_NEW_ARRAY(pass->scratch, strength, a.value_count);
     a.wanted = TILE_NEW_ARRAY(pass->scratch, tile_layout, a.value_count);
     a.shared = TILE_NEW_ARRAY(pass->scratch, tile_layout, a.value_count);
+    a.lines = TILE_NEW_ARRAY(pass->scratch, lines, a.value_count);
     for (uint32_t id = 0; id < a.value_count; id++) a.parent[id] = id;
     a.status = check_uniform(pass, f);
     tile_walk(f, f->body, unite_op, &a);
@@ -457,7 +593,9 @@ tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
     tile_walk(f, f->body, wish_op, &a);
     for (uint32_t id = 1; id < a.value_count; id++) check_given(&a, (tile_value){id});
     if (a.status != TILE_OK) return a.status;
-    wish_derived(&a);
+    passages list = find_passages(&a);
+    wish_lines(&a, &list);
+    wish_derived(&a, &list);
     a.status = lay_out_buffers(pass, f, a.ranges, a.shared);
     if (a.status != TILE_OK) return a.status;
     set_layouts(&a);

@@ -1,6 +1,7 @@
 /* Conversions, the last part of assign-layouts: before a `dot` whose operand is not held as a
- * fragment, before a store that would be narrow, and before a `broadcast` whose operand is held as
- * somebody else wants it. What only one thread gets of an atomic operation goes through a buffer,
+ * fragment, before a store that would be narrow, before a `broadcast` whose operand is held as
+ * somebody else wants it, and where elements are only rearranged, but held otherwise than their
+ * users want. What only one thread gets of an atomic operation goes through a buffer,
  * too. */
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "lib/analysis/liveness.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/product.h"
+#include "lib/analysis/rearranged.h"
 #include "lib/ir/atomic.h"
 #include "lib/ir/gather.h"
 #include "lib/ir/reduce.h"
@@ -40,6 +42,16 @@ static const tile_type *buffer_type(const conversions *c, const tile_type *tile)
     return tile_type_get(c->pass->context, &draft);
 }
 
+/* The same for one that goes from one layout to another. */
+static const tile_type *exchange_type(const conversions *c, const tile_type *from,
+                                      const tile_layout *to) {
+    tile_type draft = *buffer_type(c, from);
+    tile_layout between =
+        tile_layout_between(from->layout, to, tile_scalar_bytes(from->scalar));
+    draft.layout = &between;
+    return tile_type_get(c->pass->context, &draft);
+}
+
 static tile_value repeatable(conversions *c, tile_op op, tile_value tile,
                              const tile_layout *result);
 
@@ -49,6 +61,19 @@ static tile_value copy_iota(tile_builder *b, tile_op iota, const tile_type *to) 
     copy->attrs = tile_op_at(b->function, iota)->attrs; /* which nobody changes */
     copy->attr_count = tile_op_at(b->function, iota)->attr_count;
     return again;
+}
+
+/* Through the registers of each thread where they have what is wanted in another order, else through
+ * a buffer. */
+static tile_value exchange(conversions *c, tile_builder *b, tile_value tile, const tile_type *to) {
+    const tile_type *from = tile_value_type(c->f, tile);
+    if (tile_layout_same_threads(from->layout, to->layout))
+        return tile_build_convert_layout(b, tile, TILE_NO_VALUE, to);
+    tile_value buffer = tile_build_alloc_shared(b, exchange_type(c, from, to->layout));
+    tile_value converted = tile_build_convert_layout(b, tile, buffer, to);
+    tile_build_free_shared(b, buffer);
+    tile_pass_count(c->pass, "conversions", 1);
+    return converted;
 }
 
 /* A tile in another layout, before op: computed again if it comes from nothing or is a broadcast,
@@ -69,11 +94,7 @@ static tile_value convert(conversions *c, tile_op op, tile_value tile, const til
         return tile_build_inside(&b, data->operands[0], data->operands + 1, data->operand_count - 1,
                                  to);
     }
-    tile_value buffer = tile_build_alloc_shared(&b, buffer_type(c, from));
-    tile_value converted = tile_build_convert_layout(&b, tile, buffer, to);
-    tile_build_free_shared(&b, buffer);
-    tile_pass_count(c->pass, "conversions", 1);
-    return converted;
+    return exchange(c, &b, tile, to);
 }
 
 /* The operand of a broadcast before op whose result has this layout. */
@@ -173,10 +194,114 @@ static void convert_repeated(conversions *c, tile_op op) {
     prepare_set_operand(c->f, op, 0, repeatable(c, op, tile_op_operand(c->f, op, 0), result));
 }
 
+/* A buffer of its own for op, its row's last operand. */
+static void append_buffer(conversions *c, tile_op op, unsigned operand, const tile_type *type) {
+    tile_builder b = tile_builder_before(c->f, op);
+    tile_value buffer = tile_build_alloc_shared(&b, type);
+    tile_op_data *data = tile_op_at(c->f, op);
+    tile_value *operands =
+        TILE_NEW_ARRAY(&c->f->module->arena, tile_value, data->operand_count + 1u);
+    memcpy(operands, data->operands, sizeof *operands * data->operand_count);
+    operands[data->operand_count++] = buffer;
+    data->operands = operands;
+    data->segment[operand] = 1;
+    b.before = data->next;
+    tile_build_free_shared(&b, buffer);
+}
+
+/* Rearranged elements ---------------------------------------------------------------------------
+ */
+
+static bool is_held_so(const conversions *c, tile_value tile, const tile_layout *layout) {
+    return tile_layout_same_threads(tile_value_type(c->f, tile)->layout, layout);
+}
+
+/* The layouts that the operands must have beside a result held so; false if there are none. */
+static bool find_operands(const conversions *c, tile_op op, const tile_layout *result,
+                          tile_layout *layouts) {
+    bool found = true;
+    for (unsigned i = 0; i < tile_rearranged_operands(c->f, op) && found; i++)
+        found = tile_layout_of_operand(c->f, op, i, result, &layouts[i]);
+    return found;
+}
+
+static void convert_operands(conversions *c, tile_op op, const tile_layout *layouts) {
+    for (unsigned i = 0; i < tile_rearranged_operands(c->f, op); i++) {
+        tile_value tile = tile_op_operand(c->f, op, i);
+        if (is_held_so(c, tile, &layouts[i])) continue;
+        tile_value converted = convert(c, op, tile, &layouts[i]);
+        tile_op_at(c->f, op)->operands[i] = converted;
+    }
+}
+
+/* The results get this layout, and are converted to the one that they had behind the operation. */
+static void convert_results(conversions *c, tile_op op, const tile_layout *natural) {
+    for (unsigned r = 0; r < tile_op_result_count(c->f, op); r++) {
+        tile_value result = tile_op_result(c->f, op, r);
+        const tile_type *wanted = tile_value_type(c->f, result);
+        if (is_held_so(c, result, natural)) continue;
+        tile_value_at(c->f, result)->type =
+            tile_type_with_layout(c->pass->context, wanted, natural);
+        tile_builder b = tile_builder_before(c->f, op);
+        b.before = tile_op_next(c->f, op);
+        tile_value converted = exchange(c, &b, result, wanted);
+        tile_value *map = TILE_NEW_ARRAY(c->pass->scratch, tile_value, c->f->value_count);
+        map[result.id] = converted;
+        tile_replace_values(c->f, c->f->body, map);
+        tile_op_at(c->f, tile_value_def(c->f, converted))->operands[0] = result;
+    }
+}
+
+/* A place for all elements, row by row, as the operation's last operand. */
+static void give_row_buffer(conversions *c, tile_op op) {
+    const tile_op_data *data = tile_op_at(c->f, op);
+    unsigned place = tile_op_get_info((tile_opcode)data->opcode)->operand_count - 1u;
+    if (data->segment[place]) return;
+    tile_type draft = *tile_value_type(c->f, data->operands[0]);
+    int64_t elements = tile_type_elements(&draft);
+    while (!tile_layout_admits_extent(elements)) elements++;
+    draft.rank = 1;
+    draft.dims[0] = tile_expr_int(c->pass->context, elements);
+    append_buffer(c, op, place, buffer_type(c, &draft));
+}
+
+/* Where the result cannot be made as it is wanted of operands held in whatever way, or an operand is
+ * held so that parts of it can be taken as they are: the smaller side is converted. */
+static void convert_rearranged(conversions *c, tile_op op) {
+    unsigned count = tile_rearranged_operands(c->f, op);
+    tile_layout natural, *layouts = TILE_NEW_ARRAY(c->pass->scratch, tile_layout, count);
+    const tile_layout *wanted = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
+    const tile_layout *held = tile_value_type(c->f, tile_op_operand(c->f, op, 0))->layout;
+    if (!tile_can_rearrange(c->f, op)) {
+        give_row_buffer(c, op);
+        return;
+    }
+    bool direct = find_operands(c, op, wanted, layouts);
+    bool fits = direct && tile_op_result_count(c->f, op) == 1;
+    for (unsigned i = 0; i < count && fits; i++)
+        fits = is_held_so(c, tile_op_operand(c->f, op, i), &layouts[i]);
+    if (fits) return;
+    bool forward = tile_layout_of_result(c->f, op, 0, held, &natural);
+    if (forward && (count == 1 || !direct)) {
+        if (find_operands(c, op, &natural, layouts)) convert_operands(c, op, layouts);
+        convert_results(c, op, &natural);
+        return;
+    }
+    convert_operands(c, op, layouts);
+    convert_results(c, op, wanted);
+}
+
+/* Stores ------------------------------------------------------------------------------------------
+ */
+
 /* Consecutive elements that one thread has along dim d. */
 static unsigned run_along(const tile_layout *layout, unsigned d) {
-    unsigned shift = tile_layout_dim_shift(layout, d), bits = 0;
-    while (bits < layout->reg_bits && layout->reg[bits] == 1u << (shift + bits)) bits++;
+    unsigned shift = tile_layout_dim_shift(layout, d), bits = 0, before;
+    do {
+        before = bits;
+        for (unsigned i = 0; i < layout->reg_bits; i++)
+            bits += layout->reg[i] == 1u << (shift + bits);
+    } while (bits > before && bits < layout->dim_bits[d]);
     return 1u << bits;
 }
 
@@ -244,21 +369,6 @@ static void convert_for_pieces(conversions *c, tile_op op) {
         prepare_set_operand(c->f, op, 0, convert(c, op, tile, &layout));
 }
 
-/* A buffer of its own for op, its row's last operand. */
-static void append_buffer(conversions *c, tile_op op, unsigned operand, const tile_type *type) {
-    tile_builder b = tile_builder_before(c->f, op);
-    tile_value buffer = tile_build_alloc_shared(&b, type);
-    tile_op_data *data = tile_op_at(c->f, op);
-    tile_value *operands =
-        TILE_NEW_ARRAY(&c->f->module->arena, tile_value, data->operand_count + 1u);
-    memcpy(operands, data->operands, sizeof *operands * data->operand_count);
-    operands[data->operand_count++] = buffer;
-    data->operands = operands;
-    data->segment[operand] = 1;
-    b.before = data->next;
-    tile_build_free_shared(&b, buffer);
-}
-
 /* What one thread gets and others need, too, goes through a buffer. */
 static void give_buffer(conversions *c, tile_op op) {
     tile_value result = tile_op_result(c->f, op, 0);
@@ -297,6 +407,7 @@ static void convert_region(conversions *c, tile_region region) {
         if (opcode == TILE_OP_store_async) convert_for_pieces(c, op);
         if (opcode == TILE_OP_broadcast) convert_repeated(c, op);
         if (opcode == TILE_OP_reduce) give_cells(c, op);
+        if (tile_is_rearrangement(c->f, op)) convert_rearranged(c, op);
         if (layouts_is_atomic_tile(c->f, op)) give_buffer(c, op);
         for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
             convert_region(c, tile_op_region(c->f, op, r));

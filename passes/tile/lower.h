@@ -370,6 +370,11 @@ void lower_end_boxes(lowering *l, lower_boxes *boxes);
 
 tile_value lower_iota(lowering *l, tile_op op);
 tile_value lower_broadcast(lowering *l, tile_op op);
+/* A transpose, reshape, join, unjoin, slice, or a concat of tiles: maps its results. */
+void lower_rearrange(lowering *l, tile_op op);
+/* A fragment whose layout has the same threads, in the order of another one. */
+tile_value lower_reorder(lowering *l, tile_value source, const tile_type *from,
+                         const tile_type *to);
 /* The same of a piece: an iota's, as lower_load_piece takes it; of a value of the new body. */
 tile_value lower_count(lowering *l, tile_op op, const tile_type *type, const tile_value *ahead);
 tile_value lower_repeat(lowering *l, tile_value source, const tile_type *from, const tile_type *to);

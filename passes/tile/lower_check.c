@@ -1,5 +1,6 @@
 /* What lower-tiles takes for granted, checked beforehand: the text that comes in may be anybody's,
  * and may have left out the passes before this one. */
+#include "lib/analysis/rearranged.h"
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/product.h"
@@ -86,10 +87,31 @@ static void check_convert(checker *c, tile_op op) {
     const tile_layout *from = tile_value_type(c->f, tile_op_operand(c->f, op, 0))->layout;
     const tile_layout *to = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
     tile_op_segment(c->f, op, 1, &count);
-    if (!count && !tile_layout_equal(from, to))
+    if (!count && !tile_layout_same_threads(from, to))
         fail(c, op,
              "convert_layout: elements move between threads, which takes a shared buffer as second "
              "operand");
+}
+
+/* Each thread has the elements that it rearranges. */
+static void check_rearranged(checker *c, tile_op op) {
+    bool buffer = tile_rearranging_buffer(c->f, op).id != 0;
+    bool fits = buffer || tile_can_rearrange(c->f, op);
+    for (unsigned i = 0; i < tile_rearranged_operands(c->f, op) && !buffer; i++)
+        for (unsigned r = 0; r < tile_op_result_count(c->f, op); r++) {
+            tile_layout wanted;
+            const tile_layout *to = tile_value_type(c->f, tile_op_result(c->f, op, r))->layout;
+            const tile_layout *from = tile_value_type(c->f, tile_op_operand(c->f, op, i))->layout;
+            fits &= (tile_layout_of_operand(c->f, op, i, to, &wanted) &&
+                     tile_layout_same_threads(&wanted, from)) ||
+                    (tile_layout_of_result(c->f, op, i, from, &wanted) &&
+                     tile_layout_same_threads(&wanted, to));
+        }
+    if (fits) return;
+    c->ok = false;
+    tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, op),
+                "%s: threads do not hold the elements that they rearrange; run assign-layouts",
+                tile_op_name(c->f, op));
 }
 
 static void check_broadcast(checker *c, tile_op op) {
@@ -320,6 +342,7 @@ static void check_op(tile_function *f, tile_op op, void *user) {
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_convert_layout) check_convert(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_broadcast) check_broadcast(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_reduce) check_reduce(c, op);
+    if (c->ok && tile_is_rearrangement(f, op)) check_rearranged(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_store_async) check_pieces(c, op);
     c->ok &= before;
 }

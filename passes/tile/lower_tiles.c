@@ -232,6 +232,8 @@ static void lower_convert(lowering *l, tile_op op) {
         lower_store_shared(l, value, from, buffer, 1);
         tile_build_sync_for(&l->builder, l->who);
         value = lower_load_shared(l, buffer, 1, to, true);
+    } else {
+        value = lower_reorder(l, value, from, to);
     }
     set_result(l, op, value);
 }
@@ -357,6 +359,17 @@ static void lower_op(lowering *l, tile_op op) {
     case TILE_OP_iota: set_result(l, op, lower_iota(l, op)); break;
     case TILE_OP_broadcast: set_result(l, op, lower_broadcast(l, op)); break;
     case TILE_OP_print: lower_print(l, op); break;
+    case TILE_OP_transpose:
+    case TILE_OP_reshape:
+    case TILE_OP_join:
+    case TILE_OP_unjoin:
+    case TILE_OP_slice: lower_rearrange(l, op); break;
+    case TILE_OP_concat:
+        if (tile_op_gives_tile(&l->old, op))
+            lower_rearrange(l, op);
+        else
+            lower_other(l, op, opcode);
+        break;
     case TILE_OP_alloc_barrier: lower_alloc_barrier(l, op); break;
     case TILE_OP_barrier_arrive: lower_barrier_arrive(l, op); break;
     case TILE_OP_barrier_wait: lower_barrier_wait(l, op); break;

@@ -14,6 +14,9 @@ void prepare_rounding(tile_pass *pass, tile_function *f);
  * has one and that hold all their values, by casts before it. Where there is none either it stays
  * as it is. A remark says which, and why. */
 void prepare_dots(tile_pass *pass, tile_function *f);
+/* prepare_concats.c: concats that threads cannot do by themselves in whatever layout become some of
+ * pieces. TILE_INVALID after a diagnostic. */
+tile_status prepare_concats(tile_pass *pass, tile_function *f);
 
 /* lay_out_buffers.c: the layouts of the shared buffers that tile operations use, by value of their
  * alloc_shared; rank 0 elsewhere. TILE_INVALID after a diagnostic: a thread names an offset in one

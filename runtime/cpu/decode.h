@@ -62,6 +62,7 @@ void cpu_place_all(cpu_decoder *d, tile_function *f);
 #define DECODED_L1(name)
 #define DECODED_L2(name) void cpu_decode_##name(cpu_decoder *d, tile_op op);
 #define DECODED_L12(name) DECODED_L2(name)
+#define DECODED_L123(name) DECODED_L2(name)
 #define DECODED_L3(name) DECODED_L2(name)
 #define DECODED_L23(name) DECODED_L2(name)
 #define DECODED_L023(name) DECODED_L2(name)

@@ -256,16 +256,6 @@ void cpu_decode_extract(cpu_decoder *d, tile_op op) {
     tile_value_is_int(d->f, tile_op_operand(d->f, op, 1), &insn->integer);
 }
 
-void cpu_decode_concat(cpu_decoder *d, tile_op op) {
-    const tile_op_data *data = tile_op_at(d->f, op);
-    uint32_t *counts = TILE_NEW_ARRAY(&d->program->arena, uint32_t, data->operand_count);
-    for (uint32_t i = 0; i < data->operand_count; i++)
-        counts[i] = cpu_value_elements(tile_value_type(d->f, data->operands[i]));
-    cpu_insn *insn = cpu_add_op(d, op, cpu_run_concat);
-    cpu_set_elements(d, insn, cpu_result_type(d, op));
-    insn->second = counts;
-}
-
 void cpu_decode_permute(cpu_decoder *d, tile_op op) {
     const tile_attr *order = tile_op_attr(d->f, op, TILE_ATTR_order);
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_permute);

@@ -172,6 +172,7 @@ CPU_HANDLER(cpu_run_wgmma_wait); /* index: the accs; second: the results; order:
 /* shape.c: level 2 */
 CPU_HANDLER(cpu_run_iota);      /* type: the result's */
 CPU_HANDLER(cpu_run_broadcast); /* type: the operand's; memory: the result's */
+CPU_HANDLER(cpu_run_move_elements);
 
 /* tile.c: level 2 */
 CPU_HANDLER(cpu_run_load);

@@ -350,7 +350,10 @@ static follow_function find_follower(tile_opcode opcode) {
         follow_function follow;
     } others[] = {
         {TILE_OP_splat, follow_move},        {TILE_OP_broadcast, follow_move},
-        {TILE_OP_extract, follow_move},      {TILE_OP_concat, follow_move},
+        {TILE_OP_transpose, follow_move},    {TILE_OP_reshape, follow_move},
+        {TILE_OP_join, follow_move},         {TILE_OP_unjoin, follow_move},
+        {TILE_OP_slice, follow_move},        {TILE_OP_concat, follow_move},
+        {TILE_OP_extract, follow_move},
         {TILE_OP_permute, follow_move},      {TILE_OP_load_shared, follow_move},
         {TILE_OP_store_shared, follow_move}, {TILE_OP_ld_shared, follow_move},
         {TILE_OP_st_shared, follow_move},    {TILE_OP_ldmatrix, follow_move},

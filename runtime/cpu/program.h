@@ -47,6 +47,7 @@ typedef struct cpu_poison cpu_poison;
 typedef struct cpu_products cpu_products;   /* wgmma.c: what a warp's wgmma have under way */
 typedef struct cpu_warpgroup cpu_warpgroup; /* likewise: what its warps have executed */
 typedef struct tile_iota tile_iota;         /* lib/ir/shape.h */
+typedef struct cpu_moves cpu_moves;         /* shape.c */
 typedef cpu_outcome (*cpu_handler)(cpu_run *run, cpu_agent *agent, const cpu_insn *insn);
 
 /* A region of roles. */
@@ -84,7 +85,7 @@ struct cpu_insn {
     uint32_t size;                  /* bytes of one element */
     uint32_t result;                /* place */
     uint32_t operand[CPU_OPERANDS]; /* places, in the order of the row; CPU_NO_PLACE where absent */
-    uint32_t *index;  /* an element's indices, a view's extents, concat's parts: places */
+    uint32_t *index;  /* an element's indices, a view's extents, concat's operands: places */
     uint32_t *second; /* the second element's indices, a view's strides, concat's counts */
     uint32_t index_count, second_count;
     uint32_t target;               /* jumps: an instruction */
@@ -96,6 +97,7 @@ struct cpu_insn {
     const cpu_product *product;
     const tile_iota *iota;
     const cpu_gather *gather;      /* NULL: a plain access */
+    const cpu_moves *moves;
     const tile_type *type;         /* the tile, or the first operand's type */
     const tile_type *memory;       /* the view or shared buffer */
     const char *name;              /* of that memory, for messages */

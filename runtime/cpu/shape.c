@@ -1,6 +1,8 @@
 /* Level 2: coordinates and shapes of tiles, which are row-major here. */
 #include "lib/ir/shape.h"
 
+#include "lib/ir/rearrange.h"
+#include "runtime/cpu/decode.h"
 #include "runtime/cpu/exec.h"
 
 CPU_HANDLER(cpu_run_iota) {
@@ -25,4 +27,86 @@ CPU_HANDLER(cpu_run_broadcast) {
     tile_repeat_elements(insn->memory->rank, wide, insn->type->rank, narrow, insn->size,
                          cpu_at(run, agent, insn->operand[0]), cpu_at(run, agent, insn->result));
     return CPU_NEXT;
+}
+
+/* What one operand gives to one result. */
+typedef struct element_move {
+    tile_placement placement;
+    const tile_type *from, *to;
+    unsigned operand;
+    bool listed; /* its place stands in index, not in operand */
+    uint32_t result;
+} element_move;
+
+struct cpu_moves {
+    unsigned count;
+    element_move *items;
+};
+
+CPU_HANDLER(cpu_run_move_elements) {
+    int64_t narrow[TILE_MAX_RANK], wide[TILE_MAX_RANK];
+    for (unsigned i = 0; i < insn->moves->count; i++) {
+        const element_move *move = &insn->moves->items[i];
+        uint32_t place = (move->listed ? insn->index : insn->operand)[move->operand];
+        dims_of(move->from, narrow);
+        dims_of(move->to, wide);
+        tile_place_elements(&move->placement, narrow, move->from->rank, wide, insn->size,
+                            cpu_at(run, agent, place), cpu_at(run, agent, move->result));
+    }
+    return CPU_NEXT;
+}
+
+static void decode_moves(cpu_decoder *d, tile_op op, unsigned operands) {
+    tile_arena *arena = &d->program->arena;
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_move_elements);
+    unsigned results = tile_op_result_count(d->f, op);
+    bool listed = insn->opcode == TILE_OP_concat;
+    cpu_moves *moves = TILE_NEW(arena, cpu_moves);
+    moves->items = TILE_NEW_ARRAY(arena, element_move, operands * results);
+    for (unsigned o = 0; o < operands; o++)
+        for (unsigned r = 0; r < results; r++) {
+            tile_value from = tile_op_operand(d->f, op, o), to = tile_op_result(d->f, op, r);
+            moves->items[moves->count++] =
+                (element_move){tile_placement_of(d->f, op, o, r), tile_value_type(d->f, from),
+                               tile_value_type(d->f, to), o, listed, cpu_place_of(d, to)};
+        }
+    cpu_set_elements(d, insn, cpu_result_type(d, op));
+    insn->moves = moves;
+}
+
+void cpu_decode_transpose(cpu_decoder *d, tile_op op) {
+    decode_moves(d, op, 1);
+}
+
+void cpu_decode_reshape(cpu_decoder *d, tile_op op) {
+    decode_moves(d, op, 1);
+}
+
+void cpu_decode_slice(cpu_decoder *d, tile_op op) {
+    decode_moves(d, op, 1);
+}
+
+void cpu_decode_unjoin(cpu_decoder *d, tile_op op) {
+    decode_moves(d, op, 1);
+}
+
+void cpu_decode_join(cpu_decoder *d, tile_op op) {
+    decode_moves(d, op, 2);
+}
+
+static void decode_concat_vectors(cpu_decoder *d, tile_op op) {
+    const tile_op_data *data = tile_op_at(d->f, op);
+    uint32_t *counts = TILE_NEW_ARRAY(&d->program->arena, uint32_t, data->operand_count);
+    for (uint32_t i = 0; i < data->operand_count; i++)
+        counts[i] = cpu_value_elements(tile_value_type(d->f, data->operands[i]));
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_concat);
+    cpu_set_elements(d, insn, cpu_result_type(d, op));
+    insn->second = counts;
+}
+
+void cpu_decode_concat(cpu_decoder *d, tile_op op) {
+    if (tile_is_rearrangement(d->f, op))
+        decode_moves(d, op, tile_op_operand_count(d->f, op));
+    else
+        decode_concat_vectors(d, op);
 }

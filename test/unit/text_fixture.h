@@ -238,7 +238,13 @@ static const char *const text_corpus[] = {
 
     TEXT_KERNEL("  %i = iota {axis = 0} : tile<i32[4, p]>\n"
                 "  %j = iota {axis = p - 3, start = -1, step = 2 * p} : tile<T[4, p]>\n"
-                "  %k = broadcast %j : tile<T[p, 4, p]>\n"),
+                "  %k = broadcast %j : tile<T[p, 4, p]>\n"
+                "  %room = alloc_shared : shared<i32[4 * p]>\n"
+                "  %t = transpose %i %t3 = transpose %k {order = [2, 0, 1]} : tile<T[p, p, 4]>\n"
+                "  %r = reshape %i : tile<i32[2, 2, p]> %r2 = reshape %i, %room : [p, 4]\n"
+                "  %jo = join %i, %i %e, %o = unjoin %jo : tile<i32[4, p]>\n"
+                "  %sl = slice %i, [2, 0] : [2, p] %sl2 = slice %i, [0, p - 4], %room : [1, p]\n"
+                "  %co = concat %i, %e, %o {axis = 1} : tile<i32[4, 2 * p + p]>\n"),
 
     TEXT_KERNEL("  %i = iota {axis = 0} : tile<i32[4, p]>\n"
                 "  %s = alloc_shared : shared<i32[4, 1]>\n"
