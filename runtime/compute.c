@@ -425,7 +425,18 @@ static void compute_join(evaluation *e, tile_op op, double *to) {
     rearrange(e, op, 0, 2, NULL, to);
 }
 
+/* The result's extent along the axis may be written in another way than as the operands' sum. */
 static void compute_concat(evaluation *e, tile_op op, double *to) {
+    tile_compute_array part, whole;
+    int64_t axis = attr_of(e, op, TILE_ATTR_axis, 0), sum = 0;
+    for (unsigned i = 0; i < tile_op_operand_count(e->f, op) && !e->failed; i++)
+        if (operand_of(e, op, i, &part)) sum += part.dims[axis];
+    if (!resolve(e, tile_value_type(e->f, tile_op_result(e->f, op, 0)), &whole)) return;
+    if (sum != whole.dims[axis]) {
+        FAIL(e, "@%s: the operands of concat have %lld along the axis, the result %lld", e->f->name,
+             (long long)sum, (long long)whole.dims[axis]);
+        return;
+    }
     rearrange(e, op, 0, tile_op_operand_count(e->f, op), NULL, to);
 }
 

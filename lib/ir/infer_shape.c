@@ -145,6 +145,14 @@ static bool goes_beside(const tile_type *first, const tile_type *type, unsigned 
     return fits;
 }
 
+/* Sums of parameters can be written in many ways: which one is right is seen when they have values. */
+static void take_unknown_extent(const tile_infer *infer, tile_type *draft, unsigned axis) {
+    const tile_type *to = infer->given;
+    if (to && to->rank == draft->rank && to->dims[axis] &&
+        (tile_type_dim(draft, axis) < 0 || tile_type_dim(to, axis) < 0))
+        draft->dims[axis] = to->dims[axis];
+}
+
 bool tile_infer_concat_arrays(tile_infer *infer) {
     unsigned count;
     const tile_value *values = segment(infer, 0, &count);
@@ -166,5 +174,6 @@ bool tile_infer_concat_arrays(tile_infer *infer) {
                         first, " and", type);
         draft.dims[axis] = sum_of(infer, draft.dims[axis], type->dims[axis]);
     }
+    take_unknown_extent(infer, &draft, (unsigned)axis);
     return result(infer, get_result(infer, &draft));
 }

@@ -310,6 +310,9 @@ static bool take_all(tile_parser *p, const tile_op_info *info) {
 static bool bind_expression(tile_parser *p, const tile_statement *s, const tile_node *node) {
     if (s->count == 0)
         return tile_parse_error(p, s->loc, "the result of an expression needs a name: %%x = ...");
+    if (s->count != 1 && node->kind == TILE_NODE_CALL)
+        return tile_parse_bind_results(p, s, tile_lower_op(p, node->call, NULL),
+                                       tile_op_get_info(node->call->opcode)->name);
     if (s->count != 1)
         return tile_parse_error(p, s->loc, "an expression has 1 result, but %u names are given",
                                 s->count);

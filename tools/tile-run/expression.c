@@ -71,7 +71,8 @@ static tile_value read_call(reader *r, const char *name, size_t length) {
     unsigned count = 0;
     tile_opcode opcode = tile_opcode_from_name(name, length);
     const tile_op_info *info = tile_op_get_info(opcode);
-    bool typed = info->type_given && opcode != TILE_OP_matmul; /* whose type apply knows */
+    bool typed = info->type_given && opcode != TILE_OP_matmul && /* whose type apply knows */
+                 opcode != TILE_OP_transpose;                    /* whose type its operand tells */
     if (!info->name || !(info->levels & TILE_LEVEL_1) || typed) {
         r->at = name;
         return fail(r, "there is no such level-1 operation");
