@@ -112,7 +112,7 @@ uint32_t tile_layout_narrow_register(const tile_layout *wide, const tile_layout 
 /* Counting ------------------------------------------------------------------------------------ */
 
 /* How many wavefronts beyond the fewest possible it takes a warp to access `count` byte addresses
- * of `bytes` each (4, 8 or 16) in shared memory: 32 banks of 4 bytes, requests of 8 bytes are
+ * of `bytes` each (1, 2, 4, 8 or 16) in shared memory: 32 banks of 4 bytes, requests of 8 bytes are
  * served for half a warp at a time, of 16 bytes for a quarter. */
 unsigned tile_bank_conflicts(const uint32_t *addresses, unsigned count, unsigned bytes);
 

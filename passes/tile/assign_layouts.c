@@ -522,25 +522,45 @@ static bool extend_lines(assignment *a, tile_op op) {
     return changed;
 }
 
-/* The layout that is wide along both, if there are two dims and each thread can have a block. */
-static void wish_both(assignment *a, tile_value value) {
+/* Whether the lanes of such blocks move whole sectors along both dims. */
+static bool fills_sectors(const tile_type *type, const uint32_t size[2]) {
+    enum { SECTOR = 32, FIRST_LANES = 4, SECOND_LANES = 8 };
+    unsigned bytes = tile_scalar_bytes(type->scalar);
+    return size[0] * bytes * FIRST_LANES >= SECTOR && size[1] * bytes * SECOND_LANES >= SECTOR;
+}
+
+/* The layout that is wide along both, if there are two dims and each thread can have a block. False
+ * if it is not, or nobody wishes it. */
+static bool wish_both(assignment *a, tile_value value) {
     const tile_type *type = tile_value_type(a->f, value);
     const lines *l = &a->lines[class_of(a, value)];
     unsigned found = 0, dims[2] = {0}, warps = warps_of(a, value);
     uint32_t extents[TILE_MAX_RANK], size[2];
     for (unsigned d = type->rank; d-- > 0;)
         if (l->width[d] && found++ < 2) dims[found - 1] = d;
-    if (found != 2) return;
+    if (found != 2 || a->wish[class_of(a, value)] >= WISH_BOTH) return false;
     tile_type_dims(type, extents);
     for (unsigned i = 0; i < 2; i++) {
         uint32_t part = tile_layout_part_extent(extents[dims[i]]);
         size[i] = l->width[dims[i]] < part ? l->width[dims[i]] : part;
     }
-    if (tile_type_elements(type) % ((int64_t)size[0] * size[1] * 32 * warps)) return;
+    if (!fills_sectors(type, size)) return false;
     tile_layout layout = tile_layout_blocked_both(extents, type->rank, dims[0], size[0], dims[1],
                                                   size[1], warps);
-    if (tile_layout_part_bits(&layout) >= TILE_LANE_BITS + tile_log2(size[0] * size[1] * warps))
-        wish(a, value, WISH_BOTH, &layout);
+    if (tile_layout_part_bits(&layout) < TILE_LANE_BITS + tile_log2(size[0] * size[1] * warps))
+        return false;
+    wish(a, value, WISH_BOTH, &layout);
+    return true;
+}
+
+static void wish_transposed(assignment *a, const op_list *list) {
+    bool changed = true;
+    while (changed) {
+        changed = false;
+        for (unsigned i = 0; i < list->count; i++)
+            if (tile_op_opcode(a->f, list->ops[i]) == TILE_OP_transpose)
+                changed |= wish_rearranged(a, list->ops[i]);
+    }
 }
 
 static void wish_lines(assignment *a, const passages *list) {
@@ -552,7 +572,8 @@ static void wish_lines(assignment *a, const passages *list) {
     }
     for (uint32_t id = 1; id < a->value_count; id++) {
         tile_value value = {id};
-        if (is_tile(a, value) && class_of(a, value) == id) wish_both(a, value);
+        if (is_tile(a, value) && class_of(a, value) == id && wish_both(a, value))
+            wish_transposed(a, list); /* before their classes choose for themselves */
     }
 }
 

@@ -317,7 +317,21 @@ static bool has_room(const conversions *c, tile_op op, const tile_type *tile) {
     return false;
 }
 
+/* The same of a warp: with what lanes have next to these. */
+static unsigned reach_along(const tile_layout *layout, unsigned d) {
+    unsigned reach = run_along(layout, d), shift = tile_layout_dim_shift(layout, d), before;
+    do {
+        before = reach;
+        for (unsigned i = 0; i < TILE_LANE_BITS; i++)
+            if (layout->lane[i] == reach << shift) reach *= 2;
+    } while (reach > before && reach >> layout->dim_bits[d] == 0);
+    return reach;
+}
+
+/* A store whose lanes lie apart fills no sectors; one whose accesses are narrower than they could be
+ * takes more of them. */
 static void widen_store(conversions *c, tile_op op) {
+    enum { SECTOR = 32 };
     unsigned count;
     tile_gather g;
     tile_value tile = tile_op_operand(c->f, op, 0);
@@ -329,11 +343,14 @@ static void widen_store(conversions *c, tile_op op) {
     unsigned d = tile_unit_dim(&facts, tile_value_type(c->f, element[0])->rank, type->rank);
     if (d == type->rank) return;
     if (g.predicate.id && !tile_is_repeated(c->f, g.predicate, d)) return; /* one by one anyway */
-    unsigned now = run_along(type->layout, d);
+    unsigned now = run_along(type->layout, d), bytes = tile_scalar_bytes(type->scalar);
     tile_layout wide =
         tile_access_layout(c->f, c->ranges, element, type, tile_executors_of(c->f, op).warps);
     unsigned then = run_along(&wide, d);
-    if (now < facts.width && now < then && has_room(c, op, type))
+    bool narrow = now < facts.width && now < then;
+    bool scattered = reach_along(type->layout, d) * bytes < SECTOR &&
+                     reach_along(&wide, d) > reach_along(type->layout, d);
+    if ((narrow || scattered) && has_room(c, op, type))
         prepare_set_operand(c->f, op, 0, convert(c, op, tile, &wide));
 }
 

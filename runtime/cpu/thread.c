@@ -73,8 +73,7 @@ void cpu_count_conflicts(cpu_run *run, uint32_t mask, const uint32_t offsets[CPU
         for (unsigned lane = first; lane < first + group; lane++)
             if (mask >> lane & 1) addresses[count++] = offsets[lane];
         if (count)
-            run->counts->bank_conflicts +=
-                tile_bank_conflicts(addresses, count, bytes < 4 ? 4 : bytes);
+            run->counts->bank_conflicts += tile_bank_conflicts(addresses, count, bytes);
     }
 }
 
