@@ -553,7 +553,7 @@ static bool wish_both(assignment *a, tile_value value) {
     return true;
 }
 
-static void wish_transposed(assignment *a, const op_list *list) {
+static void wish_transposed(assignment *a, const passages *list) {
     bool changed = true;
     while (changed) {
         changed = false;
