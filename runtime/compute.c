@@ -328,19 +328,56 @@ static const double *operand_of(evaluation *e, tile_op op, unsigned index,
     return resolve(e, tile_value_type(e->f, value), shape) ? e->data[value.id] : NULL;
 }
 
+/* The batch of an operand for one of the result's: extents of 1 and missing dims are repeated. */
+static size_t batch_of(const tile_compute_array *operand, const tile_compute_array *result,
+                       size_t batch) {
+    size_t at = 0, step = 1;
+    for (unsigned d = result->rank - 2; d-- > 0;) {
+        size_t along = batch % (size_t)result->dims[d];
+        batch /= (size_t)result->dims[d];
+        if (d + operand->rank < result->rank) continue;
+        size_t extent = (size_t)operand->dims[d + operand->rank - result->rank];
+        if (extent > 1) at += along * step;
+        step *= extent;
+    }
+    return at;
+}
+
+/* A matrix as it is multiplied: copied to `room` if it lies transposed. */
+static const double *take_matrix(const double *from, size_t rows, size_t columns, double *room) {
+    if (!room) return from;
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < columns; j++) room[i * columns + j] = from[j * rows + i];
+    return room;
+}
+
+static double *room_for(evaluation *e, bool turned, size_t count) {
+    double *room = turned ? malloc(sizeof *room * (count + 1)) : NULL;
+    if (turned && !room) FAIL(e, "@%s: out of host memory for a matrix", e->f->name);
+    return room;
+}
+
 static void compute_matmul(evaluation *e, tile_op op, double *to) {
-    tile_compute_array a, b;
+    tile_compute_array a, b, c;
     const double *lhs = operand_of(e, op, 0, &a), *rhs = operand_of(e, op, 1, &b);
-    if (!lhs || !rhs) return;
-    size_t m = (size_t)a.dims[a.rank - 2], n = (size_t)b.dims[b.rank - 1],
-           k = (size_t)a.dims[a.rank - 1], batches = 1;
-    for (unsigned d = 0; d + 2 < a.rank; d++) batches *= (size_t)a.dims[d];
-    tile_scalar scalar = scalar_of(e, tile_value_type(e->f, tile_op_result(e->f, op, 0)));
-    for (size_t i = 0; i < batches; i++, lhs += m * k, rhs += k * n, to += m * n)
-        if (tile_scalar_is_floating(scalar))
-            run_matmul(lhs, rhs, to, m, n, k);
+    tile_value result = tile_op_result(e->f, op, 0);
+    if (!lhs || !rhs || !resolve(e, tile_value_type(e->f, result), &c)) return;
+    bool turn_lhs = tile_op_has_attr(e->f, op, TILE_ATTR_trans_lhs),
+         turn_rhs = tile_op_has_attr(e->f, op, TILE_ATTR_trans_rhs);
+    size_t m = (size_t)c.dims[c.rank - 2], n = (size_t)c.dims[c.rank - 1],
+           k = (size_t)a.dims[a.rank - (turn_lhs ? 2 : 1)], batches = 1;
+    for (unsigned d = 0; d + 2 < c.rank; d++) batches *= (size_t)c.dims[d];
+    double *left = room_for(e, turn_lhs, m * k), *right = room_for(e, turn_rhs, k * n);
+    for (size_t i = 0; i < batches && !e->failed; i++) {
+        const double *x = take_matrix(lhs + batch_of(&a, &c, i) * m * k, m, k, left);
+        const double *y = take_matrix(rhs + batch_of(&b, &c, i) * k * n, k, n, right);
+        if (tile_scalar_is_floating(c.scalar))
+            run_matmul(x, y, to + i * m * n, m, n, k);
         else
-            run_integer_matmul(lhs, rhs, to, m, n, k, a.scalar, scalar);
+            run_integer_matmul(x, y, to + i * m * n, m, n, k, a.scalar, c.scalar);
+    }
+    free(left);
+    free(right);
 }
 
 static int64_t attr_of(evaluation *e, tile_op op, tile_attr_id id, int64_t otherwise) {

@@ -3,6 +3,7 @@
 
 #include "lib/ir/function.h"
 #include "lib/ir/infer.h"
+#include "lib/ir/infer_rules.h"
 #include "lib/ir/stretch.h"
 
 tile_builder tile_builder_at_end(tile_function *function, tile_region region) {
@@ -88,9 +89,69 @@ tile_op tile_build_op(tile_builder *builder, tile_opcode opcode, const tile_segm
     return tile_build_op_of(builder, opcode, segments, segment_count, type, NULL, 0);
 }
 
+/* The type of sums that begin with zero: what holds products of these elements best. */
+static const tile_type *sum_element(const tile_builder *builder, const tile_type *lhs) {
+    tile_context *context = tile_function_context(builder->function);
+    if (lhs->param) return NULL;
+    if (lhs->scalar == TILE_f64 || lhs->scalar == TILE_i64)
+        return tile_type_scalar(context, lhs->scalar);
+    return tile_type_scalar(context,
+                            tile_scalar_is_floating(lhs->scalar) ? TILE_f32 : TILE_i32);
+}
+
+/* A dot without an accumulator begins with zeros: of its result's type if that is given. */
+static tile_value start_sum(tile_builder *builder, const tile_segment *segments,
+                            const tile_type *type, const tile_attr *attrs, unsigned attr_count) {
+    const tile_value operands[] = {segments[0].head, segments[1].head};
+    const uint16_t sizes[TILE_MAX_OPERANDS] = {1, 1};
+    const tile_infer infer = {.function = builder->function,
+                              .opcode = TILE_OP_dot,
+                              .loc = builder->loc,
+                              .operands = operands,
+                              .segment = sizes,
+                              .attrs = attrs,
+                              .attr_count = attr_count};
+    tile_context *context = tile_function_context(builder->function);
+    if (!is_known(builder, operands[0]) || !is_known(builder, operands[1])) return TILE_NO_VALUE;
+    const tile_type *lhs = tile_value_type(builder->function, operands[0]);
+    const tile_type *element = sum_element(builder, lhs), *sum = type;
+    if (!sum && element) {
+        const tile_type *product = tile_infer_product(&infer, element);
+        tile_type draft = product ? *product : (tile_type){0};
+        draft.kind = TILE_TYPE_TILE;
+        draft.stages = NULL;
+        sum = product ? tile_type_get(context, &draft) : NULL;
+    }
+    if (!sum || sum->kind != TILE_TYPE_TILE) {
+        tile_report(context, TILE_ERROR, builder->loc,
+                    element ? "dot: without an accumulator the operands must be [m, k] and [k, n]"
+                            : "dot: the operands do not tell yet of which type the sums are; write "
+                              "an accumulator");
+        return TILE_NO_VALUE;
+    }
+    tile_type one = {.kind = TILE_TYPE_SCALAR, .scalar = sum->scalar, .param = sum->param};
+    const tile_type *scalar = tile_type_get(context, &one);
+    bool real = !sum->param && tile_scalar_is_floating(sum->scalar);
+    tile_value zero = tile_build_constant(
+        builder, scalar, real ? tile_expr_float(context, 0) : tile_expr_int(context, 0));
+    return tile_build_splat(builder, zero, sum);
+}
+
+static bool lacks_sum(const tile_builder *builder, tile_opcode opcode, const tile_segment *segments,
+                      unsigned count) {
+    return opcode == TILE_OP_dot && count == 3 && !segments[2].head.id && segments[0].head.id &&
+           segments[1].head.id && has_place(builder);
+}
+
 tile_op tile_build_op_of(tile_builder *builder, tile_opcode opcode, const tile_segment *segments,
                          unsigned segment_count, const tile_type *type, const tile_attr *attrs,
                          unsigned attr_count) {
+    if (is_ready(builder) && segments && lacks_sum(builder, opcode, segments, segment_count)) {
+        tile_segment all[] = {segments[0], segments[1], segments[2]};
+        all[2].head = start_sum(builder, segments, type, attrs, attr_count);
+        if (!all[2].head.id) return TILE_NO_OP;
+        return tile_build_op_of(builder, opcode, all, 3, type, attrs, attr_count);
+    }
     if (!is_ready(builder) || (segment_count && !segments)) return TILE_NO_OP;
     const tile_op_info *info = tile_op_get_info(opcode);
     tile_context *context = tile_function_context(builder->function);

@@ -328,25 +328,6 @@ static bool tile_infer_if(tile_infer *infer) {
     return true;
 }
 
-static bool tile_infer_matmul(tile_infer *infer) {
-    const tile_type *a = type_of(infer, 0), *b = type_of(infer, 1), *c = infer->given;
-    unsigned rank = a->rank;
-    bool fits = rank >= 2 && b->rank == rank && a->dims[rank - 1] == b->dims[rank - 2];
-    for (unsigned d = 0; fits && d + 2 < rank; d++) fits = a->dims[d] == b->dims[d];
-    if (!fits)
-        return fail(infer, "the operands must be [m, k] and [k, n], or batches of them, not", a,
-                    " and", b);
-    if (!same_element(a, b))
-        return fail(infer, "both operands must have the same element type, not", a, " and", b);
-    fits = c && c->kind == TILE_TYPE_TENSOR && c->rank == rank &&
-           c->dims[rank - 1] == b->dims[rank - 1];
-    for (unsigned d = 0; fits && d + 1 < rank; d++) fits = c->dims[d] == a->dims[d];
-    if (!fits)
-        return fail(infer, "the result must be a tensor [m, n], with the operands' batches", NULL,
-                    c ? ", not" : "", c);
-    return result(infer, c);
-}
-
 /* Where the elements' type is a parameter, it is checked when that has a value. */
 static bool tile_infer_iota(tile_infer *infer) {
     const tile_type *type = infer->given;
@@ -559,19 +540,6 @@ bool tile_infer_copy(tile_infer *infer) {
                   (view->param || view->scalar == TILE_f32); /* or will, when that is known */
     return no_result(infer) &&
            (rounds ? check_shapes(infer, shared, view) : check_transfer(infer, shared, view));
-}
-
-static bool tile_infer_dot(tile_infer *infer) {
-    const tile_type *a = type_of(infer, 0), *b = type_of(infer, 1), *c = type_of(infer, 2);
-    if (a->rank != 2 || b->rank != 2 || c->rank != 2 || a->dims[1] != b->dims[0])
-        return fail(infer, "the operands must be [m, k] and [k, n], not", a, " and", b);
-    if (c->dims[0] != a->dims[0] || c->dims[1] != b->dims[1])
-        return fail(infer, "the accumulator must be [m, n], not", c, "", NULL);
-    if (!c->param && !tile_scalar_has_arithmetic(c->scalar))
-        return fail(infer,
-                    "the accumulator must be of a type that has arithmetic, such as f32, not", c,
-                    "", NULL);
-    return result(infer, c);
 }
 
 static bool tile_infer_dot_wait(tile_infer *infer) {

@@ -115,12 +115,8 @@ static const tile_type *complete_cast(const tile_infer *infer) {
 }
 
 static const tile_type *complete_matmul(const tile_infer *infer) {
-    const tile_type *lhs = type_of(infer, 0), *rhs = type_of(infer, 1);
-    tile_type draft = *lhs;
-    if (!is_scalar(infer->given) || lhs->rank < 2 || rhs->rank != lhs->rank) return infer->given;
-    draft.dims[lhs->rank - 1] = rhs->dims[rhs->rank - 1];
-    set_element(&draft, infer->given);
-    return get(infer, &draft);
+    const tile_type *all = is_scalar(infer->given) ? tile_infer_product(infer, infer->given) : NULL;
+    return all ? all : infer->given;
 }
 
 static const tile_type *complete_reduced(const tile_infer *infer) {

@@ -126,6 +126,12 @@ bool tile_infer_redux(tile_infer *infer);
 /* The operand's type with an extent of 1 along the axis; NULL while that is not known. */
 const tile_type *tile_infer_reduced(const tile_infer *infer);
 
+/* infer_product.c */
+bool tile_infer_matmul(tile_infer *infer);
+bool tile_infer_dot(tile_infer *infer);
+/* The result's type but for its element type; NULL if the operands do not fit. */
+const tile_type *tile_infer_product(const tile_infer *infer, const tile_type *element);
+
 /* infer_shape.c */
 bool tile_infer_transpose(tile_infer *infer);
 bool tile_infer_reshape(tile_infer *infer);

@@ -228,6 +228,24 @@ static void wish_warpgroup(assignment *a, tile_op op) {
         wish(a, first, WISH_OPERAND, &fragment);
 }
 
+/* As many warps along the one dim as have a fragment of their own there, the others along the other.
+ */
+static void choose_warps(assignment *a, tile_op op, const tile_mma *row, uint32_t *along_m,
+                         uint32_t *along_n) {
+    const tile_type *acc = tile_value_type(a->f, tile_op_result(a->f, op, 0));
+    uint32_t m = (uint32_t)tile_type_dim(acc, 0), n = (uint32_t)tile_type_dim(acc, 1);
+    unsigned warps = warps_at(a, op);
+    tile_word policy = tile_op_word(a->f, op, TILE_ATTR_policy);
+    bool rows = policy == TILE_WORD_policy_rows;
+    tile_mma_choose_warps(row, m, n, warps, along_m, along_n);
+    if (!rows && policy != TILE_WORD_policy_columns) return;
+    uint32_t fragments = rows ? tile_layout_part_extent(m) / row->m
+                              : tile_layout_part_extent(n) / row->n;
+    uint32_t most = fragments < 1 ? 1 : fragments < warps ? fragments : warps;
+    *along_m = rows ? most : warps / most;
+    *along_n = rows ? warps / most : most;
+}
+
 static void wish_dot(assignment *a, tile_op op) {
     unsigned count;
     if (warpgroup_takes(a->f, op)) {
@@ -242,7 +260,7 @@ static void wish_dot(assignment *a, tile_op op) {
     }
     uint32_t m = (uint32_t)tile_type_dim(acc, 0), n = (uint32_t)tile_type_dim(acc, 1);
     uint32_t warps_m, warps_n;
-    tile_mma_choose_warps(row, m, n, warps_at(a, op), &warps_m, &warps_n);
+    choose_warps(a, op, row, &warps_m, &warps_n);
     tile_layout layout = tile_mma_accumulator(row, m, n, warps_m, warps_n);
     wish(a, tile_op_result(a->f, op, 0), WISH_SUM, &layout);
     for (unsigned operand = 0; operand < 2; operand++) {

@@ -54,6 +54,9 @@ void cpu_decode_dot(cpu_decoder *d, tile_op op) {
     tile_mma_query query = tile_product_query(d->f, op);
     insn->type = cpu_operand_type(d, op, 0);
     insn->memory = cpu_operand_type(d, op, 1);
+    if (cpu_result_type(d, op)->rank != 2 || tile_op_has_attr(d->f, op, TILE_ATTR_trans_lhs) ||
+        tile_op_has_attr(d->f, op, TILE_ATTR_trans_rhs))
+        CPU_FAIL(d, insn->loc, "dot: its operands are transposed or batches; run expand-dots");
     insn->product = add_product(d, op, query.m, query.n, query.k);
     insn->flag = tile_op_has_attr(d->f, op, TILE_ATTR_async);
     insn->name = cpu_either_name(d, buffer_name(d, op, 0), buffer_name(d, op, 1));
