@@ -513,7 +513,8 @@ static void compute_slice(evaluation *e, tile_op op, double *to) {
         first[d] = (int64_t)e->data[values[d].id][0];
         if (first[d] < 0 || first[d] > whole.dims[d] - part.dims[d] ||
             (part.dims[d] && first[d] % part.dims[d]))
-            FAIL(e, "@%s: slice begins at %lld of %lld, which is no multiple of its extent, %lld, "
+            FAIL(e,
+                 "@%s: slice begins at %lld of %lld, which is no multiple of its extent, %lld, "
                  "or too far behind",
                  e->f->name, (long long)first[d], (long long)whole.dims[d],
                  (long long)part.dims[d]);

@@ -26,9 +26,8 @@ static bool begins_at_part(const tile_placement *p, const tile_type *from, const
         int64_t has = tile_type_dim(to, d),
                 had = p->source[d] == TILE_NO_DIM ? 1 : tile_type_dim(from, p->source[d]);
         int64_t part = has < had ? has : had;
-        fits &= p->added[d] % part == 0 &&
-                (tile_layout_is_part((uint32_t)has, (uint32_t)had) ||
-                 tile_layout_is_part((uint32_t)had, (uint32_t)has));
+        fits &= p->added[d] % part == 0 && (tile_layout_is_part((uint32_t)has, (uint32_t)had) ||
+                                            tile_layout_is_part((uint32_t)had, (uint32_t)has));
     }
     return fits;
 }

@@ -1,5 +1,5 @@
-/* How threads hold what transpose, reshape, join, unjoin, slice and concat make, and what of: without
- * moving anything between them. */
+/* How threads hold what transpose, reshape, join, unjoin, slice and concat make, and what of:
+ * without moving anything between them. */
 #ifndef TILE_LIB_ANALYSIS_REARRANGED_H
 #define TILE_LIB_ANALYSIS_REARRANGED_H
 

@@ -95,8 +95,7 @@ static const tile_type *sum_element(const tile_builder *builder, const tile_type
     if (lhs->param) return NULL;
     if (lhs->scalar == TILE_f64 || lhs->scalar == TILE_i64)
         return tile_type_scalar(context, lhs->scalar);
-    return tile_type_scalar(context,
-                            tile_scalar_is_floating(lhs->scalar) ? TILE_f32 : TILE_i32);
+    return tile_type_scalar(context, tile_scalar_is_floating(lhs->scalar) ? TILE_f32 : TILE_i32);
 }
 
 /* A dot without an accumulator begins with zeros: of its result's type if that is given. */

@@ -10,11 +10,11 @@ typedef struct tile_infer {
     tile_opcode opcode;
     tile_loc loc;
     const tile_value *operands;
-    const uint16_t *segment;   /* as in tile_op_data */
-    const tile_type *given;    /* the result's type as written, or NULL; then completed */
-    const tile_attr *attrs;    /* those that are known already, attr_count of them */
+    const uint16_t *segment; /* as in tile_op_data */
+    const tile_type *given;  /* the result's type as written, or NULL; then completed */
+    const tile_attr *attrs;  /* those that are known already, attr_count of them */
     unsigned attr_count;
-    bool has_attrs; /* all of them are known: one that is not there is absent */
+    bool has_attrs;            /* all of them are known: one that is not there is absent */
     const tile_type **results; /* room for three, or as many as there are operands */
     unsigned result_count;
 } tile_infer;

@@ -28,7 +28,8 @@ static bool is_one(const tile_expr *extent) {
 }
 
 const tile_type *tile_infer_product(const tile_infer *infer, const tile_type *element) {
-    matrix a = matrix_of(infer, 0, TILE_ATTR_trans_lhs), b = matrix_of(infer, 1, TILE_ATTR_trans_rhs);
+    matrix a = matrix_of(infer, 0, TILE_ATTR_trans_lhs),
+           b = matrix_of(infer, 1, TILE_ATTR_trans_rhs);
     tile_type draft = a.type->rank < b.type->rank ? *b.type : *a.type;
     if (a.type->rank < 2 || b.type->rank < 2 || a.columns != b.rows) return NULL;
     for (unsigned at = 0; at + 2 < draft.rank; at++) {
@@ -80,8 +81,9 @@ bool tile_infer_dot(tile_infer *infer) {
                     "dims of one), or both batches of these with three dims, not",
                     a, " and", b);
     if (infer->has_attrs && !same_dims(c, wanted))
-        return fail(infer, c->rank == 2 ? "the accumulator must be [m, n], not"
-                                        : "the accumulator must be [batches, m, n], not",
+        return fail(infer,
+                    c->rank == 2 ? "the accumulator must be [m, n], not"
+                                 : "the accumulator must be [batches, m, n], not",
                     c, "", NULL);
     if (!c->param && !tile_scalar_has_arithmetic(c->scalar))
         return fail(infer,

@@ -6,8 +6,8 @@ static bool is_array(const tile_type *type) {
 }
 
 static bool check_array(const tile_infer *infer, const tile_type *type) {
-    return is_array(type) || fail(infer, "an operand must be a tile or a tensor, not", type, "",
-                                  NULL);
+    return is_array(type) ||
+           fail(infer, "an operand must be a tile or a tensor, not", type, "", NULL);
 }
 
 static bool same_shape(const tile_type *a, const tile_type *b) {
@@ -45,15 +45,14 @@ bool tile_infer_transpose(tile_infer *infer) {
     const tile_type *from = type_of(infer, 0);
     const tile_attr *order = attr_of(infer, TILE_ATTR_order);
     if (!check_array(infer, from)) return false;
-    if (!infer->has_attrs && infer->given) return check_given(infer, from) &&
-                                                  result(infer, infer->given);
+    if (!infer->has_attrs && infer->given)
+        return check_given(infer, from) && result(infer, infer->given);
     if (!order && from->rank < 2)
         return fail(infer, "the operand needs two dims to exchange, not", from, "", NULL);
     if (order && !names_each_dim(order, from->rank))
         return fail(infer, "`order` must name each dim of the operand once, of", from, "", NULL);
     tile_type draft = *from;
-    for (unsigned d = 0; d < from->rank && order; d++)
-        draft.dims[d] = from->dims[order->list[d]];
+    for (unsigned d = 0; d < from->rank && order; d++) draft.dims[d] = from->dims[order->list[d]];
     if (!order) {
         draft.dims[from->rank - 1] = from->dims[from->rank - 2];
         draft.dims[from->rank - 2] = from->dims[from->rank - 1];
@@ -145,7 +144,8 @@ static bool goes_beside(const tile_type *first, const tile_type *type, unsigned 
     return fits;
 }
 
-/* Sums of parameters can be written in many ways: which one is right is seen when they have values. */
+/* Sums of parameters can be written in many ways: which one is right is seen when they have values.
+ */
 static void take_unknown_extent(const tile_infer *infer, tile_type *draft, unsigned axis) {
     const tile_type *to = infer->given;
     if (to && to->rank == draft->rank && to->dims[axis] &&
@@ -161,8 +161,9 @@ bool tile_infer_concat_arrays(tile_infer *infer) {
     int64_t axis = 0;
     if (!attr && !infer->has_attrs && infer->given) return result(infer, infer->given);
     if (!attr)
-        return fail(infer, "tiles and tensors need the axis along which they follow each other: "
-                           "{axis = 0}",
+        return fail(infer,
+                    "tiles and tensors need the axis along which they follow each other: "
+                    "{axis = 0}",
                     NULL, "", NULL);
     if (!tile_expr_is_int(attr->expr, &axis) || axis < 0 || axis >= first->rank)
         return fail(infer, "the axis must be a number, a dim of", first, "", NULL);

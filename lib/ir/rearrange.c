@@ -39,8 +39,8 @@ static void set_order(tile_placement *p, const tile_attr *order) {
     p->source[p->rank - 2] = p->rank - 1;
 }
 
-tile_placement tile_rearrange(const tile_function *f, tile_op op, unsigned operand,
-                              unsigned result, int64_t axis, const int64_t *first, int64_t before) {
+tile_placement tile_rearrange(const tile_function *f, tile_op op, unsigned operand, unsigned result,
+                              int64_t axis, const int64_t *first, int64_t before) {
     tile_placement p = {.rank = tile_value_type(f, tile_op_result(f, op, result))->rank};
     for (unsigned d = 0; d < p.rank; d++) p.source[d] = d;
     switch (tile_op_opcode(f, op)) {

@@ -27,8 +27,8 @@ typedef struct tile_placement {
 
 /* before: of a concat, how much of the axis the operands before this one take. axis and first are
  * the attribute and operands of that name, as far as the operation has them. */
-tile_placement tile_rearrange(const tile_function *f, tile_op op, unsigned operand,
-                              unsigned result, int64_t axis, const int64_t *first, int64_t before);
+tile_placement tile_rearrange(const tile_function *f, tile_op op, unsigned operand, unsigned result,
+                              int64_t axis, const int64_t *first, int64_t before);
 /* The same of an operation whose numbers are known, of types with known extents. */
 tile_placement tile_placement_of(const tile_function *f, tile_op op, unsigned operand,
                                  unsigned result);
@@ -39,7 +39,8 @@ unsigned tile_concat_axis(const tile_function *f, tile_op op);
 void tile_place_elements(const tile_placement *placement, const int64_t *from_dims,
                          unsigned from_rank, const int64_t *to_dims, size_t size, const void *from,
                          void *to);
-/* The result's coordinates of an operand's element; false if it comes nowhere. Not for flat ones. */
+/* The result's coordinates of an operand's element; false if it comes nowhere. Not for flat ones.
+ */
 bool tile_placed_coordinates(const tile_placement *placement, const int64_t *from_at,
                              unsigned from_rank, const int64_t *to_dims, int64_t *to_at);
 

@@ -64,8 +64,7 @@ static bool project_registers(const rearrangement *r) {
 static void add_registers(const rearrangement *r) {
     for (unsigned d = r->to->rank; d-- > 0;)
         for (unsigned bit = common_bits(r, d); bit < r->to->dim_bits[d]; bit++)
-            r->to->reg[r->to->reg_bits++] = UINT32_C(1)
-                                            << (tile_layout_dim_shift(r->to, d) + bit);
+            r->to->reg[r->to->reg_bits++] = UINT32_C(1) << (tile_layout_dim_shift(r->to, d) + bit);
 }
 
 static bool dims_fit(const rearrangement *r) {
@@ -108,7 +107,8 @@ static bool parts_follow(const uint32_t *dims, unsigned count) {
     return follow;
 }
 
-/* Dims from the first one on whose products are the same; all of what is left if there is no end. */
+/* Dims from the first one on whose products are the same; all of what is left if there is no end.
+ */
 static void take_group(const uint32_t *a, unsigned a_count, const uint32_t *b, unsigned b_count,
                        unsigned *a_taken, unsigned *b_taken) {
     uint64_t of_a = 1, of_b = 1;
@@ -307,6 +307,7 @@ tile_layout tile_layout_between(const tile_layout *from, const tile_layout *to,
     if (!is_of_single_bits(from) || !is_of_single_bits(to)) return swizzled;
     tile_layout spread = spread_lanes(from, to, element_bytes, dims);
     uint64_t cost = cost_of(from, &spread, element_bytes) + cost_of(to, &spread, element_bytes);
-    uint64_t known = cost_of(from, &swizzled, element_bytes) + cost_of(to, &swizzled, element_bytes);
+    uint64_t known =
+        cost_of(from, &swizzled, element_bytes) + cost_of(to, &swizzled, element_bytes);
     return cost < known ? spread : swizzled;
 }

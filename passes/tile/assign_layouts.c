@@ -28,10 +28,10 @@
  * accumulator of `dot`, an operand of `dot`, a load, a store. Every memory access works with every
  * layout, so a conversion is needed in few places only: before a `dot` whose operand is not held
  * as a fragment, before a store that would be narrow, before a `broadcast` of what somebody
- * else has a stronger wish for, and beside a transpose, reshape, join, slice .. whose two sides have
- * strong wishes. These take their operands' layout rearranged, or their result's. An operand computed from nothing (`splat`, `iota`) is computed
- * again in the other layout instead. That is enough because tiles between those points are used
- * element by element. */
+ * else has a stronger wish for, and beside a transpose, reshape, join, slice .. whose two sides
+ * have strong wishes. These take their operands' layout rearranged, or their result's. An operand
+ * computed from nothing (`splat`, `iota`) is computed again in the other layout instead. That is
+ * enough because tiles between those points are used element by element. */
 #include "lib/analysis/access.h"
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
@@ -66,8 +66,8 @@ typedef enum strength {
     WISH_GIVEN,     /* by the kernel's text: not to be changed */
 } strength;
 
-/* Along which dims of a class's tiles loads and stores move neighbours, by how many at once; 0: none
- * does. */
+/* Along which dims of a class's tiles loads and stores move neighbours, by how many at once; 0:
+ * none does. */
 typedef struct lines {
     unsigned width[TILE_MAX_RANK];
 } lines;
@@ -228,7 +228,8 @@ static void wish_warpgroup(assignment *a, tile_op op) {
         wish(a, first, WISH_OPERAND, &fragment);
 }
 
-/* As many warps along the one dim as have a fragment of their own there, the others along the other.
+/* As many warps along the one dim as have a fragment of their own there, the others along the
+ * other.
  */
 static void choose_warps(assignment *a, tile_op op, const tile_mma *row, uint32_t *along_m,
                          uint32_t *along_n) {
@@ -239,8 +240,8 @@ static void choose_warps(assignment *a, tile_op op, const tile_mma *row, uint32_
     bool rows = policy == TILE_WORD_policy_rows;
     tile_mma_choose_warps(row, m, n, warps, along_m, along_n);
     if (!rows && policy != TILE_WORD_policy_columns) return;
-    uint32_t fragments = rows ? tile_layout_part_extent(m) / row->m
-                              : tile_layout_part_extent(n) / row->n;
+    uint32_t fragments =
+        rows ? tile_layout_part_extent(m) / row->m : tile_layout_part_extent(n) / row->n;
     uint32_t most = fragments < 1 ? 1 : fragments < warps ? fragments : warps;
     *along_m = rows ? most : warps / most;
     *along_n = rows ? warps / most : most;
@@ -500,9 +501,9 @@ static void wish_derived(assignment *a, const passages *list) {
 
 /* Lines ------------------------------------------------------------------------------------------
  *
- * A tile that is loaded along one dim and stored along another, transposed or by its view's strides,
- * can be held in blocks that are wide along both: then each access is, nothing goes through shared
- * memory, and a warp's accesses begin and end with whole sectors:
+ * A tile that is loaded along one dim and stored along another, transposed or by its view's
+ * strides, can be held in blocks that are wide along both: then each access is, nothing goes
+ * through shared memory, and a warp's accesses begin and end with whole sectors:
  *
  *     f16, w1 = w2 = 8     lanes 0 1 2 3 load 64 bytes of each of 8 rows, lanes 0 4 8 .. 28 store
  *                          128 bytes of each of 8 columns */
@@ -563,8 +564,8 @@ static bool wish_both(assignment *a, tile_value value) {
         size[i] = l->width[dims[i]] < part ? l->width[dims[i]] : part;
     }
     if (!fills_sectors(type, size)) return false;
-    tile_layout layout = tile_layout_blocked_both(extents, type->rank, dims[0], size[0], dims[1],
-                                                  size[1], warps);
+    tile_layout layout =
+        tile_layout_blocked_both(extents, type->rank, dims[0], size[0], dims[1], size[1], warps);
     if (tile_layout_part_bits(&layout) < TILE_LANE_BITS + tile_log2(size[0] * size[1] * warps))
         return false;
     wish(a, value, WISH_BOTH, &layout);

@@ -46,8 +46,7 @@ static const tile_type *buffer_type(const conversions *c, const tile_type *tile)
 static const tile_type *exchange_type(const conversions *c, const tile_type *from,
                                       const tile_layout *to) {
     tile_type draft = *buffer_type(c, from);
-    tile_layout between =
-        tile_layout_between(from->layout, to, tile_scalar_bytes(from->scalar));
+    tile_layout between = tile_layout_between(from->layout, to, tile_scalar_bytes(from->scalar));
     draft.layout = &between;
     return tile_type_get(c->pass->context, &draft);
 }
@@ -63,8 +62,8 @@ static tile_value copy_iota(tile_builder *b, tile_op iota, const tile_type *to) 
     return again;
 }
 
-/* Through the registers of each thread where they have what is wanted in another order, else through
- * a buffer. */
+/* Through the registers of each thread where they have what is wanted in another order, else
+ * through a buffer. */
 static tile_value exchange(conversions *c, tile_builder *b, tile_value tile, const tile_type *to) {
     const tile_type *from = tile_value_type(c->f, tile);
     if (tile_layout_same_threads(from->layout, to->layout))
@@ -265,8 +264,8 @@ static void give_row_buffer(conversions *c, tile_op op) {
     append_buffer(c, op, place, buffer_type(c, &draft));
 }
 
-/* Where the result cannot be made as it is wanted of operands held in whatever way, or an operand is
- * held so that parts of it can be taken as they are: the smaller side is converted. */
+/* Where the result cannot be made as it is wanted of operands held in whatever way, or an operand
+ * is held so that parts of it can be taken as they are: the smaller side is converted. */
 static void convert_rearranged(conversions *c, tile_op op) {
     unsigned count = tile_rearranged_operands(c->f, op);
     tile_layout natural, *layouts = TILE_NEW_ARRAY(c->pass->scratch, tile_layout, count);
@@ -328,8 +327,8 @@ static unsigned reach_along(const tile_layout *layout, unsigned d) {
     return reach;
 }
 
-/* A store whose lanes lie apart fills no sectors; one whose accesses are narrower than they could be
- * takes more of them. */
+/* A store whose lanes lie apart fills no sectors; one whose accesses are narrower than they could
+ * be takes more of them. */
 static void widen_store(conversions *c, tile_op op) {
     enum { SECTOR = 32 };
     unsigned count;

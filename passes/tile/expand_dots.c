@@ -77,10 +77,9 @@ static tile_value take(batch *x, unsigned operand, int64_t i) {
     if (stages) first[0] = element[1];
     for (unsigned d = 0; d < DIMS; d++)
         first[stages + d] = tile_build_int(&x->b, d || tile_type_dim(type, 0) == 1 ? 0 : i);
-    tile_value part =
-        type->kind == TILE_TYPE_SHARED
-            ? tile_build_load_shared(&x->b, memory, first, stages + DIMS, single)
-            : tile_build_slice(&x->b, memory, first, DIMS, TILE_NO_VALUE, single);
+    tile_value part = type->kind == TILE_TYPE_SHARED
+                          ? tile_build_load_shared(&x->b, memory, first, stages + DIMS, single)
+                          : tile_build_slice(&x->b, memory, first, DIMS, TILE_NO_VALUE, single);
     return tile_build_reshape(&x->b, part, TILE_NO_VALUE, matrix_type(x, type));
 }
 

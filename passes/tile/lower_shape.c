@@ -88,8 +88,7 @@ static tile_value permute(lowering *l, tile_value source, const int64_t *order, 
     for (unsigned i = 0; i < count && same; i++) same = order[i] == i;
     if (same) return source;
     tile_value other = tile_build_permute(
-        &l->builder, source,
-        tile_type_vector(tile_function_context(l->f), type->scalar, count));
+        &l->builder, source, tile_type_vector(tile_function_context(l->f), type->scalar, count));
     tile_op_set_list(l->f, tile_value_def(l->f, other), TILE_ATTR_order, order, count);
     return other;
 }

@@ -39,24 +39,21 @@ static const tile_type *cut_type(const cut *c, const tile_type *type, int64_t co
 static void cut_operand(cut *c, tile_value tile) {
     const tile_type *type = tile_value_type(c->b.function, tile);
     int64_t count = tile_type_dim(type, c->axis) / c->extent;
-    tile_value whole =
-        tile_build_reshape(&c->b, tile, TILE_NO_VALUE, cut_type(c, type, count));
+    tile_value whole = tile_build_reshape(&c->b, tile, TILE_NO_VALUE, cut_type(c, type, count));
     for (int64_t i = 0; i < count; i++) {
         tile_value first[TILE_MAX_RANK];
         for (unsigned d = 0; d <= type->rank; d++)
             first[d] = tile_build_int(&c->b, d == c->axis ? i : 0);
-        c->pieces[c->count++] =
-            count == 1 ? whole
-                       : tile_build_slice(&c->b, whole, first, type->rank + 1u, TILE_NO_VALUE,
-                                          cut_type(c, type, 1));
+        c->pieces[c->count++] = count == 1 ? whole
+                                           : tile_build_slice(&c->b, whole, first, type->rank + 1u,
+                                                              TILE_NO_VALUE, cut_type(c, type, 1));
     }
 }
 
 static tile_value join_pieces(cut *c) {
     const tile_segment segments[] = {{TILE_NO_VALUE, c->pieces, c->count}};
     const tile_attr axis = {.id = TILE_ATTR_axis, .expr = tile_expr_int(c->context, c->axis)};
-    tile_op op =
-        tile_build_op_of(&c->b, TILE_OP_concat, segments, 1, NULL, &axis, 1);
+    tile_op op = tile_build_op_of(&c->b, TILE_OP_concat, segments, 1, NULL, &axis, 1);
     tile_op_set_int(c->b.function, op, TILE_ATTR_axis, c->axis);
     return tile_op_result(c->b.function, op, 0);
 }

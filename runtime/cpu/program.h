@@ -96,7 +96,7 @@ struct cpu_insn {
     const cpu_role *roles; /* second_count of them, from first warps on upwards */
     const cpu_product *product;
     const tile_iota *iota;
-    const cpu_gather *gather;      /* NULL: a plain access */
+    const cpu_gather *gather; /* NULL: a plain access */
     const cpu_moves *moves;
     const tile_type *type;         /* the tile, or the first operand's type */
     const tile_type *memory;       /* the view or shared buffer */

@@ -66,9 +66,12 @@ static void decode_moves(cpu_decoder *d, tile_op op, unsigned operands) {
     for (unsigned o = 0; o < operands; o++)
         for (unsigned r = 0; r < results; r++) {
             tile_value from = tile_op_operand(d->f, op, o), to = tile_op_result(d->f, op, r);
-            moves->items[moves->count++] =
-                (element_move){tile_placement_of(d->f, op, o, r), tile_value_type(d->f, from),
-                               tile_value_type(d->f, to), o, listed, cpu_place_of(d, to)};
+            moves->items[moves->count++] = (element_move){tile_placement_of(d->f, op, o, r),
+                                                          tile_value_type(d->f, from),
+                                                          tile_value_type(d->f, to),
+                                                          o,
+                                                          listed,
+                                                          cpu_place_of(d, to)};
         }
     cpu_set_elements(d, insn, cpu_result_type(d, op));
     insn->moves = moves;

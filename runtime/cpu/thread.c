@@ -72,8 +72,7 @@ void cpu_count_conflicts(cpu_run *run, uint32_t mask, const uint32_t offsets[CPU
         unsigned count = 0;
         for (unsigned lane = first; lane < first + group; lane++)
             if (mask >> lane & 1) addresses[count++] = offsets[lane];
-        if (count)
-            run->counts->bank_conflicts += tile_bank_conflicts(addresses, count, bytes);
+        if (count) run->counts->bank_conflicts += tile_bank_conflicts(addresses, count, bytes);
     }
 }
 

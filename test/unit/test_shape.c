@@ -93,8 +93,8 @@ static const char *kernel_text(text_fixture *x, const sample *s) {
     return tile_arena_format(&x->arena,
                              "kernel @k(%s%%pr: ptr<%s>) grid [1] warps %u {\n%s%s  %%r = %s\n"
                              "  %%gr = view %%pr, %s : view<%s%s>\n  store %%r, %%gr[%s]\n}\n",
-                             argument, name, s->warps, load, s->steps ? s->steps : "", op, to, name, to,
-                             zeros_text(x, s->to));
+                             argument, name, s->warps, load, s->steps ? s->steps : "", op, to, name,
+                             to, zeros_text(x, s->to));
 }
 
 static void run_compute(text_fixture *x, const sample *s, void *result) {
@@ -287,8 +287,8 @@ Test(shape, broadcast_of_all_types) {
     text_close(&x);
 }
 
-/* Chains of operations that put elements in other places: a value and, of each of its elements, which
- * one of the input's it is. */
+/* Chains of operations that put elements in other places: a value and, of each of its elements,
+ * which one of the input's it is. */
 typedef struct arrangement {
     shape dims;
     const char *name;
@@ -323,7 +323,8 @@ static void step(chain *c, const arrangement *to, const char *text) {
 /* The element with these coordinates. */
 static uint32_t *element(const arrangement *a, const int64_t *at) {
     size_t index = 0;
-    for (unsigned d = 0; d < a->dims.rank; d++) index = index * (size_t)a->dims.dims[d] + (size_t)at[d];
+    for (unsigned d = 0; d < a->dims.rank; d++)
+        index = index * (size_t)a->dims.dims[d] + (size_t)at[d];
     return &a->from[index];
 }
 
@@ -366,8 +367,7 @@ static arrangement chain_reshape(chain *c, const arrangement *a) {
     int64_t left = (int64_t)count_of(&a->dims);
     for (unsigned d = 0; d < dims.rank; d++) dims.dims[d] = 1;
     for (unsigned i = 0; i < 4; i++)
-        for (; left % primes[i] == 0; left /= primes[i])
-            dims.dims[draw(c, dims.rank)] *= primes[i];
+        for (; left % primes[i] == 0; left /= primes[i]) dims.dims[draw(c, dims.rank)] *= primes[i];
     dims.dims[draw(c, dims.rank)] *= left;
     arrangement to = start(c, &dims);
     memcpy(to.from, a->from, sizeof *to.from * count_of(&dims));
@@ -384,7 +384,8 @@ static arrangement chain_slice(chain *c, const arrangement *a) {
         int64_t parts = draw(c, 2) ? 1 : dims.dims[d] % 2 == 0 ? 2 : dims.dims[d] % 3 == 0 ? 3 : 1;
         dims.dims[d] /= parts;
         first[d] = dims.dims[d] * (int64_t)draw(c, (uint32_t)parts);
-        list = tile_arena_format(&c->x->arena, "%s%s%lld", list, d ? ", " : "", (long long)first[d]);
+        list =
+            tile_arena_format(&c->x->arena, "%s%s%lld", list, d ? ", " : "", (long long)first[d]);
     }
     arrangement to = start(c, &dims);
     for (size_t i = 0; i < count_of(&dims); i++) {
@@ -494,10 +495,10 @@ static arrangement chain_on(chain *c, const arrangement *a) {
 }
 
 static void check_chain(text_fixture *x, uint32_t seed, tile_scalar scalar, bool powers) {
-    static const shape odd[] = {{2, {12, 20}}, {3, {2, 16, 5}}, {1, {192}}, {2, {64, 6}},
-                                {4, {1, 3, 1, 7}}, {2, {48, 32}}};
-    static const shape even[] = {{2, {64, 32}}, {1, {256}}, {3, {2, 16, 8}}, {4, {2, 2, 4, 8}},
-                                 {2, {16, 2}}, {2, {4, 4}}};
+    static const shape odd[] = {{2, {12, 20}}, {3, {2, 16, 5}},   {1, {192}},
+                                {2, {64, 6}},  {4, {1, 3, 1, 7}}, {2, {48, 32}}};
+    static const shape even[] = {{2, {64, 32}},     {1, {256}},   {3, {2, 16, 8}},
+                                 {4, {2, 2, 4, 8}}, {2, {16, 2}}, {2, {4, 4}}};
     chain c = {.x = x, .state = seed * 2654435761u + 1, .steps = "", .powers = powers};
     unsigned which = draw(&c, 6), length = 1 + draw(&c, 5);
     const shape *from = powers ? &even[which] : &odd[which];
@@ -521,7 +522,8 @@ static void check_chain(text_fixture *x, uint32_t seed, tile_scalar scalar, bool
 }
 
 Test(shape, chains_of_powers_of_two) {
-    static const tile_scalar scalars[] = {TILE_f32, TILE_f16, TILE_i8, TILE_f64, TILE_bf16, TILE_i1};
+    static const tile_scalar scalars[] = {TILE_f32, TILE_f16,  TILE_i8,
+                                          TILE_f64, TILE_bf16, TILE_i1};
     text_fixture x;
     for (uint32_t seed = 0; seed < 300; seed++) {
         text_open(&x);
@@ -531,7 +533,8 @@ Test(shape, chains_of_powers_of_two) {
 }
 
 Test(shape, chains_of_any_extents) {
-    static const tile_scalar scalars[] = {TILE_f32, TILE_f16, TILE_i8, TILE_f64, TILE_e4m3, TILE_i64};
+    static const tile_scalar scalars[] = {TILE_f32, TILE_f16,  TILE_i8,
+                                          TILE_f64, TILE_e4m3, TILE_i64};
     text_fixture x;
     for (uint32_t seed = 0; seed < 300; seed++) {
         text_open(&x);
