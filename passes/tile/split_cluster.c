@@ -7,8 +7,9 @@
  *     part 2   ---loop---> store_shared | pieces 2, 5, ..                            |
  *                                 cluster barrier                             cluster barrier
  *
- * No memory outside of the multiprocessors is touched for the sums. Clusters have up to 8 blocks;
- * of more than 2 the device holds fewer at once. */
+ * No memory outside of the multiprocessors is touched for the sums. Clusters have up to 16
+ * blocks, and of more than 2 the device holds fewer at once; more than 8 are not portable: a
+ * device may hold none of them, which its launch says. */
 #include "passes/tile/split.h"
 
 const char *split_cluster_refuses(const split *s) {

@@ -84,6 +84,8 @@
 #include "lib/ir/regions.h"
 #include "passes/tile/split_steps.h"
 
+enum { MOST_BLOCKS_PER_SM = 32 /* of any target: others would begin when the first ones end */ };
+
 static const split_strategy strategies[] = {
     {.word = "serial", .lower = split_serial, .draws = true, .last_goes_on = true},
     {.word = "workspace", .lower = split_workspace, .takes_steps = true, .knows_grid = true},
@@ -95,14 +97,14 @@ static const split_strategy strategies[] = {
      .last_goes_on = true}, /* where it is serial */
     {.word = "cluster",
      .lower = split_cluster,
-     .max_factor = 8,
+     .max_factor = TILE_MAX_CLUSTER,
      .neighbours = true,
      .capability = 90,
      .refuses = split_cluster_refuses},
     {.word = "stream_k",
      .lower = split_stream_k,
      .knows_grid = true,
-     .max_factor = 8,
+     .max_factor = MOST_BLOCKS_PER_SM,
      .splits_one = true,
      .only_adds = true,
      .last_goes_on = true,

@@ -60,7 +60,7 @@ Test(split, space_has_what_is_legal) {
     cr_assert_eq(count_points(points, count, "serial"), 14);
     cr_assert_eq(count_points(points, count, "workspace"), 14);
     cr_assert_eq(count_points(points, count, "exchange"), 14);
-    cr_assert_eq(count_points(points, count, "cluster"), 5); /* 2, 3, 4, 6, 8 */
+    cr_assert_eq(count_points(points, count, "cluster"), 7); /* 2, 3, 4, 6, .. 16 */
     count = tile_split_space(plain, tile_target_find("sm_80"), points);
     cr_assert_eq(count_points(points, count, "cluster"), 0, "clusters begin at sm_90");
     count = tile_split_space(tile_module_find(module, "most"), target(), points);
