@@ -54,7 +54,10 @@ static bool parse_iter(tile_parser *p, loop *l) {
 static bool parse_strategy(tile_parser *p, loop *l) {
     tile_parsed_attr *attr = &l->attrs[l->attr_count++];
     *attr = (tile_parsed_attr){.id = TILE_ATTR_strategy};
-    return tile_parse_expect(p, ",") && tile_parse_attr_word(p, attr);
+    if (!tile_parse_take(p, ","))
+        return tile_parse_error(
+            p, p->token.loc, "behind the factor a split has a strategy, as in `split (8, serial)`");
+    return tile_parse_attr_word(p, attr);
 }
 
 /* ID "(" expr {"," ID "=" value} ")": an attribute of the loop, and those that go with it. Or what

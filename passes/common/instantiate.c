@@ -504,6 +504,7 @@ static bool is_split(const tile_binding *binding) {
 /* Writes the clause `split` that the bindings ask for; false after a diagnostic. */
 static bool write_split(tile_function *f, const tile_binding *bindings, unsigned count) {
     tile_split_point point = {0, NULL};
+    const char *bad_factor = NULL;
     bool given = false;
     for (unsigned i = 0; i < count; i++) {
         bool is_factor = strcmp(bindings[i].name, TILE_SPLIT_FACTOR) == 0;
@@ -512,15 +513,21 @@ static bool write_split(tile_function *f, const tile_binding *bindings, unsigned
         given |= is_split(&bindings[i]);
         if (is_factor && *bindings[i].value && !*end && factor <= UINT32_MAX)
             point.factor = (unsigned)factor;
-        else if (is_split(&bindings[i]))
+        else if (!is_factor && is_split(&bindings[i]))
             point.strategy = bindings[i].value;
+        if (is_factor && !point.factor) bad_factor = bindings[i].value;
     }
     if (!given) return true;
     if (point.factor && point.strategy) return tile_split_write(f, &point) == TILE_OK;
-    tile_report(f->module->context, TILE_ERROR, f->loc,
-                "@%s: " TILE_SPLIT_FACTOR " takes a number from 1, and " TILE_SPLIT_STRATEGY
-                " goes with it",
-                f->name);
+    if (bad_factor)
+        tile_report(f->module->context, TILE_ERROR, f->loc,
+                    "@%s: " TILE_SPLIT_FACTOR " takes a number from 1 to %d, not '%s'", f->name,
+                    TILE_MAX_SPLIT, bad_factor);
+    else
+        tile_report(f->module->context, TILE_ERROR, f->loc,
+                    "@%s: " TILE_SPLIT_FACTOR " and " TILE_SPLIT_STRATEGY
+                    " go together, and there is no %s",
+                    f->name, point.factor ? TILE_SPLIT_STRATEGY : TILE_SPLIT_FACTOR);
     return false;
 }
 

@@ -17,7 +17,11 @@ const char *split_guess_strategy(const char *word, tile_arena *arena) {
     const split_strategy *strategy;
     for (unsigned i = 0; (strategy = split_strategy_at(i)); i++)
         tile_guess_try(&guess, strategy->word);
-    return tile_guess_phrase(&guess, "", arena);
+    if (guess.best) return tile_guess_phrase(&guess, "", arena);
+    const char *words = "; there are";
+    for (unsigned i = 0; (strategy = split_strategy_at(i)); i++)
+        words = tile_arena_format(arena, "%s%s %s", words, i ? "," : "", strategy->word);
+    return words;
 }
 
 /* Loops ---------------------------------------------------------------------------------------- */

@@ -5,6 +5,20 @@
 
 #include "passes/common/bind_params.h"
 
+/* Without a name it should be the only one with `tune`. */
+static void report_choice(const tile_module *module, unsigned count) {
+    tile_arena arena = {0};
+    const char *names = "";
+    for (const tile_function *f = module->first; f; f = f->next)
+        if (f->kind != TILE_COMPUTE && (f->tune_count || !count))
+            names = tile_arena_format(&arena, "%s%s@%s", names, *names ? ", " : "", f->name);
+    const char *what = count ? tile_arena_format(&arena, "%u kernels have a 'tune'", count)
+                             : "no kernel has a 'tune'";
+    tile_report(module->context, TILE_ERROR, (tile_loc){0}, "%s%s%s", what,
+                *names ? ": name one of " : "", names);
+    tile_arena_reset(&arena);
+}
+
 /* NULL after a diagnostic. */
 static const tile_function *find(const tile_module *module, const char *name) {
     const tile_function *found = NULL;
@@ -18,8 +32,7 @@ static const tile_function *find(const tile_module *module, const char *name) {
     if (name)
         tile_report(module->context, TILE_ERROR, (tile_loc){0}, "there is no kernel @%s", name);
     else
-        tile_report(module->context, TILE_ERROR, (tile_loc){0},
-                    count ? "%u kernels have a 'tune': name one" : "no kernel has a 'tune'", count);
+        report_choice(module, count);
     return NULL;
 }
 

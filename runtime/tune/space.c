@@ -96,7 +96,11 @@ bool tune_list_points(const tile_function *f, const tile_binding *bindings, unsi
     const tile_pass_option *options = tune_make_options(bindings, count, arena);
     for (unsigned i = 0; i < count; i++)
         if (!tile_function_find_param(f, bindings[i].name, strlen(bindings[i].name)))
-            return fail(f, tile_arena_format(arena, "has no parameter '%s'", bindings[i].name));
+            return strncmp(bindings[i].name, "split.", 6) == 0
+                       ? fail(f, "is tuned for splits of all factors and strategies, or of none: "
+                                 "ask for them with --split (tile_tune_options.split)")
+                       : fail(f,
+                              tile_arena_format(arena, "has no parameter '%s'", bindings[i].name));
     if (!tile_visit_points(f, options, count, arena, add_point, &l)) return false;
     if (!l.count)
         return fail(f, f->tune_count

@@ -95,8 +95,9 @@ static const tile_function *find_function(const bench_candidate *c) {
     }
     if (!wanted && counts[1] == 1) return found[1];
     if (!wanted && counts[1] == 0 && counts[0] == 1) return found[0];
-    refuse(c, wanted ? "there is no such kernel" : "holds several kernels; name one with FILE:NAME",
-           wanted ? wanted : c->options->file);
+    char why[300] = "holds several kernels; name one with FILE:NAME";
+    if (wanted) snprintf(why, sizeof why, "there is no such kernel in %s", c->options->file);
+    refuse(c, why, wanted ? wanted : c->options->file);
     return NULL;
 }
 

@@ -212,7 +212,9 @@ static bool run(options *o) {
     if (ok) printf("one point with %u worker%s:\n", o->workers[0], o->workers[0] == 1 ? "" : "s");
     if (ok) print_stages(&first, o->job.point_count);
     if (ok && o->shows_points) print_points(o, &first);
-    if (ok && first.failed) fprintf(stderr, "%u of the points cannot be compiled\n", first.failed);
+    if (ok && first.failed)
+        fprintf(stderr, "%u of the points cannot be compiled%s\n", first.failed,
+                first.failed > 1 ? "; the error is the first one's" : "");
     ok = ok && first.failed < o->job.point_count;
     free(first.points);
     return ok;
@@ -248,7 +250,7 @@ int tile_bench_compile(tool_arguments *words) {
     if (o.help)
         fputs(help, stdout);
     else if (ok)
-        ok = o.file ? run_file(&o) : complain("there is no file:", "FILE is missing");
+        ok = o.file ? run_file(&o) : complain("there is no file: which", "FILE");
     for (unsigned i = 0; i < o.param_count; i++) free((char *)o.params[i].name);
     return tool_finish(ok);
 }

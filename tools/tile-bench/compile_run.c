@@ -106,7 +106,10 @@ static void compile_all(worker *w, const tile_module *module) {
     while ((index = atomic_fetch_add(&work->next, 1)) < work->job->point_count) {
         double before = now(CLOCK_THREAD_CPUTIME_ID);
         w->point = &work->result->points[index];
-        if (!module || !compile(w, module, index)) w->failed++;
+        if (!module || !compile(w, module, index)) {
+            w->failed++; /* the others, as a rule for the same reason, are counted */
+            if (module) tile_context_set_sink(tile_module_context(module), NULL, NULL);
+        }
         w->point->cpu = now(CLOCK_THREAD_CPUTIME_ID) - before;
     }
 }

@@ -213,8 +213,9 @@ static bool add_shipped_kernels(options *o) {
     const char *const folders[][2] = {{program, "/../share/tile/kernels/"},
                                       {program, "/../../tools/kernels/"},
                                       {"", "tools/kernels/"}};
+    const size_t count = sizeof folders / sizeof *folders;
     for (size_t i = 0; names[i]; i++)
-        for (size_t f = 0; f < sizeof folders / sizeof *folders; f++) {
+        for (size_t f = 0; f < count; f++) {
             int end = snprintf(path, sizeof path, "%s%s%s", folders[f][0], folders[f][1], names[i]);
             if (access(path, R_OK) != 0) continue;
             if (names == general)
@@ -223,7 +224,13 @@ static bool add_shipped_kernels(options *o) {
             if (names == general && !add_types_of_product(o)) return false;
             break;
         }
-    return true;
+    if (o->plan.contender_count) return true;
+    fprintf(stderr, "error: the kernels that come with the tools, %s%s%s, are in none of", names[0],
+            names[1] ? " and " : "", names[1] ? names[1] : "");
+    for (size_t f = 0; f < count; f++)
+        fprintf(stderr, "%s %s%s", f ? "," : "", folders[f][0], folders[f][1]);
+    fputs("; give --kernel, or --no-kernels to measure without any\n", stderr);
+    return false;
 }
 
 /* Options ------------------------------------------------------------------------------------- */
@@ -366,6 +373,8 @@ static bool complete(options *o) {
         return false;
     }
     if (!o->plan.type_count && !add_types(&o->plan, "f16")) return false;
+    if ((o->retunes || o->splits) && o->plan.budget == 0)
+        return complain("there is no --tune beside", o->retunes ? "--retune" : "--split");
     if (!o->plan.flush_count && !add_flushes(&o->plan, "dirty")) return false;
     if (!o->plan.trans_count && !add_trans(&o->plan, "NN")) return false;
     if (o->device && strcmp(o->device, "auto") != 0 && strcmp(o->device, "cpu") != 0 &&
@@ -544,7 +553,7 @@ int tile_bench_matmul(tool_arguments *words) {
     add_peers(&o);
     finish_contenders(&o);
     if (!o.plan.contender_count)
-        return !complain("there is nothing to measure: give --kernel, not", "");
+        return !complain("there is nothing to measure on the CPU device with", "--no-kernels");
     o.plan.tells_progress = isatty(2);
     if (o.profiles && !(o.plan.ncu = tool_find_cuda_program("ncu")))
         fputs("remark: there is no ncu on PATH, in $CUDA_HOME/bin or in /usr/local/cuda/bin, so "

@@ -74,6 +74,19 @@ static tile_status open_device(run *r) {
     return tile_device_create_cuda(r->context, &device, &r->device);
 }
 
+/* What there is instead. */
+static void refuse_name(const run *r) {
+    const options *o = r->options;
+    const char *between = "; it has ", *what = o->level == 1 ? "compute" : "kernel";
+    if (o->kernel)
+        fprintf(stderr, "error: %s: no such %s in %s", o->kernel, what, o->file);
+    else
+        fprintf(stderr, "error: %s: no such %s", o->file, what);
+    for (unsigned i = 0; tile_module_function(r->module, i); i++, between = ", ")
+        fprintf(stderr, "%s@%s", between, tile_function_name(tile_module_function(r->module, i)));
+    fputc('\n', stderr);
+}
+
 static const tile_function *find_function(run *r) {
     const options *o = r->options;
     tile_function_kind kind = o->level == 1 ? TILE_COMPUTE : TILE_KERNEL;
@@ -95,7 +108,7 @@ static const tile_function *find_function(run *r) {
         }
     }
     if (!found)
-        fail(o->kernel ? o->kernel : o->file, o->level == 1 ? "no such compute" : "no such kernel");
+        refuse_name(r);
     else if (tile_function_get_kind(found) != kind)
         fail(tile_function_name(found), o->level == 1 ? "is a kernel: level 1 runs computes"
                                                       : "is a compute: run it with --level=1");
@@ -407,6 +420,9 @@ static bool run_kernel(run *r) {
     double since = seconds();
     if (o->trace && (o->repeats || o->tuning.tune))
         return !fail("--trace", "changes what takes how long: without --time and --tune");
+    if (!tune_check(&o->tuning)) return false;
+    if (o->tuning.tune && o->level == 1)
+        return !fail("--tune", "does not apply at level 1: a compute has no points");
     if (o->target && o->level == 1)
         return !fail("--target", "does not apply at level 1: a compute runs as it is");
     if (o->with_reference && o->level == 1)

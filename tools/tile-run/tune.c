@@ -16,7 +16,7 @@ static bool read_seconds(const char *name, const char *text, double *seconds) {
     char *end;
     *seconds = strtod(text, &end);
     return (end != text && !*end && *seconds > 0 && *seconds < 1e9) ||
-           fail(name, "takes a number of seconds");
+           fail(name, "takes a number of seconds above 0");
 }
 
 static bool read_jobs(const char *text, unsigned *jobs) {
@@ -54,6 +54,19 @@ bool tune_option(tool_arguments *args, tune_options *o, bool *ok) {
     return true;
 }
 
+bool tune_check(const tune_options *o) {
+    const struct {
+        bool given;
+        const char *name;
+    } others[] = {{o->split, "--split"},       {o->unchecked, "--unchecked"},
+                  {o->worker, "--worker"},     {o->report, "--report"},
+                  {o->budget > 0, "--budget"}, {o->timeout > 0, "--timeout"},
+                  {o->jobs > 0, "--jobs"},     {o->retune != TILE_RETUNE_MISSING, "--retune"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others && !o->tune; i++)
+        if (others[i].given) return fail(others[i].name, "says how to tune: give --tune, too");
+    return true;
+}
+
 static void draw(const tile_tune_progress *progress, void *user) {
     (void)user;
     tool_progress_draw(progress);
@@ -87,6 +100,10 @@ static void print_summary(const tile_tuning *tuning) {
                 printf(" %u %s", counts[i], tile_candidate_state_name((tile_candidate_state)i));
         printf("\nchecked  %s\n", facts.unchecked || !*facts.check ? "nothing" : facts.check);
     }
+    const tile_candidate *first = tile_tuning_candidate_at(tuning, 0);
+    if (!best && first && *first->why)
+        printf("first    %s, %s: %s\n", *first->text ? first->text : "as it is written",
+               tile_candidate_state_name(first->state), first->why);
     if (best)
         printf("best     %s: %.2f us%s\n", *best->text ? best->text : "as it is written",
                1e6 * best->time.median, facts.kept ? ", kept in the cache" : "");

@@ -38,6 +38,9 @@ typedef struct tune_options {
 /* Takes the option if one of these is next. *ok is false after a message. */
 bool tune_option(tool_arguments *args, tune_options *options, bool *ok);
 
+/* What goes with --tune stands beside it; false after a message. */
+bool tune_check(const tune_options *options);
+
 /* Tunes for the arguments, which are in the kernel's order, and prints the report. *tuning, the
  * caller's, is there also after a failure. */
 bool tune_run(const tune_options *options, tile_device *device, const tile_module *module,
