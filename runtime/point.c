@@ -236,13 +236,8 @@ static void list_tuned(tile_kernel *kernel, const tile_argument *arguments, unsi
 /* What is chosen --------------------------------------------------------------------------------
  */
 
-typedef struct filter {
-    tile_sink sink;
-    void *user;
-} filter;
-
 static void pass_remarks(const tile_diagnostic *d, void *user) {
-    const filter *to = user;
+    const tile_diversion *to = user;
     if (to->sink && (d->severity == TILE_WARNING || d->severity == TILE_REMARK))
         to->sink(d, to->user);
 }
@@ -254,19 +249,17 @@ static tile_status add_chosen(tile_kernel *kernel, const tile_argument *argument
     unsigned bound = 0;
     int64_t sizes[TILE_MAX_ARGUMENTS];
     tile_context *context = kernel->device->context;
-    filter to = {context->sink, context->sink_user};
-    unsigned errors = context->errors;
+    tile_diversion to;
     if (!has_model(kernel)) return TILE_UNAVAILABLE;
     for (unsigned i = 0; i < count; i++) sizes[i] = arguments[i].integer;
-    tile_context_set_sink(context, pass_remarks, &to);
+    to = tile_context_divert(context, pass_remarks, &to);
     const tile_binding *bindings =
         tune_choose_point(kernel->device, kernel->module, kernel->name, kernel->bindings,
                           kernel->binding_count, sizes, &arena, &bound);
     tile_status status = TILE_UNAVAILABLE;
     if (bindings && give_bucket(kernel, arguments, count, bindings, bound, false) == TILE_OK)
         status = TILE_OK;
-    tile_context_set_sink(context, to.sink, to.user);
-    context->errors = errors;
+    tile_context_restore(&to);
     tile_arena_reset(&arena);
     return status;
 }

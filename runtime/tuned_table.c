@@ -168,11 +168,6 @@ void tile_tuned_table_list_bucket(const tile_tuned_table *table, const tile_poin
 /* Text ------------------------------------------------------------------------------------------
  */
 
-static void put_string(tile_text *to, const char *name, const char *text) {
-    tile_text_format(to, ", \"%s\": ", name);
-    tile_json_put_string(to, text);
-}
-
 static void put_entry(tile_text *to, const entry *e) {
     const tile_point_key *key = &e->key;
     const tile_tuned_point *point = &e->point;
@@ -181,14 +176,14 @@ static void put_entry(tile_text *to, const entry *e) {
                      "\"seconds\": %.9g, \"tuned\": %lld, \"unchecked\": %d",
                      key->sm_count, key->memory_clock, key->power_limit, point->seconds,
                      (long long)point->tuned, point->unchecked);
-    put_string(to, "device", key->device);
-    put_string(to, "name", point->kernel_name);
-    put_string(to, "kernel", key->kernel);
-    put_string(to, "bucket", key->bucket);
-    put_string(to, "sizes", key->sizes);
-    put_string(to, "point", point->bindings);
-    put_string(to, "driver", point->driver);
-    put_string(to, "compiler", point->compiler);
+    tile_json_put_field(to, "device", key->device);
+    tile_json_put_field(to, "name", point->kernel_name);
+    tile_json_put_field(to, "kernel", key->kernel);
+    tile_json_put_field(to, "bucket", key->bucket);
+    tile_json_put_field(to, "sizes", key->sizes);
+    tile_json_put_field(to, "point", point->bindings);
+    tile_json_put_field(to, "driver", point->driver);
+    tile_json_put_field(to, "compiler", point->compiler);
     tile_text_append("}", 1, to);
 }
 

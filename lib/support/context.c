@@ -49,6 +49,17 @@ void tile_context_set_sink(tile_context *context, tile_sink sink, void *user) {
     context->sink_user = user;
 }
 
+tile_diversion tile_context_divert(tile_context *context, tile_sink sink, void *user) {
+    const tile_diversion diversion = {context, context->sink, context->sink_user, context->errors};
+    tile_context_set_sink(context, sink, user);
+    return diversion;
+}
+
+void tile_context_restore(const tile_diversion *diversion) {
+    tile_context_set_sink(diversion->context, diversion->sink, diversion->user);
+    diversion->context->errors = diversion->errors;
+}
+
 void tile_context_set_remarks(tile_context *context, bool wanted) {
     if (context) context->remarks = wanted;
 }

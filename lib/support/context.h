@@ -28,6 +28,18 @@ struct tile_context {
     struct tile_intern *interned; /* lib/ir/intern.c: types and expressions, each once */
 };
 
+/* Diagnostics go to another sink for a while (NULL: nobody hears of them), and the errors among
+ * them are not counted afterwards. Under the context's lock where others may report. */
+typedef struct tile_diversion {
+    tile_context *context;
+    tile_sink sink; /* where they went, and go again */
+    void *user;
+    unsigned errors;
+} tile_diversion;
+
+tile_diversion tile_context_divert(tile_context *context, tile_sink sink, void *user);
+void tile_context_restore(const tile_diversion *diversion);
+
 /* A context belongs to one thread at a time, but for launches, which may run side by side: what of
  * them changes anything but the launch's own stack (compiling, reporting) is done under this lock.
  * A thread may take it again while it has it. */

@@ -216,3 +216,8 @@ void tile_json_put_string(tile_text *to, const char *text) {
     }
     tile_text_append("\"", 1, to);
 }
+
+void tile_json_put_field(tile_text *to, const char *name, const char *text) {
+    tile_text_format(to, ", \"%s\": ", name);
+    tile_json_put_string(to, text ? text : "");
+}

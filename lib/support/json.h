@@ -40,5 +40,7 @@ bool tile_json_is_int(const tile_json *json, int64_t min, int64_t max, int64_t *
 
 /* The text as a string, in quotes. */
 void tile_json_put_string(tile_text *to, const char *text);
+/* , "name": "text": a field behind others. NULL is "". */
+void tile_json_put_field(tile_text *to, const char *name, const char *text);
 
 #endif

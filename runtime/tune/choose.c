@@ -96,14 +96,10 @@ const tile_binding *tune_choose_point(const tile_device *device, const tile_modu
                                       unsigned *count) {
     choices c = {.f = tile_module_find(module, name), .given = given, .given_count = given_count};
     tile_context *context = tile_module_context(module);
-    tile_sink sink = context->sink;
-    void *user = context->sink_user;
-    unsigned errors = context->errors;
-    tile_context_set_sink(context, NULL, NULL);
+    const tile_diversion diversion = tile_context_divert(context, NULL, NULL);
     const tile_binding *found = c.f->kind == TILE_PLAN
                                     ? choose_plan(&c, device, module, sizes, arena, count)
                                     : choose_kernel(&c, device, module, sizes, arena, count);
-    tile_context_set_sink(context, sink, user);
-    context->errors = errors;
+    tile_context_restore(&diversion);
     return found;
 }

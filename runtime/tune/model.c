@@ -28,6 +28,7 @@
 
 #include "lib/codegen/steps.h"
 #include "lib/ir/syntax.h"
+#include "lib/support/context.h"
 #include "lib/support/target.h"
 #include "passes/tile/split_steps.h"
 #include "runtime/tune/work.h"
@@ -544,9 +545,7 @@ void tune_estimate_points(const tile_device *device, const tile_module *module, 
                           const int64_t *sizes, tune_point *points, size_t count) {
     tile_arena whole = {0};
     tile_context *context = tile_module_context(module);
-    tile_sink sink = context->sink;
-    void *user = context->sink_user;
-    unsigned errors = context->errors;
+    const tile_diversion diversion = tile_context_divert(context, NULL, NULL);
     tune_model *model = tune_model_create(device, tile_module_find(module, name), sizes, &whole);
     for (size_t i = 0; i < count; i++) {
         tile_candidate *c = &points[i].c;
@@ -560,7 +559,6 @@ void tune_estimate_points(const tile_device *device, const tile_module *module, 
         }
         tile_arena_reset(&arena);
     }
-    tile_context_set_sink(context, sink, user);
-    context->errors = errors;
+    tile_context_restore(&diversion);
     tile_arena_reset(&whole);
 }

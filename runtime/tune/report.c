@@ -134,19 +134,14 @@ static void print_text(tile_text *to, const tile_tuning *t) {
 /* JSON ------------------------------------------------------------------------------------------
  */
 
-static void put_field(tile_text *to, const char *name, const char *text) {
-    tile_text_format(to, ", \"%s\": ", name);
-    tile_json_put_string(to, text ? text : "");
-}
-
 static void put_bool(tile_text *to, const char *name, bool value) {
     tile_text_format(to, ", \"%s\": %s", name, value ? "true" : "false");
 }
 
 static void print_candidate(tile_text *to, const tile_candidate *c) {
     tile_text_format(to, "    {\"state\": \"%s\"", tile_candidate_state_name(c->state));
-    put_field(to, "point", c->text);
-    put_field(to, "why", c->why);
+    tile_json_put_field(to, "point", c->text);
+    tile_json_put_field(to, "why", c->why);
     tile_text_format(to,
                      ", \"median_us\": %.4f, \"lower_us\": %.4f, \"upper_us\": %.4f, "
                      "\"fastest_us\": %.4f, \"slowest_us\": %.4f, \"repeats\": %u, \"rate\": %.9g, "
@@ -162,10 +157,10 @@ static void print_json(tile_text *to, const tile_tuning *t) {
     const tile_tuning_facts *f = &t->facts;
     tile_text_format(to, "{\n  \"kernel\": ");
     tile_json_put_string(to, t->kernel);
-    put_field(to, "name", f->name);
-    put_field(to, "sizes", f->sizes);
-    put_field(to, "bucket", f->bucket);
-    put_field(to, "check", f->check);
+    tile_json_put_field(to, "name", f->name);
+    tile_json_put_field(to, "sizes", f->sizes);
+    tile_json_put_field(to, "bucket", f->bucket);
+    tile_json_put_field(to, "check", f->check);
     put_bool(to, "found", f->found);
     put_bool(to, "stale", f->stale);
     put_bool(to, "in_process", f->in_process);

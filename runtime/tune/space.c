@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/ir/syntax.h"
+#include "lib/support/context.h"
 #include "lib/support/integer.h"
 #include "passes/common/bind_params.h"
 #include "passes/tile/split_steps.h"
@@ -199,13 +200,10 @@ bool tune_may_split(const tile_function *f) {
 void tune_join_splits(const tile_device *device, const tile_module *module, const tile_function *f,
                       const int64_t *sizes, tile_arena *arena, tune_point **points, size_t *count) {
     tile_context *context = tile_module_context(module);
-    tile_sink sink = context->sink;
-    void *user = context->sink_user;
-    unsigned errors = context->errors;
     size_t whole = *count, capacity = 0, joined = 0;
     tune_point *all = NULL;
     if (!tune_may_split(f)) return;
-    tile_context_set_sink(context, NULL, NULL);
+    const tile_diversion diversion = tile_context_divert(context, NULL, NULL);
     for (size_t i = 0; i < whole; i++) {
         tile_split_point splits[TILE_MAX_SPLIT_POINTS];
         const tile_candidate *c = &(*points)[i].c;
@@ -227,8 +225,7 @@ void tune_join_splits(const tile_device *device, const tile_module *module, cons
         }
         tile_module_destroy(copy);
     }
-    tile_context_set_sink(context, sink, user);
-    context->errors = errors;
+    tile_context_restore(&diversion);
     *points = all;
     *count = joined;
 }
