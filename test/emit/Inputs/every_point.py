@@ -1,4 +1,4 @@
-"""Compiles the points of kernels' tune clauses with tilec and assembles each PTX with ptxas.
+"""Compiles the points of kernels' tune clauses with tilec and assembles each PTX with ptxas, which must not spill.
 
     every_point.py PTXAS TARGET,... [--first] KERNEL.tile...
 """
@@ -41,7 +41,9 @@ def assemble(folder, path, target, params):
     for text in re.split(r"^(?=// kernel \d+ of \d+: )", open(ptx).read(), flags=re.M):
         if text:
             open(ptx, "w").write(text)
-            run([ptxas, "-arch=" + target, ptx, "-o", cubin])
+            said = run([ptxas, "-v", "-arch=" + target, ptx, "-o", cubin]).stderr
+            if re.search(r"[1-9]\d* bytes spill", said):
+                sys.exit(" ".join([path, target, *params]) + " spills\n" + said)
     return ""
 
 
