@@ -83,7 +83,7 @@
  *         free_shared %y
  *         %25 = alloc_shared : shared<f32[2][64, 32]>
  *         store_async %acc, %o[0, 0], %25
- *         bulk_wait 0
+ *         bulk_wait 0 {read}
  *       }
  *     }
  *   }
