@@ -200,6 +200,31 @@ static void order_cluster_ids(tile_pass *pass, const walk *w, tile_builder *b,
     replace_results(pass, w->f, w->f->body, w->old_ops, TILE_OP_cluster_id, id);
 }
 
+/* Blocks that make one group of rows are numbered as it is visited: they divide nothing before
+ * their first copy. In clusters the place must not hang on a branch, for copies to be shared. */
+static void order_tiles(const walk *w, tile_builder *b, tile_value number, const tile_value at[2],
+                        const tile_value extent[2], tile_value way[2]) {
+    tile_builder outer = *b, *inner = &outer;
+    tile_function *f = w->f;
+    tile_op fork = TILE_NO_OP;
+    if (f->raster == TILE_RASTER_ROWS && !f->cluster_rank) {
+        const tile_type *types[] = {tile_value_type(f, at[0]), tile_value_type(f, at[1])};
+        tile_value many = tile_build_gt(b, extent[0], tile_build_int(b, w->group));
+        fork = tile_build_if_else(b, many, types, 2);
+        tile_builder one = tile_builder_at_end(f, tile_op_region(f, fork, 1));
+        tile_build_yield(&one, at, 2);
+        outer = tile_builder_at_end(f, tile_op_region(f, fork, 0));
+        outer.loc = b->loc;
+    } else {
+        inner = b;
+    }
+    raster_order order = raster_plan(inner, f->raster, w->group, extent, false);
+    raster_tile(inner, &order, number, way);
+    if (!fork.id) return;
+    tile_build_yield(inner, way, 2);
+    for (unsigned d = 0; d < 2; d++) way[d] = tile_op_result(f, fork, d);
+}
+
 /* By clusters, which each stay together; blocks are clusters of their own where there are none. */
 static void order_blocks(tile_pass *pass, walk *w) {
     tile_builder b = tile_builder_before(w->f, tile_region_first(w->f, w->f->body));
@@ -215,8 +240,7 @@ static void order_blocks(tile_pass *pass, walk *w) {
     if (never) return;
     tile_value number = tile_build_add(&b, tile_build_mul(&b, at[1], extent[0]), at[0]);
     if (fits.id) number = tile_build_select(&b, fits, number, tile_build_int(&b, 0));
-    raster_order order = raster_plan(&b, w->f->raster, w->group, extent, false);
-    raster_tile(&b, &order, number, way);
+    order_tiles(w, &b, number, at, extent, way);
     for (unsigned d = 0; d < 2; d++) {
         way[d] = bounded(&b, way[d], extent[d]);
         way[d] = moved(&b, xyz[d], way[d], cluster_extent(w, d));
