@@ -52,6 +52,7 @@ typedef struct lowering {
     bool *late;               /* by old operation: its users compute it (lower_late.c) */
     tile_op *fresh_barriers;  /* alloc_barrier operations: not initialised yet */
     size_t fresh_count, fresh_capacity;
+    bool fresh_unmet; /* initialised, and the block's threads have not met since */
     tile_region met_in[TILE_MAX_BARRIERS]; /* regions whose groups of warps meet by numbers of .. */
     unsigned met_first[TILE_MAX_BARRIERS]; /* .. their own, from this one on */
     unsigned met_count;
@@ -334,8 +335,14 @@ void lower_end_in_sync(lowering *l);
 /* lower_barrier.c ----------------------------------------------------------------------------- */
 
 void lower_alloc_barrier(lowering *l, tile_op op);
-/* What has been allocated is initialised, by threads of the block, before anything else happens. */
-void lower_init_barriers(lowering *l);
+/* Those of the kernel before which it only computes numbers are initialised where it begins, by one
+ * warp, while the others compute these. */
+void lower_begin_barriers(lowering *l);
+/* What has been allocated is initialised, and the block's threads meet, before anything else
+ * happens. */
+void lower_meet_barriers(lowering *l);
+/* Whether op, with all that stands in it, only computes numbers, or names memory. */
+bool lower_is_arithmetic(const tile_function *f, tile_op op);
 void lower_barrier_arrive(lowering *l, tile_op op);
 void lower_barrier_wait(lowering *l, tile_op op);
 

@@ -1,4 +1,4 @@
-/* Barriers in shared memory: initialised by the first thread of the block, or several; each
+/* Barriers in shared memory: initialised by one thread of the block, or several; each
  * warp arrives by its first lane, all threads wait for themselves. */
 #include "passes/tile/lower.h"
 
@@ -8,6 +8,7 @@ enum { LANES = 1 << TILE_LANE_BITS };
 
 void lower_alloc_barrier(lowering *l, tile_op op) {
     tile_value old = tile_op_result(&l->old, op, 0);
+    if (l->map[old.id].id) return; /* lower_begin_barriers has made it */
     tile_value buffer = tile_build_alloc_shared(&l->builder, tile_value_type(&l->old, old));
     tile_op_set_int(l->f, tile_value_def(l->f, buffer), TILE_ATTR_offset,
                     tile_op_attr_int(&l->old, op, TILE_ATTR_offset, 0));
@@ -62,24 +63,53 @@ static void init_in_turn(lowering *l, tile_builder *b) {
     }
 }
 
-void lower_init_barriers(lowering *l) {
+/* The second warp's first thread makes a few: the first warp may have copies to begin with. */
+static tile_value find_makers(lowering *l, int64_t threads) {
+    if (threads > 1) return tile_build_lt(&l->builder, l->thread, lower_int(l, threads));
+    return tile_build_eq(&l->builder, l->thread, lower_int(l, l->who.warps > 1 ? LANES : 0));
+}
+
+static void init_fresh(lowering *l) {
     enum { MOST_IN_TURN = 32 };
     int64_t threads = 0, total = 0, all = (int64_t)LANES * l->who.warps;
-    if (!l->fresh_count) return;
     for (size_t i = 0; i < l->fresh_count; i++) {
         int64_t barriers = barriers_of(l, l->fresh_barriers[i]);
         threads = barriers > threads ? barriers : threads;
         total += barriers;
     }
     threads = total <= MOST_IN_TURN ? 1 : threads > all ? all : threads;
-    tile_value first = tile_build_lt(&l->builder, l->thread, lower_int(l, threads));
-    tile_builder inner = begin_if(l, &l->builder, first);
+    tile_builder inner = begin_if(l, &l->builder, find_makers(l, threads));
     if (threads == 1) init_in_turn(l, &inner);
     for (size_t i = 0; i < l->fresh_count && threads > 1; i++)
         init_buffer(l, &inner, l->fresh_barriers[i], threads);
     tile_build_mbarrier_fence(&inner);
     tile_build_yield(&inner, NULL, 0);
     l->fresh_count = 0;
+    l->fresh_unmet = true;
+}
+
+bool lower_is_arithmetic(const tile_function *f, tile_op op) {
+    const unsigned structure = TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR;
+    bool quiet = !(tile_op_effects(f, op) & ~(structure | TILE_EFFECT_ALLOC));
+    for (unsigned r = 0; r < tile_op_at(f, op)->region_count && quiet; r++)
+        TILE_FOR_EACH_OP (f, inner, tile_op_region(f, op, r))
+            quiet &=
+                lower_is_arithmetic(f, inner) && tile_op_opcode(f, inner) != TILE_OP_alloc_barrier;
+    return quiet;
+}
+
+void lower_begin_barriers(lowering *l) {
+    TILE_FOR_EACH_OP (&l->old, op, l->old.body) {
+        if (!lower_is_arithmetic(&l->old, op)) break;
+        if (tile_op_opcode(&l->old, op) == TILE_OP_alloc_barrier) lower_alloc_barrier(l, op);
+    }
+    if (l->fresh_count) init_fresh(l);
+}
+
+void lower_meet_barriers(lowering *l) {
+    if (l->fresh_count) init_fresh(l);
+    if (!l->fresh_unmet) return;
+    l->fresh_unmet = false;
     if (l->f->cluster_rank) {
         tile_build_cluster_arrive(&l->builder);
         tile_build_cluster_wait(&l->builder);

@@ -333,7 +333,8 @@ static void lower_transfer(lowering *l, tile_op op, tile_opcode opcode) {
 static void lower_op(lowering *l, tile_op op) {
     tile_opcode opcode = tile_op_opcode(&l->old, op);
     if (l->late[op.id]) return;
-    if (tile_op_effects(&l->old, op) & ~(unsigned)TILE_EFFECT_ALLOC) lower_init_barriers(l);
+    bool ends = (tile_op_effects(&l->old, op) & TILE_EFFECT_TERMINATOR) && l->fresh_count;
+    if (ends || !lower_is_arithmetic(&l->old, op)) lower_meet_barriers(l);
     l->builder.loc = tile_op_loc(&l->old, op);
     switch (opcode) {
     case TILE_OP_view:
@@ -380,7 +381,7 @@ static void lower_op(lowering *l, tile_op op) {
 
 static void lower_region(lowering *l, tile_region from) {
     TILE_FOR_EACH_OP (&l->old, op, from) lower_op(l, op);
-    lower_init_barriers(l);
+    if (l->fresh_count || from.id == l->old.body.id) lower_meet_barriers(l);
 }
 
 /* Constants keep their values under new ids. */
@@ -407,6 +408,7 @@ tile_status tile_pass_lower_tiles(tile_pass *pass, tile_function *f) {
     for (unsigned i = 0; i < f->arg_count; i++)
         if (f->args[i].type->kind == TILE_TYPE_VIEW) lower_view_arg(&l, i);
     enter_set(&l);
+    lower_begin_barriers(&l);
     lower_region(&l, l.old.body);
     f->level = 3;
     return l.failed || !tile_check_barriers(f) ? TILE_INVALID : TILE_OK;
