@@ -72,10 +72,27 @@ static LLVMValueRef emit_extent(tile_emitter *e, const tile_expr *expr) {
     return LLVMBuildZExt(e->builder, value, e->i64, "");
 }
 
+/* x % 2^n == 0: the low bits, which the sign of x is nothing to. NULL: the expression is another.
+ */
+static LLVMValueRef emit_divides(tile_emitter *e, const tile_expr *expr) {
+    int64_t zero, divisor;
+    bool compares = expr->kind == TILE_EXPR_OP && expr->opcode == TILE_OP_eq &&
+                    tile_expr_is_int(expr->args[1], &zero) && !zero;
+    const tile_expr *rem = compares ? expr->args[0] : NULL;
+    if (!rem || rem->kind != TILE_EXPR_OP || rem->opcode != TILE_OP_rem ||
+        !tile_expr_is_int(rem->args[1], &divisor) || divisor <= 0 || divisor & (divisor - 1))
+        return NULL;
+    LLVMValueRef bits = LLVMBuildAnd(e->builder, tile_emit_expr(e, rem->args[0]),
+                                     tile_llvm_int(e->i64, divisor - 1), "");
+    bits = LLVMBuildICmp(e->builder, LLVMIntEQ, bits, tile_llvm_int(e->i64, 0), "");
+    return LLVMBuildZExt(e->builder, bits, e->i64, "");
+}
+
 LLVMValueRef tile_emit_expr(tile_emitter *e, const tile_expr *expr) {
     LLVMValueRef args[3] = {NULL, NULL, NULL}, zero = tile_llvm_int(e->i64, 0);
-    LLVMValueRef extent = emit_extent(e, expr);
-    if (extent) return extent;
+    LLVMValueRef known = emit_extent(e, expr);
+    if (!known) known = emit_divides(e, expr);
+    if (known) return known;
     if (expr->kind == TILE_EXPR_INT) return tile_llvm_int(e->i64, expr->integer);
     if (expr->kind == TILE_EXPR_ARG) {
         const tile_arg_decl *arg = &e->f->args[expr->integer];
@@ -287,6 +304,22 @@ static void bind_parameters(tile_emitter *e, const tile_abi_parameter *parameter
     }
 }
 
+/* Each map by another warp, and none by the first one, whose copies wait for them. */
+static void prefetch_maps(tile_emitter *e) {
+    unsigned warps = tile_executors_of_block(e->f).warps;
+    if (!e->map_count) return;
+    LLVMValueRef thread = tile_machine_call(e, TILE_MACHINE_thread_id, NULL, 0);
+    for (unsigned i = 0; i < e->map_count; i++) {
+        unsigned warp = warps > 1 ? 1 + i % (warps - 1) : 0;
+        LLVMValueRef number = tile_llvm_int(e->i32, INT64_C(32) * warp);
+        LLVMValueRef one = LLVMBuildICmp(e->builder, LLVMIntEQ, thread, number, "");
+        tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_prefetch_map);
+        tile_ptx_add_inputs(&ptx, &e->map_bases[i], 1);
+        tile_ptx_add_inputs(&ptx, &one, 1);
+        tile_ptx_call(&ptx, NULL);
+    }
+}
+
 void tile_emit_kernel(tile_emitter *e) {
     unsigned scratch_count, count;
     tile_scratch *scratch = tile_scratch_list(e->f, &e->arena, &scratch_count);
@@ -307,6 +340,7 @@ void tile_emit_kernel(tile_emitter *e) {
     LLVMPositionBuilderAtEnd(e->builder, entry);
     tile_lines_set(e, e->f->loc);
     bind_parameters(e, parameters, count);
+    prefetch_maps(e);
     e->last_bound = LLVMGetLastInstruction(entry);
     tile_prepare_roles(e);
     tile_stamps_begin(e);
