@@ -14,7 +14,7 @@
  */
 #include <string.h>
 
-#include "lib/codegen/emitter.h"
+#include "lib/codegen/sums.h"
 #include "lib/ir/regions.h"
 
 static LLVMBasicBlockRef new_block(const tile_emitter *e, const char *name) {
@@ -40,6 +40,15 @@ static LLVMValueRef *sent_parts(tile_emitter *e, tile_op op, int from, unsigned 
     return tile_get_parts(e, tile_carried_sent(e->f, op, from, i));
 }
 
+/* All of them, as LLVM values: what sums.c holds is moved out where this stands. */
+static LLVMValueRef **take_sent(tile_emitter *e, tile_op op, int from) {
+    unsigned carried = tile_carried_count(e->f, op);
+    LLVMValueRef **parts = TILE_NEW_ARRAY(&e->arena, LLVMValueRef *, carried + 1);
+    for (unsigned i = 0; i < carried; i++) parts[i] = sent_parts(e, op, from, i);
+    tile_sums_forget(e);
+    return parts;
+}
+
 /* while ---------------------------------------------------------------------------------------- */
 
 void tile_emit_while(tile_emitter *e, tile_op op) {
@@ -47,21 +56,23 @@ void tile_emit_while(tile_emitter *e, tile_op op) {
     LLVMBasicBlockRef head = new_block(e, "while"), body = new_block(e, "do");
     LLVMBasicBlockRef exit = new_block(e, "exit"), before = LLVMGetInsertBlock(e->builder);
     LLVMValueRef **phis = TILE_NEW_ARRAY(&e->arena, LLVMValueRef *, carried + 1);
+    LLVMValueRef **inits = take_sent(e, op, TILE_AROUND);
     LLVMBuildBr(e->builder, head);
     LLVMPositionBuilderAtEnd(e->builder, head);
     for (unsigned i = 0; i < carried; i++) {
         const tile_type *type = tile_value_type(e->f, tile_op_result(e->f, op, i));
         phis[i] = begin_phis(e, type);
-        add_incoming(type, phis[i], sent_parts(e, op, TILE_AROUND, i), before);
+        add_incoming(type, phis[i], inits[i], before);
         tile_set_parts(e, tile_carried_received(e->f, op, 0, i), phis[i]);
     }
     tile_emit_region(e, tile_op_region(e->f, op, 0));
     tile_lines_set(e, tile_op_loc(e->f, op));
+    LLVMValueRef **asked = take_sent(e, op, 0);
     LLVMBuildCondBr(e->builder, tile_get_scalar(e, tile_decision(e->f, op, 0)), body, exit);
     /* The first region's end comes before both: no phis there. */
     for (unsigned i = 0; i < carried; i++) {
-        tile_set_parts(e, tile_carried_received(e->f, op, 1, i), sent_parts(e, op, 0, i));
-        tile_set_parts(e, tile_op_result(e->f, op, i), sent_parts(e, op, 0, i));
+        tile_set_parts(e, tile_carried_received(e->f, op, 1, i), asked[i]);
+        tile_set_parts(e, tile_op_result(e->f, op, i), asked[i]);
     }
     LLVMPositionBuilderAtEnd(e->builder, body);
     tile_emit_region(e, tile_op_region(e->f, op, 1));
@@ -123,8 +134,10 @@ void tile_emit_if(tile_emitter *e, tile_op op) {
         LLVMBuildBr(e->builder, join);
     }
     LLVMPositionBuilderAtEnd(e->builder, join);
+    tile_sums_join(e, op, ends);
     for (unsigned i = 0; i < tile_op_result_count(e->f, op); i++) {
         tile_value result = tile_op_result(e->f, op, i);
+        if (tile_sum_registers(e, result)) continue;
         const tile_type *type = tile_value_type(e->f, result);
         LLVMValueRef *phis = begin_phis(e, type);
         for (unsigned r = 0; r < 2; r++)
@@ -189,12 +202,17 @@ typedef struct loop {
     LLVMValueRef begin, end, step, last;
     LLVMBasicBlockRef before, enter, body, exit;
     LLVMValueRef index, index_phi;
-    LLVMValueRef **phis; /* by carried value; NULL: a constant at the head of the body */
-    bool surely;         /* it runs at least once */
+    LLVMValueRef *
+        *phis;   /* by carried value; NULL: held (sums.c), or a constant at the body's head */
+    bool surely; /* it runs at least once */
 } loop;
 
 static const tile_type *carried_type(const tile_emitter *e, const loop *l, unsigned i) {
     return tile_value_type(e->f, tile_op_result(e->f, l->op, i));
+}
+
+static bool is_held(const tile_emitter *e, const loop *l, unsigned i) {
+    return tile_sum_registers(e, tile_op_result(e->f, l->op, i)) != NULL;
 }
 
 static LLVMValueRef *initial_parts(tile_emitter *e, const loop *l, unsigned i) {
@@ -232,6 +250,7 @@ static void enter_body(tile_emitter *e, loop *l) {
     LLVMAddIncoming(l->index, &l->begin, &l->enter, 1);
     for (unsigned i = 0; i < l->carried; i++) {
         int64_t constant;
+        if (is_held(e, l, i)) continue;
         LLVMValueRef *parts = initial_parts(e, l, i);
         if (l->copies < 2 || !tile_loop_is_periodic(e->f, l->op, i, l->copies, &constant)) {
             l->phis[i] = begin_phis(e, carried_type(e, l, i));
@@ -256,6 +275,7 @@ static loop begin_loop(tile_emitter *e, tile_op op) {
               .exit = new_block(e, "exit")};
     LLVMValueRef both[] = {l.end, l.step};
     l.phis = TILE_NEW_ARRAY(&e->arena, LLVMValueRef *, l.carried + 1);
+    tile_sums_enter_loop(e, op);
     l.last = tile_machine_call(e, TILE_MACHINE_subtract_clamp, both, 2);
     enter_body(e, &l);
     return l;
@@ -269,6 +289,7 @@ static LLVMValueRef **begin_results(tile_emitter *e, const loop *l) {
     LLVMBasicBlockRef here = LLVMGetInsertBlock(e->builder);
     LLVMPositionBuilderAtEnd(e->builder, l->exit);
     for (unsigned i = 0; i < l->carried; i++) {
+        if (is_held(e, l, i)) continue;
         phis[i] = begin_phis(e, carried_type(e, l, i));
         if (!l->surely)
             add_incoming(carried_type(e, l, i), phis[i], initial_parts(e, l, i), l->before);
@@ -280,7 +301,8 @@ static LLVMValueRef **begin_results(tile_emitter *e, const loop *l) {
 /* What this copy yields, taken before the next one gives the same IR values new parts. */
 static LLVMValueRef **take_yields(tile_emitter *e, const loop *l) {
     LLVMValueRef **parts = TILE_NEW_ARRAY(&e->arena, LLVMValueRef *, l->carried + 1);
-    for (unsigned i = 0; i < l->carried; i++) parts[i] = sent_parts(e, l->op, 0, i);
+    for (unsigned i = 0; i < l->carried; i++)
+        if (!is_held(e, l, i)) parts[i] = sent_parts(e, l->op, 0, i);
     return parts;
 }
 
@@ -299,6 +321,7 @@ static void forbid_unrolling(tile_emitter *e, LLVMValueRef branch) {
 /* Ends one copy: on to the next, or round to the first. */
 static void end_copy(tile_emitter *e, loop *l, bool is_last, LLVMValueRef **results) {
     LLVMValueRef **parts = take_yields(e, l);
+    tile_sums_end_iteration(e, l->op);
     LLVMBasicBlockRef end = LLVMGetInsertBlock(e->builder);
     LLVMBasicBlockRef next = is_last ? l->body : new_block(e, "copy");
     LLVMValueRef more = LLVMBuildICmp(e->builder, LLVMIntSLT, l->index, l->last, "");
@@ -306,6 +329,7 @@ static void end_copy(tile_emitter *e, loop *l, bool is_last, LLVMValueRef **resu
     LLVMValueRef branch = LLVMBuildCondBr(e->builder, more, next, l->exit);
     for (unsigned i = 0; i < l->carried; i++) {
         const tile_type *type = carried_type(e, l, i);
+        if (is_held(e, l, i)) continue;
         if (results[i])
             add_incoming(type, results[i], parts[i], end);
         else
@@ -343,5 +367,5 @@ void tile_emit_for(tile_emitter *e, tile_op op) {
     e->loop = emitted.around;
     LLVMPositionBuilderAtEnd(e->builder, l.exit);
     for (unsigned i = 0; i < l.carried; i++)
-        tile_set_parts(e, tile_op_result(e->f, op, i), results[i]);
+        if (!is_held(e, &l, i)) tile_set_parts(e, tile_op_result(e->f, op, i), results[i]);
 }

@@ -99,6 +99,9 @@ typedef struct tile_emitter {
     tile_op *products; /* wgmma.c's: those that wait for the last one in their row */
     size_t product_count, product_capacity;
     bool fence_waits; /* wgmma.c's: a fence is made with the products behind it */
+    tile_op *mmas;    /* matrix.c's: likewise, of sums that are held */
+    size_t mma_count, mma_capacity;
+    struct tile_sums *sums; /* sums.c's */
     LLVMValueRef clean_base, plain_base;
     LLVMValueRef *table_bases; /* of each table */
     const tile_table *tables;
@@ -170,6 +173,9 @@ void tile_set_scalar(tile_emitter *e, tile_value value, LLVMValueRef scalar);
 /* elements: one LLVM scalar for each element of the value's type */
 void tile_set_elements(tile_emitter *e, tile_value value, const LLVMValueRef *elements);
 LLVMValueRef tile_llvm_int(LLVMTypeRef type, int64_t value);
+
+/* matrix.c: emits the products that wait for the last one in their row. */
+void tile_flush_mmas(tile_emitter *e);
 
 /* One function for each operation of level 3, tile_emit_<op>; the element-wise ones share one. */
 #define EMITTED_L0(name)

@@ -6,6 +6,7 @@
 #include "lib/codegen/abi.h"
 #include "lib/codegen/emitter.h"
 #include "lib/codegen/ptx.h"
+#include "lib/codegen/sums.h"
 #include "lib/ir/atomic.h"
 #include "lib/support/target.h"
 
@@ -344,7 +345,9 @@ void tile_emit_kernel(tile_emitter *e) {
     e->last_bound = LLVMGetLastInstruction(entry);
     tile_prepare_roles(e);
     tile_stamps_begin(e);
+    tile_sums_begin(e);
     tile_emit_region(e, e->f->body);
+    tile_sums_end(e);
     tile_stamps_end(e);
     LLVMBuildRetVoid(e->builder);
     tile_lines_end(e);

@@ -1,6 +1,7 @@
 /* Walks the body: one function for each operation. */
 #include "lib/codegen/emitter.h"
 #include "lib/codegen/ptx.h"
+#include "lib/codegen/sums.h"
 
 /* Limits of a grid: CUDA C++ Programming Guide, table of technical specifications. */
 enum { MAX_GRID_X = 0x7fffffff, MAX_GRID_YZ = 0xffff };
@@ -98,6 +99,7 @@ void tile_emit_region(tile_emitter *e, tile_region region) {
     tile_op next = tile_region_first(e->f, region);
     for (tile_op op = next; op.id; op = next) {
         next = tile_op_next(e->f, op);
+        tile_sums_forget(e);
         if (tile_emit_run(e, op, &next)) continue;
         tile_lines_set(e, tile_op_loc(e->f, op));
         tile_stamps_put(e, op, false);

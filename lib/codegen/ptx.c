@@ -58,7 +58,8 @@ static void open_group(tile_ptx *ptx, bool is_result, unsigned count) {
     ptx->groups = tile_arena_grow(&ptx->e->arena, ptx->groups, ptx->group_count,
                                   &ptx->group_capacity, sizeof *ptx->groups);
     size_t first = is_result ? ptx->results.count : ptx->inputs.count;
-    ptx->groups[ptx->group_count++] = (tile_ptx_group){is_result, (unsigned)first, count, 0};
+    ptx->groups[ptx->group_count++] =
+        (tile_ptx_group){.is_result = is_result, .first = (unsigned)first, .count = count};
 }
 
 void tile_ptx_add_results(tile_ptx *ptx, const LLVMTypeRef *types, unsigned count) {
@@ -77,9 +78,25 @@ void tile_ptx_add_tied(tile_ptx *ptx, const LLVMValueRef *values, unsigned count
     for (unsigned i = 0; i < count; i++) push(ptx, &ptx->results, values[i]);
 }
 
+/* Where these inputs are in a row; the number of inputs if nowhere. */
+static size_t find_inputs(const tile_ptx *ptx, const LLVMValueRef *values, unsigned count) {
+    for (size_t first = 0; count && first + count <= ptx->inputs.count; first++)
+        if (memcmp(ptx->inputs.values + first, values, count * sizeof *values) == 0) return first;
+    return ptx->inputs.count;
+}
+
 void tile_ptx_add_inputs(tile_ptx *ptx, const LLVMValueRef *values, unsigned count) {
+    size_t found = find_inputs(ptx, values, count);
     open_group(ptx, false, count);
+    ptx->groups[ptx->group_count - 1].first = (unsigned)found;
+    if (found < ptx->inputs.count) return;
     for (unsigned i = 0; i < count; i++) push(ptx, &ptx->inputs, values[i]);
+}
+
+void tile_ptx_add_sums(tile_ptx *ptx, const uint32_t *registers, unsigned count) {
+    open_group(ptx, false, count);
+    ptx->groups[ptx->group_count - 1].sums = registers;
+    ptx->ordered = true;
 }
 
 /* Bytes of an element, of whole bytes, as addresses are made of (address.c). */
@@ -164,8 +181,11 @@ static const char *letter_of(LLVMTypeRef type) {
 /* LLVM counts the results, then the inputs. */
 static void append_group(const tile_ptx *ptx, text *to, const tile_ptx_group *group) {
     unsigned first = group->first + (group->is_result ? 0 : (unsigned)ptx->results.count);
-    for (unsigned i = 0; i < group->count; i++)
-        append_number(to, i ? ", $" : group->count > 1 ? "{$" : "$", first + i);
+    if (group->count > 1) append(to, "{");
+    for (unsigned i = 0; i < group->count; i++) {
+        if (i) append(to, ", ");
+        append_number(to, group->sums ? "%sum" : "$", group->sums ? group->sums[i] : first + i);
+    }
     if (group->count > 1) append(to, "}");
     if (group->offset) append(to, tile_arena_format(to->arena, "+%" PRId32, group->offset));
 }
@@ -269,9 +289,9 @@ void tile_ptx_call(tile_ptx *ptx, LLVMValueRef *results) {
         TILE_NEW_ARRAY(&e->arena, LLVMTypeRef, ptx->inputs.count + ptx->results.count + 1);
     LLVMValueRef *args = collect_args(ptx, types, &count);
     LLVMTypeRef type = LLVMFunctionType(result_type(ptx), types, count, false);
-    LLVMValueRef callee =
-        LLVMGetInlineAsm(type, code.data, code.length, constraints.data, constraints.length,
-                         (marks & TILE_MACHINE_MEMORY) != 0, false, LLVMInlineAsmDialectATT, false);
+    LLVMValueRef callee = LLVMGetInlineAsm(
+        type, code.data, code.length, constraints.data, constraints.length,
+        ptx->ordered || marks & TILE_MACHINE_MEMORY, false, LLVMInlineAsmDialectATT, false);
     LLVMValueRef call = LLVMBuildCall2(e->builder, type, callee, args, count, "");
     tile_machine_mark(e, ptx->machine, call);
     for (size_t i = 0; i < ptx->results.count; i++) {

@@ -30,6 +30,7 @@ typedef struct tile_ptx_group {
     bool is_result;
     unsigned first, count; /* among the results, or among the inputs */
     int32_t offset;        /* of an address: bytes */
+    const uint32_t *sums;  /* count registers of sums.c's in place of LLVM's; NULL: none */
 } tile_ptx_group;
 
 typedef struct tile_ptx {
@@ -39,8 +40,9 @@ typedef struct tile_ptx {
     const char *before;    /* an instruction without operands; NULL: none */
     tile_ptx_list results; /* a value of each one's type; if it is tied, the one it starts as */
     tile_ptx_list inputs;
-    bool tied;   /* all results are */
-    bool zeroed; /* all results begin as zeros, by instructions before the first one */
+    bool ordered; /* there are groups of sums */
+    bool tied;    /* all results are */
+    bool zeroed;  /* all results begin as zeros, by instructions before the first one */
     tile_ptx_group *groups;
     size_t group_count, group_capacity;
     unsigned *firsts; /* of each instruction: which group its $0 is */
@@ -62,7 +64,11 @@ void tile_ptx_add_results(tile_ptx *ptx, const LLVMTypeRef *types, unsigned coun
 void tile_ptx_add_zeroed(tile_ptx *ptx, const LLVMTypeRef *types, unsigned count);
 /* A group of results that are these values before: registers that are read and written. */
 void tile_ptx_add_tied(tile_ptx *ptx, const LLVMValueRef *values, unsigned count);
+/* Inputs that are there already in the same row are not passed again. */
 void tile_ptx_add_inputs(tile_ptx *ptx, const LLVMValueRef *values, unsigned count);
+/* A group of registers that sums.c holds, read or written; kept, not copied. The call stays where
+ * it is among those that touch memory or have such groups. */
+void tile_ptx_add_sums(tile_ptx *ptx, const uint32_t *registers, unsigned count);
 /* A group of one, for an address in brackets: constants that are added to it last stand beside it
  * in the text. LLVM makes each an addition of its own, for which it asks anew, bit by bit, what is
  * known of the whole address. */

@@ -1,5 +1,5 @@
 /* How IR values are held as LLVM values: see emitter.h. */
-#include "lib/codegen/emitter.h"
+#include "lib/codegen/sums.h"
 #include "lib/ir/scalar.h"
 
 LLVMTypeRef tile_llvm_scalar(const tile_emitter *e, tile_scalar scalar) {
@@ -73,6 +73,8 @@ static LLVMValueRef constant(const tile_emitter *e, const tile_value_data *data)
 }
 
 LLVMValueRef *tile_get_parts(tile_emitter *e, tile_value value) {
+    if (!e->parts[value.id] && tile_sum_registers(e, value))
+        e->parts[value.id] = tile_sum_move_out(e, value);
     if (!e->parts[value.id]) tile_set_scalar(e, value, constant(e, tile_value_at(e->f, value)));
     return e->parts[value.id];
 }
@@ -155,6 +157,7 @@ void tile_emit_extract(tile_emitter *e, tile_op op) {
     const tile_type *type = tile_value_type(e->f, result);
     int64_t first = 0;
     tile_value_is_int(e->f, tile_op_operand(e->f, op, 1), &first);
+    if (tile_sum_extract(e, from, (unsigned)first, result)) return;
     LLVMValueRef *parts = tile_new_parts(e, type);
     if (take_parts(e, from, (unsigned)first, type, parts)) {
         tile_set_parts(e, result, parts);
@@ -182,6 +185,7 @@ static bool concat_parts(tile_emitter *e, tile_op op, const tile_type *type, LLV
 void tile_emit_concat(tile_emitter *e, tile_op op) {
     tile_value result = tile_op_result(e->f, op, 0);
     const tile_type *type = tile_value_type(e->f, result);
+    if (tile_sum_concat(e, op)) return;
     LLVMValueRef *parts = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, element_count(type));
     if (concat_parts(e, op, type, parts)) {
         tile_set_parts(e, result, parts);
@@ -202,6 +206,7 @@ void tile_emit_permute(tile_emitter *e, tile_op op) {
     const int64_t *order = tile_op_attr(e->f, op, TILE_ATTR_order)->list;
     const tile_type *type = tile_value_type(e->f, result);
     unsigned pack = tile_pack(type);
+    if (tile_sum_permute(e, op)) return;
     bool whole = pack > 1 && pack == tile_pack(tile_value_type(e->f, from));
     for (unsigned i = 0; whole && i < element_count(type); i++)
         whole = order[i] == order[i - i % pack] + i % pack && order[i - i % pack] % pack == 0;

@@ -8,8 +8,8 @@
  * back. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/product.h"
-#include "lib/codegen/emitter.h"
 #include "lib/codegen/ptx.h"
+#include "lib/codegen/sums.h"
 #include "lib/layout/wgmma.h"
 
 /* Descriptors ---------------------------------------------------------------------------------- */
@@ -235,8 +235,12 @@ static void emit_products(tile_emitter *e, const tile_op *ops, unsigned count) {
     if (e->fence_waits) tile_ptx_put_before(&ptx, tile_machine_text(TILE_MACHINE_wgmma_fence));
     e->fence_waits = false;
     for (unsigned i = 0; i < count; i++) {
+        const uint32_t *held = tile_sum_registers(e, tile_op_result(e->f, ops[i], 0));
         which[i] = find_sum(e, ops[i], sums, sum_count);
-        if (which[i] == sum_count) {
+        if (which[i] == sum_count && held) {
+            sum_count++;
+            tile_ptx_add_sums(&ptx, held, parts);
+        } else if (which[i] == sum_count) {
             sum_count++;
             tile_ptx_add_tied(
                 &ptx,
@@ -251,16 +255,34 @@ static void emit_products(tile_emitter *e, const tile_op *ops, unsigned count) {
     }
     LLVMValueRef *results = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, parts * sum_count);
     tile_ptx_call(&ptx, results);
-    for (unsigned i = 0; i < sum_count; i++) tile_set_parts(e, sums[i], results + i * parts);
+    for (unsigned i = 0; i < sum_count; i++)
+        if (!tile_sum_registers(e, sums[i])) tile_set_parts(e, sums[i], results + i * parts);
+}
+
+static void flush_products(tile_emitter *e) {
+    if (e->product_count) emit_products(e, e->products, (unsigned)e->product_count);
+    e->product_count = 0;
+}
+
+/* Where its sums are held: where those that it adds to are. Products of both kinds are not one
+ * call. */
+static void hold_sums(tile_emitter *e, tile_op op) {
+    bool copied = false;
+    tile_value result = tile_op_result(e->f, op, 0);
+    const uint32_t *held = tile_sum_take(e, op, tile_op_operand(e->f, op, 2), &copied);
+    if (e->product_count &&
+        !held != !tile_sum_registers(e, tile_op_result(e->f, e->products[0], 0)))
+        flush_products(e);
+    e->fence_waits |= copied;
+    tile_sum_hold(e, result, held);
 }
 
 void tile_emit_wgmma(tile_emitter *e, tile_op op) {
+    hold_sums(e, op);
     e->products = tile_arena_grow(&e->arena, e->products, e->product_count, &e->product_capacity,
                                   sizeof *e->products);
     e->products[e->product_count++] = op;
-    if (next_product(e, op).id) return;
-    emit_products(e, e->products, (unsigned)e->product_count);
-    e->product_count = 0;
+    if (!next_product(e, op).id) flush_products(e);
 }
 
 void tile_emit_undefined(tile_emitter *e, tile_op op) {
@@ -349,16 +371,25 @@ void tile_emit_wgmma_wait(tile_emitter *e, tile_op op) {
     unsigned count;
     const tile_value *accs = tile_op_segment(e->f, op, 1, &count);
     tile_value *results = TILE_NEW_ARRAY(&e->arena, tile_value, count + 1u);
-    for (unsigned i = 0; i < count; i++) results[i] = tile_op_result(e->f, op, i);
+    tile_value *passed = TILE_NEW_ARRAY(&e->arena, tile_value, count + 1u);
+    unsigned seen = 0;
+    for (unsigned i = 0; i < count; i++) {
+        tile_value result = tile_op_result(e->f, op, i);
+        const uint32_t *held = tile_sum_registers(e, accs[i]);
+        tile_sum_hold(e, result, held);
+        if (held) continue;
+        passed[seen] = accs[i];
+        results[seen++] = result;
+    }
     tile_value_is_int(e->f, tile_op_operand(e->f, op, 0), &pending);
     tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_wgmma_wait);
     tile_ptx_modify(&ptx, "%u", (unsigned)pending);
-    if (!count || has_products_beside(e, op)) {
-        emit_through(e, &ptx, accs, results, count);
+    if (!seen || has_products_beside(e, op)) {
+        emit_through(e, &ptx, passed, results, seen);
         return;
     }
     tile_ptx_call(&ptx, NULL);
-    for (unsigned i = 0; i < count; i++) tile_set_parts(e, results[i], tile_get_parts(e, accs[i]));
+    for (unsigned i = 0; i < seen; i++) tile_set_parts(e, results[i], tile_get_parts(e, passed[i]));
     LLVMBasicBlockRef behind = LLVMAppendBasicBlockInContext(e->llvm, e->function, "complete");
     LLVMBuildBr(e->builder, behind);
     LLVMPositionBuilderAtEnd(e->builder, behind);

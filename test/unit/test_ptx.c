@@ -160,7 +160,7 @@ Test(ptx, what_follows_the_operands) {
     tile_ptx_call(&ptx, sums);
     char *text = close_fixture(&x);
     expect(text,
-           "\"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {$0, $1, $2, $3}, $4, $5, $6, "
-           "1, 1, 0, 1;\", \"=f,=f,=f,=f,l,l,b,0,1,2,3,~{memory}\"");
+           "\"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {$0, $1, $2, $3}, $4, $4, $5, "
+           "1, 1, 0, 1;\", \"=f,=f,=f,=f,l,b,0,1,2,3,~{memory}\"");
     LLVMDisposeMessage(text);
 }

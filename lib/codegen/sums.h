@@ -1,0 +1,40 @@
+/* Vectors in registers that LLVM does not see: see sums.c. */
+#ifndef TILE_LIB_CODEGEN_SUMS_H
+#define TILE_LIB_CODEGEN_SUMS_H
+
+#include "lib/codegen/emitter.h"
+
+typedef struct tile_sums tile_sums;
+
+/* Before the body is emitted, and behind it: the declaration. */
+void tile_sums_begin(tile_emitter *e);
+void tile_sums_end(tile_emitter *e);
+
+/* A register for each part of the value; NULL: LLVM has it. */
+const uint32_t *tile_sum_registers(const tile_emitter *e, tile_value value);
+/* The value lies in these registers from here on; kept, not copied. */
+void tile_sum_hold(tile_emitter *e, tile_value value, const uint32_t *registers);
+
+/* LLVM values for a held vector, for what stands here: tile_get_parts calls it. */
+LLVMValueRef *tile_sum_move_out(tile_emitter *e, tile_value value);
+/* Before the next operation, and where another block goes on: those values are gone. */
+void tile_sums_forget(tile_emitter *e);
+
+/* extract, permute, concat: true if the result is another name for the same registers. */
+bool tile_sum_extract(tile_emitter *e, tile_value from, unsigned first, tile_value result);
+bool tile_sum_permute(tile_emitter *e, tile_op op);
+bool tile_sum_concat(tile_emitter *e, tile_op op);
+
+/* The registers that product op adds to and writes over, NULL if acc is not held; *copied: they
+ * have been written before it. */
+const uint32_t *tile_sum_take(tile_emitter *e, tile_op op, tile_value acc, bool *copied);
+
+/* Decides which carried values of a `for` are held, and moves what it begins with. */
+void tile_sums_enter_loop(tile_emitter *e, tile_op loop);
+/* Moves what an iteration hands on. */
+void tile_sums_end_iteration(tile_emitter *e, tile_op loop);
+/* Decides which results of an `if` are held, and moves what its sides yield; ends: their last
+ * blocks, which end in branches. */
+void tile_sums_join(tile_emitter *e, tile_op branch, const LLVMBasicBlockRef ends[2]);
+
+#endif
