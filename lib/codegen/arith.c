@@ -4,6 +4,7 @@
 
 #include "lib/codegen/emitter.h"
 #include "lib/codegen/ptx.h"
+#include "lib/codegen/sums.h"
 #include "lib/ir/arith.h"
 
 static bool is_float(LLVMValueRef value) {
@@ -414,6 +415,7 @@ void tile_emit_elementwise(tile_emitter *e, tile_op op) {
         emissions[opcode].whole(e, op);
         return;
     }
+    if (tile_sum_add(e, op)) return;
     tile_value result = tile_op_result(e->f, op, 0);
     const tile_type *type = tile_value_type(e->f, result);
     bool by_parts = goes_by_parts(e, op);

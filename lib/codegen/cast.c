@@ -6,6 +6,7 @@
  * have no instruction for 8-bit floats: integer operations give the same codes. */
 #include "lib/codegen/emitter.h"
 #include "lib/codegen/ptx.h"
+#include "lib/codegen/sums.h"
 #include "lib/ir/arith.h"
 #include "lib/ir/scalar.h"
 
@@ -446,6 +447,7 @@ void tile_emit_cast(tile_emitter *e, tile_op op) {
     }
     if (from->scalar == TILE_f32 && tile_pack(type) == 2 && tile_scalar_is_floating(type->scalar) &&
         plain) {
+        if (tile_sum_narrow(e, src, result)) return;
         cast_pairs(e, src, result);
         return;
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/codegen/ptx.h"
+#include "lib/codegen/sums.h"
 #include "lib/ir/atomic.h"
 
 /* Words ---------------------------------------------------------------------------------------- */
@@ -153,6 +154,7 @@ static void load_inline(tile_emitter *e, const access *a, tile_op op, LLVMValueR
     tile_ptx_call(&ptx, words);
 }
 
+/* words: NULL if they are registers of sums.c's */
 static void store_inline(tile_emitter *e, const access *a, tile_op op, LLVMValueRef address,
                          LLVMValueRef predicate, LLVMValueRef *words) {
     tile_cache_hint hint = hint_of(e, op, false);
@@ -161,7 +163,10 @@ static void store_inline(tile_emitter *e, const access *a, tile_op op, LLVMValue
     modify(&ptx, a);
     tile_ptx_add_address(&ptx, address);
     add_predicate(&ptx, predicate);
-    tile_ptx_add_inputs(&ptx, words, a->words);
+    if (words)
+        tile_ptx_add_inputs(&ptx, words, a->words);
+    else
+        tile_ptx_add_sums(&ptx, tile_sum_registers(e, tile_op_operand(e->f, op, 0)), a->words);
     add_policy(&ptx, hint);
     tile_ptx_call(&ptx, NULL);
 }
@@ -208,8 +213,14 @@ static void emit_store(tile_emitter *e, tile_op op) {
     LLVMValueRef words[MAX_WORDS];
     LLVMValueRef address = tile_emit_address(e, op, 1), predicate = tile_get_predicate(e, op, 2);
     if (tile_is_never(predicate)) return;
+    bool is_inline = predicate || says_something(hint_of(e, op, false));
+    if (is_inline && tile_sum_registers(e, src) && a.words == tile_part_count(a.type)) {
+        tile_flush_mmas(e);
+        store_inline(e, &a, op, address, predicate, NULL);
+        return;
+    }
     split_words(e, &a, tile_get_parts(e, src), words);
-    if (predicate || says_something(hint_of(e, op, false))) {
+    if (is_inline) {
         store_inline(e, &a, op, address, predicate, words);
         return;
     }

@@ -256,6 +256,62 @@ const uint32_t *tile_sum_take(tile_emitter *e, tile_op op, tile_value acc, bool 
     return others;
 }
 
+bool tile_sum_narrow(tile_emitter *e, tile_value src, tile_value result) {
+    const uint32_t *registers = e->sums->registers[src.id];
+    const tile_type *type = tile_value_type(e->f, result);
+    unsigned count = tile_part_count(type);
+    LLVMTypeRef part = tile_part_type(e, type);
+    LLVMValueRef *parts = tile_new_parts(e, type);
+    if (!registers) return false;
+    tile_flush_mmas(e);
+    tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_narrow_sums);
+    tile_ptx_modify(&ptx, "%sx2", tile_scalar_name(type->scalar));
+    for (unsigned i = 0; i < count; i++) tile_ptx_add_results(&ptx, &part, 1);
+    for (unsigned i = 0; i < count; i++) {
+        tile_ptx_next(&ptx, i);
+        tile_ptx_add_sums(&ptx, &registers[2 * i], 1);
+        tile_ptx_add_sums(&ptx, &registers[2 * i + 1], 1);
+    }
+    tile_ptx_call(&ptx, parts);
+    tile_set_parts(e, result, parts);
+    return true;
+}
+
+/* Whether a loop or a branch goes on with it. */
+static bool is_yielded(const tile_emitter *e, tile_value value) {
+    uint32_t count;
+    const tile_op *readers = tile_content_readers(e->sums->content, value, &count);
+    for (uint32_t i = 0; i < count; i++)
+        if (tile_op_effects(e->f, readers[i]) & TILE_EFFECT_TERMINATOR) return true;
+    return false;
+}
+
+bool tile_sum_add(tile_emitter *e, tile_op op) {
+    tile_value result = tile_op_result(e->f, op, 0);
+    const tile_type *type = tile_value_type(e->f, result);
+    if (tile_op_opcode(e->f, op) != TILE_OP_add || type->scalar != TILE_f32) return false;
+    for (unsigned k = 0; k < 2; k++) {
+        tile_value sum = tile_op_operand(e->f, op, k), other = tile_op_operand(e->f, op, 1 - k);
+        const uint32_t *registers = e->sums->registers[sum.id];
+        if (!registers || e->sums->registers[other.id] || !is_yielded(e, result) ||
+            tile_content_is_read(e->sums->content, sum, op, TILE_MOMENT_AT))
+            continue;
+        tile_flush_mmas(e);
+        LLVMValueRef *parts = tile_get_parts(e, other);
+        tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_add_to_sum);
+        for (unsigned i = 0; i < tile_part_count(type); i++)
+            tile_ptx_add_sums(&ptx, &registers[i], 1);
+        for (unsigned i = 0; i < tile_part_count(type); i++) {
+            tile_ptx_next(&ptx, i);
+            tile_ptx_add_inputs(&ptx, &parts[i], 1);
+        }
+        tile_ptx_call(&ptx, NULL);
+        tile_sum_hold(e, result, registers);
+        return true;
+    }
+    return false;
+}
+
 /* Whether a product adds to the value, or to what a loop makes of it. */
 static bool is_summed(const tile_emitter *e, tile_value value) {
     uint32_t count;

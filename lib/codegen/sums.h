@@ -29,6 +29,11 @@ bool tile_sum_concat(tile_emitter *e, tile_op op);
  * have been written before it. */
 const uint32_t *tile_sum_take(tile_emitter *e, tile_op op, tile_value acc, bool *copied);
 
+/* A cast of f32 to pairs of 16 bits, an addition of f32 to what a loop or a branch goes on with:
+ * true if they have been emitted, since src or an operand is held. */
+bool tile_sum_narrow(tile_emitter *e, tile_value src, tile_value result);
+bool tile_sum_add(tile_emitter *e, tile_op op);
+
 /* Decides which carried values of a `for` are held, and moves what it begins with. */
 void tile_sums_enter_loop(tile_emitter *e, tile_op loop);
 /* Moves what an iteration hands on. */
