@@ -522,6 +522,60 @@ static void compute_slice(evaluation *e, tile_op op, double *to) {
     if (!e->failed) rearrange(e, op, 0, 1, first, to);
 }
 
+/* Rows of an operand one by one; NULL after a report. What is computed goes to `to`, and
+ * coordinates, where there are any, to `places`. */
+static void compute_rows(evaluation *e, tile_op op, double *to, double *places) {
+    tile_compute_array a;
+    tile_opcode opcode = tile_op_opcode(e->f, op);
+    const double *from = operand_of(e, op, 0, &a);
+    tile_scan scan = tile_scan_of(e->f, op);
+    int64_t axis = attr_of(e, op, TILE_ATTR_axis, 0);
+    if (!from || e->failed) return;
+    bool combines = opcode == TILE_OP_sort ? tile_scalar_has_arithmetic(a.scalar)
+                                           : tile_kind_combines(scan.kind, a.scalar);
+    if (axis < 0 || axis >= a.rank || !combines) {
+        FAIL(e, "@%s: %s is not defined for %s along axis %lld", e->f->name,
+             tile_op_get_info(opcode)->name, tile_scalar_name(a.scalar), (long long)axis);
+        return;
+    }
+    tile_rows rows = tile_rows_along(a.dims, a.rank, (unsigned)axis);
+    tile_number *row = malloc(sizeof *row * (rows.extent + 1));
+    for (size_t r = 0; row && r < rows.outer * rows.inner; r++) {
+        size_t first = tile_row_begin(&rows, r), found;
+        for (size_t i = 0; i < rows.extent; i++)
+            row[i] = tile_number_of(a.scalar, from[first + i * rows.inner]);
+        if (places) {
+            found = tile_row_find(scan.kind, a.scalar, row, rows.extent);
+            places[r] = (double)found;
+            to[r] = rows.extent ? tile_number_value(a.scalar, row[found])
+                                : tile_kind_identity(scan.kind);
+            continue;
+        }
+        if (opcode == TILE_OP_sort)
+            tile_row_sort(tile_op_has_attr(e->f, op, TILE_ATTR_descending), a.scalar, row,
+                          rows.extent);
+        else
+            tile_row_scan(scan, a.scalar, row, rows.extent);
+        for (size_t i = 0; i < rows.extent; i++)
+            to[first + i * rows.inner] = tile_number_value(a.scalar, row[i]);
+    }
+    if (!row) FAIL(e, "@%s: out of host memory for a row", e->f->name);
+    free(row);
+}
+
+static void compute_reduce_arg(evaluation *e, tile_op op, double *to) {
+    double *places = create_value(e, tile_op_result(e->f, op, 1));
+    if (places) compute_rows(e, op, to, places);
+}
+
+static void compute_scan(evaluation *e, tile_op op, double *to) {
+    compute_rows(e, op, to, NULL);
+}
+
+static void compute_sort(evaluation *e, tile_op op, double *to) {
+    compute_rows(e, op, to, NULL);
+}
+
 /* A row's name names the function that computes it, where it has level 1. */
 static void (*const computers[TILE_OPCODE_LIMIT])(evaluation *e, tile_op op, double *to) = {
 #define COMPUTER_L0(name) NULL

@@ -167,6 +167,7 @@ static const struct {
     [TILE_OP_permute] = {complete_permute, true},
     [TILE_OP_wgmma_descriptor] = {complete_descriptor, true},
     [TILE_OP_reduce] = {complete_reduced, true},
+    [TILE_OP_reduce_arg] = {complete_reduced, true},
     [TILE_OP_transpose] = {complete_transpose, true},
     [TILE_OP_scratch] = {complete_scratch, false},
     [TILE_OP_cast] = {complete_cast, false},

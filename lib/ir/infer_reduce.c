@@ -78,6 +78,32 @@ bool tile_infer_reduce(tile_infer *infer) {
     return check_reduced(infer, infer->given) && result(infer, infer->given);
 }
 
+/* The coordinates are held as the values are. */
+bool tile_infer_reduce_arg(tile_infer *infer) {
+    const tile_type *buffer = type_of(infer, 1), *places = type_of(infer, 2);
+    if (!tile_infer_reduce(infer) || !check_buffer(infer, places)) return false;
+    if (!buffer != !places)
+        return fail(infer, "values and coordinates need a buffer each, or none", NULL, "", NULL);
+    infer->results[1] =
+        tile_type_with_scalar(tile_function_context(infer->function), infer->results[0], TILE_i32);
+    infer->result_count = 2;
+    return true;
+}
+
+bool tile_infer_scan(tile_infer *infer) {
+    return check_array(infer) && check_axis(infer) && check_buffer(infer, type_of(infer, 1)) &&
+           result(infer, type_of(infer, 0));
+}
+
+bool tile_infer_sort(tile_infer *infer) {
+    const tile_type *src = type_of(infer, 0);
+    if (!check_array(infer) || !check_axis(infer) || !check_buffer(infer, type_of(infer, 1)))
+        return false;
+    if (!src->param && (!tile_scalar_has_arithmetic(src->scalar) || src->scalar == TILE_i1))
+        return fail(infer, "cast the elements to i32 or f32 first, to sort", src, "", NULL);
+    return result(infer, src);
+}
+
 /* A vector's elements one by one, or the one of a scalar. */
 static bool check_registers(const tile_infer *infer) {
     const tile_type *src = type_of(infer, 0);

@@ -121,6 +121,9 @@ bool tile_infer_is_access(const tile_infer *infer, const tile_type *fragment,
 
 /* infer_reduce.c */
 bool tile_infer_reduce(tile_infer *infer);
+bool tile_infer_reduce_arg(tile_infer *infer);
+bool tile_infer_scan(tile_infer *infer);
+bool tile_infer_sort(tile_infer *infer);
 bool tile_infer_shfl(tile_infer *infer);
 bool tile_infer_redux(tile_infer *infer);
 /* The operand's type with an extent of 1 along the axis; NULL while that is not known. */

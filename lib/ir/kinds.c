@@ -19,6 +19,8 @@ static const struct {
     {TILE_OP_tma_store, {COMBINING, TILE_WORD_kind_exch}}, /* which it refuses in its own words */
     {TILE_OP_bulk_store, {COMBINING, TILE_WORD_kind_exch}},
     {TILE_OP_reduce, {COMBINING, TILE_WORD_kind_mul}},
+    {TILE_OP_reduce_arg, {TILE_WORD_kind_max, TILE_WORD_kind_min}},
+    {TILE_OP_scan, {COMBINING, TILE_WORD_kind_mul}},
     {TILE_OP_redux, {COMBINING}},
     {TILE_OP_shfl,
      {TILE_WORD_kind_idx, TILE_WORD_kind_up, TILE_WORD_kind_down, TILE_WORD_kind_xor}},
@@ -86,7 +88,7 @@ static bool refuse_elements(const tile_function *f, tile_op op, tile_scalar scal
 
 /* Those that say themselves what they combine. */
 static bool combines_elements(tile_opcode opcode) {
-    return opcode == TILE_OP_reduce;
+    return opcode == TILE_OP_reduce || opcode == TILE_OP_reduce_arg || opcode == TILE_OP_scan;
 }
 
 bool tile_verify_kind(const tile_function *f, tile_op op) {

@@ -1,6 +1,7 @@
 /* Statements and attributes. */
 #include <string.h>
 
+#include "lib/ir/describe.h"
 #include "lib/ir/parser.h"
 #include "lib/ir/regions.h"
 
@@ -284,18 +285,35 @@ static bool parse_operands(tile_parser *p, const tile_op_info *info, tile_invoca
 }
 
 /* ":" type,+; several results of one type need it only once. */
-static bool parse_result_types(tile_parser *p, const tile_type **given) {
-    *given = NULL;
+static bool parse_result_types(tile_parser *p, tile_invocation *call) {
+    call->given = call->second = NULL;
     if (!tile_parse_take(p, ":")) return true;
-    do {
+    for (unsigned i = 0; i == 0 || tile_parse_take(p, ","); i++) {
         tile_loc loc = p->token.loc;
         const tile_type *type = tile_parse_result_type(p);
         if (!type) return false;
-        if (*given && type != *given)
+        if (i == 1 && call->opcode == TILE_OP_reduce_arg)
+            call->second = type;
+        else if (i && type != call->given)
             return tile_parse_error(p, loc, "all results of an operation have one type");
-        *given = type;
-    } while (tile_parse_take(p, ","));
+        else
+            call->given = type;
+    }
     return true;
+}
+
+/* The type that was written for the second result is its type. */
+static bool check_second(tile_parser *p, const tile_invocation *call, tile_op op) {
+    if (!op.id || !call->second) return true;
+    const tile_type *type = tile_value_type(p->function, tile_op_result(p->function, op, 1));
+    if (type == call->second) return true;
+    tile_arena scratch = {0};
+    tile_parse_error(p, call->loc, "%s: the second result is %s, not %s",
+                     tile_op_get_info(call->opcode)->name,
+                     tile_type_text(p->function, type, NULL, &scratch),
+                     tile_type_text(p->function, call->second, NULL, &scratch));
+    tile_arena_reset(&scratch);
+    return false;
 }
 
 /* `sync all`: the flag that makes it another barrier stands behind the name, unless the word begins
@@ -351,11 +369,12 @@ static bool parse_op(tile_parser *p, const tile_statement *s, tile_opcode opcode
     if (!parse_operands(p, info, &call) ||
         !tile_parse_attrs(p, tile_parse_allowed_attrs(info), info->name, call.attrs,
                           &call.attr_count) ||
-        !parse_result_types(p, &call.given))
+        !parse_result_types(p, &call))
         return false;
     if (tile_opcode_is_callable(opcode) && tile_parse_at_infix(p))
         return parse_expression_from(p, s, &call);
-    return tile_parse_bind_results(p, s, tile_lower_op(p, &call, NULL), info->name);
+    tile_op op = tile_lower_op(p, &call, NULL);
+    return tile_parse_bind_results(p, s, op, info->name) && check_second(p, &call, op);
 }
 
 /* Statements and regions ---------------------------------------------------------------------- */

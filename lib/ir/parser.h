@@ -65,7 +65,8 @@ typedef struct tile_invocation {
     unsigned count;
     tile_parsed_attr attrs[TILE_MAX_ATTRS];
     unsigned attr_count;
-    const tile_type *given; /* NULL: none is written */
+    const tile_type *given;  /* NULL: none is written */
+    const tile_type *second; /* of the second result, where another one is written */
 } tile_invocation;
 
 typedef struct tile_symbol {

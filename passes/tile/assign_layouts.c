@@ -185,6 +185,7 @@ static void unite_op(tile_function *f, tile_op op, void *user) {
         unite(a, data->first_result, data->operands[data->operand_count - 1]);
     if (layouts_is_atomic_tile(f, op)) unite_values(a, op);
     unite_gathered(a, op);
+    if (data->opcode == TILE_OP_reduce_arg) unite(a, data->first_result, tile_op_result(f, op, 1));
     if (data->opcode == TILE_OP_dot_wait) unite(a, data->first_result, data->operands[0]);
     if (data->opcode == TILE_OP_unjoin) unite(a, data->first_result, tile_op_result(f, op, 1));
     if (data->opcode == TILE_OP_join) unite(a, data->operands[0], data->operands[1]);
@@ -426,10 +427,28 @@ static bool wish_rearranged(assignment *a, tile_op op) {
     return changed;
 }
 
+static bool works_on_rows(tile_opcode opcode) {
+    return opcode == TILE_OP_reduce || opcode == TILE_OP_reduce_arg || opcode == TILE_OP_scan ||
+           opcode == TILE_OP_sort;
+}
+
+/* A scan or sort leaves elements where they are, if it can be done there. */
+static bool wish_rows(assignment *a, tile_op op) {
+    const tile_layout *operand = layout_of(a, tile_op_operand(a->f, op, 0));
+    uint32_t class = class_of(a, tile_op_result(a->f, op, 0));
+    if (!operand || a->wish[class] >= WISH_REDUCE) return false;
+    tile_layout layout = tile_rows_layout(a->f, op, warps_at(a, op));
+    wish(a, tile_op_result(a->f, op, 0), WISH_REDUCE,
+         tile_rows_fit(a->f, op, operand) ? operand : &layout);
+    return true;
+}
+
 /* True if the result's class has a new wish: what each thread holds when it has combined what the
  * operand's layout gives it. */
 static bool wish_reduced(assignment *a, tile_op op) {
     tile_reduction reduction;
+    if (tile_op_opcode(a->f, op) == TILE_OP_scan || tile_op_opcode(a->f, op) == TILE_OP_sort)
+        return wish_rows(a, op);
     const tile_layout *operand = layout_of(a, tile_op_operand(a->f, op, 0));
     uint32_t class = class_of(a, tile_op_result(a->f, op, 0));
     if (!operand || a->wish[class] >= WISH_REDUCE || !tile_reduction_of(a->f, op, &reduction))
@@ -443,7 +462,7 @@ static bool wish_reduced(assignment *a, tile_op op) {
 typedef struct passages {
     tile_op *ops;
     unsigned count;
-    const tile_op *reduce;
+    tile_op *reduce; /* and the others that work on rows */
     unsigned reductions;
 } passages;
 
@@ -453,11 +472,12 @@ static void list_passage(tile_function *f, tile_op op, void *user) {
     if (tile_op_opcode(f, op) == TILE_OP_broadcast || tile_is_rearrangement(f, op) ||
         (tile_gather_of(f, op, &g) && g.tiles))
         list->ops[list->count++] = op;
+    if (works_on_rows(tile_op_opcode(f, op))) list->reduce[list->reductions++] = op;
 }
 
 static passages find_passages(assignment *a) {
-    passages list = {TILE_NEW_ARRAY(a->pass->scratch, tile_op, a->f->op_count), 0, NULL, 0};
-    list.reduce = tile_find_ops(a->f, TILE_OP_reduce, a->pass->scratch, &list.reductions);
+    passages list = {TILE_NEW_ARRAY(a->pass->scratch, tile_op, a->f->op_count), 0,
+                     TILE_NEW_ARRAY(a->pass->scratch, tile_op, a->f->op_count), 0};
     tile_walk(a->f, a->f->body, list_passage, &list);
     return list;
 }

@@ -410,8 +410,46 @@ static void give_cells(conversions *c, tile_op op) {
                     *to = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     if (tile_op_at(c->f, op)->segment[1] || !tile_reduction_of(c->f, op, &reduction)) return;
     tile_reduce_plan plan = tile_reduce_make_plan(from->layout, reduction.axis);
-    if (tile_reduce_exchanges(&plan, to->layout))
-        append_buffer(c, op, 1, tile_reduction_buffer(c->f, op, &plan));
+    if (!tile_reduce_exchanges(&plan, to->layout)) return;
+    tile_scalar scalar = tile_reduction_scalar(reduction.kind, from->scalar);
+    append_buffer(c, op, 1, tile_reduction_buffer(c->f, op, scalar, &plan));
+    if (tile_op_opcode(c->f, op) == TILE_OP_reduce_arg)
+        append_buffer(c, op, 2, tile_reduction_buffer(c->f, op, TILE_i32, &plan));
+}
+
+/* The result is made in this layout, and converted for its users. */
+static void make_result(conversions *c, tile_op op, const tile_layout *layout) {
+    tile_value result = tile_op_result(c->f, op, 0);
+    const tile_type *wanted = tile_value_type(c->f, result);
+    if (tile_layout_equal(layout, wanted->layout)) return;
+    tile_value *map = TILE_NEW_ARRAY(c->pass->scratch, tile_value, c->f->value_count);
+    tile_value_at(c->f, result)->type = tile_type_with_layout(c->pass->context, wanted, layout);
+    tile_builder b = tile_builder_before(c->f, op);
+    b.before = tile_op_at(c->f, op)->next;
+    tile_value buffer = tile_build_alloc_shared(&b, buffer_type(c, wanted));
+    tile_value converted = tile_build_convert_layout(&b, result, buffer, wanted);
+    tile_build_free_shared(&b, buffer);
+    map[result.id] = converted;
+    tile_replace_values(c->f, c->f->body, map);
+    prepare_set_operand(c->f, tile_value_def(c->f, converted), 0, result);
+    tile_pass_count(c->pass, "conversions", 1);
+}
+
+/* A scan or sort: its rows lie as it takes them. */
+static void convert_rows(conversions *c, tile_op op) {
+    tile_value src = tile_op_operand(c->f, op, 0);
+    const tile_layout *held = tile_value_type(c->f, src)->layout,
+                      *wanted = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
+    tile_layout layout = tile_rows_layout(c->f, op, tile_executors_of(c->f, op).warps);
+    if (tile_rows_fit(c->f, op, wanted))
+        layout = *wanted;
+    else if (tile_rows_fit(c->f, op, held))
+        layout = *held;
+    if (!tile_layout_equal(&layout, held))
+        prepare_set_operand(c->f, op, 0, convert(c, op, src, &layout));
+    make_result(c, op, &layout);
+    const tile_type *buffer = tile_rows_buffer(c->f, op, &layout);
+    if (buffer && !tile_op_at(c->f, op)->segment[1]) append_buffer(c, op, 1, buffer);
 }
 
 static void convert_region(conversions *c, tile_region region) {
@@ -422,7 +460,8 @@ static void convert_region(conversions *c, tile_region region) {
         convert_gathered(c, op);
         if (opcode == TILE_OP_store_async) convert_for_pieces(c, op);
         if (opcode == TILE_OP_broadcast) convert_repeated(c, op);
-        if (opcode == TILE_OP_reduce) give_cells(c, op);
+        if (opcode == TILE_OP_reduce || opcode == TILE_OP_reduce_arg) give_cells(c, op);
+        if (opcode == TILE_OP_scan || opcode == TILE_OP_sort) convert_rows(c, op);
         if (tile_is_rearrangement(c->f, op)) convert_rearranged(c, op);
         if (layouts_is_atomic_tile(c->f, op)) give_buffer(c, op);
         for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)

@@ -15,6 +15,8 @@
  *   lower_tma.c      those that tensor maps can describe
  *   lower_shape.c    coordinates of a tile's elements, elements that are repeated
  *   lower_reduce.c   elements combined along an axis
+ *   lower_scan.c     running combinations along an axis
+ *   lower_sort.c     elements put in order along an axis
  *   lower_print.c    what is printed
  *   lower_dot.c      mma on fragments
  *   lower_wgmma.c    wgmma on descriptors and fragments
@@ -388,7 +390,21 @@ tile_value lower_repeat(lowering *l, tile_value source, const tile_type *from, c
 
 /* lower_reduce.c ------------------------------------------------------------------------------ */
 
-tile_value lower_reduce(lowering *l, tile_op op);
+/* places: NULL, or where the coordinates of a reduce_arg go. */
+tile_value lower_reduce(lowering *l, tile_op op, tile_value *places);
+/* Register i of the result is register order[i]. */
+tile_value lower_permute(lowering *l, tile_value vector, const int64_t *order, unsigned count);
+tile_value lower_shfl(lowering *l, tile_value value, tile_value lane, const char *kind);
+/* A tile with the extents of its layout. */
+const tile_type *lower_laid_out(lowering *l, tile_scalar scalar, const tile_layout *layout);
+
+/* lower_scan.c -------------------------------------------------------------------------------- */
+
+tile_value lower_scan(lowering *l, tile_op op);
+
+/* lower_sort.c -------------------------------------------------------------------------------- */
+
+tile_value lower_sort(lowering *l, tile_op op);
 
 /* lower_dot.c --------------------------------------------------------------------------------- */
 

@@ -203,8 +203,8 @@ tile_value lower_take(lowering *l, tile_value fragment, const lower_cut *cut, un
 tile_value lower_assemble(lowering *l, const tile_value *parts, const lower_cut *cut) {
     unsigned count = cut->count, width = 1u << cut->width_bits;
     const tile_type *part = tile_value_type(l->f, parts[0]);
-    if (count == 1 && part->kind == TILE_TYPE_VECTOR) return parts[0];
-    tile_value all = tile_build_concat(&l->builder, parts, count);
+    bool one = count == 1 && part->kind == TILE_TYPE_VECTOR;
+    tile_value all = one ? parts[0] : tile_build_concat(&l->builder, parts, count);
     int64_t *order = TILE_NEW_ARRAY(l->pass->scratch, int64_t, count * width);
     bool in_row = true;
     for (unsigned index = 0; index < count; index++)

@@ -142,26 +142,54 @@ static void check_gather(checker *c, tile_op op) {
              "run assign-layouts");
 }
 
-static void check_reduce(checker *c, tile_op op) {
+static void fail_buffer(checker *c, tile_op op, bool missing) {
+    c->ok = false;
+    tile_report(
+        c->pass->context, TILE_ERROR, tile_op_loc(c->f, op), "%s: %s", tile_op_name(c->f, op),
+        missing ? "warps exchange elements, which takes a shared buffer behind the tile; run "
+                  "assign-layouts"
+                : "the buffer's extents or layout are not those that the tile's layout "
+                  "asks for; leave it out, and assign-layouts adds it");
+}
+
+/* wanted: NULL if there need not be one. */
+static void check_row_buffer(checker *c, tile_op op, unsigned operand, const tile_type *wanted) {
     unsigned count;
+    const tile_value *buffer = tile_op_segment(c->f, op, operand, &count);
+    if (wanted && (!count || tile_value_type(c->f, buffer[0]) != wanted))
+        fail_buffer(c, op, !count);
+}
+
+static void check_reduce(checker *c, tile_op op) {
     tile_reduction reduction;
+    bool finds = tile_op_opcode(c->f, op) == TILE_OP_reduce_arg;
     if (!tile_reduction_of(c->f, op, &reduction)) {
         fail(c, op, "reduce: axis and kind must be known at compile time");
         return;
     }
-    const tile_layout *from = tile_value_type(c->f, tile_op_operand(c->f, op, 0))->layout,
-                      *to = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
-    tile_reduce_plan plan = tile_reduce_make_plan(from, reduction.axis);
-    const tile_value *buffer = tile_op_segment(c->f, op, 1, &count);
+    const tile_type *from = tile_value_type(c->f, tile_op_operand(c->f, op, 0));
+    const tile_layout *to = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
+    tile_reduce_plan plan = tile_reduce_make_plan(from->layout, reduction.axis);
+    if (finds && !tile_layout_equal(to, tile_value_type(c->f, tile_op_result(c->f, op, 1))->layout))
+        fail(c, op, "reduce_arg: both results must have one layout");
     if (!tile_reduce_exchanges(&plan, to)) return;
-    if (!count)
-        fail(c, op,
-             "reduce: warps exchange elements, which takes a shared buffer as second "
-             "operand; run assign-layouts");
-    else if (tile_value_type(c->f, buffer[0]) != tile_reduction_buffer(c->f, op, &plan))
-        fail(c, op,
-             "reduce: the buffer's extents or layout are not those that the tile's layout "
-             "asks for; leave it out, and assign-layouts adds it");
+    tile_scalar scalar = tile_reduction_scalar(reduction.kind, from->scalar);
+    check_row_buffer(c, op, 1, tile_reduction_buffer(c->f, op, scalar, &plan));
+    if (finds && c->ok)
+        check_row_buffer(c, op, 2, tile_reduction_buffer(c->f, op, TILE_i32, &plan));
+}
+
+static void check_rows(checker *c, tile_op op) {
+    const tile_layout *layout = tile_value_type(c->f, tile_op_operand(c->f, op, 0))->layout;
+    bool sorts = tile_op_opcode(c->f, op) == TILE_OP_sort;
+    if (tile_op_attr_int(c->f, op, TILE_ATTR_axis, -1) < 0 ||
+        (!sorts && !tile_op_word(c->f, op, TILE_ATTR_kind)))
+        fail(c, op, "scan and sort: axis and kind must be known at compile time");
+    else if (!tile_rows_fit(c->f, op, layout) ||
+             !tile_layout_equal(layout, tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout))
+        fail(c, op, "threads do not hold the rows as it takes them; run assign-layouts");
+    else
+        check_row_buffer(c, op, 1, tile_rows_buffer(c->f, op, layout));
 }
 
 /* A stage that is never one of the buffer's. What may be one is checked by the CPU device. It can
@@ -341,7 +369,9 @@ static void check_op(tile_function *f, tile_op op, void *user) {
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_dot) check_dot(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_convert_layout) check_convert(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_broadcast) check_broadcast(c, op);
-    if (c->ok && tile_op_opcode(f, op) == TILE_OP_reduce) check_reduce(c, op);
+    tile_opcode opcode = tile_op_opcode(f, op);
+    if (c->ok && (opcode == TILE_OP_reduce || opcode == TILE_OP_reduce_arg)) check_reduce(c, op);
+    if (c->ok && (opcode == TILE_OP_scan || opcode == TILE_OP_sort)) check_rows(c, op);
     if (c->ok && tile_is_rearrangement(f, op)) check_rearranged(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_store_async) check_pieces(c, op);
     c->ok &= before;

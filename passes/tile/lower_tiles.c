@@ -330,6 +330,13 @@ static void lower_transfer(lowering *l, tile_op op, tile_opcode opcode) {
         lower_store_shared(l, lower_mapped(l, source), tile, element, count);
 }
 
+static void lower_find(lowering *l, tile_op op) {
+    tile_value second = tile_op_result(&l->old, op, 1), places = TILE_NO_VALUE;
+    set_result(l, op, lower_reduce(l, op, &places));
+    l->map[second.id] = places;
+    tile_value_at(l->f, places)->name = tile_value_at(&l->old, second)->name;
+}
+
 static void lower_op(lowering *l, tile_op op) {
     tile_opcode opcode = tile_op_opcode(&l->old, op);
     if (l->late[op.id]) return;
@@ -356,7 +363,10 @@ static void lower_op(lowering *l, tile_op op) {
     case TILE_OP_inside: set_result(l, op, lower_inside(l, op)); break;
     case TILE_OP_dot: set_result(l, op, lower_dot(l, op)); break;
     case TILE_OP_dot_wait: set_result(l, op, lower_dot_wait(l, op)); break;
-    case TILE_OP_reduce: set_result(l, op, lower_reduce(l, op)); break;
+    case TILE_OP_reduce: set_result(l, op, lower_reduce(l, op, NULL)); break;
+    case TILE_OP_reduce_arg: lower_find(l, op); break;
+    case TILE_OP_scan: set_result(l, op, lower_scan(l, op)); break;
+    case TILE_OP_sort: set_result(l, op, lower_sort(l, op)); break;
     case TILE_OP_iota: set_result(l, op, lower_iota(l, op)); break;
     case TILE_OP_broadcast: set_result(l, op, lower_broadcast(l, op)); break;
     case TILE_OP_print: lower_print(l, op); break;

@@ -222,6 +222,38 @@ void cpu_decode_reduce(cpu_decoder *d, tile_op op) {
     insn->integer = reduction.axis;
 }
 
+static void decode_rows(cpu_decoder *d, tile_op op) {
+    tile_scan scan = tile_scan_of(d->f, op);
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_rows);
+    insn->type = cpu_operand_type(d, op, 0);
+    cpu_set_elements(d, insn, insn->type);
+    insn->integer = tile_op_attr_int(d->f, op, TILE_ATTR_axis, -1);
+    insn->kind = scan.kind;
+    insn->reverse = scan.reverse;
+    insn->exclusive = scan.exclusive;
+    insn->flag = tile_op_has_attr(d->f, op, TILE_ATTR_descending);
+    if (insn->integer < 0 || (!insn->kind && insn->opcode != TILE_OP_sort))
+        CPU_FAIL(d, insn->loc,
+                 "%s: its axis or kind is not known yet: instantiate the kernel first",
+                 tile_op_name(d->f, op));
+}
+
+void cpu_decode_reduce_arg(cpu_decoder *d, tile_op op) {
+    tile_value places = tile_op_result(d->f, op, 1);
+    decode_rows(d, op);
+    cpu_insn *insn = &d->program->insns[d->program->insn_count - 1];
+    insn->second = cpu_places_of(d, &places, 1);
+    insn->second_count = 1;
+}
+
+void cpu_decode_scan(cpu_decoder *d, tile_op op) {
+    decode_rows(d, op);
+}
+
+void cpu_decode_sort(cpu_decoder *d, tile_op op) {
+    decode_rows(d, op);
+}
+
 static void decode_of_warp(cpu_decoder *d, tile_op op, cpu_handler handler) {
     cpu_insn *insn = cpu_add_op(d, op, handler);
     cpu_set_elements(d, insn, cpu_result_type(d, op));

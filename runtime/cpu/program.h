@@ -76,7 +76,8 @@ struct cpu_insn {
     bool flag;          /* ldmatrix: trans; scratch: clean; dot: async; wgmma: sparse; select: one
                            condition for all elements */
     bool speculative;   /* reads what may not be written yet */
-    bool own_order;     /* level 2: the block's accesses are ordered without barriers */
+    bool reverse, exclusive; /* scan */
+    bool own_order;          /* level 2: the block's accesses are ordered without barriers */
     bool releases, acquires;
     tile_manner manner;             /* element-wise operations */
     tile_word kind;                 /* atomic operations; waits: how they compare */

@@ -1,6 +1,7 @@
 /* Elements along an axis of a tile, which is row-major here; and of a warp's threads. */
 #include "lib/ir/reduce.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/cpu/exec.h"
@@ -18,6 +19,38 @@ CPU_HANDLER(cpu_run_reduce) {
             tile_accumulate(&sum, first + i * rows.inner * insn->size);
         tile_accumulate_write(&sum, to + row * insn->size);
     }
+    return CPU_NEXT;
+}
+
+/* Rows one by one: insn->flag says `descending` of a sort, insn->second where coordinates go. */
+CPU_HANDLER(cpu_run_rows) {
+    int64_t dims[TILE_MAX_RANK];
+    const char *from = cpu_at(run, agent, insn->operand[0]);
+    char *to = cpu_at(run, agent, insn->result);
+    int32_t *places =
+        insn->opcode == TILE_OP_reduce_arg ? cpu_at(run, agent, insn->second[0]) : NULL;
+    tile_scan scan = {insn->kind, insn->reverse, insn->exclusive};
+    for (unsigned d = 0; d < insn->type->rank; d++) dims[d] = tile_type_dim(insn->type, d);
+    tile_rows rows = tile_rows_along(dims, insn->type->rank, (unsigned)insn->integer);
+    tile_number *row = tile_malloc(sizeof *row * (rows.extent + 1));
+    for (size_t r = 0; r < rows.outer * rows.inner; r++) {
+        size_t first = tile_row_begin(&rows, r);
+        for (size_t i = 0; i < rows.extent; i++)
+            row[i] = tile_number_read(insn->scalar, from + (first + i * rows.inner) * insn->size);
+        if (places) {
+            size_t found = tile_row_find(insn->kind, insn->scalar, row, rows.extent);
+            tile_number_write(insn->scalar, row[found], to + r * insn->size);
+            places[r] = (int32_t)found;
+            continue;
+        }
+        if (insn->opcode == TILE_OP_sort)
+            tile_row_sort(insn->flag, insn->scalar, row, rows.extent);
+        else
+            tile_row_scan(scan, insn->scalar, row, rows.extent);
+        for (size_t i = 0; i < rows.extent; i++)
+            tile_number_write(insn->scalar, row[i], to + (first + i * rows.inner) * insn->size);
+    }
+    free(row);
     return CPU_NEXT;
 }
 

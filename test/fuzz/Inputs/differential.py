@@ -320,6 +320,8 @@ class Kernel:
         kinds = ["min", "max"] + (["add", "add"] if exact else [])
         kinds += ["mul", "and", "or", "xor"] if tile.scalar in INTS else []
         kind = self.pick(kinds)
+        if self.chance(0.4):
+            return self.row(tile, axis, kind)
         dims = [1 if d == axis else extent for d, extent in enumerate(tile.dims)]
         small = tile.small if kind in ("min", "max") else None
         result = Tile(self.name(), tile.scalar, dims, small)
@@ -329,6 +331,23 @@ class Kernel:
         wide = Tile(self.name(), tile.scalar, tile.dims, small)
         self.emit(f"{wide.name} = broadcast {result.name} : {wide.type()}")
         return wide
+
+    def row(self, tile, axis, kind):
+        """Rows scanned, sorted or searched."""
+        choice = self.random.random()
+        result = Tile(self.name(), tile.scalar, tile.dims, tile.small if kind in ("min", "max") else None)
+        if choice < 0.4 and kind not in ("min", "max"):
+            flags = "".join(f", {flag}" for flag in ("reverse", "exclusive") if self.chance(0.4))
+            self.emit(f"{result.name} = scan_{kind} {tile.name} {{axis = {axis}{flags}}}")
+        elif choice < 0.6 and tile.scalar in INTS:
+            self.emit(f"{result.name} = sort {tile.name} {{axis = {axis}{self.pick(['', ', descending'])}}}")
+        else:
+            places = self.name("p")
+            kind = self.pick(["max", "min"])
+            self.emit(f"{result.name}, {places} = reduce_arg_{kind} {tile.name} {{axis = {axis}}}")
+            dims = [1 if d == axis else extent for d, extent in enumerate(tile.dims)]
+            return Tile(places, "i32", dims) if self.chance(0.5) else Tile(result.name, tile.scalar, dims, tile.small)
+        return result
 
     def stretched(self, tile):
         """An operation on operands of different shapes, one of which may be a scalar."""
