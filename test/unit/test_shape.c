@@ -549,8 +549,8 @@ Test(shape, of_all_rows) {
     for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++)
         if (tile_op_get_info((tile_opcode)i)->levels == TILE_LEVELS_L12)
             cr_expect(i == TILE_OP_iota || i == TILE_OP_broadcast || i == TILE_OP_reduce ||
-                          i == TILE_OP_reduce_arg || i == TILE_OP_scan ||
-                          i == TILE_OP_sort || is_in_chains((tile_opcode)i),
+                          i == TILE_OP_reduce_arg || i == TILE_OP_scan || i == TILE_OP_sort ||
+                          is_in_chains((tile_opcode)i),
                       "%s is not tested here", tile_op_get_info((tile_opcode)i)->name);
 }
 
