@@ -58,8 +58,6 @@ static const double power_of_moving = 20, power_seconds = 40e-6;
 /* What multiprocessors without work leave the others there, as a faster clock: so much is lost of
  * what sharing the last round gains. */
 static const double power_of_idle = 0.8;
-/* What copies take of the shared memory that they write, of what reads of as many bytes take. */
-static const double landing = 0.5;
 /* What those warps get of wgmma's rate that copy for themselves, too. */
 static const double without_roles = 0.7;
 
@@ -68,7 +66,7 @@ static const double without_roles = 0.7;
 enum {
     SM_REGISTERS = 65536,
     SHARED_PER_CYCLE = 77,    /* bytes: of 128, as warps read operands for mma.sync */
-    OPERANDS_PER_CYCLE = 110, /* likewise, as wgmma reads its own */
+    OPERANDS_PER_CYCLE = 90,  /* likewise, as wgmma reads its own */
     L2_PER_CYCLE = 101,       /* bytes, where all multiprocessors ask */
     MOST_L2_PER_CYCLE = 163,  /* where one of them does */
     COPIES_PER_CYCLE = 90,    /* likewise, by the threads' own copies */
@@ -243,8 +241,7 @@ static double time_products(const sheet *s, double resident) {
     if (!s->roles) cycles += BARRIER_CYCLES * s->steps / resident;
     if (c->wgmma > 0) cycles += c->wgmma / wgmma * (1 + slowed_by_power(s));
     if (s->w->promotes) cycles += PROMOTION_CYCLES * s->steps;
-    if (!(c->wgmma > 0)) return most(cycles, c->reads / SHARED_PER_CYCLE);
-    return most(cycles, (c->reads + landing * c->loaded) / OPERANDS_PER_CYCLE);
+    return most(cycles, c->reads / (c->wgmma > 0 ? OPERANDS_PER_CYCLE : SHARED_PER_CYCLE));
 }
 
 /* Seconds until the block's bytes have come, by what is in flight. */

@@ -39,18 +39,11 @@ static bool takes_wgmma(const scan *s, const tile_mma_query *types, int64_t m, i
             tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, s->w->warps));
 }
 
-/* Elements for each of k that instructions read as choose-instructions has them lie. Groups that
- * take turns have a tile each. */
-static double reads_of_warpgroups(const scan *s, int64_t m, int64_t n, tile_scalar acc) {
-    const uint32_t dims[2] = {(uint32_t)m, (uint32_t)n};
-    unsigned warps = s->w->ping_pong ? TILE_WARPGROUP : s->w->warps;
-    double fewest = INFINITY;
-    for (unsigned row_dim = TILE_WGMMA_PLAIN; row_dim <= TILE_WGMMA_EXCHANGED; row_dim++) {
-        if (!tile_wgmma_admits(dims, row_dim, warps)) continue;
-        double reads = (double)tile_wgmma_reads(dims, row_dim, warps, acc, TILE_WGMMA_MOST_COLUMNS);
-        if (reads < fewest) fewest = reads;
-    }
-    return fewest < INFINITY ? fewest : (double)(m + n);
+/* Both operands of an instruction's 64 rows, and the second one again for the next 64. Exchanged
+ * products read less, of narrow tiles that are slower than that makes them: their rows of rhs are
+ * short. */
+static double reads_of_warpgroups(double m, double n, double k) {
+    return k * (m + n * ceil(m / TILE_WGMMA_ROWS));
 }
 
 /* Memory ----------------------------------------------------------------------------------------
@@ -189,7 +182,7 @@ void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
     s->cost->operations += operations;
     if (takes_wgmma(s, &types, m, n)) {
         s->cost->wgmma += operations;
-        s->cost->reads += times * width * k * reads_of_warpgroups(s, m, n, types.acc);
+        s->cost->reads += times * width * reads_of_warpgroups((double)m, (double)n, k);
         s->w->may_have_roles |= s->piped;
         s->w->promotes |= tile_scalar_bits(types.lhs) == 8 && tile_scalar_is_floating(types.lhs) &&
                           types.acc == TILE_f32 && !tile_op_has_attr(s->f, id, TILE_ATTR_fast);
