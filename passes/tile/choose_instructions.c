@@ -49,7 +49,12 @@
  * round. Elements that are not of 16 bits must follow each other along k in shared memory,
  * so in the view that they are copied from. Where the user says `via`, that is how it is done;
  * other dots that do not take wgmma are left to mma.sync, and a remark tells why. So are, without
- * one, those of at most 32 rows. */
+ * one, those of at most 32 rows.
+ *
+ * Which operand is the instruction's first one is decided here, too, and written down (`exchanged`:
+ * rhs is) before anything depends on it: that in registers; else the one with which a thread has
+ * neighbours of what meets the sums in memory; else the one with which the instructions, each its
+ * 64 rows and its columns, read less of shared memory. */
 #include <stdio.h>
 #include <string.h>
 
