@@ -210,13 +210,33 @@ static void wish_fma(assignment *a, tile_op op, const tile_type *acc) {
     wish(a, tile_op_result(a->f, op, 0), WISH_FMA, &layout);
 }
 
-/* Whether a tile comes from shared memory, converted or rearranged perhaps: then it can be read as
+enum { MAX_SOURCES = 64 };
+
+/* Whether a tile can be held in any layout, as what it is computed from can: read from shared
+ * memory (*shared is set then), loaded beside that, or made of numbers. *budget: how many values
+ * may still be looked at, some of them again. */
+static bool takes_any_layout(const assignment *a, tile_value tile, unsigned *budget, bool *shared) {
+    tile_op def = tile_value_def(a->f, tile);
+    tile_opcode opcode = tile_op_opcode(a->f, def);
+    if (!is_tile(a, tile)) return true;
+    if (!def.id || !*budget) return false;
+    --*budget;
+    *shared |= opcode == TILE_OP_load_shared;
+    if (opcode == TILE_OP_load_shared || opcode == TILE_OP_load || opcode == TILE_OP_iota)
+        return true;
+    bool passes = tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) ||
+                  opcode == TILE_OP_broadcast || tile_is_rearrangement(a->f, def);
+    for (unsigned i = 0; i < tile_op_operand_count(a->f, def) && passes; i++)
+        passes = takes_any_layout(a, tile_op_operand(a->f, def, i), budget, shared);
+    return passes;
+}
+
+/* Whether a tile comes from shared memory, computed or rearranged perhaps: then that can be read as
  * it is wanted. */
 static bool is_read_from_shared(const assignment *a, tile_value tile) {
-    tile_op def = tile_value_def(a->f, tile);
-    while (tile_op_opcode(a->f, def) == TILE_OP_cast || tile_is_rearrangement(a->f, def))
-        def = tile_value_def(a->f, tile_op_operand(a->f, def, 0));
-    return tile_op_opcode(a->f, def) == TILE_OP_load_shared;
+    unsigned budget = MAX_SOURCES;
+    bool shared = false;
+    return takes_any_layout(a, tile, &budget, &shared) && shared;
 }
 
 static void wish_warpgroup(assignment *a, tile_op op) {
