@@ -405,6 +405,8 @@ tile_value tile_fold_op(tile_folder *folder, tile_op op, bool *changed) {
     if (x.opcode == TILE_OP_iota) fold_iota(&x);
     *changed |= x.changed;
     if (data->operand_count < 1 || x.changed) return TILE_NO_VALUE;
+    tile_value moved = tile_fold_rearrangement(f, op, changed);
+    if (moved.id) return moved;
     x.a = data->operands[0];
     x.b = data->operand_count > 1 ? data->operands[1] : TILE_NO_VALUE;
     x.c = data->operand_count > 2 ? data->operands[2] : TILE_NO_VALUE;

@@ -25,4 +25,7 @@ static inline bool tile_is_numbered_loop(const tile_function *f, tile_op op) {
            (tile_op_has_attr(f, op, TILE_ATTR_order) || tile_op_has_attr(f, op, TILE_ATTR_stage));
 }
 
+/* fold_shape.c: what tile_fold_op does with transposes, reshapes, slices and concats. */
+tile_value tile_fold_rearrangement(tile_function *f, tile_op op, bool *changed);
+
 #endif
