@@ -418,6 +418,32 @@ static void compute_broadcast(evaluation *e, tile_op op, double *to) {
         tile_repeat_elements(wide.rank, wide.dims, narrow.rank, narrow.dims, sizeof *to, from, to);
 }
 
+static void compute_gather(evaluation *e, tile_op op, double *to) {
+    tile_compute_array a, at;
+    const double *from = operand_of(e, op, 0, &a), *index = operand_of(e, op, 1, &at);
+    int64_t axis = attr_of(e, op, TILE_ATTR_axis, 0);
+    if (!from || !index || e->failed) return;
+    bool fits = axis >= 0 && axis < a.rank && a.rank == at.rank;
+    for (unsigned d = 0; fits && d < a.rank; d++) fits = d == axis || a.dims[d] == at.dims[d];
+    if (!fits) {
+        FAIL(e, "@%s: gather: src and its indices must have the same extents but along the axis",
+             e->f->name);
+        return;
+    }
+    tile_rows source = tile_rows_along(a.dims, a.rank, (unsigned)axis),
+              rows = tile_rows_along(at.dims, at.rank, (unsigned)axis);
+    for (size_t row = 0; row < rows.outer * rows.inner && !e->failed; row++)
+        for (size_t i = 0; i < rows.extent && !e->failed; i++) {
+            size_t place = tile_row_begin(&rows, row) + i * rows.inner;
+            if (index[place] < 0 || index[place] >= (double)source.extent)
+                FAIL(e, "@%s: gather: the index %.0f is outside of an extent of %zu", e->f->name,
+                     index[place], source.extent);
+            else
+                to[place] =
+                    from[tile_row_begin(&source, row) + (size_t)index[place] * source.inner];
+        }
+}
+
 static void compute_reduce(evaluation *e, tile_op op, double *to) {
     tile_compute_array a;
     const double *from = operand_of(e, op, 0, &a);

@@ -116,17 +116,20 @@ unsigned tile_unit_dim(const tile_access_facts *facts, unsigned view_rank, unsig
     return covered ? facts->unit_dim - first + facts->points : tile_rank;
 }
 
+enum { WIDEST = 16 }; /* elements: any access's */
+
 typedef tile_layout (*make_layout)(const uint32_t *dims, unsigned rank, unsigned vec,
                                    unsigned fastest, unsigned num_warps);
 
 static tile_layout lay_out(make_layout make, const tile_function *f, const tile_range *ranges,
-                           const tile_value *element, const tile_type *tile, unsigned num_warps) {
+                           const tile_value *element, const tile_type *tile, unsigned num_warps,
+                           unsigned most) {
     uint32_t dims[TILE_MAX_RANK];
     tile_access_facts facts = tile_view_access(f, ranges, element);
     unsigned unit = tile_unit_dim(&facts, tile_value_type(f, element[0])->rank, tile->rank);
     tile_type_dims(tile, dims);
-    return make(dims, tile->rank, facts.width, unit < tile->rank ? unit : tile->rank - 1,
-                num_warps);
+    return make(dims, tile->rank, facts.width < most ? facts.width : most,
+                unit < tile->rank ? unit : tile->rank - 1, num_warps);
 }
 
 tile_layout tile_access_layout(const tile_function *f, const tile_range *ranges,
@@ -138,10 +141,16 @@ tile_layout tile_access_layout(const tile_function *f, const tile_range *ranges,
         tile_type_dims(tile, dims);
         return tile_layout_ordered(order, dims, 16 / tile_scalar_bytes(tile->scalar), num_warps);
     }
-    return lay_out(tile_layout_blocked, f, ranges, element, tile, num_warps);
+    return lay_out(tile_layout_blocked, f, ranges, element, tile, num_warps, WIDEST);
 }
 
 tile_layout tile_copy_layout(const tile_function *f, const tile_range *ranges,
                              const tile_value *element, const tile_type *tile, unsigned num_warps) {
-    return lay_out(tile_layout_chunked, f, ranges, element, tile, num_warps);
+    return lay_out(tile_layout_chunked, f, ranges, element, tile, num_warps, WIDEST);
+}
+
+tile_layout tile_narrow_copy_layout(const tile_function *f, const tile_range *ranges,
+                                    const tile_value *element, const tile_type *tile,
+                                    unsigned num_warps, unsigned most) {
+    return lay_out(tile_layout_chunked, f, ranges, element, tile, num_warps, most);
 }

@@ -39,5 +39,9 @@ tile_layout tile_access_layout(const tile_function *f, const tile_range *ranges,
  * Asynchronous copies of less than 16 bytes go through the L1. */
 tile_layout tile_copy_layout(const tile_function *f, const tile_range *ranges,
                              const tile_value *element, const tile_type *tile, unsigned num_warps);
+/* The same with accesses of so many elements at most. */
+tile_layout tile_narrow_copy_layout(const tile_function *f, const tile_range *ranges,
+                                    const tile_value *element, const tile_type *tile,
+                                    unsigned num_warps, unsigned most);
 
 #endif

@@ -61,7 +61,9 @@ static void look_at_body(planner *p) {
 }
 
 static bool is_load_for_dot(const planner *p, tile_op op) {
-    return tile_op_opcode(p->f, op) == TILE_OP_load && p->feeds_dot[tile_op_result(p->f, op, 0).id];
+    return tile_op_opcode(p->f, op) == TILE_OP_load &&
+           p->feeds_dot[tile_op_result(p->f, op, 0).id] &&
+           tile_value_type(p->f, tile_op_result(p->f, op, 0))->kind == TILE_TYPE_TILE;
 }
 
 static bool is_copy_to_shared(const tile_function *f, tile_op op) {
@@ -180,13 +182,17 @@ static obstacle find_obstacle(const planner *p, tile_op copy, tile_value *buffer
     const tile_value *source = tile_op_segment(p->f, copy, 0, &source_size);
     obstacle found = {0};
     *buffer = TILE_NO_VALUE;
-    if (!tile_is_plain_access(p->f, copy))
-        return (obstacle){"it has index tiles, a predicate or a pad", NULL, TILE_NO_OP};
+    if (tile_op_pads(p->f, copy))
+        return (obstacle){"cp.async has zeros for what lies outside, no other pad",
+                          "leave the pad out, and select behind it", TILE_NO_OP};
     if (tile_op_opcode(p->f, copy) != TILE_OP_load) {
         *buffer = *tile_op_segment(p->f, copy, 1, &size);
         found = check_buffer(p, copy, *buffer);
     }
     for (unsigned i = 0; i < source_size && !found.reason; i++) found = check_address(p, source[i]);
+    tile_gather gather;
+    if (!found.reason && tile_gather_of(p->f, copy, &gather) && gather.predicate.id)
+        found = check_address(p, gather.predicate);
     return found.reason ? found : check_source(p, copy, source[0]);
 }
 

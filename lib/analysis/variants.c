@@ -170,6 +170,7 @@ static void mark_map(derivation *d, tile_value view) {
 static void visit_copy(tile_function *f, tile_op op, void *user) {
     derivation *d = user;
     unsigned count;
+    if (!tile_is_plain_access(f, op)) return; /* no box */
     switch (tile_op_opcode(f, op)) {
     case TILE_OP_copy_async:
         if (tile_op_mechanism(f, op) != TILE_MECHANISM_GROUP || tile_is_pipelined(f, op)) {
@@ -182,8 +183,7 @@ static void visit_copy(tile_function *f, tile_op op, void *user) {
         if (tile_is_pipelined(f, op)) mark_map(d, tile_op_segment(f, op, 0, &count)[0]);
         break;
     case TILE_OP_load:
-        if (tile_is_pipelined(f, op) && d->feeds_dot[tile_op_result(f, op, 0).id] &&
-            tile_is_plain_access(f, op))
+        if (tile_is_pipelined(f, op) && d->feeds_dot[tile_op_result(f, op, 0).id])
             mark_map(d, tile_op_segment(f, op, 0, &count)[0]);
         break;
     default: break; /* nothing else reads views in the background */

@@ -145,8 +145,35 @@ static bool reads_view(const tile_function *f, tile_op op) {
     return count && tile_value_type(f, first[0])->kind == TILE_TYPE_VIEW;
 }
 
+/* Extents other than the axis' are the same; one that is not known yet may be. */
+static bool check_axis(const tile_function *f, tile_op op) {
+    const tile_type *src = tile_value_type(f, tile_op_operand(f, op, 0)),
+                    *at = tile_value_type(f, tile_op_operand(f, op, 1));
+    int64_t axis;
+    const tile_attr *attr = tile_op_attr(f, op, TILE_ATTR_axis);
+    if (!attr || !tile_expr_is_int(attr->expr, &axis)) return true;
+    if (axis < 0 || axis >= src->rank) {
+        tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
+                    "gather: there is no axis %lld, src has the dims 0 to %u", (long long)axis,
+                    src->rank - 1);
+        return false;
+    }
+    for (unsigned d = 0; d < src->rank; d++) {
+        bool known = src->dims[d] && at->dims[d] && src->dims[d]->kind == TILE_EXPR_INT &&
+                     at->dims[d]->kind == TILE_EXPR_INT;
+        if ((int64_t)d == axis || src->dims[d] == at->dims[d] || !known) continue;
+        tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
+                    "gather: src and its indices must have the same extents but along the axis; "
+                    "of dim %u they have %lld and %lld",
+                    d, (long long)src->dims[d]->integer, (long long)at->dims[d]->integer);
+        return false;
+    }
+    return true;
+}
+
 bool tile_verify_gather(const tile_function *f, tile_op op) {
     int64_t integer;
+    if (tile_op_opcode(f, op) == TILE_OP_gather) return check_axis(f, op);
     tile_gather g;
     const tile_attr *pad = tile_op_attr(f, op, TILE_ATTR_pad);
     if (!pad || !tile_gather_of(f, op, &g)) return true;

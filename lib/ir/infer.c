@@ -536,10 +536,16 @@ bool tile_infer_copy(tile_infer *infer) {
                     " and", to);
     const tile_type *shared = from->kind == TILE_TYPE_SHARED ? from : to;
     const tile_type *view = shared == from ? to : from;
+    unsigned operand = shared == from ? 1 : 0;
+    unsigned predicate = infer->opcode == TILE_OP_copy ? 2 : 3;
     bool rounds = shared == to && (shared->param || shared->scalar == TILE_tf32) &&
                   (view->param || view->scalar == TILE_f32); /* or will, when that is known */
+    if (!rounds && !same_element(shared, view))
+        return fail(infer, "the element types differ:", shared, " and", view);
     return no_result(infer) &&
-           (rounds ? check_shapes(infer, shared, view) : check_transfer(infer, shared, view));
+           (tile_infer_points(infer, operand) ? tile_infer_check_points(infer, operand, shared)
+                                              : check_shapes(infer, shared, view)) &&
+           tile_infer_check_predicate(infer, predicate, shared);
 }
 
 static bool tile_infer_dot_wait(tile_infer *infer) {

@@ -105,6 +105,24 @@ bool tile_infer_inside(tile_infer *infer) {
     return result(infer, to) && tile_infer_check_points(infer, 0, to);
 }
 
+/* The axis, of which nothing is known here, is looked at by tile_verify_gather. */
+bool tile_infer_gather(tile_infer *infer) {
+    const tile_type *src = type_of(infer, 0), *at = type_of(infer, 1), *buffer = type_of(infer, 2);
+    if (src->kind != TILE_TYPE_TILE && src->kind != TILE_TYPE_TENSOR)
+        return fail(infer, "operand 'src' must be a tile or a tensor, not", src, "", NULL);
+    if (at->kind != src->kind || at->rank != src->rank ||
+        (!at->param && at->scalar != TILE_i32 && at->scalar != TILE_i64))
+        return fail(infer, "the indices must be of i32 or i64 and of src's kind and rank, not", at,
+                    " for", src);
+    if (buffer && (buffer->stages || !same_dims(src, buffer) || !same_element(src, buffer)))
+        return fail(infer, "the buffer must have src's shape and no stages, not", buffer, " for",
+                    src);
+    tile_type draft = *at;
+    draft.scalar = src->scalar;
+    draft.param = src->param;
+    return result(infer, tile_type_get(tile_function_context(infer->function), &draft));
+}
+
 static bool is_movable(const tile_type *type) {
     return type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_SCALAR;
 }

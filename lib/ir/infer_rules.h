@@ -101,6 +101,7 @@ const tile_type *tile_infer_points(const tile_infer *infer, unsigned operand);
 bool tile_infer_check_points(const tile_infer *infer, unsigned operand, const tile_type *moved);
 bool tile_infer_check_predicate(const tile_infer *infer, unsigned operand, const tile_type *moved);
 bool tile_infer_inside(tile_infer *infer);
+bool tile_infer_gather(tile_infer *infer);
 bool tile_infer_load_view(tile_infer *infer);
 bool tile_infer_store_view(tile_infer *infer);
 

@@ -197,6 +197,18 @@ static bool is_for_later(const lowering *l, unsigned place, const tile_operand *
     return shared && later && l->info->operands[place].form == TILE_FORM_optional;
 }
 
+/* Only a buffer is taken for a barrier that may miss, as a predicate may stand in its place. */
+static bool is_no_barrier(const lowering *l, unsigned place, const tile_operand *operand) {
+    const tile_node *head = operand->head;
+    if (l->info->operands[place].form != TILE_FORM_optaddress ||
+        l->info->operands[place].class_ != TILE_CLASS_barrier ||
+        place + 1 == l->info->operand_count)
+        return false;
+    if (head->kind == TILE_NODE_VALUE && !head->value.id) return false; /* has been reported */
+    return head->kind != TILE_NODE_VALUE ||
+           tile_value_type(l->p->function, head->value)->kind != TILE_TYPE_SHARED;
+}
+
 /* Deals the operands out to the row's places. */
 static bool deal(lowering *l, tile_loc loc, unsigned count) {
     unsigned at = 0;
@@ -207,7 +219,8 @@ static bool deal(lowering *l, tile_loc loc, unsigned count) {
         if (form == TILE_FORM_variadic) {
             for (; at < count && form_fits(form, &l->operands[at]); at++) l->groups[i].count++;
         } else if (at < count && form_fits(form, &l->operands[at]) &&
-                   !is_for_later(l, i, &l->operands[at])) {
+                   !is_for_later(l, i, &l->operands[at]) &&
+                   !is_no_barrier(l, i, &l->operands[at])) {
             l->groups[i].count = 1;
             at++;
         } else if (!may_miss) {

@@ -113,6 +113,16 @@ tile_value layouts_moved_tile(const tile_function *f, tile_op op) {
     return tile_value_type(f, moved)->kind == TILE_TYPE_TILE ? moved : TILE_NO_VALUE;
 }
 
+bool layouts_of_copy(const tile_function *f, const tile_range *ranges, tile_op op,
+                     tile_layout *layout) {
+    unsigned count;
+    tile_gather g;
+    if (tile_op_opcode(f, op) != TILE_OP_copy_async || !tile_gather_of(f, op, &g)) return false;
+    *layout = tile_copy_layout(f, ranges, tile_op_segment(f, op, g.operand, &count), g.type,
+                               tile_executors_of(f, op).warps);
+    return true;
+}
+
 const tile_mma *layouts_choose_mma(const tile_pass *pass, const tile_function *f, tile_op dot,
                                    bool laid_out) {
     tile_mma_query query = tile_product_query(f, dot);
@@ -184,6 +194,7 @@ static void unite_op(tile_function *f, tile_op op, void *user) {
     if (data->opcode == TILE_OP_dot)
         unite(a, data->first_result, data->operands[data->operand_count - 1]);
     if (layouts_is_atomic_tile(f, op)) unite_values(a, op);
+    if (data->opcode == TILE_OP_gather) unite(a, data->first_result, data->operands[1]);
     unite_gathered(a, op);
     if (data->opcode == TILE_OP_reduce_arg) unite(a, data->first_result, tile_op_result(f, op, 1));
     if (data->opcode == TILE_OP_dot_wait) unite(a, data->first_result, data->operands[0]);
@@ -411,14 +422,19 @@ static bool wish_repeated(assignment *a, tile_op op) {
     return wish_narrow(a, operand, &narrow);
 }
 
-/* Index tiles are held by those who hold their points' elements. */
+/* Index tiles are held by those who hold their points' elements; a copy's predicate, too. */
 static bool wish_points(assignment *a, tile_op op) {
     tile_gather g;
+    tile_layout copied;
     bool changed = false;
-    if (!tile_gather_of(a->f, op, &g) || !g.tiles) return false;
+    if (!tile_gather_of(a->f, op, &g)) return false;
     tile_value moved = layouts_moved_tile(a->f, op);
     const tile_layout *layout = moved.id ? layout_of(a, moved) : NULL;
+    if (layouts_of_copy(a->f, a->ranges, op, &copied)) layout = &copied;
     if (!layout) return false;
+    if (!moved.id && g.predicate.id && is_tile(a, g.predicate))
+        changed |= wish_narrow(a, g.predicate, layout);
+    if (!g.tiles) return changed;
     tile_layout points = tile_points_layout(g.shape, layout, false);
     for (unsigned d = 0; d < g.rank; d++)
         if (is_tile(a, g.index[d])) changed |= wish_narrow(a, g.index[d], &points);
@@ -490,7 +506,7 @@ static void list_passage(tile_function *f, tile_op op, void *user) {
     passages *list = user;
     tile_gather g;
     if (tile_op_opcode(f, op) == TILE_OP_broadcast || tile_is_rearrangement(f, op) ||
-        (tile_gather_of(f, op, &g) && g.tiles))
+        (tile_gather_of(f, op, &g) && (g.tiles || g.predicate.id)))
         list->ops[list->count++] = op;
     if (works_on_rows(tile_op_opcode(f, op))) list->reduce[list->reductions++] = op;
 }
@@ -655,6 +671,7 @@ static void set_layouts(assignment *a) {
 
 tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
     if (prepare_concats(pass, f) != TILE_OK) return TILE_INVALID;
+    prepare_copies(f);
     prepare_rounding(pass, f);
     prepare_dots(pass, f);
     assignment a = {.pass = pass, .f = f, .value_count = f->value_count};

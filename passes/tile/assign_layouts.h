@@ -23,6 +23,9 @@ tile_layout layouts_of_pieces(const tile_function *f, tile_op store_async,
 /* The tile in registers that op moves to or from memory: its source, or else its result. 0: it
  * moves a scalar, or none. */
 tile_value layouts_moved_tile(const tile_function *f, tile_op op);
+/* How threads share a copy_async between a view and a buffer; false: op is none. */
+bool layouts_of_copy(const tile_function *f, const tile_range *ranges, tile_op op,
+                     tile_layout *layout);
 bool layouts_is_atomic_tile(const tile_function *f, tile_op op);
 
 #endif

@@ -180,7 +180,7 @@ static tile_op load_in_place(const chooser *c, tile_op dot, tile_value tile, obs
 /* A load for which `pipeline` makes a buffer. */
 static bool will_be_staged(const chooser *c, tile_value tile) {
     tile_op load = tile_value_def(c->f, tile);
-    if (!load.id || tile_op_opcode(c->f, load) != TILE_OP_load || !tile_is_plain_access(c->f, load))
+    if (!load.id || tile_op_opcode(c->f, load) != TILE_OP_load || tile_op_pads(c->f, load))
         return false;
     tile_op loop = tile_op_parent(c->f, load);
     return loop.id && tile_op_has_attr(c->f, loop, TILE_ATTR_pipelined);

@@ -356,10 +356,11 @@ static void widen_store(conversions *c, tile_op op) {
 /* Index tiles are held by those who hold their points' elements, a predicate as what it is for. */
 static void convert_gathered(conversions *c, tile_op op) {
     tile_gather g;
+    tile_layout points, copied;
     tile_value moved = layouts_moved_tile(c->f, op);
-    if (!moved.id || !tile_gather_of(c->f, op, &g)) return;
-    const tile_layout *layout = tile_value_type(c->f, moved)->layout;
-    tile_layout points;
+    bool copies = layouts_of_copy(c->f, c->ranges, op, &copied);
+    if ((!moved.id && !copies) || !tile_gather_of(c->f, op, &g)) return;
+    const tile_layout *layout = copies ? &copied : tile_value_type(c->f, moved)->layout;
     if (g.tiles) points = tile_points_layout(g.shape, layout, false);
     tile_op_data *data = tile_op_at(c->f, op);
     for (uint32_t i = 0; i < data->operand_count; i++, data = tile_op_at(c->f, op)) {
@@ -452,6 +453,17 @@ static void convert_rows(conversions *c, tile_op op) {
     if (buffer && !tile_op_at(c->f, op)->segment[1]) append_buffer(c, op, 1, buffer);
 }
 
+/* What others hold is found in a buffer. */
+static void give_source(conversions *c, tile_op op) {
+    const tile_layout *layout = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
+    tile_value at = tile_op_operand(c->f, op, 1);
+    if (!tile_layout_equal(layout, tile_value_type(c->f, at)->layout))
+        prepare_set_operand(c->f, op, 1, convert(c, op, at, layout));
+    if (!tile_op_at(c->f, op)->segment[2])
+        append_buffer(c, op, 2,
+                      buffer_type(c, tile_value_type(c->f, tile_op_operand(c->f, op, 0))));
+}
+
 static void convert_region(conversions *c, tile_region region) {
     TILE_FOR_EACH_OP (c->f, op, region) {
         tile_opcode opcode = tile_op_opcode(c->f, op);
@@ -463,6 +475,7 @@ static void convert_region(conversions *c, tile_region region) {
         if (opcode == TILE_OP_reduce || opcode == TILE_OP_reduce_arg) give_cells(c, op);
         if (opcode == TILE_OP_scan || opcode == TILE_OP_sort) convert_rows(c, op);
         if (tile_is_rearrangement(c->f, op)) convert_rearranged(c, op);
+        if (opcode == TILE_OP_gather) give_source(c, op);
         if (layouts_is_atomic_tile(c->f, op)) give_buffer(c, op);
         for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
             convert_region(c, tile_op_region(c->f, op, r));

@@ -228,6 +228,8 @@ tile_value lower_point_offset(lowering *l, const lower_buffer_points *p, unsigne
 /* What was loaded under a predicate, or op's pad where that is false. */
 tile_value lower_pad(lowering *l, tile_op op, tile_value loaded, tile_value predicate);
 tile_value lower_inside(lowering *l, tile_op op);
+/* Of a tile, along an axis, through its buffer. */
+tile_value lower_gather(lowering *l, tile_op op);
 /* One element, by all threads; of a store by the first one. */
 tile_value lower_load_scalar(lowering *l, tile_op op);
 void lower_store_scalar(lowering *l, tile_op op);
@@ -351,6 +353,10 @@ void lower_barrier_wait(lowering *l, tile_op op);
 /* lower_copy.c -------------------------------------------------------------------------------- */
 
 void lower_copy(lowering *l, tile_op op);
+/* The layout in which threads share a copy with index tiles or a predicate, from how these are
+ * held; false: from none. */
+bool lower_gathered_copy(const tile_function *f, const tile_range *ranges, tile_op op,
+                         tile_layout *layout);
 
 /* lower_tma.c --------------------------------------------------------------------------------- */
 

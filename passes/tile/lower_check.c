@@ -123,9 +123,35 @@ static void check_broadcast(checker *c, tile_op op) {
              "broadcast: threads do not hold the elements that they repeat; run assign-layouts");
 }
 
+/* A copy's threads follow from its index tiles' layouts. */
+static void check_copy(checker *c, tile_op op, const tile_gather *g) {
+    tile_layout ignored;
+    if (!g->tiles && !g->predicate.id) return;
+    if (tile_op_opcode(c->f, op) == TILE_OP_copy || tile_op_pads(c->f, op) ||
+        tile_op_mechanism(c->f, op) != TILE_MECHANISM_GROUP ||
+        !lower_gathered_copy(c->f, c->ranges, op, &ignored))
+        fail(c, op,
+             "a copy with index tiles, a predicate or a pad is none that threads can make so; run "
+             "assign-layouts");
+}
+
 static void check_gather(checker *c, tile_op op) {
+    unsigned buffers;
     tile_gather g;
-    if (!tile_gather_of(c->f, op, &g) || g.type->kind != TILE_TYPE_TILE) return;
+    tile_op_segment(c->f, op, 2, &buffers);
+    if (tile_op_opcode(c->f, op) == TILE_OP_gather &&
+        (!buffers ||
+         !tile_layout_equal(tile_value_type(c->f, tile_op_operand(c->f, op, 1))->layout,
+                            tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout)))
+        fail(c, op,
+             "gather: elements move between threads, which takes a shared buffer, and each has the "
+             "indices of its elements; run assign-layouts");
+    if (!tile_gather_of(c->f, op, &g)) return;
+    if (g.type->kind == TILE_TYPE_SHARED && tile_op_pads(c->f, op))
+        fail(c, op, "a copy with a pad goes through registers; run assign-layouts");
+    else if (g.type->kind == TILE_TYPE_SHARED)
+        check_copy(c, op, &g);
+    if (g.type->kind != TILE_TYPE_TILE) return;
     tile_layout points;
     bool fits = true;
     if (g.tiles) points = tile_points_layout(g.shape, g.type->layout, false);

@@ -4,7 +4,9 @@
 
 #include "lib/analysis/access.h"
 #include "lib/analysis/memory.h"
+#include "lib/ir/gather.h"
 #include "lib/ir/remark.h"
+#include "lib/ir/shape.h"
 #include "lib/layout/layout.h"
 #include "passes/tile/lower.h"
 #include "passes/tile/warpgroup.h"
@@ -41,6 +43,7 @@ static void copy_in(lowering *l, tile_op op, const tile_value *view, const tile_
     bool async = tile_op_opcode(&l->old, op) == TILE_OP_copy_async;
     lower_view_access from =
         lower_start_view(l, view, layout, tile->rank, lower_widest(tile->scalar));
+    lower_mask_view(l, op, &from);
     lower_shared_map map = lower_map_shared(l, buffer, buffer_count, layout);
     lower_shared_access to = lower_start_shared(l, &map, layout, 1u << from.cut.width_bits);
     to.cut =
@@ -68,6 +71,36 @@ static void copy_in(lowering *l, tile_op op, const tile_value *view, const tile_
             tile_build_st_shared(&l->builder, part, to.map.buffer, &target, 1, TILE_NO_VALUE);
         }
     }
+}
+
+/* Whether index tiles and the predicate are held by those who copy in this layout. */
+static bool holds_points(const tile_function *f, const tile_gather *g, const tile_layout *layout) {
+    bool held = true;
+    tile_layout points;
+    if (g->tiles) points = tile_points_layout(g->shape, layout, false);
+    for (unsigned d = 0; g->tiles && d < g->rank; d++) {
+        const tile_type *type = tile_value_type(f, g->index[d]);
+        held &= type->kind != TILE_TYPE_TILE || tile_layout_equal(&points, type->layout);
+    }
+    const tile_type *predicate = g->predicate.id ? tile_value_type(f, g->predicate) : NULL;
+    if (predicate && predicate->kind == TILE_TYPE_TILE)
+        held &= tile_layout_equal(predicate->layout, layout);
+    return held;
+}
+
+/* What is known of the view may have become more since the index tiles got their layouts. */
+bool lower_gathered_copy(const tile_function *f, const tile_range *ranges, tile_op op,
+                         tile_layout *layout) {
+    enum { WIDEST = 16 };
+    unsigned count, warps = tile_executors_of(f, op).warps;
+    tile_gather g;
+    if (!tile_gather_of(f, op, &g)) return false;
+    const tile_value *view = tile_op_segment(f, op, g.operand, &count);
+    for (unsigned most = WIDEST; most; most /= 2) {
+        *layout = tile_narrow_copy_layout(f, ranges, view, g.type, warps, most);
+        if (holds_points(f, &g, layout)) return true;
+    }
+    return false;
 }
 
 /* Threads that hold nothing of their own stay out of the copy. */
@@ -117,6 +150,7 @@ void lower_copy(lowering *l, tile_op op) {
     unsigned warps = 1u << l->warp_bits;
     tile_layout layout = in ? tile_copy_layout(&l->old, l->ranges, from, buffer, warps)
                             : tile_access_layout(&l->old, l->ranges, to, buffer, warps);
+    if (!tile_is_plain_access(&l->old, op)) lower_gathered_copy(&l->old, l->ranges, op, &layout);
     tile_builder outer;
     tile_op guard = open_guard(l, &layout, &outer);
     if (in) {

@@ -50,6 +50,15 @@ lower_buffer_points lower_start_points(lowering *l, tile_op op, const tile_layou
     return p;
 }
 
+/* Coordinate t of a register's element. */
+static tile_value lower_own_coordinate(lowering *l, const lower_buffer_points *p, unsigned t,
+                                       unsigned register_) {
+    int64_t added = lower_register_coordinate(p->layout, register_, t);
+    if (lower_bits_cross(p->layout, t) && added)
+        return tile_build_xor(&l->builder, p->thread[t], lower_int(l, added));
+    return lower_add(l, p->thread[t], lower_int(l, added));
+}
+
 /* Along dim d of the buffer. */
 static tile_value coordinate_of(lowering *l, const lower_buffer_points *p, unsigned d,
                                 unsigned register_) {
@@ -62,14 +71,7 @@ static tile_value coordinate_of(lowering *l, const lower_buffer_points *p, unsig
                                   lower_part_type(l, type->scalar, 1));
     }
     if (d < first) return index;
-    unsigned t = d - first + p->points;
-    int64_t added = lower_register_coordinate(p->layout, register_, t);
-    tile_value own = p->thread[t];
-    if (lower_bits_cross(p->layout, t) && added)
-        own = tile_build_xor(&l->builder, own, lower_int(l, added));
-    else
-        own = lower_add(l, own, lower_int(l, added));
-    return lower_add(l, index, own);
+    return lower_add(l, index, lower_own_coordinate(l, p, d - first + p->points, register_));
 }
 
 tile_value lower_point_offset(lowering *l, const lower_buffer_points *p, unsigned register_,
@@ -187,4 +189,43 @@ tile_value lower_inside(lowering *l, tile_op op) {
         parts[i] = truth(l, predicate);
     }
     return lower_assemble(l, parts, &a.cut);
+}
+
+/* Along an axis of a tile --------------------------------------------------------------------- */
+
+/* What all threads hold is in the buffer; each takes the elements of its coordinates, but for the
+ * axis. */
+tile_value lower_gather(lowering *l, tile_op op) {
+    unsigned count;
+    const tile_value *src = tile_op_segment(&l->old, op, 0, &count),
+                     *at = tile_op_segment(&l->old, op, 1, &count),
+                     *buffer = tile_op_segment(&l->old, op, 2, &count);
+    unsigned axis = (unsigned)tile_op_attr_int(&l->old, op, TILE_ATTR_axis, 0);
+    const tile_type *from = tile_value_type(&l->old, src[0]);
+    const tile_type *to = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
+    const tile_type *place = tile_value_type(&l->old, buffer[0]);
+    const tile_type *index = tile_value_type(&l->old, at[0]);
+    const tile_type *i32 = tile_type_scalar(tile_function_context(l->f), TILE_i32);
+    if (tile_sync_is_explicit(&l->old, op)) lower_end_in_sync(l);
+    lower_store_shared(l, lower_mapped(l, src[0]), from, buffer, 1);
+    tile_build_sync_for(&l->builder, l->who);
+    lower_buffer_points p = {.type = place, .layout = to->layout, .covered = to->rank};
+    lower_cut cut = lower_cut_along(to->layout, 0, 1);
+    tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, cut.count);
+    tile_value zero = lower_int(l, 0), coordinates[TILE_MAX_RANK];
+    for (unsigned t = 0; t < to->rank; t++) p.thread[t] = lower_thread_coordinate(l, to->layout, t);
+    for (unsigned i = 0; i < cut.count; i++) {
+        unsigned register_ = lower_cut_register(&cut, i, 0);
+        for (unsigned t = 0; t < to->rank; t++)
+            coordinates[t] = t == axis ? zero : lower_own_coordinate(l, &p, t, register_);
+        coordinates[axis] =
+            tile_build_extract(&l->builder, lower_mapped(l, at[0]), lower_int(l, register_),
+                               lower_part_type(l, index->scalar, 1));
+        if (index->scalar == TILE_i64)
+            coordinates[axis] = tile_build_cast(&l->builder, coordinates[axis], i32);
+        tile_value offset = lower_laid_out_offset(l, place->layout, coordinates, NULL, NULL);
+        parts[i] = tile_build_ld_shared(&l->builder, lower_mapped(l, buffer[0]), &offset, 1,
+                                        lower_part_type(l, to->scalar, 1));
+    }
+    return lower_assemble(l, parts, &cut);
 }

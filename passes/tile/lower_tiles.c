@@ -360,6 +360,7 @@ static void lower_op(lowering *l, tile_op op) {
     case TILE_OP_copy:
     case TILE_OP_copy_async: lower_copy(l, op); break;
     case TILE_OP_store_async: lower_store_async(l, op); break;
+    case TILE_OP_gather: set_result(l, op, lower_gather(l, op)); break;
     case TILE_OP_inside: set_result(l, op, lower_inside(l, op)); break;
     case TILE_OP_dot: set_result(l, op, lower_dot(l, op)); break;
     case TILE_OP_dot_wait: set_result(l, op, lower_dot_wait(l, op)); break;

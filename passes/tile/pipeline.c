@@ -92,6 +92,7 @@
  * is. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
+#include "lib/ir/gather.h"
 #include "lib/ir/regions.h"
 #include "passes/tile/ring.h"
 
@@ -197,6 +198,11 @@ static tile_value advance(tile_builder *b, tile_value value, tile_value step, un
     return tile_build_add(b, value, distance);
 }
 
+static tile_value predicate_of(const tile_function *f, tile_op copy) {
+    tile_gather gather;
+    return tile_gather_of(f, copy, &gather) ? gather.predicate : TILE_NO_VALUE;
+}
+
 static void build_copy(ring *r, tile_builder *b, unsigned index, tile_value stage, tile_value *map,
                        size_t map_count) {
     unsigned size;
@@ -205,10 +211,12 @@ static void build_copy(ring *r, tile_builder *b, unsigned index, tile_value stag
     tile_value from[1 + TILE_MAX_RANK];
     for (unsigned i = 0; i < size; i++)
         from[i] = ring_clone_address(r, b, source[i], map, map_count);
+    tile_value predicate = predicate_of(r->f, op);
+    if (predicate.id) predicate = ring_clone_address(r, b, predicate, map, map_count);
     tile_builder place = *b;
     place.loc = tile_op_loc(r->f, op);
     tile_build_copy_async(&place, from[0], from + 1, size - 1, r->buffers[index], &stage, 1,
-                          TILE_NO_VALUE, NULL, 0);
+                          TILE_NO_VALUE, NULL, 0, predicate);
     ring_keep_cache(r, &place, op);
 }
 
@@ -345,7 +353,8 @@ static void build_plain_copies(ring *r) {
         tile_op op = r->plan.copies[i].op;
         tile_builder b = tile_builder_before(r->f, op);
         const tile_value *source = tile_op_segment(r->f, op, 0, &size);
-        tile_build_copy(&b, source[0], source + 1, size - 1, r->buffers[i], NULL, 0);
+        tile_build_copy(&b, source[0], source + 1, size - 1, r->buffers[i], NULL, 0,
+                        predicate_of(r->f, op));
         ring_keep_cache(r, &b, op);
     }
 }

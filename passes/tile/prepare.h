@@ -10,6 +10,11 @@
  * it is, and its copies go through registers; a remark says so. */
 void prepare_rounding(tile_pass *pass, tile_function *f);
 
+/* prepare_copies.c: copies with index tiles, a predicate or a pad become loads and stores, which
+ * are what threads do then anyway; but not those in the background which cp.async can do. A remark
+ * says which cannot. */
+void prepare_copies(tile_function *f);
+
 /* prepare_dots.c: a dot for which the target has no instruction gets operands of types for which it
  * has one and that hold all their values, by casts before it. Where there is none either it stays
  * as it is. A remark says which, and why. */

@@ -2,6 +2,7 @@
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/tensor_map.h"
+#include "lib/ir/gather.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/remark.h"
 #include "passes/tile/specialize.h"
@@ -133,6 +134,10 @@ static bool has_rows(const tile_type *view) {
 static void check_box(planner *p, tile_op copy) {
     unsigned size;
     const char *remedy;
+    if (!tile_is_plain_access(p->f, copy)) {
+        refuse(p, copy, "a box has no index tiles and no predicate", NULL);
+        return;
+    }
     tile_value view = *tile_op_segment(p->f, copy, 0, &size);
     const char *why = tile_view_lacks_map(p->f, view, p->s->ring.pass->scratch, &remedy);
     if (why)

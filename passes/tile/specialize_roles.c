@@ -67,7 +67,7 @@ static void fill_stage(producer *p, tile_builder *b, unsigned g,
         for (unsigned k = 0; k < size; k++) from[k] = clone_value(p, b, from[k]);
         place.loc = tile_op_loc(p->f, op);
         tile_build_copy_async(&place, from[0], from + 1, size - 1, s->ring.buffers[i], state, 1,
-                              s->groups[g].full, state, 1);
+                              s->groups[g].full, state, 1, TILE_NO_VALUE);
         ring_keep_cache(&s->ring, &place, op);
         share_copy(s, &place, i);
     }

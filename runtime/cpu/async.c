@@ -49,7 +49,8 @@ CPU_HANDLER(cpu_run_copy_async) {
     copy->target[0] = target;
     copy->view = *(const cpu_view *)cpu_at(run, agent, insn->operand[0]);
     cpu_view_position(run, agent, insn, insn->index, copy->at);
-    if (!cpu_load_tile(run, agent, insn, &copy->view, copy->at, NULL)) return CPU_STOP;
+    if (!cpu_load_tile(run, agent, insn, &copy->view, copy->at, NULL, NULL)) return CPU_STOP;
+    copy->kept = cpu_keep_gather(run, agent, insn);
     return cpu_shared_start_copy(run, agent, insn, -1, cpu_set_thread(agent, insn), target,
                                  cpu_stage_bytes(insn->memory))
                ? CPU_NEXT
@@ -79,7 +80,9 @@ static bool land(cpu_run *run, cpu_agent *agent, cpu_copy *copy, uint32_t lanes)
     copy->lanes &= ~lanes;
     if (run->program->lanes > 1) return land_lanes(run, agent, copy, lanes);
     char *to = (char *)agent->block->shared + copy->target[0];
-    if (!cpu_load_tile(run, agent, copy->insn, &copy->view, copy->at, to)) return false;
+    if (!cpu_load_tile(run, agent, copy->insn, &copy->view, copy->at, copy->kept, to)) return false;
+    free(copy->kept);
+    copy->kept = NULL;
     cpu_shared_end_copy(run, agent, cpu_set_thread(agent, copy->insn), copy->done[0],
                         copy->target[0], cpu_stage_bytes(copy->insn->memory));
     return true;

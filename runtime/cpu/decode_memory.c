@@ -97,14 +97,6 @@ void cpu_decode_alloc_shared(cpu_decoder *d, tile_op op) {
 
 /* Level 2 -------------------------------------------------------------------------------------- */
 
-static void decode_access(cpu_decoder *d, tile_op op, cpu_handler handler, const tile_type *tile,
-                          const tile_type *memory) {
-    cpu_insn *insn = cpu_add_op(d, op, handler);
-    cpu_set_elements(d, insn, tile);
-    insn->type = tile;
-    insn->memory = memory;
-}
-
 /* What the last instruction says beside where its tile begins. */
 static void set_gather(cpu_decoder *d, tile_op op) {
     tile_gather from;
@@ -125,6 +117,14 @@ static void set_gather(cpu_decoder *d, tile_op op) {
     }
     tile_pad_write(d->f, op, from.type->scalar, gather->pad);
     insn->gather = gather;
+}
+
+static void decode_access(cpu_decoder *d, tile_op op, cpu_handler handler, const tile_type *tile,
+                          const tile_type *memory) {
+    cpu_insn *insn = cpu_add_op(d, op, handler);
+    cpu_set_elements(d, insn, tile);
+    insn->type = tile;
+    insn->memory = memory;
 }
 
 void cpu_decode_load(cpu_decoder *d, tile_op op) {
@@ -169,6 +169,7 @@ static void decode_copy(cpu_decoder *d, tile_op op, cpu_handler handler) {
         insn->second = was.index;
         insn->second_count = was.index_count;
     }
+    set_gather(d, op);
 }
 
 void cpu_decode_copy(cpu_decoder *d, tile_op op) {
@@ -207,6 +208,17 @@ void cpu_decode_broadcast(cpu_decoder *d, tile_op op) {
     cpu_set_elements(d, insn, cpu_result_type(d, op));
     insn->type = cpu_operand_type(d, op, 0);
     insn->memory = cpu_result_type(d, op);
+}
+
+void cpu_decode_gather(cpu_decoder *d, tile_op op) {
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_gather);
+    const tile_attr *axis = tile_op_attr(d->f, op, TILE_ATTR_axis);
+    cpu_set_elements(d, insn, cpu_result_type(d, op));
+    insn->type = cpu_result_type(d, op);
+    insn->memory = cpu_operand_type(d, op, 0);
+    insn->from = cpu_operand_type(d, op, 1)->scalar;
+    if (!axis || !tile_expr_is_int(axis->expr, &insn->integer))
+        CPU_FAIL(d, insn->loc, "gather: its axis is not known yet: instantiate the kernel first");
 }
 
 void cpu_decode_reduce(cpu_decoder *d, tile_op op) {

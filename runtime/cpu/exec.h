@@ -172,6 +172,7 @@ CPU_HANDLER(cpu_run_wgmma_wait); /* index: the accs; second: the results; order:
 
 /* shape.c: level 2 */
 CPU_HANDLER(cpu_run_iota);      /* type: the result's */
+CPU_HANDLER(cpu_run_gather);    /* type: the result's; memory: src's; integer: the axis */
 CPU_HANDLER(cpu_run_broadcast); /* type: the operand's; memory: the result's */
 CPU_HANDLER(cpu_run_move_elements);
 
@@ -213,10 +214,13 @@ void cpu_view_position(const cpu_run *run, const cpu_agent *agent, const cpu_ins
 /* A tile of the dims of insn->type from a view to memory of our own, or nowhere (NULL): then it is
  * only checked. False after a report. */
 bool cpu_load_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
-                   const int64_t at[TILE_MAX_RANK], char *to);
+                   const int64_t at[TILE_MAX_RANK], const uint8_t *kept, char *to);
 /* The other way round. */
 bool cpu_store_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
-                    const int64_t at[TILE_MAX_RANK], const char *from);
+                    const int64_t at[TILE_MAX_RANK], const uint8_t *kept, const char *from);
+/* The index tiles and the predicate as they are now, for an access that happens later, to be freed:
+ * `kept` of these two, NULL where there are none. */
+uint8_t *cpu_keep_gather(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn);
 /* Whether none of the elements of operand 0 that it would write is poison; false after a report. */
 bool cpu_tile_may_leave(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
                         const int64_t at[TILE_MAX_RANK]);

@@ -247,6 +247,7 @@ typedef struct cpu_copy {
     uint32_t target[CPU_LANES]; /* offset in shared memory */
     cpu_view view;              /* level 2 */
     int64_t at[TILE_MAX_RANK];
+    uint8_t *kept; /* level 2: cpu_keep_gather's */
 } cpu_copy;
 
 typedef enum cpu_state {

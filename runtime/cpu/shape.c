@@ -1,7 +1,12 @@
 /* Level 2: coordinates and shapes of tiles, which are row-major here. */
 #include "lib/ir/shape.h"
 
+#include <inttypes.h>
+#include <string.h>
+
 #include "lib/ir/rearrange.h"
+#include "lib/ir/reduce.h"
+#include "lib/ir/scalar.h"
 #include "runtime/cpu/decode.h"
 #include "runtime/cpu/exec.h"
 
@@ -18,6 +23,32 @@ CPU_HANDLER(cpu_run_iota) {
 
 static void dims_of(const tile_type *type, int64_t dims[TILE_MAX_RANK]) {
     for (unsigned d = 0; d < type->rank; d++) dims[d] = tile_type_dim(type, d);
+}
+
+CPU_HANDLER(cpu_run_gather) {
+    int64_t from_dims[TILE_MAX_RANK], to_dims[TILE_MAX_RANK];
+    dims_of(insn->memory, from_dims);
+    dims_of(insn->type, to_dims);
+    tile_rows source = tile_rows_along(from_dims, insn->memory->rank, (unsigned)insn->integer),
+              rows = tile_rows_along(to_dims, insn->type->rank, (unsigned)insn->integer);
+    const char *from = cpu_at(run, agent, insn->operand[0]),
+               *index = cpu_at(run, agent, insn->operand[1]);
+    char *to = cpu_at(run, agent, insn->result);
+    unsigned index_size = tile_scalar_bytes(insn->from);
+    for (size_t row = 0; row < rows.outer * rows.inner; row++)
+        for (size_t i = 0; i < rows.extent; i++) {
+            size_t place = tile_row_begin(&rows, row) + i * rows.inner;
+            int64_t at = tile_integer_read(insn->from, index + place * index_size);
+            if (at < 0 || at >= (int64_t)source.extent) {
+                cpu_fault(run, agent, insn, -1,
+                          "out of bounds: index %" PRId64 " in an extent of %zu", at,
+                          source.extent);
+                return CPU_STOP;
+            }
+            size_t taken = tile_row_begin(&source, row) + (size_t)at * source.inner;
+            memcpy(to + place * insn->size, from + taken * insn->size, insn->size);
+        }
+    return CPU_NEXT;
 }
 
 CPU_HANDLER(cpu_run_broadcast) {

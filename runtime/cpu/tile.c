@@ -134,9 +134,49 @@ static void round_row(const cpu_insn *insn, char *row, int64_t count) {
     }
 }
 
+/* Bytes of an index tile, or of the predicate. */
+static size_t gathered_bytes(const cpu_insn *insn, int d) {
+    const cpu_gather *gather = insn->gather;
+    size_t points = 1, elements = (size_t)tile_type_elements(insn->type);
+    for (unsigned t = 0; t < gather->points; t++) points *= (size_t)tile_type_dim(insn->type, t);
+    if (d >= 0) return gather->is_tile[d] ? points * (gather->is_long[d] ? 8 : 4) : 0;
+    if (gather->predicate == CPU_NO_PLACE) return 0;
+    return gather->one_predicate ? 8 : (elements + 7) / 8 * 8;
+}
+
+/* The predicate first, so that what follows is aligned. */
+uint8_t *cpu_keep_gather(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn) {
+    const cpu_gather *gather = insn->gather;
+    size_t size = 0;
+    if (!gather) return NULL;
+    for (int d = -1; d < TILE_MAX_RANK; d++) size += gathered_bytes(insn, d);
+    uint8_t *kept = tile_malloc(size + 1), *at = kept;
+    for (int d = -1; d < TILE_MAX_RANK; d++) {
+        size_t bytes = gathered_bytes(insn, d);
+        if (!bytes) continue;
+        uint32_t place = d < 0 ? gather->predicate : insn->index[gather->first + (unsigned)d];
+        size_t own = d >= 0                  ? bytes
+                     : gather->one_predicate ? 1
+                                             : (size_t)tile_type_elements(insn->type);
+        memcpy(at, cpu_at(run, agent, place), own);
+        at += bytes;
+    }
+    return kept;
+}
+
+static void use_kept(cpu_rows *walk, const cpu_insn *insn, const uint8_t *kept) {
+    for (int d = -1; kept && d < TILE_MAX_RANK; d++) {
+        size_t bytes = gathered_bytes(insn, d);
+        if (bytes && d < 0) walk->mask = kept;
+        if (bytes && d >= 0) walk->index[d] = kept;
+        kept += bytes;
+    }
+}
+
 bool cpu_load_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
-                   const int64_t at[TILE_MAX_RANK], char *to) {
+                   const int64_t at[TILE_MAX_RANK], const uint8_t *kept, char *to) {
     cpu_rows walk = cpu_walk_rows(run, agent, insn, view, at, insn->index_count);
+    use_kept(&walk, insn, kept);
     unsigned size = tile_scalar_bytes(insn->type->scalar);
     int64_t stride = view->stride[insn->index_count - 1], first, end, stop;
     for (int64_t row = 0; row < walk.rows; row++) {
@@ -170,8 +210,10 @@ static bool store_run(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint
 }
 
 static bool store_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
-                       const int64_t at[TILE_MAX_RANK], const char *from, const uint8_t *poison) {
+                       const int64_t at[TILE_MAX_RANK], const uint8_t *kept, const char *from,
+                       const uint8_t *poison) {
     cpu_rows walk = cpu_walk_rows(run, agent, insn, view, at, insn->index_count);
+    use_kept(&walk, insn, kept);
     int64_t bytes = walk.length * tile_scalar_bytes(insn->type->scalar);
     int64_t stride = view->stride[insn->index_count - 1], first, end, stop;
     for (int64_t row = 0; row < walk.rows; row++) {
@@ -187,12 +229,12 @@ static bool store_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, con
 bool cpu_tile_may_leave(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
                         const int64_t at[TILE_MAX_RANK]) {
     const uint8_t *poison = insn->poison ? agent->poison + insn->operand[0] : NULL;
-    return !poison || store_tile(run, agent, insn, view, at, NULL, poison);
+    return !poison || store_tile(run, agent, insn, view, at, NULL, NULL, poison);
 }
 
 bool cpu_store_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
-                    const int64_t at[TILE_MAX_RANK], const char *from) {
-    return store_tile(run, agent, insn, view, at, from, NULL);
+                    const int64_t at[TILE_MAX_RANK], const uint8_t *kept, const char *from) {
+    return store_tile(run, agent, insn, view, at, kept, from, NULL);
 }
 
 CPU_HANDLER(cpu_run_load) {
@@ -200,7 +242,7 @@ CPU_HANDLER(cpu_run_load) {
     cpu_view_position(run, agent, insn, insn->index, at);
     const cpu_view *view = cpu_at(run, agent, insn->operand[0]);
     char *to = cpu_at(run, agent, insn->result);
-    return cpu_load_tile(run, agent, insn, view, at, to) ? CPU_NEXT : CPU_STOP;
+    return cpu_load_tile(run, agent, insn, view, at, NULL, to) ? CPU_NEXT : CPU_STOP;
 }
 
 CPU_HANDLER(cpu_run_inside) {
@@ -224,7 +266,7 @@ CPU_HANDLER(cpu_run_store) {
     const cpu_view *view = cpu_at(run, agent, insn->operand[1]);
     const char *from = cpu_at(run, agent, insn->operand[0]);
     const uint8_t *poison = insn->poison ? agent->poison + insn->operand[0] : NULL;
-    return store_tile(run, agent, insn, view, at, from, poison) ? CPU_NEXT : CPU_STOP;
+    return store_tile(run, agent, insn, view, at, NULL, from, poison) ? CPU_NEXT : CPU_STOP;
 }
 
 /* Shared memory -------------------------------------------------------------------------------- */
@@ -347,9 +389,9 @@ CPU_HANDLER(cpu_run_copy) {
     bool fine =
         insn->flag
             ? cpu_shared_write(run, agent, insn, -1, cpu_set_thread(agent, insn), offset, bytes) &&
-                  cpu_load_tile(run, agent, insn, view, at, shared)
+                  cpu_load_tile(run, agent, insn, view, at, NULL, shared)
             : cpu_shared_read(run, agent, insn, -1, cpu_set_thread(agent, insn), offset, bytes) &&
-                  store_tile(run, agent, insn, view, at, shared, poison);
+                  store_tile(run, agent, insn, view, at, NULL, shared, poison);
     return fine ? CPU_NEXT : CPU_STOP;
 }
 

@@ -276,6 +276,7 @@ typedef struct counted {
     const cpu_insn *insn;
     cpu_view view;
     int64_t at[TILE_MAX_RANK];
+    uint8_t *kept; /* cpu_keep_gather's */
     uint32_t target;
     cpu_mbarrier_at bar;
     unsigned first, step, sharers; /* ranks of the blocks that get it: first, first + step, .. */
@@ -322,11 +323,12 @@ static bool land_share(cpu_run *run, cpu_agent *agent, const counted *c, const c
 static bool land_tile(cpu_run *run, cpu_agent *agent, void *data, cpu_known *known) {
     counted *c = data;
     char *bytes = tile_malloc(cpu_stage_bytes(c->insn->memory));
-    bool ok = cpu_load_tile(run, agent, c->insn, &c->view, c->at, bytes);
+    bool ok = cpu_load_tile(run, agent, c->insn, &c->view, c->at, c->kept, bytes);
     (void)known;
     for (unsigned i = 0; i < c->sharers && ok; i++)
         ok = land_share(run, agent, c, bytes, block_of_rank(agent, c->first + i * c->step));
     free(bytes);
+    free(c->kept);
     free(c);
     return ok;
 }
@@ -353,12 +355,13 @@ CPU_HANDLER(cpu_run_copy_counted) {
     cpu_view_position(run, agent, insn, insn->index, c.at);
     bool ok = cpu_find_mbarrier(run, agent, named, -1, *buffer, *index, &c.bar) &&
               cpu_barrier_expect(run, agent, named, -1, c.bar, bytes) &&
-              cpu_load_tile(run, agent, insn, &c.view, c.at, NULL);
+              cpu_load_tile(run, agent, insn, &c.view, c.at, NULL, NULL);
     for (unsigned i = 0; i < c.sharers && ok; i++)
         ok = mark_share(run, agent, &c, block_of_rank(agent, c.first + i * c.step));
     if (!ok) return CPU_STOP;
     counted *kept = tile_malloc(sizeof *kept);
     *kept = c;
+    kept->kept = cpu_keep_gather(run, agent, insn);
     cpu_start_flight(agent, land_tile, kept, NULL);
     return CPU_NEXT;
 }
@@ -372,7 +375,8 @@ struct cpu_bulk {
     bool held;      /* level 2, from registers: bytes are there, and the ring may still be read */
     cpu_view view;
     int64_t at[TILE_MAX_RANK];
-    char *bytes; /* what it has read; NULL: nothing yet */
+    uint8_t *kept; /* level 2: cpu_keep_gather's */
+    char *bytes;   /* what it has read; NULL: nothing yet */
 };
 
 static cpu_bulk *add_bulk(cpu_agent *agent, cpu_bulk bulk) {
@@ -395,6 +399,7 @@ CPU_HANDLER(cpu_run_copy_out) {
         !cpu_lane_start_read(run, agent, insn, -1, cpu_set_thread(agent, insn), bulk.t.shared,
                              bulk.t.row_bytes))
         return CPU_STOP;
+    bulk.kept = cpu_keep_gather(run, agent, insn);
     add_bulk(agent, bulk);
     return CPU_NEXT;
 }
@@ -433,6 +438,7 @@ static bool finish_ring(cpu_run *run, cpu_agent *agent, uint32_t ring) {
         }
         ok = write_target(run, agent, bulk);
         free(bulk->bytes);
+        free(bulk->kept);
     }
     agent->bulk_count = kept;
     return ok;
@@ -481,7 +487,8 @@ static bool write_target(cpu_run *run, cpu_agent *agent, const cpu_bulk *bulk) {
     const transfer *t = &bulk->t;
     const cpu_insn *insn = t->insn;
     cpu_access access = insn->kind ? CPU_ATOMIC_UPDATE : CPU_WRITE;
-    if (bulk->tile) return cpu_store_tile(run, agent, insn, &bulk->view, bulk->at, bulk->bytes);
+    if (bulk->tile)
+        return cpu_store_tile(run, agent, insn, &bulk->view, bulk->at, bulk->kept, bulk->bytes);
     for (uint32_t row = 0; row < t->rows; row++) {
         int64_t first, end;
         uint64_t address = find_row(t, row, &first, &end);
@@ -516,6 +523,7 @@ CPU_HANDLER(cpu_run_bulk_wait) {
         }
         ok = write_target(run, agent, bulk);
         free(bulk->bytes);
+        free(bulk->kept);
     }
     agent->bulk_count = kept;
     return ok ? CPU_NEXT : CPU_STOP;
@@ -540,7 +548,10 @@ bool cpu_end_bulks(cpu_run *run, cpu_agent *agent) {
 }
 
 void cpu_drop_bulks(cpu_agent *agent) {
-    for (size_t i = 0; i < agent->bulk_count; i++) free(agent->bulks[i].bytes);
+    for (size_t i = 0; i < agent->bulk_count; i++) {
+        free(agent->bulks[i].bytes);
+        free(agent->bulks[i].kept);
+    }
     agent->bulk_count = 0;
 }
 

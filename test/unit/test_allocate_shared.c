@@ -7,17 +7,18 @@ static int64_t offset_of(const pass_fixture *x, tile_value buffer) {
 
 static void fill(tile_builder *b, tile_value view, tile_value buffer) {
     const tile_value zeros[] = {tile_build_int(b, 0), tile_build_int(b, 0)};
-    tile_build_copy(b, view, zeros, 2, buffer, NULL, 0);
+    tile_build_copy(b, view, zeros, 2, buffer, NULL, 0, TILE_NO_VALUE);
 }
 
 static void drain(tile_builder *b, tile_value view, tile_value buffer) {
     const tile_value zeros[] = {tile_build_int(b, 0), tile_build_int(b, 0)};
-    tile_build_copy(b, buffer, NULL, 0, view, zeros, 2);
+    tile_build_copy(b, buffer, NULL, 0, view, zeros, 2, TILE_NO_VALUE);
 }
 
 static void fill_async(tile_builder *b, tile_value view, tile_value buffer) {
     const tile_value zeros[] = {tile_build_int(b, 0), tile_build_int(b, 0)};
-    tile_build_copy_async(b, view, zeros, 2, buffer, NULL, 0, TILE_NO_VALUE, NULL, 0);
+    tile_build_copy_async(b, view, zeros, 2, buffer, NULL, 0, TILE_NO_VALUE, NULL, 0,
+                          TILE_NO_VALUE);
 }
 
 static void wait_all(tile_builder *b) {
@@ -197,7 +198,7 @@ Test(allocate_shared, stages_are_rounded_up) {
     tile_value view = fixture_view(&x, "g", TILE_f16, 4, 1, false);
     tile_value buffer = fixture_buffer(&x, "s", 3, 4, 1);
     const tile_value zeros[] = {tile_build_int(&x.b, 0), tile_build_int(&x.b, 0)};
-    tile_build_copy(&x.b, view, zeros, 2, buffer, zeros, 1);
+    tile_build_copy(&x.b, view, zeros, 2, buffer, zeros, 1, TILE_NO_VALUE);
     cr_assert_eq(fixture_run(&x, tile_pass_allocate_shared), TILE_OK, "%s", x.messages);
     cr_expect_eq(x.statistic, 3 * 16);
     fixture_close(&x);
@@ -211,7 +212,7 @@ Test(allocate_shared, too_much_names_what_lives_together) {
     const tile_value zeros[] = {tile_build_int(&x.b, 0), tile_build_int(&x.b, 0)};
     fill(&x.b, t.view, early);
     fill(&x.b, t.view, t.small);
-    tile_build_copy(&x.b, t.view, zeros, 2, ring, zeros, 1);
+    tile_build_copy(&x.b, t.view, zeros, 2, ring, zeros, 1, TILE_NO_VALUE);
     drain(&x.b, t.view, t.small);
     cr_expect_eq(fixture_run(&x, tile_pass_allocate_shared), TILE_UNSUPPORTED);
     cr_expect(strstr(x.messages, "@k needs 172032 bytes of shared memory, sm_80 has 166912"), "%s",

@@ -264,7 +264,8 @@ Test(insert_barriers, copies_land_after_wait_and_barrier) {
     parts p = open_kernel(&x, 0);
     const tile_value zeros[] = {tile_build_int(&x.b, 0), tile_build_int(&x.b, 0)};
     get(&x.b, &p, p.s);
-    tile_build_copy_async(&x.b, p.view, zeros, 2, p.s, NULL, 0, TILE_NO_VALUE, NULL, 0);
+    tile_build_copy_async(&x.b, p.view, zeros, 2, p.s, NULL, 0, TILE_NO_VALUE, NULL, 0,
+                          TILE_NO_VALUE);
     tile_build_commit_group(&x.b);
     get(&x.b, &p, p.t);
     tile_build_wait_group(&x.b, zeros[0]);
@@ -279,9 +280,11 @@ Test(insert_barriers, each_wait_for_a_group_publishes_its_own) {
     pass_fixture x;
     parts p = open_kernel(&x, 0);
     const tile_value zeros[] = {tile_build_int(&x.b, 0), tile_build_int(&x.b, 0)};
-    tile_build_copy_async(&x.b, p.view, zeros, 2, p.s, NULL, 0, TILE_NO_VALUE, NULL, 0);
+    tile_build_copy_async(&x.b, p.view, zeros, 2, p.s, NULL, 0, TILE_NO_VALUE, NULL, 0,
+                          TILE_NO_VALUE);
     tile_build_commit_group(&x.b);
-    tile_build_copy_async(&x.b, p.view, zeros, 2, p.t, NULL, 0, TILE_NO_VALUE, NULL, 0);
+    tile_build_copy_async(&x.b, p.view, zeros, 2, p.t, NULL, 0, TILE_NO_VALUE, NULL, 0,
+                          TILE_NO_VALUE);
     tile_build_commit_group(&x.b);
     tile_build_wait_group(&x.b, tile_build_int(&x.b, 1));
     get(&x.b, &p, p.s);
@@ -298,7 +301,8 @@ Test(insert_barriers, a_barrier_before_the_wait_is_no_help) {
     pass_fixture x;
     parts p = open_kernel(&x, 0);
     const tile_value zeros[] = {tile_build_int(&x.b, 0), tile_build_int(&x.b, 0)};
-    tile_build_copy_async(&x.b, p.view, zeros, 2, p.s, NULL, 0, TILE_NO_VALUE, NULL, 0);
+    tile_build_copy_async(&x.b, p.view, zeros, 2, p.s, NULL, 0, TILE_NO_VALUE, NULL, 0,
+                          TILE_NO_VALUE);
     tile_build_commit_group(&x.b);
     tile_build_sync(&x.b, TILE_NO_VALUE, TILE_NO_VALUE);
     tile_build_wait_group(&x.b, zeros[0]);

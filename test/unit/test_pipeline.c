@@ -57,7 +57,7 @@ static void build_matmul(pass_fixture *x, int64_t stages) {
 
 static void copy_a(loop_parts *p, tile_value buffer) {
     const tile_value at[] = {tile_build_int(&p->body, 0), p->iv};
-    tile_build_copy(&p->body, p->a, at, 2, buffer, NULL, 0);
+    tile_build_copy(&p->body, p->a, at, 2, buffer, NULL, 0, TILE_NO_VALUE);
 }
 
 #define EXPECT_OUTLINE(x, text) cr_expect_str_eq(fixture_outline(x), text, "%s", fixture_outline(x))

@@ -517,6 +517,29 @@ static void check_chain(text_fixture *x, uint32_t seed, tile_scalar scalar, bool
         memcpy(wanted + i * size, input + a.from[i] * size, size);
     check(x, &s, wanted);
     if (seed % 8 == 0) emit_ptx(x, &s);
+/* Indices that run along a dim and begin anew at the source's extent. */
+static void check_gather(text_fixture *x, const shape *from, unsigned axis, unsigned along,
+                         int64_t extent, const char *index, tile_scalar scalar, unsigned warps) {
+    unsigned char *wanted = malloc(MAX_BYTES), *input = malloc(MAX_BYTES);
+    size_t size = tile_scalar_bytes(scalar);
+    shape to = *from;
+    to.dims[axis] = extent;
+    sample s = {.from = from, .to = &to, .scalar = scalar, .warps = warps, .input = input};
+    s.statement = tile_arena_format(
+        &x->arena,
+        "gather(%%%%a, rem((iota(axis = %u, start = 5, step = 7) : %%s<%s%s>), %lld), axis = %u)",
+        along, index, dims_text(x, &to), (long long)from->dims[axis], axis);
+    for (size_t i = 0; i < count_of(from); i++)
+        tile_scalar_write(scalar, input + i * size, (double)(int)(i * 7 % 97) - 40);
+    for (size_t i = 0; i < count_of(&to); i++) {
+        size_t at = 0;
+        int64_t taken = (5 + 7 * coordinate(&to, i, along)) % from->dims[axis];
+        for (unsigned d = 0; d < to.rank; d++)
+            at = at * (size_t)from->dims[d] + (size_t)(d == axis ? taken : coordinate(&to, i, d));
+        memcpy(wanted + i * size, input + at * size, size);
+    }
+    check(x, &s, wanted);
+    if (scalar == TILE_f32 && warps == 4) emit_ptx(x, &s);
     free(wanted);
     free(input);
 }
@@ -543,6 +566,27 @@ Test(shape, chains_of_any_extents) {
     }
 }
 
+Test(shape, gather_of_all_shapes) {
+    text_fixture x;
+    text_open(&x);
+    for (unsigned i = 0; i < SHAPE_COUNT; i++)
+        for (unsigned axis = 0;
+             axis<shapes[i].rank; axis += shapes[i].rank> 1 ? shapes[i].rank - 1 : 1) {
+            unsigned other = (axis + 1) % shapes[i].rank;
+            check_gather(&x, &shapes[i], axis, axis, 12, "i32", TILE_f32, 1);
+            check_gather(&x, &shapes[i], axis, other, 8, "i64", TILE_f32, 4);
+        }
+    text_close(&x);
+}
+
+Test(shape, gather_of_all_types) {
+    text_fixture x;
+    text_open(&x);
+    for (unsigned scalar = 1; scalar < TILE_barrier; scalar++)
+        check_gather(&x, &shapes[6], 1, 0, 32, "i32", (tile_scalar)scalar, 4);
+    text_close(&x);
+}
+
 /* Every row that levels 1 and 2 have stands in one of these tests, or in test_reduce.c or
  * test_rows.c. */
 Test(shape, of_all_rows) {
@@ -550,7 +594,7 @@ Test(shape, of_all_rows) {
         if (tile_op_get_info((tile_opcode)i)->levels == TILE_LEVELS_L12)
             cr_expect(i == TILE_OP_iota || i == TILE_OP_broadcast || i == TILE_OP_reduce ||
                           i == TILE_OP_reduce_arg || i == TILE_OP_scan || i == TILE_OP_sort ||
-                          is_in_chains((tile_opcode)i),
+                          i == TILE_OP_gather || is_in_chains((tile_opcode)i),
                       "%s is not tested here", tile_op_get_info((tile_opcode)i)->name);
 }
 

@@ -129,6 +129,8 @@ static const char *const text_corpus[] = {
     "  %t = load_shared %s[%y] : tile<f16[16, 8], #held>\n"
     "  %u = load %ga[%x, %y] : tile<f16[16, 8], #held>\n"
     "  %in = inside %ga[%x, %y] : tile<i1[8], #flat>\n"
+    "  %places = splat 0 : tile<i32[16, 8], #held>\n"
+    "  %picked = gather %u, %places {axis = 1} : tile<f16[16, 8], #held>\n"
     "  %f = load %ga[%x, %y] : tile<f16[8], #flat>\n"
     "  %v = convert_layout %u : tile<f16[16, 8]>\n"
     "  %v2 = convert_layout %u, %one : tile<f16[16, 8]>\n"
