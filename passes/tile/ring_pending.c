@@ -1,6 +1,8 @@
 /* Products that go on behind an iteration: see ring.h. On an H200 a loop of 128x256x64 with four
  * stages runs 1.11 times as fast with it. */
+#include "lib/analysis/access.h"
 #include "lib/analysis/memory.h"
+#include "lib/ir/gather.h"
 #include "lib/ir/regions.h"
 #include "passes/tile/ring.h"
 #include "passes/tile/warpgroup.h"
@@ -81,12 +83,30 @@ static void visit_dot(tile_function *f, tile_op op, void *user) {
     p->count++;
 }
 
+/* Whether threads copy, element by element, what index tiles or a predicate name: addresses and
+ * predicates then take registers from which ptxas moves sums of products that go on. */
+static bool goes_by_elements(const ring *r) {
+    enum { LEAST = 4 }; /* bytes of a cp.async */
+    const tile_range *ranges = NULL;
+    bool found = false;
+    for (unsigned i = 0; i < r->plan.copy_count; i++) {
+        unsigned count;
+        tile_op op = r->plan.copies[i].op;
+        if (tile_is_plain_access(r->f, op)) continue;
+        const tile_value *view = tile_op_segment(r->f, op, 0, &count);
+        if (!ranges) ranges = tile_range_analyse(r->f, r->pass->scratch);
+        unsigned bytes = tile_scalar_bytes(tile_value_type(r->f, view[0])->scalar);
+        found |= tile_view_access(r->f, ranges, view).width * bytes < LEAST;
+    }
+    return found;
+}
+
 unsigned ring_count_pending(ring *r) {
     products p = {.r = r, .fit = true};
     p.uses = tile_count_uses(r->f, r->pass->scratch);
     enum { LEAST_DISTANCE = 3 }; /* of which one is lost: latency wants two iterations */
     bool ordered = r->plan.order_count || r->plan.copies_last; /* by the user */
-    if (r->plan.distance < LEAST_DISTANCE || ordered) return 0;
+    if (r->plan.distance < LEAST_DISTANCE || ordered || goes_by_elements(r)) return 0;
     tile_walk(r->f, tile_op_region(r->f, r->plan.loop, 0), visit_dot, &p);
     return p.fit ? p.count : 0;
 }
