@@ -162,7 +162,78 @@ class Kernel:
 
     # Statements ---------------------------------------------------------------------------------
 
+    def index_tile(self, dims):
+        """Points that may lie outside, and may be the same."""
+        name, wide = self.name("i"), self.pick(["i32", "i32", "i64"])
+        text = f"tile<{{}}[{', '.join(map(str, dims))}]>"
+        if self.chance(0.3):
+            extents = [max(1, d - self.pick([0, 0, 1])) for d in dims]
+            view, _ = self.view("i32", extents, "int")
+            self.emit(f"{name} = load {view}[{', '.join('0' for _ in dims)}] {{pad = {self.pick([-1, 0, 2])}}} : {text.format('i32')}")
+        else:
+            axis = self.random.randrange(len(dims))
+            self.emit(f"{name} = iota {{axis = {axis}, start = {self.pick([0, 0, -1, 2])}, step = {self.pick([1, 1, 2, -1])}}} : "
+                      f"{text.format('i32')}")
+            if self.chance(0.4):
+                start = self.name("c")
+                self.emit(f"{start} = splat {self.pick(self.indices)} : {text.format('i32')}")
+                self.emit(f"{name}s = add {name}, {start} : {text.format('i32')}")
+                name += "s"
+        if wide == "i64":
+            self.emit(f"{name}w = cast {name} : {text.format('i64')}")
+            name += "w"
+        return name
+
+    def predicate(self, dims):
+        """A tile of i1, with extents of 1 perhaps, or a scalar."""
+        name = self.name("m")
+        if self.chance(0.2):
+            self.emit(f"{name} = {self.pick(['lt', 'ne', 'ge'])} {self.pick(self.indices)}, 1 : i1")
+            return name
+        own = [d if self.chance(0.6) else 1 for d in dims]
+        text = f"tile<i32[{', '.join(map(str, own))}]>"
+        axis = self.random.randrange(len(dims))
+        self.emit(f"{name}i = iota {{axis = {axis}, start = {self.pick([0, 1])}}} : {text}")
+        self.emit(f"{name}c = splat {self.pick([0, 1, dims[axis] // 2, dims[axis]])} : {text}")
+        self.emit(f"{name} = {self.pick(['lt', 'ne', 'ge'])} {name}i, {name}c : {text.replace('i32', 'i1')}")
+        return name
+
+    def gathered(self, scalar, dims, small):
+        """A load with index tiles, a predicate and a pad, or some of these; also as a copy."""
+        points = self.pick(range(len(dims) + 1))
+        covered = len(dims) - points
+        tiles = self.pick([1, 1, 2, 3]) if points else 0
+        if tiles + covered > 5:
+            return None
+        extents = [self.pick([1, 2, 5, 9]) for _ in range(tiles)] + self.input_extents(dims[points:])[-covered or len(dims):]
+        lead = self.chance(0.2)
+        extents = ([2] if lead else []) + extents
+        view, _ = self.view(scalar, extents, "int" if small or scalar in INTS else "rand")
+        indices = ([self.pick(["0", "1", "%x"])] if lead else [])
+        indices += [self.index_tile(dims[:points]) for _ in range(tiles)] + [self.index(d) for d in dims[points:]]
+        predicate = f", {self.predicate(dims)}" if self.chance(0.4) else ""
+        pad = self.pick([0, 0, 1, -1]) if self.chance(0.5) else None
+        pad = f" {{pad = {pad}}}" if pad is not None else ""
+        tile = Tile(self.name(), scalar, dims, 1 if small else None)
+        element = f"{view}[{', '.join(indices)}]"
+        if self.chance(0.6):
+            self.emit(f"{tile.name} = load {element}{predicate}{pad} : {tile.type()}")
+            return tile
+        buffer = self.name("s")
+        self.emit(f"{buffer} = alloc_shared : {tile.type().replace('tile<', 'shared<')}")
+        if self.depth == 1 and self.chance(0.6):
+            self.emit(f"copy_async {element}, {buffer}{predicate}{pad}")
+            self.emit("commit_group")
+            self.emit("wait_group 0")
+        else:
+            self.emit(f"copy {element}, {buffer}{predicate}{pad}")
+        self.emit(f"{tile.name} = load_shared {buffer} : {tile.type()}")
+        return tile
+
     def load(self, scalar, dims, small=True):
+        tile = self.gathered(scalar, dims, small) if self.chance(0.25) else None
+        if tile:
+            return tile
         extents = self.input_extents(dims)
         view, _ = self.view(scalar, extents, "int" if small or scalar in INTS else "rand")
         element = self.element(view, len(extents), dims)
@@ -538,6 +609,17 @@ class Kernel:
             size = blocks * tile.dims[d]
             extents.append(max(1, size - self.pick([0, 0, 1, 3, tile.dims[d] // 2])))
             indices.append("0" if lead or d > 1 else f"%{'xy'[d]} * {tile.dims[d]}")
+        if self.chance(0.2):  # rows by an index tile, from the first to the last or back
+            first, up = len(lead), self.chance(0.5)
+            text = f"tile<i32[{tile.dims[0]}]>"
+            name, start = self.name("i"), self.name("c")
+            shift = 0 if up else tile.dims[0] - 1
+            self.emit(f"{name}i = iota {{axis = 0, start = {shift}, step = {1 if up else -1}}} : {text}")
+            self.emit(f"{start}s = add {indices[first]}, 0 : i32" if "*" not in indices[first] else
+                      f"{start}s = mul {indices[first].replace(' *', ',')} : i32")
+            self.emit(f"{start} = splat {start}s : {text}")
+            self.emit(f"{name} = add {name}i, {start} : {text}")
+            indices[first] = name
         view, pointer = self.view(tile.scalar, extents, "poison")
         element = f"{view}[{', '.join(indices)}]"
         if self.chance(0.3):
