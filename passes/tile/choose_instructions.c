@@ -338,6 +338,13 @@ static unsigned warps_of_sums(const chooser *c, tile_op dot) {
                                                                                  : warps;
 }
 
+/* Which rows three groups can share, if the loop asks for that. 2: any. */
+static unsigned row_dim_of_thirds(const chooser *c, tile_op dot) {
+    unsigned row_dim = warpgroup_asks_thirds(c->f, tile_op_parent(c->f, dot)) ? 0 : 2;
+    while (row_dim < 2 && !warpgroup_admits_thirds(c->f, dot, row_dim)) row_dim++;
+    return row_dim;
+}
+
 /* In which dim of the sums the instruction's rows lie best: an operand in registers must be its
  * first one. */
 static unsigned prefer_row_dim(const chooser *c, tile_op dot) {
@@ -349,6 +356,8 @@ static unsigned prefer_row_dim(const chooser *c, tile_op dot) {
     }
     if (in_registers[TILE_MMA_LHS]) return TILE_WGMMA_PLAIN;
     if (in_registers[TILE_MMA_RHS]) return TILE_WGMMA_EXCHANGED;
+    unsigned thirds = row_dim_of_thirds(c, dot);
+    if (thirds < 2) return thirds;
     unsigned others = row_dim_of_others(c, dot);
     return others < 2 ? others : warpgroup_better_row_dim(c->f, dot, warps_of_sums(c, dot));
 }

@@ -24,9 +24,13 @@ typedef struct specialist {
     ring ring;                      /* the loop, its copies, their buffers */
     tile_op around[MAX_TILE_LOOPS]; /* loops around it, the outermost one first */
     unsigned around_count;
-    unsigned warps;                          /* of a set of consumers */
-    unsigned sets;                           /* of consumers: 1, or 2 that take turns at tiles */
-    tile_value group, iterations, turn_step; /* of sets that take turns */
+    unsigned warps;   /* of a set of consumers */
+    unsigned sets;    /* of consumers: 1, 2 that take turns at tiles, or 3 that share them */
+    unsigned readers; /* sets that read each stage */
+    bool turns;       /* they take turns */
+    bool *dealt;      /* by staged copy: each set has its share, in a stage of its own */
+    unsigned dealt_dim;
+    tile_value group, iterations, turn_step; /* the set's number; of sets that take turns */
     stage_group *groups;
     unsigned group_count;
     unsigned *group_of;     /* by staged copy */
@@ -62,15 +66,24 @@ void specialize_advance(const specialist *s, tile_builder *b, const tile_value n
 /* Turns at tiles, of two sets of consumers: s->sets and s->warps, if the loop says `ping_pong` and
  * can have it; a remark if it cannot. */
 void specialize_plan_turns(specialist *s);
-/* Deals the tile loop in the consumers' region out to the sets; state: where in the ring each one
- * begins. */
-void specialize_deal_tiles(specialist *s, tile_region region, tile_value state[RING_STATES]);
+/* Deals the tile loop out to the sets; state: where in the ring each one begins. */
+void specialize_deal_tiles(specialist *s, tile_value state[RING_STATES]);
 /* A set waits for its turn, and hands it on if there is a next tile. */
 void specialize_await_turn(const specialist *s, tile_builder *b);
 void specialize_pass_turn(const specialist *s, tile_builder *b);
 /* State after `count` more iterations. */
 void specialize_skip(const specialist *s, tile_builder *b, tile_value state[RING_STATES],
                      tile_value count);
+
+/* specialize_thirds.c: three sets that share tiles, if the loop says `thirds` and can have them:
+ * s->sets, s->warps, s->readers, s->dealt; a remark if it cannot. */
+void specialize_plan_thirds(specialist *s);
+/* The dealt copies' buffers have thirds in three times as many stages. */
+void specialize_deal_buffers(specialist *s);
+/* Where in them a set's third of a stage is. */
+tile_value specialize_dealt_stage(tile_builder *b, tile_value stage, tile_value group);
+/* What the consumers' region does with tiles is done with thirds of them. */
+void specialize_divide(specialist *s, tile_region region);
 
 /* specialize_share.c: which copies blocks of a cluster share; a remark if they do none. */
 void specialize_plan_sharing(specialist *s);

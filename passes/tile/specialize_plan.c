@@ -488,6 +488,7 @@ bool specialize_plan(specialist *s, tile_op loop) {
     if (p.ok) make_groups(&p);
     s->sets = 1;
     if (p.ok) specialize_plan_turns(s);
+    if (p.ok) specialize_plan_thirds(s);
     if (p.ok) specialize_plan_sharing(s);
     return p.ok;
 }

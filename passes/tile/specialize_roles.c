@@ -49,6 +49,26 @@ static void share_copy(specialist *s, const tile_builder *b, unsigned i) {
         tile_op_set_int(s->ring.f, copy, TILE_ATTR_multicast, s->shared_along[i] - 1);
 }
 
+/* Copy i into its buffer, or into a set's share of it. */
+static void fill_buffer(producer *p, tile_builder *b, unsigned i, const tile_value *from,
+                        unsigned size, unsigned share, const tile_value state[RING_STATES],
+                        tile_value full) {
+    specialist *s = p->s;
+    const tile_type *type = tile_value_type(p->f, s->ring.buffers[i]);
+    tile_value at[1 + TILE_MAX_RANK], stage = state[0];
+    for (unsigned k = 0; k < size; k++) at[k] = from[k];
+    if (s->dealt[i]) {
+        tile_value *row = &at[size - type->rank + s->dealt_dim];
+        int64_t first = share * tile_type_dim(type, s->dealt_dim);
+        if (first) *row = tile_build_add(b, *row, tile_build_int(b, first));
+        stage = specialize_dealt_stage(b, stage, tile_build_int(b, share));
+    }
+    tile_build_copy_async(b, at[0], at + 1, size - 1, s->ring.buffers[i], &stage, 1, full, state,
+                          1, TILE_NO_VALUE);
+    ring_keep_cache(&s->ring, b, s->ring.plan.copies[i].op);
+    share_copy(s, b, i);
+}
+
 /* The copies of a group of stages, between the wait for an empty stage and the word that it fills.
  */
 static void fill_stage(producer *p, tile_builder *b, unsigned g,
@@ -66,10 +86,8 @@ static void fill_stage(producer *p, tile_builder *b, unsigned g,
         for (unsigned k = 0; k < size; k++) from[k] = source[k];
         for (unsigned k = 0; k < size; k++) from[k] = clone_value(p, b, from[k]);
         place.loc = tile_op_loc(p->f, op);
-        tile_build_copy_async(&place, from[0], from + 1, size - 1, s->ring.buffers[i], state, 1,
-                              s->groups[g].full, state, 1, TILE_NO_VALUE);
-        ring_keep_cache(&s->ring, &place, op);
-        share_copy(s, &place, i);
+        for (unsigned share = 0; share < (s->dealt[i] ? s->sets : 1); share++)
+            fill_buffer(p, &place, i, from, size, share, state, s->groups[g].full);
     }
     place.loc = tile_op_loc(p->f, s->ring.plan.loop);
     tile_build_barrier_arrive(&place, s->groups[g].full, state, 1);
@@ -219,7 +237,7 @@ static void carry_states(consumers *c, const tile_value first[RING_STATES]) {
             next[i] = tile_op_result(f, loops[d + 1], index[d + 1] + i);
         b = tile_builder_before(f, tile_region_yield(f, tile_op_region(f, loops[d], 0)));
         b.loc = tile_op_loc(f, loops[d]);
-        if (s->sets > 1) specialize_skip(s, &b, next, s->iterations);
+        if (s->turns) specialize_skip(s, &b, next, s->iterations);
         for (unsigned i = 0; i < RING_STATES; i++)
             tile_carried_send(f, loops[d], 0, index[d] + i, next[i]);
     }
@@ -312,7 +330,7 @@ static void complete_dots(consumers *c) {
     tile_arena *scratch = s->ring.pass->scratch;
     tile_builder b = tile_builder_before(f, c->loop);
     b.loc = tile_op_loc(f, c->loop);
-    if (s->sets > 1) specialize_await_turn(s, &b);
+    if (s->turns) specialize_await_turn(s, &b);
     tile_value begin = tile_op_operand(f, c->loop, 0), end = tile_op_operand(f, c->loop, 1);
     const tile_type **types = TILE_NEW_ARRAY(scratch, const tile_type *, count + 1u);
     tile_value *results[2];
@@ -325,7 +343,7 @@ static void complete_dots(consumers *c) {
     for (unsigned r = 0; r < 2; r++) {
         tile_builder inner = tile_builder_at_end(f, tile_op_region(f, s->done, r));
         inner.loc = b.loc;
-        if (s->sets > 1) specialize_pass_turn(s, &inner);
+        if (s->turns) specialize_pass_turn(s, &inner);
         for (unsigned i = 0; i < count; i++)
             results[r][i] =
                 r ? tile_carried_sent(f, c->loop, TILE_AROUND, i) : tile_op_result(f, c->loop, i);
@@ -363,7 +381,11 @@ void specialize_consumers(specialist *s, tile_op roles, tile_region region) {
     b = tile_builder_before(f, specialize_top(s));
     tile_value first[RING_STATES] = {tile_build_int(&b, 0), tile_build_int(&b, 0)};
     specialize_find_senders(s, &b);
-    if (s->sets > 1) specialize_deal_tiles(s, region, first);
+    if (s->sets > 1) {
+        s->group = tile_region_arg(f, region, 0);
+        tile_value_set_name(f, s->group, "group");
+    }
+    if (s->turns) specialize_deal_tiles(s, first);
     carry_states(&c, first);
     for (unsigned g = 0; g < s->group_count; g++) wait_for_stage(&c, &s->groups[g]);
     wait_for_dots(&c);
@@ -372,4 +394,5 @@ void specialize_consumers(specialist *s, tile_op roles, tile_region region) {
     s->ring.stage = c.state[0];
     ring_read_stages(&s->ring);
     ring_remove_copies(&s->ring);
+    if (s->readers > 1) specialize_divide(s, region);
 }

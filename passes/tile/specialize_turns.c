@@ -93,6 +93,7 @@ static bool can_take_turns(specialist *s) {
 void specialize_plan_turns(specialist *s) {
     const char *word = tile_op_attr_text(s->ring.f, s->ring.plan.loop, TILE_ATTR_consumers);
     if (!word || strcmp(word, "ping_pong") != 0 || !can_take_turns(s)) return;
+    s->turns = true;
     s->sets = GROUPS;
     s->warps /= GROUPS;
 }
@@ -147,15 +148,13 @@ static tile_value iterations(const specialist *s, tile_builder *b) {
     return tile_build_ceildiv(b, tile_build_max(b, span, zero), step);
 }
 
-void specialize_deal_tiles(specialist *s, tile_region region, tile_value state[RING_STATES]) {
+void specialize_deal_tiles(specialist *s, tile_value state[RING_STATES]) {
     tile_function *f = s->ring.f;
     tile_op tiles = s->around[0];
     tile_builder b = tile_builder_before(f, tiles), regions[2];
     b.loc = tile_op_loc(f, tiles);
     tile_value begin = tile_op_operand(f, tiles, 0), end = tile_op_operand(f, tiles, 1);
     tile_value step = tile_op_operand(f, tiles, 2);
-    s->group = tile_region_arg(f, region, 0);
-    tile_value_set_name(f, s->group, "group");
     s->iterations = iterations(s, &b);
     /* 1. The second group begins behind the first one's first tile. */
     specialize_skip(s, &b, state, tile_build_mul(&b, s->group, s->iterations));

@@ -160,6 +160,7 @@ static tile_value barriers(specialist *s, tile_builder *b, const char *name, int
 static void make_rings(specialist *s, tile_op roles) {
     tile_function *f = s->ring.f;
     ring_make_buffers(&s->ring);
+    specialize_deal_buffers(s);
     for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
         tile_op alloc = tile_value_def(f, s->ring.buffers[i]);
         tile_move_op(f, alloc, f->body, roles);
@@ -169,8 +170,8 @@ static void make_rings(specialist *s, tile_op roles) {
     b.loc = tile_op_loc(f, s->ring.plan.loop);
     for (unsigned g = 0; g < s->group_count; g++) {
         s->groups[g].full = barriers(s, &b, "full", 1);
-        s->groups[g].empty =
-            barriers(s, &b, "empty", (int64_t)s->warps * specialize_senders(s, &s->groups[g]));
+        s->groups[g].empty = barriers(
+            s, &b, "empty", (int64_t)s->warps * s->readers * specialize_senders(s, &s->groups[g]));
     }
 }
 
@@ -206,6 +207,11 @@ static void share_registers(const specialist *s, int64_t *producer, int64_t *con
     bool wide = sum_registers(s) >= WIDE_SUMS;
     *producer = *consumer = 0;
     if (s->warps * s->sets == WARPGROUP) return;
+    if (s->readers > 1) { /* four warpgroups have 128 each */
+        *producer = 32;
+        *consumer = 160;
+        return;
+    }
     *producer = wide ? 24 : 40;
     *consumer = wide ? 240 : 232;
 }

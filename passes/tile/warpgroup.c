@@ -1,6 +1,8 @@
 /* Dots by wgmma: see the header. */
 #include "passes/tile/warpgroup.h"
 
+#include <string.h>
+
 #include "lib/analysis/executors.h"
 #include "lib/ir/atomic.h"
 #include "lib/ir/remark.h"
@@ -70,6 +72,28 @@ bool warpgroup_admits(const tile_function *f, tile_op dot, unsigned row_dim) {
     uint32_t dims[TILE_MAX_RANK];
     tile_type_dims(warpgroup_operand(f, dot, TILE_MMA_ACC), dims);
     return tile_wgmma_admits(dims, row_dim, tile_executors_of(f, dot).warps);
+}
+
+/* 32-bit registers of a thread that hold the sums, spread over so many warps. */
+static int64_t sum_registers(const tile_function *f, tile_op dot, unsigned warps) {
+    const tile_type *acc = warpgroup_operand(f, dot, TILE_MMA_ACC);
+    int64_t bytes = tile_type_elements(acc) * tile_scalar_bytes(acc->scalar);
+    return bytes / 4 / (32 * (int64_t)warps);
+}
+
+bool warpgroup_asks_thirds(const tile_function *f, tile_op loop) {
+    const char *word = loop.id ? tile_op_attr_text(f, loop, TILE_ATTR_consumers) : NULL;
+    return word && strcmp(word, "thirds") == 0;
+}
+
+bool warpgroup_admits_thirds(const tile_function *f, tile_op dot, unsigned row_dim) {
+    enum { MOST_SUMS = 96 /* registers of a thread */, WARPS = TILE_WARPGROUP };
+    uint32_t dims[TILE_MAX_RANK];
+    tile_type_dims(warpgroup_operand(f, dot, TILE_MMA_ACC), dims);
+    bool equal = dims[row_dim] % WARPGROUP_THIRDS == 0 && !warpgroup_promotes(f, dot);
+    dims[row_dim] /= WARPGROUP_THIRDS;
+    return equal && tile_wgmma_admits(dims, row_dim, WARPS) &&
+           sum_registers(f, dot, WARPS * WARPGROUP_THIRDS) <= MOST_SUMS;
 }
 
 bool warpgroup_row_dim(const tile_function *f, tile_op dot, unsigned *row_dim) {
@@ -144,13 +168,6 @@ tile_layout warpgroup_lay_out(const tile_type *buffer, unsigned fastest) {
 unsigned warpgroup_fastest(const tile_type *buffer, unsigned operand) {
     bool any = tile_scalar_bits(buffer->scalar) == 16;
     return any || operand == TILE_MMA_LHS ? 1 : 0;
-}
-
-/* 32-bit registers of a thread that hold the sums, spread over so many warps. */
-static int64_t sum_registers(const tile_function *f, tile_op dot, unsigned warps) {
-    const tile_type *acc = warpgroup_operand(f, dot, TILE_MMA_ACC);
-    int64_t bytes = tile_type_elements(acc) * tile_scalar_bytes(acc->scalar);
-    return bytes / 4 / (32 * (int64_t)warps);
 }
 
 int64_t warpgroup_registers(const tile_function *f, tile_op dot) {

@@ -36,6 +36,12 @@ const tile_type *warpgroup_operand(const tile_function *f, tile_op dot, unsigned
  * text without it the plain one, if extents and warps admit that. False if there is none. */
 bool warpgroup_row_dim(const tile_function *f, tile_op dot, unsigned *row_dim);
 bool warpgroup_admits(const tile_function *f, tile_op dot, unsigned row_dim);
+/* Whether the loop says `consumers = thirds`; and whether three groups of four warps could each
+ * compute a third of the product along row_dim, in the registers that four warpgroups of a block
+ * have. */
+enum { WARPGROUP_THIRDS = 3 };
+bool warpgroup_asks_thirds(const tile_function *f, tile_op loop);
+bool warpgroup_admits_thirds(const tile_function *f, tile_op dot, unsigned row_dim);
 /* The one by which so many warps read less of shared memory, if both operands lie there; the plain
  * one of equals. */
 unsigned warpgroup_better_row_dim(const tile_function *f, tile_op dot, unsigned warps);

@@ -100,7 +100,7 @@ typedef struct sheet {
     double each;          /* tiles of a block, or parts of them: 1, or, of stream_k, any number */
     double last, members; /* stream_k: a block's share of a tile of the last round, which so many
                              blocks have; 1: none is shared */
-    bool roles, turns, persistent;
+    bool roles, turns, thirds, persistent;
     int64_t shared;
 } sheet;
 
@@ -165,19 +165,25 @@ static void predict_passes(sheet *s) {
     s->roles = w->may_have_roles;
     s->persistent = w->persistent && !s->strategy;
     s->turns = w->ping_pong && s->roles && s->persistent && w->warps == 8;
+    s->thirds = w->thirds && s->roles && !s->strategy;
     s->shared = w->shared;
     /* The ring is never free. */
     if (s->roles && (s->persistent || is_split(s, "stream_k"))) s->shared += w->box;
 }
 
+/* Thirds of a tile are three warpgroups'. */
+static unsigned multiplying_warps(const sheet *s) {
+    return s->thirds ? 3 * PRODUCER_WARPS : s->w->warps;
+}
+
 static double registers_of(const sheet *s) {
-    return s->w->accumulator / 4 / (32.0 * s->w->warps);
+    return s->w->accumulator / 4 / (32.0 * multiplying_warps(s));
 }
 
 /* NULL if it fits; else why not, in the arena. */
 static const char *find_obstacle(const sheet *s, tile_arena *arena) {
     const tile_target *target = s->m->target;
-    unsigned threads = 32 * s->w->warps;
+    unsigned threads = 32 * multiplying_warps(s);
     if (threads > 1024)
         return tile_arena_format(arena, "%u threads, a block has at most 1024", threads);
     if (s->w->cluster > 1 && target->compute_capability < 90)
@@ -189,6 +195,8 @@ static const char *find_obstacle(const sheet *s, tile_arena *arena) {
         return tile_arena_format(arena,
                                  "its accumulators take %.0f registers of a thread, which has %d",
                                  registers_of(s), MOST_REGISTERS);
+    if (s->w->asks_thirds && !s->thirds)
+        return "no three groups share its tiles: it is the same with consumers = cooperative";
     if (s->w->ping_pong && !s->turns)
         return "no groups take turns at its tiles: it is the same with consumers = cooperative";
     return NULL;
@@ -198,7 +206,7 @@ static const char *find_obstacle(const sheet *s, tile_arena *arena) {
 static double count_resident(const sheet *s) {
     const tile_target *target = s->m->target;
     if (s->persistent) return 1;
-    unsigned warps = s->w->warps + (s->roles ? PRODUCER_WARPS : 0);
+    unsigned warps = multiplying_warps(s) + (s->roles ? PRODUCER_WARPS : 0);
     double threads = 32.0 * warps;
     double registers = least(MOST_REGISTERS + 1, ceil((registers_of(s) + OTHER_REGISTERS) / 8) * 8);
     double blocks = least(target->sm_blocks, target->sm_warps / warps);
@@ -235,7 +243,7 @@ static double slowed_by_power(const sheet *s) {
 /* Cycles of one block's products, `resident` of them at once on its multiprocessor. */
 static double time_products(const sheet *s, double resident) {
     const tune_cost *c = &s->cost;
-    double mma = s->m->mma * least(1, resident * s->w->warps / WARPS_TO_SATURATE);
+    double mma = s->m->mma * least(1, resident * multiplying_warps(s) / WARPS_TO_SATURATE);
     double wgmma = s->roles ? s->m->wgmma : without_roles * s->m->wgmma;
     double cycles = (c->operations - c->wgmma) / mma;
     if (!s->roles) cycles += BARRIER_CYCLES * s->steps / resident;

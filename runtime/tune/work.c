@@ -53,6 +53,7 @@ static void scan_loop(scan *s, tile_op id, const tile_op_data *op, double times)
     tune_cost *outside = s->cost;
     const char *consumers = scan_attr_word(s->f, s->point, id, TILE_ATTR_consumers);
     s->w->ping_pong |= consumers && strcmp(consumers, "ping_pong") == 0;
+    if (consumers && strcmp(consumers, "thirds") == 0) s->w->thirds = s->w->asks_thirds = true;
     if (body->arg_count && scan_value_of(s, op->operands[0], &begin))
         scan_set_value(s, body->first_arg, begin);
     if (times == 1 && s->cost == &s->w->once && op->result_count && !s->w->trips) {
@@ -119,20 +120,22 @@ static void note_scratch(scan *s, const tile_op_data *op) {
 static void add_store(scan *s, const tile_op_data *op, double times) {
     enum { PRODUCER = 4 /* warps */, BARRIERS = 256 /* bytes */ };
     const tile_type *tile = tile_value_type(s->f, op->operands[0]);
-    unsigned sets = s->w->ping_pong ? 2 : 1;
+    unsigned sets = s->w->thirds ? SCAN_THIRDS : s->w->ping_pong ? 2 : 1;
+    unsigned warps = s->w->thirds ? SCAN_THIRDS * TILE_WARPGROUP : s->w->warps;
     tile_store_ring ring;
     tile_store_query query = {.element_bytes = (unsigned)scan_width_of(s, tile),
-                              .warps = s->w->warps / sets,
+                              .warps = warps / sets,
                               .sets = sets,
-                              .block_warps = s->w->warps + PRODUCER,
+                              .block_warps = warps + PRODUCER,
                               .others = BARRIERS + s->alive,
                               .alone = true};
     s->cost->stored += times * scan_bytes_of(s, tile);
-    if (s->w->warps > PRODUCER) query.registers = tile_entry_registers(query.block_warps);
+    if (warps > PRODUCER) query.registers = tile_entry_registers(query.block_warps);
     if (!s->w->may_have_roles || tile->rank != 2 || !query.element_bytes ||
         !scan_is_tile(scan_dim_of(s, tile, 0), scan_dim_of(s, tile, 1)))
         return;
     for (unsigned d = 0; d < 2; d++) query.dims[d] = (uint32_t)scan_dim_of(s, tile, d);
+    if (s->w->thirds) scan_take_third(query.dims);
     if (!tile_wgmma_admits(query.dims, query.row_dim, query.warps))
         query.row_dim = TILE_WGMMA_EXCHANGED;
     if (tile_choose_store_ring(s->target, &query, &ring) && ring.bytes > s->w->box)

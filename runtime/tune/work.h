@@ -40,6 +40,8 @@ typedef struct tune_work {
     bool persistent, uses_num_sms;
     bool may_have_roles; /* warps that only copy, beside the others */
     bool ping_pong;      /* asked for: groups of warps that take turns at tiles */
+    bool asks_thirds;    /* for three groups that share each tile */
+    bool thirds;         /* and its products have thirds */
     bool promotes;       /* 8-bit floats, whose sums are added to others at each iteration */
 } tune_work;
 

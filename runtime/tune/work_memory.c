@@ -39,6 +39,17 @@ static bool takes_wgmma(const scan *s, const tile_mma_query *types, int64_t m, i
             tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, s->w->warps));
 }
 
+bool scan_take_third(uint32_t dims[2]) {
+    for (unsigned d = 0; d < 2; d++) {
+        uint32_t third[2] = {dims[0], dims[1]};
+        third[d] /= SCAN_THIRDS;
+        if (dims[d] % SCAN_THIRDS || !tile_wgmma_admits(third, d, TILE_WARPGROUP)) continue;
+        dims[d] = third[d];
+        return true;
+    }
+    return false;
+}
+
 /* Both operands of an instruction's 64 rows, and the second one again for the next 64. Exchanged
  * products read less, of narrow tiles that are slower than that makes them: their rows of rhs are
  * short. */
@@ -181,6 +192,8 @@ void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
     double operations = times * 2 * rows * columns * k * width / 2;
     s->cost->operations += operations;
     if (takes_wgmma(s, &types, m, n)) {
+        uint32_t dims[2] = {(uint32_t)m, (uint32_t)n};
+        s->w->thirds = s->w->thirds && scan_take_third(dims);
         s->cost->wgmma += operations;
         s->cost->reads += times * width * reads_of_warpgroups((double)m, (double)n, k);
         s->w->may_have_roles |= s->piped;

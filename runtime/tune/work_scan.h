@@ -49,6 +49,9 @@ int64_t scan_stages_of(const scan *s, const tile_type *type);
 /* work_memory.c: what products and copies do, added to the scan's cost. */
 
 bool scan_is_tile(int64_t m, int64_t n);
+/* A third of a tile's rows, or else of its columns, if one warpgroup can have it. */
+enum { SCAN_THIRDS = 3 /* groups of warps */ };
+bool scan_take_third(uint32_t dims[2]);
 /* As much as sums of bytes may be. */
 int64_t scan_whole_bytes(double bytes);
 void scan_take_shared(scan *s, double bytes);

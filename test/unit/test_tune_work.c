@@ -308,3 +308,34 @@ Test(tune_work, numbers_of_any_size) {
     tile_module_destroy(module);
     text_close(&x);
 }
+
+/* Thirds are three warpgroups', whatever the kernel's warps are; parts of a sum have none. */
+Test(tune_work, three_groups_share_the_sums) {
+    static const char text[] =
+        TUNE_PRODUCT("bm: int, bn: int, bk: int, stages: int, split: int, strategy: word,\n"
+                     "          consumers: word",
+                     "f16", "    grid [ceildiv(%m, bm), ceildiv(%n, bn)] persistent warps 8");
+    const int64_t sizes[6] = {3072, 3072, 3072};
+    for (unsigned split = 1; split <= 2; split++) {
+        const tile_pass_option options[] = {{"bm", "192"},
+                                            {"bn", "192"},
+                                            {"bk", "64"},
+                                            {"stages", "4"},
+                                            {"split", split == 1 ? "1" : "2"},
+                                            {"strategy", split == 1 ? "serial" : "exchange"},
+                                            {"consumers", "thirds"}};
+        fixture x;
+        const char *why;
+        read_text(&x, text, options, sizeof options / sizeof *options, sizes);
+        cr_expect(x.work.thirds && x.work.may_have_roles && x.work.warps == 8);
+        cr_expect_eq(x.work.box, 3 * 2 * 64 * 64); /* one stage for each group */
+        const tile_device device = {.target = tile_target_find("sm_90a")};
+        tune_model *model = tune_model_create(&device, x.f, sizes, &x.text.arena);
+        double seconds = tune_model_estimate(model, &x.point, NULL, &why);
+        if (split == 1)
+            cr_expect(!why && seconds > 0, "%s", why);
+        else
+            cr_expect(why && strstr(why, "no three groups share its tiles"), "%s", why);
+        close_point(&x);
+    }
+}
