@@ -31,14 +31,6 @@ bool scan_is_tile(int64_t m, int64_t n) {
     return m > 0 && n > 0 && m <= TILE_MAX_TILE_ELEMENTS / n;
 }
 
-static bool takes_wgmma(const scan *s, const tile_mma_query *types, int64_t m, int64_t n) {
-    const uint32_t dims[2] = {(uint32_t)m, (uint32_t)n};
-    return s->has_wgmma && m > TILE_WGMMA_FEW_ROWS && scan_is_tile(m, n) &&
-           tile_wgmma_multiplies(types) &&
-           (tile_wgmma_admits(dims, TILE_WGMMA_PLAIN, s->w->warps) ||
-            tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, s->w->warps));
-}
-
 bool scan_take_third(uint32_t dims[2]) {
     for (unsigned d = 0; d < 2; d++) {
         uint32_t third[2] = {dims[0], dims[1]};
@@ -48,6 +40,14 @@ bool scan_take_third(uint32_t dims[2]) {
         return true;
     }
     return false;
+}
+
+static bool takes_wgmma(const scan *s, const tile_mma_query *types, int64_t m, int64_t n) {
+    const uint32_t dims[2] = {(uint32_t)m, (uint32_t)n};
+    return s->has_wgmma && m > TILE_WGMMA_FEW_ROWS && scan_is_tile(m, n) &&
+           tile_wgmma_multiplies(types) &&
+           (tile_wgmma_admits(dims, TILE_WGMMA_PLAIN, s->w->warps) ||
+            tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, s->w->warps));
 }
 
 /* Both operands of an instruction's 64 rows, and the second one again for the next 64. Exchanged
@@ -192,11 +192,11 @@ void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
     double operations = times * 2 * rows * columns * k * width / 2;
     s->cost->operations += operations;
     if (takes_wgmma(s, &types, m, n)) {
-        uint32_t dims[2] = {(uint32_t)m, (uint32_t)n};
-        s->w->thirds = s->w->thirds && scan_take_third(dims);
         s->cost->wgmma += operations;
         s->cost->reads += times * width * reads_of_warpgroups((double)m, (double)n, k);
         s->w->may_have_roles |= s->piped;
+        uint32_t dims[2] = {(uint32_t)m, (uint32_t)n};
+        s->w->thirds = s->w->thirds && scan_take_third(dims);
         s->w->promotes |= tile_scalar_bits(types.lhs) == 8 && tile_scalar_is_floating(types.lhs) &&
                           types.acc == TILE_f32 && !tile_op_has_attr(s->f, id, TILE_ATTR_fast);
     } else {
