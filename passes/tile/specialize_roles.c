@@ -63,8 +63,8 @@ static void fill_buffer(producer *p, tile_builder *b, unsigned i, const tile_val
         if (first) *row = tile_build_add(b, *row, tile_build_int(b, first));
         stage = specialize_dealt_stage(b, stage, tile_build_int(b, share));
     }
-    tile_build_copy_async(b, at[0], at + 1, size - 1, s->ring.buffers[i], &stage, 1, full, state,
-                          1, TILE_NO_VALUE);
+    tile_build_copy_async(b, at[0], at + 1, size - 1, s->ring.buffers[i], &stage, 1, full, state, 1,
+                          TILE_NO_VALUE);
     ring_keep_cache(&s->ring, b, s->ring.plan.copies[i].op);
     share_copy(s, b, i);
 }
