@@ -178,29 +178,33 @@ static const char *letter_of(LLVMTypeRef type) {
 
 /* The call ------------------------------------------------------------------------------------- */
 
-/* LLVM counts the results, then the inputs. */
-static void append_group(const tile_ptx *ptx, text *to, const tile_ptx_group *group) {
+/* LLVM counts the results, then the inputs. vector: in braces also if it is one register. */
+static void append_group(const tile_ptx *ptx, text *to, const tile_ptx_group *group, bool vector) {
     unsigned first = group->first + (group->is_result ? 0 : (unsigned)ptx->results.count);
-    if (group->count > 1) append(to, "{");
+    vector |= group->count > 1;
+    if (vector) append(to, "{");
     for (unsigned i = 0; i < group->count; i++) {
         if (i) append(to, ", ");
         append_number(to, group->sums ? "%sum" : "$", group->sums ? group->sums[i] : first + i);
     }
-    if (group->count > 1) append(to, "}");
+    if (vector) append(to, "}");
     if (group->offset) append(to, tile_arena_format(to->arena, "+%" PRId32, group->offset));
 }
 
-/* $0 is group `first`, $1 is `rest`. */
+/* $0 is group `first`, $1 is `rest`; {$1} is a vector whatever it holds. */
 static void append_instruction(const tile_ptx *ptx, text *code, unsigned first, unsigned rest) {
     for (const char *at = tile_machine_text(ptx->machine); *at; at++) {
         const char one[2] = {*at, 0};
+        bool vector = at[0] == '{' && at[1] == '$';
+        at += vector;
         if (*at == '*') {
             append(code, ptx->modifiers);
         } else if (*at == '#') {
             append(code, ptx->tail);
         } else if (*at == '$') {
             unsigned group = (unsigned)(*++at - '0');
-            append_group(ptx, code, &ptx->groups[group ? rest + group - 1 : first]);
+            append_group(ptx, code, &ptx->groups[group ? rest + group - 1 : first], vector);
+            at += vector;
         } else {
             append(code, one);
         }

@@ -1,10 +1,9 @@
 /* One instruction of inline PTX, from a row of machine.def whose text is a template.
  *
  * In the template $0, $1, .. are groups of operands in the order in which they are added; one of
- * several operands is written in braces: {%r1, %r2}. An asterisk stands for the modifiers,
- * a number sign for the tail. Each
- * operand's constraint follows from its LLVM type; 8-bit ones travel in 16-bit registers, since
- * there are no smaller ones.
+ * several operands is written in braces: {%r1, %r2}, and {$1} also if it is one. An asterisk stands
+ * for the modifiers, a number sign for the tail. Each operand's constraint follows from its LLVM
+ * type; 8-bit ones travel in 16-bit registers, since there are no smaller ones.
  *
  *     tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_ld_global_if);   "@$2 ld.global* $0, [$1];"
  *     tile_ptx_modify(&ptx, ".v%u.b%u", 2, 32);

@@ -593,7 +593,8 @@ static bool extend_lines(assignment *a, tile_op op) {
     lines *from = &a->lines[class_of(a, tile_op_operand(a->f, op, 0))],
           *to = &a->lines[class_of(a, tile_op_result(a->f, op, 0))];
     for (unsigned d = 0; d < p.rank; d++)
-        changed |= extend_line(to, d, from, p.source[d]) | extend_line(from, p.source[d], to, d);
+        if (extend_line(to, d, from, p.source[d]) || extend_line(from, p.source[d], to, d))
+            changed = true;
     return changed;
 }
 
