@@ -1,5 +1,6 @@
 /* What all devices have in common beside kernels: what they say of themselves, and buffers. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/table.h"
 #include "tile/cache.h"
@@ -64,8 +65,12 @@ tile_status tile_buffer_create(tile_device *device, size_t bytes, tile_buffer **
     *buffer = NULL;
     if (!device) return TILE_INVALID;
     tile_status status = device->ops->allocate(device, bytes ? bytes : 1, &address);
-    if (status == TILE_OK) *buffer = add_buffer(device, address, bytes, true);
-    return status;
+    if (status != TILE_OK) return status;
+    *buffer = add_buffer(device, address, bytes, true);
+    if (!device->follows) return TILE_OK;
+    (*buffer)->written = tile_malloc(bytes + 1);
+    tile_buffer_forget(*buffer);
+    return TILE_OK;
 }
 
 tile_status tile_buffer_wrap(tile_device *device, uint64_t address, size_t bytes,
@@ -107,7 +112,12 @@ static tile_status check_range(const tile_buffer *buffer, size_t offset, size_t 
 tile_status tile_buffer_write(tile_buffer *buffer, size_t offset, const void *data, size_t bytes) {
     tile_status status = check_range(buffer, offset, bytes);
     if (status != TILE_OK || !bytes) return status;
+    if (buffer->written) memset(buffer->written + offset, 1, bytes);
     return buffer->device->ops->write(buffer->device, buffer->address + offset, data, bytes);
+}
+
+void tile_buffer_forget(tile_buffer *buffer) {
+    if (buffer && buffer->written) memset(buffer->written, 0, buffer->bytes);
 }
 
 tile_status tile_buffer_read(const tile_buffer *buffer, size_t offset, void *data, size_t bytes) {

@@ -17,6 +17,7 @@
 #include "runtime/assemble.h"
 #include "runtime/cache/cache.h"
 #include "runtime/cache/messages.h"
+#include "passes/common/bind_params.h"
 #include "passes/pass.h"
 #include "passes/tile/split_steps.h"
 
@@ -309,13 +310,37 @@ tile_status tile_artifact_build(tile_module *module, const char *kernel,
 
 /* In one call ---------------------------------------------------------------------------------- */
 
+/* What a compute becomes, with the bindings that are not the compute's own; NULL after a
+ * diagnostic.
+ */
+static tile_function *bind_compute(tile_module *module, const char *compute,
+                                   const tile_binding *bindings, unsigned count,
+                                   const tile_target *target) {
+    tile_arena arena = {0};
+    tile_function *f = NULL;
+    const char *name;
+    if (!tile_bindings_are_complete(module->context, bindings, count)) return NULL;
+    tile_binding *left = TILE_NEW_ARRAY(&arena, tile_binding, count + 1u);
+    for (unsigned i = 0; i < count; i++) left[i] = bindings[i];
+    if (tile_schedule(module, compute, target, left, &count, &name) == TILE_OK &&
+        tile_instantiate(module, name, left, count) == TILE_OK)
+        f = tile_module_find(module, name);
+    tile_arena_reset(&arena);
+    return f;
+}
+
 /* The kernel with its parameters bound; NULL after a diagnostic. */
 static tile_function *bind(tile_module *module, const char *kernel, const tile_binding *bindings,
                            unsigned count, const tile_build_options *options) {
     double since = tile_seconds_now();
-    tile_function *f = module ? choose_kernel(module, kernel) : NULL;
-    if (!f || tile_instantiate(module, f->name, bindings, count) != TILE_OK) return NULL;
-    report_time(options, "instantiate", since);
+    tile_function *f = module && kernel ? tile_module_find(module, kernel) : NULL;
+    if (f && f->kind == TILE_COMPUTE) {
+        f = bind_compute(module, kernel, bindings, count, options->target);
+    } else {
+        f = module ? choose_kernel(module, kernel) : NULL;
+        if (f && tile_instantiate(module, f->name, bindings, count) != TILE_OK) f = NULL;
+    }
+    if (f) report_time(options, "instantiate", since);
     return f;
 }
 
@@ -333,7 +358,8 @@ tile_status tile_lower(tile_module *module, const char *kernel, const tile_bindi
                        const tile_pass_options *options, tile_function **out) {
     tile_pass_options passes;
     tile_take_options(&passes, sizeof passes, options);
-    const tile_build_options build = {.timing = passes.timing, .report_user = passes.report_user};
+    const tile_build_options build = {
+        .target = passes.target, .timing = passes.timing, .report_user = passes.report_user};
     if (out) *out = NULL;
     tile_function *f = bind(module, kernel, bindings, binding_count, &build);
     if (!f) return TILE_INVALID;

@@ -119,10 +119,12 @@ struct tile_device {
     const tile_tuned_table *tuned; /* looked into where the cache has no point; may be NULL */
     struct tile_store *store; /* where they are kept in memory instead (runtime/tune/store.h) */
     struct tile_store_log *store_log;
-    unsigned level;   /* of the IR that prepare wants */
-    unsigned num_sms; /* multiprocessors */
-    bool stamps;      /* code is compiled with them (lib/codegen/stamps.h) */
-    bool is_faithful; /* CPU: refuses what code for the target could not do */
+    unsigned level;       /* of the IR that prepare wants */
+    const char *pipeline; /* how it comes there; NULL: by the default one */
+    unsigned num_sms;     /* multiprocessors */
+    bool stamps;          /* code is compiled with them (lib/codegen/stamps.h) */
+    bool follows;         /* CPU: what buffers do not hold yet (tile_buffer.written) */
+    bool is_faithful;     /* CPU: refuses what code for the target could not do */
     tile_cpu_counts counts;
     tile_host_table *_Atomic tables[1 << TILE_TABLE_HEAD_BITS]; /* by what they depend on */
     tile_buffer *buffers; /* all that are alive, for the CPU device's bounds checks */
@@ -139,7 +141,8 @@ struct tile_buffer {
     size_t bytes;
     bool owned;
     bool of_plan; /* a plan's scratch: what overlaps another launch must wait before it */
-    /* CPU: a byte for each of a plan's scratch, 1 if a step has written it; NULL: not followed. */
+    /* CPU: a byte for each, 1 if something has written it; NULL: not followed, as it is the
+     * caller's memory. */
     uint8_t *written;
     tile_loc scratch_loc; /* where the plan asks for it */
 };

@@ -49,15 +49,48 @@ static bool leaves_choice(const tile_function *f, const tile_binding *bindings, 
     return open > 0;
 }
 
+/* A compute's kernel or plan, which takes the compute's place in the kernel's own module. */
+static tile_status schedule(tile_kernel *kernel, tile_binding *bindings, unsigned *count) {
+    const char *name;
+    tile_status status =
+        tile_schedule(kernel->module, kernel->name, kernel->device->target, bindings, count, &name);
+    if (status == TILE_OK) kernel->name = tile_arena_string(&kernel->arena, name, strlen(name));
+    return status;
+}
+
+static tile_status open_kernel(tile_kernel *kernel, const tile_function *function,
+                               const tile_binding *bindings, unsigned binding_count) {
+    kernel_point *first;
+    tile_device *device = kernel->device;
+    tile_status status = TILE_OK;
+    if (tile_function_get_kind(function) == TILE_COMPUTE) {
+        if (!tile_bindings_are_complete(device->context, bindings, binding_count))
+            return TILE_INVALID;
+        tile_binding *left = TILE_NEW_ARRAY(&kernel->arena, tile_binding, binding_count + 1u);
+        for (unsigned i = 0; i < binding_count; i++) left[i] = bindings[i];
+        status = schedule(kernel, left, &binding_count);
+        if (status != TILE_OK) return status;
+        bindings = left;
+        function = tile_module_find(kernel->module, kernel->name);
+    }
+    status = set_bindings(kernel, bindings, binding_count);
+    kernel->chooses = status == TILE_OK && leaves_choice(function, bindings, binding_count);
+    kernel->picks = kernel->chooses ||
+                    (status == TILE_OK && !binding_count && tile_has_tuned_split(device, function));
+    if (status == TILE_OK && !tile_kernel_looks_up(kernel))
+        status = tile_take_first(kernel, &first);
+    return status;
+}
+
 tile_status tile_kernel_create(tile_device *device, const tile_module *module, const char *name,
                                const tile_binding *bindings, unsigned binding_count,
                                tile_kernel **out) {
     *out = NULL;
     if (!device) return TILE_INVALID;
     const tile_function *function = tile_module_find(module, name);
-    if (!function || tile_function_get_kind(function) == TILE_COMPUTE) {
+    if (!function) {
         tile_report(device->context, TILE_ERROR, no_place,
-                    "there is no kernel @%s, nor such a plan", name ? name : "");
+                    "there is no kernel @%s, nor such a plan or compute", name ? name : "");
         return TILE_INVALID;
     }
     if (tile_module_context(module) != device->context) {
@@ -66,16 +99,10 @@ tile_status tile_kernel_create(tile_device *device, const tile_module *module, c
                     device->name);
         return TILE_INVALID;
     }
-    kernel_point *first;
     tile_kernel *kernel = tile_malloc(sizeof *kernel);
     *kernel = (tile_kernel){.device = device, .module = tile_module_clone(module)};
     kernel->name = tile_arena_string(&kernel->arena, name, strlen(name));
-    tile_status status = set_bindings(kernel, bindings, binding_count);
-    kernel->chooses = status == TILE_OK && leaves_choice(function, bindings, binding_count);
-    kernel->picks = kernel->chooses ||
-                    (status == TILE_OK && !binding_count && tile_has_tuned_split(device, function));
-    if (status == TILE_OK && !tile_kernel_looks_up(kernel))
-        status = tile_take_first(kernel, &first);
+    tile_status status = open_kernel(kernel, function, bindings, binding_count);
     if (status == TILE_OK)
         *out = kernel;
     else

@@ -209,8 +209,6 @@ static tile_status provide_apart(run *r, const int64_t *bytes) {
         status = tile_buffer_create(r->plan->device, (size_t)bytes[i], &r->own[i]);
         if (status != TILE_OK) break;
         r->own[i]->of_plan = true;
-        r->own[i]->written = tile_malloc((size_t)bytes[i] + 1);
-        memset(r->own[i]->written, 0, (size_t)bytes[i]);
         r->own[i]->scratch_loc = r->plan->steps->scratch[i].loc;
         r->scratch[i].buffer = r->own[i];
     }

@@ -35,6 +35,7 @@ static tile_status build(const tile_kernel *kernel, tile_module *module, unsigne
                                         .target = device->target,
                                         .wants = keeps_cubin ? TILE_WANT_CUBIN : device->ops->wants,
                                         .level = device->level,
+                                        .pipeline = device->pipeline,
                                         .variant = variant,
                                         .no_remarks = silent, /* they were made */
                                         .ptxas = device->ptxas,

@@ -4,7 +4,7 @@
 # %root, %build, %include, %libtile, %python, %cc, %cxx, %ptxas, %cuda_include,
 # %assemble (FILE.ptx [--arch=sm_90a] [--registers=N]: ptxas, which must not spill nor complain).
 # Features: cuda (a device answers), cuda-sm_90 (its compute capability), ptxas, nvdisasm (or cuobjdump; SASS can be
-# had), cuda-toolkit (cuda.h), cxx, asan, pkg-config.
+# had), compute-sanitizer (%sanitizer), cuda-toolkit (cuda.h), cxx, asan, pkg-config.
 import ctypes
 import json
 import os
@@ -26,7 +26,7 @@ config.test_format = lit.formats.ShTest(execute_external=False)
 config.test_source_root = os.path.join(root, "test")
 config.test_exec_root = os.path.join(build, "test", "output")
 config.suffixes = [".tile", ".test"]
-config.excludes = ["Inputs", "unit", "worker", "CMakeLists.txt"]
+config.excludes = ["Inputs", "unit", "worker", "faulty", "CMakeLists.txt"]
 config.environment["PATH"] = os.pathsep.join(
     [os.path.join(build, "bin"), llvm_bin, os.environ.get("PATH", "/usr/bin:/bin")])
 for name in ("CUDA_HOME", "LD_LIBRARY_PATH"):
@@ -95,6 +95,10 @@ if ptxas and any(find_cuda_file("bin", name) or shutil.which(name) for name in (
     config.available_features.add("nvdisasm")  # tilec --emit=sass
 if shutil.which("pkg-config") and shutil.which("cmake"):
     config.available_features.add("pkg-config")
+sanitizer = find_cuda_file("bin", "compute-sanitizer") or shutil.which("compute-sanitizer")
+if sanitizer:
+    config.available_features.add("compute-sanitizer")
+    substitute("sanitizer", sanitizer)
 cuda_header = find_cuda_file("include", "cuda.h")
 if cuda_header:
     config.available_features.add("cuda-toolkit")

@@ -17,9 +17,9 @@ static const char help[] =
     "  --target=NAME         sm_80 (default), sm_86, sm_89, sm_90, sm_90a\n"
     "  --param NAME=VALUE    a compile-time parameter; may be repeated. A missing one takes its\n"
     "                        default, else its value in the first tune point that agrees\n"
-    "  --kernel=NAME         which kernel or plan, if the file has several; a plan is taken first "
-    "where\n"
-    "                        no name is given\n"
+    "  --kernel=NAME         which kernel, plan or compute (which becomes one of them), if the "
+    "file\n"
+    "                        has several; a plan is taken first where no name is given\n"
     "  --emit=KIND           tile   the IR after the passes\n"
     "                        llvm   LLVM IR after LLVM's passes\n"
     "                        ptx    (default)\n"
@@ -488,6 +488,33 @@ static bool compile(const options *o, tile_module *module) {
     return o->all_variants ? compile_all(o, module) : compile_variant(o, module);
 }
 
+/* The compute that is named, or the only function there is. */
+static const tile_function *find_compute(const options *o, const tile_module *module) {
+    const tile_function *f = tile_module_function(module, 0), *found = NULL;
+    if (!o->kernel && tile_module_function(module, 1)) return NULL;
+    found = o->kernel ? tile_module_find(module, o->kernel) : f;
+    return found && tile_function_get_kind(found) == TILE_COMPUTE ? found : NULL;
+}
+
+/* What is compiled then is the kernel or plan that the compute becomes. */
+static bool schedule(options *o, tile_module *module) {
+    const tile_function *compute = find_compute(o, module);
+    tile_binding left[MAX_PARAMS];
+    unsigned count = o->param_count;
+    if (!compute) return true;
+    memcpy(left, o->params, sizeof left);
+    tile_status status =
+        tile_schedule(module, tile_function_name(compute), o->target, left, &count, &o->kernel);
+    for (unsigned i = 0; i < o->param_count; i++) {
+        bool kept = false;
+        for (unsigned n = 0; n < count; n++) kept |= left[n].name == o->params[i].name;
+        if (!kept) free((char *)o->params[i].name);
+    }
+    memcpy(o->params, left, sizeof left);
+    o->param_count = count;
+    return status == TILE_OK;
+}
+
 int main(int argc, char **argv) {
     double begin = now();
     options o = {.output = "-", .emit = "ptx", .target = tile_target_find("sm_80")};
@@ -512,7 +539,7 @@ int main(int argc, char **argv) {
     tool_print_remarks(context, o.remarks);
     tile_module *module = tool_parse_file(context, o.input);
     print_time("parse", now() - begin, &o);
-    bool ok = module && compile(&o, module);
+    bool ok = module && schedule(&o, module) && compile(&o, module);
     print_time("total", now() - begin, &o);
     tile_module_destroy(module);
     tile_context_destroy(context);

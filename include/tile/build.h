@@ -79,6 +79,12 @@ TILE_API tile_op tile_build_sync_explicit(tile_builder *builder,
                                           const tile_type *const *result_types,
                                           unsigned result_count);
 
+/* parallel (..) in extents {}: constants, i32. The region's values are an element's coordinates;
+ * its yield gives elements of the results, whose types these are: tiles of those extents. */
+TILE_API tile_op tile_build_parallel(tile_builder *builder, const tile_value *extents,
+                                     unsigned rank, const tile_type *const *result_types,
+                                     unsigned result_count);
+
 /* Plans: launch @callee<values>(arguments). Whether they fit the kernel, which may come into the
  * module later, is checked by tile_function_verify. */
 TILE_API tile_op tile_build_launch(tile_builder *builder, const char *callee,
@@ -154,6 +160,7 @@ TILE_API void tile_value_set_name(tile_function *function, tile_value value, con
 #define TILE_BUILD_loop(name, operands)
 #define TILE_BUILD_while_loop(name, operands)
 #define TILE_BUILD_body(name, operands)
+#define TILE_BUILD_elements(name, operands)
 #define TILE_BUILD_launch(name, operands)
 #define TILE_BUILD_branch(name, operands)
 
@@ -175,6 +182,7 @@ TILE_API void tile_value_set_name(tile_function *function, tile_value value, con
 #undef TILE_BUILD_BODY
 #undef TILE_BUILD_body
 #undef TILE_BUILD_branch
+#undef TILE_BUILD_elements
 #undef TILE_BUILD_given
 #undef TILE_BUILD_inferred
 #undef TILE_BUILD_launch

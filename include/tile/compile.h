@@ -202,10 +202,20 @@ TILE_API tile_status tile_plan_print(const tile_function *plan, tile_writer writ
  * TILE_INVALID after a diagnostic. */
 TILE_API tile_status tile_instantiate(tile_module *module, const char *kernel,
                                       const tile_binding *bindings, unsigned binding_count);
+/* The pass `schedule` as a call: adds to the module a kernel, or a plan and its kernels, that
+ * compute what the compute of this name does; *name is its name, the module's. Its arguments are
+ * those of the compute's dims of which nothing is said (i32, with `_dim` behind the name where an
+ * argument or result has it), then the compute's arguments, then its results; it is `of` the
+ * compute. Bindings of the compute's parameters (element types must be bound) are taken out of
+ * bindings, *binding_count are left: those of what was made. target: NULL is sm_80. TILE_INVALID
+ * after a diagnostic. */
+TILE_API tile_status tile_schedule(tile_module *module, const char *compute,
+                                   const tile_target *target, tile_binding *bindings,
+                                   unsigned *binding_count, const char **name);
 /* The first half of tile_compile: instantiate, then the pipeline (NULL: tile_default_pipeline(3)).
- * kernel may be NULL if the module has only one; options may be NULL, their `kernel` is not looked
- * at. *out, if out is not NULL, is the lowered function, borrowed from the module. Fails as the
- * parts do. */
+ * kernel may be NULL if the module has only one, or a compute's name (tile_schedule); options may
+ * be NULL, their `kernel` is not looked at. *out, if out is not NULL, is the lowered function,
+ * borrowed from the module. Fails as the parts do. */
 TILE_API tile_status tile_lower(tile_module *module, const char *kernel,
                                 const tile_binding *bindings, unsigned binding_count,
                                 const char *pipeline, const tile_pass_options *options,

@@ -33,9 +33,9 @@ TILE_API tile_status tile_compute_shapes(const tile_function *compute,
 
 /* Computes all results into outputs, whose scalar, rank, dims and data the caller has set; the
  * scalar may be another than the declared one, to see a result that is rounded less; a type
- * parameter without a default that no input binds is the result's scalar. A scalar input may have
- * any type: its number is converted to the declared one. TILE_INVALID after a diagnostic where
- * counts, shapes or types do not fit. */
+ * parameter without a default that no input binds is the result's scalar, such a dim its extent. A
+ * scalar input may have any type: its number is converted to the declared one. TILE_INVALID after a
+ * diagnostic where counts, shapes or types do not fit. */
 TILE_API tile_status tile_compute_run(const tile_function *compute,
                                       const tile_compute_array *inputs, unsigned input_count,
                                       const tile_compute_array *outputs, unsigned output_count);

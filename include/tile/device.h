@@ -98,6 +98,9 @@ typedef struct tile_device_options {
      * what a GPU prints does. */
     void (*print)(const char *line, void *user);
     void *print_user;
+    /* CPU: the passes that kernels go through before they run, "" for none: as they stand, at any
+     * point of a pipeline. NULL: those of tile_default_pipeline(level). */
+    const char *pipeline;
 } tile_device_options;
 
 /* *device is the caller's, NULL after a failure; options may be NULL, and are copied, texts too.
@@ -138,6 +141,9 @@ TILE_API tile_status tile_buffer_write(tile_buffer *buffer, size_t offset, const
 TILE_API tile_status tile_buffer_read(const tile_buffer *buffer, size_t offset, void *data,
                                       size_t bytes);
 TILE_API size_t tile_buffer_size(const tile_buffer *buffer); /* bytes */
+/* Its contents are undefined from here on, as those of a new buffer: where a kernel reads what
+ * nobody has written since, the CPU device reports it. The bytes stay. */
+TILE_API void tile_buffer_forget(tile_buffer *buffer);
 
 /* A kernel of a module of the device's context, with its parameters bound, ready for this device.
  * The module (not yet instantiated; it is cloned) may be destroyed afterwards. Compiles the variant
@@ -161,6 +167,8 @@ TILE_API size_t tile_buffer_size(const tile_buffer *buffer); /* bytes */
  *
  * A {const} argument that no binding gives a value is a number in the code: each value of it has
  * its own, compiled by the first launch that has it.
+ *
+ * The name may be a compute's: then it is what tile_schedule makes of it, with its arguments.
  *
  * The name may be a plan's: then a launch takes the plan's arguments and goes through its steps on
  * the stream, after all of them have been checked. Its scratch is kept for each stream that it is

@@ -1,7 +1,7 @@
-/* Looking at code: what it takes of a multiprocessor, and its instructions.
+/* Looking at code: what it takes of a multiprocessor, its instructions, and who holds what.
  *
- * Both run programs of the CUDA toolkit on PTX that tile_emit or tile_artifact_build made. Paths
- * are those of programs; a name without a slash is looked for on PATH. */
+ * The first two run programs of the CUDA toolkit on PTX that tile_emit or tile_artifact_build made.
+ * Paths are those of programs; a name without a slash is looked for on PATH. */
 #ifndef TILE_INSPECT_H
 #define TILE_INSPECT_H
 
@@ -41,6 +41,38 @@ TILE_API void tile_resources_print(const tile_resources *resources, bool json, t
 TILE_API tile_status tile_disassemble(tile_context *context, const tile_blob *ptx,
                                       const tile_target *target, const char *ptxas,
                                       const char *disassembler, tile_blob *sass);
+
+/* What an operation does with a tile or buffer that has a layout, by the first warp; numbers that
+ * do not apply are 0. */
+typedef struct tile_layout_use {
+    const char *operation;
+    const char *way;       /* "ld.global", "ldmatrix", "shuffles", "registers", .. */
+    unsigned line;         /* of the source, 0 if it has none */
+    unsigned access_bytes; /* of a thread */
+    unsigned requests;     /* of a warp: instructions that move the whole tile */
+    unsigned sectors;      /* of global memory, 32 bytes each, by all of these */
+    unsigned wavefronts;   /* of shared memory: lines of 32 banks that are served, likewise */
+    unsigned needless;     /* of the sectors, those beyond the fewest that the bytes fill; of the
+                              wavefronts, those because of bank conflicts */
+} tile_layout_use;
+
+/* A tile or shared buffer that has a layout. */
+typedef struct tile_laid_out {
+    const char *function, *name; /* as it is printed, without the percent sign */
+    const tile_type *type;
+    const tile_layout_use *uses;
+    unsigned use_count;
+} tile_laid_out;
+
+/* What is passed is good until it returns, but for the type and the function's name. */
+typedef void (*tile_layout_found)(const tile_laid_out *value, void *user);
+
+/* Calls `found` for every value of kernels that has a layout, in order; kernel, name: only of this
+ * one, only these (NULL: all). Uses are known at level 2. target: whose instructions (NULL:
+ * sm_80). Returns how many there were. */
+TILE_API unsigned tile_inspect_layouts(tile_module *module, const char *kernel, const char *name,
+                                       const tile_target *target, tile_layout_found found,
+                                       void *user);
 
 #ifdef __cplusplus
 }

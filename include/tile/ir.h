@@ -60,7 +60,7 @@ typedef enum tile_attr_id {
     TILE_ATTR_NONE = 0,
 #define ATTR(number, name, kind, meaning) TILE_ATTR_##name = number,
 #include "tile/attrs.def"
-    TILE_ATTR_LIMIT = 128
+    TILE_ATTR_LIMIT = 192
 } tile_attr_id;
 
 typedef enum tile_attr_kind {
@@ -190,10 +190,11 @@ typedef enum tile_completion {
 /* How an operation's regions run. */
 typedef enum tile_region_shape {
     TILE_SHAPE_NONE = 0,
-    TILE_SHAPE_LOOP,   /* one region, again and again; it hands values to its next iteration */
-    TILE_SHAPE_WHILE,  /* the first region, and as long as that says so the second and it again */
-    TILE_SHAPE_BRANCH, /* one of its regions */
-    TILE_SHAPE_BODY,   /* each of its regions once, side by side */
+    TILE_SHAPE_LOOP,     /* one region, again and again; it hands values to its next iteration */
+    TILE_SHAPE_WHILE,    /* the first region, and as long as that says so the second and it again */
+    TILE_SHAPE_BRANCH,   /* one of its regions */
+    TILE_SHAPE_BODY,     /* each of its regions once, side by side */
+    TILE_SHAPE_ELEMENTS, /* one region, once for each element of its results */
 } tile_region_shape;
 
 enum {

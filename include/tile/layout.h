@@ -21,7 +21,11 @@
 #ifndef TILE_LAYOUT_H
 #define TILE_LAYOUT_H
 
-#include <stdint.h>
+#include "tile/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #define TILE_MAX_RANK 6
 #define TILE_LAYOUT_MAX_BITS 20
@@ -33,6 +37,7 @@
 typedef enum tile_layout_kind {
     TILE_LAYOUT_REGISTER, /* reg, lane, warp, block -> index in a part */
     TILE_LAYOUT_SHARED, /* offset -> index in a part; the bases are in reg, the others are empty */
+    TILE_LAYOUT_NAMED,  /* a name only, such as #mma_acc, which instantiate replaces */
 } tile_layout_kind;
 
 /* A value type: copied and compared by value. Unused entries are zero. */
@@ -49,5 +54,20 @@ typedef struct tile_layout {
     uint32_t warp[TILE_LAYOUT_MAX_WARP_BITS];
     uint32_t block[TILE_LAYOUT_MAX_BLOCK_BITS];
 } tile_layout;
+
+/* How many registers of a thread hold the tile; how many offsets a stage has. */
+TILE_API uint32_t tile_layout_registers(const tile_layout *layout);
+/* 0 behind the last dim. */
+TILE_API uint32_t tile_layout_extent(const tile_layout *layout, unsigned d);
+/* The index of the element with these coordinates, as many as there are dims. */
+TILE_API uint32_t tile_layout_index(const tile_layout *layout, const uint32_t *coordinates);
+/* The index of the element that this register of this lane of this warp holds; of a shared layout
+ * reg is the offset, and lane and warp are 0. */
+TILE_API uint32_t tile_layout_apply(const tile_layout *layout, uint32_t reg, uint32_t lane,
+                                    uint32_t warp);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -141,6 +141,7 @@ typedef struct naming {
 static const tile_value *named_operands(const tile_content *c, tile_op op, unsigned *count) {
     *count = 0;
     if (!op.id) return NULL;
+    if (tile_op_opcode(c->f, op) == TILE_OP_extract && !tile_extract_is_name(c->f, op)) return NULL;
     switch (tile_op_opcode(c->f, op)) {
     case TILE_OP_extract:
     case TILE_OP_permute:

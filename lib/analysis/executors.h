@@ -74,4 +74,9 @@ unsigned tile_find_barriers(const tile_function *f, uint32_t taken, unsigned cou
  * the set's. */
 void tile_build_sync_for(tile_builder *builder, tile_executors who);
 
+/* Whether its result tells a thread which of the set's warps it is in. */
+static inline bool tile_numbers_warps(tile_opcode opcode) {
+    return opcode == TILE_OP_thread_id || opcode == TILE_OP_warp_id;
+}
+
 #endif

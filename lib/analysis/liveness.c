@@ -215,15 +215,19 @@ tile_lifetime *tile_shared_lifetimes(tile_function *f, tile_arena *arena, unsign
     return l.lifetimes;
 }
 
-int64_t tile_shared_bytes_at(tile_function *f, tile_arena *arena, tile_op op) {
+int64_t *tile_live_shared_bytes(tile_function *f, tile_arena *arena) {
     liveness l = find_lifetimes(f, arena);
-    uint32_t position = l.position[op.id];
-    int64_t bytes = 0, stride;
+    int64_t *bytes = TILE_NEW_ARRAY(arena, int64_t, f->op_count);
+    int64_t *change = TILE_NEW_ARRAY(arena, int64_t, l.next + (size_t)2), stride; /* by position */
     for (unsigned i = 0; i < l.lifetime_count; i++) {
         const tile_lifetime *life = &l.lifetimes[i];
         int64_t size = tile_alloc_bytes(f, life->alloc, &stride);
-        if (life->held_first <= position && position <= life->held_last && size > 0) bytes += size;
+        if (size <= 0) continue;
+        change[life->held_first] += size;
+        change[life->held_last + 1] -= size;
     }
+    for (uint32_t at = 1; at <= l.next; at++) change[at] += change[at - 1];
+    for (uint32_t id = 1; id < f->op_count; id++) bytes[id] = change[l.position[id]];
     return bytes;
 }
 

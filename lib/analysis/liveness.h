@@ -39,8 +39,8 @@ typedef struct tile_lifetime {
  * done with, the barrier that convert_layout begins with is enough. */
 tile_lifetime *tile_shared_lifetimes(tile_function *f, tile_arena *arena, unsigned *count);
 
-/* Bytes of the buffers that live where op stands. */
-int64_t tile_shared_bytes_at(tile_function *f, tile_arena *arena, tile_op op);
+/* Bytes of the buffers that live where each operation stands, by operation. */
+int64_t *tile_live_shared_bytes(tile_function *f, tile_arena *arena);
 
 /* Whether the two buffers must not share bytes. */
 bool tile_live_together(const tile_function *f, const tile_lifetime *a, const tile_lifetime *b);

@@ -14,7 +14,7 @@ typedef struct planner {
     tile_op loop;
     tile_region body;
     bool *feeds_dot;    /* by value: reaches a dot's lhs or rhs through pure operations */
-    uint32_t *position; /* by op, directly in the body: 1, 2, ...; else 0 */
+    uint32_t *position; /* by op, in the body and its regions: 1, 2, ...; else 0 */
     tile_op *statements;
     unsigned statement_count;
     bool quiet; /* no remarks */
@@ -46,6 +46,14 @@ void tile_mark_dot_operands(const tile_function *f, tile_region region, bool *fe
     }
 }
 
+static void number_ops(planner *p, tile_region region, uint32_t *next) {
+    TILE_FOR_EACH_OP (p->f, op, region) {
+        p->position[op.id] = (*next)++;
+        for (unsigned r = 0; r < tile_op_at(p->f, op)->region_count; r++)
+            number_ops(p, tile_op_region(p->f, op, r), next);
+    }
+}
+
 static void look_at_body(planner *p) {
     enum { NO_STATEMENT = TILE_EFFECT_ALLOC | TILE_EFFECT_TERMINATOR };
     uint32_t next = 1;
@@ -53,8 +61,8 @@ static void look_at_body(planner *p) {
     p->position = TILE_NEW_ARRAY(p->arena, uint32_t, p->f->op_count);
     p->statements = TILE_NEW_ARRAY(p->arena, tile_op, p->f->op_count);
     tile_mark_dot_operands(p->f, p->body, p->feeds_dot);
+    number_ops(p, p->body, &next);
     TILE_FOR_EACH_OP (p->f, op, p->body) {
-        p->position[op.id] = next++;
         unsigned effects = tile_op_effects(p->f, op);
         if (effects && !(effects & NO_STATEMENT)) p->statements[p->statement_count++] = op;
     }
@@ -74,10 +82,26 @@ static bool is_copy_to_shared(const tile_function *f, tile_op op) {
            tile_value_type(f, *tile_op_segment(f, op, 1, &size))->kind == TILE_TYPE_SHARED;
 }
 
+tile_op tile_pipelined_around(const tile_function *f, tile_op op) {
+    tile_op at = tile_op_parent(f, op);
+    while (at.id && tile_op_opcode(f, at) == TILE_OP_if) at = tile_op_parent(f, at);
+    return at.id && tile_op_has_attr(f, at, TILE_ATTR_pipelined) ? at : TILE_NO_OP;
+}
+
 /* Obstacles ------------------------------------------------------------------------------------ */
 
+static obstacle check_source(const planner *p, tile_op copy, tile_value source);
+
+/* Whether it can be loaded before its iteration. */
+static bool can_load_early(const planner *p, tile_op op) {
+    unsigned size;
+    return tile_op_opcode(p->f, op) == TILE_OP_load &&
+           tile_pipelined_around(p->f, op).id == p->loop.id &&
+           !check_source(p, op, *tile_op_segment(p->f, op, 0, &size)).reason;
+}
+
 /* Whether a value can be computed for a later iteration: from what is outside of the loop, the
- * induction variable, and pure operations. */
+ * induction variable, pure operations, and loads that can be made early. */
 static obstacle check_address(const planner *p, tile_value value) {
     const tile_function *f = p->f;
     const tile_value_data *data = tile_value_at(f, value);
@@ -88,12 +112,26 @@ static obstacle check_address(const planner *p, tile_value value) {
     if (data->kind != TILE_VALUE_RESULT || !tile_ancestor_in(f, (tile_op){data->owner}, p->body).id)
         return (obstacle){0};
     tile_op def = {data->owner};
-    if (tile_op_effects(f, def))
+    if (tile_op_effects(f, def) && !can_load_early(p, def))
         return (obstacle){"its address depends on what the iteration does",
                           "compute it before the loop, or from the loop's variable", def};
     obstacle found = {0};
     for (unsigned i = 0; i < tile_op_operand_count(f, def) && !found.reason; i++)
         found = check_address(p, tile_op_operand(f, def, i));
+    return found;
+}
+
+/* Whether the conditions of the branches that op stands in can be computed so, too. */
+static obstacle check_branches(const planner *p, tile_op op) {
+    obstacle found = {0};
+    for (tile_op at = tile_op_parent(p->f, op); at.id != p->loop.id && !found.reason;
+         at = tile_op_parent(p->f, at)) {
+        found = check_address(p, tile_op_operand(p->f, at, 0));
+        if (!found.reason) continue;
+        found.reason = "whether it runs is known in its iteration only";
+        found.remedy = "compute the condition from the loop's variable, or put the copy outside";
+        found.culprit = at;
+    }
     return found;
 }
 
@@ -113,9 +151,9 @@ static bool takes_stage(tile_opcode opcode) {
 static obstacle judge_use(const use_check *c, tile_op op) {
     const planner *p = c->p;
     tile_opcode opcode = tile_op_opcode(p->f, op);
-    tile_op holder = tile_ancestor_in(p->f, op, p->body);
+    tile_region region = tile_op_at(p->f, c->copy)->parent;
     if (op.id == c->copy.id || opcode == TILE_OP_free_shared) return (obstacle){0};
-    if (!holder.id)
+    if (!tile_ancestor_in(p->f, op, p->body).id)
         return (obstacle){"its buffer is used outside of the loop",
                           "give the loop a buffer of its own", op};
     tile_access accesses[TILE_MAX_ACCESSES];
@@ -124,7 +162,10 @@ static obstacle judge_use(const use_check *c, tile_op op) {
         if (accesses[i].memory.id == c->memory.id && accesses[i].write)
             return (obstacle){"its buffer is written by another operation",
                               "give each of them its own", op};
-    if (p->position[holder.id] < p->position[c->copy.id])
+    if (!tile_ancestor_in(p->f, op, region).id)
+        return (obstacle){"its buffer is read where the branch with the copy may not have run",
+                          "read it in the branch", op};
+    if (p->position[op.id] < p->position[c->copy.id])
         return (obstacle){"its buffer is read before the copy, so it holds the iteration before",
                           "put the copy first", op};
     if (takes_stage(opcode)) return (obstacle){0};
@@ -182,9 +223,6 @@ static obstacle find_obstacle(const planner *p, tile_op copy, tile_value *buffer
     const tile_value *source = tile_op_segment(p->f, copy, 0, &source_size);
     obstacle found = {0};
     *buffer = TILE_NO_VALUE;
-    if (tile_op_pads(p->f, copy))
-        return (obstacle){"cp.async has zeros for what lies outside, no other pad",
-                          "leave the pad out, and select behind it", TILE_NO_OP};
     if (tile_op_opcode(p->f, copy) != TILE_OP_load) {
         *buffer = *tile_op_segment(p->f, copy, 1, &size);
         found = check_buffer(p, copy, *buffer);
@@ -193,6 +231,7 @@ static obstacle find_obstacle(const planner *p, tile_op copy, tile_value *buffer
     tile_gather gather;
     if (!found.reason && tile_gather_of(p->f, copy, &gather) && gather.predicate.id)
         found = check_address(p, gather.predicate);
+    if (!found.reason) found = check_branches(p, copy);
     return found.reason ? found : check_source(p, copy, source[0]);
 }
 
@@ -256,7 +295,7 @@ typedef struct dependence {
     const planner *p;
     tile_op earlier, other; /* other: the operation inside of the later statement */
     bool *seen;
-    bool found;
+    const char *edge; /* what the later one has to do with the earlier one; NULL: nothing */
 } dependence;
 
 static bool orders_memory(const tile_function *f, tile_op op) {
@@ -270,15 +309,21 @@ static bool accesses_meet(const tile_function *f, const tile_access *a, const ti
                      : tile_may_alias(f, a->memory, b->memory);
 }
 
+static const char *edge_between(const tile_access *earlier, const tile_access *later) {
+    if (!earlier->write) return "it writes what that reads (WAR)";
+    return later->write ? "it writes what that writes (WAW)" : "it reads what that writes (RAW)";
+}
+
 static void visit_earlier(tile_function *f, tile_op op, void *user) {
     dependence *d = user;
     tile_access here[TILE_MAX_ACCESSES], there[TILE_MAX_ACCESSES];
     unsigned here_count = tile_op_accesses(f, op, here);
     unsigned there_count = tile_op_accesses(f, d->other, there);
-    d->found |= orders_memory(f, op) && !(tile_op_effects(f, op) & TILE_EFFECT_REGION);
+    if (orders_memory(f, op) && !(tile_op_effects(f, op) & TILE_EFFECT_REGION))
+        d->edge = "that orders memory accesses";
     for (unsigned i = 0; i < here_count; i++)
         for (unsigned k = 0; k < there_count; k++)
-            d->found |= accesses_meet(f, &here[i], &there[k]);
+            if (accesses_meet(f, &here[i], &there[k])) d->edge = edge_between(&here[i], &there[k]);
 }
 
 static void walk_statement(tile_function *f, tile_op op, tile_op_visitor visit, void *user) {
@@ -290,17 +335,19 @@ static void walk_statement(tile_function *f, tile_op op, tile_op_visitor visit, 
 static void visit_later(tile_function *f, tile_op op, void *user) {
     dependence *d = user;
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
-        d->found |= comes_from(d->p, tile_op_operand(f, op, i), d->earlier, d->seen);
-    d->found |= orders_memory(f, op);
+        if (comes_from(d->p, tile_op_operand(f, op, i), d->earlier, d->seen))
+            d->edge = "it uses its result (RAW)";
+    if (orders_memory(f, op)) d->edge = "it orders memory accesses";
     d->other = op;
-    walk_statement(f, d->earlier, visit_earlier, d);
+    if (!d->edge) walk_statement(f, d->earlier, visit_earlier, d);
 }
 
-static bool depends(const planner *p, tile_op earlier, tile_op later) {
+/* NULL: it does not. */
+static const char *depends(const planner *p, tile_op earlier, tile_op later) {
     dependence d = {.p = p, .earlier = earlier};
     d.seen = TILE_NEW_ARRAY(p->arena, bool, p->f->value_count);
     walk_statement(p->f, later, visit_later, &d);
-    return d.found;
+    return d.edge;
 }
 
 static bool check_dependences(const planner *p, const schedule *s) {
@@ -309,12 +356,14 @@ static bool check_dependences(const planner *p, const schedule *s) {
             bool kept =
                 s->stage[earlier] < s->stage[later] ||
                 (s->stage[earlier] == s->stage[later] && s->order[earlier] < s->order[later]);
-            if (kept || !depends(p, p->statements[earlier], p->statements[later])) continue;
+            const char *edge =
+                kept ? NULL : depends(p, p->statements[earlier], p->statements[later]);
+            if (!edge) continue;
             tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->statements[later]),
-                        "'%s' puts this %s before the %s that it depends on",
+                        "'%s' puts this %s before the %s that it depends on: %s",
                         s->stage[earlier] > s->stage[later] ? "stage" : "order",
                         tile_op_name(p->f, p->statements[later]),
-                        tile_op_name(p->f, p->statements[earlier]));
+                        tile_op_name(p->f, p->statements[earlier]), edge);
             tile_report(p->context, TILE_NOTE, tile_op_loc(p->f, p->statements[earlier]),
                         "this is the %s", tile_op_name(p->f, p->statements[earlier]));
             return false;
@@ -348,15 +397,28 @@ static bool check_stages(const planner *p, const schedule *s, unsigned stages, u
 
 /* The plan ------------------------------------------------------------------------------------- */
 
-/* Statement i, if it is in stage 0 of several, has to be a copy that can run ahead. */
+/* A load in stage 0 that no dot takes: of an address, or a condition, of copies there. */
+static bool is_address_load(const planner *p, tile_op op) {
+    unsigned size;
+    if (tile_op_opcode(p->f, op) != TILE_OP_load) return false;
+    obstacle found = check_source(p, op, *tile_op_segment(p->f, op, 0, &size));
+    const tile_value *source = tile_op_segment(p->f, op, 0, &size);
+    for (unsigned i = 0; i < size && !found.reason; i++) found = check_address(p, source[i]);
+    return !found.reason;
+}
+
+/* Statement i, if it is in stage 0 of several, has to be a copy that can run ahead, or a load that
+ * copies there need. */
 static bool plan_statement(const planner *p, const schedule *s, unsigned i,
                            tile_pipeline_plan *plan) {
     tile_op op = p->statements[i];
     bool candidate = is_load_for_dot(p, op) || is_copy_to_shared(p->f, op);
     bool wanted = s->given ? s->stage[i] == 0 : candidate;
     if (!wanted || (s->given && plan->distance == 0 && !candidate)) return true;
+    if (s->given && !candidate && is_address_load(p, op)) return true;
     tile_staged_copy copy = {.op = op};
-    obstacle found = {.reason = "only a copy to shared memory or the load of a dot's operand can",
+    obstacle found = {.reason = "only a copy to shared memory, the load of a dot's operand or "
+                                "of an address can",
                       .remedy = "put it into another stage"};
     if (candidate) found = find_obstacle(p, op, &copy.buffer);
     if (!found.reason) {
@@ -368,13 +430,81 @@ static bool plan_statement(const planner *p, const schedule *s, unsigned i,
     return !is_error;
 }
 
+/* Copies in other regions of the body; with the user's lists these are as early as their statement.
+ */
+static void plan_nested(const planner *p, const schedule *s, tile_region region,
+                        tile_pipeline_plan *plan) {
+    TILE_FOR_EACH_OP (p->f, op, region) {
+        bool candidate = is_load_for_dot(p, op) || is_copy_to_shared(p->f, op);
+        if (tile_op_has_attr(p->f, op, TILE_ATTR_pipelined)) continue; /* has a plan of its own */
+        for (unsigned r = 0; r < tile_op_at(p->f, op)->region_count; r++)
+            plan_nested(p, s, tile_op_region(p->f, op, r), plan);
+        if (region.id == p->body.id || !candidate) continue;
+        tile_staged_copy copy = {.op = op};
+        obstacle found = {.reason = "it is nested in another region of the loop's body",
+                          .remedy = "put it into the body itself, or make the loop around it "
+                                    "`pipelined`"};
+        if (!s->given && tile_pipelined_around(p->f, op).id == p->loop.id)
+            found = find_obstacle(p, op, &copy.buffer);
+        if (found.reason)
+            report_obstacle(p, TILE_REMARK, op, found);
+        else
+            plan->copies[plan->copy_count++] = copy;
+    }
+}
+
+/* The loads that op needs if it runs early, for its operands or the branches that it stands in. */
+static void mark_loads(const planner *p, tile_value value, bool *seen, bool *wanted);
+
+static void mark_loads_of(const planner *p, tile_op op, bool *seen, bool *wanted) {
+    for (unsigned i = 0; i < tile_op_operand_count(p->f, op); i++)
+        mark_loads(p, tile_op_operand(p->f, op, i), seen, wanted);
+    for (tile_op at = tile_op_parent(p->f, op); at.id != p->loop.id; at = tile_op_parent(p->f, at))
+        if (tile_op_opcode(p->f, at) == TILE_OP_if)
+            mark_loads(p, tile_op_operand(p->f, at, 0), seen, wanted);
+}
+
+static void mark_loads(const planner *p, tile_value value, bool *seen, bool *wanted) {
+    tile_op def = tile_value_def(p->f, value);
+    if (!def.id || seen[value.id] || !tile_ancestor_in(p->f, def, p->body).id) return;
+    seen[value.id] = true;
+    wanted[def.id] |= tile_op_opcode(p->f, def) == TILE_OP_load;
+    mark_loads_of(p, def, seen, wanted);
+}
+
+static void list_loads(const planner *p, tile_region region, const bool *wanted,
+                       tile_pipeline_plan *plan) {
+    TILE_FOR_EACH_OP (p->f, op, region) {
+        if (wanted[op.id]) plan->loads[plan->load_count++] = op;
+        for (unsigned r = 0; r < tile_op_at(p->f, op)->region_count; r++)
+            list_loads(p, tile_op_region(p->f, op, r), wanted, plan);
+    }
+}
+
+static void find_loads(const planner *p, tile_pipeline_plan *plan) {
+    if (!plan->distance || !plan->copy_count) return;
+    bool *seen = TILE_NEW_ARRAY(p->arena, bool, p->f->value_count);
+    bool *wanted = TILE_NEW_ARRAY(p->arena, bool, p->f->op_count);
+    for (unsigned i = 0; i < plan->copy_count; i++)
+        mark_loads_of(p, plan->copies[i].op, seen, wanted);
+    plan->loads = TILE_NEW_ARRAY(p->arena, tile_op, p->f->op_count);
+    list_loads(p, p->body, wanted, plan);
+}
+
 bool tile_is_staged(const tile_pipeline_plan *plan, tile_op op) {
     for (unsigned i = 0; i < plan->copy_count; i++)
         if (plan->copies[i].op.id == op.id) return true;
     return false;
 }
 
-/* The order's statements; the staged copies have to lie on one side of all others. */
+static bool is_early_load(const tile_pipeline_plan *plan, tile_op op) {
+    for (unsigned i = 0; i < plan->load_count; i++)
+        if (plan->loads[i].id == op.id) return true;
+    return false;
+}
+
+/* The order's statements; the staged copies have to lie on one side of all others but the loads
+ * that they need. */
 static bool plan_order(const planner *p, const schedule *s, tile_pipeline_plan *plan) {
     plan->order = TILE_NEW_ARRAY(p->arena, tile_op, p->statement_count + 1u);
     plan->order_count = p->statement_count;
@@ -382,9 +512,13 @@ static bool plan_order(const planner *p, const schedule *s, tile_pipeline_plan *
     if (plan->distance == 0 || plan->copy_count == 0 || plan->copy_count == p->statement_count)
         return true;
     unsigned turns = 0;
-    for (unsigned i = 1; i < plan->order_count; i++)
-        turns += tile_is_staged(plan, plan->order[i - 1]) != tile_is_staged(plan, plan->order[i]);
-    plan->copies_last = tile_is_staged(plan, plan->order[plan->order_count - 1]);
+    tile_op last = TILE_NO_OP;
+    for (unsigned i = 0; i < plan->order_count; i++) {
+        if (is_early_load(plan, plan->order[i])) continue;
+        turns += last.id && tile_is_staged(plan, last) != tile_is_staged(plan, plan->order[i]);
+        last = plan->order[i];
+    }
+    plan->copies_last = tile_is_staged(plan, last);
     if (turns > 1)
         tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->loop),
                     "'order' must put all copies of stage 0 before or after all other statements");
@@ -400,7 +534,7 @@ static bool make_plan(tile_function *f, tile_op loop, tile_arena *arena, bool qu
     *plan = (tile_pipeline_plan){.loop = loop};
     plan->stages = (unsigned)tile_op_attr_int(f, loop, TILE_ATTR_pipelined, 1);
     plan->distance = plan->stages - 1;
-    plan->copies = TILE_NEW_ARRAY(arena, tile_staged_copy, p.statement_count + 1u);
+    plan->copies = TILE_NEW_ARRAY(arena, tile_staged_copy, f->op_count);
     schedule s = {TILE_NEW_ARRAY(arena, int64_t, p.statement_count + 1u),
                   TILE_NEW_ARRAY(arena, int64_t, p.statement_count + 1u), false};
     for (unsigned i = 0; i < p.statement_count; i++) {
@@ -419,6 +553,8 @@ static bool make_plan(tile_function *f, tile_op loop, tile_arena *arena, bool qu
         return false;
     for (unsigned i = 0; i < p.statement_count; i++)
         if (!plan_statement(&p, &s, i, plan)) return false;
+    plan_nested(&p, &s, p.body, plan);
+    find_loads(&p, plan);
     return !has_order || plan_order(&p, &s, plan);
 }
 

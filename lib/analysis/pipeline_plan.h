@@ -1,5 +1,11 @@
 /* What a `pipelined` loop's copies may do: which of them can run ahead of the loop, and how far.
  *
+ * A copy may stand in branches of the body. It runs ahead if the iteration that it runs ahead of
+ * tells nothing about it: its address, its predicate and the conditions around it come from the
+ * loop's variable, from what is there before the loop, and from loads of memory that the loop does
+ * not write. Such a load is made one iteration earlier still, so that the copy need not wait for
+ * it.
+ *
  * Statements are the operations directly in the loop's body that do more than compute a value:
  * loads, stores, copies, dots, loops, branches; pure operations, alloc_shared, free_shared and
  * yield are none. The lists `order` and `stage` have one entry for each statement. */
@@ -10,7 +16,7 @@
 
 /* A copy that runs ahead. */
 typedef struct tile_staged_copy {
-    tile_op op;        /* load, copy or copy_async, directly in the body */
+    tile_op op;        /* load, copy or copy_async, in the body or in branches of it */
     tile_value buffer; /* where copies go; 0 for a load, whose buffer has yet to be made */
 } tile_staged_copy;
 
@@ -21,6 +27,9 @@ typedef struct tile_pipeline_plan {
     bool copies_last;  /* the copies for a later iteration are issued after the body's work */
     tile_staged_copy *copies;
     unsigned copy_count;
+    tile_op *loads; /* in the body or in branches of it, on which copies and their conditions
+                       depend, in the order of the text; none where copies do not run ahead */
+    unsigned load_count;
     tile_op *order; /* the statements as the user wants them, NULL: as they are */
     unsigned order_count;
 } tile_pipeline_plan;
@@ -35,8 +44,12 @@ bool tile_plan_pipeline_quietly(tile_function *f, tile_op loop, tile_arena *aren
                                 tile_pipeline_plan *plan);
 
 /* By value: which reach lhs or rhs of a dot in the region through operations that only compute. A
- * load of such a value, directly in the loop, is a copy. */
+ * load of such a value, in the loop or in branches of it, is a copy. */
 void tile_mark_dot_operands(const tile_function *f, tile_region region, bool *feeds_dot);
+
+/* The pipelined loop that op stands in, directly or in branches; none if it stands in another
+ * region of it, or in no such loop. */
+tile_op tile_pipelined_around(const tile_function *f, tile_op op);
 
 /* Whether a loop around op is pipelined. */
 bool tile_is_pipelined(const tile_function *f, tile_op op);

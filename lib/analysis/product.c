@@ -8,6 +8,12 @@ static const tile_type *operand_type(const tile_function *f, tile_op op, unsigne
     return tile_value_type(f, tile_op_segment(f, op, operand, &count)[0]);
 }
 
+unsigned tile_product_k_dim(const tile_function *f, tile_op dot, unsigned operand) {
+    bool lhs = operand == TILE_MMA_LHS;
+    bool turned = tile_op_has_attr(f, dot, lhs ? TILE_ATTR_trans_lhs : TILE_ATTR_trans_rhs);
+    return lhs != turned;
+}
+
 tile_mma_query tile_product_query(const tile_function *f, tile_op op) {
     const tile_type *lhs = operand_type(f, op, TILE_MMA_LHS),
                     *rhs = operand_type(f, op, TILE_MMA_RHS),
@@ -23,7 +29,7 @@ tile_mma_query tile_product_query(const tile_function *f, tile_op op) {
     if (acc->kind != TILE_TYPE_TILE) return query;
     query.m = (uint32_t)tile_type_dim(acc, 0);
     query.n = (uint32_t)tile_type_dim(acc, 1);
-    query.k = (uint32_t)tile_type_dim(lhs, 1);
+    query.k = (uint32_t)tile_type_dim(lhs, tile_product_k_dim(f, op, TILE_MMA_LHS));
     query.acc_layout = acc->layout;
     return query;
 }

@@ -6,6 +6,8 @@
 #include "lib/layout/mma.h"
 #include "lib/layout/wgmma.h"
 
+/* Which dim of lhs or rhs of a dot of two dims lies along k. */
+unsigned tile_product_k_dim(const tile_function *f, tile_op dot, unsigned operand);
 /* Types and signs of both; extents and the accumulator's layout (if it has one) of a dot, which is
  * instantiated. Any capability: the caller sets it. */
 tile_mma_query tile_product_query(const tile_function *f, tile_op op);

@@ -412,6 +412,9 @@ static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned 
     case TILE_OP_cluster_rank: return range_of_rank(a->f);
     case TILE_OP_cluster_id: return (tile_range){0, INT32_MAX, 1, 0};
     case TILE_OP_thread_id: return range_of_thread(tile_executors_in(a->f, op->parent));
+    case TILE_OP_lane_id: return (tile_range){0, 31, 1, 0};
+    case TILE_OP_warp_id:
+        return (tile_range){0, range_of_thread(tile_executors_in(a->f, op->parent)).max / 32, 1, 0};
     case TILE_OP_scratch: return (tile_range){INT64_MIN, INT64_MAX, 256, 0};
     case TILE_OP_tile_by_cost: return (tile_range){0, INT32_MAX - 1, 1, 0};
     case TILE_OP_iota: return range_of_iota(a->f, tile_value_def(a->f, op->first_result), type);
@@ -484,6 +487,14 @@ static tile_range range_of_carried(const analysis *a, tile_op op, int to, unsign
     return found;
 }
 
+/* A coordinate's, from that of the extent. */
+static tile_range range_below(tile_range extent) {
+    tile_range r = tile_range_of_scalar(TILE_i32);
+    r.min = 0;
+    if (extent.max > 0) r.max = extent.max - 1;
+    return tighten(r);
+}
+
 static void analyse_regions(analysis *a, tile_op op) {
     unsigned carried = tile_carried_count(a->f, op);
     if (tile_shape_of(a->f, op) == TILE_SHAPE_LOOP) {
@@ -492,6 +503,10 @@ static void analyse_regions(analysis *a, tile_op op) {
         set_range(a, tile_region_arg(a->f, tile_op_region(a->f, op, 0), 0),
                   range_of_induction(bounds[0], bounds[1], bounds[2]));
     }
+    for (unsigned d = 0;
+         tile_op_opcode(a->f, op) == TILE_OP_parallel && d < tile_op_operand_count(a->f, op); d++)
+        set_range(a, tile_region_arg(a->f, tile_op_region(a->f, op, 0), d),
+                  range_below(a->ranges[tile_op_operand(a->f, op, d).id]));
     for (unsigned r = 0; r < tile_op_at(a->f, op)->region_count; r++) {
         if (tile_op_opcode(a->f, op) == TILE_OP_roles)
             set_range(a, tile_region_arg(a->f, tile_op_region(a->f, op, r), 0),

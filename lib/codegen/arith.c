@@ -111,6 +111,27 @@ static LLVMValueRef shift_right_unsigned(tile_emitter *e, LLVMValueRef a, LLVMVa
     return LLVMBuildLShr(e->builder, a, shift_amount(e, b), "");
 }
 
+/* In 32 bits at least: where the smaller of two 16-bit numbers is compared with one of them, ptxas
+ * (13.0, sm_90) asks VIMNMX.S16x2 which it took, and is answered for the upper half, in which
+ * nothing is. */
+static LLVMValueRef int_extreme(tile_emitter *e, tile_machine machine, LLVMValueRef a,
+                                LLVMValueRef b) {
+    LLVMTypeRef type = LLVMTypeOf(a);
+    bool narrow = LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) < 32;
+    LLVMValueRef both[] = {narrow ? LLVMBuildSExt(e->builder, a, e->i32, "") : a,
+                           narrow ? LLVMBuildSExt(e->builder, b, e->i32, "") : b};
+    LLVMValueRef one = tile_machine_call(e, machine, both, 2);
+    return narrow ? LLVMBuildTrunc(e->builder, one, type, "") : one;
+}
+
+static LLVMValueRef int_least(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) {
+    return int_extreme(e, TILE_MACHINE_int_min, a, b);
+}
+
+static LLVMValueRef int_largest(tile_emitter *e, LLVMValueRef a, LLVMValueRef b) {
+    return int_extreme(e, TILE_MACHINE_int_max, a, b);
+}
+
 /* As many bits again. */
 static LLVMTypeRef twice_as_wide(LLVMTypeRef type) {
     bool pair = LLVMGetTypeKind(type) == LLVMVectorTypeKind;

@@ -28,7 +28,7 @@ enum { VECTORS = 90 }; /* the compute capability from which on `red` and `atom` 
 
 static const char *integer_type(tile_word kind, tile_scalar scalar) {
     _Static_assert(
-        TILE_WORDS_kind == 13,
+        TILE_WORDS_kind == 16,
         "and, or, xor and exch are of bits, others go with other operations, the rest has a case");
     bool is_long = scalar == TILE_i64;
     switch (kind) {

@@ -368,4 +368,5 @@ void tile_emit_for(tile_emitter *e, tile_op op) {
     LLVMPositionBuilderAtEnd(e->builder, l.exit);
     for (unsigned i = 0; i < l.carried; i++)
         if (!is_held(e, &l, i)) tile_set_parts(e, tile_op_result(e->f, op, i), results[i]);
+    tile_renew_predicates(e, op);
 }

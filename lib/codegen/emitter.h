@@ -263,6 +263,10 @@ LLVMValueRef tile_emit_group(tile_emitter *e, tile_op op);
  * warps: with roles, what is computed of it is uniform for ptxas. */
 LLVMValueRef tile_emit_masked(tile_emitter *e, tile_op op, LLVMValueRef number);
 
+/* renew.c: behind a loop, what is stored there is bounded by comparisons that are made again, where
+ * the loop would have to hold more of them than there are predicate registers */
+void tile_renew_predicates(tile_emitter *e, tile_op loop);
+
 /* operation.c: the whole body */
 void tile_emit_region(tile_emitter *e, tile_region region);
 bool tile_emit_can(tile_opcode opcode);

@@ -251,7 +251,7 @@ static tile_machine tma_machine(const tile_function *f, tile_op op) {
     tile_machine first = loads ? TILE_MACHINE_tma_load_1 : TILE_MACHINE_tma_store_1;
     tile_op_segment(f, op, loads ? 1 : 2, &count);
     last = count - 1;
-    _Static_assert(TILE_WORDS_kind == 13, "what a copy combines by has a case");
+    _Static_assert(TILE_WORDS_kind == 16, "what a copy combines by has a case");
     switch (tile_op_word(f, op, TILE_ATTR_kind)) {
     case TILE_WORD_kind_add: first = TILE_MACHINE_tma_add_1; break;
     case TILE_WORD_kind_min: first = TILE_MACHINE_tma_min_1; break;
@@ -265,7 +265,7 @@ static tile_machine tma_machine(const tile_function *f, tile_op op) {
 }
 
 static tile_machine shfl_machine(tile_word kind) {
-    _Static_assert(TILE_WORDS_kind == 13, "idx goes without saying, the other lanes have a case");
+    _Static_assert(TILE_WORDS_kind == 16, "idx goes without saying, the other lanes have a case");
     switch (kind) {
     case TILE_WORD_kind_up: return TILE_MACHINE_shuffle_up;
     case TILE_WORD_kind_down: return TILE_MACHINE_shuffle_down;
@@ -275,7 +275,7 @@ static tile_machine shfl_machine(tile_word kind) {
 }
 
 static tile_machine redux_machine(tile_word kind) {
-    _Static_assert(TILE_WORDS_kind == 13, "each kind that a warp combines by has a case");
+    _Static_assert(TILE_WORDS_kind == 16, "each kind that a warp combines by has a case");
     switch (kind) {
     case TILE_WORD_kind_add: return TILE_MACHINE_redux_add;
     case TILE_WORD_kind_min: return TILE_MACHINE_redux_min;
@@ -285,6 +285,20 @@ static tile_machine redux_machine(tile_word kind) {
     case TILE_WORD_kind_xor: return TILE_MACHINE_redux_xor;
     default: return TILE_MACHINE_COUNT; /* the verifier has refused it */
     }
+}
+
+static tile_machine vote_machine(tile_word kind) {
+    _Static_assert(TILE_WORDS_kind == 16, "ballot goes without saying, the others have a case");
+    switch (kind) {
+    case TILE_WORD_kind_any: return TILE_MACHINE_vote_any;
+    case TILE_WORD_kind_all: return TILE_MACHINE_vote_all;
+    default: return TILE_MACHINE_vote_ballot;
+    }
+}
+
+static tile_machine match_machine(const tile_function *f, tile_op op) {
+    bool wide = tile_value_type(f, tile_op_operand(f, op, 0))->scalar == TILE_i64;
+    return wide ? TILE_MACHINE_match_long : TILE_MACHINE_match_word;
 }
 
 tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
@@ -327,6 +341,8 @@ tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     case TILE_OP_elect: return TILE_MACHINE_elect;
     case TILE_OP_shfl: return shfl_machine(tile_op_word(f, op, TILE_ATTR_kind));
     case TILE_OP_redux: return redux_machine(tile_op_word(f, op, TILE_ATTR_kind));
+    case TILE_OP_vote: return vote_machine(tile_op_word(f, op, TILE_ATTR_kind));
+    case TILE_OP_match: return match_machine(f, op);
     case TILE_OP_sync_warp: return TILE_MACHINE_sync_warp;
     case TILE_OP_map_shared: return TILE_MACHINE_map_shared;
     case TILE_OP_tma_load:

@@ -158,7 +158,7 @@ static LLVMValueRef to_register(const tile_ptx *ptx, LLVMValueRef value) {
 }
 
 /* PTX registers by their bits; NVPTX's constraints (LLVM Language Reference, "NVPTX"). */
-static const char *letter_of(LLVMTypeRef type) {
+const char *tile_ptx_letter(LLVMTypeRef type) {
     switch (LLVMGetTypeKind(type)) {
     case LLVMFloatTypeKind: return "f";
     case LLVMDoubleTypeKind: return "d";
@@ -213,7 +213,7 @@ static void append_instruction(const tile_ptx *ptx, text *code, unsigned first, 
 
 /* Of a register. */
 static unsigned register_bits(LLVMTypeRef type) {
-    switch (*letter_of(type)) {
+    switch (*tile_ptx_letter(type)) {
     case 'd':
     case 'l': return 64;
     case 'h': return 16;
@@ -250,11 +250,11 @@ static text write_constraints(const tile_ptx *ptx) {
     for (size_t i = 0; i < ptx->results.count; i++, comma = ",") {
         append(&to, comma);
         append(&to, ptx->zeroed ? "=&" : "="); /* written before the inputs are read */
-        append(&to, letter_of(register_type(ptx, ptx->results.values[i])));
+        append(&to, tile_ptx_letter(register_type(ptx, ptx->results.values[i])));
     }
     for (size_t i = 0; i < ptx->inputs.count; i++, comma = ",") {
         append(&to, comma);
-        append(&to, letter_of(register_type(ptx, ptx->inputs.values[i])));
+        append(&to, tile_ptx_letter(register_type(ptx, ptx->inputs.values[i])));
     }
     for (size_t i = 0; ptx->tied && i < ptx->results.count; i++)
         append_number(&to, ",", (unsigned)i);

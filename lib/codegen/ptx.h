@@ -76,6 +76,8 @@ void tile_ptx_add_address(tile_ptx *ptx, LLVMValueRef address);
  * calls: group `first` of those that were added before the first of them is its $0, and what is
  * added up to the next one its $1, $2, .. */
 void tile_ptx_next(tile_ptx *ptx, unsigned first);
+/* The constraint of a register of this type. */
+const char *tile_ptx_letter(LLVMTypeRef type);
 /* Makes the call. results: as many as were added, of their types; NULL if there are none. */
 void tile_ptx_call(tile_ptx *ptx, LLVMValueRef *results);
 

@@ -20,14 +20,14 @@ static LLVMValueRef emit_block_thread(tile_emitter *e) {
     return id;
 }
 
-static bool has_roles(const tile_function *f) {
+static bool needs_warp(const tile_function *f) {
     for (uint32_t id = 1; id < f->op_count; id++)
-        if (f->ops[id].opcode == TILE_OP_roles) return true;
+        if (f->ops[id].opcode == TILE_OP_roles || f->ops[id].opcode == TILE_OP_warp_id) return true;
     return false;
 }
 
 void tile_prepare_roles(tile_emitter *e) {
-    if (!has_roles(e->f)) return;
+    if (!needs_warp(e->f)) return;
     LLVMValueRef warp =
         LLVMBuildLShr(e->builder, emit_block_thread(e), tile_llvm_int(e->i32, TILE_LANE_BITS), "");
     LLVMValueRef args[] = {tile_llvm_int(e->i32, -1), warp, tile_llvm_int(e->i32, 0),
@@ -68,6 +68,17 @@ void tile_emit_thread_id(tile_emitter *e, tile_op op) {
         id = LLVMBuildOr(e->builder, emit_first_of_warp(e, op), lane, "");
     }
     tile_set_scalar(e, tile_op_result(e->f, op, 0), id);
+}
+
+void tile_emit_lane_id(tile_emitter *e, tile_op op) {
+    LLVMValueRef last = tile_llvm_int(e->i32, LANES - 1);
+    tile_set_scalar(e, tile_op_result(e->f, op, 0),
+                    LLVMBuildAnd(e->builder, emit_block_thread(e), last, ""));
+}
+
+void tile_emit_warp_id(tile_emitter *e, tile_op op) {
+    LLVMValueRef first = emit_first_of_warp(e, op), bits = tile_llvm_int(e->i32, TILE_LANE_BITS);
+    tile_set_scalar(e, tile_op_result(e->f, op, 0), LLVMBuildLShr(e->builder, first, bits, ""));
 }
 
 LLVMValueRef tile_emit_masked(tile_emitter *e, tile_op op, LLVMValueRef number) {

@@ -324,6 +324,8 @@ static bool is_summed(const tile_emitter *e, tile_value value) {
             if (tile_op_operand(e->f, reader, 2).id == value.id) return true;
             break;
         case TILE_OP_extract:
+            if (!tile_extract_is_name(e->f, reader)) break;
+            /* fall through */
         case TILE_OP_permute:
             if (is_summed(e, tile_op_result(e->f, reader, 0))) return true;
             break;

@@ -152,7 +152,76 @@ static bool take_parts(tile_emitter *e, tile_value from, unsigned first, const t
     return true;
 }
 
+/* One that an index chooses of these. */
+static LLVMValueRef choose(tile_emitter *e, LLVMValueRef *elements, unsigned count,
+                           LLVMValueRef index) {
+    LLVMValueRef chosen = elements[0];
+    for (unsigned i = 1; i < count; i++) {
+        LLVMValueRef here =
+            LLVMBuildICmp(e->builder, LLVMIntEQ, index, tile_llvm_int(e->i32, i), "");
+        chosen = LLVMBuildSelect(e->builder, here, elements[i], chosen, "");
+    }
+    return chosen;
+}
+
+static LLVMValueRef *all_elements(tile_emitter *e, tile_value value) {
+    unsigned count = element_count(tile_value_type(e->f, value));
+    LLVMValueRef *elements = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, count);
+    for (unsigned i = 0; i < count; i++) elements[i] = tile_get_element(e, value, i);
+    return elements;
+}
+
+static void choose_elements(tile_emitter *e, tile_op op) {
+    tile_value from = tile_op_operand(e->f, op, 0), result = tile_op_result(e->f, op, 0);
+    unsigned count = element_count(tile_value_type(e->f, from)),
+             part = element_count(tile_value_type(e->f, result));
+    LLVMValueRef index = tile_get_scalar(e, tile_op_operand(e->f, op, 1));
+    LLVMValueRef *elements = all_elements(e, from), *chosen;
+    chosen = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, part);
+    for (unsigned i = 0; i < part; i++)
+        chosen[i] = choose(e, elements + i, count - part + 1, index);
+    tile_set_elements(e, result, chosen);
+}
+
+/* Registers are exchanged as they are where they line up. */
+static bool insert_parts(tile_emitter *e, tile_op op, tile_value from, tile_value with) {
+    int64_t first;
+    const tile_type *type = tile_value_type(e->f, from), *part = tile_value_type(e->f, with);
+    unsigned pack = tile_pack(type);
+    if (!tile_value_is_int(e->f, tile_op_operand(e->f, op, 2), &first) || first % pack ||
+        pack != tile_pack(part))
+        return false;
+    LLVMValueRef *parts = tile_new_parts(e, type), *old = tile_get_parts(e, from),
+                 *other = tile_get_parts(e, with);
+    unsigned begin = (unsigned)first / pack, count = tile_part_count(part);
+    for (unsigned i = 0; i < tile_part_count(type); i++)
+        parts[i] = i >= begin && i < begin + count ? other[i - begin] : old[i];
+    tile_set_parts(e, tile_op_result(e->f, op, 0), parts);
+    return true;
+}
+
+/* Each element stays or becomes the one whose turn it is. */
+void tile_emit_insert(tile_emitter *e, tile_op op) {
+    tile_value from = tile_op_operand(e->f, op, 0), with = tile_op_operand(e->f, op, 1);
+    if (insert_parts(e, op, from, with)) return;
+    unsigned count = element_count(tile_value_type(e->f, from)),
+             part = element_count(tile_value_type(e->f, with));
+    LLVMValueRef first = tile_get_scalar(e, tile_op_operand(e->f, op, 2));
+    LLVMValueRef *elements = all_elements(e, from), *others = all_elements(e, with);
+    for (unsigned i = 0; i < count; i++)
+        for (unsigned k = 0; k < part && k <= i; k++) {
+            LLVMValueRef here =
+                LLVMBuildICmp(e->builder, LLVMIntEQ, first, tile_llvm_int(e->i32, i - k), "");
+            elements[i] = LLVMBuildSelect(e->builder, here, others[k], elements[i], "");
+        }
+    tile_set_elements(e, tile_op_result(e->f, op, 0), elements);
+}
+
 void tile_emit_extract(tile_emitter *e, tile_op op) {
+    if (!tile_extract_is_name(e->f, op)) {
+        choose_elements(e, op);
+        return;
+    }
     tile_value from = tile_op_operand(e->f, op, 0), result = tile_op_result(e->f, op, 0);
     const tile_type *type = tile_value_type(e->f, result);
     int64_t first = 0;

@@ -66,3 +66,17 @@ void tile_emit_redux(tile_emitter *e, tile_op op) {
     }
     tile_set_parts(e, tile_op_result(e->f, op, 0), parts);
 }
+
+static void emit_of_warp(tile_emitter *e, tile_op op) {
+    LLVMValueRef args[] = {all_lanes(e), tile_get_scalar(e, tile_op_operand(e->f, op, 0))};
+    tile_set_scalar(e, tile_op_result(e->f, op, 0),
+                    tile_machine_call(e, tile_machine_of_op(e->f, op), args, 2));
+}
+
+void tile_emit_vote(tile_emitter *e, tile_op op) {
+    emit_of_warp(e, op);
+}
+
+void tile_emit_match(tile_emitter *e, tile_op op) {
+    emit_of_warp(e, op);
+}

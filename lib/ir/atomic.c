@@ -1,5 +1,7 @@
 #include "lib/ir/atomic.h"
 
+#include "lib/ir/assembly.h"
+
 #include <string.h>
 
 /* By tile_word. */
@@ -80,6 +82,7 @@ static bool lacks_buffer(const tile_function *f, tile_op op) {
 
 unsigned tile_op_effects(const tile_function *f, tile_op op) {
     unsigned effects = tile_op_get_info((tile_opcode)tile_op_at(f, op)->opcode)->effects;
+    if (tile_op_opcode(f, op) == TILE_OP_asm) return tile_asm_effects(f, op);
     if (lacks_buffer(f, op))
         return effects & ~(unsigned)(TILE_EFFECT_READ_SHARED | TILE_EFFECT_WRITE_SHARED);
     if (tile_op_opcode(f, op) == TILE_OP_dot && tile_op_has_attr(f, op, TILE_ATTR_async))
@@ -102,7 +105,7 @@ bool tile_value_is_used(const tile_function *f, tile_value value) {
 /* Meaning ------------------------------------------------------------------------------------- */
 
 tile_opcode tile_kind_opcode(tile_word kind) {
-    _Static_assert(TILE_WORDS_kind == 13, "what combines has a case");
+    _Static_assert(TILE_WORDS_kind == 16, "what combines has a case");
     switch (kind) {
     case TILE_WORD_kind_add: return TILE_OP_add;
     case TILE_WORD_kind_mul: return TILE_OP_mul;

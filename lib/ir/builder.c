@@ -1,6 +1,8 @@
 /* Building operations with their checks. */
 #include <string.h>
 
+#include "lib/ir/fill.h"
+#include "lib/ir/rebits.h"
 #include "lib/ir/function.h"
 #include "lib/ir/infer.h"
 #include "lib/ir/infer_rules.h"
@@ -152,6 +154,16 @@ tile_op tile_build_op_of(tile_builder *builder, tile_opcode opcode, const tile_s
         return tile_build_op_of(builder, opcode, all, 3, type, attrs, attr_count);
     }
     if (!is_ready(builder) || (segment_count && !segments)) return TILE_NO_OP;
+    if (opcode == TILE_OP_bitcast && segment_count == 1 && segments[0].head.id &&
+        is_known(builder, segments[0].head) && has_place(builder) &&
+        tile_changes_width(builder, segments[0].head, type))
+        return tile_value_def(builder->function,
+                              tile_build_rebits(builder, segments[0].head, type));
+    if (opcode == TILE_OP_fill && segment_count == 2 && segments[0].head.id &&
+        segments[1].head.id && builder->function->kind == TILE_KERNEL &&
+        is_known(builder, segments[0].head) && is_known(builder, segments[1].head) &&
+        has_place(builder))
+        return tile_build_filling(builder, segments[0].head, segments[1].head);
     const tile_op_info *info = tile_op_get_info(opcode);
     tile_context *context = tile_function_context(builder->function);
     if (!info->name || segment_count != info->operand_count) {
@@ -187,7 +199,8 @@ tile_op tile_build_op_of(tile_builder *builder, tile_opcode opcode, const tile_s
                             .attrs = attrs,
                             .attr_count = attr_count,
                             .has_attrs = attrs != NULL,
-                            .results = TILE_NEW_ARRAY(&scratch, const tile_type *, total + 3)};
+                            .results =
+                                TILE_NEW_ARRAY(&scratch, const tile_type *, total + TILE_MAX_RANK)};
         if (tile_infer_results(&infer)) {
             unsigned count = 0;
             for (unsigned i = 0; i < segment_count; i++) count += sizes[i];
@@ -331,6 +344,29 @@ tile_op tile_build_sync_explicit(tile_builder *builder, const tile_type *const *
     tile_op op =
         tile_add_op(builder, TILE_OP_sync_explicit, NULL, 0, sizes, result_types, result_count);
     tile_add_region(builder->function, op, NULL, 0);
+    return op;
+}
+
+tile_op tile_build_parallel(tile_builder *builder, const tile_value *extents, unsigned rank,
+                            const tile_type *const *result_types, unsigned result_count) {
+    uint16_t sizes[TILE_MAX_OPERANDS] = {(uint16_t)rank};
+    if (!is_ready(builder) || !can_nest(builder) ||
+        !are_typed(builder, result_types, result_count, "parallel"))
+        return TILE_NO_OP;
+    tile_function *f = builder->function;
+    if (!extents || !rank || rank > TILE_MAX_RANK) {
+        tile_report(tile_function_context(f), TILE_ERROR, builder->loc,
+                    "parallel takes 1 to %d extents, not %u", TILE_MAX_RANK, rank);
+        return TILE_NO_OP;
+    }
+    for (unsigned i = 0; i < rank; i++)
+        if (!extents[i].id || !is_known(builder, extents[i])) return TILE_NO_OP;
+    const tile_type *types[TILE_MAX_RANK];
+    for (unsigned i = 0; i < rank; i++)
+        types[i] = tile_type_scalar(tile_function_context(f), TILE_i32);
+    tile_op op =
+        tile_add_op(builder, TILE_OP_parallel, extents, rank, sizes, result_types, result_count);
+    tile_add_region(f, op, types, rank);
     return op;
 }
 

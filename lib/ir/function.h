@@ -272,6 +272,11 @@ bool tile_expr_has_arg(const tile_expr *expr);
 /* The product, or the one factor if the other is 1; NULL if one is. */
 const tile_expr *tile_expr_multiply(tile_context *context, const tile_expr *a, const tile_expr *b);
 
+/* The layout of what is computed element by element: a named one is kept where it is the same one
+ * for both element types, else nothing is said. */
+const tile_layout *tile_layout_for_scalar(const tile_layout *layout, tile_scalar from,
+                                          tile_scalar to);
+
 /* What a type has too many of, "more than ..."; NULL if it keeps the limits of its kind. */
 const char *tile_type_excess(const tile_type *type);
 
@@ -293,6 +298,11 @@ int64_t tile_op_attr_int(const tile_function *f, tile_op op, tile_attr_id id, in
 void tile_op_take_attr(tile_function *f, tile_op op, const tile_function *from, tile_op source,
                        tile_attr_id id);
 void tile_op_remove_attr(tile_function *f, tile_op op, tile_attr_id id);
+
+/* An `extract` that names elements of its operand, which is known where its index is a number. */
+static inline bool tile_extract_is_name(const tile_function *f, tile_op op) {
+    return f->values[f->ops[op.id].operands[1].id].kind == TILE_VALUE_CONSTANT;
+}
 
 /* True and *integer if the value is an integer constant. */
 bool tile_value_is_int(const tile_function *f, tile_value value, int64_t *integer);

@@ -245,13 +245,18 @@ static bool tile_infer_fma(tile_infer *infer) {
     return result(infer, a);
 }
 
+/* One that is not said may be the other's. */
+static bool same_layout(const tile_type *a, const tile_type *b) {
+    return !a->layout || !b->layout || a->layout == b->layout;
+}
+
 static bool tile_infer_select(tile_infer *infer) {
     const tile_type *condition = type_of(infer, 0), *yes = type_of(infer, 1),
                     *no = type_of(infer, 2);
     if (yes != no) return fail(infer, "both values must have the same type, not", yes, " and", no);
     bool whole = condition->kind == TILE_TYPE_SCALAR;
     if (!whole && (condition->kind != yes->kind || !same_dims(condition, yes) ||
-                   condition->layout != yes->layout))
+                   !same_layout(condition, yes)))
         return fail(infer, "the condition must have the shape of the values,", condition, " for",
                     yes);
     return result(infer, yes);
@@ -262,7 +267,7 @@ static bool tile_infer_cast(tile_infer *infer) {
     if (!to)
         return fail(infer, "the result needs an element type; write it after ':': f32", NULL, "",
                     NULL);
-    if (to->kind != from->kind || !same_dims(from, to) || from->layout != to->layout)
+    if (to->kind != from->kind || !same_dims(from, to) || !same_layout(from, to))
         return fail(infer, "the result must have the operand's shape: from", from, " to", to);
     return result(infer, to);
 }

@@ -15,7 +15,7 @@ typedef struct tile_infer {
     const tile_attr *attrs;  /* those that are known already, attr_count of them */
     unsigned attr_count;
     bool has_attrs;            /* all of them are known: one that is not there is absent */
-    const tile_type **results; /* room for three, or as many as there are operands */
+    const tile_type **results; /* room for TILE_MAX_RANK more than there are operands */
     unsigned result_count;
 } tile_infer;
 

@@ -123,6 +123,20 @@ bool tile_infer_gather(tile_infer *infer) {
     return result(infer, tile_type_get(tile_function_context(infer->function), &draft));
 }
 
+bool tile_infer_element(tile_infer *infer) {
+    const tile_type *src = type_of(infer, 0);
+    unsigned count;
+    segment(infer, 1, &count);
+    if (count != src->rank) {
+        tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
+                    "element: the tile has %u dims, and there are %u coordinates", src->rank,
+                    count);
+        return false;
+    }
+    tile_type draft = {.kind = TILE_TYPE_SCALAR, .scalar = src->scalar, .param = src->param};
+    return result(infer, tile_type_get(tile_function_context(infer->function), &draft));
+}
+
 static bool is_movable(const tile_type *type) {
     return type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_SCALAR;
 }

@@ -102,7 +102,7 @@ static const tile_type *complete_permute(const tile_infer *infer) {
     return infer->given ? infer->given : type_of(infer, 0);
 }
 
-/* Its rule finds it. */
+/* Its rule finds it, or takes what is given. */
 static const tile_type *complete_transpose(const tile_infer *infer) {
     return infer->given;
 }
@@ -111,6 +111,7 @@ static const tile_type *complete_cast(const tile_infer *infer) {
     tile_type draft = *type_of(infer, 0);
     if (!is_scalar(infer->given)) return infer->given;
     set_element(&draft, infer->given);
+    draft.layout = tile_layout_for_scalar(draft.layout, type_of(infer, 0)->scalar, draft.scalar);
     return get(infer, &draft);
 }
 
@@ -123,11 +124,21 @@ static const tile_type *complete_reduced(const tile_infer *infer) {
     return infer->given ? infer->given : tile_infer_reduced(infer);
 }
 
+static const tile_type *complete_voted(const tile_infer *infer) {
+    return infer->given ? infer->given : tile_infer_voted(infer);
+}
+
+static const tile_type *complete_fragment(const tile_infer *infer) {
+    return infer->given ? infer->given : tile_infer_fragment(infer);
+}
+
 /* What extents alone are the extents of. */
 static tile_type_kind kind_of_result(const tile_infer *infer) {
     const tile_type *first = type_of(infer, 0);
     bool thread = tile_op_get_info(infer->opcode)->operands[0].form == TILE_FORM_address;
-    if (thread || first->kind == TILE_TYPE_VECTOR) return TILE_TYPE_VECTOR;
+    if (infer->opcode == TILE_OP_from_fragment) return TILE_TYPE_TILE;
+    if (infer->opcode == TILE_OP_to_fragment || thread || first->kind == TILE_TYPE_VECTOR)
+        return TILE_TYPE_VECTOR;
     return infer->function->kind == TILE_COMPUTE ? TILE_TYPE_TENSOR : TILE_TYPE_TILE;
 }
 
@@ -168,6 +179,9 @@ static const struct {
     [TILE_OP_wgmma_descriptor] = {complete_descriptor, true},
     [TILE_OP_reduce] = {complete_reduced, true},
     [TILE_OP_reduce_arg] = {complete_reduced, true},
+    [TILE_OP_asm] = {complete_transpose, true},
+    [TILE_OP_to_fragment] = {complete_fragment, true},
+    [TILE_OP_vote] = {complete_voted, true},
     [TILE_OP_transpose] = {complete_transpose, true},
     [TILE_OP_scratch] = {complete_scratch, false},
     [TILE_OP_cast] = {complete_cast, false},

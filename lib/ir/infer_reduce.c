@@ -1,6 +1,10 @@
 /* The rules of what combines elements along an axis, or of a warp's threads. */
+#include <string.h>
+
+#include "lib/ir/atomic.h"
 #include "lib/ir/infer_rules.h"
 #include "lib/ir/shape.h"
+#include "lib/layout/named.h"
 
 static const tile_expr *find_axis(const tile_infer *infer) {
     for (unsigned i = 0; i < infer->attr_count; i++)
@@ -23,6 +27,7 @@ const tile_type *tile_infer_reduced(const tile_infer *infer) {
     if (!draft.layout) return tile_type_get(context, &draft);
     const tile_layout *held = draft.layout;
     draft.layout = NULL;
+    if (tile_layout_is_named(held)) return tile_type_get(context, &draft);
     tile_layout layout = tile_broadcast_layout(&draft, held);
     return tile_type_with_layout(context, tile_type_get(context, &draft), &layout);
 }
@@ -121,4 +126,28 @@ bool tile_infer_redux(tile_infer *infer) {
     if (!src->param && src->scalar != TILE_i32)
         return fail(infer, "the elements must be i32, not", src, "", NULL);
     return result(infer, src);
+}
+
+const tile_type *tile_infer_voted(const tile_infer *infer) {
+    const tile_attr *kind = attr_of(infer, TILE_ATTR_kind);
+    if (!kind || !kind->text) return NULL;
+    bool bits = strcmp(kind->text, tile_attr_word_text(TILE_WORD_kind_ballot)) == 0;
+    return tile_type_scalar(tile_function_context(infer->function), bits ? TILE_i32 : TILE_i1);
+}
+
+bool tile_infer_vote(tile_infer *infer) {
+    const tile_type *src = type_of(infer, 0), *voted = tile_infer_voted(infer);
+    if (src->kind != TILE_TYPE_SCALAR)
+        return fail(infer, "operand 'src' must be a scalar, not", src, "", NULL);
+    if (!voted) voted = infer->given;
+    return voted ? result(infer, voted)
+                 : fail(infer, "its kind is not known yet, so the type must be given", NULL, "",
+                        NULL);
+}
+
+bool tile_infer_match(tile_infer *infer) {
+    const tile_type *src = type_of(infer, 0);
+    if (src->kind != TILE_TYPE_SCALAR || (src->scalar != TILE_i32 && src->scalar != TILE_i64))
+        return fail(infer, "operand 'src' must be i32 or i64, not", src, "", NULL);
+    return result(infer, tile_type_scalar(tile_function_context(infer->function), TILE_i32));
 }

@@ -102,11 +102,13 @@ bool tile_infer_check_points(const tile_infer *infer, unsigned operand, const ti
 bool tile_infer_check_predicate(const tile_infer *infer, unsigned operand, const tile_type *moved);
 bool tile_infer_inside(tile_infer *infer);
 bool tile_infer_gather(tile_infer *infer);
+bool tile_infer_element(tile_infer *infer);
 bool tile_infer_load_view(tile_infer *infer);
 bool tile_infer_store_view(tile_infer *infer);
 
 /* infer_thread.c: what one thread does */
 bool tile_infer_extract(tile_infer *infer);
+bool tile_infer_insert(tile_infer *infer);
 bool tile_infer_concat(tile_infer *infer);
 bool tile_infer_permute(tile_infer *infer);
 bool tile_infer_thread_load(tile_infer *infer);
@@ -120,6 +122,15 @@ bool tile_infer_word(tile_infer *infer);
 bool tile_infer_is_access(const tile_infer *infer, const tile_type *fragment,
                           const tile_type *memory);
 
+/* infer_fragment.c */
+bool tile_infer_to_fragment(tile_infer *infer);
+bool tile_infer_from_fragment(tile_infer *infer);
+bool tile_infer_coordinates(tile_infer *infer);
+/* The vector of what a thread holds of the first operand, a tile; NULL while that is not known. */
+const tile_type *tile_infer_fragment(const tile_infer *infer);
+
+bool tile_infer_asm(tile_infer *infer); /* infer_thread.c */
+
 /* infer_reduce.c */
 bool tile_infer_reduce(tile_infer *infer);
 bool tile_infer_reduce_arg(tile_infer *infer);
@@ -127,6 +138,10 @@ bool tile_infer_scan(tile_infer *infer);
 bool tile_infer_sort(tile_infer *infer);
 bool tile_infer_shfl(tile_infer *infer);
 bool tile_infer_redux(tile_infer *infer);
+bool tile_infer_vote(tile_infer *infer);
+bool tile_infer_match(tile_infer *infer);
+/* What the kind tells; NULL while that is not known. */
+const tile_type *tile_infer_voted(const tile_infer *infer);
 /* The operand's type with an extent of 1 along the axis; NULL while that is not known. */
 const tile_type *tile_infer_reduced(const tile_infer *infer);
 

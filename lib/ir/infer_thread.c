@@ -16,10 +16,41 @@ bool tile_infer_extract(tile_infer *infer) {
     const tile_type *from = type_of(infer, 0);
     if (part < 1 || !same_element(from, infer->given))
         return fail(infer, "the result must be elements of", from, "", NULL);
-    if (!tile_value_is_int(infer->function, segment(infer, 1, &count)[0], &first) || first < 0 ||
-        first + part > tile_type_elements(from))
+    bool known = tile_value_is_int(infer->function, segment(infer, 1, &count)[0], &first);
+    int64_t whole = tile_type_elements(from);
+    if (!known) first = 0;
+    if (first < 0 || (whole >= 0 && first + part > whole))
         return fail(infer, "the elements are out of range of", from, "", NULL);
     return result(infer, infer->given);
+}
+
+bool tile_infer_insert(tile_infer *infer) {
+    unsigned count;
+    int64_t first, part = fragment_count(type_of(infer, 1));
+    const tile_type *whole = type_of(infer, 0), *elements = type_of(infer, 1);
+    if (part < 1 || !same_element(whole, elements))
+        return fail(infer, "the new elements must be of the type of", whole, ", not", elements);
+    bool known = tile_value_is_int(infer->function, segment(infer, 2, &count)[0], &first);
+    int64_t all = tile_type_elements(whole);
+    if (!known) first = 0;
+    if (first < 0 || (all >= 0 && first + part > all))
+        return fail(infer, "the elements are out of range of", whole, "", NULL);
+    return result(infer, whole);
+}
+
+/* Vectors whose extents depend on parameters: the sum of these. */
+static bool concat_later(tile_infer *infer, const tile_value *values, unsigned count) {
+    tile_context *context = tile_function_context(infer->function);
+    const tile_type *first = tile_value_type(infer->function, values[0]);
+    tile_type draft = {
+        .kind = TILE_TYPE_VECTOR, .scalar = first->scalar, .param = first->param, .rank = 1};
+    for (unsigned i = 0; i < count; i++) {
+        const tile_type *type = tile_value_type(infer->function, values[i]);
+        const tile_expr *extent = type->rank ? type->dims[0] : tile_expr_int(context, 1);
+        draft.dims[0] =
+            i ? tile_expr_op(context, TILE_OP_add, draft.dims[0], extent, NULL) : extent;
+    }
+    return result(infer, tile_type_get(context, &draft));
 }
 
 bool tile_infer_concat(tile_infer *infer) {
@@ -34,11 +65,13 @@ bool tile_infer_concat(tile_infer *infer) {
     for (unsigned i = 0; i < count; i++) {
         const tile_type *type = tile_value_type(infer->function, values[i]);
         int64_t part = fragment_count(type);
-        if (part < 1 || !same_element(type, tile_value_type(infer->function, values[0])))
+        bool fits = type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_VECTOR;
+        if (!fits || part == 0 || !same_element(type, tile_value_type(infer->function, values[0])))
             return fail(infer, "the operands must be scalars and vectors of one element type, not",
                         type, "", NULL);
-        total += part;
+        total = total < 0 || part < 0 ? -1 : total + part;
     }
+    if (total < 0) return concat_later(infer, values, count);
     if (!count) return fail(infer, "it needs an operand", NULL, "", NULL);
     if (total > UINT_MAX) total = UINT_MAX; /* more than any thread holds, as result() says */
     tile_scalar scalar = tile_value_type(infer->function, values[0])->scalar;
@@ -144,4 +177,40 @@ bool tile_infer_word(tile_infer *infer) {
     if (type_of(infer, 0)->scalar != TILE_i32)
         return fail(infer, "the pointer must be ptr<i32>, not", type_of(infer, 0), "", NULL);
     return no_result(infer);
+}
+
+static bool same_extents(const tile_type *a, const tile_type *b) {
+    bool same = a->kind == b->kind && a->rank == b->rank;
+    for (unsigned d = 0; d < a->rank && same; d++) same = a->dims[d] == b->dims[d];
+    return same;
+}
+
+/* Tiles: element i of the result is made of element i of each. */
+static bool check_asm_operand(const tile_infer *infer, const tile_type *type) {
+    const tile_type *given = infer->given;
+    bool fits = type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_VECTOR ||
+                type->kind == TILE_TYPE_PTR;
+    if (type->kind == TILE_TYPE_TILE)
+        return (given && same_extents(type, given) &&
+                (!type->scalar || !given->scalar ||
+                 tile_scalar_bits(type->scalar) == tile_scalar_bits(given->scalar))) ||
+               fail(infer, "a tile makes one of its extents and its elements' width, not", type,
+                    " to", given);
+    if (given && given->kind == TILE_TYPE_TILE && type->kind != TILE_TYPE_SCALAR)
+        return fail(infer, "a tile is made of tiles and scalars, not", type, "", NULL);
+    return fits || fail(infer, "an operand must be a scalar, a pointer, a vector or a tile, not",
+                        type, "", NULL);
+}
+
+bool tile_infer_asm(tile_infer *infer) {
+    unsigned count;
+    const tile_value *values = segment(infer, 0, &count);
+    for (unsigned i = 0; i < count; i++)
+        if (!check_asm_operand(infer, tile_value_type(infer->function, values[i]))) return false;
+    if (!infer->given) return no_result(infer);
+    if (infer->given->kind != TILE_TYPE_SCALAR && infer->given->kind != TILE_TYPE_VECTOR &&
+        infer->given->kind != TILE_TYPE_TILE)
+        return fail(infer, "the result must be a scalar, a vector or a tile, not", infer->given, "",
+                    NULL);
+    return result(infer, infer->given);
 }

@@ -24,6 +24,7 @@ static const struct {
     {TILE_OP_redux, {COMBINING}},
     {TILE_OP_shfl,
      {TILE_WORD_kind_idx, TILE_WORD_kind_up, TILE_WORD_kind_down, TILE_WORD_kind_xor}},
+    {TILE_OP_vote, {TILE_WORD_kind_any, TILE_WORD_kind_all, TILE_WORD_kind_ballot}},
     {TILE_OP_round,
      {TILE_WORD_kind_even, TILE_WORD_kind_zero, TILE_WORD_kind_up, TILE_WORD_kind_down}},
 };
@@ -98,6 +99,13 @@ bool tile_verify_kind(const tile_function *f, tile_op op) {
     if (!kinds || !kind) return true;
     if (!tile_op_takes_kind(opcode, kind)) return refuse_word(f, op, kinds);
     const tile_type *type = tile_value_type(f, tile_op_operand(f, op, 0));
+    bool orders = kind == TILE_WORD_kind_min || kind == TILE_WORD_kind_max;
+    if (!orders && tile_op_has_attr(f, op, TILE_ATTR_nan)) {
+        tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
+                    "%s: `nan` says what min and max make of NaN; other kinds give NaN anyway",
+                    tile_op_name(f, op));
+        return false;
+    }
     return !combines_elements(opcode) || type->param || tile_kind_combines(kind, type->scalar) ||
            refuse_elements(f, op, type->scalar);
 }

@@ -196,12 +196,16 @@ void tile_manual_print(tile_writer writer, void *user) {
     writer(tile_manual_notes, strlen(tile_manual_notes), user);
     writer(tile_manual_statements, strlen(tile_manual_statements), user);
     print_infix(&out);
+    writer(tile_manual_parallel, strlen(tile_manual_parallel), user);
+    writer(tile_manual_levels, strlen(tile_manual_levels), user);
     writer(tile_manual_walk, strlen(tile_manual_walk), user);
+    writer(tile_manual_pipelines, strlen(tile_manual_pipelines), user);
     writer(tile_manual_splits, strlen(tile_manual_splits), user);
     writer(tile_manual_executors, strlen(tile_manual_executors), user);
     writer(tile_manual_clusters, strlen(tile_manual_clusters), user);
     writer(tile_manual_barriers, strlen(tile_manual_barriers), user);
     writer(tile_manual_plans, strlen(tile_manual_plans), user);
+    writer(tile_manual_computes, strlen(tile_manual_computes), user);
     print_scalars(&out);
     print_ops(&out);
     print_attrs(&out);

@@ -35,6 +35,9 @@ enum {
     FENCE = TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE,
     ATOMIC = TILE_EFFECT_ATOMIC, /* and what `ordering` says: tile_op_effects */
     REPORT = TILE_EFFECT_REPORT,
+    ASSEMBLY = TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_WRITE_GLOBAL | TILE_EFFECT_READ_SHARED |
+               TILE_EFFECT_WRITE_SHARED | TILE_EFFECT_COLLECTIVE | TILE_EFFECT_ACQUIRE |
+               TILE_EFFECT_RELEASE, /* or what `effect` says: tile_op_effects */
     WARP = TILE_EFFECT_COLLECTIVE,
     WARPGROUP = TILE_EFFECT_COLLECTIVE | TILE_EFFECT_WARPGROUP,
     PRODUCT_OF_SHARED = WARPGROUP | TILE_EFFECT_READ_SHARED,
@@ -123,6 +126,7 @@ enum {
 #define TYPING_branch .shape = TILE_SHAPE_BRANCH
 #define TYPING_launch .type_given = false
 #define TYPING_body .shape = TILE_SHAPE_BODY
+#define TYPING_elements .shape = TILE_SHAPE_ELEMENTS
 #define COMPLETION_now .completion = TILE_COMPLETION_NOW
 #define COMPLETION_starts_group \
     .completion = TILE_COMPLETION_STARTS, .mechanism = TILE_MECHANISM_GROUP

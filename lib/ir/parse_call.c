@@ -126,6 +126,7 @@ static bool parse_arguments(tile_parser *p, const tile_op_info *info, tile_invoc
                 tile_arena_grow(&p->arena, call->operands, used, &capacity, sizeof *call->operands);
             tile_operand *operand = &call->operands[used++];
             if (!tile_parse_operand(p, operand)) return false;
+            tile_parse_settle_operand(p, info, used - 1, operand);
             if (operand->brackets && tile_parse_at(p, ":"))
                 return tile_parse_error(p, p->token.loc,
                                         "the type is the operation's: it stands behind the "

@@ -1,5 +1,5 @@
-/* Operations with regions: `for`, `while`, `if`, `roles`. A region is read also where its operation
- * could not be built, for the mistakes in it. */
+/* Operations with regions: `for`, `while`, `if`, `roles`, `parallel`. A region is read also where
+ * its operation could not be built, for the mistakes in it. */
 #include <string.h>
 
 #include "lib/ir/parser.h"
@@ -362,6 +362,95 @@ static bool parse_roles(tile_parser *p, const tile_statement *s, const tile_op_i
     return tile_parse_bind_results(p, s, build_roles(p, roles, count), info->name);
 }
 
+/* Parallel ------------------------------------------------------------------------------------ */
+
+typedef struct parsed_elements {
+    tile_binding names[TILE_MAX_RANK];
+    tile_value extents[TILE_MAX_RANK];
+    unsigned rank, extent_count;
+} parsed_elements;
+
+/* "(" "%"ID,+ ")" */
+static bool parse_coordinates(tile_parser *p, parsed_elements *e) {
+    if (!tile_parse_expect(p, "(")) return false;
+    do {
+        if (e->rank == TILE_MAX_RANK)
+            return tile_parse_error(p, p->token.loc, "parallel has up to %d dims", TILE_MAX_RANK);
+        if (!parse_binding(p, "a coordinate such as %i", &e->names[e->rank])) return false;
+        e->rank++;
+    } while (tile_parse_take(p, ","));
+    return tile_parse_expect(p, ")");
+}
+
+/* "in" "[" expr,+ "]" */
+static bool parse_extents(tile_parser *p, parsed_elements *e) {
+    tile_loc loc = p->token.loc;
+    if (!tile_parse_expect_word(p, "in") || !tile_parse_expect(p, "[")) return false;
+    do {
+        const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
+        if (!node) return false;
+        tile_value extent = tile_lower_node(p, node, tile_type_scalar(p->context, TILE_i32));
+        if (!extent.id) return false;
+        if (e->extent_count < TILE_MAX_RANK) e->extents[e->extent_count] = extent;
+        e->extent_count++;
+    } while (tile_parse_take(p, ","));
+    if (!tile_parse_expect(p, "]")) return false;
+    return e->extent_count == e->rank ||
+           tile_parse_error(p, loc, "parallel has %u coordinates and %u extents", e->rank,
+                            e->extent_count);
+}
+
+/* Tiles of the extents, of what the region yields; *count of them, in the parser's arena. NULL
+ * after an error. */
+static const tile_type **tiles_of_yield(tile_parser *p, const parsed_elements *e,
+                                        tile_region region, tile_loc loc, unsigned *count) {
+    const tile_type **types = yielded_types(p, region, count);
+    for (unsigned i = 0; i < *count; i++) {
+        if (!types[i]) return NULL; /* has been reported */
+        tile_type draft = {.kind = TILE_TYPE_TILE,
+                           .scalar = types[i]->scalar,
+                           .param = types[i]->param,
+                           .rank = (uint8_t)e->rank};
+        if (types[i]->kind != TILE_TYPE_SCALAR) {
+            tile_parse_error(p, loc, "parallel: the region yields elements, scalars");
+            return NULL;
+        }
+        for (unsigned d = 0; d < e->rank; d++) {
+            draft.dims[d] = tile_value_as_expr(p->function, e->extents[d]);
+            if (draft.dims[d]) continue;
+            tile_parse_error(p, loc, "parallel: the extents are numbers or parameters");
+            return NULL;
+        }
+        types[i] = tile_type_get(p->context, &draft);
+    }
+    return types;
+}
+
+/* What it gives is known once the region is read. */
+static bool parse_parallel(tile_parser *p, const tile_statement *s, const tile_op_info *info) {
+    tile_loc loc = p->token.loc;
+    tile_function *f = p->function;
+    parsed_elements e = {.rank = 0};
+    const tile_type *args[TILE_MAX_RANK];
+    tile_parse_advance(p);
+    if (!parse_coordinates(p, &e) || !parse_extents(p, &e)) return false;
+    for (unsigned d = 0; d < e.rank; d++) args[d] = tile_type_scalar(p->context, TILE_i32);
+    tile_region body = tile_add_region(f, TILE_NO_OP, args, e.rank);
+    saved outer = enter_region(p, NULL, 0);
+    bool ok = true;
+    for (unsigned d = 0; d < e.rank; d++)
+        ok &= tile_parse_bind(p, &e.names[d], tile_region_arg(f, body, d));
+    ok &= tile_parse_region(p, body, true);
+    leave_region(p, &outer);
+    unsigned count = 0;
+    const tile_type **types = ok ? tiles_of_yield(p, &e, body, loc, &count) : NULL;
+    p->builder.loc = loc;
+    tile_op op =
+        types ? tile_build_parallel(&p->builder, e.extents, e.rank, types, count) : TILE_NO_OP;
+    if (op.id) tile_adopt_region(f, op, 0, body);
+    return tile_parse_bind_results(p, s, op, info->name) && ok;
+}
+
 bool tile_parse_control(tile_parser *p, const tile_statement *s, tile_opcode opcode) {
     const tile_op_info *info = tile_op_get_info(opcode);
     switch (info->shape) {
@@ -373,6 +462,7 @@ bool tile_parse_control(tile_parser *p, const tile_statement *s, tile_opcode opc
         if (opcode != TILE_OP_sync_explicit) break;
         if (tile_parse_at_sync_explicit(p)) return parse_sync_explicit(p, s);
         return tile_parse_error(p, p->token.loc, "it is written `sync explicit {..}`");
+    case TILE_SHAPE_ELEMENTS: return parse_parallel(p, s, info);
     case TILE_SHAPE_NONE: break;
     }
     return tile_parse_error(p, p->token.loc, "'%s' has no text form", info->name);

@@ -250,9 +250,42 @@ static const tile_node *parse_unary(tile_parser *p) {
     return tile_parse_op_node(p, loc, minus ? TILE_OP_neg : TILE_OP_not, &arg, 1);
 }
 
+const tile_node *tile_parse_element_node(tile_parser *p, const tile_operand *operand) {
+    tile_invocation *call = TILE_NEW(&p->arena, tile_invocation);
+    tile_value value =
+        operand->head->kind == TILE_NODE_VALUE ? operand->head->value : TILE_NO_VALUE;
+    const tile_type *type = value.id ? tile_value_type(p->function, value) : NULL;
+    call->loc = operand->loc;
+    call->operands = TILE_NEW_ARRAY(&p->arena, tile_operand, 2);
+    call->operands[0] = *operand;
+    call->count = 1;
+    call->opcode = type && type->kind == TILE_TYPE_SHARED ? TILE_OP_load_shared : TILE_OP_load;
+    if (type && type->kind == TILE_TYPE_TILE) {
+        call->opcode = TILE_OP_element;
+        call->operands[1] = *operand;
+        call->operands[0] = (tile_operand){.loc = operand->loc, .head = operand->head};
+        call->operands[1].head = NULL;
+        call->count = 2;
+    }
+    return tile_parse_call_node(p, call);
+}
+
+/* What stands in brackets behind memory that may be an operand belongs to that. */
+static const tile_node *parse_value_or_element(tile_parser *p, bool at_operand) {
+    tile_operand operand = {.loc = p->token.loc};
+    const tile_node *node = operand.head = parse_value(p);
+    if (!tile_parse_at(p, "[") || node->kind != TILE_NODE_VALUE || !node->value.id) return node;
+    tile_type_kind kind = tile_value_type(p->function, node->value)->kind;
+    bool memory = kind == TILE_TYPE_VIEW || kind == TILE_TYPE_SHARED;
+    if (kind != TILE_TYPE_TILE && (!memory || at_operand)) return node;
+    return tile_parse_brackets(p, &operand) ? tile_parse_element_node(p, &operand) : NULL;
+}
+
 static const tile_node *parse_primary_inner(tile_parser *p) {
+    bool at_operand = p->at_operand;
+    p->at_operand = false;
     switch (p->token.kind) {
-    case TILE_TOKEN_VALUE: return parse_value(p);
+    case TILE_TOKEN_VALUE: return parse_value_or_element(p, at_operand);
     case TILE_TOKEN_INT:
     case TILE_TOKEN_FLOAT: return parse_number(p, false);
     case TILE_TOKEN_WORD: return parse_word(p);

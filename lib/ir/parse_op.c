@@ -203,7 +203,7 @@ bool tile_parse_bind_results(tile_parser *p, const tile_statement *s, tile_op op
 
 /* Operations ---------------------------------------------------------------------------------- */
 
-static bool parse_node_list(tile_parser *p, tile_operand *operand) {
+bool tile_parse_brackets(tile_parser *p, tile_operand *operand) {
     const tile_node **nodes = NULL;
     size_t count = 0, capacity = 0;
     operand->brackets = true;
@@ -218,19 +218,45 @@ static bool parse_node_list(tile_parser *p, tile_operand *operand) {
     return tile_parse_expect(p, "]");
 }
 
+/* Memory or a tile. */
+static bool has_elements(const tile_parser *p, const tile_node *node) {
+    if (node->kind != TILE_NODE_VALUE || !node->value.id) return false;
+    tile_type_kind kind = tile_value_type(p->function, node->value)->kind;
+    return kind == TILE_TYPE_VIEW || kind == TILE_TYPE_SHARED || kind == TILE_TYPE_TILE;
+}
+
 bool tile_parse_operand(tile_parser *p, tile_operand *operand) {
     *operand = (tile_operand){.loc = p->token.loc};
-    if (tile_parse_at(p, "[")) return parse_node_list(p, operand);
+    if (tile_parse_at(p, "[")) return tile_parse_brackets(p, operand);
+    p->at_operand = true;
     operand->head = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
     if (!operand->head) return false;
     bool memory = operand->head->kind == TILE_NODE_VALUE || operand->head->kind == TILE_NODE_CALL;
-    return !memory || !tile_parse_at(p, "[") || parse_node_list(p, operand);
+    if (!memory || !tile_parse_at(p, "[")) return true;
+    if (!tile_parse_brackets(p, operand)) return false;
+    if (!tile_parse_at_infix(p) || !has_elements(p, operand->head)) return true;
+    const tile_node *node = tile_parse_element_node(p, operand);
+    *operand = (tile_operand){.loc = operand->loc};
+    operand->head = tile_parse_infix(p, node, TILE_PRECEDENCE_LOWEST);
+    return operand->head != NULL;
+}
+
+void tile_parse_settle_operand(tile_parser *p, const tile_op_info *info, size_t index,
+                               tile_operand *operand) {
+    unsigned last = info->operand_count - 1u;
+    tile_operand_form form = info->operands[index < last ? index : last].form;
+    bool is_value = form == TILE_FORM_variadic || (form == TILE_FORM_value && index <= last);
+    if (!is_value || !operand->head || !operand->brackets || !has_elements(p, operand->head))
+        return;
+    const tile_node *node = tile_parse_element_node(p, operand);
+    *operand = (tile_operand){.loc = operand->loc, .head = node};
 }
 
 bool tile_parse_memory_operand(tile_parser *p, tile_operand *operand) {
     *operand = (tile_operand){.loc = p->token.loc};
+    p->at_operand = true;
     operand->head = tile_parse_primary(p);
-    return operand->head && (!tile_parse_at(p, "[") || parse_node_list(p, operand));
+    return operand->head && (!tile_parse_at(p, "[") || tile_parse_brackets(p, operand));
 }
 
 /* Whether an operation may stand without its first operand. */
@@ -249,6 +275,8 @@ static bool at_operand(tile_parser *p, const tile_op_info *info) {
         return false;
     if (p->token.kind == TILE_TOKEN_WORD) {
         bool called = p->next.kind == TILE_TOKEN_PUNCT && *p->next.text == '(';
+        tile_opcode opcode = tile_opcode_from_name(p->token.text, p->token.length);
+        if (tile_op_get_info(opcode)->shape) return false; /* `parallel (` */
         return called || !tile_opcode_from_name(p->token.text, p->token.length) ||
                (tile_parse_at_call(p) && !first_may_miss(info));
     }
@@ -276,9 +304,9 @@ static bool parse_operands(tile_parser *p, const tile_op_info *info, tile_invoca
             call->operands =
                 tile_arena_grow(&p->arena, call->operands, used, &capacity, sizeof *call->operands);
             tile_operand *operand = &call->operands[used++];
-            if (!tile_parse_operand(p, operand) ||
-                !parse_operand_type(p, info, (unsigned)used, operand))
-                return false;
+            if (!tile_parse_operand(p, operand)) return false;
+            tile_parse_settle_operand(p, info, used - 1, operand);
+            if (!parse_operand_type(p, info, (unsigned)used, operand)) return false;
         } while (tile_parse_take(p, ","));
     call->count = (unsigned)used;
     return true;

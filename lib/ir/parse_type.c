@@ -4,6 +4,7 @@
 #include "lib/ir/intern.h"
 #include "lib/ir/parser.h"
 #include "lib/layout/layout.h"
+#include "lib/layout/named.h"
 
 /* Layout aliases ------------------------------------------------------------------------------ */
 
@@ -94,6 +95,8 @@ bool tile_parse_layout_alias(tile_parser *p) {
     alias->loc = p->token.loc;
     alias->name = tile_intern_name(p->context, p->token.text, p->token.length);
     tile_parse_advance(p);
+    if (tile_layout_find_name(alias->name, strlen(alias->name)) < TILE_LAYOUT_NAMES)
+        return tile_parse_error(p, alias->loc, "#%s is built in; take another name", alias->name);
     if (old) {
         tile_parse_error(p, alias->loc, "#%s is defined twice", alias->name);
         tile_report(p->context, TILE_NOTE, old->loc, "previous definition is here");
@@ -148,9 +151,28 @@ static bool resolve_dim(tile_parser *p, const tile_token *at, const tile_alias *
     return true;
 }
 
+/* One of the layouts that are built in. */
+static bool name_layout(tile_parser *p, const tile_token *at, const tile_type *draft,
+                        tile_layout_name name, tile_layout *layout) {
+    bool shared = draft->kind == TILE_TYPE_SHARED;
+    *layout = tile_layout_of_name(name);
+    if (draft->kind == TILE_TYPE_VIEW)
+        return tile_parse_error(p, at->loc, "a view needs a layout with 'offset'");
+    if (name == TILE_LAYOUT_NAME_plain || (name == TILE_LAYOUT_NAME_swizzle128) == shared)
+        return true;
+    return tile_parse_error(p, at->loc,
+                            shared ? "#%s is a layout of tiles; a shared buffer takes #plain, "
+                                     "#swizzle128 or one with 'offset'"
+                                   : "#%s is a layout of shared buffers; a tile takes #plain, "
+                                     "#mma_acc, #mma_lhs, #mma_rhs or one with 'lane'",
+                            tile_layout_name_text(name));
+}
+
 static bool resolve_layout(tile_parser *p, const tile_token *at, tile_type *draft,
                            tile_layout *layout) {
     const tile_alias *alias = find_alias(p, at);
+    tile_layout_name name = tile_layout_find_name(at->text, at->length);
+    if (name < TILE_LAYOUT_NAMES) return name_layout(p, at, draft, name, layout);
     bool view = draft->kind == TILE_TYPE_VIEW, shared = view || draft->kind == TILE_TYPE_SHARED;
     if (!alias)
         return tile_parse_error(p, at->loc, "there is no layout #%.*s", (int)at->length, at->text);

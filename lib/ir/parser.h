@@ -128,6 +128,7 @@ typedef struct tile_parser {
     tile_shape *shape; /* of the argument whose type is read; NULL elsewhere */
     tile_builder builder;
     tile_symbol_table symbols;
+    bool at_operand;   /* the next value may be memory, whose brackets belong to the operand */
     bool has_block_id; /* block_id(0) stands in the expression that is being read */
     const tile_type *const *yield_types; /* what this region's yield should give, if known */
     unsigned yield_count;
@@ -219,6 +220,14 @@ bool tile_parse_layout_alias(tile_parser *p);
 void tile_parse_take_kind(tile_parser *p, const tile_op_info *info, tile_invocation *call);
 /* %x, %x[%i, %j], [%i, %j]. */
 bool tile_parse_operand(tile_parser *p, tile_operand *operand);
+/* The operand is that of the row with this number: what stands in brackets where the row takes none
+ * is an element. */
+void tile_parse_settle_operand(tile_parser *p, const tile_op_info *info, size_t index,
+                               tile_operand *operand);
+/* %x[%i, %j] as an expression: an element of a tile or of memory. */
+const tile_node *tile_parse_element_node(tile_parser *p, const tile_operand *operand);
+/* "[" expr,* "]" behind a head. */
+bool tile_parse_brackets(tile_parser *p, tile_operand *operand);
 /* %x, %x[%i, %j]; an operator ends it. */
 bool tile_parse_memory_operand(tile_parser *p, tile_operand *operand);
 /* Reports the token; NULL. */

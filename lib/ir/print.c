@@ -179,6 +179,21 @@ static void print_launch(tile_printer *p, tile_op op) {
     PRINT(p, "%s", *before == ',' ? "}" : ")");
 }
 
+/* parallel (%i, %j) in [64, 32] {..} */
+static void print_parallel(tile_printer *p, tile_op op) {
+    tile_region body = tile_op_region(p->f, op, 0);
+    const tile_region_data *region = tile_region_at(p->f, body);
+    PRINT(p, "parallel (");
+    for (unsigned i = 0; i < region->arg_count; i++) {
+        PRINT(p, "%s", i ? ", " : "");
+        tile_print_value(p, tile_region_arg(p->f, body, i));
+    }
+    PRINT(p, ") in [");
+    tile_print_values(p, tile_op_at(p->f, op)->operands, tile_op_operand_count(p->f, op));
+    PRINT(p, "] ");
+    print_region(p, body);
+}
+
 static void print_sync_explicit(tile_printer *p, tile_op op) {
     PRINT(p, "sync explicit ");
     print_region(p, tile_op_region(p->f, op, 0));
@@ -252,6 +267,7 @@ static void print_op(tile_printer *p, tile_op op) {
         else
             print_sync_explicit(p, op);
         break;
+    case TILE_SHAPE_ELEMENTS: print_parallel(p, op); break;
     case TILE_SHAPE_NONE:
         if (data->opcode == TILE_OP_launch)
             print_launch(p, op);

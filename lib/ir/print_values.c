@@ -3,6 +3,7 @@
 #include "lib/ir/printer.h"
 #include "lib/ir/syntax.h"
 #include "lib/layout/layout.h"
+#include "lib/layout/named.h"
 
 /* Layouts ------------------------------------------------------------------------------------- */
 
@@ -13,7 +14,9 @@ static size_t layout_index(const tile_printer *p, const tile_layout *layout) {
 }
 
 static void collect_layout(tile_printer *p, const tile_type *type) {
-    if (!type->layout || layout_index(p, type->layout) < p->layout_count) return;
+    if (!type->layout || tile_layout_is_named(type->layout) ||
+        layout_index(p, type->layout) < p->layout_count)
+        return;
     p->layouts = tile_arena_grow(&p->arena, p->layouts, p->layout_count, &p->layout_capacity,
                                  sizeof *p->layouts);
     p->layouts[p->layout_count++] = type->layout;
@@ -21,6 +24,8 @@ static void collect_layout(tile_printer *p, const tile_type *type) {
 
 static void collect_op(tile_function *f, tile_op op, void *user) {
     const tile_op_data *data = tile_op_at(f, op);
+    /* What `parallel` gives stands there by its extents alone. */
+    if (tile_op_get_info((tile_opcode)data->opcode)->shape == TILE_SHAPE_ELEMENTS) return;
     for (uint32_t i = 0; i < data->result_count; i++)
         collect_layout(user, tile_value_type(f, (tile_value){data->first_result.id + i}));
 }
@@ -81,9 +86,11 @@ void tile_print_layouts(tile_printer *p) {
 /* Types and values ---------------------------------------------------------------------------- */
 
 void tile_print_type(tile_printer *p, const tile_type *type) {
-    const char *alias =
-        type->layout ? tile_arena_format(&p->text, "layout%zu", layout_index(p, type->layout))
-                     : NULL;
+    const char *alias = NULL;
+    if (tile_layout_is_named(type->layout))
+        alias = tile_layout_name_text(tile_layout_name_of(type->layout));
+    else if (type->layout)
+        alias = tile_arena_format(&p->text, "layout%zu", layout_index(p, type->layout));
     PRINT(p, "%s", tile_type_text(p->f, type, alias, &p->text));
 }
 

@@ -118,7 +118,9 @@ static void add_integer(tile_accumulator *sum, int64_t element) {
 }
 
 static void add_float(tile_accumulator *sum, double element) {
-    if (sum->any)
+    if (sum->nan && sum->any && (isnan(sum->real) || isnan(element)))
+        sum->real = NAN;
+    else if (sum->any)
         tile_fold_float(sum->opcode, TILE_f64, sum->real, element, 0, &sum->real);
     else
         sum->real = element;

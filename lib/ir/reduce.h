@@ -43,6 +43,7 @@ typedef struct tile_accumulator {
     tile_scalar scalar;
     tile_word kind;
     bool any; /* there was an element */
+    bool nan; /* one that is NaN wins; set behind tile_accumulate_start */
     double real;
     int64_t integer;
 } tile_accumulator;

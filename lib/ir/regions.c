@@ -20,6 +20,7 @@ static const shape_facts shapes[] = {
     [TILE_SHAPE_WHILE] = {.regions = 2, .own_yields = {1, 0}, .receives = true, .repeats = true},
     [TILE_SHAPE_BRANCH] = {.regions = 2},
     [TILE_SHAPE_BODY] = {.own_args = {ANY, ANY}},
+    [TILE_SHAPE_ELEMENTS] = {.regions = 1, .own_args = {ANY}, .repeats = true},
 };
 
 static const shape_facts *facts_of(const tile_function *f, tile_op op) {
@@ -57,6 +58,7 @@ bool tile_goes(const tile_function *f, tile_op op, int from, int to) {
         return to == 0;
     case TILE_SHAPE_BRANCH:
     case TILE_SHAPE_BODY: return (from == TILE_AROUND) != (to == TILE_AROUND);
+    case TILE_SHAPE_ELEMENTS: return from == 0 || to == 0;
     }
     return false;
 }

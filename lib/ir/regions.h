@@ -7,12 +7,14 @@
  *     WHILE    op -> 0          0 -> 1 or op    1 -> 0      `while`
  *     BRANCH   op -> one        any -> op                   `if`
  *     BODY     op -> each       any -> op                   each once, side by side
+ *     ELEMENTS op -> 0          0 -> 0 or op                `parallel`
  *
  * Carried values, one for each result, are handed over on these ways: the operation sends its
  * inits, a region what it yields; a region receives them as arguments, the operation as results. In
  * each of these rows the carried values come last; before them stands what is the operation's own:
- * a loop's bounds, its induction variable, the condition that `while` yields. The regions of BRANCH
- * and BODY receive nothing, as they see what is around them.
+ * a loop's bounds, its induction variable, the condition that `while` yields. The regions of
+ * BRANCH, BODY and ELEMENTS receive nothing, as they see what is around them; what ELEMENTS' region
+ * yields is an element of the result.
  *
  * All functions take any operation; one without regions carries nothing and decides nothing. They
  * are for functions that have been verified, but touch nothing that is not there in others. */

@@ -8,7 +8,8 @@ typedef struct stretching {
     const tile_op_info *info;
     tile_value *operands;
     unsigned count;
-    tile_type common; /* what all become; element types stay the operands' own */
+    tile_type common;   /* what all become; element types stay the operands' own */
+    tile_scalar scalar; /* of the operand whose layout that is */
 } stretching;
 
 static const tile_type *type_of(const stretching *s, unsigned i) {
@@ -86,11 +87,17 @@ static bool has_shape(const stretching *s, const tile_type *type) {
 static tile_value stretch(const stretching *s, unsigned i) {
     const tile_type *type = type_of(s, i);
     bool scalar = type->kind == TILE_TYPE_SCALAR;
-    if (has_shape(s, type) || is_repeated(s, type) || (scalar && is_condition(s, i)))
-        return s->operands[i];
     tile_type draft = s->common;
     draft.scalar = type->scalar;
     draft.param = type->param;
+    draft.layout = tile_layout_for_scalar(draft.layout, s->scalar, type->scalar);
+    if (has_shape(s, type) && type->kind == TILE_TYPE_TILE && type->layout != draft.layout &&
+        draft.layout)
+        return tile_build_convert_layout(
+            s->builder, s->operands[i], TILE_NO_VALUE,
+            tile_type_get(tile_function_context(s->builder->function), &draft));
+    if (has_shape(s, type) || is_repeated(s, type) || (scalar && is_condition(s, i)))
+        return s->operands[i];
     const tile_type *to = tile_type_get(tile_function_context(s->builder->function), &draft);
     if (!to) return TILE_NO_VALUE;
     return scalar ? tile_build_splat(s->builder, s->operands[i], to)
@@ -99,11 +106,13 @@ static tile_value stretch(const stretching *s, unsigned i) {
 
 bool tile_stretch_operands(tile_builder *builder, tile_opcode opcode, tile_value *operands,
                            unsigned count) {
-    stretching s = {builder, tile_op_get_info(opcode), operands, count, {0}};
+    stretching s = {builder, tile_op_get_info(opcode), operands, count, {0}, TILE_SCALAR_NONE};
     if (count < 2 || !find_kind(&s) || !find_shape(&s)) return true;
     for (unsigned i = 0; i < count; i++)
-        if (has_shape(&s, type_of(&s, i)) && type_of(&s, i)->layout)
+        if (has_shape(&s, type_of(&s, i)) && type_of(&s, i)->layout) {
             s.common.layout = type_of(&s, i)->layout;
+            s.scalar = type_of(&s, i)->scalar;
+        }
     for (unsigned i = 0; i < count; i++)
         if (!(operands[i] = stretch(&s, i)).id) return false;
     return true;

@@ -4,6 +4,7 @@
 #include "lib/ir/function.h"
 #include "lib/ir/intern.h"
 #include "lib/layout/layout.h"
+#include "lib/layout/named.h"
 #include "lib/support/integer.h"
 
 /* What would not fit the arrays. All else is the verifier's. */
@@ -125,12 +126,24 @@ const tile_type *tile_type_with_layout(tile_context *context, const tile_type *t
     return tile_type_get(context, &draft);
 }
 
+const tile_layout *tile_layout_for_scalar(const tile_layout *layout, tile_scalar from,
+                                          tile_scalar to) {
+    bool acc =
+        tile_layout_is_named(layout) && tile_layout_name_of(layout) == TILE_LAYOUT_NAME_mma_acc;
+    if (!tile_layout_is_named(layout) || from == to) return layout;
+    if (!from || !to) return NULL;
+    bool same = acc ? (from == TILE_f64) == (to == TILE_f64)
+                    : tile_scalar_bits(from) == tile_scalar_bits(to);
+    return same ? layout : NULL;
+}
+
 const tile_type *tile_type_with_scalar(tile_context *context, const tile_type *type,
                                        tile_scalar scalar) {
     if (!type) return NULL;
     tile_type draft = *type;
     draft.scalar = scalar;
     draft.param = NULL;
+    draft.layout = tile_layout_for_scalar(type->layout, type->scalar, scalar);
     return tile_type_get(context, &draft);
 }
 
@@ -159,7 +172,7 @@ const char *tile_type_excess(const tile_type *type) {
         return "more than the 1048576 elements a tile may have";
     if (type->kind == TILE_TYPE_VECTOR && elements > TILE_MAX_VECTOR_ELEMENTS)
         return "more than the 32768 elements one thread may hold";
-    if (type->layout && type->kind == TILE_TYPE_TILE &&
+    if (type->layout && type->layout->kind == TILE_LAYOUT_REGISTER &&
         tile_type_registers(type) > TILE_MAX_VECTOR_ELEMENTS)
         return "a layout that gives one thread more than the 32768 elements it may hold";
     return NULL;
@@ -182,5 +195,6 @@ int64_t tile_type_shared_bytes(const tile_type *type) {
 }
 
 unsigned tile_type_registers(const tile_type *type) {
-    return type && type->layout ? tile_layout_registers(type->layout) : 0;
+    bool held = type && type->layout && type->layout->kind == TILE_LAYOUT_REGISTER;
+    return held ? tile_layout_registers(type->layout) : 0;
 }

@@ -14,7 +14,9 @@
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
 #include "lib/ir/verify.h"
+#include "lib/ir/assembly.h"
 #include "lib/layout/layout.h"
+#include "lib/layout/named.h"
 
 typedef struct verifier {
     tile_function *f;
@@ -93,6 +95,7 @@ static void check_type(verifier *v, tile_loc loc, const tile_type *type) {
     if (type->kind == TILE_TYPE_MAP && (type->rank == 0 || type->rank > TILE_MAX_MAP_RANK))
         FAIL(v, loc, "%s must have 1 to %d dims", text(v, type), TILE_MAX_MAP_RANK);
     if (tile && type->rank == 0) FAIL(v, loc, "%s must have at least one dim", text(v, type));
+    if (tile_layout_is_named(type->layout)) return; /* instantiate says what it is */
     if (type->layout && !layout_matches(type))
         FAIL(v, loc, "the layout of %s has another shape", text(v, type));
     else if (type->layout && tile_layout_find_fault(type->layout))
@@ -234,19 +237,20 @@ static void check_signs(verifier *v, tile_op op) {
 static bool check_rule(verifier *v, tile_op op) {
     const tile_op_data data = *tile_op_at(v->f, op);
     tile_region_shape shape = tile_shape_of(v->f, op);
-    if (shape == TILE_SHAPE_BRANCH || shape == TILE_SHAPE_BODY) return true; /* what they yield */
+    if (shape == TILE_SHAPE_BRANCH || shape == TILE_SHAPE_BODY || shape == TILE_SHAPE_ELEMENTS)
+        return true; /* what they yield */
     const tile_type *given = data.result_count ? tile_value_type(v->f, data.first_result) : NULL;
-    tile_infer infer = {
-        .function = v->f,
-        .opcode = (tile_opcode)data.opcode,
-        .loc = data.loc,
-        .operands = data.operands,
-        .segment = data.segment,
-        .given = given,
-        .attrs = data.attrs,
-        .attr_count = data.attr_count,
-        .has_attrs = true,
-        .results = TILE_NEW_ARRAY(&v->scratch, const tile_type *, data.operand_count + 3u)};
+    tile_infer infer = {.function = v->f,
+                        .opcode = (tile_opcode)data.opcode,
+                        .loc = data.loc,
+                        .operands = data.operands,
+                        .segment = data.segment,
+                        .given = given,
+                        .attrs = data.attrs,
+                        .attr_count = data.attr_count,
+                        .has_attrs = true,
+                        .results = TILE_NEW_ARRAY(&v->scratch, const tile_type *,
+                                                  data.operand_count + (unsigned)TILE_MAX_RANK)};
     if (!tile_infer_results(&infer)) {
         v->errors++;
         return false;
@@ -320,6 +324,7 @@ static void check_yield(verifier *v, tile_op op, unsigned r) {
              name_of(v, op), carried, given - own);
         return;
     }
+    if (tile_shape_of(v->f, op) == TILE_SHAPE_ELEMENTS) return; /* tile_verify_parallel */
     for (unsigned i = 0; i < carried; i++) check_carried_type(v, op, r, i);
 }
 
@@ -486,6 +491,7 @@ static void check_op(verifier *v, tile_op op) {
     if (sound && !(tile_verify_kind(v->f, op) && tile_verify_atomic(v->f, op))) v->errors++;
     if (sound && !tile_verify_gather(v->f, op)) v->errors++;
     if (sound && !tile_verify_cast(v->f, op)) v->errors++;
+    if (sound && !tile_verify_asm(v->f, op)) v->errors++;
     if (sound && !tile_verify_wgmma(v->f, op)) v->errors++;
     if (sound && !tile_verify_tma(v->f, op)) v->errors++;
     if (v->f->kind == TILE_KERNEL) check_executors(v, op);
@@ -579,7 +585,8 @@ tile_status tile_function_verify(const tile_function *function) {
     if (!tile_verify_reference(f)) v.errors++;
     tile_arena_reset(&v.scratch);
     bool sound = !v.errors && tile_verify_frees(f);
-    return sound && tile_verify_executors(f) && tile_verify_barriers(f) && tile_verify_pending(f)
+    return sound && tile_verify_parallel(f) && tile_verify_executors(f) &&
+                   tile_verify_barriers(f) && tile_verify_pending(f)
                ? TILE_OK
                : TILE_INVALID;
 }

@@ -256,6 +256,7 @@ static void walk_op(walk *w, state *s, tile_op op) {
     case TILE_OP_extract:
     case TILE_OP_permute:
     case TILE_OP_concat:
+        if (tile_op_opcode(w->f, op) == TILE_OP_extract && !tile_extract_is_name(w->f, op)) break;
         if (tile_op_gives_tile(w->f, op)) break; /* at level 2 only a dot's sums are pending */
         if (walk_parts(w, s, op)) return;
         break;

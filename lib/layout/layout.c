@@ -34,10 +34,12 @@ unsigned tile_layout_part_bits(const tile_layout *layout) {
 }
 
 uint32_t tile_layout_registers(const tile_layout *layout) {
+    if (!layout) return 0;
     return tile_layout_parts(layout) << layout->reg_bits;
 }
 
 uint32_t tile_layout_extent(const tile_layout *layout, unsigned d) {
+    if (!layout || d >= layout->rank) return 0;
     return (uint32_t)layout->count[d] << layout->dim_bits[d];
 }
 
@@ -57,6 +59,7 @@ uint32_t tile_layout_coordinate(const tile_layout *layout, uint32_t index, unsig
 
 uint32_t tile_layout_index(const tile_layout *layout, const uint32_t *coordinates) {
     uint32_t part = 0, index = 0;
+    if (!layout || !coordinates) return 0;
     for (unsigned d = 0; d < layout->rank; d++) {
         part = part * layout->count[d] + (coordinates[d] >> layout->dim_bits[d]);
         index |= (coordinates[d] & ((UINT32_C(1) << layout->dim_bits[d]) - 1))
@@ -66,6 +69,7 @@ uint32_t tile_layout_index(const tile_layout *layout, const uint32_t *coordinate
 }
 
 uint32_t tile_layout_apply(const tile_layout *layout, uint32_t reg, uint32_t lane, uint32_t warp) {
+    if (!layout) return 0;
     uint32_t part = reg >> layout->reg_bits;
     return part << tile_layout_part_bits(layout) | (combine(layout->reg, layout->reg_bits, reg) ^
                                                     combine(layout->lane, TILE_LANE_BITS, lane) ^

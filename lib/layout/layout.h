@@ -17,18 +17,11 @@ bool tile_layout_admits_extent(int64_t extent);
 /* How many parts the tile has, and log2 of the elements of one. */
 uint32_t tile_layout_parts(const tile_layout *layout);
 unsigned tile_layout_part_bits(const tile_layout *layout);
-/* How many registers of a thread hold the tile; how many offsets a stage has. */
-uint32_t tile_layout_registers(const tile_layout *layout);
-uint32_t tile_layout_extent(const tile_layout *layout, unsigned d);
 /* Where dim d's bits begin in an index. */
 unsigned tile_layout_dim_shift(const tile_layout *layout, unsigned d);
 /* Coordinate d of an element. */
 uint32_t tile_layout_coordinate(const tile_layout *layout, uint32_t index, unsigned d);
-/* The index of the element with these coordinates. */
-uint32_t tile_layout_index(const tile_layout *layout, const uint32_t *coordinates);
 
-/* The index of the element that this register of this lane of this warp holds. */
-uint32_t tile_layout_apply(const tile_layout *layout, uint32_t reg, uint32_t lane, uint32_t warp);
 /* The index of the element at an offset of a shared layout. */
 uint32_t tile_layout_at_offset(const tile_layout *layout, uint32_t offset);
 /* The offset at which a shared layout keeps an element; every offset keeps one. */

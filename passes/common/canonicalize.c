@@ -49,6 +49,7 @@
 #include "lib/analysis/assumed.h"
 #include "lib/ir/regions.h"
 #include "passes/common/fold.h"
+#include "passes/common/unroll.h"
 #include "passes/pass.h"
 
 enum { MAX_WALKS = 8 };
@@ -179,6 +180,7 @@ static tile_op simplify_regions(walk *w, tile_op op) {
     case TILE_SHAPE_BRANCH: return simplify_branch(w, op);
     case TILE_SHAPE_WHILE: return simplify_while(w, op);
     case TILE_SHAPE_BODY: /* where the author orders, or others run side by side */
+    case TILE_SHAPE_ELEMENTS:
     case TILE_SHAPE_NONE: break;
     }
     return tile_op_at(w->f, op)->next;
@@ -271,7 +273,9 @@ static bool walk_once(tile_pass *pass, tile_function *f, long *simplified) {
 
 tile_status tile_pass_canonicalize(tile_pass *pass, tile_function *f) {
     long simplified = 0;
-    for (unsigned i = 0; i < MAX_WALKS && walk_once(pass, f, &simplified); i++) {
+    for (unsigned i = 0; i < MAX_WALKS; i++) {
+        bool changed = walk_once(pass, f, &simplified);
+        if (!unroll_indexed_loops(f, pass->scratch) && !changed) break;
     }
     tile_pass_count(pass, "simplified", simplified);
     return TILE_OK;

@@ -45,6 +45,7 @@
  * computes its own next one. So: 1. mark from the operations that must stay, through operands,
  * loops and enclosing regions; 2. erase what is not marked; 3. shrink loops and branches that lost
  * values. */
+#include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
 #include "passes/common/fold.h"
 #include "passes/pass.h"
@@ -56,7 +57,8 @@ typedef struct sweep {
     bool *live_value;
     tile_value *work; /* values whose definition has to be looked at */
     size_t work_count;
-    tile_value *map; /* old values of operations that carry less */
+    tile_value *map;                   /* old values of operations that carry less */
+    bool starts[TILE_MECHANISM_COUNT]; /* something does, of each */
     long removed;
 } sweep;
 
@@ -66,8 +68,20 @@ enum {
     HARMLESS = TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_READ_SHARED | TILE_EFFECT_COLLECTIVE,
 };
 
-static bool must_stay(const tile_function *f, tile_op op) {
+/* Whether a group of copies ends here, or is waited for, and nothing in the function starts one:
+ * lowering has found another way to copy. */
+static bool is_idle(const sweep *s, tile_op op) {
+    tile_completion completion = tile_op_get_info(tile_op_opcode(s->f, op))->completion;
+    if (completion != TILE_COMPLETION_COMMITS && completion != TILE_COMPLETION_WAITS) return false;
+    tile_mechanism by = tile_op_mechanism(s->f, op);
+    return s->f->level == 3 && !s->starts[by] &&
+           (by == TILE_MECHANISM_GROUP || by == TILE_MECHANISM_BULK_GROUP);
+}
+
+static bool must_stay(const sweep *s, tile_op op) {
+    const tile_function *f = s->f;
     tile_opcode opcode = tile_op_opcode(f, op);
+    if (is_idle(s, op)) return false;
     unsigned effects = tile_op_get_info(opcode)->effects;
     if (effects & (TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR | TILE_EFFECT_ALLOC)) return false;
     tile_op parent = tile_op_parent(f, op);
@@ -125,7 +139,7 @@ static void mark_definition(sweep *s, tile_value value) {
 static void mark_all(sweep *s) {
     tile_function *f = s->f;
     for (uint32_t id = 1; id < f->op_count; id++)
-        if (f->ops[id].opcode && must_stay(f, (tile_op){id})) mark_op(s, (tile_op){id});
+        if (f->ops[id].opcode && must_stay(s, (tile_op){id})) mark_op(s, (tile_op){id});
     for (size_t r = 0; r < f->result_count; r++) mark_value(s, f->results[r].value);
     bool progress;
     do {
@@ -175,6 +189,8 @@ tile_status tile_pass_dce(tile_pass *pass, tile_function *f) {
     s.work = TILE_NEW_ARRAY(pass->scratch, tile_value, f->value_count);
     /* Shrinking makes at most one new value for each old one. */
     s.map = TILE_NEW_ARRAY(pass->scratch, tile_value, 2 * f->value_count);
+    for (uint32_t id = 1; id < f->op_count; id++)
+        if (f->ops[id].opcode) s.starts[tile_op_starts(f, (tile_op){id})] = true;
     mark_all(&s);
     sweep_region(&s, f->body);
     tile_replace_values(f, f->body, s.map);

@@ -230,6 +230,44 @@ static tile_value fold_unary(context *x) {
     return TILE_NO_VALUE;
 }
 
+/* Whether the value, an expression over arguments, is the same in i32 as without limits. */
+static bool cannot_wrap(const tile_expr *expr) {
+    int64_t divisor;
+    if (expr->kind == TILE_EXPR_INT || expr->kind == TILE_EXPR_ARG) return true;
+    if (expr->kind != TILE_EXPR_OP) return false;
+    if (expr->opcode == TILE_OP_min || expr->opcode == TILE_OP_max)
+        return cannot_wrap(expr->args[0]) && cannot_wrap(expr->args[1]);
+    return (expr->opcode == TILE_OP_ceildiv || expr->opcode == TILE_OP_div) &&
+           cannot_wrap(expr->args[0]) && tile_expr_is_int(expr->args[1], &divisor) && divisor > 0;
+}
+
+/* A block's coordinate against the extent that the grid has there. */
+static tile_value fold_block_bound(context *x) {
+    const tile_op_data *id = definition(x, x->a);
+    if (id->opcode != TILE_OP_block_id ||
+        (x->opcode != TILE_OP_lt && x->opcode != TILE_OP_ult && x->opcode != TILE_OP_ge))
+        return TILE_NO_VALUE;
+    uint32_t dim = x->a.id - id->first_result.id;
+    const tile_expr *extent = tile_value_as_expr(x->f, x->b);
+    if (dim >= x->f->grid_rank || extent != x->f->grid[dim] || !cannot_wrap(extent))
+        return TILE_NO_VALUE;
+    return integer(x, x->opcode != TILE_OP_ge);
+}
+
+/* A loop's counter against the end of its loop. */
+static tile_value fold_counter_bound(context *x) {
+    const tile_value_data *counter = tile_value_at(x->f, x->a);
+    if (counter->kind != TILE_VALUE_REGION || counter->index ||
+        (x->opcode != TILE_OP_lt && x->opcode != TILE_OP_ult && x->opcode != TILE_OP_ge))
+        return TILE_NO_VALUE;
+    tile_op loop = tile_region_at(x->f, (tile_region){counter->owner})->parent;
+    if (!loop.id || tile_op_opcode(x->f, loop) != TILE_OP_for ||
+        tile_op_operand(x->f, loop, 1).id != x->b.id ||
+        (x->opcode == TILE_OP_ult && range_of(x, x->a).min < 0))
+        return TILE_NO_VALUE;
+    return integer(x, x->opcode != TILE_OP_ge);
+}
+
 static tile_value fold_integers(context *x) {
     int64_t b;
     tile_value value = fold_constants(x);
@@ -241,6 +279,8 @@ static tile_value fold_integers(context *x) {
     else if (is_int(x, x->b, &b))
         value = fold_right_constant(x, b);
     if (!value.id && !x->changed) value = fold_by_range(x);
+    if (!value.id && !x->changed) value = fold_block_bound(x);
+    if (!value.id && !x->changed) value = fold_counter_bound(x);
     if (!value.id && !x->changed) merge_sums(x);
     return value;
 }

@@ -53,6 +53,7 @@
 #include "lib/ir/intern.h"
 #include "lib/ir/syntax.h"
 #include "lib/ir/scalar.h"
+#include "lib/layout/named.h"
 #include "lib/support/guess.h"
 #include "lib/support/integer.h"
 #include "passes/common/bind_params.h"
@@ -428,6 +429,31 @@ static void decide_persistent(instance *i) {
     f->persistent_if = NULL;
 }
 
+/* Named layouts become what they are for the type's extents and the warps that share it. */
+static void resolve_layout(instance *i, tile_value value) {
+    const tile_type *type = tile_value_type(i->f, value);
+    tile_op def = tile_value_def(i->f, value);
+    tile_loc loc = def.id ? tile_op_loc(i->f, def) : i->f->loc;
+    tile_layout layout;
+    if (!tile_layout_is_named(type->layout)) return;
+    unsigned warps = tile_executors_of_value(i->f, value).warps;
+    const char *fault = tile_layout_resolve(type, warps, &layout);
+    if (fault)
+        FAIL(i, loc, "%s has no layout #%s: %s", tile_type_text(i->f, type, NULL, i->arena),
+             tile_layout_name_text(tile_layout_name_of(type->layout)), fault);
+    else
+        tile_value_at(i->f, value)->type = tile_type_with_layout(i->context, type, &layout);
+}
+
+static bool resolve_layouts(instance *i) {
+    bool any = false;
+    for (uint32_t id = 1; id < i->f->value_count; id++) {
+        any |= tile_layout_is_named(i->f->values[id].type->layout);
+        resolve_layout(i, (tile_value){id});
+    }
+    return any;
+}
+
 /* The verifier speaks of the values; which parameters made them is said once below. */
 static tile_status check_result(instance *i) {
     const char *values = tile_bound_text(&i->bound, NULL, i->arena);
@@ -450,11 +476,16 @@ static tile_status instantiate(tile_function *f, const tile_pass_option *options
     i.bindings.arg = known_argument;
     decide_persistent(&i);
     if (i.errors) return TILE_INVALID;
-    if (!f->param_count && !has_constants(f)) return tile_instantiate_launches(f, arena);
+    if (!f->param_count && !has_constants(f)) {
+        bool resolved = resolve_layouts(&i);
+        if (resolved && check_result(&i) != TILE_OK) return TILE_INVALID;
+        return tile_instantiate_launches(f, arena);
+    }
     /* 2. Their values in all places. */
     bind_declarations(&i);
     bind_attrs(&i);
     bind_values(&i);
+    resolve_layouts(&i);
     tile_status status = check_result(&i);
     /* 3. They are gone. */
     f->param_count = f->tune_count = f->where_count = 0;

@@ -67,7 +67,8 @@ static bool may_divide_by_zero(const tile_function *f, const tile_op_data *op) {
 static bool can_move(const hoist *h, tile_op id, uint32_t loop_depth) {
     const tile_op_data *op = tile_op_at(h->f, id);
     if (tile_op_effects(h->f, id) || op->region_count || op->opcode == TILE_OP_scratch ||
-        op->opcode == TILE_OP_splat || op->opcode == TILE_OP_iota || may_divide_by_zero(h->f, op))
+        op->opcode == TILE_OP_splat || op->opcode == TILE_OP_iota ||
+        op->opcode == TILE_OP_element || may_divide_by_zero(h->f, op))
         return false;
     for (uint32_t i = 0; i < op->operand_count; i++)
         if (h->depth[op->operands[i].id] >= loop_depth) return false;

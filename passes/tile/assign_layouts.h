@@ -13,6 +13,24 @@ tile_status check_uniform(tile_pass *pass, tile_function *f);
 /* convert_layouts.c: tiles, which all have layouts, get other ones where these are needed. */
 void convert_layouts(tile_pass *pass, tile_function *f, const tile_range *ranges);
 
+/* spread_buffers.c: another order for buffers of whose tiles and copies, which have layouts, some
+ * meet in one bank. */
+void spread_buffers(tile_pass *pass, tile_function *f, const tile_range *ranges);
+
+/* What widen_store knows of the function as conversions found it. */
+typedef struct store_widening {
+    tile_pass *pass;
+    tile_function *f;
+    const tile_range *ranges;
+    const int64_t *shared_bytes; /* by operation: of the buffers that live there */
+    uint32_t op_count;           /* of that */
+    int64_t exchanged; /* bytes of buffers that conversions added and that live everywhere */
+} store_widening;
+
+/* widen_stores.c: whether a store pays for a conversion before it, and to which layout. A remark
+ * where shared memory has no room for it. */
+bool widen_store(const store_widening *widening, tile_op op, tile_layout *wide);
+
 /* The instruction for a dot; laid_out: one whose fragments its accumulator consists of. NULL: none.
  */
 const tile_mma *layouts_choose_mma(const tile_pass *pass, const tile_function *f, tile_op dot,

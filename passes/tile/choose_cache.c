@@ -89,7 +89,10 @@ static unsigned find_dims(chooser *c, tile_value value) {
     if (data->kind == TILE_VALUE_REGION) {
         tile_op loop = tile_region_at(c->f, (tile_region){data->owner})->parent;
         bool counts = tile_op_opcode(c->f, loop) == TILE_OP_for && data->index == 0;
-        return counts ? dims_of_operands(c, loop, 3) : UNKNOWN;
+        if (!counts) return UNKNOWN;
+        /* Where it ends tells how many blocks come so far, not which place a number stands for. */
+        return dims_of(c, tile_op_operand(c->f, loop, 0)) |
+               dims_of(c, tile_op_operand(c->f, loop, 2));
     }
     tile_op def = {data->owner};
     tile_opcode opcode = tile_op_opcode(c->f, def);

@@ -61,6 +61,7 @@
 #include "lib/analysis/access.h"
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
+#include "lib/analysis/pipeline_plan.h"
 #include "lib/analysis/product.h"
 #include "lib/ir/gather.h"
 #include "lib/ir/remark.h"
@@ -104,9 +105,8 @@ static uint8_t side_by_side(const chooser *c, const tile_value *view, unsigned r
 /* Whether a copy runs ahead, or may once there are stages, and so cannot round. */
 static bool cannot_round(const chooser *c, tile_op copy, const tile_value *from,
                          const tile_value *to) {
-    tile_op loop = tile_op_parent(c->f, copy);
-    bool ahead = tile_op_opcode(c->f, copy) == TILE_OP_copy_async ||
-                 (loop.id && tile_op_has_attr(c->f, loop, TILE_ATTR_pipelined));
+    bool ahead =
+        tile_op_opcode(c->f, copy) == TILE_OP_copy_async || tile_pipelined_around(c->f, copy).id;
     return ahead && tile_value_type(c->f, from[0])->scalar == TILE_f32 &&
            tile_value_type(c->f, to[0])->scalar == TILE_tf32;
 }
@@ -180,10 +180,8 @@ static tile_op load_in_place(const chooser *c, tile_op dot, tile_value tile, obs
 /* A load for which `pipeline` makes a buffer. */
 static bool will_be_staged(const chooser *c, tile_value tile) {
     tile_op load = tile_value_def(c->f, tile);
-    if (!load.id || tile_op_opcode(c->f, load) != TILE_OP_load || tile_op_pads(c->f, load))
-        return false;
-    tile_op loop = tile_op_parent(c->f, load);
-    return loop.id && tile_op_has_attr(c->f, loop, TILE_ATTR_pipelined);
+    if (!load.id || tile_op_opcode(c->f, load) != TILE_OP_load) return false;
+    return tile_pipelined_around(c->f, load).id != 0;
 }
 
 /* Along which dim the elements of an operand follow each other in shared memory, and its extents;
@@ -212,7 +210,7 @@ static bool find_shared(const chooser *c, tile_op dot, unsigned operand, unsigne
                  operand == TILE_MMA_LHS ? "lhs" : "rhs");
         return false;
     }
-    *along = known ? known - 1 : warpgroup_fastest(type, operand);
+    *along = known ? known - 1 : warpgroup_fastest(c->f, dot, operand);
     return true;
 }
 
@@ -232,7 +230,8 @@ static void check_layout(const chooser *c, tile_op dot, unsigned operand, unsign
                          uint32_t rows, obstacle *o) {
     const tile_type *type = warpgroup_operand(c->f, dot, operand);
     const char *name = operand == TILE_MMA_LHS ? "lhs" : "rhs";
-    unsigned bytes = tile_scalar_bytes(type->scalar), k_dim = operand == TILE_MMA_LHS ? 1 : 0;
+    unsigned bytes = tile_scalar_bytes(type->scalar);
+    unsigned k_dim = tile_product_k_dim(c->f, dot, operand);
     tile_wgmma_matrix matrix;
     tile_layout layout = warpgroup_lay_out(type, along);
     bool given = type->kind == TILE_TYPE_SHARED && type->layout;
@@ -406,6 +405,56 @@ static void check_dot(const chooser *c, tile_op dot, unsigned *row_dim, obstacle
     if (!o->found) choose_row_dim(c, dot, row_dim, o);
 }
 
+/* Transposed operands: what lies in shared memory, or will, is named there as it lies. */
+
+static const tile_attr_id trans_of[2] = {TILE_ATTR_trans_lhs, TILE_ATTR_trans_rhs};
+
+/* The matrix that the operand is the transpose of, if it can be read in place; else none. */
+static tile_value find_turned(const chooser *c, tile_op dot, unsigned operand) {
+    unsigned count;
+    tile_value value = tile_op_segment(c->f, dot, operand, &count)[0];
+    tile_op transpose = tile_value_def(c->f, value);
+    obstacle ignored = {.found = false};
+    if (!transpose.id || tile_op_opcode(c->f, transpose) != TILE_OP_transpose ||
+        tile_value_type(c->f, value)->rank != 2 || tile_op_has_attr(c->f, dot, trans_of[operand]))
+        return TILE_NO_VALUE;
+    const tile_attr *order = tile_op_attr(c->f, transpose, TILE_ATTR_order);
+    tile_value source = tile_op_operand(c->f, transpose, 0);
+    bool exchanges = !order || order->list[0] == 1;
+    bool alone = c->uses[value.id] == 1; /* else it goes on to need what was loaded */
+    bool shared =
+        will_be_staged(c, source) || (alone && load_in_place(c, dot, source, &ignored).id);
+    return exchanges && shared ? source : TILE_NO_VALUE;
+}
+
+/* was: what the operands are, for take_back. */
+static void take_turned(const chooser *c, tile_op dot, tile_value was[2]) {
+    for (unsigned operand = 0; operand < 2; operand++) {
+        unsigned count;
+        tile_value source = find_turned(c, dot, operand);
+        was[operand] = TILE_NO_VALUE;
+        if (!source.id) continue;
+        was[operand] = tile_op_segment(c->f, dot, operand, &count)[0];
+        prepare_set_operand(c->f, dot, operand, source);
+        tile_op_set_flag(c->f, dot, trans_of[operand]);
+    }
+}
+
+/* Transposes that nobody else wants, so that nothing but the dot reads what is copied. */
+static void drop_turned(const chooser *c, const tile_value was[2]) {
+    for (unsigned operand = 0; operand < 2; operand++)
+        if (was[operand].id && c->uses[was[operand].id] == 1)
+            tile_erase_op(c->f, tile_value_def(c->f, was[operand]));
+}
+
+static void take_back(const chooser *c, tile_op dot, const tile_value was[2]) {
+    for (unsigned operand = 0; operand < 2; operand++) {
+        if (!was[operand].id) continue;
+        prepare_set_operand(c->f, dot, operand, was[operand]);
+        tile_op_remove_attr(c->f, dot, trans_of[operand]);
+    }
+}
+
 /* 4. The decision ----------------------------------------------------------------------------- */
 
 /* The dot reads the buffers that its operands were loaded from. */
@@ -463,14 +512,17 @@ static void decide(chooser *c, tile_op dot) {
     const tile_target *target = c->pass->target;
     bool has = target->compute_capability == 90 && target->arch_specific;
     bool forced = warpgroup_takes(c->f, dot);
-    unsigned row_dim;
+    unsigned row_dim = TILE_WGMMA_PLAIN;
+    tile_value was[2];
     obstacle o = {.found = false};
     if (warpgroup_is_declined(c->f, dot)) return;
     if (!has) {
         if (forced) refuse(c, dot, "only sm_90a has it", "leave `via` to the compiler");
         return;
     }
+    take_turned(c, dot, was);
     check_dot(c, dot, &row_dim, &o);
+    if (o.found || (is_flat(c, dot) && !forced)) take_back(c, dot, was);
     if (o.found && forced) {
         refuse(c, dot, o.why, o.remedy);
         return;
@@ -481,6 +533,7 @@ static void decide(chooser *c, tile_op dot) {
     }
     if (is_flat(c, dot) && !forced) return;
     if (tile_remarks_wanted(c->f)) tell_loaded(c, dot);
+    drop_turned(c, was);
     read_in_place(c, dot);
     tile_op_set_text(c->f, dot, TILE_ATTR_via, "wgmma");
     if (row_dim == TILE_WGMMA_EXCHANGED) tile_op_set_flag(c->f, dot, TILE_ATTR_exchanged);

@@ -5,7 +5,7 @@
  * too. */
 #include <string.h>
 
-#include "lib/analysis/access.h"
+#include "lib/analysis/conversion.h"
 #include "lib/analysis/executors.h"
 #include "lib/analysis/liveness.h"
 #include "lib/analysis/memory.h"
@@ -24,11 +24,50 @@
 #include "passes/tile/prepare.h"
 #include "passes/tile/warpgroup.h"
 
+/* A conversion that has been made; others behind it in its region, or deeper, share it. */
+typedef struct made {
+    tile_value result;
+    tile_region region;
+    struct made *next;
+} made;
+
 typedef struct conversions {
     tile_pass *pass;
     tile_function *f;
     const tile_range *ranges;
+    store_widening widening;
+    tile_value *instead; /* by value: what operations behind take instead of it; 0: itself */
+    made **made;         /* by value: what it has been converted to */
+    size_t room;         /* of these two */
 } conversions;
+
+static void make_room(conversions *c, tile_value value) {
+    if (value.id < c->room) return;
+    size_t room = c->f->value_count * (size_t)2;
+    tile_value *instead = TILE_NEW_ARRAY(c->pass->scratch, tile_value, room);
+    made **list = TILE_NEW_ARRAY(c->pass->scratch, made *, room);
+    if (c->room) memcpy(instead, c->instead, sizeof *instead * c->room);
+    if (c->room) memcpy(list, c->made, sizeof *list * c->room);
+    c->instead = instead;
+    c->made = list;
+    c->room = room;
+}
+
+/* Before later operations are looked at: they are the ones that use the value. */
+static void use_instead(conversions *c, tile_value value, tile_value other) {
+    make_room(c, value);
+    c->instead[value.id] = other;
+}
+
+static void take_instead(conversions *c, tile_op op) {
+    tile_op_data *data = tile_op_at(c->f, op);
+    for (uint32_t i = 0; i < data->operand_count; i++) {
+        uint32_t id = data->operands[i].id;
+        if (id >= c->room || !c->instead[id].id) continue;
+        /* what it is made of stays */
+        if (tile_value_def(c->f, c->instead[id]).id != op.id) data->operands[i] = c->instead[id];
+    }
+}
 
 /* Of a buffer that a tile goes through. */
 static const tile_type *buffer_type(const conversions *c, const tile_type *tile) {
@@ -62,26 +101,85 @@ static tile_value copy_iota(tile_builder *b, tile_op iota, const tile_type *to) 
     return again;
 }
 
-/* Through the registers of each thread where they have what is wanted in another order, else
- * through a buffer. */
+/* Through the registers of each thread where they have what is wanted in another order, by
+ * shuffles where warps have it and that is cheaper, else through a buffer. */
 static tile_value exchange(conversions *c, tile_builder *b, tile_value tile, const tile_type *to) {
     const tile_type *from = tile_value_type(c->f, tile);
-    if (tile_layout_same_threads(from->layout, to->layout))
+    if (tile_conversion_of(from, to->layout, NULL) != TILE_CONVERTS_BY_MEMORY)
         return tile_build_convert_layout(b, tile, TILE_NO_VALUE, to);
     tile_value buffer = tile_build_alloc_shared(b, exchange_type(c, from, to->layout));
+    if (c->f->sync_explicit) /* nobody knows when its threads are done with it */
+        c->widening.exchanged += tile_type_elements(from) * tile_scalar_bytes(from->scalar);
     tile_value converted = tile_build_convert_layout(b, tile, buffer, to);
     tile_build_free_shared(b, buffer);
     tile_pass_count(c->pass, "conversions", 1);
     return converted;
 }
 
+static tile_region home_of(const conversions *c, tile_value value) {
+    const tile_value_data *data = tile_value_at(c->f, value);
+    if (data->kind == TILE_VALUE_RESULT) return tile_op_at(c->f, (tile_op){data->owner})->parent;
+    return data->kind == TILE_VALUE_REGION ? (tile_region){data->owner} : c->f->body;
+}
+
+/* Where a tile is converted that op needs: before the outermost loop in which it does not change.
+ */
+static tile_op place_for(const conversions *c, tile_op op, tile_value tile) {
+    tile_region home = home_of(c, tile);
+    for (tile_op parent; tile_op_at(c->f, op)->parent.id != home.id; op = parent) {
+        parent = tile_op_parent(c->f, op);
+        if (!parent.id || !tile_repeats(c->f, parent)) break;
+    }
+    return op;
+}
+
+static bool encloses(const conversions *c, tile_region region, tile_op op) {
+    for (; op.id; op = tile_op_parent(c->f, op))
+        if (tile_op_at(c->f, op)->parent.id == region.id) return true;
+    return false;
+}
+
+/* What has been made where op can see it; 0 if there is nothing. */
+static tile_value find_made(const conversions *c, tile_op op, tile_value tile,
+                            const tile_type *to) {
+    made *m = tile.id < c->room ? c->made[tile.id] : NULL;
+    while (m && (tile_value_type(c->f, m->result) != to || !encloses(c, m->region, op)))
+        m = m->next;
+    return m ? m->result : TILE_NO_VALUE;
+}
+
+/* By an exchange that is hoisted, and shared by all that need it. */
+static tile_value share_exchange(conversions *c, tile_op op, tile_value tile, const tile_type *to) {
+    tile_value known = find_made(c, op, tile, to);
+    if (known.id) return known;
+    tile_builder b = tile_builder_before(c->f, place_for(c, op, tile));
+    b.loc = tile_op_loc(c->f, op);
+    made *m = TILE_NEW(c->pass->scratch, made);
+    *m = (made){.result = exchange(c, &b, tile, to), .region = b.region};
+    make_room(c, tile);
+    m->next = c->made[tile.id];
+    c->made[tile.id] = m;
+    return m->result;
+}
+
+/* What it has been converted from, if that is held as it is wanted, or moves nothing twice. */
+static tile_value find_source(const conversions *c, tile_value tile) {
+    for (tile_op def; def = tile_value_def(c->f, tile), def.id;) {
+        if (tile_op_opcode(c->f, def) != TILE_OP_convert_layout) break;
+        tile = tile_op_operand(c->f, def, 0);
+    }
+    return tile;
+}
+
 /* A tile in another layout, before op: computed again if it comes from nothing or is a broadcast,
  * whose operand has fewer elements to move; else through a buffer. */
 static tile_value convert(conversions *c, tile_op op, tile_value tile, const tile_layout *layout) {
     tile_builder b = tile_builder_before(c->f, op);
+    tile = find_source(c, tile);
     const tile_type *from = tile_value_type(c->f, tile);
     const tile_type *to = tile_type_with_layout(c->pass->context, from, layout);
     tile_op def = tile_value_def(c->f, tile);
+    if (from == to) return tile;
     if (tile_op_opcode(c->f, def) == TILE_OP_splat)
         return tile_build_splat(&b, tile_op_operand(c->f, def, 0), to);
     if (tile_op_opcode(c->f, def) == TILE_OP_iota) return copy_iota(&b, def, to);
@@ -93,7 +191,7 @@ static tile_value convert(conversions *c, tile_op op, tile_value tile, const til
         return tile_build_inside(&b, data->operands[0], data->operands + 1, data->operand_count - 1,
                                  to);
     }
-    return exchange(c, &b, tile, to);
+    return share_exchange(c, op, tile, to);
 }
 
 /* The operand of a broadcast before op whose result has this layout. */
@@ -110,7 +208,7 @@ static void put_operand_in_shared(conversions *c, tile_op op, unsigned operand, 
     tile_builder b = tile_builder_before(c->f, op);
     const tile_type *type = buffer_type(c, tile_value_type(c->f, tile));
     if (warpgroup_takes(c->f, op)) {
-        tile_layout layout = warpgroup_lay_out(type, warpgroup_fastest(type, operand));
+        tile_layout layout = warpgroup_lay_out(type, warpgroup_fastest(c->f, op, operand));
         type = tile_type_with_layout(c->pass->context, type, &layout);
     }
     tile_value buffer = tile_build_alloc_shared(&b, type);
@@ -140,6 +238,30 @@ static void take_fragment(conversions *c, tile_op op, unsigned operand, const ti
         prepare_set_operand(c->f, op, operand, convert(c, op, value, layout));
 }
 
+/* An operand that lies transposed in shared memory, which no other instruction takes in place, is
+ * turned in registers. */
+static void turn_operand(conversions *c, tile_op op, unsigned operand, tile_attr_id trans) {
+    static const unsigned source[] = {1, 0};
+    unsigned count;
+    uint32_t dims[TILE_MAX_RANK];
+    tile_layout turned;
+    if (!tile_op_has_attr(c->f, op, trans)) return;
+    const tile_value *element = tile_op_segment(c->f, op, operand, &count);
+    tile_builder b = tile_builder_before(c->f, op);
+    tile_value tile = prepare_tile(&b, element, count);
+    const tile_type *type = tile_value_type(c->f, tile);
+    tile_type_dims(type, dims);
+    tile_layout layout = tile_layout_blocked(dims, 2, 1, 1, tile_executors_of(c->f, op).warps);
+    tile_value_at(c->f, tile)->type = tile_type_with_layout(c->pass->context, type, &layout);
+    tile_value result = tile_build_transpose(&b, tile, NULL);
+    tile_type_dims(tile_value_type(c->f, result), dims);
+    tile_layout_rearrange(&layout, dims, 2, source, &turned);
+    tile_value_at(c->f, result)->type =
+        tile_type_with_layout(c->pass->context, tile_value_type(c->f, result), &turned);
+    prepare_set_operand(c->f, op, operand, result);
+    tile_op_remove_attr(c->f, op, trans);
+}
+
 /* False if the layouts have become such that the dot is left to mma. */
 static bool convert_for_warpgroup(conversions *c, tile_op op) {
     unsigned count, row_dim = TILE_WGMMA_PLAIN;
@@ -165,6 +287,8 @@ static bool convert_for_warpgroup(conversions *c, tile_op op) {
     if (!fault) return true;
     tile_op_set_text(c->f, op, TILE_ATTR_via, "mma");
     tile_op_remove_attr(c->f, op, TILE_ATTR_exchanged);
+    turn_operand(c, op, TILE_MMA_LHS, TILE_ATTR_trans_lhs);
+    turn_operand(c, op, TILE_MMA_RHS, TILE_ATTR_trans_rhs);
     tile_remark_missed(c->f, op, "no wgmma", fault, NULL);
     return false;
 }
@@ -243,11 +367,7 @@ static void convert_results(conversions *c, tile_op op, const tile_layout *natur
             tile_type_with_layout(c->pass->context, wanted, natural);
         tile_builder b = tile_builder_before(c->f, op);
         b.before = tile_op_next(c->f, op);
-        tile_value converted = exchange(c, &b, result, wanted);
-        tile_value *map = TILE_NEW_ARRAY(c->pass->scratch, tile_value, c->f->value_count);
-        map[result.id] = converted;
-        tile_replace_values(c->f, c->f->body, map);
-        tile_op_at(c->f, tile_value_def(c->f, converted))->operands[0] = result;
+        use_instead(c, result, exchange(c, &b, result, wanted));
     }
 }
 
@@ -288,69 +408,6 @@ static void convert_rearranged(conversions *c, tile_op op) {
     }
     convert_operands(c, op, layouts);
     convert_results(c, op, wanted);
-}
-
-/* Stores ------------------------------------------------------------------------------------------
- */
-
-/* Consecutive elements that one thread has along dim d. */
-static unsigned run_along(const tile_layout *layout, unsigned d) {
-    unsigned shift = tile_layout_dim_shift(layout, d), bits = 0, before;
-    do {
-        before = bits;
-        for (unsigned i = 0; i < layout->reg_bits; i++)
-            bits += layout->reg[i] == 1u << (shift + bits);
-    } while (bits > before && bits < layout->dim_bits[d]);
-    return 1u << bits;
-}
-
-/* Whether threads can exchange the tile's elements through a buffer before op. */
-static bool has_room(const conversions *c, tile_op op, const tile_type *tile) {
-    int64_t taken = tile_shared_bytes_at(c->f, c->pass->scratch, op);
-    int64_t bytes = tile_type_elements(tile) * tile_scalar_bytes(tile->scalar) *
-                    tile_executors_of(c->f, op).groups;
-    if (taken + bytes <= (int64_t)c->pass->target->max_shared_bytes) return true;
-    tile_remark_missed(c->f, op, "narrow accesses",
-                       "shared memory has no room for its threads to exchange elements",
-                       "take smaller buffers or fewer stages");
-    return false;
-}
-
-/* The same of a warp: with what lanes have next to these. */
-static unsigned reach_along(const tile_layout *layout, unsigned d) {
-    unsigned reach = run_along(layout, d), shift = tile_layout_dim_shift(layout, d), before;
-    do {
-        before = reach;
-        for (unsigned i = 0; i < TILE_LANE_BITS; i++)
-            if (layout->lane[i] == reach << shift) reach *= 2;
-    } while (reach > before && reach >> layout->dim_bits[d] == 0);
-    return reach;
-}
-
-/* A store whose lanes lie apart fills no sectors; one whose accesses are narrower than they could
- * be takes more of them. */
-static void widen_store(conversions *c, tile_op op) {
-    enum { SECTOR = 32 };
-    unsigned count;
-    tile_gather g;
-    tile_value tile = tile_op_operand(c->f, op, 0);
-    const tile_type *type = tile_value_type(c->f, tile);
-    if (type->kind != TILE_TYPE_TILE || !tile_gather_of(c->f, op, &g)) return;
-    const tile_value *element = tile_op_segment(c->f, op, 1, &count);
-    if (tile_value_type(c->f, element[0])->layout) return;
-    tile_access_facts facts = tile_view_access(c->f, c->ranges, element);
-    unsigned d = tile_unit_dim(&facts, tile_value_type(c->f, element[0])->rank, type->rank);
-    if (d == type->rank) return;
-    if (g.predicate.id && !tile_is_repeated(c->f, g.predicate, d)) return; /* one by one anyway */
-    unsigned now = run_along(type->layout, d), bytes = tile_scalar_bytes(type->scalar);
-    tile_layout wide =
-        tile_access_layout(c->f, c->ranges, element, type, tile_executors_of(c->f, op).warps);
-    unsigned then = run_along(&wide, d);
-    bool narrow = now < facts.width && now < then;
-    bool scattered = reach_along(type->layout, d) * bytes < SECTOR &&
-                     reach_along(&wide, d) > reach_along(type->layout, d);
-    if ((narrow || scattered) && has_room(c, op, type))
-        prepare_set_operand(c->f, op, 0, convert(c, op, tile, &wide));
 }
 
 /* Index tiles are held by those who hold their points' elements, a predicate as what it is for. */
@@ -423,17 +480,10 @@ static void make_result(conversions *c, tile_op op, const tile_layout *layout) {
     tile_value result = tile_op_result(c->f, op, 0);
     const tile_type *wanted = tile_value_type(c->f, result);
     if (tile_layout_equal(layout, wanted->layout)) return;
-    tile_value *map = TILE_NEW_ARRAY(c->pass->scratch, tile_value, c->f->value_count);
     tile_value_at(c->f, result)->type = tile_type_with_layout(c->pass->context, wanted, layout);
     tile_builder b = tile_builder_before(c->f, op);
     b.before = tile_op_at(c->f, op)->next;
-    tile_value buffer = tile_build_alloc_shared(&b, buffer_type(c, wanted));
-    tile_value converted = tile_build_convert_layout(&b, result, buffer, wanted);
-    tile_build_free_shared(&b, buffer);
-    map[result.id] = converted;
-    tile_replace_values(c->f, c->f->body, map);
-    prepare_set_operand(c->f, tile_value_def(c->f, converted), 0, result);
-    tile_pass_count(c->pass, "conversions", 1);
+    use_instead(c, result, exchange(c, &b, result, wanted));
 }
 
 /* A scan or sort: its rows lie as it takes them. */
@@ -464,11 +514,26 @@ static void give_source(conversions *c, tile_op op) {
                       buffer_type(c, tile_value_type(c->f, tile_op_operand(c->f, op, 0))));
 }
 
+/* One that the text has without a buffer. */
+static void give_exchange(conversions *c, tile_op op) {
+    const tile_type *from = tile_value_type(c->f, tile_op_operand(c->f, op, 0)),
+                    *to = tile_value_type(c->f, tile_op_result(c->f, op, 0));
+    if (tile_op_at(c->f, op)->segment[1] ||
+        tile_conversion_of(from, to->layout, NULL) != TILE_CONVERTS_BY_MEMORY)
+        return;
+    append_buffer(c, op, 1, exchange_type(c, from, to->layout));
+    tile_pass_count(c->pass, "conversions", 1);
+}
+
 static void convert_region(conversions *c, tile_region region) {
     TILE_FOR_EACH_OP (c->f, op, region) {
         tile_opcode opcode = tile_op_opcode(c->f, op);
+        tile_layout wide;
+        take_instead(c, op);
         if (opcode == TILE_OP_dot) convert_dot_operands(c, op);
-        if (opcode == TILE_OP_store) widen_store(c, op);
+        if (opcode == TILE_OP_convert_layout) give_exchange(c, op);
+        if (opcode == TILE_OP_store && widen_store(&c->widening, op, &wide))
+            prepare_set_operand(c->f, op, 0, convert(c, op, tile_op_operand(c->f, op, 0), &wide));
         convert_gathered(c, op);
         if (opcode == TILE_OP_store_async) convert_for_pieces(c, op);
         if (opcode == TILE_OP_broadcast) convert_repeated(c, op);
@@ -483,6 +548,8 @@ static void convert_region(conversions *c, tile_region region) {
 }
 
 void convert_layouts(tile_pass *pass, tile_function *f, const tile_range *ranges) {
-    conversions c = {pass, f, ranges};
+    conversions c = {.pass = pass, .f = f, .ranges = ranges};
+    c.widening = (store_widening){
+        pass, f, ranges, tile_live_shared_bytes(f, pass->scratch), (uint32_t)f->op_count, 0};
     convert_region(&c, f->body);
 }

@@ -27,15 +27,22 @@
  *   } */
 #include "passes/pass.h"
 #include "passes/tile/prepare.h"
+#include "passes/tile/replace_results.h"
 
-static void turn_operand(tile_function *f, tile_op op, unsigned operand, tile_attr_id trans) {
+static bool is_power_of_two(int64_t n) {
+    return (n & (n - 1)) == 0;
+}
+
+/* Parts of a buffer can be read where its extents are powers of two; else all of it is, once. */
+static void load_operand(tile_function *f, tile_op op, unsigned operand) {
     unsigned count;
-    if (!tile_op_has_attr(f, op, trans)) return;
-    tile_builder b = tile_builder_before(f, op);
+    bool parts = true;
     const tile_value *element = tile_op_segment(f, op, operand, &count);
-    tile_value tile = prepare_tile(&b, element, count);
-    prepare_set_operand(f, op, operand, tile_build_transpose(&b, tile, NULL));
-    tile_op_remove_attr(f, op, trans);
+    const tile_type *type = tile_value_type(f, element[0]);
+    for (unsigned d = 0; d < type->rank; d++) parts &= is_power_of_two(tile_type_dim(type, d));
+    if (type->kind != TILE_TYPE_SHARED || parts) return;
+    tile_builder b = tile_builder_before(f, op);
+    prepare_set_operand(f, op, operand, prepare_tile(&b, element, count));
 }
 
 typedef struct batch {
@@ -95,10 +102,12 @@ static tile_value multiply(batch *x, int64_t i) {
 }
 
 static bool expand_batch(tile_pass *pass, tile_function *f, tile_op op) {
-    batch x = {tile_builder_before(f, op), pass->context, op};
     tile_value result = tile_op_result(f, op, 0);
     const tile_type *type = tile_value_type(f, result);
     if (type->rank == 2) return true;
+    load_operand(f, op, 0);
+    load_operand(f, op, 1);
+    batch x = {tile_builder_before(f, op), pass->context, op};
     if (tile_op_has_attr(f, op, TILE_ATTR_async)) {
         tile_report(pass->context, TILE_ERROR, tile_op_loc(f, op),
                     "dot: products of three dims are not asynchronous; write one for each matrix");
@@ -107,14 +116,7 @@ static bool expand_batch(tile_pass *pass, tile_function *f, tile_op op) {
     unsigned count = (unsigned)tile_type_dim(type, 0);
     tile_value *sums = TILE_NEW_ARRAY(pass->scratch, tile_value, count);
     for (unsigned i = 0; i < count; i++) sums[i] = multiply(&x, i);
-    const tile_segment segments[] = {{TILE_NO_VALUE, sums, count}};
-    const tile_attr axis = {.id = TILE_ATTR_axis, .expr = tile_expr_int(pass->context, 0)};
-    tile_op all = tile_build_op_of(&x.b, TILE_OP_concat, segments, 1, NULL, &axis, 1);
-    tile_op_set_int(f, all, TILE_ATTR_axis, 0);
-    tile_value *map = TILE_NEW_ARRAY(pass->scratch, tile_value, f->value_count);
-    map[result.id] = tile_op_result(f, all, 0);
-    tile_replace_values(f, f->body, map);
-    tile_erase_op(f, op);
+    replace_result(pass, f, op, prepare_side_by_side(&x.b, sums, count, 0));
     return true;
 }
 
@@ -123,8 +125,8 @@ tile_status tile_pass_expand_dots(tile_pass *pass, tile_function *f) {
     bool ok = true;
     const tile_op *dots = tile_find_ops(f, TILE_OP_dot, pass->scratch, &count);
     for (unsigned i = 0; i < count; i++) {
-        turn_operand(f, dots[i], 0, TILE_ATTR_trans_lhs);
-        turn_operand(f, dots[i], 1, TILE_ATTR_trans_rhs);
+        for (unsigned operand = 0; operand < 2; operand++)
+            prepare_turn_operand(f, dots[i], operand);
         ok &= expand_batch(pass, f, dots[i]);
     }
     return ok ? TILE_OK : TILE_INVALID;

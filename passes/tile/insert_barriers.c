@@ -358,6 +358,7 @@ static void walk_fence(barriers *b, tile_op op, access_state *s) {
 static void walk_op(barriers *b, tile_op op, access_state *s) {
     tile_opcode opcode = tile_op_opcode(b->f, op);
     const tile_op_info *info = tile_op_get_info(opcode);
+    if (opcode == TILE_OP_parallel) return; /* one thread runs it: threads get it expanded */
     if (opcode == TILE_OP_roles)
         walk_roles(b, op, s);
     else if (tile_shape_of(b->f, op) != TILE_SHAPE_NONE)

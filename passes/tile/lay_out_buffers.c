@@ -115,7 +115,7 @@ static void lay_read(tile_function *f, tile_op op, void *user) {
         tile_value value = tile_op_segment(f, op, operand, &count)[0];
         const tile_type *type = tile_value_type(f, value);
         if (type->kind == TILE_TYPE_SHARED)
-            lay_buffer(user, value, warpgroup_fastest(type, operand));
+            lay_buffer(user, value, warpgroup_fastest(f, op, operand));
     }
 }
 

@@ -8,6 +8,7 @@
  *   lower_shared.c   loads and stores between shared buffers and fragments, ldmatrix
  *   lower_store.c    tiles that are stored piece by piece
  *   lower_late.c     what only these need, computed piece by piece, too
+ *   lower_fragment.c tiles as what a thread holds of them
  *   lower_thread.c   accesses of single threads to shared buffers by coordinates
  *   lower_atomic.c   atomic accesses
  *   lower_barrier.c  barriers in shared memory
@@ -24,6 +25,7 @@
 #ifndef TILE_PASSES_TILE_LOWER_H
 #define TILE_PASSES_TILE_LOWER_H
 
+#include "lib/layout/cut.h"
 #include "lib/analysis/executors.h"
 #include "lib/analysis/range.h"
 #include "lib/layout/mma.h"
@@ -61,17 +63,6 @@ typedef struct lowering {
     uint32_t numbers_taken;
     bool failed; /* something has been refused on the way */
 } lowering;
-
-/* How a fragment is cut into accesses of `width` elements: bits[i] is the register bit that stands
- * for element offset 1 << i inside an access; the other register bits enumerate the accesses of a
- * part, one part after the other. */
-typedef struct lower_cut {
-    unsigned count; /* of accesses */
-    unsigned width_bits;
-    unsigned bits[5];
-    unsigned rest_bits;
-    unsigned rest[TILE_LAYOUT_MAX_BITS];
-} lower_cut;
 
 /* lower_thread.c ------------------------------------------------------------------------------ */
 
@@ -118,22 +109,14 @@ tile_value lower_thread_coordinate(lowering *l, const tile_layout *layout, unsig
 bool lower_bits_cross(const tile_layout *layout, unsigned d);
 /* Coordinate d of what thread 0 has in this register. */
 int64_t lower_register_coordinate(const tile_layout *layout, unsigned register_, unsigned d);
-/* The cut of a fragment for accesses of up to `widest` elements; offsets[b] is what register bit b
- * adds to the linear position, fixed the bits that other inputs contribute. */
-lower_cut lower_cut_fragment(const tile_layout *layout, const uint32_t *offsets, uint32_t fixed,
-                             unsigned widest);
-/* The cut for accesses along dim d of the tile. */
-lower_cut lower_cut_along(const tile_layout *layout, unsigned d, unsigned widest);
-/* Register number of access `index` of the cut, element `element`. */
-unsigned lower_cut_register(const lower_cut *cut, unsigned index, unsigned element);
 /* i1: this thread is the first of those that hold the same elements; no value if all differ. */
 tile_value lower_first_holder(lowering *l, const tile_layout *layout);
 tile_value lower_and(lowering *l, tile_value a, tile_value b); /* either may be none */
 
 /* Elements of access `index` of a fragment's cut, as one value (a scalar if the width is 1), and
  * the reverse: the values of all accesses, in order, become the fragment. */
-tile_value lower_take(lowering *l, tile_value fragment, const lower_cut *cut, unsigned index);
-tile_value lower_assemble(lowering *l, const tile_value *parts, const lower_cut *cut);
+tile_value lower_take(lowering *l, tile_value fragment, const tile_cut *cut, unsigned index);
+tile_value lower_assemble(lowering *l, const tile_value *parts, const tile_cut *cut);
 
 /* The type of `width` elements: a scalar or a vector. */
 const tile_type *lower_part_type(lowering *l, tile_scalar scalar, unsigned width);
@@ -163,7 +146,7 @@ typedef struct lower_view_access {
     tile_layout point_layout; /* of index tiles; the other extents are 1 */
     lower_point *point;       /* by register of these */
     tile_value mask;          /* the predicate's fragment, laid out as the tile; or none */
-    lower_cut cut;
+    tile_cut cut;
     tile_value start[TILE_MAX_RANK]; /* i32, by tile dim: index + what the thread adds */
     tile_value base;                 /* i64 offset of the thread's first element */
     tile_value predicate;            /* leading dims; none if nothing is to be checked */
@@ -225,6 +208,8 @@ lower_buffer_points lower_start_points(lowering *l, tile_op op, const tile_layou
 /* The offset in elements of a register of the tile, and whether it is inside of the buffer. */
 tile_value lower_point_offset(lowering *l, const lower_buffer_points *p, unsigned register_,
                               tile_value *predicate);
+/* op's pad in each element of a scalar or vector of this type. */
+tile_value lower_pad_of(lowering *l, tile_op op, const tile_type *type);
 /* What was loaded under a predicate, or op's pad where that is false. */
 tile_value lower_pad(lowering *l, tile_op op, tile_value loaded, tile_value predicate);
 tile_value lower_inside(lowering *l, tile_op op);
@@ -266,7 +251,7 @@ lower_shared_map lower_map_stage(lowering *l, tile_value buffer, tile_value begi
 typedef struct lower_shared_access {
     lower_shared_map map;
     const tile_layout *layout; /* of the fragment */
-    lower_cut cut;
+    tile_cut cut;
     uint32_t thread_bits;
     tile_value thread_part;
 } lower_shared_access;
@@ -385,6 +370,9 @@ void lower_end_boxes(lowering *l, lower_boxes *boxes);
 
 tile_value lower_iota(lowering *l, tile_op op);
 tile_value lower_broadcast(lowering *l, tile_op op);
+/* A comparison of tiles that is the same for neighbours which a thread holds: maps its result.
+ * False: it is not known to be. */
+bool lower_compare(lowering *l, tile_op op);
 /* A transpose, reshape, join, unjoin, slice, or a concat of tiles: maps its results. */
 void lower_rearrange(lowering *l, tile_op op);
 /* A fragment whose layout has the same threads, in the order of another one. */
@@ -393,6 +381,11 @@ tile_value lower_reorder(lowering *l, tile_value source, const tile_type *from,
 /* The same of a piece: an iota's, as lower_load_piece takes it; of a value of the new body. */
 tile_value lower_count(lowering *l, tile_op op, const tile_type *type, const tile_value *ahead);
 tile_value lower_repeat(lowering *l, tile_value source, const tile_type *from, const tile_type *to);
+
+/* lower_fragment.c ---------------------------------------------------------------------------- */
+
+/* Of a `coordinates`: one for each dim of the tile. */
+void lower_coordinates(lowering *l, tile_op op, tile_value *coordinates);
 
 /* lower_reduce.c ------------------------------------------------------------------------------ */
 
@@ -403,6 +396,11 @@ tile_value lower_permute(lowering *l, tile_value vector, const int64_t *order, u
 tile_value lower_shfl(lowering *l, tile_value value, tile_value lane, const char *kind);
 /* A tile with the extents of its layout. */
 const tile_type *lower_laid_out(lowering *l, tile_scalar scalar, const tile_layout *layout);
+
+/* lower_convert.c ----------------------------------------------------------------------------- */
+
+/* A tile in another layout. */
+tile_value lower_convert(lowering *l, tile_op op);
 
 /* lower_scan.c -------------------------------------------------------------------------------- */
 

@@ -109,61 +109,6 @@ int64_t lower_register_coordinate(const tile_layout *layout, unsigned register_,
     return tile_layout_coordinate(layout, tile_layout_apply(layout, register_, 0, 0), d);
 }
 
-/* The register bit whose offset is exactly `offset`, -1 if there is none. */
-static int find_bit(const uint32_t *offsets, unsigned reg_bits, uint32_t offset) {
-    for (unsigned bit = 0; bit < reg_bits; bit++)
-        if (offsets[bit] == offset) return (int)bit;
-    return -1;
-}
-
-static bool low_bits_free(const uint32_t *offsets, unsigned reg_bits, uint32_t fixed,
-                          unsigned width_bits) {
-    uint32_t low = (1u << width_bits) - 1, others = fixed;
-    for (unsigned bit = 0; bit < reg_bits; bit++)
-        if ((offsets[bit] & (offsets[bit] - 1)) || offsets[bit] > low) others |= offsets[bit];
-    return (others & low) == 0;
-}
-
-lower_cut lower_cut_fragment(const tile_layout *layout, const uint32_t *offsets, uint32_t fixed,
-                             unsigned widest) {
-    lower_cut cut = {0};
-    unsigned reg_bits = layout->reg_bits;
-    bool taken[TILE_LAYOUT_MAX_BITS] = {false};
-    for (unsigned bits = 1; 1u << bits <= widest && bits <= 4; bits++) {
-        int bit = find_bit(offsets, reg_bits, 1u << (bits - 1));
-        if (bit < 0 || !low_bits_free(offsets, reg_bits, fixed, bits)) break;
-        cut.bits[cut.width_bits++] = (unsigned)bit;
-        taken[bit] = true;
-    }
-    for (unsigned bit = 0; bit < reg_bits; bit++)
-        if (!taken[bit]) cut.rest[cut.rest_bits++] = bit;
-    cut.count = tile_layout_parts(layout) << cut.rest_bits;
-    return cut;
-}
-
-lower_cut lower_cut_along(const tile_layout *layout, unsigned d, unsigned widest) {
-    const uint32_t elsewhere = UINT32_C(1) << 31; /* what moves another dim is no neighbour */
-    uint32_t offsets[TILE_LAYOUT_MAX_BITS], fixed = 0;
-    for (unsigned bit = 0; bit < layout->reg_bits; bit++) {
-        uint32_t along = tile_layout_coordinate(layout, layout->reg[bit], d);
-        bool other = layout->reg[bit] != along << tile_layout_dim_shift(layout, d);
-        offsets[bit] = along | (other ? elsewhere : 0);
-    }
-    for (unsigned i = 0; i < TILE_LANE_BITS; i++)
-        fixed |= tile_layout_coordinate(layout, layout->lane[i], d);
-    for (unsigned i = 0; i < layout->warp_bits; i++)
-        fixed |= tile_layout_coordinate(layout, layout->warp[i], d);
-    return lower_cut_fragment(layout, offsets, fixed, widest);
-}
-
-unsigned lower_cut_register(const lower_cut *cut, unsigned index, unsigned element) {
-    unsigned part = index >> cut->rest_bits;
-    unsigned register_ = part << (cut->rest_bits + cut->width_bits);
-    for (unsigned i = 0; i < cut->rest_bits; i++) register_ |= (index >> i & 1) << cut->rest[i];
-    for (unsigned i = 0; i < cut->width_bits; i++) register_ |= (element >> i & 1) << cut->bits[i];
-    return register_;
-}
-
 tile_value lower_first_holder(lowering *l, const tile_layout *layout) {
     uint32_t mask = tile_layout_redundant_threads(layout);
     if (!mask) return TILE_NO_VALUE;
@@ -183,14 +128,14 @@ const tile_type *lower_part_type(lowering *l, tile_scalar scalar, unsigned width
                       : tile_type_vector(context, scalar, width);
 }
 
-tile_value lower_take(lowering *l, tile_value fragment, const lower_cut *cut, unsigned index) {
+tile_value lower_take(lowering *l, tile_value fragment, const tile_cut *cut, unsigned index) {
     const tile_type *type = tile_value_type(l->f, fragment);
-    unsigned width = 1u << cut->width_bits, first = lower_cut_register(cut, index, 0);
+    unsigned width = 1u << cut->width_bits, first = tile_cut_register(cut, index, 0);
     const tile_type *part = lower_part_type(l, type->scalar, width);
     int64_t order[16];
     bool in_row = true;
     for (unsigned i = 0; i < width; i++) {
-        order[i] = lower_cut_register(cut, index, i);
+        order[i] = tile_cut_register(cut, index, i);
         in_row &= order[i] == first + i;
     }
     if (in_row && width == tile_type_elements(type)) return fragment;
@@ -200,7 +145,7 @@ tile_value lower_take(lowering *l, tile_value fragment, const lower_cut *cut, un
     return picked;
 }
 
-tile_value lower_assemble(lowering *l, const tile_value *parts, const lower_cut *cut) {
+tile_value lower_assemble(lowering *l, const tile_value *parts, const tile_cut *cut) {
     unsigned count = cut->count, width = 1u << cut->width_bits;
     const tile_type *part = tile_value_type(l->f, parts[0]);
     bool one = count == 1 && part->kind == TILE_TYPE_VECTOR;
@@ -209,7 +154,7 @@ tile_value lower_assemble(lowering *l, const tile_value *parts, const lower_cut 
     bool in_row = true;
     for (unsigned index = 0; index < count; index++)
         for (unsigned i = 0; i < width; i++)
-            order[lower_cut_register(cut, index, i)] = index * width + i;
+            order[tile_cut_register(cut, index, i)] = index * width + i;
     for (unsigned i = 0; i < count * width; i++) in_row &= order[i] == i;
     if (in_row) return all;
     tile_value ordered = tile_build_permute(&l->builder, all, tile_value_type(l->f, all));

@@ -56,12 +56,12 @@ static tile_value build_access(lowering *l, tile_builder *b, const atomic_op *a,
 
 /* Tiles --------------------------------------------------------------------------------------- */
 
-static tile_value elements_of(lowering *l, tile_value fragment, const lower_cut *cut, unsigned i) {
+static tile_value elements_of(lowering *l, tile_value fragment, const tile_cut *cut, unsigned i) {
     return fragment.id ? lower_take(l, fragment, cut, i) : TILE_NO_VALUE;
 }
 
 /* Where the cut takes one at a time. */
-static tile_value element_of(lowering *l, tile_value fragment, const lower_cut *cut, unsigned i) {
+static tile_value element_of(lowering *l, tile_value fragment, const tile_cut *cut, unsigned i) {
     bool one = fragment.id && tile_value_type(l->f, fragment)->kind == TILE_TYPE_SCALAR;
     tile_value taken = one ? fragment : elements_of(l, fragment, cut, i); /* one for all */
     if (!taken.id || tile_value_type(l->f, taken)->kind == TILE_TYPE_SCALAR) return taken;
@@ -70,7 +70,7 @@ static tile_value element_of(lowering *l, tile_value fragment, const lower_cut *
 }
 
 static tile_value operand_at(lowering *l, const atomic_op *a, tile_value fragment,
-                             const lower_cut *cut, unsigned i) {
+                             const tile_cut *cut, unsigned i) {
     return a->swaps ? element_of(l, fragment, cut, i) : elements_of(l, fragment, cut, i);
 }
 
@@ -102,7 +102,7 @@ static tile_value update_shared(lowering *l, const atomic_op *a, tile_value hold
     lower_shared_access s = lower_start_shared(l, &map, a->type->layout, widest(l, a, true));
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, s.cut.count);
     for (unsigned i = 0; i < s.cut.count; i++) {
-        tile_value offset = lower_shared_access_offset(l, &s, lower_cut_register(&s.cut, i, 0));
+        tile_value offset = lower_shared_access_offset(l, &s, tile_cut_register(&s.cut, i, 0));
         tile_value predicate = lower_and(l, holder, element_of(l, a->predicate, &s.cut, i));
         parts[i] =
             build_access(l, &l->builder, a, operand_at(l, a, a->src, &s.cut, i),
@@ -114,11 +114,11 @@ static tile_value update_shared(lowering *l, const atomic_op *a, tile_value hold
 /* Index tiles in a buffer: each element has a place of its own. */
 static tile_value update_points(lowering *l, const atomic_op *a, tile_value holder) {
     lower_buffer_points p = lower_start_points(l, a->op, a->type->layout);
-    lower_cut cut = lower_cut_along(a->type->layout, 0, 1);
+    tile_cut cut = tile_cut_along(a->type->layout, 0, 1);
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, cut.count);
     for (unsigned i = 0; i < cut.count; i++) {
         tile_value predicate,
-            offset = lower_point_offset(l, &p, lower_cut_register(&cut, i, 0), &predicate);
+            offset = lower_point_offset(l, &p, tile_cut_register(&cut, i, 0), &predicate);
         predicate = lower_and(l, predicate, holder);
         predicate = lower_and(l, predicate, element_of(l, a->predicate, &cut, i));
         parts[i] = build_access(l, &l->builder, a, element_of(l, a->src, &cut, i),
@@ -155,6 +155,17 @@ static tile_value inside_view(lowering *l, const atomic_op *a) {
     return inside;
 }
 
+/* Whether nobody can have touched the buffer's bytes yet. */
+static bool is_first_access(const lowering *l, tile_op op) {
+    const tile_function *f = &l->old;
+    if (tile_op_at(f, op)->parent.id != f->body.id) return false;
+    TILE_FOR_EACH_OP (f, before, f->body) {
+        if (before.id == op.id) return true;
+        if (!lower_is_arithmetic(f, before)) return false;
+    }
+    return false;
+}
+
 static tile_value update_scalar(lowering *l, const atomic_op *a) {
     bool shared = tile_value_type(&l->old, a->memory[0])->kind == TILE_TYPE_SHARED;
     tile_value base = shared ? lower_mapped(l, a->memory[0]) : l->views[a->memory[0].id]->base;
@@ -162,7 +173,8 @@ static tile_value update_scalar(lowering *l, const atomic_op *a) {
                                : lower_view_offset(l, a->memory, a->memory_count);
     tile_value zero = lower_int(l, 0), inside = shared ? TILE_NO_VALUE : inside_view(l, a);
     tile_value predicate = lower_and(l, inside, a->predicate);
-    if (a->buffer.id && tile_sync_is_explicit(&l->old, a->op)) lower_end_in_sync(l);
+    if (a->buffer.id && tile_sync_is_explicit(&l->old, a->op) && !is_first_access(l, a->op))
+        lower_end_in_sync(l);
     tile_value first = tile_build_eq(&l->builder, l->thread, zero);
     tile_op branch = tile_build_if_else(&l->builder, first, NULL, 0);
     tile_builder inner = tile_builder_at_end(l->f, tile_op_region(l->f, branch, 0));

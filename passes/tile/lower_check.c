@@ -1,6 +1,7 @@
 /* What lower-tiles takes for granted, checked beforehand: the text that comes in may be anybody's,
  * and may have left out the passes before this one. */
 #include "lib/analysis/rearranged.h"
+#include "lib/analysis/conversion.h"
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/product.h"
@@ -18,6 +19,7 @@ typedef struct checker {
     const tile_range *ranges;
     int64_t instructions; /* of one thread, about, up to here */
     bool ok;
+    bool crowded; /* registers: has been told */
 } checker;
 
 static int64_t larger(int64_t a, int64_t b) {
@@ -84,12 +86,14 @@ static void check_dot(checker *c, tile_op op) {
 
 static void check_convert(checker *c, tile_op op) {
     unsigned count;
-    const tile_layout *from = tile_value_type(c->f, tile_op_operand(c->f, op, 0))->layout;
+    tile_shuffle_plan plan;
+    const tile_type *tile = tile_value_type(c->f, tile_op_operand(c->f, op, 0));
     const tile_layout *to = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
     tile_op_segment(c->f, op, 1, &count);
-    if (!count && !tile_layout_same_threads(from, to))
+    if (!count && !tile_layout_same_threads(tile->layout, to) &&
+        !tile_conversion_shuffles(tile, to, &plan))
         fail(c, op,
-             "convert_layout: elements move between threads, which takes a shared buffer as second "
+             "convert_layout: elements move between warps, which takes a shared buffer as second "
              "operand");
 }
 
@@ -127,7 +131,7 @@ static void check_broadcast(checker *c, tile_op op) {
 static void check_copy(checker *c, tile_op op, const tile_gather *g) {
     tile_layout ignored;
     if (!g->tiles && !g->predicate.id) return;
-    if (tile_op_opcode(c->f, op) == TILE_OP_copy || tile_op_pads(c->f, op) ||
+    if (tile_op_opcode(c->f, op) == TILE_OP_copy ||
         tile_op_mechanism(c->f, op) != TILE_MECHANISM_GROUP ||
         !lower_gathered_copy(c->f, c->ranges, op, &ignored))
         fail(c, op,
@@ -147,7 +151,7 @@ static void check_gather(checker *c, tile_op op) {
              "gather: elements move between threads, which takes a shared buffer, and each has the "
              "indices of its elements; run assign-layouts");
     if (!tile_gather_of(c->f, op, &g)) return;
-    if (g.type->kind == TILE_TYPE_SHARED && tile_op_pads(c->f, op))
+    if (tile_op_opcode(c->f, op) == TILE_OP_copy && tile_op_pads(c->f, op))
         fail(c, op, "a copy with a pad goes through registers; run assign-layouts");
     else if (g.type->kind == TILE_TYPE_SHARED)
         check_copy(c, op, &g);
@@ -353,6 +357,27 @@ static int64_t instructions_of(const checker *c, tile_op op) {
     return fragments * (tile_type_dim(left, 1) / row->k) + most / ELEMENTS_OF_LDMATRIX;
 }
 
+/* A tile of which each thread would have many times the registers that there are. */
+static void check_registers(checker *c, tile_op op) {
+    enum { HAS = 255, MOST = 16 * 256, WORD = 32 };
+    for (unsigned i = 0; i < tile_op_result_count(c->f, op); i++) {
+        const tile_type *type = tile_value_type(c->f, tile_op_result(c->f, op, i));
+        if (type->kind != TILE_TYPE_TILE || !type->layout) continue;
+        uint64_t bits =
+            (uint64_t)tile_layout_registers(type->layout) * tile_scalar_bits(type->scalar);
+        if (bits / WORD <= MOST) continue;
+        c->ok = false;
+        if (c->crowded) return;
+        c->crowded = true;
+        tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, op),
+                    "%s: the tile takes %llu registers of each of %u threads, which have %d; use "
+                    "smaller tiles or more warps",
+                    tile_op_name(c->f, op), (unsigned long long)(bits / WORD),
+                    32u << type->layout->warp_bits, HAS);
+        return;
+    }
+}
+
 /* Reports the operation with which a thread's code gets too long. LLVM takes more than twice the
  * time for twice the code, and what does not fit into the instruction cache runs slowly. */
 static void check_length(checker *c, tile_op op) {
@@ -371,6 +396,10 @@ static void check_op(tile_function *f, tile_op op, void *user) {
     checker *c = user;
     bool before = c->ok;
     c->ok = true;
+    if (tile_op_opcode(f, op) == TILE_OP_parallel)
+        fail(c, op,
+             "parallel: its elements are not operations on tiles yet; run expand-parallel before "
+             "assign-layouts");
     for (unsigned i = 0; i < tile_op_operand_count(f, op) && c->ok; i++)
         check_value(c, op, tile_op_operand(f, op, i));
     for (unsigned i = 0; i < tile_op_result_count(f, op) && c->ok; i++)
@@ -391,6 +420,7 @@ static void check_op(tile_function *f, tile_op op, void *user) {
     if (c->ok) check_gather(c, op);
     if (c->ok) check_parts(c, op);
     if (c->ok) check_rank(c, op);
+    if (c->ok) check_registers(c, op);
     if (c->ok) check_length(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_dot) check_dot(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_convert_layout) check_convert(c, op);

@@ -12,7 +12,7 @@
 #include "passes/tile/warpgroup.h"
 
 /* How many elements both cuts move at once: as long as they take the same register bits. */
-static unsigned common_width(const lower_cut *a, const lower_cut *b) {
+static unsigned common_width(const tile_cut *a, const tile_cut *b) {
     unsigned bits = 0;
     while (bits < a->width_bits && bits < b->width_bits && a->bits[bits] == b->bits[bits]) bits++;
     return 1u << bits;
@@ -36,6 +36,31 @@ static void explain_threads(lowering *l, tile_op op, const tile_type *view, unsi
     }
 }
 
+/* cp.async zeroes what it does not read; another pad is stored, which is there before the barrier
+ * behind the wait, as the copy is. */
+static void copy_or_pad(lowering *l, tile_op op, tile_value base, tile_value source,
+                        const lower_shared_access *to, tile_value target, tile_value predicate,
+                        unsigned bytes, const tile_type *part) {
+    tile_builder outer = l->builder;
+    bool pads = predicate.id && tile_op_pads(&l->old, op);
+    tile_op branch = {0};
+    if (pads) {
+        branch = tile_build_if_else(&outer, predicate, NULL, 0);
+        l->builder.region = tile_op_region(l->f, branch, 0);
+    }
+    tile_build_cp_async(&l->builder, base, &source, 1, to->map.buffer, &target, 1,
+                        pads ? TILE_NO_VALUE : predicate);
+    tile_op_set_int(l->f, tile_region_at(l->f, l->builder.region)->last, TILE_ATTR_bytes, bytes);
+    lower_keep_cache(l, op);
+    if (!pads) return;
+    tile_build_yield(&l->builder, NULL, 0);
+    l->builder.region = tile_op_region(l->f, branch, 1);
+    tile_build_st_shared(&l->builder, lower_pad_of(l, op, part), to->map.buffer, &target, 1,
+                         TILE_NO_VALUE);
+    tile_build_yield(&l->builder, NULL, 0);
+    l->builder = outer;
+}
+
 /* One thread's part of a copy from a view to a buffer: in the background where the hardware can,
  * which cannot round. */
 static void copy_in(lowering *l, tile_op op, const tile_value *view, const tile_value *buffer,
@@ -47,7 +72,7 @@ static void copy_in(lowering *l, tile_op op, const tile_value *view, const tile_
     lower_shared_map map = lower_map_shared(l, buffer, buffer_count, layout);
     lower_shared_access to = lower_start_shared(l, &map, layout, 1u << from.cut.width_bits);
     to.cut =
-        lower_cut_fragment(layout, to.map.reg, to.thread_bits, common_width(&from.cut, &to.cut));
+        tile_cut_fragment(layout, to.map.reg, to.thread_bits, common_width(&from.cut, &to.cut));
     from.cut = to.cut;
     tile_scalar scalar = tile_value_type(&l->old, view[0])->scalar;
     unsigned width = 1u << to.cut.width_bits, bytes = tile_scalar_bytes(scalar) * width;
@@ -55,17 +80,15 @@ static void copy_in(lowering *l, tile_op op, const tile_value *view, const tile_
     if (async && !suits) explain_threads(l, op, tile_value_type(&l->old, view[0]), bytes);
     for (unsigned i = 0; i < to.cut.count; i++) {
         tile_value predicate, source = lower_view_access_offset(l, &from, i, &predicate);
-        tile_value target = lower_shared_access_offset(l, &to, lower_cut_register(&to.cut, i, 0));
+        tile_value target = lower_shared_access_offset(l, &to, tile_cut_register(&to.cut, i, 0));
+        const tile_type *type = lower_part_type(l, scalar, width);
         if (async && suits) {
-            tile_build_cp_async(&l->builder, from.view->base, &source, 1, to.map.buffer, &target, 1,
-                                predicate);
-            tile_op last = tile_region_at(l->f, l->builder.region)->last;
-            tile_op_set_int(l->f, last, TILE_ATTR_bytes, bytes);
-            lower_keep_cache(l, op);
+            copy_or_pad(l, op, from.view->base, source, &to, target, predicate, bytes, type);
         } else {
-            tile_value part = tile_build_ld_global(&l->builder, from.view->base, &source, 1,
-                                                   predicate, lower_part_type(l, scalar, width));
+            tile_value part =
+                tile_build_ld_global(&l->builder, from.view->base, &source, 1, predicate, type);
             lower_keep_cache(l, op);
+            part = lower_pad(l, op, part, predicate);
             if (scalar != tile->scalar)
                 part = tile_build_cast(&l->builder, part, lower_part_type(l, tile->scalar, width));
             tile_build_st_shared(&l->builder, part, to.map.buffer, &target, 1, TILE_NO_VALUE);

@@ -111,15 +111,13 @@ void lower_mask_view(lowering *l, tile_op op, lower_view_access *a) {
         return;
     }
     a->mask = predicate;
-    if (!keeps_width(l, a, gather.predicate)) a->cut = lower_cut_along(a->layout, 0, 1);
+    if (!keeps_width(l, a, gather.predicate)) a->cut = tile_cut_along(a->layout, 0, 1);
 }
 
 /* Pads ---------------------------------------------------------------------------------------- */
 
-tile_value lower_pad(lowering *l, tile_op op, tile_value loaded, tile_value predicate) {
-    if (!predicate.id || !tile_op_pads(&l->old, op)) return loaded;
+tile_value lower_pad_of(lowering *l, tile_op op, const tile_type *type) {
     char bytes[8];
-    const tile_type *type = tile_value_type(l->f, loaded);
     tile_context *context = tile_function_context(l->f);
     tile_pad_write(&l->old, op, type->scalar, bytes);
     double number = tile_scalar_read(type->scalar, bytes);
@@ -127,7 +125,12 @@ tile_value lower_pad(lowering *l, tile_op op, tile_value loaded, tile_value pred
                                 ? tile_expr_float(context, number)
                                 : tile_expr_int(context, tile_integer_read(type->scalar, bytes));
     tile_value pad = tile_function_constant(l->f, lower_part_type(l, type->scalar, 1), expr);
-    if (type->kind != TILE_TYPE_SCALAR) pad = tile_build_splat(&l->builder, pad, type);
+    return type->kind == TILE_TYPE_SCALAR ? pad : tile_build_splat(&l->builder, pad, type);
+}
+
+tile_value lower_pad(lowering *l, tile_op op, tile_value loaded, tile_value predicate) {
+    if (!predicate.id || !tile_op_pads(&l->old, op)) return loaded;
+    tile_value pad = lower_pad_of(l, op, tile_value_type(l->f, loaded));
     return tile_build_select(&l->builder, predicate, loaded, pad);
 }
 
@@ -210,12 +213,12 @@ tile_value lower_gather(lowering *l, tile_op op) {
     lower_store_shared(l, lower_mapped(l, src[0]), from, buffer, 1);
     tile_build_sync_for(&l->builder, l->who);
     lower_buffer_points p = {.type = place, .layout = to->layout, .covered = to->rank};
-    lower_cut cut = lower_cut_along(to->layout, 0, 1);
+    tile_cut cut = tile_cut_along(to->layout, 0, 1);
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, cut.count);
     tile_value zero = lower_int(l, 0), coordinates[TILE_MAX_RANK];
     for (unsigned t = 0; t < to->rank; t++) p.thread[t] = lower_thread_coordinate(l, to->layout, t);
     for (unsigned i = 0; i < cut.count; i++) {
-        unsigned register_ = lower_cut_register(&cut, i, 0);
+        unsigned register_ = tile_cut_register(&cut, i, 0);
         for (unsigned t = 0; t < to->rank; t++)
             coordinates[t] = t == axis ? zero : lower_own_coordinate(l, &p, t, register_);
         coordinates[axis] =

@@ -10,6 +10,7 @@ typedef struct combining {
     tile_opcode opcode;
     tile_word kind;
     tile_scalar scalar; /* that is computed in */
+    bool nan;           /* one that is NaN wins */
 } combining;
 
 /* What is combined: values, and of reduce_arg their coordinates. */
@@ -46,7 +47,11 @@ static tile_value wins(const combining *c, bundle a, bundle b) {
 static bundle combine(const combining *c, bundle a, bundle b) {
     const tile_segment operands[] = {{a.value, NULL, 0}, {b.value, NULL, 0}};
     tile_builder *t = &c->l->builder;
-    if (!a.place.id) return (bundle){.value = tile_build_op_value(t, c->opcode, operands, 2, NULL)};
+    if (!a.place.id) {
+        tile_value both = tile_build_op_value(t, c->opcode, operands, 2, NULL);
+        if (c->nan) tile_op_set_flag(c->l->f, tile_value_def(c->l->f, both), TILE_ATTR_nan);
+        return (bundle){.value = both};
+    }
     tile_value other = wins(c, a, b);
     return (bundle){tile_build_select(t, other, b.value, a.value),
                     tile_build_select(t, other, b.place, a.place)};
@@ -165,13 +170,16 @@ const tile_type *lower_laid_out(lowering *l, tile_scalar scalar, const tile_layo
     return laid_out(&c, scalar, layout);
 }
 
+enum { VALUES = 1, PLACES = 2 }; /* of the row's operands: the buffers */
+
+/* operand: the buffer through which values go. */
 static bundle combine_warps(const combining *c, const tile_reduce_plan *plan, tile_op op,
-                            const tile_layout *to, bundle sum) {
+                            unsigned operand, const tile_layout *to, bundle sum) {
     unsigned count;
     lowering *l = c->l;
-    const tile_value *buffer = tile_op_segment(&l->old, op, 1, &count), *places = NULL;
+    const tile_value *buffer = tile_op_segment(&l->old, op, operand, &count), *places = NULL;
     tile_layout gathered = tile_reduce_gathered(plan, to);
-    if (sum.place.id) places = tile_op_segment(&l->old, op, 2, &count);
+    if (sum.place.id) places = tile_op_segment(&l->old, op, PLACES, &count);
     if (tile_sync_is_explicit(&l->old, op)) lower_end_in_sync(l);
     lower_store_shared(l, sum.value, laid_out(c, c->scalar, &plan->partial), buffer, 1);
     if (places) lower_store_shared(l, sum.place, laid_out(c, TILE_i32, &plan->partial), places, 1);
@@ -195,6 +203,40 @@ static tile_value count_along(lowering *l, const tile_layout *layout, unsigned a
     return tile_build_concat(&l->builder, values, registers);
 }
 
+/* What all threads have, in the layout of the result; operand: the buffer. */
+static bundle combine_all(const combining *c, const tile_reduce_plan *plan, tile_op op,
+                          unsigned operand, const tile_layout *to, bundle all) {
+    bundle sum = combine_lanes(c, plan, combine_own(c, plan, all));
+    return tile_reduce_exchanges(plan, to) ? combine_warps(c, plan, op, operand, to, sum) : sum;
+}
+
+/* The largest (smallest) element of each row first, then the lowest coordinate of those that are
+ * like it, or of all where it is NaN: two reductions of one instruction or two for each pair, where
+ * pairs of elements and coordinates take ten. */
+static bundle find_in_turn(const combining *c, const tile_reduce_plan *plan, tile_op op,
+                           const tile_layout *to, bundle all) {
+    lowering *l = c->l;
+    tile_builder *t = &l->builder;
+    unsigned registers = length_of(c, all.value), steps = 1u << plan->own_steps;
+    int64_t *row = TILE_NEW_ARRAY(l->pass->scratch, int64_t, registers);
+    for (unsigned n = 0; n < tile_layout_registers(&plan->narrow); n++)
+        for (unsigned step = 0; step < steps; step++)
+            for (unsigned part = 0; part < plan->source.count[plan->axis]; part++)
+                row[tile_reduce_register(plan, n, step, part)] = n;
+    bundle best = combine_all(c, plan, op, VALUES, to, (bundle){.value = all.value});
+    tile_value wanted = lower_permute(l, best.value, row, registers);
+    tile_value found = tile_build_eq(t, all.value, wanted);
+    if (tile_scalar_is_floating(c->scalar))
+        found = tile_build_or(
+            t, found, lower_permute(l, tile_build_ne(t, best.value, best.value), row, registers));
+    const combining least = {l, TILE_OP_min, TILE_WORD_kind_min, TILE_i32, false};
+    tile_value beyond =
+        tile_build_splat(t, lower_int(l, INT32_MAX), tile_value_type(l->f, all.place));
+    bundle places = {.value = tile_build_select(t, found, all.place, beyond)};
+    best.place = combine_all(&least, plan, op, PLACES, to, places).value;
+    return best;
+}
+
 /* op: a reduce or reduce_arg; *places: the coordinates of the latter. */
 tile_value lower_reduce(lowering *l, tile_op op, tile_value *places) {
     tile_reduction reduction;
@@ -204,16 +246,18 @@ tile_value lower_reduce(lowering *l, tile_op op, tile_value *places) {
     tile_context *context = tile_function_context(l->f);
     tile_reduction_of(&l->old, op, &reduction);
     combining c = {l, tile_kind_opcode(reduction.kind), reduction.kind,
-                   tile_reduction_scalar(reduction.kind, from->scalar)};
+                   tile_reduction_scalar(reduction.kind, from->scalar),
+                   tile_op_has_attr(&l->old, op, TILE_ATTR_nan)};
     tile_reduce_plan plan = tile_reduce_make_plan(from->layout, reduction.axis);
     bundle sum = {.value = lower_mapped(l, src)};
     if (c.scalar != from->scalar)
         sum.value = tile_build_cast(&l->builder, sum.value,
                                     tile_type_vector(context, c.scalar, tile_type_registers(from)));
     if (places) sum.place = count_along(l, from->layout, reduction.axis);
-    sum = combine_lanes(&c, &plan, combine_own(&c, &plan, sum));
-    if (tile_reduce_exchanges(&plan, to->layout))
-        sum = combine_warps(&c, &plan, op, to->layout, sum);
+    if (places && tile_layout_equal(&plan.narrow, to->layout))
+        sum = find_in_turn(&c, &plan, op, to->layout, sum);
+    else
+        sum = combine_all(&c, &plan, op, VALUES, to->layout, sum);
     if (places) *places = sum.place;
     if (c.scalar == from->scalar) return sum.value;
     return tile_build_cast(&l->builder, sum.value,

@@ -1,6 +1,7 @@
 /* Coordinates of a tile's elements, from a thread's number and its registers; tiles whose elements
  * are repeated, which only renames registers. */
 #include "lib/analysis/rearranged.h"
+#include "lib/analysis/runs.h"
 #include "lib/ir/shape.h"
 #include "lib/layout/layout.h"
 #include "passes/tile/lower.h"
@@ -250,4 +251,46 @@ tile_value lower_broadcast(lowering *l, tile_op op) {
     tile_value source = tile_op_operand(&l->old, op, 0);
     return lower_repeat(l, lower_mapped(l, source), tile_value_type(&l->old, source),
                         tile_value_type(&l->old, tile_op_result(&l->old, op, 0)));
+}
+
+/* Register bits of a layout that only change what neighbours of one run along some dim share. */
+static uint32_t shared_bits(const lowering *l, tile_op op, const tile_layout *layout) {
+    uint32_t bits = 0;
+    for (unsigned d = 0; d < layout->rank; d++) {
+        unsigned run = tile_compare_run(&l->old, l->ranges, op, d);
+        unsigned shift = tile_layout_dim_shift(layout, d);
+        for (unsigned b = 0; run > 1 && b < layout->reg_bits; b++)
+            for (unsigned k = 0; k < layout->dim_bits[d] && 1u << k < run; k++)
+                if (layout->reg[b] == UINT32_C(1) << (shift + k)) bits |= UINT32_C(1) << b;
+    }
+    return bits;
+}
+
+/* One comparison for each run that a thread holds, in the place of one for each register. */
+bool lower_compare(lowering *l, tile_op op) {
+    if (!tile_op_has_trait(tile_op_opcode(&l->old, op), TILE_TRAIT_COMPARE) ||
+        tile_op_operand_count(&l->old, op) != 2)
+        return false;
+    const tile_type *type = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
+    if (type->kind != TILE_TYPE_TILE) return false;
+    uint32_t same = shared_bits(l, op, type->layout);
+    if (!same) return false;
+    unsigned registers = tile_type_registers(type), count = 0;
+    int64_t *first = TILE_NEW_ARRAY(l->pass->scratch, int64_t, registers);
+    int64_t *order = TILE_NEW_ARRAY(l->pass->scratch, int64_t, registers);
+    for (unsigned i = 0; i < registers; i++) {
+        if (!(i & same)) {
+            order[i] = count;
+            first[count++] = i;
+        }
+        order[i] = order[i & ~same];
+    }
+    tile_segment operands[2];
+    for (unsigned i = 0; i < 2; i++)
+        operands[i] = (tile_segment){
+            .head = permute(l, lower_mapped(l, tile_op_operand(&l->old, op, i)), first, count)};
+    tile_value found =
+        tile_build_op_value(&l->builder, tile_op_opcode(&l->old, op), operands, 2, NULL);
+    l->map[tile_op_result(&l->old, op, 0).id] = permute(l, found, order, registers);
+    return true;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/layout/layout.h"
+#include "lib/layout/traffic.h"
 #include "passes/tile/lower.h"
 
 /* What the coordinates of a part add to its offsets where all are constants: bits that the part has
@@ -86,7 +87,7 @@ lower_shared_access lower_start_shared(lowering *l, const lower_shared_map *map,
         a.thread_bits |= map->begin_bits;
         a.thread_part = tile_build_xor(&l->builder, a.thread_part, map->begin);
     }
-    a.cut = lower_cut_fragment(layout, a.map.reg, a.thread_bits, widest);
+    a.cut = tile_cut_fragment(layout, a.map.reg, a.thread_bits, widest);
     return a;
 }
 
@@ -98,51 +99,9 @@ tile_value lower_shared_access_offset(lowering *l, const lower_shared_access *a,
 
 /* ldmatrix and stmatrix ----------------------------------------------------------------------- */
 
-/* ldmatrix gives lane i of a warp four neighbouring bytes, p elements, of row i / 4 of a matrix:
- * elements p * (i % 4) to p * (i % 4) + p - 1. A row is 16 bytes in a row of shared memory, and
- * lane i says where row i % 8 of matrix i / 8 begins. With .trans, rows and columns of an 8x8
- * matrix of 16-bit elements change places. So of what the register and lane bits add to the offset,
- *
- *              registers       lane 0, 1    lane 2, 3, 4
- *    plain     1 .. p / 2      p, 2p        rows            columns lie side by side
- *    trans     row 1           rows 2, 4    1, 2, 4         rows lie side by side
- *
- * and everything else must leave the bits inside a row alone. stmatrix stores what ldmatrix loads.
- */
-typedef struct matrix_match {
-    bool matches;
-    bool trans;
-    unsigned own_bits; /* register bits inside a matrix: log2 of p */
-    uint32_t rows[3];  /* what bits 0..2 of a row's number add */
-} matrix_match;
-
-static bool is_column(const uint32_t *three) {
-    return three[0] == 1 && three[1] == 2 && three[2] == 4;
-}
-
-/* Whether a lane's elements and the lanes of a quad lie side by side. */
-static bool is_row(const lower_shared_map *map, unsigned own_bits) {
-    bool row = true;
-    for (unsigned bit = 0; bit < own_bits; bit++) row &= map->reg[bit] == UINT32_C(1) << bit;
-    for (unsigned i = 0; i < 2; i++) row &= map->lane[i] == UINT32_C(1) << (own_bits + i);
-    return row;
-}
-
-static matrix_match match_matrices(const lower_shared_map *map, const tile_type *tile) {
-    const tile_layout *layout = tile->layout;
-    unsigned bits = tile_scalar_bits(tile->scalar);
-    uint32_t turned[3] = {map->reg[0], map->lane[0], map->lane[1]};
-    matrix_match match = {.own_bits = bits == 8 ? 2 : bits == 16 ? 1 : 0};
-    if (bits < 8 || bits > 32 || layout->reg_bits < match.own_bits) return match;
-    match.trans = bits == 16 && is_column(map->lane + 2);
-    if (!match.trans && !is_row(map, match.own_bits)) return match;
-    memcpy(match.rows, match.trans ? turned : map->lane + 2, sizeof match.rows);
-    uint32_t low =
-        match.rows[0] | match.rows[1] | match.rows[2] | (map->begin.id ? map->begin_bits : 0);
-    for (unsigned bit = match.own_bits; bit < layout->reg_bits; bit++) low |= map->reg[bit];
-    for (unsigned bit = 0; bit < layout->warp_bits; bit++) low |= map->warp[bit];
-    match.matches = (low & ((UINT32_C(4) << match.own_bits) - 1)) == 0;
-    return match;
+static tile_matrices match_matrices(const lower_shared_map *map, const tile_type *tile) {
+    return tile_matrices_find(tile->layout, map->reg, map->lane, map->warp,
+                              map->begin.id ? map->begin_bits : 0, tile_scalar_bits(tile->scalar));
 }
 
 /* A fragment as matrices: up to four in each instruction. */
@@ -160,8 +119,8 @@ typedef struct matrix_access {
 static bool start_matrices(lowering *l, const lower_shared_map *map, const tile_type *tile,
                            matrix_access *a) {
     const tile_layout *layout = tile->layout;
-    matrix_match match = match_matrices(map, tile);
-    if (!match.matches) return false;
+    tile_matrices match = match_matrices(map, tile);
+    if (!match.match) return false;
     unsigned matrix_bits = layout->reg_bits - match.own_bits;
     if (matrix_bits > 2) matrix_bits = 2;
     uint32_t bases[TILE_LANE_BITS + TILE_LAYOUT_MAX_WARP_BITS] = {match.rows[0], match.rows[1],
@@ -223,7 +182,7 @@ static tile_value load_elements(lowering *l, const lower_shared_map *map, const 
     unsigned accesses = a.cut.count;
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, accesses);
     for (unsigned i = 0; i < accesses; i++) {
-        tile_value offset = lower_shared_access_offset(l, &a, lower_cut_register(&a.cut, i, 0));
+        tile_value offset = lower_shared_access_offset(l, &a, tile_cut_register(&a.cut, i, 0));
         parts[i] = tile_build_ld_shared(&l->builder, a.map.buffer, &offset, 1,
                                         lower_part_type(l, tile->scalar, 1u << a.cut.width_bits));
     }
@@ -260,7 +219,7 @@ void lower_store_mapped(lowering *l, tile_value fragment, const lower_shared_map
         return;
     lower_shared_access a = lower_start_shared(l, map, tile->layout, lower_widest(tile->scalar));
     for (unsigned i = 0; i < a.cut.count; i++) {
-        tile_value offset = lower_shared_access_offset(l, &a, lower_cut_register(&a.cut, i, 0));
+        tile_value offset = lower_shared_access_offset(l, &a, tile_cut_register(&a.cut, i, 0));
         tile_value part = lower_take(l, fragment, &a.cut, i);
         tile_build_st_shared(&l->builder, part, a.map.buffer, &offset, 1, predicate);
     }

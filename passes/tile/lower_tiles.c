@@ -182,11 +182,24 @@ static void map_results(lowering *l, tile_op from, tile_op to) {
 
 /* 3. One thread speaks for its set at a semaphore. -------------------------------------------- */
 
-/* A barrier at the end of what has been built, unless the user's own stands there, with nothing but
- * arithmetic behind it: that one serves as well. */
+/* The last operation before the end of what has been built that is more than arithmetic: all
+ * threads that come to a branch's begin have come to what stands before it. */
+static tile_op find_last_effect(const lowering *l) {
+    tile_region region = l->builder.region;
+    tile_op last = tile_region_at(l->f, region)->last;
+    for (;;) {
+        while (last.id && !tile_op_effects(l->f, last)) last = tile_op_at(l->f, last)->prev;
+        tile_op parent = tile_region_at(l->f, region)->parent;
+        if (last.id || !parent.id || tile_op_opcode(l->f, parent) != TILE_OP_if) return last;
+        region = tile_op_at(l->f, parent)->parent;
+        last = tile_op_at(l->f, parent)->prev;
+    }
+}
+
+/* A barrier at the end of what has been built, unless one stands there, with nothing but arithmetic
+ * behind it: that one serves as well. */
 void lower_end_in_sync(lowering *l) {
-    tile_op last = tile_region_at(l->f, l->builder.region)->last;
-    while (last.id && !tile_op_effects(l->f, last)) last = tile_op_at(l->f, last)->prev;
+    tile_op last = find_last_effect(l);
     if (!last.id || tile_op_opcode(l->f, last) != TILE_OP_sync)
         tile_build_sync_for(&l->builder, l->who);
 }
@@ -217,28 +230,7 @@ static void lower_semaphore(lowering *l, tile_op op) {
     if (lock) tile_build_sync_for(&l->builder, l->who);
 }
 
-/* 4. A conversion between layouts goes through shared memory, or through the registers alone.
- * ------- */
-
-static void lower_convert(lowering *l, tile_op op) {
-    unsigned sources, buffers;
-    const tile_value *source = tile_op_segment(&l->old, op, 0, &sources);
-    const tile_value *buffer = tile_op_segment(&l->old, op, 1, &buffers);
-    const tile_type *from = tile_value_type(&l->old, source[0]);
-    const tile_type *to = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
-    tile_value value = lower_mapped(l, source[0]);
-    if (buffers) {
-        if (tile_sync_is_explicit(&l->old, op)) lower_end_in_sync(l);
-        lower_store_shared(l, value, from, buffer, 1);
-        tile_build_sync_for(&l->builder, l->who);
-        value = lower_load_shared(l, buffer, 1, to, true);
-    } else {
-        value = lower_reorder(l, value, from, to);
-    }
-    set_result(l, op, value);
-}
-
-/* 5. Everything else. ------------------------------------------------------------------------- */
+/* 4. Everything else. ------------------------------------------------------------------------- */
 
 static const tile_type **lowered_types(const lowering *l, tile_value first, unsigned count) {
     const tile_type **types = TILE_NEW_ARRAY(l->pass->scratch, const tile_type *, count + 1u);
@@ -337,11 +329,22 @@ static void lower_find(lowering *l, tile_op op) {
     tile_value_at(l->f, places)->name = tile_value_at(&l->old, second)->name;
 }
 
+static void lower_places(lowering *l, tile_op op) {
+    tile_value places[TILE_MAX_RANK];
+    lower_coordinates(l, op, places);
+    for (unsigned d = 0; d < tile_op_result_count(&l->old, op); d++)
+        l->map[tile_op_result(&l->old, op, d).id] = places[d];
+}
+
 static void lower_op(lowering *l, tile_op op) {
     tile_opcode opcode = tile_op_opcode(&l->old, op);
     if (l->late[op.id]) return;
     bool ends = (tile_op_effects(&l->old, op) & TILE_EFFECT_TERMINATOR) && l->fresh_count;
-    if (ends || !lower_is_arithmetic(&l->old, op)) lower_meet_barriers(l);
+    if (ends || !lower_is_arithmetic(&l->old, op)) {
+        bool met = (l->fresh_count || l->fresh_unmet) && !l->f->cluster_rank;
+        lower_meet_barriers(l);
+        if (met && opcode == TILE_OP_sync && !tile_op_operand_count(&l->old, op)) return;
+    }
     l->builder.loc = tile_op_loc(&l->old, op);
     switch (opcode) {
     case TILE_OP_view:
@@ -352,7 +355,7 @@ static void lower_op(lowering *l, tile_op op) {
     case TILE_OP_release_semaphore: lower_semaphore(l, op); break;
     case TILE_OP_atomic:
     case TILE_OP_atomic_cas: set_result(l, op, lower_atomic(l, op)); break;
-    case TILE_OP_convert_layout: lower_convert(l, op); break;
+    case TILE_OP_convert_layout: set_result(l, op, lower_convert(l, op)); break;
     case TILE_OP_load:
     case TILE_OP_store:
     case TILE_OP_load_shared:
@@ -368,6 +371,11 @@ static void lower_op(lowering *l, tile_op op) {
     case TILE_OP_reduce_arg: lower_find(l, op); break;
     case TILE_OP_scan: set_result(l, op, lower_scan(l, op)); break;
     case TILE_OP_sort: set_result(l, op, lower_sort(l, op)); break;
+    case TILE_OP_to_fragment:
+    case TILE_OP_from_fragment:
+        set_result(l, op, lower_mapped(l, tile_op_operand(&l->old, op, 0)));
+        break;
+    case TILE_OP_coordinates: lower_places(l, op); break;
     case TILE_OP_iota: set_result(l, op, lower_iota(l, op)); break;
     case TILE_OP_broadcast: set_result(l, op, lower_broadcast(l, op)); break;
     case TILE_OP_print: lower_print(l, op); break;
@@ -386,7 +394,9 @@ static void lower_op(lowering *l, tile_op op) {
     case TILE_OP_barrier_arrive: lower_barrier_arrive(l, op); break;
     case TILE_OP_barrier_wait: lower_barrier_wait(l, op); break;
     case TILE_OP_free_shared: break; /* memory has been laid out: nothing is left to say */
-    default: lower_other(l, op, opcode); break;
+    default:
+        if (!lower_compare(l, op)) lower_other(l, op, opcode);
+        break;
     }
 }
 

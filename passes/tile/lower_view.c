@@ -43,8 +43,8 @@ static lower_view_access start_view(lowering *l, const tile_value *element, cons
     start_points(l, &a, element + 1);
     unsigned unit = tile_unit_dim(&facts, a.view_rank, rank);
     a.cut = unit == rank
-                ? lower_cut_along(layout, 0, 1)
-                : lower_cut_along(layout, unit, facts.width < widest ? facts.width : widest);
+                ? tile_cut_along(layout, 0, 1)
+                : tile_cut_along(layout, unit, facts.width < widest ? facts.width : widest);
     a.base = lower_long(l, 0);
     for (unsigned d = 0; d < a.view_rank; d++) {
         if (tile_value_type(&l->old, element[1 + d])->kind == TILE_TYPE_TILE) continue;
@@ -108,7 +108,7 @@ static unsigned walked_dim(const lowering *l, const lower_view_access *a, unsign
 tile_value lower_view_access_offset(lowering *l, lower_view_access *a, unsigned index,
                                     tile_value *predicate) {
     enum { ROWS = 8 }; /* from a milestone: each distance takes registers */
-    unsigned register_ = lower_cut_register(&a->cut, index, 0);
+    unsigned register_ = tile_cut_register(&a->cut, index, 0);
     unsigned walked = walked_dim(l, a, register_);
     tile_value offset = a->base;
     *predicate = a->predicate;
@@ -242,7 +242,7 @@ static ordered_access start_ordered(lowering *l, const tile_value *element, cons
 
 /* Bits that registers share with threads are crossed, the others added. */
 static tile_value ordered_offset(lowering *l, const ordered_access *a, unsigned index) {
-    unsigned register_ = lower_cut_register(&a->shared.cut, index, 0);
+    unsigned register_ = tile_cut_register(&a->shared.cut, index, 0);
     uint32_t added = lower_register_offset(&a->shared.map, a->shared.layout, register_);
     uint32_t crossed = added & a->shared.thread_bits;
     tile_value offset = lower_add(l, a->base, lower_long(l, a->ahead + (added & ~crossed)));
@@ -255,7 +255,7 @@ static tile_value ordered_offset(lowering *l, const ordered_access *a, unsigned 
 static tile_value load_ordered(lowering *l, tile_op op, const tile_value *element,
                                const tile_type *tile) {
     ordered_access a = start_ordered(l, element, tile);
-    const lower_cut *cut = &a.shared.cut;
+    const tile_cut *cut = &a.shared.cut;
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, cut->count);
     for (unsigned i = 0; i < cut->count; i++) {
         tile_value offset = ordered_offset(l, &a, i);

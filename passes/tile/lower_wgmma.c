@@ -12,13 +12,14 @@
  * pending registers apart. Else the dot waits by itself, and its dot_wait for the others. */
 #include <math.h>
 
+#include "lib/analysis/product.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/scalar.h"
 #include "lib/layout/layout.h"
 #include "passes/tile/lower.h"
 #include "passes/tile/warpgroup.h"
 
-/* An operand of the product: lhs [m, k] or rhs [k, n]. */
+/* An operand of the product: lhs [m, k] or rhs [k, n]; a buffer may hold it transposed. */
 typedef struct source {
     const tile_layout *layout;
     tile_scalar scalar;
@@ -67,8 +68,9 @@ static source find_source(lowering *l, tile_op op, unsigned operand, const warpg
     unsigned count;
     const tile_value *element = tile_op_segment(&l->old, op, operand, &count);
     const tile_type *type = tile_value_type(&l->old, element[0]);
-    source s = {
-        .layout = type->layout, .scalar = type->scalar, .k_dim = operand == TILE_MMA_LHS ? 1 : 0};
+    source s = {.layout = type->layout,
+                .scalar = type->scalar,
+                .k_dim = tile_product_k_dim(&l->old, op, operand)};
     if (type->kind == TILE_TYPE_TILE) {
         s.fragment = lower_mapped(l, element[0]);
         return s;

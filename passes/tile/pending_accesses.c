@@ -144,7 +144,8 @@ static const tile_type *register_tile(const tile_function *f, tile_op op) {
     return NULL;
 }
 
-/* Every element is one thread's own, and the same one's in both accesses. */
+/* Every element is one thread's own, and the same one's in both accesses. Of what several threads
+ * hold one stores, the same one each time. */
 static bool same_threads(const tile_function *f, const tile_access *a, const tile_access *b) {
     const tile_type *type = register_tile(f, a->op), *other = register_tile(f, b->op);
     if (!type || type != other || !type->layout || a->memory.id != b->memory.id ||
@@ -156,7 +157,40 @@ static bool same_threads(const tile_function *f, const tile_access *a, const til
             return false;
     int64_t holders = (int64_t)tile_type_registers(type)
                       << TILE_LANE_BITS << type->layout->warp_bits;
-    return holders == tile_type_elements(type);
+    return (a->write && b->write) || holders == tile_type_elements(type);
+}
+
+/* Whether the value is one number while the kernel runs. */
+static bool is_fixed(const tile_function *f, tile_value value) {
+    const tile_value_data *data = tile_value_at(f, value);
+    if (data->kind != TILE_VALUE_RESULT) return data->kind != TILE_VALUE_REGION;
+    return !tile_op_parent(f, (tile_op){data->owner}).id;
+}
+
+/* A loop's counter whose steps are no shorter than the extent, and that begins alike whenever the
+ * loop runs: two of its values are equal, or apart by the extent. */
+static bool steps_over(const tile_function *f, tile_value value, int64_t extent) {
+    int64_t step;
+    const tile_value_data *data = tile_value_at(f, value);
+    if (data->kind != TILE_VALUE_REGION || data->index) return false;
+    tile_op loop = tile_region_at(f, (tile_region){data->owner})->parent;
+    return loop.id && tile_op_opcode(f, loop) == TILE_OP_for &&
+           tile_value_is_int(f, tile_op_operand(f, loop, 2), &step) && step >= extent &&
+           is_fixed(f, tile_op_operand(f, loop, 0));
+}
+
+/* Accesses of same_threads, at different times: tiles that are the same one, or lie side by side in
+ * a view whose rows follow each other. */
+static bool same_or_apart(const tile_function *f, const tile_access *a) {
+    const tile_type *type = register_tile(f, a->op), *view = tile_value_type(f, a->memory);
+    if (view->kind != TILE_TYPE_VIEW || view->has_strides || a->index_count < type->rank)
+        return false;
+    for (unsigned i = 0; i < a->index_count; i++) {
+        unsigned first = a->index_count - type->rank;
+        int64_t extent = i < first ? 1 : tile_type_dim(type, i - first);
+        if (!is_fixed(f, a->index[i]) && !steps_over(f, a->index[i], extent)) return false;
+    }
+    return true;
 }
 
 /* Two atomic accesses, of threads that run on their own, or of tiles whose order nobody sees: of
@@ -175,6 +209,18 @@ static bool may_come_together(const tile_function *f, const uint32_t *uses, cons
     return fine;
 }
 
+/* Both are made by the set's first thread, one after the other: a scalar in one place. */
+static bool by_first_thread(const tile_function *f, const tile_access *a, const tile_access *b) {
+    const tile_access *both[2] = {a, b};
+    for (unsigned i = 0; i < 2; i++) {
+        tile_opcode opcode = tile_op_opcode(f, both[i]->op);
+        if ((opcode != TILE_OP_atomic && opcode != TILE_OP_atomic_cas) || !both[i]->atomic ||
+            tile_value_type(f, tile_op_operand(f, both[i]->op, 0))->kind != TILE_TYPE_SCALAR)
+            return false;
+    }
+    return true;
+}
+
 /* Through one ring: each four warps wait for their own stages. */
 static bool waits_by_itself(const tile_function *f, const tile_access *a, const tile_access *b) {
     return a->shared && a->memory.id == b->memory.id &&
@@ -186,9 +232,11 @@ bool accesses_conflict(const tile_function *f, const uint32_t *uses, const pendi
                        const tile_access *later) {
     const tile_access *access = &earlier->access;
     if (access->shared != later->shared || !(access->write || later->write)) return false;
-    if (may_come_together(f, uses, access, later) || waits_by_itself(f, access, later))
+    if (may_come_together(f, uses, access, later) || by_first_thread(f, access, later) ||
+        waits_by_itself(f, access, later))
         return false;
     if (access->shared) return shared_meets(f, access, later);
     if (!tile_may_alias(f, access->memory, later->memory)) return false;
-    return earlier->stale || !same_threads(f, access, later);
+    if (same_threads(f, access, later)) return earlier->stale && !same_or_apart(f, access);
+    return earlier->stale || tile_stores_may_meet(f, access->op, later->op);
 }

@@ -82,6 +82,11 @@
  * last d - 1. Copies for iterations that do not exist are not issued; so any number of iterations
  * works, 0 too.
  *
+ * Branches. A copy in a branch is issued behind the condition of its own iteration (ring_issue.c);
+ * where the branch was not taken, its stage is not read. What addresses or conditions load is
+ * loaded one iteration before the copy, behind the copies of that, and carried: no copy waits for
+ * its address.
+ *
  * Products of a warpgroup (`via = wgmma`) whose sums the loop only carries go on behind their
  * iteration, so that those of the next one begin while they run: the tensor cores have no gap
  * between two k-tiles. The stage that iteration i - 1 reads may then still be read, and copies run
@@ -92,7 +97,6 @@
  * is. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
-#include "lib/ir/gather.h"
 #include "lib/ir/regions.h"
 #include "passes/tile/ring.h"
 
@@ -137,47 +141,45 @@ static bool check_loop(tile_function *f, tile_op loop) {
 /* The iteration whose copies are issued must have a number, also where it does not run. */
 static bool check_reach(tile_function *f, const tile_pipeline_plan *plan) {
     int64_t step;
+    unsigned reach = plan->distance + (plan->load_count != 0);
     if (!plan->copy_count || !plan->distance ||
         !tile_value_is_int(f, tile_op_operand(f, plan->loop, 2), &step) ||
-        step <= INT32_MAX / plan->distance)
+        step <= INT32_MAX / reach)
         return true;
     tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, plan->loop),
-                "copies run %u iterations ahead, and %u steps of %lld do not fit into an i32; use "
+                "%s run %u iterations ahead, and %u steps of %lld do not fit into an i32; use "
                 "fewer stages or a smaller step",
-                plan->distance, plan->distance, (long long)step);
+                plan->load_count ? "loads of addresses" : "copies", reach, reach, (long long)step);
     return false;
 }
 
 /* Phase 2: copies that nobody will wait for ---------------------------------------------------- */
 
-/* A copy inside of a pipelined loop, but not directly in one's body, does not run ahead; a
- * copy_async becomes a copy. To be done before the pass makes such copies itself. */
-static void visit_nested_async(tile_function *f, tile_op op, void *user) {
-    (void)user;
-    tile_op holder = tile_op_parent(f, op);
+typedef struct ring_list {
+    const ring *rings;
     unsigned count;
-    bool plain = tile_op_opcode(f, op) == TILE_OP_copy &&
-                 tile_value_type(f, tile_op_segment(f, op, 1, &count)[0])->kind == TILE_TYPE_SHARED;
-    if ((!plain && (tile_op_opcode(f, op) != TILE_OP_copy_async ||
-                    tile_op_mechanism(f, op) != TILE_MECHANISM_GROUP)) ||
-        !holder.id || tile_op_has_attr(f, holder, TILE_ATTR_pipelined))
-        return;
-    while (holder.id && !tile_op_has_attr(f, holder, TILE_ATTR_pipelined))
-        holder = tile_op_parent(f, holder);
-    if (!holder.id) return;
-    tile_report(
-        tile_function_context(f), TILE_REMARK, tile_op_loc(f, op),
-        "%s cannot run ahead of the loop: it is nested in another region of the loop's body; "
-        "put it into the body itself",
-        tile_op_name(f, op));
-    tile_op_at(f, op)->opcode = TILE_OP_copy;
+} ring_list;
+
+/* Its operands are those of copy_async but for the barrier, which it has not. */
+static void make_synchronous(tile_function *f, tile_op op) {
+    enum { BARRIER = 2, PREDICATE = 3 };
+    tile_op_data *data = tile_op_at(f, op);
+    data->opcode = TILE_OP_copy;
+    data->segment[BARRIER] = data->segment[PREDICATE];
+    data->segment[PREDICATE] = 0;
 }
 
-static void demote_direct(ring *r) {
-    TILE_FOR_EACH_OP (r->f, op, tile_op_region(r->f, r->plan.loop, 0))
-        if (tile_op_opcode(r->f, op) == TILE_OP_copy_async &&
-            tile_op_mechanism(r->f, op) == TILE_MECHANISM_GROUP && !tile_is_staged(&r->plan, op))
-            tile_op_at(r->f, op)->opcode = TILE_OP_copy;
+/* A copy_async inside of a pipelined loop that does not run ahead becomes a copy. To be done before
+ * the pass makes such copies itself. */
+static void visit_async(tile_function *f, tile_op op, void *user) {
+    const ring_list *list = user;
+    bool staged = false;
+    if (tile_op_opcode(f, op) != TILE_OP_copy_async ||
+        tile_op_mechanism(f, op) != TILE_MECHANISM_GROUP || !tile_is_pipelined(f, op))
+        return;
+    for (unsigned i = 0; i < list->count; i++)
+        staged |= list->rings[i].plan.distance && tile_is_staged(&list->rings[i].plan, op);
+    if (!staged) make_synchronous(f, op);
 }
 
 /* Phase 3: copies ------------------------------------------------------------------------------ */
@@ -198,31 +200,10 @@ static tile_value advance(tile_builder *b, tile_value value, tile_value step, un
     return tile_build_add(b, value, distance);
 }
 
-static tile_value predicate_of(const tile_function *f, tile_op copy) {
-    tile_gather gather;
-    return tile_gather_of(f, copy, &gather) ? gather.predicate : TILE_NO_VALUE;
-}
-
-static void build_copy(ring *r, tile_builder *b, unsigned index, tile_value stage, tile_value *map,
-                       size_t map_count) {
-    unsigned size;
-    tile_op op = r->plan.copies[index].op;
-    const tile_value *source = tile_op_segment(r->f, op, 0, &size);
-    tile_value from[1 + TILE_MAX_RANK];
-    for (unsigned i = 0; i < size; i++)
-        from[i] = ring_clone_address(r, b, source[i], map, map_count);
-    tile_value predicate = predicate_of(r->f, op);
-    if (predicate.id) predicate = ring_clone_address(r, b, predicate, map, map_count);
-    tile_builder place = *b;
-    place.loc = tile_op_loc(r->f, op);
-    tile_build_copy_async(&place, from[0], from + 1, size - 1, r->buffers[index], &stage, 1,
-                          TILE_NO_VALUE, NULL, 0, predicate);
-    ring_keep_cache(r, &place, op);
-}
-
 /* if iv < end { all copies of the iteration iv into stage }, commit. stage 0: the ring's stage,
  * advanced; it is computed inside, where it is needed. */
-static void issue_copies(ring *r, tile_builder *b, tile_value iv, tile_value stage) {
+static void issue_copies(ring *r, tile_builder *b, tile_value iv, const tile_value *loaded,
+                         tile_value stage) {
     tile_function *f = r->f;
     tile_value end = tile_op_operand(f, r->plan.loop, 1);
     tile_op branch = tile_build_if_else(b, tile_build_lt(b, iv, end), NULL, 0);
@@ -231,11 +212,7 @@ static void issue_copies(ring *r, tile_builder *b, tile_value iv, tile_value sta
     if (!stage.id)
         stage = tile_build_mod(&inner, add_constant(&inner, r->stage, r->plan.distance),
                                tile_build_int(&inner, r->plan.stages));
-    size_t map_count = f->value_count;
-    tile_value *map = TILE_NEW_ARRAY(r->pass->scratch, tile_value, map_count);
-    map[tile_region_arg(f, tile_op_region(f, r->plan.loop, 0), 0).id] = iv;
-    for (unsigned i = 0; i < r->plan.copy_count; i++)
-        build_copy(r, &inner, i, stage, map, map_count);
+    ring_build_copies(r, &inner, iv, loaded, stage);
     tile_build_yield(&inner, NULL, 0);
     tile_builder otherwise = tile_builder_at_end(f, tile_op_region(f, branch, 1));
     otherwise.loc = b->loc;
@@ -249,20 +226,27 @@ static void wait_for_copies(ring *r, tile_builder *b, unsigned pending) {
         tile_build_sync_for(b, tile_executors_in(r->f, b->region));
 }
 
-/* Phase 4: the loop carries the stage ---------------------------------------------------------- */
+/* Phase 4: the loop carries the stage, and what was loaded for its next copies ---------------- */
 
-static void carry_stage(ring *r) {
+/* loaded: before the loop; then in it. */
+static void carry_stage(ring *r, tile_value *loaded) {
     tile_function *f = r->f;
     tile_op loop = r->plan.loop;
-    unsigned index = tile_carried_count(f, loop);
+    unsigned index = tile_carried_count(f, loop), count = 1 + r->plan.load_count;
     tile_value *map = TILE_NEW_ARRAY(r->pass->scratch, tile_value,
-                                     f->value_count + 1 + tile_carry_limit(f, loop, 1));
+                                     f->value_count + 1 + tile_carry_limit(f, loop, count));
+    tile_value *inits = TILE_NEW_ARRAY(r->pass->scratch, tile_value, count);
     tile_builder b = tile_builder_before(f, loop);
-    tile_value zero = tile_build_int(&b, 0);
-    tile_carry(f, loop, NULL, &zero, 1, map);
+    inits[0] = tile_build_int(&b, 0);
+    for (unsigned i = 1; i < count; i++) inits[i] = loaded[i - 1];
+    tile_carry(f, loop, NULL, inits, count, map);
     tile_replace_values(f, f->body, map);
     r->stage = tile_carried_received(f, loop, 0, index);
     tile_value_set_name(f, r->stage, "stage");
+    for (unsigned i = 1; i < count; i++) {
+        loaded[i - 1] = tile_carried_received(f, loop, 0, index + i);
+        tile_value_set_name(f, loaded[i - 1], "loaded");
+    }
     b = tile_builder_before(f, tile_region_yield(f, tile_op_region(f, loop, 0)));
     tile_value next =
         tile_build_mod(&b, add_constant(&b, r->stage, 1), tile_build_int(&b, r->plan.stages));
@@ -308,26 +292,34 @@ static void reorder(ring *r) {
 /* The loop ------------------------------------------------------------------------------------- */
 
 /* The copies of the iterations before the first wait. In a loop: written out, they would be most of
- * the code, of the time to compile it, and of what has to be fetched before the first mma. */
-static void fill_stages(ring *r, tile_builder *b) {
+ * the code, of the time to compile it, and of what has to be fetched before the first mma. Returns
+ * what is loaded for the iteration behind them. */
+static tile_value *fill_stages(ring *r, tile_builder *b) {
     tile_function *f = r->f;
-    tile_value begin = tile_op_operand(f, r->plan.loop, 0);
+    tile_value begin = tile_op_operand(f, r->plan.loop, 0),
+               step = tile_op_operand(f, r->plan.loop, 2);
+    unsigned count = r->plan.load_count;
     int64_t known;
+    tile_value *loaded = ring_build_loads(r, b, begin, ring_load_nothing(r, b));
     if (r->plan.distance == 1) {
-        issue_copies(r, b, begin, tile_build_int(b, 0));
-        return;
+        issue_copies(r, b, begin, loaded, tile_build_int(b, 0));
+        return count ? ring_build_loads(r, b, advance(b, begin, step, 1), loaded) : loaded;
     }
     tile_op fill = tile_build_for_loop(b, tile_build_int(b, 0), tile_build_int(b, r->plan.distance),
-                                       tile_build_int(b, 1), NULL, 0);
+                                       tile_build_int(b, 1), loaded, count);
     tile_region body = tile_op_region(f, fill, 0);
     tile_value stage = tile_region_arg(f, body, 0);
     tile_builder inner = tile_builder_at_end(f, body);
     inner.loc = b->loc;
-    tile_value ahead = tile_build_mul(&inner, stage, tile_op_operand(f, r->plan.loop, 2));
+    for (unsigned i = 0; i < count; i++) loaded[i] = tile_carried_received(f, fill, 0, i);
+    tile_value ahead = tile_build_mul(&inner, stage, step);
     tile_value iv = tile_value_is_int(f, begin, &known) ? add_constant(&inner, ahead, known)
                                                         : tile_build_add(&inner, begin, ahead);
-    issue_copies(r, &inner, iv, stage);
-    tile_build_yield(&inner, NULL, 0);
+    issue_copies(r, &inner, iv, loaded, stage);
+    if (count) loaded = ring_build_loads(r, &inner, advance(&inner, iv, step, 1), loaded);
+    tile_build_yield(&inner, loaded, count);
+    for (unsigned i = 0; i < count; i++) loaded[i] = tile_op_result(f, fill, i);
+    return loaded;
 }
 
 static void build_ring(ring *r) {
@@ -336,14 +328,19 @@ static void build_ring(ring *r) {
     tile_region body = tile_op_region(f, loop, 0);
     tile_value step = tile_op_operand(f, loop, 2);
     tile_builder b = tile_builder_before(f, loop);
-    fill_stages(r, &b);
-    carry_stage(r);
+    tile_value *loaded = fill_stages(r, &b);
+    unsigned first = tile_carried_count(f, loop) + 1;
+    carry_stage(r, loaded);
     b = tile_builder_before(f, tile_region_at(f, body)->first);
     b.loc = tile_op_loc(f, loop);
     wait_for_copies(r, &b, r->plan.distance - 1);
     if (r->plan.copies_last) b.before = tile_region_at(f, body)->last;
     tile_value iv = tile_region_arg(f, body, 0);
-    issue_copies(r, &b, advance(&b, iv, step, r->plan.distance), TILE_NO_VALUE);
+    issue_copies(r, &b, advance(&b, iv, step, r->plan.distance), loaded, TILE_NO_VALUE);
+    if (!r->plan.load_count) return;
+    loaded = ring_build_loads(r, &b, advance(&b, iv, step, r->plan.distance + 1), loaded);
+    for (unsigned i = 0; i < r->plan.load_count; i++)
+        tile_carried_send(f, loop, 0, first + i, loaded[i]);
 }
 
 /* One stage, no ring: a load for a dot goes through a buffer at its own place. */
@@ -354,8 +351,8 @@ static void build_plain_copies(ring *r) {
         tile_builder b = tile_builder_before(r->f, op);
         const tile_value *source = tile_op_segment(r->f, op, 0, &size);
         tile_build_copy(&b, source[0], source + 1, size - 1, r->buffers[i], NULL, 0,
-                        predicate_of(r->f, op));
-        ring_keep_cache(r, &b, op);
+                        ring_predicate(r, op));
+        ring_keep_attrs(r, &b, op);
     }
 }
 
@@ -370,7 +367,6 @@ static void rewrite_loop(ring *r) {
     tile_function *f = r->f;
     tile_op loop = r->plan.loop;
     if (r->plan.distance == 0) keep_loads_only(&r->plan);
-    demote_direct(r);
     tile_op_remove_attr(f, loop, TILE_ATTR_pipelined);
     tile_op_remove_attr(f, loop, TILE_ATTR_order);
     tile_op_remove_attr(f, loop, TILE_ATTR_stage);
@@ -404,7 +400,8 @@ tile_status tile_pass_pipeline(tile_pass *pass, tile_function *f) {
               check_reach(f, &rings[i].plan);
     }
     if (!ok) return TILE_INVALID;
-    tile_walk(f, f->body, visit_nested_async, NULL);
+    ring_list all = {.rings = rings, .count = list.count};
+    tile_walk(f, f->body, visit_async, &all);
     long staged = 0;
     for (unsigned i = 0; i < list.count; i++)
         if (rings[i].plan.order) reorder(&rings[i]);

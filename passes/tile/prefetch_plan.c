@@ -229,7 +229,29 @@ static void find_shared(const prefetch *p, dot_plan *product) {
 
 /* Whether it pays and fits --------------------------------------------------------------------- */
 
-/* Accumulators, two steps' fragments, and what addresses and counters take, about. */
+static bool is_planned(const prefetch *p, tile_op dot) {
+    bool planned = false;
+    for (unsigned i = 0; i < p->count; i++) planned |= p->products[i].dot.id == dot.id;
+    return planned;
+}
+
+/* What a product holds that reads nothing ahead: its sums, and of each operand all fragments. */
+static int64_t registers_beside(const prefetch *p, tile_op dot) {
+    const tile_mma *row = find_instruction(p, dot);
+    const tile_type *acc = tile_value_type(p->f, tile_op_result(p->f, dot, 0));
+    int64_t taken = acc->layout ? registers_of(acc) : 0;
+    for (unsigned i = 0; i < 2; i++) {
+        const tile_type *type = warpgroup_operand(p->f, dot, i);
+        if (!row || !acc->layout || !type->layout) continue;
+        int64_t depth = tile_type_dim(type, i == TILE_MMA_LHS);
+        bool tile = type->kind == TILE_TYPE_TILE;
+        taken += registers_of(tile ? type : part_type(p, row, acc->layout, i, type, depth));
+    }
+    return taken;
+}
+
+/* Accumulators, two steps' fragments, the other products of the body, and what addresses and
+ * counters take, about. */
 static bool fits_registers(prefetch *p) {
     enum { ALL = 65536, MOST = 255, OTHERS = 48 };
     int64_t taken = OTHERS, threads = 32 * (int64_t)tile_executors_of(p->f, p->loop).warps;
@@ -239,6 +261,10 @@ static bool fits_registers(prefetch *p) {
         for (unsigned k = 0; k < 2; k++)
             if (!product->operands[k].shared) taken += 2 * registers_of(product->operands[k].part);
     }
+    TILE_FOR_EACH_OP (p->f, op, p->body)
+        if (tile_op_opcode(p->f, op) == TILE_OP_dot && !warpgroup_takes(p->f, op) &&
+            !is_planned(p, op))
+            taken += registers_beside(p, op);
     int64_t limit = ALL / threads < MOST ? ALL / threads : MOST;
     return taken + p->sums <= limit;
 }

@@ -19,9 +19,14 @@ void prepare_copies(tile_function *f);
  * has one and that hold all their values, by casts before it. Where there is none either it stays
  * as it is. A remark says which, and why. */
 void prepare_dots(tile_pass *pass, tile_function *f);
+/* An operand that trans_lhs or trans_rhs says is transposed becomes a tile that is not. */
+void prepare_turn_operand(tile_function *f, tile_op op, unsigned operand);
 /* prepare_concats.c: concats that threads cannot do by themselves in whatever layout become some of
  * pieces. TILE_INVALID after a diagnostic. */
 tile_status prepare_concats(tile_pass *pass, tile_function *f);
+/* Tiles that are alike but for their extent along the axis, as one. */
+tile_value prepare_side_by_side(tile_builder *b, const tile_value *tiles, unsigned count,
+                                unsigned axis);
 
 /* lay_out_buffers.c: the layouts of the shared buffers that tile operations use, by value of their
  * alloc_shared; rank 0 elsewhere. TILE_INVALID after a diagnostic: a thread names an offset in one

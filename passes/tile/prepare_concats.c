@@ -6,7 +6,9 @@
  * So the operands become pieces of one extent, the greatest that divides all of theirs, in a dim of
  * its own; of these, any number stands side by side; and the result is reshaped from that. */
 #include "lib/analysis/rearranged.h"
+#include "lib/support/integer.h"
 #include "passes/tile/prepare.h"
+#include "passes/tile/replace_results.h"
 
 typedef struct cut {
     tile_builder b;
@@ -16,15 +18,6 @@ typedef struct cut {
     tile_value *pieces;
     unsigned count;
 } cut;
-
-static int64_t greatest_divisor(int64_t a, int64_t b) {
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
 
 /* The type with `count` pieces along a dim before the axis. */
 static const tile_type *cut_type(const cut *c, const tile_type *type, int64_t count) {
@@ -50,12 +43,14 @@ static void cut_operand(cut *c, tile_value tile) {
     }
 }
 
-static tile_value join_pieces(cut *c) {
-    const tile_segment segments[] = {{TILE_NO_VALUE, c->pieces, c->count}};
-    const tile_attr axis = {.id = TILE_ATTR_axis, .expr = tile_expr_int(c->context, c->axis)};
-    tile_op op = tile_build_op_of(&c->b, TILE_OP_concat, segments, 1, NULL, &axis, 1);
-    tile_op_set_int(c->b.function, op, TILE_ATTR_axis, c->axis);
-    return tile_op_result(c->b.function, op, 0);
+tile_value prepare_side_by_side(tile_builder *b, const tile_value *tiles, unsigned count,
+                                unsigned axis) {
+    const tile_segment segments[] = {{TILE_NO_VALUE, tiles, count}};
+    const tile_attr along = {.id = TILE_ATTR_axis,
+                             .expr = tile_expr_int(tile_function_context(b->function), axis)};
+    tile_op op = tile_build_op_of(b, TILE_OP_concat, segments, 1, NULL, &along, 1);
+    tile_op_set_int(b->function, op, TILE_ATTR_axis, axis);
+    return tile_op_result(b->function, op, 0);
 }
 
 static bool prepare_concat(tile_pass *pass, tile_function *f, tile_op op) {
@@ -68,19 +63,16 @@ static bool prepare_concat(tile_pass *pass, tile_function *f, tile_op op) {
                     TILE_MAX_RANK);
         return false;
     }
-    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
-        c.extent = greatest_divisor(
-            tile_type_dim(tile_value_type(f, tile_op_operand(f, op, i)), c.axis), c.extent);
+    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
+        const tile_type *type = tile_value_type(f, tile_op_operand(f, op, i));
+        c.extent = (int64_t)tile_gcd((uint64_t)tile_type_dim(type, c.axis), (uint64_t)c.extent);
+    }
     int64_t count = tile_type_dim(to, c.axis) / c.extent;
     c.pieces = TILE_NEW_ARRAY(pass->scratch, tile_value, (size_t)count);
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
         cut_operand(&c, tile_op_operand(f, op, i));
-    tile_value joined = join_pieces(&c);
-    tile_value result = tile_build_reshape(&c.b, joined, TILE_NO_VALUE, to);
-    tile_value *map = TILE_NEW_ARRAY(pass->scratch, tile_value, f->value_count);
-    map[tile_op_result(f, op, 0).id] = result;
-    tile_replace_values(f, f->body, map);
-    tile_erase_op(f, op);
+    tile_value joined = prepare_side_by_side(&c.b, c.pieces, c.count, c.axis);
+    replace_result(pass, f, op, tile_build_reshape(&c.b, joined, TILE_NO_VALUE, to));
     return true;
 }
 

@@ -10,11 +10,11 @@ static bool is_copy(tile_opcode opcode) {
 /* Why a copy in the background is none; NULL: it is one, or was not meant to be. */
 static const char *find_obstacle(const tile_function *f, tile_op op) {
     if (tile_op_opcode(f, op) != TILE_OP_copy_async) return NULL;
-    if (tile_op_pads(f, op)) return "cp.async has zeros for what lies outside, no other pad";
     if (tile_op_mechanism(f, op) == TILE_MECHANISM_BARRIER)
-        return "with a barrier boxes are copied, which have no index tiles and no predicate";
+        return "with a barrier boxes are copied, which have no index tiles, no predicate and no "
+               "pad";
     if (tile_op_mechanism(f, op) == TILE_MECHANISM_BULK_GROUP)
-        return "boxes have no index tiles and no predicate";
+        return "boxes have no index tiles, no predicate and no pad";
     return NULL;
 }
 
@@ -69,9 +69,7 @@ void prepare_copies(tile_function *f) {
         if (tile_op_opcode(f, op) == TILE_OP_copy_async && !obstacle) continue;
         if (obstacle)
             tile_remark_missed(f, op, "not asynchronous", obstacle,
-                               tile_op_pads(f, op)
-                                   ? "leave the pad out, and select behind it"
-                                   : "use copy_async to a buffer, without a barrier");
+                               "use copy_async to a buffer, without a barrier");
         copy_through_registers(f, op);
     }
 }

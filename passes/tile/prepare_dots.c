@@ -53,11 +53,30 @@ void prepare_convert_operand(tile_function *f, tile_op op, unsigned operand, til
     prepare_set_operand(f, op, operand, tile_build_cast(&b, tile, type));
 }
 
+void prepare_turn_operand(tile_function *f, tile_op op, unsigned operand) {
+    unsigned count;
+    tile_builder b = tile_builder_before(f, op);
+    tile_attr_id trans = operand == TILE_MMA_LHS ? TILE_ATTR_trans_lhs : TILE_ATTR_trans_rhs;
+    if (!tile_op_has_attr(f, op, trans)) return;
+    const tile_value *element = tile_op_segment(f, op, operand, &count);
+    tile_value tile = prepare_tile(&b, element, count);
+    prepare_set_operand(f, op, operand, tile_build_transpose(&b, tile, NULL));
+    tile_op_remove_attr(f, op, trans);
+}
+
+/* What was to be copied, and lies in registers after all. */
+static void turn_tiles(tile_function *f, tile_op op) {
+    for (unsigned operand = 0; operand < 2; operand++)
+        if (warpgroup_operand(f, op, operand)->kind == TILE_TYPE_TILE)
+            prepare_turn_operand(f, op, operand);
+}
+
 static void prepare(tile_pass *pass, tile_function *f, tile_op op) {
     char why[160];
     tile_mma_query query = tile_product_query(f, op);
     query.capability = pass->target->compute_capability;
     query.acc_layout = NULL;
+    if (warpgroup_takes(f, op)) turn_tiles(f, op);
     if (warpgroup_takes(f, op) || tile_mma_find(&query)) return;
     const tile_mma *wider = tile_mma_find_wider(&query);
     tile_mma_explain(&query, why, sizeof why);

@@ -49,9 +49,10 @@ tile_value ring_clone_address(ring *r, tile_builder *b, tile_value value, tile_v
     return map[value.id];
 }
 
-void ring_keep_cache(ring *r, const tile_builder *b, tile_op op) {
+void ring_keep_attrs(ring *r, const tile_builder *b, tile_op op) {
     tile_op built =
         b->before.id ? tile_op_at(r->f, b->before)->prev : tile_region_at(r->f, b->region)->last;
+    tile_op_take_attr(r->f, built, r->f, op, TILE_ATTR_pad);
     tile_op_take_attr(r->f, built, r->f, op, TILE_ATTR_cache);
     tile_op_take_attr(r->f, built, r->f, op, TILE_ATTR_cache_if);
 }

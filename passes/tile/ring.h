@@ -20,8 +20,18 @@ void ring_make_buffers(ring *r);
 /* value for the iteration that map describes: clones the operations of the body that it needs. */
 tile_value ring_clone_address(ring *r, tile_builder *b, tile_value value, tile_value *map,
                               size_t map_count);
-/* What has just been built at b tells the caches what op does. */
-void ring_keep_cache(ring *r, const tile_builder *b, tile_op op);
+/* All copies of iteration iv into stage, each behind the conditions that it has in the loop.
+ * loaded: that iteration's, of the plan's loads. */
+void ring_build_copies(ring *r, tile_builder *b, tile_value iv, const tile_value *loaded,
+                       tile_value stage);
+/* The plan's loads for iteration iv, in the scratch arena; where there is no such iteration, or
+ * their branch is not taken, what `loaded` has. ring_load_nothing: to begin with. */
+tile_value *ring_load_nothing(ring *r, tile_builder *b);
+tile_value *ring_build_loads(ring *r, tile_builder *b, tile_value iv, const tile_value *loaded);
+/* The predicate of a copy or load; no value if it has none. */
+tile_value ring_predicate(const ring *r, tile_op copy);
+/* What has just been built at b pads, and tells the caches, what op does. */
+void ring_keep_attrs(ring *r, const tile_builder *b, tile_op op);
 /* Operands in the loop that are staged buffers, or loads whose tiles go through them into dots,
  * become their stage r->stage. */
 void ring_read_stages(ring *r);

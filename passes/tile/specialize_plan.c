@@ -15,6 +15,8 @@ typedef struct planner {
     tile_region body;
     const uint32_t *uses; /* by value */
     uint32_t *position;   /* by op, directly in the body: 1, 2, ... */
+    unsigned dots;        /* in the loop */
+    bool ends_at_once;    /* no product may be pending */
     bool ok;
 } planner;
 
@@ -61,15 +63,17 @@ static void check_clauses(planner *p) {
 
 /* Products ------------------------------------------------------------------------------------- */
 
+static void visit_dot(tile_function *f, tile_op op, void *user) {
+    planner *p = user;
+    if (tile_op_opcode(f, op) != TILE_OP_dot) return;
+    p->dots++;
+    if (!warpgroup_takes(f, op))
+        refuse(p, op, "warpgroups do not compute it", "see why it takes no wgmma");
+}
+
 static void check_dots(planner *p) {
-    unsigned count = 0;
-    TILE_FOR_EACH_OP (p->f, op, p->body) {
-        if (tile_op_opcode(p->f, op) != TILE_OP_dot) continue;
-        count++;
-        if (!warpgroup_takes(p->f, op))
-            refuse(p, op, "warpgroups do not compute it", "see why it takes no wgmma");
-    }
-    if (!count) refuse(p, p->loop, "there is no `dot` directly in it", NULL);
+    tile_walk(p->f, p->body, visit_dot, p);
+    if (!p->dots) refuse(p, p->loop, "there is no `dot` in it", NULL);
 }
 
 /* The operation of the body that alone uses the value, as acc; 0: there is none. A product whose
@@ -105,6 +109,28 @@ static bool is_async(const specialist *s, tile_op op) {
     return false;
 }
 
+/* A product that is waited for at once, in a branch or of a tile in registers: its sums or the tile
+ * are written while pending ones are under way, and ptxas would end each of these before the next
+ * (C7515, C7513). */
+static void visit_waiting_dot(tile_function *f, tile_op op, void *user) {
+    planner *p = user;
+    unsigned count;
+    if (tile_op_opcode(f, op) != TILE_OP_dot || is_async(p->s, op)) return;
+    p->ends_at_once |= tile_op_parent(f, op).id != p->loop.id;
+    for (unsigned operand = 0; operand < 2; operand++) {
+        tile_value value = tile_op_segment(f, op, operand, &count)[0];
+        tile_op def = tile_value_def(f, value);
+        if (tile_value_type(f, value)->kind == TILE_TYPE_TILE &&
+            !tile_is_staged(&p->s->ring.plan, def))
+            p->ends_at_once = true;
+    }
+}
+
+static void end_dots_at_once(planner *p) {
+    tile_walk(p->f, p->body, visit_waiting_dot, p);
+    if (p->ends_at_once) p->s->dot_count = p->s->sum_count = 0;
+}
+
 /* Copies --------------------------------------------------------------------------------------- */
 
 static bool writes_shared(tile_function *f, tile_op op) {
@@ -135,7 +161,7 @@ static void check_box(planner *p, tile_op copy) {
     unsigned size;
     const char *remedy;
     if (!tile_is_plain_access(p->f, copy)) {
-        refuse(p, copy, "a box has no index tiles and no predicate", NULL);
+        refuse(p, copy, "a box has no index tiles, no predicate and no pad", NULL);
         return;
     }
     tile_value view = *tile_op_segment(p->f, copy, 0, &size);
@@ -210,6 +236,9 @@ static void visit_meeting(tile_function *f, tile_op op, void *user) {
     else if (opcode == TILE_OP_pdl_wait)
         why = "the producer's copies would not wait for it",
         remedy = "put it before the first operation on tiles";
+    else if (opcode == TILE_OP_alloc_barrier)
+        why = "all threads of the block must come to it",
+        remedy = "put it before the first operation on tiles";
     else if (opcode == TILE_OP_roles || opcode == TILE_OP_sync_explicit)
         why = "what warps do there is yours to say";
     else if (effects & TILE_EFFECT_ACQUIRE && !(effects & TILE_EFFECT_CLUSTER) &&
@@ -279,6 +308,13 @@ static bool uses_moved(planner *p, tile_op op) {
     return found;
 }
 
+/* Behind an operation that the consumers do alone: whether all warps may be done with this before
+ * that. A buffer is not freed while it is still used. */
+static bool keeps_place(const tile_function *f, tile_op op) {
+    return tile_op_effects(f, op) & ~(unsigned)TILE_EFFECT_ALLOC ||
+           tile_op_opcode(f, op) == TILE_OP_free_shared;
+}
+
 /* Before the loops: all warps compute what is uniform. The rest is the consumers' from the start,
  * threads' numbers and barriers too, and all effects behind the first of it. */
 static void divide_prefix(planner *p) {
@@ -287,8 +323,7 @@ static void divide_prefix(planner *p) {
     tile_op top = specialize_top(p->s);
     TILE_FOR_EACH_OP (f, op, f->body) {
         if (op.id == top.id) break;
-        bool moves =
-            !is_done_once(f, op) || (met && tile_op_effects(f, op) & ~(unsigned)TILE_EFFECT_ALLOC);
+        bool moves = !is_done_once(f, op) || (met && keeps_place(f, op));
         moves |= uses_moved(p, op);
         met |= moves;
         p->s->outside[op.id] = !moves;
@@ -316,6 +351,16 @@ static bool is_made_in(const tile_function *f, tile_value value, tile_op op) {
     return at.id != 0;
 }
 
+/* One element, the same for all threads, of memory that the kernel does not write. */
+static bool is_scalar_load(planner *p, tile_op op) {
+    unsigned size;
+    if (tile_op_opcode(p->f, op) != TILE_OP_load || handles_tiles(p->f, op)) return false;
+    source_check c = {
+        .p = p, .copy = op, .source = *tile_op_segment(p->f, op, 0, &size), .in_order = true};
+    tile_walk(p->f, p->f->body, visit_write, &c);
+    return p->ok;
+}
+
 static void check_needed(planner *p, tile_op copy, tile_value value);
 
 /* What op, inside of outer or outer itself, takes from elsewhere. */
@@ -339,8 +384,9 @@ static void check_needed(planner *p, tile_op copy, tile_value value) {
     }
     tile_op def = {data->owner};
     if (p->s->outside[def.id] || p->s->needed[def.id]) return;
-    if (!is_arithmetic(p->f, def)) {
-        refuse(p, copy, "where it reads depends on more than arithmetic", NULL);
+    if (!is_arithmetic(p->f, def) && !is_scalar_load(p, def)) {
+        refuse(p, copy, "where it reads depends on more than arithmetic and loads of scalars",
+               NULL);
         return;
     }
     p->s->needed[def.id] = true;
@@ -354,6 +400,9 @@ static void check_addresses(planner *p) {
         tile_op copy = s->ring.plan.copies[i].op;
         const tile_value *source = tile_op_segment(p->f, copy, 0, &size);
         for (unsigned k = 0; k < size; k++) check_needed(p, copy, source[k]);
+        for (tile_op at = tile_op_parent(p->f, copy); at.id != p->loop.id;
+             at = tile_op_parent(p->f, at))
+            check_needed(p, copy, tile_op_operand(p->f, at, 0));
     }
     for (unsigned i = 0; i < 3; i++) check_needed(p, p->loop, tile_op_operand(p->f, p->loop, i));
     for (unsigned i = 0; i < s->around_count; i++)
@@ -388,15 +437,26 @@ static void visit_use(tile_function *f, tile_op op, void *user) {
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
         if (tile_op_operand(f, op, i).id != wanted.id) continue;
         bool direct = u->copy.buffer.id || (tile_op_opcode(f, op) == TILE_OP_dot && i < 2);
-        add_use(u, direct ? holder : copy);
+        add_use(u, direct ? holder : tile_ancestor_in(f, copy, u->p->body));
     }
+}
+
+static void visit_product(tile_function *f, tile_op op, void *user) {
+    *(bool *)user |= tile_op_opcode(f, op) == TILE_OP_dot;
+}
+
+static bool holds_product(const planner *p, tile_op op) {
+    bool found = tile_op_opcode(p->f, op) == TILE_OP_dot;
+    for (unsigned r = 0; r < tile_op_at(p->f, op)->region_count; r++)
+        tile_walk(p->f, tile_op_region(p->f, op, r), visit_product, &found);
+    return found;
 }
 
 /* Whether there is a product from `from` on and before `to`. */
 static bool has_product(const planner *p, tile_op from, tile_op to) {
     TILE_FOR_EACH_OP (p->f, op, p->body)
         if (p->position[op.id] >= p->position[from.id] && p->position[op.id] < p->position[to.id] &&
-            tile_op_opcode(p->f, op) == TILE_OP_dot)
+            holds_product(p, op))
             return true;
     return false;
 }
@@ -485,6 +545,7 @@ bool specialize_plan(specialist *s, tile_op loop) {
     s->group_of = TILE_NEW_ARRAY(arena, unsigned, s->ring.plan.copy_count + 1u);
     s->shared_along = TILE_NEW_ARRAY(arena, unsigned, s->ring.plan.copy_count + 1u);
     if (p.ok) find_async_dots(&p);
+    if (p.ok) end_dots_at_once(&p);
     if (p.ok) make_groups(&p);
     s->sets = 1;
     if (p.ok) specialize_plan_turns(s);

@@ -1,4 +1,6 @@
 /* The two roles of a specialised loop. */
+#include <string.h>
+
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
 #include "passes/tile/specialize.h"
@@ -65,8 +67,57 @@ static void fill_buffer(producer *p, tile_builder *b, unsigned i, const tile_val
     }
     tile_build_copy_async(b, at[0], at + 1, size - 1, s->ring.buffers[i], &stage, 1, full, state, 1,
                           TILE_NO_VALUE);
-    ring_keep_cache(&s->ring, b, s->ring.plan.copies[i].op);
+    ring_keep_attrs(&s->ring, b, s->ring.plan.copies[i].op);
     share_copy(s, b, i);
+}
+
+/* The branches that a copy stands in, with the producer's conditions. What is computed inside is
+ * seen there only: *p is the producer as it is inside, b the place there. */
+static void enter_branches(producer *p, tile_builder *b, tile_region region) {
+    tile_function *f = p->f;
+    tile_op written = tile_region_at(f, region)->parent;
+    if (written.id == p->s->ring.plan.loop.id) return;
+    enter_branches(p, b, tile_op_at(f, written)->parent);
+    tile_value condition = clone_value(p, b, tile_op_operand(f, written, 0));
+    tile_op branch = tile_build_if_else(b, condition, NULL, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        tile_builder inside = tile_builder_at_end(f, tile_op_region(f, branch, i));
+        inside.loc = b->loc;
+        tile_build_yield(&inside, NULL, 0);
+        if (tile_op_region(f, written, i).id != region.id) continue;
+        inside.before = tile_region_at(f, inside.region)->last;
+        *b = inside;
+    }
+    tile_value *map = TILE_NEW_ARRAY(p->s->ring.pass->scratch, tile_value, p->map_count);
+    memcpy(map, p->map, sizeof *map * p->map_count);
+    p->map = map;
+}
+
+/* Copy i of a group of stages. */
+static void fill_from(producer *outer, const tile_builder *before, unsigned i, unsigned g,
+                      const tile_value state[RING_STATES]) {
+    producer p = *outer;
+    specialist *s = p.s;
+    tile_builder b = *before;
+    unsigned size;
+    tile_op op = s->ring.plan.copies[i].op;
+    const tile_value *source = tile_op_segment(p.f, op, 0, &size);
+    tile_value from[1 + TILE_MAX_RANK];
+    for (unsigned k = 0; k < size; k++) from[k] = source[k];
+    enter_branches(&p, &b, tile_op_at(p.f, op)->parent);
+    for (unsigned k = 0; k < size; k++) from[k] = clone_value(&p, &b, from[k]);
+    b.loc = tile_op_loc(p.f, op);
+    for (unsigned share = 0; share < (s->dealt[i] ? s->sets : 1); share++)
+        fill_buffer(&p, &b, i, from, size, share, state, s->groups[g].full);
+}
+
+/* What says where copies read is loaded while the stage is waited for. */
+static void load_addresses(producer *p, tile_builder *b) {
+    const tile_pipeline_plan *plan = &p->s->ring.plan;
+    tile_region body = tile_op_region(p->f, plan->loop, 0);
+    for (unsigned i = 0; i < plan->load_count; i++)
+        if (tile_op_at(p->f, plan->loads[i])->parent.id == body.id)
+            clone_value(p, b, tile_op_result(p->f, plan->loads[i], 0));
 }
 
 /* The copies of a group of stages, between the wait for an empty stage and the word that it fills.
@@ -75,20 +126,11 @@ static void fill_stage(producer *p, tile_builder *b, unsigned g,
                        const tile_value state[RING_STATES]) {
     specialist *s = p->s;
     tile_builder place = *b;
+    load_addresses(p, b);
     place.loc = tile_op_loc(p->f, s->ring.plan.loop);
     tile_build_barrier_wait(&place, s->groups[g].empty, state, 1, state[1]);
-    for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
-        if (s->group_of[i] != g) continue;
-        unsigned size;
-        tile_op op = s->ring.plan.copies[i].op;
-        const tile_value *source = tile_op_segment(p->f, op, 0, &size);
-        tile_value from[1 + TILE_MAX_RANK];
-        for (unsigned k = 0; k < size; k++) from[k] = source[k];
-        for (unsigned k = 0; k < size; k++) from[k] = clone_value(p, b, from[k]);
-        place.loc = tile_op_loc(p->f, op);
-        for (unsigned share = 0; share < (s->dealt[i] ? s->sets : 1); share++)
-            fill_buffer(p, &place, i, from, size, share, state, s->groups[g].full);
-    }
+    for (unsigned i = 0; i < s->ring.plan.copy_count; i++)
+        if (s->group_of[i] == g) fill_from(p, b, i, g, state);
     place.loc = tile_op_loc(p->f, s->ring.plan.loop);
     tile_build_barrier_arrive(&place, s->groups[g].full, state, 1);
 }

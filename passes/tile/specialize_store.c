@@ -141,7 +141,7 @@ static void replace_store(specialist *s, tile_op op, tile_value buffer) {
     tile_builder b = tile_builder_before(f, op);
     b.loc = tile_op_loc(f, op);
     tile_build_store_async(&b, tile_op_operand(f, op, 0), to[0], to + 1, size - 1, buffer);
-    ring_keep_cache(&s->ring, &b, op);
+    ring_keep_attrs(&s->ring, &b, op);
     tile_erase_op(f, op);
 }
 

@@ -11,7 +11,9 @@
  * with the rows has a stage of its own for each group, all under one pair of barriers. */
 #include <string.h>
 
+#include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
+#include "lib/analysis/product.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/remark.h"
 #include "lib/ir/shape.h"
@@ -194,7 +196,7 @@ static void check_op(tile_function *f, tile_op op, void *user) {
     if (specialize_is_outside(d->s, op) || tile_is_staged(&d->s->ring.plan, op) ||
         is_of_ring(d->s, op))
         return;
-    if (opcode == TILE_OP_thread_id)
+    if (tile_numbers_warps(opcode))
         refuse(d, op, "it counts the warps that share a tile");
     else if (dealt && !may_have_third(d, op))
         refuse(d, op, "a group cannot do it with a third of the rows");
@@ -247,7 +249,10 @@ static bool can_divide(specialist *s) {
         if (known < TILE_MAX_RANK && known != row_dim)
             return miss(s, op, "its rows are not those of the product before", NULL);
         known = row_dim;
-        if (!find_operand(s, op, warpgroup_first(row_dim)))
+        unsigned first = warpgroup_first(row_dim);
+        if (tile_product_k_dim(f, op, first) != (first == TILE_MMA_LHS))
+            return miss(s, op, "its operand with the rows lies transposed", NULL);
+        if (!find_operand(s, op, first))
             return miss(s, op, "its operand with the rows is no copy that products alone use",
                         NULL);
     }

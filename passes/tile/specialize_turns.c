@@ -53,7 +53,7 @@ static void visit_counted(tile_function *f, tile_op op, void *user) {
     tile_opcode opcode = tile_op_opcode(f, op);
     bool named = (opcode == TILE_OP_sync || opcode == TILE_OP_sync_arrive) &&
                  tile_op_operand_count(f, op) > 0;
-    if (!found->id && (named || opcode == TILE_OP_thread_id)) *found = op;
+    if (!found->id && (named || tile_numbers_warps(opcode))) *found = op;
 }
 
 static bool can_take_turns(specialist *s) {

@@ -189,17 +189,27 @@ static int64_t own_registers(const specialist *s, tile_op dot) {
     return warpgroup_promotes(s->ring.f, dot) && left < sums ? left : sums;
 }
 
+typedef struct own_sums {
+    const specialist *s;
+    int64_t most;
+} own_sums;
+
+static void visit_own(tile_function *f, tile_op op, void *user) {
+    own_sums *own = user;
+    int64_t taken = tile_op_opcode(f, op) == TILE_OP_dot ? own_registers(own->s, op) : 0;
+    own->most = taken > own->most ? taken : own->most;
+}
+
 /* Registers of a thread that hold sums while products run. */
 static int64_t sum_registers(const specialist *s) {
-    const tile_function *f = s->ring.f;
+    tile_function *f = s->ring.f;
     tile_op loop = s->ring.plan.loop;
-    int64_t carried = 0, own = 0;
+    int64_t carried = 0;
+    own_sums own = {.s = s};
     for (unsigned i = 0; i < tile_carried_count(f, loop); i++)
         carried += registers_of(s, tile_value_type(f, tile_op_result(f, loop, i)));
-    TILE_FOR_EACH_OP (f, op, tile_op_region(f, loop, 0))
-        if (tile_op_opcode(f, op) == TILE_OP_dot && own_registers(s, op) > own)
-            own = own_registers(s, op);
-    return carried + own;
+    tile_walk(f, tile_op_region(f, loop, 0), visit_own, &own);
+    return carried + own.most;
 }
 
 /* The producer's warpgroup gives up what consumers need; one warpgroup of them has enough. */

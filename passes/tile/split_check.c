@@ -325,8 +325,16 @@ static void check_buffer(checker *c, tile_value buffer) {
     }
 }
 
+/* What is behind the loop is done by the part that comes last, or by all for their shares. */
 static void check_behind(tile_function *f, tile_op op, void *user) {
     checker *c = user;
+    if (c->ok && tile_op_opcode(f, op) == TILE_OP_alloc_barrier) {
+        FAIL(
+            c, tile_op_loc(f, op),
+            "split: alloc_barrier stands behind a loop that is split, and only one part would come "
+            "to it; move it before the loop");
+        note_split(c);
+    }
     tile_access accesses[TILE_MAX_ACCESSES];
     unsigned count = c->ok ? tile_op_accesses(f, op, accesses) : 0;
     for (unsigned i = 0; i < count; i++) {

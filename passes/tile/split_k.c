@@ -54,7 +54,7 @@
  *     }
  *     %8 = eq %part, 3 : i1
  *     if %8 {
- *       release_semaphore %turns[0], 0
+ *       atomic 0, %turns[0] {kind = exch}
  *       store %5, %y[0, 0]
  *     } else {
  *       store %5, %all_1[0, 0, 0]

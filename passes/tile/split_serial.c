@@ -75,8 +75,8 @@ tile_status split_serial(split *s) {
     add_to_sums(&c, &b);
     tile_value last = tile_build_eq(&b, c.t.grid.part, tile_build_int(&b, s->factor - 1));
     split_fork fork = split_begin_fork(&b, last, NULL, 0);
-    /* Nobody waits any more: what is stored need not be complete for it. */
-    tile_build_release_semaphore(&fork.yes, c.t.words, &c.t.tile, 1, tile_build_int(&b, 0));
+    /* Nobody waits any more: what is stored need not be complete for it, nor ordered before. */
+    split_build_atomic(&fork.yes, "exch", NULL, tile_build_int(&b, 0), c.t.words, &c.t.tile, 1);
     split_finish(s, &fork.yes, c.t.epilogue, c.t.count, c.totals);
     tile_build_yield(&fork.yes, NULL, 0);
     hand_on(&c, &fork.no);

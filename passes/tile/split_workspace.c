@@ -46,6 +46,7 @@ static void add_arguments(const split *s, tile_function *kernel, tile_value *par
                                               tile_type_scalar(s->context, type->scalar),
                                               type->rank + 1, extents, NULL);
         tile_function_set_arg_divisible(kernel, (unsigned)kernel->arg_count - 1, 16);
+        tile_function_set_arg_noalias(kernel, (unsigned)kernel->arg_count - 1, true); /* a plan's */
     }
 }
 

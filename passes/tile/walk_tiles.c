@@ -483,10 +483,7 @@ static void end_copies_of_roles(tile_function *f, tile_op op, void *user) {
 }
 
 /* The coordinates of clusters become those of this block's tile in them. */
-static void place_in_cluster(tile_pass *pass, const walk *w, tile_builder *b, tile_region region,
-                             const tile_value block[3], grid *g) {
-    tile_value clusters[3];
-    for (unsigned d = 0; d < 3; d++) clusters[d] = g->id[d];
+static void place_in_cluster(const walk *w, tile_builder *b, const tile_value block[3], grid *g) {
     for (unsigned d = 0; d < 3; d++) {
         int64_t extent = cluster_extent(w, d);
         if (extent == 1) continue;
@@ -495,8 +492,6 @@ static void place_in_cluster(tile_pass *pass, const walk *w, tile_builder *b, ti
         g->id[d] = tile_build_add(b, tile_build_mul(b, g->id[d], blocks), place);
         g->extent[d] = tile_build_mul(b, g->extent[d], blocks);
     }
-    if (w->f->cluster_rank)
-        replace_results(pass, w->f, region, w->old_ops, TILE_OP_cluster_id, clusters);
 }
 
 static void visit_many_tiles(tile_pass *pass, walk *w) {
@@ -516,7 +511,8 @@ static void visit_many_tiles(tile_pass *pass, walk *w) {
     /* 2. The loop, and the tile that an iteration is for. */
     tile_op loop = w->sorted ? loop_by_cost(w, &b, block, blocks, tiles, &g, &body)
                              : loop_in_order(w, &b, block, blocks, tiles, &g, &body);
-    place_in_cluster(pass, w, &body, body.region, at, &g);
+    const grid clusters = g;
+    place_in_cluster(w, &body, at, &g);
     /* 3. The body in it. Its author did not write the loop, and so not what keeps one tile's writes
      * to shared memory behind the tile before: the end of its copies, and a barrier behind its
      * reads. */
@@ -526,6 +522,8 @@ static void visit_many_tiles(tile_pass *pass, walk *w) {
     end_copies(f, body.region);
     if (f->sync_explicit) tile_build_sync_for(&body, tile_executors_of_block(f));
     tile_build_yield(&body, NULL, 0);
+    if (f->cluster_rank)
+        replace_results(pass, f, body.region, w->old_ops, TILE_OP_cluster_id, clusters.id);
     replace_results(pass, w->f, body.region, w->old_ops, TILE_OP_block_id, g.id);
     replace_results(pass, w->f, body.region, w->old_ops, TILE_OP_grid_dim, g.extent);
     /* 4. The grid that is launched. */
@@ -568,13 +566,31 @@ static bool are_clusters_refused(tile_pass *pass, tile_function *f) {
     return r.found;
 }
 
+static void find_barrier(tile_function *f, tile_op op, void *user) {
+    refusal *r = user;
+    if (tile_op_opcode(f, op) != TILE_OP_alloc_barrier || r->found) return;
+    r->found = true;
+    tile_report(r->pass->context, TILE_ERROR, tile_op_loc(f, op),
+                "alloc_barrier: @%s is `persistent`, and each of a block's tiles would begin with "
+                "new barriers; write the loop over tiles behind it yourself, or leave `persistent` "
+                "out",
+                f->name);
+}
+
+/* A block has its barriers once, and their phases go on from tile to tile. */
+static bool are_barriers_refused(tile_pass *pass, tile_function *f) {
+    refusal r = {.pass = pass};
+    if (f->is_persistent) tile_walk(f, f->body, find_barrier, &r);
+    return r.found;
+}
+
 tile_status tile_pass_walk_tiles(tile_pass *pass, tile_function *f) {
     walk w = {.f = f, .context = pass->context, .group = 1, .old_ops = f->op_count};
     if (f->cost) {
         w.sorted = cost_dims(f->cost);
         w.is_steady = is_steady(f->cost);
     }
-    if (are_clusters_refused(pass, f)) return TILE_INVALID;
+    if (are_clusters_refused(pass, f) || are_barriers_refused(pass, f)) return TILE_INVALID;
     if (f->raster_group) tile_expr_is_int(f->raster_group, &w.group);
     if (f->is_persistent)
         visit_many_tiles(pass, &w);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/analysis/executors.h"
+#include "lib/analysis/product.h"
 #include "lib/ir/atomic.h"
 #include "lib/ir/remark.h"
 #include "lib/ir/scalar.h"
@@ -165,9 +166,9 @@ tile_layout warpgroup_lay_out(const tile_type *buffer, unsigned fastest) {
     return tile_wgmma_shared(dims, fastest, tile_scalar_bytes(buffer->scalar));
 }
 
-unsigned warpgroup_fastest(const tile_type *buffer, unsigned operand) {
-    bool any = tile_scalar_bits(buffer->scalar) == 16;
-    return any || operand == TILE_MMA_LHS ? 1 : 0;
+unsigned warpgroup_fastest(const tile_function *f, tile_op dot, unsigned operand) {
+    bool any = tile_scalar_bits(warpgroup_operand(f, dot, operand)->scalar) == 16;
+    return any ? 1 : tile_product_k_dim(f, dot, operand);
 }
 
 int64_t warpgroup_registers(const tile_function *f, tile_op dot) {
@@ -198,9 +199,9 @@ unsigned warpgroup_better_row_dim(const tile_function *f, tile_op dot, unsigned 
 }
 
 /* The operand with the columns: as many of them at once as a descriptor can name. */
-static bool match_second(const tile_type *type, unsigned operand, uint32_t part,
+static bool match_second(const tile_type *type, unsigned operand, unsigned k_dim, uint32_t part,
                          warpgroup_plan *plan) {
-    unsigned k_dim = operand == TILE_MMA_LHS ? 1 : 0, bytes = tile_scalar_bytes(type->scalar);
+    unsigned bytes = tile_scalar_bytes(type->scalar);
     for (;; plan->columns = part) {
         if (tile_wgmma_match(type->layout, k_dim, bytes, plan->columns, &plan->matrix[operand]))
             return true;
@@ -208,9 +209,8 @@ static bool match_second(const tile_type *type, unsigned operand, uint32_t part,
     }
 }
 
-static bool match_first(const tile_type *type, unsigned operand, const tile_layout *acc,
-                        warpgroup_plan *plan) {
-    unsigned k_dim = operand == TILE_MMA_LHS ? 1 : 0;
+static bool match_first(const tile_type *type, unsigned operand, unsigned k_dim,
+                        const tile_layout *acc, warpgroup_plan *plan) {
     plan->registers = type->kind == TILE_TYPE_TILE;
     if (!plan->registers)
         return tile_wgmma_match(type->layout, k_dim, tile_scalar_bytes(type->scalar),
@@ -234,15 +234,16 @@ const char *warpgroup_find_plan(const tile_function *f, tile_op dot, warpgroup_p
     unsigned first = warpgroup_first(plan->row_dim), second = 1 - first;
     const tile_type *one = warpgroup_operand(f, dot, first),
                     *other = warpgroup_operand(f, dot, second);
+    unsigned first_k = tile_product_k_dim(f, dot, first);
     plan->depth = tile_wgmma_depth(one->scalar);
     if (!plan->depth ||
-        tile_layout_part_extent((uint32_t)tile_type_dim(one, first == TILE_MMA_LHS)) % plan->depth)
+        tile_layout_part_extent((uint32_t)tile_type_dim(one, first_k)) % plan->depth)
         return "its inner extent is no multiple of the instruction's";
     if (other->kind != TILE_TYPE_SHARED) return "wgmma takes this operand from shared memory only";
     uint32_t part = UINT32_C(1) << acc->layout->dim_bits[1 - plan->row_dim];
-    if (!match_second(other, second, part, plan))
+    if (!match_second(other, second, tile_product_k_dim(f, dot, second), part, plan))
         return "no descriptor of wgmma names this layout of an operand in shared memory";
-    if (!match_first(one, first, acc->layout, plan))
+    if (!match_first(one, first, first_k, acc->layout, plan))
         return "the first operand's layout is neither wgmma's fragments nor named by a descriptor";
     return NULL;
 }

@@ -84,8 +84,9 @@ const char *warpgroup_find_plan(const tile_function *f, tile_op dot, warpgroup_p
 /* The layout that a buffer should have which is an operand of such dots and copied along dim
  * `fastest`. */
 tile_layout warpgroup_lay_out(const tile_type *buffer, unsigned fastest);
-/* Along which dim an operand's elements should follow each other if nothing else decides. */
-unsigned warpgroup_fastest(const tile_type *buffer, unsigned operand);
+/* Along which dim of its buffer an operand's elements should follow each other if nothing else
+ * decides. */
+unsigned warpgroup_fastest(const tile_function *f, tile_op dot, unsigned operand);
 
 /* insert_fences.c: ordinary writes to what such dots read come before a fence_async of the threads
  * that wrote, each as soon as it is complete, so that it stands before the barrier behind it, the

@@ -148,11 +148,13 @@ static bool update_run(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, ope
 CPU_HANDLER(cpu_run_atomic) {
     if (cpu_rests_before(run, agent)) return CPU_PAUSE;
     operands o = operands_of(run, agent, insn);
+    if (insn->releases) cpu_meet_own(run, agent);
     if (!visit_runs(run, agent, insn, &o, touch_run)) return CPU_STOP;
     if (o.old) memset(o.old, 0, (size_t)insn->count * insn->size);
     o.released = cpu_begin_updates(run, agent, insn);
     visit_runs(run, agent, insn, &o, update_run);
     cpu_known_drop(o.released);
+    if (insn->acquires) cpu_meet_own(run, agent);
     return cpu_rest_from_updates(run, agent, insn, o.changed);
 }
 
@@ -219,25 +221,28 @@ static bool update_points(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
     return true;
 }
 
-CPU_HANDLER(cpu_run_atomic_shared) {
-    operands o = operands_of(run, agent, insn);
+static bool update_buffer(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, operands *o) {
     uint32_t offset, element = 0;
     cpu_part part;
-    if (o.old) memset(o.old, 0, (size_t)insn->count * insn->size);
-    if (insn->gather && insn->gather->points)
-        return update_points(run, agent, insn, &o) ? CPU_NEXT : CPU_STOP;
+    if (insn->gather && insn->gather->points) return update_points(run, agent, insn, o);
     if (insn->type->kind == TILE_TYPE_SCALAR)
         return find_element(run, agent, insn, &offset) &&
-                       update_shared(run, agent, insn, &o, offset, 0)
-                   ? CPU_NEXT
-                   : CPU_STOP;
-    if (!cpu_start_part(run, agent, insn, insn->flag ? 2 : 1, &part)) return CPU_STOP;
+               update_shared(run, agent, insn, o, offset, 0);
+    if (!cpu_start_part(run, agent, insn, insn->flag ? 2 : 1, &part)) return false;
     for (int64_t row = 0; row < part.rows; row++) {
         offset = cpu_part_row(&part, insn, row);
         for (int64_t i = 0; i < part.row_bytes; i += insn->size)
-            if (!update_shared(run, agent, insn, &o, offset + (uint32_t)i, element++))
-                return CPU_STOP;
+            if (!update_shared(run, agent, insn, o, offset + (uint32_t)i, element++)) return false;
     }
+    return true;
+}
+
+CPU_HANDLER(cpu_run_atomic_shared) {
+    operands o = operands_of(run, agent, insn);
+    if (o.old) memset(o.old, 0, (size_t)insn->count * insn->size);
+    if (insn->releases) cpu_meet_own(run, agent);
+    if (!update_buffer(run, agent, insn, &o)) return CPU_STOP;
+    if (insn->acquires) cpu_meet_own(run, agent);
     return CPU_NEXT;
 }
 

@@ -41,33 +41,41 @@ static cpu_outcome refuse(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
 }
 
 /* The agents whose threads wait: where the block is one of them, those of its roles as well. */
-static uint64_t waiting_agents(const cpu_run *run, const cpu_barrier *barrier) {
-    bool whole = run->program->lanes == 1 && barrier->waiting & 1;
-    return whole ? UINT64_MAX : barrier->waiting;
+static uint64_t with_roles(const cpu_run *run, uint64_t waiting) {
+    return run->program->lanes == 1 && waiting & 1 ? UINT64_MAX : waiting;
 }
 
-/* Those that wait know of each other, and of those that came and went on. */
-static void complete(cpu_run *run, cpu_block *block, cpu_barrier *barrier) {
+/* These know of each other, and of those that `arrived` and went on. */
+static void meet(cpu_run *run, cpu_block *block, uint64_t agents, cpu_known *arrived) {
     cpu_clock *clocks[CPU_MAX_AGENTS];
     unsigned count = 0;
-    uint64_t meet = waiting_agents(run, barrier);
     for (unsigned a = 0; a < run->program->agents; a++)
-        if (meet >> a & 1) clocks[count++] = &block->agents[a].clock;
+        if (agents >> a & 1) clocks[count++] = &block->agents[a].clock;
     if (count) cpu_clock_meet(clocks, count);
     for (unsigned a = 0; a < run->program->agents; a++) {
         cpu_agent *agent = &block->agents[a];
-        if (!(meet >> a & 1)) continue;
-        cpu_clock_acquire(&agent->clock, barrier->arrived.known);
+        if (!(agents >> a & 1)) continue;
+        cpu_clock_acquire(&agent->clock, arrived);
         agent->since = agent->clock.time;
         agent->touched = 0;
-        if (!(barrier->waiting >> a & 1)) continue;
-        agent->state = CPU_READY;
-        agent->pc++;
     }
     if (count == run->program->agents) block->settled = clocks[0]->time - 1;
+}
+
+static void complete(cpu_run *run, cpu_block *block, cpu_barrier *barrier) {
+    meet(run, block, with_roles(run, barrier->waiting), barrier->arrived.known);
+    for (unsigned a = 0; a < run->program->agents; a++) {
+        if (!(barrier->waiting >> a & 1)) continue;
+        block->agents[a].state = CPU_READY;
+        block->agents[a].pc++;
+    }
     cpu_clock_stop(&barrier->arrived);
     *barrier = (cpu_barrier){0};
     run->counts->barriers++;
+}
+
+void cpu_meet_own(cpu_run *run, cpu_agent *agent) {
+    meet(run, agent->block, with_roles(run, UINT64_C(1) << agent->index), NULL);
 }
 
 cpu_outcome cpu_come_to_barrier(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,

@@ -5,9 +5,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+/* Whether it stands for all warps, in roles or not. */
+static bool is_block(const cpu_program *program, const cpu_agent *agent) {
+    return program->lanes == 1 && agent->index == (program->of_warps ? program->warps : 0);
+}
+
 const char *cpu_agent_name(tile_arena *arena, const cpu_run *run, const cpu_agent *agent) {
     unsigned last = agent->first + agent->weight - 1;
-    if (run->program->lanes == 1 && agent->index == 0) return "the block";
+    if (is_block(run->program, agent)) return "the block";
     return agent->weight == 1 ? tile_arena_format(arena, "warp %u", agent->first)
                               : tile_arena_format(arena, "warps %u to %u", agent->first, last);
 }
@@ -27,7 +32,7 @@ cpu_outcome cpu_fault(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn
     va_end(args);
     const int64_t *id = agent->block->id;
     const char *place = "";
-    if (run->program->lanes > 1 || agent->index > 0)
+    if (!is_block(run->program, agent))
         place = tile_arena_format(&scratch, ", %s", cpu_agent_name(&scratch, run, agent));
     if (lane >= 0) place = tile_arena_format(&scratch, "%s, lane %d", place, lane);
     tile_report(run->context, TILE_ERROR, insn->loc,

@@ -172,6 +172,16 @@ CPU_HANDLER(cpu_run_thread_id) {
     return CPU_NEXT;
 }
 
+CPU_HANDLER(cpu_run_lane_id) {
+    int32_t *to = cpu_at(run, agent, insn->result);
+    for (unsigned lane = 0; lane < CPU_LANES; lane++) to[lane] = (int32_t)lane;
+    return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_warp_id) {
+    return set_all(run, agent, insn, agent->index - agent->set);
+}
+
 void cpu_make_contiguous(cpu_view *view, unsigned rank) {
     int64_t stride = 1;
     for (unsigned d = rank; d-- > 0;) {
@@ -250,6 +260,51 @@ CPU_HANDLER(cpu_run_extract) {
     const char *from = cpu_at(run, agent, insn->operand[0]);
     memcpy(cpu_at(run, agent, insn->result), from + insn->integer * step,
            (size_t)insn->count * insn->size);
+    return CPU_NEXT;
+}
+
+/* Where a lane's part of a vector begins; false after a report. */
+static bool find_part(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, unsigned lane,
+                      int32_t first) {
+    int64_t part = insn->count / run->program->lanes;
+    if (first >= 0 && first + part <= insn->integer) return true;
+    if (agent->mask >> lane & 1)
+        cpu_fault(run, agent, insn, (int)lane,
+                  "out of bounds: %" PRId64 " elements from %" PRId32 " on of a vector of %" PRId64,
+                  part, first, insn->integer);
+    return false;
+}
+
+CPU_HANDLER(cpu_run_extract_at) {
+    unsigned lanes = run->program->lanes;
+    uint32_t size = insn->size;
+    const char *from = cpu_at(run, agent, insn->operand[0]);
+    const int32_t *first = cpu_at(run, agent, insn->operand[1]);
+    char *to = cpu_at(run, agent, insn->result);
+    for (uint32_t i = 0; i < insn->count; i++) {
+        unsigned lane = i % lanes;
+        if (find_part(run, agent, insn, lane, first[lane]))
+            memcpy(to + i * size, from + ((size_t)first[lane] * lanes + i) * size, size);
+        else if (agent->mask >> lane & 1)
+            return CPU_STOP;
+    }
+    return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_insert) {
+    unsigned lanes = run->program->lanes;
+    uint32_t size = insn->size;
+    const char *part = cpu_at(run, agent, insn->operand[1]);
+    const int32_t *first = cpu_at(run, agent, insn->operand[2]);
+    char *to = cpu_at(run, agent, insn->result);
+    memcpy(to, cpu_at(run, agent, insn->operand[0]), (size_t)insn->integer * lanes * size);
+    for (uint32_t i = 0; i < insn->count; i++) {
+        unsigned lane = i % lanes;
+        if (find_part(run, agent, insn, lane, first[lane]))
+            memcpy(to + ((size_t)first[lane] * lanes + i) * size, part + i * size, size);
+        else if (agent->mask >> lane & 1)
+            return CPU_STOP;
+    }
     return CPU_NEXT;
 }
 

@@ -109,6 +109,7 @@ cpu_insn *cpu_add_op(cpu_decoder *d, tile_op op, cpu_handler handler) {
         }
         if (heads && !tile_form_has_brackets(info->operands[i].form)) continue;
         uint32_t tail = count > heads ? count - heads : 0;
+        insn->placed |= tail > 1 && info->operands[i].form == TILE_FORM_address;
         if (++lists > 2) continue; /* a third one is for who knows of it */
         *(lists == 1 ? &insn->index : &insn->second) = cpu_places_of(d, values + heads, tail);
         *(lists == 1 ? &insn->index_count : &insn->second_count) = tail;
@@ -121,7 +122,7 @@ cpu_insn *cpu_add_op(cpu_decoder *d, tile_op op, cpu_handler handler) {
 void cpu_add_move(cpu_decoder *d, tile_op op, tile_value from, uint32_t to) {
     const tile_type *type = tile_value_type(d->f, from);
     uint32_t place = cpu_place_of(d, from);
-    if (place == to) return;
+    if (place == to || !cpu_stream_has(d, from)) return;
     cpu_insn *insn = cpu_add_insn(d, op, cpu_run_move);
     cpu_set_elements(d, insn, type);
     insn->operand[0] = place;
@@ -223,6 +224,19 @@ void cpu_decode_while(cpu_decoder *d, tile_op op) {
     d->depth--;
 }
 
+void cpu_decode_parallel(cpu_decoder *d, tile_op op) {
+    d->parallel_extents = cpu_parallel_extents(d, op);
+    if (!d->parallel_extents) return;
+    d->parallel_rank = tile_op_operand_count(d->f, op);
+    cpu_enter_parallel(d, op, cpu_add_insn(d, op, cpu_run_parallel_enter));
+    uint32_t body = d->program->insn_count;
+    decode_region(d, tile_op_region(d->f, op, 0));
+    cpu_insn *next = cpu_add_insn(d, op, cpu_run_parallel_next);
+    cpu_enter_parallel(d, op, next);
+    next->target = body;
+    d->parallel_rank = 0;
+}
+
 /* Every region has its warps, or agents, jump to it. */
 void cpu_decode_roles(cpu_decoder *d, tile_op op) {
     unsigned count = tile_op_at(d->f, op)->region_count;
@@ -257,6 +271,10 @@ static bool is_overwritten(cpu_decoder *d, tile_op parent, uint32_t place, uint3
 void cpu_decode_yield(cpu_decoder *d, tile_op op) {
     const tile_op_data *data = tile_op_at(d->f, op);
     tile_op parent = tile_op_parent(d->f, op);
+    if (tile_shape_of(d->f, parent) == TILE_SHAPE_ELEMENTS) {
+        cpu_put_elements(d, op, parent);
+        return;
+    }
     uint32_t own = data->operand_count - tile_carried_count(d->f, parent), end = d->temporary;
     uint32_t *aside = TILE_NEW_ARRAY(&d->scratch, uint32_t, data->operand_count);
     for (uint32_t i = 0; i < data->operand_count; i++) {
@@ -387,6 +405,10 @@ static void decode_with_poison(cpu_decoder *d, tile_op op) {
 }
 
 static void decode_op(cpu_decoder *d, tile_op op) {
+    if (d->mixed) {
+        cpu_decode_mixed(d, op, decode_with_poison);
+        return;
+    }
     const tile_op_data *data = tile_op_at(d->f, op);
     const tile_op_info *info = tile_op_get_info((tile_opcode)data->opcode);
     unsigned level = d->program->level == 2 ? TILE_LEVEL_2 : TILE_LEVEL_3;
@@ -419,6 +441,43 @@ static unsigned most_groups(const tile_function *f) {
     return most;
 }
 
+static void end_stream(cpu_decoder *d) {
+    cpu_program *p = d->program;
+    p->insns =
+        tile_arena_grow(&p->arena, p->insns, p->insn_count, &d->insn_capacity, sizeof *p->insns);
+    p->insns[p->insn_count++] = (cpu_insn){.handler = cpu_run_end, .name = "", .loc = d->f->loc};
+}
+
+/* The block's instructions, then those of the warps. */
+static void decode_mixed(cpu_decoder *d, tile_function *f) {
+    cpu_program *p = d->program;
+    uint32_t *arg_places = p->arg_places, temporary = d->temporary, clean_place = d->clean_place;
+    cpu_start_mixed(d, f);
+    cpu_enter_stream(d, false, d->places);
+    cpu_enter_stream(d, true, NULL);
+    cpu_place_values(d);
+    uint32_t *places = d->places, warps_temporary = d->temporary, warps_clean = d->clean_place;
+    p->warps_arg_places = p->arg_places;
+    p->arg_places = arg_places;
+    cpu_enter_stream(d, true, places);
+    cpu_enter_stream(d, false, NULL);
+    d->temporary = temporary;
+    d->clean_place = clean_place;
+    decode_region(d, f->body);
+    end_stream(d);
+    p->warps_begin = p->insn_count;
+    d->temporary = warps_temporary;
+    d->clean_place = warps_clean;
+    d->depth = d->pipelined = 0;
+    cpu_enter_stream(d, true, NULL);
+    decode_region(d, f->body);
+    end_stream(d);
+    cpu_program *of_warps = TILE_NEW(&p->arena, cpu_program);
+    *of_warps = *p;
+    p->of_warps = of_warps;
+    cpu_enter_stream(d, false, NULL);
+}
+
 static void decode_function_body(cpu_decoder *d, tile_function *f) {
     unsigned warps = tile_executors_of_block(f).warps;
     bool pipelined = false;
@@ -435,15 +494,18 @@ static void decode_function_body(cpu_decoder *d, tile_function *f) {
     }
     p->cluster_blocks = (unsigned)(p->cluster[0] * p->cluster[1] * p->cluster[2]);
     p->warps = warps;
-    p->agents = p->level == 2 ? 1 + most_groups(f) : warps;
+    bool mixed = p->level == 2 && cpu_is_mixed(d, f);
+    p->agents = p->level != 2 ? warps : 1 + (mixed ? warps : most_groups(f));
     tile_walk(f, f->body, find_pipelined, &pipelined);
     d->own_order = !f->sync_explicit || pipelined;
     cpu_find_poison(d);
     cpu_place_all(d, f);
-    if (!d->failed) decode_region(d, f->body);
-    p->insns =
-        tile_arena_grow(&p->arena, p->insns, p->insn_count, &d->insn_capacity, sizeof *p->insns);
-    p->insns[p->insn_count++] = (cpu_insn){.handler = cpu_run_end, .name = "", .loc = f->loc};
+    if (mixed && !d->failed) {
+        decode_mixed(d, f);
+    } else {
+        if (!d->failed) decode_region(d, f->body);
+        end_stream(d);
+    }
 }
 
 cpu_program *cpu_program_create(tile_function *function, unsigned level) {

@@ -17,8 +17,12 @@ typedef struct cpu_decoder {
     unsigned depth;      /* of the mask stack */
     unsigned pipelined;  /* how many pipelined loops are open */
     bool own_order;
-    bool *may_poison;     /* by value id */
-    uint32_t clean_place; /* if anything is: as large as any value, never written */
+    const int64_t *parallel_extents; /* of the `parallel` that is open; or NULL */
+    unsigned parallel_rank;          /* 0: none is */
+    struct cpu_mixed *mixed;         /* NULL: threads do nothing on their own */
+    bool *may_poison;                /* by value id */
+    const struct tile_range *ranges; /* likewise */
+    uint32_t clean_place;            /* if anything is: as large as any value, never written */
     bool failed;
 } cpu_decoder;
 
@@ -53,8 +57,29 @@ const char *cpu_either_name(cpu_decoder *d, const char *lhs, const char *rhs);
 /* Which blocks share a copy with `multicast`, the instruction added last. */
 void cpu_set_sharing(cpu_decoder *d, tile_op op);
 
-/* storage.c: checks the values' sizes and gives each buffer and value its place. */
+/* parallel.c: the extents, NULL after a report; an instruction that sets or counts the coordinates;
+ * elements of the results, as the region yields them; an access to an element of a view, the
+ * instruction added last, is one of the open `parallel`'s, if there is one. */
+const int64_t *cpu_parallel_extents(cpu_decoder *d, tile_op op);
+void cpu_enter_parallel(cpu_decoder *d, tile_op op, cpu_insn *insn);
+void cpu_put_elements(cpu_decoder *d, tile_op yield, tile_op parallel);
+void cpu_claim_element(cpu_decoder *d, tile_op op, unsigned memory, bool stores);
+
+/* storage.c: checks the values' sizes and gives each buffer and value its place; only values. */
 void cpu_place_all(cpu_decoder *d, tile_function *f);
+void cpu_place_values(cpu_decoder *d);
+
+/* mixed.c. Whether threads do something on their own in a kernel of level 2; false, too, after a
+ * report where that cannot be executed. */
+typedef struct cpu_mixed cpu_mixed;
+bool cpu_is_mixed(cpu_decoder *d, tile_function *f);
+void cpu_start_mixed(cpu_decoder *d, tile_function *f);
+/* What follows is decoded for the warps, or for the block. places: by value, the first time. */
+void cpu_enter_stream(cpu_decoder *d, bool warps, uint32_t *places);
+/* What this stream does of an operation; decode: what it does in its own stream. */
+void cpu_decode_mixed(cpu_decoder *d, tile_op op, void (*decode)(cpu_decoder *, tile_op));
+/* Whether the stream that is decoded now has the value; true where there is only one. */
+bool cpu_stream_has(const cpu_decoder *d, tile_value value);
 
 /* One function for each operation that levels 2 or 3 have, in decode.c (regions, order) and
  * decode_memory.c; the element-wise ones share one. */

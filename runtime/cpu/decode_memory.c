@@ -10,6 +10,14 @@ void cpu_decode_thread_id(cpu_decoder *d, tile_op op) {
     cpu_add_op(d, op, cpu_run_thread_id);
 }
 
+void cpu_decode_lane_id(cpu_decoder *d, tile_op op) {
+    cpu_add_op(d, op, cpu_run_lane_id);
+}
+
+void cpu_decode_warp_id(cpu_decoder *d, tile_op op) {
+    cpu_add_op(d, op, cpu_run_warp_id);
+}
+
 /* Three results, x y z. */
 static void decode_three(cpu_decoder *d, tile_op op, cpu_handler handler) {
     for (unsigned dim = 0; dim < 3; dim++) {
@@ -130,6 +138,7 @@ static void decode_access(cpu_decoder *d, tile_op op, cpu_handler handler, const
 void cpu_decode_load(cpu_decoder *d, tile_op op) {
     decode_access(d, op, cpu_run_load, cpu_result_type(d, op), cpu_operand_type(d, op, 0));
     set_gather(d, op);
+    cpu_claim_element(d, op, 0, false);
 }
 
 void cpu_decode_inside(cpu_decoder *d, tile_op op) {
@@ -140,6 +149,7 @@ void cpu_decode_inside(cpu_decoder *d, tile_op op) {
 void cpu_decode_store(cpu_decoder *d, tile_op op) {
     decode_access(d, op, cpu_run_store, cpu_operand_type(d, op, 0), cpu_operand_type(d, op, 1));
     set_gather(d, op);
+    cpu_claim_element(d, op, 1, true);
 }
 
 void cpu_decode_store_async(cpu_decoder *d, tile_op op) {
@@ -231,6 +241,7 @@ void cpu_decode_reduce(cpu_decoder *d, tile_op op) {
                  "reduce: its axis or kind is not known yet: instantiate the kernel "
                  "first");
     insn->kind = reduction.kind;
+    insn->flag = tile_op_has_attr(d->f, op, TILE_ATTR_nan);
     insn->integer = reduction.axis;
 }
 
@@ -280,6 +291,14 @@ void cpu_decode_redux(cpu_decoder *d, tile_op op) {
     decode_of_warp(d, op, cpu_run_redux);
 }
 
+void cpu_decode_vote(cpu_decoder *d, tile_op op) {
+    decode_of_warp(d, op, cpu_run_vote);
+}
+
+void cpu_decode_match(cpu_decoder *d, tile_op op) {
+    cpu_set_elements(d, cpu_add_op(d, op, cpu_run_match), cpu_operand_type(d, op, 0));
+}
+
 void cpu_decode_lock_semaphore(cpu_decoder *d, tile_op op) {
     cpu_add_op(d, op, cpu_run_lock_semaphore);
 }
@@ -294,9 +313,20 @@ void cpu_decode_release_semaphore(cpu_decoder *d, tile_op op) {
 
 /* Level 3 -------------------------------------------------------------------------------------- */
 
+void cpu_decode_insert(cpu_decoder *d, tile_op op) {
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_insert);
+    cpu_set_elements(d, insn, cpu_operand_type(d, op, 1));
+    insn->integer = cpu_value_elements(cpu_result_type(d, op));
+}
+
 void cpu_decode_extract(cpu_decoder *d, tile_op op) {
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_extract);
     cpu_set_elements(d, insn, cpu_result_type(d, op));
+    if (!tile_extract_is_name(d->f, op)) {
+        insn->handler = cpu_run_extract_at;
+        insn->integer = cpu_value_elements(cpu_operand_type(d, op, 0));
+        return;
+    }
     tile_value_is_int(d->f, tile_op_operand(d->f, op, 1), &insn->integer);
 }
 

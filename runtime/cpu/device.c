@@ -108,14 +108,14 @@ static void fill_view(const cpu_run *run, uint8_t *to, unsigned index, uint64_t 
     memcpy(to, &view, sizeof view);
 }
 
-static void fill_argument(const cpu_run *run, unsigned index) {
+static void fill_argument(const cpu_run *run, unsigned index, unsigned lanes, uint32_t place) {
     const cpu_program *program = run->program;
     const tile_type *type = program->function->args[index].type;
     const tile_argument *argument = &run->launch->arguments[index];
     uint64_t address = (argument->buffer ? argument->buffer->address : 0) + argument->offset;
-    uint8_t *to = run->constants + (program->arg_places[index] & ~CPU_CONSTANT_PLACE);
+    uint8_t *to = run->constants + (place & ~CPU_CONSTANT_PLACE);
     uint32_t size = cpu_value_size(type);
-    for (unsigned lane = 0; lane < program->lanes; lane++, to += size) {
+    for (unsigned lane = 0; lane < lanes; lane++, to += size) {
         if (type->kind == TILE_TYPE_VIEW) {
             fill_view(run, to, index, address);
         } else if (type->kind == TILE_TYPE_PTR) {
@@ -133,7 +133,10 @@ static void fill_constants(cpu_run *run) {
     run->constants = tile_malloc(program->constant_bytes);
     if (program->constant_bytes)
         memcpy(run->constants, program->constants, program->constant_bytes);
-    for (unsigned i = 0; i < program->function->arg_count; i++) fill_argument(run, i);
+    for (unsigned i = 0; i < program->function->arg_count; i++) {
+        fill_argument(run, i, program->lanes, program->arg_places[i]);
+        if (program->of_warps) fill_argument(run, i, CPU_LANES, program->warps_arg_places[i]);
+    }
 }
 
 /* Scratch -------------------------------------------------------------------------------------- */
@@ -197,7 +200,7 @@ static void collect_ranges(cpu_run *run, const tile_device *device) {
                                                       .end = buffer->address + buffer->bytes,
                                                       .name = argument_of(run, buffer),
                                                       .is_scratch = buffer->of_plan,
-                                                      .of_plan = buffer->written ? buffer : NULL};
+                                                      .followed = buffer->written ? buffer : NULL};
     for (unsigned i = 0; i < run->program->scratch_count; i++) {
         const cpu_scratch *scratch = &run->program->scratch[i];
         uint64_t begin = (uint64_t)(uintptr_t)run->scratch[i];
@@ -312,11 +315,13 @@ static void cpu_describe(const tile_device *device, tile_device_options *options
                                      .seed = cpu->seed,
                                      .target = device->is_faithful ? device->target : NULL,
                                      .max_operations = cpu->max_operations,
-                                     .sms = device->num_sms};
+                                     .sms = device->num_sms,
+                                     .pipeline = device->pipeline};
 }
 
 static void cpu_destroy(tile_device *device) {
     cpu_trail_clear(&((cpu_device *)(void *)device)->trail);
+    free((char *)(uintptr_t)device->pipeline);
     free(device);
 }
 
@@ -356,6 +361,7 @@ tile_status tile_device_create_cpu(tile_context *context, const tile_device_opti
                  .level = level,
                  .tuned = taken.tuned,
                  .num_sms = taken.sms ? taken.sms : DEFAULT_SMS,
+                 .follows = true,
                  .is_faithful = taken.target != NULL},
         .seed = taken.seed,
         .max_operations = taken.max_operations,
@@ -363,6 +369,10 @@ tile_status tile_device_create_cpu(tile_context *context, const tile_device_opti
         .trace_user = taken.trace_user,
         .print = taken.print,
         .print_user = taken.print_user};
+    if (taken.pipeline) {
+        char *pipeline = tile_malloc(strlen(taken.pipeline) + 1);
+        device->base.pipeline = strcpy(pipeline, taken.pipeline);
+    }
     if (taken.cache_dir) tile_cache_create(context, taken.cache_dir, NULL, &device->base.cache);
     *out = &device->base;
     return TILE_OK;

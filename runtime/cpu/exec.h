@@ -27,6 +27,8 @@ void cpu_rest_in_vain(cpu_run *run, cpu_agent *agent);
 CPU_HANDLER(cpu_run_loop_enter); /* operands: begin, end, step; result: the induction variable */
 CPU_HANDLER(cpu_run_loop_test);
 CPU_HANDLER(cpu_run_loop_next);
+CPU_HANDLER(cpu_run_parallel_enter); /* parallel.c; index: the coordinates' places */
+CPU_HANDLER(cpu_run_parallel_next);
 CPU_HANDLER(cpu_run_while_enter);
 CPU_HANDLER(cpu_run_while_test); /* operand: the condition */
 CPU_HANDLER(cpu_run_repeat);
@@ -43,12 +45,16 @@ CPU_HANDLER(cpu_run_role_end); /* target: behind the roles */
 CPU_HANDLER(cpu_run_block_id);
 CPU_HANDLER(cpu_run_grid_dim);
 CPU_HANDLER(cpu_run_thread_id);
+CPU_HANDLER(cpu_run_lane_id);
+CPU_HANDLER(cpu_run_warp_id);
 CPU_HANDLER(cpu_run_view);
 CPU_HANDLER(cpu_run_base);
 CPU_HANDLER(cpu_run_scratch);
 CPU_HANDLER(cpu_run_tile_by_cost); /* integer: which table */
 CPU_HANDLER(cpu_run_alloc_shared);
 CPU_HANDLER(cpu_run_extract);
+CPU_HANDLER(cpu_run_extract_at); /* integer: elements of the whole */
+CPU_HANDLER(cpu_run_insert);     /* the same */
 CPU_HANDLER(cpu_run_concat);
 CPU_HANDLER(cpu_run_permute);
 CPU_HANDLER(cpu_run_undefined);
@@ -102,6 +108,20 @@ CPU_HANDLER(cpu_run_reduce);
 CPU_HANDLER(cpu_run_rows); /* reduce_arg, scan, sort */
 CPU_HANDLER(cpu_run_shfl);
 CPU_HANDLER(cpu_run_redux);
+CPU_HANDLER(cpu_run_vote);
+CPU_HANDLER(cpu_run_match); /* size: of an element */
+
+/* assembly.c */
+CPU_HANDLER(cpu_run_asm);
+
+/* mixed.c */
+CPU_HANDLER(cpu_run_meet);
+CPU_HANDLER(cpu_run_spread);         /* operand 0: a place of the block's agent */
+CPU_HANDLER(cpu_run_fetch);          /* the same of the first warp's */
+CPU_HANDLER(cpu_run_to_fragment);    /* elements: where they lie; operand 0 is the block's */
+CPU_HANDLER(cpu_run_from_fragment);  /* the same; the result is the block's */
+CPU_HANDLER(cpu_run_check_fragment); /* likewise */
+CPU_HANDLER(cpu_run_coordinates);    /* integer: the dim */
 
 /* uniform.c */
 CPU_HANDLER(cpu_run_uniform);

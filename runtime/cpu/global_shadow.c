@@ -258,8 +258,14 @@ static bool fault_race(walk *w, uint64_t address, uint32_t event, bool other_wri
 
 static bool fault_undefined(walk *w, uint64_t address, tile_loc loc, const char *why) {
     const cpu_range *range = &w->run->ranges[w->range];
-    cpu_fault(w->run, w->agent, w->insn, lane_at(w, address),
-              "read of uninitialised scratch memory, at offset %" PRIu64, address - range->begin);
+    if (range->is_scratch)
+        cpu_fault(w->run, w->agent, w->insn, lane_at(w, address),
+                  "read of uninitialised scratch memory, at offset %" PRIu64,
+                  address - range->begin);
+    else
+        cpu_fault(w->run, w->agent, w->insn, lane_at(w, address),
+                  "read of uninitialised memory, at offset %" PRIu64 " of %s%s",
+                  address - range->begin, *range->name ? "%" : "a buffer", range->name);
     tile_report(w->run->context, TILE_NOTE, loc, "%s", why);
     return false;
 }
@@ -269,10 +275,10 @@ static bool fault_unwritten(walk *w, uint64_t address, const cpu_scratch *plain)
                            "it is undefined at the start of a launch; {clean} makes it zero");
 }
 
-/* Scratch of the plan: what a step writes, later ones may read. */
-static bool follow_plan(walk *w, uint64_t address, uint64_t bytes) {
+/* Whole buffers: what the host or a launch has written, later ones may read. */
+static bool follow_writes(walk *w, uint64_t address, uint64_t bytes) {
     const cpu_range *range = &w->run->ranges[w->range];
-    const tile_buffer *buffer = range->of_plan;
+    const tile_buffer *buffer = range->followed;
     if (!buffer) return true;
     uint8_t *written = buffer->written + (address - range->begin);
     if (w->access & CPU_WRITE && !(w->access & CPU_MODIFY)) {
@@ -281,8 +287,12 @@ static bool follow_plan(walk *w, uint64_t address, uint64_t bytes) {
     }
     const uint8_t *hole = memchr(written, 0, (size_t)bytes);
     if (!hole) return true;
-    return fault_undefined(w, address + (uint64_t)(hole - written), buffer->scratch_loc,
-                           "no step has written it; `fill` makes it defined");
+    return fault_undefined(w, address + (uint64_t)(hole - written),
+                           range->is_scratch ? buffer->scratch_loc : w->insn->loc,
+                           range->is_scratch
+                               ? "no step has written it; `fill` makes it defined"
+                               : "neither the host nor a launch before has written it, nor has "
+                                 "this launch so far");
 }
 
 /* Cells ---------------------------------------------------------------------------------------- */
@@ -297,12 +307,16 @@ static bool are_atomic_together(const walk *w, const cpu_event *other) {
     return needed <= mine && needed <= its;
 }
 
+/* Whether the agent comes after it. */
+static bool knows_event(const cpu_agent *agent, const cpu_event *other) {
+    return cpu_clock_knows(&agent->clock, other->agent, other->time) ||
+           cpu_clock_knows(&agent->clock, cpu_warp_key(other->agent), other->time);
+}
+
 /* Whether this access may come where the event has been. */
 static bool is_fine(const walk *w, uint32_t event) {
     const cpu_event *other = &w->run->global->log.events[event];
-    return !event || are_atomic_together(w, other) ||
-           cpu_clock_knows(&w->agent->clock, other->agent, other->time) ||
-           cpu_clock_knows(&w->agent->clock, cpu_warp_key(other->agent), other->time);
+    return !event || are_atomic_together(w, other) || knows_event(w->agent, other);
 }
 
 /* The member of a set that this access races with, or 0. */
@@ -326,13 +340,47 @@ static bool check_writes(walk *w, const cell *c, uint64_t address) {
     return true;
 }
 
+/* The async proxy --------------------------------------------------------------------------------
+ *
+ * Bulk copies reach global memory through it. What threads have written there in this launch is not
+ * shown to it by any fence that there is; launches are. */
+
+static bool is_bulk(const cpu_insn *insn) {
+    return insn->opcode == TILE_OP_tma_load || insn->opcode == TILE_OP_bulk_load ||
+           insn->opcode == TILE_OP_tma_store || insn->opcode == TILE_OP_bulk_store;
+}
+
+static bool fault_proxy(walk *w, uint64_t address, const cpu_event *event) {
+    const cpu_insn *insn = &w->run->program->insns[event->insn];
+    const cpu_range *range = &w->run->ranges[w->range];
+    tile_arena scratch = {0};
+    cpu_fault(
+        w->run, w->agent, w->insn, lane_at(w, address),
+        "reads offset %" PRIu64 " of %s%s through the async proxy, and threads of this launch "
+        "have written it",
+        address - range->begin, *range->name ? "%" : "", *range->name ? range->name : "memory");
+    tile_report(w->run->context, TILE_NOTE, insn->loc,
+                "written here: %s, in %s; load it with threads, or in a launch behind this one",
+                tile_op_get_info(insn->opcode)->name, describe_agent(&scratch, w, event->agent));
+    tile_arena_reset(&scratch);
+    return false;
+}
+
+static bool check_proxy(walk *w, const cell *c, uint64_t address) {
+    const cpu_log *log = &w->run->global->log;
+    if (w->run->program->lanes == 1 || !is_bulk(w->insn)) return true;
+    uint32_t event = c->updates ? log->readers[c->updates].event : c->write;
+    if (!event || is_bulk(&w->run->program->insns[log->events[event].insn])) return true;
+    return fault_proxy(w, address, &log->events[event]);
+}
+
 static bool is_written(const cell *c) {
     return c->write || c->updates;
 }
 
 static bool read_cell(walk *w, cell *c, uint64_t address, const cpu_scratch *plain) {
     if (plain && !is_written(c)) return fault_unwritten(w, address, plain);
-    if (!check_writes(w, c, address)) return false;
+    if (!check_writes(w, c, address) || !check_proxy(w, c, address)) return false;
     if (c->readers != w->old_readers || !w->new_readers) {
         w->old_readers = c->readers;
         w->new_readers =
@@ -389,7 +437,7 @@ static bool walk_bytes(walk *w, uint64_t address, uint64_t bytes) {
     if (w->run->trail && !cpu_overlap_allows(w->run, w->agent, w->insn, lanes, address, bytes,
                                              w->access & CPU_WRITE, w->range))
         return false;
-    if (!follow_plan(w, address, bytes)) return false;
+    if (!follow_writes(w, address, bytes)) return false;
     w->event = cpu_log_event(&global->log, &w->agent->clock, w->agent->recent,
                              (uint32_t)(w->insn - w->run->program->insns), w->access & CPU_ATOMIC);
     w->fine_write = w->fine_readers = w->old_readers = w->new_readers = 0;
@@ -452,12 +500,24 @@ static const cell *find_cell(region *r, uint64_t address) {
     return &p->cells[(address % PAGE_BYTES) >> p->cell_bits];
 }
 
+/* Whether somebody has written the word before this agent comes to it, whatever order they run in
+ * here. */
+static bool is_written_before(cpu_run *run, const cpu_agent *agent, region *r, uint64_t address) {
+    const cpu_log *log = &run->global->log;
+    const cell *c = find_cell(r, address);
+    if (cpu_knows_word(run, agent, address)) return true;
+    if (c->write && knows_event(agent, &log->events[c->write])) return true;
+    for (uint32_t set = c->updates; set; set = log->readers[set].rest)
+        if (knows_event(agent, &log->events[log->readers[set].event])) return true;
+    return false;
+}
+
 /* If the word was last written by something that is not atomic, nothing comes with its value. */
 bool cpu_global_acquire(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                         uint64_t address, bool met) {
     cpu_global *global = run->global;
     region *r = &global->regions[run->ranges[run->last_range].region];
-    if (r->plain && !is_written(find_cell(r, address))) {
+    if (r->plain && !is_written_before(run, agent, r, address)) {
         walk w = {.run = run, .agent = agent, .insn = insn, .lane = lane};
         w.range = run->last_range;
         return fault_unwritten(&w, address, r->plain);

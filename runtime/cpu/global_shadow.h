@@ -71,6 +71,8 @@ typedef struct cpu_word {
     cpu_clock known;  /* of nobody: what the word's release sequence hands on */
     uint64_t agent;   /* the latest one that released it, and how far */
     cpu_reach reach;
+    uint64_t first_agent; /* the first one that did, and when */
+    uint32_t first_time;
 } cpu_word;
 typedef struct cpu_words {
     cpu_word *words; /* hashed, at most half full */
@@ -82,6 +84,8 @@ cpu_words *cpu_global_words(cpu_global *global);
 /* The agent reads the word's value: it acquires what comes with it as its instruction says, at once
  * or at a fence. */
 void cpu_acquire_word(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint64_t address);
+/* Whether the agent knows, other than by the word itself, that it has been released. */
+bool cpu_knows_word(cpu_run *run, const cpu_agent *agent, uint64_t address);
 /* A store, which ends the word's release sequence and begins another one. */
 void cpu_release_word(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint64_t address);
 

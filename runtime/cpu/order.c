@@ -41,11 +41,16 @@ static void grow(cpu_words *words) {
     free(old.words);
 }
 
-static cpu_word *make_word(cpu_words *words, uint64_t address) {
+/* time: of the agent, whose release of the word this is. */
+static cpu_word *make_word(cpu_words *words, uint64_t address, const cpu_agent *agent,
+                           uint32_t time) {
     if (2 * (words->count + 1) > words->capacity) grow(words);
     cpu_word *word = find_word(words, address);
-    words->count += !word->address;
+    if (word->address) return word;
+    words->count++;
     word->address = address;
+    word->first_agent = agent->clock.agent;
+    word->first_time = time;
     return word;
 }
 
@@ -84,8 +89,13 @@ void cpu_acquire_word(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint
                       word->known.known);
 }
 
+bool cpu_knows_word(cpu_run *run, const cpu_agent *agent, uint64_t address) {
+    const cpu_word *word = find_word(cpu_global_words(run->global), address);
+    return word->address && cpu_clock_knows(&agent->clock, word->first_agent, word->first_time);
+}
+
 void cpu_release_word(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint64_t address) {
-    cpu_word *word = make_word(cpu_global_words(run->global), address);
+    cpu_word *word = make_word(cpu_global_words(run->global), address, agent, agent->clock.time);
     cpu_clock_stop(&word->known);
     word->known.known = cpu_clock_release(&agent->clock);
     word->agent = agent->clock.agent;
@@ -103,7 +113,9 @@ void cpu_update_word(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint6
                      cpu_known *released) {
     if (insn->acquires || run->program->fences) cpu_acquire_word(run, agent, insn, address);
     if (!released) return;
-    cpu_word *word = make_word(cpu_global_words(run->global), address);
+    uint32_t now =
+        agent->clock.time - (insn->releases ? 1 : 0); /* released is of the time before */
+    cpu_word *word = make_word(cpu_global_words(run->global), address, agent, now);
     cpu_reach reach = cpu_reach_of(insn->scope);
     cpu_clock_acquire(&word->known, released);
     word->agent = agent->clock.agent;

@@ -150,7 +150,9 @@ static void give(allocator *a, uint32_t size, uint32_t place) {
     list->places[list->count++] = place;
 }
 
+/* Single lanes have no tiles. */
 uint32_t cpu_value_place_bytes(const tile_type *type, unsigned lanes) {
+    if (type->kind == TILE_TYPE_TILE && lanes > 1) return 0;
     uint32_t bytes = cpu_value_elements(type) * cpu_value_size(type) * lanes;
     return (uint32_t)tile_round_up(bytes, CPU_PLACE_ALIGN);
 }

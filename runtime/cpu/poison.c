@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/ir/reduce.h"
 #include "lib/ir/scalar.h"
 #include "lib/support/float16.h"
 #include "lib/support/integer.h"
@@ -13,15 +14,24 @@ static uint8_t *poison_of(const cpu_agent *agent, uint32_t place) {
 
 /* Uses ----------------------------------------------------------------------------------------- */
 
+bool cpu_shifts(tile_opcode opcode) {
+    return opcode == TILE_OP_shl || opcode == TILE_OP_shr || opcode == TILE_OP_ushr;
+}
+
 static bool fault_use(cpu_run *run, const cpu_agent *agent, const cpu_insn *use, int lane,
                       uint8_t origin) {
     const char *name = tile_op_get_info(use->opcode)->name;
     if (origin == CPU_MANY_ORIGINS) {
-        cpu_fault(run, agent, use, lane, "uses the result of a division by zero");
+        cpu_fault(run, agent, use, lane,
+                  "uses the result of a division by zero, or of a shift out of range");
         return false;
     }
-    cpu_fault(run, agent, &run->program->insns[run->program->origins[origin]], lane,
-              "division by zero");
+    const cpu_insn *made = &run->program->insns[run->program->origins[origin]];
+    if (cpu_shifts(made->opcode))
+        cpu_fault(run, agent, made, lane, "shift by less than 0 or more than %u bits",
+                  tile_scalar_bits(made->scalar) - 1);
+    else
+        cpu_fault(run, agent, made, lane, "division by zero");
     tile_report(run->context, TILE_NOTE, use->loc, "its result is used here, by %s", name);
     return false;
 }
@@ -161,16 +171,52 @@ CPU_HANDLER(cpu_run_poison_select) {
     return CPU_NEXT;
 }
 
-CPU_HANDLER(cpu_run_poison_divide) {
+/* Whether the operation gives a value for these. */
+static bool is_defined(const cpu_insn *insn, int64_t x, int64_t y) {
+    int64_t ignored;
+    if (cpu_shifts(insn->opcode)) return y >= 0 && y < (int64_t)tile_scalar_bits(insn->scalar);
+    return tile_fold_int(insn->opcode, x, y, 0, &ignored);
+}
+
+CPU_HANDLER(cpu_run_poison_make) {
     const cpu_poison *p = insn->poison;
     const char *a = cpu_at(run, agent, insn->operand[0]), *b = cpu_at(run, agent, insn->operand[1]);
     uint8_t *result = poison_of(agent, insn->result);
     for (uint32_t i = 0; i < insn->count; i++) {
-        int64_t ignored, x = tile_integer_read(insn->scalar, a + i * insn->size);
+        int64_t x = tile_integer_read(insn->scalar, a + i * insn->size);
         int64_t y = tile_integer_read(insn->scalar, b + i * insn->size);
         uint8_t found = poison_at(agent, insn, 0, i);
-        if (!found && !tile_fold_int(insn->opcode, x, y, 0, &ignored)) found = p->origin;
+        if (!found && !is_defined(insn, x, y)) found = p->origin;
         result[i * p->result_size] = found;
+    }
+    return CPU_NEXT;
+}
+
+/* What any element of a row has. */
+CPU_HANDLER(cpu_run_poison_reduce) {
+    int64_t dims[TILE_MAX_RANK];
+    const uint8_t *from = poison_of(agent, insn->operand[0]);
+    uint8_t *to = poison_of(agent, insn->result);
+    (void)run;
+    for (unsigned d = 0; d < insn->type->rank; d++) dims[d] = tile_type_dim(insn->type, d);
+    tile_rows rows = tile_rows_along(dims, insn->type->rank, (unsigned)insn->integer);
+    for (size_t row = 0; row < rows.outer * rows.inner; row++) {
+        uint8_t found = 0;
+        for (size_t i = 0; i < rows.extent && !found; i++)
+            found = from[(tile_row_begin(&rows, row) + i * rows.inner) * insn->size];
+        to[row * insn->size] = found;
+    }
+    return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_poison_redux) {
+    const uint8_t *from = poison_of(agent, insn->operand[0]);
+    uint8_t *to = poison_of(agent, insn->result);
+    (void)run;
+    for (uint32_t e = 0; e < insn->count; e += CPU_LANES) {
+        uint8_t found = 0;
+        for (unsigned i = 0; i < CPU_LANES && !found; i++) found = from[(e + i) * insn->size];
+        for (unsigned i = 0; i < CPU_LANES; i++) to[(e + i) * insn->size] = found;
     }
     return CPU_NEXT;
 }

@@ -1,12 +1,13 @@
-/* Elements that hold no value: a division of integers by zero gives one, which on a GPU is some
- * value. That is a fault only where it is used: where it reaches global memory, decides about a
- * branch, a coordinate or a predicate. In the padding of a tile it reaches nothing.
+/* Elements that hold no value: a division of integers by zero gives one, and a shift by less than 0
+ * or by the type's width and more; on a GPU that is some value. It is a fault only where it is
+ * used: where it reaches global memory, decides about a branch, a coordinate or a predicate. In the
+ * padding of a tile it reaches nothing.
  *
  * Which values may hold such elements is found before decoding; a program without any has nothing
  * of this. Else each agent has a second frame, the poison, of the same layout: the first byte of an
- * element there says which division (an origin, from 1) made it, or 0. Behind each instruction that
- * makes or moves elements stands one that does the same to the poison; most are the instruction
- * itself, run on the other frame. Shared memory has its poison, too, if any reaches it.
+ * element there says which operation (an origin, from 1) made it, or 0. Behind each instruction
+ * that makes or moves elements stands one that does the same to the poison; most are the
+ * instruction itself, run on the other frame. Shared memory has its poison, too, if any reaches it.
  *
  * An operation that poison.c and poison_decode.c do not know uses what it gets. */
 #ifndef TILE_RUNTIME_CPU_POISON_H
@@ -44,11 +45,14 @@ CPU_HANDLER(cpu_run_poison_check); /* operand 0 is used by all active lanes */
 CPU_HANDLER(cpu_run_poison_again); /* the instruction, on poison */
 CPU_HANDLER(cpu_run_poison_spread);
 CPU_HANDLER(cpu_run_poison_select);
-CPU_HANDLER(cpu_run_poison_divide);
+CPU_HANDLER(cpu_run_poison_make);   /* what divides, or shifts */
+CPU_HANDLER(cpu_run_poison_reduce); /* level 2; as cpu_run_reduce */
+CPU_HANDLER(cpu_run_poison_redux);  /* level 3 */
 CPU_HANDLER(cpu_run_poison_mma);
 CPU_HANDLER(cpu_run_poison_dot);
 CPU_HANDLER(cpu_run_poison_copied); /* what a copy brings is clean */
 
+bool cpu_shifts(tile_opcode opcode);
 /* Whether elements may reach memory: those of operand 0, of these lanes; or `count` of them whose
  * poison is here. False after a report. */
 bool cpu_poison_may_leave(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,

@@ -1,7 +1,9 @@
 /* Which values may be poisoned, and the instructions on poison beside the others. */
 #include <string.h>
 
+#include "lib/analysis/range.h"
 #include "lib/ir/regions.h"
+
 #include "runtime/cpu/poison.h"
 
 /* What carries elements ------------------------------------------------------------------------ */
@@ -88,6 +90,19 @@ static bool may_divide_by_zero(const cpu_decoder *d, tile_op op) {
     return type->kind != TILE_TYPE_SCALAR || d->may_poison[divisor.id];
 }
 
+/* Whether the operation shifts by what may be less than 0, or the type's width and more. */
+static bool may_shift_too_far(const cpu_decoder *d, tile_op op) {
+    if (!cpu_shifts(tile_op_opcode(d->f, op))) return false;
+    tile_value count = tile_op_operand(d->f, op, 1);
+    tile_range range = d->ranges[count.id];
+    unsigned bits = tile_scalar_bits(tile_value_type(d->f, count)->scalar);
+    return d->may_poison[count.id] || range.min < 0 || range.max >= (int64_t)bits;
+}
+
+static bool may_make_poison(const cpu_decoder *d, tile_op op) {
+    return may_divide_by_zero(d, op) || may_shift_too_far(d, op);
+}
+
 typedef struct search {
     cpu_decoder *d;
     bool any, shared; /* of this operation: an operand may be poisoned; it has shared ones */
@@ -124,7 +139,7 @@ static void search_op(search *s, tile_op op) {
     tile_opcode opcode = tile_op_opcode(d->f, op);
     s->any = s->shared = false;
     visit_operands(d->f, op, look_at_operand, s);
-    bool poisons = s->any || may_divide_by_zero(d, op) || (s->shared && d->program->shared_poison);
+    bool poisons = s->any || may_make_poison(d, op) || (s->shared && d->program->shared_poison);
     mark_carried(s, op);
     if (!poisons || !find_follower(opcode)) return;
     const tile_op_data *data = tile_op_at(d->f, op);
@@ -144,6 +159,7 @@ static void search_region(search *s, tile_region region) {
 void cpu_find_poison(cpu_decoder *d) {
     search s = {.d = d, .changed = true};
     d->may_poison = TILE_NEW_ARRAY(&d->scratch, bool, d->f->value_count);
+    d->ranges = tile_range_analyse(d->f, &d->scratch);
     while (s.changed) {
         s.changed = false;
         search_region(&s, d->f->body);
@@ -154,6 +170,7 @@ void cpu_find_poison(cpu_decoder *d) {
 /* Uses ----------------------------------------------------------------------------------------- */
 
 static void check_use(cpu_decoder *d, tile_op op, tile_value value) {
+    if (!cpu_stream_has(d, value)) return;
     cpu_insn *insn = cpu_add_insn(d, op, cpu_run_poison_check);
     cpu_set_elements(d, insn, tile_value_type(d->f, value));
     insn->operand[0] = cpu_place_of(d, value);
@@ -228,7 +245,7 @@ static bool result_may(const cpu_decoder *d, tile_op op) {
     return tile_op_at(d->f, op)->result_count && d->may_poison[tile_op_result(d->f, op, 0).id];
 }
 
-/* A number for the division at this instruction; divisions of one place share one. */
+/* A number for what this instruction makes; those of one place share one. */
 static uint8_t find_origin(cpu_decoder *d, uint32_t first) {
     cpu_program *p = d->program;
     const cpu_insn *insn = &p->insns[first];
@@ -294,16 +311,16 @@ static void follow_move(cpu_decoder *d, tile_op op, uint32_t first) {
 }
 
 static void follow_elementwise(cpu_decoder *d, tile_op op, uint32_t first) {
-    bool divides = may_divide_by_zero(d, op);
+    bool makes = may_make_poison(d, op);
     tile_opcode opcode = tile_op_opcode(d->f, op);
     if (!result_may(d, op)) return;
     cpu_poison *p = new_poison(d, op);
-    if (divides) {
+    if (makes) {
         p->origin = find_origin(d, first);
         d->program->insns[first].poison = p; /* no fault there */
     }
     add_follower(d, op, first,
-                 divides                    ? cpu_run_poison_divide
+                 makes                      ? cpu_run_poison_make
                  : opcode == TILE_OP_select ? cpu_run_poison_select
                                             : cpu_run_poison_spread,
                  p);
@@ -311,6 +328,14 @@ static void follow_elementwise(cpu_decoder *d, tile_op op, uint32_t first) {
 
 static void follow_mma(cpu_decoder *d, tile_op op, uint32_t first) {
     if (result_may(d, op)) add_follower(d, op, first, cpu_run_poison_mma, new_poison(d, op));
+}
+
+static void follow_reduce(cpu_decoder *d, tile_op op, uint32_t first) {
+    if (result_may(d, op)) add_follower(d, op, first, cpu_run_poison_reduce, new_poison(d, op));
+}
+
+static void follow_redux(cpu_decoder *d, tile_op op, uint32_t first) {
+    if (result_may(d, op)) add_follower(d, op, first, cpu_run_poison_redux, new_poison(d, op));
 }
 
 static void follow_dot(cpu_decoder *d, tile_op op, uint32_t first) {
@@ -357,6 +382,7 @@ static follow_function find_follower(tile_opcode opcode) {
         {TILE_OP_unjoin, follow_move},
         {TILE_OP_slice, follow_move},
         {TILE_OP_concat, follow_move},
+        {TILE_OP_element, follow_move},
         {TILE_OP_extract, follow_move},
         {TILE_OP_permute, follow_move},
         {TILE_OP_load_shared, follow_move},
@@ -367,6 +393,9 @@ static follow_function find_follower(tile_opcode opcode) {
         {TILE_OP_stmatrix, follow_move},
         {TILE_OP_convert_layout, follow_nothing},
         {TILE_OP_dot_wait, follow_nothing},
+        {TILE_OP_shfl, follow_move},
+        {TILE_OP_reduce, follow_reduce},
+        {TILE_OP_redux, follow_redux},
         {TILE_OP_mma, follow_mma},
         {TILE_OP_dot, follow_dot},
         {TILE_OP_store, follow_store},

@@ -17,7 +17,7 @@ typedef struct operand {
     bool is_unsigned;   /* integers: zeros come in above */
     bool negated;       /* floats */
     uint32_t count;     /* of elements */
-    uint32_t *position; /* fragments: which element of the matrix comes i-th; NULL: the i-th */
+    uint32_t *position; /* which element of the matrix comes i-th; NULL: the i-th */
 } operand;
 
 struct cpu_product {
@@ -49,15 +49,28 @@ static const char *buffer_name(const cpu_decoder *d, tile_op op, unsigned side) 
     return shared ? tile_value_at(d->f, value)->name : NULL;
 }
 
+/* Where the elements of so many rows are in the matrix whose columns these are. */
+static uint32_t *transposed_positions(cpu_decoder *d, uint32_t rows, uint32_t columns) {
+    uint32_t *positions = TILE_NEW_ARRAY(&d->program->arena, uint32_t, (size_t)rows * columns);
+    for (uint32_t row = 0; row < rows; row++)
+        for (uint32_t column = 0; column < columns; column++)
+            positions[row * columns + column] = column * rows + row;
+    return positions;
+}
+
 void cpu_decode_dot(cpu_decoder *d, tile_op op) {
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_dot);
     tile_mma_query query = tile_product_query(d->f, op);
     insn->type = cpu_operand_type(d, op, 0);
     insn->memory = cpu_operand_type(d, op, 1);
-    if (cpu_result_type(d, op)->rank != 2 || tile_op_has_attr(d->f, op, TILE_ATTR_trans_lhs) ||
-        tile_op_has_attr(d->f, op, TILE_ATTR_trans_rhs))
-        CPU_FAIL(d, insn->loc, "dot: its operands are transposed or batches; run expand-dots");
-    insn->product = add_product(d, op, query.m, query.n, query.k);
+    if (cpu_result_type(d, op)->rank != 2)
+        CPU_FAIL(d, insn->loc, "dot: its operands are batches; run expand-dots");
+    cpu_product *product = add_product(d, op, query.m, query.n, query.k);
+    if (tile_op_has_attr(d->f, op, TILE_ATTR_trans_lhs))
+        product->lhs.position = transposed_positions(d, query.k, query.m);
+    if (tile_op_has_attr(d->f, op, TILE_ATTR_trans_rhs))
+        product->rhs.position = transposed_positions(d, query.n, query.k);
+    insn->product = product;
     insn->flag = tile_op_has_attr(d->f, op, TILE_ATTR_async);
     insn->name = cpu_either_name(d, buffer_name(d, op, 0), buffer_name(d, op, 1));
     cpu_set_elements(d, insn, cpu_result_type(d, op));

@@ -44,6 +44,7 @@ typedef struct cpu_agent cpu_agent;
 typedef struct cpu_insn cpu_insn;
 typedef struct cpu_product cpu_product; /* product.c */
 typedef struct cpu_poison cpu_poison;
+typedef struct cpu_claims cpu_claims;       /* parallel.c: what elements have stored */
 typedef struct cpu_products cpu_products;   /* wgmma.c: what a warp's wgmma have under way */
 typedef struct cpu_warpgroup cpu_warpgroup; /* likewise: what its warps have executed */
 typedef struct tile_iota tile_iota;         /* lib/ir/shape.h */
@@ -78,6 +79,7 @@ struct cpu_insn {
     bool speculative;   /* reads what may not be written yet */
     bool reverse, exclusive; /* scan */
     bool own_order;          /* level 2: the block's accesses are ordered without barriers */
+    bool placed;             /* of threads: the memory is named by [stage,] coordinates */
     bool releases, acquires;
     tile_manner manner;             /* element-wise operations */
     tile_word kind;                 /* atomic operations; waits: how they compare */
@@ -99,12 +101,14 @@ struct cpu_insn {
     const tile_iota *iota;
     const cpu_gather *gather; /* NULL: a plain access */
     const cpu_moves *moves;
-    const tile_type *type;         /* the tile, or the first operand's type */
-    const tile_type *memory;       /* the view or shared buffer */
-    const char *name;              /* of that memory, for messages */
-    const cpu_insn *at_barrier;    /* the same with its barrier's name, or NULL */
-    const struct cpu_print *print; /* print.c */
-    const cpu_poison *poison;      /* NULL: nothing here is poisoned (poison.h) */
+    const struct cpu_assembly *assembly; /* assembly.c */
+    const uint32_t *elements;            /* mixed.c: of a tile, by warp, register and lane */
+    const tile_type *type;               /* the tile, or the first operand's type */
+    const tile_type *memory;             /* the view or shared buffer */
+    const char *name;                    /* of that memory, for messages */
+    const cpu_insn *at_barrier;          /* the same with its barrier's name, or NULL */
+    const struct cpu_print *print;       /* print.c */
+    const cpu_poison *poison;            /* NULL: nothing here is poisoned (poison.h) */
     tile_loc loc;
 };
 
@@ -141,7 +145,11 @@ typedef struct cpu_program {
     tile_function *function;
     unsigned level;
     unsigned lanes, warps;
-    unsigned agents; /* of a block: its warps; at level 2 one, and one for each group of roles */
+    unsigned agents; /* of a block: its warps; at level 2 one, and one for each group of roles; of
+                        a mixed kernel its warps and, as the last one, the block (mixed.c) */
+    const struct cpu_program *of_warps; /* mixed: this one as the warps have it, else NULL */
+    uint32_t warps_begin;               /* mixed: where their instructions begin */
+    uint32_t *warps_arg_places;         /* mixed: for them */
     int64_t cluster[3];
     unsigned cluster_blocks;
     cpu_insn *insns;
@@ -317,6 +325,8 @@ struct cpu_agent {
     uint32_t round;        /* at that time */
     uint32_t arrived_at;   /* its time behind it */
     uint32_t meetings;     /* how often it has waited there */
+    uint32_t element;      /* level 2: of `parallel`, the number of the one that runs */
+    cpu_claims *claims;    /* or NULL */
     cpu_state state;
     bool rested; /* at this instruction, which has not run yet */
     uint32_t pc;
@@ -375,11 +385,11 @@ struct cpu_block {
 /* Memory that a kernel may touch; sorted by address. */
 typedef struct cpu_range {
     uint64_t begin, end;
-    const char *name;           /* of the argument that points here; "" if there is none */
-    const cpu_scratch *plain;   /* scratch that is not clean, else NULL */
-    uint32_t region;            /* of the shadow */
-    bool is_scratch;            /* of the kernel, or of its plan */
-    const tile_buffer *of_plan; /* whose bytes that are not written yet are undefined, else NULL */
+    const char *name;            /* of the argument that points here; "" if there is none */
+    const cpu_scratch *plain;    /* scratch that is not clean, else NULL */
+    uint32_t region;             /* of the shadow */
+    bool is_scratch;             /* of the kernel, or of its plan */
+    const tile_buffer *followed; /* whose bytes that are not written yet are undefined, else NULL */
 } cpu_range;
 
 struct cpu_run {
@@ -437,6 +447,9 @@ cpu_handler cpu_arith_handler(tile_opcode opcode, tile_scalar scalar, tile_scala
  * goes on. What waits starts again behind the instruction. */
 cpu_outcome cpu_come_to_barrier(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
                                 unsigned number, unsigned wanted, bool waits);
+/* Level 2: what the agent's threads have done happens before what any of them does from now on, as
+ * at the barrier that code for what the agent executes has here. */
+void cpu_meet_own(cpu_run *run, cpu_agent *agent);
 /* Reports that nobody will ever come to the barriers that all agents of the block wait at. */
 void cpu_report_stuck(cpu_run *run, cpu_block *block);
 /* False after a report: arrivals at a barrier that never became complete. */
@@ -454,6 +467,9 @@ bool cpu_may_end(cpu_run *run, cpu_block *block);
 bool cpu_cluster_is_stuck(cpu_run *run, const cpu_cluster *cluster);
 /* The coordinates of the block with this number: cluster * blocks of one + rank. */
 void cpu_find_block(const cpu_run *run, uint64_t number, int64_t id[3]);
+
+/* parallel.c */
+void cpu_claims_destroy(cpu_claims *claims);
 
 /* schedule.c: runs all blocks. */
 tile_status cpu_execute(cpu_run *run);

@@ -14,6 +14,7 @@ CPU_HANDLER(cpu_run_reduce) {
     tile_rows rows = tile_rows_along(dims, insn->type->rank, (unsigned)insn->integer);
     for (size_t row = 0; row < rows.outer * rows.inner; row++) {
         tile_accumulator sum = tile_accumulate_start(insn->kind, insn->scalar);
+        sum.nan = insn->flag;
         const char *first = from + tile_row_begin(&rows, row) * insn->size;
         for (size_t i = 0; i < rows.extent; i++)
             tile_accumulate(&sum, first + i * rows.inner * insn->size);
@@ -87,6 +88,36 @@ CPU_HANDLER(cpu_run_redux) {
             tile_accumulate(&sum, from + (e + lane) * insn->size);
         for (unsigned lane = 0; lane < CPU_LANES; lane++)
             tile_accumulate_write(&sum, to + (e + lane) * insn->size);
+    }
+    return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_vote) {
+    const uint8_t *says = cpu_at(run, agent, insn->operand[0]);
+    uint32_t ballot = 0;
+    if (!cpu_whole_warp(run, agent, insn)) return CPU_STOP;
+    for (unsigned lane = 0; lane < CPU_LANES; lane++) ballot |= (uint32_t)(says[lane] != 0) << lane;
+    bool one = insn->kind == TILE_WORD_kind_all ? ballot == UINT32_MAX : ballot != 0;
+    char *to = cpu_at(run, agent, insn->result);
+    if (insn->kind != TILE_WORD_kind_ballot) {
+        memset(to, one, CPU_LANES);
+        return CPU_NEXT;
+    }
+    for (unsigned lane = 0; lane < CPU_LANES; lane++)
+        memcpy(to + lane * sizeof ballot, &ballot, sizeof ballot);
+    return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_match) {
+    const char *from = cpu_at(run, agent, insn->operand[0]);
+    uint32_t *to = cpu_at(run, agent, insn->result);
+    if (!cpu_whole_warp(run, agent, insn)) return CPU_STOP;
+    for (unsigned lane = 0; lane < CPU_LANES; lane++) {
+        to[lane] = 0;
+        for (unsigned other = 0; other < CPU_LANES; other++)
+            to[lane] |= (uint32_t)(memcmp(from + lane * insn->size, from + other * insn->size,
+                                          insn->size) == 0)
+                        << other;
     }
     return CPU_NEXT;
 }

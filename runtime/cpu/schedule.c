@@ -70,6 +70,7 @@ static void destroy_blocks(const cpu_program *program, cpu_block *list) {
             free(list->agents[w].copies);
             free(list->agents[w].fences);
             free(list->agents[w].dots);
+            cpu_claims_destroy(list->agents[w].claims);
             cpu_clear_products(&list->agents[w]);
             cpu_drop_bulks(&list->agents[w]);
             free(list->agents[w].bulks);
@@ -98,16 +99,22 @@ static void destroy_blocks(const cpu_program *program, cpu_block *list) {
 static void start_agent(const cpu_run *run, cpu_block *block, unsigned index, uint64_t number) {
     const cpu_program *program = run->program;
     cpu_agent *agent = &block->agents[index];
-    bool idle = program->lanes == 1 && index > 0; /* until there are roles */
+    bool block_wide = program->lanes == 1 && index == (program->of_warps ? program->warps : 0);
+    bool idle = program->lanes == 1 && index > 0 && !program->of_warps; /* until there are roles */
+    bool warp = program->lanes == CPU_LANES || (program->of_warps && !block_wide);
     agent->state = idle ? CPU_DONE : CPU_READY;
-    if (program->lanes == 1 && index == 0) agent->weight = program->warps;
+    if (block_wide) {
+        agent->weight = program->warps;
+        agent->first = 0;
+    }
     agent->number = block->rank * program->agents + index;
     agent->set = agent->group = 0;
     agent->rested = false;
     agent->has_arrived = false;
     agent->meetings = 0;
-    agent->pc = agent->depth = 0;
-    agent->mask = program->lanes == CPU_LANES ? UINT32_MAX : 1;
+    agent->pc = program->of_warps && warp ? program->warps_begin : 0;
+    agent->depth = 0;
+    agent->mask = warp ? UINT32_MAX : 1;
     agent->copy_count = 0;
     agent->fence_count = 0;
     agent->dot_count = 0;
@@ -266,7 +273,7 @@ static void wake(cpu_run *run, cpu_block *block) {
 /* Agents --------------------------------------------------------------------------------------- */
 
 /* Runs an agent until it cannot go on. False after a fault. */
-static bool run_agent(cpu_run *run, cpu_agent *agent) {
+static bool run_stream(cpu_run *run, cpu_agent *agent) {
     const cpu_insn *insns = run->program->insns;
     uint32_t start = agent->pc;
     uint64_t executed = 0;
@@ -291,6 +298,15 @@ static bool run_agent(cpu_run *run, cpu_agent *agent) {
     bool still = waited && agent->state == CPU_WAITING && executed == 1 && agent->pc == start;
     agent->block->progressed |= !still;
     return outcome != CPU_STOP;
+}
+
+static bool run_agent(cpu_run *run, cpu_agent *agent) {
+    const cpu_program *program = run->program;
+    bool warp = program->of_warps && agent->index < program->warps;
+    if (warp) run->program = program->of_warps;
+    bool ok = run_stream(run, agent);
+    run->program = program;
+    return ok;
 }
 
 /* Every agent that can go on does, in order or shuffled. */

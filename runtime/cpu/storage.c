@@ -98,7 +98,7 @@ static uint64_t add_clean_place(cpu_decoder *d, uint64_t at) {
     return at + largest;
 }
 
-static void place_values(cpu_decoder *d) {
+void cpu_place_values(cpu_decoder *d) {
     const tile_function *f = d->f;
     d->places = TILE_NEW_ARRAY(&d->scratch, uint32_t, f->value_count);
     for (uint32_t id = 0; id < f->value_count; id++) d->places[id] = CPU_NO_PLACE;
@@ -107,7 +107,8 @@ static void place_values(cpu_decoder *d) {
     if (bytes > max_frame_bytes)
         CPU_FAIL(d, f->loc, "kernel @%s needs %" PRIu64 " bytes of registers, too many to execute",
                  f->name, bytes);
-    d->temporary = d->program->frame_bytes = (uint32_t)bytes;
+    d->temporary = (uint32_t)bytes;
+    if (bytes > d->program->frame_bytes) d->program->frame_bytes = (uint32_t)bytes;
     d->program->arg_places = TILE_NEW_ARRAY(&d->program->arena, uint32_t, f->arg_count);
     for (size_t i = 0; i < f->arg_count; i++) {
         d->places[f->args[i].value.id] = cpu_add_constant(d, f->args[i].type);
@@ -118,5 +119,5 @@ static void place_values(cpu_decoder *d) {
 void cpu_place_all(cpu_decoder *d, tile_function *f) {
     check_values(d);
     if (!d->failed) place_all_shared(d, f);
-    if (!d->failed) place_values(d);
+    if (!d->failed) cpu_place_values(d);
 }

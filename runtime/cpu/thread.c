@@ -34,13 +34,35 @@ void cpu_global_addresses(const cpu_run *run, const cpu_agent *agent, const cpu_
     }
 }
 
+/* The row-major offset of an element at [stage,] coordinates; false after a report. */
+static bool place_element(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
+                          const uint32_t *index, unsigned lane, int64_t *offset) {
+    const tile_type *memory = insn->memory;
+    unsigned stages = memory->stages != NULL;
+    *offset = 0;
+    for (unsigned i = 0; i < stages + memory->rank; i++) {
+        int64_t extent =
+            i < stages ? tile_type_stage_count(memory) : tile_type_dim(memory, i - stages);
+        int64_t at = ((const int32_t *)cpu_at(run, agent, index[i]))[lane];
+        *offset = *offset * extent + at;
+        if (at >= 0 && at < extent) continue;
+        cpu_fault(run, agent, insn, (int)lane,
+                  "out of bounds: %s %" PRId64 " of %%%s, which has %" PRId64,
+                  i < stages ? "stage" : "coordinate", at, insn->name, extent);
+        return false;
+    }
+    return true;
+}
+
 bool cpu_shared_offsets(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                         unsigned operand, const uint32_t *index, uint32_t mask, uint32_t bytes,
                         uint32_t offsets[CPU_LANES]) {
     const uint32_t *base = cpu_at(run, agent, insn->operand[operand]);
     const int32_t *element = cpu_at(run, agent, index[0]);
     FOR_EACH_LANE (lane, mask) {
-        int64_t offset = (int64_t)element[lane] * tile_scalar_bytes(insn->memory->scalar);
+        int64_t offset = element[lane];
+        if (insn->placed && !place_element(run, agent, insn, index, lane, &offset)) return false;
+        offset *= tile_scalar_bytes(insn->memory->scalar);
         uint32_t at = cpu_buffer_offset(insn, base[lane]);
         if (!cpu_check_shared(run, agent, insn, (int)lane, at, offset, bytes)) return false;
         offsets[lane] = at + (uint32_t)offset;

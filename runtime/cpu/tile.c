@@ -421,13 +421,16 @@ CPU_HANDLER(cpu_run_lock_semaphore) {
     uint64_t address = find_word(run, agent, insn);
     const int32_t *value = cpu_at(run, agent, insn->operand[1]);
     if (!address) return CPU_STOP;
-    return cpu_wait_for_word(run, agent, insn, -1, address, *value);
+    cpu_outcome outcome = cpu_wait_for_word(run, agent, insn, -1, address, *value);
+    if (outcome == CPU_NEXT) cpu_meet_own(run, agent);
+    return outcome;
 }
 
 CPU_HANDLER(cpu_run_release_semaphore) {
     if (cpu_rests_before(run, agent)) return CPU_PAUSE;
     uint64_t address = find_word(run, agent, insn);
     const int32_t *value = cpu_at(run, agent, insn->operand[1]);
+    cpu_meet_own(run, agent);
     if (!address || !cpu_global_release(run, agent, insn, -1, address)) return CPU_STOP;
     *(int32_t *)(uintptr_t)address = *value;
     return cpu_rest_after(run, agent);

@@ -42,6 +42,8 @@ static const double exchange_meets = 0.76e-6, workspace_meets = 2.3e-6, atomic_m
                     cluster_meets = 1.85e-6 /* each block of it */, stream_k_meets = 1.5e-6,
                     stream_k_begins = 0.5e-6, stream_k_turn = 2.5e-6, counting_meets = 9.4e-6,
                     multicast_meets = 1.65e-6;
+/* Of a block that loads and computes, and of each further round of loads. */
+static const double load_once = 2.4e-6, load_again = 0.7e-6;
 /* Of the memory's bandwidth: parts that are written and read. */
 static const double parts_share = 0.43;
 /* Stages that are not in flight: one is read, another one not yet given back. */
@@ -112,6 +114,16 @@ static double most(double a, double b) {
     return a > b ? a : b;
 }
 
+/* Multiprocessors that have work where each block has one: a cluster's lie in one GPC, of which
+ * some have 14 or 18, so that 120 of an H200's 132 are left for clusters of 4. */
+static double places(const sheet *s) {
+    double sms = s->m->sms, share = s->w->cluster <= 2   ? 1
+                                    : s->w->cluster <= 4 ? 30.0 / 33
+                                    : s->w->cluster <= 8 ? 28.0 / 33
+                                                         : 24.0 / 33;
+    return s->w->cluster > 1 ? most(floor(share * sms), (double)s->w->cluster) : sms;
+}
+
 /* Parts -----------------------------------------------------------------------------------------
  */
 
@@ -122,7 +134,7 @@ static bool is_split(const sheet *s, const char *strategy) {
 /* stream_k: each multiprocessor's tiles, whole ones and a share of the last (split_stream_k.c). */
 static double share_tiles(sheet *s) {
     double cluster = (double)s->w->cluster, steps = s->w->trips;
-    double units = most(floor(s->m->sms * s->factor / cluster), 1), tiles = s->tiles / cluster;
+    double units = most(floor(places(s) * s->factor / cluster), 1), tiles = s->tiles / cluster;
     double whole = floor(tiles / units), left = tiles - whole * units;
     s->blocks = least(units, tiles * most(steps, 1)) * cluster;
     s->last = s->members = 1;
@@ -202,13 +214,13 @@ static const char *find_obstacle(const sheet *s, tile_arena *arena) {
     return NULL;
 }
 
-/* Blocks of which a multiprocessor has the room. */
-static double count_resident(const sheet *s) {
+/* Blocks of which a multiprocessor has the room, with so many registers a thread for tiles. */
+static double count_resident(const sheet *s, double tile_registers) {
     const tile_target *target = s->m->target;
     if (s->persistent) return 1;
     unsigned warps = multiplying_warps(s) + (s->roles ? PRODUCER_WARPS : 0);
     double threads = 32.0 * warps;
-    double registers = least(MOST_REGISTERS + 1, ceil((registers_of(s) + OTHER_REGISTERS) / 8) * 8);
+    double registers = least(MOST_REGISTERS + 1, ceil((tile_registers + OTHER_REGISTERS) / 8) * 8);
     double blocks = least(target->sm_blocks, target->sm_warps / warps);
     blocks = least(blocks, floor(SM_REGISTERS / (registers * threads)));
     double shared = (double)s->shared + TILE_SHARED_RESERVED;
@@ -275,7 +287,7 @@ static double bytes_asked(const sheet *s, double crossing) {
  * of its rate each, up to what one asks for. */
 static double count_rounds(const sheet *s, double most_bytes) {
     bool shares = is_split(s, "stream_k");
-    double even = (shares ? s->tiles : s->blocks) / s->m->sms, full = floor(even);
+    double even = (shares ? s->tiles : s->blocks) / places(s), full = floor(even);
     if (!shares && !s->persistent) return even;
     double least_time = L2_PER_CYCLE / most_bytes * (shares ? s->last : 1);
     return even > full ? full + most(even - full, least_time) : full;
@@ -332,9 +344,21 @@ static double time_parts(const sheet *s, double resident) {
     return (s->factor - 1) * (turn + chain);
 }
 
+/* Kernels without products: blocks wait for what they load, and others load meanwhile. */
+static double time_streams(const sheet *s) {
+    double each = ceil(s->blocks / places(s));
+    double registers = s->w->widest / 4 / (32.0 * s->w->warps);
+    double resident = least(count_resident(s, registers), each);
+    double waits = each / resident * (load_once + s->w->rounds * load_again);
+    double asked = s->blocks * s->cost.loaded / (L2_PER_CYCLE * s->m->sms * s->m->clock);
+    return launch + start + longest(waits, time_memory(s) * s->w->lines, asked);
+}
+
 static double estimate(const sheet *s) {
-    const machine *m = s->m;
-    double each = ceil(s->blocks / m->sms), resident = least(count_resident(s), each);
+    if (!(s->cost.operations > 0) && !s->strategy && s->w->widest > 0)
+        return time_streams(s) + s->w->meets * l2_latency;
+    double each = ceil(s->blocks / places(s)),
+           resident = least(count_resident(s, registers_of(s)), each);
     double starts = s->persistent ? 1 : ceil(each / resident);
     double body = time_blocks(s, each, resident), memory = time_memory(s);
     double seconds = launch + starts * start + sqrt(body * body + memory * memory);

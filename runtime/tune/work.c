@@ -11,11 +11,6 @@
 #include "lib/support/integer.h"
 #include "runtime/tune/work_scan.h"
 
-enum { LINE = 128 /* bytes of the L2's, and of the widest row that TMA brings */ };
-static double most(double a, double b) {
-    return a > b ? a : b;
-}
-
 /* Operations ------------------------------------------------------------------------------------
  */
 
@@ -50,6 +45,7 @@ static void scan_loop(scan *s, tile_op id, const tile_op_data *op, double times)
     int64_t stages = attr_int(s, id, TILE_ATTR_pipelined, 1), outer = s->stages, begin;
     const tile_region_data *body = tile_region_at(s->f, op->regions[0]);
     double trips = count_trips(s, op), before = s->copied;
+    bool waits = s->waits;
     tune_cost *outside = s->cost;
     const char *consumers = scan_attr_word(s->f, s->point, id, TILE_ATTR_consumers);
     s->w->ping_pong |= consumers && strcmp(consumers, "ping_pong") == 0;
@@ -62,11 +58,14 @@ static void scan_loop(scan *s, tile_op id, const tile_op_data *op, double times)
         s->w->sums = bytes_carried(s, op);
     }
     s->copied = 0;
+    s->waits = false;
     s->stages = stages;
     s->piped = stages > 1 && !s->f->sync_explicit && (s->w->warps == 4 || s->w->warps == 8);
     scan_region(s, op->regions[0], times * trips, stages);
     if (trips > 0) s->w->in_flight = most(s->w->in_flight, s->copied);
+    if (s->waits && stages < 2) s->w->rounds += times * trips;
     s->copied = before;
+    s->waits = waits;
     s->stages = outer;
     s->piped = false;
     s->cost = outside;
@@ -142,6 +141,19 @@ static void add_store(scan *s, const tile_op_data *op, double times) {
         s->w->box = ring.bytes;
 }
 
+static void add_load(scan *s, tile_op id, const tile_op_data *op, double times) {
+    const tile_type *type = tile_value_type(s->f, op->first_result);
+    double width = scan_width_of(s, type);
+    double bytes = scan_bytes_of(s, type);
+    if (type->kind == TILE_TYPE_TILE && bytes / width * most(4, width) > s->w->widest) {
+        double row = width * (double)scan_dim_of(s, type, type->rank - 1u);
+        s->w->widest = bytes / width * most(4, width);
+        s->w->lines = row < bytes ? most(1, LINE / row) : 1;
+    }
+    s->waits = true;
+    scan_add_load(s, id, op, type, times);
+}
+
 static void scan_op(scan *s, tile_op id, double times, int64_t stages) {
     const tile_op_data *op = tile_op_at(s->f, id);
     note_arguments(s, op);
@@ -156,9 +168,7 @@ static void scan_op(scan *s, tile_op id, double times, int64_t stages) {
         return;
     case TILE_OP_atomic: add_atomic(s, op, times); return;
     case TILE_OP_dot: scan_add_dot(s, id, op, times); return;
-    case TILE_OP_load:
-        scan_add_load(s, id, op, tile_value_type(s->f, op->first_result), times);
-        return;
+    case TILE_OP_load: add_load(s, id, op, times); return;
     case TILE_OP_store: add_store(s, op, times); return;
     case TILE_OP_copy:
     case TILE_OP_copy_async: scan_add_copy(s, id, op, times, stages); return;

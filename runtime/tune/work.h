@@ -27,6 +27,9 @@ typedef struct tune_work {
     double sums;        /* bytes that it carries, as parts are handed over */
     double in_flight;   /* bytes: the most of any loop's copies that are under way at once */
     double depth;       /* and the copies of an iteration that are */
+    double rounds;      /* of loads that a block waits for, one after the other, in loops */
+    double widest;      /* bytes of the largest tile that is loaded, as f32 at least */
+    double lines;       /* so much more of memory is moved: for rows below a line of the L2 */
     double arrays;      /* bytes of those arguments that are looked at */
     double accumulator; /* bytes of the largest one */
     int64_t shared;     /* bytes alive at once, as far as all kernels need them */

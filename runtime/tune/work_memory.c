@@ -7,12 +7,6 @@
 #include "lib/layout/wgmma.h"
 #include "lib/support/integer.h"
 
-enum { LINE = 128 /* bytes of the L2's, and of the widest row that TMA brings */ };
-
-static double most(double a, double b) {
-    return a > b ? a : b;
-}
-
 /* Products --------------------------------------------------------------------------------------
  */
 

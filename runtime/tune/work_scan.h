@@ -5,6 +5,8 @@
 #include "lib/ir/syntax.h"
 #include "runtime/tune/work.h"
 
+enum { LINE = 128 /* bytes of the L2's, and of the widest row that TMA brings */ };
+
 typedef struct scan {
     const tile_function *f;
     const tile_bound_params *point;
@@ -21,10 +23,15 @@ typedef struct scan {
     int64_t alive;   /* bytes of shared memory */
     double copied;   /* by the body of the innermost loop so far */
     bool piped;      /* the innermost loop */
+    bool waits;      /* the innermost loop, for loads */
     int64_t stages;  /* of the innermost loop */
     bool turns;      /* semaphores */
     int64_t least_scratch;
 } scan;
+
+static inline double most(double a, double b) {
+    return a > b ? a : b;
+}
 
 /* work_values.c: numbers and types, as far as the point and the sizes tell. */
 

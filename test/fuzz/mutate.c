@@ -132,9 +132,6 @@ static const char *const numbers[] = {
 static const char *const scalars[] = {"i1",   "i8",  "i16", "i32",  "i64",  "f16",
                                       "bf16", "f32", "f64", "tf32", "e4m3", "e5m2"};
 
-static const char *const attributes[] = {" {fast}",          " {clean}",         " {trans}",
-                                         " {offset = 16}",   " {offset = 1024}", " {bytes = 4}",
-                                         " {order = [1, 0]}"};
 static const char *const loop_clauses[] = {" pipelined (2)", " pipelined (3)", " unroll (2)",
                                            " unroll (4)", " pipelined (2) unroll (2)"};
 static const char *const kernel_clauses[] = {" sync explicit",
@@ -228,6 +225,145 @@ static size_t find_in(const buffer *b, piece line, const char *text) {
     return line.end;
 }
 
+/* Operations of the table ---------------------------------------------------------------------- */
+
+enum { STATEMENT = 512 };
+
+static void append(char text[STATEMENT], const char *more) {
+    strncat(text, more, STATEMENT - 1 - strlen(text));
+}
+
+static void append_value(buffer *b, char text[STATEMENT]) {
+    char *name = copy_word(b->data, find_word(b, VALUE));
+    append(text, *name ? name : "0");
+    free(name);
+}
+
+/* One to three values or numbers, with commas between. */
+static void append_values(buffer *b, char text[STATEMENT]) {
+    for (size_t more = 1 + next_random(b, 3); more; more--) {
+        if (next_random(b, 3))
+            append_value(b, text);
+        else
+            append(text, ANY_OF(b, numbers));
+        if (more > 1) append(text, ", ");
+    }
+}
+
+/* `name = value`, of the sort that the attribute takes. */
+static void append_attribute(buffer *b, char text[STATEMENT], tile_attr_id id) {
+    const tile_attr_info *info = tile_attr_get_info(id);
+    unsigned words = 0;
+    append(text, info->name);
+    switch (info->kind) {
+    case TILE_KIND_flag: return;
+    case TILE_KIND_word:
+        while (tile_attr_word(id, words)) words++;
+        append(text, " = ");
+        append(text, words ? tile_attr_word(id, (unsigned)next_random(b, words)) : "add");
+        return;
+    case TILE_KIND_list: append(text, next_random(b, 2) ? " = [1, 0]" : " = [0, 0, 1, 2]"); return;
+    case TILE_KIND_text: append(text, " = \"text\""); return;
+    case TILE_KIND_symbol: append(text, " = @k"); return;
+    case TILE_KIND_values:
+    case TILE_KIND_expr:
+    case TILE_KIND_constant:
+    case TILE_KIND_tile:
+        append(text, " = ");
+        append(text, ANY_OF(b, numbers));
+        return;
+    }
+}
+
+static void append_operand(buffer *b, char text[STATEMENT], tile_operand_form form) {
+    switch (form) {
+    case TILE_FORM_list:
+    case TILE_FORM_optlist:
+        append(text, "[");
+        append_values(b, text);
+        append(text, "]");
+        return;
+    case TILE_FORM_element:
+    case TILE_FORM_part:
+    case TILE_FORM_address:
+    case TILE_FORM_optaddress:
+        append_value(b, text);
+        append(text, "[");
+        append_values(b, text);
+        append(text, "]");
+        return;
+    case TILE_FORM_value:
+    case TILE_FORM_optional:
+    case TILE_FORM_whole:
+    case TILE_FORM_variadic: append_value(b, text); return;
+    }
+}
+
+/* What may be left out mostly is. */
+static bool is_left_out(buffer *b, tile_operand_form form) {
+    bool optional = form == TILE_FORM_optional || form == TILE_FORM_optaddress ||
+                    form == TILE_FORM_whole || form == TILE_FORM_optlist;
+    return optional && next_random(b, 3);
+}
+
+/* A statement of any row, of values that there are; where a result's type must be given, the type
+ * of some other line. */
+static void add_operation(buffer *b) {
+    const tile_op_info *info = tile_op_get_info((tile_opcode)next_random(b, TILE_OPCODE_LIMIT));
+    char text[STATEMENT] = "  %z0_ = ";
+    const char *comma = " ", *brace = " {";
+    if (!info->name || info->shape != TILE_SHAPE_NONE) return;
+    text[4] = (char)('0' + next_random(b, 10));
+    append(text, info->name);
+    for (unsigned i = 0; i < info->operand_count; i++) {
+        if (is_left_out(b, info->operands[i].form)) continue;
+        append(text, comma);
+        append_operand(b, text, info->operands[i].form);
+        comma = ", ";
+    }
+    for (unsigned i = 0; i < info->attr_count; i++) {
+        if (!info->attrs[i].required && next_random(b, 4)) continue;
+        append(text, brace);
+        append_attribute(b, text, info->attrs[i].id);
+        brace = ", ";
+    }
+    if (*brace == ',') append(text, "}");
+    piece like = find_line(b);
+    size_t type = find_in(b, like, " : ");
+    if (type < like.end && (info->type_given || next_random(b, 4) == 0)) {
+        char *behind = copy_word(b->data, (piece){type, like.end});
+        behind[strcspn(behind, "\n")] = 0;
+        append(text, behind);
+        free(behind);
+    }
+    append(text, "\n");
+    piece to = find_line(b);
+    replace(b, (piece){to.begin, to.begin}, text, strlen(text));
+}
+
+/* ` {name = value}`, of any attribute, or one that the line's operation takes. */
+static const char *any_attribute(buffer *b, piece line, char text[STATEMENT]) {
+    unsigned tries = 0;
+    tile_attr_id id = TILE_ATTR_NONE;
+    for (size_t at = line.begin; at < line.end && id == TILE_ATTR_NONE;) {
+        piece word = word_at(b, at);
+        const char *name = (const char *)b->data + word.begin;
+        const tile_op_info *info =
+            sort_of(b, word) == OPERATION
+                ? tile_op_get_info(tile_opcode_from_name(name, word.end - word.begin))
+                : NULL;
+        if (info && info->attr_count) id = info->attrs[next_random(b, info->attr_count)].id;
+        at = word.end;
+    }
+    if (next_random(b, 4) == 0) id = TILE_ATTR_NONE;
+    while ((id == TILE_ATTR_NONE || !tile_attr_get_info(id)->name) && tries++ < 100)
+        id = (tile_attr_id)next_random(b, TILE_ATTR_LIMIT);
+    strcpy(text, " {");
+    if (tile_attr_get_info(id)->name) append_attribute(b, text, id);
+    append(text, "}");
+    return text;
+}
+
 /* Before the body of a loop or kernel, before the type of another operation, or at the line's end.
  */
 static void add_clause(buffer *b) {
@@ -235,20 +371,23 @@ static void add_clause(buffer *b) {
     if (line.end > line.begin && b->data[line.end - 1] == '\n') line.end--;
     bool loop = find_in(b, line, "for %") < line.end, grid = find_in(b, line, "grid [") < line.end;
     size_t at = find_in(b, line, loop || grid ? " {" : " : ");
+    char attribute[STATEMENT];
     const char *clause = loop   ? ANY_OF(b, loop_clauses)
                          : grid ? ANY_OF(b, kernel_clauses)
-                                : ANY_OF(b, attributes);
+                                : any_attribute(b, line, attribute);
     replace(b, (piece){at, at}, clause, strlen(clause));
 }
 
 size_t fuzz_mutate(uint8_t *text, size_t size, size_t max_size, unsigned seed) {
     buffer b = {text, size, max_size, seed};
     if (!size) return 0;
-    switch (next_random(&b, 16)) {
+    switch (next_random(&b, 18)) {
     case 0: drop_line(&b); break;
     case 1:
     case 2: copy_line(&b); break;
-    case 3: add_clause(&b); break;
+    case 3:
+    case 16: add_clause(&b); break;
+    case 17: add_operation(&b); break;
     case 4:
     case 5:
     case 6: change_operation(&b); break;

@@ -122,6 +122,24 @@ Test(compute, a_result_may_have_a_type_of_its_own) {
     text_close(&x);
 }
 
+Test(compute, a_result_may_have_an_extent_of_its_own) {
+    text_fixture x;
+    text_open(&x);
+    tile_module *module =
+        parse(&x, "compute @f<k: dim>(%x: tensor<f32[1]>) -> (%y: tensor<f32[k]>)\n"
+                  "{ %y = broadcast %x : tensor<f32[k]> }\n");
+    const tile_function *f = tile_module_function(module, 0);
+    float from = 3, to[2] = {0};
+    const tile_compute_array in = {TILE_f32, 1, {1}, &from};
+    tile_compute_array out = {TILE_f32, 1, {2}, to};
+    cr_assert_eq(tile_compute_run(f, &in, 1, &out, 1), TILE_OK, "%s", x.messages);
+    cr_expect(to[0] == 3 && to[1] == 3);
+    cr_expect_eq(tile_compute_shapes(f, &in, 1, &out, 1), TILE_INVALID);
+    cr_expect(strstr(x.messages, "do not determine the parameter k"), "%s", x.messages);
+    tile_module_destroy(module);
+    text_close(&x);
+}
+
 Test(compute, division_by_zero_is_reported_at_its_line) {
     text_fixture x;
     int32_t zero = 0, result;

@@ -93,7 +93,6 @@ static void refuse_kernel(const char *name, const char *parameter, const char *v
 
 Test(device, kernels_that_cannot_be_made_are_refused) {
     refuse_kernel("nobody", NULL, NULL, "there is no kernel @nobody");
-    refuse_kernel("c", NULL, NULL, "there is no kernel @c");
     refuse_kernel("k", "blok", "64", "blok");
     refuse_kernel("k", "block", "many", "many");
     refuse_kernel("needs", NULL, NULL, "rows");

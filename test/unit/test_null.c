@@ -218,6 +218,7 @@ static void build_nothing(tile_builder *b) {
     cr_expect_eq(tile_build_role_regions(b, NULL, NULL, NULL, 2).id, 0);
     cr_expect_eq(tile_build_if_else(b, (tile_value){1}, NULL, 0).id, 0);
     cr_expect_eq(tile_build_sync_explicit(b, NULL, 0).id, 0);
+    cr_expect_eq(tile_build_parallel(b, NULL, 1, NULL, 0).id, 0);
     cr_expect_eq(tile_build_launch(b, NULL, NULL, 1, NULL, 1).id, 0);
     tile_build_sync(b, (tile_value){0}, (tile_value){0});
 }
@@ -312,11 +313,23 @@ Test(null, compiling) {
     cr_expect_eq(tile_lower(NULL, "k", NULL, 0, NULL, NULL, &f), TILE_INVALID);
     cr_expect_null(f);
     cr_expect_eq(tile_lower(module, NULL, NULL, 0, NULL, NULL, NULL), TILE_INVALID);
+    const char *made = "";
+    unsigned left = 0;
+    cr_expect_eq(tile_schedule(NULL, "k", NULL, NULL, &left, &made), TILE_INVALID);
+    cr_expect_null(made);
+    cr_expect_eq(tile_schedule(module, NULL, NULL, NULL, &left, &made), TILE_INVALID);
+    cr_expect_eq(tile_schedule(module, "k", NULL, NULL, NULL, NULL), TILE_INVALID);
     cr_expect_eq(tile_compile(NULL, "k", NULL, 0, &options, &blob, &abi), TILE_INVALID);
     cr_expect_null(abi);
     cr_expect_eq(tile_assemble(NULL, &blob, options.target, NULL, &blob), TILE_INVALID);
     cr_expect_eq(tile_assemble(context, NULL, options.target, NULL, &blob), TILE_INVALID);
     tile_resources resources;
+    const uint32_t nowhere[TILE_MAX_RANK] = {0};
+    cr_expect_eq(tile_inspect_layouts(NULL, NULL, NULL, NULL, NULL, NULL), 0);
+    cr_expect_eq(tile_layout_registers(NULL), 0);
+    cr_expect_eq(tile_layout_extent(NULL, 0), 0);
+    cr_expect_eq(tile_layout_index(NULL, nowhere), 0);
+    cr_expect_eq(tile_layout_apply(NULL, 0, 0, 0), 0);
     cr_expect_eq(tile_disassemble(NULL, &blob, options.target, NULL, "x", &blob), TILE_INVALID);
     cr_expect_eq(tile_disassemble(context, NULL, options.target, NULL, "x", &blob), TILE_INVALID);
     cr_expect_eq(tile_inspect_resources(NULL, NULL, NULL, options.target, "x", &resources),
@@ -431,6 +444,7 @@ Test(null, devices) {
     cr_expect_eq(tile_buffer_write(NULL, 0, "a", 1), TILE_INVALID);
     cr_expect_eq(tile_buffer_read(NULL, 0, &time, 1), TILE_INVALID);
     cr_expect_eq(tile_buffer_size(NULL), 0);
+    tile_buffer_forget(NULL);
     tile_buffer_destroy(NULL);
     cr_expect_eq(tile_kernel_create(NULL, NULL, "k", NULL, 0, &kernel), TILE_INVALID);
     cr_expect_null(kernel);

@@ -1,9 +1,11 @@
 /* Divisions by zero: no fault as long as nothing uses what they give. */
 #include "test/unit/cpu_fixture.h"
 
-/* A kernel with one argument %p, 256 integers of value 1. use: the line of the operation that uses
- * the quotient, 0 if nothing may be found; the division stands in line `division`. */
-static void expect(unsigned level, const char *kernel, unsigned division, unsigned use) {
+/* A kernel with one argument %p, 256 integers of value 1. what: of the report. use: the line of the
+ * operation that uses the quotient, 0 if nothing may be found; the division stands in line
+ * `division`. */
+static void expect_of(const char *what, unsigned level, const char *kernel, unsigned division,
+                      unsigned use) {
     cpu_fixture x;
     int32_t ones[256];
     char error[32], note[64];
@@ -18,13 +20,17 @@ static void expect(unsigned level, const char *kernel, unsigned division, unsign
         cr_assert_eq(status, TILE_OK, "%s%s", messages, kernel);
     } else {
         cr_assert_eq(status, TILE_FAULT, "not found: %s", kernel);
-        cr_assert(strncmp(messages, error, strlen(error)) == 0 && strstr(messages, "by zero"),
-                  "%s%s", messages, kernel);
+        cr_assert(strncmp(messages, error, strlen(error)) == 0 && strstr(messages, what), "%s%s",
+                  messages, kernel);
         cr_assert(strstr(messages, note) && strstr(messages, "its result is used here"), "%s%s",
                   messages, kernel);
         cr_assert_eq(x.text.errors, 1);
     }
     cpu_close(&x);
+}
+
+static void expect(unsigned level, const char *kernel, unsigned division, unsigned use) {
+    expect_of("by zero", level, kernel, division, use);
 }
 
 /* %a is 1 inside of %g and 0 behind it; %w has room for all of it. */
@@ -173,7 +179,8 @@ Test(poison, threads_decide_by_it) {
     /* One of scalars alone is one at once. */
     cpu_fixture x;
     cpu_open(&x, 3, 0, THREADS("  %d = 7 / %v\n"));
-    cpu_pass(&x, NULL, 1024);
+    int32_t zeros[256] = {0};
+    cpu_pass(&x, zeros, sizeof zeros);
     cpu_launch_text(&x);
     cr_assert(strncmp(x.text.messages, "8:", 2) == 0, "%s", x.text.messages);
     cpu_close(&x);
@@ -220,4 +227,21 @@ Test(poison, products_of_fragments) {
     expect(3, MATRIX("%lhs, %rhs, %z") FOR_ROWS("rem(%t, 4) != 2"), 5, 0);
     expect(3, MATRIX("%lhs, %rhs, %z") "  %x = extract %i, 0 : i32\n  st_global %x, %p[%t]\n}\n", 5,
            0);
+}
+
+/* Shifts by counts that the type has no bits for; in the padding they do no harm. */
+#define SHIFTS(body) \
+    "kernel @k(%p: ptr<i32>) grid [1] warps 1 {\n" \
+    "  %g = view %p, [20] : view<i32[20]>\n  %w = view %p, [64] : view<i32[64]>\n" \
+    "  %a = load %g[0] {pad = 40} : tile<i32[32]>\n  %q = shl %a, %a : tile<i32[32]>\n" body "}\n"
+
+Test(poison, shifts_out_of_range) {
+    expect_of("bits", 2, SHIFTS("  store %q, %g[0]\n"), 5, 0);
+    expect_of("bits", 2, SHIFTS("  store %q, %w[0]\n"), 5, 6);
+    expect_of("bits", 2, SHIFTS("  %r = ushr %a, %q\n  store %r, %g[0]\n"), 5, 0);
+    expect_of("bits", 2, SHIFTS("  %m = and %a, 31\n  %r = shr %a, %m\n  store %r, %w[0]\n"), 5, 0);
+    expect_of("bits", 2,
+              SHIFTS("  %r = reduce %q {kind = add, axis = 0} : tile<i32[1]>\n"
+                     "  store %r, %g[0]\n"),
+              5, 7);
 }

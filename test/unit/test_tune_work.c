@@ -220,17 +220,18 @@ Test(tune_work, tiles_larger_than_an_array_bring_what_is_there) {
 
 /* Blocks along m need the same of b, those along n the same of a; the grid has whole clusters. */
 Test(tune_work, clusters_share_what_does_not_depend_on_a_dim) {
-    static const char *const extents[][2] = {{"2", "1"}, {"1", "2"}, {"4", "1"}, {"1", "1"}};
+    static const char *const extents[][2] = {
+        {"2", "1"}, {"1", "2"}, {"4", "1"}, {"1", "1"}, {"2", "2"}};
     const double shared[] = {2.0 * 256 * 1024 / 2, 2.0 * 128 * 1024 / 2, 2.0 * 256 * 1024 * 3 / 4,
-                             0};
-    const int64_t sizes[6] = {128 * 5, 2040, 1024}, rows[] = {6, 5, 8, 5};
-    for (size_t i = 0; i < 4; i++) {
+                             0, 2.0 * (256 + 128) * 1024 / 2};
+    const int64_t sizes[6] = {128 * 5, 2040, 1024}, rows[] = {6, 5, 8, 5, 6};
+    for (size_t i = 0; i < 5; i++) {
         fixture x;
         read_clustered(&x, sizes, "4", "1", "serial", extents[i][0], extents[i][1]);
         const tune_work w = x.work;
         cr_expect_eq(w.loop.shared, shared[i], "%zu: %g", i, w.loop.shared);
         cr_expect_eq(w.loop.loaded, 2.0 * (128 + 256) * 1024);
-        cr_expect((w.loop.shared_crossing > 0) == (i == 0 || i == 2), "%zu", i);
+        cr_expect((w.loop.shared_crossing > 0) == (i == 0 || i == 2 || i == 4), "%zu", i);
         cr_expect_eq(w.grid[0], rows[i], "%zu", i);
         cr_expect_eq(w.grid[1], 8, "%zu", i);
         close_point(&x);

@@ -267,6 +267,30 @@ static const char *const text_corpus[] = {
                 "  %v = ld_global %h[%t] : vector<f16[4]>\n  %u = shfl %v, p {kind = up}\n"
                 "  %r = redux %c {kind = and} : i32\n"),
 
+    TEXT_KERNEL("  %l2 = lane_id\n  %w2 = warp_id : i32\n  %c = vote %l2 < 4 {kind = any}\n"
+                "  %d = vote_all(%c) & vote_any(%w2 == p) : i1\n  %e = match i64(%l2)\n"
+                "  %g = vote_ballot %d : i32\n  %h2 = match(%e ^ %g) + vote(%c, kind = ballot)\n"),
+
+    TEXT_KERNEL("  %i = iota {axis = 0} : tile<i32[64, 16]>\n"
+                "  %a = convert_layout %i : tile<i32[64, 16], #mma_acc>\n"
+                "  %f = to_fragment %a : [8]\n  %v = to_fragment(%a) : vector<i32[8]>\n"
+                "  %j, %k = coordinates %a, p\n  %u = insert %f, %j, p - 3\n"
+                "  %w2 = insert(%u, extract(%v, %k), %k)\n  %e = extract %w2, 2 : [4]\n"
+                "  %t = from_fragment %w2 : tile<i32[64, 16], #mma_acc>\n"
+                "  %l2 = iota {axis = 1} : tile<T[4 * p, p], #mma_lhs>\n"
+                "  %r2 = iota {axis = 1} : tile<T[4 * p, p], #mma_rhs>\n"
+                "  %s2 = alloc_shared : shared<T[64, 4 * p], #swizzle128>\n"
+                "  %s3 = alloc_shared : shared<T[2][64, 4 * p], #plain>\n"),
+
+    TEXT_KERNEL(
+        "  %i = thread_id\n  %v = splat %i : vector<i32[4]>\n"
+        "  %a = asm %i, %n {text = \"add.s32 $0, $1, $2;\", effect = pure} : i32\n"
+        "  %b = asm %v, %a {text = \"xor.b32 $0, $1, $2;\", effect = pure} : vector<i32[4]>\n"
+        "  %c = asm %h {text = \"ld.global.b32 $0, [$1];\", effect = reads} : i32\n"
+        "  %d = asm %c {text = \"shfl.sync.bfly.b32 $0, $1, 1, 31, -1;\", effect = warp} : i32\n"
+        "  asm %h, %d {text = \"st.global.b32 [$0], $1;\", effect = writes}\n"
+        "  asm {text = \"bar.warp.sync -1;\", effect = barrier}\n"),
+
     "kernel @clustered<c: int = 2>(%n: i32) grid [c * %n] cluster [c, 1] warps 1 {\n"
     "  %r = cluster_rank\n  %x, %y, %z = cluster_id\n  %i, %j, %k = cluster_dim : i32\n"
     "  %s = alloc_shared : shared<f16[c][16, 8]>\n"
@@ -318,6 +342,17 @@ static const char *const text_corpus[] = {
                 "  print %n, %x {text = \"n and x\"} print [%n, 3], %l print %n * 2\n"
                 "  %t = splat 1.0 : tile<f32[4, p]> print %t {text = \"t\"} assert %t > 0.0\n"),
 
+    "kernel @elements<n: int = 32>(%c: view<f16[n, n]>) grid [1] warps 4 {\n"
+    "  %t = load %c[0, 0] : tile<f16[n, n]>\n"
+    "  %a, %b = parallel (%i, %j) in [n, 2 * n] {\n"
+    "    %v = element %t, [%i, %j] : f16\n"
+    "    store %v, %c[%j, %i]\n"
+    "    yield %v, %j\n"
+    "  }\n"
+    "  parallel (%i) in [n] {\n"
+    "    %v = element %t, [%i, %i] : f16\n"
+    "  }\n"
+    "}\n",
     "kernel @pieces(%n: i32, %c: view<f16[%n, 64]>) grid [1] warps 4 {\n"
     "  %r = alloc_shared : shared<f16[2][16, 64]>\n"
     "  %t = splat 1.0 : tile<f16[64, 64]>\n"

@@ -29,6 +29,8 @@ struct bench_candidate {
     bool picked; /* the point is not the kernel's first, of which the attributes are */
     /* BENCH_KERNEL */
     tile_module *module;
+    const tile_function *compute; /* that was scheduled, NULL: none */
+    const char *scheduled;        /* what it became */
     tile_kernel *kernel;
     tile_argument arguments[ARGUMENTS];
     unsigned argument_count;
@@ -78,7 +80,20 @@ static tile_status fill_operands(bench_candidate *c, bench_fill fill) {
 
 /* Kernels ------------------------------------------------------------------------------------- */
 
-static const tile_function *find_function(const bench_candidate *c) {
+/* The kernel or plan that a compute becomes, once for all shapes. */
+static const tile_function *schedule(bench_candidate *c, const tile_function *compute) {
+    unsigned none = 0;
+    if (c->compute != compute) {
+        c->compute = NULL;
+        if (tile_schedule(c->module, tile_function_name(compute), NULL, NULL, &none,
+                          &c->scheduled) != TILE_OK)
+            return NULL;
+        c->compute = compute;
+    }
+    return tile_module_find(c->module, c->scheduled);
+}
+
+static const tile_function *find_function(bench_candidate *c) {
     char name[80];
     const char *wanted = c->options->kernel ? name : NULL;
     if (wanted && !bench_product_fill(&c->product, c->options->kernel, name, sizeof name))
@@ -88,8 +103,12 @@ static const tile_function *find_function(const bench_candidate *c) {
     for (unsigned i = 0; tile_module_function(c->module, i); i++) {
         const tile_function *f = tile_module_function(c->module, i);
         bool plan = tile_function_get_kind(f) == TILE_PLAN;
-        if (tile_function_get_kind(f) == TILE_COMPUTE) continue;
-        if (wanted && strcmp(tile_function_name(f), wanted) == 0) return f;
+        bool named = wanted && strcmp(tile_function_name(f), wanted) == 0;
+        if (tile_function_get_kind(f) == TILE_COMPUTE) {
+            if (named) return schedule(c, f);
+            continue;
+        }
+        if (named) return f;
         found[plan] = f;
         counts[plan]++;
     }
@@ -250,7 +269,7 @@ static tile_status tune(bench_candidate *c, const char *name, tile_flush flush) 
         .worker = c->options->tuner,
         .bindings = c->bindings,
         .binding_count = c->options->binding_count,
-        .budget = c->options->budget > 0 ? c->options->budget : bench_product_budget(&c->product),
+        .budget = bench_product_budget(&c->product, c->options->budget),
         .retune = c->options->retunes ? TILE_RETUNE_ALWAYS : TILE_RETUNE_STALE,
         .split = c->options->splits,
         .measure = &measure,

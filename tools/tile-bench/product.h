@@ -37,8 +37,9 @@ double bench_product_flop(const bench_product *product);
 /* Of a and b. */
 double bench_product_read_bytes(const bench_product *product);
 
-/* Seconds to tune for it: each try of a large product takes longer. */
-double bench_product_budget(const bench_product *product);
+/* Seconds to tune for it: those that are asked for, or below 0 by its size, since each try of a
+ * large product takes longer. */
+double bench_product_budget(const bench_product *product, double asked);
 
 /* A list of shapes that grows; start with zeros, free shapes. */
 typedef struct bench_shapes {

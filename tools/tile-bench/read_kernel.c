@@ -45,6 +45,17 @@ const char *bench_reader_point(unsigned point) {
     return points[point].name;
 }
 
+/* What nobody has written must not be read. */
+static bool write_zeros(tile_buffer *buffer, size_t bytes) {
+    enum { PIECE = 1 << 20 };
+    static const char zeros[PIECE];
+    bool ok = true;
+    for (size_t at = 0; ok && at < bytes; at += PIECE)
+        ok = tile_buffer_write(buffer, at, zeros, bytes - at < PIECE ? bytes - at : PIECE) ==
+             TILE_OK;
+    return ok;
+}
+
 bench_reader *bench_reader_create(tile_context *context, tile_device *device, size_t bytes,
                                   unsigned point) {
     const tile_binding bindings[] = {{"block", points[point].block},
@@ -56,6 +67,7 @@ bench_reader *bench_reader_create(tile_context *context, tile_device *device, si
     if (!r || !module ||
         tile_kernel_create(device, module, "read", bindings, 3, &r->kernel) != TILE_OK ||
         tile_buffer_create(device, rounded, &r->from) != TILE_OK ||
+        !write_zeros(r->from, rounded) ||
         tile_buffer_create(device, points[point].out_bytes, &r->to) != TILE_OK) {
         bench_reader_destroy(r);
         r = NULL;

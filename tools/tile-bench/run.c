@@ -112,7 +112,10 @@ static void begin_entry(run *r, entry *e) {
 }
 
 static void end_entry(run *r, entry *e) {
-    const char *rest = expect(e, bench_worker_hear(e->worker, r->plan->patience), "ready", false);
+    /* To tune takes its own time. */
+    double tuning = is_kernel(e) ? bench_product_budget(&r->product, r->plan->budget) : 0;
+    const char *answer = bench_worker_hear(e->worker, r->plan->patience + tuning);
+    const char *rest = expect(e, answer, "ready", false);
     int at = 0;
     if (!rest) return;
     e->is_ready = true;

@@ -2,12 +2,12 @@
 #ifndef TILE_TOOLS_TILE_BENCH_SVG_H
 #define TILE_TOOLS_TILE_BENCH_SVG_H
 
+#include "tools/common/svg.h"
 #include "tools/tile-bench/report.h"
 
 enum {
     SVG_WIDTH = 980,
     SVG_MARGIN = 32,
-    SVG_COLOURS = 8, /* of series: classes s0 to s7 */
 };
 
 typedef struct svg {
@@ -18,9 +18,6 @@ typedef struct svg {
 } svg;
 
 void svg_print(svg *s, const char *format, ...) TILE_PRINTF(2, 3);
-/* Text as character data or as an attribute's value; control characters, which XML cannot hold,
- * become spaces. */
-void svg_escape(const char *text, tile_writer writer, void *user);
 /* A line of text; anchor: start, middle or end. */
 void svg_text(svg *s, double x, double y, const char *class, const char *anchor, const char *text);
 /* "16 × 4096 × 14336" */

@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "tools/tile-opt/expect.h"
-#include "tools/tile-opt/options.h"
+#include "tools/tile-opt/layouts.h"
+#include "tools/tile-opt/reduce.h"
+#include "tools/tile-opt/run_each.h"
+#include "tools/tile-opt/steps.h"
 
 /* One part of the input with everything that is shown while passes run over it. */
 typedef struct session {
@@ -12,47 +15,10 @@ typedef struct session {
     tile_module *module;
     const char *pipeline;
     tool_text out;
-    /* For the reproducer: the IR before the step that runs, and where the pipeline goes on from
-     * there. */
+    /* For the reproducer: the IR before the step that runs. */
+    opt_position position;
     tool_text before;
-    const char *rest;
-    const tile_function *last; /* the function that the last pass ran on */
 } session;
-
-/* Pipelines as text -------------------------------------------------------------------------- */
-
-/* Behind the step at `at`: options in braces have commas of their own. */
-static const char *next_step(const char *at) {
-    unsigned depth = 0;
-    for (; *at && (*at != ',' || depth); at++)
-        depth += *at == '{' ? 1 : *at == '}' && depth ? -1u : 0;
-    return *at ? at + 1 : at;
-}
-
-static bool is_step(const char *at, const char *pass) {
-    at += strspn(at, " \t\n");
-    return strncmp(at, pass, strlen(pass)) == 0 && strchr(" \t\n{,", at[strlen(pass)]);
-}
-
-/* True if `now` is `last` or stands before it: then the pass is not the one that ran on `last`. */
-static bool is_new_round(const session *s, const tile_function *now) {
-    const tile_function *f;
-    for (unsigned i = 0; s->last && (f = tile_module_function(s->module, i)) && f != s->last; i++)
-        if (f == now) return true;
-    return s->last == now;
-}
-
-static void follow_pipeline(session *s, const char *pass, const tile_function *f) {
-    const char *at = s->rest ? s->rest : s->pipeline;
-    if (s->rest && (is_new_round(s, f) || !is_step(at, pass))) at = next_step(at);
-    while (*at && !is_step(at, pass)) at = next_step(at);
-    if (at != s->rest || !s->before.data) {
-        s->before.size = 0;
-        tile_module_print(s->module, tool_append, &s->before);
-    }
-    s->rest = at;
-    s->last = f;
-}
 
 /* Hooks -------------------------------------------------------------------------------------- */
 
@@ -65,7 +31,10 @@ static void dump(const char *when, const char *pass, const tile_function *f) {
 static void before_pass(const char *pass, const tile_function *f, bool changed, void *user) {
     session *s = user;
     (void)changed;
-    if (s->o->reproducer) follow_pipeline(s, pass, f);
+    if (s->o->reproducer && opt_follow(&s->position, pass, f)) {
+        s->before.size = 0;
+        tile_module_print(s->module, tool_append, &s->before);
+    }
     if (opt_shows(&s->o->before, pass)) dump("Before", pass, f);
 }
 
@@ -86,13 +55,11 @@ static void show_statistic(const char *pass, const char *name, long value, void 
 
 /* Reproducers -------------------------------------------------------------------------------- */
 
-static const char run_marker[] = "// RUN-PIPELINE: ";
-
 static void write_reproducer(const session *s) {
     tool_text text = {NULL, 0, 0};
-    if (!s->rest) return;
-    tool_append(run_marker, sizeof run_marker - 1, &text);
-    tool_append(s->rest, strlen(s->rest), &text);
+    if (!s->position.at) return;
+    tool_append(opt_pipeline_marker, strlen(opt_pipeline_marker), &text);
+    tool_append(s->position.at, strlen(s->position.at), &text);
     tool_append("\n", 1, &text);
     tool_append(s->before.data, s->before.size, &text);
     if (tool_write_file(s->o->reproducer, text.data, text.size))
@@ -100,15 +67,21 @@ static void write_reproducer(const session *s) {
     free(text.data);
 }
 
-/* The pipeline that a reproducer names; the caller frees it. NULL after a message. */
-static char *read_run_marker(const char *text) {
-    const char *at = strstr(text, run_marker);
-    if (!at) {
-        fprintf(stderr, "error: the input has no line `%s...`\n", run_marker);
-        return NULL;
-    }
-    at += sizeof run_marker - 1;
-    return tool_copy(at, strcspn(at, "\n"));
+/* What stands behind a marker in the text; the caller frees it. NULL if it is not there. */
+static char *read_marker(const char *text, const char *marker) {
+    const char *at = strstr(text, marker);
+    return at ? tool_copy(at + strlen(marker), strcspn(at + strlen(marker), "\n")) : NULL;
+}
+
+/* The pipeline and the options that a reproducer names; *pipeline and *words are the caller's. */
+static bool read_reproducer(opt_options *o, const char *text, char **pipeline, char **words) {
+    char *line = read_marker(text, opt_options_marker);
+    bool ok = !line || opt_read_line(line, o, words);
+    *pipeline = read_marker(text, opt_pipeline_marker);
+    if (!line && !*pipeline)
+        fprintf(stderr, "error: the input has no line `%s...`\n", opt_pipeline_marker);
+    free(line);
+    return ok && (o->run_each || *pipeline);
 }
 
 /* One part of the input ---------------------------------------------------------------------- */
@@ -118,7 +91,7 @@ static bool run_passes(session *s) {
     tile_pass_options passes = {
         .size = sizeof passes,
         .target = o->target,
-        .kernel = o->kernel,
+        .kernel = o->test.kernel,
         .skip_verify = o->skip_verify,
         .before = before_pass,
         .after = after_pass,
@@ -130,6 +103,28 @@ static bool run_passes(session *s) {
     if (tile_run_passes(s->module, s->pipeline, &passes) == TILE_OK) return true;
     if (o->reproducer) write_reproducer(s);
     return false;
+}
+
+/* Layouts instead of the IR: as text, or their summary beside a picture. */
+static bool show_layouts(const session *s, tool_text *out) {
+    const opt_options *o = s->o;
+    layouts_report report = layouts_collect(s->module, o->test.kernel, o->layout_name, o->target);
+    tool_text picture = {NULL, 0, 0};
+    bool ok = report.count != 0;
+    if (!ok && o->layout_name)
+        fprintf(stderr, "error: no tile or buffer '%s' has a layout here\n", o->layout_name);
+    else if (!ok)
+        fprintf(stderr, "error: no tile or buffer has a layout here; run assign-layouts, or name "
+                        "layouts in the types\n");
+    if (ok && o->layout_file) {
+        layouts_draw(&report, &picture);
+        ok = tool_write_file(o->layout_file, picture.data, picture.size);
+    } else if (ok) {
+        layouts_print(&report, out);
+    }
+    free(picture.data);
+    layouts_destroy(&report);
+    return ok;
 }
 
 /* What the part becomes, in *out. False if something in it is wrong. */
@@ -146,8 +141,12 @@ static bool process(const opt_options *o, const char *name, const char *text, co
         tool_print_remarks(context, o->remarks);
     }
     s.module = tile_module_parse(context, name, text, strlen(text));
+    s.position = (opt_position){.module = s.module, .pipeline = pipeline};
     bool ok = s.module && run_passes(&s);
-    if (ok) tile_module_print(s.module, tool_append, out);
+    if (ok && o->print_layout)
+        ok = show_layouts(&s, out);
+    else if (ok)
+        tile_module_print(s.module, tool_append, out);
     if (o->verify_diagnostics) ok = expect_finish(&expected);
     tile_module_destroy(s.module);
     tile_context_destroy(context);
@@ -186,27 +185,38 @@ static bool process_parts(const opt_options *o, const char *name, char *text, co
     }
 }
 
-static bool process_file(const opt_options *o, tool_text *out) {
+static bool process_text(const opt_options *o, const char *name, char *text, const char *pipeline,
+                         tool_text *out) {
+    if (o->reduce) return reduce(o, name, text, pipeline && *pipeline ? pipeline : NULL, out);
+    if (o->run_each) return run_each(o, name, text, pipeline && *pipeline ? pipeline : NULL);
+    return o->split_input ? process_parts(o, name, text, pipeline, out)
+                          : process(o, name, text, pipeline, out);
+}
+
+static bool process_file(opt_options *o, tool_text *out) {
     size_t size;
-    char *text = tool_read_file(o->input, &size);
+    char *text = tool_read_file(o->input, &size), *pipeline = NULL, *words = NULL;
     if (!text) return false;
     const char *name = strcmp(o->input, "-") ? o->input : "<stdin>";
-    char *pipeline =
-        o->run_reproducer ? read_run_marker(text) : tool_copy(o->pipeline.data, o->pipeline.size);
-    bool ok = pipeline != NULL;
-    if (ok)
-        ok = o->split_input ? process_parts(o, name, text, pipeline, out)
-                            : process(o, name, text, pipeline, out);
+    bool ok = true;
+    if (o->run_reproducer)
+        ok = read_reproducer(o, text, &pipeline, &words);
+    else
+        pipeline = tool_copy(o->pipeline.data, o->pipeline.size);
+    ok = ok && process_text(o, name, text, pipeline, out);
     free(pipeline);
+    free(words);
     free(text);
     return ok;
 }
 
-static bool run(const opt_options *o, tool_text *out) {
+static bool run(opt_options *o, tool_text *out) {
     if (o->help)
         opt_print_help(out);
     else if (o->manual)
         tile_manual_print(tool_append, out);
+    else if (o->tutorial)
+        tool_append(opt_tutorial, strlen(opt_tutorial), out);
     else if (o->list_passes)
         opt_print_passes(out);
     else
@@ -220,7 +230,9 @@ int main(int argc, char **argv) {
     tool_append("", 0, &out);
     tool_start();
     bool ok = opt_read_options(argc, argv, &o) && run(&o, &out) && !tool_remarks_failed() &&
-              tool_write_file(o.output, out.data, out.size);
+              ((o.run_each && !o.reduce) || tool_write_file(o.output, out.data, out.size));
+    for (unsigned i = 0; i < o.test.binding_count; i++)
+        free((char *)(uintptr_t)o.test.bindings[i].name);
     free(out.data);
     free(o.pipeline.data);
     return tool_finish(ok);

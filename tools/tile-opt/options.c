@@ -2,6 +2,7 @@
 #include "tools/tile-opt/options.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char help[] =
@@ -19,6 +20,10 @@ static const char help[] =
     "  --print-ir-after=PASS         and after it\n"
     "  --print-ir-before-all, --print-ir-after-all\n"
     "  --print-ir-after-change       only after passes that changed something\n"
+    "  --print-layout[=NAME]         instead of the IR: who holds which element of each tile and "
+    "buffer\n"
+    "                                that has a layout, or of %NAME, and what accesses take\n"
+    "  --print-layout=FILE.svg       the same as a picture\n"
     "  --verify-each=0               do not check the IR after each pass\n"
     "  --split-input-file            treat the parts between lines `// -----` as files of their "
     "own\n"
@@ -34,8 +39,34 @@ static const char help[] =
     "  --reproducer=FILE             if a pass fails: write the IR before it and the rest of the\n"
     "                                pipeline, for --run-reproducer\n"
     "  --run-reproducer              take the pipeline from the input's line `// RUN-PIPELINE:`\n"
+    "  --run-each                    run the kernel on the CPU device before the first pass and "
+    "after each\n"
+    "                                that changes something; tell which one changes a result (or "
+    "makes\n"
+    "                                it fault, breaks the IR, crashes). Without passes: those that "
+    "a\n"
+    "                                launch runs. --reproducer=FILE gets the IR before that pass,\n"
+    "                                FILE.after the one behind it; without it they are shown\n"
+    "  --reduce                      write a smaller case that fails as this one does with "
+    "--run-each: in\n"
+    "                                the same pass, in the same way\n"
+    "  --reduce-with=COMMAND         the same, for which the command, with the name of a file "
+    "behind "
+    "it,\n"
+    "                                exits as it does with this case\n"
+    "  --reduce-seconds=N            stop after so long (default 60)\n"
+    "  --arg=NAME=VALUE              an argument, as tile-run takes it: n=64, x=int:f16[64,32]; "
+    "sizes and\n"
+    "                                small whole numbers are made up for what is not given\n"
+    "  --param=NAME=VALUE            a compile-time parameter\n"
+    "  --seed=N                      other numbers, and another order of warps and blocks\n"
+    "  --tolerance=X                 results may differ by so much, relative to their size; 0: "
+    "equal bits\n"
+    "  --max-operations=N            of one run (default 10^9)\n"
+    "  --seconds=N                   of all runs together (default 600)\n"
     "  --list-passes                 all passes, with their levels\n"
     "  --ops                         the manual: grammar, types, operations, attributes\n"
+    "  --tutorial                    the three levels by examples, from a first kernel on\n"
     "  --help\n";
 
 void opt_print_help(tool_text *out) {
@@ -135,6 +166,21 @@ static bool set_verify(opt_options *o, const char *value) {
            complain("--verify-each takes 0 or 1, not", value);
 }
 
+/* --print-layout, of NAME, as FILE.svg: they add up. */
+static bool take_layout(tool_arguments *words, opt_options *o) {
+    static const char word[] = "--print-layout";
+    const char *at = tool_current(words), *value = at + sizeof word - 1;
+    if (strncmp(at, word, sizeof word - 1) != 0 || (*value && *value != '=')) return false;
+    words->next++;
+    o->print_layout = true;
+    size_t length = strlen(value);
+    if (*value == '=' && length > 5 && strcmp(value + length - 4, ".svg") == 0)
+        o->layout_file = value + 1;
+    else if (length > 1)
+        o->layout_name = value + 1;
+    return true;
+}
+
 static bool take_flag(tool_arguments *words, opt_options *o) {
     const struct {
         const char *name;
@@ -148,8 +194,11 @@ static bool take_flag(tool_arguments *words, opt_options *o) {
         {"--timing", &o->timing},
         {"--statistics", &o->statistics},
         {"--run-reproducer", &o->run_reproducer},
+        {"--run-each", &o->run_each},
+        {"--reduce", &o->reduce},
         {"--list-passes", &o->list_passes},
         {"--ops", &o->manual},
+        {"--tutorial", &o->tutorial},
         {"--help", &o->help},
         {"-h", &o->help},
     };
@@ -159,11 +208,57 @@ static bool take_flag(tool_arguments *words, opt_options *o) {
     return tool_flag(words, "--verify-each");
 }
 
+static bool read_number(const char *name, const char *text, double *to) {
+    char *end;
+    *to = strtod(text, &end);
+    return (end > text && !*end && *to >= 0 && *to <= 0x1p62) ||
+           complain("a number that is not negative is expected after", name);
+}
+
+static bool add_argument(opt_options *o, const char *text) {
+    if (o->test.argument_count == CASE_MAX_ARGUMENTS)
+        return complain("there are too many arguments at", text);
+    o->test.arguments[o->test.argument_count++] = text;
+    return true;
+}
+
+/* Of the kernel that --run-each runs. */
+static bool take_run_word(tool_arguments *words, opt_options *o, bool *ok) {
+    const char *value;
+    double number = 0;
+    *ok = true;
+    if (tool_option(words, "--arg", &value)) {
+        *ok = add_argument(o, value);
+    } else if (tool_option(words, "--param", &value)) {
+        const char *wrong =
+            tool_add_binding(o->test.bindings, CASE_MAX_ARGUMENTS, &o->test.binding_count, value);
+        *ok = !wrong || complain(wrong, value);
+    } else if (tool_option(words, "--seed", &value)) {
+        *ok = read_number("--seed", value, &number);
+        o->test.seed = (uint64_t)number;
+    } else if (tool_option(words, "--max-operations", &value)) {
+        *ok = read_number("--max-operations", value, &number);
+        o->test.max_operations = (uint64_t)number;
+    } else if (tool_option(words, "--tolerance", &value)) {
+        *ok = read_number("--tolerance", value, &o->test.tolerance);
+    } else if (tool_option(words, "--reduce-with", &value)) {
+        o->reduce = true;
+        o->reduce_with = value;
+    } else if (tool_option(words, "--reduce-seconds", &value)) {
+        *ok = read_number("--reduce-seconds", value, &o->reduce_seconds);
+    } else if (tool_option(words, "--seconds", &value)) {
+        *ok = read_number("--seconds", value, &o->seconds);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static bool take_word(tool_arguments *words, opt_options *o) {
     const char *value;
     bool ok;
-    if (take_flag(words, o)) return true;
-    if (tool_remarks_option(words, &o->remarks, &ok)) return ok;
+    if (take_flag(words, o) || take_layout(words, o)) return true;
+    if (tool_remarks_option(words, &o->remarks, &ok) || take_run_word(words, o, &ok)) return ok;
     if (tool_option(words, "--pass-pipeline", &value)) {
         if (*value) add_to_pipeline(o, value, strlen(value));
         return true;
@@ -172,7 +267,7 @@ static bool take_word(tool_arguments *words, opt_options *o) {
     if (tool_option(words, "--print-ir-after", &value)) return add_name(&o->after, value);
     if (tool_option(words, "--target", &value)) return set_target(o, value);
     if (tool_option(words, "--verify-each", &value)) return set_verify(o, value);
-    if (tool_option(words, "-o", &o->output) || tool_option(words, "--kernel", &o->kernel) ||
+    if (tool_option(words, "-o", &o->output) || tool_option(words, "--kernel", &o->test.kernel) ||
         tool_option(words, "--reproducer", &o->reproducer) || take_pass(words, o))
         return true;
     if (!o->input && tool_positional(words, &o->input)) return true;
@@ -181,10 +276,28 @@ static bool take_word(tool_arguments *words, opt_options *o) {
 
 bool opt_read_options(int argc, char **argv, opt_options *o) {
     tool_arguments words = {argc, argv, 1};
-    *o = (opt_options){.output = "-"};
+    *o = (opt_options){.output = "-",
+                       .seconds = 600,
+                       .reduce_seconds = 60,
+                       .test = {.max_operations = 1000000000}};
     tool_append("", 0, &o->pipeline);
     while (words.next < argc)
         if (!take_word(&words, o)) return false;
     if (!o->input) o->input = "-";
+    const case_options *test = &o->test;
+    return o->run_each || o->reduce || o->run_reproducer ||
+           (!test->argument_count && !test->binding_count) ||
+           complain("without --run-each and --reduce there are no", "--arg and --param");
+}
+
+bool opt_read_line(const char *line, opt_options *o, char **words) {
+    enum { MAX_WORDS = 160 };
+    char *argv[MAX_WORDS];
+    tool_arguments taken = {.argv = argv};
+    *words = tool_copy(line, strcspn(line, "\n"));
+    for (char *word = strtok(*words, " "); word && taken.argc < MAX_WORDS; word = strtok(NULL, " "))
+        argv[taken.argc++] = word;
+    while (taken.next < taken.argc)
+        if (!take_word(&taken, o)) return false;
     return true;
 }

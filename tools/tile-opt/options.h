@@ -4,6 +4,7 @@
 
 #include "tile/pass.h"
 #include "tools/common/tool.h"
+#include "tools/tile-opt/case.h"
 
 enum { OPT_MAX_NAMES = 32 };
 
@@ -15,19 +16,31 @@ typedef struct opt_names {
 } opt_names;
 
 typedef struct opt_options {
-    const char *input, *output, *kernel, *reproducer;
+    const char *input, *output, *reproducer;
+    case_options test;  /* --kernel holds for all that is done */
     tool_text pipeline; /* --pass-pipeline and the flags of single passes, in order */
     const tile_target *target;
     opt_names before, after;
+    bool print_layout;       /* instead of the IR: */
+    const char *layout_name; /* of this value, NULL: of all; */
+    const char *layout_file; /* as a picture in this file, NULL: as text */
     bool after_change;
     bool skip_verify, split_input, verify_diagnostics, timing, statistics;
-    bool run_reproducer, list_passes, manual, help;
+    bool run_reproducer, list_passes, manual, tutorial, help;
+    bool run_each, reduce;
+    const char *reduce_with;
+    double reduce_seconds;
+    double seconds; /* of one trial */
     tool_remarks remarks;
 } opt_options;
 
 /* False after a message. */
 bool opt_read_options(int argc, char **argv, opt_options *o);
+/* The options of a reproducer, blanks between; *words is the caller's, as long as *o is used. */
+bool opt_read_line(const char *line, opt_options *o, char **words);
 bool opt_shows(const opt_names *names, const char *pass);
+/* tutorial.md, which CMake makes an array of. */
+extern const char opt_tutorial[];
 void opt_print_help(tool_text *out);
 void opt_print_passes(tool_text *out);
 

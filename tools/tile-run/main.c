@@ -91,14 +91,17 @@ static const tile_function *find_function(run *r) {
     const options *o = r->options;
     tile_function_kind kind = o->level == 1 ? TILE_COMPUTE : TILE_KERNEL;
     const tile_function *found = NULL;
+    bool computes = true; /* and nothing else */
     for (unsigned i = 0; kind == TILE_KERNEL && tile_module_function(r->module, i); i++)
         if (tile_function_get_kind(tile_module_function(r->module, i)) == TILE_PLAN)
             kind = TILE_PLAN; /* what launches the kernels */
+    for (unsigned i = 0; tile_module_function(r->module, i); i++)
+        computes &= tile_function_get_kind(tile_module_function(r->module, i)) == TILE_COMPUTE;
+    if (computes) kind = TILE_COMPUTE;
     for (unsigned i = 0; tile_module_function(r->module, i); i++) {
         const tile_function *f = tile_module_function(r->module, i);
         bool named = o->kernel && strcmp(tile_function_name(f), o->kernel) == 0;
-        if (named && o->level != 1 && tile_function_get_kind(f) != TILE_COMPUTE)
-            kind = tile_function_get_kind(f);
+        if (named && o->level != 1) kind = tile_function_get_kind(f);
         if (named || (!o->kernel && tile_function_get_kind(f) == kind)) {
             if (found && !named) {
                 fail(o->file, "holds several kernels or plans; name one with --kernel");
@@ -110,9 +113,10 @@ static const tile_function *find_function(run *r) {
     if (!found)
         refuse_name(r);
     else if (tile_function_get_kind(found) != kind)
-        fail(tile_function_name(found), o->level == 1 ? "is a kernel: level 1 runs computes"
-                                                      : "is a compute: run it with --level=1");
-    return found && tile_function_get_kind(found) == kind ? found : NULL;
+        fail(tile_function_name(found), "is a kernel: level 1 runs computes");
+    if (!found || tile_function_get_kind(found) != kind) return NULL;
+    return kind == TILE_COMPUTE && o->level != 1 ? run_schedule(r->options, r->module, found)
+                                                 : found;
 }
 
 /* Before arrays are made of that size. */
@@ -197,6 +201,7 @@ static bool upload(run *r) {
         if (tile_buffer_create(r->device, a->offset + bytes, &a->buffer) != TILE_OK ||
             tile_buffer_write(a->buffer, a->offset, a->array.data, bytes) != TILE_OK)
             return false;
+        if (a->fill == FILL_POISON) tile_buffer_forget(a->buffer);
         r->launch[i].buffer = a->buffer;
         r->launch[i].offset = a->offset;
     }

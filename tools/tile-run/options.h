@@ -50,4 +50,8 @@ bool options_parse(options *o, tool_arguments *args);
 bool options_read_count(const char *name, const char *text, double limit, double *number);
 const char *options_flush_name(tile_flush flush);
 
+/* schedule.c: the kernel or plan that a compute becomes, added to the module; dims, element types
+ * and results that the command line leaves out are added to it. NULL after a message. */
+const tile_function *run_schedule(options *o, tile_module *module, const tile_function *compute);
+
 #endif

@@ -1,10 +1,10 @@
 """Collects texts to begin fuzzing with, one file each, and the dictionary.
 
-    corpus.py --root=ROOT --bin=FOLDER [--dictionary=FILE] [--max-bytes=N] [--no-lowered] OUT
+    corpus.py --root=ROOT --bin=FOLDER [--dictionary=FILE] [--max-bytes=N] [--no-lowered] [--random=N] OUT
 
 Texts: the parts of all .tile files below tools/ and test/, the string literals of unit tests that hold a
 function, and the examples in the passes' head comments. Unless --no-lowered is given, also what tilec in
---bin makes of them: level 3, launch interfaces. Comments are left out, and texts of more than N bytes. The dictionary is
+--bin makes of them: level 3, launch interfaces. --random: so many kernels of tile-random, too. Comments are left out, and texts of more than N bytes. The dictionary is
 the words of `tile-opt --ops`. What prints when it is done: how many texts OUT holds.
 """
 import argparse
@@ -82,6 +82,7 @@ def main():
     parser.add_argument("--dictionary")
     parser.add_argument("--max-bytes", type=int, default=8000)
     parser.add_argument("--no-lowered", action="store_true")
+    parser.add_argument("--random", type=int, default=0)
     parser.add_argument("out")
     options = parser.parse_args()
     texts = {without_comments(text) for text in find_texts(options.root)}
@@ -89,6 +90,10 @@ def main():
         tilec = os.path.join(options.bin, "tilec")
         texts |= {compile_to(kind, tilec, text) for text in sorted(texts) if "kernel" in text
                   for kind in ("tile", "abi")}
+    if options.random:
+        command = [os.path.join(options.bin, "tile-random"), f"--count={options.random}", "--print"]
+        made = subprocess.check_output(command, text=True)
+        texts |= {without_comments(text) for text in re.split(r"(?m)^(?=// RUN-OPTIONS)", made)}
     os.makedirs(options.out, exist_ok=True)
     kept = 0
     for text in texts:

@@ -719,6 +719,8 @@ def run(command):
 
 
 class Check:
+    levels = (2, 3)  # the first one is the reference
+
     def __init__(self, folder, options):
         self.folder, self.ptx, self.plant, self.device = folder, options.ptx, options.plant, options.device
         self.target = [f"--target={options.target}"] if options.target else []
@@ -745,12 +747,12 @@ class Check:
             text = file.read()
         path = os.path.join(self.folder, "planted.tile")
         with open(path, "w") as file:
-            file.write(text.replace(" = add ", " = sub "))
+            file.write(text.replace(" = add ", " = sub ").replace(" + ", " - "))
         return path
 
     def fault(self, path, kernel, seed):
         """What is wrong with this kernel, or None."""
-        commands = {level: self.command(path, kernel, level, seed) for level in (2, 3)}
+        commands = {level: self.command(path, kernel, level, seed) for level in self.levels}
         answers = {level: run(command) for level, command in commands.items()}
         codes = {level: answer[0] for level, answer in answers.items()}
         too_large = any(is_too_large(answer[1]) for answer in answers.values())
@@ -761,12 +763,13 @@ class Check:
             if code != 0:
                 return f"level {level} gives {code}\n{text}\n{' '.join(commands[level])}"
         for name, scalar in kernel.outputs:
-            a, b = (elements(f"{self.folder}/{name}.{level}.npy", scalar) for level in (2, 3))
-            wrong = [i for i in range(len(a)) if a[i] != b[i]]
-            if wrong:
-                i = wrong[0]
-                return (f"{name}: {len(wrong)} of {len(a)} elements differ, first [{i}]: {a[i]} and {b[i]}"
-                        f"\n{' '.join(commands[3])}")
+            first, *others = ((level, elements(f"{self.folder}/{name}.{level}.npy", scalar)) for level in self.levels)
+            for (level, b), (_, a) in ((other, first) for other in others):
+                wrong = [i for i in range(len(a)) if a[i] != b[i]]
+                if wrong:
+                    i = wrong[0]
+                    return (f"{name}: {len(wrong)} of {len(a)} elements differ, first [{i}]: {a[i]} and {b[i]}"
+                            f"\n{' '.join(commands[level])}")
         if self.ptx:
             code, text = run(["tilec", path, "--emit=ptx", "-o", os.devnull] + self.target)
             if code == 1 and is_too_large(text):  # its target may have less
@@ -776,8 +779,8 @@ class Check:
         return None
 
 
-def main(kind=Kernel):
-    """kind: of random kernels."""
+def main(kind=Kernel, checker=Check):
+    """kind: of random kernels; checker: how they are compared."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=10**9)
@@ -792,7 +795,7 @@ def main(kind=Kernel):
     options = parser.parse_args()
     end, done, wrong = time.monotonic() + options.seconds, 0, 0
     with tempfile.TemporaryDirectory() as folder:
-        check = Check(folder, options)
+        check = checker(folder, options)
         if options.keep:
             os.makedirs(options.keep, exist_ok=True)
         while done < options.count and (time.monotonic() < end or done - check.refused < options.least):

@@ -81,15 +81,19 @@ class Products(Kernel):
 
     def region(self, loop, rows, columns):
         """The products of one iteration; what is carried on."""
-        (lhs, rhs, sums, m, n, k, _), variable, views, buffers, inner, thread_out = loop
-        a, seen = self.fetch(views[0], (rows, variable), lhs, (m, k), buffers[0])
+        (lhs, rhs, sums, m, n, k, _), variable, views, buffers, inner, thread_out, turned = loop
+        words = [w for w, t in zip(("trans_lhs", "trans_rhs"), turned) if t]
+        words = f" {{{', '.join(words)}}}" if words else ""
+        a, seen = self.fetch(views[0], (variable, rows) if turned[0] else (rows, variable), lhs,
+                             (k, m) if turned[0] else (m, k), buffers[0])
         news = []
         for view, buffer, name in zip(views[1:], buffers[1:], inner):
-            b, _ = self.fetch(view, (variable, columns), rhs, (k, n), buffer)
+            b, _ = self.fetch(view, (columns, variable) if turned[1] else (variable, columns), rhs,
+                              (n, k) if turned[1] else (k, n), buffer)
             new = Tile(self.name(), sums, (m, n))
-            self.emit(f"{new.name} = dot {a}, {b}, {name} : {new.type()}")
+            self.emit(f"{new.name} = dot {a}, {b}, {name}{words} : {new.type()}")
             news.append(new)
-        if thread_out and seen:
+        if thread_out and seen and not turned[0]:
             self.emit(f"store {seen.name}, {thread_out}[{rows}, {variable}]")
         return news
 
@@ -98,12 +102,15 @@ class Products(Kernel):
         lhs, rhs, sums, m, n, k, extent = self.shape = shape
         count = self.pick([1, 1, 1, 2])
         known = [self.grid[0] * m - self.pick([0, 0, 3, 8, m // 2]), self.grid[1] * n - self.pick([0, 0, 8, 1])]
-        views = [self.operand(lhs, [max(1, known[0]), extent])]
-        views += [self.operand(rhs, [extent, max(1, known[1])]) for _ in range(count)]
+        turned = [not self.split and self.chance(0.2) for _ in range(2)]
+        shapes = [[max(1, known[0]), extent], [extent, max(1, known[1])]]
+        shapes = [shape[::-1] if t else shape for shape, t in zip(shapes, turned)]
+        views = [self.operand(lhs, shapes[0])] + [self.operand(rhs, shapes[1]) for _ in range(count)]
         out = self.operand(lhs, [self.grid[0] * m, max(1, extent)], alone=True) \
             if lhs in (*FLOATS, *INTS) and self.grid[1] == 1 and not self.split and extent and self.chance(0.15) else None
         buffers = []
-        for dims, scalar in [((m, k), lhs)] + [((k, n), rhs)] * count:
+        dims = [(k, m) if turned[0] else (m, k), (n, k) if turned[1] else (k, n)]
+        for dims, scalar in [(dims[0], lhs)] + [(dims[1], rhs)] * count:
             buffers.append(self.name("s"))
             self.emit(f"{buffers[-1]} = alloc_shared : shared<{scalar}[{dims[0]}, {dims[1]}]>")
         results = [Tile(self.name("r"), sums, (m, n)) for _ in range(count)]
@@ -119,7 +126,7 @@ class Products(Kernel):
         carried = ", ".join(f"{i} = {z}" for i, z in zip(inner, zeros))
         self.emit(f"{', '.join(r.name for r in results)} = for {variable} = 0 to {end} step {k} iter ({carried}) {clause} {{")
         self.depth += 1
-        news = self.region((shape, variable, views, buffers, inner, out), rows, columns)
+        news = self.region((shape, variable, views, buffers, inner, out, turned), rows, columns)
         self.emit("yield " + ", ".join(t.name for t in news))
         self.depth -= 1
         self.emit("}")

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/tile-run/run.h"
+#include "tools/common/arguments.h"
 
 static const struct {
     const char *code;

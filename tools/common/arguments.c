@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/tile-run/run.h"
+#include "tools/common/arguments.h"
 
 /* xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled").
  */

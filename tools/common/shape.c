@@ -1,7 +1,7 @@
 /* The shape that an array has where the command line leaves it to the kernel's view. */
 #include <stdio.h>
 
-#include "tools/tile-run/run.h"
+#include "tools/common/arguments.h"
 
 typedef struct dim {
     int64_t extent, stride;

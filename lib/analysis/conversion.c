@@ -1,0 +1,36 @@
+#include "lib/analysis/conversion.h"
+
+#include "lib/ir/scalar.h"
+#include "lib/layout/layout.h"
+#include "lib/layout/rearrange.h"
+#include "lib/layout/traffic.h"
+
+bool tile_conversion_shuffles(const tile_type *tile, const tile_layout *to,
+                              tile_shuffle_plan *plan) {
+    return tile_shuffle_find(tile->layout, to, tile_scalar_bytes(tile->scalar), plan);
+}
+
+/* Stores, loads, and what the barriers before and between them hold up. */
+static unsigned memory_cost(const tile_type *tile, const tile_layout *to) {
+    enum { LINE = 2, ACCESS = 1, BARRIERS = 32 };
+    unsigned bytes = tile_scalar_bytes(tile->scalar);
+    tile_layout between = tile_layout_between(tile->layout, to, bytes);
+    tile_traffic stores = tile_traffic_shared(tile->layout, &between, bytes, false),
+                 loads = tile_traffic_shared(to, &between, bytes, true);
+    return BARRIERS + LINE * (stores.wavefronts + loads.wavefronts) +
+           ACCESS * (stores.accesses + loads.accesses);
+}
+
+tile_conversion tile_conversion_of(const tile_type *tile, const tile_layout *to, unsigned *cost) {
+    tile_shuffle_plan plan;
+    unsigned ignored, *pays = cost ? cost : &ignored;
+    *pays = 0;
+    if (tile_layout_equal(tile->layout, to)) return TILE_CONVERTS_NOT;
+    if (tile_layout_same_threads(tile->layout, to)) return TILE_CONVERTS_BY_REGISTERS;
+    *pays = memory_cost(tile, to);
+    if (!tile_conversion_shuffles(tile, to, &plan)) return TILE_CONVERTS_BY_MEMORY;
+    unsigned shuffles = tile_shuffle_cost(&plan, tile->layout, to, tile_scalar_bytes(tile->scalar));
+    if (shuffles > *pays) return TILE_CONVERTS_BY_MEMORY;
+    *pays = shuffles;
+    return TILE_CONVERTS_BY_SHUFFLES;
+}

@@ -1,0 +1,22 @@
+/* How a tile gets from one layout to another, and what that takes. */
+#ifndef TILE_LIB_ANALYSIS_CONVERSION_H
+#define TILE_LIB_ANALYSIS_CONVERSION_H
+
+#include "lib/ir/function.h"
+#include "lib/layout/shuffle.h"
+
+typedef enum tile_conversion {
+    TILE_CONVERTS_NOT,          /* the layouts are the same */
+    TILE_CONVERTS_BY_REGISTERS, /* each thread has what it needs: a renaming */
+    TILE_CONVERTS_BY_SHUFFLES,  /* each warp has */
+    TILE_CONVERTS_BY_MEMORY,    /* through a shared buffer and a barrier */
+} tile_conversion;
+
+/* Of a tile with a layout; the cheapest way. *cost, if not NULL: for each warp, in half cycles of a
+ * multiprocessor (lib/layout/shuffle.h). */
+tile_conversion tile_conversion_of(const tile_type *tile, const tile_layout *to, unsigned *cost);
+/* The shuffles that convert such a tile; false if there are none. */
+bool tile_conversion_shuffles(const tile_type *tile, const tile_layout *to,
+                              tile_shuffle_plan *plan);
+
+#endif

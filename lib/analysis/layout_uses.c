@@ -1,0 +1,239 @@
+/* What operations do with tiles and buffers that have layouts: for people who look at them. */
+#include <string.h>
+
+#include "lib/analysis/access.h"
+#include "lib/analysis/conversion.h"
+#include "lib/analysis/executors.h"
+#include "lib/analysis/memory.h"
+#include "lib/analysis/product.h"
+#include "lib/analysis/tensor_map.h"
+#include "lib/ir/atomic.h"
+#include "lib/ir/gather.h"
+#include "lib/ir/print_names.h"
+#include "lib/ir/scalar.h"
+#include "lib/layout/layout.h"
+#include "lib/layout/rearrange.h"
+#include "lib/layout/traffic.h"
+#include "tile/inspect.h"
+
+/* Of one value. */
+typedef struct use_list {
+    tile_layout_use *uses;
+    unsigned count;
+} use_list;
+
+typedef struct collecting {
+    tile_function *f;
+    tile_arena arena;
+    const tile_range *ranges;
+    const tile_target *target;
+    const char **names;
+    use_list *lists; /* by value */
+} collecting;
+
+static void add_use(collecting *c, tile_value value, tile_op op, tile_layout_use use) {
+    use_list *list = &c->lists[value.id];
+    if ((list->count & (list->count + 1)) == 0) { /* room for 1, 3, 7 .. */
+        tile_layout_use *more = TILE_NEW_ARRAY(&c->arena, tile_layout_use, 2 * list->count + 1);
+        if (list->count) memcpy(more, list->uses, sizeof *more * list->count);
+        list->uses = more;
+    }
+    use.operation = tile_op_name(c->f, op);
+    use.line = tile_op_loc(c->f, op).line;
+    list->uses[list->count++] = use;
+}
+
+static tile_layout_use global_use(const char *way, tile_traffic t) {
+    return (tile_layout_use){.way = way,
+                             .access_bytes = t.bytes,
+                             .requests = t.accesses,
+                             .sectors = t.wavefronts,
+                             .needless = t.conflicts};
+}
+
+static tile_layout_use shared_use(bool load, tile_traffic t) {
+    const char *way = t.matrices ? load ? "ldmatrix" : "stmatrix"
+                      : load     ? "ld.shared"
+                                 : "st.shared";
+    return (tile_layout_use){.way = way,
+                             .access_bytes = t.bytes,
+                             .requests = t.accesses,
+                             .wavefronts = t.wavefronts,
+                             .needless = t.conflicts};
+}
+
+static bool has_layout(const tile_type *type, tile_type_kind kind) {
+    return type->kind == kind && type->layout;
+}
+
+/* Global memory -------------------------------------------------------------------------------- */
+
+static void look_at_view(collecting *c, tile_op op, const tile_gather *g) {
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(c->f, op));
+    unsigned count;
+    const tile_value *element = tile_op_segment(c->f, op, g->operand, &count);
+    bool loads = info->operands[0].form != TILE_FORM_value;
+    tile_value tile = loads ? tile_op_result(c->f, op, 0) : tile_op_operand(c->f, op, 0);
+    const tile_type *type = tile_value_type(c->f, tile), *view = tile_value_type(c->f, element[0]);
+    if (!has_layout(type, TILE_TYPE_TILE) || view->kind != TILE_TYPE_VIEW || view->layout) return;
+    tile_access_facts facts = tile_view_access(c->f, c->ranges, element);
+    unsigned d = tile_unit_dim(&facts, view->rank, type->rank);
+    tile_traffic t =
+        tile_traffic_global(type->layout, d, facts.width, tile_scalar_bytes(type->scalar));
+    add_use(c, tile, op, global_use(loads ? "ld.global" : "st.global", t));
+}
+
+/* Threads' copies: what they load from the view, and store in the buffer. */
+static void look_at_copy(collecting *c, tile_op op) {
+    enum { FIRST_WITH_TMA = 90 };
+    unsigned count;
+    const char *remedy;
+    const tile_value *from = tile_op_segment(c->f, op, 0, &count),
+                     *to = tile_op_segment(c->f, op, 1, &count);
+    bool in = tile_value_type(c->f, from[0])->kind == TILE_TYPE_VIEW;
+    const tile_value *view = in ? from : to, *buffer = in ? to : from;
+    const tile_type *type = tile_value_type(c->f, buffer[0]);
+    if (tile_value_type(c->f, view[0])->kind != TILE_TYPE_VIEW ||
+        !has_layout(type, TILE_TYPE_SHARED))
+        return;
+    tile_value source = tile_shared_source(c->f, buffer[0]);
+    if (c->target->compute_capability >= FIRST_WITH_TMA &&
+        !tile_view_lacks_map(c->f, view[0], &c->arena, &remedy)) {
+        add_use(c, source, op, (tile_layout_use){.way = "the bulk tensor copy (TMA), if it fits"});
+        return;
+    }
+    unsigned bytes = tile_scalar_bytes(type->scalar);
+    tile_access_facts facts = tile_view_access(c->f, c->ranges, view);
+    tile_layout layout =
+        tile_copy_layout(c->f, c->ranges, view, type, tile_executors_of(c->f, op).warps);
+    unsigned d = tile_unit_dim(&facts, tile_value_type(c->f, view[0])->rank, type->rank);
+    add_use(c, source, op,
+            global_use(in ? "reads of the view" : "writes to the view",
+                       tile_traffic_global(&layout, d, facts.width, bytes)));
+    add_use(c, source, op,
+            shared_use(!in, tile_traffic_shared(&layout, type->layout, bytes, false)));
+}
+
+/* Shared memory -------------------------------------------------------------------------------- */
+
+static void look_at_shared(collecting *c, tile_op op, bool loads) {
+    enum { FIRST_WITH_STMATRIX = 90 };
+    unsigned count;
+    tile_value tile = loads ? tile_op_result(c->f, op, 0) : tile_op_operand(c->f, op, 0);
+    tile_value buffer = tile_op_segment(c->f, op, loads ? 0 : 1, &count)[0];
+    const tile_type *type = tile_value_type(c->f, tile), *memory = tile_value_type(c->f, buffer);
+    if (!has_layout(type, TILE_TYPE_TILE) || !has_layout(memory, TILE_TYPE_SHARED) ||
+        type->rank != memory->rank)
+        return;
+    bool matrices = loads || (c->target->compute_capability >= FIRST_WITH_STMATRIX &&
+                              !tile_layout_redundant_threads(type->layout));
+    tile_layout_use use =
+        shared_use(loads, tile_traffic_shared(type->layout, memory->layout,
+                                              tile_scalar_bytes(type->scalar), matrices));
+    add_use(c, tile, op, use);
+    add_use(c, tile_shared_source(c->f, buffer), op, use);
+}
+
+/* Fragments that mma takes from a buffer. */
+static void look_at_dot(collecting *c, tile_op op) {
+    unsigned count;
+    bool warpgroup = tile_op_word(c->f, op, TILE_ATTR_via) == TILE_WORD_via_wgmma;
+    const tile_type *acc = tile_value_type(c->f, tile_op_result(c->f, op, 0));
+    tile_mma_query query = tile_product_query(c->f, op);
+    query.capability = c->target->compute_capability;
+    const tile_mma *row = acc->layout && !warpgroup ? tile_mma_find(&query) : NULL;
+    for (unsigned operand = 0; operand < 2; operand++) {
+        tile_value value = tile_op_segment(c->f, op, operand, &count)[0];
+        const tile_type *type = tile_value_type(c->f, value);
+        if (!has_layout(type, TILE_TYPE_SHARED)) continue;
+        tile_value source = tile_shared_source(c->f, value);
+        if (warpgroup) add_use(c, source, op, (tile_layout_use){.way = "wgmma"});
+        if (!row) continue;
+        tile_layout fragment = tile_product_fragment(row, acc->layout, operand, type);
+        add_use(c, source, op,
+                shared_use(true, tile_traffic_shared(&fragment, type->layout,
+                                                     tile_scalar_bytes(type->scalar), true)));
+    }
+}
+
+/* Conversions ---------------------------------------------------------------------------------- */
+
+static void look_at_conversion(collecting *c, tile_op op) {
+    unsigned buffers;
+    tile_shuffle_plan plan;
+    tile_value source = tile_op_operand(c->f, op, 0), result = tile_op_result(c->f, op, 0);
+    const tile_type *from = tile_value_type(c->f, source), *to = tile_value_type(c->f, result);
+    const tile_value *buffer = tile_op_segment(c->f, op, 1, &buffers);
+    if (!from->layout || !to->layout) return;
+    tile_layout_use use = {.way = "registers"};
+    unsigned bytes = tile_scalar_bytes(from->scalar);
+    if (buffers && tile_value_type(c->f, buffer[0])->layout) {
+        const tile_layout *between = tile_value_type(c->f, buffer[0])->layout;
+        tile_traffic stores = tile_traffic_shared(from->layout, between, bytes, false),
+                     loads = tile_traffic_shared(to->layout, between, bytes, true);
+        use = shared_use(true, loads);
+        use.way = "shared memory";
+        use.requests += stores.accesses;
+        use.wavefronts += stores.wavefronts;
+        use.needless += stores.conflicts;
+    } else if (!tile_layout_same_threads(from->layout, to->layout) &&
+               tile_conversion_shuffles(from, to->layout, &plan)) {
+        use.way = "shuffles";
+        use.requests = tile_shuffle_count(&plan, to->layout, bytes);
+    }
+    add_use(c, source, op, use);
+    add_use(c, result, op, use);
+}
+
+static void look_at(tile_function *f, tile_op op, void *user) {
+    tile_gather g;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    if (opcode == TILE_OP_load || opcode == TILE_OP_store) {
+        if (tile_gather_of(f, op, &g)) look_at_view(user, op, &g);
+    }
+    if (opcode == TILE_OP_copy || opcode == TILE_OP_copy_async) look_at_copy(user, op);
+    if (opcode == TILE_OP_load_shared || opcode == TILE_OP_store_shared)
+        look_at_shared(user, op, opcode == TILE_OP_load_shared);
+    if (opcode == TILE_OP_dot) look_at_dot(user, op);
+    if (opcode == TILE_OP_convert_layout) look_at_conversion(user, op);
+}
+
+/* Values in the order of the text -------------------------------------------------------------- */
+
+static bool is_wanted(const collecting *c, uint32_t id, const char *name) {
+    const tile_type *type = tile_value_type(c->f, (tile_value){id});
+    return c->names[id] &&
+           (has_layout(type, TILE_TYPE_TILE) || has_layout(type, TILE_TYPE_SHARED)) &&
+           (!name || strcmp(c->names[id], name) == 0);
+}
+
+static unsigned inspect(tile_function *f, const char *name, const tile_target *target,
+                        tile_layout_found found, void *user) {
+    collecting c = {.f = f, .target = target};
+    unsigned count = 0;
+    c.names = tile_print_names(f, &c.arena);
+    c.lists = TILE_NEW_ARRAY(&c.arena, use_list, f->value_count);
+    if (f->kind == TILE_KERNEL && f->level == 2) {
+        c.ranges = tile_range_analyse(f, &c.arena);
+        tile_walk(f, f->body, look_at, &c);
+    }
+    for (uint32_t id = 1; id < f->value_count; id++) {
+        if (!is_wanted(&c, id, name)) continue;
+        const tile_laid_out value = {f->name, c.names[id], tile_value_type(f, (tile_value){id}),
+                                     c.lists[id].uses, c.lists[id].count};
+        found(&value, user);
+        count++;
+    }
+    tile_arena_reset(&c.arena);
+    return count;
+}
+
+unsigned tile_inspect_layouts(tile_module *module, const char *kernel, const char *name,
+                              const tile_target *target, tile_layout_found found, void *user) {
+    unsigned count = 0;
+    tile_function *f;
+    if (!target) target = tile_target_find("sm_80");
+    for (unsigned i = 0; module && (f = tile_module_function(module, i)); i++)
+        if (!kernel || strcmp(f->name, kernel) == 0) count += inspect(f, name, target, found, user);
+    return count;
+}

@@ -1,0 +1,252 @@
+/* What the parts of the pass `schedule` share.
+ *
+ * A compute is cut into groups, each of which becomes one kernel (schedule_cut.c). Between groups
+ * stand arrays in memory: the compute's arguments and results, and scratch of the plan. Inside a
+ * group every value is computed where it is used, for one tile of the group's domain at a time: a
+ * map says where in the domain an element of the value is wanted, and operations that only move
+ * elements change the map instead of the elements (schedule_map.c). schedule_value.c gives the tile
+ * of a value for a map, schedule_memory.c loads and stores; a kind of group is a file that says
+ * which tiles there are and in which order: schedule_elementwise.c, schedule_rows.c,
+ * schedule_matmul.c. */
+#ifndef TILE_PASSES_COMPUTE_SCHEDULE_H
+#define TILE_PASSES_COMPUTE_SCHEDULE_H
+
+#include "passes/pass.h"
+
+/* One dim's coordinate of an element: a dim of the domain plus an offset. */
+typedef struct sched_coordinate {
+    int dim;                 /* -1: none, the offset alone */
+    const tile_expr *offset; /* over the compute's parameters; NULL: 0 */
+} sched_coordinate;
+
+/* Where in the domain an element of a value stands: as many coordinates as the value has dims. */
+typedef struct sched_map {
+    sched_coordinate at[TILE_MAX_RANK];
+} sched_map;
+
+/* What a group's kernel walks over. Extents are over the compute's parameters. */
+typedef struct sched_domain {
+    unsigned rank;
+    const tile_expr *extents[TILE_MAX_RANK];
+} sched_domain;
+
+typedef enum sched_kind {
+    SCHED_ELEMENTWISE,
+    SCHED_ROWS,   /* reductions along one axis, and what is computed from them */
+    SCHED_MATMUL, /* a product, and what is computed from its elements one by one */
+} sched_kind;
+
+typedef enum sched_place { SCHED_ARGUMENT, SCHED_RESULT, SCHED_SCRATCH } sched_place;
+
+/* An array in memory that holds a value of the compute, row-major. */
+typedef struct sched_array {
+    const char *name;
+    tile_value value;
+    sched_place place;
+} sched_array;
+
+typedef struct sched_output {
+    unsigned array;
+    sched_map map; /* of the array's dims */
+} sched_output;
+
+/* An array that is read. */
+typedef struct sched_input {
+    unsigned array;
+    bool same;     /* everywhere at the coordinates of map, of the domain */
+    sched_map map; /* of the array's dims */
+} sched_input;
+
+typedef struct sched_group {
+    sched_kind kind;
+    sched_domain domain;
+    tile_op root;  /* matmul */
+    unsigned axis; /* rows: the domain's dim along which is reduced */
+    sched_output *outputs;
+    size_t output_count, output_capacity;
+    sched_input *inputs; /* what is read, not computed, where it is needed */
+    size_t input_count, input_capacity;
+    tile_op *reductions; /* rows: those inside, in the order in which they are needed */
+    size_t reduction_count, reduction_capacity;
+    tile_function *kernel;
+} sched_group;
+
+typedef struct schedule {
+    tile_pass *pass;
+    tile_arena *arena;
+    tile_context *context;
+    tile_function *compute;
+    bool failed;
+    /* The compute's dims and integers, which are arguments of all functions made, in this order,
+     * before all others; a parameter with a value given is none of them. */
+    const tile_param_decl **dims;
+    const char **dim_names; /* of the arguments */
+    unsigned dim_count;
+    sched_array *arrays;
+    size_t array_count, array_capacity;
+    sched_group **groups; /* each behind those whose arrays it reads */
+    size_t group_count, group_capacity;
+} schedule;
+
+/* Reports at the operation (0: at the compute) and stops the pass. */
+#define SCHED_FAIL(s, op, ...) \
+    ((s)->failed = true, \
+     tile_report((s)->context, TILE_ERROR, \
+                 (op).id ? tile_op_loc((s)->compute, (op)) : (s)->compute->loc, __VA_ARGS__))
+
+/* schedule.c ----------------------------------------------------------------------------------- */
+
+/* A value that the pass was given for a parameter, as text; NULL: none. */
+const char *sched_given(const schedule *s, const char *param);
+/* An expression of the compute over the arguments of a function made: dims are arguments there. */
+const tile_expr *sched_expr(schedule *s, const tile_expr *expr);
+/* The type of one element, a scalar's. */
+const tile_type *sched_element(schedule *s, tile_value value);
+/* What its arithmetic is done in: f32 for 16-bit floats, so that nothing is rounded between casts,
+ * as at level 1. */
+const tile_type *sched_working(schedule *s, const tile_type *element);
+static inline const tile_type *sched_type(const schedule *s, tile_value value) {
+    return tile_value_type(s->compute, value);
+}
+/* The dims of a tensor as expressions of the compute, those with a value given replaced by it. */
+const tile_expr *sched_dim(schedule *s, const tile_type *type, unsigned d);
+static inline bool sched_is_one(const tile_expr *expr) {
+    int64_t value;
+    return tile_expr_is_int(expr, &value) && value == 1;
+}
+/* Of a constant, -1 else. */
+static inline int64_t sched_constant(const tile_expr *expr) {
+    int64_t value;
+    return tile_expr_is_int(expr, &value) ? value : -1;
+}
+/* A name that no function of the module has, beginning with `stem`. */
+const char *sched_free_name(schedule *s, const char *stem);
+
+/* schedule_map.c ------------------------------------------------------------------------------- */
+
+sched_map sched_identity(const sched_domain *domain);
+/* An operation that computes its elements one by one, or moves them: it needs no array. */
+bool sched_is_inline(schedule *s, tile_op op);
+/* A reshape whose elements keep their coordinates, but for dims of extent 1. */
+bool sched_is_squeeze(schedule *s, tile_op op);
+/* Where an operand's elements are wanted, if those of result `result` are at map. */
+sched_map sched_operand_map(schedule *s, tile_op op, unsigned result, unsigned operand,
+                            const sched_map *map);
+bool sched_same_map(const sched_map *a, const sched_map *b, unsigned rank);
+
+/* schedule_cut.c ------------------------------------------------------------------------------- */
+
+/* Fills arrays and groups. False after a diagnostic. */
+bool sched_cut(schedule *s);
+/* The array that the group reads for a value: one that holds it, or whose elements in order are its
+ * elements (a reshape); -1: none, it is computed. */
+int sched_find_input(const schedule *s, const sched_group *g, tile_value value);
+/* The group that writes an array; -1: the caller does, or nobody. */
+int sched_writer_of(const schedule *s, unsigned array);
+int64_t sched_axis(const schedule *s, tile_op op);
+/* Whether it is a scan or sort: along rows, with as many elements. */
+bool sched_is_along(const schedule *s, tile_op op);
+
+/* A kernel being made ---------------------------------------------------------------------------
+ */
+
+enum { SCHED_MAX_TILE = 3 };
+
+typedef struct sched_known {
+    uint32_t value;
+    const tile_type *element;
+    sched_map map;
+    tile_value tile;
+} sched_known;
+
+typedef struct sched_kernel {
+    schedule *s;
+    sched_group *g;
+    tile_function *f;
+    tile_builder b;
+    tile_value *arrays;  /* by array: the view argument, 0: none */
+    tile_value *scalars; /* by the compute's argument */
+    unsigned tile_rank;
+    int tile_of[TILE_MAX_RANK]; /* by the domain's dim: which dim of a tile, -1: one coordinate */
+    const tile_expr *block[SCHED_MAX_TILE];
+    tile_value start[TILE_MAX_RANK]; /* by the domain's dim: where the tile begins, i32 */
+    sched_known *known;              /* tiles that are there already, the current region's last */
+    size_t known_count, known_capacity;
+    double pad;    /* of loads, where they may choose it */
+    bool straight; /* accesses have the tile's dims in the tile's order, by strides */
+} sched_kernel;
+
+/* schedule_kernel.c */
+
+/* A kernel with the arguments that the group needs, all of the compute's for the only one. */
+void sched_kernel_open(sched_kernel *k, schedule *s, sched_group *g, const char *name);
+/* A parameter of kind int; returns it as an expression. */
+const tile_expr *sched_add_param(sched_kernel *k, const char *name);
+/* tune (names) in [points]: point_count x name_count numbers. */
+void sched_add_tune(sched_kernel *k, const tile_expr *const *params, unsigned param_count,
+                    const int *points, unsigned point_count);
+/* The domain's dim gets dim t of the tiles, block elements long. */
+void sched_set_tile(sched_kernel *k, unsigned dim, unsigned t, const tile_expr *block);
+/* The grid: one block for each tile of the domain, the last dim's tiles side by side; dim `whole`
+ * (-1: none) is walked by the block itself, and begins at 0. Fills start. */
+void sched_set_grid(sched_kernel *k, int whole);
+/* An expression over arguments and parameters of the kernel as an i32. */
+tile_value sched_number(sched_kernel *k, const tile_expr *expr);
+const tile_type *sched_tile_type(const sched_kernel *k, const tile_type *element,
+                                 const tile_expr *const *dims);
+/* Of the extents of a whole tile. */
+const tile_type *sched_full_type(const sched_kernel *k, const tile_type *element);
+/* What `tune` offers beside the blocks. */
+void sched_set_warps(sched_kernel *k, const tile_expr *warps);
+
+/* schedule_value.c */
+
+/* The value's elements at map for the tile at k->start: a tile whose extents are those of the
+ * tile's dims or 1, or a scalar where all are the same; of element type `element`. */
+tile_value sched_value(sched_kernel *k, tile_value value, const sched_map *map,
+                       const tile_type *element);
+/* The coordinate as i32: a tile or a scalar. */
+tile_value sched_coordinate_tile(sched_kernel *k, const sched_coordinate *at);
+/* A tile of the whole extents. */
+tile_value sched_full(sched_kernel *k, tile_value value);
+tile_value sched_convert(sched_kernel *k, tile_value value, const tile_type *element);
+/* Keeps what is computed in a region inside of it. */
+static inline size_t sched_enter(const sched_kernel *k) {
+    return k->known_count;
+}
+static inline void sched_leave(sched_kernel *k, size_t mark) {
+    k->known_count = mark;
+}
+void sched_remember(sched_kernel *k, tile_value value, const sched_map *map,
+                    const tile_type *element, tile_value tile);
+
+/* schedule_memory.c */
+
+tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const sched_map *map);
+void sched_store(sched_kernel *k, unsigned array, const sched_map *map, tile_value tile);
+/* The array with the value's dims. */
+tile_value sched_array_view(sched_kernel *k, unsigned array, tile_value value);
+/* Where the tile begins at the coordinate, an i32. */
+tile_value sched_begin(sched_kernel *k, const sched_coordinate *at);
+/* A view of the array with these dims of it, in this order, as the last ones, and its other dims
+ * before them; order[i] < 0: a dim of extent 1. */
+typedef struct sched_access {
+    tile_value view;
+    tile_value index[TILE_MAX_RANK];
+    unsigned rank;
+    const tile_type *tile;
+    bool permuted;
+    int64_t order[SCHED_MAX_TILE]; /* dim i of what is loaded is dim order[i] of the tile */
+} sched_access;
+bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *map,
+                       sched_access *out);
+
+/* The kinds -------------------------------------------------------------------------------------
+ */
+
+/* Each gives its group a kernel. */
+void sched_make_elementwise(schedule *s, sched_group *g, const char *name);
+void sched_make_rows(schedule *s, sched_group *g, const char *name);
+void sched_make_matmul(schedule *s, sched_group *g, const char *name);
+
+#endif

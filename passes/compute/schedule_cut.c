@@ -1,0 +1,536 @@
+/* How a compute is cut into groups: see the head of schedule.c. */
+#include "passes/compute/schedule.h"
+
+#include <string.h>
+
+/* Arrays -------------------------------------------------------------------------------------- */
+
+static unsigned add_array(schedule *s, const char *name, tile_value value, sched_place place) {
+    s->arrays =
+        tile_arena_grow(s->arena, s->arrays, s->array_count, &s->array_capacity, sizeof *s->arrays);
+    s->arrays[s->array_count] = (sched_array){name, value, place};
+    return (unsigned)s->array_count++;
+}
+
+static int array_of(const schedule *s, tile_value value) {
+    for (size_t i = 0; i < s->array_count; i++)
+        if (s->arrays[i].value.id == value.id) return (int)i;
+    return -1;
+}
+
+static int input_of(const schedule *s, const sched_group *g, tile_value value) {
+    for (size_t i = 0; i < g->input_count; i++)
+        if (s->arrays[g->inputs[i].array].value.id == value.id) return (int)g->inputs[i].array;
+    return -1;
+}
+
+int sched_find_input(const schedule *s, const sched_group *g, tile_value value) {
+    int found = input_of(s, g, value);
+    tile_op op = tile_value_def(s->compute, value);
+    if (found >= 0 || !op.id || tile_op_opcode(s->compute, op) != TILE_OP_reshape) return found;
+    return sched_find_input(s, g, tile_op_operand(s->compute, op, 0));
+}
+
+/* What must be in memory so that a reshape of it can be read there; `made` is not there yet. */
+static tile_value behind_reshapes(schedule *s, tile_value value, tile_value made) {
+    tile_op op;
+    while ((op = tile_value_def(s->compute, value)).id &&
+           tile_op_opcode(s->compute, op) == TILE_OP_reshape &&
+           (array_of(s, value) < 0 || value.id == made.id))
+        value = tile_op_operand(s->compute, op, 0);
+    return value;
+}
+
+static bool is_tensor(const schedule *s, tile_value value) {
+    return sched_type(s, value)->kind == TILE_TYPE_TENSOR;
+}
+
+static sched_domain domain_of(schedule *s, tile_value value) {
+    const tile_type *type = sched_type(s, value);
+    sched_domain domain = {.rank = type->rank};
+    for (unsigned d = 0; d < type->rank; d++) domain.extents[d] = sched_dim(s, type, d);
+    return domain;
+}
+
+/* Walking what a value is computed from ------------------------------------------------------- */
+
+typedef struct seen {
+    tile_value value;
+    sched_map map;
+    bool apart; /* map is not of the group's domain */
+} seen;
+
+/* In which way a value is computed from what is in memory and what cannot be computed inline. */
+typedef struct walk {
+    schedule *s;
+    sched_group *g; /* whose operations are looked through, too; NULL: none */
+    seen *done;     /* values and where they are wanted */
+    size_t done_count, done_capacity;
+    seen *stops; /* tensors that are not computed inline */
+    size_t stop_count, stop_capacity;
+    bool apart; /* an operand of a product is walked, over a domain of its own */
+} walk;
+
+static bool is_done(walk *w, tile_value value, const sched_map *map) {
+    unsigned rank = sched_type(w->s, value)->rank;
+    for (size_t i = 0; i < w->done_count; i++)
+        if (w->done[i].value.id == value.id && sched_same_map(&w->done[i].map, map, rank))
+            return true;
+    w->done =
+        tile_arena_grow(w->s->arena, w->done, w->done_count, &w->done_capacity, sizeof *w->done);
+    w->done[w->done_count++] = (seen){value, *map, w->apart};
+    return false;
+}
+
+static void add_stop(walk *w, tile_value value, const sched_map *map) {
+    w->stops =
+        tile_arena_grow(w->s->arena, w->stops, w->stop_count, &w->stop_capacity, sizeof *w->stops);
+    w->stops[w->stop_count++] = (seen){value, *map, w->apart};
+}
+
+/* Elements are read from wherever indices say: it is an array. */
+static void add_gathered(walk *w, tile_value value) {
+    sched_domain own = domain_of(w->s, value);
+    sched_map at = sched_identity(&own);
+    bool apart = w->apart;
+    w->apart = true;
+    add_stop(w, value, &at);
+    w->apart = apart;
+}
+
+static bool is_absorbed(walk *w, tile_op op, const sched_map *map);
+
+static void walk_value(walk *w, tile_value value, const sched_map *map, bool outer) {
+    schedule *s = w->s;
+    tile_op op = tile_value_def(s->compute, value);
+    if (!is_tensor(s, value) || is_done(w, value, map)) return;
+    if (op.id && is_absorbed(w, op, map)) return;
+    bool in_memory = array_of(s, value) >= 0 && !outer;
+    if (in_memory || !op.id || !sched_is_inline(s, op)) {
+        add_stop(w, value, map);
+        return;
+    }
+    unsigned result = value.id - tile_op_result(s->compute, op, 0).id, first = 0;
+    if (tile_op_opcode(s->compute, op) == TILE_OP_gather) {
+        add_gathered(w, tile_op_operand(s->compute, op, 0));
+        first = 1;
+    }
+    for (unsigned i = first; i < tile_op_operand_count(s->compute, op); i++) {
+        sched_map at = sched_operand_map(s, op, result, i, map);
+        walk_value(w, tile_op_operand(s->compute, op, i), &at, false);
+    }
+}
+
+/* Whether `value` is computed from `from`, or is it. */
+static bool depends(const schedule *s, tile_value value, tile_value from, bool *visited) {
+    tile_op op = tile_value_def(s->compute, value);
+    if (value.id == from.id) return true;
+    if (!op.id || visited[value.id]) return false;
+    visited[value.id] = true;
+    for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++)
+        if (depends(s, tile_op_operand(s->compute, op, i), from, visited)) return true;
+    return false;
+}
+
+static bool comes_from(const schedule *s, tile_value value, tile_value from) {
+    return depends(s, value, from, TILE_NEW_ARRAY(s->arena, bool, s->compute->value_count));
+}
+
+/* Rows ---------------------------------------------------------------------------------------- */
+
+int64_t sched_axis(const schedule *s, tile_op op) {
+    return tile_op_attr_int(s->compute, op, TILE_ATTR_axis, -1);
+}
+
+/* Operations along rows whose results have as many elements. */
+bool sched_is_along(const schedule *s, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(s->compute, op);
+    return opcode == TILE_OP_scan || opcode == TILE_OP_sort;
+}
+
+static bool is_reduction(const schedule *s, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(s->compute, op);
+    return opcode == TILE_OP_reduce || opcode == TILE_OP_reduce_arg || sched_is_along(s, op);
+}
+
+static bool same_domain(const sched_domain *a, const sched_domain *b) {
+    if (a->rank != b->rank) return false;
+    for (unsigned d = 0; d < a->rank; d++)
+        if (a->extents[d] != b->extents[d]) return false;
+    return true;
+}
+
+/* A reduction of the group's rows: of an array with the domain's extents along its axis, wanted for
+ * the rows at which the tile is. */
+static bool reduces_rows(const schedule *s, const sched_group *g, tile_op op,
+                         const sched_map *map) {
+    if (!is_reduction(s, op) || sched_axis(s, op) != g->axis) return false;
+    sched_domain source = domain_of((schedule *)(uintptr_t)s, tile_op_operand(s->compute, op, 0));
+    sched_map identity = sched_identity(&g->domain);
+    if (!same_domain(&source, &g->domain)) return false;
+    for (unsigned d = 0; d < source.rank; d++)
+        if ((d != g->axis || sched_is_along(s, op)) &&
+            (map->at[d].dim != identity.at[d].dim || map->at[d].offset))
+            return false;
+    return true;
+}
+
+static void add_reduction(schedule *s, sched_group *g, tile_op op) {
+    for (size_t i = 0; i < g->reduction_count; i++)
+        if (g->reductions[i].id == op.id) return;
+    g->reductions = tile_arena_grow(s->arena, g->reductions, g->reduction_count,
+                                    &g->reduction_capacity, sizeof *g->reductions);
+    g->reductions[g->reduction_count++] = op;
+}
+
+/* Where a block has the sums of a product, what is computed for each element of an operand is
+ * computed again for each tile: casts, scales and the like of one array. */
+static bool is_cheap(tile_opcode opcode) {
+    switch (opcode) {
+    case TILE_OP_gather:
+    case TILE_OP_div:
+    case TILE_OP_rem:
+    case TILE_OP_mod:
+    case TILE_OP_ceildiv:
+    case TILE_OP_sqrt:
+    case TILE_OP_rsqrt:
+    case TILE_OP_exp:
+    case TILE_OP_exp2:
+    case TILE_OP_log:
+    case TILE_OP_log2:
+    case TILE_OP_tanh:
+    case TILE_OP_erf:
+    case TILE_OP_sin:
+    case TILE_OP_cos: return false;
+    default: return true;
+    }
+}
+
+static bool is_cheap_operand(const walk *w) {
+    schedule *s = w->s;
+    unsigned large = 0;
+    for (size_t i = 0; i < w->done_count; i++) {
+        tile_op op = tile_value_def(s->compute, w->done[i].value);
+        bool stops = false;
+        for (size_t n = 0; n < w->stop_count; n++)
+            stops |= w->stops[n].value.id == w->done[i].value.id;
+        if (!stops && op.id && !is_cheap(tile_op_opcode(s->compute, op))) return false;
+    }
+    for (size_t i = 0; i < w->stop_count; i++) {
+        const tile_type *type = sched_type(s, w->stops[i].value);
+        unsigned extents = 0;
+        if (array_of(s, w->stops[i].value) < 0) return false;
+        for (unsigned d = 0; d < type->rank; d++) extents += !sched_is_one(sched_dim(s, type, d));
+        large += extents > 1;
+    }
+    return large <= 1;
+}
+
+/* Its coordinates are [.., m, k] or [.., k, n], not the product's. What is not cheap is put into
+ * memory. */
+static void walk_operand(walk *w, tile_value operand) {
+    schedule *s = w->s;
+    walk alone = {.s = s};
+    sched_domain own = domain_of(s, operand);
+    sched_map at = sched_identity(&own);
+    walk_value(&alone, operand, &at, false);
+    w->apart = true;
+    if (is_cheap_operand(&alone))
+        walk_value(w, operand, &at, false);
+    else
+        add_stop(w, operand, &at);
+    w->apart = false;
+}
+
+/* Operations that the group itself computes; what they are computed from is walked, too. */
+static bool is_absorbed(walk *w, tile_op op, const sched_map *map) {
+    schedule *s = w->s;
+    sched_group *g = w->g;
+    if (!g || w->apart) return false;
+    if (g->kind == SCHED_MATMUL && op.id == g->root.id) {
+        for (unsigned i = 0; i < 2; i++) walk_operand(w, tile_op_operand(s->compute, op, i));
+        return true;
+    }
+    if (g->kind != SCHED_ROWS || !reduces_rows(s, g, op, map)) return false;
+    sched_map at = sched_identity(&g->domain);
+    walk_value(w, tile_op_operand(s->compute, op, 0), &at, false);
+    add_reduction(s, g, op);
+    return true;
+}
+
+int sched_writer_of(const schedule *s, unsigned array) {
+    for (size_t i = 0; i < s->group_count; i++)
+        for (size_t o = 0; o < s->groups[i]->output_count; o++)
+            if (s->groups[i]->outputs[o].array == array) return (int)i;
+    return -1;
+}
+
+/* Whether some group writes it, or the caller has. */
+static bool is_planned(const schedule *s, tile_value value) {
+    int array = array_of(s, value);
+    return array >= 0 &&
+           (s->arrays[array].place == SCHED_ARGUMENT || sched_writer_of(s, (unsigned)array) >= 0);
+}
+
+/* Choosing a kind ----------------------------------------------------------------------------- */
+
+/* The stops of which no other one is computed: what is computed last. */
+static bool is_latest(walk *w, size_t index) {
+    for (size_t i = 0; i < w->stop_count; i++)
+        if (w->stops[i].value.id != w->stops[index].value.id &&
+            comes_from(w->s, w->stops[i].value, w->stops[index].value))
+            return false;
+    return true;
+}
+
+/* A product whose elements are wanted where the value's are. */
+static bool take_matmul(schedule *s, sched_group *g, const seen *stop, tile_value value) {
+    tile_op op = tile_value_def(s->compute, stop->value);
+    sched_domain own = domain_of(s, value), product = domain_of(s, stop->value);
+    if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_matmul || !same_domain(&own, &product))
+        return false;
+    sched_map identity = sched_identity(&own);
+    if (!sched_same_map(&identity, &stop->map, own.rank)) return false;
+    g->kind = SCHED_MATMUL;
+    g->root = op;
+    g->domain = own;
+    return true;
+}
+
+/* Where the value's dims are in the domain of the rows that are reduced: the reduction is wanted at
+ * coordinates of the value. */
+static bool place_in_rows(schedule *s, const sched_group *g, const seen *stop, tile_value value,
+                          sched_map *map) {
+    sched_domain own = domain_of(s, value);
+    for (unsigned i = 0; i < own.rank; i++) {
+        int found = -1;
+        for (unsigned d = 0; d < g->domain.rank; d++)
+            if (d != g->axis && stop->map.at[d].dim == (int)i && !stop->map.at[d].offset)
+                found = (int)d;
+        if (found < 0 && own.extents[i] == g->domain.extents[g->axis]) found = (int)g->axis;
+        bool one = sched_is_one(own.extents[i]);
+        if (!one && (found < 0 || own.extents[i] != g->domain.extents[found])) return false;
+        for (unsigned before = 0; before < i && !one; before++)
+            if (map->at[before].dim == found) return false;
+        map->at[i] = (sched_coordinate){one ? -1 : found, NULL};
+    }
+    return true;
+}
+
+static bool take_rows(schedule *s, sched_group *g, const seen *stop, tile_value value,
+                      sched_map *map) {
+    tile_op op = tile_value_def(s->compute, stop->value);
+    if (!op.id || !is_reduction(s, op)) return false;
+    int64_t axis = sched_axis(s, op);
+    g->kind = SCHED_ROWS;
+    g->axis = (unsigned)axis;
+    g->domain = domain_of(s, tile_op_operand(s->compute, op, 0));
+    if (axis < 0 || axis >= g->domain.rank || !place_in_rows(s, g, stop, value, map)) return false;
+    /* Every row that is reduced must be one of the value's, and no more than once. */
+    for (unsigned d = 0; d < g->domain.rank; d++) {
+        bool covered = d == g->axis || sched_is_one(g->domain.extents[d]);
+        for (unsigned i = 0; i < sched_type(s, value)->rank; i++)
+            covered |= map->at[i].dim == (int)d;
+        if (!covered) return false;
+    }
+    return true;
+}
+
+/* What the group of this value is: a kind, a domain and the value's place in it. */
+static void choose(schedule *s, sched_group *g, tile_value value, sched_map *map) {
+    walk w = {.s = s};
+    sched_domain own = domain_of(s, value);
+    sched_map identity = sched_identity(&own);
+    walk_value(&w, value, &identity, true);
+    for (size_t i = 0; i < w.stop_count; i++) {
+        if (w.stops[i].apart || is_planned(s, w.stops[i].value) || !is_latest(&w, i)) continue;
+        *map = identity;
+        if (take_matmul(s, g, &w.stops[i], value)) return;
+        sched_map rows = {{{0, NULL}}};
+        *map = rows;
+        if (take_rows(s, g, &w.stops[i], value, map)) return;
+    }
+    *g = (sched_group){.kind = SCHED_ELEMENTWISE, .domain = own};
+    *map = identity;
+}
+
+/* Groups --------------------------------------------------------------------------------------- */
+
+static void plan_value(schedule *s, tile_value value);
+
+static void add_input(schedule *s, sched_group *g, const sched_input *input) {
+    unsigned rank = sched_type(s, s->arrays[input->array].value)->rank;
+    for (size_t i = 0; i < g->input_count; i++) {
+        sched_input *other = &g->inputs[i];
+        if (other->array != input->array) continue;
+        other->same &= input->same && sched_same_map(&other->map, &input->map, rank);
+        return;
+    }
+    g->inputs =
+        tile_arena_grow(s->arena, g->inputs, g->input_count, &g->input_capacity, sizeof *g->inputs);
+    g->inputs[g->input_count++] = *input;
+}
+
+static void add_output(schedule *s, sched_group *g, unsigned array, const sched_map *map) {
+    g->outputs = tile_arena_grow(s->arena, g->outputs, g->output_count, &g->output_capacity,
+                                 sizeof *g->outputs);
+    g->outputs[g->output_count++] = (sched_output){array, *map};
+}
+
+/* The operation is one that no group computes. */
+static void refuse(schedule *s, tile_op op) {
+    const char *name = tile_op_get_info(tile_op_opcode(s->compute, op))->name;
+    SCHED_FAIL(s, op,
+               "%s is not scheduled yet: write a kernel for it (`of @%s`), or run the compute at "
+               "level 1",
+               name, s->compute->name);
+}
+
+static bool can_compute(const schedule *s, tile_op op) {
+    return is_reduction(s, op) || tile_op_opcode(s->compute, op) == TILE_OP_matmul ||
+           tile_op_opcode(s->compute, op) == TILE_OP_reshape;
+}
+
+/* What the other group writes is there in registers, at the same coordinates. */
+static bool is_at_hand(const schedule *s, const sched_group *other, const sched_input *input) {
+    unsigned rank = sched_type(s, s->arrays[input->array].value)->rank;
+    for (size_t o = 0; o < other->output_count; o++)
+        if (other->outputs[o].array == input->array)
+            return input->same && sched_same_map(&other->outputs[o].map, &input->map, rank);
+    return false;
+}
+
+/* Whether a group that is there can compute what the new one does: all that it reads is there by
+ * then. */
+static bool can_join(const schedule *s, size_t index, const sched_group *g) {
+    const sched_group *other = s->groups[index];
+    bool fits = other->kind == g->kind || g->kind == SCHED_ELEMENTWISE, at_hand = false;
+    if (!fits || !same_domain(&other->domain, &g->domain)) return false;
+    if (g->kind == SCHED_MATMUL && other->root.id != g->root.id) return false;
+    if (g->kind == SCHED_ROWS && other->axis != g->axis) return false;
+    for (size_t i = 0; i < g->input_count; i++) {
+        int writer = sched_writer_of(s, g->inputs[i].array);
+        if (writer > (int)index || (writer == (int)index && !is_at_hand(s, other, &g->inputs[i])))
+            return false;
+        at_hand |= writer == (int)index;
+    }
+    return other->kind == g->kind || at_hand;
+}
+
+static void join_groups(schedule *s, size_t index, const sched_group *from) {
+    sched_group *to = s->groups[index];
+    for (size_t i = 0; i < from->input_count; i++)
+        if (sched_writer_of(s, from->inputs[i].array) != (int)index)
+            add_input(s, to, &from->inputs[i]);
+    for (size_t i = 0; i < from->reduction_count; i++) add_reduction(s, to, from->reductions[i]);
+    for (size_t i = 0; i < from->output_count; i++)
+        add_output(s, to, from->outputs[i].array, &from->outputs[i].map);
+}
+
+static void add_group(schedule *s, sched_group *g) {
+    for (size_t i = 0; i < s->group_count; i++)
+        if (can_join(s, i, g)) {
+            join_groups(s, i, g);
+            return;
+        }
+    sched_group *kept = TILE_NEW_ARRAY(s->arena, sched_group, 1);
+    *kept = *g;
+    s->groups = tile_arena_grow(s->arena, s->groups, s->group_count, &s->group_capacity,
+                                sizeof(sched_group *));
+    s->groups[s->group_count++] = kept;
+}
+
+/* What the group reads is put into memory first. Looking through the group again follows, since
+ * what has an array by then is read, not computed. */
+static void plan_inputs(schedule *s, sched_group *g, tile_value value, const sched_map *map) {
+    walk w = {.s = s, .g = g};
+    walk_value(&w, value, map, true);
+    for (size_t i = 0; i < w.stop_count && !s->failed; i++) {
+        tile_value read = behind_reshapes(s, w.stops[i].value, value);
+        tile_op op = tile_value_def(s->compute, read);
+        bool itself = read.id == value.id;
+        if (op.id &&
+            (itself || (array_of(s, read) < 0 && !sched_is_inline(s, op) && !can_compute(s, op))))
+            refuse(s, op);
+        else
+            plan_value(s, read);
+        if (s->failed) return;
+        const sched_input input = {
+            .array = (unsigned)array_of(s, read),
+            .same = read.id == w.stops[i].value.id && !w.stops[i].apart,
+            .map = w.stops[i].map,
+        };
+        add_input(s, g, &input);
+    }
+}
+
+/* Gives the value arrays, and a group that computes it. */
+static void plan_value(schedule *s, tile_value value) {
+    sched_group g = {.kind = SCHED_ELEMENTWISE};
+    sched_map map;
+    if (s->failed || is_planned(s, value)) return;
+    if (array_of(s, value) < 0) {
+        const char *name = tile_arena_format(s->arena, "part%zu", s->array_count);
+        add_array(s, name, value, SCHED_SCRATCH);
+    }
+    choose(s, &g, value, &map);
+    plan_inputs(s, &g, value, &map);
+    for (unsigned i = 0; i < s->array_count; i++)
+        if (s->arrays[i].value.id == value.id && s->arrays[i].place != SCHED_ARGUMENT)
+            add_output(s, &g, i, &map);
+    if (!s->failed) add_group(s, &g);
+}
+
+/* A result that is an argument as it is: it is copied. */
+static void plan_copies(schedule *s) {
+    for (unsigned i = 0; i < s->array_count && !s->failed; i++) {
+        const sched_array *array = &s->arrays[i];
+        if (array->place != SCHED_RESULT || sched_writer_of(s, i) >= 0) continue;
+        sched_group g = {.kind = SCHED_ELEMENTWISE, .domain = domain_of(s, array->value)};
+        sched_map map = sched_identity(&g.domain);
+        const sched_input input = {.array = (unsigned)array_of(s, array->value), .map = map};
+        add_input(s, &g, &input);
+        add_output(s, &g, i, &map);
+        add_group(s, &g);
+    }
+}
+
+static bool is_read(const schedule *s, unsigned array) {
+    for (size_t i = 0; i < s->group_count; i++)
+        for (size_t n = 0; n < s->groups[i]->input_count; n++)
+            if (s->groups[i]->inputs[n].array == array) return true;
+    return false;
+}
+
+/* Scratch that only the group which writes it would have read needs not be. */
+static void drop_unread(schedule *s) {
+    for (size_t i = 0; i < s->group_count; i++) {
+        sched_group *g = s->groups[i];
+        size_t kept = 0;
+        for (size_t o = 0; o < g->output_count; o++)
+            if (s->arrays[g->outputs[o].array].place == SCHED_RESULT ||
+                is_read(s, g->outputs[o].array))
+                g->outputs[kept++] = g->outputs[o];
+        g->output_count = kept;
+    }
+}
+
+bool sched_cut(schedule *s) {
+    const tile_function *f = s->compute;
+    for (size_t i = 0; i < f->arg_count; i++)
+        if (f->args[i].type->kind == TILE_TYPE_TENSOR)
+            add_array(s, f->args[i].name, f->args[i].value, SCHED_ARGUMENT);
+    for (size_t i = 0; i < f->result_count; i++) {
+        if (!is_tensor(s, f->results[i].value))
+            SCHED_FAIL(s, TILE_NO_OP,
+                       "@%s: the result %%%s is a scalar, which no kernel gives: make it a tensor "
+                       "of one element",
+                       f->name, f->results[i].name);
+        else
+            add_array(s, f->results[i].name, f->results[i].value, SCHED_RESULT);
+    }
+    for (size_t i = 0; i < f->result_count && !s->failed; i++) plan_value(s, f->results[i].value);
+    plan_copies(s);
+    drop_unread(s);
+    return !s->failed;
+}

@@ -1,0 +1,137 @@
+/* Operations that move elements, as changes of coordinates. */
+#include "passes/compute/schedule.h"
+
+#include "lib/ir/syntax.h"
+
+static sched_coordinate whole(unsigned dim) {
+    return (sched_coordinate){(int)dim, NULL};
+}
+
+static const sched_coordinate nowhere = {-1, NULL};
+
+sched_map sched_identity(const sched_domain *domain) {
+    sched_map map = {{{0, NULL}}};
+    for (unsigned d = 0; d < domain->rank; d++)
+        map.at[d] = sched_is_one(domain->extents[d]) ? nowhere : whole(d);
+    return map;
+}
+
+bool sched_same_map(const sched_map *a, const sched_map *b, unsigned rank) {
+    for (unsigned d = 0; d < rank; d++)
+        if (a->at[d].dim != b->at[d].dim || a->at[d].offset != b->at[d].offset) return false;
+    return true;
+}
+
+/* The dims that are not 1, in order; returns how many. */
+static unsigned long_dims(schedule *s, const tile_type *type, unsigned dims[TILE_MAX_RANK]) {
+    unsigned count = 0;
+    for (unsigned d = 0; d < type->rank; d++)
+        if (!sched_is_one(sched_dim(s, type, d))) dims[count++] = d;
+    return count;
+}
+
+bool sched_is_squeeze(schedule *s, tile_op op) {
+    const tile_type *from = sched_type(s, tile_op_operand(s->compute, op, 0));
+    const tile_type *to = sched_type(s, tile_op_result(s->compute, op, 0));
+    unsigned a[TILE_MAX_RANK], b[TILE_MAX_RANK];
+    unsigned count = long_dims(s, from, a);
+    if (count != long_dims(s, to, b)) return false;
+    for (unsigned i = 0; i < count; i++)
+        if (sched_dim(s, from, a[i]) != sched_dim(s, to, b[i])) return false;
+    return true;
+}
+
+bool sched_is_inline(schedule *s, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(s->compute, op);
+    switch (opcode) {
+    case TILE_OP_broadcast:
+    case TILE_OP_transpose:
+    case TILE_OP_slice:
+    case TILE_OP_concat:
+    case TILE_OP_join:
+    case TILE_OP_unjoin:
+    case TILE_OP_gather:
+    case TILE_OP_iota: return true;
+    case TILE_OP_reshape: return sched_is_squeeze(s, op);
+    default: return tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
+    }
+}
+
+static const tile_expr *shifted(schedule *s, const tile_expr *offset, tile_opcode opcode,
+                                const tile_expr *by) {
+    const tile_expr *zero = tile_expr_int(s->context, 0);
+    const tile_expr *sum = tile_expr_op(s->context, opcode, offset ? offset : zero, by, NULL);
+    return sum == zero ? NULL : sum;
+}
+
+/* Dims of lower rank stand at the end; extents of 1 are repeated. */
+static sched_map stretched(schedule *s, const tile_type *from, const tile_type *to,
+                           const sched_map *map) {
+    sched_map out = {{{0, NULL}}};
+    for (unsigned d = 0; d < from->rank; d++) {
+        unsigned of_result = d + to->rank - from->rank;
+        bool repeated = sched_is_one(sched_dim(s, from, d));
+        out.at[d] = repeated ? nowhere : map->at[of_result];
+    }
+    return out;
+}
+
+static sched_map squeezed(schedule *s, const tile_type *from, const tile_type *to,
+                          const sched_map *map) {
+    sched_map out = {{{0, NULL}}};
+    unsigned a[TILE_MAX_RANK], b[TILE_MAX_RANK], count = long_dims(s, from, a);
+    long_dims(s, to, b);
+    for (unsigned d = 0; d < from->rank; d++) out.at[d] = nowhere;
+    for (unsigned i = 0; i < count; i++) out.at[a[i]] = map->at[b[i]];
+    return out;
+}
+
+static sched_map sliced(schedule *s, tile_op op, const sched_map *map) {
+    sched_map out = *map;
+    unsigned count;
+    const tile_value *first = tile_op_segment(s->compute, op, 1, &count);
+    for (unsigned d = 0; d < count; d++)
+        out.at[d].offset =
+            shifted(s, map->at[d].offset, TILE_OP_add, tile_value_at(s->compute, first[d])->expr);
+    return out;
+}
+
+static sched_map part_of_concat(schedule *s, tile_op op, unsigned operand, const sched_map *map) {
+    sched_map out = *map;
+    int64_t axis = sched_axis(s, op);
+    for (unsigned i = 0; i < operand; i++) {
+        const tile_type *type = sched_type(s, tile_op_operand(s->compute, op, i));
+        out.at[axis].offset =
+            shifted(s, out.at[axis].offset, TILE_OP_sub, sched_dim(s, type, (unsigned)axis));
+    }
+    return out;
+}
+
+static sched_map transposed(schedule *s, tile_op op, const tile_type *type, const sched_map *map) {
+    const tile_attr *order = tile_op_attr(s->compute, op, TILE_ATTR_order);
+    sched_map out = *map;
+    if (!order) {
+        out.at[type->rank - 1] = map->at[type->rank - 2];
+        out.at[type->rank - 2] = map->at[type->rank - 1];
+    }
+    for (unsigned d = 0; order && d < order->count; d++) out.at[order->list[d]] = map->at[d];
+    return out;
+}
+
+sched_map sched_operand_map(schedule *s, tile_op op, unsigned result, unsigned operand,
+                            const sched_map *map) {
+    const tile_type *from = sched_type(s, tile_op_operand(s->compute, op, operand));
+    const tile_type *to = sched_type(s, tile_op_result(s->compute, op, result));
+    sched_map out = *map;
+    switch (tile_op_opcode(s->compute, op)) {
+    case TILE_OP_transpose: return transposed(s, op, from, map);
+    case TILE_OP_slice: return operand ? out : sliced(s, op, map);
+    case TILE_OP_concat: return part_of_concat(s, op, operand, map);
+    case TILE_OP_join: return out; /* one dim less */
+    case TILE_OP_unjoin:
+        out.at[to->rank] = (sched_coordinate){-1, result ? tile_expr_int(s->context, 1) : NULL};
+        return out;
+    case TILE_OP_reshape: return squeezed(s, from, to, map);
+    default: return stretched(s, from, to, map);
+    }
+}

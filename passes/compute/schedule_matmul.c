@@ -1,0 +1,385 @@
+/* Products: one block for each tile of c, a pipelined loop over k, then what is computed of the
+ * sums.
+ *
+ * An operand that is an array, however its dims lie, is copied to shared memory and multiplied from
+ * there. An operand that is computed (a cast, a scale) is read from shared memory, computed in
+ * registers and multiplied from these. Casts of both operands to a wider type are left out: the
+ * instructions multiply the narrow ones exactly and add in the wide type. */
+#include "passes/compute/schedule.h"
+
+#include <string.h>
+
+#include "lib/ir/syntax.h"
+#include "passes/compute/schedule_space.h"
+
+typedef struct operand {
+    tile_value value;         /* that is multiplied, casts left out */
+    const tile_type *element; /* as it is multiplied */
+    sched_map map;            /* of its dims, in the domain with k */
+    int array;         /* what is copied to shared memory; -1: it is loaded as it is needed */
+    tile_value source; /* the value of that array */
+    sched_map source_map;
+    bool plain; /* nothing is computed */
+    tile_value shared;
+    unsigned row, column; /* dims of the domain */
+} operand;
+
+typedef struct product {
+    sched_kernel k;
+    tile_op op;
+    unsigned m, n, depth; /* dims of the domain, which gets k as its last one */
+    const tile_expr *extent_k;
+    operand sides[2];
+    const tile_type *sum; /* an element's */
+} product;
+
+static const tile_expr *param(const product *p, const char *name) {
+    return tile_expr_param(p->k.s->context, name);
+}
+
+static bool has_param(const product *p, const char *name) {
+    return tile_function_find_param(p->k.f, name, strlen(name)) != NULL;
+}
+
+/* Operands --------------------------------------------------------------------------------------
+ */
+
+/* A widening cast without attributes. */
+static tile_value without_cast(schedule *s, tile_value value) {
+    tile_op op = tile_value_def(s->compute, value);
+    if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_cast ||
+        tile_op_at(s->compute, op)->attr_count)
+        return value;
+    tile_value from = tile_op_operand(s->compute, op, 0);
+    const tile_type *wide = sched_element(s, value), *narrow = sched_element(s, from);
+    bool floats = tile_scalar_is_floating(narrow->scalar);
+    bool fits = floats == tile_scalar_is_floating(wide->scalar) && narrow->scalar != TILE_i1 &&
+                tile_scalar_bits(narrow->scalar) < tile_scalar_bits(wide->scalar) &&
+                tile_scalar_bits(narrow->scalar) <= 16;
+    return fits ? from : value;
+}
+
+/* A shape's only elements, wherever they are repeated or moved. */
+static tile_value without_moves(schedule *s, const sched_group *g, tile_value value) {
+    tile_op op;
+    while (sched_find_input(s, g, value) < 0 && (op = tile_value_def(s->compute, value)).id &&
+           sched_is_inline(s, op) && tile_op_operand_count(s->compute, op) == 1 &&
+           !tile_op_has_trait(tile_op_opcode(s->compute, op), TILE_TRAIT_ELEMENTWISE))
+        value = tile_op_operand(s->compute, op, 0);
+    return value;
+}
+
+static bool same_narrow(schedule *s, tile_value a, tile_value b) {
+    const tile_type *x = sched_element(s, a), *y = sched_element(s, b);
+    return x == y && (x->scalar == TILE_f16 || x->scalar == TILE_bf16 || x->scalar == TILE_i8 ||
+                      x->scalar == TILE_e4m3 || x->scalar == TILE_e5m2);
+}
+
+/* Of a cast behind transposes and the like nothing is left out: they would have to be moved. */
+static void choose_elements(product *p) {
+    schedule *s = p->k.s;
+    tile_value narrow[2];
+    for (unsigned i = 0; i < 2; i++) narrow[i] = without_cast(s, p->sides[i].value);
+    bool both = same_narrow(s, narrow[0], narrow[1]);
+    for (unsigned i = 0; i < 2; i++) {
+        if (both) p->sides[i].value = narrow[i];
+        p->sides[i].element = sched_element(s, p->sides[i].value);
+    }
+}
+
+/* The dims of an operand: batches, then two of m, n and k. */
+static void place_operand(product *p, operand *side, bool turned) {
+    schedule *s = p->k.s;
+    const tile_type *type = sched_type(s, side->value);
+    unsigned rank = type->rank, result = sched_type(s, tile_op_result(s->compute, p->op, 0))->rank;
+    for (unsigned d = 0; d + 2 < rank; d++) {
+        bool repeated = sched_is_one(sched_dim(s, type, d));
+        side->map.at[d] = (sched_coordinate){repeated ? -1 : (int)(d + result - rank), NULL};
+    }
+    side->map.at[rank - 2] = (sched_coordinate){(int)(turned ? side->column : side->row), NULL};
+    side->map.at[rank - 1] = (sched_coordinate){(int)(turned ? side->row : side->column), NULL};
+}
+
+/* Finds the array of many elements that the operand is computed from, and where. */
+typedef struct search {
+    product *p;
+    operand *side;
+    unsigned found;
+} search;
+
+static void find_source(search *f, tile_value value, const sched_map *map) {
+    schedule *s = f->p->k.s;
+    const tile_type *type = sched_type(s, value);
+    int array = sched_find_input(s, f->p->k.g, value);
+    tile_op op = tile_value_def(s->compute, value);
+    if (type->kind != TILE_TYPE_TENSOR) return;
+    if (array >= 0) {
+        bool rows = false, columns = false;
+        for (unsigned d = 0; d < type->rank; d++) {
+            rows |= map->at[d].dim == (int)f->side->row;
+            columns |= map->at[d].dim == (int)f->side->column;
+        }
+        if (!rows || !columns) return;
+        f->found += f->side->source.id != value.id ||
+                    !sched_same_map(&f->side->source_map, map, type->rank);
+        f->side->array = array;
+        f->side->source = value;
+        f->side->source_map = *map;
+        return;
+    }
+    if (!op.id || !sched_is_inline(s, op)) return;
+    unsigned result = value.id - tile_op_result(s->compute, op, 0).id;
+    for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++) {
+        sched_map at = sched_operand_map(s, op, result, i, map);
+        find_source(f, tile_op_operand(s->compute, op, i), &at);
+    }
+}
+
+static void take_operand(product *p, unsigned index) {
+    schedule *s = p->k.s;
+    operand *side = &p->sides[index];
+    search f = {p, side, 0};
+    side->array = -1;
+    side->row = index ? p->depth : p->m;
+    side->column = index ? p->n : p->depth;
+    place_operand(
+        p, side,
+        tile_op_has_attr(s->compute, p->op, index ? TILE_ATTR_trans_rhs : TILE_ATTR_trans_lhs));
+    find_source(&f, side->value, &side->map);
+    if (f.found != 1) side->array = -1;
+    side->plain = side->array >= 0 && sched_element(s, side->source) == side->element &&
+                  without_moves(s, p->k.g, side->value).id == side->source.id;
+}
+
+/* Kinds -----------------------------------------------------------------------------------------
+ */
+
+static void choose_sum(product *p) {
+    schedule *s = p->k.s;
+    tile_scalar declared = sched_element(s, tile_op_result(s->compute, p->op, 0))->scalar;
+    tile_scalar multiplied = p->sides[0].element->scalar, sum = TILE_i32;
+    if (tile_scalar_is_floating(declared))
+        sum = declared == TILE_f64 || multiplied == TILE_f64 ? TILE_f64 : TILE_f32;
+    else if (declared == TILE_i64)
+        sum = TILE_i64;
+    if (!tile_scalar_is_floating(declared) && tile_scalar_is_floating(multiplied))
+        SCHED_FAIL(s, p->op,
+                   "matmul: products of %s are no integers: cast the operands or the result",
+                   tile_scalar_name(multiplied));
+    p->sum = tile_type_scalar(s->context, sum);
+}
+
+static bool is_batched(const product *p) {
+    for (unsigned d = 0; d + 3 < p->k.g->domain.rank; d++)
+        if (!sched_is_one(p->k.g->domain.extents[d])) return true;
+    return false;
+}
+
+static sched_space choose_space(const product *p) {
+    tile_scalar type = p->sides[0].element->scalar, sum = p->sum->scalar;
+    bool batched = is_batched(p), computed = !p->sides[0].plain || !p->sides[1].plain;
+    bool half = (type == TILE_f16 || type == TILE_bf16) && sum == TILE_f32;
+    bool bytes = ((type == TILE_e4m3 || type == TILE_e5m2) && sum == TILE_f32) ||
+                 (type == TILE_i8 && sum == TILE_i32);
+    if (half && computed && !batched) return SCHED_SPACE_REGISTERS;
+    if (half && !batched) return p->k.s->group_count > 1 ? SCHED_SPACE_HALF_PART : SCHED_SPACE_HALF;
+    if (half) return SCHED_SPACE_HALF_BATCHED;
+    if (bytes) return batched || computed ? SCHED_SPACE_BYTES_BATCHED : SCHED_SPACE_BYTES;
+    return SCHED_SPACE_FMA;
+}
+
+/* The kernel ------------------------------------------------------------------------------------
+ */
+
+static void set_tiles(product *p, unsigned row, const char *rows, unsigned column,
+                      const char *columns) {
+    for (unsigned d = 0; d < TILE_MAX_RANK; d++) p->k.tile_of[d] = -1;
+    sched_set_tile(&p->k, row, 0, param(p, rows));
+    sched_set_tile(&p->k, column, 1, param(p, columns));
+}
+
+static const tile_expr *tiles_along(const product *p, unsigned d, const char *block) {
+    schedule *s = p->k.s;
+    return tile_expr_op(s->context, TILE_OP_ceildiv, sched_expr(s, p->k.g->domain.extents[d]),
+                        param(p, block), NULL);
+}
+
+/* x and y: the tile; z: which product, the last batch dim side by side. */
+static void set_grid(product *p) {
+    sched_kernel *k = &p->k;
+    const tile_expr *batches = tile_expr_int(k->s->context, 1);
+    unsigned dims[TILE_MAX_RANK], count = 0;
+    for (unsigned d = p->m; d-- > 0;) {
+        k->start[d] = tile_build_int(&k->b, 0);
+        if (sched_is_one(k->g->domain.extents[d])) continue;
+        dims[count++] = d;
+        batches =
+            tile_expr_multiply(k->s->context, sched_expr(k->s, k->g->domain.extents[d]), batches);
+    }
+    const tile_expr *grid[] = {tiles_along(p, p->m, "block_m"), tiles_along(p, p->n, "block_n"),
+                               batches};
+    tile_function_set_grid(k->f, count ? 3 : 2, grid);
+    tile_value x = tile_build_block_id(&k->b), y = {x.id + 1}, rest = {x.id + 2};
+    for (unsigned i = 0; i < count; i++) {
+        k->start[dims[i]] = rest;
+        if (i + 1 == count) break;
+        tile_value extent = sched_number(k, sched_expr(k->s, k->g->domain.extents[dims[i]]));
+        k->start[dims[i]] = tile_build_rem(&k->b, rest, extent);
+        rest = tile_build_div(&k->b, rest, extent);
+    }
+    k->start[p->m] = tile_build_mul(&k->b, x, sched_number(k, param(p, "block_m")));
+    k->start[p->n] = tile_build_mul(&k->b, y, sched_number(k, param(p, "block_n")));
+}
+
+static void alloc_side(product *p, operand *side) {
+    if (side->array < 0) return;
+    const tile_type *element = sched_element(p->k.s, side->source);
+    tile_type draft = {.kind = TILE_TYPE_SHARED,
+                       .scalar = element->scalar,
+                       .rank = 2,
+                       .dims = {p->k.block[0], p->k.block[1]}};
+    side->shared = tile_build_alloc_shared(&p->k.b, tile_type_get(p->k.s->context, &draft));
+}
+
+static void set_side(product *p, unsigned index) {
+    if (index)
+        set_tiles(p, p->depth, "block_k", p->n, "block_n");
+    else
+        set_tiles(p, p->m, "block_m", p->depth, "block_k");
+}
+
+/* The array's tile comes to shared memory with its dims in the tile's order. */
+static void copy_side(product *p, operand *side) {
+    sched_access access;
+    if (side->array < 0) return;
+    p->k.straight = true;
+    if (sched_find_access(&p->k, (unsigned)side->array, side->source, &side->source_map, &access))
+        tile_build_copy(&p->k.b, access.view, access.index, access.rank, side->shared, NULL, 0,
+                        TILE_NO_VALUE);
+    p->k.straight = false;
+}
+
+/* A shared buffer, or a tile. */
+static tile_value take_side(product *p, operand *side) {
+    sched_kernel *k = &p->k;
+    if (side->plain) return side->shared;
+    if (side->array >= 0)
+        sched_remember(k, side->source, &side->source_map, sched_element(k->s, side->source),
+                       tile_build_load_shared(&k->b, side->shared, NULL, 0, NULL));
+    return sched_full(k, sched_value(k, side->value, &side->map, side->element));
+}
+
+static void set_loop_clauses(product *p, tile_op loop) {
+    tile_function *f = p->k.f;
+    tile_op_set_expr(f, loop, TILE_ATTR_pipelined, param(p, "stages"));
+    if (has_param(p, "split")) {
+        tile_op_set_expr(f, loop, TILE_ATTR_split, param(p, "split"));
+        tile_op_set_expr(f, loop, TILE_ATTR_strategy, param(p, "strategy"));
+    }
+    if (has_param(p, "consumers"))
+        tile_op_set_expr(f, loop, TILE_ATTR_consumers, param(p, "consumers"));
+}
+
+/* The sums. */
+static tile_value build_loop(product *p) {
+    sched_kernel *k = &p->k;
+    tile_builder outside = k->b;
+    for (unsigned i = 0; i < 2; i++) {
+        set_side(p, i);
+        alloc_side(p, &p->sides[i]);
+    }
+    set_tiles(p, p->m, "block_m", p->n, "block_n");
+    bool floats = tile_scalar_is_floating(p->sum->scalar);
+    const tile_expr *zero =
+        floats ? tile_expr_float(k->s->context, 0) : tile_expr_int(k->s->context, 0);
+    tile_value sum = tile_build_splat(&k->b, tile_build_constant(&k->b, p->sum, zero),
+                                      sched_full_type(k, p->sum));
+    tile_op loop = tile_build_for_loop(&k->b, tile_build_int(&k->b, 0),
+                                       sched_number(k, sched_expr(k->s, p->extent_k)),
+                                       sched_number(k, param(p, "block_k")), &sum, 1);
+    set_loop_clauses(p, loop);
+    tile_region body = tile_op_region(k->f, loop, 0);
+    outside = k->b;
+    k->b = tile_builder_at_end(k->f, body);
+    k->b.loc = outside.loc;
+    size_t mark = sched_enter(k);
+    tile_value taken[2];
+    k->start[p->depth] = tile_region_arg(k->f, body, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        set_side(p, i);
+        copy_side(p, &p->sides[i]);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        set_side(p, i);
+        taken[i] = take_side(p, &p->sides[i]);
+        sched_leave(k, mark); /* the other side's tiles have other dims */
+    }
+    tile_value next =
+        tile_build_dot(&k->b, taken[0], NULL, 0, taken[1], NULL, 0, tile_region_arg(k->f, body, 1));
+    tile_build_yield(&k->b, &next, 1);
+    k->b = outside;
+    return tile_op_result(k->f, loop, 0);
+}
+
+/* A product with one row has one, too, but its tiles have more. */
+static sched_map whole_map(const product *p, const sched_map *map) {
+    sched_map out = *map;
+    out.at[p->m].dim = (int)p->m;
+    out.at[p->n].dim = (int)p->n;
+    return out;
+}
+
+static void build_epilogue(product *p, tile_value sums) {
+    sched_kernel *k = &p->k;
+    schedule *s = k->s;
+    const sched_domain own = {.rank = k->g->domain.rank - 1};
+    sched_domain domain = own;
+    memcpy(domain.extents, k->g->domain.extents, sizeof domain.extents);
+    sched_map identity = sched_identity(&domain), whole = whole_map(p, &identity);
+    tile_value result = tile_op_result(s->compute, p->op, 0);
+    const tile_type *working = sched_working(s, sched_element(s, result));
+    set_tiles(p, p->m, "block_m", p->n, "block_n");
+    sums = sched_convert(k, sums, working);
+    sched_remember(k, result, &identity, working, sums);
+    sched_remember(k, result, &whole, working, sums);
+    for (size_t i = 0; i < k->g->output_count && !s->failed; i++) {
+        tile_value value = s->arrays[k->g->outputs[i].array].value;
+        tile_value tile = sched_full(k, sched_value(k, value, &identity, sched_element(s, value)));
+        if (tile.id) sched_store(k, k->g->outputs[i].array, &whole, tile);
+    }
+}
+
+static bool take_product(product *p, schedule *s, sched_group *g) {
+    p->op = g->root;
+    if (g->domain.rank == TILE_MAX_RANK) {
+        SCHED_FAIL(s, g->root,
+                   "matmul: a product of %d dims is not scheduled: reshape the batches "
+                   "to one",
+                   TILE_MAX_RANK);
+        return false;
+    }
+    p->m = g->domain.rank - 2;
+    p->n = g->domain.rank - 1;
+    p->depth = g->domain.rank;
+    for (unsigned i = 0; i < 2; i++) p->sides[i].value = tile_op_operand(s->compute, g->root, i);
+    const tile_type *lhs = sched_type(s, p->sides[0].value);
+    bool turned = tile_op_has_attr(s->compute, g->root, TILE_ATTR_trans_lhs);
+    p->extent_k = sched_dim(s, lhs, lhs->rank - (turned ? 2 : 1));
+    g->domain.extents[g->domain.rank++] = p->extent_k;
+    return true;
+}
+
+void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
+    product p = {.op = g->root};
+    if (!take_product(&p, s, g)) return;
+    sched_kernel_open(&p.k, s, g, name);
+    choose_elements(&p);
+    for (unsigned i = 0; i < 2; i++) take_operand(&p, i);
+    choose_sum(&p);
+    if (s->failed || !sched_take_space(p.k.f, choose_space(&p))) {
+        s->failed = true;
+        return;
+    }
+    set_grid(&p);
+    build_epilogue(&p, build_loop(&p));
+}

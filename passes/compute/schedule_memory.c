@@ -1,0 +1,162 @@
+/* Loads and stores of a kernel's tiles: which view of an array, where, and in which order. */
+#include "passes/compute/schedule.h"
+
+#include "lib/ir/syntax.h"
+
+/* The array's dims as they stand in the access: first those with one coordinate, then the tile's.
+ * -1: a dim of extent 1, which the array does not have. */
+typedef struct listing {
+    int dims[2 * TILE_MAX_RANK];
+    unsigned rank;
+} listing;
+
+static int tile_dim(const sched_kernel *k, const sched_coordinate *at) {
+    return at->dim < 0 ? -1 : k->tile_of[at->dim];
+}
+
+/* Dims of the tile stay in the order in which the array has them, so that what lies side by side is
+ * loaded side by side; those that the array lacks stay where they are. */
+static listing list_dims(const sched_kernel *k, unsigned rank, const sched_map *map,
+                         sched_access *out) {
+    listing l = {.rank = 0};
+    int of_tile[SCHED_MAX_TILE], next[SCHED_MAX_TILE], count = 0;
+    for (unsigned t = 0; t < k->tile_rank; t++) of_tile[t] = -1;
+    for (unsigned d = 0; d < rank; d++) {
+        int t = tile_dim(k, &map->at[d]);
+        if (t < 0) l.dims[l.rank++] = (int)d;
+        if (t >= 0) {
+            of_tile[t] = (int)d;
+            next[count++] = (int)d;
+        }
+    }
+    count = 0;
+    out->permuted = false;
+    for (unsigned t = 0; t < k->tile_rank; t++) {
+        int d = of_tile[t] < 0 || k->straight ? of_tile[t] : next[count++];
+        int from = d < 0 ? (int)t : tile_dim(k, &map->at[d]);
+        l.dims[l.rank++] = d;
+        out->order[t] = from;
+        out->permuted |= from != (int)t;
+    }
+    return l;
+}
+
+static bool is_in_order(const listing *l, unsigned rank) {
+    unsigned next = 0;
+    for (unsigned i = 0; i < l->rank; i++)
+        if (l->dims[i] >= 0 && l->dims[i] != (int)next++) return false;
+    return next == rank;
+}
+
+static const tile_expr *extent_of(sched_kernel *k, const tile_type *type, int d) {
+    return d < 0 ? tile_expr_int(k->s->context, 1) : sched_expr(k->s, type->dims[d]);
+}
+
+/* Elements from one coordinate of dim d of a row-major array to the next, as an i64. */
+static tile_value stride_of(sched_kernel *k, const tile_type *type, int d) {
+    const tile_type *wide = tile_type_scalar(k->s->context, TILE_i64);
+    tile_value stride = TILE_NO_VALUE;
+    for (unsigned i = d < 0 ? type->rank : (unsigned)d + 1; i < type->rank; i++) {
+        const tile_expr *extent = sched_expr(k->s, type->dims[i]);
+        if (sched_is_one(extent)) continue;
+        tile_value factor = tile_expr_has_arg(extent)
+                                ? tile_build_cast(&k->b, sched_number(k, extent), wide)
+                                : tile_build_constant(&k->b, wide, extent);
+        stride = stride.id ? tile_build_mul(&k->b, stride, factor) : factor;
+    }
+    if (!stride.id) return tile_build_constant(&k->b, wide, tile_expr_int(k->s->context, 1));
+    return stride;
+}
+
+/* The view argument itself where it is one of these dims in this order. */
+static tile_value find_view(sched_kernel *k, unsigned array, const tile_type *type,
+                            const listing *l) {
+    tile_value extents[TILE_MAX_RANK], strides[TILE_MAX_RANK];
+    bool in_order = is_in_order(l, type->rank);
+    bool alias = sched_type(k->s, k->s->arrays[array].value) != type;
+    if (in_order && l->rank == type->rank && !alias) return k->arrays[array];
+    for (unsigned i = 0; i < l->rank; i++) {
+        extents[i] = sched_number(k, extent_of(k, type, l->dims[i]));
+        if (!in_order) strides[i] = stride_of(k, type, l->dims[i]);
+    }
+    tile_value base = tile_build_base(&k->b, k->arrays[array]);
+    return tile_build_view(&k->b, base, extents, l->rank, strides, in_order ? 0 : l->rank, NULL);
+}
+
+tile_value sched_array_view(sched_kernel *k, unsigned array, tile_value value) {
+    listing l = {.rank = sched_type(k->s, value)->rank};
+    for (unsigned d = 0; d < l.rank; d++) l.dims[d] = (int)d;
+    return find_view(k, array, sched_type(k->s, value), &l);
+}
+
+/* As a scalar: where the tile begins. */
+tile_value sched_begin(sched_kernel *k, const sched_coordinate *at) {
+    tile_value start = at->dim < 0 ? tile_build_int(&k->b, 0) : k->start[at->dim];
+    if (!at->offset) return start;
+    tile_value offset = sched_number(k, sched_expr(k->s, at->offset));
+    return at->dim < 0 ? offset : tile_build_add(&k->b, start, offset);
+}
+
+bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *map,
+                       sched_access *out) {
+    const tile_type *type = sched_type(k->s, value);
+    const tile_expr *dims[SCHED_MAX_TILE];
+    listing l = list_dims(k, type->rank, map, out);
+    if (l.rank > TILE_MAX_RANK) {
+        SCHED_FAIL(k->s, tile_value_def(k->s->compute, value),
+                   "an array of %u dims is used beside others of which it lacks dims: reshape it "
+                   "to fewer",
+                   type->rank);
+        return false;
+    }
+    out->rank = l.rank;
+    out->view = find_view(k, array, type, &l);
+    for (unsigned i = 0; i < l.rank; i++)
+        out->index[i] =
+            l.dims[i] < 0 ? tile_build_int(&k->b, 0) : sched_begin(k, &map->at[l.dims[i]]);
+    for (unsigned t = 0; t < k->tile_rank; t++)
+        dims[t] = l.dims[l.rank - k->tile_rank + t] < 0 ? tile_expr_int(k->s->context, 1)
+                                                        : k->block[out->order[t]];
+    out->tile = sched_tile_type(k, sched_element(k->s, value), dims);
+    return true;
+}
+
+/* Dim d of the result is dim order[d] of the tile. */
+static tile_value permute(sched_kernel *k, tile_value tile, const int64_t *order) {
+    const tile_attr attr = {.id = TILE_ATTR_order, .list = order, .count = k->tile_rank};
+    const tile_segment segments[] = {{tile, NULL, 0}};
+    bool swaps = k->tile_rank == 2;
+    tile_op op = tile_build_op_of(&k->b, TILE_OP_transpose, segments, 1, NULL, &attr, !swaps);
+    if (!swaps) tile_op_set_list(k->f, op, TILE_ATTR_order, order, k->tile_rank);
+    return tile_op_result(k->f, op, 0);
+}
+
+static void set_pad(sched_kernel *k, tile_value tile, const tile_type *element) {
+    bool floating = tile_scalar_is_floating(element->scalar);
+    if (k->pad == 0 || !floating || !tile_scalar_has_arithmetic(element->scalar)) return;
+    tile_op_set_constant(k->f, tile_value_def(k->f, tile), TILE_ATTR_pad, element,
+                         tile_expr_float(k->s->context, k->pad));
+}
+
+tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const sched_map *map) {
+    sched_access access;
+    int64_t back[SCHED_MAX_TILE];
+    if (!sched_find_access(k, array, value, map, &access)) return TILE_NO_VALUE;
+    tile_value tile =
+        tile_build_load(&k->b, access.view, access.index, access.rank, TILE_NO_VALUE, access.tile);
+    set_pad(k, tile, sched_element(k->s, value));
+    if (!access.permuted) return tile;
+    for (unsigned t = 0; t < k->tile_rank; t++) back[access.order[t]] = t;
+    return permute(k, tile, back);
+}
+
+void sched_store(sched_kernel *k, unsigned array, const sched_map *map, tile_value tile) {
+    sched_access access;
+    if (!sched_find_access(k, array, k->s->arrays[array].value, map, &access)) return;
+    if (access.permuted) tile = permute(k, tile, access.order);
+    const tile_type *have = tile_value_type(k->f, tile);
+    if (have != access.tile)
+        tile = have->kind == TILE_TYPE_SCALAR ? tile_build_splat(&k->b, tile, access.tile)
+                                              : tile_build_broadcast(&k->b, tile, access.tile);
+    tile_build_store(&k->b, tile, access.view, access.index, access.rank, TILE_NO_VALUE);
+}

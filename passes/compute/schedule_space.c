@@ -1,0 +1,95 @@
+/* Tuning spaces of products. They are heads of kernels in Tile IR, which is the language for them:
+ * that of tools/kernels/matmul.tile, whose text the library holds, and what such kernels of other
+ * types have. */
+#include "passes/compute/schedule_space.h"
+
+#include <string.h>
+
+#include "lib/ir/function.h"
+#include "matmul_text.h" /* matmul_text: tools/kernels/matmul.tile */
+
+#define PARAMS_PLAIN "block_m: int, block_n: int, block_k: int, stages: int, num_warps: int"
+
+static const char *const spaces[] = {
+    [SCHED_SPACE_HALF_PART] =
+        "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
+        "  tune (block_m, block_n, num_warps) in [(128, 128, 4), (128, 256, 8), (256, 128, 8),\n"
+        "      (128, 128, 8), (128, 64, 4), (64, 64, 4), (16, 64, 4)]\n"
+        "  tune (block_k, stages) in [(64, 4), (64, 3), (64, 6)]\n"
+        "  tune (split, strategy) in [(1, serial), (4, exchange), (16, exchange)]\n"
+        "  grid [1, 1] raster rows(min(16, 4 + 8 * block_n / block_m)) warps num_warps\n"
+        "{}\n",
+    [SCHED_SPACE_HALF_BATCHED] =
+        "kernel @space<" PARAMS_PLAIN ">()\n"
+        "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
+        "    [(128, 128, 64, 4, 4), (128, 128, 32, 4, 4), (64, 64, 64, 4, 4), (64, 128, 64, 3, "
+        "4),\n"
+        "     (128, 256, 64, 3, 8), (16, 64, 128, 4, 4), (32, 64, 64, 4, 4)]\n"
+        "  grid [1] warps num_warps\n"
+        "{}\n",
+    [SCHED_SPACE_BYTES] =
+        "kernel @space<" PARAMS_PLAIN ", consumers: word>()\n"
+        "  tune (block_m, block_n, num_warps) in [(128, 128, 4), (128, 256, 8), (256, 128, 8),\n"
+        "      (128, 192, 8), (128, 128, 8), (128, 64, 4), (64, 64, 4), (16, 64, 4)]\n"
+        "  tune (block_k, stages) in [(128, 4), (128, 3), (128, 5), (128, 6), (128, 2)]\n"
+        "  tune consumers in [cooperative, ping_pong]\n"
+        "  where consumers == cooperative | num_warps == 8 & block_m * block_n == 16384 &\n"
+        "        (block_m + block_n) * 128 * stages + 32768 <= 230000\n"
+        "  grid [1, 1] raster rows(min(16, 4 + 8 * block_n / block_m)) warps num_warps\n"
+        "  persistent if consumers == ping_pong | block_m * block_n >= 24576 &\n"
+        "      (block_m + block_n) * 128 * stages + 32768 <= 230000\n"
+        "{}\n",
+    [SCHED_SPACE_BYTES_BATCHED] =
+        "kernel @space<" PARAMS_PLAIN ">()\n"
+        "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
+        "    [(128, 128, 128, 4, 4), (64, 64, 128, 4, 4), (128, 256, 128, 3, 8)]\n"
+        "  grid [1] warps num_warps\n"
+        "{}\n",
+    [SCHED_SPACE_REGISTERS] =
+        "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
+        "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
+        "    [(64, 128, 64, 4, 4), (16, 64, 128, 5, 4), (16, 128, 128, 4, 4), (32, 64, 128, 5, "
+        "4),\n"
+        "     (64, 64, 128, 4, 4), (64, 64, 64, 4, 4), (128, 128, 32, 4, 8)]\n"
+        "  tune (split, strategy) in [(1, serial), (4, serial), (2, cluster), (4, cluster),\n"
+        "      (4, atomic), (8, atomic)]\n"
+        "  grid [1] warps num_warps\n"
+        "{}\n",
+    [SCHED_SPACE_FMA] =
+        "kernel @space<" PARAMS_PLAIN ">()\n"
+        "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
+        "    [(64, 64, 16, 3, 4), (128, 64, 16, 3, 8), (32, 32, 32, 3, 4), (16, 64, 32, 3, 4)]\n"
+        "  grid [1] warps num_warps\n"
+        "{}\n",
+};
+
+static void copy_params(tile_function *to, const tile_function *from) {
+    for (size_t i = 0; i < from->param_count; i++) {
+        const tile_param_decl *p = &from->params[i];
+        tile_function_add_param(to, p->name, p->kind, p->default_expr, p->default_type);
+    }
+    for (size_t i = 0; i < from->tune_count; i++) {
+        const tile_tune_clause *t = &from->tunes[i];
+        tile_function_add_tune(to, t->name_count, t->names, t->point_count, t->values);
+    }
+    for (size_t i = 0; i < from->where_count; i++) tile_function_add_where(to, from->wheres[i]);
+}
+
+bool sched_take_space(tile_function *to, sched_space space) {
+    tile_context *context = tile_function_context(to);
+    bool shipped = space == SCHED_SPACE_HALF;
+    const char *text = shipped ? matmul_text : spaces[space];
+    tile_module *module = tile_module_parse(context, "schedule", text, strlen(text));
+    if (!module) return false;
+    const tile_function *from = tile_module_find(module, shipped ? "matmul" : "space");
+    copy_params(to, from);
+    if (from->cluster_rank) tile_function_set_cluster(to, from->cluster_rank, from->cluster);
+    tile_function_set_raster(to, from->raster, from->raster_group);
+    if (from->is_persistent) {
+        tile_function_set_persistent(to, true, NULL);
+        tile_function_set_persistent_if(to, from->persistent_if);
+    }
+    tile_function_set_warps(to, from->warps);
+    tile_module_destroy(module);
+    return true;
+}

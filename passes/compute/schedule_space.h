@@ -1,0 +1,21 @@
+/* The parameters, points and clauses of kernels of products. */
+#ifndef TILE_PASSES_COMPUTE_SCHEDULE_SPACE_H
+#define TILE_PASSES_COMPUTE_SCHEDULE_SPACE_H
+
+#include "tile/ir.h"
+
+typedef enum sched_space {
+    SCHED_SPACE_HALF,          /* 16-bit floats, by tensor cores */
+    SCHED_SPACE_HALF_PART,     /* the same in a plan, whose points are fewer */
+    SCHED_SPACE_HALF_BATCHED,  /* many of them */
+    SCHED_SPACE_BYTES,         /* 8-bit elements */
+    SCHED_SPACE_BYTES_BATCHED, /* many of them */
+    SCHED_SPACE_REGISTERS,     /* an operand is computed on the way */
+    SCHED_SPACE_FMA,           /* what no tensor core multiplies */
+} sched_space;
+
+/* Gives the kernel the clauses: parameters block_m, block_n, block_k, stages, num_warps, in some
+ * spaces split, strategy and consumers, and what goes with them. False after a diagnostic. */
+bool sched_take_space(tile_function *kernel, sched_space space);
+
+#endif

@@ -1,0 +1,460 @@
+/* expand-parallel: turns `parallel` into operations on tiles.
+ *
+ * The region is code of one element. Each of its values becomes a tile over those coordinates on
+ * which it depends, so that `%j / 8` is computed once for a row; elements of tiles that lie where
+ * the coordinates say stay in registers, others are gathered; memory is accessed by a tile where
+ * the coordinates are counted along, else by index tiles; `if` becomes selections and predicates.
+ * What is known of tiles, layouts and wide accesses then holds for them, too.
+ *
+ * level: 2 to 2
+ * requires: instantiated
+ * keeps: instantiated
+ * breaks: laid_out, allocated, synchronised
+ *
+ * pipeline: expand-parallel
+ * before:
+ *   kernel @nibbles(%x: view<i32[16, 4]>, %y: view<i32[16, 32]>) grid [1] warps 1 {
+ *     %t = load %x[0, 0] : tile<i32[16, 4]>
+ *     %n = parallel (%i, %j) in [16, 32] {
+ *       %w = element %t, [%i, %j / 8] : i32
+ *       yield %w + %j
+ *     }
+ *     store %n, %y[0, 0]
+ *   }
+ * after:
+ *   kernel @nibbles(%x: view<i32[16, 4]>, %y: view<i32[16, 32]>) grid [1] warps 1 {
+ *     %t = load %x[0, 0] : tile<i32[16, 4]>
+ *     %i = iota {axis = 0} : tile<i32[16, 1]>
+ *     %j = iota {axis = 1} : tile<i32[1, 32]>
+ *     %0 = splat 8 : tile<i32[1, 32]>
+ *     %1 = div %j, %0 : tile<i32[1, 32]>
+ *     %2 = reshape %t : tile<i32[16, 4, 1]>
+ *     %3 = broadcast %2 : tile<i32[16, 4, 8]>
+ *     %w = reshape %3 : tile<i32[16, 32]>
+ *     %4 = broadcast %j : tile<i32[16, 32]>
+ *     %n = add %w, %4 : tile<i32[16, 32]>
+ *     store %n, %y[0, 0]
+ *   } */
+#include "lib/ir/atomic.h"
+#include "lib/ir/regions.h"
+#include "passes/tile/spread.h"
+
+typedef struct expansion {
+    spread_space x;
+    tile_pass *pass;
+    tile_function *f;
+    tile_op op;       /* the `parallel` */
+    spread *known;    /* by value id of the region: what it has become */
+    spread predicate; /* elements that come here; no value: all */
+    bool failed;
+} expansion;
+
+static void expand_region(expansion *e, tile_region region);
+
+static spread spread_of(const expansion *e, tile_value value) {
+    spread s = e->known[value.id];
+    return s.value.id ? s : (spread){value, 0};
+}
+
+static void set_known(expansion *e, tile_value value, spread s) {
+    tile_value_data *made = tile_value_at(e->f, s.value);
+    e->known[value.id] = s;
+    if (!made->name && made->kind == TILE_VALUE_RESULT)
+        made->name = tile_value_at(e->f, value)->name;
+}
+
+/* Operations ---------------------------------------------------------------------------------- */
+
+static void copy_attrs(expansion *e, tile_op from, tile_op to) {
+    const tile_op_data *data = tile_op_at(e->f, from);
+    if (!to.id) return;
+    tile_op_at(e->f, to)->attrs = data->attrs;
+    tile_op_at(e->f, to)->attr_count = data->attr_count;
+}
+
+/* The operation on other operands. given: the result's type, NULL where these tell it. */
+static tile_op rebuild(expansion *e, tile_op op, const tile_segment *segments,
+                       const tile_type *given) {
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(e->f, op));
+    const tile_op_data data = *tile_op_at(e->f, op);
+    tile_op made =
+        tile_build_op_of(&e->x.b, (tile_opcode)data.opcode, segments, info->operand_count,
+                         info->type_given ? given : NULL, data.attrs, data.attr_count);
+    e->failed |= !made.id;
+    copy_attrs(e, op, made);
+    return made;
+}
+
+static void set_result(expansion *e, tile_op op, tile_op made, uint32_t dims) {
+    if (!made.id) return;
+    for (unsigned i = 0; i < tile_op_result_count(e->f, op); i++)
+        set_known(e, tile_op_result(e->f, op, i), (spread){tile_op_result(e->f, made, i), dims});
+}
+
+/* Operands that are one value each, over the dims of all of them. */
+static void expand_elementwise(expansion *e, tile_op op) {
+    tile_segment segments[TILE_MAX_OPERANDS] = {{{0}, NULL, 0}};
+    unsigned count = tile_op_operand_count(e->f, op);
+    uint32_t dims = 0;
+    for (unsigned i = 0; i < count; i++) dims |= spread_of(e, tile_op_operand(e->f, op, i)).dims;
+    for (unsigned i = 0; i < count; i++)
+        segments[i].head = spread_fit(&e->x, spread_of(e, tile_op_operand(e->f, op, i)), dims);
+    const tile_type *type =
+        tile_op_result_count(e->f, op) ? tile_value_type(e->f, tile_op_result(e->f, op, 0)) : NULL;
+    if (type && dims) type = spread_type(&e->x, type, dims);
+    set_result(e, op, rebuild(e, op, segments, type), dims);
+}
+
+static spread both(expansion *e, spread a, spread b) {
+    if (!a.value.id) return b;
+    spread s = {.dims = a.dims | b.dims};
+    s.value = tile_build_and(&e->x.b, spread_fit(&e->x, a, s.dims), spread_fit(&e->x, b, s.dims));
+    return s;
+}
+
+static spread inverse(expansion *e, spread a) {
+    return (spread){tile_build_not(&e->x.b, a.value), a.dims};
+}
+
+/* Checked where it is reached; a hint that is not reached everywhere says too little to keep. */
+static void expand_check(expansion *e, tile_op op) {
+    spread condition = spread_of(e, tile_op_operand(e->f, op, 0));
+    if (tile_op_opcode(e->f, op) == TILE_OP_assume && (condition.dims || e->predicate.value.id))
+        return;
+    if (e->predicate.value.id) {
+        spread not = inverse(e, e->predicate);
+        uint32_t dims = condition.dims | not .dims;
+        condition.value = tile_build_or(&e->x.b, spread_fit(&e->x, condition, dims),
+                                        spread_fit(&e->x, not, dims));
+        condition.dims = dims;
+    }
+    const tile_segment segment = {condition.value, NULL, 0};
+    rebuild(e, op, &segment, NULL);
+}
+
+static bool refuse_varying(expansion *e, tile_op op, const char *what) {
+    tile_report(e->pass->context, TILE_ERROR, tile_op_loc(e->f, op),
+                "%s in `parallel` must be the same for all elements; those that differ are "
+                "written with `if` in a loop of the most iterations",
+                what);
+    e->failed = true;
+    return false;
+}
+
+/* Coordinates --------------------------------------------------------------------------------- */
+
+static spread_place place_of(expansion *e, tile_value value);
+
+static spread_place place_of_sum(expansion *e, tile_op op, spread_place place) {
+    tile_opcode opcode = tile_op_opcode(e->f, op);
+    tile_value lhs = tile_op_operand(e->f, op, 0), rhs = tile_op_operand(e->f, op, 1);
+    bool turned = opcode == TILE_OP_add && !spread_of(e, lhs).dims;
+    spread added = spread_of(e, turned ? lhs : rhs);
+    spread_place counted = place_of(e, turned ? rhs : lhs);
+    if (counted.kind != SPREAD_COUNT || added.dims) return place;
+    place.kind = SPREAD_COUNT;
+    place.dim = counted.dim;
+    place.base = added.value;
+    if (opcode == TILE_OP_sub)
+        place.base = counted.base.id ? tile_build_sub(&e->x.b, counted.base, added.value)
+                                     : tile_build_neg(&e->x.b, added.value);
+    else if (counted.base.id)
+        place.base = tile_build_add(&e->x.b, counted.base, added.value);
+    return place;
+}
+
+/* Of a coordinate, which is not below 0, and a positive number. */
+static spread_place place_of_part(expansion *e, tile_op op, spread_place place) {
+    int64_t by;
+    tile_opcode opcode = tile_op_opcode(e->f, op);
+    spread_place counted = place_of(e, tile_op_operand(e->f, op, 0));
+    if (counted.kind != SPREAD_COUNT || counted.base.id ||
+        !tile_value_is_int(e->f, spread_of(e, tile_op_operand(e->f, op, 1)).value, &by))
+        return place;
+    bool rest = opcode == TILE_OP_rem || opcode == TILE_OP_mod || opcode == TILE_OP_and;
+    if (opcode == TILE_OP_shr || opcode == TILE_OP_ushr)
+        by = by >= 0 && by < 31 ? INT64_C(1) << by : 0;
+    if (opcode == TILE_OP_and) by = (by & (by + 1)) ? 0 : by + 1;
+    if (by < 1) return place;
+    place.kind = rest ? SPREAD_REST : SPREAD_QUOTIENT;
+    place.dim = counted.dim;
+    place.by = by;
+    return place;
+}
+
+static spread_place place_of(expansion *e, tile_value value) {
+    spread_place place = {.kind = SPREAD_OTHER, .at = spread_of(e, value)};
+    const tile_value_data *data = tile_value_at(e->f, value);
+    tile_op def = tile_value_def(e->f, value);
+    if (!place.at.dims) {
+        place.kind = SPREAD_UNIFORM;
+        return place;
+    }
+    if (data->kind == TILE_VALUE_REGION &&
+        tile_region_at(e->f, (tile_region){data->owner})->parent.id == e->op.id) {
+        place.kind = SPREAD_COUNT;
+        place.dim = data->index;
+        return place;
+    }
+    if (!def.id || data->type->scalar != TILE_i32) return place;
+    switch (tile_op_opcode(e->f, def)) {
+    case TILE_OP_add:
+    case TILE_OP_sub: return place_of_sum(e, def, place);
+    case TILE_OP_div:
+    case TILE_OP_shr:
+    case TILE_OP_ushr:
+    case TILE_OP_rem:
+    case TILE_OP_mod:
+    case TILE_OP_and: return place_of_part(e, def, place);
+    default: return place;
+    }
+}
+
+/* Elements of tiles --------------------------------------------------------------------------- */
+
+/* Where nothing is taken any element may be: one that is there. */
+static void keep_inside(expansion *e, spread_place *place) {
+    const spread zero = {tile_build_int(&e->x.b, 0), 0};
+    uint32_t dims = place->at.dims | e->predicate.dims;
+    if (place->kind != SPREAD_OTHER || !e->predicate.value.id) return;
+    place->at.value =
+        tile_build_select(&e->x.b, spread_fit(&e->x, e->predicate, dims),
+                          spread_fit(&e->x, place->at, dims), spread_fit(&e->x, zero, dims));
+    place->at.dims = dims;
+}
+
+static void expand_element(expansion *e, tile_op op) {
+    spread_place places[TILE_MAX_RANK];
+    unsigned rank;
+    const tile_value *at = tile_op_segment(e->f, op, 1, &rank);
+    for (unsigned d = 0; d < rank; d++) {
+        places[d] = place_of(e, at[d]);
+        keep_inside(e, &places[d]);
+    }
+    spread taken = spread_take(&e->x, tile_op_operand(e->f, op, 0), places);
+    e->failed |= !taken.value.id;
+    if (!e->failed) set_known(e, tile_op_result(e->f, op, 0), taken);
+}
+
+/* Memory -------------------------------------------------------------------------------------- */
+
+static spread_access access_of(expansion *e, const tile_value *element, unsigned count,
+                               uint32_t points) {
+    spread_place places[TILE_MAX_RANK];
+    for (unsigned d = 0; d + 1 < count; d++) places[d] = place_of(e, element[1 + d]);
+    return spread_find_access(&e->x, places, count - 1, points);
+}
+
+/* What is moved: a tile in the order of the access, of elements like these. */
+static const tile_type *moved_type(const expansion *e, const spread_access *a,
+                                   const tile_type *like) {
+    int64_t extents[SPREAD_MAX_PLACES];
+    if (!a->order.rank) return like;
+    for (unsigned d = 0; d < a->order.rank; d++)
+        extents[d] = a->order.dim[d] == SPREAD_NO_DIM ? 1 : e->x.extent[a->order.dim[d]];
+    return spread_extents(&e->x, like, extents, a->order.rank);
+}
+
+/* In the order of what is moved; a scalar stays one. */
+static tile_value in_order(expansion *e, spread s, const spread_access *a) {
+    if (!s.value.id || !s.dims || !a->order.rank) return s.value;
+    uint32_t dims = spread_dims(&a->order);
+    return spread_unarrange(&e->x, (spread){spread_fit(&e->x, s, dims), dims}, &a->order);
+}
+
+/* A load, or whether it is inside. */
+static void expand_load(expansion *e, tile_op op) {
+    unsigned count;
+    const tile_value *element = tile_op_segment(e->f, op, 0, &count);
+    spread_access a = access_of(e, element, count, 0);
+    tile_segment segments[2] = {{element[0], a.index, a.rank}, {{0}, NULL, 0}};
+    bool known = !(e->predicate.dims & ~a.dims);
+    if (known && a.order.rank) segments[1].head = in_order(e, e->predicate, &a);
+    tile_value old = tile_op_result(e->f, op, 0);
+    tile_op made = rebuild(e, op, segments, moved_type(e, &a, tile_value_type(e->f, old)));
+    if (!made.id) return;
+    spread loaded = {tile_op_result(e->f, made, 0), 0};
+    set_known(e, old, a.order.rank ? spread_arrange(&e->x, loaded.value, &a.order) : loaded);
+}
+
+static bool refuse_store(expansion *e, tile_op op, uint32_t missing) {
+    unsigned d = 0;
+    while (!(missing >> d & 1)) d++;
+    const char *name =
+        tile_value_at(e->f, tile_region_arg(e->f, tile_op_region(e->f, e->op, 0), d))->name;
+    tile_report(e->pass->context, TILE_ERROR, tile_op_loc(e->f, op),
+                "%s: elements of `parallel` that differ in %%%s alone store to one place; put %%%s "
+                "into the coordinates, choose one by `if %%%s == 0`, or use atomic",
+                tile_op_name(e->f, op), name ? name : "i", name ? name : "i", name ? name : "i");
+    e->failed = true;
+    return false;
+}
+
+/* What is stored, or combined: by all elements that come here. */
+static void expand_store(expansion *e, tile_op op) {
+    unsigned count, ignored;
+    bool atomic = tile_op_opcode(e->f, op) == TILE_OP_atomic;
+    const tile_value *element = tile_op_segment(e->f, op, 1, &count);
+    spread source = spread_of(e, tile_op_segment(e->f, op, 0, &ignored)[0]);
+    bool shared = tile_value_type(e->f, element[0])->kind == TILE_TYPE_SHARED;
+    spread_access a = access_of(e, element, count, shared ? e->x.full : 0);
+    uint32_t missing = e->x.full & ~a.dims & ~SPREAD_TILE;
+    if (missing & ~e->predicate.dims && !atomic) {
+        refuse_store(e, op, missing & ~e->predicate.dims);
+        return;
+    }
+    bool tiles = source.dims || e->predicate.dims; /* of one element each, perhaps */
+    if (missing || (tiles && !a.order.rank)) a = access_of(e, element, count, e->x.full);
+    tile_segment segments[4] = {{in_order(e, source, &a), NULL, 0},
+                                {element[0], a.index, a.rank},
+                                {in_order(e, e->predicate, &a), NULL, 0},
+                                {{0}, NULL, 0}};
+    if (!source.dims && a.order.rank)
+        segments[0].head = tile_build_splat(&e->x.b, source.value,
+                                            moved_type(e, &a, tile_value_type(e->f, source.value)));
+    tile_op made = rebuild(e, op, segments, NULL);
+    if (!made.id || !atomic) return;
+    spread old = {tile_op_result(e->f, made, 0), 0};
+    set_known(e, tile_op_result(e->f, op, 0),
+              a.order.rank ? spread_arrange(&e->x, old.value, &a.order) : old);
+}
+
+/* Control ------------------------------------------------------------------------------------- */
+
+/* Both regions are run, each for those elements whose it is. */
+static void expand_if(expansion *e, tile_op op) {
+    spread condition = spread_of(e, tile_op_operand(e->f, op, 0)), outer = e->predicate;
+    tile_region regions[] = {tile_op_region(e->f, op, 0), tile_op_region(e->f, op, 1)};
+    e->predicate = both(e, outer, condition);
+    expand_region(e, regions[0]);
+    bool otherwise =
+        tile_region_at(e->f, regions[1])->first.id != tile_region_yield(e->f, regions[1]).id;
+    if (otherwise) e->predicate = both(e, outer, inverse(e, condition));
+    expand_region(e, regions[1]);
+    e->predicate = outer;
+    for (unsigned i = 0; i < tile_op_result_count(e->f, op); i++) {
+        spread yes = spread_of(e, tile_carried_sent(e->f, op, 0, i)),
+               no = spread_of(e, tile_carried_sent(e->f, op, 1, i));
+        spread chosen = {.dims = condition.dims | yes.dims | no.dims};
+        chosen.value = tile_build_select(&e->x.b, spread_fit(&e->x, condition, chosen.dims),
+                                         spread_fit(&e->x, yes, chosen.dims),
+                                         spread_fit(&e->x, no, chosen.dims));
+        set_known(e, tile_op_result(e->f, op, i), chosen);
+    }
+}
+
+/* What it carries is carried for each element. */
+static void expand_for(expansion *e, tile_op op) {
+    enum { BOUNDS = 3 };
+    unsigned carried = tile_carried_count(e->f, op);
+    tile_value bounds[BOUNDS];
+    tile_value *values = TILE_NEW_ARRAY(e->pass->scratch, tile_value, carried + 1u);
+    for (unsigned i = 0; i < BOUNDS; i++) {
+        spread bound = spread_of(e, tile_op_operand(e->f, op, i));
+        bounds[i] = bound.value;
+        if (bound.dims && !refuse_varying(e, op, "the bounds of a loop")) return;
+    }
+    for (unsigned i = 0; i < carried; i++)
+        values[i] =
+            spread_fit(&e->x, spread_of(e, tile_carried_sent(e->f, op, TILE_AROUND, i)), e->x.full);
+    tile_op loop = tile_build_for_loop(&e->x.b, bounds[0], bounds[1], bounds[2], values, carried);
+    if (!loop.id) {
+        e->failed = true;
+        return;
+    }
+    copy_attrs(e, op, loop);
+    tile_region from = tile_op_region(e->f, op, 0), to = tile_op_region(e->f, loop, 0);
+    tile_builder outer = e->x.b;
+    for (unsigned i = 0; i <= carried; i++)
+        e->known[tile_region_arg(e->f, from, i).id] =
+            (spread){tile_region_arg(e->f, to, i), i ? e->x.full : 0};
+    e->x.b.region = to;
+    e->x.b.before = TILE_NO_OP;
+    expand_region(e, from);
+    for (unsigned i = 0; i < carried; i++)
+        values[i] = spread_fit(&e->x, spread_of(e, tile_carried_sent(e->f, op, 0, i)), e->x.full);
+    tile_build_yield(&e->x.b, values, carried);
+    e->x.b = outer;
+    for (unsigned i = 0; i < carried; i++)
+        set_known(e, tile_op_result(e->f, op, i),
+                  (spread){tile_op_result(e->f, loop, i), e->x.full});
+}
+
+static void expand_op(expansion *e, tile_op op) {
+    e->x.b.loc = tile_op_loc(e->f, op);
+    switch (tile_op_opcode(e->f, op)) {
+    case TILE_OP_element: expand_element(e, op); break;
+    case TILE_OP_load:
+    case TILE_OP_inside: expand_load(e, op); break;
+    case TILE_OP_store:
+    case TILE_OP_atomic: expand_store(e, op); break;
+    case TILE_OP_if: expand_if(e, op); break;
+    case TILE_OP_for: expand_for(e, op); break;
+    case TILE_OP_assert:
+    case TILE_OP_assume: expand_check(e, op); break;
+    case TILE_OP_yield: break; /* its operation's */
+    case TILE_OP_uniform:
+        if (spread_of(e, tile_op_operand(e->f, op, 0)).dims) {
+            refuse_varying(e, op, "what is `uniform`");
+            break;
+        }
+        expand_elementwise(e, op);
+        break;
+    default: expand_elementwise(e, op); break;
+    }
+}
+
+static void expand_region(expansion *e, tile_region region) {
+    for (tile_op op = tile_region_at(e->f, region)->first; op.id && !e->failed;
+         op = tile_op_at(e->f, op)->next)
+        expand_op(e, op);
+}
+
+static void find_space(expansion *e) {
+    e->x.rank = tile_op_operand_count(e->f, e->op);
+    e->x.full = SPREAD_TILE;
+    for (unsigned d = 0; d < e->x.rank; d++) {
+        e->x.extent[d] = 1;
+        tile_value_is_int(e->f, tile_op_operand(e->f, e->op, d), &e->x.extent[d]);
+        if (e->x.extent[d] > 1) e->x.full |= UINT32_C(1) << d;
+    }
+}
+
+static bool expand(tile_pass *pass, tile_function *f, tile_op op) {
+    expansion e = {.x = {.b = tile_builder_before(f, op), .context = pass->context},
+                   .pass = pass,
+                   .f = f,
+                   .op = op};
+    tile_region body = tile_op_region(f, op, 0);
+    unsigned results = tile_op_result_count(f, op);
+    e.known = TILE_NEW_ARRAY(pass->scratch, spread, f->value_count);
+    find_space(&e);
+    for (unsigned d = 0; d < e.x.rank; d++) {
+        tile_value arg = tile_region_arg(f, body, d);
+        if (e.x.extent[d] == 1 || tile_value_is_used(f, arg))
+            set_known(&e, arg, spread_coordinate(&e.x, d));
+    }
+    expand_region(&e, body);
+    if (e.failed) return false;
+    tile_value *made = TILE_NEW_ARRAY(pass->scratch, tile_value, results + 1u);
+    for (unsigned i = 0; i < results; i++) {
+        tile_value old = tile_op_result(f, op, i);
+        made[i] = spread_fit(&e.x, spread_of(&e, tile_carried_sent(f, op, 0, i)), e.x.full);
+        if (!tile_value_at(f, made[i])->name)
+            tile_value_at(f, made[i])->name = tile_value_at(f, old)->name;
+    }
+    tile_value *map = TILE_NEW_ARRAY(pass->scratch, tile_value, f->value_count);
+    for (unsigned i = 0; i < results; i++) map[tile_op_result(f, op, i).id] = made[i];
+    tile_replace_values(f, f->body, map);
+    tile_erase_op(f, op);
+    return true;
+}
+
+tile_status tile_pass_expand_parallel(tile_pass *pass, tile_function *f) {
+    unsigned count;
+    bool ok = true;
+    const tile_op *ops = tile_find_ops(f, TILE_OP_parallel, pass->scratch, &count);
+    for (unsigned i = 0; i < count; i++) ok &= expand(pass, f, ops[i]);
+    tile_pass_count(pass, "expanded", count);
+    return ok ? TILE_OK : TILE_INVALID;
+}

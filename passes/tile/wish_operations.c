@@ -1,0 +1,168 @@
+/* What operations want for their tiles: those of dots fragments, loads and stores wide accesses,
+ * stores through a ring pieces. */
+#include "lib/analysis/access.h"
+#include "lib/analysis/memory.h"
+#include "lib/analysis/product.h"
+#include "lib/analysis/rearranged.h"
+#include "lib/ir/atomic.h"
+#include "lib/ir/shape.h"
+#include "lib/layout/layout.h"
+#include "passes/tile/assign_layouts.h"
+#include "passes/tile/prepare.h"
+#include "passes/tile/warpgroup.h"
+#include "passes/tile/wishes.h"
+
+/* Without an instruction each thread has neighbours along n, read and stored together. */
+static void wish_fma(assignment *a, tile_op op, const tile_type *acc) {
+    uint32_t dims[TILE_MAX_RANK];
+    tile_type_dims(acc, dims);
+    tile_layout layout =
+        tile_layout_blocked(dims, 2, 16 / tile_scalar_bytes(acc->scalar), 1, wish_warps_at(a, op));
+    wish(a, tile_op_result(a->f, op, 0), WISH_FMA, &layout);
+}
+
+enum { MAX_SOURCES = 64 };
+
+/* Whether a tile can be held in any layout, as what it is computed from can: read from shared
+ * memory (*shared is set then), loaded beside that, or made of numbers. *budget: how many values
+ * may still be looked at, some of them again. */
+static bool takes_any_layout(const assignment *a, tile_value tile, unsigned *budget, bool *shared) {
+    tile_op def = tile_value_def(a->f, tile);
+    tile_opcode opcode = tile_op_opcode(a->f, def);
+    if (!wish_is_tile(a, tile)) return true;
+    if (!def.id || !*budget) return false;
+    --*budget;
+    *shared |= opcode == TILE_OP_load_shared;
+    if (opcode == TILE_OP_load_shared || opcode == TILE_OP_load || opcode == TILE_OP_iota)
+        return true;
+    bool passes = tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) ||
+                  opcode == TILE_OP_broadcast || tile_is_rearrangement(a->f, def);
+    for (unsigned i = 0; i < tile_op_operand_count(a->f, def) && passes; i++)
+        passes = takes_any_layout(a, tile_op_operand(a->f, def, i), budget, shared);
+    return passes;
+}
+
+/* Whether a tile comes from shared memory, computed or rearranged perhaps: then that can be read as
+ * it is wanted. */
+static bool is_read_from_shared(const assignment *a, tile_value tile) {
+    unsigned budget = MAX_SOURCES;
+    bool shared = false;
+    return takes_any_layout(a, tile, &budget, &shared) && shared;
+}
+
+static void wish_warpgroup(assignment *a, tile_op op) {
+    unsigned row_dim;
+    tile_layout layout, fragment;
+    if (!warpgroup_accumulator(a->f, op, &row_dim, &layout)) return;
+    wish(a, tile_op_result(a->f, op, 0), WISH_WARPGROUP, &layout);
+    tile_value first = warpgroup_unpacked(a->f, op, row_dim);
+    if (first.id && warpgroup_fragment(a->f, op, &layout, row_dim, &fragment))
+        wish(a, first, WISH_OPERAND, &fragment);
+}
+
+/* As many warps along the one dim as have a fragment of their own there, the others along the
+ * other.
+ */
+static void choose_warps(assignment *a, tile_op op, const tile_mma *row, uint32_t *along_m,
+                         uint32_t *along_n) {
+    const tile_type *acc = tile_value_type(a->f, tile_op_result(a->f, op, 0));
+    uint32_t m = (uint32_t)tile_type_dim(acc, 0), n = (uint32_t)tile_type_dim(acc, 1);
+    unsigned warps = wish_warps_at(a, op);
+    tile_word policy = tile_op_word(a->f, op, TILE_ATTR_policy);
+    bool rows = policy == TILE_WORD_policy_rows;
+    tile_mma_choose_warps(row, m, n, warps, along_m, along_n);
+    if (!rows && policy != TILE_WORD_policy_columns) return;
+    uint32_t fragments =
+        rows ? tile_layout_part_extent(m) / row->m : tile_layout_part_extent(n) / row->n;
+    uint32_t most = fragments < 1 ? 1 : fragments < warps ? fragments : warps;
+    *along_m = rows ? most : warps / most;
+    *along_n = rows ? warps / most : most;
+}
+
+static void wish_dot(assignment *a, tile_op op) {
+    unsigned count;
+    if (warpgroup_takes(a->f, op)) {
+        wish_warpgroup(a, op);
+        return;
+    }
+    const tile_mma *row = layouts_choose_mma(a->pass, a->f, op, false);
+    const tile_type *acc = tile_value_type(a->f, tile_op_result(a->f, op, 0));
+    if (!row) {
+        wish_fma(a, op, acc);
+        return;
+    }
+    uint32_t m = (uint32_t)tile_type_dim(acc, 0), n = (uint32_t)tile_type_dim(acc, 1);
+    uint32_t warps_m, warps_n;
+    choose_warps(a, op, row, &warps_m, &warps_n);
+    tile_layout layout = tile_mma_accumulator(row, m, n, warps_m, warps_n);
+    wish(a, tile_op_result(a->f, op, 0), WISH_SUM, &layout);
+    for (unsigned operand = 0; operand < 2; operand++) {
+        tile_value value = tile_op_segment(a->f, op, operand, &count)[0];
+        tile_layout fragment =
+            tile_product_fragment(row, &layout, operand, tile_value_type(a->f, value));
+        if (wish_is_tile(a, value) && is_read_from_shared(a, value))
+            wish(a, value, WISH_OPERAND, &fragment);
+    }
+}
+
+/* Where an atomic operation names its memory. */
+static const tile_value *atomic_memory(const tile_function *f, tile_op op, unsigned *count) {
+    return tile_op_segment(f, op, tile_op_opcode(f, op) == TILE_OP_atomic_cas ? 2 : 1, count);
+}
+
+/* As a store of the tile. */
+static void wish_atomic(assignment *a, tile_op op) {
+    unsigned count;
+    tile_value tile = tile_op_operand(a->f, op, 0);
+    const tile_value *memory = atomic_memory(a->f, op, &count);
+    if (!wish_is_tile(a, tile) || tile_value_type(a->f, memory[0])->kind != TILE_TYPE_VIEW) return;
+    tile_layout layout = tile_access_layout(a->f, a->ranges, memory, tile_value_type(a->f, tile),
+                                            wish_warps_at(a, op));
+    wish(a, tile, WISH_STORE, &layout);
+}
+
+const tile_value *wish_transfer(const tile_function *f, tile_op op, tile_value *tile) {
+    unsigned count;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    if (opcode != TILE_OP_load && opcode != TILE_OP_store) return NULL;
+    bool loads = opcode == TILE_OP_load;
+    *tile = layouts_moved_tile(f, op);
+    return tile->id ? tile_op_segment(f, op, loads ? 0 : 1, &count) : NULL;
+}
+
+static bool is_opaque(const tile_function *f, tile_value memory) {
+    tile_op def = tile_value_def(f, memory);
+    return tile_op_opcode(f, def) == TILE_OP_scratch && tile_op_has_attr(f, def, TILE_ATTR_opaque);
+}
+
+void wish_operation(tile_function *f, tile_op op, void *user) {
+    assignment *a = user;
+    tile_value tile;
+    if (tile_op_opcode(f, op) == TILE_OP_dot) wish_dot(a, op);
+    const tile_value *element = wish_transfer(f, op, &tile);
+    if (element && (a->ordered || !is_opaque(f, element[0]))) {
+        bool loads = tile_op_opcode(f, op) == TILE_OP_load;
+        tile_layout layout = tile_access_layout(f, a->ranges, element, tile_value_type(f, tile),
+                                                wish_warps_at(a, op));
+        wish(a, tile, loads ? WISH_LOAD : WISH_STORE, &layout);
+    }
+    if (tile_op_opcode(f, op) == TILE_OP_store_async) {
+        uint32_t extents[TILE_MAX_RANK];
+        tile_layout layout = layouts_of_pieces(f, op, extents);
+        wish(a, tile_op_operand(f, op, 0), WISH_PIECES, &layout);
+    }
+    if (layouts_is_atomic_tile(f, op)) wish_atomic(a, op);
+}
+
+void wish_order(tile_function *f, tile_op op, void *user) {
+    assignment *a = user;
+    tile_value tile;
+    tile_layout order;
+    const tile_value *element = wish_transfer(f, op, &tile);
+    if (!element || tile_op_opcode(f, op) != TILE_OP_store || !is_opaque(f, element[0])) return;
+    const tile_type *view = tile_value_type(f, element[0]);
+    uint32_t class = wish_class(a, tile);
+    if (!view->layout && a->wish[class] &&
+        order_scratch(f, a->ranges, element[0], &a->wanted[class], &order))
+        tile_value_at(f, element[0])->type = tile_type_with_layout(a->pass->context, view, &order);
+}

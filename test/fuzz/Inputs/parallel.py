@@ -1,0 +1,157 @@
+"""Random kernels with `parallel`: element by element, at level 2, they give what the tiles give that expand-parallel
+makes of them, at level 3, to the bit. With --ptxas their PTX is assembled, too.
+
+    parallel.py TILE_RUN COUNT [--seed=N] [--ptxas=FILE --tilec=FILE]
+"""
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+
+class Kernel:
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        r = self.random
+        self.extents = [r.choice([1, 2, 3, 4, 5, 8, 12, 16, 26, 32]) for _ in range(r.randint(1, 3))]
+        while self.elements(self.extents) > 4096:
+            self.extents[r.randrange(len(self.extents))] = 2
+        self.names = ["%i", "%j", "%k"][: len(self.extents)]
+        self.tiles = [[r.choice([1, 2, 4, 7, 8, 9, 16, 24]) for _ in range(r.randint(1, 2))] for _ in range(2)]
+        self.view = [r.randint(1, 40) for _ in range(r.randint(1, 3))]
+        self.count = 0
+
+    def elements(self, extents):
+        product = 1
+        for extent in extents:
+            product *= extent
+        return product
+
+    def name(self):
+        self.count += 1
+        return "%%v%d" % self.count
+
+    def coordinate(self, extent):
+        """One inside of the extent, whatever the element is."""
+        r = self.random
+        d = r.randrange(len(self.names))
+        own, most = self.names[d], self.extents[d]
+        forms = ["rem(%s, %d)" % (own, extent), "rem(%s * 5 + 3, %d)" % (self.sum(), extent), str(r.randrange(extent))]
+        if most <= extent:
+            forms += [own] * 4 + ["%s + %d" % (own, r.randint(0, extent - most)), "%d - %s" % (most - 1, own)]
+        if most > extent and most % extent == 0:
+            forms += ["%s / %d" % (own, most // extent)] * 3 + ["%s & %d" % (own, extent - 1)] * (extent & (extent - 1) == 0)
+        return r.choice(forms)
+
+    def sum(self):
+        return "(" + " + ".join(self.random.sample(self.names, self.random.randint(1, len(self.names)))) + ")"
+
+    def anywhere(self):
+        """One that may lie outside."""
+        r = self.random
+        return r.choice([r.choice(self.names), "%s + %s" % (r.choice(self.names), r.choice(["%p", "1", "-1", "%p * 2"])),
+                         "%s / 2" % r.choice(self.names), "%s - %s" % (r.choice(self.names), r.choice(self.names)), "%p",
+                         str(r.randint(-1, 5))])
+
+    def value(self, depth=2):
+        r = self.random
+        kind = r.randrange(6 if depth else 4)
+        if kind == 0:
+            return r.choice(self.names + ["%p", str(r.randint(-3, 9))])
+        if kind == 1 or (kind == 2 and not depth):
+            t = r.randrange(2)
+            return "%%t%d[%s]" % (t, ", ".join(self.coordinate(e) for e in self.tiles[t]))
+        if kind in (2, 3):
+            return "%%x[%s]" % ", ".join(self.anywhere() for _ in self.view)
+        return "(%s %s %s)" % (self.value(depth - 1), r.choice("+-*&|^"), self.value(depth - 1))
+
+    def condition(self):
+        return "%s %s %s" % (self.value(1), self.random.choice(["<", ">=", "=="]), self.value(0))
+
+    def statements(self, indent, depth):
+        r, lines, names = self.random, [], []
+        for _ in range(r.randint(1, 3)):
+            name, pad = self.name(), " " * indent
+            kind = r.randrange(5) if depth else 0
+            if kind < 3:
+                lines.append("%s%s = %s" % (pad, name, self.value()))
+            elif kind == 3:
+                yes, a = self.statements(indent + 2, depth - 1)
+                no, b = self.statements(indent + 2, depth - 1)
+                lines += ["%s%s = if %s {" % (pad, name, self.condition())] + yes
+                lines += ["%s  yield %s" % (pad, a), pad + "} else {"] + no + ["%s  yield %s" % (pad, b), pad + "}"]
+            else:
+                inner, a = self.statements(indent + 2, 0)
+                carried, index = self.name(), self.name()
+                lines += ["%s%s = for %s = 0 to %s iter (%s = %s) {" % (pad, name, index, r.choice(["3", "%p"]), carried, self.value(0))]
+                lines += inner + ["%s  yield %s + %s * %s" % (pad, carried, a, index), pad + "}"]
+            names.append(name)
+        return lines, " + ".join(names)
+
+    def place(self, d):
+        """A coordinate that no other element along this dim has."""
+        own, extent = self.names[d], self.extents[d]
+        forms = [own] * 3 + ["%s + 1" % own, "%d - %s" % (extent - 1, own)]
+        return self.random.choice(forms + ["%s ^ %d" % (own, extent - 1)] * (extent & (extent - 1) == 0))
+
+    def text(self):
+        r = self.random
+        dims = ["[%s]" % ", ".join(map(str, t)) for t in self.tiles + [self.view, self.extents]]
+        order = r.sample(range(len(self.names)), len(self.names))
+        places = [self.place(d) for d in order]
+        turned = "[%s]" % ", ".join(str(self.extents[d]) for d in order)
+        zeros = ", ".join("0" for _ in self.names)
+        body, value = self.statements(4, 2)
+        store = "store %s, %%z[%s]" % (self.value(1), ", ".join(places))
+        if r.randrange(3) == 0:
+            store = "if %s { %s }" % (self.condition(), store)
+        lines = ["kernel @k(%%p: i32, %%a: view<i32%s>, %%b: view<i32%s>, %%x: view<i32%s>, %%y: view<i32%s>, %%z: view<i32%s>)"
+                 % (*dims, turned), "    grid [1] warps %d" % r.choice([1, 2, 4]), "{"]
+        for t, name in enumerate("ab"):
+            lines.append("  %%t%d = load %%%s[%s] : %s" % (t, name, ", ".join("0" for _ in self.tiles[t]), dims[t]))
+        lines.append("  %%r, %%s = parallel (%s) in %s {" % (", ".join(self.names), dims[3]))
+        lines += body + ["    " + store, "    yield %s, %s" % (value, self.value(1)), "  }"]
+        return "\n".join(lines + ["  store %%r * 3 + %%s, %%y[%s]" % zeros, "}", ""])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tile_run")
+    parser.add_argument("count", type=int)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--ptxas")
+    parser.add_argument("--tilec")
+    options = parser.parse_args()
+    wrong = 0
+    with tempfile.TemporaryDirectory() as folder:
+        source = os.path.join(folder, "k.tile")
+        for seed in range(options.seed, options.seed + options.count):
+            with open(source, "w") as file:
+                file.write(Kernel(seed).text())
+            results, told = [], ""
+            for level in (2, 3):
+                saved = [os.path.join(folder, "%s%d.npy" % (name, level)) for name in "yz"]
+                command = [options.tile_run, source, "--device=cpu", "--level=%d" % level, "--arg", "p=%d" % (seed % 5)]
+                for name, fill in zip("abxyz", ("int", "int", "int", "zeros", "zeros")):
+                    command += ["--arg", "%s=%s" % (name, fill)]
+                for name, path in zip("yz", saved):
+                    command += ["--save", "%s=%s" % (name, path)]
+                done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+                told += done.stderr
+                results.append([open(path, "rb").read() for path in saved] if done.returncode == 0 else None)
+            if options.ptxas and options.tilec:
+                done = subprocess.run([options.tilec, source, "--target=sm_80", "--emit=cubin", "--ptxas=" + options.ptxas,
+                                       "-o", os.path.join(folder, "k.cubin")], capture_output=True, text=True, timeout=60)
+                told += done.stderr
+                results.append(results[0] if done.returncode == 0 else None)
+            if None in results or results.count(results[0]) != len(results):
+                wrong += 1
+                print("seed %d: the levels differ\n%s\n%s" % (seed, told, open(source).read()))
+    print("%d kernels, %d wrong" % (options.count, wrong))
+    return wrong != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

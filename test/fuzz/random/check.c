@@ -1,0 +1,322 @@
+/* Runs a kernel in all ways and compares. */
+#include "test/fuzz/random/check.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tile/compile.h"
+#include "tile/compute.h"
+#include "tools/tile-opt/case.h"
+
+static const char *const texts[] = {
+    [FOUND_NOTHING] = "nothing is wrong",
+    [FOUND_LIMIT] = "it asks for more than there is",
+    [FOUND_INVALID] = "it is no kernel",
+    [FOUND_FAULT_2] = "level 2 does not run",
+    [FOUND_FAULT_3] = "level 3 does not run",
+    [FOUND_FAULT_PASSES] = "it does not run with these passes",
+    [FOUND_FAULT_CUDA] = "it does not run on the GPU",
+    [FOUND_OTHER_3] = "level 3 gives something else",
+    [FOUND_OTHER_PASSES] = "other passes give something else",
+    [FOUND_OTHER_CUDA] = "the GPU gives something else",
+    [FOUND_OTHER_1] = "it does not give what level 1 says",
+    [FOUND_PTX] = "it does not become PTX",
+    [FOUND_CUBIN] = "ptxas refuses it",
+};
+
+const char *finding_text(finding f) {
+    return texts[f];
+}
+
+/* What the limits say: of the target, of the length of code, of what a clause can be put on. */
+static bool is_limit(const char *reports) {
+    static const char *const limits[] = {
+        "of shared memory", "one thread's code exceeds", "the code of one thread has more than",
+        "split-k: ",        "a loop that is split",      "has clusters of its own"};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (strstr(reports, limits[i])) return true;
+    return false;
+}
+
+/* The file ------------------------------------------------------------------------------------ */
+
+typedef struct checked {
+    const check_options *options;
+    tile_context *context;
+    tile_module *module; /* as it was read */
+    case_options given;
+    const tile_target *target;
+    char *words, *pipeline;
+    test_case test;
+    case_result first;
+    tool_text reports;
+} checked;
+
+static void keep_report(const tile_diagnostic *d, void *user) {
+    if (d->severity == TILE_ERROR) tile_diagnostic_print(d, tool_append, user);
+}
+
+static void drop_line(const char *line, void *user) {
+    (void)line, (void)user;
+}
+
+static char *line_behind(const char *text, const char *marker) {
+    const char *at = strstr(text, marker);
+    return at ? tool_copy(at + strlen(marker), strcspn(at + strlen(marker), "\n")) : NULL;
+}
+
+static const char *value_of(const char *word, const char *option) {
+    size_t length = strlen(option);
+    return strncmp(word, option, length) == 0 ? word + length : NULL;
+}
+
+static void read_options(checked *c, const char *text) {
+    c->words = line_behind(text, "// RUN-OPTIONS: ");
+    c->pipeline = line_behind(text, "// RUN-PIPELINE: ");
+    c->given = (case_options){.max_operations = 20000000};
+    for (char *word = c->words ? strtok(c->words, " ") : NULL; word; word = strtok(NULL, " ")) {
+        const char *value;
+        if ((value = value_of(word, "--arg=")) && c->given.argument_count < CASE_MAX_ARGUMENTS)
+            c->given.arguments[c->given.argument_count++] = value;
+        else if ((value = value_of(word, "--kernel=")))
+            c->given.kernel = value;
+        else if ((value = value_of(word, "--seed=")))
+            c->given.seed = strtoull(value, NULL, 10);
+        else if ((value = value_of(word, "--target=")))
+            c->target = tile_target_find(value);
+    }
+}
+
+/* Runs ---------------------------------------------------------------------------------------- */
+
+/* One run; `refused` if there is none, and what is said then stands in c->reports. */
+static finding run(checked *c, const tile_device_options *options, bool cuda, finding refused,
+                   case_result *result) {
+    tile_device *device = NULL;
+    c->reports.size = 0;
+    tool_append("", 0, &c->reports);
+    tile_context_set_sink(c->context, keep_report, &c->reports);
+    tile_status status = cuda ? tile_device_create_cuda(c->context, options, &device)
+                              : tile_device_create_cpu(c->context, options, &device);
+    *result = (case_result){.outcome = CASE_REFUSED};
+    if (status != TILE_OK) return refused;
+    case_run_on(&c->test, c->module, device, result);
+    tile_device_destroy(device);
+    if (result->outcome == CASE_RAN) return FOUND_NOTHING;
+    c->reports.size = 0;
+    tool_append(result->reports.data, result->reports.size, &c->reports);
+    return is_limit(result->reports.data) ? FOUND_LIMIT : refused;
+}
+
+/* Another run, compared with the first. */
+static finding compare(checked *c, const tile_device_options *options, bool cuda, finding refused,
+                       finding other) {
+    case_result result;
+    finding found = run(c, options, cuda, refused, &result);
+    if (found == FOUND_NOTHING && case_differs(&c->test, &c->first, &result, &c->reports))
+        found = other;
+    case_free(&c->test, &result);
+    return found;
+}
+
+/* The kernel as a compiler would leave it that subtracts instead of adding. */
+static void plant(checked *c) {
+    tool_text text = {NULL, 0, 0};
+    tile_module_print(c->module, tool_append, &text);
+    for (char *at = text.data; (at = strstr(at, " = add "));) memcpy(at, " = sub ", 7);
+    tile_module *wrong = tile_module_parse(c->context, "planted", text.data, text.size);
+    free(text.data);
+    if (!wrong) return;
+    tile_module_destroy(c->module);
+    c->module = wrong;
+}
+
+static finding check_runs(checked *c) {
+    const tile_function *f = tile_module_find(c->module, c->test.kernel);
+    bool threads = tile_function_level(f) == 3;
+    tile_device_options options = {.size = sizeof options,
+                                   .level = threads ? 3 : 2,
+                                   .max_operations = c->given.max_operations,
+                                   .sms = (unsigned)(c->given.seed % 3 + 1),
+                                   .print = drop_line,
+                                   .pipeline = threads ? "" : NULL};
+    finding found = run(c, &options, false, FOUND_FAULT_2, &c->first);
+    if (found != FOUND_NOTHING) return found;
+    if (c->options->plant) plant(c);
+    options.level = 3;
+    options.seed = c->given.seed;
+    options.pipeline = NULL;
+    options.target = c->target;
+    options.max_operations *= 5; /* level 3 counts warps' operations */
+    if (c->options->cuda) {
+        options.target = NULL;
+        options.ptxas = c->options->ptxas;
+        return compare(c, &options, true, FOUND_FAULT_CUDA, FOUND_OTHER_CUDA);
+    }
+    found = compare(c, &options, false, FOUND_FAULT_3, FOUND_OTHER_3);
+    options.pipeline = c->pipeline;
+    if (found == FOUND_NOTHING && c->pipeline && !threads)
+        found = compare(c, &options, false, FOUND_FAULT_PASSES, FOUND_OTHER_PASSES);
+    return found;
+}
+
+/* Level 1 ------------------------------------------------------------------------------------- */
+
+static run_argument *argument_of(checked *c, const char *prefix, const char *name) {
+    char text[128];
+    int length = snprintf(text, sizeof text, "%s%s", prefix, name);
+    return arguments_find(c->test.arguments, c->test.count, text, (size_t)length);
+}
+
+static tile_compute_array array_of(const run_argument *a) {
+    tile_compute_array array = {
+        .scalar = a->array.scalar, .rank = a->array.rank, .data = a->array.data};
+    memcpy(array.dims, a->array.dims, sizeof array.dims);
+    return array;
+}
+
+static bool is_alike(checked *c, const run_argument *a, const unsigned char *meant,
+                     const unsigned char *is) {
+    unsigned step = tile_scalar_bytes(a->array.scalar);
+    for (size_t i = 0; i < a->array.count; i++) {
+        double x = tile_scalar_read(a->array.scalar, meant + i * step);
+        double y = tile_scalar_read(a->array.scalar, is + i * step);
+        if (x == y || (isnan(x) && isnan(y))) continue;
+        char text[200];
+        int length =
+            snprintf(text, sizeof text, "%%%s: element %zu is %g, and means %g", a->name, i, y, x);
+        c->reports.size = 0;
+        tool_append(text, (size_t)length, &c->reports);
+        return false;
+    }
+    return true;
+}
+
+static finding check_meaning(checked *c) {
+    enum { MOST = 16 };
+    tile_compute_array inputs[MOST], outputs[MOST];
+    const run_argument *results[MOST];
+    unsigned char *data[MOST] = {NULL};
+    const tile_function *f = tile_module_find(c->module, "meaning");
+    if (!f) return FOUND_NOTHING;
+    unsigned ins = tile_function_arg_count(f), outs = tile_function_result_count(f);
+    bool known = ins <= MOST && outs <= MOST;
+    for (unsigned i = 0; i < ins && known; i++) {
+        const run_argument *a = argument_of(c, "a_", tile_function_arg_name(f, i));
+        known = a != NULL;
+        if (known) inputs[i] = array_of(a);
+    }
+    for (unsigned i = 0; i < outs && known; i++) {
+        results[i] = argument_of(c, "o_", tile_function_result_name(f, i));
+        known = results[i] != NULL;
+        if (!known) break;
+        outputs[i] = array_of(results[i]);
+        size_t bytes = results[i]->array.count * tile_scalar_bytes(results[i]->array.scalar);
+        outputs[i].data = data[i] = malloc(bytes + 1);
+    }
+    c->reports.size = 0;
+    tool_append("", 0, &c->reports);
+    tile_context_set_sink(c->context, keep_report, &c->reports);
+    bool right = known && tile_compute_run(f, inputs, ins, outputs, outs) == TILE_OK;
+    for (unsigned i = 0; i < outs && right; i++) {
+        size_t at = (size_t)(results[i] - c->test.arguments);
+        right = is_alike(c, results[i], data[i], c->first.arrays[at]);
+    }
+    for (unsigned i = 0; i < MOST; i++) free(data[i]);
+    return right ? FOUND_NOTHING : known ? FOUND_OTHER_1 : FOUND_INVALID;
+}
+
+/* PTX ----------------------------------------------------------------------------------------- */
+
+static finding check_ptx(checked *c) {
+    tile_emit_options emit = {.size = sizeof emit,
+                              .target = c->target ? c->target : tile_target_find("sm_90a")};
+    tile_blob ptx, cubin;
+    tile_module *copy = tile_module_clone(c->module);
+    c->reports.size = 0;
+    tool_append("", 0, &c->reports);
+    tile_context_set_sink(c->context, keep_report, &c->reports);
+    tile_status status = tile_compile(copy, c->test.kernel, NULL, 0, &emit, &ptx, NULL);
+    finding found = status == TILE_OK || status == TILE_UNSUPPORTED || is_limit(c->reports.data)
+                        ? FOUND_NOTHING
+                        : FOUND_PTX;
+    if (status == TILE_OK && c->options->ptxas) {
+        if (tile_assemble(c->context, &ptx, emit.target, c->options->ptxas, &cubin) != TILE_OK)
+            found = FOUND_CUBIN;
+        tile_blob_destroy(&cubin);
+    }
+    tile_blob_destroy(&ptx);
+    tile_module_destroy(copy);
+    return found;
+}
+
+/* All ----------------------------------------------------------------------------------------- */
+
+finding check_kernel(const check_options *o, const char *text, char **detail) {
+    checked c = {.options = o, .context = tile_context_create()};
+    finding found = FOUND_INVALID;
+    tool_append("", 0, &c.reports);
+    read_options(&c, text);
+    tile_context_set_sink(c.context, keep_report, &c.reports);
+    c.module = tile_module_parse(c.context, "kernel", text, strlen(text));
+    if (c.module && case_open(&c.test, &c.given, c.context, c.module)) {
+        found = check_runs(&c);
+        if (found == FOUND_NOTHING && !o->cuda) found = check_meaning(&c);
+        if (found == FOUND_NOTHING && o->ptx && !o->cuda) found = check_ptx(&c);
+        case_free(&c.test, &c.first);
+        case_close(&c.test);
+    }
+    *detail = tool_copy(c.reports.data, strlen(c.reports.data));
+    tile_module_destroy(c.module);
+    tile_context_destroy(c.context);
+    free(c.words);
+    free(c.pipeline);
+    free(c.reports.data);
+    return found;
+}
+
+/* Counting ------------------------------------------------------------------------------------ */
+
+static void count_region(const tile_function *f, tile_region region, unsigned *counts,
+                         unsigned capacity) {
+    for (tile_op op = tile_region_first(f, region); op.id; op = tile_op_next(f, op)) {
+        unsigned opcode = (unsigned)tile_op_opcode(f, op);
+        if (opcode < capacity) counts[opcode]++;
+        tile_region inner;
+        for (unsigned i = 0; (inner = tile_op_region(f, op, i)).id; i++)
+            count_region(f, inner, counts, capacity);
+    }
+}
+
+static void count_module(const tile_module *module, unsigned *counts, unsigned capacity) {
+    const tile_function *f;
+    for (unsigned i = 0; (f = tile_module_function(module, i)); i++)
+        count_region(f, tile_function_body(f), counts, capacity);
+}
+
+bool count_operations(const char *text, unsigned *counts, unsigned capacity) {
+    tile_context *context = tile_context_create();
+    tile_module *module = tile_module_parse(context, "kernel", text, strlen(text));
+    bool parses = module != NULL;
+    if (parses) {
+        const tile_pass_options options = {.size = sizeof options,
+                                           .target = tile_target_find("sm_90a"),
+
+                                           .kernel = "fuzz"};
+        count_module(module, counts, capacity);
+        bool threads = tile_function_level(tile_module_find(module, "fuzz")) == 3;
+        const char *all = tile_default_pipeline(3), *last = strstr(all, ",lower-tiles");
+        char *tiles = tool_copy(all, last ? (size_t)(last - all) : strlen(all));
+        bool ok = tile_instantiate(module, "fuzz", NULL, 0) == TILE_OK && !threads &&
+                  tile_run_passes(module, tiles, &options) == TILE_OK;
+        free(tiles);
+        if (ok) count_module(module, counts, capacity);
+        if (ok && tile_run_passes(module, "lower-tiles", &options) == TILE_OK)
+            count_module(module, counts, capacity);
+    }
+    tile_module_destroy(module);
+    tile_context_destroy(context);
+    return parses;
+}

@@ -1,0 +1,138 @@
+/* Random well-typed kernels, as text with arguments: each a function of its seed alone.
+ *
+ * What they compute is the same to the bit at every level, on every device and with any of the
+ * passes that need not run: inputs are small whole numbers, sums and products of floats are made
+ * only of values that are known to stay small and whole, and operations whose last bits are the
+ * machine's own are left out where a GPU is compared. What reads outside, wraps, or is a NaN is
+ * defined, and occurs. */
+#ifndef TILE_TEST_RANDOM_H
+#define TILE_TEST_RANDOM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tools/common/tool.h"
+
+enum { MAX_RANK = 6, MAX_VALUES = 400, MAX_GEN_ARGUMENTS = 60, ANYTHING = -1 };
+
+typedef struct shape {
+    unsigned rank;
+    int dims[MAX_RANK];
+} shape;
+
+/* A tile that later statements may use. */
+typedef struct value {
+    char name[24];
+    tile_scalar scalar;
+    shape shape;
+    int64_t small; /* whole numbers of at most this size; ANYTHING: not known, NaNs too */
+} value;
+
+typedef struct gen {
+    uint64_t state;
+    bool inexact;  /* operations may be used whose last bits are the machine's */
+    bool meaning;  /* only what level 1 has, and exactly */
+    bool clusters; /* the target has them */
+    tool_text lines, arguments, values_text; /* the body, the head's list, --arg for each */
+    unsigned argument_count, names, depth, warps;
+    unsigned loops; /* around the statement */
+    bool threads;   /* a kernel of level 3: values are one thread's vectors and scalars */
+    bool cluster;   /* of two blocks, along the grid's first dim */
+    bool barriers;  /* in shared memory, which a block has once */
+    bool turns;     /* blocks wait for those before them */
+    bool plain;     /* no loop, branch or barrier around: every thread comes here, once */
+    int grid[2];
+    value values[MAX_VALUES];
+    unsigned count;
+    char indices[16][24]; /* i32 that are the same in all threads */
+    unsigned index_count;
+    tool_text inputs, results; /* of the compute, where `meaning` holds */
+} gen;
+
+/* random.c */
+uint32_t gen_below(gen *g, uint32_t limit);
+bool gen_chance(gen *g, unsigned percent);
+/* gen_pick(g, 1, 2, 3): one of them; gen_word(g, "a", "b"). */
+#define gen_pick(g, ...) \
+    (((const int[]){__VA_ARGS__})[gen_below(g, sizeof((const int[]){__VA_ARGS__}) / sizeof(int))])
+#define gen_word(g, ...) \
+    (((const char *const[]){ \
+        __VA_ARGS__})[gen_below(g, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))])
+/* Formatted text that lives until thousands of other ones are made. */
+const char *gen_text(const char *format, ...);
+void gen_say(gen *g, const char *format, ...); /* a line of the body */
+const char *gen_name(gen *g, const char *stem);
+const char *gen_dims(shape s);                                       /* "[16, 32]" */
+const char *gen_type(const char *kind, tile_scalar scalar, shape s); /* "tile<f16[16, 32]>" */
+shape gen_shape(gen *g);
+shape gen_with(shape s, unsigned dim, int extent);
+bool gen_same_shape(shape a, shape b);
+int64_t gen_elements(shape s);
+tile_scalar gen_scalar(gen *g); /* one with arithmetic, not i1 */
+bool gen_is_float(tile_scalar scalar);
+/* The largest whole number up to which sums are exact in this type. */
+int64_t gen_limit(tile_scalar scalar);
+/* A new value, not yet defined; it is visible from gen_add on. */
+value gen_value(gen *g, tile_scalar scalar, shape s, int64_t small);
+void gen_add(gen *g, const value *v);
+const value *gen_any(gen *g);                  /* some tile; there is one */
+const value *gen_like(gen *g, const value *v); /* of this type, perhaps the same */
+/* A number of this type: "f16(2.0)". */
+const char *gen_number(tile_scalar scalar, int number);
+const char *gen_index(gen *g); /* an i32 that is the same in all threads */
+void gen_add_index(gen *g, const char *name);
+const char *gen_argument(gen *g, int number, int divisible); /* an i32 of the launch */
+/* An argument that is an array; what the body calls the view of it. fill: as tile-run has it. */
+const char *gen_view(gen *g, tile_scalar scalar, shape extents, const char *fill);
+
+/* values.c: what computes tiles from tiles. Each adds what it makes; false: it could not. */
+bool gen_elementwise(gen *g);
+bool gen_cast(gen *g);
+bool gen_bitcast(gen *g);
+bool gen_shapes(gen *g);
+bool gen_axis(gen *g);
+bool gen_gather(gen *g);
+bool gen_iota(gen *g);
+bool gen_dot(gen *g);
+value gen_cast_to(gen *g, const value *v, tile_scalar scalar);
+value gen_zeros(gen *g, tile_scalar scalar, shape s);
+
+/* memory.c */
+value gen_load(gen *g, tile_scalar scalar, shape s);
+bool gen_inside(gen *g);
+bool gen_through_shared(gen *g);
+bool gen_atomic(gen *g);
+bool gen_scratch(gen *g);
+bool gen_turns(gen *g);
+bool gen_barriers(gen *g);
+bool gen_cluster(gen *g);
+bool gen_scalars(gen *g);
+bool gen_told(gen *g);
+void gen_store(gen *g, const value *v);
+
+/* control.c */
+bool gen_for(gen *g);
+bool gen_while(gen *g);
+bool gen_if(gen *g);
+bool gen_explicit(gen *g);
+bool gen_roles(gen *g);
+bool gen_parallel(gen *g);
+bool gen_product_loop(gen *g);
+/* Some statements, of all kinds that may stand here. */
+void gen_statements(gen *g, unsigned count);
+
+/* kernel.c */
+typedef struct gen_options {
+    uint64_t seed;
+    bool cuda; /* a GPU is compared: nothing inexact, all targets of the same GPU */
+} gen_options;
+
+/* The kernel @fuzz, behind a line of options for its arguments as tile-opt has them; where it has
+ * one, a compute @meaning whose argument %x is the kernel's %a_x and whose result %y its %o_y. The
+ * caller's. */
+char *gen_kernel(const gen_options *options);
+
+/* threads.c: a kernel of level 3, into g->lines. */
+void gen_threads(gen *g);
+
+#endif

@@ -1,0 +1,230 @@
+/* Kernels of level 3: what each thread and each warp does. */
+#include <stdio.h>
+#include <string.h>
+
+#include "test/fuzz/random/random.h"
+
+enum { MOST_ELEMENTS = 4 }; /* of a vector */
+
+static shape vector_shape(int elements) {
+    return elements ? (shape){1, {elements}} : (shape){.rank = 0};
+}
+
+static int elements_of(const value *v) {
+    return v->shape.rank ? v->shape.dims[0] : 0;
+}
+
+static const char *type_of(tile_scalar scalar, int elements) {
+    return elements ? gen_text("vector<%s[%d]>", tile_scalar_name(scalar), elements)
+                    : tile_scalar_name(scalar);
+}
+
+/* This thread's elements of an array with as many for all. */
+static const char *own_array(gen *g, tile_scalar scalar, int elements, const char *fill) {
+    int count = g->grid[0] * (int)g->warps * 32 * (elements ? elements : 1);
+    const char *name = gen_name(g, "p");
+    if (g->arguments.size) tool_append(", ", 2, &g->arguments);
+    const char *text = gen_text("%s: ptr<%s> {divisible = 16}", name, tile_scalar_name(scalar));
+    const char *given =
+        gen_text(" --arg=%s=%s:%s[%d]", name + 1, fill, tile_scalar_name(scalar), count);
+    tool_append(text, strlen(text), &g->arguments);
+    tool_append(given, strlen(given), &g->values_text);
+    g->argument_count++;
+    return name;
+}
+
+static const char *own_place(gen *g, int elements) {
+    const char *at = gen_name(g, "o"), *wide = gen_name(g, "o");
+    gen_say(g, "%s = mul %%id, %d", at, elements ? elements : 1);
+    gen_say(g, "%s = cast %s : i64", wide, at);
+    return wide;
+}
+
+static int draw_elements(gen *g, tile_scalar scalar) {
+    int elements = gen_pick(g, 0, 0, 2, 4);
+    return elements * (int)tile_scalar_bytes(scalar) > 16 ? 2 : elements;
+}
+
+static bool make_load(gen *g) {
+    tile_scalar scalar = gen_scalar(g);
+    int elements = draw_elements(g, scalar);
+    const char *array = own_array(g, scalar, elements, "int"), *at = own_place(g, elements),
+               *condition = "";
+    if (gen_chance(g, 30)) {
+        condition = gen_name(g, "b");
+        gen_say(g, "%s = lt %%lane, %d", condition, gen_pick(g, 0, 7, 16, 32));
+        condition = gen_text(", %s", condition);
+    }
+    value v = gen_value(g, scalar, vector_shape(elements), 1);
+    gen_say(g, "%s = ld_global %s[%s]%s : %s", v.name, array, at, condition,
+            type_of(scalar, elements));
+    gen_add(g, &v);
+    return true;
+}
+
+static void make_store(gen *g, const value *v) {
+    int elements = elements_of(v);
+    if (elements * (int)tile_scalar_bytes(v->scalar) > 16) return; /* no one access stores it */
+    const char *array = own_array(g, v->scalar, elements, "poison"), *at = own_place(g, elements);
+    gen_say(g, "st_global %s, %s[%s]%s", v->name, array, at,
+            gen_word(g, "", "", " {cache = evict_first}"));
+}
+
+/* Lanes exchange values; every lane is there. */
+static bool make_shuffle(gen *g) {
+    const value a = *gen_any(g);
+    const char *kind = gen_word(g, "idx", "up", "down", "xor"),
+               *lane = gen_text("%d", gen_pick(g, 0, 1, 5, 16, 31));
+    if (a.scalar == TILE_i1) return false;
+    if (gen_chance(g, 30)) lane = "%lane";
+    value v = gen_value(g, a.scalar, a.shape, a.small);
+    gen_say(g, "%s = shfl_%s %s, %s", v.name, kind, a.name, lane);
+    gen_add(g, &v);
+    return true;
+}
+
+static bool make_redux(gen *g) {
+    const value *a = gen_any(g);
+    if (a->scalar != TILE_i32 || elements_of(a)) return false;
+    value v = gen_value(g, TILE_i32, vector_shape(0), ANYTHING);
+    gen_say(g, "%s = redux_%s %s", v.name, gen_word(g, "add", "min", "max", "and", "or", "xor"),
+            a->name);
+    gen_add(g, &v);
+    return true;
+}
+
+static bool make_vote(gen *g) {
+    const value a = *gen_any(g);
+    if (elements_of(&a) || a.scalar == TILE_i1) return false;
+    const char *condition = gen_name(g, "b"), *kind = gen_word(g, "any", "all", "ballot"),
+               *said = gen_name(g, "b");
+    gen_say(g, "%s = %s %s, %s", condition, gen_word(g, "lt", "ne", "ge"), a.name,
+            gen_number(a.scalar, gen_pick(g, 0, 1)));
+    gen_say(g, "%s = vote_%s %s", said, kind, condition);
+    value v = gen_value(g, TILE_i32, vector_shape(0), ANYTHING);
+    gen_say(g, strcmp(kind, "ballot") == 0 ? "%s = add %s, 0" : "%s = select %s, i32(1), i32(0)",
+            v.name, said);
+    gen_add(g, &v);
+    return true;
+}
+
+static bool make_elect(gen *g) {
+    const char *condition = gen_name(g, "b"), *one = gen_name(g, "z");
+    value v = gen_value(g, TILE_i32, vector_shape(0), 1);
+    if (!g->clusters) return false; /* from sm_90 on */
+    gen_say(g, "%s = elect", condition);
+    gen_say(g, "%s = select %s, i32(1), i32(0)", one, condition);
+    gen_say(g, "sync_warp");
+    gen_say(g, "%s = redux_add %s", v.name, one);
+    gen_add(g, &v);
+    return true;
+}
+
+static bool make_match(gen *g) {
+    const value *a = gen_any(g);
+    if (elements_of(a) || (a->scalar != TILE_i32 && a->scalar != TILE_i64)) return false;
+    value v = gen_value(g, TILE_i32, vector_shape(0), ANYTHING);
+    gen_say(g, "%s = match %s", v.name, a->name);
+    gen_add(g, &v);
+    return true;
+}
+
+static bool make_vectors(gen *g) {
+    const value a = *gen_any(g);
+    int elements = elements_of(&a);
+    if (elements < 2) {
+        const value b = *gen_like(g, &a);
+        if (2 * (elements ? elements : 1) * (int)tile_scalar_bytes(a.scalar) > 16) return false;
+        value v = gen_value(g, a.scalar, vector_shape(2 * (elements ? elements : 1)), ANYTHING);
+        gen_say(g, "%s = concat %s, %s", v.name, a.name, b.name);
+        gen_add(g, &v);
+    } else if (gen_chance(g, 50)) {
+        value v = gen_value(g, a.scalar, vector_shape(0), a.small);
+        gen_say(g, "%s = extract %s, %d", v.name, a.name, (int)gen_below(g, (uint32_t)elements));
+        gen_add(g, &v);
+    } else {
+        value v = gen_value(g, a.scalar, a.shape, a.small);
+        char order[64] = "";
+        for (int i = 0; i < elements; i++)
+            snprintf(order + strlen(order), sizeof order - strlen(order), "%s%u", i ? ", " : "",
+                     gen_below(g, (uint32_t)elements));
+        gen_say(g, "%s = permute %s {order = [%s]} : %s", v.name, a.name, order,
+                type_of(a.scalar, elements));
+        gen_add(g, &v);
+    }
+    return true;
+}
+
+/* Through shared memory, between barriers: another thread's element, or what all have added up. */
+static bool make_shared(gen *g) {
+    const value a = *gen_any(g);
+    int threads = (int)g->warps * 32, offset = (int)g->names % 4 * 8192;
+    if (elements_of(&a) || a.scalar == TILE_i1) return false;
+    const char *buffer = gen_name(g, "s"), *other = gen_name(g, "o"), *at = gen_name(g, "o");
+    value v = gen_value(g, a.scalar, a.shape, a.small);
+    gen_say(g, "%s = alloc_shared {offset = %d} : shared<%s[%d]>", buffer, offset,
+            tile_scalar_name(a.scalar), threads);
+    gen_say(g, "sync");
+    gen_say(g, "st_shared %s, %s[%%t]", a.name, buffer);
+    gen_say(g, "sync");
+    gen_say(g, "%s = xor %%t, %d", other, gen_pick(g, 1, 16, 31, threads / 2));
+    gen_say(g, "%s = and %s, %d", at, other, threads - 1);
+    if (gen_chance(g, 40) && (a.scalar == TILE_i32 || a.scalar == TILE_i64 ||
+                              (a.scalar == TILE_f32 && a.small != ANYTHING))) {
+        gen_say(g, "%s = atomic_thread %s, %s[%s] {kind = %s}", gen_name(g, "z"), a.name, buffer,
+                at, gen_word(g, "add", "max", "min"));
+        gen_say(g, "sync");
+        gen_say(g, "%s = ld_shared %s[%%t] : %s", v.name, buffer, tile_scalar_name(a.scalar));
+        v.small = ANYTHING;
+    } else {
+        gen_say(g, "%s = ld_shared %s[%s] : %s", v.name, buffer, at, tile_scalar_name(a.scalar));
+    }
+    gen_say(g, "sync");
+    gen_add(g, &v);
+    return true;
+}
+
+static bool make_loop(gen *g) {
+    const value a = *gen_any(g);
+    if (g->loops) return false;
+    value inner = gen_value(g, a.scalar, a.shape, ANYTHING),
+          result = gen_value(g, a.scalar, a.shape, ANYTHING);
+    gen_say(g, "%s = for %s = 0 to %d step 1 iter (%s = %s)%s {", result.name, gen_name(g, "k"),
+            gen_pick(g, 0, 1, 3), inner.name, a.name, gen_word(g, "", " unroll (2)"));
+    unsigned count = g->count;
+    g->depth++;
+    g->loops++;
+    gen_add(g, &inner);
+    for (unsigned i = 0; i < 3; i++) gen_elementwise(g);
+    gen_say(g, "yield %s", gen_like(g, &inner)->name);
+    g->count = count;
+    g->depth--;
+    g->loops--;
+    gen_say(g, "}");
+    gen_add(g, &result);
+    return true;
+}
+
+void gen_threads(gen *g) {
+    static bool (*const kinds[])(gen * g) = {
+        gen_elementwise, gen_elementwise, gen_elementwise, gen_cast,  gen_bitcast,
+        make_load,       make_shuffle,    make_redux,      make_vote, make_match,
+        make_vectors,    make_shared,     make_loop,       make_elect};
+    gen_say(g, "%%t = thread_id");
+    gen_say(g, "%%lane = %s", gen_word(g, "lane_id", "and %t, 31"));
+    gen_say(g, "%%warp = %s", gen_word(g, "warp_id", "shr %t, 5"));
+    gen_say(g, "%%first = mul %%x, %u", g->warps * 32);
+    gen_say(g, "%%id = add %%first, %%t");
+    value known[] = {{.name = "%t", .scalar = TILE_i32, .small = 1024},
+                     {.name = "%lane", .scalar = TILE_i32, .small = 31},
+                     {.name = "%warp", .scalar = TILE_i32, .small = 32}};
+    for (unsigned i = 0; i < 3; i++) gen_add(g, &known[i]);
+    make_load(g);
+    make_load(g);
+    unsigned wanted = 3 + gen_below(g, 10);
+    for (unsigned made = 0, tries = 0;
+         made < wanted && tries < 100 && g->argument_count < MAX_GEN_ARGUMENTS - 8; tries++)
+        made += kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
+    unsigned last = g->count;
+    for (unsigned i = 0; i < 4 && i < last; i++) make_store(g, &g->values[last - 1 - i]);
+}

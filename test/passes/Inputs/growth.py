@@ -1,0 +1,110 @@
+"""How the time of passes and of the whole compiler grows with a kernel: processor time of processes, the least of several.
+
+    growth.py                     a table
+    growth.py --most=12            fails where four times the size takes more than twelve times as long (16: quadratic)
+"""
+import argparse
+import os
+import sys
+import tempfile
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--most", type=float)
+options = parser.parse_args()
+PASSES = "instantiate,expand-dots,split-k,choose-cache,round-grid,walk-tiles,canonicalize,cse,licm,dce," \
+         "choose-instructions,specialize-warps,pipeline,assign-layouts,prefetch,canonicalize,cse,licm,dce," \
+         "allocate-shared,insert-barriers,lower-tiles,canonicalize,cse,licm,dce"
+HEAD = "kernel @k(%n: i32, %x: view<f32[%n, 64]>, %y: view<f32[%n, 64]>) grid [1] warps {} {{\n"
+
+
+def operations(n):
+    lines = [HEAD.format(1), "  %v0 = load %x[0, 0] : [1, 32]\n"]
+    for i in range(1, n):
+        lines.append(f"  %v{i} = %v{i - 1} * %v{i // 2} + {i}.0\n" if i % 2 else f"  %v{i} = %v{i - 1} - %v{i // 3}\n")
+    return "".join(lines) + f"  store %v{n - 1}, %y[0, 0]\n}}\n"
+
+
+def repeated(body, warps):
+    """Statements that are repeated n times, with their number and the row that they begin at."""
+    return lambda n: HEAD.format(warps) + "".join(body.format(i=i, row=64 * i) for i in range(n)) + "}\n"
+
+
+def unrolled(n):
+    return f"""kernel @k(%a: view<f16[64, 8192]>, %b: view<f16[8192, 64]>, %c: view<f32[64, 64]>) grid [1] warps 4 {{
+  %sa = alloc_shared : shared<f16[64, 32]>
+  %sb = alloc_shared : shared<f16[32, 64]>
+  %zero = splat 0.0 : tile<f32[64, 64]>
+  %sum = for %i = 0 to {32 * n} step 32 iter (%s = %zero) unroll ({n}) {{
+    copy %a[0, %i], %sa
+    copy %b[%i, 0], %sb
+    yield dot(%sa, %sb, %s)
+  }}
+  store %sum, %c[0, 0]
+}}
+"""
+
+
+def tile(n):
+    """n: elements / 256; sides of 64, 128, 256."""
+    side = int((256 * n) ** 0.5)
+    return f"""kernel @k(%a: view<f16[{side}, 8192]>, %b: view<f16[8192, {side}]>, %c: view<f32[{side}, {side}]>)
+    grid [1] warps 8 {{
+  %zero = splat 0.0 : tile<f32[{side}, {side}]>
+  %sum = for %i = 0 to 8192 step 32 iter (%s = %zero) pipelined (2) {{
+    %ta = load %a[0, %i] : [{side}, 32]
+    %tb = load %b[%i, 0] : [32, {side}]
+    yield dot(%ta, %tb, %s)
+  }}
+  store %sum, %c[0, 0]
+}}
+"""
+
+
+CASES = {
+    "operations": (operations, [2500, 10000]),
+    "loads and stores": (repeated("  store (load %x[{row}, 0] : [2, 64]) * 2.0, %y[{row}, 0]\n", 1), [200, 800]),
+    "transposes": (repeated("  store transpose(load %x[{row}, 0] : [64, 64]), %y[{row}, 0]\n", 4), [16, 64]),
+    "reductions": (repeated("  %v{i} = load %x[{row}, 0] : [16, 64]\n"
+                            "  store %v{i} / reduce_add(%v{i}, axis = 1), %y[{row}, 0]\n", 4), [64, 256]),
+    "loops": (repeated("  for %i{i} = 0 to %n step 2 {{\n"
+                       "    store (load %x[%i{i}, 0] : [2, 64]) * {i}.0, %y[%i{i}, 0]\n  }}\n", 1), [100, 400]),
+    "buffers": (repeated("  %s{i} = alloc_shared : shared<f32[2, 64]>\n  copy %x[{row}, 0], %s{i}\n"
+                         "  store load_shared(%s{i}), %y[{row}, 0]\n  free_shared %s{i}\n", 1), [100, 400]),
+    "unrolled bodies": (unrolled, [16, 64]),
+    "tile of 128 and 256": (tile, [64, 256]),
+}
+
+
+def time_of(command):
+    """Seconds of the user's part; the least of three."""
+    least = None
+    for _ in range(3):
+        child = os.fork()
+        if child == 0:
+            os.execvp(command[0], command)
+        _, status, usage = os.wait4(child, 0)
+        if status:
+            sys.exit("failed: " + " ".join(command))
+        least = usage.ru_utime if least is None else min(least, usage.ru_utime)
+    return least
+
+
+slow = []
+with tempfile.TemporaryDirectory() as folder:
+    path, out = os.path.join(folder, "k.tile"), os.path.join(folder, "out")
+    for name, (make, sizes) in CASES.items():
+        for what, command in [("passes", ["tile-opt", path, "--pass-pipeline=" + PASSES, "--verify-each=0", "-o", out]),
+                              ("all", ["tilec", path, "--no-cache", "--target=sm_90", "-o", out])]:
+            times = []
+            for size in sizes:
+                with open(path, "w") as file:
+                    file.write(make(size))
+                times.append(time_of(command))
+            ratio = times[1] / max(times[0], 0.010)  # what takes no time is no measure
+            print(f"{name:20} {what:6} {sizes[0]:6} {1000 * times[0]:8.1f} ms {sizes[1]:6} {1000 * times[1]:8.1f} ms  x {ratio:.1f}",
+                  flush=True)
+            if options.most and ratio > options.most:
+                slow.append(f"{name}, {what}: {ratio:.1f} times as long")
+for line in slow:
+    print("grows too fast:", line)
+sys.exit(1 if slow else 0)

@@ -1,0 +1,59 @@
+/* Arguments of kernels on the command line: scalars, arrays that are generated or read, and host
+ * arrays. */
+#ifndef TILE_TOOLS_ARGUMENTS_H
+#define TILE_TOOLS_ARGUMENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tile/device.h"
+
+/* A row-major array in host memory. */
+typedef struct host_array {
+    tile_scalar scalar;
+    unsigned rank;
+    int64_t dims[TILE_MAX_RANK];
+    size_t count; /* elements */
+    unsigned char *data;
+} host_array;
+
+double array_get(const host_array *array, size_t index);
+void array_set(host_array *array, size_t index, double value);
+bool array_allocate(host_array *array); /* from scalar, rank and dims */
+
+/* npy.c: NumPy's format, version 1.0 (numpy.lib.format). Both report to stderr and return false.
+ * bf16 is stored as uint16. */
+bool npy_read(const char *path, host_array *array);
+bool npy_write(const char *path, const host_array *array);
+
+/* arguments.c: from the command line. */
+typedef enum fill { FILL_INT, FILL_RAND, FILL_ZEROS, FILL_POISON, FILL_FILE } fill;
+
+typedef struct run_argument {
+    const char *name;
+    bool is_array;
+    bool shapeless; /* no TYPE[DIMS] behind the generator: as the view of this name has it */
+    fill fill;
+    const char *path;
+    int64_t integer; /* scalars; differs from number where that is no integer of 64 bits */
+    double number;
+    host_array array;
+    tile_buffer *buffer;
+    size_t offset; /* bytes from the buffer's start to the array */
+} run_argument;
+
+/* NAME=VALUE, NAME=FILL[:TYPE[DIMS]] or NAME=@FILE.npy into *argument. Reports and returns false.
+ */
+bool argument_parse(const char *text, run_argument *argument);
+/* Fills the arrays: `int` so sparse that sums of `depth` products stay exact up to `limit`. */
+bool arguments_fill(run_argument *arguments, unsigned count, uint64_t seed, double limit);
+run_argument *arguments_find(run_argument *arguments, unsigned count, const char *name,
+                             size_t length);
+
+/* shape.c: gives arrays without a shape that of the kernel's view, for these parameters and the
+ * integers among the arguments, which are in the kernel's order. Reports and returns false. */
+bool arguments_shape(const tile_module *module, const tile_function *f,
+                     const tile_binding *bindings, unsigned binding_count, run_argument *arguments);
+
+#endif

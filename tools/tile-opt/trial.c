@@ -1,0 +1,306 @@
+/* Trials: a child runs the passes and the kernel, and tells its parent over a pipe how far it is.
+ *
+ * A line is `at STEP PASS` before a pass, `ran` or `refused` after a run of the kernel, `pipeline
+ * TEXT`, and at last `end KIND`, behind which the rest is the detail. */
+#define _POSIX_C_SOURCE 200809L
+#include "tools/tile-opt/trial.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tools/tile-opt/steps.h"
+
+static const char *const kinds[] = {
+    [TRIAL_RIGHT] = "changes no result",
+    [TRIAL_INVALID] = "is wrong before any pass",
+    [TRIAL_CHANGED] = "changes a result",
+    [TRIAL_FAULT] = "makes the kernel do what is forbidden",
+    [TRIAL_REFUSED] = "makes a kernel that cannot run",
+    [TRIAL_BROKEN] = "breaks the rules of the IR",
+    [TRIAL_STOPPED] = "stops with an error",
+    [TRIAL_CRASHED] = "crashes",
+    [TRIAL_ENDLESS] = "does not end in its time",
+};
+
+const char *trial_kind_text(trial_kind kind) {
+    return kinds[kind];
+}
+
+/* The child ----------------------------------------------------------------------------------- */
+
+typedef struct child {
+    FILE *to;
+    tile_module *module;
+    test_case test;
+    case_result first; /* what all others must be like */
+    bool has_first;
+    opt_position position;
+    tool_text reports;
+    trial suspect; /* of kind TRIAL_RIGHT: there is none */
+} child;
+
+static void keep_report(const tile_diagnostic *d, void *user) {
+    if (d->severity == TILE_ERROR) tile_diagnostic_print(d, tool_append, user);
+}
+
+/* Ends the process: nothing of it is needed any more, and whoever called may be broken. */
+static _Noreturn void tell(child *c, trial_kind kind, const char *detail) {
+    fprintf(c->to, "end %d\n%s", (int)kind, detail ? detail : "");
+    fflush(c->to);
+    _exit(0);
+}
+
+/* Whether a pass behind this one is to put barriers and fences where they are missing yet. */
+static bool is_unsynchronised(const child *c) {
+    const char *at = c->position.at ? opt_next_step(c->position.at) : c->position.pipeline;
+    for (; *at; at = opt_next_step(at)) {
+        const char *step = at;
+        size_t length = opt_step_length(&step);
+        const tile_pass_info *info;
+        for (unsigned i = 0; (info = tile_pass_at(i)); i++)
+            if (strncmp(info->name, step, strlen(info->name)) == 0 &&
+                strcspn(step, "{, ") >= strlen(info->name) && length >= strlen(info->name) &&
+                strstr(info->establishes, "synchronised"))
+                return true;
+    }
+    return false;
+}
+
+/* Something is wrong behind this pass; or behind an earlier one, and is so still. */
+static void blame(child *c, trial_kind kind, const char *detail) {
+    trial *s = &c->suspect;
+    if (s->kind == TRIAL_RIGHT) {
+        const char *at = c->position.at ? c->position.at : c->position.pipeline;
+        s->kind = kind;
+        s->step = (size_t)(at - c->position.pipeline);
+        snprintf(s->pass, sizeof s->pass, "%.*s", (int)strcspn(at, "{, "), at);
+        s->detail = tool_copy(detail, strlen(detail));
+    }
+    if (is_unsynchronised(c)) return;
+    fprintf(c->to, "at %zu %s\n", s->step, s->pass);
+    tell(c, s->kind, s->detail);
+}
+
+static void clear_suspect(child *c) {
+    free(c->suspect.detail);
+    c->suspect = (trial){.kind = TRIAL_RIGHT};
+}
+
+static void run_once(child *c) {
+    case_result result;
+    tool_text where = {NULL, 0, 0};
+    case_run(&c->test, c->module, &result);
+    tile_context_set_sink(c->test.context, keep_report, &c->reports);
+    fprintf(c->to, "%s\n", result.outcome == CASE_RAN ? "ran" : "refused");
+    fflush(c->to);
+    switch (result.outcome) {
+    case CASE_RAN:
+        clear_suspect(c);
+        if (!c->has_first) {
+            c->first = result;
+            c->has_first = true;
+            return;
+        }
+        if (case_differs(&c->test, &c->first, &result, &where)) tell(c, TRIAL_CHANGED, where.data);
+        break;
+    case CASE_FAULT:
+        if (!c->has_first) tell(c, TRIAL_INVALID, result.reports.data);
+        blame(c, TRIAL_FAULT, result.reports.data);
+        break;
+    case CASE_REFUSED:
+        if (c->has_first) blame(c, TRIAL_REFUSED, result.reports.data);
+        tool_append(result.reports.data, result.reports.size, &c->reports);
+        break;
+    }
+    case_free(&c->test, &result);
+}
+
+static void before_pass(const char *pass, const tile_function *f, bool changed, void *user) {
+    child *c = user;
+    (void)changed;
+    if (opt_follow(&c->position, pass, f)) {
+        fprintf(c->to, "at %zu %s\n", (size_t)(c->position.at - c->position.pipeline), pass);
+        fflush(c->to);
+    }
+}
+
+static void after_pass(const char *pass, const tile_function *f, bool changed, void *user) {
+    child *c = user;
+    (void)pass, (void)f;
+    if (changed || !c->has_first) run_once(c);
+}
+
+/* The default: what a launch with these arguments runs. */
+static char *choose_pipeline(const child *c, const trial_input *input) {
+    tool_text text = {NULL, 0, 0};
+    char head[64];
+    unsigned variant;
+    if (input->pipeline) return tool_copy(input->pipeline, strlen(input->pipeline));
+    const tile_function *f = tile_module_find(c->module, c->test.kernel);
+    tool_append("", 0, &text);
+    if (case_variant(&c->test, c->module, input->target, &variant)) {
+        snprintf(head, sizeof head, "choose-variant{variant=%u},", variant);
+        tool_append(head, strlen(head), &text);
+    }
+    /* A kernel at level 3 has only its last passes before it. */
+    const char *rest = tile_default_pipeline(3);
+    const char *last = strstr(rest, "lower-tiles,");
+    if (tile_function_level(f) == 3 && last) rest = opt_next_step(last);
+    tool_append(rest, strlen(rest), &text);
+    return text.data;
+}
+
+static _Noreturn void run_child(child *c, const trial_input *input) {
+    tile_context *context = tile_context_create();
+    tool_append("", 0, &c->reports);
+    tile_context_set_sink(context, keep_report, &c->reports);
+    c->module = tile_module_parse(context, input->name, input->text, strlen(input->text));
+    if (!c->module || !case_open(&c->test, input->options, context, c->module))
+        tell(c, TRIAL_INVALID, c->reports.data);
+    char *pipeline = choose_pipeline(c, input);
+    for (char *at = pipeline; (at = strchr(at, '\n'));) *at = ' ';
+    fprintf(c->to, "pipeline %s\n", pipeline);
+    tile_context_set_sink(context, keep_report, &c->reports);
+    c->position = (opt_position){.module = c->module, .pipeline = pipeline};
+    run_once(c);
+    const tile_pass_options passes = {.size = sizeof passes,
+                                      .target = input->target,
+                                      .kernel = c->test.kernel,
+                                      .before = before_pass,
+                                      .after = after_pass,
+                                      .report_changes = true,
+                                      .hook_user = c};
+    switch (tile_run_passes(c->module, pipeline, &passes)) {
+    case TILE_OK: tell(c, c->has_first ? TRIAL_RIGHT : TRIAL_INVALID, c->reports.data);
+    case TILE_FAILED: tell(c, TRIAL_BROKEN, c->reports.data);
+    case TILE_INVALID:
+    case TILE_UNSUPPORTED:
+    case TILE_UNAVAILABLE:
+    case TILE_FAULT: tell(c, c->position.at ? TRIAL_STOPPED : TRIAL_INVALID, c->reports.data);
+    }
+    _exit(1);
+}
+
+/* The parent ---------------------------------------------------------------------------------- */
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* What the child says, up to its end; false if its time is over. */
+static bool listen(int from, double end, tool_text *said) {
+    char part[4096];
+    tool_append("", 0, said);
+    for (;;) {
+        double left = end - now();
+        struct pollfd wait = {.fd = from, .events = POLLIN};
+        if (left <= 0 || poll(&wait, 1, (int)(1e3 * left) + 1) == 0) return false;
+        ssize_t count = read(from, part, sizeof part);
+        if (count <= 0) return true;
+        tool_append(part, (size_t)count, said);
+    }
+}
+
+static void understand(const char *at, trial *t) {
+    int kind;
+    while (*at) {
+        const char *end = at + strcspn(at, "\n");
+        if (sscanf(at, "at %zu %63s", &t->step, t->pass) == 2) {
+        } else if (strncmp(at, "ran", 3) == 0) {
+            t->runs++;
+        } else if (strncmp(at, "refused", 7) == 0) {
+            t->refusals++;
+        } else if (strncmp(at, "pipeline ", 9) == 0) {
+            free(t->pipeline);
+            t->pipeline = tool_copy(at + 9, (size_t)(end - at - 9));
+        } else if (sscanf(at, "end %d", &kind) == 1) {
+            t->kind = (trial_kind)kind;
+            free(t->detail);
+            t->detail = tool_copy(end + (*end != 0), strlen(end + (*end != 0)));
+            return;
+        }
+        at = end + (*end != 0);
+    }
+}
+
+static void say_signal(int status, trial *t) {
+    char text[64];
+    snprintf(text, sizeof text, WIFSIGNALED(status) ? "signal %d\n" : "exit status %d\n",
+             WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    t->detail = tool_copy(text, strlen(text));
+}
+
+trial trial_run(const trial_input *input) {
+    trial t = {.kind = TRIAL_CRASHED, .pipeline = tool_copy("", 0)};
+    tool_text said = {NULL, 0, 0};
+    int ends[2], status = 0;
+    fflush(NULL);
+    if (pipe(ends) != 0) {
+        perror("error: pipe");
+        exit(1);
+    }
+    pid_t pid = fork();
+    if (pid < 0) {
+        perror("error: fork");
+        exit(1);
+    }
+    if (pid == 0) {
+        const struct rlimit no_core = {0, 0};
+        child c = {.to = fdopen(ends[1], "w")};
+        close(ends[0]);
+        setrlimit(RLIMIT_CORE, &no_core);
+        if (input->quiet && !freopen("/dev/null", "w", stderr)) _exit(1);
+        if (c.to) run_child(&c, input);
+        _exit(1);
+    }
+    close(ends[1]);
+    bool ended = listen(ends[0], now() + input->seconds, &said);
+    if (!ended) kill(pid, SIGKILL);
+    waitpid(pid, &status, 0);
+    close(ends[0]);
+    say_signal(status, &t);
+    understand(said.data, &t);
+    if (!ended) t.kind = TRIAL_ENDLESS;
+    if (t.kind == TRIAL_RIGHT || t.kind == TRIAL_INVALID) t.pass[0] = 0;
+    free(said.data);
+    return t;
+}
+
+void trial_free(trial *t) {
+    free(t->pipeline);
+    free(t->detail);
+    *t = (trial){.kind = TRIAL_INVALID};
+}
+
+char *trial_lower(const trial_input *input, const trial *t, size_t length) {
+    tool_text out = {NULL, 0, 0};
+    test_case test;
+    tile_context *context = tile_context_create();
+    tile_module *module = tile_module_parse(context, input->name, input->text, strlen(input->text));
+    char *pipeline = tool_copy(t->pipeline, length);
+    if (length && pipeline[length - 1] == ',') pipeline[length - 1] = 0;
+    bool ok = module && case_open(&test, input->options, context, module);
+    tile_context_set_sink(context, NULL, NULL);
+    if (ok) {
+        const tile_pass_options passes = {.size = sizeof passes,
+                                          .target = input->target,
+                                          .kernel = test.kernel,
+                                          .skip_verify = true};
+        ok = tile_run_passes(module, pipeline, &passes) == TILE_OK;
+        if (ok) tile_module_print(module, tool_append, &out);
+        case_close(&test);
+    }
+    free(pipeline);
+    tile_module_destroy(module);
+    tile_context_destroy(context);
+    return out.data;
+}

@@ -1,0 +1,115 @@
+/* A compute where a kernel is to run: it is scheduled, and what the arrays say of its arguments is
+ * added to the command line's. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/tile-run/options.h"
+
+enum { MAX_ARGUMENTS = sizeof((options *)NULL)->arguments / sizeof(run_argument) };
+
+static bool fail(const char *name, const char *why) {
+    fprintf(stderr, "error: %s: %s\n", name, why);
+    return false;
+}
+
+static bool is_bound(const options *o, const char *name) {
+    for (unsigned i = 0; i < o->binding_count; i++)
+        if (strcmp(o->bindings[i].name, name) == 0) return true;
+    return false;
+}
+
+static run_argument *find(options *o, const char *name) {
+    return arguments_find(o->arguments, o->argument_count, name, strlen(name));
+}
+
+static bool add(options *o, run_argument argument, const char *name) {
+    if (o->argument_count == MAX_ARGUMENTS) return fail(name, "there are too many arguments");
+    argument.name = tool_copy(name, strlen(name));
+    o->arguments[o->argument_count++] = argument;
+    return true;
+}
+
+/* An open element type is that of the first array that has it. */
+static bool bind_type(options *o, const char *name, const run_argument *argument) {
+    if (argument->shapeless || is_bound(o, name)) return true;
+    if (o->binding_count == sizeof o->bindings / sizeof *o->bindings)
+        return fail(name, "there are too many parameters");
+    o->bindings[o->binding_count++] =
+        (tile_binding){tool_copy(name, strlen(name)), tile_scalar_name(argument->array.scalar)};
+    return true;
+}
+
+/* Of a dim, as tile_schedule has it. Good until the next call. */
+static const char *argument_name(const tile_function *compute, const char *dim) {
+    static char name[256];
+    bool taken = false;
+    for (unsigned i = 0; i < tile_function_arg_count(compute); i++)
+        taken |= strcmp(tile_function_arg_name(compute, i), dim) == 0;
+    for (unsigned i = 0; i < tile_function_result_count(compute); i++)
+        taken |= strcmp(tile_function_result_name(compute, i), dim) == 0;
+    snprintf(name, sizeof name, "%s%s", dim, taken ? "_dim" : "");
+    return name;
+}
+
+/* Dims that stand alone in the type of an array are its extents. */
+static bool take_array(options *o, const tile_function *compute, const tile_type *type,
+                       const run_argument *argument) {
+    if (type->param && !bind_type(o, type->param, argument)) return false;
+    if (argument->shapeless || argument->fill == FILL_FILE) return true;
+    if (argument->array.rank != type->rank)
+        return fail(argument->name, "the array has another number of dims than the compute's");
+    for (unsigned d = 0; d < type->rank; d++) {
+        const tile_expr *dim = type->dims[d];
+        int64_t extent = argument->array.dims[d];
+        if (!dim || dim->kind != TILE_EXPR_PARAM || is_bound(o, dim->name)) continue;
+        const char *name = argument_name(compute, dim->name);
+        const run_argument number = {.integer = extent, .number = (double)extent};
+        if (!find(o, name) && !add(o, number, name)) return false;
+    }
+    return true;
+}
+
+static bool take_arrays(options *o, const tile_function *compute) {
+    for (unsigned i = 0; i < tile_function_arg_count(compute); i++) {
+        const tile_type *type = tile_function_arg_type(compute, i);
+        const run_argument *argument = find(o, tile_function_arg_name(compute, i));
+        if (argument && argument->is_array && type->kind == TILE_TYPE_TENSOR &&
+            !take_array(o, compute, type, argument))
+            return false;
+    }
+    return true;
+}
+
+/* Results that nobody gave are poison, so that what is not written shows. */
+static bool add_results(options *o, const tile_function *compute) {
+    for (unsigned i = 0; i < tile_function_result_count(compute); i++) {
+        const char *name = tile_function_result_name(compute, i);
+        const run_argument result = {.is_array = true, .shapeless = true, .fill = FILL_POISON};
+        if (!find(o, name) && !add(o, result, name)) return false;
+    }
+    return true;
+}
+
+/* Names of bindings that were the compute's are not needed any more. */
+static void keep_bindings(options *o, const tile_binding *left, unsigned count) {
+    for (unsigned i = 0; i < o->binding_count; i++) {
+        bool kept = false;
+        for (unsigned n = 0; n < count; n++) kept |= left[n].name == o->bindings[i].name;
+        if (!kept) free((char *)o->bindings[i].name);
+    }
+    memcpy(o->bindings, left, sizeof *left * count);
+    o->binding_count = count;
+}
+
+const tile_function *run_schedule(options *o, tile_module *module, const tile_function *compute) {
+    tile_binding left[64];
+    const char *name;
+    if (!take_arrays(o, compute) || !add_results(o, compute)) return NULL;
+    unsigned count = o->binding_count;
+    memcpy(left, o->bindings, sizeof *left * count);
+    tile_status status =
+        tile_schedule(module, tile_function_name(compute), o->target, left, &count, &name);
+    keep_bindings(o, left, count);
+    return status == TILE_OK ? tile_module_find(module, name) : NULL;
+}
