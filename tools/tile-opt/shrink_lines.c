@@ -231,13 +231,12 @@ static bool replace_values(shrinker *s) {
     for (size_t line = 0; s->best.text[line];) {
         const char *at = s->best.text + line, *name = at + strspn(at, " ");
         bool replaced = false;
-        while (is_statement(at) && !replaced) {
+        while (is_statement(at)) {
             size_t length = shrink_name_length(name);
             if (!length) break;
-            size_t offset = (size_t)(name - at);
-            replaced =
-                replace_by_operand(s, at, name, length) ||
-                replace_by_constant(s, s->best.text + line, s->best.text + line + offset, length);
+            replaced = replace_by_operand(s, at, name, length) ||
+                       replace_by_constant(s, at, name, length);
+            if (replaced) break; /* of this text nothing is left to look at */
             name += length;
             if (strncmp(name, ", ", 2) != 0) break;
             name += 2;
