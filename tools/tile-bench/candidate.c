@@ -270,6 +270,7 @@ static tile_status tune(bench_candidate *c, const char *name, tile_flush flush) 
         .bindings = c->bindings,
         .binding_count = c->options->binding_count,
         .budget = bench_product_budget(&c->product, c->options->budget),
+        .timeout = c->options->tuner_timeout,
         .retune = c->options->retunes ? TILE_RETUNE_ALWAYS : TILE_RETUNE_STALE,
         .split = c->options->splits,
         .measure = &measure,

@@ -31,6 +31,7 @@ typedef struct bench_candidate_options {
     bool retunes;      /* also where there is a tuned point already */
     bool splits;       /* joins the space with that of splitting the reduction loop */
     const char *tuner; /* path of tile-worker, in which points are tried; NULL: here */
+    double tuner_timeout; /* seconds for a point there */
 } bench_candidate_options;
 
 typedef struct bench_candidate bench_candidate;

@@ -61,7 +61,8 @@ static const char help_rest[] =
     "drift,\n"
     "                        only a pair compares. Without: each once\n"
     "  --timeout=60          a worker that gives no answer for so many seconds is ended; one that\n"
-    "                        tunes has the seconds of --tune beside them\n"
+    "                        tunes has the seconds of --tune beside them, each of its points a\n"
+    "                        third of them\n"
     "  --seed=N              of the random order\n"
     "  --profile             adds counters of Nsight Compute's ncu, where it is found\n"
     "  --device=auto|cpu|cuda  the CPU device shows that everything works; its times mean nothing\n"
@@ -435,6 +436,9 @@ static void add_tuning(const options *o, bench_contender *c) {
     char *tuner = tool_find_worker();
     snprintf(seconds, sizeof seconds, "%g", o->plan.budget);
     bench_contender_add_word(c, word("--tune=", seconds, strlen(seconds)));
+    /* A point that hangs leaves time for the rest. */
+    snprintf(seconds, sizeof seconds, "%g", o->plan.patience / 3);
+    bench_contender_add_word(c, word("--tuner-timeout=", seconds, strlen(seconds)));
     if (o->retunes) bench_contender_add_word(c, "--retune");
     if (o->splits) bench_contender_add_word(c, "--split");
     if (tuner) bench_contender_add_word(c, word("--tuner=", tuner, strlen(tuner)));

@@ -203,6 +203,8 @@ static bool parse_option(worker *w, tool_arguments *words) {
         return true;
     }
     if (tool_option(words, "--tune", &value)) return w->options.budget = strtod(value, NULL), true;
+    if (tool_option(words, "--tuner-timeout", &value))
+        return w->options.tuner_timeout = strtod(value, NULL), true;
     if (tool_flag(words, "--retune")) return w->options.retunes = true;
     if (tool_flag(words, "--split")) return w->options.splits = true;
     if (tool_flag(words, "--unchecked")) return w->options.unchecked = true;
