@@ -1,5 +1,7 @@
 /* What lower-tiles takes for granted, checked beforehand: the text that comes in may be anybody's,
  * and may have left out the passes before this one. */
+#include <stdio.h>
+
 #include "lib/analysis/rearranged.h"
 #include "lib/analysis/conversion.h"
 #include "lib/analysis/executors.h"
@@ -7,6 +9,7 @@
 #include "lib/analysis/product.h"
 #include "lib/ir/gather.h"
 #include "lib/ir/reduce.h"
+#include "lib/ir/remark.h"
 #include "lib/ir/shape.h"
 #include "lib/layout/layout.h"
 #include "lib/layout/pieces.h"
@@ -378,6 +381,25 @@ static void check_registers(checker *c, tile_op op) {
     }
 }
 
+/* Says which loop carries more than the registers hold beside its own work: its code is right, and
+ * keeps some of it in local memory. */
+static void tell_spills(const checker *c, tile_op op) {
+    enum { HAS = 255, MOST = 224, WORD = 32 };
+    tile_opcode opcode = tile_op_opcode(c->f, op);
+    uint64_t bits = 0;
+    char why[160];
+    if ((opcode != TILE_OP_for && opcode != TILE_OP_while) || !tile_remarks_wanted(c->f)) return;
+    for (unsigned i = 0; i < tile_op_result_count(c->f, op); i++) {
+        const tile_type *type = tile_value_type(c->f, tile_op_result(c->f, op, i));
+        if (type->kind == TILE_TYPE_TILE)
+            bits += (uint64_t)tile_layout_registers(type->layout) * tile_scalar_bits(type->scalar);
+    }
+    if (bits / WORD <= MOST) return;
+    snprintf(why, sizeof why, "its values take %llu registers of each thread, which has %d",
+             (unsigned long long)(bits / WORD), HAS);
+    tile_remark_missed(c->f, op, "not in registers", why, "use smaller tiles or more warps");
+}
+
 /* Reports the operation with which a thread's code gets too long. LLVM takes more than twice the
  * time for twice the code, and what does not fit into the instruction cache runs slowly. */
 static void check_length(checker *c, tile_op op) {
@@ -421,6 +443,7 @@ static void check_op(tile_function *f, tile_op op, void *user) {
     if (c->ok) check_parts(c, op);
     if (c->ok) check_rank(c, op);
     if (c->ok) check_registers(c, op);
+    if (c->ok) tell_spills(c, op);
     if (c->ok) check_length(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_dot) check_dot(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_convert_layout) check_convert(c, op);
