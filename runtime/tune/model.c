@@ -106,14 +106,6 @@ typedef struct sheet {
     int64_t shared;
 } sheet;
 
-static double least(double a, double b) {
-    return a < b ? a : b;
-}
-
-static double most(double a, double b) {
-    return a > b ? a : b;
-}
-
 /* Multiprocessors that have work where each block has one: a cluster's lie in one GPC, of which
  * some have 14 or 18, so that 120 of an H200's 132 are left for clusters of 4. */
 static double places(const sheet *s) {

@@ -48,6 +48,15 @@ typedef struct tune_work {
     bool promotes;       /* 8-bit floats, whose sums are added to others at each iteration */
 } tune_work;
 
+/* fmin and fmax are calls, for numbers that are none. */
+static inline double least(double a, double b) {
+    return a < b ? a : b;
+}
+
+static inline double most(double a, double b) {
+    return a > b ? a : b;
+}
+
 /* point: NULL if the kernel is instantiated. sizes: an integer for each argument. has_wgmma: so the
  * target has. */
 void tune_read_work(const tile_function *kernel, const tile_bound_params *point,

@@ -13,12 +13,10 @@
 /* The element count that a warp's part of the product has least of both sides together: warps split
  * rows and columns, and each reads its rows and its columns. */
 static double reads_of_warps(double m, double n, double k, unsigned warps) {
-    double least = INFINITY;
-    for (unsigned rows = 1; rows <= warps; rows *= 2) {
-        double columns = (double)warps / rows, reads = k * (m * columns + n * rows);
-        if (reads < least) least = reads;
-    }
-    return least;
+    double reads = INFINITY;
+    for (unsigned rows = 1; rows <= warps; rows *= 2)
+        reads = least(reads, k * (m * ((double)warps / rows) + n * rows));
+    return reads;
 }
 
 bool scan_is_tile(int64_t m, int64_t n) {

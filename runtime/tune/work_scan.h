@@ -29,10 +29,6 @@ typedef struct scan {
     int64_t least_scratch;
 } scan;
 
-static inline double most(double a, double b) {
-    return a > b ? a : b;
-}
-
 /* work_values.c: numbers and types, as far as the point and the sizes tell. */
 
 /* What names stand for in bindings whose user is the scan. */
