@@ -65,6 +65,7 @@
 #include "lib/ir/intern.h"
 #include "lib/ir/syntax.h"
 #include "lib/support/guess.h"
+#include "passes/compute/schedule_space.h"
 
 /* What is known of the compute ----------------------------------------------------------------- */
 
@@ -273,19 +274,6 @@ static const tile_function *find_leader(const schedule *s) {
     return NULL;
 }
 
-static void take_points(tile_function *plan, const tile_function *leader) {
-    for (size_t i = 0; i < leader->param_count; i++) {
-        const tile_param_decl *p = &leader->params[i];
-        tile_function_add_param(plan, p->name, p->kind, p->default_expr, p->default_type);
-    }
-    for (size_t i = 0; i < leader->tune_count; i++) {
-        const tile_tune_clause *t = &leader->tunes[i];
-        tile_function_add_tune(plan, t->name_count, t->names, t->point_count, t->values);
-    }
-    for (size_t i = 0; i < leader->where_count; i++)
-        tile_function_add_where(plan, leader->wheres[i]);
-}
-
 /* Whether the kernel has the leader's points: they may be the same. */
 static bool follows(const tile_function *kernel, const tile_function *leader) {
     bool same = leader && kernel->param_count == leader->param_count &&
@@ -348,7 +336,7 @@ static void make_plan(schedule *s) {
                                                sched_free_name(s, name), s->compute->loc);
     tile_value *arrays = TILE_NEW_ARRAY(s->arena, tile_value, s->array_count + 1);
     tile_value *scalars = TILE_NEW_ARRAY(s->arena, tile_value, s->compute->arg_count + 1);
-    if (find_leader(s)) take_points(plan, find_leader(s));
+    if (find_leader(s)) sched_copy_points(plan, find_leader(s));
     declare_interface(s, plan, arrays, scalars);
     set_reference(s, plan);
     tile_builder b = tile_builder_at_end(plan, plan->body);

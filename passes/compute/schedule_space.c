@@ -63,7 +63,7 @@ static const char *const spaces[] = {
         "{}\n",
 };
 
-static void copy_params(tile_function *to, const tile_function *from) {
+void sched_copy_points(tile_function *to, const tile_function *from) {
     for (size_t i = 0; i < from->param_count; i++) {
         const tile_param_decl *p = &from->params[i];
         tile_function_add_param(to, p->name, p->kind, p->default_expr, p->default_type);
@@ -82,7 +82,7 @@ bool sched_take_space(tile_function *to, sched_space space) {
     tile_module *module = tile_module_parse(context, "schedule", text, strlen(text));
     if (!module) return false;
     const tile_function *from = tile_module_find(module, shipped ? "matmul" : "space");
-    copy_params(to, from);
+    sched_copy_points(to, from);
     if (from->cluster_rank) tile_function_set_cluster(to, from->cluster_rank, from->cluster);
     tile_function_set_raster(to, from->raster, from->raster_group);
     if (from->is_persistent) {

@@ -18,4 +18,7 @@ typedef enum sched_space {
  * spaces split, strategy and consumers, and what goes with them. False after a diagnostic. */
 bool sched_take_space(tile_function *kernel, sched_space space);
 
+/* Gives `to` the parameters of `from` and the points that they may have. */
+void sched_copy_points(tile_function *to, const tile_function *from);
+
 #endif
