@@ -130,12 +130,7 @@ static tile_value start_sum(tile_builder *builder, const tile_segment *segments,
                               "an accumulator");
         return TILE_NO_VALUE;
     }
-    tile_type one = {.kind = TILE_TYPE_SCALAR, .scalar = sum->scalar, .param = sum->param};
-    const tile_type *scalar = tile_type_get(context, &one);
-    bool real = !sum->param && tile_scalar_is_floating(sum->scalar);
-    tile_value zero = tile_build_constant(
-        builder, scalar, real ? tile_expr_float(context, 0) : tile_expr_int(context, 0));
-    return tile_build_splat(builder, zero, sum);
+    return tile_build_zero(builder, sum);
 }
 
 static bool lacks_sum(const tile_builder *builder, tile_opcode opcode, const tile_segment *segments,
@@ -237,6 +232,14 @@ tile_value tile_build_constant(tile_builder *builder, const tile_type *type,
         return TILE_NO_VALUE;
     }
     return tile_function_constant(builder->function, type, expr);
+}
+
+tile_value tile_build_zero(tile_builder *builder, const tile_type *type) {
+    tile_context *context = tile_function_context(builder->function);
+    tile_type one = {.kind = TILE_TYPE_SCALAR, .scalar = type->scalar, .param = type->param};
+    tile_value zero = tile_build_constant(builder, tile_type_get(context, &one),
+                                          tile_expr_int(context, 0));
+    return type->kind == TILE_TYPE_SCALAR ? zero : tile_build_splat(builder, zero, type);
 }
 
 tile_value tile_build_int(tile_builder *builder, int64_t value) {

@@ -308,6 +308,8 @@ static inline bool tile_extract_is_name(const tile_function *f, tile_op op) {
 bool tile_value_is_int(const tile_function *f, tile_value value, int64_t *integer);
 /* The function's constant of this type. */
 tile_value tile_function_constant(tile_function *f, const tile_type *type, const tile_expr *expr);
+/* Zero of the type, which is a scalar's, a tile's or a vector's. */
+tile_value tile_build_zero(tile_builder *builder, const tile_type *type);
 
 tile_value tile_add_value(tile_function *f, tile_value_kind kind, uint32_t owner, uint32_t index,
                           const tile_type *type);

@@ -289,11 +289,7 @@ static tile_value build_loop(product *p) {
         alloc_side(p, &p->sides[i]);
     }
     set_tiles(p, p->m, "block_m", p->n, "block_n");
-    bool floats = tile_scalar_is_floating(p->sum->scalar);
-    const tile_expr *zero =
-        floats ? tile_expr_float(k->s->context, 0) : tile_expr_int(k->s->context, 0);
-    tile_value sum = tile_build_splat(&k->b, tile_build_constant(&k->b, p->sum, zero),
-                                      sched_full_type(k, p->sum));
+    tile_value sum = tile_build_zero(&k->b, sched_full_type(k, p->sum));
     tile_op loop = tile_build_for_loop(&k->b, tile_build_int(&k->b, 0),
                                        sched_number(k, sched_expr(k->s, p->extent_k)),
                                        sched_number(k, param(p, "block_k")), &sum, 1);

@@ -115,12 +115,9 @@ static tile_value shuffle_bits(lowering *l, tile_value value, const tile_type *f
     tile_context *context = tile_function_context(l->f);
     const tile_type *bytes = tile_type_vector(context, TILE_i8, tile_type_registers(from));
     tile_value moved = shuffle_all(l, tile_build_cast(&l->builder, value, bytes), from, to);
-    tile_value zero =
-        tile_function_constant(l->f, tile_type_scalar(context, TILE_i8), tile_expr_int(context, 0));
-    return tile_build_ne(
-        &l->builder, moved,
-        tile_build_splat(&l->builder, zero,
-                         tile_type_vector(context, TILE_i8, tile_type_registers(to))));
+    tile_value zero = tile_build_zero(
+        &l->builder, tile_type_vector(context, TILE_i8, tile_type_registers(to)));
+    return tile_build_ne(&l->builder, moved, zero);
 }
 
 tile_value lower_convert(lowering *l, tile_op op) {

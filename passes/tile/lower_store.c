@@ -197,13 +197,9 @@ static lower_shared_map map_grain(lowering *l, const store *s, unsigned piece,
 }
 
 static tile_value make_zeros(lowering *l, const store *s) {
-    tile_context *context = tile_function_context(l->f);
-    tile_scalar scalar = s->type->scalar;
-    const tile_expr *zero =
-        tile_scalar_is_floating(scalar) ? tile_expr_float(context, 0) : tile_expr_int(context, 0);
-    return tile_build_splat(
-        &l->builder, tile_function_constant(l->f, tile_type_scalar(context, scalar), zero),
-        tile_type_vector(context, scalar, tile_layout_registers(&s->grains.piece)));
+    return tile_build_zero(&l->builder,
+                           tile_type_vector(tile_function_context(l->f), s->type->scalar,
+                                            tile_layout_registers(&s->grains.piece)));
 }
 
 /* i1: the grain begins inside of the view. */

@@ -135,18 +135,10 @@ static unsigned count_branches(const ring *r, tile_op op) {
     return count;
 }
 
-static tile_value build_zero(tile_builder *b, const tile_type *type) {
-    tile_context *context = tile_function_context(b->function);
-    bool floating = tile_scalar_is_floating(type->scalar);
-    const tile_expr *zero = floating ? tile_expr_float(context, 0.0) : tile_expr_int(context, 0);
-    tile_value scalar = tile_build_constant(b, tile_type_scalar(context, type->scalar), zero);
-    return type->kind == TILE_TYPE_SCALAR ? scalar : tile_build_splat(b, scalar, type);
-}
-
 tile_value *ring_load_nothing(ring *r, tile_builder *b) {
     tile_value *loaded = TILE_NEW_ARRAY(r->pass->scratch, tile_value, r->plan.load_count + 1u);
     for (unsigned i = 0; i < r->plan.load_count; i++)
-        loaded[i] = build_zero(b, tile_value_type(r->f, tile_op_result(r->f, r->plan.loads[i], 0)));
+        loaded[i] = tile_build_zero(b, tile_value_type(r->f, tile_op_result(r->f, r->plan.loads[i], 0)));
     return loaded;
 }
 

@@ -344,14 +344,6 @@ static bool has_zero(const tile_type *type) {
            type->kind == TILE_TYPE_VECTOR;
 }
 
-static tile_value build_zero(tile_builder *b, const tile_type *type) {
-    tile_context *context = tile_function_context(b->function);
-    bool floating = tile_scalar_is_floating(type->scalar);
-    const tile_expr *zero = floating ? tile_expr_float(context, 0.0) : tile_expr_int(context, 0);
-    tile_value scalar = tile_build_constant(b, tile_type_scalar(context, type->scalar), zero);
-    return type->kind == TILE_TYPE_SCALAR ? scalar : tile_build_splat(b, scalar, type);
-}
-
 /* A view, buffer or pointer that is used behind the stretch is made there, from numbers that are
  * handed over. False if the operation does more than to make it. */
 static bool may_leave(const rounding *r, tile_op op) {
@@ -429,7 +421,7 @@ static tile_op build_branch(rounding *r, const stretch *s, tile_builder *b,
     tile_build_yield(&inner, leaving, count);
     inner.region = tile_op_region(f, branch, 1);
     tile_value *zeros = TILE_NEW_ARRAY(r->pass->scratch, tile_value, count + 1u);
-    for (unsigned i = 0; i < count; i++) zeros[i] = build_zero(&inner, types[i]);
+    for (unsigned i = 0; i < count; i++) zeros[i] = tile_build_zero(&inner, types[i]);
     tile_build_yield(&inner, zeros, count);
     return branch;
 }

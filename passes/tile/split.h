@@ -138,7 +138,6 @@ tile_value split_combine(const split *s, tile_builder *b, unsigned i, tile_value
                          tile_value rhs);
 /* Whether all carried values are sums. */
 bool split_only_adds(const split *s);
-tile_value split_zero(const split *s, tile_builder *b, const tile_type *type);
 tile_value split_as_type(tile_builder *b, tile_value value, const tile_type *type);
 tile_value split_from_part(split *s, tile_builder *b, unsigned i, tile_value value);
 

@@ -27,7 +27,7 @@ static void take_sums(heap *h, tile_builder *b, tile_value *totals) {
         tile_value place[TILE_MAX_RANK];
         unsigned rank = split_place(b, type, h->t.tile, place);
         totals[i] = tile_build_load(b, h->t.sums[i], place, rank, TILE_NO_VALUE, type);
-        tile_build_store(b, split_zero(s, b, type), h->t.sums[i], place, rank, TILE_NO_VALUE);
+        tile_build_store(b, tile_build_zero(b, type), h->t.sums[i], place, rank, TILE_NO_VALUE);
     }
     split_build_atomic(b, "exch", NULL, tile_build_int(b, 0), h->t.words, &h->t.tile, 1);
 }

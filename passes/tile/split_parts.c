@@ -283,11 +283,6 @@ bool split_only_adds(const split *s) {
     return true;
 }
 
-tile_value split_zero(const split *s, tile_builder *b, const tile_type *type) {
-    const tile_type *scalar = tile_type_scalar(s->context, type->scalar);
-    return tile_build_splat(b, tile_build_constant(b, scalar, tile_expr_int(s->context, 0)), type);
-}
-
 /* Memory between blocks ------------------------------------------------------------------------ */
 
 unsigned split_place(tile_builder *b, const tile_type *type, tile_value number,

@@ -386,7 +386,7 @@ void split_add_parts(const split_adder *a, tile_builder *b, const tile_type *con
     const split *s = a->s;
     int64_t length = split_count_at_once(s, types), done = 0;
     if (split_only_adds(s))
-        for (unsigned i = 0; i < s->count; i++) sums[i] = split_zero(s, b, types[i]);
+        for (unsigned i = 0; i < s->count; i++) sums[i] = tile_build_zero(b, types[i]);
     else
         a->load(a, b, tile_build_int(b, done++), sums);
     if (s->factor - done >= 2 * length) {
