@@ -100,6 +100,7 @@
 #include "passes/tile/host_value.h"
 #include "passes/tile/raster.h"
 #include "passes/tile/replace_results.h"
+#include "passes/tile/walk_check.h"
 
 /* Loops count tiles in i32 and add the grid's extent once too often. */
 enum { MAX_TILES = 1 << 30 };
@@ -530,67 +531,13 @@ static void visit_many_tiles(tile_pass *pass, walk *w) {
     set_grid(w);
 }
 
-/* What clusters and `persistent` together do not allow ------------------------------------------
- */
-
-typedef struct refusal {
-    tile_pass *pass;
-    bool found;
-} refusal;
-
-static void find_wait(tile_function *f, tile_op op, void *user) {
-    refusal *r = user;
-    tile_opcode opcode = tile_op_opcode(f, op);
-    bool waits = opcode == TILE_OP_lock_semaphore || opcode == TILE_OP_wait_value ||
-                 opcode == TILE_OP_wait_acquire;
-    if (!waits || r->found) return;
-    r->found = true;
-    tile_report(
-        r->pass->context, TILE_ERROR, tile_op_loc(f, op),
-        "%s: @%s is `persistent` and has clusters, of which perhaps not all run at once, so "
-        "that no tile may wait for another one; leave `cluster` or `persistent` out",
-        tile_op_name(f, op), f->name);
-}
-
-static bool are_clusters_refused(tile_pass *pass, tile_function *f) {
-    refusal r = {.pass = pass};
-    if (!f->is_persistent || !f->cluster_rank) return false;
-    if (f->cost) {
-        r.found = true;
-        tile_report(pass->context, TILE_ERROR, f->loc,
-                    "`persistent by` and `cluster` exclude each other: the tiles of a cluster are "
-                    "neighbours, whatever they cost; leave one of them out");
-    } else {
-        tile_walk(f, f->body, find_wait, &r);
-    }
-    return r.found;
-}
-
-static void find_barrier(tile_function *f, tile_op op, void *user) {
-    refusal *r = user;
-    if (tile_op_opcode(f, op) != TILE_OP_alloc_barrier || r->found) return;
-    r->found = true;
-    tile_report(r->pass->context, TILE_ERROR, tile_op_loc(f, op),
-                "alloc_barrier: @%s is `persistent`, and each of a block's tiles would begin with "
-                "new barriers; write the loop over tiles behind it yourself, or leave `persistent` "
-                "out",
-                f->name);
-}
-
-/* A block has its barriers once, and their phases go on from tile to tile. */
-static bool are_barriers_refused(tile_pass *pass, tile_function *f) {
-    refusal r = {.pass = pass};
-    if (f->is_persistent) tile_walk(f, f->body, find_barrier, &r);
-    return r.found;
-}
-
 tile_status tile_pass_walk_tiles(tile_pass *pass, tile_function *f) {
     walk w = {.f = f, .context = pass->context, .group = 1, .old_ops = f->op_count};
     if (f->cost) {
         w.sorted = cost_dims(f->cost);
         w.is_steady = is_steady(f->cost);
     }
-    if (are_clusters_refused(pass, f) || are_barriers_refused(pass, f)) return TILE_INVALID;
+    if (walk_is_refused(pass, f)) return TILE_INVALID;
     if (f->raster_group) tile_expr_is_int(f->raster_group, &w.group);
     if (f->is_persistent)
         visit_many_tiles(pass, &w);
