@@ -1,4 +1,4 @@
-"""The README's kernel and plan are those of the files, the launch interface that it shows is what is printed,
+"""The README's kernel, plan and compute are those of the files, the launch interface that it shows is what is printed,
 and its commands on the build's programs run as they are written.
 
 usage: readme.py README ROOT BUILD SCRATCH
@@ -23,10 +23,10 @@ def commands(text):
 
 
 def sources(text, root):
-    """Each block that is a kernel or a plan stands in one of the files that the README names."""
+    """Each block that is a function stands in one of the files that the README names."""
     files = [root / name for name in re.findall(r"(?:tools|test)/[\w/]+\.tile\b", text)]
     for block in blocks(text):
-        if block.startswith(("kernel ", "plan ")):
+        if block.startswith(("compute ", "kernel ", "plan ")):
             found = any(block in file.read_text() for file in files)
             if not found:
                 print(f"in no file:\n{block}")

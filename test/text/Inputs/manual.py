@@ -15,7 +15,7 @@ def squeeze(text):
 
 def blocks(text):
     """Indented blocks behind the grammar."""
-    text = text[text.index("\n## The order of tiles"):]
+    text = text[text.index("\n## Code of one element"):]
     return [block.group() for block in re.finditer(r"(?:^    .*\n)+", text, re.M)]
 
 
