@@ -1,0 +1,71 @@
+"""Each piece of Tile IR in the running text of README, tutorial and manual parses and verifies, in a frame that says
+what stands around it.
+
+FRAMES has sections: a frame, `--`, and the pieces that stand in the place of its `@@`, as the documents show them
+between backquotes; behind ` := ` with something in the place of each `..`. Behind `== no Tile IR` stand messages,
+patterns and grammar. What is a name, a path, an option, an operator or a command needs no line.
+
+usage: snippets.py FRAMES SCRATCH DOCUMENT.md...
+"""
+import concurrent.futures
+import pathlib
+import re
+import subprocess
+import sys
+
+PLAIN = re.compile(r"[\w.,:+*/~-]+|%\w+|\W+|[A-Z_]+=\w+|(build/bin/.*|tile-\w+|tilec|lit-22|cmake|apt-get|ptxas) .*|--.*")
+
+
+def pieces(text):
+    """What stands between backquotes, but for blocks and the column of the manual that is made of its tables."""
+    text = re.sub(r"^```.*?^```$|^    .*?$", "", text, flags=re.M | re.S)
+    if text.startswith("# Tile IR"):
+        text = re.sub(r"^\| `.*?` \|", "", text, flags=re.M)
+    shown = (" ".join(piece.split()) for piece in re.findall(r"`([^`]+)`", text))
+    return {piece for piece in shown if not PLAIN.fullmatch(piece)}
+
+
+def read_frames(text):
+    """By piece: texts to be parsed; none of what is no Tile IR."""
+    texts = {}
+    for section in re.split(r"^== ", text, flags=re.M)[1:]:
+        name, _, body = section.partition("\n")
+        frame, _, lines = body.rpartition("--\n")
+        for line in lines.splitlines():
+            piece, _, filled = line.partition(" := ")
+            parts = [re.escape(part) for part in re.split(r"\.\.\.?", piece)]
+            if filled and not re.fullmatch(".+".join(parts), filled):
+                sys.exit(f"more than `..` differs: {line}")
+            texts.setdefault(piece, [])
+            if name != "no Tile IR":
+                texts[piece].append(frame.replace("@@", filled or piece))
+    return texts
+
+
+def verify(job):
+    number, piece, text, folder = job
+    file = folder / f"{number}.tile"
+    file.write_text(text)
+    ran = subprocess.run(["tile-opt", file, "-o", "-"], capture_output=True, text=True)
+    if ran.returncode:
+        print(f"wrong: {piece}\n{text}\n{ran.stderr}")
+    return ran.returncode == 0
+
+
+def main():
+    texts, folder = read_frames(pathlib.Path(sys.argv[1]).read_text()), pathlib.Path(sys.argv[2])
+    shown = set().union(*(pieces(pathlib.Path(file).read_text()) for file in sys.argv[3:]))
+    unknown, stale = sorted(shown - texts.keys()), sorted(texts.keys() - shown)
+    for piece in unknown:
+        print(f"has no frame: {piece}")
+    for piece in stale:
+        print(f"in no document: {piece}")
+    jobs = [(piece, text) for piece in sorted(shown & texts.keys()) for text in texts[piece]]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        right = list(pool.map(verify, [(n, piece, text, folder) for n, (piece, text) in enumerate(jobs)]))
+    wrong = right.count(False)
+    print(f"{len(jobs)} tried, {wrong} wrong, {len(unknown)} without a frame, {len(stale)} in no document")
+    return wrong > 0 or bool(unknown) or bool(stale)
+
+
+sys.exit(main())
