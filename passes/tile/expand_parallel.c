@@ -212,26 +212,12 @@ static spread_place place_of(expansion *e, tile_value value) {
 
 /* Elements of tiles --------------------------------------------------------------------------- */
 
-/* Where nothing is taken any element may be: one that is there. */
-static void keep_inside(expansion *e, spread_place *place) {
-    const spread zero = {tile_build_int(&e->x.b, 0), 0};
-    uint32_t dims = place->at.dims | e->predicate.dims;
-    if (place->kind != SPREAD_OTHER || !e->predicate.value.id) return;
-    place->at.value =
-        tile_build_select(&e->x.b, spread_fit(&e->x, e->predicate, dims),
-                          spread_fit(&e->x, place->at, dims), spread_fit(&e->x, zero, dims));
-    place->at.dims = dims;
-}
-
 static void expand_element(expansion *e, tile_op op) {
     spread_place places[TILE_MAX_RANK];
     unsigned rank;
     const tile_value *at = tile_op_segment(e->f, op, 1, &rank);
-    for (unsigned d = 0; d < rank; d++) {
-        places[d] = place_of(e, at[d]);
-        keep_inside(e, &places[d]);
-    }
-    spread taken = spread_take(&e->x, tile_op_operand(e->f, op, 0), places);
+    for (unsigned d = 0; d < rank; d++) places[d] = place_of(e, at[d]);
+    spread taken = spread_take(&e->x, tile_op_operand(e->f, op, 0), places, e->predicate);
     e->failed |= !taken.value.id;
     if (!e->failed) set_known(e, tile_op_result(e->f, op, 0), taken);
 }

@@ -261,6 +261,23 @@ static bool settle(spread_space *x, tile_value *tile, unsigned d, spread_place *
     return false;
 }
 
+/* Where nothing is taken any element may be: one that is there. A predicate that depends on more
+ * than a plain coordinate would make that one of each element: it is bounded instead. */
+static void keep_inside(spread_space *x, spread_place *place, spread predicate, int64_t extent) {
+    spread first = {tile_build_int(&x->b, 0), 0}, last = {tile_build_int(&x->b, extent - 1), 0};
+    spread *at = &place->at;
+    if (!predicate.value.id) return;
+    if (place->kind != SPREAD_OTHER && predicate.dims & ~at->dims) {
+        at->value = tile_build_min(&x->b, at->value, spread_fit(x, last, at->dims));
+        at->value = tile_build_max(&x->b, at->value, spread_fit(x, first, at->dims));
+        return;
+    }
+    uint32_t dims = at->dims | predicate.dims;
+    at->value = tile_build_select(&x->b, spread_fit(x, predicate, dims), spread_fit(x, *at, dims),
+                                  spread_fit(x, first, dims));
+    at->dims = dims;
+}
+
 static tile_value gather(spread_space *x, tile_value tile, tile_value at, unsigned axis) {
     tile_value taken = tile_build_gather(&x->b, tile, at, TILE_NO_VALUE);
     tile_op_set_int(x->b.function, tile_value_def(x->b.function, taken), TILE_ATTR_axis, axis);
@@ -370,7 +387,7 @@ static spread take_along(spread_space *x, tile_value tile, tile_value whole,
     return spread_arrange(x, gather(x, tile, spread_unarrange(x, wide, order), axis), order);
 }
 
-spread spread_take(spread_space *x, tile_value tile, spread_place *places) {
+spread spread_take(spread_space *x, tile_value tile, spread_place *places, spread predicate) {
     unsigned rank = type_of(x, tile)->rank, others = 0, axis = 0;
     spread_order order = {.rank = rank};
     tile_value whole = tile;
@@ -380,6 +397,7 @@ spread spread_take(spread_space *x, tile_value tile, spread_place *places) {
         uint32_t dim = UINT32_C(1) << places[d].dim;
         order.dim[d] = SPREAD_NO_DIM;
         if (!settle(x, &tile, d, &places[d])) {
+            keep_inside(x, &places[d], predicate, tile_type_dim(type_of(x, tile), d));
             others++;
             axis = d;
         } else if (places[d].kind != SPREAD_UNIFORM) {
