@@ -248,14 +248,26 @@ static tile_value in_order(expansion *e, spread s, const spread_access *a) {
     return spread_unarrange(&e->x, (spread){spread_fit(&e->x, s, dims), dims}, &a->order);
 }
 
-/* A load, or whether it is inside. */
-static void expand_load(expansion *e, tile_op op) {
+/* Elements that come here and for which the access's own predicate holds, if it has one. */
+static spread predicate_of(expansion *e, tile_op op, unsigned operand) {
     unsigned count;
+    const tile_value *own = tile_op_segment(e->f, op, operand, &count);
+    return count ? both(e, e->predicate, spread_of(e, own[0])) : e->predicate;
+}
+
+/* A load, or whether it is inside. What elements get that do not come here does not matter; where
+ * its own predicate does not hold they get the pad. */
+static void expand_load(expansion *e, tile_op op) {
+    unsigned count, own;
     const tile_value *element = tile_op_segment(e->f, op, 0, &count);
     spread_access a = access_of(e, element, count, 0);
+    spread predicate = predicate_of(e, op, 1);
+    tile_op_segment(e->f, op, 1, &own);
+    if (own && predicate.dims & ~a.dims)
+        a = access_of(e, element, count, predicate.dims | a.dims | SPREAD_TILE);
     tile_segment segments[2] = {{element[0], a.index, a.rank}, {{0}, NULL, 0}};
-    bool known = !(e->predicate.dims & ~a.dims);
-    if (known && a.order.rank) segments[1].head = in_order(e, e->predicate, &a);
+    bool known = !(predicate.dims & ~a.dims) && a.order.rank;
+    if (own || known) segments[1].head = in_order(e, predicate, &a);
     tile_value old = tile_op_result(e->f, op, 0);
     tile_op made = rebuild(e, op, segments, moved_type(e, &a, tile_value_type(e->f, old)));
     if (!made.id) return;
@@ -282,18 +294,19 @@ static void expand_store(expansion *e, tile_op op) {
     bool atomic = tile_op_opcode(e->f, op) == TILE_OP_atomic;
     const tile_value *element = tile_op_segment(e->f, op, 1, &count);
     spread source = spread_of(e, tile_op_segment(e->f, op, 0, &ignored)[0]);
+    spread predicate = predicate_of(e, op, 2);
     bool shared = tile_value_type(e->f, element[0])->kind == TILE_TYPE_SHARED;
     spread_access a = access_of(e, element, count, shared ? e->x.full : 0);
     uint32_t missing = e->x.full & ~a.dims & ~SPREAD_TILE;
-    if (missing & ~e->predicate.dims && !atomic) {
-        refuse_store(e, op, missing & ~e->predicate.dims);
+    if (missing & ~predicate.dims && !atomic) {
+        refuse_store(e, op, missing & ~predicate.dims);
         return;
     }
-    bool tiles = source.dims || e->predicate.dims; /* of one element each, perhaps */
+    bool tiles = source.dims || predicate.dims; /* of one element each, perhaps */
     if (missing || (tiles && !a.order.rank)) a = access_of(e, element, count, e->x.full);
     tile_segment segments[4] = {{in_order(e, source, &a), NULL, 0},
                                 {element[0], a.index, a.rank},
-                                {in_order(e, e->predicate, &a), NULL, 0},
+                                {in_order(e, predicate, &a), NULL, 0},
                                 {{0}, NULL, 0}};
     if (!source.dims && a.order.rank)
         segments[0].head = tile_build_splat(&e->x.b, source.value,
