@@ -1,5 +1,5 @@
 /* Level 2: `parallel`, whose region runs element by element in row-major order. That the order does
- * not count is looked at: what one element has stored no other one stores or loads. */
+ * not count is looked at: what one element stores no other one stores or loads. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,46 +10,47 @@
 #include "runtime/cpu/decode.h"
 #include "runtime/cpu/poison.h"
 
-/* Who has stored what ------------------------------------------------------------------------- */
+/* Who has accessed what ----------------------------------------------------------------------- */
 
-/* A hash table of the bytes' addresses, or offsets in shared memory, that elements have stored. */
+typedef struct cpu_claim {
+    uint64_t address; /* + 1; 0: the place is free */
+    uint32_t element;
+    bool stored;
+    bool shared; /* loaded by other elements, too */
+} cpu_claim;
+
+/* A hash table of the addresses that elements have accessed. */
 struct cpu_claims {
-    uint64_t *address; /* + 1; 0: the place is free */
-    uint32_t *element;
+    cpu_claim *places;
     size_t count, capacity; /* a power of two */
 };
 
 void cpu_claims_destroy(cpu_claims *claims) {
     if (!claims) return;
-    free(claims->address);
-    free(claims->element);
+    free(claims->places);
     free(claims);
 }
 
-static size_t find_claim(const cpu_claims *claims, uint64_t address) {
+static cpu_claim *find_claim(const cpu_claims *claims, uint64_t address) {
     size_t mask = claims->capacity - 1, at = (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 20);
-    while (claims->address[at & mask] && claims->address[at & mask] != address + 1) at++;
-    return at & mask;
+    while (claims->places[at & mask].address && claims->places[at & mask].address != address + 1)
+        at++;
+    return &claims->places[at & mask];
 }
 
 static void grow(cpu_claims *claims) {
     cpu_claims old = *claims;
     claims->capacity = old.capacity ? old.capacity * 2 : 1024;
-    claims->address = tile_malloc(claims->capacity * sizeof *claims->address);
-    claims->element = tile_malloc(claims->capacity * sizeof *claims->element);
-    memset(claims->address, 0, claims->capacity * sizeof *claims->address);
-    for (size_t i = 0; i < old.capacity; i++) {
-        if (!old.address[i]) continue;
-        size_t at = find_claim(claims, old.address[i] - 1);
-        claims->address[at] = old.address[i];
-        claims->element[at] = old.element[i];
-    }
-    free(old.address);
-    free(old.element);
+    claims->places = tile_malloc(claims->capacity * sizeof *claims->places);
+    memset(claims->places, 0, claims->capacity * sizeof *claims->places);
+    for (size_t i = 0; i < old.capacity; i++)
+        if (old.places[i].address) *find_claim(claims, old.places[i].address - 1) = old.places[i];
+    free(old.places);
 }
 
 static void forget_claims(cpu_claims *claims) {
-    if (claims && claims->count) memset(claims->address, 0, sizeof(uint64_t) * claims->capacity);
+    if (claims && claims->count)
+        memset(claims->places, 0, sizeof *claims->places * claims->capacity);
     if (claims) claims->count = 0;
 }
 
@@ -66,14 +67,15 @@ static void write_element(const cpu_insn *insn, uint32_t element, char *text, si
 }
 
 static cpu_outcome report_conflict(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
-                                   uint32_t other) {
+                                   const cpu_claim *other) {
     char now[128], before[128];
     write_element(insn, agent->element, now, sizeof now);
-    write_element(insn, other, before, sizeof before);
+    write_element(insn, other->element, before, sizeof before);
     cpu_fault(run, agent, insn, -1,
-              "element %s of `parallel` %s what element %s has stored in %%%s: they run in no "
-              "order, so each place belongs to one of them",
-              now, insn->flag ? "stores" : "loads", before, insn->name);
+              "element %s of `parallel` %s what element %s has %s %%%s: they run in no order, so "
+              "each place belongs to one of them",
+              now, insn->flag ? "stores" : "loads", before,
+              other->stored ? "stored in" : "loaded from", insn->name);
     return CPU_STOP;
 }
 
@@ -93,6 +95,9 @@ static bool find_address(const cpu_run *run, const cpu_agent *agent, const cpu_i
 
 static CPU_HANDLER(run_claim) {
     uint64_t address;
+    uint32_t predicate = insn->operand[1];
+    if (predicate != CPU_NO_PLACE && !*(const uint8_t *)cpu_at(run, agent, predicate))
+        return CPU_NEXT;
     if (!find_address(run, agent, insn, &address)) return CPU_NEXT;
     if (!agent->claims) {
         agent->claims = tile_malloc(sizeof *agent->claims);
@@ -100,13 +105,15 @@ static CPU_HANDLER(run_claim) {
     }
     cpu_claims *claims = agent->claims;
     if (claims->count * 2 >= claims->capacity) grow(claims);
-    size_t at = find_claim(claims, address);
-    if (claims->address[at] && claims->element[at] != agent->element)
-        return report_conflict(run, agent, insn, claims->element[at]);
-    if (!insn->flag || claims->address[at]) return CPU_NEXT;
-    claims->address[at] = address + 1;
-    claims->element[at] = agent->element;
-    claims->count++;
+    cpu_claim *claim = find_claim(claims, address);
+    bool others = claim->address && (claim->shared || claim->element != agent->element);
+    if (others && (claim->stored || insn->flag)) return report_conflict(run, agent, insn, claim);
+    if (!claim->address) {
+        *claim = (cpu_claim){.address = address + 1, .element = agent->element};
+        claims->count++;
+    }
+    claim->stored |= insn->flag;
+    claim->shared |= others;
     return CPU_NEXT;
 }
 
@@ -207,12 +214,14 @@ void cpu_decode_element(cpu_decoder *d, tile_op op) {
 }
 
 void cpu_claim_element(cpu_decoder *d, tile_op op, unsigned memory, bool stores) {
-    unsigned count;
+    unsigned count, predicates;
     if (!d->parallel_rank) return;
     const tile_value *element = tile_op_segment(d->f, op, memory, &count);
+    const tile_value *predicate = tile_op_segment(d->f, op, memory + 1, &predicates);
     const tile_value_data *view = tile_value_at(d->f, element[0]);
     cpu_insn *insn = cpu_add_insn(d, op, run_claim);
     insn->operand[0] = cpu_place_of(d, element[0]);
+    insn->operand[1] = predicates ? cpu_place_of(d, predicate[0]) : CPU_NO_PLACE;
     insn->index = cpu_places_of(d, element + 1, count - 1);
     insn->index_count = count - 1;
     insn->size = tile_scalar_bytes(view->type->scalar);
