@@ -70,11 +70,19 @@ class Kernel:
     def condition(self):
         return "%s %s %s" % (self.value(1), self.random.choice(["<", ">=", "=="]), self.value(0))
 
+    def guarded(self):
+        """A condition under which an element is inside of its tile, and that element."""
+        t = self.random.randrange(2)
+        places = [self.anywhere() for _ in self.tiles[t]]
+        inside = ["%s >= 0 & %s < %d" % (at, at, extent) for at, extent in zip(places, self.tiles[t])]
+        more = [self.condition()] * self.random.randrange(2)
+        return " & ".join(inside + more), "%%t%d[%s]" % (t, ", ".join(places))
+
     def statements(self, indent, depth):
         r, lines, names = self.random, [], []
         for _ in range(r.randint(1, 3)):
             name, pad = self.name(), " " * indent
-            kind = r.randrange(5) if depth else 0
+            kind = r.randrange(7) if depth else 0
             if kind < 3:
                 lines.append("%s%s = %s" % (pad, name, self.value()))
             elif kind == 3:
@@ -82,6 +90,11 @@ class Kernel:
                 no, b = self.statements(indent + 2, depth - 1)
                 lines += ["%s%s = if %s {" % (pad, name, self.condition())] + yes
                 lines += ["%s  yield %s" % (pad, a), pad + "} else {"] + no + ["%s  yield %s" % (pad, b), pad + "}"]
+            elif kind == 4:
+                place = ", ".join(self.anywhere() for _ in self.view)
+                lines.append("%s%s = load %%x[%s], %s {pad = %d}" % (pad, name, place, self.condition(), r.randint(-3, 9)))
+            elif kind == 5:
+                lines.append("%s%s = if %s { yield %s } else { yield %d }" % (pad, name, *self.guarded(), r.randint(-3, 9)))
             else:
                 inner, a = self.statements(indent + 2, 0)
                 carried, index = self.name(), self.name()
@@ -105,6 +118,8 @@ class Kernel:
         zeros = ", ".join("0" for _ in self.names)
         body, value = self.statements(4, 2)
         store = "store %s, %%z[%s]" % (self.value(1), ", ".join(places))
+        if r.randrange(3) == 0:
+            store += ", %s" % self.condition()
         if r.randrange(3) == 0:
             store = "if %s { %s }" % (self.condition(), store)
         lines = ["kernel @k(%%p: i32, %%a: view<i32%s>, %%b: view<i32%s>, %%x: view<i32%s>, %%y: view<i32%s>, %%z: view<i32%s>)"
