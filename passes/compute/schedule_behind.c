@@ -8,6 +8,7 @@
 
 bool rows_leaves_nan_out(const rows *r, size_t index) {
     if (sched_is_along(r->k.s, r->k.g->reductions[index])) return false;
+    if (rows_takes_nan(r, index)) return false;
     tile_word kind = rows_kind(r, index);
     return tile_scalar_is_floating(rows_type(r, index)->scalar) &&
            (kind == TILE_WORD_kind_min || kind == TILE_WORD_kind_max);

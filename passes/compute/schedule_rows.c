@@ -116,12 +116,14 @@ static tile_value elements_of(rows *r, size_t index) {
 }
 
 static tile_op build_along(rows *r, tile_opcode opcode, tile_value src, tile_op like) {
-    static const tile_attr_id more[] = {TILE_ATTR_kind, TILE_ATTR_reverse, TILE_ATTR_exclusive,
-                                        TILE_ATTR_descending};
+    static const tile_attr_id more[] = {TILE_ATTR_kind, TILE_ATTR_nan, TILE_ATTR_reverse,
+                                        TILE_ATTR_exclusive, TILE_ATTR_descending};
+    enum { MORE = sizeof more / sizeof *more };
     sched_kernel *k = &r->k;
-    tile_attr attrs[5] = {{.id = TILE_ATTR_axis, .expr = tile_expr_int(k->s->context, r->t)}};
+    tile_attr attrs[MORE + 1] = {
+        {.id = TILE_ATTR_axis, .expr = tile_expr_int(k->s->context, r->t)}};
     unsigned count = 1;
-    for (unsigned i = 0; i < 4; i++) {
+    for (unsigned i = 0; i < MORE; i++) {
         const tile_attr *attr = tile_op_attr(k->s->compute, like, more[i]);
         if (attr) attrs[count++] = *attr;
     }
@@ -130,7 +132,7 @@ static tile_op build_along(rows *r, tile_opcode opcode, tile_value src, tile_op 
     tile_op op = tile_build_op_of(&k->b, opcode, segments, opcode == TILE_OP_reduce_arg ? 3 : 2,
                                   NULL, attrs, count);
     if (!op.id) return op;
-    for (unsigned i = 0; i < 4; i++) tile_op_take_attr(k->f, op, k->s->compute, like, more[i]);
+    for (unsigned i = 0; i < MORE; i++) tile_op_take_attr(k->f, op, k->s->compute, like, more[i]);
     tile_op_set_int(k->f, op, TILE_ATTR_axis, r->t);
     return op;
 }
@@ -213,13 +215,19 @@ static void build_at_once(rows *r) {
 /* Tile by tile -----------------------------------------------------------------------------------
  */
 
+static tile_value with_nan(rows *r, size_t index, tile_value extreme) {
+    if (rows_takes_nan(r, index))
+        tile_op_set_flag(r->k.f, tile_value_def(r->k.f, extreme), TILE_ATTR_nan);
+    return extreme;
+}
+
 static tile_value combine(rows *r, size_t index, tile_value a, tile_value b) {
     tile_builder *to = &r->k.b;
     switch (rows_kind(r, index)) {
     case TILE_WORD_kind_add: return tile_build_add(to, a, b);
     case TILE_WORD_kind_mul: return tile_build_mul(to, a, b);
-    case TILE_WORD_kind_min: return tile_build_min(to, a, b);
-    case TILE_WORD_kind_max: return tile_build_max(to, a, b);
+    case TILE_WORD_kind_min: return with_nan(r, index, tile_build_min(to, a, b));
+    case TILE_WORD_kind_max: return with_nan(r, index, tile_build_max(to, a, b));
     case TILE_WORD_kind_and: return tile_build_and(to, a, b);
     case TILE_WORD_kind_or: return tile_build_or(to, a, b);
     case TILE_WORD_kind_xor: return tile_build_xor(to, a, b);

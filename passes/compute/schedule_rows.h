@@ -30,6 +30,10 @@ static inline const tile_type *rows_type(const rows *r, size_t index) {
 static inline bool rows_finds_place(const rows *r, size_t index) {
     return tile_op_opcode(r->k.s->compute, rows_op(r, index)) == TILE_OP_reduce_arg;
 }
+/* NaN wins over numbers. */
+static inline bool rows_takes_nan(const rows *r, size_t index) {
+    return tile_op_has_attr(r->k.s->compute, rows_op(r, index), TILE_ATTR_nan);
+}
 /* The number of the reduction whose result the value is, -1: none's. */
 int rows_find(const rows *r, tile_value value);
 

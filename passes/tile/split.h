@@ -34,6 +34,7 @@ struct split {
     const split_strategy *strategy;
     unsigned count;       /* of carried values, all of which are sums, or other reductions */
     tile_opcode *combine; /* by carried value, once it is legal: add, max or min */
+    bool *nan;            /* and whether NaN wins then */
     bool quiet;           /* only to see whether it is legal */
 };
 

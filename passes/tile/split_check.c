@@ -16,6 +16,7 @@ typedef struct checker {
     uint32_t *barren;     /* by value: the carried value to which it does not lead */
     bool *touched;        /* by value: a shared buffer that the loop writes */
     tile_opcode kind;     /* of the reduction that is looked for */
+    bool nan;             /* of a maximum or minimum: NaN wins */
     bool ok;
 } checker;
 
@@ -66,7 +67,8 @@ static unsigned ways_to(checker *c, tile_value value, tile_value carried, tile_v
     case TILE_OP_add:
     case TILE_OP_max:
     case TILE_OP_min:
-        if (tile_op_opcode(f, op) != c->kind) return 0;
+        if (tile_op_opcode(f, op) != c->kind || tile_op_has_attr(f, op, TILE_ATTR_nan) != c->nan)
+            return 0;
         ways[0] = operand_at(f, op, 0);
         if (!adds_to(c, ways[0], carried)) ways[0] = operand_at(f, op, 1);
         return 1;
@@ -95,9 +97,17 @@ static bool adds_to(checker *c, tile_value value, tile_value carried) {
 
 /* Finds the kind of reduction that the carried value is; false: none that is known. */
 static bool find_kind(checker *c, tile_value next, tile_value carried) {
-    static const tile_opcode kinds[] = {TILE_OP_add, TILE_OP_max, TILE_OP_min};
+    static const struct {
+        tile_opcode kind;
+        bool nan;
+    } kinds[] = {{TILE_OP_add, false},
+                 {TILE_OP_max, false},
+                 {TILE_OP_min, false},
+                 {TILE_OP_max, true},
+                 {TILE_OP_min, true}};
     for (unsigned k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        c->kind = kinds[k];
+        c->kind = kinds[k].kind;
+        c->nan = kinds[k].nan;
         for (uint32_t id = 1; id < c->f->value_count; id++) {
             if (c->leads[id] == carried.id) c->leads[id] = 0;
             if (c->barren[id] == carried.id) c->barren[id] = 0;
@@ -193,6 +203,7 @@ static void check_sum(checker *c, unsigned i) {
              "and add %s behind the loop",
              name_of(c, carried, "a carried value"), name_of(c, init, "the value"));
     c->s->combine[i] = c->kind;
+    c->s->nan[i] = c->nan;
 }
 
 /* Effects -------------------------------------------------------------------------------------- */
@@ -426,6 +437,7 @@ bool split_is_legal(split *s) {
     c.on_way = TILE_NEW_ARRAY(arena, bool, s->f->value_count);
     c.touched = TILE_NEW_ARRAY(arena, bool, s->f->value_count);
     s->combine = TILE_NEW_ARRAY(arena, tile_opcode, s->count + 1);
+    s->nan = TILE_NEW_ARRAY(arena, bool, s->count + 1);
     check_place(&c);
     if (c.ok) check_effects(&c);
     for (unsigned i = 0; i < s->count && c.ok; i++) check_sum(&c, i);

@@ -272,9 +272,11 @@ tile_value split_from_part(split *s, tile_builder *b, unsigned i, tile_value val
 
 tile_value split_combine(const split *s, tile_builder *b, unsigned i, tile_value lhs,
                          tile_value rhs) {
-    if (s->combine[i] == TILE_OP_max) return tile_build_max(b, lhs, rhs);
-    if (s->combine[i] == TILE_OP_min) return tile_build_min(b, lhs, rhs);
-    return tile_build_add(b, lhs, rhs);
+    if (s->combine[i] == TILE_OP_add) return tile_build_add(b, lhs, rhs);
+    tile_value one =
+        s->combine[i] == TILE_OP_max ? tile_build_max(b, lhs, rhs) : tile_build_min(b, lhs, rhs);
+    if (s->nan[i]) tile_op_set_flag(b->function, tile_value_def(b->function, one), TILE_ATTR_nan);
+    return one;
 }
 
 bool split_only_adds(const split *s) {
