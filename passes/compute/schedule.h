@@ -152,6 +152,10 @@ bool sched_is_along(const schedule *s, tile_op op);
 
 enum { SCHED_MAX_TILE = 3 };
 
+/* Parameters of kernels whose sums may be cut into parts. */
+#define SCHED_SPLIT "split"
+#define SCHED_STRATEGY "strategy"
+
 typedef struct sched_known {
     uint32_t value;
     const tile_type *element;

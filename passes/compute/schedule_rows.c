@@ -84,8 +84,7 @@ static tile_value last_of(rows *r, size_t index) {
         tile_expr_int(r->k.s->context, tile_kind_integer_identity(kind, type->scalar)));
 }
 
-/* What changes nothing. */
-static tile_value identity_of(rows *r, size_t index) {
+tile_value rows_identity_of(rows *r, size_t index) {
     const tile_type *type = rows_type(r, index);
     if (rows_is_sort(r, index)) return last_of(r, index);
     if (rows_leaves_nan_out(r, index))
@@ -98,24 +97,23 @@ static tile_value identity_of(rows *r, size_t index) {
     return tile_build_constant(&r->k.b, type, tile_expr_int(r->k.s->context, identity));
 }
 
-static tile_value place_along(rows *r) {
+tile_value rows_place_along(rows *r) {
     const sched_coordinate at = {(int)r->axis, NULL};
     return sched_coordinate_tile(&r->k, &at);
 }
 
-/* The elements of the tile that count. */
-static tile_value elements_of(rows *r, size_t index) {
+tile_value rows_elements_of(rows *r, size_t index) {
     sched_kernel *k = &r->k;
     sched_map map = sched_identity(&k->g->domain);
     tile_value value =
         sched_full(k, sched_value(k, rows_source(r, index), &map, rows_type(r, index)));
     if (!value.id || rows_count_nothing(r, index)) return value;
     tile_value end = sched_number(k, sched_expr(k->s, r->extent));
-    tile_value inside = tile_build_lt(&k->b, place_along(r), end);
-    return tile_build_select(&k->b, inside, value, identity_of(r, index));
+    tile_value inside = tile_build_lt(&k->b, rows_place_along(r), end);
+    return tile_build_select(&k->b, inside, value, rows_identity_of(r, index));
 }
 
-static tile_op build_along(rows *r, tile_opcode opcode, tile_value src, tile_op like) {
+tile_op rows_build_along(rows *r, tile_opcode opcode, tile_value src, tile_op like) {
     static const tile_attr_id more[] = {TILE_ATTR_kind, TILE_ATTR_nan, TILE_ATTR_reverse,
                                         TILE_ATTR_exclusive, TILE_ATTR_descending};
     enum { MORE = sizeof more / sizeof *more };
@@ -148,8 +146,7 @@ static tile_value of_none(rows *r, size_t index, tile_value value) {
         &k->b, any, value, number(r, rows_type(r, index), tile_kind_identity(rows_kind(r, index))));
 }
 
-/* The reduction's results, each of the type that it is computed in. */
-static void remember_results(rows *r, size_t index, tile_value value, tile_value place) {
+void rows_remember_results(rows *r, size_t index, tile_value value, tile_value place) {
     schedule *s = r->k.s;
     sched_map map = is_along(r, index) ? sched_identity(&r->k.g->domain) : row_map(r);
     tile_op op = r->k.g->reductions[index];
@@ -164,37 +161,36 @@ static void remember_results(rows *r, size_t index, tile_value value, tile_value
 static void reduce_tile(rows *r, size_t index, tile_value elements) {
     bool places = rows_finds_place(r, index);
     tile_op like = r->k.g->reductions[index];
-    tile_op op = build_along(r, tile_op_opcode(r->k.s->compute, like), elements, like);
-    remember_results(r, index, tile_op_result(r->k.f, op, 0),
-                     places ? tile_op_result(r->k.f, op, 1) : TILE_NO_VALUE);
+    tile_op op = rows_build_along(r, tile_op_opcode(r->k.s->compute, like), elements, like);
+    rows_remember_results(r, index, tile_op_result(r->k.f, op, 0),
+                          places ? tile_op_result(r->k.f, op, 1) : TILE_NO_VALUE);
 }
 
 /* Outputs ---------------------------------------------------------------------------------------
  */
 
-/* Whether the output has elements along the axis. */
-static bool is_long(const rows *r, const sched_output *output) {
+bool rows_is_long(const rows *r, const sched_output *output) {
     const tile_type *type = sched_type(r->k.s, r->k.s->arrays[output->array].value);
     for (unsigned d = 0; d < type->rank; d++)
         if (output->map.at[d].dim == (int)r->axis) return true;
     return false;
 }
 
-static void store_outputs(rows *r, bool of_rows) {
+void rows_store_outputs(rows *r, bool of_rows) {
     sched_kernel *k = &r->k;
     schedule *s = k->s;
     for (size_t i = 0; i < k->g->output_count && !s->failed; i++) {
         const sched_output *output = &k->g->outputs[i];
         tile_value value = s->arrays[output->array].value;
-        if (is_long(r, output) == of_rows) continue;
+        if (rows_is_long(r, output) == of_rows) continue;
         tile_value tile = sched_value(k, value, &output->map, sched_element(s, value));
         if (tile.id) sched_store(k, output->array, &output->map, tile);
     }
 }
 
-static bool has_long_output(const rows *r) {
+bool rows_has_long_output(const rows *r) {
     for (size_t i = 0; i < r->k.g->output_count; i++)
-        if (is_long(r, &r->k.g->outputs[i])) return true;
+        if (rows_is_long(r, &r->k.g->outputs[i])) return true;
     return false;
 }
 
@@ -206,161 +202,9 @@ static void build_at_once(rows *r) {
     r->k.start[r->axis] = tile_build_int(&r->k.b, 0);
     for (unsigned level = 1; level <= r->last; level++)
         for (size_t i = 0; i < r->k.g->reduction_count; i++)
-            if (r->levels[i] == level) reduce_tile(r, i, elements_of(r, i));
-    store_outputs(r, true);
-    store_outputs(r, false);
-    sched_leave(&r->k, mark);
-}
-
-/* Tile by tile -----------------------------------------------------------------------------------
- */
-
-static tile_value with_nan(rows *r, size_t index, tile_value extreme) {
-    if (rows_takes_nan(r, index))
-        tile_op_set_flag(r->k.f, tile_value_def(r->k.f, extreme), TILE_ATTR_nan);
-    return extreme;
-}
-
-static tile_value combine(rows *r, size_t index, tile_value a, tile_value b) {
-    tile_builder *to = &r->k.b;
-    switch (rows_kind(r, index)) {
-    case TILE_WORD_kind_add: return tile_build_add(to, a, b);
-    case TILE_WORD_kind_mul: return tile_build_mul(to, a, b);
-    case TILE_WORD_kind_min: return with_nan(r, index, tile_build_min(to, a, b));
-    case TILE_WORD_kind_max: return with_nan(r, index, tile_build_max(to, a, b));
-    case TILE_WORD_kind_and: return tile_build_and(to, a, b);
-    case TILE_WORD_kind_or: return tile_build_or(to, a, b);
-    case TILE_WORD_kind_xor: return tile_build_xor(to, a, b);
-    default: break;
-    }
-    SCHED_FAIL(r->k.s, r->k.g->reductions[index], "this kind of reduction is not scheduled yet");
-    return TILE_NO_VALUE;
-}
-
-/* Whether b goes before a, which has a lower coordinate: not where they are equal. */
-static tile_value is_better(rows *r, size_t index, tile_value a, tile_value b) {
-    tile_builder *to = &r->k.b;
-    bool largest = rows_kind(r, index) == TILE_WORD_kind_max;
-    tile_value better = largest ? tile_build_gt(to, b, a) : tile_build_lt(to, b, a);
-    if (!tile_scalar_is_floating(rows_type(r, index)->scalar)) return better;
-    tile_value nan = tile_build_ne(to, a, a), fine = tile_build_eq(to, b, b);
-    return tile_build_or(to, better, tile_build_and(to, nan, fine));
-}
-
-/* Carried values: one of each reduction of the level, two of those that find a place. */
-typedef struct carried {
-    size_t reductions[64];
-    unsigned count, values;
-    tile_value at[128];
-} carried;
-
-static void begin_sums(rows *r, unsigned level, carried *c) {
-    sched_kernel *k = &r->k;
-    k->start[r->axis] = tile_build_int(&k->b, 0);
-    for (size_t i = 0; i < k->g->reduction_count; i++) {
-        if (r->levels[i] != level) continue;
-        if (c->count == 64) {
-            SCHED_FAIL(k->s, k->g->reductions[i],
-                       "more than 64 reductions of the same rows: compute some of them in another "
-                       "compute");
-            return;
-        }
-        c->reductions[c->count++] = i;
-        c->at[c->values++] = sched_full(k, identity_of(r, i));
-        if (rows_finds_place(r, i)) c->at[c->values++] = sched_full(k, place_along(r));
-    }
-}
-
-static void add_elements(rows *r, const carried *c, tile_region body, tile_value *next) {
-    sched_kernel *k = &r->k;
-    for (unsigned i = 0, at = 0; i < c->count; i++) {
-        size_t index = c->reductions[i];
-        tile_value elements = elements_of(r, index);
-        tile_value sum = tile_region_arg(k->f, body, at + 1);
-        if (!elements.id) return;
-        if (!rows_finds_place(r, index)) {
-            next[at++] = combine(r, index, sum, elements);
-            continue;
-        }
-        tile_value better = is_better(r, index, sum, elements);
-        tile_value place = tile_region_arg(k->f, body, at + 2);
-        next[at++] = tile_build_select(&k->b, better, elements, sum);
-        next[at++] = tile_build_select(&k->b, better, sched_full(k, place_along(r)), place);
-    }
-}
-
-/* A loop along the rows; the builder stands in it, before its yield, until leave_loop. */
-typedef struct loop {
-    tile_op op;
-    tile_builder outside;
-    size_t mark;
-} loop;
-
-static loop enter_loop(rows *r, const tile_value *inits, unsigned count) {
-    sched_kernel *k = &r->k;
-    loop l = {.mark = sched_enter(k)};
-    l.op = tile_build_for_loop(&k->b, tile_build_int(&k->b, 0),
-                               sched_number(k, sched_expr(k->s, r->extent)),
-                               sched_number(k, k->block[r->t]), inits, count);
-    l.outside = k->b;
-    tile_region body = tile_op_region(k->f, l.op, 0);
-    k->b = tile_builder_at_end(k->f, body);
-    k->start[r->axis] = tile_region_arg(k->f, body, 0);
-    return l;
-}
-
-static void leave_loop(rows *r, const loop *l, const tile_value *next, unsigned count) {
-    tile_build_yield(&r->k.b, next, count);
-    r->k.b = l->outside;
-    sched_leave(&r->k, l->mark);
-}
-
-/* Of equal ones the lowest coordinate; where all are NaN, the first. */
-static tile_value find_place(rows *r, tile_value values, tile_value places, tile_value best) {
-    tile_builder *b = &r->k.b;
-    sched_kernel *k = &r->k;
-    tile_value here = tile_build_eq(b, values, best);
-    const tile_type *type = tile_value_type(k->f, values);
-    if (tile_scalar_is_floating(type->scalar))
-        here = tile_build_or(b, here, sched_full(k, tile_build_ne(b, best, best)));
-    tile_value candidates = tile_build_select(b, here, places, tile_build_int(b, INT32_MAX));
-    const tile_segment segments[] = {{candidates, NULL, 0}, {TILE_NO_VALUE, NULL, 0}};
-    const tile_attr axis = {.id = TILE_ATTR_axis, .expr = tile_expr_int(k->s->context, r->t)};
-    tile_op op = tile_build_op_of(b, TILE_OP_reduce, segments, 2, NULL, &axis, 1);
-    tile_op_set_text(k->f, op, TILE_ATTR_kind, "min");
-    tile_op_set_int(k->f, op, TILE_ATTR_axis, r->t);
-    return tile_op_result(k->f, op, 0);
-}
-
-static void finish_sums(rows *r, const carried *c, tile_op op) {
-    for (unsigned i = 0, at = 0; i < c->count; i++) {
-        size_t index = c->reductions[i];
-        tile_value sums = tile_op_result(r->k.f, op, at++);
-        tile_op along = build_along(r, TILE_OP_reduce, sums, r->k.g->reductions[index]);
-        tile_value best = tile_op_result(r->k.f, along, 0), place = TILE_NO_VALUE;
-        if (rows_finds_place(r, index))
-            place = find_place(r, sums, tile_op_result(r->k.f, op, at++), best);
-        remember_results(r, index, best, place);
-    }
-}
-
-static void build_tile_by_tile(rows *r) {
-    size_t mark = sched_enter(&r->k);
-    for (unsigned level = 1; level <= r->last && !r->k.s->failed; level++) {
-        carried c = {.count = 0};
-        tile_value next[128];
-        begin_sums(r, level, &c);
-        loop l = enter_loop(r, c.at, c.values);
-        add_elements(r, &c, tile_op_region(r->k.f, l.op, 0), next);
-        leave_loop(r, &l, next, c.values);
-        finish_sums(r, &c, l.op);
-    }
-    store_outputs(r, true);
-    if (has_long_output(r)) {
-        loop l = enter_loop(r, NULL, 0);
-        store_outputs(r, false);
-        leave_loop(r, &l, NULL, 0);
-    }
+            if (r->levels[i] == level) reduce_tile(r, i, rows_elements_of(r, i));
+    rows_store_outputs(r, true);
+    rows_store_outputs(r, false);
     sched_leave(&r->k, mark);
 }
 
@@ -394,18 +238,50 @@ static void set_tiles(rows *r, int beside, const tile_expr *other, const tile_ex
     sched_set_tile(&r->k, r->axis, r->t, along);
 }
 
-/* Rows lie side by side in memory, or their elements do: then tiles are as wide as sectors ask for,
- * and go down the axis. */
+enum { COLUMN_POINTS = 7 };
+
+/* No wider than the array is, if that is known, and taller then. Returns how many there are. */
+static unsigned list_columns(const rows *r, int beside, int points[COLUMN_POINTS * 3]) {
+    static const int shapes[COLUMN_POINTS][3] = {{16, 128, 4}, {32, 128, 8}, {32, 64, 8},
+                                                 {64, 32, 8},  {128, 32, 8}, {64, 64, 8},
+                                                 {16, 256, 8}};
+    int64_t extent = sched_constant(r->k.g->domain.extents[beside]);
+    unsigned count = 0;
+    for (unsigned i = 0; i < COLUMN_POINTS; i++) {
+        int width = extent < 0 ? shapes[i][1] : power_above(extent, shapes[i][1]);
+        int height = shapes[i][0] * (shapes[i][1] / width);
+        bool there = false;
+        for (unsigned p = 0; p < count; p++)
+            there |= points[3 * p] == height && points[3 * p + 1] == width;
+        if (there) continue;
+        points[3 * count] = height;
+        points[3 * count + 1] = width;
+        points[3 * count++ + 2] = shapes[i][2];
+    }
+    return count;
+}
+
+/* Rows lie side by side in memory, or their elements do: then tiles are as wide as the L2's lines
+ * ask for, and go down the axis. */
 static void build_columns(rows *r, int beside) {
-    static const int points[] = {64, 32, 8, 128, 32, 8, 32, 64, 8, 32, 128, 8, 16, 256, 8};
+    enum { LIKELY = 16 };
+    int points[COLUMN_POINTS * 3];
+    unsigned count = list_columns(r, beside, points);
+    int64_t blocks = rows_count_others(r, beside, points[1]);
     const tile_expr *params[] = {sched_add_param(&r->k, "rows"), sched_add_param(&r->k, "columns"),
                                  sched_add_param(&r->k, "num_warps")};
+    const tile_expr *parts[2];
+    bool splits = rows_may_split(r, points[0], blocks);
     set_tiles(r, beside, params[1], params[0]);
-    sched_add_tune(&r->k, params, 3, points, 5);
+    sched_add_tune(&r->k, params, 3, points, count);
+    if (splits) rows_add_splits(r, points[0], blocks, LIKELY, parts);
     sched_set_warps(&r->k, params[2]);
     sched_set_grid(&r->k, (int)r->axis);
     rows_choose_pad(r);
-    build_tile_by_tile(r);
+    if (splits)
+        rows_build_in_parts(r, parts[0], parts[1]);
+    else
+        rows_build_tile_by_tile(r);
 }
 
 /* Rows of known extent: several in a tile where they are short. */
@@ -441,7 +317,7 @@ static void build_either(rows *r, int beside, const tile_expr *block) {
         k->b = tile_builder_at_end(k->f, tile_op_region(k->f, both, i));
         set_tiles(r, beside, constant(r, 1), i ? quarter(r, block) : block);
         if (i)
-            build_tile_by_tile(r);
+            rows_build_tile_by_tile(r);
         else
             build_at_once(r);
         tile_build_yield(&k->b, NULL, 0);
@@ -449,22 +325,27 @@ static void build_either(rows *r, int beside, const tile_expr *block) {
     k->b = outside;
 }
 
-/* One row for each block. */
+/* One row for each block, or for the blocks of its parts. */
 static void build_unknown(rows *r, int beside) {
     static const int points[] = {8192, 8, 8192, 16, 4096, 8, 4096, 4, 2048, 4, 1024, 4, 16384, 16};
     static const int summed[] = {8192, 8, 8192, 4, 4096, 4, 2048, 4, 1024, 4};
     const tile_expr *params[] = {sched_add_param(&r->k, "block"),
                                  sched_add_param(&r->k, "num_warps")};
-    bool once = r->last == 1 && !has_long_output(r);
+    const tile_expr *parts[2];
+    bool once = r->last == 1 && !rows_has_long_output(r);
+    int64_t blocks = rows_count_others(r, -1, 1);
+    /* Rows whose number nobody knows are many, as a rule. */
+    bool splits = (once || blocks >= 0) && rows_may_split(r, summed[0], blocks);
     set_tiles(r, beside, constant(r, 1), params[0]);
     sched_add_tune(&r->k, params, 2, once ? summed : points, once ? 5 : 7);
+    if (splits) rows_add_splits(r, summed[0], blocks, 1, parts);
     sched_set_warps(&r->k, params[1]);
     sched_set_grid(&r->k, (int)r->axis);
     rows_choose_pad(r);
-    if (once)
-        build_tile_by_tile(r);
-    else if (r->known >= 0)
-        build_tile_by_tile(r);
+    if (splits)
+        rows_build_in_parts(r, parts[0], parts[1]);
+    else if (once || r->known >= 0)
+        rows_build_tile_by_tile(r);
     else
         build_either(r, beside, params[0]);
 }

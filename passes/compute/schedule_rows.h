@@ -37,6 +37,43 @@ static inline bool rows_takes_nan(const rows *r, size_t index) {
 /* The number of the reduction whose result the value is, -1: none's. */
 int rows_find(const rows *r, tile_value value);
 
+/* schedule_rows.c */
+
+/* What changes nothing when it is combined with others. */
+tile_value rows_identity_of(rows *r, size_t index);
+/* The coordinates of the tile's elements along the axis. */
+tile_value rows_place_along(rows *r);
+/* The elements of the tile that count; the others change nothing. */
+tile_value rows_elements_of(rows *r, size_t index);
+/* An operation along the tile's axis that is, but for that, like one of the compute's. */
+tile_op rows_build_along(rows *r, tile_opcode opcode, tile_value src, tile_op like);
+/* The reduction's results, each of the type that it is computed in. */
+void rows_remember_results(rows *r, size_t index, tile_value value, tile_value place);
+/* Those that have one element for each row, or the others. */
+void rows_store_outputs(rows *r, bool of_rows);
+/* Whether the output has elements along the axis. */
+bool rows_is_long(const rows *r, const sched_output *output);
+bool rows_has_long_output(const rows *r);
+
+/* schedule_sums.c: rows that no tile holds. */
+
+void rows_build_tile_by_tile(rows *r);
+/* By blocks that have a part of the rows each; rows_may_split says whether that can be. */
+void rows_build_in_parts(rows *r, const tile_expr *split, const tile_expr *strategy);
+
+/* schedule_parts.c: how many parts there are. */
+
+/* Blocks whose tiles have so many elements along `beside`, one along the other dims but the axis;
+ * -1: not known. */
+int64_t rows_count_others(const rows *r, int beside, int64_t columns);
+/* Whether the reductions should be cut into parts, and can be; a remark says why not. Tiles have
+ * `along` elements along the axis, and without parts there are so many blocks, -1: not known. */
+bool rows_may_split(const rows *r, int64_t along, int64_t blocks);
+/* Gives the kernel the parameters `split` and `strategy`, and points for them; `likely` is the
+ * first split where blocks are not known. */
+void rows_add_splits(rows *r, int64_t along, int64_t blocks, int likely,
+                     const tile_expr *params[2]);
+
 /* schedule_behind.c: elements of a tile behind the end of its rows. */
 
 /* Whether NaN is what changes nothing: a largest or smallest float. */

@@ -440,8 +440,25 @@ static int64_t choose_group(const split *s, const split_pieces *pieces) {
     return group;
 }
 
+static int64_t round_up_to_power(int64_t count) {
+    int64_t power = 1;
+    while (power < count) power *= 2;
+    return power;
+}
+
+/* Sums of rows and of everything: one thread would have all parts of an element or two. All threads
+ * load some of them, as rows of one tile, and these are reduced. Rows behind the last part would
+ * count, but for sums. */
+static bool are_few(const split *s, const split_pieces *pieces) {
+    enum { FEW = 4, MANY = 16, MOST = 8192 };
+    if (pieces->count > 1 || s->factor < MANY || s->factor > MOST / FEW) return false;
+    for (unsigned i = 0; i < s->count; i++)
+        if (tile_type_elements(split_part_type(s, i)) > FEW) return false;
+    return split_only_adds(s) || s->factor == round_up_to_power(s->factor);
+}
+
 bool split_adds_rows(const split *s, const split_pieces *pieces) {
-    return choose_group(s, pieces) > 1;
+    return are_few(s, pieces) || choose_group(s, pieces) > 1;
 }
 
 static const tile_type *rows_of(const split *s, const tile_type *row, int64_t rows) {
@@ -489,11 +506,43 @@ static tile_value sum_rows(split *s, tile_builder *b, const split_pieces *pieces
     return sum;
 }
 
+static tile_value reduce_rows(const split *s, tile_builder *b, unsigned i, tile_value rows) {
+    const tile_attr axis = {.id = TILE_ATTR_axis, .expr = tile_expr_int(s->context, 0)};
+    const tile_segment segments[] = {{rows, NULL, 0}, {TILE_NO_VALUE, NULL, 0}};
+    tile_op op = tile_build_op_of(b, TILE_OP_reduce, segments, 2, NULL, &axis, 1);
+    tile_op_set_text(b->function, op, TILE_ATTR_kind,
+                     s->combine[i] == TILE_OP_max   ? "max"
+                     : s->combine[i] == TILE_OP_min ? "min"
+                                                    : "add");
+    tile_op_set_int(b->function, op, TILE_ATTR_axis, 0);
+    if (s->nan[i]) tile_op_set_flag(b->function, op, TILE_ATTR_nan);
+    return tile_op_result(b->function, op, 0);
+}
+
+/* All parts of carried value i, which has few elements. */
+static tile_value reduce_few(const split *s, tile_builder *b, unsigned i, tile_value tile,
+                             tile_value tiles, tile_value parts) {
+    const tile_type *type = split_part_type(s, i);
+    const int64_t dims[] = {round_up_to_power(s->factor), tile_type_elements(type)};
+    tile_value elements = tile_build_int(b, dims[1]);
+    tile_value extents[] = {tile_build_int(b, s->factor), tile_build_mul(b, tiles, elements)};
+    tile_value place[] = {tile_build_int(b, 0), tile_build_mul(b, tile, elements)};
+    tile_value matrix = tile_build_view(b, tile_build_base(b, parts), extents, 2, NULL, 0, NULL);
+    tile_value rows = tile_build_load(b, matrix, place, 2, TILE_NO_VALUE,
+                                      tile_type_tile(s->context, type->scalar, 2, dims));
+    return tile_build_reshape(b, reduce_rows(s, b, i, rows), TILE_NO_VALUE, type);
+}
+
 void split_sum_pieces(split *s, tile_builder *b, const split_pieces *pieces, tile_value first,
                       tile_value tile, tile_value tiles, const tile_value *parts,
                       tile_value *sums) {
     tile_function *f = s->f;
     int64_t group = choose_group(s, pieces);
+    for (unsigned i = 0; i < s->count && are_few(s, pieces); i++) {
+        const tile_type *own = tile_value_type(f, tile_op_result(f, s->loop, i));
+        sums[i] = split_as_type(b, reduce_few(s, b, i, tile, tiles, parts[i]), own);
+    }
+    if (are_few(s, pieces)) return;
     if (group > 1) {
         const tile_type *own = tile_value_type(f, tile_op_result(f, s->loop, 0));
         sums[0] = sum_rows(s, b, pieces, group, first, tile, tiles, parts[0]);
