@@ -99,6 +99,7 @@ typedef struct sheet {
     const char *strategy;        /* NULL: it is whole */
     tune_cost cost;              /* of a block */
     double tiles, blocks, steps; /* steps: iterations of the loop */
+    double rounds;               /* of loads that a block waits for */
     double each;          /* tiles of a block, or parts of them: 1, or, of stream_k, any number */
     double last, members; /* stream_k: a block's share of a tile of the last round, which so many
                              blocks have; 1: none is shared */
@@ -150,6 +151,7 @@ static void deal_out(sheet *s) {
         share = ceil(w->trips / s->factor) / w->trips;
     }
     s->steps = share * w->trips;
+    s->rounds = share * w->rounds;
     s->cost = (tune_cost){.operations = s->each * once->operations + share * loop->operations,
                           .wgmma = s->each * once->wgmma + share * loop->wgmma,
                           .reads = s->each * once->reads + share * loop->reads,
@@ -341,13 +343,14 @@ static double time_streams(const sheet *s) {
     double each = ceil(s->blocks / places(s));
     double registers = s->w->widest / 4 / (32.0 * s->w->warps);
     double resident = least(count_resident(s, registers), each);
-    double waits = each / resident * (load_once + s->w->rounds * load_again);
+    double waits = each / resident * (load_once + s->rounds * load_again);
     double asked = s->blocks * s->cost.loaded / (L2_PER_CYCLE * s->m->sms * s->m->clock);
-    return launch + start + longest(waits, time_memory(s) * s->w->lines, asked);
+    return launch + start + longest(waits, time_memory(s) * s->w->lines, asked) +
+           time_parts(s, resident);
 }
 
 static double estimate(const sheet *s) {
-    if (!(s->cost.operations > 0) && !s->strategy && s->w->widest > 0)
+    if (!(s->cost.operations > 0) && s->w->widest > 0)
         return time_streams(s) + s->w->meets * l2_latency;
     double each = ceil(s->blocks / places(s)),
            resident = least(count_resident(s, registers_of(s)), each);

@@ -1,10 +1,12 @@
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/tune/choose.h"
 #include "runtime/tune/model.h"
 #include "test/unit/text_fixture.h"
 #include "test/unit/tune_product.h"
+#include "tile/compile.h"
 
 /* As tools/kernels/matmul.tile, with fewer points. */
 static const char product[] = TUNE_PRODUCT(
@@ -354,5 +356,60 @@ Test(tune_choose, nothing_is_reported_where_nothing_fits) {
     text_open(&x);
     cr_expect_str_eq(choose(&x, large, "sm_90a", 1, 1, 1), "");
     cr_expect_eq(x.errors, 0);
+    text_close(&x);
+}
+
+/* Reductions that are scheduled ---------------------------------------------------------------- */
+
+static const char reductions[] =
+    "compute @columns<m: dim, n: dim>(%x: tensor<f16[m, n]>) -> (%y: tensor<f32[1, n]>) {\n"
+    "  %y = reduce_add(f32(%x), axis = 0)\n"
+    "}\n"
+    "compute @rows<m: dim, n: dim>(%x: tensor<f16[m, n]>) -> (%y: tensor<f32[m, 1]>) {\n"
+    "  %y = reduce_add(f32(%x), axis = 1)\n"
+    "}\n";
+
+/* Into how many parts the reduction is cut at these sizes. */
+static long choose_split(text_fixture *x, const char *compute, int64_t m, int64_t n) {
+    const int64_t sizes[] = {m, n, 0, 0};
+    const tile_device device = {.target = tile_target_find("sm_90a"), .num_sms = 132};
+    tile_module *module = text_parse(x, reductions);
+    unsigned given = 0, count = 0;
+    const char *name;
+    long split = 0;
+    cr_assert(module, "%s", x->messages);
+    cr_assert_eq(tile_schedule(module, compute, device.target, NULL, &given, &name), TILE_OK, "%s",
+                 x->messages);
+    const tile_binding *bindings =
+        tune_choose_point(&device, module, name, NULL, 0, sizes, &x->arena, &count);
+    for (unsigned i = 0; bindings && i < count; i++)
+        if (strcmp(bindings[i].name, "split") == 0) split = strtol(bindings[i].value, NULL, 10);
+    tile_module_destroy(module);
+    return split;
+}
+
+/* Parts where blocks would leave multiprocessors idle for long, none where there are blocks enough,
+ * or so little to do that a second launch costs more. */
+Test(tune_choose, few_columns_and_rows_are_cut_into_parts) {
+    static const struct {
+        const char *compute;
+        int64_t m, n;
+        long least, most;
+    } cases[] = {
+        {"columns", 8192, 8192, 4, 64},    {"columns", 4096, 4096, 4, 64},
+        {"columns", 65536, 64, 64, 1024},  {"columns", 1000000, 128, 64, 1024},
+        {"columns", 8192, 131072, 1, 1},   {"columns", 37, 50, 1, 1},
+        {"columns", 1, 1, 1, 1},           {"columns", 2, 300000, 1, 1},
+        {"rows", 1, 100000000, 256, 1024}, {"rows", 2, 300000, 16, 64},
+        {"rows", 16, 100000, 4, 16},       {"rows", 8192, 8192, 1, 1},
+        {"rows", 1, 8192, 1, 1},           {"rows", 1000000, 128, 1, 1},
+    };
+    text_fixture x;
+    text_open(&x);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        long split = choose_split(&x, cases[i].compute, cases[i].m, cases[i].n);
+        cr_expect(cases[i].least <= split && split <= cases[i].most, "%s %lld %lld: %ld parts",
+                  cases[i].compute, (long long)cases[i].m, (long long)cases[i].n, split);
+    }
     text_close(&x);
 }
