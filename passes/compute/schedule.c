@@ -285,21 +285,52 @@ static bool follows(const tile_function *kernel, const tile_function *leader) {
     return same;
 }
 
+/* The tune clause of a reduction's parts; NULL: it has none. */
+static const tile_tune_clause *find_parts(const sched_group *g) {
+    for (size_t i = 0; i < g->kernel->tune_count && g->kind == SCHED_ROWS; i++)
+        if (strcmp(g->kernel->tunes[i].names[0], SCHED_SPLIT) == 0) return &g->kernel->tunes[i];
+    return NULL;
+}
+
+static const char *numbered(schedule *s, const char *name, size_t group) {
+    return tile_arena_format(s->arena, "%s_%zu", name, group + 1);
+}
+
+/* How many parts a kernel's reductions have is a matter of its own: the plan has parameters for
+ * each, `split_2` for the second kernel, as long as a launch can look at all of the points. */
+static void take_parts(schedule *s, tile_function *plan) {
+    enum { MOST_POINTS = 512 };
+    size_t points = 1;
+    for (size_t i = 0; i < plan->tune_count; i++) points *= plan->tunes[i].point_count;
+    for (size_t g = 0; g < s->group_count; g++) {
+        const tile_tune_clause *clause = find_parts(s->groups[g]);
+        if (!clause || points * clause->point_count > MOST_POINTS) continue;
+        const char *names[] = {numbered(s, SCHED_SPLIT, g), numbered(s, SCHED_STRATEGY, g)};
+        tile_function_add_param(plan, names[0], TILE_PARAM_int, NULL, NULL);
+        tile_function_add_param(plan, names[1], TILE_PARAM_word, NULL, NULL);
+        tile_function_add_tune(plan, 2, names, clause->point_count, clause->values);
+        points *= clause->point_count;
+    }
+}
+
 /* The plan's parameters, for the kernels that have them. */
-static unsigned list_values(schedule *s, const tile_function *kernel, tile_param_value **values) {
+static unsigned list_values(schedule *s, const tile_function *plan, size_t group,
+                            tile_param_value *values) {
+    const tile_function *kernel = s->groups[group]->kernel;
+    bool same = follows(kernel, find_leader(s));
     unsigned count = 0;
-    *values = TILE_NEW_ARRAY(s->arena, tile_param_value, kernel->param_count + 1);
-    for (size_t i = 0; i < kernel->param_count && follows(kernel, find_leader(s)); i++) {
-        const char *name = kernel->params[i].name;
-        (*values)[count++] = (tile_param_value){name, tile_expr_param(s->context, name), NULL};
+    for (size_t i = 0; i < kernel->param_count; i++) {
+        const char *name = kernel->params[i].name, *own = same ? name : numbered(s, name, group);
+        if (same || tile_function_find_param(plan, own, strlen(own)))
+            values[count++] = (tile_param_value){name, tile_expr_param(s->context, own), NULL};
     }
     return count;
 }
 
-static void launch(schedule *s, tile_builder *b, const tile_value *arrays,
-                   const tile_function *kernel) {
-    tile_param_value *values;
-    unsigned value_count = list_values(s, kernel, &values);
+static void launch(schedule *s, tile_builder *b, const tile_value *arrays, size_t group) {
+    const tile_function *kernel = s->groups[group]->kernel;
+    tile_param_value *values = TILE_NEW_ARRAY(s->arena, tile_param_value, kernel->param_count + 1);
+    unsigned value_count = list_values(s, b->function, group, values);
     tile_value *arguments = TILE_NEW_ARRAY(s->arena, tile_value, kernel->arg_count + 1);
     for (size_t i = 0; i < kernel->arg_count; i++)
         arguments[i] = plan_value_of(s, b->function, arrays, kernel->args[i].name);
@@ -337,11 +368,12 @@ static void make_plan(schedule *s) {
     tile_value *arrays = TILE_NEW_ARRAY(s->arena, tile_value, s->array_count + 1);
     tile_value *scalars = TILE_NEW_ARRAY(s->arena, tile_value, s->compute->arg_count + 1);
     if (find_leader(s)) sched_copy_points(plan, find_leader(s));
+    take_parts(s, plan);
     declare_interface(s, plan, arrays, scalars);
     set_reference(s, plan);
     tile_builder b = tile_builder_at_end(plan, plan->body);
     make_scratch(s, &b, arrays);
-    for (size_t i = 0; i < s->group_count; i++) launch(s, &b, arrays, s->groups[i]->kernel);
+    for (size_t i = 0; i < s->group_count; i++) launch(s, &b, arrays, i);
 }
 
 /* The pass ------------------------------------------------------------------------------------- */

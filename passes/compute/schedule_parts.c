@@ -80,11 +80,17 @@ bool rows_may_split(const rows *r, int64_t along, int64_t blocks) {
 
 /* Points --------------------------------------------------------------------------------------- */
 
-/* The first is what is taken where nobody knows the extents. */
-static int first_split(int64_t blocks, int likely) {
+/* Whether there are more tiles along the axis than parts. */
+static bool has_tiles(const rows *r, int64_t along, int parts) {
+    return r->known < 0 || r->known > parts * along;
+}
+
+/* What is taken where nobody knows the extents, or the device. */
+static int first_split(const rows *r, int64_t along, int64_t blocks, int likely) {
     int split = 1;
-    if (blocks < 0) return likely;
-    while (split < MOST_PARTS && blocks * split < MANY_BLOCKS) split *= 4;
+    while (split < MOST_PARTS && has_tiles(r, along, split) &&
+           (blocks < 0 ? split < likely : blocks * split < MANY_BLOCKS))
+        split *= 4;
     return split;
 }
 
@@ -101,11 +107,10 @@ static void add_tune(rows *r, const tile_expr *const *params, const int *splits,
 
 void rows_add_splits(rows *r, int64_t along, int64_t blocks, int likely,
                      const tile_expr *params[2]) {
-    int first = first_split(blocks, likely), splits[8] = {first};
+    int first = first_split(r, along, blocks, likely), splits[8] = {first};
     unsigned count = 1;
     for (int split = 1; split <= MOST_PARTS; split *= 4)
-        if (split != first && (r->known < 0 || r->known > split / 4 * along))
-            splits[count++] = split;
+        if (split != first && has_tiles(r, along, split / 4)) splits[count++] = split;
     params[0] = sched_add_param(&r->k, SCHED_SPLIT);
     tile_function_add_param(r->k.f, SCHED_STRATEGY, TILE_PARAM_word, NULL, NULL);
     params[1] = tile_expr_param(r->k.s->context, SCHED_STRATEGY);

@@ -241,13 +241,15 @@ static void set_tiles(rows *r, int beside, const tile_expr *other, const tile_ex
 enum { COLUMN_POINTS = 7 };
 
 /* No wider than the array is, if that is known, and taller then. Returns how many there are. */
-static unsigned list_columns(const rows *r, int beside, int points[COLUMN_POINTS * 3]) {
-    static const int shapes[COLUMN_POINTS][3] = {{16, 128, 4}, {32, 128, 8}, {32, 64, 8},
-                                                 {64, 32, 8},  {128, 32, 8}, {64, 64, 8},
+static unsigned list_columns(const rows *r, int beside, bool splits,
+                             int points[COLUMN_POINTS * 3]) {
+    enum { ONLY_PARTS = 2 }; /* the first ones: others would leave fewer blocks */
+    static const int shapes[COLUMN_POINTS][3] = {{16, 128, 4}, {64, 64, 8}, {64, 32, 8},
+                                                 {128, 32, 8}, {32, 64, 8}, {32, 128, 8},
                                                  {16, 256, 8}};
     int64_t extent = sched_constant(r->k.g->domain.extents[beside]);
     unsigned count = 0;
-    for (unsigned i = 0; i < COLUMN_POINTS; i++) {
+    for (unsigned i = splits ? 0 : ONLY_PARTS; i < COLUMN_POINTS; i++) {
         int width = extent < 0 ? shapes[i][1] : power_above(extent, shapes[i][1]);
         int height = shapes[i][0] * (shapes[i][1] / width);
         bool there = false;
@@ -261,17 +263,24 @@ static unsigned list_columns(const rows *r, int beside, int points[COLUMN_POINTS
     return count;
 }
 
-/* Rows lie side by side in memory, or their elements do: then tiles are as wide as the L2's lines
- * ask for, and go down the axis. */
+static bool may_split_columns(const rows *r, int beside, int64_t *blocks) {
+    int points[COLUMN_POINTS * 3];
+    list_columns(r, beside, true, points);
+    *blocks = rows_count_others(r, beside, points[1]);
+    return rows_may_split(r, points[0], *blocks);
+}
+
+/* Rows lie side by side in memory, or their elements do: then tiles are as wide as sectors ask for,
+ * and go down the axis; those of parts are wider, since there are blocks enough. */
 static void build_columns(rows *r, int beside) {
     enum { LIKELY = 16 };
+    int64_t blocks;
     int points[COLUMN_POINTS * 3];
-    unsigned count = list_columns(r, beside, points);
-    int64_t blocks = rows_count_others(r, beside, points[1]);
+    bool splits = may_split_columns(r, beside, &blocks);
+    unsigned count = list_columns(r, beside, splits, points);
     const tile_expr *params[] = {sched_add_param(&r->k, "rows"), sched_add_param(&r->k, "columns"),
                                  sched_add_param(&r->k, "num_warps")};
     const tile_expr *parts[2];
-    bool splits = rows_may_split(r, points[0], blocks);
     set_tiles(r, beside, params[1], params[0]);
     sched_add_tune(&r->k, params, 3, points, count);
     if (splits) rows_add_splits(r, points[0], blocks, LIKELY, parts);

@@ -367,11 +367,17 @@ static const char reductions[] =
     "}\n"
     "compute @rows<m: dim, n: dim>(%x: tensor<f16[m, n]>) -> (%y: tensor<f32[m, 1]>) {\n"
     "  %y = reduce_add(f32(%x), axis = 1)\n"
+    "}\n"
+    "compute @both<m: dim, n: dim>(%x: tensor<f16[m, n]>)\n"
+    "    -> (%y: tensor<f32[m, 1]>, %z: tensor<f32[1, n]>) {\n"
+    "  %y = reduce_add(f32(%x), axis = 1)\n"
+    "  %z = reduce_add(f32(%x), axis = 0)\n"
     "}\n";
 
 /* Into how many parts the reduction is cut at these sizes. */
-static long choose_split(text_fixture *x, const char *compute, int64_t m, int64_t n) {
-    const int64_t sizes[] = {m, n, 0, 0};
+static long choose_split(text_fixture *x, const char *compute, const char *parameter, int64_t m,
+                         int64_t n) {
+    const int64_t sizes[] = {m, n, 0, 0, 0};
     const tile_device device = {.target = tile_target_find("sm_90a"), .num_sms = 132};
     tile_module *module = text_parse(x, reductions);
     unsigned given = 0, count = 0;
@@ -383,7 +389,7 @@ static long choose_split(text_fixture *x, const char *compute, int64_t m, int64_
     const tile_binding *bindings =
         tune_choose_point(&device, module, name, NULL, 0, sizes, &x->arena, &count);
     for (unsigned i = 0; bindings && i < count; i++)
-        if (strcmp(bindings[i].name, "split") == 0) split = strtol(bindings[i].value, NULL, 10);
+        if (strcmp(bindings[i].name, parameter) == 0) split = strtol(bindings[i].value, NULL, 10);
     tile_module_destroy(module);
     return split;
 }
@@ -407,9 +413,20 @@ Test(tune_choose, few_columns_and_rows_are_cut_into_parts) {
     text_fixture x;
     text_open(&x);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        long split = choose_split(&x, cases[i].compute, cases[i].m, cases[i].n);
+        long split = choose_split(&x, cases[i].compute, "split", cases[i].m, cases[i].n);
         cr_expect(cases[i].least <= split && split <= cases[i].most, "%s %lld %lld: %ld parts",
                   cases[i].compute, (long long)cases[i].m, (long long)cases[i].n, split);
     }
+    text_close(&x);
+}
+
+/* Each kernel of a plan has parts of its own. */
+Test(tune_choose, kernels_of_a_plan_are_cut_on_their_own) {
+    text_fixture x;
+    text_open(&x);
+    cr_expect_eq(choose_split(&x, "both", "split_1", 8192, 8192), 1);
+    cr_expect_gt(choose_split(&x, "both", "split_2", 8192, 8192), 1);
+    cr_expect_gt(choose_split(&x, "both", "split_1", 8, 1000000), 1);
+    cr_expect_eq(choose_split(&x, "both", "split_2", 8, 1000000), 1);
     text_close(&x);
 }
