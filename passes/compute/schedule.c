@@ -15,6 +15,7 @@
  *     reduction, the group is rows: all reductions along that axis of arrays with the same extents
  *     belong to it, and whatever is computed from them (softmax, norms; schedule_rows.c). Else it
  * is element-wise (schedule_elementwise.c).
+ *   - Where few blocks would reduce much, the rows are cut into parts (schedule_parts.c).
  *   - Values that have the same domain, root or rows are computed by the same kernel.
  *
  * 16-bit floats are computed in f32 and rounded where they are cast or stored, as level 1 says.

@@ -6,8 +6,8 @@
  * map says where in the domain an element of the value is wanted, and operations that only move
  * elements change the map instead of the elements (schedule_map.c). schedule_value.c gives the tile
  * of a value for a map, schedule_memory.c loads and stores; a kind of group is a file that says
- * which tiles there are and in which order: schedule_elementwise.c, schedule_rows.c,
- * schedule_matmul.c. */
+ * which tiles there are and in which order: schedule_elementwise.c, schedule_rows.c (with
+ * schedule_sums.c, schedule_parts.c and schedule_behind.c), schedule_matmul.c. */
 #ifndef TILE_PASSES_COMPUTE_SCHEDULE_H
 #define TILE_PASSES_COMPUTE_SCHEDULE_H
 

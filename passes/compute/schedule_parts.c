@@ -47,8 +47,7 @@ static bool may_be_parts(const rows *r, size_t index) {
     if (sched_is_along(r->k.s, op)) return false; /* it has a row in one tile, and has said so */
     if (rows_finds_place(r, index))
         return miss(r, op, "blocks hand on sums, or largest and smallest elements, but no places",
-                    "take reduce_max or reduce_min where the place is not needed, or reduce a "
-                    "reshaped array first, which has more rows");
+                    "take reduce_max or reduce_min where the place is not needed");
     if (kind != TILE_WORD_kind_add && kind != TILE_WORD_kind_max && kind != TILE_WORD_kind_min)
         return miss(r, op, "parts are put together by add, max and min only",
                     "reduce a reshaped array first, which has more rows");

@@ -9,7 +9,8 @@
  *     }
  *
  * Both take the arguments of the kernel. Parts lie by part, then by tile, each row by row: every
- * access is wide, and no bound has to be looked at. Parts are added in their order. */
+ * access is wide, and no bound has to be looked at. Parts are added in an order that their number
+ * alone decides (split_share.c). */
 #include "lib/analysis/memory.h"
 #include "lib/ir/syntax.h"
 #include "passes/tile/host_value.h"
