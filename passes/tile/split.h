@@ -186,8 +186,8 @@ tile_value split_piece_begin(const split *s, const split_pieces *pieces, tile_bu
                              tile_value piece);
 /* Whether split_sum_pieces takes the parts as rows of a matrix: then they lie row by row. */
 bool split_adds_rows(const split *s, const split_pieces *pieces);
-/* Adds the pieces of all parts, which lie as split_place_part says, in an order that their number decides; sums[i] has the
- * type of carried value i's piece. */
+/* Adds the pieces of all parts, which lie as split_place_part says, in an order that their number
+ * decides; sums[i] has the type of carried value i's piece. */
 void split_sum_pieces(split *s, tile_builder *b, const split_pieces *pieces, tile_value first,
                       tile_value tile, tile_value tiles, const tile_value *parts, tile_value *sums);
 
