@@ -14,7 +14,7 @@
 
 enum {
     MOST_PARTS = 1024,
-    MANY_BLOCKS = 2 * 132, /* that fill the multiprocessors of the targets' largest */
+    MANY_BLOCKS = 256,     /* about two for each multiprocessor of the largest targets */
     TILES_OF_FEW = 4,      /* along the axis: one block is done with these at once */
     MOST_REDUCTIONS = 64,  /* that a loop carries */
 };

@@ -238,52 +238,48 @@ static void set_tiles(rows *r, int beside, const tile_expr *other, const tile_ex
     sched_set_tile(&r->k, r->axis, r->t, along);
 }
 
-enum { COLUMN_POINTS = 7 };
+enum { COLUMN_POINTS = 5 };
 
 /* No wider than the array is, if that is known, and taller then. Returns how many there are. */
-static unsigned list_columns(const rows *r, int beside, bool splits,
+static unsigned list_columns(const rows *r, int beside, bool in_parts,
                              int points[COLUMN_POINTS * 3]) {
-    enum { ONLY_PARTS = 2 }; /* the first ones: others would leave fewer blocks */
-    static const int shapes[COLUMN_POINTS][3] = {{16, 128, 4}, {64, 64, 8}, {64, 32, 8},
-                                                 {128, 32, 8}, {32, 64, 8}, {32, 128, 8},
-                                                 {16, 256, 8}};
+    /* A few wide loads for each thread. Of parts there are blocks enough, which need few registers
+     * if few warps' tiles are combined. */
+    static const int shapes[2][COLUMN_POINTS][3] = {
+        {{64, 32, 8}, {128, 32, 8}, {32, 64, 8}, {32, 128, 8}, {16, 256, 8}},
+        {{16, 128, 4}, {32, 64, 4}, {64, 32, 4}, {8, 256, 4}, {32, 128, 4}}};
     int64_t extent = sched_constant(r->k.g->domain.extents[beside]);
     unsigned count = 0;
-    for (unsigned i = splits ? 0 : ONLY_PARTS; i < COLUMN_POINTS; i++) {
-        int width = extent < 0 ? shapes[i][1] : power_above(extent, shapes[i][1]);
-        int height = shapes[i][0] * (shapes[i][1] / width);
+    for (unsigned i = 0; i < COLUMN_POINTS; i++) {
+        const int *shape = shapes[in_parts][i];
+        int width = extent < 0 ? shape[1] : power_above(extent, shape[1]);
+        int height = shape[0] * (shape[1] / width);
         bool there = false;
         for (unsigned p = 0; p < count; p++)
             there |= points[3 * p] == height && points[3 * p + 1] == width;
         if (there) continue;
         points[3 * count] = height;
         points[3 * count + 1] = width;
-        points[3 * count++ + 2] = shapes[i][2];
+        points[3 * count++ + 2] = shape[2];
     }
     return count;
 }
 
-static bool may_split_columns(const rows *r, int beside, int64_t *blocks) {
-    int points[COLUMN_POINTS * 3];
-    list_columns(r, beside, true, points);
-    *blocks = rows_count_others(r, beside, points[1]);
-    return rows_may_split(r, points[0], *blocks);
-}
-
 /* Rows lie side by side in memory, or their elements do: then tiles are as wide as sectors ask for,
- * and go down the axis; those of parts are wider, since there are blocks enough. */
+ * and go down the axis. */
 static void build_columns(rows *r, int beside) {
     enum { LIKELY = 16 };
-    int64_t blocks;
     int points[COLUMN_POINTS * 3];
-    bool splits = may_split_columns(r, beside, &blocks);
-    unsigned count = list_columns(r, beside, splits, points);
+    unsigned count = list_columns(r, beside, true, points);
+    int64_t along = points[0], blocks = rows_count_others(r, beside, points[1]);
+    bool splits = rows_may_split(r, along, blocks);
+    if (!splits) count = list_columns(r, beside, false, points);
     const tile_expr *params[] = {sched_add_param(&r->k, "rows"), sched_add_param(&r->k, "columns"),
                                  sched_add_param(&r->k, "num_warps")};
     const tile_expr *parts[2];
     set_tiles(r, beside, params[1], params[0]);
     sched_add_tune(&r->k, params, 3, points, count);
-    if (splits) rows_add_splits(r, points[0], blocks, LIKELY, parts);
+    if (splits) rows_add_splits(r, along, blocks, LIKELY, parts);
     sched_set_warps(&r->k, params[2]);
     sched_set_grid(&r->k, (int)r->axis);
     rows_choose_pad(r);

@@ -151,7 +151,7 @@ void rows_build_tile_by_tile(rows *r) {
     size_t mark = sched_enter(&r->k);
     for (unsigned level = 1; level <= r->last && !r->k.s->failed; level++) {
         carried c = {.count = 0};
-        tile_value next[128];
+        tile_value next[128] = {{0}};
         begin_sums(r, level, &c);
         loop l = enter_loop(r, c.at, c.values);
         add_elements(r, &c, tile_op_region(r->k.f, l.op, 0), next);
@@ -181,7 +181,7 @@ static const tile_type *row_type(const rows *r, const tile_type *element) {
 static void add_part(rows *r, const tile_expr *split, tile_region parts, tile_value *next) {
     sched_kernel *k = &r->k;
     const tile_expr *rows_of_all = tile_expr_multiply(k->s->context, split, k->block[r->t]);
-    tile_value end = sched_number(k, sched_expr(k->s, r->extent)), more[128];
+    tile_value end = sched_number(k, sched_expr(k->s, r->extent)), more[128] = {{0}};
     tile_value begin =
         tile_build_mul(&k->b, tile_region_arg(k->f, parts, 0), sched_number(k, k->block[r->t]));
     carried c = {.count = 0};
@@ -189,7 +189,7 @@ static void add_part(rows *r, const tile_expr *split, tile_region parts, tile_va
     loop l = enter_steps(r, begin, end, sched_number(k, rows_of_all), c.at, c.values);
     add_elements(r, &c, tile_op_region(k->f, l.op, 0), more);
     leave_loop(r, &l, more, c.values);
-    for (unsigned i = 0; i < c.count; i++) {
+    for (unsigned i = 0; i < c.count && !k->s->failed; i++) {
         size_t index = c.reductions[i];
         tile_op along = rows_build_along(r, TILE_OP_reduce, tile_op_result(k->f, l.op, i),
                                          k->g->reductions[index]);
