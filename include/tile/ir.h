@@ -106,8 +106,9 @@ typedef enum tile_operand_class {
     TILE_CLASS_any_shared,  /* of any block of its cluster */
     TILE_CLASS_barrier,     /* a shared buffer of barriers, of the block itself */
     TILE_CLASS_any_barrier, /* of any block of its cluster */
+    TILE_CLASS_global,      /* pointer or view */
     TILE_CLASS_memory,      /* view or shared */
-    TILE_CLASS_location,    /* pointer or shared */
+    TILE_CLASS_location,    /* pointer, view or shared */
     TILE_CLASS_tile,
     TILE_CLASS_tile_or_shared,
     TILE_CLASS_vector,

@@ -235,8 +235,9 @@ bool tile_is_placed(const tile_function *f, tile_op op, unsigned operand) {
     unsigned count;
     const tile_value *values = tile_op_segment(f, op, operand, &count);
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
-    return info->operands[operand].form == TILE_FORM_address && count > 2 &&
-           tile_value_type(f, values[0])->kind == TILE_TYPE_SHARED;
+    if (info->operands[operand].form != TILE_FORM_address || !count) return false;
+    tile_type_kind kind = tile_value_type(f, values[0])->kind;
+    return kind == TILE_TYPE_VIEW || (kind == TILE_TYPE_SHARED && count > 2);
 }
 
 const tile_attr *tile_op_attr(const tile_function *f, tile_op op, tile_attr_id id) {

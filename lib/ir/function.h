@@ -209,9 +209,8 @@ static inline bool tile_form_may_miss(tile_operand_form form) {
            form == TILE_FORM_optaddress;
 }
 
-/* True if operand `operand` of the row is a shared buffer at [stage,] coordinates, not at an
- * offset.
- */
+/* True if operand `operand` of the row is memory at coordinates that a thread names: a view's, or
+ * a shared buffer's with its stage; not one at an offset. */
 bool tile_is_placed(const tile_function *f, tile_op op, unsigned operand);
 
 /* True where the author writes the barriers: the function says so, or a `sync explicit` around. */

@@ -138,11 +138,12 @@ static bool fail(const tile_function *f, tile_op op, const char *what, tile_scal
     return false;
 }
 
-/* Whether a shared buffer is what is read: it has no outside. */
-static bool reads_view(const tile_function *f, tile_op op) {
+/* The view that is read, or NULL: a shared buffer or a pointer has no outside. */
+static const tile_type *view_read(const tile_function *f, tile_op op) {
     unsigned count;
     const tile_value *first = tile_op_segment(f, op, 0, &count);
-    return count && tile_value_type(f, first[0])->kind == TILE_TYPE_VIEW;
+    const tile_type *type = count ? tile_value_type(f, first[0]) : NULL;
+    return type && type->kind == TILE_TYPE_VIEW ? type : NULL;
 }
 
 /* Extents other than the axis' are the same; one that is not known yet may be. */
@@ -174,11 +175,10 @@ static bool check_axis(const tile_function *f, tile_op op) {
 bool tile_verify_gather(const tile_function *f, tile_op op) {
     int64_t integer;
     if (tile_op_opcode(f, op) == TILE_OP_gather) return check_axis(f, op);
-    tile_gather g;
     const tile_attr *pad = tile_op_attr(f, op, TILE_ATTR_pad);
-    if (!pad || !tile_gather_of(f, op, &g)) return true;
-    const tile_type *element = tile_value_type(f, g.memory);
-    if (!reads_view(f, op)) {
+    if (!pad) return true;
+    const tile_type *element = view_read(f, op);
+    if (!element) {
         tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
                     "%s: pad is what stands for elements of a view that are not read; here none "
                     "is read from a view",

@@ -51,7 +51,9 @@ static bool class_fits(const tile_infer *infer, unsigned operand, tile_value val
     case TILE_CLASS_barrier: return is_barrier(type) && !type->cluster;
     case TILE_CLASS_any_barrier: return is_barrier(type);
     case TILE_CLASS_memory: return type->kind == TILE_TYPE_VIEW || is_own_buffer(type);
-    case TILE_CLASS_location: return type->kind == TILE_TYPE_PTR || is_own_buffer(type);
+    case TILE_CLASS_global: return type->kind == TILE_TYPE_PTR || type->kind == TILE_TYPE_VIEW;
+    case TILE_CLASS_location:
+        return type->kind == TILE_TYPE_PTR || type->kind == TILE_TYPE_VIEW || is_own_buffer(type);
     case TILE_CLASS_tile: return type->kind == TILE_TYPE_TILE;
     case TILE_CLASS_tile_or_shared: return type->kind == TILE_TYPE_TILE || is_own_buffer(type);
     case TILE_CLASS_vector: return type->kind == TILE_TYPE_VECTOR;
@@ -81,8 +83,9 @@ static const char *class_words(tile_operand_class class) {
         [TILE_CLASS_any_shared] = "a shared buffer",
         [TILE_CLASS_barrier] = "a shared buffer of barriers of this block",
         [TILE_CLASS_any_barrier] = "a shared buffer of barriers",
+        [TILE_CLASS_global] = "a pointer or a view",
         [TILE_CLASS_memory] = "a view or a shared buffer",
-        [TILE_CLASS_location] = "a pointer or a shared buffer",
+        [TILE_CLASS_location] = "a pointer, a view or a shared buffer",
         [TILE_CLASS_tile] = "a tile",
         [TILE_CLASS_tile_or_shared] = "a tile or a shared buffer",
         [TILE_CLASS_vector] = "a vector",
@@ -96,9 +99,8 @@ static const char *class_words(tile_operand_class class) {
 static bool fail_class(const tile_infer *infer, unsigned operand, tile_value value) {
     const tile_op_info *info = tile_op_get_info(infer->opcode);
     const tile_type *type = tile_value_type(infer->function, value);
-    bool view = (info->operands[operand].class_ == TILE_CLASS_pointer ||
-                 info->operands[operand].class_ == TILE_CLASS_location) &&
-                type->kind == TILE_TYPE_VIEW;
+    bool view =
+        info->operands[operand].class_ == TILE_CLASS_pointer && type->kind == TILE_TYPE_VIEW;
     const char *remedy = view ? "; `base` gives its pointer" : "";
     if (type->kind == TILE_TYPE_SHARED && type->cluster)
         remedy = "; through map_shared only load_shared, store_shared, ld_shared and st_shared go";
@@ -124,8 +126,8 @@ static bool check_indices(const tile_infer *infer, tile_operand_form form, const
                           unsigned count) {
     const tile_type *base = tile_value_type(infer->function, values[0]);
     bool address = form == TILE_FORM_address || form == TILE_FORM_optaddress;
-    unsigned wanted = address                        ? 1
-                      : base->kind == TILE_TYPE_VIEW ? base->rank
+    unsigned wanted = base->kind == TILE_TYPE_VIEW   ? base->rank
+                      : address                      ? 1
                       : base->kind == TILE_TYPE_TILE ? 0
                                                      : base->stages != NULL;
     bool part = form == TILE_FORM_part;

@@ -77,18 +77,15 @@ bool tile_infer_atomic_cas(tile_infer *infer) {
 
 /* Consecutive elements of one thread. */
 bool tile_infer_atomic_thread(tile_infer *infer) {
-    const tile_type *src = type_of(infer, 0), *predicate = type_of(infer, 2);
-    if (predicate && predicate->kind != TILE_TYPE_SCALAR)
-        return fail(infer, "the predicate is one of the thread, an i1, not", predicate, "", NULL);
-    return tile_infer_is_access(infer, src, type_of(infer, 1)) && check_element(infer, src) &&
+    const tile_type *src = type_of(infer, 0);
+    return tile_infer_own_predicate(infer, 2) &&
+           tile_infer_is_access(infer, src, type_of(infer, 1)) && check_element(infer, src) &&
            result(infer, src);
 }
 
 bool tile_infer_atomic_cas_thread(tile_infer *infer) {
-    const tile_type *predicate = type_of(infer, 3);
-    if (predicate && predicate->kind != TILE_TYPE_SCALAR)
-        return fail(infer, "the predicate is one of the thread, an i1, not", predicate, "", NULL);
     const tile_type *src = type_of(infer, 0);
+    if (!tile_infer_own_predicate(infer, 3)) return false;
     if (src->kind != TILE_TYPE_SCALAR)
         return fail(infer, "a thread compares and swaps one element, a scalar, not", src, "", NULL);
     return check_desired(infer) && tile_infer_is_access(infer, src, type_of(infer, 2)) &&

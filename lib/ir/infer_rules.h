@@ -118,6 +118,8 @@ bool tile_infer_ldmatrix(tile_infer *infer);
 bool tile_infer_mma(tile_infer *infer);
 bool tile_infer_cp_async(tile_infer *infer);
 bool tile_infer_word(tile_infer *infer);
+/* That operand, if it is there, is one predicate of the thread. False after a report. */
+bool tile_infer_own_predicate(const tile_infer *infer, unsigned operand);
 /* A scalar or vector that one access of a thread moves. False after a report. */
 bool tile_infer_is_access(const tile_infer *infer, const tile_type *fragment,
                           const tile_type *memory);

@@ -101,13 +101,21 @@ bool tile_infer_is_access(const tile_infer *infer, const tile_type *fragment,
     return true;
 }
 
+bool tile_infer_own_predicate(const tile_infer *infer, unsigned operand) {
+    const tile_type *predicate = type_of(infer, operand);
+    return !predicate || predicate->kind == TILE_TYPE_SCALAR ||
+           fail(infer, "the predicate is one of the thread, an i1, not", predicate, "", NULL);
+}
+
 bool tile_infer_thread_load(tile_infer *infer) {
-    return tile_infer_is_access(infer, infer->given, type_of(infer, 0)) &&
+    return tile_infer_own_predicate(infer, 1) &&
+           tile_infer_is_access(infer, infer->given, type_of(infer, 0)) &&
            result(infer, infer->given);
 }
 
 bool tile_infer_thread_store(tile_infer *infer) {
-    return no_result(infer) && tile_infer_is_access(infer, type_of(infer, 0), type_of(infer, 1));
+    return tile_infer_own_predicate(infer, 2) && no_result(infer) &&
+           tile_infer_is_access(infer, type_of(infer, 0), type_of(infer, 1));
 }
 
 bool tile_infer_st_async(tile_infer *infer) {

@@ -58,7 +58,8 @@ static const char *class_word(tile_operand_class class) {
     case TILE_CLASS_barrier: return "barriers";
     case TILE_CLASS_any_barrier: return "barriers, of the cluster too";
     case TILE_CLASS_memory: return "view or shared";
-    case TILE_CLASS_location: return "ptr or shared";
+    case TILE_CLASS_global: return "pointer or view";
+    case TILE_CLASS_location: return "pointer, view or shared";
     case TILE_CLASS_tile: return "tile";
     case TILE_CLASS_tile_or_shared: return "tile or shared";
     case TILE_CLASS_vector: return "vector";

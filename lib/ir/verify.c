@@ -431,6 +431,12 @@ static void check_regions(verifier *v, tile_op op) {
     }
 }
 
+static bool touches_view(const tile_function *f, tile_op op, unsigned operand) {
+    unsigned count;
+    const tile_value *values = tile_op_segment(f, op, operand, &count);
+    return tile_value_type(f, values[0])->kind == TILE_TYPE_VIEW;
+}
+
 static void check_level(verifier *v, tile_op op) {
     const tile_function *f = v->f;
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
@@ -445,8 +451,8 @@ static void check_level(verifier *v, tile_op op) {
         FAIL(v, loc, "alloc_shared needs the attribute 'offset': @%s is at level 3", f->name);
     for (unsigned i = 0; i < info->operand_count; i++)
         if (tile_is_placed(f, op, i))
-            FAIL(v, loc, "%s: a shared buffer takes one offset, not coordinates: @%s is at level 3",
-                 info->name, f->name);
+            FAIL(v, loc, "%s: %s takes one offset, not coordinates: @%s is at level 3", info->name,
+                 touches_view(f, op, i) ? "the `base` of a view" : "a shared buffer", f->name);
     if (tile_op_gives_tile(f, op))
         FAIL(v, loc, "%s has a tile as its result, and @%s is at level 3", info->name, f->name);
     if (tile_op_has_attr(f, op, TILE_ATTR_pipelined))

@@ -28,13 +28,30 @@ static bool check_control(uniformity *u, tile_op op) {
     return false;
 }
 
+/* What does for one thread what the operation does for all together; NULL: nothing. */
+static const char *own_access(tile_opcode opcode) {
+    static const struct {
+        tile_opcode together;
+        const char *own;
+    } rows[] = {
+        {TILE_OP_load, "ld_global"},
+        {TILE_OP_store, "st_global"},
+        {TILE_OP_atomic, "atomic_thread"},
+        {TILE_OP_atomic_cas, "atomic_cas_thread"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].together == opcode) return rows[i].own;
+    return NULL;
+}
+
 static void refuse_divergent(uniformity *u, tile_op op, tile_value value) {
     tile_op source = tile_divergence_source(u->f, u->divergent, value);
+    const char *own = own_access(tile_op_opcode(u->f, op));
     u->status = TILE_INVALID;
     tile_report(u->pass->context, TILE_ERROR, tile_op_loc(u->f, op),
                 "%s: an operand differs between threads, and a tile operation takes uniform ones; "
-                "where the compiler cannot know that it is, write `uniform`",
-                tile_op_name(u->f, op));
+                "where the compiler cannot know that it is, write `uniform`%s%s",
+                tile_op_name(u->f, op), own ? "; a thread's own access is " : "", own ? own : "");
     if (source.id)
         tile_report(u->pass->context, TILE_NOTE, tile_op_loc(u->f, source),
                     "this %s differs between threads", tile_op_name(u->f, source));

@@ -10,6 +10,7 @@
  *   lower_late.c     what only these need, computed piece by piece, too
  *   lower_fragment.c tiles as what a thread holds of them
  *   lower_thread.c   accesses of single threads to shared buffers by coordinates
+ *   lower_element.c  .. and to views
  *   lower_atomic.c   atomic accesses
  *   lower_barrier.c  barriers in shared memory
  *   lower_copy.c     copies between views and shared buffers
@@ -71,6 +72,10 @@ typedef struct lowering {
 bool lower_thread_operands(lowering *l, tile_op op, tile_value *operands, unsigned *count,
                            uint16_t *segments);
 
+/* lower_element.c: a thread's access to a view at coordinates; false if op is none. *result: what
+ * it gives, or nothing. */
+bool lower_thread_view(lowering *l, tile_op op, tile_value *result);
+
 /* The offset of an element in a stage with this layout, from its coordinates in the new body.
  * inner: where not NULL, a tile's layout, of whose extents they are multiples; then *begin_bits are
  * those that the offset may have inside of a part of the buffer's layout. */
@@ -87,6 +92,9 @@ tile_value lower_buffer_offset(lowering *l, const tile_value *element);
 /* Whether every tile operation can be lowered. False after a diagnostic at each one that cannot.
  * ranges: by value id of f. */
 bool lower_can(tile_pass *pass, tile_function *f, const tile_range *ranges);
+
+/* lower_tiles.c: all attributes of an operation of the old body, for one of the new one. */
+void lower_copy_attrs(lowering *l, tile_op from, tile_op to);
 
 /* lower_address.c ----------------------------------------------------------------------------- */
 

@@ -47,10 +47,7 @@ static tile_value build_access(lowering *l, tile_builder *b, const atomic_op *a,
     tile_value old =
         a->swaps ? tile_build_atomic_cas_thread(b, src, desired, base, &offset, 1, predicate)
                  : tile_build_atomic_thread(b, src, base, &offset, 1, predicate);
-    tile_op_data *to = tile_op_at(l->f, tile_value_def(l->f, old));
-    const tile_op_data *from = tile_op_at(&l->old, a->op);
-    to->attrs = from->attrs;
-    to->attr_count = from->attr_count;
+    lower_copy_attrs(l, a->op, tile_value_def(l->f, old));
     return old;
 }
 

@@ -140,7 +140,7 @@ static void lower_view_arg(lowering *l, unsigned index) {
 
 /* 2. Regions keep their shape. ----------------------------------------------------------------- */
 
-static void copy_attrs(lowering *l, tile_op from, tile_op to) {
+void lower_copy_attrs(lowering *l, tile_op from, tile_op to) {
     const tile_op_data *data = tile_op_at(&l->old, from);
     tile_op_at(l->f, to)->attrs = data->attrs;
     tile_op_at(l->f, to)->attr_count = data->attr_count;
@@ -221,7 +221,7 @@ static void lower_semaphore(lowering *l, tile_op op) {
     inner.loc = l->builder.loc;
     if (lock) {
         tile_build_wait_acquire(&inner, base, &offset, 1, value);
-        copy_attrs(l, op, tile_region_at(l->f, inner.region)->last);
+        lower_copy_attrs(l, op, tile_region_at(l->f, inner.region)->last);
     } else
         tile_build_st_release(&inner, base, &offset, 1, value);
     tile_build_yield(&inner, NULL, 0);
@@ -255,7 +255,7 @@ static void lower_plain(lowering *l, tile_op op) {
     tile_op copy =
         tile_add_op(&l->builder, (tile_opcode)data->opcode, operands, count, segments,
                     lowered_types(l, data->first_result, data->result_count), data->result_count);
-    copy_attrs(l, op, copy);
+    lower_copy_attrs(l, op, copy);
     for (unsigned r = 0; r < data->region_count; r++) {
         tile_region_data from = *tile_region_at(&l->old, data->regions[r]);
         tile_region to = tile_add_region(
@@ -267,6 +267,11 @@ static void lower_plain(lowering *l, tile_op op) {
 
 /* What is of level 3 too stays as it is, with its values lowered. */
 static void lower_other(lowering *l, tile_op op, tile_opcode opcode) {
+    tile_value result;
+    if (lower_thread_view(l, op, &result)) {
+        if (result.id) set_result(l, op, result);
+        return;
+    }
     if (tile_op_is_allowed(tile_op_get_info(opcode), 3)) {
         lower_plain(l, op);
         return;

@@ -261,11 +261,28 @@ static void clear_old(const cpu_agent *agent, const cpu_insn *insn, const operan
         if (agent->mask >> i % CPU_LANES & 1) memset(o->old + i * insn->size, 0, insn->size);
 }
 
-static bool update_lane(const cpu_insn *insn, const operands *o, char *at, unsigned lane) {
+/* A lane's elements from `first` on, which follow each other in memory. */
+static bool update_lane(const cpu_insn *insn, const operands *o, char *at, unsigned lane,
+                        uint32_t first, uint32_t count) {
     bool changed = false;
-    for (uint32_t e = 0; e < insn->count / CPU_LANES; e++)
-        changed |= update_at(insn, o, at + e * insn->size, e * CPU_LANES + lane);
+    for (uint32_t e = 0; e < count; e++)
+        changed |= update_at(insn, o, at + e * insn->size, (first + e) * CPU_LANES + lane);
     return changed;
+}
+
+/* The lanes' elements from `first` on, which begin at these addresses. */
+static void update_global(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, operands *o,
+                          uint32_t active, const uint64_t addresses[CPU_LANES], uint32_t first,
+                          uint32_t count) {
+    bool orders = insn->acquires || o->released || run->program->fences;
+    for (unsigned turn = 0; turn < CPU_LANES; turn++) {
+        unsigned lane = lane_of(run, agent, turn);
+        if (!(active >> lane & 1)) continue;
+        for (uint32_t e = 0; orders && e < count; e++)
+            cpu_update_word(run, agent, insn, addresses[lane] + e * insn->size, o->released);
+        o->changed |= update_lane(insn, o, (char *)(uintptr_t)addresses[lane], lane, first, count);
+    }
+    cpu_count_sectors(run, active, addresses);
 }
 
 static bool may_leave(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint32_t active) {
@@ -275,25 +292,42 @@ static bool may_leave(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint
 CPU_HANDLER(cpu_run_atomic_global) {
     if (cpu_rests_before(run, agent)) return CPU_PAUSE;
     uint64_t addresses[CPU_LANES] = {0};
-    uint32_t bytes = insn->count / CPU_LANES * insn->size;
+    uint32_t elements = insn->count / CPU_LANES;
     uint32_t active = cpu_active_lanes(run, agent, insn, (unsigned)insn->integer);
     operands o = operands_of(run, agent, insn);
     cpu_global_addresses(run, agent, insn, insn->flag ? 2 : 1, active, addresses);
-    if (!cpu_global_lanes(run, agent, insn, active, addresses, bytes, CPU_ATOMIC_UPDATE) ||
+    if (!cpu_global_lanes(run, agent, insn, active, addresses, elements * insn->size,
+                          CPU_ATOMIC_UPDATE) ||
         !may_leave(run, agent, insn, active))
         return CPU_STOP;
     clear_old(agent, insn, &o);
     o.released = cpu_begin_updates(run, agent, insn);
-    bool orders = insn->acquires || o.released || run->program->fences;
-    for (unsigned turn = 0; turn < CPU_LANES; turn++) {
-        unsigned lane = lane_of(run, agent, turn);
-        if (!(active >> lane & 1)) continue;
-        for (uint32_t at = 0; orders && at < bytes; at += insn->size)
-            cpu_update_word(run, agent, insn, addresses[lane] + at, o.released);
-        o.changed |= update_lane(insn, &o, (char *)(uintptr_t)addresses[lane], lane);
+    update_global(run, agent, insn, &o, active, addresses, 0, elements);
+    cpu_known_drop(o.released);
+    return cpu_rest_from_updates(run, agent, insn, o.changed);
+}
+
+/* At level 2, element by element: each is inside of the view or not. */
+CPU_HANDLER(cpu_run_atomic_lanes_view) {
+    if (cpu_rests_before(run, agent)) return CPU_PAUSE;
+    uint64_t addresses[CPU_LANES] = {0};
+    uint32_t elements = insn->count / CPU_LANES;
+    uint32_t active = cpu_active_lanes(run, agent, insn, (unsigned)insn->integer);
+    unsigned memory = insn->flag ? 2 : 1;
+    operands o = operands_of(run, agent, insn);
+    for (uint32_t e = 0; e < elements; e++) {
+        uint32_t inside = cpu_view_lanes(run, agent, insn, memory, e, active, addresses);
+        if (!cpu_global_lanes(run, agent, insn, inside, addresses, insn->size, CPU_ATOMIC_UPDATE) ||
+            !cpu_poison_element_may_leave(run, agent, insn, e, inside))
+            return CPU_STOP;
+    }
+    clear_old(agent, insn, &o);
+    o.released = cpu_begin_updates(run, agent, insn);
+    for (uint32_t e = 0; e < elements; e++) {
+        uint32_t inside = cpu_view_lanes(run, agent, insn, memory, e, active, addresses);
+        update_global(run, agent, insn, &o, inside, addresses, e, 1);
     }
     cpu_known_drop(o.released);
-    cpu_count_sectors(run, active, addresses);
     return cpu_rest_from_updates(run, agent, insn, o.changed);
 }
 
@@ -312,7 +346,8 @@ CPU_HANDLER(cpu_run_atomic_lanes_shared) {
         if (!cpu_shared_update(run, agent, insn, (int)lane, cpu_thread(agent, lane), offsets[lane],
                                bytes))
             return CPU_STOP;
-        update_lane(insn, &o, (char *)agent->block->shared + offsets[lane], lane);
+        update_lane(insn, &o, (char *)agent->block->shared + offsets[lane], lane, 0,
+                    insn->count / CPU_LANES);
     }
     cpu_count_conflicts(run, active, offsets, bytes);
     return CPU_NEXT;

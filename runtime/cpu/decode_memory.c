@@ -142,7 +142,8 @@ void cpu_decode_load(cpu_decoder *d, tile_op op) {
 }
 
 void cpu_decode_inside(cpu_decoder *d, tile_op op) {
-    decode_access(d, op, cpu_run_inside, cpu_result_type(d, op), cpu_operand_type(d, op, 0));
+    cpu_handler handler = d->program->lanes > 1 ? cpu_run_inside_lanes : cpu_run_inside;
+    decode_access(d, op, handler, cpu_result_type(d, op), cpu_operand_type(d, op, 0));
     set_gather(d, op);
 }
 
@@ -351,11 +352,18 @@ static cpu_insn *add_access(cpu_decoder *d, tile_op op, cpu_handler handler,
 }
 
 void cpu_decode_ld_global(cpu_decoder *d, tile_op op) {
-    add_access(d, op, cpu_run_ld_global, cpu_result_type(d, op), 0);
+    bool view = cpu_operand_type(d, op, 0)->kind == TILE_TYPE_VIEW;
+    cpu_insn *insn =
+        add_access(d, op, view ? cpu_run_ld_view : cpu_run_ld_global, cpu_result_type(d, op), 0);
+    if (!view) return;
+    cpu_gather *gather = TILE_NEW(&d->program->arena, cpu_gather);
+    tile_pad_write(d->f, op, insn->scalar, gather->pad);
+    insn->gather = gather;
 }
 
 void cpu_decode_st_global(cpu_decoder *d, tile_op op) {
-    add_access(d, op, cpu_run_st_global, cpu_operand_type(d, op, 0), 1);
+    bool view = cpu_operand_type(d, op, 1)->kind == TILE_TYPE_VIEW;
+    add_access(d, op, view ? cpu_run_st_view : cpu_run_st_global, cpu_operand_type(d, op, 0), 1);
 }
 
 void cpu_decode_ld_shared(cpu_decoder *d, tile_op op) {
@@ -431,11 +439,11 @@ void cpu_decode_atomic_cas(cpu_decoder *d, tile_op op) {
 }
 
 static void decode_atomic_thread(cpu_decoder *d, tile_op op, unsigned memory) {
-    bool shared = cpu_operand_type(d, op, memory)->kind == TILE_TYPE_SHARED;
-    finish_atomic(d, op,
-                  add_access(d, op, shared ? cpu_run_atomic_lanes_shared : cpu_run_atomic_global,
-                             cpu_operand_type(d, op, 0), memory),
-                  memory);
+    tile_type_kind kind = cpu_operand_type(d, op, memory)->kind;
+    cpu_handler handler = kind == TILE_TYPE_SHARED ? cpu_run_atomic_lanes_shared
+                          : kind == TILE_TYPE_VIEW ? cpu_run_atomic_lanes_view
+                                                   : cpu_run_atomic_global;
+    finish_atomic(d, op, add_access(d, op, handler, cpu_operand_type(d, op, 0), memory), memory);
 }
 
 void cpu_decode_atomic_thread(cpu_decoder *d, tile_op op) {

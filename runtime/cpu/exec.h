@@ -169,6 +169,7 @@ void cpu_count_conflicts(cpu_run *run, uint32_t mask, const uint32_t offsets[CPU
 CPU_HANDLER(cpu_run_atomic);
 CPU_HANDLER(cpu_run_atomic_shared); /* level 2 */
 CPU_HANDLER(cpu_run_atomic_global); /* level 3 */
+CPU_HANDLER(cpu_run_atomic_lanes_view);
 CPU_HANDLER(cpu_run_atomic_lanes_shared);
 CPU_HANDLER(cpu_run_fence);
 /* An element becomes what insn->kind makes of it and the operand. */
@@ -205,6 +206,14 @@ CPU_HANDLER(cpu_run_store_shared);
 CPU_HANDLER(cpu_run_copy);
 CPU_HANDLER(cpu_run_lock_semaphore);
 CPU_HANDLER(cpu_run_release_semaphore);
+/* element.c: level 2, of threads. The lanes of the mask whose element, so many behind the one at
+ * their coordinates along the last dim, is inside of the view, and where it is. */
+uint32_t cpu_view_lanes(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
+                        unsigned operand, unsigned element, uint32_t mask,
+                        uint64_t addresses[CPU_LANES]);
+CPU_HANDLER(cpu_run_ld_view); /* gather: the pad */
+CPU_HANDLER(cpu_run_st_view);
+CPU_HANDLER(cpu_run_inside_lanes);
 /* A tile's rows in a view, one after the other: a tile of insn->type at these coordinates, or a
  * scalar. Where points stand in its last dim, rows have one element. */
 typedef struct cpu_rows {

@@ -40,15 +40,26 @@ CPU_HANDLER(cpu_run_poison_check) {
     return cpu_poison_may_leave(run, agent, insn, agent->mask) ? CPU_NEXT : CPU_STOP;
 }
 
-bool cpu_poison_may_leave(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
-                          uint32_t lanes) {
+static bool may_leave(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, uint32_t begin,
+                      uint32_t end, uint32_t lanes) {
     const uint8_t *poison = poison_of(agent, insn->operand[0]);
-    for (uint32_t i = 0; i < insn->count; i++) {
+    for (uint32_t i = begin; i < end; i++) {
         uint32_t lane = i % run->program->lanes;
         if (poison[i * insn->size] && lanes >> lane & 1)
             return fault_use(run, agent, insn, (int)lane, poison[i * insn->size]);
     }
     return true;
+}
+
+bool cpu_poison_may_leave(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
+                          uint32_t lanes) {
+    return may_leave(run, agent, insn, 0, insn->count, lanes);
+}
+
+bool cpu_poison_element_may_leave(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
+                                  unsigned element, uint32_t lanes) {
+    uint32_t begin = element * run->program->lanes;
+    return !insn->poison || may_leave(run, agent, insn, begin, begin + run->program->lanes, lanes);
 }
 
 bool cpu_poison_row_may_leave(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,

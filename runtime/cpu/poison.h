@@ -57,6 +57,9 @@ bool cpu_shifts(tile_opcode opcode);
  * poison is here. False after a report. */
 bool cpu_poison_may_leave(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                           uint32_t lanes);
+/* Of an instruction that may have poison: element `element` of each lane. */
+bool cpu_poison_element_may_leave(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
+                                  unsigned element, uint32_t lanes);
 bool cpu_poison_row_may_leave(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                               const uint8_t *poison, int64_t count, unsigned size);
 

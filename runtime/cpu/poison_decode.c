@@ -38,6 +38,7 @@ static bool carries_elements(tile_opcode opcode, unsigned operand) {
     case TILE_CLASS_barrier:
     case TILE_CLASS_any_barrier:
     case TILE_CLASS_memory:
+    case TILE_CLASS_global:
     case TILE_CLASS_location:
     case TILE_CLASS_tensor_map:
     case TILE_CLASS_descriptor: return false;
