@@ -10,9 +10,11 @@ bool tile_conversion_shuffles(const tile_type *tile, const tile_layout *to,
     return tile_shuffle_find(tile->layout, to, tile_scalar_bytes(tile->scalar), plan);
 }
 
-/* Stores, loads, and what the barriers before and between them hold up. */
+/* Of shared memory: a line that it serves, an access, and what the barriers before and between
+ * stores and loads hold up. */
+enum { LINE = 2, ACCESS = 1, BARRIERS = 32 };
+
 static unsigned memory_cost(const tile_type *tile, const tile_layout *to) {
-    enum { LINE = 2, ACCESS = 1, BARRIERS = 32 };
     unsigned bytes = tile_scalar_bytes(tile->scalar);
     tile_layout between = tile_layout_between(tile->layout, to, bytes);
     tile_traffic stores = tile_traffic_shared(tile->layout, &between, bytes, false),
@@ -33,4 +35,18 @@ tile_conversion tile_conversion_of(const tile_type *tile, const tile_layout *to,
     if (shuffles > *pays) return TILE_CONVERTS_BY_MEMORY;
     *pays = shuffles;
     return TILE_CONVERTS_BY_SHUFFLES;
+}
+
+/* Where indices lead nobody knows: each load is taken to meet no bank twice. */
+static unsigned gather_cost(const tile_type *tile, const tile_layout *to) {
+    enum { WORD = 4 };
+    unsigned words = (tile_scalar_bytes(tile->scalar) + WORD - 1) / WORD;
+    unsigned accesses = tile_layout_registers(tile->layout) + tile_layout_registers(to);
+    return BARRIERS + accesses * (LINE * words + ACCESS);
+}
+
+bool tile_gather_shuffles(const tile_type *tile, const tile_layout *to, unsigned axis,
+                          tile_lookup_plan *plan) {
+    return tile->scalar != TILE_i1 && tile_lookup_find(tile->layout, to, axis, plan) &&
+           tile_lookup_cost(plan, to, tile_scalar_bytes(tile->scalar)) <= gather_cost(tile, to);
 }

@@ -3,6 +3,7 @@
 #define TILE_LIB_ANALYSIS_CONVERSION_H
 
 #include "lib/ir/function.h"
+#include "lib/layout/lookup.h"
 #include "lib/layout/shuffle.h"
 
 typedef enum tile_conversion {
@@ -18,5 +19,9 @@ tile_conversion tile_conversion_of(const tile_type *tile, const tile_layout *to,
 /* The shuffles that convert such a tile; false if there are none. */
 bool tile_conversion_shuffles(const tile_type *tile, const tile_layout *to,
                               tile_shuffle_plan *plan);
+/* The shuffles that gather elements of such a tile along an axis, for a result with this layout;
+ * false if there are none, or a shared buffer is cheaper. */
+bool tile_gather_shuffles(const tile_type *tile, const tile_layout *to, unsigned axis,
+                          tile_lookup_plan *plan);
 
 #endif

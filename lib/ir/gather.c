@@ -172,9 +172,20 @@ static bool check_axis(const tile_function *f, tile_op op) {
     return true;
 }
 
+/* A shared buffer is behind no cache. */
+static bool check_cache(const tile_function *f, tile_op op) {
+    bool shared = tile_value_type(f, tile_op_operand(f, op, 1))->kind == TILE_TYPE_SHARED;
+    if (!shared || !tile_op_has_attr(f, op, TILE_ATTR_cache)) return true;
+    tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
+                "store: cache is how global memory is kept; this goes to a shared buffer, leave it "
+                "out");
+    return false;
+}
+
 bool tile_verify_gather(const tile_function *f, tile_op op) {
     int64_t integer;
     if (tile_op_opcode(f, op) == TILE_OP_gather) return check_axis(f, op);
+    if (tile_op_opcode(f, op) == TILE_OP_store && !check_cache(f, op)) return false;
     const tile_attr *pad = tile_op_attr(f, op, TILE_ATTR_pad);
     if (!pad) return true;
     const tile_type *element = view_read(f, op);

@@ -149,9 +149,24 @@ bool tile_infer_load_view(tile_infer *infer) {
     return result(infer, to) && check_moved(infer, to, 0, 1);
 }
 
+/* Element by element into a shared buffer: a tile as index tiles say, or one. */
+static bool check_scattered(const tile_infer *infer, const tile_type *from) {
+    const tile_type *buffer = type_of(infer, 1);
+    bool scalar = from->kind == TILE_TYPE_SCALAR;
+    if (!same_element(from, buffer))
+        return fail(infer, "the element types differ:", from, " and", buffer);
+    if (scalar && !tile_infer_is_part(infer, 1))
+        return fail(infer, "one element is named by all of its coordinates in", buffer, "", NULL);
+    if (!scalar && !tile_infer_points(infer, 1))
+        return fail(infer, "without index tiles store_shared stores a tile in", buffer, "", NULL);
+    return tile_infer_check_points(infer, 1, from) && tile_infer_check_predicate(infer, 2, from);
+}
+
 bool tile_infer_store_view(tile_infer *infer) {
     const tile_type *from = type_of(infer, 0);
     if (!is_movable(from))
         return fail(infer, "operand 'src' must be a tile or a scalar, not", from, "", NULL);
-    return check_moved(infer, from, 1, 2) && no_result(infer);
+    if (!no_result(infer)) return false;
+    return type_of(infer, 1)->kind == TILE_TYPE_VIEW ? check_moved(infer, from, 1, 2)
+                                                     : check_scattered(infer, from);
 }

@@ -17,6 +17,25 @@ bool tile_op_gives_tile(const tile_function *f, tile_op op) {
     return false;
 }
 
+/* The memory that a thread names by coordinates, or no value. */
+static tile_value find_placed(const tile_function *f, tile_op op) {
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
+    unsigned count;
+    for (unsigned i = 0; i < info->operand_count; i++)
+        if (tile_is_placed(f, op, i)) return tile_op_segment(f, op, i, &count)[0];
+    return TILE_NO_VALUE;
+}
+
+bool tile_verify_offsets(const tile_function *f, tile_op op) {
+    tile_value placed = find_placed(f, op);
+    if (!placed.id) return true;
+    bool view = tile_value_type(f, placed)->kind == TILE_TYPE_VIEW;
+    tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
+                "%s: %s takes one offset, not coordinates: @%s is at level 3", tile_op_name(f, op),
+                view ? "a view's `base`" : "a shared buffer", f->name);
+    return false;
+}
+
 unsigned tile_function_level_by_ops(const tile_function *f) {
     if (f->kind != TILE_KERNEL) return f->kind == TILE_COMPUTE ? 1 : 0;
     bool thread_level = false, placed = false;
@@ -26,8 +45,7 @@ unsigned tile_function_level_by_ops(const tile_function *f) {
         const tile_op_info *info = tile_op_get_info(opcode);
         if (opcode == TILE_OP_NONE) continue; /* erased */
         if (!tile_op_is_allowed(info, 3) || tile_op_gives_tile(f, op)) return 2;
-        for (unsigned i = 0; i < info->operand_count; i++)
-            if (tile_is_placed(f, op, i)) return 2;
+        if (find_placed(f, op).id) return 2;
         thread_level |= !(info->levels & TILE_LEVEL_2);
         if (tile_op_has_attr(f, op, TILE_ATTR_pipelined)) return 2;
         if (tile_op_has_attr(f, op, TILE_ATTR_split)) return 2;

@@ -12,6 +12,8 @@ unsigned tile_function_level_by_ops(const tile_function *f);
 
 /* Whether an operation may stand in a function of this level: kernels at level 2 may mix. */
 bool tile_op_is_allowed(const tile_op_info *info, unsigned level);
+/* At level 3 threads name memory by offsets: false after a diagnostic. */
+bool tile_verify_offsets(const tile_function *f, tile_op op);
 /* Operations of all levels give tiles too; at level 3 there are none. */
 bool tile_op_gives_tile(const tile_function *f, tile_op op);
 

@@ -378,10 +378,10 @@ static void check_buffers(verifier *v, tile_op op) {
     }
 }
 
-/* One thread updates a scalar, for however many warps. */
+/* One thread updates a scalar, or stores it in a shared buffer, for however many warps. */
 static bool is_for_one_thread(const tile_function *f, tile_op op) {
     tile_opcode opcode = tile_op_opcode(f, op);
-    return (opcode == TILE_OP_atomic || opcode == TILE_OP_atomic_cas) &&
+    return (opcode == TILE_OP_atomic || opcode == TILE_OP_atomic_cas || opcode == TILE_OP_store) &&
            tile_value_type(f, tile_op_operand(f, op, 0))->kind == TILE_TYPE_SCALAR;
 }
 
@@ -431,12 +431,6 @@ static void check_regions(verifier *v, tile_op op) {
     }
 }
 
-static bool touches_view(const tile_function *f, tile_op op, unsigned operand) {
-    unsigned count;
-    const tile_value *values = tile_op_segment(f, op, operand, &count);
-    return tile_value_type(f, values[0])->kind == TILE_TYPE_VIEW;
-}
-
 static void check_level(verifier *v, tile_op op) {
     const tile_function *f = v->f;
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
@@ -449,10 +443,7 @@ static void check_level(verifier *v, tile_op op) {
     if (f->level != 3) return;
     if (tile_op_opcode(f, op) == TILE_OP_alloc_shared && !tile_op_has_attr(f, op, TILE_ATTR_offset))
         FAIL(v, loc, "alloc_shared needs the attribute 'offset': @%s is at level 3", f->name);
-    for (unsigned i = 0; i < info->operand_count; i++)
-        if (tile_is_placed(f, op, i))
-            FAIL(v, loc, "%s: %s takes one offset, not coordinates: @%s is at level 3", info->name,
-                 touches_view(f, op, i) ? "the `base` of a view" : "a shared buffer", f->name);
+    if (!tile_verify_offsets(f, op)) v->errors++;
     if (tile_op_gives_tile(f, op))
         FAIL(v, loc, "%s has a tile as its result, and @%s is at level 3", info->name, f->name);
     if (tile_op_has_attr(f, op, TILE_ATTR_pipelined))

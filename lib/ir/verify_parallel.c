@@ -41,6 +41,7 @@ static bool is_scalar_code(tile_opcode opcode) {
     case TILE_OP_atomic:
     case TILE_OP_if:
     case TILE_OP_for:
+    case TILE_OP_while:
     case TILE_OP_yield:
     case TILE_OP_block_id:
     case TILE_OP_grid_dim:
@@ -74,7 +75,7 @@ static void check_inside(checker *c, tile_op op) {
     else if (!is_scalar_code(opcode))
         refuse(c, tile_op_loc(c->f, op),
                "%s cannot stand in `parallel`, whose region is code of one element: arithmetic, "
-               "if, for, elements of tiles and of memory",
+               "if, for, while, elements of tiles and of memory",
                tile_op_name(c->f, op));
     else if (array)
         refuse(c, tile_op_loc(c->f, op),

@@ -509,9 +509,11 @@ static void give_source(conversions *c, tile_op op) {
     tile_value at = tile_op_operand(c->f, op, 1);
     if (!tile_layout_equal(layout, tile_value_type(c->f, at)->layout))
         prepare_set_operand(c->f, op, 1, convert(c, op, at, layout));
-    if (!tile_op_at(c->f, op)->segment[2])
-        append_buffer(c, op, 2,
-                      buffer_type(c, tile_value_type(c->f, tile_op_operand(c->f, op, 0))));
+    tile_lookup_plan plan;
+    const tile_type *src = tile_value_type(c->f, tile_op_operand(c->f, op, 0));
+    unsigned axis = (unsigned)tile_op_attr_int(c->f, op, TILE_ATTR_axis, 0);
+    if (tile_op_at(c->f, op)->segment[2] || tile_gather_shuffles(src, layout, axis, &plan)) return;
+    append_buffer(c, op, 2, buffer_type(c, src));
 }
 
 /* One that the text has without a buffer. */

@@ -135,7 +135,7 @@ static void expand_check(expansion *e, tile_op op) {
 static bool refuse_varying(expansion *e, tile_op op, const char *what) {
     tile_report(e->pass->context, TILE_ERROR, tile_op_loc(e->f, op),
                 "%s in `parallel` must be the same for all elements; those that differ are "
-                "written with `if` in a loop of the most iterations",
+                "written with `while`, or with `if` in a loop of the most iterations",
                 what);
     e->failed = true;
     return false;
@@ -224,11 +224,26 @@ static void expand_element(expansion *e, tile_op op) {
 
 /* Memory -------------------------------------------------------------------------------------- */
 
+static unsigned has_stage(const expansion *e, const tile_value *element) {
+    return tile_value_type(e->f, element[0])->stages != NULL;
+}
+
+/* Of a view's element, or a shared buffer's, whose stage is none of its places. */
 static spread_access access_of(expansion *e, const tile_value *element, unsigned count,
                                uint32_t points) {
     spread_place places[TILE_MAX_RANK];
-    for (unsigned d = 0; d + 1 < count; d++) places[d] = place_of(e, element[1 + d]);
-    return spread_find_access(&e->x, places, count - 1, points);
+    unsigned first = 1 + has_stage(e, element);
+    for (unsigned d = 0; d + first < count; d++) places[d] = place_of(e, element[first + d]);
+    return spread_find_access(&e->x, places, count - first, points);
+}
+
+/* The access's element: what stands in the brackets needs room for a stage and coordinates. */
+static tile_segment element_of(const expansion *e, const tile_value *element,
+                               const spread_access *a, tile_value *brackets) {
+    unsigned stages = has_stage(e, element);
+    if (stages) brackets[0] = spread_of(e, element[1]).value;
+    for (unsigned d = 0; d < a->rank; d++) brackets[stages + d] = a->index[d];
+    return (tile_segment){element[0], brackets, stages + a->rank};
 }
 
 /* What is moved: a tile in the order of the access, of elements like these. */
@@ -288,14 +303,39 @@ static bool refuse_store(expansion *e, tile_op op, uint32_t missing) {
     return false;
 }
 
+/* Each element of a buffer, or of its stage, has one of the space: a tile is stored. */
+static bool store_whole(expansion *e, const tile_value *element, unsigned count, spread source) {
+    const tile_type *buffer = tile_value_type(e->f, element[0]);
+    spread_access a = access_of(e, element, count, 0);
+    tile_value stage = has_stage(e, element) ? spread_of(e, element[1]).value : TILE_NO_VALUE;
+    bool whole = a.order.rank == a.rank;
+    for (unsigned d = 0; d < a.rank && whole; d++) {
+        int64_t start, extent = 1;
+        if (a.order.dim[d] != SPREAD_NO_DIM) extent = e->x.extent[a.order.dim[d]];
+        whole = tile_value_is_int(e->f, a.index[d], &start) && !start &&
+                extent == tile_type_dim(buffer, d);
+    }
+    if (!whole || a.dims != e->x.full) return false;
+    const tile_type *moved = moved_type(e, &a, buffer);
+    tile_value tile =
+        source.dims ? in_order(e, source, &a) : tile_build_splat(&e->x.b, source.value, moved);
+    tile_build_store_shared(&e->x.b, tile, element[0], &stage, stage.id != 0);
+    return true;
+}
+
 /* What is stored, or combined: by all elements that come here. */
 static void expand_store(expansion *e, tile_op op) {
     unsigned count, ignored;
+    tile_value brackets[TILE_MAX_RANK + 1];
     bool atomic = tile_op_opcode(e->f, op) == TILE_OP_atomic;
     const tile_value *element = tile_op_segment(e->f, op, 1, &count);
     spread source = spread_of(e, tile_op_segment(e->f, op, 0, &ignored)[0]);
     spread predicate = predicate_of(e, op, 2);
     bool shared = tile_value_type(e->f, element[0])->kind == TILE_TYPE_SHARED;
+    if (has_stage(e, element) && spread_of(e, element[1]).dims &&
+        !refuse_varying(e, op, "the stage of a shared buffer"))
+        return;
+    if (shared && !atomic && !predicate.value.id && store_whole(e, element, count, source)) return;
     spread_access a = access_of(e, element, count, shared ? e->x.full : 0);
     uint32_t missing = e->x.full & ~a.dims & ~SPREAD_TILE;
     if (missing & ~predicate.dims && !atomic) {
@@ -305,7 +345,7 @@ static void expand_store(expansion *e, tile_op op) {
     bool tiles = source.dims || predicate.dims; /* of one element each, perhaps */
     if (missing || (tiles && !a.order.rank)) a = access_of(e, element, count, e->x.full);
     tile_segment segments[4] = {{in_order(e, source, &a), NULL, 0},
-                                {element[0], a.index, a.rank},
+                                element_of(e, element, &a, brackets),
                                 {in_order(e, predicate, &a), NULL, 0},
                                 {{0}, NULL, 0}};
     if (!source.dims && a.order.rank)
@@ -379,6 +419,66 @@ static void expand_for(expansion *e, tile_op op) {
                   (spread){tile_op_result(e->f, loop, i), e->x.full});
 }
 
+/* What a region of a `while` gets: of each carried value a tile, and behind them which elements go
+ * on. From now on only these do anything. */
+static void enter_while(expansion *e, tile_region from, tile_region to, unsigned carried) {
+    for (unsigned i = 0; i < carried; i++)
+        e->known[tile_region_arg(e->f, from, i).id] =
+            (spread){tile_region_arg(e->f, to, i), e->x.full};
+    e->predicate = (spread){tile_region_arg(e->f, to, carried), e->x.full};
+    e->x.b.region = to;
+    e->x.b.before = TILE_NO_OP;
+    expand_region(e, from);
+}
+
+/* What region r of the operation sends for those that go on; the others keep what they had. */
+static void keep_done(expansion *e, tile_op op, int r, tile_region to, tile_value *values) {
+    for (unsigned i = 0; i < tile_carried_count(e->f, op); i++) {
+        spread sent = spread_of(e, tile_carried_sent(e->f, op, r, i));
+        values[i] =
+            tile_build_select(&e->x.b, e->predicate.value, spread_fit(&e->x, sent, e->x.full),
+                              tile_region_arg(e->f, to, i));
+    }
+}
+
+/* Each element goes round as often as its own condition says. The loop goes on for all as long as
+ * one of them does; those that are done do nothing more. */
+static void expand_while(expansion *e, tile_op op) {
+    unsigned carried = tile_carried_count(e->f, op);
+    tile_value *values = TILE_NEW_ARRAY(e->pass->scratch, tile_value, carried + 2u);
+    const tile_type *i1 = tile_type_scalar(e->x.context, TILE_i1);
+    spread outer = e->predicate,
+           all = {tile_function_constant(e->f, i1, tile_expr_int(e->x.context, 1)), 0};
+    for (unsigned i = 0; i < carried; i++)
+        values[i] =
+            spread_fit(&e->x, spread_of(e, tile_carried_sent(e->f, op, TILE_AROUND, i)), e->x.full);
+    values[carried] = spread_fit(&e->x, outer.value.id ? outer : all, e->x.full);
+    tile_op loop = tile_build_while_loop(&e->x.b, values, carried + 1);
+    if (!loop.id) {
+        e->failed = true;
+        return;
+    }
+    tile_region test = tile_op_region(e->f, loop, 0), body = tile_op_region(e->f, loop, 1);
+    tile_builder around = e->x.b;
+    enter_while(e, tile_op_region(e->f, op, 0), test, carried);
+    if (e->failed) return;
+    keep_done(e, op, 0, test, values + 1);
+    spread goes_on = both(e, e->predicate, spread_of(e, tile_decision(e->f, op, 0)));
+    values[carried + 1] = goes_on.value;
+    values[0] = spread_any(&e->x, goes_on.value);
+    tile_build_yield(&e->x.b, values, carried + 2);
+    enter_while(e, tile_op_region(e->f, op, 1), body, carried);
+    if (e->failed) return;
+    keep_done(e, op, 1, body, values);
+    values[carried] = e->predicate.value;
+    tile_build_yield(&e->x.b, values, carried + 1);
+    e->x.b = around;
+    e->predicate = outer;
+    for (unsigned i = 0; i < carried; i++)
+        set_known(e, tile_op_result(e->f, op, i),
+                  (spread){tile_op_result(e->f, loop, i), e->x.full});
+}
+
 static void expand_op(expansion *e, tile_op op) {
     e->x.b.loc = tile_op_loc(e->f, op);
     switch (tile_op_opcode(e->f, op)) {
@@ -389,6 +489,7 @@ static void expand_op(expansion *e, tile_op op) {
     case TILE_OP_atomic: expand_store(e, op); break;
     case TILE_OP_if: expand_if(e, op); break;
     case TILE_OP_for: expand_for(e, op); break;
+    case TILE_OP_while: expand_while(e, op); break;
     case TILE_OP_assert:
     case TILE_OP_assume: expand_check(e, op); break;
     case TILE_OP_yield: break; /* its operation's */

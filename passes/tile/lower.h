@@ -16,6 +16,7 @@
  *   lower_copy.c     copies between views and shared buffers
  *   lower_tma.c      those that tensor maps can describe
  *   lower_shape.c    coordinates of a tile's elements, elements that are repeated
+ *   lower_lookup.c   a gather by shuffles
  *   lower_reduce.c   elements combined along an axis
  *   lower_scan.c     running combinations along an axis
  *   lower_sort.c     elements put in order along an axis
@@ -219,6 +220,10 @@ tile_value lower_point_offset(lowering *l, const lower_buffer_points *p, unsigne
 /* op's pad in each element of a scalar or vector of this type. */
 tile_value lower_pad_of(lowering *l, tile_op op, const tile_type *type);
 /* What was loaded under a predicate, or op's pad where that is false. */
+/* lower_lookup.c: a gather along an axis that lies in one warp, by shuffles. */
+tile_value lower_lookup(lowering *l, tile_op op, unsigned axis);
+/* A store into a shared buffer, element by element; false if op is none. */
+bool lower_scatter(lowering *l, tile_op op);
 tile_value lower_pad(lowering *l, tile_op op, tile_value loaded, tile_value predicate);
 tile_value lower_inside(lowering *l, tile_op op);
 /* Of a tile, along an axis, through its buffer. */

@@ -142,14 +142,20 @@ static void check_copy(checker *c, tile_op op, const tile_gather *g) {
              "assign-layouts");
 }
 
+/* Through a buffer, or by shuffles; and indices lie where the result does. */
+static bool can_gather(const tile_function *f, tile_op op) {
+    unsigned buffers, axis = (unsigned)tile_op_attr_int(f, op, TILE_ATTR_axis, 0);
+    tile_lookup_plan plan;
+    const tile_layout *to = tile_value_type(f, tile_op_result(f, op, 0))->layout;
+    tile_op_segment(f, op, 2, &buffers);
+    return tile_layout_equal(tile_value_type(f, tile_op_operand(f, op, 1))->layout, to) &&
+           (buffers ||
+            tile_gather_shuffles(tile_value_type(f, tile_op_operand(f, op, 0)), to, axis, &plan));
+}
+
 static void check_gather(checker *c, tile_op op) {
-    unsigned buffers;
     tile_gather g;
-    tile_op_segment(c->f, op, 2, &buffers);
-    if (tile_op_opcode(c->f, op) == TILE_OP_gather &&
-        (!buffers ||
-         !tile_layout_equal(tile_value_type(c->f, tile_op_operand(c->f, op, 1))->layout,
-                            tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout)))
+    if (tile_op_opcode(c->f, op) == TILE_OP_gather && !can_gather(c->f, op))
         fail(c, op,
              "gather: elements move between threads, which takes a shared buffer, and each has the "
              "indices of its elements; run assign-layouts");

@@ -170,6 +170,58 @@ void lower_store_scalar(lowering *l, tile_op op) {
     lower_keep_cache(l, op);
 }
 
+/* Stores to shared buffers -------------------------------------------------------------------- */
+
+static void scatter_tile(lowering *l, tile_op op, const tile_gather *gather) {
+    const tile_layout *layout = gather->type->layout;
+    lower_buffer_points p = lower_start_points(l, op, layout);
+    tile_cut cut = tile_cut_along(layout, 0, 1);
+    tile_value src = lower_mapped(l, tile_op_operand(&l->old, op, 0));
+    tile_value mask = gather->predicate.id ? lower_mapped(l, gather->predicate) : TILE_NO_VALUE;
+    bool one = mask.id && tile_value_type(l->f, mask)->kind == TILE_TYPE_SCALAR;
+    tile_value all = lower_and(l, lower_first_holder(l, layout), one ? mask : TILE_NO_VALUE);
+    for (unsigned i = 0; i < cut.count; i++) {
+        tile_value predicate;
+        unsigned register_ = tile_cut_register(&cut, i, 0);
+        tile_value offset = lower_point_offset(l, &p, register_, &predicate);
+        predicate = lower_and(l, predicate, all);
+        if (mask.id && !one)
+            predicate = lower_and(l, predicate,
+                                  tile_build_extract(&l->builder, mask, lower_int(l, register_),
+                                                     lower_part_type(l, TILE_i1, 1)));
+        tile_build_st_shared(&l->builder, lower_take(l, src, &cut, i), p.buffer, &offset, 1,
+                             predicate);
+    }
+}
+
+/* By the first thread. */
+static void scatter_scalar(lowering *l, tile_op op, const tile_gather *gather) {
+    tile_value predicate = tile_build_eq(&l->builder, l->thread, lower_int(l, 0));
+    const tile_type *buffer = tile_value_type(&l->old, gather->memory);
+    for (unsigned d = 0; d < gather->rank; d++)
+        predicate = lower_and(
+            l, predicate,
+            inside(l, lower_mapped(l, gather->index[d]), lower_int(l, tile_type_dim(buffer, d))));
+    if (gather->predicate.id)
+        predicate = lower_and(l, predicate, lower_mapped(l, gather->predicate));
+    unsigned count;
+    tile_value offset = lower_buffer_offset(l, tile_op_segment(&l->old, op, 1, &count));
+    tile_build_st_shared(&l->builder, lower_mapped(l, tile_op_operand(&l->old, op, 0)),
+                         lower_mapped(l, gather->memory), &offset, 1, predicate);
+}
+
+bool lower_scatter(lowering *l, tile_op op) {
+    tile_gather gather;
+    if (!tile_gather_of(&l->old, op, &gather) ||
+        tile_value_type(&l->old, gather.memory)->kind != TILE_TYPE_SHARED)
+        return false;
+    if (gather.type->kind == TILE_TYPE_SCALAR)
+        scatter_scalar(l, op, &gather);
+    else
+        scatter_tile(l, op, &gather);
+    return true;
+}
+
 /* Inside -------------------------------------------------------------------------------------- */
 
 static tile_value truth(lowering *l, tile_value predicate) {
@@ -196,7 +248,7 @@ tile_value lower_inside(lowering *l, tile_op op) {
 
 /* Along an axis of a tile --------------------------------------------------------------------- */
 
-/* What all threads hold is in the buffer; each takes the elements of its coordinates, but for the
+/* By shuffles if there is no buffer. Else what all threads hold is in it; each takes the elements of its coordinates, but for the
  * axis. */
 tile_value lower_gather(lowering *l, tile_op op) {
     unsigned count;
@@ -204,6 +256,7 @@ tile_value lower_gather(lowering *l, tile_op op) {
                      *at = tile_op_segment(&l->old, op, 1, &count),
                      *buffer = tile_op_segment(&l->old, op, 2, &count);
     unsigned axis = (unsigned)tile_op_attr_int(&l->old, op, TILE_ATTR_axis, 0);
+    if (!count) return lower_lookup(l, op, axis);
     const tile_type *from = tile_value_type(&l->old, src[0]);
     const tile_type *to = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
     const tile_type *place = tile_value_type(&l->old, buffer[0]);

@@ -306,6 +306,7 @@ static bool lower_scalar_transfer(lowering *l, tile_op op, tile_opcode opcode) {
 }
 
 static void lower_transfer(lowering *l, tile_op op, tile_opcode opcode) {
+    if (opcode == TILE_OP_store && lower_scatter(l, op)) return;
     if (lower_scalar_transfer(l, op, opcode)) return;
     bool is_load = opcode == TILE_OP_load || opcode == TILE_OP_load_shared;
     unsigned count, ignored;

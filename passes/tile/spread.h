@@ -80,6 +80,8 @@ typedef struct spread_access {
  * possible. */
 spread_access spread_find_access(spread_space *x, const spread_place *places, unsigned rank,
                                  uint32_t points);
+/* i1: whether a tile of i1 has an element that holds; all threads come together for it. */
+tile_value spread_any(spread_space *x, tile_value holds);
 /* Element [places] of a tile, which are inside of it where the predicate holds (no value: always);
  * no value after a diagnostic. */
 spread spread_take(spread_space *x, tile_value tile, spread_place *places, spread predicate);

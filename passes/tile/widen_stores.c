@@ -53,7 +53,8 @@ bool widen_store(const store_widening *w, tile_op op, tile_layout *wide) {
     const tile_type *type = tile_value_type(w->f, tile);
     if (type->kind != TILE_TYPE_TILE || !tile_gather_of(w->f, op, &g)) return false;
     const tile_value *element = tile_op_segment(w->f, op, 1, &count);
-    if (tile_value_type(w->f, element[0])->layout) return false;
+    const tile_type *view = tile_value_type(w->f, element[0]);
+    if (view->kind != TILE_TYPE_VIEW || view->layout) return false;
     tile_access_facts facts = tile_view_access(w->f, w->ranges, element);
     unsigned d = tile_unit_dim(&facts, tile_value_type(w->f, element[0])->rank, type->rank);
     if (d == type->rank) return false;

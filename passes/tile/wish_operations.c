@@ -126,8 +126,9 @@ const tile_value *wish_transfer(const tile_function *f, tile_op op, tile_value *
     tile_opcode opcode = tile_op_opcode(f, op);
     if (opcode != TILE_OP_load && opcode != TILE_OP_store) return NULL;
     bool loads = opcode == TILE_OP_load;
+    const tile_value *element = tile_op_segment(f, op, loads ? 0 : 1, &count);
     *tile = layouts_moved_tile(f, op);
-    return tile->id ? tile_op_segment(f, op, loads ? 0 : 1, &count) : NULL;
+    return tile->id && tile_value_type(f, element[0])->kind == TILE_TYPE_VIEW ? element : NULL;
 }
 
 static bool is_opaque(const tile_function *f, tile_value memory) {

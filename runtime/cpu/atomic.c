@@ -185,9 +185,12 @@ static bool update_shared(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
                           uint32_t offset, uint32_t element) {
     const uint8_t *poison =
         insn->poison ? agent->poison + insn->operand[0] + element * insn->size : NULL;
+    uint16_t thread = cpu_set_thread(agent, insn);
     if (!is_active(o, element)) return true;
-    if (!cpu_shared_update(run, agent, insn, -1, cpu_set_thread(agent, insn), offset, insn->size) ||
-        (poison && !cpu_poison_row_may_leave(run, agent, insn, poison, 1, insn->size)))
+    bool fine = insn->opcode == TILE_OP_store
+                    ? cpu_shared_write(run, agent, insn, -1, thread, offset, insn->size)
+                    : cpu_shared_update(run, agent, insn, -1, thread, offset, insn->size);
+    if (!fine || (poison && !cpu_poison_row_may_leave(run, agent, insn, poison, 1, insn->size)))
         return false;
     update_at(insn, o, agent->block->shared + offset, element);
     return true;
@@ -226,8 +229,8 @@ static bool update_buffer(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
     cpu_part part;
     if (insn->gather && insn->gather->points) return update_points(run, agent, insn, o);
     if (insn->type->kind == TILE_TYPE_SCALAR)
-        return find_element(run, agent, insn, &offset) &&
-               update_shared(run, agent, insn, o, offset, 0);
+        return !is_active(o, 0) || (find_element(run, agent, insn, &offset) &&
+                                    update_shared(run, agent, insn, o, offset, 0));
     if (!cpu_start_part(run, agent, insn, insn->flag ? 2 : 1, &part)) return false;
     for (int64_t row = 0; row < part.rows; row++) {
         offset = cpu_part_row(&part, insn, row);
@@ -244,6 +247,11 @@ CPU_HANDLER(cpu_run_atomic_shared) {
     if (!update_buffer(run, agent, insn, &o)) return CPU_STOP;
     if (insn->acquires) cpu_meet_own(run, agent);
     return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_scatter) {
+    operands o = operands_of(run, agent, insn);
+    return update_buffer(run, agent, insn, &o) ? CPU_NEXT : CPU_STOP;
 }
 
 /* Level 3 -------------------------------------------------------------------------------------- */

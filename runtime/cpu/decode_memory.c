@@ -148,7 +148,13 @@ void cpu_decode_inside(cpu_decoder *d, tile_op op) {
 }
 
 void cpu_decode_store(cpu_decoder *d, tile_op op) {
-    decode_access(d, op, cpu_run_store, cpu_operand_type(d, op, 0), cpu_operand_type(d, op, 1));
+    if (cpu_operand_type(d, op, 1)->kind == TILE_TYPE_SHARED) {
+        decode_access(d, op, cpu_run_scatter, cpu_operand_type(d, op, 0),
+                      cpu_operand_type(d, op, 1));
+        d->program->insns[d->program->insn_count - 1].integer = 2;
+    } else {
+        decode_access(d, op, cpu_run_store, cpu_operand_type(d, op, 0), cpu_operand_type(d, op, 1));
+    }
     set_gather(d, op);
     cpu_claim_element(d, op, 1, true);
 }

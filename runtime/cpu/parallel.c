@@ -79,6 +79,28 @@ static cpu_outcome report_conflict(cpu_run *run, cpu_agent *agent, const cpu_ins
     return CPU_STOP;
 }
 
+/* Shared memory has no addresses: what stands for them is beyond all that are. */
+#define SHARED_ADDRESS (UINT64_C(1) << 62)
+
+/* The element of a shared buffer at insn->index, by [stage,] coordinates; false if it is outside.
+ */
+static bool find_offset(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
+                        uint64_t *address) {
+    const tile_type *buffer = insn->memory;
+    unsigned stages = buffer->stages != NULL;
+    uint64_t element = 0;
+    for (unsigned i = 0; i < insn->index_count; i++) {
+        int64_t at = *(const int32_t *)cpu_at(run, agent, insn->index[i]);
+        int64_t extent =
+            i < stages ? tile_type_stage_count(buffer) : tile_type_dim(buffer, i - stages);
+        if (at < 0 || at >= extent) return false;
+        element = element * (uint64_t)extent + (uint64_t)at;
+    }
+    uint32_t base = *(const uint32_t *)cpu_at(run, agent, insn->operand[0]);
+    *address = SHARED_ADDRESS + cpu_buffer_offset(insn, base) + element * insn->size;
+    return true;
+}
+
 /* The element of a view at insn->index; false if it is outside. */
 static bool find_address(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                          uint64_t *address) {
@@ -98,7 +120,9 @@ static CPU_HANDLER(run_claim) {
     uint32_t predicate = insn->operand[1];
     if (predicate != CPU_NO_PLACE && !*(const uint8_t *)cpu_at(run, agent, predicate))
         return CPU_NEXT;
-    if (!find_address(run, agent, insn, &address)) return CPU_NEXT;
+    bool found = insn->memory->kind == TILE_TYPE_SHARED ? find_offset(run, agent, insn, &address)
+                                                        : find_address(run, agent, insn, &address);
+    if (!found) return CPU_NEXT;
     if (!agent->claims) {
         agent->claims = tile_malloc(sizeof *agent->claims);
         *agent->claims = (cpu_claims){.count = 0};
@@ -225,6 +249,7 @@ void cpu_claim_element(cpu_decoder *d, tile_op op, unsigned memory, bool stores)
     insn->index = cpu_places_of(d, element + 1, count - 1);
     insn->index_count = count - 1;
     insn->size = tile_scalar_bytes(view->type->scalar);
+    insn->memory = view->type;
     insn->name = view->name ? view->name : "";
     insn->flag = stores;
     set_coordinates(d, insn);

@@ -82,7 +82,7 @@ class Kernel:
         r, lines, names = self.random, [], []
         for _ in range(r.randint(1, 3)):
             name, pad = self.name(), " " * indent
-            kind = r.randrange(7) if depth else 0
+            kind = r.randrange(8) if depth else 0
             if kind < 3:
                 lines.append("%s%s = %s" % (pad, name, self.value()))
             elif kind == 3:
@@ -95,6 +95,8 @@ class Kernel:
                 lines.append("%s%s = load %%x[%s], %s {pad = %d}" % (pad, name, place, self.condition(), r.randint(-3, 9)))
             elif kind == 5:
                 lines.append("%s%s = if %s { yield %s } else { yield %d }" % (pad, name, *self.guarded(), r.randint(-3, 9)))
+            elif kind == 6:
+                lines += self.rounds(name, indent)
             else:
                 inner, a = self.statements(indent + 2, 0)
                 carried, index = self.name(), self.name()
@@ -102,6 +104,18 @@ class Kernel:
                 lines += inner + ["%s  yield %s + %s * %s" % (pad, carried, a, index), pad + "}"]
             names.append(name)
         return lines, " + ".join(names)
+
+    def rounds(self, name, indent):
+        """A `while` of few rounds, another number of them for each element."""
+        pad, (count, carried, b, c) = " " * indent, [self.name() for _ in range(4)]
+        test, t = self.statements(indent + 2, 0)
+        body, a = self.statements(indent + 2, 0)
+        most, start = "(%s & %d)" % (self.sum(), self.random.choice([1, 3, 7])), self.value(0)
+        left = self.name()
+        lines = ["%s%s, %s = while iter (%s = 0, %s = %s) {" % (pad, left, name, count, carried, start)] + test
+        lines += ["%s  yield %s < %s, %s, %s + (%s)" % (pad, count, most, count, carried, t)]
+        lines += ["%s} do (%s, %s) {" % (pad, b, c)] + body
+        return lines + ["%s  yield %s + 1, %s ^ (%s)" % (pad, b, c, a), pad + "}"]
 
     def place(self, d):
         """A coordinate that no other element along this dim has."""
@@ -122,13 +136,21 @@ class Kernel:
             store += ", %s" % self.condition()
         if r.randrange(3) == 0:
             store = "if %s { %s }" % (self.condition(), store)
+        shared, inside = r.randrange(2), [self.names[d] for d in order]
+        if shared:  # by coordinates that lie inside
+            body.append("    store %s, %%s[%s]" % (self.value(1), ", ".join(inside)))
         lines = ["kernel @k(%%p: i32, %%a: view<i32%s>, %%b: view<i32%s>, %%x: view<i32%s>, %%y: view<i32%s>, %%z: view<i32%s>)"
                  % (*dims, turned), "    grid [1] warps %d" % r.choice([1, 2, 4]), "{"]
         for t, name in enumerate("ab"):
             lines.append("  %%t%d = load %%%s[%s] : %s" % (t, name, ", ".join("0" for _ in self.tiles[t]), dims[t]))
-        lines.append("  %%r, %%s = parallel (%s) in %s {" % (", ".join(self.names), dims[3]))
+        if shared:
+            lines += ["  %%s = alloc_shared : shared<i32%s>" % turned]
+        lines.append("  %%r, %%q = parallel (%s) in %s {" % (", ".join(self.names), dims[3]))
         lines += body + ["    " + store, "    yield %s, %s" % (value, self.value(1)), "  }"]
-        return "\n".join(lines + ["  store %%r * 3 + %%s, %%y[%s]" % zeros, "}", ""])
+        lines += ["  store %%r * 3 + %%q, %%y[%s]" % zeros]
+        if shared:
+            lines += ["  atomic_add load_shared(%%s), %%z[%s]" % zeros]
+        return "\n".join(lines + ["}", ""])
 
 
 def main():
