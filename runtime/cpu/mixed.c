@@ -150,10 +150,11 @@ static bool check_streams(cpu_decoder *d, tile_op op, unsigned streams) {
 static void decode_region_op(cpu_decoder *d, tile_op op, void (*decode)(cpu_decoder *, tile_op)) {
     bool apart = decides_separately(d, op);
     if (apart) add_meeting(d, op);
-    if (apart && d->mixed->stream == BLOCK) return;
-    d->mixed->apart += apart;
-    decode(d, op);
-    d->mixed->apart -= apart;
+    if (!apart || d->mixed->stream != BLOCK) {
+        d->mixed->apart += apart;
+        decode(d, op);
+        d->mixed->apart -= apart;
+    }
     if (apart) add_meeting(d, op);
 }
 
