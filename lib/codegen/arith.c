@@ -331,9 +331,7 @@ static LLVMValueRef call(tile_emitter *e, const emission *row, unsigned arity, b
 /* Numbers that cannot be negative, by one that is at least 1: division is shorter then, and needs
  * no detour around 0 and -1. */
 static bool divides_unsigned(tile_emitter *e, tile_op op, tile_opcode opcode) {
-    bool division = opcode == TILE_OP_div || opcode == TILE_OP_rem || opcode == TILE_OP_mod ||
-                    opcode == TILE_OP_ceildiv;
-    if (!division || !op.id) return false;
+    if (!tile_opcode_divides(opcode) || !op.id) return false;
     if (!e->ranges) e->ranges = tile_range_analyse(e->f, &e->arena);
     return e->ranges[tile_op_operand(e->f, op, 0).id].min >= 0 &&
            e->ranges[tile_op_operand(e->f, op, 1).id].min >= 1;

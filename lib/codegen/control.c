@@ -88,15 +88,9 @@ void tile_emit_while(tile_emitter *e, tile_op op) {
 /* Undefined, not only unspecified, for some operands. */
 static bool may_trap(const tile_function *f, tile_op op) {
     int64_t divisor;
-    switch (tile_op_opcode(f, op)) {
-    case TILE_OP_div:
-    case TILE_OP_rem:
-    case TILE_OP_mod:
-    case TILE_OP_ceildiv:
-        return !tile_value_is_int(f, tile_op_operand(f, op, 1), &divisor) || divisor == 0 ||
-               divisor == -1;
-    default: return false;
-    }
+    return tile_may_divide_by_zero(f, op) ||
+           (tile_opcode_divides(tile_op_opcode(f, op)) &&
+            tile_value_is_int(f, tile_op_operand(f, op, 1), &divisor) && divisor == -1);
 }
 
 /* Copies in the background and what computes their addresses, and nothing else: a branch around

@@ -230,3 +230,14 @@ tile_manner tile_op_manner(const tile_function *f, tile_op op) {
         .rounding = rounding_of(tile_op_word(
             f, op, tile_op_opcode(f, op) == TILE_OP_round ? TILE_ATTR_kind : TILE_ATTR_round))};
 }
+
+bool tile_opcode_divides(tile_opcode opcode) {
+    return opcode == TILE_OP_div || opcode == TILE_OP_rem || opcode == TILE_OP_mod ||
+           opcode == TILE_OP_ceildiv;
+}
+
+bool tile_may_divide_by_zero(const tile_function *f, tile_op op) {
+    int64_t divisor;
+    return tile_opcode_divides(tile_op_opcode(f, op)) &&
+           (!tile_value_is_int(f, tile_op_operand(f, op, 1), &divisor) || divisor == 0);
+}

@@ -31,6 +31,11 @@ bool tile_fold_element(tile_opcode opcode, tile_scalar scalar, tile_manner manne
 bool tile_fold_real(tile_opcode opcode, tile_scalar scalar, tile_manner manner, double a, double b,
                     double c, double *result);
 
+/* div, rem, mod or ceildiv. */
+bool tile_opcode_divides(tile_opcode opcode);
+/* One of these whose divisor is not an integer constant other than 0. */
+bool tile_may_divide_by_zero(const tile_function *f, tile_op op);
+
 /* A whole number; NONE is EVEN. */
 double tile_round_whole(tile_rounding rounding, double a);
 

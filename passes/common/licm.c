@@ -40,6 +40,7 @@
  * what may be zero, because a loop that never runs never divides; and `splat` and `iota`, because a
  * tile in registers across the loop costs more than filling it again. Out of a branch in the loop,
  * which may not be taken, come scalars only: they are addresses, mostly. */
+#include "lib/ir/arith.h"
 #include "lib/ir/regions.h"
 #include "passes/pass.h"
 
@@ -53,22 +54,11 @@ static void set_depth(hoist *h, tile_value first, uint32_t count, uint32_t depth
     for (uint32_t i = 0; i < count; i++) h->depth[first.id + i] = depth;
 }
 
-static bool may_divide_by_zero(const tile_function *f, const tile_op_data *op) {
-    int64_t divisor;
-    switch (op->opcode) {
-    case TILE_OP_div:
-    case TILE_OP_rem:
-    case TILE_OP_mod:
-    case TILE_OP_ceildiv: return !tile_value_is_int(f, op->operands[1], &divisor) || divisor == 0;
-    default: return false;
-    }
-}
-
 static bool can_move(const hoist *h, tile_op id, uint32_t loop_depth) {
     const tile_op_data *op = tile_op_at(h->f, id);
     if (tile_op_effects(h->f, id) || op->region_count || op->opcode == TILE_OP_scratch ||
         op->opcode == TILE_OP_splat || op->opcode == TILE_OP_iota ||
-        op->opcode == TILE_OP_element || may_divide_by_zero(h->f, op))
+        op->opcode == TILE_OP_element || tile_may_divide_by_zero(h->f, id))
         return false;
     for (uint32_t i = 0; i < op->operand_count; i++)
         if (h->depth[op->operands[i].id] >= loop_depth) return false;
