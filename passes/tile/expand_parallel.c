@@ -35,6 +35,7 @@
  *     %n = add %w, %4 : tile<i32[16, 32]>
  *     store %n, %y[0, 0]
  *   } */
+#include "lib/ir/arith.h"
 #include "lib/ir/atomic.h"
 #include "lib/ir/regions.h"
 #include "passes/tile/spread.h"
@@ -91,6 +92,17 @@ static void set_result(expansion *e, tile_op op, tile_op made, uint32_t dims) {
         set_known(e, tile_op_result(e->f, op, i), (spread){tile_op_result(e->f, made, i), dims});
 }
 
+/* What is divided for all at once is divided where no element comes, too: by 1. Which elements come
+ * would make tiles of scalars; then it is 0 that is left out. */
+static tile_value divisor_of(expansion *e, tile_value divisor) {
+    const spread *p = &e->predicate;
+    const tile_type *type = tile_value_type(e->f, divisor);
+    tile_value one = tile_build_constant(&e->x.b, type, tile_expr_int(e->x.context, 1));
+    tile_value used = p->value;
+    if (p->dims) used = tile_build_ne(&e->x.b, divisor, tile_build_zero(&e->x.b, type));
+    return tile_build_select(&e->x.b, used, divisor, one);
+}
+
 /* Operands that are one value each, over the dims of all of them. */
 static void expand_elementwise(expansion *e, tile_op op) {
     tile_segment segments[TILE_MAX_OPERANDS] = {{{0}, NULL, 0}};
@@ -101,6 +113,9 @@ static void expand_elementwise(expansion *e, tile_op op) {
         segments[i].head = spread_fit(&e->x, spread_of(e, tile_op_operand(e->f, op, i)), dims);
     const tile_type *type =
         tile_op_result_count(e->f, op) ? tile_value_type(e->f, tile_op_result(e->f, op, 0)) : NULL;
+    if (!dims && e->predicate.value.id && tile_may_divide_by_zero(e->f, op) &&
+        !tile_scalar_is_floating(type->scalar))
+        segments[1].head = divisor_of(e, segments[1].head);
     if (type && dims) type = spread_type(&e->x, type, dims);
     set_result(e, op, rebuild(e, op, segments, type), dims);
 }
