@@ -1,6 +1,7 @@
 #include "lib/ir/rebits.h"
 
 #include "lib/ir/describe.h"
+#include "lib/support/integer.h"
 
 enum { MOST_PARTS = 8 };
 
@@ -58,10 +59,6 @@ static const tile_type *type_with(const rebits *x, const tile_type *like, const 
 
 static const tile_expr *scaled(const rebits *x, const tile_expr *extent, tile_opcode opcode) {
     return tile_expr_op(x->context, opcode, extent, tile_expr_int(x->context, x->parts), NULL);
-}
-
-static unsigned log2_of(unsigned parts) {
-    return parts == 2 ? 1 : parts == 4 ? 2 : 3;
 }
 
 /* Parts first, first + step, ..: neighbours along a new last dim, which come between those of the
@@ -140,7 +137,7 @@ static tile_value pack(rebits *x, tile_value src, tile_scalar to) {
                                          tile_type_vector(x->context, type->scalar, count));
     } else {
         tile_value split = tile_build_reshape(x->b, narrow, TILE_NO_VALUE,
-                                              type_with(x, type, last, log2_of(x->parts)));
+                                              type_with(x, type, last, tile_log2(x->parts)));
         take_apart(x, split, 0, 1, part);
     }
     for (unsigned p = 0; p < x->parts; p++) {
@@ -180,7 +177,7 @@ static bool check(const rebits *x, const tile_type *from, const tile_type *to, b
         return refuse(x, "the last extent is no multiple of the elements that make one", from, to);
     if (from->scalar == TILE_tf32 || to->scalar == TILE_tf32)
         return refuse(x, "of tf32 some bits are ignored; cast to or from f32", from, to);
-    unsigned room = from->kind == TILE_TYPE_VECTOR ? 0 : log2_of(x->parts);
+    unsigned room = from->kind == TILE_TYPE_VECTOR ? 0 : tile_log2(x->parts);
     if (from->rank + room > TILE_MAX_RANK)
         return refuse(x, "there is no room for dims of two; reshape to fewer dims first", from, to);
     return true;
