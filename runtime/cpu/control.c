@@ -263,16 +263,22 @@ CPU_HANDLER(cpu_run_extract) {
     return CPU_NEXT;
 }
 
-/* Where a lane's part of a vector begins; false after a report. */
-static bool find_part(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, unsigned lane,
-                      int32_t first) {
-    int64_t part = insn->count / run->program->lanes;
-    if (first >= 0 && first + part <= insn->integer) return true;
-    if (agent->mask >> lane & 1)
+/* Whether a part that begins there lies in a lane's vector. */
+static bool has_part(const cpu_run *run, const cpu_insn *insn, int32_t first) {
+    return first >= 0 && (int64_t)first + insn->count / run->program->lanes <= insn->integer;
+}
+
+/* The same of all lanes that are active; false after a report. */
+static bool have_parts(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
+                       const int32_t *first) {
+    for (unsigned lane = 0; lane < run->program->lanes; lane++) {
+        if (has_part(run, insn, first[lane]) || !(agent->mask >> lane & 1)) continue;
         cpu_fault(run, agent, insn, (int)lane,
-                  "out of bounds: %" PRId64 " elements from %" PRId32 " on of a vector of %" PRId64,
-                  part, first, insn->integer);
-    return false;
+                  "out of bounds: %" PRIu32 " elements from %" PRId32 " on of a vector of %" PRId64,
+                  insn->count / run->program->lanes, first[lane], insn->integer);
+        return false;
+    }
+    return true;
 }
 
 CPU_HANDLER(cpu_run_extract_at) {
@@ -281,13 +287,10 @@ CPU_HANDLER(cpu_run_extract_at) {
     const char *from = cpu_at(run, agent, insn->operand[0]);
     const int32_t *first = cpu_at(run, agent, insn->operand[1]);
     char *to = cpu_at(run, agent, insn->result);
-    for (uint32_t i = 0; i < insn->count; i++) {
-        unsigned lane = i % lanes;
-        if (find_part(run, agent, insn, lane, first[lane]))
-            memcpy(to + i * size, from + ((size_t)first[lane] * lanes + i) * size, size);
-        else if (agent->mask >> lane & 1)
-            return CPU_STOP;
-    }
+    if (!have_parts(run, agent, insn, first)) return CPU_STOP;
+    for (uint32_t i = 0; i < insn->count; i++)
+        if (has_part(run, insn, first[i % lanes]))
+            memcpy(to + i * size, from + ((size_t)first[i % lanes] * lanes + i) * size, size);
     return CPU_NEXT;
 }
 
@@ -297,14 +300,11 @@ CPU_HANDLER(cpu_run_insert) {
     const char *part = cpu_at(run, agent, insn->operand[1]);
     const int32_t *first = cpu_at(run, agent, insn->operand[2]);
     char *to = cpu_at(run, agent, insn->result);
+    if (!have_parts(run, agent, insn, first)) return CPU_STOP;
     memcpy(to, cpu_at(run, agent, insn->operand[0]), (size_t)insn->integer * lanes * size);
-    for (uint32_t i = 0; i < insn->count; i++) {
-        unsigned lane = i % lanes;
-        if (find_part(run, agent, insn, lane, first[lane]))
-            memcpy(to + ((size_t)first[lane] * lanes + i) * size, part + i * size, size);
-        else if (agent->mask >> lane & 1)
-            return CPU_STOP;
-    }
+    for (uint32_t i = 0; i < insn->count; i++)
+        if (has_part(run, insn, first[i % lanes]))
+            memcpy(to + ((size_t)first[i % lanes] * lanes + i) * size, part + i * size, size);
     return CPU_NEXT;
 }
 
