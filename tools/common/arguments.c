@@ -43,7 +43,7 @@ static bool parse_shape(const char *text, const char *at, host_array *array) {
         char *end;
         long long extent = strtoll(at, &end, 10);
         if (end == at || extent < 0 || array->rank == TILE_MAX_RANK)
-            return fail(text, "the dims are up to four numbers that are not negative");
+            return fail(text, "the dims are up to six numbers that are not negative");
         array->dims[array->rank++] = extent;
         at = end + (*end == ',');
     }

@@ -170,11 +170,11 @@ char *case_argument_text(const test_case *c, unsigned index) {
 
 /* Running ------------------------------------------------------------------------------------- */
 
-static void keep_report(const tile_diagnostic *d, void *user) {
-    if (d->severity == TILE_ERROR) tile_diagnostic_print(d, tool_append, user);
+void case_keep_error(const tile_diagnostic *d, void *tool_text_) {
+    if (d->severity == TILE_ERROR) tile_diagnostic_print(d, tool_append, tool_text_);
 }
 
-static void drop_line(const char *line, void *user) {
+void case_drop_line(const char *line, void *user) {
     (void)line, (void)user;
 }
 
@@ -229,8 +229,7 @@ static void download(const test_case *c, const running *r, case_result *result) 
     for (unsigned i = 0; i < c->count; i++) {
         if (!r->buffers[i]) continue;
         size_t bytes = bytes_of(&c->arguments[i]);
-        result->arrays[i] = (unsigned char *)tool_copy("", 0);
-        result->arrays[i] = realloc(result->arrays[i], bytes + 1);
+        result->arrays[i] = malloc(bytes + 1);
         if (!result->arrays[i]) exit(1);
         tile_buffer_read(r->buffers[i], 0, result->arrays[i], bytes);
     }
@@ -258,7 +257,7 @@ void case_run_on(test_case *c, const tile_module *module, tile_device *device,
     running r = {.device = device};
     *result = (case_result){.outcome = CASE_REFUSED};
     tool_append("", 0, &result->reports);
-    tile_context_set_sink(c->context, keep_report, &result->reports);
+    tile_context_set_sink(c->context, case_keep_error, &result->reports);
     result->outcome = launch(c, module, &r);
     if (result->outcome == CASE_RAN) download(c, &r, result);
     for (unsigned i = 0; i < c->count; i++) tile_buffer_destroy(r.buffers[i]);
@@ -271,7 +270,7 @@ void case_run(test_case *c, const tile_module *module, case_result *result) {
                                          .level = level_of(c, module),
                                          .seed = c->options->seed,
                                          .max_operations = c->options->max_operations,
-                                         .print = drop_line,
+                                         .print = case_drop_line,
                                          .pipeline = ""};
     tile_device *device;
     tile_module *copy = tile_module_clone(module);

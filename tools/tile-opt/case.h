@@ -58,6 +58,9 @@ void case_run(test_case *c, const tile_module *module, case_result *result);
 /* The same on a device of the case's context, whatever it makes of the kernel. */
 void case_run_on(test_case *c, const tile_module *module, tile_device *device, case_result *result);
 void case_free(const test_case *c, case_result *result);
+/* Sinks: errors are appended to a tool_text; what a kernel prints goes nowhere. */
+void case_keep_error(const tile_diagnostic *d, void *tool_text_);
+void case_drop_line(const char *line, void *user);
 /* The first element that differs, as text: "%c[3, 4] is 2, and was 1". False: none does. NaNs are
  * equal, and so are zeros. */
 bool case_differs(const test_case *c, const case_result *was, const case_result *is,

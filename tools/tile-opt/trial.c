@@ -46,10 +46,6 @@ typedef struct child {
     trial suspect; /* of kind TRIAL_RIGHT: there is none */
 } child;
 
-static void keep_report(const tile_diagnostic *d, void *user) {
-    if (d->severity == TILE_ERROR) tile_diagnostic_print(d, tool_append, user);
-}
-
 /* Ends the process: nothing of it is needed any more, and whoever called may be broken. */
 static _Noreturn void tell(child *c, trial_kind kind, const char *detail) {
     fprintf(c->to, "end %d\n%s", (int)kind, detail ? detail : "");
@@ -97,7 +93,7 @@ static void run_once(child *c) {
     case_result result;
     tool_text where = {NULL, 0, 0};
     case_run(&c->test, c->module, &result);
-    tile_context_set_sink(c->test.context, keep_report, &c->reports);
+    tile_context_set_sink(c->test.context, case_keep_error, &c->reports);
     fprintf(c->to, "%s\n", result.outcome == CASE_RAN ? "ran" : "refused");
     fflush(c->to);
     switch (result.outcome) {
@@ -160,14 +156,14 @@ static char *choose_pipeline(const child *c, const trial_input *input) {
 static _Noreturn void run_child(child *c, const trial_input *input) {
     tile_context *context = tile_context_create();
     tool_append("", 0, &c->reports);
-    tile_context_set_sink(context, keep_report, &c->reports);
+    tile_context_set_sink(context, case_keep_error, &c->reports);
     c->module = tile_module_parse(context, input->name, input->text, strlen(input->text));
     if (!c->module || !case_open(&c->test, input->options, context, c->module))
         tell(c, TRIAL_INVALID, c->reports.data);
     char *pipeline = choose_pipeline(c, input);
     for (char *at = pipeline; (at = strchr(at, '\n'));) *at = ' ';
     fprintf(c->to, "pipeline %s\n", pipeline);
-    tile_context_set_sink(context, keep_report, &c->reports);
+    tile_context_set_sink(context, case_keep_error, &c->reports);
     c->position = (opt_position){.module = c->module, .pipeline = pipeline};
     run_once(c);
     const tile_pass_options passes = {.size = sizeof passes,

@@ -54,14 +54,6 @@ typedef struct checked {
     tool_text reports;
 } checked;
 
-static void keep_report(const tile_diagnostic *d, void *user) {
-    if (d->severity == TILE_ERROR) tile_diagnostic_print(d, tool_append, user);
-}
-
-static void drop_line(const char *line, void *user) {
-    (void)line, (void)user;
-}
-
 static char *line_behind(const char *text, const char *marker) {
     const char *at = strstr(text, marker);
     return at ? tool_copy(at + strlen(marker), strcspn(at + strlen(marker), "\n")) : NULL;
@@ -97,7 +89,7 @@ static finding run(checked *c, const tile_device_options *options, bool cuda, fi
     tile_device *device = NULL;
     c->reports.size = 0;
     tool_append("", 0, &c->reports);
-    tile_context_set_sink(c->context, keep_report, &c->reports);
+    tile_context_set_sink(c->context, case_keep_error, &c->reports);
     tile_status status = cuda ? tile_device_create_cuda(c->context, options, &device)
                               : tile_device_create_cpu(c->context, options, &device);
     *result = (case_result){.outcome = CASE_REFUSED};
@@ -140,7 +132,7 @@ static finding check_runs(checked *c) {
                                    .level = threads ? 3 : 2,
                                    .max_operations = c->given.max_operations,
                                    .sms = (unsigned)(c->given.seed % 3 + 1),
-                                   .print = drop_line,
+                                   .print = case_drop_line,
                                    .pipeline = threads ? "" : NULL};
     finding found = run(c, &options, false, FOUND_FAULT_2, &c->first);
     if (found != FOUND_NOTHING) return found;
@@ -218,7 +210,7 @@ static finding check_meaning(checked *c) {
     }
     c->reports.size = 0;
     tool_append("", 0, &c->reports);
-    tile_context_set_sink(c->context, keep_report, &c->reports);
+    tile_context_set_sink(c->context, case_keep_error, &c->reports);
     bool right = known && tile_compute_run(f, inputs, ins, outputs, outs) == TILE_OK;
     for (unsigned i = 0; i < outs && right; i++) {
         size_t at = (size_t)(results[i] - c->test.arguments);
@@ -237,7 +229,7 @@ static finding check_ptx(checked *c) {
     tile_module *copy = tile_module_clone(c->module);
     c->reports.size = 0;
     tool_append("", 0, &c->reports);
-    tile_context_set_sink(c->context, keep_report, &c->reports);
+    tile_context_set_sink(c->context, case_keep_error, &c->reports);
     tile_status status = tile_compile(copy, c->test.kernel, NULL, 0, &emit, &ptx, NULL);
     finding found = status == TILE_OK || status == TILE_UNSUPPORTED || is_limit(c->reports.data)
                         ? FOUND_NOTHING
@@ -259,7 +251,7 @@ finding check_kernel(const check_options *o, const char *text, char **detail) {
     finding found = FOUND_INVALID;
     tool_append("", 0, &c.reports);
     read_options(&c, text);
-    tile_context_set_sink(c.context, keep_report, &c.reports);
+    tile_context_set_sink(c.context, case_keep_error, &c.reports);
     c.module = tile_module_parse(c.context, "kernel", text, strlen(text));
     if (c.module && case_open(&c.test, &c.given, c.context, c.module)) {
         found = check_runs(&c);
@@ -301,10 +293,8 @@ bool count_operations(const char *text, unsigned *counts, unsigned capacity) {
     tile_module *module = tile_module_parse(context, "kernel", text, strlen(text));
     bool parses = module != NULL;
     if (parses) {
-        const tile_pass_options options = {.size = sizeof options,
-                                           .target = tile_target_find("sm_90a"),
-
-                                           .kernel = "fuzz"};
+        const tile_pass_options options = {
+            .size = sizeof options, .target = tile_target_find("sm_90a"), .kernel = "fuzz"};
         count_module(module, counts, capacity);
         bool threads = tile_function_level(tile_module_find(module, "fuzz")) == 3;
         const char *all = tile_default_pipeline(3), *last = strstr(all, ",lower-tiles");
