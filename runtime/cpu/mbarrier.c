@@ -152,7 +152,8 @@ static bool init(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
     return true;
 }
 
-/* integer: where the buffer is. Level 2: all of its barriers; then the block meets. */
+/* integer: where the buffer is. Level 2: all of its barriers; then the block meets. In a mixed
+ * kernel it meets before what may use them. */
 CPU_HANDLER(cpu_run_alloc_barrier) {
     cpu_run_alloc_shared(run, agent, insn);
     uint32_t buffer = *(const uint32_t *)cpu_at(run, agent, insn->result);
@@ -162,6 +163,7 @@ CPU_HANDLER(cpu_run_alloc_barrier) {
         if (!init(run, agent, insn, -1, at, insn->second_count)) return CPU_STOP;
         at.barrier->fenced = true;
     }
+    if (run->program->of_warps) return CPU_NEXT;
     return cpu_come_to_barrier(run, agent, insn, 0, run->program->warps, true);
 }
 

@@ -26,6 +26,7 @@ struct cpu_mixed {
     bool *divergent;             /* by value */
     unsigned stream;             /* what is decoded now: BLOCK or WARPS */
     unsigned apart;              /* how many branches are open that threads take separately */
+    bool elements;               /* in `parallel`, which the block's agent runs alone */
     uint32_t *places[WARPS + 1]; /* by stream, by value */
 };
 
@@ -150,12 +151,20 @@ static bool check_streams(cpu_decoder *d, tile_op op, unsigned streams) {
 static void decode_region_op(cpu_decoder *d, tile_op op, void (*decode)(cpu_decoder *, tile_op)) {
     bool apart = decides_separately(d, op);
     if (apart) add_meeting(d, op);
-    if (!apart || d->mixed->stream != BLOCK) {
-        d->mixed->apart += apart;
-        decode(d, op);
-        d->mixed->apart -= apart;
-    }
+    d->mixed->apart += apart;
+    if (!apart || d->mixed->stream == WARPS) decode(d, op);
+    d->mixed->apart -= apart;
     if (apart) add_meeting(d, op);
+}
+
+/* Warps wait while the block's agent runs the region for each element. */
+static void decode_parallel(cpu_decoder *d, tile_op op, void (*decode)(cpu_decoder *, tile_op)) {
+    if (!check_streams(d, op, BLOCK)) return;
+    add_meeting(d, op);
+    d->mixed->elements = true;
+    if (d->mixed->stream == BLOCK) decode(d, op);
+    d->mixed->elements = false;
+    add_meeting(d, op);
 }
 
 void cpu_decode_mixed(cpu_decoder *d, tile_op op, void (*decode)(cpu_decoder *, tile_op)) {
@@ -163,6 +172,14 @@ void cpu_decode_mixed(cpu_decoder *d, tile_op op, void (*decode)(cpu_decoder *, 
     tile_opcode opcode = tile_op_opcode(d->f, op);
     unsigned streams = streams_of_op(d, op);
     bool meets = (tile_op_effects(d->f, op) & ~quiet) || is_between(opcode);
+    if (d->mixed->elements) {
+        if (check_streams(d, op, BLOCK)) decode(d, op);
+        return;
+    }
+    if (opcode == TILE_OP_parallel) {
+        decode_parallel(d, op, decode);
+        return;
+    }
     if (tile_shape_of(d->f, op) != TILE_SHAPE_NONE) {
         decode_region_op(d, op, decode);
         return;
@@ -171,7 +188,10 @@ void cpu_decode_mixed(cpu_decoder *d, tile_op op, void (*decode)(cpu_decoder *, 
     if (!check_streams(d, op, streams)) return;
     if (meets) add_meeting(d, op);
     if (opcode == TILE_OP_sync && !tile_op_operand_count(d->f, op)) return;
-    if (streams & d->mixed->stream) decode(d, op);
+    if (opcode == TILE_OP_alloc_barrier && d->mixed->stream == WARPS)
+        cpu_decode_alloc_shared(d, op); /* the block's agent initialises them */
+    else if (streams & d->mixed->stream)
+        decode(d, op);
     if (opcode == TILE_OP_from_fragment || opcode == TILE_OP_to_fragment) add_meeting(d, op);
     if (opcode == TILE_OP_from_fragment && d->mixed->stream == WARPS && !d->failed) {
         decode(d, op);
