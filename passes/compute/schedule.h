@@ -211,6 +211,8 @@ tile_value sched_value(sched_kernel *k, tile_value value, const sched_map *map,
                        const tile_type *element);
 /* The coordinate as i32: a tile or a scalar. */
 tile_value sched_coordinate_tile(sched_kernel *k, const sched_coordinate *at);
+/* Repeated to the type, if it is not of it. */
+tile_value sched_fit(sched_kernel *k, tile_value value, const tile_type *to);
 /* A tile of the whole extents. */
 tile_value sched_full(sched_kernel *k, tile_value value);
 tile_value sched_convert(sched_kernel *k, tile_value value, const tile_type *element);

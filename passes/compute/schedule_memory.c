@@ -154,9 +154,6 @@ void sched_store(sched_kernel *k, unsigned array, const sched_map *map, tile_val
     sched_access access;
     if (!sched_find_access(k, array, k->s->arrays[array].value, map, &access)) return;
     if (access.permuted) tile = permute(k, tile, access.order);
-    const tile_type *have = tile_value_type(k->f, tile);
-    if (have != access.tile)
-        tile = have->kind == TILE_TYPE_SCALAR ? tile_build_splat(&k->b, tile, access.tile)
-                                              : tile_build_broadcast(&k->b, tile, access.tile);
+    tile = sched_fit(k, tile, access.tile);
     tile_build_store(&k->b, tile, access.view, access.index, access.rank, TILE_NO_VALUE);
 }

@@ -37,13 +37,16 @@ tile_value sched_convert(sched_kernel *k, tile_value value, const tile_type *ele
     return tile_build_cast(&k->b, value, element);
 }
 
-tile_value sched_full(sched_kernel *k, tile_value value) {
+tile_value sched_fit(sched_kernel *k, tile_value value, const tile_type *to) {
     if (!value.id) return value;
     const tile_type *type = tile_value_type(k->f, value);
-    const tile_type *full = sched_full_type(k, element_of(k, value));
-    if (type == full) return value;
-    return type->kind == TILE_TYPE_SCALAR ? tile_build_splat(&k->b, value, full)
-                                          : tile_build_broadcast(&k->b, value, full);
+    if (type == to) return value;
+    return type->kind == TILE_TYPE_SCALAR ? tile_build_splat(&k->b, value, to)
+                                          : tile_build_broadcast(&k->b, value, to);
+}
+
+tile_value sched_full(sched_kernel *k, tile_value value) {
+    return value.id ? sched_fit(k, value, sched_full_type(k, element_of(k, value))) : value;
 }
 
 /* Scalars ---------------------------------------------------------------------------------------
@@ -233,6 +236,18 @@ static tile_value gather_rows(sched_kernel *k, tile_value view, tile_value at, c
     return tile_build_load(&k->b, view, index, 2, TILE_NO_VALUE, sched_tile_type(k, element, dims));
 }
 
+/* Index tiles have the extents of the tile's dims along which the map goes, and 1 along others. */
+static tile_value span(sched_kernel *k, tile_value index, const sched_map *map, unsigned rank) {
+    const tile_expr *dims[SCHED_MAX_TILE];
+    if (!index.id) return index;
+    for (unsigned t = 0; t < k->tile_rank; t++) dims[t] = tile_expr_int(k->s->context, 1);
+    for (unsigned d = 0; d < rank; d++) {
+        int t = map->at[d].dim < 0 ? -1 : k->tile_of[map->at[d].dim];
+        if (t >= 0) dims[t] = k->block[t];
+    }
+    return sched_fit(k, index, sched_tile_type(k, element_of(k, index), dims));
+}
+
 static tile_value compute_gather(sched_kernel *k, tile_op op, const sched_map *map,
                                  const tile_type *element) {
     schedule *s = k->s;
@@ -248,7 +263,7 @@ static tile_value compute_gather(sched_kernel *k, tile_op op, const sched_map *m
     if (takes_rows(k, at, map, axis, rank))
         return sched_convert(k, gather_rows(k, view, at, map, own), element);
     for (unsigned d = 0; d < rank; d++)
-        index[d] = sched_full(k, d == axis ? at : sched_coordinate_tile(k, &map->at[d]));
+        index[d] = span(k, d == axis ? at : sched_coordinate_tile(k, &map->at[d]), map, rank);
     tile_value tile = tile_build_load(&k->b, view, index, rank, TILE_NO_VALUE, NULL);
     return sched_convert(k, tile, element);
 }
