@@ -206,6 +206,17 @@ static void check_given(assignment *a, tile_value value) {
                 1u << given->warp_bits, wish_warps_of(a, value));
 }
 
+/* Of what an operation gives, and its regions receive: values of erased ones are nobody's. */
+static void check_values(tile_function *f, tile_op op, void *user) {
+    for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
+        check_given(user, tile_op_result(f, op, i));
+    for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++) {
+        tile_region region = tile_op_region(f, op, r);
+        for (unsigned i = 0; i < tile_region_at(f, region)->arg_count; i++)
+            check_given(user, tile_region_arg(f, region, i));
+    }
+}
+
 /* What is handled with it element by element is held as it is. */
 static void wish_given(assignment *a, tile_value value) {
     const tile_layout *given = tile_value_type(a->f, value)->layout;
@@ -251,7 +262,7 @@ tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
     tile_walk(f, f->body, wish_order, &a);
     a.ordered = true;
     tile_walk(f, f->body, wish_operation, &a);
-    for (uint32_t id = 1; id < a.value_count; id++) check_given(&a, (tile_value){id});
+    tile_walk(f, f->body, check_values, &a);
     if (a.status != TILE_OK) return a.status;
     wish_cheapest(&a);
     passages list = wish_find_passages(&a);
